@@ -1,0 +1,107 @@
+"""Find Pinocchio's headers and a C++ compiler, and build the adapter beside this file."""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import shutil
+import subprocess
+import sys
+import tempfile
+from dataclasses import dataclass
+from importlib import metadata
+from pathlib import Path
+
+from condyle.errors import BuildError, UnsupportedError
+
+SOURCE = Path(__file__).with_name("pinocchio_cpp.cpp")
+FLAGS = ("-std=c++17", "-O3", "-march=native", "-DNDEBUG")
+# as in Pinocchio's own CMake targets: its joint variant is longer than Boost's default lists
+DEFINITIONS = (
+    "-DBOOST_MPL_LIMIT_LIST_SIZE=30",
+    "-DBOOST_MPL_LIMIT_VECTOR_SIZE=30",
+    "-DBOOST_MPL_CFG_NO_PREPROCESSED_HEADERS",
+    "-DBOOST_FUSION_INVOKE_MAX_ARITY=12",
+)
+LINK = ("-fPIC", "-shared", "-fvisibility=hidden", "-w")
+COMPILERS = ("clang++-19", "clang++", "g++", "c++")
+TIMEOUT_S = 900
+
+
+@dataclass(frozen=True, slots=True)
+class Toolchain:
+    """What Pinocchio is compiled from and with."""
+
+    compiler: str
+    compiler_version: str
+    includes: tuple[str, ...]
+    pinocchio: str
+    eigen: str
+
+    @property
+    def flags(self) -> str:
+        return " ".join(FLAGS)
+
+
+def find_toolchain() -> Toolchain:
+    """The headers of the `pin` wheel, Eigen's, and the best C++ compiler here; names what is missing and how to get it."""
+    prefixes = [Path(entry) / "cmeel.prefix" / "include" for entry in sys.path]
+    wheel = next((path for path in prefixes if (path / "pinocchio" / "multibody.hpp").is_file()), None)
+    if wheel is None:
+        raise UnsupportedError("Pinocchio's headers are not installed: pip install 'condyle[bench]'")
+    candidates = [path / "eigen3" for path in prefixes] + [Path("/usr/include/eigen3"), Path("/usr/local/include/eigen3")]
+    eigen = next((path for path in candidates if (path / "Eigen" / "Core").is_file()), None)
+    if eigen is None:
+        raise UnsupportedError("Eigen's headers are not installed: pip install 'condyle[bench]' (or Debian's libeigen3-dev)")
+    compiler = next((found for name in COMPILERS if (found := shutil.which(name))), None)
+    if compiler is None:
+        raise UnsupportedError("no C++ compiler found: install g++ or clang++ (Debian: apt-get install g++)")
+    version = subprocess.run([compiler, "--version"], capture_output=True, text=True, check=False).stdout.splitlines()
+    return Toolchain(
+        compiler, version[0] if version else "", (str(wheel), str(eigen)), metadata.version("pin"), _eigen_version(eigen)
+    )
+
+
+def library(toolchain: Toolchain, directory: Path) -> Path:
+    """The adapter's shared library, built in `directory` unless it is there already (one to three minutes)."""
+    command = [toolchain.compiler, *FLAGS, *DEFINITIONS, *LINK]
+    for include in toolchain.includes:
+        command += ["-isystem", include]
+    key = hashlib.sha256("\0".join((*command, repr(toolchain), _cpu())).encode() + SOURCE.read_bytes()).hexdigest()[:20]
+    target = directory / f"pinocchio-{key}.so"
+    if target.exists():
+        return target
+    directory.mkdir(parents=True, exist_ok=True, mode=0o700)
+    with tempfile.TemporaryDirectory(dir=directory) as folder:
+        built = Path(folder) / "rival.so"
+        _compile([*command, "-o", str(built), str(SOURCE)])
+        built.replace(target)
+    return target
+
+
+def _compile(command: list[str]) -> None:
+    try:
+        done = subprocess.run(command, capture_output=True, text=True, check=False, timeout=TIMEOUT_S)
+    except subprocess.TimeoutExpired:
+        raise BuildError(f"{command[0]} took more than {TIMEOUT_S} s to compile Pinocchio's adapter") from None
+    if done.returncode != 0:
+        raise BuildError(f"{' '.join(command)}\n{done.stderr[-2000:]}")
+
+
+def _eigen_version(include: Path) -> str:
+    numbers = {"WORLD": "?", "MAJOR": "?", "MINOR": "?"}
+    for line in (include / "Eigen" / "src" / "Core" / "util" / "Macros.h").read_text().splitlines():
+        words = line.split()
+        for part in numbers:
+            if words[:2] == ["#define", f"EIGEN_{part}_VERSION"]:
+                numbers[part] = words[2]
+    return ".".join(numbers.values())
+
+
+def _cpu() -> str:
+    """The CPU's features, since -march=native depends on them."""
+    try:
+        lines = Path("/proc/cpuinfo").read_text().splitlines()
+    except OSError:
+        return os.uname().machine
+    return next((line for line in lines if line.startswith(("flags", "Features"))), "")
