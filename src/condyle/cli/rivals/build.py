@@ -49,16 +49,25 @@ def find_toolchain() -> Toolchain:
     wheel = next((path for path in prefixes if (path / "pinocchio" / "multibody.hpp").is_file()), None)
     if wheel is None:
         raise UnsupportedError("Pinocchio's headers are not installed: pip install 'condyle[bench]'")
-    candidates = [path / "eigen3" for path in prefixes] + [Path("/usr/include/eigen3"), Path("/usr/local/include/eigen3")]
+    candidates = [path / "eigen3" for path in prefixes] + [
+        Path("/usr/include/eigen3"),
+        Path("/usr/local/include/eigen3"),
+    ]
     eigen = next((path for path in candidates if (path / "Eigen" / "Core").is_file()), None)
     if eigen is None:
-        raise UnsupportedError("Eigen's headers are not installed: pip install 'condyle[bench]' (or Debian's libeigen3-dev)")
+        raise UnsupportedError(
+            "Eigen's headers are not installed: pip install 'condyle[bench]' (or Debian's libeigen3-dev)"
+        )
     compiler = next((found for name in COMPILERS if (found := shutil.which(name))), None)
     if compiler is None:
         raise UnsupportedError("no C++ compiler found: install g++ or clang++ (Debian: apt-get install g++)")
     version = subprocess.run([compiler, "--version"], capture_output=True, text=True, check=False).stdout.splitlines()
     return Toolchain(
-        compiler, version[0] if version else "", (str(wheel), str(eigen)), metadata.version("pin"), _eigen_version(eigen)
+        compiler,
+        version[0] if version else "",
+        (str(wheel), str(eigen)),
+        metadata.version("pin"),
+        _eigen_version(eigen),
     )
 
 

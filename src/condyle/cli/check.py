@@ -1,0 +1,131 @@
+"""`condyle check`: every function against the reference at random states, three laws, and the model's findings."""
+
+from __future__ import annotations
+
+import argparse
+from dataclasses import asdict, dataclass
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from condyle.cli.common import Json, add_robot, load, progress, show, show_json, table
+from condyle.cli.states import Array, States, draw
+from condyle.signature import FUNCTIONS
+
+if TYPE_CHECKING:
+    from argparse import _SubParsersAction  # pyright: ignore[reportPrivateUsage]
+
+    from condyle import Dynamics, Robot
+
+N_STATES = 64
+# the contract's accuracy, relative to the largest entry of the answer
+FLOAT64 = {"id": 1e-12, "m": 1e-12, "did": 1e-11, "fd": 1e-9, "minv": 1e-9, "dfd": 1e-8, "difd": 1e-8}
+FLOAT32 = {"id": 2e-5, "m": 2e-5, "did": 5e-5}
+# what solving with M may cost: this many roundings for each unit of its condition number
+ROUNDINGS = 16.0
+
+
+@dataclass(frozen=True, slots=True)
+class Verdict:
+    """One comparison: the worst error found and what was allowed."""
+
+    what: str
+    error: float
+    allowed: float
+
+    @property
+    def fine(self) -> bool:
+        return self.error <= self.allowed  # false for NaN
+
+
+def add(commands: _SubParsersAction[argparse.ArgumentParser]) -> None:
+    command = commands.add_parser("check", help="compare every function with the reference; the model's findings")
+    add_robot(command)
+    command.add_argument("--dtype", choices=("float64", "float32"), default="float64")
+    command.add_argument("--target", choices=("cpu", "c", "numpy"), default="cpu")
+    command.set_defaults(run=run)
+
+
+def run(arguments: argparse.Namespace) -> int:
+    loaded = load(arguments)
+    dtype: str = arguments.dtype
+    dynamics = loaded.robot.compile(target=arguments.target, dtype=dtype)
+    verdicts = compare(loaded.robot, dynamics, dtype)
+    findings = loaded.robot.check()
+    wanting = any(not verdict.fine for verdict in verdicts) or any(f.severity != "note" for f in findings)
+    if arguments.json:
+        rows: list[Json] = [{**asdict(verdict), "fine": verdict.fine} for verdict in verdicts]
+        show_json({"fine": not wanting, "checks": rows, "findings": [asdict(finding) for finding in findings]})
+        return int(wanting)
+    cells = [[v.what, f"{v.error:.1e}", f"{v.allowed:.1e}", "fine" if v.fine else "WANTING"] for v in verdicts]
+    show(table(("check", "error", "allowed", ""), cells))
+    for finding in findings:
+        show(f"{finding.severity}: {finding}")
+    show("found wanting" if wanting else f"fine at {N_STATES} random states")
+    return int(wanting)
+
+
+def compare(robot: Robot, dynamics: Dynamics, dtype: str) -> list[Verdict]:
+    """Each function against the reference (the programs' meaning, run in NumPy float64), then the laws."""
+    states = draw(robot, N_STATES, dtype)
+    exact = States(
+        {name: array.astype(np.float64) for name, array in states.quantities.items()}, states.sizes, "float64"
+    )
+    reference = robot.compile(target="numpy")
+    condition = float(np.max(np.linalg.cond(reference.mass_matrix(exact.quantities["q"]))))
+    verdicts: list[Verdict] = []
+    for name in FUNCTIONS:
+        progress(f"checking {name}")
+        found, expected = answers(dynamics, name, states), answers(reference, name, exact)
+        worst = max(relative(a, b) for a, b in zip(found, expected, strict=True))
+        verdicts.append(Verdict(f"{name} against the reference", worst, allowed(name, dtype, condition)))
+    verdicts += laws(reference, exact, condition)
+    progress("")
+    return verdicts
+
+
+def laws(reference: Dynamics, states: States, condition: float) -> list[Verdict]:
+    """What must hold of the reference itself, in float64."""
+    q, v, tau = (states.quantities[name] for name in ("q", "v", "tau"))
+    solving = allowed("fd", "float64", condition)
+    round_trip = reference.inverse_dynamics(q, v, reference.forward_dynamics(q, v, tau))
+    product = reference.mass_matrix(q) @ reference.mass_matrix_inverse(q)
+    step = 1e-6
+    by_v = np.stack(
+        [
+            reference.inverse_dynamics(q, v + step * e, tau) - reference.inverse_dynamics(q, v - step * e, tau)
+            for e in np.eye(v.shape[-1])
+        ],
+        axis=-1,
+    )
+    slope = reference.inverse_dynamics_derivatives(q, v, tau)[1]
+    return [
+        Verdict("law: id(fd(tau)) = tau", relative(round_trip, tau), solving),
+        Verdict("law: M Minv = 1", relative(product, np.broadcast_to(np.eye(v.shape[-1]), product.shape)), solving),
+        # central differences of a quadratic: only rounding, divided by the step
+        Verdict("law: did by differences in v", relative(by_v / (2 * step), slope), 1e-6),
+    ]
+
+
+def answers(dynamics: Dynamics, name: str, states: States) -> tuple[Array, ...]:
+    out = states.outputs(name)
+    dynamics.function(name)(*states.arguments(name), out=out[0] if len(out) == 1 else out)
+    return out
+
+
+def allowed(name: str, dtype: str, condition: float) -> float:
+    """The contract's tolerance; where M is solved with, its condition is allowed for."""
+    conditioned = ROUNDINGS * condition * float(np.finfo(dtype).eps)
+    if dtype == "float32":
+        return FLOAT32.get(name, max(FLOAT32["did"], conditioned))
+    return FLOAT64[name] if name in ("id", "m", "did") else max(FLOAT64[name], conditioned)
+
+
+def relative(found: Array, expected: Array) -> float:
+    """The worst error of a state, relative to the largest entry of that state's answer."""
+    if expected.size == 0:
+        return 0.0
+    flat = (len(expected), -1)
+    error = np.abs(found.astype(np.float64) - expected).reshape(flat).max(axis=1)
+    scale = np.abs(expected).reshape(flat).max(axis=1)
+    return float(np.max(error / np.maximum(scale, np.finfo(np.float64).tiny)))

@@ -1,0 +1,122 @@
+"""What the subcommands share: the robot's arguments, printing, progress."""
+
+from __future__ import annotations
+
+import argparse
+import json
+import sys
+import warnings
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import TypeAlias
+
+import condyle
+from condyle.errors import ModelWarning
+
+Json: TypeAlias = "str | int | float | bool | None | Sequence[Json] | Mapping[str, Json]"
+
+
+@dataclass(frozen=True)
+class Loaded:
+    """A robot, the word that named it and the warnings of its loading."""
+
+    robot: condyle.Robot
+    source: str
+    warnings: tuple[str, ...]
+
+
+def add_robot(command: argparse.ArgumentParser) -> None:
+    """The arguments that say which robot, and --json."""
+    command.add_argument("robot", metavar="ROBOT", help="a URDF or MJCF file, or a bundled name: iiwa14, hyq, atlas")
+    command.add_argument("--floating-base", action="store_true", help="put a free joint above the root link")
+    command.add_argument(
+        "--lock",
+        metavar="JOINT=VALUE",
+        action="append",
+        default=[],
+        type=_lock,
+        help="freeze a joint (may be repeated)",
+    )
+    add_json(command)
+
+
+def add_json(command: argparse.ArgumentParser) -> None:
+    command.add_argument("--json", action="store_true", help="print JSON instead of text")
+
+
+def load(arguments: argparse.Namespace) -> Loaded:
+    """The robot that the arguments name; its warnings are kept, not printed."""
+    source: str = arguments.robot
+    locks: list[tuple[str, float]] = arguments.lock
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always", ModelWarning)
+        robot = condyle.load(source, floating_base=bool(arguments.floating_base))
+        if locks:
+            robot = robot.lock(dict(locks))
+    return Loaded(robot, source, tuple(str(w.message) for w in caught if issubclass(w.category, ModelWarning)))
+
+
+def integers(text: str) -> tuple[int, ...]:
+    """A list such as 16,64,256, of positive numbers."""
+    try:
+        numbers = tuple(int(word) for word in text.split(","))
+    except ValueError:
+        numbers = ()
+    if not numbers or min(numbers) < 1:
+        raise argparse.ArgumentTypeError(f"{text!r} is not a list of positive numbers such as 16,64,256")
+    return numbers
+
+
+def printable(text: str) -> str:
+    """Text of a model file, safe for a terminal: control characters are shown, not sent."""
+    return "".join(char if char.isprintable() or char == "\n" else repr(char)[1:-1] for char in text)
+
+
+def show(text: str) -> None:
+    print(printable(text))
+
+
+def show_json(value: Json) -> None:
+    print(json.dumps(value, indent=2))
+
+
+def say(text: str) -> None:
+    """A message beside the answer."""
+    print(printable(text), file=sys.stderr)
+
+
+def progress(text: str) -> None:
+    """What is being done now, on a terminal only; an empty text clears the line."""
+    if sys.stderr.isatty():
+        sys.stderr.write("\r\x1b[2K" + printable(text))
+        sys.stderr.flush()
+
+
+def table(heads: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
+    """Columns of text: the first flush left, numbers flush right."""
+    lines = [list(heads), *([str(cell) for cell in row] for row in rows)]
+    widths = [max(len(line[k]) for line in lines) for k in range(len(heads))]
+    right = [k > 0 and all(_is_number(row[k]) for row in rows) for k in range(len(heads))]
+
+    def line_of(cells: Sequence[str]) -> str:
+        padded = (
+            cell.rjust(width) if flush else cell.ljust(width)
+            for cell, width, flush in zip(cells, widths, right, strict=True)
+        )
+        return "  ".join(padded).rstrip()
+
+    return "\n".join([line_of(lines[0]), line_of(["-" * width for width in widths]), *map(line_of, lines[1:])])
+
+
+def _is_number(cell: str) -> bool:
+    return bool(cell) and (cell[0].isdigit() or cell[0] in "-+.")
+
+
+def _lock(text: str) -> tuple[str, float]:
+    name, separator, value = text.rpartition("=")
+    try:
+        if not separator or not name:
+            raise ValueError
+        return name, float(value)
+    except ValueError:
+        raise argparse.ArgumentTypeError(f"{text!r} is not JOINT=VALUE such as finger_joint=0.0") from None

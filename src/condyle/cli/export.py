@@ -1,0 +1,55 @@
+"""`condyle export`: the generated source of a robot's functions, for use without Python."""
+
+from __future__ import annotations
+
+import argparse
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from condyle import api
+from condyle.cli.common import add_robot, load, progress, say, show, show_json
+from condyle.signature import FUNCTIONS
+
+if TYPE_CHECKING:
+    from argparse import _SubParsersAction  # pyright: ignore[reportPrivateUsage]
+
+
+def add(commands: _SubParsersAction[argparse.ArgumentParser]) -> None:
+    command = commands.add_parser("export", help="write the generated source of a robot's functions")
+    add_robot(command)
+    command.add_argument("--target", choices=("c",), required=True)
+    command.add_argument("--out", metavar="DIR", type=Path, required=True, help="the folder to write")
+    command.add_argument("--functions", metavar="id,dfd", type=functions, default=tuple(FUNCTIONS))
+    command.add_argument("--name", help="prefix of the exported symbols: [a-z][a-z0-9_]{0,30}")
+    command.add_argument("--dtype", choices=("float64", "float32"), default="float64")
+    command.set_defaults(run=run)
+
+
+def functions(text: str) -> tuple[str, ...]:
+    """A list such as id,dfd of the short names."""
+    names = tuple(text.split(","))
+    wrong = [name for name in names if name not in FUNCTIONS]
+    if wrong:
+        raise argparse.ArgumentTypeError(f"{wrong[0]!r} is not one of {', '.join(FUNCTIONS)}")
+    return names
+
+
+def run(arguments: argparse.Namespace) -> int:
+    loaded = load(arguments)
+    for warning in loaded.warnings:
+        say(f"warning: {warning}")
+    progress("generating ...")
+    written = api.export(
+        loaded.robot,
+        target=arguments.target,
+        out=arguments.out,
+        functions=arguments.functions,
+        name=arguments.name,
+        dtype=arguments.dtype,
+    )
+    progress("")
+    if arguments.json:
+        show_json({"files": [str(path) for path in written]})
+    else:
+        show("\n".join(str(path) for path in written))
+    return 0

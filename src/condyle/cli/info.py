@@ -1,0 +1,100 @@
+"""`condyle info`: the tree, sizes, masses, warnings; with --counts the operations and the route of each function."""
+
+from __future__ import annotations
+
+import argparse
+from typing import TYPE_CHECKING
+
+from condyle import api
+from condyle.cli.common import Json, Loaded, add_robot, load, show, show_json, table
+
+if TYPE_CHECKING:
+    from argparse import _SubParsersAction  # pyright: ignore[reportPrivateUsage]
+
+COUNTS = ("function", "route", "mul", "add", "div", "sincos", "instructions")
+
+
+def add(commands: _SubParsersAction[argparse.ArgumentParser]) -> None:
+    command = commands.add_parser("info", help="the tree, sizes, masses and warnings of a robot")
+    add_robot(command)
+    command.add_argument("--counts", action="store_true", help="operations and route of each function")
+    command.set_defaults(run=run)
+
+
+def run(arguments: argparse.Namespace) -> int:
+    loaded = load(arguments)
+    counts = api.operation_counts(loaded.robot) if arguments.counts else None
+    if arguments.json:
+        found: dict[str, Json] = {**_summary(loaded)}
+        if counts is not None:
+            found["counts"] = counts
+        show_json(found)
+        return 0
+    _print(loaded)
+    if counts is not None:
+        show("\n" + table(COUNTS, [[str(row[head]) for head in COUNTS] for row in counts]))
+        show("mul and add are counted before multiply-adds are contracted, instructions after")
+    return 0
+
+
+def _summary(loaded: Loaded) -> dict[str, Json]:
+    robot = loaded.robot
+    return {
+        "name": robot.name,
+        "nq": robot.nq,
+        "nv": robot.nv,
+        "mass": sum(body.mass for body in robot.bodies),
+        "gravity": [float(g) for g in robot.gravity],
+        "fingerprint": robot.fingerprint,
+        "joints": [
+            {
+                "name": joint.name,
+                "type": joint.type,
+                "nq": joint.nq,
+                "nv": joint.nv,
+                "q_index": joint.q_index,
+                "v_index": joint.v_index,
+                "parent": joint.parent,
+                "body": body.name,
+                "mass": body.mass,
+            }
+            for joint, body in zip(robot.joints, robot.bodies, strict=True)
+        ],
+        "warnings": list(loaded.warnings),
+    }
+
+
+def _print(loaded: Loaded) -> None:
+    robot = loaded.robot
+    mass = sum(body.mass for body in robot.bodies)
+    gravity = " ".join(f"{float(g):g}" for g in robot.gravity)
+    show(f"{robot.name}: nq {robot.nq}, nv {robot.nv}, {len(robot.bodies)} bodies, moving mass {mass:.6g} kg")
+    show(f"gravity {gravity} m/s^2, fingerprint {robot.fingerprint[:16]}\n")
+    rows = [
+        [
+            _branch(robot.parents, k) + joint.name,
+            joint.type,
+            _span(joint.q_index, joint.nq),
+            body.name,
+            f"{body.mass:.5g}",
+        ]
+        for k, (joint, body) in enumerate(zip(robot.joints, robot.bodies, strict=True))
+    ]
+    show(table(("joint", "type", "q", "body", "mass / kg"), rows))
+    for warning in loaded.warnings:
+        show(f"warning: {warning}")
+
+
+def _branch(parents: tuple[int, ...], k: int) -> str:
+    """Indentation by depth, kept short on a long chain."""
+    depth = 0
+    while parents[k] >= 0:
+        k, depth = parents[k], depth + 1
+    return "  " * depth if depth <= 12 else f"[{depth}] "
+
+
+def _span(start: int, size: int) -> str:
+    """The entries of q: 3, or 0..6; nothing for a joint that follows another."""
+    if size == 0:
+        return ""
+    return str(start) if size == 1 else f"{start}..{start + size - 1}"

@@ -1,0 +1,57 @@
+"""The birth certificate of a measurement: machine, system and versions."""
+
+from __future__ import annotations
+
+import os
+import platform
+import shutil
+import subprocess
+from importlib import metadata
+from pathlib import Path
+
+import numpy as np
+
+
+def describe() -> dict[str, str | int]:
+    """Machine and versions, as strings and numbers for a results file."""
+    return {
+        "cpu": cpu(),
+        "cores": len(os.sched_getaffinity(0)),
+        "system": f"{platform.system()} {platform.release()}",
+        "machine": platform.machine(),
+        "python": platform.python_version(),
+        "numpy": np.__version__,
+        "condyle": metadata.version("condyle"),
+        "compiler": compiler(),
+    }
+
+
+def one_line() -> str:
+    """The machine in one line of text."""
+    found = describe()
+    return f"{found['cpu']}, {found['cores']} cores, {found['compiler']}"
+
+
+def cpu() -> str:
+    """The processor's name, with family and model (a virtual machine's name often says little)."""
+    try:
+        lines = Path("/proc/cpuinfo").read_text().splitlines()
+    except OSError:
+        return platform.processor() or platform.machine()
+    pairs = (line.split(":", 1) for line in lines if ":" in line)
+    facts: dict[str, str] = {}
+    for key, value in pairs:
+        facts.setdefault(key.strip(), value.strip())
+    name = facts.get("model name", platform.machine())
+    return f"{name} (family {facts['cpu family']} model {facts['model']})" if "cpu family" in facts else name
+
+
+def compiler() -> str:
+    """The first line that the C compiler says of itself."""
+    found = next(
+        (path for name in (os.environ.get("CC", ""), "cc", "gcc", "clang") if (path := shutil.which(name))), None
+    )
+    if found is None:
+        return "no C compiler"
+    said = subprocess.run([found, "--version"], capture_output=True, text=True, check=False).stdout.splitlines()
+    return said[0] if said else found
