@@ -1,0 +1,166 @@
+"""What can be wrong with a robot's numbers: impossible bodies, subtrees that nothing resists, odd limits."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+import numpy as np
+
+from condyle.errors import Finding
+from condyle.model.array import Array
+from condyle.model.parts import Body, Joint, RobotData
+from condyle.model.placement import alignment
+from condyle.scalar import Scalar
+
+_ROUNDING = 1e-9
+_SINGULAR = 1e-13
+_GYRATION = 5.0
+_SMALLEST = 0.1
+
+
+@dataclass(frozen=True, slots=True)
+class Source:
+    """Where links stand in a file, for messages: lines by link name."""
+
+    file: str | None = None
+    lines: Mapping[str, int] = field(default_factory=dict[str, int])
+
+
+NOWHERE = Source()
+
+
+def check(robot: RobotData, source: Source = NOWHERE) -> tuple[Finding, ...]:
+    """Every finding about a robot's bodies (merged ones, about their own frames), structure and limits."""
+    bodies = [finding for body in robot.bodies for finding in check_body(body, source)]
+    return (*bodies, *check_structure(robot, source))
+
+
+def check_structure(robot: RobotData, source: Source = NOWHERE) -> tuple[Finding, ...]:
+    """Findings that need the whole tree: singular joints, sizes that do not fit, reversed limits."""
+    findings = [
+        _finding("physics", f"{reason}: its mass matrix is singular, no forward dynamics", source, robot.bodies[i].name)
+        for i, reason in singular_joints(robot)
+    ]
+    findings += _oversized(robot, source)
+    for joint in robot.joints:
+        if (joint.lower > joint.upper).any():
+            findings.append(_finding("note", f"joint {joint.name!r}: lower limit above the upper one", source, None))
+    return tuple(findings)
+
+
+def _finding(severity: str, message: str, source: Source, link: str | None, cure: str | None = None) -> Finding:
+    line = None if link is None else source.lines.get(link)
+    return Finding(severity, message, source.file, line, None if link is None else f"link {link!r}", cure)
+
+
+def check_body(body: Body, source: Source = NOWHERE) -> list[Finding]:
+    """What is impossible (error) or not physical ("physics") in one body's mass and inertia.
+
+    Refused: a negative mass, an inertia without mass, a negative moment, an inertia that is not positive definite
+    about the link's own origin. Not physical: one that is indefinite about the com only (found in files with rounded
+    numbers), a broken triangle inequality, a mass without inertia.
+    """
+    if body.mass < 0.0:
+        return [_finding("error", f"mass {body.mass:.9g} kg, expected 0 or more", source, body.name)]
+    inertia = body.inertia
+    if body.mass == 0.0:
+        if inertia.any():
+            return [_finding("error", "an inertia but no mass", source, body.name, "give both, or neither")]
+        return []
+    if not inertia.any():
+        return [_finding("physics", "a mass but no inertia: a point mass", source, body.name, "give its inertia")]
+    return _check_moments(body, source)
+
+
+def _check_moments(body: Body, source: Source) -> list[Finding]:
+    moments = np.linalg.eigvalsh(body.inertia)
+    c = body.com
+    about_origin = np.linalg.eigvalsh(body.inertia + body.mass * (float(c @ c) * np.eye(3) - np.outer(c, c)))
+    text = ", ".join(f"{m:.6g}" for m in moments)
+    slack = _ROUNDING * float(np.max(np.abs(moments)))
+    if float(np.min(np.diag(body.inertia))) < -slack or float(about_origin[0]) < -slack:
+        message = f"inertia not positive definite: principal moments {text} kg m²"
+        return [_finding("error", message, source, body.name, "check signs and units of the inertia")]
+    if float(moments[0]) < -slack:
+        message = f"inertia indefinite about the com: principal moments {text} kg m²"
+        return [_finding("physics", message, source, body.name, "check the products of inertia")]
+    if float(moments[0] + moments[1] - moments[2]) < -slack:
+        message = f"principal moments {text} kg m² break the triangle inequality"
+        return [_finding("physics", message, source, body.name, "no rigid body has this inertia; often rounding")]
+    return []
+
+
+def _oversized(robot: RobotData, source: Source) -> list[Finding]:
+    """Bodies whose radius of gyration is far beyond anything else known about their size: a unit mistake, mostly."""
+    size = [max(_SMALLEST, _norm(b.com), _norm(j.placement.translation)) for j, b in zip(robot.joints, robot.bodies)]
+    for joint in robot.joints:
+        if joint.parent >= 0:
+            size[joint.parent] = max(size[joint.parent], _norm(joint.placement.translation))
+    for frame in robot.frames.values():
+        if frame.body >= 0:
+            size[frame.body] = max(size[frame.body], _norm(frame.placement.translation))
+    findings: list[Finding] = []
+    for body, extent in zip(robot.bodies, size, strict=True):
+        largest = float(np.max(np.diag(body.inertia)))
+        if body.mass > 0.0 and largest > body.mass * (_GYRATION * extent) ** 2:
+            radius = float(np.sqrt(largest / body.mass))
+            message = f"radius of gyration {radius:.3g} m, while the link measures about {extent:.2g} m"
+            findings.append(_finding("note", message, source, body.name, "check the units of its inertia"))
+    return findings
+
+
+def _norm(x: Array) -> float:
+    return float(np.sqrt(x @ x))
+
+
+def singular_joints(robot: RobotData) -> tuple[tuple[int, str], ...]:
+    """Joints that make M singular in every configuration, with the reason; armature counts as inertia.
+
+    Found are moving subtrees without mass, and last bodies whose mass cannot be felt by their joint.
+    """
+    n = len(robot.joints)
+    beyond = [0.0] * n  # mass carried by the joint's descendants
+    for i in reversed(range(n)):
+        parent = robot.joints[i].parent
+        if parent >= 0:
+            beyond[parent] += beyond[i] + robot.bodies[i].mass
+    masters = {joint.mimic.joint for joint in robot.joints if joint.mimic is not None}
+    reported: set[int] = set()
+    found: list[tuple[int, str]] = []
+    for i, joint in enumerate(robot.joints):
+        if beyond[i] != 0.0 or joint.mimic is not None or i in masters or joint.parent in reported:
+            continue
+        if not _felt(joint, robot.bodies[i]):
+            reported.add(i)
+            what = "moves no mass" if robot.bodies[i].mass == 0.0 else "does not feel the mass that it moves"
+            found.append((i, f"joint {joint.name!r} {what}"))
+    return tuple(found)
+
+
+def _felt(joint: Joint, body: Body) -> bool:
+    """Whether Sᵀ I S + armature of a last body is positive definite."""
+    if bool((joint.armature > 0.0).all()):
+        return True
+    if body.mass == 0.0:
+        return False
+    if joint.kind.axes == 2:
+        return True
+    aligned = alignment(joint.axis).T
+    com = aligned @ joint.after.apply(body.com)
+    turn = aligned @ joint.after.rotation
+    inertia = turn @ body.inertia @ turn.T
+    columns = joint.kind.subspace(joint.pitch)
+    linear = np.array([_floats(v) + np.cross(_floats(w), com) for v, w in columns])
+    angular = np.array([_floats(w) for _, w in columns])
+    energy = body.mass * linear @ linear.T + angular @ inertia @ angular.T + np.diag(joint.armature)
+    scale = body.mass * (1.0 + float(com @ com)) + float(np.trace(inertia))
+    diagonal = np.diag(energy)
+    if float(np.min(diagonal)) <= _SINGULAR * scale * 1e-3:
+        return False
+    root = np.sqrt(diagonal)
+    return float(np.linalg.eigvalsh(energy / np.outer(root, root))[0]) > _SINGULAR
+
+
+def _floats(v: tuple[Scalar, Scalar, Scalar]) -> Array:
+    return np.array(v, dtype=np.float64)

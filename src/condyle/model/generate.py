@@ -1,0 +1,85 @@
+"""Random robots, for tests and studies: always physical, always the same for the same seed."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+
+from condyle.model.array import Array
+from condyle.model.description import FIXED, Description, JointSpec, Link, Numbers
+from condyle.model.joints import JOINT_TYPES
+from condyle.model.parts import Body, massless
+from condyle.model.placement import IDENTITY, Placement
+from condyle.model.robot import Robot
+
+GRAVITY = (0.0, 0.0, -9.81)
+
+
+def chain(n: int, rng: int | np.random.Generator = 0) -> Robot:
+    """A serial chain of n revolute joints about their own z, with random placements and box-like bodies."""
+    generator = np.random.default_rng(rng)
+    joints = [_joint(generator, i, i - 1, "revolute", np.array((0.0, 0.0, 1.0))) for i in range(n)]
+    return _robot("chain", generator, joints, floating_base=False)
+
+
+def random_tree(
+    n: int,
+    rng: int | np.random.Generator = 0,
+    *,
+    types: Sequence[str] = tuple(JOINT_TYPES),
+    floating_base: bool = False,
+) -> Robot:
+    """A tree of n joints with random types (out of `types`), parents, axes, placements and armatures.
+
+    With floating_base a free joint, "root_joint", comes first and is not counted in n.
+    """
+    generator = np.random.default_rng(rng)
+    joints: list[JointSpec] = []
+    for i in range(n):
+        kind = str(generator.choice(np.array(types)))
+        parent = int(generator.integers(max(-1, i - 4), i)) if i else -1
+        joints.append(_joint(generator, i, parent, kind, _direction(generator)))
+    return _robot("tree", generator, joints, floating_base=floating_base)
+
+
+def _robot(name: str, rng: np.random.Generator, joints: list[JointSpec], *, floating_base: bool) -> Robot:
+    root = JointSpec("root_joint", "free", None, "base") if floating_base else JointSpec("", FIXED, None, "base")
+    base = _body("base", rng) if floating_base else massless("base")
+    links = (Link(base), *(Link(_body(joint.child, rng)) for joint in joints))
+    return Robot.assemble(Description(name, np.array(GRAVITY), links, (root, *joints)))
+
+
+def _joint(rng: np.random.Generator, i: int, parent: int, kind: str, axis: Array) -> JointSpec:
+    placement = IDENTITY
+    if i > 0:
+        offset = rng.uniform(0.1, 0.3) * _direction(rng)
+        placement = Placement.from_rpy(offset, rng.uniform(-np.pi, np.pi, 3))
+    second = np.cross(axis, _direction(rng))
+    return JointSpec(
+        name=f"joint{i}",
+        type=kind,
+        parent="base" if parent < 0 else f"link{parent}",
+        child=f"link{i}",
+        placement=placement,
+        axis=axis,
+        second_axis=second if kind == "universal" else None,
+        pitch=float(rng.uniform(0.05, 0.2)) if kind == "helical" else 0.0,
+        numbers=Numbers(),
+    )
+
+
+def _direction(rng: np.random.Generator) -> Array:
+    v = rng.standard_normal(3)
+    return v / np.linalg.norm(v)
+
+
+def _body(name: str, rng: np.random.Generator) -> Body:
+    """A solid box of 0.1 to 0.4 m a side and 0.5 to 3 kg, its com within 0.1 m of the frame, turned at random."""
+    mass = float(rng.uniform(0.5, 3.0))
+    squares = rng.uniform(0.1, 0.4, 3) ** 2
+    turn = Placement.from_rpy(rpy=rng.uniform(-np.pi, np.pi, 3)).rotation
+    inertia = turn @ np.diag(mass / 12.0 * (squares.sum() - squares)) @ turn.T
+    return Body(name, mass, rng.uniform(-0.1, 0.1, 3), 0.5 * (inertia + inertia.T))
+
+

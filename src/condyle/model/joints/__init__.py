@@ -1,0 +1,32 @@
+"""Every joint type by the word that names it; one file a type, all answering the questions of `base.JointType`."""
+
+from __future__ import annotations
+
+from types import MappingProxyType
+
+from condyle.model.joints.base import JointType
+from condyle.model.joints.cylindrical import Cylindrical
+from condyle.model.joints.free import Free
+from condyle.model.joints.helical import Helical
+from condyle.model.joints.planar import Planar
+from condyle.model.joints.prismatic import Prismatic
+from condyle.model.joints.revolute import Revolute
+from condyle.model.joints.spherical import Spherical
+from condyle.model.joints.translation import Translation
+from condyle.model.joints.universal import Universal
+
+_TYPES: tuple[JointType, ...] = (
+    Revolute(),
+    Revolute("continuous"),
+    Prismatic(),
+    Helical(),
+    Cylindrical(),
+    Planar(),
+    Spherical(),
+    Universal(),
+    Translation(),
+    Free(),
+)
+JOINT_TYPES = MappingProxyType({joint.name: joint for joint in _TYPES})
+
+__all__ = ["JOINT_TYPES", "JointType"]

@@ -1,0 +1,180 @@
+"""What a robot is made of: Joint, Body, Frame, Mimic, and the RobotData that holds them. Plain data, read-only."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field, fields
+from types import MappingProxyType
+from typing import NamedTuple
+
+import numpy as np
+
+from condyle.model.array import Array, frozen
+from condyle.model.joints import JOINT_TYPES, JointType
+from condyle.model.placement import Placement
+
+
+class Frame(NamedTuple):
+    """A named frame: the body that carries it (-1 is the world) and where it stands in that body."""
+
+    body: int
+    placement: Placement
+
+
+@dataclass(frozen=True, slots=True)
+class Mimic:
+    """A joint that follows another: q = multiplier · q[joint] + offset; `joint` is the master's index."""
+
+    joint: int
+    multiplier: float
+    offset: float
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Body:
+    """A rigid body: mass [kg], com (3,) [m] in its own frame, inertia (3, 3) [kg m²] about the com in body axes."""
+
+    name: str
+    mass: float
+    com: Array
+    inertia: Array
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "mass", float(self.mass) + 0.0)
+        object.__setattr__(self, "com", frozen(self.com, 3))
+        object.__setattr__(self, "inertia", frozen(self.inertia, 3, 3))
+
+    def __reduce__(self) -> tuple[type[Body], tuple[str, float, Array, Array]]:
+        return type(self), (self.name, self.mass, self.com, self.inertia)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Joint:
+    """One joint, and how body i hangs on body `parent` (-1: the world):
+
+    body in parent = placement · motion(q) · after, where motion moves along and about `axis`.
+
+    placement: the joint frame in the parent body's frame. after: the body's frame in the moved joint frame, the
+    identity unless the robot was rerooted or its file says otherwise. axis, second_axis: unit vectors (3,) in the
+    joint frame (z for a type that needs none; second_axis of a universal joint only). pitch: metres per radian of a
+    helical joint, else 0.
+
+    nq, nv: the numbers that it adds to q and v (0 for a mimic joint). q_index, v_index: where they begin; those of
+    its master for a mimic joint. lower, upper: the limits of q, (kind.nq,), infinite where there are none. effort,
+    velocity: limits, (kind.nv,), infinite where there are none. armature, damping, friction: (kind.nv,), 0 where
+    there is none.
+    """
+
+    name: str
+    type: str
+    nq: int
+    nv: int
+    q_index: int
+    v_index: int
+    parent: int
+    axis: Array
+    second_axis: Array | None
+    pitch: float
+    placement: Placement
+    after: Placement
+    lower: Array
+    upper: Array
+    effort: Array
+    velocity: Array
+    armature: Array
+    damping: Array
+    friction: Array
+    mimic: Mimic | None
+
+    def __post_init__(self) -> None:
+        kind = self.kind
+        object.__setattr__(self, "axis", frozen(self.axis, 3))
+        if self.second_axis is not None:
+            object.__setattr__(self, "second_axis", frozen(self.second_axis, 3))
+        for name in ("lower", "upper"):
+            object.__setattr__(self, name, frozen(getattr(self, name), kind.nq))
+        for name in ("effort", "velocity", "armature", "damping", "friction"):
+            object.__setattr__(self, name, frozen(getattr(self, name), kind.nv))
+
+    def __reduce__(self) -> tuple[type[Joint], tuple[object, ...]]:
+        return type(self), tuple(getattr(self, field.name) for field in fields(self))
+
+    @property
+    def kind(self) -> JointType:
+        """The type's own answers: subspace, transform, configuration space."""
+        return JOINT_TYPES[self.type]
+
+    @property
+    def q_slice(self) -> slice:
+        """Where its own numbers stand in q; empty for a mimic joint."""
+        return slice(self.q_index, self.q_index + self.nq)
+
+    @property
+    def v_slice(self) -> slice:
+        """Where its own numbers stand in v; empty for a mimic joint."""
+        return slice(self.v_index, self.v_index + self.nv)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class RobotData:
+    """Joints and bodies in depth-first order, siblings in document order: parent index < child index.
+
+    base: what is welded to the world, in world axes (None when nothing is, as with a floating base).
+    snap: the angle [rad] within which rotations were taken as quarter turns. nq: length of q. nv: length of v, a, tau.
+    """
+
+    name: str
+    gravity: Array
+    joints: tuple[Joint, ...]
+    bodies: tuple[Body, ...]
+    frames: Mapping[str, Frame]
+    base: Body | None
+    snap: float
+    nq: int = field(init=False)
+    nv: int = field(init=False)
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "gravity", frozen(self.gravity, 3))
+        object.__setattr__(self, "frames", MappingProxyType(dict(self.frames)))
+        object.__setattr__(self, "nq", sum(joint.nq for joint in self.joints))
+        object.__setattr__(self, "nv", sum(joint.nv for joint in self.joints))
+
+    def __reduce__(self) -> tuple[type[RobotData], tuple[object, ...]]:
+        frames = dict(self.frames)
+        return type(self), (self.name, self.gravity, self.joints, self.bodies, frames, self.base, self.snap)
+
+    @property
+    def joint_names(self) -> tuple[str, ...]:
+        return tuple(joint.name for joint in self.joints)
+
+    @property
+    def body_names(self) -> tuple[str, ...]:
+        return tuple(body.name for body in self.bodies)
+
+    @property
+    def parents(self) -> tuple[int, ...]:
+        """The parent body of each body; -1 is the world."""
+        return tuple(joint.parent for joint in self.joints)
+
+
+def massless(name: str) -> Body:
+    """A body without mass."""
+    return Body(name, 0.0, np.zeros(3), np.zeros((3, 3)))
+
+
+def combine(name: str, parts: list[tuple[Placement, Body]]) -> Body:
+    """Bodies welded together, each given with its placement in the common frame; a lone part stays digit for digit."""
+    heavy = [(place, body) for place, body in parts if body.mass != 0.0]
+    if not heavy:
+        return massless(name)
+    if len(heavy) == 1 and heavy[0][0].is_identity:
+        return Body(name, heavy[0][1].mass, heavy[0][1].com, heavy[0][1].inertia)
+    mass = sum(body.mass for _, body in heavy)
+    centres = [place.apply(body.com) for place, body in heavy]
+    com = sum((body.mass / mass * c for (_, body), c in zip(heavy, centres, strict=True)), np.zeros(3))
+    inertia = np.zeros((3, 3))
+    for (place, body), centre in zip(heavy, centres, strict=True):
+        d = centre - com
+        turned = place.rotation @ body.inertia @ place.rotation.T
+        inertia += 0.5 * (turned + turned.T) + body.mass * (float(d @ d) * np.eye(3) - np.outer(d, d))
+    return Body(name, mass, com, inertia)

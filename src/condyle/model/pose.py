@@ -1,0 +1,33 @@
+"""Where a body stands when its joint has a given value, in numbers."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from condyle.model.array import Array
+from condyle.model.parts import Joint
+from condyle.model.placement import Placement, about, alignment
+from condyle.scalar import Scalar, number
+
+
+def pose(joint: Joint, q: Array) -> Placement:
+    """Placement of the joint's body in its parent body (or the world) at q (kind.nq,)."""
+    return joint.placement.compose(motion(joint, q)).compose(joint.after)
+
+
+def motion(joint: Joint, q: Array) -> Placement:
+    """Placement of the moved joint frame in the joint frame at q (kind.nq,)."""
+    if joint.second_axis is not None:
+        turned = about(joint.axis, float(q[0])) @ about(joint.second_axis, float(q[1]))
+        return Placement(turned, np.zeros(3))
+    values = [number(x) for x in q.tolist()]
+    rotation, origin = joint.kind.transform(values, joint.pitch)
+    rows = (rotation.into(_vector(axis)) for axis in np.eye(3))
+    turn = np.column_stack([np.array(row, dtype=np.float64) for row in rows]).T
+    aligned = alignment(joint.axis)
+    return Placement(aligned @ turn @ aligned.T, aligned @ np.array(origin, dtype=np.float64))
+
+
+def _vector(x: Array) -> tuple[Scalar, Scalar, Scalar]:
+    a, b, c = x.tolist()
+    return number(a), number(b), number(c)

@@ -1,0 +1,155 @@
+"""Robot: the immutable model that everything else starts from."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import NamedTuple, TypeVar
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from condyle.errors import Finding, ModelError, ShapeError
+from condyle.model import change, checks, state, write
+from condyle.model.array import Array
+from condyle.model.description import Description
+from condyle.model.fingerprint import fingerprint
+from condyle.model.parts import Body, Frame, Joint, Mimic, RobotData
+from condyle.model.placement import Placement
+from condyle.model.state import State
+from condyle.model.topology import assemble
+
+Self = TypeVar("Self", bound="Robot")
+
+
+class Permutation(NamedTuple):
+    """Index arrays into another joint order: here = there[..., p.q] (and p.v); there[..., p.q] = here goes back."""
+
+    q: NDArray[np.intp]
+    v: NDArray[np.intp]
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Robot(RobotData):
+    """A robot: joints and bodies in depth-first order, frames by name, gravity (3,) [m/s²] in world axes.
+
+    q (nq,) holds the joints' configurations in order, v (nv,) their velocities. Immutable; pickles as data.
+    fingerprint: sha256 (hex) of all numbers that dynamics depends on.
+    """
+
+    fingerprint: str = field(init=False)
+
+    def __post_init__(self) -> None:
+        RobotData.__post_init__(self)
+        object.__setattr__(self, "fingerprint", fingerprint(self))
+
+    @classmethod
+    def of(cls: type[Self], robot: RobotData) -> Self:
+        """The robot of a robot."""
+        return cls(robot.name, robot.gravity, robot.joints, robot.bodies, robot.frames, robot.base, robot.snap)
+
+    @classmethod
+    def assemble(cls: type[Self], description: Description) -> Self:
+        """The robot of a description whose graph is sound."""
+        return cls.of(assemble(description))
+
+    def neutral(self) -> Array:
+        """q with every joint at zero (unit quaternions), (nq,)."""
+        return state.neutral(self)
+
+    def random_state(self, n: int, rng: int | np.random.Generator) -> State:
+        """n random states, named tuple q (n, nq), v (n, nv): q within its limits, v in [-1, 1]. rng: seed or generator."""
+        return state.random_state(self, n, np.random.default_rng(rng))
+
+    def integrate(self, q: ArrayLike, dv: ArrayLike) -> NDArray[np.floating]:
+        """q ⊕ dv, (..., nq): q moved by the local tangent vector dv (..., nv). ShapeError for other shapes."""
+        return state.integrate(self, q, dv)
+
+    def difference(self, q0: ArrayLike, q1: ArrayLike) -> NDArray[np.floating]:
+        """q1 ⊖ q0, (..., nv): what integrate needs to go from q0 to q1. ShapeError for other shapes."""
+        return state.difference(self, q0, q1)
+
+    def normalize(self, q: ArrayLike) -> NDArray[np.floating]:
+        """q with its quaternions made unit, (..., nq). ShapeError for other shapes."""
+        return state.normalize(self, q)
+
+    def check_state(self, q: ArrayLike, v: ArrayLike | None = None) -> None:
+        """Raise ShapeError for wrong shapes, StateError naming the rows that are not finite or not unit."""
+        state.check_state(self, q, v)
+
+    def f_ext(self, wrenches: Mapping[str, ArrayLike]) -> Array:
+        """External forces on every body, (..., n_bodies, 6), from wrenches on named frames.
+
+        Each wrench (..., 6) is [force N; torque N m] in the axes of its frame, at its origin; it is moved to the frame
+        of the body that carries it. Batches broadcast. ModelError for an unknown frame or one fixed to the world.
+        """
+        moved = [(self._carrier(name), _wrench(name, wrench)) for name, wrench in wrenches.items()]
+        try:
+            batch = np.broadcast_shapes(*(wrench.shape[:-1] for _, wrench in moved))
+        except ValueError:
+            raise ShapeError("the batches of the wrenches do not broadcast") from None
+        total = np.zeros((*batch, len(self.bodies), 6))
+        for frame, wrench in moved:
+            place = frame.placement
+            force, torque = wrench[..., :3] @ place.rotation.T, wrench[..., 3:] @ place.rotation.T
+            total[..., frame.body, :3] += force
+            total[..., frame.body, 3:] += torque + np.cross(place.translation, force)
+        return total
+
+    def _carrier(self, name: str) -> Frame:
+        if name not in self.frames:
+            raise ModelError(f"there is no frame {name!r}{change.suggest(name, tuple(self.frames))}")
+        if self.frames[name].body < 0:
+            raise ModelError(f"frame {name!r} is fixed to the world: a force on it moves nothing")
+        return self.frames[name]
+
+    def lock(self: Self, values: Mapping[str, float | Sequence[float] | Array]) -> Self:
+        """The robot with the named joints frozen at their values (a number, or kind.nq numbers), bodies merged.
+
+        Locking a master locks its mimics. ModelError for unknown names and values that cannot be.
+        """
+        return self.assemble(change.lock(self, values))
+
+    def reroot(self: Self, link: str) -> Self:
+        """The same robot held by `link`: fixed base, the world stands where `link` does and the old root moves;
+        floating base, the free joint's q and v are those of `link`'s frame.
+
+        Link frames, joint names and signs, and the meaning of every other q stay; the joint order is new (see
+        `permutation`). UnsupportedError for a joint on the way that cannot be reversed.
+        """
+        return self.assemble(change.reroot(self, link))
+
+    def permutation(self, names: Sequence[str]) -> Permutation:
+        """Where this robot's q and v stand in another joint order, given by all names of its moving joints.
+
+        ModelError for names that are missing, unknown or given twice (mimic joints may be left out).
+        """
+        own = {joint.name: joint for joint in self.joints}
+        wanted = {joint.name for joint in self.joints if joint.mimic is None}
+        unknown, missing = [n for n in names if n not in own], wanted - set(names)
+        if unknown or missing or len(set(names)) != len(names):
+            raise ModelError(f"not an order of this robot's joints: unknown {unknown}, missing {sorted(missing)}")
+        q, v, nq, nv = np.empty(self.nq, np.intp), np.empty(self.nv, np.intp), 0, 0
+        for joint in (own[name] for name in names):
+            if joint.mimic is None:
+                q[joint.q_slice], v[joint.v_slice] = np.arange(nq, nq + joint.nq), np.arange(nv, nv + joint.nv)
+                nq, nv = nq + joint.nq, nv + joint.nv
+        return Permutation(q, v)
+
+    def to_urdf(self) -> str:
+        """The robot as URDF text; UnsupportedError names what URDF cannot say. See `write.to_urdf`."""
+        return write.to_urdf(self)
+
+    def check(self) -> tuple[Finding, ...]:
+        """What is odd about this robot: bodies that cannot be, subtrees without mass, limits that are reversed."""
+        return checks.check(self)
+
+
+def _wrench(name: str, wrench: ArrayLike) -> Array:
+    array = np.asarray(wrench, dtype=np.float64)
+    if array.ndim == 0 or array.shape[-1] != 6:
+        raise ShapeError(f"the wrench on {name!r} has shape {array.shape}, expected (..., 6): [force; torque]")
+    return array
+
+
+__all__ = ["Body", "Frame", "Joint", "Mimic", "Permutation", "Placement", "Robot", "State"]

@@ -1,0 +1,163 @@
+"""The configuration space of a whole robot: arrays (..., nq) and (..., nv), joint by joint."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from condyle.errors import CondyleError, ShapeError
+from condyle.model.array import Array
+from condyle.model.joints.base import FlatSpace
+from condyle.model.parts import Joint, RobotData
+
+UNIT_TOLERANCE = {np.dtype(np.float64): 1e-9, np.dtype(np.float32): 1e-5}
+_SHOWN = 8
+
+
+class StateError(CondyleError, ValueError):
+    """States that are no states: quaternions that are not unit, entries that are not finite; `rows` says which.
+
+    rows: the batch indices of the bad states, (n,), counted in the flattened batch.
+    """
+
+    def __init__(self, message: str, rows: tuple[int, ...]) -> None:
+        super().__init__(message)
+        self.rows = rows
+
+    def __reduce__(self) -> tuple[type[StateError], tuple[str, tuple[int, ...]]]:
+        return type(self), (str(self), self.rows)
+
+
+class State(NamedTuple):
+    """q (..., nq) and v (..., nv)."""
+
+    q: Array
+    v: Array
+
+
+def neutral(robot: RobotData) -> Array:
+    """q of the pose in which each child frame stands where its joint frame does, (nq,)."""
+    return np.concatenate([np.zeros(0), *(joint.kind.neutral() for joint in robot.joints if joint.mimic is None)])
+
+
+def random_state(robot: RobotData, n: int, rng: np.random.Generator) -> State:
+    """n random states, (n, nq) and (n, nv): q within the limits where these are finite, else angles in [-π, π],
+    lengths in [-1, 1] m, uniform orientations; v in [-1, 1]."""
+    q = np.empty((n, robot.nq))
+    for joint in robot.joints:
+        if joint.mimic is None:
+            q[:, joint.q_slice] = _within(joint, joint.kind.random(rng, n))
+    return State(q, rng.uniform(-1.0, 1.0, (n, robot.nv)))
+
+
+def _within(joint: Joint, q: Array) -> Array:
+    """Values drawn from the type's own range, moved into what the limits leave of it."""
+    kind = joint.kind
+    if not isinstance(kind, FlatSpace):
+        return q
+    limits = zip(joint.lower.tolist(), joint.upper.tolist(), kind.spread, strict=True)
+    low, high = np.array([_range(*limit) for limit in limits]).T
+    return low + 0.5 * (q / np.array(kind.spread) + 1.0) * (high - low)
+
+
+def _range(lower: float, upper: float, spread: float) -> tuple[float, float]:
+    if not lower <= upper:
+        return -spread, spread
+    low, high = max(lower, -spread), min(upper, spread)
+    if low <= high:
+        return low, high
+    # limits beyond the usual range: the end of them that faces it
+    if lower > spread:
+        return lower, min(upper, lower + 2.0 * spread)
+    return max(lower, upper - 2.0 * spread), upper
+
+
+def integrate(robot: RobotData, q: ArrayLike, dv: ArrayLike) -> NDArray[np.floating]:
+    """q ⊕ dv, (..., nq), batches broadcast; float32 when both are."""
+    q64, kind = _array("q", q, robot.nq)
+    dv64, other = _array("dv", dv, robot.nv)
+    batch = _broadcast(("q", q64), ("dv", dv64))
+    q64, dv64 = np.broadcast_to(q64, (*batch, robot.nq)), np.broadcast_to(dv64, (*batch, robot.nv))
+    out = np.empty((*batch, robot.nq))
+    for joint in robot.joints:
+        if joint.mimic is None:
+            out[..., joint.q_slice] = joint.kind.integrate(q64[..., joint.q_slice], dv64[..., joint.v_slice])
+    return out.astype(np.result_type(kind, other))
+
+
+def difference(robot: RobotData, q0: ArrayLike, q1: ArrayLike) -> NDArray[np.floating]:
+    """q1 ⊖ q0, (..., nv): integrate(q0, difference(q0, q1)) = q1; float32 when both are."""
+    a, kind = _array("q0", q0, robot.nq)
+    b, other = _array("q1", q1, robot.nq)
+    batch = _broadcast(("q0", a), ("q1", b))
+    a, b = np.broadcast_to(a, (*batch, robot.nq)), np.broadcast_to(b, (*batch, robot.nq))
+    out = np.empty((*batch, robot.nv))
+    for joint in robot.joints:
+        if joint.mimic is None:
+            out[..., joint.v_slice] = joint.kind.difference(a[..., joint.q_slice], b[..., joint.q_slice])
+    return out.astype(np.result_type(kind, other))
+
+
+def normalize(robot: RobotData, q: ArrayLike) -> NDArray[np.floating]:
+    """q with unit quaternions, (..., nq)."""
+    q64, kind = _array("q", q, robot.nq)
+    out = np.empty(q64.shape)
+    for joint in robot.joints:
+        if joint.mimic is None:
+            out[..., joint.q_slice] = joint.kind.normalize(q64[..., joint.q_slice])
+    return out.astype(kind)
+
+
+def check_state(robot: RobotData, q: ArrayLike, v: ArrayLike | None = None) -> None:
+    """Raise ShapeError for wrong shapes, StateError for entries that are not finite or quaternions that are not unit."""
+    q64, kind = _array("q", q, robot.nq)
+    problems: list[str] = []
+    bad = _infinite("q", q64, problems)
+    if v is not None:
+        v64, _ = _array("v", v, robot.nv)
+        _broadcast(("q", q64), ("v", v64))
+        bad |= _infinite("v", v64, problems)
+    for joint in robot.joints:
+        if joint.mimic is None and joint.kind.nq != joint.kind.nv:
+            rows = _rows(joint.kind.defect(q64[..., joint.q_slice]) > UNIT_TOLERANCE[np.dtype(kind)])
+            if rows:
+                problems.append(f"joint {joint.name!r}: the quaternion is not unit in {_list(rows)}; normalize(q) makes it so")
+                bad |= set(rows)
+    if problems:
+        raise StateError("\n".join(problems), tuple(sorted(bad)))
+
+
+def _infinite(name: str, x: Array, problems: list[str]) -> set[int]:
+    rows = _rows(~np.isfinite(x).all(axis=-1))
+    if rows:
+        problems.append(f"{name}: not finite in {_list(rows)}")
+    return set(rows)
+
+
+def _rows(mask: NDArray[np.bool_]) -> list[int]:
+    return np.flatnonzero(np.atleast_1d(mask)).tolist()
+
+
+def _list(rows: list[int]) -> str:
+    more = f" and {len(rows) - _SHOWN} more" if len(rows) > _SHOWN else ""
+    return f"row{'s' if len(rows) > 1 else ''} {', '.join(str(row) for row in rows[:_SHOWN])}{more}"
+
+
+def _array(name: str, x: ArrayLike, n: int) -> tuple[Array, type[np.floating]]:
+    """x as float64 (..., n), and the number type of the answer."""
+    array = np.asarray(x)
+    if array.ndim == 0 or array.shape[-1] != n:
+        hint = "; states are rows here, (..., n): pass the transpose" if array.ndim == 2 and array.shape[0] == n else ""
+        raise ShapeError(f"{name} has shape {array.shape}, expected (..., {n}){hint}")
+    kind = np.float32 if array.dtype == np.float32 else np.float64
+    return array.astype(np.float64, copy=False), kind
+
+
+def _broadcast(*named: tuple[str, Array]) -> tuple[int, ...]:
+    try:
+        return np.broadcast_shapes(*(x.shape[:-1] for _, x in named))
+    except ValueError:
+        shapes = " and ".join(f"{name} {x.shape}" for name, x in named)
+        raise ShapeError(f"the batches of {shapes} do not broadcast") from None

@@ -1,0 +1,136 @@
+"""A robot as URDF text, digit for digit."""
+
+from __future__ import annotations
+
+import re
+from xml.sax.saxutils import quoteattr
+
+import numpy as np
+
+from condyle.errors import UnsupportedError
+from condyle.model.array import Array
+from condyle.model.parts import Body, Joint, RobotData
+from condyle.model.placement import Placement, rpy_of
+from condyle.text import Emitter
+
+_TYPES = {name: name for name in ("revolute", "continuous", "prismatic", "planar")} | {"free": "floating"}
+_ILLEGAL = re.compile("[^\t\n\r\u0020-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
+_HUGE = float(np.finfo(np.float64).max)
+
+
+def to_urdf(robot: RobotData) -> str:
+    """URDF text of a robot; read back with the same snap and gravity it gives an equal fingerprint.
+
+    Bodies stand merged, with their other links as massless links fixed to them. A floating base is written without its
+    free joint: read it back with floating_base=True. An infinite limit is written as the largest number. Errors:
+    UnsupportedError naming every joint type, armature, body frame off its joint or name that URDF cannot hold.
+    """
+    refused = [reason for joint in robot.joints for reason in _refusals(joint)]
+    names = (robot.name, *robot.joint_names, *robot.frames)
+    refused += [f"name {name!r}: a character that XML cannot hold" for name in names if _ILLEGAL.search(name)]
+    if refused:
+        raise UnsupportedError("URDF cannot say this robot:\n" + "\n".join(refused))
+    e = Emitter("  ")
+    e('<?xml version="1.0" encoding="utf-8"?>')
+    with e.block(f"<robot name={quoteattr(robot.name)}>", "</robot>"):
+        root = _write_root(e, robot)
+        for i, joint in enumerate(robot.joints):
+            _write_link(e, robot.bodies[i])
+            if root is not None or i > 0:
+                parent = root if joint.parent < 0 else robot.bodies[joint.parent].name
+                _write_joint(e, robot, joint, parent or "", robot.bodies[i].name)
+        _write_frames(e, robot, root)
+    return e.text()
+
+
+def _refusals(joint: Joint) -> list[str]:
+    reasons: list[str] = []
+    if joint.type not in _TYPES:
+        reasons.append(f"joint {joint.name!r}: type {joint.type}")
+    if joint.armature.any():
+        reasons.append(f"joint {joint.name!r}: armature")
+    if not joint.after.is_identity:
+        reasons.append(f"joint {joint.name!r}: its body's frame does not stand in the joint frame")
+    limits = (joint.lower, joint.upper, joint.effort, joint.velocity)
+    if joint.kind.nv > 1 and (any(np.isfinite(x).any() for x in limits) or joint.damping.any() or joint.friction.any()):
+        reasons.append(f"joint {joint.name!r}: limits, damping or friction of a joint with {joint.kind.nv} freedoms")
+    return reasons
+
+
+def _write_root(e: Emitter, robot: RobotData) -> str | None:
+    """The root link; None for a floating base, whose first body is the root."""
+    if robot.base is None:
+        return None
+    place = robot.frames[robot.base.name].placement
+    if place.is_identity:
+        _write_link(e, robot.base)
+        return robot.base.name
+    world = _fresh("world", set(robot.frames))
+    base = robot.base
+    _write_link(e, Body(world, base.mass, base.com, base.inertia))
+    return world
+
+
+def _write_link(e: Emitter, body: Body) -> None:
+    if body.mass == 0.0:
+        e(f"<link name={quoteattr(body.name)}/>")
+        return
+    with e.block(f"<link name={quoteattr(body.name)}>", "</link>"), e.block("<inertial>", "</inertial>"):
+        e(f'<origin xyz="{_join(body.com)}" rpy="0.0 0.0 0.0"/>', f'<mass value="{body.mass!r}"/>')
+        i = body.inertia.tolist()
+        upper = {"ixx": i[0][0], "ixy": i[0][1], "ixz": i[0][2], "iyy": i[1][1], "iyz": i[1][2], "izz": i[2][2]}
+        e("<inertia " + " ".join(f'{name}="{value!r}"' for name, value in upper.items()) + "/>")
+
+
+def _write_joint(e: Emitter, robot: RobotData, joint: Joint, parent: str, child: str) -> None:
+    with e.block(f'<joint name={quoteattr(joint.name)} type="{_TYPES[joint.type]}">', "</joint>"):
+        _write_ends(e, parent, child, joint.placement)
+        if joint.kind.axes:
+            e(f'<axis xyz="{_join(joint.axis)}"/>')
+        if joint.kind.nv == 1:
+            _write_numbers(e, joint)
+        if joint.mimic is not None:
+            master = quoteattr(robot.joints[joint.mimic.joint].name)
+            e(f'<mimic joint={master} multiplier="{joint.mimic.multiplier!r}" offset="{joint.mimic.offset!r}"/>')
+
+
+def _write_ends(e: Emitter, parent: str, child: str, placement: Placement) -> None:
+    rpy = rpy_of(placement.rotation) if placement.rpy is None else placement.rpy
+    e(f"<parent link={quoteattr(parent)}/>", f"<child link={quoteattr(child)}/>")
+    e(f'<origin xyz="{_join(placement.translation)}" rpy="{" ".join(repr(x) for x in rpy)}"/>')
+
+
+def _write_numbers(e: Emitter, joint: Joint) -> None:
+    limits = {"lower": joint.lower, "upper": joint.upper, "effort": joint.effort, "velocity": joint.velocity}
+    if joint.type == "continuous":
+        limits = {name: x for name, x in limits.items() if np.isfinite(x).all()}
+    if limits:
+        text = (f'{name}="{min(max(float(x[0]), -_HUGE), _HUGE)!r}"' for name, x in limits.items())
+        e("<limit " + " ".join(text) + "/>")
+    if joint.damping.any() or joint.friction.any():
+        e(f'<dynamics damping="{float(joint.damping[0])!r}" friction="{float(joint.friction[0])!r}"/>')
+
+
+def _write_frames(e: Emitter, robot: RobotData, root: str | None) -> None:
+    """The links that were merged, massless, each fixed where it stands."""
+    written = {root, *robot.body_names}
+    joints = set(robot.joint_names)
+    for name, frame in robot.frames.items():
+        if name in written:
+            continue
+        joint = _fresh(f"{name}_fixed", joints)
+        joints.add(joint)
+        carrier = root if frame.body < 0 else robot.bodies[frame.body].name
+        e(f"<link name={quoteattr(name)}/>")
+        with e.block(f'<joint name={quoteattr(joint)} type="fixed">', "</joint>"):
+            _write_ends(e, carrier or "", name, frame.placement)
+
+
+def _fresh(name: str, taken: set[str]) -> str:
+    while name in taken:
+        name += "_"
+    return name
+
+
+def _join(x: Array) -> str:
+    return " ".join(repr(value) for value in x.tolist())
