@@ -1,0 +1,132 @@
+"""The computing part of one function: C functions on tiles, and where inputs and outputs lie in the workspace.
+
+A `Body` is all the driver in emit.py wants to know, so any other way to compute (rolled loops) makes one too.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import cast
+
+import numpy as np
+
+from condyle.backends.c.lower import Angles, Chunk, Lowered
+from condyle.errors import UnsupportedError
+from condyle.ir.program import operands
+from condyle.text import Emitter
+
+
+@dataclass(frozen=True, slots=True)
+class Body:
+    """What runs between packing and unpacking: `static void NAME_tile(real_v *w)` does one tile.
+
+    chunks: texts of the functions it calls, each `CD_CHUNK void NAME_k(real_v *w)` with its number of operations.
+    main: tables and NAME_tile itself.
+    bases: slot of the first entry of each input. tables: slot of every entry of each output.
+    zero: a slot the driver sets to zero; constants: slots it sets to numbers. size: slots in all.
+    """
+
+    chunks: tuple[tuple[str, int], ...]
+    main: str
+    bases: tuple[int, ...]
+    tables: tuple[tuple[int, ...], ...]
+    zero: int
+    constants: tuple[tuple[int, float], ...]
+    size: int
+
+
+def literal(value: float, bits: int) -> str:
+    """A number as a hexadecimal C constant; raises UnsupportedError where it is not finite in this precision."""
+    if bits == 32:
+        with np.errstate(over="ignore"):
+            value = float(np.float32(value))
+    if not math.isfinite(value):
+        raise UnsupportedError(f"the constant {value} cannot stand in generated code")
+    return value.hex() + ("f" if bits == 32 else "")
+
+
+def straight(low: Lowered, bits: int) -> Body:
+    """The body of a straight-line Program."""
+    name = low.program.name
+    chunks: list[tuple[str, int]] = []
+    calls: list[str] = []
+    main = Emitter()
+    for step in low.steps:
+        if isinstance(step, Chunk):
+            function = f"{name}_{len(chunks)}"
+            calls.append(f"{function}(w);")
+            chunks.append((_chunk(low, step, function, bits), len(step.nodes)))
+        else:
+            table = f"{name}_angles_{len(calls)}"
+            flat = [slot for angle in step.angles for slot in _angle_slots(low, angle.angle, angle.sine, angle.cosine)]
+            write_table(main, table, flat)
+            calls.append(f"cd_sincos(w, {table}, {len(step.angles)});")
+    with main.block(f"CD_STATIC void {name}_tile(real_v *w)\n{{"):
+        main(*(calls or ["(void)w;"]))
+    return Body(tuple(chunks), main.text(), low.bases, low.tables, low.zero, low.constants, low.size)
+
+
+def write_table(e: Emitter, name: str, numbers: Sequence[int]) -> None:
+    """A constant table of slot numbers, sixteen to a line."""
+    with e.block(f"static const cd_slot {name}[{len(numbers)}] = {{", "};"):
+        for k in range(0, len(numbers), 16):
+            e(", ".join(map(str, numbers[k : k + 16])) + ",")
+
+
+def _angle_slots(low: Lowered, angle: int, sine: int | None, cosine: int | None) -> tuple[int, int, int]:
+    slots = low.slots
+    return (
+        slots[angle],
+        low.spare if sine is None else slots.get(sine, low.spare),
+        low.spare if cosine is None else slots.get(cosine, low.spare),
+    )
+
+
+_FORMS = {
+    "neg": "-{0}",
+    "add": "{0} + {1}",
+    "sub": "{0} - {1}",
+    "mul": "{0} * {1}",
+    "rcp": "{one} / {0}",
+    "sqrt": "cd_sqrt({0})",
+    "fma": "{0} * {1} + {2}",
+    "fms": "{0} * {1} - {2}",
+    "fnma": "{2} - {0} * {1}",
+    "fnms": "-({0} * {1}) - {2}",
+}
+
+
+def _chunk(low: Lowered, chunk: Chunk, function: str, bits: int) -> str:
+    """One function: values of other chunks are loaded at their first use, values others want are stored."""
+    nodes, slots = low.program.nodes, low.slots
+    one = "1.0f" if bits == 32 else "1.0"
+    names: dict[int, str] = {}
+    e = Emitter()
+    with e.block(f"CD_CHUNK void {function}(real_v *w)\n{{"):
+        for index in chunk.nodes:
+            node = nodes[index]
+            for used in operands(node):
+                if used not in names:
+                    if nodes[used][0] == "const":
+                        names[used] = _operand(cast(float, nodes[used][1]), bits)  # pyright: ignore[reportGeneralTypeIssues]
+                    else:
+                        names[used] = f"t{used}"
+                        e(f"const real_v t{used} = w[{slots[used]}];")
+            uses = operands(node)
+            if all(nodes[used][0] == "const" for used in uses):
+                # two numbers make a number, not a vector
+                arguments = [f"cd_splat({names[used]})" for used in uses]
+            else:
+                arguments = [names[used] for used in uses]
+            names[index] = f"t{index}"
+            e(f"const real_v t{index} = {_FORMS[node[0]].format(*arguments, one=one)};")
+            if index in slots:
+                e(f"w[{slots[index]}] = t{index};")
+    return e.text()
+
+
+def _operand(value: float, bits: int) -> str:
+    text = literal(value, bits)
+    return f"({text})" if text.startswith("-") else text

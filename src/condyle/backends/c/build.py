@@ -1,0 +1,74 @@
+"""A Program to a Kernel: emit, compile through the cache, load."""
+
+from __future__ import annotations
+
+import ctypes
+from pathlib import Path
+
+import numpy as np
+
+from condyle.backends.c.emit import Source, source
+from condyle.backends.c.target import TARGET, Facts
+from condyle.errors import UnsupportedError
+from condyle.ir.ops import LEAVES
+from condyle.ir.program import Program
+from condyle.runtime import cache
+from condyle.runtime.kernel import Kernel, cores
+from condyle.runtime.native import NativeKernel, Shape
+from condyle.runtime.toolchain import Compiler, find_compiler, run
+
+BITS = {"float64": 64, "float32": 32}
+
+
+def build(program: Program, facts: Facts, dtype: str = "float64") -> Kernel:
+    """The compiled function; taken from the cache when it was built before.
+
+    Raises BuildError when there is no compiler or it fails, UnsupportedError for what C cannot say.
+    """
+    if dtype not in BITS:
+        raise UnsupportedError(f"dtype {dtype!r}: the C target computes in {' and '.join(BITS)}")
+    compiler = find_compiler()
+    text = source(program, facts, BITS[dtype], split=True)
+    parts = ["c", str(TARGET.abi), facts.version, compiler.path, compiler.identity, *TARGET.flags, *text.units]
+    description = f"{facts.name} {program.name} {dtype} {facts.fingerprint[:12]}"
+    library = cache.fetch(
+        parts, description, lambda target: compile_shared(text, compiler, target), lambda made: ctypes.CDLL(str(made))
+    )
+    return _kernel(program, facts, np.dtype(dtype), library, f"C, {compiler.version}")
+
+
+def compile_shared(text: Source, compiler: Compiler, target: Path) -> None:
+    """Writes the shared object `target`; source units are compiled at the same time, then linked."""
+    place = target.parent
+    names = [f"unit{k}" for k in range(len(text.units))]
+    for name, unit in zip(names, text.units, strict=True):
+        (place / f"{name}.c").write_text(unit, encoding="ascii")
+    flags = list(TARGET.flags)
+    if len(names) == 1:
+        commands = [[compiler.path, *flags, "-shared", "unit0.c", "-o", target.name, "-lm"]]
+    else:
+        commands = [[compiler.path, *flags, "-c", f"{name}.c", "-o", f"{name}.o"] for name in names]
+    run(commands, place, TARGET.timeout, cores())
+    if len(names) > 1:
+        objects = [f"{name}.o" for name in names]
+        run([[compiler.path, "-shared", *objects, "-o", target.name, "-lm"]], place, TARGET.timeout, 1)
+    for name in names:
+        (place / f"{name}.c").unlink()
+        (place / f"{name}.o").unlink(missing_ok=True)
+
+
+def _kernel(
+    program: Program, facts: Facts, dtype: np.dtype[np.floating], library: ctypes.CDLL, description: str
+) -> NativeKernel:
+    symbol = f"{facts.name}_{program.name}"
+    work = library[f"{symbol}_work"]
+    work.restype = ctypes.c_size_t
+    lanes = ctypes.c_uint.in_dll(library, f"{facts.name}_lanes").value
+    in_sizes = tuple(array.size for array in program.inputs)
+    out_sizes = tuple(array.size for array in program.arrays)
+    operations = sum(node[0] not in LEAVES for node in program.nodes)
+    # about three operations a nanosecond, and as much for each entry that is moved
+    state_ns = (0.3 * operations / lanes) + 0.1 * (sum(in_sizes) + sum(out_sizes))
+    shape = Shape(in_sizes, out_sizes, lanes, int(work()), state_ns)
+    address = ctypes.cast(library[f"{symbol}_strided"], ctypes.c_void_p).value or 0
+    return NativeKernel(address, shape, dtype, description, library)

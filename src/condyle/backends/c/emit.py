@@ -1,0 +1,212 @@
+"""A Program as a C source: header comment, support text, the body, and the entry that packs, runs and unpacks tiles."""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from condyle.backends.c.body import Body, literal, straight, write_table
+from condyle.backends.c.lower import lower
+from condyle.backends.c.target import TARGET, Facts, Target, checked_name
+from condyle.ir.program import Array, Program
+from condyle.signature import FUNCTIONS
+from condyle.text import Emitter
+
+_SUPPORT = Path(__file__).parent / "support"
+_ARGUMENT = re.compile(r"[A-Za-z][A-Za-z0-9]*(_[A-Za-z0-9]+)*")
+_TAKEN = frozenset(
+    "auto break case char const continue default do double else enum extern float for goto if inline int long register "
+    "restrict return short signed sizeof static struct switch typedef union unsigned void volatile while n work in out "
+    "in_stride out_stride k w rows real LANES".split()
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Source:
+    """One function as C text: a main unit, and further units when it is meant to be compiled in parallel."""
+
+    main: str
+    parts: tuple[str, ...]
+
+    @property
+    def units(self) -> tuple[str, ...]:
+        return (self.main, *self.parts)
+
+
+def support(name: str) -> str:
+    """A hand-written file that generated code carries with it."""
+    return (_SUPPORT / name).read_text(encoding="ascii")
+
+
+def source(program: Program, facts: Facts, bits: int, split: bool = False, target: Target = TARGET) -> Source:
+    """The complete, self-contained C source of one function; `split` deals its chunks out to several units."""
+    checked_name(program.name)
+    body = straight(lower(program, target), bits)
+    groups = _groups(body, target) if split else [[text for text, _ in body.chunks]]
+    apart = len(groups) > 1
+    e = Emitter()
+    e(*header(program, facts, bits), "")
+    write_preamble(e, bits, apart)
+    write_slot_type(e, body.size)
+    e(support("sincos.h"), support("tiles.h"))
+    if apart:
+        e(*(f"CD_CHUNK void {program.name}_{k}(real_v *w);" for k in range(len(body.chunks))), "")
+    write_function(e, program, facts, bits, body, () if apart else groups[0])
+    write_facts(e, facts)
+    return Source(e.text(), tuple(_part(group, bits) for group in groups) if apart else ())
+
+
+def _groups(body: Body, target: Target) -> list[list[str]]:
+    groups: list[list[str]] = [[]]
+    count = 0
+    for text, operations in body.chunks:
+        if count >= target.part:
+            groups.append([])
+            count = 0
+        groups[-1].append(text)
+        count += operations
+    return groups
+
+
+def _part(texts: Sequence[str], bits: int) -> str:
+    e = Emitter()
+    write_preamble(e, bits, apart=True)
+    e(*texts)
+    return e.text()
+
+
+def write_preamble(e: Emitter, bits: int, apart: bool) -> None:
+    """Precision, vector type, and how chunk functions are declared."""
+    e(f"#define REAL_BITS {bits}", support("vector.h"))
+    storage = '__attribute__((visibility("hidden")))' if apart else "CD_STATIC"
+    e(f"#define CD_CHUNK {storage}", "")
+
+
+def write_slot_type(e: Emitter, largest: int) -> None:
+    e(f"typedef unsigned {'short' if largest < 65536 else 'int'} cd_slot;", "")
+
+
+def header(program: Program, facts: Facts, bits: int) -> list[str]:
+    """The comment at the top: what this is, from which robot, what goes in and out, what it costs."""
+    function = FUNCTIONS.get(program.name)
+    lines = [f"/* {program.name}: " + ("a function" if function is None else function.equation)]
+    lines.append(f" * robot {facts.fingerprint or '-'}, nq = {facts.nq}, nv = {facts.nv}, float{bits}")
+    lines.append(f" * Condyle {facts.version or '-'}, ABI {TARGET.abi}")
+    counts = Counter(node[0] for node in program.nodes)
+    for leaf in ("const", "input"):
+        counts.pop(leaf, None)
+    lines.append(" * operations a state: " + (", ".join(f"{n} {op}" for op, n in sorted(counts.items())) or "none"))
+    docs = {} if function is None else {port.name: port for port in (*function.ports(True), *function.outputs)}
+    for way, arrays in (("in ", program.inputs), ("out", program.arrays)):
+        for name, array in zip(argument_names(arrays, way.strip()), arrays, strict=True):
+            port = docs.get(array.name)
+            meaning = "" if port is None else f"  {port.doc} [{port.unit}]"
+            lines.append(f" * {way} {name}[n][{']['.join(map(str, array.shape))}]{meaning}")
+    return [*lines, " */"]
+
+
+def argument_names(arrays: Sequence[Array], way: str) -> list[str]:
+    """Array names as C identifiers; one that cannot be gives way to its position."""
+    plain = [array.name for array in arrays]
+    return [
+        name if _ARGUMENT.fullmatch(name) and len(name) < 32 and name not in _TAKEN and plain.count(name) == 1
+        else f"{way}{k}"
+        for k, name in enumerate(plain)
+    ]
+
+
+def write_function(
+    e: Emitter, program: Program, facts: Facts, bits: int, body: Body, chunks: Sequence[str]
+) -> None:
+    """Chunks, tables and the three exported symbols of one function."""
+    name, symbol, real = program.name, f"{facts.name}_{program.name}", "double" if bits == 64 else "float"
+    e(*chunks)
+    e(body.main)
+    for k, table in enumerate(body.tables):
+        if table:
+            write_table(e, f"{name}_out_{k}", table + (body.zero,) * (-len(table) % 16))
+    e("")
+    with e.block(f"size_t {symbol}_work(void)\n{{"):
+        e(f"return {body.size} * sizeof(real_v);")
+    e("")
+    with e.block(strided_head(symbol, real) + "\n{"):
+        _write_driver(e, program, bits, body)
+    e("")
+    with e.block(plain_head(program, symbol, real) + "\n{"):
+        _write_plain(e, program, symbol, real)
+    e("")
+
+
+def strided_head(symbol: str, real: str) -> str:
+    """The entry for arrays of any batch stride: in elements, 0 = one row for every state."""
+    return (
+        f"int {symbol}_strided(size_t n, const {real} *const *in, const ptrdiff_t *in_stride,\n"
+        f"    {real} *const *out, const ptrdiff_t *out_stride, void *work)"
+    )
+
+
+def plain_head(program: Program, symbol: str, real: str) -> str:
+    """The entry for contiguous arrays, without a workspace."""
+    inputs = [f"const {real} *{name}" for name in argument_names(program.inputs, "in")]
+    outputs = [f"{real} *{name}" for name in argument_names(program.arrays, "out")]
+    return f"int {symbol}({', '.join(['size_t n', *inputs, *outputs])})"
+
+
+def _write_driver(e: Emitter, program: Program, bits: int, body: Body) -> None:
+    used = [(k, array.size) for k, array in enumerate(program.inputs) if array.size]
+    e("real_v *const w = (real_v *)work;", "size_t k;")
+    if not used:
+        e("(void)in;", "(void)in_stride;")
+    with e.block("if (n == 0) {"):
+        e("return 0;")
+    for slot, value in ((body.zero, 0.0), *body.constants):
+        e(f"w[{slot}] = cd_splat({literal(value, bits)});")
+    for k, size in used:
+        with e.block(f"if (in_stride[{k}] == 0) {{"):
+            e(f"cd_pack_one(in[{k}], {size}, w + {body.bases[k]});")
+    with e.block("for (k = 0; k < n; k += LANES) {"):
+        e("const size_t rows = n - k < LANES ? n - k : LANES;")
+        for k, size in used:
+            with e.block(f"if (in_stride[{k}] != 0) {{"):
+                e(f"cd_pack(in[{k}] + (ptrdiff_t)k * in_stride[{k}], in_stride[{k}], rows, {size}, w + {body.bases[k]});")
+        e(f"{program.name}_tile(w);")
+        for k, table in enumerate(body.tables):
+            if table:
+                place = f"out[{k}] + (ptrdiff_t)k * out_stride[{k}], out_stride[{k}]"
+                e(f"cd_unpack(w, {program.name}_out_{k}, {len(table)}, {place}, rows);")
+    e("return 0;")
+
+
+def _write_plain(e: Emitter, program: Program, symbol: str, real: str) -> None:
+    inputs, outputs = argument_names(program.inputs, "in"), argument_names(program.arrays, "out")
+    e(f"const {real} *in[{max(1, len(inputs))}];", f"{real} *out[{max(1, len(outputs))}];")
+    e(f"const ptrdiff_t in_stride[] = {{{', '.join(str(a.size) for a in program.inputs) or '0'}}};")
+    e(f"const ptrdiff_t out_stride[] = {{{', '.join(str(a.size) for a in program.arrays) or '0'}}};")
+    e(f"char *const raw = (char *)malloc({symbol}_work() + 64);", "int status;")
+    with e.block("if (raw == NULL) {"):
+        e("return -1;")
+    e(*(f"in[{k}] = {name};" for k, name in enumerate(inputs)))
+    e(*(f"out[{k}] = {name};" for k, name in enumerate(outputs)))
+    call = f"{symbol}_strided(n, in, in_stride, out, out_stride, raw + (64 - (size_t)((uintptr_t)raw % 64)))"
+    e(f"status = {call};", "free(raw);", "return status;")
+
+
+def write_facts(e: Emitter, facts: Facts) -> None:
+    """Constants for whoever loads the object."""
+    for head, value in fact_symbols(facts):
+        e(f"extern const {head};", f"const {head} = {value};")
+    e(f"extern const unsigned {facts.name}_lanes;", f"const unsigned {facts.name}_lanes = LANES;")
+
+
+def fact_symbols(facts: Facts) -> list[tuple[str, str]]:
+    """Declaration and value of each exported constant."""
+    return [
+        (f"unsigned {facts.name}_abi", str(TARGET.abi)),
+        (f"unsigned {facts.name}_nq", str(facts.nq)),
+        (f"unsigned {facts.name}_nv", str(facts.nv)),
+        (f"char {facts.name}_fingerprint[{len(facts.fingerprint) + 1}]", f'"{facts.fingerprint}"'),
+        (f"char {facts.name}_version[{len(facts.version) + 1}]", f'"{facts.version}"'),
+    ]

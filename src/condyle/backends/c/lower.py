@@ -1,0 +1,221 @@
+"""Program -> storage: the operations cut into chunks, every value that outlives its chunk in a slot of the workspace.
+
+The workspace is one row of real_v: the packed inputs, a zero, constants that are answers, then the slots, which are
+given out again after the last chunk that reads them. Sines and cosines are taken together, many at a time, as
+soon as the angles are known.
+"""
+
+from __future__ import annotations
+
+import heapq
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import TypeAlias, cast
+
+from condyle.backends.c.target import TARGET, Target
+from condyle.ir.ops import Node
+from condyle.ir.program import Program, operands
+
+
+@dataclass(frozen=True, slots=True)
+class Chunk:
+    """Nodes that one C function computes, in order."""
+
+    nodes: tuple[int, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Angle:
+    """An angle and the nodes that are its sine and its cosine, where wanted."""
+
+    angle: int
+    sine: int | None
+    cosine: int | None
+
+
+@dataclass(frozen=True, slots=True)
+class Angles:
+    """Angles whose sines and cosines are taken in one loop."""
+
+    angles: tuple[Angle, ...]
+
+
+Step: TypeAlias = Chunk | Angles
+
+
+@dataclass(frozen=True, slots=True)
+class Lowered:
+    """Steps in order, the slot of each value that has one, and where each entry of each output lies.
+
+    bases: first slot of each input. zero: a slot that stays zero. spare: a slot nobody reads. size: slots in all.
+    constants: (slot, value) pairs, set once a call.
+    """
+
+    program: Program
+    steps: tuple[Step, ...]
+    slots: dict[int, int]
+    bases: tuple[int, ...]
+    zero: int
+    spare: int
+    constants: tuple[tuple[int, float], ...]
+    tables: tuple[tuple[int, ...], ...]
+    size: int
+
+
+def lower(program: Program, target: Target = TARGET) -> Lowered:
+    """Storage for a Program; nodes that no output needs are left out."""
+    live = _live(program)
+    steps = _steps(program, live, target)
+    return _place(program, live, steps)
+
+
+def _live(program: Program) -> list[bool]:
+    live = [False] * len(program.nodes)
+    for output in program.outputs:
+        live[output.node] = True
+    for index in range(len(program.nodes) - 1, -1, -1):
+        if live[index]:
+            for used in operands(program.nodes[index]):
+                live[used] = True
+    return live
+
+
+def _steps(program: Program, live: Sequence[bool], target: Target) -> tuple[Step, ...]:
+    """Before each loop of sines, the operations its angles need; at the end all the others."""
+    nodes = program.nodes
+    steps: list[Step] = []
+    done = [node[0] in ("const", "input") or not live[index] for index, node in enumerate(nodes)]
+    for angles in _levels(nodes, live):
+        needed = _cone(nodes, [angle.angle for angle in angles], done)
+        steps += _cut(nodes, needed, target)
+        steps.append(Angles(angles))
+        for angle in angles:
+            for index in (angle.sine, angle.cosine):
+                if index is not None:
+                    done[index] = True
+    return (*steps, *_cut(nodes, [index for index, ready in enumerate(done) if not ready], target))
+
+
+def _levels(nodes: Sequence[Node], live: Sequence[bool]) -> list[tuple[Angle, ...]]:
+    """Angles grouped by how many sines or cosines they depend on, one within the other."""
+    depth: list[int] = []
+    found: dict[int, dict[int, dict[str, int]]] = {}
+    for index, node in enumerate(nodes):
+        level = max((depth[used] for used in operands(node)), default=0)
+        trigonometric = node[0] in ("sin", "cos")
+        depth.append(level + trigonometric)
+        if trigonometric and live[index]:
+            found.setdefault(level, {}).setdefault(cast(int, node[1]), {})[node[0]] = index
+    return [
+        tuple(Angle(angle, pair.get("sin"), pair.get("cos")) for angle, pair in found[level].items())
+        for level in sorted(found)
+    ]
+
+
+def _cone(nodes: Sequence[Node], roots: Sequence[int], done: list[bool]) -> list[int]:
+    """What has to be computed for the roots, in order; marks it done."""
+    cone: list[int] = []
+    stack = list(roots)
+    while stack:
+        index = stack.pop()
+        if not done[index]:
+            done[index] = True
+            cone.append(index)
+            stack.extend(operands(nodes[index]))
+    return sorted(cone)
+
+
+def _cut(nodes: Sequence[Node], order: Sequence[int], target: Target) -> list[Step]:
+    """Chunks of `order`, each cut where the fewest values are alive."""
+    last: dict[int, int] = {}
+    for place, index in enumerate(order):
+        for used in operands(nodes[index]):
+            last[used] = place
+    alive: list[int] = []
+    ends = [0] * (len(order) + 1)
+    count = 0
+    for place, index in enumerate(order):
+        final = last.get(index, place)
+        count += final > place
+        ends[final] += final > place
+        count -= ends[place]
+        alive.append(count)
+    chunks: list[Step] = []
+    start = 0
+    while len(order) - start > target.longest:
+        window = range(start + target.shortest, start + target.longest)
+        end = 1 + min(window, key=lambda place: (alive[place], -place))
+        chunks.append(Chunk(tuple(order[start:end])))
+        start = end
+    if start < len(order):
+        chunks.append(Chunk(tuple(order[start:])))
+    return chunks
+
+
+def _defines(step: Step) -> list[int]:
+    if isinstance(step, Chunk):
+        return list(step.nodes)
+    return [index for angle in step.angles for index in (angle.sine, angle.cosine) if index is not None]
+
+
+def _uses(nodes: Sequence[Node], step: Step) -> set[int]:
+    if isinstance(step, Chunk):
+        return {used for index in step.nodes for used in operands(nodes[index])}
+    return {angle.angle for angle in step.angles}
+
+
+def _place(program: Program, live: Sequence[bool], steps: tuple[Step, ...]) -> Lowered:
+    nodes = program.nodes
+    bases: list[int] = []
+    size = 0
+    for array in program.inputs:
+        bases.append(size)
+        size += array.size
+    zero, spare, size = size, size + 1, size + 2
+    slots: dict[int, int] = {}
+    for index, node in enumerate(nodes):
+        if node[0] == "input" and live[index]:
+            slots[index] = bases[cast(int, node[1])] + cast(int, node[2])  # pyright: ignore[reportGeneralTypeIssues]
+    constants: list[tuple[int, float]] = []
+    kept = {output.node for output in program.outputs} | _angles(steps)
+    for index in sorted(kept):
+        if nodes[index][0] == "const":
+            slots[index] = size
+            constants.append((size, cast(float, nodes[index][1])))
+            size += 1
+    size = _scan(nodes, steps, {output.node for output in program.outputs}, slots, size)
+    tables: list[list[int]] = [[zero] * array.size for array in program.arrays]
+    for output in program.outputs:
+        tables[output.array][output.index] = slots[output.node]
+    return Lowered(
+        program, steps, slots, tuple(bases), zero, spare, tuple(constants), tuple(map(tuple, tables)), size
+    )
+
+
+def _angles(steps: Sequence[Step]) -> set[int]:
+    return {angle.angle for step in steps if isinstance(step, Angles) for angle in step.angles}
+
+
+def _scan(nodes: Sequence[Node], steps: Sequence[Step], kept: set[int], slots: dict[int, int], size: int) -> int:
+    """Linear scan over the steps: a slot from the step that computes a value to the last one that reads it."""
+    last: dict[int, int] = {}
+    for number, step in enumerate(steps):
+        for used in _uses(nodes, step):
+            last[used] = number
+    freed: list[list[int]] = [[] for _ in steps]
+    free: list[int] = []
+    for number, step in enumerate(steps):
+        for index in _defines(step):
+            final = len(steps) if index in kept else last.get(index, number)
+            if final == number:
+                continue
+            if free:
+                slot = heapq.heappop(free)
+            else:
+                slot, size = size, size + 1
+            slots[index] = slot
+            if final < len(steps):
+                freed[final].append(slot)
+        for slot in freed[number]:
+            heapq.heappush(free, slot)
+    return size

@@ -1,0 +1,227 @@
+"""Built objects, kept between runs: one directory an entry, verified before use, made without locks.
+
+Where: $CONDYLE_CACHE_DIR, else $XDG_CACHE_HOME/condyle, else ~/.cache/condyle. It must be a real directory of this user
+that nobody else may write: one that is not is refused (BuildError) if it was asked for by CONDYLE_CACHE_DIR, and
+otherwise given up for a private temporary directory, with a warning. CONDYLE_NO_CACHE=1 keeps nothing.
+CONDYLE_CACHE_MAX_MB (512) is the size above which the entries unused for longest go.
+
+An entry is built aside and renamed into place, so that a reader sees all of it or nothing; a process killed half-way
+leaves a directory that is swept up later. Its name is the hash of all that determines the content.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import hashlib
+import json
+import os
+import shutil
+import stat
+import tempfile
+import time
+import warnings
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TypeVar, cast
+
+from condyle.errors import BuildError
+
+T = TypeVar("T")
+OBJECT = "object.so"
+MANIFEST = "manifest.json"
+STALE_SECONDS = 3600.0
+_ATTEMPTS = 5
+
+
+@dataclass(frozen=True, slots=True)
+class Entry:
+    """One kept object: its key, size in bytes, time of last use (s since the epoch) and what it is."""
+
+    key: str
+    size: int
+    used: float
+    description: str
+
+
+def fetch(parts: Sequence[str], description: str, make: Callable[[Path], None], use: Callable[[Path], T]) -> T:
+    """`use(object)` for the object that `parts` determine; `make(path)` writes it when it is not there or not sound.
+
+    An object that vanishes between the check and `use` (another process may tidy up) is made again.
+    """
+    if os.environ.get("CONDYLE_NO_CACHE", "") not in ("", "0"):
+        return _fetch_private(make, use)
+    root = path()
+    why = _unsafe(root)
+    if why is not None:
+        if "CONDYLE_CACHE_DIR" in os.environ:
+            raise BuildError(f"CONDYLE_CACHE_DIR={str(root)!r} {why}. Choose a directory that only you can write, or CONDYLE_NO_CACHE=1")
+        warnings.warn(f"the cache {str(root)!r} {why}: built objects are not kept", RuntimeWarning, stacklevel=2)
+        return _fetch_private(make, use)
+    key = hashlib.sha256("\0".join(f"{len(part)}:{part}" for part in parts).encode()).hexdigest()
+    error: OSError | None = None
+    for _ in range(_ATTEMPTS):
+        if not _sound(root / key):
+            _build(root, key, description, make)
+        try:
+            result = use(root / key / OBJECT)
+        except OSError as problem:
+            error = problem
+            continue
+        with contextlib.suppress(OSError):
+            os.utime(root / key)
+        return result
+    raise BuildError(f"the cache entry {str(root / key)!r} cannot be used: {error}") from error
+
+
+def path() -> Path:
+    """Where entries are kept (it may not exist yet)."""
+    chosen = os.environ.get("CONDYLE_CACHE_DIR")
+    if chosen:
+        return Path(os.path.abspath(os.path.expanduser(chosen)))
+    base = os.environ.get("XDG_CACHE_HOME")
+    return Path(base if base and os.path.isabs(base) else os.path.expanduser("~/.cache")) / "condyle"
+
+
+def entries() -> list[Entry]:
+    """What is kept, the entry unused for longest first."""
+    found: list[Entry] = []
+    for place in _listed(path()):
+        with contextlib.suppress(OSError):
+            manifest = _manifest(place) or {}
+            size = sum(item.stat().st_size for item in place.iterdir())
+            found.append(Entry(place.name, size, place.stat().st_mtime, str(manifest.get("description", ""))))
+    return sorted(found, key=lambda entry: (entry.used, entry.key))
+
+
+def clear() -> int:
+    """Removes every entry; returns how many there were. Objects in use stay loaded."""
+    root = path()
+    if _unsafe(root, create=False) is not None:
+        return 0
+    count = sum(_remove(place) for place in _listed(root))
+    _sweep(root, 0.0)
+    return count
+
+
+def _listed(root: Path) -> Iterator[Path]:
+    if root.is_symlink() or not root.is_dir():
+        return
+    for place in sorted(root.iterdir()):
+        if len(place.name) == 64 and place.is_dir() and not place.is_symlink():
+            yield place
+
+
+def _unsafe(root: Path, create: bool = True) -> str | None:
+    """Why this directory must not be trusted with code, or None."""
+    try:
+        if create:
+            root.parent.mkdir(parents=True, exist_ok=True)
+            with contextlib.suppress(FileExistsError):
+                root.mkdir(mode=0o700)
+        status = os.lstat(root)
+    except OSError as error:
+        return f"cannot be made ({error.strerror})"
+    if not stat.S_ISDIR(status.st_mode):
+        return "is not a directory (a link will not do)"
+    if status.st_uid != os.geteuid():
+        return "belongs to another user"
+    if status.st_mode & 0o022:
+        return "can be written by other users"
+    return None if os.access(root, os.W_OK | os.X_OK) else "cannot be written"
+
+
+def _fetch_private(make: Callable[[Path], None], use: Callable[[Path], T]) -> T:
+    with tempfile.TemporaryDirectory(prefix="condyle-") as place:
+        made = Path(place) / OBJECT
+        make(made)
+        return use(made)
+
+
+def _manifest(place: Path) -> dict[str, object] | None:
+    try:
+        data: object = json.loads((place / MANIFEST).read_text(encoding="utf-8"))
+    except (OSError, ValueError):
+        return None
+    return cast("dict[str, object]", data) if isinstance(data, dict) else None
+
+
+def _sound(place: Path) -> bool:
+    """Whether this entry is ours, whole, and what its manifest says."""
+    try:
+        for item, kind in ((place, stat.S_ISDIR), (place / OBJECT, stat.S_ISREG), (place / MANIFEST, stat.S_ISREG)):
+            status = os.lstat(item)
+            if not kind(status.st_mode) or status.st_uid != os.geteuid() or status.st_mode & 0o022:
+                return False
+        manifest = _manifest(place)
+        return (
+            manifest is not None
+            and manifest.get("key") == place.name
+            and manifest.get("sha256") == hashlib.sha256((place / OBJECT).read_bytes()).hexdigest()
+        )
+    except OSError:
+        return False
+
+
+def _build(root: Path, key: str, description: str, make: Callable[[Path], None]) -> None:
+    aside = Path(tempfile.mkdtemp(prefix=f".new-{os.getpid()}-", dir=root))
+    try:
+        make(aside / OBJECT)
+        os.chmod(aside / OBJECT, 0o600)
+        manifest = {
+            "key": key,
+            "sha256": hashlib.sha256((aside / OBJECT).read_bytes()).hexdigest(),
+            "description": description,
+        }
+        with open(os.open(aside / MANIFEST, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "w", encoding="utf-8") as file:
+            json.dump(manifest, file)
+        _place(aside, root / key)
+    finally:
+        shutil.rmtree(aside, ignore_errors=True)
+    _evict(root, key)
+
+
+def _place(aside: Path, place: Path) -> None:
+    """Renames into place; whoever came first stays if its entry is sound."""
+    for _ in range(_ATTEMPTS):
+        try:
+            os.rename(aside, place)
+            return
+        except OSError:
+            if _sound(place):
+                return
+            _remove(place)
+    raise BuildError(f"cannot write the cache entry {str(place)!r}")
+
+
+def _remove(place: Path) -> bool:
+    """Takes an entry away in one step, then deletes it."""
+    gone = place.with_name(f".old-{os.getpid()}-{place.name[:8]}-{time.monotonic_ns()}")
+    try:
+        os.rename(place, gone)
+    except OSError:
+        return False
+    if gone.is_dir() and not gone.is_symlink():
+        shutil.rmtree(gone, ignore_errors=True)
+    else:
+        gone.unlink(missing_ok=True)
+    return True
+
+
+def _evict(root: Path, fresh: str) -> None:
+    limit = float(os.environ.get("CONDYLE_CACHE_MAX_MB", "512") or "512") * 1e6
+    kept = entries()
+    total = sum(entry.size for entry in kept)
+    for entry in kept:
+        if total > limit and entry.key != fresh:
+            total -= entry.size
+            _remove(root / entry.key)
+    _sweep(root, STALE_SECONDS)
+
+
+def _sweep(root: Path, age: float) -> None:
+    """Deletes what killed processes left behind."""
+    for place in root.glob(".[no][el][wd]-*"):
+        with contextlib.suppress(OSError):
+            if time.time() - os.lstat(place).st_mtime >= age:
+                shutil.rmtree(place, ignore_errors=True)
