@@ -13,7 +13,7 @@ from typing import TypeAlias
 import condyle
 from condyle.errors import ModelWarning
 
-Json: TypeAlias = "str | int | float | bool | None | Sequence[Json] | Mapping[str, Json]"
+Json: TypeAlias = "str | int | float | bool | Sequence[Json] | Mapping[str, Json] | None"
 
 
 @dataclass(frozen=True)

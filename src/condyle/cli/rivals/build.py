@@ -44,7 +44,7 @@ class Toolchain:
 
 
 def find_toolchain() -> Toolchain:
-    """The headers of the `pin` wheel, Eigen's, and the best C++ compiler here; names what is missing and how to get it."""
+    """The headers of the `pin` wheel, Eigen's, and the best C++ compiler here; says what is missing."""
     prefixes = [Path(entry) / "cmeel.prefix" / "include" for entry in sys.path]
     wheel = next((path for path in prefixes if (path / "pinocchio" / "multibody.hpp").is_file()), None)
     if wheel is None:

@@ -1,0 +1,1 @@
+"""Measurements: scripts that write results files, and the results they wrote."""
