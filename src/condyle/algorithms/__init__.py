@@ -1,0 +1,1 @@
+"""The algorithms of rigid-body dynamics, each a few sweeps over the tree, on any scalar."""

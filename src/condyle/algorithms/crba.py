@@ -1,0 +1,63 @@
+"""The mass matrix: the composite-rigid-body algorithm.
+
+Featherstone 2008, section 6.2: M_ij = S_jᵀ F_i for every ancestor j of i, where F_i = I_i^c S_i is carried
+from frame to frame towards the root.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from condyle.algorithms.joint import Inertia, Joint, along, moved_to_parent, rotational
+from condyle.algorithms.rnea import Wrench
+from condyle.algorithms.sweeps import Entry, Field, Matrix, Sweeps
+from condyle.scalar import Scalar
+from condyle.spatial import vector as vec
+
+SYMMETRIC = (Entry(0, False), Entry(0, True))
+
+
+def own_inertia(joint: Joint) -> Inertia:
+    return joint.inertia
+
+
+def inertia_to_parent(joint: Joint, total: Inertia) -> tuple[Inertia, Inertia]:
+    """Backward step: I_p^c += Xᵀ I_i^c X."""
+    return total, moved_to_parent(joint.rotation, joint.origin, total)
+
+
+def composites(tree: Sweeps) -> Field[Inertia]:
+    """I_i^c: the inertia of all that joint i carries."""
+    return tree.backward(inertia_to_parent, tree.each(own_inertia))
+
+
+def times_motion(inertia: Inertia, linear: vec.Vector, angular: vec.Vector) -> Wrench:
+    """I S."""
+    force = vec.add(vec.scale(inertia.mass, linear), vec.cross(angular, inertia.first))
+    return Wrench(force, vec.add(vec.cross(inertia.first, linear), rotational(inertia.second, angular)))
+
+
+def unit_force(joint: Joint, k: int, composite: Inertia) -> Wrench:
+    """F = I^c S_k."""
+    dof = joint.dofs[k]
+    return times_motion(composite, dof.linear, dof.angular)
+
+
+def mass_entries(joint: Joint, force: Wrench, _: Inertia) -> Sequence[Sequence[Scalar]]:
+    values = [along(dof, *force) for dof in joint.dofs]
+    return [(value, value) for value in values]
+
+
+def force_up(joint: Joint, force: Wrench) -> Wrench:
+    return Wrench(*joint.force_to_parent(*force))
+
+
+def rotors(joint: Joint) -> Sequence[Scalar]:
+    return tuple(dof.armature for dof in joint.dofs)
+
+
+def crba(tree: Sweeps) -> Matrix:
+    """M(q), both triangles, rotor inertias on the diagonal."""
+    (mass,) = tree.pairs(unit_force, mass_entries, force_up, SYMMETRIC, composites(tree))
+    tree.add_diagonal(mass, tree.each(rotors))
+    return mass

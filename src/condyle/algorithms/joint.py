@@ -1,0 +1,90 @@
+"""What a step of an algorithm sees of one joint and the body behind it.
+
+Frames: body i's frame has its origin at the joint and, for joints with an axis, z along that axis.
+`rotation` and `origin` place it in its parent's frame at the present q: `rotation.into` takes parent
+axes to body axes, `origin` is the body's origin seen from the parent, in the parent's axes.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import NamedTuple
+
+from condyle.scalar import Scalar, number
+from condyle.spatial import vector as vec
+from condyle.spatial.rotation import Rotation
+from condyle.spatial.vector import Symmetric, Vector
+
+
+@dataclass(frozen=True, slots=True)
+class Dof:
+    """One column of the motion subspace S_i, constant in the body's frame, with its rotor inertia."""
+
+    linear: Vector
+    angular: Vector
+    armature: Scalar
+
+
+class Inertia(NamedTuple):
+    """Mass, first moment m c and second moment sum m r rᵀ of a body about its frame's origin.
+
+    The rotational inertia is tr(second) 1 - second.
+    """
+
+    mass: Scalar
+    first: Vector
+    second: Symmetric
+
+
+@dataclass(frozen=True, slots=True)
+class Joint:
+    """Joint i at the present q, and the inertia of body i."""
+
+    rotation: Rotation
+    origin: Vector
+    dofs: tuple[Dof, ...]
+    inertia: Inertia
+    axial: bool
+    """Every motion is along or about one line, or there is no rotation: points of the axis move with either body."""
+
+    def rate(self, x: Sequence[Scalar]) -> tuple[Vector, Vector]:
+        """S x as (linear, angular)."""
+        linear, angular = vec.ZERO, vec.ZERO
+        for dof, rate in zip(self.dofs, x, strict=True):
+            linear = vec.add(linear, vec.scale(rate, dof.linear))
+            angular = vec.add(angular, vec.scale(rate, dof.angular))
+        return linear, angular
+
+    def force_to_parent(self, force: Vector, torque: Vector) -> tuple[Vector, Vector]:
+        """A force and a torque about this origin, in the parent's axes and about the parent's origin."""
+        f = self.rotation.back(force)
+        return f, vec.add(self.rotation.back(torque), vec.cross(self.origin, f))
+
+
+def along(dof: Dof, force: Vector, torque: Vector) -> Scalar:
+    """S_kᵀ f: the generalised force of a spatial force."""
+    return vec.dot(dof.angular, torque) + vec.dot(dof.linear, force)
+
+
+ZERO_INERTIA = Inertia(number(0.0), vec.ZERO, vec.ZERO_SYMMETRIC)
+
+
+def rotational(second: Symmetric, w: Vector) -> Vector:
+    """(tr(second) 1 - second) w: rotational inertia times w."""
+    xx, xy, xz, yy, yz, zz = second
+    x, y, z = w
+    return (yy + zz) * x - xy * y - xz * z, (xx + zz) * y - xy * x - yz * z, (xx + yy) * z - xz * x - yz * y
+
+
+def moved_to_parent(rotation: Rotation, origin: Vector, inertia: Inertia) -> Inertia:
+    """An inertia in the parent's axes and about the parent's origin."""
+    first = rotation.back(inertia.first)
+    second = vec.add_symmetric(rotation.back_symmetric(inertia.second), vec.outer_symmetric(first, origin))
+    x, y, z = origin
+    mx, my, mz = vec.scale(inertia.mass, origin)
+    return Inertia(
+        inertia.mass,
+        vec.add(first, (mx, my, mz)),
+        vec.add_symmetric(second, (mx * x, mx * y, mx * z, my * y, my * z, mz * z)),
+    )

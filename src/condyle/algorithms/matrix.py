@@ -1,0 +1,56 @@
+"""A joint-space matrix that holds only the entries which can differ from zero."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from condyle.scalar import Scalar
+
+
+class SparseMatrix:
+    """Rows of {column: value}; adding to an entry that is there sums (joints that share a coordinate do)."""
+
+    def __init__(self, size: int) -> None:
+        self.size = size
+        self._rows: list[dict[int, Scalar]] = [{} for _ in range(size)]
+
+    def add(self, row: int, column: int, value: Scalar) -> None:
+        entries = self._rows[row]
+        entries[column] = entries[column] + value if column in entries else value
+
+    def put(self, row: int, column: int, value: Scalar) -> None:
+        self._rows[row][column] = value
+
+    def get(self, row: int, column: int) -> Scalar | None:
+        return self._rows[row].get(column)
+
+    def row(self, row: int) -> dict[int, Scalar]:
+        """{column: value}, columns ascending."""
+        return dict(sorted(self._rows[row].items()))
+
+    def __iter__(self) -> Iterator[tuple[int, int, Scalar]]:
+        """(row, column, value) in order."""
+        for row in range(self.size):
+            for column, value in self.row(row).items():
+                yield row, column, value
+
+    def transposed(self) -> SparseMatrix:
+        result = SparseMatrix(self.size)
+        for row, column, value in self:
+            result.put(column, row, value)
+        return result
+
+    def scaled(self, factor: float) -> SparseMatrix:
+        result = SparseMatrix(self.size)
+        for row, column, value in self:
+            result.put(row, column, value * factor)
+        return result
+
+    def times(self, other: SparseMatrix) -> SparseMatrix:
+        """self other."""
+        result = SparseMatrix(self.size)
+        for row in range(self.size):
+            for k, x in self.row(row).items():
+                for column, y in other.row(k).items():
+                    result.add(row, column, x * y)
+        return result

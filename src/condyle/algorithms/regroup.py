@@ -1,0 +1,64 @@
+"""Regrouping: what of a body's inertia a joint cannot tell from its parent's goes to the parent.
+
+Exact for every q, v and a: mass on a revolute joint's axis moves with both bodies. The bodies that are
+left have no physical meaning, but every function of the whole tree is unchanged and needs fewer operations.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from condyle.algorithms.joint import Inertia, moved_to_parent
+from condyle.algorithms.unrolled import IDENTITY, plus
+from condyle.model.tree import Link, Tree
+from condyle.scalar import Scalar, number
+from condyle.spatial import vector as vec
+from condyle.spatial.rotation import Full, Identity
+
+NOTHING = number(0.0)
+
+
+def movable(kind: str, inertia: Inertia) -> Inertia:
+    """The part of a body's moments that its joint's motion leaves where it is."""
+    mass, first, second = inertia
+    zz = (NOTHING, NOTHING, NOTHING, NOTHING, NOTHING, second[5])
+    if kind in ("revolute", "continuous"):
+        return Inertia(mass, (NOTHING, NOTHING, first[2]), zz)
+    if kind in ("prismatic", "translation"):
+        return Inertia(NOTHING, vec.ZERO, second)
+    if kind in ("helical", "cylindrical", "planar"):
+        return Inertia(NOTHING, vec.ZERO, zz)
+    if kind == "spherical":
+        return Inertia(mass, vec.ZERO, vec.ZERO_SYMMETRIC)
+    return Inertia(NOTHING, vec.ZERO, vec.ZERO_SYMMETRIC)
+
+
+def regrouped(tree: Tree) -> Tree:
+    """The same dynamics with as many moments as possible moved towards the root, and from the first body away."""
+    inertias = [Inertia(link.numbers.mass, link.numbers.first, link.numbers.second) for link in tree.links]
+    for i in reversed(range(len(inertias))):
+        link = tree.links[i]
+        moved = movable(link.kind.name, inertias[i])
+        inertias[i] = _minus(inertias[i], moved)
+        if link.parent >= 0:
+            placed = Identity() if link.numbers.rotation == IDENTITY else Full(link.numbers.rotation)
+            inertias[link.parent] = plus(inertias[link.parent], moved_to_parent(placed, link.numbers.origin, moved))
+    return replace(tree, links=tuple(_with(link, inertia) for link, inertia in zip(tree.links, inertias, strict=True)))
+
+
+def _minus(whole: Inertia, part: Inertia) -> Inertia:
+    """whole - part, where each entry of part is either the whole entry or zero."""
+
+    def left(x: Scalar, y: Scalar) -> Scalar:
+        return NOTHING if x is y else x
+
+    return Inertia(
+        left(whole.mass, part.mass),
+        (left(whole.first[0], part.first[0]), left(whole.first[1], part.first[1]), left(whole.first[2], part.first[2])),
+        tuple(left(x, y) for x, y in zip(whole.second, part.second, strict=True)),  # pyright: ignore
+    )
+
+
+def _with(link: Link, inertia: Inertia) -> Link:
+    numbers = link.numbers._replace(mass=inertia.mass, first=inertia.first, second=inertia.second)
+    return replace(link, numbers=numbers)

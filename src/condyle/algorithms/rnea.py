@@ -1,0 +1,121 @@
+"""Inverse dynamics: the recursive Newton-Euler algorithm.
+
+Featherstone 2008, section 5.3; Plancher 2021, Algorithm 1. Written with classical accelerations of the
+body origins and U = [dw]x + [w]x[w]x, which needs no linear velocity and the fewest operations.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import NamedTuple
+
+from condyle.algorithms.joint import Inertia, Joint, along
+from condyle.algorithms.sweeps import Field, Sweeps
+from condyle.scalar import Scalar, number
+from condyle.spatial import vector as vec
+from condyle.spatial.vector import Matrix, Vector
+
+
+class Motion(NamedTuple):
+    """Body i: angular velocity w, angular acceleration dw, U, and acceleration a of its origin less gravity."""
+
+    w: Vector
+    dw: Vector
+    U: Matrix
+    a: Vector
+
+
+class Wrench(NamedTuple):
+    """A force and a torque about the body's origin, in the body's axes."""
+
+    force: Vector
+    torque: Vector
+
+
+def at_rest(gravity: Vector) -> Motion:
+    """The world: still, and accelerated against gravity."""
+    return Motion(vec.ZERO, vec.ZERO, vec.ZERO_MATRIX, vec.scale(-1.0, gravity))
+
+
+def spin(w: Vector, dw: Vector) -> Matrix:
+    """U = [dw]x + [w]x[w]x: the acceleration of a point r of the body is a + U r."""
+    x, y, z = w
+    xx, yy, zz = x * x, y * y, z * z
+    xy, xz, yz = x * y, x * z, y * z
+    return (
+        (-(yy + zz), xy - dw[2], xz + dw[1]),
+        (xy + dw[2], -(xx + zz), yz - dw[0]),
+        (xz - dw[1], yz + dw[0], -(xx + yy)),
+    )
+
+
+def carried(joint: Joint, parent: Motion) -> tuple[Vector, Vector, Vector]:
+    """w, dw and a of the parent, at this joint's origin and in this body's axes."""
+    into = joint.rotation.into
+    return into(parent.w), into(parent.dw), into(vec.add(parent.a, vec.times(parent.U, joint.origin)))
+
+
+def motion(joint: Joint, parent: Motion, v: Sequence[Scalar], a: Sequence[Scalar]) -> Motion:
+    """Forward step: v_i = X v_p + S v,  a_i = X a_p + S a + v_i x S v."""
+    wp, dwp, ap = carried(joint, parent)
+    slide, turn = joint.rate(v)
+    slide_rate, turn_rate = joint.rate(a)
+    w = vec.add(wp, turn)
+    dw = vec.add(vec.add(dwp, turn_rate), vec.cross(wp, turn))
+    coriolis = vec.cross(vec.add(vec.scale(2.0, wp), turn), slide)
+    return Motion(w, dw, spin(w, dw), vec.add(vec.add(ap, slide_rate), coriolis))
+
+
+def axial_moment(U: Matrix, inertia: Inertia) -> Vector:
+    """sum m r x (U r): the moment of the field U r over the body."""
+    x, y, z = vec.symmetric_rows(inertia.second)
+    return (
+        vec.dot(U[2], y) - vec.dot(U[1], z),
+        vec.dot(U[0], z) - vec.dot(U[2], x),
+        vec.dot(U[1], x) - vec.dot(U[0], y),
+    )
+
+
+def newton_euler(joint: Joint, motion: Motion) -> Wrench:
+    """f_i = I_i a_i + v_i x* I_i v_i."""
+    body = joint.inertia
+    force = vec.add(vec.scale(body.mass, motion.a), vec.times(motion.U, body.first))
+    return Wrench(force, vec.add(vec.cross(body.first, motion.a), axial_moment(motion.U, body)))
+
+
+def less_external(joint: Joint, own: Wrench, external: Wrench) -> Wrench:
+    """f_i - f_ext_i."""
+    return Wrench(vec.sub(own.force, external.force), vec.sub(own.torque, external.torque))
+
+
+def to_parent(joint: Joint, total: Wrench) -> tuple[Wrench, Wrench]:
+    """Backward step: f_p += Xᵀ f_i. Keeps the total for those who need it."""
+    return total, Wrench(*joint.force_to_parent(*total))
+
+
+def torques(joint: Joint, total: Wrench, a: Sequence[Scalar]) -> tuple[Scalar, ...]:
+    """tau_i = S_iᵀ f_i, and the rotor's armature a."""
+    return tuple(along(dof, *total) + dof.armature * rate for dof, rate in zip(joint.dofs, a, strict=True))
+
+
+def total_forces(tree: Sweeps, motions: Field[Motion]) -> Field[Wrench]:
+    """f_i: the force through joint i, which moves all that it carries."""
+    own = tree.each(newton_euler, motions)
+    if tree.f_ext is not None:
+        own = tree.each(less_external, own, tree.f_ext)
+    return tree.backward(to_parent, own)
+
+
+def rnea(tree: Sweeps, v: Field[Sequence[Scalar]], a: Field[Sequence[Scalar]]) -> Field[Sequence[Scalar]]:
+    """tau = M(q) a + c(q, v, f_ext)."""
+    motions = tree.forward(motion, at_rest(tree.gravity), v, a)
+    return tree.each(torques, total_forces(tree, motions), a)
+
+
+def bias(tree: Sweeps, v: Field[Sequence[Scalar]]) -> Field[Sequence[Scalar]]:
+    """c(q, v, f_ext): the forces of rnea at a = 0."""
+    return rnea(tree, v, tree.each(no_acceleration))
+
+
+def no_acceleration(joint: Joint) -> Sequence[Scalar]:
+    return tuple(number(0.0) for _ in joint.dofs)

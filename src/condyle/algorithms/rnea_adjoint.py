@@ -1,0 +1,155 @@
+"""Derivatives of inverse dynamics row by row: the adjoint of the recursive Newton-Euler algorithm.
+
+One row is the gradient of one tau_k. Backwards through rnea: the adjoint of the forces is a unit motion of
+dof k, which spreads over the subtree that k carries; each body answers with the adjoints of its w, dw and a,
+which flow back to the root and meet every joint on the way. Cheapest where subtrees are short (legs).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import NamedTuple
+
+from condyle.algorithms.joint import Dof, Joint, rotational
+from condyle.algorithms.matrix import SparseMatrix
+from condyle.algorithms.rnea import Motion, Wrench, spin, total_forces
+from condyle.algorithms.rnea_derivatives import State, in_the_world, motion_of, power, state
+from condyle.algorithms.unrolled import Unrolled
+from condyle.scalar import Scalar
+from condyle.spatial import vector as vec
+from condyle.spatial.vector import Vector
+
+
+class Adjoint(NamedTuple):
+    """Adjoints of a body's angular velocity w, angular acceleration dw and origin acceleration a."""
+
+    w: Vector
+    dw: Vector
+    a: Vector
+
+
+NOTHING = Adjoint(vec.ZERO, vec.ZERO, vec.ZERO)
+
+
+def spread(joint: Joint, unit: Wrench) -> Wrench:
+    """Outwards: the unit motion (linear, angular) of a body, seen at its child's origin."""
+    into = joint.rotation.into
+    linear, angular = unit
+    return Wrench(into(vec.add(linear, vec.cross(angular, joint.origin))), into(angular))
+
+
+def answer(joint: Joint, unit: Wrench, state: State) -> Adjoint:
+    """Adjoint of f = m a + U h, n = h x a + sum r x U r, given that of (f, n): a unit motion (linear, angular)."""
+    linear, angular = unit
+    mass, first, second = joint.inertia
+    a = vec.add(vec.scale(mass, linear), vec.cross(angular, first))
+    dw = vec.add(vec.cross(first, linear), rotational(second, angular))
+    field = vec.transpose(tuple(vec.cross(angular, row) for row in vec.symmetric_rows(second)))  # pyright: ignore
+    return Adjoint(adjoint_of_w(vec.add_matrix(field, vec.outer(linear, first)), state.motion.w), dw, a)
+
+
+def adjoint_of_w(U: vec.Matrix, w: Vector) -> Vector:
+    """Adjoint of w in U = [dw]x + w wᵀ - |w|², given that of U."""
+    (xx, xy, xz), (yx, yy, yz), (zx, zy, zz) = U
+    x, y, z = w
+    p, q, r = xy + yx, xz + zx, yz + zy
+    return (
+        p * y + q * z - 2.0 * ((yy + zz) * x),
+        p * x + r * z - 2.0 * ((xx + zz) * y),
+        q * x + r * y - 2.0 * ((xx + yy) * z),
+    )
+
+
+def before(joint: Joint, total: Adjoint, v: Sequence[Scalar]) -> Adjoint:
+    """Adjoint of the parent's motion as it arrives at the joint, given that of the body's."""
+    slide, turn = joint.rate(v)
+    w = vec.add(vec.add(total.w, vec.cross(turn, total.dw)), vec.scale(2.0, vec.cross(slide, total.a)))
+    return Adjoint(w, total.dw, total.a)
+
+
+def to_parent(joint: Joint, arrived: Adjoint, parent_w: Vector) -> Adjoint:
+    """The same, of the parent's motion at its own origin: a' = E (a + U r)."""
+    back = joint.rotation.back
+    a = back(arrived.a)
+    w = vec.add(back(arrived.w), adjoint_of_w(vec.outer(a, joint.origin), parent_w))
+    return Adjoint(w, vec.add(back(arrived.dw), vec.cross(joint.origin, a)), a)
+
+
+def by_v(joint: Joint, dof: Dof, total: Adjoint, state: State, v: Sequence[Scalar]) -> Scalar:
+    """The row's entry at the velocity of one dof."""
+    w = state.before.w
+    slide, turn = joint.rate(v)
+    coriolis = vec.add(vec.cross(vec.add(vec.scale(2.0, w), turn), dof.linear), vec.cross(dof.angular, slide))
+    return vec.dot(total.w, dof.angular) + vec.dot(total.dw, vec.cross(w, dof.angular)) + vec.dot(total.a, coriolis)
+
+
+def by_q(joint: Joint, dof: Dof, arrived: Adjoint, state: State) -> Scalar:
+    """The row's entry at the position of one dof: the joint turns and moves what arrives from the parent."""
+    at = state.before
+    U = state.motion.U if joint.axial else spin(at.w, at.dw)
+    return (
+        vec.dot(arrived.w, vec.cross(at.w, dof.angular))
+        + vec.dot(arrived.dw, vec.cross(at.dw, dof.angular))
+        + vec.dot(arrived.a, vec.add(vec.cross(at.a, dof.angular), vec.times(U, dof.linear)))
+    )
+
+
+def turned(dof: Dof, force: Wrench) -> Wrench:
+    """S x* f: how the force through a joint changes for those before it."""
+    torque = vec.add(vec.cross(dof.angular, force.torque), vec.cross(dof.linear, force.force))
+    return Wrench(vec.cross(dof.angular, force.force), torque)
+
+
+class _Rows:
+    """Everything that one row after the other needs."""
+
+    def __init__(self, tree: Unrolled, v: Sequence[Scalar], a: Sequence[Scalar]) -> None:
+        self.tree = tree
+        self.v = tree.dofs(v)
+        self.states = tree.forward(state, in_the_world(tree.gravity), self.v, tree.dofs(a))
+        self.forces = total_forces(tree, tree.each(motion_of, self.states))
+        self.dq, self.dv = SparseMatrix(tree.tree.nv), SparseMatrix(tree.tree.nv)
+
+    def row(self, i: int, k: int) -> None:
+        """The gradient of S_kᵀ f_i."""
+        links, joints = self.tree.tree.links, self.tree.joints
+        units: dict[int, Wrench] = {i: Wrench(joints[i].dofs[k].linear, joints[i].dofs[k].angular)}
+        for j in range(i + 1, len(links)):
+            if links[j].parent in units:
+                units[j] = spread(joints[j], units[links[j].parent])
+        totals = {j: answer(joints[j], unit, self.states[j]) for j, unit in units.items()}
+        for j in reversed(range(len(links))):
+            if j in totals:
+                self._meet(i, k, j, totals[j], units.get(j))
+                self._rise(j, totals)
+
+    def _meet(self, i: int, k: int, j: int, total: Adjoint, unit: Wrench | None) -> None:
+        joint, state, row = self.tree.joints[j], self.states[j], self.tree.tree.links[i].v[k]
+        arrived = before(joint, total, self.v[j])
+        for dof, column in zip(joint.dofs, self.tree.tree.links[j].v, strict=True):
+            ratio = row.ratio * column.ratio
+            entry = by_q(joint, dof, arrived, state)
+            if unit is not None and j != i:
+                entry = entry + power(unit, turned(dof, self.forces[j]))
+            self.dq.add(row.index, column.index, entry if ratio == 1.0 else entry * ratio)
+            entry = by_v(joint, dof, total, state, self.v[j])
+            self.dv.add(row.index, column.index, entry if ratio == 1.0 else entry * ratio)
+
+    def _rise(self, j: int, totals: dict[int, Adjoint]) -> None:
+        parent = self.tree.tree.links[j].parent
+        if parent >= 0:
+            motion: Motion = self.states[parent].motion
+            up = to_parent(self.tree.joints[j], before(self.tree.joints[j], totals[j], self.v[j]), motion.w)
+            known = totals.get(parent, NOTHING)
+            totals[parent] = Adjoint(
+                vec.add(known.w, up.w), vec.add(known.dw, up.dw), vec.add(known.a, up.a)
+            )
+
+
+def rnea_adjoint(tree: Unrolled, v: Sequence[Scalar], a: Sequence[Scalar]) -> tuple[SparseMatrix, SparseMatrix]:
+    """(d tau / d q, d tau / d v) of rnea, one row after the other."""
+    rows = _Rows(tree, v, a)
+    for i, link in enumerate(tree.tree.links):
+        for k in range(len(link.v)):
+            rows.row(i, k)
+    return rows.dq, rows.dv

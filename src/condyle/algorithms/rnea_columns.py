@@ -1,0 +1,136 @@
+"""Derivatives of inverse dynamics column by column, beside their paper.
+
+Plancher 2021, Algorithm 2 (from Carpentier and Mansard 2018): the recursion of rnea in spatial vectors,
+differentiated by one coordinate u at a time. The most operations; kept as the papers' baseline.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import NamedTuple
+
+from condyle.algorithms.crba import times_motion
+from condyle.algorithms.joint import Dof, Joint, along
+from condyle.algorithms.matrix import SparseMatrix
+from condyle.algorithms.rnea import Wrench
+from condyle.algorithms.unrolled import Unrolled
+from condyle.scalar import Scalar
+from condyle.spatial import twist
+from condyle.spatial import vector as vec
+from condyle.spatial.twist import Pair, cross_force, cross_motion
+
+BY_Q, BY_V = 0, 1
+
+
+class Body(NamedTuple):
+    """v, a, f of a body, and S v of its joint; v and a of its parent in this frame."""
+
+    v: Pair
+    a: Pair
+    rate: Pair
+    v_parent: Pair
+    a_parent: Pair
+
+
+def into_child(joint: Joint, motion: Pair) -> Pair:
+    """X m."""
+    linear, angular = motion
+    into = joint.rotation.into
+    return into(vec.add(linear, vec.cross(angular, joint.origin))), into(angular)
+
+
+class _Columns:
+    """One run; a column is (BY_Q or BY_V, number of the coordinate)."""
+
+    def __init__(self, tree: Unrolled, v: Sequence[Scalar], a: Sequence[Scalar]) -> None:
+        self.tree = tree
+        self.links = tree.tree.links
+        self.bodies: list[Body] = []
+        self.forces: list[Pair] = []
+        self.dv: list[dict[tuple[int, int, int], Pair]] = []
+        self.da: list[dict[tuple[int, int, int], Pair]] = []
+        self.df: list[dict[tuple[int, int, int], Pair]] = []
+        self.v, self.a = tree.dofs(v), tree.dofs(a)
+
+    def forward(self, i: int) -> None:
+        """Lines 1 to 4."""
+        joint, parent = self.tree.joints[i], self.links[i].parent
+        body = self._body(joint, i)
+        self.bodies.append(body)
+        momentum = times_motion(joint.inertia, *body.v)
+        force = twist.add(times_motion(joint.inertia, *body.a), cross_force(body.v, momentum))
+        if self.tree.f_ext is not None:
+            outside = self.tree.f_ext[i]
+            force = (vec.sub(force[0], outside[0]), vec.sub(force[1], outside[1]))
+        self.forces.append(force)
+        dv = {u: into_child(joint, x) for u, x in (self.dv[parent].items() if parent >= 0 else ())}
+        da = {u: into_child(joint, x) for u, x in (self.da[parent].items() if parent >= 0 else ())}
+        self._own_columns(i, joint.dofs, body, dv, da)
+        for u, x in dv.items():
+            da[u] = twist.add(da[u], cross_motion(x, body.rate))
+        self.dv.append(dv)
+        self.da.append(da)
+        self.df.append({u: self._force(joint, body, momentum, dv[u], da[u]) for u in dv})
+
+    def _body(self, joint: Joint, i: int) -> Body:
+        parent = self.links[i].parent
+        rest: Pair = (vec.scale(-1.0, self.tree.gravity), vec.ZERO)
+        before = self.bodies[parent] if parent >= 0 else None
+        v_parent = into_child(joint, before.v) if before else twist.ZERO
+        a_parent = into_child(joint, before.a if before else rest)
+        rate = joint.rate(self.v[i])
+        v = twist.add(v_parent, rate)
+        a = twist.add(twist.add(a_parent, joint.rate(self.a[i])), cross_motion(v, rate))
+        return Body(v, a, rate, v_parent, a_parent)
+
+    def _own_columns(
+        self,
+        i: int,
+        dofs: Sequence[Dof],
+        body: Body,
+        dv: dict[tuple[int, int, int], Pair],
+        da: dict[tuple[int, int, int], Pair],
+    ) -> None:
+        """The columns of the joint's own coordinates start here."""
+        for k, dof in enumerate(dofs):
+            S = (dof.linear, dof.angular)
+            dv[BY_Q, i, k] = cross_motion(body.v_parent, S)
+            da[BY_Q, i, k] = cross_motion(body.a_parent, S)
+            dv[BY_V, i, k] = S
+            da[BY_V, i, k] = cross_motion(body.v, S)
+
+    def _force(self, joint: Joint, body: Body, momentum: Wrench, dv: Pair, da: Pair) -> Pair:
+        """I da + dv x* I v + v x* I dv."""
+        inertial = twist.add(times_motion(joint.inertia, *da), cross_force(dv, momentum))
+        return twist.add(inertial, cross_force(body.v, times_motion(joint.inertia, *dv)))
+
+    def backward(self, i: int, results: tuple[SparseMatrix, SparseMatrix]) -> None:
+        """Lines 5 to 7."""
+        joint, parent = self.tree.joints[i], self.links[i].parent
+        for (by, j, l), force in self.df[i].items():
+            column = self.links[j].v[l]
+            for dof, row in zip(joint.dofs, self.links[i].v, strict=True):
+                value = along(dof, *force)
+                ratio = row.ratio * column.ratio
+                results[by].add(row.index, column.index, value if ratio == 1.0 else value * ratio)
+        if parent < 0:
+            return
+        for u, force in self.df[i].items():
+            by, j, l = u
+            if by == BY_Q and j == i:
+                dof = joint.dofs[l]
+                force = twist.add(force, cross_force((dof.linear, dof.angular), self.forces[i]))
+            up = joint.force_to_parent(*force)
+            self.df[parent][u] = twist.add(self.df[parent][u], up) if u in self.df[parent] else up
+        self.forces[parent] = twist.add(self.forces[parent], joint.force_to_parent(*self.forces[i]))
+
+
+def rnea_columns(tree: Unrolled, v: Sequence[Scalar], a: Sequence[Scalar]) -> tuple[SparseMatrix, SparseMatrix]:
+    """(d tau / d q, d tau / d v) of rnea, one column after the other."""
+    run = _Columns(tree, v, a)
+    results = (SparseMatrix(tree.tree.nv), SparseMatrix(tree.tree.nv))
+    for i in range(len(run.links)):
+        run.forward(i)
+    for i in reversed(range(len(run.links))):
+        run.backward(i, results)
+    return results

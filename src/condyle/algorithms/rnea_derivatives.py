@@ -1,0 +1,188 @@
+"""Derivatives of inverse dynamics in closed form, in body frames.
+
+Singh, Russell, Wensing 2022: for j an ancestor of i (or i itself), with S, psi' = v_p x S and
+psi'' = a_p x S + v_p x psi' of each degree of freedom, and composites I, B, f of all that joint i carries,
+
+    d tau_i / d q_j = S_iᵀ (2 B_i psi'_j + I_i psi''_j)      d tau_j / d q_i = S_jᵀ (2 B_i psi'_i + I_i psi''_i + S_i x* f_i)
+    d tau_i / d v_j = S_iᵀ (2 B_i S_j + I_i (psi'_j + S'_j)) d tau_j / d v_i = S_jᵀ (2 B_i S_i + I_i (psi'_i + S'_i))
+
+B S needs 12 numbers only: 2 B S = 2 sum r x (w_S x m u) with momentum p = sum m u and Q = sum m u rᵀ.
+External forces are fixed in their bodies, so they enter through f alone.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import NamedTuple
+
+from condyle.algorithms.crba import composites, times_motion
+from condyle.algorithms.joint import Dof, Inertia, Joint, along
+from condyle.algorithms.rnea import Motion, Wrench, at_rest, carried, motion, spin, total_forces
+from condyle.algorithms.sweeps import Entry, Field, Matrix, Sweeps
+from condyle.scalar import Scalar
+from condyle.spatial import vector as vec
+from condyle.spatial.vector import Vector
+
+DQ, DV = 0, 1
+ENTRIES = (Entry(DQ, False), Entry(DV, False), Entry(DQ, True), Entry(DV, True))
+
+
+class Momentum(NamedTuple):
+    """Twice p = sum m u and twice Q = sum m u rᵀ over what a joint carries."""
+
+    p: Vector
+    Q: vec.Matrix
+
+
+class Before(NamedTuple):
+    """The parent's motion at a joint, in the body's axes: velocities w and u, accelerations dw and a."""
+
+    w: Vector
+    u: Vector
+    dw: Vector
+    a: Vector
+
+
+class State(NamedTuple):
+    """Motion of a body, linear velocity u of its origin, and the parent's motion there."""
+
+    motion: Motion
+    u: Vector
+    before: Before
+
+
+class Column(NamedTuple):
+    """One degree of freedom: psi', psi'' and psi' + S', as (linear, angular) pairs."""
+
+    rate: Wrench
+    rate2: Wrench
+    both: Wrench
+
+
+class Carried(NamedTuple):
+    """What one degree of freedom carries to its ancestors: I S, the torque of 2 Bᵀ S, and two columns of forces."""
+
+    inertia: Wrench
+    coriolis: Vector
+    by_q: Wrench
+    by_v: Wrench
+
+
+def in_the_world(gravity: Vector) -> State:
+    return State(at_rest(gravity), vec.ZERO, Before(vec.ZERO, vec.ZERO, vec.ZERO, vec.ZERO))
+
+
+def state(joint: Joint, parent: State, v: Sequence[Scalar], a: Sequence[Scalar]) -> State:
+    """Forward step: rnea's motion, the linear velocity too."""
+    w, dw, a_at = carried(joint, parent.motion)
+    u = joint.rotation.into(vec.add(parent.u, vec.cross(parent.motion.w, joint.origin)))
+    slide, _ = joint.rate(v)
+    return State(motion(joint, parent.motion, v, a), vec.add(u, slide), Before(w, u, dw, a_at))
+
+
+def columns(joint: Joint, state: State) -> tuple[Column, ...]:
+    """psi', psi'' and psi' + S' of each degree of freedom."""
+    return tuple(_column(joint, dof, state) for dof in joint.dofs)
+
+
+def _column(joint: Joint, dof: Dof, state: State) -> Column:
+    w, u, dw, a = state.before
+    turn = vec.cross(w, dof.angular)
+    slide = vec.add(vec.cross(u, dof.angular), vec.cross(w, dof.linear))
+    # points of an axial joint's axis move with either body, so the body's own U serves
+    U = state.motion.U if joint.axial else spin(w, dw)
+    turn2 = vec.times(U, dof.angular)
+    slide2 = vec.add(vec.cross(a, dof.angular), vec.scale(2.0, vec.cross(u, turn)))
+    slide2 = vec.add(slide2, vec.times(U, dof.linear))
+    own_turn = vec.cross(state.motion.w, dof.angular)
+    own_slide = vec.add(vec.cross(state.u, dof.angular), vec.cross(state.motion.w, dof.linear))
+    return Column(
+        Wrench(slide, turn), Wrench(slide2, turn2), Wrench(vec.add(slide, own_slide), vec.add(turn, own_turn))
+    )
+
+
+def own_momentum(joint: Joint, state: State) -> Momentum:
+    mass, first, second = joint.inertia
+    twice_first, w = vec.scale(2.0, first), state.motion.w
+    p = vec.add(vec.scale(2.0 * mass, state.u), vec.cross(w, twice_first))
+    turned = vec.transpose(tuple(vec.cross(w, vec.scale(2.0, row)) for row in vec.symmetric_rows(second)))  # pyright: ignore
+    return Momentum(p, vec.add_matrix(vec.outer(state.u, twice_first), turned))
+
+
+def momentum_to_parent(joint: Joint, total: Momentum) -> tuple[Momentum, Momentum]:
+    """Backward step: p and Q about the parent's origin."""
+    p = joint.rotation.back(total.p)
+    return total, Momentum(p, vec.add_matrix(joint.rotation.back_matrix(total.Q), vec.outer(p, joint.origin)))
+
+
+def trace_less(Q: vec.Matrix, w: Vector) -> Vector:
+    """(tr(Q) 1 - Q) w."""
+    (xx, xy, xz), (yx, yy, yz), (zx, zy, zz) = Q
+    x, y, z = w
+    return (yy + zz) * x - xy * y - xz * z, (xx + zz) * y - yx * x - yz * z, (xx + yy) * z - zx * x - zy * y
+
+
+def times_coriolis(momentum: Momentum, angular: Vector) -> Wrench:
+    """2 B S, which only the angular part of S enters."""
+    return Wrench(vec.cross(angular, momentum.p), trace_less(momentum.Q, angular))
+
+
+def start(
+    joint: Joint, k: int, columns: Sequence[Column], inertia: Inertia, momentum: Momentum, force: Wrench
+) -> Carried:
+    dof, column = joint.dofs[k], columns[k]
+    coriolis = vec.add(vec.cross(momentum.p, dof.linear), trace_less(vec.transpose(momentum.Q), dof.angular))
+    turned = Wrench(
+        vec.cross(dof.angular, force.force),
+        vec.add(vec.cross(dof.angular, force.torque), vec.cross(dof.linear, force.force)),
+    )
+    by_q = _sum(times_coriolis(momentum, column.rate[1]), times_motion(inertia, *column.rate2))
+    by_v = _sum(times_coriolis(momentum, dof.angular), times_motion(inertia, *column.both))
+    return Carried(times_motion(inertia, dof.linear, dof.angular), coriolis, _sum(by_q, turned), by_v)
+
+
+def _sum(a: Wrench, b: Wrench) -> Wrench:
+    return Wrench(vec.add(a[0], b[0]), vec.add(a[1], b[1]))
+
+
+def meet(joint: Joint, carry: Carried, columns: Sequence[Column], *_: object) -> Sequence[Sequence[Scalar]]:
+    return [_pair(dof, carry, column) for dof, column in zip(joint.dofs, columns, strict=True)]
+
+
+def _pair(dof: Dof, carry: Carried, column: Column) -> tuple[Scalar, Scalar, Scalar, Scalar]:
+    return (
+        vec.dot(carry.coriolis, column.rate[1]) + power(carry.inertia, column.rate2),
+        vec.dot(carry.coriolis, dof.angular) + power(carry.inertia, column.both),
+        along(dof, *carry.by_q),
+        along(dof, *carry.by_v),
+    )
+
+
+def power(force: Wrench, twist: Wrench) -> Scalar:
+    return vec.dot(force[0], twist[0]) + vec.dot(force[1], twist[1])
+
+
+def rise(joint: Joint, carry: Carried) -> Carried:
+    return Carried(
+        Wrench(*joint.force_to_parent(*carry.inertia)),
+        joint.rotation.back(carry.coriolis),
+        Wrench(*joint.force_to_parent(*carry.by_q)),
+        Wrench(*joint.force_to_parent(*carry.by_v)),
+    )
+
+
+def rnea_derivatives(
+    tree: Sweeps, v: Field[Sequence[Scalar]], a: Field[Sequence[Scalar]]
+) -> tuple[Matrix, Matrix]:
+    """(d tau / d q, d tau / d v) of rnea."""
+    states = tree.forward(state, in_the_world(tree.gravity), v, a)
+    totals = total_forces(tree, tree.each(motion_of, states))
+    momenta = tree.backward(momentum_to_parent, tree.each(own_momentum, states))
+    by_q, by_v = tree.pairs(
+        start, meet, rise, ENTRIES, tree.each(columns, states), composites(tree), momenta, totals
+    )
+    return by_q, by_v
+
+
+def motion_of(joint: Joint, state: State) -> Motion:
+    return state.motion

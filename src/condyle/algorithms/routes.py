@@ -1,0 +1,156 @@
+"""Which algorithms answer which function: the table "what" -> "how".
+
+Every route to a function gives the same numbers to rounding; tests hold them against each other,
+the compiler takes the one with the fewest operations, a user can name one.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from typing import TypeAlias
+
+from condyle.algorithms import forward_dynamics as fd
+from condyle.algorithms.aba import aba
+from condyle.algorithms.crba import crba
+from condyle.algorithms.ltl import inverse, ltl, minus_inverse_times
+from condyle.algorithms.matrix import SparseMatrix
+from condyle.algorithms.minv import minv
+from condyle.algorithms.mminvgen import mminvgen
+from condyle.algorithms.rnea import rnea
+from condyle.algorithms.rnea_adjoint import rnea_adjoint
+from condyle.algorithms.rnea_columns import rnea_columns
+from condyle.algorithms.rnea_derivatives import rnea_derivatives
+from condyle.algorithms.unrolled import Unrolled
+from condyle.scalar import Scalar
+
+Vector: TypeAlias = Sequence[Scalar]
+Inputs: TypeAlias = Mapping[str, Vector]
+Output: TypeAlias = "Sequence[Scalar] | SparseMatrix"
+Route: TypeAlias = Callable[[Unrolled, Inputs], tuple[Output, ...]]
+Derivatives: TypeAlias = Callable[[Unrolled, Vector, Vector], tuple[SparseMatrix, SparseMatrix]]
+
+
+def _sparse(*matrices: object) -> tuple[SparseMatrix, SparseMatrix]:
+    first, second = matrices
+    assert isinstance(first, SparseMatrix) and isinstance(second, SparseMatrix)
+    return first, second
+
+
+def _closed_form(tree: Unrolled, v: Vector, a: Vector) -> tuple[SparseMatrix, SparseMatrix]:
+    return _sparse(*rnea_derivatives(tree, tree.dofs(v), tree.dofs(a)))
+
+
+DERIVATIVES: dict[str, Derivatives] = {"closed_form": _closed_form, "adjoint": rnea_adjoint, "columns": rnea_columns}
+
+
+def _id(tree: Unrolled, x: Inputs) -> tuple[Output, ...]:
+    return (tree.gathered(rnea(tree, tree.dofs(x["v"]), tree.dofs(x["a"]))),)
+
+
+def _m(tree: Unrolled, x: Inputs) -> tuple[Output, ...]:
+    return (_mass(tree),)
+
+
+def _mass(tree: Unrolled) -> SparseMatrix:
+    mass = crba(tree)
+    assert isinstance(mass, SparseMatrix)
+    return mass
+
+
+def _minv_ltl(tree: Unrolled, x: Inputs) -> tuple[Output, ...]:
+    return (inverse(fd.factors(tree)),)
+
+
+def _minv_aba(tree: Unrolled, x: Inputs) -> tuple[Output, ...]:
+    result = minv(tree)
+    assert isinstance(result, SparseMatrix)
+    return (result,)
+
+
+def _fd_aba(tree: Unrolled, x: Inputs) -> tuple[Output, ...]:
+    return (tree.gathered(aba(tree, tree.dofs(x["v"]), tree.dofs(x["tau"]))),)
+
+
+def _mminvgen(inverse_too: bool) -> Route:
+    def run(tree: Unrolled, x: Inputs) -> tuple[Output, ...]:
+        return (mminvgen(tree, inverse_too),)
+
+    return run
+
+
+def _fd_ltl(tree: Unrolled, x: Inputs) -> tuple[Output, ...]:
+    return (fd.by_factors(tree, x["v"], x["tau"]),)
+
+
+def _fd_minv(tree: Unrolled, x: Inputs) -> tuple[Output, ...]:
+    return (fd.by_inverse(tree, x["v"], x["tau"]),)
+
+
+def _did(derivatives: Derivatives) -> Route:
+    def run(tree: Unrolled, x: Inputs) -> tuple[Output, ...]:
+        return derivatives(tree, x["v"], x["a"])
+
+    return run
+
+
+def _dfd_factors(derivatives: Derivatives) -> Route:
+    """Derivatives through L^-1: no product with a full M^-1."""
+
+    def run(tree: Unrolled, x: Inputs) -> tuple[Output, ...]:
+        factors = fd.factors(tree)
+        a = fd.solve(factors, fd.net_force(tree, x["v"], x["tau"]))
+        by_q, by_v = derivatives(tree, x["v"], a)
+        return minus_inverse_times(factors, by_q), minus_inverse_times(factors, by_v), inverse(factors)
+
+    return run
+
+
+def _dfd_minv(derivatives: Derivatives) -> Route:
+    """-M^-1 dID, the papers' route."""
+
+    def run(tree: Unrolled, x: Inputs) -> tuple[Output, ...]:
+        Minv = inverse(ltl(_mass(tree)))
+        a = fd.matrix_times(Minv, fd.net_force(tree, x["v"], x["tau"]))
+        by_q, by_v = derivatives(tree, x["v"], a)
+        minus = Minv.scaled(-1.0)
+        return minus.times(by_q), minus.times(by_v), Minv
+
+    return run
+
+
+def _difd(derivatives: Derivatives) -> Route:
+    def run(tree: Unrolled, x: Inputs) -> tuple[Output, ...]:
+        by_q, by_v = derivatives(tree, x["v"], x["a"])
+        minus = _given_inverse(_mass(tree), x["Minv"]).scaled(-1.0)
+        return minus.times(by_q), minus.times(by_v)
+
+    return run
+
+
+def _given_inverse(mass: SparseMatrix, values: Vector) -> SparseMatrix:
+    """M^-1 as given: entries between coordinates that nothing couples are zero."""
+    n = mass.size
+    block = list(range(n))
+    for i, j, _ in mass:
+        old, new = max(block[i], block[j]), min(block[i], block[j])
+        block = [new if b == old else b for b in block]
+    result = SparseMatrix(n)
+    for i in range(n):
+        for j in range(n):
+            if block[i] == block[j]:
+                result.put(i, j, values[i * n + j])
+    return result
+
+
+ROUTES: dict[str, dict[str, Route]] = {
+    "id": {"rnea": _id},
+    "fd": {"ltl": _fd_ltl, "aba": _fd_aba, "minv": _fd_minv},
+    "m": {"crba": _m, "mminvgen": _mminvgen(False)},
+    "minv": {"ltl": _minv_ltl, "aba": _minv_aba, "mminvgen": _mminvgen(True)},
+    "did": {name: _did(route) for name, route in DERIVATIVES.items()},
+    "dfd": {
+        **{f"ltl+{name}": _dfd_factors(route) for name, route in DERIVATIVES.items()},
+        **{f"minv+{name}": _dfd_minv(route) for name, route in DERIVATIVES.items()},
+    },
+    "difd": {name: _difd(route) for name, route in DERIVATIVES.items()},
+}

@@ -1,0 +1,86 @@
+"""Sweeps over the tree: what an algorithm is made of.
+
+A step is a small function of one joint; a sweep runs it over all joints in an order. Who runs the steps
+decides what comes out: `Unrolled` runs them on numbers, batches or symbols, joint by joint; the door
+(`condyle.trace`) also traces each step once for every kind of joint, which gives loops.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import NamedTuple, Protocol, TypeAlias, TypeVar
+
+from condyle.algorithms.joint import Joint
+from condyle.scalar import Scalar
+from condyle.spatial.vector import Vector
+
+T = TypeVar("T")
+U = TypeVar("U")
+Field: TypeAlias = Sequence[T]
+"""One value for each joint. Values are scalars in nested tuples."""
+
+
+class Entry(NamedTuple):
+    """Where one value of a pair goes: matrix number `matrix`, at (k, l), or at (l, k) if transposed."""
+
+    matrix: int
+    transposed: bool
+
+
+class Matrix(Protocol):
+    """A joint-space matrix: only entries that can differ from zero are there."""
+
+    def get(self, row: int, column: int) -> Scalar | None: ...
+
+
+class Sweeps(Protocol):
+    """A tree at one state, ready to be swept."""
+
+    gravity: Vector
+    f_ext: Field[tuple[Vector, Vector]] | None
+
+    def each(self, step: Callable[..., T], *given: Field[object]) -> Field[T]:
+        """step(joint_i, *given_i) for every joint."""
+        ...
+
+    def forward(self, step: Callable[..., T], world: T, *given: Field[object]) -> Field[T]:
+        """x_i = step(joint_i, x_parent, *given_i), root to leaves; the root's parent is `world`."""
+        ...
+
+    def outward(self, step: Callable[..., tuple[U, T]], world: T, *given: Field[object]) -> Field[U]:
+        """(y_i, x_i) = step(joint_i, x_parent, *given_i), root to leaves; like `forward`, but the answer is y."""
+        ...
+
+    def backward(self, step: Callable[..., tuple[U, T]], own: Field[T], *given: Field[object]) -> Field[U]:
+        """(y_i, up) = step(joint_i, x_i, *given_i), leaves to root, where x_i is own_i and all `up` of its children."""
+        ...
+
+    def pairs(
+        self,
+        start: Callable[..., T],
+        meet: Callable[..., Sequence[Sequence[Scalar]]],
+        rise: Callable[[Joint, T], T],
+        entries: Sequence[Entry],
+        *given: Field[object],
+    ) -> Sequence[Matrix]:
+        """Products over ancestor pairs.
+
+        For dof k of joint i, carry = start(joint_i, k, *given_i) visits j = i and then every ancestor j:
+        meet(joint_j, carry, *given_j) has for each dof l of joint j one value an Entry; going up, carry =
+        rise(joint_j, carry). At j = i only entries that are not transposed are taken.
+        """
+        ...
+
+    def add_diagonal(self, matrix: Matrix, values: Field[Sequence[Scalar]]) -> None:
+        """matrix_kk += value of dof k."""
+        ...
+
+    def unit_columns(self, column: Callable[[Field[Sequence[Scalar]]], Field[Sequence[Scalar]]]) -> Matrix:
+        """The matrix whose column c is `column` of the c-th unit vector."""
+        ...
+
+    def map_columns(
+        self, column: Callable[[Field[Sequence[Scalar]]], Field[Sequence[Scalar]]], matrix: Matrix
+    ) -> Matrix:
+        """The matrix whose column c is `column` of the matrix' column c."""
+        ...

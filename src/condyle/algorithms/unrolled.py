@@ -1,0 +1,185 @@
+"""The tree swept joint by joint, on whatever scalar q is: a float, a batch, a symbol."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import TypeVar, cast
+
+from condyle.algorithms.joint import Dof, Inertia, Joint
+from condyle.algorithms.matrix import SparseMatrix
+from condyle.algorithms.rnea import Wrench
+from condyle.algorithms.sweeps import Entry, Field, Matrix
+from condyle.model.joints.base import JointType
+from condyle.model.tree import Coordinate, Link, Numbers, Tree
+from condyle.scalar import Scalar, number
+from condyle.spatial import vector as vec
+from condyle.spatial.rotation import Chain, Full, Identity, Rotation
+from condyle.spatial.vector import Vector
+
+T = TypeVar("T")
+U = TypeVar("U")
+IDENTITY = ((1.0, 0.0, 0.0), (0.0, 1.0, 0.0), (0.0, 0.0, 1.0))
+
+
+class Unrolled:
+    """Sweeps over one tree at one state, one step call a joint."""
+
+    def __init__(self, tree: Tree, q: Sequence[Scalar], f_ext: Sequence[Scalar] | None = None) -> None:
+        self.tree = tree
+        self.gravity: Vector = tuple(number(g) for g in tree.gravity)  # pyright: ignore[reportAttributeAccessIssue]
+        self.joints = [joint_at(link.kind, link.numbers, shared(link.q, q)) for link in tree.links]
+        self.f_ext: Field[tuple[Vector, Vector]] | None = (
+            None if f_ext is None else [external_wrench(link, f_ext) for link in tree.links]
+        )
+
+    def each(self, step: Callable[..., T], *given: Field[object]) -> Field[T]:
+        return [step(joint, *(field[i] for field in given)) for i, joint in enumerate(self.joints)]
+
+    def forward(self, step: Callable[..., T], world: T, *given: Field[object]) -> Field[T]:
+        values: list[T] = []
+        for i, (joint, link) in enumerate(zip(self.joints, self.tree.links, strict=True)):
+            parent = values[link.parent] if link.parent >= 0 else world
+            values.append(step(joint, parent, *(field[i] for field in given)))
+        return values
+
+    def outward(self, step: Callable[..., tuple[U, T]], world: T, *given: Field[object]) -> Field[U]:
+        values: list[T] = []
+        results: list[U] = []
+        for i, (joint, link) in enumerate(zip(self.joints, self.tree.links, strict=True)):
+            parent = values[link.parent] if link.parent >= 0 else world
+            result, value = step(joint, parent, *(field[i] for field in given))
+            results.append(result)
+            values.append(value)
+        return results
+
+    def backward(self, step: Callable[..., tuple[U, T]], own: Field[T], *given: Field[object]) -> Field[U]:
+        totals = list(own)
+        results: list[U | None] = [None] * len(totals)
+        for i in reversed(range(len(totals))):
+            results[i], up = step(self.joints[i], totals[i], *(field[i] for field in given))
+            parent = self.tree.links[i].parent
+            if parent >= 0:
+                totals[parent] = plus(totals[parent], up)
+        return cast("Field[U]", results)
+
+    def pairs(
+        self,
+        start: Callable[..., T],
+        meet: Callable[..., Sequence[Sequence[Scalar]]],
+        rise: Callable[[Joint, T], T],
+        entries: Sequence[Entry],
+        *given: Field[object],
+    ) -> Sequence[SparseMatrix]:
+        matrices = [SparseMatrix(self.tree.nv) for _ in range(1 + max(entry.matrix for entry in entries))]
+        for i, link in enumerate(self.tree.links):
+            for k, row in enumerate(link.v):
+                carry = start(self.joints[i], k, *(field[i] for field in given))
+                j = i
+                while True:
+                    values = meet(self.joints[j], carry, *(field[j] for field in given))
+                    for column, value in zip(self.tree.links[j].v, values, strict=True):
+                        _scatter(matrices, entries, row, column, value, own=j == i)
+                    if self.tree.links[j].parent < 0:
+                        break
+                    carry = rise(self.joints[j], carry)
+                    j = self.tree.links[j].parent
+        return matrices
+
+    def add_diagonal(self, matrix: Matrix, values: Field[Sequence[Scalar]]) -> None:
+        for link, field in zip(self.tree.links, values, strict=True):
+            for coordinate, value in zip(link.v, field, strict=True):
+                assert isinstance(matrix, SparseMatrix)
+                if not (isinstance(value, float) and value == 0.0):
+                    matrix.add(coordinate.index, coordinate.index, value * coordinate.ratio**2)
+
+    def unit_columns(self, column: Callable[[Field[Sequence[Scalar]]], Field[Sequence[Scalar]]]) -> SparseMatrix:
+        unit = SparseMatrix(self.tree.nv)
+        for c in range(self.tree.nv):
+            unit.put(c, c, number(1.0))
+        return self.map_columns(column, unit)
+
+    def map_columns(
+        self, column: Callable[[Field[Sequence[Scalar]]], Field[Sequence[Scalar]]], matrix: Matrix
+    ) -> SparseMatrix:
+        result = SparseMatrix(self.tree.nv)
+        for c in range(self.tree.nv):
+            entries = [matrix.get(row, c) for row in range(self.tree.nv)]
+            values = [number(0.0) if entry is None else entry for entry in entries]
+            for row, value in enumerate(self.gathered(column(self.dofs(values)))):
+                if not is_zero(value):
+                    result.put(row, c, value)
+        return result
+
+    def dofs(self, values: Sequence[Scalar]) -> Field[Sequence[Scalar]]:
+        """A joint-space vector, dealt out to the joints."""
+        return [shared(link.v, values) for link in self.tree.links]
+
+    def gathered(self, field: Field[Sequence[Scalar]]) -> list[Scalar]:
+        """The joint-space force whose parts the joints hold."""
+        result: list[Scalar | None] = [None] * self.tree.nv
+        for link, values in zip(self.tree.links, field, strict=True):
+            for coordinate, value in zip(link.v, values, strict=True):
+                part = value if coordinate.ratio == 1.0 else value * coordinate.ratio
+                before = result[coordinate.index]
+                result[coordinate.index] = part if before is None else before + part
+        return [number(0.0) if value is None else value for value in result]
+
+
+def _scatter(
+    matrices: Sequence[SparseMatrix], entries: Sequence[Entry], row: Coordinate, column: Coordinate, values: Sequence[Scalar], own: bool
+) -> None:
+    ratio = row.ratio * column.ratio
+    for entry, value in zip(entries, values, strict=True):
+        scaled = value if ratio == 1.0 else value * ratio
+        if not entry.transposed:
+            matrices[entry.matrix].add(row.index, column.index, scaled)
+        elif not own:
+            matrices[entry.matrix].add(column.index, row.index, scaled)
+
+
+def shared(coordinates: Sequence[Coordinate], values: Sequence[Scalar]) -> tuple[Scalar, ...]:
+    """The coordinates of one link: ratio x + offset, plain x for most."""
+    return tuple(
+        values[c.index] if c.ratio == 1.0 and c.offset == 0.0 else values[c.index] * c.ratio + c.offset
+        for c in coordinates
+    )
+
+
+def joint_at(kind: JointType, numbers: Numbers, q: Sequence[Scalar]) -> Joint:
+    """Joint and body as steps see them, at coordinates q."""
+    placed = Identity() if numbers.rotation == IDENTITY else Full(numbers.rotation)
+    turned, moved = kind.transform(q, numbers.pitch)
+    rotation: Rotation = placed if isinstance(turned, Identity) else Chain(placed, turned)
+    origin = vec.add(numbers.origin, placed.back(moved))
+    subspace = kind.subspace(numbers.pitch)
+    dofs = tuple(Dof(*column, armature) for column, armature in zip(subspace, numbers.armature, strict=True))
+    return Joint(rotation, origin, dofs, Inertia(numbers.mass, numbers.first, numbers.second), is_axial(dofs))
+
+
+def is_axial(dofs: Sequence[Dof]) -> bool:
+    """Whether all columns of S lie along one axis (z), or none of them turns."""
+    turns = any(not is_zero(part) for dof in dofs for part in dof.angular)
+    off_axis = any(not is_zero(part) for dof in dofs for part in (*dof.linear[:2], *dof.angular[:2]))
+    return not turns or not off_axis
+
+
+def is_zero(value: Scalar) -> bool:
+    return isinstance(value, float) and value == 0.0
+
+
+def external_wrench(link: Link, f_ext: Sequence[Scalar]) -> Wrench:
+    """The external wrench on a link: from its URDF link's frame into its own."""
+    if link.body < 0:
+        return Wrench(vec.ZERO, vec.ZERO)
+    part = f_ext[6 * link.body : 6 * link.body + 6]
+    force = vec.times(link.wrench_rotation, (part[0], part[1], part[2]))
+    torque = vec.times(link.wrench_rotation, (part[3], part[4], part[5]))
+    return Wrench(force, vec.add(torque, vec.cross(link.wrench_origin, force)))
+
+
+def plus(a: T, b: T) -> T:
+    """The sum of two values of one structure."""
+    if isinstance(a, tuple):
+        parts = [plus(x, y) for x, y in zip(cast("tuple[object, ...]", a), cast("tuple[object, ...]", b), strict=True)]
+        return cast(T, type(a)(*parts) if hasattr(a, "_fields") else tuple(parts))  # pyright: ignore
+    return a + b  # pyright: ignore

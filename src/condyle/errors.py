@@ -1,0 +1,68 @@
+"""One base error and one class a mistake; a `Finding` is one thing wrong with a model file."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+
+class CondyleError(Exception):
+    """Base of every error that Condyle raises on purpose."""
+
+
+@dataclass(frozen=True, slots=True)
+class Finding:
+    """One thing wrong or odd in a model: where it is, what was found, what was allowed, what to do.
+
+    severity: "error" (the model cannot be used), "physics" (a warning, or an error when strict), "note" (a warning always).
+    """
+
+    severity: str
+    message: str
+    file: str | None = None
+    line: int | None = None
+    element: str | None = None
+    cure: str | None = None
+
+    def __str__(self) -> str:
+        place = "" if self.file is None else self.file + (f":{self.line}" if self.line is not None else "") + ": "
+        element = "" if self.element is None else f"{self.element}: "
+        cure = "" if self.cure is None else f" ({self.cure})"
+        return f"{place}{element}{self.message}{cure}"
+
+
+class ModelError(CondyleError):
+    """A model that cannot be used; one message holds every finding, `findings` holds them as data."""
+
+    def __init__(self, findings: Sequence[Finding] | str) -> None:
+        self.findings: tuple[Finding, ...] = (
+            (Finding("error", findings),) if isinstance(findings, str) else tuple(findings)
+        )
+        super().__init__("\n".join(str(finding) for finding in self.findings))
+
+    def __reduce__(self) -> tuple[type[ModelError], tuple[tuple[Finding, ...]]]:
+        return type(self), (self.findings,)
+
+
+class ShapeError(CondyleError, ValueError):
+    """An array of the wrong shape, or an output that overlaps an input or cannot be written."""
+
+
+class DTypeError(CondyleError, TypeError):
+    """An array of the wrong number type."""
+
+
+class UnsupportedError(CondyleError):
+    """Something legal that Condyle does not do (here, or yet); says what to do instead."""
+
+
+class SingularError(CondyleError):
+    """A mass matrix that is singular for every configuration (a massless moving subtree)."""
+
+
+class BuildError(CondyleError):
+    """A target that could not be built: no compiler, a failed or a cancelled compile."""
+
+
+class ModelWarning(UserWarning):
+    """Something odd but legal in a model."""

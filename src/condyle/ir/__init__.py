@@ -1,0 +1,1 @@
+"""The intermediate representation: scalar operations, Programs and sweeps, and what they mean."""

@@ -1,0 +1,22 @@
+"""A Program as text that a person can read."""
+
+from __future__ import annotations
+
+from condyle.ir.program import Program
+from condyle.text import Emitter
+
+
+def show(program: Program) -> str:
+    """One line a node, then one line an output entry: `t7 = mul t2 t3`, `tau[0] = t7`."""
+    e = Emitter()
+    with e.block(f"program {program.name} {{"):
+        for k, node in enumerate(program.nodes):
+            if node[0] == "const":
+                e(f"t{k} = {node[1]!r}")
+            elif node[0] == "input":
+                e(f"t{k} = {program.inputs[node[1]].name}[{node[2]}]")  # pyright: ignore
+            else:
+                e(f"t{k} = {node[0]} " + " ".join(f"t{a}" for a in node[1:]))
+        for output in program.outputs:
+            e(f"{program.arrays[output.array].name}[{output.index}] = t{output.node}")
+    return e.text()

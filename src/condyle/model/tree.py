@@ -1,0 +1,215 @@
+"""The tree that algorithms sweep: a robot in normal form.
+
+Every link's frame has its origin at its joint and z along the joint's axis; a universal joint is two
+revolute ones with a massless link between; shared coordinates (mimic joints) are ratios and offsets.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from condyle.model.joints import JOINT_TYPES
+from condyle.model.joints.base import JointType
+from condyle.model.robot import Joint, Robot
+from condyle.scalar import Scalar, number
+from condyle.spatial.vector import Matrix, Symmetric, Vector
+
+DUST = 1e-14  # what a few products of exact quarter turns leave instead of zero
+
+Array = NDArray[np.float64]
+
+
+class Numbers(NamedTuple):
+    """All of a link's constants, as scalars: numbers, or symbols where a trace leaves them open."""
+
+    rotation: Matrix
+    """parent axes -> joint axes at q = 0"""
+    origin: Vector
+    """joint origin in the parent's frame"""
+    pitch: Scalar
+    mass: Scalar
+    first: Vector
+    second: Symmetric
+    armature: tuple[Scalar, ...]
+
+
+class Coordinate(NamedTuple):
+    """One coordinate of a link: ratio x[index] + offset."""
+
+    index: int
+    ratio: float
+    offset: float
+
+
+@dataclass(frozen=True)
+class Link:
+    """One moving link and the joint before it; `parent` is -1 for the world."""
+
+    kind: JointType
+    parent: int
+    body: int
+    """the robot's body, -1 for the massless link inside a universal joint"""
+    q: tuple[Coordinate, ...]
+    v: tuple[Coordinate, ...]
+    numbers: Numbers
+    wrench_rotation: Matrix
+    """axes of the body's URDF link -> axes of this link"""
+    wrench_origin: Vector
+    """origin of the body's URDF link, in this link's frame"""
+
+
+@dataclass(frozen=True)
+class Tree:
+    """Links in order, parents first."""
+
+    nq: int
+    nv: int
+    n_bodies: int
+    gravity: tuple[float, float, float]
+    links: tuple[Link, ...]
+
+    @property
+    def has_shared_coordinates(self) -> bool:
+        """Whether two links move with one coordinate (mimic joints)."""
+        used = [coordinate.index for link in self.links for coordinate in link.v]
+        return len(used) != len(set(used)) or any(c.ratio != 1.0 for link in self.links for c in link.v)
+
+
+def tree_of(robot: Robot) -> Tree:
+    """The normal form of a robot."""
+    builder = _TreeBuilder(robot)
+    for index in range(len(robot.joints)):
+        builder.add(index)
+    return Tree(robot.nq, robot.nv, len(robot.bodies), _floats3(robot.gravity), tuple(builder.links))
+
+
+class _TreeBuilder:
+    def __init__(self, robot: Robot) -> None:
+        self.robot = robot
+        self.links: list[Link] = []
+        self.link_of_body: dict[int, int] = {-1: -1}
+        self.pose_of_body: dict[int, tuple[Array, Array]] = {-1: (np.eye(3), np.zeros(3))}  # link frame in ours
+
+    def add(self, index: int) -> None:
+        """Append the link, or the two links, of joint `index`."""
+        joint = self.robot.joints[index]
+        rotation, origin = self.pose_of_body[joint.parent]
+        parent = self.link_of_body[joint.parent]
+        at = rotation @ joint.placement.translation + origin
+        axes = rotation @ joint.placement.rotation
+        if joint.type == "universal":
+            first, second = aligned(joint.axis), aligned(joint.second_axis)
+            self._append(joint, 0, "revolute", parent, (axes @ first).T, at, -1, first)
+            parent, axes, at = len(self.links) - 1, first.T, np.zeros(3)
+            self._append(joint, 1, "revolute", parent, (axes @ second).T, at, index, second)
+        else:
+            frame = aligned(joint.axis)
+            self._append(joint, None, joint.type, parent, (axes @ frame).T, at, index, frame)
+        self.link_of_body[index] = len(self.links) - 1
+
+    def _append(
+        self, joint: Joint, part: int | None, kind: str, parent: int, rotation: Array, origin: Array, body: int, frame: Array
+    ) -> None:
+        after_rotation = frame.T @ joint.after.rotation
+        after_origin = frame.T @ joint.after.translation
+        self.pose_of_body[body] = (after_rotation, after_origin) if body >= 0 else self.pose_of_body[-1]
+        mass, first, second = self._moments(body, after_rotation, after_origin)
+        q, v = _coordinates(joint, part)
+        armature = joint.armature if part is None else joint.armature[part : part + 1]
+        self.links.append(
+            Link(
+                JOINT_TYPES[kind],
+                parent,
+                body,
+                q,
+                v,
+                Numbers(
+                    _matrix(rotation),
+                    _vector(origin),
+                    number(joint.pitch or 0.0),
+                    number(mass),
+                    _vector(first),
+                    _symmetric(second),
+                    tuple(number(float(x)) for x in np.atleast_1d(armature)),
+                ),
+                _matrix(after_rotation),
+                _vector(after_origin),
+            )
+        )
+
+    def _moments(self, body: int, rotation: Array, origin: Array) -> tuple[float, Array, Array]:
+        """Mass, first and second moment of a body about its link's origin."""
+        if body < 0:
+            return 0.0, np.zeros(3), np.zeros((3, 3))
+        data = self.robot.bodies[body]
+        com = rotation @ np.asarray(data.com) + origin
+        inertia = rotation @ np.asarray(data.inertia) @ rotation.T
+        second = 0.5 * np.trace(inertia) * np.eye(3) - inertia + data.mass * np.outer(com, com)
+        return float(data.mass), data.mass * com, second
+
+
+def _coordinates(joint: Joint, part: int | None) -> tuple[tuple[Coordinate, ...], tuple[Coordinate, ...]]:
+    if joint.mimic is not None:
+        ratio, offset = joint.mimic.multiplier, joint.mimic.offset
+        return (Coordinate(joint.q_index, ratio, offset),), (Coordinate(joint.v_index, ratio, 0.0),)
+    if part is not None:
+        return (Coordinate(joint.q_index + part, 1.0, 0.0),), (Coordinate(joint.v_index + part, 1.0, 0.0),)
+    return (
+        tuple(Coordinate(joint.q_index + k, 1.0, 0.0) for k in range(joint.nq)),
+        tuple(Coordinate(joint.v_index + k, 1.0, 0.0) for k in range(joint.nv)),
+    )
+
+
+def aligned(axis: Sequence[float] | Array | None) -> Array:
+    """A rotation whose third column is the axis: exact for the coordinate axes, the identity for z or none."""
+    if axis is None:
+        return np.eye(3)
+    z = np.asarray(axis, dtype=float)
+    k = int(np.argmax(np.abs(z)))
+    if abs(z[k]) == 1.0:
+        x = np.eye(3)[(k + 1) % 3]  # a cyclic permutation, with two signs turned for a negative axis
+    else:
+        x = np.eye(3)[int(np.argmin(np.abs(z)))]
+        x = x - z * (z @ x)
+        x = x / np.linalg.norm(x)
+    return np.column_stack((x, np.cross(z, x), z))
+
+
+def _clean(x: float, scale: float = 1.0) -> float:
+    if abs(x) <= DUST * scale:
+        return 0.0
+    if abs(abs(x) - 1.0) <= DUST and scale == 1.0:
+        return float(np.sign(x))
+    return float(x)
+
+
+def _matrix(m: Array) -> Matrix:
+    rows = [tuple(number(_clean(float(x))) for x in row) for row in m]
+    return (_three(rows[0]), _three(rows[1]), _three(rows[2]))
+
+
+def _vector(v: Array) -> Vector:
+    scale = float(np.max(np.abs(v))) or 1.0
+    return _three(tuple(number(0.0 if abs(x) <= DUST * scale else float(x)) for x in v))
+
+
+def _symmetric(s: Array) -> Symmetric:
+    scale = float(np.max(np.abs(s))) or 1.0
+    xx, xy, xz, yy, yz, zz = (
+        number(0.0 if abs(s[i, j]) <= DUST * scale else float(s[i, j])) for i in range(3) for j in range(i, 3)
+    )
+    return xx, xy, xz, yy, yz, zz
+
+
+def _three(values: tuple[Scalar, ...]) -> Vector:
+    return values[0], values[1], values[2]
+
+
+def _floats3(values: Sequence[float] | Array) -> tuple[float, float, float]:
+    x, y, z = (float(value) for value in values)
+    return x, y, z

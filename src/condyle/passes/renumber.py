@@ -1,0 +1,21 @@
+"""The one way to reorder or drop nodes."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+
+from condyle.ir.ops import LEAVES, Node
+from condyle.ir.program import Output, Program
+
+
+def renumbered(program: Program, order: Sequence[int]) -> Program:
+    """The Program with just the nodes of `order`, in that order."""
+    new = [-1] * len(program.nodes)
+    nodes: list[Node] = []
+    for position, k in enumerate(order):
+        new[k] = position
+        node = program.nodes[k]
+        nodes.append(node if node[0] in LEAVES else (node[0], *(new[a] for a in node[1:])))  # pyright: ignore
+    outputs = tuple(Output(output.array, output.index, new[output.node]) for output in program.outputs)
+    return replace(program, nodes=tuple(nodes), outputs=outputs)

@@ -1,0 +1,1 @@
+"""Vectors, rotations and inertias of rigid-body dynamics, written on any scalar."""

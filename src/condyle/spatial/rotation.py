@@ -1,0 +1,151 @@
+"""Rotations between two frames: `into` takes parent axes to child axes, `back` the other way.
+
+Each keeps its own structure (identity, about z, constant, full), so that no zero is ever multiplied.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Protocol
+
+from condyle.scalar import Scalar
+from condyle.spatial import vector as vec
+from condyle.spatial.vector import Matrix, Symmetric, Vector
+
+
+class Rotation(Protocol):
+    """v_child = E v_parent."""
+
+    def into(self, v: Vector) -> Vector:
+        """E v."""
+        ...
+
+    def back(self, v: Vector) -> Vector:
+        """Eᵀ v."""
+        ...
+
+    def back_symmetric(self, s: Symmetric) -> Symmetric:
+        """Eᵀ S E."""
+        ...
+
+    def back_matrix(self, m: Matrix) -> Matrix:
+        """Eᵀ M E."""
+        ...
+
+
+@dataclass(frozen=True, slots=True)
+class Identity:
+    """E = 1."""
+
+    def into(self, v: Vector) -> Vector:
+        return v
+
+    def back(self, v: Vector) -> Vector:
+        return v
+
+    def back_symmetric(self, s: Symmetric) -> Symmetric:
+        return s
+
+    def back_matrix(self, m: Matrix) -> Matrix:
+        return m
+
+
+@dataclass(frozen=True, slots=True)
+class AboutZ:
+    """The child turned by an angle about z, given its cosine and sine."""
+
+    c: Scalar
+    s: Scalar
+
+    def into(self, v: Vector) -> Vector:
+        x, y, z = v
+        return self.c * x + self.s * y, self.c * y - self.s * x, z
+
+    def back(self, v: Vector) -> Vector:
+        x, y, z = v
+        return self.c * x - self.s * y, self.s * x + self.c * y, z
+
+    def back_symmetric(self, s: Symmetric) -> Symmetric:
+        # the plane block by its trace and t = s (xx - yy) + 2 c xy: four products instead of eight
+        xx, xy, xz, yy, yz, zz = s
+        t = self.s * (xx - yy) + 2.0 * self.c * xy
+        e = self.s * t
+        bx, by, _ = self.back((xz, yz, zz))
+        return xx - e, self.c * t - xy, bx, yy + e, by, zz
+
+    def back_matrix(self, m: Matrix) -> Matrix:
+        (a, b, p), (d, e, q), (g, h, zz) = m
+        # plane block: a symmetric traceless part that turns twice as fast, and a part that stays
+        t = self.s * (a - e) + self.c * (b + d)
+        k = self.s * t
+        turned = self.c * t
+        x, y, _ = self.back((p, q, zz))
+        u, w, _ = self.back((g, h, zz))
+        return (a - k, turned - d, x), (turned - b, e + k, y), (u, w, zz)
+
+
+@dataclass(frozen=True, slots=True)
+class Full:
+    """E given by its rows."""
+
+    rows: Matrix
+
+    def into(self, v: Vector) -> Vector:
+        return vec.times(self.rows, v)
+
+    def back(self, v: Vector) -> Vector:
+        return vec.transposed_times(self.rows, v)
+
+    def back_symmetric(self, s: Symmetric) -> Symmetric:
+        half = tuple(self.back(row) for row in vec.symmetric_rows(s))  # S E, by rows
+        columns = vec.transpose((half[0], half[1], half[2]))
+        e = vec.transpose(self.rows)
+        return (
+            vec.dot(e[0], columns[0]),
+            vec.dot(e[0], columns[1]),
+            vec.dot(e[0], columns[2]),
+            vec.dot(e[1], columns[1]),
+            vec.dot(e[1], columns[2]),
+            vec.dot(e[2], columns[2]),
+        )
+
+    def back_matrix(self, m: Matrix) -> Matrix:
+        half = vec.transpose((self.back(m[0]), self.back(m[1]), self.back(m[2])))  # (M E)ᵀ
+        return vec.transpose((self.back(half[0]), self.back(half[1]), self.back(half[2])))
+
+
+@dataclass(frozen=True, slots=True)
+class Chain:
+    """First rotation `first` (nearest the parent), then `second`: E = E_second E_first."""
+
+    first: Rotation
+    second: Rotation
+
+    def into(self, v: Vector) -> Vector:
+        return self.second.into(self.first.into(v))
+
+    def back(self, v: Vector) -> Vector:
+        return self.first.back(self.second.back(v))
+
+    def back_symmetric(self, s: Symmetric) -> Symmetric:
+        return self.first.back_symmetric(self.second.back_symmetric(s))
+
+    def back_matrix(self, m: Matrix) -> Matrix:
+        return self.first.back_matrix(self.second.back_matrix(m))
+
+
+def from_quaternion(quaternion: Sequence[Scalar]) -> Full:
+    """E of a child whose orientation in the parent is the unit quaternion (x, y, z, w)."""
+    x, y, z, w = quaternion
+    x2, y2, z2 = 2.0 * x, 2.0 * y, 2.0 * z
+    xx, xy, xz, xw = x * x2, x * y2, x * z2, w * x2
+    yy, yz, yw = y * y2, y * z2, w * y2
+    zz, zw = z * z2, w * z2
+    return Full(
+        (
+            (1.0 - (yy + zz), xy + zw, xz - yw),
+            (xy - zw, 1.0 - (xx + zz), yz + xw),
+            (xz + yw, yz - xw, 1.0 - (xx + yy)),
+        )
+    )
