@@ -9,10 +9,9 @@ loop over the same states, answers left in its Data. Clock: CPU time of the proc
 from __future__ import annotations
 
 import argparse
+import ctypes
 import os
-import tempfile
 from dataclasses import asdict
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -37,11 +36,10 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("robots", nargs="*", metavar="ROBOT")
     parser.add_argument("--python", action="store_true", help="also Pinocchio's Python bindings, state by state")
-    parser.add_argument("--build", type=Path, default=Path(tempfile.gettempdir()) / f"condyle-rivals-{os.getuid()}")
     options = parser.parse_args()
     toolchain = find_toolchain()
-    print("compiling Pinocchio (one to three minutes the first time) ...", flush=True)
-    built = library(toolchain, options.build)
+    print("compiling Pinocchio (one to four minutes the first time) ...", flush=True)
+    built = library(toolchain)
     os.sched_setaffinity(0, {max(os.sched_getaffinity(0))})
     found: dict[str, Any] = {**results.certificate(), "pinocchio": _about(toolchain), "batch": BATCH}
     found["machine"]["cores"] = os.cpu_count()
@@ -50,7 +48,7 @@ def main() -> None:
     print(f"wrote {results.write(found).relative_to(results.ROOT)}")
 
 
-def run(case: Case, built: Path, python: bool) -> dict[str, Any]:
+def run(case: Case, built: ctypes.CDLL, python: bool) -> dict[str, Any]:
     """One robot: agreement, then times."""
     robot = case.robot
     dynamics = robot.compile(target="c", threads=1)

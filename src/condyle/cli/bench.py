@@ -99,11 +99,10 @@ def _rival(loaded: Loaded) -> Pinocchio:
     # here, not above: what is not asked for is not looked for
     from condyle.cli.rivals.build import find_toolchain, library
     from condyle.cli.rivals.pinocchio_cpp import Pinocchio
-    from condyle.runtime import cache
 
     toolchain = find_toolchain()
-    progress("compiling Pinocchio for this machine, once (one to three minutes)")
-    return Pinocchio(loaded.robot, library(toolchain, cache.path() / "rivals"))
+    progress("compiling Pinocchio for this machine, once (one to four minutes)")
+    return Pinocchio(loaded.robot, library(toolchain))
 
 
 def _about(loaded: Loaded, dtype: str, target: str, threads: int | None, against: bool) -> dict[str, str | int]:

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import argparse
+import datetime
+from dataclasses import asdict
 from typing import TYPE_CHECKING
 
 from condyle.cli.common import add_json, show, show_json, table
@@ -25,13 +27,18 @@ def run(arguments: argparse.Namespace) -> int:
         where = str(cache.path())
         show_json({"path": where}) if arguments.json else show(where)
         return 0
-    entries = cache.entries()
     if action == "clear":
-        cache.clear()
-        show_json({"cleared": len(entries)}) if arguments.json else show(f"cleared {len(entries)}")
+        cleared = cache.clear()
+        show_json({"cleared": cleared}) if arguments.json else show(f"cleared {cleared}")
         return 0
+    entries = cache.entries()
     if arguments.json:
-        show_json([{"name": entry.name, "bytes": entry.bytes} for entry in entries])
+        show_json([asdict(entry) for entry in entries])
     elif entries:
-        show(table(("name", "kB"), [[entry.name, f"{entry.bytes / 1000:.1f}"] for entry in entries]))
+        rows = [[entry.key[:12], f"{entry.size / 1000:.1f}", _date(entry.used), entry.description] for entry in entries]
+        show(table(("key", "kB", "last used", "what"), rows))
     return 0
+
+
+def _date(seconds: float) -> str:
+    return datetime.datetime.fromtimestamp(seconds).strftime("%Y-%m-%d %H:%M")

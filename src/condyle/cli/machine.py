@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import os
 import platform
-import shutil
-import subprocess
 from importlib import metadata
 from pathlib import Path
 
 import numpy as np
+
+from condyle.errors import BuildError
+from condyle.runtime.toolchain import find_compiler
 
 
 def describe() -> dict[str, str | int]:
@@ -48,10 +49,7 @@ def cpu() -> str:
 
 def compiler() -> str:
     """The first line that the C compiler says of itself."""
-    found = next(
-        (path for name in (os.environ.get("CC", ""), "cc", "gcc", "clang") if (path := shutil.which(name))), None
-    )
-    if found is None:
+    try:
+        return find_compiler().version
+    except BuildError:
         return "no C compiler"
-    said = subprocess.run([found, "--version"], capture_output=True, text=True, check=False).stdout.splitlines()
-    return said[0] if said else found

@@ -2,17 +2,17 @@
 
 from __future__ import annotations
 
-import hashlib
-import os
+import ctypes
 import shutil
 import subprocess
 import sys
-import tempfile
 from dataclasses import dataclass
 from importlib import metadata
 from pathlib import Path
 
 from condyle.errors import BuildError, UnsupportedError
+from condyle.runtime import cache
+from condyle.runtime.toolchain import find_compiler
 
 SOURCE = Path(__file__).with_name("pinocchio_cpp.cpp")
 FLAGS = ("-std=c++17", "-O3", "-march=native", "-DNDEBUG")
@@ -71,21 +71,19 @@ def find_toolchain() -> Toolchain:
     )
 
 
-def library(toolchain: Toolchain, directory: Path) -> Path:
-    """The adapter's shared library, built in `directory` unless it is there already (one to three minutes)."""
+def library(toolchain: Toolchain) -> ctypes.CDLL:
+    """The adapter's shared library, kept in the cache; building it takes one to four minutes."""
     command = [toolchain.compiler, *FLAGS, *DEFINITIONS, *LINK]
     for include in toolchain.includes:
         command += ["-isystem", include]
-    key = hashlib.sha256("\0".join((*command, repr(toolchain), _cpu())).encode() + SOURCE.read_bytes()).hexdigest()[:20]
-    target = directory / f"pinocchio-{key}.so"
-    if target.exists():
-        return target
-    directory.mkdir(parents=True, exist_ok=True, mode=0o700)
-    with tempfile.TemporaryDirectory(dir=directory) as folder:
-        built = Path(folder) / "rival.so"
-        _compile([*command, "-o", str(built), str(SOURCE)])
-        built.replace(target)
-    return target
+    # find_compiler's identity stands for what -march=native means here
+    parts = ["rival", *command, repr(toolchain), find_compiler().identity, SOURCE.read_text(encoding="utf-8")]
+    return cache.fetch(
+        parts,
+        f"Pinocchio {toolchain.pinocchio} for comparison",
+        lambda built: _compile([*command, "-o", str(built), str(SOURCE)]),
+        lambda built: ctypes.CDLL(str(built)),
+    )
 
 
 def _compile(command: list[str]) -> None:
@@ -105,12 +103,3 @@ def _eigen_version(include: Path) -> str:
             if words[:2] == ["#define", f"EIGEN_{part}_VERSION"]:
                 numbers[part] = words[2]
     return ".".join(numbers.values())
-
-
-def _cpu() -> str:
-    """The CPU's features, since -march=native depends on them."""
-    try:
-        lines = Path("/proc/cpuinfo").read_text().splitlines()
-    except OSError:
-        return os.uname().machine
-    return next((line for line in lines if line.startswith(("flags", "Features"))), "")

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import ctypes
 from collections.abc import Sequence
-from pathlib import Path
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -40,8 +39,8 @@ _INT_P = ctypes.POINTER(ctypes.c_int)
 class Pinocchio:
     """One robot in Pinocchio's C++."""
 
-    def __init__(self, robot: Robot, library: Path) -> None:
-        self._lib = ctypes.CDLL(str(library.resolve()))
+    def __init__(self, robot: Robot, library: ctypes.CDLL) -> None:
+        self._lib = library
         self._lib.rival_new.restype = ctypes.c_void_p
         self._lib.rival_new.argtypes = [ctypes.c_int, _INT_P, _INT_P, *[_DOUBLE_P] * 8]
         self._lib.rival_free.argtypes = [ctypes.c_void_p]
