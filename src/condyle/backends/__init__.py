@@ -1,1 +1,1 @@
-"""Targets: each turns a Program into something that runs; all have target.py, lower.py, emit.py, build.py and a README.md."""
+"""Targets: each turns a Program into something that runs, by target.py, lower.py, emit.py and build.py."""

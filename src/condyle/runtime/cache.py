@@ -36,10 +36,10 @@ _ATTEMPTS = 5
 
 @dataclass(frozen=True, slots=True)
 class Entry:
-    """One kept object: its key, size in bytes, time of last use (s since the epoch) and what it is."""
+    """One kept object: its name (the hash of what determines it), size, last use (s since the epoch) and what it is."""
 
-    key: str
-    size: int
+    name: str
+    bytes: int
     used: float
     description: str
 
@@ -55,7 +55,8 @@ def fetch(parts: Sequence[str], description: str, make: Callable[[Path], None], 
     why = _unsafe(root)
     if why is not None:
         if "CONDYLE_CACHE_DIR" in os.environ:
-            raise BuildError(f"CONDYLE_CACHE_DIR={str(root)!r} {why}. Choose a directory that only you can write, or CONDYLE_NO_CACHE=1")
+            cure = "Choose a directory that only you can write, or set CONDYLE_NO_CACHE=1"
+            raise BuildError(f"CONDYLE_CACHE_DIR={str(root)!r} {why}. {cure}")
         warnings.warn(f"the cache {str(root)!r} {why}: built objects are not kept", RuntimeWarning, stacklevel=2)
         return _fetch_private(make, use)
     key = hashlib.sha256("\0".join(f"{len(part)}:{part}" for part in parts).encode()).hexdigest()
@@ -78,9 +79,9 @@ def path() -> Path:
     """Where entries are kept (it may not exist yet)."""
     chosen = os.environ.get("CONDYLE_CACHE_DIR")
     if chosen:
-        return Path(os.path.abspath(os.path.expanduser(chosen)))
-    base = os.environ.get("XDG_CACHE_HOME")
-    return Path(base if base and os.path.isabs(base) else os.path.expanduser("~/.cache")) / "condyle"
+        return Path.cwd() / Path(chosen).expanduser()
+    base = Path(os.environ.get("XDG_CACHE_HOME", ""))
+    return (base if base.is_absolute() else Path.home() / ".cache") / "condyle"
 
 
 def entries() -> list[Entry]:
@@ -91,7 +92,7 @@ def entries() -> list[Entry]:
             manifest = _manifest(place) or {}
             size = sum(item.stat().st_size for item in place.iterdir())
             found.append(Entry(place.name, size, place.stat().st_mtime, str(manifest.get("description", ""))))
-    return sorted(found, key=lambda entry: (entry.used, entry.key))
+    return sorted(found, key=lambda entry: (entry.used, entry.name))
 
 
 def clear() -> int:
@@ -167,14 +168,14 @@ def _build(root: Path, key: str, description: str, make: Callable[[Path], None])
     aside = Path(tempfile.mkdtemp(prefix=f".new-{os.getpid()}-", dir=root))
     try:
         make(aside / OBJECT)
-        os.chmod(aside / OBJECT, 0o600)
+        (aside / OBJECT).chmod(0o600)
         manifest = {
             "key": key,
             "sha256": hashlib.sha256((aside / OBJECT).read_bytes()).hexdigest(),
             "description": description,
         }
-        with open(os.open(aside / MANIFEST, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "w", encoding="utf-8") as file:
-            json.dump(manifest, file)
+        (aside / MANIFEST).write_text(json.dumps(manifest), encoding="utf-8")
+        (aside / MANIFEST).chmod(0o600)
         _place(aside, root / key)
     finally:
         shutil.rmtree(aside, ignore_errors=True)
@@ -185,9 +186,9 @@ def _place(aside: Path, place: Path) -> None:
     """Renames into place; whoever came first stays if its entry is sound."""
     for _ in range(_ATTEMPTS):
         try:
-            os.rename(aside, place)
+            aside.rename(place)
             return
-        except OSError:
+        except OSError:  # noqa: PERF203
             if _sound(place):
                 return
             _remove(place)
@@ -198,7 +199,7 @@ def _remove(place: Path) -> bool:
     """Takes an entry away in one step, then deletes it."""
     gone = place.with_name(f".old-{os.getpid()}-{place.name[:8]}-{time.monotonic_ns()}")
     try:
-        os.rename(place, gone)
+        place.rename(gone)
     except OSError:
         return False
     if gone.is_dir() and not gone.is_symlink():
@@ -211,11 +212,11 @@ def _remove(place: Path) -> bool:
 def _evict(root: Path, fresh: str) -> None:
     limit = float(os.environ.get("CONDYLE_CACHE_MAX_MB", "512") or "512") * 1e6
     kept = entries()
-    total = sum(entry.size for entry in kept)
+    total = sum(entry.bytes for entry in kept)
     for entry in kept:
-        if total > limit and entry.key != fresh:
-            total -= entry.size
-            _remove(root / entry.key)
+        if total > limit and entry.name != fresh:
+            total -= entry.bytes
+            _remove(root / entry.name)
     _sweep(root, STALE_SECONDS)
 
 

@@ -32,14 +32,14 @@ class NativeKernel:
 
     __slots__ = ("_entry", "_owner", "description", "dtype")
 
-    def __init__(self, address: int, shape: Shape, dtype: np.dtype[np.floating], description: str, owner: object) -> None:
+    def __init__(
+        self, address: int, shape: Shape, dtype: np.dtype[np.floating], description: str, owner: object
+    ) -> None:
         self.dtype = dtype
         self.description = description
         self._owner = owner
         grain = max(shape.lanes, int(PIECE_NS / max(shape.state_ns, 0.1)))
-        self._entry = Entry(
-            address, shape.work_bytes, shape.lanes, dtype.char, shape.in_sizes, shape.out_sizes, grain
-        )
+        self._entry = Entry(address, shape.work_bytes, shape.lanes, dtype.char, shape.in_sizes, shape.out_sizes, grain)
 
     def __call__(
         self, n: int, inputs: Sequence[NDArray[np.floating]], outputs: Sequence[NDArray[np.floating]], threads: int

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import hashlib
 import os
 import shlex
@@ -40,7 +41,7 @@ def find_compiler() -> Compiler:
     for name in (wanted,) if wanted else CANDIDATES:
         found = shutil.which(name)
         if found is not None:
-            status = os.stat(found)
+            status = Path(found).stat()
             return _identify(found, status.st_mtime_ns, status.st_size)
     if wanted:
         raise BuildError(f"{VARIABLE}={wanted!r} is not a program that can be run")
@@ -85,10 +86,11 @@ def run(commands: Sequence[Sequence[str]], cwd: Path, timeout: float, at_once: i
     try:
         while waiting or running:
             while waiting and len(running) < max(1, at_once):
-                running.append(_start(waiting.pop(0), cwd, tempfile.TemporaryFile()))
+                running.append(_start(waiting.pop(0), cwd, tempfile.TemporaryFile()))  # noqa: SIM115
             running = [job for job in running if not _finished(job)]
-            if time.monotonic() > end:
-                raise BuildError(f"not finished after {timeout:g} s: {shlex.join(running[0].command)}" if running else "time is over")
+            if (running or waiting) and time.monotonic() > end:
+                late = shlex.join(running[0].command if running else waiting[0])
+                raise BuildError(f"not finished after {timeout:g} s: {late}")
             if running:
                 time.sleep(0.002)
     finally:
@@ -100,7 +102,13 @@ def _start(command: Sequence[str], cwd: Path | None, log: IO[bytes]) -> _Running
     environment = {name: value for name, value in os.environ.items() if name not in _DROPPED} | {"LC_ALL": "C"}
     try:
         process = subprocess.Popen(
-            list(command), cwd=cwd, env=environment, stdin=subprocess.DEVNULL, stdout=log, stderr=log, start_new_session=True
+            list(command),
+            cwd=cwd,
+            env=environment,
+            stdin=subprocess.DEVNULL,
+            stdout=log,
+            stderr=log,
+            start_new_session=True,
         )
     except OSError as error:
         raise BuildError(f"cannot run {shlex.join(command)}: {error}") from error
@@ -136,10 +144,8 @@ def _finished(job: _Running, close: bool = True) -> bool:
 def _kill(job: _Running, close: bool = True) -> None:
     """Ends the whole group: a compiler driver has children of its own."""
     if job.process.poll() is None:
-        try:
+        with contextlib.suppress(ProcessLookupError):
             os.killpg(job.process.pid, signal.SIGKILL)
-        except ProcessLookupError:
-            pass
         job.process.wait()
     if close:
         job.log.close()

@@ -12,7 +12,7 @@ from typing import cast
 
 import numpy as np
 
-from condyle.backends.c.lower import Angles, Chunk, Lowered
+from condyle.backends.c.lower import Chunk, Lowered
 from condyle.errors import UnsupportedError
 from condyle.ir.program import operands
 from condyle.text import Emitter

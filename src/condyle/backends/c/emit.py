@@ -17,11 +17,11 @@ from condyle.text import Emitter
 
 _SUPPORT = Path(__file__).parent / "support"
 _ARGUMENT = re.compile(r"[A-Za-z][A-Za-z0-9]*(_[A-Za-z0-9]+)*")
-_TAKEN = frozenset(
-    "auto break case char const continue default do double else enum extern float for goto if inline int long register "
-    "restrict return short signed sizeof static struct switch typedef union unsigned void volatile while n work in out "
-    "in_stride out_stride k w rows real LANES".split()
-)
+_TAKEN = """
+auto break case char const continue default do double else enum extern float for goto if inline int long register
+restrict return short signed sizeof static struct switch typedef union unsigned void volatile while n work in out
+in_stride out_stride k w rows real LANES raw status
+"""
 
 
 @dataclass(frozen=True, slots=True)
@@ -112,15 +112,14 @@ def argument_names(arrays: Sequence[Array], way: str) -> list[str]:
     """Array names as C identifiers; one that cannot be gives way to its position."""
     plain = [array.name for array in arrays]
     return [
-        name if _ARGUMENT.fullmatch(name) and len(name) < 32 and name not in _TAKEN and plain.count(name) == 1
+        name
+        if _ARGUMENT.fullmatch(name) and len(name) < 32 and name not in _TAKEN.split() and plain.count(name) == 1
         else f"{way}{k}"
         for k, name in enumerate(plain)
     ]
 
 
-def write_function(
-    e: Emitter, program: Program, facts: Facts, bits: int, body: Body, chunks: Sequence[str]
-) -> None:
+def write_function(e: Emitter, program: Program, facts: Facts, bits: int, body: Body, chunks: Sequence[str]) -> None:
     """Chunks, tables and the three exported symbols of one function."""
     name, symbol, real = program.name, f"{facts.name}_{program.name}", "double" if bits == 64 else "float"
     e(*chunks)
@@ -170,8 +169,9 @@ def _write_driver(e: Emitter, program: Program, bits: int, body: Body) -> None:
     with e.block("for (k = 0; k < n; k += LANES) {"):
         e("const size_t rows = n - k < LANES ? n - k : LANES;")
         for k, size in used:
+            place = f"in[{k}] + (ptrdiff_t)k * in_stride[{k}], in_stride[{k}]"
             with e.block(f"if (in_stride[{k}] != 0) {{"):
-                e(f"cd_pack(in[{k}] + (ptrdiff_t)k * in_stride[{k}], in_stride[{k}], rows, {size}, w + {body.bases[k]});")
+                e(f"cd_pack({place}, rows, {size}, w + {body.bases[k]});")
         e(f"{program.name}_tile(w);")
         for k, table in enumerate(body.tables):
             if table:

@@ -105,7 +105,7 @@ def _levels(nodes: Sequence[Node], live: Sequence[bool]) -> list[tuple[Angle, ..
         trigonometric = node[0] in ("sin", "cos")
         depth.append(level + trigonometric)
         if trigonometric and live[index]:
-            found.setdefault(level, {}).setdefault(cast(int, node[1]), {})[node[0]] = index
+            found.setdefault(level, {}).setdefault(operands(node)[0], {})[node[0]] = index
     return [
         tuple(Angle(angle, pair.get("sin"), pair.get("cos")) for angle, pair in found[level].items())
         for level in sorted(found)
@@ -175,7 +175,8 @@ def _place(program: Program, live: Sequence[bool], steps: tuple[Step, ...]) -> L
     slots: dict[int, int] = {}
     for index, node in enumerate(nodes):
         if node[0] == "input" and live[index]:
-            slots[index] = bases[cast(int, node[1])] + cast(int, node[2])  # pyright: ignore[reportGeneralTypeIssues]
+            _, array, entry = cast("tuple[str, int, int]", node)
+            slots[index] = bases[array] + entry
     constants: list[tuple[int, float]] = []
     kept = {output.node for output in program.outputs} | _angles(steps)
     for index in sorted(kept):
@@ -187,9 +188,7 @@ def _place(program: Program, live: Sequence[bool], steps: tuple[Step, ...]) -> L
     tables: list[list[int]] = [[zero] * array.size for array in program.arrays]
     for output in program.outputs:
         tables[output.array][output.index] = slots[output.node]
-    return Lowered(
-        program, steps, slots, tuple(bases), zero, spare, tuple(constants), tuple(map(tuple, tables)), size
-    )
+    return Lowered(program, steps, slots, tuple(bases), zero, spare, tuple(constants), tuple(map(tuple, tables)), size)
 
 
 def _angles(steps: Sequence[Step]) -> set[int]:

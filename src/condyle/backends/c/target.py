@@ -25,7 +25,14 @@ class Target:
     shortest: int = 200
     longest: int = 400
     part: int = 4000
-    flags: tuple[str, ...] = ("-O2", "-march=native", "-fPIC", "-ffp-contract=fast", "-fno-math-errno", "-fno-trapping-math")
+    flags: tuple[str, ...] = (
+        "-O2",
+        "-march=native",
+        "-fPIC",
+        "-ffp-contract=fast",
+        "-fno-math-errno",
+        "-fno-trapping-math",
+    )
     timeout: float = 600.0
 
 

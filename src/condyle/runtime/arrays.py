@@ -1,0 +1,233 @@
+"""The border between a user's arrays and a kernel: shapes, dtypes, strides, batches, `out=`.
+
+Any leading batch dimensions broadcast; a kernel sees rows: inputs (n or 1, size), outputs (n, size), the last axis
+contiguous. Arrays are viewed where their strides allow it and copied where they do not.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from condyle.errors import DTypeError, ShapeError, UnsupportedError
+from condyle.signature import F_EXT, Function, Port
+
+Floats = NDArray[np.floating]
+Shape = tuple[int, ...]
+_OVERLAP_WORK = 10_000
+
+
+@dataclass(frozen=True, slots=True)
+class Place:
+    """One port of a function with its dimensions as numbers."""
+
+    name: str
+    dims: Shape
+    size: int
+
+    @staticmethod
+    def of(port: Port, sizes: Mapping[str, int]) -> Place:
+        dims = port.shape(sizes)
+        return Place(port.name, dims, math.prod(dims))
+
+    @property
+    def expected(self) -> str:
+        return f"(..., {', '.join(map(str, self.dims))})"
+
+
+@dataclass(frozen=True, slots=True)
+class Call:
+    """A checked call: n states, the rows a kernel reads and writes, and what the caller gets.
+
+    results: shaped (*batch, *dims), the caller's own arrays if `out=` was given. late: (array, rows) pairs to be
+    copied back because the array's own memory has no rows.
+    """
+
+    n: int
+    inputs: tuple[Floats, ...]
+    outputs: tuple[Floats, ...]
+    results: tuple[Floats, ...]
+    late: tuple[tuple[Floats, Floats], ...]
+
+    def finish(self) -> tuple[Floats, ...]:
+        """The results, complete; to be called after the kernel."""
+        for array, rows in self.late:
+            array[...] = _shaped(rows, array.shape)
+        return self.results
+
+
+def bind(
+    function: Function,
+    sizes: Mapping[str, int],
+    dtype: np.dtype[np.floating],
+    args: Sequence[ArrayLike],
+    f_ext: ArrayLike | None = None,
+    out: Floats | Sequence[Floats] | None = None,
+) -> Call:
+    """One call of one function, checked; `Binder` is the same for many calls."""
+    return Binder(function, sizes, dtype).bind(args, f_ext, out)
+
+
+class Binder:
+    """Checks the calls of one function; everything that does not depend on the arguments is done once."""
+
+    __slots__ = ("_dtype", "_f_ext", "_inputs", "_method", "_outputs")
+
+    def __init__(self, function: Function, sizes: Mapping[str, int], dtype: np.dtype[np.floating]) -> None:
+        self._method = function.method
+        self._dtype = np.dtype(dtype)
+        self._inputs = tuple(Place.of(port, sizes) for port in function.inputs)
+        self._outputs = tuple(Place.of(port, sizes) for port in function.outputs)
+        self._f_ext = Place.of(F_EXT, sizes) if function.takes_f_ext else None
+
+    def bind(
+        self, args: Sequence[ArrayLike], f_ext: ArrayLike | None = None, out: Floats | Sequence[Floats] | None = None
+    ) -> Call:
+        """Raises ShapeError or DTypeError that name the argument, what it is, what was expected and the cure."""
+        places = self._places(args, f_ext)
+        given = args if f_ext is None else (*args, f_ext)
+        arrays = [self._array(place, arg) for place, arg in zip(places, given, strict=True)]
+        batch = self._batch(places, arrays)
+        n = math.prod(batch)
+        inputs = tuple(_rows(place, array, batch, n) for place, array in zip(places, arrays, strict=True))
+        if out is None:
+            results = tuple(np.empty(batch + place.dims, self._dtype) for place in self._outputs)
+            outputs = tuple(
+                _shaped(result, (n, place.size)) for place, result in zip(self._outputs, results, strict=True)
+            )
+            return Call(n, inputs, outputs, results, ())
+        results = self._out(out, batch, arrays)
+        return self._into(results, inputs, n)
+
+    def _places(self, args: Sequence[ArrayLike], f_ext: ArrayLike | None) -> tuple[Place, ...]:
+        if len(args) != len(self._inputs):
+            names = ", ".join(place.name for place in self._inputs)
+            raise ShapeError(f"{self._method}({names}): {len(args)} arguments given, expected {len(self._inputs)}")
+        if f_ext is None:
+            return self._inputs
+        if self._f_ext is None:
+            raise UnsupportedError(f"{self._method} does not depend on external forces: call it without f_ext")
+        return (*self._inputs, self._f_ext)
+
+    def _array(self, place: Place, arg: ArrayLike) -> Floats:
+        """The argument as an array of the right dtype that ends in the port's dimensions."""
+        if type(arg) is np.ndarray:
+            array = arg
+        else:
+            try:
+                array = np.asarray(arg)
+            except ValueError as error:
+                raise ShapeError(f"{place.name} is not a regular array: {error}") from error
+        if array.dtype != self._dtype:
+            array = self._converted(place, array, listed=isinstance(arg, (list, tuple, int, float)))
+        dims = place.dims
+        if array.shape[array.ndim - len(dims) :] != dims or array.ndim < len(dims):
+            raise ShapeError(self._misshapen(place, array.shape))
+        return array
+
+    def _converted(self, place: Place, array: Floats, listed: bool) -> Floats:
+        if array.dtype.kind in "iu" or (listed and array.dtype.kind == "f"):
+            return array.astype(self._dtype)
+        if array.size == 0 and listed:
+            return array.astype(self._dtype)
+        raise DTypeError(self._wrong_dtype(place.name, array))
+
+    def _wrong_dtype(self, name: str, array: Floats) -> str:
+        wrong, right = array.dtype, self._dtype
+        head = f"{self._method}: {name} is {wrong}, expected {right}"
+        if wrong.newbyteorder("=") == right:  # pyright: ignore[reportUnknownMemberType]
+            return f"{head} in this machine's byte order: pass {name}.astype({name}.dtype.newbyteorder('='))"
+        if wrong.kind != "f":
+            return f"{head}: pass real numbers"
+        other = f', or compile(dtype="{wrong}")' if str(wrong) in ("float32", "float64") else ""
+        return f'{head}: pass {name}.astype("{right}"){other}'
+
+    def _misshapen(self, place: Place, shape: Shape) -> str:
+        head = f"{self._method}: {place.name} has shape {shape}, expected {place.expected}"
+        if len(place.dims) == 1 and len(shape) == 2 and shape[0] == place.size:
+            return f"{head}; it looks transposed: pass {place.name}.T"
+        if len(place.dims) == 2 and len(shape) == 3 and shape[:2] == place.dims:
+            return f"{head}; the batch comes first: pass numpy.moveaxis({place.name}, -1, 0)"
+        return head
+
+    def _batch(self, places: Sequence[Place], arrays: Sequence[Floats]) -> Shape:
+        batches = [array.shape[: array.ndim - len(place.dims)] for place, array in zip(places, arrays, strict=True)]
+        first = batches[0]
+        if all(batch == first for batch in batches):
+            return first
+        try:
+            return np.broadcast_shapes(*batches)
+        except ValueError:
+            listed = ", ".join(f"{place.name} {array.shape}" for place, array in zip(places, arrays, strict=True))
+            raise ShapeError(f"{self._method}: batch dimensions do not broadcast: {listed}") from None
+
+    def _out(self, out: Floats | Sequence[Floats], batch: Shape, inputs: Sequence[Floats]) -> tuple[Floats, ...]:
+        listed = (out,) if isinstance(out, np.ndarray) else tuple(out)
+        if len(listed) != len(self._outputs):
+            raise ShapeError(f"{self._method}: out has {len(listed)} arrays, expected {len(self._outputs)}")
+        for k, (place, array) in enumerate(zip(self._outputs, listed, strict=True)):
+            name = "out" if len(listed) == 1 else f"out[{k}]"
+            self._check_out(name, array, batch + place.dims)
+            for other in (*inputs, *listed[:k]):
+                if _overlap(array, other):
+                    raise ShapeError(f"{self._method}: {name} overlaps an input or another output; pass a fresh array")
+        return listed
+
+    def _check_out(self, name: str, array: Floats, shape: Shape) -> None:
+        if not isinstance(array, np.ndarray):  # pyright: ignore[reportUnnecessaryIsInstance]
+            raise DTypeError(f"{self._method}: {name} is no NumPy array: {type(array).__name__}")
+        if array.dtype != self._dtype:
+            raise DTypeError(f"{self._method}: {name} is {array.dtype}, expected {self._dtype}")
+        if array.shape != shape:
+            raise ShapeError(f"{self._method}: {name} has shape {array.shape}, expected {shape}")
+        if not array.flags.writeable:
+            raise ShapeError(f"{self._method}: {name} is read-only")
+        if any(step == 0 and length > 1 for step, length in zip(array.strides, array.shape, strict=True)):
+            raise ShapeError(f"{self._method}: {name} overlaps itself; pass a fresh array")
+
+    def _into(self, results: tuple[Floats, ...], inputs: tuple[Floats, ...], n: int) -> Call:
+        outputs: list[Floats] = []
+        late: list[tuple[Floats, Floats]] = []
+        for place, result in zip(self._outputs, results, strict=True):
+            array = np.asarray(result)
+            rows = _shaped(array, (n, place.size))
+            if not (np.may_share_memory(rows, array) and _has_rows(rows)) and rows.size:
+                rows = np.empty((n, place.size), self._dtype)
+                late.append((array, rows))
+            outputs.append(rows)
+        return Call(n, inputs, tuple(outputs), results, tuple(late))
+
+
+def _shaped(array: Floats, shape: Shape) -> Floats:
+    return array.reshape(shape)  # pyright: ignore[reportUnknownMemberType]
+
+
+def _has_rows(rows: Floats) -> bool:
+    """Whether a kernel can walk these rows: contiguous, aligned, a whole number of entries apart."""
+    strides = rows.strides
+    item = rows.itemsize
+    return (rows.shape[1] <= 1 or strides[1] == item) and strides[0] % item == 0 and rows.flags.aligned
+
+
+def _rows(place: Place, array: Floats, batch: Shape, n: int) -> Floats:
+    own = array.shape[: array.ndim - len(place.dims)]
+    if own == batch:
+        rows = _shaped(array, (n, place.size))
+    elif math.prod(own) == 1:
+        rows = _shaped(array, (1, place.size))
+    else:
+        rows = _shaped(np.broadcast_to(array, batch + place.dims), (n, place.size))
+    return rows if _has_rows(rows) else np.array(rows)
+
+
+def _overlap(a: Floats, b: Floats) -> bool:
+    if not np.may_share_memory(a, b):
+        return False
+    try:
+        return np.shares_memory(a, b, max_work=_OVERLAP_WORK)  # pyright: ignore[reportArgumentType]
+    except RuntimeError:  # too hard to say is near enough to yes
+        return True
