@@ -41,8 +41,13 @@ def support(name: str) -> str:
     return (_SUPPORT / name).read_text(encoding="ascii")
 
 
-def source(program: Program, facts: Facts, bits: int, split: bool = False, target: Target = TARGET) -> Source:
-    """The complete, self-contained C source of one function; `split` deals its chunks out to several units."""
+def source(
+    program: Program, facts: Facts, bits: int, split: bool = False, constants: bool = True, target: Target = TARGET
+) -> Source:
+    """The complete, self-contained C source of one function.
+
+    split: deal its chunks out to several units. constants: define the robot's exported constants too.
+    """
     checked_name(program.name)
     body = straight(lower(program, target), bits)
     groups = _groups(body, target) if split else [[text for text, _ in body.chunks]]
@@ -55,7 +60,8 @@ def source(program: Program, facts: Facts, bits: int, split: bool = False, targe
     if apart:
         e(*(f"CD_CHUNK void {program.name}_{k}(real_v *w);" for k in range(len(body.chunks))), "")
     write_function(e, program, facts, bits, body, () if apart else groups[0])
-    write_facts(e, facts)
+    if constants:
+        write_facts(e, facts)
     return Source(e.text(), tuple(_part(group, bits) for group in groups) if apart else ())
 
 
@@ -195,16 +201,16 @@ def _write_plain(e: Emitter, program: Program, symbol: str, real: str) -> None:
 
 
 def write_facts(e: Emitter, facts: Facts) -> None:
-    """Constants for whoever loads the object."""
+    """Constants for whoever loads the object; needs the vector type for the number of lanes."""
     for head, value in fact_symbols(facts):
         e(f"extern const {head};", f"const {head} = {value};")
-    e(f"extern const unsigned {facts.name}_lanes;", f"const unsigned {facts.name}_lanes = LANES;")
 
 
 def fact_symbols(facts: Facts) -> list[tuple[str, str]]:
     """Declaration and value of each exported constant."""
     return [
         (f"unsigned {facts.name}_abi", str(TARGET.abi)),
+        (f"unsigned {facts.name}_lanes", "LANES"),
         (f"unsigned {facts.name}_nq", str(facts.nq)),
         (f"unsigned {facts.name}_nv", str(facts.nv)),
         (f"char {facts.name}_fingerprint[{len(facts.fingerprint) + 1}]", f'"{facts.fingerprint}"'),

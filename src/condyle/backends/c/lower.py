@@ -182,7 +182,7 @@ def _place(program: Program, live: Sequence[bool], steps: tuple[Step, ...]) -> L
     for index in sorted(kept):
         if nodes[index][0] == "const":
             slots[index] = size
-            constants.append((size, cast(float, nodes[index][1])))
+            constants.append((size, cast("tuple[str, float]", nodes[index])[1]))
             size += 1
     size = _scan(nodes, steps, {output.node for output in program.outputs}, slots, size)
     tables: list[list[int]] = [[zero] * array.size for array in program.arrays]

@@ -1,0 +1,174 @@
+"""A robot's functions as a C project: sources, header, CMakeLists.txt, a self-checking test, names in robot.json."""
+
+from __future__ import annotations
+
+import json
+import os
+import tempfile
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+from numpy.typing import NDArray
+
+from condyle.backends.c.body import literal
+from condyle.backends.c.build import BITS
+from condyle.backends.c.emit import (
+    argument_names,
+    fact_symbols,
+    header,
+    plain_head,
+    source,
+    strided_head,
+    write_facts,
+    write_preamble,
+)
+from condyle.backends.c.target import Facts
+from condyle.errors import UnsupportedError
+from condyle.ir.program import Program
+from condyle.text import Emitter
+
+
+@dataclass(frozen=True, slots=True)
+class Vectors:
+    """States with known answers: inputs and outputs (n, size) each, and the error allowed.
+
+    tolerance: relative to the largest entry of an output.
+    """
+
+    inputs: tuple[NDArray[np.floating], ...]
+    outputs: tuple[NDArray[np.floating], ...]
+    tolerance: float
+
+
+def export_c(
+    programs: Sequence[Program],
+    facts: Facts,
+    out_dir: Path,
+    vectors: Mapping[str, Vectors],
+    robot: Mapping[str, object],
+    dtype: str = "float64",
+) -> list[Path]:
+    """Writes NAME.h, NAME_FN.c, NAME_facts.c, CMakeLists.txt, test.c and robot.json; returns the files.
+
+    Each file is replaced in one step; others in the folder are left alone. vectors: by Program name, those given are
+    tested. robot: names for people, never in code. Raises UnsupportedError for what C cannot say.
+    """
+    if dtype not in BITS:
+        raise UnsupportedError(f"dtype {dtype!r}: the C target computes in {' and '.join(BITS)}")
+    bits, name = BITS[dtype], facts.name
+    texts = {f"{name}.h": _header_file(programs, facts, bits), f"{name}_facts.c": _facts_file(facts, bits)}
+    for program in programs:
+        texts[f"{name}_{program.name}.c"] = source(program, facts, bits, constants=False).main
+    texts["test.c"] = _test_file(programs, facts, bits, vectors)
+    texts["CMakeLists.txt"] = _cmake_file(programs, facts)
+    texts["robot.json"] = json.dumps(robot, indent=1, sort_keys=True, allow_nan=False) + "\n"
+    out_dir.mkdir(parents=True, exist_ok=True)
+    return [_write(out_dir / file, text) for file, text in texts.items()]
+
+
+def _write(path: Path, text: str) -> Path:
+    handle, temporary = tempfile.mkstemp(prefix=f".{path.name}-", dir=path.parent)
+    try:
+        with os.fdopen(handle, "w", encoding="ascii") as file:
+            file.write(text)
+        Path(temporary).chmod(0o644)
+        Path(temporary).replace(path)
+    except BaseException:
+        Path(temporary).unlink(missing_ok=True)
+        raise
+    return path
+
+
+def _real(bits: int) -> str:
+    return "double" if bits == 64 else "float"
+
+
+def _header_file(programs: Sequence[Program], facts: Facts, bits: int) -> str:
+    e = Emitter()
+    guard = f"CONDYLE_{facts.name.upper()}_H"
+    e(f"#ifndef {guard}", f"#define {guard}", "#include <stddef.h>", "#ifdef __cplusplus", 'extern "C" {', "#endif", "")
+    e(*(f"extern const {head};" for head, _ in fact_symbols(facts)))
+    for program in programs:
+        symbol = f"{facts.name}_{program.name}"
+        e("", *header(program, facts, bits))
+        e("/* Contiguous arrays, row after row. Returns 0, or -1 when there is no memory. */")
+        e(plain_head(program, symbol, _real(bits)) + ";")
+        e("/* Rows `stride` numbers apart (0: one row for every state); work: work() bytes, 64-byte aligned. */")
+        e(strided_head(symbol, _real(bits)) + ";", f"size_t {symbol}_work(void);")
+    e("", "#ifdef __cplusplus", "}", "#endif", "#endif")
+    return e.text()
+
+
+def _facts_file(facts: Facts, bits: int) -> str:
+    e = Emitter()
+    write_preamble(e, bits, apart=False)
+    write_facts(e, facts)
+    return e.text()
+
+
+def _test_file(programs: Sequence[Program], facts: Facts, bits: int, vectors: Mapping[str, Vectors]) -> str:
+    real = _real(bits)
+    e = Emitter()
+    e("/* Calls every function on states with known answers; exit status 0 when all agree. */")
+    e(f'#include "{facts.name}.h"', "#include <math.h>", "#include <stdio.h>", "")
+    with e.block(
+        f"static int wrong(const char *what, const {real} *got, const {real} *want, size_t size, double allowed)\n{{"
+    ):
+        e("double scale = 0, error = 0;", "size_t k;", "int bad = 0;")
+        with e.block("for (k = 0; k < size; k++) {"):
+            e("const double e = fabs((double)got[k] - (double)want[k]);", "const double s = fabs((double)want[k]);")
+            e("scale = s > scale ? s : scale;", "error = e > error ? e : error;", "bad |= !(e == e);")
+        e("bad |= !(error <= allowed * scale);")
+        e('printf("%-8s %s  error %.2e of %.2e\\n", what, bad ? "WRONG" : "right", error, scale);', "return bad;")
+    tested = [program for program in programs if program.name in vectors]
+    for program in tested:
+        _write_case(e, program, facts, bits, vectors[program.name])
+    e("")
+    with e.block("int main(void)\n{"):
+        e("int bad = 0;", *(f"bad |= test_{program.name}();" for program in tested), "return bad;")
+    return e.text()
+
+
+def _write_case(e: Emitter, program: Program, facts: Facts, bits: int, case: Vectors) -> None:
+    real, name = _real(bits), program.name
+    n = max((len(array) for array in (*case.inputs, *case.outputs)), default=0)
+    for way, arrays in (("in", case.inputs), ("out", case.outputs)):
+        for k, array in enumerate(arrays):
+            values = [literal(float(x), bits) for x in np.ravel(array)] or ["0"]
+            with e.block(f"static const {real} {name}_{way}_{k}[{len(values)}] = {{", "};"):
+                e(*(", ".join(values[i : i + 4]) + "," for i in range(0, len(values), 4)))
+    for k, array in enumerate(program.arrays):
+        e(f"static {real} {name}_got_{k}[{max(1, n * array.size)}];")
+    e("")
+    arguments = [f"{name}_in_{k}" for k in range(len(program.inputs))]
+    arguments += [f"{name}_got_{k}" for k in range(len(program.arrays))]
+    with e.block(f"static int test_{name}(void)\n{{"):
+        e(f"int bad = {facts.name}_{name}({', '.join([str(n), *arguments])}) != 0;")
+        for k, (array, label) in enumerate(zip(program.arrays, argument_names(program.arrays, "out"), strict=True)):
+            what = f'"{name} {label}", {name}_got_{k}, {name}_out_{k}, {n * array.size}'
+            e(f"bad |= wrong({what}, {case.tolerance!r});")
+        e("return bad;")
+
+
+def _cmake_file(programs: Sequence[Program], facts: Facts) -> str:
+    library = f"condyle_{facts.name}"
+    sources = " ".join(f"{facts.name}_{part}.c" for part in ("facts", *(program.name for program in programs)))
+    e = Emitter()
+    e("cmake_minimum_required(VERSION 3.10)", f"project({library} C)", "")
+    e(f"add_library({library} STATIC {sources})")
+    e(f"target_include_directories({library} PUBLIC ${{CMAKE_CURRENT_SOURCE_DIR}})")
+    e(f"set_target_properties({library} PROPERTIES C_STANDARD 99 POSITION_INDEPENDENT_CODE ON)")
+    e(f"target_link_libraries({library} PUBLIC m)", "")
+    e("# a * b + c as one instruction where the machine has it; OFF builds for any machine of this kind")
+    e('option(CONDYLE_NATIVE "Use every instruction of this machine" ON)')
+    with e.block('if(CMAKE_C_COMPILER_ID MATCHES "GNU|Clang")', "endif()"):
+        e(f"target_compile_options({library} PRIVATE -O2 -ffp-contract=fast -fno-math-errno)")
+        with e.block("if(CONDYLE_NATIVE)", "endif()"):
+            e(f"target_compile_options({library} PRIVATE -march=native)")
+    e("", "enable_testing()", f"add_executable({library}_test test.c)")
+    e(f"set_target_properties({library}_test PROPERTIES C_STANDARD 99)")
+    e(f"target_link_libraries({library}_test PRIVATE {library})")
+    e(f"add_test(NAME {library}_test COMMAND {library}_test)")
+    return e.text()
