@@ -154,3 +154,11 @@ ROUTES: dict[str, dict[str, Route]] = {
     },
     "difd": {name: _difd(route) for name, route in DERIVATIVES.items()},
 }
+
+INDEPENDENT = {("fd", "aba"), ("m", "mminvgen"), ("minv", "aba"), ("minv", "mminvgen")}
+"""Routes that need every joint to move alone: not for robots with mimic joints."""
+
+
+def routes_of(function: str, shared_coordinates: bool) -> list[str]:
+    """The names of the routes to a function that serve a robot, the baseline ones too."""
+    return [name for name in ROUTES[function] if not (shared_coordinates and (function, name) in INDEPENDENT)]

@@ -5,20 +5,16 @@ from __future__ import annotations
 from dataclasses import replace
 
 from condyle.ir.ops import Node
-from condyle.ir.program import Program, operands
+from condyle.ir.program import Program
 from condyle.passes.dce import dce
+from condyle.passes.uses import uses_of
 
 NEGATED = {"fma": "fnms", "fms": "fnma", "fnma": "fms", "fnms": "fma"}
 
 
 def contract(program: Program) -> Program:
     """Before: t3 = mul t0 t1; t4 = add t3 t2.  After: t3 = fma t0 t1 t2."""
-    uses = [0] * len(program.nodes)
-    for node in program.nodes:
-        for a in operands(node):
-            uses[a] += 1
-    for output in program.outputs:
-        uses[output.node] += 1
+    uses = uses_of(program)
     nodes = list(program.nodes)
 
     def lone_product(k: int) -> tuple[int, int] | None:

@@ -1,0 +1,43 @@
+"""Condyle compiles rigid-body dynamics for one robot."""
+
+from condyle.api import Builder, Robot, chain, export, load, operation_counts, random_tree
+from condyle.dynamics import (
+    Dynamics,
+    DynamicsDerivatives,
+    ForwardDynamicsDerivatives,
+    InverseDynamicsDerivatives,
+)
+from condyle.errors import (
+    BuildError,
+    CondyleError,
+    DTypeError,
+    Finding,
+    ModelError,
+    ModelWarning,
+    ShapeError,
+    SingularError,
+    UnsupportedError,
+)
+
+__all__ = [
+    "BuildError",
+    "Builder",
+    "CondyleError",
+    "DTypeError",
+    "Dynamics",
+    "DynamicsDerivatives",
+    "Finding",
+    "ForwardDynamicsDerivatives",
+    "InverseDynamicsDerivatives",
+    "ModelError",
+    "ModelWarning",
+    "Robot",
+    "ShapeError",
+    "SingularError",
+    "UnsupportedError",
+    "chain",
+    "export",
+    "load",
+    "operation_counts",
+    "random_tree",
+]

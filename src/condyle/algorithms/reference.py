@@ -1,0 +1,40 @@
+"""The reference: an algorithm run as it stands on NumPy arrays, a batch at a time; what every target is held to."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import cast
+
+import numpy as np
+from numpy.typing import NDArray
+
+from condyle.algorithms.matrix import SparseMatrix
+from condyle.algorithms.routes import ROUTES
+from condyle.algorithms.unrolled import Unrolled
+from condyle.model.tree import Tree
+from condyle.scalar import Scalar, number
+
+Array = NDArray[np.floating]
+
+
+def evaluate(tree: Tree, function: str, route: str, inputs: Mapping[str, Array]) -> list[Array]:
+    """The outputs, each flat (n, size), for inputs by name, each flat (n or 1, size), in the inputs' dtype."""
+    columns = {name: [number(rows[:, k]) for k in range(rows.shape[1])] for name, rows in inputs.items()}
+    n = max(len(rows) for rows in inputs.values())
+    dtype = inputs["q"].dtype
+    with np.errstate(all="ignore"):
+        swept = Unrolled(tree, columns["q"], columns.get("f_ext"))
+        outputs = ROUTES[function][route](swept, columns)
+    return [_dense(output, n, dtype) for output in outputs]
+
+
+def _dense(output: Sequence[Scalar] | SparseMatrix, n: int, dtype: np.dtype[np.floating]) -> Array:
+    if isinstance(output, SparseMatrix):
+        result = np.zeros((n, output.size, output.size), dtype)
+        for row, column, value in output:
+            result[:, row, column] = cast(Array, value)
+        return result.reshape(n, -1)
+    result = np.zeros((n, len(output)), dtype)
+    for k, value in enumerate(output):
+        result[:, k] = cast(Array, value)
+    return result

@@ -1,0 +1,208 @@
+"""The door for users: load a robot, compile it, export it."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping, Sequence
+from functools import partial
+from importlib.metadata import PackageNotFoundError, version
+from pathlib import Path
+from typing import Literal
+
+import numpy as np
+
+from condyle import readers
+from condyle.algorithms.singular import idle_coordinate
+from condyle.backends.c.export import Vectors, export_c
+from condyle.backends.c.target import Facts
+from condyle.compiler import Compiler
+from condyle.dynamics import Dynamics, fall_back
+from condyle.errors import BuildError, SingularError, UnsupportedError
+from condyle.model import builder, generate
+from condyle.model import robot as model
+from condyle.model.tree import Tree, tree_of
+from condyle.runtime.toolchain import find_compiler
+from condyle.signature import FUNCTIONS
+
+TARGETS = ("cpu", "c", "numpy")
+DTYPES = ("float64", "float32")
+
+
+def condyle_version() -> str:
+    """The version of this installation."""
+    try:
+        return version("condyle")
+    except PackageNotFoundError:
+        return "0"
+
+
+class Robot(model.Robot):
+    """A robot that can be compiled; see `condyle.model.robot.Robot` for everything else."""
+
+    __slots__ = ()
+
+    def compile(
+        self,
+        target: str = "cpu",
+        dtype: str = "float64",
+        threads: int | None = None,
+        links: str = "serial",
+        routes: Mapping[str, str] | None = None,
+        device: int | None = None,
+    ) -> Dynamics:
+        """The seven functions of this robot; nothing is compiled before its first use.
+
+        target: "cpu" (the best there is on this machine), "c" (through the system's C compiler), "numpy" (the
+        reference). dtype: "float64" or "float32", of every array in and out. threads: None is every core.
+        routes: {"fd": "aba"} names the algorithm behind a function, else the one with the fewest operations runs.
+        links: "serial"; device: None. UnsupportedError names what was allowed.
+        """
+        check_choice("target", target, TARGETS)
+        check_choice("dtype", dtype, DTYPES)
+        check_choice("links", links, ("serial",))
+        if device is not None:
+            raise UnsupportedError("device: this target runs on the processor and takes none; leave it out")
+        if threads is not None and threads < 1:
+            raise UnsupportedError(f"threads={threads}: give a positive number, or None for every core")
+        tree = tree_of(self)
+        compiler = Compiler(tree, _facts(self, "robot"), dict(routes or {}))
+        return Dynamics(compiler, runs_on(target), dtype, threads, partial(check_inverse, self, tree))
+
+
+def check_choice(name: str, value: str, allowed: Sequence[str]) -> None:
+    if value not in allowed:
+        raise UnsupportedError(f"{name}={value!r}: allowed is {', '.join(map(repr, allowed))}")
+
+
+def runs_on(target: str) -> str:
+    """The target behind a word: "cpu" is C where there is a compiler."""
+    if target != "cpu":
+        return target
+    try:
+        find_compiler()
+    except BuildError as error:
+        fall_back(error)
+        return "numpy"
+    return "c"
+
+
+def check_inverse(robot: Robot, tree: Tree) -> None:
+    """SingularError that names the joint, if M(q) has no inverse for any q."""
+    k = idle_coordinate(tree, robot.random_state(4, 0).q)
+    if k is None:
+        return
+    joint = next(joint for joint in robot.joints if joint.v_index <= k < joint.v_index + joint.nv)
+    raise SingularError(
+        f"joint {joint.name!r} moves no inertia of its own, so the mass matrix has no inverse. Give the bodies that it "
+        f"carries (from {robot.bodies[robot.joints.index(joint)].name!r} on) mass, give the joint armature, or lock it; "
+        "inverse_dynamics and mass_matrix need no inverse"
+    )
+
+
+class Builder(builder.Builder):
+    """Builds a robot in code: `Builder().body(...).joint(...).build()`; see `condyle.model.builder.Builder`."""
+
+    def build(self) -> Robot:
+        """The robot, checked; ModelError with everything that is wrong."""
+        return Robot.of(super().build())
+
+
+def load(
+    source: str | os.PathLike[str],
+    *,
+    floating_base: bool = False,
+    gravity: Sequence[float] | None = None,
+    strict: bool = False,
+    snap: float = 1e-9,
+    mimic: Literal["exact", "independent"] = "exact",
+) -> Robot:
+    """A robot from a URDF or MJCF file, or a bundled one: "iiwa14", "hyq", "atlas".
+
+    floating_base: adds a 6-DOF free joint, "root_joint", above the root link. gravity: (3,) [m/s^2], by default the
+    file's, else (0, 0, -9.81). strict: doubtful physics is an error, not a ModelWarning. snap: angles within it [rad]
+    of a quarter turn are taken as exact. mimic: "independent" makes mimic joints coordinates of their own.
+    ModelError has everything that is wrong with the file, each with line, element and cure.
+    """
+    return Robot.of(
+        readers.load_robot(
+            source, floating_base=floating_base, gravity=gravity, strict=strict, snap=snap, mimic=mimic
+        )
+    )
+
+
+def chain(n: int, rng: int | np.random.Generator = 0) -> Robot:
+    """A random serial chain of n revolute joints, fixed base; the same for the same seed."""
+    return Robot.of(generate.chain(n, rng))
+
+
+def random_tree(n: int, rng: int | np.random.Generator = 0, *, floating_base: bool = False) -> Robot:
+    """A random tree of n joints of all types; the same for the same seed."""
+    return Robot.of(generate.random_tree(n, rng, floating_base=floating_base))
+
+
+def operation_counts(robot: Robot, routes: Mapping[str, str] | None = None) -> list[dict[str, str | int]]:
+    """For each function: route, mul, add, div, sincos before contraction, instructions after it."""
+    compiler = Compiler(tree_of(robot), _facts(robot, "robot"), dict(routes or {}))
+    return [compiler.counts(function) for function in FUNCTIONS]
+
+
+def export(
+    robot: Robot,
+    target: str,
+    out: str | os.PathLike[str],
+    functions: Sequence[str] = tuple(FUNCTIONS),
+    name: str | None = None,
+    dtype: str = "float64",
+) -> list[Path]:
+    """Write a project for another world into the folder `out`; the files written.
+
+    target: "c": header, sources, CMakeLists.txt and a test that checks itself; robot.json holds the names. name: the
+    prefix of every symbol, `[a-z][a-z0-9_]{0,30}`, by default the bundled robot's name, else "robot".
+    """
+    check_choice("target", target, ("c",))
+    check_choice("dtype", dtype, DTYPES)
+    for function in functions:
+        check_choice("functions", function, tuple(FUNCTIONS))
+    compiler = Compiler(tree_of(robot), _facts(robot, name or _bundled_name(robot)), {})
+    vectors = {function: _vectors(robot, function, dtype) for function in functions}
+    programs = [compiler.program(function, False) for function in functions]
+    return export_c(programs, compiler.facts, Path(out), vectors, _names(robot), dtype)
+
+
+def _facts(robot: Robot, name: str) -> Facts:
+    return Facts(robot.nq, robot.nv, robot.fingerprint, condyle_version(), name)
+
+
+def _bundled_name(robot: Robot) -> str:
+    return robot.name if robot.name in readers.BUNDLED else "robot"
+
+
+def _vectors(robot: Robot, function: str, dtype: str, n: int = 5) -> Vectors:
+    """States with the reference's answers, for the exported test."""
+    rng = np.random.default_rng(1)
+    q, v = robot.random_state(n, rng)
+    dyn = robot.compile(target="numpy")
+    known = {"q": q, "v": v, "a": rng.uniform(-1.0, 1.0, (n, robot.nv))}
+    known["tau"] = dyn.inverse_dynamics(q, v, known["a"])
+    if function == "difd":
+        known["Minv"] = dyn.mass_matrix_inverse(q)
+    inputs = [known[port.name].astype(dtype) for port in FUNCTIONS[function].inputs]
+    answers = dyn.function(function)(*(array.astype(float) for array in inputs))
+    outputs = answers if isinstance(answers, tuple) else (answers,)
+    return Vectors(
+        tuple(array.reshape(n, -1) for array in inputs),
+        tuple(np.asarray(array).reshape(n, -1) for array in outputs),
+        1e-8 if dtype == "float64" else 1e-2,
+    )
+
+
+def _names(robot: Robot) -> dict[str, object]:
+    """What people call things: for robot.json."""
+    return {
+        "fingerprint": robot.fingerprint,
+        "joints": [{"name": j.name, "type": j.type, "q_index": j.q_index, "v_index": j.v_index} for j in robot.joints],
+        "bodies": [body.name for body in robot.bodies],
+        "ports": {
+            name: [port.name for port in (*function.inputs, *function.outputs)] for name, function in FUNCTIONS.items()
+        },
+    }

@@ -1,0 +1,121 @@
+"""trace -> passes -> target: the only orchestrator."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import cache
+
+import numpy as np
+from numpy.typing import NDArray
+
+from condyle.algorithms.reference import evaluate
+from condyle.algorithms.routes import routes_of
+from condyle.backends.c import build as c_target
+from condyle.backends.c.target import Facts
+from condyle.errors import UnsupportedError
+from condyle.ir.count import Counts, count, instructions
+from condyle.ir.program import Program
+from condyle.model.tree import Tree
+from condyle.passes import pipeline
+from condyle.runtime.kernel import Kernel
+from condyle.signature import FUNCTIONS
+from condyle.trace import trace
+
+
+@dataclass(frozen=True)
+class Traced:
+    """One function by one route: the Program that counts, and what it counts to."""
+
+    function: str
+    route: str
+    program: Program
+    counts: Counts
+
+
+@dataclass
+class Compiler:
+    """Everything that is compiled for one tree; Programs are traced once and kept."""
+
+    tree: Tree
+    facts: Facts
+    routes: Mapping[str, str] = field(default_factory=dict[str, str])
+
+    def __post_init__(self) -> None:
+        for function, route in self.routes.items():
+            check_route(self.tree, function, route)
+        self.traced = cache(self._traced)
+        self.best = cache(self._best)
+
+    def _traced(self, function: str, route: str, f_ext: bool) -> Traced:
+        program = pipeline.apply(trace(self.tree, function, route, f_ext), pipeline.CLEAN)
+        return Traced(function, route, program, count(program))
+
+    def candidates(self, function: str) -> Sequence[str]:
+        """The routes to compare: the named one, else all; derivatives of fd are built on the best route to did."""
+        if function in self.routes:
+            return [self.routes[function]]
+        names = routes_of(function, self.tree.has_shared_coordinates)
+        if function in ("dfd", "difd"):
+            derivatives = self.best("did", False).route
+            names = [name for name in names if name.split("+")[-1] == derivatives]
+        return names
+
+    def _best(self, function: str, f_ext: bool) -> Traced:
+        """The route with the fewest operations, external forces left out of the comparison."""
+        best = min(
+            (self.traced(function, route, False) for route in self.candidates(function)),
+            key=lambda traced: (traced.counts.arithmetic, traced.route),
+        )
+        return self.traced(function, best.route, True) if f_ext else best
+
+    def program(self, function: str, f_ext: bool) -> Program:
+        """The contracted Program of the best route."""
+        return pipeline.apply(self.best(function, f_ext).program, pipeline.CODE)
+
+    def counts(self, function: str) -> dict[str, str | int]:
+        """One row of operation counts: before contraction, and instructions after it."""
+        best = self.best(function, False)
+        return {
+            "function": function,
+            "route": best.route,
+            **{name: getattr(best.counts, name) for name in Counts._fields},
+            "instructions": instructions(self.program(function, False)),
+        }
+
+    def build(self, function: str, f_ext: bool, target: str, dtype: str) -> Kernel:
+        """The kernel of one function for one target."""
+        if target == "c":
+            return c_target.build(self.program(function, f_ext), self.facts, dtype)
+        return NumpyKernel(self.tree, function, self.reference_route(function), f_ext, np.dtype(dtype))
+
+    def reference_route(self, function: str) -> str:
+        """The route that the reference takes: the named one, else the first that serves the robot."""
+        return self.routes.get(function) or routes_of(function, self.tree.has_shared_coordinates)[0]
+
+
+def check_route(tree: Tree, function: str, route: str) -> None:
+    """UnsupportedError for a function or route that is not there, or not for this robot."""
+    if function not in FUNCTIONS:
+        raise UnsupportedError(f"routes: there is no function {function!r}; there are {', '.join(FUNCTIONS)}")
+    names = routes_of(function, tree.has_shared_coordinates)
+    if route not in names:
+        shared = " with mimic joints" if tree.has_shared_coordinates else ""
+        raise UnsupportedError(f"routes: {function!r} has no route {route!r} for a robot{shared}; it has {', '.join(names)}")
+
+
+class NumpyKernel:
+    """The reference as a Kernel."""
+
+    def __init__(self, tree: Tree, function: str, route: str, f_ext: bool, dtype: np.dtype[np.floating]) -> None:
+        self._tree, self._function, self._route = tree, function, route
+        self._names = [port.name for port in FUNCTIONS[function].ports(f_ext)]
+        self.dtype = dtype
+        self.description = f"NumPy, {route}"
+
+    def __call__(
+        self, n: int, inputs: Sequence[NDArray[np.floating]], outputs: Sequence[NDArray[np.floating]], threads: int
+    ) -> None:
+        rows = dict(zip(self._names, inputs, strict=True))
+        for output, result in zip(outputs, evaluate(self._tree, self._function, self._route, rows), strict=True):
+            output[...] = result

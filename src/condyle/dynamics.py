@@ -1,0 +1,188 @@
+"""Dynamics: the seven functions of one robot, compiled at their first use."""
+
+from __future__ import annotations
+
+import threading
+import warnings
+from collections.abc import Callable, Sequence
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from condyle.compiler import Compiler
+from condyle.errors import BuildError
+from condyle.runtime.arrays import Binder
+from condyle.runtime.kernel import Kernel, cores
+from condyle.signature import FUNCTIONS
+from condyle.trace import sizes
+
+Array = NDArray[np.floating]
+Out = Array | Sequence[Array] | None
+
+NEEDS_INVERSE = ("fd", "minv", "dfd")
+
+
+class InverseDynamicsDerivatives(NamedTuple):
+    """d tau / d q and d tau / d v, each (..., nv, nv), row = output."""
+
+    dtau_dq: Array
+    dtau_dv: Array
+
+
+class ForwardDynamicsDerivatives(NamedTuple):
+    """d a / d q, d a / d v and d a / d tau = M^-1, each (..., nv, nv), row = output."""
+
+    da_dq: Array
+    da_dv: Array
+    da_dtau: Array
+
+
+class DynamicsDerivatives(NamedTuple):
+    """d a / d q and d a / d v, each (..., nv, nv), row = output."""
+
+    da_dq: Array
+    da_dv: Array
+
+
+class Dynamics:
+    """The seven functions of one robot on one target. Safe to call from many threads; a forked child may call too.
+
+    Every method takes arrays (..., size) with any leading batch dimensions, broadcast against each other, and gives
+    fresh arrays or fills `out=`. Shapes: q (..., nq); v, a, tau (..., nv); f_ext (..., n_bodies, 6), [force; torque] on
+    each body in its own link frame, fixed in that frame when q varies. Units: SI. Derivatives by q are in the local
+    tangent space. ShapeError and DTypeError say what was given, what was expected and what to do.
+    """
+
+    def __init__(
+        self,
+        compiler: Compiler,
+        target: str,
+        dtype: str,
+        threads: int | None,
+        check_inverse: Callable[[], None],
+    ) -> None:
+        self._compiler = compiler
+        self._target = target
+        self._dtype = dtype
+        self._threads = threads or cores()
+        self._check_inverse = check_inverse
+        self._kernels: dict[tuple[str, bool], Kernel] = {}
+        self._binders: dict[str, Binder] = {}
+        self._lock = threading.RLock()
+
+    @property
+    def dtype(self) -> np.dtype[np.floating]:
+        """The dtype of every array, in and out."""
+        return np.dtype(self._dtype)
+
+    @property
+    def target(self) -> str:
+        """What runs: "c" or "numpy"."""
+        return self._target
+
+    @property
+    def signature(self) -> dict[str, str]:
+        """The gufunc signature of each function, by its short name: {"id": "(nq),(nv),(nv)->(nv)", ...}."""
+        return {
+            name: ",".join(f"({','.join(port.dims)})" for port in function.inputs)
+            + "->"
+            + ",".join(f"({','.join(port.dims)})" for port in function.outputs)
+            for name, function in FUNCTIONS.items()
+        }
+
+    def inverse_dynamics(
+        self, q: ArrayLike, v: ArrayLike, a: ArrayLike, f_ext: ArrayLike | None = None, out: Out = None
+    ) -> Array:
+        """tau = M(q) a + c(q, v, f_ext), (..., nv) [N m | N]. Recursive Newton-Euler, Featherstone 2008, section 5.3."""
+        return self._call("id", (q, v, a), f_ext, out)[0]
+
+    def forward_dynamics(
+        self, q: ArrayLike, v: ArrayLike, tau: ArrayLike, f_ext: ArrayLike | None = None, out: Out = None
+    ) -> Array:
+        """a = M(q)^-1 (tau - c(q, v, f_ext)), (..., nv) [rad/s^2 | m/s^2]. SingularError where M is always singular."""
+        return self._call("fd", (q, v, tau), f_ext, out)[0]
+
+    def mass_matrix(self, q: ArrayLike, out: Out = None) -> Array:
+        """M(q), (..., nv, nv), full and symmetric, armature on its diagonal. Featherstone 2008, section 6.2."""
+        return self._call("m", (q,), None, out)[0]
+
+    def mass_matrix_inverse(self, q: ArrayLike, out: Out = None) -> Array:
+        """M(q)^-1, (..., nv, nv), full and symmetric. SingularError where M is always singular."""
+        return self._call("minv", (q,), None, out)[0]
+
+    def inverse_dynamics_derivatives(
+        self, q: ArrayLike, v: ArrayLike, a: ArrayLike, f_ext: ArrayLike | None = None, out: Out = None
+    ) -> InverseDynamicsDerivatives:
+        """d tau / d q and d tau / d v of inverse_dynamics. Singh, Russell, Wensing 2022."""
+        return InverseDynamicsDerivatives(*self._call("did", (q, v, a), f_ext, out))
+
+    def forward_dynamics_derivatives(
+        self, q: ArrayLike, v: ArrayLike, tau: ArrayLike, f_ext: ArrayLike | None = None, out: Out = None
+    ) -> ForwardDynamicsDerivatives:
+        """d a / d q, d a / d v and d a / d tau of forward_dynamics. Plancher 2021, Algorithm 3."""
+        return ForwardDynamicsDerivatives(*self._call("dfd", (q, v, tau), f_ext, out))
+
+    def dynamics_derivatives(
+        self, q: ArrayLike, v: ArrayLike, a: ArrayLike, Minv: ArrayLike, f_ext: ArrayLike | None = None, out: Out = None
+    ) -> DynamicsDerivatives:
+        """d a / d q and d a / d v when a and Minv (..., nv, nv) are known: -Minv times the derivatives of tau."""
+        return DynamicsDerivatives(*self._call("difd", (q, v, a, Minv), f_ext, out))
+
+    def function(self, name: str) -> Callable[..., object]:
+        """The method of a function by its short name: "id", "fd", "m", "minv", "did", "dfd", "difd"."""
+        return getattr(self, FUNCTIONS[name].method)
+
+    def explain(self, n: int = 1) -> str:
+        """What runs for a batch of n states: the route of each function, its operations, its target and threads."""
+        lines: list[str] = []
+        for name in FUNCTIONS:
+            row = self._compiler.counts(name)
+            work = f"{row['mul']} mul, {row['add']} add, {row['div']} div, {row['sincos']} sincos a state"
+            lines.append(f"{name:5}{row['route']:20}{work}")
+        threads = f"at most {self._threads} threads, fewer for little work" if self._target == "c" else "one thread"
+        return "\n".join([f"target {self._target}, {self._dtype}, batch of {n}, {threads}", *lines])
+
+    def memory(self, n: int) -> dict[str, int]:
+        """Bytes of all inputs and outputs of a batch of n states, for each function, external forces left out."""
+        known = sizes(self._compiler.tree)
+        return {
+            name: n
+            * self.dtype.itemsize
+            * sum(int(np.prod(port.shape(known))) for port in (*function.inputs, *function.outputs))
+            for name, function in FUNCTIONS.items()
+        }
+
+    def _call(self, name: str, args: Sequence[ArrayLike], f_ext: ArrayLike | None, out: Out) -> tuple[Array, ...]:
+        call = self._binder(name).bind(args, f_ext, out)
+        if call.n:
+            self._kernel(name, f_ext is not None)(call.n, call.inputs, call.outputs, self._threads)
+        return call.finish()
+
+    def _binder(self, name: str) -> Binder:
+        binder = self._binders.get(name)
+        if binder is None:
+            binder = self._binders[name] = Binder(FUNCTIONS[name], sizes(self._compiler.tree), self.dtype)
+        return binder
+
+    def _kernel(self, name: str, f_ext: bool) -> Kernel:
+        kernel = self._kernels.get((name, f_ext))
+        if kernel is None:
+            with self._lock:
+                kernel = self._kernels.get((name, f_ext)) or self._build(name, f_ext)
+                self._kernels[name, f_ext] = kernel
+        return kernel
+
+    def _build(self, name: str, f_ext: bool) -> Kernel:
+        if name in NEEDS_INVERSE:
+            self._check_inverse()
+        return self._compiler.build(name, f_ext, self._target, self._dtype)
+
+
+def fall_back(error: BuildError) -> None:
+    """Say once that there is no compiler."""
+    warnings.warn(
+        f"{error}; NumPy answers instead, hundreds of times slower. Install a C compiler (Debian: apt install gcc)",
+        RuntimeWarning,
+        stacklevel=4,
+    )

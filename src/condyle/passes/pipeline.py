@@ -1,0 +1,27 @@
+"""Which passes run, and in what order; the verifier looks at the Program between any two."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+
+from condyle.ir.program import Program
+from condyle.ir.verify import verify
+from condyle.passes.contract import contract
+from condyle.passes.dce import dce
+from condyle.passes.signs import absorb_signs
+
+Pass = Callable[[Program], Program]
+
+CLEAN: Sequence[Pass] = (dce, absorb_signs)
+"""After a trace: what is left is what counts."""
+
+CODE: Sequence[Pass] = (contract,)
+"""Before a target with multiply-add instructions."""
+
+
+def apply(program: Program, passes: Sequence[Pass]) -> Program:
+    """The Program after these passes."""
+    verify(program)
+    for one in passes:
+        program = verify(one(program))
+    return program
