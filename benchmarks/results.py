@@ -9,14 +9,14 @@ import subprocess
 from pathlib import Path
 from typing import Any
 
-from condyle.cli import machine
-
 ROOT = Path(__file__).resolve().parent.parent
 FOLDER = ROOT / "benchmarks" / "results"
 
 
 def certificate() -> dict[str, Any]:
     """Where and when and from what: machine, versions, commit, date."""
+    from condyle.cli import machine  # here, so that tables are made without the package
+
     now = datetime.datetime.now(datetime.timezone.utc)
     return {"date": now.strftime("%Y-%m-%d %H:%M UTC"), "commit": commit(), "machine": machine.describe()}
 

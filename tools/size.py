@@ -1,7 +1,7 @@
 """Keeps files short: about 150 lines, never more than 300 without a reason written in size_reasons.txt.
 
-    python tools/size.py            lists what is too long; exit status 1 if anything is
-    python tools/size.py --long     also lists every file over 150 lines
+python tools/size.py            lists what is too long; exit status 1 if anything is
+python tools/size.py --long     also lists every file over 150 lines
 """
 
 from __future__ import annotations

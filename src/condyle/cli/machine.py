@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import os
 import platform
-from importlib import metadata
 from pathlib import Path
 
 import numpy as np
 
+from condyle.api import condyle_version
 from condyle.errors import BuildError
 from condyle.runtime.toolchain import find_compiler
 
@@ -22,7 +22,7 @@ def describe() -> dict[str, str | int]:
         "machine": platform.machine(),
         "python": platform.python_version(),
         "numpy": np.__version__,
-        "condyle": metadata.version("condyle"),
+        "condyle": condyle_version(),
         "compiler": compiler(),
     }
 

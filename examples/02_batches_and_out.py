@@ -1,0 +1,28 @@
+"""Many states in one call, broadcasting, answers written in place."""
+
+from __future__ import annotations
+
+import numpy as np
+
+import condyle
+
+robot = condyle.load("hyq", floating_base=True)
+dyn = robot.compile(target="c")
+
+# 4 trajectories of 25 states each
+q, v = robot.random_state(100, 0)
+q, v = q.reshape(4, 25, robot.nq), v.reshape(4, 25, robot.nv)
+
+# one torque for all of them: leading dimensions are broadcast
+tau = np.zeros(robot.nv)
+out = np.empty((4, 25, robot.nv))
+answer = dyn.forward_dynamics(q, v, tau, out=out)
+assert answer is out
+print("accelerations:", out.shape)
+
+# a push on one foot, 10 N up in the foot's own frame, at every state
+foot = sorted(name for name in robot.frames if "foot" in name)[0]
+f_ext = robot.f_ext({foot: np.array([0.0, 0.0, 10.0, 0.0, 0.0, 0.0])})
+pushed = dyn.forward_dynamics(q, v, tau, f_ext=f_ext)
+print(f"largest change by a push on {foot}:", np.round(np.abs(pushed - out).max(), 3))
+assert not np.allclose(pushed, out)

@@ -1,0 +1,21 @@
+from __future__ import annotations
+
+from pathlib import Path
+
+
+def test_files_are_written_and_listed(run, pendulum, tmp_path) -> None:
+    out = tmp_path / "generated"
+    ran = run(
+        "export", pendulum(), "--target", "c", "--out", str(out), "--functions", "id,m", "--name", "rod", "--json"
+    )
+    assert ran.status == 0, ran.err
+    files = [Path(name) for name in ran.json["files"]]
+    assert files
+    assert all(path.is_file() and path.is_relative_to(out) for path in files)
+    assert {".c", ".h", ".json"} <= {path.suffix for path in files}
+
+
+def test_a_name_that_is_no_symbol_is_refused(run, pendulum, tmp_path) -> None:
+    ran = run("export", pendulum(), "--target", "c", "--out", str(tmp_path / "x"), "--name", "Not a symbol")
+    assert ran.status in (1, 2)
+    assert "Not a symbol" in ran.err

@@ -1,0 +1,59 @@
+"""Documents say what is so: programs in them run, tables come from files, commands are those of the CI."""
+
+from __future__ import annotations
+
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).resolve().parent.parent
+PROGRAMS = [ROOT / "docs" / "tour.py", *sorted((ROOT / "examples").glob("*.py"))]
+PAGES = [*ROOT.glob("*.md"), *ROOT.glob("docs/**/*.md"), *ROOT.glob("benchmarks/*.md")]
+
+
+def start_commands() -> list[str]:
+    section = (ROOT / "README.md").read_text().split("## Start", 1)[1].split("\n## ", 1)[0]
+    return re.findall(r"^```\w*\n(.*?)^```$", section, re.MULTILINE | re.DOTALL)
+
+
+@pytest.mark.parametrize("program", PROGRAMS, ids=lambda path: path.name)
+def test_program_runs(program: Path) -> None:
+    assert len(program.read_text().splitlines()) <= 100
+    command = [sys.executable, "-W", "error", str(program)]
+    done = subprocess.run(command, capture_output=True, text=True, check=False, timeout=300)
+    assert done.returncode == 0, done.stderr
+
+
+def test_start_holds_two_commands_of_one_line_each_and_ci_runs_them() -> None:
+    commands = start_commands()
+    assert [command.count("\n") for command in commands] == [1, 1]
+    assert "condyle bench iiwa14" in commands[0]
+    assert "pytest" in commands[1]
+    ci = (ROOT / ".ci" / "run").read_text()
+    for command in commands:
+        assert command.strip() in ci
+
+
+def test_readme_program_runs(tmp_path: Path) -> None:
+    (code,) = re.findall(r"^```python\n(.*?)^```$", (ROOT / "README.md").read_text(), re.MULTILINE | re.DOTALL)
+    done = subprocess.run(
+        [sys.executable, "-W", "error", "-c", code], capture_output=True, text=True, check=False, cwd=tmp_path
+    )
+    assert done.returncode == 0, done.stderr
+
+
+@pytest.mark.parametrize("script", ["tools/reference.py", "benchmarks.tables"])
+def test_generated_page_is_up_to_date(script: str) -> None:
+    target = ["-m", script] if script.startswith("benchmarks") else [script]
+    done = subprocess.run([sys.executable, *target, "--check"], cwd=ROOT, capture_output=True, text=True, check=False)
+    assert done.returncode == 0, f"out of date: {script}\n{done.stderr}"
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda path: path.relative_to(ROOT).as_posix())
+def test_links_lead_somewhere(page: Path) -> None:
+    text = re.sub(r"^```.*?^```$", "", page.read_text(), flags=re.MULTILINE | re.DOTALL)
+    for target in re.findall(r"\]\(([^)#\s]+)", text):
+        assert target.startswith("https://") or (page.parent / target).exists(), target

@@ -1,0 +1,55 @@
+"""Habits that a machine can keep cheaply: sizes, layers, what a clone must not mention."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).resolve().parent.parent
+TEXT = {".c", ".cpp", ".h", ".json", ".md", ".py", ".pyi", ".toml", ".txt", ".urdf", ""}
+
+
+def tracked() -> list[Path]:
+    listed = subprocess.run(["git", "ls-files"], cwd=ROOT, capture_output=True, text=True, check=False).stdout
+    if not listed:
+        pytest.skip("not a clone")
+    return [ROOT / name for name in listed.splitlines() if (ROOT / name).is_file()]
+
+
+def test_files_are_short() -> None:
+    done = subprocess.run(
+        [sys.executable, str(ROOT / "tools" / "size.py")], capture_output=True, text=True, check=False
+    )
+    assert done.returncode == 0, done.stderr
+
+
+def test_imports_go_downwards_only() -> None:
+    pytest.importorskip("importlinter", reason="pip install 'condyle[lint]'")
+    command = [sys.executable, "-c", "from importlinter.cli import lint_imports_command as c; c()", "--no-cache"]
+    done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stdout + done.stderr
+
+
+def test_no_file_mentions_a_path_of_the_machine_it_was_written_on() -> None:
+    paths = (f"{ROOT}/", f"{Path.home()}/")
+    found = [
+        f"{path.relative_to(ROOT)}:{number}"
+        for path in tracked()
+        if path.suffix in TEXT
+        for number, line in enumerate(path.read_text(encoding="utf-8", errors="replace").splitlines(), 1)
+        if any(name in line for name in paths)
+    ]
+    assert not found
+
+
+def test_importing_condyle_imports_nothing_but_numpy() -> None:
+    code = (
+        "import sys, numpy; before = set(sys.modules); import condyle, condyle.cli; new = set(sys.modules) - before;"
+        "roots = {name.partition('.')[0] for name in new} - set(sys.stdlib_module_names) - {'condyle', 'numpy'};"
+        "sys.exit(' '.join(sorted(root for root in roots if not root.startswith('_'))))"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr
