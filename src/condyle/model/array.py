@@ -12,9 +12,25 @@ Array: TypeAlias = NDArray[np.float64]
 
 def frozen(x: ArrayLike, *shape: int) -> Array:
     """A read-only float64 copy of x with this shape (ValueError otherwise); -0.0 becomes 0.0."""
-    array = np.array(x, dtype=np.float64) + 0.0
+    array: Array = np.array(x, dtype=np.float64, order="C") + 0.0
     if array.shape != shape:
         raise ValueError(f"expected shape {shape}, got {array.shape}")
-    array = np.ascontiguousarray(array).reshape(shape)
     array.setflags(write=False)
     return array
+
+
+def transpose(m: Array) -> Array:
+    """mᵀ of a matrix."""
+    return np.transpose(m)
+
+
+def congruence(turn: Array, m: Array) -> Array:
+    """R M Rᵀ of a symmetric M, symmetric to the last digit."""
+    turned = turn @ m @ transpose(turn)
+    return 0.5 * (turned + transpose(turned))
+
+
+def diagonal(values: ArrayLike) -> Array:
+    """The square matrix with these values on its diagonal."""
+    array = np.asarray(values, dtype=np.float64)
+    return np.eye(len(array)) * array

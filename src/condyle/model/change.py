@@ -52,7 +52,8 @@ def _value(joint: Joint, value: float | Sequence[float] | Array, findings: list[
     n = joint.kind.nq
     if q.shape != (n,) or not np.isfinite(q).all():
         wanted = "a finite number" if n == 1 else f"{n} finite numbers"
-        findings.append(Finding("error", f"cannot lock joint {joint.name!r} ({joint.type}) at {value!r}: give {wanted}"))
+        message = f"cannot lock joint {joint.name!r} ({joint.type}) at {value!r}: give {wanted}"
+        findings.append(Finding("error", message))
         return joint.kind.neutral()
     if float(joint.kind.defect(q)) > _AGREE:
         findings.append(Finding("error", f"cannot lock joint {joint.name!r} at {value!r}: the quaternion is not unit"))
@@ -71,7 +72,8 @@ def _lock_mimics(robot: RobotData, locked: dict[int, Array], findings: list[Find
             continue
         follows = mimic.multiplier * locked[mimic.joint] + mimic.offset
         if index in locked and abs(float(locked[index][0] - follows[0])) > _AGREE:
-            message = f"joint {joint.name!r} is {follows[0]:.9g} when {master!r} is locked there, not {locked[index][0]:.9g}"
+            given, meant = f"{locked[index][0]:.9g}", f"{follows[0]:.9g}"
+            message = f"joint {joint.name!r} mimics {master!r}, which puts it at {meant}, not {given}"
             findings.append(Finding("error", message))
         locked[index] = follows
 
@@ -134,7 +136,6 @@ def _reversed(spec: JointSpec) -> JointSpec:
         after=spec.placement.inverse(),
         axis=None if spec.axis is None else -spec.axis,
     )
-
 
 
 def suggest(name: str, known: Sequence[str]) -> str:

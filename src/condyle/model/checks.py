@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from condyle.errors import Finding
-from condyle.model.array import Array
+from condyle.model.array import Array, congruence, diagonal, transpose
 from condyle.model.parts import Body, Joint, RobotData
 from condyle.model.placement import alignment
 from condyle.scalar import Scalar
@@ -76,10 +76,10 @@ def check_body(body: Body, source: Source = NOWHERE) -> list[Finding]:
 def _check_moments(body: Body, source: Source) -> list[Finding]:
     moments = np.linalg.eigvalsh(body.inertia)
     c = body.com
-    about_origin = np.linalg.eigvalsh(body.inertia + body.mass * (float(c @ c) * np.eye(3) - np.outer(c, c)))
+    about_origin = np.linalg.eigvalsh(body.inertia + body.mass * (float(c @ c) * np.eye(3) - c[:, None] * c))
     text = ", ".join(f"{m:.6g}" for m in moments)
     slack = _ROUNDING * float(np.max(np.abs(moments)))
-    if float(np.min(np.diag(body.inertia))) < -slack or float(about_origin[0]) < -slack:
+    if float(np.min(np.diagonal(body.inertia))) < -slack or float(about_origin[0]) < -slack:
         message = f"inertia not positive definite: principal moments {text} kg m²"
         return [_finding("error", message, source, body.name, "check signs and units of the inertia")]
     if float(moments[0]) < -slack:
@@ -93,7 +93,8 @@ def _check_moments(body: Body, source: Source) -> list[Finding]:
 
 def _oversized(robot: RobotData, source: Source) -> list[Finding]:
     """Bodies whose radius of gyration is far beyond anything else known about their size: a unit mistake, mostly."""
-    size = [max(_SMALLEST, _norm(b.com), _norm(j.placement.translation)) for j, b in zip(robot.joints, robot.bodies)]
+    pairs = zip(robot.joints, robot.bodies, strict=True)
+    size = [max(_SMALLEST, _norm(body.com), _norm(joint.placement.translation)) for joint, body in pairs]
     for joint in robot.joints:
         if joint.parent >= 0:
             size[joint.parent] = max(size[joint.parent], _norm(joint.placement.translation))
@@ -102,7 +103,7 @@ def _oversized(robot: RobotData, source: Source) -> list[Finding]:
             size[frame.body] = max(size[frame.body], _norm(frame.placement.translation))
     findings: list[Finding] = []
     for body, extent in zip(robot.bodies, size, strict=True):
-        largest = float(np.max(np.diag(body.inertia)))
+        largest = float(np.max(np.diagonal(body.inertia)))
         if body.mass > 0.0 and largest > body.mass * (_GYRATION * extent) ** 2:
             radius = float(np.sqrt(largest / body.mass))
             message = f"radius of gyration {radius:.3g} m, while the link measures about {extent:.2g} m"
@@ -146,20 +147,20 @@ def _felt(joint: Joint, body: Body) -> bool:
         return False
     if joint.kind.axes == 2:
         return True
-    aligned = alignment(joint.axis).T
+    aligned = transpose(alignment(joint.axis))
     com = aligned @ joint.after.apply(body.com)
     turn = aligned @ joint.after.rotation
-    inertia = turn @ body.inertia @ turn.T
+    inertia = congruence(turn, body.inertia)
     columns = joint.kind.subspace(joint.pitch)
     linear = np.array([_floats(v) + np.cross(_floats(w), com) for v, w in columns])
     angular = np.array([_floats(w) for _, w in columns])
-    energy = body.mass * linear @ linear.T + angular @ inertia @ angular.T + np.diag(joint.armature)
+    energy = body.mass * linear @ transpose(linear) + angular @ inertia @ transpose(angular) + diagonal(joint.armature)
     scale = body.mass * (1.0 + float(com @ com)) + float(np.trace(inertia))
-    diagonal = np.diag(energy)
-    if float(np.min(diagonal)) <= _SINGULAR * scale * 1e-3:
+    own = np.diagonal(energy)
+    if float(np.min(own)) <= _SINGULAR * scale * 1e-3:
         return False
-    root = np.sqrt(diagonal)
-    return float(np.linalg.eigvalsh(energy / np.outer(root, root))[0]) > _SINGULAR
+    root = np.sqrt(own)
+    return float(np.linalg.eigvalsh(energy / (root[:, None] * root))[0]) > _SINGULAR
 
 
 def _floats(v: tuple[Scalar, Scalar, Scalar]) -> Array:

@@ -49,7 +49,7 @@ class Numbers:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class JointSpec:
-    """One joint: child in parent = placement · motion(q) · after; type "fixed" has no motion; parent None is the world."""
+    """One joint: child in parent = placement · motion(q) · after; "fixed" has no motion; parent None is the world."""
 
     name: str
     type: str

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from condyle.model.array import Array
+from condyle.model.array import Array, congruence, diagonal
 from condyle.model.description import FIXED, Description, JointSpec, Link, Numbers
 from condyle.model.joints import JOINT_TYPES
 from condyle.model.parts import Body, massless
@@ -79,7 +79,5 @@ def _body(name: str, rng: np.random.Generator) -> Body:
     mass = float(rng.uniform(0.5, 3.0))
     squares = rng.uniform(0.1, 0.4, 3) ** 2
     turn = Placement.from_rpy(rpy=rng.uniform(-np.pi, np.pi, 3)).rotation
-    inertia = turn @ np.diag(mass / 12.0 * (squares.sum() - squares)) @ turn.T
-    return Body(name, mass, rng.uniform(-0.1, 0.1, 3), 0.5 * (inertia + inertia.T))
-
-
+    inertia = congruence(turn, diagonal(mass / 12.0 * (float(np.sum(squares)) - squares)))
+    return Body(name, mass, rng.uniform(-0.1, 0.1, 3), inertia)

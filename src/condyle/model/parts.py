@@ -9,7 +9,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from condyle.model.array import Array, frozen
+from condyle.model.array import Array, congruence, frozen
 from condyle.model.joints import JOINT_TYPES, JointType
 from condyle.model.placement import Placement
 
@@ -172,9 +172,8 @@ def combine(name: str, parts: list[tuple[Placement, Body]]) -> Body:
     mass = sum(body.mass for _, body in heavy)
     centres = [place.apply(body.com) for place, body in heavy]
     com = sum((body.mass / mass * c for (_, body), c in zip(heavy, centres, strict=True)), np.zeros(3))
-    inertia = np.zeros((3, 3))
+    inertia: Array = np.zeros((3, 3))
     for (place, body), centre in zip(heavy, centres, strict=True):
         d = centre - com
-        turned = place.rotation @ body.inertia @ place.rotation.T
-        inertia += 0.5 * (turned + turned.T) + body.mass * (float(d @ d) * np.eye(3) - np.outer(d, d))
+        inertia += congruence(place.rotation, body.inertia) + body.mass * (float(d @ d) * np.eye(3) - d[:, None] * d)
     return Body(name, mass, com, inertia)

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import ArrayLike
 
-from condyle.model.array import Array, frozen
+from condyle.model.array import Array, frozen, transpose
 
 Angles = tuple[float, float, float]
 _QUARTER = math.pi / 2.0
@@ -63,7 +63,10 @@ class Placement:
 
     def inverse(self) -> Placement:
         """The placement of the parent in the child."""
-        return self if self.is_identity else Placement(self.rotation.T, -(self.rotation.T @ self.translation))
+        if self.is_identity:
+            return self
+        back = transpose(self.rotation)
+        return Placement(back, -(back @ self.translation))
 
     def apply(self, point: Array) -> Array:
         """A point (3,) given in the child, in the parent."""
@@ -103,7 +106,7 @@ def rpy_of(rotation: Array, snap: float = 0.0) -> Angles:
 def from_matrix(rotation: ArrayLike, xyz: ArrayLike = (0.0, 0.0, 0.0), snap: float = 0.0) -> Placement:
     """A placement from a rotation matrix, made orthonormal; ValueError if it is no rotation (to 1e-6)."""
     r = frozen(rotation, 3, 3)
-    if not np.allclose(r @ r.T, np.eye(3), atol=1e-6) or np.linalg.det(r) < 0.0:
+    if not np.allclose(r @ transpose(r), np.eye(3), atol=1e-6) or np.linalg.det(r) < 0.0:
         raise ValueError("not a rotation matrix")
     return Placement(r, frozen(xyz, 3)).snapped(snap)
 
@@ -127,6 +130,7 @@ def alignment(axis: Array) -> Array:
     joint counts its x and y along the first two columns.
     """
     k = int(np.argmax(np.abs(axis)))
+    first: Array
     if abs(axis[k]) == 1.0:
         first = np.eye(3)[(k + 1) % 3]
     else:
@@ -141,4 +145,4 @@ def about(axis: Array, angle: float) -> Array:
     x, y, z = axis.tolist()
     c, s = math.cos(angle), math.sin(angle)
     k = np.array(((0.0, -z, y), (z, 0.0, -x), (-y, x, 0.0)))
-    return np.eye(3) * c + s * k + (1.0 - c) * np.outer(axis, axis)
+    return np.eye(3) * c + s * k + (1.0 - c) * axis[:, None] * axis

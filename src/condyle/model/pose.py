@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from condyle.model.array import Array
+from condyle.model.array import Array, transpose
 from condyle.model.parts import Joint
 from condyle.model.placement import Placement, about, alignment
 from condyle.scalar import Scalar, number
@@ -23,9 +23,9 @@ def motion(joint: Joint, q: Array) -> Placement:
     values = [number(x) for x in q.tolist()]
     rotation, origin = joint.kind.transform(values, joint.pitch)
     rows = (rotation.into(_vector(axis)) for axis in np.eye(3))
-    turn = np.column_stack([np.array(row, dtype=np.float64) for row in rows]).T
+    turn = np.array([np.array(row, dtype=np.float64) for row in rows])
     aligned = alignment(joint.axis)
-    return Placement(aligned @ turn @ aligned.T, aligned @ np.array(origin, dtype=np.float64))
+    return Placement(aligned @ turn @ transpose(aligned), aligned @ np.array(origin, dtype=np.float64))
 
 
 def _vector(x: Array) -> tuple[Scalar, Scalar, Scalar]:

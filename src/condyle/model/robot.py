@@ -11,7 +11,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from condyle.errors import Finding, ModelError, ShapeError
 from condyle.model import change, checks, state, write
-from condyle.model.array import Array
+from condyle.model.array import Array, transpose
 from condyle.model.description import Description
 from condyle.model.fingerprint import fingerprint
 from condyle.model.parts import Body, Frame, Joint, Mimic, RobotData
@@ -58,7 +58,7 @@ class Robot(RobotData):
         return state.neutral(self)
 
     def random_state(self, n: int, rng: int | np.random.Generator) -> State:
-        """n random states, named tuple q (n, nq), v (n, nv): q within its limits, v in [-1, 1]. rng: seed or generator."""
+        """n random states, a named tuple q (n, nq), v (n, nv): q within its limits, v in [-1, 1]; rng: a seed too."""
         return state.random_state(self, n, np.random.default_rng(rng))
 
     def integrate(self, q: ArrayLike, dv: ArrayLike) -> NDArray[np.floating]:
@@ -91,7 +91,8 @@ class Robot(RobotData):
         total = np.zeros((*batch, len(self.bodies), 6))
         for frame, wrench in moved:
             place = frame.placement
-            force, torque = wrench[..., :3] @ place.rotation.T, wrench[..., 3:] @ place.rotation.T
+            turn = transpose(place.rotation)
+            force, torque = wrench[..., :3] @ turn, wrench[..., 3:] @ turn
             total[..., frame.body, :3] += force
             total[..., frame.body, 3:] += torque + np.cross(place.translation, force)
         return total

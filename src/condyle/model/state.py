@@ -58,7 +58,8 @@ def _within(joint: Joint, q: Array) -> Array:
     if not isinstance(kind, FlatSpace):
         return q
     limits = zip(joint.lower.tolist(), joint.upper.tolist(), kind.spread, strict=True)
-    low, high = np.array([_range(*limit) for limit in limits]).T
+    ranges: Array = np.array([_range(*limit) for limit in limits])
+    low, high = ranges[:, 0], ranges[:, 1]
     return low + 0.5 * (q / np.array(kind.spread) + 1.0) * (high - low)
 
 
@@ -111,7 +112,7 @@ def normalize(robot: RobotData, q: ArrayLike) -> NDArray[np.floating]:
 
 
 def check_state(robot: RobotData, q: ArrayLike, v: ArrayLike | None = None) -> None:
-    """Raise ShapeError for wrong shapes, StateError for entries that are not finite or quaternions that are not unit."""
+    """Raise ShapeError for wrong shapes, StateError for entries not finite or quaternions not unit."""
     q64, kind = _array("q", q, robot.nq)
     problems: list[str] = []
     bad = _infinite("q", q64, problems)
@@ -123,7 +124,8 @@ def check_state(robot: RobotData, q: ArrayLike, v: ArrayLike | None = None) -> N
         if joint.mimic is None and joint.kind.nq != joint.kind.nv:
             rows = _rows(joint.kind.defect(q64[..., joint.q_slice]) > UNIT_TOLERANCE[np.dtype(kind)])
             if rows:
-                problems.append(f"joint {joint.name!r}: the quaternion is not unit in {_list(rows)}; normalize(q) makes it so")
+                where = f"{_list(rows)}; normalize(q) makes it so"
+                problems.append(f"joint {joint.name!r}: the quaternion is not unit in {where}")
                 bad |= set(rows)
     if problems:
         raise StateError("\n".join(problems), tuple(sorted(bad)))
@@ -136,7 +138,7 @@ def _infinite(name: str, x: Array, problems: list[str]) -> set[int]:
     return set(rows)
 
 
-def _rows(mask: NDArray[np.bool_]) -> list[int]:
+def _rows(mask: NDArray[np.bool_] | np.bool_) -> list[int]:
     return np.flatnonzero(np.atleast_1d(mask)).tolist()
 
 

@@ -37,7 +37,7 @@ def assemble(description: Description) -> RobotData:
     joints: list[Joint] = []
     nq = nv = 0
     for spec, parent, placement in walk.specs:
-        joint = _joint(spec, parent, placement, nq, nv)
+        joint = joint_of(spec, parent, placement, nq, nv)
         joints.append(joint)
         nq, nv = nq + joint.nq, nv + joint.nv
     joints = [_follow(joint, joints, masters) for joint in joints]
@@ -69,7 +69,8 @@ def _walk(description: Description) -> _Walk:
     return walk
 
 
-def _joint(spec: JointSpec, parent: int, placement: Placement, nq: int, nv: int) -> Joint:
+def joint_of(spec: JointSpec, parent: int, placement: Placement, nq: int, nv: int) -> Joint:
+    """The moving joint of a specification, its mimic not yet resolved; q and v begin at nq and nv."""
     kind = JOINT_TYPES[spec.type]
     own = 0 if spec.mimic is not None else 1
     numbers = spec.numbers

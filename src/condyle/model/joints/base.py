@@ -110,7 +110,7 @@ class FlatSpace:
         return q1 - q0
 
     def normalize(self, q: Array) -> Array:
-        return q.copy()
+        return np.copy(q)
 
     def defect(self, q: Array) -> Array:
         return np.zeros(q.shape[:-1])

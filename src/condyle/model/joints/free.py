@@ -17,7 +17,7 @@ from condyle.spatial.vector import Vector
 
 @dataclass(frozen=True, slots=True)
 class Free:
-    """q = [x y z qx qy qz qw], v = [linear; angular] in child axes; nq = 7, nv = 6; integrate is q · exp(dv) on SE(3)."""
+    """q = [x y z qx qy qz qw], v = [linear; angular] in child axes; nq = 7, nv = 6; integrate is q exp(dv) on SE(3)."""
 
     name: str = "free"
     nq: int = 7

@@ -1,0 +1,174 @@
+"""Robots built in code: every joint type, also those that no file format has."""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from condyle.errors import Finding
+from condyle.model.array import Array, frozen
+from condyle.model.change import suggest
+from condyle.model.description import FIXED, JointSpec, Link, MimicOf, Numbers, unit_axis
+from condyle.model.finish import GRAVITY, Draft, Options, finish
+from condyle.model.joints import JOINT_TYPES
+from condyle.model.parts import Body, massless
+from condyle.model.placement import IDENTITY, Placement
+from condyle.model.robot import Robot
+
+WORLD = "world"
+Mimicry = MimicOf | tuple[str, float, float] | str
+
+
+class Builder:
+    """Collects bodies and joints; `build()` checks all of them at once and makes the robot.
+
+    Joint order is depth first, siblings in the order of the `joint` calls. A joint with parent "world" hangs on the
+    world (which need not be declared); without one the body that has no joint above it is fixed to the world.
+    """
+
+    def __init__(self, name: str = "robot", *, gravity: ArrayLike = GRAVITY, snap: float = 1e-9) -> None:
+        self._name = name
+        self._gravity = gravity
+        self._snap = snap
+        self._links: list[Link] = []
+        self._joints: list[JointSpec] = []
+        self._findings: list[Finding] = []
+
+    def body(
+        self,
+        name: str,
+        *,
+        mass: float = 0.0,
+        com: ArrayLike = (0.0, 0.0, 0.0),
+        inertia: ArrayLike = ((0.0,) * 3,) * 3,
+    ) -> Builder:
+        """A body: mass [kg], com (3,) [m] in its own frame, inertia (3, 3) [kg m²] about the com in body axes."""
+        element = f"body {name!r}"
+        numbers = self._array(element, "inertia", inertia, 3, 3)
+        slack = 1e-9 * float(np.max(np.abs(numbers)))
+        if np.max(np.abs(numbers - np.transpose(numbers))) > slack:
+            self._wrong(element, "inertia is not symmetric")
+        weight = self._number(element, "mass", mass)
+        self._links.append(Link(Body(name, weight, self._array(element, "com", com, 3), numbers)))
+        return self
+
+    def joint(
+        self,
+        name: str,
+        *,
+        parent: str,
+        child: str,
+        type: str,
+        axis: ArrayLike | None = None,
+        second_axis: ArrayLike | None = None,
+        pitch: float = 0.0,
+        xyz: ArrayLike = (0.0, 0.0, 0.0),
+        rpy: ArrayLike = (0.0, 0.0, 0.0),
+        placement: Placement | None = None,
+        lower: ArrayLike | None = None,
+        upper: ArrayLike | None = None,
+        effort: ArrayLike | None = None,
+        velocity: ArrayLike | None = None,
+        armature: ArrayLike = 0.0,
+        damping: ArrayLike = 0.0,
+        friction: ArrayLike = 0.0,
+        mimic: Mimicry | None = None,
+    ) -> Builder:
+        """A joint of any type, or "fixed".
+
+        xyz [m] and rpy [rad] (or a Placement): the joint frame, which is the child's frame at q = 0, in the parent's
+        frame. axis (z if not given), second_axis (universal): in the joint frame. pitch: metres per radian (helical).
+        Limits, armature, damping, friction: one number for all degrees of freedom, or one each.
+        mimic: the master's name, or (name, multiplier, offset).
+        """
+        element = f"joint {name!r}"
+        if type != FIXED and type not in JOINT_TYPES:
+            self._wrong(element, f"type {type!r} is unknown{suggest(type, (*JOINT_TYPES, FIXED))}")
+            type = FIXED
+        here = placement
+        if here is None:
+            origin, angles = self._array(element, "xyz", xyz, 3), self._array(element, "rpy", rpy, 3)
+            here = Placement.from_rpy(origin, angles, self._snap)
+        kind = None if type == FIXED else JOINT_TYPES[type]
+        nq, nv = (0, 0) if kind is None else (kind.nq, kind.nv)
+        numbers = Numbers(
+            self._spread(element, "lower", lower, nq),
+            self._spread(element, "upper", upper, nq),
+            self._spread(element, "effort", effort, nv),
+            self._spread(element, "velocity", velocity, nv),
+            self._spread(element, "armature", armature, nv),
+            self._spread(element, "damping", damping, nv),
+            self._spread(element, "friction", friction, nv),
+        )
+        first = self._axis(element, "axis", axis) if kind is None or kind.axes > 0 else None
+        second = self._second(element, first, second_axis) if kind is not None and kind.axes == 2 else None
+        follows = mimic if mimic is None or isinstance(mimic, MimicOf) else _follows(mimic)
+        turn = self._number(element, "pitch", pitch)
+        self._joints.append(JointSpec(name, type, parent, child, here, IDENTITY, first, second, turn, numbers, follows))
+        return self
+
+    def build(self, *, floating_base: bool = False, strict: bool = False, mimic: str = "exact") -> Robot:
+        """The robot; ModelError with everything that is wrong with it, ModelWarning for what is odd.
+
+        floating_base: a free joint, "root_joint", above the body that has no joint above it.
+        """
+        names = {link.name for link in self._links}
+        links = tuple(self._links)
+        if WORLD not in names and any(joint.parent == WORLD for joint in self._joints):
+            links = (Link(massless(WORLD)), *links)
+        try:
+            gravity = frozen(self._gravity, 3)
+        except ValueError as error:
+            self._wrong("gravity", str(error))
+            gravity = frozen(GRAVITY, 3)
+        draft = Draft(self._name, gravity, links, tuple(self._joints))
+        return finish(draft, Options(floating_base, strict, self._snap, mimic), self._findings)
+
+    def _wrong(self, element: str, message: str) -> None:
+        self._findings.append(Finding("error", message, element=element))
+
+    def _number(self, element: str, what: str, value: float) -> float:
+        return float(self._array(element, what, value))
+
+    def _array(self, element: str, what: str, value: ArrayLike, *shape: int) -> Array:
+        """value as an array of this shape, zeros (and a finding) if it is none or not finite."""
+        try:
+            array = frozen(value, *shape)
+        except (ValueError, TypeError) as error:
+            self._wrong(element, f"{what}: {error}")
+            return np.zeros(shape)
+        if not np.isfinite(array).all():
+            self._wrong(element, f"{what} is not finite")
+            return np.zeros(shape)
+        return array
+
+    def _spread(self, element: str, what: str, value: ArrayLike | None, n: int) -> Array | None:
+        """One number or n of them, as (1,) or (n,); infinite ones are allowed, NaN is not."""
+        if value is None:
+            return None
+        array = np.atleast_1d(np.asarray(value, dtype=np.float64))
+        if array.shape not in ((1,), (n,)) or np.isnan(array).any():
+            self._wrong(element, f"{what} has shape {array.shape}, expected one number or {n}, none of them NaN")
+            return None
+        return array
+
+    def _axis(self, element: str, what: str, value: ArrayLike | None) -> Array:
+        array = self._array(element, what, (0.0, 0.0, 1.0) if value is None else value, 3)
+        try:
+            return unit_axis(array)
+        except ValueError:
+            self._wrong(element, f"{what} is zero: it has no direction")
+            return frozen((0.0, 0.0, 1.0), 3)
+
+    def _second(self, element: str, first: Array | None, value: ArrayLike | None) -> Array:
+        if value is None:
+            self._wrong(element, "a universal joint needs a second_axis")
+            return frozen((1.0, 0.0, 0.0), 3)
+        second = self._axis(element, "second_axis", value)
+        if first is not None and float(np.linalg.norm(np.cross(first, second))) < 1e-9:
+            self._wrong(element, "axis and second_axis are parallel")
+        return second
+
+
+def _follows(mimic: tuple[str, float, float] | str) -> MimicOf:
+    return MimicOf(mimic) if isinstance(mimic, str) else MimicOf(*mimic)

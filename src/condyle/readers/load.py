@@ -1,0 +1,74 @@
+"""From a path or a bundled name to a Robot: the root element says which reader."""
+
+from __future__ import annotations
+
+import os
+from importlib import resources
+from pathlib import Path
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from condyle.errors import Finding, ModelError
+from condyle.model.array import Array, frozen
+from condyle.model.finish import GRAVITY, Options, finish
+from condyle.model.robot import Robot
+from condyle.readers import mjcf, urdf, xml
+
+BUNDLED = ("iiwa14", "hyq", "atlas")
+
+
+def load_robot(
+    source: str | os.PathLike[str],
+    *,
+    floating_base: bool = False,
+    gravity: ArrayLike | None = None,
+    strict: bool = False,
+    snap: float = 1e-9,
+    mimic: str = "exact",
+) -> Robot:
+    """A robot from a URDF or MJCF file, or a bundled one: "iiwa14", "hyq", "atlas".
+
+    floating_base: a 6-DOF free joint, "root_joint", above the root link. gravity [m/s²] in world axes: the file's if
+    it has one, else (0, 0, -9.81). strict: not physical is an error too. snap [rad]: angles this close to a quarter
+    turn are taken as exact. mimic: "exact", or "independent" for joints of their own. Warnings about bundled robots
+    are not given; `check()` has them. Errors: ModelError with everything that is wrong, UnsupportedError.
+    """
+    down = None if gravity is None else _gravity(gravity)
+    if not (isinstance(snap, (int, float)) and 0.0 <= snap < 0.1):
+        raise ModelError(f"snap={snap!r}, expected an angle of 0 to 0.1 rad")
+    if isinstance(source, str) and source in BUNDLED:
+        options = Options(floating_base, strict, snap, mimic, quiet=True)
+        with resources.as_file(resources.files("condyle.robots") / f"{source}.urdf") as path:
+            return _load(path, f"{source}.urdf", down, options)
+    if isinstance(source, str) and source.lstrip()[:1] == "<":
+        raise ModelError("expected a path or a bundled name, got XML text: write it to a file and load that")
+    path = Path(source)
+    if not path.exists():
+        known = ", ".join(BUNDLED)
+        raise ModelError([Finding("error", "does not exist", str(path), cure=f"give a path, or one of {known}")])
+    return _load(path, str(path), down, Options(floating_base, strict, snap, mimic))
+
+
+def _load(path: Path, file: str, gravity: Array | None, options: Options) -> Robot:
+    data = xml.read_bytes(path)
+    root = xml.parse(data, file, depth=mjcf.MAX_DEPTH)
+    if root.tag == "robot":
+        root = xml.parse(data, file)
+        read = urdf.read(root, file, frozen(GRAVITY if gravity is None else gravity, 3), options.snap)
+        return finish(read.draft, options, read.findings)
+    if root.tag == "mujoco":
+        return mjcf.read(path, gravity, options)
+    kind = "SDF, which is not supported: convert it to URDF" if root.tag == "sdf" else "neither URDF nor MJCF"
+    message = f"<{root.tag}> is {kind}; the root element must be <robot> or <mujoco>"
+    raise ModelError([Finding("error", message, file, root.line)])
+
+
+def _gravity(value: ArrayLike) -> Array:
+    try:
+        array = frozen(value, 3)
+    except (ValueError, TypeError) as error:
+        raise ModelError(f"gravity: {error}") from None
+    if not np.isfinite(array).all():
+        raise ModelError("gravity is not finite")
+    return array

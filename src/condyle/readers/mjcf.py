@@ -1,0 +1,260 @@
+"""MJCF by way of MuJoCo's own compiler (an optional dependency): its open trees become a draft."""
+
+from __future__ import annotations
+
+import importlib
+import re
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Protocol, cast
+
+import numpy as np
+from numpy.typing import NDArray
+
+from condyle.errors import Finding, ModelError, UnsupportedError
+from condyle.model.array import Array, congruence, diagonal, frozen
+from condyle.model.description import FIXED, JointSpec, Link, Numbers
+from condyle.model.finish import Draft, Options, finish
+from condyle.model.parts import Body, massless
+from condyle.model.placement import IDENTITY, Placement, about, matrix_of
+from condyle.model.robot import Robot
+from condyle.readers.mjcf_files import MAX_DEPTH, check_files
+
+__all__ = ["MAX_DEPTH", "read"]
+
+_BODY, _JOINT = 1, 3  # mjtObj
+_TYPES = ("free", "spherical", "prismatic", "revolute")  # mjtJoint
+_NO_GRAVITY = 1 << 6  # mjDSBL_GRAVITY
+_PASSIVE = ("jnt_stiffness", "jnt_stiffnesspoly", "dof_dampingpoly")
+
+
+class _Option(Protocol):
+    gravity: Array
+    disableflags: int
+    density: float
+    viscosity: float
+
+
+class _Compiled(Protocol):
+    """The part of MuJoCo's compiled model that is read here."""
+
+    nbody: int
+    njnt: int
+    neq: int
+    ntendon: int
+    nflex: int
+    nplugin: int
+    opt: _Option
+    qpos0: Array
+    body_parentid: NDArray[np.int32]
+    body_pos: Array
+    body_quat: Array
+    body_mass: Array
+    body_ipos: Array
+    body_iquat: Array
+    body_inertia: Array
+    body_gravcomp: Array
+    body_jntadr: NDArray[np.int32]
+    body_jntnum: NDArray[np.int32]
+    jnt_type: NDArray[np.int32]
+    jnt_qposadr: NDArray[np.int32]
+    jnt_dofadr: NDArray[np.int32]
+    jnt_pos: Array
+    jnt_axis: Array
+    jnt_range: Array
+    jnt_limited: NDArray[np.bool_]
+    jnt_actfrclimited: NDArray[np.bool_]
+    jnt_actfrcrange: Array
+    dof_armature: Array
+    dof_damping: Array
+    dof_frictionloss: Array
+
+
+class _Factory(Protocol):
+    def from_xml_path(self, filename: str) -> _Compiled: ...
+
+
+class _Mujoco(Protocol):
+    MjModel: _Factory
+
+    def mj_id2name(self, m: _Compiled, type: int, id: int) -> str | None: ...
+
+
+def read(path: Path, gravity: Array | None, options: Options) -> Robot:
+    """The robot of an MJCF file: hinge, slide, ball and free joints, any number on a body; gravity of the file unless given.
+
+    q counts from the file's zero as in MuJoCo (`ref` kept), quaternions are (x, y, z, w) and velocities local, unlike
+    there. Contacts, actuators, sites and cameras are ignored. Errors: UnsupportedError for equality constraints,
+    tendons, springs, flexes and plugins, or where mujoco is not installed; ModelError for the rest.
+    """
+    findings = check_files(path)
+    mujoco = _import()
+    try:
+        model = mujoco.MjModel.from_xml_path(str(path))
+    except Exception as error:  # MuJoCo raises ValueError, and an error class of its own that is loaded with it
+        raise ModelError([_finding(str(path), str(error))]) from None
+    _refuse(model, str(path))
+    findings += _ignored(model, str(path))
+    down = gravity
+    if down is None:
+        down = np.zeros(3) if model.opt.disableflags & _NO_GRAVITY else model.opt.gravity
+    draft = _Reader(mujoco, model, path, options).draft(frozen(down, 3))
+    return finish(draft, options, findings)
+
+
+def _import() -> _Mujoco:
+    try:
+        return cast(_Mujoco, importlib.import_module("mujoco"))
+    except ImportError:
+        raise UnsupportedError('MJCF files need MuJoCo\'s compiler: pip install "condyle[mjcf]"') from None
+
+
+def _finding(file: str, message: str) -> Finding:
+    line = re.search(r"line (\d+)", message)
+    return Finding("error", " ".join(message.split()), file, int(line.group(1)) if line else None)
+
+
+def _refuse(model: _Compiled, file: str) -> None:
+    found = {
+        "equality constraints": model.neq,
+        "tendons": model.ntendon,
+        "flexes": model.nflex,
+        "plugins": model.nplugin,
+    }
+    for name in _PASSIVE:
+        values = cast("Array | None", getattr(model, name, None))
+        if values is not None and name != "dof_dampingpoly":
+            found["joint springs (stiffness)"] = int(np.count_nonzero(values)) + found.get(
+                "joint springs (stiffness)", 0
+            )
+    named = [name for name, count in found.items() if count]
+    if named:
+        raise UnsupportedError(f"{file}: {', '.join(named)}: not supported; take them out of the file to load the tree")
+
+
+def _ignored(model: _Compiled, file: str) -> list[Finding]:
+    """Notes on what acts on the bodies in MuJoCo and not here."""
+    poly = cast("Array | None", getattr(model, "dof_dampingpoly", None))
+    present = {
+        "gravity compensation (gravcomp)": bool(model.body_gravcomp.any()),
+        "fluid forces (density, viscosity)": model.opt.density != 0.0 or model.opt.viscosity != 0.0,
+        "nonlinear damping": poly is not None and bool(poly.any()),
+    }
+    return [Finding("note", f"{name}: ignored", file) for name, here in present.items() if here]
+
+
+class _Reader:
+    """Compiled bodies and joints, one by one, into links and joint specifications."""
+
+    def __init__(self, mujoco: _Mujoco, model: _Compiled, path: Path, options: Options) -> None:
+        self.model = model
+        self.path = path
+        self.options = options
+        self.bodies = _names([mujoco.mj_id2name(model, _BODY, i) for i in range(model.nbody)], "body", set())
+        self.joints = _names([mujoco.mj_id2name(model, _JOINT, i) for i in range(model.njnt)], "joint", set())
+        self.taken = {"joint": set(self.joints), "link": set(self.bodies)}
+        self.links: list[Link] = [Link(massless(self.bodies[0]))]
+        self.specs: list[JointSpec] = []
+
+    def draft(self, gravity: Array) -> Draft:
+        for body in range(1, self.model.nbody):
+            self.body(body)
+        links, specs = self.links, self.specs
+        if self.options.floating_base:
+            links, specs = self.floating()
+        return Draft(self.path.stem, gravity, tuple(links), tuple(specs), str(self.path))
+
+    def floating(self) -> tuple[list[Link], list[JointSpec]]:
+        """Links and joints without the world: its only child becomes the root."""
+        world = self.bodies[0]
+        top = [spec for spec in self.specs if spec.parent == world]
+        if any(spec.type == "free" for spec in self.specs):
+            raise UnsupportedError(f"{self.path}: has a free joint of its own: load it without floating_base")
+        if len(top) != 1 or top[0].type != FIXED:
+            raise UnsupportedError(f"{self.path}: floating_base needs one body without joints under the world")
+        return self.links[1:], [spec for spec in self.specs if spec is not top[0]]
+
+    def body(self, i: int) -> None:
+        model, name, snap = self.model, self.bodies[i], self.options.snap
+        parent = self.bodies[model.body_parentid[i]]
+        here = _placement(model.body_pos[i], model.body_quat[i]).snapped(snap)
+        ids = range(model.body_jntadr[i], model.body_jntadr[i] + model.body_jntnum[i])
+        if not ids:
+            self.specs.append(JointSpec(_fresh(f"{name}_fixed", self.taken["joint"]), FIXED, parent, name, here))
+        for j in ids:
+            last = j == ids[-1]
+            child = name if last else _fresh(f"{name}/{self.joints[j]}", self.taken["link"])
+            if not last:
+                self.links.append(Link(massless(child)))
+            self.specs.append(self.joint(j, parent, child, here))
+            parent, here = child, IDENTITY
+        turn = matrix_of(_xyzw(model.body_iquat[i]))
+        inertia = congruence(turn, diagonal(model.body_inertia[i]))
+        self.links.append(Link(Body(name, float(model.body_mass[i]), model.body_ipos[i], inertia)))
+
+    def joint(self, j: int, parent: str, child: str, here: Placement) -> JointSpec:
+        """Joint j; `here`: the body's frame at the file's pose, in the parent."""
+        model = self.model
+        kind = _TYPES[model.jnt_type[j]]
+        axis, zero = model.jnt_axis[j], float(model.qpos0[model.jnt_qposadr[j]])
+        after = IDENTITY
+        if kind == "free":
+            here = IDENTITY  # its q is the pose in the world
+        elif kind == "prismatic":
+            here = here.compose(_shift(-zero * axis))
+        else:
+            here = here.compose(_shift(model.jnt_pos[j]))
+            after = _shift(-model.jnt_pos[j])
+            if kind == "revolute" and zero != 0.0:
+                here = here.compose(Placement(about(axis, -zero), np.zeros(3)))
+        return JointSpec(
+            self.joints[j],
+            kind,
+            parent,
+            child,
+            here,
+            after,
+            axis=axis if kind in ("revolute", "prismatic") else None,
+            numbers=self.numbers(j, kind),
+        )
+
+    def numbers(self, j: int, kind: str) -> Numbers:
+        model = self.model
+        dof = int(model.jnt_dofadr[j])
+        dofs = slice(dof, dof + {"free": 6, "spherical": 3}.get(kind, 1))
+        simple = kind in ("revolute", "prismatic")
+        limited = simple and bool(model.jnt_limited[j])
+        effort = simple and bool(model.jnt_actfrclimited[j])
+        return Numbers(
+            lower=model.jnt_range[j, :1] if limited else None,
+            upper=model.jnt_range[j, 1:] if limited else None,
+            effort=np.array((np.max(np.abs(model.jnt_actfrcrange[j])),)) if effort else None,
+            armature=model.dof_armature[dofs],
+            damping=model.dof_damping[dofs],
+            friction=model.dof_frictionloss[dofs],
+        )
+
+
+def _names(given: Sequence[str | None], what: str, taken: set[str]) -> list[str]:
+    """A name for each: its own, or one that nobody else has."""
+    taken = {name for name in given if name}
+    return [name if name else _fresh(f"{what}{i}", taken) for i, name in enumerate(given)]
+
+
+def _fresh(name: str, taken: set[str]) -> str:
+    while name in taken:
+        name += "_"
+    taken.add(name)
+    return name
+
+
+def _xyzw(quaternion: Array) -> Array:
+    return np.roll(quaternion, -1)
+
+
+def _placement(position: Array, quaternion: Array) -> Placement:
+    return Placement(matrix_of(_xyzw(quaternion)), position)
+
+
+def _shift(offset: Array) -> Placement:
+    return IDENTITY if not offset.any() else Placement.from_rpy(offset)

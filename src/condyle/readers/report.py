@@ -1,0 +1,82 @@
+"""Findings while a file is read, and its numbers: what stands there, what was allowed."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+
+import numpy as np
+
+from condyle.errors import Finding
+from condyle.model.array import Array
+from condyle.readers.xml import Element
+
+_NUMBER = re.compile(r"[+-]?([0-9]+\.?[0-9]*|\.[0-9]+)([eE][+-]?[0-9]+)?")
+_INFINITE = re.compile(r"[+-]?inf(inity)?", re.IGNORECASE)
+_LARGEST = float(np.finfo(np.float64).max)
+_SHOWN = 60
+
+
+class Report:
+    """Collects what is wrong with one file."""
+
+    def __init__(self, file: str) -> None:
+        self.file = file
+        self.findings: list[Finding] = []
+
+    def add(self, severity: str, at: Element, element: str | None, message: str, cure: str | None = None) -> None:
+        """severity as in Finding; at: where it stands; element: what a person calls it."""
+        self.findings.append(Finding(severity, message, self.file, at.line, element, cure))
+
+    def error(self, at: Element, element: str | None, message: str, cure: str | None = None) -> None:
+        self.add("error", at, element, message, cure)
+
+    def note(self, at: Element, element: str | None, message: str, cure: str | None = None) -> None:
+        self.add("note", at, element, message, cure)
+
+    def number(self, at: Element, element: str, name: str, default: float | None) -> float:
+        """A finite attribute; an error, and the default or 0, where it is none (or missing without a default)."""
+        return float(self._parsed(at, element, name, 1, default)[0])
+
+    def limit(self, at: Element, element: str, name: str, default: float) -> float:
+        """An attribute that may be infinite; the largest number counts as that."""
+        text = at.get(name)
+        if text is not None and _INFINITE.fullmatch(text.strip()):
+            return float(text)
+        value = self.number(at, element, name, default)
+        return float(np.copysign(np.inf, value)) if abs(value) >= _LARGEST else value
+
+    def vector(self, at: Element, element: str, name: str, default: Sequence[float]) -> Array:
+        """Three finite numbers, (3,)."""
+        if at.get(name) is None:
+            return np.array(default, dtype=np.float64)
+        return self._parsed(at, element, name, 3, None)
+
+    def _parsed(self, at: Element, element: str, name: str, n: int, default: float | None) -> Array:
+        text = at.get(name)
+        spare = np.full(n, 0.0 if default is None else default)
+        if text is None:
+            if default is None:
+                self.error(at, element, f"<{at.tag}> has no {name!r}", "a number is needed")
+            return spare
+        words = text.split()
+        wanted = "a decimal number" if n == 1 else f"{n} decimal numbers with spaces between"
+        if len(words) != n or not all(_NUMBER.fullmatch(word) for word in words):
+            self.error(at, element, f"<{at.tag}> {name}={shown(text)}, expected {wanted}", _cure(text))
+            return spare
+        values = np.array([float(word) for word in words])
+        if not np.isfinite(values).all():
+            self.error(at, element, f"<{at.tag}> {name}={shown(text)} is beyond the largest number")
+            return spare
+        return values
+
+
+def shown(text: str) -> str:
+    """The text as a message may show it: quoted, and not too long."""
+    return repr(text if len(text) <= _SHOWN else text[:_SHOWN] + "...")
+
+
+def _cure(text: str) -> str | None:
+    if "," in text:
+        return "write the decimal point as a point, and separate numbers by spaces"
+    return "expand it with xacro first" if "$" in text else None

@@ -1,0 +1,213 @@
+"""URDF: links, joints and mimics of a file become a draft; all that is odd becomes findings."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from condyle.errors import Finding, ModelError
+from condyle.model.array import Array, congruence
+from condyle.model.change import suggest
+from condyle.model.description import FIXED, JointSpec, Link, MimicOf, Numbers, unit_axis
+from condyle.model.finish import Draft
+from condyle.model.parts import Body, massless
+from condyle.model.placement import IDENTITY, Placement
+from condyle.readers.report import Report, shown
+from condyle.readers.xml import Element
+
+MAX_LINKS = 16_384
+TYPES = {name: name for name in ("revolute", "continuous", "prismatic", "planar", FIXED)} | {"floating": "free"}
+_ROBOT = ("link", "joint", "material", "transmission", "gazebo", "sensor", "safety_controller")
+_LINK = ("inertial", "visual", "collision", "sensor", "gazebo", "self_collision_checking", "contact", "material")
+_JOINT = ("origin", "parent", "child", "axis", "limit", "dynamics", "mimic", "calibration", "safety_controller")
+
+
+@dataclass(frozen=True, slots=True)
+class Urdf:
+    """A draft and what was found while reading it."""
+
+    draft: Draft
+    findings: tuple[Finding, ...]
+
+
+def read(root: Element, file: str, gravity: Array, snap: float) -> Urdf:
+    """The draft of a <robot> element. ModelError at once for raw xacro and for more than 16 384 links."""
+    _refuse_xacro(root, file)
+    links = root.all("link")
+    if len(links) > MAX_LINKS:
+        raise ModelError([Finding("error", f"{len(links)} links, expected at most {MAX_LINKS}", file)])
+    reader = _Reader(Report(file), snap)
+    for child in root.children:
+        if child.tag not in _ROBOT:
+            reader.unknown(child, "robot", _ROBOT)
+    draft = Draft(
+        root.get("name") or "robot",
+        gravity,
+        tuple(reader.link(link) for link in links),
+        tuple(reader.joint(joint) for joint in root.all("joint")),
+        file,
+    )
+    return Urdf(draft, tuple(reader.report.findings))
+
+
+def _refuse_xacro(root: Element, file: str) -> None:
+    for element in root.walk():
+        raw = element.tag.startswith("xacro:") or any("${" in x or "$(" in x for x in element.attributes.values())
+        if raw:
+            message = f"<{element.tag}>: this file is raw xacro, not yet URDF"
+            cure = "expand it first: `xacro robot.urdf.xacro > robot.urdf`, or xacrodoc's `xacrodoc robot.urdf.xacro`"
+            raise ModelError([Finding("error", message, file, element.line, cure=cure)])
+
+
+class _Reader:
+    """Reads elements one by one; what is wrong goes to the report, and a harmless value takes its place."""
+
+    def __init__(self, report: Report, snap: float) -> None:
+        self.report = report
+        self.snap = snap
+
+    def unknown(self, child: Element, owner: str, known: tuple[str, ...]) -> None:
+        hint = suggest(child.tag, known) if ":" not in child.tag else ""
+        meant = hint if hint.startswith("; did") else ""
+        self.report.note(child, owner, f"<{child.tag}> is unknown and ignored{meant}")
+
+    def only(self, parent: Element, element: str, tag: str) -> Element | None:
+        """The child with this tag, if any; an error when there are several."""
+        found = parent.all(tag)
+        if len(found) > 1:
+            self.report.error(found[1], element, f"{len(found)} <{tag}>, expected one")
+        return found[0] if found else None
+
+    def name(self, at: Element) -> str:
+        name = at.get("name")
+        if not name:
+            self.report.error(at, None, f"<{at.tag}> has no name")
+        return name or f"({at.tag} on line {at.line})"
+
+    def link(self, at: Element) -> Link:
+        name = self.name(at)
+        element = f"link {name!r}"
+        for child in at.children:
+            if child.tag not in _LINK:
+                self.unknown(child, element, _LINK)
+        inertial = self.only(at, element, "inertial")
+        return Link(massless(name) if inertial is None else self.body(inertial, name, element), at.line)
+
+    def body(self, inertial: Element, name: str, element: str) -> Body:
+        for child in inertial.children:
+            if child.tag not in ("origin", "mass", "inertia"):
+                self.unknown(child, element, ("origin", "mass", "inertia"))
+        mass = self.only(inertial, element, "mass")
+        inertia = self.only(inertial, element, "inertia")
+        place = self.origin(inertial, element)
+        if mass is None:
+            self.report.error(inertial, element, "<inertial> has no <mass>", "add it, or remove the <inertial>")
+        if inertia is None:
+            self.report.error(inertial, element, "<inertial> has no <inertia>", "add it, or remove the <inertial>")
+        value = 0.0 if mass is None else self.report.number(mass, element, "value", None)
+        moments = np.zeros((3, 3)) if inertia is None else self.moments(inertia, element)
+        return Body(name, value, place.translation, congruence(place.rotation, moments))
+
+    def moments(self, at: Element, element: str) -> Array:
+        xx, xy, xz, yy, yz, zz = (
+            self.report.number(at, element, name, None) for name in ("ixx", "ixy", "ixz", "iyy", "iyz", "izz")
+        )
+        return np.array(((xx, xy, xz), (xy, yy, yz), (xz, yz, zz)))
+
+    def origin(self, parent: Element, element: str) -> Placement:
+        at = self.only(parent, element, "origin")
+        if at is None:
+            return IDENTITY
+        for name in at.attributes:
+            if name not in ("xyz", "rpy"):
+                self.report.error(at, element, f"<origin> {name}= is not supported", "give xyz and rpy")
+        xyz = self.report.vector(at, element, "xyz", (0.0, 0.0, 0.0))
+        return Placement.from_rpy(xyz, self.report.vector(at, element, "rpy", (0.0, 0.0, 0.0)), self.snap)
+
+    def joint(self, at: Element) -> JointSpec:
+        name = self.name(at)
+        element = f"joint {name!r}"
+        for child in at.children:
+            if child.tag not in _JOINT:
+                self.unknown(child, element, _JOINT)
+        kind = self.type(at, element)
+        return JointSpec(
+            name=name,
+            type=kind,
+            parent=self.end(at, element, "parent"),
+            child=self.end(at, element, "child"),
+            placement=self.origin(at, element),
+            axis=None if kind in (FIXED, "free") else self.axis(at, element),
+            numbers=Numbers() if kind == FIXED else self.numbers(at, element, kind),
+            mimic=None if kind == FIXED else self.mimic(at, element),
+            line=at.line,
+        )
+
+    def type(self, at: Element, element: str) -> str:
+        word = at.get("type")
+        if word in TYPES:
+            return TYPES[word]
+        what = "no type" if word is None else f"type {shown(word)} is unknown"
+        self.report.error(at, element, f"{what}; URDF has {', '.join(TYPES)}", "build other joints in code")
+        return FIXED
+
+    def end(self, at: Element, element: str, tag: str) -> str:
+        child = self.only(at, element, tag)
+        link = None if child is None else child.get("link")
+        if link is None:
+            self.report.error(at, element, f"no <{tag} link=...>")
+        return link or ""
+
+    def axis(self, at: Element, element: str) -> Array:
+        child = self.only(at, element, "axis")
+        default = np.array((1.0, 0.0, 0.0))
+        if child is None:
+            return default
+        before = len(self.report.findings)
+        value = self.report.vector(child, element, "xyz", (1.0, 0.0, 0.0))
+        try:
+            return unit_axis(value)
+        except ValueError:
+            if len(self.report.findings) == before:
+                text = shown(child.get("xyz") or "")
+                self.report.error(child, element, f"<axis> xyz={text} has no direction", "give a non-zero axis")
+            return default
+
+    def numbers(self, at: Element, element: str, kind: str) -> Numbers:
+        dynamics = self.only(at, element, "dynamics")
+        damping, friction = (0.0, 0.0)
+        if dynamics is not None:
+            damping = self.report.number(dynamics, element, "damping", 0.0)
+            friction = self.report.number(dynamics, element, "friction", 0.0)
+            if damping < 0.0 or friction < 0.0:
+                self.report.note(dynamics, element, "negative damping or friction")
+        lower, upper, effort, velocity = self.limits(at, element, kind)
+        parts = (lower, upper, effort, velocity, 0.0, damping, friction)
+        return Numbers(*(np.array((part,)) for part in parts))
+
+    def limits(self, at: Element, element: str, kind: str) -> tuple[float, float, float, float]:
+        limit = self.only(at, element, "limit")
+        bounded = kind in ("revolute", "prismatic")
+        if limit is None or (bounded and limit.get("lower") is None and limit.get("upper") is None):
+            if bounded:
+                self.report.note(at, element, f"a {kind} joint without limits")
+        lower, upper, effort, velocity = -np.inf, np.inf, np.inf, np.inf
+        if limit is not None:
+            effort = self.report.limit(limit, element, "effort", np.inf)
+            velocity = self.report.limit(limit, element, "velocity", np.inf)
+            if bounded and (limit.get("lower") is not None or limit.get("upper") is not None):
+                lower = self.report.limit(limit, element, "lower", 0.0)
+                upper = self.report.limit(limit, element, "upper", 0.0)
+        return lower, upper, effort, velocity
+
+    def mimic(self, at: Element, element: str) -> MimicOf | None:
+        child = self.only(at, element, "mimic")
+        if child is None:
+            return None
+        master = child.get("joint")
+        if master is None:
+            self.report.error(child, element, "<mimic> has no joint")
+            return None
+        multiplier = self.report.number(child, element, "multiplier", 1.0)
+        return MimicOf(master, multiplier, self.report.number(child, element, "offset", 0.0))

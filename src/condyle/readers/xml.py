@@ -1,0 +1,135 @@
+"""A small XML reader for files that nobody vouches for: no DTD, no entities, bounded size and depth, line numbers."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from xml.parsers import expat
+
+from condyle.errors import Finding, ModelError
+
+MAX_BYTES = 16 * 2**20
+MAX_DEPTH = 64
+MAX_ELEMENTS = 500_000
+ENCODINGS = ("utf-8", "us-ascii", "ascii", "iso-8859-1", "latin-1")
+
+
+@dataclass(slots=True, eq=False)
+class Element:
+    """One element: its tag, attributes and children in document order, and its line. Text is not kept."""
+
+    tag: str
+    attributes: dict[str, str]
+    line: int
+    children: list[Element] = field(default_factory=list["Element"])
+
+    def get(self, name: str) -> str | None:
+        return self.attributes.get(name)
+
+    def all(self, tag: str) -> list[Element]:
+        return [child for child in self.children if child.tag == tag]
+
+    def walk(self) -> list[Element]:
+        """This element and all below it, in no special order."""
+        out: list[Element] = []
+        todo = [self]
+        while todo:
+            element = todo.pop()
+            out.append(element)
+            todo.extend(element.children)
+        return out
+
+
+def read_bytes(path: Path) -> bytes:
+    """The bytes of a regular file; ModelError if there is none or it is too large."""
+    try:
+        if not path.is_file():
+            what = "is not a regular file" if path.exists() else "does not exist"
+            raise ModelError([Finding("error", what, str(path))])
+        with path.open("rb") as stream:
+            data = stream.read(MAX_BYTES + 1)
+    except (OSError, ValueError) as error:
+        raise ModelError([Finding("error", f"cannot be read: {error}", str(path))]) from None
+    if len(data) > MAX_BYTES:
+        raise ModelError([Finding("error", f"larger than {MAX_BYTES // 2**20} MiB", str(path))])
+    return data
+
+
+def parse(data: bytes, file: str, *, depth: int = MAX_DEPTH, encodings: Sequence[str] = ENCODINGS) -> Element:
+    """The root element; ModelError with file and line for text that is malformed, too deep, or declares a DTD."""
+    reader = _Reader(file, depth, encodings)
+    parser = expat.ParserCreate()
+    parser.buffer_text = True
+    reader.parser = parser
+    parser.XmlDeclHandler = reader.declaration
+    parser.StartDoctypeDeclHandler = reader.doctype
+    parser.EntityDeclHandler = reader.entity
+    parser.StartElementHandler = reader.start
+    parser.EndElementHandler = reader.end
+    try:
+        parser.Parse(data, True)
+    except expat.ExpatError as error:
+        text = f"not XML: {expat.ErrorString(error.code)}, column {error.offset + 1}"
+        raise ModelError([Finding("error", text, file, error.lineno)]) from None
+    except (LookupError, UnicodeError, ValueError) as error:
+        raise ModelError([Finding("error", f"not XML: {error}", file)]) from None
+    if reader.root is None:
+        raise ModelError([Finding("error", "no element", file)])
+    return reader.root
+
+
+class _Reader:
+    """The handlers of one parse."""
+
+    def __init__(self, file: str, depth: int, encodings: Sequence[str]) -> None:
+        self.file = file
+        self.depth = depth
+        self.encodings = encodings
+        self.parser: expat.XMLParserType | None = None
+        self.root: Element | None = None
+        self.open: list[Element] = []
+        self.count = 0
+
+    @property
+    def line(self) -> int:
+        return 0 if self.parser is None else self.parser.CurrentLineNumber
+
+    def refuse(self, message: str, cure: str | None = None) -> ModelError:
+        return ModelError([Finding("error", message, self.file, self.line, cure=cure)])
+
+    def declaration(self, version: str, encoding: str | None, standalone: int) -> None:
+        if encoding is not None and encoding.lower() not in self.encodings:
+            allowed = ", ".join(self.encodings)
+            raise self.refuse(f"encoding {encoding!r}, expected one of {allowed}", "save the file as UTF-8")
+
+    def doctype(self, name: str, system: str | None, public: str | None, internal: int) -> None:
+        raise self.refuse("DOCTYPE declarations are refused", "a robot needs none: delete it")
+
+    def entity(
+        self,
+        name: str,
+        parameter: int,
+        value: str | None,
+        base: str | None,
+        system: str | None,
+        public: str | None,
+        notation: str | None,
+    ) -> None:
+        raise self.refuse("ENTITY declarations are refused", "a robot needs none: write the text out")
+
+    def start(self, tag: str, attributes: dict[str, str]) -> None:
+        self.count += 1
+        if len(self.open) >= self.depth:
+            raise self.refuse(f"elements nested deeper than {self.depth}")
+        if self.count > MAX_ELEMENTS:
+            raise self.refuse(f"more than {MAX_ELEMENTS} elements")
+        element = Element(tag, attributes, self.line)
+        if self.open:
+            self.open[-1].children.append(element)
+        else:
+            self.root = element
+        self.open.append(element)
+
+    def end(self, tag: str) -> None:
+        self.open.pop()
