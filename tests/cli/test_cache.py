@@ -7,7 +7,7 @@ def test_path_ls_and_clear(run, pendulum, cache_dir) -> None:
     words = ("--target", "c", "--functions", "m", "--batch", "2")
     assert run("bench", pendulum(), *words).status == 0
     (entry,) = run("cache", "ls", "--json").json
-    assert entry["size"] > 0
-    assert entry["key"][:12] in run("cache", "ls").out
+    assert entry["bytes"] > 0
+    assert entry["name"][:12] in run("cache", "ls").out
     assert run("cache", "clear", "--json").json == {"cleared": 1}
     assert run("cache", "ls").out == ""

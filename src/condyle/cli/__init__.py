@@ -34,10 +34,10 @@ def main(argv: Sequence[str] | None = None) -> int:
         status: int = arguments.run(arguments)
     except (ModelError, BuildError, SingularError) as error:
         return _fail(error, WANTING)
-    except (CondyleError, OSError) as error:
-        return _fail(error, BAD_USE)
     except BrokenPipeError:
         return FINE
+    except (CondyleError, OSError) as error:
+        return _fail(error, BAD_USE)
     except KeyboardInterrupt:
         return 130
     return status

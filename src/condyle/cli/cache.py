@@ -35,8 +35,10 @@ def run(arguments: argparse.Namespace) -> int:
     if arguments.json:
         show_json([asdict(entry) for entry in entries])
     elif entries:
-        rows = [[entry.key[:12], f"{entry.size / 1000:.1f}", _date(entry.used), entry.description] for entry in entries]
-        show(table(("key", "kB", "last used", "what"), rows))
+        rows = [
+            [entry.name[:12], f"{entry.bytes / 1000:.1f}", _date(entry.used), entry.description] for entry in entries
+        ]
+        show(table(("name", "kB", "last used", "what"), rows))
     return 0
 
 

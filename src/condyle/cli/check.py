@@ -125,7 +125,9 @@ def relative(found: Array, expected: Array) -> float:
     """The worst error of a state, relative to the largest entry of that state's answer."""
     if expected.size == 0:
         return 0.0
-    flat = (len(expected), -1)
-    error = np.abs(found.astype(np.float64) - expected).reshape(flat).max(axis=1)
-    scale = np.abs(expected).reshape(flat).max(axis=1)
-    return float(np.max(error / np.maximum(scale, np.finfo(np.float64).tiny)))
+    worst = [
+        float(np.max(np.abs(a.astype(np.float64) - b)))
+        / max(float(np.max(np.abs(b))), float(np.finfo(np.float64).tiny))
+        for a, b in zip(found, expected, strict=True)
+    ]
+    return float(np.max(worst))  # unlike max, keeps NaN

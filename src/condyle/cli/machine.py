@@ -4,9 +4,8 @@ from __future__ import annotations
 
 import os
 import platform
+from importlib import metadata
 from pathlib import Path
-
-import numpy as np
 
 from condyle.api import condyle_version
 from condyle.errors import BuildError
@@ -21,7 +20,7 @@ def describe() -> dict[str, str | int]:
         "system": f"{platform.system()} {platform.release()}",
         "machine": platform.machine(),
         "python": platform.python_version(),
-        "numpy": np.__version__,
+        "numpy": metadata.version("numpy"),
         "condyle": condyle_version(),
         "compiler": compiler(),
     }

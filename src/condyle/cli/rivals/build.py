@@ -10,9 +10,9 @@ from dataclasses import dataclass
 from importlib import metadata
 from pathlib import Path
 
-from condyle.errors import BuildError, UnsupportedError
+from condyle.errors import UnsupportedError
 from condyle.runtime import cache
-from condyle.runtime.toolchain import find_compiler
+from condyle.runtime.toolchain import find_compiler, run
 
 SOURCE = Path(__file__).with_name("pinocchio_cpp.cpp")
 FLAGS = ("-std=c++17", "-O3", "-march=native", "-DNDEBUG")
@@ -25,7 +25,7 @@ DEFINITIONS = (
 )
 LINK = ("-fPIC", "-shared", "-fvisibility=hidden", "-w")
 COMPILERS = ("clang++-19", "clang++", "g++", "c++")
-TIMEOUT_S = 900
+TIMEOUT_S = 900.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -81,18 +81,9 @@ def library(toolchain: Toolchain) -> ctypes.CDLL:
     return cache.fetch(
         parts,
         f"Pinocchio {toolchain.pinocchio} for comparison",
-        lambda built: _compile([*command, "-o", str(built), str(SOURCE)]),
+        lambda built: run([[*command, "-o", str(built), str(SOURCE)]], built.parent, TIMEOUT_S, 1),
         lambda built: ctypes.CDLL(str(built)),
     )
-
-
-def _compile(command: list[str]) -> None:
-    try:
-        done = subprocess.run(command, capture_output=True, text=True, check=False, timeout=TIMEOUT_S)
-    except subprocess.TimeoutExpired:
-        raise BuildError(f"{command[0]} took more than {TIMEOUT_S} s to compile Pinocchio's adapter") from None
-    if done.returncode != 0:
-        raise BuildError(f"{' '.join(command)}\n{done.stderr[-2000:]}")
 
 
 def _eigen_version(include: Path) -> str:

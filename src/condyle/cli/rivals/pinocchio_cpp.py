@@ -16,10 +16,10 @@ from numpy.typing import NDArray
 from condyle.errors import UnsupportedError
 
 if TYPE_CHECKING:
-    from condyle import Robot
     from condyle.model.parts import Joint
+    from condyle.model.robot import Robot
 
-Array = NDArray[np.float64]
+Array = NDArray[np.floating]
 
 FUNCTIONS = {"id": 0, "fd": 1, "m": 2, "minv": 3, "did": 4, "dfd": 5, "difd": 6}
 ALGORITHMS = {
@@ -32,6 +32,7 @@ ALGORITHMS = {
     "difd": "computeRNEADerivatives and two dense products",
 }
 KINDS = {"revolute": 0, "continuous": 0, "prismatic": 4, "spherical": 8, "free": 9}
+WITHOUT_AXIS = 8
 _DOUBLE_P = ctypes.POINTER(ctypes.c_double)
 _INT_P = ctypes.POINTER(ctypes.c_int)
 
@@ -54,7 +55,7 @@ class Pinocchio:
             self._lib.rival_free(self._handle)
 
     def run(self, function: str, arrays: Sequence[Array], out: Sequence[Array] | None = None) -> None:
-        """Run on C-contiguous arrays q, v, a or tau, and Minv for difd; without `out` the answers stay inside."""
+        """Run on C-contiguous float64 arrays q, v, a or tau, Minv for difd; without `out` the answers stay inside."""
         q, v, x = arrays[0], arrays[min(1, len(arrays) - 1)], arrays[min(2, len(arrays) - 1)]
         minv = arrays[3].ctypes.data if len(arrays) > 3 else None
         pointers = None if out is None else (ctypes.c_void_p * len(out))(*(array.ctypes.data for array in out))
@@ -64,18 +65,14 @@ class Pinocchio:
 
 
 def _new(lib: ctypes.CDLL, robot: Robot) -> int:
-    moving = list(zip(robot.joints, robot.bodies, strict=True))
-    parents = np.array([joint.parent for joint in robot.joints], dtype=np.intc)
+    parents = np.array(robot.parents, dtype=np.intc)
     kinds = np.array([_kind(joint) for joint in robot.joints], dtype=np.intc)
     numbers = [
-        _stack([joint.axis for joint in robot.joints]),
-        _stack([_rotation_before(robot, joint) for joint in robot.joints]),
-        _stack([_origin_before(robot, joint) for joint in robot.joints]),
-        _stack([body.mass for body in robot.bodies]),
-        _stack([j.after.rotation @ body.com + j.after.translation for j, body in moving]),
-        _stack([j.after.rotation @ body.inertia @ j.after.rotation.T for j, body in moving]),
-        np.concatenate([joint.armature for joint in robot.joints]),
-        _stack([robot.gravity]),
+        _flat([joint.axis for joint in robot.joints]),
+        *_placements(robot),
+        *_inertias(robot),
+        _flat([joint.armature for joint in robot.joints]),
+        _flat([robot.gravity]),
     ]
     return lib.rival_new(
         len(robot.joints),
@@ -87,29 +84,45 @@ def _new(lib: ctypes.CDLL, robot: Robot) -> int:
 
 def _kind(joint: Joint) -> int:
     """The joint's number in the adapter; a coordinate axis has Pinocchio's special joint, any other the general one."""
-    if joint.type not in KINDS or joint.mimic is not None:
-        what = "a mimic joint" if joint.mimic is not None else f"a {joint.type} joint"
-        raise UnsupportedError(f"this comparison with Pinocchio has no {what[2:]} (joint {joint.name!r})")
+    if joint.mimic is not None:
+        raise UnsupportedError(f"the comparison with Pinocchio knows no mimic joints such as {joint.name!r}")
+    if joint.type not in KINDS:
+        raise UnsupportedError(f"the comparison with Pinocchio knows no {joint.type} joints such as {joint.name!r}")
     base = KINDS[joint.type]
-    if base >= 8:
+    if base >= WITHOUT_AXIS:
         return base
-    axis = tuple(float(x) for x in joint.axis)
-    units = ((1.0, 0.0, 0.0), (0.0, 1.0, 0.0), (0.0, 0.0, 1.0))
+    units = [list(row) for row in np.eye(3)]
+    axis = list(joint.axis)
     return base + (units.index(axis) if axis in units else 3)
 
 
-def _rotation_before(robot: Robot, joint: Joint) -> Array:
-    if joint.parent < 0:
-        return joint.placement.rotation
-    return robot.joints[joint.parent].after.rotation @ joint.placement.rotation
+def _placements(robot: Robot) -> tuple[Array, Array]:
+    """Rotation and translation of each joint in its parent's moved joint frame."""
+    rotations: list[Array] = []
+    translations: list[Array] = []
+    for joint in robot.joints:
+        rotation, translation = joint.placement.rotation, joint.placement.translation
+        if joint.parent >= 0:
+            after = robot.joints[joint.parent].after
+            translation = after.rotation @ translation + after.translation
+            rotation = after.rotation @ rotation
+        rotations.append(rotation)
+        translations.append(translation)
+    return _flat(rotations), _flat(translations)
 
 
-def _origin_before(robot: Robot, joint: Joint) -> Array:
-    if joint.parent < 0:
-        return joint.placement.translation
-    after = robot.joints[joint.parent].after
-    return after.rotation @ joint.placement.translation + after.translation
+def _inertias(robot: Robot) -> tuple[Array, Array, Array]:
+    """Mass, centre of mass and inertia about it, of each body in its moved joint frame."""
+    masses: list[Array] = []
+    centres: list[Array] = []
+    inertias: list[Array] = []
+    for joint, body in zip(robot.joints, robot.bodies, strict=True):
+        rotation, translation = joint.after.rotation, joint.after.translation
+        masses.append(np.array([body.mass]))
+        centres.append(rotation @ body.com + translation)
+        inertias.append(rotation @ body.inertia @ np.transpose(rotation))
+    return _flat(masses), _flat(centres), _flat(inertias)
 
 
-def _stack(rows: Sequence[Array | Sequence[float] | float]) -> Array:
-    return np.ascontiguousarray(np.array([np.asarray(row, dtype=float) for row in rows]))
+def _flat(rows: Sequence[Array]) -> NDArray[np.float64]:
+    return np.concatenate([np.ravel(row) for row in rows]).astype(np.float64)
