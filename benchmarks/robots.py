@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import importlib.util
+import sys
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
@@ -39,15 +39,9 @@ def wheel() -> Iterator[Case]:
 
 
 def wheel_folder() -> Path | None:
-    """The folder of the wheel's robot descriptions."""
-    spec = importlib.util.find_spec("example_robot_data")
-    if spec is None or spec.origin is None:
-        return None
-    for parent in Path(spec.origin).parents:
-        folder = parent / "share" / "example-robot-data" / "robots"
-        if folder.is_dir():
-            return folder
-    return None
+    """The folder of the wheel's robot descriptions; the wheel has data only, nothing to import."""
+    folders = (Path(entry) / "cmeel.prefix/share/example-robot-data/robots" for entry in sys.path)
+    return next((folder for folder in folders if folder.is_dir()), None)
 
 
 def chosen(names: list[str]) -> Iterator[Case]:

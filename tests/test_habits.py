@@ -49,7 +49,7 @@ def test_importing_condyle_imports_nothing_but_numpy() -> None:
     code = (
         "import sys, numpy; before = set(sys.modules); import condyle, condyle.cli; new = set(sys.modules) - before;"
         "roots = {name.partition('.')[0] for name in new} - set(sys.stdlib_module_names) - {'condyle', 'numpy'};"
-        "sys.exit(' '.join(sorted(root for root in roots if not root.startswith('_'))))"
+        "sys.exit(' '.join(sorted(root for root in roots if not root.startswith('_'))) or 0)"
     )
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stderr
