@@ -3,68 +3,94 @@
 #if LANES == 2
 #define CD_EACH(DO) DO(0) DO(1)
 #define CD_PAIRS(DO) DO(0)
-#define CD_LOW 0, 2
-#define CD_HIGH 1, 3
+#define CD_NEAR_EVEN 0, 2
+#define CD_NEAR_ODD 1, 3
 #elif LANES == 4
 #define CD_EACH(DO) DO(0) DO(1) DO(2) DO(3)
 #define CD_PAIRS(DO) DO(0) DO(1)
-#define CD_LOW 0, 4, 1, 5
-#define CD_HIGH 2, 6, 3, 7
+#if REAL_BITS == 64
+#define CD_NEAR_EVEN 0, 4, 2, 6
+#define CD_NEAR_ODD 1, 5, 3, 7
+#define CD_FAR_EVEN 0, 1, 4, 5
+#define CD_FAR_ODD 2, 3, 6, 7
+#else
+#define CD_NEAR_EVEN 0, 2, 4, 6
+#define CD_NEAR_ODD 1, 3, 5, 7
+#endif
 #elif LANES == 8
 #define CD_EACH(DO) DO(0) DO(1) DO(2) DO(3) DO(4) DO(5) DO(6) DO(7)
 #define CD_PAIRS(DO) DO(0) DO(1) DO(2) DO(3)
-#define CD_LOW 0, 8, 1, 9, 2, 10, 3, 11
-#define CD_HIGH 4, 12, 5, 13, 6, 14, 7, 15
+#if REAL_BITS == 64
+#define CD_NEAR_EVEN 0, 8, 2, 10, 4, 12, 6, 14
+#define CD_NEAR_ODD 1, 9, 3, 11, 5, 13, 7, 15
+#define CD_FAR_EVEN 0, 1, 4, 5, 8, 9, 12, 13
+#define CD_FAR_ODD 2, 3, 6, 7, 10, 11, 14, 15
+#else
+#define CD_NEAR_EVEN 0, 2, 8, 10, 4, 6, 12, 14
+#define CD_NEAR_ODD 1, 3, 9, 11, 5, 7, 13, 15
+#define CD_FAR_EVEN 0, 1, 2, 3, 8, 9, 10, 11
+#define CD_FAR_ODD 4, 5, 6, 7, 12, 13, 14, 15
+#endif
 #elif LANES == 16
 #define CD_EACH(DO) \
     DO(0) DO(1) DO(2) DO(3) DO(4) DO(5) DO(6) DO(7) DO(8) DO(9) DO(10) DO(11) DO(12) DO(13) DO(14) DO(15)
 #define CD_PAIRS(DO) DO(0) DO(1) DO(2) DO(3) DO(4) DO(5) DO(6) DO(7)
-#define CD_LOW 0, 16, 1, 17, 2, 18, 3, 19, 4, 20, 5, 21, 6, 22, 7, 23
-#define CD_HIGH 8, 24, 9, 25, 10, 26, 11, 27, 12, 28, 13, 29, 14, 30, 15, 31
+#define CD_NEAR_EVEN 0, 2, 16, 18, 4, 6, 20, 22, 8, 10, 24, 26, 12, 14, 28, 30
+#define CD_NEAR_ODD 1, 3, 17, 19, 5, 7, 21, 23, 9, 11, 25, 27, 13, 15, 29, 31
+#define CD_FAR_EVEN 0, 1, 2, 3, 8, 9, 10, 11, 16, 17, 18, 19, 24, 25, 26, 27
+#define CD_FAR_ODD 4, 5, 6, 7, 12, 13, 14, 15, 20, 21, 22, 23, 28, 29, 30, 31
 #else
 #define CD_EACH(DO) DO(0)
 #endif
 
 #if LANES > 1 && defined(CD_SHUFFLE)
-/* One round: rows i and i + LANES / 2, interleaved, become rows 2i and 2i + 1. log2(LANES) rounds transpose. */
-#define CD_ROUND_PAIR(i) \
-    to[2 * (i)] = CD_SHUFFLE(from[i], from[(i) + LANES / 2], CD_LOW); \
-    to[2 * (i) + 1] = CD_SHUFFLE(from[i], from[(i) + LANES / 2], CD_HIGH);
-CD_INLINE void cd_round(const real_v *from, real_v *to)
+/* A round takes rows 2i and 2i + 1 apart into even and odd entries, rows i and i + LANES / 2: the lowest bit of the row
+ * number becomes the highest of the entry number, and the lowest of the entry number the highest of the row number. Near
+ * rounds do so within 16 bytes, far rounds with 16 bytes as one entry, so that each is a single instruction; after
+ * log2(LANES) rounds row and entry have changed places. */
+#define CD_NEAR(i) \
+    to[i] = CD_SHUFFLE(from[2 * (i)], from[2 * (i) + 1], CD_NEAR_EVEN); \
+    to[(i) + LANES / 2] = CD_SHUFFLE(from[2 * (i)], from[2 * (i) + 1], CD_NEAR_ODD);
+CD_INLINE void cd_near(const real_v *from, real_v *to)
 {
-    CD_PAIRS(CD_ROUND_PAIR)
+    CD_PAIRS(CD_NEAR)
 }
 
-CD_INLINE void cd_transpose(real_v *r)
+#if CD_BYTES > 16
+#define CD_FAR(i) \
+    to[i] = CD_SHUFFLE(from[2 * (i)], from[2 * (i) + 1], CD_FAR_EVEN); \
+    to[(i) + LANES / 2] = CD_SHUFFLE(from[2 * (i)], from[2 * (i) + 1], CD_FAR_ODD);
+CD_INLINE void cd_far(const real_v *from, real_v *to)
 {
-    real_v t[LANES];
-    cd_round(r, t);
-#if LANES == 2
-    r[0] = t[0];
-    r[1] = t[1];
-#elif LANES == 4
-    cd_round(t, r);
-#elif LANES == 8
-    real_v u[LANES];
-    cd_round(t, u);
-    cd_round(u, r);
+    CD_PAIRS(CD_FAR)
+}
+#endif
+
+CD_INLINE void cd_transpose(const real_v *from, real_v *to)
+{
+    real_v a[LANES], b[LANES], c[LANES];
+#if REAL_BITS == 64
+    cd_near(from, b);
 #else
-    real_v u[LANES];
-    cd_round(t, u);
-    cd_round(u, t);
-    cd_round(t, r);
+    cd_near(from, a);
+    cd_near(a, b);
+#endif
+#if CD_BYTES == 16
+    (void)a, (void)c, memcpy(to, b, sizeof b);
+#elif CD_BYTES == 32
+    (void)a, (void)c, cd_far(b, to);
+#else
+    (void)a, cd_far(b, c);
+    cd_far(c, to);
 #endif
 }
 #else
-CD_INLINE void cd_transpose(real_v *r)
+CD_INLINE void cd_transpose(const real_v *from, real_v *to)
 {
-    real *const x = (real *)r;
     size_t i, j;
     for (i = 0; i < LANES; i++) {
-        for (j = i + 1; j < LANES; j++) {
-            const real t = x[i * LANES + j];
-            x[i * LANES + j] = x[j * LANES + i];
-            x[j * LANES + i] = t;
+        for (j = 0; j < LANES; j++) {
+            ((real *)&to[i])[j] = ((const real *)&from[j])[i];
         }
     }
 }
@@ -124,29 +150,29 @@ CD_STATIC void cd_pack(const real *in, ptrdiff_t stride, size_t rows, size_t siz
 {
     const ptrdiff_t last = (ptrdiff_t)rows - 1;
     const real *row[LANES];
-    real_v r[LANES];
+    real_v x[LANES], y[LANES];
     size_t e = 0, l;
     for (l = 0; l < LANES; l++) {
         row[l] = in + ((ptrdiff_t)l < last ? (ptrdiff_t)l : last) * stride;
     }
     for (; e + LANES <= size; e += LANES) {
-#define CD_DO(l) r[l] = CD_GET_ALL(row[l] + e);
+#define CD_DO(l) x[l] = CD_GET_ALL(row[l] + e);
         CD_EACH(CD_DO)
 #undef CD_DO
-        cd_transpose(r);
-#define CD_DO(l) w[e + (l)] = r[l];
+        cd_transpose(x, y);
+#define CD_DO(l) w[e + (l)] = y[l];
         CD_EACH(CD_DO)
 #undef CD_DO
     }
     if (e < size) {
         const size_t count = size - e;
-#define CD_DO(l) r[l] = cd_get(row[l] + e, count);
+#define CD_DO(l) x[l] = cd_get(row[l] + e, count);
         CD_EACH(CD_DO)
 #undef CD_DO
-        cd_transpose(r);
-        for (l = 0; l < count; l++) {
-            w[e + l] = r[l];
-        }
+        cd_transpose(x, y);
+#define CD_DO(l) if ((l) < count) { w[e + (l)] = y[l]; }
+        CD_EACH(CD_DO)
+#undef CD_DO
     }
 }
 
@@ -159,26 +185,34 @@ CD_STATIC void cd_pack_one(const real *row, size_t size, real_v *w)
     }
 }
 
-/* Entries 0 .. size-1 of `rows` states from w; slot[e] says where entry e is (padded to whole groups of 16). */
+/* Entries 0 .. size-1 of `rows` states from w; slot[e] says where entry e is (padded to whole groups of 16).
+ * The last group of a long row starts early enough to be whole. */
 CD_STATIC void cd_unpack(const real_v *w, const cd_slot *slot, size_t size, real *out, ptrdiff_t stride, size_t rows)
 {
-    real_v r[LANES];
-    size_t e, l;
-    for (e = 0; e < size; e += LANES) {
-        const size_t count = size - e < LANES ? size - e : LANES;
+    real_v x[LANES], y[LANES];
+    size_t e = 0;
+    for (;;) {
         real *const to = out + e;
-#define CD_DO(l) r[l] = w[slot[e + (l)]];
+#define CD_DO(l) x[l] = w[slot[e + (l)]];
         CD_EACH(CD_DO)
 #undef CD_DO
-        cd_transpose(r);
-        if (count == LANES && rows == LANES) {
-#define CD_DO(l) CD_PUT_ALL(to + (l) * stride, r[l]);
+        cd_transpose(x, y);
+        if (size >= LANES && rows == LANES) {
+#define CD_DO(l) CD_PUT_ALL(to + (l) * stride, y[l]);
             CD_EACH(CD_DO)
 #undef CD_DO
         } else {
-            for (l = 0; l < rows; l++) {
-                cd_put(to + (ptrdiff_t)l * stride, r[l], count);
-            }
+            const size_t count = size - e < LANES ? size - e : LANES;
+#define CD_DO(l) if ((l) < rows) { cd_put(to + (l) * stride, y[l], count); }
+            CD_EACH(CD_DO)
+#undef CD_DO
+        }
+        e += LANES;
+        if (e >= size) {
+            return;
+        }
+        if (e + LANES > size) {
+            e = size - LANES;
         }
     }
 }
