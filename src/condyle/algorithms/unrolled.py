@@ -96,7 +96,11 @@ class Unrolled:
         unit = SparseMatrix(self.tree.nv)
         for c in range(self.tree.nv):
             unit.put(c, c, number(1.0))
-        return self.map_columns(column, unit)
+        inverse = self.map_columns(column, unit)
+        for row, c, value in list(inverse):
+            if row > c:  # one triangle serves both
+                inverse.put(c, row, value)
+        return inverse
 
     def map_columns(
         self, column: Callable[[Field[Sequence[Scalar]]], Field[Sequence[Scalar]]], matrix: Matrix
@@ -171,10 +175,14 @@ def external_wrench(link: Link, f_ext: Sequence[Scalar]) -> Wrench:
     """The external wrench on a link: from its URDF link's frame into its own."""
     if link.body < 0:
         return Wrench(vec.ZERO, vec.ZERO)
-    part = f_ext[6 * link.body : 6 * link.body + 6]
-    force = vec.times(link.wrench_rotation, (part[0], part[1], part[2]))
-    torque = vec.times(link.wrench_rotation, (part[3], part[4], part[5]))
-    return Wrench(force, vec.add(torque, vec.cross(link.wrench_origin, force)))
+    return wrench_on(link.wrench_rotation, link.wrench_origin, f_ext[6 * link.body : 6 * link.body + 6])
+
+
+def wrench_on(rotation: vec.Matrix, origin: Vector, part: Sequence[Scalar]) -> Wrench:
+    """[force; torque] in another frame, given its axes and its origin in this one."""
+    force = vec.times(rotation, (part[0], part[1], part[2]))
+    torque = vec.times(rotation, (part[3], part[4], part[5]))
+    return Wrench(force, vec.add(torque, vec.cross(origin, force)))
 
 
 def plus(a: T, b: T) -> T:

@@ -1,0 +1,68 @@
+"""Kinds of joints for loops: links that share their steps, and their constants as rows of a table."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import cast
+
+from condyle.model.joints.base import JointType
+from condyle.model.tree import Link, Numbers, Tree
+from condyle.scalar import Scalar, number
+from condyle.spatial.vector import Matrix, Vector
+
+
+@dataclass(frozen=True)
+class Kind:
+    """One joint type, with or without a body of the robot; constants that all its links share are bound."""
+
+    type: JointType
+    carries_body: bool
+    fixed: tuple[float | None, ...]
+
+    @property
+    def nv(self) -> int:
+        return self.type.nv
+
+    def bound(self, symbols: Sequence[Scalar]) -> list[Scalar]:
+        """The constants as steps see them: numbers where all links agree, else the table's symbols."""
+        return [
+            symbol if value is None else number(value) for symbol, value in zip(symbols, self.fixed, strict=True)
+        ]
+
+
+def kinds_of(tree: Tree) -> tuple[list[Kind], list[int]]:
+    """All kinds, and the number of each link's."""
+    keys = [(link.kind.name, link.body >= 0) for link in tree.links]
+    order = list(dict.fromkeys(keys))
+    kinds: list[Kind] = []
+    for key in order:
+        links = [link for link, own in zip(tree.links, keys, strict=True) if own == key]
+        rows = [constants(link) for link in links]
+        fixed = tuple(column[0] if len(set(column)) == 1 else None for column in zip(*rows, strict=True))
+        kinds.append(Kind(links[0].kind, key[1], fixed))
+    return kinds, [order.index(key) for key in keys]
+
+
+def constants(link: Link) -> tuple[float, ...]:
+    """All numbers of a link in one row."""
+    n = link.numbers
+    rows = (*n.rotation, n.origin, (n.pitch, n.mass), n.first, n.second, n.armature, *link.wrench_rotation)
+    values = [value for row in rows for value in row]
+    return tuple(float(cast(float, value)) for value in (*values, *link.wrench_origin))
+
+
+def numbers_of(row: Sequence[Scalar]) -> Numbers:
+    """What `constants` put in a row, the wrench frame (the last twelve) left out."""
+    xx, xy, xz, yy, yz, zz = row[17:23]
+    return Numbers(
+        matrix(row[:9]), three(row[9:12]), row[12], row[13], three(row[14:17]), (xx, xy, xz, yy, yz, zz), tuple(row[23:-12])
+    )
+
+
+def three(values: Sequence[Scalar]) -> Vector:
+    return values[0], values[1], values[2]
+
+
+def matrix(values: Sequence[Scalar]) -> Matrix:
+    return three(values[:3]), three(values[3:6]), three(values[6:])

@@ -1,0 +1,92 @@
+"""Which algorithm serves each function as loops, and the Rolled form of it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+
+from condyle.algorithms.aba import aba, eliminations, solve
+from condyle.algorithms.crba import crba
+from condyle.algorithms.joint import Joint
+from condyle.algorithms.minv import minv, no_force
+from condyle.algorithms.regroup import regrouped
+from condyle.algorithms.rnea import rnea
+from condyle.algorithms.rnea_derivatives import rnea_derivatives
+from condyle.algorithms.sweeps import Field, Matrix
+from condyle.ir.program import Array
+from condyle.ir.sweep import Kind, Rolled
+from condyle.model.tree import Tree
+from condyle.trace.rolling import MatrixHandle, Rolling
+from condyle.scalar import Scalar
+from condyle.signature import FUNCTIONS
+from condyle.trace.straight import sizes
+
+
+def _id(tree: Rolling) -> Sequence[Matrix]:
+    tree.output("tau", rnea(tree, tree.dofs("v"), tree.dofs("a")))
+    return ()
+
+
+def _fd(tree: Rolling) -> Sequence[Matrix]:
+    tree.output("a", aba(tree, tree.dofs("v"), tree.dofs("tau")))
+    return ()
+
+
+def _did(tree: Rolling) -> Sequence[Matrix]:
+    return rnea_derivatives(tree, tree.dofs("v"), tree.dofs("a"))
+
+
+def negated(joint: Joint, values: Sequence[Scalar]) -> Sequence[Scalar]:
+    return tuple(-value for value in values)
+
+
+def _dfd(tree: Rolling) -> Sequence[Matrix]:
+    a = aba(tree, tree.dofs("v"), tree.dofs("tau"))
+    by_q, by_v = rnea_derivatives(tree, tree.dofs("v"), a)
+    eliminated, still = eliminations(tree), tree.each(no_force)
+
+    def column(force: Field[Sequence[Scalar]]) -> Field[Sequence[Scalar]]:
+        return solve(tree, eliminated, still, tree.each(negated, force))
+
+    return tree.map_columns(column, by_q), tree.map_columns(column, by_v), minv(tree)
+
+
+def _difd(tree: Rolling) -> Sequence[Matrix]:
+    by_q, by_v = _did(tree)
+    return tree.minus_product("Minv", by_q), tree.minus_product("Minv", by_v)
+
+
+ROLLED: Mapping[str, tuple[str, Callable[[Rolling], Sequence[Matrix]]]] = {
+    "id": ("rnea", _id),
+    "fd": ("aba", _fd),
+    "m": ("crba", lambda tree: (crba(tree),)),
+    "minv": ("aba", lambda tree: (minv(tree),)),
+    "did": ("closed_form", _did),
+    "dfd": ("aba+closed_form", _dfd),
+    "difd": ("closed_form", _difd),
+}
+
+
+def roll(tree: Tree, function: str, f_ext: bool = False) -> Rolled:
+    """The loops of one function; UnsupportedError for robots with mimic joints."""
+    signature = FUNCTIONS[function]
+    rolling = Rolling(regrouped(tree), f_ext)
+    matrices = ROLLED[function][1](rolling)
+    outputs = [Array(port.name, port.shape(sizes(tree))) for port in signature.outputs]
+    results = {
+        array.name: matrix.name
+        for array, matrix in zip(outputs, matrices, strict=False)
+        if isinstance(matrix, MatrixHandle)
+    }
+    return Rolled(
+        function,
+        tuple(Array(port.name, port.shape(sizes(tree))) for port in signature.ports(f_ext)),
+        tuple(outputs),
+        tuple(Kind(kind.type.name, kind.type.nq, kind.type.nv) for kind in rolling.kinds),
+        rolling.joints,
+        rolling.buffers,
+        rolling.world,
+        tuple(rolling.matrices),
+        results,
+        tuple(rolling.loops),
+        tree.nv,
+    )
