@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import TypeVar
+
 import numpy as np
 from numpy.typing import ArrayLike
 
@@ -14,6 +16,8 @@ from condyle.model.joints import JOINT_TYPES
 from condyle.model.parts import Body, massless
 from condyle.model.placement import IDENTITY, Placement
 from condyle.model.robot import Robot
+
+Self = TypeVar("Self", bound="Builder")
 
 WORLD = "world"
 Mimicry = MimicOf | tuple[str, float, float] | str
@@ -35,13 +39,13 @@ class Builder:
         self._findings: list[Finding] = []
 
     def body(
-        self,
+        self: Self,
         name: str,
         *,
         mass: float = 0.0,
         com: ArrayLike = (0.0, 0.0, 0.0),
         inertia: ArrayLike = ((0.0,) * 3,) * 3,
-    ) -> Builder:
+    ) -> Self:
         """A body: mass [kg], com (3,) [m] in its own frame, inertia (3, 3) [kg m²] about the com in body axes."""
         element = f"body {name!r}"
         numbers = self._array(element, "inertia", inertia, 3, 3)
@@ -53,7 +57,7 @@ class Builder:
         return self
 
     def joint(
-        self,
+        self: Self,
         name: str,
         *,
         parent: str,
@@ -73,7 +77,7 @@ class Builder:
         damping: ArrayLike = 0.0,
         friction: ArrayLike = 0.0,
         mimic: Mimicry | None = None,
-    ) -> Builder:
+    ) -> Self:
         """A joint of any type, or "fixed".
 
         xyz [m] and rpy [rad] (or a Placement): the joint frame, which is the child's frame at q = 0, in the parent's

@@ -35,7 +35,7 @@ def load_robot(
     are not given; `check()` has them. Errors: ModelError with everything that is wrong, UnsupportedError.
     """
     down = None if gravity is None else _gravity(gravity)
-    if not (isinstance(snap, (int, float)) and 0.0 <= snap < 0.1):
+    if not 0.0 <= snap < 0.1:
         raise ModelError(f"snap={snap!r}, expected an angle of 0 to 0.1 rad")
     if isinstance(source, str) and source in BUNDLED:
         options = Options(floating_base, strict, snap, mimic, quiet=True)

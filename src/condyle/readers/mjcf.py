@@ -81,7 +81,7 @@ class _Mujoco(Protocol):
 
 
 def read(path: Path, gravity: Array | None, options: Options) -> Robot:
-    """The robot of an MJCF file: hinge, slide, ball and free joints, any number on a body; gravity of the file unless given.
+    """The robot of an MJCF file: hinge, slide, ball and free joints, any number on a body; its gravity unless given.
 
     q counts from the file's zero as in MuJoCo (`ref` kept), quaternions are (x, y, z, w) and velocities local, unlike
     there. Contacts, actuators, sites and cameras are ignored. Errors: UnsupportedError for equality constraints,
@@ -176,9 +176,10 @@ class _Reader:
 
     def body(self, i: int) -> None:
         model, name, snap = self.model, self.bodies[i], self.options.snap
-        parent = self.bodies[model.body_parentid[i]]
+        parent = self.bodies[int(model.body_parentid[i])]
         here = _placement(model.body_pos[i], model.body_quat[i]).snapped(snap)
-        ids = range(model.body_jntadr[i], model.body_jntadr[i] + model.body_jntnum[i])
+        first = int(model.body_jntadr[i])
+        ids = range(first, first + int(model.body_jntnum[i]))
         if not ids:
             self.specs.append(JointSpec(_fresh(f"{name}_fixed", self.taken["joint"]), FIXED, parent, name, here))
         for j in ids:
@@ -195,7 +196,7 @@ class _Reader:
     def joint(self, j: int, parent: str, child: str, here: Placement) -> JointSpec:
         """Joint j; `here`: the body's frame at the file's pose, in the parent."""
         model = self.model
-        kind = _TYPES[model.jnt_type[j]]
+        kind = _TYPES[int(model.jnt_type[j])]
         axis, zero = model.jnt_axis[j], float(model.qpos0[model.jnt_qposadr[j]])
         after = IDENTITY
         if kind == "free":

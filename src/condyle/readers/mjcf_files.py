@@ -87,7 +87,7 @@ def _paths(element: Element, file: str, folders: tuple[Path, Path], root: Path) 
 
 def _sizes(element: Element, file: str) -> list[Finding]:
     """Numbers that make MuJoCo reserve memory."""
-    limits = {key: _MAX_SIDE for key in _SIDES} if element.tag in ("hfield", "texture") else {}
+    limits = dict.fromkeys(_SIDES, _MAX_SIDE) if element.tag in ("hfield", "texture") else {}
     if element.tag == "size":
         limits = {key: _MAX_SIZE for key in element.attributes if key != "memory"}
     findings: list[Finding] = []
@@ -107,7 +107,7 @@ def _copies(root: Element) -> int:
         element, times = todo.pop()
         if element.tag == "replicate":
             times = min(times * max(1, _integer(element.get("count") or "1")), MAX_BODIES + 1)
-        total += times if element.tag == "body" or element.tag == "geom" and times > 1 else 0
+        total += times if element.tag == "body" or (element.tag == "geom" and times > 1) else 0
         todo.extend((child, times) for child in element.children)
     return total
 

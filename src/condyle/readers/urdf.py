@@ -189,9 +189,8 @@ class _Reader:
     def limits(self, at: Element, element: str, kind: str) -> tuple[float, float, float, float]:
         limit = self.only(at, element, "limit")
         bounded = kind in ("revolute", "prismatic")
-        if limit is None or (bounded and limit.get("lower") is None and limit.get("upper") is None):
-            if bounded:
-                self.report.note(at, element, f"a {kind} joint without limits")
+        if bounded and (limit is None or (limit.get("lower") is None and limit.get("upper") is None)):
+            self.report.note(at, element, f"a {kind} joint without limits")
         lower, upper, effort, velocity = -np.inf, np.inf, np.inf, np.inf
         if limit is not None:
             effort = self.report.limit(limit, element, "effort", np.inf)

@@ -33,7 +33,7 @@ class Element:
     def walk(self) -> list[Element]:
         """This element and all below it, in no special order."""
         out: list[Element] = []
-        todo = [self]
+        todo: list[Element] = [self]
         while todo:
             element = todo.pop()
             out.append(element)

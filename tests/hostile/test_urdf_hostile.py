@@ -1,0 +1,298 @@
+"""Bad and odd URDF files: one test for each kind, each with what a user is told."""
+
+from __future__ import annotations
+
+import time
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from condyle.errors import ModelError, ModelWarning
+from condyle.model.checks import singular_joints
+from condyle.model.robot import Robot
+from condyle.readers import load_robot
+
+INERTIA = '<inertia ixx="0.1" ixy="0" ixz="0" iyy="0.2" iyz="0" izz="0.25"/>'
+MASS = '<mass value="1"/>'
+LIMIT = '<limit lower="-1" upper="1" effort="10" velocity="2"/>'
+ENDS = '<parent link="base"/><child link="arm"/>'
+
+
+def inertial(mass: str = MASS, inertia: str = INERTIA) -> str:
+    return f"<inertial>{mass}{inertia}</inertial>"
+
+
+def link(name: str, inside: str | None = None) -> str:
+    return f'<link name="{name}">\n{inertial() if inside is None else inside}\n</link>\n'
+
+
+def joint(name: str, parent: str, child: str, more: str = LIMIT, kind: str = "revolute") -> str:
+    ends = f'<parent link="{parent}"/><child link="{child}"/>'
+    return f'<joint name="{name}" type="{kind}">\n{ends}\n{more}\n</joint>\n'
+
+
+def arm(inside: str | None = None, more: str = LIMIT, kind: str = "revolute") -> str:
+    return '<link name="base"/>\n' + link("arm", inside) + joint("j", "base", "arm", more, kind)
+
+
+def load(folder: Path, body: str, head: str = '<?xml version="1.0"?>\n', **more: bool) -> Robot:
+    path = folder / "bad.urdf"
+    path.write_text(f'{head}<robot name="r">\n{body}</robot>\n', encoding="utf-8")
+    return load_robot(path, strict=more.get("strict", False), floating_base=more.get("floating_base", False))
+
+
+def refused(folder: Path, text: str, body: str, *, line: int | None = None, strict: bool = False) -> ModelError:
+    with pytest.raises(ModelError, match=text) as caught:
+        load(folder, body, strict=strict)
+    assert "bad.urdf" in str(caught.value)
+    if line is not None:
+        assert f"bad.urdf:{line}: " in str(caught.value)
+    return caught.value
+
+
+def warned(folder: Path, text: str, body: str) -> Robot:
+    with pytest.warns(ModelWarning, match=text):
+        return load(folder, body)
+
+
+def test_moving_link_without_inertial(tmp_path: Path) -> None:
+    robot = warned(tmp_path, "link 'arm': joint 'j' moves no mass", arm(""))
+    assert [i for i, _ in singular_joints(robot)] == [0]
+    refused(tmp_path, "moves no mass", arm(""), strict=True)
+
+
+def test_zero_mass_leaf(tmp_path: Path) -> None:
+    none = inertial('<mass value="0"/>', INERTIA.replace("0.1", "0").replace("0.25", "0").replace("0.2", "0"))
+    assert warned(tmp_path, "moves no mass", arm(none)).nv == 1
+
+
+def test_zero_mass_with_inertia(tmp_path: Path) -> None:
+    refused(tmp_path, "link 'arm': an inertia but no mass", arm(inertial('<mass value="0"/>')), line=4)
+
+
+def test_negative_mass(tmp_path: Path) -> None:
+    refused(tmp_path, "link 'arm': mass -1 kg, expected 0 or more", arm(inertial('<mass value="-1"/>')), line=4)
+
+
+@pytest.mark.parametrize("change", [('ixx="0.1"', 'ixx="-0.1"'), ('ixy="0"', 'ixy="1"')])
+def test_inertia_not_positive_definite(change: tuple[str, str], tmp_path: Path) -> None:
+    refused(tmp_path, "not positive definite", arm(inertial(inertia=INERTIA.replace(*change))), line=4)
+
+
+def test_inertia_indefinite_about_the_com_only(tmp_path: Path) -> None:
+    far = '<origin xyz="0 0 3"/><mass value="1"/>'
+    body = arm(inertial(far, INERTIA.replace('ixy="0"', 'ixy="1"')))
+    warned(tmp_path, "indefinite about the com", body)
+    refused(tmp_path, "indefinite about the com", body, strict=True)
+
+
+def test_triangle_inequality_broken(tmp_path: Path) -> None:
+    body = arm(inertial(inertia=INERTIA.replace("0.25", "0.5")))
+    warned(tmp_path, "triangle inequality", body)
+    refused(tmp_path, "triangle inequality", body, strict=True)
+
+
+def test_mass_without_inertia(tmp_path: Path) -> None:
+    zero = '<inertia ixx="0" ixy="0" ixz="0" iyy="0" iyz="0" izz="0"/>'
+    robot = warned(tmp_path, "a point mass(.|\n)*does not feel the mass", arm(inertial(inertia=zero)))
+    assert singular_joints(robot)
+
+
+@pytest.mark.parametrize("text", ["nan", "inf", "1,5", "one", "", "1e999", "0x10", "1_0", "1 2", "１"])
+def test_mass_that_is_no_number(text: str, tmp_path: Path) -> None:
+    error = refused(tmp_path, "link 'arm': <mass> value=", arm(inertial(f'<mass value="{text}"/>')), line=5)
+    assert repr(text) in str(error)
+
+
+@pytest.mark.parametrize("mass", ["<mass/>", ""])
+def test_missing_mass(mass: str, tmp_path: Path) -> None:
+    refused(tmp_path, "link 'arm': <(mass|inertial)> has no", arm(inertial(mass)), line=5)
+
+
+def test_nan_in_origin(tmp_path: Path) -> None:
+    text = "joint 'j': <origin> xyz='0 nan 0', expected 3 decimal numbers"
+    refused(tmp_path, text, arm(more='<origin xyz="0 nan 0"/>' + LIMIT), line=9)
+    refused(tmp_path, "rpy='0 0'", arm(more='<origin rpy="0 0"/>' + LIMIT))
+
+
+def test_zero_axis(tmp_path: Path) -> None:
+    refused(tmp_path, "joint 'j': <axis> xyz='0 0 0' has no direction", arm(more='<axis xyz="0 0 0"/>' + LIMIT), line=9)
+
+
+def test_axis_not_unit_or_missing(tmp_path: Path) -> None:
+    assert load(tmp_path, arm(more='<axis xyz="0 0 -1e-3"/>' + LIMIT)).joints[0].axis.tolist() == [0.0, 0.0, -1.0]
+    assert load(tmp_path, arm()).joints[0].axis.tolist() == [1.0, 0.0, 0.0]
+
+
+def test_duplicate_link(tmp_path: Path) -> None:
+    refused(tmp_path, "link 'arm' is defined twice, first on line 4", arm() + link("arm"), line=11)
+
+
+def test_duplicate_joint(tmp_path: Path) -> None:
+    body = arm() + link("tip") + joint("j", "arm", "tip")
+    refused(tmp_path, "joint 'j' is defined twice", body)
+
+
+def test_joint_and_link_of_one_name(tmp_path: Path) -> None:
+    assert load(tmp_path, arm().replace('name="j"', 'name="arm"')).joint_names == ("arm",)
+
+
+def test_two_parents(tmp_path: Path) -> None:
+    body = arm() + link("other") + joint("k", "base", "other") + joint("l", "other", "arm")
+    refused(tmp_path, "closed loop: joints 'j' and 'l' both hold link 'arm'", body)
+
+
+def test_two_roots(tmp_path: Path) -> None:
+    refused(tmp_path, "2 root links: 'base', 'other'", arm() + link("other"))
+
+
+def test_cycle(tmp_path: Path) -> None:
+    body = link("a") + link("b") + joint("j", "a", "b") + joint("k", "b", "a")
+    refused(tmp_path, "closed loop: no way from a root", body)
+    refused(tmp_path, "closed loop: no way from a root link to 'a', 'b'", '<link name="root"/>' + body)
+
+
+def test_self_joint(tmp_path: Path) -> None:
+    refused(tmp_path, "joint 'j': joins link 'a' to itself", link("a") + joint("j", "a", "a"))
+
+
+def test_unknown_parent_or_child(tmp_path: Path) -> None:
+    error = refused(
+        tmp_path, "parent link 'bse' does not exist; did you mean 'base'", arm().replace('k="base"', 'k="bse"')
+    )
+    assert "bad.urdf:7" in str(error)
+    refused(tmp_path, "child link 'amr' does not exist; did you mean 'arm'", arm().replace('link="arm"', 'link="amr"'))
+
+
+def test_missing_ends(tmp_path: Path) -> None:
+    refused(tmp_path, "joint 'j': no <child link=...>", arm().replace('<child link="arm"/>', ""))
+
+
+FOLLOWER = link("tip") + joint("k", "arm", "tip", LIMIT + '<mimic joint="{}" multiplier="2" offset="0.1"/>')
+
+
+def test_mimic(tmp_path: Path) -> None:
+    robot = load(tmp_path, arm() + FOLLOWER.format("j"))
+    assert (robot.nv, len(robot.bodies)) == (1, 2)
+
+
+def test_mimic_of_unknown_joint_or_itself(tmp_path: Path) -> None:
+    refused(tmp_path, "joint 'k': mimics joint 'x', which does not exist", arm() + FOLLOWER.format("x"))
+    refused(tmp_path, "joint 'k': mimics itself", arm() + FOLLOWER.format("k"))
+    refused(tmp_path, "<mimic> has no joint", arm() + FOLLOWER.replace('joint="{}" ', ""))
+
+
+def test_mimic_on_a_fixed_joint_is_ignored(tmp_path: Path) -> None:
+    body = arm() + FOLLOWER.format("nobody").replace('name="k" type="revolute"', 'name="k" type="fixed"')
+    assert load(tmp_path, body).nv == 1
+
+
+def test_limits(tmp_path: Path) -> None:
+    assert load(tmp_path, arm(more="", kind="continuous")).nq == 1
+    warned(tmp_path, "without limits", arm(more=""))
+    warned(tmp_path, "lower limit above the upper", arm(more=LIMIT.replace('"-1"', '"2"')))
+    refused(tmp_path, "lower='nan'", arm(more=LIMIT.replace('"-1"', '"nan"')))
+    joint = load(tmp_path, arm(more=LIMIT.replace('"-1"', '"-inf"'))).joints[0]
+    assert joint.lower[0] == -np.inf
+
+
+def test_planar_and_floating_joints(tmp_path: Path) -> None:
+    assert load(tmp_path, arm(more="", kind="planar")).nq == 3
+    assert load(tmp_path, arm(more="", kind="floating")).nq == 7
+
+
+def test_unknown_joint_type(tmp_path: Path) -> None:
+    refused(tmp_path, "joint 'j': type 'ball' is unknown; URDF has revolute, continuous", arm(kind="ball"), line=7)
+    refused(tmp_path, "no type", arm().replace(' type="revolute"', ""))
+
+
+def test_raw_xacro(tmp_path: Path) -> None:
+    refused(tmp_path, "raw xacro.*xacro robot.urdf.xacro", arm(inertial('<mass value="${m}"/>')), line=5)
+    refused(tmp_path, "raw xacro", '<xacro:macro name="m"/>' + arm())
+
+
+def test_meshes_are_never_opened(tmp_path: Path) -> None:
+    mesh = '<visual><geometry><mesh filename="package://../../etc/passwd"/></geometry></visual>'
+    assert load(tmp_path, arm(inertial() + mesh)).nv == 1
+
+
+def test_unknown_elements(tmp_path: Path) -> None:
+    warned(tmp_path, "<intertial> is unknown and ignored; did you mean 'inertial'", arm("<intertial/>" + inertial()))
+    warned(tmp_path, "joint 'j': <axes> is unknown", arm(more="<axes/>" + LIMIT))
+    warned(tmp_path, "<loop_joint> is unknown", arm() + "<loop_joint/>")
+    refused(tmp_path, "quat_xyzw= is not supported", arm(more='<origin quat_xyzw="0 0 0 1"/>' + LIMIT))
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ('<robot name="r"><link', r"bad\.urdf:1: not XML: .*column"),
+        ("", "not XML: no element found"),
+        ("<html/>", "neither URDF nor MJCF"),
+        ("<robot/>", "no link at all"),
+        ("\x00\x01", "not XML"),
+        ('<?xml version="1.0" encoding="utf-7"?><robot/>', "encoding 'utf-7', expected one of utf-8"),
+        ('<?xml version="1.0" encoding="cp037"?><robot/>', "encoding 'cp037'|not XML"),
+    ],
+)
+def test_malformed_empty_or_other_xml(text: str, message: str, tmp_path: Path) -> None:
+    path = tmp_path / "bad.urdf"
+    path.write_bytes(text.encode())
+    with pytest.raises(ModelError, match=message):
+        load_robot(path)
+
+
+def test_entity_bomb(tmp_path: Path) -> None:
+    lines = ['<!ENTITY a0 "x">', *(f'<!ENTITY a{i} "{f"&a{i - 1};" * 10}">' for i in range(1, 7))]
+    with pytest.raises(ModelError, match=r"bad\.urdf:2: DOCTYPE declarations are refused"):
+        load(tmp_path, arm().replace('"arm"', '"&a6;"'), f'<?xml version="1.0"?>\n<!DOCTYPE r [{"".join(lines)}]>\n')
+
+
+def test_external_entity(tmp_path: Path) -> None:
+    head = '<!DOCTYPE r [<!ENTITY x SYSTEM "file:///etc/passwd">]>'
+    with pytest.raises(ModelError, match="DOCTYPE"):
+        load(tmp_path, arm(), head)
+    with pytest.raises(ModelError, match="not XML: undefined entity"):
+        load(tmp_path, "&x;" + arm())
+
+
+def test_a_hundred_thousand_nested_tags(tmp_path: Path) -> None:
+    refused(tmp_path, "nested deeper than", "<link>" * 100_000 + "</link>" * 100_000)
+    refused(tmp_path, "nested deeper than 64", "<gazebo>" * 100 + "</gazebo>" * 100)
+
+
+def chain(n: int) -> str:
+    links = "".join(link(f"l{i}") for i in range(n))
+    return links + "".join(joint(f"j{i}", f"l{i - 1}", f"l{i}") for i in range(1, n))
+
+
+def test_a_thousand_links(tmp_path: Path) -> None:
+    assert load(tmp_path, chain(1_001)).nv == 1_000
+
+
+def test_ten_thousand_links(tmp_path: Path) -> None:
+    start = time.perf_counter()
+    assert load(tmp_path, chain(10_001)).nv == 10_000
+    assert time.perf_counter() - start < 30.0
+    refused(tmp_path, "20000 links, expected at most 16384", "".join(f'<link name="l{i}"/>' for i in range(20_000)))
+
+
+def test_a_mistaken_unit(tmp_path: Path) -> None:
+    big = '<inertia ixx="1e4" ixy="0" ixz="0" iyy="1e4" iyz="0" izz="1e4"/>'
+    warned(tmp_path, "radius of gyration 100 m", arm(inertial(inertia=big)))
+
+
+def test_everything_wrong_is_told_at_once(tmp_path: Path) -> None:
+    body = arm(inertial('<mass value="x"/>'), '<origin xyz="1 2"/><axis xyz="0 0 0"/><limit lower="y"/>')
+    error = refused(tmp_path, "value='x'", body + "<joint/><link/>")
+    assert len(error.findings) >= 6
+    assert all(finding.line for finding in error.findings[:6])
+
+
+def test_text_of_a_model_stays_text(tmp_path: Path) -> None:
+    name = "x; } int main(){} // *\\ &quot; ${"
+    with pytest.raises(ModelError, match="xacro"):
+        load(tmp_path, arm().replace('"arm"', f'"{name}"'))
+    evil = "__import__('os').system('true')"
+    assert load(tmp_path, arm().replace('"arm"', f'"{evil}"')).body_names == (evil,)

@@ -1,0 +1,111 @@
+"""What is said about impossible bodies and about joints that feel no mass."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from condyle.model.builder import Builder
+from condyle.model.checks import check_body, singular_joints
+from condyle.model.parts import Body
+from condyle.model.robot import Robot
+
+BOX = np.diag([0.1, 0.2, 0.25])
+
+
+def body(mass: float, inertia: np.ndarray, com: tuple[float, float, float] = (0.0, 0.0, 0.0)) -> Body:
+    return Body("a", mass, np.array(com), inertia)
+
+
+@pytest.mark.parametrize(
+    ("thing", "severity", "text"),
+    [
+        (body(-1.0, BOX), "error", "mass -1 kg"),
+        (body(0.0, BOX), "error", "no mass"),
+        (body(1.0, -BOX), "error", "positive definite"),
+        (body(1.0, np.diag([0.1, -0.1, 0.1]), (5.0, 5.0, 5.0)), "error", "positive definite"),
+        (body(1.0, np.array([[1.0, 2, 0], [2, 1, 0], [0, 0, 1]])), "error", "positive definite"),
+        (
+            body(9.0, np.array([[1.0, 2, 0], [2, 1, 0], [0, 0, 1]]), (0.0, 0.0, 1.0)),
+            "physics",
+            "indefinite about the com",
+        ),
+        (body(1.0, np.diag([0.1, 0.1, 0.3])), "physics", "triangle"),
+        (body(1.0, np.zeros((3, 3))), "physics", "point mass"),
+    ],
+)
+def test_impossible_bodies(thing: Body, severity: str, text: str) -> None:
+    (finding,) = check_body(thing)
+    assert finding.severity == severity
+    assert text in finding.message
+    assert finding.element == "link 'a'"
+
+
+def test_possible_bodies() -> None:
+    for thing in (body(1.0, BOX), body(0.0, np.zeros((3, 3))), body(1.0, np.diag([0.0, 0.2, 0.2]))):
+        assert check_body(thing) == []
+
+
+def arm(kind: str, armature: float = 0.0, **last: object) -> Robot:
+    builder = Builder().body("a", mass=1.0, inertia=BOX).body("b", **last)  # type: ignore[arg-type]
+    builder.joint("j", parent="world", child="a", type="revolute")
+    builder.joint("k", parent="a", child="b", type=kind, armature=armature, second_axis=(1, 0, 0), pitch=0.1)
+    return builder.build()
+
+
+def test_joints_that_feel_mass() -> None:
+    assert singular_joints(arm("revolute", mass=1.0, inertia=BOX)) == ()
+    assert singular_joints(arm("revolute", armature=0.1)) == ()
+
+
+@pytest.mark.filterwarnings("ignore::condyle.errors.ModelWarning")
+@pytest.mark.parametrize("kind", ["revolute", "prismatic", "free", "universal"])
+def test_a_massless_end_is_felt_by_no_joint(kind: str) -> None:
+    ((joint, reason),) = singular_joints(arm(kind))
+    assert joint == 1
+    assert "joint 'k' moves no mass" in reason
+
+
+@pytest.mark.filterwarnings("ignore::condyle.errors.ModelWarning")
+@pytest.mark.parametrize(
+    ("kind", "com", "singular"),
+    [
+        ("revolute", (0.0, 0.0, 1.0), True),
+        ("revolute", (0.1, 0.0, 1.0), False),
+        ("prismatic", (0.0, 0.0, 1.0), False),
+        ("helical", (0.0, 0.0, 1.0), False),
+        ("spherical", (0.1, 0.2, 0.3), True),
+        ("free", (0.1, 0.2, 0.3), True),
+        ("translation", (0.1, 0.2, 0.3), False),
+        ("cylindrical", (0.0, 0.0, 0.3), True),
+    ],
+)
+def test_point_masses(kind: str, com: tuple[float, float, float], singular: bool) -> None:
+    assert bool(singular_joints(arm(kind, mass=1.0, com=com))) is singular
+
+
+@pytest.mark.filterwarnings("ignore::condyle.errors.ModelWarning")
+def test_only_the_first_of_a_massless_branch_is_named() -> None:
+    builder = Builder().body("a").body("b").body("c", mass=1.0, inertia=BOX).body("d")
+    builder.joint("ja", parent="world", child="a", type="revolute").joint("jb", parent="a", child="b", type="revolute")
+    builder.joint("jc", parent="world", child="c", type="revolute").joint("jd", parent="c", child="d", type="prismatic")
+    assert [i for i, _ in singular_joints(builder.build())] == [0, 3]
+
+
+def test_massless_bodies_between_are_fine() -> None:
+    builder = Builder().body("a").body("b", mass=1.0, inertia=BOX)
+    builder.joint("ja", parent="world", child="a", type="revolute").joint("jb", parent="a", child="b", type="prismatic")
+    assert builder.build().check() == ()
+
+
+def test_units_that_cannot_be() -> None:
+    builder = Builder().body("a", mass=1.0, inertia=1e4 * np.eye(3))
+    with pytest.warns(match="radius of gyration 100 m"):
+        builder.joint("j", parent="world", child="a", type="revolute").build()
+
+
+def test_limits_the_wrong_way_round() -> None:
+    builder = Builder().body("a", mass=1.0, inertia=BOX)
+    with pytest.warns(match="lower limit above"):
+        robot = builder.joint("j", parent="world", child="a", type="revolute", lower=1.0, upper=-1.0).build()
+    assert abs(robot.random_state(10, 0).q).max() <= np.pi

@@ -1,0 +1,175 @@
+"""Robot: attributes, states, forces, order, pickling."""
+
+from __future__ import annotations
+
+import pickle
+from dataclasses import FrozenInstanceError
+
+import numpy as np
+import pytest
+
+from condyle.errors import ModelError, ShapeError
+from condyle.model.builder import Builder
+from condyle.model.generate import chain, random_tree
+from condyle.model.robot import Robot
+from condyle.model.state import StateError
+from condyle.model.zoo import every_joint
+
+BOX = np.diag([0.1, 0.2, 0.25])
+
+
+@pytest.mark.parametrize("floating", [False, True])
+def test_a_robot_pickles_as_data(floating: bool) -> None:
+    robot = every_joint(floating)
+    again = pickle.loads(pickle.dumps(robot))
+    assert again.fingerprint == robot.fingerprint
+    assert again.joint_names == robot.joint_names
+    assert list(again.frames) == list(robot.frames)
+    assert not again.bodies[0].com.flags.writeable
+
+
+def test_a_robot_cannot_be_changed() -> None:
+    robot = every_joint()
+    with pytest.raises(FrozenInstanceError):
+        robot.name = "other"  # type: ignore[misc]
+    with pytest.raises(TypeError):
+        robot.frames["x"] = robot.frames["trunk"]  # type: ignore[index]
+    for array in (robot.gravity, robot.bodies[0].inertia, robot.joints[0].axis, robot.joints[0].armature):
+        with pytest.raises(ValueError, match="read-only"):
+            array[...] = 0.0
+
+
+def test_changes_keep_the_class() -> None:
+    class Mine(Robot):
+        __slots__ = ()
+
+    mine = Mine.of(every_joint())
+    assert type(mine.lock({"revolute": 0.0})) is Mine
+    assert type(mine.reroot("revolute")) is Mine
+    assert type(pickle.loads(pickle.dumps(Robot.of(mine)))) is Robot
+
+
+@pytest.mark.parametrize("floating", [False, True])
+def test_states_are_valid_and_integrate(floating: bool) -> None:
+    robot = every_joint(floating)
+    q, v = robot.random_state(50, 3)
+    assert q.shape == (50, robot.nq)
+    assert v.shape == (50, robot.nv)
+    robot.check_state(q, v)
+    moved = robot.integrate(q, v)
+    robot.check_state(moved)
+    assert robot.difference(q, moved) == pytest.approx(v, abs=1e-12)
+    assert np.array_equal(robot.random_state(50, 3).q, q)
+    assert np.array_equal(robot.random_state(50, np.random.default_rng(3)).q, q)
+    robot.check_state(robot.neutral())
+    assert robot.neutral().shape == (robot.nq,)
+
+
+def test_batches_broadcast_and_float32_stays() -> None:
+    robot = every_joint()
+    q, v = robot.random_state(6, 0)
+    assert robot.integrate(q[0], v).shape == (6, robot.nq)
+    assert robot.integrate(q.reshape(2, 3, -1), v[:3]).shape == (2, 3, robot.nq)
+    assert robot.integrate(q[:0], v[:0]).shape == (0, robot.nq)
+    single = robot.integrate(q.astype(np.float32), v.astype(np.float32))
+    assert single.dtype == np.float32
+    robot.check_state(single)
+    assert robot.normalize(2 * q).shape == q.shape
+    robot.check_state(robot.normalize(np.where(True, q * 1.5, q)))
+
+
+def test_wrong_shapes_are_told_politely() -> None:
+    robot = chain(3)
+    with pytest.raises(ShapeError, match=r"expected \(\.\.\., 3\); states are rows here.*transpose"):
+        robot.integrate(np.zeros((3, 5)), np.zeros(3))
+    with pytest.raises(ShapeError, match="do not broadcast"):
+        robot.integrate(np.zeros((2, 3)), np.zeros((4, 3)))
+    with pytest.raises(ShapeError, match="v has shape"):
+        robot.check_state(np.zeros(3), np.zeros(2))
+    with pytest.raises(ShapeError):
+        robot.normalize(1.0)
+
+
+def test_bad_states_are_named() -> None:
+    robot = every_joint(floating_base=True)
+    q, v = robot.random_state(20, 0)
+    q[3, 3:7] *= 1.01
+    q[5, 0] = np.nan
+    v[7, 2] = np.inf
+    with pytest.raises(StateError) as caught:
+        robot.check_state(q, v)
+    assert caught.value.rows == (3, 5, 7)
+    assert "joint 'root_joint': the quaternion is not unit in row 3" in str(caught.value)
+    assert pickle.loads(pickle.dumps(caught.value)).rows == (3, 5, 7)
+    q = np.tile(robot.neutral() * 2.0, (20, 1))
+    with pytest.raises(StateError, match="and 12 more"):
+        robot.check_state(q)
+
+
+@pytest.mark.parametrize(
+    ("lower", "upper", "low", "high"),
+    [
+        (-0.5, 0.25, -0.5, 0.25),
+        (-1e5, 1e5, -np.pi, np.pi),
+        (2.0, np.inf, 2.0, np.pi),
+        (5.0, np.inf, 5.0, 5.0 + 2 * np.pi),
+        (-9.0, -8.0, -9.0, -8.0),
+        (-np.inf, -8.0, -8.0 - 2 * np.pi, -8.0),
+    ],
+)
+def test_random_states_keep_to_the_limits(lower: float, upper: float, low: float, high: float) -> None:
+    builder = Builder().body("a", mass=1.0, inertia=BOX)
+    robot = builder.joint("j", parent="world", child="a", type="revolute", lower=lower, upper=upper).build()
+    q = robot.random_state(500, 0).q
+    assert low <= q.min() < low + 0.1 * (high - low)
+    assert high >= q.max() > high - 0.1 * (high - low)
+
+
+def test_forces_move_to_the_body_that_carries_the_frame() -> None:
+    builder = Builder().body("a", mass=1.0, inertia=BOX).body("tool")
+    builder.joint("j", parent="world", child="a", type="revolute")
+    builder.joint("t", parent="a", child="tool", type="fixed", xyz=(1, 0, 0), rpy=(0, 0, np.pi / 2))
+    robot = builder.build()
+    # a push along the tool's x is one along the body's y, one metre out
+    assert robot.f_ext({"tool": (2.0, 0, 0, 0, 0, 0)}).tolist() == [[0, 2, 0, 0, 0, 2]]
+    both = robot.f_ext({"tool": np.ones((4, 6)), "a": np.ones(6)})
+    assert both.shape == (4, 1, 6)
+    assert robot.f_ext({}).shape == (1, 6)
+    with pytest.raises(ModelError, match="fixed to the world"):
+        robot.f_ext({"world": np.zeros(6)})
+    with pytest.raises(ModelError, match="did you mean 'tool'"):
+        robot.f_ext({"tol": np.zeros(6)})
+    with pytest.raises(ShapeError, match="force; torque"):
+        robot.f_ext({"tool": np.zeros(3)})
+    with pytest.raises(ShapeError, match="broadcast"):
+        robot.f_ext({"tool": np.zeros((2, 6)), "a": np.zeros((3, 6))})
+
+
+def test_any_order_can_be_mapped() -> None:
+    robot = every_joint(floating_base=True)
+    names = [joint.name for joint in robot.joints if joint.mimic is None][::-1]
+    p = robot.permutation(names)
+    q, v = robot.random_state(1, 0)
+    own = {joint.name: q[0, joint.q_slice] for joint in robot.joints}
+    there = np.concatenate([own[name] for name in names])
+    assert np.array_equal(there[p.q], q[0])
+    back = np.empty(robot.nq)
+    back[p.q] = q[0]
+    assert np.array_equal(back, there)
+    assert sorted(p.v.tolist()) == list(range(robot.nv))
+    with pytest.raises(ModelError, match="missing"):
+        robot.permutation(names[1:])
+    with pytest.raises(ModelError, match="unknown"):
+        robot.permutation([*names, "x"])
+    with pytest.raises(ModelError):
+        robot.permutation([*names, names[0]])
+
+
+def test_generated_robots_are_physical_and_repeat() -> None:
+    for make in (lambda: chain(12, 3), lambda: random_tree(30, 3), lambda: random_tree(9, 1, floating_base=True)):
+        robot = make()
+        assert robot.fingerprint == make().fingerprint
+        assert robot.check() == ()
+    assert chain(12, 3).fingerprint != chain(12, 4).fingerprint
+    assert {joint.type for joint in random_tree(10, 0, types=("helical",)).joints} == {"helical"}
+    assert random_tree(9, 1, floating_base=True).joint_names[0] == "root_joint"

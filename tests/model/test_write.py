@@ -1,0 +1,96 @@
+"""URDF out and in again: the same robot, to the last digit; what URDF cannot say is refused by name."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from condyle.errors import UnsupportedError
+from condyle.model.builder import Builder
+from condyle.model.generate import chain, random_tree
+from condyle.model.robot import Robot
+from condyle.model.zoo import every_joint
+from condyle.readers import load_robot
+
+URDF_TYPES = ("revolute", "continuous", "prismatic", "planar", "free")
+BOX = np.diag([0.1, 0.2, 0.25])
+
+
+def again(robot: Robot, folder: Path, *, floating_base: bool = False, snap: float = 1e-9) -> Robot:
+    path = folder / "robot.urdf"
+    path.write_text(robot.to_urdf(), encoding="utf-8")
+    return load_robot(path, floating_base=floating_base, snap=snap, gravity=robot.gravity)
+
+
+@pytest.mark.filterwarnings("ignore::condyle.errors.ModelWarning")
+@pytest.mark.parametrize("seed", range(8))
+@pytest.mark.parametrize("floating", [False, True])
+def test_there_and_back(seed: int, floating: bool, tmp_path: Path) -> None:
+    robot = random_tree(25, seed, types=URDF_TYPES, floating_base=floating)
+    back = again(robot, tmp_path, floating_base=floating)
+    assert back.fingerprint == robot.fingerprint
+    assert (back.joint_names, back.body_names) == (robot.joint_names, robot.body_names)
+    assert back.to_urdf() == robot.to_urdf()
+
+
+@pytest.mark.filterwarnings("ignore::condyle.errors.ModelWarning")
+def test_limits_damping_mimics_and_merged_links_come_back(tmp_path: Path) -> None:
+    builder = Builder("r", gravity=(1, 2, 3)).body("a", mass=1.0, com=(0.1, 0.2, 0.3), inertia=BOX)
+    builder.body("b", mass=0.3, inertia=BOX).body("tip").body("plate", mass=2.0, inertia=BOX)
+    builder.joint("ja", parent="world", child="a", type="revolute", lower=-1, upper=2, effort=3, velocity=4, damping=5)
+    builder.joint("jb", parent="a", child="b", type="prismatic", axis=(1, 1, 1), mimic=("ja", -0.3, 0.1), friction=0.7)
+    builder.joint("jt", parent="b", child="tip", type="fixed", xyz=(0, 0, 1), rpy=(0.1, 0.2, 0.3))
+    builder.joint("jp", parent="world", child="plate", type="fixed", xyz=(0.3, 0.2, 0.1), rpy=(0.3, 0, 0))
+    robot = builder.build()
+    back = again(robot, tmp_path)
+    assert back.fingerprint == robot.fingerprint
+    for name in ("lower", "upper", "effort", "velocity", "damping", "friction"):
+        for mine, other in zip(robot.joints, back.joints, strict=True):
+            assert np.array_equal(getattr(mine, name), getattr(other, name))
+    assert back.base is not None
+    assert robot.base is not None
+    assert np.array_equal(back.base.inertia, robot.base.inertia)
+    assert {name: f.body for name, f in back.frames.items()} == {name: f.body for name, f in robot.frames.items()}
+    assert np.array_equal(back.frames["tip"].placement.rotation, robot.frames["tip"].placement.rotation)
+
+
+@pytest.mark.filterwarnings("ignore::condyle.errors.ModelWarning")
+def test_a_base_locked_off_the_origin_is_written_with_a_world(tmp_path: Path) -> None:
+    robot = random_tree(5, 0, types=("revolute",), floating_base=True)
+    pose = robot.random_state(1, 0).q[0, :7]
+    held = robot.lock({"root_joint": pose})
+    back = again(held, tmp_path)
+    assert back.fingerprint == held.fingerprint
+    assert set(back.frames) == {*held.frames, "world"}
+
+
+@settings(max_examples=60, suppress_health_check=[HealthCheck.function_scoped_fixture], deadline=None)
+@given(st.text(min_size=1, max_size=12))
+@pytest.mark.filterwarnings("ignore::condyle.errors.ModelWarning")
+def test_any_name_comes_back_or_is_refused(tmp_path: Path, name: str) -> None:
+    builder = Builder(name).body(name, mass=1.0, inertia=BOX)
+    robot = builder.joint(name, parent="(base)", child=name, type="continuous").body("(base)").build()
+    try:
+        back = again(robot, tmp_path)
+    except UnsupportedError as error:
+        assert "character" in str(error)
+        return
+    assert (back.name, back.joint_names, back.body_names) == (name, (name,), (name,))
+
+
+def test_what_urdf_cannot_say_is_refused_by_name() -> None:
+    with pytest.raises(UnsupportedError) as caught:
+        every_joint().to_urdf()
+    for kind in ("helical", "cylindrical", "spherical", "universal", "translation"):
+        assert f"joint {kind!r}: type {kind}" in str(caught.value)
+    assert "armature" in str(caught.value)
+    with pytest.raises(UnsupportedError, match="does not stand in the joint frame"):
+        chain(3).reroot("link2").to_urdf()
+    builder = Builder().body("a", mass=1.0, inertia=BOX)
+    planar = builder.joint("j", parent="world", child="a", type="planar", lower=-1.0, upper=1.0).build()
+    with pytest.raises(UnsupportedError, match="3 freedoms"):
+        planar.to_urdf()

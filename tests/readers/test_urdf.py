@@ -1,0 +1,115 @@
+"""URDF: what each element means."""
+
+from __future__ import annotations
+
+import math
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from condyle.errors import ModelWarning
+from condyle.readers import load_robot
+
+INERTIA = '<inertia ixx="0.1" ixy="0" ixz="0" iyy="0.2" iyz="0" izz="0.25"/>'
+INERTIAL = f'<inertial><mass value="1"/>{INERTIA}</inertial>'
+LIMIT = '<limit lower="-1" upper="1" effort="10" velocity="2"/>'
+
+
+def write(folder: Path, body: str) -> Path:
+    path = folder / "robot.urdf"
+    path.write_text(f'<robot name="r">{body}</robot>', encoding="utf-8")
+    return path
+
+
+def arm(joint: str, kind: str = "revolute", link: str = INERTIAL) -> str:
+    ends = '<parent link="base"/><child link="arm"/>'
+    return f'<link name="base"/><link name="arm">{link}</link><joint name="j" type="{kind}">{ends}{joint}</joint>'
+
+
+def test_a_joint_with_everything(tmp_path: Path) -> None:
+    text = arm(
+        '<origin xyz="1 2 3" rpy="0 1.5707963267 0"/><axis xyz="0 -2 0"/><dynamics damping="0.5" friction="0.25"/>'
+        + LIMIT
+        + '<calibration rising="0"/><safety_controller k_velocity="1"/>'
+    )
+    robot = load_robot(write(tmp_path, text))
+    joint = robot.joints[0]
+    assert (robot.name, joint.name, joint.type, robot.body_names) == ("r", "j", "revolute", ("arm",))
+    assert joint.axis.tolist() == [0.0, -1.0, 0.0]
+    assert joint.placement.translation.tolist() == [1.0, 2.0, 3.0]
+    assert joint.placement.rotation.tolist() == [[0, 0, 1], [0, 1, 0], [-1, 0, 0]]
+    numbers = [joint.lower, joint.upper, joint.effort, joint.velocity, joint.damping, joint.friction]
+    assert [float(x[0]) for x in numbers] == [-1.0, 1.0, 10.0, 2.0, 0.5, 0.25]
+    assert joint.armature.tolist() == [0.0]
+    assert robot.gravity.tolist() == [0.0, 0.0, -9.81]
+
+
+def test_snap_zero_keeps_the_digits(tmp_path: Path) -> None:
+    path = write(tmp_path, arm('<origin rpy="0 1.5707963267 0"/>' + LIMIT))
+    assert load_robot(path, snap=0.0).joints[0].placement.rotation[0, 0] == math.cos(1.5707963267)
+    assert load_robot(path, gravity=(0, -9.8, 0)).gravity.tolist() == [0.0, -9.8, 0.0]
+
+
+def test_an_inertia_turned_in_its_link(tmp_path: Path) -> None:
+    turned = f'<inertial><origin xyz="0 0 1" rpy="0 0 1.5707963267948966"/><mass value="2"/>{INERTIA}</inertial>'
+    body = load_robot(write(tmp_path, arm(LIMIT, link=turned))).bodies[0]
+    assert body.inertia.tolist() == np.diag([0.2, 0.1, 0.25]).tolist()
+    assert (body.mass, body.com.tolist()) == (2.0, [0.0, 0.0, 1.0])
+
+
+@pytest.mark.parametrize(
+    ("word", "kind", "nq"), [("continuous", "continuous", 1), ("planar", "planar", 3), ("floating", "free", 7)]
+)
+def test_types_without_limits(word: str, kind: str, nq: int, tmp_path: Path) -> None:
+    robot = load_robot(write(tmp_path, arm('<axis xyz="0 0 1"/>', word)))
+    assert (robot.joints[0].type, robot.nq) == (kind, nq)
+
+
+def test_no_axis_is_x(tmp_path: Path) -> None:
+    assert load_robot(write(tmp_path, arm(LIMIT))).joints[0].axis.tolist() == [1.0, 0.0, 0.0]
+
+
+def test_a_continuous_joint_has_no_position_limits(tmp_path: Path) -> None:
+    joint = load_robot(write(tmp_path, arm(LIMIT, "continuous"))).joints[0]
+    assert [joint.lower[0], joint.upper[0], joint.effort[0]] == [-np.inf, np.inf, 10.0]
+
+
+def test_floating_base(tmp_path: Path) -> None:
+    body = arm(LIMIT).replace('<link name="base"/>', f'<link name="base">{INERTIAL}</link>')
+    robot = load_robot(write(tmp_path, body), floating_base=True)
+    assert robot.joint_names == ("root_joint", "j")
+    assert (robot.nq, robot.nv, robot.body_names) == (8, 7, ("base", "arm"))
+
+
+def test_mimics(tmp_path: Path) -> None:
+    follower = '<parent link="arm"/><child link="tip"/><mimic joint="j" multiplier="-2" offset="0.5"/>'
+    text = arm(LIMIT) + f'<link name="tip">{INERTIAL}</link><joint name="k" type="revolute">{follower}{LIMIT}</joint>'
+    robot = load_robot(write(tmp_path, text))
+    mimic = robot.joints[1].mimic
+    assert mimic is not None
+    assert (robot.nv, mimic.joint, mimic.multiplier, mimic.offset) == (1, 0, -2.0, 0.5)
+    assert load_robot(write(tmp_path, text), mimic="independent").nv == 2
+
+
+def test_elements_that_dynamics_does_not_need_are_passed_over(tmp_path: Path) -> None:
+    mesh = '<visual><geometry><mesh filename="package://nowhere/at/all.stl"/></geometry></visual>'
+    text = arm(LIMIT, link=INERTIAL + mesh + mesh.replace("visual", "collision"))
+    text += '<material name="m"/><transmission name="t"/><gazebo reference="arm"><a><b/></a></gazebo>'
+    assert load_robot(write(tmp_path, text)).nv == 1
+
+
+def test_unicode_names_and_encodings(tmp_path: Path) -> None:
+    text = arm(LIMIT).replace('"j"', '"Gelenk ü 关节"').replace('"arm"', '"x; } int main(){ //"')
+    robot = load_robot(write(tmp_path, text))
+    assert robot.joint_names == ("Gelenk ü 关节",)
+    path = tmp_path / "latin.urdf"
+    head = '<?xml version="1.0" encoding="iso-8859-1"?>'
+    path.write_bytes(f'{head}<robot name="é">{arm(LIMIT)}</robot>'.encode("latin-1"))
+    assert load_robot(path).name == "é"
+
+
+def test_a_revolute_joint_without_limits_is_noted(tmp_path: Path) -> None:
+    with pytest.warns(ModelWarning, match=r"robot\.urdf:1: joint 'j': a revolute joint without limits"):
+        joint = load_robot(write(tmp_path, arm(""))).joints[0]
+    assert [joint.lower[0], joint.upper[0]] == [-np.inf, np.inf]
