@@ -84,7 +84,7 @@ def _angle_slots(low: Lowered, angle: int, sine: int | None, cosine: int | None)
     )
 
 
-_FORMS = {
+FORMS = {
     "neg": "-{0}",
     "add": "{0} + {1}",
     "sub": "{0} - {1}",
@@ -121,7 +121,7 @@ def _chunk(low: Lowered, chunk: Chunk, function: str, bits: int) -> str:
             else:
                 arguments = [names[used] for used in uses]
             names[index] = f"t{index}"
-            e(f"const real_v t{index} = {_FORMS[node[0]].format(*arguments, one=one)};")
+            e(f"const real_v t{index} = {FORMS[node[0]].format(*arguments, one=one)};")
             if index in slots:
                 e(f"w[{slots[index]}] = t{index};")
     return e.text()

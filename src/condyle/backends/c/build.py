@@ -10,8 +10,8 @@ import numpy as np
 from condyle.backends.c.emit import Source, source
 from condyle.backends.c.target import TARGET, Facts
 from condyle.errors import UnsupportedError
-from condyle.ir.ops import LEAVES
-from condyle.ir.program import Program
+from condyle.ir.count import work as work_of
+from condyle.ir.sweep import Code
 from condyle.runtime import cache
 from condyle.runtime.kernel import Kernel, cores
 from condyle.runtime.native import NativeKernel, Shape
@@ -20,7 +20,7 @@ from condyle.runtime.toolchain import Compiler, find_compiler, run
 BITS = {"float64": 64, "float32": 32}
 
 
-def build(program: Program, facts: Facts, dtype: str = "float64") -> Kernel:
+def build(program: Code, facts: Facts, dtype: str = "float64") -> Kernel:
     """The compiled function; taken from the cache when it was built before.
 
     Raises BuildError when there is no compiler or it fails, UnsupportedError for what C cannot say.
@@ -58,7 +58,7 @@ def compile_shared(text: Source, compiler: Compiler, target: Path) -> None:
 
 
 def _kernel(
-    program: Program, facts: Facts, dtype: np.dtype[np.floating], library: ctypes.CDLL, description: str
+    program: Code, facts: Facts, dtype: np.dtype[np.floating], library: ctypes.CDLL, description: str
 ) -> NativeKernel:
     symbol = f"{facts.name}_{program.name}"
     work = library[f"{symbol}_work"]
@@ -66,7 +66,7 @@ def _kernel(
     lanes = ctypes.c_uint.in_dll(library, f"{facts.name}_lanes").value
     in_sizes = tuple(array.size for array in program.inputs)
     out_sizes = tuple(array.size for array in program.arrays)
-    operations = sum(node[0] not in LEAVES for node in program.nodes)
+    operations = work_of(program)
     # about three operations a nanosecond, and as much for each entry that is moved
     state_ns = (0.3 * operations / lanes) + 0.1 * (sum(in_sizes) + sum(out_sizes))
     shape = Shape(in_sizes, out_sizes, lanes, int(work()), state_ns)

@@ -10,8 +10,12 @@ from pathlib import Path
 
 from condyle.backends.c.body import Body, literal, straight, write_table
 from condyle.backends.c.lower import lower
+from condyle.backends.c.rolled import rolled_body
 from condyle.backends.c.target import TARGET, Facts, Target, checked_name
+from condyle.ir.count import work
+from condyle.ir.ops import ARITY
 from condyle.ir.program import Array, Program
+from condyle.ir.sweep import Code
 from condyle.signature import FUNCTIONS
 from condyle.text import Emitter
 
@@ -42,14 +46,14 @@ def support(name: str) -> str:
 
 
 def source(
-    program: Program, facts: Facts, bits: int, split: bool = False, constants: bool = True, target: Target = TARGET
+    program: Code, facts: Facts, bits: int, split: bool = False, constants: bool = True, target: Target = TARGET
 ) -> Source:
     """The complete, self-contained C source of one function.
 
     split: deal its chunks out to several units. constants: define the robot's exported constants too.
     """
     checked_name(program.name)
-    body = straight(lower(program, target), bits)
+    body = straight(lower(program, target), bits) if isinstance(program, Program) else rolled_body(program, bits)
     groups = _groups(body, target) if split else [[text for text, _ in body.chunks]]
     apart = len(groups) > 1
     e = Emitter()
@@ -95,16 +99,13 @@ def write_slot_type(e: Emitter, largest: int) -> None:
     e(f"typedef unsigned {'short' if largest < 65536 else 'int'} cd_slot;", "")
 
 
-def header(program: Program, facts: Facts, bits: int) -> list[str]:
+def header(program: Code, facts: Facts, bits: int) -> list[str]:
     """The comment at the top: what this is, from which robot, what goes in and out, what it costs."""
     function = FUNCTIONS.get(program.name)
     lines = [f"/* {program.name}: " + ("a function" if function is None else function.equation)]
     lines.append(f" * robot {facts.fingerprint or '-'}, nq = {facts.nq}, nv = {facts.nv}, float{bits}")
     lines.append(f" * Condyle {facts.version or '-'}, ABI {TARGET.abi}")
-    counts = Counter(node[0] for node in program.nodes)
-    for leaf in ("const", "input"):
-        counts.pop(leaf, None)
-    lines.append(" * operations a state: " + (", ".join(f"{n} {op}" for op, n in sorted(counts.items())) or "none"))
+    lines.append(f" * operations a state: {_operations(program)}")
     docs = {} if function is None else {port.name: port for port in (*function.ports(True), *function.outputs)}
     for way, arrays in (("in ", program.inputs), ("out", program.arrays)):
         for name, array in zip(argument_names(arrays, way.strip()), arrays, strict=True):
@@ -112,6 +113,13 @@ def header(program: Program, facts: Facts, bits: int) -> list[str]:
             meaning = "" if port is None else f"  {port.doc} [{port.unit}]"
             lines.append(f" * {way} {name}[n][{']['.join(map(str, array.shape))}]{meaning}")
     return [*lines, " */"]
+
+
+def _operations(program: Code) -> str:
+    if not isinstance(program, Program):
+        return f"{work(program)}, in loops over {len(program.joints)} joints"
+    counts = Counter(node[0] for node in program.nodes if node[0] in ARITY)
+    return ", ".join(f"{n} {op}" for op, n in sorted(counts.items())) or "none"
 
 
 def argument_names(arrays: Sequence[Array], way: str) -> list[str]:
@@ -125,7 +133,7 @@ def argument_names(arrays: Sequence[Array], way: str) -> list[str]:
     ]
 
 
-def write_function(e: Emitter, program: Program, facts: Facts, bits: int, body: Body, chunks: Sequence[str]) -> None:
+def write_function(e: Emitter, program: Code, facts: Facts, bits: int, body: Body, chunks: Sequence[str]) -> None:
     """Chunks, tables and the three exported symbols of one function."""
     name, symbol, real = program.name, f"{facts.name}_{program.name}", "double" if bits == 64 else "float"
     e(*chunks)
@@ -153,14 +161,14 @@ def strided_head(symbol: str, real: str) -> str:
     )
 
 
-def plain_head(program: Program, symbol: str, real: str) -> str:
+def plain_head(program: Code, symbol: str, real: str) -> str:
     """The entry for contiguous arrays, without a workspace."""
     inputs = [f"const {real} *{name}" for name in argument_names(program.inputs, "in")]
     outputs = [f"{real} *{name}" for name in argument_names(program.arrays, "out")]
     return f"int {symbol}({', '.join(['size_t n', *inputs, *outputs])})"
 
 
-def _write_driver(e: Emitter, program: Program, bits: int, body: Body) -> None:
+def _write_driver(e: Emitter, program: Code, bits: int, body: Body) -> None:
     used = [(k, array.size) for k, array in enumerate(program.inputs) if array.size]
     e("real_v *const w = (real_v *)work;", "size_t k;")
     if not used:
@@ -186,7 +194,7 @@ def _write_driver(e: Emitter, program: Program, bits: int, body: Body) -> None:
     e("return 0;")
 
 
-def _write_plain(e: Emitter, program: Program, symbol: str, real: str) -> None:
+def _write_plain(e: Emitter, program: Code, symbol: str, real: str) -> None:
     inputs, outputs = argument_names(program.inputs, "in"), argument_names(program.arrays, "out")
     e(f"const {real} *in[{max(1, len(inputs))}];", f"{real} *out[{max(1, len(outputs))}];")
     e(f"const ptrdiff_t in_stride[] = {{{', '.join(str(a.size) for a in program.inputs) or '0'}}};")

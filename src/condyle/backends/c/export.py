@@ -26,7 +26,7 @@ from condyle.backends.c.emit import (
 )
 from condyle.backends.c.target import Facts
 from condyle.errors import UnsupportedError
-from condyle.ir.program import Program
+from condyle.ir.sweep import Code
 from condyle.text import Emitter
 
 
@@ -43,7 +43,7 @@ class Vectors:
 
 
 def export_c(
-    programs: Sequence[Program],
+    programs: Sequence[Code],
     facts: Facts,
     out_dir: Path,
     vectors: Mapping[str, Vectors],
@@ -85,7 +85,7 @@ def _real(bits: int) -> str:
     return "double" if bits == 64 else "float"
 
 
-def _header_file(programs: Sequence[Program], facts: Facts, bits: int) -> str:
+def _header_file(programs: Sequence[Code], facts: Facts, bits: int) -> str:
     e = Emitter()
     guard = f"CONDYLE_{facts.name.upper()}_H"
     e(f"#ifndef {guard}", f"#define {guard}", "#include <stddef.h>", "#ifdef __cplusplus", 'extern "C" {', "#endif", "")
@@ -108,7 +108,7 @@ def _facts_file(facts: Facts, bits: int) -> str:
     return e.text()
 
 
-def _test_file(programs: Sequence[Program], facts: Facts, bits: int, vectors: Mapping[str, Vectors]) -> str:
+def _test_file(programs: Sequence[Code], facts: Facts, bits: int, vectors: Mapping[str, Vectors]) -> str:
     real = _real(bits)
     e = Emitter()
     e("/* Calls every function on states with known answers; exit status 0 when all agree. */")
@@ -131,7 +131,7 @@ def _test_file(programs: Sequence[Program], facts: Facts, bits: int, vectors: Ma
     return e.text()
 
 
-def _write_case(e: Emitter, program: Program, facts: Facts, bits: int, case: Vectors) -> None:
+def _write_case(e: Emitter, program: Code, facts: Facts, bits: int, case: Vectors) -> None:
     real, name = _real(bits), program.name
     n = max((len(array) for array in (*case.inputs, *case.outputs)), default=0)
     for way, arrays in (("in", case.inputs), ("out", case.outputs)):
@@ -152,7 +152,7 @@ def _write_case(e: Emitter, program: Program, facts: Facts, bits: int, case: Vec
         e("return bad;")
 
 
-def _cmake_file(programs: Sequence[Program], facts: Facts) -> str:
+def _cmake_file(programs: Sequence[Code], facts: Facts) -> str:
     library = f"condyle_{facts.name}"
     sources = " ".join(f"{facts.name}_{part}.c" for part in ("facts", *(program.name for program in programs)))
     e = Emitter()

@@ -10,6 +10,7 @@ from __future__ import annotations
 import heapq
 from collections.abc import Sequence
 from dataclasses import dataclass
+from itertools import zip_longest
 from typing import TypeAlias, cast
 
 from condyle.backends.c.target import TARGET, Target
@@ -99,15 +100,20 @@ def _steps(program: Program, live: Sequence[bool], target: Target) -> tuple[Step
 def _levels(nodes: Sequence[Node], live: Sequence[bool]) -> list[tuple[Angle, ...]]:
     """Angles grouped by how many sines or cosines they depend on, one within the other."""
     depth: list[int] = []
-    found: dict[int, dict[int, dict[str, int]]] = {}
+    found: dict[int, dict[int, dict[str, list[int]]]] = {}
     for index, node in enumerate(nodes):
         level = max((depth[used] for used in operands(node)), default=0)
         trigonometric = node[0] in ("sin", "cos")
         depth.append(level + trigonometric)
         if trigonometric and live[index]:
-            found.setdefault(level, {}).setdefault(operands(node)[0], {})[node[0]] = index
+            pair = found.setdefault(level, {}).setdefault(operands(node)[0], {"sin": [], "cos": []})
+            pair[node[0]].append(index)
     return [
-        tuple(Angle(angle, pair.get("sin"), pair.get("cos")) for angle, pair in found[level].items())
+        tuple(
+            Angle(angle, sine, cosine)
+            for angle, pair in found[level].items()
+            for sine, cosine in zip_longest(pair["sin"], pair["cos"])
+        )
         for level in sorted(found)
     ]
 

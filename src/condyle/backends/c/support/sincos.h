@@ -1,5 +1,6 @@
 /* Sine and cosine of many values: slot[3k] holds angle k, slot[3k+1] and slot[3k+2] take its sine and its cosine.
- * With machine vectors: x = n pi/2 + r by three exact steps, minimax polynomials on |r| <= pi/4, a choice by quadrant.
+ * With machine vectors: x = n pi/2 + r + s by exact steps (s: what r lost to rounding), minimax polynomials on
+ * |r| <= pi/4, a choice by quadrant.
  * An angle beyond CD_REACH, an infinity or a NaN is left to the mathematical library, in its own lane only. */
 #if REAL_BITS == 64
 #define CD_SIN sin
@@ -8,7 +9,7 @@
 #else
 #define CD_SIN sinf
 #define CD_COS cosf
-#define CD_REACH 12800.0f
+#define CD_REACH 3200.0f
 #endif
 
 CD_STATIC void cd_sincos_exact(real_v *w, const cd_slot *slot, size_t count)
@@ -36,12 +37,13 @@ CD_STATIC void cd_sincos_exact(real_v *w, const cd_slot *slot, size_t count)
 #else
 #define CD_ROUND 0x1.8p+23f
 #define CD_2_PI 0x1.45f306p-1f
-#define CD_PI_2A 0x1.92p+0f
-#define CD_PI_2B 0x1.fb4p-12f
-#define CD_PI_2C 0x1.4442d2p-24f
+#define CD_PI_2A 0x1.921p+0f
+#define CD_PI_2B 0x1.f6ap-13f
+#define CD_PI_2C 0x1.11p-26f
+#define CD_PI_2D 0x1.68c234p-39f
 #endif
 
-CD_INLINE real_v cd_sine(real_v r, real_v z)
+CD_INLINE real_v cd_sine(real_v r, real_v s, real_v z)
 {
 #if REAL_BITS == 64
     const real_v a = 0x1.5d8fa457dab33p-33 * z + -0x1.ae5e59fa1e39cp-26;
@@ -53,10 +55,10 @@ CD_INLINE real_v cd_sine(real_v r, real_v z)
     const real_v a = -0x1.994388p-13f * z + 0x1.11073ap-7f;
     const real_v e = a * z + -0x1.555546p-3f;
 #endif
-    return (z * r) * e + r;
+    return r + ((z * r) * e + s);
 }
 
-CD_INLINE real_v cd_cosine(real_v z)
+CD_INLINE real_v cd_cosine(real_v r, real_v s, real_v z)
 {
 #if REAL_BITS == 64
     const real_v a = -0x1.8fae9d21afe3cp-37 * z + 0x1.1ee9ebea890e4p-29;
@@ -66,13 +68,13 @@ CD_INLINE real_v cd_cosine(real_v z)
     const real_v e = d * z + 0x1.555555555554cp-5;
     const real_v h = 0.5 * z;
     const real_v t = 1.0 - h;
-    return t + (((1.0 - t) - h) + (z * z) * e);
+    return t + (((1.0 - t) - h) + ((z * z) * e - r * s));
 #else
     const real_v a = 0x1.9a020cp-16f * z + -0x1.6c0c8ap-10f;
     const real_v e = a * z + 0x1.55554ap-5f;
     const real_v h = 0.5f * z;
     const real_v t = 1.0f - h;
-    return t + (((1.0f - t) - h) + (z * z) * e);
+    return t + (((1.0f - t) - h) + ((z * z) * e - r * s));
 #endif
 }
 
@@ -87,10 +89,17 @@ CD_STATIC void cd_sincos(real_v *w, const cd_slot *slot, size_t count)
         const real_v n = shifted - CD_ROUND;
         const real_v ra = x - n * CD_PI_2A;
         const real_v rb = ra - n * CD_PI_2B;
+        const real_v lost = (ra - rb) - n * CD_PI_2B;
+#if REAL_BITS == 64
+        const real_v r = rb;
+        const real_v rest = lost - n * CD_PI_2C;
+#else
         const real_v r = rb - n * CD_PI_2C;
+        const real_v rest = (lost + ((rb - r) - n * CD_PI_2C)) - n * CD_PI_2D;
+#endif
         const real_v z = r * r;
-        const bits_v s = (bits_v)cd_sine(r, z);
-        const bits_v c = (bits_v)cd_cosine(z);
+        const bits_v s = (bits_v)cd_sine(r, rest, z);
+        const bits_v c = (bits_v)cd_cosine(r, rest, z);
         const bits_v quadrant = (bits_v)shifted;
         const bits_v swap = -(quadrant & 1);
         const bits_v sign_s = (quadrant & 2) << (REAL_BITS - 2);
