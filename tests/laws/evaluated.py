@@ -30,7 +30,8 @@ def reference(
     ports = FUNCTIONS[function]
     given = inputs if f_ext is None else (*inputs, f_ext)
     rows = {
-        port.name: array.reshape(len(array), -1) for port, array in zip(ports.ports(f_ext is not None), given, strict=True)
+        port.name: array.reshape(len(array), -1)
+        for port, array in zip(ports.ports(f_ext is not None), given, strict=True)
     }
     n = max(len(array) for array in given)
     flat = evaluate(tree, function, name, rows)
@@ -41,7 +42,14 @@ def reference(
 
 
 def by_complex_step(
-    robot: Robot, function: str, along: Array, q: Array, v: Array, x: Array, f_ext: Array | None = None, rate: bool = False
+    robot: Robot,
+    function: str,
+    along: Array,
+    q: Array,
+    v: Array,
+    x: Array,
+    f_ext: Array | None = None,
+    rate: bool = False,
 ) -> Array:
     """d function / d q (or / d v when `rate`), column by column: exact, for nothing is subtracted.
 
