@@ -1,0 +1,186 @@
+"""The same robot in Pinocchio, built in code from a Robot's numbers, and the maps between the two sets of coordinates.
+
+Joints that Pinocchio lacks are chains of those it has, with massless bodies between; mimic joints are free there, and
+the map G from our coordinates to all of theirs makes them follow.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+import pinocchio as pin
+
+from condyle.model.placement import alignment
+from condyle.model.robot import Joint, Robot
+from tests.laws.robots import relative
+
+Array = np.ndarray
+
+
+@dataclass
+class Part:
+    """One of Pinocchio's joints: the joint of ours that it belongs to, and which of its freedoms it is (None: all)."""
+
+    joint: Joint
+    freedom: int | None
+    id: int
+
+
+class Twin:
+    """A pin.Model for a robot; every method takes and gives our coordinates, one state at a time."""
+
+    def __init__(self, robot: Robot) -> None:
+        self.robot = robot
+        self.model = pin.Model()
+        self.model.gravity = pin.Motion(np.array(robot.gravity), np.zeros(3))
+        self.parts: list[Part] = []
+        self.bodies: list[tuple[int, pin.SE3]] = []  # of each of our bodies: their joint, and our frame in theirs
+        for joint, body in zip(robot.joints, robot.bodies, strict=True):
+            self._add(joint)
+            id, place = self.bodies[-1]
+            inertia = pin.Inertia(body.mass, np.array(body.com), np.array(body.inertia))
+            self.model.appendBodyToJoint(id, inertia, place)
+        self._set_armature()
+        self.data = self.model.createData()
+        self.G = self._map()
+
+    def _add(self, joint: Joint) -> None:
+        parent, place = (0, pin.SE3.Identity()) if joint.parent < 0 else self.bodies[joint.parent]
+        turn = alignment(joint.axis) if joint.type in ("planar", "continuous") else np.eye(3)
+        at = place * se3(joint.placement) * pin.SE3(np.array(turn), np.zeros(3))
+        kinds = their_joints(joint)
+        for k, kind in enumerate(kinds):
+            parent = self.model.addJoint(parent, kind, at, f"{joint.name} {k}")
+            self.parts.append(Part(joint, k if len(kinds) > 1 else None, parent))
+            at = pin.SE3.Identity()
+        self.bodies.append((parent, pin.SE3(np.array(turn).T, np.zeros(3)) * se3(joint.after)))
+
+    def _set_armature(self) -> None:
+        rotors = np.zeros(self.model.nv)
+        for part in self.parts:
+            own = part.joint.armature if part.freedom is None else part.joint.armature[part.freedom]
+            rotors[self.v_slice(part)] = own
+        self.model.armature = rotors
+
+    def v_slice(self, part: Part) -> slice:
+        their = self.model.joints[part.id]
+        return slice(their.idx_v, their.idx_v + their.nv)
+
+    def _map(self) -> Array:
+        G = np.zeros((self.model.nv, self.robot.nv))
+        for part in self.parts:
+            joint, rows = part.joint, self.v_slice(part)
+            if joint.mimic is not None:
+                G[rows, joint.v_index] = joint.mimic.multiplier
+            elif part.freedom is not None:
+                G[rows, joint.v_index + part.freedom] = 1.0
+            else:
+                G[rows, joint.v_slice] = np.eye(joint.nv)
+        return G
+
+    def q(self, q: Array) -> Array:
+        """Their configuration."""
+        result = np.zeros(self.model.nq)
+        for part in self.parts:
+            joint, their = part.joint, self.model.joints[part.id]
+            own = q[joint.q_slice]
+            if joint.mimic is not None:
+                own = joint.mimic.multiplier * q[joint.q_index : joint.q_index + 1] + joint.mimic.offset
+            elif part.freedom is not None:
+                own = own[part.freedom : part.freedom + 1]
+            if joint.type == "continuous":
+                own = np.array([np.cos(own[0]), np.sin(own[0])])
+            if joint.type == "planar":
+                own = np.array([own[0], own[1], np.cos(own[2]), np.sin(own[2])])
+            result[their.idx_q : their.idx_q + their.nq] = own
+        return result
+
+    def forces(self, f_ext: Array | None) -> pin.StdVec_Force:
+        """Their external forces: of each joint, in its frame."""
+        result = pin.StdVec_Force()
+        result.extend([pin.Force.Zero() for _ in range(self.model.njoints)])
+        for (id, place), wrench in zip(self.bodies, () if f_ext is None else f_ext, strict=f_ext is not None):
+            result[id] = result[id] + place.act(pin.Force(wrench[:3], wrench[3:]))
+        return result
+
+    def id(self, q: Array, v: Array, a: Array, f_ext: Array | None = None) -> Array:
+        whole = pin.rnea(self.model, self.data, self.q(q), self.G @ v, self.G @ a, self.forces(f_ext))
+        return self.G.T @ whole
+
+    def m(self, q: Array) -> Array:
+        return self.G.T @ self._all_m(q) @ self.G
+
+    def _all_m(self, q: Array) -> Array:
+        M = np.triu(pin.crba(self.model, self.data, self.q(q)))
+        return M + np.triu(M, 1).T
+
+    def did(self, q: Array, v: Array, a: Array, f_ext: Array | None = None) -> tuple[Array, Array]:
+        given = (self.q(q), self.G @ v, self.G @ a, self.forces(f_ext))
+        by_q, by_v, _ = pin.computeRNEADerivatives(self.model, self.data, *given)
+        return self.G.T @ by_q @ self.G, self.G.T @ by_v @ self.G
+
+    @property
+    def is_plain(self) -> bool:
+        """Without mimic joints; else forward dynamics is solved with their M here, for theirs would let go of them."""
+        return all(joint.mimic is None for joint in self.robot.joints)
+
+    def minv(self, q: Array) -> Array:
+        if not self.is_plain:
+            return np.linalg.inv(self.m(q))
+        Minv = np.triu(pin.computeMinverse(self.model, self.data, self.q(q)))
+        return self.G.T @ (Minv + np.triu(Minv, 1).T) @ self.G
+
+    def fd(self, q: Array, v: Array, tau: Array, f_ext: Array | None = None) -> Array:
+        if not self.is_plain:
+            return np.linalg.solve(self.m(q), tau - self.id(q, v, 0.0 * v, f_ext))
+        return self.G.T @ pin.aba(self.model, self.data, self.q(q), self.G @ v, self.G @ tau, self.forces(f_ext))
+
+    def dfd(self, q: Array, v: Array, tau: Array, f_ext: Array | None = None) -> tuple[Array, Array, Array]:
+        if not self.is_plain:
+            Minv = self.minv(q)
+            by_q, by_v = self.did(q, v, self.fd(q, v, tau, f_ext), f_ext)
+            return -Minv @ by_q, -Minv @ by_v, Minv
+        given = (self.q(q), self.G @ v, self.G @ tau, self.forces(f_ext))
+        by_q, by_v, Minv = pin.computeABADerivatives(self.model, self.data, *given)
+        Minv = np.triu(Minv) + np.triu(Minv, 1).T
+        return tuple(self.G.T @ x @ self.G for x in (by_q, by_v, Minv))
+
+    def difd(self, q: Array, v: Array, a: Array, Minv: Array, f_ext: Array | None = None) -> tuple[Array, Array]:
+        by_q, by_v = self.did(q, v, a, f_ext)
+        return -Minv @ by_q, -Minv @ by_v
+
+
+def se3(placement: object) -> pin.SE3:
+    return pin.SE3(np.array(placement.rotation), np.array(placement.translation))  # type: ignore[attr-defined]
+
+
+def their_joints(joint: Joint) -> list[object]:
+    axis, second = np.array(joint.axis), joint.second_axis
+    if joint.type == "universal":
+        return [pin.JointModelRevoluteUnaligned(axis), pin.JointModelRevoluteUnaligned(np.array(second))]
+    if joint.type == "cylindrical":
+        return [pin.JointModelPrismaticUnaligned(axis), pin.JointModelRevoluteUnaligned(axis)]
+    if joint.type == "helical":
+        return [pin.JointModelHelicalUnaligned(axis, joint.pitch)]
+    axial = {
+        "revolute": pin.JointModelRevoluteUnaligned,
+        "prismatic": pin.JointModelPrismaticUnaligned,
+    }
+    if joint.type in axial:
+        return [axial[joint.type](axis)]
+    whole = {
+        "continuous": pin.JointModelRUBZ,
+        "planar": pin.JointModelPlanar,
+        "spherical": pin.JointModelSpherical,
+        "translation": pin.JointModelTranslation,
+        "free": pin.JointModelFreeFlyer,
+    }
+    return [whole[joint.type]()]
+
+
+def worst(answers: object, expected: list[object]) -> float:
+    """The largest relative error of a function's outputs over all states."""
+    got = answers if isinstance(answers, tuple) else (answers,)
+    want = [state if isinstance(state, tuple) else (state,) for state in expected]
+    return max(relative(one, np.array([state[k] for state in want])) for k, one in enumerate(got))

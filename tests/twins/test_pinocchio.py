@@ -1,0 +1,104 @@
+"""All seven functions against Pinocchio, given the same numbers, with external forces."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import cache
+
+import numpy as np
+import pytest
+
+import condyle
+from condyle import Dynamics, Robot
+from condyle.model.robot import Joint
+from condyle.signature import FUNCTIONS
+from tests.laws.robots import States, changed, robot_named, states
+from tests.twins.accuracies import allowed
+
+pytest.importorskip("pinocchio", reason="pip install 'condyle[test]'")
+from tests.twins.pinocchio_twin import Twin, worst  # noqa: E402
+
+N = 5
+BUNDLED = ("iiwa14", "hyq", "atlas")
+ROBOTS = {
+    **{name: lambda name=name: condyle.load(name, snap=0.0) for name in BUNDLED},
+    "hyq_floating": lambda: condyle.load("hyq", snap=0.0, floating_base=True, gravity=(0.5, -1.0, -3.0)),
+    "atlas_floating": lambda: condyle.load("atlas", snap=0.0, floating_base=True),
+    "iiwa14_with_rotors": lambda: changed(condyle.load("iiwa14", snap=0.0), armature=True),
+    **{name: lambda name=name: robot_named(name) for name in ("zoo", "zoo_floating", "chain", "tree-1", "floating-3")},
+}
+
+
+@cache
+def robot(name: str) -> Robot:
+    return ROBOTS[name]()
+
+
+@cache
+def twin(name: str) -> Twin:
+    return Twin(robot(name))
+
+
+def arguments(dyn: Dynamics, function: str, given: States) -> list[np.ndarray]:
+    known = {"q": given.q, "v": given.v, "a": given.a, "tau": given.a}
+    if function == "difd":
+        known["Minv"] = dyn.mass_matrix_inverse(given.q.astype(dyn.dtype)).astype(float)
+    return [known[port.name] for port in FUNCTIONS[function].inputs]
+
+
+def error(dyn: Dynamics, other: Twin, function: str, given: States, forces: bool) -> float:
+    """Our answer from numbers that the dtype holds, theirs from the same numbers in float64."""
+    inputs = [x.astype(dyn.dtype) for x in arguments(dyn, function, given)]
+    f_ext = given.f_ext.astype(dyn.dtype) if forces else None
+    answers = dyn.function(function)(*inputs) if f_ext is None else dyn.function(function)(*inputs, f_ext)
+    rows = [x.astype(float) for x in (inputs if f_ext is None else [*inputs, f_ext])]
+    expected = [getattr(other, function)(*row) for row in zip(*rows, strict=True)]
+    return worst(answers, expected)
+
+
+def condition(other: Twin, given: States) -> float:
+    return max(float(np.linalg.cond(other.m(q))) for q in given.q)
+
+
+@pytest.mark.parametrize("forces", [False, True], ids=["no_forces", "f_ext"])
+@pytest.mark.parametrize("function", FUNCTIONS)
+@pytest.mark.parametrize("name", ROBOTS)
+def test_reference(name: str, function: str, forces: bool) -> None:
+    if forces and not FUNCTIONS[function].takes_f_ext:
+        return
+    given = states(robot(name), N, seed=2)
+    found = error(robot(name).compile(target="numpy"), twin(name), function, given, forces)
+    assert found < allowed(function, "float64", 0.0)
+
+
+@pytest.mark.parametrize("dtype", ["float64", "float32"])
+@pytest.mark.parametrize("function", FUNCTIONS)
+@pytest.mark.parametrize("name", ["iiwa14", "hyq_floating"])
+def test_compiled(name: str, function: str, dtype: str, compiled: Callable[..., Dynamics]) -> None:
+    given = states(robot(name), N, seed=2)
+    found = error(compiled(robot(name), dtype), twin(name), function, given, forces=False)
+    assert found < allowed(function, dtype, condition(twin(name), given))
+
+
+@pytest.mark.parametrize("dtype", ["float64", "float32"])
+@pytest.mark.parametrize("function", ["id", "m", "fd"])
+def test_compiled_atlas(function: str, dtype: str, compiled: Callable[..., Dynamics]) -> None:
+    given = states(robot("atlas"), N, seed=2)
+    found = error(compiled(robot("atlas"), dtype), twin("atlas"), function, given, forces=False)
+    assert found < allowed(function, dtype, condition(twin("atlas"), given))
+
+
+@pytest.mark.parametrize("function", ["id", "did"])
+def test_compiled_with_forces(function: str, compiled: Callable[..., Dynamics]) -> None:
+    given = states(robot("iiwa14"), N, seed=2)
+    found = error(compiled(robot("iiwa14")), twin("iiwa14"), function, given, forces=True)
+    assert found < allowed(function, "float64", 0.0)
+
+
+def test_the_twin_holds_every_joint_type() -> None:
+    from condyle.model.joints import JOINT_TYPES
+
+    def types(joints: tuple[Joint, ...]) -> set[str]:
+        return {joint.type for joint in joints}
+
+    assert types(robot("zoo").joints) == set(JOINT_TYPES)
