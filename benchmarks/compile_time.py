@@ -49,7 +49,7 @@ def one(name: str, function: str) -> dict[str, Any]:
     from condyle.cli.states import draw
 
     robot = condyle.load(name)
-    states = draw(robot, 1, "float64")
+    states = draw(robot, 1, "float64", (function,))
     call = robot.compile(target="c", threads=1).function(function)
     own, wall = time.process_time(), time.perf_counter()
     call(*states.arguments(function))

@@ -69,7 +69,7 @@ def run(case: Case, built: ctypes.CDLL, python: bool) -> dict[str, Any]:
 
 def agreement(case: Case, dynamics: Any, rival: Pinocchio, name: str) -> float:
     """The worst relative difference of the two answers; timing two different things would say nothing."""
-    states = draw(case.robot, 16, "float64", rng=1)
+    states = draw(case.robot, 16, "float64", (name,), rng=1)
     theirs = states.outputs(name)
     rival.run(name, states.arguments(name), theirs)
     worst = max(relative(a, b) for a, b in zip(answers(dynamics, name, states), theirs, strict=True))

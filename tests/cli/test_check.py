@@ -33,3 +33,11 @@ def test_the_condition_of_M_counts_only_where_M_is_solved_with() -> None:
     assert allowed("fd", "float64", 1.0) == 1e-9
     assert allowed("fd", "float64", 1e9) > 1e-9
     assert allowed("id", "float32", 1e12) == 2e-5
+
+
+def test_a_mass_matrix_without_inverse_is_found_wanting(run, pendulum) -> None:
+    massless = """<robot name="x"><link name="base"/><link name="a"/>
+      <joint name="j" type="continuous"><parent link="base"/><child link="a"/><axis xyz="0 0 1"/></joint></robot>"""
+    ran = run("check", pendulum(text=massless))
+    assert ran.status == 1
+    assert "no inverse" in ran.out + ran.err

@@ -68,8 +68,8 @@ def measure(
     sampling: Sampling,
 ) -> list[Row]:
     """Every function at every batch size, in the number type of `dynamics`; the rival has float64."""
-    states = draw(robot, max(batches), str(dynamics.dtype))
-    exact = states if rival is None else draw(robot, max(batches), "float64")
+    states = draw(robot, max(batches), str(dynamics.dtype), names)
+    exact = states if rival is None else draw(robot, max(batches), "float64", names)
     rows: list[Row] = []
     for name in names:
         progress(f"{name}: compiling")

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import NDArray
 
-from condyle.signature import FUNCTIONS
+from condyle.signature import FUNCTIONS, MINV
 
 if TYPE_CHECKING:
     from condyle import Robot
@@ -42,8 +43,8 @@ class States:
         return States({name: array[:n] for name, array in self.quantities.items()}, self.sizes, self.dtype)
 
 
-def draw(robot: Robot, n: int, dtype: str, rng: int = 0) -> States:
-    """n random states; a and tau are of order one, Minv is that of the states."""
+def draw(robot: Robot, n: int, dtype: str, functions: Iterable[str] = tuple(FUNCTIONS), rng: int = 0) -> States:
+    """n random states; a and tau are of order one, Minv is that of the states, if one of the functions takes it."""
     generator = np.random.default_rng(rng)
     q, v = robot.random_state(n, generator)
     quantities: dict[str, Array] = {
@@ -52,6 +53,7 @@ def draw(robot: Robot, n: int, dtype: str, rng: int = 0) -> States:
         "a": generator.standard_normal((n, robot.nv)),
         "tau": generator.standard_normal((n, robot.nv)),
     }
-    quantities["Minv"] = robot.compile(target="numpy").mass_matrix_inverse(q)
+    if any(MINV in FUNCTIONS[name].inputs for name in functions):
+        quantities[MINV.name] = robot.compile(target="numpy").mass_matrix_inverse(q)
     cast = {name: np.ascontiguousarray(array, dtype=dtype) for name, array in quantities.items()}
     return States(cast, {"nq": robot.nq, "nv": robot.nv, "n_bodies": len(robot.bodies)}, dtype)
