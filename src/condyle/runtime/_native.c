@@ -146,6 +146,9 @@ static int check_view(const Entry *self, const Py_buffer *view, Py_ssize_t n, Py
         PyErr_Format(PyExc_ValueError, "%s %zd: expected shape (%zd, %zd)", way, number, n, self->size[port]);
         return -1;
     }
+    if (n == 0 || view->shape[1] == 0) {
+        return 0; /* nothing is read, and the strides of empty arrays mean nothing */
+    }
     if ((view->shape[1] > 1 && view->strides[1] != self->itemsize) || view->strides[0] % self->itemsize != 0 ||
         (uintptr_t)view->buf % (uintptr_t)self->itemsize != 0) {
         PyErr_Format(PyExc_ValueError, "%s %zd: rows must be contiguous and aligned", way, number);

@@ -93,11 +93,14 @@ class Binder:
         arrays = [self._array(place, arg) for place, arg in zip(places, given, strict=True)]
         batch = self._batch(places, arrays)
         n = math.prod(batch)
-        inputs = tuple(_rows(place, array, batch, n) for place, array in zip(places, arrays, strict=True))
+        inputs = tuple([_rows(place, array, batch, n) for place, array in zip(places, arrays, strict=True)])
         if out is None:
-            results = tuple(np.empty(batch + place.dims, self._dtype) for place in self._outputs)
-            outputs = tuple(
-                _shaped(result, (n, place.size)) for place, result in zip(self._outputs, results, strict=True)
+            outputs = tuple([np.empty((n, place.size), self._dtype) for place in self._outputs])
+            results = tuple(
+                [
+                    rows if rows.shape == (shape := batch + place.dims) else _shaped(rows, shape)
+                    for place, rows in zip(self._outputs, outputs, strict=True)
+                ]
             )
             return Call(n, inputs, outputs, results, ())
         results = self._out(out, batch, arrays)
@@ -155,10 +158,9 @@ class Binder:
         return head
 
     def _batch(self, places: Sequence[Place], arrays: Sequence[Floats]) -> Shape:
-        batches = [array.shape[: array.ndim - len(place.dims)] for place, array in zip(places, arrays, strict=True)]
-        first = batches[0]
-        if all(batch == first for batch in batches):
-            return first
+        batches = {array.shape[: array.ndim - len(place.dims)] for place, array in zip(places, arrays, strict=True)}
+        if len(batches) == 1:
+            return batches.pop()
         try:
             return np.broadcast_shapes(*batches)
         except ValueError:
@@ -186,7 +188,9 @@ class Binder:
             raise ShapeError(f"{self._method}: {name} has shape {array.shape}, expected {shape}")
         if not array.flags.writeable:
             raise ShapeError(f"{self._method}: {name} is read-only")
-        if any(step == 0 and length > 1 for step, length in zip(array.strides, array.shape, strict=True)):
+        if array.size and any(
+            step == 0 and length > 1 for step, length in zip(array.strides, array.shape, strict=True)
+        ):
             raise ShapeError(f"{self._method}: {name} overlaps itself; pass a fresh array")
 
     def _into(self, results: tuple[Floats, ...], inputs: tuple[Floats, ...], n: int) -> Call:
@@ -208,14 +212,19 @@ def _shaped(array: Floats, shape: Shape) -> Floats:
 
 def _has_rows(rows: Floats) -> bool:
     """Whether a kernel can walk these rows: contiguous, aligned, a whole number of entries apart."""
+    flags = rows.flags
+    if flags.c_contiguous and flags.aligned:
+        return True
     strides = rows.strides
     item = rows.itemsize
-    return (rows.shape[1] <= 1 or strides[1] == item) and strides[0] % item == 0 and rows.flags.aligned
+    return (rows.shape[1] <= 1 or strides[1] == item) and strides[0] % item == 0 and flags.aligned
 
 
 def _rows(place: Place, array: Floats, batch: Shape, n: int) -> Floats:
     own = array.shape[: array.ndim - len(place.dims)]
     if own == batch:
+        if array.ndim == 2 and len(own) == 1 and _has_rows(array):
+            return array
         rows = _shaped(array, (n, place.size))
     elif math.prod(own) == 1:
         rows = _shaped(array, (1, place.size))

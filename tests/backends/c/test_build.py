@@ -17,7 +17,6 @@ from condyle.errors import BuildError, UnsupportedError
 from condyle.ir.program import Array, Output, Program
 from condyle.runtime import native
 from condyle.runtime.kernel import Kernel
-
 from tests.backends.c.small import empty, meaning, states, tangle, toy
 
 FACTS = Facts(nq=5, nv=5)

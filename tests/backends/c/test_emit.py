@@ -14,7 +14,6 @@ from condyle.backends.c.emit import argument_names, source, support
 from condyle.backends.c.target import Facts
 from condyle.errors import UnsupportedError
 from condyle.ir.program import Array, Output, Program
-
 from tests.backends.c.small import tangle, toy
 
 FACTS = Facts(nq=5, nv=5, fingerprint="0123abcd", version="1.2.3", name="arm")

@@ -12,7 +12,6 @@ from condyle.backends.c.lower import Chunk, Lowered, lower
 from condyle.backends.c.target import TARGET
 from condyle.ir.interp import MEANING
 from condyle.ir.program import operands
-
 from tests.backends.c.small import meaning, states, tangle, toy
 
 

@@ -1,0 +1,108 @@
+"""The exported project compiles anywhere without a word, checks itself, and holds no text of the model."""
+
+from __future__ import annotations
+
+import shutil
+import subprocess
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from condyle.backends.c.export import Vectors, export_c
+from condyle.backends.c.target import Facts
+from condyle.errors import UnsupportedError
+from condyle.ir.program import Program
+from tests.backends.c.small import meaning, states, tangle, toy
+
+STRICT = ["-std=c99", "-O1", "-Wall", "-Wextra", "-Werror", "-pedantic"]
+COMPILERS = [name for name in ("gcc", "clang", "clang-19") if shutil.which(name)]
+EVIL = '*/ int x; "\n#error évil'
+
+
+def vectors(program: Program, n: int = 5, dtype: str = "float64") -> Vectors:
+    inputs = states(program, n, dtype)
+    return Vectors(tuple(inputs), tuple(meaning(program, inputs)), 1e-10 if dtype == "float64" else 1e-4)
+
+
+def project(out: Path, name: str = "arm", dtype: str = "float64") -> list[Path]:
+    programs = [toy("id"), tangle(3)]
+    cases = {program.name: vectors(program, dtype=dtype) for program in programs}
+    return export_c(programs, Facts(5, 5, "abc123", "0.1.0", name), out, cases, {"joints": [EVIL]}, dtype)
+
+
+def call(command: list[str], cwd: Path) -> str:
+    done = subprocess.run(command, cwd=cwd, capture_output=True, text=True, timeout=120, check=False)
+    assert done.returncode == 0, done.stdout + done.stderr
+    return done.stdout
+
+
+@pytest.mark.parametrize("compiler", COMPILERS)
+@pytest.mark.parametrize("machine", ["-march=native", "-mtune=generic", "-DCD_SCALAR"])
+@pytest.mark.parametrize("dtype", ["float64", "float32"])
+def test_compiles_without_a_word_and_is_right(tmp_path: Path, compiler: str, machine: str, dtype: str) -> None:
+    project(tmp_path, dtype=dtype)
+    sources = sorted(path.name for path in tmp_path.glob("*.c"))
+    call([compiler, *STRICT, machine, *sources, "-o", "check", "-lm"], tmp_path)
+    assert call(["./check"], tmp_path).count("right") == 3
+
+
+@pytest.mark.skipif(not shutil.which("cmake"), reason="no cmake")
+def test_cmake(tmp_path: Path) -> None:
+    project(tmp_path)
+    call(["cmake", "-S", ".", "-B", "build"], tmp_path)
+    call(["cmake", "--build", "build"], tmp_path)
+    call(["ctest", "--test-dir", "build"], tmp_path)
+
+
+def test_a_wrong_answer_is_found(tmp_path: Path) -> None:
+    program = toy()
+    good = vectors(program)
+    bad = Vectors(good.inputs, (good.outputs[0] + 1e-6, good.outputs[1]), good.tolerance)
+    export_c([program], Facts(5, 5), tmp_path, {"id": bad}, {})
+    sources = sorted(path.name for path in tmp_path.glob("*.c"))
+    call(["cc", *STRICT, *sources, "-o", "check", "-lm"], tmp_path)
+    done = subprocess.run(["./check"], cwd=tmp_path, capture_output=True, text=True, timeout=60, check=False)
+    assert done.returncode == 1
+    assert "WRONG" in done.stdout
+
+
+def test_two_robots_link_into_one_program(tmp_path: Path) -> None:
+    for name in ("arm", "leg"):
+        project(tmp_path / name, name)
+    main = '#include "arm/arm.h"\n#include "leg/leg.h"\nint main(void) { return arm_nq == leg_nq ? 0 : 1; }\n'
+    (tmp_path / "main.c").write_text(main)
+    sources = [str(path) for path in tmp_path.glob("*/*.c") if path.name != "test.c"]
+    call(["cc", *STRICT, "main.c", *sources, "-o", "both", "-lm"], tmp_path)
+    call(["./both"], tmp_path)
+
+
+@pytest.mark.skipif(not shutil.which("g++"), reason="no g++")
+def test_header_is_cpp_too(tmp_path: Path) -> None:
+    project(tmp_path)
+    call(["g++", "-Wall", "-Wextra", "-Werror", "-pedantic", "-fsyntax-only", "-x", "c++", "arm.h"], tmp_path)
+
+
+def test_no_model_text_outside_robot_json(tmp_path: Path) -> None:
+    for path in project(tmp_path):
+        text = path.read_text(encoding="ascii")
+        assert ("vil" in text) == (path.name == "robot.json")
+    assert {path.name for path in tmp_path.iterdir()} == {
+        "arm.h", "arm_id.c", "arm_did.c", "arm_facts.c", "test.c", "CMakeLists.txt", "robot.json",
+    }  # fmt: skip
+
+
+def test_writing_again_gives_the_same_files(tmp_path: Path) -> None:
+    first = {path: path.read_bytes() for path in project(tmp_path)}
+    assert {path: path.read_bytes() for path in project(tmp_path)} == first
+
+
+def test_names_for_people_must_be_json(tmp_path: Path) -> None:
+    with pytest.raises(ValueError, match="JSON"):
+        export_c([], Facts(1, 1), tmp_path, {}, {"mass": np.inf})
+    assert not list(tmp_path.iterdir())
+
+
+def test_other_dtypes_are_refused(tmp_path: Path) -> None:
+    with pytest.raises(UnsupportedError, match="float16"):
+        export_c([], Facts(1, 1), tmp_path, {}, {}, "float16")
