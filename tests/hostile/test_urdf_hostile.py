@@ -7,8 +7,10 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
 
-from condyle.errors import ModelError, ModelWarning
+from condyle.errors import CondyleError, ModelError, ModelWarning
 from condyle.model.checks import singular_joints
 from condyle.model.robot import Robot
 from condyle.readers import load_robot
@@ -288,6 +290,30 @@ def test_everything_wrong_is_told_at_once(tmp_path: Path) -> None:
     error = refused(tmp_path, "value='x'", body + "<joint/><link/>")
     assert len(error.findings) >= 6
     assert all(finding.line for finding in error.findings[:6])
+
+
+@settings(max_examples=300, suppress_health_check=[HealthCheck.function_scoped_fixture], deadline=None)
+@given(st.data())
+@pytest.mark.filterwarnings("ignore::condyle.errors.ModelWarning")
+def test_a_damaged_file_loads_or_is_refused_politely(tmp_path: Path, data: st.DataObject) -> None:
+    path = tmp_path / "bad.urdf"
+    text = f'<robot name="r">{arm(more="<origin/><axis/>" + LIMIT) + FOLLOWER.format("j")}</robot>'
+    for _ in range(data.draw(st.integers(1, 3))):
+        begin = data.draw(st.integers(0, len(text)))
+        end = data.draw(st.integers(begin, min(len(text), begin + 12)))
+        text = text[:begin] + data.draw(st.text('<>/"=-0. e9naif&#;x\u00e9\n', max_size=4)) + text[end:]
+    path.write_bytes(text.encode())
+    try:
+        load_robot(path).random_state(1, 0)
+    except CondyleError as error:
+        assert str(error)  # noqa: PT017
+
+
+def test_a_bad_link_welded_to_a_good_one_is_only_odd(tmp_path: Path) -> None:
+    foot = link("foot", inertial('<mass value="0"/>')) + joint("weld", "arm", "foot", "", "fixed")
+    robot = warned(tmp_path, "link 'foot': an inertia but no mass", arm() + foot)
+    assert robot.bodies[0].inertia.tolist() == np.diag([0.2, 0.4, 0.5]).tolist()
+    refused(tmp_path, "link 'foot': an inertia but no mass", arm() + foot, strict=True)
 
 
 def test_text_of_a_model_stays_text(tmp_path: Path) -> None:

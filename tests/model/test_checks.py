@@ -32,6 +32,7 @@ def body(mass: float, inertia: np.ndarray, com: tuple[float, float, float] = (0.
         ),
         (body(1.0, np.diag([0.1, 0.1, 0.3])), "physics", "triangle"),
         (body(1.0, np.zeros((3, 3))), "physics", "point mass"),
+        (body(1.0, np.diag([-5e-20, 0.0, 0.0])), "physics", "point mass"),
     ],
 )
 def test_impossible_bodies(thing: Body, severity: str, text: str) -> None:

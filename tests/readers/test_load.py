@@ -8,8 +8,7 @@ from pathlib import Path
 import pytest
 
 from condyle.errors import ModelError
-from condyle.readers import BUNDLED, load_robot
-from condyle.readers import xml
+from condyle.readers import BUNDLED, load_robot, xml
 
 ONE = '<robot name="r"><link name="a"/></robot>'
 

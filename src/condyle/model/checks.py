@@ -13,7 +13,10 @@ from condyle.model.parts import Body, Joint, RobotData
 from condyle.model.placement import alignment
 from condyle.scalar import Scalar
 
+POINT_MASS = "a mass but no inertia: a point mass"
+
 _ROUNDING = 1e-9
+_TINY = 1e-6  # m², of one millimetre: moments are compared with those of a body of that size
 _SINGULAR = 1e-13
 _GYRATION = 5.0
 _SMALLEST = 0.1
@@ -68,8 +71,8 @@ def check_body(body: Body, source: Source = NOWHERE) -> list[Finding]:
         if inertia.any():
             return [_finding("error", "an inertia but no mass", source, body.name, "give both, or neither")]
         return []
-    if not inertia.any():
-        return [_finding("physics", "a mass but no inertia: a point mass", source, body.name, "give its inertia")]
+    if float(np.max(np.abs(inertia))) <= _ROUNDING * _TINY * body.mass:
+        return [_finding("physics", POINT_MASS, source, body.name, "give its inertia")]
     return _check_moments(body, source)
 
 
@@ -78,7 +81,7 @@ def _check_moments(body: Body, source: Source) -> list[Finding]:
     c = body.com
     about_origin = np.linalg.eigvalsh(body.inertia + body.mass * (float(c @ c) * np.eye(3) - c[:, None] * c))
     text = ", ".join(f"{m:.6g}" for m in moments)
-    slack = _ROUNDING * float(np.max(np.abs(moments)))
+    slack = _ROUNDING * (float(np.max(np.abs(moments))) + _TINY * body.mass)
     if float(np.min(np.diagonal(body.inertia))) < -slack or float(about_origin[0]) < -slack:
         message = f"inertia not positive definite: principal moments {text} kg m²"
         return [_finding("error", message, source, body.name, "check signs and units of the inertia")]

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from condyle.errors import Finding, ModelError, ModelWarning
 from condyle.model.array import Array
-from condyle.model.checks import Source, check_body, check_structure
+from condyle.model.checks import POINT_MASS, Source, check_body, check_structure
 from condyle.model.description import FIXED, Description, JointSpec, Link
 from condyle.model.graph import check_graph, resolve_mimics
 from condyle.model.robot import Robot
@@ -53,26 +53,46 @@ def finish(draft: Draft, options: Options, findings: Sequence[Finding] = ()) -> 
     joints, more = resolve_mimics(joints, draft.file)
     root, wrong = check_graph(draft.links, joints, draft.file)
     found += more + wrong
-    for link in draft.links:
-        found += check_body(link.body, source)
+    bodies = {link.name: check_body(link.body, source) for link in draft.links}
     if options.floating_base and any(joint.name == ROOT_JOINT for joint in joints):
         found.append(Finding("error", f"floating_base needs the name {ROOT_JOINT!r}, which a joint has", draft.file))
-    settle(found, options, only_errors=True)
+    if _fatal(found, options) or any(link.body.mass < 0.0 for link in draft.links):
+        raise ModelError([*found, *(finding for findings in bodies.values() for finding in findings)])
     if all(joint.parent is not None for joint in joints):
         joints = (_root_joint(root, options.floating_base), *joints)
     robot = Robot.assemble(Description(draft.name, draft.gravity, draft.links, joints, options.snap))
-    settle([*found, *check_structure(robot, source)], options)
+    _settle([*found, *_weighed(robot, bodies), *check_structure(robot, source)], options)
     return robot
+
+
+def _weighed(robot: Robot, bodies: Mapping[str, Sequence[Finding]]) -> list[Finding]:
+    """Findings about links: where the moving body that a link is part of can be, its error is only "physics",
+    and a point mass is none."""
+    sound = [not check_body(body) for body in robot.bodies]
+    possible = [all(finding.severity != "error" for finding in check_body(body)) for body in robot.bodies]
+    out: list[Finding] = []
+    for name, findings in bodies.items():
+        carrier = robot.frames[name].body
+        for finding in findings:
+            if finding.severity == "error" and (carrier < 0 or possible[carrier]):
+                finding = replace(finding, severity="physics")
+            if finding.message != POINT_MASS or not (carrier < 0 or sound[carrier]):
+                out.append(finding)
+    return out
 
 
 def _root_joint(root: str, floating: bool) -> JointSpec:
     return JointSpec(ROOT_JOINT, "free", None, root) if floating else JointSpec("", FIXED, None, root)
 
 
-def settle(findings: Sequence[Finding], options: Options, *, only_errors: bool = False) -> None:
-    """Raise one ModelError if a finding must not pass; else warn once, unless only errors are asked for."""
-    fatal = ("error", "physics") if options.strict else ("error",)
-    if any(finding.severity in fatal for finding in findings):
+def _fatal(findings: Sequence[Finding], options: Options) -> bool:
+    severities = ("error", "physics") if options.strict else ("error",)
+    return any(finding.severity in severities for finding in findings)
+
+
+def _settle(findings: Sequence[Finding], options: Options) -> None:
+    """Raise one ModelError if a finding must not pass; else warn once."""
+    if _fatal(findings, options):
         raise ModelError(findings)
-    if findings and not only_errors and not options.quiet:
-        warnings.warn("\n".join(str(finding) for finding in findings), ModelWarning, stacklevel=4)
+    if findings and not options.quiet:
+        warnings.warn("\n".join(str(finding) for finding in findings), ModelWarning, stacklevel=6)

@@ -164,14 +164,16 @@ def massless(name: str) -> Body:
 
 def combine(name: str, parts: list[tuple[Placement, Body]]) -> Body:
     """Bodies welded together, each given with its placement in the common frame; a lone part stays digit for digit."""
-    heavy = [(place, body) for place, body in parts if body.mass != 0.0]
+    heavy = [(place, body) for place, body in parts if body.mass != 0.0 or body.inertia.any()]
     if not heavy:
         return massless(name)
     if len(heavy) == 1 and heavy[0][0].is_identity:
         return Body(name, heavy[0][1].mass, heavy[0][1].com, heavy[0][1].inertia)
     mass = sum(body.mass for _, body in heavy)
     centres = [place.apply(body.com) for place, body in heavy]
-    com = sum((body.mass / mass * c for (_, body), c in zip(heavy, centres, strict=True)), np.zeros(3))
+    com: Array = np.zeros(3)
+    for (_, body), centre in zip(heavy, centres, strict=True):
+        com = com + (body.mass / mass if mass else 0.0) * centre
     inertia: Array = np.zeros((3, 3))
     for (place, body), centre in zip(heavy, centres, strict=True):
         d = centre - com

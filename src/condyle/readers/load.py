@@ -58,7 +58,7 @@ def _load(path: Path, file: str, gravity: Array | None, options: Options) -> Rob
         read = urdf.read(root, file, frozen(GRAVITY if gravity is None else gravity, 3), options.snap)
         return finish(read.draft, options, read.findings)
     if root.tag == "mujoco":
-        return mjcf.read(path, gravity, options)
+        return mjcf.read(path, root.get("model") or path.stem, gravity, options)
     kind = "SDF, which is not supported: convert it to URDF" if root.tag == "sdf" else "neither URDF nor MJCF"
     message = f"<{root.tag}> is {kind}; the root element must be <robot> or <mujoco>"
     raise ModelError([Finding("error", message, file, root.line)])

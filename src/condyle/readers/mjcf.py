@@ -24,7 +24,6 @@ __all__ = ["MAX_DEPTH", "read"]
 
 _BODY, _JOINT = 1, 3  # mjtObj
 _TYPES = ("free", "spherical", "prismatic", "revolute")  # mjtJoint
-_NO_GRAVITY = 1 << 6  # mjDSBL_GRAVITY
 _PASSIVE = ("jnt_stiffness", "jnt_stiffnesspoly", "dof_dampingpoly")
 
 
@@ -74,14 +73,19 @@ class _Factory(Protocol):
     def from_xml_path(self, filename: str) -> _Compiled: ...
 
 
+class _DisableBit(Protocol):
+    mjDSBL_GRAVITY: int
+
+
 class _Mujoco(Protocol):
     MjModel: _Factory
+    mjtDisableBit: _DisableBit
 
     def mj_id2name(self, m: _Compiled, type: int, id: int) -> str | None: ...
 
 
-def read(path: Path, gravity: Array | None, options: Options) -> Robot:
-    """The robot of an MJCF file: hinge, slide, ball and free joints, any number on a body; its gravity unless given.
+def read(path: Path, name: str, gravity: Array | None, options: Options) -> Robot:
+    """The robot `name` of an MJCF file: hinge, slide, ball and free joints, any number on a body.
 
     q counts from the file's zero as in MuJoCo (`ref` kept), quaternions are (x, y, z, w) and velocities local, unlike
     there. Contacts, actuators, sites and cameras are ignored. Errors: UnsupportedError for equality constraints,
@@ -94,11 +98,13 @@ def read(path: Path, gravity: Array | None, options: Options) -> Robot:
     except Exception as error:  # MuJoCo raises ValueError, and an error class of its own that is loaded with it
         raise ModelError([_finding(str(path), str(error))]) from None
     _refuse(model, str(path))
+    _check_finite(model, str(path))
     findings += _ignored(model, str(path))
     down = gravity
     if down is None:
-        down = np.zeros(3) if model.opt.disableflags & _NO_GRAVITY else model.opt.gravity
-    draft = _Reader(mujoco, model, path, options).draft(frozen(down, 3))
+        weightless = int(model.opt.disableflags) & int(mujoco.mjtDisableBit.mjDSBL_GRAVITY)
+        down = np.zeros(3) if weightless else model.opt.gravity
+    draft = _Reader(mujoco, model, path, options).draft(name, frozen(down, 3))
     return finish(draft, options, findings)
 
 
@@ -132,6 +138,13 @@ def _refuse(model: _Compiled, file: str) -> None:
         raise UnsupportedError(f"{file}: {', '.join(named)}: not supported; take them out of the file to load the tree")
 
 
+def _check_finite(model: _Compiled, file: str) -> None:
+    """ModelError if a number overflowed on the way."""
+    arrays = (model.body_mass, model.body_inertia, model.body_ipos, model.body_pos, model.jnt_pos, model.qpos0)
+    if not all(np.isfinite(array).all() for array in (*arrays, model.dof_armature, model.opt.gravity)):
+        raise ModelError([Finding("error", "a mass, an inertia or a position is not finite", file)])
+
+
 def _ignored(model: _Compiled, file: str) -> list[Finding]:
     """Notes on what acts on the bodies in MuJoCo and not here."""
     poly = cast("Array | None", getattr(model, "dof_dampingpoly", None))
@@ -156,13 +169,13 @@ class _Reader:
         self.links: list[Link] = [Link(massless(self.bodies[0]))]
         self.specs: list[JointSpec] = []
 
-    def draft(self, gravity: Array) -> Draft:
+    def draft(self, name: str, gravity: Array) -> Draft:
         for body in range(1, self.model.nbody):
             self.body(body)
         links, specs = self.links, self.specs
         if self.options.floating_base:
             links, specs = self.floating()
-        return Draft(self.path.stem, gravity, tuple(links), tuple(specs), str(self.path))
+        return Draft(name, gravity, tuple(links), tuple(specs), str(self.path))
 
     def floating(self) -> tuple[list[Link], list[JointSpec]]:
         """Links and joints without the world: its only child becomes the root."""

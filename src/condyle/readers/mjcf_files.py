@@ -17,6 +17,29 @@ _MAX_SIZE = 1_000_000
 _DIRECTORIES = ("meshdir", "texturedir", "assetdir")
 _REFUSED = ("plugin", "extension", "composite", "flexcomp", "deformable", "skin", "attach")
 _SIDES = ("nrow", "ncol", "width", "height")
+_NUMBERS = (
+    "mass",
+    "density",
+    "pos",
+    "quat",
+    "axis",
+    "ref",
+    "armature",
+    "damping",
+    "frictionloss",
+    "stiffness",
+    "diaginertia",
+    "fullinertia",
+    "size",
+    "gravity",
+    "range",
+    "fromto",
+    "euler",
+    "axisangle",
+    "xyaxes",
+    "zaxis",
+)
+_NOT_FINITE = re.compile(r"[+-]?(nan|inf|infinity)", re.IGNORECASE)
 _ENCODINGS = ("utf-8", "us-ascii", "ascii")
 
 
@@ -43,7 +66,8 @@ def check_files(path: Path) -> list[Finding]:
         bodies += copies
         for element in top.walk():
             refused |= {element.tag} & set(_REFUSED)
-            findings += _sizes(element, str(file)) + _paths(element, str(file), (file.parent, path.parent), root)
+            findings += _sizes(element, str(file)) + _not_finite(element, str(file))
+            findings += _paths(element, str(file), (file.parent, path.parent), root)
             if element.tag == "include":
                 todo += _included(element, file, path, findings)
     if bodies > MAX_BODIES:
@@ -83,6 +107,15 @@ def _paths(element: Element, file: str, folders: tuple[Path, Path], root: Path) 
                 message = f"<{element.tag}> {key}={value!r} leaves the model's directory"
                 findings.append(Finding("error", message, file, element.line, cure="copy what it needs beside it"))
     return findings
+
+
+def _not_finite(element: Element, file: str) -> list[Finding]:
+    """Numbers that are none: MuJoCo takes NaN for "not given"."""
+    return [
+        Finding("error", f"<{element.tag}> {key}={element.attributes[key][:60]!r} is not finite", file, element.line)
+        for key in _NUMBERS
+        if any(_NOT_FINITE.fullmatch(word) for word in element.attributes.get(key, "").split())
+    ]
 
 
 def _sizes(element: Element, file: str) -> list[Finding]:

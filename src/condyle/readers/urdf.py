@@ -18,8 +18,8 @@ from condyle.readers.xml import Element
 
 MAX_LINKS = 16_384
 TYPES = {name: name for name in ("revolute", "continuous", "prismatic", "planar", FIXED)} | {"floating": "free"}
-_ROBOT = ("link", "joint", "material", "transmission", "gazebo", "sensor", "safety_controller")
-_LINK = ("inertial", "visual", "collision", "sensor", "gazebo", "self_collision_checking", "contact", "material")
+_ROBOT = ("link", "joint", "material", "transmission", "gazebo", "sensor", "ros2_control", "mujoco", "plugin", "param")
+_LINK = ("inertial", "visual", "collision", "sensor", "gazebo", "contact", "material", "self_filter")
 _JOINT = ("origin", "parent", "child", "axis", "limit", "dynamics", "mimic", "calibration", "safety_controller")
 
 
