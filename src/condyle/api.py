@@ -165,7 +165,7 @@ def export(
         check_choice("functions", function, tuple(FUNCTIONS))
     compiler = Compiler(tree_of(robot), _facts(robot, name or _bundled_name(robot)), {})
     vectors = {function: _vectors(robot, function, dtype) for function in functions}
-    programs = [compiler.program(function, False) for function in functions]
+    programs = [compiler.code(function, False) for function in functions]
     return export_c(programs, compiler.facts, Path(out), vectors, _names(robot), dtype)
 
 

@@ -16,26 +16,29 @@ from condyle.backends.c.target import Facts
 from condyle.errors import UnsupportedError
 from condyle.ir.count import Counts, count, instructions
 from condyle.ir.program import Program
+from condyle.ir.sweep import Code
 from condyle.model.tree import Tree
 from condyle.passes import pipeline
 from condyle.runtime.kernel import Kernel
 from condyle.signature import FUNCTIONS
-from condyle.trace import trace
+from condyle.trace import ROLLED, roll, straight_size, trace
+
+LONGEST = 100_000
+"""Operations above which a function is compiled as loops: as straight code it would take a C compiler half a minute."""
 
 
 @dataclass(frozen=True)
 class Traced:
-    """One function by one route: the Program that counts, and what it counts to."""
+    """One function by one route, before contraction, and what it counts to."""
 
-    function: str
     route: str
-    program: Program
+    code: Code
     counts: Counts
 
 
 @dataclass
 class Compiler:
-    """Everything that is compiled for one tree; Programs are traced once and kept."""
+    """Everything that is compiled for one tree; what was traced is kept."""
 
     tree: Tree
     facts: Facts
@@ -49,7 +52,7 @@ class Compiler:
 
     def _traced(self, function: str, route: str, f_ext: bool) -> Traced:
         program = pipeline.apply(trace(self.tree, function, route, f_ext), pipeline.CLEAN)
-        return Traced(function, route, program, count(program))
+        return Traced(route, program, count(program))
 
     def candidates(self, function: str) -> Sequence[str]:
         """The routes to compare: the named one, else all; derivatives of fd are built on the best route to did."""
@@ -59,19 +62,31 @@ class Compiler:
         if function in ("dfd", "difd"):
             derivatives = self.best("did", False).route
             names = [name for name in names if name.split("+")[-1] == derivatives]
+        if function == "fd" and straight_size(self.tree, "minv") > 4 * straight_size(self.tree, "fd"):
+            names = [name for name in names if name == "aba"] or names  # factors grow with the cube of the depth
         return names
 
+    def is_long(self, function: str) -> bool:
+        """Whether a function is better compiled as loops. A named route is traced as it was asked for."""
+        if function in self.routes or self.tree.has_shared_coordinates:
+            return False
+        return straight_size(self.tree, function) > LONGEST
+
     def _best(self, function: str, f_ext: bool) -> Traced:
-        """The route with the fewest operations, external forces left out of the comparison."""
+        """The route with the fewest operations, external forces left out of the comparison; loops for long robots."""
+        if self.is_long(function):
+            rolled = roll(self.tree, function, f_ext)
+            return Traced(f"{ROLLED[function].route}, rolled", rolled, count(rolled))
         best = min(
             (self.traced(function, route, False) for route in self.candidates(function)),
             key=lambda traced: (traced.counts.arithmetic, traced.route),
         )
         return self.traced(function, best.route, True) if f_ext else best
 
-    def program(self, function: str, f_ext: bool) -> Program:
-        """The contracted Program of the best route."""
-        return pipeline.apply(self.best(function, f_ext).program, pipeline.CODE)
+    def code(self, function: str, f_ext: bool) -> Code:
+        """The best route, ready for a target: contracted."""
+        code = self.best(function, f_ext).code
+        return pipeline.apply(code, pipeline.CODE) if isinstance(code, Program) else code
 
     def counts(self, function: str) -> dict[str, str | int]:
         """One row of operation counts: before contraction, and instructions after it."""
@@ -80,13 +95,13 @@ class Compiler:
             "function": function,
             "route": best.route,
             **{name: getattr(best.counts, name) for name in Counts._fields},
-            "instructions": instructions(self.program(function, False)),
+            "instructions": instructions(self.code(function, False)),
         }
 
     def build(self, function: str, f_ext: bool, target: str, dtype: str) -> Kernel:
         """The kernel of one function for one target."""
         if target == "c":
-            return c_target.build(self.program(function, f_ext), self.facts, dtype)
+            return c_target.build(self.code(function, f_ext), self.facts, dtype)
         return NumpyKernel(self.tree, function, self.reference_route(function), f_ext, np.dtype(dtype))
 
     def reference_route(self, function: str) -> str:

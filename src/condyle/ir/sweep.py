@@ -146,3 +146,7 @@ class Rolled:
     def offset(self, joint: Joint, port: str) -> int:
         """Where the joint's own part of a port begins."""
         return joint.q if port == "q" else joint.f_ext if port == "f_ext" else joint.v
+
+
+Code: TypeAlias = Program | Rolled
+"""Either form of one function."""

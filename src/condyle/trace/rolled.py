@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from typing import NamedTuple
 
 from condyle.algorithms.aba import aba, eliminations, solve
 from condyle.algorithms.crba import crba
@@ -55,14 +56,29 @@ def _difd(tree: Rolling) -> Sequence[Matrix]:
     return tree.minus_product("Minv", by_q), tree.minus_product("Minv", by_v)
 
 
-ROLLED: Mapping[str, tuple[str, Callable[[Rolling], Sequence[Matrix]]]] = {
-    "id": ("rnea", _id),
-    "fd": ("aba", _fd),
-    "m": ("crba", lambda tree: (crba(tree),)),
-    "minv": ("aba", lambda tree: (minv(tree),)),
-    "did": ("closed_form", _did),
-    "dfd": ("aba+closed_form", _dfd),
-    "difd": ("closed_form", _difd),
+def _m(tree: Rolling) -> Sequence[Matrix]:
+    return (crba(tree),)
+
+
+def _minv(tree: Rolling) -> Sequence[Matrix]:
+    return (minv(tree),)
+
+
+class RolledRoute(NamedTuple):
+    """The name of an algorithm, and how to record it; matrices it gives are the function's outputs in order."""
+
+    route: str
+    record: Callable[[Rolling], Sequence[Matrix]]
+
+
+ROLLED: Mapping[str, RolledRoute] = {
+    "id": RolledRoute("rnea", _id),
+    "fd": RolledRoute("aba", _fd),
+    "m": RolledRoute("crba", _m),
+    "minv": RolledRoute("aba", _minv),
+    "did": RolledRoute("closed_form", _did),
+    "dfd": RolledRoute("aba+closed_form", _dfd),
+    "difd": RolledRoute("closed_form", _difd),
 }
 
 
@@ -70,7 +86,7 @@ def roll(tree: Tree, function: str, f_ext: bool = False) -> Rolled:
     """The loops of one function; UnsupportedError for robots with mimic joints."""
     signature = FUNCTIONS[function]
     rolling = Rolling(regrouped(tree), f_ext)
-    matrices = ROLLED[function][1](rolling)
+    matrices = ROLLED[function].record(rolling)
     outputs = [Array(port.name, port.shape(sizes(tree))) for port in signature.outputs]
     results = {
         array.name: matrix.name

@@ -127,7 +127,7 @@ class _Writer:
     def _sweep(self, e: Emitter, sweep: Sweep) -> None:
         n = len(self.rolled.joints)
         head = f"for (i = {n}; i-- > 0;) {{" if sweep.backward else f"for (i = 0; i < {n}; i++) {{"
-        calls = [f"{self._step(step)}(w, i, c);" if step.program.outputs else "" for step in sweep.steps]
+        calls = [f"{self._step(step)}(w, i, c);" if any(a.size for a in step.program.arrays) else "" for step in sweep.steps]
         if any(calls):
             with e.block(head):
                 self._switch(e, calls, "i")
