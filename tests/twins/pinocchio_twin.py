@@ -184,3 +184,17 @@ def worst(answers: object, expected: list[object]) -> float:
     got = answers if isinstance(answers, tuple) else (answers,)
     want = [state if isinstance(state, tuple) else (state,) for state in expected]
     return max(relative(one, np.array([state[k] for state in want])) for k, one in enumerate(got))
+
+
+class FileTwin(Twin):
+    """Pinocchio's own reading of the URDF file that the robot was loaded from."""
+
+    def __init__(self, robot: Robot, path: str, floating_base: bool) -> None:
+        self.robot = robot
+        self.model = pin.buildModelFromUrdf(path, *([pin.JointModelFreeFlyer()] if floating_base else []))
+        self.model.gravity = pin.Motion(np.array(robot.gravity), np.zeros(3))
+        assert self.model.nv == robot.nv
+        self.parts = [Part(joint, None, self.model.getJointId(joint.name)) for joint in robot.joints]
+        self.bodies = [(part.id, pin.SE3.Identity()) for part in self.parts]
+        self.data = self.model.createData()
+        self.G = self._map()

@@ -16,7 +16,7 @@ from tests.laws.robots import States, changed, robot_named, states
 from tests.twins.accuracies import allowed
 
 pytest.importorskip("pinocchio", reason="pip install 'condyle[test]'")
-from tests.twins.pinocchio_twin import Twin, worst  # noqa: E402
+from tests.twins.pinocchio_twin import Twin, worst
 
 N = 5
 BUNDLED = ("iiwa14", "hyq", "atlas")

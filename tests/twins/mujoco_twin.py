@@ -1,0 +1,117 @@
+"""The same robot in MuJoCo, by an MJCF file written from a Robot's numbers, and the maps between coordinates.
+
+MuJoCo has hinges, slides, balls and free joints; its free joint's linear velocity is in world axes and its
+acceleration is the rate of that, its quaternions begin with w.
+"""
+
+from __future__ import annotations
+
+import mujoco
+import numpy as np
+
+from condyle.model.parts import Joint
+from condyle.model.robot import Robot
+from tests.laws.tangent import turned
+from tests.model.kinematics import matrix
+
+Array = np.ndarray
+KINDS = {"revolute": "hinge", "continuous": "hinge", "prismatic": "slide", "spherical": "ball", "free": "free"}
+
+
+def mjcf(robot: Robot) -> str:
+    """The robot as MJCF; every joint must be of a kind in `KINDS`, its body's frame in the joint frame."""
+    children: dict[int, list[int]] = {}
+    for i, joint in enumerate(robot.joints):
+        children.setdefault(joint.parent, []).append(i)
+    lines = [
+        '<mujoco><compiler angle="radian" autolimits="false"/>',
+        f'<option gravity="{words(robot.gravity)}"><flag constraint="disable" contact="disable"/></option>',
+        "<worldbody>",
+    ]
+
+    def write(i: int) -> None:
+        joint, body = robot.joints[i], robot.bodies[i]
+        assert joint.after.is_identity
+        place = matrix(joint.placement)
+        lines.append(f'<body name="b{i}" pos="{words(place[:3, 3])}" xyaxes="{words(place[:3, :2].T)}">')
+        axis = "" if joint.type in ("spherical", "free") else f'axis="{words(joint.axis)}"'
+        lines.append(
+            f'<joint name="j{i}" type="{KINDS[joint.type]}" {axis} armature="{float(joint.armature.max())!r}"/>'
+        )
+        I = body.inertia
+        full = (I[0, 0], I[1, 1], I[2, 2], I[0, 1], I[0, 2], I[1, 2])
+        lines.append(f'<inertial pos="{words(body.com)}" mass="{body.mass!r}" fullinertia="{words(np.array(full))}"/>')
+        for child in children.get(i, []):
+            write(child)
+        lines.append("</body>")
+
+    for root in children[-1]:
+        write(root)
+    return "\n".join([*lines, "</worldbody></mujoco>"])
+
+
+def words(x: Array) -> str:
+    return " ".join(repr(value) for value in np.ravel(x).tolist())
+
+
+class MujocoTwin:
+    """Takes and gives our coordinates, one state at a time."""
+
+    def __init__(self, robot: Robot) -> None:
+        self.robot = robot
+        self.model = mujoco.MjModel.from_xml_string(mjcf(robot))
+        self.data = mujoco.MjData(self.model)
+        assert self.model.nv == robot.nv
+
+    def joint(self, i: int) -> tuple[Joint, int, int]:
+        """Our joint, and where it stands in their q and v."""
+        id = mujoco.mj_name2id(self.model, mujoco.mjtObj.mjOBJ_JOINT, f"j{i}")
+        return self.robot.joints[i], int(self.model.jnt_qposadr[id]), int(self.model.jnt_dofadr[id])
+
+    def place(self, q: Array, v: Array) -> Array:
+        """Put them where we are; T (nv, nv): their velocities from ours."""
+        T = np.zeros((self.model.nv, self.robot.nv))
+        for i in range(len(self.robot.joints)):
+            joint, at_q, at_v = self.joint(i)
+            own = q[joint.q_slice]
+            rows = slice(at_v, at_v + joint.nv)
+            T[rows, joint.v_slice] = np.eye(joint.nv)
+            if joint.type in ("spherical", "free"):
+                own = np.concatenate((own[:-4], own[-1:], own[-4:-1]))
+            if joint.type == "free":
+                T[at_v : at_v + 3, joint.v_index : joint.v_index + 3] = turned(q[joint.q_slice][None, 3:])[0]
+            self.data.qpos[at_q : at_q + joint.nq] = own
+        self.data.qvel[:] = T @ v
+        return T
+
+    def coriolis(self, q: Array, v: Array) -> Array:
+        """What their acceleration has beside T a: R (w x v) of each free joint."""
+        result = np.zeros(self.model.nv)
+        for i in range(len(self.robot.joints)):
+            joint, _, at_v = self.joint(i)
+            if joint.type == "free":
+                linear, angular = np.split(v[joint.v_slice], 2)
+                result[at_v : at_v + 3] = turned(q[joint.q_slice][None, 3:])[0] @ np.cross(angular, linear)
+        return result
+
+    def id(self, q: Array, v: Array, a: Array) -> Array:
+        T = self.place(q, v)
+        mujoco.mj_forward(self.model, self.data)
+        self.data.qacc[:] = T @ a + self.coriolis(q, v)
+        mujoco.mj_inverse(self.model, self.data)
+        return T.T @ self.data.qfrc_inverse
+
+    def fd(self, q: Array, v: Array, tau: Array) -> Array:
+        T = self.place(q, v)
+        self.data.qfrc_applied[:] = np.linalg.solve(T.T, tau)
+        mujoco.mj_forward(self.model, self.data)
+        a = np.linalg.solve(T, self.data.qacc_smooth - self.coriolis(q, v))
+        self.data.qfrc_applied[:] = 0.0
+        return a
+
+    def m(self, q: Array) -> Array:
+        T = self.place(q, np.zeros(self.robot.nv))
+        mujoco.mj_forward(self.model, self.data)
+        M = np.zeros((self.model.nv, self.model.nv))
+        mujoco.mj_fullM(self.model, self.data, M)
+        return T.T @ M @ T

@@ -1,0 +1,87 @@
+"""Inverse dynamics, forward dynamics and the mass matrix against MuJoCo, given the same numbers."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import replace
+from functools import cache
+
+import numpy as np
+import pytest
+
+import condyle
+from condyle import Robot
+from condyle.model import generate
+from tests.laws.evaluated import reference
+from tests.laws.robots import relative, states
+
+pytest.importorskip("mujoco", reason="pip install 'condyle[test]'")
+from tests.twins.mujoco_twin import MujocoTwin, mjcf
+
+N = 5
+# MuJoCo turns a full inertia into principal ones by an eigendecomposition that stops at about 1e-12
+ACCURACY = {"id": 1e-11, "m": 1e-11, "fd": 1e-8}
+
+
+def mixed(seed: int) -> Robot:
+    """A random tree of the joints that both have, rotors on every second joint, gravity aslant."""
+    kinds = ("revolute", "prismatic", "spherical")
+    tree = Robot.of(generate.random_tree(9, seed, types=kinds, floating_base=True))
+    joints = tuple(
+        replace(joint, armature=np.full(len(joint.armature), 0.1 * (i % 2))) for i, joint in enumerate(tree.joints)
+    )
+    return Robot(tree.name, np.array((1.0, -2.0, 3.0)), joints, tree.bodies, tree.frames, tree.base, tree.snap)
+
+
+def solid(tree: Robot) -> Robot:
+    """The robot, 0.01 kg m² added where a body has no inertia about some axis: MuJoCo takes no such body."""
+    bodies = tuple(
+        body if np.linalg.eigvalsh(body.inertia).min() > 0.0 else replace(body, inertia=body.inertia + 0.01 * np.eye(3))
+        for body in tree.bodies
+    )
+    return Robot(tree.name, tree.gravity, tree.joints, bodies, tree.frames, tree.base, tree.snap)
+
+
+ROBOTS: dict[str, Callable[[], Robot]] = {
+    **{name: lambda name=name: solid(condyle.load(name, snap=0.0)) for name in ("iiwa14", "hyq", "atlas")},
+    "hyq_floating": lambda: condyle.load("hyq", snap=0.0, floating_base=True),
+    "atlas_floating": lambda: solid(condyle.load("atlas", snap=0.0, floating_base=True)),
+    "mixed_0": lambda: mixed(0),
+    "mixed_1": lambda: mixed(1),
+}
+
+
+@cache
+def robot(name: str) -> Robot:
+    return ROBOTS[name]()
+
+
+@cache
+def twin(name: str) -> MujocoTwin:
+    return MujocoTwin(robot(name))
+
+
+def error(name: str, function: str) -> float:
+    q, v, a, _ = states(robot(name), N, seed=5)
+    given = (q,) if function == "m" else (q, v, a)
+    expected = [getattr(twin(name), function)(*row) for row in zip(*given, strict=True)]
+    return relative(reference(robot(name), function, *given), np.array(expected))
+
+
+@pytest.mark.parametrize("function", ACCURACY)
+@pytest.mark.parametrize("name", ROBOTS)
+def test_function(name: str, function: str) -> None:
+    assert error(name, function) < ACCURACY[function]
+
+
+def test_an_mjcf_file_means_what_mujoco_takes_it_for(tmp_path: object) -> None:
+    """Our reader and MuJoCo read one file to the same mass matrix and the same forces."""
+    path = tmp_path / "mixed.xml"  # type: ignore[operator]
+    path.write_text(mjcf(robot("mixed_0")), encoding="utf-8")
+    read = condyle.load(path, snap=0.0)
+    assert read.nv == robot("mixed_0").nv
+    q, v, a, _ = states(robot("mixed_0"), N, seed=5)
+    assert [joint.type for joint in read.joints] == [joint.type for joint in robot("mixed_0").joints]
+    for function, given in (("id", (q, v, a)), ("m", (q,))):
+        expected = [getattr(twin("mixed_0"), function)(*row) for row in zip(*given, strict=True)]
+        assert relative(reference(read, function, *given), np.array(expected)) < ACCURACY[function]
