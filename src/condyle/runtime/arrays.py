@@ -230,7 +230,7 @@ def _rows(place: Place, array: Floats, batch: Shape, n: int) -> Floats:
         rows = _shaped(array, (1, place.size))
     else:
         rows = _shaped(np.broadcast_to(array, batch + place.dims), (n, place.size))
-    return rows if _has_rows(rows) else np.array(rows)
+    return rows if _has_rows(rows) else np.array(rows, order="C")
 
 
 def _overlap(a: Floats, b: Floats) -> bool:

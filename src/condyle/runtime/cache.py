@@ -31,7 +31,7 @@ T = TypeVar("T")
 OBJECT = "object.so"
 MANIFEST = "manifest.json"
 STALE_SECONDS = 3600.0
-_ATTEMPTS = 5
+_ATTEMPTS = 4
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,9 +62,9 @@ def fetch(parts: Sequence[str], description: str, make: Callable[[Path], None], 
     key = hashlib.sha256("\0".join(f"{len(part)}:{part}" for part in parts).encode()).hexdigest()
     error: OSError | None = None
     for _ in range(_ATTEMPTS):
-        if not _sound(root / key):
-            _build(root, key, description, make)
         try:
+            if not _sound(root / key):
+                _build(root, key, description, make)
             result = use(root / key / OBJECT)
         except OSError as problem:
             error = problem
@@ -101,7 +101,7 @@ def clear() -> int:
     if _unsafe(root, create=False) is not None:
         return 0
     count = sum(_remove(place) for place in _listed(root))
-    _sweep(root, 0.0)
+    _sweep(root)
     return count
 
 
@@ -165,6 +165,7 @@ def _sound(place: Path) -> bool:
 
 
 def _build(root: Path, key: str, description: str, make: Callable[[Path], None]) -> None:
+    root.mkdir(mode=0o700, exist_ok=True)
     aside = Path(tempfile.mkdtemp(prefix=f".new-{os.getpid()}-", dir=root))
     try:
         make(aside / OBJECT)
@@ -192,7 +193,7 @@ def _place(aside: Path, place: Path) -> None:
             if _sound(place):
                 return
             _remove(place)
-    raise BuildError(f"cannot write the cache entry {str(place)!r}")
+    raise FileExistsError(f"in the way: {str(place)!r}")
 
 
 def _remove(place: Path) -> bool:
@@ -217,12 +218,12 @@ def _evict(root: Path, fresh: str) -> None:
         if total > limit and entry.name != fresh:
             total -= entry.bytes
             _remove(root / entry.name)
-    _sweep(root, STALE_SECONDS)
+    _sweep(root)
 
 
-def _sweep(root: Path, age: float) -> None:
-    """Deletes what killed processes left behind."""
-    for place in root.glob(".[no][el][wd]-*"):
+def _sweep(root: Path) -> None:
+    """Deletes what killed processes left behind; a build that may still be going on is let be."""
+    for place in (*root.glob(".old-*"), *root.glob(".new-*")):
         with contextlib.suppress(OSError):
-            if time.time() - os.lstat(place).st_mtime >= age:
+            if place.name.startswith(".old-") or time.time() - os.lstat(place).st_mtime >= STALE_SECONDS:
                 shutil.rmtree(place, ignore_errors=True)

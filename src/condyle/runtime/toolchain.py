@@ -54,98 +54,79 @@ def find_compiler() -> Compiler:
 @lru_cache(maxsize=8)
 def _identify(path: str, modified: int, size: int) -> Compiler:
     del modified, size  # they are in the cache key: a replaced compiler is asked again
-    version = _output([path, "--version"]).partition("\n")[0]
-    macros = _output([path, "-march=native", "-dM", "-E", "-xc", os.devnull])
-    digest = hashlib.sha256(f"{version}\n{macros}".encode()).hexdigest()
-    return Compiler(path, version, digest)
+    version, macros = run(
+        [[path, "--version"], [path, "-march=native", "-dM", "-E", "-xc", os.devnull]], None, 30.0, at_once=2
+    )
+    version = version.partition("\n")[0]
+    return Compiler(path, version, hashlib.sha256(f"{version}\n{macros}".encode()).hexdigest())
 
 
-def _output(command: Sequence[str]) -> str:
-    with tempfile.TemporaryFile() as log:
-        _wait([_start(command, None, log)], 30.0)
-        log.seek(0)
-        return log.read().decode(errors="replace")
+class _Job:
+    """One running command; its output goes to a file, so that no pipe can fill up."""
+
+    def __init__(self, number: int, command: Sequence[str], cwd: Path | None) -> None:
+        self.number = number
+        self.command = shlex.join(command)
+        self.log: IO[bytes] = tempfile.TemporaryFile()  # noqa: SIM115
+        environment = {name: value for name, value in os.environ.items() if name not in _DROPPED} | {"LC_ALL": "C"}
+        try:
+            self.process = subprocess.Popen(
+                list(command),
+                cwd=cwd,
+                env=environment,
+                stdin=subprocess.DEVNULL,
+                stdout=self.log,
+                stderr=self.log,
+                start_new_session=True,
+            )
+        except OSError as error:
+            self.log.close()
+            raise BuildError(f"cannot run {self.command}: {error}") from error
+
+    def output(self) -> str:
+        self.log.seek(0)
+        return self.log.read().decode(errors="replace")
+
+    def finished(self) -> bool:
+        """Raises BuildError for a command that failed."""
+        status = self.process.poll()
+        if status:
+            shown = "\n".join(self.output().splitlines()[:MESSAGE_LINES])
+            raise BuildError(f"status {status} from {self.command}\n{shown}")
+        return status == 0
+
+    def end(self) -> None:
+        """Ends the whole group if need be: a compiler driver has children of its own."""
+        if self.process.poll() is None:
+            with contextlib.suppress(ProcessLookupError):
+                os.killpg(self.process.pid, signal.SIGKILL)
+            self.process.wait()
+        self.log.close()
 
 
-@dataclass(slots=True)
-class _Running:
-    command: Sequence[str]
-    process: subprocess.Popen[bytes]
-    log: IO[bytes]
-
-
-def run(commands: Sequence[Sequence[str]], cwd: Path, timeout: float, at_once: int) -> None:
-    """Runs all commands, some at once.
+def run(commands: Sequence[Sequence[str]], cwd: Path | None, timeout: float, at_once: int) -> list[str]:
+    """Runs all commands, some at once; returns what each printed.
 
     Raises BuildError with the command and the first lines it printed when one fails or the time (s) is over. Whatever
     ends this call early, a KeyboardInterrupt too, ends every process it started.
     """
-    waiting = list(commands)
-    running: list[_Running] = []
+    waiting = list(enumerate(commands))
+    running: list[_Job] = []
+    outputs = [""] * len(waiting)
     end = time.monotonic() + timeout
     try:
         while waiting or running:
             while waiting and len(running) < max(1, at_once):
-                running.append(_start(waiting.pop(0), cwd, tempfile.TemporaryFile()))  # noqa: SIM115
-            running = [job for job in running if not _finished(job)]
-            if (running or waiting) and time.monotonic() > end:
-                late = shlex.join(running[0].command if running else waiting[0])
-                raise BuildError(f"not finished after {timeout:g} s: {late}")
+                running.append(_Job(*waiting.pop(0), cwd))
+            for job in [job for job in running if job.finished()]:
+                outputs[job.number] = job.output()
+                running.remove(job)
+                job.end()
+            if running and time.monotonic() > end:
+                raise BuildError(f"not finished after {timeout:g} s: {running[0].command}")
             if running:
                 time.sleep(0.002)
     finally:
         for job in running:
-            _kill(job)
-
-
-def _start(command: Sequence[str], cwd: Path | None, log: IO[bytes]) -> _Running:
-    environment = {name: value for name, value in os.environ.items() if name not in _DROPPED} | {"LC_ALL": "C"}
-    try:
-        process = subprocess.Popen(
-            list(command),
-            cwd=cwd,
-            env=environment,
-            stdin=subprocess.DEVNULL,
-            stdout=log,
-            stderr=log,
-            start_new_session=True,
-        )
-    except OSError as error:
-        raise BuildError(f"cannot run {shlex.join(command)}: {error}") from error
-    return _Running(command, process, log)
-
-
-def _wait(jobs: Sequence[_Running], timeout: float) -> None:
-    end = time.monotonic() + timeout
-    try:
-        while not all(_finished(job, close=False) for job in jobs):
-            if time.monotonic() > end:
-                raise BuildError(f"no answer from {shlex.join(jobs[0].command)}")
-            time.sleep(0.001)
-    finally:
-        for job in jobs:
-            _kill(job, close=False)
-
-
-def _finished(job: _Running, close: bool = True) -> bool:
-    status = job.process.poll()
-    if status is None:
-        return False
-    if status != 0:
-        job.log.seek(0)
-        lines = job.log.read(1 << 16).decode(errors="replace").splitlines()
-        shown = "\n".join(lines[:MESSAGE_LINES])
-        raise BuildError(f"status {status} from {shlex.join(job.command)}\n{shown}")
-    if close:
-        job.log.close()
-    return True
-
-
-def _kill(job: _Running, close: bool = True) -> None:
-    """Ends the whole group: a compiler driver has children of its own."""
-    if job.process.poll() is None:
-        with contextlib.suppress(ProcessLookupError):
-            os.killpg(job.process.pid, signal.SIGKILL)
-        job.process.wait()
-    if close:
-        job.log.close()
+            job.end()
+    return outputs
