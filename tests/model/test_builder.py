@@ -130,3 +130,12 @@ def test_strict_makes_doubtful_physics_an_error() -> None:
 def test_without_any_body_there_is_no_robot() -> None:
     with pytest.raises(ModelError, match="no link"):
         Builder().build()
+
+
+def test_a_welded_body_that_cannot_be_is_an_error() -> None:
+    odd = np.array([[1.0, 2.0, 0.0], [2.0, 1.0, 0.0], [0.0, 0.0, 1.0]])  # possible about an origin 1 m off its com
+    builder = Builder().body("a").body("b", mass=9.0, com=(0, 0, 1), inertia=odd)
+    builder.joint("j", parent="world", child="a", type="revolute")
+    builder.joint("w", parent="a", child="b", type="fixed", xyz=(0, 0, -1))
+    with pytest.raises(ModelError, match="link 'a': inertia not positive definite"):
+        builder.build()

@@ -61,15 +61,16 @@ def finish(draft: Draft, options: Options, findings: Sequence[Finding] = ()) -> 
     if all(joint.parent is not None for joint in joints):
         joints = (_root_joint(root, options.floating_base), *joints)
     robot = Robot.assemble(Description(draft.name, draft.gravity, draft.links, joints, options.snap))
-    _settle([*found, *_weighed(robot, bodies), *check_structure(robot, source)], options)
+    _settle([*found, *_weighed(robot, bodies, source), *check_structure(robot, source)], options)
     return robot
 
 
-def _weighed(robot: Robot, bodies: Mapping[str, Sequence[Finding]]) -> list[Finding]:
+def _weighed(robot: Robot, bodies: Mapping[str, Sequence[Finding]], source: Source) -> list[Finding]:
     """Findings about links: where the moving body that a link is part of can be, its error is only "physics",
-    and a point mass is none."""
-    sound = [not check_body(body) for body in robot.bodies]
-    possible = [all(finding.severity != "error" for finding in check_body(body)) for body in robot.bodies]
+    and a point mass is none; a body that cannot be while each of its links can is an error of its own."""
+    merged = [check_body(body, source) for body in robot.bodies]
+    sound = [not found for found in merged]
+    possible = [all(finding.severity != "error" for finding in found) for found in merged]
     out: list[Finding] = []
     for name, findings in bodies.items():
         carrier = robot.frames[name].body
@@ -78,6 +79,8 @@ def _weighed(robot: Robot, bodies: Mapping[str, Sequence[Finding]]) -> list[Find
                 finding = replace(finding, severity="physics")
             if finding.message != POINT_MASS or not (carrier < 0 or sound[carrier]):
                 out.append(finding)
+    told = {robot.frames[name].body for name, found in bodies.items() if any(f.severity == "error" for f in found)}
+    out += [finding for i, found in enumerate(merged) if not possible[i] and i not in told for finding in found]
     return out
 
 
