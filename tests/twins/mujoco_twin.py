@@ -35,9 +35,8 @@ def mjcf(robot: Robot) -> str:
         place = matrix(joint.placement)
         lines.append(f'<body name="b{i}" pos="{words(place[:3, 3])}" xyaxes="{words(place[:3, :2].T)}">')
         axis = "" if joint.type in ("spherical", "free") else f'axis="{words(joint.axis)}"'
-        lines.append(
-            f'<joint name="j{i}" type="{KINDS[joint.type]}" {axis} armature="{float(joint.armature.max())!r}"/>'
-        )
+        rotor = float(joint.armature.max())
+        lines.append(f'<joint name="j{i}" type="{KINDS[joint.type]}" {axis} armature="{rotor!r}"/>')
         I = body.inertia
         full = (I[0, 0], I[1, 1], I[2, 2], I[0, 1], I[0, 2], I[1, 2])
         lines.append(f'<inertial pos="{words(body.com)}" mass="{body.mass!r}" fullinertia="{words(np.array(full))}"/>')

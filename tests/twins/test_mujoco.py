@@ -34,12 +34,13 @@ def mixed(seed: int) -> Robot:
 
 
 def solid(tree: Robot) -> Robot:
-    """The robot, 0.01 kg m² added where a body has no inertia about some axis: MuJoCo takes no such body."""
-    bodies = tuple(
-        body if np.linalg.eigvalsh(body.inertia).min() > 0.0 else replace(body, inertia=body.inertia + 0.01 * np.eye(3))
-        for body in tree.bodies
-    )
-    return Robot(tree.name, tree.gravity, tree.joints, bodies, tree.frames, tree.base, tree.snap)
+    """The robot, inertia added alike about every axis where no real body has it so: MuJoCo refuses such bodies."""
+    bodies = []
+    for body in tree.bodies:
+        low, middle, high = np.linalg.eigvalsh(body.inertia)
+        lack = high - middle - low
+        bodies.append(body if lack < 0.0 else replace(body, inertia=body.inertia + (lack + 0.01) * np.eye(3)))
+    return Robot(tree.name, tree.gravity, tree.joints, tuple(bodies), tree.frames, tree.base, tree.snap)
 
 
 ROBOTS: dict[str, Callable[[], Robot]] = {
