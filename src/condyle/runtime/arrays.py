@@ -9,6 +9,7 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -19,6 +20,7 @@ from condyle.signature import F_EXT, Function, Port
 Floats = NDArray[np.floating]
 Shape = tuple[int, ...]
 _OVERLAP_WORK = 10_000
+_PLAIN = 0x101  # NumPy's flags C_CONTIGUOUS and ALIGNED
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,8 +41,7 @@ class Place:
         return f"(..., {', '.join(map(str, self.dims))})"
 
 
-@dataclass(frozen=True, slots=True)
-class Call:
+class Call(NamedTuple):
     """A checked call: n states, the rows a kernel reads and writes, and what the caller gets.
 
     results: shaped (*batch, *dims), the caller's own arrays if `out=` was given. late: (array, rows) pairs to be
@@ -88,23 +89,57 @@ class Binder:
         self, args: Sequence[ArrayLike], f_ext: ArrayLike | None = None, out: Floats | Sequence[Floats] | None = None
     ) -> Call:
         """Raises ShapeError or DTypeError that name the argument, what it is, what was expected and the cure."""
+        plain = self._plain(args) if f_ext is None else None
+        if plain is None:
+            batch, given, inputs = self._any(args, f_ext)
+        else:
+            batch, inputs = plain
+            given = inputs
+        n = math.prod(batch)
+        if out is None:
+            return self._fresh(batch, n, inputs)
+        results = self._out(out, batch, given)
+        return self._into(results, inputs, n)
+
+    def _any(
+        self, args: Sequence[ArrayLike], f_ext: ArrayLike | None
+    ) -> tuple[Shape, Sequence[Floats], tuple[Floats, ...]]:
+        """The batch shape, the arguments as arrays, and as rows."""
         places = self._places(args, f_ext)
         given = args if f_ext is None else (*args, f_ext)
         arrays = [self._array(place, arg) for place, arg in zip(places, given, strict=True)]
         batch = self._batch(places, arrays)
         n = math.prod(batch)
-        inputs = tuple([_rows(place, array, batch, n) for place, array in zip(places, arrays, strict=True)])
-        if out is None:
-            outputs = tuple([np.empty((n, place.size), self._dtype) for place in self._outputs])
-            results = tuple(
-                [
-                    rows if rows.shape == (shape := batch + place.dims) else _shaped(rows, shape)
-                    for place, rows in zip(self._outputs, outputs, strict=True)
-                ]
-            )
-            return Call(n, inputs, outputs, results, ())
-        results = self._out(out, batch, arrays)
-        return self._into(results, inputs, n)
+        return (
+            batch,
+            arrays,
+            tuple([_rows(place, array, batch, n) for place, array in zip(places, arrays, strict=True)]),
+        )
+
+    def _plain(self, args: Sequence[ArrayLike]) -> tuple[Shape, tuple[Floats, ...]] | None:
+        """The common case in little time: contiguous arrays of the right dtype and one batch shape. Else None."""
+        dtype, batch, inputs = self._dtype, None, list[Floats]()
+        if len(args) != len(self._inputs):
+            return None
+        for place, arg in zip(self._inputs, args, strict=True):
+            if type(arg) is not np.ndarray or arg.dtype is not dtype or arg.flags.num & _PLAIN != _PLAIN:
+                return None
+            shape, dims = arg.shape, place.dims
+            split = len(shape) - len(dims)
+            if split < 0 or shape[split:] != dims or (batch is not None and batch != shape[:split]):
+                return None
+            batch = shape[:split]
+            inputs.append(arg if split == 1 and len(dims) == 1 else _shaped(arg, (math.prod(batch), place.size)))
+        assert batch is not None
+        return batch, tuple(inputs)
+
+    def _fresh(self, batch: Shape, n: int, inputs: tuple[Floats, ...]) -> Call:
+        results, outputs = list[Floats](), list[Floats]()
+        for place in self._outputs:
+            result = np.empty(batch + place.dims, self._dtype)
+            results.append(result)
+            outputs.append(result if result.shape == (n, place.size) else _shaped(result, (n, place.size)))
+        return Call(n, inputs, tuple(outputs), tuple(results), ())
 
     def _places(self, args: Sequence[ArrayLike], f_ext: ArrayLike | None) -> tuple[Place, ...]:
         if len(args) != len(self._inputs):
