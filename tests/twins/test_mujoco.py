@@ -14,13 +14,13 @@ from condyle import Robot
 from condyle.model import generate
 from tests.laws.evaluated import reference
 from tests.laws.robots import relative, states
+from tests.twins.accuracies import FLOAT64
 
 pytest.importorskip("mujoco", reason="pip install 'condyle[test]'")
 from tests.twins.mujoco_twin import MujocoTwin, mjcf
 
 N = 5
-# MuJoCo turns a full inertia into principal ones by an eigendecomposition that stops at about 1e-12
-ACCURACY = {"id": 1e-11, "m": 1e-11, "fd": 1e-8}
+SHARED = ("id", "m", "fd")
 
 
 def mixed(seed: int) -> Robot:
@@ -69,10 +69,10 @@ def error(name: str, function: str) -> float:
     return relative(reference(robot(name), function, *given), np.array(expected))
 
 
-@pytest.mark.parametrize("function", ACCURACY)
+@pytest.mark.parametrize("function", SHARED)
 @pytest.mark.parametrize("name", ROBOTS)
 def test_function(name: str, function: str) -> None:
-    assert error(name, function) < ACCURACY[function]
+    assert error(name, function) < FLOAT64[function]
 
 
 def test_an_mjcf_file_means_what_mujoco_takes_it_for(tmp_path: object) -> None:
@@ -85,4 +85,4 @@ def test_an_mjcf_file_means_what_mujoco_takes_it_for(tmp_path: object) -> None:
     assert [joint.type for joint in read.joints] == [joint.type for joint in robot("mixed_0").joints]
     for function, given in (("id", (q, v, a)), ("m", (q,))):
         expected = [getattr(twin("mixed_0"), function)(*row) for row in zip(*given, strict=True)]
-        assert relative(reference(read, function, *given), np.array(expected)) < ACCURACY[function]
+        assert relative(reference(read, function, *given), np.array(expected)) < FLOAT64[function]
