@@ -1,0 +1,68 @@
+"""Operations: no robot needs more than it did, and fewer than Pinocchio's generated code."""
+
+from __future__ import annotations
+
+import warnings
+
+import pytest
+
+import condyle
+from condyle import ModelWarning, Robot
+from tests.twins.example_robots import path_of
+
+# Products and sums of each function before contraction, as measured; a better algorithm lowers them, nothing raises them.
+MEASURED = {
+    "iiwa14": {"id": 459, "fd": 892, "m": 255, "minv": 559, "did": 2092, "dfd": 3953, "difd": 3278},
+    "hyq": {"id": 776, "fd": 1004, "m": 219, "minv": 320, "did": 1883, "dfd": 3020, "difd": 2272},
+    "atlas": {"id": 3342, "fd": 8326, "m": 3635, "minv": 6339, "did": 20634, "dfd": 36648, "difd": 34956},
+}
+# What the best generator known needs; products and sums, but instructions after contraction for minv.
+TO_BEAT = {
+    "panda": {"id": 624, "fd": 1198, "did": 3060, "dfd": 5144, "minv": 475},
+    "hyq": {"id": 776, "fd": 1028, "did": 1996, "dfd": 3409, "minv": 260},
+    "talos_reduced": {"id": 3072, "fd": 6701, "did": 17002, "dfd": 32581, "minv": 3220},
+}
+
+
+def arithmetic(robot: Robot) -> dict[str, int]:
+    return {row["function"]: row["mul"] + row["add"] for row in condyle.operation_counts(robot)}
+
+
+@pytest.mark.parametrize("name", MEASURED)
+def test_bundled_robots_need_no_more_than_they_did(name: str) -> None:
+    found = arithmetic(condyle.load(name))
+    assert found.keys() == MEASURED[name].keys()
+    assert {function: n for function, n in found.items() if n > MEASURED[name][function]} == {}
+
+
+@pytest.mark.twins_data
+@pytest.mark.parametrize("name", TO_BEAT)
+def test_published_robots_need_no_more_than_the_best_known(name: str) -> None:
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", ModelWarning)
+        robot = condyle.load(path_of(name))
+        if name == "panda":
+            robot = robot.lock({"panda_finger_joint1": 0.0, "panda_finger_joint2": 0.0})
+    rows = {row["function"]: row for row in condyle.operation_counts(robot)}
+    found = {function: rows[function]["mul"] + rows[function]["add"] for function in TO_BEAT[name]}
+    found["minv"] = rows["minv"]["instructions"]
+    assert {function: n for function, n in found.items() if n > TO_BEAT[name][function]} == {}
+
+
+def test_the_route_that_runs_is_the_cheapest() -> None:
+    robot = condyle.chain(3)
+    best = arithmetic(robot)
+    for function, route in (("fd", "aba"), ("m", "mminvgen"), ("did", "columns")):
+        named = {row["function"]: row for row in condyle.operation_counts(robot, {function: route})}
+        assert named[function]["route"] == route
+        assert named[function]["mul"] + named[function]["add"] >= best[function]
+
+
+def test_zeros_and_ones_of_the_robot_cost_nothing() -> None:
+    """One body on a joint through its centre of mass: tau = I a, and not one addition."""
+    builder = condyle.Builder("wheel")
+    builder.body("axle").body("rim", mass=1.0, inertia=((0.1, 0, 0), (0, 0.1, 0), (0, 0, 0.2)))
+    builder.joint("spin", parent="axle", child="rim", type="continuous", axis=(0, 0, 1))
+    rows = {row["function"]: row for row in condyle.operation_counts(builder.build())}
+    assert (rows["id"]["mul"], rows["id"]["add"], rows["id"]["sincos"]) == (1, 0, 0)
+    assert (rows["m"]["mul"], rows["m"]["add"]) == (0, 0)

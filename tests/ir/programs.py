@@ -1,0 +1,76 @@
+"""Random expressions and Programs, and what they mean in exact arithmetic."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from fractions import Fraction
+
+from hypothesis import strategies as st
+
+from condyle.ir.expr import Expr, Graph
+from condyle.ir.interp import MEANING
+from condyle.ir.program import Array, Program
+
+INPUTS = (Array("x", (3,)), Array("y", (2, 2)))
+LEAVES = 7
+
+# Steps of a random computation: an operation and where its operands stand in the list of values so far.
+STEP = st.tuples(
+    st.sampled_from(["add", "sub", "mul", "neg", "rcp", "sin", "cos", "sqrt", "constant"]),
+    st.integers(0, 1000),
+    st.integers(0, 1000),
+)
+STEPS = st.lists(STEP, min_size=1, max_size=40)
+POINTS = st.lists(st.integers(-9, 9).map(lambda n: Fraction(n, 4)), min_size=LEAVES, max_size=LEAVES)
+CONSTANTS = (0.0, 1.0, -1.0, 2.0, -2.0, 0.5, -0.5, 4.0)  # what folds exactly
+
+# Stand-ins that keep what simplification may use (sine is odd, cosine is even) and are exact on fractions.
+EXACT: dict[str, Callable[..., Fraction]] = {
+    **MEANING,  # type: ignore[dict-item]
+    "rcp": lambda a: 1 / a,
+    "sin": lambda a: a**3 + a,
+    "cos": lambda a: a * a + 3,
+    "sqrt": lambda a: a * a + 2 * a + 7,
+}
+HUGE = 10**12  # larger numerators only cost time
+
+
+def built(steps: Sequence[tuple[str, int, int]], point: Sequence[Fraction]) -> tuple[Program, list[Fraction]]:
+    """A Program whose outputs are all values on the way, and those values computed directly at `point`."""
+    graph = Graph()
+    symbols: list[Expr | float] = [graph.input(0, k) for k in range(3)] + [graph.input(1, k) for k in range(4)]
+    values = list(point)
+    for op, i, j in steps:
+        x, y = symbols[i % len(symbols)], symbols[j % len(symbols)]
+        a, b = values[i % len(values)], values[j % len(values)]
+        if op == "constant":
+            constant = CONSTANTS[i % len(CONSTANTS)]
+            symbol, value = constant, Fraction(constant)
+        elif op in ("add", "sub", "mul"):
+            symbol, value = {"add": x + y, "sub": x - y, "mul": x * y}[op], EXACT[op](a, b)
+        elif not isinstance(x, Expr) or (op == "rcp" and a == 0):
+            continue
+        else:
+            symbol = {"neg": lambda: -x, "rcp": lambda: 1.0 / x, "sin": x.sin, "cos": x.cos, "sqrt": x.sqrt}[op]()
+            value = EXACT[op](a)
+        if max(abs(value.numerator), value.denominator) < HUGE:
+            symbols.append(symbol)
+            values.append(value)
+    outputs = [(0, k, value) for k, value in enumerate(symbols)]
+    return graph.program("p", INPUTS, (Array("out", (len(symbols),)),), outputs), values
+
+
+def exactly(program: Program, point: Sequence[Fraction]) -> list[Fraction]:
+    """The output entries of a Program in exact arithmetic."""
+    values: list[Fraction] = []
+    for node in program.nodes:
+        if node[0] == "const":
+            values.append(Fraction(node[1]))
+        elif node[0] == "input":
+            values.append(point[int(node[1]) * 3 + int(node[2])])
+        else:
+            values.append(EXACT[node[0]](*(values[int(k)] for k in node[1:])))
+    result = [Fraction(0)] * program.arrays[0].size
+    for output in program.outputs:
+        result[output.index] = values[output.node]
+    return result

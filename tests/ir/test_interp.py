@@ -1,0 +1,64 @@
+"""What Programs mean in floating point."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from condyle.ir.interp import MEANING, run
+from condyle.ir.ops import ARITY, FUSED
+from condyle.ir.program import Array, Output, Program
+
+
+def one(op: str) -> Program:
+    """x[0] op x[1] op x[2], as far as the operation goes."""
+    n = ARITY[op]
+    nodes = (*(("input", 0, k) for k in range(3)), (op, *range(n)))
+    return Program("one", (Array("x", (3,)),), (Array("y", (1,)),), nodes, (Output(0, 0, 3),))
+
+
+@pytest.mark.parametrize("op", ARITY)
+def test_every_operation(op: str) -> None:
+    a, b, c = 1.5, 0.75, -2.25
+    expected = {
+        "neg": -a,
+        "add": a + b,
+        "sub": a - b,
+        "mul": a * b,
+        "rcp": 1 / a,
+        "sqrt": np.sqrt(a),
+        "sin": np.sin(a),
+        "cos": np.cos(a),
+        "fma": a * b + c,
+        "fms": a * b - c,
+        "fnma": c - a * b,
+        "fnms": -a * b - c,
+    }
+    assert set(expected) == set(ARITY) == set(MEANING)
+    assert set(ARITY) >= FUSED
+    (y,) = run(one(op), [np.array([[a, b, c]])])
+    assert y.item() == expected[op]
+
+
+def test_one_row_serves_a_batch() -> None:
+    program = Program(
+        "p",
+        (Array("x", (1,)), Array("y", (1,))),
+        (Array("z", (1,)),),
+        (("input", 0, 0), ("input", 1, 0), ("add", 0, 1)),
+        (Output(0, 0, 2),),
+    )
+    (z,) = run(program, [np.array([[1.0]]), np.array([[1.0], [2.0], [3.0]])])
+    assert z.tolist() == [[2.0], [3.0], [4.0]]
+
+
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+def test_computes_in_the_dtype_asked_for(dtype: type[np.floating]) -> None:
+    (y,) = run(one("add"), [np.array([[1.0, 1e-9, 0.0]])], dtype)
+    assert y.dtype == dtype
+    assert (y.item() == 1.0) == (dtype is np.float32)
+
+
+def test_no_warning_for_numbers_that_are_none() -> None:
+    (y,) = run(one("rcp"), [np.zeros((1, 3))])
+    assert np.isinf(y.item())

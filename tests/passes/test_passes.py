@@ -1,0 +1,126 @@
+"""Every pass keeps the meaning, leaves a sound Program, and does what it is for."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from fractions import Fraction
+
+import pytest
+from hypothesis import given, settings
+
+from condyle.ir.expr import Graph
+from condyle.ir.program import Array, Output, Program, operands
+from condyle.ir.show import show
+from condyle.ir.verify import verify
+from condyle.passes import pipeline
+from condyle.passes.contract import contract
+from condyle.passes.dce import dce
+from condyle.passes.renumber import renumbered
+from condyle.passes.signs import absorb_signs
+from condyle.passes.uses import uses_of
+from tests.ir.programs import POINTS, STEPS, built, exactly
+
+PASSES: dict[str, Callable[[Program], Program]] = {
+    "dce": dce,
+    "absorb_signs": absorb_signs,
+    "contract": contract,
+    "all": lambda program: pipeline.apply(program, [*pipeline.CLEAN, *pipeline.CODE]),
+}
+
+
+def last_only(program: Program, keep: int) -> Program:
+    """The Program with a few of its outputs, so that something is dead."""
+    return Program(program.name, program.inputs, program.arrays, program.nodes, program.outputs[-keep:])
+
+
+@pytest.mark.parametrize("name", PASSES)
+@settings(max_examples=150, deadline=None)
+@given(STEPS, POINTS)
+def test_pass_keeps_the_meaning(name: str, steps: Sequence[tuple[str, int, int]], point: Sequence[Fraction]) -> None:
+    whole, _ = built(steps, point)
+    for program in (whole, last_only(whole, 2)):
+        result = verify(PASSES[name](program))
+        assert exactly(result, point) == exactly(program, point)
+        assert len(result) <= len(program)
+        assert (result.name, result.inputs, result.arrays) == (program.name, program.inputs, program.arrays)
+
+
+@settings(max_examples=50, deadline=None)
+@given(STEPS, POINTS)
+def test_passes_are_done_when_they_are_done(steps: Sequence[tuple[str, int, int]], point: Sequence[Fraction]) -> None:
+    program, _ = built(steps, point)
+    clean = dce(last_only(program, 1))
+    assert dce(clean) == clean
+    assert all(uses_of(clean)), "a node that nobody uses"
+
+
+def program_of(build: Callable[[Graph], object]) -> Program:
+    g = Graph()
+    return g.program("p", (Array("x", (4,)),), (Array("y", (1,)),), [(0, 0, build(g))])  # type: ignore[list-item]
+
+
+def lines(program: Program) -> list[str]:
+    return [line.strip() for line in show(program).splitlines()[1:-1]]
+
+
+def test_contract_golden() -> None:
+    program = program_of(lambda g: g.input(0, 0) * g.input(0, 1) + g.input(0, 2))
+    assert lines(contract(program)) == ["t0 = x[0]", "t1 = x[1]", "t2 = x[2]", "t3 = fma t0 t1 t2", "y[0] = t3"]
+
+
+@pytest.mark.parametrize(
+    ("build", "op"),
+    [
+        (lambda a, b, c: a * b + c, "fma"),
+        (lambda a, b, c: a * b - c, "fms"),
+        (lambda a, b, c: c - a * b, "fnma"),
+        (lambda a, b, c: -(a * b + c), "fnms"),
+    ],
+)
+def test_contract_knows_four_forms(build: Callable[..., object], op: str) -> None:
+    program = contract(program_of(lambda g: build(g.input(0, 0), g.input(0, 1), g.input(0, 2))))
+    assert program.nodes[-1][0] == op
+    assert len(program) == 4
+
+
+def test_contract_leaves_a_product_that_others_use() -> None:
+    g = Graph()
+    product = g.input(0, 0) * g.input(0, 1)
+    outputs = [(0, 0, product + g.input(0, 2)), (0, 1, product)]
+    program = g.program("p", (Array("x", (4,)),), (Array("y", (2,)),), outputs)
+    assert sorted(node[0] for node in contract(program).nodes if node[0] != "input") == ["add", "mul"]
+
+
+def test_absorb_signs_golden() -> None:
+    program = program_of(lambda g: (-(g.input(0, 0) - g.input(0, 1))) * 1.0)
+    assert lines(absorb_signs(program)) == ["t0 = x[0]", "t1 = x[1]", "t2 = sub t1 t0", "y[0] = t2"]
+
+
+def test_dce_golden() -> None:
+    g = Graph()
+    kept = g.input(0, 0) + g.input(0, 1)
+    g.input(0, 2).sin()
+    program = g.program("p", (Array("x", (4,)),), (Array("y", (1,)),), [(0, 0, kept)])
+    assert [node[0] for node in dce(program).nodes] == ["input", "input", "add"]
+
+
+def test_renumbered_keeps_operands() -> None:
+    program = program_of(lambda g: g.input(0, 3) - g.input(0, 1))
+    turned = renumbered(program, [1, 0, 2])
+    assert turned.nodes == (("input", 0, 1), ("input", 0, 3), ("sub", 1, 0))
+    assert turned.outputs == (Output(0, 0, 2),)
+
+
+def test_uses() -> None:
+    program = program_of(lambda g: g.input(0, 0) * g.input(0, 0) + g.input(0, 0))
+    uses = uses_of(program)
+    assert sum(uses) == sum(len(operands(node)) for node in program.nodes) + len(program.outputs)
+    assert uses == [3, 1, 1]
+
+
+def test_the_pipeline_stops_at_a_pass_that_breaks_a_program() -> None:
+    def breaks(program: Program) -> Program:
+        return Program(program.name, program.inputs, program.arrays, program.nodes[:-1], program.outputs)
+
+    with pytest.raises(AssertionError):
+        pipeline.apply(program_of(lambda g: g.input(0, 0) + g.input(0, 1)), [breaks])

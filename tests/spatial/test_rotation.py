@@ -1,0 +1,85 @@
+"""Rotations by structure do what their dense matrices do."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import numpy as np
+import pytest
+
+from condyle.spatial.rotation import AboutZ, Chain, Full, Identity, Rotation, from_quaternion
+
+Array = np.ndarray
+ROUNDING = 1e-14  # a dozen operations on numbers of size one
+
+
+def rows(m: Array) -> tuple[tuple[float, ...], ...]:
+    return tuple(tuple(row) for row in m.tolist())
+
+
+def about_z(angle: float) -> Array:
+    c, s = np.cos(angle), np.sin(angle)
+    return np.array(((c, s, 0.0), (-s, c, 0.0), (0.0, 0.0, 1.0)))
+
+
+def any_rotation(seed: int) -> Array:
+    q, _ = np.linalg.qr(np.random.default_rng(seed).standard_normal((3, 3)))
+    return q * np.sign(np.linalg.det(q))
+
+
+KINDS: dict[str, Callable[[], tuple[Rotation, Array]]] = {
+    "identity": lambda: (Identity(), np.eye(3)),
+    "about_z": lambda: (AboutZ(float(np.cos(0.7)), float(np.sin(0.7))), about_z(0.7)),
+    "full": lambda: (Full(rows(any_rotation(1))), any_rotation(1)),
+    "chain": lambda: (
+        Chain(Full(rows(any_rotation(2))), AboutZ(float(np.cos(-2.0)), float(np.sin(-2.0)))),
+        about_z(-2.0) @ any_rotation(2),
+    ),
+}
+
+
+@pytest.fixture(params=KINDS)
+def pair(request: pytest.FixtureRequest) -> tuple[Rotation, Array]:
+    return KINDS[request.param]()
+
+
+def close(got: object, want: Array) -> bool:
+    return bool(np.abs(np.array(got, dtype=float) - want).max() < ROUNDING)
+
+
+def test_vectors(pair: tuple[Rotation, Array]) -> None:
+    rotation, E = pair
+    v = np.array((0.3, -1.2, 0.8))
+    assert close(rotation.into(tuple(v.tolist())), E @ v)
+    assert close(rotation.back(tuple(v.tolist())), E.T @ v)
+
+
+def test_matrices(pair: tuple[Rotation, Array]) -> None:
+    rotation, E = pair
+    M = np.random.default_rng(3).uniform(-1, 1, (3, 3))
+    assert close(rotation.back_matrix(rows(M)), E.T @ M @ E)
+
+
+def test_symmetric_matrices(pair: tuple[Rotation, Array]) -> None:
+    rotation, E = pair
+    M = np.random.default_rng(4).uniform(-1, 1, (3, 3))
+    S = M + M.T
+    upper = np.triu_indices(3)
+    assert close(rotation.back_symmetric(tuple(S[upper].tolist())), (E.T @ S @ E)[upper])
+
+
+@pytest.mark.parametrize("seed", range(5))
+def test_quaternions(seed: int) -> None:
+    """Against Rodrigues' formula: axis sin(angle / 2), cos(angle / 2)."""
+    rng = np.random.default_rng(seed)
+    axis = rng.standard_normal(3)
+    axis /= np.linalg.norm(axis)
+    angle = float(rng.uniform(-np.pi, np.pi))
+    K = np.array(((0, -axis[2], axis[1]), (axis[2], 0, -axis[0]), (-axis[1], axis[0], 0)))
+    R = np.eye(3) + np.sin(angle) * K + (1 - np.cos(angle)) * K @ K  # child axes -> parent axes
+    quaternion = [*(axis * np.sin(angle / 2)).tolist(), float(np.cos(angle / 2))]
+    assert close(from_quaternion(quaternion).rows, R.T)
+
+
+def test_identity_quaternion_is_exact() -> None:
+    assert from_quaternion([0.0, 0.0, 0.0, 1.0]).rows == rows(np.eye(3))

@@ -1,0 +1,71 @@
+"""The door between physics and Programs: ports, sizes, and the same text every time."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+import condyle
+from condyle.algorithms.routes import routes_of
+from condyle.ir.count import count
+from condyle.ir.interp import run
+from condyle.ir.verify import verify
+from condyle.model.tree import tree_of
+from condyle.signature import FUNCTIONS
+from condyle.trace import sizes, trace
+from tests.laws.robots import robot_named
+
+TREE = tree_of(robot_named("tree-1"))
+
+
+@pytest.mark.parametrize("function", FUNCTIONS)
+def test_ports_are_those_of_the_signature(function: str) -> None:
+    about = FUNCTIONS[function]
+    route = routes_of(function, False)[0]
+    for forces in {False, about.takes_f_ext}:
+        program = verify(trace(TREE, function, route, forces))
+        assert program.name == function
+        assert [array.name for array in program.inputs] == [port.name for port in about.ports(forces)]
+        assert [array.name for array in program.arrays] == [port.name for port in about.outputs]
+        for array, port in zip((*program.inputs, *program.arrays), (*about.ports(forces), *about.outputs), strict=True):
+            assert array.shape == port.shape(sizes(TREE))
+
+
+def test_every_route_of_every_function_is_traced_soundly() -> None:
+    small = tree_of(condyle.random_tree(2, rng=4))
+    for function in FUNCTIONS:
+        for route in routes_of(function, False):
+            verify(trace(small, function, route))
+
+
+def test_the_same_robot_gives_the_same_program() -> None:
+    assert trace(TREE, "id", "rnea") == trace(tree_of(robot_named("tree-1")), "id", "rnea")
+
+
+def test_regrouping_saves_operations() -> None:
+    chain = tree_of(condyle.chain(6))
+    assert count(trace(chain, "id", "rnea")).arithmetic < count(trace(chain, "id", "rnea", regroup=False)).arithmetic
+
+
+def test_regrouping_moves_mass_and_loses_none_of_it() -> None:
+    """Of a floating robot all mass is still there; of a fixed one what hangs on the first joint's axis is gone."""
+    from condyle.algorithms.regroup import regrouped
+
+    floating = tree_of(robot_named("hyq_floating"))
+    moved = regrouped(floating)
+    total = sum(link.numbers.mass for link in floating.links)
+    assert moved.links[0].numbers.mass == pytest.approx(total, rel=1e-14)
+    assert [link.numbers.mass for link in moved.links[1:]] == [0.0] * (len(moved.links) - 1)
+
+
+def test_entries_that_are_always_zero_are_no_outputs() -> None:
+    """Two branches on the world: nothing couples them."""
+    builder = condyle.Builder("fork")
+    builder.body("base")
+    for name in ("left", "right"):
+        builder.body(name, mass=1.0, com=(0.1, 0.0, 0.0), inertia=0.01 * np.eye(3))
+        builder.joint(name, parent="base", child=name, type="continuous", axis=(0, 1, 0))
+    program = trace(tree_of(builder.build()), "m", "crba")
+    assert {(output.index) for output in program.outputs} == {0, 3}
+    (M,) = run(program, [np.array([[0.3, 0.4]])])
+    assert M[0, 0, 1] == M[0, 1, 0] == 0.0
