@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Iterator
+from pathlib import Path
 
 import pytest
 
@@ -32,3 +33,20 @@ def compiled(cache_of_this_run: None) -> Callable[..., Dynamics]:
         return known[key]
 
     return one
+
+
+def pytest_addoption(parser: pytest.Parser) -> None:
+    parser.addoption("--update-golden", action="store_true", help="rewrite the texts in tests/golden")
+
+
+@pytest.fixture
+def golden(request: pytest.FixtureRequest) -> Callable[[str, str], None]:
+    """golden(file, text): the text is what people reviewed in tests/golden."""
+
+    def check(file: str, text: str) -> None:
+        path = Path(__file__).parent / "golden" / file
+        if request.config.getoption("--update-golden"):
+            path.write_text(text, encoding="ascii")
+        assert path.read_text(encoding="ascii") == text, f"{file} changed: review it, then run with --update-golden"
+
+    return check

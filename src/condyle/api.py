@@ -20,6 +20,7 @@ from condyle.dynamics import Dynamics, fall_back
 from condyle.errors import BuildError, SingularError, UnsupportedError
 from condyle.model import builder, generate
 from condyle.model import robot as model
+from condyle.model.joints import JOINT_TYPES
 from condyle.model.tree import Tree, tree_of
 from condyle.runtime.toolchain import find_compiler
 from condyle.signature import FUNCTIONS
@@ -102,9 +103,9 @@ def check_inverse(robot: Robot, tree: Tree) -> None:
 class Builder(builder.Builder):
     """Builds a robot in code: `Builder().body(...).joint(...).build()`; see `condyle.model.builder.Builder`."""
 
-    def build(self) -> Robot:
-        """The robot, checked; ModelError with everything that is wrong."""
-        return Robot.of(super().build())
+    def build(self, *, floating_base: bool = False, strict: bool = False, mimic: str = "exact") -> Robot:
+        """The robot, checked; the options are those of `load`. ModelError with everything that is wrong."""
+        return Robot.of(super().build(floating_base=floating_base, strict=strict, mimic=mimic))
 
 
 def load(
@@ -135,9 +136,15 @@ def chain(n: int, rng: int | np.random.Generator = 0) -> Robot:
     return Robot.of(generate.chain(n, rng))
 
 
-def random_tree(n: int, rng: int | np.random.Generator = 0, *, floating_base: bool = False) -> Robot:
-    """A random tree of n joints of all types; the same for the same seed."""
-    return Robot.of(generate.random_tree(n, rng, floating_base=floating_base))
+def random_tree(
+    n: int,
+    rng: int | np.random.Generator = 0,
+    *,
+    types: Sequence[str] = tuple(JOINT_TYPES),
+    floating_base: bool = False,
+) -> Robot:
+    """A random tree of n joints of these types, by default of all; the same for the same seed."""
+    return Robot.of(generate.random_tree(n, rng, types=types, floating_base=floating_base))
 
 
 def operation_counts(robot: Robot, routes: Mapping[str, str] | None = None) -> list[dict[str, str | int]]:

@@ -134,3 +134,8 @@ class NumpyKernel:
         rows = dict(zip(self._names, inputs, strict=True))
         for output, result in zip(outputs, evaluate(self._tree, self._function, self._route, rows), strict=True):
             output[...] = result
+
+    def direct(
+        self, inputs: tuple[object, ...], outputs: tuple[object, ...], dims: tuple[tuple[int, ...], ...], threads: int
+    ) -> bool:
+        return False

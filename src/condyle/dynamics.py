@@ -154,7 +154,13 @@ class Dynamics:
         }
 
     def _call(self, name: str, args: Sequence[ArrayLike], f_ext: ArrayLike | None, out: Out) -> tuple[Array, ...]:
-        call = self._binder(name).bind(args, f_ext, out)
+        binder, kernel = self._binder(name), self._kernels.get((name, f_ext is not None))
+        if kernel is not None:  # plain arrays need no more than a glance
+            given = tuple(args) if f_ext is None else (*args, f_ext)
+            outputs = binder.fresh(args) if out is None else (out,) if isinstance(out, np.ndarray) else tuple(out)
+            if outputs is not None and kernel.direct(given, outputs, binder.dims[f_ext is not None], self._threads):
+                return outputs
+        call = binder.bind(args, f_ext, out)
         if call.n:
             self._kernel(name, f_ext is not None)(call.n, call.inputs, call.outputs, self._threads)
         return call.finish()

@@ -243,3 +243,51 @@ def test_without_threads_the_caller_does_it_alone(library: object) -> None:
 
 def test_cores() -> None:
     assert cores() >= 1
+
+
+DIMS = ((3,), (1,), (3,))
+
+
+def test_direct_runs_plain_arrays(entry: Entry) -> None:
+    x, k, y = np.arange(12.0).reshape(4, 3), np.ones((4, 1)), np.zeros((4, 3))
+    expected = np.zeros((4, 3))
+    entry.run(4, (x, k), (expected,), 1)
+    assert entry.direct((x, k), (y,), DIMS, 1) is True
+    assert np.array_equal(y, expected)
+
+
+def test_direct_runs_one_state(entry: Entry) -> None:
+    x, k, y, expected = np.arange(3.0), np.ones(1), np.zeros(3), np.zeros((1, 3))
+    entry.run(1, (x[None], k[None]), (expected,), 1)
+    assert entry.direct((x, k), (y,), DIMS, 1) is True
+    assert np.array_equal(y, expected[0])
+
+
+@pytest.mark.parametrize(
+    ("x", "k", "y"),
+    [
+        (np.zeros((4, 3))[::2], np.ones((2, 1)), np.zeros((2, 3))),  # strided
+        (np.zeros((4, 3)), np.ones((1, 1)), np.zeros((4, 3))),  # broadcast
+        (np.zeros((4, 3)), np.ones(1), np.zeros((4, 3))),  # broadcast
+        (np.zeros((3, 4)), np.ones((3, 1)), np.zeros((3, 3))),  # wrong size
+        (np.zeros((4, 3), np.float32), np.ones((4, 1)), np.zeros((4, 3))),  # wrong dtype
+        (np.zeros((2, 2, 3)), np.ones((2, 2, 1)), np.zeros((2, 2, 3))),  # two batch dimensions
+        (np.zeros((0, 3)), np.ones((0, 1)), np.zeros((0, 3))),  # empty
+        ([[0.0] * 3], np.ones((1, 1)), np.zeros((1, 3))),  # no array
+        (np.zeros((4, 3)), np.ones((4, 1)), np.broadcast_to(np.zeros(3), (4, 3))),  # read only
+    ],
+)
+def test_direct_leaves_everything_else_alone(entry: Entry, x: object, k: object, y: object) -> None:
+    assert entry.direct((x, k), (y,), DIMS, 1) is False
+
+
+def test_direct_refuses_overlap(entry: Entry) -> None:
+    x, k = np.arange(15.0), np.ones((4, 1))
+    assert entry.direct((x[:12].reshape(4, 3), k), (x[3:].reshape(4, 3),), DIMS, 1) is False
+    assert np.array_equal(x, np.arange(15.0))
+
+
+def test_direct_takes_tuples_only(entry: Entry) -> None:
+    assert entry.direct([np.zeros((1, 3))], (np.zeros((1, 3)),), DIMS, 1) is False  # pyright: ignore
+    with pytest.raises(TypeError):
+        entry.direct((), ())  # pyright: ignore

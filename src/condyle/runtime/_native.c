@@ -253,6 +253,104 @@ static PyObject *entry_run(PyObject *object, PyObject *const *args, Py_ssize_t n
     Py_RETURN_NONE;
 }
 
+/* Whether a view is a user's array as it should be: C order, the port's own dimensions, behind them at most one batch
+ * dimension. The first port sets the batch; the others must have the same. */
+static int fits(const Entry *self, const Py_buffer *view, PyObject *dims, int *batched, Py_ssize_t *n)
+{
+    const Py_ssize_t own = PyTuple_GET_SIZE(dims);
+    const char *format = view->format == NULL ? "B" : view->format;
+    if (view->itemsize != self->itemsize || format[0] != self->format || format[1] != '\0') {
+        return 0;
+    }
+    if (*batched < 0) {
+        *batched = view->ndim == own + 1;
+        *n = *batched ? view->shape[0] : 1;
+    }
+    if (view->ndim != own + *batched || (*batched && view->shape[0] != *n)) {
+        return 0;
+    }
+    for (Py_ssize_t k = 0; k < own; k++) {
+        if (view->shape[*batched + k] != PyLong_AsSsize_t(PyTuple_GET_ITEM(dims, k))) {
+            return 0;
+        }
+    }
+    return (uintptr_t)view->buf % (uintptr_t)self->itemsize == 0;
+}
+
+static int overlap(const Py_buffer *a, const Py_buffer *b)
+{
+    const char *p = a->buf, *q = b->buf;
+    return p < q + b->len && q < p + a->len;
+}
+
+/* Takes the buffers of a direct call; 1 if all fit and no output lies over another array, else 0 without an error. */
+static int take_direct(Entry *self, PyObject *const *args, Job *job, Py_buffer *views, Py_ssize_t *taken)
+{
+    const Py_ssize_t ports = self->n_in + self->n_out;
+    int batched = -1;
+    Py_ssize_t n = 0;
+    if (!PyTuple_Check(args[0]) || !PyTuple_Check(args[1]) || !PyTuple_Check(args[2]) ||
+        PyTuple_GET_SIZE(args[0]) != self->n_in || PyTuple_GET_SIZE(args[1]) != self->n_out ||
+        PyTuple_GET_SIZE(args[2]) != ports) {
+        return 0;
+    }
+    for (Py_ssize_t port = 0; port < ports; port++) {
+        const int output = port >= self->n_in;
+        PyObject *array = output ? PyTuple_GET_ITEM(args[1], port - self->n_in) : PyTuple_GET_ITEM(args[0], port);
+        PyObject *dims = PyTuple_GET_ITEM(args[2], port);
+        const int flags = PyBUF_C_CONTIGUOUS | PyBUF_FORMAT | (output ? PyBUF_WRITABLE : 0);
+        if (PyObject_GetBuffer(array, &views[port], flags) != 0) {
+            PyErr_Clear();
+            return 0;
+        }
+        ++*taken;
+        if (!PyTuple_Check(dims) || !fits(self, &views[port], dims, &batched, &n)) {
+            return 0;
+        }
+        for (Py_ssize_t other = 0; output && other < port; other++) {
+            if (overlap(&views[port], &views[other])) {
+                return 0;
+            }
+        }
+        job->base[port] = views[port].buf;
+        job->stride[port] = n == 1 ? 0 : self->size[port];
+    }
+    job->n = (size_t)n;
+    return n > 0;
+}
+
+/* The common case in one step: True if it ran, False if the arrays want the full treatment. */
+static PyObject *entry_direct(PyObject *object, PyObject *const *args, Py_ssize_t n_args)
+{
+    Entry *self = (Entry *)object;
+    Py_buffer views[2 * MAX_PORTS];
+    Py_ssize_t taken = 0, threads;
+    Job job;
+    int status = 0, direct;
+    if (n_args != 4) {
+        PyErr_SetString(PyExc_TypeError, "direct(inputs, outputs, dims, threads) takes 4 arguments");
+        return NULL;
+    }
+    threads = PyLong_AsSsize_t(args[3]);
+    if (threads == -1 && PyErr_Occurred()) {
+        return NULL;
+    }
+    job.self = self;
+    atomic_init(&job.next, 0);
+    atomic_init(&job.status, 0);
+    direct = take_direct(self, args, &job, views, &taken);
+    if (direct) {
+        status = run_views(self, &job, threads);
+    }
+    while (taken > 0) {
+        PyBuffer_Release(&views[--taken]);
+    }
+    if (status != 0 || PyErr_Occurred()) {
+        return NULL;
+    }
+    return PyBool_FromLong(direct);
+}
+
 static int read_sizes(PyObject *sizes, Py_ssize_t *to, Py_ssize_t *count)
 {
     const Py_ssize_t length = PyTuple_GET_SIZE(sizes);
@@ -321,6 +419,8 @@ static void entry_dealloc(PyObject *object)
 static PyMethodDef entry_methods[] = {
     {"run", (PyCFunction)(void (*)(void))entry_run, METH_FASTCALL,
      "run(n, inputs, outputs, threads): n states; inputs (n or 1, size), outputs (n, size), rows contiguous."},
+    {"direct", (PyCFunction)(void (*)(void))entry_direct, METH_FASTCALL,
+     "direct(inputs, outputs, dims, threads): run if all arrays are plain (n, *dims) or (*dims); whether it did."},
     {NULL, NULL, 0, NULL},
 };
 

@@ -20,3 +20,11 @@ class Entry:
     def run(
         self, n: int, inputs: Sequence[NDArray[np.generic]], outputs: Sequence[NDArray[np.generic]], threads: int, /
     ) -> None: ...
+    def direct(
+        self,
+        inputs: tuple[object, ...],
+        outputs: tuple[object, ...],
+        dims: tuple[tuple[int, ...], ...],
+        threads: int,
+        /,
+    ) -> bool: ...

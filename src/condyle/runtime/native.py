@@ -46,3 +46,9 @@ class NativeKernel:
     ) -> None:
         """Runs n states on at most `threads` threads; raises TypeError or ValueError for arrays that do not fit."""
         self._entry.run(n, inputs, outputs, threads)
+
+    def direct(
+        self, inputs: tuple[object, ...], outputs: tuple[object, ...], dims: tuple[tuple[int, ...], ...], threads: int
+    ) -> bool:
+        """Runs, and says so, if every array is plain: right dtype, C order, (n, *dims) or (*dims), nothing overlapping."""
+        return self._entry.direct(inputs, outputs, dims, threads)

@@ -1,0 +1,50 @@
+"""The C of a two-link robot as text, reviewed by people; `--update-golden` rewrites it."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+import condyle
+from condyle.backends.c.emit import source
+from condyle.backends.c.target import Facts
+from condyle.compiler import Compiler
+from condyle.ir.show import show
+from condyle.model.tree import tree_of
+from condyle.trace import roll
+
+
+def two_link() -> condyle.Robot:
+    """Two rods in the vertical plane."""
+    builder = condyle.Builder("two_link")
+    builder.body("upper", mass=2.0, com=(0.5, 0.0, 0.0), inertia=np.diag((0.01, 0.2, 0.2)))
+    builder.body("lower", mass=1.0, com=(0.25, 0.0, 0.0), inertia=np.diag((0.005, 0.05, 0.05)))
+    builder.joint("shoulder", type="revolute", parent="world", child="upper", axis=(0, 1, 0))
+    builder.joint("elbow", type="revolute", parent="upper", child="lower", axis=(0, 1, 0), xyz=(1.0, 0.0, 0.0))
+    return builder.build()
+
+
+@pytest.fixture(scope="module")
+def compiler() -> Compiler:
+    robot = two_link()
+    return Compiler(tree_of(robot), Facts(robot.nq, robot.nv, robot.fingerprint, "golden", "two_link"))
+
+
+def own(text: str, function: str) -> str:
+    """The part of a source that the support files do not bring."""
+    head, _, rest = text.partition("#define REAL_BITS")
+    return head + "...\n" + rest[rest.index(f"CD_CHUNK void {function}_0" if f"CD_CHUNK void {function}_0" in rest
+                                            else f"static const cd_slot {function}_kind"):]  # fmt: skip
+
+
+@pytest.mark.parametrize("function", ["id", "fd", "m", "dfd"])
+def test_straight_c(compiler: Compiler, golden, function: str) -> None:
+    golden(f"two_link_{function}.c.txt", own(source(compiler.code(function, False), compiler.facts, 64).main, function))
+
+
+def test_rolled_c(compiler: Compiler, golden) -> None:
+    golden("two_link_id_rolled.c.txt", own(source(roll(compiler.tree, "id"), compiler.facts, 64).main, "id"))
+
+
+def test_program_text(compiler: Compiler, golden) -> None:
+    golden("two_link_id.program.txt", show(compiler.best("id", False).code))

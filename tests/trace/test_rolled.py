@@ -1,0 +1,113 @@
+"""Rolled sweeps mean what the reference means: interpreted, and as C."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+import condyle
+from condyle.algorithms.reference import evaluate
+from condyle.backends.c.build import build
+from condyle.backends.c.target import Facts
+from condyle.errors import UnsupportedError
+from condyle.ir.interp_sweep import run_rolled
+from condyle.model.tree import Tree, tree_of
+from condyle.model.zoo import every_joint
+from condyle.signature import FUNCTIONS
+from condyle.trace import ROLLED, roll
+
+# Both sides round differently: the condition of M (1e2 to 1e4 for these trees) times a few hundred roundings.
+TOLERANCE = 1e-10
+N = 5
+
+
+def rows(robot: condyle.Robot, tree: Tree, function: str, f_ext: bool) -> dict[str, np.ndarray]:
+    rng = np.random.default_rng(3)
+    q, v = robot.random_state(N, rng)
+    known = {"q": q, "v": v, "a": rng.normal(size=v.shape), "tau": rng.normal(size=v.shape)}
+    if f_ext:
+        known["f_ext"] = rng.normal(size=(N, 6 * len(robot.bodies)))
+    if function == "difd":
+        known["Minv"] = evaluate(tree, "minv", "ltl", known)[0]
+    return {port.name: known[port.name] for port in FUNCTIONS[function].ports(f_ext)}
+
+
+def close(found: np.ndarray, expected: np.ndarray) -> bool:
+    return float(np.max(np.abs(found.reshape(expected.shape) - expected))) <= TOLERANCE * float(
+        np.max(np.abs(expected))
+    )
+
+
+@pytest.fixture(scope="module", params=[False, True], ids=["fixed", "floating"])
+def robot(request: pytest.FixtureRequest) -> condyle.Robot:
+    """Every joint type there is, but no mimic joint."""
+    return condyle.random_tree(9, 4, floating_base=request.param)
+
+
+@pytest.mark.parametrize("function", FUNCTIONS)
+def test_the_interpreter_agrees_with_the_reference(robot: condyle.Robot, function: str) -> None:
+    tree, f_ext = tree_of(robot), FUNCTIONS[function].takes_f_ext
+    inputs = rows(robot, tree, function, f_ext)
+    rolled = roll(tree, function, f_ext)
+    expected = evaluate(tree, function, "ltl" if function in ("fd", "minv") else FIRST[function], inputs)
+    for found, answer in zip(run_rolled(rolled, list(inputs.values())), expected, strict=True):
+        assert close(found, answer)
+
+
+FIRST = {"id": "rnea", "m": "crba", "did": "adjoint", "dfd": "ltl+adjoint", "difd": "adjoint"}
+
+
+@pytest.mark.parametrize("function", FUNCTIONS)
+def test_c_agrees_with_the_interpreter(robot: condyle.Robot, function: str) -> None:
+    tree, f_ext = tree_of(robot), FUNCTIONS[function].takes_f_ext
+    inputs = list(rows(robot, tree, function, f_ext).values())
+    rolled = roll(tree, function, f_ext)
+    expected = [answer.reshape(N, -1) for answer in run_rolled(rolled, inputs)]
+    found = [np.full_like(answer, np.nan) for answer in expected]
+    build(rolled, Facts(robot.nq, robot.nv))(N, inputs, found, 1)
+    for one, answer in zip(found, expected, strict=True):
+        assert close(one, answer)
+
+
+def test_every_function_has_loops() -> None:
+    assert set(ROLLED) == set(FUNCTIONS)
+
+
+def test_mass_matrix_and_inverse_are_symmetric_to_the_bit() -> None:
+    robot = condyle.chain(6, 1)
+    tree = tree_of(robot)
+    for function in ("m", "minv"):
+        (matrix,) = run_rolled(roll(tree, function), [robot.random_state(N, 0).q])
+        assert np.array_equal(matrix, np.swapaxes(matrix, 1, 2))
+
+
+def test_shared_coordinates_are_refused() -> None:
+    robot = every_joint()
+    if not tree_of(robot).has_shared_coordinates:
+        builder = condyle.Builder()
+        for name in ("a", "b"):
+            builder.body(name, mass=1.0, com=(0.1, 0, 0), inertia=np.eye(3))
+        builder.joint("j", type="revolute", parent="world", child="a", axis=(0, 0, 1))
+        builder.joint("k", type="revolute", parent="a", child="b", axis=(0, 0, 1), mimic=("j", 0.5, 0.1))
+        robot = builder.build()
+    with pytest.raises(UnsupportedError, match="mimic"):
+        roll(tree_of(robot), "id")
+
+
+def test_a_long_chain_is_compiled_as_loops_and_agrees() -> None:
+    robot = condyle.chain(60, 2)
+    dyn, reference = robot.compile(target="c"), robot.compile(target="numpy")
+    assert "rolled" in dyn.explain(1)
+    q, v = robot.random_state(2, 0)
+    assert close(dyn.mass_matrix(q), reference.mass_matrix(q))
+    assert close(
+        dyn.inverse_dynamics_derivatives(q, v, v).dtau_dq, reference.inverse_dynamics_derivatives(q, v, v).dtau_dq
+    )
+
+
+def test_memory_is_linear_in_the_links() -> None:
+    """The workspace of forward dynamics, in slots a link, is the same for 100 and 1000 links."""
+    from condyle.backends.c.rolled import layout
+
+    per_link = [layout(roll(tree_of(condyle.chain(n, 0)), "fd")).size / n for n in (100, 1000)]
+    assert abs(per_link[0] - per_link[1]) < 2.0  # the world's rows are shared by more links
