@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 import condyle
+from condyle.algorithms.regroup import regrouped
 from condyle.algorithms.routes import routes_of
 from condyle.ir.count import count
 from condyle.ir.interp import run
@@ -49,8 +50,6 @@ def test_regrouping_saves_operations() -> None:
 
 def test_regrouping_moves_mass_and_loses_none_of_it() -> None:
     """Of a floating robot all mass is still there; of a fixed one what hangs on the first joint's axis is gone."""
-    from condyle.algorithms.regroup import regrouped
-
     floating = tree_of(robot_named("hyq_floating"))
     moved = regrouped(floating)
     total = sum(link.numbers.mass for link in floating.links)

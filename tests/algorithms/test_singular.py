@@ -36,7 +36,7 @@ def massless() -> Robot:
 def test_a_massless_moving_body_is_named(massless: Robot, target: str) -> None:
     dyn = massless.compile(target=target)
     q, v, a, _ = states(massless)
-    with pytest.raises(SingularError, match="'elbow'.*'tip'"):
+    with pytest.raises(SingularError, match=r"'elbow'.*'tip'"):
         dyn.forward_dynamics(q, v, a)
     with pytest.raises(SingularError, match="'elbow'"):
         dyn.mass_matrix_inverse(q)

@@ -187,11 +187,12 @@ def worst(answers: object, expected: list[object]) -> float:
 
 
 class FileTwin(Twin):
-    """Pinocchio's own reading of the URDF file that the robot was loaded from."""
+    """Pinocchio's own reading of a robot's URDF, a path or the text itself."""
 
-    def __init__(self, robot: Robot, path: str, floating_base: bool) -> None:
+    def __init__(self, robot: Robot, urdf: str, floating_base: bool) -> None:
         self.robot = robot
-        self.model = pin.buildModelFromUrdf(path, *([pin.JointModelFreeFlyer()] if floating_base else []))
+        build = pin.buildModelFromXML if urdf.lstrip().startswith("<") else pin.buildModelFromUrdf
+        self.model = build(urdf, *([pin.JointModelFreeFlyer()] if floating_base else []))
         self.model.gravity = pin.Motion(np.array(robot.gravity), np.zeros(3))
         assert self.model.nv == robot.nv
         self.parts = [Part(joint, None, self.model.getJointId(joint.name)) for joint in robot.joints]

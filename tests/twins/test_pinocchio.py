@@ -10,13 +10,14 @@ import pytest
 
 import condyle
 from condyle import Dynamics, Robot
+from condyle.model.joints import JOINT_TYPES
 from condyle.model.robot import Joint
 from condyle.signature import FUNCTIONS
 from tests.laws.robots import States, changed, robot_named, states
 from tests.twins.accuracies import allowed
 
 pytest.importorskip("pinocchio", reason="pip install 'condyle[test]'")
-from tests.twins.pinocchio_twin import Twin, worst
+from tests.twins.pinocchio_twin import FileTwin, Twin, worst
 
 N = 5
 BUNDLED = ("iiwa14", "hyq", "atlas")
@@ -95,9 +96,30 @@ def test_compiled_with_forces(function: str, compiled: Callable[..., Dynamics]) 
     assert found < allowed(function, "float64", 0.0)
 
 
-def test_the_twin_holds_every_joint_type() -> None:
-    from condyle.model.joints import JOINT_TYPES
+@pytest.mark.parametrize("floating_base", [False, True], ids=["fixed", "floating"])
+@pytest.mark.parametrize("name", BUNDLED)
+def test_urdf_that_we_write_means_the_robot_it_was_written_from(name: str, floating_base: bool) -> None:
+    """Angles snapped to quarter turns are written as such; Pinocchio reads them back."""
+    ours = condyle.load(name, floating_base=floating_base)
+    other = FileTwin(ours, ours.to_urdf(), floating_base)
+    given = states(ours, N, seed=2)
+    for function in ("id", "m", "did", "dfd"):
+        found = error(ours.compile(target="numpy"), other, function, given, FUNCTIONS[function].takes_f_ext)
+        assert found < allowed(function, "float64", 0.0), function
 
+
+def test_locked_and_rerooted_robots() -> None:
+    """They are robots like any other."""
+    whole = condyle.load("hyq", snap=0.0, floating_base=True)
+    for other in (whole.lock({"lf_hfe_joint": 0.4, "rh_haa_joint": -0.2}), whole.reroot("lf_lowerleg")):
+        given = states(other, N, seed=2)
+        for function in ("id", "m", "did", "dfd"):
+            dyn = other.compile(target="numpy")
+            found = error(dyn, Twin(other), function, given, FUNCTIONS[function].takes_f_ext)
+            assert found < allowed(function, "float64", 0.0), function
+
+
+def test_the_twin_holds_every_joint_type() -> None:
     def types(joints: tuple[Joint, ...]) -> set[str]:
         return {joint.type for joint in joints}
 
