@@ -38,7 +38,7 @@ def last_only(program: Program, keep: int) -> Program:
 @given(STEPS, POINTS)
 def test_pass_keeps_the_meaning(name: str, steps: Sequence[tuple[str, int, int]], point: Sequence[Fraction]) -> None:
     whole, _ = built(steps, point)
-    for program in (whole, last_only(whole, 2)):
+    for program in (whole, last_only(whole, 2), last_only(whole, 1)):
         result = verify(PASSES[name](program))
         assert exactly(result, point) == exactly(program, point)
         assert len(result) <= len(program)
@@ -75,6 +75,8 @@ def test_contract_golden() -> None:
         (lambda a, b, c: a * b - c, "fms"),
         (lambda a, b, c: c - a * b, "fnma"),
         (lambda a, b, c: -(a * b + c), "fnms"),
+        (lambda a, b, c: -(a * b - c), "fnma"),
+        (lambda a, b, c: -(c - a * b), "fms"),
     ],
 )
 def test_contract_knows_four_forms(build: Callable[..., object], op: str) -> None:
