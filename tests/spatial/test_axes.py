@@ -10,12 +10,12 @@ import pytest
 from condyle.model.placement import alignment
 from condyle.model.tree import aligned
 
-ROUNDING = 1e-15
+ROUNDING = 1e-14  # axes are unit to a few 1e-15, and a few operations
 AXES = [
     *(sign * axis for axis in np.eye(3) for sign in (1.0, -1.0)),
     np.array((0.6, 0.0, 0.8)),
     np.array((1.0, 2.0, -2.0)) / 3.0,
-    np.array((0.0, -1.0, -4.37114e-08)),  # its length is 1 to the last digit, and so is its largest entry's
+    np.array((0.0, -1.0, -4.37114e-08)),  # as in a published file; unit to 1e-15, its largest entry is 1
     np.array((1e-9, 1.0, 0.0)),
 ]
 
