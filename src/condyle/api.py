@@ -67,7 +67,8 @@ class Robot(model.Robot):
             raise UnsupportedError(f"threads={threads}: give a positive number, or None for every core")
         tree = tree_of(self)
         compiler = Compiler(tree, _facts(self, "robot"), dict(routes or {}))
-        return Dynamics(compiler, runs_on(target), dtype, threads, partial(check_inverse, self, tree))
+        recipe = (Robot.compile, (self, target, dtype, threads, links, routes, device))
+        return Dynamics(compiler, runs_on(target), dtype, threads, partial(check_inverse, self, tree), recipe)
 
 
 def check_choice(name: str, value: str, allowed: Sequence[str]) -> None:

@@ -61,7 +61,9 @@ class Dynamics:
         dtype: str,
         threads: int | None,
         check_inverse: Callable[[], None],
+        recipe: tuple[Callable[..., Dynamics], tuple[object, ...]],
     ) -> None:
+        self._recipe = recipe
         self._compiler = compiler
         self._target = target
         self._dtype = dtype
@@ -70,6 +72,10 @@ class Dynamics:
         self._kernels: dict[tuple[str, bool], Kernel] = {}
         self._binders: dict[str, Binder] = {}
         self._lock = threading.RLock()
+
+    def __reduce__(self) -> tuple[Callable[..., Dynamics], tuple[object, ...]]:
+        """A pickle is the robot and the options; the other side compiles or takes it from its own cache."""
+        return self._recipe
 
     @property
     def dtype(self) -> np.dtype[np.floating]:
