@@ -14,6 +14,8 @@ from condyle.compiler import Compiler
 from condyle.errors import BuildError
 from condyle.runtime.arrays import Binder
 from condyle.runtime.kernel import Kernel, cores
+from condyle.runtime.native import Function as Twin
+from condyle.runtime.native import NativeKernel, fast_twin
 from condyle.signature import FUNCTIONS
 from condyle.trace import sizes
 
@@ -45,6 +47,13 @@ class DynamicsDerivatives(NamedTuple):
     da_dv: Array
 
 
+RESULTS: dict[str, type[tuple[object, ...]]] = {
+    "did": InverseDynamicsDerivatives,
+    "dfd": ForwardDynamicsDerivatives,
+    "difd": DynamicsDerivatives,
+}
+
+
 class Dynamics:
     """The seven functions of one robot on one target. Safe to call from many threads; a forked child may call too.
 
@@ -72,6 +81,9 @@ class Dynamics:
         self._kernels: dict[tuple[str, bool], Kernel] = {}
         self._binders: dict[str, Binder] = {}
         self._lock = threading.RLock()
+        self._twins: dict[str, Twin] = {}
+        if target == "c":
+            self._shadow_methods()
 
     def __reduce__(self) -> tuple[Callable[..., Dynamics], tuple[object, ...]]:
         """A pickle is the robot and the options; the other side compiles or takes it from its own cache."""
@@ -100,7 +112,7 @@ class Dynamics:
     def inverse_dynamics(
         self, q: ArrayLike, v: ArrayLike, a: ArrayLike, f_ext: ArrayLike | None = None, out: Out = None
     ) -> Array:
-        """tau = M(q) a + c(q, v, f_ext), (..., nv) [N m | N]. Recursive Newton-Euler, Featherstone 2008, section 5.3."""
+        """tau = M(q) a + c(q, v, f_ext), (..., nv) [N m | N]. Recursive Newton-Euler, Featherstone 2008, sec. 5.3."""
         return self._call("id", (q, v, a), f_ext, out)[0]
 
     def forward_dynamics(
@@ -160,16 +172,24 @@ class Dynamics:
         }
 
     def _call(self, name: str, args: Sequence[ArrayLike], f_ext: ArrayLike | None, out: Out) -> tuple[Array, ...]:
-        binder, kernel = self._binder(name), self._kernels.get((name, f_ext is not None))
-        if kernel is not None:  # plain arrays need no more than a glance
-            given = tuple(args) if f_ext is None else (*args, f_ext)
-            outputs = binder.fresh(args) if out is None else (out,) if isinstance(out, np.ndarray) else tuple(out)
-            if outputs is not None and kernel.direct(given, outputs, binder.dims[f_ext is not None], self._threads):
-                return outputs
-        call = binder.bind(args, f_ext, out)
+        call = self._binder(name).bind(args, f_ext, out)
         if call.n:
             self._kernel(name, f_ext is not None)(call.n, call.inputs, call.outputs, self._threads)
         return call.finish()
+
+    def _shadow_methods(self) -> None:
+        """Puts a native callable in front of each method: it takes plain calls and leaves all others to the method."""
+        for name, function in FUNCTIONS.items():
+            if getattr(type(self), function.method) is not getattr(Dynamics, function.method):
+                continue  # a subclass has its own
+            inputs, outputs = self._binder(name).places
+            method = getattr(self, function.method)
+            twin = fast_twin(
+                method, function.takes_f_ext, inputs, outputs, self.dtype, RESULTS.get(name), self._threads
+            )
+            if twin is not None:
+                self._twins[name] = twin
+                setattr(self, function.method, twin)
 
     def _binder(self, name: str) -> Binder:
         binder = self._binders.get(name)
@@ -183,6 +203,8 @@ class Dynamics:
             with self._lock:
                 kernel = self._kernels.get((name, f_ext)) or self._build(name, f_ext)
                 self._kernels[name, f_ext] = kernel
+                if isinstance(kernel, NativeKernel) and name in self._twins:
+                    self._twins[name].set_entry(f_ext, kernel.entry)
         return kernel
 
     def _build(self, name: str, f_ext: bool) -> Kernel:

@@ -1,4 +1,4 @@
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import final
 
 import numpy as np
@@ -20,11 +20,23 @@ class Entry:
     def run(
         self, n: int, inputs: Sequence[NDArray[np.generic]], outputs: Sequence[NDArray[np.generic]], threads: int, /
     ) -> None: ...
-    def direct(
-        self,
-        inputs: tuple[object, ...],
-        outputs: tuple[object, ...],
-        dims: tuple[tuple[int, ...], ...],
+
+@final
+class Function:
+    def __new__(
+        cls,
+        slow: Callable[..., object],
+        names: tuple[str, ...],
+        takes_f_ext: bool,
+        inputs: tuple[tuple[int, ...], ...],
+        outputs: tuple[tuple[int, ...], ...],
+        dtype: np.dtype[np.floating],
+        result: type[tuple[object, ...]] | None,
         threads: int,
         /,
-    ) -> bool: ...
+    ) -> Function: ...
+    def __call__(self, *args: object, **keywords: object) -> object: ...
+    def set_entry(self, f_ext: bool, entry: Entry, /) -> None: ...
+
+def empty(shape: tuple[int, ...], dtype: np.dtype[np.floating], /) -> NDArray[np.floating]: ...
+def workers(limit: int, /) -> int: ...

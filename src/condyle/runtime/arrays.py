@@ -15,6 +15,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from condyle.errors import DTypeError, ShapeError, UnsupportedError
+from condyle.runtime._native import empty
 from condyle.signature import F_EXT, Function, Port
 
 Floats = NDArray[np.floating]
@@ -76,7 +77,7 @@ def bind(
 class Binder:
     """Checks the calls of one function; everything that does not depend on the arguments is done once."""
 
-    __slots__ = ("_dtype", "_f_ext", "_inputs", "_method", "_outputs", "dims")
+    __slots__ = ("_dtype", "_f_ext", "_inputs", "_method", "_outputs")
 
     def __init__(self, function: Function, sizes: Mapping[str, int], dtype: np.dtype[np.floating]) -> None:
         self._method = function.method
@@ -84,9 +85,11 @@ class Binder:
         self._inputs = tuple(Place.of(port, sizes) for port in function.inputs)
         self._outputs = tuple(Place.of(port, sizes) for port in function.outputs)
         self._f_ext = Place.of(F_EXT, sizes) if function.takes_f_ext else None
-        last = () if self._f_ext is None else (self._f_ext.dims,)
-        before, after = (tuple(place.dims for place in places) for places in (self._inputs, self._outputs))
-        self.dims = {False: (*before, *after), True: (*before, *last, *after)}
+
+    @property
+    def places(self) -> tuple[tuple[Place, ...], tuple[Place, ...]]:
+        """All inputs, f_ext the last where it is taken, and all outputs."""
+        return self._inputs if self._f_ext is None else (*self._inputs, self._f_ext), self._outputs
 
     def bind(
         self, args: Sequence[ArrayLike], f_ext: ArrayLike | None = None, out: Floats | Sequence[Floats] | None = None
@@ -139,18 +142,10 @@ class Binder:
     def _fresh(self, batch: Shape, n: int, inputs: tuple[Floats, ...]) -> Call:
         results, outputs = list[Floats](), list[Floats]()
         for place in self._outputs:
-            result = np.empty(batch + place.dims, self._dtype)
+            result = empty(batch + place.dims, self._dtype)
             results.append(result)
             outputs.append(result if result.shape == (n, place.size) else _shaped(result, (n, place.size)))
         return Call(n, inputs, tuple(outputs), tuple(results), ())
-
-    def fresh(self, args: Sequence[ArrayLike]) -> tuple[Floats, ...] | None:
-        """Outputs for arguments that look plain: one state, or rows of states; None for all others."""
-        first = args[0]
-        if type(first) is not np.ndarray or not 1 <= first.ndim <= 2:
-            return None
-        batch = first.shape[:-1]
-        return tuple(np.empty(batch + place.dims, self._dtype) for place in self._outputs)
 
     def _places(self, args: Sequence[ArrayLike], f_ext: ArrayLike | None) -> tuple[Place, ...]:
         if len(args) != len(self._inputs):

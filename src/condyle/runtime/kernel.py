@@ -28,15 +28,6 @@ class Kernel(Protocol):
         self, n: int, inputs: Sequence[NDArray[np.floating]], outputs: Sequence[NDArray[np.floating]], threads: int
     ) -> None: ...
 
-    def direct(
-        self, inputs: tuple[object, ...], outputs: tuple[object, ...], dims: tuple[tuple[int, ...], ...], threads: int
-    ) -> bool:
-        """The short way for a user's own arrays: runs them if they need no checks beyond a glance, else says False.
-
-        dims: the dimensions of each input and each output, without the batch.
-        """
-        ...
-
 
 def cores() -> int:
     """How many cores this process may use."""

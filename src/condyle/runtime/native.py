@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import sys
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
 
-from condyle.runtime._native import Entry
+from condyle.runtime._native import Entry, Function
+from condyle.runtime.arrays import Place
 
 PIECE_NS = 50_000.0
 
@@ -30,7 +32,7 @@ class Shape:
 class NativeKernel:
     """Calls `int f(n, in, in_stride, out, out_stride, work)` at `address`; `owner` keeps that code loaded."""
 
-    __slots__ = ("_entry", "_owner", "description", "dtype")
+    __slots__ = ("_owner", "description", "dtype", "entry")
 
     def __init__(
         self, address: int, shape: Shape, dtype: np.dtype[np.floating], description: str, owner: object
@@ -39,16 +41,31 @@ class NativeKernel:
         self.description = description
         self._owner = owner
         grain = max(shape.lanes, int(PIECE_NS / max(shape.state_ns, 0.1)))
-        self._entry = Entry(address, shape.work_bytes, shape.lanes, dtype.char, shape.in_sizes, shape.out_sizes, grain)
+        self.entry = Entry(address, shape.work_bytes, shape.lanes, dtype.char, shape.in_sizes, shape.out_sizes, grain)
 
     def __call__(
         self, n: int, inputs: Sequence[NDArray[np.floating]], outputs: Sequence[NDArray[np.floating]], threads: int
     ) -> None:
         """Runs n states on at most `threads` threads; raises TypeError or ValueError for arrays that do not fit."""
-        self._entry.run(n, inputs, outputs, threads)
+        self.entry.run(n, inputs, outputs, threads)
 
-    def direct(
-        self, inputs: tuple[object, ...], outputs: tuple[object, ...], dims: tuple[tuple[int, ...], ...], threads: int
-    ) -> bool:
-        """Runs, and says so, if every array is plain: right dtype, C order, (n, *dims) or (*dims), nothing overlapping."""
-        return self._entry.direct(inputs, outputs, dims, threads)
+
+def fast_twin(
+    slow: Callable[..., object],
+    takes_f_ext: bool,
+    inputs: Sequence[Place],
+    outputs: Sequence[Place],
+    dtype: np.dtype[np.floating],
+    result: type[tuple[object, ...]] | None,
+    threads: int,
+) -> Function | None:
+    """What a method is called through: runs plain arrays at once, as soon as it has an entry, else calls the method.
+
+    takes_f_ext: the last input is external forces. result: the named tuple of several outputs. None for a robot with
+    empty arrays.
+    """
+    if not all(place.size for place in (*inputs, *outputs)):
+        return None
+    names = (*(sys.intern(place.name) for place in inputs), "out")
+    befores, afters = (tuple(place.dims for place in places) for places in (inputs, outputs))
+    return Function(slow, names, takes_f_ext, befores, afters, dtype, result, threads)
