@@ -16,7 +16,7 @@ from hypothesis import strategies as st
 
 import condyle
 from condyle import Dynamics
-from condyle.runtime._native import Entry, Function, empty
+from condyle.runtime._native import Entry, Function
 
 NV = 2
 N = 3
@@ -273,43 +273,3 @@ def test_an_entry_of_another_function_is_refused() -> None:
             function.set_entry(False, Entry(1, 64, 1, letter, *sizes, 1))
     with pytest.raises(ValueError, match="another function"):
         function.set_entry(True, Entry(1, 64, 1, "d", (2,), (2,), 1))
-
-
-@pytest.mark.parametrize("dtype", ["f4", "f8"])
-@pytest.mark.parametrize("shape", [(), (0, 5), (7,), (100, 100), (4000, 100), (1000, 36, 36)])
-def test_recycled_memory_is_an_array_like_any_other(dtype: str, shape: tuple[int, ...]) -> None:
-    for _ in range(3):
-        array = empty(shape, np.dtype(dtype))
-        array[...] = 1.0
-        assert array.shape == shape and array.dtype == dtype and array.flags.owndata and array.flags.c_contiguous
-        assert array.sum() == array.size
-        del array
-
-
-def test_recycled_memory_is_never_two_arrays_at_once() -> None:
-    rng, live = np.random.default_rng(0), dict[int, np.ndarray]()
-    for k in range(2000):
-        live[k] = empty((int(rng.integers(1, 60)), 3000), np.dtype("f8"))
-        live[k][...] = k
-        if len(live) > 12:
-            gone = int(rng.choice(list(live)))
-            assert (live.pop(gone) == gone).all()
-    assert all((array == k).all() for k, array in live.items())
-
-
-def test_recycled_memory_grows_and_shrinks() -> None:
-    array = empty((100, 1000), np.dtype("f8"))
-    array[...] = 1.0
-    array.resize((300, 1000), refcheck=False)
-    assert (array[:100] == 1.0).all() and (array[100:] == 0.0).all()
-    array.resize((10, 1000), refcheck=False)
-    assert (array == 1.0).all()
-
-
-def test_what_does_not_fit_into_memory_is_a_memory_error() -> None:
-    with pytest.raises(MemoryError):
-        empty((2**45, 64), np.dtype("f8"))
-    with pytest.raises(ValueError):
-        empty((2**62, 64), np.dtype("f8"))
-    with pytest.raises(ValueError):
-        empty((-1, 64), np.dtype("f8"))

@@ -36,7 +36,8 @@
 #define BLOCK_STEP (64 << 10)
 #define BLOCK_HEAD 64
 #define HUGE_BYTES (4 << 20)
-#define LAZY_BYTES (1 << 20)
+#define LAZY_BYTES HUGE_BYTES  /* from here on, kept pages are offered to the system: costly page by page */
+#define MANY_BYTES (256 << 20) /* from here on, those of smaller blocks too */
 
 typedef int (*entry_t)(size_t n, const void *const *in, const ptrdiff_t *in_stride, void *const *out,
                        const ptrdiff_t *out_stride, void *work);
@@ -645,21 +646,33 @@ static void *block_malloc(void *unused, size_t size)
     return block == NULL ? NULL : (char *)block + BLOCK_HEAD;
 }
 
+/* The system may take all pages but the first, where the header is; until then they can be written at once. */
+static void offer_pages(Block *block)
+{
+#ifdef MADV_FREE
+    const size_t page = (size_t)sysconf(_SC_PAGESIZE);
+    madvise((char *)block + page, block->bytes - page, MADV_FREE);
+#else
+    (void)block;
+#endif
+}
+
 static void block_free(void *unused, void *memory, size_t size)
 {
     Block *block;
+    int lazy;
     (void)unused;
     (void)size;
     if (memory == NULL) {
         return;
     }
     block = (Block *)((char *)memory - BLOCK_HEAD);
-#ifdef MADV_FREE
-    if (block->bytes >= LAZY_BYTES) { /* all but the first page, where the header is */
-        const size_t page = (size_t)sysconf(_SC_PAGESIZE);
-        madvise((char *)block + page, block->bytes - page, MADV_FREE);
+    pthread_mutex_lock(&kept.lock);
+    lazy = block->bytes >= LAZY_BYTES || kept.bytes >= MANY_BYTES;
+    pthread_mutex_unlock(&kept.lock);
+    if (lazy) {
+        offer_pages(block);
     }
-#endif
     pthread_mutex_lock(&kept.lock);
     block->older = kept.newest;
     kept.newest = block;

@@ -1,0 +1,79 @@
+"""Memory of large fresh outputs: used again, and otherwise like any other array's."""
+
+from __future__ import annotations
+
+import threading
+
+import numpy as np
+import pytest
+
+from condyle.runtime._native import empty
+
+
+@pytest.mark.parametrize("dtype", ["f4", "f8"])
+@pytest.mark.parametrize("shape", [(), (0, 5), (7,), (100, 100), (4000, 100), (1000, 36, 36)])
+def test_recycled_memory_is_an_array_like_any_other(dtype: str, shape: tuple[int, ...]) -> None:
+    for _ in range(3):
+        array = empty(shape, np.dtype(dtype))
+        array[...] = 1.0
+        assert array.shape == shape and array.dtype == dtype and array.flags.owndata and array.flags.c_contiguous
+        assert array.sum() == array.size
+        del array
+
+
+def test_recycled_memory_is_never_two_arrays_at_once() -> None:
+    rng, live = np.random.default_rng(0), dict[int, np.ndarray]()
+    for k in range(2000):
+        live[k] = empty((int(rng.integers(1, 60)), 3000), np.dtype("f8"))
+        live[k][...] = k
+        if len(live) > 12:
+            gone = int(rng.choice(list(live)))
+            assert (live.pop(gone) == gone).all()
+    assert all((array == k).all() for k, array in live.items())
+
+
+def test_recycled_memory_grows_and_shrinks() -> None:
+    array = empty((100, 1000), np.dtype("f8"))
+    array[...] = 1.0
+    array.resize((300, 1000), refcheck=False)
+    assert (array[:100] == 1.0).all() and (array[100:] == 0.0).all()
+    array.resize((10, 1000), refcheck=False)
+    assert (array == 1.0).all()
+
+
+def test_what_does_not_fit_into_memory_is_a_memory_error() -> None:
+    with pytest.raises(MemoryError):
+        empty((2**45, 64), np.dtype("f8"))
+    with pytest.raises(ValueError):
+        empty((2**62, 64), np.dtype("f8"))
+    with pytest.raises(ValueError):
+        empty((-1, 64), np.dtype("f8"))
+
+
+def test_memory_freed_by_another_thread_is_used_again() -> None:
+    size = (1234, 100)
+    addresses: list[int] = []
+
+    def make() -> None:
+        for _ in range(50):
+            arrays = [empty(size, np.dtype("f8")) for _ in range(4)]
+            for k, array in enumerate(arrays):
+                array[...] = k
+            assert all((array == k).all() for k, array in enumerate(arrays))
+            addresses.extend(array.ctypes.data for array in arrays)
+
+    threads = [threading.Thread(target=make) for _ in range(4)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert len(addresses) == 4 * 200 and len(set(addresses)) < 400
+
+
+def test_large_blocks_are_whole_after_the_system_took_their_pages() -> None:
+    """Freed blocks are offered to the system; what is written afterwards stays."""
+    for k in range(20):
+        array = empty((3_000_000,), np.dtype("f8"))
+        array[...] = k
+        assert array[0] == k and array[-1] == k and (array == k).all()
+        del array
