@@ -1,9 +1,9 @@
 /* The one native piece: call a compiled entry on a batch, without the GIL, on several threads.
  *
- * Entry(address, work_bytes, lanes, format, in_sizes, out_sizes, grain) cuts n states into pieces of `grain`; the calling
- * thread and the workers of one pool take pieces until none is left. Function is what a user calls: it looks at the
- * arguments, runs plain arrays at once and hands every other call to the Python method it stands for. Large fresh outputs
- * live in blocks that are kept when they are freed, because getting pages from the system costs more than filling them. */
+ * Entry(address, work_bytes, lanes, format, in_sizes, out_sizes, grain) cuts n states into pieces of at most `grain`; the
+ * calling thread and the workers of one pool take pieces until none is left. Function is what a user calls: it looks at
+ * the arguments, runs plain arrays at once and hands every other call to the Python method it stands for. Large fresh
+ * outputs live in blocks that are kept when they are freed: getting pages from the system costs more than filling them. */
 #define _GNU_SOURCE
 #define PY_SSIZE_T_CLEAN
 #include <Python.h>
@@ -46,7 +46,9 @@ typedef struct {
     PyObject_HEAD
     entry_t entry;
     size_t work;
-    size_t grain;
+    size_t lanes;
+    size_t grain; /* states of the largest piece */
+    size_t small; /* up to here one thread is quicker */
     size_t brief; /* so few states that releasing the GIL is not worth it */
     Py_ssize_t itemsize;
     char format;
@@ -57,7 +59,7 @@ typedef struct {
 
 typedef struct Job {
     const Entry *self;
-    size_t n;
+    size_t n, piece;
     char *base[2 * MAX_PORTS];
     ptrdiff_t stride[2 * MAX_PORTS]; /* in elements; 0: one row for every state */
     atomic_size_t next;
@@ -67,13 +69,12 @@ typedef struct Job {
     struct Job *following;
 } Job;
 
-/* Forking, with the locks held so that the child finds whole lists. The child has no workers: it starts its own. */
-
+/* The pool: workers that live as long as the process, detached, and never touch Python. */
 static struct {
     pthread_mutex_t lock;
     pthread_cond_t posted, left;
-    Job *jobs;             /* those that wait for workers; each is on the stack of its caller */
-    atomic_uint posts;     /* how many were ever posted: idle workers watch it */
+    Job *jobs;         /* those that may want workers; each is on the stack of its caller */
+    atomic_uint posts; /* how many were ever posted: idle workers watch it */
     int workers, spinning, sleeping, waiting;
     int limit; /* of workers; -1: not looked up yet */
 } pool = {.lock = PTHREAD_MUTEX_INITIALIZER,
@@ -92,6 +93,7 @@ static struct {
     size_t bytes, limit;
 } kept = {.lock = PTHREAD_MUTEX_INITIALIZER};
 
+/* Forks hold the locks, so that the child finds whole lists. The child has no workers: it starts its own. */
 static void before_fork(void)
 {
     pthread_mutex_lock(&pool.lock);
@@ -150,13 +152,13 @@ static void run_piece(Job *job, size_t start, size_t count, void *work)
 
 static void work_on(Job *job, void *work)
 {
-    const size_t grain = job->self->grain;
+    const size_t piece = job->piece;
     for (;;) {
-        const size_t start = atomic_fetch_add(&job->next, grain);
+        const size_t start = atomic_fetch_add(&job->next, piece);
         if (start >= job->n) {
             return;
         }
-        run_piece(job, start, job->n - start < grain ? job->n - start : grain, work);
+        run_piece(job, start, job->n - start < piece ? job->n - start : piece, work);
     }
 }
 
@@ -333,16 +335,29 @@ static void retire(Job *job)
     pthread_mutex_unlock(&pool.lock);
 }
 
+static size_t at_most(size_t value, size_t limit)
+{
+    return value < limit ? value : limit;
+}
+
+/* Four pieces a thread, so that none waits long for the last; not so short that taking them costs. */
+static size_t piece_of(const Entry *self, size_t n, size_t threads)
+{
+    const size_t even = n / (4 * threads), shortest = self->grain / 4;
+    const size_t piece = even < shortest ? shortest : even;
+    return at_most((piece / self->lanes + 1) * self->lanes, self->grain);
+}
+
 static void run_job(Job *job, void *work, Py_ssize_t threads)
 {
-    const size_t pieces = (job->n - 1) / job->self->grain + 1;
-    size_t wanted = threads < 1 ? 1 : (size_t)threads;
-    wanted = wanted > pieces ? pieces : wanted;
-    wanted = wanted > MAX_THREADS ? MAX_THREADS : wanted;
+    size_t wanted = threads < 1 ? 1 : at_most((size_t)threads, MAX_THREADS);
+    wanted = at_most(wanted, (job->n - 1) / job->self->small + 1);
     if (wanted == 1) {
+        job->piece = job->self->grain;
         work_on(job, work);
         return;
     }
+    job->piece = piece_of(job->self, job->n, wanted);
     post(job, (int)wanted - 1);
     work_on(job, work);
     retire(job);
@@ -530,6 +545,8 @@ static PyObject *entry_new(PyTypeObject *type, PyObject *args, PyObject *keyword
     self->entry = (entry_t)address;
     self->work = work == 0 ? 64 : (size_t)work;
     self->brief = (size_t)grain / 8 > 0 ? (size_t)grain / 8 : 1;
+    self->small = (size_t)grain - (size_t)grain * 3 / 8;
+    self->lanes = (size_t)lanes;
     self->grain = (size_t)((grain + lanes - 1) / lanes * lanes);
     self->format = (char)format;
     self->itemsize = format == 'd' ? 8 : 4;
