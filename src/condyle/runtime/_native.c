@@ -1,9 +1,10 @@
 /* The one native piece: call a compiled entry on a batch, without the GIL, on several threads.
  *
- * Entry(address, work_bytes, lanes, format, in_sizes, out_sizes, grain) cuts n states into pieces of at most `grain`; the
- * calling thread and the workers of one pool take pieces until none is left. Function is what a user calls: it looks at
- * the arguments, runs plain arrays at once and hands every other call to the Python method it stands for. Large fresh
- * outputs live in blocks that are kept when they are freed: getting pages from the system costs more than filling them. */
+ * Entry(address, work_bytes, lanes, format, in_sizes, out_sizes, grain) cuts n states into pieces of at most `grain`;
+ * the calling thread and the workers of one pool take pieces until none is left. Function is what a user calls: it
+ * looks at the arguments, runs plain arrays at once and hands every other call to the Python method it stands for.
+ * Large fresh outputs live in blocks that are kept when they are freed: getting pages from the system costs more than
+ * filling them. */
 #define _GNU_SOURCE
 #define PY_SSIZE_T_CLEAN
 #include <Python.h>
@@ -588,8 +589,8 @@ static PyType_Spec entry_spec = {
     .slots = entry_slots,
 };
 
-/* Blocks: memory for large arrays, kept when it is freed. The system may take the pages of a kept block back (MADV_FREE),
- * so that keeping costs nothing when memory is short. */
+/* Blocks: memory for large arrays, kept when it is freed. The system may take the pages of a large kept block back
+ * (MADV_FREE), so that keeping costs little when memory is short. */
 
 static void drop_oldest(void)
 {
@@ -901,10 +902,11 @@ static PyObject *fresh_output(const Function *self, int k, const Batch *batch)
 {
     const Port *port = &self->port[self->n_in + self->takes_f_ext + k];
     npy_intp shape[2 * MAX_DIMS];
+    const npy_intp itemsize = self->dtype->type == 'd' ? 8 : 4;
     PyObject *array;
     memcpy(shape, batch->length, (size_t)batch->nd * sizeof *shape);
     memcpy(shape + batch->nd, port->length, (size_t)port->nd * sizeof *shape);
-    array = new_array(self->dtype, batch->nd + port->nd, shape, batch->n * port->size * (self->dtype->type == 'd' ? 8 : 4));
+    array = new_array(self->dtype, batch->nd + port->nd, shape, batch->n * port->size * itemsize);
     if (array == NULL) {
         PyErr_Clear(); /* the method says what is wrong */
     }
@@ -1235,8 +1237,8 @@ done:
 }
 
 static PyMethodDef module_methods[] = {
-    {"empty", module_empty, METH_VARARGS, "empty(shape, dtype): numpy.empty, large ones in memory that was freed before."},
-    {"workers", module_workers, METH_O, "workers(limit): how many there are; at most limit from now on, if it is not < 0."},
+    {"empty", module_empty, METH_VARARGS, "empty(shape, dtype): numpy.empty, in used memory if large."},
+    {"workers", module_workers, METH_O, "workers(limit): how many there are; a limit >= 0 holds from now on."},
     {NULL, NULL, 0, NULL},
 };
 
