@@ -116,7 +116,9 @@ def check_route(tree: Tree, function: str, route: str) -> None:
     names = routes_of(function, tree.has_shared_coordinates)
     if route not in names:
         shared = " with mimic joints" if tree.has_shared_coordinates else ""
-        raise UnsupportedError(f"routes: {function!r} has no route {route!r} for a robot{shared}; it has {', '.join(names)}")
+        raise UnsupportedError(
+            f"routes: {function!r} has no route {route!r} for a robot{shared}; it has {', '.join(names)}"
+        )
 
 
 class NumpyKernel:

@@ -9,7 +9,8 @@ from __future__ import annotations
 from dataclasses import replace
 
 from condyle.algorithms.joint import Inertia, moved_to_parent
-from condyle.algorithms.unrolled import IDENTITY, plus
+from condyle.algorithms.unrolled import IDENTITY
+from condyle.algorithms.values import plus
 from condyle.model.tree import Link, Tree
 from condyle.scalar import Scalar, number
 from condyle.spatial import vector as vec
@@ -52,10 +53,11 @@ def _minus(whole: Inertia, part: Inertia) -> Inertia:
     def left(x: Scalar, y: Scalar) -> Scalar:
         return NOTHING if x is y else x
 
+    xx, xy, xz, yy, yz, zz = (left(x, y) for x, y in zip(whole.second, part.second, strict=True))
     return Inertia(
         left(whole.mass, part.mass),
         (left(whole.first[0], part.first[0]), left(whole.first[1], part.first[1]), left(whole.first[2], part.first[2])),
-        tuple(left(x, y) for x, y in zip(whole.second, part.second, strict=True)),  # pyright: ignore
+        (xx, xy, xz, yy, yz, zz),
     )
 
 

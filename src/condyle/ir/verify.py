@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 
 from condyle.ir.ops import ARITY
-from condyle.ir.program import Program
+from condyle.ir.program import Program, constant_of, input_of
 
 
 def verify(program: Program) -> Program:
@@ -13,11 +13,12 @@ def verify(program: Program) -> Program:
     for k, node in enumerate(program.nodes):
         where = f"{program.name}: node {k} {node}"
         if node[0] == "const":
-            assert len(node) == 2 and isinstance(node[1], float) and math.isfinite(node[1]), where
+            assert len(node) == 2 and isinstance(node[1], float) and math.isfinite(constant_of(node)), where
         elif node[0] == "input":
             assert len(node) == 3, where
-            assert 0 <= node[1] < len(program.inputs), where
-            assert 0 <= node[2] < program.inputs[int(node[1])].size, where
+            array, entry = input_of(node)
+            assert 0 <= array < len(program.inputs), where
+            assert 0 <= entry < program.inputs[array].size, where
         else:
             assert len(node) == 1 + ARITY[node[0]], where
             assert all(isinstance(a, int) and 0 <= a < k for a in node[1:]), where

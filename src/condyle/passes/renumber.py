@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 from condyle.ir.ops import LEAVES, Node
-from condyle.ir.program import Output, Program
+from condyle.ir.program import Output, Program, operands
 
 
 def renumbered(program: Program, order: Sequence[int]) -> Program:
@@ -16,6 +16,6 @@ def renumbered(program: Program, order: Sequence[int]) -> Program:
     for position, k in enumerate(order):
         new[k] = position
         node = program.nodes[k]
-        nodes.append(node if node[0] in LEAVES else (node[0], *(new[a] for a in node[1:])))  # pyright: ignore
+        nodes.append(node if node[0] in LEAVES else (node[0], *(new[a] for a in operands(node))))
     outputs = tuple(Output(output.array, output.index, new[output.node]) for output in program.outputs)
     return replace(program, nodes=tuple(nodes), outputs=outputs)
