@@ -16,7 +16,7 @@ from condyle.algorithms.singular import idle_coordinate
 from condyle.backends.c.export import Vectors, export_c
 from condyle.backends.c.target import Facts
 from condyle.compiler import Compiler
-from condyle.dynamics import Dynamics, fall_back
+from condyle.dynamics import Array, Dynamics, fall_back
 from condyle.errors import BuildError, SingularError, UnsupportedError
 from condyle.model import builder, generate
 from condyle.model import robot as model
@@ -95,8 +95,8 @@ def check_inverse(robot: Robot, tree: Tree) -> None:
         return
     joint = next(joint for joint in robot.joints if joint.v_index <= k < joint.v_index + joint.nv)
     raise SingularError(
-        f"joint {joint.name!r} moves no inertia of its own, so the mass matrix has no inverse. Give the bodies that it "
-        f"carries (from {robot.bodies[robot.joints.index(joint)].name!r} on) mass, give the joint armature, or lock it; "
+        f"joint {joint.name!r} moves no inertia of its own, so the mass matrix has no inverse. Give mass to the bodies "
+        f"it carries (from {robot.bodies[robot.joints.index(joint)].name!r} on), or armature to the joint, or lock it; "
         "inverse_dynamics and mass_matrix need no inverse"
     )
 
@@ -188,18 +188,17 @@ def _bundled_name(robot: Robot) -> str:
 def _vectors(robot: Robot, function: str, dtype: str, n: int = 5) -> Vectors:
     """States with the reference's answers, for the exported test."""
     rng = np.random.default_rng(1)
-    q, v = robot.random_state(n, rng)
+    state = robot.random_state(n, rng)
+    known: dict[str, Array] = {"q": state.q, "v": state.v, "a": rng.uniform(-1.0, 1.0, (n, robot.nv))}
     dyn = robot.compile(target="numpy")
-    known = {"q": q, "v": v, "a": rng.uniform(-1.0, 1.0, (n, robot.nv))}
-    known["tau"] = dyn.inverse_dynamics(q, v, known["a"])
+    known["tau"] = dyn.inverse_dynamics(state.q, state.v, known["a"])
     if function == "difd":
-        known["Minv"] = dyn.mass_matrix_inverse(q)
+        known["Minv"] = dyn.mass_matrix_inverse(state.q)
     inputs = [known[port.name].astype(dtype) for port in FUNCTIONS[function].inputs]
-    answers = dyn.function(function)(*(array.astype(float) for array in inputs))
-    outputs = answers if isinstance(answers, tuple) else (answers,)
+    outputs = dyn.call(function, [array.astype(np.float64) for array in inputs])
     return Vectors(
-        tuple(array.reshape(n, -1) for array in inputs),
-        tuple(np.asarray(array).reshape(n, -1) for array in outputs),
+        tuple(np.reshape(array, (n, -1)) for array in inputs),
+        tuple(np.reshape(array, (n, -1)) for array in outputs),
         1e-8 if dtype == "float64" else 1e-2,
     )
 

@@ -100,40 +100,40 @@ class Dynamics:
     def inverse_dynamics(
         self, q: ArrayLike, v: ArrayLike, a: ArrayLike, f_ext: ArrayLike | None = None, out: Out = None
     ) -> Array:
-        """tau = M(q) a + c(q, v, f_ext), (..., nv) [N m | N]. Recursive Newton-Euler, Featherstone 2008, section 5.3."""
-        return self._call("id", (q, v, a), f_ext, out)[0]
+        """tau = M(q) a + c(q, v, f_ext), (..., nv) [N m | N]. Featherstone 2008, section 5.3."""
+        return self.call("id", (q, v, a), f_ext, out)[0]
 
     def forward_dynamics(
         self, q: ArrayLike, v: ArrayLike, tau: ArrayLike, f_ext: ArrayLike | None = None, out: Out = None
     ) -> Array:
         """a = M(q)^-1 (tau - c(q, v, f_ext)), (..., nv) [rad/s^2 | m/s^2]. SingularError where M is always singular."""
-        return self._call("fd", (q, v, tau), f_ext, out)[0]
+        return self.call("fd", (q, v, tau), f_ext, out)[0]
 
     def mass_matrix(self, q: ArrayLike, out: Out = None) -> Array:
         """M(q), (..., nv, nv), full and symmetric, armature on its diagonal. Featherstone 2008, section 6.2."""
-        return self._call("m", (q,), None, out)[0]
+        return self.call("m", (q,), None, out)[0]
 
     def mass_matrix_inverse(self, q: ArrayLike, out: Out = None) -> Array:
         """M(q)^-1, (..., nv, nv), full and symmetric. SingularError where M is always singular."""
-        return self._call("minv", (q,), None, out)[0]
+        return self.call("minv", (q,), None, out)[0]
 
     def inverse_dynamics_derivatives(
         self, q: ArrayLike, v: ArrayLike, a: ArrayLike, f_ext: ArrayLike | None = None, out: Out = None
     ) -> InverseDynamicsDerivatives:
         """d tau / d q and d tau / d v of inverse_dynamics. Singh, Russell, Wensing 2022."""
-        return InverseDynamicsDerivatives(*self._call("did", (q, v, a), f_ext, out))
+        return InverseDynamicsDerivatives(*self.call("did", (q, v, a), f_ext, out))
 
     def forward_dynamics_derivatives(
         self, q: ArrayLike, v: ArrayLike, tau: ArrayLike, f_ext: ArrayLike | None = None, out: Out = None
     ) -> ForwardDynamicsDerivatives:
         """d a / d q, d a / d v and d a / d tau of forward_dynamics. Plancher 2021, Algorithm 3."""
-        return ForwardDynamicsDerivatives(*self._call("dfd", (q, v, tau), f_ext, out))
+        return ForwardDynamicsDerivatives(*self.call("dfd", (q, v, tau), f_ext, out))
 
     def dynamics_derivatives(
         self, q: ArrayLike, v: ArrayLike, a: ArrayLike, Minv: ArrayLike, f_ext: ArrayLike | None = None, out: Out = None
     ) -> DynamicsDerivatives:
         """d a / d q and d a / d v when a and Minv (..., nv, nv) are known: -Minv times the derivatives of tau."""
-        return DynamicsDerivatives(*self._call("difd", (q, v, a, Minv), f_ext, out))
+        return DynamicsDerivatives(*self.call("difd", (q, v, a, Minv), f_ext, out))
 
     def function(self, name: str) -> Callable[..., object]:
         """The method of a function by its short name: "id", "fd", "m", "minv", "did", "dfd", "difd"."""
@@ -159,7 +159,10 @@ class Dynamics:
             for name, function in FUNCTIONS.items()
         }
 
-    def _call(self, name: str, args: Sequence[ArrayLike], f_ext: ArrayLike | None, out: Out) -> tuple[Array, ...]:
+    def call(
+        self, name: str, args: Sequence[ArrayLike], f_ext: ArrayLike | None = None, out: Out = None
+    ) -> tuple[Array, ...]:
+        """A function by its short name; every output in a tuple, also where there is only one."""
         binder, kernel = self._binder(name), self._kernels.get((name, f_ext is not None))
         if kernel is not None:  # plain arrays need no more than a glance
             given = tuple(args) if f_ext is None else (*args, f_ext)

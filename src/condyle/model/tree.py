@@ -15,6 +15,7 @@ import numpy as np
 from condyle.model.array import Array, transpose
 from condyle.model.joints import JOINT_TYPES
 from condyle.model.joints.base import JointType
+from condyle.model.placement import alignment
 from condyle.model.robot import Joint, Robot
 from condyle.scalar import Scalar, number
 from condyle.spatial.vector import Matrix, Symmetric, Vector
@@ -174,17 +175,7 @@ def _coordinates(joint: Joint, part: int | None) -> tuple[tuple[Coordinate, ...]
 
 def aligned(axis: Sequence[float] | Array | None) -> Array:
     """A rotation whose third column is the axis: exact for the coordinate axes, the identity for z or none."""
-    if axis is None:
-        return np.eye(3)
-    z = np.asarray(axis, dtype=float)
-    k = int(np.argmax(np.abs(z)))
-    if abs(z[k]) == 1.0:
-        x = np.eye(3)[(k + 1) % 3]  # a cyclic permutation, with two signs turned for a negative axis
-    else:
-        x = np.eye(3)[int(np.argmin(np.abs(z)))]
-        x = x - z * (z @ x)
-        x = x / np.linalg.norm(x)
-    return np.column_stack((x, np.cross(z, x), z))
+    return np.eye(3) if axis is None else alignment(np.asarray(axis, dtype=np.float64))
 
 
 def _clean(x: float, scale: float = 1.0) -> float:

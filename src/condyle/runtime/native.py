@@ -50,5 +50,5 @@ class NativeKernel:
     def direct(
         self, inputs: tuple[object, ...], outputs: tuple[object, ...], dims: tuple[tuple[int, ...], ...], threads: int
     ) -> bool:
-        """Runs, and says so, if every array is plain: right dtype, C order, (n, *dims) or (*dims), nothing overlapping."""
+        """Runs, and says so, if every array is plain: right dtype, C order, (n, *dims) or (*dims), no overlap."""
         return self._entry.direct(inputs, outputs, dims, threads)
