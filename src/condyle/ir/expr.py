@@ -31,8 +31,9 @@ class Expr:
     def __sub__(self, other: Expr | float) -> Expr | float:
         return self.graph.sub(self, other)
 
-    def __rsub__(self, other: Expr | float) -> Expr | float:
-        return self.graph.sub(other, self)
+    def __rsub__(self, other: float) -> Expr | float:
+        graph = self.graph
+        return graph.neg(self) if other == 0.0 else graph.sub(graph.constant(other), self)
 
     def __mul__(self, other: Expr | float) -> Expr | float:
         return self.graph.mul(self, other)
@@ -43,7 +44,7 @@ class Expr:
         return self.graph.mul(self, self.graph.rcp(other))
 
     def __rtruediv__(self, other: float) -> Expr | float:
-        return self.graph.mul(self.graph.rcp(self), other)
+        return self.graph.rcp(self) * other
 
     def __neg__(self) -> Expr:
         return self.graph.neg(self)
@@ -107,9 +108,7 @@ class Graph:
         inner = self._inner[x.index]
         return self.neg(self.node((op, inner))) if inner >= 0 else self.node((op, x.index))
 
-    def mul(self, x: Expr | float, y: Expr | float) -> Expr | float:
-        if not isinstance(x, Expr):
-            return self._scale(y.index, float(x)) if isinstance(y, Expr) else x * y
+    def mul(self, x: Expr, y: Expr | float) -> Expr | float:
         if not isinstance(y, Expr):
             return self._scale(x.index, float(y))
         i, j, inner = x.index, y.index, self._inner
@@ -138,11 +137,7 @@ class Graph:
         product = self.node(("mul", self.constant(abs(k)).index, i))
         return self.node(("neg", product.index)) if k < 0.0 else product
 
-    def add(self, x: Expr | float, y: Expr | float) -> Expr | float:
-        if not isinstance(x, Expr):
-            if not isinstance(y, Expr):
-                return x + y
-            x, y = y, x
+    def add(self, x: Expr, y: Expr | float) -> Expr | float:
         if not isinstance(y, Expr):
             if y == 0.0:
                 return x
@@ -156,14 +151,8 @@ class Graph:
             return self._scale(i, 2.0)
         return self.node(("add", i, j) if i < j else ("add", j, i))
 
-    def sub(self, x: Expr | float, y: Expr | float) -> Expr | float:
-        if not isinstance(y, Expr):
-            return self.add(x, -y)
-        if not isinstance(x, Expr):
-            if x == 0.0:
-                return self.neg(y)
-            x = self.constant(x)
-        return self._sub(x.index, y.index)
+    def sub(self, x: Expr, y: Expr | float) -> Expr | float:
+        return self._sub(x.index, y.index) if isinstance(y, Expr) else self.add(x, -y)
 
     def _sub(self, i: int, j: int) -> Expr | float:
         inner = self._inner
