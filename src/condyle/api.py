@@ -126,9 +126,7 @@ def load(
     ModelError has everything that is wrong with the file, each with line, element and cure.
     """
     return Robot.of(
-        readers.load_robot(
-            source, floating_base=floating_base, gravity=gravity, strict=strict, snap=snap, mimic=mimic
-        )
+        readers.load_robot(source, floating_base=floating_base, gravity=gravity, strict=strict, snap=snap, mimic=mimic)
     )
 
 

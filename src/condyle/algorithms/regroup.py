@@ -9,7 +9,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 from condyle.algorithms.joint import Inertia, moved_to_parent
-from condyle.algorithms.unrolled import IDENTITY
+from condyle.algorithms.unrolled import IDENTITY, is_zero
 from condyle.algorithms.values import plus
 from condyle.model.tree import Link, Tree
 from condyle.scalar import Scalar, number
@@ -19,19 +19,23 @@ from condyle.spatial.rotation import Full, Identity
 NOTHING = number(0.0)
 
 
-def movable(kind: str, inertia: Inertia) -> Inertia:
-    """The part of a body's moments that its joint's motion leaves where it is."""
-    mass, first, second = inertia
-    zz = (NOTHING, NOTHING, NOTHING, NOTHING, NOTHING, second[5])
-    if kind in ("revolute", "continuous"):
-        return Inertia(mass, (NOTHING, NOTHING, first[2]), zz)
-    if kind in ("prismatic", "translation"):
-        return Inertia(NOTHING, vec.ZERO, second)
-    if kind in ("helical", "cylindrical", "planar"):
-        return Inertia(NOTHING, vec.ZERO, zz)
-    if kind == "spherical":
-        return Inertia(mass, vec.ZERO, vec.ZERO_SYMMETRIC)
-    return Inertia(NOTHING, vec.ZERO, vec.ZERO_SYMMETRIC)
+def movable(link: Link, inertia: Inertia) -> Inertia:
+    """The part of a body's moments that its joint's motion leaves where it is, read off the motion subspace.
+
+    Turns about z keep the second moment along z, no turns keep all of it; without displacements the mass at the origin
+    stays too, and along the axis of turns about z.
+    """
+    subspace = link.kind.subspace(link.numbers.pitch)
+    slides = any(not is_zero(x) for linear, _ in subspace for x in linear)
+    turns = any(not is_zero(x) for _, angular in subspace for x in angular)
+    tumbles = any(not is_zero(x) for _, angular in subspace for x in angular[:2])
+    xx, xy, xz, yy, yz, zz = inertia.second
+    if tumbles:
+        second = vec.ZERO_SYMMETRIC
+    else:
+        second = (NOTHING, NOTHING, NOTHING, NOTHING, NOTHING, zz) if turns else (xx, xy, xz, yy, yz, zz)
+    first = vec.ZERO if slides or tumbles else (NOTHING, NOTHING, inertia.first[2])
+    return Inertia(NOTHING if slides else inertia.mass, first, second)
 
 
 def regrouped(tree: Tree) -> Tree:
@@ -39,7 +43,7 @@ def regrouped(tree: Tree) -> Tree:
     inertias = [Inertia(link.numbers.mass, link.numbers.first, link.numbers.second) for link in tree.links]
     for i in reversed(range(len(inertias))):
         link = tree.links[i]
-        moved = movable(link.kind.name, inertias[i])
+        moved = movable(link, inertias[i])
         inertias[i] = _minus(inertias[i], moved)
         if link.parent >= 0:
             placed = Identity() if link.numbers.rotation == IDENTITY else Full(link.numbers.rotation)

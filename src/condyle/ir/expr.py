@@ -125,11 +125,8 @@ class Graph:
             return 0.0
         if self._inner[i] >= 0:
             i, k = self._inner[i], -k
-        node = self.nodes[i]
-        if node[0] == "mul":
-            first, second = operands(node)
-            if self.nodes[first][0] == "const":
-                i, k = second, k * constant_of(self.nodes[first])
+        own, i = self._term(i)
+        k *= own
         if k == 1.0:
             return Expr(self, i)
         if k == -1.0:
@@ -147,17 +144,31 @@ class Graph:
             return self._sub(i, inner[j])
         if inner[i] >= 0:
             return self._sub(j, inner[i])
-        if i == j:
-            return self._scale(i, 2.0)
+        like = self._like_terms(i, j, 1.0)
+        if like is not None:
+            return like
         return self.node(("add", i, j) if i < j else ("add", j, i))
+
+    def _like_terms(self, i: int, j: int, sign: float) -> Expr | float | None:
+        """k x + l x = (k + l) x."""
+        k, x = self._term(i)
+        l, y = self._term(j)
+        return self._scale(x, k + sign * l) if x == y else None
+
+    def _term(self, i: int) -> tuple[float, int]:
+        """(k, x) of k x."""
+        node = self.nodes[i]
+        if node[0] == "mul":
+            first, second = operands(node)
+            if self.nodes[first][0] == "const":
+                return constant_of(self.nodes[first]), second
+        return 1.0, i
 
     def sub(self, x: Expr, y: Expr | float) -> Expr | float:
         return self._sub(x.index, y.index) if isinstance(y, Expr) else self.add(x, -y)
 
     def _sub(self, i: int, j: int) -> Expr | float:
         inner = self._inner
-        if i == j:
-            return 0.0
         if inner[j] >= 0:
             j = inner[j]
             if inner[i] >= 0:
@@ -165,6 +176,9 @@ class Graph:
             return self.add(Expr(self, i), Expr(self, j))
         if inner[i] >= 0:
             return -self.add(Expr(self, inner[i]), Expr(self, j))
+        like = self._like_terms(i, j, -1.0)
+        if like is not None:
+            return like
         opposite = self._known.get(("sub", j, i))
         if opposite is not None:
             return self.neg(opposite)
