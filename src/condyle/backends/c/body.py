@@ -12,7 +12,7 @@ from typing import cast
 
 import numpy as np
 
-from condyle.backends.c.lower import Chunk, Lowered
+from condyle.backends.c.lower import Angle, Chunk, Lowered
 from condyle.errors import UnsupportedError
 from condyle.ir.program import operands
 from condyle.text import Emitter
@@ -60,7 +60,7 @@ def straight(low: Lowered, bits: int) -> Body:
             chunks.append((_chunk(low, step, function, bits), len(step.nodes)))
         else:
             table = f"{name}_angles_{len(calls)}"
-            flat = [slot for angle in step.angles for slot in _angle_slots(low, angle.angle, angle.sine, angle.cosine)]
+            flat = [slot for angle in step.angles for slot in angle_slots(low, angle)]
             write_table(main, table, flat)
             calls.append(f"cd_sincos(w, {table}, {len(step.angles)});")
     with main.block(f"CD_STATIC void {name}_tile(real_v *w)\n{{"):
@@ -75,12 +75,13 @@ def write_table(e: Emitter, name: str, numbers: Sequence[int]) -> None:
             e(", ".join(map(str, numbers[k : k + 16])) + ",")
 
 
-def _angle_slots(low: Lowered, angle: int, sine: int | None, cosine: int | None) -> tuple[int, int, int]:
+def angle_slots(low: Lowered, angle: Angle) -> tuple[int, int, int]:
+    """Where an angle lies and where its sine and cosine go."""
     slots = low.slots
     return (
-        slots[angle],
-        low.spare if sine is None else slots.get(sine, low.spare),
-        low.spare if cosine is None else slots.get(cosine, low.spare),
+        slots[angle.angle],
+        low.spare if angle.sine is None else slots.get(angle.sine, low.spare),
+        low.spare if angle.cosine is None else slots.get(angle.cosine, low.spare),
     )
 
 
