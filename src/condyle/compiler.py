@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field
 from functools import cache
 
@@ -13,7 +14,8 @@ from condyle.algorithms.reference import evaluate
 from condyle.algorithms.routes import routes_of
 from condyle.backends.c import build as c_target
 from condyle.backends.c.target import Facts
-from condyle.errors import UnsupportedError
+from condyle.backends.cpu import build as cpu_target
+from condyle.errors import BuildError, UnsupportedError
 from condyle.ir.count import Counts, count, instructions
 from condyle.ir.program import Program
 from condyle.ir.sweep import Code
@@ -99,10 +101,19 @@ class Compiler:
         }
 
     def build(self, function: str, f_ext: bool, target: str, dtype: str) -> Kernel:
-        """The kernel of one function for one target."""
-        if target == "c":
+        """The kernel of one function for one target; "cpu" leaves to C what it cannot do."""
+        if target == "cpu" and self.runs(function, target) == "cpu":
+            code = self.code(function, f_ext)
+            if isinstance(code, Program):
+                with suppress(BuildError):  # a system that forbids new code may still have a compiler
+                    return cpu_target.build(code, dtype)
+        if target in ("c", "cpu"):
             return c_target.build(self.code(function, f_ext), self.facts, dtype)
         return NumpyKernel(self.tree, function, self.reference_route(function), f_ext, np.dtype(dtype))
+
+    def runs(self, function: str, target: str) -> str:
+        """What computes a function when this target is asked for: "cpu", "c" or "numpy"; loops are left to C."""
+        return "c" if target == "cpu" and (self.is_long(function) or not cpu_target.supported()) else target
 
     def reference_route(self, function: str) -> str:
         """The route that the reference takes: the named one, else the first that serves the robot."""

@@ -33,7 +33,10 @@ def instruction_sets() -> tuple[str, ...]:
 def plan(
     isa: str, bits: int, code: bytes, constants: bytes, slots: Sequence[int], values: bytes, numbers: Sequence[int]
 ) -> Plan:
-    """Code and tables in memory; see tiles/plan.h. OSError where the system forbids it, ValueError for numbers that clash."""
+    """Code and tables in memory; see tiles/plan.h.
+
+    OSError where the system forbids it, ValueError for numbers that do not fit together.
+    """
     from condyle.runtime._tiles import Plan
 
     return Plan(isa, bits, code, constants, array("I", slots).tobytes(), values, array("q", numbers).tobytes())

@@ -185,6 +185,9 @@ class _Allocator:
         if loads:
             value = max(loads, key=self._next)
             return value, self.where[value]
+        clean = [value for value in values if value in self.where and value in self.home]
+        if clean and self._next(value := max(clean, key=self._next)) - time >= self.target.far:
+            return value, self.where[value]  # its home serves the next use, and a copy is saved
         value = c if c in self.where else a
         if not self.free:
             victim = self._victim(time, set())
@@ -196,7 +199,10 @@ class _Allocator:
         self._emit("load", to, NONE, source)
         return value, to
 
-    def _form(self, op: str, values: Sequence[int], over: int, to: int, memory: int | None) -> tuple[str, int, int, int]:
+    def _form(
+        self, op: str, values: Sequence[int], over: int, to: int, memory: int | None
+    ) -> tuple[str, int, int, int]:
+        """Which of the three forms it is, by what is overwritten and what is read from memory."""
         a, b, c = values
         if over == c:
             a, b = (b, a) if a == memory else (a, b)

@@ -11,9 +11,9 @@ from condyle.backends.c.body import angle_slots
 from condyle.backends.c.lower import Chunk, Lowered, lower
 from condyle.backends.c.target import Target as Chunks
 from condyle.backends.cpu.allocate import Constants, allocate
-from condyle.backends.cpu.code import Instruction
+from condyle.backends.cpu.code import SLOT, Instruction
 from condyle.backends.cpu.encode import encode
-from condyle.backends.cpu.order import TRACE, orders
+from condyle.backends.cpu.order import orders
 from condyle.backends.cpu.target import TARGET, Isa, Target
 from condyle.errors import UnsupportedError
 from condyle.ir.program import Program
@@ -34,7 +34,7 @@ class Kernel:
 
 @dataclass(frozen=True, slots=True)
 class Assembled:
-    """Everything a runtime Plan is made of; `slots` and `numbers` as tiles/plan.h says, constants as the kernels read them."""
+    """Everything a runtime Plan is made of; slots and numbers as tiles/plan.h says, constants as kernels read them."""
 
     kernels: tuple[Kernel, ...]
     constants: bytes
@@ -99,7 +99,7 @@ def _kernel(
     roots = [node for node in chunk.nodes if node in low.slots]
     best: tuple[float, Kernel, Constants, int] | None = None
     for name, order in orders(low.program, chunk.nodes, roots):
-        if target.orders and name not in (TRACE, *target.orders):
+        if target.orders and name not in target.orders:
             continue
         constants = replace(known, values=list(known.values), numbers=dict(known.numbers))
         code, size = allocate(low.program, order, low.slots, constants, isa, low.size, target)
@@ -113,5 +113,6 @@ def _kernel(
 
 def cycles(kernel: Kernel, target: Target = TARGET) -> float:
     """What one tile takes, by a model: instructions issued, or code streamed in when it does not stay in the cache."""
-    issue = len(kernel.code) / target.issue
+    reads = sum(1 for i in kernel.code if not 0 <= i.b < SLOT)
+    issue = (len(kernel.code) + target.read * reads) / target.issue
     return issue if len(kernel.text) < target.near_bytes else max(issue, len(kernel.text) / target.fetch)

@@ -47,11 +47,8 @@ class Encoder:
         first = 0 if op in ("load", "store", "sqrt", "broadcast") else i.a
         if self.isa.broadcast:
             return self._evex(form, register, first, b, repeat=b < 0 and op != "broadcast")
-        if 8 <= b < SLOT:
-            if op in _COMMUTE and first < 8:
-                first, b = b, first  # the shorter prefix has no bit for a high last register
-            elif op == "load" and register < 8:
-                form, register, b = self.forms["store"], b, register
+        if op == "load" and 8 <= b < SLOT and register < 8:  # the short prefix has no bit for a high last register
+            form, register, b = self.forms["store"], b, register
         return self._vex(form, register, first, b)
 
     def _evex(self, form: Form, register: int, first: int, b: int, repeat: bool) -> bytes:
@@ -120,7 +117,14 @@ def encode(code: Sequence[Instruction], isa: Isa, bits: int) -> bytes:
     encoder = Encoder(isa, bits)
     head, tail = _windows(code, encoder)
     one = encoder.encode
+    if not isa.broadcast:
+        code = [shorter(i) for i in code]
     return b"".join((head, *(one(i) for i in code), tail))
+
+
+def shorter(i: Instruction) -> Instruction:
+    """The same with its factors or summands changed over, where that makes the VEX prefix shorter."""
+    return Instruction(i.op, i.to, i.b, i.a) if i.op in _COMMUTE and i.a < 8 <= i.b < SLOT else i
 
 
 def _windows(code: Sequence[Instruction], encoder: Encoder) -> tuple[bytes, bytes]:

@@ -36,13 +36,14 @@ class Target:
 
     far: a value whose next use is this many operations away stays in memory, and the operation reads it there.
     dirty: what the distance to the next use counts of a value that must be stored before its register is given away.
-    issue: instructions a cycle. fetch: bytes of code a cycle once it is longer than near_bytes.
-    orders: those that are tried besides the trace, or all.
+    issue: instructions a cycle. read: what an operand in memory costs beside its instruction, as a part of one.
+    fetch: bytes of code a cycle once it is longer than near_bytes. orders: those that are tried, () for all.
     """
 
-    far: int = 8
+    far: int = 6
     dirty: float = 0.7
     issue: float = 3.0
+    read: float = 0.1
     fetch: float = 14.5
     near_bytes: int = 32_000
     orders: tuple[str, ...] = ()
