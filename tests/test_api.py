@@ -18,7 +18,7 @@ from tests.laws.robots import relative, robot_named, states
 
 ROUNDING = 1e-12  # two dozen bodies of rounding
 N = 4
-needs_machine_code = pytest.mark.skipif(not supported(), reason="this processor or installation runs no machine code of ours")
+needs_machine_code = pytest.mark.skipif(not supported(), reason="no machine code of ours runs here")
 
 
 @pytest.fixture(scope="module")

@@ -55,7 +55,8 @@ class Robot(model.Robot):
         """The seven functions of this robot; nothing is compiled before its first use.
 
         target: "cpu" (the best there is on this machine: machine code where the processor has AVX2, else C, else
-        NumPy), "c" (through the system's C compiler), "numpy" (the reference). dtype: "float64" or "float32", of every array in and out. threads: None is every core.
+        NumPy), "c" (through the system's C compiler), "numpy" (the reference). dtype: "float64" or "float32", of every
+        array in and out. threads: None is every core.
         routes: {"fd": "aba"} names the algorithm behind a function, else the one with the fewest operations runs.
         links: "serial"; device: None. UnsupportedError names what was allowed.
         """

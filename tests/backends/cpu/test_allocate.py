@@ -2,7 +2,11 @@
 
 from __future__ import annotations
 
+import os
+import subprocess
+import sys
 from collections.abc import Sequence
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -15,7 +19,7 @@ from condyle.backends.cpu.order import KEYS, TRACE, orders
 from condyle.backends.cpu.target import ISAS, TARGET, Isa, Target
 from condyle.ir.expr import Graph
 from condyle.ir.interp import MEANING
-from condyle.ir.program import Array, Program, operands
+from condyle.ir.program import Array, Output, Program, operands
 from tests.backends.c.small import tangle, toy
 from tests.backends.cpu.machine import execute
 
@@ -82,8 +86,6 @@ def test_repeated_operands() -> None:
             nodes.append((op, a, b, c))  # type: ignore[arg-type]
     nodes += [("add", 3, 3), ("sub", 3, 3), ("mul", 4, 4), ("sqrt", 4), ("rcp", 2), ("neg", 3)]  # type: ignore[list-item]
     first, count = 4, len(nodes) - 4
-    from condyle.ir.program import Output
-
     outputs = tuple(Output(0, k, first + k) for k in range(count))
     program = Program("p", (Array("x", (4,)),), (Array("y", (count,)),), tuple(nodes), outputs)
     for isa in (SMALL, *ISAS.values()):
@@ -124,3 +126,26 @@ def test_registers_suffice_for_a_short_sum() -> None:
 @pytest.mark.parametrize("isa", list(ISAS.values()), ids=lambda isa: isa.name)
 def test_the_same_input_gives_the_same_bytes(isa: Isa) -> None:
     assert assemble(tangle(4), isa, 64) == assemble(tangle(4), isa, 64)
+
+
+def test_bytes_do_not_hang_on_the_hash_seed() -> None:
+    """Another process with another seed writes the same code."""
+    script = (
+        "import hashlib; from condyle.backends.cpu.assemble import assemble;"
+        "from condyle.backends.cpu.target import AVX512;"
+        "from tests.backends.c.small import tangle; m = assemble(tangle(4), AVX512, 32);"
+        "print(hashlib.sha256(m.text + m.constants + repr((m.slots, m.numbers)).encode()).hexdigest())"
+    )
+    path = os.pathsep.join(place for place in sys.path if place)
+    said = [
+        subprocess.run(
+            [sys.executable, "-c", script],
+            env={**os.environ, "PYTHONHASHSEED": seed, "PYTHONPATH": path},
+            cwd=Path(__file__).parents[3],
+            capture_output=True,
+            text=True,
+            check=True,
+        ).stdout
+        for seed in ("1", "2")
+    ]
+    assert said[0] == said[1]

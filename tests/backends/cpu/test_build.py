@@ -11,7 +11,7 @@ import pytest
 import condyle
 from condyle.backends.c.target import Facts
 from condyle.backends.cpu import build as module
-from condyle.backends.cpu.assemble import assemble
+from condyle.backends.cpu.assemble import assemble, packed
 from condyle.backends.cpu.build import build, supported
 from condyle.backends.cpu.target import ISAS, Isa
 from condyle.compiler import Compiler
@@ -198,13 +198,34 @@ def test_other_processors_are_told(monkeypatch: pytest.MonkeyPatch) -> None:
         build(toy())
 
 
-@pytest.mark.parametrize("broken", range(5))
-def test_numbers_that_clash_are_refused(broken: int) -> None:
+def test_numbers_that_clash_are_refused() -> None:
     """A plan that would lead out of its tables is no plan."""
-    made = assemble(toy(), supported()[0], 64)
+    isa = supported()[0]
+    made = assemble(toy(), isa, 64)
+
+    def plan(numbers: list[int], slots: tuple[int, ...] = made.slots, values: tuple[float, ...] = made.values) -> None:
+        machine.plan(isa.name, 64, made.text, made.constants, slots, packed(values, 64), numbers)
+
     numbers = list(made.numbers)
-    numbers[broken] += 1 if broken else -1
-    if broken == 0:
-        numbers[0] = 3
+    plan(numbers)
+    head = 5
+    first_step = head + 2 * (numbers[1] + numbers[2])
+    for place, value in [
+        (0, 3),  # a workspace too small for its slots
+        *((k, numbers[k] + 1) for k in range(1, head)),
+        (head, -1),
+        (head + 1, 10**6),
+        (first_step - 1, 10**6),
+        (first_step, 10**6),
+        (first_step + 2, 10**6),
+        (len(numbers) - 1, numbers[0]),
+    ]:
+        broken = [*numbers[:place], value, *numbers[place + 1 :]]
+        with pytest.raises(ValueError, match="do not fit"):
+            plan(broken)
     with pytest.raises(ValueError, match="do not fit"):
-        machine.plan(supported()[0].name, 64, made.text, made.constants, made.slots, b"\0" * 8 * 2, numbers)
+        plan(numbers, slots=(*made.slots[:-1], numbers[0]))
+    with pytest.raises(ValueError, match="do not fit"):
+        plan(numbers, values=made.values[:-1])
+    with pytest.raises(ValueError, match="no driver"):
+        machine.plan("avx9", 64, b"", b"", (), b"", (0, 0, 0, 0, 0))
