@@ -13,7 +13,7 @@ import pytest
 
 from condyle.backends.c.lower import Chunk, lower
 from condyle.backends.cpu.allocate import Constants, allocate
-from condyle.backends.cpu.assemble import WHOLE, assemble
+from condyle.backends.cpu.assemble import WHOLE, assemble, cycles
 from condyle.backends.cpu.code import SLOT, Instruction
 from condyle.backends.cpu.order import KEYS, TRACE, orders
 from condyle.backends.cpu.target import ISAS, TARGET, Isa, Target
@@ -106,6 +106,15 @@ def test_orders_are_orders() -> None:
         assert sorted(order) == sorted(chunk.nodes)
         place = {node: k for k, node in enumerate(order)}
         assert all(place.get(used, -1) < place[node] for node in order for used in operands(program.nodes[node]))
+
+
+def test_fewer_orders_of_long_code() -> None:
+    """From many operations on only a few orders are tried; all of them are right, the cheapest is taken."""
+    isa = ISAS["avx512"]
+    found = {name: assemble(tangle(3), isa, 64, Target(orders=(name,))).kernels[-1] for name in KEYS}
+    best = assemble(tangle(3), isa, 64).kernels[-1]
+    assert cycles(best) == min(map(cycles, found.values()))
+    assert assemble(tangle(3), isa, 64, Target(many=0, few=())).kernels[-1].order == TRACE
 
 
 def test_constants_stand_once() -> None:

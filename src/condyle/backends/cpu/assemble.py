@@ -98,9 +98,8 @@ def _kernel(
     """The cheapest order of one chunk, the constants then, and the top of the workspace."""
     roots = [node for node in chunk.nodes if node in low.slots]
     best: tuple[float, Kernel, Constants, int] | None = None
-    for name, order in orders(low.program, chunk.nodes, roots):
-        if target.orders and name not in target.orders:
-            continue
+    names = target.orders if len(chunk.nodes) < target.many else target.few
+    for name, order in orders(low.program, chunk.nodes, roots, names):
         constants = replace(known, values=list(known.values), numbers=dict(known.numbers))
         code, size = allocate(low.program, order, low.slots, constants, isa, low.size, target)
         kernel = Kernel(name, tuple(code), encode(code, isa, bits))

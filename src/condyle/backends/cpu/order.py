@@ -20,13 +20,18 @@ KEYS: dict[str, Key] = {
 TRACE = "trace"
 
 
-def orders(program: Program, nodes: Sequence[int], roots: Sequence[int]) -> Iterator[tuple[str, list[int]]]:
-    """Each order of `nodes` with its name. roots: those that something outside needs; nodes come in trace order."""
+def orders(
+    program: Program, nodes: Sequence[int], roots: Sequence[int], names: Sequence[str] = tuple(KEYS)
+) -> Iterator[tuple[str, list[int]]]:
+    """The trace, then these orders of `nodes`, each with its name and none twice.
+
+    roots: the nodes that something outside needs. nodes come in trace order.
+    """
     yield TRACE, list(nodes)
     inside = set(nodes)
     seen: set[tuple[int, ...]] = {tuple(nodes)}
-    for name, key in KEYS.items():
-        order = depth_first(program, inside, _sorted_roots(program, roots, key))
+    for name in names:
+        order = depth_first(program, inside, _sorted_roots(program, roots, KEYS[name]))
         if tuple(order) not in seen:
             seen.add(tuple(order))
             yield name, order

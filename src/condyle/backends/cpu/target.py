@@ -37,7 +37,8 @@ class Target:
     far: a value whose next use is this many operations away stays in memory, and the operation reads it there.
     dirty: what the distance to the next use counts of a value that must be stored before its register is given away.
     issue: instructions a cycle. read: what an operand in memory costs beside its instruction, as a part of one.
-    fetch: bytes of code a cycle once it is longer than near_bytes. orders: those that are tried, () for all.
+    fetch: bytes of code a cycle once it is longer than near_bytes.
+    orders: those that are tried beside the trace; few: those when there are `many` operations or more.
     """
 
     far: int = 6
@@ -46,7 +47,9 @@ class Target:
     read: float = 0.1
     fetch: float = 14.5
     near_bytes: int = 32_000
-    orders: tuple[str, ...] = ()
+    orders: tuple[str, ...] = ("rows", "columns", "leaves")
+    few: tuple[str, ...] = ("leaves",)
+    many: int = 20_000
 
 
 TARGET = Target()
