@@ -15,6 +15,7 @@ from condyle import readers
 from condyle.algorithms.singular import idle_coordinate
 from condyle.backends.c.export import Vectors, export_c
 from condyle.backends.c.target import Facts
+from condyle.backends.cpu.build import supported
 from condyle.compiler import Compiler
 from condyle.dynamics import Array, Dynamics, fall_back
 from condyle.errors import BuildError, SingularError, UnsupportedError
@@ -53,8 +54,9 @@ class Robot(model.Robot):
     ) -> Dynamics:
         """The seven functions of this robot; nothing is compiled before its first use.
 
-        target: "cpu" (the best there is on this machine), "c" (through the system's C compiler), "numpy" (the
-        reference). dtype: "float64" or "float32", of every array in and out. threads: None is every core.
+        target: "cpu" (the best there is on this machine: machine code where the processor has AVX2, else C, else
+        NumPy), "c" (through the system's C compiler), "numpy" (the reference). dtype: "float64" or "float32", of every
+        array in and out. threads: None is every core.
         routes: {"fd": "aba"} names the algorithm behind a function, else the one with the fewest operations runs.
         links: "serial"; device: None. UnsupportedError names what was allowed.
         """
@@ -77,8 +79,8 @@ def check_choice(name: str, value: str, allowed: Sequence[str]) -> None:
 
 
 def runs_on(target: str) -> str:
-    """The target behind a word: "cpu" is C where there is a compiler."""
-    if target != "cpu":
+    """The target behind a word: "cpu" is machine code where the processor can, else C where there is a compiler."""
+    if target != "cpu" or supported():
         return target
     try:
         find_compiler()

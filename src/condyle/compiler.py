@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field
 from functools import cache
 
@@ -13,7 +14,8 @@ from condyle.algorithms.reference import evaluate
 from condyle.algorithms.routes import routes_of
 from condyle.backends.c import build as c_target
 from condyle.backends.c.target import Facts
-from condyle.errors import UnsupportedError
+from condyle.backends.cpu import build as cpu_target
+from condyle.errors import BuildError, UnsupportedError
 from condyle.ir.count import Counts, count, instructions
 from condyle.ir.program import Program
 from condyle.ir.sweep import Code
@@ -119,10 +121,19 @@ class Compiler:
         }
 
     def build(self, function: str, f_ext: bool, target: str, dtype: str) -> Kernel:
-        """The kernel of one function for one target."""
-        if target == "c":
-            return c_target.build(self.code(function, f_ext), self.facts, dtype)
-        return NumpyKernel(self.tree, function, self.reference_route(function), f_ext, np.dtype(dtype))
+        """The kernel of one function for one target; "cpu" leaves to C what it cannot do."""
+        if target == "numpy":
+            return NumpyKernel(self.tree, function, self.reference_route(function), f_ext, np.dtype(dtype))
+        code = self.code(function, f_ext)
+        if self.runs(function, target) == "cpu" and isinstance(code, Program):
+            with suppress(BuildError):  # a system that forbids new code may still have a compiler
+                return cpu_target.build(code, dtype)
+        return c_target.build(code, self.facts, dtype)
+
+    def runs(self, function: str, target: str) -> str:
+        """What computes a function when this target is asked for: "cpu", "c" or "numpy"; loops are left to C."""
+        straight = target == "cpu" and cpu_target.supported() and isinstance(self.best(function, False).code, Program)
+        return "c" if target == "cpu" and not straight else target
 
     def reference_route(self, function: str) -> str:
         """The route that the reference takes: the named one, else the first that serves the robot."""

@@ -84,7 +84,7 @@ class Dynamics:
 
     @property
     def target(self) -> str:
-        """What runs: "c" or "numpy"."""
+        """What runs: "cpu", "c" or "numpy". With "cpu", C still compiles the loops of long robots (see `explain`)."""
         return self._target
 
     @property
@@ -145,8 +145,9 @@ class Dynamics:
         for name in FUNCTIONS:
             row = self._compiler.counts(name)
             work = f"{row['mul']} mul, {row['add']} add, {row['div']} div, {row['sincos']} sincos a state"
-            lines.append(f"{name:5}{row['route']:20}{work}")
-        threads = f"at most {self._threads} threads, fewer for little work" if self._target == "c" else "one thread"
+            runs = self._compiler.runs(name, self._target)
+            lines.append(f"{name:5}{row['route']:20}{work}" + ("" if runs == self._target else f", target {runs}"))
+        threads = "one thread" if self._target == "numpy" else f"at most {self._threads} threads, fewer for little work"
         return "\n".join([f"target {self._target}, {self._dtype}, batch of {n}, {threads}", *lines])
 
     def memory(self, n: int) -> dict[str, int]:
@@ -191,7 +192,13 @@ class Dynamics:
     def _build(self, name: str, f_ext: bool) -> Kernel:
         if name in NEEDS_INVERSE:
             self._check_inverse()
-        return self._compiler.build(name, f_ext, self._target, self._dtype)
+        try:
+            return self._compiler.build(name, f_ext, self._target, self._dtype)
+        except BuildError as error:
+            if self._target != "cpu":
+                raise
+            fall_back(error)
+            return self._compiler.build(name, f_ext, "numpy", self._dtype)
 
 
 def fall_back(error: BuildError) -> None:

@@ -1,6 +1,6 @@
 /* The one native piece: call a compiled entry on a batch, without the GIL, on several threads.
  *
- * Entry(address, work_bytes, lanes, format, in_sizes, out_sizes, grain) checks the buffers of every call, cuts n states
+ * Entry(address, work_bytes, lanes, format, in_sizes, out_sizes, grain[, context]) checks the buffers of every call, cuts n states
  * into pieces of `grain` and lets threads take pieces until none is left; the calling thread takes its share. Threads
  * live for one call, so nothing survives a fork and nothing has to be torn down. */
 #define PY_SSIZE_T_CLEAN
@@ -19,10 +19,14 @@
 
 typedef int (*entry_t)(size_t n, const void *const *in, const ptrdiff_t *in_stride, void *const *out,
                        const ptrdiff_t *out_stride, void *work);
+typedef int (*general_t)(size_t n, const void *const *in, const ptrdiff_t *in_stride, void *const *out,
+                         const ptrdiff_t *out_stride, void *work, const void *context);
 
 typedef struct {
     PyObject_HEAD
     entry_t entry;
+    general_t general; /* instead of entry where there is a context: one driver for many functions */
+    const void *context;
     size_t work;
     size_t grain;
     Py_ssize_t itemsize;
@@ -75,7 +79,10 @@ static void work_on(Job *job, void *work)
         for (Py_ssize_t k = 0; k < ports; k++) {
             at[k] = job->base[k] + (ptrdiff_t)start * stride[k] * self->itemsize;
         }
-        status = self->entry(count, (const void *const *)at, stride, at + self->n_in, stride + self->n_in, work);
+        status = self->general != NULL ? self->general(count, (const void *const *)at, stride, at + self->n_in,
+                                                       stride + self->n_in, work, self->context)
+                                       : self->entry(count, (const void *const *)at, stride, at + self->n_in,
+                                                     stride + self->n_in, work);
         if (status != 0) {
             atomic_store(&job->status, status);
         }
@@ -373,7 +380,7 @@ static int read_sizes(PyObject *sizes, Py_ssize_t *to, Py_ssize_t *count)
 
 static PyObject *entry_new(PyTypeObject *type, PyObject *args, PyObject *keywords)
 {
-    Py_ssize_t address, work, lanes, grain;
+    Py_ssize_t address, work, lanes, grain, context = 0;
     int format;
     PyObject *in_sizes, *out_sizes;
     Entry *self;
@@ -381,8 +388,8 @@ static PyObject *entry_new(PyTypeObject *type, PyObject *args, PyObject *keyword
         PyErr_SetString(PyExc_TypeError, "Entry takes no keywords");
         return NULL;
     }
-    if (!PyArg_ParseTuple(args, "nnnCO!O!n", &address, &work, &lanes, &format, &PyTuple_Type, &in_sizes, &PyTuple_Type,
-                          &out_sizes, &grain)) {
+    if (!PyArg_ParseTuple(args, "nnnCO!O!n|n", &address, &work, &lanes, &format, &PyTuple_Type, &in_sizes,
+                          &PyTuple_Type, &out_sizes, &grain, &context)) {
         return NULL;
     }
     if (address == 0 || work < 0 || lanes < 1 || grain < 1 || grain > PY_SSIZE_T_MAX / 4 || lanes > 1024 ||
@@ -394,7 +401,12 @@ static PyObject *entry_new(PyTypeObject *type, PyObject *args, PyObject *keyword
     if (self == NULL) {
         return NULL;
     }
-    self->entry = (entry_t)address;
+    if (context != 0) {
+        self->general = (general_t)address;
+        self->context = (const void *)context;
+    } else {
+        self->entry = (entry_t)address;
+    }
     self->work = work == 0 ? 64 : (size_t)work;
     self->grain = (size_t)((grain + lanes - 1) / lanes * lanes);
     self->format = (char)format;
@@ -428,7 +440,7 @@ static PyType_Slot entry_slots[] = {
     {Py_tp_new, entry_new},
     {Py_tp_dealloc, entry_dealloc},
     {Py_tp_methods, entry_methods},
-    {Py_tp_doc, "Entry(address, work_bytes, lanes, format, in_sizes, out_sizes, grain): a compiled function."},
+    {Py_tp_doc, "Entry(address, work_bytes, lanes, format, in_sizes, out_sizes, grain[, context]): a compiled function."},
     {0, NULL},
 };
 
