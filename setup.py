@@ -1,7 +1,11 @@
-"""The native extension: in a file of its own, because only code knows where NumPy's headers are."""
+"""The native extensions: in a file of their own, because only code knows where NumPy's headers are."""
 
 import numpy as np
 from setuptools import Extension, setup
+
+NATIVE = "src/condyle/runtime/native"
+TILES = "src/condyle/runtime/tiles"
+SUPPORT = "src/condyle/backends/c/support"
 
 setup(
     ext_modules=[
@@ -9,8 +13,19 @@ setup(
             "condyle.runtime._native",
             ["src/condyle/runtime/_native.c"],
             include_dirs=[np.get_include()],
+            depends=[f"{NATIVE}/{name}.h" for name in ("common", "pool", "entry", "blocks", "function")],
             extra_compile_args=["-O2", "-pthread"],
             extra_link_args=["-pthread"],
-        )
+        ),
+        Extension(
+            "condyle.runtime._tiles",
+            [f"{TILES}/{name}.c" for name in ("_tiles", "avx512_64", "avx512_32", "avx2_64", "avx2_32")],
+            include_dirs=[TILES, SUPPORT],
+            depends=[
+                *(f"{TILES}/{name}.h" for name in ("plan", "driver")),
+                *(f"{SUPPORT}/{name}.h" for name in ("vector", "sincos", "tiles")),
+            ],
+            extra_compile_args=["-O2", "-fno-math-errno", "-fno-trapping-math"],
+        ),
     ]
 )

@@ -11,11 +11,14 @@ import pytest
 
 import condyle
 from condyle import DTypeError, Dynamics, Robot, ShapeError, UnsupportedError
+from condyle.backends.cpu.build import supported
+from condyle.runtime import machine
 from condyle.signature import FUNCTIONS
 from tests.laws.robots import relative, robot_named, states
 
 ROUNDING = 1e-12  # two dozen bodies of rounding
 N = 4
+needs_machine_code = pytest.mark.skipif(not supported(), reason="no machine code of ours runs here")
 
 
 @pytest.fixture(scope="module")
@@ -23,9 +26,9 @@ def robot() -> Robot:
     return condyle.chain(4)
 
 
-@pytest.fixture(scope="module", params=["numpy", "c"])
+@pytest.fixture(scope="module", params=["numpy", "c", "cpu"])
 def dyn(request: pytest.FixtureRequest, robot: Robot, compiled: Callable[..., Dynamics]) -> Dynamics:
-    return compiled(robot) if request.param == "c" else robot.compile(target="numpy")
+    return compiled(robot) if request.param == "c" else robot.compile(target=request.param)
 
 
 def arguments(robot: Robot, function: str) -> list[np.ndarray]:
@@ -227,9 +230,44 @@ def test_first_calls_from_many_threads_at_once(robot: Robot) -> None:
 def test_without_a_compiler_numpy_answers_and_says_so(robot: Robot, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("PATH", "")
     monkeypatch.setenv("CC", "")
+    monkeypatch.setattr(machine, "instruction_sets", tuple)
     with pytest.warns(RuntimeWarning, match="NumPy answers"):
         dyn = robot.compile()
     assert dyn.target == "numpy"
+
+
+def test_without_machine_code_c_answers(robot: Robot, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(machine, "instruction_sets", tuple)
+    assert robot.compile().target == "c"
+
+
+@needs_machine_code
+def test_cpu_is_machine_code_and_needs_no_compiler(robot: Robot, monkeypatch: pytest.MonkeyPatch) -> None:
+    q, v, a, _ = states(robot, N)
+    right = robot.compile(target="numpy").inverse_dynamics(q, v, a)
+    monkeypatch.setenv("PATH", "")
+    monkeypatch.setenv("CC", "")
+    dyn = robot.compile()
+    assert dyn.target == "cpu"
+    assert dyn.explain(N).startswith("target cpu")
+    assert relative(dyn.inverse_dynamics(q, v, a), right) < 1e-9
+    assert relative(pickle.loads(pickle.dumps(dyn)).inverse_dynamics(q, v, a), right) < 1e-9
+
+
+@needs_machine_code
+def test_loops_are_left_to_c_and_said_so(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A long robot: C where there is a compiler, else NumPy and a warning."""
+    robot = condyle.chain(70)
+    dyn = robot.compile()
+    lines = {line.split()[0]: line for line in dyn.explain().splitlines()[1:]}
+    assert lines["did"].endswith("target c")
+    assert "target" not in lines["id"]
+    q, v, a, _ = states(robot, 2)
+    monkeypatch.setenv("PATH", "")
+    monkeypatch.setenv("CC", "")
+    with pytest.warns(RuntimeWarning, match="NumPy answers"):
+        slopes = dyn.inverse_dynamics_derivatives(q, v, a)
+    assert np.isfinite(slopes.dtau_dq).all()
 
 
 def test_same_seed_same_robot() -> None:

@@ -16,6 +16,7 @@ from condyle.errors import (
     ModelWarning,
     ShapeError,
     SingularError,
+    StateError,
     UnsupportedError,
 )
 
@@ -34,6 +35,7 @@ __all__ = [
     "Robot",
     "ShapeError",
     "SingularError",
+    "StateError",
     "UnsupportedError",
     "chain",
     "export",

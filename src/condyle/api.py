@@ -15,8 +15,9 @@ from condyle import readers
 from condyle.algorithms.singular import idle_coordinate
 from condyle.backends.c.export import Vectors, export_c
 from condyle.backends.c.target import Facts
+from condyle.backends.cpu.build import supported
 from condyle.compiler import Compiler
-from condyle.dynamics import Dynamics, fall_back
+from condyle.dynamics import Array, Dynamics, fall_back
 from condyle.errors import BuildError, SingularError, UnsupportedError
 from condyle.model import builder, generate
 from condyle.model import robot as model
@@ -53,8 +54,9 @@ class Robot(model.Robot):
     ) -> Dynamics:
         """The seven functions of this robot; nothing is compiled before its first use.
 
-        target: "cpu" (the best there is on this machine), "c" (through the system's C compiler), "numpy" (the
-        reference). dtype: "float64" or "float32", of every array in and out. threads: None is every core.
+        target: "cpu" (the best there is on this machine: machine code where the processor has AVX2, else C, else
+        NumPy), "c" (through the system's C compiler), "numpy" (the reference). dtype: "float64" or "float32", of every
+        array in and out. threads: None is every core.
         routes: {"fd": "aba"} names the algorithm behind a function, else the one with the fewest operations runs.
         links: "serial"; device: None. UnsupportedError names what was allowed.
         """
@@ -77,8 +79,8 @@ def check_choice(name: str, value: str, allowed: Sequence[str]) -> None:
 
 
 def runs_on(target: str) -> str:
-    """The target behind a word: "cpu" is C where there is a compiler."""
-    if target != "cpu":
+    """The target behind a word: "cpu" is machine code where the processor can, else C where there is a compiler."""
+    if target != "cpu" or supported():
         return target
     try:
         find_compiler()
@@ -95,8 +97,8 @@ def check_inverse(robot: Robot, tree: Tree) -> None:
         return
     joint = next(joint for joint in robot.joints if joint.v_index <= k < joint.v_index + joint.nv)
     raise SingularError(
-        f"joint {joint.name!r} moves no inertia of its own, so the mass matrix has no inverse. Give the bodies that it "
-        f"carries (from {robot.bodies[robot.joints.index(joint)].name!r} on) mass, give the joint armature, or lock it; "
+        f"joint {joint.name!r} moves no inertia of its own, so the mass matrix has no inverse. Give mass to the bodies "
+        f"it carries (from {robot.bodies[robot.joints.index(joint)].name!r} on), or armature to the joint, or lock it; "
         "inverse_dynamics and mass_matrix need no inverse"
     )
 
@@ -126,9 +128,7 @@ def load(
     ModelError has everything that is wrong with the file, each with line, element and cure.
     """
     return Robot.of(
-        readers.load_robot(
-            source, floating_base=floating_base, gravity=gravity, strict=strict, snap=snap, mimic=mimic
-        )
+        readers.load_robot(source, floating_base=floating_base, gravity=gravity, strict=strict, snap=snap, mimic=mimic)
     )
 
 
@@ -188,18 +188,17 @@ def _bundled_name(robot: Robot) -> str:
 def _vectors(robot: Robot, function: str, dtype: str, n: int = 5) -> Vectors:
     """States with the reference's answers, for the exported test."""
     rng = np.random.default_rng(1)
-    q, v = robot.random_state(n, rng)
+    state = robot.random_state(n, rng)
+    known: dict[str, Array] = {"q": state.q, "v": state.v, "a": rng.uniform(-1.0, 1.0, (n, robot.nv))}
     dyn = robot.compile(target="numpy")
-    known = {"q": q, "v": v, "a": rng.uniform(-1.0, 1.0, (n, robot.nv))}
-    known["tau"] = dyn.inverse_dynamics(q, v, known["a"])
+    known["tau"] = dyn.inverse_dynamics(state.q, state.v, known["a"])
     if function == "difd":
-        known["Minv"] = dyn.mass_matrix_inverse(q)
+        known["Minv"] = dyn.mass_matrix_inverse(state.q)
     inputs = [known[port.name].astype(dtype) for port in FUNCTIONS[function].inputs]
-    answers = dyn.function(function)(*(array.astype(float) for array in inputs))
-    outputs = answers if isinstance(answers, tuple) else (answers,)
+    outputs = dyn.call(function, [array.astype(np.float64) for array in inputs])
     return Vectors(
-        tuple(array.reshape(n, -1) for array in inputs),
-        tuple(np.asarray(array).reshape(n, -1) for array in outputs),
+        tuple(np.reshape(array, (n, -1)) for array in inputs),
+        tuple(np.reshape(array, (n, -1)) for array in outputs),
         1e-8 if dtype == "float64" else 1e-2,
     )
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field
 from functools import cache
 
@@ -13,7 +14,8 @@ from condyle.algorithms.reference import evaluate
 from condyle.algorithms.routes import routes_of
 from condyle.backends.c import build as c_target
 from condyle.backends.c.target import Facts
-from condyle.errors import UnsupportedError
+from condyle.backends.cpu import build as cpu_target
+from condyle.errors import BuildError, UnsupportedError
 from condyle.ir.count import Counts, count, instructions
 from condyle.ir.program import Program
 from condyle.ir.sweep import Code
@@ -23,8 +25,23 @@ from condyle.runtime.kernel import Kernel
 from condyle.signature import FUNCTIONS
 from condyle.trace import ROLLED, roll, straight_size, trace
 
-LONGEST = 100_000
-"""Operations above which a function is compiled as loops: as straight code it would take a C compiler half a minute."""
+LONGEST = 150_000
+"""Products and sums above which a function is compiled as loops: straight, it would take a C compiler half a minute."""
+
+HOPELESS = 4 * LONGEST
+"""Estimated operations above which straight code is not even traced; the estimate is within a factor of four."""
+
+DEEP = 30_000
+"""Estimated operations above which only routes that grow least with the depth of the tree are compared."""
+
+SHALLOW = {
+    "m": ("mminvgen",),
+    "minv": ("aba", "mminvgen"),
+    "did": ("adjoint", "columns"),
+    "dfd": ("minv+",),
+    "fd": ("minv",),
+}
+"""Routes that win on short branches only, or never: the papers' baselines."""
 
 
 @dataclass(frozen=True)
@@ -62,26 +79,31 @@ class Compiler:
         if function in ("dfd", "difd"):
             derivatives = self.best("did", False).route
             names = [name for name in names if name.split("+")[-1] == derivatives]
-        if function == "fd" and straight_size(self.tree, "minv") > 4 * straight_size(self.tree, "fd"):
-            names = [name for name in names if name == "aba"] or names  # factors grow with the cube of the depth
-        return names
-
-    def is_long(self, function: str) -> bool:
-        """Whether a function is better compiled as loops. A named route is traced as it was asked for."""
-        if function in self.routes or self.tree.has_shared_coordinates:
-            return False
-        return straight_size(self.tree, function) > LONGEST
+        if function == "fd" and straight_size(self.tree, "minv") > LONGEST:
+            return [name for name in names if name == "aba"] or names  # factors grow with the cube of the depth
+        if straight_size(self.tree, function) <= DEEP:
+            return names
+        return [name for name in names if not name.startswith(SHALLOW.get(function, "-"))]
 
     def _best(self, function: str, f_ext: bool) -> Traced:
-        """The route with the fewest operations, external forces left out of the comparison; loops for long robots."""
-        if self.is_long(function):
-            rolled = roll(self.tree, function, f_ext)
-            return Traced(f"{ROLLED[function].route}, rolled", rolled, count(rolled))
+        """The route with the fewest operations, external forces left out of the comparison; loops for long robots.
+
+        A route that was named is traced as it was asked for.
+        """
+        may_roll = function not in self.routes and not self.tree.has_shared_coordinates
+        if may_roll and straight_size(self.tree, function) > HOPELESS:
+            return self._loops(function, f_ext)
         best = min(
             (self.traced(function, route, False) for route in self.candidates(function)),
             key=lambda traced: (traced.counts.arithmetic, traced.route),
         )
+        if may_roll and best.counts.arithmetic > LONGEST:
+            return self._loops(function, f_ext)
         return self.traced(function, best.route, True) if f_ext else best
+
+    def _loops(self, function: str, f_ext: bool) -> Traced:
+        rolled = roll(self.tree, function, f_ext)
+        return Traced(ROLLED[function].route, rolled, count(rolled))
 
     def code(self, function: str, f_ext: bool) -> Code:
         """The best route, ready for a target: contracted."""
@@ -93,16 +115,25 @@ class Compiler:
         best = self.best(function, False)
         return {
             "function": function,
-            "route": best.route,
+            "route": best.route if isinstance(best.code, Program) else f"{best.route}, rolled",
             **{name: getattr(best.counts, name) for name in Counts._fields},
             "instructions": instructions(self.code(function, False)),
         }
 
     def build(self, function: str, f_ext: bool, target: str, dtype: str) -> Kernel:
-        """The kernel of one function for one target."""
-        if target == "c":
-            return c_target.build(self.code(function, f_ext), self.facts, dtype)
-        return NumpyKernel(self.tree, function, self.reference_route(function), f_ext, np.dtype(dtype))
+        """The kernel of one function for one target; "cpu" leaves to C what it cannot do."""
+        if target == "numpy":
+            return NumpyKernel(self.tree, function, self.reference_route(function), f_ext, np.dtype(dtype))
+        code = self.code(function, f_ext)
+        if self.runs(function, target) == "cpu" and isinstance(code, Program):
+            with suppress(BuildError):  # a system that forbids new code may still have a compiler
+                return cpu_target.build(code, dtype)
+        return c_target.build(code, self.facts, dtype)
+
+    def runs(self, function: str, target: str) -> str:
+        """What computes a function when this target is asked for: "cpu", "c" or "numpy"; loops are left to C."""
+        straight = target == "cpu" and cpu_target.supported() and isinstance(self.best(function, False).code, Program)
+        return "c" if target == "cpu" and not straight else target
 
     def reference_route(self, function: str) -> str:
         """The route that the reference takes: the named one, else the first that serves the robot."""
@@ -116,7 +147,9 @@ def check_route(tree: Tree, function: str, route: str) -> None:
     names = routes_of(function, tree.has_shared_coordinates)
     if route not in names:
         shared = " with mimic joints" if tree.has_shared_coordinates else ""
-        raise UnsupportedError(f"routes: {function!r} has no route {route!r} for a robot{shared}; it has {', '.join(names)}")
+        raise UnsupportedError(
+            f"routes: {function!r} has no route {route!r} for a robot{shared}; it has {', '.join(names)}"
+        )
 
 
 class NumpyKernel:
@@ -134,8 +167,3 @@ class NumpyKernel:
         rows = dict(zip(self._names, inputs, strict=True))
         for output, result in zip(outputs, evaluate(self._tree, self._function, self._route, rows), strict=True):
             output[...] = result
-
-    def direct(
-        self, inputs: tuple[object, ...], outputs: tuple[object, ...], dims: tuple[tuple[int, ...], ...], threads: int
-    ) -> bool:
-        return False

@@ -82,7 +82,7 @@ class Dynamics:
         self._binders: dict[str, Binder] = {}
         self._lock = threading.RLock()
         self._twins: dict[str, Twin] = {}
-        if target == "c":
+        if target != "numpy":
             self._shadow_methods()
 
     def __reduce__(self) -> tuple[Callable[..., Dynamics], tuple[object, ...]]:
@@ -96,7 +96,7 @@ class Dynamics:
 
     @property
     def target(self) -> str:
-        """What runs: "c" or "numpy"."""
+        """What runs: "cpu", "c" or "numpy". With "cpu", C still compiles the loops of long robots (see `explain`)."""
         return self._target
 
     @property
@@ -112,40 +112,40 @@ class Dynamics:
     def inverse_dynamics(
         self, q: ArrayLike, v: ArrayLike, a: ArrayLike, f_ext: ArrayLike | None = None, out: Out = None
     ) -> Array:
-        """tau = M(q) a + c(q, v, f_ext), (..., nv) [N m | N]. Recursive Newton-Euler, Featherstone 2008, sec. 5.3."""
-        return self._call("id", (q, v, a), f_ext, out)[0]
+        """tau = M(q) a + c(q, v, f_ext), (..., nv) [N m | N]. Featherstone 2008, section 5.3."""
+        return self.call("id", (q, v, a), f_ext, out)[0]
 
     def forward_dynamics(
         self, q: ArrayLike, v: ArrayLike, tau: ArrayLike, f_ext: ArrayLike | None = None, out: Out = None
     ) -> Array:
         """a = M(q)^-1 (tau - c(q, v, f_ext)), (..., nv) [rad/s^2 | m/s^2]. SingularError where M is always singular."""
-        return self._call("fd", (q, v, tau), f_ext, out)[0]
+        return self.call("fd", (q, v, tau), f_ext, out)[0]
 
     def mass_matrix(self, q: ArrayLike, out: Out = None) -> Array:
         """M(q), (..., nv, nv), full and symmetric, armature on its diagonal. Featherstone 2008, section 6.2."""
-        return self._call("m", (q,), None, out)[0]
+        return self.call("m", (q,), None, out)[0]
 
     def mass_matrix_inverse(self, q: ArrayLike, out: Out = None) -> Array:
         """M(q)^-1, (..., nv, nv), full and symmetric. SingularError where M is always singular."""
-        return self._call("minv", (q,), None, out)[0]
+        return self.call("minv", (q,), None, out)[0]
 
     def inverse_dynamics_derivatives(
         self, q: ArrayLike, v: ArrayLike, a: ArrayLike, f_ext: ArrayLike | None = None, out: Out = None
     ) -> InverseDynamicsDerivatives:
         """d tau / d q and d tau / d v of inverse_dynamics. Singh, Russell, Wensing 2022."""
-        return InverseDynamicsDerivatives(*self._call("did", (q, v, a), f_ext, out))
+        return InverseDynamicsDerivatives(*self.call("did", (q, v, a), f_ext, out))
 
     def forward_dynamics_derivatives(
         self, q: ArrayLike, v: ArrayLike, tau: ArrayLike, f_ext: ArrayLike | None = None, out: Out = None
     ) -> ForwardDynamicsDerivatives:
         """d a / d q, d a / d v and d a / d tau of forward_dynamics. Plancher 2021, Algorithm 3."""
-        return ForwardDynamicsDerivatives(*self._call("dfd", (q, v, tau), f_ext, out))
+        return ForwardDynamicsDerivatives(*self.call("dfd", (q, v, tau), f_ext, out))
 
     def dynamics_derivatives(
         self, q: ArrayLike, v: ArrayLike, a: ArrayLike, Minv: ArrayLike, f_ext: ArrayLike | None = None, out: Out = None
     ) -> DynamicsDerivatives:
         """d a / d q and d a / d v when a and Minv (..., nv, nv) are known: -Minv times the derivatives of tau."""
-        return DynamicsDerivatives(*self._call("difd", (q, v, a, Minv), f_ext, out))
+        return DynamicsDerivatives(*self.call("difd", (q, v, a, Minv), f_ext, out))
 
     def function(self, name: str) -> Callable[..., object]:
         """The method of a function by its short name: "id", "fd", "m", "minv", "did", "dfd", "difd"."""
@@ -157,8 +157,9 @@ class Dynamics:
         for name in FUNCTIONS:
             row = self._compiler.counts(name)
             work = f"{row['mul']} mul, {row['add']} add, {row['div']} div, {row['sincos']} sincos a state"
-            lines.append(f"{name:5}{row['route']:20}{work}")
-        threads = f"at most {self._threads} threads, fewer for little work" if self._target == "c" else "one thread"
+            runs = self._compiler.runs(name, self._target)
+            lines.append(f"{name:5}{row['route']:20}{work}" + ("" if runs == self._target else f", target {runs}"))
+        threads = "one thread" if self._target == "numpy" else f"at most {self._threads} threads, fewer for little work"
         return "\n".join([f"target {self._target}, {self._dtype}, batch of {n}, {threads}", *lines])
 
     def memory(self, n: int) -> dict[str, int]:
@@ -171,7 +172,10 @@ class Dynamics:
             for name, function in FUNCTIONS.items()
         }
 
-    def _call(self, name: str, args: Sequence[ArrayLike], f_ext: ArrayLike | None, out: Out) -> tuple[Array, ...]:
+    def call(
+        self, name: str, args: Sequence[ArrayLike], f_ext: ArrayLike | None = None, out: Out = None
+    ) -> tuple[Array, ...]:
+        """A function by its short name; every output in a tuple, also where there is only one."""
         call = self._binder(name).bind(args, f_ext, out)
         if call.n:
             self._kernel(name, f_ext is not None)(call.n, call.inputs, call.outputs, self._threads)
@@ -210,7 +214,13 @@ class Dynamics:
     def _build(self, name: str, f_ext: bool) -> Kernel:
         if name in NEEDS_INVERSE:
             self._check_inverse()
-        return self._compiler.build(name, f_ext, self._target, self._dtype)
+        try:
+            return self._compiler.build(name, f_ext, self._target, self._dtype)
+        except BuildError as error:
+            if self._target != "cpu":
+                raise
+            fall_back(error)
+            return self._compiler.build(name, f_ext, "numpy", self._dtype)
 
 
 def fall_back(error: BuildError) -> None:

@@ -14,7 +14,7 @@ class CondyleError(Exception):
 class Finding:
     """One thing wrong or odd in a model: where it is, what was found, what was allowed, what to do.
 
-    severity: "error" (the model cannot be used), "physics" (a warning, or an error when strict), "note" (a warning always).
+    severity: "error" (the model cannot be used), "physics" (a warning, an error when strict) or "note" (a warning).
     """
 
     severity: str
@@ -46,6 +46,20 @@ class ModelError(CondyleError):
 
 class ShapeError(CondyleError, ValueError):
     """An array of the wrong shape, or an output that overlaps an input or cannot be written."""
+
+
+class StateError(CondyleError, ValueError):
+    """States that are no states: quaternions that are not unit, entries that are not finite; `rows` says which.
+
+    rows: the batch indices of the bad states, (n,), counted in the flattened batch.
+    """
+
+    def __init__(self, message: str, rows: tuple[int, ...]) -> None:
+        super().__init__(message)
+        self.rows = rows
+
+    def __reduce__(self) -> tuple[type[StateError], tuple[str, tuple[int, ...]]]:
+        return type(self), (str(self), self.rows)
 
 
 class DTypeError(CondyleError, TypeError):

@@ -8,6 +8,7 @@ def test_the_tree_is_printed(run) -> None:
     assert ran.status == 0
     assert "nq 7, nv 7, 7 bodies" in ran.out
     assert ran.out.count("revolute") == 7
+    assert "target cpu: " in ran.out
     assert ran.err == ""
 
 
@@ -16,6 +17,7 @@ def test_json_says_the_same(run) -> None:
     assert (about["nq"], about["nv"]) == (19, 18)
     assert about["joints"][0]["type"] == "free"
     assert about["mass"] > 50.0
+    assert "machine code" in about["cpu"]
 
 
 def test_a_locked_joint_is_gone(run) -> None:

@@ -169,7 +169,7 @@ def test_plain_calls_never_reach_the_method(dyn: Dynamics, monkeypatch: pytest.M
     def reached(*_: object) -> None:
         raise AssertionError("the method was called")
 
-    monkeypatch.setattr(dyn, "_call", reached)
+    monkeypatch.setattr(dyn, "call", reached)
     f_ext = np.zeros((N, NV, 6))
     x, t, d = np.ones((N, NV)), np.empty((N, NV)), (np.empty((N, NV, NV)), np.empty((N, NV, NV)))
     assert dyn.inverse_dynamics(x, x, x, out=t) is t

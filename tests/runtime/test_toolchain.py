@@ -104,8 +104,10 @@ def test_one_failure_stops_the_others(tmp_path: Path) -> None:
 def test_an_interrupt_ends_the_compiler_and_its_children(tmp_path: Path) -> None:
     command = script(tmp_path / "slow", "sleep 60 & echo $! > child; wait\n")
     code = f"""
+        import signal
         from pathlib import Path
         from condyle.runtime.toolchain import run
+        signal.signal(signal.SIGINT, signal.default_int_handler)  # a background run inherits an ignored one
         run([[{command!r}]], Path({str(tmp_path)!r}), 60.0, 1)
     """
     process = subprocess.Popen(

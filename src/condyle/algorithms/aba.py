@@ -87,8 +87,7 @@ def moved(rotation: Rotation, origin: Vector, inertia: Articulated) -> Articulat
     linear = rotation.back_symmetric(inertia.linear)
     coupling = rotation.back_matrix(inertia.coupling)
     angular = rotation.back_symmetric(inertia.angular)
-    shifted = vec.transpose(tuple(vec.cross(origin, row) for row in vec.symmetric_rows(linear)))  # pyright: ignore
-    about = vec.add_matrix(coupling, shifted)
+    about = vec.add_matrix(coupling, vec.cross_symmetric(origin, linear))
     new, old = _times_skew(about, origin), _times_skew(coupling, origin)
     xx, xy, xz, yy, yz, zz = angular
     return Articulated(

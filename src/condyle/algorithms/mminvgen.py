@@ -13,7 +13,8 @@ from condyle.algorithms.aba import Articulated, Elimination, apply, eliminate, m
 from condyle.algorithms.joint import along
 from condyle.algorithms.matrix import SparseMatrix
 from condyle.algorithms.rnea import Wrench
-from condyle.algorithms.unrolled import Unrolled, plus
+from condyle.algorithms.unrolled import Unrolled
+from condyle.algorithms.values import plus
 from condyle.spatial import twist
 from condyle.spatial import vector as vec
 
@@ -45,7 +46,7 @@ class _MMinvGen:
         """Lines 2 to 16 for link i, one degree of freedom after the other, the last first."""
         joint, link = self.tree.joints[i], self.tree.tree.links[i]
         for dof, coordinate in reversed(list(zip(joint.dofs, link.v, strict=True))):
-            k = coordinate.index
+            k = coordinate.at
             if self.inverse:
                 elimination, self.inertia[i] = eliminate(dof, self.inertia[i])
                 self.eliminated[i].insert(0, elimination)
@@ -81,12 +82,12 @@ class _MMinvGen:
         joint, link = self.tree.joints[i], self.tree.tree.links[i]
         above: Mapping[int, twist.Pair] = self.P[link.parent] if link.parent >= 0 else {}
         into, P = joint.rotation.into, self.P[i]
-        first = min(coordinate.index for coordinate in link.v)
+        first = min(coordinate.at for coordinate in link.v)
         for column, (linear, angular) in above.items():
             if column >= first:
                 P[column] = (into(vec.add(linear, vec.cross(angular, joint.origin))), into(angular))
         for dof, coordinate, elimination in zip(joint.dofs, link.v, self.eliminated[i], strict=True):
-            k = coordinate.index
+            k = coordinate.at
             for column, motion in P.items():
                 if column >= k:
                     self.result.add(k, column, -(twist.dot(elimination.U, motion) * elimination.inverse_D))

@@ -33,7 +33,7 @@ def _dense(output: Sequence[Scalar] | SparseMatrix, n: int, dtype: np.dtype[np.f
         result = np.zeros((n, output.size, output.size), dtype)
         for row, column, value in output:
             result[:, row, column] = cast(Array, value)
-        return result.reshape(n, -1)
+        return np.reshape(result, (n, -1))
     result = np.zeros((n, len(output)), dtype)
     for k, value in enumerate(output):
         result[:, k] = cast(Array, value)

@@ -9,7 +9,8 @@ from __future__ import annotations
 from dataclasses import replace
 
 from condyle.algorithms.joint import Inertia, moved_to_parent
-from condyle.algorithms.unrolled import IDENTITY, plus
+from condyle.algorithms.unrolled import IDENTITY, is_zero
+from condyle.algorithms.values import plus
 from condyle.model.tree import Link, Tree
 from condyle.scalar import Scalar, number
 from condyle.spatial import vector as vec
@@ -18,19 +19,23 @@ from condyle.spatial.rotation import Full, Identity
 NOTHING = number(0.0)
 
 
-def movable(kind: str, inertia: Inertia) -> Inertia:
-    """The part of a body's moments that its joint's motion leaves where it is."""
-    mass, first, second = inertia
-    zz = (NOTHING, NOTHING, NOTHING, NOTHING, NOTHING, second[5])
-    if kind in ("revolute", "continuous"):
-        return Inertia(mass, (NOTHING, NOTHING, first[2]), zz)
-    if kind in ("prismatic", "translation"):
-        return Inertia(NOTHING, vec.ZERO, second)
-    if kind in ("helical", "cylindrical", "planar"):
-        return Inertia(NOTHING, vec.ZERO, zz)
-    if kind == "spherical":
-        return Inertia(mass, vec.ZERO, vec.ZERO_SYMMETRIC)
-    return Inertia(NOTHING, vec.ZERO, vec.ZERO_SYMMETRIC)
+def movable(link: Link, inertia: Inertia) -> Inertia:
+    """The part of a body's moments that its joint's motion leaves where it is, read off the motion subspace.
+
+    Turns about z keep the second moment along z, no turns keep all of it; without displacements the mass at the origin
+    stays too, and along the axis of turns about z.
+    """
+    subspace = link.kind.subspace(link.numbers.pitch)
+    slides = any(not is_zero(x) for linear, _ in subspace for x in linear)
+    turns = any(not is_zero(x) for _, angular in subspace for x in angular)
+    tumbles = any(not is_zero(x) for _, angular in subspace for x in angular[:2])
+    xx, xy, xz, yy, yz, zz = inertia.second
+    if tumbles:
+        second = vec.ZERO_SYMMETRIC
+    else:
+        second = (NOTHING, NOTHING, NOTHING, NOTHING, NOTHING, zz) if turns else (xx, xy, xz, yy, yz, zz)
+    first = vec.ZERO if slides or tumbles else (NOTHING, NOTHING, inertia.first[2])
+    return Inertia(NOTHING if slides else inertia.mass, first, second)
 
 
 def regrouped(tree: Tree) -> Tree:
@@ -38,7 +43,7 @@ def regrouped(tree: Tree) -> Tree:
     inertias = [Inertia(link.numbers.mass, link.numbers.first, link.numbers.second) for link in tree.links]
     for i in reversed(range(len(inertias))):
         link = tree.links[i]
-        moved = movable(link.kind.name, inertias[i])
+        moved = movable(link, inertias[i])
         inertias[i] = _minus(inertias[i], moved)
         if link.parent >= 0:
             placed = Identity() if link.numbers.rotation == IDENTITY else Full(link.numbers.rotation)
@@ -52,10 +57,11 @@ def _minus(whole: Inertia, part: Inertia) -> Inertia:
     def left(x: Scalar, y: Scalar) -> Scalar:
         return NOTHING if x is y else x
 
+    xx, xy, xz, yy, yz, zz = (left(x, y) for x, y in zip(whole.second, part.second, strict=True))
     return Inertia(
         left(whole.mass, part.mass),
         (left(whole.first[0], part.first[0]), left(whole.first[1], part.first[1]), left(whole.first[2], part.first[2])),
-        tuple(left(x, y) for x, y in zip(whole.second, part.second, strict=True)),  # pyright: ignore
+        (xx, xy, xz, yy, yz, zz),
     )
 
 

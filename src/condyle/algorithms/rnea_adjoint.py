@@ -44,7 +44,7 @@ def answer(joint: Joint, unit: Wrench, state: State) -> Adjoint:
     mass, first, second = joint.inertia
     a = vec.add(vec.scale(mass, linear), vec.cross(angular, first))
     dw = vec.add(vec.cross(first, linear), rotational(second, angular))
-    field = vec.transpose(tuple(vec.cross(angular, row) for row in vec.symmetric_rows(second)))  # pyright: ignore
+    field = vec.cross_symmetric(angular, second)
     return Adjoint(adjoint_of_w(vec.add_matrix(field, vec.outer(linear, first)), state.motion.w), dw, a)
 
 
@@ -131,9 +131,9 @@ class _Rows:
             entry = by_q(joint, dof, arrived, state)
             if unit is not None and j != i:
                 entry = entry + power(unit, turned(dof, self.forces[j]))
-            self.dq.add(row.index, column.index, entry if ratio == 1.0 else entry * ratio)
+            self.dq.add(row.at, column.at, entry if ratio == 1.0 else entry * ratio)
             entry = by_v(joint, dof, total, state, self.v[j])
-            self.dv.add(row.index, column.index, entry if ratio == 1.0 else entry * ratio)
+            self.dv.add(row.at, column.at, entry if ratio == 1.0 else entry * ratio)
 
     def _rise(self, j: int, totals: dict[int, Adjoint]) -> None:
         parent = self.tree.tree.links[j].parent
@@ -141,9 +141,7 @@ class _Rows:
             motion: Motion = self.states[parent].motion
             up = to_parent(self.tree.joints[j], before(self.tree.joints[j], totals[j], self.v[j]), motion.w)
             known = totals.get(parent, NOTHING)
-            totals[parent] = Adjoint(
-                vec.add(known.w, up.w), vec.add(known.dw, up.dw), vec.add(known.a, up.a)
-            )
+            totals[parent] = Adjoint(vec.add(known.w, up.w), vec.add(known.dw, up.dw), vec.add(known.a, up.a))
 
 
 def rnea_adjoint(tree: Unrolled, v: Sequence[Scalar], a: Sequence[Scalar]) -> tuple[SparseMatrix, SparseMatrix]:

@@ -7,7 +7,7 @@ differentiated by one coordinate u at a time. The most operations; kept as the p
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import NamedTuple
+from typing import NamedTuple, TypeAlias
 
 from condyle.algorithms.crba import times_motion
 from condyle.algorithms.joint import Dof, Joint, along
@@ -20,6 +20,9 @@ from condyle.spatial import vector as vec
 from condyle.spatial.twist import Pair, cross_force, cross_motion
 
 BY_Q, BY_V = 0, 1
+
+Columns: TypeAlias = dict[tuple[int, int, int], Pair]
+"""What each column has in one body; a column is (BY_Q or BY_V, joint, number of its degree of freedom)."""
 
 
 class Body(NamedTuple):
@@ -40,16 +43,16 @@ def into_child(joint: Joint, motion: Pair) -> Pair:
 
 
 class _Columns:
-    """One run; a column is (BY_Q or BY_V, number of the coordinate)."""
+    """One run: what is known of each body so far."""
 
     def __init__(self, tree: Unrolled, v: Sequence[Scalar], a: Sequence[Scalar]) -> None:
         self.tree = tree
         self.links = tree.tree.links
         self.bodies: list[Body] = []
         self.forces: list[Pair] = []
-        self.dv: list[dict[tuple[int, int, int], Pair]] = []
-        self.da: list[dict[tuple[int, int, int], Pair]] = []
-        self.df: list[dict[tuple[int, int, int], Pair]] = []
+        self.dv: list[Columns] = []
+        self.da: list[Columns] = []
+        self.df: list[Columns] = []
         self.v, self.a = tree.dofs(v), tree.dofs(a)
 
     def forward(self, i: int) -> None:
@@ -88,8 +91,8 @@ class _Columns:
         i: int,
         dofs: Sequence[Dof],
         body: Body,
-        dv: dict[tuple[int, int, int], Pair],
-        da: dict[tuple[int, int, int], Pair],
+        dv: Columns,
+        da: Columns,
     ) -> None:
         """The columns of the joint's own coordinates start here."""
         for k, dof in enumerate(dofs):
@@ -112,7 +115,7 @@ class _Columns:
             for dof, row in zip(joint.dofs, self.links[i].v, strict=True):
                 value = along(dof, *force)
                 ratio = row.ratio * column.ratio
-                results[by].add(row.index, column.index, value if ratio == 1.0 else value * ratio)
+                results[by].add(row.at, column.at, value if ratio == 1.0 else value * ratio)
         if parent < 0:
             return
         for u, force in self.df[i].items():

@@ -3,8 +3,10 @@
 Singh, Russell, Wensing 2022: for j an ancestor of i (or i itself), with S, psi' = v_p x S and
 psi'' = a_p x S + v_p x psi' of each degree of freedom, and composites I, B, f of all that joint i carries,
 
-    d tau_i / d q_j = S_iᵀ (2 B_i psi'_j + I_i psi''_j)      d tau_j / d q_i = S_jᵀ (2 B_i psi'_i + I_i psi''_i + S_i x* f_i)
-    d tau_i / d v_j = S_iᵀ (2 B_i S_j + I_i (psi'_j + S'_j)) d tau_j / d v_i = S_jᵀ (2 B_i S_i + I_i (psi'_i + S'_i))
+    d tau_i / d q_j = S_iᵀ (2 B_i psi'_j + I_i psi''_j)
+    d tau_j / d q_i = S_jᵀ (2 B_i psi'_i + I_i psi''_i + S_i x* f_i)
+    d tau_i / d v_j = S_iᵀ (2 B_i S_j + I_i (psi'_j + S'_j))
+    d tau_j / d v_i = S_jᵀ (2 B_i S_i + I_i (psi'_i + S'_i))
 
 B S needs 12 numbers only: 2 B S = 2 sum r x (w_S x m u) with momentum p = sum m u and Q = sum m u rᵀ.
 External forces are fixed in their bodies, so they enter through f alone.
@@ -105,7 +107,7 @@ def own_momentum(joint: Joint, state: State) -> Momentum:
     mass, first, second = joint.inertia
     twice_first, w = vec.scale(2.0, first), state.motion.w
     p = vec.add(vec.scale(2.0 * mass, state.u), vec.cross(w, twice_first))
-    turned = vec.transpose(tuple(vec.cross(w, vec.scale(2.0, row)) for row in vec.symmetric_rows(second)))  # pyright: ignore
+    turned = vec.map_columns(lambda column: vec.cross(w, vec.scale(2.0, column)), second)
     return Momentum(p, vec.add_matrix(vec.outer(state.u, twice_first), turned))
 
 
@@ -171,16 +173,12 @@ def rise(joint: Joint, carry: Carried) -> Carried:
     )
 
 
-def rnea_derivatives(
-    tree: Sweeps, v: Field[Sequence[Scalar]], a: Field[Sequence[Scalar]]
-) -> tuple[Matrix, Matrix]:
+def rnea_derivatives(tree: Sweeps, v: Field[Sequence[Scalar]], a: Field[Sequence[Scalar]]) -> tuple[Matrix, Matrix]:
     """(d tau / d q, d tau / d v) of rnea."""
     states = tree.forward(state, in_the_world(tree.gravity), v, a)
     totals = total_forces(tree, tree.each(motion_of, states))
     momenta = tree.backward(momentum_to_parent, tree.each(own_momentum, states))
-    by_q, by_v = tree.pairs(
-        start, meet, rise, ENTRIES, tree.each(columns, states), composites(tree), momenta, totals
-    )
+    by_q, by_v = tree.pairs(start, meet, rise, ENTRIES, tree.each(columns, states), composites(tree), momenta, totals)
     return by_q, by_v
 
 

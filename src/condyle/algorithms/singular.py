@@ -18,13 +18,13 @@ def idle_coordinate(tree: Tree, q: Array) -> int | None:
     The pivots of M = Lᵀ D L say how much inertia a coordinate has when those before it are free.
     """
     (flat,) = evaluate(tree, "m", "crba", {"q": q})
-    H = flat.reshape(len(q), tree.nv, tree.nv).copy()
-    diagonal = np.abs(np.einsum("nii->ni", H)).copy()
+    H: Array = np.array(np.reshape(flat, (len(q), tree.nv, tree.nv)))
+    diagonal: Array = np.abs(np.diagonal(H, axis1=1, axis2=2))
     with np.errstate(all="ignore"):
         for k in reversed(range(tree.nv)):
-            pivot = H[:, k, k]
+            pivot: Array = H[:, k, k]
             if np.all(np.abs(pivot) <= ROUNDING * diagonal[:, k]):
                 return k
-            factor = H[:, k, :k] / pivot[:, None]
+            factor: Array = H[:, k, :k] / pivot[:, None]
             H[:, :k, :k] -= factor[:, :, None] * H[:, k, None, :k]
     return None

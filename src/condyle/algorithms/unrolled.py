@@ -9,6 +9,7 @@ from condyle.algorithms.joint import Dof, Inertia, Joint
 from condyle.algorithms.matrix import SparseMatrix
 from condyle.algorithms.rnea import Wrench
 from condyle.algorithms.sweeps import Entry, Field, Matrix
+from condyle.algorithms.values import plus
 from condyle.model.joints.base import JointType
 from condyle.model.tree import Coordinate, Link, Numbers, Tree
 from condyle.scalar import Scalar, number
@@ -26,7 +27,8 @@ class Unrolled:
 
     def __init__(self, tree: Tree, q: Sequence[Scalar], f_ext: Sequence[Scalar] | None = None) -> None:
         self.tree = tree
-        self.gravity: Vector = tuple(number(g) for g in tree.gravity)  # pyright: ignore[reportAttributeAccessIssue]
+        x, y, z = tree.gravity
+        self.gravity: Vector = (number(x), number(y), number(z))
         self.joints = [joint_at(link.kind, link.numbers, shared(link.q, q)) for link in tree.links]
         self.f_ext: Field[tuple[Vector, Vector]] | None = (
             None if f_ext is None else [external_wrench(link, f_ext) for link in tree.links]
@@ -90,7 +92,7 @@ class Unrolled:
             for coordinate, value in zip(link.v, field, strict=True):
                 assert isinstance(matrix, SparseMatrix)
                 if not (isinstance(value, float) and value == 0.0):
-                    matrix.add(coordinate.index, coordinate.index, value * coordinate.ratio**2)
+                    matrix.add(coordinate.at, coordinate.at, value * coordinate.ratio**2)
 
     def unit_columns(self, column: Callable[[Field[Sequence[Scalar]]], Field[Sequence[Scalar]]]) -> SparseMatrix:
         unit = SparseMatrix(self.tree.nv)
@@ -124,28 +126,32 @@ class Unrolled:
         for link, values in zip(self.tree.links, field, strict=True):
             for coordinate, value in zip(link.v, values, strict=True):
                 part = value if coordinate.ratio == 1.0 else value * coordinate.ratio
-                before = result[coordinate.index]
-                result[coordinate.index] = part if before is None else before + part
+                before = result[coordinate.at]
+                result[coordinate.at] = part if before is None else before + part
         return [number(0.0) if value is None else value for value in result]
 
 
 def _scatter(
-    matrices: Sequence[SparseMatrix], entries: Sequence[Entry], row: Coordinate, column: Coordinate, values: Sequence[Scalar], own: bool
+    matrices: Sequence[SparseMatrix],
+    entries: Sequence[Entry],
+    row: Coordinate,
+    column: Coordinate,
+    values: Sequence[Scalar],
+    own: bool,
 ) -> None:
     ratio = row.ratio * column.ratio
     for entry, value in zip(entries, values, strict=True):
         scaled = value if ratio == 1.0 else value * ratio
         if not entry.transposed:
-            matrices[entry.matrix].add(row.index, column.index, scaled)
+            matrices[entry.matrix].add(row.at, column.at, scaled)
         elif not own:
-            matrices[entry.matrix].add(column.index, row.index, scaled)
+            matrices[entry.matrix].add(column.at, row.at, scaled)
 
 
 def shared(coordinates: Sequence[Coordinate], values: Sequence[Scalar]) -> tuple[Scalar, ...]:
     """The coordinates of one link: ratio x + offset, plain x for most."""
     return tuple(
-        values[c.index] if c.ratio == 1.0 and c.offset == 0.0 else values[c.index] * c.ratio + c.offset
-        for c in coordinates
+        values[c.at] if c.ratio == 1.0 and c.offset == 0.0 else values[c.at] * c.ratio + c.offset for c in coordinates
     )
 
 
@@ -183,11 +189,3 @@ def wrench_on(rotation: vec.Matrix, origin: Vector, part: Sequence[Scalar]) -> W
     force = vec.times(rotation, (part[0], part[1], part[2]))
     torque = vec.times(rotation, (part[3], part[4], part[5]))
     return Wrench(force, vec.add(torque, vec.cross(origin, force)))
-
-
-def plus(a: T, b: T) -> T:
-    """The sum of two values of one structure."""
-    if isinstance(a, tuple):
-        parts = [plus(x, y) for x, y in zip(cast("tuple[object, ...]", a), cast("tuple[object, ...]", b), strict=True)]
-        return cast(T, type(a)(*parts) if hasattr(a, "_fields") else tuple(parts))  # pyright: ignore
-    return a + b  # pyright: ignore

@@ -1,1 +1,1 @@
-"""Targets: each turns a Program into something that runs, by target.py, lower.py, emit.py and build.py."""
+"""Targets: each turns a Program into something that runs; what they share is in `common`."""

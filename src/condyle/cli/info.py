@@ -6,6 +6,7 @@ import argparse
 from typing import TYPE_CHECKING
 
 from condyle import api
+from condyle.cli import machine
 from condyle.cli.common import Json, Loaded, add_robot, load, show, show_json, table
 
 if TYPE_CHECKING:
@@ -61,6 +62,7 @@ def _summary(loaded: Loaded) -> dict[str, Json]:
             for joint, body in zip(robot.joints, robot.bodies, strict=True)
         ],
         "warnings": list(loaded.warnings),
+        "cpu": machine.instructions(),
     }
 
 
@@ -81,6 +83,7 @@ def _print(loaded: Loaded) -> None:
         for k, (joint, body) in enumerate(zip(robot.joints, robot.bodies, strict=True))
     ]
     show(table(("joint", "type", "q", "body", "mass / kg"), rows))
+    show(f"\ntarget cpu: {machine.instructions()}, {machine.compiler()}")
     for warning in loaded.warnings:
         show(f"warning: {warning}")
 

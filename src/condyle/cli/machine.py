@@ -8,6 +8,7 @@ from importlib import metadata
 from pathlib import Path
 
 from condyle.api import condyle_version
+from condyle.backends.cpu.build import supported
 from condyle.errors import BuildError
 from condyle.runtime.toolchain import find_compiler
 
@@ -23,6 +24,7 @@ def describe() -> dict[str, str | int]:
         "numpy": metadata.version("numpy"),
         "condyle": condyle_version(),
         "compiler": compiler(),
+        "instructions": instructions(),
     }
 
 
@@ -44,6 +46,12 @@ def cpu() -> str:
         facts.setdefault(key.strip(), value.strip())
     name = facts.get("model name", platform.machine())
     return f"{name} (family {facts['cpu family']} model {facts['model']})" if "cpu family" in facts else name
+
+
+def instructions() -> str:
+    """What target "cpu" writes code for."""
+    names = [isa.name for isa in supported()]
+    return f"machine code, {names[0]}" if names else "no machine code"
 
 
 def compiler() -> str:

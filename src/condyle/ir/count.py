@@ -6,7 +6,7 @@ from collections import Counter
 from typing import NamedTuple
 
 from condyle.ir.ops import ARITY, FUSED
-from condyle.ir.program import Program
+from condyle.ir.program import Program, operands
 from condyle.ir.sweep import Code, Columns, Loop, Pairs, Product, Rolled, Sweep
 
 TRIGONOMETRIC = ("sin", "cos")
@@ -52,7 +52,7 @@ def tally(code: Code) -> Counter[str]:
     """How often each operation is executed; "sincos" counts angles."""
     if isinstance(code, Program):
         ops = Counter(node[0] for node in code.nodes)
-        ops["sincos"] = len({node[1] for node in code.nodes if node[0] in TRIGONOMETRIC})
+        ops["sincos"] = len({operands(node) for node in code.nodes if node[0] in TRIGONOMETRIC})
         return ops
     total: Counter[str] = Counter()
     for loop in code.loops:

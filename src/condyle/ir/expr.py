@@ -11,7 +11,7 @@ import math
 from collections.abc import Iterable
 
 from condyle.ir.ops import Node
-from condyle.ir.program import Array, Output, Program
+from condyle.ir.program import Array, Output, Program, constant_of, operands
 
 
 class Expr:
@@ -31,8 +31,9 @@ class Expr:
     def __sub__(self, other: Expr | float) -> Expr | float:
         return self.graph.sub(self, other)
 
-    def __rsub__(self, other: Expr | float) -> Expr | float:
-        return self.graph.sub(other, self)
+    def __rsub__(self, other: float) -> Expr | float:
+        graph = self.graph
+        return graph.neg(self) if other == 0.0 else graph.sub(graph.constant(other), self)
 
     def __mul__(self, other: Expr | float) -> Expr | float:
         return self.graph.mul(self, other)
@@ -43,7 +44,7 @@ class Expr:
         return self.graph.mul(self, self.graph.rcp(other))
 
     def __rtruediv__(self, other: float) -> Expr | float:
-        return self.graph.mul(self.graph.rcp(self), other)
+        return self.graph.rcp(self) * other
 
     def __neg__(self) -> Expr:
         return self.graph.neg(self)
@@ -64,6 +65,8 @@ class Graph:
     def __init__(self) -> None:
         self.nodes: list[Node] = []
         self._known: dict[Node, Expr] = {}
+        self._inner: list[int] = []
+        """x for a node -x, -1 for other nodes"""
 
     def node(self, key: Node) -> Expr:
         """The one expression with this key."""
@@ -72,6 +75,7 @@ class Graph:
         if found is None:
             found = known[key] = Expr(self, len(self.nodes))
             self.nodes.append(key)
+            self._inner.append(operands(key)[0] if key[0] == "neg" else -1)
         return found
 
     def constant(self, value: float) -> Expr:
@@ -81,58 +85,48 @@ class Graph:
         return self.node(("input", array, k))
 
     def neg(self, x: Expr) -> Expr:
-        node = self.nodes[x.index]
-        if node[0] == "neg":
-            return Expr(self, node[1])  # pyright: ignore[reportArgumentType]
-        return self.node(("neg", x.index))
+        inner = self._inner[x.index]
+        return Expr(self, inner) if inner >= 0 else self.node(("neg", x.index))
 
     def unary(self, op: str, x: Expr) -> Expr:
         return self.node((op, x.index))
 
     def sin(self, x: Expr) -> Expr:
-        node = self.nodes[x.index]
-        if node[0] == "neg":
-            return self.neg(self.node(("sin", node[1])))  # pyright: ignore[reportArgumentType]
-        return self.node(("sin", x.index))
+        return self._odd("sin", x)
 
     def cos(self, x: Expr) -> Expr:
-        node = self.nodes[x.index]
-        return self.node(("cos", node[1] if node[0] == "neg" else x.index))  # pyright: ignore[reportArgumentType]
+        inner = self._inner[x.index]
+        return self.node(("cos", inner if inner >= 0 else x.index))
 
     def rcp(self, x: Expr | float) -> Expr | float:
-        if x.__class__ is not Expr:
-            return 1.0 / x if x != 0 else math.nan  # pyright: ignore[reportOperatorIssue]
-        node = self.nodes[x.index]
-        if node[0] == "neg":
-            return self.neg(self.node(("rcp", node[1])))  # pyright: ignore[reportArgumentType]
-        return self.node(("rcp", x.index))
+        if not isinstance(x, Expr):
+            return 1.0 / x if x != 0 else math.nan
+        return self._odd("rcp", x)
 
-    def mul(self, x: Expr | float, y: Expr | float) -> Expr | float:
-        if x.__class__ is not Expr:
-            x, y = y, x
-        i = x.index  # pyright: ignore[reportAttributeAccessIssue]
-        if y.__class__ is not Expr:
-            return self._scale(i, float(y))  # pyright: ignore[reportArgumentType]
-        j = y.index  # pyright: ignore[reportAttributeAccessIssue]
-        nodes = self.nodes
+    def _odd(self, op: str, x: Expr) -> Expr:
+        """A function with f(-x) = -f(x)."""
+        inner = self._inner[x.index]
+        return self.neg(self.node((op, inner))) if inner >= 0 else self.node((op, x.index))
+
+    def mul(self, x: Expr, y: Expr | float) -> Expr | float:
+        if not isinstance(y, Expr):
+            return self._scale(x.index, float(y))
+        i, j, inner = x.index, y.index, self._inner
         negative = False
-        if nodes[i][0] == "neg":
-            i, negative = nodes[i][1], True
-        if nodes[j][0] == "neg":
-            j, negative = nodes[j][1], not negative
-        product = self.node(("mul", i, j) if i <= j else ("mul", j, i))  # pyright: ignore[reportArgumentType]
+        if inner[i] >= 0:
+            i, negative = inner[i], True
+        if inner[j] >= 0:
+            j, negative = inner[j], not negative
+        product = self.node(("mul", i, j) if i <= j else ("mul", j, i))
         return self.neg(product) if negative else product
 
     def _scale(self, i: int, k: float) -> Expr | float:
         if k == 0.0:
             return 0.0
-        node = self.nodes[i]
-        if node[0] == "neg":
-            i, k = node[1], -k  # pyright: ignore[reportAssignmentType]
-            node = self.nodes[i]
-        if node[0] == "mul" and self.nodes[node[1]][0] == "const":
-            k *= self.nodes[node[1]][1]
-            i = node[2]  # pyright: ignore
+        if self._inner[i] >= 0:
+            i, k = self._inner[i], -k
+        own, i = self._term(i)
+        k *= own
         if k == 1.0:
             return Expr(self, i)
         if k == -1.0:
@@ -140,51 +134,62 @@ class Graph:
         product = self.node(("mul", self.constant(abs(k)).index, i))
         return self.node(("neg", product.index)) if k < 0.0 else product
 
-    def add(self, x: Expr | float, y: Expr | float) -> Expr | float:
-        if x.__class__ is not Expr:
-            x, y = y, x
-        if y.__class__ is not Expr:
+    def add(self, x: Expr, y: Expr | float) -> Expr | float:
+        if not isinstance(y, Expr):
             if y == 0.0:
                 return x
-            y = self.constant(y)  # pyright: ignore[reportArgumentType]
-        nodes = self.nodes
-        i, j = x.index, y.index  # pyright: ignore[reportAttributeAccessIssue]
-        if nodes[j][0] == "neg":
-            return self._sub(i, nodes[j][1])  # pyright: ignore[reportArgumentType]
-        if nodes[i][0] == "neg":
-            return self._sub(j, nodes[i][1])  # pyright: ignore[reportArgumentType]
-        if i == j:
-            return self._scale(i, 2.0)
+            y = self.constant(y)
+        i, j, inner = x.index, y.index, self._inner
+        if inner[j] >= 0:
+            return self._sub(i, inner[j])
+        if inner[i] >= 0:
+            return self._sub(j, inner[i])
+        like = self._like_terms(i, j, 1.0)
+        if like is not None:
+            return like
         return self.node(("add", i, j) if i < j else ("add", j, i))
 
-    def sub(self, x: Expr | float, y: Expr | float) -> Expr | float:
-        if y.__class__ is not Expr:
-            return self.add(x, -y)  # pyright: ignore[reportOperatorIssue]
-        if x.__class__ is not Expr:
-            if x == 0.0:
-                return self.neg(y)  # pyright: ignore[reportArgumentType]
-            x = self.constant(x)  # pyright: ignore[reportArgumentType]
-        return self._sub(x.index, y.index)  # pyright: ignore[reportAttributeAccessIssue]
+    def _like_terms(self, i: int, j: int, sign: float) -> Expr | float | None:
+        """k x + l x = (k + l) x."""
+        k, x = self._term(i)
+        l, y = self._term(j)
+        return self._scale(x, k + sign * l) if x == y else None
+
+    def _term(self, i: int) -> tuple[float, int]:
+        """(k, x) of k x."""
+        node = self.nodes[i]
+        if node[0] == "mul":
+            first, second = operands(node)
+            if self.nodes[first][0] == "const":
+                return constant_of(self.nodes[first]), second
+        return 1.0, i
+
+    def sub(self, x: Expr, y: Expr | float) -> Expr | float:
+        return self._sub(x.index, y.index) if isinstance(y, Expr) else self.add(x, -y)
 
     def _sub(self, i: int, j: int) -> Expr | float:
-        nodes = self.nodes
-        if i == j:
-            return 0.0
-        if nodes[j][0] == "neg":
-            j = nodes[j][1]
-            if nodes[i][0] == "neg":
-                return self._sub(j, nodes[i][1])  # pyright: ignore
-            return self.add(Expr(self, i), Expr(self, j))  # pyright: ignore
-        if nodes[i][0] == "neg":
-            total = self.add(Expr(self, nodes[i][1]), Expr(self, j))  # pyright: ignore
-            return self.neg(total) if total.__class__ is Expr else -total  # pyright: ignore
+        inner = self._inner
+        if inner[j] >= 0:
+            j = inner[j]
+            if inner[i] >= 0:
+                return self._sub(j, inner[i])
+            return self.add(Expr(self, i), Expr(self, j))
+        if inner[i] >= 0:
+            return -self.add(Expr(self, inner[i]), Expr(self, j))
+        like = self._like_terms(i, j, -1.0)
+        if like is not None:
+            return like
         opposite = self._known.get(("sub", j, i))
         if opposite is not None:
             return self.neg(opposite)
         return self.node(("sub", i, j))
 
     def program(
-        self, name: str, inputs: Iterable[Array], arrays: Iterable[Array], values: Iterable[tuple[int, int, Expr | float]]
+        self,
+        name: str,
+        inputs: Iterable[Array],
+        arrays: Iterable[Array],
+        values: Iterable[tuple[int, int, Expr | float]],
     ) -> Program:
         """The Program whose output entries are `values`: (array, flat index, expression); exact zeros are left out."""
         outputs = [

@@ -2,45 +2,72 @@
 
 from __future__ import annotations
 
+import operator
 from collections.abc import Callable, Sequence
 
 import numpy as np
 from numpy.typing import NDArray
 
-from condyle.ir.program import Program
+from condyle.ir.program import Program, constant_of, input_of, operands
 
 Array = NDArray[np.floating]
 
+
+def _neg(a: Array) -> Array:
+    return -a
+
+
+def _rcp(a: Array) -> Array:
+    return 1.0 / a
+
+
+def _fma(a: Array, b: Array, c: Array) -> Array:
+    return a * b + c
+
+
+def _fms(a: Array, b: Array, c: Array) -> Array:
+    return a * b - c
+
+
+def _fnma(a: Array, b: Array, c: Array) -> Array:
+    return c - a * b
+
+
+def _fnms(a: Array, b: Array, c: Array) -> Array:
+    return -(a * b) - c
+
+
 MEANING: dict[str, Callable[..., Array]] = {
-    "neg": lambda a: -a,
-    "add": lambda a, b: a + b,
-    "sub": lambda a, b: a - b,
-    "mul": lambda a, b: a * b,
-    "rcp": lambda a: 1.0 / a,
+    "neg": _neg,
+    "add": operator.add,
+    "sub": operator.sub,
+    "mul": operator.mul,
+    "rcp": _rcp,
     "sqrt": np.sqrt,
     "sin": np.sin,
     "cos": np.cos,
-    "fma": lambda a, b, c: a * b + c,
-    "fms": lambda a, b, c: a * b - c,
-    "fnma": lambda a, b, c: c - a * b,
-    "fnms": lambda a, b, c: -(a * b) - c,
+    "fma": _fma,
+    "fms": _fms,
+    "fnma": _fnma,
+    "fnms": _fnms,
 }
 
 
 def run(program: Program, inputs: Sequence[Array], dtype: type[np.floating] = np.float64) -> list[Array]:
     """The output arrays, each (n, *shape), for input arrays (n, *shape) or (1, *shape), computed in `dtype`."""
     batch = max((len(array) for array in inputs), default=1)
-    flat = [np.asarray(array, dtype=dtype).reshape(len(array), -1) for array in inputs]
+    flat = [np.reshape(np.asarray(array, dtype=dtype), (len(array), -1)) for array in inputs]
     values: list[Array] = []
     with np.errstate(all="ignore"):
         for node in program.nodes:
             if node[0] == "const":
-                values.append(np.asarray(node[1], dtype=dtype))
+                values.append(np.asarray(constant_of(node), dtype=dtype))
             elif node[0] == "input":
-                values.append(flat[node[1]][:, node[2]])  # pyright: ignore
+                array, entry = input_of(node)
+                values.append(flat[array][:, entry])
             else:
-                values.append(MEANING[node[0]](*(values[k] for k in node[1:])))  # pyright: ignore
-    results = [np.zeros((batch, array.size), dtype=dtype) for array in program.arrays]
+                values.append(MEANING[node[0]](*(values[k] for k in operands(node))))
+    results: list[Array] = [np.zeros((batch, array.size), dtype=dtype) for array in program.arrays]
     for output in program.outputs:
         results[output.array][:, output.index] = values[output.node]
-    return [result.reshape(batch, *array.shape) for result, array in zip(results, program.arrays, strict=True)]
+    return [np.reshape(result, (batch, *array.shape)) for result, array in zip(results, program.arrays, strict=True)]

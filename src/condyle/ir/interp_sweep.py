@@ -20,7 +20,7 @@ def run_rolled(rolled: Rolled, inputs: Sequence[Array], dtype: type[np.floating]
         machine.loop(loop)
     outputs = [machine.matrices[rolled.results[a.name]] if a.name in rolled.results else machine.outputs[a.name]
                for a in rolled.arrays]  # fmt: skip
-    return [output.reshape(machine.n, *array.shape) for output, array in zip(outputs, rolled.arrays, strict=True)]
+    return [np.reshape(output, (machine.n, *array.shape)) for output, array in zip(outputs, rolled.arrays, strict=True)]
 
 
 class _Machine:
@@ -30,7 +30,7 @@ class _Machine:
         self.rolled, self.dtype = rolled, dtype
         self.n = max((len(array) for array in inputs), default=1)
         self.inputs = {
-            array.name: np.broadcast_to(np.asarray(values, dtype).reshape(len(values), -1), (self.n, array.size))
+            array.name: np.broadcast_to(np.reshape(np.asarray(values, dtype), (len(values), -1)), (self.n, array.size))
             for array, values in zip(rolled.inputs, inputs, strict=True)
         }
         self.outputs: dict[str, Array] = {a.name: np.zeros((self.n, a.size), dtype) for a in rolled.arrays}
@@ -49,7 +49,8 @@ class _Machine:
         elif isinstance(loop, Pairs):
             self._pairs(loop)
         elif isinstance(loop, Columns):
-            for self.column in range(self.rolled.nv):
+            for column in range(self.rolled.nv):
+                self.column = column
                 for sweep in loop.body:
                     self._sweep(sweep)
         elif isinstance(loop, Mirror):
@@ -80,7 +81,7 @@ class _Machine:
     def _meet(self, pairs: Pairs, row: int, i: int, j: int) -> None:
         joint = self.rolled.joints[j]
         (values,) = self._values(pairs.meets[joint.kind], j)
-        values = values.reshape(self.n, -1, len(pairs.targets))
+        values = np.reshape(values, (self.n, -1, len(pairs.targets)))
         for m, target in enumerate(pairs.targets):
             columns = slice(joint.v, joint.v + values.shape[1])
             if not target.transposed:
@@ -90,7 +91,7 @@ class _Machine:
 
     def _product(self, product: Product) -> None:
         nv = self.rolled.nv
-        left = self.inputs[product.left].reshape(self.n, nv, nv)
+        left = np.reshape(self.inputs[product.left], (self.n, nv, nv))
         self.matrices[product.result][...] = -np.einsum("nij,njk->nik", left, self.matrices[product.right])
 
     def _step(self, step: Step, i: int) -> None:
@@ -99,7 +100,9 @@ class _Machine:
 
     def _values(self, step: Step, i: int) -> list[Array]:
         joint = self.rolled.joints[i]
-        reads = [self._read(ref, joint, i, array.size) for ref, array in zip(step.reads, step.program.inputs, strict=True)]
+        reads = [
+            self._read(ref, joint, i, array.size) for ref, array in zip(step.reads, step.program.inputs, strict=True)
+        ]
         values = interp.run(step.program, reads or [np.zeros((self.n, 0))], self.dtype)
         return [np.broadcast_to(value, (self.n, value.shape[1])) for value in values]
 

@@ -19,9 +19,13 @@ A node of a Program is a tuple: the operation's name, then what the table says.
 
 from __future__ import annotations
 
-from typing import TypeAlias
+from typing import TYPE_CHECKING, TypeAlias
 
-Node: TypeAlias = tuple[str] | tuple[str, float] | tuple[str, int] | tuple[str, int, int] | tuple[str, int, int, int]
+if TYPE_CHECKING:
+    from typing_extensions import Unpack
+
+Node: TypeAlias = "tuple[str, Unpack[tuple[float, ...]]]"
+"""Whole numbers but for a constant's value; `condyle.ir.program` has typed accessors."""
 
 LEAVES = frozenset({"const", "input"})
 ARITY = {

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
+from typing import cast
 
 from condyle.ir.ops import LEAVES, Node
 
@@ -47,6 +47,16 @@ class Program:
         return len(self.nodes)
 
 
-def operands(node: Node) -> Sequence[int]:
+def operands(node: Node) -> tuple[int, ...]:
     """The numbers of the nodes that a node uses."""
-    return () if node[0] in LEAVES else node[1:]  # pyright: ignore[reportReturnType]
+    return () if node[0] in LEAVES else cast("tuple[int, ...]", node[1:])
+
+
+def constant_of(node: Node) -> float:
+    """The value of a "const"."""
+    return cast(float, node[1])
+
+
+def input_of(node: Node) -> tuple[int, int]:
+    """Port and entry of an "input"."""
+    return cast("tuple[int, int]", node[1:])

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from condyle.ir.program import Program
+from condyle.ir.program import Program, constant_of, input_of, operands
 from condyle.text import Emitter
 
 
@@ -12,11 +12,12 @@ def show(program: Program) -> str:
     with e.block(f"program {program.name} {{"):
         for k, node in enumerate(program.nodes):
             if node[0] == "const":
-                e(f"t{k} = {node[1]!r}")
+                e(f"t{k} = {constant_of(node)!r}")
             elif node[0] == "input":
-                e(f"t{k} = {program.inputs[node[1]].name}[{node[2]}]")  # pyright: ignore
+                array, entry = input_of(node)
+                e(f"t{k} = {program.inputs[array].name}[{entry}]")
             else:
-                e(f"t{k} = {node[0]} " + " ".join(f"t{a}" for a in node[1:]))
+                e(f"t{k} = {node[0]} " + " ".join(f"t{a}" for a in operands(node)))
         for output in program.outputs:
             e(f"{program.arrays[output.array].name}[{output.index}] = t{output.node}")
     return e.text()

@@ -15,7 +15,9 @@ from typing import Literal, TypeAlias
 
 from condyle.ir.program import Array, Program
 
-Space: TypeAlias = Literal["table", "input", "here", "parent", "carry", "column", "unit", "output", "diagonal", "add", "meeting"]
+Space: TypeAlias = Literal[
+    "table", "input", "here", "parent", "carry", "column", "unit", "output", "diagonal", "add", "meeting"
+]
 
 
 @dataclass(frozen=True)
@@ -69,8 +71,8 @@ class Target:
 class Pairs:
     """For dof k of joint i: carry = start; for j = i and every ancestor j of i: meet, then rise.
 
-    starts[kind][k], meets[kind], rises[kind]. A meeting's output array has, for each dof l of joint j, one value a target.
-    `here` is joint i in a start and joint j in a meeting.
+    starts[kind][k], meets[kind], rises[kind]. A meeting's output array has, for each dof l of joint j, one value
+    a target. `here` is joint i in a start and joint j in a meeting.
     """
 
     starts: tuple[tuple[Step, ...], ...]

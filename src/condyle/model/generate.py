@@ -30,7 +30,7 @@ def random_tree(
     types: Sequence[str] = tuple(JOINT_TYPES),
     floating_base: bool = False,
 ) -> Robot:
-    """A tree of n joints with random types (out of `types`), parents, axes, placements and armatures.
+    """A tree of n joints with random types (out of `types`), parents, axes and placements.
 
     With floating_base a free joint, "root_joint", comes first and is not counted in n.
     """

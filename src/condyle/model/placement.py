@@ -131,7 +131,7 @@ def alignment(axis: Array) -> Array:
     """
     k = int(np.argmax(np.abs(axis)))
     first: Array
-    if abs(axis[k]) == 1.0:
+    if np.count_nonzero(axis) == 1:
         first = np.eye(3)[(k + 1) % 3]
     else:
         first = np.eye(3)[int(np.argmin(np.abs(axis)))]

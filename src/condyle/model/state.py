@@ -7,27 +7,13 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from condyle.errors import CondyleError, ShapeError
+from condyle.errors import ShapeError, StateError
 from condyle.model.array import Array
 from condyle.model.joints.base import FlatSpace
 from condyle.model.parts import Joint, RobotData
 
 UNIT_TOLERANCE = {np.dtype(np.float64): 1e-9, np.dtype(np.float32): 1e-5}
 _SHOWN = 8
-
-
-class StateError(CondyleError, ValueError):
-    """States that are no states: quaternions that are not unit, entries that are not finite; `rows` says which.
-
-    rows: the batch indices of the bad states, (n,), counted in the flattened batch.
-    """
-
-    def __init__(self, message: str, rows: tuple[int, ...]) -> None:
-        super().__init__(message)
-        self.rows = rows
-
-    def __reduce__(self) -> tuple[type[StateError], tuple[str, tuple[int, ...]]]:
-        return type(self), (str(self), self.rows)
 
 
 class State(NamedTuple):

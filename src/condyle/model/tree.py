@@ -11,17 +11,16 @@ from dataclasses import dataclass
 from typing import NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
+from condyle.model.array import Array, transpose
 from condyle.model.joints import JOINT_TYPES
 from condyle.model.joints.base import JointType
+from condyle.model.placement import alignment
 from condyle.model.robot import Joint, Robot
 from condyle.scalar import Scalar, number
 from condyle.spatial.vector import Matrix, Symmetric, Vector
 
 DUST = 1e-14  # what a few products of exact quarter turns leave instead of zero
-
-Array = NDArray[np.float64]
 
 
 class Numbers(NamedTuple):
@@ -39,9 +38,9 @@ class Numbers(NamedTuple):
 
 
 class Coordinate(NamedTuple):
-    """One coordinate of a link: ratio x[index] + offset."""
+    """One coordinate of a link: ratio x[at] + offset."""
 
-    index: int
+    at: int
     ratio: float
     offset: float
 
@@ -76,7 +75,7 @@ class Tree:
     @property
     def has_shared_coordinates(self) -> bool:
         """Whether two links move with one coordinate (mimic joints)."""
-        used = [coordinate.index for link in self.links for coordinate in link.v]
+        used = [coordinate.at for link in self.links for coordinate in link.v]
         return len(used) != len(set(used)) or any(c.ratio != 1.0 for link in self.links for c in link.v)
 
 
@@ -104,19 +103,28 @@ class _TreeBuilder:
         axes = rotation @ joint.placement.rotation
         if joint.type == "universal":
             first, second = aligned(joint.axis), aligned(joint.second_axis)
-            self._append(joint, 0, "revolute", parent, (axes @ first).T, at, -1, first)
-            parent, axes, at = len(self.links) - 1, first.T, np.zeros(3)
-            self._append(joint, 1, "revolute", parent, (axes @ second).T, at, index, second)
+            self._append(joint, 0, "revolute", parent, transpose(axes @ first), at, -1, first)
+            parent, axes, at = len(self.links) - 1, transpose(first), np.zeros(3)
+            self._append(joint, 1, "revolute", parent, transpose(axes @ second), at, index, second)
         else:
             frame = aligned(joint.axis)
-            self._append(joint, None, joint.type, parent, (axes @ frame).T, at, index, frame)
+            self._append(joint, None, joint.type, parent, transpose(axes @ frame), at, index, frame)
         self.link_of_body[index] = len(self.links) - 1
 
     def _append(
-        self, joint: Joint, part: int | None, kind: str, parent: int, rotation: Array, origin: Array, body: int, frame: Array
+        self,
+        joint: Joint,
+        part: int | None,
+        kind: str,
+        parent: int,
+        rotation: Array,
+        origin: Array,
+        body: int,
+        frame: Array,
     ) -> None:
-        after_rotation = frame.T @ joint.after.rotation
-        after_origin = frame.T @ joint.after.translation
+        into = transpose(frame)
+        after_rotation = into @ joint.after.rotation
+        after_origin = into @ joint.after.translation
         self.pose_of_body[body] = (after_rotation, after_origin) if body >= 0 else self.pose_of_body[-1]
         mass, first, second = self._moments(body, after_rotation, after_origin)
         q, v = _coordinates(joint, part)
@@ -148,7 +156,7 @@ class _TreeBuilder:
             return 0.0, np.zeros(3), np.zeros((3, 3))
         data = self.robot.bodies[body]
         com = rotation @ np.asarray(data.com) + origin
-        inertia = rotation @ np.asarray(data.inertia) @ rotation.T
+        inertia = rotation @ np.asarray(data.inertia) @ transpose(rotation)
         second = 0.5 * np.trace(inertia) * np.eye(3) - inertia + data.mass * np.outer(com, com)
         return float(data.mass), data.mass * com, second
 
@@ -167,17 +175,7 @@ def _coordinates(joint: Joint, part: int | None) -> tuple[tuple[Coordinate, ...]
 
 def aligned(axis: Sequence[float] | Array | None) -> Array:
     """A rotation whose third column is the axis: exact for the coordinate axes, the identity for z or none."""
-    if axis is None:
-        return np.eye(3)
-    z = np.asarray(axis, dtype=float)
-    k = int(np.argmax(np.abs(z)))
-    if abs(z[k]) == 1.0:
-        x = np.eye(3)[(k + 1) % 3]  # a cyclic permutation, with two signs turned for a negative axis
-    else:
-        x = np.eye(3)[int(np.argmin(np.abs(z)))]
-        x = x - z * (z @ x)
-        x = x / np.linalg.norm(x)
-    return np.column_stack((x, np.cross(z, x), z))
+    return np.eye(3) if axis is None else alignment(np.asarray(axis, dtype=np.float64))
 
 
 def _clean(x: float, scale: float = 1.0) -> float:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 from condyle.ir.ops import Node
-from condyle.ir.program import Program
+from condyle.ir.program import Program, operands
 from condyle.passes.dce import dce
 from condyle.passes.uses import uses_of
 
@@ -17,24 +17,25 @@ def contract(program: Program) -> Program:
     uses = uses_of(program)
     nodes = list(program.nodes)
 
-    def lone_product(k: int) -> tuple[int, int] | None:
-        node = nodes[k]
-        return (node[1], node[2]) if node[0] == "mul" and uses[k] == 1 else None  # pyright: ignore
+    def lone_product(k: int) -> tuple[int, ...]:
+        return operands(nodes[k]) if nodes[k][0] == "mul" and uses[k] == 1 else ()
 
     for k, node in enumerate(program.nodes):
         if node[0] in ("add", "sub"):
-            nodes[k] = _fused(node, lone_product(node[1]), lone_product(node[2]))  # pyright: ignore
-        elif node[0] == "neg" and uses[node[1]] == 1 and nodes[node[1]][0] in NEGATED:  # pyright: ignore
-            inner = nodes[node[1]]  # pyright: ignore
-            nodes[k] = (NEGATED[inner[0]], *inner[1:])  # pyright: ignore
+            left, right = operands(node)
+            nodes[k] = _fused(node, lone_product(left), lone_product(right))
+        elif node[0] == "neg":
+            (a,) = operands(node)
+            if uses[a] == 1 and nodes[a][0] in NEGATED:
+                nodes[k] = (NEGATED[nodes[a][0]], *operands(nodes[a]))
     return dce(replace(program, nodes=tuple(nodes)))
 
 
-def _fused(node: Node, left: tuple[int, int] | None, right: tuple[int, int] | None) -> Node:
-    """The node with one of its products inside; the later one, which is the nearer."""
-    op, a, b = node  # pyright: ignore
-    if left is not None and (right is None or a > b):
-        return ("fma" if op == "add" else "fms", *left, b)  # pyright: ignore
-    if right is not None:
-        return ("fma" if op == "add" else "fnma", *right, a)  # pyright: ignore
+def _fused(node: Node, left: tuple[int, ...], right: tuple[int, ...]) -> Node:
+    """The node with one of its products inside, if there is one; the later one, which is the nearer."""
+    a, b = operands(node)
+    if left and (not right or a > b):
+        return ("fma" if node[0] == "add" else "fms", *left, b)
+    if right:
+        return ("fma" if node[0] == "add" else "fnma", *right, a)
     return node

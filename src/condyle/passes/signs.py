@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from condyle.ir.program import Program
+from condyle.ir.program import Program, operands
 from condyle.passes.dce import dce
 from condyle.passes.uses import uses_of
 
@@ -15,7 +15,8 @@ def absorb_signs(program: Program) -> Program:
     nodes = list(program.nodes)
     for k, node in enumerate(nodes):
         if node[0] == "neg":
-            inner = nodes[int(node[1])]
-            if inner[0] == "sub" and uses[int(node[1])] == 1:
-                nodes[k] = ("sub", inner[2], inner[1])  # pyright: ignore
+            (inner,) = operands(node)
+            if nodes[inner][0] == "sub" and uses[inner] == 1:
+                a, b = operands(nodes[inner])
+                nodes[k] = ("sub", b, a)
     return dce(replace(program, nodes=tuple(nodes)))

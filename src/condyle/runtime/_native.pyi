@@ -15,6 +15,7 @@ class Entry:
         in_sizes: tuple[int, ...],
         out_sizes: tuple[int, ...],
         grain: int,
+        context: int = 0,
         /,
     ) -> Entry: ...
     def run(

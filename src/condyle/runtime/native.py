@@ -30,18 +30,29 @@ class Shape:
 
 
 class NativeKernel:
-    """Calls `int f(n, in, in_stride, out, out_stride, work)` at `address`; `owner` keeps that code loaded."""
+    """Calls `int f(n, in, in_stride, out, out_stride, work)` at `address`; `owner` keeps that code loaded.
+
+    With a context (an address too), f takes it as its last argument.
+    """
 
     __slots__ = ("_owner", "description", "dtype", "entry")
 
     def __init__(
-        self, address: int, shape: Shape, dtype: np.dtype[np.floating], description: str, owner: object
+        self,
+        address: int,
+        shape: Shape,
+        dtype: np.dtype[np.floating],
+        description: str,
+        owner: object,
+        context: int = 0,
     ) -> None:
         self.dtype = dtype
         self.description = description
         self._owner = owner
         grain = max(shape.lanes, int(PIECE_NS / max(shape.state_ns, 0.1)))
-        self.entry = Entry(address, shape.work_bytes, shape.lanes, dtype.char, shape.in_sizes, shape.out_sizes, grain)
+        self.entry = Entry(
+            address, shape.work_bytes, shape.lanes, dtype.char, shape.in_sizes, shape.out_sizes, grain, context
+        )
 
     def __call__(
         self, n: int, inputs: Sequence[NDArray[np.floating]], outputs: Sequence[NDArray[np.floating]], threads: int

@@ -98,8 +98,7 @@ class Full:
         return vec.transposed_times(self.rows, v)
 
     def back_symmetric(self, s: Symmetric) -> Symmetric:
-        half = tuple(self.back(row) for row in vec.symmetric_rows(s))  # S E, by rows
-        columns = vec.transpose((half[0], half[1], half[2]))
+        columns = vec.map_columns(self.back, s)  # of S E
         e = vec.transpose(self.rows)
         return (
             vec.dot(e[0], columns[0]),

@@ -5,6 +5,7 @@ A spatial vector is a pair (linear, angular) of 3-vectors; a symmetric matrix is
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import TypeAlias
 
 from condyle.scalar import Scalar, number
@@ -61,6 +62,17 @@ def symmetric_times(s: Symmetric, v: Vector) -> Vector:
 def symmetric_rows(s: Symmetric) -> Matrix:
     xx, xy, xz, yy, yz, zz = s
     return (xx, xy, xz), (xy, yy, yz), (xz, yz, zz)
+
+
+def map_columns(f: Callable[[Vector], Vector], s: Symmetric) -> Matrix:
+    """The matrix whose columns are f of the columns of S."""
+    x, y, z = symmetric_rows(s)
+    return transpose((f(x), f(y), f(z)))
+
+
+def cross_symmetric(a: Vector, s: Symmetric) -> Matrix:
+    """[a]x S."""
+    return map_columns(lambda column: cross(a, column), s)
 
 
 def add_symmetric(a: Symmetric, b: Symmetric) -> Symmetric:

@@ -26,9 +26,7 @@ class Kind:
 
     def bound(self, symbols: Sequence[Scalar]) -> list[Scalar]:
         """The constants as steps see them: numbers where all links agree, else the table's symbols."""
-        return [
-            symbol if value is None else number(value) for symbol, value in zip(symbols, self.fixed, strict=True)
-        ]
+        return [symbol if value is None else number(value) for symbol, value in zip(symbols, self.fixed, strict=True)]
 
 
 def kinds_of(tree: Tree) -> tuple[list[Kind], list[int]]:
@@ -56,7 +54,13 @@ def numbers_of(row: Sequence[Scalar]) -> Numbers:
     """What `constants` put in a row, the wrench frame (the last twelve) left out."""
     xx, xy, xz, yy, yz, zz = row[17:23]
     return Numbers(
-        matrix(row[:9]), three(row[9:12]), row[12], row[13], three(row[14:17]), (xx, xy, xz, yy, yz, zz), tuple(row[23:-12])
+        matrix(row[:9]),
+        three(row[9:12]),
+        row[12],
+        row[13],
+        three(row[14:17]),
+        (xx, xy, xz, yy, yz, zz),
+        tuple(row[23:-12]),
     )
 
 

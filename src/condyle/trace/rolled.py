@@ -16,9 +16,10 @@ from condyle.algorithms.sweeps import Field, Matrix
 from condyle.ir.program import Array
 from condyle.ir.sweep import Kind, Rolled
 from condyle.model.tree import Tree
-from condyle.trace.rolling import MatrixHandle, Rolling
 from condyle.scalar import Scalar
 from condyle.signature import FUNCTIONS
+from condyle.trace.rolling import Rolling
+from condyle.trace.steps import MatrixHandle
 from condyle.trace.straight import sizes
 
 

@@ -2,94 +2,28 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
-from typing import TypeVar, cast
+from collections.abc import Callable, Sequence
+from typing import TypeAlias, TypeVar, cast
 
 from condyle.algorithms.joint import Joint
 from condyle.algorithms.rnea import Wrench
 from condyle.algorithms.sweeps import Entry, Field, Matrix
 from condyle.algorithms.unrolled import joint_at, wrench_on
+from condyle.algorithms.values import flat, like
 from condyle.errors import UnsupportedError
 from condyle.ir import sweep as ir
 from condyle.ir.expr import Expr, Graph
-from condyle.ir.program import Array
 from condyle.model.tree import Tree
-from condyle.passes import pipeline
 from condyle.scalar import Scalar, number
 from condyle.spatial.vector import ZERO, Vector
 from condyle.trace.kinds import Kind, constants, kinds_of, matrix, numbers_of, three
+from condyle.trace.steps import TRIG, Handle, MatrixHandle, StepGraph
 
 T = TypeVar("T")
 U = TypeVar("U")
-TRIG = "trig"  # the buffer of cosines and sines of all joints
-
-
-class StepGraph(Graph):
-    """A step's graph: sine and cosine of the joint's own coordinates were computed once, by the first sweep."""
-
-    def __init__(self, nq: int) -> None:
-        super().__init__()
-        self.nq = nq
-        self.arrays: list[Array] = []
-        self.refs: list[ir.Ref] = []
-
-    def read(self, ref: ir.Ref, size: int) -> list[Scalar]:
-        """Symbols for what `ref` is bound to."""
-        if ref in self.refs:
-            k = self.refs.index(ref)
-        else:
-            k = len(self.refs)
-            self.refs.append(ref)
-            self.arrays.append(Array(f"{ref.space} {ref.name}".strip(), (size,)))
-        return [cast(Scalar, self.input(k, entry)) for entry in range(size)]
-
-    def _own_coordinate(self, x: Expr) -> int | None:
-        node = self.nodes[x.index]
-        is_q = node[0] == "input" and self.refs[int(node[1])] == ir.Ref("input", "q")
-        return int(node[2]) if is_q else None  # pyright: ignore
-
-    def sin(self, x: Expr) -> Expr:
-        k = self._own_coordinate(x)
-        return super().sin(x) if k is None else cast(Expr, self.read(ir.Ref("here", TRIG), 2 * self.nq)[2 * k + 1])
-
-    def cos(self, x: Expr) -> Expr:
-        k = self._own_coordinate(x)
-        return super().cos(x) if k is None else cast(Expr, self.read(ir.Ref("here", TRIG), 2 * self.nq)[2 * k])
-
-    def step(self, name: str, writes: Sequence[tuple[ir.Ref, Sequence[Scalar]]]) -> ir.Step:
-        """The step that writes these values."""
-        arrays = [Array(f"{ref.space} {ref.name}".strip(), (len(values),)) for ref, values in writes]
-        entries = [
-            (k, index, cast(Expr, value)) for k, (_, values) in enumerate(writes) for index, value in enumerate(values)
-        ]
-        program = self.program(name, self.arrays, arrays, entries)
-        program = pipeline.apply(pipeline.apply(program, pipeline.CLEAN), pipeline.CODE)
-        return ir.Step(program, tuple(self.refs), tuple(ref for ref, _ in writes))
-
-
-class Handle(Sequence[T]):
-    """A Field of a rolled run: where its values are, and their structure for each kind of joint."""
-
-    def __init__(self, ref: ir.Ref, shapes: Sequence[object]) -> None:
-        self.ref = ref
-        self.shapes = shapes
-
-    def __len__(self) -> int:
-        raise TypeError("a rolled field has no elements")
-
-    def __getitem__(self, index: object) -> T:  # pyright: ignore[reportIncompatibleMethodOverride]
-        raise TypeError("a rolled field has no elements")
-
-
-@dataclass(frozen=True)
-class MatrixHandle:
-    """A joint-space matrix of a rolled run."""
-
-    name: str
-
-    def get(self, row: int, column: int) -> Scalar | None:
-        raise TypeError("a rolled matrix has no elements")
+Column: TypeAlias = Callable[[Field[Sequence[Scalar]]], Field[Sequence[Scalar]]]
+CARRY = ir.Ref("carry")
+Read: TypeAlias = Callable[[object], object]
 
 
 class Rolling:
@@ -101,7 +35,7 @@ class Rolling:
         self.gravity = cast(Vector, tree.gravity)
         self.kinds, kind_of = kinds_of(tree)
         self.joints = tuple(
-            ir.Joint(kind, link.parent, link.q[0].index, link.v[0].index, 6 * link.body, constants(link))
+            ir.Joint(kind, link.parent, link.q[0].at, link.v[0].at, 6 * link.body, constants(link))
             for link, kind in zip(tree.links, kind_of, strict=True)
         )
         self.loops: list[ir.Loop] = []
@@ -117,19 +51,15 @@ class Rolling:
         return self._sweep(step.__name__, lambda joint, read: (step(joint, *map(read, given)), None, None), False)
 
     def forward(self, step: Callable[..., T], world: T, *given: Field[object]) -> Field[T]:
-        name = self._buffer(step.__name__, [flat(world)])
-        self.world[name] = [float(cast(float, value)) for value in flat(world)]
-        parent: Handle[T] = Handle(ir.Ref("parent", name), [world] * len(self.kinds))
+        name, parent = self._parent(step.__name__, world)
         return self._sweep(
             step.__name__, lambda joint, read: (step(joint, read(parent), *map(read, given)), None, None), False, name
         )
 
     def outward(self, step: Callable[..., tuple[U, T]], world: T, *given: Field[object]) -> Field[U]:
-        name = self._buffer(step.__name__, [flat(world)])
-        self.world[name] = [float(cast(float, value)) for value in flat(world)]
-        parent: Handle[T] = Handle(ir.Ref("parent", name), [world] * len(self.kinds))
+        name, parent = self._parent(step.__name__, world)
 
-        def run(joint: Joint, read: Callable[[object], object]) -> tuple[object, ir.Ref, object]:
+        def run(joint: Joint, read: Read) -> tuple[U, ir.Ref, T]:
             result, value = step(joint, read(parent), *map(read, given))
             return result, ir.Ref("here", name), value
 
@@ -138,7 +68,7 @@ class Rolling:
     def backward(self, step: Callable[..., tuple[U, T]], own: Field[T], *given: Field[object]) -> Field[U]:
         total = cast("Handle[T]", self.each(_same, own))
 
-        def run(joint: Joint, read: Callable[[object], object]) -> tuple[object, ir.Ref, object]:
+        def run(joint: Joint, read: Read) -> tuple[U, ir.Ref, T]:
             result, up = step(joint, read(total), *map(read, given))
             return result, ir.Ref("add", total.ref.name), up
 
@@ -153,17 +83,8 @@ class Rolling:
         *given: Field[object],
     ) -> Sequence[Matrix]:
         names = [self._matrix() for _ in range(1 + max(entry.matrix for entry in entries))]
-        carry, shape = ir.Ref("carry"), None
-        starts: list[tuple[ir.Step, ...]] = []
-        for kind in range(len(self.kinds)):
-            steps: list[ir.Step] = []
-            for k in range(self.kinds[kind].nv):
-                graph, joint = self._symbolic(kind)
-                value = start(joint, k, *(self._read(graph, kind, field) for field in given))
-                shape = value
-                steps.append(graph.step(start.__name__, [(carry, flat(value))]))
-            starts.append(tuple(steps))
-        carried: Handle[T] = Handle(carry, [shape] * len(self.kinds))
+        starts, shape = self._starts(start, given)
+        carried: Handle[T] = Handle(CARRY, [shape] * len(self.kinds))
         meets: list[ir.Step] = []
         rises: list[ir.Step] = []
         for kind in range(len(self.kinds)):
@@ -173,25 +94,38 @@ class Rolling:
             meets.append(graph.step(meet.__name__, [(ir.Ref("meeting"), flat(tuple(map(tuple, values))))]))
             graph, joint = self._symbolic(kind)
             value = rise(joint, cast(T, self._read(graph, kind, carried)))
-            rises.append(graph.step(rise.__name__, [(carry, flat(value))]))
+            rises.append(graph.step(rise.__name__, [(CARRY, flat(value))]))
         targets = tuple(ir.Target(names[entry.matrix], entry.transposed) for entry in entries)
-        self.loops.append(ir.Pairs(tuple(starts), tuple(meets), tuple(rises), targets, len(flat(shape))))
+        self.loops.append(ir.Pairs(starts, tuple(meets), tuple(rises), targets, len(flat(shape))))
         return [MatrixHandle(name) for name in names]
+
+    def _starts(
+        self, start: Callable[..., T], given: Sequence[Field[object]]
+    ) -> tuple[tuple[tuple[ir.Step, ...], ...], T | None]:
+        """The starting step of each degree of freedom of each kind, and the structure of what pairs carry."""
+        shape: T | None = None
+        starts: list[tuple[ir.Step, ...]] = []
+        for kind in range(len(self.kinds)):
+            steps: list[ir.Step] = []
+            for k in range(self.kinds[kind].nv):
+                graph, joint = self._symbolic(kind)
+                shape = start(joint, k, *(self._read(graph, kind, field) for field in given))
+                steps.append(graph.step(start.__name__, [(CARRY, flat(shape))]))
+            starts.append(tuple(steps))
+        return tuple(starts), shape
 
     def add_diagonal(self, matrix: Matrix, values: Field[Sequence[Scalar]]) -> None:
         self._put(ir.Ref("diagonal", cast(MatrixHandle, matrix).name), values)
 
-    def unit_columns(self, column: Callable[[Field[Sequence[Scalar]]], Field[Sequence[Scalar]]]) -> MatrixHandle:
+    def unit_columns(self, column: Column) -> MatrixHandle:
         inverse = self._columns(column, ir.Ref("unit"))
         self.loops.append(ir.Mirror(inverse.name))
         return inverse
 
-    def map_columns(
-        self, column: Callable[[Field[Sequence[Scalar]]], Field[Sequence[Scalar]]], matrix: Matrix
-    ) -> MatrixHandle:
+    def map_columns(self, column: Column, matrix: Matrix) -> MatrixHandle:
         return self._columns(column, ir.Ref("column", cast(MatrixHandle, matrix).name))
 
-    def _columns(self, column: Callable[[Field[Sequence[Scalar]]], Field[Sequence[Scalar]]], ref: ir.Ref) -> MatrixHandle:
+    def _columns(self, column: Column, ref: ir.Ref) -> MatrixHandle:
         name, outside = self._matrix(), self.loops
         self.loops = []
         self._put(ir.Ref("column", name), column(self._dof_handle(ref)))
@@ -213,6 +147,12 @@ class Rolling:
         """The joints' values are this output port."""
         self._put(ir.Ref("output", port), values)
 
+    def _parent(self, name: str, world: T) -> tuple[str, Handle[T]]:
+        """A buffer that starts at the world, and the parent's row of it."""
+        buffer = self._buffer(name, [flat(world)])
+        self.world[buffer] = [float(cast(float, value)) for value in flat(world)]
+        return buffer, Handle(ir.Ref("parent", buffer), [world] * len(self.kinds))
+
     def _dof_handle(self, ref: ir.Ref) -> Handle[Sequence[Scalar]]:
         return Handle(ref, [tuple(number(0.0) for _ in range(kind.nv)) for kind in self.kinds])
 
@@ -226,12 +166,12 @@ class Rolling:
     def _sweep(
         self,
         name: str,
-        run: Callable[[Joint, Callable[[object], object]], tuple[object, ir.Ref | None, object]],
+        run: Callable[[Joint, Read], tuple[T, ir.Ref | None, object]],
         backward: bool,
         into: str | None = None,
-    ) -> Handle[object]:
+    ) -> Handle[T]:
         """Record a sweep whose step gives (value kept here, where else something goes, what goes there)."""
-        traced: list[tuple[StepGraph, object, ir.Ref | None, object]] = []
+        traced: list[tuple[StepGraph, T, ir.Ref | None, object]] = []
         for kind in range(len(self.kinds)):
             graph, joint = self._symbolic(kind)
 
@@ -297,18 +237,3 @@ class Rolling:
 
 def _same(joint: Joint, value: T) -> T:
     return value
-
-
-def flat(value: object) -> list[Scalar]:
-    """The scalars of nested tuples."""
-    if isinstance(value, tuple):
-        return [scalar for part in cast("tuple[object, ...]", value) for scalar in flat(part)]
-    return [cast(Scalar, value)]
-
-
-def like(shape: object, values: Iterator[Scalar]) -> object:
-    """Nested tuples of this structure, filled with these scalars."""
-    if not isinstance(shape, tuple):
-        return next(values)
-    parts = [like(part, values) for part in cast("tuple[object, ...]", shape)]
-    return type(shape)(*parts) if hasattr(shape, "_fields") else tuple(parts)  # pyright: ignore

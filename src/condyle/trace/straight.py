@@ -49,8 +49,8 @@ def entries(outputs: Sequence[Output]) -> list[tuple[int, int, Expr | float]]:
 def straight_size(tree: Tree, function: str) -> int:
     """About how many operations the straight-line Program would have; known without tracing.
 
-    Fitted to random chains, whose placements are dense; real robots have half. So much for each link, for each pair of a coordinate and an ancestor's,
-    and for each triple of such in products and factors.
+    Fitted to random chains, whose placements are dense; real robots have half. So much for each link, for each pair
+    of a coordinate and an ancestor's, and for each triple of such in products and factors.
     """
     depth: list[int] = []
     for link in tree.links:

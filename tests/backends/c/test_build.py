@@ -13,6 +13,7 @@ from condyle.backends.c import build as module
 from condyle.backends.c.build import build
 from condyle.backends.c.emit import source
 from condyle.backends.c.target import TARGET, Facts
+from condyle.backends.common.chunks import Cut
 from condyle.errors import BuildError, UnsupportedError
 from condyle.ir.program import Array, Output, Program
 from condyle.runtime import native
@@ -161,7 +162,7 @@ def test_a_bad_state_spoils_its_own_answer_only(bad: float) -> None:
 @pytest.mark.parametrize("part", [1, 100, 10_000])
 def test_units_compiled_apart_make_the_same_function(part: int, monkeypatch: pytest.MonkeyPatch) -> None:
     program = tangle(15, operations=600)
-    target = dataclasses.replace(TARGET, shortest=50, longest=100, part=part)
+    target = dataclasses.replace(TARGET, cut=Cut(shortest=50, longest=100), part=part)
     inputs = states(program, 9)
     want = meaning(program, inputs)[0]
     monkeypatch.setattr(module, "source", lambda p, f, bits, split: source(p, f, bits, split, target=target))

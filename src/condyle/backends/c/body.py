@@ -12,7 +12,7 @@ from typing import cast
 
 import numpy as np
 
-from condyle.backends.c.lower import Chunk, Lowered
+from condyle.backends.common.chunks import Chunk, Lowered, angle_slots
 from condyle.errors import UnsupportedError
 from condyle.ir.program import operands
 from condyle.text import Emitter
@@ -60,7 +60,7 @@ def straight(low: Lowered, bits: int) -> Body:
             chunks.append((_chunk(low, step, function, bits), len(step.nodes)))
         else:
             table = f"{name}_angles_{len(calls)}"
-            flat = [slot for angle in step.angles for slot in _angle_slots(low, angle.angle, angle.sine, angle.cosine)]
+            flat = [slot for angle in step.angles for slot in angle_slots(low, angle)]
             write_table(main, table, flat)
             calls.append(f"cd_sincos(w, {table}, {len(step.angles)});")
     with main.block(f"CD_STATIC void {name}_tile(real_v *w)\n{{"):
@@ -73,15 +73,6 @@ def write_table(e: Emitter, name: str, numbers: Sequence[int]) -> None:
     with e.block(f"static const cd_slot {name}[{len(numbers)}] = {{", "};"):
         for k in range(0, len(numbers), 16):
             e(", ".join(map(str, numbers[k : k + 16])) + ",")
-
-
-def _angle_slots(low: Lowered, angle: int, sine: int | None, cosine: int | None) -> tuple[int, int, int]:
-    slots = low.slots
-    return (
-        slots[angle],
-        low.spare if sine is None else slots.get(sine, low.spare),
-        low.spare if cosine is None else slots.get(cosine, low.spare),
-    )
 
 
 FORMS = {

@@ -9,9 +9,9 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from condyle.backends.c.body import Body, literal, straight, write_table
-from condyle.backends.c.lower import lower
 from condyle.backends.c.rolled import rolled_body
 from condyle.backends.c.target import TARGET, Facts, Target, checked_name
+from condyle.backends.common.chunks import lower
 from condyle.ir.count import work
 from condyle.ir.ops import ARITY
 from condyle.ir.program import Array, Program
@@ -53,7 +53,7 @@ def source(
     split: deal its chunks out to several units. constants: define the robot's exported constants too.
     """
     checked_name(program.name)
-    body = straight(lower(program, target), bits) if isinstance(program, Program) else rolled_body(program, bits)
+    body = straight(lower(program, target.cut), bits) if isinstance(program, Program) else rolled_body(program, bits)
     groups = _groups(body, target) if split else [[text for text, _ in body.chunks]]
     apart = len(groups) > 1
     e = Emitter()

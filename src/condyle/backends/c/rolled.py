@@ -3,44 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
-from typing import cast
 
 from condyle.backends.c.body import FORMS, Body, literal, write_table
+from condyle.backends.c.rolled_layout import layout, steps_of, used_constants
 from condyle.ir.ops import Node
-from condyle.ir.program import operands
+from condyle.ir.program import constant_of, input_of, operands
 from condyle.ir.sweep import Columns, Loop, Mirror, Pairs, Product, Ref, Rolled, Step, Sweep
 from condyle.text import Emitter
-
-
-@dataclass(frozen=True)
-class Layout:
-    """Slot of everything in the workspace."""
-
-    inputs: tuple[int, ...]
-    outputs: dict[str, int]
-    matrices: dict[str, int]
-    buffers: dict[str, int]
-    carry: int
-    zero: int
-    size: int
-
-
-def layout(rolled: Rolled) -> Layout:
-    """Inputs, then everything else, one after the other."""
-    cursor = 0
-
-    def take(size: int) -> int:
-        nonlocal cursor
-        cursor += size
-        return cursor - size
-
-    inputs = tuple(take(array.size) for array in rolled.inputs)
-    outputs = {array.name: take(array.size) for array in rolled.arrays if array.name not in rolled.results}
-    matrices = {name: take(rolled.nv**2) for name in rolled.matrices}
-    buffers = {name: take(width * (len(rolled.joints) + 1)) for name, width in rolled.buffers.items()}
-    carry = take(max((loop.carry for loop in rolled.loops if isinstance(loop, Pairs)), default=0))
-    return Layout(inputs, outputs, matrices, buffers, carry, take(1), cursor)
 
 
 def rolled_body(rolled: Rolled, bits: int) -> Body:
@@ -56,7 +25,7 @@ class _Writer:
         self.place = layout(rolled)
         self.steps = Emitter()
         self.count = 0
-        self.used = _used_constants(rolled)
+        self.used = used_constants(rolled)
 
     def body(self) -> Body:
         rolled, place = self.rolled, self.place
@@ -127,7 +96,9 @@ class _Writer:
     def _sweep(self, e: Emitter, sweep: Sweep) -> None:
         n = len(self.rolled.joints)
         head = f"for (i = {n}; i-- > 0;) {{" if sweep.backward else f"for (i = 0; i < {n}; i++) {{"
-        calls = [f"{self._step(step)}(w, i, c);" if any(a.size for a in step.program.arrays) else "" for step in sweep.steps]
+        calls = [
+            f"{self._step(step)}(w, i, c);" if any(a.size for a in step.program.arrays) else "" for step in sweep.steps
+        ]
         if any(calls):
             with e.block(head):
                 self._switch(e, calls, "i")
@@ -196,9 +167,8 @@ class _Writer:
 
     def _mirror(self, e: Emitter, mirror: Mirror) -> None:
         nv, base = self.rolled.nv, self.place.matrices[mirror.matrix]
-        with e.block(f"for (i = 0; i < {nv * nv}; i++) {{"):
-            with e.block(f"if (i % {nv} > i / {nv}) {{"):
-                e(f"w[{base} + i] = w[{base} + i % {nv} * {nv} + i / {nv}];")
+        with e.block(f"for (i = 0; i < {nv * nv}; i++) {{"), e.block(f"if (i % {nv} > i / {nv}) {{"):
+            e(f"w[{base} + i] = w[{base} + i % {nv} * {nv} + i / {nv}];")
 
     def _step(self, step: Step) -> str:
         """Write the function of one step; its name."""
@@ -251,12 +221,12 @@ class _Writer:
         """Write the values of a step; the name of each."""
         e, program = self.steps, step.program
         names: dict[int, str] = {}
-        angles = sorted({int(node[1]) for node in program.nodes if node[0] in ("sin", "cos")})  # pyright: ignore
+        angles = sorted({operands(node)[0] for node in program.nodes if node[0] in ("sin", "cos")})
         turns: dict[int, int] = {angle: 3 * k for k, angle in enumerate(angles)}
         for index, node in enumerate(program.nodes):
             names[index] = f"t{index}"
             if node[0] in ("sin", "cos"):
-                names[index] = f"turn[{turns[int(node[1])] + (1 if node[0] == 'sin' else 2)}]"  # pyright: ignore
+                names[index] = f"turn[{turns[operands(node)[0]] + (1 if node[0] == 'sin' else 2)}]"
             else:
                 e(f"const real_v t{index} = {self._value(step, node, names)};")
             if index == max(angles, default=-1):
@@ -273,9 +243,9 @@ class _Writer:
 
     def _value(self, step: Step, node: Node, names: dict[int, str]) -> str:
         if node[0] == "const":
-            return f"cd_splat({literal(cast(float, node[1]), self.bits)})"  # pyright: ignore
+            return f"cd_splat({literal(constant_of(node), self.bits)})"
         if node[0] == "input":
-            return self._input(step, int(node[1]), int(node[2]))  # pyright: ignore
+            return self._input(step, *input_of(node))
         one = "1.0f" if self.bits == 32 else "1.0"
         return FORMS[node[0]].format(*(names[a] for a in operands(node)), one=one)
 
@@ -290,28 +260,4 @@ class _Writer:
         return self._at(ref, k)
 
     def _kind_of(self, step: Step) -> int:
-        return next(kind for kind, steps in enumerate(_steps(self.rolled)) if any(other is step for other in steps))
-
-
-def _steps(rolled: Rolled) -> list[list[Step]]:
-    """Every step, by kind."""
-    found: list[list[Step]] = [[] for _ in rolled.kinds]
-    for loop in rolled.loops:
-        sweeps = [loop] if isinstance(loop, Sweep) else loop.body if isinstance(loop, Columns) else []
-        for kind in range(len(rolled.kinds)):
-            found[kind] += [sweep.steps[kind] for sweep in sweeps]
-            if isinstance(loop, Pairs):
-                found[kind] += [*loop.starts[kind], loop.meets[kind], loop.rises[kind]]
-    return found
-
-
-def _used_constants(rolled: Rolled) -> list[list[int]]:
-    """For each kind the columns of its table that some step reads."""
-    result: list[list[int]] = []
-    for steps in _steps(rolled):
-        used: set[int] = set()
-        for step in steps:
-            tables = {k for k, ref in enumerate(step.reads) if ref.space == "table"}
-            used |= {int(node[2]) for node in step.program.nodes if node[0] == "input" and node[1] in tables}  # pyright: ignore
-        result.append(sorted(used))
-    return result
+        return next(kind for kind, steps in enumerate(steps_of(self.rolled)) if any(other is step for other in steps))

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass
 
+from condyle.backends.common.chunks import CUT, Cut
 from condyle.errors import UnsupportedError
 
 NAME = re.compile(r"[a-z][a-z0-9_]{0,30}")
@@ -16,14 +17,13 @@ class Target:
     """Facts that shape the generated text and its build.
 
     abi: raised when the meaning of an exported symbol changes.
-    shortest, longest: operations in one chunk function; longer costs compile time, shorter costs loads and stores.
+    cut: how long one chunk function is.
     part: operations in one translation unit when a function is compiled in parallel.
     flags: for every compiler; `-ffp-contract=fast` makes a * b + c one instruction, nothing else is relaxed.
     """
 
     abi: int = 1
-    shortest: int = 200
-    longest: int = 400
+    cut: Cut = CUT
     part: int = 4000
     flags: tuple[str, ...] = (
         "-O2",

@@ -78,12 +78,12 @@ def library(toolchain: Toolchain) -> ctypes.CDLL:
         command += ["-isystem", include]
     # find_compiler's identity stands for what -march=native means here
     parts = ["rival", *command, repr(toolchain), find_compiler().identity, SOURCE.read_text(encoding="utf-8")]
-    return cache.fetch(
-        parts,
-        f"Pinocchio {toolchain.pinocchio} for comparison",
-        lambda built: run([[*command, "-o", str(built), str(SOURCE)]], built.parent, TIMEOUT_S, 1),
-        lambda built: ctypes.CDLL(str(built)),
-    )
+
+    def make(built: Path) -> None:
+        run([[*command, "-o", str(built), str(SOURCE)]], built.parent, TIMEOUT_S, 1)
+
+    label = f"Pinocchio {toolchain.pinocchio} for comparison"
+    return cache.fetch(parts, label, make, lambda built: ctypes.CDLL(str(built)))
 
 
 def _eigen_version(include: Path) -> str:

@@ -13,9 +13,19 @@ from dataclasses import dataclass
 from itertools import zip_longest
 from typing import TypeAlias, cast
 
-from condyle.backends.c.target import TARGET, Target
 from condyle.ir.ops import Node
 from condyle.ir.program import Program, operands
+
+
+@dataclass(frozen=True, slots=True)
+class Cut:
+    """How many operations a chunk has; longer costs compile time, shorter costs loads and stores."""
+
+    shortest: int = 200
+    longest: int = 400
+
+
+CUT = Cut()
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,10 +73,20 @@ class Lowered:
     size: int
 
 
-def lower(program: Program, target: Target = TARGET) -> Lowered:
+def angle_slots(low: Lowered, angle: Angle) -> tuple[int, int, int]:
+    """Where an angle lies and where its sine and cosine go."""
+    slots = low.slots
+    return (
+        slots[angle.angle],
+        low.spare if angle.sine is None else slots.get(angle.sine, low.spare),
+        low.spare if angle.cosine is None else slots.get(angle.cosine, low.spare),
+    )
+
+
+def lower(program: Program, cut: Cut = CUT) -> Lowered:
     """Storage for a Program; nodes that no output needs are left out."""
     live = _live(program)
-    steps = _steps(program, live, target)
+    steps = _steps(program, live, cut)
     return _place(program, live, steps)
 
 
@@ -81,20 +101,20 @@ def _live(program: Program) -> list[bool]:
     return live
 
 
-def _steps(program: Program, live: Sequence[bool], target: Target) -> tuple[Step, ...]:
+def _steps(program: Program, live: Sequence[bool], cut: Cut) -> tuple[Step, ...]:
     """Before each loop of sines, the operations its angles need; at the end all the others."""
     nodes = program.nodes
     steps: list[Step] = []
     done = [node[0] in ("const", "input") or not live[index] for index, node in enumerate(nodes)]
     for angles in _levels(nodes, live):
         needed = _cone(nodes, [angle.angle for angle in angles], done)
-        steps += _cut(nodes, needed, target)
+        steps += _cut(nodes, needed, cut)
         steps.append(Angles(angles))
         for angle in angles:
             for index in (angle.sine, angle.cosine):
                 if index is not None:
                     done[index] = True
-    return (*steps, *_cut(nodes, [index for index, ready in enumerate(done) if not ready], target))
+    return (*steps, *_cut(nodes, [index for index, ready in enumerate(done) if not ready], cut))
 
 
 def _levels(nodes: Sequence[Node], live: Sequence[bool]) -> list[tuple[Angle, ...]]:
@@ -131,7 +151,7 @@ def _cone(nodes: Sequence[Node], roots: Sequence[int], done: list[bool]) -> list
     return sorted(cone)
 
 
-def _cut(nodes: Sequence[Node], order: Sequence[int], target: Target) -> list[Step]:
+def _cut(nodes: Sequence[Node], order: Sequence[int], cut: Cut) -> list[Step]:
     """Chunks of `order`, each cut where the fewest values are alive."""
     last: dict[int, int] = {}
     for place, index in enumerate(order):
@@ -148,8 +168,8 @@ def _cut(nodes: Sequence[Node], order: Sequence[int], target: Target) -> list[St
         alive.append(count)
     chunks: list[Step] = []
     start = 0
-    while len(order) - start > target.longest:
-        window = range(start + target.shortest, start + target.longest)
+    while len(order) - start > cut.longest:
+        window = range(start + cut.shortest, start + cut.longest)
         end = 1 + min(window, key=lambda place: (alive[place], -place))
         chunks.append(Chunk(tuple(order[start:end])))
         start = end

@@ -2,14 +2,11 @@
 
 from __future__ import annotations
 
-import dataclasses
-
 import numpy as np
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from condyle.backends.c.lower import Chunk, Lowered, lower
-from condyle.backends.c.target import TARGET
+from condyle.backends.common.chunks import Chunk, Cut, Lowered, lower
 from condyle.ir.interp import MEANING
 from condyle.ir.program import operands
 from tests.backends.c.small import meaning, states, tangle, toy
@@ -52,9 +49,9 @@ def read(low: Lowered, w: np.ndarray, local: dict[int, np.ndarray], index: int) 
 @given(seed=st.integers(0, 10_000), longest=st.integers(2, 90))
 def test_slots_survive_any_cut(seed: int, longest: int) -> None:
     program = tangle(seed)
-    target = dataclasses.replace(TARGET, shortest=longest // 2, longest=longest)
+    cut = Cut(shortest=longest // 2, longest=longest)
     inputs = states(program, 3)
-    for got, want in zip(walk(lower(program, target), inputs), meaning(program, inputs), strict=True):
+    for got, want in zip(walk(lower(program, cut), inputs), meaning(program, inputs), strict=True):
         np.testing.assert_array_equal(got, want)
 
 
@@ -73,5 +70,5 @@ def test_symmetric_entries_share_a_slot_and_zeros_the_zero_slot() -> None:
 
 def test_slots_are_given_out_again() -> None:
     program = tangle(1, operations=3000)
-    low = lower(program, dataclasses.replace(TARGET, shortest=20, longest=40))
+    low = lower(program, Cut(shortest=20, longest=40))
     assert low.size < 600

@@ -1,0 +1,115 @@
+"""A Program to machine code and the data it needs, the best of several orders by a model of its cost."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from condyle.backends.common.chunks import Chunk, Cut, Lowered, angle_slots, lower
+from condyle.backends.cpu.allocate import Constants, allocate
+from condyle.backends.cpu.code import SLOT, Instruction
+from condyle.backends.cpu.encode import encode
+from condyle.backends.cpu.order import orders
+from condyle.backends.cpu.target import TARGET, Isa, Target
+from condyle.errors import UnsupportedError
+from condyle.ir.program import Program
+
+WHOLE = Cut(shortest=1 << 40, longest=1 << 40)
+"""No chunks: what stands between two loops of sines is one kernel."""
+ALIGN = 64
+
+
+@dataclass(frozen=True, slots=True)
+class Kernel:
+    """Allocated code of everything between two loops of sines, and its bytes."""
+
+    order: str
+    code: tuple[Instruction, ...]
+    text: bytes
+
+
+@dataclass(frozen=True, slots=True)
+class Assembled:
+    """Everything a runtime Plan is made of; slots and numbers as tiles/plan.h says, constants as kernels read them."""
+
+    kernels: tuple[Kernel, ...]
+    constants: bytes
+    slots: tuple[int, ...]
+    values: tuple[float, ...]
+    numbers: tuple[int, ...]
+
+    @property
+    def text(self) -> bytes:
+        """All machine code."""
+        return b"".join(_padded(kernel.text) for kernel in self.kernels)
+
+
+def assemble(program: Program, isa: Isa, bits: int, target: Target = TARGET) -> Assembled:
+    """The machine code of a straight-line Program. Raises UnsupportedError for a constant without a finite value."""
+    low = lower(program, WHOLE)
+    constants = Constants()
+    kernels: list[Kernel] = []
+    slots: list[int] = []
+    steps: list[int] = []
+    size, offset = low.size, 0
+    for step in low.steps:
+        if isinstance(step, Chunk):
+            kernel, constants, top = _kernel(low, step, constants, isa, bits, target)
+            size = max(size, top)
+            kernels.append(kernel)
+            steps += (offset, 0, 0)
+            offset += len(_padded(kernel.text))
+        else:
+            steps += (-1, len(slots), len(step.angles))
+            slots += [slot for angle in step.angles for slot in angle_slots(low, angle)]
+    outputs: list[int] = []
+    for table in low.tables:
+        outputs += (len(slots), len(table))
+        slots += table + (low.zero,) * (-len(table) % 16)
+    inputs = [n for base, array in zip(low.bases, program.inputs, strict=True) for n in (base, array.size)]
+    places = [low.zero, *(place for place, _ in low.constants)]
+    values = (0.0, *(value for _, value in low.constants))
+    head = (size, len(inputs) // 2, len(outputs) // 2, len(steps) // 3, len(places))
+    repeat = 1 if isa.broadcast else isa.lanes(bits)
+    table = packed([value for value in constants.values for _ in range(repeat)], bits)
+    return Assembled(tuple(kernels), table, tuple(slots), values, (*head, *inputs, *outputs, *steps, *places))
+
+
+def packed(values: Sequence[float], bits: int) -> bytes:
+    """Numbers as the machine stores them."""
+    with np.errstate(over="ignore"):
+        array = np.array(values, dtype=np.float64 if bits == 64 else np.float32)
+    if not np.isfinite(array).all():
+        raise UnsupportedError("a constant is not finite in this precision and cannot stand in generated code")
+    return array.tobytes()
+
+
+def _padded(text: bytes) -> bytes:
+    return text + b"\xcc" * (-len(text) % ALIGN)
+
+
+def _kernel(
+    low: Lowered, chunk: Chunk, known: Constants, isa: Isa, bits: int, target: Target
+) -> tuple[Kernel, Constants, int]:
+    """The cheapest order of one chunk, the constants then, and the top of the workspace."""
+    roots = [node for node in chunk.nodes if node in low.slots]
+    best: tuple[float, Kernel, Constants, int] | None = None
+    names = target.orders if len(chunk.nodes) < target.many else target.few
+    for name, order in orders(low.program, chunk.nodes, roots, names):
+        constants = replace(known, values=list(known.values), numbers=dict(known.numbers))
+        code, size = allocate(low.program, order, low.slots, constants, isa, low.size, target)
+        kernel = Kernel(name, tuple(code), encode(code, isa, bits))
+        cost = cycles(kernel, target)
+        if best is None or cost < best[0]:
+            best = cost, kernel, constants, size
+    assert best is not None
+    return best[1:]
+
+
+def cycles(kernel: Kernel, target: Target = TARGET) -> float:
+    """What one tile takes, by a model: instructions issued, or code streamed in when it does not stay in the cache."""
+    reads = sum(1 for i in kernel.code if not 0 <= i.b < SLOT)
+    issue = (len(kernel.code) + target.read * reads) / target.issue
+    return issue if len(kernel.text) < target.near_bytes else max(issue, len(kernel.text) / target.fetch)

@@ -1,0 +1,51 @@
+"""A Program to a Kernel: assemble, put into memory. There is nothing to compile and nothing to keep."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from condyle.backends.cpu.assemble import Assembled, assemble, packed
+from condyle.backends.cpu.target import ISAS, Isa
+from condyle.errors import BuildError, UnsupportedError
+from condyle.ir.count import work as work_of
+from condyle.ir.program import Program
+from condyle.runtime import machine
+from condyle.runtime.native import NativeKernel, Shape
+
+BITS = {"float64": 64, "float32": 32}
+
+
+def supported() -> tuple[Isa, ...]:
+    """The instruction sets that can run here, the best one first; none where only another target serves."""
+    return tuple(ISAS[name] for name in machine.instruction_sets())
+
+
+def build(program: Program, dtype: str = "float64", isa: Isa | None = None) -> NativeKernel:
+    """The function in machine code, for the best instruction set or for this one.
+
+    Raises UnsupportedError where the processor has none of them, BuildError where the system forbids new code.
+    """
+    if dtype not in BITS:
+        raise UnsupportedError(f"dtype {dtype!r}: machine code computes in {' and '.join(BITS)}")
+    can = supported()
+    if not can or (isa is not None and isa not in can):
+        raise UnsupportedError("target 'cpu': needs an x86-64 processor with AVX2 and FMA; target 'c' runs everywhere")
+    isa = can[0] if isa is None else isa
+    return load(program, assemble(program, isa, BITS[dtype]), isa, dtype)
+
+
+def load(program: Program, made: Assembled, isa: Isa, dtype: str) -> NativeKernel:
+    """Assembled code as a Kernel."""
+    bits = BITS[dtype]
+    try:
+        plan = machine.plan(
+            isa.name, bits, made.text, made.constants, made.slots, packed(made.values, bits), made.numbers
+        )
+    except OSError as error:
+        raise BuildError(f"the system does not let this process make code: {error}") from error
+    in_sizes = tuple(array.size for array in program.inputs)
+    out_sizes = tuple(array.size for array in program.arrays)
+    # about three operations a nanosecond, and as much for each entry that is moved
+    state_ns = 0.3 * work_of(program) / plan.lanes + 0.1 * (sum(in_sizes) + sum(out_sizes))
+    shape = Shape(in_sizes, out_sizes, plan.lanes, plan.work_bytes, state_ns)
+    return NativeKernel(plan.entry, shape, np.dtype(dtype), f"machine code, {isa.name}", plan, plan.context)

@@ -1,0 +1,43 @@
+"""Allocated code: a list of instructions on registers, slots of the workspace and constants.
+
+An operand is one whole number: 0 .. 63 a register, 64 + s slot s of the workspace, -1 - k constant k.
+
+    load    to = b                  b a register, a slot or a constant
+    store   slot b = to
+    add     to = a + b              sub, mul, div alike; a is a register, b any operand
+    xor     to = bits of a ^ bits of b
+    sqrt    to = square root of b
+    fma132  to = to * b + a         fms -: ... - a     fnma: a - to * b     fnms: - to * b - a
+    fma213  to = a * to + b         and so on, the last factor or summand b may be any operand
+    fma231  to = a * b + to
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+SLOT = 64
+NONE = 0
+
+
+class Instruction(NamedTuple):
+    """One instruction; what an operation does not use is NONE."""
+
+    op: str
+    to: int
+    a: int
+    b: int
+
+
+def slot(number: int) -> int:
+    """The operand that is this slot."""
+    return SLOT + number
+
+
+def constant(number: int) -> int:
+    """The operand that is this constant."""
+    return -1 - number
+
+
+def is_register(operand: int) -> bool:
+    return 0 <= operand < SLOT

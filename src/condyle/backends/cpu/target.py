@@ -1,0 +1,55 @@
+"""What is true of the processors that this target writes code for."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True, slots=True)
+class Isa:
+    """One instruction set.
+
+    name: as the runtime calls it. vector_bytes: of one register, and of one slot of the workspace.
+    registers: how many of them. broadcast: whether an operand can be one number of memory, repeated in every lane.
+    stretch: whether short displacements count whole operands (disp8*N) instead of bytes.
+    """
+
+    name: str
+    vector_bytes: int
+    registers: int
+    broadcast: bool
+    stretch: bool
+
+    def lanes(self, bits: int) -> int:
+        """States in one register."""
+        return self.vector_bytes * 8 // bits
+
+
+AVX512 = Isa("avx512", 64, 32, broadcast=True, stretch=True)
+AVX2 = Isa("avx2", 32, 16, broadcast=False, stretch=False)
+ISAS = {isa.name: isa for isa in (AVX512, AVX2)}
+
+
+@dataclass(frozen=True, slots=True)
+class Target:
+    """Choices that shape the code.
+
+    far: a value whose next use is this many operations away stays in memory, and the operation reads it there.
+    dirty: what the distance to the next use counts of a value that must be stored before its register is given away.
+    issue: instructions a cycle. read: what an operand in memory costs beside its instruction, as a part of one.
+    fetch: bytes of code a cycle once it is longer than near_bytes.
+    orders: those that are tried beside the trace; few: those when there are `many` operations or more.
+    """
+
+    far: int = 6
+    dirty: float = 0.7
+    issue: float = 3.0
+    read: float = 0.1
+    fetch: float = 14.5
+    near_bytes: int = 32_000
+    orders: tuple[str, ...] = ("rows", "columns", "leaves")
+    few: tuple[str, ...] = ("leaves",)
+    many: int = 20_000
+
+
+TARGET = Target()

@@ -1,0 +1,13 @@
+from typing import final
+
+def supported() -> tuple[str, ...]: ...
+
+@final
+class Plan:
+    entry: int
+    context: int
+    work_bytes: int
+    lanes: int
+    def __new__(
+        cls, isa: str, bits: int, code: bytes, constants: bytes, slots: bytes, values: bytes, numbers: bytes, /
+    ) -> Plan: ...

@@ -1,0 +1,42 @@
+"""The door to machine code in memory; says what this processor, system and installation can do."""
+
+from __future__ import annotations
+
+from array import array
+from collections.abc import Sequence
+from functools import cache
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from condyle.runtime._tiles import Plan
+
+RETURN = b"\xc3"
+
+
+@cache
+def instruction_sets() -> tuple[str, ...]:
+    """The instruction sets that machine code may use here, the best one first; none where it cannot run at all."""
+    try:
+        from condyle.runtime._tiles import supported
+    except ImportError:
+        return ()
+    names = supported()
+    if not names:
+        return ()
+    try:
+        plan(names[0], 64, RETURN, b"", (), b"", (0, 0, 0, 0, 0))
+    except (OSError, ValueError):
+        return ()
+    return names
+
+
+def plan(
+    isa: str, bits: int, code: bytes, constants: bytes, slots: Sequence[int], values: bytes, numbers: Sequence[int]
+) -> Plan:
+    """Code and tables in memory; see tiles/plan.h.
+
+    OSError where the system forbids it, ValueError for numbers that do not fit together.
+    """
+    from condyle.runtime._tiles import Plan
+
+    return Plan(isa, bits, code, constants, array("I", slots).tobytes(), values, array("q", numbers).tobytes())

@@ -1,0 +1,117 @@
+/* What all parts share: entries, jobs, the state of the pool and of the kept blocks, and what a fork does to it. */
+#define _GNU_SOURCE
+#define PY_SSIZE_T_CLEAN
+#include <Python.h>
+#include <structmember.h>
+
+#define NPY_TARGET_VERSION NPY_1_22_API_VERSION
+#define NPY_NO_DEPRECATED_API NPY_1_22_API_VERSION
+#include <numpy/arrayobject.h>
+
+#include <pthread.h>
+#include <sched.h>
+#include <signal.h>
+#include <stdatomic.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <time.h>
+#include <unistd.h>
+
+#define WARN_ON_WRITE ((int)0x80000000u) /* what numpy.broadcast_arrays sets; NumPy has no public name for it */
+#define MAX_PORTS 32
+#define MAX_DIMS 4
+#define MAX_THREADS 256
+#define STACK_BYTES (1 << 20)
+#define SPIN_NS 60000
+#define SPIN_BATCH 32
+#define LARGE_BYTES (64 << 10) /* from here on, fresh outputs come from the kept blocks */
+#define BLOCK_STEP (64 << 10)
+#define BLOCK_HEAD 64
+#define HUGE_BYTES (4 << 20)
+#define LAZY_BYTES HUGE_BYTES  /* from here on, kept pages are offered to the system: costly page by page */
+#define MANY_BYTES (256 << 20) /* from here on, those of smaller blocks too */
+
+typedef int (*entry_t)(size_t n, const void *const *in, const ptrdiff_t *in_stride, void *const *out,
+                       const ptrdiff_t *out_stride, void *work);
+typedef int (*general_t)(size_t n, const void *const *in, const ptrdiff_t *in_stride, void *const *out,
+                         const ptrdiff_t *out_stride, void *work, const void *context);
+
+typedef struct {
+    PyObject_HEAD
+    entry_t entry;
+    general_t general; /* instead of entry where there is a context: one driver for many functions */
+    const void *context;
+    size_t work;
+    size_t lanes;
+    size_t grain; /* states of the largest piece */
+    size_t small; /* up to here one thread is quicker */
+    size_t brief; /* so few states that releasing the GIL is not worth it */
+    Py_ssize_t itemsize;
+    char format;
+    Py_ssize_t n_in, n_out;
+    Py_ssize_t size[2 * MAX_PORTS];
+    _Atomic(void *) scratch; /* one workspace kept between calls; whoever takes it owns it */
+} Entry;
+
+typedef struct Job {
+    const Entry *self;
+    size_t n, piece;
+    char *base[2 * MAX_PORTS];
+    ptrdiff_t stride[2 * MAX_PORTS]; /* in elements; 0: one row for every state */
+    atomic_size_t next;
+    atomic_int status;
+    atomic_int running; /* workers in it */
+    int open;           /* workers that may still join */
+    struct Job *following;
+} Job;
+
+/* The pool: workers that live as long as the process, detached, and never touch Python. */
+static struct {
+    pthread_mutex_t lock;
+    pthread_cond_t posted, left;
+    Job *jobs;         /* those that may want workers; each is on the stack of its caller */
+    atomic_uint posts; /* how many were ever posted: idle workers watch it */
+    int workers, spinning, sleeping, waiting;
+    int limit; /* of workers; -1: not looked up yet */
+} pool = {.lock = PTHREAD_MUTEX_INITIALIZER,
+          .posted = PTHREAD_COND_INITIALIZER,
+          .left = PTHREAD_COND_INITIALIZER,
+          .limit = -1};
+
+typedef struct Block {
+    size_t bytes; /* of the mapping, this header included */
+    struct Block *older;
+} Block;
+
+static struct {
+    pthread_mutex_t lock;
+    Block *newest;
+    size_t bytes, limit;
+} kept = {.lock = PTHREAD_MUTEX_INITIALIZER};
+
+/* Forks hold the locks, so that the child finds whole lists. The child has no workers: it starts its own. */
+static void before_fork(void)
+{
+    pthread_mutex_lock(&pool.lock);
+    pthread_mutex_lock(&kept.lock);
+}
+
+static void after_fork_in_parent(void)
+{
+    pthread_mutex_unlock(&kept.lock);
+    pthread_mutex_unlock(&pool.lock);
+}
+
+static void after_fork_in_child(void)
+{
+    pthread_cond_init(&pool.posted, NULL); /* the old ones remember threads that are not here */
+    pthread_cond_init(&pool.left, NULL);
+    pool.jobs = NULL;
+    pool.workers = pool.spinning = pool.sleeping = pool.waiting = 0;
+    pool.limit = -1;
+    pthread_mutex_unlock(&kept.lock);
+    pthread_mutex_unlock(&pool.lock);
+}

@@ -1,0 +1,441 @@
+/* Function: the fast twin of a Python method. */
+
+typedef struct {
+    int nd;
+    npy_intp length[MAX_DIMS];
+    npy_intp size;
+} Port;
+
+typedef struct {
+    PyObject_HEAD
+    vectorcallfunc vectorcall;
+    PyObject *slow;   /* the method; it also keeps the compiled code loaded */
+    PyObject *names;  /* of the arguments: inputs, f_ext if there is one, out */
+    PyObject *result; /* the named tuple of several outputs */
+    PyArray_Descr *dtype;
+    Entry *entry[2]; /* without and with f_ext; NULL: not compiled yet */
+    Py_ssize_t threads;
+    int n_in, n_out, takes_f_ext;
+    Port port[2 * MAX_PORTS]; /* inputs, f_ext if there is one, outputs */
+} Function;
+
+typedef struct {
+    int nd;
+    npy_intp n;
+    npy_intp length[MAX_DIMS];
+} Batch;
+
+/* Arguments in the order of the names, NULL for those left out; 0: let the method say what is wrong. */
+static int sort_arguments(const Function *self, PyObject *const *args, Py_ssize_t count, PyObject *keywords,
+                          PyObject **given)
+{
+    const Py_ssize_t known = self->n_in + self->takes_f_ext + 1;
+    if (count > known) {
+        return 0;
+    }
+    for (Py_ssize_t k = 0; k < known; k++) {
+        given[k] = k < count ? args[k] : NULL;
+    }
+    for (Py_ssize_t k = 0; keywords != NULL && k < PyTuple_GET_SIZE(keywords); k++) {
+        Py_ssize_t slot = known - 1;
+        while (slot >= 0 && PyTuple_GET_ITEM(self->names, slot) != PyTuple_GET_ITEM(keywords, k)) {
+            slot--;
+        }
+        if (slot < 0 || given[slot] != NULL) {
+            return 0;
+        }
+        given[slot] = args[count + k];
+    }
+    for (Py_ssize_t k = 0; k < known; k++) {
+        if (given[k] == NULL && k < self->n_in) {
+            return 0;
+        }
+        if (given[k] == Py_None) {
+            given[k] = NULL;
+        }
+    }
+    return 1;
+}
+
+/* Whether it is an array as a kernel likes it: the very dtype, C order, the batch followed by the port's dimensions. */
+static int fits(const Function *self, PyObject *object, const Port *port, const Batch *batch, int flags)
+{
+    PyArrayObject *array = (PyArrayObject *)object;
+    const npy_intp *shape;
+    if (object == NULL || !PyArray_CheckExact(object) || PyArray_DESCR(array) != self->dtype ||
+        (PyArray_FLAGS(array) & (flags | WARN_ON_WRITE)) != flags ||
+        PyArray_NDIM(array) != batch->nd + port->nd) {
+        return 0;
+    }
+    shape = PyArray_DIMS(array);
+    for (int k = 0; k < batch->nd; k++) {
+        if (shape[k] != batch->length[k]) {
+            return 0;
+        }
+    }
+    for (int k = 0; k < port->nd; k++) {
+        if (shape[batch->nd + k] != port->length[k]) {
+            return 0;
+        }
+    }
+    return 1;
+}
+
+/* The batch dimensions of the first input; 0 if there are none to speak of, or too many. */
+static int read_batch(const Function *self, PyObject *object, Batch *batch)
+{
+    if (object == NULL || !PyArray_CheckExact(object)) {
+        return 0;
+    }
+    batch->n = 1;
+    batch->nd = PyArray_NDIM((PyArrayObject *)object) - self->port[0].nd;
+    if (batch->nd < 0 || batch->nd > MAX_DIMS) {
+        return 0;
+    }
+    for (int k = 0; k < batch->nd; k++) {
+        batch->length[k] = PyArray_DIM((PyArrayObject *)object, k);
+        batch->n *= batch->length[k]; /* of an array that fits, so it does not overflow */
+    }
+    return 1;
+}
+
+static int take_inputs(const Function *self, PyObject *const *given, Batch *batch, Job *job, int count)
+{
+    if (!read_batch(self, given[0], batch)) {
+        return 0;
+    }
+    for (int k = 0; k < count; k++) {
+        if (!fits(self, given[k], &self->port[k], batch, NPY_ARRAY_C_CONTIGUOUS | NPY_ARRAY_ALIGNED)) {
+            return 0;
+        }
+        job->base[k] = PyArray_BYTES((PyArrayObject *)given[k]);
+        job->stride[k] = batch->n == 1 ? 0 : self->port[k].size;
+    }
+    return batch->n > 0;
+}
+
+/* One output of `out=`, borrowed; NULL if `out` is nothing that is taken apart here. */
+static PyObject *out_item(const Function *self, PyObject *out, int k)
+{
+    if (self->n_out == 1 && PyArray_CheckExact(out)) {
+        return out;
+    }
+    if (PyTuple_CheckExact(out) || Py_TYPE(out) == (PyTypeObject *)self->result) {
+        return PyTuple_GET_SIZE(out) == self->n_out ? PyTuple_GET_ITEM(out, k) : NULL;
+    }
+    return PyList_CheckExact(out) && PyList_GET_SIZE(out) == self->n_out ? PyList_GET_ITEM(out, k) : NULL;
+}
+
+/* The caller's own array, checked, as a new reference; NULL without an exception if it does not fit. */
+static PyObject *own_output(const Function *self, PyObject *out, int k, const Batch *batch)
+{
+    PyObject *array = out_item(self, out, k);
+    const Port *port = &self->port[self->n_in + self->takes_f_ext + k];
+    const int flags = NPY_ARRAY_C_CONTIGUOUS | NPY_ARRAY_ALIGNED | NPY_ARRAY_WRITEABLE;
+    if (!fits(self, array, port, batch, flags)) {
+        return NULL;
+    }
+    return Py_NewRef(array);
+}
+
+static PyObject *fresh_output(const Function *self, int k, const Batch *batch)
+{
+    const Port *port = &self->port[self->n_in + self->takes_f_ext + k];
+    npy_intp shape[2 * MAX_DIMS];
+    const npy_intp itemsize = self->dtype->type == 'd' ? 8 : 4;
+    PyObject *array;
+    memcpy(shape, batch->length, (size_t)batch->nd * sizeof *shape);
+    memcpy(shape + batch->nd, port->length, (size_t)port->nd * sizeof *shape);
+    array = new_array(self->dtype, batch->nd + port->nd, shape, batch->n * port->size * itemsize);
+    if (array == NULL) {
+        PyErr_Clear(); /* the method says what is wrong */
+    }
+    return array;
+}
+
+/* Whether the bytes of port `a` lie over those of port `b`. */
+static int overlap(const Job *job, Py_ssize_t a, Py_ssize_t b)
+{
+    const char *p = job->base[a], *q = job->base[b];
+    const ptrdiff_t bytes = (ptrdiff_t)job->n * job->self->itemsize;
+    return p < q + bytes * job->self->size[b] && q < p + bytes * job->self->size[a];
+}
+
+/* Fills `results` with new references; 0 without an exception if the method should take the call. */
+static int take_outputs(const Function *self, PyObject *out, const Batch *batch, Job *job, PyObject **results)
+{
+    const Py_ssize_t n_in = job->self->n_in;
+    for (int k = 0; k < self->n_out; k++) {
+        const Py_ssize_t port = n_in + k;
+        results[k] = out == NULL ? fresh_output(self, k, batch) : own_output(self, out, k, batch);
+        if (results[k] == NULL) {
+            return 0;
+        }
+        job->base[port] = PyArray_BYTES((PyArrayObject *)results[k]);
+        job->stride[port] = batch->n == 1 ? 0 : job->self->size[port];
+        for (Py_ssize_t other = 0; out != NULL && other < port; other++) {
+            if (overlap(job, port, other)) {
+                return 0;
+            }
+        }
+    }
+    return 1;
+}
+
+/* What the method returns; takes the references. */
+static PyObject *pack(const Function *self, PyObject **results)
+{
+    PyTypeObject *type = (PyTypeObject *)self->result;
+    PyObject *packed;
+    if (type == NULL) {
+        return results[0];
+    }
+    packed = type->tp_alloc(type, self->n_out);
+    if (packed == NULL) {
+        return NULL;
+    }
+#if PY_VERSION_HEX >= 0x030E0000
+    ((PyTupleObject *)packed)->ob_hash = -1;
+#endif
+    for (int k = 0; k < self->n_out; k++) {
+        PyTuple_SET_ITEM(packed, k, results[k]);
+        results[k] = NULL;
+    }
+    return packed;
+}
+
+static PyObject *function_call(PyObject *object, PyObject *const *args, size_t flagged, PyObject *keywords)
+{
+    Function *self = (Function *)object;
+    const Py_ssize_t count = PyVectorcall_NARGS(flagged);
+    PyObject *given[MAX_PORTS + 2], *results[MAX_PORTS] = {NULL}, *answer = NULL;
+    PyObject *f_ext, *out;
+    Entry *entry;
+    Batch batch;
+    Job job;
+    int direct;
+    if (!sort_arguments(self, args, count, keywords, given)) {
+        return PyObject_Vectorcall(self->slow, args, flagged & ~PY_VECTORCALL_ARGUMENTS_OFFSET, keywords);
+    }
+    f_ext = self->takes_f_ext ? given[self->n_in] : NULL;
+    out = given[self->n_in + self->takes_f_ext];
+    entry = self->entry[f_ext != NULL];
+    direct = entry != NULL && take_inputs(self, given, &batch, &job, self->n_in + (f_ext != NULL));
+    if (direct) {
+        start_job(&job, entry, (size_t)batch.n);
+        direct = take_outputs(self, out, &batch, &job, results);
+    }
+    if (!direct) {
+        answer = PyObject_Vectorcall(self->slow, args, flagged & ~PY_VECTORCALL_ARGUMENTS_OFFSET, keywords);
+    } else if (run(entry, &job, self->threads) == 0) {
+        answer = pack(self, results);
+        results[0] = self->result == NULL ? NULL : results[0];
+    }
+    for (int k = 0; k < self->n_out; k++) {
+        Py_XDECREF(results[k]);
+    }
+    return answer;
+}
+
+/* The dimensions of ports, each a tuple; sizes of zero are refused, since empty arrays are the method's. */
+static int read_ports(PyObject *tuples, Port *port, int *count)
+{
+    const Py_ssize_t length = PyTuple_GET_SIZE(tuples);
+    if (length < 1 || length > MAX_PORTS - 1) {
+        PyErr_SetString(PyExc_ValueError, "too few or too many arrays");
+        return -1;
+    }
+    for (Py_ssize_t k = 0; k < length; k++) {
+        PyObject *dims = PyTuple_GET_ITEM(tuples, k);
+        if (!PyTuple_Check(dims) || PyTuple_GET_SIZE(dims) > MAX_DIMS) {
+            PyErr_SetString(PyExc_TypeError, "dimensions are a tuple of a few numbers");
+            return -1;
+        }
+        port[k].nd = (int)PyTuple_GET_SIZE(dims);
+        port[k].size = 1;
+        for (int i = 0; i < port[k].nd; i++) {
+            port[k].length[i] = PyLong_AsSsize_t(PyTuple_GET_ITEM(dims, i));
+            if (port[k].length[i] < 1 || port[k].length[i] > (1 << 20)) {
+                if (!PyErr_Occurred()) {
+                    PyErr_SetString(PyExc_ValueError, "a dimension is out of range");
+                }
+                return -1;
+            }
+            port[k].size *= port[k].length[i];
+        }
+    }
+    *count = (int)length;
+    return 0;
+}
+
+static int check_result(PyObject *result, int n_out)
+{
+    if (result == Py_None ? n_out == 1
+                          : PyType_Check(result) && PyType_IsSubtype((PyTypeObject *)result, &PyTuple_Type) &&
+                                ((PyTypeObject *)result)->tp_basicsize == PyTuple_Type.tp_basicsize) {
+        return 0;
+    }
+    PyErr_SetString(PyExc_TypeError, "result is a named tuple, or None for one output");
+    return -1;
+}
+
+static PyObject *function_new(PyTypeObject *type, PyObject *args, PyObject *keywords)
+{
+    PyObject *slow, *names, *inputs, *outputs, *result;
+    PyArray_Descr *dtype;
+    Py_ssize_t threads;
+    Function *self;
+    int takes_f_ext;
+    if (keywords != NULL && PyDict_GET_SIZE(keywords) > 0) {
+        PyErr_SetString(PyExc_TypeError, "Function takes no keywords");
+        return NULL;
+    }
+    if (!PyArg_ParseTuple(args, "OO!pO!O!O!On", &slow, &PyTuple_Type, &names, &takes_f_ext, &PyTuple_Type, &inputs,
+                          &PyTuple_Type, &outputs, &PyArrayDescr_Type, &dtype, &result, &threads)) {
+        return NULL;
+    }
+    self = (Function *)type->tp_alloc(type, 0);
+    if (self == NULL) {
+        return NULL;
+    }
+    self->vectorcall = function_call;
+    self->slow = Py_NewRef(slow);
+    self->names = Py_NewRef(names);
+    self->dtype = (PyArray_Descr *)Py_NewRef((PyObject *)dtype);
+    self->threads = threads;
+    self->takes_f_ext = takes_f_ext;
+    if (read_ports(inputs, self->port, &self->n_in) != 0 ||
+        read_ports(outputs, self->port + self->n_in, &self->n_out) != 0 || check_result(result, self->n_out) != 0) {
+        Py_DECREF(self);
+        return NULL;
+    }
+    self->n_in -= takes_f_ext;
+    self->result = result == Py_None ? NULL : Py_NewRef(result);
+    if (self->n_in < 1 || PyTuple_GET_SIZE(names) != self->n_in + takes_f_ext + 1) {
+        PyErr_SetString(PyExc_ValueError, "Function: one name for each input, and `out`");
+        Py_DECREF(self);
+        return NULL;
+    }
+    return (PyObject *)self;
+}
+
+static PyTypeObject *entry_type;
+
+/* From now on plain calls, with or without f_ext, run `entry`. The first one stays: a call may be in it. */
+static PyObject *function_set_entry(PyObject *object, PyObject *args)
+{
+    Function *self = (Function *)object;
+    Entry *entry;
+    int f_ext, same;
+    if (!PyArg_ParseTuple(args, "pO!", &f_ext, entry_type, &entry)) {
+        return NULL;
+    }
+    same = f_ext <= self->takes_f_ext && entry->n_in == self->n_in + f_ext && entry->n_out == self->n_out &&
+           entry->format == self->dtype->type;
+    for (Py_ssize_t k = 0; same && k < entry->n_in + entry->n_out; k++) {
+        const Py_ssize_t port = k < entry->n_in ? k : k - entry->n_in + self->n_in + self->takes_f_ext;
+        same = entry->size[k] == self->port[port].size;
+    }
+    if (!same) {
+        PyErr_SetString(PyExc_ValueError, "this entry belongs to another function");
+        return NULL;
+    }
+    if (self->entry[f_ext] == NULL) {
+        self->entry[f_ext] = (Entry *)Py_NewRef((PyObject *)entry);
+    }
+    Py_RETURN_NONE;
+}
+
+/* A pickle is that of the method: an object and a name. */
+static PyObject *function_reduce(PyObject *object, PyObject *Py_UNUSED(none))
+{
+    return PyObject_CallMethod(((Function *)object)->slow, "__reduce__", NULL);
+}
+
+/* Help, signature and name are those of the method. */
+static PyObject *function_getattr(PyObject *object, PyObject *name)
+{
+    PyObject *slow = ((Function *)object)->slow, *found;
+    if (PyUnicode_CompareWithASCIIString(name, "__wrapped__") == 0) {
+        return Py_NewRef(slow);
+    }
+    if (PyUnicode_CompareWithASCIIString(name, "__doc__") == 0 ||
+        PyUnicode_CompareWithASCIIString(name, "__module__") == 0) {
+        return PyObject_GetAttr(slow, name);
+    }
+    found = PyObject_GenericGetAttr(object, name);
+    if (found == NULL && PyErr_ExceptionMatches(PyExc_AttributeError)) {
+        PyErr_Clear();
+        found = PyObject_GetAttr(slow, name);
+    }
+    return found;
+}
+
+static PyObject *function_repr(PyObject *object)
+{
+    return PyObject_Repr(((Function *)object)->slow);
+}
+
+static int function_traverse(PyObject *object, visitproc visit, void *arg)
+{
+    Function *self = (Function *)object;
+    Py_VISIT(Py_TYPE(object));
+    Py_VISIT(self->slow);
+    Py_VISIT(self->result);
+    return 0;
+}
+
+static int function_clear(PyObject *object)
+{
+    Function *self = (Function *)object;
+    PyObject *slow = self->slow;
+    self->slow = Py_NewRef(Py_None); /* whoever still calls gets an error, not a crash */
+    Py_XDECREF(slow);
+    return 0;
+}
+
+static void function_dealloc(PyObject *object)
+{
+    Function *self = (Function *)object;
+    PyTypeObject *type = Py_TYPE(object);
+    PyObject_GC_UnTrack(object);
+    Py_XDECREF(self->slow);
+    Py_XDECREF(self->names);
+    Py_XDECREF(self->result);
+    Py_XDECREF((PyObject *)self->dtype);
+    Py_XDECREF((PyObject *)self->entry[0]);
+    Py_XDECREF((PyObject *)self->entry[1]);
+    type->tp_free(object);
+    Py_DECREF(type);
+}
+
+static PyMethodDef function_methods[] = {
+    {"set_entry", function_set_entry, METH_VARARGS, "set_entry(f_ext, entry): plain calls run this entry."},
+    {"__reduce__", function_reduce, METH_NOARGS, NULL},
+    {NULL, NULL, 0, NULL},
+};
+
+static PyMemberDef function_members[] = {
+    {"__vectorcalloffset__", T_PYSSIZET, offsetof(Function, vectorcall), READONLY, NULL},
+    {NULL, 0, 0, 0, NULL},
+};
+
+static PyType_Slot function_slots[] = {
+    {Py_tp_new, function_new},
+    {Py_tp_dealloc, function_dealloc},
+    {Py_tp_traverse, function_traverse},
+    {Py_tp_clear, function_clear},
+    {Py_tp_call, PyVectorcall_Call},
+    {Py_tp_getattro, function_getattr},
+    {Py_tp_repr, function_repr},
+    {Py_tp_methods, function_methods},
+    {Py_tp_members, function_members},
+    {0, NULL},
+};
+
+static PyType_Spec function_spec = {
+    .name = "condyle.runtime._native.Function",
+    .basicsize = sizeof(Function),
+    .flags = Py_TPFLAGS_DEFAULT | Py_TPFLAGS_HAVE_GC | Py_TPFLAGS_HAVE_VECTORCALL,
+    .slots = function_slots,
+};

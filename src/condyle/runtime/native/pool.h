@@ -1,0 +1,249 @@
+/* The pool: workers that live as long as the process, and how a job is dealt out to them. */
+static void *take_scratch(Entry *self)
+{
+    void *kept = atomic_exchange(&self->scratch, NULL);
+    if (kept != NULL) {
+        return kept;
+    }
+    return posix_memalign(&kept, 64, self->work) == 0 ? kept : NULL;
+}
+
+static void give_scratch(Entry *self, void *work)
+{
+    void *none = NULL;
+    if (!atomic_compare_exchange_strong(&self->scratch, &none, work)) {
+        free(work);
+    }
+}
+
+static void run_piece(Job *job, size_t start, size_t count, void *work)
+{
+    const Entry *self = job->self;
+    const ptrdiff_t *stride = job->stride;
+    const Py_ssize_t ports = self->n_in + self->n_out;
+    void *at[2 * MAX_PORTS];
+    int status;
+    for (Py_ssize_t k = 0; k < ports; k++) {
+        at[k] = job->base[k] + (ptrdiff_t)start * stride[k] * self->itemsize;
+    }
+    status = self->general != NULL
+                 ? self->general(count, (const void *const *)at, stride, at + self->n_in, stride + self->n_in, work,
+                                 self->context)
+                 : self->entry(count, (const void *const *)at, stride, at + self->n_in, stride + self->n_in, work);
+    if (status != 0) {
+        atomic_store(&job->status, status);
+    }
+}
+
+static void work_on(Job *job, void *work)
+{
+    const size_t piece = job->piece;
+    for (;;) {
+        const size_t start = atomic_fetch_add(&job->next, piece);
+        if (start >= job->n) {
+            return;
+        }
+        run_piece(job, start, job->n - start < piece ? job->n - start : piece, work);
+    }
+}
+
+static int64_t now_ns(void)
+{
+    struct timespec now;
+    clock_gettime(CLOCK_MONOTONIC, &now);
+    return (int64_t)now.tv_sec * 1000000000 + now.tv_nsec;
+}
+
+/* A short time in which a core may do something else. */
+static void relax(void)
+{
+    for (int k = 0; k < SPIN_BATCH; k++) {
+#if defined(__x86_64__) || defined(__i386__)
+        __builtin_ia32_pause();
+#elif defined(__aarch64__)
+        __asm__ volatile("yield");
+#endif
+    }
+}
+
+/* With the lock held: the first job that has pieces left and wants one more worker; the worker is in it. */
+static Job *join_job(void)
+{
+    for (Job *job = pool.jobs; job != NULL; job = job->following) {
+        if (job->open > 0 && atomic_load(&job->next) < job->n) {
+            job->open--;
+            atomic_fetch_add(&job->running, 1);
+            return job;
+        }
+    }
+    return NULL;
+}
+
+/* With the lock held: wakes two workers, and those wake two each, so that no caller wakes them all. */
+static void wake(const Job *job)
+{
+    for (int k = 0; k < 2 && job->open > pool.spinning + k && pool.sleeping > k; k++) {
+        pthread_cond_signal(&pool.posted);
+    }
+}
+
+/* With the lock held before and after: waits for the next post, awake for a while. */
+static void idle(void)
+{
+    const unsigned seen = atomic_load(&pool.posts);
+    int64_t end;
+    pool.spinning++;
+    pthread_mutex_unlock(&pool.lock);
+    end = now_ns() + SPIN_NS;
+    while (atomic_load_explicit(&pool.posts, memory_order_relaxed) == seen && now_ns() < end) {
+        relax();
+    }
+    pthread_mutex_lock(&pool.lock);
+    pool.spinning--;
+    pool.sleeping++;
+    while (atomic_load(&pool.posts) == seen) {
+        pthread_cond_wait(&pool.posted, &pool.lock);
+    }
+    pool.sleeping--;
+}
+
+/* A workspace of at least so many bytes, kept by its worker; without memory NULL, and others do this one's share. */
+static void *workspace(void **work, size_t *bytes, size_t wanted)
+{
+    if (wanted > *bytes) {
+        free(*work);
+        *bytes = 0;
+        if (posix_memalign(work, 64, wanted) != 0) {
+            *work = NULL;
+            return NULL;
+        }
+        *bytes = wanted;
+    }
+    return *work;
+}
+
+static void *worker_main(void *unused)
+{
+    void *work = NULL;
+    size_t bytes = 0;
+    pthread_mutex_lock(&pool.lock);
+    for (;;) {
+        Job *job = join_job();
+        if (job == NULL) {
+            idle();
+            continue;
+        }
+        wake(job);
+        pthread_mutex_unlock(&pool.lock);
+        if (workspace(&work, &bytes, job->self->work) != NULL) {
+            work_on(job, work);
+        }
+        pthread_mutex_lock(&pool.lock);
+        if (atomic_fetch_sub(&job->running, 1) == 1 && pool.waiting > 0) { /* the job may be gone from here on */
+            pthread_cond_broadcast(&pool.left);
+        }
+    }
+    return unused;
+}
+
+static int spare_cores(void)
+{
+#ifdef __linux__
+    cpu_set_t cores;
+    if (sched_getaffinity(0, sizeof cores, &cores) == 0) {
+        return CPU_COUNT(&cores) - 1;
+    }
+#endif
+    return (int)sysconf(_SC_NPROCESSORS_ONLN) - 1;
+}
+
+/* With the lock held: up to `count` workers, fewer when the system refuses. Signals stay with the Python threads. */
+static void start_workers(int count)
+{
+    pthread_attr_t attributes;
+    sigset_t all, before;
+    pthread_t thread;
+    if (pool.limit < 0) {
+        pool.limit = spare_cores();
+    }
+    count = count < pool.limit ? count : pool.limit;
+    if (pool.workers >= count || pthread_attr_init(&attributes) != 0) {
+        return;
+    }
+    pthread_attr_setstacksize(&attributes, STACK_BYTES);
+    pthread_attr_setdetachstate(&attributes, PTHREAD_CREATE_DETACHED);
+    sigfillset(&all);
+    pthread_sigmask(SIG_SETMASK, &all, &before);
+    while (pool.workers < count && pthread_create(&thread, &attributes, worker_main, NULL) == 0) {
+        pool.workers++;
+    }
+    pthread_sigmask(SIG_SETMASK, &before, NULL);
+    pthread_attr_destroy(&attributes);
+}
+
+static void post(Job *job, int helpers)
+{
+    job->open = helpers;
+    pthread_mutex_lock(&pool.lock);
+    start_workers(helpers);
+    job->following = pool.jobs;
+    pool.jobs = job;
+    atomic_fetch_add(&pool.posts, 1);
+    wake(job);
+    pthread_mutex_unlock(&pool.lock);
+}
+
+/* From here on no worker joins; those in it finish their last piece. */
+static void retire(Job *job)
+{
+    Job **link = &pool.jobs;
+    int64_t end;
+    pthread_mutex_lock(&pool.lock);
+    while (*link != job) {
+        link = &(*link)->following;
+    }
+    *link = job->following;
+    pthread_mutex_unlock(&pool.lock);
+    if (atomic_load(&job->running) == 0) {
+        return;
+    }
+    end = now_ns() + SPIN_NS;
+    while (atomic_load(&job->running) != 0 && now_ns() < end) {
+        relax();
+    }
+    pthread_mutex_lock(&pool.lock); /* a worker leaves with the lock held: it is through with the job after this */
+    pool.waiting++;
+    while (atomic_load(&job->running) != 0) {
+        pthread_cond_wait(&pool.left, &pool.lock);
+    }
+    pool.waiting--;
+    pthread_mutex_unlock(&pool.lock);
+}
+
+static size_t at_most(size_t value, size_t limit)
+{
+    return value < limit ? value : limit;
+}
+
+/* Four pieces a thread, so that none waits long for the last; not so short that taking them costs. */
+static size_t piece_of(const Entry *self, size_t n, size_t threads)
+{
+    const size_t even = n / (4 * threads), shortest = self->grain / 4;
+    const size_t piece = even < shortest ? shortest : even;
+    return at_most((piece / self->lanes + 1) * self->lanes, self->grain);
+}
+
+static void run_job(Job *job, void *work, Py_ssize_t threads)
+{
+    size_t wanted = threads < 1 ? 1 : at_most((size_t)threads, MAX_THREADS);
+    wanted = at_most(wanted, (job->n - 1) / job->self->small + 1);
+    if (wanted == 1) {
+        job->piece = job->self->grain;
+        work_on(job, work);
+        return;
+    }
+    job->piece = piece_of(job->self, job->n, wanted);
+    post(job, (int)wanted - 1);
+    work_on(job, work);
+    retire(job);
+}

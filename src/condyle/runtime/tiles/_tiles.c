@@ -1,0 +1,264 @@
+/* Machine code in memory, and the drivers that call it.
+ *
+ * supported() names the instruction sets that this processor, its system and this build can do, the best one first.
+ * Plan(isa, bits, code, constants, slots, values, numbers) holds one function: pages are written, then made executable,
+ * and are never both. numbers (int64): slots of the workspace, number of inputs, outputs, steps and values; then pairs
+ * for each input and output, triples for each step, a slot for each value; see plan.h. */
+#define PY_SSIZE_T_CLEAN
+#include <Python.h>
+#include <structmember.h>
+
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+
+#include "plan.h"
+
+#define HEAD 5
+
+typedef struct {
+    PyObject_HEAD
+    tiles_plan plan;
+    PyObject *slots, *values, *numbers; /* bytes that the plan points into */
+    void *constants;
+    void *pages;
+    size_t mapped;
+    Py_ssize_t entry, context, work, lanes;
+} Plan;
+
+#ifdef TILES_X86
+static int can_avx512(void)
+{
+    return __builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512dq") && __builtin_cpu_supports("avx512vl") &&
+           __builtin_cpu_supports("fma");
+}
+
+static int can_avx2(void)
+{
+    return __builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma");
+}
+#else
+static int can_avx512(void)
+{
+    return 0;
+}
+
+static int can_avx2(void)
+{
+    return 0;
+}
+#endif
+
+static PyObject *supported(PyObject *module, PyObject *none)
+{
+    (void)module, (void)none;
+    if (can_avx512()) {
+        return Py_BuildValue("(ss)", "avx512", "avx2");
+    }
+    return can_avx2() ? Py_BuildValue("(s)", "avx2") : PyTuple_New(0);
+}
+
+/* The driver for an instruction set that can run here, and the bytes of its vectors. */
+static tiles_run *driver(const char *isa, int bits, Py_ssize_t *bytes)
+{
+    if (strcmp(isa, "avx512") == 0 && can_avx512()) {
+        *bytes = 64;
+        return bits == 64 ? tiles_avx512_64 : tiles_avx512_32;
+    }
+    if (strcmp(isa, "avx2") == 0 && can_avx2()) {
+        *bytes = 32;
+        return bits == 64 ? tiles_avx2_64 : tiles_avx2_32;
+    }
+    return NULL;
+}
+
+static int map_code(Plan *self, const Py_buffer *code)
+{
+    const size_t size = code->len > 0 ? (size_t)code->len : 1;
+    void *pages = mmap(NULL, size, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    if (pages == MAP_FAILED) {
+        PyErr_SetFromErrno(PyExc_OSError);
+        return -1;
+    }
+    self->pages = pages;
+    self->mapped = size;
+    memcpy(pages, code->buf, (size_t)code->len);
+    if (mprotect(pages, size, PROT_READ | PROT_EXEC) != 0) {
+        PyErr_SetFromErrno(PyExc_OSError);
+        return -1;
+    }
+    self->plan.code = pages;
+    return 0;
+}
+
+/* Points the plan into its numbers; fails if a table would lead out of the data. */
+static int read_numbers(Plan *self, Py_ssize_t code_length)
+{
+    tiles_plan *plan = &self->plan;
+    const int64_t *at = (const int64_t *)PyBytes_AS_STRING(self->numbers);
+    const int64_t count = PyBytes_GET_SIZE(self->numbers) / 8;
+    const int64_t tables = PyBytes_GET_SIZE(self->slots) / 4;
+    int fine = count >= HEAD;
+    for (int64_t k = 0; fine && k < HEAD; k++) {
+        fine = at[k] >= 0 && at[k] < INT32_MAX;
+    }
+    fine = fine && count == HEAD + 2 * (at[1] + at[2]) + 3 * at[3] + at[4];
+    if (!fine) {
+        return -1;
+    }
+    self->work *= at[0];
+    plan->n_in = at[1], plan->n_out = at[2], plan->n_step = at[3], plan->n_value = at[4];
+    plan->in = at + HEAD;
+    plan->out = plan->in + 2 * plan->n_in;
+    plan->step = plan->out + 2 * plan->n_out;
+    plan->value_slot = plan->step + 3 * plan->n_step;
+    plan->slots = (const uint32_t *)PyBytes_AS_STRING(self->slots);
+    plan->values = PyBytes_AS_STRING(self->values);
+    for (int64_t k = 0; k < plan->n_in; k++) {
+        fine = fine && plan->in[2 * k] >= 0 && plan->in[2 * k + 1] >= 0 && plan->in[2 * k] + plan->in[2 * k + 1] <= at[0];
+    }
+    for (int64_t k = 0; k < plan->n_out; k++) {
+        const int64_t padded = (plan->out[2 * k + 1] + 15) / 16 * 16;
+        fine = fine && plan->out[2 * k] >= 0 && plan->out[2 * k + 1] >= 0 && plan->out[2 * k] + padded <= tables;
+    }
+    for (int64_t k = 0; k < plan->n_step; k++) {
+        const int64_t *step = plan->step + 3 * k;
+        fine = fine && step[0] >= -1 && step[0] < code_length && step[1] >= 0 && step[2] >= 0;
+        fine = fine && (step[0] >= 0 || step[1] + 3 * step[2] <= tables);
+    }
+    for (int64_t k = 0; k < plan->n_value; k++) {
+        fine = fine && plan->value_slot[k] >= 0 && plan->value_slot[k] < at[0];
+    }
+    for (int64_t k = 0; k < tables; k++) {
+        fine = fine && plan->slots[k] < at[0];
+    }
+    return fine ? 0 : -1;
+}
+
+static int fill(Plan *self, const Py_buffer *code, const Py_buffer *constants, int bits)
+{
+    if (posix_memalign(&self->constants, 64, constants->len > 0 ? (size_t)constants->len : 64) != 0) {
+        PyErr_NoMemory();
+        return -1;
+    }
+    memcpy(self->constants, constants->buf, (size_t)constants->len);
+    self->plan.constants = self->constants;
+    if (read_numbers(self, code->len) != 0 || PyBytes_GET_SIZE(self->values) != self->plan.n_value * bits / 8) {
+        PyErr_SetString(PyExc_ValueError, "Plan: the numbers do not fit together");
+        return -1;
+    }
+    return map_code(self, code);
+}
+
+static PyObject *plan_new(PyTypeObject *type, PyObject *args, PyObject *keywords)
+{
+    const char *isa;
+    int bits;
+    Py_buffer code, constants;
+    PyObject *slots, *values, *numbers;
+    Py_ssize_t bytes = 0;
+    tiles_run *run;
+    Plan *self = NULL;
+    if (keywords != NULL && PyDict_GET_SIZE(keywords) > 0) {
+        PyErr_SetString(PyExc_TypeError, "Plan takes no keywords");
+        return NULL;
+    }
+    if (!PyArg_ParseTuple(args, "siy*y*SSS", &isa, &bits, &code, &constants, &slots, &values, &numbers)) {
+        return NULL;
+    }
+    run = bits == 64 || bits == 32 ? driver(isa, bits, &bytes) : NULL;
+    if (run == NULL) {
+        PyErr_Format(PyExc_ValueError, "Plan: no driver for %s with %d bits on this machine", isa, bits);
+    } else {
+        self = (Plan *)type->tp_alloc(type, 0);
+    }
+    if (self != NULL) {
+        self->slots = Py_NewRef(slots), self->values = Py_NewRef(values), self->numbers = Py_NewRef(numbers);
+        self->entry = (Py_ssize_t)(uintptr_t)run;
+        self->context = (Py_ssize_t)(uintptr_t)&self->plan;
+        self->work = bytes;
+        self->lanes = bytes * 8 / bits;
+        if (fill(self, &code, &constants, bits) != 0) {
+            Py_CLEAR(self);
+        }
+    }
+    PyBuffer_Release(&code);
+    PyBuffer_Release(&constants);
+    return (PyObject *)self;
+}
+
+static void plan_dealloc(PyObject *object)
+{
+    Plan *self = (Plan *)object;
+    PyTypeObject *type = Py_TYPE(object);
+    if (self->pages != NULL) {
+        munmap(self->pages, self->mapped);
+    }
+    free(self->constants);
+    Py_XDECREF(self->slots);
+    Py_XDECREF(self->values);
+    Py_XDECREF(self->numbers);
+    type->tp_free(object);
+    Py_DECREF(type);
+}
+
+static PyMemberDef plan_members[] = {
+    {"entry", T_PYSSIZET, offsetof(Plan, entry), READONLY, "address of the driver"},
+    {"context", T_PYSSIZET, offsetof(Plan, context), READONLY, "what the driver wants as its last argument"},
+    {"work_bytes", T_PYSSIZET, offsetof(Plan, work), READONLY, "bytes of the workspace of one thread"},
+    {"lanes", T_PYSSIZET, offsetof(Plan, lanes), READONLY, "states a tile"},
+    {NULL, 0, 0, 0, NULL},
+};
+
+static PyType_Slot plan_slots[] = {
+    {Py_tp_new, plan_new},
+    {Py_tp_dealloc, plan_dealloc},
+    {Py_tp_members, plan_members},
+    {Py_tp_doc, "Plan(isa, bits, code, constants, slots, values, numbers): one function in machine code."},
+    {0, NULL},
+};
+
+static PyType_Spec plan_spec = {
+    .name = "condyle.runtime._tiles.Plan",
+    .basicsize = sizeof(Plan),
+    .flags = Py_TPFLAGS_DEFAULT,
+    .slots = plan_slots,
+};
+
+static PyMethodDef functions[] = {
+    {"supported", supported, METH_NOARGS, "supported(): names of the instruction sets that can run here, the best first."},
+    {NULL, NULL, 0, NULL},
+};
+
+static int module_exec(PyObject *module)
+{
+    PyObject *type = PyType_FromSpec(&plan_spec);
+    int status;
+    if (type == NULL) {
+        return -1;
+    }
+    status = PyModule_AddObjectRef(module, "Plan", type);
+    Py_DECREF(type);
+    return status;
+}
+
+static PyModuleDef_Slot module_slots[] = {
+    {Py_mod_exec, module_exec},
+#ifdef Py_MOD_GIL_NOT_USED
+    {Py_mod_gil, Py_MOD_GIL_NOT_USED},
+#endif
+    {0, NULL},
+};
+
+static PyModuleDef module_def = {
+    PyModuleDef_HEAD_INIT,
+    .m_name = "_tiles",
+    .m_doc = "Machine code in memory, and the drivers that call it on batches of states.",
+    .m_methods = functions,
+    .m_slots = module_slots,
+};
+
+PyMODINIT_FUNC PyInit__tiles(void)
+{
+    return PyModuleDef_Init(&module_def);
+}

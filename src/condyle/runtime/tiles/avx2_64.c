@@ -1,0 +1,10 @@
+/* The driver for avx2, float64. */
+#include "plan.h"
+#define REAL_BITS 64
+#define TILES_ENTRY tiles_avx2_64
+#ifdef TILES_X86
+#pragma GCC target("avx2,fma")
+#include "driver.h"
+#else
+tiles_run *const TILES_ENTRY = NULL;
+#endif

@@ -1,0 +1,160 @@
+"""Allocated code computes what the Program means, with the registers there are."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from condyle.backends.common.chunks import Chunk, lower
+from condyle.backends.cpu.allocate import Constants, allocate
+from condyle.backends.cpu.assemble import WHOLE, assemble, cycles
+from condyle.backends.cpu.code import SLOT, Instruction
+from condyle.backends.cpu.order import KEYS, TRACE, orders
+from condyle.backends.cpu.target import ISAS, TARGET, Isa, Target
+from condyle.ir.expr import Graph
+from condyle.ir.interp import MEANING
+from condyle.ir.program import Array, Output, Program, operands
+from tests.backends.c.small import tangle, toy
+from tests.backends.cpu.machine import execute
+
+SMALL = Isa("small", 64, 4, broadcast=True, stretch=True)  # the fewest that can serve: three operands, one to write
+
+
+def check(program: Program, isa: Isa, target: Target = TARGET) -> None:
+    """Each order of each chunk, executed in Python, gives the interpreter's numbers in every slot."""
+    low = lower(program, WHOLE)
+    rng = np.random.default_rng(3)
+    values: dict[int, float] = {}
+    for chunk in low.steps:
+        if not isinstance(chunk, Chunk):
+            for angle in chunk.angles:
+                for node in (angle.sine, angle.cosine):
+                    if node is not None:
+                        values[node] = float(rng.uniform(0.5, 1.5))
+            continue
+        _meaning(program, chunk.nodes, values, rng)
+        homes = low.slots
+        roots = [node for node in chunk.nodes if node in homes]
+        for _, order in orders(program, chunk.nodes, roots):
+            constants = Constants()
+            code, size = allocate(program, order, homes, constants, isa, low.size, target)
+            inside = set(chunk.nodes)
+            memory = {place: values[node] for node, place in homes.items() if node not in inside and node in values}
+            final = execute(code, isa.registers, memory, constants.values)
+            for node in roots:
+                assert final[homes[node]] == values[node]
+            assert max(i.b - SLOT for i in code if i.b >= SLOT) < size
+
+
+def _meaning(program: Program, nodes: Sequence[int], values: dict[int, float], rng: np.random.Generator) -> None:
+    for index, node in enumerate(program.nodes):
+        if node[0] == "const":
+            values[index] = float(node[1])  # type: ignore[misc]
+        elif node[0] == "input":
+            values.setdefault(index, float(rng.uniform(-2.0, 2.0)))
+    with np.errstate(all="ignore"):
+        for index in nodes:
+            node = program.nodes[index]
+            values[index] = float(MEANING[node[0]](*(np.float64(values[k]) for k in operands(node))))
+
+
+@pytest.mark.parametrize("isa", [*ISAS.values(), SMALL], ids=lambda isa: isa.name)
+@pytest.mark.parametrize("seed", range(6))
+def test_code_means_the_program(isa: Isa, seed: int) -> None:
+    check(tangle(seed), isa)
+    check(toy(width=9, side=6), isa)
+
+
+@pytest.mark.parametrize("far", [0, 1, 3, 50, 1 << 40])
+@pytest.mark.parametrize("dirty", [0.1, 1.0, 3.0])
+def test_every_choice_is_right(far: int, dirty: float) -> None:
+    for isa in (SMALL, ISAS["avx2"]):
+        check(tangle(11), isa, Target(far=far, dirty=dirty))
+
+
+def test_repeated_operands() -> None:
+    """One value as two or three operands of one operation, from memory or from registers."""
+    nodes = [("input", 0, k) for k in range(4)]
+    for op in ("fma", "fms", "fnma", "fnms"):
+        for a, b, c in ((0, 0, 1), (0, 1, 0), (1, 0, 0), (2, 2, 2), (4, 4, 0), (0, 4, 4), (4, 0, 4)):
+            nodes.append((op, a, b, c))  # type: ignore[arg-type]
+    nodes += [("add", 3, 3), ("sub", 3, 3), ("mul", 4, 4), ("sqrt", 4), ("rcp", 2), ("neg", 3)]  # type: ignore[list-item]
+    first, count = 4, len(nodes) - 4
+    outputs = tuple(Output(0, k, first + k) for k in range(count))
+    program = Program("p", (Array("x", (4,)),), (Array("y", (count,)),), tuple(nodes), outputs)
+    for isa in (SMALL, *ISAS.values()):
+        check(program, isa)
+
+
+def test_orders_are_orders() -> None:
+    """Each holds every node once, after its operands; names are known; no order comes twice."""
+    program = tangle(2)
+    chunk = lower(program, WHOLE).steps[-1]
+    assert isinstance(chunk, Chunk)
+    slots = lower(program, WHOLE).slots
+    found = list(orders(program, chunk.nodes, [node for node in chunk.nodes if node in slots]))
+    assert found[0] == (TRACE, list(chunk.nodes))
+    assert len({tuple(order) for _, order in found}) == len(found)
+    for name, order in found:
+        assert name in (TRACE, *KEYS)
+        assert sorted(order) == sorted(chunk.nodes)
+        place = {node: k for k, node in enumerate(order)}
+        assert all(place.get(used, -1) < place[node] for node in order for used in operands(program.nodes[node]))
+
+
+def test_fewer_orders_of_long_code() -> None:
+    """From many operations on only a few orders are tried; all of them are right, the cheapest is taken."""
+    isa = ISAS["avx512"]
+    found = {name: assemble(tangle(3), isa, 64, Target(orders=(name,))).kernels[-1] for name in KEYS}
+    best = assemble(tangle(3), isa, 64).kernels[-1]
+    assert cycles(best) == min(map(cycles, found.values()))
+    assert assemble(tangle(3), isa, 64, Target(many=0, few=())).kernels[-1].order == TRACE
+
+
+def test_constants_stand_once() -> None:
+    constants = Constants()
+    assert [constants.number(value) for value in (1.0, 0.5, 1.0, 0.0, -0.0)] == [0, 1, 0, 2, 3]
+
+
+def test_registers_suffice_for_a_short_sum() -> None:
+    """What fits into registers is loaded once and never spilled."""
+    graph = Graph()
+    x = [graph.input(0, k) for k in range(6)]
+    total = x[0] * x[1] + x[2] * x[3] + x[4] * x[5]
+    program = graph.program("p", (Array("x", (6,)),), (Array("y", (1,)),), [(0, 0, total)])
+    code: Sequence[Instruction] = assemble(program, ISAS["avx512"], 64).kernels[0].code
+    assert [i.op for i in code].count("store") == 1
+
+
+@pytest.mark.parametrize("isa", list(ISAS.values()), ids=lambda isa: isa.name)
+def test_the_same_input_gives_the_same_bytes(isa: Isa) -> None:
+    assert assemble(tangle(4), isa, 64) == assemble(tangle(4), isa, 64)
+
+
+def test_bytes_do_not_hang_on_the_hash_seed() -> None:
+    """Another process with another seed writes the same code."""
+    script = (
+        "import hashlib; from condyle.backends.cpu.assemble import assemble;"
+        "from condyle.backends.cpu.target import AVX512;"
+        "from tests.backends.c.small import tangle; m = assemble(tangle(4), AVX512, 32);"
+        "print(hashlib.sha256(m.text + m.constants + repr((m.slots, m.numbers)).encode()).hexdigest())"
+    )
+    path = os.pathsep.join(place for place in sys.path if place)
+    said = [
+        subprocess.run(
+            [sys.executable, "-c", script],
+            env={**os.environ, "PYTHONHASHSEED": seed, "PYTHONPATH": path},
+            cwd=Path(__file__).parents[3],
+            capture_output=True,
+            text=True,
+            check=True,
+        ).stdout
+        for seed in ("1", "2")
+    ]
+    assert said[0] == said[1]

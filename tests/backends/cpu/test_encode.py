@@ -1,0 +1,143 @@
+"""Our bytes are those of the system's assembler."""
+
+from __future__ import annotations
+
+import random
+import shutil
+import subprocess
+from pathlib import Path
+
+import pytest
+
+from condyle.backends.cpu.code import NONE, SLOT, Instruction, constant, slot
+from condyle.backends.cpu.encode import FREE, RETURN, SAVED, WINDOW, Encoder, encode
+from condyle.backends.cpu.target import ISAS, Isa
+
+AS = shutil.which("as")
+needs_as = pytest.mark.skipif(AS is None, reason="the system has no assembler (binutils) to compare with")
+
+GENERAL = ("rax", "rcx", "rdx", "rbx", "rsp", "rbp", "rsi", "rdi", *(f"r{k}" for k in range(8, 16)))
+NAMES = {"fma": "vfmadd", "fms": "vfmsub", "fnma": "vfnmadd", "fnms": "vfnmsub"}
+FUSED = [name + order for name in NAMES for order in ("132", "213", "231")]
+OPERATIONS = ["load", "store", "add", "sub", "mul", "div", "xor", "sqrt", *FUSED]
+
+
+@pytest.fixture(params=[(name, bits) for name in ISAS for bits in (64, 32)], ids=lambda p: f"{p[0]}-{p[1]}")
+def machine(request: pytest.FixtureRequest) -> tuple[Isa, int]:
+    name, bits = request.param
+    return ISAS[name], bits
+
+
+def windows(encoder: Encoder) -> None:
+    """Every register that may be one points to a window of its own."""
+    for k, register in enumerate((*FREE, *SAVED)):
+        encoder.bases[(SLOT, -1)[k % 2], k // 2 + 1] = register
+
+
+def text(i: Instruction, encoder: Encoder) -> str:
+    """The instruction in the assembler's language (AT&T order: operands reversed)."""
+    isa, bits = encoder.isa, encoder.bits
+    kind = "pd" if bits == 64 else "ps"
+    vector = "%zmm" if isa.vector_bytes == 64 else "%ymm"
+    to, first = f"{vector}{i.to}", f"{vector}{i.a}"
+    last = f"{vector}{i.b}" if 0 <= i.b < SLOT else memory(i.b, encoder)
+    if i.b < 0 and isa.broadcast:
+        if i.op == "load":
+            return f"vbroadcasts{kind[1]} {last}, {to}"
+        last += f"{{1to{isa.lanes(bits)}}}"
+    if i.op in ("load", "store"):
+        return f"vmovap{kind[1]} {last}, {to}" if i.op == "load" else f"vmovap{kind[1]} {to}, {last}"
+    if i.op == "sqrt":
+        return f"vsqrt{kind} {last}, {to}"
+    if i.op == "xor":
+        name = ("vpxorq" if bits == 64 else "vpxord") if isa.broadcast else f"vxor{kind}"
+        return f"{name} {last}, {first}, {to}"
+    name = f"{NAMES[i.op[:-3]]}{i.op[-3:]}{kind}" if i.op in FUSED else f"v{i.op}{kind}"
+    return f"{name} {last}, {first}, {to}"
+
+
+def memory(b: int, encoder: Encoder) -> str:
+    """Where an operand lies, found without the encoder's arithmetic."""
+    kind, number = (-1, -1 - b) if b < 0 else (SLOT, b - SLOT)
+    unit = encoder.constant_bytes if b < 0 else encoder.isa.vector_bytes
+    near = (number + WINDOW // 2) // WINDOW if encoder.isa.stretch else 0
+    if (kind, near) not in encoder.bases:
+        near = 0
+    return f"{(number - near * WINDOW) * unit}(%{GENERAL[encoder.bases[kind, near]]})"
+
+
+def assembled(lines: list[str], folder: Path) -> bytes:
+    source, made, flat = folder / "a.s", folder / "a.o", folder / "a.bin"
+    source.write_text("\n".join(lines) + "\n")
+    subprocess.run([str(AS), "--64", str(source), "-o", str(made)], check=True, capture_output=True)
+    subprocess.run(["objcopy", "-O", "binary", "-j", ".text", str(made), str(flat)], check=True, capture_output=True)
+    return flat.read_bytes()
+
+
+def arbitrary(rng: random.Random, isa: Isa) -> Instruction:
+    def register() -> int:
+        return rng.randrange(isa.registers)
+
+    place = rng.choice((slot, constant))(rng.choice((rng.randrange(8), rng.randrange(300), rng.randrange(5000))))
+    op = rng.choice(OPERATIONS)
+    if op == "store":
+        return Instruction(op, register(), NONE, slot(rng.randrange(5000)))
+    first = NONE if op in ("load", "sqrt") else register()
+    return Instruction(op, register(), first, rng.choice((register(), place)))
+
+
+@needs_as
+@pytest.mark.parametrize("pointers", [False, True])
+def test_bytes_are_the_assemblers(machine: tuple[Isa, int], pointers: bool, tmp_path: Path) -> None:
+    """Thousands of random instructions of every form: the same bytes as from `as`."""
+    isa, bits = machine
+    rng = random.Random(7)
+    encoder = Encoder(isa, bits)
+    if pointers:
+        windows(encoder)
+    code = [arbitrary(rng, isa) for _ in range(6000)]
+    assert {i.op for i in code} == set(OPERATIONS)
+    ours = [encoder.encode(i) for i in code]
+    lines = [text(i, encoder) for i in code]
+    theirs = assembled(lines, tmp_path)
+    at = 0
+    for line, mine in zip(lines, ours, strict=True):
+        assert theirs[at : at + len(mine)] == mine, (line, mine.hex(), theirs[at : at + 12].hex())
+        at += len(mine)
+    assert at <= len(theirs) < at + 16  # padding of the section
+
+
+@needs_as
+def test_windows_are_the_assemblers(tmp_path: Path) -> None:
+    """Pointers to windows: pushed if they must be, set, and given back."""
+    isa = ISAS["avx512"]
+    many = [Instruction("load", 0, NONE, slot(256 * k)) for k in range(1, 13) for _ in range(20 - k)]
+    lines = ["push %rbx", "push %rbp", "push %r13", "push %r14", "push %r15"]
+    registers = [GENERAL[r] for r in (*FREE, *SAVED)]
+    head: list[str] = []
+    for k, name in enumerate(registers, 1):
+        if name in ("rbx", "rbp", "r13", "r14", "r15"):
+            head.append(f"push %{name}")
+        head.append(f"lea {256 * 64 * k}(%rdi), %{name}")
+    for k, name in enumerate(registers, 1):
+        head += [f"vmovapd (%{name}), %zmm0"] * (20 - k)
+    head += [line.replace("push", "pop") for line in reversed(lines)] + ["vzeroupper", "ret"]
+    ours = encode(many, isa, 64)
+    theirs = assembled(head, tmp_path)
+    assert theirs[: len(ours)] == ours
+    assert ours.endswith(RETURN)
+
+
+def test_short_prefixes() -> None:
+    """With AVX2 a sum changes over its operands where that saves a byte, a difference does not."""
+    isa = ISAS["avx2"]
+    assert len(encode([Instruction("add", 1, 2, 9)], isa, 64)) == 4 + len(RETURN)
+    assert encode([Instruction("add", 1, 2, 9)], isa, 64) == encode([Instruction("add", 1, 9, 2)], isa, 64)
+    assert len(encode([Instruction("sub", 1, 2, 9)], isa, 64)) == 5 + len(RETURN)
+
+
+def test_rare_windows_get_no_register() -> None:
+    """Far slots that are used a few times are reached with long displacements."""
+    isa = ISAS["avx512"]
+    few = [Instruction("load", 0, NONE, slot(1000))] * 3
+    assert len(encode(few, isa, 64)) == 3 * 10 + len(RETURN)
