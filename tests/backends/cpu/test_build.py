@@ -175,10 +175,15 @@ def test_robots_agree_with_the_reference(name: str, floating: bool, function: st
             assert np.abs(got - right).max() <= (1e-9 if dtype == "float64" else 2e-2) * max(1.0, np.abs(right).max())
 
 
+def writable_code() -> set[str]:
+    """Mappings that are both writable and executable; other libraries of this process may have some."""
+    return set(re.findall(r"^\S+ rwx", Path("/proc/self/maps").read_text(), re.MULTILINE))
+
+
 def test_pages_are_never_writable_and_executable() -> None:
+    before = writable_code()
     kernel = build(toy())
-    maps = Path("/proc/self/maps").read_text()
-    assert not re.search(r"^\S+ rwx", maps, re.MULTILINE)
+    assert writable_code() <= before
     assert kernel.description == f"machine code, {supported()[0].name}"
 
 
