@@ -1,4 +1,4 @@
-"""Condyle's C target beside Pinocchio's C++ (and its Python bindings), interleaved in one process, one thread.
+"""Condyle's targets `c` and `cpu` beside Pinocchio's C++ (and its Python bindings), interleaved in one process, one thread.
 
     python -m benchmarks.run [--python] [ROBOT ...]
 
@@ -19,15 +19,17 @@ import numpy as np
 from benchmarks import results
 from benchmarks.rivals.pinocchio_python import PinocchioPython
 from benchmarks.robots import Case, chosen
+from condyle import Dynamics
 from condyle.cli.bench import measure
 from condyle.cli.check import answers, relative
 from condyle.cli.rivals.build import Toolchain, find_toolchain, library
 from condyle.cli.rivals.pinocchio_cpp import ALGORITHMS, Pinocchio
 from condyle.cli.states import draw
-from condyle.cli.timing import Sampling
+from condyle.cli.timing import Row, Sampling
 from condyle.signature import FUNCTIONS
 
 BATCH = 256
+TARGETS = {"c": "rows", "cpu": "cpu_rows"}
 SAMPLING = Sampling("cpu", samples=41, sample_s=0.005)
 AGREEMENT = 1e-8
 
@@ -51,20 +53,24 @@ def main() -> None:
 def run(case: Case, built: ctypes.CDLL, python: bool) -> dict[str, Any]:
     """One robot: agreement, then times."""
     robot = case.robot
-    dynamics = robot.compile(target="c", threads=1)
     rival = Pinocchio(robot, built)
-    worst = {name: agreement(case, dynamics, rival, name) for name in FUNCTIONS}
-    rows = measure(robot, dynamics, rival, tuple(FUNCTIONS), (BATCH,), SAMPLING)
-    for ours, theirs in zip(rows[::2], rows[1::2], strict=True):
-        ratio = theirs.ns.median / ours.ns.median
-        print(
-            f"{case.name:16s}{ours.function:5s}{ours.ns.median:9.1f}{theirs.ns.median:9.1f}  x{ratio:.2f}", flush=True
-        )
-    about: dict[str, Any] = {"nv": robot.nv, "fingerprint": robot.fingerprint, "agreement": worst}
-    about["rows"] = [asdict(row) for row in rows]
+    about: dict[str, Any] = {"nv": robot.nv, "fingerprint": robot.fingerprint}
+    for target, key in TARGETS.items():
+        dynamics = robot.compile(target=target, threads=1)
+        about[f"{target}_agreement"] = {name: agreement(case, dynamics, rival, name) for name in FUNCTIONS}
+        about[key] = [asdict(row) for row in timed(case, target, dynamics, rival)]
     if python:
         about["python_rows"] = [asdict(row) for row in PinocchioPython(robot).measure(SAMPLING)]
     return about
+
+
+def timed(case: Case, target: str, dynamics: Dynamics, rival: Pinocchio) -> list[Row]:
+    """One target's times, each followed by the rival's."""
+    rows = measure(case.robot, dynamics, rival, tuple(FUNCTIONS), (BATCH,), SAMPLING)
+    for ours, theirs in zip(rows[::2], rows[1::2], strict=True):
+        pair = f"{ours.ns.median:9.1f}{theirs.ns.median:9.1f}  x{theirs.ns.median / ours.ns.median:.2f}"
+        print(f"{case.name:16s}{target:4s}{ours.function:5s}{pair}", flush=True)
+    return rows
 
 
 def agreement(case: Case, dynamics: Any, rival: Pinocchio, name: str) -> float:

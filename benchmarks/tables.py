@@ -25,19 +25,24 @@ def table(path: Path | None) -> str:
     found: dict[str, Any] = json.loads(path.read_text())
     machine, rival = found["machine"], found["pinocchio"]
     names = [row["function"] for row in next(iter(found["robots"].values()))["rows"][::2]]
-    lines = [
-        "| robot | nv | " + " | ".join(names) + " |",
-        "|---|---:|" + "---:|" * len(names),
-        *(_line(name, about) for name, about in found["robots"].items()),
-    ]
+    lines: list[str] = []
+    for target, key in (("cpu", "cpu_rows"), ("c", "rows")):
+        robots = {name: about[key] for name, about in found["robots"].items() if key in about}
+        if robots:
+            lines += [
+                f"| target `{target}` | nv | " + " | ".join(names) + " |",
+                "|---|---:|" + "---:|" * len(names),
+                *(_line(name, found["robots"][name]["nv"], rows) for name, rows in robots.items()),
+                "",
+            ]
     where = path.relative_to(ROOT).as_posix()
     about = (
-        f"Nanoseconds per state of Condyle's `c` target, and in brackets how many times longer Pinocchio "
+        f"Nanoseconds per state of Condyle, and in brackets how many times longer Pinocchio "
         f"{rival['version']} takes: float64, one thread, batches of {found['batch']}, medians of CPU time, interleaved "
         f"in one process. {machine['cpu']}, {machine['compiler']}; Pinocchio built by {rival['compiler']} with "
         f"`{rival['flags']}`. {found['date'][:10]}, commit {found['commit'][:10]}: [{where}]({where})."
     )
-    return "\n".join([*lines, "", about]) + "\n"
+    return "\n".join([*lines, about]) + "\n"
 
 
 def updated(text: str, path: Path | None) -> str:
@@ -47,12 +52,11 @@ def updated(text: str, path: Path | None) -> str:
     return f"{head}{BEGIN}\n{table(path)}{END}{tail}"
 
 
-def _line(name: str, about: dict[str, Any]) -> str:
-    rows = about["rows"]
+def _line(name: str, nv: int, rows: list[dict[str, Any]]) -> str:
     cells = [
         _cell(ours["ns"]["median"], theirs["ns"]["median"]) for ours, theirs in zip(rows[::2], rows[1::2], strict=True)
     ]
-    return f"| {name} | {about['nv']} | " + " | ".join(cells) + " |"
+    return f"| {name} | {nv} | " + " | ".join(cells) + " |"
 
 
 def _cell(ours: float, theirs: float) -> str:

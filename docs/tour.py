@@ -13,7 +13,7 @@ def main() -> None:
     print(f"{robot.name}: {robot.nv} degrees of freedom, {sum(body.mass for body in robot.bodies):.3g} kg moving")
 
     # Compiling returns at once; a function is generated and compiled at its first use, then kept in the cache.
-    dyn = robot.compile(target="c")
+    dyn = robot.compile()
     print(dyn.explain(256))
 
     # One state or many: any leading dimensions.

@@ -7,7 +7,7 @@ import numpy as np
 import condyle
 
 robot = condyle.load("iiwa14")
-dyn = robot.compile(target="c")
+dyn = robot.compile()
 
 q = robot.neutral()
 v = np.zeros(robot.nv)

@@ -7,7 +7,7 @@ import numpy as np
 import condyle
 
 robot = condyle.load("hyq", floating_base=True)
-dyn = robot.compile(target="c")
+dyn = robot.compile()
 
 # 4 trajectories of 25 states each
 q, v = robot.random_state(100, 0)

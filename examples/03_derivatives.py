@@ -7,7 +7,7 @@ import numpy as np
 import condyle
 
 robot = condyle.load("hyq", floating_base=True)
-dyn = robot.compile(target="c")
+dyn = robot.compile()
 q, v = robot.random_state(1, 0)
 q, v = q[0], v[0]
 tau = np.zeros(robot.nv)
