@@ -1,4 +1,4 @@
-"""Condyle's targets `c` and `cpu` beside Pinocchio's C++ (and its Python bindings), interleaved in one process, one thread.
+"""Condyle (targets `c` and `cpu`) beside Pinocchio's C++ and Python bindings, interleaved in one process, one thread.
 
     python -m benchmarks.run [--python] [ROBOT ...]
 

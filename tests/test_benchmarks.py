@@ -36,7 +36,7 @@ def test_table_quotes_the_file(monkeypatch: Any, tmp_path: Path) -> None:
     assert path.name == "2026-01-02-some-cpu-2c.json"
     assert results.newest() == path
     text = tables.table(path)
-    assert "| robot | nv | id | dfd |" in text
+    assert "| target `c` | nv | id | dfd |" in text
     assert "| arm | 7 | 50.0 (12.0) | 200 (12.0) |" in text
     assert "some cpu" in text
     assert "0123456789" in text
