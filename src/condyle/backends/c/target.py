@@ -24,7 +24,7 @@ class Target:
 
     abi: int = 1
     cut: Cut = CUT
-    part: int = 4000
+    part: int = 1000
     flags: tuple[str, ...] = (
         "-O2",
         "-march=native",
