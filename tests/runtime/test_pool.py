@@ -215,6 +215,7 @@ def test_signals_go_to_python_threads() -> None:
 def test_an_interrupt_ends_a_long_run() -> None:
     """SIGINT reaches Python between calls, as ever."""
     program("""
+        signal.signal(signal.SIGINT, signal.default_int_handler)  # a background run inherits an ignored one
         threading.Timer(0.2, lambda: os.kill(os.getpid(), signal.SIGINT)).start()
         try:
             while True:
