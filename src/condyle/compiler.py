@@ -29,7 +29,7 @@ LONGEST = 150_000
 """Products and sums above which a function is compiled as loops: straight, it would take a C compiler half a minute."""
 
 HOPELESS = 4 * LONGEST
-"""Estimated operations above which straight code is not even traced; the estimate is within a factor of four."""
+"""Estimated operations above which straight code is not even traced; the estimate errs on the high side."""
 
 DEEP = 30_000
 """Estimated operations above which only routes that grow least with the depth of the tree are compared."""

@@ -226,7 +226,7 @@ class Dynamics:
 def fall_back(error: BuildError) -> None:
     """Say once that there is no compiler."""
     warnings.warn(
-        f"{error}; NumPy answers instead, hundreds of times slower. Install a C compiler (Debian: apt install gcc)",
+        f"{error}; NumPy answers instead, much slower. Install a C compiler (Debian: apt install gcc)",
         RuntimeWarning,
         stacklevel=4,
     )

@@ -11,7 +11,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import NamedTuple
 
-from condyle.scalar import Scalar, number
+from condyle.scalar import Scalar
 from condyle.spatial import vector as vec
 from condyle.spatial.rotation import Rotation
 from condyle.spatial.vector import Symmetric, Vector
@@ -65,9 +65,6 @@ class Joint:
 def along(dof: Dof, force: Vector, torque: Vector) -> Scalar:
     """S_kᵀ f: the generalised force of a spatial force."""
     return vec.dot(dof.angular, torque) + vec.dot(dof.linear, force)
-
-
-ZERO_INERTIA = Inertia(number(0.0), vec.ZERO, vec.ZERO_SYMMETRIC)
 
 
 def rotational(second: Symmetric, w: Vector) -> Vector:

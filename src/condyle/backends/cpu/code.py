@@ -37,7 +37,3 @@ def slot(number: int) -> int:
 def constant(number: int) -> int:
     """The operand that is this constant."""
     return -1 - number
-
-
-def is_register(operand: int) -> bool:
-    return 0 <= operand < SLOT
