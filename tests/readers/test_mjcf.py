@@ -26,6 +26,7 @@ DEMO = """<mujoco model="demo">
         <joint name="s1" type="slide" axis="1 0 1" ref="0.1"/>
         <joint name="h2" axis="1 1 0" pos="0 .03 0"/>
         <geom type="capsule" size=".03 .2" pos=".1 0 0" euler="0 40 10"/>
+        <site name="tool" pos=".1 .2 .3" euler="10 20 30"/>
         <body pos="0 .2 0">
           <geom size=".05"/>
           <body name="ball" pos="0.1 0 0" quat="1 1 0 0">
@@ -71,6 +72,8 @@ def test_frames_stand_where_mujoco_puts_them(tmp_path: Path) -> None:
             place = frames[model.body(i).name or f"body{i}"]
             assert place.translation == pytest.approx(data.xpos[i], abs=1e-13)
             assert place.rotation.ravel() == pytest.approx(data.xmat[i], abs=1e-13)
+        assert frames["tool"].translation == pytest.approx(data.site_xpos[0], abs=1e-13)
+        assert frames["tool"].rotation.ravel() == pytest.approx(data.site_xmat[0], abs=1e-13)
     assert sum(body.mass for body in robot.bodies) == pytest.approx(float(np.sum(model.body_mass)))
     ball = robot.bodies[-1]
     assert ball.com == pytest.approx(model.body_ipos[4])
@@ -151,3 +154,16 @@ def test_includes_beside_the_file(tmp_path: Path) -> None:
     (tmp_path / "parts").mkdir()
     (tmp_path / "parts" / "arm.xml").write_text(f"<mujocoinclude>{ARM.format('')}</mujocoinclude>")
     assert load_robot(simple(tmp_path, body='<include file="parts/arm.xml"/>')).joint_names == ("j",)
+
+
+def test_sites_are_frames_and_move_nothing(tmp_path: Path) -> None:
+    pytest.importorskip("mujoco")
+    site = '<site name="a"/><site/><site name="goal" pos="1 2 3"/>'
+    bare = load_robot(simple(tmp_path))
+    marked = load_robot(simple(tmp_path, body=site + ARM))
+    assert set(marked.frames) - set(bare.frames) == {"a_", "goal"}  # a body has the name "a"
+    assert marked.frames["goal"].body == -1
+    assert marked.fingerprint == bare.fingerprint
+    body = '<body name="a"><geom size=".1" pos=".1 0 0"/><site name="tip"/></body>'
+    floating = load_robot(simple(tmp_path, body=site + body), floating_base=True)
+    assert set(floating.frames) >= {"a", "tip"} and "goal" not in floating.frames

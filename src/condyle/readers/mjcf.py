@@ -22,7 +22,7 @@ from condyle.readers.mjcf_files import MAX_DEPTH, check_files
 
 __all__ = ["MAX_DEPTH", "read"]
 
-_BODY, _JOINT = 1, 3  # mjtObj
+_BODY, _JOINT, _SITE = 1, 3, 6  # mjtObj
 _TYPES = ("free", "spherical", "prismatic", "revolute")  # mjtJoint
 _PASSIVE = ("jnt_stiffness", "jnt_stiffnesspoly", "dof_dampingpoly")
 
@@ -39,6 +39,7 @@ class _Compiled(Protocol):
 
     nbody: int
     njnt: int
+    nsite: int
     neq: int
     ntendon: int
     nflex: int
@@ -55,6 +56,9 @@ class _Compiled(Protocol):
     body_gravcomp: Array
     body_jntadr: NDArray[np.int32]
     body_jntnum: NDArray[np.int32]
+    site_bodyid: NDArray[np.int32]
+    site_pos: Array
+    site_quat: Array
     jnt_type: NDArray[np.int32]
     jnt_qposadr: NDArray[np.int32]
     jnt_dofadr: NDArray[np.int32]
@@ -88,8 +92,8 @@ def read(path: Path, name: str, gravity: Array | None, options: Options) -> Robo
     """The robot `name` of an MJCF file: hinge, slide, ball and free joints, any number on a body.
 
     q counts from the file's zero as in MuJoCo (`ref` kept), quaternions are (x, y, z, w) and velocities local, unlike
-    there. Contacts, actuators, sites and cameras are ignored. Errors: UnsupportedError for equality constraints,
-    tendons, springs, flexes and plugins, or where mujoco is not installed; ModelError for the rest.
+    there. Named sites are frames; contacts, actuators and cameras are ignored. Errors: UnsupportedError for equality
+    constraints, tendons, springs, flexes and plugins, or where mujoco is not installed; ModelError for the rest.
     """
     findings = check_files(path)
     mujoco = _import()
@@ -165,6 +169,8 @@ class _Reader:
         self.options = options
         self.bodies = _names([mujoco.mj_id2name(model, _BODY, i) for i in range(model.nbody)], "body", set())
         self.joints = _names([mujoco.mj_id2name(model, _JOINT, i) for i in range(model.njnt)], "joint", set())
+        kept = [i for i in range(model.nsite) if model.site_bodyid[i] or not options.floating_base]  # else no world
+        self.sites = [(i, name) for i in kept if (name := mujoco.mj_id2name(model, _SITE, i))]
         self.taken = {"joint": set(self.joints), "link": set(self.bodies)}
         self.links: list[Link] = [Link(massless(self.bodies[0]))]
         self.specs: list[JointSpec] = []
@@ -172,6 +178,8 @@ class _Reader:
     def draft(self, name: str, gravity: Array) -> Draft:
         for body in range(1, self.model.nbody):
             self.body(body)
+        for site, given in self.sites:
+            self.site(site, given)
         links, specs = self.links, self.specs
         if self.options.floating_base:
             links, specs = self.floating()
@@ -205,6 +213,14 @@ class _Reader:
         turn = matrix_of(_xyzw(model.body_iquat[i]))
         inertia = congruence(turn, diagonal(model.body_inertia[i]))
         self.links.append(Link(Body(name, float(model.body_mass[i]), model.body_ipos[i], inertia)))
+
+    def site(self, i: int, given: str) -> None:
+        """A massless link of its own, fixed to the site's body."""
+        model, name = self.model, _fresh(given, self.taken["link"])
+        here = _placement(model.site_pos[i], model.site_quat[i]).snapped(self.options.snap)
+        parent = self.bodies[int(model.site_bodyid[i])]
+        self.links.append(Link(massless(name)))
+        self.specs.append(JointSpec(_fresh(f"{name}_fixed", self.taken["joint"]), FIXED, parent, name, here))
 
     def joint(self, j: int, parent: str, child: str, here: Placement) -> JointSpec:
         """Joint j; `here`: the body's frame at the file's pose, in the parent."""
