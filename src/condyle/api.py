@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
 from functools import partial
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
@@ -167,14 +168,33 @@ def export(
     target: "c": header, sources, CMakeLists.txt and a test that checks itself; robot.json holds the names. name: the
     prefix of every symbol, `[a-z][a-z0-9_]{0,30}`, by default the bundled robot's name, else "robot".
     """
-    check_choice("target", target, ("c",))
+    check_choice("target", target, tuple(EXPORTS))
     check_choice("dtype", dtype, DTYPES)
     for function in functions:
         check_choice("functions", function, tuple(FUNCTIONS))
     compiler = Compiler(tree_of(robot), _facts(robot, name or _bundled_name(robot)), {})
-    vectors = {function: _vectors(robot, function, dtype) for function in functions}
-    programs = [compiler.code(function, False) for function in functions]
-    return export_c(programs, compiler.facts, Path(out), vectors, _names(robot), dtype)
+    return EXPORTS[target](Job(robot, compiler, Path(out), tuple(functions), dtype))
+
+
+@dataclass(frozen=True)
+class Job:
+    """What is to be exported, and where to."""
+
+    robot: Robot
+    compiler: Compiler
+    out: Path
+    functions: tuple[str, ...]
+    dtype: str
+
+
+def _export_c(job: Job) -> list[Path]:
+    vectors = {function: _vectors(job.robot, function, job.dtype) for function in job.functions}
+    programs = [job.compiler.code(function, False) for function in job.functions]
+    return export_c(programs, job.compiler.facts, job.out, vectors, _names(job.robot), job.dtype)
+
+
+EXPORTS: Mapping[str, Callable[[Job], list[Path]]] = {"c": _export_c}
+"""What writes the project of each target."""
 
 
 def _facts(robot: Robot, name: str) -> Facts:

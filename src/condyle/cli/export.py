@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 def add(commands: _SubParsersAction[argparse.ArgumentParser]) -> None:
     command = commands.add_parser("export", help="write the generated source of a robot's functions")
     add_robot(command)
-    command.add_argument("--target", choices=("c",), required=True)
+    command.add_argument("--target", choices=tuple(api.EXPORTS), required=True)
     command.add_argument("--out", metavar="DIR", type=Path, required=True, help="the folder to write")
     command.add_argument("--functions", metavar="id,dfd", type=functions, default=tuple(FUNCTIONS))
     command.add_argument("--name", help="prefix of the exported symbols: [a-z][a-z0-9_]{0,30}")

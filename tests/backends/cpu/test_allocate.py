@@ -12,10 +12,10 @@ import numpy as np
 import pytest
 
 from condyle.backends.common.chunks import Chunk, lower
+from condyle.backends.common.order import KEYS, TRACE, orders
 from condyle.backends.cpu.allocate import Constants, allocate
 from condyle.backends.cpu.assemble import WHOLE, assemble, cycles
 from condyle.backends.cpu.code import SLOT, Instruction
-from condyle.backends.cpu.order import KEYS, TRACE, orders
 from condyle.backends.cpu.target import ISAS, TARGET, Isa, Target
 from condyle.ir.expr import Graph
 from condyle.ir.interp import MEANING

@@ -8,10 +8,10 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from condyle.backends.common.chunks import Chunk, Cut, Lowered, angle_slots, lower
+from condyle.backends.common.order import orders
 from condyle.backends.cpu.allocate import Constants, allocate
 from condyle.backends.cpu.code import SLOT, Instruction
 from condyle.backends.cpu.encode import encode
-from condyle.backends.cpu.order import orders
 from condyle.backends.cpu.target import TARGET, Isa, Target
 from condyle.errors import UnsupportedError
 from condyle.ir.program import Program
