@@ -17,16 +17,18 @@ from condyle import api
 
 def main() -> None:
     about = results.certificate()
-    about.pop("machine")  # counts do not depend on it
-    found: dict[str, Any] = {**about, "robots": {case.name: counts(case) for case in chosen(sys.argv[1:])}}
-    print(f"wrote {results.write(found, 'operation_counts.json').relative_to(results.ROOT)}")
+    about.pop("load")  # counts do not depend on the machine
+    path = results.FOLDER / "operation_counts.json"
+    results.write(path, {**about, "robots": {case.name: counts(case) for case in chosen(sys.argv[1:])}})
+    print(f"wrote {path.relative_to(results.ROOT)}")
 
 
 def counts(case: Case) -> dict[str, Any]:
-    rows = api.operation_counts(case.robot)
+    robot = case.load()
+    rows = api.operation_counts(robot)
     for row in rows:
         print(f"{case.name:16s}" + "  ".join(f"{key} {value}" for key, value in row.items()), flush=True)
-    return {"nv": case.robot.nv, "fingerprint": case.robot.fingerprint, "counts": rows}
+    return {"nv": robot.nv, "fingerprint": robot.fingerprint, "counts": rows}
 
 
 if __name__ == "__main__":

@@ -1,9 +1,14 @@
-"""Results files: written with a birth certificate, found by date."""
+"""Results files: written with a birth certificate, merged from several runs, found by date.
+
+A file has `machine`, and `measurements`: name -> robot -> {date, commit, load, ...}. Every entry says when and from
+which commit it was measured, so that runs may be short.
+"""
 
 from __future__ import annotations
 
 import datetime
 import json
+import os
 import re
 import subprocess
 from pathlib import Path
@@ -14,11 +19,16 @@ FOLDER = ROOT / "benchmarks" / "results"
 
 
 def certificate() -> dict[str, Any]:
-    """Where and when and from what: machine, versions, commit, date."""
+    """When, from what, and how busy the machine was."""
+    now = datetime.datetime.now(datetime.timezone.utc)
+    return {"date": now.strftime("%Y-%m-%d %H:%M UTC"), "commit": commit(), "load": round(os.getloadavg()[0], 2)}
+
+
+def machine() -> dict[str, Any]:
+    """The machine and the versions on it."""
     from condyle.cli import machine  # here, so that tables are made without the package
 
-    now = datetime.datetime.now(datetime.timezone.utc)
-    return {"date": now.strftime("%Y-%m-%d %H:%M UTC"), "commit": commit(), "machine": machine.describe()}
+    return {**machine.describe(), "cores": os.cpu_count()}
 
 
 def commit() -> str:
@@ -27,18 +37,41 @@ def commit() -> str:
     return head + ("+changes" if _git("status", "--porcelain", "--untracked-files=no", "--", "src") else "")
 
 
-def write(found: dict[str, Any], name: str | None = None) -> Path:
-    """Write a results file, named by date and machine unless told otherwise."""
-    FOLDER.mkdir(parents=True, exist_ok=True)
-    path = FOLDER / (name or f"{found['date'][:10]}-{_slug(found['machine'])}.json")
-    path.write_text(json.dumps(found, indent=1) + "\n")
+def merge(measurement: str, robot: str, found: dict[str, Any], path: Path | None = None) -> Path:
+    """Put one robot's numbers into a results file, by default that of today and this machine."""
+    about = machine()
+    entry = {**certificate(), **found}
+    path = path or FOLDER / f"{entry['date'][:10]}-{_slug(about)}.json"
+    whole: dict[str, Any] = json.loads(path.read_text()) if path.exists() else {}
+    whole["machine"] = about
+    whole.setdefault("measurements", {}).setdefault(measurement, {})[robot] = entry
+    write(path, whole)
     return path
 
 
+def write(path: Path, whole: dict[str, Any]) -> None:
+    """Numbers have five digits: more would only be noise."""
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_text(json.dumps(_short(whole), indent=1) + "\n")
+
+
 def newest() -> Path | None:
-    """The newest dated comparison."""
+    """The newest dated file."""
     dated = sorted(path for path in FOLDER.glob("*.json") if re.match(r"\d{4}-\d{2}-\d{2}-", path.name))
     return dated[-1] if dated else None
+
+
+def read(path: Path | None) -> dict[str, Any]:
+    """All measurements of a file: name -> robot -> entry; empty where there is no file."""
+    return {} if path is None else json.loads(path.read_text()).get("measurements", {})
+
+
+def _short(value: Any) -> Any:
+    if isinstance(value, dict):
+        return {key: _short(item) for key, item in value.items()}
+    if isinstance(value, list | tuple):
+        return [_short(item) for item in value]
+    return float(f"{value:.5g}") if isinstance(value, float) else value
 
 
 def _slug(about: dict[str, Any]) -> str:

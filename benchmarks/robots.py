@@ -1,53 +1,62 @@
-"""The robots that the benchmarks run on: the bundled ones, and three of the example-robot-data wheel if there."""
+"""The robots that the benchmarks run on: the bundled ones, and two of the example-robot-data wheel if it is there."""
 
 from __future__ import annotations
 
 import sys
 import warnings
-from collections.abc import Iterator
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
 import condyle
 
 FINGERS = {"panda_finger_joint1": 0.0, "panda_finger_joint2": 0.0}
+WHEEL = Path("cmeel.prefix/share/example-robot-data/robots")
+PANDA, TALOS = "panda_description/urdf/panda.urdf", "talos_data/robots/talos_reduced.urdf"
 
 
 @dataclass(frozen=True)
 class Case:
-    """A robot under the name that results files use."""
+    """A robot under the name that results files use. source: a bundled name, or a file of the wheel."""
 
     name: str
-    robot: condyle.Robot
+    source: str
+    floating: bool = False
+    locked: bool = False
+
+    @property
+    def path(self) -> str | None:
+        """What `condyle.load` takes; None where the wheel is missing (it has data only, nothing to import)."""
+        if not self.source.endswith(".urdf"):
+            return self.source
+        places = (Path(entry) / WHEEL / self.source for entry in sys.path)
+        return next((str(place) for place in places if place.is_file()), None)
+
+    def load(self) -> condyle.Robot:
+        path = self.path
+        if path is None:
+            raise condyle.UnsupportedError(f"{self.name}: pip install 'condyle[twins-data]'")
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", condyle.ModelWarning)  # these files are as they are
+            robot = condyle.load(path, floating_base=self.floating)
+            return robot.lock(FINGERS) if self.locked else robot
 
 
-def bundled() -> Iterator[Case]:
-    yield Case("iiwa14", condyle.load("iiwa14"))
-    yield Case("hyq", condyle.load("hyq"))
-    yield Case("hyq-floating", condyle.load("hyq", floating_base=True))
-    yield Case("atlas", condyle.load("atlas"))
-    yield Case("atlas-floating", condyle.load("atlas", floating_base=True))
+CASES = (
+    Case("iiwa14", "iiwa14"),
+    Case("panda", PANDA, locked=True),
+    Case("hyq", "hyq"),
+    Case("hyq-floating", "hyq", floating=True),
+    Case("atlas", "atlas"),
+    Case("atlas-floating", "atlas", floating=True),
+    Case("talos-reduced", TALOS),
+    Case("talos-reduced-floating", TALOS, floating=True),
+)
 
 
-def wheel() -> Iterator[Case]:
-    """Robots whose files are not ours to bundle; none where the wheel is missing."""
-    folder = wheel_folder()
-    if folder is None:
-        return
-    warnings.simplefilter("ignore", condyle.ModelWarning)  # these files are as they are
-    yield Case("panda", condyle.load(str(folder / "panda_description/urdf/panda.urdf")).lock(FINGERS))
-    yield Case("hyq-wheel", condyle.load(str(folder / "hyq_description/robots/hyq_no_sensors.urdf")))
-    yield Case("talos-reduced", condyle.load(str(folder / "talos_data/robots/talos_reduced.urdf")))
-
-
-def wheel_folder() -> Path | None:
-    """The folder of the wheel's robot descriptions; the wheel has data only, nothing to import."""
-    folders = (Path(entry) / "cmeel.prefix/share/example-robot-data/robots" for entry in sys.path)
-    return next((folder for folder in folders if folder.is_dir()), None)
-
-
-def chosen(names: list[str]) -> Iterator[Case]:
-    """The cases of these names; all of them for an empty list."""
-    for case in (*bundled(), *wheel()):
-        if not names or case.name in names:
-            yield case
+def chosen(names: Sequence[str] = ()) -> list[Case]:
+    """The cases of these names, by default all; those of the wheel only where it is installed."""
+    known = {case.name: case for case in CASES}
+    if unknown := [name for name in names if name not in known]:
+        raise condyle.UnsupportedError(f"no robot {unknown[0]!r}; there are {', '.join(known)}")
+    return [case for case in CASES if case.path is not None and (not names or case.name in names)]

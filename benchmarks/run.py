@@ -1,97 +1,70 @@
-"""Condyle (targets `c` and `cpu`) beside Pinocchio's C++ and Python bindings, interleaved in one process, one thread.
+"""Measures, and merges what was found into today's results file of this machine.
 
-    python -m benchmarks.run [--python] [ROBOT ...]
+    python -m benchmarks.run [--robots panda,hyq] [--functions id,dfd] [--quick] [MEASUREMENT ...]
 
-Ours: NumPy arrays in and out, a call for 256 states, out= reused, the call's own overhead included. Pinocchio: a C++
-loop over the same states, answers left in its Data. Clock: CPU time of the process. Both answers are compared first.
+Without words: everything, for every robot. Each measurement is a file in benchmarks/measurements and says there what it
+is. Runs may be split as one likes: numbers of another measurement or robot stay in the file.
 """
 
 from __future__ import annotations
 
 import argparse
-import ctypes
-import os
-from dataclasses import asdict
+import time
+from collections.abc import Callable
+from importlib import import_module
+from pathlib import Path
 from typing import Any
 
-import numpy as np
-
 from benchmarks import results
-from benchmarks.rivals.pinocchio_python import PinocchioPython
+from benchmarks.bench import Subject, every
 from benchmarks.robots import Case, chosen
-from condyle import Dynamics
-from condyle.cli.bench import measure
-from condyle.cli.check import answers, relative
-from condyle.cli.rivals.build import Toolchain, find_toolchain, library
-from condyle.cli.rivals.pinocchio_cpp import ALGORITHMS, Pinocchio
-from condyle.cli.states import draw
-from condyle.cli.timing import Row, Sampling
-from condyle.signature import FUNCTIONS
+from condyle.cli.timing import Sampling
 
-BATCH = 256
-TARGETS = {"c": "rows", "cpu": "cpu_rows"}
-SAMPLING = Sampling("cpu", samples=41, sample_s=0.005)
-AGREEMENT = 1e-8
+MEASUREMENTS = (
+    "against",
+    "outputs",
+    "number_types",
+    "batches",
+    "one_state",
+    "threads",
+    "compiling",
+)
+FULL, QUICK = Sampling(samples=31, sample_s=0.003, longest_s=3.0), Sampling(samples=9, sample_s=0.001, longest_s=0.6)
 
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("robots", nargs="*", metavar="ROBOT")
-    parser.add_argument("--python", action="store_true", help="also Pinocchio's Python bindings, state by state")
+    parser.add_argument("measurements", nargs="*", metavar="MEASUREMENT", help=", ".join(MEASUREMENTS))
+    parser.add_argument("--robots", type=_words, default=(), metavar="ROBOT,ROBOT")
+    parser.add_argument("--functions", type=_words, default=(), metavar="id,dfd")
+    parser.add_argument("--quick", action="store_true", help="short samples: for a look, not for the record")
+    parser.add_argument("--into", type=Path, metavar="FILE", help="another results file than today's")
     options = parser.parse_args()
-    toolchain = find_toolchain()
-    print("compiling Pinocchio (one to four minutes the first time) ...", flush=True)
-    built = library(toolchain)
-    os.sched_setaffinity(0, {max(os.sched_getaffinity(0))})
-    found: dict[str, Any] = {**results.certificate(), "pinocchio": _about(toolchain), "batch": BATCH}
-    found["machine"]["cores"] = os.cpu_count()
-    found["sampling"] = asdict(SAMPLING)
-    found["robots"] = {case.name: run(case, built, options.python) for case in chosen(options.robots)}
-    print(f"wrote {results.write(found).relative_to(results.ROOT)}")
+    if unknown := set(options.measurements) - set(MEASUREMENTS):
+        parser.error(f"no measurement {', '.join(sorted(unknown))}; there are {', '.join(MEASUREMENTS)}")
+    path = None
+    for name in options.measurements or MEASUREMENTS:
+        measure: Callable[[Subject], dict[str, Any]] = import_module(f"benchmarks.measurements.{name}").measure
+        for case in chosen(options.robots):
+            path = one(name, measure, case, options) or path
+    print(f"wrote {path}" if path else "nothing was measured")
 
 
-def run(case: Case, built: ctypes.CDLL, python: bool) -> dict[str, Any]:
-    """One robot: agreement, then times."""
-    robot = case.robot
-    rival = Pinocchio(robot, built)
-    about: dict[str, Any] = {"nv": robot.nv, "fingerprint": robot.fingerprint}
-    for target, key in TARGETS.items():
-        dynamics = robot.compile(target=target, threads=1)
-        about[f"{target}_agreement"] = {name: agreement(case, dynamics, rival, name) for name in FUNCTIONS}
-        about[key] = [asdict(row) for row in timed(case, target, dynamics, rival)]
-    if python:
-        about["python_rows"] = [asdict(row) for row in PinocchioPython(robot).measure(SAMPLING)]
-    return about
+def one(
+    name: str, measure: Callable[[Subject], dict[str, Any]], case: Case, options: argparse.Namespace
+) -> Path | None:
+    """One measurement of one robot."""
+    start = time.monotonic()
+    found = measure(Subject(case, every(options.functions), QUICK if options.quick else FULL))
+    if not found:
+        return None
+    print(f"{name}, {case.name}: {time.monotonic() - start:.1f} s", flush=True)
+    about = {"quick": True} if options.quick else {}
+    return results.merge(name, case.name, {**about, **found}, options.into)
 
 
-def timed(case: Case, target: str, dynamics: Dynamics, rival: Pinocchio) -> list[Row]:
-    """One target's times, each followed by the rival's."""
-    rows = measure(case.robot, dynamics, rival, tuple(FUNCTIONS), (BATCH,), SAMPLING)
-    for ours, theirs in zip(rows[::2], rows[1::2], strict=True):
-        pair = f"{ours.ns.median:9.1f}{theirs.ns.median:9.1f}  x{theirs.ns.median / ours.ns.median:.2f}"
-        print(f"{case.name:16s}{target:4s}{ours.function:5s}{pair}", flush=True)
-    return rows
-
-
-def agreement(case: Case, dynamics: Any, rival: Pinocchio, name: str) -> float:
-    """The worst relative difference of the two answers; timing two different things would say nothing."""
-    states = draw(case.robot, 16, "float64", (name,), rng=1)
-    theirs = states.outputs(name)
-    rival.run(name, states.arguments(name), theirs)
-    worst = max(relative(a, b) for a, b in zip(answers(dynamics, name, states), theirs, strict=True))
-    if not worst < AGREEMENT:
-        raise SystemExit(f"{case.name} {name}: the answers differ by {worst:.1e}; nothing was timed")
-    return float(np.round(worst, 17))
-
-
-def _about(toolchain: Toolchain) -> dict[str, Any]:
-    return {
-        "version": toolchain.pinocchio,
-        "eigen": toolchain.eigen,
-        "compiler": toolchain.compiler_version,
-        "flags": toolchain.flags,
-        "algorithms": ALGORITHMS,
-    }
+def _words(text: str) -> tuple[str, ...]:
+    return tuple(text.split(","))
 
 
 if __name__ == "__main__":

@@ -1,7 +1,7 @@
-"""Rewrites README's benchmark table from the newest results file; a README quotes only files.
+"""Rewrites README's benchmark table and benchmarks/RESULTS.md from the newest results file, and from nothing else.
 
 python -m benchmarks.tables            rewrite
-python -m benchmarks.tables --check    exit status 1 if README is out of date
+python -m benchmarks.tables --check    exit status 1 if one of them is out of date
 """
 
 from __future__ import annotations
@@ -11,38 +11,37 @@ import sys
 from pathlib import Path
 from typing import Any
 
+from benchmarks import sections
 from benchmarks.results import newest
 
 ROOT = Path(__file__).resolve().parent.parent
-README = ROOT / "README.md"
+README, RESULTS = ROOT / "README.md", ROOT / "benchmarks" / "RESULTS.md"
 BEGIN, END = "<!-- benchmarks: begin -->", "<!-- benchmarks: end -->"
+NOTHING = "No measurement has been recorded yet.\n"
 
 
 def table(path: Path | None) -> str:
-    """The text between the markers."""
+    """The text between the markers: ours, and how many times longer Pinocchio's C++ takes."""
     if path is None:
-        return "No measurement has been recorded yet.\n"
-    found: dict[str, Any] = json.loads(path.read_text())
-    machine, rival = found["machine"], found["pinocchio"]
-    names = [row["function"] for row in next(iter(found["robots"].values()))["rows"][::2]]
-    lines: list[str] = []
-    for target, key in (("cpu", "cpu_rows"), ("c", "rows")):
-        robots = {name: about[key] for name, about in found["robots"].items() if key in about}
-        if robots:
-            lines += [
-                f"| target `{target}` | nv | " + " | ".join(names) + " |",
-                "|---|---:|" + "---:|" * len(names),
-                *(_line(name, found["robots"][name]["nv"], rows) for name, rows in robots.items()),
-                "",
-            ]
-    where = path.relative_to(ROOT).as_posix()
-    about = (
-        f"Nanoseconds per state of Condyle, and in brackets how many times longer Pinocchio "
-        f"{rival['version']} takes: float64, one thread, batches of {found['batch']}, medians of CPU time, interleaved "
-        f"in one process. {machine['cpu']}, {machine['compiler']}; Pinocchio built by {rival['compiler']} with "
-        f"`{rival['flags']}`. {found['date'][:10]}, commit {found['commit'][:10]}: [{where}]({where})."
-    )
-    return "\n".join([*lines, about]) + "\n"
+        return NOTHING
+    whole: dict[str, Any] = json.loads(path.read_text())
+    robots = {name: entry for name, entry in whole["measurements"].get("against", {}).items() if "rivals" in entry}
+    if not robots:
+        return NOTHING
+    rows = [_line(name, entry) for name, entry in robots.items()]
+    return "\n".join([*sections.table(["", "nv", *sections.FUNCTIONS], rows), _certificate(path, whole, robots)]) + "\n"
+
+
+def page(path: Path | None) -> str:
+    """All of RESULTS.md."""
+    head = "# Results\n\nMade by `python -m benchmarks.tables` from the newest results file.\n\n"
+    if path is None:
+        return head + NOTHING
+    whole: dict[str, Any] = json.loads(path.read_text())
+    facts = [f"| {key} | {value} |" for key, value in whole["machine"].items()]
+    where = f"[{path.name}](results/{path.name})"
+    body = [where, "", "| | |", "|---|---|", *facts, "", *sections.page(whole["measurements"])]
+    return head + "\n".join(body).rstrip() + "\n"
 
 
 def updated(text: str, path: Path | None) -> str:
@@ -52,23 +51,41 @@ def updated(text: str, path: Path | None) -> str:
     return f"{head}{BEGIN}\n{table(path)}{END}{tail}"
 
 
-def _line(name: str, nv: int, rows: list[dict[str, Any]]) -> str:
-    cells = [
-        _cell(ours["ns"]["median"], theirs["ns"]["median"]) for ours, theirs in zip(rows[::2], rows[1::2], strict=True)
-    ]
-    return f"| {name} | {nv} | " + " | ".join(cells) + " |"
+def _line(name: str, entry: dict[str, Any]) -> list[str]:
+    functions = entry["functions"]
+    return [name, str(entry["nv"]), *(_cell(functions.get(key, {}).get("ns", {})) for key in sections.FUNCTIONS)]
 
 
-def _cell(ours: float, theirs: float) -> str:
-    return f"{ours:.0f} ({theirs / ours:.1f})" if ours >= 100 else f"{ours:.1f} ({theirs / ours:.1f})"
+def _cell(ns: dict[str, dict[str, float]]) -> str:
+    if "condyle" not in ns:
+        return "-"
+    ours = ns["condyle"]["median"]
+    theirs = f" ({ns['pinocchio']['median'] / ours:.1f})" if "pinocchio" in ns else ""
+    return sections.number(ours) + theirs
+
+
+def _certificate(path: Path, whole: dict[str, Any], robots: dict[str, Any]) -> str:
+    machine = whole["machine"]
+    rival = next(entry["rivals"]["pinocchio"] for entry in robots.values() if "pinocchio" in entry["rivals"])
+    batch = next(iter(robots.values()))["batch"]
+    dates = sorted({entry["date"][:10] for entry in robots.values()})
+    commits = sorted({entry["commit"][:10] for entry in robots.values()})
+    where = path.relative_to(ROOT).as_posix()
+    return (
+        f"Nanoseconds per state of Condyle, and in brackets how many times longer Pinocchio {rival['version']} takes: "
+        f"float64, one thread, batches of {batch}, NumPy arrays in and out, medians of CPU time, interleaved in one "
+        f"process. {machine['cpu']}, {machine['instructions']}; Pinocchio built by {rival['compiler']} with "
+        f"`{rival['flags']}`. {', '.join(dates)}, commit {', '.join(commits)}: [{where}]({where})."
+    )
 
 
 def main() -> int:
-    text = README.read_text()
-    fresh = updated(text, newest())
+    text, path = README.read_text(), newest()
+    fresh, results = updated(text, path), page(path)
     if "--check" in sys.argv[1:]:
-        return int(fresh != text)
+        return int(fresh != text or not RESULTS.exists() or RESULTS.read_text() != results)
     README.write_text(fresh)
+    RESULTS.write_text(results)
     return 0
 
 

@@ -1,45 +1,70 @@
-"""The table of the README is made from a results file, number by number."""
+"""Tables and goals are made from a results file, number by number; each measurement measures something."""
 
 from __future__ import annotations
 
 import json
+from importlib import import_module
 from pathlib import Path
 from typing import Any
 
-from benchmarks import results, tables
+import pytest
+
+from benchmarks import goals, results, run, sections, tables
+from benchmarks.bench import Subject
+from benchmarks.robots import Case
+from condyle.cli.timing import Sampling
 
 
 def spread(median: float) -> dict[str, float]:
     return {"median": median, "minimum": median, "low": median, "high": median}
 
 
+def cells(**medians: float) -> dict[str, Any]:
+    return {engine.replace("_", "-"): spread(median) for engine, median in medians.items()}
+
+
 def found() -> dict[str, Any]:
-    rows = [
-        {"function": name, "batch": 256, "engine": engine, "ns": spread(median)}
-        for name, ours, theirs in (("id", 50.0, 600.0), ("dfd", 200.4, 2404.8))
-        for engine, median in (("condyle", ours), ("pinocchio", theirs))
-    ]
-    return {
+    against = {
+        "nv": 7,
+        "batch": 256,
         "date": "2026-01-02 03:04 UTC",
         "commit": "0123456789abcdef",
-        "batch": 256,
-        "machine": {"cpu": "some cpu", "cores": 2, "compiler": "cc 1"},
-        "pinocchio": {"version": "4", "compiler": "clang", "flags": "-O3"},
-        "robots": {"arm": {"nv": 7, "rows": rows}},
+        "functions": {
+            "id": {"ns": cells(condyle=12.5, pinocchio=600.0, casadi=100.0)},
+            "dfd": {"ns": cells(condyle=200.4, pinocchio=2404.8)},
+        },
+        "rivals": {"pinocchio": {"version": "4", "compiler": "clang", "flags": "-O3"}},
+        "absent": {"mujoco": {"": "not installed"}},
+    }
+    batches = {n: {"bytes": 8, **cells(condyle=ns, floor_cached=9.0, floor_streamed=5.0)} for n, ns in BATCHES.items()}
+    return {
+        "against": {"panda": against},
+        "outputs": {"panda": {"functions": {"id": {"256": cells(fresh=13.0, reused=10.0)}}}},
+        "number_types": {"panda": {"functions": {"id": {"256": cells(float64=10.0, float32=5.0)}}}},
+        "threads": {"panda": {"functions": {"id": {"64": {"1": spread(10), "2": spread(11)}}}}},
+        "batches": {"panda": {"functions": {"id": batches}}},
     }
 
 
-def test_table_quotes_the_file(monkeypatch: Any, tmp_path: Path) -> None:
+SLOW = ("against", "compiling", "one_state")  # they build Pinocchio, or start processes
+BATCHES = {"16": 20.0, "256": 10.0, "65536": 10.0}
+
+
+@pytest.fixture
+def path(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     monkeypatch.setattr(results, "FOLDER", tmp_path)
     monkeypatch.setattr(tables, "ROOT", tmp_path)
-    path = results.write(found())
-    assert path.name == "2026-01-02-some-cpu-2c.json"
+    path = tmp_path / "2026-01-02-some-cpu-2c.json"
+    machine = {"cpu": "some cpu", "cores": 2, "instructions": "machine code"}
+    results.write(path, {"machine": machine, "measurements": found()})
+    return path
+
+
+def test_readme_quotes_the_newest_file(path: Path) -> None:
     assert results.newest() == path
     text = tables.table(path)
-    assert "| target `c` | nv | id | dfd |" in text
-    assert "| arm | 7 | 50.0 (12.0) | 200 (12.0) |" in text
-    assert "some cpu" in text
-    assert "0123456789" in text
+    assert "| panda | 7 | 12.5 (48.0) | - | - | - | - | 200 (12.0) | - |" in text
+    assert "some cpu" in text and "0123456789" in text and "clang" in text
 
 
 def test_only_what_stands_between_the_markers_changes() -> None:
@@ -49,8 +74,67 @@ def test_only_what_stands_between_the_markers_changes() -> None:
     assert tables.updated(fresh, None) == fresh
 
 
+def test_the_page_has_every_measurement_and_says_who_is_absent(path: Path) -> None:
+    text = tables.page(path)
+    for name in found():
+        assert f"## {sections.SECTIONS[name][0]}\n" in text
+    assert "| casadi | 100 (8.00) |" in text
+    assert "mujoco is absent: not installed" in text
+    assert "| panda | 256 | 1.30 |" in text
+    assert "10.0 (2.00)" in text
+
+
+def test_goals_say_what_is_met() -> None:
+    measured = found()
+    assert [number.met for number in goals.ratios(measured)] == [True, False]
+    assert [number.measured for number in goals.small_batches(measured)] == [0.5]
+    assert [number.measured for number in goals.large_batches(measured)] == [2.0]
+    missed = goals.missed(measured)
+    assert any("panda dfd 12, wanted 26" in line for line in missed)
+    assert any("panda id N=64 0.909, wanted 0.97" in line for line in missed)
+    assert not any("float32" in line for line in missed)
+    lines = goals.lines(measured)
+    assert len(lines) == 2 + len(goals.GOALS)
+    assert any("1 of 2 | panda dfd | 12 (26) |" in line for line in lines)
+
+
+def test_runs_are_merged_into_one_file(tmp_path: Path) -> None:
+    path = tmp_path / "results.json"
+    results.merge("outputs", "a", {"functions": {"id": 1.23456789}}, path)
+    results.merge("outputs", "b", {}, path)
+    results.merge("threads", "a", {}, path)
+    whole = json.loads(path.read_text())
+    assert whole["machine"]["numpy"]
+    measured = whole["measurements"]
+    assert set(measured) == {"outputs", "threads"}
+    assert measured["outputs"]["a"]["functions"]["id"] == 1.2346
+    assert all(entry["date"] and entry["commit"] for of in measured.values() for entry in of.values())
+
+
 def test_every_results_file_has_a_certificate() -> None:
     for path in results.FOLDER.glob("*.json"):
         about = json.loads(path.read_text())
-        assert about["date"]
-        assert about["commit"]
+        entries = [entry for of in about.get("measurements", {}).values() for entry in of.values()] or [about]
+        assert all(entry["date"] and entry["commit"] for entry in entries)
+        assert not any(entry.get("quick") for entry in entries)
+
+
+@pytest.mark.parametrize("name", [name for name in run.MEASUREMENTS if name not in SLOW])
+def test_a_measurement_measures(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    module = import_module(f"benchmarks.measurements.{name}")
+    if hasattr(module, "BATCHES"):
+        monkeypatch.setattr(module, "BATCHES", module.BATCHES[:2])
+    subject = Subject(Case("iiwa14", "iiwa14"), ("id",), Sampling(samples=2, sample_s=1e-5, longest_s=0.1))
+    for cell in module.measure(subject).get("functions", {"id": {}})["id"].values():
+        engines = [ns for ns in cell.values() if isinstance(ns, dict)]
+        assert len(engines) >= 2
+        assert all(0 < ns["minimum"] <= ns["median"] for ns in engines)
+
+
+def test_compiling_is_measured_in_a_process_of_its_own() -> None:
+    from benchmarks.first_calls import one
+
+    row = one("iiwa14", ["id", "m"])
+    assert set(row["first_call_s"]) == {"id", "m"}
+    assert row["all_s"] == pytest.approx(sum(row["first_call_s"].values()))
+    assert row["peak_mb"] >= row["resident_before_mb"] > 0

@@ -5,6 +5,8 @@ import sys
 
 import pytest
 
+from condyle.errors import UnsupportedError
+
 
 def test_a_table_of_functions_and_batches(run, pendulum) -> None:
     ran = run("bench", pendulum(), "--target", "numpy", "--functions", "id,m", "--batch", "2,8")
@@ -31,18 +33,60 @@ def test_the_c_target_runs(run, pendulum) -> None:
 
 
 def test_html_is_one_page_that_fetches_nothing(run, pendulum, tmp_path) -> None:
+    pytest.importorskip("matplotlib", reason="plots need matplotlib: pip install 'condyle[plots]'")
     page = tmp_path / "report.html"
     name = "a&lt;script&gt;b"
-    words = ("--target", "numpy", "--functions", "id,m", "--batch", "2", "--html", str(page))
+    words = ("--target", "numpy", "--functions", "id,m", "--batch", "2,4", "--html", str(page))
     assert run("bench", pendulum(name=name), *words).status == 0
     text = page.read_text(encoding="utf-8")
-    assert text.count("<svg") == 2
+    assert text.count("<svg") == 1
+    assert "inverse dynamics" in text and "mass matrix" in text
     assert "<script" not in text
-    assert not re.search(r"(src|href)\s*=", text)
+    assert not re.search(r"<(link|img|iframe|image)|url\((?!#)|@import", text)
+    assert re.findall(r"href=.(?!#)", text) == []
 
 
-def test_a_missing_rival_is_named_with_its_cure(run, pendulum, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(sys, "path", [entry for entry in sys.path if "site-packages" not in entry])
-    ran = run("bench", pendulum(), "--target", "numpy", "--against", "pinocchio")
+def test_a_page_has_ratios_and_the_birth_certificate(run, pendulum) -> None:
+    report = pytest.importorskip("condyle.cli.report", exc_type=UnsupportedError)
+    ns = {"median": 50.0, "minimum": 40.0, "low": 45.0, "high": 60.0}
+    rows = [
+        {"function": "id", "batch": 8, "engine": "condyle", "ns": ns},
+        {"function": "id", "batch": 8, "engine": "other", "ns": {key: 30 * value for key, value in ns.items()}},
+    ]
+    machine = {"cpu": "some cpu", "numpy": "2.0"}
+    text = report.page({"title": "arm", "rows": rows, "machine": machine, "rivals": {"other": {"compiler": "cc 9"}}})
+    assert "<td>30.0</td>" in text
+    assert all(word in text for word in ("some cpu", "cc 9", "1.5 us", "50 ns"))
+
+
+def test_without_matplotlib_html_is_refused_before_anything_is_timed(run, pendulum, monkeypatch, tmp_path) -> None:
+    monkeypatch.setitem(sys.modules, "matplotlib", None)
+    for name in ("condyle.cli.report", "condyle.cli.plots"):
+        monkeypatch.delitem(sys.modules, name, raising=False)
+    ran = run("bench", pendulum(), "--target", "numpy", "--html", str(tmp_path / "page.html"))
     assert ran.status == 2
-    assert "pip install 'condyle[bench]'" in ran.err
+    assert "pip install 'condyle[plots]'" in ran.err
+
+
+def test_a_rival_that_is_not_installed_is_named_with_its_cure(run, pendulum, monkeypatch) -> None:
+    monkeypatch.setattr(sys, "path", [entry for entry in sys.path if "site-packages" not in entry])
+    for name in ("pinocchio", "casadi", "mujoco"):
+        ran = run("bench", pendulum(), "--target", "numpy", "--against", name)
+        assert ran.status == 2
+        assert "pip install 'condyle[bench]'" in ran.err
+
+
+def test_an_unknown_rival_is_refused_with_the_list(run, pendulum) -> None:
+    ran = run("bench", pendulum(), "--against", "pinocchio,drake")
+    assert ran.status == 2
+    assert "'drake' is not one of pinocchio" in ran.err
+
+
+def test_a_rival_stands_in_the_table_with_its_ratio(run, pendulum) -> None:
+    pytest.importorskip("mujoco", reason="needs the mujoco package: pip install 'condyle[bench]'")
+    ran = run("bench", pendulum(), "--functions", "id,difd", "--batch", "16", "--against", "mujoco")
+    assert ran.status == 0, ran.err
+    first, second = (line.split() for line in ran.out.splitlines() if re.match(r"(id|difd) ", line))
+    ours, theirs, ratio = float(first[2].rstrip("~")), float(first[5]), float(first[6])
+    assert ratio == pytest.approx(theirs / ours, rel=0.05)
+    assert second[5:] == ["-", "-"]

@@ -1,25 +1,30 @@
-"""`condyle bench`: time per state of each function over batch sizes, alone or beside Pinocchio's C++."""
+"""`condyle bench`: time per state of each function over batch sizes, alone or beside other libraries."""
 
 from __future__ import annotations
 
 import argparse
+from collections.abc import Mapping
 from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from condyle.cli import machine
+from condyle.cli import machine, rivals
 from condyle.cli.common import Json, Loaded, add_robot, integers, load, progress, say, show, show_json, table
 from condyle.cli.export import functions
-from condyle.cli.report import page
-from condyle.cli.states import Array, States, draw
-from condyle.cli.timing import Call, Row, Sampling, Spread, interleaved
+from condyle.cli.rivals.agreement import agreement
+from condyle.cli.states import States, draw
+from condyle.cli.timing import Call, Row, Sampling, interleaved
 from condyle.signature import FUNCTIONS
 
 if TYPE_CHECKING:
     from argparse import _SubParsersAction  # pyright: ignore[reportPrivateUsage]
 
     from condyle import Dynamics, Robot
-    from condyle.cli.rivals.pinocchio_cpp import Pinocchio
+    from condyle.cli.rivals.rival import Rival
+
+OURS = "condyle"
+RIVAL_FEWEST = 256
+"""Rivals take one state at a time: they are timed over at least so many, so that the call into C weighs nothing."""
 
 
 def add(commands: _SubParsersAction[argparse.ArgumentParser]) -> None:
@@ -30,104 +35,128 @@ def add(commands: _SubParsersAction[argparse.ArgumentParser]) -> None:
     command.add_argument("--target", choices=("cpu", "c", "numpy"), default="cpu")
     command.add_argument("--functions", metavar="id,dfd", type=functions, default=tuple(FUNCTIONS))
     command.add_argument("--threads", type=int, help="default: every core; one beside a rival, which has one")
-    command.add_argument("--against", choices=("pinocchio",), help="time another library in the same process")
+    command.add_argument(
+        "--against",
+        metavar=",".join(rivals.NAMES),
+        type=_libraries,
+        default=(),
+        help="time other libraries in the same process, one thread; building them takes minutes, once",
+    )
     command.add_argument("--html", metavar="FILE", type=Path, help="write one self-contained page with plots")
     command.set_defaults(run=run)
 
 
 def run(arguments: argparse.Namespace) -> int:
+    if arguments.html is not None:
+        from condyle.cli.report import page  # first: what it needs should be missed before minutes have passed
     loaded = load(arguments)
     for warning in loaded.warnings:
         say(f"warning: {warning}")
-    rival = _rival(loaded) if arguments.against else None
-    threads: int | None = 1 if rival is not None and arguments.threads is None else arguments.threads
+    against: tuple[str, ...] = arguments.against
+    threads: int | None = 1 if against and arguments.threads is None else arguments.threads
     dtype: str = arguments.dtype
     dynamics = loaded.robot.compile(target=arguments.target, dtype=dtype, threads=threads)
-    sampling = Sampling("wall" if rival is None else "cpu")
-    rows = measure(loaded.robot, dynamics, rival, arguments.functions, arguments.batch, sampling)
-    about = _about(loaded, dtype, arguments.target, threads, rival is not None)
-    found: Json = {**about, "machine": machine.describe(), "rows": [asdict(row) for row in rows]}
+    others = _opened(loaded, against, arguments.functions)
+    sampling = Sampling("cpu" if against else "wall")
+    rows = measure(loaded.robot, dynamics, others, arguments.functions, arguments.batch, sampling)
+    about = _about(loaded, dtype, arguments.target, threads)
+    certificate = {**machine.describe(), "clock": "CPU time" if against else "wall time", **machine.load()}
+    libraries: dict[str, Json] = {name: dict(rival.about) for name, rival in others.items()}
+    found: Json = {**about, "machine": certificate, "rivals": libraries, "rows": [asdict(row) for row in rows]}
     if arguments.html is not None:
         html: Path = arguments.html
-        html.write_text(page(str(about["title"]), machine.one_line(), rows), encoding="utf-8")
+        html.write_text(page(found), encoding="utf-8")  # pyright: ignore[reportPossiblyUnboundVariable]
     if arguments.json:
         show_json(found)
     else:
-        show(f"{about['title']}\n{machine.one_line()}\n")
-        show(table(*_table(rows)))
-        show("\nmedian of interleaved samples; inputs and outputs are NumPy arrays, out= is reused")
+        _print(str(about["title"]), rows, others)
     return 0
 
 
 def measure(
     robot: Robot,
     dynamics: Dynamics,
-    rival: Pinocchio | None,
+    others: Mapping[str, Rival],
     names: tuple[str, ...],
     batches: tuple[int, ...],
     sampling: Sampling,
 ) -> list[Row]:
-    """Every function at every batch size, in the number type of `dynamics`; the rival has float64."""
+    """Every function at every batch size, in the number type of `dynamics`; rivals have float64."""
     states = draw(robot, max(batches), str(dynamics.dtype), names)
-    exact = states if rival is None else draw(robot, max(batches), "float64", names)
+    exact = draw(robot, max(*batches, RIVAL_FEWEST), "float64", names) if others else states
+    cells = [(name, n) for name in names for n in batches]
     rows: list[Row] = []
-    for name in names:
-        progress(f"{name}: compiling")
-        _call(dynamics, name, states.first(1))()
-        for n in batches:
-            progress(f"{name}: timing {n} states")
-            calls = {"condyle": _call(dynamics, name, states.first(n))}
-            if rival is not None:
-                calls["pinocchio"] = _rival_call(rival, name, exact.first(n))
-            rows += [Row(name, n, engine, ns.per(n)) for engine, ns in interleaved(calls, sampling).items()]
+    for k, (name, n) in enumerate(cells):
+        progress(f"{name}, {n} states", k, len(cells))
+        calls = {OURS: call(dynamics, name, states.first(n))}
+        many = max(n, RIVAL_FEWEST)
+        arrays = exact.first(many).arguments(name)
+        calls.update({other: rival.call(name, arrays) for other, rival in others.items() if name in rival.algorithms})
+        found = interleaved(calls, sampling)
+        rows += [Row(name, n, engine, ns.per(n if engine == OURS else many)) for engine, ns in found.items()]
     progress("")
     return rows
 
 
-def _call(dynamics: Dynamics, name: str, states: States) -> Call:
+def call(dynamics: Dynamics, name: str, states: States) -> Call:
+    """Our function at these states, its outputs reused."""
     function, arguments, outputs = dynamics.function(name), states.arguments(name), states.outputs(name)
     out = outputs[0] if len(outputs) == 1 else outputs
     return lambda: function(*arguments, out=out)
 
 
-def _rival_call(rival: Pinocchio, name: str, states: States) -> Call:
-    arguments: tuple[Array, ...] = states.arguments(name)
-    return lambda: rival.run(name, arguments)
+def _opened(loaded: Loaded, against: tuple[str, ...], names: tuple[str, ...]) -> dict[str, Rival]:
+    """The rivals, each of which agrees with our float64 answers."""
+    others: dict[str, Rival] = {}
+    exact = loaded.robot.compile(threads=1)
+    for k, library in enumerate(against):
+        progress(f"building {library} for this machine, once (minutes)", k, len(against))
+        rival = others[library] = rivals.opened(library, loaded.robot)
+        for name in set(names) & set(rival.algorithms):
+            progress(f"comparing the answers of {library}, {name}", k, len(against))
+            agreement(loaded.robot, exact, rival, name)
+    return others
 
 
-def _rival(loaded: Loaded) -> Pinocchio:
-    # here, not above: what is not asked for is not looked for
-    from condyle.cli.rivals.build import find_toolchain, library
-    from condyle.cli.rivals.pinocchio_cpp import Pinocchio
-
-    toolchain = find_toolchain()
-    progress("compiling Pinocchio for this machine, once (one to four minutes)")
-    return Pinocchio(loaded.robot, library(toolchain))
+def _libraries(text: str) -> tuple[str, ...]:
+    words = tuple(text.split(","))
+    if unknown := [word for word in words if word not in rivals.NAMES]:
+        raise argparse.ArgumentTypeError(f"{unknown[0]!r} is not one of {', '.join(rivals.NAMES)}")
+    return words
 
 
-def _about(loaded: Loaded, dtype: str, target: str, threads: int | None, against: bool) -> dict[str, str | int]:
+def _about(loaded: Loaded, dtype: str, target: str, threads: int | None) -> dict[str, str | int]:
     robot = loaded.robot
     cores = "every core" if threads is None else f"{threads} thread{'s' if threads > 1 else ''}"
-    beside = ", beside Pinocchio's C++ (float64, one thread, CPU time)" if against else ""
-    title = f"{robot.name}, nv {robot.nv}: {dtype}, target {target}, {cores}{beside}"
+    title = f"{robot.name}, nv {robot.nv}: {dtype}, target {target}, {cores}"
     return {"title": title, "robot": robot.name, "fingerprint": robot.fingerprint, "nv": robot.nv, "dtype": dtype}
 
 
-def _table(rows: list[Row]) -> tuple[list[str], list[list[str]]]:
-    if all(row.engine == "condyle" for row in rows):
-        cells = [[r.function, str(r.batch), _ns(r.ns.median), _ns(r.ns.minimum), _rate(r.ns)] for r in rows]
-        return ["function", "batch", "ns/state", "min", "states/s"], cells
-    ours, theirs = ([r for r in rows if r.engine == engine] for engine in ("condyle", "pinocchio"))
-    cells = [
-        [a.function, str(a.batch), _ns(a.ns.median), _ns(b.ns.median), f"{b.ns.median / a.ns.median:.2f}", _rate(a.ns)]
-        for a, b in zip(ours, theirs, strict=True)
-    ]
-    return ["function", "batch", "condyle ns/state", "pinocchio ns/state", "ratio", "states/s"], cells
+def _print(title: str, rows: list[Row], others: Mapping[str, Rival]) -> None:
+    show(f"{title}\n{machine.one_line()}\n")
+    show(table(*_table(rows, list(others))))
+    show("\nmedian of interleaved samples; inputs and outputs are NumPy arrays, out= is reused")
+    for name, rival in others.items():
+        words = ", ".join(f"{key} {value}" for key, value in rival.about.items())
+        show(f"{name}: float64, one thread, CPU time of a C or C++ loop over the same states; {words}")
+        if marked := [f"{key}: {how}" for key, how in rival.algorithms.items() if "(" in how]:
+            show(f"{name}: {'; '.join(marked)}")
+    if wide := sum(row.ns.wide for row in rows):
+        show(f"{wide} of {len(rows)} times spread widely (~): the machine was busy; trust minima and ratios")
+
+
+def _table(rows: list[Row], others: list[str]) -> tuple[list[str], list[list[str]]]:
+    found = {(row.function, row.batch, row.engine): row.ns for row in rows}
+    cells: list[list[str]] = []
+    for row in (row for row in rows if row.engine == OURS):
+        ns = row.ns
+        line = [row.function, str(row.batch), _ns(ns.median) + "~" * ns.wide, _ns(ns.minimum), f"{1e9 / ns.median:.3g}"]
+        for other in others:
+            theirs = found.get((row.function, row.batch, other))
+            line += ["-", "-"] if theirs is None else [_ns(theirs.median), f"{theirs.median / ns.median:.2f}"]
+        cells.append(line)
+    return ["function", "batch", "ns/state", "min", "states/s", *(w for o in others for w in (o, "ratio"))], cells
 
 
 def _ns(ns: float) -> str:
     return f"{ns:.0f}" if ns >= 100 else f"{ns:.1f}"
-
-
-def _rate(ns: Spread) -> str:
-    return f"{1e9 / ns.median:.3g}"

@@ -13,6 +13,7 @@ from typing import TypeAlias
 import condyle
 from condyle.errors import ModelWarning
 
+BAR = 20
 Json: TypeAlias = "str | int | float | bool | Sequence[Json] | Mapping[str, Json] | None"
 
 
@@ -85,10 +86,12 @@ def say(text: str) -> None:
     print(printable(text), file=sys.stderr)
 
 
-def progress(text: str) -> None:
-    """What is being done now, on a terminal only; an empty text clears the line."""
+def progress(text: str, done: int = 0, of: int = 0) -> None:
+    """What is being done now, and a bar where there is a count; on a terminal only. An empty text clears the line."""
     if sys.stderr.isatty():
-        sys.stderr.write("\r\x1b[2K" + printable(text))
+        filled = BAR * done // of if of else 0
+        bar = f"[{'#' * filled}{'.' * (BAR - filled)}] {done}/{of} " if of else ""
+        sys.stderr.write("\r\x1b[2K" + bar + printable(text))
         sys.stderr.flush()
 
 

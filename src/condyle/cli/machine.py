@@ -28,6 +28,11 @@ def describe() -> dict[str, str | int]:
     }
 
 
+def load() -> dict[str, float]:
+    """How busy the machine is: runnable processes, averaged over a minute."""
+    return {"load": round(os.getloadavg()[0], 2)}
+
+
 def one_line() -> str:
     """The machine in one line of text."""
     found = describe()

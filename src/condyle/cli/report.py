@@ -1,53 +1,102 @@
-"""One self-contained HTML page of a benchmark: a bar chart a function, drawn as SVG; no scripts, nothing fetched."""
+"""One self-contained HTML page of a benchmark: plots as SVG inside, no scripts, nothing fetched.
+
+Needs the extra `plots`.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from html import escape
+from typing import cast
 
-from condyle.cli.common import printable
-from condyle.cli.timing import Row
-from condyle.signature import FUNCTIONS
+from condyle.cli.common import Json, printable
+from condyle.cli.plots import Times, duration, plots
 
-WIDTH, BAR, GAP, LEFT, RIGHT = 640, 18, 6, 150, 90
-COLOURS = {"condyle": "#2a6f97", "pinocchio": "#c97b3c"}
-STYLE = (
-    "body{font:15px/1.45 system-ui,sans-serif;max-width:46em;margin:2em auto;padding:0 1em;color:#222;background:#fff}"
-    "svg text{font:13px system-ui,sans-serif;fill:#222}h2{font-size:1.1em;margin:1.6em 0 .3em}p{color:#555}"
+INTRODUCTION = (
+    "Time of one state: the median, a band from quartile to quartile, a dot at the minimum. Lower is better. Samples "
+    "of all engines take turns. NumPy arrays in and out, outputs reused; other libraries loop over the same states in "
+    "C or C++, in float64."
 )
+STYLE = """
+body{font:15px/1.5 system-ui,-apple-system,"Segoe UI",sans-serif;max-width:68em;margin:2.5em auto;padding:0 1.2em;
+color:#23282d;background:#fff}h1{font-size:1.5em;margin:0 0 .2em}h2{font-size:1.1em;margin:2em 0 .4em}
+p{margin:.3em 0;color:#4a535b}svg{width:100%;height:auto}svg text{font-family:inherit}
+table{border-collapse:collapse;font-variant-numeric:tabular-nums;font-size:.93em}
+td,th{padding:.22em .8em;text-align:right;border-bottom:1px solid #e6e9ec;font-weight:400}
+th{color:#4a535b}td:first-child,th:first-child{text-align:left;padding-left:0}
+summary{cursor:pointer;color:#4a535b}.facts td{text-align:left}.facts td:first-child{color:#4a535b}
+"""
 
 
-def page(title: str, machine: str, rows: Sequence[Row]) -> str:
-    """The page; all text is escaped, since a robot's name is untrusted."""
-    charts = "\n".join(_section(name, [row for row in rows if row.function == name]) for name in _names(rows))
-    heading = escape(printable(title))
+def page(found: Mapping[str, Json]) -> str:
+    """The page of what `condyle bench --json` prints; all text is escaped, since a robot's name is untrusted."""
+    times = _times(cast("Sequence[Mapping[str, Json]]", found["rows"]))
+    engines = list(dict.fromkeys(engine for of in times.values() for engine in of))
+    title = _text(found["title"])
+    body = [
+        f"<h1>{title}</h1>",
+        f"<p>{INTRODUCTION}</p>",
+        plots(times, engines),
+        *[_ratios(times, engine) for engine in engines[1:]],
+        "<h2>Machine and versions</h2>",
+        _facts(cast("Mapping[str, Json]", found["machine"])),
+        *[
+            f"<h2>{_text(name)}</h2>{_facts(cast('Mapping[str, Json]', about))}"
+            for name, about in cast("Mapping[str, Json]", found["rivals"]).items()
+        ],
+        f"<h2>Every number</h2><details><summary>show</summary>{_numbers(times)}</details>",
+    ]
     return (
-        f'<!doctype html>\n<html lang="en"><head><meta charset="utf-8"><title>{heading}</title>\n'
-        f"<style>{STYLE}</style></head>\n<body><h1>{heading}</h1>\n<p>{escape(machine)}</p>\n"
-        f"<p>Nanoseconds per state, median; the thin line spans the quartiles. Shorter is better.</p>\n{charts}\n"
-        "</body></html>\n"
+        f'<!doctype html>\n<html lang="en"><head><meta charset="utf-8"><title>{title}</title>\n'
+        f'<meta name="viewport" content="width=device-width">\n<style>{STYLE}</style></head>\n<body>\n'
+        + "\n".join(body)
+        + "\n</body></html>\n"
     )
 
 
-def _names(rows: Sequence[Row]) -> list[str]:
-    return list(dict.fromkeys(row.function for row in rows))
+def _times(rows: Sequence[Mapping[str, Json]]) -> dict[str, dict[str, dict[int, dict[str, float]]]]:
+    found: dict[str, dict[str, dict[int, dict[str, float]]]] = {}
+    for row in rows:
+        engines = found.setdefault(str(row["function"]), {})
+        engines.setdefault(str(row["engine"]), {})[cast("int", row["batch"])] = cast("dict[str, float]", row["ns"])
+    return found
 
 
-def _section(name: str, rows: Sequence[Row]) -> str:
-    height = len(rows) * (BAR + GAP)
-    scale = (WIDTH - LEFT - RIGHT) / max(row.ns.high for row in rows)
-    bars = "\n".join(_bar(row, k * (BAR + GAP), scale) for k, row in enumerate(rows))
-    method = FUNCTIONS[name].method
-    chart = f'<svg viewBox="0 0 {WIDTH} {height}" width="100%" role="img" aria-label="{method}">\n{bars}\n</svg>'
-    return f"<h2>{name}: {method}</h2>\n{chart}"
+def _ratios(times: Mapping[str, Times], rival: str) -> str:
+    """How many times longer the rival takes."""
+    batches = sorted({n for of in times.values() for n in of.get(rival, {})})
+    rows = [[name, *(_ratio(of, rival, n) for n in batches)] for name, of in times.items() if rival in of]
+    heads = ["function", *(f"{n:,} state{'s' * (n > 1)}" for n in batches)]
+    return f"<h2>{_text(rival)} takes this many times as long</h2>{_table(heads, rows)}"
 
 
-def _bar(row: Row, y: int, scale: float) -> str:
-    middle, baseline = y + BAR / 2, y + BAR * 0.75
-    width, low, high = (scale * ns for ns in (row.ns.median, row.ns.low, row.ns.high))
-    return (
-        f'<text x="{LEFT - 8}" y="{baseline:.1f}" text-anchor="end">{escape(row.engine)} {row.batch}</text>'
-        f'<rect x="{LEFT}" y="{y}" width="{width:.1f}" height="{BAR}" fill="{COLOURS.get(row.engine, "#777")}"/>'
-        f'<path d="M{LEFT + low:.1f} {middle:.1f}H{LEFT + high:.1f}" stroke="#222"/>'
-        f'<text x="{LEFT + high + 6:.1f}" y="{baseline:.1f}">{row.ns.median:.4g} ns</text>'
-    )
+def _ratio(times: Times, rival: str, n: int) -> str:
+    ours = next(iter(times.values()))
+    return f"{times[rival][n]['median'] / ours[n]['median']:.1f}"
+
+
+def _numbers(times: Mapping[str, Times]) -> str:
+    keys = ("median", "minimum", "low", "high")
+    rows = [
+        [name, engine, f"{n:,}", *(duration(ns[key]) for key in keys), f"{1e9 / ns['median']:,.0f}"]
+        for name, of in times.items()
+        for engine, batches in of.items()
+        for n, ns in batches.items()
+    ]
+    heads = ("function", "engine", "states a call", "median", "minimum", "lower quartile", "upper quartile", "states/s")
+    return _table(heads, rows)
+
+
+def _table(heads: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
+    head = "".join(f"<th>{_text(word)}</th>" for word in heads)
+    lines = "\n".join("<tr>" + "".join(f"<td>{_text(cell)}</td>" for cell in row) + "</tr>" for row in rows)
+    return f"<table><tr>{head}</tr>\n{lines}</table>"
+
+
+def _facts(facts: Mapping[str, Json]) -> str:
+    lines = "\n".join(f"<tr><td>{_text(key)}</td><td>{_text(value)}</td></tr>" for key, value in facts.items())
+    return f'<table class="facts">{lines}</table>'
+
+
+def _text(value: Json) -> str:
+    return escape(printable(str(value)))

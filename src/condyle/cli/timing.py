@@ -10,20 +10,26 @@ import numpy as np
 
 Call = Callable[[], object]
 CLOCKS: dict[str, Callable[[], int]] = {"wall": time.perf_counter_ns, "cpu": time.process_time_ns}
+WIDE = 0.15
+FEWEST = 5
 
 
 @dataclass(frozen=True, slots=True)
 class Sampling:
-    """How to time: `wall` for what a user waits, `cpu` (of this process) for one-thread comparisons."""
+    """How to time: `wall` for what a user waits, `cpu` (of this process) for one-thread comparisons.
+
+    samples of sample_s or one call each, fewer (5 at least) where all of them would take more than longest_s.
+    """
 
     clock: str = "wall"
     samples: int = 15
     sample_s: float = 0.004
+    longest_s: float = 4.0
 
 
 @dataclass(frozen=True, slots=True)
 class Spread:
-    """Nanoseconds per call over the samples."""
+    """Nanoseconds per call over the samples; low and high are the quartiles."""
 
     median: float
     minimum: float
@@ -33,6 +39,11 @@ class Spread:
     def per(self, n: int) -> Spread:
         """The same for each of n states."""
         return Spread(self.median / n, self.minimum / n, self.low / n, self.high / n)
+
+    @property
+    def wide(self) -> bool:
+        """Whether the quartiles are so far apart that only the minimum and ratios say much."""
+        return self.high - self.low > WIDE * self.median
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,21 +57,26 @@ class Row:
 
 
 def interleaved(calls: Mapping[str, Call], sampling: Sampling) -> dict[str, Spread]:
-    """Each call's time per call; quartiles are `low` and `high`."""
+    """Each call's time per call. Samples take turns, every second round backwards, so that a drift hits all alike."""
     clock = CLOCKS[sampling.clock]
-    repeats = {name: _repeats(call, sampling.sample_s) for name, call in calls.items()}
+    once = {name: _warm(call) for name, call in calls.items()}
+    repeats = {name: max(1, round(sampling.sample_s * 1e9 / ns)) for name, ns in once.items()}
+    round_ns = sum(repeats[name] * ns for name, ns in once.items())
+    rounds = min(sampling.samples, max(FEWEST, int(sampling.longest_s * 1e9 / round_ns)))
     found: dict[str, list[float]] = {name: [] for name in calls}
-    for _ in range(sampling.samples):
-        for name, call in calls.items():
+    order = list(calls.items())
+    for _ in range(rounds):
+        for name, call in order:
             found[name].append(_sample(call, repeats[name], clock))
+        order.reverse()
     return {name: _spread(times) for name, times in found.items()}
 
 
-def _repeats(call: Call, sample_s: float) -> int:
-    """How many calls fill a sample; also warms up."""
+def _warm(call: Call) -> float:
+    """Nanoseconds of a call that is not the first."""
     call()
-    _sample(call, 3, time.perf_counter_ns)
-    return max(1, round(sample_s * 1e9 / _sample(call, 3, time.perf_counter_ns)))
+    once = _sample(call, 1, time.perf_counter_ns)
+    return once if once > 1e7 else min(_sample(call, 3, time.perf_counter_ns) for _ in range(2))
 
 
 def _sample(call: Call, repeats: int, clock: Callable[[], int]) -> float:

@@ -1,20 +1,18 @@
 // Pinocchio's C++ behind a plain C interface, so that it can be timed in one process beside the code under test.
 // Header only and compiled for this machine: nothing of the wheel's own library is linked, so no two ABIs can meet.
 #include <memory>
-#include <string>
 
-#include <pinocchio/multibody.hpp>
 #include <pinocchio/algorithm/aba-derivatives.hpp>
 #include <pinocchio/algorithm/aba.hpp>
 #include <pinocchio/algorithm/crba.hpp>
 #include <pinocchio/algorithm/rnea-derivatives.hpp>
 #include <pinocchio/algorithm/rnea.hpp>
 
+#include "pinocchio_model.hpp"
+
 namespace pin = pinocchio;
-using Vector = Eigen::VectorXd;
+using rival::Vector;
 using RowMajor = Eigen::Matrix<double, Eigen::Dynamic, Eigen::Dynamic, Eigen::RowMajor>;
-using ConstMatrix3 = Eigen::Map<const Eigen::Matrix<double, 3, 3, Eigen::RowMajor>>;
-using ConstVector3 = Eigen::Map<const Eigen::Vector3d>;
 
 struct Rival {
     pin::Model model;
@@ -22,22 +20,6 @@ struct Rival {
     Vector q, v, x;  // x is a or tau
     RowMajor minv, da_dq, da_dv;
 };
-
-// The order of KINDS in pinocchio_cpp.py.
-static pin::JointModel joint_model(int kind, const Eigen::Vector3d& axis) {
-    switch (kind) {
-        case 0: return pin::JointModelRX();
-        case 1: return pin::JointModelRY();
-        case 2: return pin::JointModelRZ();
-        case 3: return pin::JointModelRevoluteUnaligned(axis);
-        case 4: return pin::JointModelPX();
-        case 5: return pin::JointModelPY();
-        case 6: return pin::JointModelPZ();
-        case 7: return pin::JointModelPrismaticUnaligned(axis);
-        case 8: return pin::JointModelSpherical();
-        default: return pin::JointModelFreeFlyer();
-    }
-}
 
 static void evaluate(Rival& r, int function) {
     switch (function) {
@@ -94,22 +76,9 @@ static void copy_answers(Rival& r, int function, double* const* out, long state)
 
 extern "C" {
 
-// Per joint: parent (-1 at the root), kind, axis[3], rotation[9] and translation[3] in the parent body, mass, com[3],
-// inertia[9] about the centre of mass in body axes. Armature has nv entries.
-__attribute__((visibility("default"))) Rival* rival_new(
-    int joints, const int* parent, const int* kind, const double* axis, const double* rotation,
-    const double* translation, const double* mass, const double* com, const double* inertia, const double* armature,
-    const double* gravity) {
+__attribute__((visibility("default"))) Rival* rival_new(const rival::Numbers* numbers) {
     auto r = std::make_unique<Rival>();
-    for (int i = 0; i < joints; ++i) {
-        const pin::SE3 placement(ConstMatrix3(rotation + 9 * i), ConstVector3(translation + 3 * i));
-        const auto id = r->model.addJoint(
-            parent[i] + 1, joint_model(kind[i], ConstVector3(axis + 3 * i)), placement, "j" + std::to_string(i));
-        const Eigen::Matrix3d about_com = ConstMatrix3(inertia + 9 * i);
-        r->model.appendBodyToJoint(id, pin::Inertia(mass[i], ConstVector3(com + 3 * i), about_com));
-    }
-    r->model.armature = Eigen::Map<const Vector>(armature, r->model.nv);
-    r->model.gravity.linear() = ConstVector3(gravity);
+    r->model = rival::model_of(*numbers);
     r->data = std::make_unique<pin::Data>(r->model);
     const int nv = r->model.nv;
     r->q.resize(r->model.nq), r->v.resize(nv), r->x.resize(nv);

@@ -1,0 +1,52 @@
+"""The first call of each function in this process: python -m benchmarks.first_calls ROBOT FUNCTION ... prints JSON.
+
+Nothing of Condyle is imported before the clock runs.
+"""
+
+from __future__ import annotations
+
+import json
+import resource
+import sys
+import time
+from typing import Any
+
+
+def one(name: str, functions: list[str]) -> dict[str, Any]:
+    """First use of each function here, one state."""
+    start = time.perf_counter()
+    import condyle  # noqa: F401
+
+    imported = time.perf_counter()
+    from benchmarks.robots import chosen
+    from condyle.cli.states import draw
+
+    (case,) = chosen([name])
+    ready = time.perf_counter()
+    robot = case.load()
+    loaded = time.perf_counter()
+    states = draw(robot, 1, "float64", ("id", "m") if "difd" not in functions else functions)
+    before = _peak_mb(resource.RUSAGE_SELF)
+    dynamics = robot.compile(threads=1)
+    times: dict[str, float] = {}
+    for function in functions:
+        at = time.perf_counter()
+        dynamics.function(function)(*states.arguments(function))
+        times[function] = time.perf_counter() - at
+    return {
+        "import_s": imported - start,
+        "load_s": loaded - ready,
+        "first_call_s": times,
+        "all_s": sum(times.values()),
+        "resident_before_mb": before,
+        "peak_mb": _peak_mb(resource.RUSAGE_SELF),
+        "compiler_peak_mb": _peak_mb(resource.RUSAGE_CHILDREN),
+    }
+
+
+def _peak_mb(who: int) -> float:
+    return resource.getrusage(who).ru_maxrss / 1024
+
+
+if __name__ == "__main__":
+    print(json.dumps(one(sys.argv[1], sys.argv[2:])))

@@ -1,0 +1,185 @@
+"""What this project wants to reach, held against a results file: measured, wanted, met or not.
+
+python -m benchmarks.goals            the newest results file
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from benchmarks.results import newest, read
+
+Found = dict[str, Any]
+FUNCTIONS = ("id", "fd", "m", "minv", "did", "dfd")
+RATIOS = {
+    "panda": (40, 38, 25, 38, 30, 26),
+    "hyq": (45, 65, 20, 45, 43, 28),
+    "hyq-floating": (35, 40, 13, 25, 25, 18),
+    "talos-reduced": (36, 38, 12, 22, 16, 15),
+    "talos-reduced-floating": (30, 30, 10, 18, 14, 12),
+}
+"""How many times longer Pinocchio's C++ shall take at N = 256."""
+COLD_S = {"panda": 0.5, "hyq": 0.5, "talos-reduced": 3.0, "talos-reduced-floating": 6.0}
+PEAK = {"panda": (("id", "did"), 0.75), "iiwa14": (("id", "did"), 0.75), "talos-reduced": (("dfd",), 0.55)}
+SAME = 0.97
+"""Not slower, to the accuracy of these measurements."""
+
+
+@dataclass(frozen=True)
+class Number:
+    """One measured number beside what was wanted; `least`: it shall be at least that, else at most."""
+
+    what: str
+    measured: float
+    wanted: float
+    least: bool
+
+    @property
+    def met(self) -> bool:
+        return self.measured >= self.wanted if self.least else self.measured <= self.wanted
+
+    @property
+    def margin(self) -> float:
+        """Above 1 where met."""
+        return self.measured / self.wanted if self.least else self.wanted / self.measured
+
+
+def ratios(found: Found) -> Iterator[Number]:
+    for robot, wanted in RATIOS.items():
+        functions = found.get("against", {}).get(robot, {}).get("functions", {})
+        for name, goal in zip(FUNCTIONS, wanted, strict=True):
+            ns = functions.get(name, {}).get("ns", {})
+            if "pinocchio" in ns:
+                yield Number(f"{robot} {name}", ns["pinocchio"]["median"] / ns["condyle"]["median"], goal, True)
+
+
+def pairs(
+    measurement: str, above: str, below: str, wanted: float, least: bool, batches: Callable[[int], bool]
+) -> Callable[[Found], Iterator[Number]]:
+    """The ratio of two medians of every cell, for the batch sizes that are asked for."""
+
+    def numbers(found: Found) -> Iterator[Number]:
+        for robot, entry in found.get(measurement, {}).items():
+            for name, cells in entry["functions"].items():
+                for n, cell in cells.items():
+                    if batches(int(n)) and above in cell and below in cell:
+                        ratio = cell[above]["median"] / cell[below]["median"]
+                        yield Number(f"{robot} {name} N={n}", ratio, wanted, least)
+
+    return numbers
+
+
+def small_batches(found: Found) -> Iterator[Number]:
+    for robot, entry in found.get("batches", {}).items():
+        for name, cells in entry["functions"].items():
+            ratio = cells["256"]["condyle"]["median"] / cells["16"]["condyle"]["median"]
+            yield Number(f"{robot} {name}", ratio, 0.7, True)
+
+
+def large_batches(found: Found) -> Iterator[Number]:
+    for robot, entry in found.get("batches", {}).items():
+        for name, cells in entry["functions"].items():
+            if cell := cells.get("65536"):
+                floor = min(cell["floor-cached"]["median"], cell["floor-streamed"]["median"])
+                yield Number(f"{robot} {name}", cell["condyle"]["median"] / floor, 1.3, False)
+
+
+def one_state_python(found: Found) -> Iterator[Number]:
+    for robot, entry in found.get("one_state", {}).items():
+        for name, ns in entry["functions"].items():
+            if "pinocchio-python" in ns:
+                ratio = ns["pinocchio-python"]["median"] / ns["condyle"]["median"]
+                yield Number(f"{robot} {name}", ratio, 1.0, True)
+
+
+def one_state_kernel(found: Found) -> Iterator[Number]:
+    for robot in ("panda", "hyq"):
+        for name, ns in found.get("one_state", {}).get(robot, {}).get("functions", {}).items():
+            if "kernel" in ns and "pinocchio" in ns and name in FUNCTIONS:
+                yield Number(f"{robot} {name}", ns["kernel"]["median"] / ns["pinocchio"]["median"], 0.25, False)
+
+
+def cold(found: Found) -> Iterator[Number]:
+    for robot, seconds in COLD_S.items():
+        if entry := found.get("compiling", {}).get(robot):
+            yield Number(f"{robot} [s]", entry["cold"]["all_s"], seconds, False)
+
+
+def cached(found: Found) -> Iterator[Number]:
+    for robot in COLD_S:
+        for name, seconds in (
+            found.get("compiling", {}).get(robot, {}).get("cached", {}).get("first_call_s", {}).items()
+        ):
+            yield Number(f"{robot} {name} [ms]", 1e3 * seconds, 20.0, False)
+
+
+def memory(found: Found) -> Iterator[Number]:
+    for robot in ("talos-reduced", "talos-reduced-floating"):
+        if entry := found.get("compiling", {}).get(robot):
+            most = max(entry["cold"]["peak_mb"], entry["cold"]["compiler_peak_mb"])
+            yield Number(f"{robot} [MB]", most, 500.0, False)
+
+
+def peak(found: Found) -> Iterator[Number]:
+    for robot, (names, share) in PEAK.items():
+        functions = found.get("peak", {}).get(robot, {}).get("functions", {})
+        for name in names:
+            if name in functions:
+                yield Number(f"{robot} {name}", functions[name]["share"], share, True)
+
+
+GOALS: dict[str, Callable[[Found], Iterator[Number]]] = {
+    "times faster than Pinocchio's C++, N = 256, at least": ratios,
+    "fresh outputs over reused ones, at most 1.3": pairs("outputs", "fresh", "reused", 1.3, False, lambda n: n >= 16),
+    "packed beside dense: never slower": pairs("packed", "dense", "packed", SAME, True, lambda n: n >= 16),
+    "float64 over float32, N = 256 and up, at least 1.8": pairs(
+        "number_types", "float64", "float32", 1.8, True, lambda n: n >= 256
+    ),
+    "speed a state at N = 16 over that at N = 256, at least 0.7": small_batches,
+    "time at N = 65536 over that of moving its bytes, at most 1.3": large_batches,
+    "one state, kernel only, over Pinocchio's C++, at most 0.25": one_state_kernel,
+    "one state from Python: Pinocchio's time over ours, at least 1": one_state_python,
+    "two threads over one, N = 4096 and up, at least 1.9": pairs("threads", "1", "2", 1.9, True, lambda n: n >= 4096),
+    "two threads over one, N = 16 to 256: never slower": pairs("threads", "1", "2", SAME, True, lambda n: n <= 256),
+    "all seven compiled cold, seconds": cold,
+    "from the cache, at most 20 ms each": cached,
+    "memory of compiling talos, at most 500 MB": memory,
+    "share of the machine's multiply-add peak, at least": peak,
+}
+
+
+def lines(found: Found) -> list[str]:
+    """A table in Markdown: how many numbers meet each goal, and the worst one."""
+    rows = ["| goal | met | worst | |", "|---|---:|---|---:|"]
+    for text, numbers in GOALS.items():
+        every = list(numbers(found))
+        if not every:
+            rows.append(f"| {text} | not measured | | |")
+            continue
+        worst = min(every, key=lambda number: number.margin)
+        met = sum(number.met for number in every)
+        wanted = f" ({worst.wanted:g})" if text.endswith(("least", "seconds")) else ""
+        rows.append(f"| {text} | {met} of {len(every)} | {worst.what} | {worst.measured:.3g}{wanted} |")
+    return rows
+
+
+def missed(found: Found) -> list[str]:
+    """Every number that does not meet its goal."""
+    return [
+        f"{text}: {number.what} {number.measured:.3g}, wanted {number.wanted:g}"
+        for text, numbers in GOALS.items()
+        for number in numbers(found)
+        if not number.met
+    ]
+
+
+def main(path: Path | None = None) -> None:
+    found = read(path or newest())
+    print("\n".join([*lines(found), "", *missed(found)]))
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,40 @@
+"""One state from Python: ours with out= and with fresh outputs, beside Pinocchio's Python bindings.
+
+Pinocchio's C++ stands beside them: a loop in C++ over many states, so that its call costs nothing.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from benchmarks.bench import BATCH, Subject, fresh, pinned, reused
+from benchmarks.rivals.pinocchio_python import PinocchioPython
+from condyle.cli import rivals
+from condyle.cli.rivals.rival import Rival
+from condyle.errors import CondyleError
+
+
+def measure(subject: Subject) -> dict[str, Any]:
+    dynamics, states = subject.dynamics(), subject.states(BATCH)
+    one = states.first(1)
+    others = _others(subject)
+    functions: dict[str, Any] = {}
+    for name in subject.functions:
+        calls = {"condyle": reused(dynamics, name, one), "condyle-fresh": fresh(dynamics, name, one)}
+        per = dict.fromkeys(calls, 1)
+        for other, rival in others.items():
+            if name in rival.algorithms:
+                calls[other], per[other] = rival.call(name, states.arguments(name)), BATCH
+        with pinned():
+            functions[name] = subject.times(calls, per)
+    return {"functions": functions}
+
+
+def _others(subject: Subject) -> dict[str, Rival]:
+    others: dict[str, Rival] = {}
+    try:
+        others["pinocchio"] = rivals.opened("pinocchio", subject.robot)
+        others["pinocchio-python"] = PinocchioPython(subject.robot)
+    except CondyleError as error:
+        print(f"one_state: {error}")
+    return others

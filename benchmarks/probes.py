@@ -1,0 +1,61 @@
+"""What the machine can do: callables that move bytes or issue multiply-adds, to be timed in turn with ours."""
+
+from __future__ import annotations
+
+import ctypes
+from functools import cache
+from pathlib import Path
+
+import numpy as np
+
+from condyle.cli.rivals.toolchain import SHARED, library
+from condyle.cli.timing import Call
+from condyle.runtime.toolchain import find_compiler
+
+SOURCE = Path(__file__).with_name("probes.c")
+FLAGS = ("-std=gnu11", "-O3", "-march=native", "-ffp-contract=fast")
+LINE = 64
+
+
+@cache
+def probes() -> ctypes.CDLL:
+    built = library([find_compiler().path, *FLAGS, *SHARED], SOURCE, (), "probes")
+    size, place = ctypes.c_size_t, ctypes.c_void_p
+    built.move_lines.argtypes = [place, size, place, size, ctypes.c_int]
+    built.move_lines.restype = ctypes.c_longlong
+    built.peak_double.argtypes = [ctypes.c_double, ctypes.POINTER(ctypes.c_double)]
+    built.peak_float.argtypes = [ctypes.c_float, ctypes.POINTER(ctypes.c_float)]
+    built.peak_double.restype = built.peak_float.restype = ctypes.c_longlong
+    return built
+
+
+def mover(read: int, written: int, streaming: bool) -> Call:
+    """Reads and writes so many bytes, in step, in buffers of its own; `streaming`: stores go past the caches."""
+    source, target = _lines(read), _lines(written)
+    move, counts = probes().move_lines, (-(-read // LINE), -(-written // LINE))
+    places = (_aligned(source), counts[0], _aligned(target), counts[1], int(streaming))
+
+    def moving() -> object:
+        return move(*places), source, target
+
+    return moving
+
+
+def peak(dtype: str) -> tuple[Call, int]:
+    """A loop of independent multiply-adds, and how many operations it does (two each)."""
+    built, number = probes(), ctypes.c_double if dtype == "float64" else ctypes.c_float
+    loop = built.peak_double if dtype == "float64" else built.peak_float
+    result = number()
+    operations = int(loop(0.5, ctypes.byref(result)))
+    return lambda: loop(0.5, ctypes.byref(result)), operations
+
+
+def _lines(size: int) -> np.ndarray:
+    """Room for so many bytes, every page of it there."""
+    buffer = np.empty(size + 2 * LINE, dtype=np.uint8)
+    buffer[:] = 1
+    return buffer
+
+
+def _aligned(buffer: np.ndarray) -> int:
+    return -(-buffer.ctypes.data // LINE) * LINE

@@ -1,0 +1,164 @@
+"""The sections of benchmarks/RESULTS.md, each from one measurement of a results file."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Sequence
+from typing import Any
+
+from benchmarks import goals
+
+Found = dict[str, Any]
+FUNCTIONS = ("id", "fd", "m", "minv", "did", "dfd", "difd")
+
+
+def table(heads: Sequence[str], rows: Iterable[Sequence[str]]) -> list[str]:
+    """Words left, numbers right."""
+    return [
+        "| " + " | ".join(heads) + " |",
+        "|---" + "|---:" * (len(heads) - 1) + "|",
+        *("| " + " | ".join(row) + " |" for row in rows),
+        "",
+    ]
+
+
+def number(x: float) -> str:
+    return f"{x:.0f}" if x >= 100 else f"{x:.1f}" if x >= 10 else f"{x:.2f}"
+
+
+def against(robots: Found) -> list[str]:
+    """Nanoseconds of every engine, and in brackets how many times ours."""
+    text: list[str] = []
+    for robot, entry in robots.items():
+        functions = entry["functions"]
+        engines = dict.fromkeys(engine for of in functions.values() for engine in of["ns"])
+        rows = [
+            [engine, *(_beside(functions.get(name, {}).get("ns", {}), engine) for name in FUNCTIONS)]
+            for engine in engines
+        ]
+        text += [f"{robot}, nv {entry['nv']}, ns a state:", "", *table([robot, *FUNCTIONS], rows)]
+        text += [f"{other} is absent: {why['']}\n" for other, why in entry["absent"].items() if "" in why]
+    return text
+
+
+def _beside(ns: Found, engine: str) -> str:
+    if engine not in ns:
+        return "-"
+    median = ns[engine]["median"]
+    if engine == "condyle":
+        return number(median)
+    return f"{number(median)} ({number(median / ns['condyle']['median'])})"
+
+
+def ratio_by_batch(above: str, below: str) -> Callable[[Found], list[str]]:
+    """A line a robot and batch: above over below for each function."""
+
+    def section(robots: Found) -> list[str]:
+        rows: list[list[str]] = []
+        for robot, entry in robots.items():
+            for n in dict.fromkeys(n for cells in entry["functions"].values() for n in cells):
+                cells = [entry["functions"].get(name, {}).get(n) for name in FUNCTIONS]
+                rows.append([robot, n, *("-" if c is None else _ratio(c, above, below) for c in cells)])
+        return table(["robot", "N", *FUNCTIONS], rows)
+
+    return section
+
+
+def _ratio(cell: Found, above: str, below: str) -> str:
+    return f"{cell[above]['median'] / cell[below]['median']:.2f}"
+
+
+def batches(robots: Found) -> list[str]:
+    """Nanoseconds a state, and how many times the bytes' own time."""
+    rows: list[list[str]] = []
+    for robot, entry in robots.items():
+        for n in dict.fromkeys(n for cells in entry["functions"].values() for n in cells):
+            cells = [entry["functions"].get(name, {}).get(n) for name in FUNCTIONS]
+            rows.append([robot, n, *("-" if cell is None else _floored(cell) for cell in cells)])
+    return table(["robot", "N", *FUNCTIONS], rows)
+
+
+def _floored(cell: Found) -> str:
+    ours = cell["condyle"]["median"]
+    floor = min(cell["floor-cached"]["median"], cell["floor-streamed"]["median"])
+    return f"{number(ours)} ({number(ours / floor)})"
+
+
+def one_state(robots: Found) -> list[str]:
+    rows: list[list[str]] = []
+    for robot, entry in robots.items():
+        engines = dict.fromkeys(engine for ns in entry["functions"].values() for engine in ns)
+        for engine in engines:
+            cells = [entry["functions"].get(name, {}).get(engine) for name in FUNCTIONS]
+            rows.append([robot, engine, *("-" if cell is None else number(cell["median"]) for cell in cells)])
+    return table(["robot", "", *FUNCTIONS], rows)
+
+
+def compiling(robots: Found) -> list[str]:
+    heads = ["robot", "import", "load", "all seven, cold", *FUNCTIONS, "again", "memory, MB", "compiler's, MB"]
+    rows: list[list[str]] = []
+    for robot, entry in robots.items():
+        cold = entry["cold"]
+        each = [f"{cold['first_call_s'].get(name, 0.0):.3f}" for name in FUNCTIONS]
+        first = [f"{cold[key]:.3f}" for key in ("import_s", "load_s", "all_s")]
+        memory = [f"{cold[key]:.0f}" for key in ("peak_mb", "compiler_peak_mb")]
+        rows.append([robot, *first, *each, f"{entry['cached']['all_s']:.3f}", *memory])
+    return table(heads, rows)
+
+
+def peak(robots: Found) -> list[str]:
+    rows = [
+        [
+            robot,
+            *(
+                f"{100 * entry['functions'][name]['share']:.0f} %" if name in entry["functions"] else "-"
+                for name in FUNCTIONS
+            ),
+        ]
+        for robot, entry in robots.items()
+    ]
+    return table(["robot", *FUNCTIONS], rows)
+
+
+SECTIONS: dict[str, tuple[str, str, Callable[[Found], list[str]]]] = {
+    "against": (
+        "Beside other libraries",
+        "float64, one thread, N = 256, NumPy in and out, `out=` reused; in brackets how many times our time.",
+        against,
+    ),
+    "outputs": (
+        "Fresh outputs",
+        "Time of a call that makes its outputs over one with `out=`.",
+        ratio_by_batch("fresh", "reused"),
+    ),
+    "packed": (
+        "Packed arrays",
+        "Time with NumPy arrays over that with packed ones.",
+        ratio_by_batch("dense", "packed"),
+    ),
+    "number_types": ("float32", "Time of float64 over that of float32.", ratio_by_batch("float64", "float32")),
+    "batches": (
+        "Batch sizes",
+        "Nanoseconds a state; in brackets how many times as long as only reading its inputs and writing its outputs.",
+        batches,
+    ),
+    "one_state": ("One state", "Nanoseconds. Pinocchio's C++ has no call from Python in it.", one_state),
+    "threads": ("Two threads", "Wall time of one thread over that of two.", ratio_by_batch("1", "2")),
+    "compiling": ("Compiling", "Seconds until the first answer of each function, in a fresh process.", compiling),
+    "peak": (
+        "Share of the peak",
+        "Multiplications and additions a second, sines left out, over those of a loop of independent multiply-adds.",
+        peak,
+    ),
+}
+
+
+def page(found: Found) -> list[str]:
+    """All sections that the file has numbers for, the goals first."""
+    text = ["## Goals", "", *goals.lines(found), ""]
+    missed = goals.missed(found)
+    if missed:
+        text += ["Not met:", "", *(f"* {line}" for line in missed), ""]
+    for name, (title, about, section) in SECTIONS.items():
+        if name in found:
+            text += [f"## {title}", "", about, "", *section(found[name])]
+    return text

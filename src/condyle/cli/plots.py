@@ -1,0 +1,105 @@
+# matplotlib's types leave its keywords open
+# pyright: reportUnknownMemberType=false
+"""Plots of a benchmark as SVG text: a panel a function.
+
+Matplotlib draws (extra `plots`): axes, logarithmic ticks and layout are not ours to write again.
+"""
+
+from __future__ import annotations
+
+import io
+import math
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, TypeAlias
+
+from condyle.errors import UnsupportedError
+from condyle.signature import FUNCTIONS
+
+try:
+    import matplotlib as mpl
+    from matplotlib.figure import Figure
+    from matplotlib.ticker import FuncFormatter, NullFormatter, NullLocator
+except ImportError as error:
+    raise UnsupportedError("plots are drawn by matplotlib: pip install 'condyle[plots]'") from error
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+
+COLOURS = ("#1f6f8b", "#c8702a", "#7a5195", "#5b8c3a", "#9a3b3b")
+"""Ours first, then the others as they come."""
+INK, FAINT = "#23282d", "#d9dde1"
+SETTINGS = {
+    "svg.fonttype": "none",
+    "svg.hashsalt": "condyle",
+    "font.family": "sans-serif",
+    "font.size": 9.5,
+    "axes.edgecolor": FAINT,
+    "axes.labelcolor": INK,
+    "text.color": INK,
+    "xtick.color": INK,
+    "ytick.color": INK,
+}
+PANELS = 4
+Times: TypeAlias = Mapping[str, Mapping[int, Mapping[str, float]]]
+"""engine -> batch -> median, minimum, low, high of one function [ns]."""
+
+
+def plots(times: Mapping[str, Times], engines: Sequence[str]) -> str:
+    """One panel a function, all with the same axes, so that functions compare."""
+    columns = min(PANELS, len(times))
+    lines = math.ceil(len(times) / columns)
+    with mpl.rc_context():
+        for key, value in SETTINGS.items():
+            mpl.rcParams[key] = value  # pyright: ignore[reportArgumentType]
+        figure = Figure(figsize=(2.9 * columns + 0.4, 2.5 * lines + 0.4), layout="constrained")
+        grid = figure.subplots(lines, columns, sharex=True, sharey=True, squeeze=False)
+        panels: list[Axes] = [axes for line in grid for axes in line]
+        for axes, (name, of) in zip(panels, times.items(), strict=False):
+            _panel(axes, name, of, engines)
+        for axes in panels[len(times) :]:
+            axes.set_axis_off()
+        for axes in panels[len(times) - columns : len(times)]:
+            axes.tick_params(labelbottom=True)
+            axes.set_xlabel("states a call")
+        for line in grid:
+            line[0].set_ylabel("time a state")
+        if len(engines) > 1:
+            handles, labels = panels[0].get_legend_handles_labels()
+            figure.legend(handles, labels, loc="outside upper left", ncols=len(engines), frameon=False)
+        drawn = io.StringIO()
+        figure.savefig(drawn, format="svg", metadata={"Date": None, "Creator": None, "Format": None, "Type": None})
+    svg = drawn.getvalue()
+    return svg[svg.index("<svg") :]
+
+
+def _panel(axes: Axes, name: str, times: Times, engines: Sequence[str]) -> None:
+    for engine, of in times.items():
+        colour = COLOURS[engines.index(engine) % len(COLOURS)]
+        batches = sorted(of)
+        low, high, median, minimum = ([of[n][key] for n in batches] for key in ("low", "high", "median", "minimum"))
+        axes.fill_between(batches, low, high, color=colour, alpha=0.22, linewidth=0)
+        axes.plot(batches, median, color=colour, linewidth=1.6, label=engine)
+        axes.plot(batches, minimum, linestyle="none", marker="o", markersize=3, color=colour)
+    axes.set_xscale("log")
+    axes.set_yscale("log")
+    every = sorted({n for of in times.values() for n in of})
+    axes.set_xticks(every, [f"{n:,}" for n in every])
+    axes.xaxis.set_minor_locator(NullLocator())
+    axes.yaxis.set_major_formatter(FuncFormatter(_tick))
+    axes.yaxis.set_minor_formatter(NullFormatter())
+    axes.grid(color=FAINT, linewidth=0.6)
+    axes.set_axisbelow(True)
+    axes.spines[["top", "right"]].set_visible(False)
+    axes.set_title(f"{name}: {FUNCTIONS[name].method.replace('_', ' ')}", loc="left", fontsize=10)
+
+
+def _tick(ns: float, position: int | None) -> str:
+    del position
+    return duration(ns)
+
+
+def duration(ns: float) -> str:
+    for unit, size in (("s", 1e9), ("ms", 1e6), ("us", 1e3)):
+        if ns >= size:
+            return f"{ns / size:.3g} {unit}"
+    return f"{ns:.3g} ns"

@@ -1,0 +1,107 @@
+"""C that CasADi writes: Pinocchio's own algorithms run on CasADi's scalars, printed as C and compiled for this machine.
+
+This is what Pinocchio's CasADi header is for. The `pin` wheel has no CasADi module for Python, so a small C++ program
+made from its headers does the writing. Derivatives are Pinocchio's analytical ones, not CasADi's differentiation.
+Answers are what CasADi hands out: non-zeros only, the upper triangles of M and Minv.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import tempfile
+from collections.abc import Callable, Sequence
+from functools import cached_property
+from importlib import metadata
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from condyle.cli.rivals import toolchain
+from condyle.cli.rivals.numbers import Struct, numbers_of
+from condyle.cli.rivals.pinocchio_cpp import ALGORITHMS
+from condyle.cli.rivals.rival import EXACT, FUNCTIONS, Array, Compiled
+from condyle.errors import BuildError, UnsupportedError
+from condyle.runtime.toolchain import find_compiler
+
+if TYPE_CHECKING:
+    from condyle.model.robot import Robot
+
+WRITER = Path(__file__).with_name("casadi_write.cpp")
+DRIVER = Path(__file__).with_name("casadi_driver.c")
+FLAGS = ("-std=c11", "-O3", "-march=native")
+LONGEST = 2 << 20
+SYMMETRIC = {"m": (0,), "minv": (0,), "dfd": (2,)}
+
+
+class CasadiC:
+    """One robot. Each function is written and compiled at its first use: seconds for an arm, minutes for a humanoid."""
+
+    name = "casadi"
+
+    def __init__(self, robot: Robot) -> None:
+        self._folder = toolchain.wheel_folder("casadi", "bench")
+        self._headers = toolchain.pinocchio_headers()
+        self._numbers = numbers_of(robot, "CasADi")
+        self._compiler = find_compiler()
+        self._functions: dict[str, Compiled] = {}
+        self.algorithms = {name: ALGORITHMS[name] for name in FUNCTIONS if name != "difd"}
+        self.about = {
+            "version": metadata.version("casadi"),
+            "pinocchio": self._headers.pinocchio,
+            "compiler": self._compiler.version,
+            "flags": " ".join(FLAGS),
+        }
+
+    def call(self, function: str, arrays: Sequence[Array]) -> Callable[[], object]:
+        return self._compiled(function).call(function, _three(arrays))
+
+    def answers(self, function: str, arrays: Sequence[Array], out: Sequence[Array]) -> None:
+        self._compiled(function).call(function, _three(arrays), out)()
+        for k in SYMMETRIC.get(function, ()):
+            upper = np.triu(out[k])
+            out[k][...] = upper + np.swapaxes(np.triu(out[k], 1), -1, -2)
+
+    def tolerance(self, function: str) -> float:
+        del function
+        return EXACT
+
+    @cached_property
+    def _writer(self) -> ctypes.CDLL:
+        compiler, folder = toolchain.cpp_compiler(toolchain.GCC), self._folder
+        includes = ("-isystem", str(folder / "include"), *self._headers.flags)
+        links = (f"-L{folder}", f"-Wl,-rpath,{folder}", "-lcasadi")
+        command = [compiler.path, "-std=c++17", "-O0", "-DNDEBUG", *includes, *toolchain.SHARED, *links]
+        return toolchain.library(command, WRITER, (toolchain.MODEL,), "CasADi's writer")
+
+    def _compiled(self, function: str) -> Compiled:
+        if function not in self._functions:
+            self._functions[function] = Compiled(self._build(function), None)
+        return self._functions[function]
+
+    def _build(self, function: str) -> ctypes.CDLL:
+        self._writer.rival_write.argtypes = [ctypes.POINTER(Struct), ctypes.c_int, ctypes.c_char_p]
+        with tempfile.TemporaryDirectory() as folder:
+            struct = self._numbers.struct()
+            if self._writer.rival_write(ctypes.byref(struct), FUNCTIONS.index(function), folder.encode()) != 0:
+                raise BuildError(f"CasADi could not write {function}")
+            source = Path(folder, "f.c")
+            # one text, so that the cache knows what was compiled
+            written = source.read_text()
+            if len(written) > LONGEST:
+                raise UnsupportedError(
+                    f"CasADi wrote {len(written) >> 10} KB of C for {function}: many minutes to compile"
+                )
+            source.write_text(DRIVER.read_text().replace("#include GENERATED", written))
+            command = [self._compiler.path, *FLAGS, *toolchain.SHARED, "-lm"]
+            built = toolchain.library(command, source, (), f"{function} by CasADi")
+        if built.rival_size() != 0:
+            raise UnsupportedError(f"{function} by CasADi takes more memory than the adapter has")
+        return built
+
+
+def _three(arrays: Sequence[Array]) -> Sequence[Array]:
+    """q, v and a or tau: all of them have a place in what was written, used or not."""
+    q = arrays[0]
+    idle = np.zeros((len(q), q.shape[-1]))
+    return (*arrays[:3], *[idle] * (3 - len(arrays)))

@@ -1,0 +1,104 @@
+"""MuJoCo's C functions, one state after another, in a C loop: the least that each of our functions needs there.
+
+Constraints, contacts and passive forces are off. MuJoCo has no analytical derivatives of the dynamics: those timed here
+are its own finite differences, marked so; for robots with a free joint they are left out, since MuJoCo takes them in
+other coordinates.
+"""
+
+from __future__ import annotations
+
+import ctypes
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from condyle.cli.rivals import toolchain
+from condyle.cli.rivals.mujoco_model import Frames, frames, mjcf
+from condyle.cli.rivals.numbers import numbers_of
+from condyle.cli.rivals.rival import EXACT, Array, Compiled
+from condyle.errors import UnsupportedError
+from condyle.runtime.toolchain import find_compiler
+
+if TYPE_CHECKING:
+    from condyle.model.robot import Robot
+
+SOURCE = Path(__file__).with_name("mujoco_c.c")
+FLAGS = ("-std=c11", "-O3")
+POSITION = "mj_kinematics, mj_comPos"
+ALGORITHMS = {
+    "id": f"{POSITION}, mj_comVel, mj_rne",
+    "fd": f"{POSITION}, mj_makeM, mj_factorM, mj_comVel, mj_rne, mj_solveM",
+    "m": f"{POSITION}, mj_makeM, mj_fullM",
+    "minv": f"{POSITION}, mj_makeM, mj_factorM, mj_solveM",
+}
+DIFFERENCES = {
+    "did": "mjd_inverseFD (finite differences)",
+    "dfd": "as fd, mjd_inverseFD (finite differences), mj_solveM",
+}
+COARSE = 1e-4
+COMPLAINT_BYTES = 1000
+
+
+class MujocoC:
+    """One robot in MuJoCo."""
+
+    name = "mujoco"
+
+    def __init__(self, robot: Robot) -> None:
+        text = mjcf(numbers_of(robot, "MuJoCo")).encode()
+        folder = toolchain.wheel_folder("mujoco", "bench")
+        shared = next(iter(sorted(folder.glob("libmujoco.so*"))), None)
+        if shared is None:
+            raise UnsupportedError("the mujoco package has no shared library: pip install 'condyle[bench]'")
+        compiler = find_compiler()
+        include = ("-isystem", str(folder / "include"))
+        links = (f"-L{folder}", f"-Wl,-rpath,{folder}", f"-l:{shared.name}")
+        command = [compiler.path, *FLAGS, *include, *toolchain.SHARED, *links]
+        library = toolchain.library(command, SOURCE, (), "MuJoCo")
+        self._robot = robot
+        floating = any(joint.type in ("free", "spherical") for joint in robot.joints)
+        self.algorithms = ALGORITHMS if floating else {**ALGORITHMS, **DIFFERENCES}
+        self.about = {"version": shared.name.removeprefix("libmujoco.so."), "flags": "the wheel's own library"}
+        library.rival_new.restype = ctypes.c_void_p
+        library.rival_free.argtypes = [ctypes.c_void_p]
+        library.rival_free.restype = None
+        complaint = ctypes.create_string_buffer(COMPLAINT_BYTES)
+        handle: int | None = library.rival_new(text, complaint, COMPLAINT_BYTES)
+        if handle is None:
+            raise UnsupportedError(f"MuJoCo refuses {robot.name}: {complaint.value.decode(errors='replace')}")
+        self._free = library.rival_free
+        self._handle = handle
+        self._compiled = Compiled(library, handle)
+
+    def __del__(self) -> None:
+        if hasattr(self, "_handle"):
+            self._free(self._handle)
+
+    def call(self, function: str, arrays: Sequence[Array]) -> Callable[[], object]:
+        return self._compiled.call(function, self._theirs(function, arrays)[1])
+
+    def answers(self, function: str, arrays: Sequence[Array], out: Sequence[Array]) -> None:
+        where, theirs = self._theirs(function, arrays)
+        self._compiled.call(function, theirs, out)()
+        back = np.swapaxes(where.T, -1, -2)
+        if function == "id":
+            out[0][...] = np.einsum("nij,nj->ni", back, out[0])
+        elif function == "fd":
+            out[0][...] = np.einsum("nij,nj->ni", back, out[0] - where.coriolis)
+        elif function in ("m", "minv"):
+            out[0][...] = back @ out[0] @ where.T
+
+    def tolerance(self, function: str) -> float:
+        return COARSE if function in DIFFERENCES else EXACT
+
+    def _theirs(self, function: str, arrays: Sequence[Array]) -> tuple[Frames, Sequence[Array]]:
+        q = arrays[0]
+        v = arrays[1] if len(arrays) > 1 else np.zeros((len(q), self._robot.nv))
+        x = arrays[2] if len(arrays) > 2 else np.zeros_like(v)
+        where = frames(self._robot, q, v)
+        turned = [np.einsum("nij,nj->ni", where.T, rows) for rows in (v, x)]
+        if function == "id":
+            turned[1] = turned[1] + where.coriolis
+        return where, [np.ascontiguousarray(rows) for rows in (where.q, *turned)]

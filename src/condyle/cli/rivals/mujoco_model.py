@@ -1,0 +1,107 @@
+"""A robot as MJCF text, and the maps between our coordinates and MuJoCo's.
+
+MuJoCo's quaternions begin with w; the linear velocity of its free joint is in world axes, and its acceleration is the
+rate of that.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import numpy as np
+from numpy.typing import NDArray
+
+from condyle.cli.rivals.numbers import KINDS, Numbers
+
+if TYPE_CHECKING:
+    from condyle.model.robot import Robot
+
+Array = NDArray[np.floating]
+HEAD = '<mujoco><compiler angle="radian" autolimits="false"/>'
+FREE, SPHERICAL, PRISMATIC = KINDS["free"], KINDS["spherical"], KINDS["prismatic"]
+
+
+def mjcf(numbers: Numbers) -> str:
+    """Constraints, contacts and passive forces are off; bodies and joints stand in our order."""
+    children: dict[int, list[int]] = {}
+    for i, parent in enumerate(numbers.parent):
+        children.setdefault(int(parent), []).append(i)
+    lines = [
+        HEAD,
+        f'<option gravity="{_words(numbers.gravity)}"><flag constraint="disable" contact="disable"/></option>',
+        "<worldbody>",
+    ]
+    # ends of bodies wait on the same stack as the bodies
+    waiting: list[int | str] = list(reversed(children[-1]))
+    degree = _first_degrees(numbers)
+    while waiting:
+        item = waiting.pop()
+        if isinstance(item, str):
+            lines.append(item)
+            continue
+        lines += _body(numbers, item, float(numbers.armature[degree[item]]))
+        waiting += ["</body>", *reversed(children.get(item, []))]
+    return "\n".join([*lines, "</worldbody></mujoco>"])
+
+
+def _first_degrees(numbers: Numbers) -> list[int]:
+    sizes = [6 if kind == FREE else 3 if kind == SPHERICAL else 1 for kind in numbers.kind]
+    return [0, *np.cumsum(sizes).tolist()]
+
+
+def _body(numbers: Numbers, i: int, armature: float) -> list[str]:
+    kind = int(numbers.kind[i])
+    word = "free" if kind == FREE else "ball" if kind == SPHERICAL else "slide" if kind >= PRISMATIC else "hinge"
+    axis = "" if kind >= SPHERICAL else f' axis="{_words(numbers.axis[i])}"'
+    turn = numbers.rotation[i].T[:2]
+    I, where = numbers.inertia[i], f'pos="{_words(numbers.com[i])}"'
+    full = (I[0, 0], I[1, 1], I[2, 2], I[0, 1], I[0, 2], I[1, 2])
+    return [
+        f'<body pos="{_words(numbers.translation[i])}" xyaxes="{_words(turn)}">',
+        f'<joint type="{word}"{axis} armature="{armature!r}"/>',
+        f'<inertial {where} mass="{float(numbers.mass[i])!r}" fullinertia="{_words(np.array(full))}"/>',
+    ]
+
+
+def _words(x: Array) -> str:
+    return " ".join(repr(float(value)) for value in np.ravel(x))
+
+
+@dataclass(frozen=True)
+class Frames:
+    """The maps at some states: v of MuJoCo = T v, a of MuJoCo = T a + coriolis. T (n, nv, nv) is orthogonal."""
+
+    q: Array
+    T: Array
+    coriolis: Array
+
+
+def frames(robot: Robot, q: Array, v: Array) -> Frames:
+    """At states q (n, nq), v (n, nv)."""
+    n = len(q)
+    theirs = np.array(q)
+    T = np.array(np.broadcast_to(np.eye(robot.nv), (n, robot.nv, robot.nv)))
+    coriolis = np.zeros((n, robot.nv))
+    for joint in robot.joints:
+        if joint.type not in ("free", "spherical"):
+            continue
+        last = joint.q_index + joint.nq
+        x, y, z, w = (q[:, k] for k in range(last - 4, last))
+        theirs[:, last - 4 : last] = np.stack([w, x, y, z], axis=-1)
+        if joint.type == "free":
+            rows = slice(joint.v_index, joint.v_index + 3)
+            R = _rotation(x, y, z, w)
+            T[:, rows, rows] = R
+            spin = v[:, joint.v_index + 3 : joint.v_index + 6]
+            coriolis[:, rows] = np.einsum("nij,nj->ni", R, np.cross(spin, v[:, rows]))
+    return Frames(theirs, T, coriolis)
+
+
+def _rotation(x: Array, y: Array, z: Array, w: Array) -> Array:
+    rows = [
+        [1 - 2 * (y * y + z * z), 2 * (x * y - z * w), 2 * (x * z + y * w)],
+        [2 * (x * y + z * w), 1 - 2 * (x * x + z * z), 2 * (y * z - x * w)],
+        [2 * (x * z - y * w), 2 * (y * z + x * w), 1 - 2 * (x * x + y * y)],
+    ]
+    return np.moveaxis(np.array(rows), -1, 0)

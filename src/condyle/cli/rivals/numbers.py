@@ -1,0 +1,107 @@
+"""A robot as plain arrays: what adapters build their models from, joint by joint, so that answers can be compared.
+
+The numbers are those of our own `Robot` after merging, snapping and locking; no file format comes in between.
+"""
+
+from __future__ import annotations
+
+import ctypes
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, ClassVar
+
+import numpy as np
+from numpy.typing import NDArray
+
+from condyle.errors import UnsupportedError
+
+if TYPE_CHECKING:
+    from condyle.model.robot import Joint, Robot
+
+Floats = NDArray[np.float64]
+KINDS = {"revolute": 0, "continuous": 0, "prismatic": 4, "spherical": 8, "free": 9}
+"""A coordinate axis adds 0, 1 or 2, any other 3; spherical and free joints have none."""
+WITHOUT_AXIS = 8
+_INT_P, _DOUBLE_P = ctypes.POINTER(ctypes.c_int), ctypes.POINTER(ctypes.c_double)
+
+
+class Struct(ctypes.Structure):
+    """rival::Numbers of pinocchio_model.hpp."""
+
+    _fields_: ClassVar = [
+        ("joints", ctypes.c_int),
+        *((name, _INT_P) for name in ("parent", "kind")),
+        *(
+            (name, _DOUBLE_P)
+            for name in ("axis", "rotation", "translation", "mass", "com", "inertia", "armature", "gravity")
+        ),
+    ]
+
+
+@dataclass(frozen=True)
+class Numbers:
+    """Per joint: parent (-1: none), kind, axis, rotation and translation in the parent's body, and its body's inertia.
+
+    The body's frame is the joint's moved frame; inertia is about the centre of mass in these axes. armature: (nv,).
+    """
+
+    parent: NDArray[np.intc]
+    kind: NDArray[np.intc]
+    axis: Floats
+    rotation: Floats
+    translation: Floats
+    mass: Floats
+    com: Floats
+    inertia: Floats
+    armature: Floats
+    gravity: Floats
+
+    def struct(self) -> Struct:
+        """Points into these arrays: keep them."""
+        ints = [array.ctypes.data_as(_INT_P) for array in (self.parent, self.kind)]
+        floats = (self.axis, self.rotation, self.translation, self.mass, self.com, self.inertia, self.armature)
+        return Struct(len(self.parent), *ints, *(array.ctypes.data_as(_DOUBLE_P) for array in (*floats, self.gravity)))
+
+
+def numbers_of(robot: Robot, library: str) -> Numbers:
+    """The arrays; UnsupportedError for joints that `library` is not given here."""
+    kinds = [_kind(joint, library) for joint in robot.joints]
+    places = [_placement(robot, joint) for joint in robot.joints]
+    bodies = list(zip(robot.joints, robot.bodies, strict=True))
+    turns = [joint.after.rotation for joint in robot.joints]
+    return Numbers(
+        np.array(robot.parents, dtype=np.intc),
+        np.array(kinds, dtype=np.intc),
+        _rows([joint.axis for joint in robot.joints]),
+        _rows([rotation for rotation, _ in places]),
+        _rows([translation for _, translation in places]),
+        _rows([body.mass for body in robot.bodies]),
+        _rows([joint.after.rotation @ body.com + joint.after.translation for joint, body in bodies]),
+        _rows([turn @ body.inertia @ np.transpose(turn) for turn, body in zip(turns, robot.bodies, strict=True)]),
+        np.concatenate([np.ravel(joint.armature) for joint in robot.joints]).astype(np.float64),
+        _rows(list(robot.gravity)),
+    )
+
+
+def _kind(joint: Joint, library: str) -> int:
+    if joint.mimic is not None:
+        raise UnsupportedError(f"the comparison with {library} knows no mimic joints such as {joint.name!r}")
+    if joint.type not in KINDS:
+        raise UnsupportedError(f"the comparison with {library} knows no {joint.type} joints such as {joint.name!r}")
+    base = KINDS[joint.type]
+    if base >= WITHOUT_AXIS:
+        return base
+    units = [list(row) for row in np.eye(3)]
+    axis = list(joint.axis)
+    return base + (units.index(axis) if axis in units else 3)
+
+
+def _placement(robot: Robot, joint: Joint) -> tuple[NDArray[np.floating], NDArray[np.floating]]:
+    rotation, translation = joint.placement.rotation, joint.placement.translation
+    if joint.parent < 0:
+        return rotation, translation
+    after = robot.joints[joint.parent].after
+    return after.rotation @ rotation, after.rotation @ translation + after.translation
+
+
+def _rows(rows: object) -> Floats:
+    return np.ascontiguousarray(rows, dtype=np.float64)

@@ -1,0 +1,68 @@
+"""What an adapter of another library offers, and the plain C call that all of them are made with."""
+
+from __future__ import annotations
+
+import ctypes
+from collections.abc import Callable, Mapping, Sequence
+from typing import Protocol, TypeAlias
+
+import numpy as np
+from numpy.typing import NDArray
+
+Array: TypeAlias = NDArray[np.floating]
+FUNCTIONS = ("id", "fd", "m", "minv", "did", "dfd", "difd")
+"""The numbers of functions that adapters written in C go by."""
+EXACT = 1e-8
+
+
+class Rival(Protocol):
+    """One robot in another library. Arrays are those of our own functions: float64, C-contiguous, our coordinates.
+
+    algorithms: what answers each function there; one that is missing has no counterpart. about: versions, compiler,
+    flags.
+    """
+
+    @property
+    def name(self) -> str: ...
+
+    @property
+    def algorithms(self) -> Mapping[str, str]: ...
+
+    @property
+    def about(self) -> Mapping[str, str]: ...
+
+    def call(self, function: str, arrays: Sequence[Array]) -> Callable[[], object]:
+        """What is timed: the function at every state, its answers left where that library puts them."""
+        ...
+
+    def answers(self, function: str, arrays: Sequence[Array], out: Sequence[Array]) -> None:
+        """The same with the answers in our arrays, to be compared before anything is timed."""
+        ...
+
+    def tolerance(self, function: str) -> float:
+        """How far the answers may differ from ours, relative to the largest entry."""
+        ...
+
+
+class Compiled:
+    """`rival_run(handle, function, n, q, v, x, minv, out)` of a shared library; with no `out` answers stay inside."""
+
+    def __init__(self, library: ctypes.CDLL, handle: int | None) -> None:
+        self._run = library.rival_run
+        self._run.argtypes = [ctypes.c_void_p, ctypes.c_int, ctypes.c_long, *[ctypes.c_void_p] * 5]
+        self._run.restype = None
+        self._handle = handle
+
+    def call(self, function: str, arrays: Sequence[Array], out: Sequence[Array] | None = None) -> Callable[[], object]:
+        """A callable without arguments; keeps the arrays alive."""
+        q, v, x = arrays[0], arrays[min(1, len(arrays) - 1)], arrays[min(2, len(arrays) - 1)]
+        minv = arrays[3].ctypes.data if len(arrays) > 3 else None
+        pointers = None if out is None else (ctypes.c_void_p * len(out))(*(array.ctypes.data for array in out))
+        numbers = (self._handle, FUNCTIONS.index(function), len(q), q.ctypes.data, v.ctypes.data, x.ctypes.data)
+        run, keep = self._run, (q, v, x, *arrays)
+
+        def calling() -> object:
+            run(*numbers, minv, pointers)
+            return keep
+
+        return calling

@@ -1,0 +1,106 @@
+"""Headers of other libraries, C++ compilers, and adapters built from the sources beside this file."""
+
+from __future__ import annotations
+
+import ctypes
+import shutil
+import subprocess
+import sys
+from collections.abc import Sequence
+from dataclasses import dataclass
+from importlib import metadata
+from pathlib import Path
+
+from condyle.errors import UnsupportedError
+from condyle.runtime import cache
+from condyle.runtime.toolchain import find_compiler, run
+
+MODEL = Path(__file__).with_name("pinocchio_model.hpp")
+# as in Pinocchio's own CMake targets: its joint variant is longer than Boost's default lists
+DEFINITIONS = (
+    "-DBOOST_MPL_LIMIT_LIST_SIZE=30",
+    "-DBOOST_MPL_LIMIT_VECTOR_SIZE=30",
+    "-DBOOST_MPL_CFG_NO_PREPROCESSED_HEADERS",
+    "-DBOOST_FUSION_INVOKE_MAX_ARITY=12",
+)
+SHARED = ("-fPIC", "-shared", "-fvisibility=hidden", "-w")
+GCC = ("g++", "c++")
+CLANG_FIRST = ("clang++-19", "clang++", *GCC)
+TIMEOUT_S = 900.0
+
+
+@dataclass(frozen=True, slots=True)
+class Cpp:
+    """A C++ compiler."""
+
+    path: str
+    version: str
+
+
+@dataclass(frozen=True, slots=True)
+class Headers:
+    """Pinocchio's headers: what a compiler must be told, and versions."""
+
+    flags: tuple[str, ...]
+    pinocchio: str
+    eigen: str
+
+
+def pinocchio_headers() -> Headers:
+    """Those of the `pin` wheel, and Eigen's; says what is missing."""
+    prefixes = [Path(entry) / "cmeel.prefix" / "include" for entry in sys.path]
+    wheel = next((path for path in prefixes if (path / "pinocchio" / "multibody.hpp").is_file()), None)
+    if wheel is None:
+        raise UnsupportedError("Pinocchio's headers are not installed: pip install 'condyle[bench]'")
+    candidates = [path / "eigen3" for path in prefixes] + [
+        Path("/usr/include/eigen3"),
+        Path("/usr/local/include/eigen3"),
+    ]
+    eigen = next((path for path in candidates if (path / "Eigen" / "Core").is_file()), None)
+    if eigen is None:
+        raise UnsupportedError(
+            "Eigen's headers are not installed: pip install 'condyle[bench]' (or Debian's libeigen3-dev)"
+        )
+    flags = (*DEFINITIONS, "-isystem", str(wheel), "-isystem", str(eigen))
+    return Headers(flags, metadata.version("pin"), _eigen_version(eigen))
+
+
+def cpp_compiler(names: Sequence[str]) -> Cpp:
+    """The first of these that is there."""
+    path = next((found for name in names if (found := shutil.which(name))), None)
+    if path is None:
+        raise UnsupportedError(f"no C++ compiler found: tried {', '.join(names)} (Debian: apt-get install g++)")
+    said = subprocess.run([path, "--version"], capture_output=True, text=True, check=False).stdout.splitlines()
+    return Cpp(path, said[0] if said else "")
+
+
+def wheel_folder(module: str, extra: str) -> Path:
+    """The folder of a package that is installed but need not be imported; says how to install one that is not."""
+    folder = next((path for entry in sys.path if (path := Path(entry) / module).is_dir()), None)
+    if folder is None:
+        raise UnsupportedError(f"{module} is not installed: pip install 'condyle[{extra}]'")
+    return folder
+
+
+def library(command: Sequence[str], source: Path, beside: Sequence[Path], label: str) -> ctypes.CDLL:
+    """`command` run on one source file, kept in the cache; the files in `beside` are those that it includes."""
+    texts = [path.read_text(encoding="utf-8") for path in (source, *beside)]
+    # find_compiler's identity stands for what -march=native means here
+    parts = ["rival", *command, source.name, find_compiler().identity, *texts]
+
+    def make(built: Path) -> None:
+        # libraries named in the command must follow the source that uses them
+        first, last = [word for word in command if word[:2] != "-l"], [word for word in command if word[:2] == "-l"]
+        run([[*first, "-o", str(built), str(source), *last]], built.parent, TIMEOUT_S, 1)
+
+    return cache.fetch(parts, f"{label}, for comparison", make, lambda built: ctypes.CDLL(str(built)))
+
+
+def _eigen_version(include: Path) -> str:
+    numbers = {"WORLD": "?", "MAJOR": "?", "MINOR": "?"}
+    for line in (include / "Eigen" / "src" / "Core" / "util" / "Macros.h").read_text().splitlines():
+        words = line.split()
+        for part in numbers:
+            if words[:2] == ["#define", f"EIGEN_{part}_VERSION"]:
+                numbers[part] = words[2]
+    return ".".join(numbers.values())

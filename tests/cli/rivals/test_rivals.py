@@ -1,0 +1,80 @@
+"""The adapters that build in a moment give our answers; the others are compared whenever they are timed."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+import condyle
+from condyle.cli import rivals
+from condyle.cli.rivals import agreement as comparing
+from condyle.cli.rivals.agreement import agreement
+from condyle.cli.rivals.mujoco_model import frames, mjcf
+from condyle.cli.rivals.numbers import numbers_of
+from condyle.cli.rivals.pinocchio_cpp import PinocchioCpp
+from condyle.errors import BuildError, UnsupportedError
+
+ARMS = [("iiwa14", False), ("hyq", False), ("hyq", True)]
+
+
+@pytest.mark.parametrize(("name", "floating"), ARMS)
+def test_mujoco_agrees(name: str, floating: bool) -> None:
+    pytest.importorskip("mujoco", reason="needs the mujoco package: pip install 'condyle[bench]'")
+    robot = condyle.load(name, floating_base=floating)
+    rival, dynamics = rivals.opened("mujoco", robot), robot.compile(target="numpy")
+    assert set(rival.algorithms) == {"id", "fd", "m", "minv"} | (set() if floating else {"did", "dfd"})
+    for function in rival.algorithms:
+        assert agreement(robot, dynamics, rival, function) < rival.tolerance(function)
+
+
+@pytest.mark.parametrize(("name", "floating"), ARMS)
+def test_pinocchio_python_agrees(name: str, floating: bool) -> None:
+    pytest.importorskip("pinocchio", reason="needs the pin package: pip install 'condyle[bench]'")
+    from benchmarks.rivals.pinocchio_python import PinocchioPython
+
+    robot = condyle.load(name, floating_base=floating)
+    rival = PinocchioPython(robot)
+    for function in rival.algorithms:
+        assert agreement(robot, robot.compile(target="numpy"), rival, function) < 1e-8
+
+
+def test_armature_slides_balls_and_branches_agree() -> None:
+    pytest.importorskip("mujoco", reason="needs the mujoco package: pip install 'condyle[bench]'")
+    types = ("revolute", "prismatic", "spherical")
+    robot = condyle.random_tree(7, rng=3, types=types)
+    rival, dynamics = rivals.opened("mujoco", robot), robot.compile(target="numpy")
+    for function in rival.algorithms:
+        assert agreement(robot, dynamics, rival, function) < 1e-8
+
+
+def test_another_robot_is_noticed() -> None:
+    pytest.importorskip("mujoco", reason="needs the mujoco package: pip install 'condyle[bench]'")
+    robot, heavier = (condyle.chain(3, rng=seed) for seed in (0, 1))
+    with pytest.raises(BuildError, match=r"differ by .* in m; nothing was timed"):
+        agreement(robot, robot.compile(target="numpy"), rivals.opened("mujoco", heavier), "m")
+    assert comparing.N_STATES > 1
+
+
+def test_joints_that_a_rival_is_not_given_are_named() -> None:
+    robot = condyle.random_tree(2, rng=0, types=("helical",))
+    with pytest.raises(UnsupportedError, match="knows no helical joints such as"):
+        numbers_of(robot, "Pinocchio")
+    with pytest.raises(UnsupportedError, match="Pinocchio"):
+        PinocchioCpp(robot)
+
+
+def test_mjcf_has_no_name_of_the_model() -> None:
+    robot = condyle.load("iiwa14")
+    text = mjcf(numbers_of(robot, "MuJoCo"))
+    assert text.count("<body ") == text.count("</body>") == 7
+    assert not any(name in text for name in (*robot.joint_names, *robot.body_names))
+
+
+def test_frames_turn_velocities_and_keep_joints() -> None:
+    robot = condyle.load("hyq", floating_base=True)
+    q, v = robot.random_state(4, 0)
+    where = frames(robot, q, v)
+    identity = where.T @ where.T.swapaxes(-1, -2)
+    assert abs(identity - np.eye(robot.nv)).max() < 1e-12
+    assert (where.q[:, 3] == q[:, 6]).all() and (where.q[:, 7:] == q[:, 7:]).all()
+    assert (where.coriolis[:, 3:] == 0).all()
