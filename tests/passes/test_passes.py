@@ -8,12 +8,12 @@ from fractions import Fraction
 import pytest
 from hypothesis import given, settings
 
-from condyle.ir.expr import Graph
+from condyle.ir.expr import Expr, Graph
 from condyle.ir.program import Array, Output, Program, operands
 from condyle.ir.show import show
 from condyle.ir.verify import verify
 from condyle.passes import pipeline
-from condyle.passes.contract import contract
+from condyle.passes.contract import LONG, contract
 from condyle.passes.dce import dce
 from condyle.passes.renumber import renumbered
 from condyle.passes.signs import absorb_signs
@@ -54,9 +54,9 @@ def test_passes_are_done_when_they_are_done(steps: Sequence[tuple[str, int, int]
     assert all(uses_of(clean)), "a node that nobody uses"
 
 
-def program_of(build: Callable[[Graph], object]) -> Program:
+def program_of(build: Callable[[Graph], object], size: int = 4) -> Program:
     g = Graph()
-    return g.program("p", (Array("x", (4,)),), (Array("y", (1,)),), [(0, 0, build(g))])  # type: ignore[list-item]
+    return g.program("p", (Array("x", (size,)),), (Array("y", (1,)),), [(0, 0, build(g))])  # type: ignore[list-item]
 
 
 def lines(program: Program) -> list[str]:
@@ -91,6 +91,45 @@ def test_contract_leaves_a_product_that_others_use() -> None:
     outputs = [(0, 0, product + g.input(0, 2)), (0, 1, product)]
     program = g.program("p", (Array("x", (4,)),), (Array("y", (2,)),), outputs)
     assert sorted(node[0] for node in contract(program).nodes if node[0] != "input") == ["add", "mul"]
+
+
+def test_contract_spells_out_sums_of_sums() -> None:
+    """(a b + c d) + e + (a c - b d): four multiply-adds from e on, not a sum of products and two additions."""
+
+    def build(g: Graph) -> object:
+        a, b, c, d, e = (g.input(0, k) for k in range(5))
+        return (a * b + c * d) + e + (a * c - b * d)
+
+    program = program_of(build, size=5)
+    ops = [node[0] for node in contract(program).nodes if node[0] != "input"]
+    assert sorted(ops) == ["fma", "fma", "fma", "fnma"]
+
+
+def test_contract_lets_a_late_term_come_last() -> None:
+    """A sine is not waited for by products that are ready long before."""
+
+    def build(g: Graph, last: Expr) -> object:
+        a, b, c = (g.input(0, k) for k in range(1, 4))
+        return last + (a * b + a * c + b * c + a * a + b * b)
+
+    late = program_of(lambda g: build(g, g.input(0, 0).sin()))
+    assert [node[0] for node in contract(late).nodes[-6:]] == ["mul", "fma", "fma", "fma", "fma", "add"]
+    soon = program_of(lambda g: build(g, g.input(0, 0)))
+    assert [node[0] for node in contract(soon).nodes[-5:]] == ["fma"] * 5
+
+
+@pytest.mark.parametrize(("length", "products"), [(2, 1), (LONG, 0)])
+def test_long_programs_copy_products(length: int, products: int) -> None:
+    """Two sums with one product: three instructions in a short Program, two in a long one."""
+    g = Graph()
+    x = [g.input(0, k) for k in range(length + 2)]
+    product = x[0] * x[1]
+    outputs = [(0, k, product + x[k + 2]) for k in range(2)] + [(0, 2 + k, x[k + 2] * x[0]) for k in range(length - 2)]
+    outputs += [(0, length, x[length].sin())]
+    program = g.program("p", (Array("x", (len(x),)),), (Array("y", (length + 1,)),), outputs)
+    ops = [node[0] for node in contract(program).nodes]
+    assert ops.count("fma") == 2 * (1 - products)
+    assert ops.count("add") == 2 * products
 
 
 def test_absorb_signs_golden() -> None:

@@ -1,41 +1,159 @@
-"""Contraction: a product that is used once, by a sum, becomes one fused multiply-add."""
+"""Contraction: sums of sums become chains of multiply-adds, the operand that is ready first at the bottom.
+
+A sum that only another sum uses is spelled out there, so that almost every addition finds a product to go with. The
+terms are the same; only the order in which they are added changes, and with it the rounding, within the same bound.
+"""
 
 from __future__ import annotations
 
-from dataclasses import replace
+from collections.abc import Sequence
+from dataclasses import dataclass, field, replace
+from typing import NamedTuple
 
 from condyle.ir.ops import Node
-from condyle.ir.program import Program, operands
+from condyle.ir.program import Output, Program, operands
 from condyle.passes.dce import dce
-from condyle.passes.uses import uses_of
 
-NEGATED = {"fma": "fnms", "fms": "fnma", "fnma": "fms", "fnms": "fma"}
+DEPTH = {"const": 0, "input": 0, "rcp": 4, "sqrt": 5, "sin": 11, "cos": 11}
+"""How long an operation takes, in additions; one, where nothing is said."""
+SUMS = frozenset({"add", "sub", "neg"})
+PATIENCE = 3
+"""By how many additions a sum may come later if that saves an instruction."""
+LONG = 3_000
+"""Nodes from which a Program is bound by the number of its instructions, a shorter one by its multiplications."""
+SHARED = 3
+"""Sums that may each have a copy of a product, in a long Program: k + 1 instructions become k."""
+
+FUSED = {(1, 1): "fma", (1, -1): "fnma", (-1, 1): "fms", (-1, -1): "fnms"}
+"""The multiply-add for the sign of what is summed so far, and of the product."""
+
+
+class Term(NamedTuple):
+    """A summand: its node in the old Program, +1 or -1, and when its operands are ready in the new one."""
+
+    node: int
+    sign: int
+    ready: tuple[int, int]
+    product: bool
 
 
 def contract(program: Program) -> Program:
     """Before: t3 = mul t0 t1; t4 = add t3 t2.  After: t3 = fma t0 t1 t2."""
-    uses = uses_of(program)
-    nodes = list(program.nodes)
+    return dce(_Contraction(program, _users(program)).run())
 
-    def lone_product(k: int) -> tuple[int, ...]:
-        return operands(nodes[k]) if nodes[k][0] == "mul" and uses[k] == 1 else ()
 
+def _users(program: Program) -> list[list[int]]:
+    """The nodes that use each node; -1 for an output."""
+    users: list[list[int]] = [[] for _ in program.nodes]
     for k, node in enumerate(program.nodes):
-        if node[0] in ("add", "sub"):
-            left, right = operands(node)
-            nodes[k] = _fused(node, lone_product(left), lone_product(right))
-        elif node[0] == "neg":
-            (a,) = operands(node)
-            if uses[a] == 1 and nodes[a][0] in NEGATED:
-                nodes[k] = (NEGATED[nodes[a][0]], *operands(nodes[a]))
-    return dce(replace(program, nodes=tuple(nodes)))
+        for used in operands(node):
+            users[used].append(k)
+    for output in program.outputs:
+        users[output.node].append(-1)
+    return users
 
 
-def _fused(node: Node, left: tuple[int, ...], right: tuple[int, ...]) -> Node:
-    """The node with one of its products inside, if there is one; the later one, which is the nearer."""
-    a, b = operands(node)
-    if left and (not right or a > b):
-        return ("fma" if node[0] == "add" else "fms", *left, b)
-    if right:
-        return ("fma" if node[0] == "add" else "fnma", *right, a)
-    return node
+@dataclass
+class _Contraction:
+    """new: the nodes so far, and `depth` of each; at: where an old node is among them."""
+
+    program: Program
+    users: Sequence[Sequence[int]]
+    new: list[Node] = field(default_factory=list[Node])
+    depth: list[int] = field(default_factory=list[int])
+    at: dict[int, int] = field(default_factory=dict[int, int])
+
+    def run(self) -> Program:
+        for k, node in enumerate(self.program.nodes):
+            if self._is_part(k) or (node[0] == "mul" and self._only_summed(k)):
+                continue
+            used = operands(node)
+            if node[0] in SUMS:
+                self.at[k] = self._sum(k)
+            else:
+                self.at[k] = self._put(node[0], *(self.at[a] for a in used)) if used else self._node(node, 0)
+        outputs = tuple(Output(o.array, o.index, self.at[o.node]) for o in self.program.outputs)
+        return replace(self.program, nodes=tuple(self.new), outputs=outputs)
+
+    def _is_part(self, k: int) -> bool:
+        """A sum that is spelled out in the one sum that uses it."""
+        return self.program.nodes[k][0] in SUMS and len(self.users[k]) == 1 and self._in_sums(k)
+
+    def _only_summed(self, k: int) -> bool:
+        """A product that goes into multiply-adds."""
+        most = SHARED if len(self.program.nodes) > LONG else 1
+        return len(self.users[k]) <= most and self._in_sums(k)
+
+    def _in_sums(self, k: int) -> bool:
+        return all(user >= 0 and self.program.nodes[user][0] in SUMS for user in self.users[k])
+
+    def _put(self, op: str, *used: int) -> int:
+        return self._node((op, *used), max(self.depth[a] for a in used) + DEPTH.get(op, 1))
+
+    def _node(self, node: Node, depth: int) -> int:
+        self.new.append(node)
+        self.depth.append(depth)
+        return len(self.new) - 1
+
+    def _sum(self, k: int) -> int:
+        """The chain of one sum."""
+        terms = sorted(self._terms(k), key=lambda term: term.ready)
+        first = self._first(terms)
+        terms.remove(first)
+        sign = first.sign
+        total = self._put("mul", *self._factors(first)) if first.product else self.at[first.node]
+        for term in terms:
+            if term.product:
+                total = self._put(FUSED[sign, term.sign], *self._factors(term), total)
+            elif sign == term.sign:
+                total = self._put("add", total, self.at[term.node])
+                continue
+            else:
+                pair = (total, self.at[term.node]) if sign > 0 else (self.at[term.node], total)
+                total = self._put("sub", *pair)
+            sign = 1
+        return total if sign > 0 else self._put("neg", total)
+
+    def _terms(self, k: int) -> list[Term]:
+        terms: list[Term] = []
+        stack = [(k, 1)]
+        while stack:
+            node, sign = stack.pop()
+            used = operands(self.program.nodes[node])
+            signs = (sign, -sign) if self.program.nodes[node][0] == "sub" else (sign, sign)
+            if self.program.nodes[node][0] == "neg":
+                signs = (-sign,)
+            for a, s in zip(used, signs, strict=True):
+                if self._is_part(a):
+                    stack.append((a, s))
+                else:
+                    terms.append(self._term(a, s))
+        return terms
+
+    def _term(self, node: int, sign: int) -> Term:
+        product = self.program.nodes[node][0] == "mul" and self._only_summed(node)
+        used = operands(self.program.nodes[node]) if product else (node,)
+        return Term(node, sign, max((self.depth[self.at[a]], self.at[a]) for a in used), product)
+
+    def _factors(self, term: Term) -> tuple[int, ...]:
+        return tuple(self.at[a] for a in operands(self.program.nodes[term.node]))
+
+    def _first(self, terms: Sequence[Term]) -> Term:
+        """Where the chain begins: a term that is no product saves an addition, unless it comes too late.
+
+        Otherwise a product with a plus, if there is one.
+        """
+        others = [term for term in terms if not term.product]
+        products = [term for term in terms if term.product]
+        if others and (not products or _end(others[0], terms) <= _end(products[0], terms) + PATIENCE):
+            return others[0]
+        return next((term for term in products if term.sign > 0), products[0])
+
+
+def _end(first: Term, terms: Sequence[Term]) -> int:
+    """When a chain is done that begins with this one of its terms."""
+    end = first.ready[0] + first.product
+    for term in terms:
+        if term is not first:
+            end = max(end, term.ready[0]) + 1
+    return end

@@ -12,6 +12,7 @@ from condyle.backends.common.order import orders
 from condyle.backends.cpu.allocate import Constants, allocate
 from condyle.backends.cpu.code import SLOT, Instruction
 from condyle.backends.cpu.encode import encode
+from condyle.backends.cpu.schedule import schedule
 from condyle.backends.cpu.target import TARGET, Isa, Target
 from condyle.errors import UnsupportedError
 from condyle.ir.program import Program
@@ -98,6 +99,8 @@ def _kernel(
     best: tuple[float, Kernel, Constants, int] | None = None
     names = target.orders if len(chunk.nodes) < target.many else target.few
     for name, order in orders(low.program, chunk.nodes, roots, names):
+        if len(order) < target.small:
+            order = schedule(low.program.nodes, order, target.window, target.issue)
         constants = replace(known, values=list(known.values), numbers=dict(known.numbers))
         code, size = allocate(low.program, order, low.slots, constants, isa, low.size, target)
         kernel = Kernel(name, tuple(code), encode(code, isa, bits))
