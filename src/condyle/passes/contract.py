@@ -6,12 +6,12 @@ terms are the same; only the order in which they are added changes, and with it 
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from typing import NamedTuple
 
 from condyle.ir.ops import Node
-from condyle.ir.program import Output, Program, operands
+from condyle.ir.program import Output, Program, constant_of, operands
 from condyle.passes.dce import dce
 
 DEPTH = {"const": 0, "input": 0, "rcp": 4, "sqrt": 5, "sin": 11, "cos": 11}
@@ -29,12 +29,15 @@ FUSED = {(1, 1): "fma", (1, -1): "fnma", (-1, 1): "fms", (-1, -1): "fnms"}
 
 
 class Term(NamedTuple):
-    """A summand: its node in the old Program, +1 or -1, and when its operands are ready in the new one."""
+    """A summand in the new Program: a node or the two factors of a product, +1 or -1, and when it can be added."""
 
-    node: int
+    used: tuple[int, ...]
     sign: int
     ready: tuple[int, int]
-    product: bool
+
+    @property
+    def product(self) -> bool:
+        return len(self.used) == 2
 
 
 def contract(program: Program) -> Program:
@@ -97,46 +100,72 @@ class _Contraction:
 
     def _sum(self, k: int) -> int:
         """The chain of one sum."""
-        terms = sorted(self._terms(k), key=lambda term: term.ready)
+        terms = sorted(self._like_terms(k), key=lambda term: term.ready)
+        if not terms:
+            return self._constant(0.0)
         first = self._first(terms)
         terms.remove(first)
         sign = first.sign
-        total = self._put("mul", *self._factors(first)) if first.product else self.at[first.node]
+        total = self._put("mul", *first.used) if first.product else first.used[0]
         for term in terms:
             if term.product:
-                total = self._put(FUSED[sign, term.sign], *self._factors(term), total)
+                total = self._put(FUSED[sign, term.sign], *term.used, total)
             elif sign == term.sign:
-                total = self._put("add", total, self.at[term.node])
+                total = self._put("add", total, *term.used)
                 continue
             else:
-                pair = (total, self.at[term.node]) if sign > 0 else (self.at[term.node], total)
-                total = self._put("sub", *pair)
+                total = self._put("sub", total, *term.used) if sign > 0 else self._put("sub", *term.used, total)
             sign = 1
         return total if sign > 0 else self._put("neg", total)
 
-    def _terms(self, k: int) -> list[Term]:
+    def _like_terms(self, k: int) -> list[Term]:
+        """The terms of a sum, those with the same factors taken together."""
+        parts: dict[tuple[int, ...], float] = {}
+        for node, sign in self._terms(k):
+            factor, used = self._factors(node)
+            parts[used] = parts.get(used, 0.0) + sign * factor
         terms: list[Term] = []
+        for used, factor in parts.items():
+            sign, size = (1, factor) if factor > 0 else (-1, -factor)
+            if not used:
+                terms.append(self._term((self._constant(factor),), 1))
+            elif size == 1.0 or (len(used) == 2 and size == 2.0):
+                terms += [self._term(used, sign)] * int(size)
+            elif len(used) == 2:
+                terms.append(self._term((self._put("mul", self._constant(size), used[0]), used[1]), sign))
+            elif size != 0.0:
+                terms.append(self._term((self._constant(size), *used), sign))
+        return terms
+
+    def _terms(self, k: int) -> Iterator[tuple[int, int]]:
+        """Old nodes and signs; sums within are spelled out."""
         stack = [(k, 1)]
         while stack:
             node, sign = stack.pop()
-            used = operands(self.program.nodes[node])
-            signs = (sign, -sign) if self.program.nodes[node][0] == "sub" else (sign, sign)
-            if self.program.nodes[node][0] == "neg":
-                signs = (-sign,)
+            op, used = self.program.nodes[node][0], operands(self.program.nodes[node])
+            signs = {"add": (sign, sign), "sub": (sign, -sign), "neg": (-sign,)}[op]
             for a, s in zip(used, signs, strict=True):
                 if self._is_part(a):
                     stack.append((a, s))
                 else:
-                    terms.append(self._term(a, s))
-        return terms
+                    yield a, s
 
-    def _term(self, node: int, sign: int) -> Term:
-        product = self.program.nodes[node][0] == "mul" and self._only_summed(node)
-        used = operands(self.program.nodes[node]) if product else (node,)
-        return Term(node, sign, max((self.depth[self.at[a]], self.at[a]) for a in used), product)
+    def _factors(self, node: int) -> tuple[float, tuple[int, ...]]:
+        """A term as a number and the nodes, none to two, that it multiplies."""
+        op, used = self.program.nodes[node][0], operands(self.program.nodes[node])
+        if op == "const":
+            return constant_of(self.program.nodes[node]), ()
+        if op != "mul" or not self._only_summed(node):
+            return 1.0, (self.at[node],)
+        if self.program.nodes[used[0]][0] == "const":
+            return constant_of(self.program.nodes[used[0]]), (self.at[used[1]],)
+        return 1.0, tuple(self.at[a] for a in used)
 
-    def _factors(self, term: Term) -> tuple[int, ...]:
-        return tuple(self.at[a] for a in operands(self.program.nodes[term.node]))
+    def _term(self, used: tuple[int, ...], sign: int) -> Term:
+        return Term(used, sign, max((self.depth[a], a) for a in used))
+
+    def _constant(self, value: float) -> int:
+        return self._node(("const", value), 0)
 
     def _first(self, terms: Sequence[Term]) -> Term:
         """Where the chain begins: a term that is no product saves an addition, unless it comes too late.
