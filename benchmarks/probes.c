@@ -1,9 +1,11 @@
 /* What the machine can do, to compare with: bytes moved, multiply-adds issued. Compiled for this machine. */
 #include <stddef.h>
 #include <stdint.h>
+#include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
 
-#ifdef __AVX512F__
+#ifdef __SSE2__
 #include <immintrin.h>
 #endif
 
@@ -78,3 +80,73 @@ __attribute__((visibility("default"))) long long move_lines(
 
 PEAK(peak_double, doubles, double)
 PEAK(peak_float, floats, float)
+
+/* Kernels of target "cpu" alone: no rows, no sines. */
+typedef void kernel_t(void *work, const void *constants);
+
+typedef struct {
+    kernel_t **kernel;
+    char *pages, *work, *constants;
+    size_t size, count;
+} code_t;
+
+static void *aligned_copy(const char *from, size_t size)
+{
+    char *to = aligned_alloc(LINE, (size + LINE) / LINE * LINE);
+    if (to != NULL) {
+        memcpy(to, from, size);
+    }
+    return to;
+}
+
+/* Machine code of kernels that begin at these offsets; `work` as it is before each run of all of them. */
+__attribute__((visibility("default"))) code_t *code_new(
+    const char *text, size_t size, const size_t *offset, size_t count, const char *constants, size_t constant_bytes,
+    const char *work, size_t work_bytes)
+{
+    code_t *code = calloc(1, sizeof *code);
+    size_t k;
+    code->pages = mmap(NULL, size, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    if (code->pages == MAP_FAILED) {
+        free(code);
+        return NULL;
+    }
+    memcpy(code->pages, text, size);
+    if (mprotect(code->pages, size, PROT_READ | PROT_EXEC) != 0) {
+        munmap(code->pages, size);
+        free(code);
+        return NULL;
+    }
+    code->size = size, code->count = count;
+    code->kernel = calloc(count, sizeof *code->kernel);
+    for (k = 0; k < count; k++) {
+        code->kernel[k] = (kernel_t *)(code->pages + offset[k]);
+    }
+    code->constants = aligned_copy(constants, constant_bytes);
+    code->work = aligned_copy(work, work_bytes);
+    return code;
+}
+
+/* All kernels, one after the other, so many times. Whatever they compute, numbers that are denormal cost no time. */
+__attribute__((visibility("default"))) void code_run(const code_t *code, size_t times)
+{
+#ifdef __SSE2__
+    const unsigned before = _mm_getcsr();
+    _mm_setcsr(before | 0x8040u);
+#endif
+    for (; times > 0; times--) {
+        size_t k;
+        for (k = 0; k < code->count; k++) {
+            code->kernel[k](code->work, code->constants);
+        }
+    }
+#ifdef __SSE2__
+    _mm_setcsr(before);
+#endif
+}
+
+__attribute__((visibility("default"))) void code_free(code_t *code)
+{
+    munmap(code->pages, code->size);
+    free(code->kernel), free(code->constants), free(code->work), free(code);
+}

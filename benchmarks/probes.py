@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ctypes
+from collections.abc import Sequence
 from functools import cache
 from pathlib import Path
 
@@ -26,6 +27,13 @@ def probes() -> ctypes.CDLL:
     built.peak_double.argtypes = [ctypes.c_double, ctypes.POINTER(ctypes.c_double)]
     built.peak_float.argtypes = [ctypes.c_float, ctypes.POINTER(ctypes.c_float)]
     built.peak_double.restype = built.peak_float.restype = ctypes.c_longlong
+    text = ctypes.c_char_p
+    built.code_new.argtypes = [text, size, ctypes.POINTER(size), size, text, size, text, size]
+    built.code_new.restype = place
+    built.code_run.argtypes = [place, size]
+    built.code_run.restype = None
+    built.code_free.argtypes = [place]
+    built.code_free.restype = None
     return built
 
 
@@ -48,6 +56,31 @@ def peak(dtype: str) -> tuple[Call, int]:
     result = number()
     operations = int(loop(0.5, ctypes.byref(result)))
     return lambda: loop(0.5, ctypes.byref(result)), operations
+
+
+class Code:
+    """Kernels of target "cpu" alone, in memory: no rows are moved and no sines taken."""
+
+    def __init__(self, kernels: Sequence[bytes], constants: bytes, work: bytes) -> None:
+        text, offsets = b"", list[int]()
+        for kernel in kernels:
+            offsets.append(len(text))
+            text += kernel + b"\xcc" * (-len(kernel) % LINE)
+        built, count = probes(), len(offsets)
+        table = (ctypes.c_size_t * count)(*offsets)
+        code: int | None = built.code_new(text, len(text), table, count, constants, len(constants), work, len(work))
+        if code is None:
+            raise OSError("the system lets this process make no code")
+        self._run, self._free, self._code = built.code_run, built.code_free, code
+
+    def __del__(self) -> None:
+        if hasattr(self, "_code"):
+            self._free(self._code)
+
+    def call(self, times: int) -> Call:
+        """Runs all kernels so many times."""
+        run, code = self._run, self._code
+        return lambda: (run(code, times), self)
 
 
 def _lines(size: int) -> np.ndarray:

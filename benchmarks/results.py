@@ -50,9 +50,11 @@ def merge(measurement: str, robot: str, found: dict[str, Any], path: Path | None
 
 
 def write(path: Path, whole: dict[str, Any]) -> None:
-    """Numbers have five digits: more would only be noise."""
+    """Numbers have five digits, more would only be noise; what has no parts of its own stands on one line."""
     path.parent.mkdir(parents=True, exist_ok=True)
-    path.write_text(json.dumps(_short(whole), indent=1) + "\n")
+    text = json.dumps(_short(whole), indent=1)
+    text = re.sub(r"[{\[][^{}\[\]]*[}\]]", lambda part: re.sub(r"\s*\n\s*", " ", part[0]), text)
+    path.write_text(text + "\n")
 
 
 def newest() -> Path | None:

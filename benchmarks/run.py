@@ -27,6 +27,7 @@ MEASUREMENTS = (
     "batches",
     "one_state",
     "threads",
+    "peak",
     "compiling",
 )
 FULL, QUICK = Sampling(samples=31, sample_s=0.003, longest_s=3.0), Sampling(samples=9, sample_s=0.001, longest_s=0.6)
