@@ -22,7 +22,7 @@ setup(
             [f"{TILES}/{name}.c" for name in ("_tiles", "avx512_64", "avx512_32", "avx2_64", "avx2_32")],
             include_dirs=[TILES, SUPPORT],
             depends=[
-                *(f"{TILES}/{name}.h" for name in ("plan", "driver")),
+                *(f"{TILES}/{name}.h" for name in ("plan", "driver", "single", "steps", "single_type")),
                 *(f"{SUPPORT}/{name}.h" for name in ("vector", "sincos", "tiles")),
             ],
             extra_compile_args=["-O2", "-fno-math-errno", "-fno-trapping-math"],

@@ -208,7 +208,7 @@ class Dynamics:
                 kernel = self._kernels.get((name, f_ext)) or self._build(name, f_ext)
                 self._kernels[name, f_ext] = kernel
                 if isinstance(kernel, NativeKernel) and name in self._twins:
-                    self._twins[name].set_entry(f_ext, kernel.entry)
+                    self._twins[name].set_entry(f_ext, kernel.entry, kernel.single)
         return kernel
 
     def _build(self, name: str, f_ext: bool) -> Kernel:

@@ -11,3 +11,10 @@ class Plan:
     def __new__(
         cls, isa: str, bits: int, code: bytes, constants: bytes, slots: bytes, values: bytes, numbers: bytes, /
     ) -> Plan: ...
+
+@final
+class Single:
+    entry: int
+    context: int
+    work_bytes: int
+    def __new__(cls, isa: str, bits: int, code: bytes, constants: bytes, numbers: bytes, /) -> Single: ...

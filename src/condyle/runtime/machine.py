@@ -8,7 +8,7 @@ from functools import cache
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from condyle.runtime._tiles import Plan
+    from condyle.runtime._tiles import Plan, Single
 
 RETURN = b"\xc3"
 
@@ -40,3 +40,10 @@ def plan(
     from condyle.runtime._tiles import Plan
 
     return Plan(isa, bits, code, constants, array("I", slots).tobytes(), values, array("q", numbers).tobytes())
+
+
+def single(isa: str, bits: int, code: bytes, constants: bytes, numbers: Sequence[int]) -> Single:
+    """The same for one state alone; see tiles/single.h."""
+    from condyle.runtime._tiles import Single
+
+    return Single(isa, bits, code, constants + bytes(16), array("q", numbers).tobytes())

@@ -5,12 +5,16 @@ from __future__ import annotations
 import sys
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import NDArray
 
 from condyle.runtime._native import Entry, Function
 from condyle.runtime.arrays import Place
+
+if TYPE_CHECKING:
+    from condyle.runtime._tiles import Single
 
 PIECE_NS = 50_000.0
 
@@ -32,10 +36,10 @@ class Shape:
 class NativeKernel:
     """Calls `int f(n, in, in_stride, out, out_stride, work)` at `address`; `owner` keeps that code loaded.
 
-    With a context (an address too), f takes it as its last argument.
+    With a context (an address too), f takes it as its last argument. single: the entry for one state alone.
     """
 
-    __slots__ = ("_owner", "description", "dtype", "entry")
+    __slots__ = ("_owner", "_single_owner", "description", "dtype", "entry", "single")
 
     def __init__(
         self,
@@ -48,7 +52,9 @@ class NativeKernel:
     ) -> None:
         self.dtype = dtype
         self.description = description
+        self.single: Entry | None = None
         self._owner = owner
+        self._single_owner: object = None
         grain = max(shape.lanes, int(PIECE_NS / max(shape.state_ns, 0.1)))
         self.entry = Entry(
             address, shape.work_bytes, shape.lanes, dtype.char, shape.in_sizes, shape.out_sizes, grain, context
@@ -58,7 +64,14 @@ class NativeKernel:
         self, n: int, inputs: Sequence[NDArray[np.floating]], outputs: Sequence[NDArray[np.floating]], threads: int
     ) -> None:
         """Runs n states on at most `threads` threads; raises TypeError or ValueError for arrays that do not fit."""
-        self.entry.run(n, inputs, outputs, threads)
+        entry = self.single if n == 1 and self.single is not None else self.entry
+        entry.run(n, inputs, outputs, threads)
+
+    def add_single(self, single: Single, shape: Shape) -> None:
+        """From now on one state alone is computed by this code."""
+        self._single_owner = single
+        ports = shape.in_sizes, shape.out_sizes
+        self.single = Entry(single.entry, single.work_bytes, 1, self.dtype.char, *ports, 8, single.context)
 
 
 def fast_twin(

@@ -11,7 +11,7 @@ import pytest
 
 from condyle.backends.cpu.code import NONE, SLOT, Instruction, constant, slot
 from condyle.backends.cpu.encode import FREE, RETURN, SAVED, WINDOW, Encoder, encode
-from condyle.backends.cpu.target import ISAS, Isa
+from condyle.backends.cpu.target import ISAS, SINGLE, Isa
 
 AS = shutil.which("as")
 needs_as = pytest.mark.skipif(AS is None, reason="the system has no assembler (binutils) to compare with")
@@ -22,10 +22,13 @@ FUSED = [name + order for name in NAMES for order in ("132", "213", "231")]
 OPERATIONS = ["load", "store", "add", "sub", "mul", "div", "xor", "sqrt", *FUSED]
 
 
-@pytest.fixture(params=[(name, bits) for name in ISAS for bits in (64, 32)], ids=lambda p: f"{p[0]}-{p[1]}")
+FORMS = {**ISAS, **{f"{name}-single": isa for name, isa in SINGLE.items()}}
+
+
+@pytest.fixture(params=[(name, bits) for name in FORMS for bits in (64, 32)], ids=lambda p: f"{p[0]}-{p[1]}")
 def machine(request: pytest.FixtureRequest) -> tuple[Isa, int]:
     name, bits = request.param
-    return ISAS[name], bits
+    return FORMS[name], bits
 
 
 def windows(encoder: Encoder) -> None:
@@ -37,6 +40,8 @@ def windows(encoder: Encoder) -> None:
 def text(i: Instruction, encoder: Encoder) -> str:
     """The instruction in the assembler's language (AT&T order: operands reversed)."""
     isa, bits = encoder.isa, encoder.bits
+    if isa.scalar:
+        return scalar_text(i, encoder)
     kind = "pd" if bits == 64 else "ps"
     vector = "%zmm" if isa.vector_bytes == 64 else "%ymm"
     to, first = f"{vector}{i.to}", f"{vector}{i.a}"
@@ -56,10 +61,32 @@ def text(i: Instruction, encoder: Encoder) -> str:
     return f"{name} {last}, {first}, {to}"
 
 
+def scalar_text(i: Instruction, encoder: Encoder) -> str:
+    """The same on single numbers; a copy between registers and a change of sign take whole registers."""
+    isa, d = encoder.isa, "d" if encoder.bits == 64 else "s"
+    evex = "{evex} " if isa.broadcast else ""
+    inside = 0 <= i.b < SLOT
+    to, first = f"%xmm{i.to}", f"%xmm{i.a}"
+    last = f"%xmm{i.b}" if inside else memory(i.b, encoder)
+    if i.op in ("load", "store"):
+        name = f"{evex}vmovap{d}" if inside else f"{evex}vmovs{d}"
+        return f"{name} {last}, {to}" if i.op == "load" else f"{name} {to}, {last}"
+    if i.op == "sqrt":
+        return f"{evex}vsqrts{d} {last}, {last if inside else to}, {to}"
+    if i.op == "xor":
+        if not isa.broadcast:
+            return f"vxorp{d} {last}, {first}, {to}"
+        repeated = "" if inside else f"{{1to{128 // encoder.bits}}}"
+        return f"vpxor{'q' if d == 'd' else 'd'} {last}{repeated}, {first}, {to}"
+    name = f"{NAMES[i.op[:-3]]}{i.op[-3:]}s{d}" if i.op in FUSED else f"v{i.op}s{d}"
+    return f"{evex}{name} {last}, {first}, {to}"
+
+
 def memory(b: int, encoder: Encoder) -> str:
     """Where an operand lies, found without the encoder's arithmetic."""
     kind, number = (-1, -1 - b) if b < 0 else (SLOT, b - SLOT)
-    unit = encoder.constant_bytes if b < 0 else encoder.isa.vector_bytes
+    single = encoder.bits // 8 if encoder.isa.scalar else encoder.isa.vector_bytes
+    unit = encoder.constant_bytes if b < 0 else single
     near = (number + WINDOW // 2) // WINDOW if encoder.isa.stretch else 0
     if (kind, near) not in encoder.bases:
         near = 0
@@ -83,7 +110,10 @@ def arbitrary(rng: random.Random, isa: Isa) -> Instruction:
     if op == "store":
         return Instruction(op, register(), NONE, slot(rng.randrange(5000)))
     first = NONE if op in ("load", "sqrt") else register()
-    return Instruction(op, register(), first, rng.choice((register(), place)))
+    last = rng.choice((register(), place))
+    if op == "xor" and isa.scalar and last >= SLOT:
+        last = constant(last - SLOT)  # the only memory that a sign comes from
+    return Instruction(op, register(), first, last)
 
 
 @needs_as
@@ -126,6 +156,26 @@ def test_windows_are_the_assemblers(tmp_path: Path) -> None:
     theirs = assembled(head, tmp_path)
     assert theirs[: len(ours)] == ours
     assert ours.endswith(RETURN)
+
+
+@needs_as
+@pytest.mark.parametrize("name", SINGLE)
+def test_arrays_are_the_assemblers(name: str, tmp_path: Path) -> None:
+    """Slots that are entries of the caller's rows: a register for each array, fetched through rdx."""
+    isa = SINGLE[name]
+    places = {k: (k % 9, 3 * k) for k in range(9)} | {9: (-1, 4), 10: (SLOT, 90)}
+    code = [Instruction("load", k, NONE, slot(k)) for k in range(11)]
+    registers = ["rax", "rcx", "r8", "r9", "r10", "r11", "rbx", "rbp", "r13"]
+    lines: list[str] = []
+    for k, register in enumerate(registers):
+        lines += [f"push %{register}"] if register in ("rbx", "rbp", "r13") else []
+        lines += [f"mov {8 * k}(%rdx), %{register}"]
+    evex = "{evex} " if isa.broadcast else ""
+    lines += [f"{evex}vmovsd {24 * k}(%{register}), %xmm{k}" for k, register in enumerate(registers)]
+    lines += [f"{evex}vmovsd 32(%rsi), %xmm9", f"{evex}vmovsd 720(%rdi), %xmm10"]
+    lines += ["pop %r13", "pop %rbp", "pop %rbx", "vzeroupper", "ret"]
+    ours = encode(code, isa, 64, places)
+    assert assembled(lines, tmp_path)[: len(ours)] == ours
 
 
 def test_short_prefixes() -> None:

@@ -13,6 +13,7 @@ from condyle.backends.cpu.allocate import Constants, allocate
 from condyle.backends.cpu.code import SLOT, Instruction
 from condyle.backends.cpu.encode import encode
 from condyle.backends.cpu.schedule import schedule
+from condyle.backends.cpu.single import Single, single
 from condyle.backends.cpu.target import TARGET, Isa, Target
 from condyle.errors import UnsupportedError
 from condyle.ir.program import Program
@@ -33,13 +34,17 @@ class Kernel:
 
 @dataclass(frozen=True, slots=True)
 class Assembled:
-    """Everything a runtime Plan is made of; slots and numbers as tiles/plan.h says, constants as kernels read them."""
+    """Everything a runtime Plan is made of; slots and numbers as tiles/plan.h says, constants as kernels read them.
+
+    single: the scalar form, for one state.
+    """
 
     kernels: tuple[Kernel, ...]
     constants: bytes
     slots: tuple[int, ...]
     values: tuple[float, ...]
     numbers: tuple[int, ...]
+    single: Single | None
 
     @property
     def text(self) -> bytes:
@@ -75,7 +80,8 @@ def assemble(program: Program, isa: Isa, bits: int, target: Target = TARGET) -> 
     head = (size, len(inputs) // 2, len(outputs) // 2, len(steps) // 3, len(places))
     repeat = 1 if isa.broadcast else isa.lanes(bits)
     table = packed([value for value in constants.values for _ in range(repeat)], bits)
-    return Assembled(tuple(kernels), table, tuple(slots), values, (*head, *inputs, *outputs, *steps, *places))
+    one = single(low, [kernel.code for kernel in kernels], constants.values, size, isa, bits)
+    return Assembled(tuple(kernels), table, tuple(slots), values, (*head, *inputs, *outputs, *steps, *places), one)
 
 
 def packed(values: Sequence[float], bits: int) -> bytes:

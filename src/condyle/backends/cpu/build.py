@@ -41,6 +41,8 @@ def load(program: Program, made: Assembled, isa: Isa, dtype: str) -> NativeKerne
         plan = machine.plan(
             isa.name, bits, made.text, made.constants, made.slots, packed(made.values, bits), made.numbers
         )
+        one = made.single
+        alone = one and machine.single(isa.name, bits, one.text, packed(one.constants, bits), one.numbers)
     except OSError as error:
         raise BuildError(f"the system does not let this process make code: {error}") from error
     in_sizes = tuple(array.size for array in program.inputs)
@@ -48,4 +50,7 @@ def load(program: Program, made: Assembled, isa: Isa, dtype: str) -> NativeKerne
     # about three operations a nanosecond, and as much for each entry that is moved
     state_ns = 0.3 * work_of(program) / plan.lanes + 0.1 * (sum(in_sizes) + sum(out_sizes))
     shape = Shape(in_sizes, out_sizes, plan.lanes, plan.work_bytes, state_ns)
-    return NativeKernel(plan.entry, shape, np.dtype(dtype), f"machine code, {isa.name}", plan, plan.context)
+    kernel = NativeKernel(plan.entry, shape, np.dtype(dtype), f"machine code, {isa.name}", plan, plan.context)
+    if alone is not None:
+        kernel.add_single(alone, shape)
+    return kernel

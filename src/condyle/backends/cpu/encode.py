@@ -1,18 +1,19 @@
 """Instructions to bytes: EVEX for AVX-512, VEX for AVX2 with FMA. Intel's manual, volume 2, chapter 2.
 
-The kernel is `void kernel(void *w, const void *constants)`, System V calling convention: w in rdi, constants in rsi.
-A short displacement reaches 128 operands either way, so other registers point to further parts ("windows") of both.
+The kernel is `void kernel(void *w, const void *constants, void *const *arrays)`, System V calling convention: w in rdi,
+constants in rsi, and in rdx what only the scalar form has: the rows of the caller's arrays. A short displacement
+reaches 128 operands either way, so other registers point to further parts ("windows") of all of them.
 """
 
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 from condyle.backends.cpu.code import SLOT, Instruction
 from condyle.backends.cpu.target import Isa
 
-RDI, RSI = 7, 6
+RDI, RSI, RDX = 7, 6, 2
 FREE = (0, 1, 2, 8, 9, 10, 11)  # rax rcx rdx r8 r9 r10 r11: whoever calls expects them lost
 SAVED = (3, 5, 13, 14, 15)  # rbx rbp r13 r14 r15: given back as they were
 WINDOW = 256
@@ -21,42 +22,56 @@ RETURN = bytes((0xC5, 0xF8, 0x77, 0xC3))  # vzeroupper, ret
 
 _MAP_0F, _MAP_0F38 = 1, 2
 _ARITHMETIC = {"add": 0x58, "mul": 0x59, "sub": 0x5C, "div": 0x5E, "sqrt": 0x51}
+_UNARY = frozenset({"load", "store", "broadcast", "get", "put", "sqrt"})
 _FUSED = {"fma": 0x98, "fms": 0x9A, "fnma": 0x9C, "fnms": 0x9E}
 _COMMUTE = frozenset({"add", "mul", "xor"})
 _LOAD, _STORE = 0x28, 0x29
 
 Form = tuple[int, int, int, int]  # map, prefix bits, W, opcode
+Places = Mapping[int, tuple[int, int]]
+"""Slots that are not in the workspace: (array, entry) of a row of the caller's."""
 
 
 class Encoder:
     """Encodes single instructions for one instruction set and precision (64 or 32 bits)."""
 
-    def __init__(self, isa: Isa, bits: int) -> None:
+    def __init__(self, isa: Isa, bits: int, places: Places | None = None) -> None:
         self.isa, self.bits = isa, bits
-        self.size = bits // 8
-        self.constant_bytes = self.size if isa.broadcast else isa.vector_bytes
-        self.forms = _forms(isa, bits)
+        self.places: Places = {} if places is None else places
+        self.slot_bytes = isa.slot_bytes(bits)
+        self.constant_bytes = bits // 8 if isa.broadcast or isa.scalar else isa.vector_bytes
+        self.length = 0 if isa.scalar else 0x40  # as the EVEX prefix has it; VEX: the same in bit 2
+        self.forms = (_scalar_forms if isa.scalar else _forms)(isa, bits)
         self.bases = {(SLOT, 0): RDI, (-1, 0): RSI}
 
     def encode(self, i: Instruction) -> bytes:
         """The bytes of one instruction."""
-        op, register, b = i.op, i.to, i.b
-        if op == "load" and b < 0 and self.isa.broadcast:
-            op = "broadcast"
+        op, register, b = self._name(i), i.to, i.b
         form = self.forms[op]
-        first = 0 if op in ("load", "store", "sqrt", "broadcast") else i.a
+        first = 0 if op in _UNARY else i.a
+        if self.isa.scalar and op == "sqrt":
+            first = b if 0 <= b < SLOT else register  # the other lanes come from there
         if self.isa.broadcast:
-            return self._evex(form, register, first, b, repeat=b < 0 and op != "broadcast")
+            repeat = b < 0 and (op == "xor" if self.isa.scalar else op != "broadcast")
+            return self._evex(form, register, first, b, repeat)
         if op == "load" and 8 <= b < SLOT and register < 8:  # the short prefix has no bit for a high last register
             form, register, b = self.forms["store"], b, register
         return self._vex(form, register, first, b)
+
+    def _name(self, i: Instruction) -> str:
+        """Loads and stores by what they move."""
+        if 0 <= i.b < SLOT or i.op not in ("load", "store"):
+            return i.op
+        if self.isa.scalar:
+            return "get" if i.op == "load" else "put"
+        return "broadcast" if i.b < 0 and self.isa.broadcast else i.op
 
     def _evex(self, form: Form, register: int, first: int, b: int, repeat: bool) -> bytes:
         table, prefix, wide, opcode = form
         # bits for the upper halves of register numbers are stored inverted
         p0 = table | (~register & 8) << 4 | (~register & 16)
         p1 = wide << 7 | (~first & 15) << 3 | 4 | prefix
-        p2 = 0x40 | (~first & 16) >> 1 | (0x10 if repeat else 0)
+        p2 = self.length | (~first & 16) >> 1 | (0x10 if repeat else 0)
         if 0 <= b < SLOT:
             p0 |= (~b & 8) << 2 | (~b & 16) << 2
             return bytes((0x62, p0, p1, p2, opcode, 0xC0 | (register & 7) << 3 | b & 7))
@@ -70,7 +85,7 @@ class Encoder:
             base, tail = b, bytes((0xC0 | (register & 7) << 3 | b & 7,))
         else:
             base, tail = self._memory(register, b)
-        last = (~first & 15) << 3 | 4 | prefix
+        last = (~first & 15) << 3 | self.length >> 4 | prefix
         if table == _MAP_0F and not wide and base < 8:
             return bytes((0xC5, (~register & 8) << 4 | last, opcode)) + tail
         return bytes((0xC4, (~register & 8) << 4 | 0x40 | (~base & 8) << 2 | table, wide << 7 | last, opcode)) + tail
@@ -94,8 +109,11 @@ class Encoder:
 
 
 def place(b: int, encoder: Encoder) -> tuple[int, int, int]:
-    """Which memory an operand lies in (SLOT or -1), its number there, and the bytes of one operand."""
-    return (-1, -1 - b, encoder.constant_bytes) if b < 0 else (SLOT, b - SLOT, encoder.isa.vector_bytes)
+    """Which memory an operand lies in (SLOT, -1 or an array), its number there, and the bytes of one operand."""
+    if b < 0:
+        return -1, -1 - b, encoder.constant_bytes
+    kind, number = encoder.places.get(b - SLOT, (SLOT, b - SLOT))
+    return kind, number, encoder.slot_bytes
 
 
 def _forms(isa: Isa, bits: int) -> dict[str, Form]:
@@ -112,9 +130,20 @@ def _forms(isa: Isa, bits: int) -> dict[str, Form]:
     return forms
 
 
-def encode(code: Sequence[Instruction], isa: Isa, bits: int) -> bytes:
-    """The whole kernel: windows, the instructions, return."""
-    encoder = Encoder(isa, bits)
+def _scalar_forms(isa: Isa, bits: int) -> dict[str, Form]:
+    """On the lowest lane only; a change of sign and a copy from register to register take whole registers."""
+    double = bits == 64
+    prefix, wide = (3 if double else 2), int(double and isa.broadcast)
+    forms: dict[str, Form] = {name: (_MAP_0F, prefix, wide, code) for name, code in _ARITHMETIC.items()}
+    forms["get"], forms["put"] = (_MAP_0F, prefix, wide, 0x10), (_MAP_0F, prefix, wide, 0x11)
+    for name, (table, bits_66, w, code) in _forms(isa, bits).items():
+        forms.setdefault(name, (table, bits_66, w, code + (table == _MAP_0F38)))
+    return forms
+
+
+def encode(code: Sequence[Instruction], isa: Isa, bits: int, places: Places | None = None) -> bytes:
+    """The whole kernel: windows, the instructions, return. places: of the scalar form."""
+    encoder = Encoder(isa, bits, places)
     head, tail = _windows(code, encoder)
     one = encoder.encode
     if not isa.broadcast:
@@ -128,23 +157,26 @@ def shorter(i: Instruction) -> Instruction:
 
 
 def _windows(code: Sequence[Instruction], encoder: Encoder) -> tuple[bytes, bytes]:
-    """Gives registers to the windows used most; the code before and behind."""
-    if not encoder.isa.stretch:
-        return b"", RETURN
+    """Gives registers to the arrays and to the windows used most; the code before and behind."""
     uses: Counter[tuple[int, int]] = Counter()
     for i in code:
         if not 0 <= i.b < SLOT:
             kind, number, _ = place(i.b, encoder)
             uses[kind, (number + WINDOW // 2) // WINDOW] += 1
+    arrays = sorted({kind for kind, _ in uses if 0 <= kind < SLOT})
     wanted = sorted((-count, window) for window, count in uses.items() if window[1] > 0 and count >= FEWEST)
+    wanted = wanted if encoder.isa.stretch else []
+    registers = [register for register in (*FREE, *SAVED) if register != RDX or not arrays]
     head, saved = bytearray(), bytearray()
-    for register, (_, (kind, number)) in zip((*FREE, *SAVED), wanted, strict=False):
+    for register, (kind, number) in zip(registers, [*((k, 0) for k in arrays), *(w for _, w in wanted)], strict=False):
         if register in SAVED:
             head += _push(register)
             saved = bytearray(_pop(register)) + saved
-        base = encoder.bases[kind, 0]
-        unit = encoder.isa.vector_bytes if kind == SLOT else encoder.constant_bytes
-        head += _lea(register, base, WINDOW * number * unit)
+        if number == 0:
+            head += _fetch(register, kind)
+        else:
+            unit = encoder.constant_bytes if kind < 0 else encoder.slot_bytes
+            head += _lea(register, encoder.bases[kind, 0], WINDOW * number * unit)
         encoder.bases[kind, number] = register
     return bytes(head), bytes(saved) + RETURN
 
@@ -155,6 +187,13 @@ def _push(register: int) -> bytes:
 
 def _pop(register: int) -> bytes:
     return (b"\x41" if register > 7 else b"") + bytes((0x58 | register & 7,))
+
+
+def _fetch(register: int, k: int) -> bytes:
+    """mov register, [rdx + 8 k]: where the row of array k begins."""
+    head = bytes((0x48 | (register & 8) >> 1, 0x8B))
+    low = (register & 7) << 3 | RDX
+    return head + (bytes((0x40 | low, 8 * k)) if k else bytes((low,)))
 
 
 def _lea(register: int, base: int, distance: int) -> bytes:

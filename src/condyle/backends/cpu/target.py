@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 
 @dataclass(frozen=True, slots=True)
@@ -12,6 +12,7 @@ class Isa:
     name: as the runtime calls it. vector_bytes: of one register, and of one slot of the workspace.
     registers: how many of them. broadcast: whether an operand can be one number of memory, repeated in every lane.
     stretch: whether short displacements count whole operands (disp8*N) instead of bytes.
+    scalar: instructions on single numbers; a register's other lanes are nobody's, and a slot is one number.
     """
 
     name: str
@@ -19,15 +20,22 @@ class Isa:
     registers: int
     broadcast: bool
     stretch: bool
+    scalar: bool = False
 
     def lanes(self, bits: int) -> int:
         """States in one register."""
-        return self.vector_bytes * 8 // bits
+        return 1 if self.scalar else self.vector_bytes * 8 // bits
+
+    def slot_bytes(self, bits: int) -> int:
+        """Bytes of one slot of the workspace."""
+        return bits // 8 if self.scalar else self.vector_bytes
 
 
 AVX512 = Isa("avx512", 64, 32, broadcast=True, stretch=True)
 AVX2 = Isa("avx2", 32, 16, broadcast=False, stretch=False)
 ISAS = {isa.name: isa for isa in (AVX512, AVX2)}
+SINGLE = {isa.name: replace(isa, vector_bytes=16, scalar=True) for isa in ISAS.values()}
+"""Of each instruction set the scalar form: it computes one state at a time."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -13,7 +13,8 @@ typedef struct {
     PyObject *names;  /* of the arguments: inputs, f_ext if there is one, out */
     PyObject *result; /* the named tuple of several outputs */
     PyArray_Descr *dtype;
-    Entry *entry[2]; /* without and with f_ext; NULL: not compiled yet */
+    Entry *entry[2];  /* without and with f_ext; NULL: not compiled yet */
+    Entry *single[2]; /* instead for one state alone, where there is one */
     Py_ssize_t threads;
     int n_in, n_out, takes_f_ext;
     Port port[2 * MAX_PORTS]; /* inputs, f_ext if there is one, outputs */
@@ -221,6 +222,9 @@ static PyObject *function_call(PyObject *object, PyObject *const *args, size_t f
     out = given[self->n_in + self->takes_f_ext];
     entry = self->entry[f_ext != NULL];
     direct = entry != NULL && take_inputs(self, given, &batch, &job, self->n_in + (f_ext != NULL));
+    if (direct && batch.n == 1 && self->single[f_ext != NULL] != NULL) {
+        entry = self->single[f_ext != NULL];
+    }
     if (direct) {
         start_job(&job, entry, (size_t)batch.n);
         direct = take_outputs(self, out, &batch, &job, results);
@@ -321,26 +325,39 @@ static PyObject *function_new(PyTypeObject *type, PyObject *args, PyObject *keyw
 
 static PyTypeObject *entry_type;
 
-/* From now on plain calls, with or without f_ext, run `entry`. The first one stays: a call may be in it. */
-static PyObject *function_set_entry(PyObject *object, PyObject *args)
+/* Whether an entry computes what this function promises. */
+static int belongs(const Function *self, int f_ext, const Entry *entry)
 {
-    Function *self = (Function *)object;
-    Entry *entry;
-    int f_ext, same;
-    if (!PyArg_ParseTuple(args, "pO!", &f_ext, entry_type, &entry)) {
-        return NULL;
-    }
-    same = f_ext <= self->takes_f_ext && entry->n_in == self->n_in + f_ext && entry->n_out == self->n_out &&
-           entry->format == self->dtype->type;
+    int same = f_ext <= self->takes_f_ext && entry->n_in == self->n_in + f_ext && entry->n_out == self->n_out &&
+               entry->format == self->dtype->type;
     for (Py_ssize_t k = 0; same && k < entry->n_in + entry->n_out; k++) {
         const Py_ssize_t port = k < entry->n_in ? k : k - entry->n_in + self->n_in + self->takes_f_ext;
         same = entry->size[k] == self->port[port].size;
     }
-    if (!same) {
+    return same;
+}
+
+/* From now on plain calls, with or without f_ext, run `entry`, and `single` for one state. The first ones stay: a call may
+ * be in them. */
+static PyObject *function_set_entry(PyObject *object, PyObject *args)
+{
+    Function *self = (Function *)object;
+    PyObject *single = Py_None;
+    Entry *entry;
+    int f_ext;
+    if (!PyArg_ParseTuple(args, "pO!|O", &f_ext, entry_type, &entry, &single)) {
+        return NULL;
+    }
+    if (single != Py_None && !Py_IS_TYPE(single, entry_type)) {
+        PyErr_SetString(PyExc_TypeError, "set_entry: single is an entry or None");
+        return NULL;
+    }
+    if (!belongs(self, f_ext, entry) || (single != Py_None && !belongs(self, f_ext, (Entry *)single))) {
         PyErr_SetString(PyExc_ValueError, "this entry belongs to another function");
         return NULL;
     }
     if (self->entry[f_ext] == NULL) {
+        self->single[f_ext] = single == Py_None ? NULL : (Entry *)Py_NewRef(single);
         self->entry[f_ext] = (Entry *)Py_NewRef((PyObject *)entry);
     }
     Py_RETURN_NONE;
@@ -405,12 +422,14 @@ static void function_dealloc(PyObject *object)
     Py_XDECREF((PyObject *)self->dtype);
     Py_XDECREF((PyObject *)self->entry[0]);
     Py_XDECREF((PyObject *)self->entry[1]);
+    Py_XDECREF((PyObject *)self->single[0]);
+    Py_XDECREF((PyObject *)self->single[1]);
     type->tp_free(object);
     Py_DECREF(type);
 }
 
 static PyMethodDef function_methods[] = {
-    {"set_entry", function_set_entry, METH_VARARGS, "set_entry(f_ext, entry): plain calls run this entry."},
+    {"set_entry", function_set_entry, METH_VARARGS, "set_entry(f_ext, entry[, single]): plain calls run this entry."},
     {"__reduce__", function_reduce, METH_NOARGS, NULL},
     {NULL, NULL, 0, NULL},
 };

@@ -72,23 +72,34 @@ static tiles_run *driver(const char *isa, int bits, Py_ssize_t *bytes)
     return NULL;
 }
 
-static int map_code(Plan *self, const Py_buffer *code)
+/* The code in pages that can be executed and not written; NULL with an exception where the system forbids that. */
+static void *executable(const Py_buffer *code, size_t *mapped)
 {
     const size_t size = code->len > 0 ? (size_t)code->len : 1;
     void *pages = mmap(NULL, size, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
     if (pages == MAP_FAILED) {
         PyErr_SetFromErrno(PyExc_OSError);
-        return -1;
+        return NULL;
     }
-    self->pages = pages;
-    self->mapped = size;
     memcpy(pages, code->buf, (size_t)code->len);
     if (mprotect(pages, size, PROT_READ | PROT_EXEC) != 0) {
         PyErr_SetFromErrno(PyExc_OSError);
-        return -1;
+        munmap(pages, size);
+        return NULL;
     }
-    self->plan.code = pages;
-    return 0;
+    *mapped = size;
+    return pages;
+}
+
+/* A copy of the constants, aligned for whole vectors. */
+static void *aligned_copy(const Py_buffer *constants)
+{
+    void *copy = NULL;
+    if (posix_memalign(&copy, 64, constants->len > 0 ? (size_t)constants->len : 64) != 0) {
+        PyErr_NoMemory();
+        return NULL;
+    }
+    return memcpy(copy, constants->buf, (size_t)constants->len);
 }
 
 /* Points the plan into its numbers; fails if a table would lead out of the data. */
@@ -137,17 +148,16 @@ static int read_numbers(Plan *self, Py_ssize_t code_length)
 
 static int fill(Plan *self, const Py_buffer *code, const Py_buffer *constants, int bits)
 {
-    if (posix_memalign(&self->constants, 64, constants->len > 0 ? (size_t)constants->len : 64) != 0) {
-        PyErr_NoMemory();
+    self->plan.constants = self->constants = aligned_copy(constants);
+    if (self->constants == NULL) {
         return -1;
     }
-    memcpy(self->constants, constants->buf, (size_t)constants->len);
-    self->plan.constants = self->constants;
     if (read_numbers(self, code->len) != 0 || PyBytes_GET_SIZE(self->values) != self->plan.n_value * bits / 8) {
         PyErr_SetString(PyExc_ValueError, "Plan: the numbers do not fit together");
         return -1;
     }
-    return map_code(self, code);
+    self->plan.code = self->pages = executable(code, &self->mapped);
+    return self->pages == NULL ? -1 : 0;
 }
 
 static PyObject *plan_new(PyTypeObject *type, PyObject *args, PyObject *keywords)
@@ -225,21 +235,28 @@ static PyType_Spec plan_spec = {
     .slots = plan_slots,
 };
 
+#include "single_type.h"
+
 static PyMethodDef functions[] = {
     {"supported", supported, METH_NOARGS, "supported(): names of the instruction sets that can run here, the best first."},
     {NULL, NULL, 0, NULL},
 };
 
-static int module_exec(PyObject *module)
+static int add_type(PyObject *module, const char *name, PyType_Spec *spec)
 {
-    PyObject *type = PyType_FromSpec(&plan_spec);
+    PyObject *type = PyType_FromSpec(spec);
     int status;
     if (type == NULL) {
         return -1;
     }
-    status = PyModule_AddObjectRef(module, "Plan", type);
+    status = PyModule_AddObjectRef(module, name, type);
     Py_DECREF(type);
     return status;
+}
+
+static int module_exec(PyObject *module)
+{
+    return add_type(module, "Plan", &plan_spec) != 0 || add_type(module, "Single", &single_spec) != 0 ? -1 : 0;
 }
 
 static PyModuleDef_Slot module_slots[] = {

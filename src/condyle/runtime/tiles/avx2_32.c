@@ -1,10 +1,14 @@
 /* The driver for avx2, float32. */
 #include "plan.h"
+#include "single.h"
 #define REAL_BITS 32
 #define TILES_ENTRY tiles_avx2_32
+#define SINGLE_ENTRY single_avx2_32
 #ifdef TILES_X86
 #pragma GCC target("avx2,fma")
 #include "driver.h"
+#include "steps.h"
 #else
+single_run *const SINGLE_ENTRY = NULL;
 tiles_run *const TILES_ENTRY = NULL;
 #endif

@@ -1,10 +1,14 @@
 /* The driver for avx2, float64. */
 #include "plan.h"
+#include "single.h"
 #define REAL_BITS 64
 #define TILES_ENTRY tiles_avx2_64
+#define SINGLE_ENTRY single_avx2_64
 #ifdef TILES_X86
 #pragma GCC target("avx2,fma")
 #include "driver.h"
+#include "steps.h"
 #else
+single_run *const SINGLE_ENTRY = NULL;
 tiles_run *const TILES_ENTRY = NULL;
 #endif

@@ -1,0 +1,158 @@
+"""The scalar form of assembled code: one state, read from the caller's rows and written to them, without tiles.
+
+Its operations are those of the vector form, so that a state alone gives the same bits as in a batch. Sines are taken
+of as many angles at once as a vector has lanes, by the vectors' own instructions.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
+
+from condyle.backends.common.chunks import Angle, Chunk, Lowered, angle_slots
+from condyle.backends.cpu.code import SLOT, Instruction, slot
+from condyle.backends.cpu.encode import encode
+from condyle.backends.cpu.target import SINGLE, Isa
+
+KERNEL, LOAD, SINES, COPY, CLEAR = range(5)  # as in runtime/tiles/single.h
+MOST_ARRAYS = 8
+"""More would leave no registers for windows; no function has as many."""
+ALIGN = 64
+
+Place = tuple[int, int]
+"""A memory (SLOT: the workspace, -1: the constants, k: array k, inputs before outputs) and a number in it."""
+Step = tuple[int, int, int, int, int]
+
+
+@dataclass(frozen=True, slots=True)
+class Single:
+    """What a runtime Single is made of: machine code, constants, and the numbers that tiles/single.h describes."""
+
+    text: bytes
+    constants: tuple[float, ...]
+    numbers: tuple[int, ...]
+
+
+def single(
+    low: Lowered, kernels: Sequence[Sequence[Instruction]], constants: Sequence[float], size: int, isa: Isa, bits: int
+) -> Single | None:
+    """The scalar form of these kernels; size: slots of the workspace. None if there are too many arrays."""
+    program = low.program
+    if len(program.inputs) + len(program.arrays) > MOST_ARRAYS:
+        return None
+    form = _Form(low, len(constants), size, isa.lanes(bits))
+    following = iter(kernels)
+    steps, text = form.clears(), b""
+    for step in low.steps:
+        if isinstance(step, Chunk):
+            steps.append((KERNEL, len(text), 0, 0, 0))
+            text += encode(form.spread(next(following)), SINGLE[isa.name], bits, form.places)
+            text += b"\xcc" * (-len(text) % ALIGN)
+        else:
+            steps += form.sines(step.angles)
+    steps += form.late
+    sizes = [array.size for array in (*program.inputs, *program.arrays)]
+    head = (form.work, len(program.inputs), len(program.arrays), len(steps))
+    values = (*constants, *(value for _, value in low.constants))
+    return Single(text, values, (*head, *sizes, *(number for step in steps for number in step)))
+
+
+@dataclass
+class _Form:
+    """Where the value of each slot lies.
+
+    places: of slots that do not stand in the workspace under their own number. more: further slots, one for each
+    further entry of the outputs that a slot is. late: copies to outputs that no kernel stores. work: numbers in the
+    workspace; behind the slots there are three vectors for each group of angles: angles, sines, cosines.
+    """
+
+    low: Lowered
+    n_constants: int
+    size: int
+    lanes: int
+    places: dict[int, Place] = field(default_factory=dict[int, Place])
+    more: dict[int, list[int]] = field(default_factory=dict[int, list[int]])
+    late: list[Step] = field(default_factory=list[Step])
+
+    def __post_init__(self) -> None:
+        for k, (base, array) in enumerate(zip(self.low.bases, self.low.program.inputs, strict=True)):
+            self.places.update((base + entry, (k, entry)) for entry in range(array.size))
+        for k, (number, _) in enumerate(self.low.constants):
+            self.places[number] = -1, self.n_constants + k
+        self.work = -(-self.size // self.lanes) * self.lanes
+        self.groups: dict[tuple[Angle, ...], int] = {}
+        for step in self.low.steps:
+            if not isinstance(step, Chunk):
+                self.groups[step.angles] = self.work
+                self.work += 3 * self.lanes * -(-len(step.angles) // self.lanes)
+                for sine, place in self._sines_and_places(step.angles):
+                    self.places.setdefault(sine, place)
+        self._place_outputs()
+
+    def _sines_and_places(self, angles: tuple[Angle, ...]) -> Iterator[tuple[int, Place]]:
+        """The slot of each sine and cosine that is wanted, and where the vectors hold it."""
+        for k, angle in enumerate(angles):
+            first = self.groups[angles] + k // self.lanes * 3 * self.lanes + k % self.lanes
+            for nth, wanted in enumerate(angle_slots(self.low, angle)[1:], 1):
+                if wanted != self.low.spare:
+                    yield wanted, (SLOT, first + nth * self.lanes)
+
+    def _place_outputs(self) -> None:
+        """A value that is an output is stored there, and again for each further entry that it is."""
+        elsewhere = set(self.places)
+        beyond = self.work
+        for k, table in enumerate(self.low.tables, len(self.low.bases)):
+            for entry, number in enumerate(table):
+                if number == self.low.zero:
+                    continue
+                if number in elsewhere:
+                    self.late.append((COPY, *self._at(self.places[number]), *self._at((k, entry))))
+                elif number not in self.places:
+                    self.places[number] = k, entry
+                else:
+                    self.more.setdefault(number, []).append(beyond)
+                    self.places[beyond] = k, entry
+                    beyond += 1
+
+    @staticmethod
+    def _at(place: Place) -> tuple[int, int]:
+        """The place as the runtime counts: workspace, constants, inputs, outputs."""
+        memory, number = place
+        return (0 if memory == SLOT else memory + 2), number
+
+    def clears(self) -> list[Step]:
+        """Outputs with entries that are zero for every state are cleared first."""
+        low = self.low
+        tables = enumerate(low.tables, len(low.bases) + 2)
+        return [(CLEAR, k, len(table), 0, 0) for k, table in tables if low.zero in table]
+
+    def spread(self, code: Sequence[Instruction]) -> list[Instruction]:
+        """The code with a store for every entry of the outputs that a value is."""
+        if not self.more:
+            return list(code)
+        return [
+            one
+            for i in code
+            for one in (
+                (i, *(i._replace(b=slot(other)) for other in self.more.get(i.b - SLOT, ())))
+                if i.op == "store"
+                else (i,)
+            )
+        ]
+
+    def sines(self, angles: tuple[Angle, ...]) -> list[Step]:
+        """Angles that stand side by side are loaded together; results that have another place are copied there."""
+        first, count = self.groups[angles], -(-len(angles) // self.lanes)
+        steps: list[Step] = []
+        for k, angle in enumerate(angles):
+            number = angle_slots(self.low, angle)[0]
+            memory, index = self._at(self.places.get(number, (SLOT, number)))
+            if k % self.lanes and steps[-1][1] == memory and steps[-1][2] + steps[-1][3] == index:
+                steps[-1] = (*steps[-1][:3], steps[-1][3] + 1, steps[-1][4])
+            else:
+                steps.append((LOAD, memory, index, 1, first + k // self.lanes * 3 * self.lanes + k % self.lanes))
+        steps.append((SINES, first, count, 0, 0))
+        for sine, place in self._sines_and_places(angles):
+            if self.places[sine] != place:
+                steps.append((COPY, *self._at(place), *self._at(self.places[sine])))
+        return steps
