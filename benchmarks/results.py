@@ -6,7 +6,6 @@ which commit it was measured, so that runs may be short.
 
 from __future__ import annotations
 
-import datetime
 import json
 import os
 import re
@@ -20,13 +19,14 @@ FOLDER = ROOT / "benchmarks" / "results"
 
 def certificate() -> dict[str, Any]:
     """When, from what, and how busy the machine was."""
-    now = datetime.datetime.now(datetime.timezone.utc)
-    return {"date": now.strftime("%Y-%m-%d %H:%M UTC"), "commit": commit(), "load": round(os.getloadavg()[0], 2)}
+    from condyle.cli import machine  # here, so that tables are made without the package
+
+    return {**machine.moment(), "commit": commit()}
 
 
 def machine() -> dict[str, Any]:
     """The machine and the versions on it."""
-    from condyle.cli import machine  # here, so that tables are made without the package
+    from condyle.cli import machine
 
     return {**machine.describe(), "cores": os.cpu_count()}
 

@@ -60,8 +60,8 @@ def run(arguments: argparse.Namespace) -> int:
     sampling = Sampling("cpu" if against else "wall")
     rows = measure(loaded.robot, dynamics, others, arguments.functions, arguments.batch, sampling)
     about = _about(loaded, dtype, arguments.target, threads)
-    certificate = {**machine.describe(), "clock": "CPU time" if against else "wall time", **machine.load()}
-    libraries: dict[str, Json] = {name: dict(rival.about) for name, rival in others.items()}
+    certificate = {**machine.describe(), "clock": "CPU time" if against else "wall time", **machine.moment()}
+    libraries: dict[str, Json] = {name: {**rival.about, **rival.algorithms} for name, rival in others.items()}
     found: Json = {**about, "machine": certificate, "rivals": libraries, "rows": [asdict(row) for row in rows]}
     if arguments.html is not None:
         html: Path = arguments.html

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import datetime
 import os
 import platform
 from importlib import metadata
@@ -28,9 +29,10 @@ def describe() -> dict[str, str | int]:
     }
 
 
-def load() -> dict[str, float]:
-    """How busy the machine is: runnable processes, averaged over a minute."""
-    return {"load": round(os.getloadavg()[0], 2)}
+def moment() -> dict[str, str | float]:
+    """When, and how busy the machine is: runnable processes, averaged over a minute."""
+    now = datetime.datetime.now(datetime.timezone.utc)
+    return {"date": now.strftime("%Y-%m-%d %H:%M UTC"), "load": round(os.getloadavg()[0], 2)}
 
 
 def one_line() -> str:

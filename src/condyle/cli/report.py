@@ -22,9 +22,10 @@ body{font:15px/1.5 system-ui,-apple-system,"Segoe UI",sans-serif;max-width:68em;
 color:#23282d;background:#fff}h1{font-size:1.5em;margin:0 0 .2em}h2{font-size:1.1em;margin:2em 0 .4em}
 p{margin:.3em 0;color:#4a535b}svg{width:100%;height:auto}svg text{font-family:inherit}
 table{border-collapse:collapse;font-variant-numeric:tabular-nums;font-size:.93em}
-td,th{padding:.22em .8em;text-align:right;border-bottom:1px solid #e6e9ec;font-weight:400}
+td,th{padding:.22em .65em;text-align:right;border-bottom:1px solid #e6e9ec;font-weight:400}
 th{color:#4a535b}td:first-child,th:first-child{text-align:left;padding-left:0}
-summary{cursor:pointer;color:#4a535b}.facts td{text-align:left}.facts td:first-child{color:#4a535b}
+.row{display:flex;flex-wrap:wrap;column-gap:3em}summary{cursor:pointer;color:#4a535b}
+.facts td{text-align:left;max-width:24em;overflow-wrap:break-word}.facts td:first-child{color:#4a535b}
 """
 
 
@@ -32,18 +33,13 @@ def page(found: Mapping[str, Json]) -> str:
     """The page of what `condyle bench --json` prints; all text is escaped, since a robot's name is untrusted."""
     times = _times(cast("Sequence[Mapping[str, Json]]", found["rows"]))
     engines = list(dict.fromkeys(engine for of in times.values() for engine in of))
-    title = _text(found["title"])
+    title, others = _text(found["title"]), cast("Mapping[str, Json]", found["rivals"])
     body = [
         f"<h1>{title}</h1>",
         f"<p>{INTRODUCTION}</p>",
         plots(times, engines),
-        *[_ratios(times, engine) for engine in engines[1:]],
-        "<h2>Machine and versions</h2>",
-        _facts(cast("Mapping[str, Json]", found["machine"])),
-        *[
-            f"<h2>{_text(name)}</h2>{_facts(cast('Mapping[str, Json]', about))}"
-            for name, about in cast("Mapping[str, Json]", found["rivals"]).items()
-        ],
+        _row([_ratios(times, engine) for engine in engines[1:]]),
+        _row([_facts("Machine and versions", found["machine"]), *(_facts(*item) for item in others.items())]),
         f"<h2>Every number</h2><details><summary>show</summary>{_numbers(times)}</details>",
     ]
     return (
@@ -66,8 +62,8 @@ def _ratios(times: Mapping[str, Times], rival: str) -> str:
     """How many times longer the rival takes."""
     batches = sorted({n for of in times.values() for n in of.get(rival, {})})
     rows = [[name, *(_ratio(of, rival, n) for n in batches)] for name, of in times.items() if rival in of]
-    heads = ["function", *(f"{n:,} state{'s' * (n > 1)}" for n in batches)]
-    return f"<h2>{_text(rival)} takes this many times as long</h2>{_table(heads, rows)}"
+    heads = ["states a call", *(f"{n:,}" for n in batches)]
+    return f"<h2>Times as long: {_text(rival)}</h2>{_table(heads, rows)}"
 
 
 def _ratio(times: Times, rival: str, n: int) -> str:
@@ -93,9 +89,15 @@ def _table(heads: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
     return f"<table><tr>{head}</tr>\n{lines}</table>"
 
 
-def _facts(facts: Mapping[str, Json]) -> str:
-    lines = "\n".join(f"<tr><td>{_text(key)}</td><td>{_text(value)}</td></tr>" for key, value in facts.items())
-    return f'<table class="facts">{lines}</table>'
+def _facts(title: str, facts: Json) -> str:
+    pairs = cast("Mapping[str, Json]", facts).items()
+    lines = "\n".join(f"<tr><td>{_text(key)}</td><td>{_text(value)}</td></tr>" for key, value in pairs)
+    return f'<h2>{_text(title)}</h2><table class="facts">{lines}</table>'
+
+
+def _row(parts: Sequence[str]) -> str:
+    """Side by side where there is room."""
+    return '<div class="row">' + "\n".join(f"<section>{part}</section>" for part in parts) + "</div>"
 
 
 def _text(value: Json) -> str:

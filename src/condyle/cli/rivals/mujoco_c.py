@@ -38,6 +38,7 @@ DIFFERENCES = {
     "dfd": "as fd, mjd_inverseFD (finite differences), mj_solveM",
 }
 COARSE = 1e-4
+OLDEST = 4
 COMPLAINT_BYTES = 1000
 
 
@@ -52,6 +53,9 @@ class MujocoC:
         shared = next(iter(sorted(folder.glob("libmujoco.so*"))), None)
         if shared is None:
             raise UnsupportedError("the mujoco package has no shared library: pip install 'condyle[bench]'")
+        version = shared.name.removeprefix("libmujoco.so.")
+        if int(version.split(".")[0]) < OLDEST:
+            raise UnsupportedError(f"the comparison needs MuJoCo {OLDEST} or newer, here is {version}")
         compiler = find_compiler()
         include = ("-isystem", str(folder / "include"))
         links = (f"-L{folder}", f"-Wl,-rpath,{folder}", f"-l:{shared.name}")
@@ -60,7 +64,7 @@ class MujocoC:
         self._robot = robot
         floating = any(joint.type in ("free", "spherical") for joint in robot.joints)
         self.algorithms = ALGORITHMS if floating else {**ALGORITHMS, **DIFFERENCES}
-        self.about = {"version": shared.name.removeprefix("libmujoco.so."), "flags": "the wheel's own library"}
+        self.about = {"version": version, "flags": "the wheel's own library"}
         library.rival_new.restype = ctypes.c_void_p
         library.rival_free.argtypes = [ctypes.c_void_p]
         library.rival_free.restype = None
