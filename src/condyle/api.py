@@ -13,6 +13,7 @@ from typing import Literal
 import numpy as np
 
 from condyle import readers
+from condyle.algorithms.scans.massless import massless_link
 from condyle.algorithms.singular import idle_coordinate
 from condyle.backends.c.export import Vectors, export_c
 from condyle.backends.c.target import Facts
@@ -25,10 +26,12 @@ from condyle.model import robot as model
 from condyle.model.joints import JOINT_TYPES
 from condyle.model.tree import Tree, tree_of
 from condyle.runtime.toolchain import find_compiler
+from condyle.scanned import ScannedCompiler
 from condyle.signature import FUNCTIONS
 
 TARGETS = ("cpu", "c", "numpy")
 DTYPES = ("float64", "float32")
+LINKS = ("serial", "scan")
 
 
 def condyle_version() -> str:
@@ -59,19 +62,23 @@ class Robot(model.Robot):
         NumPy), "c" (through the system's C compiler), "numpy" (the reference). dtype: "float64" or "float32", of every
         array in and out. threads: None is every core.
         routes: {"fd": "aba"} names the algorithm behind a function, else the one with the fewest operations runs.
-        links: "serial"; device: None. UnsupportedError names what was allowed.
+        links: "serial", or "scan": parallel in the links (target "numpy", no mimic joints; see docs/links.md), with
+        routes of its own, e.g. {"fd": "abia"}. device: None. UnsupportedError names what was allowed.
         """
         check_choice("target", target, TARGETS)
         check_choice("dtype", dtype, DTYPES)
-        check_choice("links", links, ("serial",))
+        check_choice("links", links, LINKS)
         if device is not None:
             raise UnsupportedError("device: this target runs on the processor and takes none; leave it out")
         if threads is not None and threads < 1:
             raise UnsupportedError(f"threads={threads}: give a positive number, or None for every core")
         tree = tree_of(self)
-        compiler = Compiler(tree, _facts(self, "robot"), dict(routes or {}))
+        if links == "scan" and target != "numpy":
+            raise UnsupportedError(f"links='scan': target {target!r} has no scans, target 'numpy' has")
+        make = ScannedCompiler if links == "scan" else Compiler
+        compiler = make(tree, _facts(self, "robot"), dict(routes or {}))
         recipe = (Robot.compile, (self, target, dtype, threads, links, routes, device))
-        return Dynamics(compiler, runs_on(target), dtype, threads, partial(check_inverse, self, tree), recipe)
+        return Dynamics(compiler, runs_on(target), dtype, threads, partial(check_inverse, self, compiler), recipe)
 
 
 def check_choice(name: str, value: str, allowed: Sequence[str]) -> None:
@@ -91,16 +98,33 @@ def runs_on(target: str) -> str:
     return "c"
 
 
-def check_inverse(robot: Robot, tree: Tree) -> None:
-    """SingularError that names the joint, if M(q) has no inverse for any q."""
-    k = idle_coordinate(tree, robot.random_state(4, 0).q)
+def check_inverse(robot: Robot, compiler: Compiler, function: str) -> None:
+    """Errors that name the joint: SingularError if M(q) has no inverse for any q, UnsupportedError if scans have
+    none.
+    """
+    k = idle_coordinate(compiler.tree, robot.random_state(4, 0).q)
     if k is None:
+        if isinstance(compiler, ScannedCompiler) and compiler.forms_elements(function):
+            check_elements(robot, compiler.tree)
         return
     joint = next(joint for joint in robot.joints if joint.v_index <= k < joint.v_index + joint.nv)
     raise SingularError(
         f"joint {joint.name!r} moves no inertia of its own, so the mass matrix has no inverse. Give mass to the bodies "
         f"it carries (from {robot.bodies[robot.joints.index(joint)].name!r} on), or armature to the joint, or lock it; "
         "inverse_dynamics and mass_matrix need no inverse"
+    )
+
+
+def check_elements(robot: Robot, tree: Tree) -> None:
+    """UnsupportedError that names the joint, if a link has no inertia along its own joint."""
+    i = massless_link(tree)
+    if i is None:
+        return
+    body = tree.links[i].body
+    raise UnsupportedError(
+        f"links='scan': body {robot.bodies[body].name!r} has no inertia along its joint {robot.joints[body].name!r}: "
+        "the link makes no element of a scan. Give the joint armature, or lock it, or use links='serial' (or "
+        "routes={'fd': 'abia'}, whose articulated inertias are serial)"
     )
 
 

@@ -120,6 +120,13 @@ class Compiler:
             "instructions": instructions(self.code(function, False)),
         }
 
+    def line(self, function: str, target: str) -> str:
+        """What runs, for people: the route, its operations, the target where it is another one."""
+        row = self.counts(function)
+        work = f"{row['mul']} mul, {row['add']} add, {row['div']} div, {row['sincos']} sincos a state"
+        runs = self.runs(function, target)
+        return f"{function:5}{row['route']:20}{work}" + ("" if runs == target else f", target {runs}")
+
     def build(self, function: str, f_ext: bool, target: str, dtype: str) -> Kernel:
         """The kernel of one function for one target; "cpu" leaves to C what it cannot do."""
         if target == "numpy":

@@ -69,7 +69,7 @@ class Dynamics:
         target: str,
         dtype: str,
         threads: int | None,
-        check_inverse: Callable[[], None],
+        check_inverse: Callable[[str], None],
         recipe: tuple[Callable[..., Dynamics], tuple[object, ...]],
     ) -> None:
         self._recipe = recipe
@@ -153,12 +153,7 @@ class Dynamics:
 
     def explain(self, n: int = 1) -> str:
         """What runs for a batch of n states: the route of each function, its operations, its target and threads."""
-        lines: list[str] = []
-        for name in FUNCTIONS:
-            row = self._compiler.counts(name)
-            work = f"{row['mul']} mul, {row['add']} add, {row['div']} div, {row['sincos']} sincos a state"
-            runs = self._compiler.runs(name, self._target)
-            lines.append(f"{name:5}{row['route']:20}{work}" + ("" if runs == self._target else f", target {runs}"))
+        lines = [self._compiler.line(name, self._target) for name in FUNCTIONS]
         threads = "one thread" if self._target == "numpy" else f"at most {self._threads} threads, fewer for little work"
         return "\n".join([f"target {self._target}, {self._dtype}, batch of {n}, {threads}", *lines])
 
@@ -213,7 +208,7 @@ class Dynamics:
 
     def _build(self, name: str, f_ext: bool) -> Kernel:
         if name in NEEDS_INVERSE:
-            self._check_inverse()
+            self._check_inverse(name)
         try:
             return self._compiler.build(name, f_ext, self._target, self._dtype)
         except BuildError as error:

@@ -138,10 +138,21 @@ def load(
 def accelerate(
     joint: Joint, parent: twist.Pair, u: Sequence[Scalar], eliminated: Sequence[Elimination]
 ) -> tuple[tuple[Scalar, ...], twist.Pair]:
-    """Forward step: a_k = u_k / D - Uᵀ a' / D, degree of freedom by degree of freedom."""
+    """Forward step: the parent's acceleration, carried to the joint, and what the joint makes of it."""
+    return respond(joint, carry(joint, parent), u, eliminated)
+
+
+def carry(joint: Joint, parent: twist.Pair) -> twist.Pair:
+    """X a_p."""
     linear, angular = parent
     into = joint.rotation.into
-    at = (into(vec.add(linear, vec.cross(angular, joint.origin))), into(angular))
+    return into(vec.add(linear, vec.cross(angular, joint.origin))), into(angular)
+
+
+def respond(
+    joint: Joint, at: twist.Pair, u: Sequence[Scalar], eliminated: Sequence[Elimination]
+) -> tuple[tuple[Scalar, ...], twist.Pair]:
+    """a_k = u_k / D - Uᵀ a' / D, degree of freedom by degree of freedom; a' is the acceleration before each."""
     result: list[Scalar] = []
     for dof, left, elimination in zip(joint.dofs, u, eliminated, strict=True):
         a = left - twist.dot(elimination.U, at) * elimination.inverse_D

@@ -157,7 +157,11 @@ def shared(coordinates: Sequence[Coordinate], values: Sequence[Scalar]) -> tuple
 
 def joint_at(kind: JointType, numbers: Numbers, q: Sequence[Scalar]) -> Joint:
     """Joint and body as steps see them, at coordinates q."""
-    placed = Identity() if numbers.rotation == IDENTITY else Full(numbers.rotation)
+    return joint_placed(kind, numbers, Identity() if numbers.rotation == IDENTITY else Full(numbers.rotation), q)
+
+
+def joint_placed(kind: JointType, numbers: Numbers, placed: Rotation, q: Sequence[Scalar]) -> Joint:
+    """The same with the joint's axes at q = 0 given; they are not read off the numbers."""
     turned, moved = kind.transform(q, numbers.pitch)
     rotation: Rotation = placed if isinstance(turned, Identity) else Chain(placed, turned)
     origin = vec.add(numbers.origin, placed.back(moved))

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from typing import TypeGuard, TypeVar, cast
 
 from condyle.scalar import Scalar
@@ -25,6 +25,11 @@ def flat(value: object) -> list[Scalar]:
 def like(shape: object, values: Iterator[Scalar]) -> object:
     """A value of this structure, filled with these scalars."""
     return _rebuilt(shape, [like(part, values) for part in shape]) if _is_tuple(shape) else next(values)
+
+
+def refilled(shape: T, values: Iterable[Scalar]) -> T:
+    """The same structure, filled with these scalars."""
+    return cast(T, like(shape, iter(values)))
 
 
 def _is_tuple(value: object) -> TypeGuard[tuple[object, ...]]:

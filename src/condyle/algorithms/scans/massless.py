@@ -1,0 +1,35 @@
+"""Links that cannot be an element of their own: with no inertia along their own joint."""
+
+from __future__ import annotations
+
+from typing import cast
+
+from condyle.algorithms.aba import Articulated, apply, eliminate, rigid
+from condyle.algorithms.joint import Dof, along
+from condyle.algorithms.singular import ROUNDING
+from condyle.algorithms.unrolled import joint_at
+from condyle.model.tree import Link, Tree
+from condyle.scalar import number
+
+
+def massless_link(tree: Tree) -> int | None:
+    """The first link whose joint moves nothing of the link's own, or None.
+
+    The link inside a universal joint is no such: it makes one element with the link behind it.
+    """
+    return next((i for i, link in enumerate(tree.links) if link.body >= 0 and _moves_nothing(link)), None)
+
+
+def _moves_nothing(link: Link) -> bool:
+    joint = joint_at(link.kind, link.numbers, [number(float(x)) for x in link.kind.neutral()])
+    whole = left = rigid(joint)
+    for dof in reversed(joint.dofs):
+        if not _along(dof, left) > ROUNDING * abs(_along(dof, whole)):
+            return True
+        _, left = eliminate(dof, left)
+    return False
+
+
+def _along(dof: Dof, inertia: Articulated) -> float:
+    """D = Sᵀ I S + armature."""
+    return float(cast(float, along(dof, *apply(inertia, (dof.linear, dof.angular))) + dof.armature))

@@ -1,0 +1,143 @@
+"""Every function by every scan is what the reference gives: chains and trees, fixed and floating, all joint types."""
+
+from __future__ import annotations
+
+from functools import cache
+
+import numpy as np
+import pytest
+
+import condyle
+from benchmarks import chains
+from condyle.algorithms import reference
+from condyle.algorithms.routes import routes_of
+from condyle.algorithms.scans.massless import massless_link
+from condyle.algorithms.scans.routes import FORMS_ELEMENTS, SCANS, evaluate
+from condyle.algorithms.scans.scan import blelloch, chunked
+from condyle.model.tree import Tree, tree_of
+from condyle.signature import FUNCTIONS
+from tests.laws.robots import changed, relative, robot_named, states
+
+EVERY = [(function, route) for function, routes in SCANS.items() for route in routes]
+ROUNDING = 1e-12  # two dozen bodies of rounding, in another order
+SOLVE = 1e-9  # as above, times the condition of M, up to 1e4 here
+LOOSE = {"fd": SOLVE, "minv": SOLVE, "dfd": SOLVE, "difd": SOLVE}
+SINGLE = 2e-3  # float32: its rounding, 1e-7, times the condition of M
+
+
+@cache
+def case(name: str) -> condyle.Robot:
+    if name == "every joint":
+        return changed(condyle.random_tree(14, rng=5), armature=True, gravity=(1.0, 2.0, -3.0))
+    if name == "long limbs":
+        return condyle.random_tree(40, rng=2, types=("revolute", "universal", "prismatic"))
+    return robot_named(name)
+
+
+def given(name: str, function: str, dtype: type = np.float64, n: int = 2) -> tuple[Tree, dict[str, np.ndarray]]:
+    robot = case(name)
+    tree, some = tree_of(robot), states(robot, n)
+    known = {"q": some.q, "v": some.v, "a": some.a, "tau": some.a}
+    if function == "difd":
+        known["Minv"] = reference.evaluate(tree, "minv", "aba", {"q": some.q})[0]
+    inputs = {port.name: known[port.name] for port in FUNCTIONS[function].inputs}
+    if FUNCTIONS[function].takes_f_ext:
+        inputs["f_ext"] = some.f_ext.reshape(n, -1)
+    return tree, {key: value.astype(dtype) for key, value in inputs.items()}
+
+
+def error(tree: Tree, function: str, got: list[np.ndarray], inputs: dict[str, np.ndarray]) -> float:
+    exact = {key: value.astype(np.float64) for key, value in inputs.items()}
+    want = reference.evaluate(tree, function, routes_of(function, False)[0], exact)
+    return max(relative(one, two) for one, two in zip(got, want, strict=True))
+
+
+@pytest.mark.parametrize(("function", "route"), EVERY)
+@pytest.mark.parametrize("name", ["chain", "every joint", "hyq_floating", "floating-2", "long limbs"])
+def test_scans_agree_with_the_reference(name: str, function: str, route: str) -> None:
+    tree, inputs = given(name, function)
+    assert error(tree, function, evaluate(tree, function, route, inputs), inputs) < LOOSE.get(function, ROUNDING)
+
+
+@pytest.mark.parametrize("scan", [blelloch, chunked])
+@pytest.mark.parametrize(("function", "route"), [("id", "sums"), ("id", "lie"), ("fd", "elements"), ("did", "sums")])
+def test_every_scan_serves(function: str, route: str, scan: object) -> None:
+    tree, inputs = given("long limbs", function)
+    got = evaluate(tree, function, route, inputs, scan)
+    assert error(tree, function, got, inputs) < LOOSE.get(function, ROUNDING)
+
+
+@pytest.mark.parametrize(("function", "route"), EVERY)
+def test_float32_stays_float32(function: str, route: str) -> None:
+    tree, inputs = given("every joint", function, np.float32)
+    got = evaluate(tree, function, route, inputs)
+    assert all(output.dtype == np.float32 for output in got)
+    assert error(tree, function, got, inputs) < SINGLE
+
+
+def test_an_answer_that_is_not_finite_spoils_its_own_state_only() -> None:
+    tree, inputs = given("chain", "fd")
+    inputs["v"] = inputs["v"].copy()
+    inputs["v"][1, 3] = np.nan
+    (got,) = evaluate(tree, "fd", "elements", inputs)
+    assert np.isfinite(got[0]).all()
+    assert np.isnan(got[1]).any()
+
+
+def exact(n: int, rng: int, name: str) -> tuple[Tree, dict[str, np.ndarray], np.ndarray]:
+    """A chain or tree whose numbers float32 holds, a state of it, and the answer in long double."""
+    function = "id" if name == "a" else "fd"
+    robot = chains.chain(n, rng)
+    state = robot.random_state(2, rng)
+    drive = np.random.default_rng(rng).standard_normal((2, n)) * (1.0 if name == "a" else 0.1)
+    inputs = {"q": chains.single(state.q), "v": chains.single(state.v), name: chains.single(drive)}
+    tree = tree_of(robot)
+    route = "rnea" if name == "a" else "aba"
+    longer = {key: value.astype(np.longdouble) for key, value in inputs.items()}
+    return tree, inputs, reference.evaluate(tree, function, route, longer)[0]
+
+
+def run(tree: Tree, inputs: dict[str, np.ndarray], function: str, route: str, dtype: type) -> np.ndarray:
+    return evaluate(tree, function, route, {key: value.astype(dtype) for key, value in inputs.items()})[0]
+
+
+@pytest.mark.parametrize("route", ["sums", "lie"])
+def test_inverse_dynamics_of_a_long_chain(route: str) -> None:
+    """1e-14 in float64 and 3e-6 in float32, of the largest torque; measured 1e-15 and 5e-7."""
+    tree, inputs, want = exact(100, 3, "a")
+    assert relative(run(tree, inputs, "id", route, np.float64), want) < 1e-14
+    assert relative(run(tree, inputs, "id", route, np.float32), want) < 3e-6
+
+
+@pytest.mark.parametrize("rng", [3, 4])
+def test_forward_dynamics_of_a_long_chain_in_float32(rng: int) -> None:
+    """At most ten times what the serial articulated-body algorithm with symmetric inertias loses."""
+    tree, inputs, want = exact(100, rng, "tau")
+    single = {key: value.astype(np.float32) for key, value in inputs.items()}
+    (serial,) = reference.evaluate(tree, "fd", "aba", single)
+    assert relative(run(tree, inputs, "fd", "elements", np.float32), want) < 10 * relative(serial, want)
+
+
+def test_forward_dynamics_of_a_large_tree() -> None:
+    robot = chains.random_tree(100, 1)
+    tree, state = tree_of(robot), robot.random_state(1, 1)
+    inputs = {"q": state.q, "v": state.v, "tau": 0.1 * np.random.default_rng(0).standard_normal((1, 100))}
+    longer = {key: value.astype(np.longdouble) for key, value in inputs.items()}
+    (want,) = reference.evaluate(tree, "fd", "aba", longer)
+    assert relative(evaluate(tree, "fd", "elements", inputs)[0], want) < 1e-13
+
+
+@pytest.mark.filterwarnings("ignore::condyle.ModelWarning")
+def test_links_without_inertia_along_their_joint_are_found() -> None:
+    def pair(mass: float, com: tuple[float, float, float], armature: float = 0.0) -> Tree:
+        builder = condyle.Builder().body("a", mass=mass, com=com).body("b", mass=1.0, com=(0.1, 0.0, 0.0))
+        builder.joint("one", parent="world", child="a", type="revolute", armature=armature)
+        builder.joint("two", parent="a", child="b", type="revolute", axis=(0, 1, 0), xyz=(0.2, 0.0, 0.0))
+        return tree_of(builder.build())
+
+    assert massless_link(pair(0.0, (0.0, 0.0, 0.0))) == 0
+    assert massless_link(pair(1.0, (0.0, 0.0, 0.3))) == 0  # its mass is on the axis
+    assert massless_link(pair(1.0, (0.1, 0.0, 0.3))) is None
+    assert massless_link(pair(0.0, (0.0, 0.0, 0.0), armature=0.1)) is None
+    assert massless_link(tree_of(case("long limbs"))) is None  # the inside of a universal joint is no link of its own
+    assert {("fd", "elements")} <= FORMS_ELEMENTS <= set(EVERY)

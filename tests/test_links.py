@@ -1,0 +1,91 @@
+"""links="scan": the same methods, the same answers, and errors that say what to do."""
+
+from __future__ import annotations
+
+import pickle
+
+import numpy as np
+import pytest
+
+import condyle
+from condyle.signature import FUNCTIONS
+from tests.laws.robots import relative, robot_named, states
+
+
+@pytest.fixture(scope="module")
+def robot() -> condyle.Robot:
+    return condyle.chain(9, rng=2)
+
+
+@pytest.mark.parametrize("function", FUNCTIONS)
+def test_every_method(robot: condyle.Robot, function: str) -> None:
+    scanned = robot.compile(target="numpy", links="scan")
+    serial = robot.compile(target="numpy")
+    some = states(robot, 4)
+    known = {"q": some.q, "v": some.v, "a": some.a, "tau": some.a, "Minv": serial.mass_matrix_inverse(some.q)}
+    inputs = [known[port.name].reshape(2, 2, *known[port.name].shape[1:]) for port in FUNCTIONS[function].inputs]
+    got = scanned.call(function, inputs)
+    for one, two in zip(got, serial.call(function, inputs), strict=True):
+        assert one.shape == two.shape
+        assert relative(one.reshape(4, -1), two.reshape(4, -1)) < 1e-10
+
+
+def test_one_state_for_many_forces(robot: condyle.Robot) -> None:
+    dyn = robot.compile(target="numpy", links="scan")
+    some = states(robot, 3)
+    got = dyn.forward_dynamics(some.q[0], some.v[0], some.a)
+    assert got.shape == (3, 9)
+    assert relative(got, robot.compile(target="numpy").forward_dynamics(some.q[0], some.v[0], some.a)) < 1e-12
+    assert dyn.mass_matrix(some.q[:0]).shape == (0, 9, 9)
+
+
+@pytest.mark.parametrize("route", ["elements", "abia", "jsiia"])
+def test_routes_by_name(robot: condyle.Robot, route: str) -> None:
+    dyn = robot.compile(target="numpy", links="scan", routes={"fd": route, "id": "rnea"})
+    some = states(robot, 2)
+    assert relative(dyn.inverse_dynamics(some.q, some.v, dyn.forward_dynamics(some.q, some.v, some.a)), some.a) < 1e-9
+    lines = dyn.explain().splitlines()
+    assert any(line.split()[:2] == ["fd", route] and "scans" in line for line in lines)
+    assert any(line.split()[:2] == ["id", "rnea"] and "scans" not in line for line in lines)
+
+
+def test_a_pickle_scans_too(robot: condyle.Robot) -> None:
+    dyn = pickle.loads(pickle.dumps(robot.compile(target="numpy", links="scan", dtype="float32")))
+    assert dyn.dtype == np.float32
+    assert "by scans" in dyn.explain()
+
+
+def test_a_route_that_is_not_there(robot: condyle.Robot) -> None:
+    with pytest.raises(condyle.UnsupportedError, match="no route 'sideways'"):
+        robot.compile(target="numpy", links="scan", routes={"fd": "sideways"})
+    with pytest.raises(condyle.UnsupportedError, match="links='up'"):
+        robot.compile(links="up")
+
+
+def test_mimic_joints_are_refused_with_the_way_out() -> None:
+    with pytest.raises(condyle.UnsupportedError, match="mimic='independent'"):
+        robot_named("zoo").compile(target="numpy", links="scan")
+
+
+def massless(armature: float = 0.0) -> condyle.Robot:
+    builder = condyle.Builder().body("bare", mass=0.0).body("tool", mass=1.0, com=(0.1, 0.0, 0.1))
+    builder.joint("wrist", parent="world", child="bare", type="revolute", armature=armature)
+    builder.joint("flange", parent="bare", child="tool", type="revolute", axis=(0, 1, 0), xyz=(0.2, 0.0, 0.0))
+    with pytest.warns(condyle.ModelWarning):
+        return builder.build()
+
+
+def test_a_massless_link_is_refused_by_name_where_it_has_to_be_an_element() -> None:
+    robot = massless()
+    dyn = robot.compile(target="numpy", links="scan")
+    q, v, tau = np.array([0.3, 0.4]), np.array([0.5, -0.6]), np.array([0.7, 0.8])
+    with pytest.raises(condyle.UnsupportedError, match=r"'bare'.*'wrist'.*armature.*lock.*links='serial'"):
+        dyn.forward_dynamics(q, v, tau)
+    with pytest.raises(condyle.UnsupportedError, match="wrist"):
+        dyn.mass_matrix_inverse(q)
+    want = robot.compile(target="numpy").forward_dynamics(q, v, tau)
+    for route in ("abia", "jsiia"):
+        other = robot.compile(target="numpy", links="scan", routes={"fd": route})
+        assert np.allclose(other.forward_dynamics(q, v, tau), want, rtol=1e-12, atol=0)
+    assert np.isfinite(dyn.inverse_dynamics(q, v, tau)).all()
+    assert np.isfinite(massless(0.1).compile(target="numpy", links="scan").forward_dynamics(q, v, tau)).all()
