@@ -9,6 +9,8 @@ from dataclasses import asdict, dataclass
 from functools import cached_property
 from typing import Any
 
+import numpy as np
+
 import condyle
 from benchmarks.robots import Case
 from condyle.cli.bench import call
@@ -44,9 +46,11 @@ class Subject:
         return {name: asdict(ns.per(per if isinstance(per, int) else per[name])) for name, ns in found.items()}
 
 
-def reused(dynamics: condyle.Dynamics, name: str, states: States) -> Call:
+def reused(
+    dynamics: condyle.Dynamics, name: str, states: States, outputs: tuple[np.ndarray, ...] | None = None
+) -> Call:
     """A call with out=, the same arrays each time."""
-    return call(dynamics, name, states)
+    return call(dynamics, name, states, outputs)
 
 
 def fresh(dynamics: condyle.Dynamics, name: str, states: States) -> Call:

@@ -87,6 +87,16 @@ def large_batches(found: Found) -> Iterator[Number]:
                 yield Number(f"{robot} {name}", cell["condyle"]["median"] / floor, 1.3, False)
 
 
+def attainable(found: Found) -> Iterator[Number]:
+    """Where arithmetic takes longer than the bytes, the bytes alone say little."""
+    for robot, entry in found.get("batches", {}).items():
+        for name, cells in entry["functions"].items():
+            if cell := cells.get("65536"):
+                floor = min(cell["floor-cached"]["median"], cell["floor-streamed"]["median"])
+                least = max(floor, cells["256"]["condyle"]["median"])
+                yield Number(f"{robot} {name}", cell["condyle"]["median"] / least, 1.3, False)
+
+
 def one_state_python(found: Found) -> Iterator[Number]:
     for robot, entry in found.get("one_state", {}).items():
         for name, ns in entry["functions"].items():
@@ -140,6 +150,7 @@ GOALS: dict[str, Callable[[Found], Iterator[Number]]] = {
     ),
     "speed a state at N = 16 over that at N = 256, at least 0.7": small_batches,
     "time at N = 65536 over that of moving its bytes, at most 1.3": large_batches,
+    "the same over that, or over the time at N = 256 where it is longer, at most 1.3": attainable,
     "one state, kernel only, over Pinocchio's C++, at most 0.25": one_state_kernel,
     "one state from Python: Pinocchio's time over ours, at least 1": one_state_python,
     "two threads over one, N = 4096 and up, at least 1.9": pairs("threads", "1", "2", 1.9, True, lambda n: n >= 4096),

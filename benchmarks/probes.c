@@ -10,7 +10,6 @@
 #endif
 
 #define LINE 64
-#define STRETCH 64 /* lines that are read, then written, before the next: both go on all the time, as in a kernel */
 #define CHAINS 24  /* more than latency times instructions a cycle */
 #define ROUNDS 4096
 
@@ -30,20 +29,38 @@ static void put(line_t *place, line_t x, int streaming)
     *place = x;
 }
 
-/* Reads and writes so many lines, in step; both places are aligned to lines. The result keeps the reads alive. */
-__attribute__((visibility("default"))) long long move_lines(
-    const line_t *from, size_t reads, line_t *to, size_t writes, int streaming)
+typedef struct {
+    char *first;
+    size_t bytes;
+} array_t;
+
+/* Whole lines of an array, and how many there are. */
+static line_t *lines_of(const array_t *array, size_t *count)
 {
-    const size_t steps = (reads > writes ? reads : writes) / STRETCH + 1;
+    const size_t ahead = (LINE - (uintptr_t)array->first % LINE) % LINE;
+    *count = array->bytes < ahead ? 0 : (array->bytes - ahead) / LINE;
+    return (line_t *)(array->first + ahead);
+}
+
+/* Reads all lines of some arrays and writes all of others, all of them in step, as a function of a batch does. The result
+ * keeps the reads alive. */
+__attribute__((visibility("default"))) long long move_lines(
+    const array_t *from, size_t n_from, const array_t *to, size_t n_to, size_t steps, int streaming)
+{
     line_t sum = {0};
-    size_t read = 0, written = 0, k;
-    for (k = 1; k <= steps; k++) {
-        const size_t until = reads * k / steps, end = writes * k / steps;
-        for (; read < until; read++) {
-            sum += from[read];
+    size_t step, k, i, count;
+    for (step = 0; step < steps; step++) {
+        for (k = 0; k < n_from; k++) {
+            const line_t *line = lines_of(from + k, &count);
+            for (i = count * step / steps; i < count * (step + 1) / steps; i++) {
+                sum += line[i];
+            }
         }
-        for (; written < end; written++) {
-            put(to + written, sum, streaming);
+        for (k = 0; k < n_to; k++) {
+            line_t *line = lines_of(to + k, &count);
+            for (i = count * step / steps; i < count * (step + 1) / steps; i++) {
+                put(line + i, sum, streaming);
+            }
         }
     }
 #ifdef __AVX512F__
@@ -149,4 +166,23 @@ __attribute__((visibility("default"))) void code_free(code_t *code)
 {
     munmap(code->pages, code->size);
     free(code->kernel), free(code->constants), free(code->work), free(code);
+}
+
+typedef int entry_t(size_t n, const void *const *in, const ptrdiff_t *in_stride, void *const *out,
+                    const ptrdiff_t *out_stride, void *work, const void *context);
+
+/* One state a call, the rows of the inputs in turn; `step` has the bytes of a row of each. */
+__attribute__((visibility("default"))) void run_alone(
+    entry_t *entry, const void *context, void *work, size_t states, const char *const *in, const size_t *step,
+    size_t inputs, void *const *out)
+{
+    static const ptrdiff_t none[16];
+    const void *row[16];
+    size_t state, k;
+    for (state = 0; state < states; state++) {
+        for (k = 0; k < inputs && k < 16; k++) {
+            row[k] = in[k] + state * step[k];
+        }
+        entry(1, row, none, out, none, work, context);
+    }
 }

@@ -6,6 +6,7 @@ import ctypes
 from collections.abc import Sequence
 from functools import cache
 from pathlib import Path
+from typing import Any, ClassVar, Protocol
 
 import numpy as np
 
@@ -16,13 +17,21 @@ from condyle.runtime.toolchain import find_compiler
 SOURCE = Path(__file__).with_name("probes.c")
 FLAGS = ("-std=gnu11", "-O3", "-march=native", "-ffp-contract=fast")
 LINE = 64
+STEP_BYTES = 4096
+"""That are moved before the next array has its turn: as a tile or some of an arm."""
+
+
+class Array(ctypes.Structure):
+    """array_t of probes.c."""
+
+    _fields_: ClassVar = [("first", ctypes.c_void_p), ("bytes", ctypes.c_size_t)]
 
 
 @cache
 def probes() -> ctypes.CDLL:
     built = library([find_compiler().path, *FLAGS, *SHARED], SOURCE, (), "probes")
     size, place = ctypes.c_size_t, ctypes.c_void_p
-    built.move_lines.argtypes = [place, size, place, size, ctypes.c_int]
+    built.move_lines.argtypes = [place, size, place, size, size, ctypes.c_int]
     built.move_lines.restype = ctypes.c_longlong
     built.peak_double.argtypes = [ctypes.c_double, ctypes.POINTER(ctypes.c_double)]
     built.peak_float.argtypes = [ctypes.c_float, ctypes.POINTER(ctypes.c_float)]
@@ -32,21 +41,19 @@ def probes() -> ctypes.CDLL:
     built.code_new.restype = place
     built.code_run.argtypes = [place, size]
     built.code_run.restype = None
+    built.run_alone.argtypes = [place, place, place, size, place, place, size, place]
+    built.run_alone.restype = None
     built.code_free.argtypes = [place]
     built.code_free.restype = None
     return built
 
 
-def mover(read: int, written: int, streaming: bool) -> Call:
-    """Reads and writes so many bytes, in step, in buffers of its own; `streaming`: stores go past the caches."""
-    source, target = _lines(read), _lines(written)
-    move, counts = probes().move_lines, (-(-read // LINE), -(-written // LINE))
-    places = (_aligned(source), counts[0], _aligned(target), counts[1], int(streaming))
-
-    def moving() -> object:
-        return move(*places), source, target
-
-    return moving
+def mover(inputs: Sequence[np.ndarray], outputs: Sequence[np.ndarray], streaming: bool) -> Call:
+    """Reads these arrays and writes those, in step; `streaming`: stores go past the caches."""
+    total = sum(array.nbytes for array in (*inputs, *outputs))
+    steps = max(1, total // STEP_BYTES)
+    move, before, after = probes().move_lines, _places(inputs), _places(outputs)
+    return lambda: (move(before, len(inputs), after, len(outputs), steps, int(streaming)), inputs, outputs)
 
 
 def peak(dtype: str) -> tuple[Call, int]:
@@ -81,6 +88,32 @@ class Code:
         """Runs all kernels so many times."""
         run, code = self._run, self._code
         return lambda: (run(code, times), self)
+
+
+class Entry(Protocol):
+    """Code of the form in src/condyle/runtime/tiles/single.h, in memory."""
+
+    entry: int
+    context: int
+    work_bytes: int
+
+
+def alone(code: Entry, inputs: Sequence[np.ndarray], outputs: Sequence[np.ndarray]) -> Call:
+    """Calls the code with one row of each input after the other, all answers to the same place."""
+    states, places = len(inputs[0]), ctypes.c_void_p
+    work = _lines(code.work_bytes)
+    before = (places * len(inputs))(*(array.ctypes.data for array in inputs))
+    after = (places * len(outputs))(*(array.ctypes.data for array in outputs))
+    steps = (ctypes.c_size_t * len(inputs))(*(array.nbytes // states for array in inputs))
+    run, where = probes().run_alone, _aligned(work)
+    return lambda: (
+        run(code.entry, code.context, where, states, before, steps, len(inputs), after),
+        (code, work, inputs, outputs),
+    )
+
+
+def _places(arrays: Sequence[np.ndarray]) -> Any:
+    return (Array * len(arrays))(*(Array(array.ctypes.data, array.nbytes) for array in arrays))
 
 
 def _lines(size: int) -> np.ndarray:

@@ -30,7 +30,7 @@ MEASUREMENTS = (
     "peak",
     "compiling",
 )
-FULL, QUICK = Sampling(samples=31, sample_s=0.003, longest_s=3.0), Sampling(samples=9, sample_s=0.001, longest_s=0.6)
+FULL, QUICK = Sampling(samples=25, sample_s=0.002, longest_s=0.8), Sampling(samples=9, sample_s=0.001, longest_s=0.6)
 
 
 def main() -> None:

@@ -7,6 +7,7 @@ from importlib import import_module
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 
 from benchmarks import goals, results, run, sections, tables
@@ -149,9 +150,11 @@ def test_moving_more_bytes_takes_longer() -> None:
     from condyle.cli.timing import interleaved
 
     for streaming in (False, True):
-        calls = {"few": mover(1 << 20, 1 << 20, streaming), "many": mover(1 << 23, 1 << 23, streaming)}
+        few, many = ([np.zeros(n), np.ones(n)] for n in (1 << 17, 1 << 20))
+        calls = {"few": mover(few[:1], few[1:], streaming), "many": mover(many[:1], many[1:], streaming)}
         found = interleaved(calls, Sampling(samples=5, sample_s=1e-3))
         assert found["many"].minimum > 3 * found["few"].minimum
+        assert (many[1][8:-8] == 0).all(), "all lines were written, with the sum of what was read"
 
 
 def test_compiling_is_measured_in_a_process_of_its_own() -> None:

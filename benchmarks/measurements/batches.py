@@ -1,7 +1,7 @@
 """From 16 states to 65536, beside the time that moving the same bytes takes: float64, one thread, out= reused.
 
-The floor reads as many bytes as the inputs have and writes as many as the outputs have, with streaming stores and
-without, and the better one counts (see probes.c); it takes its turns in the same process.
+The floor reads the same inputs and writes the same outputs and does nothing else, with streaming stores and without,
+and the better one counts (see probes.c); it takes its turns in the same process.
 """
 
 from __future__ import annotations
@@ -22,14 +22,15 @@ def measure(subject: Subject) -> dict[str, Any]:
         functions[name] = {}
         for n in BATCHES:
             states = all_states.first(n)
-            inputs, outputs = bytes_of(name, states)
-            if inputs + outputs > LARGEST_BYTES:
+            total = sum(bytes_of(name, states))
+            if total > LARGEST_BYTES:
                 continue
+            outputs = states.outputs(name)
             calls = {
-                "condyle": reused(dynamics, name, states),
-                "floor-cached": mover(inputs, outputs, streaming=False),
-                "floor-streamed": mover(inputs, outputs, streaming=True),
+                "condyle": reused(dynamics, name, states, outputs),
+                "floor-cached": mover(states.arguments(name), outputs, streaming=False),
+                "floor-streamed": mover(states.arguments(name), outputs, streaming=True),
             }
             with pinned():
-                functions[name][str(n)] = {"bytes": inputs + outputs, **subject.times(calls, n)}
+                functions[name][str(n)] = {"bytes": total, **subject.times(calls, n)}
     return {"functions": functions}

@@ -1,6 +1,6 @@
 """One state from Python: ours with out= and with fresh outputs, beside Pinocchio's Python bindings.
 
-Pinocchio's C++ stands beside them: a loop in C++ over many states, so that its call costs nothing.
+Beside them, without Python: our code for one state, called in a loop in C, and Pinocchio's C++ in a loop in C++.
 """
 
 from __future__ import annotations
@@ -8,6 +8,7 @@ from __future__ import annotations
 from typing import Any
 
 from benchmarks.bench import BATCH, Subject, fresh, pinned, reused
+from benchmarks.kernels import Kernels
 from benchmarks.rivals.pinocchio_python import PinocchioPython
 from condyle.cli import rivals
 from condyle.cli.rivals.rival import Rival
@@ -16,7 +17,7 @@ from condyle.errors import CondyleError
 
 def measure(subject: Subject) -> dict[str, Any]:
     dynamics, states = subject.dynamics(), subject.states(BATCH)
-    one = states.first(1)
+    one, kernels = states.first(1), Kernels(subject.robot)
     others = _others(subject)
     functions: dict[str, Any] = {}
     for name in subject.functions:
@@ -25,6 +26,8 @@ def measure(subject: Subject) -> dict[str, Any]:
         for other, rival in others.items():
             if name in rival.algorithms:
                 calls[other], per[other] = rival.call(name, states.arguments(name)), BATCH
+        if kernel := kernels.one_state(name, states.arguments(name), states.outputs(name)):
+            calls["kernel"], per["kernel"] = kernel, BATCH
         with pinned():
             functions[name] = subject.times(calls, per)
     return {"functions": functions}

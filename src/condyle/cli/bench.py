@@ -12,7 +12,7 @@ from condyle.cli import machine, rivals
 from condyle.cli.common import Json, Loaded, add_robot, integers, load, progress, say, show, show_json, table
 from condyle.cli.export import functions
 from condyle.cli.rivals.agreement import agreement
-from condyle.cli.states import States, draw
+from condyle.cli.states import Array, States, draw
 from condyle.cli.timing import Call, Row, Sampling, interleaved
 from condyle.signature import FUNCTIONS
 
@@ -98,9 +98,9 @@ def measure(
     return rows
 
 
-def call(dynamics: Dynamics, name: str, states: States) -> Call:
+def call(dynamics: Dynamics, name: str, states: States, outputs: tuple[Array, ...] | None = None) -> Call:
     """Our function at these states, its outputs reused."""
-    function, arguments, outputs = dynamics.function(name), states.arguments(name), states.outputs(name)
+    function, arguments, outputs = dynamics.function(name), states.arguments(name), outputs or states.outputs(name)
     out = outputs[0] if len(outputs) == 1 else outputs
     return lambda: function(*arguments, out=out)
 

@@ -1,0 +1,56 @@
+"""Machine code of target "cpu" for one function, apart from everything that calls it."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cached_property
+
+import condyle
+from benchmarks.probes import alone
+from condyle.api import condyle_version
+from condyle.backends.c.target import Facts
+from condyle.backends.cpu.assemble import Assembled, assemble, packed
+from condyle.backends.cpu.build import BITS, supported
+from condyle.backends.cpu.target import Isa
+from condyle.cli.rivals.rival import Array
+from condyle.cli.timing import Call
+from condyle.compiler import Compiler
+from condyle.ir.program import Program
+from condyle.model.tree import tree_of
+from condyle.runtime import machine
+
+
+@dataclass(frozen=True)
+class Kernels:
+    """A robot's float64 kernels; none where the processor has none, or the function is loops."""
+
+    robot: condyle.Robot
+
+    @cached_property
+    def isa(self) -> Isa | None:
+        return next(iter(supported()), None)
+
+    @cached_property
+    def compiler(self) -> Compiler:
+        robot = self.robot
+        return Compiler(tree_of(robot), Facts(robot.nq, robot.nv, robot.fingerprint, condyle_version(), "robot"))
+
+    def assembled(self, name: str) -> Assembled | None:
+        program = self.compiler.code(name, False)
+        if self.isa is None or not isinstance(program, Program):
+            return None
+        return assemble(program, self.isa, BITS["float64"])
+
+    def operations(self, name: str) -> int:
+        """Multiplications and additions of one state, a multiply-add as two."""
+        return int(self.compiler.best(name, False).counts.arithmetic)
+
+    def one_state(self, name: str, arrays: Sequence[Array], out: Sequence[Array]) -> Call | None:
+        """The form for one state, called from C for every row of `arrays`; answers go to the first row of `out`."""
+        made = self.assembled(name)
+        if made is None or made.single is None or self.isa is None:
+            return None
+        one, bits = made.single, BITS["float64"]
+        code = machine.single(self.isa.name, bits, one.text, packed(one.constants, bits), one.numbers)
+        return alone(code, arrays, out)
