@@ -18,6 +18,13 @@ setup(
             extra_link_args=["-pthread"],
         ),
         Extension(
+            "condyle.backends.cpu._allocate",
+            ["src/condyle/backends/cpu/_allocate.c"],
+            depends=[f"src/condyle/backends/cpu/_allocate_{part}.h" for part in ("registers", "module")],
+            extra_compile_args=["-O2"],
+            optional=True,
+        ),
+        Extension(
             "condyle.runtime._tiles",
             [f"{TILES}/{name}.c" for name in ("_tiles", "avx512_64", "avx512_32", "avx2_64", "avx2_32")],
             include_dirs=[TILES, SUPPORT],

@@ -19,6 +19,7 @@ from condyle.errors import BuildError, UnsupportedError
 from condyle.ir.count import Counts, count, instructions
 from condyle.ir.program import Program
 from condyle.ir.sweep import Code
+from condyle.ir.verify import verify
 from condyle.model.tree import Tree
 from condyle.passes import pipeline
 from condyle.runtime.kernel import Kernel
@@ -68,7 +69,7 @@ class Compiler:
         self.best = cache(self._best)
 
     def _traced(self, function: str, route: str, f_ext: bool) -> Traced:
-        program = pipeline.apply(trace(self.tree, function, route, f_ext), pipeline.CLEAN)
+        program = pipeline.apply(verify(trace(self.tree, function, route, f_ext)), pipeline.CLEAN)
         return Traced(route, program, count(program))
 
     def candidates(self, function: str) -> Sequence[str]:

@@ -49,7 +49,7 @@ class Program:
 
 def operands(node: Node) -> tuple[int, ...]:
     """The numbers of the nodes that a node uses."""
-    return () if node[0] in LEAVES else cast("tuple[int, ...]", node[1:])
+    return () if node[0] in LEAVES else node[1:]  # pyright: ignore[reportReturnType]
 
 
 def constant_of(node: Node) -> float:

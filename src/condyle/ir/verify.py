@@ -7,11 +7,17 @@ import math
 from condyle.ir.ops import ARITY, Node
 from condyle.ir.program import Output, Program, constant_of, input_of
 
+WHOLE = frozenset({int})
+
 
 def verify(program: Program) -> Program:
     """The Program itself; AssertionError (a bug of ours) with the node or the output that breaks a rule."""
     for k, node in enumerate(program.nodes):
-        assert _is_sound(program, k, node), f"{program.name}: node {k} {node}"
+        used = node[1:]
+        if len(used) == ARITY.get(node[0]):
+            assert WHOLE.issuperset(map(type, used)) and min(used) >= 0 and max(used) < k, _complaint(program, k)
+        else:
+            assert _is_leaf(program, node), _complaint(program, k)
     seen: set[tuple[int, int]] = set()
     for output in program.outputs:
         where = (output.array, output.index)
@@ -20,12 +26,14 @@ def verify(program: Program) -> Program:
     return program
 
 
-def _is_sound(program: Program, k: int, node: Node) -> bool:
+def _complaint(program: Program, k: int) -> str:
+    return f"{program.name}: node {k} {program.nodes[k]}"
+
+
+def _is_leaf(program: Program, node: Node) -> bool:
     if node[0] == "const":
         return len(node) == 2 and isinstance(node[1], float) and math.isfinite(constant_of(node))
-    if node[0] == "input":
-        return len(node) == 3 and _is_input(program, *input_of(node))
-    return len(node) == 1 + ARITY[node[0]] and all(isinstance(a, int) and 0 <= a < k for a in node[1:])
+    return node[0] == "input" and len(node) == 3 and _is_input(program, *input_of(node))
 
 
 def _is_input(program: Program, array: int, entry: int) -> bool:

@@ -20,8 +20,7 @@ CODE: Sequence[Pass] = (contract,)
 
 
 def apply(program: Program, passes: Sequence[Pass]) -> Program:
-    """The Program after these passes."""
-    verify(program)
+    """The Program, which is sound, after these passes."""
     for one in passes:
         program = verify(one(program))
     return program

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import replace
 
-from condyle.ir.ops import Node
+from condyle.ir.ops import LEAVES, Node
 from condyle.ir.program import Output, Program, operands
 
 
@@ -16,7 +16,6 @@ def renumbered(program: Program, order: Sequence[int]) -> Program:
     for position, k in enumerate(order):
         new[k] = position
         node = program.nodes[k]
-        used = operands(node)
-        nodes.append((node[0], *[new[a] for a in used]) if used else node)
+        nodes.append(node if node[0] in LEAVES else (node[0], *[new[a] for a in operands(node)]))
     outputs = tuple(Output(output.array, output.index, new[output.node]) for output in program.outputs)
     return replace(program, nodes=tuple(nodes), outputs=outputs)

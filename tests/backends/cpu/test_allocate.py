@@ -13,6 +13,7 @@ import pytest
 
 from condyle.backends.common.chunks import Chunk, lower
 from condyle.backends.common.order import KEYS, TRACE, orders
+from condyle.backends.cpu import allocate as module
 from condyle.backends.cpu.allocate import Constants, allocate
 from condyle.backends.cpu.assemble import WHOLE, assemble, cycles
 from condyle.backends.cpu.code import SLOT, Instruction
@@ -90,6 +91,46 @@ def test_repeated_operands() -> None:
     program = Program("p", (Array("x", (4,)),), (Array("y", (count,)),), tuple(nodes), outputs)
     for isa in (SMALL, *ISAS.values()):
         check(program, isa)
+
+
+@pytest.mark.skipif(module.native is None, reason="the extension of target cpu was not built")
+@pytest.mark.parametrize("isa", [*ISAS.values(), SMALL], ids=lambda isa: isa.name)
+def test_both_allocators_write_the_same(isa: Isa, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Instruction by instruction, with the same constants and slots, whatever the choices."""
+    for program in (*map(tangle, range(4)), tangle(5, 2000, 12), toy(), toy(width=17, side=9)):
+        low = lower(program, WHOLE)
+        for chunk in (step for step in low.steps if isinstance(step, Chunk)):
+            roots = [node for node in chunk.nodes if node in low.slots]
+            for k, (_, order) in enumerate(orders(program, chunk.nodes, roots)):
+                target = Target(far=(0, 6, 50, 3)[k % 4], dirty=(0.7, 1.0, 0.1, 3.0)[k % 4])
+                first, second = Constants(), Constants()
+                fast = allocate(program, order, low.slots, first, isa, low.size, target)
+                with monkeypatch.context() as patch:
+                    patch.setattr(module, "native", None)
+                    assert fast == allocate(program, order, low.slots, second, isa, low.size, target)
+                assert {type(i) for i in fast[0]} <= {Instruction} and first == second
+
+
+@pytest.mark.skipif(module.native is None, reason="the extension of target cpu was not built")
+def test_what_the_extension_refuses() -> None:
+    """What it does not know it leaves to Python; numbers that lead nowhere are errors, not crashes."""
+    assert module.native is not None
+    allocate, number, nodes = module.native.allocate, Constants().number, (("input", 0, 0), ("mul", 0, 0))
+    assert allocate(nodes, [1], {0: 0, 1: 1}, number, Instruction, 4, 2, 6, 0.7) is not None
+    assert allocate((*nodes, ("strange", 0)), [1, 2], {0: 0}, number, Instruction, 4, 2, 6, 0.7) is None
+    for bad_nodes, order, homes, registers in (
+        (nodes, [2], {0: 0}, 4),
+        (nodes, [-1], {0: 0}, 4),
+        (nodes, [1], {7: 0}, 4),
+        (nodes, [1], {0: -1}, 4),
+        (nodes, [1], {0: 0}, 3),
+        (nodes, [1], {0: 0}, 65),
+        ((("input", 0, 0), ("mul", 0, 9)), [1], {0: 0}, 4),
+    ):
+        with pytest.raises(ValueError):
+            allocate(bad_nodes, order, homes, number, Instruction, registers, 2, 6, 0.7)
+    with pytest.raises(ZeroDivisionError):
+        allocate((("const", 0.5), ("mul", 0, 0)), [1], {}, lambda value: 1 // 0, Instruction, 4, 2, 6, 0.7)
 
 
 def test_orders_are_orders() -> None:

@@ -1,0 +1,17 @@
+from collections.abc import Callable
+
+from condyle.backends.cpu.code import Instruction
+from condyle.ir.ops import Node
+
+def allocate(
+    nodes: tuple[Node, ...],
+    order: list[int],
+    homes: dict[int, int],
+    number: Callable[[float], int],
+    instruction: type[Instruction],
+    registers: int,
+    size: int,
+    far: int,
+    dirty: float,
+    /,
+) -> tuple[list[Instruction], int] | None: ...

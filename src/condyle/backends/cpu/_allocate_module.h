@@ -1,0 +1,263 @@
+/* What _allocate.c is given and gives back. */
+
+/* The operation of a node; 0 for one that only allocate.py knows, -1 with an exception. */
+static int read_node(Operation *op, PyObject *node, int64_t one)
+{
+    PyObject *name = PyTuple_GET_ITEM(node, 0);
+    int k = 0;
+    while (k < N_KNOWN && name != known[k]) {
+        k++;
+    }
+    if (k == N_KNOWN) { /* equal, but another object */
+        for (k = 0; k < N_KNOWN && PyUnicode_Compare(name, known[k]) != 0; k++) {
+        }
+    }
+    if (k == N_KNOWN || PyTuple_GET_SIZE(node) != 1 + KNOWN[k].values) {
+        return 0;
+    }
+    op->op = KNOWN[k].op;
+    op->count = 0;
+    if (op->op == DIV) {
+        op->values[op->count++] = one;
+    }
+    for (Py_ssize_t i = 1; i < PyTuple_GET_SIZE(node); i++) {
+        const int64_t value = PyLong_AsLongLong(PyTuple_GET_ITEM(node, i));
+        if (value < 0 || value >= one) {
+            PyErr_SetString(PyExc_ValueError, "a node uses what is not there");
+            return -1;
+        }
+        op->values[op->count++] = value;
+    }
+    if (op->op == XOR) {
+        op->values[op->count++] = one + 1;
+    }
+    return 1;
+}
+
+/* The home of a value that is a constant, where it has none yet. */
+static int find_constant(Allocator *s, PyObject *nodes, int64_t value, PyObject *number)
+{
+    const int64_t one = s->n - 2;
+    PyObject *constant, *place_;
+    if (s->home[value] != NO_HOME) {
+        return 0;
+    }
+    if (value >= one) {
+        constant = PyFloat_FromDouble(value == one ? 1.0 : -0.0);
+    } else {
+        PyObject *node = PyTuple_GET_ITEM(nodes, value);
+        if (PyUnicode_Compare(PyTuple_GET_ITEM(node, 0), constant_name) != 0) {
+            return 0;
+        }
+        constant = Py_NewRef(PyTuple_GET_ITEM(node, 1));
+    }
+    place_ = constant == NULL ? NULL : PyObject_CallOneArg(number, constant);
+    Py_XDECREF(constant);
+    if (place_ == NULL) {
+        return -1;
+    }
+    s->home[value] = -1 - PyLong_AsLongLong(place_);
+    Py_DECREF(place_);
+    return PyErr_Occurred() ? -1 : 0;
+}
+
+/* Operations in order, uses of each value in order of time, homes; 0: allocate.py knows more, -1 with an exception. */
+static int read_program(Allocator *s, PyObject *nodes, PyObject *order, PyObject *homes, PyObject *number)
+{
+    PyObject *key, *value;
+    Py_ssize_t at = 0;
+    int64_t total = 0;
+    for (Py_ssize_t t = 0; t < s->length; t++) {
+        const int64_t index = PyLong_AsLongLong(PyList_GET_ITEM(order, t));
+        int known_op;
+        if (index < 0 || index >= s->n - 2) {
+            PyErr_SetString(PyExc_ValueError, "the order holds what is no node");
+            return -1;
+        }
+        s->order[t] = index;
+        known_op = read_node(&s->ops[t], PyTuple_GET_ITEM(nodes, index), s->n - 2);
+        if (known_op <= 0) {
+            return known_op;
+        }
+        for (int k = 0; k < s->ops[t].count; k++) {
+            s->last_use[s->ops[t].values[k]] += !among(s->ops[t].values[k], s->ops[t].values, k);
+        }
+        s->where[index] = -2; /* computed here */
+    }
+    while (PyDict_Next(homes, &at, &key, &value)) {
+        const int64_t node = PyLong_AsLongLong(key), slot = PyLong_AsLongLong(value);
+        if (node < 0 || node >= s->n - 2 || slot < 0) {
+            PyErr_SetString(PyExc_ValueError, "a home is out of range");
+            return -1;
+        }
+        if (s->where[node] == -2) {
+            s->store[node] = slot;
+        } else {
+            s->home[node] = SLOT + slot;
+        }
+    }
+    for (int64_t v = 0; v < s->n; v++) {
+        s->where[v] = -1;
+        s->first_use[v] = total;
+        total += s->last_use[v];
+        s->last_use[v] = s->first_use[v];
+    }
+    for (Py_ssize_t t = 0; t < s->length; t++) {
+        const Operation *op = &s->ops[t];
+        for (int k = 0; k < op->count; k++) {
+            if (among(op->values[k], op->values, k)) {
+                continue;
+            }
+            s->use[s->last_use[op->values[k]]++] = t;
+            if (find_constant(s, nodes, op->values[k], number) != 0) {
+                return -1;
+            }
+        }
+    }
+    return 1;
+}
+
+static PyObject *instructions(const Allocator *s, PyTypeObject *type)
+{
+    PyObject *list = PyList_New(s->n_code);
+    for (Py_ssize_t k = 0; list != NULL && k < s->n_code; k++) {
+        const Made *made = &s->code[k];
+        PyObject *one = type->tp_alloc(type, 4);
+        PyObject *to = PyLong_FromLongLong(made->to), *a = PyLong_FromLongLong(made->a), *b = PyLong_FromLongLong(made->b);
+        if (one == NULL || to == NULL || a == NULL || b == NULL) {
+            Py_XDECREF(one), Py_XDECREF(to), Py_XDECREF(a), Py_XDECREF(b);
+            Py_CLEAR(list);
+            break;
+        }
+#if PY_VERSION_HEX >= 0x030E0000
+        ((PyTupleObject *)one)->ob_hash = -1;
+#endif
+        PyTuple_SET_ITEM(one, 0, Py_NewRef(made->op));
+        PyTuple_SET_ITEM(one, 1, to);
+        PyTuple_SET_ITEM(one, 2, a);
+        PyTuple_SET_ITEM(one, 3, b);
+        PyList_SET_ITEM(list, k, one);
+    }
+    return list;
+}
+
+/* Memory for everything whose size is known; one block for the numbers. */
+static int reserve(Allocator *s, int64_t *numbers)
+{
+    const int64_t n = s->n;
+    s->home = numbers, s->store = numbers + n, s->spilled = numbers + 2 * n;
+    s->first_use = numbers + 3 * n, s->last_use = numbers + 4 * n, s->spare = numbers + 5 * n;
+    s->order = numbers + 6 * n, s->use = s->order + s->length;
+    s->where = malloc((size_t)n * sizeof *s->where);
+    s->ops = malloc(((size_t)s->length + 1) * sizeof *s->ops);
+    if (s->where == NULL || s->ops == NULL) {
+        return -1;
+    }
+    for (int64_t v = 0; v < n; v++) {
+        s->home[v] = NO_HOME;
+        s->store[v] = s->spilled[v] = -1;
+        s->last_use[v] = 0;
+        s->where[v] = -1;
+    }
+    for (int r = 0; r < s->registers; r++) {
+        s->held[r] = -1;
+        s->free[s->n_free++] = s->registers - 1 - r;
+    }
+    return 0;
+}
+
+static PyObject *allocated(Allocator *s, PyObject *nodes, PyObject *order, PyObject *homes, PyObject *number,
+                           PyTypeObject *type)
+{
+    PyObject *list;
+    const int known_ops = read_program(s, nodes, order, homes, number);
+    if (known_ops <= 0) {
+        return known_ops < 0 ? NULL : Py_NewRef(Py_None);
+    }
+    for (Py_ssize_t t = 0; t < s->length && !s->failed; t++) {
+        step(s, t);
+    }
+    if (s->failed) {
+        PyErr_SetString(PyExc_RuntimeError, "too few registers or no memory");
+        return NULL;
+    }
+    list = instructions(s, type);
+    return list == NULL ? NULL : Py_BuildValue("(NL)", list, (long long)s->size);
+}
+
+static PyObject *allocate(PyObject *Py_UNUSED(module), PyObject *args)
+{
+    PyObject *nodes, *order, *homes, *number, *type, *answer;
+    Allocator s = {0};
+    long long size, far;
+    int64_t *numbers;
+    if (!PyArg_ParseTuple(args, "O!O!O!OO!iLLd", &PyTuple_Type, &nodes, &PyList_Type, &order, &PyDict_Type, &homes,
+                          &number, &PyType_Type, &type, &s.registers, &size, &far, &s.dirty)) {
+        return NULL;
+    }
+    if (s.registers < 4 || s.registers > MOST_REGISTERS || !PyType_IsSubtype((PyTypeObject *)type, &PyTuple_Type)) {
+        PyErr_SetString(PyExc_ValueError, "allocate: an argument is out of range");
+        return NULL;
+    }
+    s.size = size, s.far = far;
+    s.n = PyTuple_GET_SIZE(nodes) + 2;
+    s.length = PyList_GET_SIZE(order);
+    numbers = malloc(((size_t)s.n * 6 + (size_t)s.length * 4) * sizeof *numbers);
+    if (numbers == NULL || reserve(&s, numbers) != 0) {
+        answer = PyErr_NoMemory();
+    } else {
+        answer = allocated(&s, nodes, order, homes, number, (PyTypeObject *)type);
+    }
+    free(numbers);
+    free(s.where);
+    free(s.ops);
+    free(s.code);
+    return answer;
+}
+
+static int module_exec(PyObject *Py_UNUSED(module))
+{
+    int fine = (constant_name = PyUnicode_InternFromString("const")) != NULL;
+    for (int k = 0; k < N_KNOWN; k++) {
+        fine = fine && (known[k] = PyUnicode_InternFromString(KNOWN[k].name)) != NULL;
+    }
+    for (int k = 0; k < PLAIN_OPS; k++) {
+        fine = fine && (plain[k] = PyUnicode_InternFromString(PLAIN[k])) != NULL;
+    }
+    for (int k = 0; k < 12; k++) {
+        PyObject *name = fine ? PyUnicode_FromFormat("%s%s", PLAIN[FMA + k / 3], FORMS[k % 3]) : NULL;
+        fine = name != NULL;
+        if (fine) {
+            PyUnicode_InternInPlace(&name);
+        }
+        forms[k / 3][k % 3] = name;
+    }
+    return fine ? 0 : -1;
+}
+
+static PyMethodDef functions[] = {
+    {"allocate", allocate, METH_VARARGS,
+     "allocate(nodes, order, homes, number, instruction, registers, size, far, dirty): as allocate.py, or None."},
+    {NULL, NULL, 0, NULL},
+};
+
+static PyModuleDef_Slot module_slots[] = {
+    {Py_mod_exec, module_exec},
+#ifdef Py_MOD_GIL_NOT_USED
+    {Py_mod_gil, Py_MOD_GIL_NOT_USED},
+#endif
+    {0, NULL},
+};
+
+static PyModuleDef module_def = {
+    PyModuleDef_HEAD_INIT,
+    .m_name = "_allocate",
+    .m_doc = "Register allocation for target cpu.",
+    .m_methods = functions,
+    .m_slots = module_slots,
+};
+
+PyMODINIT_FUNC PyInit__allocate(void)
+{
+    return PyModuleDef_Init(&module_def);
+}

@@ -1,0 +1,220 @@
+/* Values, registers and slots, and what moves between them. */
+#define PY_SSIZE_T_CLEAN
+#include <Python.h>
+
+#include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define NEVER ((int64_t)1 << 40)
+#define SLOT 64
+#define MOST_REGISTERS 64
+#define NO_HOME INT64_MIN
+
+enum { ADD, SUB, MUL, DIV, XOR, SQRT, FMA, FMS, FNMA, FNMS, LOAD, STORE, PLAIN_OPS };
+enum { FORM_132, FORM_213, FORM_231 };
+
+/* Operations of Programs, and what they become; a value of the right column stands for 1 or the sign beside the operand. */
+static const struct {
+    const char *name;
+    int op, values;
+} KNOWN[] = {{"add", ADD, 2}, {"sub", SUB, 2}, {"mul", MUL, 2}, {"rcp", DIV, 1},  {"neg", XOR, 1},
+             {"sqrt", SQRT, 1}, {"fma", FMA, 3}, {"fms", FMS, 3}, {"fnma", FNMA, 3}, {"fnms", FNMS, 3}};
+#define N_KNOWN ((int)(sizeof KNOWN / sizeof *KNOWN))
+static const char *const PLAIN[] = {"add", "sub", "mul", "div", "xor", "sqrt", "fma", "fms", "fnma", "fnms", "load", "store"};
+static const char *const FORMS[] = {"132", "213", "231"};
+
+static PyObject *known[N_KNOWN], *plain[PLAIN_OPS], *forms[4][3], *constant_name;
+
+typedef struct {
+    int op, count;
+    int64_t values[3];
+} Operation;
+
+typedef struct {
+    PyObject *op;
+    int64_t to, a, b;
+} Made;
+
+typedef struct {
+    int64_t n; /* values: nodes, then 1 and the sign */
+    int64_t *home, *store, *spilled, *use, *first_use, *last_use;
+    int *where;
+    Operation *ops;
+    int64_t *order;
+    Py_ssize_t length;
+    int64_t held[MOST_REGISTERS];
+    uint64_t entered[MOST_REGISTERS], entries; /* when a register was given its value: the earlier one wins a tie */
+    int free[MOST_REGISTERS], n_free, registers;
+    int64_t *spare, n_spare, size, far;
+    double dirty;
+    Made *code;
+    Py_ssize_t n_code, room;
+    int failed;
+} Allocator;
+
+static int64_t next_use(const Allocator *s, int64_t value)
+{
+    return s->first_use[value] < s->last_use[value] ? s->use[s->first_use[value]] : NEVER;
+}
+
+static int wanted(const Allocator *s, int64_t value)
+{
+    return s->first_use[value] < s->last_use[value];
+}
+
+static void emit(Allocator *s, PyObject *op, int64_t to, int64_t a, int64_t b)
+{
+    if (s->n_code == s->room) {
+        const Py_ssize_t room = s->room * 2 + 1024;
+        Made *larger = realloc(s->code, (size_t)room * sizeof *larger);
+        if (larger == NULL) {
+            s->failed = 1;
+            return;
+        }
+        s->code = larger, s->room = room;
+    }
+    s->code[s->n_code++] = (Made){op, to, a, b};
+}
+
+/* The value that is wanted last among the registers that are not pinned; -1 if all are. */
+static int victim(const Allocator *s, int64_t time, uint64_t pinned)
+{
+    double best = -1.0;
+    int chosen = -1;
+    for (int r = 0; r < s->registers; r++) {
+        double distance;
+        if (s->held[r] < 0 || (pinned >> r & 1)) {
+            continue;
+        }
+        distance = (double)(next_use(s, s->held[r]) - time);
+        if (s->home[s->held[r]] == NO_HOME) {
+            distance *= s->dirty;
+        }
+        if (distance > best || (distance == best && chosen >= 0 && s->entered[r] < s->entered[chosen])) {
+            best = distance, chosen = r;
+        }
+    }
+    return chosen;
+}
+
+static int64_t pop_spare(Allocator *s)
+{
+    const int64_t least = s->spare[0], last = s->spare[--s->n_spare];
+    int64_t k = 0;
+    for (;;) {
+        int64_t child = 2 * k + 1;
+        if (child + 1 < s->n_spare && s->spare[child + 1] < s->spare[child]) {
+            child++;
+        }
+        if (child >= s->n_spare || s->spare[child] >= last) {
+            break;
+        }
+        s->spare[k] = s->spare[child];
+        k = child;
+    }
+    s->spare[k] = last;
+    return least;
+}
+
+static void push_spare(Allocator *s, int64_t slot)
+{
+    int64_t k = s->n_spare++;
+    for (; k > 0 && s->spare[(k - 1) / 2] > slot; k = (k - 1) / 2) {
+        s->spare[k] = s->spare[(k - 1) / 2];
+    }
+    s->spare[k] = slot;
+}
+
+static void save(Allocator *s, int64_t value)
+{
+    if (s->home[value] != NO_HOME) {
+        return;
+    }
+    s->spilled[value] = s->n_spare > 0 ? pop_spare(s) : s->size++;
+    s->home[value] = SLOT + s->spilled[value];
+    emit(s, plain[STORE], s->where[value], 0, s->home[value]);
+}
+
+static int take(Allocator *s, int64_t time, uint64_t pinned)
+{
+    int64_t value;
+    int r;
+    if (s->n_free > 0) {
+        return s->free[--s->n_free];
+    }
+    r = victim(s, time, pinned);
+    if (r < 0) {
+        s->failed = 1;
+        return 0;
+    }
+    value = s->held[r];
+    s->held[r] = -1;
+    save(s, value);
+    s->where[value] = -1;
+    return r;
+}
+
+static void hold(Allocator *s, int64_t value, int r)
+{
+    s->where[value] = r;
+    s->held[r] = value;
+    s->entered[r] = s->entries++;
+}
+
+static void load(Allocator *s, int64_t time, int64_t value, uint64_t pinned)
+{
+    const int to = take(s, time, pinned);
+    emit(s, plain[LOAD], to, 0, s->home[value]);
+    hold(s, value, to);
+}
+
+static int is_near(const Allocator *s, int64_t time, int64_t value, uint64_t pinned)
+{
+    const int64_t following = next_use(s, value);
+    int r;
+    if (following - time >= s->far) {
+        return 0;
+    }
+    if (s->n_free > 0) {
+        return 1;
+    }
+    r = victim(s, time, pinned);
+    return r >= 0 && following < next_use(s, s->held[r]);
+}
+
+static int64_t place(const Allocator *s, int64_t value)
+{
+    return s->where[value] >= 0 ? s->where[value] : s->home[value];
+}
+
+static int64_t operand(Allocator *s, int64_t time, int64_t value, uint64_t pinned)
+{
+    if (s->where[value] < 0 && is_near(s, time, value, pinned)) {
+        load(s, time, value, pinned);
+    }
+    return place(s, value);
+}
+
+static void release(Allocator *s, const Operation *op)
+{
+    for (int k = 0; k < op->count; k++) {
+        const int64_t value = op->values[k];
+        if (s->where[value] >= 0 && !wanted(s, value)) {
+            s->held[s->where[value]] = -1;
+            s->free[s->n_free++] = s->where[value];
+            s->where[value] = -1;
+        }
+    }
+}
+
+static void release_slots(Allocator *s, const Operation *op)
+{
+    for (int k = 0; k < op->count; k++) {
+        const int64_t value = op->values[k];
+        if (s->spilled[value] >= 0 && !wanted(s, value)) {
+            push_spare(s, s->spilled[value]);
+            s->spilled[value] = -1;
+        }
+    }
+}
