@@ -3,6 +3,7 @@
 import numpy as np
 from setuptools import Extension, setup
 
+DRIVER = ("plan", "numbers", "driver", "blocks", "single", "steps", "single_type")
 NATIVE = "src/condyle/runtime/native"
 TILES = "src/condyle/runtime/tiles"
 SUPPORT = "src/condyle/backends/c/support"
@@ -13,7 +14,7 @@ setup(
             "condyle.runtime._native",
             ["src/condyle/runtime/_native.c"],
             include_dirs=[np.get_include()],
-            depends=[f"{NATIVE}/{name}.h" for name in ("common", "pool", "entry", "blocks", "function")],
+            depends=[f"{NATIVE}/{name}.h" for name in ("common", "pool", "entry", "blocks", "packed", "function")],
             extra_compile_args=["-O2", "-pthread"],
             extra_link_args=["-pthread"],
         ),
@@ -29,7 +30,7 @@ setup(
             [f"{TILES}/{name}.c" for name in ("_tiles", "avx512_64", "avx512_32", "avx2_64", "avx2_32")],
             include_dirs=[TILES, SUPPORT],
             depends=[
-                *(f"{TILES}/{name}.h" for name in ("plan", "driver", "single", "steps", "single_type")),
+                *(f"{TILES}/{name}.h" for name in DRIVER),
                 *(f"{SUPPORT}/{name}.h" for name in ("vector", "sincos", "tiles")),
             ],
             extra_compile_args=["-O2", "-fno-math-errno", "-fno-trapping-math"],

@@ -19,6 +19,7 @@ from condyle.errors import (
     StateError,
     UnsupportedError,
 )
+from condyle.runtime.packed import Packed
 
 __all__ = [
     "BuildError",
@@ -32,6 +33,7 @@ __all__ = [
     "InverseDynamicsDerivatives",
     "ModelError",
     "ModelWarning",
+    "Packed",
     "Robot",
     "ShapeError",
     "SingularError",

@@ -23,8 +23,9 @@ from condyle.ir.verify import verify
 from condyle.model.tree import Tree
 from condyle.passes import pipeline
 from condyle.runtime.kernel import Kernel
+from condyle.runtime.layout import Layouts
 from condyle.signature import FUNCTIONS
-from condyle.trace import ROLLED, roll, straight_size, trace
+from condyle.trace import ROLLED, layout_of, roll, straight_size, trace
 
 LONGEST = 150_000
 """Products and sums above which a function is compiled as loops: straight, it would take a C compiler half a minute."""
@@ -34,6 +35,9 @@ HOPELESS = 4 * LONGEST
 
 DEEP = 30_000
 """Estimated operations above which only routes that grow least with the depth of the tree are compared."""
+
+LINE = 64
+"""Bytes of a column's numbers in one tile where no instruction set says otherwise."""
 
 SHALLOW = {
     "m": ("mminvgen",),
@@ -135,8 +139,20 @@ class Compiler:
         code = self.code(function, f_ext)
         if self.runs(function, target) == "cpu" and isinstance(code, Program):
             with suppress(BuildError):  # a system that forbids new code may still have a compiler
-                return cpu_target.build(code, dtype)
+                return cpu_target.build(code, dtype, layouts=self.layouts(function, f_ext, target, dtype))
         return c_target.build(code, self.facts, dtype)
+
+    def lanes(self, target: str, dtype: str) -> int:
+        """States that lie side by side in packed arrays of a target."""
+        return cpu_target.lanes(dtype) if target == "cpu" else LINE // np.dtype(dtype).itemsize
+
+    def layouts(self, function: str, f_ext: bool, target: str, dtype: str) -> Layouts:
+        """How the inputs and the outputs of a function are packed for a target."""
+        lanes = self.lanes(target, dtype)
+        signature = FUNCTIONS[function]
+        return tuple(layout_of(self.tree, port, lanes) for port in signature.ports(f_ext)), tuple(
+            layout_of(self.tree, port, lanes) for port in signature.outputs
+        )
 
     def runs(self, function: str, target: str) -> str:
         """What computes a function when this target is asked for: "cpu", "c" or "numpy"; loops are left to C."""

@@ -5,22 +5,23 @@ from __future__ import annotations
 import threading
 import warnings
 from collections.abc import Callable, Sequence
-from typing import NamedTuple
+from typing import NamedTuple, cast
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from condyle.compiler import Compiler
-from condyle.errors import BuildError
+from condyle.errors import BuildError, UnsupportedError
 from condyle.runtime.arrays import Binder
 from condyle.runtime.kernel import Kernel, cores
 from condyle.runtime.native import Function as Twin
 from condyle.runtime.native import NativeKernel, fast_twin
-from condyle.signature import FUNCTIONS
-from condyle.trace import sizes
+from condyle.runtime.packed import Packed, PackedBinder, pack_rows
+from condyle.signature import FUNCTIONS, PORTS, Function, Port, Q, V
+from condyle.trace import layout_of, sizes
 
 Array = NDArray[np.floating]
-Out = Array | Sequence[Array] | None
+Out = Array | Packed | Sequence[Array] | Sequence[Packed] | None
 
 NEEDS_INVERSE = ("fd", "minv", "dfd")
 
@@ -58,9 +59,10 @@ class Dynamics:
     """The seven functions of one robot on one target. Safe to call from many threads; a forked child may call too.
 
     Every method takes arrays (..., size) with any leading batch dimensions, broadcast against each other, and gives
-    fresh arrays or fills `out=`. Shapes: q (..., nq); v, a, tau (..., nv); f_ext (..., n_bodies, 6), [force; torque] on
-    each body in its own link frame, fixed in that frame when q varies. Units: SI. Derivatives by q are in the local
-    tangent space. ShapeError and DTypeError say what was given, what was expected and what to do.
+    fresh arrays or fills `out=`. Where every argument is `Packed`, so are the results and `out=`.
+    Shapes: q (..., nq); v, a, tau (..., nv); f_ext (..., n_bodies, 6), [force; torque] on each body in its own
+    link frame, fixed in that frame when q varies. Units: SI. Derivatives by q are in the local tangent space.
+    ShapeError and DTypeError say what was given, what was expected and what to do.
     """
 
     def __init__(
@@ -167,11 +169,34 @@ class Dynamics:
             for name, function in FUNCTIONS.items()
         }
 
+    def pack(self, array: ArrayLike, port: str = "") -> Packed:
+        """A packed copy of an array of many states, for calls that take and give packed arrays.
+
+        Without a port it is vectors, (..., nq) or (..., nv); port names what else can be packed: "f_ext", "Minv", "M".
+        """
+        chosen = self._port(_shape(array), port)
+        layout = layout_of(self._compiler.tree, chosen, self._compiler.lanes(self._target, self._dtype))
+        only = Function("pack", "pack", "", (chosen,), (), takes_f_ext=False)
+        bound = Binder(only, sizes(self._compiler.tree), self.dtype).bind((array,))
+        batch = _shape(array)
+        return pack_rows(bound.inputs[0], layout, batch[: len(batch) - len(layout.dims)])
+
+    def _port(self, shape: tuple[int, ...], name: str) -> Port:
+        if not name:
+            return V if shape[-1:] == (self._compiler.tree.nv,) else Q
+        if name not in PORTS:
+            raise UnsupportedError(f"pack: there is no port {name!r}; there are {', '.join(PORTS)}")
+        return PORTS[name]
+
     def call(
         self, name: str, args: Sequence[ArrayLike], f_ext: ArrayLike | None = None, out: Out = None
     ) -> tuple[Array, ...]:
         """A function by its short name; every output in a tuple, also where there is only one."""
-        call = self._binder(name).bind(args, f_ext, out)
+        given = args if f_ext is None else (*args, f_ext)
+        if any(isinstance(x, Packed) for x in (*given, *(out if isinstance(out, (tuple, list)) else (out,)))):
+            packed = self._packed_binder(name, f_ext is not None).bind(given, out)
+            return cast("tuple[Array, ...]", packed.run(self._kernel(name, f_ext is not None), self._threads))
+        call = self._binder(name).bind(args, f_ext, cast("Array | Sequence[Array] | None", out))
         if call.n:
             self._kernel(name, f_ext is not None)(call.n, call.inputs, call.outputs, self._threads)
         return call.finish()
@@ -196,6 +221,11 @@ class Dynamics:
             binder = self._binders[name] = Binder(FUNCTIONS[name], sizes(self._compiler.tree), self.dtype)
         return binder
 
+    def _packed_binder(self, name: str, f_ext: bool) -> PackedBinder:
+        function = FUNCTIONS[name]
+        layouts = self._compiler.layouts(name, f_ext, self._target, self._dtype)
+        return PackedBinder(function.method, [port.name for port in function.ports(f_ext)], layouts, self.dtype)
+
     def _kernel(self, name: str, f_ext: bool) -> Kernel:
         kernel = self._kernels.get((name, f_ext))
         if kernel is None:
@@ -204,6 +234,9 @@ class Dynamics:
                 self._kernels[name, f_ext] = kernel
                 if isinstance(kernel, NativeKernel) and name in self._twins:
                     self._twins[name].set_entry(f_ext, kernel.entry, kernel.single)
+                    if kernel.packed is not None:
+                        before, after = self._compiler.layouts(name, f_ext, self._target, self._dtype)
+                        self._twins[name].set_packed(f_ext, kernel.packed, Packed, before + after)
         return kernel
 
     def _build(self, name: str, f_ext: bool) -> Kernel:
@@ -216,6 +249,14 @@ class Dynamics:
                 raise
             fall_back(error)
             return self._compiler.build(name, f_ext, "numpy", self._dtype)
+
+
+def _shape(array: ArrayLike) -> tuple[int, ...]:
+    """() for what is no regular array."""
+    try:
+        return np.asarray(array).shape
+    except ValueError:
+        return ()
 
 
 def fall_back(error: BuildError) -> None:

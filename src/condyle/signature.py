@@ -7,19 +7,26 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from typing import Literal
 
 DOF_UNIT = "N m | N"
 
 
 @dataclass(frozen=True, slots=True)
 class Port:
-    """One quantity: its name, its dimensions by name, unit, frame and meaning."""
+    """One quantity: its name, its dimensions by name, unit, frame and meaning.
+
+    zeros: entries that are zero in every state. "coupled": those (i, j) where no body moves with both velocities i
+    and j; "connected": those that no chain of coupled pairs links. symmetric: entry (i, j) equals (j, i).
+    """
 
     name: str
     dims: tuple[str, ...]
     unit: str
     frame: str
     doc: str
+    zeros: Literal["none", "coupled", "connected"] = "none"
+    symmetric: bool = False
 
     def shape(self, sizes: Mapping[str, int]) -> tuple[int, ...]:
         """The dimensions as numbers, e.g. {"nq": 7, "nv": 7, "n_bodies": 7}."""
@@ -31,12 +38,18 @@ V = Port("v", ("nv",), "rad/s | m/s", "joint", "velocity, in the local tangent o
 A = Port("a", ("nv",), "rad/s^2 | m/s^2", "joint", "acceleration, the time derivative of v")
 TAU = Port("tau", ("nv",), DOF_UNIT, "joint", "generalised force")
 F_EXT = Port("f_ext", ("n_bodies", "6"), "N, N m", "body", "external [force; torque] at each body's link origin")
-M = Port("M", ("nv", "nv"), "kg m^2 | kg m | kg", "joint", "joint-space mass matrix, symmetric")
-MINV = Port("Minv", ("nv", "nv"), "1 / M", "joint", "inverse of the mass matrix, symmetric")
+M = Port(
+    "M", ("nv", "nv"), "kg m^2 | kg m | kg", "joint", "joint-space mass matrix, symmetric", "coupled", symmetric=True
+)
+MINV = Port(
+    "Minv", ("nv", "nv"), "1 / M", "joint", "inverse of the mass matrix, symmetric", "connected", symmetric=True
+)
 
 
 def _derivative(of: Port, by: str, unit: str) -> Port:
-    return Port(f"d{of.name}_d{by}", ("nv", "nv"), unit, "joint", f"derivative of {of.name} by {by}, row = {of.name}")
+    zeros = "coupled" if of is TAU else "connected"
+    doc = f"derivative of {of.name} by {by}, row = {of.name}"
+    return Port(f"d{of.name}_d{by}", ("nv", "nv"), unit, "joint", doc, zeros, symmetric=by == "tau")
 
 
 @dataclass(frozen=True, slots=True)
@@ -85,3 +98,8 @@ FUNCTIONS: dict[str, Function] = {
         ),
     )
 }
+
+PORTS: dict[str, Port] = {
+    port.name: port for function in FUNCTIONS.values() for port in (*function.ports(True), *function.outputs)
+}
+"""Every quantity by its name."""

@@ -9,6 +9,7 @@
 #include "native/pool.h"
 #include "native/entry.h"
 #include "native/blocks.h"
+#include "native/packed.h"
 #include "native/function.h"
 
 /* Sets how many workers there may be, unless it is negative; how many there are. */
@@ -83,7 +84,8 @@ static int module_exec(PyObject *module)
     if (block_capsule == NULL) {
         block_capsule = PyCapsule_New(&block_handler, "mem_handler", NULL);
     }
-    if (block_capsule == NULL || add_type(module, "Entry", &entry_spec, &entry_type) != 0) {
+    if (block_capsule == NULL || add_type(module, "Entry", &entry_spec, &entry_type) != 0 ||
+        add_type(module, "PackedBase", &packed_spec, &packed_base) != 0) {
         return -1;
     }
     return add_type(module, "Function", &function_spec, NULL);

@@ -3,6 +3,9 @@ from typing import final
 
 import numpy as np
 from numpy.typing import NDArray
+from typing_extensions import Self
+
+from condyle.runtime.layout import Layout
 
 @final
 class Entry:
@@ -16,11 +19,22 @@ class Entry:
         out_sizes: tuple[int, ...],
         grain: int,
         context: int = 0,
+        packed: int = 0,
+        stream: int = 0,
         /,
     ) -> Entry: ...
     def run(
         self, n: int, inputs: Sequence[NDArray[np.generic]], outputs: Sequence[NDArray[np.generic]], threads: int, /
     ) -> None: ...
+
+class PackedBase:
+    def __new__(cls, blocks: NDArray[np.floating], layout: Layout, batch: tuple[int, ...], /) -> Self: ...
+    @property
+    def blocks(self) -> NDArray[np.floating]: ...
+    @property
+    def layout(self) -> Layout: ...
+    @property
+    def batch(self) -> tuple[int, ...]: ...
 
 @final
 class Function:
@@ -37,6 +51,7 @@ class Function:
         /,
     ) -> Function: ...
     def __call__(self, *args: object, **keywords: object) -> object: ...
+    def set_packed(self, f_ext: bool, entry: Entry, type: type[PackedBase], layouts: tuple[Layout, ...], /) -> None: ...
     def set_entry(self, f_ext: bool, entry: Entry, single: Entry | None = None, /) -> None: ...
 
 def empty(shape: tuple[int, ...], dtype: np.dtype[np.floating], /) -> NDArray[np.floating]: ...

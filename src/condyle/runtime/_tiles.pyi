@@ -4,13 +4,13 @@ def supported() -> tuple[str, ...]: ...
 
 @final
 class Plan:
-    entry: int
     context: int
     work_bytes: int
     lanes: int
     def __new__(
         cls, isa: str, bits: int, code: bytes, constants: bytes, slots: bytes, values: bytes, numbers: bytes, /
     ) -> Plan: ...
+    def entry(self, way: int, /) -> int: ...
 
 @final
 class Single:

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
@@ -14,9 +14,11 @@ from condyle.runtime._native import Entry, Function
 from condyle.runtime.arrays import Place
 
 if TYPE_CHECKING:
-    from condyle.runtime._tiles import Single
+    from condyle.runtime._tiles import Plan, Single
 
 PIECE_NS = 50_000.0
+PACKED_IN, PACKED_OUT, STREAM = 1, 2, 4  # as in tiles/plan.h
+Columns: TypeAlias = tuple[tuple[int, ...], tuple[int, ...]]
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,10 +38,10 @@ class Shape:
 class NativeKernel:
     """Calls `int f(n, in, in_stride, out, out_stride, work)` at `address`; `owner` keeps that code loaded.
 
-    With a context (an address too), f takes it as its last argument. single: the entry for one state alone.
+    single: the entry for one state alone. packed: the one for packed arrays. None where there is none.
     """
 
-    __slots__ = ("_owner", "_single_owner", "description", "dtype", "entry", "single")
+    __slots__ = ("_owner", "_single_owner", "description", "dtype", "entry", "packed", "single")
 
     def __init__(
         self,
@@ -48,16 +50,15 @@ class NativeKernel:
         dtype: np.dtype[np.floating],
         description: str,
         owner: object,
-        context: int = 0,
     ) -> None:
         self.dtype = dtype
         self.description = description
+        self.packed: Entry | None = None
         self.single: Entry | None = None
         self._owner = owner
         self._single_owner: object = None
-        grain = max(shape.lanes, int(PIECE_NS / max(shape.state_ns, 0.1)))
         self.entry = Entry(
-            address, shape.work_bytes, shape.lanes, dtype.char, shape.in_sizes, shape.out_sizes, grain, context
+            address, shape.work_bytes, shape.lanes, dtype.char, shape.in_sizes, shape.out_sizes, _grain(shape)
         )
 
     def __call__(
@@ -72,6 +73,46 @@ class NativeKernel:
         self._single_owner = single
         ports = shape.in_sizes, shape.out_sizes
         self.single = Entry(single.entry, single.work_bytes, 1, self.dtype.char, *ports, 8, single.context)
+
+
+class PlanKernel(NativeKernel):
+    """Machine code; `columns`: of the inputs and outputs when they are packed."""
+
+    __slots__ = ()
+
+    def __init__(
+        self, plan: Plan, shape: Shape, dtype: np.dtype[np.floating], description: str, columns: Columns | None
+    ) -> None:
+        self.dtype = dtype
+        self.description = description
+        self._owner = plan
+        self._single_owner = None
+        self.entry = plan_entry(plan, shape, dtype)
+        self.single = None
+        self.packed = None
+        if columns is not None:
+            packed = replace(shape, in_sizes=columns[0], out_sizes=columns[1])
+            self.packed = plan_entry(plan, packed, dtype, PACKED_IN + PACKED_OUT)
+
+
+def plan_entry(plan: Plan, shape: Shape, dtype: np.dtype[np.floating], way: int = 0) -> Entry:
+    """A plan for arrays that come and go `way`; `plan` has to live as long as the entry."""
+    return Entry(
+        plan.entry(way),
+        shape.work_bytes,
+        shape.lanes,
+        dtype.char,
+        shape.in_sizes,
+        shape.out_sizes,
+        _grain(shape),
+        plan.context,
+        way,
+        plan.entry(way | STREAM),
+    )
+
+
+def _grain(shape: Shape) -> int:
+    return max(shape.lanes, int(PIECE_NS / max(shape.state_ns, 0.1)))
 
 
 def fast_twin(

@@ -2,5 +2,6 @@
 
 from condyle.trace.rolled import ROLLED, roll
 from condyle.trace.straight import sizes, straight_size, trace
+from condyle.trace.structure import layout_of
 
-__all__ = ["ROLLED", "roll", "sizes", "straight_size", "trace"]
+__all__ = ["ROLLED", "layout_of", "roll", "sizes", "straight_size", "trace"]

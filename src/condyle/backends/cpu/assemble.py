@@ -17,6 +17,7 @@ from condyle.backends.cpu.single import Single, single
 from condyle.backends.cpu.target import TARGET, Isa, Target
 from condyle.errors import UnsupportedError
 from condyle.ir.program import Program
+from condyle.runtime.layout import Layouts, full
 
 WHOLE = Cut(shortest=1 << 40, longest=1 << 40)
 """No chunks: what stands between two loops of sines is one kernel."""
@@ -52,8 +53,13 @@ class Assembled:
         return b"".join(_padded(kernel.text) for kernel in self.kernels)
 
 
-def assemble(program: Program, isa: Isa, bits: int, target: Target = TARGET) -> Assembled:
-    """The machine code of a straight-line Program. Raises UnsupportedError for a constant without a finite value."""
+def assemble(
+    program: Program, isa: Isa, bits: int, target: Target = TARGET, layouts: Layouts | None = None
+) -> Assembled:
+    """The machine code of a straight-line Program. Raises UnsupportedError for a constant without a finite value.
+
+    layouts: of the arrays when they are packed; without them every entry is a column.
+    """
     low = lower(program, WHOLE)
     constants = Constants()
     kernels: list[Kernel] = []
@@ -70,18 +76,34 @@ def assemble(program: Program, isa: Isa, bits: int, target: Target = TARGET) -> 
         else:
             steps += (-1, len(slots), len(step.angles))
             slots += [slot for angle in step.angles for slot in angle_slots(low, angle)]
-    outputs: list[int] = []
-    for table in low.tables:
-        outputs += (len(slots), len(table))
-        slots += table + (low.zero,) * (-len(table) % 16)
-    inputs = [n for base, array in zip(low.bases, program.inputs, strict=True) for n in (base, array.size)]
+    ports = _ports(program, low, layouts or _full(program, isa.lanes(bits)), slots)
     places = [low.zero, *(place for place, _ in low.constants)]
     values = (0.0, *(value for _, value in low.constants))
-    head = (size, len(inputs) // 2, len(outputs) // 2, len(steps) // 3, len(places))
+    head = (size, len(program.inputs), len(program.arrays), len(steps) // 3, len(places))
     repeat = 1 if isa.broadcast else isa.lanes(bits)
     table = packed([value for value in constants.values for _ in range(repeat)], bits)
     one = single(low, [kernel.code for kernel in kernels], constants.values, size, isa, bits)
-    return Assembled(tuple(kernels), table, tuple(slots), values, (*head, *inputs, *outputs, *steps, *places), one)
+    return Assembled(tuple(kernels), table, tuple(slots), values, (*head, *ports, *steps, *places), one)
+
+
+def _full(program: Program, lanes: int) -> Layouts:
+    return tuple(full(a.shape, lanes) for a in program.inputs), tuple(full(a.shape, lanes) for a in program.arrays)
+
+
+def _ports(program: Program, low: Lowered, layouts: Layouts, slots: list[int]) -> list[int]:
+    """The numbers of all inputs and outputs; their tables are added to `slots`."""
+    numbers: list[int] = []
+    for base, array, layout in zip(low.bases, program.inputs, layouts[0], strict=True):
+        plain = layout.columns == layout.size
+        numbers += (base, array.size, layout.columns, -1 if plain else len(slots))
+        slots += () if plain else layout.places
+    for table, layout in zip(low.tables, layouts[1], strict=True):
+        assert all(table[e] == low.zero for e, column in enumerate(layout.places) if column == layout.columns)
+        start = len(slots)
+        slots += table + (low.zero,) * (-len(table) % 16)
+        numbers += (start, len(table), len(slots), layout.columns)
+        slots += [table[entry] for entry in layout.entries]
+    return numbers
 
 
 def packed(values: Sequence[float], bits: int) -> bytes:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 import numpy as np
 
 from condyle.backends.cpu.assemble import Assembled, assemble, packed
@@ -10,7 +12,8 @@ from condyle.errors import BuildError, UnsupportedError
 from condyle.ir.count import work as work_of
 from condyle.ir.program import Program
 from condyle.runtime import machine
-from condyle.runtime.native import NativeKernel, Shape
+from condyle.runtime.layout import Layout, Layouts
+from condyle.runtime.native import NativeKernel, PlanKernel, Shape
 
 BITS = {"float64": 64, "float32": 32}
 
@@ -20,8 +23,16 @@ def supported() -> tuple[Isa, ...]:
     return tuple(ISAS[name] for name in machine.instruction_sets())
 
 
-def build(program: Program, dtype: str = "float64", isa: Isa | None = None) -> NativeKernel:
-    """The function in machine code, for the best instruction set or for this one.
+def lanes(dtype: str) -> int:
+    """States that lie side by side in a packed array."""
+    can = supported()
+    return can[0].lanes(BITS[dtype]) if can else 512 // BITS[dtype]
+
+
+def build(
+    program: Program, dtype: str = "float64", isa: Isa | None = None, layouts: Layouts | None = None
+) -> NativeKernel:
+    """The function in machine code, for the best instruction set or for this one; layouts: of packed arrays.
 
     Raises UnsupportedError where the processor has none of them, BuildError where the system forbids new code.
     """
@@ -31,10 +42,10 @@ def build(program: Program, dtype: str = "float64", isa: Isa | None = None) -> N
     if not can or (isa is not None and isa not in can):
         raise UnsupportedError("target 'cpu': needs an x86-64 processor with AVX2 and FMA; target 'c' runs everywhere")
     isa = can[0] if isa is None else isa
-    return load(program, assemble(program, isa, BITS[dtype]), isa, dtype)
+    return load(program, assemble(program, isa, BITS[dtype], layouts=layouts), isa, dtype, layouts)
 
 
-def load(program: Program, made: Assembled, isa: Isa, dtype: str) -> NativeKernel:
+def load(program: Program, made: Assembled, isa: Isa, dtype: str, layouts: Layouts | None = None) -> NativeKernel:
     """Assembled code as a Kernel."""
     bits = BITS[dtype]
     try:
@@ -50,7 +61,12 @@ def load(program: Program, made: Assembled, isa: Isa, dtype: str) -> NativeKerne
     # about three operations a nanosecond, and as much for each entry that is moved
     state_ns = 0.3 * work_of(program) / plan.lanes + 0.1 * (sum(in_sizes) + sum(out_sizes))
     shape = Shape(in_sizes, out_sizes, plan.lanes, plan.work_bytes, state_ns)
-    kernel = NativeKernel(plan.entry, shape, np.dtype(dtype), f"machine code, {isa.name}", plan, plan.context)
+    columns = None if layouts is None else (_columns(layouts[0]), _columns(layouts[1]))
+    kernel = PlanKernel(plan, shape, np.dtype(dtype), f"machine code, {isa.name}", columns)
     if alone is not None:
         kernel.add_single(alone, shape)
     return kernel
+
+
+def _columns(layouts: Sequence[Layout]) -> tuple[int, ...]:
+    return tuple(layout.columns for layout in layouts)

@@ -25,6 +25,9 @@
 #define MAX_DIMS 4
 #define MAX_THREADS 256
 #define STACK_BYTES (1 << 20)
+#define PACKED_IN 1
+#define PACKED_OUT 2
+#define CACHE_BYTES (4 << 20) /* a core's share of the last cache: results of more bytes are streamed */
 #define SPIN_NS 60000
 #define SPIN_BATCH 32
 #define LARGE_BYTES (64 << 10) /* from here on, fresh outputs come from the kept blocks */
@@ -43,7 +46,10 @@ typedef struct {
     PyObject_HEAD
     entry_t entry;
     general_t general; /* instead of entry where there is a context: one driver for many functions */
+    general_t stream;  /* instead of general for results that outgrow the caches; NULL: the same */
     const void *context;
+    int packed; /* PACKED_IN, PACKED_OUT: those arrays are (tiles, size, lanes) */
+    size_t large; /* from so many states on, stream */
     size_t work;
     size_t lanes;
     size_t grain; /* states of the largest piece */
@@ -58,6 +64,7 @@ typedef struct {
 
 typedef struct Job {
     const Entry *self;
+    general_t general;
     size_t n, piece;
     char *base[2 * MAX_PORTS];
     ptrdiff_t stride[2 * MAX_PORTS]; /* in elements; 0: one row for every state */

@@ -32,11 +32,31 @@ static int check_view(const Entry *self, const Py_buffer *view, Py_ssize_t n, Py
     return 0;
 }
 
+/* A packed array: (tiles, size, lanes), contiguous. */
+static int check_tiles(const Entry *self, const Py_buffer *view, Py_ssize_t n, Py_ssize_t port)
+{
+    const Py_ssize_t lanes = (Py_ssize_t)self->lanes;
+    const char *format = view->format == NULL ? "B" : view->format;
+    if (view->itemsize != self->itemsize || format[0] != self->format || format[1] != '\0') {
+        PyErr_Format(PyExc_TypeError, "packed array: format '%s', expected '%c'", view->format, self->format);
+        return -1;
+    }
+    if (view->ndim != 3 || view->shape[0] != (n + lanes - 1) / lanes || view->shape[1] != self->size[port] ||
+        view->shape[2] != lanes || !PyBuffer_IsContiguous(view, 'C') ||
+        (uintptr_t)view->buf % (uintptr_t)self->itemsize != 0) {
+        PyErr_Format(PyExc_ValueError, "packed array: expected shape (%zd, %zd, %zd), contiguous",
+                     (n + lanes - 1) / lanes, self->size[port], lanes);
+        return -1;
+    }
+    return 0;
+}
+
 /* Takes and checks the buffers of one sequence; *taken counts those to release. */
 static int take_views(const Entry *self, PyObject *arrays, Job *job, Py_buffer *views, Py_ssize_t *taken, int output)
 {
     const Py_ssize_t count = output ? self->n_out : self->n_in;
     const int flags = PyBUF_STRIDES | PyBUF_FORMAT | (output ? PyBUF_WRITABLE : 0);
+    const int packed = self->packed & (output ? PACKED_OUT : PACKED_IN);
     PyObject *fast = PySequence_Fast(arrays, "inputs and outputs are sequences of arrays");
     int status = -1;
     if (fast == NULL) {
@@ -53,11 +73,11 @@ static int take_views(const Entry *self, PyObject *arrays, Job *job, Py_buffer *
             goto done;
         }
         ++*taken;
-        if (check_view(self, view, (Py_ssize_t)job->n, port) != 0) {
+        if ((packed ? check_tiles : check_view)(self, view, (Py_ssize_t)job->n, port) != 0) {
             goto done;
         }
         job->base[port] = view->buf;
-        job->stride[port] = view->shape[0] == 1 ? 0 : view->strides[0] / self->itemsize;
+        job->stride[port] = packed ? self->size[port] : view->shape[0] == 1 ? 0 : view->strides[0] / self->itemsize;
     }
     status = 0;
 done:
@@ -68,6 +88,7 @@ done:
 static void start_job(Job *job, const Entry *self, size_t n)
 {
     job->self = self;
+    job->general = self->stream != NULL && n >= self->large ? self->stream : self->general;
     job->n = n;
     atomic_init(&job->next, 0);
     atomic_init(&job->status, 0);
@@ -157,16 +178,17 @@ static int read_sizes(PyObject *sizes, Py_ssize_t *to, Py_ssize_t *count)
 
 static PyObject *entry_new(PyTypeObject *type, PyObject *args, PyObject *keywords)
 {
-    Py_ssize_t address, work, lanes, grain, context = 0;
-    int format;
+    Py_ssize_t address, work, lanes, grain, context = 0, stream = 0;
+    size_t bytes = 0;
+    int format, packed = 0;
     PyObject *in_sizes, *out_sizes;
     Entry *self;
     if (keywords != NULL && PyDict_GET_SIZE(keywords) > 0) {
         PyErr_SetString(PyExc_TypeError, "Entry takes no keywords");
         return NULL;
     }
-    if (!PyArg_ParseTuple(args, "nnnCO!O!n|n", &address, &work, &lanes, &format, &PyTuple_Type, &in_sizes,
-                          &PyTuple_Type, &out_sizes, &grain, &context)) {
+    if (!PyArg_ParseTuple(args, "nnnCO!O!n|nin", &address, &work, &lanes, &format, &PyTuple_Type, &in_sizes,
+                          &PyTuple_Type, &out_sizes, &grain, &context, &packed, &stream)) {
         return NULL;
     }
     if (address == 0 || work < 0 || lanes < 1 || grain < 1 || grain > PY_SSIZE_T_MAX / 4 || lanes > 1024 ||
@@ -191,12 +213,18 @@ static PyObject *entry_new(PyTypeObject *type, PyObject *args, PyObject *keyword
     self->grain = (size_t)((grain + lanes - 1) / lanes * lanes);
     self->format = (char)format;
     self->itemsize = format == 'd' ? 8 : 4;
+    self->packed = packed;
+    self->stream = (general_t)stream;
     atomic_init(&self->scratch, NULL);
     if (read_sizes(in_sizes, self->size, &self->n_in) != 0 ||
         read_sizes(out_sizes, self->size + self->n_in, &self->n_out) != 0) {
         Py_DECREF(self);
         return NULL;
     }
+    for (Py_ssize_t k = 0; k < self->n_out; k++) {
+        bytes += (size_t)(self->size[self->n_in + k] * self->itemsize);
+    }
+    self->large = CACHE_BYTES / (bytes > 0 ? bytes : 1) + 1;
     return (PyObject *)self;
 }
 
@@ -210,7 +238,8 @@ static void entry_dealloc(PyObject *object)
 
 static PyMethodDef entry_methods[] = {
     {"run", (PyCFunction)(void (*)(void))entry_run, METH_FASTCALL,
-     "run(n, inputs, outputs, threads): n states; inputs (n or 1, size), outputs (n, size), rows contiguous."},
+     "run(n, inputs, outputs, threads): n states; inputs (n or 1, size), outputs (n, size), rows contiguous; "
+     "packed ones (tiles, size, lanes)."},
     {NULL, NULL, 0, NULL},
 };
 
@@ -218,7 +247,8 @@ static PyType_Slot entry_slots[] = {
     {Py_tp_new, entry_new},
     {Py_tp_dealloc, entry_dealloc},
     {Py_tp_methods, entry_methods},
-    {Py_tp_doc, "Entry(address, work_bytes, lanes, format, in_sizes, out_sizes, grain[, context]): a compiled function."},
+    {Py_tp_doc, "Entry(address, work_bytes, lanes, format, in_sizes, out_sizes, grain[, context, packed, stream]): a "
+                "compiled function."},
     {0, NULL},
 };
 

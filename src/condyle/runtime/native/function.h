@@ -15,6 +15,7 @@ typedef struct {
     PyArray_Descr *dtype;
     Entry *entry[2];  /* without and with f_ext; NULL: not compiled yet */
     Entry *single[2]; /* instead for one state alone, where there is one */
+    PackedCall packed[2];
     Py_ssize_t threads;
     int n_in, n_out, takes_f_ext;
     Port port[2 * MAX_PORTS]; /* inputs, f_ext if there is one, outputs */
@@ -205,12 +206,45 @@ static PyObject *pack(const Function *self, PyObject **results)
     return packed;
 }
 
+/* Prepares a call where every array is packed; 0 without an exception if the method should take it. */
+static int prepare_packed(const Function *self, const PackedCall *call, PyObject *const *given, PyObject *out, Job *job,
+                          PyObject **results)
+{
+    const Packed *first = (const Packed *)given[0];
+    const int flags = NPY_ARRAY_C_CONTIGUOUS | NPY_ARRAY_ALIGNED;
+    const Py_ssize_t n_in = call->entry->n_in;
+    for (Py_ssize_t k = 0; k < n_in; k++) {
+        if (!take_packed(call, given[k], first, self->dtype, job, k, flags)) {
+            return 0;
+        }
+    }
+    start_job(job, call->entry, (size_t)first->n);
+    for (int k = 0; k < self->n_out; k++) {
+        const Py_ssize_t port = n_in + k;
+        PyObject *own = out == NULL                                              ? NULL
+                        : self->n_out == 1 && Py_TYPE(out) == call->type ? out
+                                                                                 : out_item(self, out, k);
+        results[k] = out == NULL ? fresh_packed(call, first, self->dtype, port) : Py_XNewRef(own);
+        if (results[k] == NULL ||
+            !take_packed(call, results[k], first, self->dtype, job, port, flags | NPY_ARRAY_WRITEABLE)) {
+            return 0;
+        }
+        for (Py_ssize_t other = 0; out != NULL && other < port; other++) {
+            if (packed_overlap(job, port, other)) {
+                return 0;
+            }
+        }
+    }
+    return first->n > 0;
+}
+
 static PyObject *function_call(PyObject *object, PyObject *const *args, size_t flagged, PyObject *keywords)
 {
     Function *self = (Function *)object;
     const Py_ssize_t count = PyVectorcall_NARGS(flagged);
     PyObject *given[MAX_PORTS + 2], *results[MAX_PORTS] = {NULL}, *answer = NULL;
     PyObject *f_ext, *out;
+    const PackedCall *call;
     Entry *entry;
     Batch batch;
     Job job;
@@ -221,11 +255,15 @@ static PyObject *function_call(PyObject *object, PyObject *const *args, size_t f
     f_ext = self->takes_f_ext ? given[self->n_in] : NULL;
     out = given[self->n_in + self->takes_f_ext];
     entry = self->entry[f_ext != NULL];
+    call = &self->packed[f_ext != NULL];
     direct = entry != NULL && take_inputs(self, given, &batch, &job, self->n_in + (f_ext != NULL));
     if (direct && batch.n == 1 && self->single[f_ext != NULL] != NULL) {
         entry = self->single[f_ext != NULL];
     }
-    if (direct) {
+    if (call->entry != NULL && Py_TYPE(given[0]) == call->type) {
+        entry = call->entry;
+        direct = prepare_packed(self, call, given, out, &job, results);
+    } else if (direct) {
         start_job(&job, entry, (size_t)batch.n);
         direct = take_outputs(self, out, &batch, &job, results);
     }
@@ -363,6 +401,33 @@ static PyObject *function_set_entry(PyObject *object, PyObject *args)
     Py_RETURN_NONE;
 }
 
+/* From now on packed calls, with or without f_ext, run `entry`; layouts: of all its ports, type: of packed arrays. */
+static PyObject *function_set_packed(PyObject *object, PyObject *args)
+{
+    Function *self = (Function *)object;
+    PackedCall *call;
+    Entry *entry;
+    PyObject *type, *layouts;
+    int f_ext;
+    if (!PyArg_ParseTuple(args, "pO!O!O!", &f_ext, entry_type, &entry, &PyType_Type, &type, &PyTuple_Type, &layouts)) {
+        return NULL;
+    }
+    if (f_ext > self->takes_f_ext || entry->packed != (PACKED_IN | PACKED_OUT) || entry->n_in != self->n_in + f_ext ||
+        entry->n_out != self->n_out || entry->format != self->dtype->type ||
+        PyTuple_GET_SIZE(layouts) != entry->n_in + entry->n_out ||
+        !PyType_IsSubtype((PyTypeObject *)type, packed_base)) {
+        PyErr_SetString(PyExc_ValueError, "this entry belongs to another function");
+        return NULL;
+    }
+    call = &self->packed[f_ext];
+    if (call->entry == NULL) {
+        call->type = (PyTypeObject *)Py_NewRef(type);
+        call->layouts = Py_NewRef(layouts);
+        call->entry = (Entry *)Py_NewRef((PyObject *)entry);
+    }
+    Py_RETURN_NONE;
+}
+
 /* A pickle is that of the method: an object and a name. */
 static PyObject *function_reduce(PyObject *object, PyObject *Py_UNUSED(none))
 {
@@ -424,12 +489,19 @@ static void function_dealloc(PyObject *object)
     Py_XDECREF((PyObject *)self->entry[1]);
     Py_XDECREF((PyObject *)self->single[0]);
     Py_XDECREF((PyObject *)self->single[1]);
+    for (int k = 0; k < 2; k++) {
+        Py_XDECREF((PyObject *)self->packed[k].entry);
+        Py_XDECREF((PyObject *)self->packed[k].type);
+        Py_XDECREF(self->packed[k].layouts);
+    }
     type->tp_free(object);
     Py_DECREF(type);
 }
 
 static PyMethodDef function_methods[] = {
     {"set_entry", function_set_entry, METH_VARARGS, "set_entry(f_ext, entry[, single]): plain calls run this entry."},
+    {"set_packed", function_set_packed, METH_VARARGS,
+     "set_packed(f_ext, entry, type, layouts): packed calls run this entry."},
     {"__reduce__", function_reduce, METH_NOARGS, NULL},
     {NULL, NULL, 0, NULL},
 };

@@ -26,9 +26,9 @@ static void run_piece(Job *job, size_t start, size_t count, void *work)
     for (Py_ssize_t k = 0; k < ports; k++) {
         at[k] = job->base[k] + (ptrdiff_t)start * stride[k] * self->itemsize;
     }
-    status = self->general != NULL
-                 ? self->general(count, (const void *const *)at, stride, at + self->n_in, stride + self->n_in, work,
-                                 self->context)
+    status = job->general != NULL
+                 ? job->general(count, (const void *const *)at, stride, at + self->n_in, stride + self->n_in, work,
+                                self->context)
                  : self->entry(count, (const void *const *)at, stride, at + self->n_in, stride + self->n_in, work);
     if (status != 0) {
         atomic_store(&job->status, status);

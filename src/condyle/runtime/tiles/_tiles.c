@@ -2,8 +2,8 @@
  *
  * supported() names the instruction sets that this processor, its system and this build can do, the best one first.
  * Plan(isa, bits, code, constants, slots, values, numbers) holds one function: pages are written, then made executable,
- * and are never both. numbers (int64): slots of the workspace, number of inputs, outputs, steps and values; then pairs
- * for each input and output, triples for each step, a slot for each value; see plan.h. */
+ * and are never both. numbers (int64): slots of the workspace, number of inputs, outputs, steps and values; then four for
+ * each input and output, three for each step, a slot for each value; see plan.h. */
 #define PY_SSIZE_T_CLEAN
 #include <Python.h>
 #include <structmember.h>
@@ -12,9 +12,7 @@
 #include <string.h>
 #include <sys/mman.h>
 
-#include "plan.h"
-
-#define HEAD 5
+#include "numbers.h"
 
 typedef struct {
     PyObject_HEAD
@@ -23,7 +21,8 @@ typedef struct {
     void *constants;
     void *pages;
     size_t mapped;
-    Py_ssize_t entry, context, work, lanes;
+    tiles_run *const *entries; /* one for each way */
+    Py_ssize_t context, work, lanes;
 } Plan;
 
 #ifdef TILES_X86
@@ -58,8 +57,8 @@ static PyObject *supported(PyObject *module, PyObject *none)
     return can_avx2() ? Py_BuildValue("(s)", "avx2") : PyTuple_New(0);
 }
 
-/* The driver for an instruction set that can run here, and the bytes of its vectors. */
-static tiles_run *driver(const char *isa, int bits, Py_ssize_t *bytes)
+/* The drivers for an instruction set that can run here, and the bytes of its vectors. */
+static tiles_run *const *drivers(const char *isa, int bits, Py_ssize_t *bytes)
 {
     if (strcmp(isa, "avx512") == 0 && can_avx512()) {
         *bytes = 64;
@@ -102,60 +101,18 @@ static void *aligned_copy(const Py_buffer *constants)
     return memcpy(copy, constants->buf, (size_t)constants->len);
 }
 
-/* Points the plan into its numbers; fails if a table would lead out of the data. */
-static int read_numbers(Plan *self, Py_ssize_t code_length)
-{
-    tiles_plan *plan = &self->plan;
-    const int64_t *at = (const int64_t *)PyBytes_AS_STRING(self->numbers);
-    const int64_t count = PyBytes_GET_SIZE(self->numbers) / 8;
-    const int64_t tables = PyBytes_GET_SIZE(self->slots) / 4;
-    int fine = count >= HEAD;
-    for (int64_t k = 0; fine && k < HEAD; k++) {
-        fine = at[k] >= 0 && at[k] < INT32_MAX;
-    }
-    fine = fine && count == HEAD + 2 * (at[1] + at[2]) + 3 * at[3] + at[4];
-    if (!fine) {
-        return -1;
-    }
-    self->work *= at[0];
-    plan->n_in = at[1], plan->n_out = at[2], plan->n_step = at[3], plan->n_value = at[4];
-    plan->in = at + HEAD;
-    plan->out = plan->in + 2 * plan->n_in;
-    plan->step = plan->out + 2 * plan->n_out;
-    plan->value_slot = plan->step + 3 * plan->n_step;
-    plan->slots = (const uint32_t *)PyBytes_AS_STRING(self->slots);
-    plan->values = PyBytes_AS_STRING(self->values);
-    for (int64_t k = 0; k < plan->n_in; k++) {
-        fine = fine && plan->in[2 * k] >= 0 && plan->in[2 * k + 1] >= 0 && plan->in[2 * k] + plan->in[2 * k + 1] <= at[0];
-    }
-    for (int64_t k = 0; k < plan->n_out; k++) {
-        const int64_t padded = (plan->out[2 * k + 1] + 15) / 16 * 16;
-        fine = fine && plan->out[2 * k] >= 0 && plan->out[2 * k + 1] >= 0 && plan->out[2 * k] + padded <= tables;
-    }
-    for (int64_t k = 0; k < plan->n_step; k++) {
-        const int64_t *step = plan->step + 3 * k;
-        fine = fine && step[0] >= -1 && step[0] < code_length && step[1] >= 0 && step[2] >= 0;
-        fine = fine && (step[0] >= 0 || step[1] + 3 * step[2] <= tables);
-    }
-    for (int64_t k = 0; k < plan->n_value; k++) {
-        fine = fine && plan->value_slot[k] >= 0 && plan->value_slot[k] < at[0];
-    }
-    for (int64_t k = 0; k < tables; k++) {
-        fine = fine && plan->slots[k] < at[0];
-    }
-    return fine ? 0 : -1;
-}
-
 static int fill(Plan *self, const Py_buffer *code, const Py_buffer *constants, int bits)
 {
     self->plan.constants = self->constants = aligned_copy(constants);
     if (self->constants == NULL) {
         return -1;
     }
-    if (read_numbers(self, code->len) != 0 || PyBytes_GET_SIZE(self->values) != self->plan.n_value * bits / 8) {
+    if (read_numbers(&self->plan, self->numbers, self->slots, code->len) != 0 || PyBytes_GET_SIZE(self->values) != self->plan.n_value * bits / 8) {
         PyErr_SetString(PyExc_ValueError, "Plan: the numbers do not fit together");
         return -1;
     }
+    self->plan.values = PyBytes_AS_STRING(self->values);
+    self->work *= self->plan.stage + TILES_STAGED + 16;
     self->plan.code = self->pages = executable(code, &self->mapped);
     return self->pages == NULL ? -1 : 0;
 }
@@ -167,7 +124,7 @@ static PyObject *plan_new(PyTypeObject *type, PyObject *args, PyObject *keywords
     Py_buffer code, constants;
     PyObject *slots, *values, *numbers;
     Py_ssize_t bytes = 0;
-    tiles_run *run;
+    tiles_run *const *run;
     Plan *self = NULL;
     if (keywords != NULL && PyDict_GET_SIZE(keywords) > 0) {
         PyErr_SetString(PyExc_TypeError, "Plan takes no keywords");
@@ -176,7 +133,7 @@ static PyObject *plan_new(PyTypeObject *type, PyObject *args, PyObject *keywords
     if (!PyArg_ParseTuple(args, "siy*y*SSS", &isa, &bits, &code, &constants, &slots, &values, &numbers)) {
         return NULL;
     }
-    run = bits == 64 || bits == 32 ? driver(isa, bits, &bytes) : NULL;
+    run = bits == 64 || bits == 32 ? drivers(isa, bits, &bytes) : NULL;
     if (run == NULL) {
         PyErr_Format(PyExc_ValueError, "Plan: no driver for %s with %d bits on this machine", isa, bits);
     } else {
@@ -184,7 +141,7 @@ static PyObject *plan_new(PyTypeObject *type, PyObject *args, PyObject *keywords
     }
     if (self != NULL) {
         self->slots = Py_NewRef(slots), self->values = Py_NewRef(values), self->numbers = Py_NewRef(numbers);
-        self->entry = (Py_ssize_t)(uintptr_t)run;
+        self->entries = run;
         self->context = (Py_ssize_t)(uintptr_t)&self->plan;
         self->work = bytes;
         self->lanes = bytes * 8 / bits;
@@ -213,17 +170,37 @@ static void plan_dealloc(PyObject *object)
 }
 
 static PyMemberDef plan_members[] = {
-    {"entry", T_PYSSIZET, offsetof(Plan, entry), READONLY, "address of the driver"},
     {"context", T_PYSSIZET, offsetof(Plan, context), READONLY, "what the driver wants as its last argument"},
     {"work_bytes", T_PYSSIZET, offsetof(Plan, work), READONLY, "bytes of the workspace of one thread"},
     {"lanes", T_PYSSIZET, offsetof(Plan, lanes), READONLY, "states a tile"},
     {NULL, 0, 0, 0, NULL},
 };
 
+/* The address of the driver for arrays that come and go this way: a sum of the TILES_ numbers of plan.h. */
+static PyObject *plan_entry(PyObject *self, PyObject *way)
+{
+    const long number = PyLong_AsLong(way);
+    if (number == -1 && PyErr_Occurred()) {
+        return NULL;
+    }
+    if (number < 0 || number >= TILES_WAYS) {
+        PyErr_SetString(PyExc_ValueError, "entry: there is no such way");
+        return NULL;
+    }
+    return PyLong_FromSsize_t((Py_ssize_t)(uintptr_t)((Plan *)self)->entries[number]);
+}
+
+static PyMethodDef plan_methods[] = {
+    {"entry", plan_entry, METH_O,
+     "entry(way): the address of the driver; way: 1 for packed inputs, 2 for packed outputs, 4 to stream them, added up."},
+    {NULL, NULL, 0, NULL},
+};
+
 static PyType_Slot plan_slots[] = {
     {Py_tp_new, plan_new},
     {Py_tp_dealloc, plan_dealloc},
     {Py_tp_members, plan_members},
+    {Py_tp_methods, plan_methods},
     {Py_tp_doc, "Plan(isa, bits, code, constants, slots, values, numbers): one function in machine code."},
     {0, NULL},
 };

@@ -10,5 +10,5 @@
 #include "steps.h"
 #else
 single_run *const SINGLE_ENTRY = NULL;
-tiles_run *const TILES_ENTRY = NULL;
+tiles_run *const *const TILES_ENTRY = NULL;
 #endif

@@ -4,6 +4,7 @@
 typedef uint32_t cd_slot;
 #include "sincos.h"
 #include "tiles.h"
+#include "blocks.h"
 
 typedef void tiles_kernel(void *w, const void *constants);
 
@@ -20,10 +21,33 @@ static void compute(const tiles_plan *plan, real_v *w)
     }
 }
 
-static int run(size_t n, const void *const *in, const ptrdiff_t *in_stride, void *const *out,
-               const ptrdiff_t *out_stride, void *work, const void *context)
+static void take(const tiles_plan *plan, const tiles_input *in, const real *from, ptrdiff_t stride, size_t rows, real_v *w,
+                 int way)
 {
-    const tiles_plan *plan = (const tiles_plan *)context;
+    if (way & TILES_PACKED_IN) {
+        load_block(plan, in, from, w);
+    } else if (stride != 0) {
+        cd_pack(from, stride, rows, (size_t)in->size, w + in->slot);
+    }
+}
+
+static void give(const tiles_plan *plan, const tiles_output *out, real *to, ptrdiff_t stride, size_t rows, real_v *w,
+                 int way)
+{
+    const uint32_t *slot = plan->slots + out->table;
+    const size_t size = (size_t)out->size;
+    if (way & TILES_PACKED_OUT) {
+        store_block(plan, out, w, to, way & TILES_STREAM);
+    } else if (rows == LANES) {
+        give_rows(w, slot, size, to, stride, (real *)(w + plan->stage), way & TILES_STREAM);
+    } else {
+        cd_unpack(w, slot, size, to, stride, rows);
+    }
+}
+
+static int run(size_t n, const void *const *in, const ptrdiff_t *in_stride, void *const *out,
+               const ptrdiff_t *out_stride, void *work, const tiles_plan *plan, int way)
+{
     real_v *const w = (real_v *)work;
     size_t first;
     int64_t k;
@@ -31,27 +55,42 @@ static int run(size_t n, const void *const *in, const ptrdiff_t *in_stride, void
         w[plan->value_slot[k]] = cd_splat(((const real *)plan->values)[k]);
     }
     for (k = 0; k < plan->n_in; k++) {
-        if (in_stride[k] == 0) {
-            cd_pack_one((const real *)in[k], (size_t)plan->in[2 * k + 1], w + plan->in[2 * k]);
+        if (in_stride[k] == 0 && !(way & TILES_PACKED_IN)) {
+            cd_pack_one((const real *)in[k], (size_t)plan->in[k].size, w + plan->in[k].slot);
         }
     }
     for (first = 0; first < n; first += LANES) {
         const size_t rows = n - first < LANES ? n - first : LANES;
         for (k = 0; k < plan->n_in; k++) {
-            if (in_stride[k] != 0) {
-                const real *from = (const real *)in[k] + (ptrdiff_t)first * in_stride[k];
-                cd_pack(from, in_stride[k], rows, (size_t)plan->in[2 * k + 1], w + plan->in[2 * k]);
-            }
+            take(plan, plan->in + k, (const real *)in[k] + (ptrdiff_t)first * in_stride[k], in_stride[k], rows, w, way);
         }
         compute(plan, w);
         for (k = 0; k < plan->n_out; k++) {
-            if (plan->out[2 * k + 1] != 0) {
-                real *to = (real *)out[k] + (ptrdiff_t)first * out_stride[k];
-                cd_unpack(w, plan->slots + plan->out[2 * k], (size_t)plan->out[2 * k + 1], to, out_stride[k], rows);
+            if (plan->out[k].size != 0) {
+                give(plan, plan->out + k, (real *)out[k] + (ptrdiff_t)first * out_stride[k], out_stride[k], rows, w, way);
             }
         }
+    }
+    if (way & TILES_STREAM) {
+        __builtin_ia32_sfence();
     }
     return 0;
 }
 
-tiles_run *const TILES_ENTRY = run;
+#define RUN(way) \
+    static int run_##way(size_t n, const void *const *in, const ptrdiff_t *in_stride, void *const *out, \
+                         const ptrdiff_t *out_stride, void *work, const void *context) \
+    { \
+        return run(n, in, in_stride, out, out_stride, work, (const tiles_plan *)context, way); \
+    }
+RUN(0)
+RUN(1)
+RUN(2)
+RUN(3)
+RUN(4)
+RUN(5)
+RUN(6)
+RUN(7)
+
+static tiles_run *const ways[TILES_WAYS] = {run_0, run_1, run_2, run_3, run_4, run_5, run_6, run_7};
+tiles_run *const *const TILES_ENTRY = ways;

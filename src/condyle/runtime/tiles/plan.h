@@ -1,26 +1,46 @@
-/* What the driver of machine code is told. All numbers come from one array of int64_t that the Plan object holds. */
+/* What the driver of machine code is told. All numbers come from one array of int64_t that the Plan object holds.
+ *
+ * An array comes as rows, one a state, or packed: tiles of LANES states, in each the numbers of one column side by side.
+ * A packed array holds only some entries of a row, its columns. */
 #ifndef CONDYLE_PLAN_H
 #define CONDYLE_PLAN_H
 #include <stddef.h>
 #include <stdint.h>
 
 typedef struct {
+    int64_t slot, size;     /* entries of a row, and where the first one goes in the workspace */
+    int64_t columns, table; /* which column each entry is, `columns` for a zero; table -1: entry e is column e */
+} tiles_input;
+
+typedef struct {
+    int64_t table, size;            /* the slot of each entry of a row */
+    int64_t packed_table, columns; /* the slot of each column */
+} tiles_output;
+
+typedef struct {
     const unsigned char *code; /* kernels, `void kernel(void *w, const void *constants)`, in pages that only execute */
     const void *constants;     /* table that kernels read, aligned for whole vectors */
-    const uint32_t *slots;     /* tables of slots: of angles by threes, of outputs padded to whole groups of 16 */
+    const uint32_t *slots;     /* all tables: of angles by threes, of rows padded to whole groups of 16, of columns */
     const void *values;        /* numbers set once a call, and where */
     const int64_t *value_slot;
-    const int64_t *in;   /* pairs: first slot, size */
-    const int64_t *out;  /* pairs: where its table begins in slots, size */
+    const tiles_input *in;
+    const tiles_output *out;
     const int64_t *step; /* triples: offset in code, -, -; or -1, where the table of angles begins, their number */
     int64_t n_in, n_out, n_step, n_value;
+    int64_t stage; /* slots before the part of the workspace where rows wait to be streamed */
 } tiles_plan;
 
 typedef int tiles_run(size_t n, const void *const *in, const ptrdiff_t *in_stride, void *const *out,
                       const ptrdiff_t *out_stride, void *work, const void *context);
 
-/* Each is NULL where the compiler of this extension cannot do it. */
-extern tiles_run *const tiles_avx512_64, *const tiles_avx512_32, *const tiles_avx2_64, *const tiles_avx2_32;
+/* How arrays come and go: a sum of these. STREAM: results are stored past the caches. */
+enum { TILES_PACKED_IN = 1, TILES_PACKED_OUT = 2, TILES_STREAM = 4, TILES_WAYS = 8 };
+
+enum { TILES_STAGED = 256 }; /* entries of long rows that wait at a time, and 16 that waited before */
+
+/* A driver for each way; each is NULL where the compiler of this extension cannot do it. */
+extern tiles_run *const *const tiles_avx512_64, *const *const tiles_avx512_32;
+extern tiles_run *const *const tiles_avx2_64, *const *const tiles_avx2_32;
 
 #if defined(__x86_64__) && defined(__GNUC__) && !defined(__clang__)
 #define TILES_X86 1

@@ -185,34 +185,50 @@ CD_STATIC void cd_pack_one(const real *row, size_t size, real_v *w)
     }
 }
 
-/* Entries 0 .. size-1 of `rows` states from w; slot[e] says where entry e is (padded to whole groups of 16).
- * The last group of a long row starts early enough to be whole. */
+/* Rows of LANES entries; slot[e] says where entry e is. */
+CD_INLINE void cd_rows(const real_v *w, const cd_slot *slot, real_v *y)
+{
+    real_v x[LANES];
+#define CD_DO(l) x[l] = w[slot[l]];
+    CD_EACH(CD_DO)
+#undef CD_DO
+    cd_transpose(x, y);
+}
+
+/* Rows of fewer entries, or fewer of them, to `to`. Where rows touch, a whole store covers the start of the next row, which
+ * comes later; the last ones keep within the tile. */
+CD_INLINE void cd_put_some(const real_v *y, size_t count, real *to, ptrdiff_t stride, size_t rows)
+{
+    const size_t whole = stride == (ptrdiff_t)count && rows == LANES ? LANES - (LANES - 1) / count : 0;
+#define CD_DO(l) \
+    if ((l) < whole) { \
+        CD_PUT_ALL(to + (l) * stride, y[l]); \
+    } else if ((l) < rows) { \
+        cd_put(to + (l) * stride, y[l], count); \
+    }
+    CD_EACH(CD_DO)
+#undef CD_DO
+}
+
+/* Entries 0 .. size-1 of `rows` states from w; slot is padded to whole groups of 16. The last group of a long row starts
+ * early enough to be whole. */
 CD_STATIC void cd_unpack(const real_v *w, const cd_slot *slot, size_t size, real *out, ptrdiff_t stride, size_t rows)
 {
-    real_v x[LANES], y[LANES];
+    real_v y[LANES];
     size_t e = 0;
-    for (;;) {
-        real *const to = out + e;
-#define CD_DO(l) x[l] = w[slot[e + (l)]];
+    if (rows < LANES || size < LANES) {
+        for (; e < size; e += LANES) {
+            cd_rows(w, slot + e, y);
+            cd_put_some(y, size - e < LANES ? size - e : LANES, out + e, stride, rows);
+        }
+        return;
+    }
+    while (e < size) {
+        e = size - e < LANES ? size - LANES : e;
+        cd_rows(w, slot + e, y);
+#define CD_DO(l) CD_PUT_ALL(out + e + (l) * stride, y[l]);
         CD_EACH(CD_DO)
 #undef CD_DO
-        cd_transpose(x, y);
-        if (size >= LANES && rows == LANES) {
-#define CD_DO(l) CD_PUT_ALL(to + (l) * stride, y[l]);
-            CD_EACH(CD_DO)
-#undef CD_DO
-        } else {
-            const size_t count = size - e < LANES ? size - e : LANES;
-#define CD_DO(l) if ((l) < rows) { cd_put(to + (l) * stride, y[l], count); }
-            CD_EACH(CD_DO)
-#undef CD_DO
-        }
         e += LANES;
-        if (e >= size) {
-            return;
-        }
-        if (e + LANES > size) {
-            e = size - LANES;
-        }
     }
 }

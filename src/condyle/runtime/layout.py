@@ -1,0 +1,72 @@
+"""Which entries of an array a packed one keeps, and in which order."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cached_property, lru_cache
+from typing import TypeAlias
+
+import numpy as np
+from numpy.typing import NDArray
+
+
+@dataclass(frozen=True)
+class Layout:
+    """One state's array of shape `dims`, packed: column c is the entry places[c] of the flattened array.
+
+    mirrored: entries (i, j) that are not kept but equal the kept (j, i). All other entries are zero. lanes: states that
+    lie side by side. Made by `layout`, which gives equal layouts as one object.
+    """
+
+    dims: tuple[int, ...]
+    entries: tuple[int, ...]
+    symmetric: bool
+    lanes: int
+
+    @property
+    def columns(self) -> int:
+        """Numbers kept of each state."""
+        return len(self.entries)
+
+    @property
+    def size(self) -> int:
+        """Entries of the array of one state."""
+        return math.prod(self.dims)
+
+    @cached_property
+    def places(self) -> tuple[int, ...]:
+        """The column of each entry of the flattened array; `columns` for one that is zero."""
+        places = [self.columns] * self.size
+        for column, entry in enumerate(self.entries):
+            places[entry] = column
+            if self.symmetric:
+                i, j = divmod(entry, self.dims[-1])
+                places[j * self.dims[-1] + i] = column
+        return tuple(places)
+
+    def __reduce__(self) -> tuple[object, tuple[object, ...]]:
+        return layout, (self.dims, self.entries, self.symmetric, self.lanes)
+
+
+Layouts: TypeAlias = tuple[tuple[Layout, ...], tuple[Layout, ...]]
+"""Of the inputs and of the outputs of a function."""
+
+
+@lru_cache(maxsize=4096)
+def layout(dims: tuple[int, ...], entries: tuple[int, ...], symmetric: bool, lanes: int) -> Layout:
+    """The Layout of these fields, the same object each time; calls compare by identity first."""
+    return Layout(dims, entries, symmetric, lanes)
+
+
+def full(dims: Sequence[int], lanes: int) -> Layout:
+    """Every entry is kept."""
+    dims = tuple(dims)
+    return layout(dims, tuple(range(math.prod(dims))), False, lanes)
+
+
+def sparse(kept: NDArray[np.bool_], symmetric: bool, lanes: int) -> Layout:
+    """The entries of a matrix where `kept` is true, row by row; of a symmetric one the upper triangle only."""
+    chosen = np.triu(kept) if symmetric else kept
+    return layout(kept.shape, tuple(int(entry) for entry in np.flatnonzero(chosen)), symmetric, lanes)

@@ -1,0 +1,236 @@
+"""Packed arrays: what kernels work on, with the states of a tile side by side and zeros left out."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from functools import lru_cache
+from types import EllipsisType
+from typing import NamedTuple, TypeAlias, cast
+
+import numpy as np
+from numpy.typing import DTypeLike, NDArray
+
+from condyle.errors import DTypeError, ShapeError, UnsupportedError
+from condyle.runtime import machine
+from condyle.runtime._native import Entry, PackedBase, empty
+from condyle.runtime.kernel import Kernel
+from condyle.runtime.layout import Layout, Layouts
+from condyle.runtime.native import PACKED_IN, PACKED_OUT, NativeKernel, Shape, plan_entry
+
+Floats: TypeAlias = NDArray[np.floating]
+Index: TypeAlias = int | slice | EllipsisType | Sequence[int] | NDArray[np.integer] | NDArray[np.bool_]
+_ISAS = {64: "avx512", 32: "avx2"}
+
+
+class Packed(PackedBase):
+    """An array of many states as kernels work on it, from `Dynamics.pack` or from a call with packed arguments.
+
+    blocks: (tiles, columns, lanes): the states of a tile lie side by side, and a column is one entry of every state;
+    entries that are zero in every state are left out, of symmetric matrices one triangle. The last tile may have more
+    lanes than there are states left; theirs mean nothing. The fields cannot be set, the numbers in `blocks` can.
+    """
+
+    __slots__ = ()
+
+    @property
+    def shape(self) -> tuple[int, ...]:
+        """Of the dense array: batch dimensions, then those of one state."""
+        return (*self.batch, *self.layout.dims)
+
+    @property
+    def ndim(self) -> int:
+        return len(self.shape)
+
+    @property
+    def dtype(self) -> np.dtype[np.floating]:
+        return self.blocks.dtype
+
+    @property
+    def nbytes(self) -> int:
+        """Bytes of `blocks`."""
+        return self.blocks.nbytes
+
+    def __len__(self) -> int:
+        if not self.shape:
+            raise TypeError("a packed number has no length")
+        return self.shape[0]
+
+    def __repr__(self) -> str:
+        return f"Packed(shape={self.shape}, dtype={self.dtype}, blocks={self.blocks.shape})"
+
+    def __reduce__(self) -> tuple[object, tuple[object, ...]]:
+        return type(self), (self.blocks, self.layout, self.batch)
+
+    def __array__(self, dtype: DTypeLike | None = None, copy: bool | None = None) -> Floats:
+        if copy is False:
+            raise ValueError("a packed array becomes a dense one by copying only")
+        dense = self.dense()
+        return dense if dtype is None else dense.astype(dtype, copy=False)
+
+    def __getitem__(self, index: Index | tuple[Index, ...]) -> Floats:
+        """The dense arrays of the states that `index` chooses among the batch dimensions, a copy."""
+        states = np.asarray(np.reshape(np.arange(math.prod(self.batch)), self.batch)[index])
+        tile, lane = np.divmod(states, self.layout.lanes)
+        rows = _spread(self.blocks[tile, :, lane], self.layout)
+        return np.reshape(rows, (*(int(length) for length in states.shape), *self.layout.dims))
+
+    def dense(self, out: Floats | None = None) -> Floats:
+        """The array (*batch, *dims), zeros and both triangles filled in; into `out=` of that shape and dtype."""
+        if out is None:
+            out = empty(self.shape, self.dtype)
+        elif out.shape != self.shape or out.dtype != self.dtype:
+            raise ShapeError(f"out is {out.dtype} {out.shape}, expected {self.dtype} {self.shape}")
+        n, layout, flags = math.prod(self.batch), self.layout, out.flags
+        if n == 0 or out.size == 0:
+            return out
+        movers = _movers(layout, self.dtype)
+        if movers is None or not (flags.c_contiguous and flags.aligned and flags.writeable):
+            rows = np.reshape(np.swapaxes(self.blocks, 1, 2), (-1, layout.columns))[:n]
+            out[...] = np.reshape(_spread(rows, layout), self.shape)
+        else:
+            movers.dense.run(n, (self.blocks,), (np.reshape(out, (n, layout.size)),), 1)
+        return out
+
+
+def _spread(kept: Floats, layout: Layout) -> Floats:
+    """(..., columns) to (..., size)."""
+    with_zero = np.concatenate([kept, np.zeros((*kept.shape[:-1], 1), kept.dtype)], axis=-1)
+    return with_zero[..., layout.places]
+
+
+def pack_rows(rows: Floats, layout: Layout, batch: tuple[int, ...], blocks: Floats | None = None) -> Packed:
+    """Rows (n, size), the last axis contiguous, as a packed array, in `blocks` if given."""
+    n, lanes = math.prod(batch), layout.lanes
+    tiles = -(-n // lanes)
+    if blocks is None:
+        blocks = empty((tiles, layout.columns, lanes), rows.dtype)
+    movers = _movers(layout, rows.dtype)
+    if n and movers is not None:
+        movers.pack.run(n, (rows,), (blocks,), 1)
+    elif n:
+        states = np.minimum(np.arange(tiles * lanes), n - 1)
+        kept = rows[:, layout.entries][states]
+        blocks[...] = np.swapaxes(np.reshape(kept, (tiles, lanes, layout.columns)), 1, 2)
+    return Packed(blocks, layout, batch)
+
+
+class Movers(NamedTuple):
+    """Rows to tiles and back; the entries live as long as the plan."""
+
+    plan: object
+    pack: Entry
+    dense: Entry
+
+
+@lru_cache(maxsize=256)
+def _movers(layout: Layout, dtype: np.dtype[np.floating]) -> Movers | None:
+    """What packs rows and what makes rows again: a plan without code; None where NumPy has to do it."""
+    isa = _ISAS.get(layout.lanes * dtype.itemsize)
+    if isa not in machine.instruction_sets() or not layout.columns or dtype.char not in "df":
+        return None
+    size, columns = layout.size, layout.columns
+    slots = [*layout.places, *range(size), *([0] * (-size % 16)), *layout.entries]
+    ports = (0, size, columns, 0, size, size, len(slots) - columns, columns)
+    bits = dtype.itemsize * 8
+    plan = machine.plan(isa, bits, machine.RETURN, b"", slots, b"", (size + 1, 1, 1, 0, 0, *ports))
+    state_ns = 0.1 * (size + columns)
+
+    def entry(in_size: int, out_size: int, way: int) -> Entry:
+        return plan_entry(plan, Shape((in_size,), (out_size,), layout.lanes, plan.work_bytes, state_ns), dtype, way)
+
+    return Movers(plan, entry(size, columns, PACKED_OUT), entry(columns, size, PACKED_IN))
+
+
+class PackedCall(NamedTuple):
+    """A checked call with packed arrays: n states, what goes in, what comes out."""
+
+    n: int
+    inputs: tuple[Packed, ...]
+    outputs: tuple[Packed, ...]
+
+    def run(self, kernel: Kernel, threads: int) -> tuple[Packed, ...]:
+        """The results, by a kernel that takes packed arrays or by one that takes rows."""
+        if self.n and isinstance(kernel, NativeKernel) and kernel.packed is not None:
+            kernel.packed.run(self.n, [x.blocks for x in self.inputs], [x.blocks for x in self.outputs], threads)
+        elif self.n:
+            inputs = [np.reshape(x.dense(), (self.n, x.layout.size)) for x in self.inputs]
+            outputs = [np.empty((self.n, x.layout.size), x.dtype) for x in self.outputs]
+            kernel(self.n, inputs, outputs, threads)
+            for rows, x in zip(outputs, self.outputs, strict=True):
+                pack_rows(rows, x.layout, x.batch, x.blocks)
+        return self.outputs
+
+
+class PackedBinder:
+    """Checks the packed calls of one function, with or without f_ext; `layouts` is how it wants its arrays."""
+
+    def __init__(self, method: str, names: Sequence[str], layouts: Layouts, dtype: np.dtype[np.floating]) -> None:
+        self._method, self._names, self._dtype = method, names, dtype
+        self.layouts = layouts
+
+    def bind(self, args: Sequence[object], out: object = None) -> PackedCall:
+        """ShapeError, DTypeError or UnsupportedError that names the argument, what it is and what was expected."""
+        arrays = self._inputs(args)
+        for name, array, layout in zip(self._names, arrays, self.layouts[0], strict=True):
+            self._check(name, array, layout)
+        batch = arrays[0].batch
+        if any(array.batch != batch for array in arrays):
+            listed = ", ".join(f"{name} {array.shape}" for name, array in zip(self._names, arrays, strict=True))
+            raise ShapeError(f"{self._method}: packed arrays are not broadcast, their batches must agree: {listed}")
+        n = math.prod(batch)
+        results = self._fresh(batch, n) if out is None else self._out(out, arrays, batch)
+        return PackedCall(n, arrays, results)
+
+    def _inputs(self, args: Sequence[object]) -> tuple[Packed, ...]:
+        if len(args) != len(self._names):
+            raise ShapeError(f"{self._method}: {len(args)} arguments given, expected {', '.join(self._names)}")
+        plain = [name for name, array in zip(self._names, args, strict=True) if not isinstance(array, Packed)]
+        if plain:
+            packed = next((name for name in self._names if name not in plain), "out")
+            cure = "pack every argument with pack(), or none"
+            raise UnsupportedError(f"{self._method}: {packed} is packed and {', '.join(plain)} not: {cure}")
+        return cast("tuple[Packed, ...]", tuple(args))
+
+    def _check(self, name: str, array: Packed, layout: Layout) -> None:
+        has, head = array.layout, f"{self._method}: {name} is packed"
+        if array.dtype != self._dtype:
+            cure = f'pack({name}.dense().astype("{self._dtype}"))'
+            raise DTypeError(f"{head} {array.dtype}, expected {self._dtype}: {cure} makes it so")
+        if has == layout:
+            return
+        if has.dims != layout.dims:
+            expected = f"(..., {', '.join(map(str, layout.dims))})"
+            raise ShapeError(f"{head} from an array of shape {array.shape}, expected {expected}")
+        if has.lanes != layout.lanes:
+            cure = f"pack({name}.dense()) makes it so"
+            raise UnsupportedError(f"{head} {has.lanes} states a tile, this target takes {layout.lanes}: {cure}")
+        raise ShapeError(
+            f"{head} with {has.columns} entries kept, this takes {layout.columns}: it is another quantity or from a "
+            f"robot of another structure; pack({name}.dense(), port) packs it anew"
+        )
+
+    def _fresh(self, batch: tuple[int, ...], n: int) -> tuple[Packed, ...]:
+        return tuple(
+            Packed(empty((-(-n // layout.lanes), layout.columns, layout.lanes), self._dtype), layout, batch)
+            for layout in self.layouts[1]
+        )
+
+    def _out(self, out: object, inputs: Sequence[Packed], batch: tuple[int, ...]) -> tuple[Packed, ...]:
+        listed = tuple(cast("Sequence[object]", out)) if isinstance(out, (tuple, list)) else (out,)
+        if len(listed) != len(self.layouts[1]):
+            raise ShapeError(f"{self._method}: out has {len(listed)} arrays, expected {len(self.layouts[1])}")
+        results: list[Packed] = []
+        for k, (array, layout) in enumerate(zip(listed, self.layouts[1], strict=True)):
+            name = "out" if len(listed) == 1 else f"out[{k}]"
+            if not isinstance(array, Packed):
+                raise UnsupportedError(f"{self._method}: {name} is not packed as the arguments are; use dense(out=)")
+            self._check(name, array, layout)
+            if array.batch != batch:
+                raise ShapeError(f"{self._method}: {name} has the batch {array.batch}, expected {batch}")
+            if not array.blocks.flags.writeable:
+                raise ShapeError(f"{self._method}: {name} is read-only")
+            if any(np.may_share_memory(array.blocks, other.blocks) for other in (*inputs, *results)):
+                raise ShapeError(f"{self._method}: {name} overlaps an input or another output; pass a fresh array")
+            results.append(array)
+        return tuple(results)
