@@ -72,6 +72,13 @@ def pairs(
     return numbers
 
 
+def packed_derivatives(found: Found) -> Iterator[Number]:
+    robots = {robot: entry for robot, entry in found.get("packed", {}).items() if robot.startswith(("hyq", "talos"))}
+    for number in pairs("packed", "dense", "packed", 1.4, True, lambda n: n == 256)({"packed": robots}):
+        if number.what.split()[1] in ("did", "dfd"):
+            yield number
+
+
 def small_batches(found: Found) -> Iterator[Number]:
     for robot, entry in found.get("batches", {}).items():
         for name, cells in entry["functions"].items():
@@ -145,6 +152,7 @@ GOALS: dict[str, Callable[[Found], Iterator[Number]]] = {
     "times faster than Pinocchio's C++, N = 256, at least": ratios,
     "fresh outputs over reused ones, at most 1.3": pairs("outputs", "fresh", "reused", 1.3, False, lambda n: n >= 16),
     "packed beside dense: never slower": pairs("packed", "dense", "packed", SAME, True, lambda n: n >= 16),
+    "packed beside dense: did and dfd of hyq and talos, at least 1.4": packed_derivatives,
     "float64 over float32, N = 256 and up, at least 1.8": pairs(
         "number_types", "float64", "float32", 1.8, True, lambda n: n >= 256
     ),
@@ -153,7 +161,9 @@ GOALS: dict[str, Callable[[Found], Iterator[Number]]] = {
     "the same over that, or over the time at N = 256 where it is longer, at most 1.3": attainable,
     "one state, kernel only, over Pinocchio's C++, at most 0.25": one_state_kernel,
     "one state from Python: Pinocchio's time over ours, at least 1": one_state_python,
-    "two threads over one, N = 4096 and up, at least 1.9": pairs("threads", "1", "2", 1.9, True, lambda n: n >= 4096),
+    "two threads over one, packed, N = 4096 and up, at least 1.9": pairs(
+        "threads", "1 packed", "2 packed", 1.9, True, lambda n: n >= 4096
+    ),
     "two threads over one, N = 16 to 256: never slower": pairs("threads", "1", "2", SAME, True, lambda n: n <= 256),
     "all seven compiled cold, seconds": cold,
     "from the cache, at most 20 ms each": cached,

@@ -23,6 +23,7 @@ from condyle.cli.timing import Sampling
 MEASUREMENTS = (
     "against",
     "outputs",
+    "packed",
     "number_types",
     "batches",
     "one_state",

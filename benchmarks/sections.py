@@ -93,6 +93,19 @@ def one_state(robots: Found) -> list[str]:
     return table(["robot", "", *FUNCTIONS], rows)
 
 
+def threads(robots: Found) -> list[str]:
+    many: Found = {}
+    for robot, entry in robots.items():
+        cells = {name: _having("2 packed", of) for name, of in entry["functions"].items()}
+        many[robot] = {"functions": cells}
+    dense, both = ratio_by_batch("1", "2")(robots), ratio_by_batch("1 packed", "2 packed")(many)
+    return [*dense, "Packed arrays:", "", *both]
+
+
+def _having(engine: str, cells: Found) -> Found:
+    return {n: cell for n, cell in cells.items() if engine in cell}
+
+
 def compiling(robots: Found) -> list[str]:
     heads = ["robot", "import", "load", "all seven, cold", *FUNCTIONS, "again", "memory, MB", "compiler's, MB"]
     rows: list[list[str]] = []
@@ -142,7 +155,7 @@ SECTIONS: dict[str, tuple[str, str, Callable[[Found], list[str]]]] = {
         batches,
     ),
     "one_state": ("One state", "Nanoseconds. Pinocchio's C++ has no call from Python in it.", one_state),
-    "threads": ("Two threads", "Wall time of one thread over that of two.", ratio_by_batch("1", "2")),
+    "threads": ("Two threads", "Wall time of one thread over that of two.", threads),
     "compiling": ("Compiling", "Seconds until the first answer of each function, in a fresh process.", compiling),
     "peak": (
         "Share of the peak",

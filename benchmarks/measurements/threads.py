@@ -1,4 +1,7 @@
-"""Two threads beside one: wall time, float64, out= reused. On a machine of one core there is nothing to measure."""
+"""Two threads beside one: wall time, float64, out= reused, for many states packed arrays too.
+
+On a machine of one core there is nothing to measure.
+"""
 
 from __future__ import annotations
 
@@ -6,10 +9,12 @@ import os
 from typing import Any
 
 from benchmarks.bench import Subject, bytes_of, reused
+from benchmarks.measurements.packed import packed
 
 BATCHES = (16, 32, 64, 128, 256, 4096, 65536)
+MANY = 4096
 THREADS = (1, 2)
-LARGEST_BYTES = 3 << 30
+LARGEST_BYTES = 1 << 30
 
 
 def measure(subject: Subject) -> dict[str, Any]:
@@ -25,5 +30,7 @@ def measure(subject: Subject) -> dict[str, Any]:
             if sum(bytes_of(name, states)) > LARGEST_BYTES:
                 continue
             calls = {str(threads): reused(dynamics[threads], name, states) for threads in THREADS}
+            if n >= MANY:
+                calls |= {f"{threads} packed": packed(dynamics[threads], name, states) for threads in THREADS}
             functions[name][str(n)] = subject.times(calls, n, clock="wall")
     return {"functions": functions}
