@@ -10,6 +10,7 @@ import json
 import os
 import re
 import subprocess
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -39,14 +40,23 @@ def commit() -> str:
 
 def merge(measurement: str, robot: str, found: dict[str, Any], path: Path | None = None) -> Path:
     """Put one robot's numbers into a results file, by default that of today and this machine."""
+    from benchmarks.robots import CASES
+
     about = machine()
     entry = {**certificate(), **found}
     path = path or FOLDER / f"{entry['date'][:10]}-{_slug(about)}.json"
     whole: dict[str, Any] = json.loads(path.read_text()) if path.exists() else {}
     whole["machine"] = about
-    whole.setdefault("measurements", {}).setdefault(measurement, {})[robot] = entry
+    robots = whole.setdefault("measurements", {}).setdefault(measurement, {})
+    robots[robot] = entry
+    order = [case.name for case in CASES]
+    whole["measurements"][measurement] = dict(sorted(robots.items(), key=lambda item: _place(item[0], order)))
     write(path, whole)
     return path
+
+
+def _place(name: str, order: Sequence[str]) -> int:
+    return order.index(name) if name in order else len(order)
 
 
 def write(path: Path, whole: dict[str, Any]) -> None:

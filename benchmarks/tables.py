@@ -17,6 +17,11 @@ from benchmarks.results import newest
 ROOT = Path(__file__).resolve().parent.parent
 README, RESULTS = ROOT / "README.md", ROOT / "benchmarks" / "RESULTS.md"
 BEGIN, END = "<!-- benchmarks: begin -->", "<!-- benchmarks: end -->"
+TITLES = {
+    "pinocchio-gcc": "Pinocchio by g++",
+    "casadi": "C by CasADi",
+    "mujoco": "MuJoCo (derivatives by finite differences left out)",
+}
 NOTHING = "No measurement has been recorded yet.\n"
 
 
@@ -29,7 +34,8 @@ def table(path: Path | None) -> str:
     if not robots:
         return NOTHING
     rows = [_line(name, entry) for name, entry in robots.items()]
-    return "\n".join([*sections.table(["", "nv", *sections.FUNCTIONS], rows), _certificate(path, whole, robots)]) + "\n"
+    head = sections.table(["", "nv", *sections.FUNCTIONS], rows)
+    return "\n".join([*head, _certificate(path, whole, robots), "", _others(robots)]).rstrip() + "\n"
 
 
 def page(path: Path | None) -> str:
@@ -62,6 +68,18 @@ def _cell(ns: dict[str, dict[str, float]]) -> str:
     ours = ns["condyle"]["median"]
     theirs = f" ({ns['pinocchio']['median'] / ours:.1f})" if "pinocchio" in ns else ""
     return sections.number(ours) + theirs
+
+
+def _others(robots: dict[str, Any]) -> str:
+    """The least and the most of every other library, functions by finite differences apart."""
+    found: dict[str, list[float]] = {}
+    for entry in robots.values():
+        for name, cell in entry["functions"].items():
+            for engine, ns in cell["ns"].items():
+                if "finite" not in entry["rivals"].get(engine, {}).get("algorithms", {}).get(name, "finite"):
+                    found.setdefault(engine, []).append(ns["median"] / cell["ns"]["condyle"]["median"])
+    words = [f"{TITLES[engine]} {min(x):.0f} to {max(x):.0f}" for engine, x in found.items() if engine in TITLES]
+    return f"In the same runs others took so many times as long as Condyle: {', '.join(words)}." if words else ""
 
 
 def _certificate(path: Path, whole: dict[str, Any], robots: dict[str, Any]) -> str:

@@ -32,9 +32,12 @@ def found() -> dict[str, Any]:
         "commit": "0123456789abcdef",
         "functions": {
             "id": {"ns": cells(condyle=12.5, pinocchio=600.0, casadi=100.0)},
-            "dfd": {"ns": cells(condyle=200.4, pinocchio=2404.8)},
+            "dfd": {"ns": cells(condyle=200.4, pinocchio=2404.8, casadi=1e6)},
         },
-        "rivals": {"pinocchio": {"version": "4", "compiler": "clang", "flags": "-O3"}},
+        "rivals": {
+            "pinocchio": {"version": "4", "compiler": "clang", "flags": "-O3", "algorithms": {}},
+            "casadi": {"algorithms": {"id": "rnea", "dfd": "by finite differences"}},
+        },
         "absent": {"mujoco": {"": "not installed"}},
     }
     batches = {n: {"bytes": 8, **cells(condyle=ns, floor_cached=9.0, floor_streamed=5.0)} for n, ns in BATCHES.items()}
@@ -66,6 +69,7 @@ def test_readme_quotes_the_newest_file(path: Path) -> None:
     text = tables.table(path)
     assert "| panda | 7 | 12.5 (48.0) | - | - | - | - | 200 (12.0) | - |" in text
     assert "some cpu" in text and "0123456789" in text and "clang" in text
+    assert "C by CasADi 8 to 8." in text
 
 
 def test_only_what_stands_between_the_markers_changes() -> None:

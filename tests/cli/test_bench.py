@@ -68,6 +68,13 @@ def test_without_matplotlib_html_is_refused_before_anything_is_timed(run, pendul
     assert "pip install 'condyle[plots]'" in ran.err
 
 
+def test_a_page_in_a_folder_that_is_not_there_is_refused(run, pendulum, tmp_path) -> None:
+    pytest.importorskip("matplotlib", reason="plots need matplotlib: pip install 'condyle[plots]'")
+    ran = run("bench", pendulum(), "--target", "numpy", "--html", str(tmp_path / "none" / "page.html"))
+    assert ran.status == 2
+    assert "there is no folder" in ran.err
+
+
 def test_a_rival_that_is_not_installed_is_named_with_its_cure(run, pendulum, monkeypatch) -> None:
     monkeypatch.setattr(sys, "path", [entry for entry in sys.path if "site-packages" not in entry])
     for name in ("pinocchio", "casadi", "mujoco"):

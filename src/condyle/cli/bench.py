@@ -8,6 +8,7 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from condyle.api import TARGETS
 from condyle.cli import machine, rivals
 from condyle.cli.common import Json, Loaded, add_robot, integers, load, progress, say, show, show_json, table
 from condyle.cli.export import functions
@@ -32,7 +33,7 @@ def add(commands: _SubParsersAction[argparse.ArgumentParser]) -> None:
     add_robot(command)
     command.add_argument("--batch", metavar="16,64,256", type=integers, default=(16, 64, 256))
     command.add_argument("--dtype", choices=("float64", "float32"), default="float64")
-    command.add_argument("--target", choices=("cpu", "c", "numpy"), default="cpu")
+    command.add_argument("--target", choices=TARGETS, default="cpu")
     command.add_argument("--functions", metavar="id,dfd", type=functions, default=tuple(FUNCTIONS))
     command.add_argument("--threads", type=int, help="default: every core; one beside a rival, which has one")
     command.add_argument(
@@ -48,7 +49,12 @@ def add(commands: _SubParsersAction[argparse.ArgumentParser]) -> None:
 
 def run(arguments: argparse.Namespace) -> int:
     if arguments.html is not None:
-        from condyle.cli.report import page  # first: what it needs should be missed before minutes have passed
+        from condyle.cli.report import (
+            page,
+        )  # first, like the folder: what is missing is said before minutes have passed
+
+        if not arguments.html.parent.is_dir():
+            raise FileNotFoundError(f"--html: there is no folder {str(arguments.html.parent)!r}")
     loaded = load(arguments)
     for warning in loaded.warnings:
         say(f"warning: {warning}")
