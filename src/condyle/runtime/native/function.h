@@ -16,7 +16,9 @@ typedef struct {
     Entry *entry[2];  /* without and with f_ext; NULL: not compiled yet */
     Entry *single[2]; /* instead for one state alone, where there is one */
     PackedCall packed[2];
+    PyObject *kept[2]; /* answers that may be filled again; see answers.h */
     Py_ssize_t threads;
+    int oldest; /* of those */
     int n_in, n_out, takes_f_ext;
     Port port[2 * MAX_PORTS]; /* inputs, f_ext if there is one, outputs */
 } Function;
@@ -128,16 +130,13 @@ static PyObject *out_item(const Function *self, PyObject *out, int k)
     return PyList_CheckExact(out) && PyList_GET_SIZE(out) == self->n_out ? PyList_GET_ITEM(out, k) : NULL;
 }
 
-/* The caller's own array, checked, as a new reference; NULL without an exception if it does not fit. */
+/* The caller's own array, checked, borrowed; NULL without an exception if it does not fit. */
 static PyObject *own_output(const Function *self, PyObject *out, int k, const Batch *batch)
 {
     PyObject *array = out_item(self, out, k);
     const Port *port = &self->port[self->n_in + self->takes_f_ext + k];
     const int flags = NPY_ARRAY_C_CONTIGUOUS | NPY_ARRAY_ALIGNED | NPY_ARRAY_WRITEABLE;
-    if (!fits(self, array, port, batch, flags)) {
-        return NULL;
-    }
-    return Py_NewRef(array);
+    return fits(self, array, port, batch, flags) ? array : NULL;
 }
 
 static PyObject *fresh_output(const Function *self, int k, const Batch *batch)
@@ -163,27 +162,6 @@ static int overlap(const Job *job, Py_ssize_t a, Py_ssize_t b)
     return p < q + bytes * job->self->size[b] && q < p + bytes * job->self->size[a];
 }
 
-/* Fills `results` with new references; 0 without an exception if the method should take the call. */
-static int take_outputs(const Function *self, PyObject *out, const Batch *batch, Job *job, PyObject **results)
-{
-    const Py_ssize_t n_in = job->self->n_in;
-    for (int k = 0; k < self->n_out; k++) {
-        const Py_ssize_t port = n_in + k;
-        results[k] = out == NULL ? fresh_output(self, k, batch) : own_output(self, out, k, batch);
-        if (results[k] == NULL) {
-            return 0;
-        }
-        job->base[port] = PyArray_BYTES((PyArrayObject *)results[k]);
-        job->stride[port] = batch->n == 1 ? 0 : job->self->size[port];
-        for (Py_ssize_t other = 0; out != NULL && other < port; other++) {
-            if (overlap(job, port, other)) {
-                return 0;
-            }
-        }
-    }
-    return 1;
-}
-
 /* What the method returns; takes the references. */
 static PyObject *pack(const Function *self, PyObject **results)
 {
@@ -193,15 +171,17 @@ static PyObject *pack(const Function *self, PyObject **results)
         return results[0];
     }
     packed = type->tp_alloc(type, self->n_out);
-    if (packed == NULL) {
-        return NULL;
-    }
 #if PY_VERSION_HEX >= 0x030E0000
-    ((PyTupleObject *)packed)->ob_hash = -1;
+    if (packed != NULL) {
+        ((PyTupleObject *)packed)->ob_hash = -1;
+    }
 #endif
     for (int k = 0; k < self->n_out; k++) {
-        PyTuple_SET_ITEM(packed, k, results[k]);
-        results[k] = NULL;
+        if (packed != NULL) {
+            PyTuple_SET_ITEM(packed, k, results[k]);
+        } else {
+            Py_DECREF(results[k]);
+        }
     }
     return packed;
 }
@@ -238,17 +218,30 @@ static int prepare_packed(const Function *self, const PackedCall *call, PyObject
     return first->n > 0;
 }
 
+/* The same as an answer; NULL without an exception if the method should take the call. */
+static PyObject *packed_answer(const Function *self, const PackedCall *call, PyObject *const *given, PyObject *out, Job *job)
+{
+    PyObject *results[MAX_PORTS] = {NULL};
+    if (prepare_packed(self, call, given, out, job, results)) {
+        return pack(self, results);
+    }
+    for (int k = 0; k < self->n_out; k++) {
+        Py_XDECREF(results[k]);
+    }
+    return NULL;
+}
+
+#include "answers.h"
+
 static PyObject *function_call(PyObject *object, PyObject *const *args, size_t flagged, PyObject *keywords)
 {
     Function *self = (Function *)object;
     const Py_ssize_t count = PyVectorcall_NARGS(flagged);
-    PyObject *given[MAX_PORTS + 2], *results[MAX_PORTS] = {NULL}, *answer = NULL;
-    PyObject *f_ext, *out;
+    PyObject *given[MAX_PORTS + 2], *f_ext, *out, *answer = NULL;
     const PackedCall *call;
     Entry *entry;
     Batch batch;
     Job job;
-    int direct;
     if (!sort_arguments(self, args, count, keywords, given)) {
         return PyObject_Vectorcall(self->slow, args, flagged & ~PY_VECTORCALL_ARGUMENTS_OFFSET, keywords);
     }
@@ -256,25 +249,22 @@ static PyObject *function_call(PyObject *object, PyObject *const *args, size_t f
     out = given[self->n_in + self->takes_f_ext];
     entry = self->entry[f_ext != NULL];
     call = &self->packed[f_ext != NULL];
-    direct = entry != NULL && take_inputs(self, given, &batch, &job, self->n_in + (f_ext != NULL));
-    if (direct && batch.n == 1 && self->single[f_ext != NULL] != NULL) {
-        entry = self->single[f_ext != NULL];
-    }
     if (call->entry != NULL && Py_TYPE(given[0]) == call->type) {
         entry = call->entry;
-        direct = prepare_packed(self, call, given, out, &job, results);
-    } else if (direct) {
+        answer = packed_answer(self, call, given, out, &job);
+    } else if (entry != NULL && take_inputs(self, given, &batch, &job, self->n_in + (f_ext != NULL))) {
+        if (batch.n == 1 && self->single[f_ext != NULL] != NULL) {
+            entry = self->single[f_ext != NULL];
+        }
         start_job(&job, entry, (size_t)batch.n);
-        direct = take_outputs(self, out, &batch, &job, results);
+        answer = out == NULL ? fresh_answer(self, &batch, &job) : own_answer(self, out, &batch, &job);
     }
-    if (!direct) {
-        answer = PyObject_Vectorcall(self->slow, args, flagged & ~PY_VECTORCALL_ARGUMENTS_OFFSET, keywords);
-    } else if (run(entry, &job, self->threads) == 0) {
-        answer = pack(self, results);
-        results[0] = self->result == NULL ? NULL : results[0];
+    if (answer == NULL) {
+        return PyErr_Occurred() ? NULL
+                                : PyObject_Vectorcall(self->slow, args, flagged & ~PY_VECTORCALL_ARGUMENTS_OFFSET, keywords);
     }
-    for (int k = 0; k < self->n_out; k++) {
-        Py_XDECREF(results[k]);
+    if (run(entry, &job, self->threads) != 0) {
+        Py_CLEAR(answer);
     }
     return answer;
 }
@@ -494,6 +484,8 @@ static void function_dealloc(PyObject *object)
         Py_XDECREF((PyObject *)self->packed[k].type);
         Py_XDECREF(self->packed[k].layouts);
     }
+    Py_XDECREF(self->kept[0]);
+    Py_XDECREF(self->kept[1]);
     type->tp_free(object);
     Py_DECREF(type);
 }

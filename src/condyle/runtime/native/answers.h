@@ -1,0 +1,122 @@
+/* Where results go, before a call: the caller's arrays, or fresh ones. Small answers that nobody holds any more are filled
+ * again: cheaper than to free arrays and get new ones.
+ *
+ * A function keeps its last two small answers (a caller's variable holds one until the next is there). One is used again if
+ * its reference count says that only the function has it, with nobody watching its end, and if it is still what it was. */
+
+#define RECYCLED_BYTES LARGE_BYTES
+
+#ifndef Py_GIL_DISABLED
+static int is_ours(PyObject *object, const Function *self, int k, const Batch *batch)
+{
+    const Port *port = &self->port[self->n_in + self->takes_f_ext + k];
+    const int flags = NPY_ARRAY_C_CONTIGUOUS | NPY_ARRAY_ALIGNED | NPY_ARRAY_WRITEABLE | NPY_ARRAY_OWNDATA;
+    return Py_REFCNT(object) == 1 && fits(self, object, port, batch, flags) &&
+           ((PyArrayObject_fields *)object)->weakreflist == NULL && PyArray_BASE((PyArrayObject *)object) == NULL;
+}
+
+/* An answer to fill again, as a new reference, its arrays borrowed in `arrays`; NULL if there is none. */
+static PyObject *recycled(const Function *self, const Batch *batch, PyObject **arrays)
+{
+    for (int which = 0; which < 2; which++) {
+        PyObject *answer = self->kept[which];
+        int fine = answer != NULL && Py_REFCNT(answer) == 1;
+        for (int k = 0; fine && k < self->n_out; k++) {
+            arrays[k] = self->result == NULL ? answer : PyTuple_GET_ITEM(answer, k);
+            fine = is_ours(arrays[k], self, k, batch);
+        }
+        if (fine) {
+            return Py_NewRef(answer);
+        }
+    }
+    return NULL;
+}
+
+static void keep(Function *self, PyObject *answer, const Batch *batch)
+{
+    npy_intp bytes = 0;
+    for (int k = 0; k < self->n_out; k++) {
+        bytes += batch->n * self->port[self->n_in + self->takes_f_ext + k].size * 8;
+    }
+    if (bytes <= RECYCLED_BYTES) {
+        self->oldest ^= 1;
+        Py_XSETREF(self->kept[self->oldest], Py_NewRef(answer));
+    }
+}
+#else
+static PyObject *recycled(const Function *self, const Batch *batch, PyObject **arrays)
+{
+    (void)self, (void)batch, (void)arrays;
+    return NULL; /* a reference count says nothing about other threads */
+}
+
+static void keep(Function *self, PyObject *answer, const Batch *batch)
+{
+    (void)self, (void)answer, (void)batch;
+}
+#endif
+
+static void place_output(Job *job, int k, PyObject *array, const Batch *batch)
+{
+    const Py_ssize_t port = job->self->n_in + k;
+    job->base[port] = PyArray_BYTES((PyArrayObject *)array);
+    job->stride[port] = batch->n == 1 ? 0 : job->self->size[port];
+}
+
+/* The caller's own arrays, as an answer: a new reference to `out` itself where it is what the method would return. NULL
+ * without an exception if the method should take the call. */
+static PyObject *own_answer(const Function *self, PyObject *out, const Batch *batch, Job *job)
+{
+    PyObject *results[MAX_PORTS];
+    for (int k = 0; k < self->n_out; k++) {
+        const Py_ssize_t port = job->self->n_in + k;
+        results[k] = own_output(self, out, k, batch);
+        if (results[k] == NULL) {
+            return NULL;
+        }
+        place_output(job, k, results[k], batch);
+        for (Py_ssize_t other = 0; other < port; other++) {
+            if (overlap(job, port, other)) {
+                return NULL;
+            }
+        }
+    }
+    if (self->result == NULL) {
+        return Py_NewRef(results[0]);
+    }
+    if (Py_TYPE(out) == (PyTypeObject *)self->result) {
+        return Py_NewRef(out);
+    }
+    for (int k = 0; k < self->n_out; k++) {
+        Py_INCREF(results[k]);
+    }
+    return pack(self, results);
+}
+
+/* New arrays, or old ones that nobody holds, as an answer; NULL without an exception if the method should take the call. */
+static PyObject *fresh_answer(Function *self, const Batch *batch, Job *job)
+{
+    PyObject *results[MAX_PORTS] = {NULL}, *answer = recycled(self, batch, results);
+    int made = 0;
+    if (answer == NULL) {
+        while (made < self->n_out && (results[made] = fresh_output(self, made, batch)) != NULL) {
+            made++;
+        }
+        if (made < self->n_out) {
+            while (made > 0) {
+                Py_DECREF(results[--made]);
+            }
+            return NULL;
+        }
+    }
+    for (int k = 0; k < self->n_out; k++) {
+        place_output(job, k, results[k], batch);
+    }
+    if (answer == NULL) {
+        answer = pack(self, results);
+        if (answer != NULL) {
+            keep(self, answer, batch);
+        }
+    }
+    return answer;
+}
