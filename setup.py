@@ -15,8 +15,7 @@ setup(
             ["src/condyle/runtime/_native.c"],
             include_dirs=[np.get_include()],
             depends=[
-                f"{NATIVE}/{name}.h"
-                for name in ("common", "pool", "entry", "blocks", "packed", "function", "answers")
+                f"{NATIVE}/{name}.h" for name in ("common", "pool", "entry", "blocks", "packed", "function", "answers")
             ],
             extra_compile_args=["-O2", "-pthread"],
             extra_link_args=["-pthread"],
