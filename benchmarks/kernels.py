@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 
 import condyle
@@ -13,12 +13,22 @@ from condyle.backends.c.target import Facts
 from condyle.backends.cpu.assemble import Assembled, assemble, packed
 from condyle.backends.cpu.build import BITS, supported
 from condyle.backends.cpu.target import Isa
-from condyle.cli.rivals.rival import Array
+from condyle.cli.rivals.rival import Array as Numbers
 from condyle.cli.timing import Call
 from condyle.compiler import Compiler
-from condyle.ir.program import Program
+from condyle.ir.count import TRIGONOMETRIC
+from condyle.ir.program import Array, Program
 from condyle.model.tree import tree_of
+from condyle.passes.dce import dce
 from condyle.runtime import machine
+
+
+def without_sines(program: Program) -> Program:
+    """The same with every sine and cosine an entry of one more input: only products, sums and divisions stay."""
+    taken = [k for k, node in enumerate(program.nodes) if node[0] in TRIGONOMETRIC]
+    entry = {k: ("input", len(program.inputs), place) for place, k in enumerate(taken)}
+    nodes = tuple(entry.get(k, node) for k, node in enumerate(program.nodes))
+    return dce(replace(program, inputs=(*program.inputs, Array("sines", (len(taken),))), nodes=nodes))
 
 
 @dataclass(frozen=True)
@@ -36,17 +46,18 @@ class Kernels:
         robot = self.robot
         return Compiler(tree_of(robot), Facts(robot.nq, robot.nv, robot.fingerprint, condyle_version(), "robot"))
 
-    def assembled(self, name: str) -> Assembled | None:
+    def assembled(self, name: str, sines: bool = True) -> Assembled | None:
+        """sines: False leaves sines and cosines to the caller, who gives them as one more input."""
         program = self.compiler.code(name, False)
         if self.isa is None or not isinstance(program, Program):
             return None
-        return assemble(program, self.isa, BITS["float64"])
+        return assemble(program if sines else without_sines(program), self.isa, BITS["float64"])
 
     def operations(self, name: str) -> int:
         """Multiplications and additions of one state, a multiply-add as two."""
         return int(self.compiler.best(name, False).counts.arithmetic)
 
-    def one_state(self, name: str, arrays: Sequence[Array], out: Sequence[Array]) -> Call | None:
+    def one_state(self, name: str, arrays: Sequence[Numbers], out: Sequence[Numbers]) -> Call | None:
         """The form for one state, called from C for every row of `arrays`; answers go to the first row of `out`."""
         made = self.assembled(name)
         if made is None or made.single is None or self.isa is None:

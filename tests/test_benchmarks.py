@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 import pytest
 
+import condyle
 from benchmarks import goals, results, run, sections, tables
 from benchmarks.bench import Subject
 from benchmarks.robots import Case
@@ -168,3 +169,21 @@ def test_compiling_is_measured_in_a_process_of_its_own() -> None:
     assert set(row["first_call_s"]) == {"id", "m"}
     assert row["all_s"] == pytest.approx(sum(row["first_call_s"].values()))
     assert row["peak_mb"] >= row["resident_before_mb"] > 0
+
+
+def test_without_sines_a_program_takes_them_as_an_input() -> None:
+    from benchmarks.kernels import Kernels, without_sines
+    from condyle.ir.count import TRIGONOMETRIC, tally
+    from condyle.ir.interp import run as meaning
+    from condyle.ir.program import Program
+
+    program = Kernels(condyle.load("iiwa14")).compiler.code("id", False)
+    assert isinstance(program, Program)
+    bare = without_sines(program)
+    assert not any(tally(bare)[op] for op in TRIGONOMETRIC)
+    rng = np.random.default_rng(0)
+    rows = [rng.uniform(-1, 1, (3, array.size)) for array in program.inputs]
+    taken = [node for node in program.nodes if node[0] in TRIGONOMETRIC]
+    sines = [getattr(np, op)(rows[0][:, program.nodes[angle][2]]) for op, angle in taken]
+    (expected,), (found,) = meaning(program, rows), meaning(bare, [*rows, np.stack(sines, axis=-1)])
+    np.testing.assert_array_equal(found, expected)

@@ -22,7 +22,7 @@ def measure(subject: Subject) -> dict[str, Any]:
     kernels = Kernels(subject.robot)
     functions: dict[str, Any] = {}
     for name in subject.functions:
-        made, isa = kernels.assembled(name), kernels.isa
+        made, isa = kernels.assembled(name, sines=False), kernels.isa
         if made is None or isa is None:
             continue
         work = np.full(made.numbers[0] * isa.vector_bytes // 8, 0.5).tobytes()
