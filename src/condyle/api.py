@@ -173,9 +173,14 @@ def random_tree(
     return Robot.of(generate.random_tree(n, rng, types=types, floating_base=floating_base))
 
 
+def compiler_of(robot: Robot, routes: Mapping[str, str] | None = None, name: str = "robot") -> Compiler:
+    """What makes Programs of this robot and builds them."""
+    return Compiler(tree_of(robot), _facts(robot, name), dict(routes or {}))
+
+
 def operation_counts(robot: Robot, routes: Mapping[str, str] | None = None) -> list[dict[str, str | int]]:
     """For each function: route, mul, add, div, sincos before contraction, instructions after it."""
-    compiler = Compiler(tree_of(robot), _facts(robot, "robot"), dict(routes or {}))
+    compiler = compiler_of(robot, routes)
     return [compiler.counts(function) for function in FUNCTIONS]
 
 
@@ -196,7 +201,7 @@ def export(
     check_choice("dtype", dtype, DTYPES)
     for function in functions:
         check_choice("functions", function, tuple(FUNCTIONS))
-    compiler = Compiler(tree_of(robot), _facts(robot, name or _bundled_name(robot)), {})
+    compiler = compiler_of(robot, name=name or _bundled_name(robot))
     return EXPORTS[target](Job(robot, compiler, Path(out), tuple(functions), dtype))
 
 

@@ -1,0 +1,91 @@
+"""What GPU kernels take, without a GPU: registers, spills, parked and shared bytes, compile time.
+
+    python -m benchmarks.gpu_code [ROBOT ...]
+
+Needs the packages of condyle[cuda]. Writes results/gpu_code.json. "parked_bytes": of a thread, that Condyle itself
+keeps in local memory; "spill_*_bytes": what the assembler adds to that; "shared_bytes": of a warp of 32 states.
+"""
+
+from __future__ import annotations
+
+import sys
+import time
+from typing import Any
+
+from benchmarks import results
+from condyle import api
+from condyle.backends.cuda.assemble import assemble
+from condyle.backends.cuda.link import link_version
+from condyle.backends.cuda.parts import Part, parts, straight
+from condyle.backends.cuda.target import ARCHITECTURES
+from condyle.ir.program import Program
+from condyle.signature import FUNCTIONS
+
+CASES = [
+    *((False, 32, arch) for arch in ARCHITECTURES),
+    (False, 64, "sm_90"),
+    (True, 32, "sm_90"),
+]
+"""Floating base, bits, architecture."""
+
+
+def main() -> None:
+    import condyle
+
+    found: dict[str, Any] = {**results.certificate(), "nvjitlink": ".".join(map(str, link_version())), "kernels": []}
+    for name in sys.argv[1:] or ("iiwa14", "hyq", "atlas"):
+        for floating, bits, arch in CASES:
+            if floating and name == "iiwa14":
+                continue
+            robot = condyle.load(name, floating_base=floating)
+            found["kernels"] += [dict(robot=name, floating=floating, **row) for row in kernels(robot, bits, arch)]
+    print(f"wrote {results.write(found, 'gpu_code.json').relative_to(results.ROOT)}")
+
+
+def kernels(robot: api.Robot, bits: int, arch: str) -> list[dict[str, Any]]:
+    """One row a kernel; those that serve several functions come once."""
+    compiler = api.compiler_of(robot)
+    made: dict[str, Part] = {}
+
+    def code(name: str) -> Program:
+        program = compiler.code(name, False)
+        assert isinstance(program, Program)
+        return program
+
+    def one(name: str) -> Part:
+        if name not in made:
+            made[name] = straight(code(name), bits)
+        return made[name]
+
+    rows: list[dict[str, Any]] = []
+    seen: set[str] = set()
+    for function in FUNCTIONS:
+        for part in parts(function, code, one, bits).launches:
+            if part.texts[0].ptx in seen:
+                continue
+            seen.add(part.texts[0].ptx)
+            rows.append(row(function, part, bits, arch))
+            print(robot.name, *rows[-1].values(), flush=True)
+    return rows
+
+
+def row(function: str, part: Part, bits: int, arch: str) -> dict[str, Any]:
+    start = time.perf_counter()
+    code = assemble(part, arch)
+    return {
+        "function": function,
+        "kernel": code.text.name,
+        "bits": bits,
+        "arch": arch,
+        "order": code.text.order,
+        "registers": code.usage.registers,
+        "parked_bytes": code.text.parked,
+        "spill_store_bytes": code.usage.spill_stores,
+        "spill_load_bytes": code.usage.spill_loads,
+        "shared_bytes": code.text.pool,
+        "assembler_s": round(time.perf_counter() - start, 2),
+    }
+
+
+if __name__ == "__main__":
+    main()

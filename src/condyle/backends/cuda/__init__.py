@@ -1,0 +1,1 @@
+"""The GPU target: PTX written by us, one thread a state, made machine code without a toolkit."""

@@ -1,0 +1,222 @@
+"""Steps -> PTX: one kernel, one thread a state, rows staged by the warp."""
+
+from __future__ import annotations
+
+from condyle.backends.cuda.steps import (
+    Angle,
+    Compute,
+    Fetch,
+    Flush,
+    Group,
+    Guard,
+    Load,
+    Lowered,
+    Park,
+    Put,
+    SinCos,
+    Step,
+    Take,
+    Wait,
+)
+from condyle.backends.cuda.target import TARGET, Target
+from condyle.backends.cuda.trig import literal, registers, write_angle, write_guard, write_sincos, write_table
+from condyle.ir.program import constant_of, operands
+from condyle.text import Emitter
+
+UNARY = {"neg": "neg", "rcp": "rcp.rn", "sqrt": "sqrt.rn"}
+BINARY = {"add": "add.rn", "sub": "sub.rn", "mul": "mul.rn"}
+SIGNS = {"fma": (False, False), "fms": (False, True), "fnma": (True, False), "fnms": (True, True)}
+"""Whether the product and the sum's other operand change their sign."""
+
+
+def kernel_name(low: Lowered) -> str:
+    return f"condyle_{low.program.name}"
+
+
+def emit(low: Lowered, comment: tuple[str, ...] = (), target: Target = TARGET) -> str:
+    """The text of a module with one kernel.
+
+    Parameters: n, a zero (it keeps parked numbers in memory), then address and row stride in bytes of each input, then
+    the address of each dense output. A block has any whole number of warps; its dynamic shared memory is `low.pool`
+    bytes a warp.
+    """
+    e = Emitter()
+    e(*(f"// {line}" for line in comment), f".version {target.ptx}", f".target {target.oldest}", ".address_size 64", "")
+    if any(isinstance(step, Guard) for step in low.steps):
+        write_table(e)
+    e(".extern .shared .align 16 .b8 pool[];", "")
+    e(f".visible .entry {kernel_name(low)}(", "    " + ",\n    ".join(_parameters(low)), ")")
+    e(f".maxntid {target.most_threads}, 1, 1")
+    with e.block("{"):
+        _Body(e, low).write()
+    return e.text()
+
+
+def _parameters(low: Lowered) -> list[str]:
+    names = [".param .u32 n", ".param .u32 zero"]
+    for k in range(len(low.program.inputs)):
+        names += [f".param .u64 in{k}", f".param .u64 stride{k}"]
+    return names + [f".param .u64 out{k}" for k in range(len(low.program.arrays))]
+
+
+class _Body:
+    """names: the register that holds a value now."""
+
+    def __init__(self, e: Emitter, low: Lowered) -> None:
+        self.e, self.low, self.bits = e, low, low.bits
+        self.f, self.item = f"f{low.bits}", low.bits // 8
+        self.names: dict[int, str] = {}
+        self.count = self.guards = 0
+        groups = [step.group for step in low.steps if isinstance(step, (Load, Flush))]
+        self.widths = sorted({group.width for group in groups})
+        self.ins = {g.array: g for s in low.steps if isinstance(s, Load) for g in (s.group,)}
+        self.outs = {g.array: g for s in low.steps if isinstance(s, Flush) for g in (s.group,)}
+
+    def write(self) -> None:
+        values = 1 + sum(1 + isinstance(step, SinCos) for step in self.low.steps)
+        e = self.e
+        e(f".reg .{self.f} %v<{values}>;", f".reg .{self.f} %t, %na, %nc;")
+        e(".reg .b32 %thread, %lane, %warp, %first, %left, %mine, %base, %k;", ".reg .b64 %a;")
+        e(".reg .pred %done, %there, %inside;", f".reg .b64 %in<{len(self.low.program.inputs) + 1}>;")
+        e(f".reg .b64 %stride<{len(self.low.program.inputs) + 1}>;", f".reg .b64 %out<{len(self.outs) + 1}>;")
+        for width in self.widths:
+            e(f".reg .b32 %col{width}, %row{width}, %tile{width}, %left{width};")
+        e(*registers(self.bits))
+        if self.low.slots:
+            e(f".local .align 16 .b8 parked[{self.low.slots * self.item}];")
+            e(".reg .b32 %parked, %zero;", "mov.u32 %parked, parked;", "ld.param.u32 %zero, [zero];")
+            e("add.u32 %parked, %parked, %zero;")
+        self._where()
+        for step in self.low.steps:
+            self._step(step)
+        e("ret;")
+
+    def _where(self) -> None:
+        """This warp's states, its pool, and for each width the column and row of this lane."""
+        e, item = self.e, self.item
+        e("mov.u32 %thread, %tid.x;", "mov.u32 %k, %ntid.x;", "mov.u32 %first, %ctaid.x;")
+        e("and.b32 %lane, %thread, 31;", "shr.u32 %warp, %thread, 5;", "mul.lo.u32 %first, %first, %k;")
+        e("sub.u32 %k, %thread, %lane;", "add.u32 %first, %first, %k;", "ld.param.u32 %left, [n];")
+        e("setp.ge.u32 %done, %first, %left;", "@%done ret;", "sub.u32 %left, %left, %first;")
+        e("mov.u32 %base, pool;", f"mad.lo.u32 %base, %warp, {self.low.pool}, %base;")
+        e(f"mad.lo.u32 %mine, %lane, {item}, %base;")
+        pitches = {g.width: g.pitch for g in (*self.ins.values(), *self.outs.values())}
+        for width in self.widths:
+            e(f"and.b32 %col{width}, %lane, {width - 1};", f"shr.u32 %row{width}, %lane, {width.bit_length() - 1};")
+            e(f"mad.lo.u32 %tile{width}, %col{width}, {pitches[width]}, %row{width};")
+            e(f"mad.lo.u32 %tile{width}, %tile{width}, {item}, %base;")
+            e(f"sub.u32 %left{width}, %left, %row{width};")
+        for array, group in self.ins.items():
+            e(f"ld.param.u64 %in{array}, [in{array}];", f"ld.param.u64 %stride{array}, [stride{array}];")
+            e(f"cvta.to.global.u64 %in{array}, %in{array};", f"add.u32 %k, %first, %row{group.width};")
+            e("cvt.u64.u32 %a, %k;", f"mad.lo.u64 %in{array}, %a, %stride{array}, %in{array};")
+            e(f"mul.wide.u32 %a, %col{group.width}, {item};", f"add.u64 %in{array}, %in{array}, %a;")
+            e(f"mul.lo.u64 %stride{array}, %stride{array}, {group.rows};")
+        for array, group in self.outs.items():
+            size = self.low.program.arrays[array].size
+            e(f"ld.param.u64 %out{array}, [out{array}];", f"cvta.to.global.u64 %out{array}, %out{array};")
+            e(f"add.u32 %k, %first, %row{group.width};", f"mul.wide.u32 %a, %k, {size * item};")
+            e(f"add.u64 %out{array}, %out{array}, %a;", f"mul.wide.u32 %a, %col{group.width}, {item};")
+            e(f"add.u64 %out{array}, %out{array}, %a;")
+
+    def _step(self, step: Step) -> None:
+        if isinstance(step, Compute):
+            self._compute(step.node)
+        elif isinstance(step, Take):
+            self.e(f"ld.shared.{self.f} {self._new(step.node)}, [%mine+{step.place}];")
+        elif isinstance(step, Put):
+            self.e(f"st.shared.{self.f} [%mine+{step.place}], {self._register(step.node)};")
+        elif isinstance(step, Park):
+            self.e(f"st.local.{self.f} [%parked+{step.slot * self.item}], {self.names[step.node]};")
+        elif isinstance(step, Fetch):
+            self.e(f"ld.local.{self.f} {self._new(step.node)}, [%parked+{step.slot * self.item}];")
+        else:
+            self._staged(step)
+
+    def _staged(self, step: Wait | Load | Flush | Angle | Guard | SinCos) -> None:
+        if isinstance(step, SinCos):
+            sine, cosine = (None if node is None else self._new(node) for node in (step.sine, step.cosine))
+            write_sincos(self.e, step.place, sine, cosine, self.bits)
+        elif isinstance(step, Angle):
+            write_angle(self.e, step.place, self._operand(step.node), step.first, self.bits)
+        elif isinstance(step, Guard):
+            self.guards += 1
+            write_guard(self.e, step.place, step.count, f"GUARD{self.guards}", self.bits)
+        elif isinstance(step, Wait):
+            self.e("bar.warp.sync 0xFFFFFFFF;")
+        elif isinstance(step, Load):
+            self._load(step.group, step.place)
+        else:
+            self._flush(step.group, step.place)
+
+    def _new(self, node: int) -> str:
+        self.count += 1
+        self.names[node] = name = f"%v{self.count}"
+        return name
+
+    def _operand(self, node: int) -> str:
+        """The register of a value, or a constant spelled out."""
+        if self.low.program.nodes[node][0] == "const":
+            return literal(constant_of(self.low.program.nodes[node]), self.bits)
+        return self.names[node]
+
+    def _register(self, node: int) -> str:
+        """A register that holds the value; zero for no node."""
+        if node >= 0 and self.low.program.nodes[node][0] != "const":
+            return self.names[node]
+        value = 0.0 if node < 0 else constant_of(self.low.program.nodes[node])
+        self.e(f"mov.{self.f} %t, {literal(value, self.bits)};")
+        return "%t"
+
+    def _compute(self, node: int) -> None:
+        op = self.low.program.nodes[node][0]
+        used = [self._operand(value) for value in operands(self.low.program.nodes[node])]
+        to = self._new(node)
+        if op in UNARY:
+            self.e(f"{UNARY[op]}.{self.f} {to}, {used[0]};")
+        elif op in BINARY:
+            self.e(f"{BINARY[op]}.{self.f} {to}, {used[0]}, {used[1]};")
+        else:
+            a, b, c = used
+            product, other = SIGNS[op]
+            if product:
+                self.e(f"neg.{self.f} %na, {a};")
+            if other:
+                self.e(f"neg.{self.f} %nc, {c};")
+            self.e(f"fma.rn.{self.f} {to}, {'%na' if product else a}, {b}, {'%nc' if other else c};")
+
+    def _bounds(self, group: Group) -> str:
+        """How many states are left from this lane's row on; none for a lane beyond the last column."""
+        if group.count == group.width:
+            return f"%left{group.width}"
+        self.e(f"setp.lt.u32 %inside, %col{group.width}, {group.count};")
+        self.e(f"selp.b32 %k, %left{group.width}, 0, %inside;")
+        return "%k"
+
+    def _load(self, group: Group, place: int) -> None:
+        e, f, array = self.e, self.f, group.array
+        left = self._bounds(group)
+        mask = "@%inside " if group.count < group.width else ""
+        e(f"add.u64 %a, %in{array}, {group.start * self.item};")
+        for k in range(group.width):
+            row = k * group.rows
+            e(f"setp.gt.s32 %there, {left}, {row};", f"mov.{f} %t, {literal(0.0, self.bits)};")
+            e(f"@%there ld.global.nc.{f} %t, [%a];")
+            e(f"{mask}st.shared.{f} [%tile{group.width}+{place + row * self.item}], %t;")
+            e(f"add.u64 %a, %a, %stride{array};")
+        e("bar.warp.sync 0xFFFFFFFF;")
+
+    def _flush(self, group: Group, place: int) -> None:
+        e, f, array = self.e, self.f, group.array
+        size = self.low.program.arrays[array].size
+        left = self._bounds(group)
+        if place < 0:
+            e(f"mov.{f} %t, {literal(0.0, self.bits)};")
+        else:
+            e("bar.warp.sync 0xFFFFFFFF;")
+        for k in range(group.width):
+            row = k * group.rows
+            e(f"setp.gt.s32 %there, {left}, {row};")
+            if place >= 0:
+                e(f"@%there ld.shared.{f} %t, [%tile{group.width}+{place + row * self.item}];")
+            e(f"@%there st.global.{f} [%out{array}+{(row * size + group.start) * self.item}], %t;")

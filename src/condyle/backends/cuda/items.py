@@ -1,0 +1,98 @@
+"""A linear order with its sines in place: angles are guarded together as soon as they are known, level by level."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from condyle.ir.ops import LEAVES, Node
+from condyle.ir.program import Program, operands
+
+TRIGONOMETRIC = ("sin", "cos")
+
+
+@dataclass(frozen=True, slots=True)
+class Item:
+    """One thing to do: "compute" a node, hand over an "angle", "guard" those handed over, or take "sincos" of one.
+
+    reads: nodes that must be at hand, constants left out. defines: nodes known afterwards. angle: which one it is.
+    """
+
+    kind: str
+    reads: tuple[int, ...]
+    defines: tuple[int, ...]
+    angle: int = -1
+
+
+def items(program: Program, order: Sequence[int]) -> list[Item]:
+    """What is to be done in `order`, which holds every inner node once, after its operands."""
+    nodes = program.nodes
+    found: list[Item] = []
+    done: set[int] = set()
+    partners = _partners(nodes, order)
+    for angles in _levels(nodes, order):
+        found += _compute(nodes, _cone(nodes, order, angles), done, partners)
+        found += [Item("angle", _read(nodes, (angle,)), (), angle) for angle in angles]
+        found.append(Item("guard", (), ()))
+    return found + _compute(nodes, order, done, partners)
+
+
+def levels(program: Program, order: Sequence[int]) -> list[tuple[int, ...]]:
+    """The angles of each guard, constants too."""
+    return _levels(program.nodes, order)
+
+
+def _read(nodes: Sequence[Node], values: Sequence[int]) -> tuple[int, ...]:
+    return tuple(dict.fromkeys(value for value in values if nodes[value][0] != "const"))
+
+
+def _partners(nodes: Sequence[Node], order: Sequence[int]) -> dict[int, tuple[int, ...]]:
+    """angle: its sine and its cosine, as many of them as there are."""
+    found: dict[int, tuple[int, ...]] = {}
+    for index in order:
+        if nodes[index][0] in TRIGONOMETRIC:
+            (angle,) = operands(nodes[index])
+            found[angle] = (*found.get(angle, ()), index)
+    return found
+
+
+def _levels(nodes: Sequence[Node], order: Sequence[int]) -> list[tuple[int, ...]]:
+    """Angles by how many sines or cosines they depend on, one within the other."""
+    depth: dict[int, int] = {}
+    found: dict[int, dict[int, None]] = {}
+    for index in order:
+        level = max((depth.get(used, 0) for used in operands(nodes[index])), default=0)
+        trigonometric = nodes[index][0] in TRIGONOMETRIC
+        depth[index] = level + trigonometric
+        if trigonometric:
+            found.setdefault(level, {})[operands(nodes[index])[0]] = None
+    return [tuple(sorted(found[level])) for level in sorted(found)]
+
+
+def _cone(nodes: Sequence[Node], order: Sequence[int], roots: Sequence[int]) -> list[int]:
+    """The nodes of `order` that the roots need, in order."""
+    needed: set[int] = set()
+    stack = list(roots)
+    while stack:
+        index = stack.pop()
+        if index not in needed:
+            needed.add(index)
+            stack.extend(operands(nodes[index]))
+    return [index for index in order if index in needed]
+
+
+def _compute(
+    nodes: Sequence[Node], order: Sequence[int], done: set[int], partners: dict[int, tuple[int, ...]]
+) -> list[Item]:
+    found: list[Item] = []
+    for index in order:
+        if index in done or nodes[index][0] in LEAVES:
+            continue
+        if nodes[index][0] in TRIGONOMETRIC:
+            (angle,) = operands(nodes[index])
+            found.append(Item("sincos", (), partners[angle], angle))
+            done.update(partners[angle])
+        else:
+            found.append(Item("compute", _read(nodes, operands(nodes[index])), (index,)))
+            done.add(index)
+    return found

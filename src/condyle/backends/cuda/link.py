@@ -1,0 +1,89 @@
+"""PTX -> machine code by nvJitLink, which needs neither a GPU nor a driver; what the assembler says of it."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from importlib import import_module
+from types import ModuleType
+
+from condyle.errors import BuildError
+
+KNOWN = tuple(f"sm_{number}" for number in (80, 86, 87, 88, 89, 90, 100, 103, 110, 120, 121))
+"""Those that nvJitLink 13 serves and that our text is for: asked for any other, it ends the process."""
+
+MISSING = (
+    "target 'cuda' needs the packages cuda-bindings and nvidia-nvjitlink, and this installation lacks {what}: "
+    "pip install 'condyle[cuda]'"
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Usage:
+    """What a thread of one kernel takes: registers of 32 bits, bytes of stack, bytes that the assembler spilled."""
+
+    registers: int
+    stack: int
+    spill_stores: int
+    spill_loads: int
+
+    @property
+    def moved(self) -> int:
+        """Bytes that go to local memory and back, at the least."""
+        return self.stack + self.spill_stores + self.spill_loads
+
+
+def nvjitlink() -> ModuleType:
+    """The bindings; BuildError that says what to install."""
+    try:
+        module = import_module("cuda.bindings.nvjitlink")
+        module.version()
+    except ImportError as error:
+        raise BuildError(MISSING.format(what="cuda-bindings")) from error
+    except Exception as error:  # the loader of the bindings has error classes of its own
+        raise BuildError(MISSING.format(what="nvidia-nvjitlink")) from error
+    return module
+
+
+def link_version() -> tuple[int, int]:
+    """Version of the CUDA toolkit that nvJitLink belongs to."""
+    major, minor = nvjitlink().version()
+    return int(major), int(minor)
+
+
+def link(ptx: str, arch: str) -> tuple[bytes, Usage]:
+    """Machine code for one architecture (such as "sm_90"), and what its only kernel uses. BuildError with the log."""
+    module = nvjitlink()
+    if arch not in KNOWN:
+        raise BuildError(f"nvJitLink makes no code for {arch}; it does for {', '.join(KNOWN)}")
+    handle = module.create(2, [f"-arch={arch}", "-verbose"])
+    try:
+        try:
+            data = ptx.encode("ascii")
+            module.add_data(handle, module.InputType.PTX, data, len(data), "condyle.ptx")
+            module.complete(handle)
+        except module.nvJitLinkError as error:
+            raise BuildError(f"nvJitLink makes no code for {arch}: {error}\n{_error_log(module, handle)}") from error
+        cubin = bytearray(module.get_linked_cubin_size(handle))
+        module.get_linked_cubin(handle, cubin)
+        log = bytearray(module.get_info_log_size(handle))
+        module.get_info_log(handle, log)
+    finally:
+        module.destroy(handle)
+    return bytes(cubin), usage(log.decode(errors="replace"))
+
+
+def _error_log(module: ModuleType, handle: int) -> str:
+    log = bytearray(module.get_error_log_size(handle))
+    if log:
+        module.get_error_log(handle, log)
+    return log.decode(errors="replace").rstrip("\0\n")
+
+
+def usage(log: str) -> Usage:
+    """Read from the assembler's verbose log."""
+    registers = re.search(r"Used (\d+) registers", log)
+    memory = re.search(r"(\d+) bytes stack frame, (\d+) bytes spill stores, (\d+) bytes spill loads", log)
+    if registers is None or memory is None:
+        raise BuildError(f"the assembler's log says nothing of registers: {log!r}")
+    return Usage(int(registers[1]), *(int(number) for number in memory.groups()))

@@ -1,0 +1,78 @@
+"""Program -> steps of a thread: the best of several orders, with the widest tiles that leave room for other warps."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import TypeAlias
+
+from condyle.backends.common.order import orders
+from condyle.backends.cuda.schedule import Layout, schedule
+from condyle.backends.cuda.steps import Lowered
+from condyle.backends.cuda.target import TARGET, WARP, Target
+from condyle.ir.ops import LEAVES
+from condyle.ir.program import Array, Program
+from condyle.passes.dce import dce
+
+Named: TypeAlias = "tuple[str, list[int]]"
+"""A linear order and its name."""
+
+
+def lower(program: Program, bits: int, target: Target = TARGET) -> list[Lowered]:
+    """What to compile: the first is to be taken if nothing of it spills, else the one that moves the fewest bytes.
+
+    The order chosen parks the fewest numbers; of equals, it is the one that leaves most room for other warps.
+    """
+    program = dce(program)
+    found = _orders(program, target)
+    values = target.values(bits)
+    wide = replace(target, values32=int(target.trust * values), values64=int(target.trust * values))
+    trusting, order = min((_scheduled(program, one, bits, wide) for one in found), key=lambda made: _cost(made[0]))
+    if trusting.peak <= values:
+        return [_narrowed(program, order, bits, wide, trusting)]
+    own, own_order = min((_scheduled(program, one, bits, target) for one in found), key=lambda made: _cost(made[0]))
+    chosen = [_narrowed(program, own_order, bits, target, own)]
+    if trusting.traffic == 0 and len(program) < target.many:
+        chosen.insert(0, _narrowed(program, order, bits, wide, trusting))
+    return chosen
+
+
+def _cost(low: Lowered) -> tuple[int, float]:
+    """Numbers moved, then the part of a multiprocessor that a warp takes: registers or shared memory."""
+    registers = WARP * (low.peak * low.bits // 32 + 32) / 65_536
+    return low.traffic, max(registers, low.pool / 227_000)
+
+
+def _orders(program: Program, target: Target) -> list[Named]:
+    """Those that are worth trying; the trace of a long Program is not."""
+    nodes = [index for index, node in enumerate(program.nodes) if node[0] not in LEAVES]
+    inner = set(nodes)
+    roots = sorted({output.node for output in program.outputs} & inner)
+    long = len(nodes) >= target.many
+    found = list(orders(program, nodes, roots, target.few if long else target.orders))
+    return found[1:] if long and len(found) > 1 else found
+
+
+def _scheduled(program: Program, order: Named, bits: int, target: Target) -> tuple[Lowered, Named]:
+    return schedule(program, *order, _layout(program, bits, target.widths[0], target), target), order
+
+
+def _narrowed(program: Program, order: Named, bits: int, target: Target, made: Lowered) -> Lowered:
+    """With the widest output tiles whose pool is not too large, else with the narrowest."""
+    for width in target.widths[1:]:
+        if made.pool <= target.pool:
+            break
+        made = schedule(program, *order, _layout(program, bits, width, target), target)
+    return made
+
+
+def _layout(program: Program, bits: int, width: int, target: Target) -> Layout:
+    """Inputs read at once take the widest tiles, others and outputs tiles of `width`; none wider than its row."""
+    widths_in = (_width(array, WARP if array.size <= target.eager else width) for array in program.inputs)
+    return Layout(bits, tuple(widths_in), tuple(_width(array, width) for array in program.arrays))
+
+
+def _width(array: Array, most: int) -> int:
+    width = 1
+    while width < min(array.size, most):
+        width *= 2
+    return width

@@ -1,0 +1,235 @@
+"""An order of the operations -> steps: what is in a register when, what is parked (Belady 1966), what is staged."""
+
+from __future__ import annotations
+
+import heapq
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+
+from condyle.backends.cuda.items import Item, items, levels
+from condyle.backends.cuda.staging import Key, Staging
+from condyle.backends.cuda.steps import (
+    Angle,
+    Compute,
+    Fetch,
+    Flush,
+    Guard,
+    Load,
+    Lowered,
+    Park,
+    Put,
+    SinCos,
+    Step,
+    Take,
+    Wait,
+)
+from condyle.backends.cuda.target import WARP, Target
+from condyle.ir.program import Program, input_of
+
+NEVER = 1 << 40
+
+
+@dataclass(frozen=True, slots=True)
+class Layout:
+    """How a Program's rows are staged: bits of a number, entries a group of each input and output."""
+
+    bits: int
+    widths_in: tuple[int, ...]
+    widths_out: tuple[int, ...]
+
+
+def schedule(program: Program, name: str, order: Sequence[int], layout: Layout, target: Target) -> Lowered:
+    """Steps that compute `order` (every inner node once, after its operands) and write every output."""
+    worker = _Scheduler(program, order, layout, target)
+    worker.run()
+    steps, pool = worker.placed()
+    return Lowered(program, layout.bits, steps, name, pool, worker.slots, worker.traffic, worker.peak)
+
+
+class _Scheduler:
+    """held: values in registers. clean, dirty: those with and without a home, by their next use.
+
+    homes: the slot of a parked value. uses: when a value is read, last first.
+    """
+
+    def __init__(self, program: Program, order: Sequence[int], layout: Layout, target: Target) -> None:
+        self.program, self.target, self.bits = program, target, layout.bits
+        self.items = items(program, order)
+        self.levels = levels(program, order)
+        self.staging = Staging(program, layout.bits, layout.widths_in, layout.widths_out)
+        self.steps: list[tuple[Step, Key | None]] = []
+        self.held: dict[int, None] = {}
+        self.clean: list[tuple[int, int]] = []
+        self.dirty: list[tuple[int, int]] = []
+        self.homes: dict[int, int] = {}
+        self.free: list[int] = []
+        self.slots = self.traffic = self.peak = 0
+        self.loaded: set[Key] = set()
+        self.uses: dict[int, list[int]] = {}
+        for time, item in enumerate(self.items):
+            for value in item.reads:
+                self.uses.setdefault(value, []).append(time)
+        for times in self.uses.values():
+            times.reverse()
+        self.rows: dict[int, tuple[Key, int]] = {}
+        self.level = 0
+
+    def run(self) -> None:
+        for key in self.staging.eager(self.target.eager):
+            self._load(key)
+        for node, places in self.staging.entries.items():
+            if self.program.nodes[node][0] == "const":
+                self._put(node, places)
+        for time, item in enumerate(self.items):
+            self._step(time, item)
+        for node, places in self.staging.entries.items():
+            if self.program.nodes[node][0] == "input":
+                self._bring(len(self.items), node, frozenset())
+                self._put(node, places)
+                self.held.pop(node)
+        for key in self.staging.empty():
+            self._flush(key)
+
+    def _emit(self, step: Step, key: Key | None = None) -> None:
+        self.steps.append((step, key))
+
+    def _step(self, time: int, item: Item) -> None:
+        reads = frozenset(item.reads)
+        for value in item.reads:
+            self.uses[value].pop()
+        for value in item.reads:
+            self._bring(time, value, reads)
+        for value in item.reads:
+            self._release(value)
+        if item.kind in ("angle", "guard"):
+            self._guard(item)
+            return
+        for value in item.defines:
+            self._room(time, frozenset(item.defines))
+            self._hold(value)
+        if item.kind == "compute":
+            self._emit(Compute(item.defines[0]))
+        else:
+            key, place = self.rows[item.angle]
+            ops = {self.program.nodes[value][0]: value for value in item.defines}
+            self._emit(SinCos(ops.get("sin"), ops.get("cos"), place), key)
+        for value in item.defines:
+            self._put(value, self.staging.entries.get(value, ()))
+            self._release(value)
+
+    def _guard(self, item: Item) -> None:
+        """Rows of shared memory for the angles that are handed over before the next guard."""
+        key: Key = ("angles", self.level, 0)
+        angles = self.levels[self.level]
+        row = WARP * self.bits // 8
+        if item.kind == "guard":
+            self._emit(Guard(len(angles), 0), key)
+            self.level += 1
+            return
+        k = angles.index(item.angle)
+        self.staging.sizes[key] = len(angles) * row
+        self.rows[item.angle] = key, k * row
+        self._emit(Angle(item.angle, k * row, k == 0), key)
+
+    def _bring(self, time: int, value: int, pinned: frozenset[int]) -> None:
+        """The value into a register: from where it is parked, or from its tile."""
+        if value in self.held:
+            return
+        self._room(time, pinned)
+        if value in self.homes:
+            self._emit(Fetch(value, self.homes[value]))
+            self.traffic += 1
+        else:
+            key, place = self.staging.source(*input_of(self.program.nodes[value]))
+            if key not in self.loaded:
+                self._load(key)
+            self._emit(Take(value, place), key)
+        self._hold(value)
+
+    def _hold(self, value: int) -> None:
+        self.held[value] = None
+        self._queue(value)
+        self.peak = max(self.peak, len(self.held))
+
+    def _queue(self, value: int) -> None:
+        """Notes when a held value is used next."""
+        heapq.heappush(self.clean if self._has_home(value) else self.dirty, (-self._next(value), value))
+
+    def _release(self, value: int) -> None:
+        """Gives back the register, and the slot, of a value that nobody reads again."""
+        if self.uses.get(value):
+            self._queue(value)
+            return
+        self.held.pop(value, None)
+        if value in self.homes:
+            heapq.heappush(self.free, self.homes.pop(value))
+
+    def _room(self, time: int, pinned: frozenset[int]) -> None:
+        """One free register at least: what is used again farthest away leaves."""
+        while len(self.held) >= self.target.values(self.bits):
+            clean, dirty = self._farthest(self.clean, pinned), self._farthest(self.dirty, pinned)
+            victim = clean if clean[0] - time >= self.target.dirty * (dirty[0] - time) else dirty
+            if victim is dirty:
+                self._park(victim[1])
+            del self.held[victim[1]]
+
+    def _farthest(self, heap: list[tuple[int, int]], pinned: frozenset[int]) -> tuple[int, int]:
+        """Next use and number of the value that is used again farthest away; (-NEVER, -1) for none."""
+        aside: list[tuple[int, int]] = []
+        found = -NEVER, -1
+        while heap:
+            time, value = heap[0]
+            if value in self.held and -time == self._next(value) and (heap is self.clean) == self._has_home(value):
+                if value not in pinned:
+                    found = -time, value
+                    break
+                aside.append(heap[0])
+            heapq.heappop(heap)
+        for entry in aside:
+            heapq.heappush(heap, entry)
+        return found
+
+    def _next(self, value: int) -> int:
+        times = self.uses.get(value)
+        return times[-1] if times else NEVER
+
+    def _has_home(self, value: int) -> bool:
+        return value in self.homes or self.program.nodes[value][0] == "input"
+
+    def _park(self, value: int) -> None:
+        if self.free:
+            slot = heapq.heappop(self.free)
+        else:
+            slot, self.slots = self.slots, self.slots + 1
+        self.homes[value] = slot
+        self.traffic += 1
+        self._emit(Park(value, slot))
+
+    def _load(self, key: Key) -> None:
+        self.loaded.add(key)
+        self._emit(Load(self.staging.groups[key], 0), key)
+
+    def _put(self, node: int, places: Sequence[tuple[Key, int]]) -> None:
+        """The value into every output entry that it is; groups that are whole then are flushed."""
+        for key, place in places:
+            self._emit(Put(node, place), key)
+            if self.staging.is_whole(key):
+                for zero in self.staging.zeros(key):
+                    self._emit(Put(-1, zero), key)
+                self._flush(key)
+
+    def _flush(self, key: Key) -> None:
+        self._emit(Flush(self.staging.groups[key], 0 if self.staging.filled(key) else -1), key)
+
+    def placed(self) -> tuple[tuple[Step, ...], int]:
+        """The steps with every tile and row at its place in the pool, and the bytes of the pool."""
+        places, pool, waits = self.staging.allocate([key for _, key in self.steps])
+        steps: list[Step] = []
+        for time, (step, key) in enumerate(self.steps):
+            if time in waits:
+                steps.append(Wait())
+            if key is None or isinstance(step, (Compute, Park, Fetch, Wait)) or step.place < 0:
+                steps.append(step)
+            else:
+                steps.append(replace(step, place=step.place + places[key]))
+        return tuple(steps), pool

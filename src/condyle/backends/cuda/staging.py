@@ -1,0 +1,111 @@
+"""Which entries pass through shared memory together, and where their tiles lie."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from typing import TypeAlias
+
+from condyle.backends.cuda.steps import Group
+from condyle.ir.program import Array, Program
+
+Key: TypeAlias = "tuple[str, int, int]"
+"""("in" or "out", array, first entry), or ("angles", level, 0)."""
+
+
+class Staging:
+    """Groups of one Program. entries: for each node the tile columns of all output entries that it is."""
+
+    def __init__(self, program: Program, bits: int, widths_in: Sequence[int], widths_out: Sequence[int]) -> None:
+        self.program, self.bits = program, bits
+        self.widths_in, self.widths_out = widths_in, widths_out
+        self.groups: dict[Key, Group] = {}
+        self.sizes: dict[Key, int] = {}
+        for way, arrays, widths in (("in", program.inputs, widths_in), ("out", program.arrays, widths_out)):
+            for k, (array, width) in enumerate(zip(arrays, widths, strict=True)):
+                self._cut(way, k, array, width)
+        self.entries: dict[int, list[tuple[Key, int]]] = {}
+        self._missing: dict[Key, set[int]] = {}
+        self._known: dict[Key, set[int]] = {}
+        for output in program.outputs:
+            key = ("out", output.array, output.index - output.index % widths_out[output.array])
+            place = self._column(key, output.index)
+            self.entries.setdefault(output.node, []).append((key, place))
+            self._missing.setdefault(key, set()).add(place)
+            self._known.setdefault(key, set()).add(place)
+        self._count = {key: len(places) for key, places in self._missing.items()}
+
+    def _cut(self, way: str, number: int, array: Array, width: int) -> None:
+        for start in range(0, array.size, width):
+            group = Group(number, start, min(width, array.size - start), width, self.bits)
+            self.groups[way, number, start] = group
+            self.sizes[way, number, start] = group.bytes
+
+    def _column(self, key: Key, entry: int) -> int:
+        group = self.groups[key]
+        return (entry - group.start) * group.pitch * self.bits // 8
+
+    def eager(self, most: int) -> Iterator[Key]:
+        """Groups of the inputs that are read as a whole at the start."""
+        for key in self.groups:
+            if key[0] == "in" and self.program.inputs[key[1]].size <= most:
+                yield key
+
+    def source(self, array: int, entry: int) -> tuple[Key, int]:
+        """Where an entry of an input lies: the group and the bytes into its tile."""
+        key = ("in", array, entry - entry % self.widths_in[array])
+        return key, self._column(key, entry)
+
+    def is_whole(self, key: Key) -> bool:
+        """Counts one entry of an output group as known; whether it was the last."""
+        self._count[key] -= 1
+        return self._count[key] == 0
+
+    def filled(self, key: Key) -> bool:
+        """Whether any entry of an output group can differ from zero."""
+        return key in self._known
+
+    def zeros(self, key: Key) -> list[int]:
+        """The columns of an output group that no entry fills."""
+        group = self.groups[key]
+        columns = (self._column(key, group.start + k) for k in range(group.count))
+        return [place for place in columns if place not in self._known[key]]
+
+    def empty(self) -> list[Key]:
+        """Output groups that are zero as a whole."""
+        return [key for key in self.groups if key[0] == "out" and key not in self._known]
+
+    def allocate(self, keys: Sequence[Key | None]) -> tuple[dict[Key, int], int, set[int]]:
+        """Bytes into the pool of each tile, the size of the pool, and the steps that must wait for the whole warp.
+
+        keys: which tile each step touches. A tile is taken from the first step that touches it to the last; where it
+        comes to lie on one that other lanes may still be reading, its first step waits.
+        """
+        last = {key: time for time, key in enumerate(keys) if key is not None}
+        places: dict[Key, int] = {}
+        alive: dict[Key, tuple[int, int]] = {}
+        dead: list[tuple[int, int]] = []
+        waits: set[int] = set()
+        size = 0
+        for time, key in enumerate(keys):
+            if key is None or key in places or (key[0] == "out" and key not in self._known):
+                continue
+            dead += [alive.pop(other) for other in list(alive) if last[other] < time]
+            start = _gap(list(alive.values()), self.sizes[key])
+            end = start + self.sizes[key]
+            if any(start < other_end and other_start < end for other_start, other_end in dead):
+                waits.add(time)
+                dead.clear()
+            places[key] = start
+            alive[key] = start, end
+            size = max(size, end)
+        return places, size, waits
+
+
+def _gap(spans: Sequence[tuple[int, int]], need: int) -> int:
+    """The first place where `need` bytes are free."""
+    place = 0
+    for start, end in sorted(spans):
+        if place + need <= start:
+            break
+        place = max(place, end)
+    return place

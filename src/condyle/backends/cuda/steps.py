@@ -1,0 +1,148 @@
+"""What a thread does, one step after another, when every value has its place.
+
+A warp works on 32 states. Rows of inputs and outputs pass through shared memory in tiles, a tile a Group: the warp
+reads or writes neighbouring entries of a row together, each thread takes and puts the entries of its own state.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TypeAlias
+
+from condyle.backends.cuda.target import WARP
+from condyle.ir.program import Program
+
+
+@dataclass(frozen=True, slots=True)
+class Group:
+    """Entries `start` to `start + count` of one input or output, staged together.
+
+    width: a power of two, at least count: so many lanes share a row. bits: of one number.
+    """
+
+    array: int
+    start: int
+    count: int
+    width: int
+    bits: int
+
+    @property
+    def pitch(self) -> int:
+        """Numbers from one column of the tile to the next: no two lanes of one access meet in a bank."""
+        return WARP + max(1, (WARP if self.bits == 32 else WARP // 2) // self.width)
+
+    @property
+    def bytes(self) -> int:
+        return self.count * self.pitch * self.bits // 8
+
+    @property
+    def rows(self) -> int:
+        """States that one access of the whole warp covers."""
+        return WARP // self.width
+
+
+@dataclass(frozen=True, slots=True)
+class Load:
+    """The warp copies a group of an input into the tile at `place` (bytes)."""
+
+    group: Group
+    place: int
+
+
+@dataclass(frozen=True, slots=True)
+class Flush:
+    """The warp copies the tile at `place` to a group of an output; -1: the group is zero and has no tile."""
+
+    group: Group
+    place: int
+
+
+@dataclass(frozen=True, slots=True)
+class Take:
+    """node: from its state's column of a tile or from a row of angles, `place` bytes into the pool."""
+
+    node: int
+    place: int
+
+
+@dataclass(frozen=True, slots=True)
+class Put:
+    """A node's value into a tile; -1: zero."""
+
+    node: int
+    place: int
+
+
+@dataclass(frozen=True, slots=True)
+class Park:
+    """A node's value into a slot of local memory."""
+
+    node: int
+    slot: int
+
+
+@dataclass(frozen=True, slots=True)
+class Fetch:
+    """A parked value back into a register."""
+
+    node: int
+    slot: int
+
+
+@dataclass(frozen=True, slots=True)
+class Compute:
+    """One arithmetic node of the Program."""
+
+    node: int
+
+
+@dataclass(frozen=True, slots=True)
+class Angle:
+    """An angle into a row of shared memory of its own; first: of those that are guarded together."""
+
+    node: int
+    place: int
+    first: bool
+
+
+@dataclass(frozen=True, slots=True)
+class Guard:
+    """Of `count` angles in rows from `place` on, those too large are reduced."""
+
+    count: int
+    place: int
+
+
+@dataclass(frozen=True, slots=True)
+class SinCos:
+    """Sine and cosine, where wanted, of the guarded angle at `place`."""
+
+    sine: int | None
+    cosine: int | None
+    place: int
+
+
+@dataclass(frozen=True, slots=True)
+class Wait:
+    """All lanes of the warp get here before any goes on."""
+
+
+Step: TypeAlias = Wait | Load | Flush | Take | Put | Park | Fetch | Compute | Angle | Guard | SinCos
+
+
+@dataclass(frozen=True, slots=True)
+class Lowered:
+    """A Program on a thread.
+
+    order: the name of the linear order that was taken. pool: shared bytes a warp. slots: parked numbers a thread.
+    traffic: numbers parked and fetched. peak: numbers in registers at once.
+    """
+
+    program: Program
+    bits: int
+    steps: tuple[Step, ...]
+    order: str
+    pool: int
+    slots: int
+    traffic: int
+    peak: int

@@ -1,0 +1,148 @@
+"""Sine and cosine in PTX, accurate for every finite angle.
+
+|x| <= REACH: x = n pi/2 + r with pi/2 in three parts and fused multiply-adds, so that the first step loses nothing;
+minimax polynomials on |r| <= pi/4; sign and choice by quadrant. Larger angles are first reduced to [-pi, pi]: the
+fraction of x / 2 pi from 128 bits of 1 / 2 pi, at the place that the exponent says (Payne and Hanek 1983).
+"""
+
+from __future__ import annotations
+
+import math
+import struct
+
+from condyle.backends.cuda.circle import WORDS, nearest, pi, quarter_turn, turns
+from condyle.text import Emitter
+
+REACH = 1e5
+_ROUND = {32: float.fromhex("0x1.8p+23"), 64: float.fromhex("0x1.8p+52")}
+_SINE = {
+    32: ("-0x1.994388p-13", "0x1.11073ap-7", "-0x1.555546p-3"),
+    64: (
+        "0x1.5d8fa457dab33p-33",
+        "-0x1.ae5e59fa1e39cp-26",
+        "0x1.71de356718acep-19",
+        "-0x1.a01a019bfd203p-13",
+        "0x1.111111110f7cap-7",
+        "-0x1.5555555555548p-3",
+    ),
+}
+_COSINE = {
+    32: ("0x1.9a020cp-16", "-0x1.6c0c8ap-10", "0x1.55554ap-5", "-0x1p-1"),
+    64: (
+        "-0x1.8fae9d21afe3cp-37",
+        "0x1.1ee9ebea890e4p-29",
+        "-0x1.27e4f809f2b27p-22",
+        "0x1.a01a019cb1c09p-16",
+        "-0x1.6c16c16c1517ep-10",
+        "0x1.555555555554cp-5",
+        "-0x1p-1",
+    ),
+}
+
+
+def literal(value: float, bits: int) -> str:
+    """A number as PTX writes it, to the bit."""
+    if bits == 32:
+        return f"0f{struct.unpack('<I', struct.pack('<f', value))[0]:08X}"
+    return f"0d{struct.unpack('<Q', struct.pack('<d', value))[0]:016X}"
+
+
+def write_table(e: Emitter) -> None:
+    """1 / 2 pi, for large angles."""
+    with e.block(f".const .align 8 .b64 turns[{WORDS}] = {{", "};"):
+        words = [f"0x{word:016X}" for word in turns()]
+        e(*(", ".join(words[k : k + 4]) + ("," if k + 4 < WORDS else "") for k in range(0, WORDS, 4)))
+
+
+def registers(bits: int) -> tuple[str, ...]:
+    """What the text of this file uses."""
+    return (
+        f".reg .b{bits} %i<6>;",
+        f".reg .f{bits} %n, %x, %z, %r, %rz, %p, %s, %c, %big;",
+        ".reg .pred %odd, %far;",
+        ".reg .f64 %wide, %turned;",
+        ".reg .b32 %row, %left_rows, %word, %shift, %back;",
+        ".reg .b64 %exact, %mantissa, %high, %low, %next, %part, %address;",
+        ".reg .pred %again, %finite;",
+    )
+
+
+def write_sincos(e: Emitter, place: int, sine: str | None, cosine: str | None, bits: int) -> None:
+    """sine and cosine (registers) of the guarded angle in this lane's row at `place`."""
+    f, first = f"f{bits}", quarter_turn(bits)
+    e(f"ld.shared.{f} %x, [%mine+{place}];")
+    e(f"fma.rn.{f} %n, %x, {literal(nearest(2 / pi(256), bits), bits)}, {literal(_ROUND[bits], bits)};")
+    e(f"mov.b{bits} %i0, %n;")
+    e(f"sub.rn.{f} %n, %n, {literal(_ROUND[bits], bits)};")
+    for k, part in enumerate(first):
+        e(f"fma.rn.{f} %r, %n, {literal(-part, bits)}, {'%x' if k == 0 else '%r'};")
+    e(f"mul.rn.{f} %z, %r, %r;", f"mul.rn.{f} %rz, %r, %z;")
+    _polynomial(e, "%s", _SINE[bits], bits)
+    e(f"fma.rn.{f} %s, %s, %rz, %r;")
+    _polynomial(e, "%c", _COSINE[bits], bits)
+    e(f"fma.rn.{f} %c, %c, %z, {literal(1.0, bits)};")
+    e(f"and.b{bits} %i1, %i0, 1;", f"setp.ne.s{bits} %odd, %i1, 0;")
+    sign = f"0x{1 << (bits - 1):X}"
+    for to, usual, swapped, shifted in ((sine, "%s", "%c", "%i0"), (cosine, "%c", "%s", "%i2")):
+        if to is None:
+            continue
+        if to == cosine:
+            e(f"add.s{bits} %i2, %i0, 1;")
+        e(f"shl.b{bits} %i3, {shifted}, {bits - 2};", f"and.b{bits} %i3, %i3, {sign};")
+        e(f"selp.{f} %p, {swapped}, {usual}, %odd;", f"mov.b{bits} %i4, %p;")
+        e(f"xor.b{bits} %i4, %i4, %i3;", f"mov.b{bits} {to}, %i4;")
+
+
+def _polynomial(e: Emitter, to: str, coefficients: tuple[str, ...], bits: int) -> None:
+    first, second, *others = (literal(float.fromhex(c), bits) for c in coefficients)
+    e(f"fma.rn.f{bits} {to}, %z, {first}, {second};")
+    e(*(f"fma.rn.f{bits} {to}, {to}, %z, {c};" for c in others))
+
+
+def write_angle(e: Emitter, place: int, angle: str, first: bool, bits: int) -> None:
+    """An angle (register or constant) into this lane's row at `place`; %big is the largest since the first."""
+    f = f"f{bits}"
+    e(f"mov.{f} %x, {angle};", f"st.shared.{f} [%mine+{place}], %x;", f"abs.{f} %x, %x;")
+    e(f"mov.{f} %big, %x;" if first else f"max.{f} %big, %big, %x;")
+
+
+def write_guard(e: Emitter, place: int, count: int, label: str, bits: int) -> None:
+    """Where an angle of any lane is too large, all of the rows from `place` on are reduced."""
+    f, step = f"f{bits}", 4 * bits
+    e(f"setp.gt.{f} %far, %big, {literal(REACH, bits)};", "vote.sync.any.pred %far, %far, 0xFFFFFFFF;")
+    e(f"@!%far bra {label}_NEAR;", f"add.u32 %row, %mine, {place};")
+    e(f"mov.u32 %left_rows, {count};", f"{label}_NEXT:", f"ld.shared.{f} %x, [%row];")
+    _reduce(e, bits)
+    e(f"st.shared.{f} [%row], %x;", f"add.u32 %row, %row, {step};", "sub.u32 %left_rows, %left_rows, 1;")
+    e("setp.ne.u32 %again, %left_rows, 0;", f"@%again bra {label}_NEXT;", f"{label}_NEAR:")
+
+
+def _reduce(e: Emitter, bits: int) -> None:
+    """%x modulo a turn, if it is finite and too large."""
+    e("mov.f64 %wide, %x;" if bits == 64 else "cvt.f64.f32 %wide, %x;")
+    e(
+        "mov.b64 %exact, %wide;",
+        "shr.u64 %part, %exact, 52;",
+        "cvt.u32.u64 %word, %part;",
+        "and.b32 %word, %word, 2047;",
+    )
+    # the mantissa is a whole number times 2^(word - 1075); bits of 1 / 2 pi before that place are whole turns
+    e(
+        "sub.u32 %word, %word, 1011;",
+        "min.u32 %word, %word, 1035;",
+        "and.b32 %shift, %word, 63;",
+        "sub.u32 %back, 64, %shift;",
+    )
+    e("shr.u32 %word, %word, 6;", "mul.wide.u32 %part, %word, 8;", "mov.u64 %address, turns;")
+    e("add.u64 %address, %address, %part;")
+    e("ld.const.u64 %high, [%address];", "ld.const.u64 %low, [%address+8];", "ld.const.u64 %next, [%address+16];")
+    e("shl.b64 %high, %high, %shift;", "shr.u64 %part, %low, %back;", "or.b64 %high, %high, %part;")
+    e("shl.b64 %low, %low, %shift;", "shr.u64 %part, %next, %back;", "or.b64 %low, %low, %part;")
+    e("and.b64 %mantissa, %exact, 0xFFFFFFFFFFFFF;", "or.b64 %mantissa, %mantissa, 0x10000000000000;")
+    e("mul.lo.u64 %high, %mantissa, %high;", "mul.hi.u64 %low, %mantissa, %low;", "add.u64 %high, %high, %low;")
+    e("cvt.rn.f64.s64 %turned, %high;", f"mul.rn.f64 %turned, %turned, {literal(2 * math.pi / 2**64, 64)};")
+    e("setp.lt.s64 %finite, %exact, 0;", "neg.f64 %wide, %turned;", "selp.f64 %turned, %wide, %turned, %finite;")
+    e("mov.f64 %wide, %turned;" if bits == 64 else "cvt.rn.f32.f64 %p, %turned;")
+    f, infinity = f"f{bits}", literal(math.inf, bits)
+    e(f"abs.{f} %big, %x;", f"setp.gt.{f} %far, %big, {literal(REACH, bits)};")
+    e(f"setp.lt.and.{f} %far, %big, {infinity}, %far;", f"selp.{f} %x, {'%wide' if bits == 64 else '%p'}, %x, %far;")

@@ -1,0 +1,240 @@
+"""What the PTX that we write means: run on NumPy, all threads at once. For tests, and for people without a GPU.
+
+Threads are lanes of arrays. A branch forwards puts the lanes that take it to sleep until its label; a branch backwards
+must be taken by all lanes that are awake or by none. Accesses to memory are checked against its bounds, and two lanes
+that meet at one place of shared memory without a barrier between them are an error (`RaceError`).
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from functools import cache
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from tests.backends.cuda.meaning import MEANING, Lanes, vote_any
+from tests.backends.cuda.memory import Memory, Shared
+
+TYPES: dict[str, type[np.generic]] = {
+    "f32": np.float32,
+    "f64": np.float64,
+    "u32": np.uint32,
+    "s32": np.int32,
+    "b32": np.uint32,
+    "u64": np.uint64,
+    "s64": np.int64,
+    "b64": np.uint64,
+    "pred": np.bool_,
+}
+SPACES = ("param", "global", "shared", "local", "const")
+
+
+@dataclass(frozen=True, slots=True)
+class Instruction:
+    """One line: the guard ("" for none), the words of its name, its operands."""
+
+    guard: str
+    words: tuple[str, ...]
+    operands: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Kernel:
+    """One entry of a module: parameters in order, the code, where labels stand, constants, local bytes of a thread."""
+
+    name: str
+    parameters: tuple[str, ...]
+    code: tuple[Instruction, ...]
+    labels: dict[str, int]
+    constants: dict[str, NDArray[np.uint8]]
+    local: int
+
+
+def parse(text: str) -> dict[str, Kernel]:
+    """The kernels of a module, by name."""
+    text = re.sub(r"//[^\n]*", "", text)
+    constants = {
+        name: np.array([int(word, 16) for word in words.split(",")], np.uint64).view(np.uint8)
+        for name, words in re.findall(r"\.const \.align 8 \.b64 (\w+)\[\d+\] = \{([^}]*)\};", text)
+    }
+    found: dict[str, Kernel] = {}
+    for name, parameters, body in re.findall(r"\.entry (\w+)\(([^)]*)\)[^{]*\{(.*?)\n\}", text, re.DOTALL):
+        names = tuple(re.findall(r"\.param \.\w+ (\w+)", parameters))
+        found[name] = _kernel(name, names, body, constants)
+    return found
+
+
+def _kernel(name: str, parameters: tuple[str, ...], body: str, constants: dict[str, NDArray[np.uint8]]) -> Kernel:
+    code: list[Instruction] = []
+    labels: dict[str, int] = {}
+    local = 0
+    for line in (part.strip() for part in re.split(r"[;\n]", re.sub(r"<\d+>", "", body))):
+        if line.startswith(".local"):
+            local = int(line.rpartition("[")[2].rstrip("]"))
+        elif line.endswith(":"):
+            labels[line[:-1]] = len(code)
+        elif line and not line.startswith("."):
+            guard, rest = (line.split(" ", 1)) if line.startswith("@") else ("", line)
+            words, _, operands = rest.partition(" ")
+            given = tuple(part.strip() for part in operands.split(",")) if operands else ()
+            code.append(Instruction(guard[1:], tuple(words.split(".")), given))
+    return Kernel(name, parameters, tuple(code), labels, constants, local)
+
+
+def launch(
+    kernel: Kernel,
+    grid: int,
+    block: int,
+    shared_bytes: int,
+    values: Sequence[int],
+    memory: Memory,
+    at_once: int = 64,
+) -> None:
+    """Runs the grid, `at_once` blocks at a time. values: of the parameters, in order."""
+    if len(values) != len(kernel.parameters):
+        raise ValueError(f"{kernel.name} has {len(kernel.parameters)} parameters, given are {len(values)}")
+    for first in range(0, grid, at_once):
+        blocks = np.arange(first, min(grid, first + at_once))
+        with np.errstate(all="ignore"):
+            _Run(kernel, blocks, block, shared_bytes, dict(zip(kernel.parameters, values, strict=True)), memory).go()
+
+
+class _Run:
+    def __init__(
+        self,
+        kernel: Kernel,
+        blocks: NDArray[np.int_],
+        block: int,
+        shared_bytes: int,
+        values: dict[str, int],
+        memory: Memory,
+    ) -> None:
+        n = len(blocks) * block
+        self.kernel, self.values, self.memory, self.n = kernel, values, memory, n
+        thread = np.tile(np.arange(block, dtype=np.uint32), len(blocks))
+        self.registers: dict[str, Lanes] = {
+            "%tid.x": thread,
+            "%ntid.x": np.full(n, block, np.uint32),
+            "%ctaid.x": np.repeat(blocks, block).astype(np.uint32),
+        }
+        self.shared = Shared(len(blocks), shared_bytes, np.repeat(np.arange(len(blocks)), block), thread)
+        self.local = np.full((n, kernel.local), 0xFF, np.uint8)
+        self.awake = np.ones(n, np.bool_)
+        self.asleep: dict[int, Lanes] = {}
+
+    def go(self) -> None:
+        place, code = 0, self.kernel.code
+        while place < len(code):
+            waking = self.asleep.pop(place, None)
+            if waking is not None:
+                self.awake = self.awake | waking
+            place = self._step(place, code[place])
+
+    def _step(self, place: int, line: Instruction) -> int:
+        mask = self.awake
+        if line.guard:
+            taken = self.registers[line.guard.lstrip("!")]
+            mask = mask & (~taken if line.guard[0] == "!" else taken)
+        op = line.words[0]
+        if op == "bra":
+            return self._branch(place, self.kernel.labels[line.operands[0]], mask)
+        if op == "ret":
+            self.awake = self.awake & ~mask
+        elif op == "bar":
+            self.shared.barrier()
+        elif op == "ld":
+            self._write(line.operands[0], self._load(line, mask), mask)
+        elif op == "st":
+            self._store(line, mask)
+        else:
+            self._write(line.operands[0], self._value(line), mask)
+        return place + 1
+
+    def _branch(self, place: int, to: int, taken: Lanes) -> int:
+        if to > place:
+            self.asleep[to] = self.asleep.get(to, np.zeros(self.n, np.bool_)) | taken
+            self.awake = self.awake & ~taken
+            return place + 1
+        if taken.any() and (taken != self.awake).any():
+            raise ValueError("a branch backwards that only some lanes take")
+        return to if taken.any() else place + 1
+
+    def _value(self, line: Instruction) -> Lanes:
+        words = line.words
+        if words[0] == "vote":
+            return vote_any(self.registers[line.operands[1]] & self.awake)
+        operation, kinds = decode(words, len(line.operands))
+        return operation(*[self._read(operand, kind) for operand, kind in zip(line.operands[1:], kinds, strict=True)])
+
+    def _read(self, operand: str, kind: type[np.generic]) -> Lanes:
+        if operand.startswith("%"):
+            value = self.registers[operand]
+            return value if value.dtype == kind else value.view(kind)
+        if operand[:2] in ("0f", "0d"):
+            bits = np.uint32 if operand[1] == "f" else np.uint64
+            return np.full(self.n, int(operand[2:], 16), bits).view(kind)
+        if operand in self.kernel.constants or operand in ("pool", "parked"):
+            return np.zeros(self.n, kind)
+        return np.full(self.n, int(operand, 0), kind)
+
+    def _write(self, name: str, value: Lanes, mask: Lanes) -> None:
+        old = self.registers.get(name)
+        if old is not None and not mask.all():
+            value = np.where(mask, value, old.view(value.dtype) if old.dtype != value.dtype else old)
+        self.registers[name] = value
+
+    def _address(self, operand: str) -> Lanes:
+        base, _, offset = operand.strip("[]").partition("+")
+        name = base if base.startswith("%") else "0"
+        return self._read(name, self._width(name)).astype(np.int64) + int(offset or 0)
+
+    def _width(self, name: str) -> type[np.generic]:
+        return self.registers[name].dtype.type if name in self.registers else np.uint64
+
+    def _load(self, line: Instruction, mask: Lanes) -> Lanes:
+        space, kind = next(word for word in line.words if word in SPACES), TYPES[line.words[-1]]
+        if space == "param":
+            return np.full(self.n, self.values[line.operands[1].strip("[]")], kind)
+        address = self._address(line.operands[1])
+        if space == "const":
+            (table,) = self.kernel.constants.values()
+            return table.view(kind)[address // np.dtype(kind).itemsize]
+        if space == "shared":
+            return self.shared.load(address, kind, mask)
+        if space == "local":
+            return self.local.view(kind)[np.arange(self.n), address // np.dtype(kind).itemsize]
+        return self.memory.load(address, kind, mask)
+
+    def _store(self, line: Instruction, mask: Lanes) -> None:
+        kind = TYPES[line.words[-1]]
+        address, value = self._address(line.operands[0]), self._read(line.operands[1], kind)
+        if "shared" in line.words:
+            self.shared.store(address, value, mask)
+        elif "local" in line.words:
+            self.local.view(kind)[np.arange(self.n)[mask], address[mask] // np.dtype(kind).itemsize] = value[mask]
+        else:
+            self.memory.store(address, value, mask)
+
+
+@cache
+def decode(words: tuple[str, ...], operands: int) -> tuple[Callable[..., Lanes], list[type[np.generic]]]:
+    """The meaning of an instruction and the types of what it reads."""
+    kinds = [TYPES[word] for word in words[1:] if word in TYPES]
+    reads = [kinds[-1]] * (operands - 1)
+    operation = MEANING.get(".".join(word for word in words if word not in ("rn", "pred")))
+    if operation is not None:  # told apart by its types
+        return operation, reads
+    other = {"selp": (2, np.bool_), "setp": (2, np.bool_), "shl": (1, np.uint32), "shr": (1, np.uint32)}.get(words[0])
+    if other is not None and other[0] < len(reads):
+        reads[other[0]] = other[1]
+    return MEANING[".".join(word for word in words if word not in TYPES and word != "rn")], reads
+
+
+def run(text: str, grid: int, block: int, shared_bytes: int, values: Sequence[Any], memory: Memory) -> None:
+    """The only kernel of a module."""
+    (kernel,) = parse(text).values()
+    launch(kernel, grid, block, shared_bytes, values, memory)

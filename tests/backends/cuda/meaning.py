@@ -1,0 +1,104 @@
+"""What each PTX instruction that we write does to lanes."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+Lanes = NDArray[Any]
+WARP = 32
+SPLIT = 134217729.0  # 2^27 + 1
+
+
+def fma(a: Lanes, b: Lanes, c: Lanes) -> Lanes:
+    """a b + c, rounded (but for the rarest ties) once."""
+    if a.dtype == np.float32:
+        return (a.astype(np.float64) * b + c).astype(np.float32)
+    p = a * b
+    with np.errstate(all="ignore"):
+        e = _product_error(a, b, p)
+        s = p + c
+        q = s - p
+        t = (p - (s - q)) + (c - q)
+        return np.where(np.isfinite(e) & np.isfinite(s), s + (t + e), s)
+
+
+def _product_error(a: Lanes, b: Lanes, p: Lanes) -> Lanes:
+    """a b - p, exactly (Dekker 1971)."""
+    a1, b1 = a * SPLIT, b * SPLIT
+    a1, b1 = a1 - (a1 - a), b1 - (b1 - b)
+    a2, b2 = a - a1, b - b1
+    return ((a1 * b1 - p) + a1 * b2 + a2 * b1) + a2 * b2
+
+
+def vote_any(x: Lanes) -> Lanes:
+    """Whether x holds in any lane of the warp."""
+    return np.repeat(np.reshape(x, (-1, WARP)).any(axis=1), WARP)
+
+
+def shift_left(x: Lanes, by: Lanes) -> Lanes:
+    wide = by.astype(x.dtype)
+    most = 8 * x.dtype.itemsize
+    return np.where(by >= most, np.zeros_like(x), x << np.minimum(wide, most - 1).astype(x.dtype))
+
+
+def shift_right(x: Lanes, by: Lanes) -> Lanes:
+    most = 8 * x.dtype.itemsize
+    return np.where(by >= most, np.zeros_like(x), x >> np.minimum(by, most - 1).astype(x.dtype))
+
+
+def high_product(a: Lanes, b: Lanes) -> Lanes:
+    """The upper 64 bits of a b."""
+    low, half = np.uint64(0xFFFFFFFF), np.uint64(32)
+    a1, a0, b1, b0 = a >> half, a & low, b >> half, b & low
+    middle = a1 * b0 + (a0 * b0 >> half)
+    other = a0 * b1 + (middle & low)
+    return a1 * b1 + (middle >> half) + (other >> half)
+
+
+def _compare(function: Callable[[Lanes, Lanes], Lanes]) -> Callable[..., Lanes]:
+    return lambda a, b: function(a, b)
+
+
+def _rcp(a: Lanes) -> Lanes:
+    return np.ones(1, a.dtype) / a
+
+
+MEANING: dict[str, Callable[..., Lanes]] = {
+    "mov": lambda a: a,
+    "neg": lambda a: -a,
+    "abs": np.abs,
+    "add": lambda a, b: a + b,
+    "sub": lambda a, b: a - b,
+    "mul": lambda a, b: a * b,
+    "mul.lo": lambda a, b: a * b,
+    "mul.hi": high_product,
+    "mad.lo": lambda a, b, c: a * b + c,
+    "fma": fma,
+    "rcp": _rcp,
+    "sqrt": np.sqrt,
+    "max": np.fmax,
+    "min": np.minimum,
+    "and": lambda a, b: a & b,
+    "or": lambda a, b: a | b,
+    "xor": lambda a, b: a ^ b,
+    "shl": shift_left,
+    "shr": shift_right,
+    "selp": lambda a, b, p: np.where(p, a, b),
+    "setp.gt": _compare(np.greater),
+    "setp.ge": _compare(np.greater_equal),
+    "setp.lt": _compare(np.less),
+    "setp.ne": _compare(np.not_equal),
+    "setp.lt.and": lambda a, b, p: (a < b) & p,
+    "cvta.to.global": lambda a: a,
+    "mul.wide.u32": lambda a, b: a.astype(np.uint64) * b,
+    "cvt.u64.u32": lambda a: a.astype(np.uint64),
+    "cvt.u32.u64": lambda a: a.astype(np.uint32),
+    "cvt.f64.f32": lambda a: a.astype(np.float64),
+    "cvt.f32.f64": lambda a: a.astype(np.float32),
+    "cvt.f64.s64": lambda a: a.astype(np.float64),
+}
+"""By name without rounding; the type stands in the name only where it is not the type of all operands."""

@@ -1,0 +1,70 @@
+"""Runs the kernels of a function on the interpreter, launch after launch, as a GPU would."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from functools import cache
+
+import numpy as np
+from numpy.typing import NDArray
+
+import condyle
+from condyle.api import Robot
+from condyle.backends.c.target import Facts
+from condyle.backends.cuda.parts import Part, Parts, Text, parts, straight
+from condyle.backends.cuda.target import TARGET, Target
+from condyle.compiler import Compiler
+from condyle.ir.program import Program
+from condyle.model.tree import tree_of
+from condyle.signature import FUNCTIONS
+from tests.backends.cuda.interpret import launch, parse
+from tests.backends.cuda.memory import Memory
+
+Floats = NDArray[np.floating]
+
+
+@cache
+def robot(name: str, floating: bool = False) -> Robot:
+    return condyle.load(name, floating_base=floating)
+
+
+@cache
+def compiler(one: Robot) -> Compiler:
+    return Compiler(tree_of(one), Facts(one.nq, one.nv), {})
+
+
+def made(one: Robot, function: str, bits: int, f_ext: bool = False, target: Target = TARGET) -> Parts:
+    def code(name: str) -> Program:
+        program = compiler(one).code(name, f_ext and FUNCTIONS[name].takes_f_ext)
+        assert isinstance(program, Program)
+        return program
+
+    return parts(function, code, lambda name: straight(code(name), bits, target), bits, target)
+
+
+def simulate(what: Parts, inputs: Sequence[Floats], block: int = 64, choice: int = 0) -> list[Floats]:
+    """The outputs, each (n, size), for inputs (n or 1, size); choice: which text of a part, where it has several."""
+    memory, dtype = Memory(), np.dtype(f"f{what.bits // 8}")
+    n = max(len(array) for array in inputs)
+    addresses: dict[str, int] = {}
+    strides: dict[str, int] = {}
+    for array, rows in zip(what.inputs, inputs, strict=True):
+        addresses[array.name] = memory.adopt(np.ascontiguousarray(rows, dtype).view(np.uint8).reshape(-1))
+        strides[array.name] = array.size * dtype.itemsize if len(rows) == n else 0
+    for array in (*what.outputs, *what.scratch):
+        addresses[array.name] = memory.allocate(n * array.size * dtype.itemsize)
+        strides[array.name] = array.size * dtype.itemsize
+    for part in what.launches:
+        run_part(part, part.texts[min(choice, len(part.texts) - 1)], n, block, addresses, strides, memory)
+    return [memory.blocks[addresses[array.name]].view(dtype).reshape(n, array.size) for array in what.outputs]
+
+
+def run_part(
+    part: Part, text: Text, n: int, block: int, addresses: dict[str, int], strides: dict[str, int], memory: Memory
+) -> None:
+    values = [n, 0]
+    for array in part.reads:
+        values += [addresses[array.name], strides[array.name]]
+    values += [addresses[array.name] for array in part.writes]
+    grid = -(-n // (block // 32 * text.states))
+    launch(parse(text.ptx)[text.name], grid, block, text.pool * block // 32, values, memory)

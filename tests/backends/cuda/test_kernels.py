@@ -1,0 +1,156 @@
+"""The PTX of every function, run instruction by instruction, agrees with the reference."""
+
+from __future__ import annotations
+
+import dataclasses
+
+import numpy as np
+import pytest
+
+from condyle import Robot, random_tree
+from condyle.algorithms.reference import evaluate
+from condyle.backends.cuda.parts import Part, straight
+from condyle.backends.cuda.target import TARGET, Target
+from condyle.ir.program import Array, Output, Program
+from condyle.model.tree import tree_of
+from condyle.signature import FUNCTIONS
+from tests.backends.c.small import meaning, states, tangle, toy
+from tests.backends.cuda.simulate import Floats, compiler, made, robot, simulate
+
+# Of the largest entry of an answer, at random states of these robots: float64 as the contract says; float32 as the
+# condition of M allows (Atlas: 1e4).
+ALLOWED = {64: {"id": 1e-12, "m": 1e-12, "did": 1e-11}, 32: {"id": 2e-5, "m": 2e-5, "did": 5e-5}}
+ELSE = {64: 1e-8, 32: 5e-2}
+ROBOTS = ("iiwa14", "hyq")
+
+
+def given(one: Robot, function: str, n: int, f_ext: bool = False, seed: int = 0) -> list[Floats]:
+    """Random inputs, flat rows; angles of many turns among them."""
+    rng = np.random.default_rng(seed)
+    state = one.random_state(n, rng)
+    known = {name: rng.uniform(-1.0, 1.0, (n, one.nv)) for name in ("a", "tau")}
+    known |= {"q": state.q, "v": state.v, "f_ext": rng.uniform(-5.0, 5.0, (n, len(one.bodies) * 6))}
+    if function == "difd":
+        (inverse,) = evaluate(tree_of(one), "minv", "ltl", {"q": known["q"]})
+        known["Minv"] = inverse
+    return [known[port.name] for port in FUNCTIONS[function].ports(f_ext)]
+
+
+def check(one: Robot, function: str, bits: int, f_ext: bool = False, n: int = 37, target: Target = TARGET) -> None:
+    inputs = [array.astype(f"f{bits // 8}") for array in given(one, function, n, f_ext)]
+    what = made(one, function, bits, f_ext, target)
+    names = [port.name for port in FUNCTIONS[function].ports(f_ext)]
+    rows = {name: array.astype(np.float64) for name, array in zip(names, inputs, strict=True)}
+    route = compiler(one).reference_route(function)
+    wanted = evaluate(tree_of(one), function, route, rows)
+    for choice in range(max(len(part.texts) for part in what.launches)):
+        for got, want in zip(simulate(what, inputs, choice=choice), wanted, strict=True):
+            error = float(np.abs(got - want).max() / np.abs(want).max())
+            assert error <= ALLOWED[bits].get(function, ELSE[bits])
+
+
+@pytest.mark.parametrize("bits", [32, 64])
+@pytest.mark.parametrize("function", FUNCTIONS)
+@pytest.mark.parametrize("name", ROBOTS)
+def test_fixed_base(name: str, function: str, bits: int) -> None:
+    check(robot(name), function, bits)
+
+
+@pytest.mark.parametrize("function", FUNCTIONS)
+def test_floating_base(function: str) -> None:
+    check(robot("hyq", True), function, 64)
+
+
+@pytest.mark.parametrize("function", [name for name, function in FUNCTIONS.items() if function.takes_f_ext])
+def test_external_forces(function: str) -> None:
+    check(robot("iiwa14"), function, 64, f_ext=True)
+
+
+@pytest.mark.parametrize("function", ["id", "fd", "minv", "difd"])
+def test_humanoid(function: str) -> None:
+    """difd in parts: the derivatives of inverse dynamics, then a product."""
+    check(robot("atlas"), function, 32)
+
+
+def test_every_joint_type() -> None:
+    for seed in range(2):
+        one = random_tree(4, seed)
+        check(one, "id", 64)
+        check(one, "dfd", 64)
+
+
+@pytest.mark.parametrize("function", ["dfd", "difd"])
+def test_split_is_the_same_function(function: str) -> None:
+    """Both ways to launch it, on a robot that fits into one kernel."""
+    one, split = robot("iiwa14"), dataclasses.replace(TARGET, longest=0)
+    assert len(made(one, function, 64).launches) == 1
+    assert len(made(one, function, 64, target=split).launches) == (4 if function == "dfd" else 2)
+    check(one, function, 64, f_ext=function == "dfd", target=split)
+
+
+@pytest.mark.parametrize("n", [1, 31, 32, 33, 64, 100])
+@pytest.mark.parametrize("block", [32, 64, 128])
+def test_place_in_the_batch_does_not_matter(n: int, block: int) -> None:
+    """Any batch, any block: the same bits for a state, and nothing is written beyond the last."""
+    one = robot("iiwa14")
+    inputs = given(one, "id", 100)
+    what = made(one, "id", 64)
+    (alone,) = simulate(what, inputs, block=64)
+    (some,) = simulate(what, [array[:n] for array in inputs], block=block)
+    np.testing.assert_array_equal(some, alone[:n])
+    (shifted,) = simulate(what, [np.roll(array, 7, axis=0) for array in inputs], block=block)
+    np.testing.assert_array_equal(shifted, np.roll(alone, 7, axis=0))
+
+
+def test_one_row_serves_every_state() -> None:
+    one = robot("iiwa14")
+    q, v, a = given(one, "id", 40)
+    what = made(one, "id", 64)
+    (shared,) = simulate(what, [q[:1], v, a[:1]])
+    (spread,) = simulate(what, [np.repeat(q[:1], 40, 0), v, np.repeat(a[:1], 40, 0)])
+    np.testing.assert_array_equal(shared, spread)
+
+
+def test_nan_spoils_its_own_state_only() -> None:
+    one = robot("iiwa14")
+    inputs = given(one, "fd", 40)
+    what = made(one, "fd", 64)
+    (clean,) = simulate(what, inputs)
+    for bad in (np.nan, np.inf, -np.inf):
+        spoilt = [array.copy() for array in inputs]
+        spoilt[0][5, 2] = bad
+        (got,) = simulate(what, spoilt)
+        assert not np.isfinite(got[5]).all()
+        np.testing.assert_array_equal(np.delete(got, 5, 0), np.delete(clean, 5, 0))
+
+
+@pytest.mark.parametrize("values", [6, 9, 20])
+@pytest.mark.parametrize("pool", [1_000, 24_000])
+def test_few_registers_and_little_shared_memory(values: int, pool: int) -> None:
+    """Parking and narrow tiles change nothing."""
+    tight = dataclasses.replace(TARGET, values32=values, values64=values, trust=1.0, pool=pool, eager=4, many=10**9)
+    for program in (tangle(3), tangle(5), toy(width=9, side=6), toy()):
+        same(program, straight(program, 64, tight), 64)
+
+
+@pytest.mark.parametrize("bits", [32, 64])
+def test_outputs_that_are_inputs_constants_or_nothing(bits: int) -> None:
+    nodes = (("input", 0, 0), ("const", 2.5), ("neg", 0), ("sin", 1), ("cos", 0), ("sin", 3))
+    outputs = tuple(Output(0, k, node) for k, node in ((0, 0), (1, 1), (3, 2), (4, 3), (5, 4), (60, 5), (8, 2)))
+    program = Program("odd", (Array("x", (3,)),), (Array("y", (70,)), Array("z", (5,))), nodes, outputs)
+    same(program, straight(program, bits), bits)
+
+
+def same(program: Program, part: Part, bits: int) -> None:
+    """The part computes what the Program means."""
+    inputs = states(program, 37, f"float{bits}")
+    what = made(robot("iiwa14"), "id", bits)
+    what = dataclasses.replace(what, inputs=program.inputs, outputs=program.arrays, launches=(part,))
+    with np.errstate(all="ignore"):
+        wanted = meaning(program, inputs)
+    for choice in range(len(part.texts)):
+        for got, want in zip(
+            simulate(what, [np.reshape(a, (37, -1)) for a in inputs], choice=choice), wanted, strict=True
+        ):
+            flat = np.reshape(want, (37, -1))
+            np.testing.assert_allclose(got, flat, rtol=1e-9 if bits == 64 else 1e-4, atol=1e-11 if bits == 64 else 1e-5)
