@@ -2,14 +2,36 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 
 import numpy as np
 
 from condyle.backends.cpu.code import SLOT, Instruction
 from condyle.ir.interp import MEANING
 
-PLAIN = {"add", "sub", "mul"}
+ALL = (1 << 64) - 1
+
+
+def bits(x: np.float64) -> int:
+    return int(x.view(np.uint64))
+
+
+def number(x: int) -> np.float64:
+    return np.uint64(x & ALL).view(np.float64)
+
+
+PLAIN: dict[str, Callable[[np.float64, np.float64], np.float64]] = {
+    **{op: MEANING[op] for op in ("add", "sub", "mul")},
+    "div": lambda a, b: a / b,
+    "xor": lambda a, b: number(bits(a) ^ bits(b)),
+    "and": lambda a, b: number(bits(a) & bits(b)),
+}
+ALONE: dict[str, Callable[[np.float64], np.float64]] = {
+    "load": lambda b: b,
+    "sqrt": np.sqrt,
+    "bit0": lambda b: number(bits(b) << 63),
+    "bit1": lambda b: number(bits(b) << 62),
+}
 
 
 def execute(
@@ -24,21 +46,16 @@ def execute(
         return np.float64(slots[operand - SLOT] if operand >= SLOT else held[operand])
 
     with np.errstate(all="ignore"):
-        for op, to, a, b in code:
+        for op, to, a, b, c in code:
             assert 0 <= to < registers
             if op == "store":
                 slots[b - SLOT] = held[to]
-            elif op == "load":
-                held[to] = value(b)
-            elif op == "sqrt":
-                held[to] = np.sqrt(value(b))
-            elif op == "div":
-                held[to] = value(a) / value(b)
-            elif op == "xor":
-                assert str(value(b)) == "-0.0"
-                held[to] = -value(a)
             elif op in PLAIN:
-                held[to] = MEANING[op](value(a), value(b))
+                held[to] = PLAIN[op](value(a), value(b))
+            elif op in ALONE:
+                held[to] = ALONE[op](value(b))
+            elif op == "pick":
+                held[to] = value(b if np.signbit(value(c)) else a)
             else:
                 three = {"132": (to, b, a), "213": (a, to, b), "231": (a, b, to)}[op[-3:]]
                 held[to] = MEANING[op[:-3]](*map(value, three))

@@ -19,7 +19,8 @@ needs_as = pytest.mark.skipif(AS is None, reason="the system has no assembler (b
 GENERAL = ("rax", "rcx", "rdx", "rbx", "rsp", "rbp", "rsi", "rdi", *(f"r{k}" for k in range(8, 16)))
 NAMES = {"fma": "vfmadd", "fms": "vfmsub", "fnma": "vfnmadd", "fnms": "vfnmsub"}
 FUSED = [name + order for name in NAMES for order in ("132", "213", "231")]
-OPERATIONS = ["load", "store", "add", "sub", "mul", "div", "xor", "sqrt", *FUSED]
+SHIFTS = ["bit0", "bit1"]
+OPERATIONS = ["load", "store", "add", "sub", "mul", "div", "xor", "and", "sqrt", "pick", *SHIFTS, *FUSED]
 
 
 FORMS = {**ISAS, **{f"{name}-single": isa for name, isa in SINGLE.items()}}
@@ -54,15 +55,23 @@ def text(i: Instruction, encoder: Encoder) -> str:
         return f"vmovap{kind[1]} {last}, {to}" if i.op == "load" else f"vmovap{kind[1]} {to}, {last}"
     if i.op == "sqrt":
         return f"vsqrt{kind} {last}, {to}"
-    if i.op == "xor":
-        name = ("vpxorq" if bits == 64 else "vpxord") if isa.broadcast else f"vxor{kind}"
+    letter = "q" if bits == 64 else "d"
+    if i.op in ("xor", "and"):
+        name = f"vp{i.op}{letter}" if isa.broadcast else f"v{i.op}{kind}"
         return f"{name} {last}, {first}, {to}"
+    if i.op in SHIFTS:
+        return f"vpsll{letter} ${bits - 1 - SHIFTS.index(i.op)}, {last}, {to}"
+    if i.op == "pick":
+        signs = f"{vector}{i.c}"
+        if isa.broadcast:
+            return f"vpmov{letter}2m {signs}, %k1\nvblendm{kind} {last}, {first}, {to}{{%k1}}"
+        return f"vblendv{kind} {signs}, {last}, {first}, {to}"
     name = f"{NAMES[i.op[:-3]]}{i.op[-3:]}{kind}" if i.op in FUSED else f"v{i.op}{kind}"
     return f"{name} {last}, {first}, {to}"
 
 
 def scalar_text(i: Instruction, encoder: Encoder) -> str:
-    """The same on single numbers; a copy between registers and a change of sign take whole registers."""
+    """The same on single numbers; copies between registers and operations on bits take whole registers."""
     isa, d = encoder.isa, "d" if encoder.bits == 64 else "s"
     evex = "{evex} " if isa.broadcast else ""
     inside = 0 <= i.b < SLOT
@@ -73,11 +82,18 @@ def scalar_text(i: Instruction, encoder: Encoder) -> str:
         return f"{name} {last}, {to}" if i.op == "load" else f"{name} {to}, {last}"
     if i.op == "sqrt":
         return f"{evex}vsqrts{d} {last}, {last if inside else to}, {to}"
-    if i.op == "xor":
+    letter = "q" if d == "d" else "d"
+    if i.op in ("xor", "and"):
         if not isa.broadcast:
-            return f"vxorp{d} {last}, {first}, {to}"
+            return f"v{i.op}p{d} {last}, {first}, {to}"
         repeated = "" if inside else f"{{1to{128 // encoder.bits}}}"
-        return f"vpxor{'q' if d == 'd' else 'd'} {last}{repeated}, {first}, {to}"
+        return f"vp{i.op}{letter} {last}{repeated}, {first}, {to}"
+    if i.op in SHIFTS:
+        return f"{evex}vpsll{letter} ${encoder.bits - 1 - SHIFTS.index(i.op)}, {last}, {to}"
+    if i.op == "pick":
+        if isa.broadcast:
+            return f"vpmov{letter}2m %xmm{i.c}, %k1\nvblendmp{d} {last}, {first}, {to}{{%k1}}"
+        return f"vblendvp{d} %xmm{i.c}, {last}, {first}, {to}"
     name = f"{NAMES[i.op[:-3]]}{i.op[-3:]}s{d}" if i.op in FUSED else f"v{i.op}s{d}"
     return f"{evex}{name} {last}, {first}, {to}"
 
@@ -109,11 +125,12 @@ def arbitrary(rng: random.Random, isa: Isa) -> Instruction:
     op = rng.choice(OPERATIONS)
     if op == "store":
         return Instruction(op, register(), NONE, slot(rng.randrange(5000)))
+    if op == "pick":
+        return Instruction(op, register(), register(), register(), register())
+    if op in SHIFTS:
+        return Instruction(op, register(), NONE, register())
     first = NONE if op in ("load", "sqrt") else register()
-    last = rng.choice((register(), place))
-    if op == "xor" and isa.scalar and last >= SLOT:
-        last = constant(last - SLOT)  # the only memory that a sign comes from
-    return Instruction(op, register(), first, last)
+    return Instruction(op, register(), first, rng.choice((register(), place)))
 
 
 @needs_as

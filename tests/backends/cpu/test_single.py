@@ -132,11 +132,11 @@ def test_many_arrays_have_no_scalar_form() -> None:
 def test_numbers_that_clash_are_refused() -> None:
     """Steps that would lead out of their memories are no function."""
     isa = supported()[0]
-    made = assemble(toy(), isa, 64).single
+    made = assemble(toy(width=7, side=5), isa, 64).single
     assert made is not None
     start = 4 + made.numbers[1] + made.numbers[2]
     by_kind = {made.numbers[k]: k for k in range(start, len(made.numbers), 5)}
-    assert sorted(by_kind) == [0, 1, 2, 3, 4]
+    assert sorted(by_kind) == [0, 1, 2, 3, 4, 5]
 
     def single(numbers: tuple[int, ...]) -> None:
         machine.single(isa.name, 64, made.text, packed(made.constants, 64), numbers)
@@ -146,9 +146,9 @@ def test_numbers_that_clash_are_refused() -> None:
 
     single(made.numbers)
     bad = [(0, 3), (1, 2000), (2, -1), (3, made.numbers[3] + 1), (start - 1, 0)]
-    bad += [(by_kind[0] + 1, len(made.text)), (by_kind[0] + 1, -1), (by_kind[0], 5)]
+    bad += [(by_kind[0] + 1, len(made.text)), (by_kind[0] + 1, -1), (by_kind[0], 6)]
     bad += [(by_kind[1] + k, value) for k in range(1, 5) for value in (-1, 10**6)]
-    bad += [(by_kind[2] + k, value) for k in (1, 2) for value in (-8, 10**6)]
+    bad += [(by_kind[kind] + k, value) for kind in (2, 5) for k in (1, 2) for value in (-8, 10**6)]
     bad += [(by_kind[3] + k, value) for k in range(1, 5) for value in (-1, 10**6)]
     bad += [(by_kind[3] + 3, 1), (by_kind[3] + 3, 2), (by_kind[4] + 1, 1), (by_kind[4] + 2, 10**6)]
     for place, value in bad:

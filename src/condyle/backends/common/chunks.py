@@ -8,7 +8,7 @@ soon as the angles are known.
 from __future__ import annotations
 
 import heapq
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from itertools import zip_longest
 from typing import TypeAlias, cast
@@ -83,10 +83,13 @@ def angle_slots(low: Lowered, angle: Angle) -> tuple[int, int, int]:
     )
 
 
-def lower(program: Program, cut: Cut = CUT) -> Lowered:
-    """Storage for a Program; nodes that no output needs are left out."""
+def lower(program: Program, cut: Cut = CUT, inline: Collection[int] = ()) -> Lowered:
+    """Storage for a Program; nodes that no output needs are left out.
+
+    inline: angles whose sines and cosines are operations like any other, for a target that takes them itself.
+    """
     live = _live(program)
-    steps = _steps(program, live, cut)
+    steps = _steps(program, live, cut, inline)
     return _place(program, live, steps)
 
 
@@ -101,12 +104,12 @@ def _live(program: Program) -> list[bool]:
     return live
 
 
-def _steps(program: Program, live: Sequence[bool], cut: Cut) -> tuple[Step, ...]:
+def _steps(program: Program, live: Sequence[bool], cut: Cut, inline: Collection[int]) -> tuple[Step, ...]:
     """Before each loop of sines, the operations its angles need; at the end all the others."""
     nodes = program.nodes
     steps: list[Step] = []
     done = [node[0] in ("const", "input") or not live[index] for index, node in enumerate(nodes)]
-    for angles in _levels(nodes, live):
+    for angles in _levels(nodes, live, inline):
         needed = _cone(nodes, [angle.angle for angle in angles], done)
         steps += _cut(nodes, needed, cut)
         steps.append(Angles(angles))
@@ -117,13 +120,13 @@ def _steps(program: Program, live: Sequence[bool], cut: Cut) -> tuple[Step, ...]
     return (*steps, *_cut(nodes, [index for index, ready in enumerate(done) if not ready], cut))
 
 
-def _levels(nodes: Sequence[Node], live: Sequence[bool]) -> list[tuple[Angle, ...]]:
+def _levels(nodes: Sequence[Node], live: Sequence[bool], inline: Collection[int]) -> list[tuple[Angle, ...]]:
     """Angles grouped by how many sines or cosines they depend on, one within the other."""
     depth: list[int] = []
     found: dict[int, dict[int, dict[str, list[int]]]] = {}
     for index, node in enumerate(nodes):
         level = max((depth[used] for used in operands(node)), default=0)
-        trigonometric = node[0] in ("sin", "cos")
+        trigonometric = node[0] in ("sin", "cos") and operands(node)[0] not in inline
         depth.append(level + trigonometric)
         if trigonometric and live[index]:
             pair = found.setdefault(level, {}).setdefault(operands(node)[0], {"sin": [], "cos": []})

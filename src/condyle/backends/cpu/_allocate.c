@@ -146,6 +146,30 @@ static int fused(Allocator *s, int64_t time, const Operation *op)
     return to;
 }
 
+static int registers_only(Allocator *s, int64_t time, const Operation *op)
+{
+    uint64_t pinned = registers_of(s, op);
+    int64_t used[3] = {0};
+    int to;
+    for (int k = 0; k < op->count; k++) {
+        if (s->where[op->values[k]] < 0) {
+            load(s, time, op->values[k], pinned);
+            pinned |= (uint64_t)1 << s->where[op->values[k]];
+        }
+    }
+    for (int k = 0; k < op->count; k++) {
+        used[k] = s->where[op->values[k]];
+    }
+    release(s, op);
+    to = take(s, time, 0);
+    if (op->op == PICK) {
+        emit_four(s, plain[PICK], to, used[0], used[1], used[2]);
+    } else {
+        emit(s, plain[op->op], to, 0, used[0]);
+    }
+    return to;
+}
+
 static void step(Allocator *s, int64_t time)
 {
     const Operation *const op = &s->ops[time];
@@ -164,6 +188,8 @@ static void step(Allocator *s, int64_t time)
         release(s, op);
         to = take(s, time, 0);
         emit(s, plain[SQRT], to, 0, b);
+    } else if (op->op == BIT0 || op->op == BIT1 || op->op == PICK) {
+        to = registers_only(s, time, op);
     } else {
         to = binary(s, time, op);
     }

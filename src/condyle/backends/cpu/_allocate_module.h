@@ -28,7 +28,7 @@ static int read_node(Operation *op, PyObject *node, int64_t one)
         }
         op->values[op->count++] = value;
     }
-    if (op->op == XOR) {
+    if (op->op == XOR && op->count == 1) {
         op->values[op->count++] = one + 1;
     }
     return 1;
@@ -122,10 +122,11 @@ static PyObject *instructions(const Allocator *s, PyTypeObject *type)
     PyObject *list = PyList_New(s->n_code);
     for (Py_ssize_t k = 0; list != NULL && k < s->n_code; k++) {
         const Made *made = &s->code[k];
-        PyObject *one = type->tp_alloc(type, 4);
+        PyObject *one = type->tp_alloc(type, 5);
         PyObject *to = PyLong_FromLongLong(made->to), *a = PyLong_FromLongLong(made->a), *b = PyLong_FromLongLong(made->b);
-        if (one == NULL || to == NULL || a == NULL || b == NULL) {
-            Py_XDECREF(one), Py_XDECREF(to), Py_XDECREF(a), Py_XDECREF(b);
+        PyObject *c = PyLong_FromLongLong(made->c);
+        if (one == NULL || to == NULL || a == NULL || b == NULL || c == NULL) {
+            Py_XDECREF(one), Py_XDECREF(to), Py_XDECREF(a), Py_XDECREF(b), Py_XDECREF(c);
             Py_CLEAR(list);
             break;
         }
@@ -136,6 +137,7 @@ static PyObject *instructions(const Allocator *s, PyTypeObject *type)
         PyTuple_SET_ITEM(one, 1, to);
         PyTuple_SET_ITEM(one, 2, a);
         PyTuple_SET_ITEM(one, 3, b);
+        PyTuple_SET_ITEM(one, 4, c);
         PyList_SET_ITEM(list, k, one);
     }
     return list;

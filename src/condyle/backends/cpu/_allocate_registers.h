@@ -11,7 +11,7 @@
 #define MOST_REGISTERS 64
 #define NO_HOME INT64_MIN
 
-enum { ADD, SUB, MUL, DIV, XOR, SQRT, FMA, FMS, FNMA, FNMS, LOAD, STORE, PLAIN_OPS };
+enum { ADD, SUB, MUL, DIV, XOR, AND, SQRT, BIT0, BIT1, PICK, FMA, FMS, FNMA, FNMS, LOAD, STORE, PLAIN_OPS };
 enum { FORM_132, FORM_213, FORM_231 };
 
 /* Operations of Programs, and what they become; a value of the right column stands for 1 or the sign beside the operand. */
@@ -19,9 +19,11 @@ static const struct {
     const char *name;
     int op, values;
 } KNOWN[] = {{"add", ADD, 2}, {"sub", SUB, 2}, {"mul", MUL, 2}, {"rcp", DIV, 1},  {"neg", XOR, 1},
-             {"sqrt", SQRT, 1}, {"fma", FMA, 3}, {"fms", FMS, 3}, {"fnma", FNMA, 3}, {"fnms", FNMS, 3}};
+             {"xor", XOR, 2}, {"and", AND, 2}, {"sqrt", SQRT, 1}, {"bit0", BIT0, 1}, {"bit1", BIT1, 1}, {"pick", PICK, 3},
+             {"fma", FMA, 3}, {"fms", FMS, 3}, {"fnma", FNMA, 3}, {"fnms", FNMS, 3}};
 #define N_KNOWN ((int)(sizeof KNOWN / sizeof *KNOWN))
-static const char *const PLAIN[] = {"add", "sub", "mul", "div", "xor", "sqrt", "fma", "fms", "fnma", "fnms", "load", "store"};
+static const char *const PLAIN[] = {"add", "sub", "mul", "div", "xor", "and", "sqrt", "bit0", "bit1", "pick",
+                                    "fma", "fms", "fnma", "fnms", "load", "store"};
 static const char *const FORMS[] = {"132", "213", "231"};
 
 static PyObject *known[N_KNOWN], *plain[PLAIN_OPS], *forms[4][3], *constant_name;
@@ -33,7 +35,7 @@ typedef struct {
 
 typedef struct {
     PyObject *op;
-    int64_t to, a, b;
+    int64_t to, a, b, c;
 } Made;
 
 typedef struct {
@@ -63,7 +65,7 @@ static int wanted(const Allocator *s, int64_t value)
     return s->first_use[value] < s->last_use[value];
 }
 
-static void emit(Allocator *s, PyObject *op, int64_t to, int64_t a, int64_t b)
+static void emit_four(Allocator *s, PyObject *op, int64_t to, int64_t a, int64_t b, int64_t c)
 {
     if (s->n_code == s->room) {
         const Py_ssize_t room = s->room * 2 + 1024;
@@ -74,7 +76,12 @@ static void emit(Allocator *s, PyObject *op, int64_t to, int64_t a, int64_t b)
         }
         s->code = larger, s->room = room;
     }
-    s->code[s->n_code++] = (Made){op, to, a, b};
+    s->code[s->n_code++] = (Made){op, to, a, b, c};
+}
+
+static void emit(Allocator *s, PyObject *op, int64_t to, int64_t a, int64_t b)
+{
+    emit_four(s, op, to, a, b, 0);
 }
 
 /* The value that is wanted last among the registers that are not pinned; -1 if all are. */

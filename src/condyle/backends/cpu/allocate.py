@@ -19,6 +19,7 @@ except ImportError:  # built without a C compiler: slower, the same code
 
 NEVER = 1 << 40
 _COMMUTE = frozenset({"add", "mul"})
+REGISTERS_ONLY = frozenset({"bit0", "bit1", "pick"})
 
 
 @dataclass
@@ -124,6 +125,8 @@ class _Allocator:
             self._release(values)
             to = self._take(time, set())
             self._emit(op, to, NONE, b)
+        elif op in REGISTERS_ONLY:
+            to = self._plain(time, op, values)
         else:
             to = self._binary(time, op, values)
         self._release_slots(values)
@@ -153,6 +156,19 @@ class _Allocator:
         self._release(values)
         to = self._take(time, set())
         self._emit(op, to, first, last)
+        return to
+
+    def _plain(self, time: int, op: str, values: Sequence[int]) -> int:
+        """An operation that reads registers only."""
+        pinned = {self.where[value] for value in values if value in self.where}
+        for value in values:
+            if value not in self.where:
+                self._load(time, value, pinned)
+                pinned.add(self.where[value])
+        used = [self.where[value] for value in values]
+        self._release(values)
+        to = self._take(time, set())
+        self.code.append(Instruction(op, to, *used) if op == "pick" else Instruction(op, to, NONE, *used))
         return to
 
     def _operand(self, time: int, value: int, pinned: set[int]) -> int:

@@ -13,6 +13,7 @@ from condyle.backends.cpu.allocate import Constants, allocate
 from condyle.backends.cpu.code import SLOT, Instruction
 from condyle.backends.cpu.encode import encode
 from condyle.backends.cpu.schedule import schedule
+from condyle.backends.cpu.sincos import expand, inline_angles
 from condyle.backends.cpu.single import Single, single
 from condyle.backends.cpu.target import TARGET, Isa, Target
 from condyle.errors import UnsupportedError
@@ -22,6 +23,8 @@ from condyle.runtime.layout import Layouts, full
 WHOLE = Cut(shortest=1 << 40, longest=1 << 40)
 """No chunks: what stands between two loops of sines is one kernel."""
 ALIGN = 64
+SINES, REACH = -1, -2
+"""Steps of a plan that are no kernels: sines and cosines by the driver; angles brought within a kernel's reach."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,12 +63,17 @@ def assemble(
 
     layouts: of the arrays when they are packed; without them every entry is a column.
     """
-    low = lower(program, WHOLE)
+    inline = inline_angles(program)
+    low = lower(program, WHOLE, inline)
     constants = Constants()
     kernels: list[Kernel] = []
     slots: list[int] = []
     steps: list[int] = []
     size, offset = low.size, 0
+    angles = [low.slots[angle] for angle in sorted(inline) if angle in low.slots]
+    if angles:
+        steps += (REACH, 0, len(angles))
+        slots += angles
     for step in low.steps:
         if isinstance(step, Chunk):
             kernel, constants, top = _kernel(low, step, constants, isa, bits, target)
@@ -74,7 +82,7 @@ def assemble(
             steps += (offset, 0, 0)
             offset += len(_padded(kernel.text))
         else:
-            steps += (-1, len(slots), len(step.angles))
+            steps += (SINES, len(slots), len(step.angles))
             slots += [slot for angle in step.angles for slot in angle_slots(low, angle)]
     ports = _ports(program, low, layouts or _full(program, isa.lanes(bits)), slots)
     places = [low.zero, *(place for place, _ in low.constants)]
@@ -82,7 +90,7 @@ def assemble(
     head = (size, len(program.inputs), len(program.arrays), len(steps) // 3, len(places))
     repeat = 1 if isa.broadcast else isa.lanes(bits)
     table = packed([value for value in constants.values for _ in range(repeat)], bits)
-    one = single(low, [kernel.code for kernel in kernels], constants.values, size, isa, bits)
+    one = single(low, angles, [kernel.code for kernel in kernels], constants.values, size, isa, bits)
     return Assembled(tuple(kernels), table, tuple(slots), values, (*head, *ports, *steps, *places), one)
 
 
@@ -127,10 +135,11 @@ def _kernel(
     best: tuple[float, Kernel, Constants, int] | None = None
     names = target.orders if len(chunk.nodes) < target.many else target.few
     for name, order in orders(low.program, chunk.nodes, roots, names):
+        program, order = expand(low.program, order, bits)
         if len(order) < target.small:
-            order = schedule(low.program.nodes, order, target.window, target.issue)
+            order = schedule(program.nodes, order, target.ahead // len(order) + 1, target.issue)
         constants = replace(known, values=list(known.values), numbers=dict(known.numbers))
-        code, size = allocate(low.program, order, low.slots, constants, isa, low.size, target)
+        code, size = allocate(program, order, low.slots, constants, isa, low.size, target)
         kernel = Kernel(name, tuple(code), encode(code, isa, bits))
         cost = cycles(kernel, target)
         if best is None or cost < best[0]:

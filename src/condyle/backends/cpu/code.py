@@ -5,7 +5,9 @@ An operand is one whole number: 0 .. 63 a register, 64 + s slot s of the workspa
     load    to = b                  b a register, a slot or a constant
     store   slot b = to
     add     to = a + b              sub, mul, div alike; a is a register, b any operand
-    xor     to = bits of a ^ bits of b
+    xor     to = bits of a ^ bits of b; and alike
+    bit0    to = bit 0 of b where the sign stands, zeros behind it; bit1 alike, with bit 0 behind it; b is a register
+    pick    to = b where c has a minus, else a; all are registers
     sqrt    to = square root of b
     fma132  to = to * b + a         fms -: ... - a     fnma: a - to * b     fnms: - to * b - a
     fma213  to = a * to + b         and so on, the last factor or summand b may be any operand
@@ -27,6 +29,7 @@ class Instruction(NamedTuple):
     to: int
     a: int
     b: int
+    c: int = NONE
 
 
 def slot(number: int) -> int:

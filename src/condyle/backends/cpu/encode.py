@@ -20,11 +20,12 @@ WINDOW = 256
 FEWEST = 6  # uses that make a window worth its register
 RETURN = bytes((0xC5, 0xF8, 0x77, 0xC3))  # vzeroupper, ret
 
-_MAP_0F, _MAP_0F38 = 1, 2
+_MAP_0F, _MAP_0F38, _MAP_0F3A = 1, 2, 3
 _ARITHMETIC = {"add": 0x58, "mul": 0x59, "sub": 0x5C, "div": 0x5E, "sqrt": 0x51}
 _UNARY = frozenset({"load", "store", "broadcast", "get", "put", "sqrt"})
 _FUSED = {"fma": 0x98, "fms": 0x9A, "fnma": 0x9C, "fnms": 0x9E}
 _COMMUTE = frozenset({"add", "mul", "xor"})
+_WHOLE = frozenset({"xor", "and"})  # of whole registers in the scalar form too
 _LOAD, _STORE = 0x28, 0x29
 
 Form = tuple[int, int, int, int]  # map, prefix bits, W, opcode
@@ -47,12 +48,16 @@ class Encoder:
     def encode(self, i: Instruction) -> bytes:
         """The bytes of one instruction."""
         op, register, b = self._name(i), i.to, i.b
+        if op in ("bit0", "bit1"):
+            return self._shift(i)
+        if op == "pick":
+            return self._pick(i)
         form = self.forms[op]
         first = 0 if op in _UNARY else i.a
         if self.isa.scalar and op == "sqrt":
             first = b if 0 <= b < SLOT else register  # the other lanes come from there
         if self.isa.broadcast:
-            repeat = b < 0 and (op == "xor" if self.isa.scalar else op != "broadcast")
+            repeat = not 0 <= b < SLOT and op in _WHOLE if self.isa.scalar else b < 0 and op != "broadcast"
             return self._evex(form, register, first, b, repeat)
         if op == "load" and 8 <= b < SLOT and register < 8:  # the short prefix has no bit for a high last register
             form, register, b = self.forms["store"], b, register
@@ -66,12 +71,24 @@ class Encoder:
             return "get" if i.op == "load" else "put"
         return "broadcast" if i.b < 0 and self.isa.broadcast else i.op
 
-    def _evex(self, form: Form, register: int, first: int, b: int, repeat: bool) -> bytes:
+    def _shift(self, i: Instruction) -> bytes:
+        """Bits of the lowest end to the highest; the destination stands where a first operand would."""
+        form = self.forms["shift"]
+        code = self._evex(form, 6, i.to, i.b) if self.isa.broadcast else self._vex(form, 6, i.to, i.b)
+        return code + bytes((self.bits - (1 if i.op == "bit0" else 2),))
+
+    def _pick(self, i: Instruction) -> bytes:
+        """The signs of c to the mask register k1, and a blend under it; with AVX2 the blend reads the signs itself."""
+        if self.isa.broadcast:
+            return self._evex(self.forms["signs"], 1, 0, i.c) + self._evex(self.forms["pick"], i.to, i.a, i.b, mask=1)
+        return self._vex(self.forms["pick"], i.to, i.a, i.b) + bytes((i.c << 4,))
+
+    def _evex(self, form: Form, register: int, first: int, b: int, repeat: bool = False, mask: int = 0) -> bytes:
         table, prefix, wide, opcode = form
         # bits for the upper halves of register numbers are stored inverted
         p0 = table | (~register & 8) << 4 | (~register & 16)
         p1 = wide << 7 | (~first & 15) << 3 | 4 | prefix
-        p2 = self.length | (~first & 16) >> 1 | (0x10 if repeat else 0)
+        p2 = self.length | (~first & 16) >> 1 | (0x10 if repeat else 0) | mask
         if 0 <= b < SLOT:
             p0 |= (~b & 8) << 2 | (~b & 16) << 2
             return bytes((0x62, p0, p1, p2, opcode, 0xC0 | (register & 7) << 3 | b & 7))
@@ -124,6 +141,10 @@ def _forms(isa: Isa, bits: int) -> dict[str, Form]:
     forms["store"] = (_MAP_0F, int(double), wide, _STORE)
     forms["broadcast"] = (_MAP_0F38, 1, int(double), 0x19 if double else 0x18)
     forms["xor"] = (_MAP_0F, 1, wide, 0xEF) if isa.broadcast else (_MAP_0F, int(double), 0, 0x57)
+    forms["and"] = (_MAP_0F, 1, wide, 0xDB) if isa.broadcast else (_MAP_0F, int(double), 0, 0x54)
+    forms["shift"] = (_MAP_0F, 1, wide, 0x73 if double else 0x72)
+    forms["signs"] = (_MAP_0F38, 2, wide, 0x39)
+    forms["pick"] = (_MAP_0F38, 1, wide, 0x65) if isa.broadcast else (_MAP_0F3A, 1, 0, 0x4B if double else 0x4A)
     for name, code in _FUSED.items():
         for k, order in enumerate(("132", "213", "231")):
             forms[name + order] = (_MAP_0F38, 1, int(double), code + 16 * k)
@@ -131,13 +152,13 @@ def _forms(isa: Isa, bits: int) -> dict[str, Form]:
 
 
 def _scalar_forms(isa: Isa, bits: int) -> dict[str, Form]:
-    """On the lowest lane only; a change of sign and a copy from register to register take whole registers."""
+    """On the lowest lane only; copies from register to register and operations on bits take whole registers."""
     double = bits == 64
     prefix, wide = (3 if double else 2), int(double and isa.broadcast)
     forms: dict[str, Form] = {name: (_MAP_0F, prefix, wide, code) for name, code in _ARITHMETIC.items()}
     forms["get"], forms["put"] = (_MAP_0F, prefix, wide, 0x10), (_MAP_0F, prefix, wide, 0x11)
     for name, (table, bits_66, w, code) in _forms(isa, bits).items():
-        forms.setdefault(name, (table, bits_66, w, code + (table == _MAP_0F38)))
+        forms.setdefault(name, (table, bits_66, w, code + (name[:-3] in _FUSED)))
     return forms
 
 

@@ -1,4 +1,4 @@
-"""Within a few dozen operations, what is ready goes first: the processor's queues do not fill with what waits."""
+"""Within a hundred operations, what is ready goes first: the processor's queues do not fill with what waits."""
 
 from __future__ import annotations
 

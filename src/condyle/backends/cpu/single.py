@@ -1,7 +1,7 @@
 """The scalar form of assembled code: one state, read from the caller's rows and written to them, without tiles.
 
-Its operations are those of the vector form, so that a state alone gives the same bits as in a batch. Sines are taken
-of as many angles at once as a vector has lanes, by the vectors' own instructions.
+Its operations are those of the vector form, so that a state alone gives the same bits as in a batch. Sines that the
+kernels leave to the driver are taken of as many angles at once as a vector has lanes, by the vectors' own instructions.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from condyle.backends.cpu.code import SLOT, Instruction, slot
 from condyle.backends.cpu.encode import encode
 from condyle.backends.cpu.target import SINGLE, Isa
 
-KERNEL, LOAD, SINES, COPY, CLEAR = range(5)  # as in runtime/tiles/single.h
+KERNEL, LOAD, SINES, COPY, CLEAR, REACH = range(6)  # as in runtime/tiles/single.h
 MOST_ARRAYS = 8
 """More would leave no registers for windows; no function has as many."""
 ALIGN = 64
@@ -34,15 +34,24 @@ class Single:
 
 
 def single(
-    low: Lowered, kernels: Sequence[Sequence[Instruction]], constants: Sequence[float], size: int, isa: Isa, bits: int
+    low: Lowered,
+    inline: Sequence[int],
+    kernels: Sequence[Sequence[Instruction]],
+    constants: Sequence[float],
+    size: int,
+    isa: Isa,
+    bits: int,
 ) -> Single | None:
-    """The scalar form of these kernels; size: slots of the workspace. None if there are too many arrays."""
+    """The scalar form of these kernels; size: slots of the workspace. None if there are too many arrays.
+
+    inline: slots of the angles whose sines the kernels take.
+    """
     program = low.program
     if len(program.inputs) + len(program.arrays) > MOST_ARRAYS:
         return None
     form = _Form(low, len(constants), size, isa.lanes(bits))
     following = iter(kernels)
-    steps, text = form.clears(), b""
+    steps, text = [*form.clears(), *form.reach(inline)], b""
     for step in low.steps:
         if isinstance(step, Chunk):
             steps.append((KERNEL, len(text), 0, 0, 0))
@@ -140,17 +149,36 @@ class _Form:
             )
         ]
 
+    def reach(self, inline: Sequence[int]) -> list[Step]:
+        """Angles that kernels take sines of are loaded side by side and brought within reach there."""
+        if not inline:
+            return []
+        first, count = self.work, -(-len(inline) // self.lanes)
+        self.work += count * self.lanes
+        steps = self._loads([(number, first + k) for k, number in enumerate(inline)])
+        self.places.update((number, (SLOT, first + k)) for k, number in enumerate(inline))
+        return [*steps, (REACH, first, count, 0, 0)]
+
+    def _loads(self, wanted: Sequence[tuple[int, int]]) -> list[Step]:
+        """Slots to places in the workspace, those that stand side by side here and there at once."""
+        steps: list[Step] = []
+        for number, to in wanted:
+            memory, index = self._at(self.places.get(number, (SLOT, number)))
+            if to % self.lanes and steps[-1][1] == memory and steps[-1][2] + steps[-1][3] == index:
+                steps[-1] = (*steps[-1][:3], steps[-1][3] + 1, steps[-1][4])
+            else:
+                steps.append((LOAD, memory, index, 1, to))
+        return steps
+
     def sines(self, angles: tuple[Angle, ...]) -> list[Step]:
         """Angles that stand side by side are loaded together; results that have another place are copied there."""
         first, count = self.groups[angles], -(-len(angles) // self.lanes)
-        steps: list[Step] = []
-        for k, angle in enumerate(angles):
-            number = angle_slots(self.low, angle)[0]
-            memory, index = self._at(self.places.get(number, (SLOT, number)))
-            if k % self.lanes and steps[-1][1] == memory and steps[-1][2] + steps[-1][3] == index:
-                steps[-1] = (*steps[-1][:3], steps[-1][3] + 1, steps[-1][4])
-            else:
-                steps.append((LOAD, memory, index, 1, first + k // self.lanes * 3 * self.lanes + k % self.lanes))
+        steps = self._loads(
+            [
+                (angle_slots(self.low, angle)[0], first + k // self.lanes * 3 * self.lanes + k % self.lanes)
+                for k, angle in enumerate(angles)
+            ]
+        )
         steps.append((SINES, first, count, 0, 0))
         for sine, place in self._sines_and_places(angles):
             if self.places[sine] != place:

@@ -8,12 +8,45 @@ typedef uint32_t cd_slot;
 
 typedef void tiles_kernel(void *w, const void *constants);
 
+/* An angle beyond CD_REACH becomes the same angle in -pi .. pi, to rounding; infinities and NaN stay. */
+static __attribute__((noinline)) void bring_back(real_v *w, const cd_slot *slot, size_t count)
+{
+    size_t k, l;
+    for (k = 0; k < count; k++) {
+        for (l = 0; l < LANES; l++) {
+            real *const x = (real *)&w[slot[k]] + l;
+            if (isfinite(*x) && (*x > CD_REACH || *x < -CD_REACH)) {
+                *x = (real)atan2(sin((double)*x), cos((double)*x));
+            }
+        }
+    }
+}
+
+static void within_reach(real_v *w, const cd_slot *slot, size_t count)
+{
+    bits_v beyond = {0};
+    real_bits any = 0;
+    size_t k, l;
+    for (k = 0; k < count; k++) {
+        const real_v x = w[slot[k]];
+        beyond |= (bits_v)(x > CD_REACH) | (bits_v)(x < -CD_REACH);
+    }
+    for (l = 0; l < LANES; l++) {
+        any |= beyond[l];
+    }
+    if (any != 0) {
+        bring_back(w, slot, count);
+    }
+}
+
 static void compute(const tiles_plan *plan, real_v *w)
 {
     int64_t k;
     for (k = 0; k < plan->n_step; k++) {
         const int64_t *step = plan->step + 3 * k;
-        if (step[0] < 0) {
+        if (step[0] == TILES_REACH) {
+            within_reach(w, plan->slots + step[1], (size_t)step[2]);
+        } else if (step[0] == TILES_SINES) {
             cd_sincos(w, plan->slots + step[1], (size_t)step[2]);
         } else {
             ((tiles_kernel *)(uintptr_t)(plan->code + step[0]))(w, plan->constants);

@@ -23,8 +23,10 @@ static int fine_output(const tiles_output *out, int64_t tables)
 
 static int fine_step(const int64_t *step, int64_t code_length, int64_t tables)
 {
+    const int64_t width = step[0] == TILES_SINES ? 3 : 1;
     return step[0] >= 0 ? step[0] < code_length
-                        : step[0] == -1 && step[2] >= 0 && step[2] < INT32_MAX && within(step[1], 3 * step[2], tables);
+                        : step[0] >= TILES_REACH && step[2] >= 0 && step[2] < INT32_MAX &&
+                              within(step[1], width * step[2], tables);
 }
 
 /* Points the plan into its numbers; fails if a table would lead out of the data. */

@@ -7,6 +7,9 @@
 #include <stddef.h>
 #include <stdint.h>
 
+/* Steps that are no kernels. TILES_REACH: angles that kernels take sines and cosines of are brought within CD_REACH. */
+enum { TILES_SINES = -1, TILES_REACH = -2 };
+
 typedef struct {
     int64_t slot, size;     /* entries of a row, and where the first one goes in the workspace */
     int64_t columns, table; /* which column each entry is, `columns` for a zero; table -1: entry e is column e */
@@ -20,12 +23,12 @@ typedef struct {
 typedef struct {
     const unsigned char *code; /* kernels, `void kernel(void *w, const void *constants)`, in pages that only execute */
     const void *constants;     /* table that kernels read, aligned for whole vectors */
-    const uint32_t *slots;     /* all tables: of angles by threes, of rows padded to whole groups of 16, of columns */
+    const uint32_t *slots;     /* all tables: of angles by threes or alone, of rows padded to whole groups of 16, of columns */
     const void *values;        /* numbers set once a call, and where */
     const int64_t *value_slot;
     const tiles_input *in;
     const tiles_output *out;
-    const int64_t *step; /* triples: offset in code, -, -; or -1, where the table of angles begins, their number */
+    const int64_t *step; /* triples: offset in code, -, -; or what it is, where its angles begin in slots, their number */
     int64_t n_in, n_out, n_step, n_value;
     int64_t stage; /* slots before the part of the workspace where rows wait to be streamed */
 } tiles_plan;

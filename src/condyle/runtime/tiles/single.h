@@ -6,7 +6,8 @@
  *     1 LOAD   m, i, n, to     n numbers from entry i of memory m to the workspace from `to`, within one vector
  *     2 SINES  at, n           n times three vectors in the workspace from `at`: angles, their sines, their cosines
  *     3 COPY   m, i, to, j     one number
- *     4 CLEAR  m, n            a whole output */
+ *     4 CLEAR  m, n            a whole output
+ *     5 REACH  at, n           n vectors of angles in the workspace from `at` are brought within reach of the kernels' sines */
 #ifndef CONDYLE_SINGLE_H
 #define CONDYLE_SINGLE_H
 #include <stddef.h>
@@ -15,7 +16,7 @@
 #define SINGLE_MOST 64 /* memories */
 #define SINGLE_GROUPS 64 /* vectors of angles in one step */
 
-enum { SINGLE_KERNEL, SINGLE_LOAD, SINGLE_SINES, SINGLE_COPY, SINGLE_CLEAR, SINGLE_KINDS };
+enum { SINGLE_KERNEL, SINGLE_LOAD, SINGLE_SINES, SINGLE_COPY, SINGLE_CLEAR, SINGLE_REACH, SINGLE_KINDS };
 
 typedef struct {
     int64_t kind, a, b, c, d;

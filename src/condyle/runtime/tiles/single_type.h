@@ -62,6 +62,9 @@ static int step_fits(const Memories *all, const single_step *step)
         return inside(all, step->a, step->b, 1) && inside(all, step->c, step->d, 1) && may_write(all, step->c);
     case SINGLE_CLEAR:
         return inside(all, step->a, 0, step->b) && may_write(all, step->a);
+    case SINGLE_REACH:
+        return step->a >= 0 && step->a % all->lanes == 0 && step->b >= 0 && step->b <= all->size[0] &&
+               inside(all, 0, step->a, all->lanes * step->b);
     default:
         return 0;
     }

@@ -21,6 +21,15 @@ static void take_sines(real_v *w, size_t count)
     }
 }
 
+static void reach_all(real_v *w, size_t count)
+{
+    static const cd_slot one[1] = {0};
+    size_t k;
+    for (k = 0; k < count; k++) {
+        within_reach(w + k, one, 1);
+    }
+}
+
 static void do_step(const single_plan *plan, const single_step *step, void *const *memory)
 {
     real *const w = (real *)memory[0];
@@ -36,6 +45,9 @@ static void do_step(const single_plan *plan, const single_step *step, void *cons
         break;
     case SINGLE_COPY:
         ((real *)memory[step->c])[step->d] = ((const real *)memory[step->a])[step->b];
+        break;
+    case SINGLE_REACH:
+        reach_all((real_v *)(w + step->a), (size_t)step->b);
         break;
     default:
         memset(memory[step->a], 0, (size_t)step->b * sizeof *w);

@@ -1,0 +1,137 @@
+"""Sine and cosine as operations among the others: registers, multiply-adds, a choice by quadrant, no call.
+
+x = n pi/2 + r in three exact steps; minimax polynomials on |r| <= pi/4; n modulo 4 says which one serves, and its sign.
+Cosine: 1.2 units in the last place; sine: 0.8, as r then counts with what it lost to rounding. Both hold up to REACH;
+the driver brings angles beyond it back (plan.h) before the kernel runs. NaN and infinity give NaN.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field, replace
+
+from condyle.ir.ops import Node
+from condyle.ir.program import Program, operands
+
+
+@dataclass(frozen=True, slots=True)
+class Numbers:
+    """round: adding it leaves a whole number, in the lowest bits. half_pi: three parts; n times the second is exact.
+
+    sine: (sin r - r) / r^3 in r^2; cosine: (cos r - 1 + r^2 / 2) / r^4 in r^2; highest power first.
+    """
+
+    round: float
+    half_pi: tuple[float, ...]
+    sine: tuple[float, ...]
+    cosine: tuple[float, ...]
+
+
+def _hex(*texts: str) -> tuple[float, ...]:
+    return tuple(float.fromhex(number) for text in texts for number in text.split())
+
+
+TWO_BY_PI = {64: float.fromhex("0x1.45f306dc9c883p-1"), 32: float.fromhex("0x1.45f306p-1")}
+NUMBERS = {
+    64: Numbers(
+        float.fromhex("0x1.8p+52"),
+        _hex("0x1.921fb54442d18p+0", "0x1.1a626331p-54", "0x1.1701b839a2520p-88"),
+        _hex(
+            "0x1.5d8fa457dab33p-33 -0x1.ae5e59fa1e39cp-26 0x1.71de356718acep-19",
+            "-0x1.a01a019bfd203p-13 0x1.111111110f7cap-7 -0x1.5555555555548p-3",
+        ),
+        _hex(
+            "-0x1.8fae9d21afe3cp-37 0x1.1ee9ebea890e4p-29 -0x1.27e4f809f2b27p-22",
+            "0x1.a01a019cb1c09p-16 -0x1.6c16c16c1517ep-10 0x1.555555555554cp-5",
+        ),
+    ),
+    32: Numbers(
+        float.fromhex("0x1.8p+23"),
+        _hex("0x1.921fb6p+0", "-0x1.778p-25", "0x1.68c234p-39"),
+        _hex("-0x1.994388p-13 0x1.11073ap-7 -0x1.555546p-3"),
+        _hex("0x1.9a020cp-16 -0x1.6c0c8ap-10 0x1.55554ap-5"),
+    ),
+}
+
+
+def inline_angles(program: Program) -> frozenset[int]:
+    """Inputs that nothing but sines and cosines use: the driver may put an equal angle in their place."""
+    angles = {operands(node)[0] for node in program.nodes if node[0] in ("sin", "cos")}
+    others = {used for node in program.nodes if node[0] not in ("sin", "cos") for used in operands(node)}
+    others |= {output.node for output in program.outputs}
+    return frozenset(k for k in angles - others if program.nodes[k][0] == "input")
+
+
+def expand(program: Program, order: Sequence[int], bits: int) -> tuple[Program, list[int]]:
+    """The operations of `order` with sines and cosines spelled out; both of an angle where the first one stood."""
+    pairs: dict[int, dict[str, int]] = {}
+    for k in order:
+        if program.nodes[k][0] in ("sin", "cos"):
+            pairs.setdefault(operands(program.nodes[k])[0], {})[program.nodes[k][0]] = k
+    work = _Expansion(list(program.nodes), NUMBERS[bits], bits)
+    for k in order:
+        if program.nodes[k][0] not in ("sin", "cos"):
+            work.order.append(k)
+            continue
+        angle = operands(program.nodes[k])[0]
+        if angle in pairs:
+            work.sincos(angle, pairs.pop(angle))
+    return replace(program, nodes=tuple(work.nodes)), work.order
+
+
+@dataclass
+class _Expansion:
+    """nodes: the old ones, then the new ones; order: what stands so far."""
+
+    nodes: list[Node]
+    numbers: Numbers
+    bits: int
+    order: list[int] = field(default_factory=list[int])
+    constants: dict[str, int] = field(default_factory=dict[str, int])
+
+    def put(self, op: str, *used: int) -> int:
+        self.nodes.append((op, *used))
+        self.order.append(len(self.nodes) - 1)
+        return len(self.nodes) - 1
+
+    def constant(self, value: float) -> int:
+        key = value.hex()
+        if key not in self.constants:
+            self.constants[key] = len(self.nodes)
+            self.nodes.append(("const", value))
+        return self.constants[key]
+
+    def polynomial(self, coefficients: Sequence[float], z: int) -> int:
+        total = self.constant(coefficients[0])
+        for value in coefficients[1:]:
+            total = self.put("fma", total, z, self.constant(value))
+        return total
+
+    def sincos(self, x: int, wanted: dict[str, int]) -> None:
+        """Sine and cosine of the angle x, as the nodes that are wanted."""
+        shift = self.constant(self.numbers.round)
+        turned = self.put("fma", x, self.constant(TWO_BY_PI[self.bits]), shift)
+        n = self.put("sub", turned, shift)
+        a, b, c = (self.constant(part) for part in self.numbers.half_pi)
+        whole = self.put("fnma", n, a, x)  # exact
+        r = self.put("fnma", n, b, whole)
+        lost = self.put("fnma", n, c, self.put("fnma", n, b, self.put("sub", whole, r)))
+        z = self.put("mul", r, r)
+        cube = self.put("mul", r, z)
+        sine = self.put("add", r, self.put("fma", cube, self.polynomial(self.numbers.sine, z), lost))
+        inner = self.put("fma", z, self.polynomial(self.numbers.cosine, z), self.constant(-0.5))
+        cosine = self.put("fma", z, inner, self.constant(1.0))
+        self.quadrants(turned, sine, cosine, wanted)
+
+    def quadrants(self, turned: int, sine: int, cosine: int, wanted: dict[str, int]) -> None:
+        """n = 0, 1, 2, 3: sin x = s, c, -s, -c and cos x = c, -s, -c, s."""
+        odd = self.put("bit0", turned)
+        minus = self.put("and", self.put("bit1", turned), self.constant(-0.0))
+        found: dict[str, int] = {}
+        if "sin" in wanted:
+            found["sin"] = self.put("pick", sine, cosine, odd)
+        if "cos" in wanted:
+            found["cos"] = self.put("pick", cosine, self.put("neg", sine), odd)
+        for name, k in wanted.items():
+            self.nodes[k] = ("xor", found[name], minus)
+            self.order.append(k)
