@@ -17,6 +17,7 @@ from condyle.backends.cpu import allocate as module
 from condyle.backends.cpu.allocate import Constants, allocate
 from condyle.backends.cpu.assemble import WHOLE, assemble, cycles
 from condyle.backends.cpu.code import SLOT, Instruction
+from condyle.backends.cpu.sincos import expand, inline_angles
 from condyle.backends.cpu.target import ISAS, TARGET, Isa, Target
 from condyle.ir.expr import Graph
 from condyle.ir.interp import MEANING
@@ -97,11 +98,12 @@ def test_repeated_operands() -> None:
 @pytest.mark.parametrize("isa", [*ISAS.values(), SMALL], ids=lambda isa: isa.name)
 def test_both_allocators_write_the_same(isa: Isa, monkeypatch: pytest.MonkeyPatch) -> None:
     """Instruction by instruction, with the same constants and slots, whatever the choices."""
-    for program in (*map(tangle, range(4)), tangle(5, 2000, 12), toy(), toy(width=17, side=9)):
-        low = lower(program, WHOLE)
+    for whole in (*map(tangle, range(4)), tangle(5, 2000, 12), toy(), toy(width=17, side=9)):
+        low = lower(whole, WHOLE, inline_angles(whole))
         for chunk in (step for step in low.steps if isinstance(step, Chunk)):
             roots = [node for node in chunk.nodes if node in low.slots]
-            for k, (_, order) in enumerate(orders(program, chunk.nodes, roots)):
+            for k, (_, plain) in enumerate(orders(whole, chunk.nodes, roots)):
+                program, order = expand(whole, plain, 64)
                 target = Target(far=(0, 6, 50, 3)[k % 4], dirty=(0.7, 1.0, 0.1, 3.0)[k % 4])
                 first, second = Constants(), Constants()
                 fast = allocate(program, order, low.slots, first, isa, low.size, target)
