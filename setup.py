@@ -6,6 +6,7 @@ from setuptools import Extension, setup
 DRIVER = ("plan", "numbers", "driver", "blocks", "single", "steps", "single_type")
 NATIVE = "src/condyle/runtime/native"
 TILES = "src/condyle/runtime/tiles"
+CHAIN = "src/condyle/runtime/chain"
 SUPPORT = "src/condyle/backends/c/support"
 
 setup(
@@ -33,6 +34,16 @@ setup(
             include_dirs=[TILES, SUPPORT],
             depends=[
                 *(f"{TILES}/{name}.h" for name in DRIVER),
+                *(f"{SUPPORT}/{name}.h" for name in ("vector", "sincos", "tiles")),
+            ],
+            extra_compile_args=["-O2", "-fno-math-errno", "-fno-trapping-math"],
+        ),
+        Extension(
+            "condyle.runtime._chain",
+            [f"{CHAIN}/{name}.c" for name in ("_chain", "avx512_64", "avx512_32", "avx2_64", "avx2_32")],
+            include_dirs=[CHAIN, SUPPORT],
+            depends=[
+                *(f"{CHAIN}/{name}.h" for name in ("chain", "check", "driver")),
                 *(f"{SUPPORT}/{name}.h" for name in ("vector", "sincos", "tiles")),
             ],
             extra_compile_args=["-O2", "-fno-math-errno", "-fno-trapping-math"],

@@ -8,6 +8,9 @@ import numpy as np
 import pytest
 
 import condyle
+from condyle import scanned
+from condyle.backends.cpu import build as cpu_target
+from condyle.backends.cpu.target import ISAS
 from condyle.signature import FUNCTIONS
 from tests.laws.robots import relative, robot_named, states
 
@@ -19,12 +22,12 @@ def robot() -> condyle.Robot:
 
 @pytest.mark.parametrize("function", FUNCTIONS)
 def test_every_method(robot: condyle.Robot, function: str) -> None:
-    scanned = robot.compile(target="numpy", links="scan")
+    parallel = robot.compile(target="numpy", links="scan")
     serial = robot.compile(target="numpy")
     some = states(robot, 4)
     known = {"q": some.q, "v": some.v, "a": some.a, "tau": some.a, "Minv": serial.mass_matrix_inverse(some.q)}
     inputs = [known[port.name].reshape(2, 2, *known[port.name].shape[1:]) for port in FUNCTIONS[function].inputs]
-    got = scanned.call(function, inputs)
+    got = parallel.call(function, inputs)
     for one, two in zip(got, serial.call(function, inputs), strict=True):
         assert one.shape == two.shape
         assert relative(one.reshape(4, -1), two.reshape(4, -1)) < 1e-10
@@ -89,3 +92,78 @@ def test_a_massless_link_is_refused_by_name_where_it_has_to_be_an_element() -> N
         assert np.allclose(other.forward_dynamics(q, v, tau), want, rtol=1e-12, atol=0)
     assert np.isfinite(dyn.inverse_dynamics(q, v, tau)).all()
     assert np.isfinite(massless(0.1).compile(target="numpy", links="scan").forward_dynamics(q, v, tau)).all()
+
+
+needs_machine = pytest.mark.skipif(not cpu_target.supported(), reason="needs an x86-64 processor with AVX2 and FMA")
+
+
+@needs_machine
+@pytest.mark.parametrize("dtype", ["float64", "float32"])
+def test_chunks_on_the_processor(dtype: str) -> None:
+    robot = condyle.chain(6, rng=4)
+    dyn = robot.compile(links="scan", dtype=dtype)
+    some = states(robot, 5)
+    q, v, a = (x.astype(dtype) for x in (some.q, some.v, 0.1 * some.a))
+    want = robot.compile(target="numpy").forward_dynamics(*(x.astype(np.float64) for x in (q, v, a)))
+    assert relative(dyn.forward_dynamics(q, v, a), want) < (1e-11 if dtype == "float64" else 1e-4)
+    assert np.array_equal(dyn.forward_dynamics(q[2], v[2], a[2]), dyn.forward_dynamics(q, v, a)[2])
+    lines = dyn.explain().splitlines()
+    assert any(line.startswith("fd ") and "in chunks" in line for line in lines)
+    assert sum("in chunks" in line for line in lines) == 1  # the rest is serial, and said to be
+
+
+@needs_machine
+def test_what_the_processor_cannot_scan_runs_serially() -> None:
+    tree = condyle.random_tree(6, rng=1)
+    some = states(tree, 2)
+    dyn = tree.compile(links="scan")
+    assert "chunks" not in dyn.explain()
+    want = tree.compile(target="numpy").forward_dynamics(some.q, some.v, some.a)
+    assert relative(dyn.forward_dynamics(some.q, some.v, some.a), want) < 1e-9
+    chain = condyle.chain(5, rng=1)
+    some = states(chain, 2)
+    want = chain.compile(target="numpy").forward_dynamics(some.q, some.v, some.a, some.f_ext)
+    assert relative(chain.compile(links="scan").forward_dynamics(some.q, some.v, some.a, some.f_ext), want) < 1e-9
+
+
+def test_the_c_target_has_no_scans(robot: condyle.Robot) -> None:
+    with pytest.raises(condyle.UnsupportedError, match="'cpu' and 'numpy'"):
+        robot.compile(target="c", links="scan")
+
+
+def test_every_crossover_is_of_a_scan_that_is_there() -> None:
+    for (target, isa, dtype, function), crossover in scanned.crossovers().items():
+        assert target in ("cpu", "numpy")
+        assert isa in (ISAS if target == "cpu" else ("",))
+        assert dtype in ("float64", "float32")
+        assert function in (("fd",) if target == "cpu" else FUNCTIONS)
+        assert crossover.links > 1 and crossover.states >= 1
+
+
+def test_auto_takes_what_was_measured_to_be_faster(monkeypatch: pytest.MonkeyPatch) -> None:
+    table = {("numpy", "", "float64", "fd"): scanned.Crossover(4, 2)}
+    monkeypatch.setattr(scanned, "crossovers", lambda: table)
+    for n, batch, scans in ((4, 2, True), (4, 3, False), (3, 1, False)):
+        robot = condyle.chain(n, rng=1)
+        dyn = robot.compile(target="numpy", links="auto")
+        assert ("scans" in dyn.explain(batch)) == scans
+        some = states(robot, batch)
+        want = robot.compile(target="numpy").forward_dynamics(some.q, some.v, some.a)
+        assert relative(dyn.forward_dynamics(some.q, some.v, some.a), want) < 1e-9
+    assert "scans" not in robot_named("zoo").compile(target="numpy", links="auto").explain()
+    massless().compile(target="numpy", links="auto").forward_dynamics([0.3, 0.4], [0.5, -0.6], [0.7, 0.8])
+
+
+@needs_machine
+def test_auto_scans_one_state_of_a_long_chain_on_the_processor(monkeypatch: pytest.MonkeyPatch) -> None:
+    isa = cpu_target.supported()[0].name
+    monkeypatch.setattr(scanned, "crossovers", lambda: {("cpu", isa, "float64", "fd"): scanned.Crossover(6, 1)})
+    robot = condyle.chain(6, rng=1)
+    some = states(robot, 3)
+    auto, scan, serial = (robot.compile(links=links) for links in ("auto", "scan", "serial"))
+    one = [x[0] for x in (some.q, some.v, some.a)]
+    assert np.array_equal(auto.forward_dynamics(*one), scan.forward_dynamics(*one))
+    many = (some.q, some.v, some.a)
+    assert np.array_equal(auto.forward_dynamics(*many), serial.forward_dynamics(*many))
+    assert "chunks" in auto.explain(1)
+    assert "chunks" not in auto.explain(3)

@@ -31,7 +31,7 @@ from condyle.signature import FUNCTIONS
 
 TARGETS = ("cpu", "c", "numpy")
 DTYPES = ("float64", "float32")
-LINKS = ("serial", "scan")
+LINKS = ("serial", "scan", "auto")
 
 
 def condyle_version() -> str:
@@ -62,8 +62,9 @@ class Robot(model.Robot):
         NumPy), "c" (through the system's C compiler), "numpy" (the reference). dtype: "float64" or "float32", of every
         array in and out. threads: None is every core.
         routes: {"fd": "aba"} names the algorithm behind a function, else the one with the fewest operations runs.
-        links: "serial", or "scan": parallel in the links (target "numpy", no mimic joints; see docs/links.md), with
-        routes of its own, e.g. {"fd": "abia"}. device: None. UnsupportedError names what was allowed.
+        links: "serial"; "scan": parallel in the links (no mimic joints; see docs/links.md), on target "numpy" every
+        function, with routes of its own, e.g. {"fd": "abia"}, on target "cpu" forward dynamics of a chain, the rest
+        serial; "auto": the faster for one state, as measured. device: None. UnsupportedError names what was allowed.
         """
         check_choice("target", target, TARGETS)
         check_choice("dtype", dtype, DTYPES)
@@ -73,12 +74,10 @@ class Robot(model.Robot):
         if threads is not None and threads < 1:
             raise UnsupportedError(f"threads={threads}: give a positive number, or None for every core")
         tree = tree_of(self)
-        if links == "scan" and target != "numpy":
-            raise UnsupportedError(f"links='scan': target {target!r} has no scans, target 'numpy' has")
-        make = ScannedCompiler if links == "scan" else Compiler
-        compiler = make(tree, _facts(self, "robot"), dict(routes or {}))
+        compiler = _compiler(self, tree, links, target, dict(routes or {}))
         recipe = (Robot.compile, (self, target, dtype, threads, links, routes, device))
-        return Dynamics(compiler, runs_on(target), dtype, threads, partial(check_inverse, self, compiler), recipe)
+        runs = runs_on(target)
+        return Dynamics(compiler, runs, dtype, threads, partial(check_inverse, self, compiler, runs), recipe)
 
 
 def check_choice(name: str, value: str, allowed: Sequence[str]) -> None:
@@ -98,13 +97,22 @@ def runs_on(target: str) -> str:
     return "c"
 
 
-def check_inverse(robot: Robot, compiler: Compiler, function: str) -> None:
+def _compiler(robot: Robot, tree: Tree, links: str, target: str, routes: dict[str, str]) -> Compiler:
+    facts = _facts(robot, "robot")
+    if links == "serial":
+        return Compiler(tree, facts, routes)
+    if links == "scan" and target not in ("cpu", "numpy"):
+        raise UnsupportedError(f"links='scan': target {target!r} has no scans; 'cpu' and 'numpy' have")
+    return ScannedCompiler(tree, facts, routes, links == "auto")
+
+
+def check_inverse(robot: Robot, compiler: Compiler, target: str, function: str) -> None:
     """Errors that name the joint: SingularError if M(q) has no inverse for any q, UnsupportedError if scans have
     none.
     """
     k = idle_coordinate(compiler.tree, robot.random_state(4, 0).q)
     if k is None:
-        if isinstance(compiler, ScannedCompiler) and compiler.forms_elements(function):
+        if isinstance(compiler, ScannedCompiler) and compiler.forms_elements(function, target):
             check_elements(robot, compiler.tree)
         return
     joint = next(joint for joint in robot.joints if joint.v_index <= k < joint.v_index + joint.nv)

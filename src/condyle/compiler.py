@@ -125,8 +125,8 @@ class Compiler:
             "instructions": instructions(self.code(function, False)),
         }
 
-    def line(self, function: str, target: str) -> str:
-        """What runs, for people: the route, its operations, the target where it is another one."""
+    def line(self, function: str, target: str, dtype: str, n: int) -> str:
+        """What runs for n states, for people: the route, its operations, the target where it is another one."""
         row = self.counts(function)
         work = f"{row['mul']} mul, {row['add']} add, {row['div']} div, {row['sincos']} sincos a state"
         runs = self.runs(function, target)

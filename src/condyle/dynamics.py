@@ -155,7 +155,7 @@ class Dynamics:
 
     def explain(self, n: int = 1) -> str:
         """What runs for a batch of n states: the route of each function, its operations, its target and threads."""
-        lines = [self._compiler.line(name, self._target) for name in FUNCTIONS]
+        lines = [self._compiler.line(name, self._target, self._dtype, n) for name in FUNCTIONS]
         threads = "one thread" if self._target == "numpy" else f"at most {self._threads} threads, fewer for little work"
         return "\n".join([f"target {self._target}, {self._dtype}, batch of {n}, {threads}", *lines])
 

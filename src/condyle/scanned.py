@@ -2,55 +2,125 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field
+from functools import cache
+from pathlib import Path
+from typing import NamedTuple, cast
 
 import numpy as np
 from numpy.typing import NDArray
 
+from condyle.algorithms.scans.massless import massless_link
 from condyle.algorithms.scans.routes import FORMS_ELEMENTS, SCANS, evaluate
+from condyle.backends.cpu import build as cpu_target
 from condyle.compiler import Compiler
-from condyle.errors import UnsupportedError
+from condyle.errors import BuildError, UnsupportedError
 from condyle.model.tree import Tree
 from condyle.runtime.kernel import Kernel
+from condyle.runtime.native import ChainKernel, NativeKernel
 from condyle.signature import FUNCTIONS
+from condyle.trace.chunked import chunked, is_chain
+
+GUARD = 8.0  # see algorithms.scans.forward_dynamics
+TABLE = Path(__file__).parent / "crossovers.json"
+
+
+class Crossover(NamedTuple):
+    """From so many links on and up to so many states the scans are faster, as measured."""
+
+    links: int
+    states: int
+
+
+@cache
+def crossovers() -> dict[tuple[str, str, str, str], Crossover]:
+    """The measurements that `auto` goes by, by target, instruction set ("" for NumPy), dtype and function."""
+    rows = cast("list[dict[str, str | int]]", json.loads(TABLE.read_text())["rows"])
+    return {
+        (str(row["target"]), str(row["isa"]), str(row["dtype"]), str(row["function"])): Crossover(
+            int(row["links"]), int(row["states"])
+        )
+        for row in rows
+    }
 
 
 @dataclass
 class ScannedCompiler(Compiler):
-    """Compiler for links="scan". UnsupportedError for robots with mimic joints.
+    """Compiler for links="scan" and links="auto".
 
-    A route may be a scan's name or a serial one; a function whose route is serial is not scanned.
+    A route may be a scan's name or a serial one; a function whose route is serial is not scanned. "scan" refuses robots
+    with mimic joints (UnsupportedError); "auto" scans only what `crossovers` says is faster, and serves every robot.
     """
 
+    auto: bool = False
     scans: dict[str, str] = field(default_factory=dict[str, str])
-    """The route of every function that is scanned."""
+    """The route of every function that can be scanned."""
 
     def __post_init__(self) -> None:
-        if self.tree.has_shared_coordinates:
+        shared = self.tree.has_shared_coordinates
+        if shared and not self.auto:
             raise UnsupportedError(
                 "links='scan' needs every joint to move alone, and this robot has mimic joints: use links='serial', or "
                 "load the robot with mimic='independent'"
             )
-        named = {function: route for function, route in self.routes.items() if route in SCANS.get(function, ())}
-        serial = {function: route for function, route in self.routes.items() if function not in named}
-        self.routes = serial
+        own = {} if self.auto else SCANS
+        named = {function: route for function, route in self.routes.items() if route in own.get(function, ())}
+        self.routes = {function: route for function, route in self.routes.items() if function not in named}
         super().__post_init__()
-        self.scans = {name: named.get(name) or next(iter(SCANS[name])) for name in FUNCTIONS if name not in serial}
+        free = [] if shared else [name for name in FUNCTIONS if name not in self.routes]
+        self.scans = {name: named.get(name) or next(iter(SCANS[name])) for name in free}
 
-    def forms_elements(self, function: str) -> bool:
-        """Whether every link must have inertia along its own joint."""
-        return (function, self.scans.get(function)) in FORMS_ELEMENTS
+    def forms_elements(self, function: str, target: str) -> bool:
+        """Whether every link must have inertia along its own joint, or else an error is due."""
+        return not self.auto and self.scanned(function, target) and (function, self.scans[function]) in FORMS_ELEMENTS
+
+    def scanned(self, function: str, target: str) -> bool:
+        """Whether the target has this scan, for this robot: NumPy has all, machine code forward dynamics of a chain."""
+        if target == "cpu" and function in self.scans:
+            return self.scans[function] == "elements" and function == "fd" and is_chain(self.tree)
+        return target == "numpy" and function in self.scans
 
     def build(self, function: str, f_ext: bool, target: str, dtype: str) -> Kernel:
-        if function not in self.scans:
+        if not self.scanned(function, target) or (target == "cpu" and (f_ext or not cpu_target.supported())):
             return super().build(function, f_ext, target, dtype)
-        return ScanKernel(self.tree, function, self.scans[function], f_ext, np.dtype(dtype))
+        if target == "numpy":
+            return self._numpy(function, f_ext, dtype)
+        if not self.auto:
+            return self._chain(dtype)
+        kernel = super().build(function, f_ext, target, dtype)
+        if isinstance(kernel, NativeKernel) and self.faster(function, target, dtype, 1):
+            with suppress(BuildError):
+                kernel.add_chain(self._chain(dtype))
+        return kernel
 
-    def line(self, function: str, target: str) -> str:
-        if function not in self.scans:
-            return super().line(function, target)
-        return f"{function:5}{self.scans[function]:20}by scans over the links"
+    def _chain(self, dtype: str) -> ChainKernel:
+        isa = cpu_target.supported()[0]
+        guard = GUARD * float(np.finfo(dtype).eps)
+        return cpu_target.build_chain(chunked(self.tree, cpu_target.lanes(dtype), guard), dtype, isa)
+
+    def _numpy(self, function: str, f_ext: bool, dtype: str) -> Kernel:
+        scan = ScanKernel(self.tree, function, self.scans[function], f_ext, np.dtype(dtype))
+        if not self.auto:
+            return scan
+        return FasterKernel(self, function, scan, super().build(function, f_ext, "numpy", dtype))
+
+    def faster(self, function: str, target: str, dtype: str, n: int) -> bool:
+        """Whether `auto` scans a batch of n states."""
+        if not self.scanned(function, target) or massless_link(self.tree) is not None:
+            return False
+        isa = cpu_target.supported()[0].name if target == "cpu" and cpu_target.supported() else ""
+        known = crossovers().get((target, isa, dtype, function))
+        return known is not None and len(self.tree.links) >= known.links and n <= known.states
+
+    def line(self, function: str, target: str, dtype: str, n: int) -> str:
+        scanned = self.scanned(function, target) if not self.auto else self.faster(function, target, dtype, n)
+        if not scanned:
+            return super().line(function, target, dtype, n)
+        how = "its links in chunks, one a lane" if target == "cpu" else "by scans over the links"
+        return f"{function:5}{self.scans[function]:20}{how}"
 
 
 class ScanKernel:
@@ -68,3 +138,18 @@ class ScanKernel:
         rows = dict(zip(self._names, inputs, strict=True))
         for output, result in zip(outputs, evaluate(self._tree, self._function, self._route, rows), strict=True):
             output[...] = result
+
+
+class FasterKernel:
+    """One of two kernels, by the size of the batch."""
+
+    def __init__(self, compiler: ScannedCompiler, function: str, scan: Kernel, serial: Kernel) -> None:
+        self._compiler, self._function, self._scan, self._serial = compiler, function, scan, serial
+        self.dtype = scan.dtype
+        self.description = f"{serial.description}, or {scan.description}"
+
+    def __call__(
+        self, n: int, inputs: Sequence[NDArray[np.floating]], outputs: Sequence[NDArray[np.floating]], threads: int
+    ) -> None:
+        scan = self._compiler.faster(self._function, "numpy", str(self.dtype), n)
+        (self._scan if scan else self._serial)(n, inputs, outputs, threads)

@@ -8,6 +8,7 @@ from functools import cache
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
+    from condyle.runtime._chain import Chain
     from condyle.runtime._tiles import Plan, Single
 
 RETURN = b"\xc3"
@@ -47,3 +48,12 @@ def single(isa: str, bits: int, code: bytes, constants: bytes, numbers: Sequence
     from condyle.runtime._tiles import Single
 
     return Single(isa, bits, code, constants + bytes(16), array("q", numbers).tobytes())
+
+
+def chain(
+    isa: str, bits: int, code: bytes, constants: bytes, table: bytes, starts: bytes, words: Sequence[int], work: int
+) -> Chain:
+    """A chain's code, tables and words in memory, see chain/chain.h; errors as of `plan`."""
+    from condyle.runtime._chain import Chain
+
+    return Chain(isa, bits, code, constants, table, starts, array("q", words).tobytes(), work)

@@ -14,6 +14,7 @@ from condyle.runtime._native import Entry, Function
 from condyle.runtime.arrays import Place
 
 if TYPE_CHECKING:
+    from condyle.runtime._chain import Chain
     from condyle.runtime._tiles import Plan, Single
 
 PIECE_NS = 50_000.0
@@ -68,6 +69,11 @@ class NativeKernel:
         entry = self.single if n == 1 and self.single is not None else self.entry
         entry.run(n, inputs, outputs, threads)
 
+    def add_chain(self, chain: ChainKernel) -> None:
+        """From now on one state alone is computed by this kernel."""
+        self._single_owner = chain
+        self.single = chain.entry
+
     def add_single(self, single: Single, shape: Shape) -> None:
         """From now on one state alone is computed by this code."""
         self._single_owner = single
@@ -93,6 +99,22 @@ class PlanKernel(NativeKernel):
         if columns is not None:
             packed = replace(shape, in_sizes=columns[0], out_sizes=columns[1])
             self.packed = plan_entry(plan, packed, dtype, PACKED_IN + PACKED_OUT)
+
+
+class ChainKernel(NativeKernel):
+    """Machine code for one state after another, the chunks of a chain in its lanes."""
+
+    __slots__ = ()
+
+    def __init__(self, chain: Chain, shape: Shape, dtype: np.dtype[np.floating], description: str) -> None:
+        self.dtype = dtype
+        self.description = description
+        self._owner = chain
+        self._single_owner = None
+        ports = shape.in_sizes, shape.out_sizes
+        grain = _grain(shape)
+        self.entry = Entry(chain.entry, shape.work_bytes, 1, dtype.char, *ports, grain, chain.context)
+        self.single = self.packed = None
 
 
 def plan_entry(plan: Plan, shape: Shape, dtype: np.dtype[np.floating], way: int = 0) -> Entry:

@@ -7,13 +7,15 @@ from collections.abc import Sequence
 import numpy as np
 
 from condyle.backends.cpu.assemble import Assembled, assemble, packed
+from condyle.backends.cpu.chain import assemble_chain
 from condyle.backends.cpu.target import ISAS, Isa
 from condyle.errors import BuildError, UnsupportedError
+from condyle.ir.chunked import Chunked
 from condyle.ir.count import work as work_of
 from condyle.ir.program import Program
 from condyle.runtime import machine
 from condyle.runtime.layout import Layout, Layouts
-from condyle.runtime.native import NativeKernel, PlanKernel, Shape
+from condyle.runtime.native import ChainKernel, NativeKernel, PlanKernel, Shape
 
 BITS = {"float64": 64, "float32": 32}
 
@@ -70,3 +72,18 @@ def load(program: Program, made: Assembled, isa: Isa, dtype: str, layouts: Layou
 
 def _columns(layouts: Sequence[Layout]) -> tuple[int, ...]:
     return tuple(layout.columns for layout in layouts)
+
+
+def build_chain(chunked: Chunked, dtype: str, isa: Isa) -> ChainKernel:
+    """A chunked function whose chunks are the lanes of this instruction set; BuildError as `build`."""
+    made = assemble_chain(chunked, isa, BITS[dtype])
+    try:
+        plan = machine.chain(
+            isa.name, BITS[dtype], made.text, made.constants, made.table, made.starts, made.words, made.work
+        )
+    except OSError as error:
+        raise BuildError(f"the system does not let this process make code: {error}") from error
+    sizes = (chunked.joints,) * len(chunked.inputs)
+    # some 150 nanoseconds for every joint of the chunks, and two microseconds for the scans between them
+    shape = Shape(sizes, (chunked.joints,), 1, plan.work_bytes, 150.0 * chunked.length + 2000.0)
+    return ChainKernel(plan, shape, np.dtype(dtype), f"machine code, {isa.name}, the chain in {plan.lanes} chunks")

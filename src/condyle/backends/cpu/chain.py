@@ -1,0 +1,224 @@
+"""Chunked functions to machine code and data: a kernel a stage, and the words that the driver runs them by.
+
+Kernels see banks as arrays (third argument, see encode.py); the workspace they spill to is common to all.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field, replace
+
+from condyle.backends.common.order import orders
+from condyle.backends.cpu.allocate import Constants, allocate
+from condyle.backends.cpu.assemble import Kernel, cycles, packed
+from condyle.backends.cpu.code import NONE, Instruction, constant, slot
+from condyle.backends.cpu.encode import encode
+from condyle.backends.cpu.target import TARGET, Isa
+from condyle.ir.chunked import IO, ROW, TABLE, Chunked, Neighbour, Once, Op, Scan, Sines, Start
+from condyle.ir.program import Program, constant_of, input_of
+
+GATHER, SCATTER, SINES, CALL, SHIFT, SET = range(1, 7)  # as in runtime/chain/chain.h
+WORK, LINKS = 0, 1
+PLACED = 1 << 20
+"""Numbers of slots that stand for entries of banks; those below are spills."""
+EACH, TURNS, ALWAYS = -1, 1, 0
+
+
+@dataclass(frozen=True)
+class Bank:
+    """Where joint t's part begins: memory, base + step ((t + shift) & mask), in vectors."""
+
+    memory: int
+    base: int
+    step: int
+    mask: int
+
+
+@dataclass(frozen=True)
+class Made:
+    """What a runtime Chain is made of. table, starts: links' constants by lanes, and numbers that fill banks."""
+
+    text: bytes
+    constants: bytes
+    table: bytes
+    starts: bytes
+    words: tuple[int, ...]
+    work: int
+
+
+def assemble_chain(chunked: Chunked, isa: Isa, bits: int) -> Made:
+    """The machine code of a chunked function whose chunks are the lanes of this instruction set."""
+    return _Writer(chunked, isa, bits).made()
+
+
+@dataclass
+class _Writer:
+    chunked: Chunked
+    isa: Isa
+    bits: int
+    constants: Constants = field(default_factory=Constants)
+    text: bytes = b""
+    spills: int = 0
+    starts: list[float] = field(default_factory=list[float])
+    size: int = 0
+
+    def __post_init__(self) -> None:
+        length = self.chunked.length
+        widths = dict(self.chunked.widths)
+        self.banks = {TABLE: Bank(LINKS, 0, widths.pop(TABLE), EACH)}
+        self.banks[IO] = Bank(WORK, self._take(widths.pop(IO) * length), 1, EACH)
+        self.banks[ROW] = Bank(WORK, self._take(widths[ROW] * length), widths.pop(ROW), EACH)
+        for name, width in widths.items():
+            self.banks[name] = Bank(WORK, self._take(2 * width), width, TURNS)
+        widest = max(widths.values())
+        self.beside = Bank(WORK, self._take(widest), 0, ALWAYS)
+        self.now = dict.fromkeys(widths, 0)  # which half of a bank holds its value
+
+    def _take(self, vectors: int) -> int:
+        self.size += vectors
+        return self.size - vectors
+
+    def made(self) -> Made:
+        length = self.chunked.length
+        words: list[int] = []
+        for k, (_, column) in enumerate(self.chunked.inputs):
+            words += (GATHER, k, self.banks[IO].base + column * length)
+        for op in self.chunked.ops:
+            words += self._op(op)
+        for k, (_, column) in enumerate(self.chunked.outputs):
+            words += (SCATTER, k, self.banks[IO].base + column * length)
+        scratch = self._take(self.spills)
+        buffer = self._take(length)
+        repeat = 1 if self.isa.broadcast else self.isa.lanes(self.bits)
+        constants = packed([x for value in self.constants.values for x in [value] * repeat], self.bits)
+        head = (self.chunked.joints, length, scratch, buffer, len(self.chunked.inputs), len(self.chunked.outputs))
+        return Made(self.text, constants, self._table(), packed(self.starts, self.bits), (*head, *words), self.size)
+
+    def _table(self) -> bytes:
+        """Entry e of joint t of all chunks side by side."""
+        rows, length = self.chunked.table, self.chunked.length
+        lanes = range(self.chunked.chunks)
+        return packed(
+            [rows[l * length + t][e] for t in range(length) for e in range(len(rows[0])) for l in lanes], self.bits
+        )
+
+    def _op(self, op: Op) -> list[int]:
+        length = self.chunked.length
+        if isinstance(op, Sines):
+            io = self.banks[IO].base
+            return [SINES, *(io + column * length for column in (op.angle, op.sine, op.cosine)), length]
+        if isinstance(op, Start):
+            self.now[op.bank] = 0
+            return [SET, self.banks[op.bank].base, len(op.values), self._numbers(op.values)]
+        if isinstance(op, Neighbour):
+            return self._neighbour(op)
+        if isinstance(op, Scan):
+            return self._scan(op)
+        if isinstance(op, Once):
+            return self._call(op.stage, 0, 1, 1)
+        return self._call(op.stage, length - 1 if op.backward else 0, length, -1 if op.backward else 1)
+
+    def _numbers(self, values: Sequence[float]) -> int:
+        self.starts += values
+        return len(self.starts) - len(values)
+
+    def _neighbour(self, op: Neighbour) -> list[int]:
+        source, into = self.banks[op.bank], self.banks[op.into]
+        self.now[op.into] = 0
+        last = self._numbers(self.chunked.identities[op.bank][op.first : op.first + into.step])
+        return [SHIFT, source.base + source.step * self.now[op.bank] + op.first, into.base, into.step, op.by, last]
+
+    def _scan(self, op: Scan) -> list[int]:
+        """Kogge and Stone's: with what is 1, 2, 4, ... lanes away."""
+        words: list[int] = []
+        bank, lanes = self.banks[op.bank], self.isa.lanes(self.bits)
+        last = self._numbers(self.chunked.identities[op.bank])
+        step = 1
+        while step < lanes:
+            here = bank.base + bank.step * self.now[op.bank]
+            words += (SHIFT, here, self.beside.base, bank.step, step if op.from_tip else -step, last)
+            near, far = ("base", "tip") if op.from_tip else ("tip", "base")
+            words += self._call(op.stage, 0, 1, 1, {near: replace(bank, base=here, mask=ALWAYS), far: self.beside})
+            step *= 2
+        return words
+
+    def _call(
+        self, stage: Program, first: int, count: int, step: int, others: dict[str, Bank] | None = None
+    ) -> list[int]:
+        """A call of the stage's kernel. A bank that it writes and carries changes halves with every joint."""
+        banks = self.banks | (others or {})
+        pointers: list[int] = []
+        carried = {array.name for array in stage.arrays} & set(self.now)
+        for array in stage.inputs:
+            pointers += self._pointer(banks[array.name], array.name, first, 0)
+        for array in stage.arrays:
+            pointers += self._pointer(banks[array.name], array.name, first, 1)
+        for name in carried:
+            self.now[name] = (self.now[name] + count) % 2
+        n = len(stage.inputs) + len(stage.arrays)
+        return [CALL, self._kernel(stage), first, count, step, n, *pointers]
+
+    def _pointer(self, bank: Bank, name: str, first: int, written: int) -> tuple[int, int, int, int, int]:
+        shift = (self.now[name] + written - first) % 2 if bank.mask == TURNS else 0
+        return bank.memory, bank.base, bank.step, bank.mask, shift
+
+    def _kernel(self, stage: Program) -> int:
+        """Where the stage's kernel begins; of several orders the one that a model of their cost prefers."""
+        offset = len(self.text)
+        homes, stores, late, places = self._places(stage)
+        nodes = [k for k, node in enumerate(stage.nodes) if node[0] not in ("const", "input")]
+        roots = [k for k in nodes if k in stores]
+        best: tuple[float, bytes, Constants, int] | None = None
+        for name, order in orders(stage, nodes, roots, TARGET.orders):
+            known = replace(self.constants, values=list(self.constants.values), numbers=dict(self.constants.numbers))
+            code, size = allocate(stage, order, homes | stores, known, self.isa, 0, TARGET)
+            code += self._copies(stage, late, homes | stores, known)
+            kernel = Kernel(name, tuple(code), encode(code, self.isa, self.bits, places))
+            cost = cycles(kernel)
+            if best is None or cost < best[0]:
+                best = cost, kernel.text, known, size
+        assert best is not None
+        _, text, self.constants, size = best
+        self.spills = max(self.spills, size)
+        self.text += text + b"\xcc" * (-len(text) % 64)
+        return offset
+
+    def _places(
+        self, stage: Program
+    ) -> tuple[dict[int, int], dict[int, int], list[tuple[int, int]], dict[int, tuple[int, int]]]:
+        """Slots of inputs and of first outputs, further outputs (node, slot), and what array and entry a slot is."""
+        places: dict[int, tuple[int, int]] = {}
+        homes: dict[int, int] = {}
+        stores: dict[int, int] = {}
+        late: list[tuple[int, int]] = []
+
+        def place(array: int, name: str, entry: int) -> int:
+            number = PLACED + len(places)
+            places[number] = array, entry * self.chunked.length if name == IO else entry
+            return number
+
+        for k, node in enumerate(stage.nodes):
+            if node[0] == "input":
+                array, entry = input_of(node)
+                homes[k] = place(array, stage.inputs[array].name, entry)
+        for output in stage.outputs:
+            number = place(len(stage.inputs) + output.array, stage.arrays[output.array].name, output.index)
+            plain = stage.nodes[output.node][0] not in ("const", "input") and output.node not in stores
+            if plain:
+                stores[output.node] = number
+            else:
+                late.append((output.node, number))
+        return homes, stores, late, places
+
+    def _copies(
+        self, stage: Program, late: Sequence[tuple[int, int]], known: dict[int, int], constants: Constants
+    ) -> list[Instruction]:
+        """Outputs that are inputs, constants or other outputs too."""
+        code: list[Instruction] = []
+        for node, number in late:
+            if stage.nodes[node][0] == "const":
+                source = constant(constants.number(constant_of(stage.nodes[node])))
+            else:
+                source = slot(known[node])
+            code += (Instruction("load", 0, NONE, source), Instruction("store", 0, NONE, slot(number)))
+        return code

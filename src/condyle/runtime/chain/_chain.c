@@ -1,0 +1,224 @@
+/* Chain(isa, bits, code, constants, table, starts, words, work): one function of one chain in machine code; see chain.h.
+ * Pages are written, then made executable, and are never both. */
+#define PY_SSIZE_T_CLEAN
+#include <Python.h>
+#include <structmember.h>
+
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+
+#include "check.h"
+
+typedef struct {
+    PyObject_HEAD
+    chain_plan plan;
+    void *constants, *table, *starts, *words, *pages;
+    size_t mapped;
+    Py_ssize_t entry, context, work, lanes;
+} Chain;
+
+static int can(const char *isa)
+{
+#ifdef CHAIN_X86
+    if (strcmp(isa, "avx512") == 0) {
+        return __builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512dq") &&
+               __builtin_cpu_supports("avx512vl") && __builtin_cpu_supports("fma");
+    }
+    return strcmp(isa, "avx2") == 0 && __builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma");
+#else
+    (void)isa;
+    return 0;
+#endif
+}
+
+static chain_run *driver(const char *isa, int bits)
+{
+    if (!can(isa) || (bits != 64 && bits != 32)) {
+        return NULL;
+    }
+    if (strcmp(isa, "avx512") == 0) {
+        return bits == 64 ? chain_avx512_64 : chain_avx512_32;
+    }
+    return bits == 64 ? chain_avx2_64 : chain_avx2_32;
+}
+
+static int fine(const Chain *self, const Room *room)
+{
+    const int64_t *head = self->plan.words;
+    int64_t at = CHAIN_HEAD;
+    if (self->plan.n_words < CHAIN_HEAD || head[CHAIN_LENGTH] < 1 || head[CHAIN_LENGTH] > INT32_MAX ||
+        !inside(head[CHAIN_IN], 0, CHAIN_MOST) || !inside(head[CHAIN_OUT], 0, CHAIN_MOST) ||
+        !inside(head[CHAIN_JOINTS], 0, self->lanes * head[CHAIN_LENGTH]) ||
+        !inside(head[CHAIN_SCRATCH], 0, room->work) || !inside(head[CHAIN_BUFFER], head[CHAIN_LENGTH], room->work)) {
+        return 0;
+    }
+    while (at < self->plan.n_words) {
+        const int64_t step = width(head + at, self->plan.n_words - at, head, room);
+        if (step == 0) {
+            return 0;
+        }
+        at += step;
+    }
+    return 1;
+}
+
+static void *copied(const Py_buffer *from)
+{
+    void *to = NULL;
+    if (posix_memalign(&to, 64, from->len > 0 ? (size_t)from->len : 64) != 0) {
+        PyErr_NoMemory();
+        return NULL;
+    }
+    memcpy(to, from->buf, (size_t)from->len);
+    return to;
+}
+
+static int map_code(Chain *self, const Py_buffer *code)
+{
+    const size_t size = code->len > 0 ? (size_t)code->len : 1;
+    void *pages = mmap(NULL, size, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    if (pages == MAP_FAILED) {
+        PyErr_SetFromErrno(PyExc_OSError);
+        return -1;
+    }
+    self->pages = pages;
+    self->mapped = size;
+    memcpy(pages, code->buf, (size_t)code->len);
+    if (mprotect(pages, size, PROT_READ | PROT_EXEC) != 0) {
+        PyErr_SetFromErrno(PyExc_OSError);
+        return -1;
+    }
+    self->plan.code = pages;
+    return 0;
+}
+
+static int fill(Chain *self, const Py_buffer *b, int bits, Py_ssize_t work)
+{
+    const int64_t bytes = self->lanes * bits / 8;
+    const Room room = {work, b[2].len / bytes, b[3].len / (bits / 8), b[0].len, 0};
+    Room whole = room;
+    self->constants = copied(&b[1]);
+    self->table = copied(&b[2]);
+    self->starts = copied(&b[3]);
+    self->words = copied(&b[4]);
+    if (self->constants == NULL || self->table == NULL || self->starts == NULL || self->words == NULL) {
+        return -1;
+    }
+    self->plan.constants = self->constants, self->plan.table = self->table, self->plan.starts = self->starts;
+    self->plan.words = self->words, self->plan.n_words = b[4].len / 8;
+    whole.length = self->plan.n_words > CHAIN_LENGTH ? self->plan.words[CHAIN_LENGTH] : 0;
+    if (work < 0 || work > INT32_MAX || !fine(self, &whole)) {
+        PyErr_SetString(PyExc_ValueError, "Chain: the words do not fit together");
+        return -1;
+    }
+    return map_code(self, &b[0]);
+}
+
+static PyObject *chain_new(PyTypeObject *type, PyObject *args, PyObject *keywords)
+{
+    const char *isa;
+    int bits;
+    Py_buffer b[5];
+    Py_ssize_t work;
+    Chain *self = NULL;
+    chain_run *run;
+    if (keywords != NULL && PyDict_GET_SIZE(keywords) > 0) {
+        PyErr_SetString(PyExc_TypeError, "Chain takes no keywords");
+        return NULL;
+    }
+    if (!PyArg_ParseTuple(args, "siy*y*y*y*y*n", &isa, &bits, &b[0], &b[1], &b[2], &b[3], &b[4], &work)) {
+        return NULL;
+    }
+    run = driver(isa, bits);
+    if (run == NULL) {
+        PyErr_Format(PyExc_ValueError, "Chain: no driver for %s with %d bits on this machine", isa, bits);
+    } else {
+        self = (Chain *)type->tp_alloc(type, 0);
+    }
+    if (self != NULL) {
+        const Py_ssize_t bytes = strcmp(isa, "avx512") == 0 ? 64 : 32;
+        self->entry = (Py_ssize_t)(uintptr_t)run;
+        self->context = (Py_ssize_t)(uintptr_t)&self->plan;
+        self->work = work * bytes;
+        self->lanes = bytes * 8 / bits;
+        if (fill(self, b, bits, work) != 0) {
+            Py_CLEAR(self);
+        }
+    }
+    for (int k = 0; k < 5; k++) {
+        PyBuffer_Release(&b[k]);
+    }
+    return (PyObject *)self;
+}
+
+static void chain_dealloc(PyObject *object)
+{
+    Chain *self = (Chain *)object;
+    PyTypeObject *type = Py_TYPE(object);
+    if (self->pages != NULL) {
+        munmap(self->pages, self->mapped);
+    }
+    free(self->constants);
+    free(self->table);
+    free(self->starts);
+    free(self->words);
+    type->tp_free(object);
+    Py_DECREF(type);
+}
+
+static PyMemberDef members[] = {
+    {"entry", T_PYSSIZET, offsetof(Chain, entry), READONLY, "address of the driver"},
+    {"context", T_PYSSIZET, offsetof(Chain, context), READONLY, "what the driver wants as its last argument"},
+    {"work_bytes", T_PYSSIZET, offsetof(Chain, work), READONLY, "bytes of the workspace of one thread"},
+    {"lanes", T_PYSSIZET, offsetof(Chain, lanes), READONLY, "chunks"},
+    {NULL, 0, 0, 0, NULL},
+};
+
+static PyType_Slot slots[] = {
+    {Py_tp_new, chain_new},
+    {Py_tp_dealloc, chain_dealloc},
+    {Py_tp_members, members},
+    {Py_tp_doc, "Chain(isa, bits, code, constants, table, starts, words, work): one function of a chain of joints."},
+    {0, NULL},
+};
+
+static PyType_Spec spec = {
+    .name = "condyle.runtime._chain.Chain",
+    .basicsize = sizeof(Chain),
+    .flags = Py_TPFLAGS_DEFAULT,
+    .slots = slots,
+};
+
+static int module_exec(PyObject *module)
+{
+    PyObject *type = PyType_FromSpec(&spec);
+    int status;
+    if (type == NULL) {
+        return -1;
+    }
+    status = PyModule_AddObjectRef(module, "Chain", type);
+    Py_DECREF(type);
+    return status;
+}
+
+static PyModuleDef_Slot module_slots[] = {
+    {Py_mod_exec, module_exec},
+#ifdef Py_MOD_GIL_NOT_USED
+    {Py_mod_gil, Py_MOD_GIL_NOT_USED},
+#endif
+    {0, NULL},
+};
+
+static PyModuleDef module_def = {
+    PyModuleDef_HEAD_INIT,
+    .m_name = "_chain",
+    .m_doc = "Chains of joints in machine code, a chunk of the chain in each lane.",
+    .m_methods = NULL,
+    .m_slots = module_slots,
+};
+
+PyMODINIT_FUNC PyInit__chain(void)
+{
+    return PyModuleDef_Init(&module_def);
+}

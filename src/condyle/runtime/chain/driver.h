@@ -1,0 +1,137 @@
+/* The driver of chain.h for one instruction set and precision, both chosen by whoever includes this. */
+#include "vector.h"
+typedef uint32_t cd_slot;
+#include "sincos.h"
+#include "tiles.h"
+
+typedef void chain_kernel(void *scratch, const void *constants, void *const *arrays);
+
+/* The buffer is a row of entries for every lane, the first ones whole chunks. */
+static void gather(const chain_plan *plan, const real *from, real_v *w, real_v *to)
+{
+    const size_t joints = (size_t)plan->words[CHAIN_JOINTS], length = (size_t)plan->words[CHAIN_LENGTH];
+    real *buffer = (real *)(w + plan->words[CHAIN_BUFFER]);
+    memcpy(buffer, from, joints * sizeof *buffer);
+    memset(buffer + joints, 0, (LANES * length - joints) * sizeof *buffer);
+    cd_pack(buffer, (ptrdiff_t)length, LANES, length, to);
+}
+
+static void scatter(const chain_plan *plan, real *to, real_v *w, const real_v *from)
+{
+    const size_t joints = (size_t)plan->words[CHAIN_JOINTS], length = (size_t)plan->words[CHAIN_LENGTH];
+    real *buffer = (real *)(w + plan->words[CHAIN_BUFFER]);
+    size_t t, e, lane;
+    real_v x[LANES], y[LANES];
+    for (t = 0; t < length; t += LANES) {
+        const size_t count = length - t < LANES ? length - t : LANES;
+        for (e = 0; e < LANES; e++) {
+            x[e] = from[t + (e < count ? e : 0)];
+        }
+        cd_transpose(x, y);
+        for (lane = 0; lane < LANES; lane++) {
+            cd_put(buffer + lane * length + t, y[lane], count);
+        }
+    }
+    memcpy(to, buffer, joints * sizeof *buffer);
+}
+
+static void sines(real_v *w, const int64_t *word)
+{
+    const size_t n = (size_t)word[3];
+    cd_slot three[3 * 16];
+    size_t t, k;
+    for (t = 0; t < n; t += 16) {
+        const size_t count = n - t < 16 ? n - t : 16;
+        for (k = 0; k < count; k++) {
+            three[3 * k] = (cd_slot)(word[0] + (int64_t)(t + k));
+            three[3 * k + 1] = (cd_slot)(word[1] + (int64_t)(t + k));
+            three[3 * k + 2] = (cd_slot)(word[2] + (int64_t)(t + k));
+        }
+        cd_sincos(w, three, count);
+    }
+}
+
+static void call(const chain_plan *plan, real_v *w, const int64_t *word)
+{
+    chain_kernel *kernel = (chain_kernel *)(uintptr_t)(plan->code + word[0]);
+    real_v *memory[2], *scratch = w + plan->words[CHAIN_SCRATCH];
+    void *address[CHAIN_MOST];
+    int64_t k, t = word[1], left;
+    memory[0] = w;
+    memory[1] = (real_v *)(uintptr_t)plan->table;
+    for (left = word[2]; left > 0; left--, t += word[3]) {
+        const int64_t *pointer = word + 5;
+        for (k = 0; k < word[4]; k++, pointer += 5) {
+            address[k] = memory[pointer[0]] + pointer[1] + pointer[2] * ((t + pointer[4]) & pointer[3]);
+        }
+        kernel(scratch, plan->constants, address);
+    }
+}
+
+static void shift(const chain_plan *plan, real_v *w, const int64_t *word)
+{
+    const real_v *from = w + word[0];
+    const real *last = (const real *)plan->starts + word[4];
+    real_v *to = w + word[1];
+    bits_v which;
+    int64_t l, k;
+    for (l = 0; l < LANES; l++) {
+        const int64_t source = l + word[3];
+        ((real_bits *)&which)[l] = (real_bits)(source >= 0 && source < LANES ? source : LANES);
+    }
+    for (k = 0; k < word[2]; k++) {
+        to[k] = __builtin_shuffle(from[k], cd_splat(last[k]), which);
+    }
+}
+
+static void set(const chain_plan *plan, real_v *w, const int64_t *word)
+{
+    const real *from = (const real *)plan->starts + word[2];
+    int64_t k;
+    for (k = 0; k < word[1]; k++) {
+        w[word[0] + k] = cd_splat(from[k]);
+    }
+}
+
+static int run(size_t n, const void *const *in, const ptrdiff_t *in_stride, void *const *out,
+               const ptrdiff_t *out_stride, void *work, const void *context)
+{
+    const chain_plan *plan = (const chain_plan *)context;
+    const int64_t *end = plan->words + plan->n_words;
+    real_v *const w = (real_v *)work;
+    size_t state;
+    for (state = 0; state < n; state++) {
+        const int64_t *word = plan->words + CHAIN_HEAD;
+        while (word < end) {
+            const int64_t *a = word + 1;
+            switch (*word) {
+            case CHAIN_GATHER:
+                gather(plan, (const real *)in[a[0]] + (ptrdiff_t)state * in_stride[a[0]], w, w + a[1]);
+                word += 3;
+                break;
+            case CHAIN_SCATTER:
+                scatter(plan, (real *)out[a[0]] + (ptrdiff_t)state * out_stride[a[0]], w, w + a[1]);
+                word += 3;
+                break;
+            case CHAIN_SINES:
+                sines(w, a);
+                word += 5;
+                break;
+            case CHAIN_CALL:
+                call(plan, w, a);
+                word += 6 + 5 * a[4];
+                break;
+            case CHAIN_SHIFT:
+                shift(plan, w, a);
+                word += 6;
+                break;
+            default:
+                set(plan, w, a);
+                word += 4;
+            }
+        }
+    }
+    return 0;
+}
+
+chain_run *const CHAIN_ENTRY = run;

@@ -1,0 +1,49 @@
+"""A stage of a chunked function while it is traced: what it reads and writes."""
+
+from __future__ import annotations
+
+from typing import TypeVar, cast
+
+from condyle.algorithms.unrolled import is_zero
+from condyle.algorithms.values import flat, like
+from condyle.ir.expr import Expr, Graph
+from condyle.ir.program import Array, Program
+from condyle.passes import pipeline
+from condyle.scalar import Scalar
+
+T = TypeVar("T")
+
+
+class Stage:
+    """One stage: banks are read and written by name, a value of any structure entry by entry."""
+
+    def __init__(self, name: str) -> None:
+        self.name, self.graph = name, Graph()
+        self.inputs: list[Array] = []
+        self.outputs: list[Array] = []
+        self.values: list[tuple[int, int, Expr | float]] = []
+
+    def read(self, bank: str, width: int) -> list[Scalar]:
+        names = [array.name for array in self.inputs]
+        if bank not in names:
+            self.inputs.append(Array(bank, (width,)))
+            names.append(bank)
+        at = names.index(bank)
+        self.inputs[at] = Array(bank, (max(width, self.inputs[at].size),))
+        return [cast(Scalar, self.graph.input(at, k)) for k in range(width)]
+
+    def value(self, bank: str, shape: T, first: int = 0) -> T:
+        """A value of this structure, from entry `first` of the bank."""
+        size = len(flat(shape))
+        return cast(T, like(shape, iter(self.read(bank, first + size)[first:])))
+
+    def write(self, bank: str, value: object, first: int = 0) -> None:
+        scalars = flat(value)
+        self.outputs.append(Array(bank, (first + len(scalars),)))
+        at = len(self.outputs) - 1
+        zero = self.graph.constant(0.0)  # zeros are stored as other values are: somebody reads them
+        self.values += [(at, first + k, zero if is_zero(x) else cast(Expr, x)) for k, x in enumerate(scalars)]
+
+    def program(self) -> Program:
+        made = self.graph.program(self.name, self.inputs, self.outputs, self.values)
+        return pipeline.apply(pipeline.apply(made, pipeline.CLEAN), pipeline.CODE)

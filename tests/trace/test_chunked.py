@@ -1,0 +1,124 @@
+"""Chunks of a chain in the lanes of machine code: the reference's answers, for every length and kind of joint."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+import condyle
+from benchmarks import chains
+from condyle.algorithms import reference
+from condyle.backends.cpu.build import build_chain, supported
+from condyle.backends.cpu.chain import assemble_chain
+from condyle.backends.cpu.target import ISAS, Isa
+from condyle.model.tree import tree_of
+from condyle.runtime import machine
+from condyle.trace.chunked import chunked, is_chain
+from tests.laws.robots import changed, relative
+
+GUARD = 8.0
+BITS = {"float64": 64, "float32": 32}
+BOUNDS = {"float64": 1e-11, "float32": 1e-4}  # rounding of three dozen links, times a passive chain's condition
+
+needs_machine = pytest.mark.skipif(not supported(), reason="machine code needs an x86-64 processor with AVX2 and FMA")
+
+
+def robot_of(kind: str, n: int) -> condyle.Robot:
+    if kind == "mixed":
+        return changed(chains.chain(n, 5, prismatic=0.4), armature=True, gravity=(1.0, -2.0, 3.0))
+    if kind == "revolute":
+        return condyle.chain(n, rng=n)
+    builder = condyle.Builder()
+    for i in range(n):
+        builder.body(f"b{i}", mass=1.0, com=(0.1, 0.05, 0.0), inertia=np.diag((0.02, 0.03, 0.04)))
+        parent = "world" if i == 0 else f"b{i - 1}"
+        pitch = 0.1 * (i + 1) if kind == "helical" else 0.0
+        builder.joint(
+            f"j{i}", parent=parent, child=f"b{i}", type=kind, axis=np.eye(3)[i % 3], xyz=(0.3, 0, 0), pitch=pitch
+        )
+    return builder.build()
+
+
+def passive(robot: condyle.Robot, n: int) -> dict[str, np.ndarray]:
+    rng = np.random.default_rng(0)
+    state = robot.random_state(n, rng)
+    return {"q": state.q, "v": state.v, "tau": 0.1 * rng.standard_normal((n, robot.nv))}
+
+
+@needs_machine
+@pytest.mark.parametrize("dtype", BITS)
+@pytest.mark.parametrize("isa", supported(), ids=lambda isa: isa.name)
+@pytest.mark.parametrize(
+    ("kind", "n"),
+    [
+        *(("revolute", n) for n in (1, 2, 7, 16, 33)),
+        *(("mixed", 20), ("prismatic", 6), ("helical", 9), ("continuous", 12)),
+    ],
+)
+def test_chunks_agree_with_the_reference(kind: str, n: int, isa: Isa, dtype: str) -> None:
+    robot = robot_of(kind, n)
+    tree, inputs = tree_of(robot), passive(robot, 3)
+    guard = GUARD * float(np.finfo(dtype).eps)
+    kernel = build_chain(chunked(tree, isa.lanes(BITS[dtype]), guard), dtype, isa)
+    got = np.zeros((3, n), dtype)
+    kernel(3, [x.astype(dtype) for x in inputs.values()], [got], 1)
+    (want,) = reference.evaluate(tree, "fd", "aba", inputs)
+    assert relative(got, want) < BOUNDS[dtype]
+
+
+def test_what_is_a_chain() -> None:
+    assert is_chain(tree_of(condyle.chain(3)))
+    assert is_chain(tree_of(robot_of("mixed", 5)))
+    assert not is_chain(tree_of(condyle.load("hyq")))
+    assert not is_chain(tree_of(condyle.load("iiwa14", floating_base=True)))
+    assert not is_chain(tree_of(condyle.random_tree(4, types=("spherical",))))
+    assert not is_chain(tree_of(condyle.Builder().body("base", mass=1.0).build()))
+
+
+def test_the_same_chain_gives_the_same_bytes() -> None:
+    tree = tree_of(condyle.chain(9, rng=1))
+    one, two = (assemble_chain(chunked(tree, 16, 1e-6), ISAS["avx512"], 32) for _ in range(2))
+    assert one == two
+
+
+def test_memory_and_code_do_not_grow_faster_than_the_chain() -> None:
+    small, large = (
+        assemble_chain(chunked(tree_of(condyle.chain(n, rng=1)), 16, 1e-6), ISAS["avx512"], 32) for n in (64, 512)
+    )
+    assert large.work < 8 * small.work
+    assert len(large.table) == 8 * len(small.table)
+    assert len(large.text) <= 1.1 * len(small.text)  # displacements grow, the code does not
+
+
+@needs_machine
+def test_one_spoiled_state_spoils_no_other() -> None:
+    robot = condyle.chain(20, rng=1)
+    dyn = robot.compile(links="scan", threads=1)
+    inputs = [x.copy() for x in passive(robot, 3).values()]
+    want = dyn.forward_dynamics(*inputs)
+    inputs[1][1, 4] = np.inf
+    got = dyn.forward_dynamics(*inputs)
+    assert not np.isfinite(got[1]).all()
+    assert np.array_equal(got[[0, 2]], want[[0, 2]])
+    inputs[0][0, 2] = 1e9  # a large angle takes the exact way to its sine
+    assert np.isfinite(dyn.forward_dynamics(*inputs)[0]).all()
+
+
+@needs_machine
+def test_words_that_lead_out_of_the_data_are_refused() -> None:
+    isa = supported()[0]
+    made = assemble_chain(chunked(tree_of(condyle.chain(5, rng=1)), isa.lanes(64), 1e-15), isa, 64)
+    parts = (made.text, made.constants, made.table, made.starts)
+    assert machine.chain(isa.name, 64, *parts, made.words, made.work).lanes == isa.lanes(64)
+    for k in range(len(made.words)):
+        for value in (-1, 1 << 40):
+            words = (*made.words[:k], value, *made.words[k + 1 :])
+            try:
+                machine.chain(isa.name, 64, *parts, words, made.work)
+            except ValueError:
+                continue
+            assert value == -1  # a direction, a mask or a distance may be
+    with pytest.raises(ValueError, match="no driver"):
+        machine.chain("neon", 64, *parts, made.words, made.work)
+    with pytest.raises(ValueError, match="fit together"):
+        machine.chain(isa.name, 64, *parts, made.words, made.work - 1)
