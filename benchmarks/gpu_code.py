@@ -39,7 +39,9 @@ def main() -> None:
                 continue
             robot = condyle.load(name, floating_base=floating)
             found["kernels"] += [dict(robot=name, floating=floating, **row) for row in kernels(robot, bits, arch)]
-    print(f"wrote {results.write(found, 'gpu_code.json').relative_to(results.ROOT)}")
+    path = results.FOLDER / "gpu_code.json"
+    results.write(path, found)
+    print(f"wrote {path.relative_to(results.ROOT)}")
 
 
 def kernels(robot: api.Robot, bits: int, arch: str) -> list[dict[str, Any]]:

@@ -22,11 +22,11 @@ class Code:
 
 
 def assemble(part: Part, arch: str) -> Code:
-    """The first text that spills nothing, else the one that moves the fewest bytes through local memory."""
+    """The first text that the assembler spills nothing of, else the one that moves the fewest bytes through local memory."""
     made: list[Code] = []
     for text in part.texts:
         code = _fetched(text, arch)
-        if code.usage.moved == 0:
+        if code.usage.spill_stores == 0:
             return code
         made.append(code)
     return min(made, key=lambda code: code.usage.moved)
