@@ -70,6 +70,10 @@ class UnsupportedError(CondyleError):
     """Something legal that Condyle does not do (here, or yet); says what to do instead."""
 
 
+class OutOfMemoryError(CondyleError, MemoryError):
+    """Results that do not fit into memory; nothing was computed."""
+
+
 class SingularError(CondyleError):
     """A mass matrix that is singular for every configuration (a massless moving subtree)."""
 

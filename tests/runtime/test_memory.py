@@ -3,11 +3,15 @@
 from __future__ import annotations
 
 import threading
+from pathlib import Path
 
 import numpy as np
 import pytest
 
+import condyle
+from condyle.runtime import memory
 from condyle.runtime._native import empty
+from condyle.runtime.memory import VAST
 
 
 @pytest.mark.parametrize("dtype", ["f4", "f8"])
@@ -77,3 +81,39 @@ def test_large_blocks_are_whole_after_the_system_took_their_pages() -> None:
         array[...] = k
         assert array[0] == k and array[-1] == k and (array == k).all()
         del array
+
+
+def test_results_that_do_not_fit_are_refused_before_any_work(monkeypatch: pytest.MonkeyPatch) -> None:
+    """On the native path, on the other one, packed and dense."""
+    dyn = condyle.load("iiwa14").compile(threads=1)
+    n = VAST // (49 * 8) + 8
+    q = np.zeros((n, 7))
+    packed = dyn.pack(q)
+    for few in (q[:8], dyn.pack(q[:8])):
+        dyn.mass_matrix(few)  # compiled, so that the native path is there
+    result = dyn.mass_matrix(dyn.pack(np.zeros((n, 7))))
+    monkeypatch.setattr(memory, "available", lambda: VAST // 2)
+    for call in (
+        lambda: dyn.mass_matrix(q),
+        lambda: dyn.mass_matrix(np.broadcast_to(q[:1], (10**12, 7))),
+        lambda: dyn.inverse_dynamics_derivatives(packed, packed, packed),
+        result.dense,
+    ):
+        with pytest.raises(condyle.OutOfMemoryError, match=r"GB, and 0\.1 GB of memory are free"):
+            call()
+    monkeypatch.setattr(memory, "available", lambda: None)
+    assert dyn.mass_matrix(q[:9]).shape == (9, 7, 7)
+
+
+def test_what_is_free(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """As the kernel says, within the limit of the group; None where it says nothing."""
+    monkeypatch.setattr(memory, "_MEMINFO", tmp_path / "meminfo")
+    monkeypatch.setattr(memory, "_GROUP", tmp_path)
+    assert memory.available() is None
+    (tmp_path / "meminfo").write_text("MemTotal: 9 kB\nMemAvailable:   1000 kB\nSwapFree: 24 kB\n")
+    assert memory.available() == 1024 * 1024
+    (tmp_path / "memory.max").write_text("max\n")
+    (tmp_path / "memory.current").write_text("5000\n")
+    assert memory.available() == 1024 * 1024
+    (tmp_path / "memory.max").write_text("7000\n")
+    assert memory.available() == 2000

@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 import os
+import signal
 import subprocess
 import sys
 import textwrap
 import threading
+import time
+from collections.abc import Iterator
 from pathlib import Path
 
 import numpy as np
@@ -17,6 +20,7 @@ from condyle.runtime.kernel import cores
 
 SOURCE = """
 #include <stddef.h>
+#include <time.h>
 /* y = 2 x + c, one state after the other; c is one number a state; counts what it was given in the workspace */
 int affine(size_t n, const double *const *in, const ptrdiff_t *in_stride, double *const *out,
            const ptrdiff_t *out_stride, void *work)
@@ -28,6 +32,19 @@ int affine(size_t n, const double *const *in, const ptrdiff_t *in_stride, double
             out[0][(ptrdiff_t)i * out_stride[0] + (ptrdiff_t)k] =
                 2.0 * in[0][(ptrdiff_t)i * in_stride[0] + (ptrdiff_t)k] + in[1][(ptrdiff_t)i * in_stride[1]];
         }
+    }
+    return 0;
+}
+/* a millisecond a state */
+int slow(size_t n, const double *const *in, const ptrdiff_t *in_stride, double *const *out,
+         const ptrdiff_t *out_stride, void *work)
+{
+    struct timespec rest = {0, 1000000};
+    size_t i;
+    (void)in; (void)in_stride; (void)work;
+    for (i = 0; i < n; i++) {
+        nanosleep(&rest, NULL);
+        out[0][(ptrdiff_t)i * out_stride[0]] = 1.0;
     }
     return 0;
 }
@@ -167,6 +184,44 @@ def test_a_workspace_too_large_is_a_memory_error(library: object) -> None:
     huge = Entry(address(library, "affine"), 2**62, 4, "d", (3, 1), (3,), 4)
     with pytest.raises(MemoryError):
         huge.run(*good())
+
+
+@pytest.fixture
+def default_interrupt() -> Iterator[None]:
+    """A background run inherits an ignored SIGINT."""
+    before = signal.signal(signal.SIGINT, signal.default_int_handler)
+    yield
+    signal.signal(signal.SIGINT, before)
+
+
+@pytest.mark.parametrize("threads", [1, 2])
+def test_an_interrupt_ends_a_long_batch(library: object, threads: int, default_interrupt: None) -> None:
+    """Within a second; the next call works."""
+    entry = Entry(address(library, "slow"), 0, 1, "d", (1,), (1,), 4)
+    y = np.zeros((20_000, 1))
+    start = time.monotonic()
+    threading.Timer(0.2, lambda: os.kill(os.getpid(), signal.SIGINT)).start()
+    with pytest.raises(KeyboardInterrupt):
+        entry.run(len(y), [y[:1].copy()], [y], threads)
+    assert 0.2 < time.monotonic() - start < 1.2
+    done = int(y.sum())
+    assert 0 < done < len(y)
+    time.sleep(0.05)
+    assert int(y.sum()) == done  # nobody writes any more
+    entry.run(10, [np.ones((1, 1))], [y[:10]], threads)
+
+
+def test_other_signals_are_handled_on_the_way(library: object) -> None:
+    entry = Entry(address(library, "slow"), 0, 1, "d", (1,), (1,), 4)
+    y, came = np.zeros((600, 1)), list[float]()
+    before = signal.signal(signal.SIGALRM, lambda *_: came.append(y.sum()))
+    try:
+        signal.setitimer(signal.ITIMER_REAL, 0.1)
+        entry.run(len(y), [np.ones((1, 1))], [y], 1)
+    finally:
+        signal.signal(signal.SIGALRM, before)
+    assert came and came[0] < len(y)
+    assert (y == 1.0).all()
 
 
 def test_calls_at_once_from_many_threads(entry: Entry) -> None:

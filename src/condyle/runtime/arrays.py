@@ -15,6 +15,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from condyle.errors import DTypeError, ShapeError, UnsupportedError
+from condyle.runtime import memory
 from condyle.runtime._native import empty
 from condyle.signature import F_EXT, Function, Port
 
@@ -77,13 +78,14 @@ def bind(
 class Binder:
     """Checks the calls of one function; everything that does not depend on the arguments is done once."""
 
-    __slots__ = ("_dtype", "_f_ext", "_inputs", "_method", "_outputs")
+    __slots__ = ("_dtype", "_f_ext", "_inputs", "_method", "_outputs", "_state_bytes")
 
     def __init__(self, function: Function, sizes: Mapping[str, int], dtype: np.dtype[np.floating]) -> None:
         self._method = function.method
         self._dtype = np.dtype(dtype)
         self._inputs = tuple(Place.of(port, sizes) for port in function.inputs)
         self._outputs = tuple(Place.of(port, sizes) for port in function.outputs)
+        self._state_bytes = self._dtype.itemsize * sum(place.size for place in self._outputs)
         self._f_ext = Place.of(F_EXT, sizes) if function.takes_f_ext else None
 
     @property
@@ -141,6 +143,7 @@ class Binder:
 
     def _fresh(self, batch: Shape, n: int, inputs: tuple[Floats, ...]) -> Call:
         results, outputs = list[Floats](), list[Floats]()
+        memory.check(self._method, n, n * self._state_bytes)
         for place in self._outputs:
             result = empty(batch + place.dims, self._dtype)
             results.append(result)

@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import DTypeLike, NDArray
 
 from condyle.errors import DTypeError, ShapeError, UnsupportedError
-from condyle.runtime import machine
+from condyle.runtime import machine, memory
 from condyle.runtime._native import Entry, PackedBase, empty
 from condyle.runtime.kernel import Kernel
 from condyle.runtime.layout import Layout, Layouts
@@ -78,6 +78,7 @@ class Packed(PackedBase):
     def dense(self, out: Floats | None = None) -> Floats:
         """The array (*batch, *dims), zeros and both triangles filled in; into `out=` of that shape and dtype."""
         if out is None:
+            memory.check("dense", math.prod(self.batch), math.prod(self.shape) * self.dtype.itemsize)
             out = empty(self.shape, self.dtype)
         elif out.shape != self.shape or out.dtype != self.dtype:
             raise ShapeError(f"out is {out.dtype} {out.shape}, expected {self.dtype} {self.shape}")
@@ -211,6 +212,7 @@ class PackedBinder:
         )
 
     def _fresh(self, batch: tuple[int, ...], n: int) -> tuple[Packed, ...]:
+        memory.check(self._method, n, n * self._dtype.itemsize * sum(layout.columns for layout in self.layouts[1]))
         return tuple(
             Packed(empty((-(-n // layout.lanes), layout.columns, layout.lanes), self._dtype), layout, batch)
             for layout in self.layouts[1]

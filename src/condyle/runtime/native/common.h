@@ -28,6 +28,8 @@
 #define PACKED_IN 1
 #define PACKED_OUT 2
 #define CACHE_BYTES (4 << 20) /* a core's share of the last cache: results of more bytes are streamed */
+#define VAST_BYTES (256 << 20)
+#define SIGNALS_NS 50000000 /* how often a long call looks for signals */
 #define SPIN_NS 60000
 #define SPIN_BATCH 32
 #define LARGE_BYTES (64 << 10) /* from here on, fresh outputs come from the kept blocks */
@@ -50,6 +52,7 @@ typedef struct {
     const void *context;
     int packed; /* PACKED_IN, PACKED_OUT: those arrays are (tiles, size, lanes) */
     size_t large; /* from so many states on, stream */
+    size_t vast;  /* from so many states on, the method makes fresh results: it looks whether there is memory */
     size_t work;
     size_t lanes;
     size_t grain; /* states of the largest piece */
@@ -71,6 +74,7 @@ typedef struct Job {
     atomic_size_t next;
     atomic_int status;
     atomic_int running; /* workers in it */
+    PyThreadState *caller; /* while it does not hold the GIL */
     int open;           /* workers that may still join */
     struct Job *following;
 } Job;

@@ -110,11 +110,14 @@ static int run(Entry *self, Job *job, Py_ssize_t threads)
     if (job->n <= self->brief) {
         run_piece(job, 0, job->n, work);
     } else {
-        Py_BEGIN_ALLOW_THREADS
+        job->caller = PyEval_SaveThread();
         run_job(job, work, threads);
-        Py_END_ALLOW_THREADS
+        PyEval_RestoreThread(job->caller);
     }
     give_scratch(self, work);
+    if (PyErr_Occurred()) { /* a signal's handler raised */
+        return -1;
+    }
     if (atomic_load(&job->status) != 0) {
         PyErr_Format(PyExc_RuntimeError, "the compiled function failed with status %d", atomic_load(&job->status));
         return -1;
@@ -224,6 +227,7 @@ static PyObject *entry_new(PyTypeObject *type, PyObject *args, PyObject *keyword
     for (Py_ssize_t k = 0; k < self->n_out; k++) {
         bytes += (size_t)(self->size[self->n_in + k] * self->itemsize);
     }
+    self->vast = VAST_BYTES / (bytes > 0 ? bytes : 1) + 1;
     self->large = CACHE_BYTES / (bytes > 0 ? bytes : 1) + 1;
     return (PyObject *)self;
 }

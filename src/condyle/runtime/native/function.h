@@ -199,6 +199,9 @@ static int prepare_packed(const Function *self, const PackedCall *call, PyObject
         }
     }
     start_job(job, call->entry, (size_t)first->n);
+    if (out == NULL && job->n >= job->self->vast) {
+        return 0;
+    }
     for (int k = 0; k < self->n_out; k++) {
         const Py_ssize_t port = n_in + k;
         PyObject *own = out == NULL                                              ? NULL
@@ -257,7 +260,11 @@ static PyObject *function_call(PyObject *object, PyObject *const *args, size_t f
             entry = self->single[f_ext != NULL];
         }
         start_job(&job, entry, (size_t)batch.n);
-        answer = out == NULL ? fresh_answer(self, &batch, &job) : own_answer(self, out, &batch, &job);
+        if (out != NULL) {
+            answer = own_answer(self, out, &batch, &job);
+        } else if (job.n < entry->vast) {
+            answer = fresh_answer(self, &batch, &job);
+        }
     }
     if (answer == NULL) {
         return PyErr_Occurred() ? NULL

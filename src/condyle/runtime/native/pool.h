@@ -35,23 +35,45 @@ static void run_piece(Job *job, size_t start, size_t count, void *work)
     }
 }
 
-static void work_on(Job *job, void *work)
-{
-    const size_t piece = job->piece;
-    for (;;) {
-        const size_t start = atomic_fetch_add(&job->next, piece);
-        if (start >= job->n) {
-            return;
-        }
-        run_piece(job, start, job->n - start < piece ? job->n - start : piece, work);
-    }
-}
-
 static int64_t now_ns(void)
 {
     struct timespec now;
     clock_gettime(CLOCK_MONOTONIC, &now);
     return (int64_t)now.tv_sec * 1000000000 + now.tv_nsec;
+}
+
+/* Takes a piece and runs it; 0 if there is none left. */
+static int take_piece(Job *job, void *work)
+{
+    const size_t piece = job->piece, start = atomic_fetch_add(&job->next, piece);
+    if (start >= job->n) {
+        return 0;
+    }
+    run_piece(job, start, job->n - start < piece ? job->n - start : piece, work);
+    return 1;
+}
+
+/* Runs the handlers of signals that came; one that raises ends the job, and its exception is left to the caller. */
+static void look_for_signals(Job *job)
+{
+    PyEval_RestoreThread(job->caller);
+    if (PyErr_CheckSignals() != 0) {
+        atomic_store(&job->next, job->n);
+    }
+    job->caller = PyEval_SaveThread();
+}
+
+/* What the caller does: its share, with an ear for signals. */
+static void lead(Job *job, void *work)
+{
+    int64_t heard = now_ns();
+    while (take_piece(job, work)) {
+        const int64_t now = now_ns();
+        if (now - heard > SIGNALS_NS) {
+            look_for_signals(job);
+            heard = now_ns();
+        }
+    }
 }
 
 /* A short time in which a core may do something else. */
@@ -136,7 +158,8 @@ static void *worker_main(void *unused)
         wake(job);
         pthread_mutex_unlock(&pool.lock);
         if (workspace(&work, &bytes, job->self->work) != NULL) {
-            work_on(job, work);
+            while (take_piece(job, work)) {
+            }
         }
         pthread_mutex_lock(&pool.lock);
         if (atomic_fetch_sub(&job->running, 1) == 1 && pool.waiting > 0) { /* the job may be gone from here on */
@@ -239,11 +262,11 @@ static void run_job(Job *job, void *work, Py_ssize_t threads)
     wanted = at_most(wanted, (job->n - 1) / job->self->small + 1);
     if (wanted == 1) {
         job->piece = job->self->grain;
-        work_on(job, work);
+        lead(job, work);
         return;
     }
     job->piece = piece_of(job->self, job->n, wanted);
     post(job, (int)wanted - 1);
-    work_on(job, work);
+    lead(job, work);
     retire(job);
 }
