@@ -68,7 +68,8 @@ typedef struct {
 typedef struct Job {
     const Entry *self;
     general_t general;
-    size_t n, piece;
+    size_t n, shortest, longest; /* states, and how many of them a piece has */
+    size_t sharers;              /* threads that may take pieces */
     char *base[2 * MAX_PORTS];
     ptrdiff_t stride[2 * MAX_PORTS]; /* in elements; 0: one row for every state */
     atomic_size_t next;

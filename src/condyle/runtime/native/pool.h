@@ -42,13 +42,24 @@ static int64_t now_ns(void)
     return (int64_t)now.tv_sec * 1000000000 + now.tv_nsec;
 }
 
+/* Half of an even share of what is left: long pieces first, short ones at the end, so that none waits long for the last. */
+static size_t next_piece(const Job *job, size_t left)
+{
+    const size_t half = left / (2 * job->sharers), lanes = job->self->lanes;
+    const size_t piece = half < job->shortest ? job->shortest : half > job->longest ? job->longest : half;
+    return (piece + lanes - 1) / lanes * lanes;
+}
+
 /* Takes a piece and runs it; 0 if there is none left. */
 static int take_piece(Job *job, void *work)
 {
-    const size_t piece = job->piece, start = atomic_fetch_add(&job->next, piece);
-    if (start >= job->n) {
-        return 0;
-    }
+    size_t start = atomic_load(&job->next), piece;
+    do {
+        if (start >= job->n) {
+            return 0;
+        }
+        piece = next_piece(job, job->n - start);
+    } while (!atomic_compare_exchange_weak(&job->next, &start, start + piece));
     run_piece(job, start, job->n - start < piece ? job->n - start : piece, work);
     return 1;
 }
@@ -248,24 +259,17 @@ static size_t at_most(size_t value, size_t limit)
     return value < limit ? value : limit;
 }
 
-/* Four pieces a thread, so that none waits long for the last; not so short that taking them costs. */
-static size_t piece_of(const Entry *self, size_t n, size_t threads)
-{
-    const size_t even = n / (4 * threads), shortest = self->grain / 4;
-    const size_t piece = even < shortest ? shortest : even;
-    return at_most((piece / self->lanes + 1) * self->lanes, self->grain);
-}
-
 static void run_job(Job *job, void *work, Py_ssize_t threads)
 {
     size_t wanted = threads < 1 ? 1 : at_most((size_t)threads, MAX_THREADS);
     wanted = at_most(wanted, (job->n - 1) / job->self->small + 1);
+    job->sharers = wanted;
+    job->longest = job->self->grain;
+    job->shortest = wanted == 1 ? job->self->grain : job->self->grain / 16 + 1;
     if (wanted == 1) {
-        job->piece = job->self->grain;
         lead(job, work);
         return;
     }
-    job->piece = piece_of(job->self, job->n, wanted);
     post(job, (int)wanted - 1);
     lead(job, work);
     retire(job);
