@@ -12,6 +12,7 @@ from typing import TypeAlias
 from condyle.algorithms import forward_dynamics as fd
 from condyle.algorithms.aba import aba
 from condyle.algorithms.crba import crba
+from condyle.algorithms.free_base import Known
 from condyle.algorithms.ltl import inverse, ltl, minus_inverse_times
 from condyle.algorithms.matrix import SparseMatrix
 from condyle.algorithms.minv import minv
@@ -99,8 +100,9 @@ def _dfd_factors(derivatives: Derivatives) -> Route:
     def run(tree: Unrolled, x: Inputs) -> tuple[Output, ...]:
         factors = fd.factors(tree)
         a = fd.solve(factors, fd.net_force(tree, x["v"], x["tau"]))
-        by_q, by_v = derivatives(tree, x["v"], a)
-        return minus_inverse_times(factors, by_q), minus_inverse_times(factors, by_v), inverse(factors)
+        known = Known(tree, x["v"])
+        by_q, by_v = known.left(*derivatives(tree, x["v"], a))
+        return *known.joined(minus_inverse_times(factors, by_q), minus_inverse_times(factors, by_v)), inverse(factors)
 
     return run
 
@@ -111,9 +113,10 @@ def _dfd_minv(derivatives: Derivatives) -> Route:
     def run(tree: Unrolled, x: Inputs) -> tuple[Output, ...]:
         Minv = inverse(ltl(_mass(tree)))
         a = fd.matrix_times(Minv, fd.net_force(tree, x["v"], x["tau"]))
-        by_q, by_v = derivatives(tree, x["v"], a)
+        known = Known(tree, x["v"])
+        by_q, by_v = known.left(*derivatives(tree, x["v"], a))
         minus = Minv.scaled(-1.0)
-        return minus.times(by_q), minus.times(by_v), Minv
+        return *known.joined(minus.times(by_q), minus.times(by_v)), Minv
 
     return run
 

@@ -1,0 +1,74 @@
+"""What is known of forward dynamics' derivatives where a robot floats freely.
+
+Velocities of a free joint are local, so nothing but gravity tells where the robot is and how it is turned: moving the
+base changes no acceleration, and turning it about e changes only the linear one of the base, by g x e, with gravity g
+in the axes of the base. Nor do the laws of motion change at constant velocity: a linear velocity u of the base enters
+only through its local acceleration, by -w x u. These columns of da/dq and da/dv need no matrix.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from condyle.algorithms.joint import Joint
+from condyle.algorithms.matrix import SparseMatrix
+from condyle.algorithms.unrolled import Unrolled, is_zero
+from condyle.model.joints.free import Free
+from condyle.scalar import Scalar
+from condyle.spatial import vector as vec
+from condyle.spatial.vector import Vector
+
+
+class Known:
+    """Columns of da/dq and da/dv that are known; `by_q` and `by_v` have their entries that differ from zero."""
+
+    def __init__(self, tree: Unrolled, v: Sequence[Scalar]) -> None:
+        size = tree.tree.nv
+        self.by_q, self.by_v = SparseMatrix(size), SparseMatrix(size)
+        self.columns_q: set[int] = set()
+        self.columns_v: set[int] = set()
+        for joint, link, rates in zip(tree.joints, tree.tree.links, tree.dofs(v), strict=True):
+            if link.parent < 0 and isinstance(link.kind, Free) and is_bare(joint):
+                self._add(joint, [coordinate.at for coordinate in link.v], rates, tree.gravity)
+
+    def _add(self, joint: Joint, at: Sequence[int], rates: Sequence[Scalar], gravity: Vector) -> None:
+        _, w = joint.rate(rates)
+        g = joint.rotation.into(gravity)
+        self.columns_q.update(at)
+        for column, dof in zip(at, joint.dofs, strict=True):
+            _put(self.by_q, joint, at, column, vec.cross(g, dof.angular))
+            if all(is_zero(part) for part in dof.angular):
+                self.columns_v.add(column)
+                _put(self.by_v, joint, at, column, vec.cross(dof.linear, w))
+
+    def left(self, by_q: SparseMatrix, by_v: SparseMatrix) -> tuple[SparseMatrix, SparseMatrix]:
+        """The derivatives of inverse dynamics without the columns that are known."""
+        return _without(by_q, self.columns_q), _without(by_v, self.columns_v)
+
+    def joined(self, by_q: SparseMatrix, by_v: SparseMatrix) -> tuple[SparseMatrix, SparseMatrix]:
+        """The derivatives of forward dynamics with them."""
+        for matrix, known in ((by_q, self.by_q), (by_v, self.by_v)):
+            for row, column, value in known:
+                matrix.put(row, column, value)
+        return by_q, by_v
+
+
+def is_bare(joint: Joint) -> bool:
+    """Whether no rotor inertia resists the base itself, which would tell one frame from another."""
+    return all(is_zero(dof.armature) for dof in joint.dofs)
+
+
+def _put(matrix: SparseMatrix, joint: Joint, at: Sequence[int], column: int, change: Vector) -> None:
+    """A change of the base's linear acceleration."""
+    for row, dof in zip(at, joint.dofs, strict=True):
+        value = vec.dot(dof.linear, change)
+        if not is_zero(value):
+            matrix.put(row, column, value)
+
+
+def _without(matrix: SparseMatrix, columns: set[int]) -> SparseMatrix:
+    result = SparseMatrix(matrix.size)
+    for row, column, value in matrix:
+        if column not in columns:
+            result.put(row, column, value)
+    return result
