@@ -15,6 +15,7 @@ from condyle.algorithms.routes import routes_of
 from condyle.backends.c import build as c_target
 from condyle.backends.c.target import Facts
 from condyle.backends.cpu import build as cpu_target
+from condyle.backends.cpu import keep as cpu_kept
 from condyle.errors import BuildError, UnsupportedError
 from condyle.ir.count import Counts, count, instructions
 from condyle.ir.program import Program
@@ -138,9 +139,23 @@ class Compiler:
             return NumpyKernel(self.tree, function, self.reference_route(function), f_ext, np.dtype(dtype))
         code = self.code(function, f_ext)
         if self.runs(function, target) == "cpu" and isinstance(code, Program):
+            layouts = self.layouts(function, f_ext, target, dtype)
+            made = cpu_target.assembled(code, dtype, layouts=layouts)
             with suppress(BuildError):  # a system that forbids new code may still have a compiler
-                return cpu_target.build(code, dtype, layouts=self.layouts(function, f_ext, target, dtype))
+                kernel = cpu_target.load(made, layouts)
+                cpu_kept.keep(self._key(function, f_ext, dtype), made)
+                return kernel
         return c_target.build(code, self.facts, dtype)
+
+    def kept(self, function: str, f_ext: bool, target: str, dtype: str) -> Kernel | None:
+        """The kernel that `build` made in an earlier run, if there is one."""
+        if target != "cpu":
+            return None
+        return cpu_kept.find(self._key(function, f_ext, dtype), self.layouts(function, f_ext, target, dtype))
+
+    def _key(self, function: str, f_ext: bool, dtype: str) -> cpu_kept.Key:
+        routes = repr(sorted(self.routes.items()))  # a route to one function may decide that of another
+        return cpu_kept.Key(self.facts.fingerprint, function, f_ext, routes, dtype)
 
     def lanes(self, target: str, dtype: str) -> int:
         """States that lie side by side in packed arrays of a target."""

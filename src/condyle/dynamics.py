@@ -240,6 +240,9 @@ class Dynamics:
         return kernel
 
     def _build(self, name: str, f_ext: bool) -> Kernel:
+        kept = self._compiler.kept(name, f_ext, self._target, self._dtype)
+        if kept is not None:
+            return kept
         if name in NEEDS_INVERSE:
             self._check_inverse(name)
         try:

@@ -96,6 +96,9 @@ class ScannedCompiler(Compiler):
                 kernel.add_chain(self._chain(dtype))
         return kernel
 
+    def kept(self, function: str, f_ext: bool, target: str, dtype: str) -> Kernel | None:
+        return None if self.scanned(function, target) else super().kept(function, f_ext, target, dtype)
+
     def _chain(self, dtype: str) -> ChainKernel:
         isa = cpu_target.supported()[0]
         guard = GUARD * float(np.finfo(dtype).eps)

@@ -49,7 +49,7 @@ def fetch(parts: Sequence[str], description: str, make: Callable[[Path], None], 
 
     An object that vanishes between the check and `use` (another process may tidy up) is made again.
     """
-    if os.environ.get("CONDYLE_NO_CACHE", "") not in ("", "0"):
+    if _is_off():
         return _fetch_private(make, use)
     root = path()
     why = _unsafe(root)
@@ -59,7 +59,7 @@ def fetch(parts: Sequence[str], description: str, make: Callable[[Path], None], 
             raise BuildError(f"CONDYLE_CACHE_DIR={str(root)!r} {why}. {cure}")
         warnings.warn(f"the cache {str(root)!r} {why}: built objects are not kept", RuntimeWarning, stacklevel=2)
         return _fetch_private(make, use)
-    key = hashlib.sha256("\0".join(f"{len(part)}:{part}" for part in parts).encode()).hexdigest()
+    key = _key(parts)
     error: OSError | None = None
     for _ in range(_ATTEMPTS):
         try:
@@ -73,6 +73,43 @@ def fetch(parts: Sequence[str], description: str, make: Callable[[Path], None], 
             os.utime(root / key)
         return result
     raise BuildError(f"the cache entry {str(root / key)!r} cannot be used: {error}") from error
+
+
+def look(parts: Sequence[str]) -> bytes | None:
+    """What `keep` was given for these parts; None where there is nothing, or nothing that may be trusted."""
+    root = path()
+    if _is_off() or _unsafe(root, create=False) is not None:
+        return None
+    place = root / _key(parts)
+    try:
+        if not _sound(place):
+            return None
+        data = (place / OBJECT).read_bytes()
+        os.utime(place)
+    except OSError:
+        return None
+    return data
+
+
+def keep(parts: Sequence[str], description: str, data: bytes) -> None:
+    """Keeps data for `look`; a cache that cannot be used is no obstacle: whoever looks can make the data again."""
+    root = path()
+    if _is_off() or _unsafe(root) is not None:
+        return
+    with contextlib.suppress(OSError):
+        _build(root, _key(parts), description, lambda place: _write(place, data))
+
+
+def _write(place: Path, data: bytes) -> None:
+    place.write_bytes(data)
+
+
+def _is_off() -> bool:
+    return os.environ.get("CONDYLE_NO_CACHE", "") not in ("", "0")
+
+
+def _key(parts: Sequence[str]) -> str:
+    return hashlib.sha256("\0".join(f"{len(part)}:{part}" for part in parts).encode()).hexdigest()
 
 
 def path() -> Path:

@@ -1,17 +1,18 @@
-"""A Program to a Kernel: assemble, put into memory. There is nothing to compile and nothing to keep."""
+"""A Program to a Kernel: assemble, put into memory. What was assembled can be kept and loaded again."""
 
 from __future__ import annotations
 
+from array import array
 from collections.abc import Sequence
 
 import numpy as np
 
-from condyle.backends.cpu.assemble import Assembled, assemble, packed
+from condyle.backends.cpu.assemble import assemble
 from condyle.backends.cpu.chain import assemble_chain
+from condyle.backends.cpu.recipe import Recipe, recipe
 from condyle.backends.cpu.target import ISAS, Isa
 from condyle.errors import BuildError, UnsupportedError
 from condyle.ir.chunked import Chunked
-from condyle.ir.count import work as work_of
 from condyle.ir.program import Program
 from condyle.runtime import machine
 from condyle.runtime.layout import Layout, Layouts
@@ -38,36 +39,44 @@ def build(
 
     Raises UnsupportedError where the processor has none of them, BuildError where the system forbids new code.
     """
+    return load(assembled(program, dtype, isa, layouts), layouts)
+
+
+def assembled(program: Program, dtype: str, isa: Isa | None = None, layouts: Layouts | None = None) -> Recipe:
+    """The same, not yet in memory."""
     if dtype not in BITS:
         raise UnsupportedError(f"dtype {dtype!r}: machine code computes in {' and '.join(BITS)}")
     can = supported()
     if not can or (isa is not None and isa not in can):
         raise UnsupportedError("target 'cpu': needs an x86-64 processor with AVX2 and FMA; target 'c' runs everywhere")
     isa = can[0] if isa is None else isa
-    return load(program, assemble(program, isa, BITS[dtype], layouts=layouts), isa, dtype, layouts)
-
-
-def load(program: Program, made: Assembled, isa: Isa, dtype: str, layouts: Layouts | None = None) -> NativeKernel:
-    """Assembled code as a Kernel."""
     bits = BITS[dtype]
+    return recipe(program, assemble(program, isa, bits, layouts=layouts), isa.name, bits)
+
+
+def load(made: Recipe, layouts: Layouts | None = None) -> NativeKernel:
+    """Assembled code as a Kernel."""
+    slots, numbers = _numbers("I", made.slots), _numbers("q", made.numbers)
+    one = made.single
     try:
-        plan = machine.plan(
-            isa.name, bits, made.text, made.constants, made.slots, packed(made.values, bits), made.numbers
-        )
-        one = made.single
-        alone = one and machine.single(isa.name, bits, one.text, packed(one.constants, bits), one.numbers)
+        plan = machine.plan(made.isa, made.bits, made.text, made.constants, slots, made.values, numbers)
+        alone = one and machine.single(made.isa, made.bits, one.text, one.constants, _numbers("q", one.numbers))
     except OSError as error:
         raise BuildError(f"the system does not let this process make code: {error}") from error
-    in_sizes = tuple(array.size for array in program.inputs)
-    out_sizes = tuple(array.size for array in program.arrays)
     # about three operations a nanosecond, and as much for each entry that is moved
-    state_ns = 0.3 * work_of(program) / plan.lanes + 0.1 * (sum(in_sizes) + sum(out_sizes))
-    shape = Shape(in_sizes, out_sizes, plan.lanes, plan.work_bytes, state_ns)
+    state_ns = 0.3 * made.operations / plan.lanes + 0.1 * (sum(made.in_sizes) + sum(made.out_sizes))
+    shape = Shape(made.in_sizes, made.out_sizes, plan.lanes, plan.work_bytes, state_ns)
     columns = None if layouts is None else (_columns(layouts[0]), _columns(layouts[1]))
-    kernel = PlanKernel(plan, shape, np.dtype(dtype), f"machine code, {isa.name}", columns)
+    kernel = PlanKernel(plan, shape, np.dtype(f"f{made.bits // 8}"), f"machine code, {made.isa}", columns)
     if alone is not None:
         kernel.add_single(alone, shape)
     return kernel
+
+
+def _numbers(code: str, data: bytes) -> array[int]:
+    found: array[int] = array(code)
+    found.frombytes(data)
+    return found
 
 
 def _columns(layouts: Sequence[Layout]) -> tuple[int, ...]:

@@ -1,0 +1,87 @@
+"""Assembled code as bytes, to be kept between runs: loading it takes milliseconds, making it up to seconds."""
+
+from __future__ import annotations
+
+import json
+from array import array
+from dataclasses import dataclass
+from typing import cast
+
+from condyle.backends.cpu.assemble import Assembled, packed
+from condyle.ir.count import work
+from condyle.ir.program import Program
+
+FORMAT = "machine code 1"
+
+
+@dataclass(frozen=True, slots=True)
+class Single:
+    """The parts of a runtime Single."""
+
+    text: bytes
+    constants: bytes
+    numbers: bytes
+
+
+@dataclass(frozen=True, slots=True)
+class Recipe:
+    """The parts of a runtime Plan and of its Single, the sizes of the arrays, and the operations of one state."""
+
+    isa: str
+    bits: int
+    in_sizes: tuple[int, ...]
+    out_sizes: tuple[int, ...]
+    operations: int
+    text: bytes
+    constants: bytes
+    slots: bytes
+    values: bytes
+    numbers: bytes
+    single: Single | None
+
+
+def recipe(program: Program, made: Assembled, isa: str, bits: int) -> Recipe:
+    """The recipe of a Program. Raises UnsupportedError for a constant without a finite value."""
+    one = made.single
+    single = one and Single(one.text, packed(one.constants, bits), array("q", one.numbers).tobytes())
+    return Recipe(
+        isa,
+        bits,
+        tuple(array.size for array in program.inputs),
+        tuple(array.size for array in program.arrays),
+        work(program),
+        made.text,
+        made.constants,
+        array("I", made.slots).tobytes(),
+        packed(made.values, bits),
+        array("q", made.numbers).tobytes(),
+        single,
+    )
+
+
+def to_bytes(made: Recipe) -> bytes:
+    """A line of facts, then the parts one after another."""
+    parts = [made.text, made.constants, made.slots, made.values, made.numbers]
+    if made.single is not None:
+        parts += [made.single.text, made.single.constants, made.single.numbers]
+    facts = [FORMAT, made.isa, made.bits, made.in_sizes, made.out_sizes, made.operations, [len(part) for part in parts]]
+    return json.dumps(facts).encode() + b"\n" + b"".join(parts)
+
+
+def from_bytes(data: bytes) -> Recipe:
+    """The recipe that `to_bytes` wrote. Raises ValueError for anything else."""
+    line, _, rest = data.partition(b"\n")
+    facts: object = json.loads(line)
+    if not isinstance(facts, list) or len(cast("list[object]", facts)) != 7 or facts[0] != FORMAT:
+        raise ValueError("no recipe")
+    _, isa, bits, in_sizes, out_sizes, operations, lengths = cast(
+        "tuple[str, str, int, list[int], list[int], int, list[int]]", facts
+    )
+    if sum(lengths) != len(rest) or len(lengths) not in (5, 8):
+        raise ValueError("a recipe that is cut short")
+    parts: list[bytes] = []
+    for length in lengths:
+        parts.append(rest[:length])
+        rest = rest[length:]
+    single = Single(*parts[5:]) if len(parts) > 5 else None
+    return Recipe(isa, bits, tuple(in_sizes), tuple(out_sizes), operations, *parts[:5], single)
