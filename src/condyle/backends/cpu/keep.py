@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-
-import numpy as np
+from importlib.metadata import version
 
 from condyle.backends.cpu.build import load, supported
 from condyle.backends.cpu.recipe import Recipe, from_bytes, to_bytes
@@ -54,4 +53,4 @@ def _parts(key: Key) -> list[str]:
     can = supported()
     if not (key.fingerprint and can and identity()):
         return []
-    return ["cpu", identity(), np.__version__, can[0].name, repr(key)]
+    return ["cpu", identity(), version("numpy"), can[0].name, repr(key)]

@@ -83,5 +83,7 @@ def from_bytes(data: bytes) -> Recipe:
     for length in lengths:
         parts.append(rest[:length])
         rest = rest[length:]
-    single = Single(*parts[5:]) if len(parts) > 5 else None
-    return Recipe(isa, bits, tuple(in_sizes), tuple(out_sizes), operations, *parts[:5], single)
+    text, constants, slots, values, numbers, *more = parts
+    single = Single(*more) if more else None
+    sizes = tuple(in_sizes), tuple(out_sizes)
+    return Recipe(isa, bits, *sizes, operations, text, constants, slots, values, numbers, single)
