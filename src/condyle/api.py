@@ -12,7 +12,7 @@ from typing import Literal
 
 import numpy as np
 
-from condyle import readers
+from condyle import hardware, readers
 from condyle.algorithms.scans.massless import massless_link
 from condyle.algorithms.singular import idle_coordinate
 from condyle.backends.c.export import Vectors, export_c
@@ -199,18 +199,25 @@ def export(
     functions: Sequence[str] = tuple(FUNCTIONS),
     name: str | None = None,
     dtype: str = "float64",
+    word: str = "27x18",
+    dsp: int | None = None,
+    clock: float = 125.0,
 ) -> list[Path]:
     """Write a project for another world into the folder `out`; the files written.
 
-    target: "c": header, sources, CMakeLists.txt and a test that checks itself; robot.json holds the names. name: the
-    prefix of every symbol, `[a-z][a-z0-9_]{0,30}`, by default the bundled robot's name, else "robot".
+    target: "c": header, sources, CMakeLists.txt and a test that checks itself; "verilog": an accelerator with a test
+    bench, a Makefile and report.json; robot.json holds the names. name: the prefix of every symbol,
+    `[a-z][a-z0-9_]{0,30}`, by default the bundled robot's name, else "robot".
+    For verilog: word, the number format ("27x18", "27", "32", "q16.16"); dsp, a budget that chooses how often a task
+    may enter; clock [MHz], assumed, to print times.
     """
     check_choice("target", target, tuple(EXPORTS))
     check_choice("dtype", dtype, DTYPES)
     for function in functions:
         check_choice("functions", function, tuple(FUNCTIONS))
     compiler = compiler_of(robot, name=name or _bundled_name(robot))
-    return EXPORTS[target](Job(robot, compiler, Path(out), tuple(functions), dtype))
+    options = hardware.Options(tuple(functions), word, dsp, clock, name or _bundled_name(robot))
+    return EXPORTS[target](Job(robot, compiler, Path(out), tuple(functions), dtype, options))
 
 
 @dataclass(frozen=True)
@@ -222,6 +229,7 @@ class Job:
     out: Path
     functions: tuple[str, ...]
     dtype: str
+    hardware: hardware.Options
 
 
 def _export_c(job: Job) -> list[Path]:
@@ -230,7 +238,18 @@ def _export_c(job: Job) -> list[Path]:
     return export_c(programs, job.compiler.facts, job.out, vectors, _names(job.robot), job.dtype)
 
 
-EXPORTS: Mapping[str, Callable[[Job], list[Path]]] = {"c": _export_c}
+def _export_verilog(job: Job) -> list[Path]:
+    check_solvable(job.robot, job.functions)
+    return hardware.export_verilog(job.robot, job.hardware, job.out, condyle_version(), _names(job.robot))
+
+
+def check_solvable(robot: Robot, functions: Sequence[str]) -> None:
+    """SingularError if one of the functions needs an inverse of the mass matrix that there is for no q."""
+    if not {"fd", "minv", "dfd", "difd"}.isdisjoint(functions):
+        check_inverse(robot, compiler_of(robot), "numpy", "fd")
+
+
+EXPORTS: Mapping[str, Callable[[Job], list[Path]]] = {"c": _export_c, "verilog": _export_verilog}
 """What writes the project of each target."""
 
 

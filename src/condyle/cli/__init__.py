@@ -6,12 +6,12 @@ import argparse
 import sys
 from collections.abc import Sequence
 
-from condyle.cli import bench, cache, check, export, info
+from condyle.cli import bench, cache, check, export, fpga, info
 from condyle.cli.common import say
 from condyle.errors import BuildError, CondyleError, ModelError, SingularError
 
 FINE, WANTING, BAD_USE = 0, 1, 2
-COMMANDS = (info, check, bench, export, cache)
+COMMANDS = (info, check, bench, export, fpga, cache)
 
 
 def parser() -> argparse.ArgumentParser:

@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from condyle import api
+from condyle.backends.fpga.target import WORDS
 from condyle.cli.common import add_robot, load, progress, say, show, show_json
 from condyle.signature import FUNCTIONS
 
@@ -22,7 +23,15 @@ def add(commands: _SubParsersAction[argparse.ArgumentParser]) -> None:
     command.add_argument("--functions", metavar="id,dfd", type=functions, default=tuple(FUNCTIONS))
     command.add_argument("--name", help="prefix of the exported symbols: [a-z][a-z0-9_]{0,30}")
     command.add_argument("--dtype", choices=("float64", "float32"), default="float64")
+    add_hardware(command)
     command.set_defaults(run=run)
+
+
+def add_hardware(command: argparse.ArgumentParser) -> None:
+    """What only the verilog target listens to."""
+    command.add_argument("--word", choices=tuple(WORDS), default="27x18", help="verilog: the number format")
+    command.add_argument("--dsp", type=int, metavar="N", help="verilog: a budget of DSPs (default 62 %% of an XCVU9P)")
+    command.add_argument("--clock", type=float, metavar="MHZ", default=125.0, help="verilog: assumed, to print times")
 
 
 def functions(text: str) -> tuple[str, ...]:
@@ -46,6 +55,9 @@ def run(arguments: argparse.Namespace) -> int:
         functions=arguments.functions,
         name=arguments.name,
         dtype=arguments.dtype,
+        word=arguments.word,
+        dsp=arguments.dsp,
+        clock=arguments.clock,
     )
     progress("")
     if arguments.json:

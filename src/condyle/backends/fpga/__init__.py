@@ -1,0 +1,1 @@
+"""The fpga target: fixed-point pipelines in Verilog, one accelerator a robot."""

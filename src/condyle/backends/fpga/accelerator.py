@@ -1,0 +1,198 @@
+"""The accelerator of one robot: which arrays there are, what each function takes from them.
+
+Yang 2023 (Dadu-RBD), figures 9 and 10. Arrays, each a Datapath with an interval of its own:
+  trig        sines and cosines of q, once for all
+  dynamics    Forward-Backward: R (rnea) and D (its derivatives) interleaved, joint by joint
+  mass        Backward-Forward: M and, from its factors, M^-1
+  solve       Schedule: M^-1 (tau - c)
+  derivatives Schedule: -M^-1 dtau
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+
+import numpy as np
+
+from condyle.backends.fpga import products, ranges
+from condyle.backends.fpga.datapath import Datapath, Given, Word
+from condyle.backends.fpga.formats import Format, format_for
+from condyle.backends.fpga.lower import SINCOS_ERROR, TRIG, Source, input_word, lower
+from condyle.backends.fpga.ranges import Reals
+from condyle.backends.fpga.target import Word as Numbers
+from condyle.ir.program import Program, operands
+
+CODES = {"id": 0, "fd": 1, "m": 2, "minv": 3, "did": 4, "dfd": 5, "difd": 6}
+AGAIN = 7
+"""The second pass of dfd through the dynamics array."""
+TAILS = 4.0
+"""Products with M^-1 have long tails that sampling does not meet: two bits more for them."""
+DERIVATIVES = ("did", "dfd", "difd")
+
+
+@dataclass(frozen=True)
+class Plan:
+    """The datapaths of some functions of one robot and the formats at the edge.
+
+    formats: of q, v, a, tau and Minv words. results: for each function its output words and their formats.
+    """
+
+    numbers: Numbers
+    functions: tuple[str, ...]
+    nq: int
+    nv: int
+    datapaths: Mapping[str, Datapath]
+    formats: Mapping[Word, Format]
+    results: Mapping[str, tuple[tuple[Word, Format], ...]] = field(
+        default_factory=dict[str, tuple[tuple[Word, Format], ...]]
+    )
+
+    def takes(self, name: str) -> list[Word]:
+        """The words of an input array, in order."""
+        return sorted((word for word in self.formats if word.name == name), key=lambda word: word.index)
+
+
+def needs(functions: Sequence[str], *any_of: str) -> bool:
+    return any(function in functions for function in any_of)
+
+
+@dataclass
+class _Planner:
+    program: Program
+    stages: Sequence[str]
+    samples: Mapping[str, Reals]
+    numbers: Numbers
+    functions: Sequence[str]
+
+    def __post_init__(self) -> None:
+        self.found = ranges.values(self.program, self.samples)
+        self.source = Source(self.program, self.stages, ranges.largest(self.found))
+        self.n = self.program.arrays[0].size
+        self.given: dict[int, Given] = {}
+        self.outside: dict[int, Given] = {}
+        self.paths: dict[str, Datapath] = {}
+        for k, node in enumerate(self.program.nodes):
+            if node[0] == "input":
+                self.outside[k] = Given(
+                    input_word(self.program, node), format_for(self.numbers, self.source.largest[k])
+                )
+        self.given.update(self.outside)
+        angles: dict[int, int] = {}
+        for k, node in enumerate(self.program.nodes):
+            if node[0] in ("sin", "cos"):
+                (x,) = operands(node)
+                self.given[k] = Given(Word(str(node[0]), angles.setdefault(x, len(angles))), TRIG, SINCOS_ERROR)
+
+    def group(self, *names: str) -> list[tuple[Word, int]]:
+        arrays = self.program.arrays
+        return [
+            (Word(arrays[output.array].name, output.index), output.node)
+            for output in self.program.outputs
+            if arrays[output.array].name in names
+        ]
+
+    def triangle(self, name: str) -> list[tuple[Word, int]]:
+        return [(word, node) for word, node in self.group(name) if word.index // self.n <= word.index % self.n]
+
+    def run(self) -> Plan:
+        has = self.functions
+        groups: list[tuple[str, Sequence[tuple[Word, int]]]] = []
+        if needs(has, "id", "fd", "dfd"):
+            groups.append(("tau", self.group("tau")))
+        if needs(has, *DERIVATIVES):
+            groups.append(("dtau", self.group("dtau_dq", "dtau_dv")))
+        if groups:
+            self.paths["dynamics"] = lower("dynamics", self.source, self.numbers, self.given, groups)
+        groups = []
+        if needs(has, "m"):
+            groups.append(("M", self.triangle("M")))
+        if needs(has, "minv", "fd", "dfd"):
+            groups.append(("Minv", self.triangle("Minv")))
+        if groups:
+            self.paths["mass"] = lower("mass", self.source, self.numbers, self.given, groups, rename="M")
+        self._trig()
+        formats = {given.word: given.format for given in self.outside.values()}
+        self._schedule_module(formats)
+        ordered = {name: self.paths[name] for name in ORDER if name in self.paths}
+        results = {function: _results(ordered, function) for function in has}
+        nq = self.program.inputs[0].size
+        return Plan(self.numbers, tuple(has), nq, self.n, ordered, formats, results)
+
+    def _trig(self) -> None:
+        wanted = {word for path in self.paths.values() for word, _ in path.inputs}
+        nodes = {given.word: k for k, given in self.given.items()}
+        outputs = sorted(((word, nodes[word]) for word in wanted), key=lambda pair: pair[1])
+        self.paths["trig"] = lower("trig", self.source, self.numbers, self.outside, [("out", outputs)])
+
+    def _schedule_module(self, formats: dict[Word, Format]) -> None:
+        """The two products, their ranges sampled where a is what M^-1 (tau - c) gives."""
+        outputs = ranges.outputs(self.program, self.found)
+        still = {**self.samples, "a": np.zeros_like(self.samples["a"])}
+        bias = ranges.outputs(self.program, ranges.values(self.program, still))["tau"]
+        inverse = [word for word, _ in self.group("Minv")]
+        if needs(self.functions, "fd", "dfd"):
+            tau = {
+                Word("tau", k): format_for(self.numbers, float(np.abs(outputs["tau"][:, k]).max()))
+                for k in range(self.n)
+            }
+            formats.update(tau)
+            made = _made(self.paths["dynamics"], "tau", "c") | _made(self.paths["mass"], "Minv")
+            program = products.solve(self.n, inverse)
+            samples = {"tau": outputs["tau"], "c": bias, "Minv": outputs["Minv"]}
+            self._product("solve", program, samples, made | _exact(tau))
+        if needs(self.functions, "dfd", "difd"):
+            made = _made(self.paths["dynamics"], "dtau")
+            by = [word for word, _ in self.group("dtau_dq", "dtau_dv")]
+            largest = np.abs(outputs["Minv"]).max(axis=0)
+            triangle = products.upper(inverse, self.n)
+            given = _exact({word: format_for(self.numbers, float(largest[word.index])) for word in triangle})
+            if "mass" in self.paths and "Minv" in dict(self.paths["mass"].groups):
+                given |= _made(self.paths["mass"], "Minv")
+            if needs(self.functions, "difd"):
+                formats.update({word: one.format for word, one in given.items()})
+            program = products.derivatives(self.n, inverse, by)
+            self._product("derivatives", program, outputs, made | given)
+
+    def _product(self, name: str, program: Program, samples: Mapping[str, Reals], made: Mapping[Word, Given]) -> None:
+        largest = [TAILS * x for x in ranges.largest(ranges.values(program, samples))]
+        source = Source(program, [""] * len(program), largest)
+        given = {k: made[input_word(program, node)] for k, node in enumerate(program.nodes) if node[0] == "input"}
+        pairs = [(Word(program.arrays[o.array].name, o.index), o.node) for o in program.outputs]
+        self.paths[name] = lower(name, source, self.numbers, given, [("out", pairs)])
+
+
+def _made(path: Datapath, group: str, name: str = "") -> dict[Word, Given]:
+    """A group's words, under another array's name if one is given."""
+    words = [(Word(name or word.name, word.index), path.ops[k]) for word, k in path.group(group)]
+    return {word: Given(word, op.format, op.noise) for word, op in words}
+
+
+def _exact(formats: Mapping[Word, Format]) -> dict[Word, Given]:
+    return {word: Given(word, format) for word, format in formats.items()}
+
+
+ORDER = ("trig", "dynamics", "mass", "solve", "derivatives")
+LEAVES: dict[str, tuple[str, str]] = {
+    "id": ("dynamics", "tau"),
+    "fd": ("solve", "out"),
+    "m": ("mass", "M"),
+    "minv": ("mass", "Minv"),
+    "did": ("dynamics", "dtau"),
+    "dfd": ("derivatives", "out"),
+    "difd": ("derivatives", "out"),
+}
+"""The array and group that a function's result leaves from."""
+
+
+def _results(paths: Mapping[str, Datapath], function: str) -> tuple[tuple[Word, Format], ...]:
+    array, group = LEAVES[function]
+    words = [(word, paths[array].ops[k].format) for word, k in paths[array].group(group)]
+    return tuple(words)
+
+
+def plan(
+    program: Program, stages: Sequence[str], samples: Mapping[str, Reals], numbers: Numbers, functions: Sequence[str]
+) -> Plan:
+    """Datapaths for these functions. program: outputs tau, dtau_dq, dtau_dv, M, Minv; samples: q, v, a (n, size)."""
+    return _Planner(program, stages, samples, numbers, tuple(f for f in CODES if f in functions)).run()

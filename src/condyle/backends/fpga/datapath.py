@@ -1,0 +1,118 @@
+"""A datapath: the operations of one pipeline, each with its number format; what is scheduled, emitted and modelled."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property
+
+from condyle.backends.fpga.formats import Format
+from condyle.backends.fpga.target import (
+    ADD_CYCLES,
+    RECIPROCAL_CYCLES,
+    RECIPROCAL_DSP,
+    SINCOS_CYCLES,
+    SINCOS_DSP,
+    product_cycles,
+    product_dsp,
+)
+
+LEAVES = frozenset({"input", "const"})
+SHARED = frozenset({"mul", "sincos", "rcp"})
+
+
+@dataclass(frozen=True, slots=True)
+class Op:
+    """One operation; `args` are numbers of earlier ones.
+
+    kind: "input" | "const" (`value` is the integer) | "add" | "sub" | "mul" | "rcp" | "sincos" (an angle; makes no
+    word itself) | "sin" | "cos" (of a sincos) | "wire" (the same integer in another unit: a product with 2^k).
+    factor: bits of a product's second factor. stage: where it stands. noise: about how much of it is rounding.
+    """
+
+    kind: str
+    format: Format
+    args: tuple[int, ...] = ()
+    stage: str = ""
+    value: int = 0
+    factor: int = 0
+    noise: float = 0.0
+
+
+@dataclass(frozen=True)
+class Word:
+    """A named word at the edge of a datapath: entry `index` of array `name`."""
+
+    name: str
+    index: int
+
+    def __str__(self) -> str:
+        return f"{self.name}_{self.index}"
+
+
+@dataclass(frozen=True, slots=True)
+class Given:
+    """A word from outside: its name, its format, about how much of it is rounding."""
+
+    word: Word
+    format: Format
+    noise: float = 0.0
+
+
+@dataclass(frozen=True)
+class Datapath:
+    """inputs[k] is the word of the k-th "input"; groups: named outputs that leave together, (word, op) each."""
+
+    name: str
+    ops: tuple[Op, ...]
+    inputs: tuple[tuple[Word, int], ...]
+    groups: tuple[tuple[str, tuple[tuple[Word, int], ...]], ...]
+
+    @cached_property
+    def outputs(self) -> tuple[tuple[Word, int], ...]:
+        return tuple(pair for _, pairs in self.groups for pair in pairs)
+
+    def group(self, name: str) -> tuple[tuple[Word, int], ...]:
+        return dict(self.groups)[name]
+
+    @cached_property
+    def cones(self) -> dict[str, frozenset[int]]:
+        """For each group all operations that it depends on."""
+        result: dict[str, frozenset[int]] = {}
+        for name, pairs in self.groups:
+            live, todo = set[int](), [k for _, k in pairs]
+            while todo:
+                k = todo.pop()
+                if k not in live:
+                    live.add(k)
+                    todo += self.ops[k].args
+            result[name] = frozenset(live)
+        return result
+
+    def cycles(self, k: int) -> int:
+        """From the first operand read to the result in its register."""
+        op = self.ops[k]
+        if op.kind == "mul":
+            return product_cycles(self.ops[op.args[0]].format.width, op.factor)
+        return {"add": ADD_CYCLES, "sub": ADD_CYCLES, "rcp": RECIPROCAL_CYCLES, "sincos": SINCOS_CYCLES}.get(op.kind, 0)
+
+    def unit(self, k: int) -> tuple[str, int, int]:
+        """What kind of shared unit does this operation: its name and the widths of its factors.
+
+        For an angle: its width and its bits behind the point.
+        """
+        op = self.ops[k]
+        if op.kind == "mul":
+            return ("mul", self.ops[op.args[0]].format.width, op.factor)
+        format = self.ops[op.args[0]].format
+        return (op.kind, format.width, format.frac if op.kind == "sincos" else 0)
+
+    def source(self, k: int) -> int:
+        """The operation whose register holds the word: wires are nothing."""
+        while self.ops[k].kind == "wire":
+            (k,) = self.ops[k].args
+        return k
+
+
+def unit_dsp(unit: tuple[str, int, int]) -> int:
+    kind, a, b = unit
+    return {"mul": product_dsp(a, b), "sincos": SINCOS_DSP, "rcp": RECIPROCAL_DSP}[kind]

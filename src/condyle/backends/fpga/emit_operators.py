@@ -1,0 +1,212 @@
+"""The operators of a stage in Verilog: shared units, operands chosen by phase, one fit or sum an operation."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from dataclasses import dataclass, field
+
+from condyle.backends.fpga.datapath import SHARED
+from condyle.backends.fpga.formats import Format
+from condyle.backends.fpga.layout import Layout, Tap
+from condyle.backends.fpga.operators import splits
+from condyle.backends.fpga.schedule import pool_of
+from condyle.backends.fpga.target import A
+from condyle.text import Emitter
+
+
+def literal(value: int, width: int) -> str:
+    """An integer as a signed literal."""
+    return f"{width}'sd{value}" if value >= 0 else f"-{width}'sd{-value}"
+
+
+def word(width: int) -> str:
+    return f"signed [{width - 1}:0]"
+
+
+@dataclass
+class OperatorEmitter:
+    """Writes the operations of one stage; `loads`: assignments to registers by the phase in which they are loaded."""
+
+    layout: Layout
+    module: str
+    stage: str
+    e: Emitter = field(default_factory=Emitter)
+
+    def __post_init__(self) -> None:
+        self.schedule, self.datapath = self.layout.schedule, self.layout.datapath
+        self.ii = self.schedule.ii
+        self.ops = self.layout.stages[self.stage]
+        self.loads: dict[int, list[str]] = defaultdict(list)
+        self.unit_name: dict[int, str] = {}
+
+    def format_of(self, k: int) -> Format:
+        return self.datapath.ops[k].format
+
+    def name_of(self, tap: Tap | int, width: int) -> str:
+        return str(tap) if isinstance(tap, Tap) else literal(tap, width)
+
+    def write_units(self) -> None:
+        """Shared units, each with its operands chosen by the phase."""
+        users: dict[tuple[object, int], list[int]] = defaultdict(list)
+        for k in self.ops:
+            if self.datapath.ops[k].kind in SHARED:
+                users[(pool_of(self.datapath, k)[1], self.schedule.unit[k])].append(k)
+        for number, ops in enumerate(users.values()):
+            self._unit(f"u{number}", ops)
+
+    def _unit(self, name: str, ops: list[int]) -> None:
+        kind, a, b = self.datapath.unit(ops[0])
+        for k in ops:
+            self.unit_name[k] = name
+        self._choice(f"{name}_a", a, [(self._phase(k), self._operand(k, 0)) for k in ops])
+        if kind == "mul":
+            self._choice(f"{name}_b", b, [(self._phase(k), self._factor(k)) for k in ops])
+            self._product(name, a, b)
+        elif kind == "sincos":
+            self.e(f"wire signed [17:0] {name}_s, {name}_c;")
+            self.e(f"fx_sincos #({a}, {b}) {name} (.clock(clock), .go(go), .a({name}_a), .s({name}_s), .c({name}_c));")
+        else:
+            self.e(f"wire [27:0] {name}_r;", f"wire [4:0] {name}_place;", f"wire {name}_bad;")
+            self.e(
+                f"fx_reciprocal #({a}) {name} (.clock(clock), .go(go), .a({name}_a), .r({name}_r), "
+                f".place({name}_place), .bad({name}_bad));"
+            )
+
+    def _phase(self, k: int) -> int:
+        return self.schedule.start[k] % self.ii
+
+    def _operand(self, k: int, which: int) -> str:
+        a = self.datapath.ops[k].args[which]
+        return self.name_of(self.layout.read(a, self.schedule.start[k]), self.format_of(a).width)
+
+    def _factor(self, k: int) -> str:
+        """The upper bits of the second factor."""
+        op = self.datapath.ops[k]
+        tap = self.layout.read(op.args[1], self.schedule.start[k])
+        drop = self.format_of(op.args[1]).width - op.factor
+        if not isinstance(tap, Tap):
+            return literal(tap >> drop if drop > 0 else tap, op.factor)
+        return f"{tap}[{self.format_of(op.args[1]).width - 1}:{drop}]" if drop > 0 else str(tap)
+
+    def _choice(self, name: str, width: int, cases: list[tuple[int, str]]) -> None:
+        if len(cases) == 1:
+            self.e(f"wire {word(width)} {name} = {cases[0][1]};")
+            return
+        self.e(f"reg {word(width)} {name};")
+        with self.e.block("always @* case (phase)", "endcase"):
+            *rest, (_, last) = sorted(cases)
+            self.e(*(f"{phase}: {name} = {value};" for phase, value in rest), f"default: {name} = {last};")
+
+    def _product(self, name: str, a: int, b: int) -> None:
+        """One DSP for each pair of pieces; the lower piece of a factor has no sign of its own."""
+        first, second = splits(a, b)
+        for i, (left, wa) in self._pieces(f"{name}_a", a, first):
+            for j, (right, wb) in self._pieces(f"{name}_b", b, second):
+                self.e(f"wire {word(wa + wb)} {name}_p{i}{j};")
+                self.e(
+                    f"fx_product #({wa}, {wb}) {name}_m{i}{j} (.clock(clock), .go(go), .a({left}), .b({right}), "
+                    f".p({name}_p{i}{j}));"
+                )
+
+    def _pieces(self, name: str, width: int, place: int) -> list[tuple[int, tuple[str, int]]]:
+        if place == 0:
+            return [(1, (name, width))]
+        upper = f"{name}[{width - 1}:{place}]"
+        return [
+            (1, (f"$signed({upper})", width - place)),
+            (0, (f"$signed({{1'b0, {name}[{place - 1}:0]}})", place + 1)),
+        ]
+
+    def write_operation(self, k: int) -> None:
+        op, width = self.datapath.ops[k], self.format_of(k).width
+        if op.kind == "input":
+            self.loads[0].append(f"w{k} <= d{k};")
+            return
+        if op.kind == "sincos":
+            return
+        if op.kind in ("sin", "cos"):
+            self._load(k, f"{self.unit_name[op.args[0]]}_{op.kind[0]}")
+            return
+        self.e(f"wire {word(width)} d{k};", f"wire o{k};")
+        if op.kind == "mul":
+            self._fit_product(k)
+        elif op.kind == "rcp":
+            source = self.format_of(op.args[0])
+            shift = 26 - source.narrowed(A).frac - op.format.frac
+            u = self.unit_name[k]
+            self.e(
+                f"fx_denormal #({shift}, {width}) f{k} (.r({u}_r), .place({u}_place), .bad({u}_bad), "
+                f".y(d{k}), .over(o{k}));"
+            )
+        else:
+            a, b = (self.format_of(x) for x in op.args)
+            self._adder(
+                k,
+                (self._operand(k, 0), a.width, a.frac - op.format.frac),
+                (self._operand(k, 1), b.width, b.frac - op.format.frac),
+                op.kind == "sub",
+            )
+        self._load(k, f"d{k}")
+
+    def _load(self, k: int, value: str) -> None:
+        self.loads[(self.schedule.ready[k] - 1) % self.ii].append(f"w{k} <= {value};")
+
+    def _adder(self, k: int, a: tuple[str, int, int], b: tuple[str, int, int], sub: bool) -> None:
+        """a and b: expression, width, shift to the right."""
+        width = self.format_of(k).width
+        self.e(
+            f"fx_add #({a[1]}, {a[2]}, {b[1]}, {b[2]}, {adder_width(a, b, width)}, {width}, {int(sub)}) f{k} "
+            f"(.a({a[0]}), .b({b[0]}), .y(d{k}), .over(o{k}));"
+        )
+
+    def _fit_product(self, k: int) -> None:
+        op = self.datapath.ops[k]
+        unit = self.datapath.unit(k)
+        right = product_shift(self.layout, k)
+        first, second = splits(unit[1], unit[2])
+        u = self.unit_name[k]
+
+        def piece(i: int, j: int) -> tuple[str, int, int]:
+            wa = unit[1] if not first else unit[1] - first if i else first + 1
+            wb = unit[2] if not second else unit[2] - second if j else second + 1
+            return f"{u}_p{i}{j}", wa + wb, right - first * i - second * j
+
+        if not first and not second:
+            wp = unit[1] + unit[2]
+            self.e(f"fx_fit #({wp}, {right}, {op.format.width}) f{k} (.p({u}_p11), .y(d{k}), .over(o{k}));")
+        elif first and second:
+            outer, cross = (self._clamped(k, piece(1, 1)), piece(0, 0)), (piece(1, 0), piece(0, 1))
+            ends = (self.schedule.ready[k] - 2) % self.ii
+            sums: list[tuple[str, int, int]] = []
+            for name, (a, b) in (("s", outer), ("t", cross)):
+                x = adder_width(a, b, 1)
+                self.e(f"wire {word(x)} {name}d{k};", f"reg {word(x)} {name}{k};")
+                ports = f".a({a[0]}), .b({b[0]}), .y({name}d{k})"
+                self.e(f"fx_sum #({a[1]}, {a[2]}, {b[1]}, {b[2]}, {x}) {name}f{k} ({ports});")
+                self.loads[ends].append(f"{name}{k} <= {name}d{k};")
+                sums.append((f"{name}{k}", x, 0))
+            self._adder(k, sums[0], sums[1], sub=False)
+        else:
+            low = piece(0, 1) if first else piece(1, 0)
+            self._adder(k, self._clamped(k, piece(1, 1)), low, sub=False)
+
+    def _clamped(self, k: int, upper: tuple[str, int, int]) -> tuple[str, int, int]:
+        """The upper partial product in one bit more than the result: nothing that the sum could bring back is lost."""
+        width = self.format_of(k).width + 1
+        self.e(
+            f"wire {word(width)} h{k};",
+            f"fx_fit #({upper[1]}, {upper[2]}, {width}) hf{k} (.p({upper[0]}), .y(h{k}), .over());",
+        )
+        return f"h{k}", width, 0
+
+
+def product_shift(layout: Layout, k: int) -> int:
+    """How far the exact product is shifted to the right."""
+    op, ops = layout.datapath.ops[k], layout.datapath.ops
+    first, second = (ops[a].format for a in op.args)
+    return first.frac + second.narrowed(op.factor).frac - op.format.frac
+
+
+def adder_width(a: tuple[str, int, int], b: tuple[str, int, int], width: int) -> int:
+    """Bits of the sum of two operands (expression, width, shift to the right)."""
+    return max(a[1] - a[2], b[1] - b[2], width, 2) + 1

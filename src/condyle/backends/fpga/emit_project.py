@@ -1,0 +1,43 @@
+"""All Verilog of an accelerator: operators, tables, arrays with their stages, the top, the bench."""
+
+from __future__ import annotations
+
+from importlib.resources import files
+
+from condyle.backends.fpga.build import Accelerator
+from condyle.backends.fpga.emit_array import emit_array
+from condyle.backends.fpga.emit_top import emit_top
+from condyle.backends.fpga.operators import TWO_PI_INVERSE, reciprocal_table, sincos_table
+
+
+def operators() -> str:
+    """The operator modules with their constants."""
+    text = (files("condyle.backends.fpga") / "support" / "operators.v").read_text(encoding="ascii")
+    constants = {"`FX_TURN_HIGH": TWO_PI_INVERSE >> 17, "`FX_TURN_LOW": TWO_PI_INVERSE & 0x1FFFF}
+    for name, value in constants.items():
+        text = text.replace(name, str(value))
+    return text
+
+
+def sincos_rom() -> str:
+    """1024 rows of sine, cosine (21 bits each), 2 pi cosine, 2 pi sine (18 each)."""
+    rows: list[str] = []
+    for sine, cosine, slope, fall in zip(*(table.tolist() for table in sincos_table()), strict=True):
+        row = 0
+        for value, width in ((sine, 21), (cosine, 21), (slope, 18), (fall, 18)):
+            row = row << width | (value & ((1 << width) - 1))
+        rows.append(f"{row:020x}")
+    return "\n".join(rows) + "\n"
+
+
+def reciprocal_rom() -> str:
+    return "\n".join(f"{value:05x}" for value in reciprocal_table().tolist()) + "\n"
+
+
+def sources(acc: Accelerator, prefix: str, header: str) -> dict[str, str]:
+    """File name to text: NAME_ARRAY.v with all stages of an array, NAME.v, fx_operators.v and the tables."""
+    texts = {"fx_operators.v": operators(), "fx_sincos.hex": sincos_rom(), "fx_reciprocal.hex": reciprocal_rom()}
+    for name, array in acc.arrays.items():
+        texts[f"{prefix}_{name}.v"] = header + "\n".join(text for _, text in emit_array(array, prefix))
+    texts[f"{prefix}.v"] = header + emit_top(acc, prefix)
+    return texts

@@ -1,0 +1,124 @@
+"""One stage as a Verilog module: its ports, its registers by phase, its flags."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+
+from condyle.backends.fpga.emit_operators import OperatorEmitter, word
+from condyle.backends.fpga.layout import INPUTS, Tap
+
+LONG = 3
+"""Registers in a row from which on a delay is an instance of its own."""
+
+
+def phase_bits(ii: int) -> int:
+    return max(1, (ii - 1).bit_length())
+
+
+def is_long(link: tuple[Tap, Tap]) -> bool:
+    """Whether a link between two registers of a word is an instance of its own."""
+    return link[1].copy - link[0].copy >= LONG
+
+
+class StageEmitter(OperatorEmitter):
+    """Writes the module of one stage."""
+
+    def text(self) -> str:
+        ports = ["input clock", "input go", f"input [{phase_bits(self.ii) - 1}:0] phase"]
+        if self.stage == INPUTS:
+            ports += [f"input {word(self.format_of(k).width)} d{k}" for k in self.ops]
+        ports += [f"input {word(self.format_of(tap.op).width)} {tap}" for tap in self.layout.taken[self.stage]]
+        ports += [self._output(tap) for tap in self.layout.offered.get(self.stage, [])]
+        ports += [f"output over_{group}" for group in self.flags()]
+        self.e(f"module {self.module} (")
+        self.e(*(f"    {port}," for port in ports[:-1]), f"    {ports[-1]}", ");")
+        with self.e.block("", "endmodule"):
+            self._declarations()
+            self.write_units()
+            for k in self.ops:
+                self.write_operation(k)
+            self._registers()
+            self._flags()
+        return self.e.text()
+
+    def flags(self) -> dict[str, dict[int, list[int]]]:
+        """For each group that this stage serves: its clamping operations by the cycle in which they end."""
+        result: dict[str, dict[int, list[int]]] = {}
+        for name, _ in self.datapath.groups:
+            cone = self.datapath.cones[name]
+            ends: dict[int, list[int]] = defaultdict(list)
+            for k in self.ops:
+                if k in cone and self.datapath.ops[k].kind in ("add", "sub", "mul", "rcp"):
+                    ends[self.schedule.ready[k] - 1].append(k)
+            if ends:
+                result[name] = ends
+        return result
+
+    def _declarations(self) -> None:
+        """Everything that holds a word; what is a port is declared in the head."""
+        ports = self.layout.offered.get(self.stage, [])
+        for k in self.ops:
+            if self.datapath.ops[k].kind != "sincos":
+                links = [
+                    (Tap(k, 0), "reg"),
+                    *((to, "wire" if is_long(link) else "reg") for link in self.links(k) for to in link[1:]),
+                ]
+                for tap, kind in links:
+                    if tap not in ports:
+                        self.e(f"{kind} {word(self.format_of(k).width)} {tap};")
+
+    def _registers(self) -> None:
+        for k in self.ops:
+            if self.datapath.ops[k].kind != "sincos":
+                for link in self.links(k):
+                    self._link(link)
+        if not self.loads:
+            return
+        if self.ii == 1:
+            with self.e.block("always @(posedge clock) if (go) begin", "end"):
+                self.e(*self.loads[0])
+            return
+        with self.e.block("always @(posedge clock) if (go) case (phase)", "endcase"):
+            for phase in sorted(self.loads):
+                with self.e.block(f"{phase}: begin", "end"):
+                    self.e(*self.loads[phase])
+
+    def links(self, k: int) -> list[tuple[Tap, Tap]]:
+        """(from, to): the word's registers in a row; a link of LONG or more is a delay."""
+        result: list[tuple[Tap, Tap]] = []
+        before = Tap(k, 0)
+        for copy in self.layout.used.get(k, []):
+            if copy - before.copy >= LONG:
+                result.append((before, Tap(k, copy)))
+            else:
+                result += [(Tap(k, one - 1), Tap(k, one)) for one in range(before.copy + 1, copy + 1)]
+            before = Tap(k, copy)
+        return result
+
+    def _link(self, link: tuple[Tap, Tap]) -> None:
+        before, tap = link
+        k, gap = tap.op, tap.copy - before.copy
+        phase = (self.schedule.ready[k] - 1) % self.ii
+        if not is_long(link):
+            self.loads[phase].append(f"{tap} <= {before};")
+            return
+        go = "go" if self.ii == 1 else f"go && phase == {phase}"
+        self.e(
+            f"fx_delay #({self.format_of(k).width}, {gap}) l{k}_{tap.copy} (.clock(clock), .go({go}), "
+            f".d({before}), .q({tap}));"
+        )
+
+    def _output(self, tap: Tap) -> str:
+        delayed = any(link[1] == tap and is_long(link) for link in self.links(tap.op))
+        return f"output {'' if delayed else 'reg '}{word(self.format_of(tap.op).width)} {tap}"
+
+    def _flags(self) -> None:
+        for group, ends in self.flags().items():
+            first, tap = min(ends), self.schedule.taps[group]
+            n = tap - first
+            bits = [" | ".join(f"o{k}" for k in ends.get(first + j, [])) or "1'b0" for j in range(n)]
+            self.e(f"reg [{n - 1}:0] flag_{group};")
+            now = ", ".join(reversed(bits))
+            before = f"{{flag_{group}[{n - 2}:0], 1'b0}}" if n > 1 else "1'b0"
+            self.e(f"always @(posedge clock) if (go) flag_{group} <= {before} | {{{now}}};")
+            self.e(f"assign over_{group} = flag_{group}[{n - 1}];")

@@ -1,0 +1,262 @@
+"""The accelerator as a Verilog module: queues and joins between the arrays, feedback, the merging of results.
+
+A queue's ready and valid come from registers, so no path runs from one end of the accelerator to the other.
+"""
+
+from __future__ import annotations
+
+from condyle.backends.fpga.accelerator import AGAIN, CODES
+from condyle.backends.fpga.build import Accelerator
+from condyle.backends.fpga.emit_array import FUNCTION_BITS, ID, TAG_BITS, widths
+from condyle.backends.fpga.emit_wires import Wires, result_width
+
+FUNCTION = f"{TAG_BITS + FUNCTION_BITS - 1}:{TAG_BITS}"
+"""Where a task's function stands in its id."""
+
+
+class TopEmitter(Wires):
+    """Writes the top module."""
+
+    def text(self) -> str:
+        e, width = self.e, self.nq + self.nv + self.nu + self.ni
+        ports = ["input clock", "input reset", "input in_valid", "output in_ready"]
+        ports += [f"input [{FUNCTION_BITS - 1}:0] in_function", f"input [{TAG_BITS - 1}:0] in_tag"]
+        ports += [f"input [{width - 1}:0] in_data", "output out_valid", "input out_ready"]
+        ports += [f"output [{FUNCTION_BITS - 1}:0] out_function", f"output [{TAG_BITS - 1}:0] out_tag"]
+        ports += ["output out_flag", f"output [{result_width(self.acc) - 1}:0] out_data"]
+        e(f"module {self.prefix} (", *(f"    {port}," for port in ports[:-1]), f"    {ports[-1]}", ");")
+        with e.block("", "endmodule"):
+            self._decode()
+            self._fork()
+            if "dynamics" in self.plan.datapaths:
+                self._dynamics()
+            if "mass" in self.plan.datapaths:
+                self._mass()
+            if "solve" in self.plan.datapaths:
+                self._solve()
+            if "derivatives" in self.plan.datapaths:
+                self._derivatives()
+            self._encode()
+        return e.text()
+
+    def _decode(self) -> None:
+        """Input Stream and Feedback: a task that comes again goes first; what is needed later waits in queues."""
+        e, low = self.e, self.nq + self.nv
+        e("// decode, input stream, feedback")
+        e("wire take = in_valid & in_ready;", "wire " + ", ".join(f"{name}_ready" for name in self.acc.arrays) + ";")
+        room = ["trig_ready"]
+        queues = self.acc.queues
+        if "solve" in self.plan.datapaths:
+            e(f"wire keeps_tau = {self.is_one_of('in_function', 'fd', 'dfd')};")
+            self.queue("tau", self.nu, queues.tau, "take & keeps_tau", f"in_data[{low + self.nu - 1}:{low}]")
+            room.append("(~keeps_tau | tau_free)")
+        if "difd" in self.has:
+            e(f"wire keeps_inverse = {self.is_one_of('in_function', 'difd')};")
+            upper = f"in_data[{low + self.nu + self.ni - 1}:{low + self.nu}]"
+            self.queue("given", self.ni, queues.given, "take & keeps_inverse", upper)
+            room.append("(~keeps_inverse | given_free)")
+        first = f"{{in_data[{low + self.nu - 1}:0]}}"
+        if "solve" in self.plan.datapaths:
+            first = f"{{keeps_tau ? {self.nu}'b0 : in_data[{low + self.nu - 1}:{low}], in_data[{low - 1}:0]}}"
+        again = "1'b0"
+        if "dfd" in self.has:
+            again = "again"
+            self._feedback(room)
+            first = f"again ? {{back_a, state_q}} : {first}"
+        e(f"wire [{low + self.nu - 1}:0] trig_in = {first};")
+        e(f"assign in_ready = {' & '.join(room)} & ~{again};")
+        e(f"wire trig_valid = take | {again};" if again == "again" else "wire trig_valid = take;")
+        fresh = "{1'b0, in_function, in_tag}"
+        e(f"wire [{ID - 1}:0] trig_id = {'again ? back_id : ' if again == 'again' else ''}{fresh};")
+        self.instance("trig", "trig_valid", "trig_id", self.gather("trig", self.fields("trig_in", "q", "v", "a")))
+
+    def _feedback(self, room: list[str]) -> None:
+        e, queues, low = self.e, self.acc.queues, self.nq + self.nv
+        solve = self.acc.arrays["solve"]
+        e(f"wire is_dfd = {self.is_one_of('in_function', 'dfd')};")
+        e("wire returned;", f"reg [{queues.again.bit_length()}:0] out_there;")
+        with e.block("always @(posedge clock) begin", "end"):
+            e("if (reset) out_there <= 0;", "else out_there <= out_there + (take & is_dfd) - returned;")
+        self.queue("state", low, queues.again, "take & is_dfd", f"in_data[{low - 1}:0]")
+        wide = ID + widths(solve, "out")
+        e("wire back_valid;", f"wire [{wide - 1}:0] back_in;")
+        self.queue("back", wide, queues.again, "back_valid", "back_in")
+        e("wire again = back_full;", "assign back_pop = trig_ready;", "assign state_pop = again & trig_ready;")
+        over: list[str] = []
+        parts: list[str] = []
+        places = self.places("back_q", "solve", "out")
+        for word in self.plan.takes("a"):
+            bus, start = places[word]
+            k = dict(solve.datapath.group("out"))[word]
+            was, now = solve.datapath.ops[k].format, self.plan.formats[word]
+            n = word.index
+            e(f"wire [{now.width - 1}:0] again_a{n};", f"wire again_over{n};")
+            e(
+                f"fx_fit #({was.width}, {was.frac - now.frac}, {now.width}) again_fit{n} "
+                f"(.p({bus}[{start + was.width - 1}:{start}]), .y(again_a{n}), .over(again_over{n}));"
+            )
+            over.append(f"again_over{n}")
+            parts.append(f"again_a{n}")
+        e(f"wire [{self.nu - 1}:0] back_a = {{{', '.join(reversed(parts))}}};")
+        e(f"wire [{ID - 1}:0] was_id = back_q[{wide - 1}:{wide - ID}];")
+        e(
+            f"wire [{ID - 1}:0] back_id = {{was_id[{ID - 1}] | {' | '.join(over)}, {FUNCTION_BITS}'d{AGAIN}, "
+            f"was_id[{TAG_BITS - 1}:0]}};"
+        )
+        room.append(f"(~is_dfd | (state_free & out_there < {queues.again}))")
+
+    def _fork(self) -> None:
+        """A copy of the task for each array that it needs."""
+        e, width = self.e, ID + widths(self.acc.arrays["trig"], "out")
+        users = [name for name in ("dynamics", "mass") if name in self.plan.datapaths]
+        to = {"dynamics": ("id", "fd", "did", "dfd", "difd", "again"), "mass": ("fd", "m", "minv", "dfd")}
+        e("", "// broadcast")
+        e("wire " + ", ".join(f"{name}_in_free" for name in users) + ";")
+        for name in users:
+            e(f"wire to_{name} = {self.is_one_of(f'trig_out_id[{FUNCTION}]', *to[name])};")
+        for name in users:
+            others = "".join(f" & (~to_{other} | {other}_in_free)" for other in users if other != name)
+            self.queue(f"{name}_in", width, 2, f"trig_out_valid & to_{name}{others}", "{trig_out_id, trig_out}")
+        e("assign trig_out_ready = " + " & ".join(f"(~to_{name} | {name}_in_free)" for name in users) + ";")
+
+    def _fed(self, name: str) -> None:
+        """An array behind its queue."""
+        width = widths(self.acc.arrays["trig"], "out")
+        self.e("", f"// {name}")
+        places = self.places(f"{name}_in_q", "trig", "out")
+        self.instance(name, f"{name}_in_full", f"{name}_in_q[{width + ID - 1}:{width}]", self.gather(name, places))
+        self.e(f"assign {name}_in_pop = {name}_ready;")
+
+    def _leave(self, array: str, group: str, function: str, onward: tuple[str, ...], queue: str) -> None:
+        """A group whose tasks are results, if they are of `function`, or go on into a queue."""
+        e, where = self.e, f"{array}_{group}"
+        data, width = where, widths(self.acc.arrays[array], group)
+        here, on = function in self.has, any(f in self.has or f == "again" for f in onward)
+        ready: list[str] = []
+        kind = f"{where}_id[{FUNCTION}]"
+        if here:
+            e(f"wire {where}_here = {self.is_one_of(kind, function)};")
+            ready.append(
+                f"({where}_here & {self.result(function, f'{where}_valid & {where}_here', f'{where}_id', data, width)})"
+            )
+        if on:
+            e(f"wire {where}_on = {self.is_one_of(kind, *onward)};")
+            depth = {"c": self.acc.queues.c, "inverse": self.acc.queues.inverse}.get(queue, 2)
+            self.queue(queue, ID + width, depth, f"{where}_valid & {where}_on", f"{{{where}_id, {data}}}")
+            ready.append(f"({where}_on & {queue}_free)")
+        e(f"assign {where}_ready = {' | '.join(ready)};")
+
+    def _dynamics(self) -> None:
+        self._fed("dynamics")
+        groups = dict(self.acc.arrays["dynamics"].datapath.groups)
+        if "tau" in groups:
+            self._leave("dynamics", "tau", "id", tuple(f for f in ("fd", "dfd") if f in self.has), "c")
+        if "dtau" in groups:
+            onward = (*(["difd"] if "difd" in self.has else []), *(["again"] if "dfd" in self.has else []))
+            self._leave("dynamics", "dtau", "did", onward, "dtau")
+
+    def _mass(self) -> None:
+        self._fed("mass")
+        groups = dict(self.acc.arrays["mass"].datapath.groups)
+        if "M" in groups:
+            self._leave("mass", "M", "m", (), "")
+        if "Minv" in groups:
+            self._leave("mass", "Minv", "minv", tuple(f for f in ("fd", "dfd") if f in self.has), "inverse")
+
+    def _solve(self) -> None:
+        e = self.e
+        nc, ni = widths(self.acc.arrays["dynamics"], "tau"), widths(self.acc.arrays["mass"], "Minv")
+        e("", "// schedule module: M^-1 (tau - c)")
+        ids = (f"c_q[{nc + ID - 1}:{nc}]", f"inverse_q[{ni + ID - 1}]")
+        e(f"wire [{ID - 1}:0] solve_id = {ids[0]} | {{{ids[1]}, {ID - 1}'b0}};")
+        ready = "c_full & inverse_full & tau_full"
+        if "dfd" in self.has:
+            e(f"wire solve_again = {self.is_one_of(f'solve_id[{FUNCTION}]', 'dfd')};")
+            ready += " & (~solve_again | kept_free)"
+        e(f"wire solve_valid = {ready};", "wire solve_fire = solve_valid & solve_ready;")
+        e(*(f"assign {queue}_pop = solve_fire;" for queue in ("c", "inverse", "tau")))
+        places = self.places("c_q", "dynamics", "tau", "c") | self.places("inverse_q", "mass", "Minv")
+        places |= self.fields("tau_q", "tau")
+        self.instance("solve", "solve_valid", "solve_id", self.gather("solve", places))
+        width = widths(self.acc.arrays["solve"], "out")
+        ready = "1'b0"
+        if "dfd" in self.has:
+            self.queue("kept", ni, self.acc.queues.again, "solve_fire & solve_again", f"inverse_q[{ni - 1}:0]")
+            e(f"wire solve_on = {self.is_one_of(f'solve_out_id[{FUNCTION}]', 'dfd')};")
+            e("assign back_valid = solve_out_valid & solve_on;", "assign back_in = {solve_out_id, solve_out};")
+            ready = "(solve_on & back_free)"
+        if "fd" in self.has:
+            e(f"wire solve_here = {self.is_one_of(f'solve_out_id[{FUNCTION}]', 'fd')};")
+            free = self.result("fd", "solve_out_valid & solve_here", "solve_out_id", "solve_out", width)
+            ready += f" | (solve_here & {free})"
+        e(f"assign solve_out_ready = {ready};")
+
+    def _derivatives(self) -> None:
+        e = self.e
+        nd = widths(self.acc.arrays["dynamics"], "dtau")
+        e("", "// schedule module: -M^-1 dtau, M^-1 the user's or the task's own")
+        e(f"wire [{ID - 1}:0] dtau_id = dtau_q[{nd + ID - 1}:{nd}];")
+        both = "dfd" in self.has and "difd" in self.has
+        own = f"{self.is_one_of(f'dtau_id[{FUNCTION}]', 'again')}"
+        ni = self._inverse_width()
+        inverse = "dtau_own ? kept_q : given_q" if both else "kept_q" if "dfd" in self.has else "given_q"
+        full = "(dtau_own ? kept_full : given_full)" if both else "kept_full" if "dfd" in self.has else "given_full"
+        e(f"wire dtau_own = {own};", f"wire [{ni - 1}:0] dtau_inverse = {inverse};")
+        e(f"wire derivatives_valid = dtau_full & {full};")
+        e("wire derivatives_fire = derivatives_valid & derivatives_ready;", "assign dtau_pop = derivatives_fire;")
+        if "dfd" in self.has:
+            e("assign kept_pop = derivatives_fire & dtau_own;", "assign returned = kept_pop;")
+        if "difd" in self.has:
+            e("assign given_pop = derivatives_fire & ~dtau_own;")
+        names = (
+            self.places("dtau_inverse", "mass", "Minv") if "dfd" in self.has else self.fields("dtau_inverse", "Minv")
+        )
+        places = self.places("dtau_q", "dynamics", "dtau") | names
+        self.instance("derivatives", "derivatives_valid", "dtau_id", self.gather("derivatives", places))
+        width = widths(self.acc.arrays["derivatives"], "out")
+        free = self.result("derivatives", "derivatives_out_valid", "derivatives_out_id", "derivatives_out", width)
+        e(f"assign derivatives_out_ready = {free};")
+
+    def _inverse_width(self) -> int:
+        path = self.acc.arrays["derivatives"].datapath
+        return sum(path.ops[k].format.width for word, k in path.inputs if word.name == "Minv")
+
+    def _encode(self) -> None:
+        """Results of all functions in one stream: in turns, so that none waits for ever."""
+        e, n, width = self.e, len(self.sources), result_width(self.acc)
+        heads = [f"out_{name}" for name in self.sources]
+        e("", "// encode")
+        if n == 1:
+            (head,) = heads
+            e(f"assign out_valid = {head}_full;", f"assign {head}_pop = out_ready;")
+            e(f"wire [{ID + width - 1}:0] encoded = {head}_q;")
+        else:
+            e(f"wire [{n - 1}:0] full = {{{', '.join(f'{head}_full' for head in reversed(heads))}}};")
+            e(
+                f"reg [{n - 1}:0] turn;",
+                f"wire [{2 * n - 1}:0] from_turn = {{full, full}} & ~({{{n}'b0, turn}} - 1'b1);",
+            )
+            e(f"wire [{2 * n - 1}:0] first = from_turn & (~from_turn + 1'b1);")
+            e(f"wire [{n - 1}:0] grant = first[{2 * n - 1}:{n}] | first[{n - 1}:0];")
+            e(*(f"assign {head}_pop = grant[{k}] & merged_free;" for k, head in enumerate(heads)))
+            with e.block("always @(posedge clock) begin", "end"):
+                e(
+                    "if (reset) turn <= 1;",
+                    f"else if (|full & merged_free) turn <= {{grant[{n - 2}:0], grant[{n - 1}]}};",
+                )
+            e(f"reg [{ID + width - 1}:0] chosen;")
+            with e.block("always @* begin", "end"):
+                e(f"chosen = {heads[0]}_q;")
+                e(*(f"if (grant[{k}]) chosen = {head}_q;" for k, head in enumerate(heads) if k))
+            self.queue("merged", ID + width, 2, "|full", "chosen")
+            e("assign merged_pop = out_ready;", "assign out_valid = merged_full;")
+            e(f"wire [{ID + width - 1}:0] encoded = merged_q;")
+        e(f"wire [{FUNCTION_BITS - 1}:0] code = encoded[{width + TAG_BITS + FUNCTION_BITS - 1}:{width + TAG_BITS}];")
+        e(f"assign out_function = code == {AGAIN} ? {FUNCTION_BITS}'d{CODES['dfd']} : code;")
+        e(f"assign out_tag = encoded[{width + TAG_BITS - 1}:{width}];")
+        e(f"assign out_flag = encoded[{width + ID - 1}];", f"assign out_data = encoded[{width - 1}:0];")
+
+
+def emit_top(acc: Accelerator, prefix: str) -> str:
+    """The text of the top module; `prefix` is its name."""
+    return TopEmitter(acc, prefix).text()

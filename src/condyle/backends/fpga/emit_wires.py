@@ -1,0 +1,107 @@
+"""What the top module is made of: queues, array instances, words found on buses, queues of results."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from condyle.backends.fpga.accelerator import AGAIN, CODES
+from condyle.backends.fpga.build import Accelerator
+from condyle.backends.fpga.datapath import Word
+from condyle.backends.fpga.emit_array import ID, bus, input_width, widths
+from condyle.text import Emitter
+
+
+def task_words(acc: Accelerator) -> list[Word]:
+    """The words of a task, from bit 0 on: q, v, u (a or tau), the upper triangle of Minv."""
+    plan = acc.plan
+    u = plan.takes("a") or plan.takes("tau")
+    return [*plan.takes("q"), *plan.takes("v"), *u, *(plan.takes("Minv") if "difd" in plan.functions else [])]
+
+
+def field_width(acc: Accelerator, name: str) -> int:
+    return sum(acc.plan.formats[word].width for word in acc.plan.takes(name))
+
+
+def result_width(acc: Accelerator) -> int:
+    return max(sum(format.width for _, format in words) for words in acc.plan.results.values())
+
+
+@dataclass
+class Wires:
+    """Writes parts of the top module; widths of q, v, u (a or tau) and Minv on the task's bus."""
+
+    acc: Accelerator
+    prefix: str
+
+    def __post_init__(self) -> None:
+        self.e = Emitter()
+        self.plan = self.acc.plan
+        self.has = self.plan.functions
+        self.sources: list[str] = []
+        self.nq, self.nv = field_width(self.acc, "q"), field_width(self.acc, "v")
+        self.nu = max(field_width(self.acc, "a"), field_width(self.acc, "tau"))
+        self.ni = field_width(self.acc, "Minv") if "difd" in self.has else 0
+
+    def queue(self, name: str, width: int, depth: int, valid: str, data: str) -> None:
+        """A queue with wires NAME_free (in_ready), NAME_full (out_valid), NAME_q; its reader drives NAME_pop."""
+        bits = max(1, (depth - 1).bit_length())
+        free = "" if name.endswith("_in") else f"{name}_free, "
+        self.e(f"wire {free}{name}_full, {name}_pop;", f"wire [{width - 1}:0] {name}_q;")
+        self.e(f"fx_fifo #({width}, {depth}, {bits}) {name} (.clock(clock), .reset(reset), .in_valid({valid}),")
+        self.e(f"    .in_ready({name}_free), .in_data({data}), .out_valid({name}_full), .out_ready({name}_pop),")
+        self.e(f"    .out_data({name}_q));")
+
+    def instance(self, name: str, valid: str, id_: str, data: list[str]) -> None:
+        """An array with wires NAME_ready and, for each group G, NAME_G_valid, NAME_G_ready, NAME_G_id, NAME_G."""
+        array = self.acc.arrays[name]
+        self.e(f"reg [{input_width(array) - 1}:0] {name}_words;")
+        bus(self.e, f"{name}_words", data)
+        ports = [f".in_valid({valid})", f".in_ready({name}_ready)", f".in_id({id_})", f".in_data({name}_words)"]
+        for group, _ in array.datapath.groups:
+            self.e(f"wire {name}_{group}_valid, {name}_{group}_ready;", f"wire [{ID - 1}:0] {name}_{group}_id;")
+            self.e(f"wire [{widths(array, group) - 1}:0] {name}_{group};")
+            ports += [f".{group}_{what}({name}_{group}_{what})" for what in ("valid", "ready", "id")]
+            ports.append(f".{group}_data({name}_{group})")
+        head = f"{self.prefix}_{name} {name} (.clock(clock), .reset(reset),"
+        self.e(head, "    " + ",\n        ".join(ports) + ");")
+
+    def is_one_of(self, id_: str, *functions: str) -> str:
+        """Whether a task is of one of these functions."""
+        known = {**{f: CODES[f] for f in self.has}, "again": AGAIN}
+        found = [known[f] for f in functions if f in known]
+        return "(" + (" | ".join(f"{id_} == {code}" for code in found) or "1'b0") + ")"
+
+    def gather(self, array: str, places: dict[Word, tuple[str, int]]) -> list[str]:
+        """The words of an array's input bus, found on named buses: (bus, lowest bit) of each."""
+        path = self.acc.arrays[array].datapath
+        parts: list[str] = []
+        for word, k in path.inputs:
+            bus, low = places[word]
+            parts.append(f"{bus}[{low + path.ops[k].format.width - 1}:{low}]")
+        return parts
+
+    def places(self, bus: str, array: str, group: str, name: str = "") -> dict[Word, tuple[str, int]]:
+        """Where the words of an array's group lie on a bus that carries it."""
+        path, low = self.acc.arrays[array].datapath, 0
+        result: dict[Word, tuple[str, int]] = {}
+        for word, k in path.group(group):
+            result[Word(name or word.name, word.index)] = (bus, low)
+            low += path.ops[k].format.width
+        return result
+
+    def fields(self, bus: str, *names: str) -> dict[Word, tuple[str, int]]:
+        """Where the words of input arrays lie on a bus that carries these arrays one after the other."""
+        result: dict[Word, tuple[str, int]] = {}
+        low = 0
+        for name in names:
+            for word in self.plan.takes(name):
+                result[word] = (bus, low)
+                low += self.plan.formats[word].width
+        return result
+
+    def result(self, name: str, valid: str, id_: str, data: str, width: int) -> str:
+        """A queue of results; the expression for its being ready."""
+        self.sources.append(name)
+        padded = f"{{{result_width(self.acc) - width}'b0, {data}}}" if width < result_width(self.acc) else data
+        self.queue(f"out_{name}", ID + result_width(self.acc), 2, valid, f"{{{id_}, {padded}}}")
+        return f"out_{name}_free"

@@ -1,0 +1,77 @@
+"""The integer model of the whole accelerator: a function's tasks through the arrays, as the streams take them."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import NamedTuple
+
+import numpy as np
+
+from condyle.backends.fpga import model
+from condyle.backends.fpga.accelerator import LEAVES, Plan
+from condyle.backends.fpga.datapath import Word
+from condyle.backends.fpga.formats import Integers
+from condyle.backends.fpga.operators import Flags, clamped, shifted
+
+Words = Mapping[Word, Integers]
+
+
+class Answer(NamedTuple):
+    """The result's words, and whether anything was clamped on the way."""
+
+    words: dict[Word, Integers]
+    over: Flags
+
+
+class _Run:
+    def __init__(self, plan: Plan, given: Words, strict: bool) -> None:
+        self.plan, self.given, self.strict = plan, given, strict
+        self.n = max(len(value) for value in given.values())
+        self.over: Flags = np.zeros(self.n, np.bool_)
+
+    def array(self, name: str, group: str, inputs: Words) -> dict[Word, Integers]:
+        path = self.plan.datapaths[name]
+        outcome = model.run(path, inputs, self.strict)
+        self.over = self.over | outcome.over[group]
+        return {word: np.broadcast_to(outcome.words[word], self.n) for word, _ in path.group(group)}
+
+    def trig(self, a: Words) -> dict[Word, Integers]:
+        rest = {word: np.zeros(self.n, np.int64) for word in self.plan.formats if word.name in "qva"}
+        return self.array("trig", "out", {**rest, **self.given, **a})
+
+    def net(self, trig: Words) -> dict[Word, Integers]:
+        """fd's first steps: c, M^-1, a."""
+        c = self.array("dynamics", "tau", trig)
+        inverse = self.array("mass", "Minv", trig)
+        named = {Word("c", word.index): value for word, value in c.items()}
+        return self.array("solve", "out", {**self.given, **named, **inverse}) | inverse
+
+
+def evaluate(plan: Plan, function: str, given: Words, strict: bool = False) -> Answer:
+    """All tasks (n,) of one function; `given` has its input words in the plan's formats."""
+    run = _Run(plan, given, strict)
+    still = {word: np.zeros(run.n, np.int64) for word in plan.takes("a")}
+    if function in ("fd", "dfd"):
+        solved = run.net(run.trig(still))
+        if function == "fd":
+            return Answer({word: solved[word] for word, _ in plan.results["fd"]}, run.over)
+        inverse = {word: value for word, value in solved.items() if word.name == "Minv"}
+        dtau = run.array("dynamics", "dtau", run.trig(_fed_back(plan, run, solved)))
+        return Answer(run.array("derivatives", "out", {**dtau, **inverse}), run.over)
+    array, group = LEAVES[function]
+    words = run.trig({} if function in ("id", "did", "difd") else still)
+    if function == "difd":
+        words = {**given, **run.array("dynamics", "dtau", words)}
+    found = run.array(array, group, words)
+    return Answer({word: found[word] for word, _ in plan.results[function]}, run.over)
+
+
+def _fed_back(plan: Plan, run: _Run, solved: Words) -> dict[Word, Integers]:
+    """a in the format in which it enters again."""
+    result: dict[Word, Integers] = {}
+    formats = {word: plan.datapaths["solve"].ops[k].format for word, k in plan.datapaths["solve"].group("out")}
+    for word in plan.takes("a"):
+        again = clamped(shifted(solved[word], plan.formats[word].frac - formats[word].frac), plan.formats[word])
+        run.over = run.over | again.over
+        result[word] = again.value
+    return result

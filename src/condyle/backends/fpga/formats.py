@@ -1,0 +1,68 @@
+"""Fixed-point formats: how many bits a signal has, and how many of them stand behind the point."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import TypeVar
+
+import numpy as np
+from numpy.typing import NDArray
+
+from condyle.backends.fpga.target import Word
+
+Integers = NDArray[np.int64]
+Number = TypeVar("Number", np.int64, np.float64)
+MARGIN = 2.0
+"""A signal's format holds so many times the largest value that sampling met."""
+
+
+@dataclass(frozen=True, slots=True)
+class Format:
+    """A signed integer of `width` bits in units of 2^-frac."""
+
+    width: int
+    frac: int
+
+    @property
+    def limit(self) -> int:
+        """The largest integer."""
+        return (1 << (self.width - 1)) - 1
+
+    def __str__(self) -> str:
+        return f"s{self.width}.{self.frac}"
+
+    def narrowed(self, width: int) -> Format:
+        """The upper `width` bits."""
+        return self if width >= self.width else Format(width, self.frac - self.width + width)
+
+    def from_real(self, x: NDArray[np.floating]) -> Integers:
+        """Nearest, clamped."""
+        nearest = np.rint(np.ldexp(np.asarray(x, np.float64), self.frac))
+        return bounded(nearest, -self.limit - 1, self.limit).astype(np.int64)
+
+    def to_real(self, n: Integers) -> NDArray[np.float64]:
+        return np.ldexp(n.astype(np.float64), -self.frac)
+
+
+def bounded(x: NDArray[Number], low: int, high: int) -> NDArray[Number]:
+    """x, or the bound that it passes."""
+    return np.minimum(np.maximum(x, low), high)
+
+
+def format_for(word: Word, largest: float) -> Format:
+    """The format of a signal whose values stay within `largest` after the margin."""
+    if word.frac is not None:
+        return Format(word.data, word.frac)
+    return Format(word.data, word.data - 1 - bits_for(largest * MARGIN))
+
+
+def bits_for(largest: float) -> int:
+    """Least n with largest < 2^n; may be negative. A signal that is always zero gets a small range."""
+    return math.frexp(max(largest, 2.0**-24))[1]
+
+
+def constant_format(width: int, value: float) -> Format:
+    """The scale of its own of a constant: all `width` bits count."""
+    format = Format(width, width - 1 - bits_for(abs(value)))
+    return format if round(math.ldexp(abs(value), format.frac)) <= format.limit else Format(width, format.frac - 1)

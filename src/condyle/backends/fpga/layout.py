@@ -1,0 +1,97 @@
+"""Which stage holds what: the words that cross between stages, the registers that carry them."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from dataclasses import dataclass
+from functools import cached_property
+
+from condyle.backends.fpga.datapath import Datapath
+from condyle.backends.fpga.schedule import Schedule
+
+INPUTS = "in"
+"""The stage that takes the task's words in."""
+
+
+@dataclass(frozen=True, order=True)
+class Tap:
+    """Copy number `copy` of the word of operation `op`; its name in Verilog is `str`."""
+
+    op: int
+    copy: int
+
+    def __str__(self) -> str:
+        return f"w{self.op}" + (f"_{self.copy}" if self.copy else "")
+
+
+@dataclass(frozen=True)
+class Layout:
+    """A scheduled datapath, read stage by stage."""
+
+    schedule: Schedule
+
+    @property
+    def datapath(self) -> Datapath:
+        return self.schedule.datapath
+
+    def stage(self, k: int) -> str:
+        """The stage of an operation; words from outside and their delays stand in their own."""
+        op = self.datapath.ops[k]
+        return INPUTS if op.kind == "input" else op.stage or "x"
+
+    @cached_property
+    def stages(self) -> dict[str, list[int]]:
+        """The operations of each stage that have a register, in the order in which stages start."""
+        result: dict[str, list[int]] = {INPUTS: []}
+        timed = [k for k, op in enumerate(self.datapath.ops) if op.kind not in ("const", "wire")]
+        for k in sorted(timed, key=lambda k: (self.schedule.start[k], k)):
+            result.setdefault(self.stage(k), []).append(k)
+        return result
+
+    def read(self, a: int, cycle: int) -> Tap | int:
+        """Where an operand is found in this cycle: a register, or the integer of a constant."""
+        a = self.datapath.source(a)
+        if self.datapath.ops[a].kind == "const":
+            return self.datapath.ops[a].value
+        return Tap(a, self.schedule.copy_at(a, cycle))
+
+    def reads(self, k: int) -> list[Tap | int]:
+        op = self.datapath.ops[k]
+        return [] if op.kind in ("sin", "cos") else [self.read(a, self.schedule.start[k]) for a in op.args]
+
+    @cached_property
+    def leaving(self) -> dict[str, list[Tap | int]]:
+        """For each group the registers of its words when it leaves."""
+        return {
+            name: [self.read(k, self.schedule.taps[name]) for _, k in pairs] for name, pairs in self.datapath.groups
+        }
+
+    @cached_property
+    def taken(self) -> dict[str, list[Tap]]:
+        """For each stage what it reads of others."""
+        result: dict[str, list[Tap]] = {}
+        for stage, ops in self.stages.items():
+            taps = {tap for k in ops for tap in self.reads(k) if isinstance(tap, Tap) and self.stage(tap.op) != stage}
+            result[stage] = sorted(taps)
+        return result
+
+    @cached_property
+    def offered(self) -> dict[str, list[Tap]]:
+        """For each stage what others, or the world, read of it."""
+        wanted = {tap for taps in self.taken.values() for tap in taps}
+        wanted |= {tap for taps in self.leaving.values() for tap in taps if isinstance(tap, Tap)}
+        result: dict[str, list[Tap]] = defaultdict(list)
+        for tap in sorted(wanted):
+            result[self.stage(tap.op)].append(tap)
+        return result
+
+    @cached_property
+    def used(self) -> dict[int, list[int]]:
+        """For each operation the copies that somebody reads, ascending."""
+        copies: dict[int, set[int]] = defaultdict(set)
+        everything = [tap for ops in self.stages.values() for k in ops for tap in self.reads(k)]
+        everything += [tap for taps in self.leaving.values() for tap in taps]
+        for tap in everything:
+            if isinstance(tap, Tap):
+                copies[tap.op].add(tap.copy)
+        return {k: sorted(found) for k, found in copies.items()}

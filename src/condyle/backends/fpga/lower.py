@@ -1,0 +1,218 @@
+"""A Program in real numbers becomes a Datapath in integers."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
+
+from condyle.backends.fpga.datapath import Datapath, Given, Op, Word
+from condyle.backends.fpga.formats import MARGIN, Format, bits_for, constant_format, format_for
+from condyle.backends.fpga.target import ADDER, B
+from condyle.backends.fpga.target import Word as Numbers
+from condyle.errors import UnsupportedError
+from condyle.ir.ops import Node
+from condyle.ir.program import Program, constant_of, input_of, operands
+
+TRIG = Format(B, B - 1)
+"""Sines and cosines: 1 is the largest integer, 1 - 2^-17."""
+SINCOS_ERROR, RECIPROCAL_ERROR = 1e-5, 5e-7
+"""Of the operators; the first absolute, the second relative."""
+LARGEST_NOISE = 2.0**-14
+"""Worst cases multiply without end along a factorisation; what is used must be more accurate than this anyway."""
+
+
+@dataclass(frozen=True)
+class Source:
+    """What is lowered: a Program, the stage of each node, the largest absolute value each node takes."""
+
+    program: Program
+    stages: Sequence[str]
+    largest: Sequence[float]
+
+
+@dataclass
+class Lowering:
+    """One run. `given`: nodes that come from outside, with their words and formats."""
+
+    source: Source
+    numbers: Numbers
+    given: Mapping[int, Given]
+    rename: str = ""
+    ops: list[Op] = field(default_factory=list[Op])
+    inputs: list[tuple[Word, int]] = field(default_factory=list[tuple[Word, int]])
+    done: dict[int, int] = field(default_factory=dict[int, int])
+    noise: dict[int, float] = field(default_factory=dict[int, float])
+    """For each node about what rounding has added so far: no range is taken smaller, though the exact value be zero."""
+    angles: dict[int, int] = field(default_factory=dict[int, int])
+
+    def add(self, op: Op) -> int:
+        self.ops.append(op)
+        return len(self.ops) - 1
+
+    def cone(self, roots: Sequence[int]) -> None:
+        """Lower what the roots need, in the Program's order."""
+        nodes, live, todo = self.source.program.nodes, set[int](), list(roots)
+        while todo:
+            k = todo.pop()
+            if k not in live:
+                live.add(k)
+                todo += () if k in self.given else operands(nodes[k])
+        for k in sorted(live):
+            at = self.done[k] = self._lowered(k, nodes[k])
+            if at >= 0:
+                self.ops[at] = replace(self.ops[at], noise=self.noise[k])
+
+    def finish(self, k: int) -> None:
+        """A constant that is an output needs a word of its own."""
+        if self._is_constant(k):
+            value = constant_of(self.source.program.nodes[k])
+            self.done[k] = self._constant(value, format_for(self.numbers, abs(value)))
+
+    def _lowered(self, k: int, node: Node) -> int:
+        if k in self.given:
+            given = self.given[k]
+            self.inputs.append((given.word, len(self.ops)))
+            self.noise[k] = max(given.noise, math.ldexp(1.0, -given.format.frac))
+            return self.add(Op("input", given.format))
+        if node[0] == "const":
+            self.noise[k] = 0.0
+            return -1  # made anew where it is used, in the format that serves there
+        maker = {"neg": self._neg, "add": self._sum, "sub": self._sum, "mul": self._mul, "rcp": self._rcp}
+        maker |= {"sin": self._trig, "cos": self._trig}
+        if node[0] not in maker:
+            raise UnsupportedError(f"the fpga target has no operator for {node[0]!r}")
+        return maker[node[0]](k, node)
+
+    def stage(self, k: int) -> str:
+        stage = self.source.stages[k]
+        return self.rename + stage[1:] if self.rename else stage
+
+    def _constant(self, value: float, format: Format) -> int:
+        return self.add(
+            Op("const", format, value=max(-format.limit - 1, min(format.limit, round(math.ldexp(value, format.frac)))))
+        )
+
+    def _reach(self, k: int) -> float:
+        return max(self.source.largest[k], self.noise[k])
+
+    def _ideal(self, k: int, noise: float) -> Format:
+        """The format for a node's range, its rounding included."""
+        self.noise[k] = noise
+        needed = bits_for(self._reach(k) * MARGIN)
+        there = self.numbers.data - 1 - (self.numbers.frac or 0)
+        if self.numbers.frac is not None and needed > there:
+            raise UnsupportedError(
+                f"word {self.numbers.name}: a signal of stage {self.stage(k) or 'trig'} reaches {self._reach(k):.3g} "
+                f"and needs {needed} bits before the point, there are {there}; "
+                "take a word that scales each signal by itself, such as 27x18 or 32"
+            )
+        return format_for(self.numbers, self._reach(k))
+
+    def _bounded(self, k: int, nodes: tuple[int, ...], noise: float, scale: float) -> Format:
+        """Of a product: its noise is a small part of its scale, unless a factor is nothing but noise."""
+        only_noise = any(self.source.largest[x] < self.noise[x] for x in nodes)
+        return self._ideal(k, min(noise, scale if only_noise else scale * LARGEST_NOISE))
+
+    def _is_constant(self, k: int) -> bool:
+        return self.source.program.nodes[k][0] == "const"
+
+    def _neg(self, k: int, node: Node) -> int:
+        (x,) = operands(node)
+        format = self.ops[self.done[x]].format
+        format = Format(max(format.width, self.numbers.data), format.frac)
+        self.noise[k] = self.noise[x]
+        return self.add(Op("sub", format, (self._constant(0.0, format), self.done[x]), self.stage(k)))
+
+    def _sum(self, k: int, node: Node) -> int:
+        a, b = operands(node)
+        known = [self.ops[self.done[x]].format for x in (a, b) if not self._is_constant(x)]
+        ideal = self._ideal(k, self.noise[a] + self.noise[b])
+        widest = min(format.frac + max(0, ADDER - 1 - format.width) for format in known)
+        format = Format(ideal.width, min(ideal.frac, max(format.frac for format in known), widest))
+        self.noise[k] += 2.0 * math.ldexp(1.0, -format.frac)
+        args = tuple(
+            self._constant(constant_of(self.source.program.nodes[x]), format) if self._is_constant(x) else self.done[x]
+            for x in (a, b)
+        )
+        return self.add(Op(str(node[0]), format, args, self.stage(k)))
+
+    def _mul(self, k: int, node: Node) -> int:
+        a, b = operands(node)
+        if self._is_constant(a):
+            return self._scaled(k, constant_of(self.source.program.nodes[a]), b)
+        x, y = self.done[a], self.done[b]
+        if self.ops[x].format.width < self.ops[y].format.width or self._fills(a) > self._fills(b):
+            x, y = y, x
+        if y == self.done[a]:
+            a, b = b, a
+        return self._product(k, (x, y), (a, b), min(self.ops[y].format.width, self.numbers.factor))
+
+    def _fills(self, k: int) -> float:
+        """How much of its range a signal uses; the fuller one loses less when it is cut."""
+        format = self.ops[self.done[k]].format
+        return math.ldexp(self.source.largest[k], format.frac - format.width) if format.width > B else -1.0
+
+    def _product(self, k: int, args: tuple[int, int], nodes: tuple[int, int], factor: int) -> int:
+        """Second factor cut to `factor` bits; the format is that of its range, within the bits that the product has."""
+        first, second = (self.ops[x].format for x in args)
+        cut = second.narrowed(factor)
+        a, b = nodes
+        loss = self.noise[b] + math.ldexp(1.0, -cut.frac)
+        noise = self._reach(a) * loss + self.noise[a] * (self._reach(b) + loss)
+        ideal = self._bounded(k, nodes, noise, self._reach(a) * self._reach(b))
+        exact = first.frac + cut.frac
+        format = Format(ideal.width, min(ideal.frac, exact))
+        self.noise[k] += 2.0 * math.ldexp(1.0, -format.frac)
+        return self.add(Op("mul", format, args, self.stage(k), factor=factor))
+
+    def _scaled(self, k: int, value: float, b: int) -> int:
+        x = self.done[b]
+        mantissa, exponent = math.frexp(value)
+        if abs(mantissa) == 0.5 and self.numbers.frac is None:
+            was = self.ops[x].format
+            self.noise[k] = self.noise[b] * value
+            return self.add(Op("wire", Format(was.width, was.frac - (exponent - 1)), (x,), self.stage(k)))
+        width = self.numbers.constant
+        y = self._constant(value, constant_format(width, value))
+        return self._product(k, (x, y), (b, operands(self.source.program.nodes[k])[0]), width)
+
+    def _rcp(self, k: int, node: Node) -> int:
+        (x,) = operands(node)
+        largest = self.source.largest[k]
+        format = self._bounded(k, (x,), largest * (largest * self.noise[x] + RECIPROCAL_ERROR), largest)
+        return self.add(Op("rcp", format, (self.done[x],), self.stage(k)))
+
+    def _trig(self, k: int, node: Node) -> int:
+        (x,) = operands(node)
+        self.noise[k] = self.noise[x] + SINCOS_ERROR
+        if x not in self.angles:
+            self.angles[x] = self.add(Op("sincos", TRIG, (self.done[x],), self.stage(k)))
+        return self.add(Op(str(node[0]), TRIG, (self.angles[x],), self.stage(k)))
+
+
+def input_word(program: Program, node: Node) -> Word:
+    array, entry = input_of(node)
+    return Word(program.inputs[array].name, entry)
+
+
+def lower(
+    name: str,
+    source: Source,
+    numbers: Numbers,
+    given: Mapping[int, Given],
+    groups: Sequence[tuple[str, Sequence[tuple[Word, int]]]],
+    rename: str = "",
+) -> Datapath:
+    """The Datapath whose groups of outputs are the given nodes of the Program, from the `given` nodes."""
+    lowering = Lowering(source, numbers, given, rename)
+    lowering.cone([node for _, pairs in groups for _, node in pairs])
+    for k in {node for _, pairs in groups for _, node in pairs}:
+        lowering.finish(k)
+    done = lowering.done
+    return Datapath(
+        name,
+        tuple(lowering.ops),
+        tuple(lowering.inputs),
+        tuple((group, tuple((word, done[node]) for word, node in pairs)) for group, pairs in groups),
+    )

@@ -1,0 +1,140 @@
+"""One HTML page of an accelerator: the pipeline as a drawing, its timetable, resources and errors. No scripts."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from html import escape
+from typing import cast
+
+from condyle.backends.fpga.build import Accelerator
+from condyle.backends.fpga.layout import Layout
+from condyle.backends.fpga.report import Json, array_dsp, words_held
+
+STYLE = (
+    "body{font:15px/1.45 system-ui,sans-serif;max-width:64em;margin:2em auto;padding:0 1em;color:#222;background:#fff}"
+    "svg text{font:12px system-ui,sans-serif;fill:#222}h2{font-size:1.15em;margin:1.8em 0 .4em}p{color:#555}"
+    "table{border-collapse:collapse}td,th{padding:.15em .8em;text-align:right;border-bottom:1px solid #ddd}"
+    "td:first-child,th:first-child{text-align:left}"
+)
+COLOURS = {"R": "#8ecae6", "D": "#219ebc", "M": "#ffb703", "x": "#cdb4db", "in": "#d9d9d9"}
+PLACES = {
+    "trig": (10, 70, "Trigonometry"),
+    "dynamics": (300, 20, "Forward-Backward"),
+    "mass": (300, 130, "Backward-Forward"),
+    "solve": (600, 130, "Schedule: Minv (tau - c)"),
+    "derivatives": (600, 20, "Schedule: -Minv dtau"),
+}
+EDGES = (
+    ("trig", "dynamics", ""),
+    ("trig", "mass", ""),
+    ("dynamics", "derivatives", ""),
+    ("mass", "solve", "inverse"),
+    ("dynamics", "solve", "c"),
+)
+WIDE, HIGH, ROW, LEFT, CHART = 200, 70, 16, 110, 760
+
+
+def page(acc: Accelerator, found: Mapping[str, Json]) -> str:
+    """The page of an accelerator and its report."""
+    title = f"{found['name']}: {', '.join(acc.plan.functions)}"
+    percent = f"{acc.dsp} DSPs, {found['dsp_percent']} % of an {found['device']}"
+    parts = [
+        f"<h1>{escape(title)}</h1>",
+        f"<p>Words {escape(str(found['word']))}; a task every {acc.ii} cycles; {percent}.</p>",
+        f"<p>Times are at an assumed {found['assumed_clock_mhz']} MHz: no clock was measured.</p>",
+        "<h2>Pipeline</h2>",
+        _drawing(acc),
+        "<h2>Functions</h2>",
+        _functions(found),
+        "<h2>Timetable</h2>",
+        "<p>Cycles from a task's entry into the array; each stage from its first operand to its last result.</p>",
+        *(_timetable(acc, name) for name in acc.arrays),
+        "<h2>Arrays</h2>",
+        _arrays(acc),
+    ]
+    head = f'<!doctype html>\n<html lang="en"><head><meta charset="utf-8"><title>{escape(title)}</title>'
+    return f"{head}\n<style>{STYLE}</style></head>\n<body>" + "\n".join(parts) + "\n</body></html>\n"
+
+
+def _drawing(acc: Accelerator) -> str:
+    """Arrays as boxes, queues as marks on the arrows with their depth."""
+    marker = '<marker id="to" markerWidth="8" markerHeight="8" refX="7" refY="4" orient="auto">'
+    shapes = [f'<defs>{marker}<path d="M0 0L8 4L0 8z" fill="#555"/></marker></defs>']
+    for start, end, queue in EDGES:
+        if start in acc.arrays and end in acc.arrays:
+            depth = {"c": acc.queues.c, "inverse": acc.queues.inverse}.get(queue, 2)
+            shapes.append(_arrow(PLACES[start], PLACES[end], f"queue of {depth}"))
+    if "dfd" in acc.plan.functions:
+        text = f"feedback: a, queue of {acc.queues.again}"
+        shapes.append(
+            f'<path d="M700 200V235H110V140" fill="none" stroke="#555" marker-end="url(#to)"/>'
+            f'<text x="320" y="230">{text}</text>'
+        )
+    for name, array in acc.arrays.items():
+        x, y, label = PLACES[name]
+        stages = len(Layout(array.schedule).stages)
+        shapes.append(
+            f'<rect x="{x}" y="{y}" width="{WIDE}" height="{HIGH}" rx="6" fill="#f1faee" stroke="#1d3557"/>'
+            f'<text x="{x + 10}" y="{y + 20}" font-weight="bold">{label}</text>'
+            f'<text x="{x + 10}" y="{y + 38}">{stages} stages, {array_dsp(acc, name)} DSPs</text>'
+            f'<text x="{x + 10}" y="{y + 56}">{array.schedule.latency} cycles, {words_held(acc, name)} words</text>'
+        )
+    return f'<svg viewBox="0 0 830 245" width="100%" role="img" aria-label="pipeline">{"".join(shapes)}</svg>'
+
+
+def _arrow(start: tuple[int, int, str], end: tuple[int, int, str], text: str) -> str:
+    x0, y0, x1, y1 = start[0] + WIDE, start[1] + HIGH // 2, end[0], end[1] + HIGH // 2
+    return (
+        f'<path d="M{x0} {y0}L{x1} {y1}" stroke="#555" marker-end="url(#to)"/>'
+        f'<text x="{(x0 + x1) // 2 - 30}" y="{(y0 + y1) // 2 - 5}" font-size="10">{text}</text>'
+    )
+
+
+def _timetable(acc: Accelerator, name: str) -> str:
+    """A bar for each stage; the lines are where results leave."""
+    schedule = acc.arrays[name].schedule
+    layout = Layout(schedule)
+    scale = (CHART - LEFT) / max(schedule.latency, 1)
+    rows: list[str] = []
+    stages = [(stage, ops) for stage, ops in layout.stages.items() if ops and stage != "in"]
+    for k, (stage, ops) in enumerate(stages):
+        first, last = min(schedule.start[op] for op in ops), max(schedule.ready[op] for op in ops)
+        units = sum(n for pool, n in schedule.units.items() if pool[0] == stage)
+        y = k * ROW
+        rows.append(
+            f'<text x="{LEFT - 8}" y="{y + 12}" text-anchor="end">{stage}</text>'
+            f'<rect x="{LEFT + scale * first:.1f}" y="{y + 2}" width="{max(1.0, scale * (last - first)):.1f}" '
+            f'height="{ROW - 4}" fill="{COLOURS.get(stage[:1], "#ccc")}"><title>{stage}: cycles {first} to {last}, '
+            f"{len(ops)} operations, {units} units, each for {schedule.ii} cycles</title></rect>"
+        )
+    height = len(stages) * ROW
+    for group, tap in schedule.taps.items():
+        x = LEFT + scale * tap
+        rows.append(
+            f'<path d="M{x:.1f} 0V{height}" stroke="#c1121f"/><text x="{x - 4:.1f}" y="{height + 14}" '
+            f'text-anchor="end">{group} {tap}</text>'
+        )
+    return f'<h3>{name}</h3><svg viewBox="0 0 {CHART + 10} {height + 20}" width="100%">{"".join(rows)}</svg>'
+
+
+def _functions(found: Mapping[str, Json]) -> str:
+    rows = ["<tr><th>function<th>latency, cycles<th>a result every<th>DSPs<th>assumed us<th>errors over states</tr>"]
+    for name, row in cast("dict[str, dict[str, Json]]", found["functions"]).items():
+        errors = cast("dict[str, float]", row["errors"])
+        text = ", ".join(f"{what.replace('_', ' ')} {value:.2g}" for what, value in errors.items())
+        rows.append(
+            f"<tr><td>{name}<td>{row['latency']}<td>{row['ii']}<td>{row['dsp']}<td>{row['assumed_us']}"
+            f"<td>{row['states']}: {escape(text)}</tr>"
+        )
+    return f"<table>{''.join(rows)}</table>"
+
+
+def _arrays(acc: Accelerator) -> str:
+    rows = ["<tr><th>array<th>operations<th>units<th>DSPs<th>words held</tr>"]
+    for name, array in acc.arrays.items():
+        units = sum(array.schedule.units.values())
+        rows.append(
+            f"<tr><td>{name}<td>{len(array.datapath.ops)}<td>{units}<td>{array_dsp(acc, name)}"
+            f"<td>{words_held(acc, name)}</tr>"
+        )
+    return f"<table>{''.join(rows)}</table>"

@@ -1,0 +1,82 @@
+"""The schedule module's Programs: M^-1 (tau - c), and -M^-1 times the derivatives of inverse dynamics."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+
+from condyle.backends.fpga.datapath import Word
+from condyle.ir.ops import Node
+from condyle.ir.program import Array, Output, Program
+
+
+@dataclass
+class _Nodes:
+    """Nodes under construction; inputs are words, one array a name."""
+
+    arrays: tuple[Array, ...]
+    nodes: list[Node] = field(default_factory=list[Node])
+    known: dict[Word, int] = field(default_factory=dict[Word, int])
+
+    def add(self, *node: object) -> int:
+        self.nodes.append(node)  # type: ignore[arg-type]
+        return len(self.nodes) - 1
+
+    def word(self, word: Word) -> int:
+        if word not in self.known:
+            names = [array.name for array in self.arrays]
+            self.known[word] = self.add("input", names.index(word.name), word.index)
+        return self.known[word]
+
+    def total(self, terms: Sequence[int]) -> int:
+        """A sum as shallow as can be."""
+        while len(terms) > 1:
+            pairs = [self.add("add", *terms[k : k + 2]) for k in range(0, len(terms) - 1, 2)]
+            terms = [*pairs, *terms[len(terms) - len(terms) % 2 :]]
+        return terms[0]
+
+
+def symmetric(word: Word, n: int) -> Word:
+    """The entry of the upper triangle that stands for this one."""
+    i, j = divmod(word.index, n)
+    return Word(word.name, min(i, j) * n + max(i, j))
+
+
+def upper(words: Sequence[Word], n: int) -> list[Word]:
+    """The entries of the upper triangle."""
+    return [word for word in words if word.index // n <= word.index % n]
+
+
+def solve(n: int, inverse: Sequence[Word]) -> Program:
+    """a = Minv (tau - c), only the given entries of Minv not being zero."""
+    arrays = (Array("tau", (n,)), Array("c", (n,)), Array("Minv", (n, n)))
+    nodes = _Nodes(arrays)
+    net = [nodes.add("sub", nodes.word(Word("tau", k)), nodes.word(Word("c", k))) for k in range(n)]
+    rows: list[list[int]] = [[] for _ in range(n)]
+    for word in inverse:
+        i, j = divmod(word.index, n)
+        rows[i].append(nodes.add("mul", nodes.word(symmetric(word, n)), net[j]))
+    outputs = [Output(0, k, nodes.total(row)) for k, row in enumerate(rows)]
+    return Program("solve", arrays, (Array("a", (n,)),), tuple(nodes.nodes), tuple(outputs))
+
+
+def derivatives(n: int, inverse: Sequence[Word], by: Sequence[Word]) -> Program:
+    """da_dq = -Minv dtau_dq, da_dv = -Minv dtau_dv; the upper triangle of Minv goes through to the end."""
+    names = ("dtau_dq", "dtau_dv")
+    arrays = (*(Array(name, (n, n)) for name in names), Array("Minv", (n, n)))
+    results = (*(Array(name.replace("tau", "a"), (n, n)) for name in names), Array("Minv", (n, n)))
+    nodes = _Nodes(arrays)
+    triangle = {word: nodes.word(word) for word in upper(inverse, n)}
+    zero = nodes.add("const", 0.0)
+    minus = {word: nodes.add("sub", zero, node) for word, node in triangle.items()}
+    terms: dict[tuple[int, int], list[int]] = {}
+    for word in inverse:
+        i, j = divmod(word.index, n)
+        for right in by:
+            row, column = divmod(right.index, n)
+            if row == j:
+                product = nodes.add("mul", minus[symmetric(word, n)], nodes.word(right))
+                terms.setdefault((names.index(right.name), i * n + column), []).append(product)
+    outputs = [Output(array, index, nodes.total(found)) for (array, index), found in sorted(terms.items())]
+    outputs += [Output(2, word.index, node) for word, node in triangle.items()]
+    return Program("derivatives", arrays, results, tuple(nodes.nodes), tuple(outputs))

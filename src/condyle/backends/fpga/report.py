@@ -1,0 +1,137 @@
+"""What is known of an accelerator, as data: cycles, units, words, errors. Nothing here is an estimate of a clock."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import TypeAlias
+
+from condyle.backends.fpga.accelerator import LEAVES
+from condyle.backends.fpga.build import Accelerator
+from condyle.backends.fpga.datapath import Datapath, unit_dsp
+from condyle.backends.fpga.emit_operators import adder_width
+from condyle.backends.fpga.operators import splits
+from condyle.backends.fpga.target import XCVU9P
+
+Json: TypeAlias = "str | int | float | bool | list[Json] | dict[str, Json] | None"
+
+
+@dataclass(frozen=True)
+class Facts:
+    """What generated code says about where it is from; clock: MHz, assumed."""
+
+    name: str
+    fingerprint: str
+    version: str
+    clock: float
+    word: str
+
+
+@dataclass(frozen=True)
+class Sheet:
+    """Errors of each function over so many states of the box."""
+
+    errors: Mapping[str, Mapping[str, float]]
+    states: int
+    box: Mapping[str, float]
+
+
+USES = {
+    "id": ("trig", "dynamics"),
+    "fd": ("trig", "dynamics", "mass", "solve"),
+    "m": ("trig", "mass"),
+    "minv": ("trig", "mass"),
+    "did": ("trig", "dynamics"),
+    "dfd": ("trig", "dynamics", "mass", "solve", "derivatives"),
+    "difd": ("trig", "dynamics", "derivatives"),
+}
+"""The arrays that a function's tasks go through."""
+
+
+def array_dsp(acc: Accelerator, name: str) -> int:
+    return sum(n * unit_dsp(pool[1]) for pool, n in acc.arrays[name].schedule.units.items())
+
+
+def words_held(acc: Accelerator, name: str) -> int:
+    """Registers of data words in an array."""
+    schedule = acc.arrays[name].schedule
+    timed = [k for k, op in enumerate(schedule.datapath.ops) if op.kind not in ("const", "wire", "sincos")]
+    return sum(1 + schedule.copies[k] for k in timed)
+
+
+def widest_sum(path: Datapath) -> int:
+    """Bits of the widest sum between two registers, its carry included."""
+    widest = 0
+    for op in path.ops:
+        formats = [path.ops[a].format for a in op.args]
+        if op.kind in ("add", "sub"):
+            a, b = (("", f.width, f.frac - op.format.frac) for f in formats)
+            widest = max(widest, adder_width(a, b, op.format.width))
+        elif op.kind == "mul" and any(splits(formats[0].width, op.factor)):
+            widest = max(widest, op.format.width + 2)
+    return widest
+
+
+def report(acc: Accelerator, facts: Facts, sheet: Sheet) -> dict[str, Json]:
+    """report.json. lut and ff are null: `make count` asks yosys for them."""
+    functions: dict[str, Json] = {function: _function(acc, facts, sheet, function) for function in acc.plan.functions}
+    arrays: dict[str, Json] = {
+        name: {
+            "operations": len(array.datapath.ops),
+            "dsp": array_dsp(acc, name),
+            "words": words_held(acc, name),
+            "leaves_after": dict(array.schedule.taps),
+            "sums": sum(op.kind in ("add", "sub") for op in array.datapath.ops),
+            "products": sum(op.kind == "mul" for op in array.datapath.ops),
+        }
+        for name, array in acc.arrays.items()
+    }
+    return {
+        "name": facts.name,
+        "fingerprint": facts.fingerprint,
+        "functions": functions,
+        "totals": {"dsp": acc.dsp, "lut": None, "ff": None},
+        "device": XCVU9P.name,
+        "dsp_percent": round(100.0 * acc.dsp / XCVU9P.dsp, 1),
+        "registers": {
+            "max_between": {
+                "sum_bits": max(widest_sum(array.datapath) for array in acc.arrays.values()),
+                "product": "27x18",
+            },
+            "rule": "one sum or one DSP product, clamped to its word",
+        },
+        "arrays": arrays,
+        "queues": {name: getattr(acc.queues, name) for name in acc.queues.__dataclass_fields__},
+        "word": facts.word,
+        "formats": _formats(acc),
+        "box": {name: float(value) for name, value in sheet.box.items()},
+        "assumed_clock_mhz": facts.clock,
+        "tools": {"condyle": facts.version, "iverilog": "make sim", "yosys": "make count"},
+    }
+
+
+def _function(acc: Accelerator, facts: Facts, sheet: Sheet, function: str) -> Json:
+    latency, interval = acc.latency(function), acc.interval(function)
+    errors = sheet.errors[function]
+    return {
+        "latency": latency,
+        "ii": interval,
+        "dsp": sum(array_dsp(acc, name) for name in USES[function]),
+        "lut": None,
+        "ff": None,
+        "max_error": max((value for name, value in errors.items() if name.endswith("absolute")), default=0.0),
+        "errors": {name: float(value) for name, value in errors.items()},
+        "states": sheet.states,
+        "assumed_us": round(latency / facts.clock, 4),
+        "assumed_million_per_s": round(facts.clock / interval, 3),
+        "result": [str(word) for word, _ in acc.plan.results[function]] if LEAVES[function] else [],
+    }
+
+
+def _formats(acc: Accelerator) -> dict[str, Json]:
+    """How to read and write the words: bits and bits behind the point, in the order of the bus from bit 0."""
+    inputs: dict[str, Json] = {str(word): str(format) for word, format in acc.plan.formats.items()}
+    results: dict[str, Json] = {
+        function: [f"{word} {format}" for word, format in words] for function, words in acc.plan.results.items()
+    }
+    return {"inputs": inputs, "results": results}

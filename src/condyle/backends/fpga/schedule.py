@@ -1,0 +1,193 @@
+"""When each operation starts, and on which unit: a modulo schedule at a chosen initiation interval.
+
+A task enters every `ii` cycles. Sums have adders of their own; products, angles and reciprocals share the units of
+their stage, `ii` to a unit. There are no recurrences, so every interval can be met.
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from dataclasses import dataclass
+
+from condyle.backends.fpga.datapath import LEAVES, SHARED, Datapath
+
+Pool = tuple[str, tuple[str, int, int]]
+"""A stage and a kind of unit."""
+SWEEPS = 3
+REACH = 48
+"""How far an operation is moved to save registers, in cycles."""
+
+
+@dataclass(frozen=True)
+class Schedule:
+    """start[k]: the cycle in which operation k reads its operands, the task's first being 0.
+
+    ready[k]: the first cycle in which its register holds the result, for `ii` cycles; copies carry it further.
+    unit[k]: the number of its unit in its pool. copies[k]: registers behind the first. taps: when a group leaves.
+    """
+
+    datapath: Datapath
+    ii: int
+    start: tuple[int, ...]
+    ready: tuple[int, ...]
+    unit: tuple[int, ...]
+    copies: tuple[int, ...]
+    taps: dict[str, int]
+    units: dict[Pool, int]
+
+    def copy_at(self, k: int, cycle: int) -> int:
+        """Which copy of the word holds the task's value in this cycle."""
+        return (cycle - self.ready[k]) // self.ii
+
+    @property
+    def latency(self) -> int:
+        return max(self.taps.values())
+
+
+def pool_of(datapath: Datapath, k: int) -> Pool:
+    return datapath.ops[k].stage, datapath.unit(k)
+
+
+def pools(datapath: Datapath) -> dict[Pool, int]:
+    """How many operations want each pool."""
+    wanted: dict[Pool, int] = defaultdict(int)
+    for k, op in enumerate(datapath.ops):
+        if op.kind in SHARED:
+            wanted[pool_of(datapath, k)] += 1
+    return dict(wanted)
+
+
+def units_at(datapath: Datapath, ii: int) -> dict[Pool, int]:
+    return {pool: -(-n // ii) for pool, n in pools(datapath).items()}
+
+
+class _Scheduler:
+    def __init__(self, datapath: Datapath, ii: int) -> None:
+        self.datapath, self.ii = datapath, ii
+        n = len(datapath.ops)
+        self.latency = [datapath.cycles(k) for k in range(n)]
+        self.operands = [tuple(dict.fromkeys(self._operand(a) for a in op.args)) for op in datapath.ops]
+        self.readers: list[list[int]] = [[] for _ in range(n)]
+        for k in range(n):
+            if not self._is_free(k):
+                for a in self.operands[k]:
+                    self.readers[a].append(k)
+        self.start = [0] * n
+        self.units = units_at(datapath, ii)
+        self.taken: dict[Pool, list[list[int]]] = {
+            pool: [[-1] * m for _ in range(ii)] for pool, m in self.units.items()
+        }
+        self.unit = [-1] * n
+        self.pool: list[Pool | None] = [
+            pool_of(datapath, k) if op.kind in SHARED else None for k, op in enumerate(datapath.ops)
+        ]
+
+    def _operand(self, a: int) -> int:
+        return self.datapath.source(a)
+
+    def _is_free(self, k: int) -> bool:
+        """Leaves and wires happen at no time."""
+        return self.datapath.ops[k].kind in LEAVES or self.datapath.ops[k].kind == "wire"
+
+    def done(self, k: int) -> int:
+        """When the word can first be read; inputs stand in registers from cycle 1 on, constants always."""
+        kind = self.datapath.ops[k].kind
+        return 1 if kind == "input" else -(10**9) if kind == "const" else self.start[k] + self.latency[k]
+
+    def earliest(self, k: int) -> int:
+        return max([1, *(self.done(a) for a in self.operands[k])])
+
+    def run(self) -> Schedule:
+        for k in self._order():
+            if not self._is_free(k):
+                self._place(k, self.earliest(k))
+        taps = self._taps()
+        for sweep in range(SWEEPS):
+            self._relax(taps, sweep % 2 == 0)
+        return self._result(taps)
+
+    def _order(self) -> list[int]:
+        """The most urgent first: by the latest start that delays nothing."""
+        height = [0] * len(self.start)
+        for k in reversed(range(len(self.start))):
+            height[k] = max((height[r] for r in self.readers[k]), default=0) + self.latency[k]
+        return sorted(range(len(self.start)), key=lambda k: (-height[k], k))
+
+    def _slot(self, k: int, cycle: int) -> int:
+        """A unit that is free then; -1 if none is, -2 if none is needed."""
+        pool = self.pool[k]
+        if pool is None:
+            return -2
+        slots = self.taken[pool][cycle % self.ii]
+        return slots.index(-1) if -1 in slots else -1
+
+    def _place(self, k: int, cycle: int) -> None:
+        while self._slot(k, cycle) == -1:
+            cycle += 1
+        self._put(k, cycle)
+
+    def _put(self, k: int, cycle: int) -> None:
+        self.start[k] = cycle
+        pool = self.pool[k]
+        if pool is not None:
+            self.unit[k] = self._slot(k, cycle)
+            self.taken[pool][cycle % self.ii][self.unit[k]] = k
+
+    def _lift(self, k: int) -> None:
+        pool = self.pool[k]
+        if pool is not None:
+            self.taken[pool][self.start[k] % self.ii][self.unit[k]] = -1
+
+    def _taps(self) -> dict[str, int]:
+        return {
+            name: max([1, *(self.done(self._operand(k)) for _, k in pairs)]) for name, pairs in self.datapath.groups
+        }
+
+    def _relax(self, taps: dict[str, int], backwards: bool) -> None:
+        """Move operations within their slack to where fewest registers are needed."""
+        self.last = [-1] * len(self.start)
+        for name, pairs in self.datapath.groups:
+            for _, k in pairs:
+                self.last[self._operand(k)] = max(self.last[self._operand(k)], taps[name])
+        order = [k for k in sorted(range(len(self.start)), key=self.start.__getitem__) if not self._is_free(k)]
+        for k in reversed(order) if backwards else order:
+            ends = [self.start[r] for r in self.readers[k]] + ([self.last[k]] if self.last[k] >= 0 else [])
+            low, high = self.earliest(k), min(ends, default=self.start[k] + self.latency[k]) - self.latency[k]
+            if low < high:
+                self._move(k, low, high, max(ends))
+
+    def _move(self, k: int, low: int, high: int, end: int) -> None:
+        until = [(a, self._last_read(a, k)) for a in self.operands[k] if self.datapath.ops[a].kind != "const"]
+        self._lift(k)
+
+        def cost(cycle: int) -> tuple[int, int]:
+            copies = sum(max(0, max(last, cycle) - self.done(a)) // self.ii for a, last in until)
+            return copies + (end - cycle - self.latency[k]) // self.ii, cycle
+
+        span = range(max(low, high - REACH), high + 1)
+        free = [cycle for cycle in (*span, self.start[k]) if self._slot(k, cycle) != -1]
+        self._put(k, min(free, key=cost))
+
+    def _last_read(self, a: int, but: int) -> int:
+        return max([self.last[a], *(self.start[r] for r in self.readers[a] if r != but)])
+
+    def _result(self, taps: dict[str, int]) -> Schedule:
+        n = len(self.start)
+        ready = [self.done(k) for k in range(n)]
+        last = [max((self.start[r] for r in self.readers[k]), default=-1) for k in range(n)]
+        for name, pairs in self.datapath.groups:
+            for _, k in pairs:
+                a = self._operand(k)
+                last[a] = max(last[a], taps[name])
+        copies = [0 if self._is_const(k) else max(0, last[k] - ready[k]) // self.ii for k in range(n)]
+        return Schedule(
+            self.datapath, self.ii, tuple(self.start), tuple(ready), tuple(self.unit), tuple(copies), taps, self.units
+        )
+
+    def _is_const(self, k: int) -> bool:
+        return self.datapath.ops[k].kind == "const"
+
+
+def schedule(datapath: Datapath, ii: int) -> Schedule:
+    """The shortest schedule that list scheduling finds, registers reduced within its slack."""
+    return _Scheduler(datapath, ii).run()

@@ -1,0 +1,210 @@
+// One module an operator. A register stands behind every product and every sum; `go` low freezes all of them.
+
+// The product of one DSP.
+module fx_product #(parameter WA = 27, parameter WB = 18) (
+    input clock, input go,
+    input signed [WA-1:0] a, input signed [WB-1:0] b,
+    output reg signed [WA+WB-1:0] p
+);
+    always @(posedge clock) if (go) p <= a * b;
+endmodule
+
+// y = p / 2^R (p * 2^-R for a negative R), bits below dropped, clamped to W bits; no register.
+module fx_fit #(parameter WP = 45, parameter R = 18, parameter W = 27) (
+    input signed [WP-1:0] p, output signed [W-1:0] y, output over
+);
+    localparam L = R < 0 ? -R : 0;
+    localparam S = R < 0 ? 0 : R;
+    localparam X = (WP + L > W ? WP + L : W) + 1;
+    reg signed [X-1:0] x;
+    reg signed [W-1:0] r;
+    reg o;
+    always @(p) begin
+        x = p;
+        x = (x <<< L) >>> S;
+        o = x[X-1:W-1] != {(X-W+1){x[X-1]}};
+        r = o ? {x[X-1], {(W-1){~x[X-1]}}} : x[W-1:0];
+    end
+    assign y = r;
+    assign over = o;
+endmodule
+
+// y = a / 2^RA + b / 2^RB, or the difference; X bits hold the sum; clamped to W bits; no register.
+module fx_add #(
+    parameter WA = 27, parameter RA = 0, parameter WB = 27, parameter RB = 0,
+    parameter X = 28, parameter W = 27, parameter SUB = 0
+) (
+    input signed [WA-1:0] a, input signed [WB-1:0] b, output signed [W-1:0] y, output over
+);
+    localparam LA = RA < 0 ? -RA : 0;
+    localparam SA = RA < 0 ? 0 : RA;
+    localparam LB = RB < 0 ? -RB : 0;
+    localparam SB = RB < 0 ? 0 : RB;
+    reg signed [WA+LA-1:0] wa;
+    reg signed [WB+LB-1:0] wb;
+    reg signed [X-1:0] xa, xb, x;
+    reg signed [W-1:0] r;
+    reg o;
+    always @(a, b) begin
+        wa = a;
+        wb = b;
+        xa = (wa <<< LA) >>> SA;
+        xb = (wb <<< LB) >>> SB;
+        x = SUB ? xa - xb : xa + xb;
+        o = x[X-1:W-1] != {(X-W+1){x[X-1]}};
+        r = o ? {x[X-1], {(W-1){~x[X-1]}}} : x[W-1:0];
+    end
+    assign y = r;
+    assign over = o;
+endmodule
+
+// y = a / 2^RA + b / 2^RB in X bits, for a sum of partial products that is not the last; no register.
+module fx_sum #(parameter WA = 27, parameter RA = 0, parameter WB = 27, parameter RB = 0, parameter X = 28) (
+    input signed [WA-1:0] a, input signed [WB-1:0] b, output signed [X-1:0] y
+);
+    localparam LA = RA < 0 ? -RA : 0;
+    localparam SA = RA < 0 ? 0 : RA;
+    localparam LB = RB < 0 ? -RB : 0;
+    localparam SB = RB < 0 ? 0 : RB;
+    wire signed [WA+LA-1:0] wa = a;
+    wire signed [WB+LB-1:0] wb = b;
+    wire signed [X-1:0] xa = (wa <<< LA) >>> SA;
+    wire signed [X-1:0] xb = (wb <<< LB) >>> SB;
+    assign y = xa + xb;
+endmodule
+
+// Sine and cosine of an angle of W bits, F of them behind the point: the cycle of a, three registers, a fifth cycle.
+module fx_sincos #(parameter W = 27, parameter F = 23) (
+    input clock, input go, input signed [W-1:0] a,
+    output signed [17:0] s, output signed [17:0] c
+);
+    localparam CUT = W > 27 ? W - 27 : 0;
+    localparam R = F - CUT + 12;
+    localparam RH = R - 17;
+    localparam L = RH < 0 ? -RH : 0;
+    localparam S = RH < 0 ? 0 : RH;
+    localparam signed [17:0] HIGH = 18'd`FX_TURN_HIGH;
+    localparam signed [17:0] LOW = 18'd`FX_TURN_LOW;
+    wire signed [26:0] x = a >>> CUT;
+    wire signed [44:0] ph, pl;
+    fx_product #(27, 18) high (.clock(clock), .go(go), .a(x), .b(HIGH), .p(ph));
+    fx_product #(27, 18) low (.clock(clock), .go(go), .a(x), .b(LOW), .p(pl));
+    wire signed [61:0] wide = ph;
+    wire signed [61:0] th = (wide <<< L) >>> S;
+    wire signed [44:0] tl = pl >>> R;
+    reg [23:0] turn;
+    reg signed [14:0] d;
+    reg [77:0] row;
+    reg signed [20:0] s0, c0;
+    reg [77:0] rom [0:1023];
+    initial $readmemh("fx_sincos.hex", rom);
+    wire signed [32:0] ps, pc;
+    fx_product #(15, 18) sine (.clock(clock), .go(go), .a(d), .b(row[35:18]), .p(ps));
+    fx_product #(15, 18) cosine (.clock(clock), .go(go), .a(d), .b(row[17:0]), .p(pc));
+    always @(posedge clock) if (go) begin
+        turn <= th[23:0] + tl[23:0];
+        row <= rom[turn[23:14]];
+        d <= $signed({1'b0, turn[13:0]}) - 15'sd8192;
+        s0 <= row[77:57];
+        c0 <= row[56:36];
+    end
+    wire signed [13:0] ds = ps >>> 19;
+    wire signed [13:0] dc = pc >>> 19;
+    wire signed [21:0] ss = s0 + ds;
+    wire signed [21:0] cc = c0 - dc;
+    wire signed [19:0] sq = ss >>> 2;
+    wire signed [19:0] cq = cc >>> 2;
+    assign s = sq > 20'sd131071 ? 18'sd131071 : sq < -20'sd131071 ? -18'sd131071 : sq[17:0];
+    assign c = cq > 20'sd131071 ? 18'sd131071 : cq < -20'sd131071 ? -18'sd131071 : cq[17:0];
+endmodule
+
+// The mantissa of 1 / a for a > 0: normalise, seed, one Newton step; fx_denormal is the eighth cycle.
+module fx_reciprocal #(parameter W = 27) (
+    input clock, input go, input signed [W-1:0] a,
+    output reg [27:0] r, output [4:0] place, output bad
+);
+    localparam CUT = W > 27 ? W - 27 : 0;
+    wire signed [26:0] x = a >>> CUT;
+    reg [4:0] first;
+    integer i;
+    always @* begin
+        first = 0;
+        for (i = 0; i < 27; i = i + 1) if (x[i]) first = i;
+    end
+    reg signed [26:0] x1, m2, m3;
+    reg [5*7-1:0] places;
+    reg [6:0] bads;
+    reg signed [17:0] y3, y4, y5, y6;
+    reg signed [26:0] e5;
+    reg [16:0] rom [0:1023];
+    initial $readmemh("fx_reciprocal.hex", rom);
+    wire signed [44:0] p4, q6;
+    wire signed [38:0] p4s = p4 >>> 6;
+    wire signed [17:0] q6s = q6 >>> 27;
+    fx_product #(27, 18) check (.clock(clock), .go(go), .a(m3), .b(y3), .p(p4));
+    fx_product #(27, 18) refine (.clock(clock), .go(go), .a(e5), .b(y5), .p(q6));
+    always @(posedge clock) if (go) begin
+        x1 <= x <= 0 ? 27'sd1 : x;
+        places <= {places[29:0], x <= 0 ? 5'd0 : first};
+        bads <= {bads[5:0], x <= 0};
+        m2 <= x1 << (25 - places[4:0]);
+        m3 <= m2;
+        y3 <= {1'b0, rom[m2[24:15]]};
+        y4 <= y3;
+        e5 <= 37'h1000000000 - p4s;
+        y5 <= y4;
+        y6 <= y5;
+        r <= {1'b0, y6, 9'b0} + {{10{q6s[17]}}, q6s};
+    end
+    assign place = places[34:30];
+    assign bad = bads[6];
+endmodule
+
+// 1 / a of fx_reciprocal, shifted by C + place into W bits; no register.
+module fx_denormal #(parameter C = 0, parameter W = 27) (
+    input [27:0] r, input [4:0] place, input bad, output signed [W-1:0] y, output over
+);
+    wire signed [8:0] right = C + $signed({4'b0, place});
+    wire [63:0] wide = {36'b0, r};
+    wire [63:0] x = right >= 0 ? wide >> right[5:0] : wide << (-right > 32 ? 6'd32 : -right);
+    wire fits = ~(|x[63:W-1]);
+    assign over = bad | ~fits;
+    assign y = over ? {1'b0, {(W-1){1'b1}}} : x[W-1:0];
+endmodule
+
+// N registers in a row.
+module fx_delay #(parameter W = 27, parameter N = 3) (
+    input clock, input go, input [W-1:0] d, output [W-1:0] q
+);
+    reg [W*N-1:0] line;
+    always @(posedge clock) if (go) line <= {line[W*(N-1)-1:0], d};
+    assign q = line[W*N-1 -: W];
+endmodule
+
+// A queue; `ready` and `valid` come from registers, so that no path runs through it.
+module fx_fifo #(parameter W = 32, parameter DEPTH = 4, parameter BITS = 2) (
+    input clock, input reset,
+    input in_valid, output in_ready, input [W-1:0] in_data,
+    output out_valid, input out_ready, output [W-1:0] out_data
+);
+    reg [W-1:0] memory [0:DEPTH-1];
+    reg [BITS-1:0] head, tail;
+    reg [BITS:0] count;
+    wire push = in_valid & in_ready;
+    wire pop = out_valid & out_ready;
+    assign in_ready = count != DEPTH;
+    assign out_valid = count != 0;
+    assign out_data = memory[head];
+    always @(posedge clock) begin
+        if (push) memory[tail] <= in_data;
+        if (reset) begin
+            head <= 0;
+            tail <= 0;
+            count <= 0;
+        end else begin
+            if (push) tail <= tail == DEPTH - 1 ? 0 : tail + 1'b1;
+            if (pop) head <= head == DEPTH - 1 ? 0 : head + 1'b1;
+            count <= count + push - pop;
+        end
+    end
+endmodule

@@ -1,0 +1,90 @@
+"""Tasks and their answers for the test bench, packed as the hardware's words are."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+import numpy as np
+
+from condyle.backends.fpga.accelerator import CODES, Plan
+from condyle.backends.fpga.build import Accelerator
+from condyle.backends.fpga.datapath import Word
+from condyle.backends.fpga.emit_bench import bench_widths
+from condyle.backends.fpga.emit_wires import task_words
+from condyle.backends.fpga.evaluate import Answer
+from condyle.backends.fpga.formats import Format, Integers
+from condyle.backends.fpga.ranges import Reals
+from condyle.signature import FUNCTIONS
+
+ZERO = 1e-9
+"""Columns whose exact entries stay below are zero but for rounding; their errors count as absolute ones only."""
+
+
+def task_of(acc: Accelerator, function: str, states: Mapping[str, Reals]) -> dict[Word, Integers]:
+    """The integers of a function's inputs; states: q, v, a, tau, Minv, each (n, size)."""
+    wanted = ("q", "v", "tau" if function in ("fd", "dfd") else "a", "Minv" if function == "difd" else "")
+    formats = acc.plan.formats
+    return {word: formats[word].from_real(states[word.name][:, word.index]) for word in formats if word.name in wanted}
+
+
+def pack(words: Sequence[tuple[Format, Integers | None]], n: int) -> list[int]:
+    """For each of n tasks one integer with the first word lowest."""
+    total = [0] * n
+    low = 0
+    for format, value in words:
+        if value is not None:
+            mask = (1 << format.width) - 1
+            total = [
+                t | ((int(x) & mask) << low) for t, x in zip(total, np.broadcast_to(value, n).tolist(), strict=True)
+            ]
+        low += format.width
+    return total
+
+
+def task_lines(acc: Accelerator, function: str, given: Mapping[Word, Integers], n: int) -> list[str]:
+    """Function and data in hexadecimal, a task a line."""
+    formats, width = acc.plan.formats, bench_widths(acc)[0]
+    fields: list[tuple[Format, Integers | None]] = []
+    for word in task_words(acc):
+        known = word if word.name != "a" or function not in ("fd", "dfd") else Word("tau", word.index)
+        fields.append((formats[word], given.get(known)))
+    return [f"{(CODES[function] << width) | data:x}" for data in pack(fields, n)]
+
+
+def answer_lines(acc: Accelerator, function: str, answer: Answer, n: int) -> list[str]:
+    """Flag, function and data in hexadecimal."""
+    width = bench_widths(acc)[1]
+    fields = [(format, answer.words[word]) for word, format in acc.plan.results[function]]
+    heads = [(int(flag) * 8 + CODES[function]) << width for flag in answer.over.tolist()]
+    return [f"{head | data:x}" for head, data in zip(heads, pack(fields, n), strict=True)]
+
+
+def errors_of(plan: Plan, function: str, answer: Answer, truth: Sequence[Reals]) -> dict[str, float]:
+    """Largest errors of each output: absolute, relative to the largest entry of its column (of itself, for vectors)
+    over these tasks, and the part of the tasks that were clamped."""
+    found = {"clamped": float(answer.over.mean())}
+    for port, exact in zip(FUNCTIONS[function].outputs, truth, strict=True):
+        got = _dense(plan, function, port.name, answer, exact)
+        error, size = np.abs(got - exact), np.abs(exact)
+        if len(port.dims) == 2:
+            error, size = (np.reshape(x, (-1, plan.nv, plan.nv)).max(axis=(0, 1)) for x in (error, size))
+        else:
+            error, size = error.max(axis=0), size.max(axis=0)
+        there = size > ZERO
+        found[f"{port.name}_absolute"] = float(error.max())
+        found[f"{port.name}_relative"] = float((error[there] / size[there]).max(initial=0.0))
+    return found
+
+
+def _dense(plan: Plan, function: str, name: str, answer: Answer, exact: Reals) -> Reals:
+    """An output as the reference has it: both triangles, zeros in their places."""
+    result = np.zeros_like(exact)
+    held = "Minv" if name == "da_dtau" else name
+    for word, format in plan.results[function]:
+        if word.name == held:
+            value = format.to_real(np.broadcast_to(answer.words[word], len(exact)))
+            result[:, word.index] = value
+            if held in ("M", "Minv"):
+                i, j = divmod(word.index, plan.nv)
+                result[:, j * plan.nv + i] = value
+    return result

@@ -1,0 +1,93 @@
+"""`condyle fpga`: a robot's accelerator, simulated to the bit or reported, without leaving the shell."""
+
+from __future__ import annotations
+
+import argparse
+import tempfile
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from condyle import api, hardware
+from condyle.backends.fpga.export import Facts, Sheet, write
+from condyle.backends.fpga.page import page
+from condyle.backends.fpga.report import report
+from condyle.cli.common import Json, add_robot, load, progress, say, show, show_json, table
+from condyle.cli.export import add_hardware, functions
+from condyle.signature import FUNCTIONS
+
+if TYPE_CHECKING:
+    from argparse import _SubParsersAction  # pyright: ignore[reportPrivateUsage]
+
+
+def add(commands: _SubParsersAction[argparse.ArgumentParser]) -> None:
+    command = commands.add_parser("fpga", help="simulate or report a robot's accelerator")
+    command.add_argument("what", choices=("simulate", "report"))
+    add_robot(command)
+    command.add_argument("--functions", metavar="id,dfd", type=functions, default=tuple(FUNCTIONS))
+    command.add_argument(
+        "--states", type=int, metavar="N", help="states a function: simulated (20), or compared (10000)"
+    )
+    command.add_argument("--stall", type=int, metavar="PERCENT", default=40, help="cycles stalled at either end")
+    command.add_argument("--html", metavar="FILE", type=Path, help="report: also a page with the pipeline drawn")
+    add_hardware(command)
+    command.set_defaults(run=run)
+
+
+def run(arguments: argparse.Namespace) -> int:
+    loaded = load(arguments)
+    for warning in loaded.warnings:
+        say(f"warning: {warning}")
+    options = hardware.Options(arguments.functions, arguments.word, arguments.dsp, arguments.clock)
+    api.check_solvable(loaded.robot, options.functions)
+    progress("generating ...")
+    acc = hardware.accelerator(loaded.robot, options)
+    facts = Facts(options.name, loaded.robot.fingerprint, api.condyle_version(), options.clock, options.word)
+    job = _simulate if arguments.what == "simulate" else _report
+    return job(arguments, loaded.robot, acc, facts)
+
+
+def _simulate(arguments: argparse.Namespace, robot: api.Robot, acc: hardware.Accelerator, facts: Facts) -> int:
+    """Every bit of every answer against the integer model; status 1 at the first that differs."""
+    sheet = Sheet({function: {} for function in acc.plan.functions}, 0, hardware.BOX)
+    found = hardware.tasks(robot, acc, arguments.states or 20)
+    stalls = [f"+stall_in={arguments.stall}", f"+stall_out={arguments.stall}"] if arguments.stall else []
+    with tempfile.TemporaryDirectory() as folder:
+        write(Path(folder), acc, facts, sheet, found, {})
+        progress("simulating ...")
+        answer = hardware.simulate(Path(folder), facts.name, stalls)
+    progress("")
+    right = answer.startswith("right")
+    show_json({"right": right, "answer": answer}) if arguments.json else show(answer)
+    return 0 if right else 1
+
+
+def _report(arguments: argparse.Namespace, robot: api.Robot, acc: hardware.Accelerator, facts: Facts) -> int:
+    states = arguments.states or 10_000
+    progress("comparing with the reference ...")
+    found = report(acc, facts, Sheet(hardware.errors(robot, acc, states), states, hardware.BOX))
+    progress("")
+    if arguments.html:
+        arguments.html.write_text(page(acc, found), encoding="utf-8")
+    if arguments.json:
+        show_json(found)
+        return 0
+    rows: list[list[str]] = []
+    for function in acc.plan.functions:
+        row = found["functions"]
+        assert isinstance(row, dict)
+        rows.append(_row(function, row[function]))
+    show(table(["function", "latency", "ii", "dsp", "worst relative", "clamped"], rows))
+    show(f"\n{acc.dsp} DSPs, {found['dsp_percent']} % of an {found['device']}; words {facts.word}; {states} states")
+    return 0
+
+
+def _row(function: str, found: Json) -> list[str]:
+    assert isinstance(found, dict) and isinstance(found["errors"], dict)
+    errors = found["errors"]
+    worst = max(float(str(value)) for name, value in errors.items() if name.endswith("relative"))
+    return [
+        function,
+        *(str(found[name]) for name in ("latency", "ii", "dsp")),
+        f"{worst:.1e}",
+        f"{errors['clamped']:.1e}",
+    ]

@@ -1,0 +1,132 @@
+"""A robot's accelerator: states, functions traced by stage, a plan, a schedule, errors."""
+
+from __future__ import annotations
+
+import shutil
+import subprocess
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+from numpy.typing import NDArray
+
+from condyle.algorithms.reference import evaluate as reference
+from condyle.algorithms.routes import routes_of
+from condyle.backends.c.target import checked_name
+from condyle.backends.fpga.accelerator import plan
+from condyle.backends.fpga.build import Accelerator, build, fit
+from condyle.backends.fpga.evaluate import Answer, evaluate
+from condyle.backends.fpga.export import Facts, Sheet, Tasks, write
+from condyle.backends.fpga.target import XCVU9P, word_of
+from condyle.backends.fpga.vectors import answer_lines, errors_of, task_lines, task_of
+from condyle.errors import BuildError, UnsupportedError
+from condyle.model.robot import Robot
+from condyle.model.tree import tree_of
+from condyle.signature import FUNCTIONS
+from condyle.trace.staged import trace_staged
+
+Reals = NDArray[np.float64]
+BOX = {"q": np.pi, "v": 2.0, "a": 5.0}
+"""The states an accelerator is made for: angles within a turn, speeds and accelerations within these; tau of such."""
+RANGES, CHUNK = 4000, 1000
+ROUTES = (("R", "id", "rnea"), ("D", "did", "closed_form"), ("M", "m", "crba"), ("M", "minv", "ltl"))
+
+
+@dataclass(frozen=True)
+class Options:
+    """dsp: a budget, 62 % of an XCVU9P by default. word: see the target. clock: MHz, assumed, to print times."""
+
+    functions: tuple[str, ...] = tuple(FUNCTIONS)
+    word: str = "27x18"
+    dsp: int | None = None
+    clock: float = 125.0
+    name: str = "robot"
+    states: int = 1000
+
+    def __post_init__(self) -> None:
+        checked_name(self.name)
+        if self.dsp is not None and self.dsp < 1:
+            raise UnsupportedError(f"dsp={self.dsp}: give a positive number of DSPs")
+        if not 0.0 < self.clock < 10_000.0:
+            raise UnsupportedError(f"clock={self.clock}: give a frequency in MHz")
+
+    @property
+    def budget(self) -> int:
+        return self.dsp if self.dsp is not None else XCVU9P.dsp * 62 // 100
+
+
+def sampled(robot: Robot, n: int, seed: int) -> dict[str, Reals]:
+    """q, v, a in the box, (n, size) each; a quarter of them at the corners of v and a."""
+    rng = np.random.default_rng(seed)
+    q = robot.random_state(n, rng).q
+    for joint in robot.joints:
+        if joint.type in ("revolute", "continuous") and joint.mimic is None:
+            q[:, joint.q_index] = rng.uniform(-BOX["q"], BOX["q"], n)
+    v, a = (rng.uniform(-BOX[name], BOX[name], (n, robot.nv)) for name in "va")
+    v[: n // 4], a[: n // 4] = BOX["v"] * np.sign(v[: n // 4]), BOX["a"] * np.sign(a[: n // 4])
+    return {"q": q, "v": v, "a": a}
+
+
+def consistent(robot: Robot, states: Mapping[str, Reals]) -> dict[str, Reals]:
+    """tau and Minv too, of the same states."""
+    tree = tree_of(robot)
+    (tau,) = reference(tree, "id", "rnea", states)
+    (inverse,) = reference(tree, "minv", routes_of("minv", tree.has_shared_coordinates)[0], states)
+    return {**states, "tau": np.asarray(tau, np.float64), "Minv": np.asarray(inverse, np.float64)}
+
+
+def accelerator(robot: Robot, options: Options) -> Accelerator:
+    """Planned, fitted to the budget and scheduled. UnsupportedError says what cannot be done and what could."""
+    staged = trace_staged(tree_of(robot), ROUTES)
+    planned = plan(staged.program, staged.stages, sampled(robot, RANGES, 0), word_of(options.word), options.functions)
+    return build(planned, fit(planned, options.budget))
+
+
+def errors(robot: Robot, acc: Accelerator, n: int, seed: int = 1) -> dict[str, dict[str, float]]:
+    """For each function the largest errors of the integer model over n states of the box, against the reference."""
+    tree = tree_of(robot)
+    found: dict[str, dict[str, float]] = {function: {} for function in acc.plan.functions}
+    for chunk in range(-(-n // CHUNK)):
+        states = consistent(robot, sampled(robot, min(CHUNK, n - chunk * CHUNK), seed + chunk))
+        for function in acc.plan.functions:
+            given = {port.name: states[port.name] for port in FUNCTIONS[function].inputs}
+            route = routes_of(function, tree.has_shared_coordinates)[0]
+            truth = [np.asarray(exact, np.float64) for exact in reference(tree, function, route, given)]
+            answer = evaluate(acc.plan, function, task_of(acc, function, states))
+            for name, value in errors_of(acc.plan, function, answer, truth).items():
+                found[function][name] = max(value, found[function].get(name, 0.0))
+    return found
+
+
+def tasks(robot: Robot, acc: Accelerator, each: int, seed: int = 2) -> Tasks:
+    """`each` tasks of every function, mixed, with the model's answers; one state of each is outside the box."""
+    states = sampled(robot, each, seed)
+    states["v"][-1] *= 4.0
+    states = consistent(robot, states)
+    lines: list[tuple[str, str]] = []
+    for function in acc.plan.functions:
+        given = task_of(acc, function, states)
+        answer: Answer = evaluate(acc.plan, function, given)
+        lines += zip(task_lines(acc, function, given, each), answer_lines(acc, function, answer, each), strict=True)
+    order: list[int] = np.random.default_rng(seed).permutation(len(lines)).tolist()
+    return Tasks(tuple(lines[k][0] for k in order), tuple(lines[k][1] for k in order))
+
+
+def export_verilog(robot: Robot, options: Options, out: Path, version: str, names: Mapping[str, object]) -> list[Path]:
+    """The whole project; the files written."""
+    acc = accelerator(robot, options)
+    facts = Facts(options.name, robot.fingerprint, version, options.clock, options.word)
+    sheet = Sheet(errors(robot, acc, options.states), options.states, BOX)
+    return write(out, acc, facts, sheet, tasks(robot, acc, 10), names)
+
+
+def simulate(folder: Path, name: str, plusargs: Sequence[str] = ()) -> str:
+    """The test bench of a written project run by iverilog: its output. BuildError if it is not there or fails."""
+    if shutil.which("iverilog") is None:
+        raise BuildError("iverilog is not installed: apt-get install iverilog (it simulates what was generated)")
+    made = subprocess.run(["make", "-s", f"{name}.vvp"], cwd=folder, capture_output=True, text=True, check=False)
+    if made.returncode:
+        raise BuildError(f"iverilog refused the generated code:\n{made.stderr[-2000:]}")
+    command = ["vvp", "-N", f"{name}.vvp", *plusargs]
+    return subprocess.run(command, cwd=folder, capture_output=True, text=True, check=False).stdout.strip()

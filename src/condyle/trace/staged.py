@@ -1,0 +1,115 @@
+"""Several functions in one graph, each node marked with its stage: for hardware, where a step is a place."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import TypeVar, cast
+
+from condyle.algorithms.joint import Joint
+from condyle.algorithms.matrix import SparseMatrix
+from condyle.algorithms.regroup import regrouped
+from condyle.algorithms.routes import ROUTES
+from condyle.algorithms.sweeps import Entry, Field
+from condyle.algorithms.unrolled import Unrolled
+from condyle.ir.expr import Expr, Graph
+from condyle.ir.ops import Node
+from condyle.ir.program import Array, Program
+from condyle.model.tree import Tree
+from condyle.scalar import Scalar
+from condyle.signature import FUNCTIONS
+from condyle.trace.straight import entries, sizes
+
+T = TypeVar("T")
+U = TypeVar("U")
+
+
+@dataclass(frozen=True)
+class Staged:
+    """A Program and the stage of each node: a letter, "f" (forward) or "b" (backward), the joint's number.
+
+    Nodes of no one joint (a factorisation, a sum over joints) have the letter alone.
+    """
+
+    program: Program
+    stages: tuple[str, ...]
+
+
+class _Graph(Graph):
+    """A graph that notes where it is when a node is made."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.letter = ""
+        self.place = ""
+        self.stages: list[str] = []
+
+    def node(self, key: Node) -> Expr:
+        found = super().node(key)
+        if len(self.nodes) > len(self.stages):
+            self.stages.append(self.letter + self.place)
+        return found
+
+
+class _Stages(Unrolled):
+    """Sweeps that say at which joint they are."""
+
+    def __init__(self, tree: Tree, q: Sequence[Scalar], graph: _Graph) -> None:
+        super().__init__(tree, q)
+        self._graph = graph
+        self._index = {id(joint): i for i, joint in enumerate(self.joints)}
+
+    def _at(self, direction: str, step: Callable[..., T]) -> Callable[..., T]:
+        def staged(joint: Joint, *given: object) -> T:
+            self._graph.place = f"{direction}{self._index[id(joint)]}"
+            return step(joint, *given)
+
+        return staged
+
+    def _left(self, result: T) -> T:
+        self._graph.place = ""
+        return result
+
+    def each(self, step: Callable[..., T], *given: Field[object]) -> Field[T]:
+        return self._left(super().each(self._at("f", step), *given))
+
+    def forward(self, step: Callable[..., T], world: T, *given: Field[object]) -> Field[T]:
+        return self._left(super().forward(self._at("f", step), world, *given))
+
+    def outward(self, step: Callable[..., tuple[U, T]], world: T, *given: Field[object]) -> Field[U]:
+        return self._left(super().outward(self._at("f", step), world, *given))
+
+    def backward(self, step: Callable[..., tuple[U, T]], own: Field[T], *given: Field[object]) -> Field[U]:
+        return self._left(super().backward(self._at("b", step), own, *given))
+
+    def pairs(
+        self,
+        start: Callable[..., T],
+        meet: Callable[..., Sequence[Sequence[Scalar]]],
+        rise: Callable[[Joint, T], T],
+        entries: Sequence[Entry],
+        *given: Field[object],
+    ) -> Sequence[SparseMatrix]:
+        staged = (self._at("b", start), self._at("b", meet), self._at("b", rise))
+        return self._left(super().pairs(*staged, entries, *given))
+
+
+def trace_staged(tree: Tree, routes: Sequence[tuple[str, str, str]]) -> Staged:
+    """One Program with the outputs of all (letter, function, route), in order; inputs are those of all, by name."""
+    ports = {port.name: port for _, function, _ in routes for port in FUNCTIONS[function].inputs}
+    inputs = [Array(name, port.shape(sizes(tree))) for name, port in ports.items()]
+    graph = _Graph()
+    leaves = {
+        array.name: [cast(Scalar, graph.input(i, k)) for k in range(array.size)] for i, array in enumerate(inputs)
+    }
+    swept = _Stages(regrouped(tree), leaves["q"], graph)
+    arrays: list[Array] = []
+    values: list[tuple[int, int, Expr | float]] = []
+    for letter, function, route in routes:
+        graph.letter = letter
+        found = entries(ROUTES[function][route](swept, leaves))
+        values += [(array + len(arrays), index, value) for array, index, value in found]
+        arrays += [Array(port.name, port.shape(sizes(tree))) for port in FUNCTIONS[function].outputs]
+    graph.letter = ""
+    program = graph.program("staged", inputs, arrays, values)
+    return Staged(program, tuple(graph.stages + [""] * (len(program.nodes) - len(graph.stages))))

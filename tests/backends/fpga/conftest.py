@@ -1,0 +1,40 @@
+"""What the tests of the fpga target share: accelerators of small robots, and a bench run by iverilog."""
+
+from __future__ import annotations
+
+import shutil
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from condyle import hardware
+from condyle.api import Robot
+from condyle.backends.fpga.build import Accelerator, build
+from condyle.backends.fpga.export import Facts, Sheet, write
+from condyle.hardware import Options
+
+Bench = Callable[..., str]
+
+
+@pytest.fixture
+def bench(tmp_path: Path) -> Bench:
+    """bench(robot, acc, each, *plusargs): the bench's verdict over `each` tasks of every function."""
+    if shutil.which("iverilog") is None or shutil.which("make") is None:
+        pytest.skip("iverilog and make are needed to simulate generated Verilog (apt-get install iverilog make)")
+
+    def run(robot: Robot, acc: Accelerator, each: int, *plusargs: str) -> str:
+        folder = tmp_path / "generated"
+        if not folder.exists():
+            sheet = Sheet({function: {} for function in acc.plan.functions}, 0, hardware.BOX)
+            write(folder, acc, Facts("rig", "", "", 125.0, "27x18"), sheet, hardware.tasks(robot, acc, each), {})
+        return hardware.simulate(folder, "rig", plusargs)
+
+    return run
+
+
+def accelerator(robot: Robot, *functions: str, word: str = "27x18", ii: int | None = None) -> Accelerator:
+    """An accelerator at a given interval, or at what the default budget allows."""
+    options = Options(functions, word) if functions else Options(word=word)
+    acc = hardware.accelerator(robot, options)
+    return acc if ii is None else build(acc.plan, ii)

@@ -1,0 +1,56 @@
+"""The integer model against the reference, in the units that users have."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+import condyle
+from condyle import hardware
+from condyle.backends.fpga import model
+from condyle.backends.fpga.evaluate import evaluate
+from condyle.backends.fpga.vectors import task_of
+from condyle.model.zoo import every_joint
+
+from .conftest import accelerator
+
+
+@pytest.fixture(scope="module")
+def iiwa() -> condyle.Robot:
+    return condyle.load("iiwa14")
+
+
+@pytest.mark.parametrize("word", ["27x18", "27", "32"])
+def test_iiwa14_stays_within_the_stated_errors(iiwa, word: str) -> None:
+    found = hardware.errors(iiwa, accelerator(iiwa, word=word), 1000, seed=11)
+    assert found["id"]["tau_absolute"] < 5e-3  # N m
+    assert found["id"]["tau_relative"] < 5e-4  # of each joint's range
+    for function, row in found.items():
+        # the inverse loses what the conditioning of M costs; 18-bit factors are the worst of it
+        allowed = 1e-2 if function in ("fd", "minv", "dfd") else 1e-3
+        assert max(value for name, value in row.items() if name.endswith("relative")) < allowed, function
+        assert row["clamped"] == 0.0, function
+
+
+def test_the_papers_format_is_less_accurate(iiwa) -> None:
+    ours = hardware.errors(iiwa, accelerator(iiwa, "id", "minv"), 500)
+    theirs = hardware.errors(iiwa, accelerator(iiwa, "id", "minv", word="q16.16"), 500)
+    assert theirs["id"]["tau_absolute"] > 5.0 * ours["id"]["tau_absolute"]
+    assert theirs["minv"]["Minv_relative"] > 5.0 * ours["minv"]["Minv_relative"]
+
+
+@pytest.mark.parametrize("robot", [condyle.load("hyq", floating_base=True), every_joint()], ids=["hyq", "every_joint"])
+def test_free_joints_and_all_others_are_done(robot) -> None:
+    found = hardware.errors(robot, accelerator(robot, "id", "m", "did", word="27"), 300)
+    for row in found.values():
+        assert max(value for name, value in row.items() if name.endswith("relative")) < 1e-2
+
+
+def test_states_outside_the_box_are_clamped_and_said(iiwa) -> None:
+    acc = accelerator(iiwa, "id")
+    states = hardware.consistent(iiwa, {"q": np.ones((1, 7)), "v": np.full((1, 7), 30.0), "a": np.zeros((1, 7))})
+    given = task_of(acc, "id", states)
+    given.update({word: np.full_like(value, 2**26 - 1) for word, value in given.items() if word.name == "v"})
+    assert evaluate(acc.plan, "id", given).over.all()
+    with pytest.raises(model.OverflowError, match="stage R"):
+        evaluate(acc.plan, "id", given, strict=True)

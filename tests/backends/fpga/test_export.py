@@ -1,0 +1,82 @@
+"""The written project: its files, its report, its refusals."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+
+import condyle
+from condyle import hardware
+from condyle.errors import ModelWarning, SingularError, UnsupportedError
+
+ARM = condyle.chain(2, 0)
+
+
+def test_files_and_report(tmp_path) -> None:
+    files = condyle.export(ARM, "verilog", tmp_path, ("id", "fd"), name="arm", dsp=60)
+    names = {path.name for path in files}
+    assert {"arm.v", "arm_dynamics.v", "arm_bench.v", "fx_operators.v", "Makefile", "count.ys", "report.html"} <= names
+    assert all(path.is_file() for path in files)
+    report = json.loads((tmp_path / "report.json").read_text())
+    assert set(report["functions"]) == {"id", "fd"}
+    assert {"latency", "ii", "dsp", "lut", "ff", "max_error", "states"} <= set(report["functions"]["id"])
+    assert report["totals"]["dsp"] <= 60
+    assert report["registers"]["max_between"]["sum_bits"] <= 32
+    assert report["functions"]["id"]["states"] == 1000
+    assert "assumed" in (tmp_path / "report.html").read_text()
+
+
+def test_the_text_is_the_same_every_time_and_without_names_of_the_model(tmp_path) -> None:
+    for k in (1, 2):
+        condyle.export(ARM, "verilog", tmp_path / str(k), ("minv",), name="arm")
+    for path in (tmp_path / "1").iterdir():
+        assert path.read_bytes() == (tmp_path / "2" / path.name).read_bytes()
+        if path.suffix in (".v", ".hex", ".html"):
+            assert not any(name in path.read_text() for name in (*ARM.joint_names, *ARM.body_names) if len(name) > 2)
+
+
+def test_a_budget_that_cannot_be_met_says_the_smallest_that_can() -> None:
+    with pytest.raises(UnsupportedError, match=r"5 DSPs do not hold id, .*smallest budget is \d+"):
+        hardware.accelerator(ARM, hardware.Options(dsp=5))
+    least = 0
+    with pytest.raises(UnsupportedError) as caught:
+        hardware.accelerator(ARM, hardware.Options(dsp=1))
+    least = int(str(caught.value).split("smallest budget is ")[1].split(",")[0])
+    assert hardware.accelerator(ARM, hardware.Options(dsp=least)).dsp == least
+
+
+def test_a_budget_chooses_the_interval() -> None:
+    tight, loose = (hardware.accelerator(ARM, hardware.Options(dsp=n)) for n in (60, 2000))
+    assert tight.dsp <= 60 < loose.dsp
+    assert tight.ii > loose.ii == 1
+
+
+def test_a_word_too_narrow_says_which_signal_and_how_many_bits() -> None:
+    heavy = (
+        condyle.Builder()
+        .body("base")
+        .body("anvil", mass=1e6, com=(1.0, 0.0, 0.0), inertia=((1.0, 0, 0), (0, 1.0, 0), (0, 0, 1.0)))
+        .joint("hinge", parent="base", child="anvil", type="revolute", axis=(0.0, 1.0, 0.0))
+        .build()
+    )
+    with pytest.raises(UnsupportedError, match=r"q16\.16: a signal of stage .* needs \d+ bits before the point"):
+        hardware.accelerator(heavy, hardware.Options(("id",), word="q16.16"))
+    hardware.accelerator(heavy, hardware.Options(("id",)))
+
+
+@pytest.mark.parametrize(
+    "wrong", [{"word": "12"}, {"dsp": 0}, {"clock": 0.0}, {"clock": float("nan")}, {"name": "A b"}]
+)
+def test_bad_options_are_named(tmp_path, wrong) -> None:
+    with pytest.raises(UnsupportedError):
+        condyle.export(ARM, "verilog", tmp_path, **wrong)
+
+
+def test_a_robot_without_an_inverse_is_refused(tmp_path) -> None:
+    builder = condyle.Builder().body("base").body("ghost", mass=0.0)
+    builder.joint("hinge", parent="base", child="ghost", type="revolute", axis=(0.0, 0.0, 1.0))
+    with pytest.warns(ModelWarning, match="hinge"):
+        idle = builder.build()
+    with pytest.raises(SingularError, match="hinge"):
+        condyle.export(idle, "verilog", tmp_path, ("minv",))

@@ -1,0 +1,72 @@
+"""Generated Verilog against the integer model, every bit, by iverilog."""
+
+from __future__ import annotations
+
+import re
+
+import pytest
+
+import condyle
+from condyle.backends.fpga.accelerator import CODES
+from condyle.model.zoo import every_joint
+
+from .conftest import Bench, accelerator
+
+STALLS = ("+stall_in=40", "+stall_out=40", "+seed=5")
+
+
+@pytest.mark.parametrize("word", ["27x18", "27", "32", "q16.16"])
+@pytest.mark.parametrize("ii", [1, 3])
+def test_every_word_and_sharing(bench: Bench, word: str, ii: int) -> None:
+    robot = condyle.chain(2, 0)
+    assert bench(robot, accelerator(robot, word=word, ii=ii), 20, *STALLS).startswith("right: 140 tasks")
+
+
+@pytest.mark.parametrize(
+    "functions", [*((function,) for function in CODES), ("m", "did"), ("fd", "difd"), ("id", "dfd")]
+)
+def test_any_choice_of_functions(bench: Bench, functions: tuple[str, ...]) -> None:
+    robot = condyle.chain(2, 1)
+    acc = accelerator(robot, *functions, ii=2)
+    assert bench(robot, acc, 12, *STALLS).startswith(f"right: {12 * len(functions)} tasks")
+
+
+@pytest.mark.parametrize("ii", [1, 2, 5])
+def test_latency_and_interval_are_what_the_report_says(bench: Bench, ii: int) -> None:
+    robot = condyle.chain(2, 0)
+    acc = accelerator(robot, ii=ii)
+    for function, code in CODES.items():
+        alone = bench(robot, acc, 25, f"+only={code}", f"+sparse={acc.latency('dfd')}")
+        assert f"latency {acc.latency(function)}," in alone, function
+        stream = bench(robot, acc, 25, f"+only={code}")
+        cycles, gaps = map(int, re.findall(r"interval (\d+)/(\d+)", stream)[0])
+        if function != "dfd":  # two passes: short streams overlap them
+            assert cycles == acc.interval(function) * gaps, function
+
+
+def test_a_wrong_bit_is_found(bench: Bench, tmp_path) -> None:
+    robot = condyle.chain(2, 0)
+    acc = accelerator(robot, "m", ii=1)
+    assert bench(robot, acc, 4).startswith("right")
+    answers = tmp_path / "generated" / "answers.hex"
+    lines = answers.read_text().split()
+    lines[2] = f"{int(lines[2], 16) ^ 1:x}"
+    answers.write_text("\n".join(lines) + "\n")
+    assert "WRONG answer, tag 2" in bench(robot, acc, 4)
+
+
+def test_mimics_and_every_joint_type(bench: Bench) -> None:
+    robot = every_joint()
+    acc = accelerator(robot, "id", "minv", ii=4)
+    assert bench(robot, acc, 6, *STALLS).startswith("right: 12 tasks")
+
+
+@pytest.mark.parametrize(("name", "ii", "each"), [("iiwa14", 2, 200), ("hyq", 3, 200)])
+def test_robots_of_the_papers(bench: Bench, name: str, ii: int, each: int) -> None:
+    robot = condyle.load(name)
+    assert bench(robot, accelerator(robot, ii=ii), each, *STALLS).startswith(f"right: {7 * each} tasks")
+
+
+def test_atlas(bench: Bench) -> None:
+    robot = condyle.load("atlas")
+    assert bench(robot, accelerator(robot, ii=16), 2, *STALLS).startswith("right: 14 tasks")

@@ -1,0 +1,66 @@
+"""What must hold of every schedule, checked operation by operation."""
+
+from __future__ import annotations
+
+from collections import Counter
+
+import pytest
+
+import condyle
+from condyle.backends.fpga.build import build, dsp_at
+from condyle.backends.fpga.datapath import LEAVES, SHARED
+from condyle.backends.fpga.layout import Layout, Tap
+from condyle.backends.fpga.schedule import pool_of, schedule
+
+from .conftest import accelerator
+
+
+@pytest.fixture(scope="module")
+def arm() -> condyle.backends.fpga.build.Accelerator:
+    return accelerator(condyle.chain(3, 0))
+
+
+@pytest.mark.parametrize("ii", [1, 2, 3, 7, 64])
+def test_words_are_read_while_they_last_and_units_do_one_thing_at_a_time(arm, ii: int) -> None:
+    for path in arm.plan.datapaths.values():
+        found = schedule(path, ii)
+        layout = Layout(found)
+        busy: Counter[object] = Counter()
+        for k, op in enumerate(path.ops):
+            if op.kind in LEAVES or op.kind == "wire":
+                continue
+            for a in op.args if op.kind not in ("sin", "cos") else ():
+                tap = layout.read(a, found.start[k])
+                if isinstance(tap, Tap):
+                    born = found.ready[tap.op] + tap.copy * ii
+                    assert born <= found.start[k] < born + ii
+                    assert tap.copy <= found.copies[tap.op]
+            if op.kind in SHARED:
+                pool = pool_of(path, k)
+                assert 0 <= found.unit[k] < found.units[pool]
+                busy[pool, found.unit[k], found.start[k] % ii] += 1
+            if op.kind in ("sin", "cos"):  # a unit holds its answer for one cycle only
+                assert found.start[k] == found.ready[op.args[0]]
+        assert max(busy.values(), default=1) == 1
+        for name, pairs in path.groups:
+            assert all(found.ready[path.source(k)] <= found.taps[name] for _, k in pairs)
+
+
+def test_sharing_saves_dsps_and_costs_few_cycles(arm) -> None:
+    counts = [dsp_at(arm.plan, ii) for ii in (1, 2, 4, 8)]
+    assert counts[0] == arm.dsp
+    assert counts == sorted(counts, reverse=True) and counts[-1] < 0.3 * counts[0]
+    assert build(arm.plan, 8).latency("dfd") < 1.5 * build(arm.plan, 1).latency("dfd")
+
+
+def test_the_same_robot_gives_the_same_schedule(arm) -> None:
+    again = accelerator(condyle.chain(3, 0))
+    for name, array in arm.arrays.items():
+        assert again.arrays[name].schedule.start == array.schedule.start
+        assert again.arrays[name].datapath == array.datapath
+
+
+def test_nothing_between_two_registers_is_wider_than_a_32_bit_sum(arm) -> None:
+    from condyle.backends.fpga.report import widest_sum
+
+    assert max(widest_sum(path) for path in arm.plan.datapaths.values()) <= 32

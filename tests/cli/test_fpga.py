@@ -1,0 +1,54 @@
+from __future__ import annotations
+
+import shutil
+
+import pytest
+
+
+def test_a_report(run, pendulum, tmp_path) -> None:
+    page = tmp_path / "page.html"
+    ran = run("fpga", "report", pendulum(), "--states", "200", "--html", str(page))
+    assert ran.status == 0, ran.err
+    assert "DSPs" in ran.out and "difd" in ran.out
+    assert "<svg" in page.read_text()
+
+
+def test_a_report_as_json(run, pendulum) -> None:
+    ran = run("fpga", "report", pendulum(), "--states", "100", "--functions", "id", "--word", "32", "--json")
+    assert ran.status == 0, ran.err
+    assert ran.json["functions"]["id"]["states"] == 100
+    assert ran.json["word"] == "32"
+
+
+@pytest.mark.skipif(
+    shutil.which("iverilog") is None, reason="iverilog is needed to simulate (apt-get install iverilog)"
+)
+def test_a_simulation(run, pendulum) -> None:
+    ran = run("fpga", "simulate", pendulum(), "--functions", "id,m", "--states", "5")
+    assert ran.status == 0, ran.err
+    assert ran.out.startswith("right: 10 tasks")
+
+
+def test_an_export(run, pendulum, tmp_path) -> None:
+    ran = run(
+        "export",
+        pendulum(),
+        "--target",
+        "verilog",
+        "--out",
+        str(tmp_path),
+        "--functions",
+        "id",
+        "--dsp",
+        "20",
+        "--json",
+    )
+    assert ran.status == 0, ran.err
+    assert (tmp_path / "report.json").exists()
+    assert str(tmp_path / "Makefile") in ran.json["files"]
+
+
+def test_a_budget_that_is_too_small(run, pendulum) -> None:
+    ran = run("fpga", "report", pendulum(), "--dsp", "1")
+    assert ran.status == 2
+    assert "smallest budget" in ran.err
