@@ -3,7 +3,7 @@
 import numpy as np
 from setuptools import Extension, setup
 
-DRIVER = ("plan", "numbers", "driver", "blocks", "single", "steps", "single_type")
+DRIVER = ("plan", "numbers", "check", "driver", "loops", "blocks", "single", "steps", "single_type")
 NATIVE = "src/condyle/runtime/native"
 TILES = "src/condyle/runtime/tiles"
 CHAIN = "src/condyle/runtime/chain"

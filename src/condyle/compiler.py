@@ -29,10 +29,15 @@ from condyle.signature import FUNCTIONS
 from condyle.trace import ROLLED, layout_of, roll, straight_size, trace
 
 LONGEST = 150_000
-"""Products and sums above which a function is compiled as loops: straight, it would take a C compiler half a minute."""
+"""Products and sums above which a function is compiled as loops: straight code is no faster then and takes seconds."""
 
-HOPELESS = 4 * LONGEST
-"""Estimated operations above which straight code is not even traced; the estimate errs on the high side."""
+LONG, MORE = 20_000, 1.1
+"""The same for vectors as answers, where loops take at most so many times the operations: they run from near caches."""
+
+HOPELESS = {True: 60_000, False: 4 * LONGEST}
+"""Estimated operations above which straight code is not even traced, for vectors and for matrices; rather too many."""
+
+VECTORS = ("id", "fd")
 
 DEEP = 30_000
 """Estimated operations above which only routes that grow least with the depth of the tree are compared."""
@@ -97,15 +102,21 @@ class Compiler:
         A route that was named is traced as it was asked for.
         """
         may_roll = function not in self.routes and not self.tree.has_shared_coordinates
-        if may_roll and straight_size(self.tree, function) > HOPELESS:
+        if may_roll and straight_size(self.tree, function) > HOPELESS[function in VECTORS]:
             return self._loops(function, f_ext)
         best = min(
             (self.traced(function, route, False) for route in self.candidates(function)),
             key=lambda traced: (traced.counts.arithmetic, traced.route),
         )
-        if may_roll and best.counts.arithmetic > LONGEST:
+        if may_roll and self._rolls(function, best.counts.arithmetic):
             return self._loops(function, f_ext)
         return self.traced(function, best.route, True) if f_ext else best
+
+    def _rolls(self, function: str, straight: int) -> bool:
+        """Whether loops are the better form, by the operations of straight code."""
+        if function not in VECTORS or straight <= LONG:
+            return straight > LONGEST
+        return self._loops(function, False).counts.arithmetic <= MORE * straight
 
     def _loops(self, function: str, f_ext: bool) -> Traced:
         rolled = roll(self.tree, function, f_ext)
@@ -138,7 +149,7 @@ class Compiler:
         if target == "numpy":
             return NumpyKernel(self.tree, function, self.reference_route(function), f_ext, np.dtype(dtype))
         code = self.code(function, f_ext)
-        if self.runs(function, target) == "cpu" and isinstance(code, Program):
+        if self.runs(function, target) == "cpu":
             layouts = self.layouts(function, f_ext, target, dtype)
             made = cpu_target.assembled(code, dtype, layouts=layouts)
             with suppress(BuildError):  # a system that forbids new code may still have a compiler
@@ -170,9 +181,8 @@ class Compiler:
         )
 
     def runs(self, function: str, target: str) -> str:
-        """What computes a function when this target is asked for: "cpu", "c" or "numpy"; loops are left to C."""
-        straight = target == "cpu" and cpu_target.supported() and isinstance(self.best(function, False).code, Program)
-        return "c" if target == "cpu" and not straight else target
+        """What computes a function when this target is asked for: "cpu", "c" or "numpy"."""
+        return "c" if target == "cpu" and not cpu_target.supported() else target
 
     def reference_route(self, function: str) -> str:
         """The route that the reference takes: the named one, else the first that serves the robot."""

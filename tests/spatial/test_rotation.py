@@ -7,7 +7,7 @@ from collections.abc import Callable
 import numpy as np
 import pytest
 
-from condyle.spatial.rotation import AboutZ, Chain, Full, Identity, Rotation, from_quaternion
+from condyle.spatial.rotation import AboutX, AboutZ, Chain, Full, Identity, Rotation, from_quaternion, from_two_turns
 
 Array = np.ndarray
 ROUNDING = 1e-14  # a dozen operations on numbers of size one
@@ -27,9 +27,19 @@ def any_rotation(seed: int) -> Array:
     return q * np.sign(np.linalg.det(q))
 
 
+def about_x(angle: float) -> Array:
+    return np.roll(about_z(angle), 1, axis=(0, 1))
+
+
 KINDS: dict[str, Callable[[], tuple[Rotation, Array]]] = {
     "identity": lambda: (Identity(), np.eye(3)),
     "about_z": lambda: (AboutZ(float(np.cos(0.7)), float(np.sin(0.7))), about_z(0.7)),
+    "about_x": lambda: (AboutX(float(np.cos(0.7)), float(np.sin(0.7))), about_x(0.7)),
+    "two_turns": lambda: (from_two_turns(rows(about_z(2.5) @ about_x(-1.9))), about_z(2.5) @ about_x(-1.9)),
+    "after": lambda: (
+        AboutZ(float(np.cos(0.7)), float(np.sin(0.7))).after(AboutZ(float(np.cos(2.0)), float(np.sin(2.0)))),
+        about_z(2.7),
+    ),
     "full": lambda: (Full(rows(any_rotation(1))), any_rotation(1)),
     "chain": lambda: (
         Chain(Full(rows(any_rotation(2))), AboutZ(float(np.cos(-2.0)), float(np.sin(-2.0)))),

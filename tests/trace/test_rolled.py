@@ -9,6 +9,7 @@ import condyle
 from condyle.algorithms.reference import evaluate
 from condyle.backends.c.build import build
 from condyle.backends.c.target import Facts
+from condyle.backends.common.loops import layout
 from condyle.errors import UnsupportedError
 from condyle.ir.interp_sweep import run_rolled
 from condyle.model.tree import Tree, tree_of
@@ -58,7 +59,8 @@ FIRST = {"id": "rnea", "m": "crba", "did": "adjoint", "dfd": "ltl+adjoint", "dif
 
 
 @pytest.mark.parametrize("function", FUNCTIONS)
-def test_c_agrees_with_the_interpreter(robot: condyle.Robot, function: str) -> None:
+def test_c_agrees_with_the_interpreter(function: str) -> None:
+    robot = condyle.random_tree(4, 9)
     tree, f_ext = tree_of(robot), FUNCTIONS[function].takes_f_ext
     inputs = list(rows(robot, tree, function, f_ext).values())
     rolled = roll(tree, function, f_ext)
@@ -110,7 +112,18 @@ def test_explain_and_counts_say_rolled() -> None:
 
 def test_memory_is_linear_in_the_links() -> None:
     """The workspace of forward dynamics, in slots a link, is the same for 100 and 1000 links."""
-    from condyle.backends.c.rolled import layout
-
     per_link = [layout(roll(tree_of(condyle.chain(n, 0)), "fd")).size / n for n in (100, 1000)]
-    assert abs(per_link[0] - per_link[1]) < 2.0  # the world's rows are shared by more links
+    assert abs(per_link[0] - per_link[1]) < 2.0  # rows that are passed on are shared by more links
+
+
+def test_sweeps_are_shared() -> None:
+    """Forward dynamics is a way out, a way back and a way out; its gradient adds a way back, pairs and columns."""
+    for function, loops in (("id", 3), ("fd", 4), ("did", 4), ("dfd", 9)):
+        assert len(roll(tree_of(condyle.chain(9, 0)), function).loops) == loops
+
+
+def test_places_are_given_out_again() -> None:
+    """Two entries share a place only where the one is read out before the other is written, joint by joint."""
+    place = layout(roll(tree_of(condyle.chain(9, 0)), "fd"))
+    assert place.block_width < len(place.kept)
+    assert len(set(place.kept.values())) == len(place.kept)

@@ -169,10 +169,16 @@ def solve(
     return tree.outward(accelerate, twist.ZERO, u, eliminated)
 
 
-def aba(tree: Sweeps, v: Field[Sequence[Scalar]], tau: Field[Sequence[Scalar]]) -> Field[Sequence[Scalar]]:
-    """a = M(q)^-1 (tau - c(q, v, f_ext))."""
+def still_forces(tree: Sweeps, v: Field[Sequence[Scalar]]) -> Field[Wrench]:
+    """p: what each body takes of force at a = 0."""
     motions = tree.forward(motion, at_rest(tree.gravity), v, tree.each(no_acceleration))
     force = tree.each(newton_euler, motions)
     if tree.f_ext is not None:
         force = tree.each(less_external, force, tree.f_ext)
+    return force
+
+
+def aba(tree: Sweeps, v: Field[Sequence[Scalar]], tau: Field[Sequence[Scalar]]) -> Field[Sequence[Scalar]]:
+    """a = M(q)^-1 (tau - c(q, v, f_ext))."""
+    force = still_forces(tree, v)
     return solve(tree, eliminations(tree), force, tau)

@@ -8,10 +8,10 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from condyle.algorithms.aba import eliminations, solve
+from condyle.algorithms.aba import Elimination, solve
 from condyle.algorithms.joint import Joint
 from condyle.algorithms.rnea import Wrench
-from condyle.algorithms.sweeps import Matrix, Sweeps
+from condyle.algorithms.sweeps import Field, Matrix, Sweeps
 from condyle.scalar import Scalar
 from condyle.spatial import vector as vec
 
@@ -20,9 +20,8 @@ def no_force(joint: Joint) -> Wrench:
     return Wrench(vec.ZERO, vec.ZERO)
 
 
-def minv(tree: Sweeps) -> Matrix:
-    """M(q)^-1, both triangles."""
-    eliminated = eliminations(tree)
+def minv(tree: Sweeps, eliminated: Field[tuple[Elimination, ...]]) -> Matrix:
+    """M(q)^-1, both triangles, given the tree's `eliminations`."""
     still = tree.each(no_force)
 
     def column(unit: Sequence[Sequence[Scalar]]) -> Sequence[Sequence[Scalar]]:

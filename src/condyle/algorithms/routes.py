@@ -10,7 +10,7 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import TypeAlias
 
 from condyle.algorithms import forward_dynamics as fd
-from condyle.algorithms.aba import aba
+from condyle.algorithms.aba import aba, eliminations
 from condyle.algorithms.crba import crba
 from condyle.algorithms.free_base import Known
 from condyle.algorithms.ltl import inverse, ltl, minus_inverse_times
@@ -63,7 +63,7 @@ def _minv_ltl(tree: Unrolled, x: Inputs) -> tuple[Output, ...]:
 
 
 def _minv_aba(tree: Unrolled, x: Inputs) -> tuple[Output, ...]:
-    result = minv(tree)
+    result = minv(tree, eliminations(tree))
     assert isinstance(result, SparseMatrix)
     return (result,)
 

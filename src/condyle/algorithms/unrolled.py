@@ -14,7 +14,7 @@ from condyle.model.joints.base import JointType
 from condyle.model.tree import Coordinate, Link, Numbers, Tree
 from condyle.scalar import Scalar, number
 from condyle.spatial import vector as vec
-from condyle.spatial.rotation import Chain, Full, Identity, Rotation
+from condyle.spatial.rotation import AboutZ, Chain, Full, Identity, Rotation, from_two_turns
 from condyle.spatial.vector import Vector
 
 T = TypeVar("T")
@@ -157,17 +157,34 @@ def shared(coordinates: Sequence[Coordinate], values: Sequence[Scalar]) -> tuple
 
 def joint_at(kind: JointType, numbers: Numbers, q: Sequence[Scalar]) -> Joint:
     """Joint and body as steps see them, at coordinates q."""
-    return joint_placed(kind, numbers, Identity() if numbers.rotation == IDENTITY else Full(numbers.rotation), q)
+    return joint_placed(kind, numbers, placement(numbers.rotation), q)
 
 
 def joint_placed(kind: JointType, numbers: Numbers, placed: Rotation, q: Sequence[Scalar]) -> Joint:
     """The same with the joint's axes at q = 0 given; they are not read off the numbers."""
     turned, moved = kind.transform(q, numbers.pitch)
-    rotation: Rotation = placed if isinstance(turned, Identity) else Chain(placed, turned)
+    rotation = joined(placed, turned)
     origin = vec.add(numbers.origin, placed.back(moved))
     subspace = kind.subspace(numbers.pitch)
     dofs = tuple(Dof(*column, armature) for column, armature in zip(subspace, numbers.armature, strict=True))
     return Joint(rotation, origin, dofs, Inertia(numbers.mass, numbers.first, numbers.second), is_axial(dofs))
+
+
+def placement(rows: vec.Matrix) -> Rotation:
+    """A constant rotation by its structure: two turns where they take fewer products than the matrix."""
+    if rows == IDENTITY:
+        return Identity()
+    tilts = not any(isinstance(x, float) and x in (0.0, 1.0, -1.0) for x in rows[2][1:])
+    return from_two_turns(rows) if is_zero(rows[2][0]) and tilts else Full(rows)
+
+
+def joined(first: Rotation, second: Rotation) -> Rotation:
+    """One rotation after the other."""
+    if isinstance(second, Identity):
+        return first
+    if isinstance(first, Chain) and isinstance(first.second, AboutZ) and isinstance(second, AboutZ):
+        return Chain(first.first, second.after(first.second))  # two turns about one axis are one
+    return Chain(first, second)
 
 
 def is_axial(dofs: Sequence[Dof]) -> bool:

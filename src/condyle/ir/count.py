@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Sequence
 from typing import NamedTuple
 
 from condyle.ir.ops import ARITY, FUSED
 from condyle.ir.program import Program, operands
-from condyle.ir.sweep import Code, Columns, Loop, Pairs, Product, Rolled, Sweep
+from condyle.ir.sweep import Code, Columns, Loop, Product, Rolled, Step, Sweep, Walk
 
 TRIGONOMETRIC = ("sin", "cos")
 
@@ -64,40 +65,49 @@ def _of_loop(rolled: Rolled, loop: Loop) -> Counter[str]:
     if isinstance(loop, Sweep):
         return _of_sweep(rolled, loop)
     if isinstance(loop, Columns):
-        body: Counter[str] = Counter()
-        for sweep in loop.body:
-            body += _of_sweep(rolled, sweep)
-        return _times(body, rolled.nv)
-    if isinstance(loop, Pairs):
-        return _of_pairs(rolled, loop)
+        total: Counter[str] = Counter()
+        for part in loop.body:
+            if isinstance(part, Walk):
+                total += _of_walk(rolled, part)
+            else:
+                total += _of_sweeps_upto(rolled, part) if part.upto else _times(_of_sweep(rolled, part), rolled.nv)
+        return total
     return Counter({"fnma": rolled.nv**3}) if isinstance(loop, Product) else Counter()
 
 
 def _of_sweep(rolled: Rolled, sweep: Sweep) -> Counter[str]:
-    total: Counter[str] = Counter()
-    for kind, joints in Counter(joint.kind for joint in rolled.joints).items():
-        total += _times(tally(sweep.steps[kind].program), joints)
-    return total
+    return _weighted(sweep.steps, Counter(joint.kind for joint in rolled.joints))
 
 
-def _of_pairs(rolled: Rolled, pairs: Pairs) -> Counter[str]:
-    """A meeting at every pair, a rise between two meetings."""
-    met: Counter[int] = Counter()
-    risen: Counter[int] = Counter()
+def _of_sweeps_upto(rolled: Rolled, sweep: Sweep) -> Counter[str]:
+    """Each joint once for every column of its own and of those behind it."""
+    runs: Counter[int] = Counter()
+    columns = 0
+    for joint in reversed(rolled.joints):
+        columns += rolled.kinds[joint.kind].nv
+        runs[joint.kind] += columns
+    return _weighted(sweep.steps, runs)
+
+
+def _of_walk(rolled: Rolled, walk: Walk) -> Counter[str]:
+    """A start at every dof, a visit at all its ancestors."""
     total: Counter[str] = Counter()
-    for joint in rolled.joints:
-        for start in pairs.starts[joint.kind]:
+    below = [rolled.kinds[joint.kind].nv for joint in rolled.joints]
+    visits: Counter[int] = Counter()
+    for i, joint in reversed(list(enumerate(rolled.joints))):
+        for start in walk.starts[joint.kind]:
             total += tally(start.program)
-            other = joint
-            met[other.kind] += 1
-            while other.parent >= 0:
-                risen[other.kind] += 1
-                other = rolled.joints[other.parent]
-                met[other.kind] += 1
-    for kind, n in met.items():
-        total += _times(tally(pairs.meets[kind].program), n)
-    for kind, n in risen.items():
-        total += _times(tally(pairs.rises[kind].program), n)
+        visits[joint.kind] += below[i] - rolled.kinds[joint.kind].nv
+        if joint.parent >= 0:
+            below[joint.parent] += below[i]
+    return total + _weighted(walk.visits, visits)
+
+
+def _weighted(steps: Sequence[Step], runs: Counter[int]) -> Counter[str]:
+    """What the steps come to, each kind's so many times."""
+    total: Counter[str] = Counter()
+    for kind, times in runs.items():
+        total += _times(tally(steps[kind].program), times)
     return total
 
 

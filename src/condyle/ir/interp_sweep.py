@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from condyle.ir import interp
-from condyle.ir.sweep import Columns, Joint, Loop, Mirror, Pairs, Product, Ref, Rolled, Step, Sweep
+from condyle.ir.sweep import Columns, Joint, Loop, Mirror, Product, Ref, Rolled, Step, Sweep, Walk
 
 Array = NDArray[np.floating]
 
@@ -34,60 +34,45 @@ class _Machine:
             for array, values in zip(rolled.inputs, inputs, strict=True)
         }
         self.outputs: dict[str, Array] = {a.name: np.zeros((self.n, a.size), dtype) for a in rolled.arrays}
-        self.buffers: dict[str, Array] = {
-            name: np.zeros((self.n, len(rolled.joints) + 1, width), dtype) for name, width in rolled.buffers.items()
+        self.buffers: dict[str, Array] = {  # what is read before it is written must show
+            name: np.full((self.n, len(rolled.joints), width), np.nan, dtype) for name, width in rolled.buffers.items()
         }
-        for name, values in rolled.world.items():
-            self.buffers[name][:, -1] = values
         self.matrices: dict[str, Array] = {m: np.zeros((self.n, rolled.nv, rolled.nv), dtype) for m in rolled.matrices}
         self.carry: Array = np.zeros((self.n, 0), dtype)
         self.column = 0
 
     def loop(self, loop: Loop) -> None:
         if isinstance(loop, Sweep):
-            self._sweep(loop)
-        elif isinstance(loop, Pairs):
-            self._pairs(loop)
+            self._sweep(loop, len(self.rolled.joints))
         elif isinstance(loop, Columns):
-            for column in range(self.rolled.nv):
-                self.column = column
-                for sweep in loop.body:
-                    self._sweep(sweep)
+            self._columns(loop)
         elif isinstance(loop, Mirror):
-            lower = np.tril(self.matrices[loop.matrix])
-            self.matrices[loop.matrix] = lower + np.swapaxes(np.tril(lower, -1), 1, 2)
+            upper = np.triu(self.matrices[loop.matrix])
+            self.matrices[loop.matrix] = upper + np.swapaxes(np.triu(upper, 1), 1, 2)
         else:
             self._product(loop)
 
-    def _sweep(self, sweep: Sweep) -> None:
-        order = range(len(self.rolled.joints))
-        for i in reversed(order) if sweep.backward else order:
+    def _columns(self, columns: Columns) -> None:
+        for i, joint in enumerate(self.rolled.joints):
+            for k in range(self.rolled.kinds[joint.kind].nv):
+                self.column = joint.v + k
+                for part in columns.body:
+                    if isinstance(part, Walk):
+                        self._walk(part, i, k)
+                    else:
+                        self._sweep(part, i + 1 if part.upto else len(self.rolled.joints))
+
+    def _sweep(self, sweep: Sweep, n: int) -> None:
+        for i in reversed(range(n)) if sweep.backward else range(n):
             self._step(sweep.steps[self.rolled.joints[i].kind], i)
 
-    def _pairs(self, pairs: Pairs) -> None:
+    def _walk(self, walk: Walk, i: int, k: int) -> None:
         joints = self.rolled.joints
-        for i, joint in enumerate(joints):
-            for k, start in enumerate(pairs.starts[joint.kind]):
-                self.carry = np.zeros((self.n, pairs.carry), self.dtype)
-                self._step(start, i)
-                j = i
-                while True:
-                    self._meet(pairs, joint.v + k, i, j)
-                    if joints[j].parent < 0:
-                        break
-                    self._step(pairs.rises[joints[j].kind], j)
-                    j = joints[j].parent
-
-    def _meet(self, pairs: Pairs, row: int, i: int, j: int) -> None:
-        joint = self.rolled.joints[j]
-        (values,) = self._values(pairs.meets[joint.kind], j)
-        values = np.reshape(values, (self.n, -1, len(pairs.targets)))
-        for m, target in enumerate(pairs.targets):
-            columns = slice(joint.v, joint.v + values.shape[1])
-            if not target.transposed:
-                self.matrices[target.matrix][:, row, columns] = values[:, :, m]
-            elif j != i:
-                self.matrices[target.matrix][:, columns, row] = values[:, :, m]
+        for name in walk.clears:
+            self.buffers[name][...] = 0.0
+        self._step(walk.starts[joints[i].kind][k], i)
+        while (i := joints[i].parent) >= 0:
+            self._step(walk.visits[joints[i].kind], i)
 
     def _product(self, product: Product) -> None:
         nv = self.rolled.nv
@@ -95,45 +80,43 @@ class _Machine:
         self.matrices[product.result][...] = -np.einsum("nij,njk->nik", left, self.matrices[product.right])
 
     def _step(self, step: Step, i: int) -> None:
-        for ref, value in zip(step.writes, self._values(step, i), strict=True):
-            self._write(ref, i, value)
-
-    def _values(self, step: Step, i: int) -> list[Array]:
         joint = self.rolled.joints[i]
         reads = [
             self._read(ref, joint, i, array.size) for ref, array in zip(step.reads, step.program.inputs, strict=True)
         ]
         values = interp.run(step.program, reads or [np.zeros((self.n, 0))], self.dtype)
-        return [np.broadcast_to(value, (self.n, value.shape[1])) for value in values]
+        for ref, value in zip(step.writes, values, strict=True):
+            self._write(ref, joint, i, np.broadcast_to(value, (self.n, value.shape[1])))
 
     def _read(self, ref: Ref, joint: Joint, i: int, size: int) -> Array:
-        own = slice(joint.v, joint.v + size)
         if ref.space == "table":
             return np.asarray([joint.table], self.dtype)
+        if ref.space == "carry":
+            return self.carry
+        if ref.space == "diagonal":
+            return np.stack([self.matrices[ref.name][:, joint.v + k, joint.v + k] for k in range(size)], axis=1)
+        return self._place(ref, joint, i, size)
+
+    def _write(self, ref: Ref, joint: Joint, i: int, value: Array) -> None:
+        size = value.shape[1]
+        if ref.space == "carry":
+            self.carry = value
+        elif ref.space == "diagonal":
+            for k in range(size):
+                self.matrices[ref.name][:, joint.v + k, joint.v + k] = value[:, k]
+        else:
+            self._place(ref, joint, i, size)[...] = value
+
+    def _place(self, ref: Ref, joint: Joint, i: int, size: int) -> Array:
+        """The view of storage that a reference is bound to."""
+        own = slice(joint.v, joint.v + size)
         if ref.space == "input":
             begin = self.rolled.offset(joint, ref.name)
             return self.inputs[ref.name][:, begin : begin + size]
-        if ref.space == "carry":
-            return self.carry
+        if ref.space == "output":
+            return self.outputs[ref.name][:, own]
         if ref.space == "column":
             return self.matrices[ref.name][:, own, self.column]
-        if ref.space == "unit":
-            return np.asarray([[float(joint.v + k == self.column) for k in range(size)]], self.dtype)
+        if ref.space == "row":
+            return self.matrices[ref.name][:, self.column, own]
         return self.buffers[ref.name][:, i if ref.space == "here" else joint.parent, :size]
-
-    def _write(self, ref: Ref, i: int, value: Array) -> None:
-        joint, size = self.rolled.joints[i], value.shape[1]
-        own = slice(joint.v, joint.v + size)
-        if ref.space == "carry":
-            self.carry = value
-        elif ref.space == "here":
-            self.buffers[ref.name][:, i, :size] = value
-        elif ref.space == "output":
-            self.outputs[ref.name][:, own] = value
-        elif ref.space == "column":
-            self.matrices[ref.name][:, own, self.column] = value
-        elif ref.space == "diagonal":
-            for k in range(size):
-                self.matrices[ref.name][:, joint.v + k, joint.v + k] += value[:, k]
-        elif joint.parent >= 0:
-            self.buffers[ref.name][:, joint.parent, :size] += value

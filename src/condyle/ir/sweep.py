@@ -2,40 +2,34 @@
 
 The form for long robots, and for targets that run joints side by side. The machine wing sees a tree here
 without knowing robots: an order, parents, kinds, tables of constants, and where each step reads and writes.
+Roots, leaves and the joints between them are kinds of their own, so no step asks where it is.
 
-Storage, all of it scalars a state: `buffers` have a row of `width` entries for every joint and one more for the
-world (row -1, kept at `world` in buffers that start there); `matrices` are nv x nv, zero at first.
+Storage, all of it scalars a state: `buffers` have a row of `width` entries for every joint; `matrices` are nv x nv and
+zero where nothing is written. What is read was written before: rows need not start at zero.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Literal, TypeAlias
 
-from condyle.ir.program import Array, Program
+from condyle.ir.program import Array, Program, input_of
 
-Space: TypeAlias = Literal[
-    "table", "input", "here", "parent", "carry", "column", "unit", "output", "diagonal", "add", "meeting"
-]
+Space: TypeAlias = Literal["table", "input", "here", "parent", "carry", "column", "row", "diagonal", "output"]
 
 
 @dataclass(frozen=True)
 class Ref:
-    """What one input or output array of a step's Program is bound to, at joint i.
+    """What one input or output array of a step's Program is bound to, at joint i, in column c.
 
-    As an input:
-      table           row i of the table of constants of the joint's kind
-      input NAME      the joint's own part of an input port (see `Joint.offset`)
-      here NAME       row i of a buffer                  parent NAME   row parent(i) of a buffer
-      carry           what a pair carries                unit          the joint's part of the unit vector of the column
-      column NAME     the joint's part of column c of a matrix
-    As an output:
-      here NAME, carry, column NAME                      as above
-      add NAME        added to row parent(i) of a buffer, nowhere at the root
-      output NAME     the joint's own part of an output port
-      meeting         the values of a meeting, for each dof of the joint one a target
-      diagonal NAME   added to the joint's part of the diagonal of a matrix
+    table           row i of the table of constants of the joint's kind
+    input NAME      the joint's own part of an input port (see `Rolled.offset`)
+    output NAME     the joint's own part of an output port
+    here NAME       row i of a buffer                  parent NAME   row parent(i) of a buffer
+    carry           what a walk carries
+    column NAME     matrix[own part, c]                row NAME      matrix[c, own part]
+    diagonal NAME   the joint's own part of the diagonal of a matrix
     """
 
     space: Space
@@ -44,7 +38,10 @@ class Ref:
 
 @dataclass(frozen=True)
 class Step:
-    """One step for one kind of joint; reads[k] binds input array k, writes[k] output array k."""
+    """One step for one kind of joint; reads[k] binds input array k, writes[k] output array k.
+
+    An entry of an output array that no Output names is zero; entries of rows that no step reads may be left unwritten.
+    """
 
     program: Program
     reads: tuple[Ref, ...]
@@ -53,40 +50,31 @@ class Step:
 
 @dataclass(frozen=True)
 class Sweep:
-    """steps[kind] for every joint, in ascending order, or descending if `backward`."""
+    """steps[kind] for every joint in ascending order, or descending if `backward`; up to column c's joint if `upto`."""
 
     backward: bool
     steps: tuple[Step, ...]
+    upto: bool = False
 
 
 @dataclass(frozen=True)
-class Target:
-    """Where value number `value` of a meeting goes: matrix[row k, column l], or [l, k] if transposed (not at i = j)."""
+class Walk:
+    """For column c, dof k of joint i: starts[kind][k] at i, then visits[kind] at every other joint up to the root.
 
-    matrix: str
-    transposed: bool
-
-
-@dataclass(frozen=True)
-class Pairs:
-    """For dof k of joint i: carry = start; for j = i and every ancestor j of i: meet, then rise.
-
-    starts[kind][k], meets[kind], rises[kind]. A meeting's output array has, for each dof l of joint j, one value
-    a target. `here` is joint i in a start and joint j in a meeting.
+    carry: how many entries are carried. clears: buffers whose rows are zero where the walk does not come.
     """
 
     starts: tuple[tuple[Step, ...], ...]
-    meets: tuple[Step, ...]
-    rises: tuple[Step, ...]
-    targets: tuple[Target, ...]
+    visits: tuple[Step, ...]
     carry: int
+    clears: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True)
 class Columns:
-    """The sweeps of `body` once for every column c of an nv x nv matrix."""
+    """The body once for every column c of an nv x nv matrix, in ascending order."""
 
-    body: tuple[Sweep, ...]
+    body: tuple[Sweep | Walk, ...]
 
 
 @dataclass(frozen=True)
@@ -100,12 +88,12 @@ class Product:
 
 @dataclass(frozen=True)
 class Mirror:
-    """The lower triangle of a symmetric matrix, copied to its upper one."""
+    """The upper triangle of a symmetric matrix, copied to its lower one."""
 
     matrix: str
 
 
-Loop: TypeAlias = Sweep | Pairs | Columns | Product | Mirror
+Loop: TypeAlias = Sweep | Columns | Product | Mirror
 
 
 @dataclass(frozen=True)
@@ -139,7 +127,6 @@ class Rolled:
     kinds: tuple[Kind, ...]
     joints: tuple[Joint, ...]
     buffers: Mapping[str, int]
-    world: Mapping[str, Sequence[float]]
     matrices: tuple[str, ...]
     results: Mapping[str, str]
     loops: tuple[Loop, ...]
@@ -149,6 +136,39 @@ class Rolled:
         """Where the joint's own part of a port begins."""
         return joint.q if port == "q" else joint.f_ext if port == "f_ext" else joint.v
 
+    def branches(self) -> bool:
+        """Whether some joint is nobody's ancestor but the last."""
+        return any(joint.parent != i - 1 for i, joint in enumerate(self.joints))
+
 
 Code: TypeAlias = Program | Rolled
 """Either form of one function."""
+
+
+def bodies(loops: Sequence[Loop]) -> Iterator[tuple[int, Sweep | Walk]]:
+    """Every sweep and walk with the number of the loop it stands in."""
+    for number, loop in enumerate(loops):
+        if isinstance(loop, Sweep):
+            yield number, loop
+        elif isinstance(loop, Columns):
+            for part in loop.body:
+                yield number, part
+
+
+def steps(body: Sweep | Walk) -> Iterator[tuple[int, Step]]:
+    """Every step of a sweep or walk with its kind of joint."""
+    if isinstance(body, Walk):
+        for kind, starts in enumerate(body.starts):
+            for step in starts:
+                yield kind, step
+        yield from enumerate(body.visits)
+    else:
+        yield from enumerate(body.steps)
+
+
+def entries_read(step: Step) -> Iterator[tuple[Ref, int]]:
+    """What a step reads, entry by entry."""
+    for node in step.program.nodes:
+        if node[0] == "input":
+            array, entry = input_of(node)
+            yield step.reads[array], entry

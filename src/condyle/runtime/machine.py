@@ -25,7 +25,7 @@ def instruction_sets() -> tuple[str, ...]:
     if not names:
         return ()
     try:
-        plan(names[0], 64, RETURN, b"", (), b"", (0, 0, 0, 0, 0))
+        plan(names[0], 64, RETURN, b"", (), b"", (0, 0, 0, 0, 0, 0))
     except (OSError, ValueError):
         return ()
     return names

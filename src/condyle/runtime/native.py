@@ -26,7 +26,8 @@ Columns: TypeAlias = tuple[tuple[int, ...], tuple[int, ...]]
 class Shape:
     """How an entry wants to be called: entries of each input and output, states a tile, workspace bytes of a thread.
 
-    state_ns: a guess at the time of one state; it only decides how many states a thread takes at once.
+    state_ns: a guess at the time of one state; it only decides how many states a thread takes at once. side: tiles that
+    run side by side.
     """
 
     in_sizes: tuple[int, ...]
@@ -34,6 +35,7 @@ class Shape:
     lanes: int
     work_bytes: int
     state_ns: float
+    side: int = 1
 
 
 class NativeKernel:
@@ -134,7 +136,8 @@ def plan_entry(plan: Plan, shape: Shape, dtype: np.dtype[np.floating], way: int 
 
 
 def _grain(shape: Shape) -> int:
-    return max(shape.lanes, int(PIECE_NS / max(shape.state_ns, 0.1)))
+    whole = shape.lanes * shape.side
+    return max(1, -(-int(PIECE_NS / max(shape.state_ns, 0.1)) // whole)) * whole
 
 
 def fast_twin(

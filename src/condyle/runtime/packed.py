@@ -134,7 +134,7 @@ def _movers(layout: Layout, dtype: np.dtype[np.floating]) -> Movers | None:
     slots = [*layout.places, *range(size), *([0] * (-size % 16)), *layout.entries]
     ports = (0, size, columns, 0, size, size, len(slots) - columns, columns)
     bits = dtype.itemsize * 8
-    plan = machine.plan(isa, bits, machine.RETURN, b"", slots, b"", (size + 1, 1, 1, 0, 0, *ports))
+    plan = machine.plan(isa, bits, machine.RETURN, b"", slots, b"", (size + 1, 1, 1, 0, 0, 0, *ports))
     state_ns = 0.1 * (size + columns)
 
     def entry(in_size: int, out_size: int, way: int) -> Entry:

@@ -84,6 +84,49 @@ class AboutZ:
         u, w, _ = self.back((g, h, zz))
         return (a - k, turned - d, x), (turned - b, e + k, y), (u, w, zz)
 
+    def after(self, first: AboutZ) -> AboutZ:
+        """The rotation that turns about z by `first`, then by this one."""
+        return AboutZ(self.c * first.c - self.s * first.s, self.s * first.c + self.c * first.s)
+
+
+@dataclass(frozen=True, slots=True)
+class AboutX:
+    """The child turned by an angle about x, given its cosine and sine."""
+
+    c: Scalar
+    s: Scalar
+
+    def into(self, v: Vector) -> Vector:
+        x, y, z = v
+        return x, self.c * y + self.s * z, self.c * z - self.s * y
+
+    def back(self, v: Vector) -> Vector:
+        x, y, z = v
+        return x, self.c * y - self.s * z, self.s * y + self.c * z
+
+    def back_symmetric(self, s: Symmetric) -> Symmetric:
+        # as about z
+        xx, xy, xz, yy, yz, zz = s
+        t = self.s * (yy - zz) + 2.0 * self.c * yz
+        e = self.s * t
+        _, by, bz = self.back((xx, xy, xz))
+        return xx, by, bz, yy - e, self.c * t - yz, zz + e
+
+    def back_matrix(self, m: Matrix) -> Matrix:
+        (xx, p, q), (g, a, b), (h, d, e) = m
+        t = self.s * (a - e) + self.c * (b + d)
+        k = self.s * t
+        turned = self.c * t
+        _, x, y = self.back((xx, p, q))
+        _, u, w = self.back((xx, g, h))
+        return (xx, x, y), (u, a - k, turned - d), (w, turned - b, e + k)
+
+
+def from_two_turns(rows: Matrix) -> Chain:
+    """About x, then about z: every rotation whose lower left entry is zero."""
+    (cosine, _, _), (sine, _, _), (_, below, along) = rows
+    return Chain(AboutX(along, -below), AboutZ(cosine, -sine))
+
 
 @dataclass(frozen=True, slots=True)
 class Full:

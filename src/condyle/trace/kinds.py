@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import cast
 
+from condyle.algorithms.unrolled import is_zero
 from condyle.model.joints.base import JointType
 from condyle.model.tree import Link, Numbers, Tree
 from condyle.scalar import Scalar, number
@@ -14,10 +15,19 @@ from condyle.spatial.vector import Matrix, Vector
 
 @dataclass(frozen=True)
 class Kind:
-    """One joint type, with or without a body of the robot; constants that all its links share are bound."""
+    """One joint type at one kind of place in the tree; constants that all its links share are bound.
+
+    carries_body: whether the link is a body of the robot. tilts: its placement turns about x, then about z.
+    is_root: the parent is the world. is_leaf: nobody's parent.
+    is_first: the first of its parent's children that a backward sweep comes to, so it need not add to what is there.
+    """
 
     type: JointType
     carries_body: bool
+    tilts: bool
+    is_root: bool
+    is_leaf: bool
+    is_first: bool
     fixed: tuple[float | None, ...]
 
     @property
@@ -29,16 +39,32 @@ class Kind:
         return [symbol if value is None else number(value) for symbol, value in zip(symbols, self.fixed, strict=True)]
 
 
+def tilts(link: Link) -> bool:
+    """Whether a link's placement is a turn about x and one about z."""
+    return is_zero(link.numbers.rotation[2][0])
+
+
 def kinds_of(tree: Tree) -> tuple[list[Kind], list[int]]:
     """All kinds, and the number of each link's."""
-    keys = [(link.kind.name, link.body >= 0) for link in tree.links]
+    last_child = {link.parent: i for i, link in enumerate(tree.links)}
+    keys = [
+        (
+            link.kind.name,
+            link.body >= 0,
+            tilts(link),
+            link.parent < 0,
+            i not in last_child,
+            last_child[link.parent] == i,
+        )
+        for i, link in enumerate(tree.links)
+    ]
     order = list(dict.fromkeys(keys))
     kinds: list[Kind] = []
     for key in order:
         links = [link for link, own in zip(tree.links, keys, strict=True) if own == key]
         rows = [constants(link) for link in links]
         fixed = tuple(column[0] if len(set(column)) == 1 else None for column in zip(*rows, strict=True))
-        kinds.append(Kind(links[0].kind, key[1], fixed))
+        kinds.append(Kind(links[0].kind, *key[1:], fixed))
     return kinds, [order.index(key) for key in keys]
 
 

@@ -5,10 +5,11 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from typing import NamedTuple
 
-from condyle.algorithms.aba import aba, eliminations, solve
+from condyle.algorithms.aba import aba, eliminations, solve, still_forces
 from condyle.algorithms.crba import crba
 from condyle.algorithms.joint import Joint
 from condyle.algorithms.minv import minv, no_force
+from condyle.algorithms.reframe import reframed
 from condyle.algorithms.regroup import regrouped
 from condyle.algorithms.rnea import rnea
 from condyle.algorithms.rnea_derivatives import rnea_derivatives
@@ -42,14 +43,14 @@ def negated(joint: Joint, values: Sequence[Scalar]) -> Sequence[Scalar]:
 
 
 def _dfd(tree: Rolling) -> Sequence[Matrix]:
-    a = aba(tree, tree.dofs("v"), tree.dofs("tau"))
+    force, eliminated, still = still_forces(tree, tree.dofs("v")), eliminations(tree), tree.each(no_force)
+    a = solve(tree, eliminated, force, tree.dofs("tau"))
     by_q, by_v = rnea_derivatives(tree, tree.dofs("v"), a)
-    eliminated, still = eliminations(tree), tree.each(no_force)
 
     def column(force: Field[Sequence[Scalar]]) -> Field[Sequence[Scalar]]:
         return solve(tree, eliminated, still, tree.each(negated, force))
 
-    return tree.map_columns(column, by_q), tree.map_columns(column, by_v), minv(tree)
+    return tree.map_columns(column, by_q), tree.map_columns(column, by_v), minv(tree, eliminated)
 
 
 def _difd(tree: Rolling) -> Sequence[Matrix]:
@@ -62,7 +63,7 @@ def _m(tree: Rolling) -> Sequence[Matrix]:
 
 
 def _minv(tree: Rolling) -> Sequence[Matrix]:
-    return (minv(tree),)
+    return (minv(tree, eliminations(tree)),)
 
 
 class RolledRoute(NamedTuple):
@@ -86,7 +87,7 @@ ROLLED: Mapping[str, RolledRoute] = {
 def roll(tree: Tree, function: str, f_ext: bool = False) -> Rolled:
     """The loops of one function; UnsupportedError for robots with mimic joints."""
     signature = FUNCTIONS[function]
-    rolling = Rolling(regrouped(tree), f_ext)
+    rolling = Rolling(reframed(regrouped(tree)), f_ext)
     matrices = ROLLED[function].record(rolling)
     outputs = [Array(port.name, port.shape(sizes(tree))) for port in signature.outputs]
     results = {
@@ -94,6 +95,7 @@ def roll(tree: Tree, function: str, f_ext: bool = False) -> Rolled:
         for array, matrix in zip(outputs, matrices, strict=False)
         if isinstance(matrix, MatrixHandle)
     }
+    loops = rolling.loops()
     return Rolled(
         function,
         tuple(Array(port.name, port.shape(sizes(tree))) for port in signature.ports(f_ext)),
@@ -101,9 +103,8 @@ def roll(tree: Tree, function: str, f_ext: bool = False) -> Rolled:
         tuple(Kind(kind.type.name, kind.type.nq, kind.type.nv) for kind in rolling.kinds),
         rolling.joints,
         rolling.buffers,
-        rolling.world,
         tuple(rolling.matrices),
         results,
-        tuple(rolling.loops),
+        loops,
         tree.nv,
     )

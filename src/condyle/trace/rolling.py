@@ -1,4 +1,8 @@
-"""Sweeps that are recorded instead of run: each step is traced once for every kind of joint, and loops come out."""
+"""Sweeps that are recorded instead of run: each step is traced once for every kind of joint, and loops come out.
+
+Steps that can share a loop share it: what one computes the next one of the same joint has at hand, and only what
+another loop wants is stored. Steps that need no other loop are traced into whoever reads them.
+"""
 
 from __future__ import annotations
 
@@ -6,24 +10,27 @@ from collections.abc import Callable, Sequence
 from typing import TypeAlias, TypeVar, cast
 
 from condyle.algorithms.joint import Joint
-from condyle.algorithms.rnea import Wrench
 from condyle.algorithms.sweeps import Entry, Field, Matrix
-from condyle.algorithms.unrolled import joint_at, wrench_on
-from condyle.algorithms.values import flat, like
+from condyle.algorithms.values import flat, like, plus
 from condyle.errors import UnsupportedError
 from condyle.ir import sweep as ir
-from condyle.ir.expr import Expr, Graph
 from condyle.model.tree import Tree
 from condyle.scalar import Scalar, number
-from condyle.spatial.vector import ZERO, Vector
-from condyle.trace.kinds import Kind, constants, kinds_of, matrix, numbers_of, three
-from condyle.trace.steps import TRIG, Handle, MatrixHandle, StepGraph
+from condyle.spatial.vector import Vector
+from condyle.trace.finish import Scope
+from condyle.trace.kinds import constants, kinds_of
+from condyle.trace.places import angles, external, place_of
+from condyle.trace.steps import TRIG, External, Group, Handle, Lazy, MatrixHandle, Place, Unit
 
 T = TypeVar("T")
 U = TypeVar("U")
 Column: TypeAlias = Callable[[Field[Sequence[Scalar]]], Field[Sequence[Scalar]]]
 CARRY = ir.Ref("carry")
-Read: TypeAlias = Callable[[object], object]
+NAUGHT = number(0.0)
+
+
+def _handles(fields: Sequence[Field[object]]) -> Sequence[Handle[object]]:
+    return cast("Sequence[Handle[object]]", fields)
 
 
 class Rolling:
@@ -31,48 +38,89 @@ class Rolling:
 
     def __init__(self, tree: Tree, f_ext: bool) -> None:
         if tree.has_shared_coordinates:
-            raise UnsupportedError("rolled sweeps need every joint to move alone: this robot has mimic joints")
+            raise UnsupportedError("loops need every joint to move alone, and this robot has mimic joints")
         self.gravity = cast(Vector, tree.gravity)
         self.kinds, kind_of = kinds_of(tree)
         self.joints = tuple(
             ir.Joint(kind, link.parent, link.q[0].at, link.v[0].at, 6 * link.body, constants(link))
             for link, kind in zip(tree.links, kind_of, strict=True)
         )
-        self.loops: list[ir.Loop] = []
+        self.scope = self.top = Scope()
         self.buffers: dict[str, int] = {}
-        self.world: dict[str, Sequence[float]] = {}
         self.matrices: list[str] = []
-        self.f_ext: Field[tuple[Vector, Vector]] | None = None
-        self._place()
-        if f_ext:
-            self.f_ext = self._record("f_ext", [self._external(kind) for kind in self.kinds])
+        self._turn()
+        self.f_ext: Field[tuple[Vector, Vector]] | None = External(ir.Ref("input", "f_ext"), ()) if f_ext else None
 
     def each(self, step: Callable[..., T], *given: Field[object]) -> Field[T]:
-        return self._sweep(step.__name__, lambda joint, read: (step(joint, *map(read, given)), None, None), False)
+        handles = _handles(given)
+        needs = [group for handle in handles for group in handle.needs()]
+        home = self.scope.latest(needs)
+        if home is None or home.walk:
+            return Lazy(step, handles)
+        home.needs.update(needs)
+
+        def run(place: Place) -> T:
+            return step(place.joint, *self._reads(place, handles))
+
+        return self._stored(home, self._buffer(step.__name__, ()), run)
 
     def forward(self, step: Callable[..., T], world: T, *given: Field[object]) -> Field[T]:
-        name, parent = self._parent(step.__name__, world)
-        return self._sweep(
-            step.__name__, lambda joint, read: (step(joint, read(parent), *map(read, given)), None, None), False, name
-        )
+        handles = _handles(given)
+        group, name = self._group(step.__name__, False, handles), self._buffer(step.__name__, flat(world))
+
+        def run(place: Place) -> T:
+            return step(place.joint, self._parent(place, name, world), *self._reads(place, handles))
+
+        return self._stored(group, name, run)
 
     def outward(self, step: Callable[..., tuple[U, T]], world: T, *given: Field[object]) -> Field[U]:
-        name, parent = self._parent(step.__name__, world)
+        handles = _handles(given)
+        group, name = self._group(step.__name__, False, handles), self._buffer(step.__name__, flat(world))
 
-        def run(joint: Joint, read: Read) -> tuple[U, ir.Ref, T]:
-            result, value = step(joint, read(parent), *map(read, given))
-            return result, ir.Ref("here", name), value
+        def run(place: Place) -> U:
+            result, value = step(place.joint, self._parent(place, name, world), *self._reads(place, handles))
+            place.write(ir.Ref("here", name), flat(value))
+            return result
 
-        return self._sweep(step.__name__, run, False)
+        return self._stored(group, self._buffer(step.__name__, ()), run)
 
     def backward(self, step: Callable[..., tuple[U, T]], own: Field[T], *given: Field[object]) -> Field[U]:
-        total = cast("Handle[T]", self.each(_same, own))
+        handles = _handles(given)
+        if self.scope.unit:
+            return self._climb(step, own, handles)
+        group = self._group(step.__name__, True, [cast("Handle[object]", own), *handles])
+        name = self._buffer(f"{step.__name__}_sum", ())
 
-        def run(joint: Joint, read: Read) -> tuple[U, ir.Ref, T]:
-            result, up = step(joint, read(total), *map(read, given))
-            return result, ir.Ref("add", total.ref.name), up
+        def run(place: Place) -> U:
+            kind = self.kinds[place.kind]
+            total = self._read(place, own)
+            if not kind.is_leaf:
+                total = plus(total, cast(T, like(total, iter(self._rows(place, ir.Ref("here", name), flat(total))))))
+            result, up = step(place.joint, total, *self._reads(place, handles))
+            values, ref = flat(up), ir.Ref("parent", name)
+            if not kind.is_first:
+                values = [a + b for a, b in zip(self._rows(place, ref, values), values, strict=True)]
+            if not kind.is_root:
+                place.write(ref, values)
+            return result
 
-        return self._sweep(step.__name__, run, True)
+        return self._stored(group, self._buffer(step.__name__, ()), run)
+
+    def _climb(self, step: Callable[..., tuple[U, T]], own: Field[T], handles: Sequence[Handle[object]]) -> Field[U]:
+        """A backward sweep under the unit vector of a column: nothing but the way from its joint to the root counts."""
+        group = self._walk(step.__name__)
+
+        def run(place: Place) -> U:
+            total = self._read(place, own)
+            if place.dof is None:
+                total = plus(total, cast(T, like(total, iter(self._rows(place, CARRY, flat(total))))))
+            result, up = step(place.joint, total, *self._reads(place, handles))
+            self._carry(group, place, flat(up))
+            return result
+
+        handle = self._stored(group, self._buffer(step.__name__, ()), run)
+        group.clears.append(handle.ref.name)
+        return handle
 
     def pairs(
         self,
@@ -83,60 +131,54 @@ class Rolling:
         *given: Field[object],
     ) -> Sequence[Matrix]:
         names = [self._matrix() for _ in range(1 + max(entry.matrix for entry in entries))]
-        starts, shape = self._starts(start, given)
-        carried: Handle[T] = Handle(CARRY, [shape] * len(self.kinds))
-        meets: list[ir.Step] = []
-        rises: list[ir.Step] = []
-        for kind in range(len(self.kinds)):
-            graph, joint = self._symbolic(kind)
-            fields = [self._read(graph, kind, field) for field in given]
-            values = meet(joint, self._read(graph, kind, carried), *fields)
-            meets.append(graph.step(meet.__name__, [(ir.Ref("meeting"), flat(tuple(map(tuple, values))))]))
-            graph, joint = self._symbolic(kind)
-            value = rise(joint, cast(T, self._read(graph, kind, carried)))
-            rises.append(graph.step(rise.__name__, [(CARRY, flat(value))]))
-        targets = tuple(ir.Target(names[entry.matrix], entry.transposed) for entry in entries)
-        self.loops.append(ir.Pairs(starts, tuple(meets), tuple(rises), targets, len(flat(shape))))
+        handles = _handles(given)
+        outside, self.scope = self.scope, self.scope.columns(unit=True)
+        group = self._walk(meet.__name__)
+        shape: T | None = None
+        for place in group.places:
+            fields = self._reads(place, handles)
+            if place.dof is not None:
+                shape = value = start(place.joint, place.dof, *fields)
+            else:
+                assert shape is not None
+                value = cast(T, like(shape, iter(self._rows(place, CARRY, flat(shape)))))
+            met = meet(place.joint, value, *fields)
+            for m, entry in enumerate(entries):
+                ref = ir.Ref("column" if entry.transposed else "row", names[entry.matrix])
+                if place.dof is None or not entry.transposed:
+                    place.write(ref, [values[m] for values in met])
+            self._carry(group, place, flat(rise(place.joint, value)))
+        self.scope = outside
         return [MatrixHandle(name) for name in names]
 
-    def _starts(
-        self, start: Callable[..., T], given: Sequence[Field[object]]
-    ) -> tuple[tuple[tuple[ir.Step, ...], ...], T | None]:
-        """The starting step of each degree of freedom of each kind, and the structure of what pairs carry."""
-        shape: T | None = None
-        starts: list[tuple[ir.Step, ...]] = []
-        for kind in range(len(self.kinds)):
-            steps: list[ir.Step] = []
-            for k in range(self.kinds[kind].nv):
-                graph, joint = self._symbolic(kind)
-                shape = start(joint, k, *(self._read(graph, kind, field) for field in given))
-                steps.append(graph.step(start.__name__, [(CARRY, flat(shape))]))
-            starts.append(tuple(steps))
-        return tuple(starts), shape
-
     def add_diagonal(self, matrix: Matrix, values: Field[Sequence[Scalar]]) -> None:
-        self._put(ir.Ref("diagonal", cast(MatrixHandle, matrix).name), values)
+        ref = ir.Ref("diagonal", cast(MatrixHandle, matrix).name)
+        for place in self.scope.add(self._sweep("diagonal", False)).places:
+            added = flat(self._read(place, values))
+            before = place.graph.read(ref, len(added))
+            place.write(ref, [a + b for a, b in zip(before, added, strict=True)])
 
     def unit_columns(self, column: Column) -> MatrixHandle:
-        inverse = self._columns(column, ir.Ref("unit"))
-        self.loops.append(ir.Mirror(inverse.name))
+        outside, self.scope = self.scope, self.scope.columns(unit=True)
+        inverse = MatrixHandle(self._matrix())
+        self._put(ir.Ref("column", inverse.name), column(Unit(ir.Ref("here"), ())))
+        self.scope = outside
+        self.scope.items.append(ir.Mirror(inverse.name))
         return inverse
 
     def map_columns(self, column: Column, matrix: Matrix) -> MatrixHandle:
-        return self._columns(column, ir.Ref("column", cast(MatrixHandle, matrix).name))
-
-    def _columns(self, column: Column, ref: ir.Ref) -> MatrixHandle:
-        name, outside = self._matrix(), self.loops
-        self.loops = []
-        self._put(ir.Ref("column", name), column(self._dof_handle(ref)))
-        body = tuple(cast("list[ir.Sweep]", self.loops))
-        self.loops = [*outside, ir.Columns(body)]
-        return MatrixHandle(name)
+        """In place: the matrix is its own image afterwards."""
+        handle = cast(MatrixHandle, matrix)
+        outside, self.scope = self.scope, self.scope.columns(unit=False)
+        ref = ir.Ref("column", handle.name)
+        self._put(ref, column(self._dof_handle(ref)))
+        self.scope = outside
+        return handle
 
     def minus_product(self, left: str, right: Matrix) -> MatrixHandle:
         """-left right, `left` an input port."""
         name = self._matrix()
-        self.loops.append(ir.Product(left, cast(MatrixHandle, right).name, name))
+        self.scope.items.append(ir.Product(left, cast(MatrixHandle, right).name, name))
         return MatrixHandle(name)
 
     def dofs(self, port: str) -> Field[Sequence[Scalar]]:
@@ -147,93 +189,99 @@ class Rolling:
         """The joints' values are this output port."""
         self._put(ir.Ref("output", port), values)
 
-    def _parent(self, name: str, world: T) -> tuple[str, Handle[T]]:
-        """A buffer that starts at the world, and the parent's row of it."""
-        buffer = self._buffer(name, [flat(world)])
-        self.world[buffer] = [float(cast(float, value)) for value in flat(world)]
-        return buffer, Handle(ir.Ref("parent", buffer), [world] * len(self.kinds))
-
-    def _dof_handle(self, ref: ir.Ref) -> Handle[Sequence[Scalar]]:
-        return Handle(ref, [tuple(number(0.0) for _ in range(kind.nv)) for kind in self.kinds])
+    def loops(self) -> tuple[ir.Loop, ...]:
+        """Everything recorded."""
+        return self.top.finished()
 
     def _put(self, ref: ir.Ref, values: Field[Sequence[Scalar]]) -> None:
-        steps: list[ir.Step] = []
-        for kind in range(len(self.kinds)):
-            graph, _ = self._symbolic(kind)
-            steps.append(graph.step(ref.space, [(ref, flat(self._read(graph, kind, values)))]))
-        self.loops.append(ir.Sweep(False, tuple(steps)))
+        home = self.scope.latest(_handles([values])[0].needs()) or self.scope.add(self._sweep(ref.space, False))
+        for place in home.places:
+            place.write(ref, flat(self._read(place, values)))
 
-    def _sweep(
-        self,
-        name: str,
-        run: Callable[[Joint, Read], tuple[T, ir.Ref | None, object]],
-        backward: bool,
-        into: str | None = None,
-    ) -> Handle[T]:
-        """Record a sweep whose step gives (value kept here, where else something goes, what goes there)."""
-        traced: list[tuple[StepGraph, T, ir.Ref | None, object]] = []
-        for kind in range(len(self.kinds)):
-            graph, joint = self._symbolic(kind)
+    def _stored(self, group: Group, name: str, run: Callable[[Place], T]) -> Handle[T]:
+        """What `run` gives at each place of a group, kept in the buffer of this name for other loops."""
+        ref = ir.Ref("here", name)
+        handle: Handle[T] = Handle(ref, [None] * len(self.kinds), group)
+        shapes: dict[int, object] = {}
+        for place in group.places:
+            handle.values[place] = shapes[place.kind] = value = run(place)
+            place.write(ref, flat(value))
+            self.buffers[name] = max(self.buffers[name], len(flat(value)))
+        handle.shapes = [shapes[kind] for kind in range(len(self.kinds))]
+        return handle
 
-            def read(field: object, graph: StepGraph = graph, kind: int = kind) -> object:
-                return self._read(graph, kind, field)
+    def _carry(self, group: Group, place: Place, values: Sequence[Scalar]) -> None:
+        group.carry = len(values)
+        if not self.kinds[place.kind].is_root:
+            place.write(CARRY, values)
 
-            traced.append((graph, *run(joint, read)))
-        buffer = into or self._buffer(name, [flat(kept) for _, kept, _, _ in traced])
-        steps = [
-            graph.step(name, [(ir.Ref("here", buffer), flat(kept)), *([(ref, flat(other))] if ref else [])])
-            for graph, kept, ref, other in traced
-        ]
-        self.loops.append(ir.Sweep(backward, tuple(steps)))
-        return Handle(ir.Ref("here", buffer), [kept for _, kept, _, _ in traced])
+    def _parent(self, place: Place, name: str, world: T) -> T:
+        """The parent's value in a sweep towards the leaves."""
+        if self.kinds[place.kind].is_root:
+            return world
+        return cast(T, like(world, iter(self._rows(place, ir.Ref("parent", name), flat(world)))))
 
-    def _record(self, name: str, steps: Sequence[tuple[StepGraph, object]]) -> Handle[tuple[Vector, Vector]]:
-        buffer = self._buffer(name, [flat(kept) for _, kept in steps])
-        recorded = [graph.step(name, [(ir.Ref("here", buffer), flat(kept))]) for graph, kept in steps]
-        self.loops.append(ir.Sweep(False, tuple(recorded)))
-        return Handle(ir.Ref("here", buffer), [kept for _, kept in steps])
+    def _rows(self, place: Place, ref: ir.Ref, shape: Sequence[Scalar]) -> list[Scalar]:
+        if ref.name:
+            self.buffers[ref.name] = max(self.buffers[ref.name], len(shape))
+        return place.graph.read(ref, len(shape))
 
-    def _external(self, kind: Kind) -> tuple[StepGraph, object]:
-        graph = StepGraph(kind.type.nq)
-        if not kind.carries_body:
-            return graph, Wrench(ZERO, ZERO)
-        numbers = kind.bound(graph.read(ir.Ref("table"), len(kind.fixed)))
-        return graph, wrench_on(matrix(numbers[-12:-3]), three(numbers[-3:]), graph.read(ir.Ref("input", "f_ext"), 6))
+    def _reads(self, place: Place, handles: Sequence[Handle[object]]) -> list[object]:
+        return [self._read(place, handle) for handle in handles]
 
-    def _place(self) -> None:
+    def _read(self, place: Place, field: Field[T]) -> T:
+        """A field's value at a place: at hand, computed here, or read from storage."""
+        handle = cast("Handle[T]", field)
+        if place in handle.values:
+            return cast(T, handle.values[place])
+        if isinstance(handle, Unit):
+            return cast(T, tuple(number(float(k == place.dof)) for k in range(self.kinds[place.kind].nv)))
+        if isinstance(handle, External):
+            value = cast(T, external(place, self.kinds[place.kind]))
+        elif isinstance(handle, Lazy):
+            value = handle.step(place.joint, *self._reads(place, handle.given))
+        else:
+            shape = handle.shapes[place.kind]
+            known = flat(shape)
+            read = place.graph.read(handle.ref, len(known))
+            if handle.home is not None and not handle.home.walk:
+                read = [a if isinstance(a, float) else b for a, b in zip(known, read, strict=True)]
+            value = cast(T, like(shape, iter(read)))
+        handle.values[place] = value
+        return value
+
+    def _group(self, name: str, backward: bool, handles: Sequence[Handle[object]]) -> Group:
+        """A sweep of this direction that has what these fields need: one that is there, or a new one."""
+        needs = [group for handle in handles for group in handle.needs()]
+        group = self.scope.sharing(backward, needs) or self.scope.add(self._sweep(name, backward, self.scope.unit))
+        group.needs.update(needs)
+        return group
+
+    def _sweep(self, name: str, backward: bool, upto: bool = False) -> Group:
+        return Group(name, backward, [place_of(kind, about) for kind, about in enumerate(self.kinds)], upto)
+
+    def _walk(self, name: str) -> Group:
+        starts = [place_of(kind, about, k) for kind, about in enumerate(self.kinds) for k in range(about.nv)]
+        visits = [place_of(kind, about) for kind, about in enumerate(self.kinds)]
+        return self.scope.add(Group(name, True, starts + visits, walk=True))
+
+    def _turn(self) -> None:
         """The first sweep: cosine and sine of every coordinate, for the joints that turn by angles."""
-        steps: list[tuple[StepGraph, object]] = []
-        for kind in self.kinds:
-            graph = StepGraph(0)
-            q = graph.read(ir.Ref("input", "q"), kind.type.nq)
-            angles = tuple((Graph.cos(graph, cast(Expr, x)), Graph.sin(graph, cast(Expr, x))) for x in q)
-            steps.append((graph, angles if kind.type.name not in ("free", "spherical") else ()))
-        self._record(TRIG, steps)
+        group = self.scope.add(self._sweep(TRIG, False))
+        group.sealed = True
+        for place in group.places:
+            place.write(ir.Ref("here", TRIG), angles(place, self.kinds[place.kind]))
+        self.buffers[TRIG] = 2 * max(kind.type.nq for kind in self.kinds)
 
-    def _symbolic(self, kind: int) -> tuple[StepGraph, Joint]:
-        """A fresh graph, and the joint of this kind as steps see it."""
-        about = self.kinds[kind]
-        graph = StepGraph(about.type.nq)
-        numbers = about.bound(graph.read(ir.Ref("table"), len(about.fixed)))
-        joint = joint_at(about.type, numbers_of(numbers), graph.read(ir.Ref("input", "q"), about.type.nq))
-        return graph, joint
+    def _dof_handle(self, ref: ir.Ref) -> Handle[Sequence[Scalar]]:
+        return Handle(ref, [tuple(NAUGHT for _ in range(kind.nv)) for kind in self.kinds])
 
-    def _read(self, graph: StepGraph, kind: int, field: object) -> object:
-        handle = cast("Handle[object]", field)
-        shape = handle.shapes[kind]
-        return like(shape, iter(graph.read(handle.ref, len(flat(shape)))))
-
-    def _buffer(self, name: str, values: Sequence[Sequence[Scalar]]) -> str:
-        unique = name
-        while unique in self.buffers:
-            unique += "_"
-        self.buffers[unique] = max(len(value) for value in values)
-        return unique
+    def _buffer(self, name: str, values: Sequence[Scalar]) -> str:
+        while name in self.buffers:
+            name += "_"
+        self.buffers[name] = len(values)
+        return name
 
     def _matrix(self) -> str:
         self.matrices.append(f"matrix{len(self.matrices)}")
         return self.matrices[-1]
-
-
-def _same(joint: Joint, value: T) -> T:
-    return value

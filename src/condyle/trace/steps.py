@@ -1,14 +1,15 @@
-"""What a rolled run records: steps, and handles that stand for values and matrices."""
+"""What a rolled run records: steps in the making, and handles that stand for values and matrices."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Collection, Sequence
+from dataclasses import dataclass, field, replace
 from typing import TypeVar, cast, overload
 
+from condyle.algorithms.joint import Joint
 from condyle.ir import sweep as ir
 from condyle.ir.expr import Expr, Graph
-from condyle.ir.program import Array, input_of
+from condyle.ir.program import Array, Program, input_of
 from condyle.passes import pipeline
 from condyle.scalar import Scalar
 
@@ -53,23 +54,88 @@ class StepGraph(Graph):
         k = self._own_coordinate(x)
         return super().cos(x) if k is None else self._computed(2 * k)
 
-    def step(self, name: str, writes: Sequence[tuple[ir.Ref, Sequence[Scalar]]]) -> ir.Step:
-        """The step that writes these values."""
-        arrays = [Array(f"{ref.space} {ref.name}".strip(), (len(values),)) for ref, values in writes]
-        entries = [
-            (k, index, cast(Expr, value)) for k, (_, values) in enumerate(writes) for index, value in enumerate(values)
-        ]
-        program = self.program(name, self.arrays, arrays, entries)
+
+@dataclass(eq=False)
+class Place:
+    """One step in the making: for a kind of joint, in a sweep or walk; `dof` in a walk's start."""
+
+    kind: int
+    graph: StepGraph
+    joint: Joint
+    dof: int | None = None
+    writes: list[tuple[ir.Ref, list[Scalar]]] = field(default_factory=list[tuple[ir.Ref, list[Scalar]]])
+
+    def write(self, ref: ir.Ref, values: Sequence[Scalar]) -> None:
+        self.writes.append((ref, list(values)))
+
+    def step(self, name: str, wanted: Callable[[ir.Ref, int], bool]) -> ir.Step:
+        """The step that writes what is wanted of it, without what it need not read."""
+        kept: list[tuple[ir.Ref, int]] = []
+        entries: list[tuple[int, int, Expr | float]] = []
+        for ref, values in self.writes:
+            chosen = [(k, cast(Expr, value)) for k, value in enumerate(values) if wanted(ref, k)]
+            if chosen:
+                entries += [(len(kept), k, value) for k, value in chosen]
+                kept.append((ref, len(values)))
+        arrays = [Array(f"{ref.space} {ref.name}".strip(), (size,)) for ref, size in kept]
+        program = self.graph.program(name, self.graph.arrays, arrays, entries)
         program = pipeline.apply(pipeline.apply(program, pipeline.CLEAN), pipeline.CODE)
-        return ir.Step(program, tuple(self.refs), tuple(ref for ref, _ in writes))
+        used = sorted({input_of(node)[0] for node in program.nodes if node[0] == "input"})
+        return ir.Step(_only(program, used), tuple(self.graph.refs[k] for k in used), tuple(ref for ref, _ in kept))
+
+
+def _only(program: Program, used: Sequence[int]) -> Program:
+    """The Program with just these input arrays."""
+    nodes = tuple(
+        ("input", used.index(input_of(node)[0]), input_of(node)[1]) if node[0] == "input" else node
+        for node in program.nodes
+    )
+    return replace(program, inputs=tuple(program.inputs[k] for k in used), nodes=nodes)
+
+
+@dataclass(eq=False)
+class Group:
+    """A sweep or walk in the making: its places, those of a walk's starts first."""
+
+    name: str
+    backward: bool
+    places: list[Place]
+    upto: bool = False
+    walk: bool = False
+    sealed: bool = False
+    """nothing else may join it"""
+    clears: list[str] = field(default_factory=list[str])
+    carry: int = 0
+    needs: set[Group] = field(default_factory=set["Group"])
+    """what must have run before"""
+
+    def finished(self, wanted: Callable[[ir.Ref, int], bool]) -> ir.Sweep | ir.Walk:
+        """The loop with its steps."""
+        steps = [place.step(self.name, wanted) for place in self.places]
+        if not self.walk:
+            return ir.Sweep(self.backward, tuple(steps), self.upto)
+        kinds = 1 + max(place.kind for place in self.places)
+        starts: list[list[ir.Step]] = [[] for _ in range(kinds)]
+        visits: list[ir.Step] = []
+        for place, step in zip(self.places, steps, strict=True):
+            (visits if place.dof is None else starts[place.kind]).append(step)
+        return ir.Walk(tuple(map(tuple, starts)), tuple(visits), self.carry, tuple(self.clears))
 
 
 class Handle(Sequence[T]):
-    """A Field of a rolled run: where its values are, and their structure for each kind of joint."""
+    """A Field of a rolled run: values where they were computed, a place in storage for everybody else.
 
-    def __init__(self, ref: ir.Ref, shapes: Sequence[object]) -> None:
-        self.ref = ref
-        self.shapes = shapes
+    ref: the storage. home: where it is computed, None for what was there before. values: at the places of its home.
+    shapes: their structure for each kind of joint; plain numbers in it need no storage.
+    """
+
+    def __init__(self, ref: ir.Ref, shapes: Sequence[object], home: Group | None = None) -> None:
+        self.ref, self.shapes, self.home = ref, shapes, home
+        self.values: dict[Place, object] = {}
+
+    def needs(self) -> Collection[Group]:
+        """The loops that must have run before this can be read."""
+        return () if self.home is None else (self.home,)
 
     def __len__(self) -> int:
         raise TypeError("a rolled field has no elements")
@@ -80,6 +146,25 @@ class Handle(Sequence[T]):
     def __getitem__(self, index: slice) -> Sequence[T]: ...
     def __getitem__(self, index: int | slice) -> T | Sequence[T]:
         raise TypeError("a rolled field has no elements")
+
+
+class Lazy(Handle[T]):
+    """A Field that is computed by whoever reads it."""
+
+    def __init__(self, step: Callable[..., T], given: Sequence[Handle[object]]) -> None:
+        super().__init__(ir.Ref("here"), ())
+        self.step, self.given = step, given
+
+    def needs(self) -> Collection[Group]:
+        return [group for handle in self.given for group in handle.needs()]
+
+
+class External(Handle[T]):
+    """The external wrench on each link."""
+
+
+class Unit(Handle[T]):
+    """The unit vector of a walk's column: at its start one, elsewhere zero."""
 
 
 @dataclass(frozen=True)

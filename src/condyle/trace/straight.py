@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from typing import cast
 
 from condyle.algorithms.matrix import SparseMatrix
+from condyle.algorithms.reframe import reframed
 from condyle.algorithms.regroup import regrouped
 from condyle.algorithms.routes import ROUTES, Output
 from condyle.algorithms.unrolled import Unrolled
@@ -30,7 +31,7 @@ def trace(tree: Tree, function: str, route: str, f_ext: bool = False, regroup: b
     leaves = {
         array.name: [cast(Scalar, graph.input(i, k)) for k in range(array.size)] for i, array in enumerate(inputs)
     }
-    swept = Unrolled(regrouped(tree) if regroup else tree, leaves["q"], leaves.get("f_ext"))
+    swept = Unrolled(reframed(regrouped(tree)) if regroup else tree, leaves["q"], leaves.get("f_ext"))
     outputs = ROUTES[function][route](swept, leaves)
     return graph.program(function, inputs, arrays, entries(outputs))
 

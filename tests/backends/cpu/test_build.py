@@ -213,7 +213,7 @@ def test_numbers_that_clash_are_refused() -> None:
 
     numbers = list(made.numbers)
     plan(numbers)
-    head = 5
+    head = 6
     first_step = head + 2 * (numbers[1] + numbers[2])
     for place, value in [
         (0, 3),  # a workspace too small for its slots
@@ -233,4 +233,4 @@ def test_numbers_that_clash_are_refused() -> None:
     with pytest.raises(ValueError, match="do not fit"):
         plan(numbers, values=made.values[:-1])
     with pytest.raises(ValueError, match="no driver"):
-        machine.plan("avx9", 64, b"", b"", (), b"", (0, 0, 0, 0, 0))
+        machine.plan("avx9", 64, b"", b"", (), b"", (0, 0, 0, 0, 0, 0))

@@ -86,7 +86,8 @@ static int read_program(Allocator *s, PyObject *nodes, PyObject *order, PyObject
     }
     while (PyDict_Next(homes, &at, &key, &value)) {
         const int64_t node = PyLong_AsLongLong(key), slot = PyLong_AsLongLong(value);
-        if (node < 0 || node >= s->n - 2 || slot < 0) {
+        const int is_constant = slot < -SLOT && node >= 0 && node < s->n - 2 && s->where[node] != -2;
+        if (node < 0 || node >= s->n - 2 || (slot < 0 && !is_constant)) {
             PyErr_SetString(PyExc_ValueError, "a home is out of range");
             return -1;
         }

@@ -51,7 +51,8 @@ def allocate(
 
     _allocate.c does the same, some ten times as fast; what is below says how.
 
-    homes: the slot of each value that comes from elsewhere, and of each value of `order` that is to be stored.
+    homes: the slot of each value that comes from elsewhere, and of each value of `order` that is to be stored; of an
+    input that is constant number k, constant(k) - SLOT.
     size: slots taken already; spills go behind them.
     """
     if native is not None:

@@ -18,6 +18,7 @@ from condyle.backends.cpu.single import Single, single
 from condyle.backends.cpu.target import TARGET, Isa, Target
 from condyle.errors import UnsupportedError
 from condyle.ir.program import Program
+from condyle.ir.sweep import Code
 from condyle.runtime.layout import Layouts, full
 
 WHOLE = Cut(shortest=1 << 40, longest=1 << 40)
@@ -40,7 +41,7 @@ class Kernel:
 class Assembled:
     """Everything a runtime Plan is made of; slots and numbers as tiles/plan.h says, constants as kernels read them.
 
-    single: the scalar form, for one state.
+    single: the scalar form, for one state. side: how many tiles run side by side.
     """
 
     kernels: tuple[Kernel, ...]
@@ -49,6 +50,7 @@ class Assembled:
     values: tuple[float, ...]
     numbers: tuple[int, ...]
     single: Single | None
+    side: int = 1
 
     @property
     def text(self) -> bytes:
@@ -84,31 +86,37 @@ def assemble(
         else:
             steps += (SINES, len(slots), len(step.angles))
             slots += [slot for angle in step.angles for slot in angle_slots(low, angle)]
-    ports = _ports(program, low, layouts or _full(program, isa.lanes(bits)), slots)
+    ports = port_numbers(low.bases, low.tables, low.zero, layouts or full_layouts(program, isa.lanes(bits)), slots)
     places = [low.zero, *(place for place, _ in low.constants)]
     values = (0.0, *(value for _, value in low.constants))
-    head = (size, len(program.inputs), len(program.arrays), len(steps) // 3, len(places))
+    head = (size, len(program.inputs), len(program.arrays), len(steps) // 3, len(places), 0)
     repeat = 1 if isa.broadcast else isa.lanes(bits)
     table = packed([value for value in constants.values for _ in range(repeat)], bits)
     one = single(low, angles, [kernel.code for kernel in kernels], constants.values, size, isa, bits)
     return Assembled(tuple(kernels), table, tuple(slots), values, (*head, *ports, *steps, *places), one)
 
 
-def _full(program: Program, lanes: int) -> Layouts:
+def full_layouts(program: Code, lanes: int) -> Layouts:
+    """Every entry of every array is kept."""
     return tuple(full(a.shape, lanes) for a in program.inputs), tuple(full(a.shape, lanes) for a in program.arrays)
 
 
-def _ports(program: Program, low: Lowered, layouts: Layouts, slots: list[int]) -> list[int]:
-    """The numbers of all inputs and outputs; their tables are added to `slots`."""
+def port_numbers(
+    bases: Sequence[int], tables: Sequence[Sequence[int]], zero: int, layouts: Layouts, slots: list[int]
+) -> list[int]:
+    """The numbers of all inputs, by their first slots, and outputs, by the slots of their entries.
+
+    Their tables are added to `slots`; zero: a slot that stays zero.
+    """
     numbers: list[int] = []
-    for base, array, layout in zip(low.bases, program.inputs, layouts[0], strict=True):
+    for base, layout in zip(bases, layouts[0], strict=True):
         plain = layout.columns == layout.size
-        numbers += (base, array.size, layout.columns, -1 if plain else len(slots))
+        numbers += (base, layout.size, layout.columns, -1 if plain else len(slots))
         slots += () if plain else layout.places
-    for table, layout in zip(low.tables, layouts[1], strict=True):
-        assert all(table[e] == low.zero for e, column in enumerate(layout.places) if column == layout.columns)
+    for table, layout in zip(tables, layouts[1], strict=True):
+        assert all(table[e] == zero for e, column in enumerate(layout.places) if column == layout.columns)
         start = len(slots)
-        slots += table + (low.zero,) * (-len(table) % 16)
+        slots += (*table, *(zero,) * (-len(table) % 16))
         numbers += (start, len(table), len(slots), layout.columns)
         slots += [table[entry] for entry in layout.entries]
     return numbers

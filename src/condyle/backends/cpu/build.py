@@ -9,11 +9,13 @@ import numpy as np
 
 from condyle.backends.cpu.assemble import assemble
 from condyle.backends.cpu.chain import assemble_chain
+from condyle.backends.cpu.loops import assemble_rolled
 from condyle.backends.cpu.recipe import Recipe, recipe
 from condyle.backends.cpu.target import ISAS, Isa
 from condyle.errors import BuildError, UnsupportedError
 from condyle.ir.chunked import Chunked
 from condyle.ir.program import Program
+from condyle.ir.sweep import Code
 from condyle.runtime import machine
 from condyle.runtime.layout import Layout, Layouts
 from condyle.runtime.native import ChainKernel, NativeKernel, PlanKernel, Shape
@@ -33,7 +35,7 @@ def lanes(dtype: str) -> int:
 
 
 def build(
-    program: Program, dtype: str = "float64", isa: Isa | None = None, layouts: Layouts | None = None
+    program: Code, dtype: str = "float64", isa: Isa | None = None, layouts: Layouts | None = None
 ) -> NativeKernel:
     """The function in machine code, for the best instruction set or for this one; layouts: of packed arrays.
 
@@ -42,7 +44,7 @@ def build(
     return load(assembled(program, dtype, isa, layouts), layouts)
 
 
-def assembled(program: Program, dtype: str, isa: Isa | None = None, layouts: Layouts | None = None) -> Recipe:
+def assembled(program: Code, dtype: str, isa: Isa | None = None, layouts: Layouts | None = None) -> Recipe:
     """The same, not yet in memory."""
     if dtype not in BITS:
         raise UnsupportedError(f"dtype {dtype!r}: machine code computes in {' and '.join(BITS)}")
@@ -51,7 +53,9 @@ def assembled(program: Program, dtype: str, isa: Isa | None = None, layouts: Lay
         raise UnsupportedError("target 'cpu': needs an x86-64 processor with AVX2 and FMA; target 'c' runs everywhere")
     isa = can[0] if isa is None else isa
     bits = BITS[dtype]
-    return recipe(program, assemble(program, isa, bits, layouts=layouts), isa.name, bits)
+    if isinstance(program, Program):
+        return recipe(program, assemble(program, isa, bits, layouts=layouts), isa.name, bits)
+    return recipe(program, assemble_rolled(program, isa, bits, layouts=layouts), isa.name, bits)
 
 
 def load(made: Recipe, layouts: Layouts | None = None) -> NativeKernel:
@@ -64,8 +68,9 @@ def load(made: Recipe, layouts: Layouts | None = None) -> NativeKernel:
     except OSError as error:
         raise BuildError(f"the system does not let this process make code: {error}") from error
     # about three operations a nanosecond, and as much for each entry that is moved
+    side = _side(numbers)
     state_ns = 0.3 * made.operations / plan.lanes + 0.1 * (sum(made.in_sizes) + sum(made.out_sizes))
-    shape = Shape(made.in_sizes, made.out_sizes, plan.lanes, plan.work_bytes, state_ns)
+    shape = Shape(made.in_sizes, made.out_sizes, plan.lanes, plan.work_bytes, state_ns, side)
     columns = None if layouts is None else (_columns(layouts[0]), _columns(layouts[1]))
     kernel = PlanKernel(plan, shape, np.dtype(f"f{made.bits // 8}"), f"machine code, {made.isa}", columns)
     if alone is not None:
@@ -77,6 +82,12 @@ def _numbers(code: str, data: bytes) -> array[int]:
     found: array[int] = array(code)
     found.frombytes(data)
     return found
+
+
+def _side(numbers: Sequence[int]) -> int:
+    """How many tiles run side by side: the second of the words of loops, which stand at the end."""
+    words = numbers[5]
+    return numbers[len(numbers) - words + 1] if words else 1
 
 
 def _columns(layouts: Sequence[Layout]) -> tuple[int, ...]:

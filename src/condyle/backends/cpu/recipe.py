@@ -9,7 +9,7 @@ from typing import cast
 
 from condyle.backends.cpu.assemble import Assembled, packed
 from condyle.ir.count import work
-from condyle.ir.program import Program
+from condyle.ir.sweep import Code
 
 FORMAT = "machine code 1"
 
@@ -40,8 +40,8 @@ class Recipe:
     single: Single | None
 
 
-def recipe(program: Program, made: Assembled, isa: str, bits: int) -> Recipe:
-    """The recipe of a Program. Raises UnsupportedError for a constant without a finite value."""
+def recipe(program: Code, made: Assembled, isa: str, bits: int) -> Recipe:
+    """The recipe of a Program or of loops. Raises UnsupportedError for a constant without a finite value."""
     one = made.single
     single = one and Single(one.text, packed(one.constants, bits), array("q", one.numbers).tobytes())
     return Recipe(

@@ -2,8 +2,8 @@
  *
  * supported() names the instruction sets that this processor, its system and this build can do, the best one first.
  * Plan(isa, bits, code, constants, slots, values, numbers) holds one function: pages are written, then made executable,
- * and are never both. numbers (int64): slots of the workspace, number of inputs, outputs, steps and values; then four for
- * each input and output, three for each step, a slot for each value; see plan.h. */
+ * and are never both. numbers (int64): slots of the workspace, number of inputs, outputs, steps, values and words of
+ * loops; then four for each input and output, three for each step, a slot for each value, the words; see plan.h. */
 #define PY_SSIZE_T_CLEAN
 #include <Python.h>
 #include <structmember.h>
@@ -107,7 +107,8 @@ static int fill(Plan *self, const Py_buffer *code, const Py_buffer *constants, i
     if (self->constants == NULL) {
         return -1;
     }
-    if (read_numbers(&self->plan, self->numbers, self->slots, code->len) != 0 || PyBytes_GET_SIZE(self->values) != self->plan.n_value * bits / 8) {
+    if (read_numbers(&self->plan, self->numbers, self->slots, code->len, constants->len) != 0 ||
+        PyBytes_GET_SIZE(self->values) != self->plan.n_value * bits / 8) {
         PyErr_SetString(PyExc_ValueError, "Plan: the numbers do not fit together");
         return -1;
     }

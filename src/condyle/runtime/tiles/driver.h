@@ -5,6 +5,7 @@ typedef uint32_t cd_slot;
 #include "sincos.h"
 #include "tiles.h"
 #include "blocks.h"
+#include "loops.h"
 
 typedef void tiles_kernel(void *w, const void *constants);
 
@@ -44,7 +45,9 @@ static void compute(const tiles_plan *plan, real_v *w)
     int64_t k;
     for (k = 0; k < plan->n_step; k++) {
         const int64_t *step = plan->step + 3 * k;
-        if (step[0] == TILES_REACH) {
+        if (step[0] == TILES_LOOPS) {
+            run_loops(plan, w);
+        } else if (step[0] == TILES_REACH) {
             within_reach(w, plan->slots + step[1], (size_t)step[2]);
         } else if (step[0] == TILES_SINES) {
             cd_sincos(w, plan->slots + step[1], (size_t)step[2]);
@@ -65,24 +68,22 @@ static void take(const tiles_plan *plan, const tiles_input *in, const real *from
 }
 
 static void give(const tiles_plan *plan, const tiles_output *out, real *to, ptrdiff_t stride, size_t rows, real_v *w,
-                 int way)
+                 real_v *stage, int way)
 {
     const uint32_t *slot = plan->slots + out->table;
     const size_t size = (size_t)out->size;
     if (way & TILES_PACKED_OUT) {
         store_block(plan, out, w, to, way & TILES_STREAM);
     } else if (rows == LANES) {
-        give_rows(w, slot, size, to, stride, (real *)(w + plan->stage), way & TILES_STREAM);
+        give_rows(w, slot, size, to, stride, (real *)stage, way & TILES_STREAM);
     } else {
         cd_unpack(w, slot, size, to, stride, rows);
     }
 }
 
-static int run(size_t n, const void *const *in, const ptrdiff_t *in_stride, void *const *out,
-               const ptrdiff_t *out_stride, void *work, const tiles_plan *plan, int way)
+/* What is the same for all tiles. */
+static void start(const tiles_plan *plan, const void *const *in, const ptrdiff_t *in_stride, real_v *w, int way)
 {
-    real_v *const w = (real_v *)work;
-    size_t first;
     int64_t k;
     for (k = 0; k < plan->n_value; k++) {
         w[plan->value_slot[k]] = cd_splat(((const real *)plan->values)[k]);
@@ -92,15 +93,35 @@ static int run(size_t n, const void *const *in, const ptrdiff_t *in_stride, void
             cd_pack_one((const real *)in[k], (size_t)plan->in[k].size, w + plan->in[k].slot);
         }
     }
-    for (first = 0; first < n; first += LANES) {
-        const size_t rows = n - first < LANES ? n - first : LANES;
-        for (k = 0; k < plan->n_in; k++) {
-            take(plan, plan->in + k, (const real *)in[k] + (ptrdiff_t)first * in_stride[k], in_stride[k], rows, w, way);
+}
+
+/* Tiles that run side by side have their workspaces behind each other; for want of a second one the first runs twice. */
+static int run(size_t n, const void *const *in, const ptrdiff_t *in_stride, void *const *out,
+               const ptrdiff_t *out_stride, void *work, const tiles_plan *plan, int way)
+{
+    real_v *const w = (real_v *)work;
+    const size_t tiles = plan->n_loop > 0 ? (size_t)plan->loops[1] : 1, size = plan->n_loop > 0 ? (size_t)plan->loops[2] : 0;
+    size_t first, t;
+    int64_t k;
+    for (t = 0; t < tiles; t++) {
+        start(plan, in, in_stride, w + t * size, way);
+    }
+    for (first = 0; first < n; first += LANES * tiles) {
+        for (t = 0; t < tiles; t++) {
+            const size_t at = first + LANES * t < n ? first + LANES * t : first, rows = n - at < LANES ? n - at : LANES;
+            for (k = 0; k < plan->n_in; k++) {
+                const real *from = (const real *)in[k] + (ptrdiff_t)at * in_stride[k];
+                take(plan, plan->in + k, from, in_stride[k], rows, w + t * size, way);
+            }
         }
         compute(plan, w);
-        for (k = 0; k < plan->n_out; k++) {
-            if (plan->out[k].size != 0) {
-                give(plan, plan->out + k, (real *)out[k] + (ptrdiff_t)first * out_stride[k], out_stride[k], rows, w, way);
+        for (t = 0; t < tiles && first + LANES * t < n; t++) {
+            const size_t at = first + LANES * t, rows = n - at < LANES ? n - at : LANES;
+            for (k = 0; k < plan->n_out; k++) {
+                real *to = (real *)out[k] + (ptrdiff_t)at * out_stride[k];
+                if (plan->out[k].size != 0) {
+                    give(plan, plan->out + k, to, out_stride[k], rows, w + t * size, w + plan->stage, way);
+                }
             }
         }
     }

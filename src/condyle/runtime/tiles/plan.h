@@ -8,7 +8,7 @@
 #include <stdint.h>
 
 /* Steps that are no kernels. TILES_REACH: angles that kernels take sines and cosines of are brought within CD_REACH. */
-enum { TILES_SINES = -1, TILES_REACH = -2 };
+enum { TILES_SINES = -1, TILES_REACH = -2, TILES_LOOPS = -3 };
 
 typedef struct {
     int64_t slot, size;     /* entries of a row, and where the first one goes in the workspace */
@@ -29,7 +29,8 @@ typedef struct {
     const tiles_input *in;
     const tiles_output *out;
     const int64_t *step; /* triples: offset in code, -, -; or what it is, where its angles begin in slots, their number */
-    int64_t n_in, n_out, n_step, n_value;
+    const int64_t *loops; /* what TILES_LOOPS runs, see loops.h */
+    int64_t n_in, n_out, n_step, n_value, n_loop;
     int64_t stage; /* slots before the part of the workspace where rows wait to be streamed */
 } tiles_plan;
 

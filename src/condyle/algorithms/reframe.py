@@ -1,0 +1,86 @@
+"""Reframing: link frames turned about their joints' axes, so that placements turn about two axes only.
+
+A joint about or along z does not mind how its frame is turned about z. Any placement is a turn about z, one about x
+and one about z; the first goes to the parent's frame, as Denavit and Hartenberg chose frames, and the last joins the
+joint's own angle. Of nine products for every vector four are left. Exact for every q, v and a.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import replace
+from typing import cast
+
+from condyle.algorithms.unrolled import is_zero
+from condyle.model.tree import Link, Tree
+from condyle.scalar import number
+from condyle.spatial import vector as vec
+from condyle.spatial.rotation import AboutZ
+
+AXIAL = ("revolute", "continuous", "prismatic", "helical", "cylindrical")
+
+
+def reframed(tree: Tree) -> Tree:
+    """The same dynamics with the frames of joints about or along z turned for the child that carries most.
+
+    Only for children whose placement has no zero: others lose more than they gain.
+    """
+    links = list(tree.links)
+    children: dict[int, list[int]] = {}
+    weights = [1] * len(links)
+    for i in reversed(range(len(links))):
+        parent = links[i].parent
+        children.setdefault(parent, []).append(i)
+        if parent >= 0:
+            weights[parent] += weights[i]
+    for i, link in enumerate(links):
+        if i not in children or link.kind.name not in AXIAL:
+            continue
+        heaviest = max(children[i], key=lambda child: (weights[child], -child))
+        if not any(is_zero(x) for row in links[heaviest].numbers.rotation for x in row):
+            _turn(links, i, children[i], heaviest)
+    return replace(tree, links=tuple(links))
+
+
+def _turn(links: list[Link], i: int, children: Sequence[int], chosen: int) -> None:
+    """Turn frame i about z so that the chosen child's placement begins with a turn about x."""
+    x, y, _ = (float(cast(float, value)) for value in links[chosen].numbers.rotation[2])
+    length = math.hypot(x, y)
+    turn = AboutZ(number(-y / length), number(x / length))
+    links[i] = _turned(links[i], turn)
+    for child in children:
+        links[child] = _seen(links[child], turn)
+    numbers = links[chosen].numbers
+    first, second, (_, below, along) = numbers.rotation
+    rotation = (first, second, (number(0.0), below, along))
+    links[chosen] = replace(links[chosen], numbers=numbers._replace(rotation=rotation))
+
+
+def _turned(link: Link, turn: AboutZ) -> Link:
+    """A link in a frame turned about its z."""
+    numbers = link.numbers
+    back = AboutZ(turn.c, -turn.s)
+    return replace(
+        link,
+        numbers=numbers._replace(
+            rotation=_columns(turn, numbers.rotation),
+            first=turn.into(numbers.first),
+            second=back.back_symmetric(numbers.second),
+        ),
+        wrench_rotation=_columns(turn, link.wrench_rotation),
+        wrench_origin=turn.into(link.wrench_origin),
+    )
+
+
+def _seen(link: Link, turn: AboutZ) -> Link:
+    """A child of a link whose frame was turned."""
+    numbers = link.numbers
+    x, y, z = numbers.rotation
+    rotation = (turn.into(x), turn.into(y), turn.into(z))
+    return replace(link, numbers=numbers._replace(rotation=rotation, origin=turn.into(numbers.origin)))
+
+
+def _columns(turn: AboutZ, matrix: vec.Matrix) -> vec.Matrix:
+    x, y, z = vec.transpose(matrix)
+    return vec.transpose((turn.into(x), turn.into(y), turn.into(z)))

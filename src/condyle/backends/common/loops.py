@@ -1,0 +1,247 @@
+"""Where everything of rolled sweeps lies in the workspace, in slots.
+
+What steps of one joint leave for later loops stands in one block a joint. The last loop that reads an entry gives its
+place out again, one joint further on, because that joint has read its own. What goes from joint to joint within one
+sweep stands in few rows, used in turn: on a chain two.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import NamedTuple
+
+from condyle.ir.sweep import Product, Ref, Rolled, Sweep, Walk, bodies, entries_read, steps
+
+Entry = tuple[str, int]
+"""A buffer and an entry of its rows."""
+
+
+class Bank(NamedTuple):
+    """A run of slots that a step sees: whose, and which.
+
+    kind: block, passing or carry (of the joint itself or, with `of_parent`, of its parent), input, output, column,
+    row or diagonal; name: the port or matrix.
+    """
+
+    kind: str
+    name: str = ""
+    of_parent: bool = False
+    further: int = 0
+    """how many joints further on the block stands"""
+
+
+@dataclass(frozen=True)
+class Layout:
+    """First slots, and the place of each entry in a joint's block (and whose block) or in a row that is passed on."""
+
+    rolled: Rolled
+    bases: Mapping[Bank, int]
+    kept: Mapping[Entry, tuple[int, int]]
+    passed: Mapping[Entry, int]
+    block_width: int
+    passing_width: int
+    passing_rows: tuple[int, ...]
+    depths: tuple[int, ...]
+    carry: int
+    zero: int
+    size: int
+
+    def read(self, ref: Ref, entry: int) -> tuple[Bank, int]:
+        """The bank that an entry of a reference stands in, and where in it."""
+        nv = self.rolled.nv
+        if ref.space in ("here", "parent"):
+            place, of_parent = (ref.name, entry), ref.space == "parent"
+            if place in self.passed:
+                return Bank("passing", "", of_parent), self.passed[place]
+            offset, further = self.kept[place]
+            return Bank("block", "", of_parent, further), offset
+        step = {"column": nv, "diagonal": nv + 1}.get(ref.space, 1)
+        return Bank(ref.space, ref.name), step * entry
+
+    def written(self, ref: Ref, entry: int) -> tuple[Bank, int] | None:
+        """The same for an entry that a step writes; None where nobody reads it. What is carried goes to the parent."""
+        if (
+            ref.space in ("here", "parent")
+            and (ref.name, entry) not in self.kept
+            and (ref.name, entry) not in self.passed
+        ):
+            return None
+        bank, offset = self.read(ref, entry)
+        return bank._replace(of_parent=True) if bank.kind == "carry" else bank, offset
+
+    def start(self, bank: Bank, i: int) -> int:
+        """The first slot of joint i's bank, in column 0."""
+        rolled = self.rolled
+        joint = rolled.joints[i]
+        base = self.bases[bank._replace(of_parent=False, further=0)]
+        j = max(joint.parent, 0) if bank.of_parent else i
+        if bank.kind == "block":
+            return base + (j + bank.further) * self.block_width
+        if bank.kind == "passing":
+            return base + self.passing_rows[j] * self.passing_width
+        if bank.kind == "input":
+            return base + max(rolled.offset(joint, bank.name), 0)
+        if bank.kind == "carry":  # joints of even and odd depth in turn, so that a step reads one and writes the other
+            return base + (self.depths[i] + bank.of_parent) % 2 * self.carry
+        steps = {"column": rolled.nv, "diagonal": rolled.nv + 1}
+        return base + joint.v * steps.get(bank.kind, 1)
+
+    def outputs(self) -> list[list[int]]:
+        """The slot of each entry of each output array; `zero` where a matrix is never written."""
+        rolled, tables = self.rolled, list[list[int]]()
+        for array in rolled.arrays:
+            name = rolled.results.get(array.name, "")
+            base = self.bases[Bank("matrix", name) if name else Bank("output", array.name)]
+            slots = list(range(base, base + array.size))
+            if name and not self._touched(name, Sweep):
+                for k in self._unrelated() if self._touched(name, Walk) else ():
+                    slots[k] = self.zero
+            tables.append(slots)
+        return tables
+
+    def to_clear(self) -> list[int]:
+        """Slots that loops read and that must be zero before each run, because no walk comes there."""
+        rolled = self.rolled
+        read = {loop.right for loop in rolled.loops if isinstance(loop, Product)}
+        read |= {ref.name for _, body in bodies(rolled.loops) for _, step in steps(body) for ref in step.reads}
+        names = [name for name in rolled.matrices if name in read and self._touched(name, Walk)]
+        return [self.bases[Bank("matrix", name)] + k for name in names for k in self._unrelated()]
+
+    def of_walk(self, walk: Walk) -> list[int]:
+        """Slots that must be zero before a walk, because it does not come to every joint."""
+        entries = sorted(entry for entry in self.kept if entry[0] in walk.clears)
+        places = [self.read(Ref("here", name), k) for name, k in entries]
+        return [self.start(bank, i) + at for i in range(len(self.rolled.joints)) for bank, at in places]
+
+    def _touched(self, matrix: str, by: type[Sweep | Walk]) -> bool:
+        """Whether loops of this type write to a matrix beside its diagonal."""
+        return any(
+            Ref(space, matrix) in step.writes
+            for _, body in bodies(self.rolled.loops)
+            if isinstance(body, by)
+            for _, step in steps(body)
+            for space in ("column", "row")
+        )
+
+    def _unrelated(self) -> list[int]:
+        """Entries of a matrix whose coordinates are not on one way to the root."""
+        rolled = self.rolled
+        if not rolled.branches():
+            return []
+        related: list[list[int]] = []
+        left = set(range(rolled.nv**2))
+        for joint in rolled.joints:
+            own = range(joint.v, joint.v + rolled.kinds[joint.kind].nv)
+            related.append([*(related[joint.parent] if joint.parent >= 0 else ()), *own])
+            left -= {x for row in own for k in related[-1] for x in (row * rolled.nv + k, k * rolled.nv + row)}
+        return sorted(left)
+
+
+def layout(rolled: Rolled, front: int = 0) -> Layout:
+    """Places for everything, behind `front` slots that the target keeps for itself."""
+    passed = _passed(rolled)
+    kept, block = _kept(rolled, set(passed))
+    rows = _rows(rolled)
+    width = max(passed.values(), default=-1) + 1
+    carry = max((loop.carry for _, loop in bodies(rolled.loops) if not isinstance(loop, Sweep)), default=0)
+    bases: dict[Bank, int] = {}
+    cursor = front
+    sizes = {Bank("carry"): 2 * carry}
+    sizes |= {Bank("input", array.name): array.size for array in rolled.inputs}
+    sizes |= {Bank("output", array.name): array.size for array in rolled.arrays if array.name not in rolled.results}
+    ends = [further for _, further in kept.values()] or [0]
+    before, behind = max(0, -min(ends)), max(0, max(ends))
+    sizes |= {
+        Bank("block"): block * (before + len(rolled.joints) + behind),
+        Bank("passing"): width * (max(rows, default=-1) + 1),
+    }
+    sizes |= {Bank("matrix", name): rolled.nv**2 for name in rolled.matrices}
+    for bank, size in sizes.items():
+        bases[bank] = cursor
+        cursor += size
+    bases[Bank("block")] += before * block
+    for name in rolled.matrices:
+        for kind in ("column", "row", "diagonal"):
+            bases[Bank(kind, name)] = bases[Bank("matrix", name)]
+    depths: list[int] = []
+    for joint in rolled.joints:
+        depths.append(1 + depths[joint.parent] if joint.parent >= 0 else 0)
+    return Layout(rolled, bases, kept, passed, block, width, rows, tuple(depths), carry, cursor, cursor + 1)
+
+
+def _passed(rolled: Rolled) -> dict[Entry, int]:
+    """Entries that live within one sweep, on the way from joint to joint; each sweep has the rows for itself."""
+    readers: dict[Entry, set[int]] = {}
+    on_the_way: dict[Entry, int] = {}
+    for number, (_, body) in enumerate(bodies(rolled.loops)):
+        for _, step in steps(body):
+            for ref, entry in entries_read(step):
+                if ref.space in ("here", "parent"):
+                    readers.setdefault((ref.name, entry), set()).add(number)
+                if ref.space == "parent":
+                    on_the_way[ref.name, entry] = number
+            for ref, array in zip(step.writes, step.program.arrays, strict=True):
+                if ref.space == "parent":
+                    on_the_way |= {(ref.name, entry): number for entry in range(array.size)}
+    places: dict[Entry, int] = {}
+    taken: dict[int, int] = {}
+    for entry, number in sorted(on_the_way.items()):
+        if readers.get(entry) == {number}:
+            places[entry] = taken.setdefault(number, 0)
+            taken[number] += 1
+    return places
+
+
+def _kept(rolled: Rolled, passed: set[Entry]) -> tuple[dict[Entry, tuple[int, int]], int]:
+    """Places in a joint's block, how many joints further on, and the block's width."""
+    born, last, of_parent = _lives(rolled)
+    places: dict[Entry, tuple[int, int]] = {}
+    free: list[tuple[int, int]] = []
+    width = 0
+    for number, loop in enumerate(rolled.loops):
+        reused: list[tuple[int, int]] = []
+        if isinstance(loop, Sweep):
+            step = 1 if loop.backward else -1
+            dying = sorted(entry for entry in places if last[entry] == number and (entry, number) not in of_parent)
+            reused = [(places[entry][0], places[entry][1] + step) for entry in dying]
+        for entry in (entry for entry in sorted(last) if born.get(entry) == number and entry not in passed):
+            if not free and not reused:
+                free, width = [(width, 0)], width + 1
+            places[entry] = (free or reused).pop()
+        held = {place for entry, (place, _) in places.items() if last[entry] > number}
+        free = [(place, 0) for place in reversed(range(width)) if place not in held]
+    return places, width
+
+
+def _lives(rolled: Rolled) -> tuple[dict[Entry, int], dict[Entry, int], set[tuple[Entry, int]]]:
+    """For each entry the loop that writes it first, the one that reads it last, and which loops read the parent's."""
+    born: dict[Entry, int] = {}
+    last: dict[Entry, int] = {}
+    of_parent: set[tuple[Entry, int]] = set()
+    for number, body in bodies(rolled.loops):
+        for _, step in steps(body):
+            for ref, k in entries_read(step):
+                if ref.space in ("here", "parent"):
+                    last[ref.name, k] = number
+                if ref.space == "parent":
+                    of_parent.add(((ref.name, k), number))
+            for ref, array in zip(step.writes, step.program.arrays, strict=True):
+                if ref.space == "here":
+                    born |= {(ref.name, k): number for k in range(array.size) if (ref.name, k) not in born}
+    return born, last, of_parent
+
+
+def _rows(rolled: Rolled) -> tuple[int, ...]:
+    """A row for each joint, its own until its last child had it."""
+    last = list(range(len(rolled.joints)))
+    for i, joint in enumerate(rolled.joints):
+        if joint.parent >= 0:
+            last[joint.parent] = i
+    rows: list[int] = []
+    busy: list[int] = []
+    for i in range(len(rolled.joints)):
+        row = next((k for k, until in enumerate(busy) if until < i), len(busy))
+        busy[row : row + 1] = [last[i]]
+        rows.append(row)
+    return tuple(rows)

@@ -1,0 +1,179 @@
+"""Rolled sweeps to machine code and data: a block of code a step, and what the driver runs them by (tiles/loops.h)."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+
+from condyle.backends.common.loops import Bank, layout
+from condyle.backends.cpu.assemble import Assembled, Kernel, full_layouts, packed, port_numbers
+from condyle.backends.cpu.steps import FRONT, Block, Way, block
+from condyle.backends.cpu.target import TARGET, Isa, Target
+from condyle.errors import UnsupportedError
+from condyle.ir.program import input_of, operands
+from condyle.ir.sweep import Columns, Mirror, Product, Rolled, Step, Sweep, Walk
+from condyle.runtime.layout import Layouts
+
+CALL, ANGLES, COLUMNS, UPTO, WALK, CLEAR, MIRROR, PRODUCT = range(1, 9)
+LOOPS = -3
+TRIGONOMETRIC = ("sin", "cos")
+
+
+def assemble_rolled(
+    rolled: Rolled,
+    isa: Isa,
+    bits: int,
+    target: Target = TARGET,
+    tiles: int | None = None,
+    layouts: Layouts | None = None,
+) -> Assembled:
+    """The machine code of rolled sweeps. layouts: of the arrays when they are packed.
+
+    tiles: how many run side by side. Two, unless matrices fill the caches: while a step waits for the joint before, the
+    other tile's works.
+
+    Raises UnsupportedError for what machine code cannot say: a constant without a finite value, or sines of anything
+    but coordinates.
+    """
+    tiles = (1 if rolled.matrices else 2) if tiles is None else tiles
+    return _Writer(rolled, Way(isa, bits, target, tiles)).assembled(layouts or full_layouts(rolled, isa.lanes(bits)))
+
+
+class _Writer:
+    def __init__(self, rolled: Rolled, way: Way) -> None:
+        self.rolled, self.way = rolled, way
+        self.place = layout(rolled, FRONT)
+        self.members: list[list[int]] = [[] for _ in rolled.kinds]
+        self.number: list[int] = []  # of a joint among those of its kind
+        for i, joint in enumerate(rolled.joints):
+            self.number.append(len(self.members[joint.kind]))
+            self.members[joint.kind].append(i)
+        self.kernels: list[Kernel] = []
+        self.offset = 0
+        self.records: list[int] = []
+        self.constants: list[bytes] = []
+        self.constant_bytes = 0
+        self.slots: list[int] = []
+
+    def assembled(self, layouts: Layouts) -> Assembled:
+        rolled, place = self.rolled, self.place
+        words = self._clear(place.to_clear())
+        for loop in rolled.loops:
+            if isinstance(loop, Sweep):
+                words += self._sweep(loop)
+            elif isinstance(loop, Columns):
+                words += self._columns(loop)
+            elif isinstance(loop, Mirror):
+                words += (MIRROR, place.bases[Bank("matrix", loop.matrix)])
+            else:
+                words += self._product(loop)
+        loops = (rolled.nv, self.way.tiles, place.size, len(self.records) // 5, *self.records, *words)
+        inputs = [place.bases[Bank("input", array.name)] for array in rolled.inputs]
+        tables = [
+            [place.zero if column == kept.columns else slot for slot, column in zip(table, kept.places, strict=True)]
+            for table, kept in zip(place.outputs(), layouts[1], strict=True)
+        ]
+        ports = port_numbers(inputs, tables, place.zero, layouts, self.slots)
+        head = (self.way.tiles * place.size, len(rolled.inputs), len(rolled.arrays), 1, 1, len(loops))
+        numbers = (*head, *ports, LOOPS, 0, 0, place.zero, *loops)
+        return Assembled(
+            tuple(self.kernels), b"".join(self.constants), tuple(self.slots), (0.0,), numbers, None, self.way.tiles
+        )
+
+    def _sweep(self, sweep: Sweep) -> list[int]:
+        if any(node[0] in TRIGONOMETRIC for step in sweep.steps for node in step.program.nodes):
+            return self._angles(sweep)
+        words: list[int] = []
+        records = [self._record(step, kind, sweep.backward) for kind, step in enumerate(sweep.steps)]
+        for kind, first, count in self._runs(sweep.backward):
+            record, number = records[kind], self.number[first]
+            if record >= 0:
+                words += (UPTO, record, number, count, first) if sweep.upto else (CALL, record, number, count)
+        return words
+
+    def _runs(self, backward: bool) -> Iterator[tuple[int, int, int]]:
+        """Joints of one kind side by side: the kind, the first joint in this direction, and how many."""
+        joints = self.rolled.joints
+        order = list(reversed(range(len(joints)))) if backward else list(range(len(joints)))
+        start = 0
+        for k in range(1, len(order) + 1):
+            if k == len(order) or joints[order[k]].kind != joints[order[start]].kind:
+                yield joints[order[start]].kind, order[start], k - start
+                start = k
+
+    def _angles(self, sweep: Sweep) -> list[int]:
+        """Sines and cosines of coordinates: one table for all joints."""
+        begin, place = len(self.slots), self.place
+        for i, joint in enumerate(self.rolled.joints):
+            step = sweep.steps[joint.kind]
+            wanted: dict[int, list[int]] = {}
+            for output in step.program.outputs:
+                node, at = step.program.nodes[output.node], place.written(step.writes[output.array], output.index)
+                if node[0] not in TRIGONOMETRIC or at is None:
+                    raise UnsupportedError("machine code for loops takes sines and cosines alone, of coordinates")
+                pair = wanted.setdefault(operands(node)[0], [FRONT - 1, FRONT - 1])
+                pair[node[0] == "cos"] = place.start(at[0], i) + at[1]
+            for angle, pair in wanted.items():
+                array, entry = input_of(step.program.nodes[angle])
+                bank, offset = place.read(step.reads[array], entry)
+                self.slots += (place.start(bank, i) + offset, *pair)
+        return [ANGLES, begin, (len(self.slots) - begin) // 3]
+
+    def _columns(self, columns: Columns) -> list[int]:
+        rolled, body = self.rolled, list[int]()
+        dofs = [(i, k) for i, joint in enumerate(rolled.joints) for k in range(rolled.kinds[joint.kind].nv)]
+        for part in columns.body:
+            body += self._walk(part, dofs) if isinstance(part, Walk) else self._sweep(part)
+        return [COLUMNS, len(body), *(i for i, _ in dofs), *body]
+
+    def _walk(self, walk: Walk, dofs: Sequence[tuple[int, int]]) -> list[int]:
+        """For each column where it starts; for each joint the visits there and at those before it, and where then."""
+        rolled, words = self.rolled, list[int]()
+        starts = [[self._record(step, kind, True) for step in steps] for kind, steps in enumerate(walk.starts)]
+        visits = [self._record(step, kind, True) for kind, step in enumerate(walk.visits)]
+        if rolled.branches():
+            words += self._clear(self.place.of_walk(walk))
+        words += (WALK, len(rolled.joints))
+        for i, k in dofs:
+            joint = rolled.joints[i]
+            words += (starts[joint.kind][k], self.number[i], joint.parent)
+        runs: list[int] = []
+        for i, joint in enumerate(rolled.joints):
+            goes_on = joint.parent == i - 1 >= 0 and rolled.joints[i - 1].kind == joint.kind
+            runs.append(1 + (runs[-1] if goes_on else 0))
+            words += (visits[joint.kind], self.number[i], runs[i], rolled.joints[i + 1 - runs[i]].parent)
+        return words
+
+    def _clear(self, slots: Sequence[int]) -> list[int]:
+        """Sets these slots to zero."""
+        begin = len(self.slots)
+        self.slots += slots
+        return [CLEAR, begin, len(slots)] if slots else []
+
+    def _product(self, product: Product) -> list[int]:
+        names = (Bank("input", product.left), Bank("matrix", product.right), Bank("matrix", product.result))
+        return [PRODUCT, *(self.place.bases[name] for name in names)]
+
+    def _record(self, step: Step, kind: int, backward: bool) -> int:
+        """The number of a step's record (see tiles/loops.h); -1 for a step that does nothing."""
+        if not step.writes or not self.members[kind]:
+            return -1
+        made = block(step, self.members[kind], self.place, backward, self.way)
+        constants = self._constants(made, kind)
+        row_bytes = len(constants) // len(self.members[kind])
+        self.records += (self.offset, self.constant_bytes, row_bytes, len(self.slots), len(made.bases))
+        self.kernels.append(made.kernel)
+        self.offset += -(-len(made.kernel.text) // 64) * 64
+        self.constants.append(constants)
+        self.constant_bytes += len(constants)
+        for k in range(len(self.members[kind])):
+            self.slots += [base.starts[k] for base in made.bases]
+        return len(self.records) // 5 - 1
+
+    def _constants(self, made: Block, kind: int) -> bytes:
+        """A row for each joint of the kind."""
+        repeat = 1 if self.way.isa.broadcast else self.way.isa.lanes(self.way.bits)
+        rows: list[float] = []
+        for i in self.members[kind]:
+            table = self.rolled.joints[i].table
+            rows += (value for x in made.constants for value in [table[x] if isinstance(x, int) else x] * repeat)
+        return packed(rows, self.way.bits)

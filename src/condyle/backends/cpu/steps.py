@@ -1,0 +1,236 @@
+"""One step of rolled sweeps as machine code: a loop over joints side by side, addresses and constants as data.
+
+`void steps(w, rows, starts, count, column, row)`, System V: w in rdi, constants of the first joint in rsi, its table
+of slots in rdx, the number of joints in rcx; r8 and r9 point into w, further on by c slots and by c nv slots, for code
+that stands in a loop over the columns c of a matrix. Each round turns the joint's table into addresses in registers.
+
+What a joint needs of the one before it is long in coming, so a round can do the same for two tiles, whose workspaces
+lie behind each other: while one waits, the other one works.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import NamedTuple
+
+from condyle.backends.common.loops import Bank, Layout
+from condyle.backends.common.order import orders
+from condyle.backends.cpu.allocate import Constants, allocate
+from condyle.backends.cpu.assemble import Kernel, cycles
+from condyle.backends.cpu.code import NONE, SLOT, Instruction, constant, slot
+from condyle.backends.cpu.encode import RDI, RSI, Encoder
+from condyle.backends.cpu.schedule import schedule
+from condyle.backends.cpu.target import Isa, Target
+from condyle.errors import UnsupportedError
+from condyle.ir.ops import LEAVES
+from condyle.ir.program import constant_of, input_of
+from condyle.ir.sweep import Step
+
+FRONT = 1024
+"""Slots at the start of the workspace where steps spill."""
+BANK = 1 << 32
+MIDDLE = BANK // 2
+FREE = (0, 10, 11)  # rax r10 r11
+SAVED = (3, 5, 13, 14, 15, 12)  # rbx rbp r13 r14 r15, and r12, which costs a byte more
+RDX, COLUMN, ROW = 2, 8, 9
+COPIES = 8
+
+
+class Base(NamedTuple):
+    """A base register: the register it starts from, and the slot it points to for each joint."""
+
+    origin: int
+    starts: tuple[int, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Block:
+    """Machine code of one step for one kind of joint.
+
+    constants: one joint's numbers in order, an entry of the joint's table each or a plain number.
+    bases: what the table of slots holds for each joint.
+    """
+
+    kernel: Kernel
+    constants: tuple[int | float, ...]
+    bases: tuple[Base, ...]
+
+
+class Way(NamedTuple):
+    """How step code is written: the machine, and how many tiles a step does, one after the other."""
+
+    isa: Isa
+    bits: int
+    target: Target
+    tiles: int
+
+
+def block(step: Step, joints: Sequence[int], place: Layout, backward: bool, way: Way) -> Block:
+    """The code of a step at these joints; `backward`: it goes on to the joint before, not to the one behind."""
+    return _Writer(step, joints, place, backward, way).block()
+
+
+class _Writer:
+    def __init__(self, step: Step, joints: Sequence[int], place: Layout, backward: bool, way: Way) -> None:
+        self.step, self.joints, self.place, self.backward = step, joints, place, backward
+        self.isa, self.bits, self.target, self.tiles = way
+        self.bases: list[Base] = []
+        self.found: dict[Bank, tuple[int, int]] = {}
+        self.table: list[int] = []
+
+    def block(self) -> Block:
+        program = self.step.program
+        homes, copies = self._homes()
+        nodes = [index for index, node in enumerate(program.nodes) if node[0] not in LEAVES]
+        roots = [node for node in dict.fromkeys(output.node for output in program.outputs) if node in homes]
+        roots = [node for node in roots if program.nodes[node][0] not in LEAVES]
+        best: tuple[Kernel, Constants] | None = None
+        for name, order in orders(program, nodes, roots, self.target.orders):
+            if len(order) < self.target.small:
+                order = schedule(program.nodes, order, self.target.window, self.target.issue)
+            constants = Constants([0.0] * len(self.table))
+            code, top = allocate(program, order, homes, constants, self.isa, 0, self.target)
+            if top > FRONT:
+                raise UnsupportedError(
+                    f"a step of rolled sweeps needs {top} slots of its own, at most {FRONT} are there"
+                )
+            code += self._copied(copies, homes, constants)
+            kernel = Kernel(name, tuple(code), self._encoded(code, len(constants.values)))
+            if best is None or cycles(kernel, self.target) < cycles(best[0], self.target):
+                best = kernel, constants
+        assert best is not None
+        literals = best[1].values[len(self.table) :]
+        return Block(best[0], (*self.table, *map(float, literals)), tuple(self.bases))
+
+    def _homes(self) -> tuple[dict[int, int], list[tuple[int, int]]]:
+        """Where values come from and go to, and what is stored once more: (slot, node, or -1 for a zero)."""
+        program, homes, copies = self.step.program, dict[int, int](), list[tuple[int, int]]()
+        for index, node in enumerate(program.nodes):
+            if node[0] == "input":
+                array, entry = input_of(node)
+                ref = self.step.reads[array]
+                homes[index] = (
+                    self._constant(entry) if ref.space == "table" else self._slot(*self.place.read(ref, entry))
+                )
+        known = {(output.array, output.index): output.node for output in program.outputs}
+        for k, (ref, array) in enumerate(zip(self.step.writes, program.arrays, strict=True)):
+            for entry in range(array.size):
+                node, at = known.get((k, entry), -1), self.place.written(ref, entry)
+                if at is None:
+                    continue
+                if node in homes or node < 0 or program.nodes[node][0] in LEAVES:
+                    copies.append((self._slot(*at), node))
+                else:
+                    homes[node] = self._slot(*at)
+        return homes, copies
+
+    def _constant(self, entry: int) -> int:
+        """The home of an entry of the joint's table."""
+        if entry not in self.table:
+            self.table.append(entry)
+        return constant(self.table.index(entry)) - SLOT
+
+    def _slot(self, bank: Bank, offset: int) -> int:
+        """A slot as this step numbers them: a base, and how far from it. Banks that always lie alike share a base."""
+        if bank not in self.found:
+            origin = {"column": COLUMN, "row": ROW}.get(bank.kind, RDI)
+            starts = tuple(self.place.start(bank, i) for i in self.joints)
+            for k, base in enumerate(self.bases):
+                if base.origin == origin and len({a - b for a, b in zip(starts, base.starts, strict=True)}) == 1:
+                    self.found[bank] = k, starts[0] - base.starts[0]
+                    break
+            else:
+                self.found[bank] = len(self.bases), 0
+                self.bases.append(Base(origin, starts))
+        base, distance = self.found[bank]
+        return BANK * (1 + base) + MIDDLE + distance + offset
+
+    def _copied(
+        self, copies: Sequence[tuple[int, int]], homes: dict[int, int], constants: Constants
+    ) -> list[Instruction]:
+        """Stores of what has another home already."""
+        program, code = self.step.program, list[Instruction]()
+        for first in range(0, len(copies), COPIES):
+            group = list(enumerate(copies[first : first + COPIES]))
+            for register, (_, node) in group:
+                if node in homes:
+                    source = slot(homes[node])
+                else:
+                    source = constant(constants.number(0.0 if node < 0 else constant_of(program.nodes[node])))
+                code.append(Instruction("load", register, NONE, source))
+            code += [Instruction("store", register, NONE, slot(to)) for register, (to, _) in group]
+        return code
+
+    def _encoded(self, code: Sequence[Instruction], constants: int) -> bytes:
+        """Saved registers, the loop around the instructions, return."""
+        registers = (*FREE, *SAVED)[: len(self.bases)]
+        if len(registers) < len(self.bases):
+            raise UnsupportedError(
+                f"a step of rolled sweeps sees {len(self.bases)} arrays, machine code {len(registers)}"
+            )
+        encoder = StepEncoder(self.isa, self.bits, registers)
+        saved = [register for register in registers if register in SAVED]
+        shift = self.isa.vector_bytes.bit_length() - 1
+        body = b"".join(_address(registers[k], k, shift, base.origin) for k, base in enumerate(self.bases))
+        for tile in range(self.tiles):
+            encoder.shift = tile * self.place.size
+            body += b"".join(map(encoder.encode, code))
+        sign = -1 if self.backward else 1
+        body += _add(RSI, sign * constants * encoder.constant_bytes) + _add(RDX, sign * 4 * len(registers))
+        body += b"\x48\xff\xc9"  # dec rcx
+        again = b"\x0f\x85" + (-len(body) - 6).to_bytes(4, "little", signed=True)  # jnz
+        head, tail = b"".join(map(_push, saved)), b"".join(map(_pop, reversed(saved)))
+        return head + body + again + tail + RETURN
+
+
+RETURN = bytes((0xC5, 0xF8, 0x77, 0xC3))  # vzeroupper, ret
+
+
+class StepEncoder(Encoder):
+    """Encodes instructions whose slots are numbered from base registers."""
+
+    def __init__(self, isa: Isa, bits: int, registers: Sequence[int]) -> None:
+        super().__init__(isa, bits)
+        self.registers = registers
+        self.shift = 0
+        """slots between what the instructions say and where the tile's workspace has it"""
+
+    def _memory(self, register: int, b: int) -> tuple[int, bytes]:
+        base, number, unit = RSI, -1 - b, self.constant_bytes
+        if b >= SLOT:
+            bank, number = divmod(b - SLOT, BANK)
+            base = self.registers[bank - 1] if bank else RDI
+            number, unit = (number - MIDDLE if bank else number) + self.shift, self.isa.vector_bytes
+        low, index = (register & 7) << 3 | base & 7, b"\x24" if base & 7 == 4 else b""
+        distance = number * unit
+        short = number if self.isa.stretch else distance
+        if distance == 0 and base & 7 != 5:
+            return base, bytes((low,)) + index
+        if -128 <= short < 128:
+            return base, bytes((0x40 | low,)) + index + bytes((short & 0xFF,))
+        if not -(1 << 31) <= distance < 1 << 31:
+            raise UnsupportedError("arrays of rolled sweeps lie too far apart for machine code")
+        return base, bytes((0x80 | low,)) + index + distance.to_bytes(4, "little", signed=True)
+
+
+def _address(register: int, k: int, shift: int, origin: int) -> bytes:
+    """register = origin + (entry k of the table at rdx << shift)."""
+    load = (b"\x44" if register > 7 else b"") + bytes((0x8B, 0x40 | (register & 7) << 3 | RDX, 4 * k))
+    high = register >> 3
+    shl = bytes((0x48 | high, 0xC1, 0xE0 | register & 7, shift))
+    return load + shl + bytes((0x48 | high | origin >> 3 << 2, 0x01, 0xC0 | (origin & 7) << 3 | register & 7))
+
+
+def _add(register: int, distance: int) -> bytes:
+    if distance == 0:
+        return b""
+    return bytes((0x48, 0x81, 0xC0 | register)) + distance.to_bytes(4, "little", signed=True)
+
+
+def _push(register: int) -> bytes:
+    return (b"\x41" if register > 7 else b"") + bytes((0x50 | register & 7,))
+
+
+def _pop(register: int) -> bytes:
+    return (b"\x41" if register > 7 else b"") + bytes((0x58 | register & 7,))

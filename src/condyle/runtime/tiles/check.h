@@ -1,0 +1,92 @@
+/* Whether the words of loops (see loops.h) stay inside the data they lead to. */
+typedef struct {
+    const int64_t *words;
+    int64_t count, nv, records, tables, slots;
+} words_check;
+
+static int fine_table(const words_check *in, int64_t begin, int64_t count)
+{
+    return begin >= 0 && count >= 0 && count <= in->tables && begin <= in->tables - count;
+}
+
+static int fine_matrix(const words_check *in, int64_t base)
+{
+    return base >= 0 && in->nv < 1 << 20 && base + in->nv * in->nv <= in->slots;
+}
+
+static int fine_record(const words_check *in, int64_t record, int64_t number, int64_t count)
+{
+    return record >= -1 && record < in->records && number >= 0 && count >= 1;
+}
+
+/* How many words the walk at `at` has, or 0. */
+static int64_t walk_words(const words_check *in, int64_t at)
+{
+    const int64_t left = in->count - at, n = left > 1 ? in->words[at + 1] : -1;
+    const int64_t *start = in->words + at + 2, *visit = start + 3 * in->nv;
+    int fine = n >= 0 && n < 1 << 24 && left >= 2 + 3 * in->nv + 4 * n;
+    for (int64_t k = 0; fine && k < in->nv; k++, start += 3) {
+        fine = fine_record(in, start[0], start[1], 1) && start[2] < n;
+    }
+    for (int64_t k = 0; fine && k < n; k++, visit += 4) {
+        fine = fine_record(in, visit[0], visit[1], visit[2]) && visit[3] < k;
+    }
+    return fine ? 2 + 3 * in->nv + 4 * n : 0;
+}
+
+/* How many words the command at `at` has, or 0 if it is none. */
+static int64_t command_words(const words_check *in, int64_t at, int inside)
+{
+    const int64_t *word = in->words + at, left = in->count - at;
+    switch (word[0]) {
+    case 1:
+        return left >= 4 && fine_record(in, word[1], word[2], word[3]) ? 4 : 0;
+    case 2:
+        return !inside && left >= 3 && word[2] <= in->tables && fine_table(in, word[1], 3 * word[2]) ? 3 : 0;
+    case 3:
+        return !inside && left >= 2 && word[1] >= 0 && word[1] <= left - 2 - in->nv ? 2 + in->nv : 0;
+    case 4:
+        return inside && left >= 5 && fine_record(in, word[1], word[2], word[3]) && word[4] >= 0 ? 5 : 0;
+    case 5:
+        return inside ? walk_words(in, at) : 0;
+    case 6:
+        return left >= 3 && fine_table(in, word[1], word[2]) ? 3 : 0;
+    case 7:
+        return !inside && left >= 2 && fine_matrix(in, word[1]) ? 2 : 0;
+    case 8:
+        return !inside && left >= 4 && fine_matrix(in, word[1]) && fine_matrix(in, word[2]) && fine_matrix(in, word[3]) ? 4
+                                                                                                                       : 0;
+    default:
+        return 0;
+    }
+}
+
+static int fine_loops(const tiles_plan *plan, int64_t code, int64_t constants, int64_t tables, int64_t slots)
+{
+    const int64_t *word = plan->loops;
+    words_check in = {word, plan->n_loop, 0, 0, tables, slots};
+    int64_t at, end = 0;
+    if (in.count < 4 || word[0] < 0 || word[0] >= 1 << 20 || word[1] < 1 || word[1] > 2 || word[2] < 0 ||
+        word[1] * word[2] != slots || word[3] < 0 || word[3] > (in.count - 4) / 5) {
+        return 0;
+    }
+    in.nv = word[0], in.slots = word[2], in.records = word[3];
+    for (int64_t k = 0; k < in.records; k++) {
+        const int64_t *record = word + 4 + 5 * k;
+        if (record[0] < 0 || record[0] >= code || record[1] < 0 || record[1] > constants || record[2] < 0 ||
+            !fine_table(&in, record[3], record[4])) {
+            return 0;
+        }
+    }
+    for (at = 4 + 5 * in.records; at < in.count;) {
+        const int64_t length = command_words(&in, at, at < end);
+        if (length == 0) {
+            return 0;
+        }
+        if (word[at] == 3) {
+            end = at + length + word[at + 1];
+        }
+        at += length;
+    }
+    return 1;
+}

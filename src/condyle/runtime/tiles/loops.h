@@ -1,0 +1,185 @@
+/* Rolled sweeps: blocks of machine code called for runs of joints, by a list of words (int64_t).
+ *
+ * The words: nv; how many tiles run side by side, and the slots of the workspace of each; the number of records, the
+ * records, then commands. Blocks do all tiles themselves.
+ * A record is one step for one kind of joint, in five words: offset of its code; where its constants begin and the bytes
+ * of one joint's; where its table of slots begins and the slots of one joint's part.
+ * Commands, c being the column of the COLUMNS around them:
+ *   CALL record, number, count           the step at `count` joints, the first one the number-th of its kind
+ *   ANGLES table, count                  sines and cosines, by threes of slots
+ *   COLUMNS length, nv joints, body      the body, of so many words, for every column; the joint of each column
+ *   UPTO record, number, count, joint    CALL as far as the column's joint; `joint` is the first one
+ *   WALK n, nv starts, n visits          a start: record, number, next joint; then at each joint: record, number, count
+ *                                        and the next joint after those, until that is negative
+ *   CLEAR table, count                   slots set to zero
+ *   MIRROR matrix                        its upper triangle to its lower one
+ *   PRODUCT left, right, result          result = - left right, nv x nv
+ * A record of -1 does nothing. */
+#ifndef CONDYLE_LOOPS_H
+#define CONDYLE_LOOPS_H
+enum { CALL = 1, ANGLES, COLUMNS, UPTO, WALK, CLEAR, MIRROR, PRODUCT };
+enum { RECORD = 5, WORDS = 4 };
+#endif
+
+typedef void tiles_steps(void *w, const void *constants, const uint32_t *slots, int64_t count, void *column, void *row);
+
+typedef struct {
+    const tiles_plan *plan;
+    const int64_t *records;
+    int64_t nv, c;
+    real_v *w;
+} loops;
+
+static void call(const loops *self, int64_t record, int64_t number, int64_t count)
+{
+    const tiles_plan *plan = self->plan;
+    if (record >= 0) {
+        const int64_t *r = self->records + RECORD * record;
+        tiles_steps *const steps = (tiles_steps *)(uintptr_t)(plan->code + r[0]);
+        steps(self->w, (const char *)plan->constants + r[1] + number * r[2], plan->slots + r[3] + number * r[4], count,
+              self->w + self->c, self->w + self->c * self->nv);
+    }
+}
+
+static void walk(const loops *self, const int64_t *word)
+{
+    const int64_t *const start = word + 1 + 3 * self->c, *const visits = word + 1 + 3 * self->nv;
+    int64_t joint = start[2];
+    call(self, start[0], start[1], 1);
+    while (joint >= 0) {
+        const int64_t *visit = visits + 4 * joint;
+        call(self, visit[0], visit[1], visit[2]);
+        joint = visit[3];
+    }
+}
+
+static void clear(const loops *self, const int64_t *word)
+{
+    const uint32_t *const slots = self->plan->slots + word[1];
+    const int64_t *const head = self->plan->loops;
+    int64_t k, t;
+    for (t = 0; t < head[1]; t++) {
+        for (k = 0; k < word[2]; k++) {
+            self->w[t * head[2] + slots[k]] = cd_splat(0);
+        }
+    }
+}
+
+static void mirror(const loops *self, real_v *matrix)
+{
+    int64_t i, j;
+    for (i = 1; i < self->nv; i++) {
+        for (j = 0; j < i; j++) {
+            matrix[i * self->nv + j] = matrix[j * self->nv + i];
+        }
+    }
+}
+
+/* Four rows by four columns at a time stay in registers. */
+static void product(const loops *self, const real_v *left, const real_v *right, real_v *result)
+{
+    const int64_t n = self->nv;
+    int64_t i, j, k, a, b;
+    for (i = 0; i < n; i += 4) {
+        for (j = 0; j < n; j += 4) {
+            real_v sum[4][4];
+            const real_v *x[4];
+            int64_t y[4];
+            for (a = 0; a < 4; a++) {
+                x[a] = left + (i + a < n ? i + a : n - 1) * n;
+                y[a] = j + a < n ? j + a : n - 1;
+                for (b = 0; b < 4; b++) {
+                    sum[a][b] = cd_splat(0);
+                }
+            }
+            for (k = 0; k < n; k++) {
+                for (a = 0; a < 4; a++) {
+                    for (b = 0; b < 4; b++) {
+                        sum[a][b] -= x[a][k] * right[k * n + y[b]];
+                    }
+                }
+            }
+            for (a = 0; a < 4 && i + a < n; a++) {
+                for (b = 0; b < 4 && j + b < n; b++) {
+                    result[(i + a) * n + j + b] = sum[a][b];
+                }
+            }
+        }
+    }
+}
+
+/* The commands of the body of COLUMNS, for one column of this joint. */
+static void column_commands(const loops *self, const int64_t *word, const int64_t *end, int64_t joint)
+{
+    while (word < end) {
+        switch (word[0]) {
+        case CALL:
+            call(self, word[1], word[2], word[3]);
+            word += 4;
+            break;
+        case UPTO:
+            if (word[4] <= joint) {
+                const int64_t most = joint - word[4] + 1;
+                call(self, word[1], word[2], word[3] < most ? word[3] : most);
+            }
+            word += 5;
+            break;
+        case WALK:
+            walk(self, word + 1);
+            word += 2 + 3 * self->nv + 4 * word[1];
+            break;
+        default: /* CLEAR */
+            clear(self, word);
+            word += 3;
+        }
+    }
+}
+
+/* All commands of a plan's words, once for one tile. */
+static void run_loops(const tiles_plan *plan, real_v *w)
+{
+    const int64_t *word = plan->loops, *const end = word + plan->n_loop;
+    const int64_t tiles = word[1], size = word[2];
+    loops self = {plan, word + WORDS, word[0], 0, w};
+    int64_t t;
+    word += WORDS + RECORD * word[3];
+    while (word < end) {
+        switch (word[0]) {
+        case CALL:
+            call(&self, word[1], word[2], word[3]);
+            word += 4;
+            break;
+        case ANGLES:
+            for (t = 0; t < tiles; t++) {
+                cd_sincos(w + t * size, plan->slots + word[1], (size_t)word[2]);
+            }
+            word += 3;
+            break;
+        case COLUMNS: {
+            const int64_t *const joints = word + 2, *const body = joints + self.nv;
+            for (self.c = 0; self.c < self.nv; self.c++) {
+                column_commands(&self, body, body + word[1], joints[self.c]);
+            }
+            self.c = 0;
+            word = body + word[1];
+            break;
+        }
+        case CLEAR:
+            clear(&self, word);
+            word += 3;
+            break;
+        case MIRROR:
+            for (t = 0; t < tiles; t++) {
+                mirror(&self, w + t * size + word[1]);
+            }
+            word += 2;
+            break;
+        default: /* PRODUCT */
+            for (t = 0; t < tiles; t++) {
+                real_v *const at = w + t * size;
+                product(&self, at + word[1], at + word[2], at + word[3]);
+            }
+            word += 4;
+        }
+    }
+}

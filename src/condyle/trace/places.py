@@ -1,0 +1,41 @@
+"""Steps at a kind of joint: a fresh graph, and what a joint is made of there."""
+
+from __future__ import annotations
+
+from typing import cast
+
+from condyle.algorithms.rnea import Wrench
+from condyle.algorithms.unrolled import joint_at, wrench_on
+from condyle.ir import sweep as ir
+from condyle.ir.expr import Expr, Graph
+from condyle.scalar import Scalar
+from condyle.spatial.vector import ZERO
+from condyle.trace.kinds import Kind, matrix, numbers_of, three
+from condyle.trace.steps import Place, StepGraph
+
+WITHOUT_ANGLES = ("free", "spherical")
+
+
+def place_of(number: int, kind: Kind, dof: int | None = None) -> Place:
+    """A fresh graph, and the joint of this kind as steps see it."""
+    graph = StepGraph(kind.type.nq)
+    numbers = kind.bound(graph.read(ir.Ref("table"), len(kind.fixed)))
+    joint = joint_at(kind.type, numbers_of(numbers), graph.read(ir.Ref("input", "q"), kind.type.nq))
+    return Place(number, graph, joint, dof)
+
+
+def angles(place: Place, kind: Kind) -> list[Scalar]:
+    """Cosine and sine of every coordinate of a joint that turns by angles."""
+    if kind.type.name in WITHOUT_ANGLES:
+        return []
+    q = cast("list[Expr]", place.graph.read(ir.Ref("input", "q"), kind.type.nq))
+    return [cast(Scalar, f(place.graph, x)) for x in q for f in (Graph.cos, Graph.sin)]
+
+
+def external(place: Place, kind: Kind) -> Wrench:
+    """The external wrench on the link, in its own frame."""
+    if not kind.carries_body:
+        return Wrench(ZERO, ZERO)
+    numbers = kind.bound(place.graph.read(ir.Ref("table"), len(kind.fixed)))
+    wrench = place.graph.read(ir.Ref("input", "f_ext"), 6)
+    return wrench_on(matrix(numbers[-12:-3]), three(numbers[-3:]), wrench)
