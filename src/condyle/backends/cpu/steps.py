@@ -87,8 +87,8 @@ class _Writer:
         roots = [node for node in roots if program.nodes[node][0] not in LEAVES]
         best: tuple[Kernel, Constants] | None = None
         for name, order in orders(program, nodes, roots, self.target.orders):
-            if len(order) < self.target.small:
-                order = schedule(program.nodes, order, self.target.window, self.target.issue)
+            if 0 < len(order) < self.target.small:
+                order = schedule(program.nodes, order, self.target.ahead // len(order) + 1, self.target.issue)
             constants = Constants([0.0] * len(self.table))
             code, top = allocate(program, order, homes, constants, self.isa, 0, self.target)
             if top > FRONT:
