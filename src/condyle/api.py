@@ -21,6 +21,7 @@ from condyle.backends.cpu.build import supported
 from condyle.compiler import Compiler
 from condyle.dynamics import Array, Dynamics, fall_back
 from condyle.errors import BuildError, SingularError, UnsupportedError
+from condyle.gpu import GpuDynamics
 from condyle.model import builder, generate
 from condyle.model import robot as model
 from condyle.model.joints import JOINT_TYPES
@@ -29,7 +30,7 @@ from condyle.runtime.toolchain import find_compiler
 from condyle.scanned import ScannedCompiler
 from condyle.signature import FUNCTIONS
 
-TARGETS = ("cpu", "c", "numpy")
+TARGETS = ("cpu", "c", "numpy", "cuda")
 DTYPES = ("float64", "float32")
 LINKS = ("serial", "scan", "auto")
 
@@ -59,25 +60,28 @@ class Robot(model.Robot):
         """The seven functions of this robot; nothing is compiled before its first use.
 
         target: "cpu" (the best there is on this machine: machine code where the processor has AVX2, else C, else
-        NumPy), "c" (through the system's C compiler), "numpy" (the reference). dtype: "float64" or "float32", of every
-        array in and out. threads: None is every core.
+        NumPy), "c" (through the system's C compiler), "numpy" (the reference), "cuda" (an NVIDIA
+        GPU; see docs/gpu.md). dtype: "float64" or "float32", of every array in and out. threads: None is every core.
         routes: {"fd": "aba"} names the algorithm behind a function, else the one with the fewest operations runs.
         links: "serial"; "scan": parallel in the links (no mimic joints; see docs/links.md), on target "numpy" every
         function, with routes of its own, e.g. {"fd": "abia"}, on target "cpu" forward dynamics of a chain, the rest
-        serial; "auto": the faster for one state, as measured. device: None. UnsupportedError names what was allowed.
+        serial; "auto": the faster for one state, as measured. device: the number of the GPU,
+        by default 0. UnsupportedError names what was allowed; DeviceError, at the first call, why a GPU does not serve.
         """
         check_choice("target", target, TARGETS)
         check_choice("dtype", dtype, DTYPES)
         check_choice("links", links, LINKS)
-        if device is not None:
+        if device is not None and target != "cuda":
             raise UnsupportedError("device: this target runs on the processor and takes none; leave it out")
         if threads is not None and threads < 1:
             raise UnsupportedError(f"threads={threads}: give a positive number, or None for every core")
         tree = tree_of(self)
         compiler = _compiler(self, tree, links, target, dict(routes or {}))
+        compiler.device = device or 0
         recipe = (Robot.compile, (self, target, dtype, threads, links, routes, device))
         runs = runs_on(target)
-        return Dynamics(compiler, runs, dtype, threads, partial(check_inverse, self, compiler, runs), recipe)
+        kind = GpuDynamics if target == "cuda" else Dynamics
+        return kind(compiler, runs, dtype, threads, partial(check_inverse, self, compiler, runs), recipe)
 
 
 def check_choice(name: str, value: str, allowed: Sequence[str]) -> None:

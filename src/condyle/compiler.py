@@ -16,6 +16,9 @@ from condyle.backends.c import build as c_target
 from condyle.backends.c.target import Facts
 from condyle.backends.cpu import build as cpu_target
 from condyle.backends.cpu import keep as cpu_kept
+from condyle.backends.cuda.kernel import CudaKernel
+from condyle.backends.cuda.parts import Part, Parts, parts, straight
+from condyle.backends.cuda.target import BITS
 from condyle.errors import BuildError, UnsupportedError
 from condyle.ir.count import Counts, count, instructions
 from condyle.ir.program import Program
@@ -23,6 +26,7 @@ from condyle.ir.sweep import Code
 from condyle.ir.verify import verify
 from condyle.model.tree import Tree
 from condyle.passes import pipeline
+from condyle.runtime.cuda.driver import gpu
 from condyle.runtime.kernel import Kernel
 from condyle.runtime.layout import Layouts
 from condyle.signature import FUNCTIONS
@@ -71,10 +75,12 @@ class Compiler:
     tree: Tree
     facts: Facts
     routes: Mapping[str, str] = field(default_factory=dict[str, str])
+    device: int = field(default=0, kw_only=True)
 
     def __post_init__(self) -> None:
         for function, route in self.routes.items():
             check_route(self.tree, function, route)
+        self._gpu_kernels: dict[tuple[str, bool, str], Part] = {}
         self.traced = cache(self._traced)
         self.best = cache(self._best)
 
@@ -149,6 +155,8 @@ class Compiler:
         if target == "numpy":
             return NumpyKernel(self.tree, function, self.reference_route(function), f_ext, np.dtype(dtype))
         code = self.code(function, f_ext)
+        if target == "cuda":
+            return CudaKernel(self.gpu_parts(function, f_ext, dtype), gpu(self.device), np.dtype(dtype))
         if self.runs(function, target) == "cpu":
             layouts = self.layouts(function, f_ext, target, dtype)
             made = cpu_target.assembled(code, dtype, layouts=layouts)
@@ -167,6 +175,23 @@ class Compiler:
     def _key(self, function: str, f_ext: bool, dtype: str) -> cpu_kept.Key:
         routes = repr(sorted(self.routes.items()))  # a route to one function may decide that of another
         return cpu_kept.Key(self.facts.fingerprint, function, f_ext, routes, dtype)
+
+    def gpu_parts(self, function: str, f_ext: bool, dtype: str) -> Parts:
+        """What to launch on a GPU; UnsupportedError for robots that are too long for straight-line code."""
+
+        def program(name: str) -> Program:
+            code = self.code(name, f_ext and FUNCTIONS[name].takes_f_ext)
+            if not isinstance(code, Program):
+                raise UnsupportedError(f"target 'cuda': {name} of this robot is too long for it; target 'cpu' serves")
+            return code
+
+        def one(name: str) -> Part:
+            key = name, f_ext and FUNCTIONS[name].takes_f_ext, dtype
+            if key not in self._gpu_kernels:
+                self._gpu_kernels[key] = straight(program(name), BITS[dtype])
+            return self._gpu_kernels[key]
+
+        return parts(function, program, one, BITS[dtype])
 
     def lanes(self, target: str, dtype: str) -> int:
         """States that lie side by side in packed arrays of a target."""

@@ -82,5 +82,9 @@ class BuildError(CondyleError):
     """A target that could not be built: no compiler, a failed or a cancelled compile."""
 
 
+class DeviceError(CondyleError):
+    """A GPU that is not there, cannot be used, is out of memory, or failed."""
+
+
 class ModelWarning(UserWarning):
     """Something odd but legal in a model."""

@@ -22,7 +22,7 @@ class Code:
 
 
 def assemble(part: Part, arch: str) -> Code:
-    """The first text that the assembler spills nothing of, else the one that moves the fewest bytes through local memory."""
+    """The first text that the assembler spills nothing of, else the one that moves the fewest bytes."""
     made: list[Code] = []
     for text in part.texts:
         code = _fetched(text, arch)

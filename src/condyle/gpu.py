@@ -1,0 +1,123 @@
+"""Dynamics on a GPU: arrays of the processor's memory as everywhere, or arrays that lie on the GPU, without a copy."""
+
+from __future__ import annotations
+
+import copy
+import math
+from collections.abc import Sequence
+from typing import Any, cast
+
+from numpy.typing import ArrayLike
+
+from condyle.backends.cuda.kernel import CudaKernel
+from condyle.dynamics import Array, Dynamics, Out
+from condyle.errors import ShapeError, UnsupportedError
+from condyle.runtime.cuda.arrays import DeviceArray, View, is_device_array, view_of
+from condyle.runtime.packed import Packed
+from condyle.signature import FUNCTIONS
+
+
+class GpuDynamics(Dynamics):
+    """The seven functions on one GPU.
+
+    Arguments are all in the processor's memory, as for any target, or all on the GPU: dense arrays with
+    `__cuda_array_interface__` of the dtype of this object, each with the same batch dimensions or with one row. Answers
+    are then `DeviceArray`s, or `out=`; they are ready in stream order.
+    """
+
+    _stream: int | None = None
+
+    def on(self, stream: int) -> GpuDynamics:
+        """The same, its device calls put into this stream (a CUstream handle as a number); a graph may capture them.
+
+        Without it they go into the stream that the arrays name, else into the default one.
+        """
+        bound = copy.copy(self)
+        bound._stream = stream
+        return bound
+
+    def explain(self, n: int = 1) -> str:
+        """What runs for a batch of n states: the route of each function and its operations."""
+        lines = [self._compiler.line(name, self._target, self._dtype, n) for name in FUNCTIONS]
+        return "\n".join([f"target cuda, {self._dtype}, batch of {n}, GPU {self._compiler.device}", *lines])
+
+    def memory(self, n: int) -> dict[str, int]:
+        """Bytes on the GPU of a batch of n states that lies there: inputs, outputs, scratch; no external forces.
+
+        Arrays of the processor's memory pass through it in chunks, at most 64 MB of them at a time.
+        """
+        plain = super().memory(n)
+        return {name: plain[name] + n * self.dtype.itemsize * self._scratch(name) for name in FUNCTIONS}
+
+    def _scratch(self, name: str) -> int:
+        return sum(array.size for array in self._compiler.gpu_parts(name, False, self._dtype).scratch)
+
+    def pack(self, array: ArrayLike, port: str = "") -> Packed:
+        raise UnsupportedError("packed arrays are for the processor: pass plain arrays to target 'cuda'")
+
+    def call(
+        self, name: str, args: Sequence[ArrayLike], f_ext: ArrayLike | None = None, out: Out = None
+    ) -> tuple[Array, ...]:
+        given = args if f_ext is None else (*args, f_ext)
+        if not any(is_device_array(value) for value in given):
+            return super().call(name, args, f_ext, out)
+        return cast("tuple[Array, ...]", self._device_call(name, given, f_ext is not None, out))
+
+    def _device_call(self, name: str, given: Sequence[object], f_ext: bool, out: object) -> tuple[object, ...]:
+        inputs, outputs = self._binder(name).places
+        if FUNCTIONS[name].takes_f_ext and not f_ext:
+            inputs = inputs[:-1]
+        if len(given) != len(inputs):
+            raise ShapeError(f"{FUNCTIONS[name].method}: {len(given)} arguments given, expected {len(inputs)}")
+        kernel = self._kernel(name, f_ext)
+        assert isinstance(kernel, CudaKernel)
+        with kernel.gpu.current():
+            views = [view_of(x, place, self.dtype, kernel.gpu) for x, place in zip(given, inputs, strict=True)]
+            batch = _batch(name, views, [len(place.dims) for place in inputs])
+            stream = self._ordered(kernel, views)
+            shapes = [batch + place.dims for place in outputs]
+            results: Sequence[object] = (
+                [DeviceArray(kernel.gpu, shape, self.dtype, stream) for shape in shapes]
+                if out is None
+                else cast("Sequence[Any]", out if isinstance(out, (tuple, list)) else (out,))
+            )
+            if len(results) != len(outputs):
+                raise ShapeError(f"{FUNCTIONS[name].method}: out has {len(results)} arrays, expected {len(outputs)}")
+            into = [view_of(x, p, self.dtype, kernel.gpu, True) for x, p in zip(results, outputs, strict=True)]
+            _check_out(name, into, shapes, views)
+            n = math.prod(batch)
+            if n:
+                shared = [
+                    view.bytes < n * place.size * self.dtype.itemsize for view, place in zip(views, inputs, strict=True)
+                ]
+                kernel.on_device(n, [v.address for v in views], shared, [v.address for v in into], stream)
+        return tuple(results)
+
+    def _ordered(self, kernel: CudaKernel, views: Sequence[View]) -> int:
+        """The stream to use; others that the arrays name are waited for."""
+        named = {view.stream for view in views}
+        stream = self._stream if self._stream is not None else max(named)
+        for other in named - {stream, 0}:
+            kernel.gpu.driver("cuStreamSynchronize", other)
+        return stream
+
+    def _shadow_methods(self) -> None:
+        """No native callable in front: it serves code on the processor."""
+
+
+def _batch(name: str, views: Sequence[View], dims: Sequence[int]) -> tuple[int, ...]:
+    batches = [view.shape[: len(view.shape) - d] for view, d in zip(views, dims, strict=True)]
+    batch = max(batches, key=lambda one: (math.prod(one) != 1, len(one)))
+    if any(one != batch and math.prod(one) != 1 for one in batches):
+        listed = ", ".join(map(str, batches))
+        raise ShapeError(f"{FUNCTIONS[name].method}: batch dimensions on the GPU must be equal, or one row: {listed}")
+    return batch
+
+
+def _check_out(name: str, into: Sequence[View], shapes: Sequence[tuple[int, ...]], views: Sequence[View]) -> None:
+    for k, (view, shape) in enumerate(zip(into, shapes, strict=True)):
+        if view.shape != shape:
+            raise ShapeError(f"{FUNCTIONS[name].method}: out[{k}] has shape {view.shape}, expected {shape}")
+        for other in (*views, *into[:k]):
+            if view.address < other.address + other.bytes and other.address < view.address + view.bytes:
+                raise ShapeError(f"{FUNCTIONS[name].method}: out[{k}] overlaps an input or another output")

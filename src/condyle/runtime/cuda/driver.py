@@ -1,0 +1,137 @@
+"""The CUDA driver, every call checked: a failure is a DeviceError that says what to do."""
+
+from __future__ import annotations
+
+import ctypes
+import os
+from collections.abc import Generator, Sequence
+from contextlib import contextmanager
+from functools import cache
+from importlib import import_module
+from types import ModuleType
+from typing import Protocol, cast
+
+from condyle.errors import DeviceError
+
+CURES = {
+    "CUDA_ERROR_NO_DEVICE": "no NVIDIA GPU here, or CUDA_VISIBLE_DEVICES hides it; target 'cpu' runs everywhere",
+    "CUDA_ERROR_OUT_OF_MEMORY": "the GPU is out of memory: pass fewer states at once, or free arrays",
+    "CUDA_ERROR_LAUNCH_OUT_OF_RESOURCES": "the kernel needs more than this GPU has; please report it",
+    "CUDA_ERROR_NO_BINARY_FOR_GPU": "the code is not for this GPU; clear the cache (condyle cache clear)",
+    "CUDA_ERROR_UNSUPPORTED_PTX_VERSION": "the driver is too old: install one for CUDA 11 or later",
+    "CUDA_ERROR_INVALID_DEVICE": "there is no such GPU",
+    "CUDA_ERROR_SYSTEM_DRIVER_MISMATCH": "the driver was updated: restart the machine",
+}
+OLDEST = (8, 0)
+
+
+class Api(Protocol):
+    """What the bindings of the driver look like: functions that return a status and values, and enumerations."""
+
+    def __getattr__(self, name: str) -> object: ...
+
+
+class Driver:
+    """Calls by name; `values` are what follows the status."""
+
+    def __init__(self, api: ModuleType | Api) -> None:
+        self._api = api
+        self._pid = os.getpid()
+
+    def __call__(self, name: str, *arguments: object) -> tuple[object, ...]:
+        """The values of one driver call; DeviceError if it failed."""
+        if os.getpid() != self._pid:
+            raise DeviceError(
+                "this process was forked after CUDA had started, which CUDA does not allow: start workers with "
+                'multiprocessing.get_context("spawn"), or use the GPU only after the fork'
+            )
+        status, *values = getattr(self._api, name)(*arguments)
+        if int(status) != 0:
+            word = getattr(status, "name", str(status))
+            raise DeviceError(f"{name}: {word}: {CURES.get(word, 'the driver refused')}")
+        return tuple(values)
+
+    def number(self, name: str, *arguments: object) -> int:
+        """The only value of a call, as a number."""
+        (value,) = self(name, *arguments)
+        return int(cast(int, value))
+
+    def constant(self, kind: str, name: str) -> object:
+        """A member of an enumeration."""
+        return getattr(getattr(self._api, kind), name)
+
+
+@cache
+def driver() -> Driver:
+    """The driver of this machine, started. DeviceError where there is none."""
+    try:
+        api = import_module("cuda.bindings.driver")
+    except ImportError as error:
+        raise DeviceError(
+            "target 'cuda' needs the package cuda-bindings: pip install 'condyle[cuda]'; target 'cpu' needs nothing"
+        ) from error
+    try:
+        status = int(api.cuInit(0)[0])
+    except Exception as error:  # the loader of the bindings has error classes of its own
+        raise DeviceError(
+            "no NVIDIA driver is installed here (libcuda.so.1 is missing): install one, or use target 'cpu'"
+        ) from error
+    if status:
+        raise DeviceError(f"CUDA does not start (status {status}): {CURES['CUDA_ERROR_NO_DEVICE']}")
+    return Driver(api)
+
+
+class Gpu:
+    """One GPU: its primary context, which other libraries of this process share."""
+
+    def __init__(self, driver: Driver, index: int) -> None:
+        count = driver.number("cuDeviceGetCount")
+        if not 0 <= index < count:
+            raise DeviceError(f"device={index}: this machine has {count} GPUs, numbered from 0")
+        self.driver, self.index = driver, index
+        (self._device,) = driver("cuDeviceGet", index)
+        version = self._attribute("COMPUTE_CAPABILITY_MAJOR"), self._attribute("COMPUTE_CAPABILITY_MINOR")
+        if version < OLDEST:
+            raise DeviceError(
+                f"device={index} has compute capability {version[0]}.{version[1]}; needed is 8.0 or later"
+            )
+        self.arch = f"sm_{version[0]}{version[1]}"
+        self.multiprocessors = self._attribute("MULTIPROCESSOR_COUNT")
+        self.shared_bytes = self._attribute("MAX_SHARED_MEMORY_PER_BLOCK_OPTIN")
+        self.toolkit = driver.number("cuDriverGetVersion") // 1000
+        (self._context,) = driver("cuDevicePrimaryCtxRetain", self._device)
+
+    def _attribute(self, name: str) -> int:
+        key = self.driver.constant("CUdevice_attribute", f"CU_DEVICE_ATTRIBUTE_{name}")
+        return self.driver.number("cuDeviceGetAttribute", key, self._device)
+
+    @contextmanager
+    def current(self) -> Generator[None, None, None]:
+        """This GPU is the one that driver calls of this thread mean."""
+        self.driver("cuCtxPushCurrent", self._context)
+        try:
+            yield
+        finally:
+            self.driver("cuCtxPopCurrent")
+
+    def function(self, image: bytes, name: str, shared_bytes: int) -> object:
+        """A kernel of a module, ready to be launched with up to so many bytes of shared memory a block."""
+        (module,) = self.driver("cuModuleLoadData", image)
+        (function,) = self.driver("cuModuleGetFunction", module, name.encode("ascii"))
+        key = self.driver.constant("CUfunction_attribute", "CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES")
+        self.driver("cuFuncSetAttribute", function, key, shared_bytes)
+        return function
+
+    def launch(
+        self, function: object, grid: int, block: int, shared_bytes: int, stream: int, values: Sequence[int]
+    ) -> None:
+        """Puts a kernel in the stream. values: n and a zero of 32 bits each, then numbers of 64 bits."""
+        types = (ctypes.c_uint32, ctypes.c_uint32, *(ctypes.c_uint64 for _ in values[2:]))
+        parameters = (tuple(values), types)
+        self.driver("cuLaunchKernel", function, grid, 1, 1, block, 1, 1, shared_bytes, stream, parameters, 0)
+
+
+@cache
+def gpu(index: int) -> Gpu:
+    """GPU number `index`, taken into use once."""
+    return Gpu(driver(), index)
