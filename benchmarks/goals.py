@@ -188,12 +188,12 @@ def lines(found: Found) -> list[str]:
 
 
 def missed(found: Found) -> list[str]:
-    """Every number that does not meet its goal."""
+    """Every number that does not meet its goal, a line a goal; what was wanted in brackets."""
+    wanting = {text: [number for number in numbers(found) if not number.met] for text, numbers in GOALS.items()}
     return [
-        f"{text}: {number.what} {number.measured:.3g}, wanted {number.wanted:g}"
-        for text, numbers in GOALS.items()
-        for number in numbers(found)
-        if not number.met
+        f"{text}: " + ", ".join(f"{number.what} {number.measured:.3g} ({number.wanted:g})" for number in numbers)
+        for text, numbers in wanting.items()
+        if numbers
     ]
 
 

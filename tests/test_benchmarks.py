@@ -96,8 +96,8 @@ def test_goals_say_what_is_met() -> None:
     assert [number.measured for number in goals.small_batches(measured)] == [0.5]
     assert [number.measured for number in goals.large_batches(measured)] == [2.0]
     missed = goals.missed(measured)
-    assert any("panda dfd 12, wanted 26" in line for line in missed)
-    assert any("panda id N=64 0.909, wanted 0.97" in line for line in missed)
+    assert any("panda dfd 12 (26)" in line for line in missed)
+    assert any("panda id N=64 0.909 (0.97)" in line for line in missed)
     assert not any("float32" in line for line in missed)
     lines = goals.lines(measured)
     assert len(lines) == 2 + len(goals.GOALS)
