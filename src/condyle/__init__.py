@@ -10,6 +10,7 @@ from condyle.dynamics import (
 from condyle.errors import (
     BuildError,
     CondyleError,
+    DeviceError,
     DTypeError,
     Finding,
     ModelError,
@@ -27,6 +28,7 @@ __all__ = [
     "Builder",
     "CondyleError",
     "DTypeError",
+    "DeviceError",
     "Dynamics",
     "DynamicsDerivatives",
     "Finding",
