@@ -1,6 +1,12 @@
 /* Blocks: memory for large arrays, kept when it is freed. The system may take the pages of a large kept block back
  * (MADV_FREE), so that keeping costs little when memory is short. */
 
+static void count_block(const Block *block, int sign)
+{
+    kept.bytes += (size_t)sign * block->bytes;
+    kept.held += block->offered ? 0 : (size_t)sign * block->bytes;
+}
+
 static void drop_oldest(void)
 {
     Block **link = &kept.newest;
@@ -10,7 +16,7 @@ static void drop_oldest(void)
     }
     oldest = *link;
     *link = NULL;
-    kept.bytes -= oldest->bytes;
+    count_block(oldest, -1);
     munmap(oldest, oldest->bytes);
 }
 
@@ -22,7 +28,7 @@ static Block *take_block(size_t bytes)
         if ((*link)->bytes >= bytes && (*link)->bytes - bytes <= bytes / 4) {
             found = *link;
             *link = found->older;
-            kept.bytes -= found->bytes;
+            count_block(found, -1);
             break;
         }
     }
@@ -87,7 +93,6 @@ static void offer_pages(Block *block)
 static void block_free(void *unused, void *memory, size_t size)
 {
     Block *block;
-    int lazy;
     (void)unused;
     (void)size;
     if (memory == NULL) {
@@ -95,15 +100,15 @@ static void block_free(void *unused, void *memory, size_t size)
     }
     block = (Block *)((char *)memory - BLOCK_HEAD);
     pthread_mutex_lock(&kept.lock);
-    lazy = block->bytes >= LAZY_BYTES || kept.bytes >= MANY_BYTES;
+    block->offered = block->bytes >= LAZY_BYTES || kept.held >= MANY_BYTES;
     pthread_mutex_unlock(&kept.lock);
-    if (lazy) {
+    if (block->offered) {
         offer_pages(block);
     }
     pthread_mutex_lock(&kept.lock);
     block->older = kept.newest;
     kept.newest = block;
-    kept.bytes += block->bytes;
+    count_block(block, 1);
     while (kept.bytes > kept.limit) {
         drop_oldest();
     }

@@ -37,7 +37,7 @@
 #define BLOCK_HEAD 64
 #define HUGE_BYTES (4 << 20)
 #define LAZY_BYTES HUGE_BYTES  /* from here on, kept pages are offered to the system: costly page by page */
-#define MANY_BYTES (256 << 20) /* from here on, those of smaller blocks too */
+#define MANY_BYTES (256 << 20) /* with as many kept that were not offered, those of smaller blocks are too */
 
 typedef int (*entry_t)(size_t n, const void *const *in, const ptrdiff_t *in_stride, void *const *out,
                        const ptrdiff_t *out_stride, void *work);
@@ -96,12 +96,13 @@ static struct {
 typedef struct Block {
     size_t bytes; /* of the mapping, this header included */
     struct Block *older;
+    int offered; /* while it is kept */
 } Block;
 
 static struct {
     pthread_mutex_t lock;
     Block *newest;
-    size_t bytes, limit;
+    size_t bytes, limit, held; /* held: the part whose pages were not offered to the system */
 } kept = {.lock = PTHREAD_MUTEX_INITIALIZER};
 
 /* Forks hold the locks, so that the child finds whole lists. The child has no workers: it starts its own. */
