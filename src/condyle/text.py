@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import os
+import tempfile
 from collections.abc import Generator
 from contextlib import contextmanager
+from pathlib import Path
 
 
 class Emitter:
@@ -28,3 +31,17 @@ class Emitter:
 
     def text(self) -> str:
         return "\n".join(self._lines) + "\n"
+
+
+def write_whole(path: Path, text: str) -> Path:
+    """The file with all of this text; what stood there stays until then, also when the process is killed."""
+    handle, temporary = tempfile.mkstemp(prefix=f".{path.name}-", dir=path.parent)
+    try:
+        with os.fdopen(handle, "w", encoding="utf-8") as file:
+            file.write(text)
+        Path(temporary).chmod(0o644)
+        Path(temporary).replace(path)
+    except BaseException:
+        Path(temporary).unlink(missing_ok=True)
+        raise
+    return path

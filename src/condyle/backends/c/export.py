@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import json
-import os
-import tempfile
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -27,7 +25,7 @@ from condyle.backends.c.emit import (
 from condyle.backends.c.target import Facts
 from condyle.errors import UnsupportedError
 from condyle.ir.sweep import Code
-from condyle.text import Emitter
+from condyle.text import Emitter, write_whole
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,20 +63,7 @@ def export_c(
     texts["CMakeLists.txt"] = _cmake_file(programs, facts)
     texts["robot.json"] = json.dumps(robot, indent=1, sort_keys=True, allow_nan=False) + "\n"
     out_dir.mkdir(parents=True, exist_ok=True)
-    return [_write(out_dir / file, text) for file, text in texts.items()]
-
-
-def _write(path: Path, text: str) -> Path:
-    handle, temporary = tempfile.mkstemp(prefix=f".{path.name}-", dir=path.parent)
-    try:
-        with os.fdopen(handle, "w", encoding="ascii") as file:
-            file.write(text)
-        Path(temporary).chmod(0o644)
-        Path(temporary).replace(path)
-    except BaseException:
-        Path(temporary).unlink(missing_ok=True)
-        raise
-    return path
+    return [write_whole(out_dir / file, text) for file, text in texts.items()]
 
 
 def _real(bits: int) -> str:

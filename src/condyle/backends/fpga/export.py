@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import json
-import os
-import tempfile
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -14,6 +12,7 @@ from condyle.backends.fpga.emit_bench import ANSWERS, TASKS, emit_bench
 from condyle.backends.fpga.emit_project import sources
 from condyle.backends.fpga.page import page
 from condyle.backends.fpga.report import Facts, Sheet, report
+from condyle.text import write_whole
 
 __all__ = ["Facts", "Sheet", "Tasks", "write"]
 
@@ -74,7 +73,7 @@ def write(
     texts["report.html"] = page(acc, found)
     texts["robot.json"] = json.dumps(names, indent=1, sort_keys=True, allow_nan=False) + "\n"
     out.mkdir(parents=True, exist_ok=True)
-    return [_write(out / name, text) for name, text in texts.items()]
+    return [write_whole(out / name, text) for name, text in texts.items()]
 
 
 def header(acc: Accelerator, facts: Facts) -> str:
@@ -84,16 +83,3 @@ def header(acc: Accelerator, facts: Facts) -> str:
         f"// nq {acc.plan.nq}, nv {acc.plan.nv}; functions {' '.join(acc.plan.functions)}; words {facts.word}; "
         f"a task every {acc.ii} cycles; {acc.dsp} DSPs.\n"
     )
-
-
-def _write(path: Path, text: str) -> Path:
-    handle, temporary = tempfile.mkstemp(prefix=f".{path.name}-", dir=path.parent)
-    try:
-        with os.fdopen(handle, "w", encoding="utf-8") as file:
-            file.write(text)
-        Path(temporary).chmod(0o644)
-        Path(temporary).replace(path)
-    except BaseException:
-        Path(temporary).unlink(missing_ok=True)
-        raise
-    return path
