@@ -145,6 +145,13 @@ CD_INLINE void cd_put(real *row, real_v x, size_t count)
 #define CD_PUT_ALL(row, x) (*(row) = (x))
 #endif
 
+/* A line that will soon be written is fetched meanwhile: many rows at a time are more than a processor foresees. */
+#if LANES > 1
+#define CD_AHEAD(at) __builtin_prefetch(at, 1)
+#else
+#define CD_AHEAD(at) (void)0
+#endif
+
 /* Entries 0 .. size-1 of `rows` states (1 .. LANES of them) to w. */
 CD_STATIC void cd_pack(const real *in, ptrdiff_t stride, size_t rows, size_t size, real_v *w)
 {
@@ -226,7 +233,9 @@ CD_STATIC void cd_unpack(const real_v *w, const cd_slot *slot, size_t size, real
     while (e < size) {
         e = size - e < LANES ? size - LANES : e;
         cd_rows(w, slot + e, y);
-#define CD_DO(l) CD_PUT_ALL(out + e + (l) * stride, y[l]);
+#define CD_DO(l) \
+    CD_AHEAD(out + e + (l) * stride + 4 * LANES); \
+    CD_PUT_ALL(out + e + (l) * stride, y[l]);
         CD_EACH(CD_DO)
 #undef CD_DO
         e += LANES;
