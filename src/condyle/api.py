@@ -206,6 +206,7 @@ def export(
     word: str = "27x18",
     dsp: int | None = None,
     clock: float = 125.0,
+    f_ext: float | None = None,
 ) -> list[Path]:
     """Write a project for another world into the folder `out`; the files written.
 
@@ -213,14 +214,14 @@ def export(
     bench, a Makefile and report.json; robot.json holds the names. name: the prefix of every symbol,
     `[a-z][a-z0-9_]{0,30}`, by default the bundled robot's name, else "robot".
     For verilog: word, the number format ("27x18", "27", "32", "q16.16"); dsp, a budget that chooses how often a task
-    may enter; clock [MHz], assumed, to print times.
+    may enter; clock [MHz], assumed, to print times; f_ext [N, N m], tasks carry external forces, each component within.
     """
     check_choice("target", target, tuple(EXPORTS))
     check_choice("dtype", dtype, DTYPES)
     for function in functions:
         check_choice("functions", function, tuple(FUNCTIONS))
     compiler = compiler_of(robot, name=name or _bundled_name(robot))
-    options = hardware.Options(tuple(functions), word, dsp, clock, name or _bundled_name(robot))
+    options = hardware.Options(tuple(functions), word, dsp, clock, name or _bundled_name(robot), f_ext=f_ext)
     return EXPORTS[target](Job(robot, compiler, Path(out), tuple(functions), dtype, options))
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import shutil
 import subprocess
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 import numpy as np
@@ -29,13 +29,18 @@ from condyle.trace.staged import trace_staged
 Reals = NDArray[np.float64]
 BOX = {"q": np.pi, "v": 2.0, "a": 5.0}
 """The states an accelerator is made for: angles within a turn, speeds and accelerations within these; tau of such."""
+FORCE = "f_ext"
+"""The box has this entry too where a task carries external forces."""
 RANGES, CHUNK = 4000, 1000
 ROUTES = (("R", "id", "rnea"), ("D", "did", "closed_form"), ("M", "m", "crba"), ("M", "minv", "ltl"))
 
 
 @dataclass(frozen=True)
 class Options:
-    """dsp: a budget, 62 % of an XCVU9P by default. word: see the target. clock: MHz, assumed, to print times."""
+    """dsp: a budget, 62 % of an XCVU9P by default. word: see the target. clock: MHz, assumed, to print times.
+
+    f_ext: None, or tasks carry external forces, each component within so many N and N m.
+    """
 
     functions: tuple[str, ...] = tuple(FUNCTIONS)
     word: str = "27x18"
@@ -43,6 +48,7 @@ class Options:
     clock: float = 125.0
     name: str = "robot"
     states: int = 1000
+    f_ext: float | None = None
 
     def __post_init__(self) -> None:
         checked_name(self.name)
@@ -50,22 +56,31 @@ class Options:
             raise UnsupportedError(f"dsp={self.dsp}: give a positive number of DSPs")
         if not 0.0 < self.clock < 10_000.0:
             raise UnsupportedError(f"clock={self.clock}: give a frequency in MHz")
+        if self.f_ext is not None and not 0.0 < self.f_ext < 1e9:
+            raise UnsupportedError(f"f_ext={self.f_ext}: give the largest external force in N, or leave it out")
 
     @property
     def budget(self) -> int:
         return self.dsp if self.dsp is not None else XCVU9P.dsp * 62 // 100
 
+    @property
+    def box(self) -> dict[str, float]:
+        return BOX if self.f_ext is None else {**BOX, FORCE: self.f_ext}
 
-def sampled(robot: Robot, n: int, seed: int) -> dict[str, Reals]:
-    """q, v, a in the box, (n, size) each; a quarter of them at the corners of v and a."""
+
+def sampled(robot: Robot, n: int, seed: int, box: Mapping[str, float] = BOX) -> dict[str, Reals]:
+    """q, v, a and, where the box has any, f_ext, (n, size) each; a quarter of them at the corners of v and a."""
     rng = np.random.default_rng(seed)
     q = robot.random_state(n, rng).q
     for joint in robot.joints:
         if joint.type in ("revolute", "continuous") and joint.mimic is None:
-            q[:, joint.q_index] = rng.uniform(-BOX["q"], BOX["q"], n)
-    v, a = (rng.uniform(-BOX[name], BOX[name], (n, robot.nv)) for name in "va")
-    v[: n // 4], a[: n // 4] = BOX["v"] * np.sign(v[: n // 4]), BOX["a"] * np.sign(a[: n // 4])
-    return {"q": q, "v": v, "a": a}
+            q[:, joint.q_index] = rng.uniform(-box["q"], box["q"], n)
+    v, a = (rng.uniform(-box[name], box[name], (n, robot.nv)) for name in "va")
+    v[: n // 4], a[: n // 4] = box["v"] * np.sign(v[: n // 4]), box["a"] * np.sign(a[: n // 4])
+    states = {"q": q, "v": v, "a": a}
+    if FORCE in box:
+        states[FORCE] = rng.uniform(-box[FORCE], box[FORCE], (n, 6 * len(robot.bodies)))
+    return states
 
 
 def consistent(robot: Robot, states: Mapping[str, Reals]) -> dict[str, Reals]:
@@ -78,8 +93,10 @@ def consistent(robot: Robot, states: Mapping[str, Reals]) -> dict[str, Reals]:
 
 def accelerator(robot: Robot, options: Options) -> Accelerator:
     """Planned, fitted to the budget and scheduled. UnsupportedError says what cannot be done and what could."""
-    staged = trace_staged(tree_of(robot), ROUTES)
-    planned = plan(staged.program, staged.stages, sampled(robot, RANGES, 0), word_of(options.word), options.functions)
+    staged = trace_staged(tree_of(robot), ROUTES, options.f_ext is not None)
+    samples = sampled(robot, RANGES, 0, options.box)
+    planned = plan(staged.program, staged.stages, samples, word_of(options.word), options.functions)
+    planned = replace(planned, box=options.box)
     return build(planned, fit(planned, options.budget))
 
 
@@ -88,9 +105,9 @@ def errors(robot: Robot, acc: Accelerator, n: int, seed: int = 1) -> dict[str, d
     tree = tree_of(robot)
     found: dict[str, dict[str, float]] = {function: {} for function in acc.plan.functions}
     for chunk in range(-(-n // CHUNK)):
-        states = consistent(robot, sampled(robot, min(CHUNK, n - chunk * CHUNK), seed + chunk))
+        states = consistent(robot, sampled(robot, min(CHUNK, n - chunk * CHUNK), seed + chunk, acc.plan.box))
         for function in acc.plan.functions:
-            given = {port.name: states[port.name] for port in FUNCTIONS[function].inputs}
+            given = {port.name: states[port.name] for port in FUNCTIONS[function].ports(FORCE in states)}
             route = routes_of(function, tree.has_shared_coordinates)[0]
             truth = [np.asarray(exact, np.float64) for exact in reference(tree, function, route, given)]
             answer = evaluate(acc.plan, function, task_of(acc, function, states))
@@ -101,7 +118,7 @@ def errors(robot: Robot, acc: Accelerator, n: int, seed: int = 1) -> dict[str, d
 
 def tasks(robot: Robot, acc: Accelerator, each: int, seed: int = 2) -> Tasks:
     """`each` tasks of every function, mixed, with the model's answers; one state of each is outside the box."""
-    states = sampled(robot, each, seed)
+    states = sampled(robot, each, seed, acc.plan.box)
     states["v"][-1] *= 4.0
     states = consistent(robot, states)
     lines: list[tuple[str, str]] = []
@@ -117,7 +134,7 @@ def export_verilog(robot: Robot, options: Options, out: Path, version: str, name
     """The whole project; the files written."""
     acc = accelerator(robot, options)
     facts = Facts(options.name, robot.fingerprint, version, options.clock, options.word)
-    sheet = Sheet(errors(robot, acc, options.states), options.states, BOX)
+    sheet = Sheet(errors(robot, acc, options.states), options.states, acc.plan.box)
     return write(out, acc, facts, sheet, tasks(robot, acc, 10), names)
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import argparse
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TypedDict
 
 from condyle import api
 from condyle.backends.fpga.target import WORDS
@@ -13,6 +13,15 @@ from condyle.signature import FUNCTIONS
 
 if TYPE_CHECKING:
     from argparse import _SubParsersAction  # pyright: ignore[reportPrivateUsage]
+
+
+class Hardware(TypedDict):
+    """The options of the verilog target, as `condyle.export` takes them."""
+
+    word: str
+    dsp: int | None
+    clock: float
+    f_ext: float | None
 
 
 def add(commands: _SubParsersAction[argparse.ArgumentParser]) -> None:
@@ -32,6 +41,19 @@ def add_hardware(command: argparse.ArgumentParser) -> None:
     command.add_argument("--word", choices=tuple(WORDS), default="27x18", help="verilog: the number format")
     command.add_argument("--dsp", type=int, metavar="N", help="verilog: a budget of DSPs (default 62 %% of an XCVU9P)")
     command.add_argument("--clock", type=float, metavar="MHZ", default=125.0, help="verilog: assumed, to print times")
+    command.add_argument(
+        "--f-ext", type=float, metavar="N", help="verilog: tasks carry external forces, up to N newton"
+    )
+
+
+def hardware_options(arguments: argparse.Namespace) -> Hardware:
+    """What was said to the arguments of `add_hardware`."""
+    return {
+        "word": arguments.word,
+        "dsp": arguments.dsp,
+        "clock": arguments.clock,
+        "f_ext": arguments.f_ext,
+    }
 
 
 def functions(text: str) -> tuple[str, ...]:
@@ -55,9 +77,7 @@ def run(arguments: argparse.Namespace) -> int:
         functions=arguments.functions,
         name=arguments.name,
         dtype=arguments.dtype,
-        word=arguments.word,
-        dsp=arguments.dsp,
-        clock=arguments.clock,
+        **hardware_options(arguments),
     )
     progress("")
     if arguments.json:

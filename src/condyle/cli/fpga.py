@@ -12,7 +12,7 @@ from condyle.backends.fpga.export import Facts, Sheet, write
 from condyle.backends.fpga.page import page
 from condyle.backends.fpga.report import report
 from condyle.cli.common import Json, add_robot, load, progress, say, show, show_json, table
-from condyle.cli.export import add_hardware, functions
+from condyle.cli.export import add_hardware, functions, hardware_options
 from condyle.signature import FUNCTIONS
 
 if TYPE_CHECKING:
@@ -37,7 +37,7 @@ def run(arguments: argparse.Namespace) -> int:
     loaded = load(arguments)
     for warning in loaded.warnings:
         say(f"warning: {warning}")
-    options = hardware.Options(arguments.functions, arguments.word, arguments.dsp, arguments.clock)
+    options = hardware.Options(arguments.functions, **hardware_options(arguments))
     api.check_solvable(loaded.robot, options.functions)
     progress("generating ...")
     acc = hardware.accelerator(loaded.robot, options)
@@ -48,7 +48,7 @@ def run(arguments: argparse.Namespace) -> int:
 
 def _simulate(arguments: argparse.Namespace, robot: api.Robot, acc: hardware.Accelerator, facts: Facts) -> int:
     """Every bit of every answer against the integer model; status 1 at the first that differs."""
-    sheet = Sheet({function: {} for function in acc.plan.functions}, 0, hardware.BOX)
+    sheet = Sheet({function: {} for function in acc.plan.functions}, 0, acc.plan.box)
     found = hardware.tasks(robot, acc, arguments.states or 20)
     stalls = [f"+stall_in={arguments.stall}", f"+stall_out={arguments.stall}"] if arguments.stall else []
     with tempfile.TemporaryDirectory() as folder:
@@ -64,7 +64,7 @@ def _simulate(arguments: argparse.Namespace, robot: api.Robot, acc: hardware.Acc
 def _report(arguments: argparse.Namespace, robot: api.Robot, acc: hardware.Accelerator, facts: Facts) -> int:
     states = arguments.states or 10_000
     progress("comparing with the reference ...")
-    found = report(acc, facts, Sheet(hardware.errors(robot, acc, states), states, hardware.BOX))
+    found = report(acc, facts, Sheet(hardware.errors(robot, acc, states), states, acc.plan.box))
     progress("")
     if arguments.html:
         arguments.html.write_text(page(acc, found), encoding="utf-8")

@@ -17,7 +17,7 @@ from condyle.ir.ops import Node
 from condyle.ir.program import Array, Program
 from condyle.model.tree import Tree
 from condyle.scalar import Scalar
-from condyle.signature import FUNCTIONS
+from condyle.signature import F_EXT, FUNCTIONS
 from condyle.trace.straight import entries, sizes
 
 T = TypeVar("T")
@@ -54,8 +54,8 @@ class _Graph(Graph):
 class _Stages(Unrolled):
     """Sweeps that say at which joint they are."""
 
-    def __init__(self, tree: Tree, q: Sequence[Scalar], graph: _Graph) -> None:
-        super().__init__(tree, q)
+    def __init__(self, tree: Tree, q: Sequence[Scalar], graph: _Graph, f_ext: Sequence[Scalar] | None = None) -> None:
+        super().__init__(tree, q, f_ext)
         self._graph = graph
         self._index = {id(joint): i for i, joint in enumerate(self.joints)}
 
@@ -94,15 +94,20 @@ class _Stages(Unrolled):
         return self._left(super().pairs(*staged, entries, *given))
 
 
-def trace_staged(tree: Tree, routes: Sequence[tuple[str, str, str]]) -> Staged:
-    """One Program with the outputs of all (letter, function, route), in order; inputs are those of all, by name."""
+def trace_staged(tree: Tree, routes: Sequence[tuple[str, str, str]], f_ext: bool = False) -> Staged:
+    """One Program with the outputs of all (letter, function, route), in order; inputs are those of all, by name.
+
+    f_ext: external forces are an input too, the last.
+    """
     ports = {port.name: port for _, function, _ in routes for port in FUNCTIONS[function].inputs}
+    if f_ext:
+        ports[F_EXT.name] = F_EXT
     inputs = [Array(name, port.shape(sizes(tree))) for name, port in ports.items()]
     graph = _Graph()
     leaves = {
         array.name: [cast(Scalar, graph.input(i, k)) for k in range(array.size)] for i, array in enumerate(inputs)
     }
-    swept = _Stages(regrouped(tree), leaves["q"], graph)
+    swept = _Stages(regrouped(tree), leaves["q"], graph, leaves.get("f_ext"))
     arrays: list[Array] = []
     values: list[tuple[int, int, Expr | float]] = []
     for letter, function, route in routes:

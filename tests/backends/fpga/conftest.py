@@ -13,6 +13,7 @@ from condyle.api import Robot
 from condyle.backends.fpga.build import Accelerator, build
 from condyle.backends.fpga.export import Facts, Sheet, write
 from condyle.hardware import Options
+from condyle.signature import FUNCTIONS
 
 Bench = Callable[..., str]
 
@@ -26,15 +27,17 @@ def bench(tmp_path: Path) -> Bench:
     def run(robot: Robot, acc: Accelerator, each: int, *plusargs: str) -> str:
         folder = tmp_path / "generated"
         if not folder.exists():
-            sheet = Sheet({function: {} for function in acc.plan.functions}, 0, hardware.BOX)
+            sheet = Sheet({function: {} for function in acc.plan.functions}, 0, acc.plan.box)
             write(folder, acc, Facts("rig", "", "", 125.0, "27x18"), sheet, hardware.tasks(robot, acc, each), {})
         return hardware.simulate(folder, "rig", plusargs)
 
     return run
 
 
-def accelerator(robot: Robot, *functions: str, word: str = "27x18", ii: int | None = None) -> Accelerator:
+def accelerator(
+    robot: Robot, *functions: str, word: str = "27x18", ii: int | None = None, f_ext: float | None = None
+) -> Accelerator:
     """An accelerator at a given interval, or at what the default budget allows."""
-    options = Options(functions, word) if functions else Options(word=word)
+    options = Options(functions or tuple(FUNCTIONS), word, f_ext=f_ext)
     acc = hardware.accelerator(robot, options)
     return acc if ii is None else build(acc.plan, ii)

@@ -46,6 +46,20 @@ def test_free_joints_and_all_others_are_done(robot) -> None:
         assert max(value for name, value in row.items() if name.endswith("relative")) < 1e-2
 
 
+@pytest.mark.parametrize("robot", [condyle.load("hyq"), every_joint()], ids=["hyq", "every_joint"])
+def test_external_forces_count(robot) -> None:
+    acc = accelerator(robot, "id", "fd", "dfd", word="27", f_ext=100.0)
+    found = hardware.errors(robot, acc, 300)
+    for row in found.values():
+        assert max(value for name, value in row.items() if name.endswith("relative")) < 2e-2
+    loaded = hardware.sampled(robot, 300, 1, acc.plan.box)
+    (bare,) = hardware.reference(
+        hardware.tree_of(robot), "id", "rnea", {name: loaded[name] for name in ("q", "v", "a")}
+    )
+    tau = hardware.consistent(robot, loaded)["tau"]
+    assert np.abs(tau - bare).max() > 100.0 * found["id"]["tau_absolute"]
+
+
 def test_states_outside_the_box_are_clamped_and_said(iiwa) -> None:
     acc = accelerator(iiwa, "id")
     states = hardware.consistent(iiwa, {"q": np.ones((1, 7)), "v": np.full((1, 7), 30.0), "a": np.zeros((1, 7))})

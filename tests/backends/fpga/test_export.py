@@ -66,7 +66,16 @@ def test_a_word_too_narrow_says_which_signal_and_how_many_bits() -> None:
 
 
 @pytest.mark.parametrize(
-    "wrong", [{"word": "12"}, {"dsp": 0}, {"clock": 0.0}, {"clock": float("nan")}, {"name": "A b"}]
+    "wrong",
+    [
+        {"word": "12"},
+        {"dsp": 0},
+        {"clock": 0.0},
+        {"clock": float("nan")},
+        {"f_ext": -1.0},
+        {"f_ext": float("nan")},
+        {"name": "A b"},
+    ],
 )
 def test_bad_options_are_named(tmp_path, wrong) -> None:
     with pytest.raises(UnsupportedError):

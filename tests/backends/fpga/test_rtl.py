@@ -31,6 +31,13 @@ def test_any_choice_of_functions(bench: Bench, functions: tuple[str, ...]) -> No
     assert bench(robot, acc, 12, *STALLS).startswith(f"right: {12 * len(functions)} tasks")
 
 
+@pytest.mark.parametrize("functions", [(), ("fd",), ("did", "dfd")])
+def test_external_forces(bench: Bench, functions: tuple[str, ...]) -> None:
+    robot = condyle.chain(2, 3)
+    acc = accelerator(robot, *functions, ii=2, f_ext=30.0)
+    assert bench(robot, acc, 12, *STALLS).startswith(f"right: {12 * len(acc.plan.functions)} tasks")
+
+
 @pytest.mark.parametrize("ii", [1, 2, 5])
 def test_latency_and_interval_are_what_the_report_says(bench: Bench, ii: int) -> None:
     robot = condyle.chain(2, 0)

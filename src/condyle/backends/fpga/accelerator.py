@@ -35,7 +35,8 @@ DERIVATIVES = ("did", "dfd", "difd")
 class Plan:
     """The datapaths of some functions of one robot and the formats at the edge.
 
-    formats: of q, v, a, tau and Minv words. results: for each function its output words and their formats.
+    formats: of q, v, a, tau, f_ext and Minv words. results: for each function its output words and their formats.
+    box: the bounds of the states that it is made for, by name.
     """
 
     numbers: Numbers
@@ -47,6 +48,7 @@ class Plan:
     results: Mapping[str, tuple[tuple[Word, Format], ...]] = field(
         default_factory=dict[str, tuple[tuple[Word, Format], ...]]
     )
+    box: Mapping[str, float] = field(default_factory=dict[str, float])
 
     def takes(self, name: str) -> list[Word]:
         """The words of an input array, in order."""

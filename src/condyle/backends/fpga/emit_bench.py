@@ -14,7 +14,8 @@ def bench_widths(acc: Accelerator) -> tuple[int, int]:
     """Bits of a task's and of an answer's data."""
     u = max(field_width(acc, "a"), field_width(acc, "tau"))
     inverse = field_width(acc, "Minv") if "difd" in acc.plan.functions else 0
-    return field_width(acc, "q") + field_width(acc, "v") + u + inverse, result_width(acc)
+    state = sum(field_width(acc, name) for name in ("q", "v", "f_ext"))
+    return state + u + inverse, result_width(acc)
 
 
 BODY = """\

@@ -18,7 +18,7 @@ class TopEmitter(Wires):
     """Writes the top module."""
 
     def text(self) -> str:
-        e, width = self.e, self.nq + self.nv + self.nu + self.ni
+        e, width = self.e, self.nq + self.nv + self.nu + self.nf + self.ni
         ports = ["input clock", "input reset", "input in_valid", "output in_ready"]
         ports += [f"input [{FUNCTION_BITS - 1}:0] in_function", f"input [{TAG_BITS - 1}:0] in_tag"]
         ports += [f"input [{width - 1}:0] in_data", "output out_valid", "input out_ready"]
@@ -42,33 +42,38 @@ class TopEmitter(Wires):
     def _decode(self) -> None:
         """Input Stream and Feedback: a task that comes again goes first; what is needed later waits in queues."""
         e, low = self.e, self.nq + self.nv
+        high = low + self.nu
         e("// decode, input stream, feedback")
         e("wire take = in_valid & in_ready;", "wire " + ", ".join(f"{name}_ready" for name in self.acc.arrays) + ";")
         room = ["trig_ready"]
         queues = self.acc.queues
         if "solve" in self.plan.datapaths:
             e(f"wire keeps_tau = {self.is_one_of('in_function', 'fd', 'dfd')};")
-            self.queue("tau", self.nu, queues.tau, "take & keeps_tau", f"in_data[{low + self.nu - 1}:{low}]")
+            self.queue("tau", self.nu, queues.tau, "take & keeps_tau", f"in_data[{high - 1}:{low}]")
             room.append("(~keeps_tau | tau_free)")
         if "difd" in self.has:
             e(f"wire keeps_inverse = {self.is_one_of('in_function', 'difd')};")
-            upper = f"in_data[{low + self.nu + self.ni - 1}:{low + self.nu}]"
+            upper = f"in_data[{high + self.nf + self.ni - 1}:{high + self.nf}]"
             self.queue("given", self.ni, queues.given, "take & keeps_inverse", upper)
             room.append("(~keeps_inverse | given_free)")
-        first = f"{{in_data[{low + self.nu - 1}:0]}}"
+        forces = f"in_data[{high + self.nf - 1}:{high}], " if self.nf else ""
+        first = f"{{in_data[{high + self.nf - 1}:0]}}"
         if "solve" in self.plan.datapaths:
-            first = f"{{keeps_tau ? {self.nu}'b0 : in_data[{low + self.nu - 1}:{low}], in_data[{low - 1}:0]}}"
+            first = f"{{{forces}keeps_tau ? {self.nu}'b0 : in_data[{high - 1}:{low}], in_data[{low - 1}:0]}}"
         again = "1'b0"
         if "dfd" in self.has:
             again = "again"
             self._feedback(room)
-            first = f"again ? {{back_a, state_q}} : {first}"
-        e(f"wire [{low + self.nu - 1}:0] trig_in = {first};")
+            kept = f"state_q[{low + self.nf - 1}:{low}], " if self.nf else ""
+            first = f"again ? {{{kept}back_a, state_q[{low - 1}:0]}} : {first}"
+        e(f"wire [{high + self.nf - 1}:0] trig_in = {first};")
         e(f"assign in_ready = {' & '.join(room)} & ~{again};")
         e(f"wire trig_valid = take | {again};" if again == "again" else "wire trig_valid = take;")
         fresh = "{1'b0, in_function, in_tag}"
         e(f"wire [{ID - 1}:0] trig_id = {'again ? back_id : ' if again == 'again' else ''}{fresh};")
-        self.instance("trig", "trig_valid", "trig_id", self.gather("trig", self.fields("trig_in", "q", "v", "a")))
+        self.instance(
+            "trig", "trig_valid", "trig_id", self.gather("trig", self.fields("trig_in", "q", "v", "a", "f_ext"))
+        )
 
     def _feedback(self, room: list[str]) -> None:
         e, queues, low = self.e, self.acc.queues, self.nq + self.nv
@@ -77,7 +82,10 @@ class TopEmitter(Wires):
         e("wire returned;", f"reg [{queues.again.bit_length()}:0] out_there;")
         with e.block("always @(posedge clock) begin", "end"):
             e("if (reset) out_there <= 0;", "else out_there <= out_there + (take & is_dfd) - returned;")
-        self.queue("state", low, queues.again, "take & is_dfd", f"in_data[{low - 1}:0]")
+        state = f"in_data[{low - 1}:0]"
+        if self.nf:
+            state = f"{{in_data[{low + self.nu + self.nf - 1}:{low + self.nu}], {state}}}"
+        self.queue("state", low + self.nf, queues.again, "take & is_dfd", state)
         wide = ID + widths(solve, "out")
         e("wire back_valid;", f"wire [{wide - 1}:0] back_in;")
         self.queue("back", wide, queues.again, "back_valid", "back_in")

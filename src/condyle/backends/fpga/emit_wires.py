@@ -12,10 +12,11 @@ from condyle.text import Emitter
 
 
 def task_words(acc: Accelerator) -> list[Word]:
-    """The words of a task, from bit 0 on: q, v, u (a or tau), the upper triangle of Minv."""
+    """The words of a task, from bit 0 on: q, v, u (a or tau), f_ext, the upper triangle of Minv."""
     plan = acc.plan
     u = plan.takes("a") or plan.takes("tau")
-    return [*plan.takes("q"), *plan.takes("v"), *u, *(plan.takes("Minv") if "difd" in plan.functions else [])]
+    inverse = plan.takes("Minv") if "difd" in plan.functions else []
+    return [*plan.takes("q"), *plan.takes("v"), *u, *plan.takes("f_ext"), *inverse]
 
 
 def field_width(acc: Accelerator, name: str) -> int:
@@ -28,7 +29,7 @@ def result_width(acc: Accelerator) -> int:
 
 @dataclass
 class Wires:
-    """Writes parts of the top module; widths of q, v, u (a or tau) and Minv on the task's bus."""
+    """Writes parts of the top module; widths of q, v, u (a or tau), f_ext and Minv on the task's bus."""
 
     acc: Accelerator
     prefix: str
@@ -40,6 +41,7 @@ class Wires:
         self.sources: list[str] = []
         self.nq, self.nv = field_width(self.acc, "q"), field_width(self.acc, "v")
         self.nu = max(field_width(self.acc, "a"), field_width(self.acc, "tau"))
+        self.nf = field_width(self.acc, "f_ext")
         self.ni = field_width(self.acc, "Minv") if "difd" in self.has else 0
 
     def queue(self, name: str, width: int, depth: int, valid: str, data: str) -> None:

@@ -36,7 +36,7 @@ class _Run:
         return {word: np.broadcast_to(outcome.words[word], self.n) for word, _ in path.group(group)}
 
     def trig(self, a: Words) -> dict[Word, Integers]:
-        rest = {word: np.zeros(self.n, np.int64) for word in self.plan.formats if word.name in "qva"}
+        rest = {word: np.zeros(self.n, np.int64) for word in self.plan.formats if word.name in ("q", "v", "a", "f_ext")}
         return self.array("trig", "out", {**rest, **self.given, **a})
 
     def net(self, trig: Words) -> dict[Word, Integers]:

@@ -21,8 +21,8 @@ ZERO = 1e-9
 
 
 def task_of(acc: Accelerator, function: str, states: Mapping[str, Reals]) -> dict[Word, Integers]:
-    """The integers of a function's inputs; states: q, v, a, tau, Minv, each (n, size)."""
-    wanted = ("q", "v", "tau" if function in ("fd", "dfd") else "a", "Minv" if function == "difd" else "")
+    """The integers of a function's inputs; states: q, v, a, tau, Minv and, where there are any, f_ext, (n, size)."""
+    wanted = ("q", "v", "tau" if function in ("fd", "dfd") else "a", "f_ext", "Minv" if function == "difd" else "")
     formats = acc.plan.formats
     return {word: formats[word].from_real(states[word.name][:, word.index]) for word in formats if word.name in wanted}
 
