@@ -33,13 +33,27 @@ def compiler(one: Robot) -> Compiler:
     return Compiler(tree_of(one), Facts(one.nq, one.nv), {})
 
 
-def made(one: Robot, function: str, bits: int, f_ext: bool = False, target: Target = TARGET) -> Parts:
-    def code(name: str) -> Program:
-        program = compiler(one).code(name, f_ext and FUNCTIONS[name].takes_f_ext)
-        assert isinstance(program, Program)
-        return program
+@cache
+def code(one: Robot, function: str, f_ext: bool) -> Program:
+    program = compiler(one).code(function, f_ext and FUNCTIONS[function].takes_f_ext)
+    assert isinstance(program, Program)
+    return program
 
-    return parts(function, code, lambda name: straight(code(name), bits, target), bits, target)
+
+@cache
+def kernel(one: Robot, function: str, bits: int, f_ext: bool, target: Target) -> Part:
+    """One kernel; those of split functions are those of the plain ones."""
+    return straight(code(one, function, f_ext), bits, target)
+
+
+def made(one: Robot, function: str, bits: int, f_ext: bool = False, target: Target = TARGET) -> Parts:
+    return parts(
+        function,
+        lambda name: code(one, name, f_ext),
+        lambda name: kernel(one, name, bits, f_ext, target),
+        bits,
+        target,
+    )
 
 
 def simulate(what: Parts, inputs: Sequence[Floats], block: int = 64, choice: int = 0) -> list[Floats]:
