@@ -180,6 +180,7 @@ class Compiler:
     def gpu_parts(self, function: str, f_ext: bool, dtype: str) -> Parts:
         """What to launch on a GPU; UnsupportedError for robots that are too long for straight-line code."""
 
+        @cache
         def program(name: str) -> Program:
             code = self.code(name, f_ext and FUNCTIONS[name].takes_f_ext)
             if not isinstance(code, Program):

@@ -24,22 +24,40 @@ class Item:
     angle: int = -1
 
 
-def items(program: Program, order: Sequence[int]) -> list[Item]:
-    """What is to be done in `order`, which holds every inner node once, after its operands."""
+@dataclass(frozen=True, slots=True)
+class Order:
+    """A linear order of the operations, ready to be scheduled.
+
+    levels: the angles of each guard, constants too. uses: the items that read a value, last first.
+    """
+
+    name: str
+    items: tuple[Item, ...]
+    levels: tuple[tuple[int, ...], ...]
+    uses: dict[int, tuple[int, ...]]
+
+    @staticmethod
+    def of(program: Program, name: str, order: Sequence[int]) -> Order:
+        """order: every inner node once, after its operands."""
+        levels = _levels(program.nodes, order)
+        items = _items(program, order, levels)
+        uses: dict[int, list[int]] = {}
+        for time, item in enumerate(items):
+            for value in item.reads:
+                uses.setdefault(value, []).append(time)
+        return Order(name, tuple(items), tuple(levels), {value: tuple(times[::-1]) for value, times in uses.items()})
+
+
+def _items(program: Program, order: Sequence[int], levels: Sequence[tuple[int, ...]]) -> list[Item]:
     nodes = program.nodes
     found: list[Item] = []
     done: set[int] = set()
     partners = _partners(nodes, order)
-    for angles in _levels(nodes, order):
+    for angles in levels:
         found += _compute(nodes, _cone(nodes, order, angles), done, partners)
         found += [Item("angle", _read(nodes, (angle,)), (), angle) for angle in angles]
         found.append(Item("guard", (), ()))
     return found + _compute(nodes, order, done, partners)
-
-
-def levels(program: Program, order: Sequence[int]) -> list[tuple[int, ...]]:
-    """The angles of each guard, constants too."""
-    return _levels(program.nodes, order)
 
 
 def _read(nodes: Sequence[Node], values: Sequence[int]) -> tuple[int, ...]:

@@ -3,18 +3,15 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import TypeAlias
 
 from condyle.backends.common.order import orders
+from condyle.backends.cuda.items import Order
 from condyle.backends.cuda.schedule import Layout, schedule
 from condyle.backends.cuda.steps import Lowered
 from condyle.backends.cuda.target import TARGET, WARP, Target
 from condyle.ir.ops import LEAVES
 from condyle.ir.program import Array, Program
 from condyle.passes.dce import dce
-
-Named: TypeAlias = "tuple[str, list[int]]"
-"""A linear order and its name."""
 
 
 def lower(program: Program, bits: int, target: Target = TARGET) -> list[Lowered]:
@@ -42,26 +39,26 @@ def _cost(low: Lowered) -> tuple[int, float]:
     return low.traffic, max(registers, low.pool / 227_000)
 
 
-def _orders(program: Program, target: Target) -> list[Named]:
+def _orders(program: Program, target: Target) -> list[Order]:
     """Those that are worth trying; the trace of a long Program is not."""
     nodes = [index for index, node in enumerate(program.nodes) if node[0] not in LEAVES]
     inner = set(nodes)
     roots = sorted({output.node for output in program.outputs} & inner)
     long = len(nodes) >= target.many
     found = list(orders(program, nodes, roots, target.few if long else target.orders))
-    return found[1:] if long and len(found) > 1 else found
+    return [Order.of(program, *one) for one in (found[1:] if long and len(found) > 1 else found)]
 
 
-def _scheduled(program: Program, order: Named, bits: int, target: Target) -> tuple[Lowered, Named]:
-    return schedule(program, *order, _layout(program, bits, target.widths[0], target), target), order
+def _scheduled(program: Program, order: Order, bits: int, target: Target) -> tuple[Lowered, Order]:
+    return schedule(program, order, _layout(program, bits, target.widths[0], target), target), order
 
 
-def _narrowed(program: Program, order: Named, bits: int, target: Target, made: Lowered) -> Lowered:
+def _narrowed(program: Program, order: Order, bits: int, target: Target, made: Lowered) -> Lowered:
     """With the widest output tiles whose pool is not too large, else with the narrowest."""
     for width in target.widths[1:]:
         if made.pool <= target.pool:
             break
-        made = schedule(program, *order, _layout(program, bits, width, target), target)
+        made = schedule(program, order, _layout(program, bits, width, target), target)
     return made
 
 

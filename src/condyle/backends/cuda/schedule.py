@@ -6,7 +6,7 @@ import heapq
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
-from condyle.backends.cuda.items import Item, items, levels
+from condyle.backends.cuda.items import Item, Order
 from condyle.backends.cuda.staging import Key, Staging
 from condyle.backends.cuda.steps import (
     Angle,
@@ -38,39 +38,29 @@ class Layout:
     widths_out: tuple[int, ...]
 
 
-def schedule(program: Program, name: str, order: Sequence[int], layout: Layout, target: Target) -> Lowered:
-    """Steps that compute `order` (every inner node once, after its operands) and write every output."""
+def schedule(program: Program, order: Order, layout: Layout, target: Target) -> Lowered:
+    """Steps that compute the order and write every output."""
     worker = _Scheduler(program, order, layout, target)
     worker.run()
     steps, pool = worker.placed()
-    return Lowered(program, layout.bits, steps, name, pool, worker.slots, worker.traffic, worker.peak)
+    return Lowered(program, layout.bits, steps, order.name, pool, worker.slots, worker.traffic, worker.peak)
 
 
 class _Scheduler:
-    """held: values in registers. clean, dirty: those with and without a home, by their next use.
+    """held: values in registers. homes: the slot of a parked value. uses: when a value is read, last first."""
 
-    homes: the slot of a parked value. uses: when a value is read, last first.
-    """
-
-    def __init__(self, program: Program, order: Sequence[int], layout: Layout, target: Target) -> None:
+    def __init__(self, program: Program, order: Order, layout: Layout, target: Target) -> None:
         self.program, self.target, self.bits = program, target, layout.bits
-        self.items = items(program, order)
-        self.levels = levels(program, order)
+        self.values = target.values(layout.bits)
+        self.items, self.levels = order.items, order.levels
         self.staging = Staging(program, layout.bits, layout.widths_in, layout.widths_out)
         self.steps: list[tuple[Step, Key | None]] = []
         self.held: dict[int, None] = {}
-        self.clean: list[tuple[int, int]] = []
-        self.dirty: list[tuple[int, int]] = []
         self.homes: dict[int, int] = {}
         self.free: list[int] = []
         self.slots = self.traffic = self.peak = 0
         self.loaded: set[Key] = set()
-        self.uses: dict[int, list[int]] = {}
-        for time, item in enumerate(self.items):
-            for value in item.reads:
-                self.uses.setdefault(value, []).append(time)
-        for times in self.uses.values():
-            times.reverse()
+        self.uses = {value: list(times) for value, times in order.uses.items()}
         self.rows: dict[int, tuple[Key, int]] = {}
         self.level = 0
 
@@ -148,46 +138,33 @@ class _Scheduler:
 
     def _hold(self, value: int) -> None:
         self.held[value] = None
-        self._queue(value)
-        self.peak = max(self.peak, len(self.held))
-
-    def _queue(self, value: int) -> None:
-        """Notes when a held value is used next."""
-        heapq.heappush(self.clean if self._has_home(value) else self.dirty, (-self._next(value), value))
+        if len(self.held) > self.peak:
+            self.peak = len(self.held)
 
     def _release(self, value: int) -> None:
         """Gives back the register, and the slot, of a value that nobody reads again."""
         if self.uses.get(value):
-            self._queue(value)
             return
         self.held.pop(value, None)
         if value in self.homes:
             heapq.heappush(self.free, self.homes.pop(value))
 
     def _room(self, time: int, pinned: frozenset[int]) -> None:
-        """One free register at least: what is used again farthest away leaves."""
-        while len(self.held) >= self.target.values(self.bits):
-            clean, dirty = self._farthest(self.clean, pinned), self._farthest(self.dirty, pinned)
+        """One free register at least: what is used again farthest away leaves, rather what has a home already."""
+        while len(self.held) >= self.values:
+            clean = dirty = -NEVER, 1
+            for value in self.held:
+                if value in pinned:
+                    continue
+                far = self._next(value), -value
+                if self._has_home(value):
+                    clean = max(clean, far)
+                else:
+                    dirty = max(dirty, far)
             victim = clean if clean[0] - time >= self.target.dirty * (dirty[0] - time) else dirty
             if victim is dirty:
-                self._park(victim[1])
-            del self.held[victim[1]]
-
-    def _farthest(self, heap: list[tuple[int, int]], pinned: frozenset[int]) -> tuple[int, int]:
-        """Next use and number of the value that is used again farthest away; (-NEVER, -1) for none."""
-        aside: list[tuple[int, int]] = []
-        found = -NEVER, -1
-        while heap:
-            time, value = heap[0]
-            if value in self.held and -time == self._next(value) and (heap is self.clean) == self._has_home(value):
-                if value not in pinned:
-                    found = -time, value
-                    break
-                aside.append(heap[0])
-            heapq.heappop(heap)
-        for entry in aside:
-            heapq.heappush(heap, entry)
-        return found
+                self._park(-victim[1])
+            del self.held[-victim[1]]
 
     def _next(self, value: int) -> int:
         times = self.uses.get(value)
