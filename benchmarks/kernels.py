@@ -9,7 +9,7 @@ from functools import cached_property
 import condyle
 from benchmarks.probes import alone
 from condyle.api import condyle_version
-from condyle.backends.c.target import Facts
+from condyle.backends.common.facts import Facts
 from condyle.backends.cpu.assemble import Assembled, assemble, packed
 from condyle.backends.cpu.build import BITS, supported
 from condyle.backends.cpu.target import Isa

@@ -7,7 +7,7 @@ import pytest
 
 import condyle
 from condyle.backends.c.emit import source
-from condyle.backends.c.target import Facts
+from condyle.backends.common.facts import Facts
 from condyle.compiler import Compiler
 from condyle.ir.show import show
 from condyle.model.tree import tree_of

@@ -15,8 +15,8 @@ import numpy as np
 from condyle import hardware, readers
 from condyle.algorithms.scans.massless import massless_link
 from condyle.algorithms.singular import idle_coordinate
-from condyle.backends.c.export import Vectors, export_c
-from condyle.backends.c.target import Facts
+from condyle.backends.c.export import export_c
+from condyle.backends.common.facts import Facts, Vectors
 from condyle.backends.cpu.build import supported
 from condyle.compiler import Compiler
 from condyle.dynamics import Array, Dynamics, fall_back

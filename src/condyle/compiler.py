@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from condyle.algorithms.reference import evaluate
 from condyle.algorithms.routes import routes_of
 from condyle.backends.c import build as c_target
-from condyle.backends.c.target import Facts
+from condyle.backends.common.facts import Facts
 from condyle.backends.cpu import build as cpu_target
 from condyle.backends.cpu import keep as cpu_kept
 from condyle.backends.cuda.kernel import CudaKernel

@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from condyle.algorithms.reference import evaluate as reference
 from condyle.algorithms.routes import routes_of
-from condyle.backends.c.target import checked_name
+from condyle.backends.common.facts import checked_name
 from condyle.backends.fpga.accelerator import plan
 from condyle.backends.fpga.build import Accelerator, build, fit
 from condyle.backends.fpga.evaluate import Answer, evaluate

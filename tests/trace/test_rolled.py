@@ -8,7 +8,7 @@ import pytest
 import condyle
 from condyle.algorithms.reference import evaluate
 from condyle.backends.c.build import build
-from condyle.backends.c.target import Facts
+from condyle.backends.common.facts import Facts
 from condyle.backends.common.loops import layout
 from condyle.errors import UnsupportedError
 from condyle.ir.interp_sweep import run_rolled

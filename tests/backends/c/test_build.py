@@ -12,8 +12,9 @@ import pytest
 from condyle.backends.c import build as module
 from condyle.backends.c.build import build
 from condyle.backends.c.emit import source
-from condyle.backends.c.target import TARGET, Facts
+from condyle.backends.c.target import TARGET
 from condyle.backends.common.chunks import Cut
+from condyle.backends.common.facts import Facts
 from condyle.errors import BuildError, UnsupportedError
 from condyle.ir.program import Array, Output, Program
 from condyle.runtime import native

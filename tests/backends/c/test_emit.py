@@ -11,7 +11,7 @@ import pytest
 
 from condyle.backends.c.body import literal
 from condyle.backends.c.emit import argument_names, source, support
-from condyle.backends.c.target import Facts
+from condyle.backends.common.facts import Facts
 from condyle.errors import UnsupportedError
 from condyle.ir.program import Array, Output, Program
 from tests.backends.c.small import tangle, toy

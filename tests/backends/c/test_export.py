@@ -9,8 +9,8 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from condyle.backends.c.export import Vectors, export_c
-from condyle.backends.c.target import Facts
+from condyle.backends.c.export import export_c
+from condyle.backends.common.facts import Facts, Vectors
 from condyle.errors import UnsupportedError
 from condyle.ir.program import Program
 from tests.backends.c.small import meaning, states, tangle, toy

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from condyle.backends.c.build import build
-from condyle.backends.c.target import Facts
+from condyle.backends.common.facts import Facts
 from condyle.ir.expr import Graph
 from condyle.ir.program import Array
 from condyle.runtime.kernel import Kernel

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 import condyle
-from condyle.backends.c.target import Facts
+from condyle.backends.common.facts import Facts
 from condyle.backends.cpu import build as module
 from condyle.backends.cpu.assemble import assemble, packed
 from condyle.backends.cpu.build import build, supported

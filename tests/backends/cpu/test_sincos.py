@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from condyle.backends.c.build import build as build_c
-from condyle.backends.c.target import Facts
+from condyle.backends.common.facts import Facts
 from condyle.backends.cpu.assemble import REACH as REACH_STEP
 from condyle.backends.cpu.assemble import assemble
 from condyle.backends.cpu.build import build, supported

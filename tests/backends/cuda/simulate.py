@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 import condyle
 from condyle.api import Robot
-from condyle.backends.c.target import Facts
+from condyle.backends.common.facts import Facts
 from condyle.backends.cuda.parts import Part, Parts, Text, parts, straight
 from condyle.backends.cuda.target import TARGET, Target
 from condyle.compiler import Compiler

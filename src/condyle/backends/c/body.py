@@ -13,6 +13,7 @@ from typing import cast
 import numpy as np
 
 from condyle.backends.common.chunks import Chunk, Lowered, angle_slots
+from condyle.backends.common.forms import FORMS
 from condyle.errors import UnsupportedError
 from condyle.ir.program import operands
 from condyle.text import Emitter
@@ -75,20 +76,6 @@ def write_table(e: Emitter, name: str, numbers: Sequence[int]) -> None:
             e(", ".join(map(str, numbers[k : k + 16])) + ",")
 
 
-FORMS = {
-    "neg": "-{0}",
-    "add": "{0} + {1}",
-    "sub": "{0} - {1}",
-    "mul": "{0} * {1}",
-    "rcp": "{one} / {0}",
-    "sqrt": "cd_sqrt({0})",
-    "fma": "{0} * {1} + {2}",
-    "fms": "{0} * {1} - {2}",
-    "fnma": "{2} - {0} * {1}",
-    "fnms": "-({0} * {1}) - {2}",
-}
-
-
 def _chunk(low: Lowered, chunk: Chunk, function: str, bits: int) -> str:
     """One function: values of other chunks are loaded at their first use, values others want are stored."""
     nodes, slots = low.program.nodes, low.slots
@@ -112,7 +99,7 @@ def _chunk(low: Lowered, chunk: Chunk, function: str, bits: int) -> str:
             else:
                 arguments = [names[used] for used in uses]
             names[index] = f"t{index}"
-            e(f"const real_v t{index} = {FORMS[node[0]].format(*arguments, one=one)};")
+            e(f"const real_v t{index} = {FORMS[node[0]].format(*arguments, one=one, sqrt='cd_sqrt')};")
             if index in slots:
                 e(f"w[{slots[index]}] = t{index};")
     return e.text()

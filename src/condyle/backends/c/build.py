@@ -8,7 +8,8 @@ from pathlib import Path
 import numpy as np
 
 from condyle.backends.c.emit import Source, source
-from condyle.backends.c.target import TARGET, Facts
+from condyle.backends.c.target import TARGET
+from condyle.backends.common.facts import Facts
 from condyle.errors import UnsupportedError
 from condyle.ir.count import work as work_of
 from condyle.ir.sweep import Code

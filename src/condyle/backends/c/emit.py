@@ -2,30 +2,21 @@
 
 from __future__ import annotations
 
-import re
-from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
 from condyle.backends.c.body import Body, literal, straight, write_table
 from condyle.backends.c.rolled import rolled_body
-from condyle.backends.c.target import TARGET, Facts, Target, checked_name
+from condyle.backends.c.target import TARGET, Target
 from condyle.backends.common.chunks import lower
-from condyle.ir.count import work
-from condyle.ir.ops import ARITY
-from condyle.ir.program import Array, Program
+from condyle.backends.common.describe import argument_names, header
+from condyle.backends.common.facts import Facts, checked_name
+from condyle.ir.program import Program
 from condyle.ir.sweep import Code
-from condyle.signature import FUNCTIONS
 from condyle.text import Emitter
 
 _SUPPORT = Path(__file__).parent / "support"
-_ARGUMENT = re.compile(r"[A-Za-z][A-Za-z0-9]*(_[A-Za-z0-9]+)*")
-_TAKEN = """
-auto break case char const continue default do double else enum extern float for goto if inline int long register
-restrict return short signed sizeof static struct switch typedef union unsigned void volatile while n work in out
-in_stride out_stride k w rows real LANES raw status
-"""
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,7 +48,7 @@ def source(
     groups = _groups(body, target) if split else [[text for text, _ in body.chunks]]
     apart = len(groups) > 1
     e = Emitter()
-    e(*header(program, facts, bits), "")
+    e(*header(program, facts, f"float{bits}", TARGET.abi), "")
     write_preamble(e, bits, apart)
     write_slot_type(e, body.size)
     e(support("sincos.h"), support("tiles.h"))
@@ -97,40 +88,6 @@ def write_preamble(e: Emitter, bits: int, apart: bool) -> None:
 
 def write_slot_type(e: Emitter, largest: int) -> None:
     e(f"typedef unsigned {'short' if largest < 65536 else 'int'} cd_slot;", "")
-
-
-def header(program: Code, facts: Facts, bits: int) -> list[str]:
-    """The comment at the top: what this is, from which robot, what goes in and out, what it costs."""
-    function = FUNCTIONS.get(program.name)
-    lines = [f"/* {program.name}: " + ("a function" if function is None else function.equation)]
-    lines.append(f" * robot {facts.fingerprint or '-'}, nq = {facts.nq}, nv = {facts.nv}, float{bits}")
-    lines.append(f" * Condyle {facts.version or '-'}, ABI {TARGET.abi}")
-    lines.append(f" * operations a state: {_operations(program)}")
-    docs = {} if function is None else {port.name: port for port in (*function.ports(True), *function.outputs)}
-    for way, arrays in (("in ", program.inputs), ("out", program.arrays)):
-        for name, array in zip(argument_names(arrays, way.strip()), arrays, strict=True):
-            port = docs.get(array.name)
-            meaning = "" if port is None else f"  {port.doc} [{port.unit}]"
-            lines.append(f" * {way} {name}[n][{']['.join(map(str, array.shape))}]{meaning}")
-    return [*lines, " */"]
-
-
-def _operations(program: Code) -> str:
-    if not isinstance(program, Program):
-        return f"{work(program)}, in loops over {len(program.joints)} joints"
-    counts = Counter(node[0] for node in program.nodes if node[0] in ARITY)
-    return ", ".join(f"{n} {op}" for op, n in sorted(counts.items())) or "none"
-
-
-def argument_names(arrays: Sequence[Array], way: str) -> list[str]:
-    """Array names as C identifiers; one that cannot be gives way to its position."""
-    plain = [array.name for array in arrays]
-    return [
-        name
-        if _ARGUMENT.fullmatch(name) and len(name) < 32 and name not in _TAKEN.split() and plain.count(name) == 1
-        else f"{way}{k}"
-        for k, name in enumerate(plain)
-    ]
 
 
 def write_function(e: Emitter, program: Code, facts: Facts, bits: int, body: Body, chunks: Sequence[str]) -> None:

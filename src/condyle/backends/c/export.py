@@ -4,40 +4,26 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
-from numpy.typing import NDArray
 
 from condyle.backends.c.body import literal
 from condyle.backends.c.build import BITS
 from condyle.backends.c.emit import (
-    argument_names,
     fact_symbols,
-    header,
     plain_head,
     source,
     strided_head,
     write_facts,
     write_preamble,
 )
-from condyle.backends.c.target import Facts
+from condyle.backends.c.target import TARGET
+from condyle.backends.common.describe import argument_names, header
+from condyle.backends.common.facts import Facts, Vectors
 from condyle.errors import UnsupportedError
 from condyle.ir.sweep import Code
 from condyle.text import Emitter, write_whole
-
-
-@dataclass(frozen=True, slots=True)
-class Vectors:
-    """States with known answers: inputs and outputs (n, size) each, and the error allowed.
-
-    tolerance: relative to the largest entry of an output.
-    """
-
-    inputs: tuple[NDArray[np.floating], ...]
-    outputs: tuple[NDArray[np.floating], ...]
-    tolerance: float
 
 
 def export_c(
@@ -77,7 +63,7 @@ def _header_file(programs: Sequence[Code], facts: Facts, bits: int) -> str:
     e(*(f"extern const {head};" for head, _ in fact_symbols(facts)))
     for program in programs:
         symbol = f"{facts.name}_{program.name}"
-        e("", *header(program, facts, bits))
+        e("", *header(program, facts, f"float{bits}", TARGET.abi))
         e("/* Contiguous arrays, row after row. Returns 0, or -1 when there is no memory. */")
         e(plain_head(program, symbol, _real(bits)) + ";")
         e("/* Rows `stride` numbers apart (0: one row for every state); work: work() bytes, 64-byte aligned. */")

@@ -67,15 +67,15 @@ class _Scheduler:
     def run(self) -> None:
         for key in self.staging.eager(self.target.eager):
             self._load(key)
-        for node, places in self.staging.entries.items():
+        for node, entries in self.staging.entries.items():
             if self.program.nodes[node][0] == "const":
-                self._put(node, places)
+                self._put(node, entries)
         for time, item in enumerate(self.items):
             self._step(time, item)
-        for node, places in self.staging.entries.items():
+        for node, entries in self.staging.entries.items():
             if self.program.nodes[node][0] == "input":
                 self._bring(len(self.items), node, frozenset())
-                self._put(node, places)
+                self._put(node, entries)
                 self.held.pop(node)
         for key in self.staging.empty():
             self._flush(key)
@@ -186,14 +186,17 @@ class _Scheduler:
         self.loaded.add(key)
         self._emit(Load(self.staging.groups[key], 0), key)
 
-    def _put(self, node: int, places: Sequence[tuple[Key, int]]) -> None:
+    def _put(self, node: int, entries: Sequence[tuple[Key, int]]) -> None:
         """The value into every output entry that it is; groups that are whole then are flushed."""
-        for key, place in places:
-            self._emit(Put(node, place), key)
+        for key, entry in entries:
+            self._emit(self._entry(node, key, entry), key)
             if self.staging.is_whole(key):
                 for zero in self.staging.zeros(key):
-                    self._emit(Put(-1, zero), key)
+                    self._emit(self._entry(-1, key, zero), key)
                 self._flush(key)
+
+    def _entry(self, node: int, key: Key, entry: int) -> Put:
+        return Put(node, key[1], entry, self.staging.column(key, entry))
 
     def _flush(self, key: Key) -> None:
         self._emit(Flush(self.staging.groups[key], 0 if self.staging.filled(key) else -1), key)

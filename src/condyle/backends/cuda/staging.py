@@ -13,7 +13,7 @@ Key: TypeAlias = "tuple[str, int, int]"
 
 
 class Staging:
-    """Groups of one Program. entries: for each node the tile columns of all output entries that it is."""
+    """Groups of one Program. entries: for each node all output entries that it is, each with its group."""
 
     def __init__(self, program: Program, bits: int, widths_in: Sequence[int], widths_out: Sequence[int]) -> None:
         self.program, self.bits = program, bits
@@ -28,10 +28,9 @@ class Staging:
         self._known: dict[Key, set[int]] = {}
         for output in program.outputs:
             key = ("out", output.array, output.index - output.index % widths_out[output.array])
-            place = self._column(key, output.index)
-            self.entries.setdefault(output.node, []).append((key, place))
-            self._missing.setdefault(key, set()).add(place)
-            self._known.setdefault(key, set()).add(place)
+            self.entries.setdefault(output.node, []).append((key, output.index))
+            self._missing.setdefault(key, set()).add(output.index)
+            self._known.setdefault(key, set()).add(output.index)
         self._count = {key: len(places) for key, places in self._missing.items()}
 
     def _cut(self, way: str, number: int, array: Array, width: int) -> None:
@@ -40,7 +39,8 @@ class Staging:
             self.groups[way, number, start] = group
             self.sizes[way, number, start] = group.bytes
 
-    def _column(self, key: Key, entry: int) -> int:
+    def column(self, key: Key, entry: int) -> int:
+        """Bytes into its tile."""
         group = self.groups[key]
         return (entry - group.start) * group.pitch * self.bits // 8
 
@@ -53,7 +53,7 @@ class Staging:
     def source(self, array: int, entry: int) -> tuple[Key, int]:
         """Where an entry of an input lies: the group and the bytes into its tile."""
         key = ("in", array, entry - entry % self.widths_in[array])
-        return key, self._column(key, entry)
+        return key, self.column(key, entry)
 
     def is_whole(self, key: Key) -> bool:
         """Counts one entry of an output group as known; whether it was the last."""
@@ -65,10 +65,9 @@ class Staging:
         return key in self._known
 
     def zeros(self, key: Key) -> list[int]:
-        """The columns of an output group that no entry fills."""
+        """The entries of an output group that are zero in every state."""
         group = self.groups[key]
-        columns = (self._column(key, group.start + k) for k in range(group.count))
-        return [place for place in columns if place not in self._known[key]]
+        return [k for k in range(group.start, group.start + group.count) if k not in self._known[key]]
 
     def empty(self) -> list[Key]:
         """Output groups that are zero as a whole."""

@@ -67,9 +67,11 @@ class Take:
 
 @dataclass(frozen=True, slots=True)
 class Put:
-    """A node's value into a tile; -1: zero."""
+    """A node's value, entry `entry` of output `array`, into a tile; node -1: zero."""
 
     node: int
+    array: int
+    entry: int
     place: int
 
 

@@ -1,0 +1,55 @@
+"""The comment above an exported function, and the names of its arguments."""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from collections.abc import Sequence
+
+from condyle.backends.common.facts import Facts
+from condyle.ir.count import work
+from condyle.ir.ops import ARITY
+from condyle.ir.program import Array, Program
+from condyle.ir.sweep import Code
+from condyle.signature import FUNCTIONS
+
+_ARGUMENT = re.compile(r"[A-Za-z][A-Za-z0-9]*(_[A-Za-z0-9]+)*")
+_TAKEN = """
+auto break case char const continue default do double else enum extern float for goto if inline int long register
+restrict return short signed sizeof static struct switch typedef union unsigned void volatile while n work in out
+in_stride out_stride k w rows real LANES raw status T class delete namespace new operator template this typename warp
+"""
+
+
+def header(program: Code, facts: Facts, numbers: str, abi: int) -> list[str]:
+    """The comment at the top: what this is, from which robot, what goes in and out, what it costs."""
+    function = FUNCTIONS.get(program.name)
+    lines = [f"/* {program.name}: " + ("a function" if function is None else function.equation)]
+    lines.append(f" * robot {facts.fingerprint or '-'}, nq = {facts.nq}, nv = {facts.nv}, {numbers}")
+    lines.append(f" * Condyle {facts.version or '-'}, ABI {abi}")
+    lines.append(f" * operations a state: {_operations(program)}")
+    docs = {} if function is None else {port.name: port for port in (*function.ports(True), *function.outputs)}
+    for way, arrays in (("in ", program.inputs), ("out", program.arrays)):
+        for name, array in zip(argument_names(arrays, way.strip()), arrays, strict=True):
+            port = docs.get(array.name)
+            meaning = "" if port is None else f"  {port.doc} [{port.unit}]"
+            lines.append(f" * {way} {name}[n][{']['.join(map(str, array.shape))}]{meaning}")
+    return [*lines, " */"]
+
+
+def _operations(program: Code) -> str:
+    if not isinstance(program, Program):
+        return f"{work(program)}, in loops over {len(program.joints)} joints"
+    counts = Counter(node[0] for node in program.nodes if node[0] in ARITY)
+    return ", ".join(f"{n} {op}" for op, n in sorted(counts.items())) or "none"
+
+
+def argument_names(arrays: Sequence[Array], way: str) -> list[str]:
+    """Array names as C identifiers; one that cannot be gives way to its position."""
+    plain = [array.name for array in arrays]
+    return [
+        name
+        if _ARGUMENT.fullmatch(name) and len(name) < 32 and name not in _TAKEN.split() and plain.count(name) == 1
+        else f"{way}{k}"
+        for k, name in enumerate(plain)
+    ]

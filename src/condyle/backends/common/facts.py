@@ -1,0 +1,53 @@
+"""What exported text says about its robot, and which words may stand in it."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from condyle.errors import UnsupportedError
+
+NAME = re.compile(r"[a-z][a-z0-9_]{0,30}")
+_WORD = re.compile(r"[A-Za-z0-9.+:_-]{0,120}")
+
+
+@dataclass(frozen=True, slots=True)
+class Facts:
+    """What generated code says about its robot; `name` is the prefix of every exported symbol.
+
+    Raises UnsupportedError for a name that is not `[a-z][a-z0-9_]{0,30}`, or for text that could leave a C string.
+    """
+
+    nq: int
+    nv: int
+    fingerprint: str = ""
+    version: str = ""
+    name: str = "robot"
+
+    def __post_init__(self) -> None:
+        checked_name(self.name)
+        for text in (self.fingerprint, self.version):
+            if _WORD.fullmatch(text) is None:
+                raise UnsupportedError(f"{text!r} cannot stand in generated code")
+
+
+def checked_name(name: str) -> str:
+    """The name itself if generated code may carry it."""
+    if NAME.fullmatch(name) is None:
+        raise UnsupportedError(f"{name!r} cannot name generated code: allowed is [a-z][a-z0-9_]{{0,30}}")
+    return name
+
+
+@dataclass(frozen=True, slots=True)
+class Vectors:
+    """States with known answers: inputs and outputs (n, size) each, and the error allowed.
+
+    tolerance: relative to the largest entry of an output.
+    """
+
+    inputs: tuple[NDArray[np.floating], ...]
+    outputs: tuple[NDArray[np.floating], ...]
+    tolerance: float
