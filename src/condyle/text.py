@@ -33,6 +33,11 @@ class Emitter:
         return "\n".join(self._lines) + "\n"
 
 
+def wrapped(separator: str, parts: list[str], each: int = 8) -> str:
+    """Joined, so many on a line: some compilers refuse very long lines."""
+    return f"{separator.rstrip()}\n    ".join(separator.join(parts[k : k + each]) for k in range(0, len(parts), each))
+
+
 def write_whole(path: Path, text: str) -> Path:
     """The file with all of this text; what stood there stays until then, also when the process is killed."""
     handle, temporary = tempfile.mkstemp(prefix=f".{path.name}-", dir=path.parent)

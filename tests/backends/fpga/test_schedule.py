@@ -7,6 +7,7 @@ from collections import Counter
 import pytest
 
 import condyle
+from condyle.backends.fpga.adders import widest
 from condyle.backends.fpga.build import build, dsp_at
 from condyle.backends.fpga.datapath import LEAVES, SHARED
 from condyle.backends.fpga.layout import Layout, Tap
@@ -60,7 +61,7 @@ def test_the_same_robot_gives_the_same_schedule(arm) -> None:
         assert again.arrays[name].datapath == array.datapath
 
 
-def test_nothing_between_two_registers_is_wider_than_a_32_bit_sum(arm) -> None:
-    from condyle.backends.fpga.report import widest_sum
-
-    assert max(widest_sum(path) for path in arm.plan.datapaths.values()) <= 32
+@pytest.mark.parametrize("word", ["27x18", "27", "32", "q16.16"])
+def test_nothing_between_two_registers_is_wider_than_a_32_bit_sum(word: str) -> None:
+    plan = accelerator(condyle.chain(3, 0), word=word).plan
+    assert max(widest(path) for path in plan.datapaths.values()) <= 32

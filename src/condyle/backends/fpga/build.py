@@ -7,10 +7,12 @@ from dataclasses import dataclass
 from functools import cached_property
 
 from condyle.backends.fpga.accelerator import AGAIN, CODES, LEAVES, Plan
+from condyle.backends.fpga.adders import widest
 from condyle.backends.fpga.datapath import Datapath, unit_dsp
 from condyle.backends.fpga.emit_array import Array
 from condyle.backends.fpga.schedule import schedule, units_at
-from condyle.errors import UnsupportedError
+from condyle.backends.fpga.target import ADDER
+from condyle.errors import BuildError, UnsupportedError
 
 WANTS: dict[tuple[str, str], tuple[str, ...]] = {
     ("dynamics", "tau"): ("id", "fd", "dfd"),
@@ -104,7 +106,10 @@ def array_of(name: str, datapath: Datapath, functions: tuple[str, ...], ii: int)
 
 
 def build(plan: Plan, ii: int) -> Accelerator:
-    """Every array scheduled at this interval."""
+    """Every array scheduled at this interval; BuildError if a sum between two registers were wider than the rule says."""
+    wide = {name: widest(path) for name, path in plan.datapaths.items() if widest(path) > ADDER}
+    if wide:
+        raise BuildError(f"sums of {wide} bits between two registers, allowed are {ADDER}: please report this robot")
     arrays = {name: array_of(name, path, plan.functions, ii) for name, path in plan.datapaths.items()}
     return Accelerator(plan, arrays, ii)
 

@@ -10,7 +10,7 @@ from condyle.backends.fpga.emit_operators import literal, word
 from condyle.backends.fpga.emit_stage import StageEmitter, phase_bits
 from condyle.backends.fpga.layout import INPUTS, Layout, Tap
 from condyle.backends.fpga.schedule import Schedule
-from condyle.text import Emitter
+from condyle.text import Emitter, wrapped
 
 FUNCTION_BITS, TAG_BITS = 3, 16
 ID = FUNCTION_BITS + TAG_BITS + 1
@@ -41,7 +41,7 @@ def emit_array(array: Array, prefix: str) -> list[tuple[str, str]]:
 
 def bus(e: Emitter, name: str, parts: list[str]) -> None:
     """A register-less `reg` that joins words, the first lowest: simulators join a process's parts once a change."""
-    whole = f"{{{', '.join(reversed(parts))}}}" if parts else NOTHING
+    whole = "{" + wrapped(", ", parts[::-1]) + "}" if parts else NOTHING
     varies = any(not part.lstrip("-").split("'")[0].isdigit() for part in parts)
     e(f"always @* {name} = {whole};" if varies else f"initial {name} = {whole};")
 
@@ -107,7 +107,7 @@ def _stages(e: Emitter, array: Array, layout: Layout, name: str, emitters: Mappi
         for group in emitter.flags():
             e(f"wire over_{group}_{stage};")
             ports.append(f".over_{group}(over_{group}_{stage})")
-        e(f"{name}_{stage} {stage} ({', '.join(ports)});")
+        e(f"{name}_{stage} {stage} (" + wrapped(", ", ports) + ");")
 
 
 def _group(

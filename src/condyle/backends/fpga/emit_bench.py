@@ -86,10 +86,10 @@ BODY = """\
         if (got == total || wrong > 0 || idle > 20000) finish;
     end
 
-    function integer following(input integer before);
+    function integer following(input integer after);
         integer at;
         begin
-            at = before + 1;
+            at = after + 1;
             while (at < N && only >= 0 && kind(at) != only) at = at + 1;
             following = at;
         end

@@ -5,12 +5,13 @@ from __future__ import annotations
 from collections import defaultdict
 from dataclasses import dataclass, field
 
+from condyle.backends.fpga.adders import Operand, adder_bits, product, summands
 from condyle.backends.fpga.datapath import SHARED
 from condyle.backends.fpga.formats import Format
 from condyle.backends.fpga.layout import Layout, Tap
 from condyle.backends.fpga.operators import splits
 from condyle.backends.fpga.schedule import pool_of
-from condyle.backends.fpga.target import A
+from condyle.backends.fpga.target import ADDER, A
 from condyle.text import Emitter
 
 
@@ -127,10 +128,10 @@ class OperatorEmitter:
         if op.kind in ("sin", "cos"):
             self._load(k, f"{self.unit_name[op.args[0]]}_{op.kind[0]}")
             return
-        self.e(f"wire {word(width)} d{k};", f"wire o{k};")
         if op.kind == "mul":
             self._fit_product(k)
         elif op.kind == "rcp":
+            self._results("", k, width)
             source = self.format_of(op.args[0])
             shift = 26 - source.narrowed(A).frac - op.format.frac
             u = self.unit_name[k]
@@ -139,74 +140,42 @@ class OperatorEmitter:
                 f".y(d{k}), .over(o{k}));"
             )
         else:
-            a, b = (self.format_of(x) for x in op.args)
-            self._adder(
-                k,
-                (self._operand(k, 0), a.width, a.frac - op.format.frac),
-                (self._operand(k, 1), b.width, b.frac - op.format.frac),
-                op.kind == "sub",
-            )
+            operands = summands(self.datapath, k, (self._operand(k, 0), self._operand(k, 1)))
+            self._sum("", k, operands, width, op.kind == "sub")
         self._load(k, f"d{k}")
 
     def _load(self, k: int, value: str) -> None:
         self.loads[(self.schedule.ready[k] - 1) % self.ii].append(f"w{k} <= {value};")
 
-    def _adder(self, k: int, a: tuple[str, int, int], b: tuple[str, int, int], sub: bool) -> None:
-        """a and b: expression, width, shift to the right."""
-        width = self.format_of(k).width
+    def _results(self, part: str, k: int, width: int) -> None:
+        self.e(f"wire {word(width)} {part}d{k};", f"wire {part}o{k};")
+
+    def _sum(self, part: str, k: int, operands: tuple[Operand, ...], width: int, sub: bool = False) -> None:
+        a, b = operands
+        self._results(part, k, width)
         self.e(
-            f"fx_add #({a[1]}, {a[2]}, {b[1]}, {b[2]}, {adder_width(a, b, width)}, {width}, {int(sub)}) f{k} "
-            f"(.a({a[0]}), .b({b[0]}), .y(d{k}), .over(o{k}));"
+            f"fx_add #({a.width}, {a.right}, {b.width}, {b.right}, {adder_bits(a, b)}, {width}, {int(sub)}) "
+            f"{part}f{k} (.a({a.text}), .b({b.text}), .y({part}d{k}), .over({part}o{k}));"
         )
+
+    def _fit(self, part: str, k: int, p: Operand, width: int) -> None:
+        self._results(part, k, width)
+        self.e(f"fx_fit #({p.width}, {p.right}, {width}) {part}f{k} (.p({p.text}), .y({part}d{k}), .over({part}o{k}));")
 
     def _fit_product(self, k: int) -> None:
-        op = self.datapath.ops[k]
-        unit = self.datapath.unit(k)
-        right = product_shift(self.layout, k)
-        first, second = splits(unit[1], unit[2])
-        u = self.unit_name[k]
-
-        def piece(i: int, j: int) -> tuple[str, int, int]:
-            wa = unit[1] if not first else unit[1] - first if i else first + 1
-            wb = unit[2] if not second else unit[2] - second if j else second + 1
-            return f"{u}_p{i}{j}", wa + wb, right - first * i - second * j
-
-        if not first and not second:
-            wp = unit[1] + unit[2]
-            self.e(f"fx_fit #({wp}, {right}, {op.format.width}) f{k} (.p({u}_p11), .y(d{k}), .over(o{k}));")
-        elif first and second:
-            outer, cross = (self._clamped(k, piece(1, 1)), piece(0, 0)), (piece(1, 0), piece(0, 1))
+        """h: the upper and lower pieces side by side; t: what crosses; s: their sum."""
+        width = self.format_of(k).width
+        straight, across = product(self.datapath, k, self.unit_name[k])
+        if not across:
+            self._fit("", k, straight, width)
+            return
+        self._fit("h", k, straight, width)
+        summands, over = (Operand(f"hd{k}", width), across[0]), f"ho{k}"
+        if len(across) == 2:
+            self._sum("t", k, across, ADDER)
             ends = (self.schedule.ready[k] - 2) % self.ii
-            sums: list[tuple[str, int, int]] = []
-            for name, (a, b) in (("s", outer), ("t", cross)):
-                x = adder_width(a, b, 1)
-                self.e(f"wire {word(x)} {name}d{k};", f"reg {word(x)} {name}{k};")
-                ports = f".a({a[0]}), .b({b[0]}), .y({name}d{k})"
-                self.e(f"fx_sum #({a[1]}, {a[2]}, {b[1]}, {b[2]}, {x}) {name}f{k} ({ports});")
-                self.loads[ends].append(f"{name}{k} <= {name}d{k};")
-                sums.append((f"{name}{k}", x, 0))
-            self._adder(k, sums[0], sums[1], sub=False)
-        else:
-            low = piece(0, 1) if first else piece(1, 0)
-            self._adder(k, self._clamped(k, piece(1, 1)), low, sub=False)
-
-    def _clamped(self, k: int, upper: tuple[str, int, int]) -> tuple[str, int, int]:
-        """The upper partial product in one bit more than the result: nothing that the sum could bring back is lost."""
-        width = self.format_of(k).width + 1
-        self.e(
-            f"wire {word(width)} h{k};",
-            f"fx_fit #({upper[1]}, {upper[2]}, {width}) hf{k} (.p({upper[0]}), .y(h{k}), .over());",
-        )
-        return f"h{k}", width, 0
-
-
-def product_shift(layout: Layout, k: int) -> int:
-    """How far the exact product is shifted to the right."""
-    op, ops = layout.datapath.ops[k], layout.datapath.ops
-    first, second = (ops[a].format for a in op.args)
-    return first.frac + second.narrowed(op.factor).frac - op.format.frac
-
-
-def adder_width(a: tuple[str, int, int], b: tuple[str, int, int], width: int) -> int:
-    """Bits of the sum of two operands (expression, width, shift to the right)."""
-    return max(a[1] - a[2], b[1] - b[2], width, 2) + 1
+            self.e(f"reg {word(width)} h{k};", f"reg {word(ADDER)} t{k};", f"reg p{k};")
+            self.loads[ends] += [f"h{k} <= hd{k};", f"t{k} <= td{k};", f"p{k} <= ho{k} | to{k};"]
+            summands, over = (Operand(f"h{k}", width), Operand(f"t{k}", ADDER)), f"p{k}"
+        self._sum("s", k, summands, width)
+        self.e(f"wire {word(width)} d{k} = sd{k};", f"wire o{k} = so{k} | {over};")

@@ -6,6 +6,7 @@ from collections import defaultdict
 
 from condyle.backends.fpga.emit_operators import OperatorEmitter, word
 from condyle.backends.fpga.layout import INPUTS, Tap
+from condyle.text import wrapped
 
 LONG = 3
 """Registers in a row from which on a delay is an instance of its own."""
@@ -116,9 +117,9 @@ class StageEmitter(OperatorEmitter):
         for group, ends in self.flags().items():
             first, tap = min(ends), self.schedule.taps[group]
             n = tap - first
-            bits = [" | ".join(f"o{k}" for k in ends.get(first + j, [])) or "1'b0" for j in range(n)]
+            bits = [wrapped(" | ", [f"o{k}" for k in ends.get(first + j, [])]) or "1'b0" for j in range(n)]
             self.e(f"reg [{n - 1}:0] flag_{group};")
-            now = ", ".join(reversed(bits))
+            now = wrapped(", ", bits[::-1])
             before = f"{{flag_{group}[{n - 2}:0], 1'b0}}" if n > 1 else "1'b0"
             self.e(f"always @(posedge clock) if (go) flag_{group} <= {before} | {{{now}}};")
             self.e(f"assign over_{group} = flag_{group}[{n - 1}];")

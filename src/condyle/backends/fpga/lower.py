@@ -8,6 +8,7 @@ from dataclasses import dataclass, field, replace
 
 from condyle.backends.fpga.datapath import Datapath, Given, Op, Word
 from condyle.backends.fpga.formats import MARGIN, Format, bits_for, constant_format, format_for
+from condyle.backends.fpga.operators import least_shift
 from condyle.backends.fpga.target import ADDER, B
 from condyle.backends.fpga.target import Word as Numbers
 from condyle.errors import UnsupportedError
@@ -161,7 +162,7 @@ class Lowering:
         loss = self.noise[b] + math.ldexp(1.0, -cut.frac)
         noise = self._reach(a) * loss + self.noise[a] * (self._reach(b) + loss)
         ideal = self._bounded(k, nodes, noise, self._reach(a) * self._reach(b))
-        exact = first.frac + cut.frac
+        exact = first.frac + cut.frac - least_shift(first.width, factor)
         format = Format(ideal.width, min(ideal.frac, exact))
         self.noise[k] += 2.0 * math.ldexp(1.0, -format.frac)
         return self.add(Op("mul", format, args, self.stage(k), factor=factor))

@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from condyle.backends.fpga.formats import Format, Integers, bounded
-from condyle.backends.fpga.target import A, B, product_dsp
+from condyle.backends.fpga.target import ADDER, A, B, product_dsp
 
 Flags = NDArray[np.bool_]
 SEED_BITS = 10
@@ -46,15 +46,27 @@ def add(x: Integers, y: Integers, formats: tuple[Format, Format], out: Format, s
 
 
 def multiply(x: Integers, y: Integers, formats: tuple[Format, Format], factor: int, out: Format) -> Result:
-    """x y with y cut to its upper `factor` bits; partial products are shifted before they are summed."""
+    """x y with y cut to its upper `factor` bits.
+
+    The products of both upper and of both lower pieces stand side by side; what crosses is summed apart, then added.
+    Each of the sums is a word: clamped and reported, so that nothing is wider than ADDER bits.
+    """
     y = y >> (formats[1].width - min(factor, formats[1].width))
     right = formats[0].frac + formats[1].narrowed(factor).frac - out.frac
+    sums: list[Integers] = [np.zeros(np.broadcast(x, y).shape, np.int64) for _ in range(2)]
     first, second = splits(formats[0].width, factor)
-    total = np.zeros(np.broadcast(x, y).shape, np.int64)
-    for i, p in pieces(x, first):
-        for j, r in pieces(y, second):
-            total = total + shifted(p * r, i + j - right)
-    return clamped(total, out)
+    for i, (left, p) in enumerate(pieces(x, first)):
+        for j, (above, r) in enumerate(pieces(y, second)):
+            sums[(i + j) % 2] = sums[(i + j) % 2] + shifted(p * r, left + above - right)
+    straight, across = clamped(sums[0], out), clamped(sums[1], Format(ADDER, 0))
+    total = clamped(straight.value + across.value, out)
+    return Result(total.value, straight.over | across.over | total.over)
+
+
+def least_shift(a: int, b: int) -> int:
+    """How far a product of a and b bits must go to the right so that each crossing piece fits a sum."""
+    first, second = splits(a, b)
+    return max(0, (first and first + b) - ADDER, (second and a + second) - ADDER)
 
 
 def pieces(x: Integers, place: int) -> list[tuple[int, Integers]]:

@@ -7,11 +7,10 @@ from dataclasses import dataclass
 from typing import TypeAlias
 
 from condyle.backends.fpga.accelerator import LEAVES
+from condyle.backends.fpga.adders import widest
 from condyle.backends.fpga.build import Accelerator
-from condyle.backends.fpga.datapath import Datapath, unit_dsp
-from condyle.backends.fpga.emit_operators import adder_width
-from condyle.backends.fpga.operators import splits
-from condyle.backends.fpga.target import XCVU9P
+from condyle.backends.fpga.datapath import unit_dsp
+from condyle.backends.fpga.target import ADDER, XCVU9P
 
 Json: TypeAlias = "str | int | float | bool | list[Json] | dict[str, Json] | None"
 
@@ -59,19 +58,6 @@ def words_held(acc: Accelerator, name: str) -> int:
     return sum(1 + schedule.copies[k] for k in timed)
 
 
-def widest_sum(path: Datapath) -> int:
-    """Bits of the widest sum between two registers, its carry included."""
-    widest = 0
-    for op in path.ops:
-        formats = [path.ops[a].format for a in op.args]
-        if op.kind in ("add", "sub"):
-            a, b = (("", f.width, f.frac - op.format.frac) for f in formats)
-            widest = max(widest, adder_width(a, b, op.format.width))
-        elif op.kind == "mul" and any(splits(formats[0].width, op.factor)):
-            widest = max(widest, op.format.width + 2)
-    return widest
-
-
 def report(acc: Accelerator, facts: Facts, sheet: Sheet) -> dict[str, Json]:
     """report.json. lut and ff are null: `make count` asks yosys for them."""
     functions: dict[str, Json] = {function: _function(acc, facts, sheet, function) for function in acc.plan.functions}
@@ -95,10 +81,11 @@ def report(acc: Accelerator, facts: Facts, sheet: Sheet) -> dict[str, Json]:
         "dsp_percent": round(100.0 * acc.dsp / XCVU9P.dsp, 1),
         "registers": {
             "max_between": {
-                "sum_bits": max(widest_sum(array.datapath) for array in acc.arrays.values()),
+                "sum_bits": max(widest(array.datapath) for array in acc.arrays.values()),
                 "product": "27x18",
             },
-            "rule": "one sum or one DSP product, clamped to its word",
+            "allowed": {"sum_bits": ADDER, "product": "27x18"},
+            "rule": "one sum of two words, its bits those of the operands, or one DSP product; and the clamp to a word",
         },
         "arrays": arrays,
         "queues": {name: getattr(acc.queues, name) for name in acc.queues.__dataclass_fields__},

@@ -46,7 +46,7 @@ ADD_CYCLES = 1
 SINCOS_CYCLES, SINCOS_DSP = 5, 4
 RECIPROCAL_CYCLES, RECIPROCAL_DSP = 8, 2
 ADDER = 32
-"""The widest sum between two registers, its carry included where operands are shifted."""
+"""Bits of the operands of the widest sum between two registers."""
 
 
 def word_of(name: str) -> Word:

@@ -29,10 +29,11 @@ module fx_fit #(parameter WP = 45, parameter R = 18, parameter W = 27) (
     assign over = o;
 endmodule
 
-// y = a / 2^RA + b / 2^RB, or the difference; X bits hold the sum; clamped to W bits; no register.
+// y = a / 2^RA + b / 2^RB, or the difference; both operands fit X bits, and so wide is the adder: the sign of the sum
+// follows from those of the operands. Clamped to W bits; no register.
 module fx_add #(
     parameter WA = 27, parameter RA = 0, parameter WB = 27, parameter RB = 0,
-    parameter X = 28, parameter W = 27, parameter SUB = 0
+    parameter X = 27, parameter W = 27, parameter SUB = 0
 ) (
     input signed [WA-1:0] a, input signed [WB-1:0] b, output signed [W-1:0] y, output over
 );
@@ -40,9 +41,12 @@ module fx_add #(
     localparam SA = RA < 0 ? 0 : RA;
     localparam LB = RB < 0 ? -RB : 0;
     localparam SB = RB < 0 ? 0 : RB;
+    localparam Z = (X > W ? X : W) + 1;
     reg signed [WA+LA-1:0] wa;
     reg signed [WB+LB-1:0] wb;
     reg signed [X-1:0] xa, xb, x;
+    reg signed [X:0] exact;
+    reg signed [Z-1:0] z;
     reg signed [W-1:0] r;
     reg o;
     always @(a, b) begin
@@ -51,26 +55,13 @@ module fx_add #(
         xa = (wa <<< LA) >>> SA;
         xb = (wb <<< LB) >>> SB;
         x = SUB ? xa - xb : xa + xb;
-        o = x[X-1:W-1] != {(X-W+1){x[X-1]}};
-        r = o ? {x[X-1], {(W-1){~x[X-1]}}} : x[W-1:0];
+        exact = {xa[X-1] == (xb[X-1] ^ (SUB != 0)) ? xa[X-1] : x[X-1], x};
+        z = exact;
+        o = z[Z-1:W-1] != {(Z-W+1){z[Z-1]}};
+        r = o ? {z[Z-1], {(W-1){~z[Z-1]}}} : z[W-1:0];
     end
     assign y = r;
     assign over = o;
-endmodule
-
-// y = a / 2^RA + b / 2^RB in X bits, for a sum of partial products that is not the last; no register.
-module fx_sum #(parameter WA = 27, parameter RA = 0, parameter WB = 27, parameter RB = 0, parameter X = 28) (
-    input signed [WA-1:0] a, input signed [WB-1:0] b, output signed [X-1:0] y
-);
-    localparam LA = RA < 0 ? -RA : 0;
-    localparam SA = RA < 0 ? 0 : RA;
-    localparam LB = RB < 0 ? -RB : 0;
-    localparam SB = RB < 0 ? 0 : RB;
-    wire signed [WA+LA-1:0] wa = a;
-    wire signed [WB+LB-1:0] wb = b;
-    wire signed [X-1:0] xa = (wa <<< LA) >>> SA;
-    wire signed [X-1:0] xb = (wb <<< LB) >>> SB;
-    assign y = xa + xb;
 endmodule
 
 // Sine and cosine of an angle of W bits, F of them behind the point: the cycle of a, three registers, a fifth cycle.

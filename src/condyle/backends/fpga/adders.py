@@ -1,0 +1,86 @@
+"""The sums of an operation as operands brought to the result's unit: how wide, how far to the right."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+from condyle.backends.fpga.datapath import Datapath
+from condyle.backends.fpga.operators import splits
+from condyle.backends.fpga.target import ADDER
+
+
+class Operand(NamedTuple):
+    """An expression, its bits, and how far it is shifted to the right."""
+
+    text: str
+    width: int
+    right: int = 0
+
+    @property
+    def bits(self) -> int:
+        """After the shift."""
+        return max(1, self.width - self.right)
+
+
+class Product(NamedTuple):
+    """A product of two signals in pieces: what is not summed, what crosses."""
+
+    straight: Operand
+    across: tuple[Operand, ...]
+
+
+def product_shift(datapath: Datapath, k: int) -> int:
+    """How far the exact product is shifted to the right."""
+    op, ops = datapath.ops[k], datapath.ops
+    first, second = (ops[a].format for a in op.args)
+    return first.frac + second.narrowed(op.factor).frac - op.format.frac
+
+
+def product(datapath: Datapath, k: int, unit: str = "u") -> Product:
+    """The pieces of a product in the words of its unit: p11 of the upper pieces, p00 of the lower ones."""
+    _, a, b = datapath.unit(k)
+    right = product_shift(datapath, k)
+    first, second = splits(a, b)
+    straight = Operand(f"{unit}_p11", a + b - first - second, right - first - second)
+    if first and second:  # the lower product has no sign and just fits the room below the upper one
+        straight = Operand(f"{{{unit}_p11, {unit}_p00[{first + second - 1}:0]}}", a + b, right)
+    pieces = (("p01", first, first + b - second, second), ("p10", second, a - first + second, first))
+    across = tuple(
+        Operand(f"$signed({unit}_{name}[{width - 1}:0])", width, right - place)
+        for name, there, width, place in pieces
+        if there
+    )
+    return Product(straight, across)
+
+
+def adder_bits(a: Operand, b: Operand) -> int:
+    """Bits of the adder that sums two operands; the sum's sign follows from theirs."""
+    return max(a.bits, b.bits, 2)
+
+
+def widest(datapath: Datapath) -> int:
+    """Bits of the widest adder between two registers."""
+    return max((bits for k in range(len(datapath.ops)) for bits in _adders(datapath, k)), default=0)
+
+
+def _adders(datapath: Datapath, k: int) -> list[int]:
+    op = datapath.ops[k]
+    if op.kind in ("add", "sub"):
+        a, b = summands(datapath, k)
+        return [adder_bits(a, b)]
+    if op.kind != "mul":
+        return []
+    result, across = Operand("", op.format.width), product(datapath, k).across
+    if len(across) == 2:
+        return [adder_bits(*across), adder_bits(result, Operand("", ADDER))]
+    return [adder_bits(result, piece) for piece in across]
+
+
+def summands(datapath: Datapath, k: int, texts: tuple[str, str] = ("", "")) -> tuple[Operand, Operand]:
+    """The operands of a sum."""
+    op = datapath.ops[k]
+    a, b = (
+        Operand(text, datapath.ops[x].format.width, datapath.ops[x].format.frac - op.format.frac)
+        for text, x in zip(texts, op.args, strict=True)
+    )
+    return a, b
