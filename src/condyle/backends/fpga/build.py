@@ -106,7 +106,7 @@ def array_of(name: str, datapath: Datapath, functions: tuple[str, ...], ii: int)
 
 
 def build(plan: Plan, ii: int) -> Accelerator:
-    """Every array scheduled at this interval; BuildError if a sum between two registers were wider than the rule says."""
+    """Every array scheduled at this interval; BuildError if a sum between two registers broke the rule."""
     wide = {name: widest(path) for name, path in plan.datapaths.items() if widest(path) > ADDER}
     if wide:
         raise BuildError(f"sums of {wide} bits between two registers, allowed are {ADDER}: please report this robot")
