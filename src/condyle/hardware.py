@@ -16,12 +16,14 @@ from condyle.algorithms.routes import routes_of
 from condyle.backends.common.facts import checked_name
 from condyle.backends.fpga.accelerator import plan
 from condyle.backends.fpga.build import Accelerator, build, fit
+from condyle.backends.fpga.datapath import Word
 from condyle.backends.fpga.evaluate import Answer, evaluate
 from condyle.backends.fpga.export import Facts, Sheet, Tasks, write
 from condyle.backends.fpga.target import XCVU9P, word_of
 from condyle.backends.fpga.vectors import answer_lines, errors_of, task_lines, task_of
 from condyle.errors import BuildError, UnsupportedError
 from condyle.model.robot import Robot
+from condyle.model.state import usual_range
 from condyle.model.tree import tree_of
 from condyle.signature import FUNCTIONS
 from condyle.trace.staged import trace_staged
@@ -29,6 +31,8 @@ from condyle.trace.staged import trace_staged
 Reals = NDArray[np.float64]
 BOX = {"q": np.pi, "v": 2.0, "a": 5.0}
 """The states an accelerator is made for: angles within a turn, speeds and accelerations within these; tau of such."""
+FAR = (("v", 4.0), ("v", 1e3), ("a", 1e3), ("q", 3.0))
+"""How states leave the box in simulated tasks: some fit their words, some are clamped by the host."""
 FORCE = "f_ext"
 """The box has this entry too where a task carries external forces."""
 RANGES, CHUNK = 4000, 1000
@@ -83,6 +87,20 @@ def sampled(robot: Robot, n: int, seed: int, box: Mapping[str, float] = BOX) -> 
     return states
 
 
+def limits(robot: Robot, box: Mapping[str, float]) -> dict[Word, float]:
+    """The largest absolute value of every word of q, v, a and f_ext in the box."""
+    found = {Word(name, k): box[name] for name in "va" for k in range(robot.nv)}
+    for joint in robot.joints:
+        if joint.mimic is None:
+            low, high = usual_range(joint)
+            turns = joint.type in ("revolute", "continuous")
+            largest = [box["q"]] if turns else np.maximum(np.abs(low), np.abs(high)).tolist()
+            found.update({Word("q", joint.q_index + k): value for k, value in enumerate(largest)})
+    if FORCE in box:
+        found.update({Word(FORCE, k): box[FORCE] for k in range(6 * len(robot.bodies))})
+    return found
+
+
 def consistent(robot: Robot, states: Mapping[str, Reals]) -> dict[str, Reals]:
     """tau and Minv too, of the same states."""
     tree = tree_of(robot)
@@ -96,7 +114,7 @@ def accelerator(robot: Robot, options: Options) -> Accelerator:
     staged = trace_staged(tree_of(robot), ROUTES, options.f_ext is not None)
     samples = sampled(robot, RANGES, 0, options.box)
     planned = plan(staged.program, staged.stages, samples, word_of(options.word), options.functions)
-    planned = replace(planned, box=options.box)
+    planned = replace(planned, box=options.box, limits=limits(robot, options.box))
     return build(planned, fit(planned, options.budget))
 
 
@@ -117,9 +135,10 @@ def errors(robot: Robot, acc: Accelerator, n: int, seed: int = 1) -> dict[str, d
 
 
 def tasks(robot: Robot, acc: Accelerator, each: int, seed: int = 2) -> Tasks:
-    """`each` tasks of every function, mixed, with the model's answers; one state of each is outside the box."""
+    """`each` tasks of every function, mixed, with the model's answers; some states are outside the box."""
     states = sampled(robot, each, seed, acc.plan.box)
-    states["v"][-1] *= 4.0
+    for k, (name, factor) in enumerate(FAR[: max(1, each // 4)], 1):
+        states[name][-k] *= factor
     states = consistent(robot, states)
     lines: list[tuple[str, str]] = []
     for function in acc.plan.functions:

@@ -43,10 +43,18 @@ def _within(joint: Joint, q: Array) -> Array:
     kind = joint.kind
     if not isinstance(kind, FlatSpace):
         return q
+    low, high = usual_range(joint)
+    return low + 0.5 * (q / np.array(kind.spread) + 1.0) * (high - low)
+
+
+def usual_range(joint: Joint) -> tuple[Array, Array]:
+    """(low, high) of each entry of a joint's q in random states, (nq,)."""
+    kind = joint.kind
+    if not isinstance(kind, FlatSpace):
+        return -np.ones(kind.nq), np.ones(kind.nq)
     limits = zip(joint.lower.tolist(), joint.upper.tolist(), kind.spread, strict=True)
     ranges: Array = np.array([_range(*limit) for limit in limits])
-    low, high = ranges[:, 0], ranges[:, 1]
-    return low + 0.5 * (q / np.array(kind.spread) + 1.0) * (high - low)
+    return ranges[:, 0], ranges[:, 1]
 
 
 def _range(lower: float, upper: float, spread: float) -> tuple[float, float]:

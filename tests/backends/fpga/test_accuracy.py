@@ -8,6 +8,7 @@ import pytest
 import condyle
 from condyle import hardware
 from condyle.backends.fpga import model
+from condyle.backends.fpga.edge import USES
 from condyle.backends.fpga.evaluate import evaluate
 from condyle.backends.fpga.vectors import task_of
 from condyle.model.zoo import every_joint
@@ -58,6 +59,20 @@ def test_external_forces_count(robot) -> None:
     )
     tau = hardware.consistent(robot, loaded)["tau"]
     assert np.abs(tau - bare).max() > 100.0 * found["id"]["tau_absolute"]
+
+
+@pytest.mark.parametrize("name", ["q", "v", "a", "tau", "Minv"])
+@pytest.mark.parametrize("factor", [1.01, 1e6])
+def test_each_input_outside_the_box_raises_the_flag_of_those_that_take_it(iiwa, name: str, factor: float) -> None:
+    acc = accelerator(iiwa)
+    inside = hardware.consistent(iiwa, hardware.sampled(iiwa, 20, 4))
+    corner = {"q": np.pi, "v": -2.0, "a": 5.0}
+    far = {**inside, name: inside[name].copy()}
+    far[name][3] = factor * corner[name] if name in corner else 1e6  # these two have no bound but their word's
+    for function in acc.plan.functions:
+        assert not evaluate(acc.plan, function, task_of(acc, function, inside)).over.any()
+        flagged = evaluate(acc.plan, function, task_of(acc, function, far)).over
+        assert flagged.tolist() == [k == 3 and function in USES[name] for k in range(20)], function
 
 
 def test_states_outside_the_box_are_clamped_and_said(iiwa) -> None:

@@ -36,7 +36,7 @@ class Plan:
     """The datapaths of some functions of one robot and the formats at the edge.
 
     formats: of q, v, a, tau, f_ext and Minv words. results: for each function its output words and their formats.
-    box: the bounds of the states that it is made for, by name.
+    box: the bounds of the states that it is made for, by name. limits: the bound of each word that has one.
     """
 
     numbers: Numbers
@@ -49,6 +49,7 @@ class Plan:
         default_factory=dict[str, tuple[tuple[Word, Format], ...]]
     )
     box: Mapping[str, float] = field(default_factory=dict[str, float])
+    limits: Mapping[Word, float] = field(default_factory=dict[Word, float])
 
     def takes(self, name: str) -> list[Word]:
         """The words of an input array, in order."""

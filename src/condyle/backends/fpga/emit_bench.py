@@ -19,17 +19,18 @@ def bench_widths(acc: Accelerator) -> tuple[int, int]:
 
 
 BODY = """\
-    // +only=CODE sends tasks of one function, +stall_in=N and +stall_out=N stall N of 100 cycles,
+    // +first=N and +tasks=N choose a part of the file; +only=CODE sends tasks of one function,
+    // +stall_in=N and +stall_out=N stall N of 100 cycles,
     // +sparse=N sends a task only N cycles after the last answer, when all arrays are empty, +seed=N
     reg [F + T - 1:0] tasks [0:N - 1];
     reg [F + A:0] answers [0:N - 1];
     reg [N - 1:0] seen;
-    reg clock, reset, in_valid, out_ready;
+    reg clock, reset, in_valid, out_ready, accepted;
     wire in_ready, out_valid, out_flag;
     wire [F - 1:0] out_function;
     wire [G - 1:0] out_tag;
     wire [A - 1:0] out_data;
-    integer next, sent, got, wrong, cycle, idle, seed, only, stall_in, stall_out, sparse, total, k;
+    integer first, stop, next, sent, got, wrong, cycle, idle, seed, only, stall_in, stall_out, sparse, total, k;
     integer last [0:(1 << F) - 1];
     integer entered [0:N - 1];
     integer first_out, last_out, slowest;
@@ -54,21 +55,28 @@ BODY = """\
         if (!$value$plusargs("stall_out=%d", stall_out)) stall_out = 0;
         if (!$value$plusargs("seed=%d", seed)) seed = 1;
         if (!$value$plusargs("sparse=%d", sparse)) sparse = 0;
+        if (!$value$plusargs("first=%d", first)) first = 0;
+        if (!$value$plusargs("tasks=%d", stop)) stop = N - first;
+        stop = first + stop;
         total = 0;
-        for (k = 0; k < N; k = k + 1) if (only < 0 || kind(k) == only) total = total + 1;
+        for (k = first; k < stop; k = k + 1) if (only < 0 || kind(k) == only) total = total + 1;
         for (k = 0; k < (1 << F); k = k + 1) last[k] = -1;
         next = 0; sent = 0; got = 0; wrong = 0; cycle = 0; idle = 0; seen = 0; first_out = 0; last_out = 0; slowest = 0;
-        in_valid = 0; out_ready = 0; clock = 0; reset = 1;
+        in_valid = 0; accepted = 0; out_ready = 0; clock = 0; reset = 1;
         repeat (4) @(negedge clock);
         reset = 0;
-        next = following(-1);
+        next = following(first - 1);
     end
 
     always #1 clock = ~clock;
 
     // everything is driven at the falling edge and read just before it, so that order at an edge does not matter
     always @(negedge clock) if (!reset) begin
-        in_valid = in_valid | (next < N && !stalled(stall_in) && !(sparse > 0 && (sent != got || idle < sparse)));
+        if (accepted) begin
+            next = following(next);
+            in_valid = 0;
+        end
+        in_valid = in_valid | (next < stop && !stalled(stall_in) && !(sparse > 0 && (sent != got || idle < sparse)));
         out_ready = !stalled(stall_out);
     end
 
@@ -76,12 +84,11 @@ BODY = """\
         cycle = cycle + 1;
         idle = idle + 1;
         if (out_valid && out_ready) check;
-        if (in_valid && in_ready) begin
+        accepted = in_valid && in_ready;
+        if (accepted) begin
             entered[next] = cycle;
             sent = sent + 1;
             idle = 0;
-            next <= following(next);
-            in_valid <= 0;
         end
         if (got == total || wrong > 0 || idle > 20000) finish;
     end
@@ -90,7 +97,7 @@ BODY = """\
         integer at;
         begin
             at = after + 1;
-            while (at < N && only >= 0 && kind(at) != only) at = at + 1;
+            while (at < stop && only >= 0 && kind(at) != only) at = at + 1;
             following = at;
         end
     endfunction

@@ -69,7 +69,8 @@ class TopEmitter(Wires):
         e(f"wire [{high + self.nf - 1}:0] trig_in = {first};")
         e(f"assign in_ready = {' & '.join(room)} & ~{again};")
         e(f"wire trig_valid = take | {again};" if again == "again" else "wire trig_valid = take;")
-        fresh = "{1'b0, in_function, in_tag}"
+        self.outside()
+        fresh = "{outside, in_function, in_tag}"
         e(f"wire [{ID - 1}:0] trig_id = {'again ? back_id : ' if again == 'again' else ''}{fresh};")
         self.instance(
             "trig", "trig_valid", "trig_id", self.gather("trig", self.fields("trig_in", "q", "v", "a", "f_ext"))

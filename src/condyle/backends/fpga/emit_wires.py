@@ -7,8 +7,9 @@ from dataclasses import dataclass
 from condyle.backends.fpga.accelerator import AGAIN, CODES
 from condyle.backends.fpga.build import Accelerator
 from condyle.backends.fpga.datapath import Word
+from condyle.backends.fpga.edge import USES, largest
 from condyle.backends.fpga.emit_array import ID, bus, input_width, widths
-from condyle.text import Emitter
+from condyle.text import Emitter, wrapped
 
 
 def task_words(acc: Accelerator) -> list[Word]:
@@ -43,6 +44,25 @@ class Wires:
         self.nu = max(field_width(self.acc, "a"), field_width(self.acc, "tau"))
         self.nf = field_width(self.acc, "f_ext")
         self.ni = field_width(self.acc, "Minv") if "difd" in self.has else 0
+
+    def outside(self) -> None:
+        """Whether a word that the task's function takes is outside the box."""
+        flags: list[str] = []
+        for name, functions in USES.items():
+            words = self.plan.takes(name) if any(function in self.has for function in functions) else []
+            places = self.fields("in_data", "q", "v", "tau" if name == "tau" else "a", "f_ext", "Minv")
+            for word in words:
+                bus, low = places[word]
+                width = self.plan.formats[word].width
+                self.e(
+                    f"wire far_{word};",
+                    f"fx_outside #({width}, {largest(self.plan, word)}) is_far_{word} "
+                    f"(.x({bus}[{low + width - 1}:{low}]), .far(far_{word}));",
+                )
+            if words:
+                far = wrapped(" | ", [f"far_{word}" for word in words])
+                flags.append(f"{self.is_one_of('in_function', *functions)} & ({far})")
+        self.e(f"wire outside = {' | '.join(flags)};")
 
     def queue(self, name: str, width: int, depth: int, valid: str, data: str) -> None:
         """A queue with wires NAME_free (in_ready), NAME_full (out_valid), NAME_q; its reader drives NAME_pop."""

@@ -10,6 +10,7 @@ import numpy as np
 from condyle.backends.fpga import model
 from condyle.backends.fpga.accelerator import LEAVES, Plan
 from condyle.backends.fpga.datapath import Word
+from condyle.backends.fpga.edge import outside
 from condyle.backends.fpga.formats import Integers
 from condyle.backends.fpga.operators import Flags, clamped, shifted
 
@@ -17,7 +18,7 @@ Words = Mapping[Word, Integers]
 
 
 class Answer(NamedTuple):
-    """The result's words, and whether anything was clamped on the way."""
+    """The result's words, and whether a word of the task was outside the box or anything was clamped on the way."""
 
     words: dict[Word, Integers]
     over: Flags
@@ -50,6 +51,7 @@ class _Run:
 def evaluate(plan: Plan, function: str, given: Words, strict: bool = False) -> Answer:
     """All tasks (n,) of one function; `given` has its input words in the plan's formats."""
     run = _Run(plan, given, strict)
+    run.over = outside(plan, function, given)
     still = {word: np.zeros(run.n, np.int64) for word in plan.takes("a")}
     if function in ("fd", "dfd"):
         solved = run.net(run.trig(still))

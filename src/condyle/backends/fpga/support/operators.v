@@ -163,6 +163,11 @@ module fx_denormal #(parameter C = 0, parameter W = 27) (
     assign y = over ? {1'b0, {(W-1){1'b1}}} : x[W-1:0];
 endmodule
 
+// Whether |x| > LARGEST.
+module fx_outside #(parameter W = 27, parameter LARGEST = 1) (input signed [W-1:0] x, output far);
+    assign far = x > LARGEST || x < -LARGEST;
+endmodule
+
 // N registers in a row.
 module fx_delay #(parameter W = 27, parameter N = 3) (
     input clock, input go, input [W-1:0] d, output [W-1:0] q
