@@ -20,7 +20,7 @@ from benchmarks import results
 from condyle.backends.cuda.kernel import CudaKernel
 from condyle.cli.states import draw
 from condyle.gpu import GpuDynamics
-from condyle.runtime.cuda.arrays import DeviceArray
+from condyle.runtime.cuda.answers import DeviceArray
 from condyle.runtime.cuda.driver import Gpu, gpu
 from condyle.signature import FUNCTIONS
 

@@ -9,10 +9,14 @@ from typing import Any, cast
 
 from numpy.typing import ArrayLike
 
-from condyle.backends.cuda.kernel import CudaKernel
+from condyle.backends.cuda.kernel import CudaKernel, Sizes
 from condyle.dynamics import Array, Dynamics, Out
 from condyle.errors import ShapeError, UnsupportedError
-from condyle.runtime.cuda.arrays import DeviceArray, View, is_device_array, view_of
+from condyle.runtime.cuda.answers import DeviceArray, fresh
+from condyle.runtime.cuda.arrays import View, is_device_array, stream_of, view_of
+from condyle.runtime.cuda.driver import gpu
+from condyle.runtime.cuda.pinned import pinned_arrays
+from condyle.runtime.cuda.streams import capture_of, handle_of, wait
 from condyle.runtime.packed import Packed
 from condyle.signature import FUNCTIONS
 
@@ -20,20 +24,21 @@ from condyle.signature import FUNCTIONS
 class GpuDynamics(Dynamics):
     """The seven functions on one GPU.
 
-    Arguments are all in the processor's memory, as for any target, or all on the GPU: dense arrays with
-    `__cuda_array_interface__` of the dtype of this object, each with the same batch dimensions or with one row. Answers
-    are then `DeviceArray`s, or `out=`; they are ready in stream order.
+    Arguments are all in the processor's memory, as for any target, or all on the GPU: dense arrays that lend themselves
+    by DLPack or `__cuda_array_interface__` (PyTorch, CuPy, JAX, Numba), of the dtype of this object, each with the same
+    batch dimensions or with one row. Answers are then `DeviceArray`s, or `out=`; they are ready in stream order.
     """
 
     _stream: int | None = None
 
-    def on(self, stream: int) -> GpuDynamics:
-        """The same, its device calls put into this stream (a CUstream handle as a number); a graph may capture them.
+    def on(self, stream: object) -> GpuDynamics:
+        """The same, its device calls put into this stream; a graph may capture them, with `out=`.
 
-        Without it they go into the stream that the arrays name, else into the default one.
+        stream: of PyTorch, CuPy, Numba or cuda.core, or a CUstream as a number. Without it calls go into the stream
+        that the arrays name, else into the default one.
         """
         bound = copy.copy(self)
-        bound._stream = stream
+        bound._stream = handle_of(stream)
         return bound
 
     def explain(self, n: int = 1) -> str:
@@ -42,15 +47,31 @@ class GpuDynamics(Dynamics):
         return "\n".join([f"target cuda, {self._dtype}, batch of {n}, GPU {self._compiler.device}", *lines])
 
     def memory(self, n: int) -> dict[str, int]:
-        """Bytes on the GPU of a batch of n states that lies there: inputs, outputs, scratch; no external forces.
+        """Bytes on the GPU of a batch of n states that lies there: inputs, outputs, scratch; no external forces."""
+        sizes = {name: self._sizes(name) for name in FUNCTIONS}
+        return {
+            name: n * (one.inputs + one.outputs) + one.piece(n) * one.scratch if n else 0 for name, one in sizes.items()
+        }
 
-        Arrays of the processor's memory pass through it in chunks, at most 64 MB of them at a time.
+    def stage_memory(self, n: int) -> dict[str, int]:
+        """Bytes on the GPU of a batch of n states in the processor's memory: it passes through two chunks at most.
+
+        Arrays that are not pinned need as much pinned memory, scratch left out. All of it is kept for the next call.
         """
-        plain = super().memory(n)
-        return {name: plain[name] + n * self.dtype.itemsize * self._scratch(name) for name in FUNCTIONS}
+        return {name: self._sizes(name).staged(n) for name in FUNCTIONS}
 
-    def _scratch(self, name: str) -> int:
-        return sum(array.size for array in self._compiler.gpu_parts(name, False, self._dtype).scratch)
+    def _sizes(self, name: str) -> Sizes:
+        return Sizes.of(self._compiler.gpu_parts(name, False, self._dtype))
+
+    def pinned(self, name: str, n: int) -> tuple[Array, ...]:
+        """Arrays of n states in pinned memory for a function by its short name: its inputs, then its outputs.
+
+        Calls with them, `dyn.inverse_dynamics(q, v, a, out=tau)`, copy straight from and to them, all inputs in one
+        transfer and all outputs in one. External forces are left out. They are NumPy arrays, at first zero.
+        """
+        inputs, outputs = self._binder(name).places
+        places = (*inputs[: len(FUNCTIONS[name].inputs)], *outputs)
+        return tuple(pinned_arrays(gpu(self._compiler.device), [(n, *place.dims) for place in places], self.dtype))
 
     def pack(self, array: ArrayLike, port: str = "") -> Packed:
         raise UnsupportedError("packed arrays are for the processor: pass plain arrays to target 'cuda'")
@@ -72,18 +93,17 @@ class GpuDynamics(Dynamics):
         kernel = self._kernel(name, f_ext)
         assert isinstance(kernel, CudaKernel)
         with kernel.gpu.current():
-            views = [view_of(x, place, self.dtype, kernel.gpu) for x, place in zip(given, inputs, strict=True)]
+            listed = cast("Sequence[Any]", out if isinstance(out, (tuple, list)) else () if out is None else (out,))
+            stream, lent = self._ordered(kernel, (*given, *listed))
+            views = [view_of(x, place, self.dtype, kernel.gpu, lent) for x, place in zip(given, inputs, strict=True)]
             batch = _batch(name, views, [len(place.dims) for place in inputs])
-            stream = self._ordered(kernel, views)
             shapes = [batch + place.dims for place in outputs]
             results: Sequence[object] = (
-                [DeviceArray(kernel.gpu, shape, self.dtype, stream) for shape in shapes]
-                if out is None
-                else cast("Sequence[Any]", out if isinstance(out, (tuple, list)) else (out,))
+                [fresh(kernel.gpu, shape, self.dtype, stream) for shape in shapes] if out is None else listed
             )
             if len(results) != len(outputs):
                 raise ShapeError(f"{FUNCTIONS[name].method}: out has {len(results)} arrays, expected {len(outputs)}")
-            into = [view_of(x, p, self.dtype, kernel.gpu, True) for x, p in zip(results, outputs, strict=True)]
+            into = [view_of(x, p, self.dtype, kernel.gpu, lent, True) for x, p in zip(results, outputs, strict=True)]
             _check_out(name, into, shapes, views)
             n = math.prod(batch)
             if n:
@@ -93,13 +113,20 @@ class GpuDynamics(Dynamics):
                 kernel.on_device(n, [v.address for v in views], shared, [v.address for v in into], stream)
         return tuple(results)
 
-    def _ordered(self, kernel: CudaKernel, views: Sequence[View]) -> int:
-        """The stream to use; others that the arrays name are waited for."""
-        named = {view.stream for view in views}
-        stream = self._stream if self._stream is not None else max(named)
-        for other in named - {stream, 0}:
-            kernel.gpu.driver("cuStreamSynchronize", other)
-        return stream
+    def _ordered(self, kernel: CudaKernel, arrays: Sequence[object]) -> tuple[int, int]:
+        """The stream to use, which waits for others that arrays name, and what DLPack is told of it.
+
+        While it is captured nothing is waited for: the graph's owner sees to the order.
+        """
+        named = {stream for stream in map(stream_of, arrays) if stream is not None}
+        stream = self._stream if self._stream is not None else max(named, default=0)
+        if capture_of(kernel.gpu, stream) is not None:
+            return stream, -1
+        wait(kernel.gpu, stream, named)
+        for value in arrays:
+            if isinstance(value, DeviceArray):
+                value.readers.add(stream)
+        return stream, stream or 1
 
     def _shadow_methods(self) -> None:
         """No native callable in front: it serves code on the processor."""

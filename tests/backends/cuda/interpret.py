@@ -54,6 +54,7 @@ class Kernel:
     local: int
 
 
+@cache
 def parse(text: str) -> dict[str, Kernel]:
     """The kernels of a module, by name."""
     text = re.sub(r"//[^\n]*", "", text)

@@ -15,11 +15,17 @@ from condyle.backends.cuda.parts import Part, Parts, Text
 from condyle.backends.cuda.target import TARGET, WARP, Target
 from condyle.errors import BuildError, DeviceError, UnsupportedError
 from condyle.ir.program import Array
-from condyle.runtime.cuda.driver import Gpu
-from condyle.runtime.cuda.stage import Slot, staged_bytes
+from condyle.runtime.cuda.driver import Function, Gpu
+from condyle.runtime.cuda.pinned import Pinned
+from condyle.runtime.cuda.scratch import Scratch
+from condyle.runtime.cuda.stage import HOST, Slot
 
 Rows = NDArray[np.floating]
-STAGE_BYTES = 32 << 20
+LEAST_CHUNK, MOST_CHUNK = 2 << 20, 32 << 20
+"""Bytes of one chunk of rows: long enough to hide what starting it takes; two of them lie on the GPU at a time."""
+CHUNKS = 4
+SCRATCH_BYTES = 256 << 20
+"""Of scratch at a time: as many states as fill the largest GPU."""
 MOST = 1 << 31
 
 
@@ -27,7 +33,7 @@ MOST = 1 << 31
 class Loaded:
     """One launch: the kernel on the GPU, the text it was made from, warps of a block at most."""
 
-    function: object
+    function: Function
     text: Text
     warps: int
     part: Part
@@ -40,42 +46,75 @@ class Loaded:
         return -(-n // (warps * self.text.states)), warps * WARP
 
 
+@dataclass(frozen=True, slots=True)
+class Sizes:
+    """Bytes of one state."""
+
+    inputs: int
+    outputs: int
+    scratch: int
+
+    @staticmethod
+    def of(parts: Parts) -> Sizes:
+        arrays = parts.inputs, parts.outputs, parts.scratch
+        return Sizes(*(sum(array.size for array in one) * parts.bits // 8 for one in arrays))
+
+    @property
+    def all(self) -> int:
+        return self.inputs + self.outputs + self.scratch
+
+    def chunk(self, n: int) -> int:
+        """States of n that travel together: a few chunks, of a size that is worth it."""
+        least, most = (max(1, size // self.all) for size in (LEAST_CHUNK, MOST_CHUNK))
+        return min(n, most, max(-(-n // CHUNKS), least))
+
+    def staged(self, n: int) -> int:
+        """Bytes on the GPU of a call with n states in the processor's memory."""
+        chunk = self.chunk(n) if n else 0
+        return self.all * (chunk if chunk == n else 2 * chunk)
+
+    def piece(self, n: int) -> int:
+        """States of n that are worked on together where arrays lie on the GPU: all, unless scratch were to be large."""
+        return min(n, max(1, SCRATCH_BYTES // self.scratch)) if self.scratch else n
+
+
 class CudaKernel:
     """Calls a function on one GPU; safe from many threads, which take turns."""
 
     def __init__(self, parts: Parts, gpu: Gpu, dtype: np.dtype[np.floating], target: Target = TARGET) -> None:
-        self.parts, self.gpu, self.dtype = parts, gpu, dtype
+        self.parts, self.gpu, self.dtype, self.sizes = parts, gpu, dtype, Sizes.of(parts)
         with gpu.current():
             self._launches = tuple(_loaded(part, gpu, target) for part in parts.launches)
         self._slots: list[Slot] = []
+        self._pinned, self._scratch = Pinned(gpu), Scratch(gpu)
         self._lock = threading.Lock()
         kernels = "one kernel" if len(self._launches) == 1 else f"{len(self._launches)} kernels"
         self.description = f"CUDA, {gpu.arch}, {kernels}"
 
     def __call__(self, n: int, inputs: Sequence[Rows], outputs: Sequence[Rows], threads: int) -> None:
-        """Rows in the processor's memory, staged through pinned memory: one chunk is copied while another computes."""
-        chunk = self._chunk(n)
+        """Rows in the processor's memory, in chunks: one is copied while another computes."""
+        chunk = self.sizes.chunk(n)
         with self._lock, self.gpu.current():
+            pinned = [self._pinned.has(array) for array in (*inputs, *outputs)]
             try:
                 for number, start in enumerate(range(0, n, chunk)):
-                    slot = self._slot(number % 2, chunk)
-                    slot.finish()
-                    rows = slice(start, min(n, start + chunk))
-                    self._run_chunk(slot, rows, inputs, outputs)
-                for slot in reversed(self._slots) if -(-n // chunk) % 2 == 0 else self._slots:
-                    slot.finish()
+                    slot = self._slot(number % 2, chunk, pinned)
+                    self._run_chunk(slot, slice(start, min(n, start + chunk)), inputs, outputs, pinned)
+                for number in range(max(0, -(-n // chunk) - 2), -(-n // chunk)):
+                    self._slots[number % 2].finish()
             finally:
                 for slot in self._slots:
                     slot.give_up()
 
-    def _run_chunk(self, slot: Slot, rows: slice, inputs: Sequence[Rows], outputs: Sequence[Rows]) -> None:
-        n = rows.stop - rows.start
-        given = slot.send([array if len(array) == 1 else array[rows] for array in inputs])
-        taken = slot.places([output[rows].nbytes for output in outputs], "out")
+    def _run_chunk(
+        self, slot: Slot, rows: slice, inputs: Sequence[Rows], outputs: Sequence[Rows], pinned: Sequence[bool]
+    ) -> None:
+        n, k = rows.stop - rows.start, len(inputs)
+        given = slot.send([array if len(array) == 1 else array[rows] for array in inputs], pinned[:k])
+        taken = slot.places([n * self._bytes(array) for array in self.parts.outputs], "out")
         scratch = slot.places([n * self._bytes(array) for array in self.parts.scratch], "scratch")
-        addresses, strides = self._named(given, [len(array) == 1 for array in inputs], taken, scratch)
-        self._enqueue(n, addresses, strides, slot.stream)
-        slot.receive(rows, outputs)
+        self._enqueue(n, given, [len(array) == 1 for array in inputs], taken, scratch, slot.stream)
+        slot.receive([output[rows] for output in outputs], pinned[k:])
 
     def on_device(
         self, n: int, inputs: Sequence[int], shared: Sequence[bool], outputs: Sequence[int], stream: int
@@ -83,17 +122,44 @@ class CudaKernel:
         """Puts the launches in a stream; addresses of dense arrays there. shared: one row serves every state."""
         if n > MOST:
             raise UnsupportedError(f"{n} states at once: pass at most {MOST}")
-        driver = self.gpu.driver
-        scratch = [driver.number("cuMemAllocAsync", n * self._bytes(array), stream) for array in self.parts.scratch]
-        try:
-            self._enqueue(n, *self._named(inputs, shared, outputs, scratch), stream)
-        finally:
-            for address in scratch:
-                driver("cuMemFreeAsync", address, stream)
+        piece = self.sizes.piece(n)
+        with self._scratch.borrowed(piece * self.sizes.scratch, stream) as scratch:
+            places: list[int] = []
+            for array in self.parts.scratch:
+                places.append(scratch)
+                scratch += piece * self._bytes(array)
+            for start in range(0, n, piece):
+                given = [
+                    address + (0 if one else start * self._bytes(array))
+                    for address, one, array in zip(inputs, shared, self.parts.inputs, strict=True)
+                ]
+                taken = [
+                    address + start * self._bytes(array)
+                    for address, array in zip(outputs, self.parts.outputs, strict=True)
+                ]
+                self._enqueue(min(piece, n - start), given, shared, taken, places, stream)
+
+    def _enqueue(
+        self,
+        n: int,
+        inputs: Sequence[int],
+        shared: Sequence[bool],
+        outputs: Sequence[int],
+        scratch: Sequence[int],
+        stream: int,
+    ) -> None:
+        addresses, strides = self._named(inputs, shared, outputs, scratch)
+        for one in self._launches:
+            values = [n, 0]
+            for array in one.part.reads:
+                values += [addresses[array.name], strides[array.name]]
+            values += [addresses[array.name] for array in one.part.writes]
+            grid, block = one.shape(n, self.gpu.multiprocessors)
+            self.gpu.launch(one.function, grid, block, one.text.pool * block // WARP, stream, values)
 
     def _named(
         self, inputs: Sequence[int], shared: Sequence[bool], outputs: Sequence[int], scratch: Sequence[int]
-    ) -> tuple[dict[str, int], dict[str, int]]:
+    ) -> tuple[Mapping[str, int], Mapping[str, int]]:
         """Addresses and row strides in bytes by the names of arrays."""
         arrays = (*self.parts.inputs, *self.parts.outputs, *self.parts.scratch)
         addresses = dict(zip((array.name for array in arrays), (*inputs, *outputs, *scratch), strict=True))
@@ -103,32 +169,25 @@ class CudaKernel:
                 strides[array.name] = 0
         return addresses, strides
 
-    def _enqueue(self, n: int, addresses: Mapping[str, int], strides: Mapping[str, int], stream: int) -> None:
-        for one in self._launches:
-            values = [n, 0]
-            for array in one.part.reads:
-                values += [addresses[array.name], strides[array.name]]
-            values += [addresses[array.name] for array in one.part.writes]
-            grid, block = one.shape(n, self.gpu.multiprocessors)
-            self.gpu.launch(one.function, grid, block, one.text.pool * block // WARP, stream, values)
-
     def _bytes(self, array: Array) -> int:
         return array.size * self.dtype.itemsize
 
-    def _chunk(self, n: int) -> int:
-        arrays = (*self.parts.inputs, *self.parts.outputs, *self.parts.scratch)
-        return max(1, min(n, STAGE_BYTES // max(1, sum(map(self._bytes, arrays)))))
-
-    def _slot(self, number: int, chunk: int) -> Slot:
+    def _slot(self, number: int, chunk: int, pinned: Sequence[bool]) -> Slot:
+        """The slot, with room for a chunk; its pinned memory is free again."""
         if number == len(self._slots):
             self._slots.append(Slot.of(self.gpu))
         slot = self._slots[number]
-        if slot.pending is None:
-            sizes = [
-                staged_bytes([chunk * self._bytes(array) for array in arrays])
-                for arrays in (self.parts.inputs, self.parts.outputs, self.parts.scratch)
-            ]
-            slot.reserve(*sizes)
+        k = len(self.parts.inputs)
+        for name, size, direct in (
+            ("in", self.sizes.inputs, all(pinned[:k])),
+            ("out", self.sizes.outputs, all(pinned[k:])),
+        ):
+            slot.reserve(name, chunk * size)
+            if not direct:
+                slot.reserve(HOST + name, chunk * size)
+        slot.reserve("scratch", chunk * self.sizes.scratch)
+        if not all(pinned):
+            slot.finish()
         return slot
 
 
@@ -140,7 +199,12 @@ def _loaded(part: Part, gpu: Gpu, target: Target) -> Loaded:
     warps = target.most_threads // WARP
     while warps > room:
         warps //= 2
-    return Loaded(gpu.function(image, text.name, warps * text.pool), text, warps, part)
+    function = gpu.function(image, text.name, warps * text.pool)
+    while warps * WARP > function.most_threads:
+        warps //= 2
+    if warps < 1:
+        raise DeviceError(f"{text.name} does not fit on this GPU ({gpu.arch}), not even one warp: please report it")
+    return Loaded(function, text, warps, part)
 
 
 def image_of(part: Part, gpu: Gpu) -> tuple[Text, bytes]:

@@ -6,6 +6,7 @@ import ctypes
 import os
 from collections.abc import Generator, Sequence
 from contextlib import contextmanager
+from dataclasses import dataclass
 from functools import cache
 from importlib import import_module
 from types import ModuleType
@@ -13,16 +14,34 @@ from typing import Protocol, cast
 
 from condyle.errors import DeviceError
 
+BROKEN = (
+    "a kernel of this process failed, and CUDA is of no use to it any more: restart it. If an array was freed or too "
+    "small while it was in use, that is why; else please report it"
+)
+CAPTURE = "not while a graph is being captured: pass out=, arrays of this stream, and call the function once before"
 CURES = {
     "CUDA_ERROR_NO_DEVICE": "no NVIDIA GPU here, or CUDA_VISIBLE_DEVICES hides it; target 'cpu' runs everywhere",
     "CUDA_ERROR_OUT_OF_MEMORY": "the GPU is out of memory: pass fewer states at once, or free arrays",
     "CUDA_ERROR_LAUNCH_OUT_OF_RESOURCES": "the kernel needs more than this GPU has; please report it",
+    "CUDA_ERROR_INVALID_VALUE": "an address or a size is not what the driver expects: was an array freed meanwhile?",
+    "CUDA_ERROR_ILLEGAL_ADDRESS": BROKEN,
+    "CUDA_ERROR_MISALIGNED_ADDRESS": BROKEN,
+    "CUDA_ERROR_LAUNCH_FAILED": BROKEN,
+    "CUDA_ERROR_LAUNCH_TIMEOUT": "the kernel took longer than the display allows: pass fewer states at once",
+    "CUDA_ERROR_ECC_UNCORRECTABLE": "the GPU's memory is faulty: restart the process, and the machine if it stays",
+    "CUDA_ERROR_STREAM_CAPTURE_UNSUPPORTED": CAPTURE,
+    "CUDA_ERROR_STREAM_CAPTURE_IMPLICIT": CAPTURE,
+    "CUDA_ERROR_STREAM_CAPTURE_ISOLATION": CAPTURE,
+    "CUDA_ERROR_NOT_SUPPORTED": "this GPU or its driver has no memory pools: a newer driver may",
     "CUDA_ERROR_NO_BINARY_FOR_GPU": "the code is not for this GPU; clear the cache (condyle cache clear)",
-    "CUDA_ERROR_UNSUPPORTED_PTX_VERSION": "the driver is too old: install one for CUDA 11 or later",
+    "CUDA_ERROR_UNSUPPORTED_PTX_VERSION": "the driver is too old: install one for CUDA 12 or later",
     "CUDA_ERROR_INVALID_DEVICE": "there is no such GPU",
     "CUDA_ERROR_SYSTEM_DRIVER_MISMATCH": "the driver was updated: restart the machine",
 }
 OLDEST = (8, 0)
+OLDEST_DRIVER = 11_040
+"""CUDA 11.4: memory in stream order, also while a graph is captured."""
+MOST_BLOCKS = (1 << 31) - 1
 
 
 class Api(Protocol):
@@ -45,7 +64,10 @@ class Driver:
                 "this process was forked after CUDA had started, which CUDA does not allow: start workers with "
                 'multiprocessing.get_context("spawn"), or use the GPU only after the fork'
             )
-        status, *values = getattr(self._api, name)(*arguments)
+        try:
+            status, *values = getattr(self._api, name)(*arguments)
+        except RuntimeError as error:  # the bindings did not find it
+            raise DeviceError(f"the driver is too old, it has no {name}: install one for CUDA 12 or later") from error
         if int(status) != 0:
             word = getattr(status, "name", str(status))
             raise DeviceError(f"{name}: {word}: {CURES.get(word, 'the driver refused')}")
@@ -81,6 +103,16 @@ def driver() -> Driver:
     return Driver(api)
 
 
+@dataclass(frozen=True, slots=True)
+class Function:
+    """A kernel on a GPU, and what a launch may ask for: threads and dynamic shared bytes of a block."""
+
+    handle: object
+    name: str
+    most_threads: int
+    most_shared: int
+
+
 class Gpu:
     """One GPU: its primary context, which other libraries of this process share."""
 
@@ -98,7 +130,13 @@ class Gpu:
         self.arch = f"sm_{version[0]}{version[1]}"
         self.multiprocessors = self._attribute("MULTIPROCESSOR_COUNT")
         self.shared_bytes = self._attribute("MAX_SHARED_MEMORY_PER_BLOCK_OPTIN")
-        self.toolkit = driver.number("cuDriverGetVersion") // 1000
+        version = driver.number("cuDriverGetVersion")
+        if version < OLDEST_DRIVER:
+            raise DeviceError(
+                f"the driver is for CUDA {version // 1000}.{version % 1000 // 10}, which is too old: "
+                "install one for CUDA 12 or later"
+            )
+        self.toolkit = version // 1000
         (self._context,) = driver("cuDevicePrimaryCtxRetain", self._device)
 
     def _attribute(self, name: str) -> int:
@@ -114,21 +152,31 @@ class Gpu:
         finally:
             self.driver("cuCtxPopCurrent")
 
-    def function(self, image: bytes, name: str, shared_bytes: int) -> object:
+    def function(self, image: bytes, name: str, shared_bytes: int) -> Function:
         """A kernel of a module, ready to be launched with up to so many bytes of shared memory a block."""
         (module,) = self.driver("cuModuleLoadData", image)
         (function,) = self.driver("cuModuleGetFunction", module, name.encode("ascii"))
         key = self.driver.constant("CUfunction_attribute", "CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES")
         self.driver("cuFuncSetAttribute", function, key, shared_bytes)
-        return function
+        key = self.driver.constant("CUfunction_attribute", "CU_FUNC_ATTRIBUTE_MAX_THREADS_PER_BLOCK")
+        return Function(function, name, self.driver.number("cuFuncGetAttribute", key, function), shared_bytes)
 
     def launch(
-        self, function: object, grid: int, block: int, shared_bytes: int, stream: int, values: Sequence[int]
+        self, function: Function, grid: int, block: int, shared_bytes: int, stream: int, values: Sequence[int]
     ) -> None:
-        """Puts a kernel in the stream. values: n and a zero of 32 bits each, then numbers of 64 bits."""
+        """Puts a kernel in the stream; DeviceError before that, if it asks for more than there is.
+
+        values: n and a zero of 32 bits each, then numbers of 64 bits.
+        """
+        if grid > MOST_BLOCKS or block > function.most_threads or shared_bytes > function.most_shared:
+            raise DeviceError(
+                f"{function.name}: {grid} blocks of {block} threads and {shared_bytes} bytes of shared memory; "
+                f"{self.arch} allows {MOST_BLOCKS}, {function.most_threads} and {function.most_shared}: "
+                "pass fewer states at once, or report it"
+            )
         types = (ctypes.c_uint32, ctypes.c_uint32, *(ctypes.c_uint64 for _ in values[2:]))
         parameters = (tuple(values), types)
-        self.driver("cuLaunchKernel", function, grid, 1, 1, block, 1, 1, shared_bytes, stream, parameters, 0)
+        self.driver("cuLaunchKernel", function.handle, grid, 1, 1, block, 1, 1, shared_bytes, stream, parameters, 0)
 
 
 @cache

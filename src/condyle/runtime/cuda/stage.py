@@ -1,108 +1,129 @@
-"""Rows in pinned memory on their way to the GPU and back: two slots, so that copies and kernels overlap."""
+"""Rows on their way to the GPU and back: two slots, so that copies and kernels overlap.
+
+Arrays in pinned memory are copied from and to where they lie. All others pass through pinned memory of ours.
+"""
 
 from __future__ import annotations
 
+import contextlib
 import ctypes
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 
 import numpy as np
 from numpy.typing import NDArray
 
 from condyle.runtime.cuda.driver import Gpu
+from condyle.runtime.cuda.pinned import address_of
 
 Rows = NDArray[np.floating]
-ALIGN = 256
+HOST = "host "
 
 
 @dataclass
 class Slot:
-    """Pinned and device memory for one chunk of states, and the stream that works on it.
+    """Memory for one chunk of states, and the stream that works on it.
 
-    Inputs lie one behind the other, outputs too, so that each way is one transfer.
+    Inputs lie one right behind the other, outputs too, so that each way is one transfer; where users' arrays are pinned
+    but not neighbours, it is one for each array. busy: something is under way. late: answers still to be handed out.
     """
 
     gpu: Gpu
     stream: int
     sizes: dict[str, int] = field(default_factory=dict[str, int])
     memory: dict[str, int] = field(default_factory=dict[str, int])
-    pending: tuple[slice, Sequence[Rows]] | None = None
+    busy: bool = False
+    late: list[tuple[Rows, int]] = field(default_factory=list[tuple[Rows, int]])
 
     @staticmethod
     def of(gpu: Gpu) -> Slot:
         flags = gpu.driver.constant("CUstream_flags", "CU_STREAM_NON_BLOCKING")
         return Slot(gpu, gpu.driver.number("cuStreamCreate", flags))
 
-    def reserve(self, inputs: int, outputs: int, scratch: int) -> None:
-        """At least so many bytes of each kind."""
-        for name, size in (("in", inputs), ("out", outputs)):
-            self._grow(f"host {name}", size)
-            self._grow(name, size)
-        self._grow("scratch", scratch)
-
-    def _grow(self, name: str, size: int) -> None:
+    def reserve(self, name: str, size: int) -> None:
+        """At least so many bytes: "in", "out", "scratch" on the GPU, "host in" and "host out" in pinned memory."""
         if self.sizes.get(name, 0) >= size:
             return
-        self._free(name)
-        host = name.startswith("host")
-        number = self.gpu.driver.number
-        self.memory[name] = number("cuMemHostAlloc", size, 0) if host else number("cuMemAlloc", size)
-        self.sizes[name] = size
-
-    def _free(self, name: str) -> None:
+        self.finish()
+        host = name.startswith(HOST)
+        driver = self.gpu.driver
         if name in self.memory:
             self.sizes.pop(name)
-            call = "cuMemFreeHost" if name.startswith("host") else "cuMemFree"
-            self.gpu.driver(call, self.memory.pop(name))
+            driver("cuMemFreeHost" if host else "cuMemFree", self.memory.pop(name))
+        self.memory[name] = driver.number("cuMemHostAlloc", size, 0) if host else driver.number("cuMemAlloc", size)
+        self.sizes[name] = size
 
-    def send(self, arrays: Sequence[Rows]) -> list[int]:
-        """Rows to the GPU, in one transfer; their addresses there."""
-        offsets, size = _offsets([array.nbytes for array in arrays])
-        for array, offset in zip(arrays, offsets, strict=True):
-            _rows(self.memory["host in"] + offset, array.shape, array.dtype)[...] = array
-        self.gpu.driver("cuMemcpyHtoDAsync", self.memory["in"], self.memory["host in"], size, self.stream)
-        return [self.memory["in"] + offset for offset in offsets]
+    def send(self, arrays: Sequence[Rows], pinned: Sequence[bool]) -> list[int]:
+        """Rows to the GPU; their addresses there."""
+        spans: list[tuple[int, int, int]] = []
+        for array, direct, offset in zip(arrays, pinned, offsets([array.nbytes for array in arrays]), strict=True):
+            if not direct:
+                _rows(self.memory["host in"] + offset, array.shape, array.dtype)[...] = array
+            host = address_of(array) if direct else self.memory["host in"] + offset
+            spans.append((host, self.memory["in"] + offset, array.nbytes))
+        self.busy = True
+        for host, device, size in joined(spans):
+            self.gpu.driver("cuMemcpyHtoDAsync", device, host, size, self.stream)
+        return [device for _, device, _ in spans]
 
     def places(self, sizes: Sequence[int], name: str) -> list[int]:
         """Addresses on the GPU for arrays of so many bytes."""
-        return [self.memory[name] + offset for offset in _offsets(sizes)[0]] if sizes else []
+        return [self.memory[name] + offset for offset in offsets(sizes)] if sizes else []
 
-    def receive(self, rows: slice, outputs: Sequence[Rows]) -> None:
-        """Asks for the answers; `finish` puts them into these rows of the outputs."""
-        _, size = _offsets([output[rows].nbytes for output in outputs])
-        self.gpu.driver("cuMemcpyDtoHAsync", self.memory["host out"], self.memory["out"], size, self.stream)
-        self.pending = rows, outputs
+    def receive(self, outputs: Sequence[Rows], pinned: Sequence[bool]) -> None:
+        """Asks for the answers; they are there, or handed out, by `finish`."""
+        spans: list[tuple[int, int, int]] = []
+        for output, direct, offset in zip(outputs, pinned, offsets([o.nbytes for o in outputs]), strict=True):
+            host = address_of(output) if direct else self.memory["host out"] + offset
+            spans.append((host, self.memory["out"] + offset, output.nbytes))
+            if not direct:
+                self.late.append((output, host))
+        for host, device, size in joined(spans):
+            self.gpu.driver("cuMemcpyDtoHAsync", host, device, size, self.stream)
 
     def finish(self) -> None:
-        """Waits for the answers, if any are under way."""
-        if self.pending is None:
+        """Waits for what is under way."""
+        if not self.busy:
             return
-        (rows, outputs), self.pending = self.pending, None
+        late, self.late, self.busy = self.late, [], False
         self.gpu.driver("cuStreamSynchronize", self.stream)
-        offsets, _ = _offsets([output[rows].nbytes for output in outputs])
-        for output, offset in zip(outputs, offsets, strict=True):
-            part = output[rows]
-            part[...] = _rows(self.memory["host out"] + offset, part.shape, part.dtype)
+        for output, host in late:
+            output[...] = _rows(host, output.shape, output.dtype)
 
     def give_up(self) -> None:
         """After an error: nothing is under way any more."""
-        if self.pending is not None:
-            self.pending = None
+        if self.busy:
+            self.busy, self.late = False, []
             self.gpu.driver("cuStreamSynchronize", self.stream)
 
+    def __del__(self) -> None:
+        with contextlib.suppress(Exception), self.gpu.current():  # the process may be ending
+            self.give_up()
+            for name, address in self.memory.items():
+                self.gpu.driver("cuMemFreeHost" if name.startswith(HOST) else "cuMemFree", address)
+            self.gpu.driver("cuStreamDestroy", self.stream)
 
-def staged_bytes(sizes: Sequence[int]) -> int:
-    """Bytes of arrays that lie one behind the other."""
-    return _offsets(sizes)[1]
 
-
-def _offsets(sizes: Sequence[int]) -> tuple[list[int], int]:
-    offsets: list[int] = []
-    end = 0
+def offsets(sizes: Sequence[int]) -> list[int]:
+    """Where arrays start that lie one right behind the other."""
+    found = [0]
     for size in sizes:
-        offsets.append(end)
-        end += -(-size // ALIGN) * ALIGN
-    return offsets, max(end, ALIGN)
+        found.append(found[-1] + size)
+    return found[:-1]
+
+
+def joined(spans: Sequence[tuple[int, int, int]]) -> Iterator[tuple[int, int, int]]:
+    """Transfers (address here, address there, bytes), neighbours as one."""
+    here = there = size = 0
+    for a, b, more in spans:
+        if size and (a, b) == (here + size, there + size):
+            size += more
+            continue
+        if size:
+            yield here, there, size
+        here, there, size = a, b, more
+    if size:
+        yield here, there, size
 
 
 def _rows(address: int, shape: tuple[int, ...], dtype: np.dtype[np.floating]) -> Rows:

@@ -1,0 +1,61 @@
+"""Arguments, what the reference answers, and arrays of other libraries."""
+
+from __future__ import annotations
+
+from functools import cache
+from types import SimpleNamespace
+
+import numpy as np
+
+import condyle
+from condyle.api import compiler_of
+from condyle.compiler import Compiler
+from condyle.gpu import GpuDynamics
+from condyle.signature import FUNCTIONS
+from tests.backends.cuda.fake_driver import FakeDriver
+
+ARGUMENTS = {"q": (7,), "v": (7,), "a": (7,), "tau": (7,), "f_ext": (7, 6), "Minv": (7, 7)}
+
+
+@cache
+def traced() -> Compiler:
+    """Programs and texts, made once for all tests."""
+    return compiler_of(condyle.load("iiwa14"))
+
+
+def dynamics(dtype: str = "float64") -> GpuDynamics:
+    """A fresh one, that has called no driver yet."""
+    dyn = condyle.load("iiwa14").compile(target="cuda", dtype=dtype)
+    assert isinstance(dyn, GpuDynamics)
+    dyn._compiler = traced()
+    return dyn
+
+
+def given(function: str, n: int, f_ext: bool = False, seed: int = 0) -> list[np.ndarray]:
+    rng = np.random.default_rng(seed)
+    return [rng.uniform(-1, 1, (n, *ARGUMENTS[port.name])) for port in FUNCTIONS[function].ports(f_ext)]
+
+
+def wanted(function: str, arguments: list[np.ndarray]) -> tuple[np.ndarray, ...]:
+    inputs = len(FUNCTIONS[function].inputs)
+    return condyle.load("iiwa14").compile(target="numpy").call(function, arguments[:inputs], *arguments[inputs:])
+
+
+def same(got: object, want: tuple[np.ndarray, ...]) -> None:
+    listed = got if isinstance(got, tuple) else (got,)
+    for one, other in zip(listed, want, strict=True):
+        np.testing.assert_allclose(one, other, rtol=1e-8, atol=1e-8 * np.abs(other).max())
+
+
+def on_gpu(api: FakeDriver, array: np.ndarray, **changes: object) -> SimpleNamespace:
+    """Another library's array."""
+    data = np.ascontiguousarray(array)
+    address = api.memory.adopt(data.view(np.uint8).reshape(-1))
+    interface = {
+        "shape": data.shape,
+        "typestr": data.dtype.str,
+        "data": (address, False),
+        "strides": None,
+        "version": 2,
+    }
+    return SimpleNamespace(__cuda_array_interface__={**interface, **changes}, host=data)

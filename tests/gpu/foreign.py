@@ -1,0 +1,53 @@
+"""Arrays of a library that speaks DLPack, as CuPy and PyTorch do; anything about them may be wrong."""
+
+from __future__ import annotations
+
+import ctypes
+
+import numpy as np
+
+from condyle.runtime.cuda import dlpack
+from tests.backends.cuda.fake_driver import FakeDriver
+
+
+class Foreign:
+    """changes: of the tensor's fields. streams: what it was asked to be ready in. lent: capsules that are in use."""
+
+    def __init__(
+        self,
+        api: FakeDriver,
+        array: np.ndarray,
+        device: int = 0,
+        old: bool = False,
+        read_only: bool = False,
+        strides: tuple[int, ...] | None = None,
+        kind: int = dlpack.FLOAT,
+        offset: int = 0,
+    ) -> None:
+        self.host = np.ascontiguousarray(array)
+        self.address = api.memory.adopt(self.host.view(np.uint8).reshape(-1))
+        self.device, self.old, self.read_only, self.strides, self.kind = device, old, read_only, strides, kind
+        self.offset = offset
+        self.streams: list[int] = []
+
+    def __dlpack_device__(self) -> tuple[int, int]:
+        return dlpack.CUDA, self.device
+
+    def __dlpack__(self, *, stream: int, **version: tuple[int, int]) -> object:
+        if version and self.old:
+            raise TypeError("__dlpack__() got an unexpected keyword argument 'max_version'")
+        self.streams.append(stream)
+        address, bits = self.address - self.offset, 8 * self.host.itemsize
+        capsule = dlpack.lend(self, address, self.host.shape, bits, self.device, bool(version))
+        place = dlpack._pointer(capsule, dlpack.VERSIONED if version else dlpack.PLAIN)
+        made = (dlpack.ManagedVersioned if version else dlpack.Managed).from_address(place)
+        made.tensor.dtype.code = self.kind
+        made.tensor.byte_offset = self.offset
+        if version and self.read_only:
+            made.flags = dlpack.READ_ONLY
+        if self.strides is None:
+            made.tensor.strides = ctypes.POINTER(ctypes.c_int64)()
+        else:
+            for k, stride in enumerate(self.strides):
+                made.tensor.strides[k] = stride
+        return capsule

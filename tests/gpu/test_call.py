@@ -1,0 +1,50 @@
+"""Target "cuda": whole calls with arrays of the processor, on a driver that computes."""
+
+from __future__ import annotations
+
+import dataclasses
+
+import numpy as np
+import pytest
+
+from condyle.backends.cuda import kernel as kernels
+from condyle.backends.cuda import parts
+from condyle.signature import FUNCTIONS
+from tests.backends.cuda.fake_driver import FakeDriver
+from tests.gpu.calls import dynamics, given, on_gpu, same, wanted
+
+
+@pytest.mark.parametrize("function", FUNCTIONS)
+def test_every_function(fake: FakeDriver, function: str) -> None:
+    arguments = given(function, 40)
+    same(dynamics().function(function)(*arguments), wanted(function, arguments))
+
+
+def test_chunks_take_turns(fake: FakeDriver, monkeypatch: pytest.MonkeyPatch) -> None:
+    dyn = dynamics()
+    for most in (7_000, 20_000):
+        monkeypatch.setattr(kernels, "MOST_CHUNK", most)
+        for n in (1, 37, 65, 150):
+            arguments = given("fd", n)
+            same(dyn.forward_dynamics(*arguments), wanted("fd", arguments))
+    one = given("id", 33)
+    one[0] = one[0][:1]
+    same(dyn.inverse_dynamics(one[0][0], *one[1:]), wanted("id", one))
+    assert dyn.inverse_dynamics(*given("id", 0)).shape == (0, 7)
+    forces = given("id", 9, f_ext=True)
+    same(dyn.inverse_dynamics(*forces), wanted("id", forces))
+
+
+def test_split_functions(fake: FakeDriver, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(parts.parts, "__defaults__", (dataclasses.replace(parts.TARGET, longest=0),))
+    monkeypatch.setattr(kernels, "MOST_CHUNK", 60_000)
+    arguments = given("dfd", 40)
+    dyn = dynamics()
+    same(dyn.forward_dynamics_derivatives(*arguments), wanted("dfd", arguments))
+    assert fake.calls.count("cuModuleLoadData") == 4
+    answers = dyn.forward_dynamics_derivatives(*(on_gpu(fake, array) for array in arguments))
+    same(tuple(one.numpy() for one in answers), wanted("dfd", arguments))
+    assert fake.calls.count("cuMemFreeAsync") == 1
+    monkeypatch.setattr(kernels, "SCRATCH_BYTES", 10_000)  # in pieces, one row of them for all
+    answers = dyn.forward_dynamics_derivatives(*(on_gpu(fake, array) for array in (arguments[0][:1], *arguments[1:])))
+    same(tuple(one.numpy() for one in answers), wanted("dfd", [np.repeat(arguments[0][:1], 40, 0), *arguments[1:]]))

@@ -1,0 +1,192 @@
+"""Streams, graphs and memory: nothing is waited for or allocated that need not be."""
+
+from __future__ import annotations
+
+import dataclasses
+import gc
+
+import numpy as np
+import pytest
+
+from condyle.backends.cuda import kernel as kernels
+from condyle.backends.cuda import parts
+from condyle.errors import UnsupportedError
+from condyle.signature import FUNCTIONS
+from tests.backends.cuda.fake_driver import FakeDriver
+from tests.gpu.calls import dynamics, given, on_gpu, same, wanted
+from tests.gpu.foreign import Foreign
+
+WAITS = {"cuStreamSynchronize", "cuCtxSynchronize", "cuEventSynchronize", "cuMemFree", "cuMemcpyDtoH", "cuMemcpyHtoD"}
+ALLOCATES = {"cuMemAlloc", "cuMemAllocAsync", "cuMemFreeAsync", "cuMemHostAlloc"}
+
+
+def split(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Small functions are launched as those of large robots are: several kernels, with scratch."""
+    monkeypatch.setattr(parts.parts, "__defaults__", (dataclasses.replace(parts.TARGET, longest=0),))
+
+
+def test_a_graph_is_captured_and_launched_again(fake: FakeDriver) -> None:
+    dyn = dynamics().on(5)
+    arguments = given("did", 20)
+    lent = [Foreign(fake, array) for array in arguments]
+    outs = tuple(Foreign(fake, np.zeros((20, 7, 7))) for _ in range(2))
+    dyn.inverse_dynamics_derivatives(*lent, out=outs)
+    fake.cuStreamBeginCapture(5, 0)
+    fake.calls.clear()
+    dyn.inverse_dynamics_derivatives(*lent, out=outs)
+    dyn.inverse_dynamics_derivatives(*lent, out=outs)
+    assert not (WAITS | ALLOCATES | {"cuEventRecord", "cuStreamWaitEvent"}) & set(fake.calls)
+    assert lent[0].streams == [5, -1, -1]  # nobody waits for anybody
+    with pytest.raises(UnsupportedError, match="pass out="):
+        dyn.inverse_dynamics_derivatives(*lent)
+    _, graph = fake.cuStreamEndCapture(5)
+    assert len(fake.graphs[graph]) == 2
+    for seed in (1, 2):
+        changed = given("did", 20, seed=seed)
+        for one, array in zip(lent, changed, strict=True):
+            one.host[:] = array
+        fake.cuGraphLaunch(graph, 5)
+        fake.reach(5)
+        same(tuple(out.host for out in outs), wanted("did", changed))
+
+
+def test_a_graph_keeps_its_scratch(fake: FakeDriver, monkeypatch: pytest.MonkeyPatch) -> None:
+    split(monkeypatch)
+    monkeypatch.setattr(kernels, "SCRATCH_BYTES", 10_000)  # a piece of 11 states
+    dyn = dynamics().on(5)
+    arguments = given("dfd", 20)
+    lent = [Foreign(fake, array) for array in arguments]
+    outs = tuple(Foreign(fake, np.zeros((20, 7, 7))) for _ in range(3))
+    dyn.forward_dynamics_derivatives(*lent, out=outs)
+    fake.reach(5)
+    same(tuple(out.host for out in outs), wanted("dfd", arguments))
+    used = fake.used
+    for _ in range(2):  # one capture, two calls; then another capture, as it may run beside the first
+        fake.cuStreamBeginCapture(5, 0)
+        fake.calls.clear()
+        for _ in range(2):
+            dyn.forward_dynamics_derivatives(*lent, out=outs)
+        assert fake.calls.count("cuMemAlloc") == 1
+        assert not (WAITS | ALLOCATES) & set(fake.calls) - {"cuMemAlloc"}
+        _, graph = fake.cuStreamEndCapture(5)
+        for out in outs:
+            out.host[:] = 0
+        fake.cuGraphLaunch(graph, 5)
+        fake.reach(5)
+        same(tuple(out.host for out in outs), wanted("dfd", arguments))
+    assert fake.used == used + 2 * 11 * 8 * (7 + 2 * 49)
+    del dyn
+    gc.collect()
+    assert fake.used == used
+
+
+def test_calls_on_the_gpu_do_not_wait(fake: FakeDriver) -> None:
+    dyn = dynamics()
+    lent = [Foreign(fake, array) for array in given("id", 20)]
+    dyn.inverse_dynamics(*lent)
+    fake.calls.clear()
+    first = dyn.inverse_dynamics(*lent)
+    dyn.forward_dynamics(lent[0], lent[1], first)
+    assert not WAITS & set(fake.calls)
+
+
+@pytest.mark.parametrize("n", [0, 1, 100, 500])
+@pytest.mark.parametrize("function", ["id", "m", "dfd"])
+def test_memory_is_known_before(fake: FakeDriver, monkeypatch: pytest.MonkeyPatch, function: str, n: int) -> None:
+    """To the byte what the driver is asked for: arrays there with scratch, and chunks of the processor's arrays."""
+    split(monkeypatch)
+    monkeypatch.setattr(kernels, "LEAST_CHUNK", 20_000)
+    monkeypatch.setattr(kernels, "MOST_CHUNK", 300_000)
+    monkeypatch.setattr(kernels, "SCRATCH_BYTES", 50_000)
+    arguments = given(function, n)
+    dyn = dynamics()
+    dyn.function(function)(*arguments)
+    assert fake.used == dyn.stage_memory(n)[function]
+    del dyn
+    fake.used = most = 0
+    dyn = dynamics()
+    allocate = fake.cuMemAlloc
+
+    def watched(size: int) -> object:
+        nonlocal most
+        answer = allocate(size)
+        most = max(most, fake.used)
+        return answer
+
+    monkeypatch.setattr(fake, "cuMemAlloc", watched)
+    answers = dyn.function(function)(*(Foreign(fake, array) for array in arguments))
+    assert most + sum(array.nbytes for array in arguments) == dyn.memory(n)[function]
+    del answers
+
+
+def test_pinned_arrays(fake: FakeDriver) -> None:
+    """Nothing is staged; all inputs travel in one transfer, all outputs in one."""
+    dyn = dynamics()
+    n = 37
+    *inputs, output = dyn.pinned("id", n)
+    arguments = given("id", n)
+    for one, array in zip(inputs, arguments, strict=True):
+        assert (one.shape, one.dtype) == (array.shape, array.dtype)
+        one[:] = array
+    fake.calls.clear()
+    assert dyn.inverse_dynamics(*inputs, out=output) is output
+    same(output, wanted("id", arguments))
+    assert "cuMemHostAlloc" not in fake.calls
+    assert (fake.calls.count("cuMemcpyHtoDAsync"), fake.calls.count("cuMemcpyDtoHAsync")) == (1, 1)
+    assert fake.calls.count("cuStreamSynchronize") == 1
+    fake.calls.clear()
+    dyn.inverse_dynamics(*inputs, out=output)
+    assert "cuPointerGetAttribute" not in fake.calls[fake.calls.index("cuCtxPushCurrent") :]  # they are known
+    assert len(fake.host) == 1
+    del inputs, output, one
+    assert not fake.host
+    assert [array.shape for array in dyn.pinned("dfd", 0)] == [(0, 7)] * 3 + [(0, 7, 7)] * 3
+
+
+def test_pinned_and_other_arrays_in_chunks(fake: FakeDriver, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Every mixture, also rows that are not dense, in many chunks."""
+    monkeypatch.setattr(kernels, "LEAST_CHUNK", 1_000)
+    monkeypatch.setattr(kernels, "MOST_CHUNK", 2_000)
+    dyn = dynamics()
+    n = 77
+    q, v, tau, a = dyn.pinned("fd", n)
+    arguments = given("fd", n)
+    q[:], v[:], tau[:] = arguments
+    for mixture in ((q, v, tau), (q, arguments[1], tau), (arguments[0], v, arguments[2]), (q[:1], v, tau)):
+        want = wanted("fd", [np.array(one) for one in mixture])
+        a[:] = 0
+        same(dyn.forward_dynamics(*mixture, out=a), want)
+        same(dyn.forward_dynamics(*mixture), want)
+    wide = np.zeros((n, 14))
+    same(dyn.forward_dynamics(q, v, tau, out=wide[:, ::2]), wanted("fd", arguments))
+
+
+def test_sizes_of_chunks() -> None:
+    """Few states travel at once, many in several chunks, of a few megabytes."""
+    sizes = kernels.Sizes(84, 28, 0)
+    assert sizes.chunk(256) == 256
+    assert sizes.chunk(16_384) == 16_384
+    assert 3 <= 65_536 / sizes.chunk(65_536) <= 5
+    assert sizes.chunk(1 << 20) * sizes.all <= kernels.MOST_CHUNK
+    assert kernels.Sizes(10**9, 10**9, 0).chunk(5) == 1
+
+
+def test_what_runs_is_said(fake: FakeDriver, monkeypatch: pytest.MonkeyPatch) -> None:
+    dyn = dynamics("float32")
+    assert "target cuda, float32, batch of 7, GPU 0" in dyn.explain(7)
+    assert dyn.memory(10)["id"] == 10 * 4 * 28
+    split(monkeypatch)
+    assert dyn.memory(10)["dfd"] == 10 * 4 * (3 * 7 + 3 * 7**2 + 7 + 2 * 7**2)  # the scratch too
+    assert set(dyn.stage_memory(3)) == set(FUNCTIONS)
+    with pytest.raises(UnsupportedError, match="packed"):
+        dyn.pack(np.zeros((4, 7)))
+
+
+def test_two_calls_at_once_wait_for_each_other(fake: FakeDriver) -> None:
+    """A stream that an array names is waited for by the one that is used."""
+    dyn = dynamics().on(5)
+    q, v, a = given("id", 8)
+    late = on_gpu(fake, np.zeros((8, 7)), stream=7)
+    fake.put(7, lambda: late.host.__setitem__(slice(None), q))
+    answer = dyn.inverse_dynamics(late, on_gpu(fake, v), on_gpu(fake, a))
+    same(answer.numpy(), wanted("id", [q, v, a]))
