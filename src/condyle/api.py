@@ -18,6 +18,7 @@ from condyle.algorithms.singular import idle_coordinate
 from condyle.backends.c.export import export_c
 from condyle.backends.common.facts import Facts, Vectors
 from condyle.backends.cpu.build import supported
+from condyle.backends.fpga.steps import ALL
 from condyle.compiler import Compiler
 from condyle.dynamics import Array, Dynamics, fall_back
 from condyle.errors import BuildError, SingularError, UnsupportedError
@@ -207,6 +208,7 @@ def export(
     dsp: int | None = None,
     clock: float = 125.0,
     f_ext: float | None = None,
+    step: float = 1e-3,
 ) -> list[Path]:
     """Write a project for another world into the folder `out`; the files written.
 
@@ -214,14 +216,15 @@ def export(
     bench, a Makefile and report.json; robot.json holds the names. name: the prefix of every symbol,
     `[a-z][a-z0-9_]{0,30}`, by default the bundled robot's name, else "robot".
     For verilog: word, the number format ("27x18", "27", "32", "q16.16"); dsp, a budget that chooses how often a task
-    may enter; clock [MHz], assumed, to print times; f_ext [N, N m], tasks carry external forces, each component within.
+    may enter; clock [MHz], assumed, to print times; f_ext [N, N m], tasks carry external forces, each component within;
+    step [s], the length of the step of its functions "euler" and "rk4" (docs/fpga.md).
     """
     check_choice("target", target, tuple(EXPORTS))
     check_choice("dtype", dtype, DTYPES)
     for function in functions:
-        check_choice("functions", function, tuple(FUNCTIONS))
+        check_choice("functions", function, tuple(ALL if target == "verilog" else FUNCTIONS))
     compiler = compiler_of(robot, name=name or _bundled_name(robot))
-    options = hardware.Options(tuple(functions), word, dsp, clock, name or _bundled_name(robot), f_ext=f_ext)
+    options = hardware.Options(tuple(functions), word, dsp, clock, name or _bundled_name(robot), f_ext=f_ext, step=step)
     return EXPORTS[target](Job(robot, compiler, Path(out), tuple(functions), dtype, options))
 
 
@@ -250,7 +253,7 @@ def _export_verilog(job: Job) -> list[Path]:
 
 def check_solvable(robot: Robot, functions: Sequence[str]) -> None:
     """SingularError if one of the functions needs an inverse of the mass matrix that there is for no q."""
-    if not {"fd", "minv", "dfd", "difd"}.isdisjoint(functions):
+    if not {"fd", "minv", "dfd", "difd", "rk4", "euler"}.isdisjoint(functions):
         check_inverse(robot, compiler_of(robot), "numpy", "fd")
 
 

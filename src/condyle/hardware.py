@@ -19,12 +19,15 @@ from condyle.backends.fpga.build import Accelerator, build, fit
 from condyle.backends.fpga.datapath import Word
 from condyle.backends.fpga.evaluate import Answer, evaluate
 from condyle.backends.fpga.export import Facts, Sheet, Tasks, write
+from condyle.backends.fpga.steps import STEPS, integrated
 from condyle.backends.fpga.target import XCVU9P, word_of
 from condyle.backends.fpga.vectors import answer_lines, errors_of, task_lines, task_of
 from condyle.errors import BuildError, UnsupportedError
+from condyle.model.joints import JOINT_TYPES
+from condyle.model.joints.base import FlatSpace
 from condyle.model.robot import Robot
 from condyle.model.state import usual_range
-from condyle.model.tree import tree_of
+from condyle.model.tree import Tree, tree_of
 from condyle.signature import FUNCTIONS
 from condyle.trace.staged import trace_staged
 
@@ -43,7 +46,7 @@ ROUTES = (("R", "id", "rnea"), ("D", "did", "closed_form"), ("M", "m", "crba"), 
 class Options:
     """dsp: a budget, 62 % of an XCVU9P by default. word: see the target. clock: MHz, assumed, to print times.
 
-    f_ext: None, or tasks carry external forces, each component within so many N and N m.
+    f_ext: None, or tasks carry external forces, each component within so many N and N m. step: of euler and rk4 [s].
     """
 
     functions: tuple[str, ...] = tuple(FUNCTIONS)
@@ -53,6 +56,7 @@ class Options:
     name: str = "robot"
     states: int = 1000
     f_ext: float | None = None
+    step: float = 1e-3
 
     def __post_init__(self) -> None:
         checked_name(self.name)
@@ -62,6 +66,8 @@ class Options:
             raise UnsupportedError(f"clock={self.clock}: give a frequency in MHz")
         if self.f_ext is not None and not 0.0 < self.f_ext < 1e9:
             raise UnsupportedError(f"f_ext={self.f_ext}: give the largest external force in N, or leave it out")
+        if not 0.0 < self.step < 1e3:
+            raise UnsupportedError(f"step={self.step}: give the length of an integration step in seconds")
 
     @property
     def budget(self) -> int:
@@ -111,11 +117,40 @@ def consistent(robot: Robot, states: Mapping[str, Reals]) -> dict[str, Reals]:
 
 def accelerator(robot: Robot, options: Options) -> Accelerator:
     """Planned, fitted to the budget and scheduled. UnsupportedError says what cannot be done and what could."""
+    if not set(STEPS).isdisjoint(options.functions):
+        _check_flat(robot)
     staged = trace_staged(tree_of(robot), ROUTES, options.f_ext is not None)
     samples = sampled(robot, RANGES, 0, options.box)
-    planned = plan(staged.program, staged.stages, samples, word_of(options.word), options.functions)
+    planned = plan(staged.program, staged.stages, samples, word_of(options.word), options.functions, options.step)
     planned = replace(planned, box=options.box, limits=limits(robot, options.box))
     return build(planned, fit(planned, options.budget))
+
+
+def _check_flat(robot: Robot) -> None:
+    """Integration steps add h v to q: UnsupportedError names the joints for which that is not the step."""
+    curved = [
+        f"{joint.name} ({joint.type})"
+        for joint in robot.joints
+        if getattr(type(JOINT_TYPES[joint.type]), "integrate", None) is not FlatSpace.integrate
+    ]
+    if curved:
+        raise UnsupportedError(
+            f"euler and rk4 integrate joints whose q is a plain vector; not {', '.join(curved)}: take fd and integrate "
+            "on the host (robot.integrate), or lock the joints"
+        )
+
+
+def answer_of(tree: Tree, function: str, states: Mapping[str, Reals], h: float) -> list[Reals]:
+    """A function's outputs in float64, flat (n, size)."""
+    if function in STEPS:
+
+        def fd(q: Reals, v: Reals) -> Reals:
+            return answer_of(tree, "fd", {**states, "q": q, "v": v}, h)[0]
+
+        return list(integrated(function, fd, states["q"], states["v"], h))
+    given = {port.name: states[port.name] for port in FUNCTIONS[function].ports(FORCE in states)}
+    route = routes_of(function, tree.has_shared_coordinates)[0]
+    return [np.asarray(exact, np.float64) for exact in reference(tree, function, route, given)]
 
 
 def errors(robot: Robot, acc: Accelerator, n: int, seed: int = 1) -> dict[str, dict[str, float]]:
@@ -125,9 +160,7 @@ def errors(robot: Robot, acc: Accelerator, n: int, seed: int = 1) -> dict[str, d
     for chunk in range(-(-n // CHUNK)):
         states = consistent(robot, sampled(robot, min(CHUNK, n - chunk * CHUNK), seed + chunk, acc.plan.box))
         for function in acc.plan.functions:
-            given = {port.name: states[port.name] for port in FUNCTIONS[function].ports(FORCE in states)}
-            route = routes_of(function, tree.has_shared_coordinates)[0]
-            truth = [np.asarray(exact, np.float64) for exact in reference(tree, function, route, given)]
+            truth = answer_of(tree, function, states, acc.plan.h)
             answer = evaluate(acc.plan, function, task_of(acc, function, states))
             for name, value in errors_of(acc.plan, function, answer, truth).items():
                 found[function][name] = max(value, found[function].get(name, 0.0))

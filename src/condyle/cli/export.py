@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import argparse
+from collections.abc import Collection
 from pathlib import Path
 from typing import TYPE_CHECKING, TypedDict
 
 from condyle import api
+from condyle.backends.fpga.steps import ALL
 from condyle.backends.fpga.target import WORDS
 from condyle.cli.common import add_robot, load, progress, say, show, show_json
 from condyle.signature import FUNCTIONS
@@ -22,6 +24,7 @@ class Hardware(TypedDict):
     dsp: int | None
     clock: float
     f_ext: float | None
+    step: float
 
 
 def add(commands: _SubParsersAction[argparse.ArgumentParser]) -> None:
@@ -29,7 +32,7 @@ def add(commands: _SubParsersAction[argparse.ArgumentParser]) -> None:
     add_robot(command)
     command.add_argument("--target", choices=tuple(api.EXPORTS), required=True)
     command.add_argument("--out", metavar="DIR", type=Path, required=True, help="the folder to write")
-    command.add_argument("--functions", metavar="id,dfd", type=functions, default=tuple(FUNCTIONS))
+    command.add_argument("--functions", metavar="id,dfd", type=hardware_functions, default=tuple(FUNCTIONS))
     command.add_argument("--name", help="prefix of the exported symbols: [a-z][a-z0-9_]{0,30}")
     command.add_argument("--dtype", choices=("float64", "float32"), default="float64")
     add_hardware(command)
@@ -44,6 +47,7 @@ def add_hardware(command: argparse.ArgumentParser) -> None:
     command.add_argument(
         "--f-ext", type=float, metavar="N", help="verilog: tasks carry external forces, up to N newton"
     )
+    command.add_argument("--step", type=float, metavar="S", default=1e-3, help="verilog: seconds of euler and rk4")
 
 
 def hardware_options(arguments: argparse.Namespace) -> Hardware:
@@ -53,16 +57,22 @@ def hardware_options(arguments: argparse.Namespace) -> Hardware:
         "dsp": arguments.dsp,
         "clock": arguments.clock,
         "f_ext": arguments.f_ext,
+        "step": arguments.step,
     }
 
 
-def functions(text: str) -> tuple[str, ...]:
+def functions(text: str, allowed: Collection[str] = tuple(FUNCTIONS)) -> tuple[str, ...]:
     """A list such as id,dfd of the short names."""
     names = tuple(text.split(","))
-    wrong = [name for name in names if name not in FUNCTIONS]
+    wrong = [name for name in names if name not in allowed]
     if wrong:
-        raise argparse.ArgumentTypeError(f"{wrong[0]!r} is not one of {', '.join(FUNCTIONS)}")
+        raise argparse.ArgumentTypeError(f"{wrong[0]!r} is not one of {', '.join(allowed)}")
     return names
+
+
+def hardware_functions(text: str) -> tuple[str, ...]:
+    """The same, of what an accelerator can do."""
+    return functions(text, ALL)
 
 
 def run(arguments: argparse.Namespace) -> int:

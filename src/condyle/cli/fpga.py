@@ -12,7 +12,7 @@ from condyle.backends.fpga.export import Facts, Sheet, write
 from condyle.backends.fpga.page import page
 from condyle.backends.fpga.report import report
 from condyle.cli.common import Json, add_robot, load, progress, say, show, show_json, table
-from condyle.cli.export import add_hardware, functions, hardware_options
+from condyle.cli.export import add_hardware, hardware_functions, hardware_options
 from condyle.signature import FUNCTIONS
 
 if TYPE_CHECKING:
@@ -23,7 +23,7 @@ def add(commands: _SubParsersAction[argparse.ArgumentParser]) -> None:
     command = commands.add_parser("fpga", help="simulate or report a robot's accelerator")
     command.add_argument("what", choices=("simulate", "report"))
     add_robot(command)
-    command.add_argument("--functions", metavar="id,dfd", type=functions, default=tuple(FUNCTIONS))
+    command.add_argument("--functions", metavar="id,dfd", type=hardware_functions, default=tuple(FUNCTIONS))
     command.add_argument(
         "--states", type=int, metavar="N", help="states a function: simulated (20), or compared (10000)"
     )

@@ -8,6 +8,7 @@ import pytest
 import condyle
 from condyle import hardware
 from condyle.backends.fpga import model
+from condyle.backends.fpga.datapath import Word
 from condyle.backends.fpga.edge import USES
 from condyle.backends.fpga.evaluate import evaluate
 from condyle.backends.fpga.vectors import task_of
@@ -73,6 +74,29 @@ def test_each_input_outside_the_box_raises_the_flag_of_those_that_take_it(iiwa, 
         assert not evaluate(acc.plan, function, task_of(acc, function, inside)).over.any()
         flagged = evaluate(acc.plan, function, task_of(acc, function, far)).over
         assert flagged.tolist() == [k == 3 and function in USES[name] for k in range(20)], function
+
+
+def test_steps_in_a_row_follow_the_floats() -> None:
+    """Each step's result is the next one's task; the torques are those that hold the first state's speed."""
+    robot, h, count = condyle.chain(3, 4), 2e-3, 50
+    acc = hardware.accelerator(robot, hardware.Options(("rk4",), step=h))
+    states = hardware.sampled(robot, 8, 5)
+    states["v"] *= 0.25
+    states = hardware.consistent(robot, {**states, "a": 0.0 * states["a"]})
+    given, exact = task_of(acc, "rk4", states), states
+    for _ in range(count):
+        answer = evaluate(acc.plan, "rk4", given).words
+        for word, format in acc.plan.results["rk4"]:
+            like = Word(word.name[0], word.index)
+            assert format == acc.plan.formats[like]
+            given[like] = answer[word]
+        q, v = hardware.answer_of(hardware.tree_of(robot), "rk4", exact, h)
+        exact = {**exact, "q": q, "v": v}
+    for word, format in acc.plan.results["rk4"]:
+        name = word.name[0]
+        moved = np.abs(exact[name] - states[name]).max()
+        error = np.abs(format.to_real(answer[word]) - exact[name][:, word.index]).max()
+        assert error < 1e-3 * moved, word
 
 
 def test_states_outside_the_box_are_clamped_and_said(iiwa) -> None:

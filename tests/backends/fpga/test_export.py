@@ -74,12 +74,19 @@ def test_a_word_too_narrow_says_which_signal_and_how_many_bits() -> None:
         {"clock": float("nan")},
         {"f_ext": -1.0},
         {"f_ext": float("nan")},
+        {"step": 0.0},
         {"name": "A b"},
     ],
 )
 def test_bad_options_are_named(tmp_path, wrong) -> None:
     with pytest.raises(UnsupportedError):
         condyle.export(ARM, "verilog", tmp_path, **wrong)
+
+
+def test_steps_of_joints_that_turn_freely_are_refused_by_name() -> None:
+    robot = condyle.load("hyq", floating_base=True)
+    with pytest.raises(UnsupportedError, match=r"root_joint \(free\)"):
+        hardware.accelerator(robot, hardware.Options(("rk4",)))
 
 
 def test_a_robot_without_an_inverse_is_refused(tmp_path) -> None:

@@ -42,13 +42,27 @@ def test_external_forces(bench: Bench, functions: tuple[str, ...]) -> None:
 def test_latency_and_interval_are_what_the_report_says(bench: Bench, ii: int) -> None:
     robot = condyle.chain(2, 0)
     acc = accelerator(robot, ii=ii)
-    for function, code in CODES.items():
+    for function in acc.plan.functions:
+        code = CODES[function]
         alone = bench(robot, acc, 25, f"+only={code}", f"+sparse={acc.latency('dfd')}")
         assert f"latency {acc.latency(function)}," in alone, function
         stream = bench(robot, acc, 25, f"+only={code}")
         cycles, gaps = map(int, re.findall(r"interval (\d+)/(\d+)", stream)[0])
         if function != "dfd":  # two passes: short streams overlap them
             assert cycles == acc.interval(function) * gaps, function
+
+
+@pytest.mark.parametrize(
+    ("functions", "ii", "f_ext"), [(("rk4",), 1, None), (("euler", "rk4"), 3, 5.0), (("dfd", "rk4"), 2, None)]
+)
+def test_steps_are_fed_back_while_other_tasks_go_on(bench: Bench, functions, ii: int, f_ext: float | None) -> None:
+    robot = condyle.chain(2, 0)
+    acc = accelerator(robot, *functions, ii=ii, f_ext=f_ext)
+    assert bench(robot, acc, 12, *STALLS).startswith(f"right: {12 * len(functions)} tasks")
+    only, latency = f"+only={CODES['rk4']}", acc.latency("rk4")
+    assert f"latency {latency}," in bench(robot, acc, 12, only, f"+sparse={latency // 3}")
+    cycles = int(re.findall(r"interval (\d+)/11", bench(robot, acc, 12, only))[0])
+    assert cycles < 12 * acc.interval("rk4")  # not one after the other: that would take their latencies
 
 
 def test_a_wrong_bit_is_found(bench: Bench, tmp_path) -> None:

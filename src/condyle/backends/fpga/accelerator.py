@@ -6,26 +6,29 @@ Yang 2023 (Dadu-RBD), figures 9 and 10. Arrays, each a Datapath with an interval
   mass        Backward-Forward: M and, from its factors, M^-1
   solve       Schedule: M^-1 (tau - c)
   derivatives Schedule: -M^-1 dtau
+  step        Schedule: an integration step's next state
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 import numpy as np
 
-from condyle.backends.fpga import products, ranges
+from condyle.backends.fpga import products, ranges, steps
 from condyle.backends.fpga.datapath import Datapath, Given, Word
-from condyle.backends.fpga.formats import Format, format_for
+from condyle.backends.fpga.formats import MARGIN, Format, format_for
 from condyle.backends.fpga.lower import SINCOS_ERROR, TRIG, Source, input_word, lower
 from condyle.backends.fpga.ranges import Reals
 from condyle.backends.fpga.target import Word as Numbers
 from condyle.ir.program import Program, operands
 
-CODES = {"id": 0, "fd": 1, "m": 2, "minv": 3, "did": 4, "dfd": 5, "difd": 6}
-AGAIN = 7
-"""The second pass of dfd through the dynamics array."""
+CODES = {"id": 0, "fd": 1, "m": 2, "minv": 3, "did": 4, "dfd": 5, "difd": 6, "rk4": 8, "euler": 9}
+AGAIN, NOT_LAST = 7, 10
+"""The second pass of dfd through the dynamics array; a stage of rk4 that others follow, in the array `step`."""
+TO_SOLVE = ("fd", "dfd", "rk4", "euler")
+"""What needs tau, c and M^-1."""
 TAILS = 4.0
 """Products with M^-1 have long tails that sampling does not meet: two bits more for them."""
 DERIVATIVES = ("did", "dfd", "difd")
@@ -37,6 +40,7 @@ class Plan:
 
     formats: of q, v, a, tau, f_ext and Minv words. results: for each function its output words and their formats.
     box: the bounds of the states that it is made for, by name. limits: the bound of each word that has one.
+    h: the length of an integration step [s].
     """
 
     numbers: Numbers
@@ -50,10 +54,20 @@ class Plan:
     )
     box: Mapping[str, float] = field(default_factory=dict[str, float])
     limits: Mapping[Word, float] = field(default_factory=dict[Word, float])
+    h: float = 1e-3
 
     def takes(self, name: str) -> list[Word]:
         """The words of an input array, in order."""
         return sorted((word for word in self.formats if word.name == name), key=lambda word: word.index)
+
+    @property
+    def weights(self) -> steps.Weights:
+        return steps.weights(self.h, self.functions, self.numbers.constant)
+
+    @property
+    def course(self) -> list[Word]:
+        """What goes with an integration step's sub-task."""
+        return steps.state(self.nv, self.takes("tau"), self.takes("f_ext"))
 
 
 def needs(functions: Sequence[str], *any_of: str) -> bool:
@@ -67,6 +81,7 @@ class _Planner:
     samples: Mapping[str, Reals]
     numbers: Numbers
     functions: Sequence[str]
+    h: float
 
     def __post_init__(self) -> None:
         self.found = ranges.values(self.program, self.samples)
@@ -101,7 +116,7 @@ class _Planner:
     def run(self) -> Plan:
         has = self.functions
         groups: list[tuple[str, Sequence[tuple[Word, int]]]] = []
-        if needs(has, "id", "fd", "dfd"):
+        if needs(has, "id", *TO_SOLVE):
             groups.append(("tau", self.group("tau")))
         if needs(has, *DERIVATIVES):
             groups.append(("dtau", self.group("dtau_dq", "dtau_dv")))
@@ -110,17 +125,52 @@ class _Planner:
         groups = []
         if needs(has, "m"):
             groups.append(("M", self.triangle("M")))
-        if needs(has, "minv", "fd", "dfd"):
+        if needs(has, "minv", *TO_SOLVE):
             groups.append(("Minv", self.triangle("Minv")))
         if groups:
             self.paths["mass"] = lower("mass", self.source, self.numbers, self.given, groups, rename="M")
         self._trig()
         formats = {given.word: given.format for given in self.outside.values()}
         self._schedule_module(formats)
+        nq = self.program.inputs[0].size
+        plan = Plan(self.numbers, tuple(has), nq, self.n, self.paths, formats, {}, h=self.h)
+        if needs(has, *steps.STEPS):
+            self._step(plan, formats)
         ordered = {name: self.paths[name] for name in ORDER if name in self.paths}
         results = {function: _results(ordered, function) for function in has}
-        nq = self.program.inputs[0].size
-        return Plan(self.numbers, tuple(has), nq, self.n, ordered, formats, results)
+        return replace(plan, datapaths=ordered, results=results)
+
+    def _step(self, plan: Plan, formats: dict[Word, Format]) -> None:
+        """The array `step`; the state that it makes has the formats of the one that it takes."""
+        largest = {Word(name, k): float(np.abs(self.samples[name][:, k]).max()) for name in "qv" for k in range(self.n)}
+        formats.update({word: format_for(self.numbers, x) for word, x in largest.items()})
+        like = {"cv": "v", "sq": "q", "sv": "v", "nq": "q", "nv": "v", "q_next": "q", "v_next": "v"}
+        h_c, h_b = plan.weights.formats
+        given = {Word("stage", 0): steps.STAGE, Word("c", 0): h_c, Word("b", 0): h_b}
+        for word in plan.course:
+            if word not in given:
+                given[word] = formats[Word(like.get(word.name, word.name), word.index)]
+        made = _exact(given) | _made(self.paths["solve"], "out", "k")
+        program = steps.advance(self.n, plan.course, "rk4" in plan.functions)
+        reach = [0.0] * len(program)
+        for k, node in enumerate(program.nodes):
+            if node[0] == "input":
+                one = made[input_word(program, node)].format
+                reach[k] = float(one.to_real(np.array(one.limit))) / MARGIN
+            elif node[0] == "mul":
+                reach[k] = float(np.prod([reach[x] for x in operands(node)]))
+        groups: dict[str, list[tuple[Word, int]]] = {"out": []}
+        for output in program.outputs:
+            word = Word(program.arrays[output.array].name, output.index)
+            if word.name in like:
+                reach[output.node] = largest[Word(like[word.name], word.index)]
+            groups.setdefault("out" if word.name.endswith("_next") else "again", []).append((word, output.node))
+        groups["out"].sort(key=lambda pair: (pair[0].name, pair[0].index))
+        if "again" in groups:
+            groups["again"] += groups["out"]
+        source = Source(program, [""] * len(program), reach)
+        inputs = {k: made[input_word(program, node)] for k, node in enumerate(program.nodes) if node[0] == "input"}
+        self.paths["step"] = lower("step", source, self.numbers, inputs, list(groups.items()))
 
     def _trig(self) -> None:
         wanted = {word for path in self.paths.values() for word, _ in path.inputs}
@@ -134,7 +184,7 @@ class _Planner:
         still = {**self.samples, "a": np.zeros_like(self.samples["a"])}
         bias = ranges.outputs(self.program, ranges.values(self.program, still))["tau"]
         inverse = [word for word, _ in self.group("Minv")]
-        if needs(self.functions, "fd", "dfd"):
+        if needs(self.functions, *TO_SOLVE):
             tau = {
                 Word("tau", k): format_for(self.numbers, float(np.abs(outputs["tau"][:, k]).max()))
                 for k in range(self.n)
@@ -175,7 +225,7 @@ def _exact(formats: Mapping[Word, Format]) -> dict[Word, Given]:
     return {word: Given(word, format) for word, format in formats.items()}
 
 
-ORDER = ("trig", "dynamics", "mass", "solve", "derivatives")
+ORDER = ("trig", "dynamics", "mass", "solve", "derivatives", "step")
 LEAVES: dict[str, tuple[str, str]] = {
     "id": ("dynamics", "tau"),
     "fd": ("solve", "out"),
@@ -184,6 +234,8 @@ LEAVES: dict[str, tuple[str, str]] = {
     "did": ("dynamics", "dtau"),
     "dfd": ("derivatives", "out"),
     "difd": ("derivatives", "out"),
+    "rk4": ("step", "out"),
+    "euler": ("step", "out"),
 }
 """The array and group that a function's result leaves from."""
 
@@ -195,7 +247,12 @@ def _results(paths: Mapping[str, Datapath], function: str) -> tuple[tuple[Word, 
 
 
 def plan(
-    program: Program, stages: Sequence[str], samples: Mapping[str, Reals], numbers: Numbers, functions: Sequence[str]
+    program: Program,
+    stages: Sequence[str],
+    samples: Mapping[str, Reals],
+    numbers: Numbers,
+    functions: Sequence[str],
+    h: float = 1e-3,
 ) -> Plan:
     """Datapaths for these functions. program: outputs tau, dtau_dq, dtau_dv, M, Minv; samples: q, v, a (n, size)."""
-    return _Planner(program, stages, samples, numbers, tuple(f for f in CODES if f in functions)).run()
+    return _Planner(program, stages, samples, numbers, tuple(f for f in CODES if f in functions), h).run()

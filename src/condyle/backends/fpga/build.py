@@ -6,7 +6,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cached_property
 
-from condyle.backends.fpga.accelerator import AGAIN, CODES, LEAVES, Plan
+from condyle.backends.fpga import steps
+from condyle.backends.fpga.accelerator import AGAIN, CODES, LEAVES, NOT_LAST, TO_SOLVE, Plan
 from condyle.backends.fpga.adders import widest
 from condyle.backends.fpga.datapath import Datapath, unit_dsp
 from condyle.backends.fpga.emit_array import Array
@@ -15,10 +16,12 @@ from condyle.backends.fpga.target import ADDER
 from condyle.errors import BuildError, UnsupportedError
 
 WANTS: dict[tuple[str, str], tuple[str, ...]] = {
-    ("dynamics", "tau"): ("id", "fd", "dfd"),
+    ("dynamics", "tau"): ("id", *TO_SOLVE),
     ("dynamics", "dtau"): ("did", "again", "difd"),
     ("mass", "M"): ("m",),
-    ("mass", "Minv"): ("minv", "fd", "dfd"),
+    ("mass", "Minv"): ("minv", *TO_SOLVE),
+    ("step", "out"): ("rk4", "euler"),
+    ("step", "again"): ("not_last",),
 }
 """Which functions leave an array by which group; where none is named, all do."""
 LARGEST_II = 64
@@ -35,6 +38,7 @@ class Queues:
     inverse: int
     given: int
     again: int
+    course: int
 
 
 @dataclass(frozen=True)
@@ -56,20 +60,22 @@ class Accelerator:
         """Cycles from the task's acceptance to its result, nothing else in flight; a queue passed is one cycle."""
         start = self.tap("trig", "out") + 1
         array, group = LEAVES[function]
-        if function in ("fd", "dfd"):
+        if function in TO_SOLVE:
             start += max(self.tap("dynamics", "tau"), self.tap("mass", "Minv")) + 1
-            start += self.tap("solve", "out") + 1
+            start += self.tap("solve", "out") + (function not in steps.STEPS)
+        if function == "rk4":
+            start += 3 * (start + self.tap("step", "again") + 1)
         if function == "dfd":
             start += self.tap("trig", "out") + 1
         if function in ("dfd", "difd"):
             start += self.tap("dynamics", "dtau") + 1
         if function != "fd":
             start += self.tap(array, group) + 1
-        return start + (len(self.plan.functions) > 1)
+        return start + (len({LEAVES[name] for name in self.plan.functions}) > 1)
 
     def interval(self, function: str) -> int:
         """Cycles between results of one function after the other."""
-        return self.ii * (2 if function == "dfd" else 1)
+        return self.ii * {"dfd": 2, "rk4": 4}.get(function, 1)
 
     @cached_property
     def queues(self) -> Queues:
@@ -80,6 +86,7 @@ class Accelerator:
         trig, c, inverse = time("trig", "out"), time("dynamics", "tau"), time("mass", "Minv")
         dtau, solve = time("dynamics", "dtau"), time("solve", "out")
         loop = 2 * trig + max(c, inverse) + solve + dtau + 8
+        course = trig + max(c, inverse) + solve + time("step", "again") + 4
 
         def depth(cycles: int, ii: int) -> int:
             return max(0, cycles) // ii + ROOM
@@ -90,12 +97,15 @@ class Accelerator:
             inverse=depth(c - inverse, self.ii),
             given=depth(trig + dtau + 4, self.ii),
             again=depth(loop, 2 * self.ii),
+            course=depth(course, self.ii),
         )
 
 
 def codes(names: tuple[str, ...], functions: tuple[str, ...]) -> tuple[int, ...]:
     """The codes of those of the functions that there are."""
-    known = {**{f: CODES[f] for f in functions}, **({"again": AGAIN} if "dfd" in functions else {})}
+    known = {f: CODES[f] for f in functions}
+    known |= {"again": AGAIN} if "dfd" in functions else {}
+    known |= {"not_last": NOT_LAST} if "rk4" in functions else {}
     return tuple(known[name] for name in names if name in known)
 
 

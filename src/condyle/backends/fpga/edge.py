@@ -14,10 +14,10 @@ from condyle.backends.fpga.accelerator import Plan
 from condyle.backends.fpga.datapath import Word
 from condyle.backends.fpga.formats import Integers
 from condyle.backends.fpga.operators import Flags
-from condyle.signature import FUNCTIONS
+from condyle.backends.fpga.steps import ALL
 
 USES: dict[str, tuple[str, ...]] = {
-    name: tuple(f.name for f in FUNCTIONS.values() if any(port.name == name for port in f.ports(f.takes_f_ext)))
+    name: tuple(f.name for f in ALL.values() if any(port.name == name for port in f.ports(f.takes_f_ext)))
     for name in ("q", "v", "a", "tau", "f_ext", "Minv")
 }
 """The functions that take an input."""

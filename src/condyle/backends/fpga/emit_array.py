@@ -12,7 +12,7 @@ from condyle.backends.fpga.layout import INPUTS, Layout, Tap
 from condyle.backends.fpga.schedule import Schedule
 from condyle.text import Emitter, wrapped
 
-FUNCTION_BITS, TAG_BITS = 3, 16
+FUNCTION_BITS, TAG_BITS = 4, 16
 ID = FUNCTION_BITS + TAG_BITS + 1
 """What goes with a task: whether anything was clamped, its function, its tag."""
 NOTHING = "1'b0"

@@ -5,16 +5,18 @@ A queue's ready and valid come from registers, so no path runs from one end of t
 
 from __future__ import annotations
 
-from condyle.backends.fpga.accelerator import AGAIN, CODES
+from condyle.backends.fpga.accelerator import AGAIN, CODES, TO_SOLVE
 from condyle.backends.fpga.build import Accelerator
 from condyle.backends.fpga.emit_array import FUNCTION_BITS, ID, TAG_BITS, widths
-from condyle.backends.fpga.emit_wires import Wires, result_width
+from condyle.backends.fpga.emit_feedback import Feedback
+from condyle.backends.fpga.emit_wires import result_width
+from condyle.backends.fpga.steps import STEPS
 
 FUNCTION = f"{TAG_BITS + FUNCTION_BITS - 1}:{TAG_BITS}"
 """Where a task's function stands in its id."""
 
 
-class TopEmitter(Wires):
+class TopEmitter(Feedback):
     """Writes the top module."""
 
     def text(self) -> str:
@@ -36,6 +38,8 @@ class TopEmitter(Wires):
                 self._solve()
             if "derivatives" in self.plan.datapaths:
                 self._derivatives()
+            if "step" in self.plan.datapaths:
+                self.step()
             self._encode()
         return e.text()
 
@@ -48,8 +52,9 @@ class TopEmitter(Wires):
         room = ["trig_ready"]
         queues = self.acc.queues
         if "solve" in self.plan.datapaths:
-            e(f"wire keeps_tau = {self.is_one_of('in_function', 'fd', 'dfd')};")
-            self.queue("tau", self.nu, queues.tau, "take & keeps_tau", f"in_data[{high - 1}:{low}]")
+            e(f"wire keeps_tau = {self.is_one_of('in_function', *TO_SOLVE)};")
+            e("wire tau_enters;", f"wire [{self.nu - 1}:0] tau_in;")
+            self.queue("tau", self.nu, queues.tau, "tau_enters", "tau_in")
             room.append("(~keeps_tau | tau_free)")
         if "difd" in self.has:
             e(f"wire keeps_inverse = {self.is_one_of('in_function', 'difd')};")
@@ -60,65 +65,37 @@ class TopEmitter(Wires):
         first = f"{{in_data[{high + self.nf - 1}:0]}}"
         if "solve" in self.plan.datapaths:
             first = f"{{{forces}keeps_tau ? {self.nu}'b0 : in_data[{high - 1}:{low}], in_data[{low - 1}:0]}}"
-        again = "1'b0"
+        again, id_ = list[str](), "{outside, in_function, in_tag}"
         if "dfd" in self.has:
-            again = "again"
-            self._feedback(room)
+            again.append("again")
+            self.second_pass(room)
             kept = f"state_q[{low + self.nf - 1}:{low}], " if self.nf else ""
             first = f"again ? {{{kept}back_a, state_q[{low - 1}:0]}} : {first}"
+            id_ = f"again ? back_id : {id_}"
+        tau = ("take & keeps_tau", f"in_data[{high - 1}:{low}]")
+        if "step" in self.plan.datapaths:
+            self.rounds(room)
+        if "rk4" in self.has:
+            again.append("round_now")
+            first, id_ = f"round_now ? {self.round_task()} : {first}", f"round_now ? round_id : {id_}"
+            tau = (f"{tau[0]} | round_pop", f"round_pop ? {self.round_tau()} : {tau[1]}")
+        if "solve" in self.plan.datapaths:
+            e(f"assign tau_enters = {tau[0]};", f"assign tau_in = {tau[1]};")
         e(f"wire [{high + self.nf - 1}:0] trig_in = {first};")
-        e(f"assign in_ready = {' & '.join(room)} & ~{again};")
-        e(f"wire trig_valid = take | {again};" if again == "again" else "wire trig_valid = take;")
+        waiting = ["~round_full" if name == "round_now" else f"~{name}" for name in again]
+        e(f"assign in_ready = {' & '.join([*room, *waiting])};")
+        e(f"wire trig_valid = {' | '.join(['take', *again])};")
         self.outside()
-        fresh = "{outside, in_function, in_tag}"
-        e(f"wire [{ID - 1}:0] trig_id = {'again ? back_id : ' if again == 'again' else ''}{fresh};")
+        e(f"wire [{ID - 1}:0] trig_id = {id_};")
         self.instance(
             "trig", "trig_valid", "trig_id", self.gather("trig", self.fields("trig_in", "q", "v", "a", "f_ext"))
         )
-
-    def _feedback(self, room: list[str]) -> None:
-        e, queues, low = self.e, self.acc.queues, self.nq + self.nv
-        solve = self.acc.arrays["solve"]
-        e(f"wire is_dfd = {self.is_one_of('in_function', 'dfd')};")
-        e("wire returned;", f"reg [{queues.again.bit_length()}:0] out_there;")
-        with e.block("always @(posedge clock) begin", "end"):
-            e("if (reset) out_there <= 0;", "else out_there <= out_there + (take & is_dfd) - returned;")
-        state = f"in_data[{low - 1}:0]"
-        if self.nf:
-            state = f"{{in_data[{low + self.nu + self.nf - 1}:{low + self.nu}], {state}}}"
-        self.queue("state", low + self.nf, queues.again, "take & is_dfd", state)
-        wide = ID + widths(solve, "out")
-        e("wire back_valid;", f"wire [{wide - 1}:0] back_in;")
-        self.queue("back", wide, queues.again, "back_valid", "back_in")
-        e("wire again = back_full;", "assign back_pop = trig_ready;", "assign state_pop = again & trig_ready;")
-        over: list[str] = []
-        parts: list[str] = []
-        places = self.places("back_q", "solve", "out")
-        for word in self.plan.takes("a"):
-            bus, start = places[word]
-            k = dict(solve.datapath.group("out"))[word]
-            was, now = solve.datapath.ops[k].format, self.plan.formats[word]
-            n = word.index
-            e(f"wire [{now.width - 1}:0] again_a{n};", f"wire again_over{n};")
-            e(
-                f"fx_fit #({was.width}, {was.frac - now.frac}, {now.width}) again_fit{n} "
-                f"(.p({bus}[{start + was.width - 1}:{start}]), .y(again_a{n}), .over(again_over{n}));"
-            )
-            over.append(f"again_over{n}")
-            parts.append(f"again_a{n}")
-        e(f"wire [{self.nu - 1}:0] back_a = {{{', '.join(reversed(parts))}}};")
-        e(f"wire [{ID - 1}:0] was_id = back_q[{wide - 1}:{wide - ID}];")
-        e(
-            f"wire [{ID - 1}:0] back_id = {{was_id[{ID - 1}] | {' | '.join(over)}, {FUNCTION_BITS}'d{AGAIN}, "
-            f"was_id[{TAG_BITS - 1}:0]}};"
-        )
-        room.append(f"(~is_dfd | (state_free & out_there < {queues.again}))")
 
     def _fork(self) -> None:
         """A copy of the task for each array that it needs."""
         e, width = self.e, ID + widths(self.acc.arrays["trig"], "out")
         users = [name for name in ("dynamics", "mass") if name in self.plan.datapaths]
-        to = {"dynamics": ("id", "fd", "did", "dfd", "difd", "again"), "mass": ("fd", "m", "minv", "dfd")}
+        to = {"dynamics": ("id", "did", "difd", "again", *TO_SOLVE), "mass": ("m", "minv", *TO_SOLVE)}
         e("", "// broadcast")
         e("wire " + ", ".join(f"{name}_in_free" for name in users) + ";")
         for name in users:
@@ -159,7 +136,7 @@ class TopEmitter(Wires):
         self._fed("dynamics")
         groups = dict(self.acc.arrays["dynamics"].datapath.groups)
         if "tau" in groups:
-            self._leave("dynamics", "tau", "id", tuple(f for f in ("fd", "dfd") if f in self.has), "c")
+            self._leave("dynamics", "tau", "id", tuple(f for f in TO_SOLVE if f in self.has), "c")
         if "dtau" in groups:
             onward = (*(["difd"] if "difd" in self.has else []), *(["again"] if "dfd" in self.has else []))
             self._leave("dynamics", "dtau", "did", onward, "dtau")
@@ -170,7 +147,7 @@ class TopEmitter(Wires):
         if "M" in groups:
             self._leave("mass", "M", "m", (), "")
         if "Minv" in groups:
-            self._leave("mass", "Minv", "minv", tuple(f for f in ("fd", "dfd") if f in self.has), "inverse")
+            self._leave("mass", "Minv", "minv", tuple(f for f in TO_SOLVE if f in self.has), "inverse")
 
     def _solve(self) -> None:
         e = self.e
@@ -198,6 +175,9 @@ class TopEmitter(Wires):
             e(f"wire solve_here = {self.is_one_of(f'solve_out_id[{FUNCTION}]', 'fd')};")
             free = self.result("fd", "solve_out_valid & solve_here", "solve_out_id", "solve_out", width)
             ready += f" | (solve_here & {free})"
+        if "step" in self.plan.datapaths:
+            e(f"wire solve_step = {self.is_one_of(f'solve_out_id[{FUNCTION}]', *STEPS)};")
+            ready += " | (solve_step & step_ready)"
         e(f"assign solve_out_ready = {ready};")
 
     def _derivatives(self) -> None:

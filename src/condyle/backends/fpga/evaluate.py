@@ -7,7 +7,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from condyle.backends.fpga import model
+from condyle.backends.fpga import model, steps
 from condyle.backends.fpga.accelerator import LEAVES, Plan
 from condyle.backends.fpga.datapath import Word
 from condyle.backends.fpga.edge import outside
@@ -48,10 +48,36 @@ class _Run:
         return self.array("solve", "out", {**self.given, **named, **inverse}) | inverse
 
 
+def _stepped(plan: Plan, run: _Run, function: str) -> dict[Word, Integers]:
+    """An integration step: its sub-tasks one after the other."""
+    n = plan.nv
+    words = {word: run.given[word] for word in plan.course if word in run.given}
+    for k in range(n):
+        words |= {Word(name, k): run.given[Word(name[-1], k)] for name in ("nq", "nv", "cv", "sq", "sv")}
+    still = {word: steps.constant(0, run.n) for word in plan.takes("a")}
+    stage, weights = steps.FIRST[function], plan.weights
+    while True:
+        now = {Word(name, k): words[Word(f"n{name}", k)] for name in "qv" for k in range(n)}
+        solved = run.net(run.trig({**still, **now}))
+        words |= {Word("k", word.index): value for word, value in solved.items() if word.name == "a"}
+        chosen = {"stage": stage, "c": weights.c[stage], "b": weights.b[stage]}
+        words |= {Word(name, 0): steps.constant(value, run.n) for name, value in chosen.items()}
+        if stage in steps.LAST:
+            return run.array("step", "out", words)
+        words |= run.array("step", "again", words)
+        for k in range(n):
+            words |= {Word(f"s{name}", k): words[Word(f"{name}_next", k)] for name in "qv"}
+            words[Word("cv", k)] = words[Word("nv", k)]
+        stage += 1
+
+
 def evaluate(plan: Plan, function: str, given: Words, strict: bool = False) -> Answer:
     """All tasks (n,) of one function; `given` has its input words in the plan's formats."""
     run = _Run(plan, given, strict)
     run.over = outside(plan, function, given)
+    if function in steps.STEPS:
+        found = _stepped(plan, run, function)
+        return Answer({word: found[word] for word, _ in plan.results[function]}, run.over)
     still = {word: np.zeros(run.n, np.int64) for word in plan.takes("a")}
     if function in ("fd", "dfd"):
         solved = run.net(run.trig(still))

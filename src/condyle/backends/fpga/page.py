@@ -23,6 +23,7 @@ PLACES = {
     "mass": (300, 130, "Backward-Forward"),
     "solve": (600, 130, "Schedule: Minv (tau - c)"),
     "derivatives": (600, 20, "Schedule: -Minv dtau"),
+    "step": (600, 245, "Schedule: next state"),
 }
 EDGES = (
     ("trig", "dynamics", ""),
@@ -30,6 +31,7 @@ EDGES = (
     ("dynamics", "derivatives", ""),
     ("mass", "solve", "inverse"),
     ("dynamics", "solve", "c"),
+    ("solve", "step", ""),
 )
 WIDE, HIGH, ROW, LEFT, CHART = 200, 70, 16, 110, 760
 
@@ -70,6 +72,12 @@ def _drawing(acc: Accelerator) -> str:
             f'<path d="M700 200V235H110V140" fill="none" stroke="#555" marker-end="url(#to)"/>'
             f'<text x="320" y="230">{text}</text>'
         )
+    if "rk4" in acc.plan.functions:
+        text = f"feedback: the next stage's state, queue of {acc.queues.course}"
+        shapes.append(
+            f'<path d="M600 275H90V140" fill="none" stroke="#555" marker-end="url(#to)"/>'
+            f'<text x="250" y="270">{text}</text>'
+        )
     for name, array in acc.arrays.items():
         x, y, label = PLACES[name]
         stages = len(Layout(array.schedule).stages)
@@ -79,7 +87,8 @@ def _drawing(acc: Accelerator) -> str:
             f'<text x="{x + 10}" y="{y + 38}">{stages} stages, {array_dsp(acc, name)} DSPs</text>'
             f'<text x="{x + 10}" y="{y + 56}">{array.schedule.latency} cycles, {words_held(acc, name)} words</text>'
         )
-    return f'<svg viewBox="0 0 830 245" width="100%" role="img" aria-label="pipeline">{"".join(shapes)}</svg>'
+    height = 320 if "step" in acc.arrays else 245
+    return f'<svg viewBox="0 0 830 {height}" width="100%" role="img" aria-label="pipeline">{"".join(shapes)}</svg>'
 
 
 def _arrow(start: tuple[int, int, str], end: tuple[int, int, str], text: str) -> str:

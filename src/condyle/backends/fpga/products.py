@@ -11,7 +11,7 @@ from condyle.ir.program import Array, Output, Program
 
 
 @dataclass
-class _Nodes:
+class Nodes:
     """Nodes under construction; inputs are words, one array a name."""
 
     arrays: tuple[Array, ...]
@@ -50,7 +50,7 @@ def upper(words: Sequence[Word], n: int) -> list[Word]:
 def solve(n: int, inverse: Sequence[Word]) -> Program:
     """a = Minv (tau - c), only the given entries of Minv not being zero."""
     arrays = (Array("tau", (n,)), Array("c", (n,)), Array("Minv", (n, n)))
-    nodes = _Nodes(arrays)
+    nodes = Nodes(arrays)
     net = [nodes.add("sub", nodes.word(Word("tau", k)), nodes.word(Word("c", k))) for k in range(n)]
     rows: list[list[int]] = [[] for _ in range(n)]
     for word in inverse:
@@ -65,7 +65,7 @@ def derivatives(n: int, inverse: Sequence[Word], by: Sequence[Word]) -> Program:
     names = ("dtau_dq", "dtau_dv")
     arrays = (*(Array(name, (n, n)) for name in names), Array("Minv", (n, n)))
     results = (*(Array(name.replace("tau", "a"), (n, n)) for name in names), Array("Minv", (n, n)))
-    nodes = _Nodes(arrays)
+    nodes = Nodes(arrays)
     triangle = {word: nodes.word(word) for word in upper(inverse, n)}
     zero = nodes.add("const", 0.0)
     minus = {word: nodes.add("sub", zero, node) for word, node in triangle.items()}

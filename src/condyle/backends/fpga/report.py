@@ -10,6 +10,7 @@ from condyle.backends.fpga.accelerator import LEAVES
 from condyle.backends.fpga.adders import widest
 from condyle.backends.fpga.build import Accelerator
 from condyle.backends.fpga.datapath import unit_dsp
+from condyle.backends.fpga.steps import STEPS
 from condyle.backends.fpga.target import ADDER, XCVU9P
 
 Json: TypeAlias = "str | int | float | bool | list[Json] | dict[str, Json] | None"
@@ -43,6 +44,7 @@ USES = {
     "did": ("trig", "dynamics"),
     "dfd": ("trig", "dynamics", "mass", "solve", "derivatives"),
     "difd": ("trig", "dynamics", "derivatives"),
+    **dict.fromkeys(STEPS, ("trig", "dynamics", "mass", "solve", "step")),
 }
 """The arrays that a function's tasks go through."""
 

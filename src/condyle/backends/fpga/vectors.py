@@ -6,15 +6,16 @@ from collections.abc import Mapping, Sequence
 
 import numpy as np
 
-from condyle.backends.fpga.accelerator import CODES, Plan
+from condyle.backends.fpga.accelerator import CODES, TO_SOLVE, Plan
 from condyle.backends.fpga.build import Accelerator
 from condyle.backends.fpga.datapath import Word
+from condyle.backends.fpga.emit_array import FUNCTION_BITS
 from condyle.backends.fpga.emit_bench import bench_widths
 from condyle.backends.fpga.emit_wires import task_words
 from condyle.backends.fpga.evaluate import Answer
 from condyle.backends.fpga.formats import Format, Integers
 from condyle.backends.fpga.ranges import Reals
-from condyle.signature import FUNCTIONS
+from condyle.backends.fpga.steps import ALL
 
 ZERO = 1e-9
 """Columns whose exact entries stay below are zero but for rounding; their errors count as absolute ones only."""
@@ -22,7 +23,7 @@ ZERO = 1e-9
 
 def task_of(acc: Accelerator, function: str, states: Mapping[str, Reals]) -> dict[Word, Integers]:
     """The integers of a function's inputs; states: q, v, a, tau, Minv and, where there are any, f_ext, (n, size)."""
-    wanted = ("q", "v", "tau" if function in ("fd", "dfd") else "a", "f_ext", "Minv" if function == "difd" else "")
+    wanted = ("q", "v", "tau" if function in TO_SOLVE else "a", "f_ext", "Minv" if function == "difd" else "")
     formats = acc.plan.formats
     return {word: formats[word].from_real(states[word.name][:, word.index]) for word in formats if word.name in wanted}
 
@@ -46,7 +47,7 @@ def task_lines(acc: Accelerator, function: str, given: Mapping[Word, Integers], 
     formats, width = acc.plan.formats, bench_widths(acc)[0]
     fields: list[tuple[Format, Integers | None]] = []
     for word in task_words(acc):
-        known = word if word.name != "a" or function not in ("fd", "dfd") else Word("tau", word.index)
+        known = word if word.name != "a" or function not in TO_SOLVE else Word("tau", word.index)
         fields.append((formats[word], given.get(known)))
     return [f"{(CODES[function] << width) | data:x}" for data in pack(fields, n)]
 
@@ -55,7 +56,7 @@ def answer_lines(acc: Accelerator, function: str, answer: Answer, n: int) -> lis
     """Flag, function and data in hexadecimal."""
     width = bench_widths(acc)[1]
     fields = [(format, answer.words[word]) for word, format in acc.plan.results[function]]
-    heads = [(int(flag) * 8 + CODES[function]) << width for flag in answer.over.tolist()]
+    heads = [((int(flag) << FUNCTION_BITS) + CODES[function]) << width for flag in answer.over.tolist()]
     return [f"{head | data:x}" for head, data in zip(heads, pack(fields, n), strict=True)]
 
 
@@ -63,7 +64,7 @@ def errors_of(plan: Plan, function: str, answer: Answer, truth: Sequence[Reals])
     """Largest errors of each output: absolute, relative to the largest entry of its column (of itself, for vectors)
     over these tasks, and the part of the tasks that were clamped."""
     found = {"clamped": float(answer.over.mean())}
-    for port, exact in zip(FUNCTIONS[function].outputs, truth, strict=True):
+    for port, exact in zip(ALL[function].outputs, truth, strict=True):
         got = _dense(plan, function, port.name, answer, exact)
         error, size = np.abs(got - exact), np.abs(exact)
         if len(port.dims) == 2:

@@ -1,0 +1,166 @@
+"""What comes in again: a of a dfd for its derivatives, the state of an integration step for its next stage.
+
+As many tasks of either kind are admitted as the queues of the loop have places: no loop can block itself.
+"""
+
+from __future__ import annotations
+
+from condyle.backends.fpga import steps
+from condyle.backends.fpga.accelerator import AGAIN, CODES, NOT_LAST
+from condyle.backends.fpga.datapath import Word
+from condyle.backends.fpga.emit_array import FUNCTION_BITS, ID, TAG_BITS, widths
+from condyle.backends.fpga.emit_operators import literal
+from condyle.backends.fpga.emit_wires import Wires
+
+Places = dict[Word, tuple[str, int]]
+
+
+class Feedback(Wires):
+    """Writes the feedback module."""
+
+    def admitted(self, name: str, enters: str, returned: str, places: int) -> None:
+        """A register NAME that counts the tasks in a loop."""
+        self.e(f"reg [{places.bit_length()}:0] {name};")
+        with self.e.block("always @(posedge clock) begin", "end"):
+            self.e(f"if (reset) {name} <= 0;", f"else {name} <= {name} + ({enters}) - {returned};")
+
+    def second_pass(self, room: list[str]) -> None:
+        """Of dfd: a enters with the task's state."""
+        e, queues, low = self.e, self.acc.queues, self.nq + self.nv
+        solve = self.acc.arrays["solve"]
+        e(f"wire is_dfd = {self.is_one_of('in_function', 'dfd')};", "wire returned;")
+        self.admitted("out_there", "take & is_dfd", "returned", queues.again)
+        state = f"in_data[{low - 1}:0]"
+        if self.nf:
+            state = f"{{in_data[{low + self.nu + self.nf - 1}:{low + self.nu}], {state}}}"
+        self.queue("state", low + self.nf, queues.again, "take & is_dfd", state)
+        wide = ID + widths(solve, "out")
+        e("wire back_valid;", f"wire [{wide - 1}:0] back_in;")
+        self.queue("back", wide, queues.again, "back_valid", "back_in")
+        e("wire again = back_full;", "assign back_pop = trig_ready;", "assign state_pop = again & trig_ready;")
+        over: list[str] = []
+        parts: list[str] = []
+        places = self.places("back_q", "solve", "out")
+        for word in self.plan.takes("a"):
+            bus, start = places[word]
+            k = dict(solve.datapath.group("out"))[word]
+            was, now = solve.datapath.ops[k].format, self.plan.formats[word]
+            n = word.index
+            e(f"wire [{now.width - 1}:0] again_a{n};", f"wire again_over{n};")
+            e(
+                f"fx_fit #({was.width}, {was.frac - now.frac}, {now.width}) again_fit{n} "
+                f"(.p({bus}[{start + was.width - 1}:{start}]), .y(again_a{n}), .over(again_over{n}));"
+            )
+            over.append(f"again_over{n}")
+            parts.append(f"again_a{n}")
+        e(f"wire [{self.nu - 1}:0] back_a = {{{', '.join(reversed(parts))}}};")
+        e(f"wire [{ID - 1}:0] was_id = back_q[{wide - 1}:{wide - ID}];")
+        e(
+            f"wire [{ID - 1}:0] back_id = {{was_id[{ID - 1}] | {' | '.join(over)}, {FUNCTION_BITS}'d{AGAIN}, "
+            f"was_id[{TAG_BITS - 1}:0]}};"
+        )
+        room.append(f"(~is_dfd | (state_free & out_there < {queues.again}))")
+
+    def rounds(self, room: list[str]) -> None:
+        """Of integration steps: what goes with a sub-task waits in `course`; what a stage left waits in `round`."""
+        e, depth = self.e, self.acc.queues.course
+        e(f"wire is_step = {self.is_one_of('in_function', *steps.STEPS)};", "wire stepped;")
+        self.admitted("in_course", "take & is_step", "stepped", depth)
+        room.append(f"(~is_step | in_course < {depth})")
+        fresh = self.fields("in_data", "q", "v", "tau", "f_ext")
+        for k in range(self.plan.nv):
+            for name in ("cv", "sq", "sv"):
+                fresh[Word(name, k)] = fresh[Word(name[-1], k)]
+        enters, data = "take & is_step", self._joined(fresh, self._first())
+        if "rk4" in self.has:
+            width = ID + widths(self.acc.arrays["step"], "again")
+            e("wire round_valid;", f"wire [{width - 1}:0] round_in;")
+            self.queue("round", width, depth, "round_valid", "round_in")
+            e(f"wire round_now = round_full & tau_free{' & ~again' if 'dfd' in self.has else ''};")
+            e("assign round_pop = round_now & trig_ready;")
+            e(f"wire [{ID - 1}:0] round_id = {{round_q[{width - 1}], {FUNCTION_BITS}'d{CODES['rk4']}, ")
+            e(f"    round_q[{width - ID + TAG_BITS - 1}:{width - ID}]}};")
+            places = self.places("round_q", "step", "again")
+            for k in range(self.plan.nv):
+                places[Word("cv", k)] = places[Word("nv", k)]
+                places |= {Word(f"s{name}", k): places[Word(f"{name}_next", k)] for name in "qv"}
+            enters += " | round_pop"
+            stage = self._slice(places, Word("stage", 0))
+            data = f"round_pop ? {self._joined(places, f'{stage} + 1')} : {data}"
+        self.queue("course", self._course_width(), depth, enters, data)
+
+    def round_task(self) -> str:
+        """The state of the next stage, as the trigonometry takes a task: q, v, a = 0, f_ext."""
+        places = self.places("round_q", "step", "again")
+        words = [Word(f"n{name}", k) for name in "qv" for k in range(self.plan.nv)]
+        forces = [self._slice(places, word) for word in reversed(self.plan.takes("f_ext"))]
+        state = [self._slice(places, word) for word in reversed(words)]
+        return f"{{{', '.join([*forces, self._zeros(self.nu), *state])}}}"
+
+    def round_tau(self) -> str:
+        """The torques of a step for its next stage, as wide as the task's."""
+        places = self.places("round_q", "step", "again")
+        parts = [self._slice(places, word) for word in reversed(self.plan.takes("tau"))]
+        wide = sum(self.width_of(word) for word in self.plan.takes("tau"))
+        return f"{{{', '.join([*([self._zeros(self.nu - wide)] if wide < self.nu else []), *parts])}}}"
+
+    def step(self) -> None:
+        """Schedule module: fd's answer and the step's sums become the next sub-task, or the result."""
+        e = self.e
+        e("", "// schedule module: integration steps")
+        at = self.fields_of("course_q", self.plan.course)
+        stage = self._slice(at, Word("stage", 0))
+        last = " | ".join(f"{stage} == {s}" for s in steps.LAST)
+        e(f"wire step_last = {last};")
+        weights = self.plan.weights
+        for name, values, format in zip("cb", weights[:2], weights.formats, strict=True):
+            e(f"reg signed [{format.width - 1}:0] step_{name};")
+            with e.block(f"always @* case ({stage})", "endcase"):
+                *rest, final = [literal(value, format.width) for value in values]
+                e(*(f"{s}: step_{name} = {value};" for s, value in enumerate(rest)))
+                e(f"default: step_{name} = {final};")
+            at[Word(name, 0)] = (f"step_{name}", 0)
+        at |= self.places("solve_out", "solve", "out", "k")
+        kind = f"step_last ? solve_out_id[{ID - 2}:{TAG_BITS}] : {FUNCTION_BITS}'d{NOT_LAST}"
+        id_ = f"{{solve_out_id[{ID - 1}], {kind}, solve_out_id[{TAG_BITS - 1}:0]}}"
+        self.instance("step", "solve_out_valid & solve_step", id_, self.gather("step", at))
+        e("assign course_pop = solve_out_valid & solve_step & step_ready;")
+        width = widths(self.acc.arrays["step"], "out")
+        free = self.result("step", "step_out_valid", "step_out_id", "step_out", width)
+        e(f"assign step_out_ready = {free};", f"assign stepped = step_out_valid & {free};")
+        if "rk4" in self.has:
+            e("assign round_valid = step_again_valid;", "assign round_in = {step_again_id, step_again};")
+            e("assign step_again_ready = round_free;")
+
+    def width_of(self, word: Word) -> int:
+        like = {"cv": "v", "sq": "q", "sv": "v"}.get(word.name, word.name)
+        return steps.STAGE.width if like == "stage" else self.plan.formats[Word(like, word.index)].width
+
+    def fields_of(self, bus: str, words: list[Word]) -> Places:
+        """Where words lie that stand one after the other."""
+        low, result = 0, dict[Word, tuple[str, int]]()
+        for word in words:
+            result[word] = (bus, low)
+            low += self.width_of(word)
+        return result
+
+    def _course_width(self) -> int:
+        return sum(self.width_of(word) for word in self.plan.course)
+
+    def _joined(self, places: Places, stage: str) -> str:
+        stage_, *words = self.plan.course
+        parts = [self._slice(places, word) for word in reversed(words)]
+        self.e(f"wire [{self.width_of(stage_) - 1}:0] stage_{places[words[0]][0]} = {stage};")
+        return f"{{{', '.join([*parts, f'stage_{places[words[0]][0]}'])}}}"
+
+    def _slice(self, places: Places, word: Word) -> str:
+        bus, low = places[word]
+        name = {"nq": "q", "nv": "v"}.get(word.name, word.name)
+        return f"{bus}[{low + self.width_of(Word(name, word.index)) - 1}:{low}]"
+
+    def _first(self) -> str:
+        codes = [f"in_function == {CODES[name]} ? {steps.FIRST[name]}" for name in self.has if name in steps.STEPS]
+        return " : ".join([*codes, "0"])
+
+    def _zeros(self, width: int) -> str:
+        return f"{width}'b0"
