@@ -11,6 +11,7 @@ from condyle.backends.fpga.datapath import Word
 from condyle.backends.fpga.emit_array import FUNCTION_BITS, ID, TAG_BITS, widths
 from condyle.backends.fpga.emit_operators import literal
 from condyle.backends.fpga.emit_wires import Wires
+from condyle.text import wrapped
 
 Places = dict[Word, tuple[str, int]]
 
@@ -95,14 +96,14 @@ class Feedback(Wires):
         words = [Word(f"n{name}", k) for name in "qv" for k in range(self.plan.nv)]
         forces = [self._slice(places, word) for word in reversed(self.plan.takes("f_ext"))]
         state = [self._slice(places, word) for word in reversed(words)]
-        return f"{{{', '.join([*forces, self._zeros(self.nu), *state])}}}"
+        return "{" + wrapped(", ", [*forces, self._zeros(self.nu), *state]) + "}"
 
     def round_tau(self) -> str:
         """The torques of a step for its next stage, as wide as the task's."""
         places = self.places("round_q", "step", "again")
         parts = [self._slice(places, word) for word in reversed(self.plan.takes("tau"))]
         wide = sum(self.width_of(word) for word in self.plan.takes("tau"))
-        return f"{{{', '.join([*([self._zeros(self.nu - wide)] if wide < self.nu else []), *parts])}}}"
+        return "{" + wrapped(", ", [*([self._zeros(self.nu - wide)] if wide < self.nu else []), *parts]) + "}"
 
     def step(self) -> None:
         """Schedule module: fd's answer and the step's sums become the next sub-task, or the result."""
@@ -151,7 +152,7 @@ class Feedback(Wires):
         stage_, *words = self.plan.course
         parts = [self._slice(places, word) for word in reversed(words)]
         self.e(f"wire [{self.width_of(stage_) - 1}:0] stage_{places[words[0]][0]} = {stage};")
-        return f"{{{', '.join([*parts, f'stage_{places[words[0]][0]}'])}}}"
+        return "{" + wrapped(", ", [*parts, f"stage_{places[words[0]][0]}"]) + "}"
 
     def _slice(self, places: Places, word: Word) -> str:
         bus, low = places[word]
