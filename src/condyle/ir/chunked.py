@@ -4,25 +4,33 @@ Lane l holds joints l K ... l K + K - 1 of the chain; K is `length`. A stage is 
 `table` has constants of the joint, `io` columns of K numbers a lane (entry e of joint t stands at e K + t), `row`
 numbers of the joint that later stages read; every other bank is one value a lane. A stage that writes a bank it reads
 carries it along.
+
+Lanes may also be the links of a tree (`length` 1): then partners are named by tables, and ports are banks of their own.
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import TypeAlias
 
 from condyle.ir.program import Program
 
 TABLE, IO, ROW = "table", "io", "row"
+NONE = -1
+"""No column, no entry, no partner, no kind in particular."""
 
 
 @dataclass(frozen=True)
 class Sweep:
-    """The stage once for every joint of a chunk, first to last, or last to first if `backward`."""
+    """The stage once for every joint of a chunk, first to last, or last to first if `backward`.
+
+    kind: only in lanes of this kind.
+    """
 
     stage: Program
     backward: bool
+    kind: int = NONE
 
 
 @dataclass(frozen=True)
@@ -40,6 +48,22 @@ class Scan:
 
     stage: Program
     bank: str
+    from_tip: bool
+
+
+@dataclass(frozen=True)
+class Meet:
+    """`bank` = the stage's answer to it and to `source` of a partner, for each row of `partners[rows]`, one after the
+    other; lanes without a partner keep theirs.
+
+    All lanes meet at once: what a partner hands over is from before the row. stage: as of Scan, the partner "tip" if
+    `from_tip`, else "base".
+    """
+
+    stage: Program
+    bank: str
+    source: str
+    rows: str
     from_tip: bool
 
 
@@ -72,15 +96,17 @@ class Sines:
     cosine: int
 
 
-Op: TypeAlias = Sweep | Once | Scan | Neighbour | Start | Sines
+Op: TypeAlias = Sweep | Once | Scan | Meet | Neighbour | Start | Sines
 
 
 @dataclass(frozen=True)
 class Chunked:
-    """One function of one chain. inputs, outputs: names of ports and their columns of io. widths: of every bank.
+    """One function of one chain. inputs, outputs: names of ports and their columns of io, NONE for a bank of that name.
+    widths: of every bank.
 
     identities: what composes to nothing, for each bank that is scanned. table: a row a joint, those that fill up the
-    last chunk included.
+    last chunk included. places: for a port that is a bank, where in the port each lane's entries begin, NONE for
+    zeros. kinds: of the lanes. partners: rows of lanes, for `Meet`.
     """
 
     name: str
@@ -93,3 +119,6 @@ class Chunked:
     identities: Mapping[str, tuple[float, ...]]
     table: tuple[tuple[float, ...], ...]
     ops: tuple[Op, ...]
+    places: Mapping[str, tuple[int, ...]] = field(default_factory=dict[str, tuple[int, ...]])
+    kinds: tuple[int, ...] = ()
+    partners: Mapping[str, tuple[tuple[int, ...], ...]] = field(default_factory=dict[str, tuple[tuple[int, ...], ...]])

@@ -29,12 +29,12 @@ from condyle.spatial.rotation import AboutZ, Chain, Full, Identity, Rotation
 from condyle.spatial.six import Six
 from condyle.spatial.twist import Pair
 from condyle.spatial.vector import Matrix, Vector
-from condyle.trace.stage import Stage
+from condyle.trace.stage import Stage, Table
 
 T = TypeVar("T")
 TYPES = ("revolute", "continuous", "prismatic", "helical")
 Q, V, TAU, ACCELERATION, ANGLE, SINE, COSINE = range(7)
-ROTATION, ORIGIN, MASS, FIRST, SECOND, ARMATURE, TURN, SLIDE, WIDTH = 0, 9, 12, 13, 16, 22, 23, 24, 25
+ROTATION, ORIGIN, MASS, FIRST, SECOND, ARMATURE, TURN, SLIDE = 0, 9, 12, 13, 16, 22, 23, 24
 
 
 class Turning(NamedTuple):
@@ -112,9 +112,9 @@ def chunked(tree: Tree, chunks: int, guard: float) -> ir.Chunked:
         length,
         (("q", Q), ("v", V), ("tau", TAU)),
         (("a", ACCELERATION),),
-        {**widths, ir.TABLE: len(stages.columns), ir.IO: 7, ir.ROW: 20},
+        {**widths, ir.TABLE: stages.table.width, ir.IO: 7, ir.ROW: 20},
         {name: _numbers(value) for name, value in (("turning", STILL), ("segment", EMPTY), ("map", SAME))},
-        tuple(tuple(row[k] for k in stages.columns) for row in rows),
+        stages.table.rows,
         ops,
     )
 
@@ -150,13 +150,11 @@ class _Stages:
     """The sweeps over the joints of a chunk; constants that all joints share are in the code, not in the table."""
 
     def __init__(self, rows: Sequence[Sequence[float]]) -> None:
-        self.fixed = [column[0] if len(set(column)) == 1 else None for column in zip(*rows, strict=True)]
-        self.columns = [k for k in range(WIDTH) if self.fixed[k] is None]
-        self.turns_always = self.fixed[TURN] == 1.0
+        self.table = Table(rows)
+        self.turns_always = self.table.fixed[TURN] == 1.0
 
     def _joint(self, stage: Stage) -> Joint:
-        open_ = stage.read(ir.TABLE, len(self.columns))
-        row = [number(x) if x is not None else open_[self.columns.index(k)] for k, x in enumerate(self.fixed)]
+        row = self.table.read(stage)
         columns = stage.read(ir.IO, 7)
         turn, slide = row[TURN], row[SLIDE]
         axes = (_three(row, ROTATION), _three(row, ROTATION + 3), _three(row, ROTATION + 6))
@@ -172,10 +170,8 @@ class _Stages:
     def angles(self) -> Program:
         """What turns: q of turning joints, zero of the others."""
         stage = Stage("angles")
-        open_ = stage.read(ir.TABLE, len(self.columns))
-        turn = self.fixed[TURN]
-        factor = open_[self.columns.index(TURN)] if turn is None else number(turn)
-        stage.write(ir.IO, stage.read(ir.IO, 7)[Q] * factor, ANGLE)
+        turn = self.table.read(stage)[TURN]
+        stage.write(ir.IO, stage.read(ir.IO, 7)[Q] * turn, ANGLE)
         return stage.program()
 
     def turn(self) -> Program:

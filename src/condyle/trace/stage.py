@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import TypeVar, cast
 
 from condyle.algorithms.unrolled import is_zero
 from condyle.algorithms.values import flat, like
 from condyle.ir.expr import Expr, Graph
+from condyle.ir.chunked import TABLE
 from condyle.ir.program import Array, Program
 from condyle.passes import pipeline
-from condyle.scalar import Scalar
+from condyle.scalar import Scalar, number
 
 T = TypeVar("T")
 
@@ -47,3 +49,18 @@ class Stage:
     def program(self) -> Program:
         made = self.graph.program(self.name, self.inputs, self.outputs, self.values)
         return pipeline.apply(pipeline.apply(made, pipeline.CLEAN), pipeline.CODE)
+
+
+class Table:
+    """Constants of joints, a row a joint; those that all joints share stand in the code."""
+
+    def __init__(self, rows: Sequence[Sequence[float]]) -> None:
+        self.fixed = [column[0] if len(set(column)) == 1 else None for column in zip(*rows, strict=True)]
+        self._columns = [k for k, x in enumerate(self.fixed) if x is None]
+        self.width = len(self._columns)
+        self.rows = tuple(tuple(row[k] for k in self._columns) for row in rows)
+
+    def read(self, stage: Stage) -> list[Scalar]:
+        """A row as a stage sees it: numbers and symbols."""
+        left = iter(stage.read(TABLE, self.width))
+        return [next(left) if x is None else number(x) for x in self.fixed]

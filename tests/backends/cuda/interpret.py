@@ -16,7 +16,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from tests.backends.cuda.meaning import MEANING, Lanes, vote_any
+from tests.backends.cuda.meaning import MEANING, WARP, Lanes, shuffled, vote_any
 from tests.backends.cuda.memory import Memory, Shared
 
 TYPES: dict[str, type[np.generic]] = {
@@ -146,7 +146,9 @@ class _Run:
         if op == "ret":
             self.awake = self.awake & ~mask
         elif op == "bar":
-            self.shared.barrier()
+            self._wait()
+        elif op == "shfl":
+            self._shuffle(line, mask)
         elif op == "ld":
             self._write(line.operands[0], self._load(line, mask), mask)
         elif op == "st":
@@ -154,6 +156,23 @@ class _Run:
         else:
             self._write(line.operands[0], self._value(line), mask)
         return place + 1
+
+    def _wait(self) -> None:
+        """All threads of a warp, or of a block, are here, those that have ended left out."""
+        if any((asleep & ~self.awake).any() for asleep in self.asleep.values()):
+            raise ValueError("a barrier that only some lanes reach")
+        self.shared.barrier()
+
+    def _shuffle(self, line: Instruction, mask: Lanes) -> None:
+        """shfl.sync: lanes of a warp read a register of each other; whether there was such a lane is an answer too."""
+        if (mask.reshape(-1, WARP).any(axis=1) != mask.reshape(-1, WARP).all(axis=1)).any():
+            raise ValueError("a shuffle that only some lanes reach")
+        to, _, valid = line.operands[0].partition("|")
+        value, by, limit = (self._read(operand, np.uint32) for operand in line.operands[1:4])
+        result, inside = shuffled(line.words[2], value, by, limit)
+        self._write(to, result, mask)
+        if valid:
+            self._write(valid, inside, mask)
 
     def _branch(self, place: int, to: int, taken: Lanes) -> int:
         if to > place:

@@ -39,6 +39,21 @@ def vote_any(x: Lanes) -> Lanes:
     return np.repeat(np.reshape(x, (-1, WARP)).any(axis=1), WARP)
 
 
+def shuffled(mode: str, x: Lanes, by: Lanes, limit: Lanes) -> tuple[Lanes, Lanes]:
+    """x of another lane of the warp, or the lane's own where that is outside its segment; and whether it is inside."""
+    lane = np.arange(len(x)) % WARP
+    by, clamp, segment = by.astype(np.int64) & 31, limit.astype(np.int64) & 31, (limit.astype(np.int64) >> 8) & 31
+    first = lane & segment
+    last = first | (clamp & ~segment)
+    if mode == "up":
+        source = lane - by
+        inside = source >= last
+    else:
+        source = lane + by if mode == "down" else first | (by & ~segment)
+        inside = source <= last
+    return x[np.arange(len(x)) - lane + np.where(inside, source, lane)], inside
+
+
 def shift_left(x: Lanes, by: Lanes) -> Lanes:
     wide = by.astype(x.dtype)
     most = 8 * x.dtype.itemsize

@@ -80,5 +80,7 @@ def run_part(
     for array in part.reads:
         values += [addresses[array.name], strides[array.name]]
     values += [addresses[array.name] for array in part.writes]
-    grid = -(-n // (block // 32 * text.states))
-    launch(parse(text.ptx)[text.name], grid, block, text.pool * block // 32, values, memory)
+    if part.constants:
+        values.append(memory.adopt(np.frombuffer(part.constants, np.uint8)))
+    block = text.block or block
+    launch(parse(text.ptx)[text.name], text.blocks(n, block), block, text.shared_bytes(block), values, memory)

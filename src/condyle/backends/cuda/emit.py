@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from condyle.backends.cuda.steps import (
     Angle,
     Compute,
@@ -171,19 +173,7 @@ class _Body:
     def _compute(self, node: int) -> None:
         op = self.low.program.nodes[node][0]
         used = [self._operand(value) for value in operands(self.low.program.nodes[node])]
-        to = self._new(node)
-        if op in UNARY:
-            self.e(f"{UNARY[op]}.{self.f} {to}, {used[0]};")
-        elif op in BINARY:
-            self.e(f"{BINARY[op]}.{self.f} {to}, {used[0]}, {used[1]};")
-        else:
-            a, b, c = used
-            product, other = SIGNS[op]
-            if product:
-                self.e(f"neg.{self.f} %na, {a};")
-            if other:
-                self.e(f"neg.{self.f} %nc, {c};")
-            self.e(f"fma.rn.{self.f} {to}, {'%na' if product else a}, {b}, {'%nc' if other else c};")
+        write_compute(self.e, op, self._new(node), used, self.f)
 
     def _bounds(self, group: Group) -> str:
         """How many states are left from this lane's row on; none for a lane beyond the last column."""
@@ -220,3 +210,19 @@ class _Body:
             if place >= 0:
                 e(f"@%there ld.shared.{f} %t, [%tile{group.width}+{place + row * self.item}];")
             e(f"@%there st.global.{f} [%out{array}+{(row * size + group.start) * self.item}], %t;")
+
+
+def write_compute(e: Emitter, op: str, to: str, used: Sequence[str], f: str) -> None:
+    """One arithmetic operation on registers and constants; %na and %nc are overwritten."""
+    if op in UNARY:
+        e(f"{UNARY[op]}.{f} {to}, {used[0]};")
+    elif op in BINARY:
+        e(f"{BINARY[op]}.{f} {to}, {used[0]}, {used[1]};")
+    else:
+        a, b, c = used
+        product, other = SIGNS[op]
+        if product:
+            e(f"neg.{f} %na, {a};")
+        if other:
+            e(f"neg.{f} %nc, {c};")
+        e(f"fma.rn.{f} {to}, {'%na' if product else a}, {b}, {'%nc' if other else c};")

@@ -31,19 +31,22 @@ MOST = 1 << 31
 
 @dataclass(frozen=True, slots=True)
 class Loaded:
-    """One launch: the kernel on the GPU, the text it was made from, warps of a block at most."""
+    """One launch: the kernel on the GPU, the text it was made from, warps of a block at most, its constants' address."""
 
     function: Function
     text: Text
     warps: int
     part: Part
+    constants: tuple[int, ...]
 
     def shape(self, n: int, multiprocessors: int) -> tuple[int, int]:
         """Blocks and threads of a block for n states: small blocks for few states, so that all of the GPU works."""
+        if self.text.block:
+            return self.text.blocks(n, self.text.block), self.text.block
         warps = self.warps
         while warps > 1 and n < multiprocessors * warps * self.text.states:
             warps //= 2
-        return -(-n // (warps * self.text.states)), warps * WARP
+        return self.text.blocks(n, warps * WARP), warps * WARP
 
 
 @dataclass(frozen=True, slots=True)
@@ -155,7 +158,8 @@ class CudaKernel:
                 values += [addresses[array.name], strides[array.name]]
             values += [addresses[array.name] for array in one.part.writes]
             grid, block = one.shape(n, self.gpu.multiprocessors)
-            self.gpu.launch(one.function, grid, block, one.text.pool * block // WARP, stream, values)
+            values += one.constants
+            self.gpu.launch(one.function, grid, block, one.text.shared_bytes(block), stream, values)
 
     def _named(
         self, inputs: Sequence[int], shared: Sequence[bool], outputs: Sequence[int], scratch: Sequence[int]
@@ -199,12 +203,23 @@ def _loaded(part: Part, gpu: Gpu, target: Target) -> Loaded:
     warps = target.most_threads // WARP
     while warps > room:
         warps //= 2
-    function = gpu.function(image, text.name, warps * text.pool)
+    most = text.block or warps * WARP
+    function = gpu.function(image, text.name, text.shared_bytes(most))
     while warps * WARP > function.most_threads:
         warps //= 2
-    if warps < 1:
-        raise DeviceError(f"{text.name} does not fit on this GPU ({gpu.arch}), not even one warp: please report it")
-    return Loaded(function, text, warps, part)
+    if warps < 1 or text.block > function.most_threads:
+        least = f"a block of {text.block} threads" if text.block else "one warp"
+        raise DeviceError(f"{text.name} does not fit on this GPU ({gpu.arch}), not even {least}: please report it")
+    return Loaded(function, text, warps, part, _stored(part, gpu))
+
+
+def _stored(part: Part, gpu: Gpu) -> tuple[int, ...]:
+    """The address of the part's constants on the GPU, where they stay as long as its code: as the process does."""
+    if not part.constants:
+        return ()
+    address = gpu.driver.number("cuMemAlloc", len(part.constants))
+    gpu.driver("cuMemcpyHtoD", address, np.frombuffer(part.constants, np.uint8).ctypes.data, len(part.constants))
+    return (address,)
 
 
 def image_of(part: Part, gpu: Gpu) -> tuple[Text, bytes]:

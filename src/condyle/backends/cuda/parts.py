@@ -12,7 +12,7 @@ from dataclasses import dataclass, replace
 from condyle.backends.cuda.emit import emit, kernel_name
 from condyle.backends.cuda.lower import lower
 from condyle.backends.cuda.product import NAME, emit_product
-from condyle.backends.cuda.target import TARGET, Target
+from condyle.backends.cuda.target import TARGET, WARP, Target
 from condyle.ir.count import work
 from condyle.ir.program import Array, Program
 
@@ -21,7 +21,10 @@ SPLIT = ("dfd", "difd")
 
 @dataclass(frozen=True, slots=True)
 class Text:
-    """PTX of one kernel. pool: shared bytes a warp. states: that a warp works on. parked: bytes a thread."""
+    """PTX of one kernel. pool: shared bytes a warp. states: that a warp works on. parked: bytes a thread.
+
+    block: threads that work on one state together, and have the pool together; 0 where warps are on their own.
+    """
 
     name: str
     ptx: str
@@ -29,15 +32,28 @@ class Text:
     states: int
     order: str
     parked: int
+    block: int = 0
+
+    def shared_bytes(self, threads: int) -> int:
+        """Of a block of so many threads."""
+        return self.pool if self.block else self.pool * threads // WARP
+
+    def blocks(self, n: int, threads: int) -> int:
+        """So many of them for n states."""
+        return n if self.block else -(-n // (threads // WARP * self.states))
 
 
 @dataclass(frozen=True, slots=True)
 class Part:
-    """One launch: texts to choose from (see `lower.lower`), and names of the arrays that it reads and writes."""
+    """One launch: texts to choose from (see `lower.lower`), and names of the arrays that it reads and writes.
+
+    constants: bytes that lie in device memory; their address is the last parameter.
+    """
 
     texts: tuple[Text, ...]
     reads: tuple[Array, ...]
     writes: tuple[Array, ...]
+    constants: bytes = b""
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,0 +1,126 @@
+"""Where a kernel keeps the banks of a chunked function: registers, local memory, the robot's table, the user's arrays."""
+
+from __future__ import annotations
+
+from condyle.backends.cuda.links.exchange import WIDE
+from condyle.backends.cuda.links.lanes import Lanes
+from condyle.backends.cuda.links.stage import Registers
+from condyle.backends.cuda.trig import literal
+from condyle.ir.chunked import IO, NONE, ROW, TABLE, Chunked, Neighbour, Op, Scan, Sines, Start
+from condyle.ir.program import Array
+from condyle.text import Emitter
+
+
+class Banks:
+    """Entries by bank and number; `at_joint` says which joint of the chunk is meant.
+
+    With one joint a lane all values are in registers. Otherwise what is kept for every joint lies in local memory, as
+    does a wide bank that no stage writes.
+    """
+
+    def __init__(self, e: Emitter, chunked: Chunked, lanes: Lanes, fresh: Registers) -> None:
+        self.e, self.chunked, self.lanes, self.fresh = e, chunked, lanes, fresh
+        self.f, self.item = f"f{lanes.bits}", lanes.item
+        self.alone = chunked.length == 1
+        self.given = {column: k for k, (_, column) in enumerate(chunked.inputs) if column != NONE}
+        self.taken = {column: k for k, (_, column) in enumerate(chunked.outputs) if column != NONE}
+        self.ins = {name: k for k, (name, column) in enumerate(chunked.inputs) if column == NONE}
+        self.outs = {name: k for k, (name, column) in enumerate(chunked.outputs) if column == NONE}
+        written = {array.name for op in chunked.ops for array in _arrays(op)}
+        written |= {op.bank for op in chunked.ops if isinstance(op, (Start, Scan))}
+        self.parked: dict[str, int] = {}
+        self.size = 0
+        for name, width in chunked.widths.items():
+            if name in (IO, ROW):
+                self._park(name, 0 if self.alone else width * chunked.length)
+            elif name != TABLE and name not in written and width > WIDE:
+                self._park(name, width)
+
+    def _park(self, name: str, numbers: int) -> None:
+        if numbers:
+            self.parked[name] = self.size
+            self.size += numbers * self.item
+
+    def declare(self) -> None:
+        """Registers of all banks, and the local memory."""
+        e = self.e
+        for name, width in self.chunked.widths.items():
+            if name not in self.parked and name != TABLE:
+                e(f".reg .{self.f} %{name}_<{width}>;")
+        if self.size:
+            e(f".local .align 16 .b8 parked[{self.size}];", "mov.u32 %parked, parked;", "ld.param.u32 %k, [zero];")
+            e("add.u32 %parked, %parked, %k;")
+
+    def own(self, bank: str) -> list[str]:
+        """The registers of a bank."""
+        return [f"%{bank}_{k}" for k in range(self.chunked.widths[bank])]
+
+    def at_joint(self) -> None:
+        """Addresses for joint %t of every chunk."""
+        e, chunked = self.e, self.chunked
+        if not self.alone:
+            e(f"mad.lo.u32 %joint, %g, {chunked.length}, %t;")
+            e(f"mul.wide.u32 %a, %t, {chunked.widths[TABLE] * self.lanes.count * self.item};", "add.u64 %links, %table, %a;")
+            e(f"mad.lo.u32 %column, %t, {self.item}, %parked;")
+            e(f"mad.lo.u32 %kept, %t, {chunked.widths.get(ROW, 0) * self.item}, %parked;")
+        if self.given:
+            e(f"setp.lt.u32 %there, %joint, {chunked.joints};", f"mul.wide.u32 %a, %joint, {self.item};")
+            ports = [*(f"in{k}" for k in self.given.values()), *(f"out{k}" for k in self.taken.values())]
+            e(*(f"add.u64 %at_{port}, %{port}, %a;" for port in ports))
+
+    def get(self, bank: str, entry: int) -> str:
+        if bank == TABLE:
+            return self._load("global.nc", f"%links+{entry * self.lanes.count * self.item}")
+        if bank == IO and entry in self.given:
+            return self._there("%there", f"%at_in{self.given[entry]}")
+        if bank in self.ins:
+            port = self.ins[bank]
+            return self._there(f"%has_in{port}", f"%at_in{port}+{entry * self.item}")
+        place = self._place(bank, entry)
+        return self._load("local", place) if place else f"%{bank}_{entry}"
+
+    def put(self, bank: str, entry: int, value: str) -> None:
+        if bank == IO and entry in self.taken:
+            self._store_out("%there", f"%at_out{self.taken[entry]}", value)
+        elif bank in self.outs:
+            port = self.outs[bank]
+            self._store_out(f"%has_out{port}", f"%at_out{port}+{entry * self.item}", value)
+        elif place := self._place(bank, entry):
+            self.e(f"st.local.{self.f} [{place}], {self.register(value)};")
+        else:
+            self.e(f"mov.{self.f} %{bank}_{entry}, {value};")
+
+    def register(self, value: str) -> str:
+        """A register with this value: stores take no constants."""
+        if value.startswith("%"):
+            return value
+        copied = self.fresh()
+        self.e(f"mov.{self.f} {copied}, {value};")
+        return copied
+
+    def _place(self, bank: str, entry: int) -> str:
+        """Where in local memory, "" for nowhere."""
+        if bank not in self.parked:
+            return ""
+        start = self.parked[bank]
+        if bank == IO:
+            return f"%column+{start + entry * self.chunked.length * self.item}"
+        return f"{'%kept' if bank == ROW else '%parked'}+{start + entry * self.item}"
+
+    def _load(self, space: str, place: str) -> str:
+        value = self.fresh()
+        self.e(f"ld.{space}.{self.f} {value}, [{place}];")
+        return value
+
+    def _there(self, guard: str, place: str) -> str:
+        value = self.fresh()
+        self.e(f"mov.{self.f} {value}, {literal(0.0, self.lanes.bits)};", f"@{guard} ld.global.nc.{self.f} {value}, [{place}];")
+        return value
+
+    def _store_out(self, guard: str, place: str, value: str) -> None:
+        self.e(f"setp.lt.and.u32 %inside, %state, %states, {guard};")
+        self.e(f"@%inside st.global.{self.f} [{place}], {self.register(value)};")
+
+
+def _arrays(op: Op) -> tuple[Array, ...]:
+    return () if isinstance(op, (Neighbour, Start, Sines)) else op.stage.arrays

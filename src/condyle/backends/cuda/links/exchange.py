@@ -1,0 +1,98 @@
+"""How lanes of one state hand each other numbers: shuffles within a warp, shared memory within a block.
+
+An exchange through shared memory begins when all threads have read what the last one left there.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from condyle.backends.cuda.links.lanes import Lanes
+from condyle.backends.cuda.links.stage import Registers
+from condyle.backends.cuda.target import WARP
+from condyle.text import Emitter
+
+WIDE = 64
+"""Numbers of a bank from which on partners meet in shared memory: two such values do not fit into registers."""
+ALL = "0xFFFFFFFF"
+
+
+class Exchange:
+    """%slot: shared address of this thread's numbers, entry e at e `pitch` bytes more; %g: this lane of its state."""
+
+    def __init__(self, e: Emitter, lanes: Lanes, fresh: Registers) -> None:
+        self.e, self.lanes, self.fresh = e, lanes, fresh
+        self.f, self.item = f"f{lanes.bits}", lanes.item
+        self.pitch = lanes.slots * lanes.item
+        self.most = 0
+        self.quiet = True
+
+    @property
+    def pool(self) -> int:
+        """Shared bytes of one pool: a row for angles, then the widest exchange."""
+        return (1 + self.most) * self.pitch
+
+    def wait(self) -> None:
+        """All lanes get here before any goes on."""
+        self.e(f"bar.warp.sync {ALL};" if self.lanes.in_warp else "bar.sync 0;")
+
+    def store(self, values: Sequence[str], guard: str = "") -> None:
+        """This lane's numbers into shared memory, for others from the next `wait` on."""
+        self.most = max(self.most, len(values))
+        for k, value in enumerate(values):
+            self.e(f"{guard}st.shared.{self.f} [%slot+{k * self.pitch}], {value};")
+
+    def publish(self, values: Sequence[str]) -> None:
+        if not self.quiet:
+            self.wait()
+        self.store(values)
+        self.wait()
+        self.quiet = False
+
+    def load(self, entry: int, address: str = "%slot") -> str:
+        value = self.fresh()
+        self.e(f"ld.shared.{self.f} {value}, [{address}+{entry * self.pitch}];")
+        return value
+
+    def partner_at(self, by: str, from_tip: bool) -> None:
+        """%valid: whether there is a lane so many further (towards the tip, or the base); %partner: its slot, or this
+        lane's own."""
+        e = self.e
+        if from_tip:
+            e(f"add.u32 %k, %g, {by};", f"setp.lt.u32 %valid, %k, {self.lanes.count};")
+        else:
+            e(f"sub.u32 %k, %g, {by};", f"setp.ge.u32 %valid, %g, {by};")
+        self._slot_of("%k")
+
+    def partner_named(self, lane: str) -> None:
+        """The same for a lane of this state by number, negative for none."""
+        self.e(f"setp.ge.s32 %valid, {lane}, 0;")
+        self._slot_of(lane)
+
+    def _slot_of(self, lane: str) -> None:
+        self.e(f"selp.b32 %k, {lane}, %g, %valid;", "sub.u32 %k, %k, %g;")
+        self.e(f"mul.lo.u32 %k, %k, {self.item};", "add.u32 %partner, %slot, %k;")
+
+    def shifted(self, values: Sequence[str], by: str, from_tip: bool, width: int) -> list[str]:
+        """Numbers of the lane so many further among `width` of a warp; %valid: whether there is one."""
+        limit = ((WARP - width) << 8) | (WARP - 1 if from_tip else 0)
+        return [
+            self._shuffled(value, f"shfl.sync.{'down' if from_tip else 'up'}.b32", f"{by}, {limit}", "" if k else "|%valid")
+            for k, value in enumerate(values)
+        ]
+
+    def named(self, values: Sequence[str], lane: str, width: int = WARP) -> list[str]:
+        """Numbers of the lane `lane` among `width` of a warp."""
+        limit = ((WARP - width) << 8) | (WARP - 1)
+        return [self._shuffled(value, "shfl.sync.idx.b32", f"{lane}, {limit}", "") for value in values]
+
+    def _shuffled(self, value: str, op: str, source: str, valid: str) -> str:
+        e, result = self.e, self.fresh()
+        if self.lanes.bits == 32:
+            e(f"mov.b32 %lo, {value};", f"{op} %lo{valid}, %lo, {source}, {ALL};", f"mov.b32 {result}, %lo;")
+            return result
+        e(f"mov.b64 %pair, {value};", "cvt.u32.u64 %lo, %pair;", "shr.u64 %pair, %pair, 32;", "cvt.u32.u64 %hi, %pair;")
+        e(f"{op} %lo{valid}, %lo, {source}, {ALL};", f"{op} %hi, %hi, {source}, {ALL};")
+        e("cvt.u64.u32 %pair, %hi;", "shl.b64 %pair, %pair, 32;", "cvt.u64.u32 %half, %lo;")
+        e("or.b64 %pair, %pair, %half;", f"mov.b64 {result}, %pair;")
+        return result

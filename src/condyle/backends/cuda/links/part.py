@@ -1,0 +1,41 @@
+"""A chunked function as one launch: its text, and the robot's numbers, which lie in device memory."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+
+from condyle.backends.cuda.links.emit import emit, kernel_name
+from condyle.backends.cuda.links.lanes import Lanes
+from condyle.backends.cuda.parts import Part, Parts, Text
+from condyle.backends.cuda.target import TARGET, WARP, Target
+from condyle.ir.chunked import Chunked
+from condyle.ir.program import Array
+
+
+def linked(
+    chunked: Chunked, inputs: Sequence[Array], outputs: Sequence[Array], bits: int, target: Target = TARGET
+) -> Parts:
+    """The one launch of a chunked function with these ports."""
+    lanes = Lanes(chunked.chunks, bits)
+    data, offsets = constants(chunked, bits)
+    ptx, pool = emit(chunked, outputs, bits, offsets, target)
+    states, block = (WARP // lanes.count, 0) if lanes.in_warp else (1, lanes.slots)
+    text = Text(kernel_name(chunked), ptx, pool, states, "links", 0, block)
+    part = Part((text,), tuple(inputs), tuple(outputs), data)
+    return Parts(chunked.name, bits, tuple(inputs), tuple(outputs), (part,))
+
+
+def constants(chunked: Chunked, bits: int) -> tuple[bytes, dict[str, int]]:
+    """The table, entry e of joint t of all lanes side by side; then whole numbers of lanes, and where they begin."""
+    table = np.array(chunked.table, np.float64).reshape(chunked.chunks, chunked.length, -1)
+    data = np.ascontiguousarray(table.transpose(1, 2, 0), f"<f{bits // 8}").tobytes()
+    offsets: dict[str, int] = {}
+    rows = {f"place {name}": (row,) for name, row in chunked.places.items()} | dict(chunked.partners)
+    if chunked.kinds:
+        rows["kinds"] = (chunked.kinds,)
+    for name, numbers in rows.items():
+        offsets[name] = len(data)
+        data += np.array(numbers, "<i4").tobytes()
+    return data or bytes(8), offsets
