@@ -127,7 +127,7 @@ def test_what_the_processor_cannot_scan_runs_serially() -> None:
 
 
 def test_the_c_target_has_no_scans(robot: condyle.Robot) -> None:
-    with pytest.raises(condyle.UnsupportedError, match="'cpu' and 'numpy'"):
+    with pytest.raises(condyle.UnsupportedError, match="'cpu', 'cuda' and 'numpy'"):
         robot.compile(target="c", links="scan")
 
 

@@ -65,8 +65,8 @@ class Robot(model.Robot):
         GPU; see docs/gpu.md). dtype: "float64" or "float32", of every array in and out. threads: None is every core.
         routes: {"fd": "aba"} names the algorithm behind a function, else the one with the fewest operations runs.
         links: "serial"; "scan": parallel in the links (no mimic joints; see docs/links.md), on target "numpy" every
-        function, with routes of its own, e.g. {"fd": "abia"}, on target "cpu" forward dynamics of a chain, the rest
-        serial; "auto": the faster for one state, as measured. device: the number of the GPU,
+        function, with routes of its own, e.g. {"fd": "abia"}, on targets "cpu" and "cuda" some, the rest serial;
+        "auto": the faster for one state, as measured. device: the number of the GPU,
         by default 0. UnsupportedError names what was allowed; DeviceError, at the first call, why a GPU does not serve.
         """
         check_choice("target", target, TARGETS)
@@ -106,8 +106,8 @@ def _compiler(robot: Robot, tree: Tree, links: str, target: str, routes: dict[st
     facts = _facts(robot, "robot")
     if links == "serial":
         return Compiler(tree, facts, routes)
-    if links == "scan" and target not in ("cpu", "numpy"):
-        raise UnsupportedError(f"links='scan': target {target!r} has no scans; 'cpu' and 'numpy' have")
+    if links == "scan" and target == "c":
+        raise UnsupportedError("links='scan': target 'c' has no scans; 'cpu', 'cuda' and 'numpy' have")
     return ScannedCompiler(tree, facts, routes, links == "auto")
 
 

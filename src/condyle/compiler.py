@@ -154,9 +154,9 @@ class Compiler:
         """The kernel of one function for one target; "cpu" leaves to C what it cannot do."""
         if target == "numpy":
             return NumpyKernel(self.tree, function, self.reference_route(function), f_ext, np.dtype(dtype))
-        code = self.code(function, f_ext)
         if target == "cuda":
             return CudaKernel(self.gpu_parts(function, f_ext, dtype), gpu(self.device), np.dtype(dtype))
+        code = self.code(function, f_ext)
         if self.runs(function, target) == "cpu":
             layouts = self.layouts(function, f_ext, target, dtype)
             # a compiler serves where the system forbids new code, and loops that machine code has no form for
@@ -184,7 +184,10 @@ class Compiler:
         def program(name: str) -> Program:
             code = self.code(name, f_ext and FUNCTIONS[name].takes_f_ext)
             if not isinstance(code, Program):
-                raise UnsupportedError(f"target 'cuda': {name} of this robot is too long for it; target 'cpu' serves")
+                raise UnsupportedError(
+                    f"target 'cuda': {name} of this robot is too long for it; target 'cpu' serves, and links='scan' "
+                    "has inverse dynamics, and forward dynamics of chains"
+                )
             return code
 
         def one(name: str) -> Part:

@@ -16,13 +16,18 @@ from numpy.typing import NDArray
 from condyle.algorithms.scans.massless import massless_link
 from condyle.algorithms.scans.routes import FORMS_ELEMENTS, SCANS, evaluate
 from condyle.backends.cpu import build as cpu_target
+from condyle.backends.cuda.links.part import linked
+from condyle.backends.cuda.parts import Parts
+from condyle.backends.cuda.target import BITS
 from condyle.compiler import Compiler
 from condyle.errors import BuildError, UnsupportedError
+from condyle.ir.program import Array, Program
 from condyle.model.tree import Tree
 from condyle.runtime.kernel import Kernel
 from condyle.runtime.native import ChainKernel, NativeKernel
 from condyle.signature import FUNCTIONS
-from condyle.trace.chunked import chunked, is_chain
+from condyle.trace import sizes
+from condyle.trace.chunked import best_chunks, chunked, is_chain
 
 GUARD = 8.0  # see algorithms.scans.forward_dynamics
 TABLE = Path(__file__).parent / "crossovers.json"
@@ -58,6 +63,7 @@ class ScannedCompiler(Compiler):
     auto: bool = False
     scans: dict[str, str] = field(default_factory=dict[str, str])
     """The route of every function that can be scanned."""
+    _linked: dict[tuple[str, bool, str], Parts] = field(default_factory=dict[tuple[str, bool, str], Parts])
 
     def __post_init__(self) -> None:
         shared = self.tree.has_shared_coordinates
@@ -78,13 +84,17 @@ class ScannedCompiler(Compiler):
         return not self.auto and self.scanned(function, target) and (function, self.scans[function]) in FORMS_ELEMENTS
 
     def scanned(self, function: str, target: str) -> bool:
-        """Whether the target has this scan, for this robot: NumPy has all, machine code forward dynamics of a chain."""
-        if target == "cpu" and function in self.scans:
-            return self.scans[function] == "elements" and function == "fd" and is_chain(self.tree)
-        return target == "numpy" and function in self.scans
+        """Whether the target has this scan, for this robot: NumPy has all, machine code and GPUs forward dynamics of a
+        chain, GPUs inverse dynamics too."""
+        if function not in self.scans:
+            return False
+        if target in ("cpu", "cuda") and function == "fd":
+            return self.scans[function] == "elements" and is_chain(self.tree)
+        return target == "numpy"
 
     def build(self, function: str, f_ext: bool, target: str, dtype: str) -> Kernel:
-        if not self.scanned(function, target) or (target == "cpu" and (f_ext or not cpu_target.supported())):
+        elsewhere = target == "cuda" or (target == "cpu" and (f_ext or not cpu_target.supported()))
+        if elsewhere or not self.scanned(function, target):
             return super().build(function, f_ext, target, dtype)
         if target == "numpy":
             return self._numpy(function, f_ext, dtype)
@@ -99,10 +109,26 @@ class ScannedCompiler(Compiler):
     def kept(self, function: str, f_ext: bool, target: str, dtype: str) -> Kernel | None:
         return None if self.scanned(function, target) else super().kept(function, f_ext, target, dtype)
 
+    def gpu_parts(self, function: str, f_ext: bool, dtype: str) -> Parts:
+        if (f_ext and function == "fd") or not self._takes(function, "cuda", dtype, 1):
+            return super().gpu_parts(function, f_ext, dtype)
+        key = function, f_ext, dtype
+        if key not in self._linked:
+            ports, size = FUNCTIONS[function], sizes(self.tree)
+            inputs, outputs = (
+                [Array(port.name, port.shape(size)) for port in some] for some in (ports.ports(f_ext), ports.outputs)
+            )
+            code = chunked(self.tree, best_chunks(self.tree), _guard(dtype))
+            self._linked[key] = linked(code, inputs, outputs, BITS[dtype])
+        return self._linked[key]
+
+    def _takes(self, function: str, target: str, dtype: str, n: int) -> bool:
+        """Whether a batch of n states is scanned."""
+        return self.faster(function, target, dtype, n) if self.auto else self.scanned(function, target)
+
     def _chain(self, dtype: str) -> ChainKernel:
         isa = cpu_target.supported()[0]
-        guard = GUARD * float(np.finfo(dtype).eps)
-        return cpu_target.build_chain(chunked(self.tree, cpu_target.lanes(dtype), guard), dtype, isa)
+        return cpu_target.build_chain(chunked(self.tree, cpu_target.lanes(dtype), _guard(dtype)), dtype, isa)
 
     def _numpy(self, function: str, f_ext: bool, dtype: str) -> Kernel:
         scan = ScanKernel(self.tree, function, self.scans[function], f_ext, np.dtype(dtype))
@@ -111,19 +137,28 @@ class ScannedCompiler(Compiler):
         return FasterKernel(self, function, scan, super().build(function, f_ext, "numpy", dtype))
 
     def faster(self, function: str, target: str, dtype: str, n: int) -> bool:
-        """Whether `auto` scans a batch of n states."""
+        """Whether `auto` scans a batch of n states.
+
+        On a GPU, where nothing was measured, only what has no other kernel: robots too long for straight-line code.
+        """
         if not self.scanned(function, target) or massless_link(self.tree) is not None:
             return False
+        if target == "cuda":
+            return not isinstance(self.best(function, False).code, Program)
         isa = cpu_target.supported()[0].name if target == "cpu" and cpu_target.supported() else ""
         known = crossovers().get((target, isa, dtype, function))
         return known is not None and len(self.tree.links) >= known.links and n <= known.states
 
     def line(self, function: str, target: str, dtype: str, n: int) -> str:
-        scanned = self.scanned(function, target) if not self.auto else self.faster(function, target, dtype, n)
-        if not scanned:
+        if not self._takes(function, target, dtype, n):
             return super().line(function, target, dtype, n)
-        how = "its links in chunks, one a lane" if target == "cpu" else "by scans over the links"
+        chunks = target != "numpy" and function == "fd"
+        how = "its links in chunks, one a lane" if chunks else "by scans over the links"
         return f"{function:5}{self.scans[function]:20}{how}"
+
+
+def _guard(dtype: str) -> float:
+    return GUARD * float(np.finfo(dtype).eps)
 
 
 class ScanKernel:

@@ -20,6 +20,7 @@ from condyle.algorithms.scans.turns import ONE, Turns
 from condyle.algorithms.unrolled import is_zero
 from condyle.algorithms.values import flat, plus
 from condyle.ir import chunked as ir
+from condyle.ir.count import work
 from condyle.ir.program import Program
 from condyle.model.tree import Tree
 from condyle.scalar import Scalar, number
@@ -73,6 +74,19 @@ def is_chain(tree: Tree) -> bool:
         and all(link.parent == i - 1 and link.kind.name in TYPES and link.body >= 0 for i, link in enumerate(links))
         and all(link.v[0].at == link.q[0].at == i for i, link in enumerate(links))
     )
+
+
+CHUNKS = (1, 2, 4, 8, 16, 32, 64, 128)
+"""Numbers of lanes to choose from where the hardware does not fix it: one warp for each of a processor's schedulers at
+most."""
+
+
+def best_chunks(tree: Tree) -> int:
+    """The number of chunks with the fewest operations one after the other: within a chunk, and in the scans."""
+    ops = chunked(tree, 1, 0.0).ops
+    inside = sum(work(op.stage) for op in ops if isinstance(op, ir.Sweep))
+    across = sum(work(op.stage) for op in ops if isinstance(op, ir.Scan))
+    return min(CHUNKS, key=lambda chunks: -(-len(tree.links) // chunks) * inside + (chunks - 1).bit_length() * across)
 
 
 def chunked(tree: Tree, chunks: int, guard: float) -> ir.Chunked:

@@ -7,8 +7,8 @@ from typing import TypeVar, cast
 
 from condyle.algorithms.unrolled import is_zero
 from condyle.algorithms.values import flat, like
-from condyle.ir.expr import Expr, Graph
 from condyle.ir.chunked import TABLE
+from condyle.ir.expr import Expr, Graph
 from condyle.ir.program import Array, Program
 from condyle.passes import pipeline
 from condyle.scalar import Scalar, number

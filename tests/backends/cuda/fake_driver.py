@@ -53,7 +53,7 @@ class FakeDriver(Streams):
         super().__init__()
         self.memory, self.gpus, self.room, self.version = Memory(), gpus, room, version
         self.attributes = dict(zip(CUdevice_attribute, (1_980_000, 2, 2_619_000, 9, 0, 99 * 1024), strict=True))
-        self.most_threads, self.image_error, self.used = 128, OK, 0
+        self.most_threads, self.image_error, self.used = 1024, OK, 0
         self.host: dict[int, Any] = {}
         self.limits: dict[int, int] = {}
         self.kernels: dict[int, Kernel] = {}
@@ -110,7 +110,7 @@ class FakeDriver(Streams):
         return (OK,)
 
     def cuFuncGetAttribute(self, key: IntEnum, function: int) -> Any:
-        return OK, self.most_threads
+        return OK, self._threads(function)
 
     def cuMemAlloc(self, size: int) -> Any:
         assert self.depth
@@ -195,6 +195,10 @@ class FakeDriver(Streams):
             return CUresult.CUDA_ERROR_INVALID_VALUE, 0
         return OK, 0 if key == CUpointer_attribute.CU_POINTER_ATTRIBUTE_DEVICE_ORDINAL else 2
 
+    def _threads(self, function: int) -> int:
+        """Of a block, as registers and the kernel's own limit allow."""
+        return min(self.most_threads, self.kernels[function].threads)
+
     def cuLaunchKernel(
         self, function: int, gx: int, gy: int, gz: int, bx: int, by: int, bz: int, shared: int, stream: int,
         parameters: tuple[Sequence[int], Sequence[Any]], extra: int,
@@ -203,7 +207,7 @@ class FakeDriver(Streams):
         assert self.depth
         values, types = parameters
         assert [ctypes.sizeof(kind) for kind in types] == [4, 4] + [8] * (len(values) - 2)
-        if shared > self.limits[function] or bx > self.most_threads:
+        if shared > self.limits[function] or bx > self._threads(function):
             return (CUresult.CUDA_ERROR_LAUNCH_OUT_OF_RESOURCES,)
         self.put(stream, lambda: launch(self.kernels[function], gx, bx, shared, values, self.memory))
         return (OK,)

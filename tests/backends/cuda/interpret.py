@@ -44,7 +44,9 @@ class Instruction:
 
 @dataclass(frozen=True, slots=True)
 class Kernel:
-    """One entry of a module: parameters in order, the code, where labels stand, constants, local bytes of a thread."""
+    """One entry of a module: parameters in order, the code, where labels stand, constants, local bytes of a thread,
+    threads of a block at most.
+    """
 
     name: str
     parameters: tuple[str, ...]
@@ -52,6 +54,7 @@ class Kernel:
     labels: dict[str, int]
     constants: dict[str, NDArray[np.uint8]]
     local: int
+    threads: int
 
 
 @cache
@@ -63,13 +66,16 @@ def parse(text: str) -> dict[str, Kernel]:
         for name, words in re.findall(r"\.const \.align 8 \.b64 (\w+)\[\d+\] = \{([^}]*)\};", text)
     }
     found: dict[str, Kernel] = {}
-    for name, parameters, body in re.findall(r"\.entry (\w+)\(([^)]*)\)[^{]*\{(.*?)\n\}", text, re.DOTALL):
+    entry = r"\.entry (\w+)\(([^)]*)\)\s*(?:\.maxntid (\d+), 1, 1)?[^{]*\{(.*?)\n\}"
+    for name, parameters, threads, body in re.findall(entry, text, re.DOTALL):
         names = tuple(re.findall(r"\.param \.\w+ (\w+)", parameters))
-        found[name] = _kernel(name, names, body, constants)
+        found[name] = _kernel(name, names, body, constants, int(threads or 1024))
     return found
 
 
-def _kernel(name: str, parameters: tuple[str, ...], body: str, constants: dict[str, NDArray[np.uint8]]) -> Kernel:
+def _kernel(
+    name: str, parameters: tuple[str, ...], body: str, constants: dict[str, NDArray[np.uint8]], threads: int
+) -> Kernel:
     code: list[Instruction] = []
     labels: dict[str, int] = {}
     local = 0
@@ -83,7 +89,7 @@ def _kernel(name: str, parameters: tuple[str, ...], body: str, constants: dict[s
             words, _, operands = rest.partition(" ")
             given = tuple(part.strip() for part in operands.split(",")) if operands else ()
             code.append(Instruction(guard[1:], tuple(words.split(".")), given))
-    return Kernel(name, parameters, tuple(code), labels, constants, local)
+    return Kernel(name, parameters, tuple(code), labels, constants, local, threads)
 
 
 def launch(

@@ -79,3 +79,32 @@ def test_arithmetic() -> None:
     exact = fma(x, y, -(x * y))  # what the product lost
     assert 0 < np.abs(exact).max() < 2e-16
     assert fma(np.array([np.inf]), np.array([1.0]), np.array([1.0]))[0] == np.inf
+
+
+def test_shuffles() -> None:
+    """Within segments of eight lanes; beyond the segment a lane keeps its own, and says so."""
+    lane = np.arange(64)
+    for mode, by, limit, source in (
+        ("up", 3, 0, lane - 3),
+        ("down", 5, 31, lane + 5),
+        ("idx", 2, 31, lane // 8 * 8 + 2),
+    ):
+        memory = Memory()
+        address = memory.allocate(8 * 64)
+        text = program(
+            "mov.u32 %a, %tid.x;", "mul.wide.u32 %b, %a, 8;", "ld.param.u64 %o, [out0];", "add.u64 %b, %b, %o;",
+            f"shfl.sync.{mode}.b32 %c|%p, %a, {by}, {24 << 8 | limit}, 0xFFFFFFFF;", "selp.b32 %d, 1, 0, %p;",
+            "st.global.u32 [%b], %c;", "st.global.u32 [%b+4], %d;",
+        )  # fmt: skip
+        run(text, 1, 64, 0, (0, address), memory)
+        inside = (source // 8 == lane // 8) & (source >= 0)
+        got = memory.blocks[address].view(np.uint32).reshape(64, 2)
+        np.testing.assert_array_equal(got[:, 0], np.where(inside, source, lane))
+        np.testing.assert_array_equal(got[:, 1], inside)
+
+
+@pytest.mark.parametrize("what", ["bar.sync 0;", "shfl.sync.up.b32 %c, %a, 1, 0, 0xFFFFFFFF;"])
+def test_what_only_some_lanes_reach(what: str) -> None:
+    text = program("mov.u32 %a, %tid.x;", "setp.lt.u32 %p, %a, 7;", "@%p bra OVER;", what, "OVER:")
+    with pytest.raises(ValueError, match="only some lanes"):
+        run(text, 1, 32, 0, (0, Memory().allocate(4)), Memory())

@@ -14,7 +14,7 @@ from condyle.backends.cpu.assemble import Kernel, cycles, packed
 from condyle.backends.cpu.code import NONE, Instruction, constant, slot
 from condyle.backends.cpu.encode import encode
 from condyle.backends.cpu.target import TARGET, Isa
-from condyle.ir.chunked import IO, ROW, TABLE, Chunked, Neighbour, Once, Op, Scan, Sines, Start
+from condyle.ir.chunked import IO, ROW, TABLE, Chunked, Neighbour, Once, Op, Scan, Sines, Start, Sweep
 from condyle.ir.program import Program, constant_of, input_of
 
 GATHER, SCATTER, SINES, CALL, SHIFT, SET = range(1, 7)  # as in runtime/chain/chain.h
@@ -116,6 +116,7 @@ class _Writer:
             return self._scan(op)
         if isinstance(op, Once):
             return self._call(op.stage, 0, 1, 1)
+        assert isinstance(op, Sweep)  # no others are traced for this target
         return self._call(op.stage, length - 1 if op.backward else 0, length, -1 if op.backward else 1)
 
     def _numbers(self, values: Sequence[float]) -> int:

@@ -31,7 +31,7 @@ MOST = 1 << 31
 
 @dataclass(frozen=True, slots=True)
 class Loaded:
-    """One launch: the kernel on the GPU, the text it was made from, warps of a block at most, its constants' address."""
+    """One launch: the kernel on the GPU, the text it was made from, warps of a block at most, address of constants."""
 
     function: Function
     text: Text

@@ -1,4 +1,4 @@
-"""Where a kernel keeps the banks of a chunked function: registers, local memory, the robot's table, the user's arrays."""
+"""Where a kernel keeps the banks of a chunked function: registers, local memory, the table, the user's arrays."""
 
 from __future__ import annotations
 
@@ -60,7 +60,10 @@ class Banks:
         e, chunked = self.e, self.chunked
         if not self.alone:
             e(f"mad.lo.u32 %joint, %g, {chunked.length}, %t;")
-            e(f"mul.wide.u32 %a, %t, {chunked.widths[TABLE] * self.lanes.count * self.item};", "add.u64 %links, %table, %a;")
+            e(
+                f"mul.wide.u32 %a, %t, {chunked.widths[TABLE] * self.lanes.count * self.item};",
+                "add.u64 %links, %table, %a;",
+            )
             e(f"mad.lo.u32 %column, %t, {self.item}, %parked;")
             e(f"mad.lo.u32 %kept, %t, {chunked.widths.get(ROW, 0) * self.item}, %parked;")
         if self.given:
@@ -114,7 +117,10 @@ class Banks:
 
     def _there(self, guard: str, place: str) -> str:
         value = self.fresh()
-        self.e(f"mov.{self.f} {value}, {literal(0.0, self.lanes.bits)};", f"@{guard} ld.global.nc.{self.f} {value}, [{place}];")
+        self.e(
+            f"mov.{self.f} {value}, {literal(0.0, self.lanes.bits)};",
+            f"@{guard} ld.global.nc.{self.f} {value}, [{place}];",
+        )
         return value
 
     def _store_out(self, guard: str, place: str, value: str) -> None:

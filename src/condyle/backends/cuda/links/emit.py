@@ -1,27 +1,19 @@
-"""A chunked function -> PTX: one kernel, a lane a chunk, or a lane a link.
-
-Scans are those of Kogge and Stone 1973 (see Yang, Wu and Pan 2017). Narrow values pass between the lanes of a warp by
-shuffles, and between warps as their totals; articulated elements meet in shared memory, where partners read of each
-other what they need when they need it.
-"""
+"""A chunked function -> PTX: one kernel, a lane a chunk, or a lane a link."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import cast
 
 from condyle.backends.cuda.links.banks import Banks
-from condyle.backends.cuda.links.exchange import WIDE, Exchange
-from condyle.backends.cuda.links.lanes import MOST, Lanes
+from condyle.backends.cuda.links.exchange import Exchange
+from condyle.backends.cuda.links.lanes import Lanes
+from condyle.backends.cuda.links.partners import Partners
 from condyle.backends.cuda.links.stage import Registers, write_stage
-from condyle.backends.cuda.target import TARGET, WARP, Target
+from condyle.backends.cuda.target import TARGET, Target
 from condyle.backends.cuda.trig import literal, registers, write_angle, write_guard, write_sincos, write_table
 from condyle.ir.chunked import IO, NONE, Chunked, Meet, Neighbour, Once, Op, Scan, Sines, Start, Sweep
 from condyle.ir.program import Array, Program
 from condyle.text import Emitter
-
-SHORT = 64
-"""Operations of a stage up to which its scan is unrolled."""
 
 
 def kernel_name(chunked: Chunked) -> str:
@@ -63,6 +55,7 @@ class _Body:
         self.f, self.item = f"f{lanes.bits}", lanes.item
         self.banks = Banks(self.e, chunked, lanes, self.fresh)
         self.exchange = Exchange(self.e, lanes, self.fresh)
+        self.partners = Partners(self.e, chunked, self.banks, self.exchange, self.fresh, offsets)
         self.labels = 0
 
     def write(self) -> None:
@@ -76,7 +69,10 @@ class _Body:
         e(f".reg .{self.f} %na, %nc, %sine, %cosine;", *registers(self.lanes.bits))
         e(".reg .b32 %thread, %g, %k, %pool, %mine, %slot, %partner, %lo, %hi, %step, %place, %first, %kind, %other;")
         e(".reg .b32 %state, %states, %t, %joint, %count, %parked, %column, %kept, %warp, %lane;")
-        e(".reg .b64 %a, %pair, %half, %table, %links, %numbers, %rows;", ".reg .pred %valid, %there, %inside, %more, %skip;")
+        e(
+            ".reg .b64 %a, %pair, %half, %table, %links, %numbers, %rows;",
+            ".reg .pred %valid, %there, %inside, %more, %skip;",
+        )
         ports = [f"in{k}" for k in range(len(self.chunked.inputs))] + [f"out{k}" for k in range(len(self.outputs))]
         e(*(f".reg .b64 %{port}, %at_{port};" for port in ports), *(f".reg .pred %has_{port};" for port in ports))
         self.banks.declare()
@@ -126,11 +122,11 @@ class _Body:
         elif isinstance(op, Once):
             self._stage(op.stage)
         elif isinstance(op, Scan):
-            self._scan(op)
+            self.partners.scan(op)
         elif isinstance(op, Meet):
-            self._meet(op)
+            self.partners.meet(op)
         elif isinstance(op, Neighbour):
-            self._neighbour(op)
+            self.partners.neighbour(op)
         elif isinstance(op, Start):
             for k, value in enumerate(op.values):
                 self.banks.put(op.bank, k, literal(value, self.lanes.bits))
@@ -179,132 +175,3 @@ class _Body:
         self.banks.put(IO, op.sine, "%sine")
         self.banks.put(IO, op.cosine, "%cosine")
         self._next_joint(loop)
-
-    def _scan(self, op: Scan) -> None:
-        if self.chunked.widths[op.bank] > WIDE:
-            self._wide_scan(op)
-            return
-        own = self.banks.own(op.bank)
-        self._warp_scan(op, own, self.lanes.width)
-        if not self.lanes.in_warp:
-            self._join_warps(op, own)
-
-    def _steps(self, most: int, stage: Program) -> list[str]:
-        """Distances 1, 2, 4, ... below `most`, spelled out for a short stage; else a register and a loop around it."""
-        return [str(1 << k) for k in range((most - 1).bit_length())] if len(stage) <= SHORT else ["%step"] * (most > 1)
-
-    def _warp_scan(self, op: Scan, own: Sequence[str], most: int) -> None:
-        """Products over the lanes of a warp. most: lanes that take part."""
-        e, width = self.e, self.lanes.width
-        for step in self._steps(most, op.stage):
-            label = self._label("STEP") if step == "%step" else ""
-            if label:
-                e("mov.u32 %step, 1;", f"{label}:")
-            others = self.exchange.shifted(own, step, op.from_tip, width)
-            self._composed(op.stage, own, others, op.from_tip, "@%valid ")
-            if label:
-                e("shl.b32 %step, %step, 1;", f"setp.lt.u32 %more, %step, {most};", f"@%more bra {label};")
-
-    def _composed(self, stage: Program, own: Sequence[str], others: Sequence[str], from_tip: bool, guard: str) -> None:
-        """own = stage(own, others), where the guard holds."""
-        known = {"tip" if from_tip else "base": others, "base" if from_tip else "tip": own}
-
-        def get(bank: str, entry: int) -> str:
-            return known[bank][entry]
-
-        def put(bank: str, entry: int, value: str) -> None:
-            self.e(f"{guard}mov.{self.f} {own[entry]}, {value};")
-
-        write_stage(self.e, stage, self.lanes.bits, self.fresh, get, put)
-
-    def _join_warps(self, op: Scan, own: Sequence[str]) -> None:
-        """The totals of warps, scanned by every warp; each lane is composed with those of the warps before its own."""
-        e, exchange, warps = self.e, self.exchange, self.lanes.warps
-        if not exchange.quiet:
-            exchange.wait()
-        exchange.most = max(exchange.most, -(-len(own) * warps // self.lanes.slots))
-        last = 0 if op.from_tip else WARP - 1
-        e("mov.u32 %place, pool;", f"add.u32 %place, %place, {exchange.pitch};")
-        e(f"mad.lo.u32 %partner, %warp, {self.item}, %place;", f"setp.ne.u32 %skip, %lane, {last};")
-        e(*(f"@!%skip st.shared.{self.f} [%partner+{k * warps * self.item}], {x};" for k, x in enumerate(own)))
-        exchange.wait()
-        e(f"min.u32 %k, %lane, {warps - 1};", f"mad.lo.u32 %partner, %k, {self.item}, %place;")
-        totals = [self.fresh() for _ in own]
-        e(*(f"ld.shared.{self.f} {x}, [%partner+{k * warps * self.item}];" for k, x in enumerate(totals)))
-        exchange.quiet = False
-        e(f"setp.lt.u32 %inside, %lane, {warps};")
-        none = [literal(x, self.lanes.bits) for x in self.chunked.identities[op.bank]]
-        e(*(f"selp.{self.f} {x}, {x}, {nothing}, %inside;" for x, nothing in zip(totals, none, strict=True)))
-        self._warp_scan(op, totals, warps)
-        e("add.u32 %k, %warp, 1;" if op.from_tip else "sub.u32 %k, %warp, 1;")
-        before = exchange.named(totals, "%k")
-        e(f"setp.lt.u32 %valid, %warp, {warps - 1};" if op.from_tip else "setp.ne.u32 %valid, %warp, 0;")
-        self._composed(op.stage, own, before, op.from_tip, "@%valid ")
-
-    def _wide_scan(self, op: Scan) -> None:
-        """Both partners' numbers lie in shared memory; nothing but the result is held in registers."""
-        e, exchange, own = self.e, self.exchange, self.banks.own(op.bank)
-        if self.lanes.count == 1:
-            return
-        exchange.publish(own)
-        label = self._label("STEP")
-        e("mov.u32 %step, 1;", f"{label}:")
-        exchange.partner_at("%step", op.from_tip)
-        address = {"tip" if op.from_tip else "base": "%partner", "base" if op.from_tip else "tip": "%slot"}
-        results: dict[int, str] = {}
-
-        def get(bank: str, entry: int) -> str:
-            return exchange.load(entry, address[bank])
-
-        def put(bank: str, entry: int, value: str) -> None:
-            results[entry] = value
-
-        write_stage(e, op.stage, self.lanes.bits, self.fresh, get, put)
-        exchange.wait()
-        exchange.store([self.banks.register(results[k]) for k in range(len(own))], "@%valid ")
-        exchange.wait()
-        e("shl.b32 %step, %step, 1;", f"setp.lt.u32 %more, %step, {self.lanes.count};", f"@%more bra {label};")
-        for k, register in enumerate(own):
-            e(f"mov.{self.f} {register}, {exchange.load(k)};")
-
-    def _meet(self, op: Meet) -> None:
-        e, exchange = self.e, self.exchange
-        count = len(self.chunked.partners[op.rows])
-        if not count:
-            return
-        own, source = self.banks.own(op.bank), self.banks.own(op.source)
-        label, again = self._label("ROW"), op.source == op.bank
-        if not self.lanes.in_warp and not again:
-            exchange.publish(source)
-        e(f"mov.u32 %count, {count};", f"add.u64 %rows, %numbers, {self.offsets[op.rows]};", f"{label}:")
-        e("ld.global.nc.s32 %other, [%rows];", f"add.u64 %rows, %rows, {4 * self.lanes.count};")
-        if self.lanes.in_warp:
-            others = exchange.named(source, "%other", self.lanes.width)
-            e("setp.ge.s32 %valid, %other, 0;")
-        else:
-            if again:
-                exchange.quiet = False
-                exchange.publish(source)
-            exchange.partner_named("%other")
-            others = [exchange.load(k, "%partner") for k in range(len(source))]
-        self._composed(op.stage, own, others, op.from_tip, "@%valid ")
-        e("sub.u32 %count, %count, 1;", "setp.ne.u32 %more, %count, 0;", f"@%more bra {label};")
-
-    def _neighbour(self, op: Neighbour) -> None:
-        width = self.chunked.widths[op.into]
-        source = self.banks.own(op.bank)[op.first : op.first + width]
-        nothing = self.chunked.identities[op.bank][op.first : op.first + width]
-        if op.by == 0:
-            for k, register in enumerate(source):
-                self.banks.put(op.into, k, register)
-            return
-        from_tip = op.by > 0
-        if self.lanes.in_warp:
-            others = self.exchange.shifted(source, "1", from_tip, self.lanes.width)
-        else:
-            self.exchange.publish(source)
-            self.exchange.partner_at("1", from_tip)
-            others = [self.exchange.load(k, "%partner") for k in range(width)]
-        for k, (other, none) in enumerate(zip(others, nothing, strict=True)):
-            self.e(f"selp.{self.f} {other}, {other}, {literal(none, self.lanes.bits)}, %valid;")
-            self.banks.put(op.into, k, other)

@@ -15,6 +15,8 @@ from condyle.text import Emitter
 WIDE = 64
 """Numbers of a bank from which on partners meet in shared memory: two such values do not fit into registers."""
 ALL = "0xFFFFFFFF"
+NOTHING, OWN, OTHERS = range(3)
+"""Whose numbers in shared memory a thread may have read since the last wait."""
 
 
 class Exchange:
@@ -25,7 +27,7 @@ class Exchange:
         self.f, self.item = f"f{lanes.bits}", lanes.item
         self.pitch = lanes.slots * lanes.item
         self.most = 0
-        self.quiet = True
+        self.read = NOTHING
 
     @property
     def pool(self) -> int:
@@ -43,11 +45,16 @@ class Exchange:
             self.e(f"{guard}st.shared.{self.f} [%slot+{k * self.pitch}], {value};")
 
     def publish(self, values: Sequence[str]) -> None:
-        if not self.quiet:
-            self.wait()
+        """This lane's numbers for others, at once."""
+        self.begin(OWN)
         self.store(values)
         self.wait()
-        self.quiet = False
+        self.read = OTHERS
+
+    def begin(self, most: int) -> None:
+        """Waits unless nothing but this (NOTHING, OWN) was read since the last wait."""
+        if self.read > most:
+            self.wait()
 
     def load(self, entry: int, address: str = "%slot") -> str:
         value = self.fresh()
@@ -77,7 +84,9 @@ class Exchange:
         """Numbers of the lane so many further among `width` of a warp; %valid: whether there is one."""
         limit = ((WARP - width) << 8) | (WARP - 1 if from_tip else 0)
         return [
-            self._shuffled(value, f"shfl.sync.{'down' if from_tip else 'up'}.b32", f"{by}, {limit}", "" if k else "|%valid")
+            self._shuffled(
+                value, f"shfl.sync.{'down' if from_tip else 'up'}.b32", f"{by}, {limit}", "" if k else "|%valid"
+            )
             for k, value in enumerate(values)
         ]
 

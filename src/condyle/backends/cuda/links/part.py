@@ -29,13 +29,14 @@ def linked(
 
 def constants(chunked: Chunked, bits: int) -> tuple[bytes, dict[str, int]]:
     """The table, entry e of joint t of all lanes side by side; then whole numbers of lanes, and where they begin."""
-    table = np.array(chunked.table, np.float64).reshape(chunked.chunks, chunked.length, -1)
-    data = np.ascontiguousarray(table.transpose(1, 2, 0), f"<f{bits // 8}").tobytes()
+    length = chunked.length
+    rows = [[chunked.table[lane * length + t] for lane in range(chunked.chunks)] for t in range(length)]
+    data = np.array([list(zip(*row, strict=True)) for row in rows], f"<f{bits // 8}").tobytes()
     offsets: dict[str, int] = {}
-    rows = {f"place {name}": (row,) for name, row in chunked.places.items()} | dict(chunked.partners)
+    whole = {f"place {name}": (row,) for name, row in chunked.places.items()} | dict(chunked.partners)
     if chunked.kinds:
-        rows["kinds"] = (chunked.kinds,)
-    for name, numbers in rows.items():
+        whole["kinds"] = (chunked.kinds,)
+    for name, numbers in whole.items():
         offsets[name] = len(data)
         data += np.array(numbers, "<i4").tobytes()
     return data or bytes(8), offsets

@@ -49,14 +49,14 @@ def write_stage(
         used = [named(operand) for operand in operands(program.nodes[k])]
         names[k] = fresh()
         write_compute(e, program.nodes[k][0], names[k], used, f"f{bits}")
-    answers = [(program.arrays[o.array].name, o.index, _apart(e, program, o.node, bits, fresh, named)) for o in program.outputs]
+    answers = [
+        (program.arrays[o.array].name, o.index, _apart(e, program, o.node, bits, fresh, named)) for o in program.outputs
+    ]
     for bank, entry, value in answers:
         put(bank, entry, value)
 
 
-def _apart(
-    e: Emitter, program: Program, node: int, bits: int, fresh: Registers, named: Callable[[int], str]
-) -> str:
+def _apart(e: Emitter, program: Program, node: int, bits: int, fresh: Registers, named: Callable[[int], str]) -> str:
     """The value of an output, where no other output overwrites it."""
     if program.nodes[node][0] != "input":
         return named(node)

@@ -1,0 +1,46 @@
+"""links="scan" on a GPU: the whole call, what is serial, what is said."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+import condyle
+from condyle import compiler
+from condyle.errors import UnsupportedError
+from condyle.gpu import GpuDynamics
+from tests.backends.cuda.fake_driver import FakeDriver
+from tests.gpu.calls import on_gpu
+from tests.laws.robots import states
+
+CLOSE = {"rtol": 1e-8, "atol": 1e-8}
+
+
+def test_from_anywhere(fake: FakeDriver) -> None:
+    """From the processor's memory and on the GPU; with external forces, which have no scan, serially."""
+    robot = condyle.chain(3, rng=2)
+    dyn = robot.compile(target="cuda", links="scan")
+    assert isinstance(dyn, GpuDynamics)
+    some = states(robot, 11)
+    want = robot.compile(target="numpy").forward_dynamics(some.q, some.v, some.a)
+    np.testing.assert_allclose(dyn.forward_dynamics(some.q, some.v, some.a), want, **CLOSE)
+    got = dyn.forward_dynamics(*(on_gpu(fake, array) for array in (some.q, some.v, some.a)))
+    np.testing.assert_allclose(got.numpy(), want, **CLOSE)
+    forced = robot.compile(target="numpy").forward_dynamics(some.q, some.v, some.a, some.f_ext)
+    np.testing.assert_allclose(dyn.forward_dynamics(some.q, some.v, some.a, some.f_ext), forced, **CLOSE)
+    lines = {line.split()[0]: line for line in dyn.explain().splitlines()[1:]}
+    assert "chunks" in lines["fd"]
+    assert all(" mul, " in lines[name] for name in ("m", "minv", "did", "dfd", "difd"))
+    assert "chunks" not in robot.compile(target="cuda", links="auto").explain()
+
+
+def test_auto_scans_what_has_no_other_kernel(fake: FakeDriver, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(compiler, "LONGEST", 100)
+    robot = condyle.chain(3, rng=2)
+    some = states(robot, 2)
+    with pytest.raises(UnsupportedError, match="links='scan' has"):
+        robot.compile(target="cuda").forward_dynamics(some.q, some.v, some.a)
+    auto = robot.compile(target="cuda", links="auto")
+    want = robot.compile(target="numpy").forward_dynamics(some.q, some.v, some.a)
+    np.testing.assert_allclose(auto.forward_dynamics(some.q, some.v, some.a), want, **CLOSE)
+    assert "chunks" in auto.explain()
