@@ -7,17 +7,16 @@ import math
 from condyle.ir.ops import ARITY, Node
 from condyle.ir.program import Output, Program, constant_of, input_of
 
-WHOLE = frozenset({int})
-
 
 def verify(program: Program) -> Program:
     """The Program itself; AssertionError (a bug of ours) with the node or the output that breaks a rule."""
-    for k, node in enumerate(program.nodes):
-        used = node[1:]
-        if len(used) == ARITY.get(node[0]):
-            assert WHOLE.issuperset(map(type, used)) and min(used) >= 0 and max(used) < k, _complaint(program, k)
+    arity = ARITY.get
+    for k, (op, *used) in enumerate(program.nodes):
+        if len(used) == arity(op):
+            for a in used:
+                assert a.__class__ is int and 0 <= a < k, _complaint(program, k)
         else:
-            assert _is_leaf(program, node), _complaint(program, k)
+            assert _is_leaf(program, program.nodes[k]), _complaint(program, k)
     seen: set[tuple[int, int]] = set()
     for output in program.outputs:
         where = (output.array, output.index)

@@ -12,10 +12,11 @@ from condyle.ir.program import Output, Program, operands
 def renumbered(program: Program, order: Sequence[int]) -> Program:
     """The Program with just the nodes of `order`, in that order."""
     new = [-1] * len(program.nodes)
+    number = new.__getitem__
     nodes: list[Node] = []
     for position, k in enumerate(order):
         new[k] = position
         node = program.nodes[k]
-        nodes.append(node if node[0] in LEAVES else (node[0], *[new[a] for a in operands(node)]))
+        nodes.append(node if node[0] in LEAVES else (node[0], *map(number, operands(node))))
     outputs = tuple(Output(output.array, output.index, new[output.node]) for output in program.outputs)
     return replace(program, nodes=tuple(nodes), outputs=outputs)
