@@ -140,7 +140,7 @@ def _kernel(
 ) -> tuple[Kernel, Constants, int]:
     """The cheapest order of one chunk, the constants then, and the top of the workspace."""
     roots = [node for node in chunk.nodes if node in low.slots]
-    best: tuple[float, Kernel, Constants, int] | None = None
+    best: tuple[float, str, list[Instruction], Constants, int] | None = None
     names = target.orders if len(chunk.nodes) < target.many else target.few
     for name, order in orders(low.program, chunk.nodes, roots, names):
         program, order = expand(low.program, order, bits)
@@ -148,16 +148,14 @@ def _kernel(
             order = schedule(program.nodes, order, target.ahead // len(order) + 1, target.issue)
         constants = replace(known, values=list(known.values), numbers=dict(known.numbers))
         code, size = allocate(program, order, low.slots, constants, isa, low.size, target)
-        kernel = Kernel(name, tuple(code), encode(code, isa, bits))
-        cost = cycles(kernel, target)
-        if best is None or cost < best[0]:
-            best = cost, kernel, constants, size
+        taken = cost(code, target)
+        if best is None or taken < best[0]:
+            best = taken, name, code, constants, size
     assert best is not None
-    return best[1:]
+    _, name, code, constants, size = best
+    return Kernel(name, tuple(code), encode(code, isa, bits)), constants, size
 
 
-def cycles(kernel: Kernel, target: Target = TARGET) -> float:
-    """What one tile takes, by a model: instructions issued, or code streamed in when it does not stay in the cache."""
-    reads = sum(1 for i in kernel.code if not 0 <= i.b < SLOT)
-    issue = (len(kernel.code) + target.read * reads) / target.issue
-    return issue if len(kernel.text) < target.near_bytes else max(issue, len(kernel.text) / target.fetch)
+def cost(code: Sequence[Instruction], target: Target = TARGET) -> float:
+    """What one tile takes, by a model: instructions, and those that read memory count a little more."""
+    return len(code) + target.read * sum(1 for i in code if not 0 <= i.b < SLOT)

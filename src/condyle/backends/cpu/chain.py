@@ -10,7 +10,7 @@ from dataclasses import dataclass, field, replace
 
 from condyle.backends.common.order import orders
 from condyle.backends.cpu.allocate import Constants, allocate
-from condyle.backends.cpu.assemble import Kernel, cycles, packed
+from condyle.backends.cpu.assemble import cost, packed
 from condyle.backends.cpu.code import NONE, Instruction, constant, slot
 from condyle.backends.cpu.encode import encode
 from condyle.backends.cpu.target import TARGET, Isa
@@ -169,17 +169,17 @@ class _Writer:
         homes, stores, late, places = self._places(stage)
         nodes = [k for k, node in enumerate(stage.nodes) if node[0] not in ("const", "input")]
         roots = [k for k in nodes if k in stores]
-        best: tuple[float, bytes, Constants, int] | None = None
-        for name, order in orders(stage, nodes, roots, TARGET.orders):
+        best: tuple[float, list[Instruction], Constants, int] | None = None
+        for _, order in orders(stage, nodes, roots, TARGET.orders):
             known = replace(self.constants, values=list(self.constants.values), numbers=dict(self.constants.numbers))
             code, size = allocate(stage, order, homes | stores, known, self.isa, 0, TARGET)
             code += self._copies(stage, late, homes | stores, known)
-            kernel = Kernel(name, tuple(code), encode(code, self.isa, self.bits, places))
-            cost = cycles(kernel)
-            if best is None or cost < best[0]:
-                best = cost, kernel.text, known, size
+            taken = cost(code)
+            if best is None or taken < best[0]:
+                best = taken, code, known, size
         assert best is not None
-        _, text, self.constants, size = best
+        _, code, self.constants, size = best
+        text = encode(code, self.isa, self.bits, places)
         self.spills = max(self.spills, size)
         self.text += text + b"\xcc" * (-len(text) % 64)
         return offset

@@ -17,7 +17,7 @@ from typing import NamedTuple
 from condyle.backends.common.loops import Bank, Layout
 from condyle.backends.common.order import orders
 from condyle.backends.cpu.allocate import Constants, allocate
-from condyle.backends.cpu.assemble import Kernel, cycles
+from condyle.backends.cpu.assemble import Kernel, cost
 from condyle.backends.cpu.code import NONE, SLOT, Instruction, constant, slot
 from condyle.backends.cpu.encode import RDI, RSI, Encoder
 from condyle.backends.cpu.schedule import schedule
@@ -85,7 +85,7 @@ class _Writer:
         nodes = [index for index, node in enumerate(program.nodes) if node[0] not in LEAVES]
         roots = [node for node in dict.fromkeys(output.node for output in program.outputs) if node in homes]
         roots = [node for node in roots if program.nodes[node][0] not in LEAVES]
-        best: tuple[Kernel, Constants] | None = None
+        best: tuple[float, str, list[Instruction], Constants] | None = None
         for name, order in orders(program, nodes, roots, self.target.orders):
             if 0 < len(order) < self.target.small:
                 order = schedule(program.nodes, order, self.target.ahead // len(order) + 1, self.target.issue)
@@ -96,12 +96,14 @@ class _Writer:
                     f"a step of rolled sweeps needs {top} slots of its own, at most {FRONT} are there"
                 )
             code += self._copied(copies, homes, constants)
-            kernel = Kernel(name, tuple(code), self._encoded(code, len(constants.values)))
-            if best is None or cycles(kernel, self.target) < cycles(best[0], self.target):
-                best = kernel, constants
+            taken = cost(code, self.target)
+            if best is None or taken < best[0]:
+                best = taken, name, code, constants
         assert best is not None
-        literals = best[1].values[len(self.table) :]
-        return Block(best[0], (*self.table, *map(float, literals)), tuple(self.bases))
+        _, name, code, constants = best
+        kernel = Kernel(name, tuple(code), self._encoded(code, len(constants.values)))
+        literals = constants.values[len(self.table) :]
+        return Block(kernel, (*self.table, *map(float, literals)), tuple(self.bases))
 
     def _homes(self) -> tuple[dict[int, int], list[tuple[int, int]]]:
         """Where values come from and go to, and what is stored once more: (slot, node, or -1 for a zero)."""

@@ -45,7 +45,6 @@ class Target:
     far: a value whose next use is this many operations away stays in memory, and the operation reads it there.
     dirty: what the distance to the next use counts of a value that must be stored before its register is given away.
     issue: instructions a cycle. read: what an operand in memory costs beside its instruction, as a part of one.
-    fetch: bytes of code a cycle once it is longer than near_bytes.
     ahead: an operation of n may be scheduled ahead / n places earlier, if n < small; what bounds longer code is its
     length, and a schedule makes it longer.
     orders: those that are tried beside the trace; few: those when there are `many` operations or more.
@@ -55,8 +54,6 @@ class Target:
     dirty: float = 0.7
     issue: float = 3.0
     read: float = 0.1
-    fetch: float = 14.5
-    near_bytes: int = 32_000
     ahead: int = 200_000
     small: int = 4_500
     orders: tuple[str, ...] = ("rows", "columns", "leaves")
