@@ -209,6 +209,7 @@ def export(
     clock: float = 125.0,
     f_ext: float | None = None,
     step: float = 1e-3,
+    constants: str = "dsp",
 ) -> list[Path]:
     """Write a project for another world into the folder `out`; the files written.
 
@@ -217,14 +218,16 @@ def export(
     `[a-z][a-z0-9_]{0,30}`, by default the bundled robot's name, else "robot".
     For verilog: word, the number format ("27x18", "27", "32", "q16.16"); dsp, a budget that chooses how often a task
     may enter; clock [MHz], assumed, to print times; f_ext [N, N m], tasks carry external forces, each component within;
-    step [s], the length of the step of its functions "euler" and "rk4" (docs/fpga.md).
+    step [s], the length of the step of its functions "euler" and "rk4" (docs/fpga.md);
+    constants, how products with them are made: "dsp", "shift" (shifts and sums) or "auto" (the lesser share).
     """
     check_choice("target", target, tuple(EXPORTS))
     check_choice("dtype", dtype, DTYPES)
     for function in functions:
         check_choice("functions", function, tuple(ALL if target == "verilog" else FUNCTIONS))
     compiler = compiler_of(robot, name=name or _bundled_name(robot))
-    options = hardware.Options(tuple(functions), word, dsp, clock, name or _bundled_name(robot), f_ext=f_ext, step=step)
+    prefix = name or _bundled_name(robot)
+    options = hardware.Options(tuple(functions), word, dsp, clock, prefix, f_ext=f_ext, step=step, constants=constants)
     return EXPORTS[target](Job(robot, compiler, Path(out), tuple(functions), dtype, options))
 
 

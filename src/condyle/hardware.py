@@ -16,6 +16,7 @@ from condyle.algorithms.routes import routes_of
 from condyle.backends.common.facts import checked_name
 from condyle.backends.fpga.accelerator import plan
 from condyle.backends.fpga.build import Accelerator, build, fit
+from condyle.backends.fpga.constants import with_constants
 from condyle.backends.fpga.datapath import Word
 from condyle.backends.fpga.evaluate import Answer, evaluate
 from condyle.backends.fpga.export import Facts, Sheet, Tasks, write
@@ -47,6 +48,7 @@ class Options:
     """dsp: a budget, 62 % of an XCVU9P by default. word: see the target. clock: MHz, assumed, to print times.
 
     f_ext: None, or tasks carry external forces, each component within so many N and N m. step: of euler and rk4 [s].
+    constants: how products with them are made, see `CONSTANTS`.
     """
 
     functions: tuple[str, ...] = tuple(FUNCTIONS)
@@ -57,6 +59,7 @@ class Options:
     states: int = 1000
     f_ext: float | None = None
     step: float = 1e-3
+    constants: str = "dsp"
 
     def __post_init__(self) -> None:
         checked_name(self.name)
@@ -123,7 +126,8 @@ def accelerator(robot: Robot, options: Options) -> Accelerator:
     samples = sampled(robot, RANGES, 0, options.box)
     planned = plan(staged.program, staged.stages, samples, word_of(options.word), options.functions, options.step)
     planned = replace(planned, box=options.box, limits=limits(robot, options.box))
-    return build(planned, fit(planned, options.budget))
+    ii = fit(planned, options.budget, options.constants)
+    return build(with_constants(planned, options.constants, ii), ii)
 
 
 def _check_flat(robot: Robot) -> None:

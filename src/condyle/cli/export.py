@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, TypedDict
 
 from condyle import api
+from condyle.backends.fpga.constants import CONSTANTS
 from condyle.backends.fpga.steps import ALL
 from condyle.backends.fpga.target import WORDS
 from condyle.cli.common import add_robot, load, progress, say, show, show_json
@@ -25,6 +26,7 @@ class Hardware(TypedDict):
     clock: float
     f_ext: float | None
     step: float
+    constants: str
 
 
 def add(commands: _SubParsersAction[argparse.ArgumentParser]) -> None:
@@ -45,6 +47,9 @@ def add_hardware(command: argparse.ArgumentParser) -> None:
     command.add_argument("--dsp", type=int, metavar="N", help="verilog: a budget of DSPs (default 62 %% of an XCVU9P)")
     command.add_argument("--clock", type=float, metavar="MHZ", default=125.0, help="verilog: assumed, to print times")
     command.add_argument(
+        "--constants", choices=CONSTANTS, default="dsp", help="verilog: products with constants by DSPs or by shifts"
+    )
+    command.add_argument(
         "--f-ext", type=float, metavar="N", help="verilog: tasks carry external forces, up to N newton"
     )
     command.add_argument("--step", type=float, metavar="S", default=1e-3, help="verilog: seconds of euler and rk4")
@@ -58,6 +63,7 @@ def hardware_options(arguments: argparse.Namespace) -> Hardware:
         "clock": arguments.clock,
         "f_ext": arguments.f_ext,
         "step": arguments.step,
+        "constants": arguments.constants,
     }
 
 

@@ -80,7 +80,7 @@ def summands(datapath: Datapath, k: int, texts: tuple[str, str] = ("", "")) -> t
     """The operands of a sum."""
     op = datapath.ops[k]
     a, b = (
-        Operand(text, datapath.ops[x].format.width, datapath.ops[x].format.frac - op.format.frac)
+        Operand(text, datapath.ops[x].format.width, datapath.ops[x].format.frac - op.format.frac - op.drop)
         for text, x in zip(texts, op.args, strict=True)
     )
     return a, b

@@ -9,6 +9,7 @@ from functools import cached_property
 from condyle.backends.fpga import steps
 from condyle.backends.fpga.accelerator import AGAIN, CODES, LEAVES, NOT_LAST, TO_SOLVE, Plan
 from condyle.backends.fpga.adders import widest
+from condyle.backends.fpga.constants import with_constants
 from condyle.backends.fpga.datapath import Datapath, unit_dsp
 from condyle.backends.fpga.emit_array import Array
 from condyle.backends.fpga.schedule import schedule, units_at
@@ -129,12 +130,12 @@ def dsp_at(plan: Plan, ii: int) -> int:
     return sum(n * unit_dsp(pool[1]) for path in plan.datapaths.values() for pool, n in units_at(path, ii).items())
 
 
-def fit(plan: Plan, budget: int) -> int:
+def fit(plan: Plan, budget: int, constants: str = "dsp") -> int:
     """The shortest interval whose units stay within a budget of DSPs; UnsupportedError says the smallest that can."""
     for ii in range(1, LARGEST_II + 1):
-        if dsp_at(plan, ii) <= budget:
+        if dsp_at(with_constants(plan, constants, ii), ii) <= budget:
             return ii
-    least = dsp_at(plan, LARGEST_II)
+    least = dsp_at(with_constants(plan, constants, LARGEST_II), LARGEST_II)
     raise UnsupportedError(
         f"{budget} DSPs do not hold {', '.join(plan.functions)}: the smallest budget is {least}, at one task in "
         f"{LARGEST_II} cycles; ask for fewer functions or a narrower word"

@@ -27,6 +27,7 @@ class Op:
     kind: "input" | "const" (`value` is the integer) | "add" | "sub" | "mul" | "rcp" | "sincos" (an angle; makes no
     word itself) | "sin" | "cos" (of a sincos) | "wire" (the same integer in another unit: a product with 2^k).
     factor: bits of a product's second factor. stage: where it stands. noise: about how much of it is rounding.
+    drop: bits that a sum loses before it becomes a word. shifts: the sums of the constant's product that ends here.
     """
 
     kind: str
@@ -36,6 +37,8 @@ class Op:
     value: int = 0
     factor: int = 0
     noise: float = 0.0
+    drop: int = 0
+    shifts: int = 0
 
 
 @dataclass(frozen=True)

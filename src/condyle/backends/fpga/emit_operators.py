@@ -152,9 +152,10 @@ class OperatorEmitter:
 
     def _sum(self, part: str, k: int, operands: tuple[Operand, ...], width: int, sub: bool = False) -> None:
         a, b = operands
+        drop = f", {self.datapath.ops[k].drop}" if self.datapath.ops[k].drop else ""
         self._results(part, k, width)
         self.e(
-            f"fx_add #({a.width}, {a.right}, {b.width}, {b.right}, {adder_bits(a, b)}, {width}, {int(sub)}) "
+            f"fx_add #({a.width}, {a.right}, {b.width}, {b.right}, {adder_bits(a, b)}, {width}, {int(sub)}{drop}) "
             f"{part}f{k} (.a({a.text}), .b({b.text}), .y({part}d{k}), .over({part}o{k}));"
         )
 

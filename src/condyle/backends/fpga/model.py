@@ -60,7 +60,8 @@ def _result(
         return given, None
     result: Result
     if op.kind in ("add", "sub"):
-        result = operators.add(args[0], args[1], (formats[0], formats[1]), op.format, 1 if op.kind == "add" else -1)
+        sign = 1 if op.kind == "add" else -1
+        result = operators.add(args[0], args[1], (formats[0], formats[1]), op.format, sign, op.drop)
     elif op.kind == "mul":
         result = operators.multiply(args[0], args[1], (formats[0], formats[1]), op.factor, op.format)
     elif op.kind == "rcp":

@@ -39,10 +39,10 @@ def clamped(x: Integers, format: Format) -> Result:
     return Result(bounded(x, low, high), (x < low) | (x > high))
 
 
-def add(x: Integers, y: Integers, formats: tuple[Format, Format], out: Format, sign: int) -> Result:
-    """x + y or x - y, both brought to the result's unit first."""
-    a, b = (shifted(v, out.frac - f.frac) for v, f in zip((x, y), formats, strict=True))
-    return clamped(a + sign * b, out)
+def add(x: Integers, y: Integers, formats: tuple[Format, Format], out: Format, sign: int, drop: int = 0) -> Result:
+    """x + y or x - y, both brought to the result's unit first, or to 2^-drop of it."""
+    a, b = (shifted(v, out.frac + drop - f.frac) for v, f in zip((x, y), formats, strict=True))
+    return clamped((a + sign * b) >> drop, out)
 
 
 def multiply(x: Integers, y: Integers, formats: tuple[Format, Format], factor: int, out: Format) -> Result:

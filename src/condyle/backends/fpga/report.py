@@ -9,6 +9,7 @@ from typing import TypeAlias
 from condyle.backends.fpga.accelerator import LEAVES
 from condyle.backends.fpga.adders import widest
 from condyle.backends.fpga.build import Accelerator
+from condyle.backends.fpga.constants import is_constant_product
 from condyle.backends.fpga.datapath import unit_dsp
 from condyle.backends.fpga.steps import STEPS
 from condyle.backends.fpga.target import ADDER, XCVU9P
@@ -90,6 +91,7 @@ def report(acc: Accelerator, facts: Facts, sheet: Sheet) -> dict[str, Json]:
             "rule": "one sum of two words, its bits those of the operands, or one DSP product; and the clamp to a word",
         },
         "arrays": arrays,
+        "constants": _constants(acc),
         "queues": {name: getattr(acc.queues, name) for name in acc.queues.__dataclass_fields__},
         "word": facts.word,
         "formats": _formats(acc),
@@ -97,6 +99,14 @@ def report(acc: Accelerator, facts: Facts, sheet: Sheet) -> dict[str, Json]:
         "assumed_clock_mhz": facts.clock,
         "tools": {"condyle": facts.version, "iverilog": "make sim", "yosys": "make count"},
     }
+
+
+def _constants(acc: Accelerator) -> Json:
+    """Products with constants that are factors of DSPs, those made of shifts, the sums that these take."""
+    paths = [array.datapath for array in acc.arrays.values()]
+    shifts = [op.shifts for path in paths for op in path.ops if op.shifts]
+    on_dsp = sum(is_constant_product(path, k) for path in paths for k in range(len(path.ops)))
+    return {"products_on_dsp": on_dsp, "products_by_shifts": len(shifts), "sums_of_shifts": sum(shifts)}
 
 
 def _function(acc: Accelerator, facts: Facts, sheet: Sheet, function: str) -> Json:

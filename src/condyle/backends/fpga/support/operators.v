@@ -30,10 +30,10 @@ module fx_fit #(parameter WP = 45, parameter R = 18, parameter W = 27) (
 endmodule
 
 // y = a / 2^RA + b / 2^RB, or the difference; both operands fit X bits, and so wide is the adder: the sign of the sum
-// follows from those of the operands. Clamped to W bits; no register.
+// follows from those of the operands. R bits of it are dropped, the rest is clamped to W bits; no register.
 module fx_add #(
     parameter WA = 27, parameter RA = 0, parameter WB = 27, parameter RB = 0,
-    parameter X = 27, parameter W = 27, parameter SUB = 0
+    parameter X = 27, parameter W = 27, parameter SUB = 0, parameter R = 0
 ) (
     input signed [WA-1:0] a, input signed [WB-1:0] b, output signed [W-1:0] y, output over
 );
@@ -56,7 +56,7 @@ module fx_add #(
         xb = (wb <<< LB) >>> SB;
         x = SUB ? xa - xb : xa + xb;
         exact = {xa[X-1] == (xb[X-1] ^ (SUB != 0)) ? xa[X-1] : x[X-1], x};
-        z = exact;
+        z = exact >>> R;
         o = z[Z-1:W-1] != {(Z-W+1){z[Z-1]}};
         r = o ? {z[Z-1], {(W-1){~z[Z-1]}}} : z[W-1:0];
     end
