@@ -218,17 +218,15 @@ def export(
     `[a-z][a-z0-9_]{0,30}`, by default the bundled robot's name, else "robot".
     For verilog: word, the number format ("27x18", "27", "32", "q16.16"); dsp, a budget that chooses how often a task
     may enter; clock [MHz], assumed, to print times; f_ext [N, N m], tasks carry external forces, each component within;
-    step [s], the length of the step of its functions "euler" and "rk4" (docs/fpga.md);
-    constants, how products with them are made: "dsp", "shift" (shifts and sums) or "auto" (the lesser share).
+    step [s], of "euler" and "rk4"; constants, "dsp", "shift" or "auto" (docs/fpga.md says more).
     """
     check_choice("target", target, tuple(EXPORTS))
     check_choice("dtype", dtype, DTYPES)
     for function in functions:
         check_choice("functions", function, tuple(ALL if target == "verilog" else FUNCTIONS))
-    compiler = compiler_of(robot, name=name or _bundled_name(robot))
-    prefix = name or _bundled_name(robot)
-    options = hardware.Options(tuple(functions), word, dsp, clock, prefix, f_ext=f_ext, step=step, constants=constants)
-    return EXPORTS[target](Job(robot, compiler, Path(out), tuple(functions), dtype, options))
+    name = name or _bundled_name(robot)
+    options = hardware.Options(tuple(functions), word, dsp, clock, name, f_ext=f_ext, step=step, constants=constants)
+    return EXPORTS[target](Job(robot, compiler_of(robot, name=name), Path(out), tuple(functions), dtype, options))
 
 
 @dataclass(frozen=True)
