@@ -48,10 +48,7 @@ class GpuDynamics(Dynamics):
 
     def memory(self, n: int) -> dict[str, int]:
         """Bytes on the GPU of a batch of n states that lies there: inputs, outputs, scratch; no external forces."""
-        sizes = {name: self._sizes(name) for name in FUNCTIONS}
-        return {
-            name: n * (one.inputs + one.outputs) + one.piece(n) * one.scratch if n else 0 for name, one in sizes.items()
-        }
+        return {name: self._sizes(name).resident(n) for name in FUNCTIONS}
 
     def stage_memory(self, n: int) -> dict[str, int]:
         """Bytes on the GPU of a batch of n states in the processor's memory: it passes through two chunks at most.

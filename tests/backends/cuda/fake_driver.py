@@ -129,6 +129,9 @@ class FakeDriver(Streams):
         assert stream not in self.captures, "a captured call allocates"
         return self.cuMemAlloc(size)
 
+    def cuMemGetInfo(self) -> Any:
+        return OK, self.room - self.used, self.room
+
     def _free(self, address: int) -> None:
         self.memory.free(address)
         self.used -= self.sizes.pop(address)
@@ -206,7 +209,7 @@ class FakeDriver(Streams):
         assert (gy, gz, by, bz, extra) == (1, 1, 1, 1, 0)
         assert self.depth
         values, types = parameters
-        assert [ctypes.sizeof(kind) for kind in types] == [4, 4] + [8] * (len(values) - 2)
+        assert [ctypes.sizeof(kind) for kind in types] == ([4, 4] + [8] * len(values))[: len(values)]
         if shared > self.limits[function] or bx > self._threads(function):
             return (CUresult.CUDA_ERROR_LAUNCH_OUT_OF_RESOURCES,)
         self.put(stream, lambda: launch(self.kernels[function], gx, bx, shared, values, self.memory))

@@ -76,6 +76,10 @@ class Sizes:
         chunk = self.chunk(n) if n else 0
         return self.all * (chunk if chunk == n else 2 * chunk)
 
+    def resident(self, n: int) -> int:
+        """Bytes on the GPU of n states that lie there."""
+        return n * (self.inputs + self.outputs) + (self.piece(n) * self.scratch if n else 0)
+
     def piece(self, n: int) -> int:
         """States of n that are worked on together where arrays lie on the GPU: all, unless scratch were to be large."""
         return min(n, max(1, SCRATCH_BYTES // self.scratch)) if self.scratch else n

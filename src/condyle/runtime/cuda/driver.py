@@ -122,14 +122,14 @@ class Gpu:
             raise DeviceError(f"device={index}: this machine has {count} GPUs, numbered from 0")
         self.driver, self.index = driver, index
         (self._device,) = driver("cuDeviceGet", index)
-        version = self._attribute("COMPUTE_CAPABILITY_MAJOR"), self._attribute("COMPUTE_CAPABILITY_MINOR")
+        version = self.attribute("COMPUTE_CAPABILITY_MAJOR"), self.attribute("COMPUTE_CAPABILITY_MINOR")
         if version < OLDEST:
             raise DeviceError(
                 f"device={index} has compute capability {version[0]}.{version[1]}; needed is 8.0 or later"
             )
         self.arch = f"sm_{version[0]}{version[1]}"
-        self.multiprocessors = self._attribute("MULTIPROCESSOR_COUNT")
-        self.shared_bytes = self._attribute("MAX_SHARED_MEMORY_PER_BLOCK_OPTIN")
+        self.multiprocessors = self.attribute("MULTIPROCESSOR_COUNT")
+        self.shared_bytes = self.attribute("MAX_SHARED_MEMORY_PER_BLOCK_OPTIN")
         version = driver.number("cuDriverGetVersion")
         if version < OLDEST_DRIVER:
             raise DeviceError(
@@ -139,7 +139,14 @@ class Gpu:
         self.toolkit = version // 1000
         (self._context,) = driver("cuDevicePrimaryCtxRetain", self._device)
 
-    def _attribute(self, name: str) -> int:
+    @property
+    def name(self) -> str:
+        """As its maker calls it."""
+        (name,) = self.driver("cuDeviceGetName", 100, self._device)
+        return cast(bytes, name).split(b"\0")[0].decode("ascii", "replace")
+
+    def attribute(self, name: str) -> int:
+        """One of its attributes, by its name without CU_DEVICE_ATTRIBUTE_."""
         key = self.driver.constant("CUdevice_attribute", f"CU_DEVICE_ATTRIBUTE_{name}")
         return self.driver.number("cuDeviceGetAttribute", key, self._device)
 
@@ -174,7 +181,7 @@ class Gpu:
                 f"{self.arch} allows {MOST_BLOCKS}, {function.most_threads} and {function.most_shared}: "
                 "pass fewer states at once, or report it"
             )
-        types = (ctypes.c_uint32, ctypes.c_uint32, *(ctypes.c_uint64 for _ in values[2:]))
+        types = (*(ctypes.c_uint32 for _ in values[:2]), *(ctypes.c_uint64 for _ in values[2:]))
         parameters = (tuple(values), types)
         self.driver("cuLaunchKernel", function.handle, grid, 1, 1, block, 1, 1, shared_bytes, stream, parameters, 0)
 
