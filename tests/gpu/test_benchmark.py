@@ -15,12 +15,12 @@ from tests.backends.cuda.simulate import made, robot
 
 
 def test_every_row_and_goal(fake: FakeDriver, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
-    monkeypatch.setattr(benchmark, "CASES", {"iiwa14": ("id", "did")})
+    monkeypatch.setattr(benchmark, "CASES", {"iiwa14": ("id", "minv")})
     monkeypatch.setattr(gpu_beside.shutil, "which", lambda name: None)
     said: list[str] = []
     found = benchmark.run(benchmark.Plan(("iiwa14",), (3, 40), launches=2, repeats=1, copied=1024), said.append)
     assert [(row["dtype"], row["function"], row["n"]) for row in found["rows"]] == [
-        (dtype, function, n) for dtype in ("float32", "float64") for function in ("id", "did") for n in (3, 40)
+        (dtype, function, n) for dtype in ("float32", "float64") for function in ("id", "minv") for n in (3, 40)
     ]
     row = found["rows"][0]
     assert row["kernel_us"] == 500 / 2  # half a millisecond a graph, says the driver that computes
