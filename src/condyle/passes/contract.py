@@ -13,6 +13,7 @@ from typing import NamedTuple
 from condyle.ir.ops import Node
 from condyle.ir.program import Output, Program, constant_of, operands
 from condyle.passes.dce import dce
+from condyle.passes.uses import uses_of
 
 DEPTH = {"const": 0, "input": 0, "rcp": 4, "sqrt": 5, "sin": 11, "cos": 11}
 """How long an operation takes, in additions; one, where nothing is said."""
@@ -42,33 +43,41 @@ class Term(NamedTuple):
 
 def contract(program: Program) -> Program:
     """Before: t3 = mul t0 t1; t4 = add t3 t2.  After: t3 = fma t0 t1 t2."""
-    return dce(_Contraction(program, _users(program)).run())
+    most = SHARED if len(program.nodes) > LONG else 1
+    return dce(_Contraction(program, *_places(program, most)).run())
 
 
-def _users(program: Program) -> list[list[int]]:
-    """The nodes that use each node; -1 for an output."""
-    users: list[list[int]] = [[] for _ in program.nodes]
-    for k, node in enumerate(program.nodes):
-        for used in operands(node):
-            users[used].append(k)
+def _places(program: Program, most: int) -> tuple[bytearray, bytearray]:
+    """Sums that are spelled out in the one sum that uses them; products that go into multiply-adds, of `most` sums."""
+    uses, outside = uses_of(program), bytearray(len(program.nodes))
+    for node in program.nodes:
+        if node[0] not in SUMS:
+            for a in operands(node):
+                outside[a] = 1
     for output in program.outputs:
-        users[output.node].append(-1)
-    return users
+        outside[output.node] = 1
+    parts, summed = bytearray(len(program.nodes)), bytearray(len(program.nodes))
+    for k, node in enumerate(program.nodes):
+        if not outside[k]:
+            parts[k] = node[0] in SUMS and uses[k] == 1
+            summed[k] = node[0] == "mul" and uses[k] <= most
+    return parts, summed
 
 
 @dataclass
 class _Contraction:
-    """new: the nodes so far, and `depth` of each; at: where an old node is among them."""
+    """parts, summed: see _places; new: the nodes so far, and `depth` of each; at: where an old node is among them."""
 
     program: Program
-    users: Sequence[Sequence[int]]
+    parts: bytearray
+    summed: bytearray
     new: list[Node] = field(default_factory=list[Node])
     depth: list[int] = field(default_factory=list[int])
     at: dict[int, int] = field(default_factory=dict[int, int])
 
     def run(self) -> Program:
         for k, node in enumerate(self.program.nodes):
-            if self._is_part(k) or (node[0] == "mul" and self._only_summed(k)):
+            if self.parts[k] or self.summed[k]:
                 continue
             used = operands(node)
             if node[0] in SUMS:
@@ -77,18 +86,6 @@ class _Contraction:
                 self.at[k] = self._put(node[0], *(self.at[a] for a in used)) if used else self._node(node, 0)
         outputs = tuple(Output(o.array, o.index, self.at[o.node]) for o in self.program.outputs)
         return replace(self.program, nodes=tuple(self.new), outputs=outputs)
-
-    def _is_part(self, k: int) -> bool:
-        """A sum that is spelled out in the one sum that uses it."""
-        return self.program.nodes[k][0] in SUMS and len(self.users[k]) == 1 and self._in_sums(k)
-
-    def _only_summed(self, k: int) -> bool:
-        """A product that goes into multiply-adds."""
-        most = SHARED if len(self.program.nodes) > LONG else 1
-        return len(self.users[k]) <= most and self._in_sums(k)
-
-    def _in_sums(self, k: int) -> bool:
-        return all(user >= 0 and self.program.nodes[user][0] in SUMS for user in self.users[k])
 
     def _put(self, op: str, *used: int) -> int:
         return self._node((op, *used), max(self.depth[a] for a in used) + DEPTH.get(op, 1))
@@ -145,7 +142,7 @@ class _Contraction:
             op, used = self.program.nodes[node][0], operands(self.program.nodes[node])
             signs = {"add": (sign, sign), "sub": (sign, -sign), "neg": (-sign,)}[op]
             for a, s in zip(used, signs, strict=True):
-                if self._is_part(a):
+                if self.parts[a]:
                     stack.append((a, s))
                 else:
                     yield a, s
@@ -155,7 +152,7 @@ class _Contraction:
         op, used = self.program.nodes[node][0], operands(self.program.nodes[node])
         if op == "const":
             return constant_of(self.program.nodes[node]), ()
-        if op != "mul" or not self._only_summed(node):
+        if not self.summed[node]:
             return 1.0, (self.at[node],)
         if self.program.nodes[used[0]][0] == "const":
             return constant_of(self.program.nodes[used[0]]), (self.at[used[1]],)
