@@ -29,6 +29,12 @@ setup(
             optional=True,
         ),
         Extension(
+            "condyle.backends.cpu._schedule",
+            ["src/condyle/backends/cpu/_schedule.c"],
+            extra_compile_args=["-O2"],
+            optional=True,
+        ),
+        Extension(
             "condyle.runtime._tiles",
             [f"{TILES}/{name}.c" for name in ("_tiles", "avx512_64", "avx512_32", "avx2_64", "avx2_32")],
             include_dirs=[TILES, SUPPORT],
