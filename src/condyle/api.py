@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
 from functools import partial
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
@@ -15,18 +14,18 @@ import numpy as np
 from condyle import hardware, readers
 from condyle.algorithms.scans.massless import massless_link
 from condyle.algorithms.singular import idle_coordinate
-from condyle.backends.c.export import export_c
-from condyle.backends.common.facts import Facts, Vectors
+from condyle.backends.common.facts import Facts
 from condyle.backends.cpu.build import supported
 from condyle.backends.fpga.steps import ALL
 from condyle.compiler import Compiler
-from condyle.dynamics import Array, Dynamics, fall_back
+from condyle.dynamics import Dynamics, fall_back
 from condyle.errors import BuildError, SingularError, UnsupportedError
 from condyle.gpu import GpuDynamics
 from condyle.model import builder, generate
 from condyle.model import robot as model
 from condyle.model.joints import JOINT_TYPES
 from condyle.model.tree import Tree, tree_of
+from condyle.projects import EXPORTS, Job
 from condyle.runtime.toolchain import find_compiler
 from condyle.scanned import ScannedCompiler
 from condyle.signature import FUNCTIONS
@@ -213,7 +212,8 @@ def export(
 ) -> list[Path]:
     """Write a project for another world into the folder `out`; the files written.
 
-    target: "c": header, sources, CMakeLists.txt and a test that checks itself; "verilog": an accelerator with a test
+    target: "c": header, sources, CMakeLists.txt and a test that checks itself; "cuda": one header for float and double
+    (dtype says nothing), and an example that checks itself; "verilog": an accelerator with a test
     bench, a Makefile and report.json; robot.json holds the names. name: the prefix of every symbol,
     `[a-z][a-z0-9_]{0,30}`, by default the bundled robot's name, else "robot".
     For verilog: word, the number format ("27x18", "27", "32", "q16.16"); dsp, a budget that chooses how often a task
@@ -226,30 +226,8 @@ def export(
         check_choice("functions", function, tuple(ALL if target == "verilog" else FUNCTIONS))
     name = name or _bundled_name(robot)
     options = hardware.Options(tuple(functions), word, dsp, clock, name, f_ext=f_ext, step=step, constants=constants)
+    check_solvable(robot, functions)
     return EXPORTS[target](Job(robot, compiler_of(robot, name=name), Path(out), tuple(functions), dtype, options))
-
-
-@dataclass(frozen=True)
-class Job:
-    """What is to be exported, and where to."""
-
-    robot: Robot
-    compiler: Compiler
-    out: Path
-    functions: tuple[str, ...]
-    dtype: str
-    hardware: hardware.Options
-
-
-def _export_c(job: Job) -> list[Path]:
-    vectors = {function: _vectors(job.robot, function, job.dtype) for function in job.functions}
-    programs = [job.compiler.code(function, False) for function in job.functions]
-    return export_c(programs, job.compiler.facts, job.out, vectors, _names(job.robot), job.dtype)
-
-
-def _export_verilog(job: Job) -> list[Path]:
-    check_solvable(job.robot, job.functions)
-    return hardware.export_verilog(job.robot, job.hardware, job.out, condyle_version(), _names(job.robot))
 
 
 def check_solvable(robot: Robot, functions: Sequence[str]) -> None:
@@ -258,43 +236,9 @@ def check_solvable(robot: Robot, functions: Sequence[str]) -> None:
         check_inverse(robot, compiler_of(robot), "numpy", "fd")
 
 
-EXPORTS: Mapping[str, Callable[[Job], list[Path]]] = {"c": _export_c, "verilog": _export_verilog}
-"""What writes the project of each target."""
-
-
 def _facts(robot: Robot, name: str) -> Facts:
     return Facts(robot.nq, robot.nv, robot.fingerprint, condyle_version(), name)
 
 
 def _bundled_name(robot: Robot) -> str:
     return robot.name if robot.name in readers.BUNDLED else "robot"
-
-
-def _vectors(robot: Robot, function: str, dtype: str, n: int = 5) -> Vectors:
-    """States with the reference's answers, for the exported test."""
-    rng = np.random.default_rng(1)
-    state = robot.random_state(n, rng)
-    known: dict[str, Array] = {"q": state.q, "v": state.v, "a": rng.uniform(-1.0, 1.0, (n, robot.nv))}
-    dyn = robot.compile(target="numpy")
-    known["tau"] = dyn.inverse_dynamics(state.q, state.v, known["a"])
-    if function == "difd":
-        known["Minv"] = dyn.mass_matrix_inverse(state.q)
-    inputs = [known[port.name].astype(dtype) for port in FUNCTIONS[function].inputs]
-    outputs = dyn.call(function, [array.astype(np.float64) for array in inputs])
-    return Vectors(
-        tuple(np.reshape(array, (n, -1)) for array in inputs),
-        tuple(np.reshape(array, (n, -1)) for array in outputs),
-        1e-8 if dtype == "float64" else 1e-2,
-    )
-
-
-def _names(robot: Robot) -> dict[str, object]:
-    """What people call things: for robot.json."""
-    return {
-        "fingerprint": robot.fingerprint,
-        "joints": [{"name": j.name, "type": j.type, "q_index": j.q_index, "v_index": j.v_index} for j in robot.joints],
-        "bodies": [body.name for body in robot.bodies],
-        "ports": {
-            name: [port.name for port in (*function.inputs, *function.outputs)] for name, function in FUNCTIONS.items()
-        },
-    }

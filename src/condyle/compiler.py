@@ -133,6 +133,16 @@ class Compiler:
         code = self.best(function, f_ext).code
         return pipeline.apply(code, pipeline.CODE) if isinstance(code, Program) else code
 
+    def straight(self, function: str, f_ext: bool = False) -> Program:
+        """The same where it is straight-line code; UnsupportedError for robots that are too long for it."""
+        code = self.code(function, f_ext)
+        if not isinstance(code, Program):
+            raise UnsupportedError(
+                f"target 'cuda': {function} of this robot is too long for it; target 'cpu' serves, links='scan' has "
+                "inverse dynamics, and forward dynamics of chains; exported is 'c'"
+            )
+        return code
+
     def counts(self, function: str) -> dict[str, str | int]:
         """One row of operation counts: before contraction, and instructions after it."""
         best = self.best(function, False)
@@ -180,15 +190,8 @@ class Compiler:
     def gpu_parts(self, function: str, f_ext: bool, dtype: str) -> Parts:
         """What to launch on a GPU; UnsupportedError for robots that are too long for straight-line code."""
 
-        @cache
         def program(name: str) -> Program:
-            code = self.code(name, f_ext and FUNCTIONS[name].takes_f_ext)
-            if not isinstance(code, Program):
-                raise UnsupportedError(
-                    f"target 'cuda': {name} of this robot is too long for it; target 'cpu' serves, and links='scan' "
-                    "has inverse dynamics, and forward dynamics of chains"
-                )
-            return code
+            return self.straight(name, f_ext and FUNCTIONS[name].takes_f_ext)
 
         def one(name: str) -> Part:
             key = name, f_ext and FUNCTIONS[name].takes_f_ext, dtype

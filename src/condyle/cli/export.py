@@ -36,7 +36,7 @@ def add(commands: _SubParsersAction[argparse.ArgumentParser]) -> None:
     command.add_argument("--out", metavar="DIR", type=Path, required=True, help="the folder to write")
     command.add_argument("--functions", metavar="id,dfd", type=hardware_functions, default=tuple(FUNCTIONS))
     command.add_argument("--name", help="prefix of the exported symbols: [a-z][a-z0-9_]{0,30}")
-    command.add_argument("--dtype", choices=("float64", "float32"), default="float64")
+    command.add_argument("--dtype", choices=("float64", "float32"), default="float64", help="c: of every number")
     add_hardware(command)
     command.set_defaults(run=run)
 

@@ -1,0 +1,43 @@
+"""A robot's functions as a CUDA project: one header, an example that checks itself, CMakeLists.txt, README.md."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
+
+from condyle.backends.common.facts import Facts, Vectors
+from condyle.backends.cuda.cpp.body import Joints
+from condyle.backends.cuda.cpp.header import header
+from condyle.backends.cuda.cpp.plan import plan
+from condyle.backends.cuda.cpp.project import cmake, example, known, readme
+from condyle.ir.program import Program
+from condyle.text import write_whole
+
+
+def export_cuda(
+    functions: Sequence[str],
+    code: Callable[[str], Program],
+    facts: Facts,
+    joints: Joints,
+    out: Path,
+    vectors: Callable[[str], Vectors],
+    robot: Mapping[str, object],
+) -> list[Path]:
+    """Writes NAME.cuh, example.cu, known.h, CMakeLists.txt, README.md and robot.json; returns the files.
+
+    Each file is replaced in one step; others in the folder are left alone. code: the Program of any function; a long
+    one is split into those of others. vectors: of a function, in float64. robot: names for people, never in code.
+    Raises UnsupportedError for what CUDA C++ cannot say.
+    """
+    found = plan(functions, code)
+    texts = {
+        f"{facts.name}.cuh": header(found, facts, joints),
+        "known.h": known(found, {name: vectors(name) for name in functions}),
+        "example.cu": example(found, facts),
+        "CMakeLists.txt": cmake(facts),
+        "README.md": readme(found, facts),
+        "robot.json": json.dumps(robot, indent=1, sort_keys=True, allow_nan=False) + "\n",
+    }
+    out.mkdir(parents=True, exist_ok=True)
+    return [write_whole(out / name, text) for name, text in texts.items()]

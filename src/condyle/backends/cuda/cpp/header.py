@@ -1,0 +1,62 @@
+"""NAME.cuh: everything for one robot in one file that needs nothing but the CUDA runtime's header."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from condyle.backends.common.describe import header as description
+from condyle.backends.common.facts import Facts
+from condyle.backends.cuda.cpp.body import Joints
+from condyle.backends.cuda.cpp.device import write_body, write_inner, write_kernel
+from condyle.backends.cuda.cpp.host import method, write_calls, write_data, write_launch
+from condyle.backends.cuda.cpp.plan import Plan
+from condyle.text import Emitter
+
+ABI = 1
+"""Raised when the meaning of an exported name changes."""
+
+NUMBERS = "float or double"
+_SUPPORT = Path(__file__).parent / "support"
+
+
+def support(name: str) -> str:
+    """A hand-written file that every header carries."""
+    return (_SUPPORT / name).read_text(encoding="ascii")
+
+
+def header(plan: Plan, facts: Facts, joints: Joints) -> str:
+    """The text of NAME.cuh. joints: for the inputs that have joints, the joint of each entry, for comments."""
+    e = Emitter()
+    guard = f"CONDYLE_{facts.name.upper()}_CUH"
+    e(f"/* {facts.name}.cuh: rigid-body dynamics of one robot on NVIDIA GPUs, sm_80 or later. C++17.")
+    e(f" * robot {facts.fingerprint or '-'}, nq = {facts.nq}, nv = {facts.nv}, {NUMBERS}")
+    e(f" * Condyle {facts.version or '-'}, ABI {ABI}")
+    e(" *", " * Every function FN has FN_inner (device: one thread, one state), FN_kernel where it is one kernel,")
+    e(" * FN_launch (arrays on the GPU), and for a Data: METHOD_compute_only (on the GPU) and METHOD (copies too).")
+    e(" * All host functions return a cudaError_t.", " *")
+    e(*(f" * {function.name}: {method(function)}" for function in plan.functions), " */")
+    e(f"#ifndef {guard}", f"#define {guard}", "")
+    e("#ifndef __CUDACC_RTC__", "#include <cuda_runtime.h>", "#include <math.h>", "#include <stddef.h>", "#endif", "")
+    e(f"namespace {facts.name} {{", "")
+    e(f"inline constexpr int ABI = {ABI}, NQ = {facts.nq}, NV = {facts.nv};")
+    e(
+        f'inline constexpr const char *FINGERPRINT = "{facts.fingerprint}";',
+        f'inline constexpr const char *VERSION = "{facts.version}";',
+    )
+    e("", support("tiles.cuh"), support("numbers.cuh"))
+    if plan.product:
+        e(support("product.cuh"))
+    for kernel in plan.kernels:
+        e(*description(kernel.program, facts, NUMBERS, ABI))
+        write_body(e, kernel, joints)
+        write_kernel(e, kernel)
+    for function in plan.functions:
+        write_inner(e, function, facts.nv)
+    e("#ifndef __CUDACC_RTC__", "", support("host.cuh"))
+    for function in plan.functions:
+        write_launch(e, function)
+    write_data(e, plan)
+    for function in plan.functions:
+        write_calls(e, function)
+    e("#endif", "", f"}}  // namespace {facts.name}", "", "#endif")
+    return e.text()

@@ -1,0 +1,165 @@
+"""The host side of a header: launches on device pointers, buffers for both sides, and calls that do everything."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from condyle.backends.cuda.cpp.plan import PRODUCT, Function, Plan
+from condyle.backends.cuda.parts import SPLIT
+from condyle.ir.program import Array
+from condyle.signature import FUNCTIONS
+from condyle.text import Emitter
+
+
+def method(function: Function) -> str:
+    """The name of the call that does everything."""
+    found = FUNCTIONS.get(function.name)
+    return function.name if found is None else found.method
+
+
+def buffers(plan: Plan) -> dict[str, int]:
+    """Numbers a state of each quantity, by the name of its buffers."""
+    return {name: size for function in plan.functions for name, size in (*function.takes, *function.answers)}
+
+
+def write_launch(e: Emitter, function: Function) -> None:
+    """The launches of one function, one after the other in a stream."""
+    name = function.name
+    arguments = [f"Rows<T> {given}" for given in function.inputs] + [f"T *{given}" for given in function.outputs]
+    if name in SPLIT:
+        e(f"/* {name.upper()}_SCRATCH: numbers a state that `scratch` has room for. */")
+        e(f"inline constexpr size_t {name.upper()}_SCRATCH = {function.scratch};")
+        arguments.append("T *scratch")
+    e("/* Arrays on the GPU, outputs dense; returns as soon as all is in the stream. */", "template <typename T>")
+    head = ", ".join(["size_t n", *arguments, "cudaStream_t stream = 0"])
+    with e.block(f"cudaError_t {name}_launch({head})\n{{"):
+        if name in SPLIT and not function.split:
+            e("(void)scratch;")
+        _write_launches(e, function)
+    e("")
+
+
+def _write_launches(e: Emitter, function: Function) -> None:
+    places, offset = dict[str, str](), 0
+    for array in function.parts.scratch:
+        name = array.name.replace("scratch ", "own_")
+        places[array.name] = name
+        e(f"T *const {name} = scratch + {offset} * n;")
+        offset += array.size
+    outputs = dict(zip((array.name for array in function.parts.outputs), function.outputs, strict=True))
+    inputs = dict(zip((array.name for array in function.parts.inputs), function.inputs, strict=True))
+    made = {**places, **outputs}
+
+    def rows(array: Array) -> str:
+        return inputs[array.name] if array.name in inputs else f"Rows<T>{{{made[array.name]}, {array.size}}}"
+
+    calls: list[str] = []
+    for part in function.parts.launches:
+        kernel, writes = part.texts[0].name, [made[array.name] for array in part.writes]
+        if kernel == PRODUCT:
+            size = part.writes[0].shape[0]
+            given = [rows(part.reads[0]), *(made[array.name] for array in part.reads[1:]), *writes]
+            calls.append(f"launch<T>(product_kernel<T, {size}>, n, 0, stream, n, {', '.join(given)})")
+        else:
+            given = [*(rows(array) for array in part.reads), *writes]
+            pool = f"{kernel.upper()}_POOL"
+            calls.append(f"launch<T>({kernel}_kernel<T>, warps_of(n), {pool}, stream, n, {', '.join(given)})")
+    _write_chain(e, calls)
+    e("return status;")
+
+
+def _write_chain(e: Emitter, calls: Sequence[str]) -> None:
+    """One call after the other, as long as none fails."""
+    for k, call in enumerate(calls):
+        if k == 0:
+            e(f"cudaError_t status = {call};")
+        else:
+            with e.block("if (status == cudaSuccess) {"):
+                e(f"status = {call};")
+
+
+def write_data(e: Emitter, plan: Plan) -> None:
+    """The buffers of both sides, made and freed together."""
+    sizes = buffers(plan)
+    scratch = max((function.scratch for function in plan.functions), default=0)
+    e("/* `capacity` rows each: h_ in page-locked memory of the host, d_ on the GPU; matrices row by row. */")
+    e("template <typename T>")
+    with e.block("struct Data {", "};"):
+        e("size_t capacity;", *(f"T *h_{name}, *d_{name};  // {size} a state" for name, size in sizes.items()))
+        e(f"T *d_scratch;  // {scratch} a state", "void *host, *device;  // what is freed")
+    e("")
+    e("template <typename T>")
+    with e.block("void carve_data(Data<T> *data, Carver<T> *host, Carver<T> *device)\n{"):
+        for name, size in sizes.items():
+            e(f"data->h_{name} = host->take({size} * data->capacity);")
+            e(f"data->d_{name} = device->take({size} * data->capacity);")
+        e(f"data->d_scratch = device->take({scratch} * data->capacity);")
+    e("")
+    total = sum(sizes.values()) + scratch
+    e(_DATA.replace("TOTAL", str(total)).replace("BUFFERS", str(len(sizes) + 1)))
+
+
+_DATA = """\
+/* Allocates; after an error nothing is held and every pointer is null. Free what an earlier call made first. */
+template <typename T>
+cudaError_t init_data(Data<T> *data, size_t capacity)
+{
+    *data = Data<T>();
+    if (capacity > (size_t(-1) / sizeof(T) - 256 * BUFFERS) / TOTAL) {
+        return cudaErrorMemoryAllocation;
+    }
+    data->capacity = capacity;
+    Carver<T> host = {nullptr, 256}, device = {nullptr, 256};
+    carve_data(data, &host, &device);
+    cudaError_t status = cudaMalloc(&data->device, device.used);
+    if (status == cudaSuccess) {
+        status = cudaMallocHost(&data->host, host.used);
+        if (status != cudaSuccess) {
+            cudaFree(data->device);
+        }
+    }
+    if (status != cudaSuccess) {
+        *data = Data<T>();
+        return status;
+    }
+    host = {static_cast<unsigned char *>(data->host), 0};
+    device = {static_cast<unsigned char *>(data->device), 0};
+    carve_data(data, &host, &device);
+    return cudaSuccess;
+}
+
+/* Waits for the GPU and frees; the first error, if any. Does nothing for data that holds nothing. */
+template <typename T>
+cudaError_t free_data(Data<T> *data)
+{
+    const cudaError_t device = cudaFree(data->device), host = cudaFreeHost(data->host);
+    *data = Data<T>();
+    return device != cudaSuccess ? device : host;
+}
+"""
+
+
+def write_calls(e: Emitter, function: Function) -> None:
+    """For the first n states of a Data: what is on the GPU only, and copies there and back too."""
+    name = method(function)
+    given = [f"{{data->d_{taken}, {size}}}" for taken, size in function.takes]
+    given += [f"data->d_{answer}" for answer, _ in function.answers]
+    if function.name in SPLIT:
+        given.append("data->d_scratch")
+    head = "(Data<T> *data, size_t n, cudaStream_t stream = 0)"
+    e("/* d_ to d_; returns as soon as all is in the stream. */", "template <typename T>")
+    with e.block(f"cudaError_t {name}_compute_only{head}\n{{"):
+        with e.block("if (n > data->capacity) {"):
+            e("return cudaErrorInvalidValue;")
+        e(f"return {function.name}_launch<T>(n, {', '.join([*given, 'stream'])});")
+    e("", "/* h_ to h_; the answers are there when it returns. */", "template <typename T>")
+    with e.block(f"cudaError_t {name}{head}\n{{"):
+        with e.block("if (n > data->capacity) {"):
+            e("return cudaErrorInvalidValue;")
+        calls = [f"upload(data->d_{taken}, data->h_{taken}, n * {size}, stream)" for taken, size in function.takes]
+        calls.append(f"{name}_compute_only(data, n, stream)")
+        calls += [f"download(data->h_{made}, data->d_{made}, n * {size}, stream)" for made, size in function.answers]
+        calls.append("cudaStreamSynchronize(stream)")
+        _write_chain(e, calls)
+        e("return status;")
+    e("")

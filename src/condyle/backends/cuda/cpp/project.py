@@ -1,0 +1,165 @@
+"""What stands beside the header: an example that checks itself, a CMakeLists.txt and a README."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+import numpy as np
+
+from condyle.backends.common.facts import Facts, Vectors
+from condyle.backends.cuda.cpp.header import support
+from condyle.backends.cuda.cpp.host import method
+from condyle.backends.cuda.cpp.plan import Function, Plan
+from condyle.text import Emitter
+
+STATES = 1000
+"""Of the example: several blocks, and a last warp that is not full."""
+
+
+def known(plan: Plan, vectors: Mapping[str, Vectors]) -> str:
+    """known.h: states with answers of the reference."""
+    e = Emitter()
+    rows = len(vectors[plan.functions[0].name].inputs[0])
+    e("/* States with known answers, in double. */", "#include <stddef.h>", f"const size_t STATES = {rows};")
+    for function in plan.functions:
+        case = vectors[function.name]
+        names = [f"{function.name}_{name}" for name in (*function.inputs, *function.outputs)]
+        for name, array in zip(names, (*case.inputs, *case.outputs), strict=True):
+            numbers = [repr(float(x)) for x in np.ravel(array)]
+            with e.block(f"static const double {name}[{len(numbers)}] = {{", "};"):
+                e(*(", ".join(numbers[k : k + 4]) + "," for k in range(0, len(numbers), 4)))
+    return e.text()
+
+
+def example(plan: Plan, facts: Facts) -> str:
+    """example.cu: calls every function on both types and compares."""
+    e = Emitter()
+    name = facts.name
+    e("/* Calls every function on states with known answers; exit status 0 if all agree. */")
+    e(f'#include "{name}.cuh"', '#include "known.h"', "#include <cmath>", "#include <cstdio>", "")
+    e(support("example.cuh"))
+    names = [function.name for function in plan.functions]
+    if {"id", "fd"} <= set(names):
+        _write_round_trip(e, plan, facts)
+    e("template <typename T>")
+    with e.block(f"bool run({name}::Data<T> *data, size_t n)\n{{"):
+        e("bool right = true;")
+        for function in plan.functions:
+            _write_call(e, function, name)
+        if {"id", "fd"} <= set(names):
+            e("right = round_trip(data, n) && right;")
+        e("return right;")
+    e("", "template <typename T>")
+    with e.block("bool all()\n{"):
+        e(f"const size_t n = {STATES};", f"{name}::Data<T> data = {{}};")
+        with e.block(f'if (!check({name}::init_data(&data, n), "init_data")) {{'):
+            e("return false;")
+        e("const bool right = run(&data, n);")
+        e(f'return check({name}::free_data(&data), "free_data") && right;')
+    e("")
+    with e.block("int main()\n{"):
+        e("const bool right = all<double>();", "return all<float>() && right ? 0 : 1;")
+    return e.text()
+
+
+def _write_call(e: Emitter, function: Function, name: str) -> None:
+    for given, size in function.takes:
+        e(f"fill(data->h_{given}, n, {function.name}_{given}, {size});")
+    with e.block(f'if (!check({name}::{method(function)}(data, n), "{method(function)}")) {{'):
+        e("return false;")
+    for made, size in function.answers:
+        what = f'"{function.name} {made}", data->h_{made}, n, {function.name}_{made}, {size}'
+        e(f"right = compare({what}) && right;")
+
+
+def _write_round_trip(e: Emitter, plan: Plan, facts: Facts) -> None:
+    """fd(q, v, id(q, v, a)) = a, on random v and a and the known q."""
+    nv, name = facts.nv, facts.name
+    e("/* Random velocities and accelerations: forward dynamics of inverse dynamics is the acceleration again. */")
+    e("template <typename T>")
+    with e.block(f"bool round_trip({name}::Data<T> *data, size_t n)\n{{"):
+        e("unsigned long long seed = 1;", f"fill(data->h_q, n, id_q, {facts.nq});")
+        with e.block(f"for (size_t k = 0; k < 2 * {nv} * n; k++) {{"):
+            e("seed = seed * 6364136223846793005ull + 1442695040888963407ull;")
+            e("const double x = double(seed >> 11) / double(1ull << 52) - 1;")
+            e(f"(k < {nv} * n ? data->h_v[k] : data->h_a[k - {nv} * n]) = T(x);")
+        for call in ("inverse_dynamics", "forward_dynamics"):
+            if call == "forward_dynamics":
+                e(f"T *const wanted = new T[{nv} * n];")
+                with e.block(f"for (size_t k = 0; k < {nv} * n; k++) {{"):
+                    e("wanted[k] = data->h_a[k];")
+            with e.block(f'if (!check({name}::{call}(data, n), "{call}")) {{'):
+                e(*(["delete[] wanted;"] if call == "forward_dynamics" else []), "return false;")
+        e("double error = 0;", "bool right = true;")
+        with e.block(f"for (size_t k = 0; k < {nv} * n; k++) {{"):
+            e("const double off = std::fabs(double(data->h_a[k]) - double(wanted[k]));")
+            e("error = std::fmax(error, off);", "right = right && off == off;")
+        e("delete[] wanted;", "right = right && error <= (sizeof(T) == 8 ? 1e-8 : 1e-1);")
+        e('std::printf("fd(id(a)) = a            %-6s %s  error %.1e\\n", sizeof(T) == 8 ? "double" : "float",')
+        e('            right ? "right" : "WRONG", error);', "return right;")
+    e("")
+
+
+def cmake(facts: Facts) -> str:
+    """CMakeLists.txt: an interface library and the example as its test."""
+    library = f"condyle_{facts.name}"
+    return f"""\
+cmake_minimum_required(VERSION 3.18)
+if(NOT DEFINED CMAKE_CUDA_ARCHITECTURES)
+    set(CMAKE_CUDA_ARCHITECTURES 80)  # and PTX, which drivers translate for later GPUs
+endif()
+project({library} LANGUAGES CXX CUDA)
+
+add_library({library} INTERFACE)
+target_include_directories({library} INTERFACE ${{CMAKE_CURRENT_SOURCE_DIR}})
+target_compile_features({library} INTERFACE cuda_std_17)
+
+enable_testing()
+add_executable({library}_example example.cu)
+target_link_libraries({library}_example PRIVATE {library})
+add_test(NAME {library}_example COMMAND {library}_example)
+"""
+
+
+def readme(plan: Plan, facts: Facts) -> str:
+    """README.md: how to build, how to call."""
+    name, first = facts.name, plan.functions[0]
+    call = method(first)
+    given = ", ".join(f"data.h_{x}" for x in first.inputs)
+    answers = ", ".join(f"data.h_{x}" for x in first.outputs)
+    arguments = ", ".join((*first.inputs, *first.outputs))
+    table = "\n".join(
+        f"| `{f.name}` | `{method(f)}` | {', '.join(f.inputs)} | {', '.join(f.outputs)} |" for f in plan.functions
+    )
+    return f"""\
+# {name}.cuh
+
+Rigid-body dynamics of one robot (nq = {facts.nq}, nv = {facts.nv}), as CUDA C++ by Condyle {facts.version or "-"}.
+The header is all there is: copy it, include it. `robot.json` says which joint is which number.
+
+Build the example and run it; its exit status is 0 if all answers are right:
+
+```sh
+nvcc -std=c++17 -arch=native example.cu -o example && ./example
+```
+
+or `cmake -B build && cmake --build build && ctest --test-dir build`. It needs a GPU of compute
+capability 8.0 or later and a CUDA toolkit that knows C++17 (11.0 or later; tried with 13.0).
+
+```cpp
+{name}::Data<float> data = {{}};
+cudaError_t status = {name}::init_data(&data, 1000);  // page-locked rows h_..., rows on the GPU d_...
+// fill {given}: entries of one state side by side
+status = {name}::{call}(&data, 1000);  // copies, computes, copies, waits
+// answers are in {answers}
+status = {name}::{call}_compute_only(&data, 1000, stream);  // d_ to d_, returns at once
+status = {name}::free_data(&data);
+```
+
+Arrays of your own on the GPU: `{first.name}_launch`. In a kernel of your own, one thread a state:
+`{first.name}_inner<T>({arguments})`. Comments in the header say shapes and units.
+
+| prefix | call | takes | answers |
+|---|---|---|---|
+{table}
+"""

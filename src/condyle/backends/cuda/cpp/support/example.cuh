@@ -1,0 +1,34 @@
+bool check(cudaError_t status, const char *what)
+{
+    if (status != cudaSuccess) {
+        std::printf("%s: %s\n", what, cudaGetErrorString(status));
+    }
+    return status == cudaSuccess;
+}
+
+/* Rows of known states, again and again, for n states. */
+template <typename T>
+void fill(T *rows, size_t n, const double *known, size_t size)
+{
+    for (size_t k = 0; k < n * size; k++) {
+        rows[k] = T(known[k % (STATES * size)]);
+    }
+}
+
+/* Every row against the known answer; the error is relative to the largest entry of all. */
+template <typename T>
+bool compare(const char *what, const T *rows, size_t n, const double *known, size_t size)
+{
+    double scale = 0, error = 0;
+    bool right = true;
+    for (size_t k = 0; k < n * size; k++) {
+        const double wanted = known[k % (STATES * size)], off = std::fabs(double(rows[k]) - wanted);
+        scale = std::fmax(scale, std::fabs(wanted));
+        error = std::fmax(error, off);
+        right = right && off == off;
+    }
+    right = right && error <= (sizeof(T) == 8 ? 1e-8 : 1e-2) * scale;
+    std::printf("%-24s %-6s %s  error %.1e of %.1e\n", what, sizeof(T) == 8 ? "double" : "float",
+                right ? "right" : "WRONG", error, scale);
+    return right;
+}

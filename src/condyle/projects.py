@@ -1,0 +1,97 @@
+"""Projects for other worlds: what each export target is given."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+from numpy.typing import NDArray
+
+from condyle import hardware
+from condyle.algorithms.reference import evaluate
+from condyle.backends.c.export import export_c
+from condyle.backends.common.facts import Vectors
+from condyle.backends.cuda.cpp.export import export_cuda
+from condyle.compiler import Compiler
+from condyle.model.robot import Robot
+from condyle.signature import FUNCTIONS
+
+Reals = NDArray[np.floating]
+
+
+@dataclass(frozen=True)
+class Job:
+    """What is to be exported, and where to."""
+
+    robot: Robot
+    compiler: Compiler
+    out: Path
+    functions: tuple[str, ...]
+    dtype: str
+    hardware: hardware.Options
+
+
+def _export_c(job: Job) -> list[Path]:
+    vectors = {function: _vectors(job, function, job.dtype) for function in job.functions}
+    programs = [job.compiler.code(function, False) for function in job.functions]
+    return export_c(programs, job.compiler.facts, job.out, vectors, _names(job.robot), job.dtype)
+
+
+def _export_cuda(job: Job) -> list[Path]:
+    def vectors(function: str) -> Vectors:
+        return _vectors(job, function, "float64")
+
+    compiler, joints = job.compiler, _joints(job.robot)
+    return export_cuda(job.functions, compiler.straight, compiler.facts, joints, job.out, vectors, _names(job.robot))
+
+
+def _export_verilog(job: Job) -> list[Path]:
+    return hardware.export_verilog(job.robot, job.hardware, job.out, job.compiler.facts.version, _names(job.robot))
+
+
+EXPORTS: Mapping[str, Callable[[Job], list[Path]]] = {"c": _export_c, "cuda": _export_cuda, "verilog": _export_verilog}
+"""What writes the project of each target."""
+
+
+def _joints(robot: Robot) -> dict[str, list[int]]:
+    """For each entry of q and of v and a its joint; coordinates that joints share are the first one's."""
+    found = {"q": [0] * robot.nq, "v": [0] * robot.nv}
+    for i, joint in reversed(list(enumerate(robot.joints))):
+        found["q"][joint.q_index : joint.q_index + joint.nq] = [i] * joint.nq
+        found["v"][joint.v_index : joint.v_index + joint.nv] = [i] * joint.nv
+    return {**found, "a": found["v"], "tau": found["v"]}
+
+
+def _vectors(job: Job, function: str, dtype: str, n: int = 5) -> Vectors:
+    """States with the reference's answers, for the exported test."""
+    rng = np.random.default_rng(1)
+    q, v = job.robot.random_state(n, rng)
+    known: dict[str, Reals] = {"q": q, "v": v, "a": rng.uniform(-1.0, 1.0, (n, job.robot.nv))}
+    (known["tau"],) = _reference(job.compiler, "id", known)
+    if function == "difd":
+        (known["Minv"],) = _reference(job.compiler, "minv", known)
+    inputs = tuple(known[port.name].astype(dtype) for port in FUNCTIONS[function].inputs)
+    rows = {port.name: x.astype(np.float64) for port, x in zip(FUNCTIONS[function].inputs, inputs, strict=True)}
+    tolerance = 1e-8 if dtype == "float64" else 1e-2
+    return Vectors(inputs, _reference(job.compiler, function, rows), tolerance)
+
+
+def _reference(compiler: Compiler, function: str, rows: Mapping[str, Reals]) -> tuple[Reals, ...]:
+    """Answers, (n, size) each."""
+    given = {port.name: rows[port.name] for port in FUNCTIONS[function].inputs}
+    found = evaluate(compiler.tree, function, compiler.reference_route(function), given)
+    return tuple(np.reshape(np.asarray(array), (len(rows["q"]), -1)) for array in found)
+
+
+def _names(robot: Robot) -> dict[str, object]:
+    """What people call things: for robot.json."""
+    return {
+        "fingerprint": robot.fingerprint,
+        "joints": [{"name": j.name, "type": j.type, "q_index": j.q_index, "v_index": j.v_index} for j in robot.joints],
+        "bodies": [body.name for body in robot.bodies],
+        "ports": {
+            name: [port.name for port in (*function.inputs, *function.outputs)] for name, function in FUNCTIONS.items()
+        },
+    }

@@ -1,0 +1,189 @@
+"""Exported CUDA C++, run on the processor by a shim that shuffles threads and blocks, agrees with the reference."""
+
+from __future__ import annotations
+
+import ctypes
+import dataclasses
+from collections.abc import Callable
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from condyle.algorithms.reference import evaluate
+from condyle.backends.cuda.cpp.plan import plan
+from condyle.cli.check import allowed
+from condyle.ir.program import Array, Output, Program
+from condyle.model.tree import tree_of
+from condyle.signature import FUNCTIONS
+from tests.backends.c.small import meaning, states, tangle, toy
+from tests.backends.cuda.exported import GPP, TYPES, Library, compile_library, planned
+from tests.backends.cuda.simulate import compiler, robot
+from tests.backends.cuda.test_kernels import condition, given
+
+pytestmark = pytest.mark.skipif(GPP is None, reason="no g++: it compiles the exported text against the shim")
+
+ROBOTS = [("iiwa14", False), ("hyq", True), ("atlas", False)]
+"""A fixed and a floating base; Atlas has functions of several kernels. Others would cost ten seconds each."""
+
+SPLIT = ("atlas", False)
+INVALID, NO_MEMORY = 1, 2
+
+
+@pytest.fixture(scope="module")
+def library(tmp_path_factory: pytest.TempPathFactory) -> Callable[[str, bool], Library]:
+    known: dict[tuple[str, bool], Library] = {}
+
+    def one(name: str, floating: bool) -> Library:
+        if (name, floating) not in known:
+            folder = tmp_path_factory.mktemp(name)
+            made = robot(name, floating)
+            known[name, floating] = compile_library(folder, planned(made), name, made.nq, made.nv)
+        return known[name, floating]
+
+    return one
+
+
+Libraries = Callable[[str, bool], Library]
+
+
+@pytest.mark.parametrize("dtype", TYPES)
+@pytest.mark.parametrize("function", FUNCTIONS)
+@pytest.mark.parametrize(("name", "floating"), ROBOTS)
+def test_every_function(library: Libraries, name: str, floating: bool, function: str, dtype: str) -> None:
+    one = robot(name, floating)
+    inputs = [array.astype(dtype) for array in given(one, function, 77)]
+    rows = {
+        port.name: array.astype(np.float64)
+        for port, array in zip(FUNCTIONS[function].ports(False), inputs, strict=True)
+    }
+    wanted = evaluate(tree_of(one), function, compiler(one).reference_route(function), rows)
+    got = library(name, floating).kernels(function, inputs)
+    for mine, want in zip(got, wanted, strict=True):
+        error = float(np.abs(mine - np.reshape(want, mine.shape)).max() / np.abs(want).max())
+        assert error <= allowed(function, dtype, condition(one))
+
+
+@pytest.mark.parametrize("function", FUNCTIONS)
+@pytest.mark.parametrize(("name", "floating"), ROBOTS)
+def test_neither_order_nor_batch_matters(library: Libraries, name: str, floating: bool, function: str) -> None:
+    """The same bits in any order of threads and blocks, in any batch, alone, and from one thread of another kernel."""
+    inputs, code = given(robot(name, floating), function, 77), library(name, floating)
+    first = code.kernels(function, inputs, seed=1)
+    for n, seed in ((77, 2), (64, 3), (33, 4), (32, 5), (31, 6), (1, 7), (0, 8)):
+        for mine, want in zip(code.kernels(function, [array[:n] for array in inputs], seed), first, strict=True):
+            np.testing.assert_array_equal(mine, want[:n])
+    for far in (False, True):
+        for mine, want in zip(code.threads(function, [array[:9] for array in inputs], far), first, strict=True):
+            np.testing.assert_array_equal(mine, want[:9])
+
+
+def test_blocks_of_several_warps(library: Libraries) -> None:
+    """2048 warps and more share blocks; shared memory is then divided."""
+    code, n = library("iiwa14", False), 65_536 + 45
+    few = given(robot("iiwa14"), "m", 97)[0].astype(np.float32)
+    (known,) = code.kernels("m", [few])
+    index = np.arange(n) % 97
+    (got,) = code.kernels("m", [few[index]], seed=3)
+    np.testing.assert_array_equal(got, known[index])
+
+
+def test_one_row_serves_every_state(library: Libraries) -> None:
+    code = library("iiwa14", False)
+    q, v, a = given(robot("iiwa14"), "id", 40)
+    (shared,) = code.kernels("id", [q[:1], v, a[:1]])
+    (spread,) = code.kernels("id", [np.repeat(q[:1], 40, 0), v, np.repeat(a[:1], 40, 0)])
+    np.testing.assert_array_equal(shared, spread)
+
+
+@pytest.mark.parametrize("dtype", TYPES)
+@pytest.mark.parametrize("function", FUNCTIONS)
+@pytest.mark.parametrize("name", ["iiwa14", "atlas"])
+def test_the_call_that_does_everything(library: Libraries, name: str, function: str, dtype: str) -> None:
+    code = library(name, False)
+    inputs = [array.astype(dtype) for array in given(robot(name), function, 33)]
+    for n in (33, 0):
+        some = [array[:n] for array in inputs]
+        status, got = code.all_at_once(function, some, capacity=40)
+        assert status == 0
+        for mine, want in zip(got, code.kernels(function, inputs), strict=True):
+            np.testing.assert_array_equal(mine, want[:n])
+
+
+@pytest.mark.parametrize(("name", "floating"), [ROBOTS[0], SPLIT])
+def test_every_error_of_the_runtime_comes_back(library: Libraries, name: str, floating: bool) -> None:
+    """Whichever call fails, the status says so, nothing stays allocated, and the next call works."""
+    code = library(name, floating)
+    inputs = given(robot(name, floating), "dfd", 5)
+    failures = 0
+    while True:
+        status, _ = code.all_at_once("dfd", inputs, capacity=8, fail=failures)
+        assert status >= 0
+        assert code.code.shim_held() == 0
+        if status == 0:
+            break
+        failures += 1
+    # two allocations, three rows there, launches, three matrices back, a wait, two that free
+    assert failures == 11 + len(code.function("dfd").parts.launches)
+
+
+def test_too_many_states(library: Libraries) -> None:
+    code, inputs = library("iiwa14", False), given(robot("iiwa14"), "id", 5)
+    assert code.all_at_once("id", inputs, capacity=4)[0] == INVALID
+    for capacity in (2**63, 2**55, 2**40):
+        assert code.all_at_once("id", inputs, capacity)[0] == NO_MEMORY
+    assert code.code.shim_held() == 0
+
+
+def test_small_programs(tmp_path: Path) -> None:
+    """Every operation; outputs that are inputs, constants, zero or nothing."""
+    nodes = (("input", 0, 0), ("const", 2.5), ("neg", 0), ("sin", 1), ("cos", 0), ("sin", 3))
+    outputs = tuple(Output(0, k, node) for k, node in ((0, 0), (1, 1), (3, 2), (4, 3), (5, 4), (60, 5), (8, 2)))
+    odd = Program("m", (Array("x", (3,)),), (Array("y", (70,)), Array("z", (5,))), nodes, outputs)
+    programs = {"id": toy(), "fd": tangle(3), "minv": tangle(5), "did": toy(width=9, side=6), "m": odd}
+    programs = {name: dataclasses.replace(program, name=name) for name, program in programs.items()}
+    code = compile_library(tmp_path, plan(tuple(programs), programs.__getitem__), "small", 3, 3)
+    for name, program in programs.items():
+        inputs = states(program, 37)
+        with np.errstate(all="ignore"):
+            wanted = meaning(program, inputs)
+        flat = [np.reshape(array, (37, -1)) for array in inputs]
+        for got in (code.kernels(name, flat), code.threads(name, flat, False), code.threads(name, flat, True)):
+            for mine, want in zip(got, wanted, strict=True):
+                np.testing.assert_allclose(mine, np.reshape(want, (37, -1)), rtol=1e-9, atol=1e-11)
+
+
+TAKE = "    }\n    __device__ __forceinline__ T get"
+BARRIERS = {
+    "flush": ("        __syncwarp();\n        write(", "        write("),
+    "load": (f"        __syncwarp();\n{TAKE}", TAKE),
+}
+
+
+@pytest.mark.parametrize("which", BARRIERS)
+def test_the_shim_notices_a_missing_barrier(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, which: str) -> None:
+    from tests.backends.cuda import exported
+
+    whole, broken = exported.text, []
+
+    def without(*arguments: object) -> str:
+        text = whole(*arguments)
+        assert BARRIERS[which][0] in text
+        broken.append(text.replace(*BARRIERS[which]))
+        return broken[-1]
+
+    monkeypatch.setattr(exported, "text", without)
+    one = robot("iiwa14")
+    code = compile_library(tmp_path, planned(one, ("m",)), "iiwa14", 7, 7)
+    q = given(one, "m", 64)
+    (wanted,) = evaluate(tree_of(one), "m", "crba", {"q": q[0]})
+    (got,) = code.kernels("m", q)
+    assert not np.allclose(got, np.reshape(wanted, got.shape))
+
+
+def test_the_shim_notices_writes_outside(library: Libraries) -> None:
+    """Its own checks: bounds of allocations, and who may free what."""
+    code = library("iiwa14", False).code
+    before = code.shim_faults()
+    place = ctypes.c_void_p()
+    assert code.shim_test_write_outside(ctypes.byref(place)) == before + 1
