@@ -44,7 +44,7 @@ def add(commands: _SubParsersAction[argparse.ArgumentParser]) -> None:
     command = commands.add_parser("check", help="compare every function with the reference; the model's findings")
     add_robot(command)
     command.add_argument("--dtype", choices=("float64", "float32"), default="float64")
-    command.add_argument("--target", choices=("cpu", "c", "numpy"), default="cpu")
+    command.add_argument("--target", choices=("cpu", "c", "numpy", "cuda"), default="cpu")
     command.set_defaults(run=run)
 
 

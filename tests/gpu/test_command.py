@@ -1,0 +1,36 @@
+"""`condyle check ROBOT --target cuda`."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+
+from condyle.cli import main
+from condyle.runtime.cuda import driver as drivers
+from tests.backends.cuda.fake_driver import FakeDriver
+
+
+def test_check(fake: FakeDriver, capfd: pytest.CaptureFixture[str]) -> None:
+    assert main(["check", "iiwa14", "--target", "cuda", "--dtype", "float32", "--json"]) == 0
+    checks = json.loads(capfd.readouterr().out)["checks"]
+    assert all(row["fine"] for row in checks)
+    assert 0 < checks[0]["error"] < 2e-5  # it was float32, and not the reference itself
+    assert fake.calls.count("cuModuleLoadData") == 7
+
+
+def test_without_a_gpu(monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]) -> None:
+    """Said in one sentence; bad use, for nothing was found out about the robot."""
+
+    def missing(name: str) -> object:
+        raise ImportError(name)
+
+    monkeypatch.setattr(drivers, "import_module", missing)
+    drivers.driver.cache_clear()
+    drivers.gpu.cache_clear()
+    assert main(["check", "iiwa14", "--target", "cuda"]) == 2
+    said = capfd.readouterr()
+    assert said.out == ""
+    assert "condyle: target 'cuda' needs the package cuda-bindings: pip install" in said.err
+    assert "Traceback" not in said.err
+    drivers.driver.cache_clear()
