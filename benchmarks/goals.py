@@ -1,13 +1,12 @@
 """What this project wants to reach, held against a results file: measured, wanted, met or not.
 
-python -m benchmarks.goals            the newest results file
+python -m benchmarks.goals            the newest results file of each machine
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Any
 
 from benchmarks.results import newest, read
@@ -197,9 +196,10 @@ def missed(found: Found) -> list[str]:
     ]
 
 
-def main(path: Path | None = None) -> None:
-    found = read(path or newest())
-    print("\n".join([*lines(found), "", *missed(found)]))
+def main() -> None:
+    for path in newest():
+        found = read(path)
+        print("\n".join([path.name, "", *lines(found), "", *missed(found), ""]))
 
 
 if __name__ == "__main__":

@@ -67,15 +67,18 @@ def write(path: Path, whole: dict[str, Any]) -> None:
     path.write_text(text + "\n")
 
 
-def newest() -> Path | None:
-    """The newest dated file."""
-    dated = sorted(path for path in FOLDER.glob("*.json") if re.match(r"\d{4}-\d{2}-\d{2}-", path.name))
-    return dated[-1] if dated else None
+def newest() -> list[Path]:
+    """The newest dated file of each machine, by the machines' names."""
+    of: dict[str, Path] = {}
+    for path in sorted(FOLDER.glob("*.json")):
+        if dated := re.match(r"\d{4}-\d{2}-\d{2}-(.*)", path.name):
+            of[dated[1]] = path
+    return [of[machine] for machine in sorted(of)]
 
 
-def read(path: Path | None) -> dict[str, Any]:
-    """All measurements of a file: name -> robot -> entry; empty where there is no file."""
-    return {} if path is None else json.loads(path.read_text()).get("measurements", {})
+def read(path: Path) -> dict[str, Any]:
+    """All measurements of a file: name -> robot -> entry."""
+    return json.loads(path.read_text()).get("measurements", {})
 
 
 def _short(value: Any) -> Any:

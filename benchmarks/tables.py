@@ -1,4 +1,5 @@
-"""Rewrites README's benchmark table and benchmarks/RESULTS.md from the newest results file, and from nothing else.
+"""Rewrites README's benchmark table and benchmarks/RESULTS.md from the newest results file of each
+machine, and from nothing else.
 
 python -m benchmarks.tables            rewrite
 python -m benchmarks.tables --check    exit status 1 if one of them is out of date
@@ -8,6 +9,7 @@ from __future__ import annotations
 
 import json
 import sys
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -25,36 +27,40 @@ TITLES = {
 NOTHING = "No measurement has been recorded yet.\n"
 
 
-def table(path: Path | None) -> str:
-    """The text between the markers: ours, and how many times longer Pinocchio's C++ takes."""
-    if path is None:
-        return NOTHING
+def table(paths: Sequence[Path]) -> str:
+    """The text between the markers, a table a machine: ours, and how many times longer Pinocchio's C++ takes."""
+    return "\n".join(text for path in paths if (text := _machine(path))) or NOTHING
+
+
+def _machine(path: Path) -> str:
     whole: dict[str, Any] = json.loads(path.read_text())
     robots = {name: entry for name, entry in whole["measurements"].get("against", {}).items() if "rivals" in entry}
     if not robots:
-        return NOTHING
+        return ""
     rows = [_line(name, entry) for name, entry in robots.items()]
-    head = sections.table(["", "nv", *sections.FUNCTIONS], rows)
+    head = sections.table([whole["machine"]["cpu"], "nv", *sections.FUNCTIONS], rows)
     return "\n".join([*head, _certificate(path, whole, robots), "", _others(robots)]).rstrip() + "\n"
 
 
-def page(path: Path | None) -> str:
+def page(paths: Sequence[Path]) -> str:
     """All of RESULTS.md."""
-    head = "# Results\n\nMade by `python -m benchmarks.tables` from the newest results file.\n\n"
-    if path is None:
-        return head + NOTHING
+    head = "# Results\n\nMade by `python -m benchmarks.tables` from the newest results file of each machine.\n\n"
+    return head + ("\n".join(_results(path) for path in paths) or NOTHING)
+
+
+def _results(path: Path) -> str:
     whole: dict[str, Any] = json.loads(path.read_text())
     facts = [f"| {key} | {value} |" for key, value in whole["machine"].items()]
-    where = f"[{path.name}](results/{path.name})"
-    body = [where, "", "| | |", "|---|---|", *facts, "", *sections.page(whole["measurements"])]
-    return head + "\n".join(body).rstrip() + "\n"
+    title = [f"# {whole['machine']['cpu']}", "", f"[{path.name}](results/{path.name})"]
+    body = [*title, "", "| | |", "|---|---|", *facts, "", *sections.page(whole["measurements"])]
+    return "\n".join(body).rstrip() + "\n"
 
 
-def updated(text: str, path: Path | None) -> str:
-    """README with a fresh table."""
+def updated(text: str, paths: Sequence[Path]) -> str:
+    """README with fresh tables."""
     head, _, rest = text.partition(BEGIN)
     _, _, tail = rest.partition(END)
-    return f"{head}{BEGIN}\n{table(path)}{END}{tail}"
+    return f"{head}{BEGIN}\n{table(paths)}{END}{tail}"
 
 
 def _line(name: str, entry: dict[str, Any]) -> list[str]:
@@ -98,8 +104,8 @@ def _certificate(path: Path, whole: dict[str, Any], robots: dict[str, Any]) -> s
 
 
 def main() -> int:
-    text, path = README.read_text(), newest()
-    fresh, results = updated(text, path), page(path)
+    text, paths = README.read_text(), newest()
+    fresh, results = updated(text, paths), page(paths)
     if "--check" in sys.argv[1:]:
         return int(fresh != text or not RESULTS.exists() or RESULTS.read_text() != results)
     README.write_text(fresh)
