@@ -1,5 +1,5 @@
-/* Blocks: memory for large arrays, kept when it is freed. The system may take the pages of a large kept block back
- * (MADV_FREE), so that keeping costs little when memory is short. */
+/* Blocks: memory for large arrays, kept when it is freed. The system may take the pages of what is kept beyond MANY_BYTES
+ * back (MADV_FREE), so that keeping costs little when memory is short. */
 
 static void count_block(const Block *block, int sign)
 {
@@ -100,7 +100,7 @@ static void block_free(void *unused, void *memory, size_t size)
     }
     block = (Block *)((char *)memory - BLOCK_HEAD);
     pthread_mutex_lock(&kept.lock);
-    block->offered = block->bytes >= LAZY_BYTES || kept.held >= MANY_BYTES;
+    block->offered = kept.held + block->bytes > MANY_BYTES;
     pthread_mutex_unlock(&kept.lock);
     if (block->offered) {
         offer_pages(block);

@@ -36,8 +36,7 @@
 #define BLOCK_STEP (64 << 10)
 #define BLOCK_HEAD 64
 #define HUGE_BYTES (4 << 20)
-#define LAZY_BYTES HUGE_BYTES  /* from here on, kept pages are offered to the system: costly page by page */
-#define MANY_BYTES (256 << 20) /* with as many kept that were not offered, those of smaller blocks are too */
+#define MANY_BYTES (256 << 20) /* kept pages beyond these are offered to the system, which costs page by page */
 
 typedef int (*entry_t)(size_t n, const void *const *in, const ptrdiff_t *in_stride, void *const *out,
                        const ptrdiff_t *out_stride, void *work);
