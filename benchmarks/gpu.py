@@ -23,6 +23,7 @@ import numpy as np
 import condyle
 from benchmarks import gpu_beside, gpu_time, results
 from benchmarks.gpu_time import Machine
+from condyle.backends.cuda.function import CudaFunction
 from condyle.backends.cuda.kernel import CudaKernel, Sizes
 from condyle.cli.states import draw
 from condyle.gpu import GpuDynamics
@@ -81,7 +82,7 @@ def run(plan: Plan, say: Callable[[str], None] = print) -> dict[str, Any]:
             assert isinstance(dyn, GpuDynamics)
             for function in CASES[name]:
                 for n in plan.batches:
-                    if fits(device, sized(dyn, function).sizes, n):
+                    if fits(device, sized(dyn, function, n).sizes, n):
                         rows.append(row(dyn, device, machine, name, function, n, plan))
                         say(line(rows[-1]))
     found["rows"] = rows
@@ -100,10 +101,11 @@ def line(values: dict[str, Any]) -> str:
     return " ".join(f"{value:.4g}" if isinstance(value, float) else str(value) for value in values.values())
 
 
-def sized(dyn: GpuDynamics, function: str) -> CudaKernel:
-    kernel = dyn._kernel(function, False)
-    assert isinstance(kernel, CudaKernel)
-    return kernel
+def sized(dyn: GpuDynamics, function: str, n: int) -> CudaKernel:
+    """What runs n states."""
+    chosen = dyn._kernel(function, False)
+    assert isinstance(chosen, CudaFunction)
+    return chosen.kernel(n)
 
 
 def fits(device: Gpu, sizes: Sizes, n: int) -> bool:
@@ -118,7 +120,7 @@ def row(
 ) -> dict[str, Any]:
     few = draw(condyle.load(name), min(n, 1024), str(dyn.dtype), (function,)).arguments(function)
     host = [np.resize(np.asarray(array), (n, *np.shape(array)[1:])) for array in few]
-    kernel = sized(dyn, function)
+    kernel = sized(dyn, function, n)
     sizes, dtype = kernel.sizes, str(dyn.dtype)
     code = gpu_time.code_bytes(kernel)
     operations = n * instructions(dyn._compiler.code(function, False))

@@ -16,6 +16,7 @@ from condyle.algorithms.scans.massless import massless_link
 from condyle.algorithms.singular import idle_coordinate
 from condyle.backends.common.facts import Facts
 from condyle.backends.cpu.build import supported
+from condyle.backends.cuda.forms import asked_for
 from condyle.backends.fpga.steps import ALL
 from condyle.compiler import Compiler
 from condyle.dynamics import Dynamics, fall_back
@@ -56,6 +57,7 @@ class Robot(model.Robot):
         links: str = "serial",
         routes: Mapping[str, str] | None = None,
         device: int | None = None,
+        kernels: str | Mapping[str, str] = "auto",
     ) -> Dynamics:
         """The seven functions of this robot; nothing is compiled before its first use.
 
@@ -65,22 +67,21 @@ class Robot(model.Robot):
         routes: {"fd": "aba"} names the algorithm behind a function, else the one with the fewest operations runs.
         links: "serial"; "scan": parallel in the links (no mimic joints; see docs/links.md), on target "numpy" every
         function, with routes of its own, e.g. {"fd": "abia"}, on targets "cpu" and "cuda" some, the rest serial;
-        "auto": the faster for one state, as measured. device: the number of the GPU,
-        by default 0. UnsupportedError names what was allowed; DeviceError, at the first call, why a GPU does not serve.
+        "auto": the faster for one state, as measured. device: the number of the GPU, by default 0. kernels: the form
+        of functions there, one word for all or {"dfd": "group32 split"}; "auto": the fastest, by an estimate.
+        UnsupportedError says what was allowed; DeviceError, at the first call, why a GPU does not serve.
         """
-        check_choice("target", target, TARGETS)
-        check_choice("dtype", dtype, DTYPES)
-        check_choice("links", links, LINKS)
-        if device is not None and target != "cuda":
-            raise UnsupportedError("device: this target runs on the processor and takes none; leave it out")
+        for name, value, allowed in (("target", target, TARGETS), ("dtype", dtype, DTYPES), ("links", links, LINKS)):
+            check_choice(name, value, allowed)
+        if target != "cuda" and (device, kernels) != (None, "auto"):
+            raise UnsupportedError("device, kernels: this target runs on the processor and takes none; leave them out")
         if threads is not None and threads < 1:
             raise UnsupportedError(f"threads={threads}: give a positive number, or None for every core")
         tree = tree_of(self)
         compiler = _compiler(self, tree, links, target, dict(routes or {}))
-        compiler.device = device or 0
-        recipe = (Robot.compile, (self, target, dtype, threads, links, routes, device))
-        runs = runs_on(target)
-        kind = GpuDynamics if target == "cuda" else Dynamics
+        compiler.device, compiler.kernels = device or 0, asked_for(kernels)
+        recipe = (Robot.compile, (self, target, dtype, threads, links, routes, device, kernels))
+        runs, kind = runs_on(target), GpuDynamics if target == "cuda" else Dynamics
         return kind(compiler, runs, dtype, threads, partial(check_inverse, self, compiler, runs), recipe)
 
 

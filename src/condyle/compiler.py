@@ -16,8 +16,10 @@ from condyle.backends.c import build as c_target
 from condyle.backends.common.facts import Facts
 from condyle.backends.cpu import build as cpu_target
 from condyle.backends.cpu import keep as cpu_kept
-from condyle.backends.cuda.kernel import CudaKernel
-from condyle.backends.cuda.parts import Part, Parts, parts, straight
+from condyle.backends.cuda.choice import Choice, Size
+from condyle.backends.cuda.forms import Form, wish
+from condyle.backends.cuda.function import CudaFunction
+from condyle.backends.cuda.parts import Part, Parts, grouped, parts, straight
 from condyle.backends.cuda.target import BITS
 from condyle.errors import BuildError, UnsupportedError
 from condyle.ir.count import Counts, count, instructions
@@ -76,11 +78,14 @@ class Compiler:
     facts: Facts
     routes: Mapping[str, str] = field(default_factory=dict[str, str])
     device: int = field(default=0, kw_only=True)
+    kernels: Mapping[str, str] = field(default_factory=dict[str, str], kw_only=True)
+    """target "cuda": in which form a function runs, in the words of `backends.cuda.forms.wish`"""
 
     def __post_init__(self) -> None:
         for function, route in self.routes.items():
             check_route(self.tree, function, route)
-        self._gpu_kernels: dict[tuple[str, bool, str], Part] = {}
+        self.gpu_part = cache(self._gpu_part)
+        self.gpu_size = cache(self._gpu_size)
         self.traced = cache(self._traced)
         self.best = cache(self._best)
 
@@ -165,7 +170,13 @@ class Compiler:
         if target == "numpy":
             return NumpyKernel(self.tree, function, self.reference_route(function), f_ext, np.dtype(dtype))
         if target == "cuda":
-            return CudaKernel(self.gpu_parts(function, f_ext, dtype), gpu(self.device), np.dtype(dtype))
+            device = gpu(self.device)
+            return CudaFunction(
+                lambda n: self.gpu_form(function, f_ext, dtype, n, device.multiprocessors),
+                lambda form: self.gpu_parts(function, f_ext, dtype, form),
+                device,
+                np.dtype(dtype),
+            )
         code = self.code(function, f_ext)
         if self.runs(function, target) == "cpu":
             layouts = self.layouts(function, f_ext, target, dtype)
@@ -187,19 +198,45 @@ class Compiler:
         routes = repr(sorted(self.routes.items()))  # a route to one function may decide that of another
         return cpu_kept.Key(self.facts.fingerprint, function, f_ext, routes, dtype)
 
-    def gpu_parts(self, function: str, f_ext: bool, dtype: str) -> Parts:
-        """What to launch on a GPU; UnsupportedError for robots that are too long for straight-line code."""
+    def gpu_choice(self, function: str, f_ext: bool) -> Choice:
+        """Which form a function runs in on a GPU."""
+        return Choice(function, lambda name: self.gpu_size(name, f_ext), wish(function, self.kernels.get(function, "")))
 
-        def program(name: str) -> Program:
-            return self.straight(name, f_ext and FUNCTIONS[name].takes_f_ext)
+    def gpu_form(self, function: str, f_ext: bool, dtype: str, n: int, multiprocessors: int) -> Form:
+        """The best form for n states that fits a GPU; the best of all, for its error, where none does."""
+        ranked = self.gpu_choice(function, f_ext).ranked(n, multiprocessors)
+        for form in ranked:
+            with suppress(UnsupportedError):
+                if form.lanes > 1:
+                    self.gpu_parts(function, f_ext, dtype, form)
+                return form
+        return ranked[0]
 
-        def one(name: str) -> Part:
-            key = name, f_ext and FUNCTIONS[name].takes_f_ext, dtype
-            if key not in self._gpu_kernels:
-                self._gpu_kernels[key] = straight(program(name), BITS[dtype])
-            return self._gpu_kernels[key]
+    def gpu_line(self, function: str, dtype: str, n: int, multiprocessors: int) -> str:
+        """`line`, the form, and the estimate of its time."""
+        line = self.line(function, "cuda", dtype, n)
+        if not isinstance(self.best(function, False).code, Program):
+            return f"{line}, too long for a GPU"
+        form = self.gpu_form(function, False, dtype, n, multiprocessors)
+        us = self.gpu_choice(function, False).us(form, n, multiprocessors)
+        return f"{line}, {form}, estimated {us:.0f} us (unmeasured)"
 
-        return parts(function, program, one, BITS[dtype])
+    def gpu_parts(self, function: str, f_ext: bool, dtype: str, form: Form) -> Parts:
+        """What to launch on a GPU; UnsupportedError for robots that are too long for it."""
+        return parts(
+            function,
+            lambda name: self.gpu_size(name, f_ext).program,
+            lambda name: self.gpu_part(name, f_ext and FUNCTIONS[name].takes_f_ext, dtype, form.lanes),
+            BITS[dtype],
+            partition=form.partition,
+        )
+
+    def _gpu_part(self, function: str, f_ext: bool, dtype: str, lanes: int) -> Part:
+        program = self.gpu_size(function, f_ext).program
+        return straight(program, BITS[dtype]) if lanes == 1 else grouped(program, lanes, BITS[dtype])
+
+    def _gpu_size(self, function: str, f_ext: bool) -> Size:
+        return Size(self.straight(function, f_ext and FUNCTIONS[function].takes_f_ext))
 
     def lanes(self, target: str, dtype: str) -> int:
         """States that lie side by side in packed arrays of a target."""

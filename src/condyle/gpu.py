@@ -9,9 +9,11 @@ from typing import Any, cast
 
 from numpy.typing import ArrayLike
 
-from condyle.backends.cuda.kernel import CudaKernel, Sizes
+from condyle.backends.cuda.choice import KNOWN_MULTIPROCESSORS
+from condyle.backends.cuda.function import CudaFunction
+from condyle.backends.cuda.kernel import Sizes
 from condyle.dynamics import Array, Dynamics, Out
-from condyle.errors import ShapeError, UnsupportedError
+from condyle.errors import DeviceError, ShapeError, UnsupportedError
 from condyle.runtime.cuda.answers import DeviceArray, fresh
 from condyle.runtime.cuda.arrays import View, is_device_array, stream_of, view_of
 from condyle.runtime.cuda.driver import gpu
@@ -42,23 +44,35 @@ class GpuDynamics(Dynamics):
         return bound
 
     def explain(self, n: int = 1) -> str:
-        """What runs for a batch of n states: the route of each function and its operations."""
-        lines = [self._compiler.line(name, self._target, self._dtype, n) for name in FUNCTIONS]
-        return "\n".join([f"target cuda, {self._dtype}, batch of {n}, GPU {self._compiler.device}", *lines])
+        """What runs for a batch of n states: the route of each function, its operations, its form and the estimate
+        of its time (unmeasured, see `backends.cuda.choice`); without a GPU for one of 132 multiprocessors.
+        """
+        multiprocessors = self._multiprocessors()
+        device = f"GPU {self._compiler.device}, {multiprocessors} multiprocessors"
+        lines = [f"target cuda, {self._dtype}, batch of {n}, {device}"]
+        lines += [self._compiler.gpu_line(name, self._dtype, n, multiprocessors) for name in FUNCTIONS]
+        return "\n".join(lines)
+
+    def _multiprocessors(self) -> int:
+        try:
+            return gpu(self._compiler.device).multiprocessors
+        except DeviceError:
+            return KNOWN_MULTIPROCESSORS
 
     def memory(self, n: int) -> dict[str, int]:
         """Bytes on the GPU of a batch of n states that lies there: inputs, outputs, scratch; no external forces."""
-        return {name: self._sizes(name).resident(n) for name in FUNCTIONS}
+        return {name: self._sizes(name, n).resident(n) for name in FUNCTIONS}
 
     def stage_memory(self, n: int) -> dict[str, int]:
         """Bytes on the GPU of a batch of n states in the processor's memory: it passes through two chunks at most.
 
         Arrays that are not pinned need as much pinned memory, scratch left out. All of it is kept for the next call.
         """
-        return {name: self._sizes(name).staged(n) for name in FUNCTIONS}
+        return {name: self._sizes(name, n).staged(n) for name in FUNCTIONS}
 
-    def _sizes(self, name: str) -> Sizes:
-        return Sizes.of(self._compiler.gpu_parts(name, False, self._dtype))
+    def _sizes(self, name: str, n: int) -> Sizes:
+        form = self._compiler.gpu_form(name, False, self._dtype, n, self._multiprocessors())
+        return Sizes.of(self._compiler.gpu_parts(name, False, self._dtype, form))
 
     def pinned(self, name: str, n: int) -> tuple[Array, ...]:
         """Arrays of n states in pinned memory for a function by its short name: its inputs, then its outputs.
@@ -88,7 +102,7 @@ class GpuDynamics(Dynamics):
         if len(given) != len(inputs):
             raise ShapeError(f"{FUNCTIONS[name].method}: {len(given)} arguments given, expected {len(inputs)}")
         kernel = self._kernel(name, f_ext)
-        assert isinstance(kernel, CudaKernel)
+        assert isinstance(kernel, CudaFunction)
         with kernel.gpu.current():
             listed = cast("Sequence[Any]", out if isinstance(out, (tuple, list)) else () if out is None else (out,))
             stream, lent = self._ordered(kernel, (*given, *listed))
@@ -110,7 +124,7 @@ class GpuDynamics(Dynamics):
                 kernel.on_device(n, [v.address for v in views], shared, [v.address for v in into], stream)
         return tuple(results)
 
-    def _ordered(self, kernel: CudaKernel, arrays: Sequence[object]) -> tuple[int, int]:
+    def _ordered(self, kernel: CudaFunction, arrays: Sequence[object]) -> tuple[int, int]:
         """The stream to use, which waits for others that arrays name, and what DLPack is told of it.
 
         While it is captured nothing is waited for: the graph's owner sees to the order.

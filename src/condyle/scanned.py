@@ -16,6 +16,7 @@ from numpy.typing import NDArray
 from condyle.algorithms.scans.massless import massless_link
 from condyle.algorithms.scans.routes import FORMS_ELEMENTS, SCANS, evaluate
 from condyle.backends.cpu import build as cpu_target
+from condyle.backends.cuda.forms import LINKED, Form
 from condyle.backends.cuda.links.part import linked
 from condyle.backends.cuda.parts import Parts
 from condyle.backends.cuda.target import BITS
@@ -109,9 +110,19 @@ class ScannedCompiler(Compiler):
     def kept(self, function: str, f_ext: bool, target: str, dtype: str) -> Kernel | None:
         return None if self.scanned(function, target) else super().kept(function, f_ext, target, dtype)
 
-    def gpu_parts(self, function: str, f_ext: bool, dtype: str) -> Parts:
+    def gpu_form(self, function: str, f_ext: bool, dtype: str, n: int, multiprocessors: int) -> Form:
         if (f_ext and function == "fd") or not self._takes(function, "cuda", dtype, 1):
-            return super().gpu_parts(function, f_ext, dtype)
+            return super().gpu_form(function, f_ext, dtype, n, multiprocessors)
+        return LINKED
+
+    def gpu_line(self, function: str, dtype: str, n: int, multiprocessors: int) -> str:
+        if self._takes(function, "cuda", dtype, 1):
+            return self.line(function, "cuda", dtype, n)
+        return super().gpu_line(function, dtype, n, multiprocessors)
+
+    def gpu_parts(self, function: str, f_ext: bool, dtype: str, form: Form) -> Parts:
+        if form != LINKED:
+            return super().gpu_parts(function, f_ext, dtype, form)
         key = function, f_ext, dtype
         if key not in self._linked:
             ports, size = FUNCTIONS[function], sizes(self.tree)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+from copy import copy
 from functools import cache
 from types import SimpleNamespace
 
@@ -23,11 +25,13 @@ def traced() -> Compiler:
     return compiler_of(condyle.load("iiwa14"))
 
 
-def dynamics(dtype: str = "float64") -> GpuDynamics:
+def dynamics(dtype: str = "float64", kernels: str | Mapping[str, str] = "auto") -> GpuDynamics:
     """A fresh one, that has called no driver yet."""
-    dyn = condyle.load("iiwa14").compile(target="cuda", dtype=dtype)
+    dyn = condyle.load("iiwa14").compile(target="cuda", dtype=dtype, kernels=kernels)
     assert isinstance(dyn, GpuDynamics)
-    dyn._compiler = traced()
+    named = dyn._compiler.kernels
+    dyn._compiler = copy(traced())
+    dyn._compiler.kernels = named
     return dyn
 
 

@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import dataclasses
-
 import numpy as np
 import pytest
 
+import condyle
 from condyle.backends.cuda import kernel as kernels
-from condyle.backends.cuda import parts
+from condyle.errors import UnsupportedError
 from condyle.signature import FUNCTIONS
 from tests.backends.cuda.fake_driver import FakeDriver
 from tests.gpu.calls import dynamics, given, on_gpu, same, wanted
@@ -36,10 +35,9 @@ def test_chunks_take_turns(fake: FakeDriver, monkeypatch: pytest.MonkeyPatch) ->
 
 
 def test_split_functions(fake: FakeDriver, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(parts.parts, "__defaults__", (dataclasses.replace(parts.TARGET, longest=0),))
     monkeypatch.setattr(kernels, "MOST_CHUNK", 60_000)
     arguments = given("dfd", 40)
-    dyn = dynamics()
+    dyn = dynamics(kernels={"dfd": "thread split"})
     same(dyn.forward_dynamics_derivatives(*arguments), wanted("dfd", arguments))
     assert fake.calls.count("cuModuleLoadData") == 4
     answers = dyn.forward_dynamics_derivatives(*(on_gpu(fake, array) for array in arguments))
@@ -48,3 +46,26 @@ def test_split_functions(fake: FakeDriver, monkeypatch: pytest.MonkeyPatch) -> N
     monkeypatch.setattr(kernels, "SCRATCH_BYTES", 10_000)  # in pieces, one row of them for all
     answers = dyn.forward_dynamics_derivatives(*(on_gpu(fake, array) for array in (arguments[0][:1], *arguments[1:])))
     same(tuple(one.numpy() for one in answers), wanted("dfd", [np.repeat(arguments[0][:1], 40, 0), *arguments[1:]]))
+
+
+def test_named_kernels(fake: FakeDriver) -> None:
+    """The same answers, to the bit where one kernel does it all; words that say nothing are refused."""
+    arguments = given("dfd", 9)
+    one = dynamics(kernels="thread").forward_dynamics_derivatives(*arguments)
+    two = dynamics(kernels={"dfd": "group8"}).forward_dynamics_derivatives(*arguments)
+    assert all(np.array_equal(a, b) for a, b in zip(one, two, strict=True))
+    for words, match in (("group3", "group2"), ("split", "does not say"), ("thread group", "can be one of")):
+        with pytest.raises(UnsupportedError, match=match):
+            dynamics(kernels=words)
+    with pytest.raises(UnsupportedError, match="fused"):
+        dynamics(kernels={"dfd": "fused split"})
+    with pytest.raises(UnsupportedError, match="there are id"):
+        dynamics(kernels={"fastest": "group"})
+    with pytest.raises(UnsupportedError, match="leave them out"):
+        condyle.load("iiwa14").compile(kernels="group")
+
+
+def test_forms_are_said(fake: FakeDriver) -> None:
+    said = dict(line.split(maxsplit=1) for line in dynamics("float32", {"dfd": "split"}).explain(7).splitlines()[1:])
+    assert " split, estimated " in said["dfd"] and "unmeasured" in said["dfd"]
+    assert ", group" in said["did"] and ", thread, " in dynamics("float32").explain(1 << 20)

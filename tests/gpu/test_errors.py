@@ -95,7 +95,7 @@ def test_old_gpus(fake: FakeDriver) -> None:
 def test_no_such_gpu(fake: FakeDriver) -> None:
     with pytest.raises(DeviceError, match="device=3: this machine has 1 GPUs"):
         condyle.load("iiwa14").compile(target="cuda", device=3).mass_matrix(np.zeros(7))
-    with pytest.raises(UnsupportedError, match="leave it out"):
+    with pytest.raises(UnsupportedError, match="leave them out"):
         condyle.load("iiwa14").compile(device=0)
 
 

@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-import dataclasses
 import gc
 
 import numpy as np
 import pytest
 
 from condyle.backends.cuda import kernel as kernels
-from condyle.backends.cuda import parts
 from condyle.errors import UnsupportedError
 from condyle.signature import FUNCTIONS
 from tests.backends.cuda.fake_driver import FakeDriver
@@ -20,9 +18,8 @@ WAITS = {"cuStreamSynchronize", "cuCtxSynchronize", "cuEventSynchronize", "cuMem
 ALLOCATES = {"cuMemAlloc", "cuMemAllocAsync", "cuMemFreeAsync", "cuMemHostAlloc"}
 
 
-def split(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Small functions are launched as those of large robots are: several kernels, with scratch."""
-    monkeypatch.setattr(parts.parts, "__defaults__", (dataclasses.replace(parts.TARGET, longest=0),))
+SPLIT = {"dfd": "thread split"}
+"""Small functions are launched as those of large robots are: several kernels, with scratch."""
 
 
 def test_a_graph_is_captured_and_launched_again(fake: FakeDriver) -> None:
@@ -51,9 +48,8 @@ def test_a_graph_is_captured_and_launched_again(fake: FakeDriver) -> None:
 
 
 def test_a_graph_keeps_its_scratch(fake: FakeDriver, monkeypatch: pytest.MonkeyPatch) -> None:
-    split(monkeypatch)
     monkeypatch.setattr(kernels, "SCRATCH_BYTES", 10_000)  # a piece of 11 states
-    dyn = dynamics().on(5)
+    dyn = dynamics(kernels=SPLIT).on(5)
     arguments = given("dfd", 20)
     lent = [Foreign(fake, array) for array in arguments]
     outs = tuple(Foreign(fake, np.zeros((20, 7, 7))) for _ in range(3))
@@ -94,17 +90,16 @@ def test_calls_on_the_gpu_do_not_wait(fake: FakeDriver) -> None:
 @pytest.mark.parametrize("function", ["id", "m", "dfd"])
 def test_memory_is_known_before(fake: FakeDriver, monkeypatch: pytest.MonkeyPatch, function: str, n: int) -> None:
     """To the byte what the driver is asked for: arrays there with scratch, and chunks of the processor's arrays."""
-    split(monkeypatch)
     monkeypatch.setattr(kernels, "LEAST_CHUNK", 20_000)
     monkeypatch.setattr(kernels, "MOST_CHUNK", 300_000)
     monkeypatch.setattr(kernels, "SCRATCH_BYTES", 50_000)
     arguments = given(function, n)
-    dyn = dynamics()
+    dyn = dynamics(kernels=SPLIT)
     dyn.function(function)(*arguments)
     assert fake.used == dyn.stage_memory(n)[function]
     del dyn
     fake.used = most = 0
-    dyn = dynamics()
+    dyn = dynamics(kernels=SPLIT)
     allocate = fake.cuMemAlloc
 
     def watched(size: int) -> object:
@@ -171,11 +166,10 @@ def test_sizes_of_chunks() -> None:
     assert kernels.Sizes(10**9, 10**9, 0).chunk(5) == 1
 
 
-def test_what_runs_is_said(fake: FakeDriver, monkeypatch: pytest.MonkeyPatch) -> None:
-    dyn = dynamics("float32")
+def test_what_runs_is_said(fake: FakeDriver) -> None:
+    dyn = dynamics("float32", SPLIT)
     assert "target cuda, float32, batch of 7, GPU 0" in dyn.explain(7)
     assert dyn.memory(10)["id"] == 10 * 4 * 28
-    split(monkeypatch)
     assert dyn.memory(10)["dfd"] == 10 * 4 * (3 * 7 + 3 * 7**2 + 7 + 2 * 7**2)  # the scratch too
     assert set(dyn.stage_memory(3)) == set(FUNCTIONS)
     with pytest.raises(UnsupportedError, match="packed"):

@@ -45,7 +45,7 @@ class Instruction:
 @dataclass(frozen=True, slots=True)
 class Kernel:
     """One entry of a module: parameters in order, the code, where labels stand, constants, local bytes of a thread,
-    threads of a block at most.
+    threads of a block at most, numbers of the module that lie in global memory.
     """
 
     name: str
@@ -55,6 +55,7 @@ class Kernel:
     constants: dict[str, NDArray[np.uint8]]
     local: int
     threads: int
+    tables: dict[str, NDArray[np.uint8]]
 
 
 @cache
@@ -65,17 +66,21 @@ def parse(text: str) -> dict[str, Kernel]:
         name: np.array([int(word, 16) for word in words.split(",")], np.uint64).view(np.uint8)
         for name, words in re.findall(r"\.const \.align 8 \.b64 (\w+)\[\d+\] = \{([^}]*)\};", text)
     }
+    tables = {
+        name: np.array([int(word, 0) for word in words.split(",")], f"u{int(bits) // 8}").view(np.uint8)
+        for bits, name, words in re.findall(r"\.global \.align 16 \.b(\d+) (\w+)\[\d+\] = \{([^}]*)\};", text)
+    }
     found: dict[str, Kernel] = {}
     entry = r"\.entry (\w+)\(([^)]*)\)\s*(?:\.maxntid (\d+), 1, 1)?[^{]*\{(.*?)\n\}"
     for name, parameters, threads, body in re.findall(entry, text, re.DOTALL):
         names = tuple(re.findall(r"\.param \.\w+ (\w+)", parameters))
-        found[name] = _kernel(name, names, body, constants, int(threads or 1024))
+        code, labels, local = _code(body)
+        found[name] = Kernel(name, names, code, labels, constants, local, int(threads or 1024), tables)
     return found
 
 
-def _kernel(
-    name: str, parameters: tuple[str, ...], body: str, constants: dict[str, NDArray[np.uint8]], threads: int
-) -> Kernel:
+def _code(body: str) -> tuple[tuple[Instruction, ...], dict[str, int], int]:
+    """Instructions, where labels stand, local bytes of a thread."""
     code: list[Instruction] = []
     labels: dict[str, int] = {}
     local = 0
@@ -87,9 +92,9 @@ def _kernel(
         elif line and not line.startswith("."):
             guard, rest = (line.split(" ", 1)) if line.startswith("@") else ("", line)
             words, _, operands = rest.partition(" ")
-            given = tuple(part.strip() for part in operands.split(",")) if operands else ()
+            given = tuple(part.strip() for part in re.split(r",(?![^{]*\})", operands)) if operands else ()
             code.append(Instruction(guard[1:], tuple(words.split(".")), given))
-    return Kernel(name, parameters, tuple(code), labels, constants, local, threads)
+    return tuple(code), labels, local
 
 
 def launch(
@@ -104,10 +109,14 @@ def launch(
     """Runs the grid, `at_once` blocks at a time. values: of the parameters, in order."""
     if len(values) != len(kernel.parameters):
         raise ValueError(f"{kernel.name} has {len(kernel.parameters)} parameters, given are {len(values)}")
+    named = dict(zip(kernel.parameters, values, strict=True))
+    tables = {name: memory.adopt(data) for name, data in kernel.tables.items()}
     for first in range(0, grid, at_once):
         blocks = np.arange(first, min(grid, first + at_once))
         with np.errstate(all="ignore"):
-            _Run(kernel, blocks, block, shared_bytes, dict(zip(kernel.parameters, values, strict=True)), memory).go()
+            _Run(kernel, blocks, block, shared_bytes, named | tables, memory).go()
+    for address in tables.values():
+        memory.free(address)
 
 
 class _Run:
@@ -156,7 +165,9 @@ class _Run:
         elif op == "shfl":
             self._shuffle(line, mask)
         elif op == "ld":
-            self._write(line.operands[0], self._load(line, mask), mask)
+            names = line.operands[0].strip("{}").split(", ")
+            for k, name in enumerate(names):
+                self._write(name, self._load(line, mask, k), mask)
         elif op == "st":
             self._store(line, mask)
         else:
@@ -205,6 +216,8 @@ class _Run:
             return np.full(self.n, int(operand[2:], 16), bits).view(kind)
         if operand in self.kernel.constants or operand in ("pool", "parked"):
             return np.zeros(self.n, kind)
+        if operand in self.kernel.tables:
+            return np.full(self.n, self.values[operand], kind)
         return np.full(self.n, int(operand, 0), kind)
 
     def _write(self, name: str, value: Lanes, mask: Lanes) -> None:
@@ -221,11 +234,12 @@ class _Run:
     def _width(self, name: str) -> type[np.generic]:
         return self.registers[name].dtype.type if name in self.registers else np.uint64
 
-    def _load(self, line: Instruction, mask: Lanes) -> Lanes:
+    def _load(self, line: Instruction, mask: Lanes, number: int) -> Lanes:
+        """The value, or that of this number of a vector."""
         space, kind = next(word for word in line.words if word in SPACES), TYPES[line.words[-1]]
         if space == "param":
             return np.full(self.n, self.values[line.operands[1].strip("[]")], kind)
-        address = self._address(line.operands[1])
+        address = self._address(line.operands[1]) + number * np.dtype(kind).itemsize
         if space == "const":
             (table,) = self.kernel.constants.values()
             return table.view(kind)[address // np.dtype(kind).itemsize]

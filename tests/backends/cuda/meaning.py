@@ -22,8 +22,8 @@ def fma(a: Lanes, b: Lanes, c: Lanes) -> Lanes:
         e = _product_error(a, b, p)
         s = p + c
         q = s - p
-        t = (p - (s - q)) + (c - q)
-        return np.where(np.isfinite(e) & np.isfinite(s), s + (t + e), s)
+        rest = (p - (s - q)) + (c - q) + e
+        return np.where(np.isfinite(e) & np.isfinite(s) & (rest != 0), s + rest, s)  # a zero keeps its sign
 
 
 def _product_error(a: Lanes, b: Lanes, p: Lanes) -> Lanes:
@@ -107,6 +107,7 @@ MEANING: dict[str, Callable[..., Lanes]] = {
     "setp.ge": _compare(np.greater_equal),
     "setp.lt": _compare(np.less),
     "setp.ne": _compare(np.not_equal),
+    "setp.eq": _compare(np.equal),
     "setp.lt.and": lambda a, b, p: (a < b) & p,
     "cvta.to.global": lambda a: a,
     "mul.wide.u32": lambda a, b: a.astype(np.uint64) * b,

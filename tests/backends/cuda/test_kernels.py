@@ -10,7 +10,7 @@ import pytest
 
 from condyle import Robot, random_tree
 from condyle.algorithms.reference import evaluate
-from condyle.backends.cuda.parts import Part, straight
+from condyle.backends.cuda.parts import Part, Parts, straight
 from condyle.backends.cuda.target import TARGET, Target
 from condyle.cli.check import allowed
 from condyle.ir.program import Array, Output, Program
@@ -42,9 +42,12 @@ def condition(one: Robot) -> float:
 
 
 def check(one: Robot, function: str, bits: int, f_ext: bool = False, n: int = 37, target: Target = TARGET) -> None:
+    check_made(one, function, bits, made(one, function, bits, f_ext, target), f_ext, n)
+
+
+def check_made(one: Robot, function: str, bits: int, what: Parts, f_ext: bool, n: int) -> None:
     """Every text of a function, to the contract's accuracy, which allows for the condition of M."""
     inputs = [array.astype(f"f{bits // 8}") for array in given(one, function, n, f_ext)]
-    what = made(one, function, bits, f_ext, target)
     names = [port.name for port in FUNCTIONS[function].ports(f_ext)]
     rows = {name: array.astype(np.float64) for name, array in zip(names, inputs, strict=True)}
     route = compiler(one).reference_route(function)

@@ -1,7 +1,6 @@
 """A function as launches: one kernel, or, where that would be too long, kernels one after the other.
 
-Plancher 2021 calls the one kernel "completely fused", and "split" what computes Minv, the acceleration, the derivatives
-of inverse dynamics and their product with -Minv apart. Kernels of a split function are those of the plain functions.
+The partitionings are those of Plancher 2021 (see `forms`); kernels of a split function are those of the plain ones.
 """
 
 from __future__ import annotations
@@ -10,13 +9,16 @@ from collections.abc import Callable
 from dataclasses import dataclass, replace
 
 from condyle.backends.cuda.emit import emit, kernel_name
+from condyle.backends.cuda.forms import FUSED, WHOLE, usual
+from condyle.backends.cuda.group.emit import FURTHEST, emit_group, pool, state_bytes
+from condyle.backends.cuda.group.emit import kernel_name as group_name
+from condyle.backends.cuda.group.schedule import group
 from condyle.backends.cuda.lower import lower
 from condyle.backends.cuda.product import NAME, emit_product
 from condyle.backends.cuda.target import TARGET, WARP, Target
+from condyle.errors import UnsupportedError
 from condyle.ir.count import work
 from condyle.ir.program import Array, Program
-
-SPLIT = ("dfd", "difd")
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,23 +75,38 @@ class Parts:
 
 
 def parts(
-    function: str, code: Callable[[str], Program], one: Callable[[str], Part], bits: int, target: Target = TARGET
+    function: str,
+    code: Callable[[str], Program],
+    one: Callable[[str], Part],
+    bits: int,
+    target: Target = TARGET,
+    partition: str = "",
 ) -> Parts:
-    """What to launch for a function; code: the Program of any function, one: its one kernel (`straight`)."""
+    """What to launch for a function; code: the Program of any function, one: its one kernel.
+
+    partition: one of `forms.PARTITIONS`; by default one kernel, unless it would be too long for a thread a state.
+    """
     program = code(function)
-    if function not in SPLIT or work(program) <= target.longest:
+    partition = partition or usual(function, work(program), target)
+    if partition == WHOLE:
         return Parts(function, bits, program.inputs, program.arrays, (one(function),))
-    derivatives = code("did")
-    scratch = tuple(Array(f"scratch {array.name}", array.shape) for array in derivatives.arrays)
+    known = {array.name: array for array in program.inputs}
     launches: list[Part] = []
-    a, Minv = derivatives.inputs[2], program.arrays[-1] if function == "dfd" else program.inputs[3]
     if function == "dfd":
-        a = Array("scratch a", a.shape)
-        launches += [replace(one("minv"), writes=(Minv,)), replace(one("fd"), writes=(a,))]
-    reads = (*derivatives.inputs[:2], a, *derivatives.inputs[3:])
-    launches.append(replace(one("did"), reads=reads, writes=scratch))
-    product = Text(NAME, emit_product(Minv.shape[0], len(scratch), bits, target), 0, 1, "rows", 0)
-    launches.append(Part((product,), (Minv, *scratch), program.arrays[: len(scratch)]))
+        known["Minv"], known["a"] = program.arrays[-1], Array("scratch a", known["tau"].shape)
+        launches += [replace(one("minv"), writes=(known["Minv"],)), replace(one("fd"), writes=(known["a"],))]
+
+    def behind(name: str, writes: tuple[Array, ...]) -> Part:
+        part = one(name)
+        return replace(part, reads=tuple(known[array.name] for array in part.reads), writes=writes)
+
+    if partition == FUSED:
+        launches.append(behind("difd", program.arrays[:-1]))
+    else:
+        scratch = tuple(Array(f"scratch {array.name}", array.shape) for array in code("did").arrays)
+        launches.append(behind("did", scratch))
+        product = Text(NAME, emit_product(known["Minv"].shape[0], len(scratch), bits, target), 0, 1, "rows", 0)
+        launches.append(Part((product,), (known["Minv"], *scratch), program.arrays[: len(scratch)]))
     return Parts(function, bits, program.inputs, program.arrays, tuple(launches))
 
 
@@ -100,3 +117,18 @@ def straight(program: Program, bits: int, target: Target = TARGET) -> Part:
         for low in lower(program, bits, target)
     )
     return Part(texts, program.inputs, program.arrays)
+
+
+def grouped(program: Program, lanes: int, bits: int, target: Target = TARGET) -> Part:
+    """One kernel, `lanes` lanes a state; UnsupportedError where its values do not fit into shared memory."""
+    made = group(program, lanes)
+    if state_bytes(made, bits) > FURTHEST or pool(made, bits) > target.shared:
+        raise UnsupportedError(
+            f"{program.name} with {lanes} lanes a state needs {pool(made, bits)} bytes of shared memory a warp and "
+            f"{state_bytes(made, bits)} a state; at most {target.shared} and {FURTHEST} can be had: take more lanes or "
+            "kernels='thread'"
+        )
+    text = Text(
+        group_name(made), emit_group(made, bits, target), pool(made, bits), WARP // lanes, f"{lanes} lanes a state", 0
+    )
+    return Part((text,), program.inputs, program.arrays)

@@ -20,7 +20,7 @@ class Target:
     dirty: what the distance to the next use counts of a value that must be parked before its register is given away.
     eager: entries up to which an input is read as a whole at the start.
     widths: entries of a row that are staged together, the widest first.
-    pool: shared bytes a warp above which a narrower width is tried.
+    shared: bytes of shared memory that every GPU has. pool: shared bytes a warp above which a narrower width is tried.
     orders: those tried beside the trace; few: the only ones for Programs of `many` operations or more.
     longest: operations above which derivatives of forward dynamics are split into several kernels.
     most_threads: of one block. fewest_blocks: blocks a multiprocessor below which blocks are made smaller.
@@ -34,6 +34,7 @@ class Target:
     dirty: float = 0.7
     eager: int = 64
     widths: tuple[int, ...] = (32, 16, 8, 4)
+    shared: int = 99 * 1024
     pool: int = 24_000
     orders: tuple[str, ...] = ("rows", "columns", "leaves")
     few: tuple[str, ...] = ("leaves",)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from condyle.backends.cuda.cpp.plan import PRODUCT, Function, Plan
-from condyle.backends.cuda.parts import SPLIT
+from condyle.backends.cuda.forms import PARTITIONS
 from condyle.ir.program import Array
 from condyle.signature import FUNCTIONS
 from condyle.text import Emitter
@@ -26,14 +26,14 @@ def write_launch(e: Emitter, function: Function) -> None:
     """The launches of one function, one after the other in a stream."""
     name = function.name
     arguments = [f"Rows<T> {given}" for given in function.inputs] + [f"T *{given}" for given in function.outputs]
-    if name in SPLIT:
+    if name in PARTITIONS:
         e(f"/* {name.upper()}_SCRATCH: numbers a state that `scratch` has room for. */")
         e(f"inline constexpr size_t {name.upper()}_SCRATCH = {function.scratch};")
         arguments.append("T *scratch")
     e("/* Arrays on the GPU, outputs dense; returns as soon as all is in the stream. */", "template <typename T>")
     head = ", ".join(["size_t n", *arguments, "cudaStream_t stream = 0"])
     with e.block(f"cudaError_t {name}_launch({head})\n{{"):
-        if name in SPLIT and not function.split:
+        if name in PARTITIONS and not function.split:
             e("(void)scratch;")
         _write_launches(e, function)
     e("")
@@ -144,7 +144,7 @@ def write_calls(e: Emitter, function: Function) -> None:
     name = method(function)
     given = [f"{{data->d_{taken}, {size}}}" for taken, size in function.takes]
     given += [f"data->d_{answer}" for answer, _ in function.answers]
-    if function.name in SPLIT:
+    if function.name in PARTITIONS:
         given.append("data->d_scratch")
     head = "(Data<T> *data, size_t n, cudaStream_t stream = 0)"
     e("/* d_ to d_; returns as soon as all is in the stream. */", "template <typename T>")

@@ -1,0 +1,47 @@
+"""A function on one GPU in the form that suits each batch."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable, Sequence
+
+import numpy as np
+
+from condyle.backends.cuda.forms import Form
+from condyle.backends.cuda.kernel import CudaKernel, Rows
+from condyle.backends.cuda.parts import Parts
+from condyle.runtime.cuda.driver import Gpu
+
+
+class CudaFunction:
+    """A Kernel: for every batch the one of the form that is chosen for it, made at its first use."""
+
+    def __init__(
+        self, form: Callable[[int], Form], parts: Callable[[Form], Parts], gpu: Gpu, dtype: np.dtype[np.floating]
+    ) -> None:
+        self.gpu, self.dtype = gpu, dtype
+        self._form, self._parts = form, parts
+        self._forms: dict[int, Form] = {}
+        self._kernels: dict[Form, CudaKernel] = {}
+        self._lock = threading.Lock()
+        self.description = f"CUDA, {gpu.arch}"
+
+    def kernel(self, n: int) -> CudaKernel:
+        """What runs n states: the form is that of the next power of two."""
+        size = (n - 1).bit_length()
+        with self._lock:
+            if size not in self._forms:
+                self._forms[size] = self._form(n)
+            form = self._forms[size]
+            if form not in self._kernels:
+                self._kernels[form] = CudaKernel(self._parts(form), self.gpu, self.dtype)
+            return self._kernels[form]
+
+    def __call__(self, n: int, inputs: Sequence[Rows], outputs: Sequence[Rows], threads: int) -> None:
+        self.kernel(n)(n, inputs, outputs, threads)
+
+    def on_device(
+        self, n: int, inputs: Sequence[int], shared: Sequence[bool], outputs: Sequence[int], stream: int
+    ) -> None:
+        """As `CudaKernel.on_device`."""
+        self.kernel(n).on_device(n, inputs, shared, outputs, stream)

@@ -1,0 +1,116 @@
+"""Program -> words: what a lane does in one step, up to three multiply-adds in a row or one special function.
+
+Sums, differences, products and changes of sign are multiply-adds with one or zero: the same bits. A sum of products
+whose parts nobody else reads becomes one word, so a dot product costs one step instead of three.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from dataclasses import dataclass
+
+from condyle.backends.cuda.items import TRIGONOMETRIC
+from condyle.ir.ops import LEAVES, Node
+from condyle.ir.program import Program, operands
+
+ZERO, ONE = -1, -2
+"""Operands beside the nodes of the Program."""
+
+CHAIN = 3
+"""Multiply-adds of a word: with the addend and the answer eight places, one load of 128 bits."""
+
+SUM, RCP, SQRT, SINCOS = "sum", "rcp", "sqrt", "sincos"
+
+SIGNS = {"fma": (False, False), "fms": (False, True), "fnma": (True, False), "fnms": (True, True)}
+
+
+@dataclass(frozen=True, slots=True)
+class Term:
+    """a b, or -a b."""
+
+    minus: bool
+    a: int
+    b: int
+
+
+@dataclass(frozen=True, slots=True)
+class Word:
+    """A sum: (-)addend + terms[0] + terms[1] + ..., each step rounded once. Else a function of the addend.
+
+    defines: the nodes that it gives; of "sincos" the sine, then the cosine, -1 where one is not wanted.
+    """
+
+    kind: str
+    minus: bool
+    addend: int
+    terms: tuple[Term, ...]
+    defines: tuple[int, ...]
+
+    def reads(self) -> set[int]:
+        """The nodes and constants that it needs."""
+        return {self.addend, *(value for term in self.terms for value in (term.a, term.b))}
+
+
+def words(program: Program) -> list[Word]:
+    """All that is to be computed; a word stands behind those that it reads from."""
+    nodes = program.nodes
+    uses = Counter(value for node in nodes for value in operands(node))
+    uses.update(output.node for output in program.outputs)
+    found: dict[int, Word] = {}
+    depth: dict[int, int] = {}
+    partners: dict[int, dict[str, int]] = {}
+    for index, node in enumerate(nodes):
+        if node[0] in TRIGONOMETRIC:
+            partners.setdefault(operands(node)[0], {}).setdefault(node[0], index)
+    for index, node in enumerate(nodes):
+        if node[0] in LEAVES:
+            continue
+        if node[0] in TRIGONOMETRIC:
+            (angle,) = operands(node)
+            pair = partners[angle] if index in partners[angle].values() else {node[0]: index}
+            word = Word(SINCOS, False, angle, (), (pair.get("sin", -1), pair.get("cos", -1)))
+            found.setdefault(min(pair.values()), word)
+        elif node[0] in (RCP, SQRT):
+            word = Word(node[0], False, operands(node)[0], (), (index,))
+            found[index] = word
+        else:
+            mergeable = {
+                value
+                for value in operands(node)
+                if uses[value] == 1 and value in found and found[value].kind == SUM and len(found[value].terms) < CHAIN
+            }
+            word = min(
+                (_sum(index, *one, mergeable, found) for one in _readings(node)),
+                key=lambda word: (_depth(word, depth), -len(word.terms)),
+            )
+            for value in mergeable - word.reads():
+                del found[value]
+            found[index] = word
+        depth[index] = 1 + _depth(word, depth)
+    return list(found.values())
+
+
+def _depth(word: Word, depth: dict[int, int]) -> int:
+    return max(depth.get(value, 0) for value in word.reads())
+
+
+def _readings(node: Node) -> list[tuple[bool, int, Term]]:
+    """An operation as an addend, with or without its sign, and a term: one way, or two for a sum."""
+    op, used = node[0], operands(node)
+    if op in SIGNS:
+        product, other = SIGNS[op]
+        return [(other, used[2], Term(product, used[0], used[1]))]
+    if op == "mul":
+        return [(True, ZERO, Term(False, used[0], used[1]))]
+    if op == "neg":
+        return [(True, ZERO, Term(True, used[0], ONE))]
+    first = (False, used[0], Term(op == "sub", used[1], ONE))
+    return [first, (op == "sub", used[1], Term(False, used[0], ONE))]
+
+
+def _sum(index: int, minus: bool, addend: int, term: Term, mergeable: set[int], found: dict[int, Word]) -> Word:
+    """The word of one operation, its addend's word in front where nobody else reads that."""
+    if addend in mergeable and not minus and addend not in (term.a, term.b):
+        before = found[addend]
+        return Word(SUM, before.minus, before.addend, (*before.terms, term), (index,))
+    return Word(SUM, minus, addend, (term,), (index,))

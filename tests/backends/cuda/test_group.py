@@ -1,0 +1,206 @@
+"""Groups of lanes: the same bits as a thread a state, whatever the lanes, the batch and the place in it."""
+
+from __future__ import annotations
+
+import dataclasses
+from functools import cache
+
+import numpy as np
+import pytest
+
+from condyle import Robot
+from condyle.backends.cuda.choice import Choice, Size
+from condyle.backends.cuda.forms import LANES, PARTITIONS, Form, Wish, wish
+from condyle.backends.cuda.group.schedule import LATENCY, SPECIAL, UNROLL, group
+from condyle.backends.cuda.group.words import CHAIN, SUM
+from condyle.backends.cuda.parts import Part, Parts, grouped, parts, straight
+from condyle.backends.cuda.target import TARGET
+from condyle.errors import UnsupportedError
+from condyle.ir.program import Array, Output, Program
+from condyle.signature import FUNCTIONS
+from tests.backends.c.small import states, tangle, toy
+from tests.backends.cuda.memory import RaceError
+from tests.backends.cuda.simulate import code, kernel, robot, simulate
+from tests.backends.cuda.test_kernels import check_made, given
+
+SHORT = [("iiwa14", False, function, bits) for function in FUNCTIONS for bits in (32, 64)]
+SHORT += [("hyq", False, "did", 32), ("hyq", True, "fd", 64), ("hyq", True, "m", 32), ("atlas", False, "id", 32)]
+LONG = [
+    (name, floating, function, bits)
+    for name in ("hyq", "atlas")
+    for floating in (False, True)
+    for function in FUNCTIONS
+    for bits in (32, 64)
+]
+
+
+@cache
+def lanes_of(one: Robot, function: str, bits: int, lanes: int, f_ext: bool = False) -> Part:
+    return grouped(code(one, function, f_ext), lanes, bits)
+
+
+def whole(program: Program, bits: int, part: Part) -> Parts:
+    return Parts(program.name, bits, program.inputs, program.arrays, (part,))
+
+
+def hold(one: Robot, function: str, bits: int, lanes: int, f_ext: bool = False) -> None:
+    """To the reference, and to the bits of a thread a state."""
+    program = code(one, function, f_ext)
+    made = whole(program, bits, lanes_of(one, function, bits, lanes, f_ext))
+    check_made(one, function, bits, made, f_ext, 5)
+    inputs = [array.astype(f"f{bits // 8}") for array in given(one, function, 5, f_ext)]
+    thread = whole(program, bits, kernel(one, function, bits, f_ext, TARGET))
+    for got, want in zip(simulate(made, inputs), simulate(thread, inputs), strict=True):
+        np.testing.assert_array_equal(got, want)
+
+
+@pytest.mark.parametrize(("name", "floating", "function", "bits"), SHORT)
+def test_every_function(name: str, floating: bool, function: str, bits: int) -> None:
+    hold(robot(name, floating), function, bits, 32)
+
+
+@pytest.mark.slow  # minutes: the thread kernels of humanoids are scheduled and interpreted beside them
+@pytest.mark.parametrize(("name", "floating", "function", "bits"), LONG)
+def test_every_robot(name: str, floating: bool, function: str, bits: int) -> None:
+    hold(robot(name, floating), function, bits, 16)
+
+
+def test_external_forces() -> None:
+    hold(robot("iiwa14"), "did", 64, 16, f_ext=True)
+
+
+@pytest.mark.parametrize("bits", [32, 64])
+@pytest.mark.parametrize("seed", [3, 4, 5])
+def test_any_program_any_lanes(seed: int, bits: int) -> None:
+    """Every operation, sines of sines, roots and reciprocals among them."""
+    program = tangle(seed)
+    inputs = [np.reshape(array, (11, -1)) for array in states(program, 11, f"float{bits}")]
+    wanted = simulate(whole(program, bits, straight(program, bits)), inputs)
+    for lanes in LANES:
+        for got, want in zip(
+            simulate(whole(program, bits, grouped(program, lanes, bits)), inputs), wanted, strict=True
+        ):
+            np.testing.assert_array_equal(got, want)
+
+
+def test_outputs_that_are_inputs_constants_or_nothing() -> None:
+    nodes = (("input", 0, 0), ("const", 2.5), ("neg", 0), ("sin", 1), ("cos", 0), ("sin", 3), ("mul", 0, 1))
+    outputs = tuple(Output(0, k, node) for k, node in ((0, 0), (1, 1), (3, 2), (4, 3), (5, 4), (299, 5), (8, 6)))
+    program = Program("odd", (Array("x", (3,)),), (Array("y", (300,)), Array("z", (5,))), nodes, outputs)
+    inputs = [np.array([[-0.0, 1.0, 2.0], [1e6, 1.0, 2.0], [0.0, 1.0, 2.0]])]
+    wanted = simulate(whole(program, 64, straight(program, 64)), inputs)
+    for got, want in zip(simulate(whole(program, 64, grouped(program, 4, 64)), inputs), wanted, strict=True):
+        np.testing.assert_array_equal(got, want)
+        np.testing.assert_array_equal(np.signbit(got), np.signbit(want))  # zeros too
+
+
+@pytest.mark.parametrize(("n", "block"), [(1, 128), (3, 32), (5, 32), (17, 128)])
+def test_place_in_the_batch_does_not_matter(n: int, block: int) -> None:
+    """A group alone, beside others and in full blocks: the same bits; nothing is written beyond the last state."""
+    one = robot("iiwa14")
+    inputs = given(one, "did", 20)
+    made = whole(code(one, "did", False), 64, lanes_of(one, "did", 64, 8))
+    everything = simulate(made, inputs, block=64)
+    for got, want in zip(simulate(made, [array[:n] for array in inputs], block=block), everything, strict=True):
+        np.testing.assert_array_equal(got, want[:n])
+    for got, want in zip(simulate(made, [np.roll(a, 7, axis=0) for a in inputs], block=block), everything, strict=True):
+        np.testing.assert_array_equal(got, np.roll(want, 7, axis=0))
+
+
+def test_nan_spoils_its_own_state_only() -> None:
+    one = robot("iiwa14")
+    inputs = given(one, "fd", 8)
+    made = whole(code(one, "fd", False), 64, lanes_of(one, "fd", 64, 16))
+    (clean,) = simulate(made, inputs)
+    inputs[0][5, 2] = np.nan
+    (got,) = simulate(made, inputs)
+    assert np.isnan(got[5]).any()
+    np.testing.assert_array_equal(np.delete(got, 5, 0), np.delete(clean, 5, 0))
+
+
+def test_lanes_need_their_barriers() -> None:
+    """Without any one of them lanes race, so no order of the lanes can change an answer while they stand."""
+    one = robot("iiwa14")
+    part = lanes_of(one, "m", 64, 32)
+    (text,) = part.texts
+    pieces = text.ptx.split("bar.warp.sync 0xFFFFFFFF;")
+    assert len(pieces) == 2 + UNROLL
+    for k in range(1, len(pieces)):
+        ptx = "bar.warp.sync 0xFFFFFFFF;".join([*pieces[: k - 1], pieces[k - 1] + pieces[k], *pieces[k + 1 :]])
+        bare = dataclasses.replace(part, texts=(dataclasses.replace(text, ptx=ptx),))
+        with pytest.raises(RaceError):
+            simulate(whole(code(one, "m", False), 64, bare), given(one, "m", 2))
+
+
+@pytest.mark.parametrize("program", [tangle(1), tangle(2, 600), toy(width=9, side=6)])
+@pytest.mark.parametrize("lanes", [2, 32])
+def test_schedule_keeps_its_promises(program: Program, lanes: int) -> None:
+    """What is read was written two steps before, and nothing else in between; kinds of words stand where they may."""
+    made = group(program, lanes)
+    assert len(made.steps) % UNROLL == 0
+    held: dict[int, int] = {}
+    written: dict[int, int] = {}
+    for time, step in enumerate(made.steps):
+        assert len(step) <= lanes
+        assert len({word.kind for word in step}) <= 1
+        assert not step or step[0].kind == SUM or time % SPECIAL == SPECIAL - 1
+        for word in step:
+            operands, _ = made.places[word]
+            assert len(word.terms) <= CHAIN
+            assert set(operands) == word.reads()
+            assert all(held[slot] == value for value, slot in operands.items() if slot >= made.dump)
+            assert all(written.get(slot, -LATENCY) + LATENCY <= time for slot in operands.values())
+        for word in step:
+            for k, node in enumerate(word.defines):
+                held[made.places[word][1] + k] = node
+                written[made.places[word][1] + k] = time
+    slots = {output.node: made.slots[output.node] for output in made.program.outputs}
+    assert all(held[slot] == node for node, slot in slots.items() if slot >= made.dump)
+
+
+@pytest.mark.parametrize("lanes", [1, 16])
+def test_partitionings_agree(lanes: int) -> None:
+    """Plancher's three are one function."""
+    one = robot("iiwa14")
+    for function, launches in (("dfd", {"split": 4, "fused": 3, "completely-fused": 1}), ("difd", {"split": 2})):
+        for partition, number in launches.items():
+            made = parts(
+                function,
+                lambda name: code(one, name, False),
+                lambda name: kernel(one, name, 64, False, TARGET) if lanes == 1 else lanes_of(one, name, 64, lanes),
+                64,
+                partition=partition,
+            )
+            assert len(made.launches) == number
+            check_made(one, function, 64, made, False, 5)
+
+
+def test_words_for_forms() -> None:
+    assert wish("id", "auto") == Wish() == wish("id", "")
+    assert wish("dfd", "group8 fused") == Wish(8, False, "fused")
+    assert str(Form(8, "fused")) == "group8 fused" and str(Form()) == "thread"
+    for function in FUNCTIONS:
+        for partition in PARTITIONS.get(function, ()):
+            assert wish(function, f"{partition} thread") == Wish(1, False, partition)
+        with pytest.raises(UnsupportedError):
+            wish(function, "group8 thread")
+    with pytest.raises(UnsupportedError, match="it can be one of auto, group, thread"):
+        wish("m", "split")
+
+
+def test_few_states_take_groups_and_many_take_threads() -> None:
+    """The estimate, which is not a measurement, is monotone in what it must be."""
+    one = robot("iiwa14")
+    choice = Choice("dfd", lambda name: Size(code(one, name, False)), Wish())
+    forms = [choice.ranked(n, 132)[0] for n in (1, 256, 1 << 20)]
+    assert [form.lanes > 1 for form in forms] == [True, True, False]
+    times = [choice.us(Form(32), n, 132) for n in (1, 64, 4096, 1 << 16)]
+    assert times == sorted(times)
+    named = Choice("dfd", choice.size, wish("dfd", "group fused"))
+    assert all(form.lanes > 1 and form.partition == "fused" for form in named.ranked(1 << 20, 132))
+
+
+def test_states_that_do_not_fit_are_refused() -> None:
+    tight = dataclasses.replace(TARGET, shared=1000)
+    with pytest.raises(UnsupportedError, match="take more lanes"):
+        grouped(tangle(1), 2, 64, tight)
