@@ -15,7 +15,7 @@ from condyle.algorithms.reference import evaluate as reference
 from condyle.algorithms.routes import routes_of
 from condyle.backends.common.facts import checked_name
 from condyle.backends.fpga.accelerator import plan
-from condyle.backends.fpga.build import Accelerator, build, fit
+from condyle.backends.fpga.build import Accelerator, build, fit, in_turns
 from condyle.backends.fpga.constants import with_constants
 from condyle.backends.fpga.datapath import Word
 from condyle.backends.fpga.evaluate import Answer, evaluate
@@ -30,6 +30,7 @@ from condyle.model.robot import Robot
 from condyle.model.state import usual_range
 from condyle.model.tree import Tree, tree_of
 from condyle.signature import FUNCTIONS
+from condyle.trace.limbs import limbs_of
 from condyle.trace.staged import trace_staged
 
 Reals = NDArray[np.float64]
@@ -48,7 +49,8 @@ class Options:
     """dsp: a budget, 62 % of an XCVU9P by default. word: see the target. clock: MHz, assumed, to print times.
 
     f_ext: None, or tasks carry external forces, each component within so many N and N m. step: of euler and rk4 [s].
-    constants: how products with them are made, see `CONSTANTS`.
+    constants: how products with them are made, see `CONSTANTS`. turns: how many limbs that are alike share an array; by
+    default what needs the fewest DSPs at the shortest interval.
     """
 
     functions: tuple[str, ...] = tuple(FUNCTIONS)
@@ -60,6 +62,7 @@ class Options:
     f_ext: float | None = None
     step: float = 1e-3
     constants: str = "dsp"
+    turns: int | None = None
 
     def __post_init__(self) -> None:
         checked_name(self.name)
@@ -124,10 +127,11 @@ def accelerator(robot: Robot, options: Options) -> Accelerator:
         _check_flat(robot)
     staged = trace_staged(tree_of(robot), ROUTES, options.f_ext is not None)
     samples = sampled(robot, RANGES, 0, options.box)
-    planned = plan(staged.program, staged.stages, samples, word_of(options.word), options.functions, options.step)
+    numbers, limbs = word_of(options.word), limbs_of(tree_of(robot))
+    planned = plan(staged.program, staged.stages, samples, numbers, options.functions, options.step, limbs)
     planned = replace(planned, box=options.box, limits=limits(robot, options.box))
-    ii = fit(planned, options.budget, options.constants)
-    return build(with_constants(planned, options.constants, ii), ii)
+    ii, turns = fit(planned, options.budget, options.constants, options.turns)
+    return build(with_constants(in_turns(planned, turns), options.constants, ii), ii)
 
 
 def _check_flat(robot: Robot) -> None:

@@ -27,6 +27,7 @@ class Hardware(TypedDict):
     f_ext: float | None
     step: float
     constants: str
+    turns: int | None
 
 
 def add(commands: _SubParsersAction[argparse.ArgumentParser]) -> None:
@@ -53,6 +54,7 @@ def add_hardware(command: argparse.ArgumentParser) -> None:
         "--f-ext", type=float, metavar="N", help="verilog: tasks carry external forces, up to N newton"
     )
     command.add_argument("--step", type=float, metavar="S", default=1e-3, help="verilog: seconds of euler and rk4")
+    command.add_argument("--turns", type=int, metavar="N", help="verilog: how many limbs that are alike share an array")
 
 
 def hardware_options(arguments: argparse.Namespace) -> Hardware:
@@ -64,6 +66,7 @@ def hardware_options(arguments: argparse.Namespace) -> Hardware:
         "f_ext": arguments.f_ext,
         "step": arguments.step,
         "constants": arguments.constants,
+        "turns": arguments.turns,
     }
 
 

@@ -35,9 +35,14 @@ def bench(tmp_path: Path) -> Bench:
 
 
 def accelerator(
-    robot: Robot, *functions: str, word: str = "27x18", ii: int | None = None, f_ext: float | None = None
+    robot: Robot,
+    *functions: str,
+    word: str = "27x18",
+    ii: int | None = None,
+    f_ext: float | None = None,
+    turns: int = 1,
 ) -> Accelerator:
     """An accelerator at a given interval, or at what the default budget allows."""
     options = Options(functions or tuple(FUNCTIONS), word, f_ext=f_ext)
     acc = hardware.accelerator(robot, options)
-    return acc if ii is None else build(acc.plan, ii)
+    return acc if ii is None else build(acc.plan, ii, turns)

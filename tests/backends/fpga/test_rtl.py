@@ -65,6 +65,21 @@ def test_steps_are_fed_back_while_other_tasks_go_on(bench: Bench, functions, ii:
     assert cycles < 12 * acc.interval("rk4")  # not one after the other: that would take their latencies
 
 
+@pytest.mark.parametrize(
+    ("floating", "functions", "ii", "turns", "word"),
+    [
+        (False, ("did", "minv"), 4, 4, "27x18"),
+        (False, ("id",), 8, 4, "32"),
+        (False, ("dfd",), 6, 2, "27x18"),
+        (True, ("id", "m"), 2, 2, "27x18"),
+    ],
+)
+def test_limbs_take_turns(bench: Bench, floating: bool, functions, ii: int, turns: int, word: str) -> None:
+    robot = condyle.load("hyq", floating_base=floating)
+    acc = accelerator(robot, *functions, ii=ii, turns=turns, word=word)
+    assert bench(robot, acc, 12, *STALLS).startswith(f"right: {12 * len(functions)} tasks")
+
+
 def test_a_wrong_bit_is_found(bench: Bench, tmp_path) -> None:
     robot = condyle.chain(2, 0)
     acc = accelerator(robot, "m", ii=1)

@@ -8,10 +8,12 @@ import pytest
 
 import condyle
 from condyle.backends.fpga.adders import widest
-from condyle.backends.fpga.build import build, dsp_at
+from condyle.backends.fpga.build import build, choices, dsp_at, fit, in_turns
 from condyle.backends.fpga.datapath import LEAVES, SHARED
 from condyle.backends.fpga.layout import Layout, Tap
+from condyle.backends.fpga.report import words_held
 from condyle.backends.fpga.schedule import pool_of, schedule
+from condyle.errors import UnsupportedError
 
 from .conftest import accelerator
 
@@ -21,9 +23,19 @@ def arm() -> condyle.backends.fpga.build.Accelerator:
     return accelerator(condyle.chain(3, 0))
 
 
-@pytest.mark.parametrize("ii", [1, 2, 3, 7, 64])
-def test_words_are_read_while_they_last_and_units_do_one_thing_at_a_time(arm, ii: int) -> None:
-    for path in arm.plan.datapaths.values():
+@pytest.fixture(scope="module")
+def legs() -> condyle.backends.fpga.build.Accelerator:
+    return accelerator(condyle.load("hyq"), "did", "minv")
+
+
+@pytest.mark.parametrize(
+    ("robot", "ii", "turns"),
+    [*(("arm", ii, 1) for ii in (1, 2, 3, 7, 64)), ("legs", 4, 4), ("legs", 8, 4), ("legs", 6, 2), ("legs", 4, 2)],
+)
+def test_words_are_read_while_they_last_and_units_do_one_thing_at_a_time(
+    request, robot: str, ii: int, turns: int
+) -> None:
+    for path in in_turns(request.getfixturevalue(robot).plan, turns).datapaths.values():
         found = schedule(path, ii)
         layout = Layout(found)
         busy: Counter[object] = Counter()
@@ -33,8 +45,9 @@ def test_words_are_read_while_they_last_and_units_do_one_thing_at_a_time(arm, ii
             for a in op.args if op.kind not in ("sin", "cos") else ():
                 tap = layout.read(a, found.start[k])
                 if isinstance(tap, Tap):
-                    born = found.ready[tap.op] + tap.copy * ii
-                    assert born <= found.start[k] < born + ii
+                    rate = path.rate(tap.op, ii)
+                    born = found.ready[path.source(a)] + tap.copy * rate
+                    assert born <= found.start[k] < born + rate
                     assert tap.copy <= found.copies[tap.op]
             if op.kind in SHARED:
                 pool = pool_of(path, k)
@@ -45,6 +58,26 @@ def test_words_are_read_while_they_last_and_units_do_one_thing_at_a_time(arm, ii
         assert max(busy.values(), default=1) == 1
         for name, pairs in path.groups:
             assert all(found.ready[path.source(k)] <= found.taps[name] for _, k in pairs)
+
+
+def test_limbs_that_are_alike_share_an_array(legs) -> None:
+    dynamics = legs.plan.datapaths["dynamics"]
+    timed = sum(op.kind in ("add", "sub", "mul") for op in dynamics.ops)
+    assert sum(k >= 0 for limbs in dynamics.twins for k in limbs) > 0.9 * timed
+    assert choices(legs.plan) == [1, 2, 4]
+    alone, shared = (build(legs.plan, 4, turns) for turns in (1, 4))
+    assert shared.dsp < alone.dsp
+    assert words_held(shared, "dynamics") < 0.75 * words_held(alone, "dynamics")
+    assert len(shared.plan.datapaths["dynamics"].members) < 0.6 * len(dynamics.ops)
+    assert shared.latency("did") <= alone.latency("did") + 4
+    assert fit(legs.plan, shared.dsp) == (4, 4)
+    assert fit(legs.plan, shared.dsp, turns=1)[0] > 4
+    with pytest.raises(UnsupportedError, match="1, 2, 4"):
+        fit(legs.plan, 1000, turns=3)
+
+
+def test_limbs_that_differ_share_nothing() -> None:
+    assert choices(accelerator(condyle.chain(3, 0), "id").plan) == [1]
 
 
 def test_sharing_saves_dsps_and_costs_few_cycles(arm) -> None:

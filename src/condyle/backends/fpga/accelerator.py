@@ -16,7 +16,7 @@ from dataclasses import dataclass, field, replace
 
 import numpy as np
 
-from condyle.backends.fpga import products, ranges, steps
+from condyle.backends.fpga import products, ranges, steps, twins
 from condyle.backends.fpga.datapath import Datapath, Given, Word
 from condyle.backends.fpga.formats import MARGIN, Format, format_for
 from condyle.backends.fpga.lower import SINCOS_ERROR, TRIG, Source, input_word, lower
@@ -29,6 +29,7 @@ AGAIN, NOT_LAST = 7, 10
 """The second pass of dfd through the dynamics array; a stage of rk4 that others follow, in the array `step`."""
 TO_SOLVE = ("fd", "dfd", "rk4", "euler")
 """What needs tau, c and M^-1."""
+Limbs = tuple[Mapping[int, twins.Place], Mapping[tuple[str, int], twins.Place]]
 TAILS = 4.0
 """Products with M^-1 have long tails that sampling does not meet: two bits more for them."""
 DERIVATIVES = ("did", "dfd", "difd")
@@ -82,10 +83,13 @@ class _Planner:
     numbers: Numbers
     functions: Sequence[str]
     h: float
+    limbs: Limbs
 
     def __post_init__(self) -> None:
         self.found = ranges.values(self.program, self.samples)
-        self.source = Source(self.program, self.stages, ranges.largest(self.found))
+        alike = twins.twins(self.program, self.stages, *self.limbs)
+        largest = twins.equalised(ranges.largest(self.found), alike)
+        self.source = Source(self.program, self.stages, largest, alike, twins.scales(self.program, alike))
         self.n = self.program.arrays[0].size
         self.given: dict[int, Given] = {}
         self.outside: dict[int, Given] = {}
@@ -253,6 +257,10 @@ def plan(
     numbers: Numbers,
     functions: Sequence[str],
     h: float = 1e-3,
+    limbs: Limbs = ({}, {}),
 ) -> Plan:
-    """Datapaths for these functions. program: outputs tau, dtau_dq, dtau_dv, M, Minv; samples: q, v, a (n, size)."""
-    return _Planner(program, stages, samples, numbers, tuple(f for f in CODES if f in functions), h).run()
+    """Datapaths for these functions. program: outputs tau, dtau_dq, dtau_dv, M, Minv; samples: q, v, a (n, size).
+
+    limbs: the places of joints, and of entries of input arrays, in limbs that are alike.
+    """
+    return _Planner(program, stages, samples, numbers, tuple(f for f in CODES if f in functions), h, limbs).run()

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 
 from condyle.backends.fpga import steps
@@ -116,8 +116,12 @@ def array_of(name: str, datapath: Datapath, functions: tuple[str, ...], ii: int)
     return Array(schedule(datapath, ii), wants)
 
 
-def build(plan: Plan, ii: int) -> Accelerator:
-    """Every array scheduled at this interval; BuildError if a sum between two registers broke the rule."""
+def build(plan: Plan, ii: int, turns: int = 1) -> Accelerator:
+    """Every array scheduled at this interval; BuildError if a sum between two registers broke the rule.
+
+    turns: how many limbs share an array, each at its own rate: `turns` divides ii.
+    """
+    plan = in_turns(plan, turns)
     wide = {name: widest(path) for name, path in plan.datapaths.items() if widest(path) > ADDER}
     if wide:
         raise BuildError(f"sums of {wide} bits between two registers, allowed are {ADDER}: please report this robot")
@@ -130,12 +134,34 @@ def dsp_at(plan: Plan, ii: int) -> int:
     return sum(n * unit_dsp(pool[1]) for path in plan.datapaths.values() for pool, n in units_at(path, ii).items())
 
 
-def fit(plan: Plan, budget: int, constants: str = "dsp") -> int:
-    """The shortest interval whose units stay within a budget of DSPs; UnsupportedError says the smallest that can."""
+def in_turns(plan: Plan, turns: int) -> Plan:
+    """The plan in which so many limbs share an array."""
+    paths = {name: replace(path, turns=turns) for name, path in plan.datapaths.items()}
+    return plan if turns == 1 else replace(plan, datapaths=paths)
+
+
+def choices(plan: Plan) -> list[int]:
+    """In how many turns limbs can share arrays, ascending."""
+    limbs = {len(twins) for path in plan.datapaths.values() for twins in path.twins}
+    return sorted({1, *(turns for n in limbs for turns in range(2, n + 1) if n % turns == 0)})
+
+
+def fit(plan: Plan, budget: int, constants: str = "dsp", turns: int | None = None) -> tuple[int, int]:
+    """The shortest interval whose units stay within a budget of DSPs, and the turns that then need the fewest.
+
+    turns: only this many. UnsupportedError says which turns there are, or the smallest budget that can.
+    """
+    known = choices(plan)
+    if turns is not None and turns not in known:
+        raise UnsupportedError(f"turns={turns}: limbs of this robot can share arrays in {', '.join(map(str, known))}")
+    plans = {n: in_turns(plan, n) for n in (known if turns is None else [turns])}
     for ii in range(1, LARGEST_II + 1):
-        if dsp_at(with_constants(plan, constants, ii), ii) <= budget:
-            return ii
-    least = dsp_at(with_constants(plan, constants, LARGEST_II), LARGEST_II)
+        there = {n: with_constants(shared, constants, ii) for n, shared in plans.items() if ii % n == 0}
+        costs = [(dsp_at(shared, ii), n) for n, shared in there.items()]
+        if costs and min(costs)[0] <= budget:
+            return ii, min(costs)[1]
+    slowest = {n: LARGEST_II // n * n for n in plans}
+    least = min(dsp_at(with_constants(plans[n], constants, ii), ii) for n, ii in slowest.items())
     raise UnsupportedError(
         f"{budget} DSPs do not hold {', '.join(plan.functions)}: the smallest budget is {least}, at one task in "
         f"{LARGEST_II} cycles; ask for fewer functions or a narrower word"

@@ -111,7 +111,8 @@ def shifted(path: Datapath, ii: int, mode: str) -> Datapath:
         new.at.append(new.chain(k, chain) if chain else new.copy(op))
     inputs = tuple((word, new.at[k]) for word, k in path.inputs)
     groups = tuple((name, tuple((word, new.at[k]) for word, k in pairs)) for name, pairs in path.groups)
-    return Datapath(path.name, tuple(new.ops), inputs, groups)
+    twins = tuple(tuple(new.at[k] if k in path.folds else -1 for k in limbs) for limbs in path.twins)
+    return Datapath(path.name, tuple(new.ops), inputs, groups, twins, path.turns)
 
 
 def is_constant_product(path: Datapath, k: int) -> bool:
@@ -120,8 +121,8 @@ def is_constant_product(path: Datapath, k: int) -> bool:
 
 
 def _chosen(path: Datapath, k: int, ii: int, mode: str) -> list[Step] | None:
-    if not is_constant_product(path, k):
-        return None
+    if k in path.folds or not is_constant_product(path, k):
+        return None  # a constant that changes with the turn is a factor
     op = path.ops[k]
     chain = steps(path.ops[op.args[1]].value, path.ops[op.args[0]].format.width, product_shift(path, k))
     if not chain or mode == "shift":

@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cached_property
+from math import gcd
+from typing import NamedTuple
 
 from condyle.backends.fpga.formats import Format
 from condyle.backends.fpga.target import (
@@ -61,14 +64,89 @@ class Given:
     noise: float = 0.0
 
 
+class Fold(NamedTuple):
+    """An operation done by another's operator: the first's, so many turns later, of so many turns in an interval."""
+
+    first: int
+    turn: int
+    turns: int
+
+
 @dataclass(frozen=True)
 class Datapath:
-    """inputs[k] is the word of the k-th "input"; groups: named outputs that leave together, (word, op) each."""
+    """inputs[k] is the word of the k-th "input"; groups: named outputs that leave together, (word, op) each.
+
+    twins: operations that limbs have in common, -1 for one that a limb does otherwise. turns: how many limbs share
+    one array, or the largest number below that divides the number of limbs.
+    """
 
     name: str
     ops: tuple[Op, ...]
     inputs: tuple[tuple[Word, int], ...]
     groups: tuple[tuple[str, tuple[tuple[Word, int], ...]], ...]
+    twins: tuple[tuple[int, ...], ...] = ()
+    turns: int = 1
+
+    @cached_property
+    def folds(self) -> dict[int, Fold]:
+        """The operations that take turns; none of those that would have to wait for one another."""
+        result = self._wanted()
+        while True:
+            members: dict[int, list[int]] = {}
+            for k in range(len(self.ops)):
+                members.setdefault(result[k].first if k in result else k, []).append(k)
+            there = set(self.ordered(members))
+            if len(there) == len(members):
+                return result
+            result = {k: fold for k, fold in result.items() if fold.first in there}
+
+    def ordered(self, members: Mapping[int, list[int]]) -> list[int]:
+        """Operators, each behind those whose words it reads; those that wait in a circle are left out."""
+        first = {k: operator for operator, ops in members.items() for k in ops}
+        waits = {k: {first[a] for member in ops for a in self.ops[member].args} for k, ops in members.items()}
+        readers: dict[int, list[int]] = {k: [] for k in members}
+        for k, before in waits.items():
+            for a in before:
+                readers[a].append(k)
+        left = {k: len(before) for k, before in waits.items()}
+        ready = [k for k, n in left.items() if n == 0]
+        for k in ready:
+            for reader in readers[k]:
+                left[reader] -= 1
+                if left[reader] == 0:
+                    ready.append(reader)
+        return ready
+
+    def _wanted(self) -> dict[int, Fold]:
+        result: dict[int, Fold] = {}
+        for limbs in self.twins:
+            turns = gcd(self.turns, len(limbs))
+            for start in range(0, len(limbs) if turns > 1 else 0, turns):
+                there = [(turn, k) for turn, k in enumerate(limbs[start : start + turns]) if k >= 0]
+                if len(there) > 1:
+                    (before, first), *_ = there
+                    result.update({k: Fold(first, turn - before, turns) for turn, k in there})
+        return result
+
+    def first(self, k: int) -> int:
+        """The operation whose operator does this one too."""
+        return self.folds[k].first if k in self.folds else k
+
+    @cached_property
+    def members(self) -> dict[int, list[int]]:
+        """For each operator the operations that it does."""
+        result: dict[int, list[int]] = {}
+        for k in range(len(self.ops)):
+            result.setdefault(self.first(k), []).append(k)
+        return result
+
+    def rate(self, k: int, ii: int) -> int:
+        """The cycles for which a register holds this word, tasks coming every `ii`."""
+        return ii // self.folds[k].turns if k in self.folds else ii
+
+    def lag(self, k: int, ii: int) -> int:
+        """Cycles behind the operator's first operation."""
+        return self.folds[k].turn * self.rate(k, ii) if k in self.folds else 0
 
     @cached_property
     def outputs(self) -> tuple[tuple[Word, int], ...]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import defaultdict
 from dataclasses import dataclass, field
+from typing import NamedTuple
 
 from condyle.backends.fpga.adders import Operand, adder_bits, product, summands
 from condyle.backends.fpga.datapath import SHARED
@@ -22,6 +23,14 @@ def literal(value: int, width: int) -> str:
 
 def word(width: int) -> str:
     return f"signed [{width - 1}:0]"
+
+
+class Turn(NamedTuple):
+    """A sum in one phase: a + b (0), a - b (1) or b - a (2)."""
+
+    phase: int
+    sign: int
+    texts: tuple[str, str]
 
 
 @dataclass
@@ -51,7 +60,7 @@ class OperatorEmitter:
         users: dict[tuple[object, int], list[int]] = defaultdict(list)
         for k in self.ops:
             if self.datapath.ops[k].kind in SHARED:
-                users[(pool_of(self.datapath, k)[1], self.schedule.unit[k])].append(k)
+                users[(pool_of(self.datapath, k)[1:], self.schedule.unit[k])].append(k)
         for number, ops in enumerate(users.values()):
             self._unit(f"u{number}", ops)
 
@@ -59,9 +68,10 @@ class OperatorEmitter:
         kind, a, b = self.datapath.unit(ops[0])
         for k in ops:
             self.unit_name[k] = name
-        self._choice(f"{name}_a", a, [(self._phase(k), self._operand(k, 0)) for k in ops])
+        every = [member for k in ops for member in self.datapath.members[k]]
+        self._choice(f"{name}_a", a, [(self._phase(k), self._operand(k, 0)) for k in every])
         if kind == "mul":
-            self._choice(f"{name}_b", b, [(self._phase(k), self._factor(k)) for k in ops])
+            self._choice(f"{name}_b", b, [(self._phase(k), self._factor(k)) for k in every])
             self._product(name, a, b)
         elif kind == "sincos":
             self.e(f"wire signed [17:0] {name}_s, {name}_c;")
@@ -89,11 +99,12 @@ class OperatorEmitter:
             return literal(tap >> drop if drop > 0 else tap, op.factor)
         return f"{tap}[{self.format_of(op.args[1]).width - 1}:{drop}]" if drop > 0 else str(tap)
 
-    def _choice(self, name: str, width: int, cases: list[tuple[int, str]]) -> None:
-        if len(cases) == 1:
-            self.e(f"wire {word(width)} {name} = {cases[0][1]};")
+    def _choice(self, name: str, width: int, cases: list[tuple[int, str]], signed: bool = True) -> None:
+        kind = word(width) if signed else f"[{width - 1}:0]"
+        if len({value for _, value in cases}) == 1:
+            self.e(f"wire {kind} {name} = {cases[0][1]};")
             return
-        self.e(f"reg {word(width)} {name};")
+        self.e(f"reg {kind} {name};")
         with self.e.block("always @* case (phase)", "endcase"):
             *rest, (_, last) = sorted(cases)
             self.e(*(f"{phase}: {name} = {value};" for phase, value in rest), f"default: {name} = {last};")
@@ -126,7 +137,7 @@ class OperatorEmitter:
         if op.kind == "sincos":
             return
         if op.kind in ("sin", "cos"):
-            self._load(k, f"{self.unit_name[op.args[0]]}_{op.kind[0]}")
+            self._load(k, f"w{k} <= {self.unit_name[op.args[0]]}_{op.kind[0]};")
             return
         if op.kind == "mul":
             self._fit_product(k)
@@ -140,12 +151,47 @@ class OperatorEmitter:
                 f".y(d{k}), .over(o{k}));"
             )
         else:
-            operands = summands(self.datapath, k, (self._operand(k, 0), self._operand(k, 1)))
-            self._sum("", k, operands, width, op.kind == "sub")
-        self._load(k, f"d{k}")
+            turns = [self._turn(k, member) for member in self.datapath.members[k]]
+            texts = [self._in_turn(f"x{which}_{k}", op.args[which], turns, which) for which in (0, 1)]
+            operands = summands(self.datapath, k, (texts[0], texts[1]))
+            if len({turn.sign for turn in turns}) > 1:
+                self._choice(f"m{k}", 2, [(turn.phase, f"{turn.sign}") for turn in turns], signed=False)
+                self._signed_sum(k, operands, width)
+            else:
+                self._sum("", k, operands, width, op.kind == "sub")
+        self._load(k, f"w{k} <= d{k};")
 
-    def _load(self, k: int, value: str) -> None:
-        self.loads[(self.schedule.ready[k] - 1) % self.ii].append(f"w{k} <= {value};")
+    def _turn(self, k: int, member: int) -> Turn:
+        """A sum as its operator's first one: operands in the order of its formats, the same words where they are."""
+        ops = self.datapath.ops
+        formats = [self.format_of(a) for a in ops[k].args]
+        first = [self._operand(k, which) for which in (0, 1)]
+        sub = ops[member].kind == "sub"
+        fitting: list[Turn] = []
+        for order, sign in (((0, 1), int(sub)), ((1, 0), 2 * sub)):
+            if [self.format_of(ops[member].args[which]) for which in order] == formats:
+                texts = (self._operand(member, order[0]), self._operand(member, order[1]))
+                fitting.append(Turn(self._phase(member), sign, texts))
+        return max(fitting, key=lambda turn: sum(a == b for a, b in zip(turn.texts, first, strict=True)))
+
+    def _in_turn(self, name: str, operand: int, turns: list[Turn], which: int) -> str:
+        """An operand of a sum, chosen by the turn where it is not the same."""
+        if len({turn.texts[which] for turn in turns}) == 1:
+            return turns[0].texts[which]
+        self._choice(name, self.format_of(operand).width, [(turn.phase, turn.texts[which]) for turn in turns])
+        return name
+
+    def _signed_sum(self, k: int, operands: tuple[Operand, ...], width: int) -> None:
+        a, b = operands
+        self._results("", k, width)
+        self.e(
+            f"fx_add_in_turns #({a.width}, {a.right}, {b.width}, {b.right}, {adder_bits(a, b)}, {width}) f{k} "
+            f"(.sign(m{k}), .a({a.text}), .b({b.text}), .y(d{k}), .over(o{k}));"
+        )
+
+    def _load(self, k: int, value: str, before: int = 1) -> None:
+        for phase in self.schedule.phases(k, self.schedule.ready[k] - before):
+            self.loads[phase].append(value)
 
     def _results(self, part: str, k: int, width: int) -> None:
         self.e(f"wire {word(width)} {part}d{k};", f"wire {part}o{k};")
@@ -174,9 +220,9 @@ class OperatorEmitter:
         summands, over = (Operand(f"hd{k}", width), across[0]), f"ho{k}"
         if len(across) == 2:
             self._sum("t", k, across, ADDER)
-            ends = (self.schedule.ready[k] - 2) % self.ii
             self.e(f"reg {word(width)} h{k};", f"reg {word(ADDER)} t{k};", f"reg p{k};")
-            self.loads[ends] += [f"h{k} <= hd{k};", f"t{k} <= td{k};", f"p{k} <= ho{k} | to{k};"]
+            for load in (f"h{k} <= hd{k};", f"t{k} <= td{k};", f"p{k} <= ho{k} | to{k};"):
+                self._load(k, load, before=2)
             summands, over = (Operand(f"h{k}", width), Operand(f"t{k}", ADDER)), f"p{k}"
         self._sum("s", k, summands, width)
         self.e(f"wire {word(width)} d{k} = sd{k};", f"wire o{k} = so{k} | {over};")

@@ -49,8 +49,9 @@ class StageEmitter(OperatorEmitter):
             cone = self.datapath.cones[name]
             ends: dict[int, list[int]] = defaultdict(list)
             for k in self.ops:
-                if k in cone and self.datapath.ops[k].kind in ("add", "sub", "mul", "rcp"):
-                    ends[self.schedule.ready[k] - 1].append(k)
+                if self.datapath.ops[k].kind in ("add", "sub", "mul", "rcp"):
+                    for member in cone.intersection(self.datapath.members[k]):
+                        ends[self.schedule.ready[member] - 1].append(k)
             if ends:
                 result[name] = ends
         return result
@@ -99,11 +100,12 @@ class StageEmitter(OperatorEmitter):
     def _link(self, link: tuple[Tap, Tap]) -> None:
         before, tap = link
         k, gap = tap.op, tap.copy - before.copy
-        phase = (self.schedule.ready[k] - 1) % self.ii
         if not is_long(link):
-            self.loads[phase].append(f"{tap} <= {before};")
+            self._load(k, f"{tap} <= {before};")
             return
-        go = "go" if self.ii == 1 else f"go && phase == {phase}"
+        phases = self.schedule.phases(k, self.schedule.ready[k] - 1)
+        turn = " || ".join(f"phase == {phase}" for phase in phases)
+        go = "go" if len(phases) == self.ii else f"go && ({turn})" if len(phases) > 1 else f"go && {turn}"
         self.e(
             f"fx_delay #({self.format_of(k).width}, {gap}) l{k}_{tap.copy} (.clock(clock), .go({go}), "
             f".d({before}), .q({tap}));"

@@ -36,14 +36,14 @@ class Layout:
 
     def stage(self, k: int) -> str:
         """The stage of an operation; words from outside and their delays stand in their own."""
-        op = self.datapath.ops[k]
+        op = self.datapath.ops[self.datapath.first(k)]
         return INPUTS if op.kind == "input" else op.stage or "x"
 
     @cached_property
     def stages(self) -> dict[str, list[int]]:
-        """The operations of each stage that have a register, in the order in which stages start."""
+        """The operators of each stage that have a register, in the order in which stages start."""
         result: dict[str, list[int]] = {INPUTS: []}
-        timed = [k for k, op in enumerate(self.datapath.ops) if op.kind not in ("const", "wire")]
+        timed = [k for k in self.datapath.members if self.datapath.ops[k].kind not in ("const", "wire")]
         for k in sorted(timed, key=lambda k: (self.schedule.start[k], k)):
             result.setdefault(self.stage(k), []).append(k)
         return result
@@ -53,11 +53,13 @@ class Layout:
         a = self.datapath.source(a)
         if self.datapath.ops[a].kind == "const":
             return self.datapath.ops[a].value
-        return Tap(a, self.schedule.copy_at(a, cycle))
+        return Tap(self.datapath.first(a), self.schedule.copy_at(a, cycle))
 
-    def reads(self, k: int) -> list[Tap | int]:
-        op = self.datapath.ops[k]
-        return [] if op.kind in ("sin", "cos") else [self.read(a, self.schedule.start[k]) for a in op.args]
+    def reads(self, first: int) -> list[Tap | int]:
+        """What an operator reads, in all of its turns."""
+        ops, start = self.datapath.ops, self.schedule.start
+        members = [] if ops[first].kind in ("sin", "cos") else self.datapath.members[first]
+        return [self.read(a, start[k]) for k in members for a in ops[k].args]
 
     @cached_property
     def leaving(self) -> dict[str, list[Tap | int]]:

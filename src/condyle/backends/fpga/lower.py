@@ -11,6 +11,7 @@ from condyle.backends.fpga.formats import MARGIN, Format, bits_for, constant_for
 from condyle.backends.fpga.operators import least_shift
 from condyle.backends.fpga.target import ADDER, B
 from condyle.backends.fpga.target import Word as Numbers
+from condyle.backends.fpga.twins import folded
 from condyle.errors import UnsupportedError
 from condyle.ir.ops import Node
 from condyle.ir.program import Program, constant_of, input_of, operands
@@ -25,11 +26,16 @@ LARGEST_NOISE = 2.0**-14
 
 @dataclass(frozen=True)
 class Source:
-    """What is lowered: a Program, the stage of each node, the largest absolute value each node takes."""
+    """What is lowered: a Program, the stage of each node, the largest absolute value each node takes.
+
+    twins: nodes that limbs have in common. scales: for products with constants of such the largest of the constants.
+    """
 
     program: Program
     stages: Sequence[str]
     largest: Sequence[float]
+    twins: Sequence[tuple[int, ...]] = ()
+    scales: Mapping[int, float] = field(default_factory=dict[int, float])
 
 
 @dataclass
@@ -175,7 +181,7 @@ class Lowering:
             self.noise[k] = self.noise[b] * value
             return self.add(Op("wire", Format(was.width, was.frac - (exponent - 1)), (x,), self.stage(k)))
         width = self.numbers.constant
-        y = self._constant(value, constant_format(width, value))
+        y = self._constant(value, constant_format(width, self.source.scales.get(k, value)))
         return self._product(k, (x, y), (b, operands(self.source.program.nodes[k])[0]), width)
 
     def _rcp(self, k: int, node: Node) -> int:
@@ -216,4 +222,5 @@ def lower(
         tuple(lowering.ops),
         tuple(lowering.inputs),
         tuple((group, tuple((word, done[node]) for word, node in pairs)) for group, pairs in groups),
+        folded(lowering.ops, done, source.twins),
     )

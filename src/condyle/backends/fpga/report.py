@@ -57,7 +57,8 @@ def array_dsp(acc: Accelerator, name: str) -> int:
 def words_held(acc: Accelerator, name: str) -> int:
     """Registers of data words in an array."""
     schedule = acc.arrays[name].schedule
-    timed = [k for k, op in enumerate(schedule.datapath.ops) if op.kind not in ("const", "wire", "sincos")]
+    path = schedule.datapath
+    timed = [k for k in path.members if path.ops[k].kind not in ("const", "wire", "sincos")]
     return sum(1 + schedule.copies[k] for k in timed)
 
 
@@ -70,7 +71,7 @@ def report(acc: Accelerator, facts: Facts, sheet: Sheet) -> dict[str, Json]:
             "dsp": array_dsp(acc, name),
             "words": words_held(acc, name),
             "leaves_after": dict(array.schedule.taps),
-            "sums": sum(op.kind in ("add", "sub") for op in array.datapath.ops),
+            "sums": sum(array.datapath.ops[k].kind in ("add", "sub") for k in array.datapath.members),
             "products": sum(op.kind == "mul" for op in array.datapath.ops),
         }
         for name, array in acc.arrays.items()
@@ -79,6 +80,7 @@ def report(acc: Accelerator, facts: Facts, sheet: Sheet) -> dict[str, Json]:
         "name": facts.name,
         "fingerprint": facts.fingerprint,
         "functions": functions,
+        "limbs_in_turns": max(array.datapath.turns for array in acc.arrays.values()),
         "totals": {"dsp": acc.dsp, "lut": None, "ff": None},
         "device": XCVU9P.name,
         "dsp_percent": round(100.0 * acc.dsp / XCVU9P.dsp, 1),

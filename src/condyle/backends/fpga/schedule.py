@@ -11,8 +11,8 @@ from dataclasses import dataclass
 
 from condyle.backends.fpga.datapath import LEAVES, SHARED, Datapath
 
-Pool = tuple[str, tuple[str, int, int]]
-"""A stage and a kind of unit."""
+Pool = tuple[str, tuple[str, int, int], int]
+"""A stage, a kind of unit, in how many turns an interval."""
 SWEEPS = 3
 REACH = 48
 """How far an operation is moved to save registers, in cycles."""
@@ -37,7 +37,12 @@ class Schedule:
 
     def copy_at(self, k: int, cycle: int) -> int:
         """Which copy of the word holds the task's value in this cycle."""
-        return (cycle - self.ready[k]) // self.ii
+        return (cycle - self.ready[k]) // self.datapath.rate(k, self.ii)
+
+    def phases(self, k: int, cycle: int) -> list[int]:
+        """The phases in which an operator does what its first operation does in this cycle."""
+        rate = self.datapath.rate(k, self.ii)
+        return sorted((cycle + turn * rate) % self.ii for turn in range(self.ii // rate))
 
     @property
     def latency(self) -> int:
@@ -45,20 +50,21 @@ class Schedule:
 
 
 def pool_of(datapath: Datapath, k: int) -> Pool:
-    return datapath.ops[k].stage, datapath.unit(k)
+    first = datapath.first(k)
+    return datapath.ops[first].stage, datapath.unit(first), datapath.folds[k].turns if k in datapath.folds else 1
 
 
 def pools(datapath: Datapath) -> dict[Pool, int]:
     """How many operations want each pool."""
     wanted: dict[Pool, int] = defaultdict(int)
-    for k, op in enumerate(datapath.ops):
-        if op.kind in SHARED:
+    for k in datapath.members:
+        if datapath.ops[k].kind in SHARED:
             wanted[pool_of(datapath, k)] += 1
     return dict(wanted)
 
 
 def units_at(datapath: Datapath, ii: int) -> dict[Pool, int]:
-    return {pool: -(-n // ii) for pool, n in pools(datapath).items()}
+    return {pool: -(-n // (ii // pool[2])) for pool, n in pools(datapath).items()}
 
 
 class _Scheduler:
@@ -75,8 +81,10 @@ class _Scheduler:
         self.start = [0] * n
         self.units = units_at(datapath, ii)
         self.taken: dict[Pool, list[list[int]]] = {
-            pool: [[-1] * m for _ in range(ii)] for pool, m in self.units.items()
+            pool: [[-1] * m for _ in range(ii // pool[2])] for pool, m in self.units.items()
         }
+        self.rate = [datapath.rate(k, ii) for k in range(n)]
+        self.lag = [datapath.lag(k, ii) for k in range(n)]
         self.unit = [-1] * n
         self.pool: list[Pool | None] = [
             pool_of(datapath, k) if op.kind in SHARED else None for k, op in enumerate(datapath.ops)
@@ -94,8 +102,9 @@ class _Scheduler:
         kind = self.datapath.ops[k].kind
         return 1 if kind == "input" else -(10**9) if kind == "const" else self.start[k] + self.latency[k]
 
-    def earliest(self, k: int) -> int:
-        return max([1, *(self.done(a) for a in self.operands[k])])
+    def earliest(self, first: int) -> int:
+        members = self.datapath.members[first]
+        return max([1, *(self.done(a) - self.lag[k] for k in members for a in self.operands[k])])
 
     def run(self) -> Schedule:
         for k in self._order():
@@ -107,18 +116,20 @@ class _Scheduler:
         return self._result(taps)
 
     def _order(self) -> list[int]:
-        """The most urgent first: by the latest start that delays nothing."""
-        height = [0] * len(self.start)
-        for k in reversed(range(len(self.start))):
-            height[k] = max((height[r] for r in self.readers[k]), default=0) + self.latency[k]
-        return sorted(range(len(self.start)), key=lambda k: (-height[k], k))
+        """The most urgent operator first: by the latest start that delays nothing."""
+        members, first = self.datapath.members, self.datapath.first
+        height: dict[int, int] = {}
+        for k in reversed(self.datapath.ordered(members)):
+            after = (height[first(r)] for member in members[k] for r in self.readers[member])
+            height[k] = max(after, default=0) + self.latency[k]
+        return sorted(members, key=lambda k: (-height[k], k))
 
     def _slot(self, k: int, cycle: int) -> int:
         """A unit that is free then; -1 if none is, -2 if none is needed."""
         pool = self.pool[k]
         if pool is None:
             return -2
-        slots = self.taken[pool][cycle % self.ii]
+        slots = self.taken[pool][cycle % self.rate[k]]
         return slots.index(-1) if -1 in slots else -1
 
     def _place(self, k: int, cycle: int) -> None:
@@ -127,16 +138,18 @@ class _Scheduler:
         self._put(k, cycle)
 
     def _put(self, k: int, cycle: int) -> None:
-        self.start[k] = cycle
         pool = self.pool[k]
+        unit = -1
         if pool is not None:
-            self.unit[k] = self._slot(k, cycle)
-            self.taken[pool][cycle % self.ii][self.unit[k]] = k
+            unit = self._slot(k, cycle)
+            self.taken[pool][cycle % self.rate[k]][unit] = k
+        for member in self.datapath.members[k]:
+            self.start[member], self.unit[member] = cycle + self.lag[member], unit
 
     def _lift(self, k: int) -> None:
         pool = self.pool[k]
         if pool is not None:
-            self.taken[pool][self.start[k] % self.ii][self.unit[k]] = -1
+            self.taken[pool][self.start[k] % self.rate[k]][self.unit[k]] = -1
 
     def _taps(self) -> dict[str, int]:
         return {
@@ -149,20 +162,30 @@ class _Scheduler:
         for name, pairs in self.datapath.groups:
             for _, k in pairs:
                 self.last[self._operand(k)] = max(self.last[self._operand(k)], taps[name])
-        order = [k for k in sorted(range(len(self.start)), key=self.start.__getitem__) if not self._is_free(k)]
+        order = [k for k in sorted(self.datapath.members, key=self.start.__getitem__) if not self._is_free(k)]
         for k in reversed(order) if backwards else order:
-            ends = [self.start[r] for r in self.readers[k]] + ([self.last[k]] if self.last[k] >= 0 else [])
+            ends = [end for member in self.datapath.members[k] for end in self._ends(member)]
             low, high = self.earliest(k), min(ends, default=self.start[k] + self.latency[k]) - self.latency[k]
             if low < high:
                 self._move(k, low, high, max(ends))
 
+    def _ends(self, k: int) -> list[int]:
+        """When a word is read, counted from its operator's first turn."""
+        ends = [self.start[r] for r in self.readers[k]] + ([self.last[k]] if self.last[k] >= 0 else [])
+        return [end - self.lag[k] for end in ends]
+
     def _move(self, k: int, low: int, high: int, end: int) -> None:
-        until = [(a, self._last_read(a, k)) for a in self.operands[k] if self.datapath.ops[a].kind != "const"]
+        until = [
+            (a, self._last_read(a, member) - self.lag[member], self.done(a) - self.lag[member])
+            for member in self.datapath.members[k]
+            for a in self.operands[member]
+            if self.datapath.ops[a].kind != "const"
+        ]
         self._lift(k)
 
         def cost(cycle: int) -> tuple[int, int]:
-            copies = sum(max(0, max(last, cycle) - self.done(a)) // self.ii for a, last in until)
-            return copies + (end - cycle - self.latency[k]) // self.ii, cycle
+            copies = sum(max(0, max(last, cycle) - done) // self.rate[a] for a, last, done in until)
+            return copies + (end - cycle - self.latency[k]) // self.rate[k], cycle
 
         span = range(max(low, high - REACH), high + 1)
         free = [cycle for cycle in (*span, self.start[k]) if self._slot(k, cycle) != -1]
@@ -179,7 +202,10 @@ class _Scheduler:
             for _, k in pairs:
                 a = self._operand(k)
                 last[a] = max(last[a], taps[name])
-        copies = [0 if self._is_const(k) else max(0, last[k] - ready[k]) // self.ii for k in range(n)]
+        copies = [0 if self._is_const(k) else max(0, last[k] - ready[k]) // self.rate[k] for k in range(n)]
+        for ops in self.datapath.members.values():
+            for k in ops:
+                copies[k] = max(copies[x] for x in ops)
         return Schedule(
             self.datapath, self.ii, tuple(self.start), tuple(ready), tuple(self.unit), tuple(copies), taps, self.units
         )

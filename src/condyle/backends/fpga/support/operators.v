@@ -64,6 +64,44 @@ module fx_add #(
     assign over = o;
 endmodule
 
+// The same of limbs in turns: a + b (sign 0), a - b (1) or b - a (2).
+module fx_add_in_turns #(
+    parameter WA = 27, parameter RA = 0, parameter WB = 27, parameter RB = 0,
+    parameter X = 27, parameter W = 27
+) (
+    input [1:0] sign, input signed [WA-1:0] a, input signed [WB-1:0] b, output signed [W-1:0] y, output over
+);
+    localparam LA = RA < 0 ? -RA : 0;
+    localparam SA = RA < 0 ? 0 : RA;
+    localparam LB = RB < 0 ? -RB : 0;
+    localparam SB = RB < 0 ? 0 : RB;
+    localparam Z = (X > W ? X : W) + 1;
+    reg signed [WA+LA-1:0] wa;
+    reg signed [WB+LB-1:0] wb;
+    reg signed [X-1:0] xa, xb, p, q, x;
+    reg sub;
+    reg signed [X:0] exact;
+    reg signed [Z-1:0] z;
+    reg signed [W-1:0] r;
+    reg o;
+    always @(sign, a, b) begin
+        wa = a;
+        wb = b;
+        xa = (wa <<< LA) >>> SA;
+        xb = (wb <<< LB) >>> SB;
+        sub = sign != 0;
+        p = sign[1] ? xb : xa;
+        q = sign[1] ? xa : xb;
+        x = sub ? p - q : p + q;
+        exact = {p[X-1] == (q[X-1] ^ sub) ? p[X-1] : x[X-1], x};
+        z = exact;
+        o = z[Z-1:W-1] != {(Z-W+1){z[Z-1]}};
+        r = o ? {z[Z-1], {(W-1){~z[Z-1]}}} : z[W-1:0];
+    end
+    assign y = r;
+    assign over = o;
+endmodule
+
 // Sine and cosine of an angle of W bits, F of them behind the point: the cycle of a, three registers, a fifth cycle.
 module fx_sincos #(parameter W = 27, parameter F = 23) (
     input clock, input go, input signed [W-1:0] a,

@@ -1,0 +1,160 @@
+"""Which operations of limbs that are alike do the same to other numbers: those can take turns on one operator.
+
+A match is never needed for the result to be right: what has no twin keeps an operator of its own.
+"""
+
+from __future__ import annotations
+
+import re
+from collections import Counter, defaultdict
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
+
+from condyle.backends.fpga.datapath import Op
+from condyle.ir.program import Program, constant_of, input_of, operands
+
+Place = tuple[int, int, int]
+"""Kind of limb, limb of that kind, place in it."""
+Side = tuple[int, int]
+"""Kind of limb, limb of that kind."""
+ROUNDS = 8
+SUMS = frozenset({"add", "sub"})
+FOLDED = SUMS | {"mul", "rcp"}
+
+
+@dataclass
+class _Matcher:
+    """Labels say what a node does and to what, but for numbers and for which limb it is in."""
+
+    program: Program
+    stages: Sequence[str]
+    joints: Mapping[int, Place]
+    inputs: Mapping[tuple[str, int], Place]
+    sides: list[Side | None] = field(default_factory=list["Side | None"])
+    odd: set[int] = field(default_factory=set[int])
+    """Nodes that not every limb has; what depends on them may still be alike."""
+
+    def __post_init__(self) -> None:
+        for k in range(len(self.program)):
+            self.sides.append(self._side(k))
+
+    def _joint(self, k: int) -> Place | None:
+        number = re.search(r"\d+$", self.stages[k])
+        return self.joints.get(int(number[0])) if number else None
+
+    def _input(self, k: int) -> Place | None:
+        array, entry = input_of(self.program.nodes[k])
+        return self.inputs.get((self.program.inputs[array].name, entry))
+
+    def _side(self, k: int) -> Side | None:
+        node = self.program.nodes[k]
+        if node[0] == "const":
+            return None
+        place = self._input(k) if node[0] == "input" else self._joint(k)
+        if place or node[0] == "input":
+            return place[:2] if place else None
+        found = {self.sides[a] for a in operands(node)} - {None}
+        return found.pop() if len(found) == 1 else None
+
+    def _label(self, k: int, labels: Sequence[object]) -> object:
+        node, side = self.program.nodes[k], self.sides[k]
+        if node[0] == "input":
+            place = self._input(k)
+            return (node[1], place[0], place[2]) if place else k
+        if node[0] == "const":
+            return "const"
+        if side is None:
+            return k
+        place = self._joint(k)
+        where = (re.sub(r"\d+$", "", self.stages[k]), place[2] if place else self.stages[k])
+        seen = [self._seen(a, side, labels) for a in operands(node)]
+        return ("sum" if node[0] in SUMS else node[0], side[0], where, *sorted(seen, key=str))
+
+    def _seen(self, a: int, side: Side, labels: Sequence[object]) -> object:
+        """An operand, whatever its sign: mirrored limbs differ in signs."""
+        while self.program.nodes[a][0] == "neg":
+            (a,) = operands(self.program.nodes[a])
+        if a in self.odd:
+            return "odd"
+        return labels[a] if self.sides[a] in (side, None) else "far"
+
+    def groups(self) -> list[dict[Side, list[int]]]:
+        """Nodes of equal label, those of each limb in order."""
+        interned: dict[object, int] = {}
+        labels: list[object] = []
+        found: dict[int, dict[Side, list[int]]] = defaultdict(lambda: defaultdict(list))
+        for k in range(len(self.program)):
+            label = interned.setdefault(self._label(k, labels), len(interned))
+            labels.append(label)
+            side = self.sides[k]
+            if side is not None:
+                found[label][side].append(k)
+        return list(found.values())
+
+    def run(self) -> list[tuple[int, ...]]:
+        limbs: dict[int, set[Side]] = defaultdict(set)
+        for kind, limb, _ in self.joints.values():
+            limbs[kind].add((kind, limb))
+        whole: list[dict[Side, list[int]]] = []
+        for _ in range(ROUNDS):
+            groups = self.groups()
+            whole = [g for g in groups if set(g) == limbs[next(iter(g))[0]] and len({len(x) for x in g.values()}) == 1]
+            kept = {k for group in whole for nodes in group.values() for k in nodes}
+            odd = {k for group in groups for nodes in group.values() for k in nodes} - kept
+            if odd <= self.odd:
+                break
+            self.odd |= odd
+        return [nodes for group in whole for nodes in zip(*(group[side] for side in sorted(group)), strict=True)]
+
+
+def twins(
+    program: Program,
+    stages: Sequence[str],
+    joints: Mapping[int, Place],
+    inputs: Mapping[tuple[str, int], Place],
+) -> list[tuple[int, ...]]:
+    """Tuples of nodes that are alike, one of each limb of a kind."""
+    return _Matcher(program, stages, joints, inputs).run() if joints else []
+
+
+def equalised(largest: Sequence[float], found: Sequence[tuple[int, ...]]) -> list[float]:
+    """Twins have one range, so one format."""
+    result = list(largest)
+    for nodes in found:
+        for k in nodes:
+            result[k] = max(largest[x] for x in nodes)
+    return result
+
+
+def scales(program: Program, found: Sequence[tuple[int, ...]]) -> dict[int, float]:
+    """For products of twins with constants the largest of their constants."""
+    result: dict[int, float] = {}
+    for nodes in found:
+        heads = [operands(program.nodes[k])[0] for k in nodes if program.nodes[k][0] == "mul"]
+        values = [abs(constant_of(program.nodes[x])) for x in heads if program.nodes[x][0] == "const"]
+        if values:
+            result.update(dict.fromkeys(nodes, max(values)))
+    return result
+
+
+def folded(ops: Sequence[Op], done: Mapping[int, int], found: Sequence[tuple[int, ...]]) -> tuple[tuple[int, ...], ...]:
+    """The operations of twins, -1 for one that is not done as most are: another operator, other formats."""
+    result: list[tuple[int, ...]] = []
+    for nodes in found:
+        ks = [done.get(node, -1) for node in nodes]
+        kinds = [_kind(ops, k) if k >= 0 and ops[k].kind in FOLDED else None for k in ks]
+        counts = Counter(kind for kind in kinds if kind is not None)
+        if counts and counts.most_common(1)[0][1] > 1:
+            usual = counts.most_common(1)[0][0]
+            result.append(tuple(k if kind == usual else -1 for k, kind in zip(ks, kinds, strict=True)))
+    return tuple(dict.fromkeys(result))
+
+
+def _kind(ops: Sequence[Op], k: int) -> tuple[object, ...]:
+    """What operators must have in common; a sum may add or subtract, in either order."""
+    op = ops[k]
+    bare = replace(op, args=(), stage="", value=0, noise=0.0)
+    formats = [ops[a].format for a in op.args]
+    if op.kind in SUMS and ops[op.args[0]].kind != "const":
+        return (replace(bare, kind="sum"), *sorted(formats, key=str))
+    return (bare, *formats)
