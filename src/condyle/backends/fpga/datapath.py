@@ -90,7 +90,7 @@ class Datapath:
     @cached_property
     def folds(self) -> dict[int, Fold]:
         """The operations that take turns; none of those that would have to wait for one another."""
-        result = self._wanted()
+        result: dict[int, Fold] = self._wanted()
         while True:
             members: dict[int, list[int]] = {}
             for k in range(len(self.ops)):
