@@ -1,4 +1,4 @@
-"""The C of a two-link robot as text, reviewed by people; `--update-golden` rewrites it."""
+"""The C and CUDA C++ of a two-link robot as text, reviewed by people; `--update-golden` rewrites it."""
 
 from __future__ import annotations
 
@@ -8,6 +8,8 @@ import pytest
 import condyle
 from condyle.backends.c.emit import source
 from condyle.backends.common.facts import Facts
+from condyle.backends.cuda.cpp.header import header
+from condyle.backends.cuda.cpp.plan import plan
 from condyle.compiler import Compiler
 from condyle.ir.show import show
 from condyle.model.tree import tree_of
@@ -44,6 +46,12 @@ def test_straight_c(compiler: Compiler, golden, function: str) -> None:
 
 def test_rolled_c(compiler: Compiler, golden) -> None:
     golden("two_link_id_rolled.c.txt", own(source(roll(compiler.tree, "id"), compiler.facts, 64).main, "id"))
+
+
+def test_cuda_cpp(compiler: Compiler, golden) -> None:
+    joints = dict.fromkeys("qva", (0, 1))
+    text = header(plan(("id",), compiler.straight), compiler.facts, joints)
+    golden("two_link_id.cuh.txt", text[text.index("/* id:") : text.index("/* A type that")])
 
 
 def test_program_text(compiler: Compiler, golden) -> None:
