@@ -17,6 +17,13 @@ class Operand(NamedTuple):
     right: int = 0
 
     @property
+    def aligned(self) -> str:
+        """Brought to the result's unit: wires, no logic."""
+        if self.right == 0:
+            return self.text
+        return f"{self.text} >>> {self.right}" if self.right > 0 else f"$signed({{{self.text}, {-self.right}'b0}})"
+
+    @property
     def bits(self) -> int:
         """After the shift."""
         return max(1, self.width - self.right)

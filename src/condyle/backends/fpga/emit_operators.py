@@ -200,9 +200,11 @@ class OperatorEmitter:
         a, b = operands
         drop = f", {self.datapath.ops[k].drop}" if self.datapath.ops[k].drop else ""
         self._results(part, k, width)
+        bits = adder_bits(a, b)
+        self.e(*(f"wire {word(bits)} {part}{x}{k} = {y.aligned};" for x, y in (("a", a), ("b", b))))
         self.e(
-            f"fx_add #({a.width}, {a.right}, {b.width}, {b.right}, {adder_bits(a, b)}, {width}, {int(sub)}{drop}) "
-            f"{part}f{k} (.a({a.text}), .b({b.text}), .y({part}d{k}), .over({part}o{k}));"
+            f"fx_add #({bits}, {width}, {int(sub)}{drop}) {part}f{k} "
+            f"(.a({part}a{k}), .b({part}b{k}), .y({part}d{k}), .over({part}o{k}));"
         )
 
     def _fit(self, part: str, k: int, p: Operand, width: int) -> None:

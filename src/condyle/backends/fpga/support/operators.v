@@ -29,33 +29,20 @@ module fx_fit #(parameter WP = 45, parameter R = 18, parameter W = 27) (
     assign over = o;
 endmodule
 
-// y = a / 2^RA + b / 2^RB, or the difference; both operands fit X bits, and so wide is the adder: the sign of the sum
-// follows from those of the operands. R bits of it are dropped, the rest is clamped to W bits; no register.
-module fx_add #(
-    parameter WA = 27, parameter RA = 0, parameter WB = 27, parameter RB = 0,
-    parameter X = 27, parameter W = 27, parameter SUB = 0, parameter R = 0
-) (
-    input signed [WA-1:0] a, input signed [WB-1:0] b, output signed [W-1:0] y, output over
+// y = a + b, or a - b; both operands have X bits, and so wide is the adder: the sign of the sum follows from those of
+// the operands. R bits of it are dropped, the rest is clamped to W bits; no register.
+module fx_add #(parameter X = 27, parameter W = 27, parameter SUB = 0, parameter R = 0) (
+    input signed [X-1:0] a, input signed [X-1:0] b, output signed [W-1:0] y, output over
 );
-    localparam LA = RA < 0 ? -RA : 0;
-    localparam SA = RA < 0 ? 0 : RA;
-    localparam LB = RB < 0 ? -RB : 0;
-    localparam SB = RB < 0 ? 0 : RB;
     localparam Z = (X > W ? X : W) + 1;
-    reg signed [WA+LA-1:0] wa;
-    reg signed [WB+LB-1:0] wb;
-    reg signed [X-1:0] xa, xb, x;
+    reg signed [X-1:0] x;
     reg signed [X:0] exact;
     reg signed [Z-1:0] z;
     reg signed [W-1:0] r;
     reg o;
     always @(a, b) begin
-        wa = a;
-        wb = b;
-        xa = (wa <<< LA) >>> SA;
-        xb = (wb <<< LB) >>> SB;
-        x = SUB ? xa - xb : xa + xb;
-        exact = {xa[X-1] == (xb[X-1] ^ (SUB != 0)) ? xa[X-1] : x[X-1], x};
+        x = SUB ? a - b : a + b;
+        exact = {a[X-1] == (b[X-1] ^ (SUB != 0)) ? a[X-1] : x[X-1], x};
         z = exact >>> R;
         o = z[Z-1:W-1] != {(Z-W+1){z[Z-1]}};
         r = o ? {z[Z-1], {(W-1){~z[Z-1]}}} : z[W-1:0];
