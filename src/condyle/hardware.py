@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import shutil
-import subprocess
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
 
@@ -23,7 +21,7 @@ from condyle.backends.fpga.export import Facts, Sheet, Tasks, write
 from condyle.backends.fpga.steps import STEPS, integrated
 from condyle.backends.fpga.target import XCVU9P, word_of
 from condyle.backends.fpga.vectors import answer_lines, errors_of, task_lines, task_of
-from condyle.errors import BuildError, UnsupportedError
+from condyle.errors import UnsupportedError
 from condyle.model.joints import JOINT_TYPES
 from condyle.model.joints.base import FlatSpace
 from condyle.model.robot import Robot
@@ -196,14 +194,3 @@ def export_verilog(robot: Robot, options: Options, out: Path, version: str, name
     facts = Facts(options.name, robot.fingerprint, version, options.clock, options.word)
     sheet = Sheet(errors(robot, acc, options.states), options.states, acc.plan.box)
     return write(out, acc, facts, sheet, tasks(robot, acc, 10), names)
-
-
-def simulate(folder: Path, name: str, plusargs: Sequence[str] = ()) -> str:
-    """The test bench of a written project run by iverilog: its output. BuildError if it is not there or fails."""
-    if shutil.which("iverilog") is None:
-        raise BuildError("iverilog is not installed: apt-get install iverilog (it simulates what was generated)")
-    made = subprocess.run(["make", "-s", f"{name}.vvp"], cwd=folder, capture_output=True, text=True, check=False)
-    if made.returncode:
-        raise BuildError(f"iverilog refused the generated code:\n{made.stderr[-2000:]}")
-    command = ["vvp", "-N", f"{name}.vvp", *plusargs]
-    return subprocess.run(command, cwd=folder, capture_output=True, text=True, check=False).stdout.strip()

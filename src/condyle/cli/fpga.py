@@ -7,8 +7,8 @@ import tempfile
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from condyle import api, hardware
-from condyle.backends.fpga.export import Facts, Sheet, write
+from condyle import api, hardware, simulation
+from condyle.backends.fpga.export import Facts, Sheet
 from condyle.backends.fpga.page import page
 from condyle.backends.fpga.report import report
 from condyle.cli.common import Json, add_robot, load, progress, say, show, show_json, table
@@ -28,6 +28,9 @@ def add(commands: _SubParsersAction[argparse.ArgumentParser]) -> None:
         "--states", type=int, metavar="N", help="states a function: simulated (20), or compared (10000)"
     )
     command.add_argument("--stall", type=int, metavar="PERCENT", default=40, help="cycles stalled at either end")
+    command.add_argument(
+        "--tool", choices=tuple(simulation.TOOLS), default="iverilog", help="simulate: verilator for many states"
+    )
     command.add_argument("--html", metavar="FILE", type=Path, help="report: also a page with the pipeline drawn")
     add_hardware(command)
     command.set_defaults(run=run)
@@ -48,17 +51,13 @@ def run(arguments: argparse.Namespace) -> int:
 
 def _simulate(arguments: argparse.Namespace, robot: api.Robot, acc: hardware.Accelerator, facts: Facts) -> int:
     """Every bit of every answer against the integer model; status 1 at the first that differs."""
-    sheet = Sheet({function: {} for function in acc.plan.functions}, 0, acc.plan.box)
-    found = hardware.tasks(robot, acc, arguments.states or 20)
-    stalls = [f"+stall_in={arguments.stall}", f"+stall_out={arguments.stall}"] if arguments.stall else []
+    progress("simulating ...")
     with tempfile.TemporaryDirectory() as folder:
-        write(Path(folder), acc, facts, sheet, found, {})
-        progress("simulating ...")
-        answer = hardware.simulate(Path(folder), facts.name, stalls)
+        states = arguments.states or 20
+        found = simulation.check(Path(folder), robot, acc, facts, states, arguments.stall, arguments.tool)
     progress("")
-    right = answer.startswith("right")
-    show_json({"right": right, "answer": answer}) if arguments.json else show(answer)
-    return 0 if right else 1
+    show_json({"right": found.right, **found._asdict()}) if arguments.json else show(found.answer)
+    return 0 if found.right else 1
 
 
 def _report(arguments: argparse.Namespace, robot: api.Robot, acc: hardware.Accelerator, facts: Facts) -> int:

@@ -14,6 +14,7 @@ from condyle.backends.fpga.build import Accelerator, build
 from condyle.backends.fpga.export import Facts, Sheet, write
 from condyle.hardware import Options
 from condyle.signature import FUNCTIONS
+from condyle.simulation import simulate
 
 Bench = Callable[..., str]
 
@@ -29,7 +30,7 @@ def bench(tmp_path: Path) -> Bench:
         if not folder.exists():
             sheet = Sheet({function: {} for function in acc.plan.functions}, 0, acc.plan.box)
             write(folder, acc, Facts("rig", "", "", 125.0, "27x18"), sheet, hardware.tasks(robot, acc, each), {})
-        return hardware.simulate(folder, "rig", plusargs)
+        return simulate(folder, "rig", plusargs)
 
     return run
 

