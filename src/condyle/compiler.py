@@ -144,7 +144,7 @@ class Compiler:
         if not isinstance(code, Program):
             raise UnsupportedError(
                 f"target 'cuda': {function} of this robot is too long for it; target 'cpu' serves, links='scan' has "
-                "inverse dynamics, and forward dynamics of chains; exported is 'c'"
+                "inverse dynamics of up to 1024 links, and forward dynamics of chains; exported is 'c'"
             )
         return code
 

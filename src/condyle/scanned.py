@@ -17,6 +17,7 @@ from condyle.algorithms.scans.massless import massless_link
 from condyle.algorithms.scans.routes import FORMS_ELEMENTS, SCANS, evaluate
 from condyle.backends.cpu import build as cpu_target
 from condyle.backends.cuda.forms import LINKED, Form
+from condyle.backends.cuda.links.lanes import MOST, lanes_for
 from condyle.backends.cuda.links.part import linked
 from condyle.backends.cuda.parts import Parts
 from condyle.backends.cuda.target import BITS
@@ -29,6 +30,7 @@ from condyle.runtime.native import ChainKernel, NativeKernel
 from condyle.signature import FUNCTIONS
 from condyle.trace import sizes
 from condyle.trace.chunked import best_chunks, chunked, is_chain
+from condyle.trace.linked import by_links
 
 GUARD = 8.0  # see algorithms.scans.forward_dynamics
 TABLE = Path(__file__).parent / "crossovers.json"
@@ -86,11 +88,13 @@ class ScannedCompiler(Compiler):
 
     def scanned(self, function: str, target: str) -> bool:
         """Whether the target has this scan, for this robot: NumPy has all, machine code and GPUs forward dynamics of a
-        chain, GPUs inverse dynamics too."""
+        chain, GPUs inverse dynamics too, of as many links as a block has threads."""
         if function not in self.scans:
             return False
         if target in ("cpu", "cuda") and function == "fd":
             return self.scans[function] == "elements" and is_chain(self.tree)
+        if target == "cuda" and function == "id":
+            return self.scans[function] == "sums" and 1 <= len(self.tree.links) <= MOST
         return target == "numpy"
 
     def build(self, function: str, f_ext: bool, target: str, dtype: str) -> Kernel:
@@ -129,7 +133,11 @@ class ScannedCompiler(Compiler):
             inputs, outputs = (
                 [Array(port.name, port.shape(size)) for port in some] for some in (ports.ports(f_ext), ports.outputs)
             )
-            code = chunked(self.tree, best_chunks(self.tree), _guard(dtype))
+            code = (
+                chunked(self.tree, best_chunks(self.tree), _guard(dtype))
+                if function == "fd"
+                else by_links(self.tree, lanes_for(len(self.tree.links)), f_ext)
+            )
             self._linked[key] = linked(code, inputs, outputs, BITS[dtype])
         return self._linked[key]
 

@@ -6,9 +6,11 @@ import numpy as np
 import pytest
 
 import condyle
+from benchmarks import gpu_links
 from condyle import compiler
 from condyle.errors import UnsupportedError
 from condyle.gpu import GpuDynamics
+from condyle.runtime.cuda import driver as drivers
 from tests.backends.cuda.fake_driver import FakeDriver
 from tests.gpu.calls import on_gpu
 from tests.laws.robots import states
@@ -30,8 +32,27 @@ def test_from_anywhere(fake: FakeDriver) -> None:
     np.testing.assert_allclose(dyn.forward_dynamics(some.q, some.v, some.a, some.f_ext), forced, **CLOSE)
     lines = {line.split()[0]: line for line in dyn.explain().splitlines()[1:]}
     assert "chunks" in lines["fd"]
+    assert "by scans" in lines["id"]
     assert all(" mul, " in lines[name] for name in ("m", "minv", "did", "dfd", "difd"))
     assert "chunks" not in robot.compile(target="cuda", links="auto").explain()
+
+
+def test_inverse_dynamics_of_a_tree(fake: FakeDriver) -> None:
+    """Several joint types, outer forces, more links than a warp has lanes."""
+    robot = condyle.random_tree(34, rng=4, floating_base=True)
+    dyn = robot.compile(target="cuda", links="scan", dtype="float64")
+    some = states(robot, 2)
+    for forces in ((), (some.f_ext,)):
+        want = robot.compile(target="numpy").inverse_dynamics(some.q, some.v, some.a, *forces)
+        np.testing.assert_allclose(dyn.inverse_dynamics(some.q, some.v, some.a, *forces), want, **CLOSE)
+    said = condyle.random_tree(2, rng=4).compile(target="cuda", links="scan").explain().splitlines()
+    assert [line.split()[0] for line in said if "scans" in line] == ["id"]
+
+
+def test_benchmark_runs(fake: FakeDriver) -> None:
+    for function in gpu_links.FUNCTIONS:
+        row = gpu_links.measure(drivers.gpu(0), 3, "float32", function, 1)
+        assert row["us"] > 0 and row["ratio"] > 0
 
 
 def test_auto_scans_what_has_no_other_kernel(fake: FakeDriver, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -19,8 +19,8 @@ T = TypeVar("T")
 class Stage:
     """One stage: banks are read and written by name, a value of any structure entry by entry."""
 
-    def __init__(self, name: str) -> None:
-        self.name, self.graph = name, Graph()
+    def __init__(self, name: str, graph: Graph | None = None) -> None:
+        self.name, self.graph = name, graph or Graph()
         self.inputs: list[Array] = []
         self.outputs: list[Array] = []
         self.values: list[tuple[int, int, Expr | float]] = []

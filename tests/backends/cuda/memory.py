@@ -86,7 +86,10 @@ class Shared:
         before = self.writer[at]
         self._check((before != 0) & (before != me))
         known = self.reader[at]
-        self.reader[at] = np.where((known == 0) | (known == me), me, MANY)
+        reader = np.where((known == 0) | (known == me), me, MANY)
+        self.reader[at] = reader
+        others = self.reader[at] != reader  # several lanes at once, of which the last is noted
+        self.reader[at[0][others], at[1][others]] = MANY
         return result
 
     def store(self, address: Lanes, value: Lanes, mask: Lanes) -> None:

@@ -7,17 +7,23 @@ import dataclasses
 import numpy as np
 import pytest
 
+import condyle
 from condyle.algorithms.reference import evaluate
 from condyle.backends.cuda.link import link
+from condyle.backends.cuda.links.lanes import lanes_for
 from condyle.backends.cuda.links.part import linked
 from condyle.backends.cuda.parts import Parts
 from condyle.backends.cuda.target import ARCHITECTURES
 from condyle.ir.program import Array
 from condyle.model.tree import tree_of
+from condyle.signature import FUNCTIONS
+from condyle.trace import sizes
 from condyle.trace.chunked import best_chunks, chunked
+from condyle.trace.linked import by_links
+from condyle.trace.partners import partners
 from tests.backends.cuda.memory import RaceError
 from tests.backends.cuda.simulate import simulate
-from tests.laws.robots import relative
+from tests.laws.robots import relative, states
 from tests.trace.test_chunked import GUARD, passive, robot_of
 
 # Of the largest acceleration: rounding along the chain, times the condition of a passive one.
@@ -92,14 +98,108 @@ def test_one_text_serves_all_chains_of_a_kind() -> None:
     assert first.constants != second.constants
 
 
+def inverse(robot: condyle.Robot, bits: int, f_ext: bool) -> Parts:
+    tree = tree_of(robot)
+    code = by_links(tree, lanes_for(len(tree.links)), f_ext)
+    ports = FUNCTIONS["id"]
+    inputs, outputs = (
+        [Array(port.name, port.shape(sizes(tree))) for port in some] for some in (ports.ports(f_ext), ports.outputs)
+    )
+    return linked(code, inputs, outputs, bits)
+
+
+@pytest.mark.parametrize("bits", BOUNDS)
+@pytest.mark.parametrize(
+    "name",
+    [
+        *(f"chain {n}" for n in (1, 2, 31, 32, 33, 64, 200, 1024)),
+        *("tree 7", "tree 33", "floating 12", "floating 100", "star 40", "atlas", "hyq", "zoo"),
+    ],
+)
+def test_inverse_dynamics(name: str, bits: int) -> None:
+    """Chains, trees that branch early or late, every joint type; with outer forces in float64."""
+    robot = robot_for(name)
+    n, forced = 1 if len(robot.joints) > 64 else 3, bits == 64
+    some = states(robot, n)
+    inputs = {"q": some.q, "v": some.v, "a": some.a}
+    if forced:
+        inputs["f_ext"] = some.f_ext.reshape(n, -1)
+    (got,) = simulate(inverse(robot, bits, forced), list(inputs.values()))
+    (want,) = evaluate(tree_of(robot), "id", "rnea", inputs)
+    assert relative(got, want) < (2e-5 if bits == 32 else 1e-13)
+
+
+def robot_for(name: str) -> condyle.Robot:
+    kind, _, number = name.partition(" ")
+    if kind == "chain":
+        return condyle.chain(int(number), rng=1)
+    if kind == "star":
+        builder = condyle.Builder().body("hub", mass=1.0, inertia=np.eye(3))
+        builder.joint("spin", parent="world", child="hub", type="revolute")
+        for k in range(int(number)):
+            builder.body(f"b{k}", mass=1.0 + k, com=(0.1, 0.0, 0.2), inertia=np.diag((0.02, 0.03, 0.04)))
+            builder.joint(f"j{k}", parent="hub", child=f"b{k}", type="revolute", axis=np.eye(3)[k % 3], xyz=(0, k, 1))
+        return builder.build()
+    if kind == "zoo":
+        return condyle.random_tree(14, rng=5)
+    if kind == "atlas":
+        return condyle.load("atlas")
+    if kind == "hyq":
+        return condyle.load("hyq", floating_base=True)
+    return condyle.random_tree(int(number), rng=int(number), floating_base=kind == "floating")
+
+
+def test_inverse_dynamics_of_a_state_depends_on_nothing_else() -> None:
+    robot = condyle.load("hyq", floating_base=True)
+    some = states(robot, 9)
+    parts = inverse(robot, 64, False)
+    inputs = [some.q, some.v, some.a]
+    (all_,) = simulate(parts, inputs, block=64)
+    (part,) = simulate(parts, [x[3:8] for x in inputs], block=32)
+    np.testing.assert_array_equal(part, all_[3:8])
+    inputs[0] = some.q.copy()
+    inputs[0][4, 9] = np.inf
+    (spoilt,) = simulate(parts, inputs)
+    assert np.isnan(spoilt[4]).any()
+    np.testing.assert_array_equal(np.delete(spoilt, 4, 0), np.delete(all_, 4, 0))
+
+
+def test_subtrees_are_added_once() -> None:
+    """Row after row of partners: every link ends with the sum over what it carries, and over its ancestors."""
+    for seed, n in enumerate((1, 2, 9, 40, 130)):
+        rng = np.random.default_rng(seed)
+        parents = [int(rng.integers(max(-1, i - 5), i)) for i in range(n)]
+        carried, before = np.eye(n), np.eye(n)
+        for i in reversed(range(n)):
+            if parents[i] >= 0:
+                carried[parents[i]] += carried[i]
+        for i in range(n):
+            if parents[i] >= 0:
+                before[i] += before[parents[i]]
+        rows = partners(parents, n + 3)
+        for name, want in (("behind", carried), ("ancestors", before)):
+            x = np.eye(n + 3)
+            for row in np.array(rows[name], int).reshape(-1, n + 3):
+                x = x + np.where((row >= 0)[:, None], x[row], 0.0)
+            np.testing.assert_array_equal(x[:n, :n], want)
+
+
 def test_every_wait_is_needed() -> None:
     """Two threads meet in shared memory as soon as any one barrier of a block is left out."""
-    inputs = list(passive(robot_of("revolute", 40), 1).values())
-    parts = forward("revolute", 40, 32, 64)
+    chain, tree = robot_of("revolute", 40), robot_for("star 40")
+    some = states(tree, 1)
+    for parts, inputs, count in (
+        (forward("revolute", 40, 32, 64), list(passive(chain, 1).values()), 12),
+        (inverse(tree, 32, False), [some.q, some.v, some.a], 19),
+    ):
+        needed(parts, inputs, count)
+
+
+def needed(parts: Parts, inputs: list[np.ndarray], count: int) -> None:
     (part,) = parts.launches
     lines = part.texts[0].ptx.split("\n")
     waits = [k for k, line in enumerate(lines) if "bar.sync" in line]
-    assert len(waits) == 12
+    assert len(waits) == count
     for k in waits:
         text = dataclasses.replace(part.texts[0], ptx="\n".join(lines[:k] + lines[k + 1 :]))
         less = dataclasses.replace(parts, launches=(dataclasses.replace(part, texts=(text,)),))
@@ -109,7 +209,8 @@ def test_every_wait_is_needed() -> None:
 
 @pytest.mark.parametrize("arch", ARCHITECTURES)
 def test_nothing_is_spilled(arch: str) -> None:
-    """In float32; an element of float64 alone takes 180 registers."""
+    """In float32; an element of float64 alone takes 180 registers, and 1024 threads leave each 64."""
     pytest.importorskip("cuda.bindings.nvjitlink", reason="pip install 'condyle[cuda]'")
-    _, usage = link(forward("revolute", 1024, 32).launches[0].texts[0].ptx, arch)
-    assert usage.spill_stores <= 64
+    for parts in (forward("revolute", 1024, 32), inverse(condyle.chain(32, rng=1), 32, False)):
+        _, usage = link(parts.launches[0].texts[0].ptx, arch)
+        assert usage.spill_stores <= 64

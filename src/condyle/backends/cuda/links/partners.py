@@ -135,22 +135,30 @@ class Partners:
         if not count:
             return
         own, source = self.banks.own(op.bank), self.banks.own(op.source)
-        label, again = self._label("ROW"), op.source == op.bank
-        if not self.lanes.in_warp and not again:
+        moving = op.source == op.bank  # what partners hand over changes from row to row
+        if not moving and not self.lanes.in_warp:
             exchange.publish(source)
-        e(f"mov.u32 %count, {count};", f"add.u64 %rows, %numbers, {self.offsets[op.rows]};", f"{label}:")
+        e(f"add.u64 %rows, %numbers, {self.offsets[op.rows]};")
+        label = self._label("ROW") if count > 1 else ""
+        if label:
+            e(f"mov.u32 %count, {count};", f"{label}:")
+            exchange.read = max(exchange.read, OTHERS if moving else NOTHING)
         e("ld.global.nc.s32 %other, [%rows];", f"add.u64 %rows, %rows, {4 * self.lanes.count};")
-        if self.lanes.in_warp:
-            others = exchange.named(source, "%other", self.lanes.width)
-            e("setp.ge.s32 %valid, %other, 0;")
-        else:
-            if again:
-                exchange.read = OTHERS
-                exchange.publish(source)
-            exchange.partner_named("%other")
-            others = [exchange.load(k, "%partner") for k in range(len(source))]
+        others = self._named(source, moving)
         self._composed(op.stage, own, others, op.from_tip, "@%valid ")
-        e("sub.u32 %count, %count, 1;", "setp.ne.u32 %more, %count, 0;", f"@%more bra {label};")
+        if label:
+            e("sub.u32 %count, %count, 1;", "setp.ne.u32 %more, %count, 0;", f"@%more bra {label};")
+
+    def _named(self, source: Sequence[str], moving: bool) -> list[str]:
+        """Numbers of lane %other, and in %valid whether there is one."""
+        exchange = self.exchange
+        if self.lanes.in_warp:
+            self.e("setp.ge.s32 %valid, %other, 0;")
+            return exchange.named(source, "%other", self.lanes.width)
+        if moving:
+            exchange.publish(source)
+        exchange.partner_named("%other")
+        return [exchange.load(k, "%partner") for k in range(len(source))]
 
     def neighbour(self, op: Neighbour) -> None:
         width = self.chunked.widths[op.into]
