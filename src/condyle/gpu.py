@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import copy
 import math
 from collections.abc import Sequence
 from typing import Any, cast
@@ -39,7 +38,8 @@ class GpuDynamics(Dynamics):
         stream: of PyTorch, CuPy, Numba or cuda.core, or a CUstream as a number. Without it calls go into the stream
         that the arrays name, else into the default one.
         """
-        bound = copy.copy(self)
+        bound = object.__new__(GpuDynamics)  # a copy would be compiled anew, as a pickle is
+        vars(bound).update(vars(self))
         bound._stream = handle_of(stream)
         return bound
 

@@ -28,6 +28,9 @@ def test_from_anywhere(fake: FakeDriver) -> None:
     np.testing.assert_allclose(dyn.forward_dynamics(some.q, some.v, some.a), want, **CLOSE)
     got = dyn.forward_dynamics(*(on_gpu(fake, array) for array in (some.q, some.v, some.a)))
     np.testing.assert_allclose(got.numpy(), want, **CLOSE)
+    loaded = fake.calls.count("cuModuleLoadData")
+    dyn.on(7).forward_dynamics(*(on_gpu(fake, array) for array in (some.q, some.v, some.a)))
+    assert fake.calls.count("cuModuleLoadData") == loaded  # a stream is no reason to build kernels again
     forced = robot.compile(target="numpy").forward_dynamics(some.q, some.v, some.a, some.f_ext)
     np.testing.assert_allclose(dyn.forward_dynamics(some.q, some.v, some.a, some.f_ext), forced, **CLOSE)
     lines = {line.split()[0]: line for line in dyn.explain().splitlines()[1:]}
