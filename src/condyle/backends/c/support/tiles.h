@@ -145,6 +145,96 @@ CD_INLINE void cd_put(real *row, real_v x, size_t count)
 #define CD_PUT_ALL(row, x) (*(row) = (x))
 #endif
 
+#if LANES > 1 && CD_BYTES == 64 && defined(CD_SHUFFLE)
+/* At most half as many entries as lanes: rows l and l + CD_HALF share a vector, and both halves are transposed at once. */
+#define CD_HALF (LANES / 2)
+#if REAL_BITS == 64
+#define CD_HALF_EACH(DO) DO(0) DO(1) DO(2) DO(3)
+#define CD_HALF_PAIRS(DO) DO(0) DO(1)
+#define CD_LOW(x) CD_SHUFFLE(x, x, 0, 1, 2, 3)
+#define CD_HIGH(x) CD_SHUFFLE(x, x, 4, 5, 6, 7)
+#define CD_HALF_EVEN 0, 1, 8, 9, 4, 5, 12, 13
+#define CD_HALF_ODD 2, 3, 10, 11, 6, 7, 14, 15
+#define CD_GET_MASKED(at, x, mask) (real_v) __builtin_ia32_loadupd512_mask(at, x, (unsigned char)(mask))
+#define CD_PUT_MASKED(at, x, mask) __builtin_ia32_storeupd512_mask(at, x, (unsigned char)(mask))
+#else
+#define CD_HALF_EACH(DO) DO(0) DO(1) DO(2) DO(3) DO(4) DO(5) DO(6) DO(7)
+#define CD_HALF_PAIRS(DO) DO(0) DO(1) DO(2) DO(3)
+#define CD_LOW(x) CD_SHUFFLE(x, x, 0, 1, 2, 3, 4, 5, 6, 7)
+#define CD_HIGH(x) CD_SHUFFLE(x, x, 8, 9, 10, 11, 12, 13, 14, 15)
+#define CD_HALF_EVEN 0, 1, 2, 3, 16, 17, 18, 19, 8, 9, 10, 11, 24, 25, 26, 27
+#define CD_HALF_ODD 4, 5, 6, 7, 20, 21, 22, 23, 12, 13, 14, 15, 28, 29, 30, 31
+#define CD_GET_MASKED(at, x, mask) (real_v) __builtin_ia32_loadups512_mask(at, x, (unsigned short)(mask))
+#define CD_PUT_MASKED(at, x, mask) __builtin_ia32_storeups512_mask(at, x, (unsigned short)(mask))
+#endif
+typedef real half_v __attribute__((vector_size(CD_BYTES / 2), aligned(REAL_BITS / 8), may_alias));
+
+CD_INLINE void cd_near_halves(const real_v *from, real_v *to)
+{
+#define CD_DO(i) \
+    to[i] = CD_SHUFFLE(from[2 * (i)], from[2 * (i) + 1], CD_NEAR_EVEN); \
+    to[(i) + CD_HALF / 2] = CD_SHUFFLE(from[2 * (i)], from[2 * (i) + 1], CD_NEAR_ODD);
+    CD_HALF_PAIRS(CD_DO)
+#undef CD_DO
+}
+
+CD_INLINE void cd_transpose_halves(const real_v *from, real_v *to)
+{
+    real_v a[CD_HALF], b[CD_HALF];
+    cd_near_halves(from, a);
+#if REAL_BITS == 64
+    memcpy(b, a, sizeof b);
+#else
+    cd_near_halves(a, b);
+#endif
+#define CD_DO(i) \
+    to[i] = CD_SHUFFLE(b[2 * (i)], b[2 * (i) + 1], CD_HALF_EVEN); \
+    to[(i) + CD_HALF / 2] = CD_SHUFFLE(b[2 * (i)], b[2 * (i) + 1], CD_HALF_ODD);
+    CD_HALF_PAIRS(CD_DO)
+#undef CD_DO
+}
+
+/* The rows' first `count` entries, at most CD_HALF, as vectors of LANES states. */
+CD_INLINE void cd_get_halves(const real *const *row, size_t e, size_t count, real_v *y)
+{
+    real_v x[CD_HALF];
+#define CD_DO(l) \
+    x[l] = CD_GET_MASKED(row[l] + e, ((real_v){0}), CD_MASK(count)); \
+    x[l] = CD_GET_MASKED(row[(l) + CD_HALF] + e - CD_HALF, x[l], CD_MASK(count) << CD_HALF);
+    CD_HALF_EACH(CD_DO)
+#undef CD_DO
+    cd_transpose_halves(x, y);
+}
+
+/* And back. The first `whole` rows may be written CD_HALF entries long: what is too much, later rows write again. */
+CD_INLINE void cd_put_halves(const real_v *w, const cd_slot *slot, size_t count, real *to, ptrdiff_t stride, size_t whole)
+{
+    real_v x[CD_HALF], y[CD_HALF];
+#define CD_DO(l) x[l] = w[slot[l]];
+    CD_HALF_EACH(CD_DO)
+#undef CD_DO
+    cd_transpose_halves(x, y);
+#define CD_DO(l) \
+    if ((l) < whole) { \
+        *(half_v *)(to + (l) * stride) = CD_LOW(y[l]); \
+    } else { \
+        CD_PUT_MASKED(to + (l) * stride, y[l], CD_MASK(count)); \
+    }
+    CD_HALF_EACH(CD_DO)
+#undef CD_DO
+#define CD_DO(l) \
+    if ((l) + CD_HALF < whole) { \
+        *(half_v *)(to + ((l) + CD_HALF) * stride) = CD_HIGH(y[l]); \
+    } else { \
+        CD_PUT_MASKED(to + ((l) + CD_HALF) * stride - CD_HALF, y[l], CD_MASK(count) << CD_HALF); \
+    }
+    CD_HALF_EACH(CD_DO)
+#undef CD_DO
+}
+#else
+#define CD_HALF 0
+#endif
+
 /* A line that will soon be written is fetched meanwhile: many rows at a time are more than a processor foresees. */
 #if LANES > 1
 #define CD_AHEAD(at) __builtin_prefetch(at, 1)
@@ -171,6 +261,15 @@ CD_STATIC void cd_pack(const real *in, ptrdiff_t stride, size_t rows, size_t siz
         CD_EACH(CD_DO)
 #undef CD_DO
     }
+#if CD_HALF
+    if (e < size && size - e <= CD_HALF) {
+        cd_get_halves(row, e, size - e, y);
+#define CD_DO(l) if ((l) < size - e) { w[e + (l)] = y[l]; }
+        CD_HALF_EACH(CD_DO)
+#undef CD_DO
+        return;
+    }
+#endif
     if (e < size) {
         const size_t count = size - e;
 #define CD_DO(l) x[l] = cd_get(row[l] + e, count);
@@ -223,6 +322,12 @@ CD_STATIC void cd_unpack(const real_v *w, const cd_slot *slot, size_t size, real
 {
     real_v y[LANES];
     size_t e = 0;
+#if CD_HALF
+    if (rows == LANES && size <= CD_HALF) {
+        cd_put_halves(w, slot, size, out, stride, stride == (ptrdiff_t)size ? LANES - (CD_HALF - 1) / size : 0);
+        return;
+    }
+#endif
     if (rows < LANES || size < LANES) {
         for (; e < size; e += LANES) {
             cd_rows(w, slot + e, y);
@@ -231,6 +336,12 @@ CD_STATIC void cd_unpack(const real_v *w, const cd_slot *slot, size_t size, real
         return;
     }
     while (e < size) {
+#if CD_HALF
+        if (size - e <= CD_HALF) {
+            cd_put_halves(w, slot + size - CD_HALF, CD_HALF, out + size - CD_HALF, stride, LANES);
+            return;
+        }
+#endif
         e = size - e < LANES ? size - LANES : e;
         cd_rows(w, slot + e, y);
 #define CD_DO(l) \
