@@ -33,6 +33,9 @@ from condyle.trace.chunked import best_chunks, chunked, is_chain
 from condyle.trace.linked import by_links
 
 GUARD = 8.0  # see algorithms.scans.forward_dynamics
+LONGEST_CHAIN = 4096
+"""Links up to which a GPU's chunks are scanned: a chunk lies in its thread's local memory, which drivers set aside for
+every thread that a GPU can have."""
 TABLE = Path(__file__).parent / "crossovers.json"
 
 
@@ -91,10 +94,11 @@ class ScannedCompiler(Compiler):
         chain, GPUs inverse dynamics too, of as many links as a block has threads."""
         if function not in self.scans:
             return False
+        links, route = len(self.tree.links), self.scans[function]
         if target in ("cpu", "cuda") and function == "fd":
-            return self.scans[function] == "elements" and is_chain(self.tree)
+            return route == "elements" and is_chain(self.tree) and (target == "cpu" or links <= LONGEST_CHAIN)
         if target == "cuda" and function == "id":
-            return self.scans[function] == "sums" and 1 <= len(self.tree.links) <= MOST
+            return route == "sums" and 1 <= links <= MOST
         return target == "numpy"
 
     def build(self, function: str, f_ext: bool, target: str, dtype: str) -> Kernel:

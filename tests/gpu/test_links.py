@@ -7,7 +7,7 @@ import pytest
 
 import condyle
 from benchmarks import gpu_links
-from condyle import compiler
+from condyle import compiler, scanned
 from condyle.errors import UnsupportedError
 from condyle.gpu import GpuDynamics
 from condyle.runtime.cuda import driver as drivers
@@ -50,6 +50,18 @@ def test_inverse_dynamics_of_a_tree(fake: FakeDriver) -> None:
         np.testing.assert_allclose(dyn.inverse_dynamics(some.q, some.v, some.a, *forces), want, **CLOSE)
     said = condyle.random_tree(2, rng=4).compile(target="cuda", links="scan").explain().splitlines()
     assert [line.split()[0] for line in said if "scans" in line] == ["id"]
+
+
+def test_too_many_links_are_serial(fake: FakeDriver, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(scanned, "LONGEST_CHAIN", 2)
+    monkeypatch.setattr(scanned, "MOST", 2)
+    two, three = (condyle.chain(n, rng=1).compile(target="cuda", links="scan").explain() for n in (2, 3))
+    assert sum(word in two for word in ("in chunks", "by scans")) == 2
+    assert sum(word in three for word in ("in chunks", "by scans")) == 0
+    some = states(condyle.chain(3, rng=1), 2)
+    want = condyle.chain(3, rng=1).compile(target="numpy").inverse_dynamics(some.q, some.v, some.a)
+    got = condyle.chain(3, rng=1).compile(target="cuda", links="scan").inverse_dynamics(some.q, some.v, some.a)
+    np.testing.assert_allclose(got, want, **CLOSE)
 
 
 def test_benchmark_runs(fake: FakeDriver) -> None:
