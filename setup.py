@@ -40,7 +40,7 @@ setup(
             include_dirs=[TILES, SUPPORT],
             depends=[
                 *(f"{TILES}/{name}.h" for name in DRIVER),
-                *(f"{SUPPORT}/{name}.h" for name in ("vector", "sincos", "tiles")),
+                *(f"{SUPPORT}/{name}.h" for name in ("vector", "sincos", "transpose", "tiles")),
             ],
             extra_compile_args=["-O2", "-fno-math-errno", "-fno-trapping-math"],
         ),
@@ -50,7 +50,7 @@ setup(
             include_dirs=[CHAIN, SUPPORT],
             depends=[
                 *(f"{CHAIN}/{name}.h" for name in ("chain", "check", "driver")),
-                *(f"{SUPPORT}/{name}.h" for name in ("vector", "sincos", "tiles")),
+                *(f"{SUPPORT}/{name}.h" for name in ("vector", "sincos", "transpose", "tiles")),
             ],
             extra_compile_args=["-O2", "-fno-math-errno", "-fno-trapping-math"],
         ),

@@ -24,7 +24,7 @@ GOLDEN = Path(__file__).parents[2] / "golden"
 def test_golden(bits: int) -> None:
     """The generated part of the text (support files left out) is what it was; CONDYLE_GOLDEN=1 writes it anew."""
     text = source(toy(), FACTS, bits).main
-    for name in ("vector.h", "sincos.h", "tiles.h"):
+    for name in ("vector.h", "sincos.h", "transpose.h", "tiles.h"):
         assert support(name) in text
         text = text.replace(support(name), f"<{name}>\n")
     path = GOLDEN / f"c_toy_{bits}.txt"

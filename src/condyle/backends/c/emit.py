@@ -51,7 +51,7 @@ def source(
     e(*header(program, facts, f"float{bits}", TARGET.abi), "")
     write_preamble(e, bits, apart)
     write_slot_type(e, body.size)
-    e(support("sincos.h"), support("tiles.h"))
+    e(support("sincos.h"), support("transpose.h"), support("tiles.h"))
     if apart:
         e(*(f"CD_CHUNK void {program.name}_{k}(real_v *w);" for k in range(len(body.chunks))), "")
     write_function(e, program, facts, bits, body, () if apart else groups[0])

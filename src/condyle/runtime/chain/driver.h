@@ -2,6 +2,7 @@
 #include "vector.h"
 typedef uint32_t cd_slot;
 #include "sincos.h"
+#include "transpose.h"
 #include "tiles.h"
 
 typedef void chain_kernel(void *scratch, const void *constants, void *const *arrays);

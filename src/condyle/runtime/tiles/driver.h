@@ -3,6 +3,7 @@
 #include "vector.h"
 typedef uint32_t cd_slot;
 #include "sincos.h"
+#include "transpose.h"
 #include "tiles.h"
 #include "blocks.h"
 #include "loops.h"
