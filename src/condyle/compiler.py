@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from condyle.algorithms.reference import evaluate
-from condyle.algorithms.routes import routes_of
+from condyle.algorithms.routes import ALIASES, BASELINES, routes_of
 from condyle.backends.c import build as c_target
 from condyle.backends.common.facts import Facts
 from condyle.backends.cpu import build as cpu_target
@@ -82,6 +82,7 @@ class Compiler:
     """target "cuda": in which form a function runs, in the words of `backends.cuda.forms.wish`"""
 
     def __post_init__(self) -> None:
+        self.routes = {function: ALIASES.get(route, route) for function, route in self.routes.items()}
         for function, route in self.routes.items():
             check_route(self.tree, function, route)
         self.gpu_part = cache(self._gpu_part)
@@ -97,7 +98,7 @@ class Compiler:
         """The routes to compare: the named one, else all; derivatives of fd are built on the best route to did."""
         if function in self.routes:
             return [self.routes[function]]
-        names = routes_of(function, self.tree.has_shared_coordinates)
+        names = [name for name in routes_of(function, self.tree.has_shared_coordinates) if name not in BASELINES]
         if function in ("dfd", "difd"):
             derivatives = self.best("did", False).route
             names = [name for name in names if name.split("+")[-1] == derivatives]

@@ -8,7 +8,8 @@ import numpy as np
 import pytest
 
 from condyle import Dynamics, Robot
-from condyle.algorithms.routes import INDEPENDENT, ROUTES, routes_of
+from condyle.algorithms.routes import ALIASES, BASELINES, INDEPENDENT, ROUTES, routes_of
+from condyle.api import compiler_of
 from condyle.ir.interp import run
 from condyle.passes import pipeline
 from condyle.signature import FUNCTIONS
@@ -128,3 +129,13 @@ def test_float64_loses_little_beside_long_double() -> None:
         exact = reference(robot, function, *(x.astype(np.longdouble) for x in inputs))
         bound = LOOSE.get(function, ROUNDING)
         assert agree(reference(robot, function, *inputs), exact, bound), function
+
+
+def test_baselines_have_their_papers_names() -> None:
+    """GRiD's name means the route that has its arithmetic; nobody gets a baseline who did not name it."""
+    robot = robot_named("chain")
+    for function, route in ALIASES.items():
+        assert route in ROUTES["dfd" if "+" in route else "did"], function
+    named = [compiler_of(robot, {"did": name}).best("did", False) for name in ("grid", "plancher2021")]
+    assert named[0] == named[1]
+    assert compiler_of(robot).best("did", False).route not in BASELINES

@@ -10,7 +10,7 @@ from collections.abc import Sequence
 from typing import NamedTuple, TypeAlias
 
 from condyle.algorithms.crba import times_motion
-from condyle.algorithms.joint import Dof, Joint, along
+from condyle.algorithms.joint import Joint, along
 from condyle.algorithms.matrix import SparseMatrix
 from condyle.algorithms.rnea import Wrench
 from condyle.algorithms.unrolled import Unrolled
@@ -42,7 +42,7 @@ def into_child(joint: Joint, motion: Pair) -> Pair:
     return into(vec.add(linear, vec.cross(angular, joint.origin))), into(angular)
 
 
-class _Columns:
+class ColumnRecursion:
     """One run: what is known of each body so far."""
 
     def __init__(self, tree: Unrolled, v: Sequence[Scalar], a: Sequence[Scalar]) -> None:
@@ -58,6 +58,19 @@ class _Columns:
     def forward(self, i: int) -> None:
         """Lines 1 to 4."""
         joint, parent = self.tree.joints[i], self.links[i].parent
+        body, momentum = self.move(i)
+        dv = {u: into_child(joint, x) for u, x in (self.dv[parent].items() if parent >= 0 else ())}
+        da = {u: into_child(joint, x) for u, x in (self.da[parent].items() if parent >= 0 else ())}
+        self.own_columns(i, dv, da)
+        for u, x in dv.items():
+            da[u] = twist.add(da[u], cross_motion(x, body.rate))
+        self.dv.append(dv)
+        self.da.append(da)
+        self.df.append({u: self._force(joint, body, momentum, dv[u], da[u]) for u in dv})
+
+    def move(self, i: int) -> tuple[Body, Wrench]:
+        """Rnea's step to one body, whose momentum is given too."""
+        joint = self.tree.joints[i]
         body = self._body(joint, i)
         self.bodies.append(body)
         momentum = times_motion(joint.inertia, *body.v)
@@ -66,14 +79,7 @@ class _Columns:
             outside = self.tree.f_ext[i]
             force = (vec.sub(force[0], outside[0]), vec.sub(force[1], outside[1]))
         self.forces.append(force)
-        dv = {u: into_child(joint, x) for u, x in (self.dv[parent].items() if parent >= 0 else ())}
-        da = {u: into_child(joint, x) for u, x in (self.da[parent].items() if parent >= 0 else ())}
-        self._own_columns(i, joint.dofs, body, dv, da)
-        for u, x in dv.items():
-            da[u] = twist.add(da[u], cross_motion(x, body.rate))
-        self.dv.append(dv)
-        self.da.append(da)
-        self.df.append({u: self._force(joint, body, momentum, dv[u], da[u]) for u in dv})
+        return body, momentum
 
     def _body(self, joint: Joint, i: int) -> Body:
         parent = self.links[i].parent
@@ -86,16 +92,10 @@ class _Columns:
         a = twist.add(twist.add(a_parent, joint.rate(self.a[i])), cross_motion(v, rate))
         return Body(v, a, rate, v_parent, a_parent)
 
-    def _own_columns(
-        self,
-        i: int,
-        dofs: Sequence[Dof],
-        body: Body,
-        dv: Columns,
-        da: Columns,
-    ) -> None:
+    def own_columns(self, i: int, dv: Columns, da: Columns) -> None:
         """The columns of the joint's own coordinates start here."""
-        for k, dof in enumerate(dofs):
+        body = self.bodies[i]
+        for k, dof in enumerate(self.tree.joints[i].dofs):
             S = (dof.linear, dof.angular)
             dv[BY_Q, i, k] = cross_motion(body.v_parent, S)
             da[BY_Q, i, k] = cross_motion(body.a_parent, S)
@@ -110,12 +110,7 @@ class _Columns:
     def backward(self, i: int, results: tuple[SparseMatrix, SparseMatrix]) -> None:
         """Lines 5 to 7."""
         joint, parent = self.tree.joints[i], self.links[i].parent
-        for (by, j, l), force in self.df[i].items():
-            column = self.links[j].v[l]
-            for dof, row in zip(joint.dofs, self.links[i].v, strict=True):
-                value = along(dof, *force)
-                ratio = row.ratio * column.ratio
-                results[by].add(row.at, column.at, value if ratio == 1.0 else value * ratio)
+        self.project(i, results)
         if parent < 0:
             return
         for u, force in self.df[i].items():
@@ -125,12 +120,28 @@ class _Columns:
                 force = twist.add(force, cross_force((dof.linear, dof.angular), self.forces[i]))
             up = joint.force_to_parent(*force)
             self.df[parent][u] = twist.add(self.df[parent][u], up) if u in self.df[parent] else up
-        self.forces[parent] = twist.add(self.forces[parent], joint.force_to_parent(*self.forces[i]))
+        self.pass_force(i)
+
+    def pass_force(self, i: int) -> None:
+        """Rnea's backward step of one body."""
+        parent = self.links[i].parent
+        if parent >= 0:
+            self.forces[parent] = twist.add(self.forces[parent], self.tree.joints[i].force_to_parent(*self.forces[i]))
+
+    def project(self, i: int, results: tuple[SparseMatrix, SparseMatrix]) -> None:
+        """S^T df into the rows of one joint."""
+        joint = self.tree.joints[i]
+        for (by, j, l), force in self.df[i].items():
+            column = self.links[j].v[l]
+            for dof, row in zip(joint.dofs, self.links[i].v, strict=True):
+                value = along(dof, *force)
+                ratio = row.ratio * column.ratio
+                results[by].add(row.at, column.at, value if ratio == 1.0 else value * ratio)
 
 
 def rnea_columns(tree: Unrolled, v: Sequence[Scalar], a: Sequence[Scalar]) -> tuple[SparseMatrix, SparseMatrix]:
     """(d tau / d q, d tau / d v) of rnea, one column after the other."""
-    run = _Columns(tree, v, a)
+    run = ColumnRecursion(tree, v, a)
     results = (SparseMatrix(tree.tree.nv), SparseMatrix(tree.tree.nv))
     for i in range(len(run.links)):
         run.forward(i)

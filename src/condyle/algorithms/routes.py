@@ -21,6 +21,7 @@ from condyle.algorithms.rnea import rnea
 from condyle.algorithms.rnea_adjoint import rnea_adjoint
 from condyle.algorithms.rnea_columns import rnea_columns
 from condyle.algorithms.rnea_derivatives import rnea_derivatives
+from condyle.algorithms.rnea_refactored import rnea_refactored
 from condyle.algorithms.unrolled import Unrolled
 from condyle.scalar import Scalar
 
@@ -150,16 +151,24 @@ ROUTES: dict[str, dict[str, Route]] = {
     "fd": {"ltl": _fd_ltl, "aba": _fd_aba, "minv": _fd_minv},
     "m": {"crba": _m, "mminvgen": _mminvgen(False)},
     "minv": {"ltl": _minv_ltl, "aba": _minv_aba, "mminvgen": _mminvgen(True)},
-    "did": {name: _did(route) for name, route in DERIVATIVES.items()},
+    "did": {**{name: _did(route) for name, route in DERIVATIVES.items()}, "plancher2021": _did(rnea_refactored)},
     "dfd": {
         **{f"ltl+{name}": _dfd_factors(route) for name, route in DERIVATIVES.items()},
         **{f"minv+{name}": _dfd_minv(route) for name, route in DERIVATIVES.items()},
+        "minv+plancher2021": _dfd_minv(rnea_refactored),
     },
-    "difd": {name: _difd(route) for name, route in DERIVATIVES.items()},
+    "difd": {**{name: _difd(route) for name, route in DERIVATIVES.items()}, "plancher2021": _difd(rnea_refactored)},
 }
 
 INDEPENDENT = {("fd", "aba"), ("m", "mminvgen"), ("minv", "aba"), ("minv", "mminvgen")}
 """Routes that need every joint to move alone: not for robots with mimic joints."""
+
+
+BASELINES = ("plancher2021",)
+"""Routes to did that are there by name only, the papers' baseline: they are not traced to be compared."""
+
+ALIASES = {"grid": "plancher2021", "minv+grid": "minv+plancher2021"}
+"""GRiD's Algorithm 2 (Plancher 2022) is that route's arithmetic (see `rnea_refactored`)."""
 
 
 def routes_of(function: str, shared_coordinates: bool) -> list[str]:
