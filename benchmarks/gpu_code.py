@@ -1,9 +1,11 @@
-"""What GPU kernels take, without a GPU: registers, spills, parked and shared bytes, compile time.
+"""What GPU kernels take, without a GPU: instructions, registers, spills, parked and shared bytes, compile time.
 
     python -m benchmarks.gpu_code [ROBOT ...]
 
 Needs the packages of condyle[cuda]. Writes results/gpu_code.json. "parked_bytes": of a thread, that Condyle itself
-keeps in local memory; "spill_*_bytes": what the assembler adds to that; "shared_bytes": of a warp of 32 states.
+keeps in local memory; "spill_*_bytes": what the assembler adds to that; "shared_bytes": of a warp. "lanes": of one
+state, 1 for a thread a state. "instructions": of the machine code, 16 bytes each; a group goes through those of its
+loop once every eight of its "steps".
 """
 
 from __future__ import annotations
@@ -13,10 +15,12 @@ import time
 from typing import Any
 
 from benchmarks import results
+from benchmarks.gpu_time import text_bytes
 from condyle import api
 from condyle.backends.cuda.assemble import assemble
+from condyle.backends.cuda.group.schedule import group
 from condyle.backends.cuda.link import link_version
-from condyle.backends.cuda.parts import Part, parts, straight
+from condyle.backends.cuda.parts import Part, grouped, parts, straight
 from condyle.backends.cuda.target import ARCHITECTURES
 from condyle.ir.program import Program
 from condyle.signature import FUNCTIONS
@@ -27,6 +31,9 @@ CASES = [
     (True, 32, "sm_90"),
 ]
 """Floating base, bits, architecture."""
+
+LANES = (16, 32)
+INSTRUCTION = 16
 
 
 def main() -> None:
@@ -68,10 +75,14 @@ def kernels(robot: api.Robot, bits: int, arch: str) -> list[dict[str, Any]]:
             seen.add(part.texts[0].ptx)
             rows.append(row(function, part, bits, arch))
             print(robot.name, *rows[-1].values(), flush=True)
+        for lanes in LANES:
+            steps = len(group(code(function), lanes).steps)
+            rows.append(row(function, grouped(code(function), lanes, bits), bits, arch, lanes, steps))
+            print(robot.name, *rows[-1].values(), flush=True)
     return rows
 
 
-def row(function: str, part: Part, bits: int, arch: str) -> dict[str, Any]:
+def row(function: str, part: Part, bits: int, arch: str, lanes: int = 1, steps: int = 0) -> dict[str, Any]:
     start = time.perf_counter()
     code = assemble(part, arch)
     return {
@@ -79,6 +90,9 @@ def row(function: str, part: Part, bits: int, arch: str) -> dict[str, Any]:
         "kernel": code.text.name,
         "bits": bits,
         "arch": arch,
+        "lanes": lanes,
+        "steps": steps,
+        "instructions": text_bytes(code.cubin) // INSTRUCTION,
         "order": code.text.order,
         "registers": code.usage.registers,
         "parked_bytes": code.text.parked,

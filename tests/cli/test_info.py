@@ -41,3 +41,10 @@ def test_a_hostile_name_does_not_reach_the_terminal(run, pendulum) -> None:
     ran = run("info", pendulum(name="evil&#x9b;31m&#x202e;name"))
     assert "\x9b" not in ran.out + ran.err
     assert "\u202e" not in ran.out + ran.err
+
+
+def test_what_runs_on_a_target(run, pendulum) -> None:
+    said = run("info", pendulum(), "--target", "cuda", "--batch", "1000000").out
+    assert "batch of 1000000" in said and ", thread, estimated" in said
+    lines = run("info", pendulum(), "--target", "numpy", "--json").json["explained"]
+    assert lines[0].startswith("target numpy, float64, batch of 256")

@@ -1,4 +1,6 @@
-"""`condyle info`: the tree, sizes, masses, warnings; with --counts the operations and the route of each function."""
+"""`condyle info`: the tree, sizes, masses, warnings; with --counts the operations and the route of each function, with
+--target what runs there for a batch.
+"""
 
 from __future__ import annotations
 
@@ -19,6 +21,8 @@ def add(commands: _SubParsersAction[argparse.ArgumentParser]) -> None:
     command = commands.add_parser("info", help="the tree, sizes, masses and warnings of a robot")
     add_robot(command)
     command.add_argument("--counts", action="store_true", help="operations and route of each function")
+    command.add_argument("--target", choices=api.TARGETS, help="say what runs there: routes, forms, threads")
+    command.add_argument("--batch", type=int, default=256, metavar="N", help="states, for --target (default 256)")
     command.set_defaults(run=run)
 
 
@@ -29,13 +33,22 @@ def run(arguments: argparse.Namespace) -> int:
         found: dict[str, Json] = {**_summary(loaded)}
         if counts is not None:
             found["counts"] = counts
+        if arguments.target:
+            found["explained"] = [*_explained(loaded, arguments)]
         show_json(found)
         return 0
     _print(loaded)
     if counts is not None:
         show("\n" + table(COUNTS, [[str(row[head]) for head in COUNTS] for row in counts]))
         show("mul and add are counted before multiply-adds are contracted, instructions after")
+    if arguments.target:
+        show("\n" + "\n".join(_explained(loaded, arguments)))
     return 0
+
+
+def _explained(loaded: Loaded, arguments: argparse.Namespace) -> list[str]:
+    """What runs for a batch, line by line."""
+    return loaded.robot.compile(arguments.target).explain(max(1, arguments.batch)).splitlines()
 
 
 def _summary(loaded: Loaded) -> dict[str, Json]:

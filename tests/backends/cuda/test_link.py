@@ -7,16 +7,21 @@ from pathlib import Path
 
 import pytest
 
+from benchmarks.gpu_code import INSTRUCTION
+from benchmarks.gpu_time import text_bytes
 from condyle.backends.cuda.assemble import Code, assemble
 from condyle.backends.cuda.link import link, link_version, usage
+from condyle.backends.cuda.parts import grouped
 from condyle.backends.cuda.target import ARCHITECTURES
 from condyle.errors import BuildError
 from condyle.signature import FUNCTIONS
+from tests.backends.cuda.simulate import code as program
 from tests.backends.cuda.simulate import made, robot
 
 RESULTS = Path(__file__).parents[3] / "benchmarks" / "results" / "gpu_code.json"
 NO_SPILLS = ("id", "fd", "m", "minv")
 FEW = 400  # bytes a thread
+MOST_CODE = 2_500  # instructions of a group's kernel: 40 kB, whatever the function
 
 try:
     link_version()
@@ -44,6 +49,16 @@ def test_arm(function: str) -> None:
         hold(code, function, bits=64)
 
 
+@pytest.mark.parametrize("bits", [32, 64])
+def test_groups(bits: int) -> None:
+    """Nothing is spilled, and the code is short, on every architecture."""
+    for arch in ARCHITECTURES:
+        code = assemble(grouped(program(robot("hyq", True), "fd", False), 16, bits), arch)
+        assert code.usage.moved == 0
+        assert code.usage.registers <= 168
+        assert text_bytes(code.cubin) <= INSTRUCTION * MOST_CODE
+
+
 @pytest.mark.parametrize("function", ["id", "dfd"])
 def test_quadruped(function: str) -> None:
     for code in codes("hyq", function, 32, "sm_90"):
@@ -64,6 +79,13 @@ def test_recorded_numbers_keep_the_limits() -> None:
     fixed = [row for row in rows if row["arch"] == "sm_90" and row["bits"] == 32 and not row["floating"]]
     known = {(row["robot"], row["function"]) for row in fixed}
     assert {(name, function) for name in ("iiwa14", "hyq", "atlas") for function in (*NO_SPILLS, "did", "dfd")} <= known
+    groups = {(row["robot"], row["function"]) for row in fixed if row["lanes"] == 32}
+    assert groups >= known - {(row["robot"], row["function"]) for row in fixed if row["kernel"] == "condyle_product"}
+    for row in rows:
+        if row["lanes"] > 1:
+            assert row["spill_store_bytes"] == row["parked_bytes"] == 0, row
+            assert row["registers"] <= 168, row  # a block of 128 threads and two more beside it
+            assert row["instructions"] <= MOST_CODE, row
     for row in fixed:
         assert row["spill_store_bytes"] <= (0 if row["function"] in NO_SPILLS else FEW), row
 
