@@ -29,6 +29,7 @@ CASES = [
     *((False, 32, arch) for arch in ARCHITECTURES),
     (False, 64, "sm_90"),
     (True, 32, "sm_90"),
+    (True, 64, "sm_90"),
 ]
 """Floating base, bits, architecture."""
 
