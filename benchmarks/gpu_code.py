@@ -12,6 +12,7 @@ from __future__ import annotations
 
 import sys
 import time
+from collections.abc import Sequence
 from typing import Any
 
 from benchmarks import results
@@ -52,8 +53,8 @@ def main() -> None:
     print(f"wrote {path.relative_to(results.ROOT)}")
 
 
-def kernels(robot: api.Robot, bits: int, arch: str) -> list[dict[str, Any]]:
-    """One row a kernel; those that serve several functions come once."""
+def kernels(robot: api.Robot, bits: int, arch: str, groups: Sequence[int] = LANES) -> list[dict[str, Any]]:
+    """One row a kernel; those that serve several functions come once. groups: lanes a state, of groups."""
     compiler = api.compiler_of(robot)
     made: dict[str, Part] = {}
 
@@ -76,7 +77,7 @@ def kernels(robot: api.Robot, bits: int, arch: str) -> list[dict[str, Any]]:
             seen.add(part.texts[0].ptx)
             rows.append(row(function, part, bits, arch))
             print(robot.name, *rows[-1].values(), flush=True)
-        for lanes in LANES:
+        for lanes in groups:
             steps = len(group(code(function), lanes).steps)
             rows.append(row(function, grouped(code(function), lanes, bits), bits, arch, lanes, steps))
             print(robot.name, *rows[-1].values(), flush=True)

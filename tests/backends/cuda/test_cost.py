@@ -1,0 +1,59 @@
+"""What it costs to build all seven functions from nothing, a thread a state, and that the machine code keeps its limits."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from condyle.backends.cuda.link import link_version
+from condyle.errors import BuildError
+from tests.backends.cuda.test_link import LIMITS
+
+SECONDS = {"iiwa14": 2.0, "atlas": 12.0}
+"""Of one core, float32, sm_90: what this project wants on a quiet machine of today."""
+BUSY = 2.5
+"""Cores that are shared take so many times as much time of the processor for the same work."""
+GIGABYTE = 1 << 30
+WORK = """
+import json, resource, sys, time
+import condyle
+from benchmarks.gpu_code import kernels
+start = time.process_time()
+rows = kernels(condyle.load(sys.argv[1]), 32, "sm_90", ())
+seconds = time.process_time() - start
+size = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024
+print(json.dumps({"seconds": seconds, "bytes": size, "rows": rows}))
+"""
+
+try:
+    link_version()
+except BuildError as error:
+    pytest.skip(str(error), allow_module_level=True)
+
+
+@pytest.mark.parametrize("name", SECONDS)
+def test_built_from_nothing(name: str) -> None:
+    found = built(name)
+    assert found["seconds"] <= BUSY * SECONDS[name]
+    assert found["bytes"] < 2 * GIGABYTE
+    assert len(found["rows"]) >= 6  # the product of split functions is one of them
+    for row in found["rows"]:
+        assert row["spill_store_bytes"] <= LIMITS["sm_90"][row["function"]], row
+
+
+def built(name: str) -> dict[str, Any]:
+    """In a process of its own, without the cache: nothing is known yet."""
+    root = Path(__file__).parents[3]
+    path = os.pathsep.join([str(root / "src"), str(root)])
+    done = subprocess.run(
+        [sys.executable, "-c", WORK, name],
+        env={**os.environ, "CONDYLE_NO_CACHE": "1", "PYTHONPATH": path},
+        capture_output=True, text=True, check=True,
+    )  # fmt: skip
+    return json.loads(done.stdout.splitlines()[-1])
