@@ -207,6 +207,16 @@ def needed(parts: Parts, inputs: list[np.ndarray], count: int) -> None:
             simulate(less, inputs)
 
 
+@pytest.mark.parametrize("bits", BOUNDS)
+def test_the_assembler_takes_all_of_it(bits: int) -> None:
+    """Shuffles of both widths, tables of partners, every joint type, one lane and many."""
+    pytest.importorskip("cuda.bindings.nvjitlink", reason="pip install 'condyle[cuda]'")
+    made = [inverse(robot_for(name), bits, True) for name in ("floating 12", "floating 100", "chain 33")]
+    for parts in (*made, forward("mixed", 9, bits, 1), forward("helical", 9, bits, 4)):
+        _, usage = link(parts.launches[0].texts[0].ptx, "sm_90")
+        assert usage.registers <= 255
+
+
 @pytest.mark.parametrize("arch", ARCHITECTURES)
 def test_nothing_is_spilled(arch: str) -> None:
     """In float32; an element of float64 alone takes 180 registers, and 1024 threads leave each 64."""
