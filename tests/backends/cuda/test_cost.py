@@ -1,4 +1,4 @@
-"""What it costs to build all seven functions from nothing, a thread a state, and that the machine code keeps its limits."""
+"""What it costs to build all seven functions from nothing, a thread a state, and the limits of that code."""
 
 from __future__ import annotations
 
