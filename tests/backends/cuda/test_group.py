@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import dataclasses
+import json
 from functools import cache
 
 import numpy as np
 import pytest
 
+from benchmarks.results import FOLDER
 from condyle import Robot
+from condyle.api import compiler_of
 from condyle.backends.cuda.choice import Choice, Size
 from condyle.backends.cuda.forms import LANES, PARTITIONS, Form, Wish, wish
 from condyle.backends.cuda.group.schedule import LATENCY, SPECIAL, UNROLL, group
@@ -23,6 +26,7 @@ from tests.backends.cuda.memory import RaceError
 from tests.backends.cuda.simulate import code, kernel, robot, simulate
 from tests.backends.cuda.test_kernels import check_made, given
 
+RESULTS = FOLDER / "gpu_code.json"
 SHORT = [("iiwa14", False, function, bits) for function in FUNCTIONS for bits in (32, 64)]
 SHORT += [("hyq", False, "did", 32), ("hyq", True, "fd", 64), ("hyq", True, "m", 32), ("atlas", False, "id", 32)]
 LONG = [
@@ -204,3 +208,31 @@ def test_states_that_do_not_fit_are_refused() -> None:
     tight = dataclasses.replace(TARGET, shared=1000)
     with pytest.raises(UnsupportedError, match="take more lanes"):
         grouped(tangle(1), 2, 64, tight)
+
+
+@pytest.mark.parametrize("function", FUNCTIONS)
+def test_the_estimate_counts_what_is_there(function: str) -> None:
+    """Steps of the schedule, and instructions in the recorded machine code, as the choice reckons them."""
+    program = code(robot("iiwa14"), function, False)
+    size = Size(program)
+    for lanes in (8, 16, 32):
+        assert 0.7 < size.steps(lanes) / len(group(program, lanes).steps) < 1.3
+    rows = json.loads(RESULTS.read_text())["kernels"]
+    key = {"robot": "iiwa14", "function": function, "lanes": 1, "bits": 32, "arch": "sm_90", "floating": False}
+    (row,) = (row for row in rows if key.items() <= row.items())
+    assert 0.6 < size.thread / row["instructions"] < 1.6
+
+
+def test_what_does_not_fit_is_not_chosen(monkeypatch: pytest.MonkeyPatch) -> None:
+    def too_large(*_: object) -> Part:
+        raise UnsupportedError("no room")
+
+    one = compiler_of(robot("iiwa14"))
+    assert one.gpu_form("did", False, "float32", 1, 132).lanes > 1
+    monkeypatch.setattr("condyle.compiler.grouped", too_large)
+    other = compiler_of(robot("iiwa14"))
+    assert other.gpu_form("did", False, "float32", 1, 132) == Form()
+    other.kernels = {"did": "group16"}
+    named = other.gpu_form("did", False, "float32", 1, 132)
+    with pytest.raises(UnsupportedError, match="no room"):
+        other.gpu_parts("did", False, "float32", named)
