@@ -28,7 +28,7 @@ from condyle.algorithms.scans.routes import evaluate
 from condyle.backends.cpu.build import build_chain, lanes, supported
 from condyle.backends.cpu.chain import assemble_chain
 from condyle.model.tree import tree_of
-from condyle.trace.chunked import chunked
+from condyle.trace.chunks import chunked
 
 LENGTHS = {"float32": (8, 16, 32, 48, 64, 128, 256, 512, 1024), "float64": (8, 16, 32, 48, 64, 128, 256)}
 GROUPS = (1, 10, 100, 1000)
@@ -112,7 +112,7 @@ def one_state(n: int, dtype: str) -> dict[str, Any]:
 def _work(robot: condyle.Robot, dtype: str) -> int:
     """Memory of the chunks: workspace and table."""
     isa, bits = supported()[0], 32 if dtype == "float32" else 64
-    made = assemble_chain(chunked(tree_of(robot), lanes(dtype), 1e-6), isa, bits)
+    made = assemble_chain(chunked(tree_of(robot), "fd", False, lanes(dtype), 1e-6), isa, bits)
     return (made.work * isa.vector_bytes + len(made.table)) // 1024
 
 
@@ -187,7 +187,8 @@ def errors(n: int) -> dict[str, Any]:
                 if function == "fd":
                     answers["chunks"] = np.empty((1, n), dtype)
                     guard = scanned.GUARD * float(np.finfo(dtype).eps)
-                    kernel = build_chain(chunked(tree, lanes(dtype.__name__), guard), dtype.__name__, supported()[0])
+                    made = chunked(tree, "fd", False, lanes(dtype.__name__), guard)
+                    kernel = build_chain(made, dtype.__name__, supported()[0])
                     kernel(1, list(given.values()), [answers["chunks"]], 1)
                 for route, answer in answers.items():
                     key = f"{function} {route} {dtype.__name__}"

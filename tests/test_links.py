@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import pickle
+import time
 
 import numpy as np
 import pytest
@@ -108,8 +109,16 @@ def test_chunks_on_the_processor(dtype: str) -> None:
     assert relative(dyn.forward_dynamics(q, v, a), want) < (1e-11 if dtype == "float64" else 1e-4)
     assert np.array_equal(dyn.forward_dynamics(q[2], v[2], a[2]), dyn.forward_dynamics(q, v, a)[2])
     lines = dyn.explain().splitlines()
-    assert any(line.startswith("fd ") and "in chunks" in line for line in lines)
-    assert sum("in chunks" in line for line in lines) == 1  # the rest is serial, and said to be
+    assert [line.split()[0] for line in lines if "in chunks" in line] == ["id", "fd"]  # the rest is serial, and said so
+
+
+@pytest.mark.parametrize("target", ["cpu", "numpy"])
+def test_what_runs_for_a_long_chain_is_known_at_once(target: str) -> None:
+    dyn = condyle.chain(2000, rng=4).compile(links="auto", target=target)
+    start = time.process_time()
+    lines = dyn.explain().splitlines()[1:]
+    assert time.process_time() - start < 1.0  # not counted; counting takes half a minute
+    assert sum("rolled" in line and "loops over 2000 links" in line for line in lines) >= 5
 
 
 @needs_machine
@@ -121,9 +130,23 @@ def test_what_the_processor_cannot_scan_runs_serially() -> None:
     want = tree.compile(target="numpy").forward_dynamics(some.q, some.v, some.a)
     assert relative(dyn.forward_dynamics(some.q, some.v, some.a), want) < 1e-9
     chain = condyle.chain(5, rng=1)
+    named = chain.compile(links="scan", routes={"id": "sums"})  # a scan that NumPy has
+    assert "sums" not in named.explain()
     some = states(chain, 2)
-    want = chain.compile(target="numpy").forward_dynamics(some.q, some.v, some.a, some.f_ext)
-    assert relative(chain.compile(links="scan").forward_dynamics(some.q, some.v, some.a, some.f_ext), want) < 1e-9
+    want = chain.compile(target="numpy").inverse_dynamics(some.q, some.v, some.a)
+    assert relative(named.inverse_dynamics(some.q, some.v, some.a), want) < 1e-12
+
+
+@needs_machine
+def test_chunks_take_outer_forces_and_a_floating_base() -> None:
+    robot = condyle.load("iiwa14", floating_base=True)
+    some = states(robot, 3)
+    scan, serial = robot.compile(links="scan"), robot.compile(target="numpy")
+    for method in ("forward_dynamics", "inverse_dynamics"):
+        arguments = (some.q, some.v, some.a, some.f_ext)
+        want = getattr(serial, method)(*arguments)
+        assert relative(getattr(scan, method)(*arguments), want) < 1e-9
+        assert "chunks" in scan._kernel("fd" if method[0] == "f" else "id", True).description
 
 
 def test_the_c_target_has_no_scans(robot: condyle.Robot) -> None:
@@ -136,7 +159,7 @@ def test_every_crossover_is_of_a_scan_that_is_there() -> None:
         assert target in ("cpu", "numpy")
         assert isa in (ISAS if target == "cpu" else ("",))
         assert dtype in ("float64", "float32")
-        assert function in (("fd",) if target == "cpu" else FUNCTIONS)
+        assert function in (("fd", "id") if target == "cpu" else FUNCTIONS)
         assert crossover.links > 1 and crossover.states >= 1
 
 

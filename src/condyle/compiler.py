@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
 from functools import cache
+from typing import TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
@@ -113,16 +114,22 @@ class Compiler:
 
         A route that was named is traced as it was asked for.
         """
-        may_roll = function not in self.routes and not self.tree.has_shared_coordinates
-        if may_roll and straight_size(self.tree, function) > HOPELESS[function in VECTORS]:
+        if self._is_hopeless(function):
             return self._loops(function, f_ext)
         best = min(
             (self.traced(function, route, False) for route in self.candidates(function)),
             key=lambda traced: (traced.counts.arithmetic, traced.route),
         )
-        if may_roll and self._rolls(function, best.counts.arithmetic):
+        if self._may_roll(function) and self._rolls(function, best.counts.arithmetic):
             return self._loops(function, f_ext)
         return self.traced(function, best.route, True) if f_ext else best
+
+    def _may_roll(self, function: str) -> bool:
+        return function not in self.routes and not self.tree.has_shared_coordinates
+
+    def _is_hopeless(self, function: str) -> bool:
+        """Whether it is loops for sure, by an estimate alone."""
+        return self._may_roll(function) and straight_size(self.tree, function) > HOPELESS[function in VECTORS]
 
     def _rolls(self, function: str, straight: int) -> bool:
         """Whether loops are the better form, by the operations of straight code."""
@@ -160,11 +167,17 @@ class Compiler:
         }
 
     def line(self, function: str, target: str, dtype: str, n: int) -> str:
-        """What runs for n states, for people: the route, its operations, the target where it is another one."""
-        row = self.counts(function)
-        work = f"{row['mul']} mul, {row['add']} add, {row['div']} div, {row['sincos']} sincos a state"
+        """What runs for n states, for people: the route, its operations, the target where it is another one.
+
+        The loops of a long robot are not counted, which takes seconds.
+        """
+        route, work = ROLLED[function].route + ", rolled", f"loops over {len(self.tree.links)} links"
+        if not self._is_hopeless(function):
+            row = self.counts(function)
+            route = str(row["route"])
+            work = f"{row['mul']} mul, {row['add']} add, {row['div']} div, {row['sincos']} sincos a state"
         runs = self.runs(function, target)
-        return f"{function:5}{row['route']:20}{work}" + ("" if runs == target else f", target {runs}")
+        return f"{function:5}{route:24}{work}" + ("" if runs == target else f", target {runs}")
 
     def build(self, function: str, f_ext: bool, target: str, dtype: str) -> Kernel:
         """The kernel of one function for one target; "cpu" leaves to C what it cannot do."""
@@ -272,18 +285,23 @@ def check_route(tree: Tree, function: str, route: str) -> None:
         )
 
 
-class NumpyKernel:
-    """The reference as a Kernel."""
+Evaluate: TypeAlias = Callable[[Tree, str, str, Mapping[str, NDArray[np.floating]]], Sequence[NDArray[np.floating]]]
 
-    def __init__(self, tree: Tree, function: str, route: str, f_ext: bool, dtype: np.dtype[np.floating]) -> None:
-        self._tree, self._function, self._route = tree, function, route
+
+class NumpyKernel:
+    """A function by NumPy as a Kernel; how: `evaluate` of the reference, or of the scans."""
+
+    def __init__(
+        self, tree: Tree, function: str, route: str, f_ext: bool, dtype: np.dtype[np.floating], how: Evaluate = evaluate
+    ) -> None:
+        self._tree, self._function, self._route, self._how = tree, function, route, how
         self._names = [port.name for port in FUNCTIONS[function].ports(f_ext)]
         self.dtype = dtype
-        self.description = f"NumPy, {route}"
+        self.description = f"NumPy, {route}" + ("" if how is evaluate else ", scanned")
 
     def __call__(
         self, n: int, inputs: Sequence[NDArray[np.floating]], outputs: Sequence[NDArray[np.floating]], threads: int
     ) -> None:
         rows = dict(zip(self._names, inputs, strict=True))
-        for output, result in zip(outputs, evaluate(self._tree, self._function, self._route, rows), strict=True):
+        for output, result in zip(outputs, self._how(self._tree, self._function, self._route, rows), strict=True):
             output[...] = result

@@ -51,8 +51,6 @@ def sqrt(x: Scalar) -> Scalar:
 
 
 def reciprocal(x: Scalar) -> Scalar:
-    """1 / x; not finite where x is zero, never an exception."""
-    if isinstance(x, float):
-        x = cast(Scalar, np.float64(x))
+    """1 / x; not finite where x is zero, never an exception. Of a float a float, which leaves arrays their dtype."""
     with np.errstate(all="ignore"):
-        return 1.0 / x
+        return cast(Scalar, float(1.0 / np.float64(x))) if isinstance(x, float) else 1.0 / x

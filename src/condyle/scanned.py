@@ -13,6 +13,7 @@ from typing import NamedTuple, cast
 import numpy as np
 from numpy.typing import NDArray
 
+from condyle.algorithms.scans.forward_dynamics import GUARD
 from condyle.algorithms.scans.massless import massless_link
 from condyle.algorithms.scans.routes import FORMS_ELEMENTS, SCANS, evaluate
 from condyle.backends.cpu import build as cpu_target
@@ -21,18 +22,17 @@ from condyle.backends.cuda.links.lanes import MOST, lanes_for
 from condyle.backends.cuda.links.part import linked
 from condyle.backends.cuda.parts import Parts
 from condyle.backends.cuda.target import BITS
-from condyle.compiler import Compiler
+from condyle.compiler import Compiler, NumpyKernel
 from condyle.errors import BuildError, UnsupportedError
 from condyle.ir.program import Array, Program
-from condyle.model.tree import Tree
 from condyle.runtime.kernel import Kernel
 from condyle.runtime.native import ChainKernel, NativeKernel
 from condyle.signature import FUNCTIONS
 from condyle.trace import sizes
-from condyle.trace.chunked import best_chunks, chunked, is_chain
+from condyle.trace.chunks import ROUTES as CHUNKED
+from condyle.trace.chunks import best_chunks, chunked, floats, is_chain
 from condyle.trace.linked import by_links
 
-GUARD = 8.0  # see algorithms.scans.forward_dynamics
 LONGEST_CHAIN = 4096
 """Links up to which a GPU's chunks are scanned: a chunk lies in its thread's local memory, which drivers set aside for
 every thread that a GPU can have."""
@@ -68,7 +68,7 @@ class ScannedCompiler(Compiler):
 
     auto: bool = False
     scans: dict[str, str] = field(default_factory=dict[str, str])
-    """The route of every function that can be scanned."""
+    """Every function that can be scanned, and the route to it that was named, or ""."""
     _linked: dict[tuple[str, bool, str], Parts] = field(default_factory=dict[tuple[str, bool, str], Parts])
 
     def __post_init__(self) -> None:
@@ -83,36 +83,46 @@ class ScannedCompiler(Compiler):
         self.routes = {function: route for function, route in self.routes.items() if function not in named}
         super().__post_init__()
         free = [] if shared else [name for name in FUNCTIONS if name not in self.routes]
-        self.scans = {name: named.get(name) or next(iter(SCANS[name])) for name in free}
+        self.scans = {name: named.get(name, "") for name in free}
 
     def forms_elements(self, function: str, target: str) -> bool:
         """Whether every link must have inertia along its own joint, or else an error is due."""
-        return not self.auto and self.scanned(function, target) and (function, self.scans[function]) in FORMS_ELEMENTS
+        return (
+            not self.auto
+            and self.scanned(function, target)
+            and (function, self.scan(function, target)) in FORMS_ELEMENTS
+        )
+
+    def scan(self, function: str, target: str) -> str:
+        """The route of a scan: as named, else the target's own."""
+        own = CHUNKED.get(function) if target == "cpu" else None
+        return self.scans[function] or own or next(iter(SCANS[function]))
 
     def scanned(self, function: str, target: str) -> bool:
-        """Whether the target has this scan, for this robot: NumPy has all, machine code and GPUs forward dynamics of a
-        chain, GPUs inverse dynamics too, of as many links as a block has threads."""
+        """Whether the target has this scan, for this robot: NumPy has all, machine code chunks of a chain; GPUs forward
+        dynamics of a fixed one, and inverse dynamics of as many links as a block has threads."""
         if function not in self.scans:
             return False
-        links, route = len(self.tree.links), self.scans[function]
-        if target in ("cpu", "cuda") and function == "fd":
-            return route == "elements" and is_chain(self.tree) and (target == "cpu" or links <= LONGEST_CHAIN)
+        if target == "numpy":
+            return True
+        links, route = len(self.tree.links), self.scan(function, target)
         if target == "cuda" and function == "id":
             return route == "sums" and 1 <= links <= MOST
-        return target == "numpy"
+        chain = route == CHUNKED.get(function) and is_chain(self.tree)
+        return chain and (target == "cpu" or (target == "cuda" and links <= LONGEST_CHAIN and not floats(self.tree)))
 
     def build(self, function: str, f_ext: bool, target: str, dtype: str) -> Kernel:
-        elsewhere = target == "cuda" or (target == "cpu" and (f_ext or not cpu_target.supported()))
+        elsewhere = target == "cuda" or (target == "cpu" and not cpu_target.supported())
         if elsewhere or not self.scanned(function, target):
             return super().build(function, f_ext, target, dtype)
         if target == "numpy":
             return self._numpy(function, f_ext, dtype)
         if not self.auto:
-            return self._chain(dtype)
+            return self._chain(function, f_ext, dtype)
         kernel = super().build(function, f_ext, target, dtype)
         if isinstance(kernel, NativeKernel) and self.faster(function, target, dtype, 1):
             with suppress(BuildError):
-                kernel.add_chain(self._chain(dtype))
+                kernel.add_chain(self._chain(function, f_ext, dtype))
         return kernel
 
     def kept(self, function: str, f_ext: bool, target: str, dtype: str) -> Kernel | None:
@@ -138,7 +148,7 @@ class ScannedCompiler(Compiler):
                 [Array(port.name, port.shape(size)) for port in some] for some in (ports.ports(f_ext), ports.outputs)
             )
             code = (
-                chunked(self.tree, best_chunks(self.tree), _guard(dtype))
+                chunked(self.tree, function, f_ext, best_chunks(self.tree), _guard(dtype))
                 if function == "fd"
                 else by_links(self.tree, lanes_for(len(self.tree.links)), f_ext)
             )
@@ -149,12 +159,13 @@ class ScannedCompiler(Compiler):
         """Whether a batch of n states is scanned."""
         return self.faster(function, target, dtype, n) if self.auto else self.scanned(function, target)
 
-    def _chain(self, dtype: str) -> ChainKernel:
+    def _chain(self, function: str, f_ext: bool, dtype: str) -> ChainKernel:
         isa = cpu_target.supported()[0]
-        return cpu_target.build_chain(chunked(self.tree, cpu_target.lanes(dtype), _guard(dtype)), dtype, isa)
+        made = chunked(self.tree, function, f_ext, cpu_target.lanes(dtype), _guard(dtype))
+        return cpu_target.build_chain(made, dtype, isa)
 
     def _numpy(self, function: str, f_ext: bool, dtype: str) -> Kernel:
-        scan = ScanKernel(self.tree, function, self.scans[function], f_ext, np.dtype(dtype))
+        scan = NumpyKernel(self.tree, function, self.scan(function, "numpy"), f_ext, np.dtype(dtype), evaluate)
         if not self.auto:
             return scan
         return FasterKernel(self, function, scan, super().build(function, f_ext, "numpy", dtype))
@@ -175,30 +186,13 @@ class ScannedCompiler(Compiler):
     def line(self, function: str, target: str, dtype: str, n: int) -> str:
         if not self._takes(function, target, dtype, n):
             return super().line(function, target, dtype, n)
-        chunks = target != "numpy" and function == "fd"
-        how = "its links in chunks, one a lane" if chunks else "by scans over the links"
-        return f"{function:5}{self.scans[function]:20}{how}"
+        by_link = target == "numpy" or (target == "cuda" and function == "id")
+        how = "by scans over the links" if by_link else "its links in chunks, one a lane"
+        return f"{function:5}{self.scan(function, target):24}{how}"
 
 
 def _guard(dtype: str) -> float:
     return GUARD * float(np.finfo(dtype).eps)
-
-
-class ScanKernel:
-    """NumPy's scans as a Kernel."""
-
-    def __init__(self, tree: Tree, function: str, route: str, f_ext: bool, dtype: np.dtype[np.floating]) -> None:
-        self._tree, self._function, self._route = tree, function, route
-        self._names = [port.name for port in FUNCTIONS[function].ports(f_ext)]
-        self.dtype = dtype
-        self.description = f"NumPy, {route}, scanned"
-
-    def __call__(
-        self, n: int, inputs: Sequence[NDArray[np.floating]], outputs: Sequence[NDArray[np.floating]], threads: int
-    ) -> None:
-        rows = dict(zip(self._names, inputs, strict=True))
-        for output, result in zip(outputs, evaluate(self._tree, self._function, self._route, rows), strict=True):
-            output[...] = result
 
 
 class FasterKernel:

@@ -48,3 +48,6 @@ def test_what_runs_on_a_target(run, pendulum) -> None:
     assert "batch of 1000000" in said and ", thread, estimated" in said
     lines = run("info", pendulum(), "--target", "numpy", "--json").json["explained"]
     assert lines[0].startswith("target numpy, float64, batch of 256")
+    lines = run("info", "iiwa14", "--links", "scan", "--target", "numpy", "--json").json["explained"]
+    assert any(line.startswith("fd ") and "by scans" in line for line in lines)
+    assert "target" in run("info", pendulum(), "--links", "auto", "--batch", "1").out

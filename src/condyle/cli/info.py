@@ -1,5 +1,5 @@
 """`condyle info`: the tree, sizes, masses, warnings; with --counts the operations and the route of each function, with
---target what runs there for a batch.
+--target or --links what runs for a batch.
 """
 
 from __future__ import annotations
@@ -23,6 +23,7 @@ def add(commands: _SubParsersAction[argparse.ArgumentParser]) -> None:
     command.add_argument("--counts", action="store_true", help="operations and route of each function")
     command.add_argument("--target", choices=api.TARGETS, help="say what runs there: routes, forms, threads")
     command.add_argument("--batch", type=int, default=256, metavar="N", help="states, for --target (default 256)")
+    command.add_argument("--links", choices=api.LINKS, help="the same, with links parallel or not; for --batch 1")
     command.set_defaults(run=run)
 
 
@@ -33,7 +34,7 @@ def run(arguments: argparse.Namespace) -> int:
         found: dict[str, Json] = {**_summary(loaded)}
         if counts is not None:
             found["counts"] = counts
-        if arguments.target:
+        if arguments.target or arguments.links:
             found["explained"] = [*_explained(loaded, arguments)]
         show_json(found)
         return 0
@@ -41,14 +42,15 @@ def run(arguments: argparse.Namespace) -> int:
     if counts is not None:
         show("\n" + table(COUNTS, [[str(row[head]) for head in COUNTS] for row in counts]))
         show("mul and add are counted before multiply-adds are contracted, instructions after")
-    if arguments.target:
+    if arguments.target or arguments.links:
         show("\n" + "\n".join(_explained(loaded, arguments)))
     return 0
 
 
 def _explained(loaded: Loaded, arguments: argparse.Namespace) -> list[str]:
     """What runs for a batch, line by line."""
-    return loaded.robot.compile(arguments.target).explain(max(1, arguments.batch)).splitlines()
+    dyn = loaded.robot.compile(arguments.target or "auto", links=arguments.links or "serial")
+    return dyn.explain(max(1, arguments.batch)).splitlines()
 
 
 def _summary(loaded: Loaded) -> dict[str, Json]:

@@ -1,9 +1,9 @@
 """A chain of joints cut into chunks that a vector's lanes run side by side: straight-line stages and what runs them.
 
 Lane l holds joints l K ... l K + K - 1 of the chain; K is `length`. A stage is a Program whose arrays are banks:
-`table` has constants of the joint, `io` columns of K numbers a lane (entry e of joint t stands at e K + t), `row`
-numbers of the joint that later stages read; every other bank is one value a lane. A stage that writes a bank it reads
-carries it along.
+`table` has constants of the joint, `io` columns of K numbers a lane (entry e of joint t stands at e K + t), `row` and
+`f_ext` numbers of the joint; every other bank is one value a lane. A stage that writes a bank it reads carries it
+along.
 
 Lanes may also be the links of a tree (`length` 1): then partners are named by tables, and ports are banks of their own.
 """
@@ -16,9 +16,28 @@ from typing import TypeAlias
 
 from condyle.ir.program import Program
 
-TABLE, IO, ROW = "table", "io", "row"
+TABLE, IO, ROW, EXT = "table", "io", "row", "f_ext"
+PER_JOINT = (TABLE, IO, ROW, EXT)
 NONE = -1
 """No column, no entry, no partner, no kind in particular."""
+
+
+@dataclass(frozen=True)
+class Splat:
+    """The bank gets entries of an input, from `first` on, the same in every lane."""
+
+    port: int
+    bank: str
+    first: int = 0
+
+
+@dataclass(frozen=True)
+class Emit:
+    """The first lane's value of the bank to an output, from entry `first` on."""
+
+    port: int
+    bank: str
+    first: int = 0
 
 
 @dataclass(frozen=True)
@@ -69,14 +88,21 @@ class Meet:
 
 @dataclass(frozen=True)
 class Neighbour:
-    """`into` = the value `bank` of the lane after (`by` 1) or before (-1), the first entries' only; identity at the
-    end.
+    """`into` = the value `bank` of the lane after (`by` 1) or before (-1), from entry `first` on; identity at the
+    end. by 0: a copy.
     """
 
     bank: str
     into: str
     first: int
     by: int
+
+
+@dataclass(frozen=True)
+class Spread:
+    """Every lane gets the first lane's value of the bank."""
+
+    bank: str
 
 
 @dataclass(frozen=True)
@@ -96,17 +122,18 @@ class Sines:
     cosine: int
 
 
-Op: TypeAlias = Sweep | Once | Scan | Meet | Neighbour | Start | Sines
+Op: TypeAlias = Splat | Emit | Sweep | Once | Scan | Meet | Neighbour | Spread | Start | Sines
 
 
 @dataclass(frozen=True)
 class Chunked:
-    """One function of one chain. inputs, outputs: names of ports and their columns of io, NONE for a bank of that name.
-    widths: of every bank.
+    """One function of one chain. joints: of the chain, without its floating base. widths: of every bank.
 
-    identities: what composes to nothing, for each bank that is scanned. table: a row a joint, those that fill up the
-    last chunk included. places: for a port that is a bank, where in the port each lane's entries begin, NONE for
-    zeros. kinds: of the lanes. partners: rows of lanes, for `Meet`.
+    inputs, outputs: names of ports and their columns of io, NONE for a bank of that name. identities: what composes to
+    nothing, for each bank that is scanned. table: a row a joint, those that fill up the last chunk included. places:
+    for a port that is a bank, where in the port each lane's entries begin, NONE for zeros. kinds: of the lanes.
+    partners: rows of lanes, for `Meet`. base: entries of a port that are not the joints' but the floating base's, which
+    come first.
     """
 
     name: str
@@ -122,3 +149,12 @@ class Chunked:
     places: Mapping[str, tuple[int, ...]] = field(default_factory=dict[str, tuple[int, ...]])
     kinds: tuple[int, ...] = ()
     partners: Mapping[str, tuple[tuple[int, ...], ...]] = field(default_factory=dict[str, tuple[tuple[int, ...], ...]])
+    base: Mapping[str, int] = field(default_factory=dict[str, int])
+
+    def size(self, port: str, column: int) -> int:
+        """Entries of a port."""
+        return self.base.get(port, 0) + self.joints * self.width(column)
+
+    def width(self, column: int) -> int:
+        """Entries of a port for one joint."""
+        return self.widths[EXT] if column == NONE else 1

@@ -18,13 +18,13 @@ from condyle.ir.program import Array
 from condyle.model.tree import tree_of
 from condyle.signature import FUNCTIONS
 from condyle.trace import sizes
-from condyle.trace.chunked import best_chunks, chunked
+from condyle.trace.chunks import best_chunks, chunked
 from condyle.trace.linked import by_links
 from condyle.trace.partners import partners
 from tests.backends.cuda.memory import RaceError
 from tests.backends.cuda.simulate import simulate
 from tests.laws.robots import relative, states
-from tests.trace.test_chunked import GUARD, passive, robot_of
+from tests.trace.test_chunks import GUARD, passive, robot_of
 
 # Of the largest acceleration: rounding along the chain, times the condition of a passive one.
 BOUNDS = {64: 1e-11, 32: 1e-4}
@@ -32,7 +32,7 @@ BOUNDS = {64: 1e-11, 32: 1e-4}
 
 def forward(kind: str, n: int, bits: int, chunks: int = 0) -> Parts:
     tree = tree_of(robot_of(kind, n))
-    code = chunked(tree, chunks or best_chunks(tree), GUARD * float(np.finfo(f"f{bits // 8}").eps))
+    code = chunked(tree, "fd", False, chunks or best_chunks(tree), GUARD * float(np.finfo(f"f{bits // 8}").eps))
     return linked(code, [Array(name, (n,)) for name in ("q", "v", "tau")], [Array("a", (n,))], bits)
 
 
@@ -90,7 +90,7 @@ def test_the_same_chain_gives_the_same_bytes() -> None:
 
 def test_one_text_serves_all_chains_of_a_kind() -> None:
     """The robot's numbers are data."""
-    code = chunked(tree_of(robot_of("mixed", 12)), 4, 1e-6)
+    code = chunked(tree_of(robot_of("mixed", 12)), "fd", False, 4, 1e-6)
     other = dataclasses.replace(code, table=tuple(tuple(2.0 * x for x in row) for row in code.table))
     ports = [Array(name, (12,)) for name in ("q", "v", "tau")]
     first, second = (linked(one, ports, [Array("a", (12,))], 32).launches[0] for one in (code, other))

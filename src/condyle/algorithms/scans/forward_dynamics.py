@@ -36,10 +36,9 @@ from condyle.spatial.twist import Pair
 from condyle.spatial.vector import Vector
 
 Array = NDArray[np.floating]
-GUARD = 8.0
-"""Roundings that Segments adds to the diagonal of a compliance before it is factored; fewer may leave a pivot at
-zero.
-"""
+GUARD = 2.0
+"""Roundings that Segments adds to the diagonal of a compliance before it is factored: at a half a pivot may be zero,
+and each costs a few more in the answer."""
 
 
 class Bias(NamedTuple):

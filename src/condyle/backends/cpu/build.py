@@ -103,7 +103,7 @@ def build_chain(chunked: Chunked, dtype: str, isa: Isa) -> ChainKernel:
         )
     except OSError as error:
         raise BuildError(f"the system does not let this process make code: {error}") from error
-    sizes = (chunked.joints,) * len(chunked.inputs)
     # some 150 nanoseconds for every joint of the chunks, and two microseconds for the scans between them
-    shape = Shape(sizes, (chunked.joints,), 1, plan.work_bytes, 150.0 * chunked.length + 2000.0)
+    sizes = [tuple(chunked.size(*port) for port in ports) for ports in (chunked.inputs, chunked.outputs)]
+    shape = Shape(sizes[0], sizes[1], 1, plan.work_bytes, 150.0 * chunked.length + 2000.0)
     return ChainKernel(plan, shape, np.dtype(dtype), f"machine code, {isa.name}, the chain in {plan.lanes} chunks")

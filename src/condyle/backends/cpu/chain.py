@@ -11,13 +11,31 @@ from dataclasses import dataclass, field, replace
 from condyle.backends.common.order import orders
 from condyle.backends.cpu.allocate import Constants, allocate
 from condyle.backends.cpu.assemble import cost, packed
-from condyle.backends.cpu.code import NONE, Instruction, constant, slot
+from condyle.backends.cpu.code import NONE as NOWHERE
+from condyle.backends.cpu.code import Instruction, constant, slot
 from condyle.backends.cpu.encode import encode
 from condyle.backends.cpu.target import TARGET, Isa
-from condyle.ir.chunked import IO, ROW, TABLE, Chunked, Neighbour, Once, Op, Scan, Sines, Start, Sweep
+from condyle.ir.chunked import (
+    EXT,
+    IO,
+    NONE,
+    PER_JOINT,
+    TABLE,
+    Chunked,
+    Emit,
+    Neighbour,
+    Once,
+    Op,
+    Scan,
+    Sines,
+    Splat,
+    Spread,
+    Start,
+    Sweep,
+)
 from condyle.ir.program import Program, constant_of, input_of
 
-GATHER, SCATTER, SINES, CALL, SHIFT, SET = range(1, 7)  # as in runtime/chain/chain.h
+GATHER, SCATTER, SINES, CALL, SHIFT, SET, SPLAT, EMIT, SPREAD = range(1, 10)  # as in runtime/chain/chain.h
 WORK, LINKS = 0, 1
 PLACED = 1 << 20
 """Numbers of slots that stand for entries of banks; those below are spills."""
@@ -64,34 +82,41 @@ class _Writer:
 
     def __post_init__(self) -> None:
         length = self.chunked.length
-        widths = dict(self.chunked.widths)
-        self.banks = {TABLE: Bank(LINKS, 0, widths.pop(TABLE), EACH)}
-        self.banks[IO] = Bank(WORK, self._take(widths.pop(IO) * length), 1, EACH)
-        self.banks[ROW] = Bank(WORK, self._take(widths[ROW] * length), widths.pop(ROW), EACH)
-        for name, width in widths.items():
-            self.banks[name] = Bank(WORK, self._take(2 * width), width, TURNS)
-        widest = max(widths.values())
-        self.beside = Bank(WORK, self._take(widest), 0, ALWAYS)
-        self.now = dict.fromkeys(widths, 0)  # which half of a bank holds its value
+        self.widths = dict(self.chunked.widths)
+        self.banks: dict[str, Bank] = {}
+        for name, width in self.widths.items():
+            if name == TABLE:
+                self.banks[name] = Bank(LINKS, 0, width, EACH)
+            elif name in PER_JOINT:
+                self.banks[name] = Bank(WORK, self._take(width * length), 1 if name == IO else width, EACH)
+            else:
+                self.banks[name] = Bank(WORK, self._take(2 * width), width, TURNS)
+        values = {name: width for name, width in self.widths.items() if name not in PER_JOINT}
+        self.beside = Bank(WORK, self._take(max(values.values())), 0, ALWAYS)
+        self.now = dict.fromkeys(values, 0)  # which half of a bank holds its value
 
     def _take(self, vectors: int) -> int:
         self.size += vectors
         return self.size - vectors
 
     def made(self) -> Made:
-        length = self.chunked.length
+        chunked = self.chunked
         words: list[int] = []
-        for k, (_, column) in enumerate(self.chunked.inputs):
-            words += (GATHER, k, self.banks[IO].base + column * length)
-        for op in self.chunked.ops:
+        for k, (name, column) in enumerate(chunked.inputs):
+            bank = self.banks[EXT if column == NONE else IO]
+            at = bank.base + max(column, 0) * chunked.length
+            words += (GATHER, k, chunked.base.get(name, 0), chunked.width(column), at)
+        for op in chunked.ops:
             words += self._op(op)
-        for k, (_, column) in enumerate(self.chunked.outputs):
-            words += (SCATTER, k, self.banks[IO].base + column * length)
+        for k, (name, column) in enumerate(chunked.outputs):
+            words += (SCATTER, k, chunked.base.get(name, 0), self.banks[IO].base + column * chunked.length)
         scratch = self._take(self.spills)
-        buffer = self._take(length)
+        buffer = self._take(chunked.length * max(chunked.width(column) for _, column in chunked.inputs))
         repeat = 1 if self.isa.broadcast else self.isa.lanes(self.bits)
         constants = packed([x for value in self.constants.values for x in [value] * repeat], self.bits)
-        head = (self.chunked.joints, length, scratch, buffer, len(self.chunked.inputs), len(self.chunked.outputs))
+        ports = chunked.inputs, chunked.outputs
+        sizes = [chunked.size(*port) for port in (*ports[0], *ports[1])]
+        head = (chunked.joints, chunked.length, scratch, buffer, *map(len, ports), *sizes)
         return Made(self.text, constants, self._table(), packed(self.starts, self.bits), (*head, *words), self.size)
 
     def _table(self) -> bytes:
@@ -104,12 +129,17 @@ class _Writer:
 
     def _op(self, op: Op) -> list[int]:
         length = self.chunked.length
+        if isinstance(op, Splat):
+            return [SPLAT, op.port, op.first, self.widths[op.bank], self._value(op.bank, 0)]
+        if isinstance(op, Emit):
+            return [EMIT, op.port, op.first, self.widths[op.bank], self._value(op.bank)]
         if isinstance(op, Sines):
             io = self.banks[IO].base
             return [SINES, *(io + column * length for column in (op.angle, op.sine, op.cosine)), length]
         if isinstance(op, Start):
-            self.now[op.bank] = 0
-            return [SET, self.banks[op.bank].base, len(op.values), self._numbers(op.values)]
+            return [SET, self._value(op.bank, 0), len(op.values), self._numbers(op.values)]
+        if isinstance(op, Spread):
+            return [SPREAD, self._value(op.bank), self.widths[op.bank]]
         if isinstance(op, Neighbour):
             return self._neighbour(op)
         if isinstance(op, Scan):
@@ -119,15 +149,20 @@ class _Writer:
         assert isinstance(op, Sweep)  # no others are traced for this target
         return self._call(op.stage, length - 1 if op.backward else 0, length, -1 if op.backward else 1)
 
+    def _value(self, bank: str, half: int | None = None) -> int:
+        """Where a bank's value stands, or is put from now on."""
+        if half is not None:
+            self.now[bank] = half
+        return self.banks[bank].base + self.banks[bank].step * self.now[bank]
+
     def _numbers(self, values: Sequence[float]) -> int:
         self.starts += values
         return len(self.starts) - len(values)
 
     def _neighbour(self, op: Neighbour) -> list[int]:
-        source, into = self.banks[op.bank], self.banks[op.into]
-        self.now[op.into] = 0
-        last = self._numbers(self.chunked.identities[op.bank][op.first : op.first + into.step])
-        return [SHIFT, source.base + source.step * self.now[op.bank] + op.first, into.base, into.step, op.by, last]
+        width = self.widths[op.into]
+        last = self._numbers(self.chunked.identities[op.bank][op.first : op.first + width])
+        return [SHIFT, self._value(op.bank) + op.first, self._value(op.into, 0), width, op.by, last]
 
     def _scan(self, op: Scan) -> list[int]:
         """Kogge and Stone's: with what is 1, 2, 4, ... lanes away."""
@@ -136,7 +171,7 @@ class _Writer:
         last = self._numbers(self.chunked.identities[op.bank])
         step = 1
         while step < lanes:
-            here = bank.base + bank.step * self.now[op.bank]
+            here = self._value(op.bank)
             words += (SHIFT, here, self.beside.base, bank.step, step if op.from_tip else -step, last)
             near, far = ("base", "tip") if op.from_tip else ("tip", "base")
             words += self._call(op.stage, 0, 1, 1, {near: replace(bank, base=here, mask=ALWAYS), far: self.beside})
@@ -221,5 +256,5 @@ class _Writer:
                 source = constant(constants.number(constant_of(stage.nodes[node])))
             else:
                 source = slot(known[node])
-            code += (Instruction("load", 0, NONE, source), Instruction("store", 0, NONE, slot(number)))
+            code += (Instruction("load", 0, NOWHERE, source), Instruction("store", 0, NOWHERE, slot(number)))
         return code

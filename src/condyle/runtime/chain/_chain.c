@@ -43,18 +43,17 @@ static chain_run *driver(const char *isa, int bits)
     return bits == 64 ? chain_avx2_64 : chain_avx2_32;
 }
 
-static int fine(const Chain *self, const Room *room)
+static int fine(const Chain *self, Room *room)
 {
-    const int64_t *head = self->plan.words;
-    int64_t at = CHAIN_HEAD;
-    if (self->plan.n_words < CHAIN_HEAD || head[CHAIN_LENGTH] < 1 || head[CHAIN_LENGTH] > INT32_MAX ||
-        !inside(head[CHAIN_IN], 0, CHAIN_MOST) || !inside(head[CHAIN_OUT], 0, CHAIN_MOST) ||
-        !inside(head[CHAIN_JOINTS], 0, self->lanes * head[CHAIN_LENGTH]) ||
-        !inside(head[CHAIN_SCRATCH], 0, room->work) || !inside(head[CHAIN_BUFFER], head[CHAIN_LENGTH], room->work)) {
+    const int64_t *head = self->plan.words, n = self->plan.n_words;
+    int64_t at;
+    if (!fine_head(head, n, self->lanes, room)) {
         return 0;
     }
-    while (at < self->plan.n_words) {
-        const int64_t step = width(head + at, self->plan.n_words - at, head, room);
+    room->length = head[CHAIN_LENGTH];
+    room->buffer = room->work - head[CHAIN_BUFFER];
+    for (at = CHAIN_HEAD + head[CHAIN_IN] + head[CHAIN_OUT]; at < n;) {
+        const int64_t step = width(head + at, n - at, head, room);
         if (step == 0) {
             return 0;
         }
@@ -96,8 +95,7 @@ static int map_code(Chain *self, const Py_buffer *code)
 static int fill(Chain *self, const Py_buffer *b, int bits, Py_ssize_t work)
 {
     const int64_t bytes = self->lanes * bits / 8;
-    const Room room = {work, b[2].len / bytes, b[3].len / (bits / 8), b[0].len, 0};
-    Room whole = room;
+    Room room = {work, b[2].len / bytes, b[3].len / (bits / 8), b[0].len, 0, 0};
     self->constants = copied(&b[1]);
     self->table = copied(&b[2]);
     self->starts = copied(&b[3]);
@@ -107,8 +105,7 @@ static int fill(Chain *self, const Py_buffer *b, int bits, Py_ssize_t work)
     }
     self->plan.constants = self->constants, self->plan.table = self->table, self->plan.starts = self->starts;
     self->plan.words = self->words, self->plan.n_words = b[4].len / 8;
-    whole.length = self->plan.n_words > CHAIN_LENGTH ? self->plan.words[CHAIN_LENGTH] : 0;
-    if (work < 0 || work > INT32_MAX || !fine(self, &whole)) {
+    if (work < 0 || work > INT32_MAX || !fine(self, &room)) {
         PyErr_SetString(PyExc_ValueError, "Chain: the words do not fit together");
         return -1;
     }

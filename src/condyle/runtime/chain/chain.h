@@ -1,12 +1,17 @@
 /* A chain of joints with its chunks in the lanes of a vector: what runs the kernels. All numbers are int64_t words:
  *
- *     head: joints, joints a chunk, first vector of the kernels' scratch, first of a buffer, inputs, outputs; then
- *     1 GATHER  k, to                  input k to vectors: lane l gets entries l K ... of it, zeros behind its end
- *     2 SCATTER k, from                the same back to output k
+ *     head: joints, joints a chunk, first vector of the kernels' scratch, first of a buffer, inputs, outputs, and the size
+ *     of each; then
+ *     1 GATHER  k, first, wide, to     input k from entry `first` on, `wide` a joint: lane l gets those of joints l K ...,
+ *                                      zeros behind the end
+ *     2 SCATTER k, first, from         a vector a joint back to output k, from entry `first` on
  *     3 SINES   angle, sine, cosine, n
  *     4 CALL    kernel, first, n, step, m, then m times memory, base, step, mask, shift
  *     5 SHIFT   from, to, n, by, last  lane l of n vectors gets lane l + by, or number `last` ... where there is none
  *     6 SET     to, n, from            n vectors of numbers `from` ...
+ *     7 SPLAT   k, first, n, to        n entries of input k, each in all lanes of a vector
+ *     8 EMIT    k, first, n, from      the first lanes of n vectors to output k
+ *     9 SPREAD  at, n                  n vectors get their first lane in all lanes
  *
  * A kernel is called for joints t = first, first + step, ... with the addresses of memory[base + step ((t + shift) & mask)];
  * memory 0 is the workspace, 1 the table of the joints. */
@@ -16,7 +21,18 @@
 #include <stdint.h>
 
 enum { CHAIN_JOINTS, CHAIN_LENGTH, CHAIN_SCRATCH, CHAIN_BUFFER, CHAIN_IN, CHAIN_OUT, CHAIN_HEAD };
-enum { CHAIN_GATHER = 1, CHAIN_SCATTER, CHAIN_SINES, CHAIN_CALL, CHAIN_SHIFT, CHAIN_SET };
+enum {
+    CHAIN_GATHER = 1,
+    CHAIN_SCATTER,
+    CHAIN_SINES,
+    CHAIN_CALL,
+    CHAIN_SHIFT,
+    CHAIN_SET,
+    CHAIN_SPLAT,
+    CHAIN_EMIT,
+    CHAIN_SPREAD,
+    CHAIN_WORDS
+};
 #define CHAIN_MOST 16 /* addresses for one kernel */
 
 typedef struct {
@@ -25,6 +41,13 @@ typedef struct {
     const int64_t *words;
     int64_t n_words;
 } chain_plan;
+
+/* How many words this one takes, its operands included. */
+static inline int64_t chain_width(const int64_t *word)
+{
+    static const int64_t wide[CHAIN_WORDS] = {0, 5, 4, 5, 6, 6, 4, 5, 5, 3};
+    return *word == CHAIN_CALL ? wide[CHAIN_CALL] + 5 * word[5] : wide[*word];
+}
 
 typedef int chain_run(size_t n, const void *const *in, const ptrdiff_t *in_stride, void *const *out,
                       const ptrdiff_t *out_stride, void *work, const void *context);

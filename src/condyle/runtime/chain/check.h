@@ -7,7 +7,7 @@
 
 /* What the words may touch. */
 typedef struct {
-    int64_t work, table, starts, code, length;
+    int64_t work, table, starts, code, length, buffer;
 } Room;
 
 static int inside(int64_t first, int64_t count, int64_t room)
@@ -52,33 +52,78 @@ static int fine_call(const int64_t *a, int64_t left, const Room *room)
     return 1;
 }
 
-/* How many words this one takes; 0 if it leads out of the data. */
-static int64_t width(const int64_t *word, int64_t left, const int64_t *head, const Room *room)
+/* Entries of a port and vectors of the workspace: whether both are there. */
+static int fine_port(const int64_t *sizes, int64_t ports, const int64_t *a, int64_t entries, int64_t to, int64_t vectors,
+                     const Room *room)
+{
+    return inside(a[0], 1, ports) && inside(a[1], entries, sizes[a[0]]) && inside(to, vectors, room->work);
+}
+
+static int fine_move(const int64_t *word, const int64_t *head, const Room *room)
+{
+    const int64_t *a = word + 1, *in = head + CHAIN_HEAD, *out = in + head[CHAIN_IN];
+    switch (*word) {
+    case CHAIN_GATHER:
+        return inside(a[2], 1, CHAIN_MOST) && room->length * a[2] <= room->buffer &&
+               fine_port(in, head[CHAIN_IN], a, a[2] * head[CHAIN_JOINTS], a[3], a[2] * room->length, room);
+    case CHAIN_SCATTER:
+        return fine_port(out, head[CHAIN_OUT], a, head[CHAIN_JOINTS], a[2], room->length, room);
+    case CHAIN_SPLAT:
+        return fine_port(in, head[CHAIN_IN], a, a[2], a[3], a[2], room);
+    default:
+        return fine_port(out, head[CHAIN_OUT], a, a[2], a[3], a[2], room);
+    }
+}
+
+static int fine_work(const int64_t *word, int64_t left, const Room *room)
 {
     const int64_t *a = word + 1;
     switch (*word) {
-    case CHAIN_GATHER:
-    case CHAIN_SCATTER:
-        return left >= 3 && inside(a[0], 1, head[*word == CHAIN_GATHER ? CHAIN_IN : CHAIN_OUT]) &&
-                       inside(a[1], room->length, room->work)
-                   ? 3
-                   : 0;
     case CHAIN_SINES:
-        return left >= 5 && inside(a[0], a[3], room->work) && inside(a[1], a[3], room->work) &&
-                       inside(a[2], a[3], room->work)
-                   ? 5
-                   : 0;
+        return inside(a[0], a[3], room->work) && inside(a[1], a[3], room->work) && inside(a[2], a[3], room->work);
     case CHAIN_CALL:
-        return fine_call(a, left, room) ? 6 + 5 * a[4] : 0;
+        return fine_call(a, left, room);
     case CHAIN_SHIFT:
-        return left >= 6 && inside(a[0], a[2], room->work) && inside(a[1], a[2], room->work) &&
-                       inside(a[4], a[2], room->starts) && inside(a[3] + LANES_MOST, 1, 2 * LANES_MOST)
-                   ? 6
-                   : 0;
-    case CHAIN_SET:
-        return left >= 4 && inside(a[0], a[1], room->work) && inside(a[2], a[1], room->starts) ? 4 : 0;
+        return inside(a[0], a[2], room->work) && inside(a[1], a[2], room->work) && inside(a[4], a[2], room->starts) &&
+               inside(a[3] + LANES_MOST, 1, 2 * LANES_MOST);
+    case CHAIN_SPREAD:
+        return inside(a[0], a[1], room->work);
     default:
+        return inside(a[0], a[1], room->work) && inside(a[2], a[1], room->starts);
+    }
+}
+
+/* How many words this one takes; 0 if it leads out of the data. */
+static int64_t width(const int64_t *word, int64_t left, const int64_t *head, const Room *room)
+{
+    int fine;
+    if (*word < CHAIN_GATHER || *word >= CHAIN_WORDS || left < 3 || (*word == CHAIN_CALL && left < 6) ||
+        (*word == CHAIN_CALL && !inside(word[5], 0, CHAIN_MOST)) || chain_width(word) > left) {
         return 0;
     }
+    if (*word == CHAIN_GATHER || *word == CHAIN_SCATTER || *word == CHAIN_SPLAT || *word == CHAIN_EMIT) {
+        fine = fine_move(word, head, room);
+    } else {
+        fine = fine_work(word, left, room);
+    }
+    return fine ? chain_width(word) : 0;
+}
+
+/* Whether the head says what can be, sizes of ports included. */
+static int fine_head(const int64_t *head, int64_t n_words, int64_t lanes, const Room *room)
+{
+    int64_t k;
+    if (n_words < CHAIN_HEAD || !inside(head[CHAIN_IN], 0, CHAIN_MOST) || !inside(head[CHAIN_OUT], 0, CHAIN_MOST) ||
+        n_words < CHAIN_HEAD + head[CHAIN_IN] + head[CHAIN_OUT] || head[CHAIN_LENGTH] < 1 ||
+        head[CHAIN_LENGTH] > INT32_MAX || !inside(head[CHAIN_JOINTS], 0, lanes * head[CHAIN_LENGTH]) ||
+        !inside(head[CHAIN_SCRATCH], 0, room->work) || !inside(head[CHAIN_BUFFER], head[CHAIN_LENGTH], room->work)) {
+        return 0;
+    }
+    for (k = 0; k < head[CHAIN_IN] + head[CHAIN_OUT]; k++) {
+        if (!inside(head[CHAIN_HEAD + k], 0, INT32_MAX)) {
+            return 0;
+        }
+    }
+    return 1;
 }
 #endif

@@ -8,18 +8,20 @@ typedef uint32_t cd_slot;
 typedef void chain_kernel(void *scratch, const void *constants, void *const *arrays);
 
 /* The buffer is a row of entries for every lane, the first ones whole chunks. */
-static void gather(const chain_plan *plan, const real *from, real_v *w, real_v *to)
+static void gather(const chain_plan *plan, const real *from, real_v *w, const int64_t *a)
 {
-    const size_t joints = (size_t)plan->words[CHAIN_JOINTS], length = (size_t)plan->words[CHAIN_LENGTH];
+    const size_t wide = (size_t)a[2];
+    const size_t count = wide * (size_t)plan->words[CHAIN_JOINTS], length = wide * (size_t)plan->words[CHAIN_LENGTH];
     real *buffer = (real *)(w + plan->words[CHAIN_BUFFER]);
-    memcpy(buffer, from, joints * sizeof *buffer);
-    memset(buffer + joints, 0, (LANES * length - joints) * sizeof *buffer);
-    cd_pack(buffer, (ptrdiff_t)length, LANES, length, to);
+    memcpy(buffer, from + a[1], count * sizeof *buffer);
+    memset(buffer + count, 0, (LANES * length - count) * sizeof *buffer);
+    cd_pack(buffer, (ptrdiff_t)length, LANES, length, w + a[3]);
 }
 
-static void scatter(const chain_plan *plan, real *to, real_v *w, const real_v *from)
+static void scatter(const chain_plan *plan, real *to, real_v *w, const int64_t *a)
 {
     const size_t joints = (size_t)plan->words[CHAIN_JOINTS], length = (size_t)plan->words[CHAIN_LENGTH];
+    const real_v *from = w + a[2];
     real *buffer = (real *)(w + plan->words[CHAIN_BUFFER]);
     size_t t, e, lane;
     real_v x[LANES], y[LANES];
@@ -33,7 +35,32 @@ static void scatter(const chain_plan *plan, real *to, real_v *w, const real_v *f
             cd_put(buffer + lane * length + t, y[lane], count);
         }
     }
-    memcpy(to, buffer, joints * sizeof *buffer);
+    memcpy(to + a[1], buffer, joints * sizeof *buffer);
+}
+
+/* Entries of an input, each in all lanes; entries of an output, from the first lane; and from there to all. */
+static void splat(const real *from, real_v *w, const int64_t *a)
+{
+    int64_t k;
+    for (k = 0; k < a[2]; k++) {
+        w[a[3] + k] = cd_splat(from[a[1] + k]);
+    }
+}
+
+static void emit(real *to, const real_v *w, const int64_t *a)
+{
+    int64_t k;
+    for (k = 0; k < a[2]; k++) {
+        to[a[1] + k] = w[a[3] + k][0];
+    }
+}
+
+static void spread(real_v *w, const int64_t *a)
+{
+    int64_t k;
+    for (k = 0; k < a[1]; k++) {
+        w[a[0] + k] = cd_splat(w[a[0] + k][0]);
+    }
 }
 
 static void sines(real_v *w, const int64_t *word)
@@ -94,6 +121,44 @@ static void set(const chain_plan *plan, real_v *w, const int64_t *word)
     }
 }
 
+static void moved_in(const chain_plan *plan, const real *in, real_v *w, const int64_t *word)
+{
+    if (*word == CHAIN_GATHER) {
+        gather(plan, in, w, word + 1);
+    } else {
+        splat(in, w, word + 1);
+    }
+}
+
+static void moved_out(const chain_plan *plan, real *out, real_v *w, const int64_t *word)
+{
+    if (*word == CHAIN_SCATTER) {
+        scatter(plan, out, w, word + 1);
+    } else {
+        emit(out, w, word + 1);
+    }
+}
+
+static void work_on(const chain_plan *plan, real_v *w, const int64_t *word)
+{
+    switch (*word) {
+    case CHAIN_SINES:
+        sines(w, word + 1);
+        break;
+    case CHAIN_CALL:
+        call(plan, w, word + 1);
+        break;
+    case CHAIN_SHIFT:
+        shift(plan, w, word + 1);
+        break;
+    case CHAIN_SPREAD:
+        spread(w, word + 1);
+        break;
+    default:
+        set(plan, w, word + 1);
+    }
+}
+
 static int run(size_t n, const void *const *in, const ptrdiff_t *in_stride, void *const *out,
                const ptrdiff_t *out_stride, void *work, const void *context)
 {
@@ -102,33 +167,15 @@ static int run(size_t n, const void *const *in, const ptrdiff_t *in_stride, void
     real_v *const w = (real_v *)work;
     size_t state;
     for (state = 0; state < n; state++) {
-        const int64_t *word = plan->words + CHAIN_HEAD;
-        while (word < end) {
-            const int64_t *a = word + 1;
-            switch (*word) {
-            case CHAIN_GATHER:
-                gather(plan, (const real *)in[a[0]] + (ptrdiff_t)state * in_stride[a[0]], w, w + a[1]);
-                word += 3;
-                break;
-            case CHAIN_SCATTER:
-                scatter(plan, (real *)out[a[0]] + (ptrdiff_t)state * out_stride[a[0]], w, w + a[1]);
-                word += 3;
-                break;
-            case CHAIN_SINES:
-                sines(w, a);
-                word += 5;
-                break;
-            case CHAIN_CALL:
-                call(plan, w, a);
-                word += 6 + 5 * a[4];
-                break;
-            case CHAIN_SHIFT:
-                shift(plan, w, a);
-                word += 6;
-                break;
-            default:
-                set(plan, w, a);
-                word += 4;
+        const int64_t *word = plan->words + CHAIN_HEAD + plan->words[CHAIN_IN] + plan->words[CHAIN_OUT];
+        for (; word < end; word += chain_width(word)) {
+            const int64_t port = word[1];
+            if (*word == CHAIN_GATHER || *word == CHAIN_SPLAT) {
+                moved_in(plan, (const real *)in[port] + (ptrdiff_t)state * in_stride[port], w, word);
+            } else if (*word == CHAIN_SCATTER || *word == CHAIN_EMIT) {
+                moved_out(plan, (real *)out[port] + (ptrdiff_t)state * out_stride[port], w, word);
+            } else {
+                work_on(plan, w, word);
             }
         }
     }

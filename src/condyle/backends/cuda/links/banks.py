@@ -6,7 +6,7 @@ from condyle.backends.cuda.links.exchange import WIDE
 from condyle.backends.cuda.links.lanes import Lanes
 from condyle.backends.cuda.links.stage import Registers
 from condyle.backends.cuda.trig import literal
-from condyle.ir.chunked import IO, NONE, ROW, TABLE, Chunked, Neighbour, Op, Scan, Sines, Start
+from condyle.ir.chunked import IO, NONE, ROW, TABLE, Chunked, Meet, Once, Op, Scan, Start, Sweep
 from condyle.ir.program import Array
 from condyle.text import Emitter
 
@@ -129,4 +129,4 @@ class Banks:
 
 
 def _arrays(op: Op) -> tuple[Array, ...]:
-    return () if isinstance(op, (Neighbour, Start, Sines)) else op.stage.arrays
+    return op.stage.arrays if isinstance(op, (Sweep, Once, Scan, Meet)) else ()

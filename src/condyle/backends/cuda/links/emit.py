@@ -131,6 +131,7 @@ class _Body:
             for k, value in enumerate(op.values):
                 self.banks.put(op.bank, k, literal(value, self.lanes.bits))
         else:
+            assert isinstance(op, Sines)  # floating bases are not traced for this target
             self._sines(op)
 
     def _label(self, word: str) -> str:

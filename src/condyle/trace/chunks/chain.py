@@ -1,0 +1,140 @@
+"""The joints of a chain for stages that run any of them: shared constants in the code, the others in a table."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import cast
+
+from condyle.algorithms.joint import Dof, Inertia, Joint
+from condyle.algorithms.rnea import Wrench
+from condyle.algorithms.scans.turns import ONE
+from condyle.algorithms.unrolled import is_zero, joint_at, wrench_on
+from condyle.algorithms.values import flat
+from condyle.ir import chunked as ir
+from condyle.model.tree import Link, Tree
+from condyle.scalar import Scalar, number
+from condyle.signature import FUNCTIONS
+from condyle.spatial import vector as vec
+from condyle.spatial.rotation import AboutZ, Full, Identity, Rotation
+from condyle.spatial.rotation import Chain as InTurn
+from condyle.spatial.vector import Vector
+from condyle.trace.stage import Stage, Table
+
+TYPES = ("revolute", "continuous", "prismatic", "helical")
+Q, V, DRIVE, ANSWER, ANGLE, SINE, COSINE, COLUMNS = range(8)
+"""Columns of io: the state, tau or a, what is asked for, and the angle that turns."""
+ROTATION, ORIGIN, MASS, FIRST, SECOND, ARMATURE, TURN, SLIDE, OUTER, OUTER_ORIGIN, WIDTH = (
+    *(0, 9, 12, 13, 16, 22, 23, 24, 25, 34, 37),
+)
+BASE = ("base q", "base v", "base drive", "base ext")
+"""What is known of the floating base, the same in every lane."""
+
+
+def is_chain(tree: Tree) -> bool:
+    """Whether lanes can be its links: one joint of one degree of freedom after the other, the base fixed or free."""
+    links, free = tree.links, floats(tree)
+    return (
+        len(links) > free
+        and tree.n_bodies == len(links)
+        and not tree.has_shared_coordinates
+        and all(link.parent == i - 1 and link.body == i for i, link in enumerate(links))
+        and all(link.kind.name in TYPES for link in links[free:])
+        and all(link.q[0].at == i + 6 * free and link.v[0].at == i + 5 * free for i, link in enumerate(links) if i)
+    )
+
+
+def floats(tree: Tree) -> bool:
+    """Whether its first joint is a free one."""
+    return bool(tree.links) and tree.links[0].kind.name == "free"
+
+
+class Chain:
+    """A chain cut into `chunks` chunks of `length` joints."""
+
+    def __init__(self, tree: Tree, f_ext: bool, chunks: int) -> None:
+        self.tree, self.f_ext, self.chunks = tree, f_ext, chunks
+        self.free: Link | None = tree.links[0] if floats(tree) else None
+        links = tree.links[1:] if self.free else tree.links
+        self.joints = len(links)
+        self.length = -(-self.joints // chunks)
+        rows = [_row(link)[: WIDTH if f_ext else OUTER] for link in links]
+        rows += [_absent(rows[0])] * (chunks * self.length - len(rows))
+        self.table = Table(rows)
+        self.turns_always = self.table.fixed[TURN] == 1.0
+        self.down = vec.scale(-1.0, cast(Vector, tree.gravity))
+
+    def joint(self, stage: Stage) -> Joint:
+        """The joint of a sweep, at its q."""
+        row, columns = self.table.read(stage), stage.read(ir.IO, COLUMNS)
+        turn, slide = row[TURN], row[SLIDE]
+        axes = (_three(row, ROTATION), _three(row, ROTATION + 3), _three(row, ROTATION + 6))
+        placed: Rotation = Identity() if axes == ONE else Full(axes)
+        rotation = placed if is_zero(turn) else InTurn(placed, AboutZ(columns[COSINE], columns[SINE]))
+        none = number(0.0)
+        origin = vec.add(_three(row, ORIGIN), placed.back((none, none, slide * columns[Q])))
+        dof = Dof((none, none, slide), (none, none, turn), row[ARMATURE])
+        xx, xy, xz, yy, yz, zz = row[SECOND:ARMATURE]
+        inertia = Inertia(row[MASS], _three(row, FIRST), (xx, xy, xz, yy, yz, zz))
+        return Joint(rotation, origin, (dof,), inertia, True)
+
+    def external(self, stage: Stage) -> Wrench:
+        """The outer force on the link of a sweep, in its own frame."""
+        row = self.table.read(stage)
+        axes = (_three(row, OUTER), _three(row, OUTER + 3), _three(row, OUTER + 6))
+        return wrench_on(axes, _three(row, OUTER_ORIGIN), stage.read(ir.EXT, 6))
+
+    def base(self, stage: Stage, link: Link) -> Joint:
+        """The joint of a floating base."""
+        return joint_at(link.kind, link.numbers, stage.read(BASE[0], link.kind.nq))
+
+    def made(
+        self, name: str, widths: dict[str, int], identities: dict[str, object], ops: Sequence[ir.Op]
+    ) -> ir.Chunked:
+        """All operations, for the ports of this function; widths: of the banks that the operations use."""
+        ports = FUNCTIONS[name].ports(self.f_ext)
+        inputs = tuple(zip((port.name for port in ports), (Q, V, DRIVE, ir.NONE), strict=False))
+        answer = FUNCTIONS[name].outputs[0].name
+        known = {ir.TABLE: self.table.width, ir.IO: COLUMNS, **({ir.EXT: 6} if self.f_ext else {})}
+        base: dict[str, int] = {}
+        if self.free is not None:
+            base = {port: 7 if port == "q" else 6 for port, _ in (*inputs, (answer, ANSWER))}
+            read = [(k, bank, base[port]) for k, ((port, _), bank) in enumerate(zip(inputs, BASE, strict=False))]
+            known |= {"answer": 6, **{bank: width for _, bank, width in read}}
+            ops = [*(ir.Splat(k, bank) for k, bank, _ in read), *ops, ir.Emit(0, "answer")]
+        return ir.Chunked(
+            name,
+            self.joints,
+            self.chunks,
+            self.length,
+            inputs,
+            ((answer, ANSWER),),
+            {**known, **widths},
+            {bank: numbers(value) for bank, value in identities.items()},
+            self.table.rows,
+            tuple(ops),
+            base=base,
+        )
+
+
+def numbers(value: object) -> tuple[float, ...]:
+    """The scalars of a value that is known."""
+    return tuple(float(cast(float, x)) for x in flat(value))
+
+
+def start(bank: str, value: object) -> ir.Start:
+    return ir.Start(bank, numbers(value))
+
+
+def _row(link: Link) -> list[float]:
+    n, (linear, angular) = link.numbers, link.kind.subspace(link.numbers.pitch)[0]
+    own = (n.rotation, n.origin, n.mass, n.first, n.second, n.armature[0], angular[2], linear[2])
+    return [*numbers(own), *numbers((link.wrench_rotation, link.wrench_origin))]
+
+
+def _absent(row: list[float]) -> list[float]:
+    """A joint that is not there: beyond the chain's tip, without mass, with an armature that keeps D from zero."""
+    return [*row[:MASS], *[0.0] * (ARMATURE - MASS), 1.0, *row[TURN:]]
+
+
+def _three(row: Sequence[Scalar], first: int) -> Vector:
+    return row[first], row[first + 1], row[first + 2]
