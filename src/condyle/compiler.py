@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
-from functools import cache
-from typing import TypeAlias
+from functools import cache, partial
 
 import numpy as np
-from numpy.typing import NDArray
 
 from condyle.algorithms.reference import evaluate
 from condyle.algorithms.routes import ALIASES, BASELINES, routes_of
@@ -32,6 +30,7 @@ from condyle.passes import pipeline
 from condyle.runtime.cuda.driver import gpu
 from condyle.runtime.kernel import Kernel
 from condyle.runtime.layout import Layouts
+from condyle.runtime.numpy_kernel import NumpyKernel
 from condyle.signature import FUNCTIONS
 from condyle.trace import ROLLED, layout_of, roll, straight_size, trace
 
@@ -182,7 +181,9 @@ class Compiler:
     def build(self, function: str, f_ext: bool, target: str, dtype: str) -> Kernel:
         """The kernel of one function for one target; "cpu" leaves to C what it cannot do."""
         if target == "numpy":
-            return NumpyKernel(self.tree, function, self.reference_route(function), f_ext, np.dtype(dtype))
+            route = self.reference_route(function)
+            run = partial(evaluate, self.tree, function, route)
+            return NumpyKernel(run, FUNCTIONS[function].ports(f_ext), np.dtype(dtype), f"NumPy, {route}")
         if target == "cuda":
             device = gpu(self.device)
             return CudaFunction(
@@ -283,25 +284,3 @@ def check_route(tree: Tree, function: str, route: str) -> None:
         raise UnsupportedError(
             f"routes: {function!r} has no route {route!r} for a robot{shared}; it has {', '.join(names)}"
         )
-
-
-Evaluate: TypeAlias = Callable[[Tree, str, str, Mapping[str, NDArray[np.floating]]], Sequence[NDArray[np.floating]]]
-
-
-class NumpyKernel:
-    """A function by NumPy as a Kernel; how: `evaluate` of the reference, or of the scans."""
-
-    def __init__(
-        self, tree: Tree, function: str, route: str, f_ext: bool, dtype: np.dtype[np.floating], how: Evaluate = evaluate
-    ) -> None:
-        self._tree, self._function, self._route, self._how = tree, function, route, how
-        self._names = [port.name for port in FUNCTIONS[function].ports(f_ext)]
-        self.dtype = dtype
-        self.description = f"NumPy, {route}" + ("" if how is evaluate else ", scanned")
-
-    def __call__(
-        self, n: int, inputs: Sequence[NDArray[np.floating]], outputs: Sequence[NDArray[np.floating]], threads: int
-    ) -> None:
-        rows = dict(zip(self._names, inputs, strict=True))
-        for output, result in zip(outputs, self._how(self._tree, self._function, self._route, rows), strict=True):
-            output[...] = result

@@ -6,7 +6,7 @@ import json
 from collections.abc import Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
-from functools import cache
+from functools import cache, partial
 from pathlib import Path
 from typing import NamedTuple, cast
 
@@ -22,11 +22,12 @@ from condyle.backends.cuda.links.lanes import MOST, lanes_for
 from condyle.backends.cuda.links.part import linked
 from condyle.backends.cuda.parts import Parts
 from condyle.backends.cuda.target import BITS
-from condyle.compiler import Compiler, NumpyKernel
+from condyle.compiler import Compiler
 from condyle.errors import BuildError, UnsupportedError
 from condyle.ir.program import Array, Program
 from condyle.runtime.kernel import Kernel
 from condyle.runtime.native import ChainKernel, NativeKernel
+from condyle.runtime.numpy_kernel import NumpyKernel
 from condyle.signature import FUNCTIONS
 from condyle.trace import sizes
 from condyle.trace.chunks import ROUTES as CHUNKED
@@ -165,7 +166,9 @@ class ScannedCompiler(Compiler):
         return cpu_target.build_chain(made, dtype, isa)
 
     def _numpy(self, function: str, f_ext: bool, dtype: str) -> Kernel:
-        scan = NumpyKernel(self.tree, function, self.scan(function, "numpy"), f_ext, np.dtype(dtype), evaluate)
+        route = self.scan(function, "numpy")
+        run = partial(evaluate, self.tree, function, route)
+        scan = NumpyKernel(run, FUNCTIONS[function].ports(f_ext), np.dtype(dtype), f"NumPy, {route}, scanned")
         if not self.auto:
             return scan
         return FasterKernel(self, function, scan, super().build(function, f_ext, "numpy", dtype))
