@@ -49,7 +49,7 @@ def run(arguments: argparse.Namespace) -> int:
 
 def _explained(loaded: Loaded, arguments: argparse.Namespace) -> list[str]:
     """What runs for a batch, line by line."""
-    dyn = loaded.robot.compile(arguments.target or "auto", links=arguments.links or "serial")
+    dyn = loaded.robot.compile(arguments.target or "cpu", links=arguments.links or "serial")
     return dyn.explain(max(1, arguments.batch)).splitlines()
 
 
