@@ -211,6 +211,7 @@ def export(
     step: float = 1e-3,
     constants: str = "dsp",
     turns: int | None = None,
+    root: str | None = None,
 ) -> list[Path]:
     """Write a project for another world into the folder `out`; the files written.
 
@@ -220,14 +221,14 @@ def export(
     `[a-z][a-z0-9_]{0,30}`, by default the bundled robot's name, else "robot".
     For verilog: word, the number format ("27x18", "27", "32", "q16.16"); dsp, a budget that chooses how often a task
     may enter; clock [MHz], assumed, to print times; f_ext [N, N m], tasks carry external forces, each component within;
-    step [s], of "euler" and "rk4"; constants, "dsp", "shift" or "auto"; turns, limbs an array (docs/fpga.md says more).
+    step [s], of "euler" and "rk4"; constants, "dsp", "shift" or "auto"; turns, root: see docs/fpga.md.
     """
     check_choice("target", target, tuple(EXPORTS))
     check_choice("dtype", dtype, DTYPES)
     for function in functions:
         check_choice("functions", function, tuple(ALL if target == "verilog" else FUNCTIONS))
     name = name or _bundled_name(robot)
-    options = hardware.Options(tuple(functions), word, dsp, clock, name, 1000, f_ext, step, constants, turns)
+    options = hardware.Options(tuple(functions), word, dsp, clock, name, 1000, f_ext, step, constants, turns, root)
     check_solvable(robot, functions)
     return EXPORTS[target](Job(robot, compiler_of(robot, name=name), Path(out), tuple(functions), dtype, options))
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
+from typing import TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -22,9 +23,11 @@ from condyle.backends.fpga.steps import STEPS, integrated
 from condyle.backends.fpga.target import XCVU9P, word_of
 from condyle.backends.fpga.vectors import answer_lines, errors_of, task_lines, task_of
 from condyle.errors import UnsupportedError
+from condyle.ir.program import operands
 from condyle.model.joints import JOINT_TYPES
 from condyle.model.joints.base import FlatSpace
 from condyle.model.robot import Robot
+from condyle.model.rooted import check_movable
 from condyle.model.state import usual_range
 from condyle.model.tree import Tree, tree_of
 from condyle.signature import FUNCTIONS
@@ -32,6 +35,7 @@ from condyle.trace.limbs import limbs_of
 from condyle.trace.staged import trace_staged
 
 Reals = NDArray[np.float64]
+Own = TypeVar("Own", bound=Robot)
 BOX = {"q": np.pi, "v": 2.0, "a": 5.0}
 """The states an accelerator is made for: angles within a turn, speeds and accelerations within these; tau of such."""
 FAR = (("v", 4.0), ("v", 1e3), ("a", 1e3), ("q", 3.0))
@@ -39,6 +43,8 @@ FAR = (("v", 4.0), ("v", 1e3), ("a", 1e3), ("q", 3.0))
 FORCE = "f_ext"
 """The box has this entry too where a task carries external forces."""
 RANGES, CHUNK = 4000, 1000
+CANDIDATES = 4
+"""Roots that are tried."""
 ROUTES = (("R", "id", "rnea"), ("D", "did", "closed_form"), ("M", "m", "crba"), ("M", "minv", "ltl"))
 
 
@@ -48,7 +54,7 @@ class Options:
 
     f_ext: None, or tasks carry external forces, each component within so many N and N m. step: of euler and rk4 [s].
     constants: how products with them are made, see `CONSTANTS`. turns: how many limbs that are alike share an array; by
-    default what needs the fewest DSPs at the shortest interval.
+    default what needs the fewest DSPs at the shortest interval. root: see `held`.
     """
 
     functions: tuple[str, ...] = tuple(FUNCTIONS)
@@ -61,6 +67,7 @@ class Options:
     step: float = 1e-3
     constants: str = "dsp"
     turns: int | None = None
+    root: str | None = None
 
     def __post_init__(self) -> None:
         checked_name(self.name)
@@ -80,6 +87,39 @@ class Options:
     @property
     def box(self) -> dict[str, float]:
         return BOX if self.f_ext is None else {**BOX, FORCE: self.f_ext}
+
+
+def held(robot: Own, root: str | None) -> Own:
+    """The robot held by another link: `root`, or for "auto" the one that answers id soonest.
+
+    Of the links from which the farthest is nearest a few are traced; the cycles on the longest way through their graphs
+    are counted. UnsupportedError for a fixed base.
+    """
+    if root is None:
+        return robot
+    check_movable(robot, root)
+    if root != "auto":
+        return robot.reroot(root)
+    turned = [robot, *(robot.reroot(body.name) for body in robot.bodies[1:])]
+    return min(sorted(turned, key=_depth)[:CANDIDATES], key=_cycles)
+
+
+def _depth(robot: Robot) -> int:
+    """The most coordinates on a way from the root."""
+    depths: list[int] = []
+    for link in tree_of(robot).links:
+        depths.append(len(link.v) + (depths[link.parent] if link.parent >= 0 else 0))
+    return max(depths)
+
+
+def _cycles(robot: Robot) -> int:
+    """Of the longest way through inverse dynamics, units not shared."""
+    program = trace_staged(tree_of(robot), ROUTES[:1]).program
+    times: list[int] = []
+    for node in program.nodes:
+        before = max((times[k] for k in operands(node)), default=0)
+        times.append(before + {"mul": 2, "add": 1, "sub": 1, "neg": 1}.get(node[0], 0))
+    return max(times)
 
 
 def sampled(robot: Robot, n: int, seed: int, box: Mapping[str, float] = BOX) -> dict[str, Reals]:

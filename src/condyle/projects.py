@@ -48,7 +48,8 @@ def _export_cuda(job: Job) -> list[Path]:
 
 
 def _export_verilog(job: Job) -> list[Path]:
-    return hardware.export_verilog(job.robot, job.hardware, job.out, job.compiler.facts.version, _names(job.robot))
+    robot = hardware.held(job.robot, job.hardware.root)
+    return hardware.export_verilog(robot, job.hardware, job.out, job.compiler.facts.version, _names(robot))
 
 
 EXPORTS: Mapping[str, Callable[[Job], list[Path]]] = {"c": _export_c, "cuda": _export_cuda, "verilog": _export_verilog}

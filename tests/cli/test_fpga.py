@@ -48,6 +48,12 @@ def test_an_export(run, pendulum, tmp_path) -> None:
     assert str(tmp_path / "Makefile") in ran.json["files"]
 
 
+def test_a_root_for_a_robot_that_cannot_be_moved(run, pendulum) -> None:
+    ran = run("fpga", "report", pendulum(), "--root", "auto")
+    assert ran.status == 2
+    assert "floating_base=True" in ran.err
+
+
 def test_a_budget_that_is_too_small(run, pendulum) -> None:
     ran = run("fpga", "report", pendulum(), "--dsp", "1")
     assert ran.status == 2

@@ -28,6 +28,7 @@ class Hardware(TypedDict):
     step: float
     constants: str
     turns: int | None
+    root: str | None
 
 
 def add(commands: _SubParsersAction[argparse.ArgumentParser]) -> None:
@@ -55,6 +56,7 @@ def add_hardware(command: argparse.ArgumentParser) -> None:
     )
     command.add_argument("--step", type=float, metavar="S", default=1e-3, help="verilog: seconds of euler and rk4")
     command.add_argument("--turns", type=int, metavar="N", help="verilog: how many limbs that are alike share an array")
+    command.add_argument("--root", metavar="LINK", help="verilog: hold a floating robot by this link, or auto")
 
 
 def hardware_options(arguments: argparse.Namespace) -> Hardware:
@@ -67,6 +69,7 @@ def hardware_options(arguments: argparse.Namespace) -> Hardware:
         "step": arguments.step,
         "constants": arguments.constants,
         "turns": arguments.turns,
+        "root": arguments.root,
     }
 
 

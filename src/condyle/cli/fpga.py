@@ -41,12 +41,13 @@ def run(arguments: argparse.Namespace) -> int:
     for warning in loaded.warnings:
         say(f"warning: {warning}")
     options = hardware.Options(arguments.functions, **hardware_options(arguments))
-    api.check_solvable(loaded.robot, options.functions)
+    robot = hardware.held(loaded.robot, options.root)
+    api.check_solvable(robot, options.functions)
     progress("generating ...")
-    acc = hardware.accelerator(loaded.robot, options)
-    facts = Facts(options.name, loaded.robot.fingerprint, api.condyle_version(), options.clock, options.word)
+    acc = hardware.accelerator(robot, options)
+    facts = Facts(options.name, robot.fingerprint, api.condyle_version(), options.clock, options.word)
     job = _simulate if arguments.what == "simulate" else _report
-    return job(arguments, loaded.robot, acc, facts)
+    return job(arguments, robot, acc, facts)
 
 
 def _simulate(arguments: argparse.Namespace, robot: api.Robot, acc: hardware.Accelerator, facts: Facts) -> int:

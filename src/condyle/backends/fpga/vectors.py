@@ -65,7 +65,7 @@ def errors_of(plan: Plan, function: str, answer: Answer, truth: Sequence[Reals])
     over these tasks, and the part of the tasks that were clamped."""
     found = {"clamped": float(answer.over.mean())}
     for port, exact in zip(ALL[function].outputs, truth, strict=True):
-        got = _dense(plan, function, port.name, answer, exact)
+        got = dense(plan, function, port.name, answer, exact)
         error, size = np.abs(got - exact), np.abs(exact)
         if len(port.dims) == 2:
             error, size = (np.reshape(x, (-1, plan.nv, plan.nv)).max(axis=(0, 1)) for x in (error, size))
@@ -77,7 +77,7 @@ def errors_of(plan: Plan, function: str, answer: Answer, truth: Sequence[Reals])
     return found
 
 
-def _dense(plan: Plan, function: str, name: str, answer: Answer, exact: Reals) -> Reals:
+def dense(plan: Plan, function: str, name: str, answer: Answer, exact: Reals) -> Reals:
     """An output as the reference has it: both triangles, zeros in their places."""
     result = np.zeros_like(exact)
     held = "Minv" if name == "da_dtau" else name

@@ -1,0 +1,179 @@
+"""A floating robot held by another link: states and answers mapped between the two roots.
+
+Both describe one motion. With v' = T(q) v: tau = T^T tau', M = T^T M' T, M^-1 = T^-1 M'^-1 T^-T, a' = T a + (dT/dt) v.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from condyle.errors import UnsupportedError
+from condyle.model.array import transpose
+from condyle.model.joints.free import Free
+from condyle.model.parts import Joint
+from condyle.model.placement import IDENTITY, Placement, alignment
+from condyle.model.pose import pose
+from condyle.model.robot import Robot
+
+Reals = NDArray[np.float64]
+
+
+class Motion(NamedTuple):
+    """Of the new root's frame at one state: where it stands, its twist as J v, and what a = 0 leaves of (dJ/dt) v."""
+
+    placement: Placement
+    jacobian: Reals
+    bias: Reals
+
+
+@dataclass(frozen=True)
+class Rooted:
+    """robot: as the user has it. turned: the same held by `link`, whose quantities have a prime. States are rows."""
+
+    robot: Robot
+    turned: Robot
+    link: str
+
+    @classmethod
+    def of(cls, robot: Robot, link: str) -> Rooted:
+        """UnsupportedError where `check_movable` says so."""
+        check_movable(robot, link)
+        return cls(robot, robot.reroot(link), link)
+
+    def state(self, q: Reals, v: Reals, a: Reals | None = None) -> tuple[Reals, Reals, Reals]:
+        """q', v', a' of q (n, nq), v (n, nv) and a, by default zero."""
+        n = len(q)
+        there = np.empty((n, self.turned.nq))
+        order = self._order()
+        for k in range(n):
+            placement = self._placed(self._motion(q[k], v[k]).placement)
+            there[k] = q[k, order.q]
+            there[k, :7] = np.concatenate((placement.translation, _quaternion(placement.rotation)))
+        moved, bias = self.transform(q, v)
+        a = np.zeros_like(v) if a is None else a
+        return there, _times(moved, v), _times(moved, a) + bias
+
+    def transform(self, q: Reals, v: Reals) -> tuple[Reals, Reals]:
+        """T (n, nv, nv) and (dT/dt) v (n, nv)."""
+        order = self._order().v
+        moved, bias = np.zeros((len(q), self.robot.nv, self.robot.nv)), np.zeros_like(v)
+        for k in range(len(q)):
+            _, jacobian, left = self._motion(q[k], v[k])
+            moved[k, np.arange(self.robot.nv), order] = 1.0
+            moved[k, :6], bias[k, :6] = jacobian, left
+        return moved, bias
+
+    def force(self, q: Reals, tau: Reals) -> Reals:
+        """tau of tau'."""
+        return _times(np.swapaxes(self._transform(q), 1, 2), tau)
+
+    def force_there(self, q: Reals, tau: Reals) -> Reals:
+        """tau' of tau."""
+        return np.asarray(np.linalg.solve(np.swapaxes(self._transform(q), 1, 2), tau[..., None])[..., 0], np.float64)
+
+    def acceleration(self, q: Reals, v: Reals, a: Reals) -> Reals:
+        """a of a'."""
+        moved, bias = self.transform(q, v)
+        return np.asarray(np.linalg.solve(moved, (a - bias)[..., None])[..., 0], np.float64)
+
+    def mass(self, q: Reals, mass: Reals) -> Reals:
+        """M of M' (n, nv, nv)."""
+        moved = self._transform(q)
+        return np.swapaxes(moved, 1, 2) @ mass @ moved
+
+    def inverse(self, q: Reals, inverse: Reals) -> Reals:
+        """M^-1 of M'^-1 (n, nv, nv)."""
+        back = np.linalg.inv(self._transform(q))
+        return back @ inverse @ np.swapaxes(back, 1, 2)
+
+    def _transform(self, q: Reals) -> Reals:
+        return self.transform(q, np.zeros((len(q), self.robot.nv)))[0]
+
+    def _order(self) -> NamedIndices:
+        """Where the turned robot's coordinates stand in the robot's own."""
+        there = self.turned.permutation(self.robot.joint_names)
+        return NamedIndices(np.asarray(there.q), np.asarray(there.v))
+
+    def _placed(self, placement: Placement) -> Placement:
+        """In the frame that the free joint starts from."""
+        start = self.turned.joints[0].placement
+        rotation = transpose(start.rotation)
+        shift = placement.translation - start.translation
+        return Placement(rotation @ placement.rotation, rotation @ shift)
+
+    def _motion(self, q: Reals, v: Reals) -> Motion:
+        frame = self.robot.frames[self.link]
+        path: list[int] = []
+        at = frame.body
+        while at >= 0:
+            path.append(at)
+            at = self.robot.joints[at].parent
+        found = Motion(IDENTITY, np.zeros((6, self.robot.nv)), np.zeros(6))
+        for i in reversed(path):
+            found = _stepped(found, self.robot.joints[i], q, v)
+        return _carried(found, frame.placement)
+
+
+def check_movable(robot: Robot, link: str) -> None:
+    """UnsupportedError for a robot without a floating base, whose root stands where the world does, or with mimics."""
+    if not robot.joints or not isinstance(robot.joints[0].kind, Free):
+        raise UnsupportedError(f"root={link!r}: only a floating base can be moved (floating_base=True)")
+    if any(joint.mimic is not None for joint in robot.joints):
+        raise UnsupportedError(f"root={link!r}: not with mimic joints; lock them, or take mimic='independent'")
+
+
+class NamedIndices(NamedTuple):
+    """Of q and of v."""
+
+    q: NDArray[np.intp]
+    v: NDArray[np.intp]
+
+
+def _stepped(parent: Motion, joint: Joint, q: Reals, v: Reals) -> Motion:
+    """The motion of a joint's body from that of its parent."""
+    carried = _carried(parent, pose(joint, q[joint.q_slice]))
+    pairs = joint.kind.subspace(joint.pitch or 0.0)
+    columns: Reals = np.array([(*linear, *angular) for linear, angular in pairs], dtype=np.float64)
+    own: Reals = _twist(joint.after) @ np.kron(np.eye(2), alignment(joint.axis)) @ transpose(columns)
+    jacobian: Reals = np.array(carried.jacobian, dtype=np.float64)
+    jacobian[:, joint.v_slice] += own
+    return Motion(carried.placement, jacobian, carried.bias + _cross(jacobian @ v, own @ v[joint.v_slice]))
+
+
+def _carried(parent: Motion, placement: Placement) -> Motion:
+    """The motion of a frame fixed to a body."""
+    there = _twist(placement)
+    return Motion(parent.placement.compose(placement), there @ parent.jacobian, there @ parent.bias)
+
+
+def _twist(placement: Placement) -> Reals:
+    """Takes [linear; angular] of a frame to that of a frame that stands so in it."""
+    rotation, (x, y, z) = transpose(placement.rotation), placement.translation.tolist()
+    cross = np.array([[0.0, -z, y], [z, 0.0, -x], [-y, x, 0.0]])
+    result = np.zeros((6, 6))
+    result[:3, :3], result[:3, 3:], result[3:, 3:] = rotation, -rotation @ cross, rotation
+    return result
+
+
+def _cross(twist: Reals, other: Reals) -> Reals:
+    """The rate of a twist that is constant in a moving frame."""
+    linear = np.cross(twist[3:], other[:3]) + np.cross(twist[:3], other[3:])
+    return np.concatenate((linear, np.cross(twist[3:], other[3:])))
+
+
+def _quaternion(r: Reals) -> Reals:
+    """x y z w of a rotation matrix: the leading eigenvector of Bar-Itzhack's matrix."""
+    k = np.zeros((4, 4))
+    k[:3, :3] = r + transpose(r) - np.trace(r) * np.eye(3)
+    k[3, :3] = k[:3, 3] = r[2, 1] - r[1, 2], r[0, 2] - r[2, 0], r[1, 0] - r[0, 1]
+    k[3, 3] = np.trace(r)
+    found: Reals = np.linalg.eigh(k)[1][:, 3]
+    return found if found[3] >= 0 else -found
+
+
+def _times(matrix: Reals, x: Reals) -> Reals:
+    return (matrix @ x[..., None])[..., 0]
