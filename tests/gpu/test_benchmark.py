@@ -39,9 +39,13 @@ def test_goals_are_marked() -> None:
     rows.append({**row, "n": 1 << 20})  # too large for pinned memory
     assert [(goal["met"], goal["what"]) for goal in benchmark.goals(rows)] == [
         (False, "iiwa14 id float32 N=256, pinned: copies + kernel + 5 us"),
-        (True, "iiwa14 id float32 N=256, kernel: what GRiD's authors published"),
+        (True, "iiwa14 id float32 N=256, kernel, on an H200"),
         (True, "iiwa14 id float32 N=65536, pinned: 1.3 times the copies"),
+        (True, "iiwa14 id float32 N=1048576, kernel, on an H200"),
     ]
+    wanted = [benchmark.wanted_us("atlas", "dfd", n) for n in (16, 1024, 65_536, 1 << 20)]
+    assert wanted == [40.0, 50.0, None, pytest.approx(17_476.3, rel=1e-4)]
+    assert benchmark.wanted_us("atlas", "m", 16) is None
 
 
 def test_floors() -> None:
