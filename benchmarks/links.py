@@ -1,6 +1,6 @@
 """Parallel in the links: the experiments of Yang, Wu, Pan 2017 with our methods, errors, figures, the table of `auto`.
 
-    python -m benchmarks.links [--errors] [--quick]
+    python -m benchmarks.links [--errors] [--quick] [--functions]
 
 Random chains of revolute joints, one thread, interleaved in one process: our serial code (straight machine code, or
 rolled loops where there is no other), a state in each lane (SIMD), and the chain in chunks, one a lane. Times are the
@@ -31,6 +31,7 @@ from condyle.model.tree import tree_of
 from condyle.trace.chunks import chunked
 
 LENGTHS = {"float32": (8, 16, 32, 48, 64, 128, 256, 512, 1024), "float64": (8, 16, 32, 48, 64, 128, 256)}
+FUNCTIONS_LENGTHS = (16, 32, 64, 128, 256, 512, 1024)
 GROUPS = (1, 10, 100, 1000)
 STRAIGHT = 256
 """Links up to which serial code is straight: the build of longer ones takes minutes."""
@@ -44,8 +45,14 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--errors", action="store_true")
     parser.add_argument("--quick", action="store_true", help="few lengths, nothing is written")
+    parser.add_argument("--functions", metavar="FILE", help="fd and id of one state in float32, to results/FILE only")
     options = parser.parse_args()
     os.sched_setaffinity(0, {max(os.sched_getaffinity(0))})
+    if options.functions:
+        rows = [functions(n) for n in FUNCTIONS_LENGTHS]
+        about = {**results.certificate(), "machine": results.machine(), "isa": supported()[0].name}
+        results.write(results.FOLDER / options.functions, {**about, "functions": rows})
+        return
     found: dict[str, Any] = {**results.certificate(), "machine": results.machine(), "isa": supported()[0].name}
     found["one_state"] = {
         dtype: [one_state(n, dtype) for n in (lengths[:2] if options.quick else lengths)]
@@ -106,6 +113,21 @@ def one_state(n: int, dtype: str) -> dict[str, Any]:
     row |= {"difference": difference, "serial_build_s": round(built, 2), "chunks_build_s": round(ours, 2)}
     row["work_kib"] = _work(robot, dtype)
     print(dtype, row, flush=True)
+    return row
+
+
+def functions(n: int) -> dict[str, Any]:
+    """Both functions that are chunked, as they are compiled by default: one state, float32."""
+    robot = condyle.chain(n, rng=3)
+    serial, scan = (robot.compile(dtype="float32", threads=1, links=links) for links in ("serial", "scan"))
+    state = [x[0] for x in passive(robot, 1, "float32")]
+    out = np.empty(n, np.float32)
+    row: dict[str, Any] = {"links": n}
+    for name in ("fd", "id"):
+        calls = [lambda f=dyn.function(name): f(*state, out=out) for dyn in (serial, scan)]
+        a, b = microseconds(calls, 20, 5)
+        row[name] = {"serial_us": a, "chunks_us": b, "ratio": round(a / b, 2)}
+    print(row, flush=True)
     return row
 
 
