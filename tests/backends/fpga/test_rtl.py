@@ -107,6 +107,11 @@ def test_robots_of_the_papers(bench: Bench, name: str, ii: int, each: int) -> No
     assert bench(robot, accelerator(robot, ii=ii), each, *STALLS).startswith(f"right: {7 * each} tasks")
 
 
+def test_inverse_dynamics_of_atlas(bench: Bench) -> None:
+    robot = condyle.load("atlas")
+    assert bench(robot, accelerator(robot, "id", ii=1), 200, *STALLS).startswith("right: 200 tasks")
+
+
 def test_atlas(bench: Bench) -> None:
     robot = condyle.load("atlas")
     assert bench(robot, accelerator(robot, ii=16), 2, *STALLS).startswith("right: 14 tasks")
