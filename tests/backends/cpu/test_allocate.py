@@ -6,6 +6,7 @@ import os
 import subprocess
 import sys
 from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -15,8 +16,9 @@ from condyle.backends.common.chunks import Chunk, lower
 from condyle.backends.common.order import KEYS, TRACE, orders
 from condyle.backends.cpu import allocate as module
 from condyle.backends.cpu.allocate import Constants, allocate
-from condyle.backends.cpu.assemble import WHOLE, assemble, cost
+from condyle.backends.cpu.assemble import WHOLE, assemble
 from condyle.backends.cpu.code import SLOT, Instruction
+from condyle.backends.cpu.cost import cost
 from condyle.backends.cpu.sincos import expand, inline_angles
 from condyle.backends.cpu.target import ISAS, TARGET, Isa, Target
 from condyle.ir.expr import Graph
@@ -25,7 +27,7 @@ from condyle.ir.program import Array, Output, Program, operands
 from tests.backends.c.small import tangle, toy
 from tests.backends.cpu.machine import execute
 
-SMALL = Isa("small", 64, 4, broadcast=True, stretch=True)  # the fewest that can serve: three operands, one to write
+SMALL = replace(ISAS["avx512"], name="small", registers=4)  # the fewest that can serve: three operands, one to write
 
 
 def check(program: Program, isa: Isa, target: Target = TARGET) -> None:
@@ -157,9 +159,10 @@ def test_fewer_orders_of_long_code() -> None:
     """From many operations on only a few orders are tried; all of them are right, the cheapest is taken."""
     isa = ISAS["avx512"]
     found = {name: assemble(tangle(3), isa, 64, Target(orders=(name,))).kernels[-1] for name in KEYS}
-    best = assemble(tangle(3), isa, 64).kernels[-1]
-    assert cost(best.code) == min(cost(kernel.code) for kernel in found.values())
-    assert assemble(tangle(3), isa, 64, Target(many=0, few=())).kernels[-1].order == TRACE
+    best = assemble(tangle(3), isa, 64, Target(orders=tuple(KEYS))).kernels[-1]
+    assert cost(best.code, isa, 64) == min(cost(kernel.code, isa, 64) for kernel in found.values())
+    assert assemble(tangle(3), isa, 64, Target(small=0, long=("tips",))).kernels[-1].order == "tips"
+    assert assemble(tangle(3), isa, 64, Target(small=0, many=0, huge=("blocks",))).kernels[-1].order == "blocks"
 
 
 def test_constants_stand_once() -> None:

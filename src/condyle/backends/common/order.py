@@ -1,11 +1,13 @@
 """Linear orders of the operations of a Program: which one is good depends on the robot, so several are made.
 
-trace: as the algorithm ran, body by body. Depth first: what one output needs, right before it; values die young.
+trace: as the algorithm ran, body by body. Depth first: what one output needs, right before it; values die young. Which
+output goes first decides what is still near when it is wanted again: from the tips of the limbs, what they need is gone
+before the trunk's turn.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 
 from condyle.ir.program import Output, Program, operands
 
@@ -16,8 +18,13 @@ KEYS: dict[str, Key] = {
     "rows": lambda row, column, array: (row, column, array),
     "columns": lambda row, column, array: (column, row, array),
     "leaves": lambda row, column, array: (-max(row, column), -row, -column, array),
+    "tips": lambda row, column, array: (-column, -row, array),
+    "arrays": lambda row, column, array: (array, -column, -row),
+    # what the columns of a block share stays near, and so do the columns of a factor
+    "blocks": lambda row, column, array: (-(column // BLOCK), -row, -column, array),
 }
 TRACE = "trace"
+BLOCK = 12
 
 
 def orders(
@@ -28,10 +35,10 @@ def orders(
     roots: the nodes that something outside needs. nodes come in trace order.
     """
     yield TRACE, list(nodes)
-    inside = set(nodes)
+    needs = _needs(program, nodes)
     seen: set[tuple[int, ...]] = {tuple(nodes)}
     for name in names:
-        order = depth_first(program, inside, _sorted_roots(program, roots, KEYS[name]))
+        order = depth_first(needs, _sorted_roots(program, roots, KEYS[name]))
         if tuple(order) not in seen:
             seen.add(tuple(order))
             yield name, order
@@ -53,22 +60,28 @@ def _position(program: Program, output: Output) -> tuple[int, int, int]:
     return output.index // columns, output.index % columns, output.array
 
 
-def depth_first(program: Program, inside: set[int], roots: Sequence[int]) -> list[int]:
-    """Every node of `inside` that the roots need, each right after its operands, the operand traced first first."""
+def _needs(program: Program, nodes: Sequence[int]) -> dict[int, list[int]]:
+    """Of each node the operands that are among the nodes, the one traced first last."""
+    inside = set(nodes)
+    return {
+        node: sorted((used for used in operands(program.nodes[node]) if used in inside), reverse=True) for node in nodes
+    }
+
+
+def depth_first(needs: Mapping[int, Sequence[int]], roots: Sequence[int]) -> list[int]:
+    """Every node that the roots need, each right after its operands, the last operand in `needs` first."""
     order: list[int] = []
-    done: set[int] = set()
+    done = bytearray(max(needs, default=0) + 1)
     for root in roots:
         stack = [root]
         while stack:
             node = stack[-1]
-            if node in done:
-                stack.pop()
-                continue
-            missing = [used for used in operands(program.nodes[node]) if used in inside and used not in done]
+            missing = () if done[node] else [used for used in needs[node] if not done[used]]
             if missing:
-                stack.extend(sorted(missing, reverse=True))
-            else:
-                stack.pop()
-                done.add(node)
+                stack += missing
+                continue
+            stack.pop()
+            if not done[node]:
+                done[node] = True
                 order.append(node)
     return order

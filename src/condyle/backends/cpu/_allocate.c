@@ -205,4 +205,5 @@ static void step(Allocator *s, int64_t time)
     }
 }
 
+#include "_allocate_traffic.h"
 #include "_allocate_module.h"

@@ -241,6 +241,7 @@ static int module_exec(PyObject *Py_UNUSED(module))
 static PyMethodDef functions[] = {
     {"allocate", allocate, METH_VARARGS,
      "allocate(nodes, order, homes, number, instruction, registers, size, far, dirty): as allocate.py, or None."},
+    {"traffic", traffic, METH_VARARGS, "traffic(code, slot_bytes, sets, ways): as cost.py."},
     {NULL, NULL, 0, NULL},
 };
 

@@ -10,7 +10,8 @@ import numpy as np
 from condyle.backends.common.chunks import Chunk, Cut, Lowered, angle_slots, lower
 from condyle.backends.common.order import orders
 from condyle.backends.cpu.allocate import Constants, allocate
-from condyle.backends.cpu.code import SLOT, Instruction
+from condyle.backends.cpu.code import Instruction
+from condyle.backends.cpu.cost import cost, is_near
 from condyle.backends.cpu.encode import encode
 from condyle.backends.cpu.schedule import schedule
 from condyle.backends.cpu.sincos import expand, inline_angles
@@ -139,16 +140,10 @@ def _kernel(
     low: Lowered, chunk: Chunk, known: Constants, isa: Isa, bits: int, target: Target
 ) -> tuple[Kernel, Constants, int]:
     """The cheapest order of one chunk, the constants then, and the top of the workspace."""
-    roots = [node for node in chunk.nodes if node in low.slots]
     best: tuple[float, str, list[Instruction], Constants, int] | None = None
-    names = target.orders if len(chunk.nodes) < target.many else target.few
-    for name, order in orders(low.program, chunk.nodes, roots, names):
-        program, order = expand(low.program, order, bits)
-        if len(order) < target.small:
-            order = schedule(program.nodes, order, target.ahead // len(order) + 1, target.issue)
-        constants = replace(known, values=list(known.values), numbers=dict(known.numbers))
-        code, size = allocate(program, order, low.slots, constants, isa, low.size, target)
-        taken = cost(code, target)
+    for name, order in _orders(low, chunk, target):
+        code, constants, size = _allocated(low, order, known, isa, bits, target)
+        taken = cost(code, isa, bits, target)
         if best is None or taken < best[0]:
             best = taken, name, code, constants, size
     assert best is not None
@@ -156,6 +151,29 @@ def _kernel(
     return Kernel(name, tuple(code), encode(code, isa, bits)), constants, size
 
 
-def cost(code: Sequence[Instruction], target: Target = TARGET) -> float:
-    """What one tile takes, by a model: instructions, and those that read memory count a little more."""
-    return len(code) + target.read * sum(1 for i in code if not 0 <= i.b < SLOT)
+def _allocated(
+    low: Lowered, order: list[int], known: Constants, isa: Isa, bits: int, target: Target
+) -> tuple[list[Instruction], Constants, int]:
+    """One order on registers: scheduled, if the code is short and stays near then too."""
+    program, order = expand(low.program, order, bits)
+
+    def allocated(order: list[int]) -> tuple[list[Instruction], Constants, int]:
+        constants = replace(known, values=list(known.values), numbers=dict(known.numbers))
+        code, size = allocate(program, order, low.slots, constants, isa, low.size, target)
+        return code, constants, size
+
+    if len(order) < target.small:
+        ahead = target.ahead // len(order) + 1
+        made = allocated(schedule(program.nodes, order, ahead, target.issue))
+        if is_near(made[0], isa, target):
+            return made
+    return allocated(order)
+
+
+def _orders(low: Lowered, chunk: Chunk, target: Target) -> list[tuple[str, list[int]]]:
+    """Those that are worth trying; the trace of a long Program is not."""
+    roots = [node for node in chunk.nodes if node in low.slots]
+    count = len(chunk.nodes)
+    names = target.orders if count < target.small else target.long if count < target.many else target.huge
+    trace, *others = orders(low.program, chunk.nodes, roots, names)
+    return others if others and count >= target.small else [trace, *others]

@@ -10,9 +10,10 @@ from dataclasses import dataclass, field, replace
 
 from condyle.backends.common.order import orders
 from condyle.backends.cpu.allocate import Constants, allocate
-from condyle.backends.cpu.assemble import cost, packed
+from condyle.backends.cpu.assemble import packed
 from condyle.backends.cpu.code import NONE as NOWHERE
 from condyle.backends.cpu.code import Instruction, constant, slot
+from condyle.backends.cpu.cost import cost
 from condyle.backends.cpu.encode import encode
 from condyle.backends.cpu.target import TARGET, Isa
 from condyle.ir.chunked import (
@@ -209,7 +210,7 @@ class _Writer:
             known = replace(self.constants, values=list(self.constants.values), numbers=dict(self.constants.numbers))
             code, size = allocate(stage, order, homes | stores, known, self.isa, 0, TARGET)
             code += self._copies(stage, late, homes | stores, known)
-            taken = cost(code)
+            taken = cost(code, self.isa, self.bits)
             if best is None or taken < best[0]:
                 best = taken, code, known, size
         assert best is not None

@@ -17,8 +17,9 @@ from typing import NamedTuple
 from condyle.backends.common.loops import Bank, Layout
 from condyle.backends.common.order import orders
 from condyle.backends.cpu.allocate import Constants, allocate
-from condyle.backends.cpu.assemble import Kernel, cost
+from condyle.backends.cpu.assemble import Kernel
 from condyle.backends.cpu.code import NONE, SLOT, Instruction, constant, slot
+from condyle.backends.cpu.cost import cost
 from condyle.backends.cpu.encode import RDI, RSI, Encoder
 from condyle.backends.cpu.schedule import schedule
 from condyle.backends.cpu.target import Isa, Target
@@ -96,7 +97,7 @@ class _Writer:
                     f"a step of rolled sweeps needs {top} slots of its own, at most {FRONT} are there"
                 )
             code += self._copied(copies, homes, constants)
-            taken = cost(code, self.target)
+            taken = cost(code, self.isa, self.bits, self.target)
             if best is None or taken < best[0]:
                 best = taken, name, code, constants
         assert best is not None
