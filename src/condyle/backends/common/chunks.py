@@ -122,6 +122,8 @@ def _steps(program: Program, live: Sequence[bool], cut: Cut, inline: Collection[
 
 def _levels(nodes: Sequence[Node], live: Sequence[bool], inline: Collection[int]) -> list[tuple[Angle, ...]]:
     """Angles grouped by how many sines or cosines they depend on, one within the other."""
+    if all(node[0] not in ("sin", "cos") or operands(node)[0] in inline for node in nodes):
+        return []
     depth: list[int] = []
     found: dict[int, dict[int, dict[str, list[int]]]] = {}
     for index, node in enumerate(nodes):
@@ -156,6 +158,8 @@ def _cone(nodes: Sequence[Node], roots: Sequence[int], done: list[bool]) -> list
 
 def _cut(nodes: Sequence[Node], order: Sequence[int], cut: Cut) -> list[Step]:
     """Chunks of `order`, each cut where the fewest values are alive."""
+    if len(order) <= cut.longest:
+        return [Chunk(tuple(order))] if order else []
     last: dict[int, int] = {}
     for place, index in enumerate(order):
         for used in operands(nodes[index]):
