@@ -1,10 +1,11 @@
 """Parallel in the links: the experiments of Yang, Wu, Pan 2017 with our methods, errors, figures, the table of `auto`.
 
-    python -m benchmarks.links [--errors] [--quick] [--functions]
+    python -m benchmarks.links [--errors] [--pinocchio] [--isa avx2] [--quick]
 
 Random chains of revolute joints, one thread, interleaved in one process: our serial code (straight machine code, or
 rolled loops where there is no other), a state in each lane (SIMD), and the chain in chunks, one a lane. Times are the
 smallest of many, because the machine is shared. --errors: also what float32 and float64 lose up to 1000 links.
+--pinocchio: also 1000 states of 200 links beside Pinocchio's C++. Writes results/links-<machine>-<isa>.json.
 """
 
 from __future__ import annotations
@@ -12,26 +13,36 @@ from __future__ import annotations
 import argparse
 import json
 import os
+import re
 import time
 import timeit
 from collections.abc import Callable
+from functools import cache
 from typing import Any
 
 import numpy as np
 
 import condyle
 from benchmarks import chains, results
+from benchmarks.bench import Subject, reused
 from benchmarks.links_figures import draw, page
+from benchmarks.robots import Case
 from condyle import scanned
 from condyle.algorithms import reference
 from condyle.algorithms.scans.routes import evaluate
 from condyle.backends.cpu.build import build_chain, lanes, supported
 from condyle.backends.cpu.chain import assemble_chain
+from condyle.cli.rivals.agreement import agreement
+from condyle.cli.rivals.pinocchio_cpp import PinocchioCpp
+from condyle.cli.timing import Sampling
 from condyle.model.tree import tree_of
+from condyle.runtime import machine
 from condyle.trace.chunks import chunked
 
 LENGTHS = {"float32": (8, 16, 32, 48, 64, 128, 256, 512, 1024), "float64": (8, 16, 32, 48, 64, 128, 256)}
-FUNCTIONS_LENGTHS = (16, 32, 64, 128, 256, 512, 1024)
+SERIAL = {"fd": "aba", "id": "rnea"}
+BESIDE = 200, 1000
+"""Links, and states, beside Pinocchio."""
 GROUPS = (1, 10, 100, 1000)
 STRAIGHT = 256
 """Links up to which serial code is straight: the build of longer ones takes minutes."""
@@ -44,37 +55,45 @@ Array = np.ndarray
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--errors", action="store_true")
+    parser.add_argument("--pinocchio", action="store_true")
+    parser.add_argument("--isa", choices=machine.instruction_sets(), default=machine.instruction_sets()[0])
     parser.add_argument("--quick", action="store_true", help="few lengths, nothing is written")
-    parser.add_argument("--functions", metavar="FILE", help="fd and id of one state in float32, to results/FILE only")
     options = parser.parse_args()
     os.sched_setaffinity(0, {max(os.sched_getaffinity(0))})
-    if options.functions:
-        rows = [functions(n) for n in FUNCTIONS_LENGTHS]
-        about = {**results.certificate(), "machine": results.machine(), "isa": supported()[0].name}
-        results.write(results.FOLDER / options.functions, {**about, "functions": rows})
-        return
-    found: dict[str, Any] = {**results.certificate(), "machine": results.machine(), "isa": supported()[0].name}
-    found["one_state"] = {
-        dtype: [one_state(n, dtype) for n in (lengths[:2] if options.quick else lengths)]
-        for dtype, lengths in LENGTHS.items()
-    }
+    machine.instruction_sets = cache(lambda: (options.isa,))
+    found: dict[str, Any] = {**results.certificate(), "machine": results.machine(), "isa": options.isa}
+    for key, function in (("one_state", "fd"), ("one_state_id", "id")):
+        found[key] = {
+            dtype: [one_state(n, dtype, function) for n in (lengths[:2] if options.quick else lengths)]
+            for dtype, lengths in LENGTHS.items()
+        }
     found["groups"] = [row for n in ((10,) if options.quick else (10, 100, 200)) for row in groups(n)]
     found["numpy"] = [
         numpy_row(n, dtype) for dtype in ("float32", "float64") for n in (8, 16, 32, 64) if not options.quick or n < 16
     ]
     found["errors"] = [errors(n) for n in (8, 30, 100, 300, 1000)] if options.errors else []
+    found["pinocchio"] = beside_pinocchio() if options.pinocchio else {}
     if not options.quick:
         finish(found)
 
 
 def finish(found: dict[str, Any]) -> None:
     """The results file, and everything that is made of it."""
-    path = results.FOLDER / "links.json"
+    words = re.findall(r"[a-z0-9]+", found["machine"]["cpu"].lower())
+    path = results.FOLDER / f"links-{'-'.join([*words, found['isa']])}.json"
     results.write(path, found)
     written = json.loads(path.read_text())
     table(written)
-    draw(written, results.ROOT / "docs" / "figures")
-    put_page(written)
+    every = measured()
+    if every[0] == written:
+        draw(written, results.ROOT / "docs" / "figures")
+    put_page(every)
+
+
+def measured() -> list[dict[str, Any]]:
+    """What was found on every machine; the newest of AVX-512 first: the figures are of it."""
+    found = [json.loads(path.read_text()) for path in results.FOLDER.glob("links-*.json")]
+    return sorted(found, key=lambda one: (one["isa"], one["date"]), reverse=True)
 
 
 def passive(robot: condyle.Robot, n: int, dtype: str) -> list[Array]:
@@ -92,50 +111,53 @@ def microseconds(calls: list[Callable[[], object]], rounds: int = 20, number: in
     return [round(1e6 * t, 3) for t in best]
 
 
-def one_state(n: int, dtype: str) -> dict[str, Any]:
-    """Forward dynamics of one state: serial against chunks."""
+def one_state(n: int, dtype: str, function: str) -> dict[str, Any]:
+    """One state: serial against chunks."""
     robot = condyle.chain(n, rng=3)
     start = time.perf_counter()
-    routes = {"fd": "aba"} if n <= STRAIGHT and dtype == "float32" else None
-    serial = robot.compile(dtype=dtype, threads=1, routes=routes)
-    scan = robot.compile(dtype=dtype, threads=1, links="scan")
+    routes = {function: SERIAL[function]} if n <= STRAIGHT else None
+    serial = robot.compile(dtype=dtype, threads=1, routes=routes).function(function)
+    scan = robot.compile(dtype=dtype, threads=1, links="scan").function(function)
     state = [x[0] for x in passive(robot, 1, dtype)]
     out = np.empty(n, dtype)
-    want = serial.forward_dynamics(*state)
+    want = serial(*state)
     built = time.perf_counter() - start
     start = time.perf_counter()
-    difference = float(np.abs(scan.forward_dynamics(*state) - want).max() / np.abs(want).max())
+    difference = float(np.abs(scan(*state) - want).max() / np.abs(want).max())
     ours = time.perf_counter() - start
-    calls = [lambda: serial.forward_dynamics(*state, out=out), lambda: scan.forward_dynamics(*state, out=out)]
-    a, b = microseconds(calls)
-    form = "straight" if routes or n < STRAIGHT else "rolled"
-    row = {"links": n, "serial_us": a, "chunks_us": b, "ratio": round(a / b, 2), "serial": form}
-    row |= {"difference": difference, "serial_build_s": round(built, 2), "chunks_build_s": round(ours, 2)}
-    row["work_kib"] = _work(robot, dtype)
-    print(dtype, row, flush=True)
+    a, b = microseconds([lambda: serial(*state, out=out), lambda: scan(*state, out=out)])
+    row = {"links": n, "serial_us": a, "chunks_us": b, "ratio": round(a / b, 2)}
+    row |= {"serial": "straight" if routes else "rolled", "difference": difference}
+    row |= {
+        "serial_build_s": round(built, 2),
+        "chunks_build_s": round(ours, 2),
+        "work_kib": _work(robot, function, dtype),
+    }
+    print(function, dtype, row, flush=True)
     return row
 
 
-def functions(n: int) -> dict[str, Any]:
-    """Both functions that are chunked, as they are compiled by default: one state, float32."""
-    robot = condyle.chain(n, rng=3)
-    serial, scan = (robot.compile(dtype="float32", threads=1, links=links) for links in ("serial", "scan"))
-    state = [x[0] for x in passive(robot, 1, "float32")]
-    out = np.empty(n, np.float32)
-    row: dict[str, Any] = {"links": n}
-    for name in ("fd", "id"):
-        one, two = serial.function(name), scan.function(name)
-        calls = [lambda: one(*state, out=out), lambda: two(*state, out=out)]  # noqa: B023  # pyright: ignore
-        a, b = microseconds(calls, 20, 5)
-        row[name] = {"serial_us": a, "chunks_us": b, "ratio": round(a / b, 2)}
-    print(row, flush=True)
-    return row
+def beside_pinocchio() -> dict[str, Any]:
+    """Many states of a long chain, float64: every function's nanoseconds a state, ours and Pinocchio's C++."""
+    links, states = BESIDE
+    case = Case(f"chain-{links}", "")
+    subject = Subject(case, ("id", "fd"), Sampling())
+    subject.__dict__["robot"] = robot = condyle.chain(links, rng=3)
+    rival, drawn = PinocchioCpp(robot), subject.states(states)
+    found: dict[str, Any] = {"links": links, "states": states, "rival": dict(rival.about), "ns": {}}
+    for name in subject.functions:
+        dynamics = subject.dynamics()
+        apart = agreement(robot, dynamics, rival, name)
+        calls = {"condyle": reused(dynamics, name, drawn), "pinocchio": rival.call(name, drawn.arguments(name))}
+        found["ns"][name] = {**subject.times(calls, states), "agreement": apart}
+        print(name, found["ns"][name], flush=True)
+    return found
 
 
-def _work(robot: condyle.Robot, dtype: str) -> int:
+def _work(robot: condyle.Robot, function: str, dtype: str) -> int:
     """Memory of the chunks: workspace and table."""
     isa, bits = supported()[0], 32 if dtype == "float32" else 64
-    made = assemble_chain(chunked(tree_of(robot), "fd", False, lanes(dtype), 1e-6), isa, bits)
+    made = assemble_chain(chunked(tree_of(robot), function, False, lanes(dtype), 1e-6), isa, bits)
     return (made.work * isa.vector_bytes + len(made.table)) // 1024
 
 
@@ -227,19 +249,26 @@ def _as(inputs: dict[str, Array], dtype: type) -> dict[str, Array]:
 
 def table(found: dict[str, Any]) -> None:
     """What `auto` reads: the shortest chain from which on every longer one was at least a tenth faster by scans."""
+    cpu = found["machine"]["cpu"]
     rows: list[dict[str, Any]] = []
-    for dtype, measured in found["one_state"].items():
-        rows += crossover("cpu", found["isa"], dtype, "fd", [(r["links"], r["ratio"]) for r in measured])
+    for dtype, by_links in found["one_state"].items():
+        rows += crossover("cpu", found["isa"], dtype, "fd", [(r["links"], r["ratio"]) for r in by_links])
+        by_links = found.get("one_state_id", {}).get(dtype, [])
+        rows += crossover("cpu", found["isa"], dtype, "id", [(r["links"], r["ratio"]) for r in by_links])
         mine = [row for row in found["numpy"] if row["dtype"] == dtype]
         for function in ("fd", "id"):
             ratios = [(row["links"], row[function]["serial_us"] / row[function]["scan_us"]) for row in mine]
             rows += crossover("numpy", "", dtype, function, ratios)
-    about = {"date": found["date"], "commit": found["commit"], "cpu": found["machine"]["cpu"]}
-    others = [row for row in json.loads(scanned.TABLE.read_text())["rows"] if row["isa"] not in ("", found["isa"])]
-    scanned.TABLE.write_text(json.dumps({"measured": about, "rows": rows + others}, indent=1) + "\n")
+    before = json.loads(scanned.TABLE.read_text())
+    about = {"cpu": cpu, "isa": found["isa"], "date": found["date"], "commit": found["commit"]}
+    key = (cpu, found["isa"])
+    machines = [one for one in before["measured"] if (one["cpu"], one["isa"]) != key] + [about]
+    others = [row for row in before["rows"] if (row["cpu"], row["measured_by"]) != key]
+    mine = [{"cpu": cpu, "measured_by": found["isa"], **row} for row in rows]
+    scanned.TABLE.write_text(json.dumps({"measured": machines, "rows": others + mine}, indent=1) + "\n")
 
 
-def put_page(found: dict[str, Any]) -> None:
+def put_page(found: list[dict[str, Any]]) -> None:
     """The measured part of the page, behind its heading."""
     path = results.ROOT / "docs" / "links.md"
     before = path.read_text().split(HEADING)[0]

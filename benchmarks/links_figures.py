@@ -1,7 +1,8 @@
-"""The figures of docs/links.md, from benchmarks/results/links.json."""
+"""The figures and the measured part of docs/links.md, from benchmarks/results/links-*.json."""
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -46,27 +47,21 @@ def _figure(path: Path, title: str, across: str, series: list[Any], up: str) -> 
     pyplot.close(figure)
 
 
-def page(found: dict[str, Any]) -> str:
-    """The measured part of docs/links.md."""
+def page(every: Sequence[dict[str, Any]]) -> str:
+    """The measured part of docs/links.md: one state on each machine, all the rest on the first."""
+    found = every[0]
     about = (
-        f"Measured {found['date']} on one thread of a shared {found['machine']['cpu']}, {found['isa']}, commit "
-        f"{found['commit'][:10]}: the smallest of many times, both in turn in one process (`python -m benchmarks.links "
-        "--errors`, `benchmarks/results/links.json`). Microseconds for one state, call included. Serial is the fastest "
-        "that was built: straight machine code up to 256 links, rolled loops above."
+        "Microseconds for one state, call included, one thread: the smallest of many times, both in turn in one "
+        "process (`python -m benchmarks.links`). Serial is the fastest that was built: straight machine code up to 256 "
+        "links, rolled loops above."
     )
     lines = [
         about,
         "",
-        "| links | | serial | chunks | ratio |",
-        "|---|---|---|---|---|",
+        *(line for one in every for line in _one_state(one)),
     ]
-    for dtype, rows in found["one_state"].items():
-        lines += [
-            f"| {row['links']} | {dtype} | {row['serial_us']:.1f} ({row['serial']}) | {row['chunks_us']:.1f} | "
-            f"{row['ratio']:.2f} |"
-            for row in rows
-        ]
-    lines += ["", *(f"![one state, {dtype}](figures/links-one-state-{dtype}.svg)" for dtype in found["one_state"]), ""]
+    lines += [*(f"![one state, {dtype}](figures/links-one-state-{dtype}.svg)" for dtype in found["one_state"]), ""]
+    lines += [f"What follows was measured with the first file, {found['machine']['cpu']}.", ""]
     lines += ["Many states, microseconds in all, float32: a state in each lane wins from a handful of states on.", ""]
     lines += ["| links | states | one by one | a state a lane | chunks |", "|---|---|---|---|---|"]
     lines += [
@@ -75,7 +70,43 @@ def page(found: dict[str, Any]) -> str:
     ]
     lengths = sorted({row["links"] for row in found["groups"]})
     lines += ["", *(f"![{n} links](figures/links-groups-{n}.svg)" for n in lengths), ""]
-    return "\n".join([*lines, *_errors(found["errors"])])
+    return "\n".join([*lines, *_beside(found.get("pinocchio", {})), *_errors(found["errors"])])
+
+
+def _one_state(found: dict[str, Any]) -> list[str]:
+    """A line for every length: forward dynamics, and inverse dynamics where it was measured."""
+    machine = f"{found['machine']['cpu']}, {found['isa']}, {found['date']}, commit {found['commit'][:10]}"
+    lines = [
+        f"**{machine}:**",
+        "",
+        "| links | | fd serial | chunks | ratio | id serial | chunks | ratio |",
+        "|---" * 8 + "|",
+    ]
+    for dtype, rows in found["one_state"].items():
+        by_links = {row["links"]: row for row in found.get("one_state_id", {}).get(dtype, [])}
+        lines += [
+            f"| {row['links']} | {dtype} | {_cells(row)} | {_cells(by_links.get(row['links']))} |" for row in rows
+        ]
+    return [*lines, ""]
+
+
+def _cells(row: dict[str, Any] | None) -> str:
+    if row is None:
+        return "- | - | -"
+    return f"{row['serial_us']:.1f} ({row['serial']}) | {row['chunks_us']:.1f} | {row['ratio']:.2f}"
+
+
+def _beside(found: dict[str, Any]) -> list[str]:
+    """Many states beside Pinocchio."""
+    if not found:
+        return []
+    ns = {name: (of["condyle"]["median"], of["pinocchio"]["median"]) for name, of in found["ns"].items()}
+    words = [f"{name} {ours:.0f} and {theirs:.0f} ({theirs / ours:.1f} times)" for name, (ours, theirs) in ns.items()]
+    about = (
+        f"{found['states']} states of a chain of {found['links']} links, float64, one thread, ns a state, ours "
+        f"and Pinocchio's C++ ({found['rival']['compiler']}, `{found['rival']['flags']}`): {', '.join(words)}."
+    )
+    return [about, ""]
 
 
 def _errors(rows: list[dict[str, Any]]) -> list[str]:

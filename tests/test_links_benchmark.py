@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import re
+from pathlib import Path
 
 import pytest
 
@@ -26,21 +27,36 @@ def test_a_crossover_is_where_every_longer_chain_gained(ratios: list[tuple[int, 
 
 
 def test_the_table_of_auto_is_what_the_results_say() -> None:
-    found = json.loads((results.FOLDER / "links.json").read_text())
     table = json.loads(scanned.TABLE.read_text())
-    assert table["measured"]["commit"] == found["commit"]
-    for dtype, rows in found["one_state"].items():
-        want = links.crossover("cpu", found["isa"], dtype, "fd", [(row["links"], row["ratio"]) for row in rows])
-        got = [row for row in table["rows"] if row["isa"] == found["isa"] and row["dtype"] == dtype]
-        assert got == want
+    every = links.measured()
+    assert {(one["cpu"], one["isa"], one["commit"]) for one in table["measured"]} == {
+        (found["machine"]["cpu"], found["isa"], found["commit"]) for found in every
+    }
+    for found in every:
+        for key, function in (("one_state", "fd"), ("one_state_id", "id")):
+            for dtype, rows in found.get(key, {}).items():
+                want = links.crossover("cpu", found["isa"], dtype, function, [(r["links"], r["ratio"]) for r in rows])
+                about = {"cpu": found["machine"]["cpu"], "isa": found["isa"], "dtype": dtype, "function": function}
+                got = [row for row in table["rows"] if row["target"] == "cpu" and about.items() <= row.items()]
+                assert [row["links"] for row in got] == [row["links"] for row in want]
+
+
+def test_of_several_machines_the_longest_chain_counts(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    about = {"target": "cpu", "isa": "avx512", "dtype": "float32", "function": "fd", "states": 1}
+    rows = [{"cpu": "a", "links": 48, **about}, {"cpu": "b", "links": 64, **about}, {"cpu": "c", "links": 16, **about}]
+    (tmp_path / "table.json").write_text(json.dumps({"rows": rows}))
+    monkeypatch.setattr(scanned, "TABLE", tmp_path / "table.json")
+    assert scanned.crossovers.__wrapped__() == {("cpu", "avx512", "float32", "fd"): scanned.Crossover(64, 1)}
 
 
 def test_the_page_quotes_the_results() -> None:
-    found = json.loads((results.FOLDER / "links.json").read_text())
     page = (results.ROOT / "docs" / "links.md").read_text()
-    for dtype, rows in found["one_state"].items():
-        for row in rows:
-            text = f"| {row['links']} | {dtype} | {row['serial_us']:.1f} ({row['serial']}) | {row['chunks_us']:.1f} | "
-            assert text + f"{row['ratio']:.2f} |" in page
+    for found in links.measured():
+        for dtype, rows in found["one_state"].items():
+            for row in rows:
+                text = (
+                    f"| {row['links']} | {dtype} | {row['serial_us']:.1f} ({row['serial']}) | {row['chunks_us']:.1f} | "
+                )
+                assert text + f"{row['ratio']:.2f} |" in page
     for figure in re.findall(r"\]\((figures/\S+)\)", page):
         assert (results.ROOT / "docs" / figure).is_file()
