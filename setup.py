@@ -24,13 +24,7 @@ setup(
         Extension(
             "condyle.backends.cpu._allocate",
             ["src/condyle/backends/cpu/_allocate.c"],
-            depends=[f"src/condyle/backends/cpu/_allocate_{part}.h" for part in ("registers", "traffic", "module")],
-            extra_compile_args=["-O2"],
-            optional=True,
-        ),
-        Extension(
-            "condyle.backends.cpu._schedule",
-            ["src/condyle/backends/cpu/_schedule.c"],
+            depends=[f"src/condyle/backends/cpu/_allocate_{part}.h" for part in ("registers", "schedule", "traffic", "module")],
             extra_compile_args=["-O2"],
             optional=True,
         ),

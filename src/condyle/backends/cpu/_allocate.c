@@ -205,5 +205,6 @@ static void step(Allocator *s, int64_t time)
     }
 }
 
+#include "_allocate_schedule.h"
 #include "_allocate_traffic.h"
 #include "_allocate_module.h"

@@ -241,6 +241,7 @@ static int module_exec(PyObject *Py_UNUSED(module))
 static PyMethodDef functions[] = {
     {"allocate", allocate, METH_VARARGS,
      "allocate(nodes, order, homes, number, instruction, registers, size, far, dirty): as allocate.py, or None."},
+    {"schedule", schedule, METH_VARARGS, "schedule(nodes, order, window, issue, latency): as schedule.py."},
     {"traffic", traffic, METH_VARARGS, "traffic(code, slot_bytes, sets, ways): as cost.py."},
     {NULL, NULL, 0, NULL},
 };
@@ -256,7 +257,7 @@ static PyModuleDef_Slot module_slots[] = {
 static PyModuleDef module_def = {
     PyModuleDef_HEAD_INIT,
     .m_name = "_allocate",
-    .m_doc = "Register allocation for target cpu.",
+    .m_doc = "Schedules, register allocation and its cost for target cpu.",
     .m_methods = functions,
     .m_slots = module_slots,
 };

@@ -9,7 +9,7 @@ from condyle.ir.ops import Node
 from condyle.ir.program import operands
 
 try:
-    from condyle.backends.cpu import _schedule as native
+    from condyle.backends.cpu import _allocate as native
 except ImportError:  # built without a C compiler: slower, the same schedule
     native = None
 
@@ -20,7 +20,7 @@ LATENCY: dict[str, float] = {"rcp": 17, "sqrt": 20}
 def schedule(nodes: Sequence[Node], order: Sequence[int], window: int, issue: float) -> list[int]:
     """The operations of `order`, each at most `window` places earlier, operands before what uses them.
 
-    _schedule.c does the same, some twenty times as fast; what is below says how. issue: operations a cycle.
+    _allocate_schedule.h does the same, some twenty times as fast; what is below says how. issue: operations a cycle.
     """
     if native is not None:
         return native.schedule(tuple(nodes), list(order), window, issue, LATENCY)

@@ -1,9 +1,5 @@
 /* What schedule.py does, step by step the same, some twenty times as fast. Why each step is as it is, schedule.py says; a test
  * holds the two together. */
-#define PY_SSIZE_T_CLEAN
-#include <Python.h>
-#include <stdint.h>
-#include <stdlib.h>
 #include <string.h>
 
 typedef struct {
@@ -57,7 +53,7 @@ typedef struct {
 } Queue;
 
 /* The place of operand i of a node, where it stands in the order and is no operand before: else -1; -2 with an exception. */
-static int32_t operand(const Queue *q, PyObject *node, Py_ssize_t i, Py_ssize_t n)
+static int32_t place_of_operand(const Queue *q, PyObject *node, Py_ssize_t i, Py_ssize_t n)
 {
     const int64_t value = PyLong_AsLongLong(PyTuple_GET_ITEM(node, i));
     if (value < 0 || value >= n) {
@@ -78,7 +74,7 @@ static int read_users(Queue *q, PyObject *nodes, PyObject *order, int note)
     for (int32_t k = 0; k < q->length; k++) {
         PyObject *node = PyTuple_GET_ITEM(nodes, PyLong_AsSsize_t(PyList_GET_ITEM(order, k)));
         for (Py_ssize_t i = 1; i < PyTuple_GET_SIZE(node); i++) {
-            const int32_t used = operand(q, node, i, PyTuple_GET_SIZE(nodes));
+            const int32_t used = place_of_operand(q, node, i, PyTuple_GET_SIZE(nodes));
             if (used == -2) {
                 return -1;
             }
@@ -111,7 +107,7 @@ static int read_order(Queue *q, PyObject *nodes, PyObject *order, PyObject *late
     return PyErr_Occurred() ? -1 : 0;
 }
 
-static int read_program(Queue *q, PyObject *nodes, PyObject *order, PyObject *latency)
+static int read_queue(Queue *q, PyObject *nodes, PyObject *order, PyObject *latency)
 {
     if (read_order(q, nodes, order, latency) != 0 || read_users(q, nodes, order, 0) != 0) {
         return -1;
@@ -210,36 +206,11 @@ static PyObject *schedule(PyObject *Py_UNUSED(module), PyObject *args)
     q.done = calloc(length, 1);
     q.now.at = calloc(length, sizeof *q.now.at), q.later.at = calloc(length, sizeof *q.later.at);
     if (q.first && q.missing && q.place && q.ready && q.latency && q.done && q.now.at && q.later.at) {
-        answer = read_program(&q, nodes, order, latency) == 0 ? scheduled(&q, order, window, issue) : NULL;
+        answer = read_queue(&q, nodes, order, latency) == 0 ? scheduled(&q, order, window, issue) : NULL;
     } else {
         PyErr_NoMemory();
     }
     free(q.first), free(q.user), free(q.missing), free(q.place), free(q.ready), free(q.latency), free(q.done);
     free(q.now.at), free(q.later.at);
     return answer;
-}
-
-static PyMethodDef functions[] = {
-    {"schedule", schedule, METH_VARARGS, "schedule(nodes, order, window, issue, latency): as schedule.py."},
-    {NULL, NULL, 0, NULL},
-};
-
-static PyModuleDef_Slot module_slots[] = {
-#ifdef Py_MOD_GIL_NOT_USED
-    {Py_mod_gil, Py_MOD_GIL_NOT_USED},
-#endif
-    {0, NULL},
-};
-
-static PyModuleDef module_def = {
-    PyModuleDef_HEAD_INIT,
-    .m_name = "_schedule",
-    .m_doc = "Schedules for target cpu.",
-    .m_methods = functions,
-    .m_slots = module_slots,
-};
-
-PyMODINIT_FUNC PyInit__schedule(void)
-{
-    return PyModuleDef_Init(&module_def);
 }
