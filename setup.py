@@ -24,7 +24,9 @@ setup(
         Extension(
             "condyle.backends.cpu._allocate",
             ["src/condyle/backends/cpu/_allocate.c"],
-            depends=[f"src/condyle/backends/cpu/_allocate_{part}.h" for part in ("registers", "schedule", "traffic", "module")],
+            depends=[
+                f"src/condyle/backends/cpu/_allocate_{part}.h" for part in ("registers", "schedule", "traffic", "module")
+            ],
             extra_compile_args=["-O2"],
             optional=True,
         ),
