@@ -25,7 +25,8 @@ setup(
             "condyle.backends.cpu._allocate",
             ["src/condyle/backends/cpu/_allocate.c"],
             depends=[
-                f"src/condyle/backends/cpu/_allocate_{part}.h" for part in ("registers", "schedule", "traffic", "module")
+                f"src/condyle/backends/cpu/_allocate_{part}.h"
+                for part in ("registers", "schedule", "traffic", "module")
             ],
             extra_compile_args=["-O2"],
             optional=True,
