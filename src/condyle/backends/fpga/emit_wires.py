@@ -9,7 +9,8 @@ from condyle.backends.fpga.build import Accelerator
 from condyle.backends.fpga.datapath import Word
 from condyle.backends.fpga.edge import USES, largest
 from condyle.backends.fpga.emit_array import ID, bus, input_width, widths
-from condyle.text import Emitter, wrapped
+from condyle.backends.fpga.emit_operators import any_of
+from condyle.text import Emitter
 
 
 def task_words(acc: Accelerator) -> list[Word]:
@@ -60,7 +61,7 @@ class Wires:
                     f"(.x({bus}[{low + width - 1}:{low}]), .far(far_{word}));",
                 )
             if words:
-                far = wrapped(" | ", [f"far_{word}" for word in words])
+                far = any_of([f"far_{word}" for word in words])
                 flags.append(f"{self.is_one_of('in_function', *functions)} & ({far})")
         self.e(f"wire outside = {' | '.join(flags)};")
 

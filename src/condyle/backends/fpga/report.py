@@ -63,7 +63,7 @@ def words_held(acc: Accelerator, name: str) -> int:
 
 
 def report(acc: Accelerator, facts: Facts, sheet: Sheet) -> dict[str, Json]:
-    """report.json. lut and ff are null: `make count` asks yosys for them."""
+    """report.json. lut and ff are null until `make count` has asked yosys for them."""
     functions: dict[str, Json] = {function: _function(acc, facts, sheet, function) for function in acc.plan.functions}
     arrays: dict[str, Json] = {
         name: {
@@ -117,6 +117,7 @@ def _function(acc: Accelerator, facts: Facts, sheet: Sheet, function: str) -> Js
     return {
         "latency": latency,
         "ii": interval,
+        "arrays": list(USES[function]),
         "dsp": sum(array_dsp(acc, name) for name in USES[function]),
         "lut": None,
         "ff": None,
