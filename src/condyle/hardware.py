@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -32,6 +33,7 @@ from condyle.model.state import usual_range
 from condyle.model.tree import Tree, tree_of
 from condyle.signature import FUNCTIONS
 from condyle.trace.limbs import limbs_of
+from condyle.trace.norms import caps
 from condyle.trace.staged import trace_staged
 
 Reals = NDArray[np.float64]
@@ -165,9 +167,12 @@ def accelerator(robot: Robot, options: Options) -> Accelerator:
         _check_flat(robot)
     staged = trace_staged(tree_of(robot), ROUTES, options.f_ext is not None)
     samples = sampled(robot, RANGES, 0, options.box)
-    numbers, limbs = word_of(options.word), limbs_of(tree_of(robot))
-    planned = plan(staged.program, staged.stages, samples, numbers, options.functions, options.step, limbs)
-    planned = replace(planned, box=options.box, limits=limits(robot, options.box))
+    numbers, limbs, edges = word_of(options.word), limbs_of(tree_of(robot)), limits(robot, options.box)
+    parents = [link.parent for link in tree_of(robot).links]
+    named = {(word.name, word.index): bound for word, bound in edges.items()}
+    bounds = caps(staged, parents, math.hypot(*tree_of(robot).gravity), named)
+    planned = plan(staged.program, staged.stages, samples, numbers, options.functions, options.step, limbs, bounds)
+    planned = replace(planned, box=options.box, limits=edges)
     ii, turns = fit(planned, options.budget, options.constants, options.turns)
     return build(with_constants(in_turns(planned, turns), options.constants, ii), ii)
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import TypeVar, cast
+from typing import NamedTuple, TypeVar, cast
 
 from condyle.algorithms.joint import Joint
 from condyle.algorithms.matrix import SparseMatrix
@@ -24,15 +24,26 @@ T = TypeVar("T")
 U = TypeVar("U")
 
 
+class Step(NamedTuple):
+    """What a step of an algorithm, by its name, made of what at joint number `at`; nodes of the graph inside."""
+
+    name: str
+    at: int
+    joint: Joint
+    given: tuple[object, ...]
+    result: object
+
+
 @dataclass(frozen=True)
 class Staged:
     """A Program and the stage of each node: a letter, "f" (forward) or "b" (backward), the joint's number.
 
-    Nodes of no one joint (a factorisation, a sum over joints) have the letter alone.
+    Nodes of no one joint (a factorisation, a sum over joints) have the letter alone. steps: all of them, in order.
     """
 
     program: Program
     stages: tuple[str, ...]
+    steps: tuple[Step, ...] = ()
 
 
 class _Graph(Graph):
@@ -43,6 +54,7 @@ class _Graph(Graph):
         self.letter = ""
         self.place = ""
         self.stages: list[str] = []
+        self.steps: list[Step] = []
 
     def node(self, key: Node) -> Expr:
         found = super().node(key)
@@ -61,8 +73,11 @@ class _Stages(Unrolled):
 
     def _at(self, direction: str, step: Callable[..., T]) -> Callable[..., T]:
         def staged(joint: Joint, *given: object) -> T:
-            self._graph.place = f"{direction}{self._index[id(joint)]}"
-            return step(joint, *given)
+            at = self._index[id(joint)]
+            self._graph.place = f"{direction}{at}"
+            result = step(joint, *given)
+            self._graph.steps.append(Step(step.__name__, at, joint, given, result))
+            return result
 
         return staged
 
@@ -117,4 +132,5 @@ def trace_staged(tree: Tree, routes: Sequence[tuple[str, str, str]], f_ext: bool
         arrays += [Array(port.name, port.shape(sizes(tree))) for port in FUNCTIONS[function].outputs]
     graph.letter = ""
     program = graph.program("staged", inputs, arrays, values)
-    return Staged(program, tuple(graph.stages + [""] * (len(program.nodes) - len(graph.stages))))
+    stages = tuple(graph.stages + [""] * (len(program.nodes) - len(graph.stages)))
+    return Staged(program, stages, tuple(graph.steps))

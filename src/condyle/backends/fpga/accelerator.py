@@ -13,6 +13,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from types import MappingProxyType
 
 import numpy as np
 
@@ -84,12 +85,13 @@ class _Planner:
     functions: Sequence[str]
     h: float
     limbs: Limbs
+    caps: Mapping[int, float]
 
     def __post_init__(self) -> None:
         self.found = ranges.values(self.program, self.samples)
         alike = twins.twins(self.program, self.stages, *self.limbs)
         largest = twins.equalised(ranges.largest(self.found), alike)
-        self.source = Source(self.program, self.stages, largest, alike, twins.scales(self.program, alike))
+        self.source = Source(self.program, self.stages, largest, alike, twins.scales(self.program, alike), self.caps)
         self.n = self.program.arrays[0].size
         self.given: dict[int, Given] = {}
         self.outside: dict[int, Given] = {}
@@ -258,9 +260,10 @@ def plan(
     functions: Sequence[str],
     h: float = 1e-3,
     limbs: Limbs = ({}, {}),
+    caps: Mapping[int, float] = MappingProxyType({}),
 ) -> Plan:
     """Datapaths for these functions. program: outputs tau, dtau_dq, dtau_dv, M, Minv; samples: q, v, a (n, size).
 
-    limbs: the places of joints, and of entries of input arrays, in limbs that are alike.
+    limbs: the places of joints, and of entries of input arrays, in limbs that are alike. caps: bounds of nodes.
     """
-    return _Planner(program, stages, samples, numbers, tuple(f for f in CODES if f in functions), h, limbs).run()
+    return _Planner(program, stages, samples, numbers, tuple(f for f in CODES if f in functions), h, limbs, caps).run()

@@ -97,7 +97,7 @@ class _Rewriting:
             format = Format(step.width, point - step.unit)
             if n == len(chain):
                 drop = point - step.unit - op.format.frac
-                acc = self.add(Op(kind, op.format, args, op.stage, noise=op.noise, drop=drop, shifts=n))
+                acc = self.add(replace(op, kind=kind, args=args, value=constant.value, factor=0, drop=drop, shifts=n))
             else:
                 acc = self.add(Op(kind, format, args, op.stage))
         return acc

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cached_property
-from math import gcd
+from math import gcd, inf
 from typing import NamedTuple
 
 from condyle.backends.fpga.formats import Format
@@ -30,7 +30,8 @@ class Op:
     kind: "input" | "const" (`value` is the integer) | "add" | "sub" | "mul" | "rcp" | "sincos" (an angle; makes no
     word itself) | "sin" | "cos" (of a sincos) | "wire" (the same integer in another unit: a product with 2^k).
     factor: bits of a product's second factor. stage: where it stands. noise: about how much of it is rounding.
-    drop: bits that a sum loses before it becomes a word. shifts: the sums of the constant's product that ends here.
+    drop: bits that a sum loses before it becomes a word. shifts: the sums of the constant's product that ends here,
+    the constant `value`'s. cap: a bound by norms, see `bounds`.
     """
 
     kind: str
@@ -42,6 +43,7 @@ class Op:
     noise: float = 0.0
     drop: int = 0
     shifts: int = 0
+    cap: float = inf
 
 
 @dataclass(frozen=True)
@@ -147,6 +149,11 @@ class Datapath:
     def lag(self, k: int, ii: int) -> int:
         """Cycles behind the operator's first operation."""
         return self.folds[k].turn * self.rate(k, ii) if k in self.folds else 0
+
+    @cached_property
+    def words(self) -> dict[int, Word]:
+        """The word of each operation that is an input."""
+        return {k: word for word, k in self.inputs}
 
     @cached_property
     def outputs(self) -> tuple[tuple[Word, int], ...]:

@@ -29,6 +29,7 @@ class Source:
     """What is lowered: a Program, the stage of each node, the largest absolute value each node takes.
 
     twins: nodes that limbs have in common. scales: for products with constants of such the largest of the constants.
+    caps: bounds of nodes by norms.
     """
 
     program: Program
@@ -36,6 +37,7 @@ class Source:
     largest: Sequence[float]
     twins: Sequence[tuple[int, ...]] = ()
     scales: Mapping[int, float] = field(default_factory=dict[int, float])
+    caps: Mapping[int, float] = field(default_factory=dict[int, float])
 
 
 @dataclass
@@ -68,7 +70,7 @@ class Lowering:
         for k in sorted(live):
             at = self.done[k] = self._lowered(k, nodes[k])
             if at >= 0:
-                self.ops[at] = replace(self.ops[at], noise=self.noise[k])
+                self.ops[at] = replace(self.ops[at], noise=self.noise[k], cap=self.source.caps.get(k, math.inf))
 
     def finish(self, k: int) -> None:
         """A constant that is an output needs a word of its own."""

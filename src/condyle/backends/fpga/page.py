@@ -52,7 +52,8 @@ def page(acc: Accelerator, found: Mapping[str, Json]) -> str:
         "<p>Cycles from a task's entry into the array; each stage from its first operand to its last result.</p>",
         *(_timetable(acc, name) for name in acc.arrays),
         "<h2>Arrays</h2>",
-        _arrays(acc),
+        _arrays(acc, found),
+        "<p>Proven: signals whose format holds all of the box, by norms. Sampled ones are guarded by the flag.</p>",
     ]
     head = f'<!doctype html>\n<html lang="en"><head><meta charset="utf-8"><title>{escape(title)}</title>'
     return f"{head}\n<style>{STYLE}</style></head>\n<body>" + "\n".join(parts) + "\n</body></html>\n"
@@ -127,23 +128,38 @@ def _timetable(acc: Accelerator, name: str) -> str:
 
 
 def _functions(found: Mapping[str, Json]) -> str:
-    rows = ["<tr><th>function<th>latency, cycles<th>a result every<th>DSPs<th>assumed us<th>errors over states</tr>"]
+    heads = [
+        "function",
+        "latency in cycles",
+        "a result every",
+        "DSPs",
+        "assumed us",
+        "proven / sampled",
+        "errors over states",
+    ]
+    rows = [f"<tr>{''.join(f'<th>{head}' for head in heads)}</tr>"]
     for name, row in cast("dict[str, dict[str, Json]]", found["functions"]).items():
         errors = cast("dict[str, float]", row["errors"])
         text = ", ".join(f"{what.replace('_', ' ')} {value:.2g}" for what, value in errors.items())
         rows.append(
             f"<tr><td>{name}<td>{row['latency']}<td>{row['ii']}<td>{row['dsp']}<td>{row['assumed_us']}"
-            f"<td>{row['states']}: {escape(text)}</tr>"
+            f"<td>{_proven(row)}<td>{row['states']}: {escape(text)}</tr>"
         )
     return f"<table>{''.join(rows)}</table>"
 
 
-def _arrays(acc: Accelerator) -> str:
-    rows = ["<tr><th>array<th>operations<th>units<th>DSPs<th>words held</tr>"]
+def _proven(row: Mapping[str, Json]) -> str:
+    signals = cast("dict[str, int]", row["signals"])
+    return f"{signals['proven']}, {signals['sampled']}"
+
+
+def _arrays(acc: Accelerator, found: Mapping[str, Json]) -> str:
+    rows = ["<tr><th>array<th>operations<th>units<th>DSPs<th>words held<th>proven, sampled</tr>"]
+    known = cast("dict[str, dict[str, Json]]", found["arrays"])
     for name, array in acc.arrays.items():
         units = sum(array.schedule.units.values())
         rows.append(
             f"<tr><td>{name}<td>{len(array.datapath.ops)}<td>{units}<td>{array_dsp(acc, name)}"
-            f"<td>{words_held(acc, name)}</tr>"
+            f"<td>{words_held(acc, name)}<td>{_proven(known[name])}</tr>"
         )
     return f"<table>{''.join(rows)}</table>"

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 from typing import TypeAlias
 
 from condyle.backends.fpga.accelerator import LEAVES
 from condyle.backends.fpga.adders import widest
+from condyle.backends.fpga.bounds import count, proven
 from condyle.backends.fpga.build import Accelerator
 from condyle.backends.fpga.constants import is_constant_product
 from condyle.backends.fpga.datapath import unit_dsp
@@ -50,6 +51,29 @@ USES = {
 """The arrays that a function's tasks go through."""
 
 
+NET = (("dynamics", "tau"), ("mass", "Minv"), ("solve", "out"))
+COLUMNS = (("dynamics", "dtau"), ("derivatives", "out"))
+GROUPS = {
+    **{name: (leaf,) for name, leaf in LEAVES.items()},
+    "fd": NET,
+    "difd": COLUMNS,
+    "dfd": (*NET, *COLUMNS),
+    **{name: (*NET, LEAVES[name]) for name in STEPS},
+}
+"""The groups of outputs that a function's tasks go through."""
+Proofs: TypeAlias = Mapping[str, Mapping[int, bool]]
+
+
+def _signals(acc: Accelerator, proofs: Proofs, leaves: Collection[tuple[str, str]]) -> Json:
+    """How many signals before these groups have a format that holds all of the box, how many a sampled one."""
+    total = [0, 0]
+    for array in {name for name, _ in leaves}:
+        path = acc.arrays[array].datapath
+        found = count(path, proofs[array], [group for name, group in leaves if name == array])
+        total = [a + b for a, b in zip(total, found, strict=True)]
+    return {"proven": total[0], "sampled": total[1]}
+
+
 def array_dsp(acc: Accelerator, name: str) -> int:
     return sum(n * unit_dsp(pool[1]) for pool, n in acc.arrays[name].schedule.units.items())
 
@@ -64,7 +88,11 @@ def words_held(acc: Accelerator, name: str) -> int:
 
 def report(acc: Accelerator, facts: Facts, sheet: Sheet) -> dict[str, Json]:
     """report.json. lut and ff are null until `make count` has asked yosys for them."""
-    functions: dict[str, Json] = {function: _function(acc, facts, sheet, function) for function in acc.plan.functions}
+    proofs = {name: proven(array.datapath, acc.plan.limits) for name, array in acc.arrays.items()}
+    functions: dict[str, Json] = {
+        function: _function(acc, facts, sheet, function) | {"signals": _signals(acc, proofs, GROUPS[function])}
+        for function in acc.plan.functions
+    }
     arrays: dict[str, Json] = {
         name: {
             "operations": len(array.datapath.ops),
@@ -73,6 +101,7 @@ def report(acc: Accelerator, facts: Facts, sheet: Sheet) -> dict[str, Json]:
             "leaves_after": dict(array.schedule.taps),
             "sums": sum(array.datapath.ops[k].kind in ("add", "sub") for k in array.datapath.members),
             "products": sum(op.kind == "mul" for op in array.datapath.ops),
+            "signals": _signals(acc, proofs, [(name, group) for group, _ in array.datapath.groups]),
         }
         for name, array in acc.arrays.items()
     }
@@ -111,7 +140,7 @@ def _constants(acc: Accelerator) -> Json:
     return {"products_on_dsp": on_dsp, "products_by_shifts": len(shifts), "sums_of_shifts": sum(shifts)}
 
 
-def _function(acc: Accelerator, facts: Facts, sheet: Sheet, function: str) -> Json:
+def _function(acc: Accelerator, facts: Facts, sheet: Sheet, function: str) -> dict[str, Json]:
     latency, interval = acc.latency(function), acc.interval(function)
     errors = sheet.errors[function]
     return {

@@ -9,6 +9,7 @@ import re
 from collections import Counter, defaultdict
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from math import inf
 
 from condyle.backends.fpga.datapath import Op
 from condyle.ir.program import Program, constant_of, input_of, operands
@@ -153,7 +154,7 @@ def folded(ops: Sequence[Op], done: Mapping[int, int], found: Sequence[tuple[int
 def _kind(ops: Sequence[Op], k: int) -> tuple[object, ...]:
     """What operators must have in common; a sum may add or subtract, in either order."""
     op = ops[k]
-    bare = replace(op, args=(), stage="", value=0, noise=0.0)
+    bare = replace(op, args=(), stage="", value=0, noise=0.0, cap=inf)
     formats = [ops[a].format for a in op.args]
     if op.kind in SUMS and ops[op.args[0]].kind != "const":
         return (replace(bare, kind="sum"), *sorted(formats, key=str))

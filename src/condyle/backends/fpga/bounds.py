@@ -1,0 +1,145 @@
+"""Which signals cannot overflow: bounds of the words as computed, rounding included.
+
+For each operation B bounds the computed word, E says how far it can be from the exact result of what the step that it
+stands in began with. In units of the last place (ulp) and of the cut factor's (cut):
+
+    x + y:  B <= Bx + By + 2 ulp        E <= Ex + Ey + 2 ulp
+    x y:    B <= Bx By + d              E <= Bx Ey + By Ex + Ex Ey + d,    d = Bx cut + 4 ulp
+
+and |c x + s y| <= sqrt(Bx^2 + By^2) with sine and cosine of one angle. What a step leaves is capped by the norm of its
+vector (`Op.cap`, from the trace) where E is at most a quarter of the room that the norm has for rounding; there E
+starts anew. So intervals never run through more than one joint. Reciprocals, M^-1 and what follows from them have no
+bound.
+
+A signal is proven if its format covers B: with q, v, a and f_ext in the box it is clamped only if a sampled one was
+before, whose flag is up then.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Collection, Mapping
+from typing import NamedTuple
+
+from condyle.backends.fpga.datapath import Datapath, Op, Word
+from condyle.backends.fpga.formats import Format
+from condyle.backends.fpga.lower import SINCOS_ERROR
+from condyle.backends.fpga.operators import splits
+
+ROOM = 2.0**-9
+"""A quarter of what norms are raised by for rounding: nine entries of a matrix so far off each stay within it."""
+SIGNALS = frozenset({"add", "sub", "mul", "rcp"})
+
+
+class Bound(NamedTuple):
+    """Of the computed word, and of its distance from the exact one."""
+
+    size: float
+    error: float
+
+
+class Count(NamedTuple):
+    """Signals whose format is proven, and those that rest on sampling and the flag."""
+
+    proven: int
+    sampled: int
+
+
+NOTHING = Bound(math.inf, math.inf)
+
+
+def bounds(path: Datapath, limits: Mapping[Word, float]) -> list[Bound]:
+    """Of every operation; inputs q, v, a and f_ext within `limits`."""
+    found: list[Bound] = []
+    for k, op in enumerate(path.ops):
+        one = _input(path.words[k], op, limits) if op.kind == "input" else _computed(path, op, found)
+        one = one if math.isfinite(one.size + one.error) else NOTHING
+        if one.error <= ROOM * op.cap < math.inf:
+            one = Bound(min(one.size, op.cap), 0.0)
+        found.append(one)
+    return found
+
+
+def _input(word: Word, op: Op, limits: Mapping[Word, float]) -> Bound:
+    if word.name in ("sin", "cos"):
+        return Bound(1.0, 2.0 * SINCOS_ERROR)
+    return Bound(limits.get(word, math.inf) + _ulp(op.format), _ulp(op.format))
+
+
+def _computed(path: Datapath, op: Op, found: list[Bound]) -> Bound:
+    args = [found[a] for a in op.args]
+    if op.kind == "const":
+        return Bound(math.ldexp(abs(op.value), -op.format.frac), _ulp(op.format))
+    if op.kind == "wire":
+        scale = math.ldexp(1.0, path.ops[op.args[0]].format.frac - op.format.frac)
+        return Bound(scale * args[0].size, scale * args[0].error)
+    if op.kind == "mul":
+        return _product(path, op, args[0], args[1])
+    if op.kind in ("add", "sub"):
+        return _summed(op, args[0], args[1], _turned(path, op, found))
+    return Bound(1.0, 2.0 * SINCOS_ERROR) if op.kind in ("sin", "cos") else NOTHING
+
+
+def _summed(op: Op, x: Bound, y: Bound, turned: float) -> Bound:
+    size = min(x.size + y.size, turned)
+    lost = 2.0 * math.ldexp(1.0, -op.format.frac - op.drop) + (_ulp(op.format) if op.drop else 0.0)
+    if op.shifts:
+        lost += size / abs(op.value)  # the constant's own rounding
+    return Bound(size + lost, x.error + y.error + lost)
+
+
+def _product(path: Datapath, op: Op, x: Bound, y: Bound) -> Bound:
+    lost = _lost(path, op, x)
+    return Bound(x.size * y.size + lost, x.size * y.error + y.size * x.error + x.error * y.error + lost)
+
+
+def _lost(path: Datapath, op: Op, x: Bound) -> float:
+    """By a product: what is cut from the second factor, what is dropped from the pieces."""
+    return x.size * _ulp(path.ops[op.args[1]].format.narrowed(op.factor)) + 4.0 * _ulp(op.format)
+
+
+def _turned(path: Datapath, op: Op, found: list[Bound]) -> float:
+    """|c x + s y|, inf for other sums."""
+    terms = [_term(path, path.ops[a]) for a in op.args]
+    if {word.name for word, _ in terms} != {"sin", "cos"} or len({word.index for word, _ in terms}) != 1:
+        return math.inf
+    lost = sum(_lost(path, path.ops[a], found[path.ops[a].args[0]]) for a in op.args)
+    return math.hypot(*(found[other].size for _, other in terms)) * (1.0 + 2.0 * SINCOS_ERROR) + lost
+
+
+def _term(path: Datapath, op: Op) -> tuple[Word, int]:
+    """Of a product with a sine or a cosine that word, and the other factor."""
+    for turn, other in (op.args, op.args[::-1]) if op.kind == "mul" else ():
+        word = path.words.get(turn)
+        if word is not None and word.name in ("sin", "cos"):
+            return word, other
+    return Word("", 0), -1
+
+
+def _ulp(format: Format) -> float:
+    return math.ldexp(1.0, -format.frac)
+
+
+def _covered(path: Datapath, op: Op, found: list[Bound], k: int) -> bool:
+    """Whether the format holds the word and, of a product in pieces, the sum of those side by side."""
+    size = found[k].size
+    if op.kind == "mul":
+        x, y = (path.ops[a].format for a in op.args)
+        cut = y.narrowed(op.factor)
+        first, second = splits(x.width, op.factor)
+        size += found[op.args[0]].size * math.ldexp(second > 0, second - cut.frac)
+        size += found[op.args[1]].size * math.ldexp(first > 0, first - x.frac)
+    return size <= math.ldexp(op.format.limit, -op.format.frac)
+
+
+def proven(path: Datapath, limits: Mapping[Word, float]) -> dict[int, bool]:
+    """Of every operation that could overflow; the sums inside a constant's chain hold all that can come."""
+    found = bounds(path, limits)
+    return {k: _covered(path, op, found, k) for k, op in enumerate(path.ops) if op.kind in SIGNALS and op.noise > 0.0}
+
+
+def count(path: Datapath, signals: Mapping[int, bool], groups: Collection[str]) -> Count:
+    """Of the signals that these groups of outputs depend on."""
+    cone = frozenset[int]().union(*(path.cones[group] for group in groups))
+    good = [signals[k] for k in cone if k in signals]
+    return Count(sum(good), len(good) - sum(good))

@@ -1,0 +1,84 @@
+"""How long the vectors of a trace can be that depend on inputs alone, and a book of what is known of others."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from typing import TypeAlias, cast
+
+import numpy as np
+
+from condyle.algorithms.joint import Dof, Inertia, Joint
+from condyle.algorithms.values import flat
+from condyle.ir.expr import Expr
+from condyle.ir.program import Program, constant_of, input_of, operands
+
+Pair: TypeAlias = tuple[float, float]
+"""Norms of a linear and of an angular part, or of a force and a torque."""
+
+
+class Lengths:
+    """Inputs of a program within `edges`, by name and entry; caps: the bounds noted of nodes."""
+
+    def __init__(self, program: Program, edges: Mapping[tuple[str, int], float]) -> None:
+        self.program, self.edges = program, edges
+        self.caps: dict[int, float] = {}
+
+    def cap(self, bound: float, value: object) -> None:
+        """All scalars of a value stay within a bound; what is behind a sign too."""
+        for x in flat(value):
+            node = x.index if isinstance(x, Expr) else -1
+            while node >= 0:
+                self.caps[node] = min(bound, self.caps.get(node, math.inf))
+                negated = self.program.nodes[node][0] == "neg"
+                (node,) = operands(self.program.nodes[node]) if negated else (-1,)
+
+    def cap_pair(self, bound: Pair, value: Sequence[object]) -> None:
+        for one, part in zip(bound, value, strict=True):
+            self.cap(one, part)
+
+    def size(self, x: object) -> float:
+        """Of a scalar that depends on inputs alone."""
+        return self._size(x.index) if isinstance(x, Expr) else abs(cast(float, x))
+
+    def _size(self, k: int) -> float:
+        node = self.program.nodes[k]
+        if node[0] == "input":
+            array, entry = input_of(node)
+            return self.edges.get((self.program.inputs[array].name, entry), math.inf)
+        if node[0] == "const":
+            return abs(constant_of(node))
+        if node[0] in ("sin", "cos"):
+            return 1.0
+        parts = [self._size(a) for a in operands(node)]
+        if node[0] in ("neg", "add", "sub"):
+            return sum(parts)
+        return math.prod(parts) if node[0] == "mul" else math.inf
+
+    def length(self, vector: Sequence[object]) -> float:
+        return math.hypot(*(self.size(x) for x in vector))
+
+    def rate(self, joint: Joint, x: Sequence[object]) -> Pair:
+        """|S x|, linear and angular."""
+        sizes = [self.size(one) for one in x]
+
+        def norm(parts: Sequence[Sequence[object]]) -> float:
+            rows = [[rate * self.size(p) for p in part] for rate, part in zip(sizes, parts, strict=True)]
+            return math.hypot(*(sum(row) for row in zip(*rows, strict=True)))
+
+        return norm([dof.linear for dof in joint.dofs]), norm([dof.angular for dof in joint.dofs])
+
+    def along(self, dof: Dof, force: Pair) -> float:
+        return self.length(dof.angular) * force[1] + self.length(dof.linear) * force[0]
+
+
+def second_moments(inertia: Inertia) -> list[float]:
+    """Eigenvalues of the second moment, ascending."""
+    xx, xy, xz, yy, yz, zz = cast("tuple[float, ...]", inertia.second)
+    return np.linalg.eigvalsh(np.array([[xx, xy, xz], [xy, yy, yz], [xz, yz, zz]])).tolist()
+
+
+def turning_moments(inertia: Inertia) -> list[float]:
+    """Of the rotational inertia tr(second) 1 - second, ascending."""
+    found = second_moments(inertia)
+    return sorted(sum(found) - x for x in found)

@@ -1,0 +1,278 @@
+"""Bounds of what the sweeps of a staged trace make, by the norms of vectors, link by link.
+
+A rotation keeps the norm of a vector, which intervals of its components do not know. For link i with parent p,
+r = |origin|, the joint's rates (s, t) = |S v| and (s', t') = |S a|, linear and angular, U = dw + w^2:
+
+    w_i <= w_p + t            a_i <= a_p + U_p r + s' + (2 w_p + t) s
+    dw_i <= dw_p + t' + w_p t     u_i <= u_p + w_p r + s
+    force_i <= m a + U h + sum f_c      torque_i <= h a + I dw + dI w^2 / 2 + sum (t_c + r_c f_c)
+
+over the children c: h = |m c|, I the spectral norm of the rotational inertia, dI the spread of its eigenvalues
+(|w x I w| <= dI w^2 / 2). Momenta and composite inertias are summed in the same way, P, Q + r P and M, H + r M,
+I + 2 r H + r^2 M; columns of the gradient and of M are products of these, carried up as forces are. Every norm is
+raised by GAIN: room for the rounding of one step, which whoever rounds has to check.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from typing import NamedTuple, cast
+
+from condyle.algorithms.joint import Inertia
+from condyle.algorithms.rnea import Motion, Wrench
+from condyle.algorithms.rnea_derivatives import Carried, Column, Momentum, State
+from condyle.trace.lengths import Lengths, Pair, second_moments, turning_moments
+from condyle.trace.staged import Staged, Step
+
+SLACK = 2.0**-7
+GAIN = 1.0 + SLACK
+"""A step's result, computed in hardware, is that of exact numbers but for so much of the bound."""
+
+
+class Moving(NamedTuple):
+    """Norms of a body's w, dw, a, u and of U as a matrix."""
+
+    w: float
+    dw: float
+    a: float
+    u: float
+    U: float
+
+
+class Mass(NamedTuple):
+    """Norms of a composite's mass, first and second moment, and of its rotational inertia."""
+
+    mass: float
+    first: float
+    second: float
+    turn: float
+
+
+class Load(NamedTuple):
+    """Norms of what a degree of freedom carries to its ancestors, as Carried has it."""
+
+    inertia: Pair
+    coriolis: float
+    by_q: Pair
+    by_v: Pair
+
+
+def caps(
+    staged: Staged, parents: Sequence[int], gravity: float, edges: Mapping[tuple[str, int], float]
+) -> dict[int, float]:
+    """The bound of every node that a step of id, did or m leaves; inputs within `edges`, by name and entry."""
+    norms = Norms(staged, parents, Moving(0.0, 0.0, gravity, 0.0, 0.0), edges)
+    for step in staged.steps:
+        norms.take(step)
+    return norms.caps
+
+
+class Norms(Lengths):
+    """Takes the steps of a trace in order; norms by joint, -1 being the parent of the first."""
+
+    def __init__(
+        self, staged: Staged, parents: Sequence[int], world: Moving, edges: Mapping[tuple[str, int], float]
+    ) -> None:
+        super().__init__(staged.program, edges)
+        self.world = world
+        self.parents = parents
+        self.children = [[c for c, p in enumerate(parents) if p == i] for i in range(len(parents))]
+        self.origin: dict[int, float] = {}
+        self.moving: dict[int, Moving] = {}
+        self.before: dict[int, Moving] = {}
+        self.own: dict[int, Pair] = {}
+        self.force: dict[int, Pair] = {}
+        self.mass: dict[int, Mass] = {}
+        self.momentum_own: dict[int, Pair] = {}
+        self.momentum: dict[int, Pair] = {}
+        self.columns: dict[int, list[tuple[Pair, Pair, Pair]]] = {}
+        self.carry = Load((0.0, 0.0), 0.0, (0.0, 0.0), (0.0, 0.0))
+        self.steps: dict[str, Callable[[Step], None]] = {
+            "motion": self._motion,
+            "state": self._motion,
+            "newton_euler": self._newton_euler,
+            "less_external": self._less_external,
+            "to_parent": self._to_parent,
+            "torques": self._torques,
+            "inertia_to_parent": self._inertia,
+            "own_momentum": self._own_momentum,
+            "momentum_to_parent": self._momentum,
+            "columns": self._columns,
+            "start": self._start,
+            "meet": self._meet,
+            "rise": self._rise,
+            "unit_force": self._unit_force,
+            "mass_entries": self._mass_entries,
+            "force_up": self._force_up,
+        }
+
+    def take(self, step: Step) -> None:
+        if step.name in self.steps:
+            if step.at not in self.origin:
+                self.origin[step.at] = self.length(step.joint.origin)
+            self.steps[step.name](step)
+
+    def _motion(self, step: Step) -> None:
+        _, v, a = cast("tuple[object, Sequence[object], Sequence[object]]", step.given)
+        parent = self.parents[step.at]
+        p, r = self.moving[parent] if parent >= 0 else self.world, self.origin[step.at]
+        (slide, turn), (slide2, turn2) = self.rate(step.joint, v), self.rate(step.joint, a)
+        b = _moving(p.w, p.dw, p.a + p.U * r, p.u + p.w * r)
+        a_now = b.a + slide2 + (2.0 * b.w + turn) * slide
+        m = _moving(b.w + turn, b.dw + turn2 + b.w * turn, a_now, b.u + slide)
+        self.moving[step.at], self.before[step.at] = m, b
+        motion = step.result.motion if isinstance(step.result, State) else cast(Motion, step.result)
+        for bound, value in ((m.w, motion.w), (m.dw, motion.dw), (m.a, motion.a), (m.U, motion.U)):
+            self.cap(bound, value)
+        if isinstance(step.result, State):
+            self.cap(m.u, step.result.u)
+            for bound, value in zip((b.w, b.u, b.dw, b.a), step.result.before, strict=True):
+                self.cap(bound, value)
+
+    def _newton_euler(self, step: Step) -> None:
+        m, i = self.moving[step.at], step.joint.inertia
+        low, *_, high = turning_moments(i)
+        first, turn = self.length(i.first), max(abs(low), abs(high))
+        torque = first * m.a + turn * m.dw + 0.5 * (high - low) * m.w**2
+        torque += 4.0 * SLACK * max(map(abs, second_moments(i))) * m.U  # U's entries round apart
+        self.own[step.at] = _raised((self.size(i.mass) * m.a + m.U * first, torque))
+        self.cap_pair(self.own[step.at], cast(Wrench, step.result))
+
+    def _less_external(self, step: Step) -> None:
+        force, torque = cast("tuple[Wrench, Wrench]", step.given)[1]
+        self.own[step.at] = _raised(_sum(self.own[step.at], (self.length(force), self.length(torque))))
+        self.cap_pair(self.own[step.at], cast(Wrench, step.result))
+
+    def _up(self, i: int, force: Pair) -> Pair:
+        return force[0], force[1] + self.origin[i] * force[0]
+
+    def _to_parent(self, step: Step) -> None:
+        self._total(self.own, self.force, step)
+
+    def _total(self, own: dict[int, Pair], totals: dict[int, Pair], step: Step) -> None:
+        """What a joint carries, and what of it goes to the parent."""
+        parts = [_raised(self._up(c, totals[c])) for c in self.children[step.at]]
+        totals[step.at] = _raised(_sum(own[step.at], *parts))
+        total, up = cast("tuple[Wrench, Wrench]", step.result)
+        self.cap_pair(totals[step.at], total)
+        self.cap_pair(_raised(self._up(step.at, totals[step.at])), up)
+
+    def _torques(self, step: Step) -> None:
+        _, rates = cast("tuple[object, Sequence[object]]", step.given)
+        for dof, rate, value in zip(step.joint.dofs, rates, cast("Sequence[object]", step.result), strict=True):
+            rotor = self.size(dof.armature) * self.size(rate)
+            self.cap(GAIN * (self.along(dof, self.force[step.at]) + rotor), value)
+
+    def _inertia(self, step: Step) -> None:
+        i = step.joint.inertia
+        eigenvalues, turns = second_moments(i), turning_moments(i)
+        total = Mass(self.size(i.mass), self.length(i.first), max(map(abs, eigenvalues)), max(map(abs, turns)))
+        for c in self.children[step.at]:
+            m, r = self.mass[c], self.origin[c]
+            second, turn = (x + 2.0 * m.first * r + m.mass * r * r for x in (m.second, m.turn))
+            up = (m.mass, m.first + m.mass * r, second, turn)
+            total = Mass(*(a + GAIN * b for a, b in zip(total, up, strict=True)))
+        m = Mass(*(GAIN * x for x in total))
+        self.mass[step.at] = m = m._replace(turn=m.turn + 4.0 * SLACK * m.second)  # entries round apart
+        r = self.origin[step.at]
+        kept, up = cast("tuple[Inertia, Inertia]", step.result)
+        self._cap_inertia(m, kept)
+        moved = (m.mass, m.first + m.mass * r, m.second + 2.0 * m.first * r + m.mass * r * r, m.turn)
+        self._cap_inertia(Mass(*(GAIN * x for x in moved)), up)
+
+    def _cap_inertia(self, bound: Mass, value: Inertia) -> None:
+        for one, part in zip(bound[:3], value, strict=True):
+            self.cap(one, part)
+
+    def _own_momentum(self, step: Step) -> None:
+        m, i = self.moving[step.at], step.joint.inertia
+        first, second = self.length(i.first), max(map(abs, second_moments(i)))
+        p = 2.0 * (self.size(i.mass) * m.u + first * m.w)
+        self.momentum_own[step.at] = _raised((p, 2.0 * (m.u * first + m.w * second)))
+        self.cap_pair(self.momentum_own[step.at], cast(Momentum, step.result))
+
+    def _momentum(self, step: Step) -> None:
+        self._total(self.momentum_own, self.momentum, step)
+
+    def _columns(self, step: Step) -> None:
+        m, b = self.moving[step.at], self.before[step.at]
+        spin = m.U if step.joint.axial else b.U
+        self.columns[step.at] = []
+        for dof, value in zip(step.joint.dofs, cast("Sequence[Column]", step.result), strict=True):
+            line, turn = self.length(dof.linear), self.length(dof.angular)
+            rate = (b.u * turn + b.w * line, b.w * turn)
+            rate2 = (b.a * turn + 2.0 * b.u * rate[1] + spin * line, spin * turn)
+            both = (rate[0] + m.u * turn + m.w * line, rate[1] + m.w * turn)
+            found = (_raised(rate), _raised(rate2), _raised(both))
+            self.columns[step.at].append(found)
+            for bound, part in zip(found, value, strict=True):
+                self.cap_pair(bound, part)
+
+    def _times(self, mass: Mass, motion: Pair) -> Pair:
+        """I S."""
+        line, turn = motion
+        return mass.mass * line + mass.first * turn, mass.first * line + mass.turn * turn
+
+    def _start(self, step: Step) -> None:
+        k = cast(int, step.given[0])
+        dof, (rate, rate2, both) = step.joint.dofs[k], self.columns[step.at][k]
+        line, turn = self.length(dof.linear), self.length(dof.angular)
+        mass, (p, moment), (f, t) = self.mass[step.at], self.momentum[step.at], self.force[step.at]
+        moment *= 1.0 + 4.0 * SLACK  # its entries round apart
+        by_q = _sum((rate[1] * p, rate[1] * moment), self._times(mass, rate2), (turn * f, turn * t + line * f))
+        by_v = _sum((turn * p, turn * moment), self._times(mass, both))
+        self._load(Load(self._times(mass, (line, turn)), p * line + moment * turn, by_q, by_v), step)
+
+    def _rise(self, step: Step) -> None:
+        i, c = step.at, self.carry
+        self._load(Load(self._up(i, c.inertia), c.coriolis, self._up(i, c.by_q), self._up(i, c.by_v)), step)
+
+    def _load(self, load: Load, step: Step) -> None:
+        """What is carried from now on."""
+        c = Load(_raised(load.inertia), GAIN * load.coriolis, _raised(load.by_q), _raised(load.by_v))
+        self.carry, value = c, cast(Carried, step.result)
+        self.cap(c.coriolis, value.coriolis)
+        for bound, part in ((c.inertia, value.inertia), (c.by_q, value.by_q), (c.by_v, value.by_v)):
+            self.cap_pair(bound, part)
+
+    def _meet(self, step: Step) -> None:
+        c = self.carry
+        result = cast("Sequence[Sequence[object]]", step.result)
+        for dof, (rate, rate2, both), values in zip(step.joint.dofs, self.columns[step.at], result, strict=True):
+            below = (
+                c.coriolis * rate[1] + c.inertia[0] * rate2[0] + c.inertia[1] * rate2[1],
+                c.coriolis * self.length(dof.angular) + c.inertia[0] * both[0] + c.inertia[1] * both[1],
+                self.along(dof, c.by_q),
+                self.along(dof, c.by_v),
+            )
+            for bound, value in zip(below, values, strict=True):
+                self.cap(GAIN * bound, value)
+
+    def _unit_force(self, step: Step) -> None:
+        dof = step.joint.dofs[cast(int, step.given[0])]
+        motion = self.length(dof.linear), self.length(dof.angular)
+        self._column(self._times(self.mass[step.at], motion), step)
+
+    def _force_up(self, step: Step) -> None:
+        self._column(self._up(step.at, self.carry.inertia), step)
+
+    def _column(self, force: Pair, step: Step) -> None:
+        self.carry = self.carry._replace(inertia=_raised(force))
+        self.cap_pair(self.carry.inertia, cast(Wrench, step.result))
+
+    def _mass_entries(self, step: Step) -> None:
+        for dof, values in zip(step.joint.dofs, cast("Sequence[Sequence[object]]", step.result), strict=True):
+            self.cap(GAIN * self.along(dof, self.carry.inertia), values)
+
+
+def _moving(w: float, dw: float, a: float, u: float) -> Moving:
+    w, dw = GAIN * w, GAIN * dw
+    return Moving(w, dw, GAIN * a, GAIN * u, GAIN * (dw + w * w))
+
+
+def _raised(pair: Pair) -> Pair:
+    return GAIN * pair[0], GAIN * pair[1]
+
+
+def _sum(*pairs: Pair) -> Pair:
+    return sum(a for a, _ in pairs), sum(b for _, b in pairs)

@@ -1,0 +1,165 @@
+"""Bounds by norms: on states of the box, its corners and its edge, against the words that the hardware computes."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Mapping
+from dataclasses import replace
+from typing import TypeAlias, cast
+
+import numpy as np
+import pytest
+
+import condyle
+from condyle import hardware
+from condyle.backends.fpga import model
+from condyle.backends.fpga.bounds import bounds, proven
+from condyle.backends.fpga.build import Accelerator
+from condyle.backends.fpga.datapath import Datapath, Word
+from condyle.backends.fpga.export import Facts, Sheet
+from condyle.backends.fpga.formats import Integers
+from condyle.backends.fpga.page import page
+from condyle.backends.fpga.ranges import Reals, values
+from condyle.backends.fpga.report import report
+from condyle.backends.fpga.vectors import task_of
+from condyle.model.robot import Robot
+from condyle.model.tree import tree_of
+from condyle.model.zoo import every_joint
+from condyle.trace.norms import GAIN, Moving, Norms, caps
+from condyle.trace.staged import Staged, trace_staged
+
+from .conftest import accelerator
+
+Rows: TypeAlias = dict[str, dict[str, dict[str, int]]]
+CORNERS = 500
+ROBOTS: dict[str, Callable[[], condyle.Robot]] = {
+    "iiwa14": lambda: condyle.load("iiwa14"),
+    "hyq": lambda: condyle.load("hyq", floating_base=True),
+    "every_joint": lambda: cast(condyle.Robot, every_joint()),
+    "tree": lambda: condyle.random_tree(6, 3),
+}
+
+
+def states(robot: Robot, box: Mapping[str, float]) -> dict[str, Reals]:
+    """2000 states of the box; then rates at its corners, angles at quarter turns and at its ends."""
+    found = hardware.sampled(robot, 2000 + CORNERS, 23, box)
+    rng = np.random.default_rng(24)
+    for name in ("v", "a", "f_ext"):
+        if name in found:
+            found[name][2000:] = box[name] * rng.choice([-1.0, 1.0], found[name][2000:].shape)
+    for joint in robot.joints:
+        if joint.type in ("revolute", "continuous") and joint.mimic is None:
+            found["q"][2000:, joint.q_index] = rng.integers(-2, 3, CORNERS) * np.pi / 2
+    found["v"][-2:], found["a"][-2:] = box["v"], box["a"]  # all joints turn the same way, arms stretched
+    for joint in robot.joints:
+        if joint.type in ("revolute", "continuous") and joint.mimic is None:
+            found["q"][-2:, joint.q_index] = 0.0
+    return found
+
+
+def traced(robot: Robot, f_ext: float | None = None) -> tuple[Staged, dict[int, float], Mapping[str, float]]:
+    tree = tree_of(robot)
+    box = hardware.Options(f_ext=f_ext).box
+    edges = {(word.name, word.index): x for word, x in hardware.limits(robot, box).items()}
+    staged = trace_staged(tree, hardware.ROUTES, f_ext is not None)
+    found = caps(staged, [link.parent for link in tree.links], math.hypot(*tree.gravity), edges)
+    return staged, found, box
+
+
+@pytest.mark.parametrize("name", ROBOTS)
+def test_no_vector_is_longer_than_its_bound(name: str) -> None:
+    robot = ROBOTS[name]()
+    staged, found, box = traced(robot, 100.0 if name == "every_joint" else None)
+    exact = values(staged.program, states(robot, box))
+    assert len(found) > 20 * robot.nv
+    for node, bound in found.items():
+        assert np.isfinite(bound)
+        assert np.abs(exact[node]).max() * 0.999 <= bound / GAIN, (node, staged.stages[node])
+
+
+def words(path: Datapath, given: dict[Word, Integers]) -> dict[int, Integers]:
+    """The word of every operation."""
+    every = tuple((Word("op", k), k) for k in range(len(path.ops)))
+    return {
+        word.index: value for word, value in model.run(replace(path, groups=(("all", every),)), given).words.items()
+    }
+
+
+def computed(acc: Accelerator, given: dict[str, Reals]) -> dict[str, dict[int, Integers]]:
+    """All words of the arrays that have bounds."""
+    n = len(given["q"])
+    task = task_of(acc, "did", given) | {word: np.zeros(n, np.int64) for word in acc.plan.formats if word.name == "tau"}
+    trig = words(acc.plan.datapaths["trig"], task)
+    passed = {word: trig[k] for word, k in acc.plan.datapaths["trig"].outputs}
+    return {name: words(acc.plan.datapaths[name], passed) for name in ("dynamics", "mass")}
+
+
+@pytest.mark.parametrize(("name", "word"), [("iiwa14", "27x18"), ("iiwa14", "32"), ("hyq", "27x18"), ("tree", "27x18")])
+def test_no_word_leaves_its_bound_rounding_included(name: str, word: str) -> None:
+    robot = ROBOTS[name]()
+    acc = accelerator(robot, "id", "m", "minv", "did", word=word)
+    for array, found in computed(acc, states(robot, hardware.BOX)).items():
+        path = acc.plan.datapaths[array]
+        there = bounds(path, acc.plan.limits)
+        for k, bound in enumerate(there):
+            if path.ops[k].kind != "sincos" and math.isfinite(bound.size):
+                assert np.abs(path.ops[k].format.to_real(found[k])).max() <= bound.size, (array, k)
+        capped = [k for k, op in enumerate(path.ops) if math.isfinite(op.cap)]
+        # where numbers nearly cancel, rounding does not fit the room of a small norm: such a cap is not used
+        assert sum(there[k].error == 0.0 for k in capped) > 0.95 * len(capped)
+        held = proven(path, acc.plan.limits)
+        assert sum(held.values()) > len(held) / 5
+        for k in (k for k, good in held.items() if good):
+            assert np.abs(found[k]).max() <= path.ops[k].format.limit
+
+
+def test_two_links_by_hand() -> None:
+    """Point masses at the ends of two bars, |v| <= 2, |a| <= 5: to first order in the room for rounding.
+
+    w1 = 2, w2 = 4; dw1 = 5, dw2 = 10 + 2 2 = 14; a1 = g, a2 = g + (5 + 4) l1.
+    Regrouped, the second mass counts with the first link, and its first moment stays:
+    force2 = m2 (14 + 16) l2, torque2 = m2 l2 a2 + m2 l2^2 (14 + 16 / 2): a bar turns about two axes alike.
+    """
+    g, m2, l1, l2 = 9.81, 0.8, 0.6, 0.4
+    builder = condyle.Builder("two", gravity=(0, -g, 0))
+    builder.body("base").body("one", mass=1.5, com=(l1, 0, 0), inertia=1e-9 * np.eye(3))
+    builder.body("two", mass=m2, com=(l2, 0, 0), inertia=1e-9 * np.eye(3))
+    for name, parent, child, x in (("j1", "base", "one", 0.0), ("j2", "one", "two", l1)):
+        builder.joint(name, parent=parent, child=child, type="continuous", axis=(0, 0, 1), xyz=(x, 0, 0))
+    staged, _, _ = traced(builder.build())
+    edges = {(name, k): bound for name, bound in hardware.BOX.items() for k in (0, 1)}
+    norms = Norms(staged, [-1, 0], Moving(0.0, 0.0, g, 0.0, 0.0), edges)
+    for step in staged.steps:
+        norms.take(step)
+    a2 = g + (5.0 + 4.0) * l1
+    for found, exact in (
+        (norms.moving[1].w, 4.0),
+        (norms.moving[1].dw, 14.0),
+        (norms.moving[1].a, a2),
+        (norms.force[1][0], m2 * 30.0 * l2),
+        (norms.force[1][1], m2 * l2 * a2 + m2 * l2**2 * (14.0 + 16.0 / 2.0)),
+    ):
+        assert exact < found < GAIN**12 * exact
+
+
+def test_a_format_too_narrow_is_not_proven() -> None:
+    acc = accelerator(condyle.load("iiwa14"), "id")
+    path = acc.plan.datapaths["dynamics"]
+    before = proven(path, acc.plan.limits)
+    twice = {word: 4.0 * x if word.name in "va" else x for word, x in acc.plan.limits.items()}
+    fast = proven(path, twice)
+    assert sum(fast.values()) < sum(before.values())
+    k = next(k for k, good in before.items() if good)
+    narrow = replace(path.ops[k], format=replace(path.ops[k].format, frac=path.ops[k].format.frac + 8))
+    ops = (*path.ops[:k], narrow, *path.ops[k + 1 :])
+    assert not proven(replace(path, ops=ops), acc.plan.limits)[k]
+
+
+def test_report_and_page_count_them() -> None:
+    acc = accelerator(condyle.load("iiwa14"))
+    found = report(acc, Facts("r", "", "", 1.0, "27x18"), Sheet({f: {} for f in acc.plan.functions}, 0, {}))
+    rows = {name: row["signals"] for name, row in cast("Rows", found["functions"]).items()}
+    assert rows["m"]["proven"] > 10 * rows["m"]["sampled"]
+    assert rows["id"]["proven"] > rows["id"]["sampled"] > 0
+    assert cast("Rows", found["arrays"])["solve"]["signals"]["proven"] == 0  # products with the inverse have no bound
+    assert f"<td>{rows['id']['proven']}, {rows['id']['sampled']}<td>" in page(acc, found)
