@@ -51,7 +51,7 @@ class Crossover(NamedTuple):
 def crossovers() -> dict[tuple[str, str, str, str], Crossover]:
     """The measurements that `auto` goes by, by target, instruction set ("" for NumPy), dtype and function.
 
-    Of several processors the one where chains must be longest: what is taken is faster on all that were measured.
+    Of several processors that gained, the one where chains must be longest; one that never did has no row.
     """
     found: dict[tuple[str, str, str, str], Crossover] = {}
     for row in cast("list[dict[str, str | int]]", json.loads(TABLE.read_text())["rows"]):
