@@ -117,7 +117,7 @@ def check_inverse(robot: Robot, compiler: Compiler, target: str, function: str) 
     """
     k = idle_coordinate(compiler.tree, robot.random_state(4, 0).q)
     if k is None:
-        if isinstance(compiler, ScannedCompiler) and compiler.forms_elements(function, target):
+        if isinstance(compiler, ScannedCompiler) and not compiler.auto and compiler.forms_elements(function, target):
             check_elements(robot, compiler.tree)
         return
     joint = next(joint for joint in robot.joints if joint.v_index <= k < joint.v_index + joint.nv)

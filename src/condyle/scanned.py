@@ -31,7 +31,7 @@ from condyle.runtime.numpy_kernel import NumpyKernel
 from condyle.signature import FUNCTIONS
 from condyle.trace import sizes
 from condyle.trace.chunks import ROUTES as CHUNKED
-from condyle.trace.chunks import best_chunks, chunked, floats, is_chain
+from condyle.trace.chunks import best_chunks, chunked, is_chain
 from condyle.trace.linked import by_links
 
 LONGEST_CHAIN = 4096
@@ -89,12 +89,8 @@ class ScannedCompiler(Compiler):
         self.scans = {name: named.get(name, "") for name in free}
 
     def forms_elements(self, function: str, target: str) -> bool:
-        """Whether every link must have inertia along its own joint, or else an error is due."""
-        return (
-            not self.auto
-            and self.scanned(function, target)
-            and (function, self.scan(function, target)) in FORMS_ELEMENTS
-        )
+        """Whether it is scanned and every link must have inertia along its own joint for that."""
+        return self.scanned(function, target) and (function, self.scan(function, target)) in FORMS_ELEMENTS
 
     def scan(self, function: str, target: str) -> str:
         """The route of a scan: as named, else the target's own."""
@@ -103,7 +99,7 @@ class ScannedCompiler(Compiler):
 
     def scanned(self, function: str, target: str) -> bool:
         """Whether the target has this scan, for this robot: NumPy has all, machine code chunks of a chain; GPUs forward
-        dynamics of a fixed one, and inverse dynamics of as many links as a block has threads."""
+        dynamics of one, and inverse dynamics of as many links as a block has threads."""
         if function not in self.scans:
             return False
         if target == "numpy":
@@ -112,7 +108,7 @@ class ScannedCompiler(Compiler):
         if target == "cuda" and function == "id":
             return route == "sums" and 1 <= links <= MOST
         chain = route == CHUNKED.get(function) and is_chain(self.tree)
-        return chain and (target == "cpu" or (target == "cuda" and links <= LONGEST_CHAIN and not floats(self.tree)))
+        return chain and (target == "cpu" or (target == "cuda" and links <= LONGEST_CHAIN))
 
     def build(self, function: str, f_ext: bool, target: str, dtype: str) -> Kernel:
         elsewhere = target == "cuda" or (target == "cpu" and not cpu_target.supported())
@@ -132,7 +128,7 @@ class ScannedCompiler(Compiler):
         return None if self.scanned(function, target) else super().kept(function, f_ext, target, dtype)
 
     def gpu_form(self, function: str, f_ext: bool, dtype: str, n: int, multiprocessors: int) -> Form:
-        if (f_ext and function == "fd") or not self._takes(function, "cuda", dtype, 1):
+        if not self._takes(function, "cuda", dtype, 1):
             return super().gpu_form(function, f_ext, dtype, n, multiprocessors)
         return LINKED
 
@@ -180,7 +176,8 @@ class ScannedCompiler(Compiler):
 
         On a GPU, where nothing was measured, only what has no other kernel: robots too long for straight-line code.
         """
-        if not self.scanned(function, target) or massless_link(self.tree) is not None:
+        elements = self.forms_elements(function, target)
+        if not self.scanned(function, target) or (elements and massless_link(self.tree) is not None):
             return False
         if target == "cuda":
             return not isinstance(self.best(function, False).code, Program)

@@ -14,12 +14,13 @@ from condyle.runtime.cuda import driver as drivers
 from tests.backends.cuda.fake_driver import FakeDriver
 from tests.gpu.calls import on_gpu
 from tests.laws.robots import states
+from tests.test_links import massless
 
 CLOSE = {"rtol": 1e-8, "atol": 1e-8}
 
 
 def test_from_anywhere(fake: FakeDriver) -> None:
-    """From the processor's memory and on the GPU; with external forces, which have no scan, serially."""
+    """From the processor's memory and on the GPU; with external forces too."""
     robot = condyle.chain(3, rng=2)
     dyn = robot.compile(target="cuda", links="scan")
     assert isinstance(dyn, GpuDynamics)
@@ -33,6 +34,7 @@ def test_from_anywhere(fake: FakeDriver) -> None:
     assert fake.calls.count("cuModuleLoadData") == loaded  # a stream is no reason to build kernels again
     forced = robot.compile(target="numpy").forward_dynamics(some.q, some.v, some.a, some.f_ext)
     np.testing.assert_allclose(dyn.forward_dynamics(some.q, some.v, some.a, some.f_ext), forced, **CLOSE)
+    assert fake.calls.count("cuModuleLoadData") > loaded
     lines = {line.split()[0]: line for line in dyn.explain().splitlines()[1:]}
     assert "chunks" in lines["fd"]
     assert "by scans" in lines["id"]
@@ -80,3 +82,20 @@ def test_auto_scans_what_has_no_other_kernel(fake: FakeDriver, monkeypatch: pyte
     want = robot.compile(target="numpy").forward_dynamics(some.q, some.v, some.a)
     np.testing.assert_allclose(auto.forward_dynamics(some.q, some.v, some.a), want, **CLOSE)
     assert "chunks" in auto.explain()
+
+
+def test_auto_scans_what_needs_no_elements_where_there_are_none(
+    fake: FakeDriver, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A massless link is in the way of forward dynamics, not of inverse dynamics."""
+    monkeypatch.setattr(compiler, "LONGEST", 10)
+    robot = massless()
+    auto = robot.compile(target="cuda", links="auto")
+    assert [line.split()[0] for line in auto.explain().splitlines() if "scans" in line] == ["id"]
+    state = [0.3, 0.4], [0.5, -0.6], [0.7, 0.8]
+    want = robot.compile(target="numpy").inverse_dynamics(*state)
+    np.testing.assert_allclose(auto.inverse_dynamics(*state), want, **CLOSE)
+    with pytest.raises(UnsupportedError, match="too long"):
+        auto.forward_dynamics(*state)
+    with pytest.raises(UnsupportedError, match=r"'bare'.*'wrist'.*armature"):
+        robot.compile(target="cuda", links="scan").forward_dynamics(*state)

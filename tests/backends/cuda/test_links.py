@@ -30,10 +30,19 @@ from tests.trace.test_chunks import GUARD, passive, robot_of
 BOUNDS = {64: 1e-11, 32: 1e-4}
 
 
-def forward(kind: str, n: int, bits: int, chunks: int = 0) -> Parts:
+BASES = [("floating", n, chunks) for n, chunks in ((1, 1), (2, 4), (19, 8), (40, 64))]
+
+
+def forward(kind: str, n: int, bits: int, chunks: int = 0, f_ext: bool = False) -> Parts:
     tree = tree_of(robot_of(kind, n))
-    code = chunked(tree, "fd", False, chunks or best_chunks(tree), GUARD * float(np.finfo(f"f{bits // 8}").eps))
-    return linked(code, [Array(name, (n,)) for name in ("q", "v", "tau")], [Array("a", (n,))], bits)
+    code = chunked(tree, "fd", f_ext, chunks or best_chunks(tree), GUARD * float(np.finfo(f"f{bits // 8}").eps))
+    return linked(code, *ports_of(robot_of(kind, n), "fd", f_ext), bits)
+
+
+def ports_of(robot: condyle.Robot, function: str, f_ext: bool) -> tuple[list[Array], list[Array]]:
+    size, ports = sizes(tree_of(robot)), FUNCTIONS[function]
+    inputs, outputs = ([Array(p.name, p.shape(size)) for p in some] for some in (ports.ports(f_ext), ports.outputs))
+    return inputs, outputs
 
 
 @pytest.mark.parametrize(
@@ -51,6 +60,20 @@ def test_forward_dynamics(kind: str, n: int, bits: int, states: int) -> None:
     (got,) = simulate(forward(kind, n, bits), list(inputs.values()), block=64)
     (want,) = evaluate(tree_of(robot_of(kind, n)), "fd", "aba", inputs)
     assert relative(got, want) < BOUNDS[bits]
+
+
+@pytest.mark.parametrize(("kind", "n", "chunks"), [("mixed", 20, 8), *BASES])
+@pytest.mark.parametrize("f_ext", [False, True])
+def test_outer_forces_and_floating_bases(kind: str, n: int, chunks: int, f_ext: bool) -> None:
+    """One lane, several states a warp, a block of lanes of which some hold no joint."""
+    robot = robot_of(kind, n)
+    inputs = passive(robot, 3)
+    if f_ext:
+        inputs["f_ext"] = states(robot, 3).f_ext.reshape(3, -1)
+    (want,) = evaluate(tree_of(robot), "fd", "aba", inputs)
+    for bits in BOUNDS:
+        (got,) = simulate(forward(kind, n, bits, chunks, f_ext), list(inputs.values()))
+        assert relative(got, want) < BOUNDS[bits]
 
 
 @pytest.mark.parametrize("chunks", [1, 4, 32, 64, 128])
@@ -100,12 +123,7 @@ def test_one_text_serves_all_chains_of_a_kind() -> None:
 
 def inverse(robot: condyle.Robot, bits: int, f_ext: bool) -> Parts:
     tree = tree_of(robot)
-    code = by_links(tree, lanes_for(len(tree.links)), f_ext)
-    ports = FUNCTIONS["id"]
-    inputs, outputs = (
-        [Array(port.name, port.shape(sizes(tree))) for port in some] for some in (ports.ports(f_ext), ports.outputs)
-    )
-    return linked(code, inputs, outputs, bits)
+    return linked(by_links(tree, lanes_for(len(tree.links)), f_ext), *ports_of(robot, "id", f_ext), bits)
 
 
 @pytest.mark.parametrize("bits", BOUNDS)
@@ -186,10 +204,10 @@ def test_subtrees_are_added_once() -> None:
 
 def test_every_wait_is_needed() -> None:
     """Two threads meet in shared memory as soon as any one barrier of a block is left out."""
-    chain, tree = robot_of("revolute", 40), robot_for("star 40")
+    chain, tree = robot_of("floating", 40), robot_for("star 40")
     some = states(tree, 1)
     for parts, inputs, count in (
-        (forward("revolute", 40, 32, 64), list(passive(chain, 1).values()), 12),
+        (forward("floating", 40, 32, 64), list(passive(chain, 1).values()), 14),
         (inverse(tree, 32, False), [some.q, some.v, some.a], 19),
     ):
         needed(parts, inputs, count)
@@ -212,7 +230,7 @@ def test_the_assembler_takes_all_of_it(bits: int) -> None:
     """Shuffles of both widths, tables of partners, every joint type, one lane and many."""
     pytest.importorskip("cuda.bindings.nvjitlink", reason="pip install 'condyle[cuda]'")
     made = [inverse(robot_for(name), bits, True) for name in ("floating 12", "floating 100", "chain 33")]
-    for parts in (*made, forward("mixed", 9, bits, 1), forward("helical", 9, bits, 4)):
+    for parts in (*made, forward("mixed", 9, bits, 1), forward("floating", 9, bits, 4, f_ext=True)):
         _, usage = link(parts.launches[0].texts[0].ptx, "sm_90")
         assert usage.registers <= 255
 

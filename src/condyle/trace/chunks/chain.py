@@ -26,7 +26,7 @@ Q, V, DRIVE, ANSWER, ANGLE, SINE, COSINE, COLUMNS = range(8)
 ROTATION, ORIGIN, MASS, FIRST, SECOND, ARMATURE, TURN, SLIDE, OUTER, OUTER_ORIGIN, WIDTH = (
     *(0, 9, 12, 13, 16, 22, 23, 24, 25, 34, 37),
 )
-BASE = ("base q", "base v", "base drive", "base ext")
+BASE = ("base_q", "base_v", "base_drive", "base_ext")
 """What is known of the floating base, the same in every lane."""
 
 

@@ -6,7 +6,23 @@ from condyle.backends.cuda.links.exchange import WIDE
 from condyle.backends.cuda.links.lanes import Lanes
 from condyle.backends.cuda.links.stage import Registers
 from condyle.backends.cuda.trig import literal
-from condyle.ir.chunked import IO, NONE, ROW, TABLE, Chunked, Meet, Once, Op, Scan, Start, Sweep
+from condyle.ir.chunked import (
+    EXT,
+    IO,
+    NONE,
+    ROW,
+    TABLE,
+    Chunked,
+    Emit,
+    Meet,
+    Once,
+    Op,
+    Scan,
+    Splat,
+    Spread,
+    Start,
+    Sweep,
+)
 from condyle.ir.program import Array
 from condyle.text import Emitter
 
@@ -24,10 +40,12 @@ class Banks:
         self.alone = chunked.length == 1
         self.given = {column: k for k, (_, column) in enumerate(chunked.inputs) if column != NONE}
         self.taken = {column: k for k, (_, column) in enumerate(chunked.outputs) if column != NONE}
-        self.ins = {name: k for k, (name, column) in enumerate(chunked.inputs) if column == NONE}
-        self.outs = {name: k for k, (name, column) in enumerate(chunked.outputs) if column == NONE}
+        self.ins = {name: k for k, (name, _) in enumerate(chunked.inputs) if name in chunked.places}
+        self.outs = {name: k for k, (name, _) in enumerate(chunked.outputs) if name in chunked.places}
+        names = [name for name, _ in chunked.inputs]
+        self.outer = names.index(EXT) if EXT in names and EXT not in chunked.places else NONE
         written = {array.name for op in chunked.ops for array in _arrays(op)}
-        written |= {op.bank for op in chunked.ops if isinstance(op, (Start, Scan))}
+        written |= {op.bank for op in chunked.ops if isinstance(op, (Start, Scan, Splat, Spread))}
         self.parked: dict[str, int] = {}
         self.size = 0
         for name, width in chunked.widths.items():
@@ -70,12 +88,17 @@ class Banks:
             e(f"setp.lt.u32 %there, %joint, {chunked.joints};", f"mul.wide.u32 %a, %joint, {self.item};")
             ports = [*(f"in{k}" for k in self.given.values()), *(f"out{k}" for k in self.taken.values())]
             e(*(f"add.u64 %at_{port}, %{port}, %a;" for port in ports))
+        if self.outer != NONE:
+            e(f"mul.wide.u32 %a, %joint, {chunked.widths[EXT] * self.item};")
+            e(f"add.u64 %at_in{self.outer}, %in{self.outer}, %a;")
 
     def get(self, bank: str, entry: int) -> str:
         if bank == TABLE:
             return self._load("global.nc", f"%links+{entry * self.lanes.count * self.item}")
         if bank == IO and entry in self.given:
-            return self._there("%there", f"%at_in{self.given[entry]}")
+            return self._there("%there", f"%at_{self._behind_base('in', self.given[entry])}")
+        if bank == EXT and self.outer != NONE:
+            return self._there("%there", f"%at_{self._behind_base('in', self.outer, entry)}")
         if bank in self.ins:
             port = self.ins[bank]
             return self._there(f"%has_in{port}", f"%at_in{port}+{entry * self.item}")
@@ -84,7 +107,7 @@ class Banks:
 
     def put(self, bank: str, entry: int, value: str) -> None:
         if bank == IO and entry in self.taken:
-            self._store_out("%there", f"%at_out{self.taken[entry]}", value)
+            self._store_out("%there", f"%at_{self._behind_base('out', self.taken[entry])}", value)
         elif bank in self.outs:
             port = self.outs[bank]
             self._store_out(f"%has_out{port}", f"%at_out{port}+{entry * self.item}", value)
@@ -92,6 +115,24 @@ class Banks:
             self.e(f"st.local.{self.f} [{place}], {self.register(value)};")
         else:
             self.e(f"mov.{self.f} %{bank}_{entry}, {value};")
+
+    def splat(self, op: Splat) -> None:
+        """What is known of a floating base, the same in every lane."""
+        for k in range(self.chunked.widths[op.bank]):
+            value = self.fresh()
+            self.e(f"ld.global.nc.{self.f} {value}, [%in{op.port}+{(op.first + k) * self.item}];")
+            self.put(op.bank, k, value)
+
+    def emit(self, op: Emit) -> None:
+        """The first lane's answer."""
+        self.e("setp.eq.u32 %there, %g, 0;")
+        for k, value in enumerate(self.own(op.bank)):
+            self._store_out("%there", f"%out{op.port}+{(op.first + k) * self.item}", value)
+
+    def _behind_base(self, side: str, port: int, entry: int = 0) -> str:
+        """A port's entry for a joint of the chain, which come behind those of its floating base."""
+        name, _ = (self.chunked.inputs if side == "in" else self.chunked.outputs)[port]
+        return f"{side}{port}+{(self.chunked.base.get(name, 0) + entry) * self.item}"
 
     def register(self, value: str) -> str:
         """A register with this value: stores take no constants."""

@@ -11,7 +11,22 @@ from condyle.backends.cuda.links.partners import Partners
 from condyle.backends.cuda.links.stage import Registers, write_stage
 from condyle.backends.cuda.target import TARGET, Target
 from condyle.backends.cuda.trig import literal, registers, write_angle, write_guard, write_sincos, write_table
-from condyle.ir.chunked import IO, NONE, Chunked, Meet, Neighbour, Once, Op, Scan, Sines, Start, Sweep
+from condyle.ir.chunked import (
+    IO,
+    NONE,
+    Chunked,
+    Emit,
+    Meet,
+    Neighbour,
+    Once,
+    Op,
+    Scan,
+    Sines,
+    Splat,
+    Spread,
+    Start,
+    Sweep,
+)
 from condyle.ir.program import Array, Program
 from condyle.text import Emitter
 
@@ -117,22 +132,22 @@ class _Body:
             e(f"ld.global.nc.s32 %kind, [%numbers+{self.offsets['kinds']}];")
 
     def _op(self, op: Op) -> None:
-        if isinstance(op, Sweep):
-            self._sweep(op)
-        elif isinstance(op, Once):
-            self._stage(op.stage)
-        elif isinstance(op, Scan):
-            self.partners.scan(op)
-        elif isinstance(op, Meet):
-            self.partners.meet(op)
-        elif isinstance(op, Neighbour):
-            self.partners.neighbour(op)
-        elif isinstance(op, Start):
-            for k, value in enumerate(op.values):
-                self.banks.put(op.bank, k, literal(value, self.lanes.bits))
-        else:
-            assert isinstance(op, Sines)  # floating bases are not traced for this target
-            self._sines(op)
+        match op:
+            case Sweep():
+                self._sweep(op)
+            case Once():
+                self._stage(op.stage)
+            case Scan() | Meet() | Neighbour() | Spread():
+                self.partners.write(op)
+            case Splat():
+                self.banks.splat(op)
+            case Emit():
+                self.banks.emit(op)
+            case Start():
+                for k, value in enumerate(op.values):
+                    self.banks.put(op.bank, k, literal(value, self.lanes.bits))
+            case Sines():
+                self._sines(op)
 
     def _label(self, word: str) -> str:
         self.labels += 1

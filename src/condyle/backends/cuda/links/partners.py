@@ -14,7 +14,7 @@ from condyle.backends.cuda.links.exchange import NOTHING, OTHERS, OWN, WIDE, Exc
 from condyle.backends.cuda.links.stage import Registers, write_stage
 from condyle.backends.cuda.target import WARP
 from condyle.backends.cuda.trig import literal
-from condyle.ir.chunked import Chunked, Meet, Neighbour, Scan
+from condyle.ir.chunked import Chunked, Meet, Neighbour, Scan, Spread
 from condyle.ir.program import Program
 from condyle.text import Emitter
 
@@ -42,7 +42,18 @@ class Partners:
         self.labels += 1
         return f"{word}{self.labels}"
 
-    def scan(self, op: Scan) -> None:
+    def write(self, op: Scan | Meet | Neighbour | Spread) -> None:
+        match op:
+            case Scan():
+                self._scan(op)
+            case Meet():
+                self._meet(op)
+            case Neighbour():
+                self._neighbour(op)
+            case Spread():
+                self._spread(op)
+
+    def _scan(self, op: Scan) -> None:
         if self.chunked.widths[op.bank] > WIDE:
             self._wide_scan(op)
             return
@@ -129,7 +140,7 @@ class Partners:
             e(f"mov.{self.f} {register}, {exchange.load(k)};")
         exchange.read = OWN
 
-    def meet(self, op: Meet) -> None:
+    def _meet(self, op: Meet) -> None:
         e, exchange = self.e, self.exchange
         count = len(self.chunked.partners[op.rows])
         if not count:
@@ -160,7 +171,13 @@ class Partners:
         exchange.partner_named("%other")
         return [exchange.load(k, "%partner") for k in range(len(source))]
 
-    def neighbour(self, op: Neighbour) -> None:
+    def _spread(self, op: Spread) -> None:
+        own = self.banks.own(op.bank)
+        self.e("mov.u32 %other, 0;")
+        for register, first in zip(own, self._named(own, True), strict=True):
+            self.e(f"mov.{self.f} {register}, {first};")
+
+    def _neighbour(self, op: Neighbour) -> None:
         width = self.chunked.widths[op.into]
         source = self.banks.own(op.bank)[op.first : op.first + width]
         nothing = self.chunked.identities[op.bank][op.first : op.first + width]
