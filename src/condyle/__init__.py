@@ -8,6 +8,7 @@ from condyle.dynamics import (
     InverseDynamicsDerivatives,
 )
 from condyle.errors import (
+    AccuracyWarning,
     BuildError,
     CondyleError,
     DeviceError,
@@ -24,6 +25,7 @@ from condyle.errors import (
 from condyle.runtime.packed import Packed
 
 __all__ = [
+    "AccuracyWarning",
     "BuildError",
     "Builder",
     "CondyleError",

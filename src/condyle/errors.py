@@ -88,3 +88,7 @@ class DeviceError(CondyleError):
 
 class ModelWarning(UserWarning):
     """Something odd but legal in a model."""
+
+
+class AccuracyWarning(UserWarning):
+    """Fixed point that errs by more than it should; says which functions and which words would do."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import warnings
 from collections.abc import Collection
 from pathlib import Path
 from typing import TYPE_CHECKING, TypedDict
@@ -12,6 +13,7 @@ from condyle.backends.fpga.constants import CONSTANTS
 from condyle.backends.fpga.steps import ALL
 from condyle.backends.fpga.target import WORDS
 from condyle.cli.common import add_robot, load, progress, say, show, show_json
+from condyle.errors import AccuracyWarning
 from condyle.signature import FUNCTIONS
 
 if TYPE_CHECKING:
@@ -92,16 +94,20 @@ def run(arguments: argparse.Namespace) -> int:
     for warning in loaded.warnings:
         say(f"warning: {warning}")
     progress("generating ...")
-    written = api.export(
-        loaded.robot,
-        target=arguments.target,
-        out=arguments.out,
-        functions=arguments.functions,
-        name=arguments.name,
-        dtype=arguments.dtype,
-        **hardware_options(arguments),
-    )
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always", AccuracyWarning)
+        written = api.export(
+            loaded.robot,
+            target=arguments.target,
+            out=arguments.out,
+            functions=arguments.functions,
+            name=arguments.name,
+            dtype=arguments.dtype,
+            **hardware_options(arguments),
+        )
     progress("")
+    for found in caught:
+        say(f"warning: {found.message}")
     if arguments.json:
         show_json({"files": [str(path) for path in written]})
     else:

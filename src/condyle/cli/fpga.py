@@ -46,8 +46,9 @@ def run(arguments: argparse.Namespace) -> int:
     progress("generating ...")
     acc = hardware.accelerator(robot, options)
     facts = Facts(options.name, robot.fingerprint, api.condyle_version(), options.clock, options.word)
-    job = _simulate if arguments.what == "simulate" else _report
-    return job(arguments, robot, acc, facts)
+    if arguments.what == "simulate":
+        return _simulate(arguments, robot, acc, facts)
+    return _report(arguments, acc, facts, _compared(arguments, robot, acc, options))
 
 
 def _simulate(arguments: argparse.Namespace, robot: api.Robot, acc: hardware.Accelerator, facts: Facts) -> int:
@@ -61,11 +62,20 @@ def _simulate(arguments: argparse.Namespace, robot: api.Robot, acc: hardware.Acc
     return 0 if found.right else 1
 
 
-def _report(arguments: argparse.Namespace, robot: api.Robot, acc: hardware.Accelerator, facts: Facts) -> int:
-    states = arguments.states or 10_000
+def _compared(
+    arguments: argparse.Namespace, robot: api.Robot, acc: hardware.Accelerator, options: hardware.Options
+) -> Sheet:
+    """Errors against the reference; what is to be said of them is said."""
     progress("comparing with the reference ...")
-    found = report(acc, facts, Sheet(hardware.errors(robot, acc, states), states, acc.plan.box))
+    sheet = hardware.sheet_of(robot, acc.plan, options, arguments.states or 10_000)
     progress("")
+    for warning in sheet.warnings:
+        say(f"warning: {warning}")
+    return sheet
+
+
+def _report(arguments: argparse.Namespace, acc: hardware.Accelerator, facts: Facts, sheet: Sheet) -> int:
+    found = report(acc, facts, sheet)
     if arguments.html:
         arguments.html.write_text(page(acc, found), encoding="utf-8")
     if arguments.json:
@@ -77,17 +87,16 @@ def _report(arguments: argparse.Namespace, robot: api.Robot, acc: hardware.Accel
         assert isinstance(row, dict)
         rows.append(_row(function, row[function]))
     show(table(["function", "latency", "ii", "dsp", "worst relative", "clamped"], rows))
-    show(f"\n{acc.dsp} DSPs, {found['dsp_percent']} % of an {found['device']}; words {facts.word}; {states} states")
+    device = f"{found['dsp_percent']} % of an {found['device']}"
+    show(f"\n{acc.dsp} DSPs, {device}; words {facts.word}; {sheet.states} states")
     return 0
 
 
 def _row(function: str, found: Json) -> list[str]:
     assert isinstance(found, dict) and isinstance(found["errors"], dict)
-    errors = found["errors"]
-    worst = max(float(str(value)) for name, value in errors.items() if name.endswith("relative"))
     return [
         function,
         *(str(found[name]) for name in ("latency", "ii", "dsp")),
-        f"{worst:.1e}",
-        f"{errors['clamped']:.1e}",
+        f"{found['worst_relative']:.1e}",
+        f"{found['errors']['clamped']:.1e}",
     ]

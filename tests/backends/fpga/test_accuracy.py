@@ -26,7 +26,7 @@ def iiwa() -> condyle.Robot:
 
 @pytest.mark.parametrize("word", ["27x18", "27", "32"])
 def test_iiwa14_stays_within_the_stated_errors(iiwa, word: str) -> None:
-    found = hardware.errors(iiwa, accelerator(iiwa, word=word), 1000, seed=11)
+    found = hardware.errors(iiwa, accelerator(iiwa, word=word).plan, 1000, seed=11)
     assert found["id"]["tau_absolute"] < 5e-3  # N m
     assert found["id"]["tau_relative"] < 5e-4  # of each joint's range
     for function, row in found.items():
@@ -37,15 +37,15 @@ def test_iiwa14_stays_within_the_stated_errors(iiwa, word: str) -> None:
 
 
 def test_the_papers_format_is_less_accurate(iiwa) -> None:
-    ours = hardware.errors(iiwa, accelerator(iiwa, "id", "minv"), 500)
-    theirs = hardware.errors(iiwa, accelerator(iiwa, "id", "minv", word="q16.16"), 500)
+    ours = hardware.errors(iiwa, accelerator(iiwa, "id", "minv").plan, 500)
+    theirs = hardware.errors(iiwa, accelerator(iiwa, "id", "minv", word="q16.16").plan, 500)
     assert theirs["id"]["tau_absolute"] > 5.0 * ours["id"]["tau_absolute"]
     assert theirs["minv"]["Minv_relative"] > 5.0 * ours["minv"]["Minv_relative"]
 
 
 @pytest.mark.parametrize("robot", [condyle.load("hyq", floating_base=True), every_joint()], ids=["hyq", "every_joint"])
 def test_free_joints_and_all_others_are_done(robot) -> None:
-    found = hardware.errors(robot, accelerator(robot, "id", "m", "did", word="27"), 300)
+    found = hardware.errors(robot, accelerator(robot, "id", "m", "did", word="27").plan, 300)
     for row in found.values():
         assert max(value for name, value in row.items() if name.endswith("relative")) < 1e-2
 
@@ -53,7 +53,7 @@ def test_free_joints_and_all_others_are_done(robot) -> None:
 @pytest.mark.parametrize("robot", [condyle.load("hyq"), every_joint()], ids=["hyq", "every_joint"])
 def test_external_forces_count(robot) -> None:
     acc = accelerator(robot, "id", "fd", "dfd", word="27", f_ext=100.0)
-    found = hardware.errors(robot, acc, 300)
+    found = hardware.errors(robot, acc.plan, 300)
     for row in found.values():
         assert max(value for name, value in row.items() if name.endswith("relative")) < 2e-2
     loaded = hardware.sampled(robot, 300, 1, acc.plan.box)
@@ -73,8 +73,8 @@ def test_each_input_outside_the_box_raises_the_flag_of_those_that_take_it(iiwa, 
     far = {**inside, name: inside[name].copy()}
     far[name][3] = factor * corner[name] if name in corner else 1e6  # these two have no bound but their word's
     for function in acc.plan.functions:
-        assert not evaluate(acc.plan, function, task_of(acc, function, inside)).over.any()
-        flagged = evaluate(acc.plan, function, task_of(acc, function, far)).over
+        assert not evaluate(acc.plan, function, task_of(acc.plan, function, inside)).over.any()
+        flagged = evaluate(acc.plan, function, task_of(acc.plan, function, far)).over
         assert flagged.tolist() == [k == 3 and function in USES[name] for k in range(20)], function
 
 
@@ -85,7 +85,7 @@ def test_steps_in_a_row_follow_the_floats() -> None:
     states = hardware.sampled(robot, 8, 5)
     states["v"] *= 0.25
     states = hardware.consistent(robot, {**states, "a": 0.0 * states["a"]})
-    given, exact = task_of(acc, "rk4", states), states
+    given, exact = task_of(acc.plan, "rk4", states), states
     for _ in range(count):
         answer = evaluate(acc.plan, "rk4", given).words
         for word, format in acc.plan.results["rk4"]:
@@ -111,7 +111,7 @@ def test_a_chosen_root_answers_for_the_users() -> None:
     states["a"] *= 0.1
     names = dict(zip("qva", both.state(*(states[name] for name in "qva")), strict=True))
     answers = {
-        name: evaluate(acc.plan, name, task_of(acc, name, hardware.consistent(both.turned, names)))
+        name: evaluate(acc.plan, name, task_of(acc.plan, name, hardware.consistent(both.turned, names)))
         for name in ("id", "m")
     }
     assert not any(answer.over.any() for answer in answers.values())
@@ -135,7 +135,7 @@ def test_the_balanced_root_is_found() -> None:
 def test_states_outside_the_box_are_clamped_and_said(iiwa) -> None:
     acc = accelerator(iiwa, "id")
     states = hardware.consistent(iiwa, {"q": np.ones((1, 7)), "v": np.full((1, 7), 30.0), "a": np.zeros((1, 7))})
-    given = task_of(acc, "id", states)
+    given = task_of(acc.plan, "id", states)
     given.update({word: np.full_like(value, 2**26 - 1) for word, value in given.items() if word.name == "v"})
     assert evaluate(acc.plan, "id", given).over.all()
     with pytest.raises(model.OverflowError, match="stage R"):

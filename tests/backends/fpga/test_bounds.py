@@ -88,7 +88,9 @@ def words(path: Datapath, given: dict[Word, Integers]) -> dict[int, Integers]:
 def computed(acc: Accelerator, given: dict[str, Reals]) -> dict[str, dict[int, Integers]]:
     """All words of the arrays that have bounds."""
     n = len(given["q"])
-    task = task_of(acc, "did", given) | {word: np.zeros(n, np.int64) for word in acc.plan.formats if word.name == "tau"}
+    task = task_of(acc.plan, "did", given) | {
+        word: np.zeros(n, np.int64) for word in acc.plan.formats if word.name == "tau"
+    }
     trig = words(acc.plan.datapaths["trig"], task)
     passed = {word: trig[k] for word, k in acc.plan.datapaths["trig"].outputs}
     return {name: words(acc.plan.datapaths[name], passed) for name in ("dynamics", "mass")}

@@ -44,6 +44,7 @@ def page(acc: Accelerator, found: Mapping[str, Json]) -> str:
         f"<h1>{escape(title)}</h1>",
         f"<p>Words {escape(str(found['word']))}; a task every {acc.ii} cycles; {percent}.</p>",
         f"<p>Times are at an assumed {found['assumed_clock_mhz']} MHz: no clock was measured.</p>",
+        *(f"<p><b>{escape(str(warning))}</b></p>" for warning in cast("list[Json]", found["warnings"])),
         "<h2>Pipeline</h2>",
         _drawing(acc),
         "<h2>Functions</h2>",

@@ -14,6 +14,7 @@ from condyle.backends.fpga.constants import is_constant_product
 from condyle.backends.fpga.datapath import unit_dsp
 from condyle.backends.fpga.steps import STEPS
 from condyle.backends.fpga.target import ADDER, XCVU9P
+from condyle.backends.fpga.vectors import worst
 
 Json: TypeAlias = "str | int | float | bool | list[Json] | dict[str, Json] | None"
 
@@ -31,11 +32,12 @@ class Facts:
 
 @dataclass(frozen=True)
 class Sheet:
-    """Errors of each function over so many states of the box."""
+    """Errors of each function over so many states of the box; warnings: of those that are too large."""
 
     errors: Mapping[str, Mapping[str, float]]
     states: int
     box: Mapping[str, float]
+    warnings: tuple[str, ...] = ()
 
 
 USES = {
@@ -109,6 +111,7 @@ def report(acc: Accelerator, facts: Facts, sheet: Sheet) -> dict[str, Json]:
         "name": facts.name,
         "fingerprint": facts.fingerprint,
         "functions": functions,
+        "warnings": list(sheet.warnings),
         "limbs_in_turns": max(array.datapath.turns for array in acc.arrays.values()),
         "totals": {"dsp": acc.dsp, "lut": None, "ff": None},
         "device": XCVU9P.name,
@@ -150,6 +153,7 @@ def _function(acc: Accelerator, facts: Facts, sheet: Sheet, function: str) -> di
         "dsp": sum(array_dsp(acc, name) for name in USES[function]),
         "lut": None,
         "ff": None,
+        "worst_relative": worst(errors),
         "max_error": max((value for name, value in errors.items() if name.endswith("absolute")), default=0.0),
         "errors": {name: float(value) for name, value in errors.items()},
         "states": sheet.states,

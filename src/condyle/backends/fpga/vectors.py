@@ -21,10 +21,10 @@ ZERO = 1e-9
 """Columns whose exact entries stay below are zero but for rounding; their errors count as absolute ones only."""
 
 
-def task_of(acc: Accelerator, function: str, states: Mapping[str, Reals]) -> dict[Word, Integers]:
+def task_of(plan: Plan, function: str, states: Mapping[str, Reals]) -> dict[Word, Integers]:
     """The integers of a function's inputs; states: q, v, a, tau, Minv and, where there are any, f_ext, (n, size)."""
     wanted = ("q", "v", "tau" if function in TO_SOLVE else "a", "f_ext", "Minv" if function == "difd" else "")
-    formats = acc.plan.formats
+    formats = plan.formats
     return {word: formats[word].from_real(states[word.name][:, word.index]) for word in formats if word.name in wanted}
 
 
@@ -62,11 +62,11 @@ def answer_lines(acc: Accelerator, function: str, answer: Answer, n: int) -> lis
 
 def errors_of(plan: Plan, function: str, answer: Answer, truth: Sequence[Reals]) -> dict[str, float]:
     """Largest errors of each output: absolute, relative to the largest entry of its column (of itself, for vectors)
-    over these tasks, and the part of the tasks that were clamped."""
+    over these tasks, those with a flag left out, and the part of the tasks that have one."""
     found = {"clamped": float(answer.over.mean())}
     for port, exact in zip(ALL[function].outputs, truth, strict=True):
         got = dense(plan, function, port.name, answer, exact)
-        error, size = np.abs(got - exact), np.abs(exact)
+        error, size = np.abs(got - exact) * ~answer.over[:, None], np.abs(exact)
         if len(port.dims) == 2:
             error, size = (np.reshape(x, (-1, plan.nv, plan.nv)).max(axis=(0, 1)) for x in (error, size))
         else:
@@ -75,6 +75,11 @@ def errors_of(plan: Plan, function: str, answer: Answer, truth: Sequence[Reals])
         found[f"{port.name}_absolute"] = float(error.max())
         found[f"{port.name}_relative"] = float((error[there] / size[there]).max(initial=0.0))
     return found
+
+
+def worst(row: Mapping[str, float]) -> float:
+    """The largest of a function's relative errors."""
+    return max((value for name, value in row.items() if name.endswith("relative")), default=0.0)
 
 
 def dense(plan: Plan, function: str, name: str, answer: Answer, exact: Reals) -> Reals:

@@ -1,0 +1,79 @@
+"""A robot's accelerator: states of its box, a plan, a schedule, errors, tasks, the written project."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Mapping
+from pathlib import Path
+
+import numpy as np
+
+from condyle.algorithms.reference import evaluate as reference
+from condyle.backends.fpga.accelerator import Plan
+from condyle.backends.fpga.build import Accelerator
+from condyle.backends.fpga.evaluate import Answer, evaluate
+from condyle.backends.fpga.export import Facts, Sheet, Tasks, write
+from condyle.backends.fpga.vectors import answer_lines, task_lines, task_of
+from condyle.errors import AccuracyWarning
+from condyle.hardware.accuracy import GOAL, advice, errors
+from condyle.hardware.plans import ROUTES, Options, accelerator, planned
+from condyle.hardware.roots import held
+from condyle.hardware.states import BOX, FORCE, answer_of, consistent, limits, sampled
+from condyle.model.robot import Robot
+from condyle.model.tree import tree_of
+
+__all__ = [
+    "BOX",
+    "FORCE",
+    "GOAL",
+    "ROUTES",
+    "Accelerator",
+    "Options",
+    "accelerator",
+    "advice",
+    "answer_of",
+    "consistent",
+    "errors",
+    "export_verilog",
+    "held",
+    "limits",
+    "planned",
+    "reference",
+    "sampled",
+    "sheet_of",
+    "tasks",
+    "tree_of",
+]
+FAR = (("v", 4.0), ("v", 1e3), ("a", 1e3), ("q", 3.0))
+"""How states leave the box in simulated tasks: some fit their words, some are clamped by the host."""
+
+
+def sheet_of(robot: Robot, plan: Plan, options: Options, states: int) -> Sheet:
+    """Errors over so many states of the box, and what is to be said of them."""
+    found = errors(robot, plan, states)
+    return Sheet(found, states, plan.box, tuple(advice(robot, options, found, states)))
+
+
+def tasks(robot: Robot, acc: Accelerator, each: int, seed: int = 2) -> Tasks:
+    """`each` tasks of every function, mixed, with the model's answers; some states are outside the box."""
+    states = sampled(robot, each, seed, acc.plan.box)
+    for k, (name, factor) in enumerate(FAR[: max(1, each // 4)], 1):
+        states[name][-k] *= factor
+    states = consistent(robot, states)
+    lines: list[tuple[str, str]] = []
+    for function in acc.plan.functions:
+        given = task_of(acc.plan, function, states)
+        answer: Answer = evaluate(acc.plan, function, given)
+        lines += zip(task_lines(acc, function, given, each), answer_lines(acc, function, answer, each), strict=True)
+    order: list[int] = np.random.default_rng(seed).permutation(len(lines)).tolist()
+    return Tasks(tuple(lines[k][0] for k in order), tuple(lines[k][1] for k in order))
+
+
+def export_verilog(robot: Robot, options: Options, out: Path, version: str, names: Mapping[str, object]) -> list[Path]:
+    """The whole project; the files written."""
+    acc = accelerator(robot, options)
+    facts = Facts(options.name, robot.fingerprint, version, options.clock, options.word)
+    sheet = sheet_of(robot, acc.plan, options, options.states)
+    for warning in sheet.warnings:
+        warnings.warn(warning, AccuracyWarning, stacklevel=2)
+    return write(out, acc, facts, sheet, tasks(robot, acc, 10), names)

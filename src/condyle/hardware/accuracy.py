@@ -1,0 +1,59 @@
+"""How far the integer model is from the reference, and which words would do better."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import replace
+
+from condyle.backends.fpga.accelerator import Plan
+from condyle.backends.fpga.evaluate import evaluate
+from condyle.backends.fpga.vectors import errors_of, task_of, worst
+from condyle.hardware.plans import Options, planned
+from condyle.hardware.states import answer_of, consistent, sampled
+from condyle.model.robot import Robot
+from condyle.model.tree import tree_of
+
+CHUNK = 1000
+GOAL = 0.01
+"""What a function's largest relative error should stay within."""
+WIDER = ("27x18", "27", "32")
+"""Words that scale each signal, the cheapest first."""
+
+
+def errors(robot: Robot, plan: Plan, n: int, seed: int = 1) -> dict[str, dict[str, float]]:
+    """For each function the largest errors of the integer model over n states of the box, against the reference."""
+    tree = tree_of(robot)
+    found: dict[str, dict[str, float]] = {function: {} for function in plan.functions}
+    for chunk in range(-(-n // CHUNK)):
+        states = consistent(robot, sampled(robot, min(CHUNK, n - chunk * CHUNK), seed + chunk, plan.box))
+        for function in plan.functions:
+            truth = answer_of(tree, function, states, plan.h)
+            answer = evaluate(plan, function, task_of(plan, function, states))
+            for name, value in errors_of(plan, function, answer, truth).items():
+                found[function][name] = max(value, found[function].get(name, 0.0))
+    return found
+
+
+def advice(robot: Robot, options: Options, found: Mapping[str, Mapping[str, float]], states: int) -> list[str]:
+    """A sentence for each function whose errors `found` over so many states pass the GOAL: how far, which word does.
+
+    Other words are planned and compared over the same states.
+    """
+    far = {function: error for function, row in found.items() if (error := worst(row)) > GOAL}
+    cures: dict[str, str] = {}
+    for word in WIDER[WIDER.index(options.word) + 1 :] if options.word in WIDER else WIDER:
+        left = tuple(function for function in far if function not in cures)
+        if left:
+            cures |= _within(robot, replace(options, functions=left), word, states)
+    return [
+        f"{function}: errors reach {error:.2g} of the range over {states} states, more than {GOAL:g}; "
+        + cures.get(function, "no word here does better: take a smaller box, or this function from the host")
+        for function, error in far.items()
+    ]
+
+
+def _within(robot: Robot, options: Options, word: str, states: int) -> dict[str, str]:
+    """The functions that stay within the GOAL with this word."""
+    rows = errors(robot, planned(robot, replace(options, word=word)), states)
+    kept = {function: worst(row) for function, row in rows.items() if worst(row) <= GOAL}
+    return {function: f"word {word!r} stays within {error:.2g}" for function, error in kept.items()}

@@ -1,0 +1,103 @@
+"""A robot's accelerator planned: the options, functions traced by stage, formats, a budget met, a schedule."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass, replace
+
+from condyle.backends.common.facts import checked_name
+from condyle.backends.fpga.accelerator import Plan, plan
+from condyle.backends.fpga.build import Accelerator, build, fit, in_turns
+from condyle.backends.fpga.constants import with_constants
+from condyle.backends.fpga.steps import STEPS
+from condyle.backends.fpga.target import XCVU9P, word_of
+from condyle.errors import UnsupportedError
+from condyle.hardware.states import BOX, FORCE, limits, sampled
+from condyle.model.joints import JOINT_TYPES
+from condyle.model.joints.base import FlatSpace
+from condyle.model.robot import Robot
+from condyle.model.tree import tree_of
+from condyle.signature import FUNCTIONS
+from condyle.trace.limbs import limbs_of
+from condyle.trace.norms import caps
+from condyle.trace.staged import trace_staged
+
+RANGES = 4000
+"""States whose values choose the formats."""
+ROUTES = (("R", "id", "rnea"), ("D", "did", "closed_form"), ("M", "m", "crba"), ("M", "minv", "ltl"))
+
+
+@dataclass(frozen=True)
+class Options:
+    """dsp: a budget, 62 % of an XCVU9P by default. word: see the target. clock: MHz, assumed, to print times.
+
+    f_ext: None, or tasks carry external forces, each component within so many N and N m. step: of euler and rk4 [s].
+    constants: how products with them are made, see `CONSTANTS`. turns: how many limbs that are alike share an array; by
+    default what needs the fewest DSPs at the shortest interval. root: see `held`.
+    """
+
+    functions: tuple[str, ...] = tuple(FUNCTIONS)
+    word: str = "27x18"
+    dsp: int | None = None
+    clock: float = 125.0
+    name: str = "robot"
+    states: int = 1000
+    f_ext: float | None = None
+    step: float = 1e-3
+    constants: str = "dsp"
+    turns: int | None = None
+    root: str | None = None
+
+    def __post_init__(self) -> None:
+        checked_name(self.name)
+        if self.dsp is not None and self.dsp < 1:
+            raise UnsupportedError(f"dsp={self.dsp}: give a positive number of DSPs")
+        if not 0.0 < self.clock < 10_000.0:
+            raise UnsupportedError(f"clock={self.clock}: give a frequency in MHz")
+        if self.f_ext is not None and not 0.0 < self.f_ext < 1e9:
+            raise UnsupportedError(f"f_ext={self.f_ext}: give the largest external force in N, or leave it out")
+        if not 0.0 < self.step < 1e3:
+            raise UnsupportedError(f"step={self.step}: give the length of an integration step in seconds")
+
+    @property
+    def budget(self) -> int:
+        return self.dsp if self.dsp is not None else XCVU9P.dsp * 62 // 100
+
+    @property
+    def box(self) -> dict[str, float]:
+        return BOX if self.f_ext is None else {**BOX, FORCE: self.f_ext}
+
+
+def planned(robot: Robot, options: Options) -> Plan:
+    """The arrays and their formats; UnsupportedError says what cannot be done and what could."""
+    if not set(STEPS).isdisjoint(options.functions):
+        _check_flat(robot)
+    staged = trace_staged(tree_of(robot), ROUTES, options.f_ext is not None)
+    samples = sampled(robot, RANGES, 0, options.box)
+    numbers, limbs, edges = word_of(options.word), limbs_of(tree_of(robot)), limits(robot, options.box)
+    parents = [link.parent for link in tree_of(robot).links]
+    named = {(word.name, word.index): bound for word, bound in edges.items()}
+    bounds = caps(staged, parents, math.hypot(*tree_of(robot).gravity), named)
+    made = plan(staged.program, staged.stages, samples, numbers, options.functions, options.step, limbs, bounds)
+    return replace(made, box=options.box, limits=edges)
+
+
+def accelerator(robot: Robot, options: Options) -> Accelerator:
+    """Planned, fitted to the budget and scheduled."""
+    made = planned(robot, options)
+    ii, turns = fit(made, options.budget, options.constants, options.turns)
+    return build(with_constants(in_turns(made, turns), options.constants, ii), ii)
+
+
+def _check_flat(robot: Robot) -> None:
+    """Integration steps add h v to q: UnsupportedError names the joints for which that is not the step."""
+    curved = [
+        f"{joint.name} ({joint.type})"
+        for joint in robot.joints
+        if getattr(type(JOINT_TYPES[joint.type]), "integrate", None) is not FlatSpace.integrate
+    ]
+    if curved:
+        raise UnsupportedError(
+            f"euler and rk4 integrate joints whose q is a plain vector; not {', '.join(curved)}: take fd and integrate "
+            "on the host (robot.integrate), or lock the joints"
+        )

@@ -1,0 +1,49 @@
+"""The link that a floating robot is held by."""
+
+from __future__ import annotations
+
+from typing import TypeVar
+
+from condyle.ir.program import operands
+from condyle.model.robot import Robot
+from condyle.model.rooted import check_movable
+from condyle.model.tree import tree_of
+from condyle.trace.staged import trace_staged
+
+Own = TypeVar("Own", bound=Robot)
+CANDIDATES = 4
+"""Roots that are tried."""
+ROUTE = ("R", "id", "rnea")
+
+
+def held(robot: Own, root: str | None) -> Own:
+    """The robot held by another link: `root`, or for "auto" the one that answers id soonest.
+
+    Of the links from which the farthest is nearest a few are traced; the cycles on the longest way through their graphs
+    are counted. UnsupportedError for a fixed base.
+    """
+    if root is None:
+        return robot
+    check_movable(robot, root)
+    if root != "auto":
+        return robot.reroot(root)
+    turned = [robot, *(robot.reroot(body.name) for body in robot.bodies[1:])]
+    return min(sorted(turned, key=_depth)[:CANDIDATES], key=_cycles)
+
+
+def _depth(robot: Robot) -> int:
+    """The most coordinates on a way from the root."""
+    depths: list[int] = []
+    for link in tree_of(robot).links:
+        depths.append(len(link.v) + (depths[link.parent] if link.parent >= 0 else 0))
+    return max(depths)
+
+
+def _cycles(robot: Robot) -> int:
+    """Of the longest way through inverse dynamics, units not shared."""
+    program = trace_staged(tree_of(robot), [ROUTE]).program
+    times: list[int] = []
+    for node in program.nodes:
+        before = max((times[k] for k in operands(node)), default=0)
+        times.append(before + {"mul": 2, "add": 1, "sub": 1, "neg": 1}.get(node[0], 0))
+    return max(times)

@@ -1,0 +1,73 @@
+"""The states that an accelerator is made for, and the answers of the reference in float64."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+import numpy as np
+from numpy.typing import NDArray
+
+from condyle.algorithms.reference import evaluate as reference
+from condyle.algorithms.routes import routes_of
+from condyle.backends.fpga.datapath import Word
+from condyle.backends.fpga.steps import STEPS, integrated
+from condyle.model.robot import Robot
+from condyle.model.state import usual_range
+from condyle.model.tree import Tree, tree_of
+from condyle.signature import FUNCTIONS
+
+Reals = NDArray[np.float64]
+BOX = {"q": np.pi, "v": 2.0, "a": 5.0}
+"""The states an accelerator is made for: angles within a turn, speeds and accelerations within these; tau of such."""
+FORCE = "f_ext"
+"""The box has this entry too where a task carries external forces."""
+
+
+def sampled(robot: Robot, n: int, seed: int, box: Mapping[str, float] = BOX) -> dict[str, Reals]:
+    """q, v, a and, where the box has any, f_ext, (n, size) each; a quarter of them at the corners of v and a."""
+    rng = np.random.default_rng(seed)
+    q = robot.random_state(n, rng).q
+    for joint in robot.joints:
+        if joint.type in ("revolute", "continuous") and joint.mimic is None:
+            q[:, joint.q_index] = rng.uniform(-box["q"], box["q"], n)
+    v, a = (rng.uniform(-box[name], box[name], (n, robot.nv)) for name in "va")
+    v[: n // 4], a[: n // 4] = box["v"] * np.sign(v[: n // 4]), box["a"] * np.sign(a[: n // 4])
+    states = {"q": q, "v": v, "a": a}
+    if FORCE in box:
+        states[FORCE] = rng.uniform(-box[FORCE], box[FORCE], (n, 6 * len(robot.bodies)))
+    return states
+
+
+def limits(robot: Robot, box: Mapping[str, float]) -> dict[Word, float]:
+    """The largest absolute value of every word of q, v, a and f_ext in the box."""
+    found = {Word(name, k): box[name] for name in "va" for k in range(robot.nv)}
+    for joint in robot.joints:
+        if joint.mimic is None:
+            low, high = usual_range(joint)
+            turns = joint.type in ("revolute", "continuous")
+            largest = [box["q"]] if turns else np.maximum(np.abs(low), np.abs(high)).tolist()
+            found.update({Word("q", joint.q_index + k): value for k, value in enumerate(largest)})
+    if FORCE in box:
+        found.update({Word(FORCE, k): box[FORCE] for k in range(6 * len(robot.bodies))})
+    return found
+
+
+def consistent(robot: Robot, states: Mapping[str, Reals]) -> dict[str, Reals]:
+    """tau and Minv too, of the same states."""
+    tree = tree_of(robot)
+    (tau,) = reference(tree, "id", "rnea", states)
+    (inverse,) = reference(tree, "minv", routes_of("minv", tree.has_shared_coordinates)[0], states)
+    return {**states, "tau": np.asarray(tau, np.float64), "Minv": np.asarray(inverse, np.float64)}
+
+
+def answer_of(tree: Tree, function: str, states: Mapping[str, Reals], h: float) -> list[Reals]:
+    """A function's outputs in float64, flat (n, size)."""
+    if function in STEPS:
+
+        def fd(q: Reals, v: Reals) -> Reals:
+            return answer_of(tree, "fd", {**states, "q": q, "v": v}, h)[0]
+
+        return list(integrated(function, fd, states["q"], states["v"], h))
+    given = {port.name: states[port.name] for port in FUNCTIONS[function].ports(FORCE in states)}
+    route = routes_of(function, tree.has_shared_coordinates)[0]
+    return [np.asarray(exact, np.float64) for exact in reference(tree, function, route, given)]
