@@ -7,18 +7,13 @@
 #define CD_AHEAD(at) (void)0
 #endif
 
-/* Entries 0 .. size-1 of `rows` states (1 .. LANES of them) to w. */
-CD_STATIC void cd_pack(const real *in, ptrdiff_t stride, size_t rows, size_t size, real_v *w)
+/* Entries 0 .. size-1 of rows 0 .. last to w; known at compile time, `last` costs nothing. */
+CD_INLINE void cd_pack_rows(const real *in, ptrdiff_t stride, ptrdiff_t last, size_t size, real_v *w)
 {
-    const ptrdiff_t last = (ptrdiff_t)rows - 1;
-    const real *row[LANES];
     real_v x[LANES], y[LANES];
-    size_t e = 0, l;
-    for (l = 0; l < LANES; l++) {
-        row[l] = in + ((ptrdiff_t)l < last ? (ptrdiff_t)l : last) * stride;
-    }
-    for (; e + LANES <= size; e += LANES) {
-#define CD_DO(l) x[l] = CD_GET_ALL(row[l] + e);
+    size_t e = 0;
+    for (; e + LANES <= size; e += LANES, in += LANES) {
+#define CD_DO(l) x[l] = CD_GET_ALL(CD_ROW(l));
         CD_EACH(CD_DO)
 #undef CD_DO
         cd_transpose(x, y);
@@ -28,7 +23,7 @@ CD_STATIC void cd_pack(const real *in, ptrdiff_t stride, size_t rows, size_t siz
     }
 #if CD_HALF
     if (e < size && size - e <= CD_HALF) {
-        cd_get_halves(row, e, size - e, y);
+        cd_get_halves(in, stride, last, size - e, y);
 #define CD_DO(l) if ((l) < size - e) { w[e + (l)] = y[l]; }
         CD_HALF_EACH(CD_DO)
 #undef CD_DO
@@ -37,13 +32,23 @@ CD_STATIC void cd_pack(const real *in, ptrdiff_t stride, size_t rows, size_t siz
 #endif
     if (e < size) {
         const size_t count = size - e;
-#define CD_DO(l) x[l] = cd_get(row[l] + e, count);
+#define CD_DO(l) x[l] = cd_get(CD_ROW(l), count);
         CD_EACH(CD_DO)
 #undef CD_DO
         cd_transpose(x, y);
 #define CD_DO(l) if ((l) < count) { w[e + (l)] = y[l]; }
         CD_EACH(CD_DO)
 #undef CD_DO
+    }
+}
+
+/* Entries 0 .. size-1 of `rows` states (1 .. LANES of them) to w. */
+CD_STATIC void cd_pack(const real *in, ptrdiff_t stride, size_t rows, size_t size, real_v *w)
+{
+    if (rows == LANES) {
+        cd_pack_rows(in, stride, LANES - 1, size, w);
+    } else {
+        cd_pack_rows(in, stride, (ptrdiff_t)rows - 1, size, w);
     }
 }
 

@@ -136,6 +136,9 @@ CD_INLINE void cd_put(real *row, real_v x, size_t count)
 }
 #endif
 
+/* Row l of a tile whose rows end with row `last`. */
+#define CD_ROW(l) (in + ((l) < last ? (l) : last) * stride)
+
 #if LANES > 1
 #define CD_GET_ALL(row) (*(const loose_v *)(row))
 #define CD_PUT_ALL(row, x) (*(loose_v *)(row) = (x))
@@ -193,13 +196,13 @@ CD_INLINE void cd_transpose_halves(const real_v *from, real_v *to)
 #undef CD_DO
 }
 
-/* The rows' first `count` entries, at most CD_HALF, as vectors of LANES states. */
-CD_INLINE void cd_get_halves(const real *const *row, size_t e, size_t count, real_v *y)
+/* The first `count` entries, at most CD_HALF, of rows 0 .. last, as vectors of LANES states. */
+CD_INLINE void cd_get_halves(const real *in, ptrdiff_t stride, ptrdiff_t last, size_t count, real_v *y)
 {
     real_v x[CD_HALF];
 #define CD_DO(l) \
-    x[l] = CD_GET_MASKED(row[l] + e, ((real_v){0}), CD_MASK(count)); \
-    x[l] = CD_GET_MASKED(row[(l) + CD_HALF] + e - CD_HALF, x[l], CD_MASK(count) << CD_HALF);
+    x[l] = CD_GET_MASKED(CD_ROW(l), ((real_v){0}), CD_MASK(count)); \
+    x[l] = CD_GET_MASKED(CD_ROW((l) + CD_HALF) - CD_HALF, x[l], CD_MASK(count) << CD_HALF);
     CD_HALF_EACH(CD_DO)
 #undef CD_DO
     cd_transpose_halves(x, y);
