@@ -11,7 +11,6 @@ from condyle.backends.fpga.vectors import errors_of, task_of, worst
 from condyle.hardware.plans import Options, planned
 from condyle.hardware.states import answer_of, consistent, sampled
 from condyle.model.robot import Robot
-from condyle.model.tree import tree_of
 
 CHUNK = 1000
 GOAL = 0.01
@@ -22,12 +21,11 @@ WIDER = ("27x18", "27", "32")
 
 def errors(robot: Robot, plan: Plan, n: int, seed: int = 1) -> dict[str, dict[str, float]]:
     """For each function the largest errors of the integer model over n states of the box, against the reference."""
-    tree = tree_of(robot)
     found: dict[str, dict[str, float]] = {function: {} for function in plan.functions}
     for chunk in range(-(-n // CHUNK)):
         states = consistent(robot, sampled(robot, min(CHUNK, n - chunk * CHUNK), seed + chunk, plan.box))
         for function in plan.functions:
-            truth = answer_of(tree, function, states, plan.h)
+            truth = answer_of(robot, function, states, plan.stepping.h)
             answer = evaluate(plan, function, task_of(plan, function, states))
             for name, value in errors_of(plan, function, answer, truth).items():
                 found[function][name] = max(value, found[function].get(name, 0.0))

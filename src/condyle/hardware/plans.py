@@ -9,12 +9,11 @@ from condyle.backends.common.facts import checked_name
 from condyle.backends.fpga.accelerator import Plan, plan
 from condyle.backends.fpga.build import Accelerator, build, fit, in_turns
 from condyle.backends.fpga.constants import with_constants
-from condyle.backends.fpga.steps import STEPS
+from condyle.backends.fpga.steps import STANDING, STEPS
 from condyle.backends.fpga.target import XCVU9P, word_of
 from condyle.errors import UnsupportedError
 from condyle.hardware.states import BOX, FORCE, limits, sampled
-from condyle.model.joints import JOINT_TYPES
-from condyle.model.joints.base import FlatSpace
+from condyle.hardware.stepping import stepping_of
 from condyle.model.robot import Robot
 from condyle.model.tree import tree_of
 from condyle.signature import FUNCTIONS
@@ -70,15 +69,14 @@ class Options:
 
 def planned(robot: Robot, options: Options) -> Plan:
     """The arrays and their formats; UnsupportedError says what cannot be done and what could."""
-    if not set(STEPS).isdisjoint(options.functions):
-        _check_flat(robot)
     staged = trace_staged(tree_of(robot), ROUTES, options.f_ext is not None)
     samples = sampled(robot, RANGES, 0, options.box)
     numbers, limbs, edges = word_of(options.word), limbs_of(tree_of(robot)), limits(robot, options.box)
     parents = [link.parent for link in tree_of(robot).links]
     named = {(word.name, word.index): bound for word, bound in edges.items()}
     bounds = caps(staged, parents, math.hypot(*tree_of(robot).gravity), named)
-    made = plan(staged.program, staged.stages, samples, numbers, options.functions, options.step, limbs, bounds)
+    stepping = stepping_of(robot, options.step, options.box["v"], numbers.data) if _steps(options) else STANDING
+    made = plan(staged.program, staged.stages, samples, numbers, options.functions, stepping, limbs, bounds)
     return replace(made, box=options.box, limits=edges)
 
 
@@ -89,15 +87,5 @@ def accelerator(robot: Robot, options: Options) -> Accelerator:
     return build(with_constants(in_turns(made, turns), options.constants, ii), ii)
 
 
-def _check_flat(robot: Robot) -> None:
-    """Integration steps add h v to q: UnsupportedError names the joints for which that is not the step."""
-    curved = [
-        f"{joint.name} ({joint.type})"
-        for joint in robot.joints
-        if getattr(type(JOINT_TYPES[joint.type]), "integrate", None) is not FlatSpace.integrate
-    ]
-    if curved:
-        raise UnsupportedError(
-            f"euler and rk4 integrate joints whose q is a plain vector; not {', '.join(curved)}: take fd and integrate "
-            "on the host (robot.integrate), or lock the joints"
-        )
+def _steps(options: Options) -> bool:
+    return not set(STEPS).isdisjoint(options.functions)

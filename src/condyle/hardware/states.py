@@ -11,9 +11,10 @@ from condyle.algorithms.reference import evaluate as reference
 from condyle.algorithms.routes import routes_of
 from condyle.backends.fpga.datapath import Word
 from condyle.backends.fpga.steps import STEPS, integrated
+from condyle.hardware.stepping import group
 from condyle.model.robot import Robot
 from condyle.model.state import usual_range
-from condyle.model.tree import Tree, tree_of
+from condyle.model.tree import tree_of
 from condyle.signature import FUNCTIONS
 
 Reals = NDArray[np.float64]
@@ -60,14 +61,15 @@ def consistent(robot: Robot, states: Mapping[str, Reals]) -> dict[str, Reals]:
     return {**states, "tau": np.asarray(tau, np.float64), "Minv": np.asarray(inverse, np.float64)}
 
 
-def answer_of(tree: Tree, function: str, states: Mapping[str, Reals], h: float) -> list[Reals]:
+def answer_of(robot: Robot, function: str, states: Mapping[str, Reals], h: float) -> list[Reals]:
     """A function's outputs in float64, flat (n, size)."""
     if function in STEPS:
 
         def fd(q: Reals, v: Reals) -> Reals:
-            return answer_of(tree, "fd", {**states, "q": q, "v": v}, h)[0]
+            return answer_of(robot, "fd", {**states, "q": q, "v": v}, h)[0]
 
-        return list(integrated(function, fd, states["q"], states["v"], h))
+        return list(integrated(function, fd, group(robot), states["q"], states["v"], h))
+    tree = tree_of(robot)
     given = {port.name: states[port.name] for port in FUNCTIONS[function].ports(FORCE in states)}
     route = routes_of(function, tree.has_shared_coordinates)[0]
     return [np.asarray(exact, np.float64) for exact in reference(tree, function, route, given)]

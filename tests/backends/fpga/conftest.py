@@ -6,8 +6,10 @@ import shutil
 from collections.abc import Callable
 from pathlib import Path
 
+import numpy as np
 import pytest
 
+import condyle
 from condyle import hardware
 from condyle.api import Robot
 from condyle.backends.fpga.build import Accelerator, build
@@ -33,6 +35,25 @@ def bench(tmp_path: Path) -> Bench:
         return simulate(folder, "rig", plusargs)
 
     return run
+
+
+def free_body() -> Robot:
+    """One link that nothing holds."""
+    inertia = 0.1 * np.diag((1.0, 2.0, 2.5))
+    return (
+        condyle.Builder("free").body("base", mass=1.0, com=(0.1, 0.2, 0.0), inertia=inertia).build(floating_base=True)
+    )
+
+
+def ball_and_plane() -> Robot:
+    """A spherical joint, a hinge and a planar one: configurations that are no plain vectors, of few operations."""
+    builder = condyle.Builder("ball_and_plane").body("base", mass=1.0, inertia=0.1 * np.eye(3))
+    for name, mass in (("one", 1.5), ("two", 1.0), ("three", 0.5)):
+        builder.body(name, mass=mass, com=(0.1, 0.2, 0.3), inertia=0.05 * np.eye(3))
+    builder.joint("ball", parent="base", child="one", type="spherical")
+    builder.joint("hinge", parent="one", child="two", type="revolute", axis=(0.0, 0.0, 1.0), xyz=(0.3, 0.0, 0.0))
+    builder.joint("plane", parent="two", child="three", type="planar", axis=(0.0, 1.0, 0.0), xyz=(0.3, 0.0, 0.0))
+    return builder.build()
 
 
 def accelerator(

@@ -16,7 +16,7 @@ from condyle.errors import UnsupportedError
 from condyle.model.rooted import Rooted
 from condyle.model.zoo import every_joint
 
-from .conftest import accelerator
+from .conftest import accelerator, ball_and_plane, free_body
 
 
 @pytest.fixture(scope="module")
@@ -92,13 +92,52 @@ def test_steps_in_a_row_follow_the_floats() -> None:
             like = Word(word.name[0], word.index)
             assert format == acc.plan.formats[like]
             given[like] = answer[word]
-        q, v = hardware.answer_of(hardware.tree_of(robot), "rk4", exact, h)
+        q, v = hardware.answer_of(robot, "rk4", exact, h)
         exact = {**exact, "q": q, "v": v}
     for word, format in acc.plan.results["rk4"]:
         name = word.name[0]
         moved = np.abs(exact[name] - states[name]).max()
         error = np.abs(format.to_real(answer[word]) - exact[name][:, word.index]).max()
         assert error < 5e-3 * moved, word  # what fd errs
+
+
+@pytest.mark.parametrize("robot", [ball_and_plane(), free_body()], ids=lambda robot: robot.name)
+def test_steps_along_curves_follow_the_floats_and_keep_quaternions_unit(robot) -> None:
+    """Euler's q is `integrate` to a few units; 20 steps of rk4 in a row err by what fd errs."""
+    h = 2e-3
+    plan = hardware.planned(robot, hardware.Options(("rk4", "euler"), word="27", step=h))
+    states = hardware.sampled(robot, 100, 5)
+    states["v"] *= 0.25
+    states = hardware.consistent(robot, {**states, "a": 0.0 * states["a"]})
+    once = dense(plan, "euler", "q_next", evaluate(plan, "euler", task_of(plan, "euler", states)), states["q"])
+    assert np.abs(once - robot.integrate(states["q"], h * states["v"])).max() < 2.5e-7  # four units of 2^-24
+    given, exact, inside = task_of(plan, "rk4", states), states, np.ones(100, np.bool_)
+    for _ in range(20):
+        answer = evaluate(plan, "rk4", given)
+        inside &= ~answer.over
+        given |= {Word(word.name[0], word.index): value for word, value in answer.words.items()}
+        q, v = hardware.answer_of(robot, "rk4", exact, h)
+        exact = {**exact, "q": q, "v": v}
+    assert inside.mean() > 0.7  # others became faster than the box allows
+    found = {name: dense(plan, "rk4", f"{name}_next", answer, exact[name])[inside] for name in "qv"}
+    exact = {name: exact[name][inside] for name in "qv"}
+    assert np.abs(found["v"] - exact["v"]).max() < 5e-3 * np.abs(exact["v"] - states["v"][inside]).max()
+    assert np.abs(robot.difference(exact["q"], found["q"])).max() < 5e-3 * 20 * h
+    for joint in robot.joints:
+        assert (
+            joint.kind.defect(found["q"][:, joint.q_slice]).max() < 2e-7
+        )  # however many steps: 20 would drift by 6e-7
+    for word, format in plan.results["rk4"]:
+        assert format == plan.formats[Word(word.name[0], word.index)]
+
+
+def test_a_quaternion_that_is_not_unit_raises_the_flag_of_a_step() -> None:
+    robot = ball_and_plane()
+    plan = hardware.planned(robot, hardware.Options(("euler", "fd")))
+    states = hardware.consistent(robot, hardware.sampled(robot, 3, 5))
+    states["q"][1, :4] *= 0.99
+    assert evaluate(plan, "euler", task_of(plan, "euler", states)).over.tolist() == [False, True, False]
+    assert not evaluate(plan, "fd", task_of(plan, "fd", states)).over.any()
 
 
 def test_a_chosen_root_answers_for_the_users() -> None:

@@ -106,10 +106,11 @@ def test_bad_options_are_named(tmp_path, wrong) -> None:
         condyle.export(ARM, "verilog", tmp_path, **wrong)
 
 
-def test_steps_of_joints_that_turn_freely_are_refused_by_name() -> None:
+def test_steps_too_long_for_the_series_say_the_longest() -> None:
     robot = condyle.load("hyq", floating_base=True)
-    with pytest.raises(UnsupportedError, match=r"root_joint \(free\)"):
-        hardware.accelerator(robot, hardware.Options(("rk4",)))
+    with pytest.raises(UnsupportedError, match=r"root_joint \(free\) may turn by 0.69 rad .* steps up to 0.072 s"):
+        hardware.accelerator(robot, hardware.Options(("rk4",), step=0.1))
+    hardware.planned(condyle.chain(2, 0), hardware.Options(("rk4",), step=0.1))
 
 
 def test_a_robot_without_an_inverse_is_refused(tmp_path) -> None:

@@ -14,7 +14,7 @@ from condyle.errors import BuildError
 from condyle.model.zoo import every_joint
 from condyle.simulation import check
 
-from .conftest import Bench, accelerator
+from .conftest import Bench, accelerator, ball_and_plane, free_body
 
 STALLS = ("+stall_in=40", "+stall_out=40", "+seed=5")
 
@@ -67,6 +67,15 @@ def test_steps_are_fed_back_while_other_tasks_go_on(bench: Bench, functions, ii:
     assert f"latency {latency}," in bench(robot, acc, 12, only, f"+sparse={latency // 3}")
     cycles = int(re.findall(r"interval (\d+)/11", bench(robot, acc, 12, only))[0])
     assert cycles < 12 * acc.interval("rk4")  # not one after the other: that would take their latencies
+
+
+@pytest.mark.parametrize(
+    ("robot", "functions", "ii", "f_ext"),
+    [(ball_and_plane(), ("euler", "rk4"), 3, 5.0), (free_body(), ("rk4",), 1, None), (free_body(), ("euler",), 2, 5.0)],
+)
+def test_steps_along_curves(bench: Bench, robot, functions, ii: int, f_ext: float | None) -> None:
+    acc = accelerator(robot, *functions, ii=ii, f_ext=f_ext)
+    assert bench(robot, acc, 12, *STALLS).startswith(f"right: {12 * len(functions)} tasks")
 
 
 @pytest.mark.parametrize(

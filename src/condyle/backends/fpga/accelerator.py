@@ -42,7 +42,7 @@ class Plan:
 
     formats: of q, v, a, tau, f_ext and Minv words. results: for each function its output words and their formats.
     box: the bounds of the states that it is made for, by name. limits: the bound of each word that has one.
-    h: the length of an integration step [s].
+    course: what goes with an integration step's sub-tasks, and the formats.
     """
 
     numbers: Numbers
@@ -56,20 +56,17 @@ class Plan:
     )
     box: Mapping[str, float] = field(default_factory=dict[str, float])
     limits: Mapping[Word, float] = field(default_factory=dict[Word, float])
-    h: float = 1e-3
+    stepping: steps.Stepping = steps.STANDING
+    course: Mapping[Word, Format] = field(default_factory=dict[Word, Format])
 
     def takes(self, name: str) -> list[Word]:
         """The words of an input array, in order."""
         return sorted((word for word in self.formats if word.name == name), key=lambda word: word.index)
 
     @property
-    def weights(self) -> steps.Weights:
-        return steps.weights(self.h, self.functions, self.numbers.constant)
-
-    @property
-    def course(self) -> list[Word]:
-        """What goes with an integration step's sub-task."""
-        return steps.state(self.nv, self.takes("tau"), self.takes("f_ext"))
+    def weights(self) -> dict[str, steps.Weight]:
+        names = self.stepping.coordinates.weights("rk4" in self.functions)
+        return steps.weights(names, self.stepping.h, self.functions, self.numbers.constant)
 
 
 def needs(functions: Sequence[str], *any_of: str) -> bool:
@@ -83,7 +80,7 @@ class _Planner:
     samples: Mapping[str, Reals]
     numbers: Numbers
     functions: Sequence[str]
-    h: float
+    stepping: steps.Stepping
     limbs: Limbs
     caps: Mapping[int, float]
 
@@ -139,44 +136,60 @@ class _Planner:
         formats = {given.word: given.format for given in self.outside.values()}
         self._schedule_module(formats)
         nq = self.program.inputs[0].size
-        plan = Plan(self.numbers, tuple(has), nq, self.n, self.paths, formats, {}, h=self.h)
-        if needs(has, *steps.STEPS):
-            self._step(plan, formats)
+        plan = Plan(self.numbers, tuple(has), nq, self.n, self.paths, formats, {}, stepping=self.stepping)
+        course = self._step(plan, formats) if needs(has, *steps.STEPS) else dict[Word, Format]()
         ordered = {name: self.paths[name] for name in ORDER if name in self.paths}
         results = {function: _results(ordered, function) for function in has}
-        return replace(plan, datapaths=ordered, results=results)
+        return replace(plan, datapaths=ordered, results=results, course=course)
 
-    def _step(self, plan: Plan, formats: dict[Word, Format]) -> None:
-        """The array `step`; the state that it makes has the formats of the one that it takes."""
-        largest = {Word(name, k): float(np.abs(self.samples[name][:, k]).max()) for name in "qv" for k in range(self.n)}
+    def _step(self, plan: Plan, formats: dict[Word, Format]) -> Mapping[Word, Format]:
+        """The array `step`; the state that it makes has the formats of the one that it takes. What the course holds."""
+        again, state = "rk4" in plan.functions, self.stepping.coordinates
+        sizes = {"q": state.nq, "v": state.nv}
+        largest = {
+            Word(name, k): float(np.abs(self.samples[name][:, k]).max()) for name, n in sizes.items() for k in range(n)
+        }
         formats.update({word: format_for(self.numbers, x) for word, x in largest.items()})
-        like = {"cv": "v", "sq": "q", "sv": "v", "nq": "q", "nv": "v", "q_next": "q", "v_next": "v"}
-        h_c, h_b = plan.weights.formats
-        given = {Word("stage", 0): steps.STAGE, Word("c", 0): h_c, Word("b", 0): h_b}
-        for word in plan.course:
-            if word not in given:
-                given[word] = formats[Word(like.get(word.name, word.name), word.index)]
-        made = _exact(given) | _made(self.paths["solve"], "out", "k")
-        program = steps.advance(self.n, plan.course, "rk4" in plan.functions)
-        reach = [0.0] * len(program)
-        for k, node in enumerate(program.nodes):
-            if node[0] == "input":
-                one = made[input_word(program, node)].format
-                reach[k] = float(one.to_real(np.array(one.limit))) / MARGIN
-            elif node[0] == "mul":
-                reach[k] = float(np.prod([reach[x] for x in operands(node)]))
+        largest.update({Word("su", k): self.stepping.h * largest[Word("v", k)] for k in state.curved})
+        known = {**formats, **{word: format_for(self.numbers, x) for word, x in largest.items()}}
+        words = state.course(plan.takes("tau"), plan.takes("f_ext"), again)
+        held = {word: steps.STAGE if word.name == "stage" else known[steps.like(word)] for word in words}
+        weights = {Word(name, 0): weight.format for name, weight in plan.weights.items()}
+        made = _exact({**held, **weights}) | _made(self.paths["solve"], "out", "k")
+        stage = self.stepping.advance(words, again)
+        program = stage.program
+        reach = ranges.largest(ranges.values(program, self._courses(made)))
+        reach = [stage.small.get(k, x) for k, x in enumerate(reach)]
         groups: dict[str, list[tuple[Word, int]]] = {"out": []}
         for output in program.outputs:
             word = Word(program.arrays[output.array].name, output.index)
-            if word.name in like:
-                reach[output.node] = largest[Word(like[word.name], word.index)]
-            groups.setdefault("out" if word.name.endswith("_next") else "again", []).append((word, output.node))
+            if steps.like(word) in largest:
+                reach[output.node] = largest[steps.like(word)]
+            groups.setdefault("out" if word.name in ("q_next", "v_next") else "again", []).append((word, output.node))
+        for k, word in stage.alike.items():
+            reach[k] = largest[word]
         groups["out"].sort(key=lambda pair: (pair[0].name, pair[0].index))
         if "again" in groups:
-            groups["again"] += groups["out"]
-        source = Source(program, [""] * len(program), reach)
-        inputs = {k: made[input_word(program, node)] for k, node in enumerate(program.nodes) if node[0] == "input"}
+            groups["again"] += [
+                pair for pair in groups["out"] if pair[0].name == "v_next" or pair[0].index in state.flat
+            ]
+        source = Source(program, [""] * len(program), reach, whole=stage.whole)
+        nodes = [(k, input_word(program, node)) for k, node in enumerate(program.nodes) if node[0] == "input"]
+        inputs = {k: made[word] for k, word in nodes if word in made}
         self.paths["step"] = lower("step", source, self.numbers, inputs, list(groups.items()))
+        return held
+
+    def _courses(self, made: Mapping[Word, Given]) -> dict[str, Reals]:
+        """Words at random within half of what their formats hold, all at its end in the first row; q as sampled."""
+        rng = np.random.default_rng(0)
+        found: dict[str, Reals] = {}
+        n = len(self.samples["q"])
+        for word, given in made.items():
+            array = found.setdefault(word.name, np.zeros((n, 1 + max(w.index for w in made if w.name == word.name))))
+            reach = float(given.format.to_real(np.array(given.format.limit))) / MARGIN
+            array[:, word.index] = rng.uniform(-reach, reach, n)
+            array[0, word.index] = reach
+        return {**found, **dict.fromkeys(("q", "sq"), self.samples["q"])}
 
     def _trig(self) -> None:
         wanted = {word for path in self.paths.values() for word, _ in path.inputs}
@@ -258,7 +271,7 @@ def plan(
     samples: Mapping[str, Reals],
     numbers: Numbers,
     functions: Sequence[str],
-    h: float = 1e-3,
+    stepping: steps.Stepping = steps.STANDING,
     limbs: Limbs = ({}, {}),
     caps: Mapping[int, float] = MappingProxyType({}),
 ) -> Plan:
@@ -266,4 +279,5 @@ def plan(
 
     limbs: the places of joints, and of entries of input arrays, in limbs that are alike. caps: bounds of nodes.
     """
-    return _Planner(program, stages, samples, numbers, tuple(f for f in CODES if f in functions), h, limbs, caps).run()
+    chosen = tuple(f for f in CODES if f in functions)
+    return _Planner(program, stages, samples, numbers, chosen, stepping, limbs, caps).run()

@@ -69,9 +69,8 @@ class Feedback(Wires):
         self.admitted("in_course", "take & is_step", "stepped", depth)
         room.append(f"(~is_step | in_course < {depth})")
         fresh = self.fields("in_data", "q", "v", "tau", "f_ext")
-        for k in range(self.plan.nv):
-            for name in ("cv", "sq", "sv"):
-                fresh[Word(name, k)] = fresh[Word(name[-1], k)]
+        sums = [word for word in self.plan.course if word.name in steps.FRESH]
+        fresh |= {word: fresh.get(Word(steps.FRESH[word.name], word.index), ("", 0)) for word in sums}
         enters, data = "take & is_step", self._joined(fresh, self._first())
         if "rk4" in self.has:
             width = ID + widths(self.acc.arrays["step"], "again")
@@ -82,9 +81,7 @@ class Feedback(Wires):
             e(f"wire [{ID - 1}:0] round_id = {{round_q[{width - 1}], {FUNCTION_BITS}'d{CODES['rk4']}, ")
             e(f"    round_q[{width - ID + TAG_BITS - 1}:{width - ID}]}};")
             places = self.places("round_q", "step", "again")
-            for k in range(self.plan.nv):
-                places[Word("cv", k)] = places[Word("nv", k)]
-                places |= {Word(f"s{name}", k): places[Word(f"{name}_next", k)] for name in "qv"}
+            places |= {word: places[Word(steps.AGAIN[word.name], word.index)] for word in sums}
             enters += " | round_pop"
             stage = self._slice(places, Word("stage", 0))
             data = f"round_pop ? {self._joined(places, f'{stage} + 1')} : {data}"
@@ -93,7 +90,7 @@ class Feedback(Wires):
     def round_task(self) -> str:
         """The state of the next stage, as the trigonometry takes a task: q, v, a = 0, f_ext."""
         places = self.places("round_q", "step", "again")
-        words = [Word(f"n{name}", k) for name in "qv" for k in range(self.plan.nv)]
+        words = [Word(f"n{word.name}", word.index) for name in ("q", "v") for word in self.plan.takes(name)]
         forces = [self._slice(places, word) for word in reversed(self.plan.takes("f_ext"))]
         state = [self._slice(places, word) for word in reversed(words)]
         return "{" + wrapped(", ", [*forces, self._zeros(self.nu), *state]) + "}"
@@ -109,12 +106,11 @@ class Feedback(Wires):
         """Schedule module: fd's answer and the step's sums become the next sub-task, or the result."""
         e = self.e
         e("", "// schedule module: integration steps")
-        at = self.fields_of("course_q", self.plan.course)
+        at = self._course()
         stage = self._slice(at, Word("stage", 0))
         last = " | ".join(f"{stage} == {s}" for s in steps.LAST)
         e(f"wire step_last = {last};")
-        weights = self.plan.weights
-        for name, values, format in zip("cb", weights[:2], weights.formats, strict=True):
+        for name, (values, format) in self.plan.weights.items():
             e(f"reg signed [{format.width - 1}:0] step_{name};")
             with e.block(f"always @* case ({stage})", "endcase"):
                 *rest, final = [literal(value, format.width) for value in values]
@@ -134,19 +130,19 @@ class Feedback(Wires):
             e("assign step_again_ready = round_free;")
 
     def width_of(self, word: Word) -> int:
-        like = {"cv": "v", "sq": "q", "sv": "v"}.get(word.name, word.name)
-        return steps.STAGE.width if like == "stage" else self.plan.formats[Word(like, word.index)].width
+        course = self.plan.course
+        return course[word].width if word in course else self.plan.formats[steps.like(word)].width
 
-    def fields_of(self, bus: str, words: list[Word]) -> Places:
-        """Where words lie that stand one after the other."""
+    def _course(self) -> Places:
+        """Where the words lie that wait for a sub-task's answer."""
         low, result = 0, dict[Word, tuple[str, int]]()
-        for word in words:
-            result[word] = (bus, low)
-            low += self.width_of(word)
+        for word, format in self.plan.course.items():
+            result[word] = ("course_q", low)
+            low += format.width
         return result
 
     def _course_width(self) -> int:
-        return sum(self.width_of(word) for word in self.plan.course)
+        return sum(format.width for format in self.plan.course.values())
 
     def _joined(self, places: Places, stage: str) -> str:
         stage_, *words = self.plan.course
@@ -156,8 +152,8 @@ class Feedback(Wires):
 
     def _slice(self, places: Places, word: Word) -> str:
         bus, low = places[word]
-        name = {"nq": "q", "nv": "v"}.get(word.name, word.name)
-        return f"{bus}[{low + self.width_of(Word(name, word.index)) - 1}:{low}]"
+        width = self.width_of(word)
+        return f"{bus}[{low + width - 1}:{low}]" if bus else self._zeros(width)
 
     def _first(self) -> str:
         codes = [f"in_function == {CODES[name]} ? {steps.FIRST[name]}" for name in self.has if name in steps.STEPS]

@@ -50,24 +50,23 @@ class _Run:
 
 def _stepped(plan: Plan, run: _Run, function: str) -> dict[Word, Integers]:
     """An integration step: its sub-tasks one after the other."""
-    n = plan.nv
-    words = {word: run.given[word] for word in plan.course if word in run.given}
-    for k in range(n):
-        words |= {Word(name, k): run.given[Word(name[-1], k)] for name in ("nq", "nv", "cv", "sq", "sv")}
-    still = {word: steps.constant(0, run.n) for word in plan.takes("a")}
-    stage, weights = steps.FIRST[function], plan.weights
+    fresh = {word: Word(steps.FRESH.get(word.name, word.name), word.index) for word in plan.course}
+    zeros = steps.constant(0, run.n)
+    words = {word: run.given.get(was, zeros) for word, was in fresh.items()}
+    state = {word: word for word in plan.formats if word.name in ("q", "v")}
+    still = dict.fromkeys(plan.takes("a"), zeros)
+    stage = steps.FIRST[function]
     while True:
-        now = {Word(name, k): words[Word(f"n{name}", k)] for name in "qv" for k in range(n)}
+        now = {word: words[was] for word, was in state.items()}
         solved = run.net(run.trig({**still, **now}))
         words |= {Word("k", word.index): value for word, value in solved.items() if word.name == "a"}
-        chosen = {"stage": stage, "c": weights.c[stage], "b": weights.b[stage]}
-        words |= {Word(name, 0): steps.constant(value, run.n) for name, value in chosen.items()}
+        words[Word("stage", 0)] = steps.constant(stage, run.n)
+        words |= {Word(name, 0): steps.constant(one.values[stage], run.n) for name, one in plan.weights.items()}
         if stage in steps.LAST:
             return run.array("step", "out", words)
         words |= run.array("step", "again", words)
-        for k in range(n):
-            words |= {Word(f"s{name}", k): words[Word(f"{name}_next", k)] for name in "qv"}
-            words[Word("cv", k)] = words[Word("nv", k)]
+        words |= {w: words[Word(steps.AGAIN[w.name], w.index)] for w in plan.course if w.name in steps.AGAIN}
+        state = {word: Word(f"n{word.name}", word.index) for word in state}
         stage += 1
 
 

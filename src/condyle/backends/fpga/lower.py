@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
 from condyle.backends.fpga.datapath import Datapath, Given, Op, Word
@@ -29,7 +29,7 @@ class Source:
     """What is lowered: a Program, the stage of each node, the largest absolute value each node takes.
 
     twins: nodes that limbs have in common. scales: for products with constants of such the largest of the constants.
-    caps: bounds of nodes by norms.
+    caps: bounds of nodes by norms. whole: products of which no factor is cut.
     """
 
     program: Program
@@ -38,6 +38,7 @@ class Source:
     twins: Sequence[tuple[int, ...]] = ()
     scales: Mapping[int, float] = field(default_factory=dict[int, float])
     caps: Mapping[int, float] = field(default_factory=dict[int, float])
+    whole: Collection[int] = ()
 
 
 @dataclass
@@ -155,7 +156,8 @@ class Lowering:
             x, y = y, x
         if y == self.done[a]:
             a, b = b, a
-        return self._product(k, (x, y), (a, b), min(self.ops[y].format.width, self.numbers.factor))
+        width = self.ops[y].format.width
+        return self._product(k, (x, y), (a, b), width if k in self.source.whole else min(width, self.numbers.factor))
 
     def _fills(self, k: int) -> float:
         """How much of its range a signal uses; the fuller one loses less when it is cut."""

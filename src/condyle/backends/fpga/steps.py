@@ -1,23 +1,27 @@
 """Integration steps: sub-tasks of forward dynamics, fed back until the step is done (Yang 2023, figure 13).
 
-    k1 = fd(q, v),  ki = fd(q + ci h v(i-1), v + ci h k(i-1));  q' = q + h sum bi vi,  v' = v + h sum bi ki
+With ki = fd(qi, vi), (q1, v1) = (q, v) and the classical c = 1/2, 1/2, 1, b = 1/6, 1/3, 1/3, 1/6:
 
-with the classical c = 1/2, 1/2, 1 and b = 1/6, 1/3, 1/3, 1/6, or one stage with b = 1 (Euler); tau and f_ext are held.
-h is a number of the accelerator, as the robot's are: its multiples are chosen by stage and cost no words of a task.
+    v(i+1) = v + ci h ki,  q(i+1) = q ⊕ ui,  v' = v + h sum bi ki,  q' = q ⊕ u
+    u1 = h/2 v,  u2 = h/2 v2 + h²/8 [v, v2],  u3 = h v3,  u = h sum bi vi + h²/12 [v, v4]
+
+(Munthe-Kaas 1998; the bracket has the sign of q ⊕ u = q exp(u), and is zero where q is a plain vector.)
+Euler's step is one stage: q ⊕ h v, v + h k1. tau and f_ext are held. h is a number of the accelerator, as the robot's
+are: its multiples are chosen by stage and cost no words of a task.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
+from dataclasses import dataclass, field
 from typing import NamedTuple
 
 import numpy as np
 
 from condyle.backends.fpga.datapath import Word
 from condyle.backends.fpga.formats import Format, Integers, constant_format
-from condyle.backends.fpga.products import Nodes
 from condyle.backends.fpga.ranges import Reals
-from condyle.ir.program import Array, Output, Program
+from condyle.ir.program import Program
 from condyle.signature import FUNCTIONS, TAU, Function, Port, Q, V
 
 NEXT = (
@@ -30,72 +34,124 @@ STEPS = {
 }
 ALL = {**FUNCTIONS, **STEPS}
 """What an accelerator can do: the seven functions and the steps."""
-WEIGHTS = ((1 / 2, 1 / 6), (1 / 2, 1 / 3), (1.0, 1 / 3), (0.0, 1 / 6), (0.0, 1.0))
-"""(c, b) of each stage: what leads to the next sub-task's state, what counts in the result."""
+WEIGHTS: dict[str, tuple[float, ...]] = {
+    "c": (1 / 2, 1 / 2, 1.0, 1 / 6, 1.0),
+    "b": (1 / 6, 1 / 3, 1 / 3, 1 / 6, 1.0),
+    "d": (0.0, 1 / 8, 0.0, 1 / 12, 0.0),
+    "e": (0.0, 0.0, 0.0, 1.0, 0.0),
+}
+"""By stage, Euler's the last: u = c h vi + d h² [v, vi] + e times the sum of b h vi of the stages before."""
+POWERS = {"c": 1, "b": 1, "d": 2, "e": 0}
 FIRST = {"rk4": 0, "euler": 4}
 LAST = (3, 4)
 STAGE = Format(4, 0)
+FRESH = {"cv": "v", "sq": "q", "sv": "v", "su": ""}
+"""What goes with a step's first sub-task besides the task: copies of its state, and zeros."""
+AGAIN = {"cv": "nv", "sq": "q_next", "sv": "v_next", "su": "su_next"}
+"""What goes with a later one: what the stage before has made."""
+LIKE = {**FRESH, "su": "su", "su_next": "su", "nq": "q", "nv": "v", "q_next": "q", "v_next": "v"}
+"""Words of one format."""
 
 
-class Weights(NamedTuple):
-    """The integers h c and h b of every stage, and their formats."""
+@dataclass(frozen=True)
+class Coordinates:
+    """Which entries of q are a plain vector, and which entries of v move the others along a curve."""
 
-    c: tuple[int, ...]
-    b: tuple[int, ...]
-    formats: tuple[Format, Format]
+    nq: int
+    nv: int
+    flat: tuple[int, ...] = ()
+    curved: tuple[int, ...] = ()
+
+    def course(self, tau: Sequence[Word], f_ext: Sequence[Word], again: bool) -> list[Word]:
+        """What goes with a sub-task: the stage, the step's own state and torques, the stage's velocity, the sums."""
+        entries = {name: range(self.nv) for name in ("v", "cv", "sv")}
+        kept: dict[str, Collection[int]] = {"q": range(self.nq), **entries, "sq": self.flat}
+        kept |= {"su": self.curved} if again else {}
+        return [Word("stage", 0), *(Word(name, k) for name, ks in kept.items() for k in ks), *tau, *f_ext]
+
+    def weights(self, again: bool) -> str:
+        """The names of those that stages need."""
+        return "cbde" if self.curved and again else "cb"
 
 
-def weights(h: float, functions: Sequence[str], width: int) -> Weights:
+@dataclass(frozen=True)
+class Stage:
+    """One stage as a Program: of course words, weights and k what the next sub-task, or the result, consists of.
+
+    alike: nodes that have the range of a word. small: nodes and their bounds. whole: products of uncut factors.
+    """
+
+    program: Program
+    alike: Mapping[int, Word] = field(default_factory=dict[int, Word])
+    small: Mapping[int, float] = field(default_factory=dict[int, float])
+    whole: frozenset[int] = frozenset()
+
+
+Advance = Callable[[Sequence[Word], bool], Stage]
+"""Of the words of the course, and whether there are stages that others follow."""
+
+
+def _nowhere(words: Sequence[Word], again: bool) -> Stage:
+    del words, again
+    return Stage(Program("nowhere", (), (), (), ()))
+
+
+@dataclass(frozen=True)
+class Stepping:
+    """How an accelerator integrates. h: the length of a step [s]."""
+
+    h: float = 1e-3
+    coordinates: Coordinates = field(default_factory=lambda: Coordinates(0, 0))
+    advance: Advance = _nowhere
+
+
+STANDING = Stepping()
+"""Of accelerators without steps."""
+
+
+def like(word: Word) -> Word:
+    """The word whose format a word has."""
+    return Word(LIKE.get(word.name, word.name), word.index)
+
+
+class Weight(NamedTuple):
+    """The integers of every stage, and their format."""
+
+    values: tuple[int, ...]
+    format: Format
+
+
+def weights(names: str, h: float, functions: Sequence[str], width: int) -> dict[str, Weight]:
     stages = [*(range(4) if "rk4" in functions else ()), *([4] if "euler" in functions else ())]
-    scales = [max(WEIGHTS[s][k] for s in stages) or 1.0 for k in (0, 1)]
-    formats = (constant_format(width, h * scales[0]), constant_format(width, h * scales[1]))
-    rows = [
-        [int(f.from_real(np.array(h * WEIGHTS[s][k] if s in stages else 0.0))) for s in range(len(WEIGHTS))]
-        for k, f in enumerate(formats)
-    ]
-    return Weights(tuple(rows[0]), tuple(rows[1]), formats)
+    found: dict[str, Weight] = {}
+    for name in names:
+        scaled = [h ** POWERS[name] * x if s in stages else 0.0 for s, x in enumerate(WEIGHTS[name])]
+        format = constant_format(width, max(scaled)) if POWERS[name] else Format(2, 0)
+        found[name] = Weight(tuple(int(format.from_real(np.array(x))) for x in scaled), format)
+    return found
 
 
-def state(n: int, tau: Sequence[Word], f_ext: Sequence[Word]) -> list[Word]:
-    """What goes with a sub-task: the stage, the step's own state and torques, the stage's velocity, the sums."""
-    named = [Word(name, k) for name in ("q", "v", "cv", "sq", "sv") for k in range(n)]
-    return [Word("stage", 0), *named, *tau, *f_ext]
+class Group(NamedTuple):
+    """How configurations move, rows of arrays: q ⊕ u and [x, y]."""
+
+    integrate: Callable[[Reals, Reals], Reals]
+    bracket: Callable[[Reals, Reals], Reals]
 
 
-def advance(n: int, words: Sequence[Word], again: bool) -> Program:
-    """One stage: the sums q_next, v_next and, if there is a next stage, its state; the rest of `words` passes."""
-    names = list(dict.fromkeys(word.name for word in words))
-    sizes = {word.name: word.index + 1 for word in words}
-    arrays = (*(Array(name, (sizes[name],)) for name in names), *(Array(x, (1,)) for x in "cb"), Array("k", (n,)))
-    nodes = Nodes(arrays)
-    c, b = (nodes.word(Word(name, 0)) for name in "cb")
-    found: dict[Word, int] = {}
-    for k in range(n):
-        v, a = nodes.word(Word("cv", k)), nodes.word(Word("k", k))
-        for name, rate in (("q", v), ("v", a)):
-            total = nodes.word(Word(f"s{name}", k))
-            found[Word(f"{name}_next", k)] = nodes.add("add", total, nodes.add("mul", b, rate))
-            if again:
-                found[Word(f"n{name}", k)] = nodes.add("add", nodes.word(Word(name, k)), nodes.add("mul", c, rate))
-    if again:
-        found.update({word: nodes.word(word) for word in words if word.name not in ("cv", "sq", "sv")})
-    results = list(dict.fromkeys(word.name for word in found))
-    outputs = tuple(Output(results.index(word.name), word.index, node) for word, node in found.items())
-    shapes = tuple(Array(name, (max(w.index for w in found if w.name == name) + 1,)) for name in results)
-    return Program("advance", arrays, shapes, tuple(nodes.nodes), outputs)
-
-
-def integrated(name: str, fd: Callable[[Reals, Reals], Reals], q: Reals, v: Reals, h: float) -> tuple[Reals, Reals]:
+def integrated(
+    name: str, fd: Callable[[Reals, Reals], Reals], group: Group, q: Reals, v: Reals, h: float
+) -> tuple[Reals, Reals]:
     """The same step in floats; fd(q, v) is the acceleration."""
-    sq, sv, qi, vi = q, v, q, v
-    for stage in range(FIRST[name], len(WEIGHTS)):
-        c, b = (h * x for x in WEIGHTS[stage])
+    sv, su, qi, vi = v, np.zeros_like(v), q, v
+    for stage in range(FIRST[name], max(LAST) + 1):
+        c, b, d, e = (WEIGHTS[weight][stage] for weight in "cbde")
         k = fd(qi, vi)
-        sq, sv = sq + b * vi, sv + b * k
+        qi = group.integrate(q, h * c * vi + h * h * d * group.bracket(v, vi) + e * su)
+        su, sv = su + h * b * vi, sv + h * b * k
         if stage in LAST:
             break
-        qi, vi = q + c * vi, v + c * k
-    return sq, sv
+        vi = v + h * c * k
+    return qi, sv
 
 
 def constant(value: int, n: int) -> Integers:
