@@ -103,10 +103,11 @@ def memory(b: int, encoder: Encoder) -> str:
     kind, number = (-1, -1 - b) if b < 0 else (SLOT, b - SLOT)
     single = encoder.bits // 8 if encoder.isa.scalar else encoder.isa.vector_bytes
     unit = encoder.constant_bytes if b < 0 else single
-    near = (number + WINDOW // 2) // WINDOW if encoder.isa.stretch else 0
+    window = WINDOW if encoder.isa.stretch else WINDOW // unit
+    near = (number + window // 2) // window
     if (kind, near) not in encoder.bases:
         near = 0
-    return f"{(number - near * WINDOW) * unit}(%{GENERAL[encoder.bases[kind, near]]})"
+    return f"{(number - near * window) * unit}(%{GENERAL[encoder.bases[kind, near]]})"
 
 
 def assembled(lines: list[str], folder: Path) -> bytes:
@@ -155,19 +156,20 @@ def test_bytes_are_the_assemblers(machine: tuple[Isa, int], pointers: bool, tmp_
 
 
 @needs_as
-def test_windows_are_the_assemblers(tmp_path: Path) -> None:
+@pytest.mark.parametrize(("name", "operands", "unit"), [("avx512", 256, 64), ("avx2", 8, 32)])
+def test_windows_are_the_assemblers(name: str, operands: int, unit: int, tmp_path: Path) -> None:
     """Pointers to windows: pushed if they must be, set, and given back."""
-    isa = ISAS["avx512"]
-    many = [Instruction("load", 0, NONE, slot(256 * k)) for k in range(1, 13) for _ in range(20 - k)]
+    isa, vector = ISAS[name], "zmm0" if name == "avx512" else "ymm0"
+    many = [Instruction("load", 0, NONE, slot(operands * k)) for k in range(1, 13) for _ in range(20 - k)]
     lines = ["push %rbx", "push %rbp", "push %r13", "push %r14", "push %r15"]
     registers = [GENERAL[r] for r in (*FREE, *SAVED)]
     head: list[str] = []
-    for k, name in enumerate(registers, 1):
-        if name in ("rbx", "rbp", "r13", "r14", "r15"):
-            head.append(f"push %{name}")
-        head.append(f"lea {256 * 64 * k}(%rdi), %{name}")
-    for k, name in enumerate(registers, 1):
-        head += [f"vmovapd (%{name}), %zmm0"] * (20 - k)
+    for k, register in enumerate(registers, 1):
+        if register in ("rbx", "rbp", "r13", "r14", "r15"):
+            head.append(f"push %{register}")
+        head.append(f"lea.d32 {operands * unit * k}(%rdi), %{register}")
+    for k, register in enumerate(registers, 1):
+        head += [f"vmovapd (%{register}), %{vector}"] * (20 - k)
     head += [line.replace("push", "pop") for line in reversed(lines)] + ["vzeroupper", "ret"]
     ours = encode(many, isa, 64)
     theirs = assembled(head, tmp_path)

@@ -16,7 +16,7 @@ from condyle.backends.cpu.target import Isa
 RDI, RSI, RDX = 7, 6, 2
 FREE = (0, 1, 2, 8, 9, 10, 11)  # rax rcx rdx r8 r9 r10 r11: whoever calls expects them lost
 SAVED = (3, 5, 13, 14, 15)  # rbx rbp r13 r14 r15: given back as they were
-WINDOW = 256
+WINDOW = 256  # operands, or bytes where displacements count these
 FEWEST = 6  # uses that make a window worth its register
 RETURN = bytes((0xC5, 0xF8, 0x77, 0xC3))  # vzeroupper, ret
 
@@ -107,15 +107,20 @@ class Encoder:
             return bytes((0xC5, (~register & 8) << 4 | last, opcode)) + tail
         return bytes((0xC4, (~register & 8) << 4 | 0x40 | (~base & 8) << 2 | table, wide << 7 | last, opcode)) + tail
 
+    def window(self, number: int, unit: int) -> tuple[int, int]:
+        """How many operands of `unit` bytes short displacements reach, and which window this one is in."""
+        window = WINDOW if self.isa.stretch else WINDOW // unit
+        return window, (number + window // 2) // window
+
     def _memory(self, register: int, b: int) -> tuple[int, bytes]:
         """The base register of a memory operand, and everything behind the opcode."""
         kind, number, unit = place(b, self)
-        near = (number + WINDOW // 2) // WINDOW if self.isa.stretch else 0
+        window, near = self.window(number, unit)
         base = self.bases.get((kind, near))
         if base is None:
             base, near = self.bases[kind, 0], 0
         low = (register & 7) << 3 | base & 7
-        step = number - WINDOW * near
+        step = number - window * near
         distance = step * unit
         short = step if self.isa.stretch else distance
         if distance == 0 and base & 7 != 5:
@@ -182,11 +187,10 @@ def _windows(code: Sequence[Instruction], encoder: Encoder) -> tuple[bytes, byte
     uses: Counter[tuple[int, int]] = Counter()
     for i in code:
         if not 0 <= i.b < SLOT:
-            kind, number, _ = place(i.b, encoder)
-            uses[kind, (number + WINDOW // 2) // WINDOW] += 1
+            kind, number, unit = place(i.b, encoder)
+            uses[kind, encoder.window(number, unit)[1]] += 1
     arrays = sorted({kind for kind, _ in uses if 0 <= kind < SLOT})
     wanted = sorted((-count, window) for window, count in uses.items() if window[1] > 0 and count >= FEWEST)
-    wanted = wanted if encoder.isa.stretch else []
     registers = [register for register in (*FREE, *SAVED) if register != RDX or not arrays]
     head, saved = bytearray(), bytearray()
     for register, (kind, number) in zip(registers, [*((k, 0) for k in arrays), *(w for _, w in wanted)], strict=False):
@@ -197,7 +201,7 @@ def _windows(code: Sequence[Instruction], encoder: Encoder) -> tuple[bytes, byte
             head += _fetch(register, kind)
         else:
             unit = encoder.constant_bytes if kind < 0 else encoder.slot_bytes
-            head += _lea(register, encoder.bases[kind, 0], WINDOW * number * unit)
+            head += _lea(register, encoder.bases[kind, 0], encoder.window(0, unit)[0] * number * unit)
         encoder.bases[kind, number] = register
     return bytes(head), bytes(saved) + RETURN
 

@@ -35,7 +35,7 @@ class Isa:
 
 
 AVX512 = Isa("avx512", 64, 32, broadcast=True, stretch=True, plain=6, reach=1)
-AVX2 = Isa("avx2", 32, 16, broadcast=False, stretch=False, plain=4.6, reach=4)
+AVX2 = Isa("avx2", 32, 16, broadcast=False, stretch=False, plain=4.6, reach=2.5)
 ISAS = {isa.name: isa for isa in (AVX512, AVX2)}
 SINGLE = {isa.name: replace(isa, vector_bytes=16, scalar=True) for isa in ISAS.values()}
 """Of each instruction set the scalar form: it computes one state at a time."""
