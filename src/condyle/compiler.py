@@ -151,7 +151,7 @@ class Compiler:
         if not isinstance(code, Program):
             raise UnsupportedError(
                 f"target 'cuda': {function} of this robot is too long for it; target 'cpu' serves, links='scan' has "
-                "inverse dynamics of up to 1024 links, and forward dynamics of chains; exported is 'c'"
+                "inverse and forward dynamics of up to 1024 links; exported is 'c'"
             )
         return code
 

@@ -24,6 +24,7 @@ from condyle.backends.cuda.parts import Parts
 from condyle.backends.cuda.target import BITS
 from condyle.compiler import Compiler
 from condyle.errors import BuildError, UnsupportedError
+from condyle.ir.chunked import Chunked
 from condyle.ir.program import Array, Program
 from condyle.runtime.kernel import Kernel
 from condyle.runtime.native import ChainKernel, NativeKernel
@@ -32,11 +33,13 @@ from condyle.signature import FUNCTIONS
 from condyle.trace import sizes
 from condyle.trace.chunks import ROUTES as CHUNKED
 from condyle.trace.chunks import best_chunks, chunked, is_chain
-from condyle.trace.linked import by_links
+from condyle.trace.linked import forward_dynamics, inverse_dynamics
 
 LONGEST_CHAIN = 4096
 """Links up to which a GPU's chunks are scanned: a chunk lies in its thread's local memory, which drivers set aside for
 every thread that a GPU can have."""
+BY_LINKS = {"fd": "elements", "id": "sums"}
+"""The scans of GPUs."""
 TABLE = Path(__file__).parent / "crossovers.json"
 
 
@@ -98,17 +101,21 @@ class ScannedCompiler(Compiler):
         return self.scans[function] or own or next(iter(SCANS[function]))
 
     def scanned(self, function: str, target: str) -> bool:
-        """Whether the target has this scan, for this robot: NumPy has all, machine code chunks of a chain; GPUs forward
-        dynamics of one, and inverse dynamics of as many links as a block has threads."""
+        """Whether the target has this scan, for this robot: NumPy has all, machine code chunks of a chain; GPUs these
+        for forward dynamics, and functions of as many links as a block has threads."""
         if function not in self.scans:
             return False
         if target == "numpy":
             return True
-        links, route = len(self.tree.links), self.scan(function, target)
-        if target == "cuda" and function == "id":
-            return route == "sums" and 1 <= links <= MOST
-        chain = route == CHUNKED.get(function) and is_chain(self.tree)
-        return chain and (target == "cpu" or (target == "cuda" and links <= LONGEST_CHAIN))
+        route = self.scan(function, target)
+        if target == "cpu":
+            return route == CHUNKED.get(function) and is_chain(self.tree)
+        links = len(self.tree.links)
+        return route == BY_LINKS.get(function) and 1 <= links <= (LONGEST_CHAIN if self.in_chunks(function) else MOST)
+
+    def in_chunks(self, function: str) -> bool:
+        """Whether a GPU's lanes are chunks of a chain, not links."""
+        return function == "fd" and is_chain(self.tree)
 
     def build(self, function: str, f_ext: bool, target: str, dtype: str) -> Kernel:
         elsewhere = target == "cuda" or (target == "cpu" and not cpu_target.supported())
@@ -146,13 +153,16 @@ class ScannedCompiler(Compiler):
             inputs, outputs = (
                 [Array(port.name, port.shape(size)) for port in some] for some in (ports.ports(f_ext), ports.outputs)
             )
-            code = (
-                chunked(self.tree, function, f_ext, best_chunks(self.tree), _guard(dtype))
-                if function == "fd"
-                else by_links(self.tree, lanes_for(len(self.tree.links)), f_ext)
-            )
-            self._linked[key] = linked(code, inputs, outputs, BITS[dtype])
+            self._linked[key] = linked(self._on_gpu(function, f_ext, dtype), inputs, outputs, BITS[dtype])
         return self._linked[key]
+
+    def _on_gpu(self, function: str, f_ext: bool, dtype: str) -> Chunked:
+        if self.in_chunks(function):
+            return chunked(self.tree, function, f_ext, best_chunks(self.tree), _guard(dtype))
+        lanes = lanes_for(len(self.tree.links))
+        if function == "fd":
+            return forward_dynamics(self.tree, lanes, f_ext, _guard(dtype))
+        return inverse_dynamics(self.tree, lanes, f_ext)
 
     def _takes(self, function: str, target: str, dtype: str, n: int) -> bool:
         """Whether a batch of n states is scanned."""
@@ -188,7 +198,7 @@ class ScannedCompiler(Compiler):
     def line(self, function: str, target: str, dtype: str, n: int) -> str:
         if not self._takes(function, target, dtype, n):
             return super().line(function, target, dtype, n)
-        by_link = target == "numpy" or (target == "cuda" and function == "id")
+        by_link = target == "numpy" or (target == "cuda" and not self.in_chunks(function))
         how = "by scans over the links" if by_link else "its links in chunks, one a lane"
         return f"{function:5}{self.scan(function, target):24}{how}"
 

@@ -42,16 +42,18 @@ def test_from_anywhere(fake: FakeDriver) -> None:
     assert "chunks" not in robot.compile(target="cuda", links="auto").explain()
 
 
-def test_inverse_dynamics_of_a_tree(fake: FakeDriver) -> None:
+def test_dynamics_of_a_tree(fake: FakeDriver) -> None:
     """Several joint types, outer forces, more links than a warp has lanes."""
-    robot = condyle.random_tree(34, rng=4, floating_base=True)
+    robot = condyle.random_tree(34, rng=4, types=("revolute", "universal"), floating_base=True)
     dyn = robot.compile(target="cuda", links="scan", dtype="float64")
     some = states(robot, 2)
     for forces in ((), (some.f_ext,)):
-        want = robot.compile(target="numpy").inverse_dynamics(some.q, some.v, some.a, *forces)
-        np.testing.assert_allclose(dyn.inverse_dynamics(some.q, some.v, some.a, *forces), want, **CLOSE)
+        for method in ("inverse_dynamics", "forward_dynamics"):
+            want = getattr(robot.compile(target="numpy"), method)(some.q, some.v, some.a, *forces)
+            got = getattr(dyn, method)(some.q, some.v, some.a, *forces)
+            np.testing.assert_allclose(got, want, rtol=1e-8, atol=1e-8 * np.abs(want).max())
     said = condyle.random_tree(2, rng=4).compile(target="cuda", links="scan").explain().splitlines()
-    assert [line.split()[0] for line in said if "scans" in line] == ["id"]
+    assert [line.split()[0] for line in said if "scans" in line] == ["id", "fd"]
 
 
 def test_too_many_links_are_serial(fake: FakeDriver, monkeypatch: pytest.MonkeyPatch) -> None:

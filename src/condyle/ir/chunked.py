@@ -76,7 +76,8 @@ class Meet:
     other; lanes without a partner keep theirs.
 
     All lanes meet at once: what a partner hands over is from before the row. stage: as of Scan, the partner "tip" if
-    `from_tip`, else "base".
+    `from_tip`, else "base". A partner that is a branch is named -2 - lane; its entries before `handed` are the
+    identity's.
     """
 
     stage: Program
@@ -84,6 +85,7 @@ class Meet:
     source: str
     rows: str
     from_tip: bool
+    handed: int = 0
 
 
 @dataclass(frozen=True)

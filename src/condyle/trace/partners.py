@@ -14,7 +14,8 @@ def partners(parents: Sequence[int], lanes: int) -> dict[str, tuple[Row, ...]]:
     """Rows by name.
 
     parents: the link before each. ancestors: those 1, 2, 4, ... links before. children: all, one a row. behind: such
-    that adding row after row gives every link the sum over all that it carries.
+    that adding row after row gives every link the sum over all that it carries, each link that begins a branch named
+    -2 - link.
     """
     some = [row for level in reversed(levels(parents)) for row in _behind(level, len(parents))]
     pairs = [(parent, child) for child, parent in enumerate(parents) if parent >= 0]
@@ -50,7 +51,7 @@ def _behind(level: Level, links: int) -> list[list[int]]:
         step *= 2
     position, parents = [int(k) for k in level.position], [int(level.parents[k]) for k in level.path]
     heads = [(parents[k], i) for k, i in enumerate(path) if position[k] == 0]
-    return rows + _spread([(parent, head) for parent, head in heads if parent >= 0], links)
+    return rows + _spread([(parent, -2 - head) for parent, head in heads if parent >= 0], links)
 
 
 def _spread(pairs: Sequence[tuple[int, int]], links: int) -> list[list[int]]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import TypeVar, cast
 
 from condyle.algorithms.unrolled import is_zero
@@ -64,3 +64,15 @@ class Table:
         """A row as a stage sees it: numbers and symbols."""
         left = iter(stage.read(TABLE, self.width))
         return [next(left) if x is None else number(x) for x in self.fixed]
+
+
+def composed(bank: str, shape: T, combine: Callable[[T, T], T]) -> Program:
+    """A scan's stage."""
+    stage = Stage(f"{bank}_scan")
+    stage.write(bank, combine(stage.value("base", shape), stage.value("tip", shape)))
+    return stage.program()
+
+
+def numbers(value: object) -> tuple[float, ...]:
+    """The scalars of a value that is known."""
+    return tuple(float(cast(float, x)) for x in flat(value))

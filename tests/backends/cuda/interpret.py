@@ -2,7 +2,8 @@
 
 Threads are lanes of arrays. A branch forwards puts the lanes that take it to sleep until its label; a branch backwards
 must be taken by all lanes that are awake or by none. Accesses to memory are checked against its bounds, and two lanes
-that meet at one place of shared memory without a barrier between them are an error (`RaceError`).
+that meet at one place of shared memory, or of device memory that a kernel reads back, without a barrier between them
+are an error (`RaceError`).
 """
 
 from __future__ import annotations
@@ -138,6 +139,9 @@ class _Run:
             "%ctaid.x": np.repeat(blocks, block).astype(np.uint32),
         }
         self.shared = Shared(len(blocks), shared_bytes, np.repeat(np.arange(len(blocks)), block), thread)
+        handed = any(line.words[:2] == ("ld", "global") and "nc" not in line.words for line in kernel.code)
+        memory.watches = {} if handed else None
+        self.me = np.arange(1, n + 1, dtype=np.int32)
         self.local = np.full((n, kernel.local), 0xFF, np.uint8)
         self.awake = np.ones(n, np.bool_)
         self.asleep: dict[int, Lanes] = {}
@@ -178,7 +182,8 @@ class _Run:
         """All threads of a warp, or of a block, are here, those that have ended left out."""
         if any((asleep & ~self.awake).any() for asleep in self.asleep.values()):
             raise ValueError("a barrier that only some lanes reach")
-        self.shared.barrier()
+        self.shared.watch.barrier()
+        self.memory.barrier()
 
     def _shuffle(self, line: Instruction, mask: Lanes) -> None:
         """shfl.sync: lanes of a warp read a register of each other; whether there was such a lane is an answer too."""
@@ -247,7 +252,7 @@ class _Run:
             return self.shared.load(address, kind, mask)
         if space == "local":
             return self.local.view(kind)[np.arange(self.n), address // np.dtype(kind).itemsize]
-        return self.memory.load(address, kind, mask)
+        return self.memory.load(address, kind, mask, None if "nc" in line.words else self.me)
 
     def _store(self, line: Instruction, mask: Lanes) -> None:
         kind = TYPES[line.words[-1]]
@@ -257,7 +262,7 @@ class _Run:
         elif "local" in line.words:
             self.local.view(kind)[np.arange(self.n)[mask], address[mask] // np.dtype(kind).itemsize] = value[mask]
         else:
-            self.memory.store(address, value, mask)
+            self.memory.store(address, value, mask, self.me)
 
 
 @cache

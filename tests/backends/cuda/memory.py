@@ -9,11 +9,42 @@ from numpy.typing import NDArray
 
 Lanes = NDArray[Any]
 GAP = 1 << 20
-MANY = 1 << 14
+MANY = 1 << 30
 
 
 class RaceError(Exception):
-    """Two lanes at one place of shared memory, one of them writing, and no barrier between."""
+    """Two lanes at one place of memory, one of them writing, and no barrier between."""
+
+
+class Watch:
+    """Who read and who wrote each word since the last barrier."""
+
+    def __init__(self, *shape: int) -> None:
+        self.writer = np.zeros(shape, np.int32)
+        self.reader = np.zeros_like(self.writer)
+
+    def barrier(self) -> None:
+        self.writer[:] = 0
+        self.reader[:] = 0
+
+    def read(self, at: tuple[Lanes, ...], me: Lanes) -> None:
+        before = self.writer[at]
+        self._check((before != 0) & (before != me))
+        known = self.reader[at]
+        reader = np.where((known == 0) | (known == me), me, MANY)
+        self.reader[at] = reader
+        others = self.reader[at] != reader  # several lanes at once, of which the last is noted
+        self.reader[tuple(index[others] for index in at)] = MANY
+
+    def write(self, at: tuple[Lanes, ...], me: Lanes) -> None:
+        for before in (self.writer[at], self.reader[at]):
+            self._check((before != 0) & (before != me))
+        self.writer[at] = me
+        self._check(self.writer[at] != me)
+
+    def _check(self, meet: Lanes) -> None:
+        if meet.any():
+            raise RaceError("two lanes meet in memory without a barrier")
 
 
 class Memory:
@@ -22,6 +53,8 @@ class Memory:
     def __init__(self) -> None:
         self.blocks: dict[int, NDArray[np.uint8]] = {}
         self._next = GAP
+        self.watches: dict[int, Watch] | None = None
+        """of allocations, while a kernel runs whose threads hand each other numbers there"""
 
     def allocate(self, size: int) -> int:
         """The address of `size` fresh bytes, all ones (a NaN)."""
@@ -44,17 +77,35 @@ class Memory:
                 return block[address - start : address - start + size]
         raise IndexError(f"{size} bytes at {address:#x} are not allocated")
 
-    def load(self, address: Lanes, kind: type[np.generic], mask: Lanes) -> Lanes:
+    def load(self, address: Lanes, kind: type[np.generic], mask: Lanes, me: Lanes | None = None) -> Lanes:
+        """me: numbers of threads, from 1 on, where a thread may read what others wrote."""
         result = np.zeros(len(address), kind)
         if mask.any():
             view, index = self._typed(address[mask], kind)
             result[mask] = view[index]
+            if me is not None:
+                watch, at = self._watched(address[mask])
+                watch.read(at, me[mask])
         return result
 
-    def store(self, address: Lanes, value: Lanes, mask: Lanes) -> None:
+    def store(self, address: Lanes, value: Lanes, mask: Lanes, me: Lanes) -> None:
         if mask.any():
             view, index = self._typed(address[mask], value.dtype.type)
             view[index] = value[mask]
+            if self.watches is not None:
+                watch, at = self._watched(address[mask])
+                watch.write(at, me[mask])
+
+    def barrier(self) -> None:
+        for watch in (self.watches or {}).values():
+            watch.barrier()
+
+    def _watched(self, address: Lanes) -> tuple[Watch, tuple[Lanes]]:
+        start = max(start for start in self.blocks if start <= int(address.min()))
+        assert self.watches is not None
+        if start not in self.watches:
+            self.watches[start] = Watch(-(-len(self.blocks[start]) // 4))
+        return self.watches[start], ((address - start) // 4,)
 
     def _typed(self, address: Lanes, kind: type[np.generic]) -> tuple[Lanes, Lanes]:
         item = np.dtype(kind).itemsize
@@ -65,41 +116,25 @@ class Memory:
 
 
 class Shared:
-    """The shared memory of some blocks; who read and who wrote each word since the last barrier."""
+    """The shared memory of some blocks."""
 
     def __init__(self, blocks: int, size: int, block: Lanes, thread: Lanes) -> None:
         self.data = np.full((blocks, -(-size // 8) * 8), 0xFF, np.uint8)
-        self.block, self.me = block, thread.astype(np.int16) + 1
+        self.block, self.me = block, thread.astype(np.int32) + 1
         self.size = size
-        self.writer = np.zeros((blocks, self.data.shape[1] // 4), np.int16)
-        self.reader = np.zeros_like(self.writer)
-
-    def barrier(self) -> None:
-        self.writer[:] = 0
-        self.reader[:] = 0
+        self.watch = Watch(blocks, self.data.shape[1] // 4)
 
     def load(self, address: Lanes, kind: type[np.generic], mask: Lanes) -> Lanes:
-        index, me = self._index(address, kind, mask), self.me[mask]
+        index = self._index(address, kind, mask)
         result = np.zeros(len(address), kind)
         result[mask] = self.data.view(kind)[index]
-        at = self._words(index, kind)
-        before = self.writer[at]
-        self._check((before != 0) & (before != me))
-        known = self.reader[at]
-        reader = np.where((known == 0) | (known == me), me, MANY)
-        self.reader[at] = reader
-        others = self.reader[at] != reader  # several lanes at once, of which the last is noted
-        self.reader[at[0][others], at[1][others]] = MANY
+        self.watch.read(self._words(index, kind), self.me[mask])
         return result
 
     def store(self, address: Lanes, value: Lanes, mask: Lanes) -> None:
-        index, me = self._index(address, value.dtype.type, mask), self.me[mask]
-        at = self._words(index, value.dtype.type)
-        for before in (self.writer[at], self.reader[at]):
-            self._check((before != 0) & (before != me))
+        index = self._index(address, value.dtype.type, mask)
+        self.watch.write(self._words(index, value.dtype.type), self.me[mask])
         self.data.view(value.dtype)[index] = value[mask]
-        self.writer[at] = me
-        self._check(self.writer[at] != me)
 
     def _index(self, address: Lanes, kind: type[np.generic], mask: Lanes) -> tuple[Lanes, Lanes]:
         item = np.dtype(kind).itemsize
@@ -110,7 +145,3 @@ class Shared:
 
     def _words(self, index: tuple[Lanes, Lanes], kind: type[np.generic]) -> tuple[Lanes, Lanes]:
         return index[0], index[1] * (np.dtype(kind).itemsize // 4)
-
-    def _check(self, meet: Lanes) -> None:
-        if meet.any():
-            raise RaceError("two lanes meet in shared memory without a barrier")

@@ -22,7 +22,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import NamedTuple
 
-from condyle.algorithms.aba import Articulated, apply, eliminate, moved
+from condyle.algorithms.aba import Articulated, Elimination, apply, eliminate, moved
 from condyle.algorithms.joint import Dof, Joint, along
 from condyle.algorithms.rnea import Wrench
 from condyle.algorithms.values import plus
@@ -95,6 +95,14 @@ def extended(
         Wrench(*joint.force_to_parent(*needed)),
         moved(joint.rotation, joint.origin, free.J),
     )
+
+
+def passes(joint: Joint, eliminated: Sequence[Elimination]) -> Rows:
+    """(1 - S_k U_kᵀ / D_k) ... (1 - S_1 U_1ᵀ / D_1) X: what a link has of its parent's acceleration."""
+    rows = list(six.ONE)
+    for dof, (U, inverse_D) in reversed(list(zip(joint.dofs, eliminated, strict=True))):
+        rows = [six.minus_scaled(row, along(dof, *six.halves(row)) * inverse_D, six.joined(U)) for row in rows]
+    return six.six_rows(six.joined(joint.force_to_parent(*six.halves(row))) for row in rows)
 
 
 def attached(dofs: Sequence[Dof], tau: Sequence[Scalar], segment: Segment) -> Segment:

@@ -17,13 +17,13 @@ from numpy.typing import NDArray
 
 from condyle.algorithms import aba
 from condyle.algorithms.aba import Articulated, Elimination, rigid
-from condyle.algorithms.joint import Joint, along
+from condyle.algorithms.joint import Joint
 from condyle.algorithms.rnea import Motion, Wrench, no_acceleration, spin
 from condyle.algorithms.rnea import motion as rnea_motion
 from condyle.algorithms.scans import inverse_dynamics, motions
 from condyle.algorithms.scans.affine import Inward, Map, Outward
 from condyle.algorithms.scans.along import inward, outward
-from condyle.algorithms.scans.articulated import NO_INERTIA, Segment, Segments, extended, single
+from condyle.algorithms.scans.articulated import NO_INERTIA, Segment, Segments, extended, passes, single
 from condyle.algorithms.scans.links import Dofs, Links
 from condyle.algorithms.scans.scan import Index, Scan, array, stored, taken, zeros_like
 from condyle.algorithms.unrolled import Unrolled
@@ -31,7 +31,6 @@ from condyle.algorithms.values import flat, plus, refilled
 from condyle.scalar import Scalar, number
 from condyle.spatial import six, twist
 from condyle.spatial import vector as vec
-from condyle.spatial.six import Rows
 from condyle.spatial.twist import Pair
 from condyle.spatial.vector import Vector
 
@@ -156,14 +155,6 @@ def _up(joint: Joint, force: Wrench, eliminated: Sequence[Elimination], tau: Seq
     return aba.load(joint, force, eliminated, tau)[1]
 
 
-def _passes(joint: Joint, eliminated: Sequence[Elimination]) -> Rows:
-    """(1 - S_k U_kᵀ / D_k) ... (1 - S_1 U_1ᵀ / D_1) X: what a link has of its parent's acceleration."""
-    rows = list(six.ONE)
-    for dof, (U, inverse_D) in reversed(list(zip(joint.dofs, eliminated, strict=True))):
-        rows = [six.minus_scaled(row, along(dof, *six.halves(row)) * inverse_D, six.joined(U)) for row in rows]
-    return six.six_rows(six.joined(joint.force_to_parent(*six.halves(row))) for row in rows)
-
-
 def accelerations(links: Links, eliminated: Elimination, u: Scalar, before: Pair | None) -> Scalar:
     """Joint accelerations, by one affine scan towards the tips; without `before`, of a tree at rest without gravity."""
 
@@ -177,7 +168,7 @@ def accelerations(links: Links, eliminated: Elimination, u: Scalar, before: Pair
 
     ahead = links.filled(twist.ZERO, links.n) if before is None else before
     b = links.each(own, ahead, Dofs(u), Dofs(eliminated))
-    maps = Map(links.each(_passes, Dofs(eliminated)), six.joined(b))
+    maps = Map(links.each(passes, Dofs(eliminated)), six.joined(b))
     reached = outward(links.levels, cast("Scan[Map]", links.scan), Outward(), maps)
     falling = twist.ZERO if before is None else (vec.scale(-1.0, links.gravity), vec.ZERO)
     a = six.halves(reached(six.joined(falling)))
@@ -186,7 +177,7 @@ def accelerations(links: Links, eliminated: Elimination, u: Scalar, before: Pair
 
 def loads(links: Links, eliminated: Elimination, force: Wrench, tau: Scalar) -> Scalar:
     """u = (tau - Sᵀ p^A) / D of every degree of freedom, by one affine scan towards the base."""
-    across = six.transpose(links.each(_passes, Dofs(eliminated)))
+    across = six.transpose(links.each(passes, Dofs(eliminated)))
     wide = _like_columns(force, tau)
     zeros = zeros_like(wide)
 

@@ -9,7 +9,6 @@ from condyle.algorithms.joint import Dof, Inertia, Joint
 from condyle.algorithms.rnea import Wrench
 from condyle.algorithms.scans.turns import ONE
 from condyle.algorithms.unrolled import is_zero, joint_at, wrench_on
-from condyle.algorithms.values import flat
 from condyle.ir import chunked as ir
 from condyle.model.tree import Link, Tree
 from condyle.scalar import Scalar, number
@@ -18,7 +17,7 @@ from condyle.spatial import vector as vec
 from condyle.spatial.rotation import AboutZ, Full, Identity, Rotation
 from condyle.spatial.rotation import Chain as InTurn
 from condyle.spatial.vector import Vector
-from condyle.trace.stage import Stage, Table
+from condyle.trace.stage import Stage, Table, numbers
 
 TYPES = ("revolute", "continuous", "prismatic", "helical")
 Q, V, DRIVE, ANSWER, ANGLE, SINE, COSINE, COLUMNS = range(8)
@@ -114,11 +113,6 @@ class Chain:
             tuple(ops),
             base=base,
         )
-
-
-def numbers(value: object) -> tuple[float, ...]:
-    """The scalars of a value that is known."""
-    return tuple(float(cast(float, x)) for x in flat(value))
 
 
 def start(bank: str, value: object) -> ir.Start:

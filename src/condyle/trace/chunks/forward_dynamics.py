@@ -7,10 +7,12 @@ the whole chain when no joint accelerates (rnea first) are larger, and cost half
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import NamedTuple
 
 from condyle.algorithms import aba
 from condyle.algorithms.aba import Articulated, Elimination
+from condyle.algorithms.joint import Joint
 from condyle.algorithms.rnea import Wrench, motion, no_acceleration
 from condyle.algorithms.scans.affine import Map, Outward
 from condyle.algorithms.scans.articulated import NO_INERTIA, Segment, Segments, attached, equivalent, extended
@@ -19,14 +21,14 @@ from condyle.algorithms.values import plus
 from condyle.ir import chunked as ir
 from condyle.ir.program import Program
 from condyle.model.tree import Link
-from condyle.scalar import number
+from condyle.scalar import Scalar, number
 from condyle.spatial import six, twist
 from condyle.spatial import vector as vec
 from condyle.spatial.twist import Pair
 from condyle.spatial.vector import Matrix, Vector
 from condyle.trace.chunks.chain import ANSWER, BASE, COLUMNS, DRIVE, Chain, V, start
-from condyle.trace.chunks.motions import NO_FORCE, base_force, composed, own_force, sines, turning
-from condyle.trace.stage import Stage
+from condyle.trace.chunks.motions import NO_FORCE, base_force, own_force, sines, turning
+from condyle.trace.stage import Stage, composed
 
 
 class Turning(NamedTuple):
@@ -107,11 +109,16 @@ def chunked(chain: Chain, guard: float) -> ir.Chunked:
 def _turn(chain: Chain) -> Program:
     stage = Stage("turn")
     joint = chain.joint(stage)
-    before = stage.value("turning", STILL)
-    into, (_, rate) = joint.rotation.into, joint.rate(stage.read(ir.IO, COLUMNS)[V : V + 1])
-    x, y, z = (into(column) for column in vec.transpose(before.axes))
-    stage.write("turning", Turning(vec.transpose((x, y, z)), vec.add(into(before.w), rate)))
+    rate = stage.read(ir.IO, COLUMNS)[V : V + 1]
+    stage.write("turning", turned(joint, stage.value("turning", STILL), rate))
     return stage.program()
+
+
+def turned(joint: Joint, before: Turning, v: Sequence[Scalar]) -> Turning:
+    """A joint behind a segment."""
+    into, (_, rate) = joint.rotation.into, joint.rate(v)
+    x, y, z = (into(column) for column in vec.transpose(before.axes))
+    return Turning(vec.transpose((x, y, z)), vec.add(into(before.w), rate))
 
 
 def _arrive(chain: Chain) -> Program:

@@ -20,8 +20,8 @@ from condyle.spatial import vector as vec
 from condyle.spatial.twist import Pair
 from condyle.spatial.vector import Vector
 from condyle.trace.chunks.chain import ANSWER, BASE, COLUMNS, DRIVE, Chain, V, start
-from condyle.trace.chunks.motions import NO_FORCE, base_force, composed, own_force, sines
-from condyle.trace.stage import Stage
+from condyle.trace.chunks.motions import NO_FORCE, base_force, own_force, sines
+from condyle.trace.stage import Stage, composed
 
 
 class Rates(NamedTuple):

@@ -2,20 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from typing import TypeVar
-
 from condyle.algorithms.joint import Joint
 from condyle.algorithms.rnea import Motion, Wrench, less_external, newton_euler, spin
 from condyle.algorithms.unrolled import wrench_on
 from condyle.ir import chunked as ir
-from condyle.ir.program import Program
 from condyle.spatial import vector as vec
 from condyle.spatial.vector import Vector
 from condyle.trace.chunks.chain import ANGLE, BASE, COLUMNS, COSINE, SINE, TURN, Chain, Q
 from condyle.trace.stage import Stage
 
-T = TypeVar("T")
 NO_FORCE = Wrench(vec.ZERO, vec.ZERO)
 
 
@@ -46,10 +41,3 @@ def base_force(chain: Chain, stage: Stage, joint: Joint, moved: Motion) -> Wrenc
         return own
     outer = wrench_on(chain.free.wrench_rotation, chain.free.wrench_origin, stage.read(BASE[3], 6))
     return less_external(joint, own, outer)
-
-
-def composed(bank: str, shape: T, combine: Callable[[T, T], T]) -> Program:
-    """A scan's stage."""
-    stage = Stage(f"{bank}_scan")
-    stage.write(bank, combine(stage.value("base", shape), stage.value("tip", shape)))
-    return stage.program()

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 
 from condyle.backends.cuda.links.banks import Banks
-from condyle.backends.cuda.links.exchange import Exchange
+from condyle.backends.cuda.links.exchange import Exchange, Far
 from condyle.backends.cuda.links.lanes import Lanes
 from condyle.backends.cuda.links.partners import Partners
 from condyle.backends.cuda.links.stage import Registers, write_stage
@@ -30,18 +31,30 @@ from condyle.ir.chunked import (
 from condyle.ir.program import Array, Program
 from condyle.text import Emitter
 
+FAR = "FAR"
+"""Stands in the text where lanes that meet in device memory learn where, until it is known whether any do."""
+
 
 def kernel_name(chunked: Chunked) -> str:
     return f"condyle_{chunked.name}_links"
 
 
+@dataclass(frozen=True)
+class Kernel:
+    """ptx: a module with one kernel. pool: shared bytes of one pool. far: numbers of a state in device memory."""
+
+    ptx: str
+    pool: int
+    far: int
+
+
 def emit(
     chunked: Chunked, outputs: Sequence[Array], bits: int, offsets: Mapping[str, int], target: Target = TARGET
-) -> tuple[str, int]:
-    """The text of a module with one kernel, and the shared bytes of one pool.
+) -> Kernel:
+    """The kernel of a chunked function.
 
-    Parameters: as in `cuda.emit.emit`, then the address of the constants, numbers first. offsets: where in them rows of
-    lanes' whole numbers begin, by name (see `part.constants`).
+    Parameters: as in `cuda.emit.emit`, the address of device memory where lanes meet if they do, and that of the
+    constants, numbers first. offsets: where in them rows of lanes' whole numbers begin, by name (see `part.constants`).
     """
     lanes = Lanes(chunked.chunks, bits)
     body = _Body(chunked, outputs, lanes, offsets)
@@ -53,14 +66,15 @@ def emit(
     names = [".param .u32 n", ".param .u32 zero"]
     for k in range(len(chunked.inputs)):
         names += [f".param .u64 in{k}", f".param .u64 stride{k}"]
-    names += [f".param .u64 out{k}" for k in range(len(chunked.outputs))]
+    names += [f".param .u64 out{k}" for k in range(len(outputs))]
+    names += [".param .u64 far"] * (body.far.most > 0)
     e("    " + ",\n    ".join([*names, ".param .u64 constants"]), ")")
     e(f".maxntid {lanes.slots if not lanes.in_warp else target.most_threads}, 1, 1")
     with e.block("{"):
-        lines = body.e.text().replace("POOL", str(body.exchange.pool)).splitlines()
-        e(f".reg .f{bits} %v<{body.fresh.count + 1}>;", *lines)
+        text = body.e.text().replace("POOL", str(body.exchange.pool)).replace(FAR, "\n".join(body.far.opening("far")))
+        e(f".reg .f{bits} %v<{body.fresh.count + 1}>;", *text.splitlines())
         e("ret;")
-    return e.text(), body.exchange.pool
+    return Kernel(e.text(), body.exchange.pool, body.far.numbers)
 
 
 class _Body:
@@ -70,7 +84,8 @@ class _Body:
         self.f, self.item = f"f{lanes.bits}", lanes.item
         self.banks = Banks(self.e, chunked, lanes, self.fresh)
         self.exchange = Exchange(self.e, lanes, self.fresh)
-        self.partners = Partners(self.e, chunked, self.banks, self.exchange, self.fresh, offsets)
+        self.far = Far(self.e, lanes, self.fresh)
+        self.partners = Partners(self.e, chunked, self.banks, self.fresh, self.exchange, self.far, offsets)
         self.labels = 0
 
     def write(self) -> None:
@@ -85,8 +100,8 @@ class _Body:
         e(".reg .b32 %thread, %g, %k, %pool, %mine, %slot, %partner, %lo, %hi, %step, %place, %first, %kind, %other;")
         e(".reg .b32 %state, %states, %t, %joint, %count, %parked, %column, %kept, %warp, %lane;")
         e(
-            ".reg .b64 %a, %pair, %half, %table, %links, %numbers, %rows;",
-            ".reg .pred %valid, %there, %inside, %more, %skip;",
+            ".reg .b64 %a, %pair, %half, %table, %links, %numbers, %rows, %deep, %deep_slot, %deep_partner;",
+            ".reg .pred %valid, %there, %inside, %more, %skip, %whole;",
         )
         ports = [f"in{k}" for k in range(len(self.chunked.inputs))] + [f"out{k}" for k in range(len(self.outputs))]
         e(*(f".reg .b64 %{port}, %at_{port};" for port in ports), *(f".reg .pred %has_{port};" for port in ports))
@@ -116,6 +131,7 @@ class _Body:
         e("ld.param.u64 %numbers, [constants];", "cvta.to.global.u64 %numbers, %numbers;")
         e(f"mul.wide.u32 %a, %g, {self.item};", "add.u64 %table, %numbers, %a;", "mov.u64 %links, %table;")
         e("mul.wide.u32 %a, %g, 4;", "add.u64 %numbers, %numbers, %a;", "mov.u32 %joint, %g;")
+        e(FAR)
         self._places()
 
     def _places(self) -> None:

@@ -9,7 +9,7 @@ from collections.abc import Sequence
 
 from condyle.backends.cuda.links.lanes import Lanes
 from condyle.backends.cuda.links.stage import Registers
-from condyle.backends.cuda.target import WARP
+from condyle.backends.cuda.target import TARGET, WARP
 from condyle.text import Emitter
 
 WIDE = 64
@@ -21,6 +21,8 @@ NOTHING, OWN, OTHERS = range(3)
 
 class Exchange:
     """%slot: shared address of this thread's numbers, entry e at e `pitch` bytes more; %g: this lane of its state."""
+
+    slot, partner, space = "%slot", "%partner", "shared"
 
     def __init__(self, e: Emitter, lanes: Lanes, fresh: Registers) -> None:
         self.e, self.lanes, self.fresh = e, lanes, fresh
@@ -34,6 +36,11 @@ class Exchange:
         """Shared bytes of one pool: a row for angles, then the widest exchange."""
         return (1 + self.most) * self.pitch
 
+    @property
+    def room(self) -> int:
+        """Numbers of each lane for which every GPU has shared memory."""
+        return TARGET.shared // self.pitch - 1
+
     def wait(self) -> None:
         """All lanes get here before any goes on."""
         self.e(f"bar.warp.sync {ALL};" if self.lanes.in_warp else "bar.sync 0;")
@@ -42,7 +49,7 @@ class Exchange:
         """This lane's numbers into shared memory, for others from the next `wait` on."""
         self.most = max(self.most, len(values))
         for k, value in enumerate(values):
-            self.e(f"{guard}st.shared.{self.f} [%slot+{k * self.pitch}], {value};")
+            self.e(f"{guard}st.{self.space}.{self.f} [{self.slot}+{k * self.pitch}], {value};")
 
     def publish(self, values: Sequence[str]) -> None:
         """This lane's numbers for others, at once."""
@@ -56,9 +63,10 @@ class Exchange:
         if self.read > most:
             self.wait()
 
-    def load(self, entry: int, address: str = "%slot") -> str:
+    def load(self, entry: int, address: str = "") -> str:
+        """A number of this lane, or of the one at this address."""
         value = self.fresh()
-        self.e(f"ld.shared.{self.f} {value}, [{address}+{entry * self.pitch}];")
+        self.e(f"ld.{self.space}.{self.f} {value}, [{address or self.slot}+{entry * self.pitch}];")
         return value
 
     def partner_at(self, by: str, from_tip: bool) -> None:
@@ -105,3 +113,31 @@ class Exchange:
         e("cvt.u64.u32 %pair, %hi;", "shl.b64 %pair, %pair, 32;", "cvt.u64.u32 %half, %lo;")
         e("or.b64 %pair, %pair, %half;", f"mov.b64 {result}, %pair;")
         return result
+
+
+class Far(Exchange):
+    """The same in device memory, for lanes of a block whose numbers do not fit: %deep is where a state has them."""
+
+    slot, partner, space = "%deep_slot", "%deep_partner", "global"
+
+    @property
+    def numbers(self) -> int:
+        """Of one state, 0 if nothing meets here."""
+        return self.most * self.lanes.slots
+
+    def opening(self, address: str) -> list[str]:
+        """Lines before anything meets. address: of the parameter."""
+        if not self.most:
+            return []
+        return [
+            f"ld.param.u64 %deep, [{address}];",
+            "cvta.to.global.u64 %deep, %deep;",
+            f"mul.wide.u32 %a, %first, {self.numbers * self.item};",
+            "add.u64 %deep, %deep, %a;",
+            f"mul.wide.u32 %a, %g, {self.item};",
+            "add.u64 %deep_slot, %deep, %a;",
+        ]
+
+    def _slot_of(self, lane: str) -> None:
+        self.e(f"selp.b32 %k, {lane}, %g, %valid;", f"mul.wide.u32 %a, %k, {self.item};")
+        self.e("add.u64 %deep_partner, %deep, %a;")

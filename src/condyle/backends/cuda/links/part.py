@@ -18,13 +18,21 @@ def linked(
     chunked: Chunked, inputs: Sequence[Array], outputs: Sequence[Array], bits: int, target: Target = TARGET
 ) -> Parts:
     """The one launch of a chunked function with these ports."""
+    part = launch(chunked, inputs, outputs, bits, target)
+    return Parts(chunked.name, bits, tuple(inputs), tuple(outputs), (part,))
+
+
+def launch(
+    chunked: Chunked, inputs: Sequence[Array], outputs: Sequence[Array], bits: int, target: Target = TARGET
+) -> Part:
+    """The same as a part of a function. Elements meet in device memory where shared memory is too small for them."""
     lanes = Lanes(chunked.chunks, bits)
     data, offsets = constants(chunked, bits)
-    ptx, pool = emit(chunked, outputs, bits, offsets, target)
+    kernel = emit(chunked, outputs, bits, offsets, target)
     states, block = (WARP // lanes.count, 0) if lanes.in_warp else (1, lanes.slots)
-    text = Text(kernel_name(chunked), ptx, pool, states, "links", 0, block)
-    part = Part((text,), tuple(inputs), tuple(outputs), data)
-    return Parts(chunked.name, bits, tuple(inputs), tuple(outputs), (part,))
+    text = Text(kernel_name(chunked), kernel.ptx, kernel.pool, states, "links", 0, block)
+    far = [Array(f"scratch {chunked.name} meeting", (kernel.far,))] if kernel.far else []
+    return Part((text,), tuple(inputs), (*outputs, *far), data)
 
 
 def constants(chunked: Chunked, bits: int) -> tuple[bytes, dict[str, int]]:

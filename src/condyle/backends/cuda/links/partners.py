@@ -10,11 +10,11 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 
 from condyle.backends.cuda.links.banks import Banks
-from condyle.backends.cuda.links.exchange import NOTHING, OTHERS, OWN, WIDE, Exchange
-from condyle.backends.cuda.links.stage import Registers, write_stage
+from condyle.backends.cuda.links.exchange import NOTHING, OTHERS, OWN, WIDE, Exchange, Far
+from condyle.backends.cuda.links.stage import Registers, read_of, write_stage
 from condyle.backends.cuda.target import WARP
 from condyle.backends.cuda.trig import literal
-from condyle.ir.chunked import Chunked, Meet, Neighbour, Scan, Spread
+from condyle.ir.chunked import NONE, Chunked, Meet, Neighbour, Scan, Spread
 from condyle.ir.program import Program
 from condyle.text import Emitter
 
@@ -30,13 +30,19 @@ class Partners:
         e: Emitter,
         chunked: Chunked,
         banks: Banks,
-        exchange: Exchange,
         fresh: Registers,
+        exchange: Exchange,
+        far: Far,
         offsets: Mapping[str, int],
     ) -> None:
-        self.e, self.chunked, self.banks, self.exchange, self.fresh = e, chunked, banks, exchange, fresh
+        self.e, self.chunked, self.banks, self.fresh = e, chunked, banks, fresh
+        self.exchange, self.far = exchange, far
         self.lanes, self.offsets, self.labels = exchange.lanes, offsets, 0
         self.f, self.item = f"f{self.lanes.bits}", self.lanes.item
+
+    def _through(self, numbers: int) -> Exchange:
+        """Where so many numbers of each lane meet."""
+        return self.exchange if numbers <= self.exchange.room else self.far
 
     def _label(self, word: str) -> str:
         self.labels += 1
@@ -78,8 +84,11 @@ class Partners:
             if label:
                 e("shl.b32 %step, %step, 1;", f"setp.lt.u32 %more, %step, {most};", f"@%more bra {label};")
 
-    def _composed(self, stage: Program, own: Sequence[str], others: Sequence[str], from_tip: bool, guard: str) -> None:
+    def _composed(
+        self, stage: Program, own: Sequence[str], others: Sequence[str] | Mapping[int, str], from_tip: bool, guard: str
+    ) -> None:
         """own = stage(own, others), where the guard holds."""
+        known: dict[str, Sequence[str] | Mapping[int, str]]
         known = {"tip" if from_tip else "base": others, "base" if from_tip else "tip": own}
 
         def get(bank: str, entry: int) -> str:
@@ -114,62 +123,113 @@ class Partners:
         self._composed(op.stage, own, before, op.from_tip, "@%valid ")
 
     def _wide_scan(self, op: Scan) -> None:
-        """Both partners' numbers lie in shared memory; nothing but the result is held in registers."""
-        e, exchange, own = self.e, self.exchange, self.banks.own(op.bank)
+        """Both partners' numbers lie in memory; nothing but the result is held in registers."""
+        e = self.e
         if self.lanes.count == 1:
             return
-        exchange.publish(own)
+        exchange = self._published(op.bank)
         label = self._label("STEP")
         e("mov.u32 %step, 1;", f"{label}:")
         exchange.partner_at("%step", op.from_tip)
-        address = {"tip" if op.from_tip else "base": "%partner", "base" if op.from_tip else "tip": "%slot"}
+        self._wide_step(exchange, op, 0)
+        e("shl.b32 %step, %step, 1;", f"setp.lt.u32 %more, %step, {self.lanes.count};", f"@%more bra {label};")
+        self._read_back(exchange, op.bank)
+
+    def _published(self, bank: str) -> Exchange:
+        own = self.banks.own(bank)
+        exchange = self._through(len(own))
+        exchange.publish(own)
+        return exchange
+
+    def _wide_step(self, exchange: Exchange, op: Scan | Meet, handed: int) -> None:
+        address = {"tip" if op.from_tip else "base": exchange.partner, "base" if op.from_tip else "tip": exchange.slot}
         results: dict[int, str] = {}
 
         def get(bank: str, entry: int) -> str:
-            return exchange.load(entry, address[bank])
+            value = exchange.load(entry, address[bank])
+            return self._handed(op.bank, entry, value) if address[bank] != exchange.slot and entry < handed else value
 
         def put(bank: str, entry: int, value: str) -> None:
             results[entry] = value
 
-        write_stage(e, op.stage, self.lanes.bits, self.fresh, get, put)
+        write_stage(self.e, op.stage, self.lanes.bits, self.fresh, get, put)
         exchange.wait()
-        exchange.store([self.banks.register(results[k]) for k in range(len(own))], "@%valid ")
+        exchange.store([self.banks.register(results[k]) for k in range(len(results))], "@%valid ")
         exchange.wait()
-        e("shl.b32 %step, %step, 1;", f"setp.lt.u32 %more, %step, {self.lanes.count};", f"@%more bra {label};")
-        for k, register in enumerate(own):
-            e(f"mov.{self.f} {register}, {exchange.load(k)};")
+
+    def _read_back(self, exchange: Exchange, bank: str) -> None:
+        for k, register in enumerate(self.banks.own(bank)):
+            self.e(f"mov.{self.f} {register}, {exchange.load(k)};")
         exchange.read = OWN
 
+    def _handed(self, bank: str, entry: int, value: str) -> str:
+        """A number that branches do not hand over."""
+        nothing = literal(self.chunked.identities[bank][entry], self.lanes.bits)
+        self.e(f"selp.{self.f} {value}, {value}, {nothing}, %whole;")
+        return value
+
     def _meet(self, op: Meet) -> None:
-        e, exchange = self.e, self.exchange
-        count = len(self.chunked.partners[op.rows])
-        if not count:
+        rows = self.chunked.partners[op.rows]
+        if not rows:
             return
-        own, source = self.banks.own(op.bank), self.banks.own(op.source)
-        moving = op.source == op.bank  # what partners hand over changes from row to row
+        own, moving = self.banks.own(op.bank), op.source == op.bank  # what partners hand over changes from row to row
+        used = read_of(op.stage, "tip" if op.from_tip else "base")
+        source = [self.banks.own(op.source)[k] for k in used]
+        marked = any(lane < NONE for row in rows for lane in row)
+        if moving and len(own) > WIDE:
+            self._wide_meet(op, len(rows), op.handed if marked else 0)
+            return
         if not moving and not self.lanes.in_warp:
-            exchange.publish(source)
-        e(f"add.u64 %rows, %numbers, {self.offsets[op.rows]};")
-        label = self._label("ROW") if count > 1 else ""
-        if label:
-            e(f"mov.u32 %count, {count};", f"{label}:")
-            exchange.read = max(exchange.read, OTHERS if moving else NOTHING)
-        e("ld.global.nc.s32 %other, [%rows];", f"add.u64 %rows, %rows, {4 * self.lanes.count};")
-        others = self._named(source, moving)
+            self._through(len(source)).publish(source)
+        label = self._first_row(op.rows, len(rows))
+        if label and moving:
+            exchange = self._through(len(source))
+            exchange.read = max(exchange.read, OTHERS)
+        self._partner(marked)
+        others = dict(zip(used, self._named(source, moving), strict=True))
+        others = {k: self._handed(op.bank, k, x) if marked and k < op.handed else x for k, x in others.items()}
         self._composed(op.stage, own, others, op.from_tip, "@%valid ")
+        self._next_row(label)
+
+    def _wide_meet(self, op: Meet, rows: int, handed: int) -> None:
+        exchange = self._published(op.bank)
+        label = self._first_row(op.rows, rows)
+        self._partner(handed > 0)
+        exchange.partner_named("%other")
+        self._wide_step(exchange, op, handed)
+        self._next_row(label)
+        self._read_back(exchange, op.bank)
+
+    def _first_row(self, rows: str, count: int) -> str:
+        """Where the rows of partners begin, and the label of a loop over them if there are several."""
+        self.e(f"add.u64 %rows, %numbers, {self.offsets[rows]};")
+        if count == 1:
+            return ""
+        label = self._label("ROW")
+        self.e(f"mov.u32 %count, {count};", f"{label}:")
+        return label
+
+    def _next_row(self, label: str) -> None:
         if label:
-            e("sub.u32 %count, %count, 1;", "setp.ne.u32 %more, %count, 0;", f"@%more bra {label};")
+            self.e("sub.u32 %count, %count, 1;", "setp.ne.u32 %more, %count, 0;", f"@%more bra {label};")
+
+    def _partner(self, marked: bool) -> None:
+        """%other: the partner of this row, and in %whole whether it is no branch."""
+        e = self.e
+        e("ld.global.nc.s32 %other, [%rows];", f"add.u64 %rows, %rows, {4 * self.lanes.count};")
+        if marked:
+            e("setp.ge.s32 %whole, %other, 0;", "sub.s32 %k, -2, %other;", "selp.b32 %other, %other, %k, %whole;")
 
     def _named(self, source: Sequence[str], moving: bool) -> list[str]:
         """Numbers of lane %other, and in %valid whether there is one."""
-        exchange = self.exchange
         if self.lanes.in_warp:
             self.e("setp.ge.s32 %valid, %other, 0;")
-            return exchange.named(source, "%other", self.lanes.width)
+            return self.exchange.named(source, "%other", self.lanes.width)
+        exchange = self._through(len(source))
         if moving:
             exchange.publish(source)
         exchange.partner_named("%other")
-        return [exchange.load(k, "%partner") for k in range(len(source))]
+        return [exchange.load(k, exchange.partner) for k in range(len(source))]
 
     def _spread(self, op: Spread) -> None:
         own = self.banks.own(op.bank)
@@ -189,9 +249,10 @@ class Partners:
         if self.lanes.in_warp:
             others = self.exchange.shifted(source, "1", from_tip, self.lanes.width)
         else:
-            self.exchange.publish(source)
-            self.exchange.partner_at("1", from_tip)
-            others = [self.exchange.load(k, "%partner") for k in range(width)]
+            exchange = self._through(width)
+            exchange.publish(source)
+            exchange.partner_at("1", from_tip)
+            others = [exchange.load(k, exchange.partner) for k in range(width)]
         for k, (other, none) in enumerate(zip(others, nothing, strict=True)):
             self.e(f"selp.{self.f} {other}, {other}, {literal(none, self.lanes.bits)}, %valid;")
             self.banks.put(op.into, k, other)

@@ -65,6 +65,12 @@ def _apart(e: Emitter, program: Program, node: int, bits: int, fresh: Registers,
     return copied
 
 
+def read_of(program: Program, bank: str) -> list[int]:
+    """Entries of a bank that a stage reads."""
+    at = [k for k, array in enumerate(program.inputs) if array.name == bank]
+    return sorted({input_of(node)[1] for node in program.nodes if node[0] == "input" and input_of(node)[0] in at})
+
+
 @cache
 def best_order(program: Program) -> list[int]:
     """Of several orders of its operations the one that keeps fewest values alive."""

@@ -1,0 +1,103 @@
+"""Forward dynamics, a link a lane: rotations out, articulated elements in, affine maps of accelerations out.
+
+As in chunks of a chain what velocities do enters joint by joint, in each link's own frame.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+from condyle.algorithms import aba
+from condyle.algorithms.aba import Elimination
+from condyle.algorithms.joint import Joint
+from condyle.algorithms.rnea import Wrench, less_external, motion, newton_euler, no_acceleration
+from condyle.algorithms.scans.affine import Map, Outward
+from condyle.algorithms.scans.articulated import Segments, passes, single
+from condyle.algorithms.values import plus
+from condyle.ir import chunked as ir
+from condyle.model.tree import Tree
+from condyle.scalar import Scalar
+from condyle.spatial import six, twist
+from condyle.spatial import vector as vec
+from condyle.trace.chunks.forward_dynamics import EMPTY, KNOWN, NOTHING, SAME, STILL, Known, Turnings, turned
+from condyle.trace.chunks.motions import turning
+from condyle.trace.linked.links import Links
+from condyle.trace.linked.universal import Universal
+from condyle.trace.stage import Stage
+
+BRANCH = 63
+"""Entries of an element from which on it is what a branch hands over: h and J."""
+
+
+class Freed(NamedTuple):
+    """A joint whose load is known."""
+
+    eliminated: tuple[Elimination, ...]
+    u: tuple[Scalar, ...]
+    known: Known
+
+
+def forward_dynamics(tree: Tree, lanes: int, f_ext: bool, guard: float) -> ir.Chunked:
+    """a = M(q)^-1 (tau - c(q, v, f_ext)). guard: see `Segments`."""
+    links = Links(tree, lanes, f_ext)
+    falling = (vec.scale(-1.0, (tree.gravity[0], tree.gravity[1], tree.gravity[2])), vec.ZERO)
+    links.start("turning", STILL, identity=True)
+    links.start("segment", EMPTY, identity=True)
+    links.start("map", SAME, identity=True)
+    links.start("reached", falling, identity=True)
+    for bank, value in (("wp", vec.ZERO), ("known", KNOWN), ("load", NOTHING), ("at", falling)):
+        links.start(bank, value)
+    universal = Universal(links)
+    links.sines()
+    links.of_kinds("turn", _turn)
+    links.outward("turning", STILL, Turnings().combine)
+    links.of_parent("turning", "wp", vec.ZERO, 9)
+    links.of_kinds("form", lambda stage, joint: _form(links, universal, stage, joint))
+    universal.join()
+    links.inward("segment", EMPTY, Segments(guard).combine, BRANCH)
+    links.of_children("segment", "load", NOTHING, BRANCH)
+    universal.part()
+    links.of_kinds("free", _free)
+    links.outward("map", SAME, Outward().combine)
+    links.all("reach", lambda stage: stage.write("reached", stage.value("map", SAME)(six.joined(falling))))
+    links.of_parent("reached", "at", twist.ZERO)
+    links.of_kinds("accelerate", _accelerate)
+    return links.chunked("fd", ("q", "v", "tau", *(("f_ext",) if f_ext else ())), {"a": links.of_dofs()})
+
+
+def _turn(stage: Stage, joint: Joint) -> None:
+    stage.write("turning", turned(joint, STILL, stage.read("v", len(joint.dofs))))
+
+
+def _form(links: Links, universal: Universal, stage: Stage, joint: Joint) -> None:
+    """What velocity does to a link, and the link as an element."""
+    v, tau = (stage.read(port, len(joint.dofs)) for port in ("v", "tau"))
+    moved = motion(joint, turning(stage.value("wp", vec.ZERO)), v, no_acceleration(joint))
+    force = newton_euler(joint, turning(moved.w))
+    if links.f_ext:
+        force = less_external(joint, force, links.external(stage))
+    known = Known((moved.a, moved.dw), force)
+    stage.write("known", known)
+    stage.write("segment", single(joint, aba.rigid(joint), known.force, known.before, tau))
+    universal.form(stage, joint, known.before, tau)
+
+
+def _freed(stage: Stage, joint: Joint) -> Freed:
+    known, load = stage.value("known", KNOWN), stage.value("load", NOTHING)
+    eliminated, _ = aba.articulate(joint, plus(aba.rigid(joint), load.J))
+    force = Wrench(*twist.add(known.force, load.h))
+    u, _ = aba.load(joint, force, eliminated, stage.read("tau", len(joint.dofs)))
+    return Freed(eliminated, u, known)
+
+
+def _free(stage: Stage, joint: Joint) -> None:
+    """The map of accelerations through a joint."""
+    eliminated, u, known = _freed(stage, joint)
+    _, b = aba.respond(joint, known.before, u, eliminated)
+    stage.write("map", Map(passes(joint, eliminated), six.joined(b)))
+
+
+def _accelerate(stage: Stage, joint: Joint) -> None:
+    eliminated, u, known = _freed(stage, joint)
+    at = twist.add(aba.carry(joint, stage.value("at", twist.ZERO)), known.before)
+    stage.write("a", aba.respond(joint, at, u, eliminated)[0])

@@ -1,0 +1,188 @@
+"""What all functions share whose lanes are links: kinds of joints, the robot in a table, scans along the tree."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from typing import TypeVar, cast
+
+from condyle.algorithms.joint import Inertia, Joint
+from condyle.algorithms.rnea import Wrench
+from condyle.algorithms.scans.turns import ONE
+from condyle.algorithms.unrolled import joint_placed, placement, wrench_on
+from condyle.algorithms.values import flat, like, plus
+from condyle.ir import chunked as ir
+from condyle.ir.expr import Expr, Graph
+from condyle.ir.ops import Node
+from condyle.ir.program import input_of
+from condyle.model.joints.base import JointType
+from condyle.model.tree import Link, Numbers, Tree
+from condyle.scalar import number
+from condyle.spatial import vector as vec
+from condyle.spatial.vector import Matrix, Vector
+from condyle.trace.partners import partners
+from condyle.trace.stage import Stage, Table, composed, numbers
+
+T = TypeVar("T")
+ANGLE, SINE, COSINE = range(3)
+MASS, ARMATURE, FRAME, WIDTH = 13, 23, 29, 41
+MOST = 6
+"""Degrees of freedom of one joint."""
+
+
+class _Turned(Graph):
+    """A graph whose sines and cosines are those of the joint's angle, an entry of q: they are read."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.angle = ir.NONE
+
+    def node(self, key: Node) -> Expr:
+        if key[0] in ("sin", "cos"):
+            _, self.angle = input_of(self.nodes[cast("tuple[str, int]", key)[1]])
+            return self.input(0, SINE if key[0] == "sin" else COSINE)
+        return super().node(key)
+
+
+class Links:
+    """Operations on the links of a tree, at most `lanes` of them, that move alone; each method adds some."""
+
+    def __init__(self, tree: Tree, lanes: int, f_ext: bool) -> None:
+        self.tree, self.lanes, self.f_ext = tree, lanes, f_ext
+        links = tree.links
+        self.kinds: list[JointType] = list({link.kind.name: link.kind for link in links}.values())
+        parents = [link.parent for link in links]
+        self.chain = parents == list(range(-1, len(links) - 1))
+        self.partners = {} if self.chain else partners(parents, lanes)
+        rows = [_row(link)[: WIDTH if f_ext else FRAME] for link in links]
+        absent = [*rows[0][:MASS], *[0.0] * (len(rows[0]) - MASS)]
+        self.table = Table(rows + [absent] * (lanes - len(rows)))
+        self.ops: list[ir.Op] = []
+        self.widths = {ir.TABLE: self.table.width}
+        self.identities: dict[str, tuple[float, ...]] = {}
+
+    def chunked(self, name: str, inputs: Sequence[str], outputs: Mapping[str, Sequence[int]]) -> ir.Chunked:
+        """All operations as a function with these ports. outputs: where each link's entries begin."""
+        absent = (ir.NONE,) * (self.lanes - len(self.tree.links))
+        names = [kind.name for kind in self.kinds]
+        places = {port: [_first(link, port) for link in self.tree.links] for port in inputs}
+        return ir.Chunked(
+            name,
+            len(self.tree.links),
+            self.lanes,
+            1,
+            tuple((port, ir.NONE) for port in inputs),
+            tuple((port, ir.NONE) for port in outputs),
+            self.widths,
+            self.identities,
+            self.table.rows,
+            tuple(self.ops),
+            {port: (*first, *absent) for port, first in {**places, **outputs}.items()},
+            (*(names.index(link.kind.name) for link in self.tree.links), *absent),
+            self.partners,
+        )
+
+    def of_dofs(self) -> list[int]:
+        """Where each link's entries of a joint-space vector begin."""
+        return [link.v[0].at for link in self.tree.links]
+
+    def start(self, bank: str, value: object, identity: bool = False) -> None:
+        """A bank with these numbers in every lane; identity: it is scanned, and this composes to nothing."""
+        self.widths[bank] = len(flat(value))
+        self.ops.append(ir.Start(bank, numbers(value)))
+        if identity:
+            self.identities[bank] = numbers(value)
+
+    def sines(self) -> None:
+        """Sine and cosine of every joint's angle."""
+        self.start(ir.IO, vec.ZERO)
+        for k, kind in enumerate(self.kinds):
+            stage = Stage("angle", graph := _Turned())
+            stage.read(ir.IO, 3)
+            self.joint(stage, kind)
+            if graph.angle != ir.NONE:
+                found = Stage("angle")
+                found.write(ir.IO, (found.read("q", kind.nq)[graph.angle],), ANGLE)
+                self.ops.append(ir.Sweep(found.program(), False, k))
+        self.ops.append(ir.Sines(ANGLE, SINE, COSINE))
+
+    def joint(self, stage: Stage, kind: JointType) -> Joint:
+        row = self.table.read(stage)
+        own = _numbers(row)._replace(armature=tuple(row[ARMATURE : ARMATURE + kind.nv]))
+        return joint_placed(kind, own, placement(own.rotation), stage.read("q", kind.nq))
+
+    def of_kinds(self, name: str, step: Callable[[Stage, Joint], None]) -> None:
+        """A stage for the joints of each kind for which it writes anything."""
+        for k, kind in enumerate(self.kinds):
+            stage = Stage(name, _Turned())
+            stage.read(ir.IO, 3)
+            step(stage, self.joint(stage, kind))
+            if stage.outputs:
+                self.ops.append(ir.Sweep(stage.program(), False, k))
+
+    def all(self, name: str, step: Callable[[Stage], None]) -> None:
+        """A stage for all links."""
+        stage = Stage(name)
+        step(stage)
+        self.ops.append(ir.Sweep(stage.program(), False))
+
+    def inertia(self, stage: Stage) -> Inertia:
+        own = _numbers(self.table.read(stage))
+        return Inertia(own.mass, own.first, own.second)
+
+    def external(self, stage: Stage) -> Wrench:
+        """The outer force on a link, in its own frame."""
+        row = self.table.read(stage)
+        rotation, origin = cast("tuple[Matrix, Vector]", like((ONE, vec.ZERO), iter(row[FRAME:])))
+        return wrench_on(rotation, origin, stage.read("f_ext", 6))
+
+    def outward(self, bank: str, shape: T, combine: Callable[[T, T], T]) -> None:
+        """Products of all elements from the root on."""
+        stage = composed(bank, shape, combine)
+        self.ops.append(ir.Scan(stage, bank, False) if self.chain else ir.Meet(stage, bank, bank, "ancestors", False))
+
+    def inward(self, bank: str, shape: T, combine: Callable[[T, T], T], handed: int = 0) -> None:
+        """Products of all elements from the tips on. handed: see `ir.Meet`."""
+        stage = composed(bank, shape, combine)
+        meet = ir.Meet(stage, bank, bank, "behind", True, handed)
+        self.ops.append(ir.Scan(stage, bank, True) if self.chain else meet)
+
+    def of_parent(self, bank: str, into: str, shape: object, first: int = 0) -> None:
+        """`into`, of this structure, gets what the parent's bank has from entry `first` on; at a root it is kept, or
+        the identity where it is a chain's."""
+        if self.chain:
+            self.ops.append(ir.Neighbour(bank, into, first, -1))
+            return
+        stage = Stage(f"{into}_of_parent")
+        stage.write(into, stage.value("base", shape, first))
+        self.ops.append(ir.Meet(stage.program(), into, bank, "parents", False))
+
+    def of_children(self, bank: str, into: str, shape: object, first: int = 0) -> None:
+        """`into`, of this structure and zero so far, gets the sum of what the children's bank has from there on."""
+        if self.chain:
+            self.ops.append(ir.Neighbour(bank, into, first, 1))
+            return
+        stage = Stage(f"{into}_of_children")
+        stage.write(into, plus(stage.value("base", shape), stage.value("tip", shape, first)))
+        self.ops.append(ir.Meet(stage.program(), into, bank, "children", True))
+
+
+_NUMBERS = Numbers(ONE, vec.ZERO, number(0.0), number(0.0), vec.ZERO, vec.ZERO_SYMMETRIC, ())
+
+
+def _numbers(row: Sequence[object]) -> Numbers:
+    found = like(_NUMBERS, iter(row))  # pyright: ignore[reportArgumentType]
+    assert isinstance(found, Numbers)
+    return found
+
+
+def _row(link: Link) -> list[float]:
+    n = link.numbers
+    rest = [0.0] * (MOST - len(n.armature))
+    return [*numbers(n), *rest, *numbers((link.wrench_rotation, link.wrench_origin))]
+
+
+def _first(link: Link, port: str) -> int:
+    """Where the link's entries of a port begin."""
+    if port == "f_ext":
+        return 6 * link.body if link.body >= 0 else ir.NONE
+    return (link.q if port == "q" else link.v)[0].at
