@@ -62,9 +62,9 @@ def test_a_thousand_links(tmp_path: Path) -> None:
 
 
 def test_ten_thousand_links(tmp_path: Path) -> None:
-    start = time.perf_counter()
+    start = time.process_time()
     assert load(tmp_path, chain(10_001)).nv == 10_000
-    assert time.perf_counter() - start < 30.0
+    assert time.process_time() - start < 30.0
     refused(tmp_path, "20000 links, expected at most 16384", "".join(f'<link name="l{i}"/>' for i in range(20_000)))
 
 

@@ -196,16 +196,14 @@ def default_interrupt() -> Iterator[None]:
 
 @pytest.mark.parametrize("threads", [1, 2])
 def test_an_interrupt_ends_a_long_batch(library: object, threads: int, default_interrupt: None) -> None:
-    """Within a second; the next call works."""
+    """Within a second, counted in states, since a thread does at most one a millisecond; the next call works."""
     entry = Entry(address(library, "slow"), 0, 1, "d", (1,), (1,), 4)
     y = np.zeros((20_000, 1))
-    start = time.monotonic()
     threading.Timer(0.2, lambda: os.kill(os.getpid(), signal.SIGINT)).start()
     with pytest.raises(KeyboardInterrupt):
         entry.run(len(y), [y[:1].copy()], [y], threads)
-    assert 0.2 < time.monotonic() - start < 1.2
     done = int(y.sum())
-    assert 0 < done < len(y)
+    assert 0 < done < 1200 * threads
     time.sleep(0.05)
     assert int(y.sum()) == done  # nobody writes any more
     entry.run(10, [np.ones((1, 1))], [y[:10]], threads)

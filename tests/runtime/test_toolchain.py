@@ -77,7 +77,7 @@ def test_time_is_over(tmp_path: Path) -> None:
     start = time.monotonic()
     with pytest.raises(BuildError, match="not finished after"):
         run([[command]], tmp_path, 0.5, 1)
-    assert time.monotonic() - start < 5
+    assert time.monotonic() - start < 30
     assert gone(int((tmp_path / "child").read_text()))
 
 
@@ -95,7 +95,7 @@ def gone(pid: int) -> bool:
 
 def test_one_failure_stops_the_others(tmp_path: Path) -> None:
     slow = script(tmp_path / "slow", "echo $$ > pid; exec sleep 60\n")
-    fail = script(tmp_path / "fail", "sleep 0.3; exit 1\n")
+    fail = script(tmp_path / "fail", "while [ ! -s pid ]; do sleep 0.01; done; exit 1\n")
     with pytest.raises(BuildError, match="status 1"):
         run([[slow], [fail]], tmp_path, 10.0, 2)
     assert gone(int((tmp_path / "pid").read_text()))
@@ -135,6 +135,7 @@ def test_foreign_include_paths_are_not_passed_on(tmp_path: Path, monkeypatch: py
 
 
 def test_many_at_once(tmp_path: Path) -> None:
-    start = time.monotonic()
-    run([["sleep", "0.3"]] * 4, tmp_path, 10.0, 4)
-    assert time.monotonic() - start < 1.0
+    """Each waits for the three others."""
+    text = 'touch met$1; while [ "$(echo met?)" != "met0 met1 met2 met3" ]; do sleep 0.01; done\n'
+    meet = script(tmp_path / "meet", text)
+    run([[meet, str(k)] for k in range(4)], tmp_path, 10.0, 4)
