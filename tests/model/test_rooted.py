@@ -8,6 +8,7 @@ import pytest
 import condyle
 from condyle.errors import UnsupportedError
 from condyle.model.rooted import Rooted
+from condyle.model.rooted_derivatives import Gradient, acceleration_gradient, force_gradient
 
 
 @pytest.mark.parametrize(("name", "link"), [("atlas", "mtorso"), ("hyq", "lf_lowerleg"), ("iiwa14", "iiwa_link_4")])
@@ -27,6 +28,30 @@ def test_answers_mapped_back_are_the_users(name: str, link: str) -> None:
     assert np.abs(mapped - inverse).max() < 1e-8 * np.abs(inverse).max()
     again = turned.forward_dynamics(*there[:2], both.force_there(q, tau))
     np.testing.assert_allclose(both.acceleration(q, v, again), a, rtol=1e-7, atol=1e-7)
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_derivatives_mapped_back_are_the_users(seed: int) -> None:
+    """Of did, of dfd and of difd, whose a need not be the one that tau gives."""
+    types = ("revolute", "prismatic", "helical", "cylindrical")
+    robot = condyle.random_tree(6, seed, types=types, floating_base=True)
+    both = Rooted.of(robot, robot.bodies[-1].name)
+    assert both.depths().max() >= 1
+    own, turned = (x.compile(target="numpy") for x in (robot, both.turned))
+    q, v = robot.random_state(5, 3)
+    a = np.random.default_rng(4).uniform(-1, 1, v.shape)
+    there = both.state(q, v, a)
+    tau = turned.inverse_dynamics(*there)
+    mass, inverse = turned.mass_matrix(there[0]), turned.mass_matrix_inverse(there[0])
+    by_q, by_v = turned.inverse_dynamics_derivatives(*there)[:2]
+    exact = own.inverse_dynamics_derivatives(q, v, a)
+    for mapped, right in zip(force_gradient(both, q, v, a, tau, mass, Gradient(by_q, by_v)), exact[:2], strict=True):
+        np.testing.assert_allclose(mapped, right, atol=1e-10 * np.abs(right).max())
+    minus = Gradient(-inverse @ by_q, -inverse @ by_v)  # what difd and dfd answer there
+    there_too = acceleration_gradient(both, q, v, a, tau, inverse, minus)
+    for mapped, right in zip(there_too, exact[:2], strict=True):
+        right = -own.mass_matrix_inverse(q) @ right
+        np.testing.assert_allclose(mapped, right, atol=1e-9 * np.abs(right).max())
 
 
 def test_a_fixed_base_is_refused() -> None:

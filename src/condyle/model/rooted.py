@@ -67,6 +67,13 @@ class Rooted:
             moved[k, :6], bias[k, :6] = jacobian, left
         return moved, bias
 
+    def depths(self) -> NDArray[np.intp]:
+        """For each degree of freedom how far its joint stands on the way from the old root to the new one."""
+        found = np.zeros(self.robot.nv, np.intp)
+        for depth, i in enumerate(self._path()):
+            found[self.robot.joints[i].v_slice] = depth
+        return found
+
     def force(self, q: Reals, tau: Reals) -> Reals:
         """tau of tau'."""
         return _times(np.swapaxes(self._transform(q), 1, 2), tau)
@@ -106,16 +113,19 @@ class Rooted:
         return Placement(rotation @ placement.rotation, rotation @ shift)
 
     def _motion(self, q: Reals, v: Reals) -> Motion:
-        frame = self.robot.frames[self.link]
+        found = Motion(IDENTITY, np.zeros((6, self.robot.nv)), np.zeros(6))
+        for i in self._path():
+            found = _stepped(found, self.robot.joints[i], q, v)
+        return _carried(found, self.robot.frames[self.link].placement)
+
+    def _path(self) -> list[int]:
+        """The joints from the old root to the new one."""
         path: list[int] = []
-        at = frame.body
+        at = self.robot.frames[self.link].body
         while at >= 0:
             path.append(at)
             at = self.robot.joints[at].parent
-        found = Motion(IDENTITY, np.zeros((6, self.robot.nv)), np.zeros(6))
-        for i in reversed(path):
-            found = _stepped(found, self.robot.joints[i], q, v)
-        return _carried(found, frame.placement)
+        return path[::-1]
 
 
 def check_movable(robot: Robot, link: str) -> None:
