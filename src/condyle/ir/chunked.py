@@ -62,12 +62,13 @@ class Once:
 @dataclass(frozen=True)
 class Scan:
     """Products over the lanes. stage: banks "base" and "tip" -> `bank`. from_tip: lane l gets x_l x_l+1 ..., not ...
-    x_l.
+    x_l. halves: of no more than half as many lanes as there are.
     """
 
     stage: Program
     bank: str
     from_tip: bool
+    halves: bool = False
 
 
 @dataclass(frozen=True)
@@ -90,8 +91,8 @@ class Meet:
 
 @dataclass(frozen=True)
 class Neighbour:
-    """`into` = the value `bank` of the lane after (`by` 1) or before (-1), from entry `first` on; identity at the
-    end. by 0: a copy.
+    """`into` = the value `bank` of the lane `by` further, from entry `first` on; identity where there is none. by 0: a
+    copy.
     """
 
     bank: str

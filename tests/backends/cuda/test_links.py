@@ -242,7 +242,7 @@ def test_every_wait_is_needed() -> None:
     chain, tree, twigs = robot_of("floating", 40), robot_for("star 40"), condyle.random_tree(40, 1, types=("revolute",))
     some = states(tree, 1)
     for parts, inputs, count in (
-        (forward("floating", 40, 32, 64), list(passive(chain, 1).values()), 14),
+        (forward("floating", 40, 32, 64), list(passive(chain, 1).values()), 16),
         (inverse(tree, 32, False), [some.q, some.v, some.a], 19),
         (tree_forward(twigs, 32, False), list(passive(twigs, 1).values()), 13),
     ):

@@ -47,6 +47,17 @@ class Segment(NamedTuple):
     J: Articulated
 
 
+class Load(NamedTuple):
+    """What all links behind a joint need: force and inertia."""
+
+    h: Wrench
+    J: Articulated
+
+    def segment(self) -> Segment:
+        """The element whose tip is its base."""
+        return Segment(six.ONE, six.ZERO, six.ZERO_UPPER, self.h, self.J)
+
+
 @dataclass(frozen=True)
 class Segments:
     """The semigroup. guard: what is added to the diagonal of C, as a part of it; a few roundings."""
@@ -57,18 +68,31 @@ class Segments:
         return Segment(six.ONE, six.ZERO, six.ZERO_UPPER, Wrench(vec.ZERO, vec.ZERO), NO_INERTIA)
 
     def combine(self, base: Segment, tip: Segment) -> Segment:
-        dofs = equivalent(base.C, self.guard)
-        free = attached(dofs, [number(0.0)] * 6, tip)
-        inertia = rows(free.J)
-        force = twist.add(free.h, apply(free.J, six.halves(base.b)))
-        columns = six.transpose(base.A)
+        free = self.freed(base, tip)
         return Segment(
             six.product(free.A, base.A),
             six.add(free.b, six.times(free.A, base.b)),
             free.C,
-            Wrench(*twist.add(base.h, six.halves(six.times(columns, six.joined(force))))),
-            plus(base.J, from_upper(six.congruence(base.A, inertia))),
+            *_carried(base, free),
         )
+
+    def loaded(self, base: Segment, load: Load) -> Load:
+        """h and J of `combine`, for what stands behind a segment."""
+        return _carried(base, self.freed(base, load.segment()))
+
+    def freed(self, base: Segment, tip: Segment) -> Segment:
+        """The tip's segment behind what the other one's compliance lets through."""
+        return attached(equivalent(base.C, self.guard), [number(0.0)] * 6, tip)
+
+
+def _carried(base: Segment, free: Segment) -> Load:
+    """What a segment needs with a freed one behind it."""
+    force = twist.add(free.h, apply(free.J, six.halves(base.b)))
+    needed = six.times(six.transpose(base.A), six.joined(force))
+    return Load(
+        Wrench(*twist.add(base.h, six.halves(needed))),
+        plus(base.J, from_upper(six.congruence(base.A, rows(free.J)))),
+    )
 
 
 def single(joint: Joint, own: Articulated, force: Wrench, before: Pair, tau: Sequence[Scalar]) -> Segment:

@@ -11,11 +11,11 @@ from collections.abc import Sequence
 from typing import NamedTuple
 
 from condyle.algorithms import aba
-from condyle.algorithms.aba import Articulated, Elimination
+from condyle.algorithms.aba import Elimination
 from condyle.algorithms.joint import Joint
 from condyle.algorithms.rnea import Wrench, motion, no_acceleration
 from condyle.algorithms.scans.affine import Map, Outward
-from condyle.algorithms.scans.articulated import NO_INERTIA, Segment, Segments, attached, equivalent, extended
+from condyle.algorithms.scans.articulated import NO_INERTIA, Load, Segment, Segments, extended
 from condyle.algorithms.scans.turns import ONE, Turns
 from condyle.algorithms.values import plus
 from condyle.ir import chunked as ir
@@ -52,25 +52,20 @@ class Known(NamedTuple):
     force: Wrench
 
 
-class Load(NamedTuple):
-    """What all links behind a joint need: force and inertia."""
-
-    h: Wrench
-    J: Articulated
-
-
 STILL = Turning(ONE, vec.ZERO)
 KNOWN = Known(twist.ZERO, NO_FORCE)
 NOTHING = Load(NO_FORCE, NO_INERTIA)
 EMPTY = Segments(0.0).identity()
 SAME = Outward().identity()
+FREE = 63
+"""Numbers of a segment that say how its tip moves: A, b and C; h and J stand behind them."""
 LEFT = (Elimination(NO_FORCE, number(0.0)), number(0.0))
 WIDTHS = {
     "turning": 12,
     "before": 12,
     "w": 3,
     "segment": 90,
-    "own": 90,
+    "own": FREE,
     "load": 27,
     "map": 42,
     "reached": 42,
@@ -81,7 +76,7 @@ WIDTHS = {
 
 def chunked(chain: Chain, guard: float) -> ir.Chunked:
     """a = M(q)^-1 (tau - c(q, v, f_ext)). guard: see `Segments`."""
-    free = chain.free
+    free, half = chain.free, max(1, chain.chunks // 2)
     ops = [
         *sines(chain),
         start("turning", STILL),
@@ -93,9 +88,11 @@ def chunked(chain: Chain, guard: float) -> ir.Chunked:
         start("segment", EMPTY),
         ir.Sweep(_fold(chain), True),
         ir.Neighbour("segment", "own", 0, 0),
-        ir.Scan(composed("segment", EMPTY, Segments(guard).combine), "segment", True),
+        ir.Scan(composed("segment", EMPTY, Segments(guard).combine), "segment", True, halves=True),
+        ir.Neighbour("segment", "load", FREE, half),
+        ir.Once(_carry(guard)),
         *([start("a", (chain.down, vec.ZERO))] if free is None else [ir.Once(_base(chain, free)), ir.Spread("a")]),
-        ir.Neighbour("segment", "load", 63, 1),
+        ir.Neighbour("load", "load", 0, 1),
         ir.Once(_through(guard)),
         ir.Sweep(_articulate(chain), True),
         ir.Scan(composed("map", SAME, Outward().combine), "map", False),
@@ -103,7 +100,7 @@ def chunked(chain: Chain, guard: float) -> ir.Chunked:
         ir.Once(_reach()),
         ir.Sweep(_accelerate(chain), False),
     ]
-    return chain.made("fd", WIDTHS, {"turning": STILL, "segment": EMPTY, "map": SAME}, ops)
+    return chain.made("fd", WIDTHS, {"turning": STILL, "segment": EMPTY, "load": NOTHING, "map": SAME}, ops)
 
 
 def _turn(chain: Chain) -> Program:
@@ -151,12 +148,18 @@ def _fold(chain: Chain) -> Program:
     return stage.program()
 
 
+def _carry(guard: float) -> Program:
+    """What each chunk and all behind it need: its half of the chunks, with what the other half needs."""
+    stage = Stage("carry")
+    stage.write("load", Segments(guard).loaded(stage.value("segment", EMPTY), stage.value("load", NOTHING)))
+    return stage.program()
+
+
 def _through(guard: float) -> Program:
     """A chunk's map of accelerations from base to tip, the load behind it given."""
     stage = Stage("through")
-    own, load = stage.value("own", EMPTY), stage.value("load", NOTHING)
-    tail = Segment(six.ONE, six.ZERO, six.ZERO_UPPER, load.h, load.J)
-    free = attached(equivalent(own.C, guard), [number(0.0)] * 6, tail)
+    own = Segment(*stage.value("own", EMPTY[:3]), *NOTHING)
+    free = Segments(guard).freed(own, stage.value("load", NOTHING).segment())
     b = six.add(free.b, six.times(free.A, own.b))
     stage.write("map", Map(six.product(free.A, own.A), b))
     return stage.program()
@@ -167,8 +170,7 @@ def _articulate(chain: Chain) -> Program:
     stage = Stage("articulate")
     joint, known, below = chain.joint(stage), stage.value(ir.ROW, KNOWN), stage.value("load", NOTHING)
     tau = stage.read(ir.IO, COLUMNS)[DRIVE : DRIVE + 1]
-    before = Segment(six.ONE, six.ZERO, six.ZERO_UPPER, below.h, below.J)
-    after = extended(joint, before, aba.rigid(joint), known.force, known.before, tau)
+    after = extended(joint, below.segment(), aba.rigid(joint), known.force, known.before, tau)
     elimination, _ = aba.eliminate(joint.dofs[0], plus(aba.rigid(joint), below.J))
     (u,), _ = aba.load(joint, Wrench(*twist.add(known.force, below.h)), (elimination,), tau)
     stage.write("load", Load(after.h, after.J))
@@ -181,7 +183,7 @@ def _base(chain: Chain, link: Link) -> Program:
     stage = Stage("base")
     joint, rate = chain.base(stage, link), stage.read(BASE[1], 6)
     moved = motion(joint, turning(vec.ZERO), rate, no_acceleration(joint))
-    carried = stage.value("segment", EMPTY)
+    carried = stage.value("load", NOTHING)
     eliminated, _ = aba.articulate(joint, plus(aba.rigid(joint), carried.J))
     force = Wrench(*twist.add(base_force(chain, stage, joint, turning(moved.w)), carried.h))
     u, _ = aba.load(joint, force, eliminated, stage.read(BASE[2], 6))

@@ -7,7 +7,7 @@ from typing import cast
 
 from condyle.algorithms import aba
 from condyle.algorithms.joint import Dof, Inertia, Joint
-from condyle.algorithms.scans.articulated import NO_INERTIA, Segment, extended
+from condyle.algorithms.scans.articulated import NO_INERTIA, Load, Segment, extended
 from condyle.algorithms.scans.turns import ONE
 from condyle.algorithms.unrolled import is_zero
 from condyle.ir import chunked as ir
@@ -18,7 +18,7 @@ from condyle.spatial import vector as vec
 from condyle.spatial.rotation import Full
 from condyle.spatial.twist import Pair
 from condyle.spatial.vector import Matrix
-from condyle.trace.chunks.forward_dynamics import EMPTY, KNOWN, NOTHING, Load
+from condyle.trace.chunks.forward_dynamics import EMPTY, KNOWN, NOTHING
 from condyle.trace.chunks.motions import NO_FORCE
 from condyle.trace.linked.links import Links
 from condyle.trace.stage import Stage

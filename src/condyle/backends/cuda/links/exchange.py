@@ -12,7 +12,7 @@ from condyle.backends.cuda.links.stage import Registers
 from condyle.backends.cuda.target import TARGET, WARP
 from condyle.text import Emitter
 
-WIDE = 64
+WIDE = 60
 """Numbers of a bank from which on partners meet in shared memory: two such values do not fit into registers."""
 ALL = "0xFFFFFFFF"
 NOTHING, OWN, OTHERS = range(3)

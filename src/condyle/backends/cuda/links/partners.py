@@ -124,15 +124,15 @@ class Partners:
 
     def _wide_scan(self, op: Scan) -> None:
         """Both partners' numbers lie in memory; nothing but the result is held in registers."""
-        e = self.e
-        if self.lanes.count == 1:
+        e, most = self.e, self.lanes.count // 2 if op.halves else self.lanes.count
+        if most <= 1:
             return
         exchange = self._published(op.bank)
         label = self._label("STEP")
         e("mov.u32 %step, 1;", f"{label}:")
         exchange.partner_at("%step", op.from_tip)
         self._wide_step(exchange, op, 0)
-        e("shl.b32 %step, %step, 1;", f"setp.lt.u32 %more, %step, {self.lanes.count};", f"@%more bra {label};")
+        e("shl.b32 %step, %step, 1;", f"setp.lt.u32 %more, %step, {most};", f"@%more bra {label};")
         self._read_back(exchange, op.bank)
 
     def _published(self, bank: str) -> Exchange:
@@ -245,13 +245,13 @@ class Partners:
             for k, register in enumerate(source):
                 self.banks.put(op.into, k, register)
             return
-        from_tip = op.by > 0
+        from_tip, by = op.by > 0, str(abs(op.by))
         if self.lanes.in_warp:
-            others = self.exchange.shifted(source, "1", from_tip, self.lanes.width)
+            others = self.exchange.shifted(source, by, from_tip, self.lanes.width)
         else:
             exchange = self._through(width)
             exchange.publish(source)
-            exchange.partner_at("1", from_tip)
+            exchange.partner_at(by, from_tip)
             others = [exchange.load(k, exchange.partner) for k in range(width)]
         for k, (other, none) in enumerate(zip(others, nothing, strict=True)):
             self.e(f"selp.{self.f} {other}, {other}, {literal(none, self.lanes.bits)}, %valid;")
