@@ -38,13 +38,13 @@ class Layout:
     @cached_property
     def places(self) -> tuple[int, ...]:
         """The column of each entry of the flattened array; `columns` for one that is zero."""
-        places = [self.columns] * self.size
-        for column, entry in enumerate(self.entries):
-            places[entry] = column
-            if self.symmetric:
-                i, j = divmod(entry, self.dims[-1])
-                places[j * self.dims[-1] + i] = column
-        return tuple(places)
+        places = np.full(self.size, self.columns)
+        entries, columns = np.array(self.entries, dtype=np.intp), np.arange(self.columns)
+        places[entries] = columns
+        if self.symmetric:
+            i, j = np.divmod(entries, self.dims[-1])
+            places[j * self.dims[-1] + i] = columns
+        return tuple(places.tolist())
 
     def __reduce__(self) -> tuple[object, tuple[object, ...]]:
         return layout, (self.dims, self.entries, self.symmetric, self.lanes)
@@ -69,4 +69,4 @@ def full(dims: Sequence[int], lanes: int) -> Layout:
 def sparse(kept: NDArray[np.bool_], symmetric: bool, lanes: int) -> Layout:
     """The entries of a matrix where `kept` is true, row by row; of a symmetric one the upper triangle only."""
     chosen = np.triu(kept) if symmetric else kept
-    return layout(kept.shape, tuple(int(entry) for entry in np.flatnonzero(chosen)), symmetric, lanes)
+    return layout(kept.shape, tuple(np.flatnonzero(chosen).tolist()), symmetric, lanes)

@@ -24,16 +24,17 @@ def coupled(tree: Tree) -> NDArray[np.bool_]:
     kept = np.zeros((tree.nv, tree.nv), dtype=np.bool_)
     moves: list[list[int]] = []
     for link in tree.links:
-        above = [] if link.parent < 0 else moves[link.parent]
-        moves.append([*above, *(coordinate.at for coordinate in link.v)])
-        kept[np.ix_(moves[-1], moves[-1])] = True
+        own = [coordinate.at for coordinate in link.v]
+        moves.append([*([] if link.parent < 0 else moves[link.parent]), *own])
+        kept[np.ix_(own, moves[-1])] = kept[np.ix_(moves[-1], own)] = True
     return kept
 
 
 def connected(kept: NDArray[np.bool_]) -> NDArray[np.bool_]:
     """(nv, nv), true where a chain of pairs links both."""
     while True:
-        more: NDArray[np.bool_] = kept @ kept
+        counted = kept.astype(np.float32)  # products of truth values are slow, these are not
+        more: NDArray[np.bool_] = counted @ counted > 0.5
         if np.array_equal(more, kept):
             return kept
         kept = more
