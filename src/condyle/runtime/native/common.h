@@ -67,11 +67,12 @@ typedef struct {
 typedef struct Job {
     const Entry *self;
     general_t general;
-    size_t n, shortest, longest; /* states, and how many of them a piece has */
-    size_t sharers;              /* threads that may take pieces */
+    size_t n, unit;                    /* states, and how many of them are dealt out together */
+    uint64_t units, shortest, longest; /* of all states, and of a piece */
+    size_t sharers;                    /* threads that may take pieces */
     char *base[2 * MAX_PORTS];
     ptrdiff_t stride[2 * MAX_PORTS]; /* in elements; 0: one row for every state */
-    atomic_size_t next;
+    _Atomic uint64_t taken; /* units: at the front, and at the back in the upper 32 bits */
     atomic_int status;
     atomic_int running; /* workers in it */
     PyThreadState *caller; /* while it does not hold the GIL */

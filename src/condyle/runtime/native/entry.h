@@ -90,7 +90,7 @@ static void start_job(Job *job, const Entry *self, size_t n)
     job->self = self;
     job->general = self->stream != NULL && n >= self->large ? self->stream : self->general;
     job->n = n;
-    atomic_init(&job->next, 0);
+    atomic_init(&job->taken, 0);
     atomic_init(&job->status, 0);
     atomic_init(&job->running, 0);
 }

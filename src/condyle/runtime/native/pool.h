@@ -42,25 +42,34 @@ static int64_t now_ns(void)
     return (int64_t)now.tv_sec * 1000000000 + now.tv_nsec;
 }
 
-/* Half of an even share of what is left: long pieces first, short ones at the end, so that none waits long for the last. */
-static size_t next_piece(const Job *job, size_t left)
+static uint64_t taken_units(uint64_t taken)
 {
-    const size_t half = left / (2 * job->sharers), lanes = job->self->lanes;
-    const size_t piece = half < job->shortest ? job->shortest : half > job->longest ? job->longest : half;
-    return (piece + lanes - 1) / lanes * lanes;
+    return (taken >> 32) + (uint32_t)taken;
 }
 
-/* Takes a piece and runs it; 0 if there is none left. */
-static int take_piece(Job *job, void *work)
+/* Half of an even share of what is left: long pieces first, short ones at the end, so that none waits long for the last. */
+static uint64_t next_piece(const Job *job, uint64_t left)
 {
-    size_t start = atomic_load(&job->next), piece;
+    const uint64_t half = left / (2 * job->sharers);
+    const uint64_t piece = half < job->shortest ? job->shortest : half > job->longest ? job->longest : half;
+    return piece < left ? piece : left;
+}
+
+/* Takes a piece and runs it; 0 if there is none left. The caller begins at the front and workers at the back: in the next
+ * call with the same arrays most of them are where they were, in the same core's caches. */
+static int take_piece(Job *job, void *work, int worker)
+{
+    uint64_t taken = atomic_load(&job->taken), first, piece;
+    size_t start, count;
     do {
-        if (start >= job->n) {
+        if (taken_units(taken) >= job->units) {
             return 0;
         }
-        piece = next_piece(job, job->n - start);
-    } while (!atomic_compare_exchange_weak(&job->next, &start, start + piece));
-    run_piece(job, start, job->n - start < piece ? job->n - start : piece, work);
+        piece = next_piece(job, job->units - taken_units(taken));
+    } while (!atomic_compare_exchange_weak(&job->taken, &taken, taken + (worker ? piece << 32 : piece)));
+    first = worker ? job->units - (taken >> 32) - piece : (uint32_t)taken;
+    start = (size_t)first * job->unit, count = (size_t)piece * job->unit;
+    run_piece(job, start, job->n - start < count ? job->n - start : count, work);
     return 1;
 }
 
@@ -69,7 +78,7 @@ static void look_for_signals(Job *job)
 {
     PyEval_RestoreThread(job->caller);
     if (PyErr_CheckSignals() != 0) {
-        atomic_store(&job->next, job->n);
+        atomic_store(&job->taken, job->units);
     }
     job->caller = PyEval_SaveThread();
 }
@@ -78,7 +87,7 @@ static void look_for_signals(Job *job)
 static void lead(Job *job, void *work)
 {
     int64_t heard = now_ns();
-    while (take_piece(job, work)) {
+    while (take_piece(job, work, 0)) {
         const int64_t now = now_ns();
         if (now - heard > SIGNALS_NS) {
             look_for_signals(job);
@@ -103,7 +112,7 @@ static void relax(void)
 static Job *join_job(void)
 {
     for (Job *job = pool.jobs; job != NULL; job = job->following) {
-        if (job->open > 0 && atomic_load(&job->next) < job->n) {
+        if (job->open > 0 && taken_units(atomic_load(&job->taken)) < job->units) {
             job->open--;
             atomic_fetch_add(&job->running, 1);
             return job;
@@ -169,7 +178,7 @@ static void *worker_main(void *unused)
         wake(job);
         pthread_mutex_unlock(&pool.lock);
         if (workspace(&work, &bytes, job->self->work) != NULL) {
-            while (take_piece(job, work)) {
+            while (take_piece(job, work, 1)) {
             }
         }
         pthread_mutex_lock(&pool.lock);
@@ -259,13 +268,22 @@ static size_t at_most(size_t value, size_t limit)
     return value < limit ? value : limit;
 }
 
+/* A tile, or so many that their number fits 32 bits. */
+static size_t whole_units(const Job *job)
+{
+    return job->self->lanes * (1 + job->n / job->self->lanes / UINT32_MAX);
+}
+
 static void run_job(Job *job, void *work, Py_ssize_t threads)
 {
+    const size_t unit = whole_units(job), grain = job->self->grain;
     size_t wanted = threads < 1 ? 1 : at_most((size_t)threads, MAX_THREADS);
     wanted = at_most(wanted, (job->n - 1) / job->self->small + 1);
     job->sharers = wanted;
-    job->longest = job->self->grain;
-    job->shortest = wanted == 1 ? job->self->grain : job->self->grain / 16 + 1;
+    job->unit = unit;
+    job->units = (job->n - 1) / unit + 1;
+    job->longest = (grain - 1) / unit + 1;
+    job->shortest = wanted == 1 ? job->longest : grain / 16 / unit + 1;
     if (wanted == 1) {
         lead(job, work);
         return;
