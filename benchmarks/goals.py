@@ -29,12 +29,16 @@ SAME = 0.97
 
 @dataclass(frozen=True)
 class Number:
-    """One measured number beside what was wanted; `least`: it shall be at least that, else at most."""
+    """One measured number beside what was wanted; `least`: it shall be at least that, else at most.
+
+    limit: the best that this machine allows, as measured there.
+    """
 
     what: str
     measured: float
     wanted: float
     least: bool
+    limit: float | None = None
 
     @property
     def met(self) -> bool:
@@ -52,7 +56,21 @@ def ratios(found: Found) -> Iterator[Number]:
         for name, goal in zip(FUNCTIONS, wanted, strict=True):
             ns = functions.get(name, {}).get("ns", {})
             if "pinocchio" in ns:
-                yield Number(f"{robot} {name}", ns["pinocchio"]["median"] / ns["condyle"]["median"], goal, True)
+                theirs, least = ns["pinocchio"]["median"], least_ns(found, robot, name)
+                limit = theirs / least if least else None
+                yield Number(f"{robot} {name}", theirs / ns["condyle"]["median"], goal, True, limit)
+
+
+def least_ns(found: Found, robot: str, name: str) -> float:
+    """What a state takes at least at N = 256: its arithmetic without sines, or its bytes, whichever is longer."""
+    kernel = found.get("peak", {}).get(robot, {}).get("functions", {}).get(name, {})
+    cell = found.get("batches", {}).get(robot, {}).get("functions", {}).get(name, {}).get("256")
+    return max(kernel.get("ns_a_state", 0.0), floor_ns(cell) if cell else 0.0)
+
+
+def floor_ns(cell: Found) -> float:
+    """Of moving the bytes of a state, the better of two ways."""
+    return min(cell["floor-cached"]["median"], cell["floor-streamed"]["median"])
 
 
 def pairs(
@@ -89,8 +107,7 @@ def large_batches(found: Found) -> Iterator[Number]:
     for robot, entry in found.get("batches", {}).items():
         for name, cells in entry["functions"].items():
             if cell := cells.get("65536"):
-                floor = min(cell["floor-cached"]["median"], cell["floor-streamed"]["median"])
-                yield Number(f"{robot} {name}", cell["condyle"]["median"] / floor, 1.3, False)
+                yield Number(f"{robot} {name}", cell["condyle"]["median"] / floor_ns(cell), 1.3, False)
 
 
 def attainable(found: Found) -> Iterator[Number]:
@@ -98,8 +115,7 @@ def attainable(found: Found) -> Iterator[Number]:
     for robot, entry in found.get("batches", {}).items():
         for name, cells in entry["functions"].items():
             if cell := cells.get("65536"):
-                floor = min(cell["floor-cached"]["median"], cell["floor-streamed"]["median"])
-                least = max(floor, cells["256"]["condyle"]["median"])
+                least = max(floor_ns(cell), cells["256"]["condyle"]["median"])
                 yield Number(f"{robot} {name}", cell["condyle"]["median"] / least, 1.3, False)
 
 
@@ -144,7 +160,7 @@ def peak(found: Found) -> Iterator[Number]:
         functions = found.get("peak", {}).get(robot, {}).get("functions", {})
         for name in names:
             if name in functions:
-                yield Number(f"{robot} {name}", functions[name]["share"], share, True)
+                yield Number(f"{robot} {name}", functions[name]["share"], share, True, functions[name].get("ceiling"))
 
 
 GOALS: dict[str, Callable[[Found], Iterator[Number]]] = {
@@ -187,13 +203,14 @@ def lines(found: Found) -> list[str]:
 
 
 def missed(found: Found) -> list[str]:
-    """Every number that does not meet its goal, a line a goal; what was wanted in brackets."""
+    """Every number that does not meet its goal, a line a goal; in brackets what was wanted, and the limit."""
     wanting = {text: [number for number in numbers(found) if not number.met] for text, numbers in GOALS.items()}
-    return [
-        f"{text}: " + ", ".join(f"{number.what} {number.measured:.3g} ({number.wanted:g})" for number in numbers)
-        for text, numbers in wanting.items()
-        if numbers
-    ]
+    return [f"{text}: " + ", ".join(map(_missed, numbers)) for text, numbers in wanting.items() if numbers]
+
+
+def _missed(number: Number) -> str:
+    limit = f"; limit {number.limit:.3g}" if number.limit else ""
+    return f"{number.what} {number.measured:.3g} ({number.wanted:g}{limit})"
 
 
 def main() -> None:
