@@ -9,6 +9,11 @@ from benchmarks import goals
 
 Found = dict[str, Any]
 FUNCTIONS = ("id", "fd", "m", "minv", "did", "dfd", "difd")
+SHARES = (
+    "Multiplications and additions a second, sines left out, over those of a loop of independent multiply-adds. In "
+    "brackets what it would be if every arithmetic instruction took the time of a multiply-add, and loads none: the "
+    "most there is where all go through the same units (Intel's; AMD's add in others)."
+)
 LIMITS = (
     "Not met; in brackets what was wanted. Limits, of times faster than Pinocchio: its time over that of our kernel "
     "without sines, packing and unpacking, or over that of moving the same bytes, whichever takes longer; of the share "
@@ -168,9 +173,7 @@ SECTIONS: dict[str, tuple[str, str, Callable[[Found], list[str]]]] = {
     "compiling": ("Compiling", "Seconds until the first answer of each function, in a fresh process.", compiling),
     "peak": (
         "Share of the peak",
-        "Multiplications and additions a second, sines left out, over those of a loop of independent multiply-adds. In "
-        "brackets what it would be if every arithmetic instruction took the time of a multiply-add, and loads none: the "
-        "most there is where all go through the same units (Intel's; AMD's add in others).",
+        SHARES,
         peak,
     ),
 }
