@@ -11,7 +11,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import NamedTuple
 
-from condyle.algorithms.joint import Dof, Joint, along
+from condyle.algorithms.joint import Dof, Joint, along, carry
 from condyle.algorithms.rnea import Wrench, at_rest, less_external, motion, newton_euler, no_acceleration
 from condyle.algorithms.sweeps import Field, Sweeps
 from condyle.scalar import Scalar, number, reciprocal
@@ -55,7 +55,7 @@ def apply(inertia: Articulated, motion: twist.Pair) -> Wrench:
 
 def eliminate(dof: Dof, inertia: Articulated) -> tuple[Elimination, Articulated]:
     """U, 1/D and I^A - U Uᵀ / D."""
-    U = apply(inertia, (dof.linear, dof.angular))
+    U = apply(inertia, dof.column)
     inverse_D = reciprocal(along(dof, *U) + dof.armature)
     force, torque = vec.scale(inverse_D, U.force), vec.scale(inverse_D, U.torque)
     left = Articulated(
@@ -142,13 +142,6 @@ def accelerate(
     return respond(joint, carry(joint, parent), u, eliminated)
 
 
-def carry(joint: Joint, parent: twist.Pair) -> twist.Pair:
-    """X a_p."""
-    linear, angular = parent
-    into = joint.rotation.into
-    return into(vec.add(linear, vec.cross(angular, joint.origin))), into(angular)
-
-
 def respond(
     joint: Joint, at: twist.Pair, u: Sequence[Scalar], eliminated: Sequence[Elimination]
 ) -> tuple[tuple[Scalar, ...], twist.Pair]:
@@ -157,7 +150,7 @@ def respond(
     for dof, left, elimination in zip(joint.dofs, u, eliminated, strict=True):
         a = left - twist.dot(elimination.U, at) * elimination.inverse_D
         result.append(a)
-        at = twist.add(at, twist.scale(a, (dof.linear, dof.angular)))
+        at = twist.add(at, twist.scale(a, dof.column))
     return tuple(result), at
 
 

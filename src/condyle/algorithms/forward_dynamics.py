@@ -15,11 +15,16 @@ from condyle.algorithms.unrolled import Unrolled
 from condyle.scalar import Scalar
 
 
-def factors(tree: Unrolled) -> Factors:
-    """The sparse factors of M(q)."""
+def mass_matrix(tree: Unrolled) -> SparseMatrix:
+    """M(q)."""
     mass = crba(tree)
     assert isinstance(mass, SparseMatrix)
-    return ltl(mass)
+    return mass
+
+
+def factors(tree: Unrolled) -> Factors:
+    """The sparse factors of M(q)."""
+    return ltl(mass_matrix(tree))
 
 
 def net_force(tree: Unrolled, v: Sequence[Scalar], tau: Sequence[Scalar]) -> list[Scalar]:
@@ -39,6 +44,7 @@ def by_inverse(tree: Unrolled, v: Sequence[Scalar], tau: Sequence[Scalar]) -> li
 
 
 def matrix_times(matrix: SparseMatrix, x: Sequence[Scalar]) -> list[Scalar]:
+    """The product, row by row."""
     result: list[Scalar] = []
     for row in range(matrix.size):
         terms = [value * x[column] for column, value in matrix.row(row).items()]

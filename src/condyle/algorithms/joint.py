@@ -25,6 +25,11 @@ class Dof:
     angular: Vector
     armature: Scalar
 
+    @property
+    def column(self) -> tuple[Vector, Vector]:
+        """(linear, angular)."""
+        return self.linear, self.angular
+
 
 class Inertia(NamedTuple):
     """Mass, first moment m c and second moment sum m r rᵀ of a body about its frame's origin.
@@ -60,6 +65,13 @@ class Joint:
         """A force and a torque about this origin, in the parent's axes and about the parent's origin."""
         f = self.rotation.back(force)
         return f, vec.add(self.rotation.back(torque), vec.cross(self.origin, f))
+
+
+def carry(joint: Joint, parent: tuple[Vector, Vector]) -> tuple[Vector, Vector]:
+    """X m: a motion (linear, angular) of the parent, at this origin and in this body's axes."""
+    linear, angular = parent
+    into = joint.rotation.into
+    return into(vec.add(linear, vec.cross(angular, joint.origin))), into(angular)
 
 
 def along(dof: Dof, force: Vector, torque: Vector) -> Scalar:

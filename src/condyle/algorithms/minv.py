@@ -10,14 +10,13 @@ from collections.abc import Sequence
 
 from condyle.algorithms.aba import Elimination, solve
 from condyle.algorithms.joint import Joint
-from condyle.algorithms.rnea import Wrench
+from condyle.algorithms.rnea import NO_FORCE, Wrench
 from condyle.algorithms.sweeps import Field, Matrix, Sweeps
 from condyle.scalar import Scalar
-from condyle.spatial import vector as vec
 
 
 def no_force(joint: Joint) -> Wrench:
-    return Wrench(vec.ZERO, vec.ZERO)
+    return NO_FORCE
 
 
 def minv(tree: Sweeps, eliminated: Field[tuple[Elimination, ...]]) -> Matrix:

@@ -10,13 +10,12 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from condyle.algorithms.aba import Articulated, Elimination, apply, eliminate, moved, rigid
-from condyle.algorithms.joint import along
+from condyle.algorithms.joint import along, carry
 from condyle.algorithms.matrix import SparseMatrix
 from condyle.algorithms.rnea import Wrench
 from condyle.algorithms.unrolled import Unrolled
 from condyle.algorithms.values import plus
 from condyle.spatial import twist
-from condyle.spatial import vector as vec
 
 
 class _MMinvGen:
@@ -55,7 +54,7 @@ class _MMinvGen:
                 self.result.put(k, k, elimination.inverse_D)
                 self._add_columns(i, k, elimination.U)
             else:
-                U = apply(self.inertia[i], (dof.linear, dof.angular))
+                U = apply(self.inertia[i], dof.column)
                 for column, force in self.F[i].items():
                     self.result.put(k, column, along(dof, *force))
                 self.result.put(k, k, along(dof, *U) + dof.armature)
@@ -81,18 +80,18 @@ class _MMinvGen:
         """Lines 19 to 24 for link i: Minv[k, k:] -= Uᵀ X P_p / D,  P_i = S Minv[k, k:] + X P_p."""
         joint, link = self.tree.joints[i], self.tree.tree.links[i]
         above: Mapping[int, twist.Pair] = self.P[link.parent] if link.parent >= 0 else {}
-        into, P = joint.rotation.into, self.P[i]
+        P = self.P[i]
         first = min(coordinate.at for coordinate in link.v)
-        for column, (linear, angular) in above.items():
+        for column, motion in above.items():
             if column >= first:
-                P[column] = (into(vec.add(linear, vec.cross(angular, joint.origin))), into(angular))
+                P[column] = carry(joint, motion)
         for dof, coordinate, elimination in zip(joint.dofs, link.v, self.eliminated[i], strict=True):
             k = coordinate.at
             for column, motion in P.items():
                 if column >= k:
                     self.result.add(k, column, -(twist.dot(elimination.U, motion) * elimination.inverse_D))
             for column, value in self.result.row(k).items():
-                term = twist.scale(value, (dof.linear, dof.angular))
+                term = twist.scale(value, dof.column)
                 P[column] = twist.add(P[column], term) if column in P else term
 
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 from condyle.algorithms.joint import Inertia, moved_to_parent
-from condyle.algorithms.unrolled import IDENTITY, is_zero
+from condyle.algorithms.unrolled import is_zero
 from condyle.algorithms.values import plus
 from condyle.model.tree import Link, Tree
 from condyle.scalar import Scalar, number
@@ -46,7 +46,7 @@ def regrouped(tree: Tree) -> Tree:
         moved = movable(link, inertias[i])
         inertias[i] = _minus(inertias[i], moved)
         if link.parent >= 0:
-            placed = Identity() if link.numbers.rotation == IDENTITY else Full(link.numbers.rotation)
+            placed = Identity() if link.numbers.rotation == vec.ONE else Full(link.numbers.rotation)
             inertias[link.parent] = plus(inertias[link.parent], moved_to_parent(placed, link.numbers.origin, moved))
     return replace(tree, links=tuple(_with(link, inertia) for link, inertia in zip(tree.links, inertias, strict=True)))
 

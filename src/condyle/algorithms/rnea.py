@@ -32,6 +32,9 @@ class Wrench(NamedTuple):
     torque: Vector
 
 
+NO_FORCE = Wrench(vec.ZERO, vec.ZERO)
+
+
 def at_rest(gravity: Vector) -> Motion:
     """The world: still, and accelerated against gravity."""
     return Motion(vec.ZERO, vec.ZERO, vec.ZERO_MATRIX, vec.scale(-1.0, gravity))

@@ -10,13 +10,14 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import NamedTuple
 
-from condyle.algorithms.joint import Dof, Joint, rotational
+from condyle.algorithms.joint import Dof, Joint, carry, rotational
 from condyle.algorithms.matrix import SparseMatrix
-from condyle.algorithms.rnea import Motion, Wrench, spin, total_forces
+from condyle.algorithms.rnea import Motion, spin, total_forces
 from condyle.algorithms.rnea_derivatives import State, in_the_world, motion_of, power, state
 from condyle.algorithms.unrolled import Unrolled
 from condyle.scalar import Scalar
 from condyle.spatial import vector as vec
+from condyle.spatial.twist import Pair, cross_force
 from condyle.spatial.vector import Vector
 
 
@@ -31,14 +32,7 @@ class Adjoint(NamedTuple):
 NOTHING = Adjoint(vec.ZERO, vec.ZERO, vec.ZERO)
 
 
-def spread(joint: Joint, unit: Wrench) -> Wrench:
-    """Outwards: the unit motion (linear, angular) of a body, seen at its child's origin."""
-    into = joint.rotation.into
-    linear, angular = unit
-    return Wrench(into(vec.add(linear, vec.cross(angular, joint.origin))), into(angular))
-
-
-def answer(joint: Joint, unit: Wrench, state: State) -> Adjoint:
+def answer(joint: Joint, unit: Pair, state: State) -> Adjoint:
     """Adjoint of f = m a + U h, n = h x a + sum r x U r, given that of (f, n): a unit motion (linear, angular)."""
     linear, angular = unit
     mass, first, second = joint.inertia
@@ -94,12 +88,6 @@ def by_q(joint: Joint, dof: Dof, arrived: Adjoint, state: State) -> Scalar:
     )
 
 
-def turned(dof: Dof, force: Wrench) -> Wrench:
-    """S x* f: how the force through a joint changes for those before it."""
-    torque = vec.add(vec.cross(dof.angular, force.torque), vec.cross(dof.linear, force.force))
-    return Wrench(vec.cross(dof.angular, force.force), torque)
-
-
 class _Rows:
     """Everything that one row after the other needs."""
 
@@ -113,24 +101,25 @@ class _Rows:
     def row(self, i: int, k: int) -> None:
         """The gradient of S_kᵀ f_i."""
         links, joints = self.tree.tree.links, self.tree.joints
-        units: dict[int, Wrench] = {i: Wrench(joints[i].dofs[k].linear, joints[i].dofs[k].angular)}
+        units: dict[int, Pair] = {i: joints[i].dofs[k].column}
         for j in range(i + 1, len(links)):
             if links[j].parent in units:
-                units[j] = spread(joints[j], units[links[j].parent])
+                units[j] = carry(joints[j], units[links[j].parent])
         totals = {j: answer(joints[j], unit, self.states[j]) for j, unit in units.items()}
         for j in reversed(range(len(links))):
             if j in totals:
                 self._meet(i, k, j, totals[j], units.get(j))
                 self._rise(j, totals)
 
-    def _meet(self, i: int, k: int, j: int, total: Adjoint, unit: Wrench | None) -> None:
+    def _meet(self, i: int, k: int, j: int, total: Adjoint, unit: Pair | None) -> None:
         joint, state, row = self.tree.joints[j], self.states[j], self.tree.tree.links[i].v[k]
         arrived = before(joint, total, self.v[j])
         for dof, column in zip(joint.dofs, self.tree.tree.links[j].v, strict=True):
             ratio = row.ratio * column.ratio
             entry = by_q(joint, dof, arrived, state)
             if unit is not None and j != i:
-                entry = entry + power(unit, turned(dof, self.forces[j]))
+                # S x* f: how the force through a joint changes for those before it
+                entry = entry + power(unit, cross_force(dof.column, self.forces[j]))
             self.dq.add(row.at, column.at, entry if ratio == 1.0 else entry * ratio)
             entry = by_v(joint, dof, total, state, self.v[j])
             self.dv.add(row.at, column.at, entry if ratio == 1.0 else entry * ratio)

@@ -10,7 +10,7 @@ from collections.abc import Sequence
 from typing import NamedTuple, TypeAlias
 
 from condyle.algorithms.crba import times_motion
-from condyle.algorithms.joint import Joint, along
+from condyle.algorithms.joint import Joint, along, carry
 from condyle.algorithms.matrix import SparseMatrix
 from condyle.algorithms.rnea import Wrench
 from condyle.algorithms.unrolled import Unrolled
@@ -35,13 +35,6 @@ class Body(NamedTuple):
     a_parent: Pair
 
 
-def into_child(joint: Joint, motion: Pair) -> Pair:
-    """X m."""
-    linear, angular = motion
-    into = joint.rotation.into
-    return into(vec.add(linear, vec.cross(angular, joint.origin))), into(angular)
-
-
 class ColumnRecursion:
     """One run: what is known of each body so far."""
 
@@ -59,8 +52,8 @@ class ColumnRecursion:
         """Lines 1 to 4."""
         joint, parent = self.tree.joints[i], self.links[i].parent
         body, momentum = self.move(i)
-        dv = {u: into_child(joint, x) for u, x in (self.dv[parent].items() if parent >= 0 else ())}
-        da = {u: into_child(joint, x) for u, x in (self.da[parent].items() if parent >= 0 else ())}
+        dv = {u: carry(joint, x) for u, x in (self.dv[parent].items() if parent >= 0 else ())}
+        da = {u: carry(joint, x) for u, x in (self.da[parent].items() if parent >= 0 else ())}
         self.own_columns(i, dv, da)
         for u, x in dv.items():
             da[u] = twist.add(da[u], cross_motion(x, body.rate))
@@ -85,8 +78,8 @@ class ColumnRecursion:
         parent = self.links[i].parent
         rest: Pair = (vec.scale(-1.0, self.tree.gravity), vec.ZERO)
         before = self.bodies[parent] if parent >= 0 else None
-        v_parent = into_child(joint, before.v) if before else twist.ZERO
-        a_parent = into_child(joint, before.a if before else rest)
+        v_parent = carry(joint, before.v) if before else twist.ZERO
+        a_parent = carry(joint, before.a if before else rest)
         rate = joint.rate(self.v[i])
         v = twist.add(v_parent, rate)
         a = twist.add(twist.add(a_parent, joint.rate(self.a[i])), cross_motion(v, rate))
@@ -96,7 +89,7 @@ class ColumnRecursion:
         """The columns of the joint's own coordinates start here."""
         body = self.bodies[i]
         for k, dof in enumerate(self.tree.joints[i].dofs):
-            S = (dof.linear, dof.angular)
+            S = dof.column
             dv[BY_Q, i, k] = cross_motion(body.v_parent, S)
             da[BY_Q, i, k] = cross_motion(body.a_parent, S)
             dv[BY_V, i, k] = S
@@ -116,8 +109,7 @@ class ColumnRecursion:
         for u, force in self.df[i].items():
             by, j, l = u
             if by == BY_Q and j == i:
-                dof = joint.dofs[l]
-                force = twist.add(force, cross_force((dof.linear, dof.angular), self.forces[i]))
+                force = twist.add(force, cross_force(joint.dofs[l].column, self.forces[i]))
             up = joint.force_to_parent(*force)
             self.df[parent][u] = twist.add(self.df[parent][u], up) if u in self.df[parent] else up
         self.pass_force(i)

@@ -21,8 +21,10 @@ from condyle.algorithms.crba import composites, times_motion
 from condyle.algorithms.joint import Dof, Inertia, Joint, along
 from condyle.algorithms.rnea import Motion, Wrench, at_rest, carried, motion, spin, total_forces
 from condyle.algorithms.sweeps import Entry, Field, Matrix, Sweeps
+from condyle.algorithms.values import plus
 from condyle.scalar import Scalar
 from condyle.spatial import vector as vec
+from condyle.spatial.twist import Pair, cross_force
 from condyle.spatial.vector import Vector
 
 DQ, DV = 0, 1
@@ -134,17 +136,10 @@ def start(
 ) -> Carried:
     dof, column = joint.dofs[k], columns[k]
     coriolis = vec.add(vec.cross(momentum.p, dof.linear), trace_less(vec.transpose(momentum.Q), dof.angular))
-    turned = Wrench(
-        vec.cross(dof.angular, force.force),
-        vec.add(vec.cross(dof.angular, force.torque), vec.cross(dof.linear, force.force)),
-    )
-    by_q = _sum(times_coriolis(momentum, column.rate[1]), times_motion(inertia, *column.rate2))
-    by_v = _sum(times_coriolis(momentum, dof.angular), times_motion(inertia, *column.both))
-    return Carried(times_motion(inertia, dof.linear, dof.angular), coriolis, _sum(by_q, turned), by_v)
-
-
-def _sum(a: Wrench, b: Wrench) -> Wrench:
-    return Wrench(vec.add(a[0], b[0]), vec.add(a[1], b[1]))
+    turned = Wrench(*cross_force(dof.column, force))
+    by_q = plus(times_coriolis(momentum, column.rate[1]), times_motion(inertia, *column.rate2))
+    by_v = plus(times_coriolis(momentum, dof.angular), times_motion(inertia, *column.both))
+    return Carried(times_motion(inertia, dof.linear, dof.angular), coriolis, plus(by_q, turned), by_v)
 
 
 def meet(joint: Joint, carry: Carried, columns: Sequence[Column], *_: object) -> Sequence[Sequence[Scalar]]:
@@ -160,8 +155,9 @@ def _pair(dof: Dof, carry: Carried, column: Column) -> tuple[Scalar, Scalar, Sca
     )
 
 
-def power(force: Wrench, twist: Wrench) -> Scalar:
-    return vec.dot(force[0], twist[0]) + vec.dot(force[1], twist[1])
+def power(force: Pair, motion: Pair) -> Scalar:
+    """f . v, the linear part first."""
+    return vec.dot(force[0], motion[0]) + vec.dot(force[1], motion[1])
 
 
 def rise(joint: Joint, carry: Carried) -> Carried:

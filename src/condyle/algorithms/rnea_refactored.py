@@ -12,11 +12,11 @@ from collections.abc import Sequence
 from typing import TypeAlias
 
 from condyle.algorithms.crba import times_motion
-from condyle.algorithms.joint import Inertia
+from condyle.algorithms.joint import Inertia, carry
 from condyle.algorithms.matrix import SparseMatrix
-from condyle.algorithms.rnea_columns import BY_Q, ColumnRecursion, Columns, into_child
+from condyle.algorithms.rnea_columns import BY_Q, ColumnRecursion, Columns
 from condyle.algorithms.unrolled import Unrolled
-from condyle.scalar import Scalar, number
+from condyle.scalar import Scalar
 from condyle.spatial import twist
 from condyle.spatial import vector as vec
 from condyle.spatial.twist import Pair, cross_force, cross_motion
@@ -24,9 +24,7 @@ from condyle.spatial.twist import Pair, cross_force, cross_motion
 Matrix6: TypeAlias = tuple[Pair, ...]
 """Six columns."""
 
-ONE, NIL = number(1.0), number(0.0)
-AXES = ((ONE, NIL, NIL), (NIL, ONE, NIL), (NIL, NIL, ONE))
-UNITS: Matrix6 = (*((axis, vec.ZERO) for axis in AXES), *((vec.ZERO, axis) for axis in AXES))
+UNITS: Matrix6 = (*((axis, vec.ZERO) for axis in vec.ONE), *((vec.ZERO, axis) for axis in vec.ONE))
 
 
 class _Refactored(ColumnRecursion):
@@ -49,14 +47,14 @@ class _Refactored(ColumnRecursion):
     def _zeta(self, i: int) -> list[Pair]:
         """X^T (S x* f) of each degree of freedom."""
         joint = self.tree.joints[i]
-        turned = (cross_force((dof.linear, dof.angular), self.forces[i]) for dof in joint.dofs)
+        turned = (cross_force(dof.column, self.forces[i]) for dof in joint.dofs)
         return [joint.force_to_parent(*force) for force in turned]
 
     def forward_columns(self) -> None:
         """Lines 5 to 10: alpha and S, then rho with beta and delta, then the columns of the accelerations."""
         for i, link in enumerate(self.links):
             joint, parent = self.tree.joints[i], link.parent
-            dv = {u: into_child(joint, x) for u, x in (self.dv[parent].items() if parent >= 0 else ())}
+            dv = {u: carry(joint, x) for u, x in (self.dv[parent].items() if parent >= 0 else ())}
             rho: Columns = {}
             self.own_columns(i, dv, rho)
             self.dv.append(dv)
@@ -67,7 +65,7 @@ class _Refactored(ColumnRecursion):
                 da[u] = twist.add(da[u], turned) if u in da else turned
         for i, link in enumerate(self.links):
             for u, x in self.da[link.parent].items() if link.parent >= 0 else ():
-                self.da[i][u] = twist.add(into_child(self.tree.joints[i], x), self.da[i][u])
+                self.da[i][u] = twist.add(carry(self.tree.joints[i], x), self.da[i][u])
 
     def forces_of_columns(self) -> None:
         """Lines 11 and 12."""

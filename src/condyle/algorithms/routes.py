@@ -11,9 +11,8 @@ from typing import TypeAlias
 
 from condyle.algorithms import forward_dynamics as fd
 from condyle.algorithms.aba import aba, eliminations
-from condyle.algorithms.crba import crba
 from condyle.algorithms.free_base import Known
-from condyle.algorithms.ltl import inverse, ltl, minus_inverse_times
+from condyle.algorithms.ltl import inverse, minus_inverse_times
 from condyle.algorithms.matrix import SparseMatrix
 from condyle.algorithms.minv import minv
 from condyle.algorithms.mminvgen import mminvgen
@@ -50,13 +49,7 @@ def _id(tree: Unrolled, x: Inputs) -> tuple[Output, ...]:
 
 
 def _m(tree: Unrolled, x: Inputs) -> tuple[Output, ...]:
-    return (_mass(tree),)
-
-
-def _mass(tree: Unrolled) -> SparseMatrix:
-    mass = crba(tree)
-    assert isinstance(mass, SparseMatrix)
-    return mass
+    return (fd.mass_matrix(tree),)
 
 
 def _minv_ltl(tree: Unrolled, x: Inputs) -> tuple[Output, ...]:
@@ -112,7 +105,7 @@ def _dfd_minv(derivatives: Derivatives) -> Route:
     """-M^-1 dID, the papers' route."""
 
     def run(tree: Unrolled, x: Inputs) -> tuple[Output, ...]:
-        Minv = inverse(ltl(_mass(tree)))
+        Minv = inverse(fd.factors(tree))
         a = fd.matrix_times(Minv, fd.net_force(tree, x["v"], x["tau"]))
         known = Known(tree, x["v"])
         by_q, by_v = known.left(*derivatives(tree, x["v"], a))
@@ -125,7 +118,7 @@ def _dfd_minv(derivatives: Derivatives) -> Route:
 def _difd(derivatives: Derivatives) -> Route:
     def run(tree: Unrolled, x: Inputs) -> tuple[Output, ...]:
         by_q, by_v = derivatives(tree, x["v"], x["a"])
-        minus = _given_inverse(_mass(tree), x["Minv"]).scaled(-1.0)
+        minus = _given_inverse(fd.mass_matrix(tree), x["Minv"]).scaled(-1.0)
         return minus.times(by_q), minus.times(by_v)
 
     return run

@@ -7,7 +7,7 @@ from typing import TypeVar, cast
 
 from condyle.algorithms.joint import Dof, Inertia, Joint
 from condyle.algorithms.matrix import SparseMatrix
-from condyle.algorithms.rnea import Wrench
+from condyle.algorithms.rnea import NO_FORCE, Wrench
 from condyle.algorithms.sweeps import Entry, Field, Matrix
 from condyle.algorithms.values import plus
 from condyle.model.joints.base import JointType
@@ -19,7 +19,6 @@ from condyle.spatial.vector import Vector
 
 T = TypeVar("T")
 U = TypeVar("U")
-IDENTITY = ((1.0, 0.0, 0.0), (0.0, 1.0, 0.0), (0.0, 0.0, 1.0))
 
 
 class Unrolled:
@@ -172,7 +171,7 @@ def joint_placed(kind: JointType, numbers: Numbers, placed: Rotation, q: Sequenc
 
 def placement(rows: vec.Matrix) -> Rotation:
     """A constant rotation by its structure: two turns where they take fewer products than the matrix."""
-    if rows == IDENTITY:
+    if rows == vec.ONE:
         return Identity()
     tilts = not any(isinstance(x, float) and x in (0.0, 1.0, -1.0) for x in rows[2][1:])
     return from_two_turns(rows) if is_zero(rows[2][0]) and tilts else Full(rows)
@@ -201,7 +200,7 @@ def is_zero(value: Scalar) -> bool:
 def external_wrench(link: Link, f_ext: Sequence[Scalar]) -> Wrench:
     """The external wrench on a link: from its URDF link's frame into its own."""
     if link.body < 0:
-        return Wrench(vec.ZERO, vec.ZERO)
+        return NO_FORCE
     return wrench_on(link.wrench_rotation, link.wrench_origin, f_ext[6 * link.body : 6 * link.body + 6])
 
 

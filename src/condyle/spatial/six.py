@@ -85,10 +85,6 @@ def congruence(a: Rows, s: Rows) -> Upper:
     return tuple(dot(columns[i], half[j]) for i in range(6) for j in range(i, 6))
 
 
-def add_upper(a: Upper, b: Upper) -> Upper:
-    return tuple(x + y for x, y in zip(a, b, strict=True))
-
-
 def add_outer(s: Upper, k: Scalar, a: Six) -> Upper:
     """s + k a aᵀ."""
     scaled = scale(k, a)

@@ -17,6 +17,11 @@ Symmetric: TypeAlias = tuple[Scalar, Scalar, Scalar, Scalar, Scalar, Scalar]
 ZERO: Vector = (number(0.0), number(0.0), number(0.0))
 ZERO_SYMMETRIC: Symmetric = (*ZERO, *ZERO)
 ZERO_MATRIX: Matrix = (ZERO, ZERO, ZERO)
+ONE: Matrix = (
+    (number(1.0), number(0.0), number(0.0)),
+    (number(0.0), number(1.0), number(0.0)),
+    (number(0.0), number(0.0), number(1.0)),
+)
 
 
 def add(a: Vector, b: Vector) -> Vector:

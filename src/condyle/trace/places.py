@@ -4,12 +4,11 @@ from __future__ import annotations
 
 from typing import cast
 
-from condyle.algorithms.rnea import Wrench
+from condyle.algorithms.rnea import NO_FORCE, Wrench
 from condyle.algorithms.unrolled import joint_at, wrench_on
 from condyle.ir import sweep as ir
 from condyle.ir.expr import Expr, Graph
 from condyle.scalar import Scalar
-from condyle.spatial.vector import ZERO
 from condyle.trace.kinds import Kind, matrix, numbers_of, three
 from condyle.trace.steps import Place, StepGraph
 
@@ -35,7 +34,7 @@ def angles(place: Place, kind: Kind) -> list[Scalar]:
 def external(place: Place, kind: Kind) -> Wrench:
     """The external wrench on the link, in its own frame."""
     if not kind.carries_body:
-        return Wrench(ZERO, ZERO)
+        return NO_FORCE
     numbers = kind.bound(place.graph.read(ir.Ref("table"), len(kind.fixed)))
     wrench = place.graph.read(ir.Ref("input", "f_ext"), 6)
     return wrench_on(matrix(numbers[-12:-3]), three(numbers[-3:]), wrench)

@@ -24,7 +24,7 @@ from typing import NamedTuple
 
 from condyle.algorithms.aba import Articulated, Elimination, apply, eliminate, moved
 from condyle.algorithms.joint import Dof, Joint, along
-from condyle.algorithms.rnea import Wrench
+from condyle.algorithms.rnea import NO_FORCE, Wrench
 from condyle.algorithms.values import plus
 from condyle.scalar import Scalar, number, reciprocal
 from condyle.spatial import six, twist
@@ -65,7 +65,7 @@ class Segments:
     guard: float
 
     def identity(self) -> Segment:
-        return Segment(six.ONE, six.ZERO, six.ZERO_UPPER, Wrench(vec.ZERO, vec.ZERO), NO_INERTIA)
+        return Segment(six.ONE, six.ZERO, six.ZERO_UPPER, NO_FORCE, NO_INERTIA)
 
     def combine(self, base: Segment, tip: Segment) -> Segment:
         free = self.freed(base, tip)

@@ -16,9 +16,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from condyle.algorithms import aba
-from condyle.algorithms.aba import Articulated, Elimination, rigid
+from condyle.algorithms.aba import Articulated, Elimination
 from condyle.algorithms.joint import Joint
-from condyle.algorithms.rnea import Motion, Wrench, no_acceleration, spin
+from condyle.algorithms.rnea import NO_FORCE, Motion, Wrench, no_acceleration, spin
 from condyle.algorithms.rnea import motion as rnea_motion
 from condyle.algorithms.scans import inverse_dynamics, motions
 from condyle.algorithms.scans.affine import Inward, Map, Outward
@@ -56,14 +56,12 @@ class Load(NamedTuple):
 
 
 def bias(links: Links, v: Scalar) -> Bias:
+    """Bias of every link."""
     place = motions.world(links)
     w, wp = motions.angular_velocities(links, motions.rates(links, place, v))
-    before = links.each(_before, vec.transposed_times(links.of_parent(place.axes, _UNIT), wp), Dofs(v))
+    before = links.each(_before, vec.transposed_times(links.of_parent(place.axes, vec.ONE), wp), Dofs(v))
     w = place.into(w)
     return Bias(before, motions.own_forces(links, _turning(w)))
-
-
-_UNIT = ((1.0, 0.0, 0.0), (0.0, 1.0, 0.0), (0.0, 0.0, 1.0))
 
 
 def _turning(w: Vector) -> Motion:
@@ -97,8 +95,8 @@ def eliminations(links: Links, load: Load) -> Elimination:
 
 def articulated(links: Links, known: Bias, tau: Scalar) -> Load:
     """I^A and p^A of every link, by one scan of elements towards the base."""
-    own = Load(links.each(_rigid), known.force)
-    zeros = links.filled(Load(NO_INERTIA, Wrench(vec.ZERO, vec.ZERO)), links.n)
+    own = Load(links.each(aba.rigid), known.force)
+    zeros = links.filled(Load(NO_INERTIA, NO_FORCE), links.n)
     semigroup = Segments(GUARD * float(np.finfo(links.dtype).eps))
     halves = _second_halves(links)
     alone: list[tuple[Index, Segment]] = []
@@ -137,10 +135,6 @@ def _second_halves(links: Links) -> Index:
     """Links whose parent is the massless link inside their universal joint."""
     tree = links.tree.links
     return np.array([i for i, link in enumerate(tree) if link.parent >= 0 and tree[link.parent].body < 0], np.int64)
-
-
-def _rigid(joint: Joint) -> Articulated:
-    return rigid(joint)
 
 
 def _eliminated(joint: Joint, total: Articulated) -> Sequence[Elimination]:

@@ -6,7 +6,6 @@ ancestors, brought to the same place by the pair's own rotation and offset.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from typing import NamedTuple, cast
 
 import numpy as np
@@ -15,7 +14,7 @@ from numpy.typing import NDArray
 from condyle.algorithms import crba
 from condyle.algorithms import rnea_derivatives as closed
 from condyle.algorithms.joint import Dof, Joint
-from condyle.algorithms.rnea import Wrench, torques
+from condyle.algorithms.rnea import NO_FORCE, Wrench, torques
 from condyle.algorithms.scans import along, lie, motions
 from condyle.algorithms.scans.links import Dofs, Links
 from condyle.algorithms.scans.motions import World
@@ -46,10 +45,7 @@ def by_lie_group(links: Links, v: Scalar, a: Scalar) -> Scalar:
     """tau by the paper's element: one scan of motions outward, one of forces inward."""
     pose = lie.Pose(vec.transpose(links.turn), links.origin)
 
-    def rate(joint: Joint, x: Sequence[Scalar]) -> tuple[vec.Vector, vec.Vector]:
-        return joint.rate(x)
-
-    own = lie.Moved(pose, links.each(rate, Dofs(a)), links.each(rate, Dofs(v)))
+    own = lie.Moved(pose, links.each(Joint.rate, Dofs(a)), links.each(Joint.rate, Dofs(v)))
     own = links.filled(own, links.n)
     moved = along.outward(links.levels, cast("Scan[lie.Moved]", links.scan), lie.Motions(), own)
     down = (vec.scale(-1.0, links.gravity), vec.ZERO)
@@ -69,7 +65,7 @@ def _force(joint: Joint, velocity: Pair, acceleration: Pair) -> Pair:
 
 def _gathered(links: Links, pose: lie.Pose, own: Wrench) -> Wrench:
     """The force through every joint: its own link's, and those that its children hand over."""
-    zeros = links.filled(Wrench(vec.ZERO, vec.ZERO), links.n)
+    zeros = links.filled(NO_FORCE, links.n)
 
     def form(index: Index, received: Wrench) -> lie.Loaded:
         here, force = taken((pose, own), index)
@@ -92,6 +88,7 @@ class Pairs(NamedTuple):
 
 
 def pairs(links: Links) -> Pairs:
+    """All of them, row after row."""
     ancestors: list[list[int]] = []
     rows: list[int] = []
     columns: list[int] = []

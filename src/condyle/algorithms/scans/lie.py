@@ -13,13 +13,13 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
-from condyle.algorithms.rnea import Wrench
-from condyle.algorithms.scans.turns import ONE, Turns
+from condyle.algorithms.rnea import NO_FORCE, Wrench
+from condyle.algorithms.scans.turns import Turns
 from condyle.spatial import twist
 from condyle.spatial import vector as vec
 from condyle.spatial.rotation import Full
 from condyle.spatial.twist import Pair
-from condyle.spatial.vector import Matrix, Vector
+from condyle.spatial.vector import ONE, Matrix, Vector
 
 
 class Pose(NamedTuple):
@@ -88,7 +88,7 @@ class Forces:
     """(g, F) + (g', F') = (g g', F + Ad*_g F'), the base first."""
 
     def identity(self) -> Loaded:
-        return Loaded(Pose(ONE, vec.ZERO), Wrench(vec.ZERO, vec.ZERO))
+        return Loaded(Pose(ONE, vec.ZERO), NO_FORCE)
 
     def combine(self, base: Loaded, tip: Loaded) -> Loaded:
         force = twist.add(base.force, base.pose.force_to_base(tip.force))

@@ -87,7 +87,7 @@ class Links:
             at = [[c.at for c in self.tree.links[i].q] for i in which]
             values = [self.rows(q[:, [some[k] for some in at]]) for k in range(kind.nq)]
             joint = joint_placed(kind, own._replace(armature=(number(0.0),) * kind.nv), Full(own.rotation), values)
-            axes = vec.transpose(tuple(joint.rotation.into(e) for e in _unit()))  # pyright: ignore[reportArgumentType]
+            axes = vec.transpose(tuple(joint.rotation.into(e) for e in vec.ONE))  # pyright: ignore[reportArgumentType]
             placed.append((rows, self.filled((axes, joint.origin), len(rows))))
             self.axial[kind.name] = is_axial(joint.dofs)
             for k, dof in enumerate(joint.dofs):
@@ -219,8 +219,3 @@ def _kinds(tree: Tree) -> list[tuple[JointType, Index]]:
     for i, link in enumerate(tree.links):
         known.setdefault(link.kind.name, (link.kind, []))[1].append(i)
     return [(kind, np.array(rows, np.int64)) for kind, rows in known.values()]
-
-
-def _unit() -> Matrix:
-    one, none = number(1.0), number(0.0)
-    return (one, none, none), (none, one, none), (none, none, one)

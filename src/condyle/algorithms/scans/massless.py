@@ -32,4 +32,4 @@ def _moves_nothing(link: Link) -> bool:
 
 def _along(dof: Dof, inertia: Articulated) -> float:
     """D = Sᵀ I S + armature."""
-    return float(cast(float, along(dof, *apply(inertia, (dof.linear, dof.angular))) + dof.armature))
+    return float(cast(float, along(dof, *apply(inertia, dof.column)) + dof.armature))

@@ -7,14 +7,13 @@ from typing import TypeAlias
 
 import numpy as np
 
-from condyle.algorithms.rnea import Wrench
+from condyle.algorithms.rnea import NO_FORCE, Wrench
 from condyle.algorithms.scans import forward_dynamics as fd
 from condyle.algorithms.scans import inverse_dynamics as rnea
 from condyle.algorithms.scans.links import Links
 from condyle.algorithms.scans.scan import Array, Scan, array, kogge_stone
 from condyle.model.tree import Tree
 from condyle.scalar import Scalar, number
-from condyle.spatial import vector as vec
 
 Inputs: TypeAlias = Mapping[str, Array]
 Route: TypeAlias = Callable[[Links, Inputs], tuple[Array, ...]]
@@ -54,7 +53,7 @@ def _still(links: Links) -> Scalar:
 
 
 def _no_force(links: Links) -> Wrench:
-    return links.filled(Wrench(vec.ZERO, vec.ZERO), links.n)
+    return links.filled(NO_FORCE, links.n)
 
 
 def _minv(links: Links, x: Inputs) -> tuple[Array, ...]:

@@ -2,13 +2,8 @@
 
 from __future__ import annotations
 
-from typing import cast
-
-from condyle.scalar import number
 from condyle.spatial import vector as vec
-from condyle.spatial.vector import Matrix
-
-ONE = cast(Matrix, tuple(tuple(number(float(i == j)) for j in range(3)) for i in range(3)))
+from condyle.spatial.vector import ONE, Matrix
 
 
 class Turns:
