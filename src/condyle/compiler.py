@@ -89,6 +89,7 @@ class Compiler:
         self.gpu_size = cache(self._gpu_size)
         self.traced = cache(self._traced)
         self.best = cache(self._best)
+        self.layouts = cache(self._layouts)
 
     def _traced(self, function: str, route: str, f_ext: bool) -> Traced:
         program = pipeline.apply(verify(trace(self.tree, function, route, f_ext)), pipeline.CLEAN)
@@ -257,7 +258,7 @@ class Compiler:
         """States that lie side by side in packed arrays of a target."""
         return cpu_target.lanes(dtype) if target == "cpu" else LINE // np.dtype(dtype).itemsize
 
-    def layouts(self, function: str, f_ext: bool, target: str, dtype: str) -> Layouts:
+    def _layouts(self, function: str, f_ext: bool, target: str, dtype: str) -> Layouts:
         """How the inputs and the outputs of a function are packed for a target."""
         lanes = self.lanes(target, dtype)
         signature = FUNCTIONS[function]

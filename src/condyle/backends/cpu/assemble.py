@@ -115,7 +115,7 @@ def port_numbers(
         numbers += (base, layout.size, layout.columns, -1 if plain else len(slots))
         slots += () if plain else layout.places
     for table, layout in zip(tables, layouts[1], strict=True):
-        assert all(table[e] == zero for e, column in enumerate(layout.places) if column == layout.columns)
+        assert set(np.array(table)[np.array(layout.places) == layout.columns]) <= {zero}
         start = len(slots)
         slots += (*table, *(zero,) * (-len(table) % 16))
         numbers += (start, len(table), len(slots), layout.columns)

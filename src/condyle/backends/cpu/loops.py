@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
+import numpy as np
+
 from condyle.backends.common.loops import Bank, layout
 from condyle.backends.cpu.assemble import Assembled, Kernel, full_layouts, packed, port_numbers
 from condyle.backends.cpu.steps import FRONT, Block, Way, block
@@ -69,7 +71,7 @@ class _Writer:
         loops = (rolled.nv, self.way.tiles, place.size, len(self.records) // 5, *self.records, *words)
         inputs = [place.bases[Bank("input", array.name)] for array in rolled.inputs]
         tables = [
-            [place.zero if column == kept.columns else slot for slot, column in zip(table, kept.places, strict=True)]
+            np.where(np.array(kept.places) == kept.columns, place.zero, table).tolist()
             for table, kept in zip(place.outputs(), layouts[1], strict=True)
         ]
         ports = port_numbers(inputs, tables, place.zero, layouts, self.slots)
