@@ -132,9 +132,7 @@ def peak(robots: Found) -> list[str]:
     rows = [
         [
             robot,
-            *(
-                _share(entry["functions"][name]) if name in entry["functions"] else "-" for name in FUNCTIONS
-            ),
+            *(_share(entry["functions"][name]) if name in entry["functions"] else "-" for name in FUNCTIONS),
         ]
         for robot, entry in robots.items()
     ]
