@@ -176,8 +176,9 @@ def test_compiling_is_measured_in_a_process_of_its_own() -> None:
 
 def test_without_sines_a_program_takes_them_as_an_input() -> None:
     from benchmarks.kernels import Kernels, without_sines
-    from condyle.ir.count import TRIGONOMETRIC, tally
+    from condyle.ir.count import tally
     from condyle.ir.interp import run as meaning
+    from condyle.ir.ops import TRIGONOMETRIC
     from condyle.ir.program import Program
 
     program = Kernels(condyle.load("iiwa14")).compiler.code("id", False)

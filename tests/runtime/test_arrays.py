@@ -8,12 +8,16 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from condyle.errors import DTypeError, ShapeError, UnsupportedError
-from condyle.runtime.arrays import Binder, Call, bind
+from condyle.runtime.arrays import Binder, Call
 from condyle.signature import FUNCTIONS
 
 SIZES = {"nq": 7, "nv": 6, "n_bodies": 5}
 F64 = np.dtype("float64")
 ID, M, DFD, DIFD = (FUNCTIONS[name] for name in ("id", "m", "dfd", "difd"))
+
+
+def bind(function, dtype, args, f_ext=None, out=None) -> Call:
+    return Binder(function, SIZES, np.dtype(dtype)).bind(args, f_ext, out)
 
 
 def act(call: Call) -> tuple[np.ndarray, ...]:
@@ -43,7 +47,7 @@ def wanted(q: np.ndarray, v: np.ndarray, a: np.ndarray) -> np.ndarray:
 
 @pytest.mark.parametrize("batch", [(), (1,), (5,), (0,), (2, 3), (2, 0, 3), (2, 1, 3)])
 def test_any_batch(batch: tuple[int, ...]) -> None:
-    (tau,) = act(bind(ID, SIZES, F64, state(*batch)))
+    (tau,) = act(bind(ID, F64, state(*batch)))
     assert tau.shape == (*batch, 6)
     np.testing.assert_allclose(tau, wanted(*state(*batch)))
 
@@ -91,10 +95,10 @@ def test_broadcasts_and_strides(data: st.DataObject) -> None:
     out = layout(data, np.zeros((*full, 6))) if data.draw(st.booleans()) else None
     if out is not None and not out.flags.writeable:
         with pytest.raises(ShapeError, match="read-only"):
-            bind(ID, SIZES, F64, args, out=out)
+            bind(ID, F64, args, out=out)
         return
     before = [arg.copy() for arg in args]
-    (tau,) = act(bind(ID, SIZES, F64, args, out=out))
+    (tau,) = act(bind(ID, F64, args, out=out))
     assert out is None or tau is out
     np.testing.assert_allclose(tau, wanted(*args))
     for arg, old in zip(args, before, strict=True):
@@ -104,17 +108,17 @@ def test_broadcasts_and_strides(data: st.DataObject) -> None:
 def test_common_case_copies_nothing() -> None:
     q, v, a = state(9)
     out = np.zeros((9, 6))
-    call = bind(ID, SIZES, F64, (q, v, a), out=out)
+    call = bind(ID, F64, (q, v, a), out=out)
     assert all(np.shares_memory(x, y) for x, y in zip((*call.inputs, *call.outputs), (q, v, a, out), strict=True))
     assert call.late == ()
-    one = bind(ID, SIZES, F64, (q, v[0], a))
+    one = bind(ID, F64, (q, v[0], a))
     assert one.inputs[1].shape == (1, 6)
     rows = np.zeros((9, 40))[:, 3:10]
-    assert np.shares_memory(bind(ID, SIZES, F64, (rows, v, a)).inputs[0], rows)
+    assert np.shares_memory(bind(ID, F64, (rows, v, a)).inputs[0], rows)
 
 
 def test_lists_and_integers_convert() -> None:
-    (tau,) = act(bind(ID, SIZES, np.dtype("float32"), ([0] * 7, [0.5] * 6, np.ones(6, int))))
+    (tau,) = act(bind(ID, "float32", ([0] * 7, [0.5] * 6, np.ones(6, int))))
     assert tau.dtype == np.float32
     np.testing.assert_allclose(tau, np.arange(6) + 9.0)
 
@@ -137,7 +141,7 @@ def test_lists_and_integers_convert() -> None:
 def test_other_dtypes_name_the_cure(bad: object, words: list[str]) -> None:
     _, v, a = state(3)
     with pytest.raises(DTypeError) as info:
-        bind(ID, SIZES, F64, (bad, v, a))  # pyright: ignore
+        bind(ID, F64, (bad, v, a))  # pyright: ignore
     assert all(word in str(info.value) for word in ["inverse_dynamics", *words])
 
 
@@ -156,32 +160,32 @@ def test_other_dtypes_name_the_cure(bad: object, words: list[str]) -> None:
 def test_other_shapes_name_the_argument(bad: object, words: list[str]) -> None:
     _, v, a = state(3)
     with pytest.raises(ShapeError) as info:
-        bind(ID, SIZES, F64, (bad, v, a))  # pyright: ignore
+        bind(ID, F64, (bad, v, a))  # pyright: ignore
     assert all(word in str(info.value) for word in words)
 
 
 def test_matrices_have_their_shapes() -> None:
     q, v, a = state(3)
-    (m,) = act(bind(M, SIZES, F64, (q,)))
+    (m,) = act(bind(M, F64, (q,)))
     assert m.shape == (3, 6, 6)
-    results = act(bind(DFD, SIZES, F64, (q, v, a)))
+    results = act(bind(DFD, F64, (q, v, a)))
     assert [x.shape for x in results] == [(3, 6, 6)] * 3
     minv = np.zeros((3, 6, 6))
-    call = bind(DIFD, SIZES, F64, (q, v, a, minv.transpose(0, 2, 1)))
+    call = bind(DIFD, F64, (q, v, a, minv.transpose(0, 2, 1)))
     assert call.inputs[3].shape == (3, 36)
     with pytest.raises(ShapeError, match=r"Minv has shape \(6, 6, 3\).*moveaxis"):
-        bind(DIFD, SIZES, F64, (q, v, a, np.zeros((6, 6, 3))))
+        bind(DIFD, F64, (q, v, a, np.zeros((6, 6, 3))))
 
 
 def test_external_forces() -> None:
     q, v, a = state(3)
-    call = bind(ID, SIZES, F64, (q, v, a), f_ext=np.zeros((5, 6)))
+    call = bind(ID, F64, (q, v, a), f_ext=np.zeros((5, 6)))
     assert [x.shape for x in call.inputs] == [(3, 7), (3, 6), (3, 6), (1, 30)]
-    assert bind(ID, SIZES, F64, (q[0], v[0], a[0]), f_ext=np.zeros((4, 5, 6))).n == 4
+    assert bind(ID, F64, (q[0], v[0], a[0]), f_ext=np.zeros((4, 5, 6))).n == 4
     with pytest.raises(ShapeError, match=r"f_ext has shape \(3, 30\), expected \(\.\.\., 5, 6\)"):
-        bind(ID, SIZES, F64, (q, v, a), f_ext=np.zeros((3, 30)))
+        bind(ID, F64, (q, v, a), f_ext=np.zeros((3, 30)))
     with pytest.raises(UnsupportedError, match="external"):
-        bind(M, SIZES, F64, (q,), f_ext=np.zeros((5, 6)))
+        bind(M, F64, (q,), f_ext=np.zeros((5, 6)))
 
 
 def test_out_is_checked() -> None:
@@ -201,10 +205,10 @@ def test_out_is_checked() -> None:
     ]
     for out, error, word in cases:
         with pytest.raises(error, match=word):
-            bind(ID, SIZES, F64, args, out=out)  # pyright: ignore
+            bind(ID, F64, args, out=out)  # pyright: ignore
     with pytest.raises(ShapeError, match="overlaps"):
-        bind(DFD, SIZES, F64, args, out=_same())
-    interleaved = bind(ID, SIZES, F64, (q, block[:, :6], args[2]), out=block[:, 6:])
+        bind(DFD, F64, args, out=_same())
+    interleaved = bind(ID, F64, (q, block[:, :6], args[2]), out=block[:, 6:])
     assert interleaved.n == 3
 
 
@@ -216,7 +220,7 @@ def _same() -> list[np.ndarray]:
 def test_awkward_out_is_filled_late() -> None:
     args = state(4)
     out = np.zeros((6, 4)).T
-    (tau,) = act(bind(ID, SIZES, F64, args, out=out))
+    (tau,) = act(bind(ID, F64, args, out=out))
     assert tau is out
     np.testing.assert_allclose(out, wanted(*args))
 
@@ -224,7 +228,7 @@ def test_awkward_out_is_filled_late() -> None:
 def test_subclasses_are_plain_arrays() -> None:
     q, v, a = state(1)
     masked = np.ma.masked_array(v, mask=np.zeros_like(v))
-    (tau,) = act(bind(ID, SIZES, F64, (q, masked, a)))
+    (tau,) = act(bind(ID, F64, (q, masked, a)))
     assert type(tau) is np.ndarray
     np.testing.assert_allclose(tau, wanted(q, v, a))
 

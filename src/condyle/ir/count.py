@@ -6,11 +6,9 @@ from collections import Counter
 from collections.abc import Sequence
 from typing import NamedTuple
 
-from condyle.ir.ops import ARITY, FUSED
+from condyle.ir.ops import ARITY, FUSED, TRIGONOMETRIC
 from condyle.ir.program import Program, operands
 from condyle.ir.sweep import Code, Columns, Loop, Product, Rolled, Step, Sweep, Walk
-
-TRIGONOMETRIC = ("sin", "cos")
 
 
 class Counts(NamedTuple):

@@ -42,4 +42,5 @@ ARITY = {
     "fnma": 3,
     "fnms": 3,
 }
+TRIGONOMETRIC = frozenset({"sin", "cos"})
 FUSED = frozenset({"fma", "fms", "fnma", "fnms"})

@@ -1,4 +1,4 @@
-"""How often each value is used."""
+"""How often each value is used, and which are needed at all."""
 
 from __future__ import annotations
 
@@ -14,3 +14,15 @@ def uses_of(program: Program) -> list[int]:
     for output in program.outputs:
         uses[output.node] += 1
     return uses
+
+
+def needed(program: Program) -> bytearray:
+    """For each node whether an output needs it."""
+    live = bytearray(len(program.nodes))
+    for output in program.outputs:
+        live[output.node] = 1
+    for k in reversed(range(len(program.nodes))):
+        if live[k]:
+            for a in operands(program.nodes[k]):
+                live[a] = 1
+    return live

@@ -63,18 +63,6 @@ class Call(NamedTuple):
         return self.results
 
 
-def bind(
-    function: Function,
-    sizes: Mapping[str, int],
-    dtype: np.dtype[np.floating],
-    args: Sequence[ArrayLike],
-    f_ext: ArrayLike | None = None,
-    out: Floats | Sequence[Floats] | None = None,
-) -> Call:
-    """One call of one function, checked; `Binder` is the same for many calls."""
-    return Binder(function, sizes, dtype).bind(args, f_ext, out)
-
-
 class Binder:
     """Checks the calls of one function; everything that does not depend on the arguments is done once."""
 

@@ -11,6 +11,7 @@ import numpy as np
 from condyle.algorithms.joint import Dof, Inertia, Joint
 from condyle.algorithms.values import flat
 from condyle.ir.expr import Expr
+from condyle.ir.ops import TRIGONOMETRIC
 from condyle.ir.program import Program, constant_of, input_of, operands
 
 Pair: TypeAlias = tuple[float, float]
@@ -48,7 +49,7 @@ class Lengths:
             return self.edges.get((self.program.inputs[array].name, entry), math.inf)
         if node[0] == "const":
             return abs(constant_of(node))
-        if node[0] in ("sin", "cos"):
+        if node[0] in TRIGONOMETRIC:
             return 1.0
         parts = [self._size(a) for a in operands(node)]
         if node[0] in ("neg", "add", "sub"):

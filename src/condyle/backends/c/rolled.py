@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from condyle.backends.c.body import Body, literal, write_table
 from condyle.backends.common.forms import FORMS
 from condyle.backends.common.loops import Bank, layout
-from condyle.ir.ops import Node
+from condyle.ir.ops import TRIGONOMETRIC, Node
 from condyle.ir.program import constant_of, input_of, operands
 from condyle.ir.sweep import Columns, Loop, Mirror, Product, Rolled, Step, Sweep, Walk, bodies, entries_read, steps
 from condyle.text import Emitter
@@ -45,7 +45,7 @@ class _Writer:
         loops = Emitter()
         with loops.block(f"CD_STATIC void {rolled.name}_tile(real_v *w)\n{{"):
             loops("size_t i, c = 0;", "(void)c;")
-            self._clear_unrelated(loops)
+            self._clear(loops, place.to_clear())
             for loop in rolled.loops:
                 self._loop(loops, loop)
         tables = Emitter()
@@ -55,10 +55,7 @@ class _Writer:
         main = tables.text() + self.steps.text() + loops.text()
         return Body((), main, inputs, slots, place.zero, (), place.size)
 
-    def _clear_unrelated(self, e: Emitter) -> None:
-        self._clear_all(e, self.place.to_clear())
-
-    def _clear_all(self, e: Emitter, slots: Sequence[int]) -> None:
+    def _clear(self, e: Emitter, slots: Sequence[int]) -> None:
         if slots:
             table = f"{self.rolled.name}_clear{self.count}"
             self.count += 1
@@ -139,7 +136,7 @@ class _Writer:
     def _walk(self, e: Emitter, walk: Walk) -> None:
         name = self.rolled.name
         if self.rolled.branches():
-            self._clear_all(e, self.place.of_walk(walk))
+            self._clear(e, self.place.of_walk(walk))
         e("i = j;")
         for kind, starts in enumerate(walk.starts):
             for k, step in enumerate(starts):
@@ -200,11 +197,11 @@ class _Writer:
         """Write the values of a step; the name of each."""
         e, program = self.steps, step.program
         names: dict[int, str] = {}
-        angles = sorted({operands(node)[0] for node in program.nodes if node[0] in ("sin", "cos")})
+        angles = sorted({operands(node)[0] for node in program.nodes if node[0] in TRIGONOMETRIC})
         turns: dict[int, int] = {angle: 3 * k for k, angle in enumerate(angles)}
         for index, node in enumerate(program.nodes):
             names[index] = f"t{index}"
-            if node[0] in ("sin", "cos"):
+            if node[0] in TRIGONOMETRIC:
                 names[index] = f"turn[{turns[operands(node)[0]] + (1 if node[0] == 'sin' else 2)}]"
             else:
                 e(f"const real_v t{index} = {self._value(step, kind, node, names)};")

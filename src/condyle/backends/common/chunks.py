@@ -13,8 +13,9 @@ from dataclasses import dataclass
 from itertools import zip_longest
 from typing import TypeAlias, cast
 
-from condyle.ir.ops import Node
+from condyle.ir.ops import TRIGONOMETRIC, Node
 from condyle.ir.program import Program, operands
+from condyle.passes.uses import needed
 
 
 @dataclass(frozen=True, slots=True)
@@ -88,23 +89,12 @@ def lower(program: Program, cut: Cut = CUT, inline: Collection[int] = ()) -> Low
 
     inline: angles whose sines and cosines are operations like any other, for a target that takes them itself.
     """
-    live = _live(program)
+    live = needed(program)
     steps = _steps(program, live, cut, inline)
     return _place(program, live, steps)
 
 
-def _live(program: Program) -> list[bool]:
-    live = [False] * len(program.nodes)
-    for output in program.outputs:
-        live[output.node] = True
-    for index in range(len(program.nodes) - 1, -1, -1):
-        if live[index]:
-            for used in operands(program.nodes[index]):
-                live[used] = True
-    return live
-
-
-def _steps(program: Program, live: Sequence[bool], cut: Cut, inline: Collection[int]) -> tuple[Step, ...]:
+def _steps(program: Program, live: Sequence[int], cut: Cut, inline: Collection[int]) -> tuple[Step, ...]:
     """Before each loop of sines, the operations its angles need; at the end all the others."""
     nodes = program.nodes
     steps: list[Step] = []
@@ -120,15 +110,15 @@ def _steps(program: Program, live: Sequence[bool], cut: Cut, inline: Collection[
     return (*steps, *_cut(nodes, [index for index, ready in enumerate(done) if not ready], cut))
 
 
-def _levels(nodes: Sequence[Node], live: Sequence[bool], inline: Collection[int]) -> list[tuple[Angle, ...]]:
+def _levels(nodes: Sequence[Node], live: Sequence[int], inline: Collection[int]) -> list[tuple[Angle, ...]]:
     """Angles grouped by how many sines or cosines they depend on, one within the other."""
-    if all(node[0] not in ("sin", "cos") or operands(node)[0] in inline for node in nodes):
+    if all(node[0] not in TRIGONOMETRIC or operands(node)[0] in inline for node in nodes):
         return []
     depth: list[int] = []
     found: dict[int, dict[int, dict[str, list[int]]]] = {}
     for index, node in enumerate(nodes):
         level = max((depth[used] for used in operands(node)), default=0)
-        trigonometric = node[0] in ("sin", "cos") and operands(node)[0] not in inline
+        trigonometric = node[0] in TRIGONOMETRIC and operands(node)[0] not in inline
         depth.append(level + trigonometric)
         if trigonometric and live[index]:
             pair = found.setdefault(level, {}).setdefault(operands(node)[0], {"sin": [], "cos": []})
@@ -197,7 +187,7 @@ def _uses(nodes: Sequence[Node], step: Step) -> set[int]:
     return {angle.angle for angle in step.angles}
 
 
-def _place(program: Program, live: Sequence[bool], steps: tuple[Step, ...]) -> Lowered:
+def _place(program: Program, live: Sequence[int], steps: tuple[Step, ...]) -> Lowered:
     nodes = program.nodes
     bases: list[int] = []
     size = 0

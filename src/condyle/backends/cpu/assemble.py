@@ -12,7 +12,7 @@ from condyle.backends.common.order import orders
 from condyle.backends.cpu.allocate import Constants, allocate
 from condyle.backends.cpu.code import Instruction
 from condyle.backends.cpu.cost import cost, is_near
-from condyle.backends.cpu.encode import encode
+from condyle.backends.cpu.encode import encode, padded
 from condyle.backends.cpu.schedule import schedule
 from condyle.backends.cpu.sincos import expand, inline_angles
 from condyle.backends.cpu.single import Single, single
@@ -24,7 +24,6 @@ from condyle.runtime.layout import Layouts, full
 
 WHOLE = Cut(shortest=1 << 40, longest=1 << 40)
 """No chunks: what stands between two loops of sines is one kernel."""
-ALIGN = 64
 SINES, REACH = -1, -2
 """Steps of a plan that are no kernels: sines and cosines by the driver; angles brought within a kernel's reach."""
 
@@ -56,7 +55,7 @@ class Assembled:
     @property
     def text(self) -> bytes:
         """All machine code."""
-        return b"".join(_padded(kernel.text) for kernel in self.kernels)
+        return b"".join(padded(kernel.text) for kernel in self.kernels)
 
 
 def assemble(
@@ -83,7 +82,7 @@ def assemble(
             size = max(size, top)
             kernels.append(kernel)
             steps += (offset, 0, 0)
-            offset += len(_padded(kernel.text))
+            offset += len(padded(kernel.text))
         else:
             steps += (SINES, len(slots), len(step.angles))
             slots += [slot for angle in step.angles for slot in angle_slots(low, angle)]
@@ -130,10 +129,6 @@ def packed(values: Sequence[float], bits: int) -> bytes:
     if not np.isfinite(array).all():
         raise UnsupportedError("a constant is not finite in this precision and cannot stand in generated code")
     return array.tobytes()
-
-
-def _padded(text: bytes) -> bytes:
-    return text + b"\xcc" * (-len(text) % ALIGN)
 
 
 def _kernel(

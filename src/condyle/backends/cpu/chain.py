@@ -14,7 +14,7 @@ from condyle.backends.cpu.assemble import packed
 from condyle.backends.cpu.code import NONE as NOWHERE
 from condyle.backends.cpu.code import Instruction, constant, slot
 from condyle.backends.cpu.cost import cost
-from condyle.backends.cpu.encode import encode
+from condyle.backends.cpu.encode import encode, padded
 from condyle.backends.cpu.schedule import schedule
 from condyle.backends.cpu.target import TARGET, Isa
 from condyle.ir.chunked import (
@@ -227,9 +227,8 @@ class _Writer:
                 best = taken, code, known, size
         assert best is not None
         _, code, self.constants, size = best
-        text = encode(code, self.isa, self.bits, places)
         self.spills = max(self.spills, size)
-        self.text += text + b"\xcc" * (-len(text) % 64)
+        self.text += padded(encode(code, self.isa, self.bits, places))
 
     def _places(
         self, stage: Program

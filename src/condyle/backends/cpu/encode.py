@@ -19,6 +19,8 @@ SAVED = (3, 5, 13, 14, 15)  # rbx rbp r13 r14 r15: given back as they were
 WINDOW = 256  # operands, or bytes where displacements count these
 FEWEST = 6  # uses that make a window worth its register
 RETURN = bytes((0xC5, 0xF8, 0x77, 0xC3))  # vzeroupper, ret
+ALIGN = 64
+"""Bytes of a line: kernels begin with one."""
 
 _MAP_0F, _MAP_0F38, _MAP_0F3A = 1, 2, 3
 _ARITHMETIC = {"add": 0x58, "mul": 0x59, "sub": 0x5C, "div": 0x5E, "sqrt": 0x51}
@@ -195,8 +197,8 @@ def _windows(code: Sequence[Instruction], encoder: Encoder) -> tuple[bytes, byte
     head, saved = bytearray(), bytearray()
     for register, (kind, number) in zip(registers, [*((k, 0) for k in arrays), *(w for _, w in wanted)], strict=False):
         if register in SAVED:
-            head += _push(register)
-            saved = bytearray(_pop(register)) + saved
+            head += push(register)
+            saved = bytearray(pop(register)) + saved
         if number == 0:
             head += _fetch(register, kind)
         else:
@@ -206,11 +208,16 @@ def _windows(code: Sequence[Instruction], encoder: Encoder) -> tuple[bytes, byte
     return bytes(head), bytes(saved) + RETURN
 
 
-def _push(register: int) -> bytes:
+def padded(text: bytes) -> bytes:
+    """A kernel with what stands between it and the next one: int3."""
+    return text + b"\xcc" * (-len(text) % ALIGN)
+
+
+def push(register: int) -> bytes:
     return (b"\x41" if register > 7 else b"") + bytes((0x50 | register & 7,))
 
 
-def _pop(register: int) -> bytes:
+def pop(register: int) -> bytes:
     return (b"\x41" if register > 7 else b"") + bytes((0x58 | register & 7,))
 
 

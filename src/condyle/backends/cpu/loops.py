@@ -8,16 +8,17 @@ import numpy as np
 
 from condyle.backends.common.loops import Bank, layout
 from condyle.backends.cpu.assemble import Assembled, Kernel, full_layouts, packed, port_numbers
+from condyle.backends.cpu.encode import padded
 from condyle.backends.cpu.steps import FRONT, Block, Way, block
 from condyle.backends.cpu.target import TARGET, Isa, Target
 from condyle.errors import UnsupportedError
+from condyle.ir.ops import TRIGONOMETRIC
 from condyle.ir.program import input_of, operands
 from condyle.ir.sweep import Columns, Mirror, Product, Rolled, Step, Sweep, Walk
 from condyle.runtime.layout import Layouts
 
 CALL, ANGLES, COLUMNS, UPTO, WALK, CLEAR, MIRROR, PRODUCT = range(1, 9)
 LOOPS = -3
-TRIGONOMETRIC = ("sin", "cos")
 
 
 def assemble_rolled(
@@ -164,7 +165,7 @@ class _Writer:
         row_bytes = len(constants) // len(self.members[kind])
         self.records += (self.offset, self.constant_bytes, row_bytes, len(self.slots), len(made.bases))
         self.kernels.append(made.kernel)
-        self.offset += -(-len(made.kernel.text) // 64) * 64
+        self.offset += len(padded(made.kernel.text))
         self.constants.append(constants)
         self.constant_bytes += len(constants)
         for k in range(len(self.members[kind])):

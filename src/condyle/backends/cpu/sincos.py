@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 
-from condyle.ir.ops import Node
+from condyle.ir.ops import TRIGONOMETRIC, Node
 from condyle.ir.program import Program, operands
 
 
@@ -56,8 +56,8 @@ NUMBERS = {
 
 def inline_angles(program: Program) -> frozenset[int]:
     """Inputs that nothing but sines and cosines use: the driver may put an equal angle in their place."""
-    angles = {operands(node)[0] for node in program.nodes if node[0] in ("sin", "cos")}
-    others = {used for node in program.nodes if node[0] not in ("sin", "cos") for used in operands(node)}
+    angles = {operands(node)[0] for node in program.nodes if node[0] in TRIGONOMETRIC}
+    others = {used for node in program.nodes if node[0] not in TRIGONOMETRIC for used in operands(node)}
     others |= {output.node for output in program.outputs}
     return frozenset(k for k in angles - others if program.nodes[k][0] == "input")
 
@@ -66,11 +66,11 @@ def expand(program: Program, order: Sequence[int], bits: int) -> tuple[Program, 
     """The operations of `order` with sines and cosines spelled out; both of an angle where the first one stood."""
     pairs: dict[int, dict[str, int]] = {}
     for k in order:
-        if program.nodes[k][0] in ("sin", "cos"):
+        if program.nodes[k][0] in TRIGONOMETRIC:
             pairs.setdefault(operands(program.nodes[k])[0], {})[program.nodes[k][0]] = k
     work = _Expansion(list(program.nodes), NUMBERS[bits], bits)
     for k in order:
-        if program.nodes[k][0] not in ("sin", "cos"):
+        if program.nodes[k][0] not in TRIGONOMETRIC:
             work.order.append(k)
             continue
         angle = operands(program.nodes[k])[0]

@@ -11,13 +11,12 @@ from dataclasses import dataclass, field
 
 from condyle.backends.common.chunks import Angle, Chunk, Lowered, angle_slots
 from condyle.backends.cpu.code import SLOT, Instruction, slot
-from condyle.backends.cpu.encode import encode
+from condyle.backends.cpu.encode import encode, padded
 from condyle.backends.cpu.target import SINGLE, Isa
 
 KERNEL, LOAD, SINES, COPY, CLEAR, REACH = range(6)  # as in runtime/tiles/single.h
 MOST_ARRAYS = 8
 """More would leave no registers for windows; no function has as many."""
-ALIGN = 64
 
 Place = tuple[int, int]
 """A memory (SLOT: the workspace, -1: the constants, k: array k, inputs before outputs) and a number in it."""
@@ -55,8 +54,7 @@ def single(
     for step in low.steps:
         if isinstance(step, Chunk):
             steps.append((KERNEL, len(text), 0, 0, 0))
-            text += encode(form.spread(next(following)), SINGLE[isa.name], bits, form.places)
-            text += b"\xcc" * (-len(text) % ALIGN)
+            text += padded(encode(form.spread(next(following)), SINGLE[isa.name], bits, form.places))
         else:
             steps += form.sines(step.angles)
     steps += form.late

@@ -20,7 +20,7 @@ from condyle.backends.cpu.allocate import Constants, allocate
 from condyle.backends.cpu.assemble import Kernel
 from condyle.backends.cpu.code import NONE, SLOT, Instruction, constant, slot
 from condyle.backends.cpu.cost import cost
-from condyle.backends.cpu.encode import RDI, RSI, Encoder
+from condyle.backends.cpu.encode import RDI, RDX, RETURN, RSI, Encoder, pop, push
 from condyle.backends.cpu.schedule import schedule
 from condyle.backends.cpu.target import Isa, Target
 from condyle.errors import UnsupportedError
@@ -34,7 +34,7 @@ BANK = 1 << 32
 MIDDLE = BANK // 2
 FREE = (0, 10, 11)  # rax r10 r11
 SAVED = (3, 5, 13, 14, 15, 12)  # rbx rbp r13 r14 r15, and r12, which costs a byte more
-RDX, COLUMN, ROW = 2, 8, 9
+COLUMN, ROW = 8, 9  # r8 r9
 COPIES = 8
 
 
@@ -183,11 +183,8 @@ class _Writer:
         body += _add(RSI, sign * constants * encoder.constant_bytes) + _add(RDX, sign * 4 * len(registers))
         body += b"\x48\xff\xc9"  # dec rcx
         again = b"\x0f\x85" + (-len(body) - 6).to_bytes(4, "little", signed=True)  # jnz
-        head, tail = b"".join(map(_push, saved)), b"".join(map(_pop, reversed(saved)))
+        head, tail = b"".join(map(push, saved)), b"".join(map(pop, reversed(saved)))
         return head + body + again + tail + RETURN
-
-
-RETURN = bytes((0xC5, 0xF8, 0x77, 0xC3))  # vzeroupper, ret
 
 
 class StepEncoder(Encoder):
@@ -229,11 +226,3 @@ def _add(register: int, distance: int) -> bytes:
     if distance == 0:
         return b""
     return bytes((0x48, 0x81, 0xC0 | register)) + distance.to_bytes(4, "little", signed=True)
-
-
-def _push(register: int) -> bytes:
-    return (b"\x41" if register > 7 else b"") + bytes((0x50 | register & 7,))
-
-
-def _pop(register: int) -> bytes:
-    return (b"\x41" if register > 7 else b"") + bytes((0x58 | register & 7,))

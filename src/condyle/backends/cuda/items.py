@@ -5,10 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from condyle.ir.ops import LEAVES, Node
+from condyle.ir.ops import LEAVES, TRIGONOMETRIC, Node
 from condyle.ir.program import Program, operands
-
-TRIGONOMETRIC = ("sin", "cos")
 
 
 @dataclass(frozen=True, slots=True)

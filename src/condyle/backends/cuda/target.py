@@ -23,7 +23,7 @@ class Target:
     shared: bytes of shared memory that every GPU has. pool: shared bytes a warp above which a narrower width is tried.
     orders: those tried beside the trace; few: the only ones for Programs of `many` operations or more.
     longest: operations above which derivatives of forward dynamics are split into several kernels.
-    most_threads: of one block. fewest_blocks: blocks a multiprocessor below which blocks are made smaller.
+    most_threads: of one block.
     """
 
     ptx: str = "7.0"
@@ -41,7 +41,6 @@ class Target:
     many: int = 8_000
     longest: int = 6_000
     most_threads: int = 128
-    fewest_blocks: int = 2
 
     def values(self, bits: int) -> int:
         """Numbers a thread keeps in registers."""

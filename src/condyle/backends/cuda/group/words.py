@@ -9,8 +9,7 @@ from __future__ import annotations
 from collections import Counter
 from dataclasses import dataclass
 
-from condyle.backends.cuda.items import TRIGONOMETRIC
-from condyle.ir.ops import LEAVES, Node
+from condyle.ir.ops import LEAVES, TRIGONOMETRIC, Node
 from condyle.ir.program import Program, operands
 
 ZERO, ONE = -1, -2
