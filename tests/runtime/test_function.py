@@ -165,6 +165,15 @@ def test_the_method_answers_the_same(dyn: Dynamics, call: tuple[str, Callable[[]
     assert answer(getattr(dyn, method), make()) == answer(slow, make())
 
 
+def test_nothing_is_no_argument_where_calls_may_be_packed() -> None:
+    dyn = condyle.chain(NV).compile()
+    x = np.ones((N, NV))
+    dyn.inverse_dynamics(x, x, x)  # from here on the native callable asks first whether q is packed
+    for args in ((None, x, x), (None, None, None), (dyn.pack(x), None, None), (x, None, x)):
+        with pytest.raises(condyle.CondyleError):
+            dyn.inverse_dynamics(*args)
+
+
 def test_plain_calls_never_reach_the_method(dyn: Dynamics, monkeypatch: pytest.MonkeyPatch) -> None:
     def reached(*_: object) -> None:
         raise AssertionError("the method was called")

@@ -51,11 +51,11 @@ static int sort_arguments(const Function *self, PyObject *const *args, Py_ssize_
         given[slot] = args[count + k];
     }
     for (Py_ssize_t k = 0; k < known; k++) {
-        if (given[k] == NULL && k < self->n_in) {
-            return 0;
-        }
         if (given[k] == Py_None) {
             given[k] = NULL;
+        }
+        if (given[k] == NULL && k < self->n_in) {
+            return 0;
         }
     }
     return 1;
