@@ -1,11 +1,11 @@
 """Parallel in the links: the experiments of Yang, Wu, Pan 2017 with our methods, errors, figures, the table of `auto`.
 
-    python -m benchmarks.links [--errors] [--pinocchio] [--isa avx2] [--quick]
+    python -m benchmarks.links [--pinocchio] [--isa avx2] [--quick]
 
 Random chains of revolute joints, one thread, interleaved in one process: our serial code (straight machine code, or
 rolled loops where there is no other), a state in each lane (SIMD), and the chain in chunks, one a lane. Times are the
-smallest of many, because the machine is shared. --errors: also what float32 and float64 lose up to 1000 links.
---pinocchio: also 1000 states of 200 links beside Pinocchio's C++. Writes results/links-<machine>-<isa>.json.
+smallest of many, because the machine is shared. --pinocchio: also 1000 states of 200 links beside Pinocchio's C++.
+Writes results/links-<machine>-<isa>.json; what is lost to rounding is benchmarks.links_errors' part.
 """
 
 from __future__ import annotations
@@ -23,14 +23,14 @@ from typing import Any
 import numpy as np
 
 import condyle
-from benchmarks import chains, results
+from benchmarks import results
 from benchmarks.bench import Subject, reused
 from benchmarks.links_figures import draw, page
 from benchmarks.robots import Case
 from condyle import scanned
 from condyle.algorithms import reference
 from condyle.algorithms.scans.routes import evaluate
-from condyle.backends.cpu.build import build_chain, lanes, supported
+from condyle.backends.cpu.build import lanes, supported
 from condyle.backends.cpu.chain import assemble_chain
 from condyle.cli.rivals.agreement import agreement
 from condyle.cli.rivals.pinocchio_cpp import PinocchioCpp
@@ -54,7 +54,6 @@ Array = np.ndarray
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--errors", action="store_true")
     parser.add_argument("--pinocchio", action="store_true")
     parser.add_argument("--isa", choices=machine.instruction_sets(), default=machine.instruction_sets()[0])
     parser.add_argument("--quick", action="store_true", help="few lengths, nothing is written")
@@ -71,7 +70,6 @@ def main() -> None:
     found["numpy"] = [
         numpy_row(n, dtype) for dtype in ("float32", "float64") for n in (8, 16, 32, 64) if not options.quick or n < 16
     ]
-    found["errors"] = [errors(n) for n in (8, 30, 100, 300, 1000)] if options.errors else []
     found["pinocchio"] = beside_pinocchio() if options.pinocchio else {}
     if not options.quick:
         finish(found)
@@ -211,42 +209,6 @@ def numpy_row(n: int, dtype: str) -> dict[str, Any]:
     return row
 
 
-def errors(n: int) -> dict[str, Any]:
-    """The largest error by the largest entry, against long double; numbers exact in float32; the worse of two seeds."""
-    row: dict[str, Any] = {"links": n}
-    for rng in (3, 4):
-        robot = chains.chain(n, rng)
-        tree, state = tree_of(robot), robot.random_state(1, rng)
-        drive = np.random.default_rng(rng).standard_normal((1, n))
-        q, v = chains.single(state.q), chains.single(state.v)
-        for function, name, size, serial, routes in (
-            ("id", "a", 1.0, "rnea", ("sums", "lie")),
-            ("fd", "tau", 0.1, "aba", ("elements", "abia")),
-        ):
-            inputs = {"q": q, "v": v, name: chains.single(size * drive)}
-            (want,) = reference.evaluate(tree, function, serial, _as(inputs, np.longdouble))
-            for dtype in (np.float64, np.float32):
-                given = _as(inputs, dtype)
-                answers = {serial: reference.evaluate(tree, function, serial, given)[0]}
-                answers |= {route: evaluate(tree, function, route, given)[0] for route in routes}
-                if function == "fd":
-                    answers["chunks"] = np.empty((1, n), dtype)
-                    guard = scanned.GUARD * float(np.finfo(dtype).eps)
-                    made = chunked(tree, "fd", False, lanes(dtype.__name__), guard)
-                    kernel = build_chain(made, dtype.__name__, supported()[0])
-                    kernel(1, list(given.values()), [answers["chunks"]], 1)
-                for route, answer in answers.items():
-                    key = f"{function} {route} {dtype.__name__}"
-                    error = float(np.abs(answer - want).max() / np.abs(want).max())
-                    row[key] = max(row.get(key, 0.0), float(f"{error:.1e}"))
-    print(row, flush=True)
-    return row
-
-
-def _as(inputs: dict[str, Array], dtype: type) -> dict[str, Array]:
-    return {name: value.astype(dtype) for name, value in inputs.items()}
-
-
 def table(found: dict[str, Any]) -> None:
     """What `auto` reads: the shortest chain from which on every longer one was at least a tenth faster by scans."""
     cpu = found["machine"]["cpu"]
@@ -272,7 +234,8 @@ def put_page(found: list[dict[str, Any]]) -> None:
     """The measured part of the page, behind its heading."""
     path = results.ROOT / "docs" / "links.md"
     before = path.read_text().split(HEADING)[0]
-    path.write_text(before + HEADING + "\n" + page(found))
+    errors = json.loads((results.FOLDER / "scan-errors.json").read_text())
+    path.write_text(before + HEADING + "\n" + page(found, errors))
 
 
 def crossover(

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from benchmarks import links, results
+from benchmarks import links, links_errors, results
 from condyle import scanned
 
 
@@ -60,3 +60,24 @@ def test_the_page_quotes_the_results() -> None:
                 assert text + f"{row['ratio']:.2f} |" in page
     for figure in re.findall(r"\]\((figures/\S+)\)", page):
         assert (results.ROOT / "docs" / figure).is_file()
+
+
+def test_the_page_quotes_the_errors() -> None:
+    page = (results.ROOT / "docs" / "links.md").read_text()
+    found = json.loads(links_errors.FILE.read_text())
+    for kind, most in (("chains", 1000), ("trees", 300)):
+        assert found[kind][-1]["links"] == most
+        for key in found[kind][0].keys() - {"links"}:
+            assert f"| {key} | {' | '.join(format(row[key], '.0e') for row in found[kind])} |" in page
+
+
+def test_the_errors_are_within_their_goals() -> None:
+    """id within 1e-14 and 3e-6 of a chain's largest torque, fd in float32 ten times `aba` at most, of trees 1e-13."""
+    found = json.loads(links_errors.FILE.read_text())
+    for row in found["chains"]:
+        for route in ("sums", "lie", "chunks"):
+            assert row[f"id {route} float64"] <= 1e-14
+            assert row[f"id {route} float32"] <= 3e-6
+        for route in ("elements", "chunks"):
+            assert row[f"fd {route} float32"] <= 10 * row["fd aba float32"]
+    assert max(row["fd elements float64"] for row in found["trees"]) <= 1e-13
