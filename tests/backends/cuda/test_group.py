@@ -13,12 +13,13 @@ from benchmarks.results import FOLDER
 from condyle import Robot
 from condyle.api import compiler_of
 from condyle.backends.cuda.choice import Choice, Size
-from condyle.backends.cuda.forms import LANES, PARTITIONS, Form, Wish, wish
+from condyle.backends.cuda.forms import LANES, PARTITIONS, WHOLE, Form, Wish, usual, wish
 from condyle.backends.cuda.group.schedule import LATENCY, SPECIAL, UNROLL, group
 from condyle.backends.cuda.group.words import CHAIN, SUM
 from condyle.backends.cuda.parts import Part, Parts, grouped, parts, straight
 from condyle.backends.cuda.target import TARGET
 from condyle.errors import UnsupportedError
+from condyle.ir.count import work
 from condyle.ir.program import Array, Output, Program
 from condyle.signature import FUNCTIONS
 from tests.backends.c.small import states, tangle, toy
@@ -27,6 +28,8 @@ from tests.backends.cuda.simulate import code, kernel, robot, simulate
 from tests.backends.cuda.test_kernels import check_made, given
 
 RESULTS = FOLDER / "gpu_code.json"
+UNLIMITED = dataclasses.replace(TARGET, values32=1 << 20, values64=1 << 20, pool=1 << 20)
+"""As many registers as a thread asks for: nothing to plan, which takes minutes, and the same operations."""
 SHORT = [("iiwa14", False, function, bits) for function in FUNCTIONS for bits in (32, 64)]
 SHORT += [("hyq", False, "did", 32), ("hyq", True, "fd", 64), ("hyq", True, "m", 32), ("atlas", False, "id", 32)]
 LONG = [
@@ -48,13 +51,14 @@ def whole(program: Program, bits: int, part: Part) -> Parts:
 
 
 def hold(one: Robot, function: str, bits: int, lanes: int, f_ext: bool = False) -> None:
-    """To the reference, and to the bits of a thread a state."""
+    """To the reference, and to the bits of a thread a state; where threads run it in parts, to one of no limits."""
     program = code(one, function, f_ext)
     made = whole(program, bits, lanes_of(one, function, bits, lanes, f_ext))
-    check_made(one, function, bits, made, f_ext, 5)
+    answers = check_made(one, function, bits, made, f_ext, 5)
     inputs = [array.astype(f"f{bits // 8}") for array in given(one, function, 5, f_ext)]
-    thread = whole(program, bits, kernel(one, function, bits, f_ext, TARGET))
-    for got, want in zip(simulate(made, inputs), simulate(thread, inputs), strict=True):
+    target = TARGET if usual(function, work(program), TARGET) == WHOLE else UNLIMITED
+    thread = whole(program, bits, kernel(one, function, bits, f_ext, target))
+    for got, want in zip(answers, simulate(thread, inputs), strict=True):
         np.testing.assert_array_equal(got, want)
 
 
@@ -63,7 +67,7 @@ def test_every_function(name: str, floating: bool, function: str, bits: int) -> 
     hold(robot(name, floating), function, bits, 32)
 
 
-@pytest.mark.slow  # minutes: the thread kernels of humanoids are scheduled and interpreted beside them
+@pytest.mark.slow  # thread kernels of humanoids are interpreted beside them
 @pytest.mark.parametrize(("name", "floating", "function", "bits"), LONG)
 def test_every_robot(name: str, floating: bool, function: str, bits: int) -> None:
     hold(robot(name, floating), function, bits, 16)
