@@ -267,7 +267,7 @@ class Compiler:
         )
 
     def runs(self, function: str, target: str) -> str:
-        """What computes a function when this target is asked for: "cpu", "c" or "numpy"."""
+        """What computes a function when this target is asked for: itself, but "c" for "cpu" without machine code."""
         return "c" if target == "cpu" and not cpu_target.supported() else target
 
     def reference_route(self, function: str) -> str:

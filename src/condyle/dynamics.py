@@ -98,7 +98,7 @@ class Dynamics:
 
     @property
     def target(self) -> str:
-        """What runs: "cpu", "c" or "numpy". "cpu" leaves to C what this machine cannot do (see `explain`)."""
+        """What runs: "cpu", "c", "numpy" or "cuda". "cpu" leaves to C what this machine cannot do (see `explain`)."""
         return self._target
 
     @property

@@ -18,9 +18,7 @@ def run_rolled(rolled: Rolled, inputs: Sequence[Array], dtype: type[np.floating]
     machine = _Machine(rolled, inputs, dtype)
     for loop in rolled.loops:
         machine.loop(loop)
-    outputs = [machine.matrices[rolled.results[a.name]] if a.name in rolled.results else machine.outputs[a.name]
-               for a in rolled.arrays]  # fmt: skip
-    return [np.reshape(output, (machine.n, *array.shape)) for output, array in zip(outputs, rolled.arrays, strict=True)]
+    return [np.reshape(machine.answer(array.name), (machine.n, *array.shape)) for array in rolled.arrays]
 
 
 class _Machine:
@@ -40,6 +38,11 @@ class _Machine:
         self.matrices: dict[str, Array] = {m: np.zeros((self.n, rolled.nv, rolled.nv), dtype) for m in rolled.matrices}
         self.carry: Array = np.zeros((self.n, 0), dtype)
         self.column = 0
+
+    def answer(self, name: str) -> Array:
+        """An output by its name: a matrix, or what steps wrote."""
+        results = self.rolled.results
+        return self.matrices[results[name]] if name in results else self.outputs[name]
 
     def loop(self, loop: Loop) -> None:
         if isinstance(loop, Sweep):

@@ -8,12 +8,11 @@ import numpy as np
 
 from condyle.model.array import Array, congruence, diagonal
 from condyle.model.description import FIXED, Description, JointSpec, Link, Numbers
+from condyle.model.finish import GRAVITY
 from condyle.model.joints import JOINT_TYPES
 from condyle.model.parts import Body, massless
 from condyle.model.placement import IDENTITY, Placement
 from condyle.model.robot import Robot
-
-GRAVITY = (0.0, 0.0, -9.81)
 
 
 def chain(n: int, rng: int | np.random.Generator = 0) -> Robot:
@@ -45,8 +44,8 @@ def random_tree(
 
 def _robot(name: str, rng: np.random.Generator, joints: list[JointSpec], *, floating_base: bool) -> Robot:
     root = JointSpec("root_joint", "free", None, "base") if floating_base else JointSpec("", FIXED, None, "base")
-    base = _body("base", rng) if floating_base else massless("base")
-    links = (Link(base), *(Link(_body(joint.child, rng)) for joint in joints))
+    base = random_body("base", rng) if floating_base else massless("base")
+    links = (Link(base), *(Link(random_body(joint.child, rng)) for joint in joints))
     return Robot.assemble(Description(name, np.array(GRAVITY), links, (root, *joints)))
 
 
@@ -74,7 +73,7 @@ def _direction(rng: np.random.Generator) -> Array:
     return v / np.linalg.norm(v)
 
 
-def _body(name: str, rng: np.random.Generator) -> Body:
+def random_body(name: str, rng: np.random.Generator) -> Body:
     """A solid box of 0.1 to 0.4 m a side and 0.5 to 3 kg, its com within 0.1 m of the frame, turned at random."""
     mass = float(rng.uniform(0.5, 3.0))
     squares = rng.uniform(0.1, 0.4, 3) ** 2

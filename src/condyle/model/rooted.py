@@ -17,7 +17,7 @@ from condyle.model.joints.free import Free
 from condyle.model.parts import Joint
 from condyle.model.placement import IDENTITY, Placement, alignment
 from condyle.model.pose import pose
-from condyle.model.robot import Robot
+from condyle.model.robot import Permutation, Robot
 
 Reals = NDArray[np.float64]
 
@@ -100,10 +100,9 @@ class Rooted:
     def _transform(self, q: Reals) -> Reals:
         return self.transform(q, np.zeros((len(q), self.robot.nv)))[0]
 
-    def _order(self) -> NamedIndices:
+    def _order(self) -> Permutation:
         """Where the turned robot's coordinates stand in the robot's own."""
-        there = self.turned.permutation(self.robot.joint_names)
-        return NamedIndices(np.asarray(there.q), np.asarray(there.v))
+        return self.turned.permutation(self.robot.joint_names)
 
     def _placed(self, placement: Placement) -> Placement:
         """In the frame that the free joint starts from."""
@@ -134,13 +133,6 @@ def check_movable(robot: Robot, link: str) -> None:
         raise UnsupportedError(f"root={link!r}: only a floating base can be moved (floating_base=True)")
     if any(joint.mimic is not None for joint in robot.joints):
         raise UnsupportedError(f"root={link!r}: not with mimic joints; lock them, or take mimic='independent'")
-
-
-class NamedIndices(NamedTuple):
-    """Of q and of v."""
-
-    q: NDArray[np.intp]
-    v: NDArray[np.intp]
 
 
 def _stepped(parent: Motion, joint: Joint, q: Reals, v: Reals) -> Motion:

@@ -71,28 +71,22 @@ def _range(lower: float, upper: float, spread: float) -> tuple[float, float]:
 
 def integrate(robot: RobotData, q: ArrayLike, dv: ArrayLike) -> NDArray[np.floating]:
     """q ⊕ dv, (..., nq), batches broadcast; float32 when both are."""
-    q64, kind = _array("q", q, robot.nq)
-    dv64, other = _array("dv", dv, robot.nv)
-    batch = _broadcast(("q", q64), ("dv", dv64))
-    q64, dv64 = np.broadcast_to(q64, (*batch, robot.nq)), np.broadcast_to(dv64, (*batch, robot.nv))
-    out = np.empty((*batch, robot.nq))
+    q64, dv64, kind = _pair(("q", q, robot.nq), ("dv", dv, robot.nv))
+    out = np.empty(q64.shape)
     for joint in robot.joints:
         if joint.mimic is None:
             out[..., joint.q_slice] = joint.kind.integrate(q64[..., joint.q_slice], dv64[..., joint.v_slice])
-    return out.astype(np.result_type(kind, other))
+    return out.astype(kind)
 
 
 def difference(robot: RobotData, q0: ArrayLike, q1: ArrayLike) -> NDArray[np.floating]:
     """q1 ⊖ q0, (..., nv): integrate(q0, difference(q0, q1)) = q1; float32 when both are."""
-    a, kind = _array("q0", q0, robot.nq)
-    b, other = _array("q1", q1, robot.nq)
-    batch = _broadcast(("q0", a), ("q1", b))
-    a, b = np.broadcast_to(a, (*batch, robot.nq)), np.broadcast_to(b, (*batch, robot.nq))
-    out = np.empty((*batch, robot.nv))
+    a, b, kind = _pair(("q0", q0, robot.nq), ("q1", q1, robot.nq))
+    out = np.empty((*a.shape[:-1], robot.nv))
     for joint in robot.joints:
         if joint.mimic is None:
             out[..., joint.v_slice] = joint.kind.difference(a[..., joint.q_slice], b[..., joint.q_slice])
-    return out.astype(np.result_type(kind, other))
+    return out.astype(kind)
 
 
 def normalize(robot: RobotData, q: ArrayLike) -> NDArray[np.floating]:
@@ -149,6 +143,16 @@ def _array(name: str, x: ArrayLike, n: int) -> tuple[Array, type[np.floating]]:
         raise ShapeError(f"{name} has shape {array.shape}, expected (..., {n}){hint}")
     kind = np.float32 if array.dtype == np.float32 else np.float64
     return array.astype(np.float64, copy=False), kind
+
+
+def _pair(
+    first: tuple[str, ArrayLike, int], second: tuple[str, ArrayLike, int]
+) -> tuple[Array, Array, np.dtype[np.floating]]:
+    """Both by (name, value, length of the last axis), batches broadcast, and the number type of the answer."""
+    (x, kind), (y, other) = _array(*first), _array(*second)
+    batch = _broadcast((first[0], x), (second[0], y))
+    wide, far = np.broadcast_to(x, (*batch, first[2])), np.broadcast_to(y, (*batch, second[2]))
+    return wide, far, np.result_type(kind, other)
 
 
 def _broadcast(*named: tuple[str, Array]) -> tuple[int, ...]:

@@ -4,9 +4,8 @@ from __future__ import annotations
 
 import numpy as np
 
-from condyle.model.array import congruence, diagonal
 from condyle.model.builder import Builder
-from condyle.model.placement import Placement
+from condyle.model.generate import random_body
 from condyle.model.robot import Robot
 
 # name, parent, type, axis
@@ -53,8 +52,5 @@ def every_joint(floating_base: bool = False) -> Robot:
 
 
 def _add_body(builder: Builder, name: str, rng: np.random.Generator) -> None:
-    mass = float(rng.uniform(0.5, 3.0))
-    squares = rng.uniform(0.1, 0.4, 3) ** 2
-    turn = Placement.from_rpy(rpy=rng.uniform(-np.pi, np.pi, 3)).rotation
-    inertia = congruence(turn, diagonal(mass / 12.0 * (float(np.sum(squares)) - squares)))
-    builder.body(name, mass=mass, com=rng.uniform(-0.1, 0.1, 3), inertia=inertia)
+    body = random_body(name, rng)
+    builder.body(name, mass=body.mass, com=body.com, inertia=body.inertia)

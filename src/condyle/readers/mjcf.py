@@ -24,7 +24,7 @@ __all__ = ["MAX_DEPTH", "read"]
 
 _BODY, _JOINT, _SITE = 1, 3, 6  # mjtObj
 _TYPES = ("free", "spherical", "prismatic", "revolute")  # mjtJoint
-_PASSIVE = ("jnt_stiffness", "jnt_stiffnesspoly", "dof_dampingpoly")
+_SPRINGS = ("jnt_stiffness", "jnt_stiffnesspoly")
 
 
 class _Option(Protocol):
@@ -125,18 +125,14 @@ def _finding(file: str, message: str) -> Finding:
 
 
 def _refuse(model: _Compiled, file: str) -> None:
+    springs = [cast("Array | None", getattr(model, name, None)) for name in _SPRINGS]  # not all in every version
     found = {
         "equality constraints": model.neq,
         "tendons": model.ntendon,
         "flexes": model.nflex,
         "plugins": model.nplugin,
+        "joint springs (stiffness)": sum(values is not None and bool(values.any()) for values in springs),
     }
-    for name in _PASSIVE:
-        values = cast("Array | None", getattr(model, name, None))
-        if values is not None and name != "dof_dampingpoly":
-            found["joint springs (stiffness)"] = int(np.count_nonzero(values)) + found.get(
-                "joint springs (stiffness)", 0
-            )
     named = [name for name, count in found.items() if count]
     if named:
         raise UnsupportedError(f"{file}: {', '.join(named)}: not supported; take them out of the file to load the tree")
@@ -167,8 +163,8 @@ class _Reader:
         self.model = model
         self.path = path
         self.options = options
-        self.bodies = _names([mujoco.mj_id2name(model, _BODY, i) for i in range(model.nbody)], "body", set())
-        self.joints = _names([mujoco.mj_id2name(model, _JOINT, i) for i in range(model.njnt)], "joint", set())
+        self.bodies = _names([mujoco.mj_id2name(model, _BODY, i) for i in range(model.nbody)], "body")
+        self.joints = _names([mujoco.mj_id2name(model, _JOINT, i) for i in range(model.njnt)], "joint")
         kept = [i for i in range(model.nsite) if model.site_bodyid[i] or not options.floating_base]  # else no world
         self.sites = [(i, name) for i in kept if (name := mujoco.mj_id2name(model, _SITE, i))]
         self.taken = {"joint": set(self.joints), "link": set(self.bodies)}
@@ -265,7 +261,7 @@ class _Reader:
         )
 
 
-def _names(given: Sequence[str | None], what: str, taken: set[str]) -> list[str]:
+def _names(given: Sequence[str | None], what: str) -> list[str]:
     """A name for each: its own, or one that nobody else has."""
     taken = {name for name in given if name}
     return [name if name else _fresh(f"{what}{i}", taken) for i, name in enumerate(given)]
