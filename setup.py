@@ -4,19 +4,23 @@ import numpy as np
 from setuptools import Extension, setup
 
 DRIVER = ("plan", "numbers", "check", "driver", "loops", "blocks", "single", "steps", "single_type")
-NATIVE = "src/condyle/runtime/native"
-TILES = "src/condyle/runtime/tiles"
-CHAIN = "src/condyle/runtime/chain"
+RUNTIME = "src/condyle/runtime"
+NATIVE, TILES, CHAIN = (f"{RUNTIME}/{part}" for part in ("native", "tiles", "chain"))
+SHARED = (f"{RUNTIME}/module.h", f"{RUNTIME}/code.h")
 SUPPORT = "src/condyle/backends/c/support"
 
 setup(
     ext_modules=[
         Extension(
             "condyle.runtime._native",
-            ["src/condyle/runtime/_native.c"],
+            [f"{RUNTIME}/_native.c"],
             include_dirs=[np.get_include()],
             depends=[
-                f"{NATIVE}/{name}.h" for name in ("common", "pool", "entry", "blocks", "packed", "function", "answers")
+                f"{RUNTIME}/module.h",
+                *(
+                    f"{NATIVE}/{name}.h"
+                    for name in ("common", "pool", "entry", "blocks", "packed", "function", "answers")
+                ),
             ],
             extra_compile_args=["-O2", "-pthread"],
             extra_link_args=["-pthread"],
@@ -25,8 +29,11 @@ setup(
             "condyle.backends.cpu._allocate",
             ["src/condyle/backends/cpu/_allocate.c"],
             depends=[
-                f"src/condyle/backends/cpu/_allocate_{part}.h"
-                for part in ("registers", "schedule", "traffic", "module")
+                f"{RUNTIME}/module.h",
+                *(
+                    f"src/condyle/backends/cpu/_allocate_{part}.h"
+                    for part in ("registers", "schedule", "traffic", "module")
+                ),
             ],
             extra_compile_args=["-O2"],
             optional=True,
@@ -36,6 +43,7 @@ setup(
             [f"{TILES}/{name}.c" for name in ("_tiles", "avx512_64", "avx512_32", "avx2_64", "avx2_32")],
             include_dirs=[TILES, SUPPORT],
             depends=[
+                *SHARED,
                 *(f"{TILES}/{name}.h" for name in DRIVER),
                 *(f"{SUPPORT}/{name}.h" for name in ("vector", "sincos", "transpose", "tiles")),
             ],
@@ -46,6 +54,7 @@ setup(
             [f"{CHAIN}/{name}.c" for name in ("_chain", "avx512_64", "avx512_32", "avx2_64", "avx2_32")],
             include_dirs=[CHAIN, SUPPORT],
             depends=[
+                *SHARED,
                 *(f"{CHAIN}/{name}.h" for name in ("chain", "check", "driver")),
                 *(f"{SUPPORT}/{name}.h" for name in ("vector", "sincos", "transpose", "tiles")),
             ],

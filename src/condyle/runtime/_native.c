@@ -12,6 +12,8 @@
 #include "native/packed.h"
 #include "native/function.h"
 
+#include "module.h"
+
 /* Sets how many workers there may be, unless it is negative; how many there are. */
 static PyObject *module_workers(PyObject *Py_UNUSED(module), PyObject *limit)
 {
@@ -54,21 +56,6 @@ static PyMethodDef module_methods[] = {
     {NULL, NULL, 0, NULL},
 };
 
-static int add_type(PyObject *module, const char *name, PyType_Spec *spec, PyTypeObject **kept_type)
-{
-    PyObject *type = PyType_FromSpec(spec);
-    int status;
-    if (type == NULL) {
-        return -1;
-    }
-    status = PyModule_AddObjectRef(module, name, type);
-    if (kept_type != NULL && *kept_type == NULL) {
-        *kept_type = (PyTypeObject *)Py_NewRef(type);
-    }
-    Py_DECREF(type);
-    return status;
-}
-
 static int module_exec(PyObject *module)
 {
     static int forks_are_watched;
@@ -91,13 +78,7 @@ static int module_exec(PyObject *module)
     return add_type(module, "Function", &function_spec, NULL);
 }
 
-static PyModuleDef_Slot module_slots[] = {
-    {Py_mod_exec, module_exec},
-#ifdef Py_MOD_GIL_NOT_USED
-    {Py_mod_gil, Py_MOD_GIL_NOT_USED},
-#endif
-    {0, NULL},
-};
+static PyModuleDef_Slot module_slots[] = MODULE_SLOTS(module_exec);
 
 static struct PyModuleDef module_def = {
     PyModuleDef_HEAD_INIT,

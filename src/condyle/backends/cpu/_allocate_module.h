@@ -1,4 +1,5 @@
 /* What _allocate.c is given and gives back. */
+#include "../../runtime/module.h"
 
 /* The operation of a node; 0 for one that only allocate.py knows, -1 with an exception. */
 static int read_node(Operation *op, PyObject *node, int64_t one)
@@ -246,13 +247,7 @@ static PyMethodDef functions[] = {
     {NULL, NULL, 0, NULL},
 };
 
-static PyModuleDef_Slot module_slots[] = {
-    {Py_mod_exec, module_exec},
-#ifdef Py_MOD_GIL_NOT_USED
-    {Py_mod_gil, Py_MOD_GIL_NOT_USED},
-#endif
-    {0, NULL},
-};
+static PyModuleDef_Slot module_slots[] = MODULE_SLOTS(module_exec);
 
 static PyModuleDef module_def = {
     PyModuleDef_HEAD_INIT,

@@ -1,14 +1,12 @@
-/* Chain(isa, bits, code, constants, table, starts, words, work): one function of one chain in machine code; see chain.h.
- * Pages are written, then made executable, and are never both. */
+/* Chain(isa, bits, code, constants, table, starts, words, work): one function of one chain in machine code; see chain.h. */
 #define PY_SSIZE_T_CLEAN
 #include <Python.h>
 #include <structmember.h>
 
-#include <stdlib.h>
-#include <string.h>
-#include <sys/mman.h>
-
 #include "check.h"
+
+#include "../code.h"
+#include "../module.h"
 
 typedef struct {
     PyObject_HEAD
@@ -18,29 +16,18 @@ typedef struct {
     Py_ssize_t entry, context, work, lanes;
 } Chain;
 
-static int can(const char *isa)
-{
-#ifdef CHAIN_X86
-    if (strcmp(isa, "avx512") == 0) {
-        return __builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512dq") &&
-               __builtin_cpu_supports("avx512vl") && __builtin_cpu_supports("fma");
-    }
-    return strcmp(isa, "avx2") == 0 && __builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma");
-#else
-    (void)isa;
-    return 0;
-#endif
-}
-
 static chain_run *driver(const char *isa, int bits)
 {
-    if (!can(isa) || (bits != 64 && bits != 32)) {
+    if (bits != 64 && bits != 32) {
         return NULL;
     }
-    if (strcmp(isa, "avx512") == 0) {
+    if (strcmp(isa, "avx512") == 0 && can_avx512()) {
         return bits == 64 ? chain_avx512_64 : chain_avx512_32;
     }
-    return bits == 64 ? chain_avx2_64 : chain_avx2_32;
+    if (strcmp(isa, "avx2") == 0 && can_avx2()) {
+        return bits == 64 ? chain_avx2_64 : chain_avx2_32;
+    }
+    return NULL;
 }
 
 static int fine(const Chain *self, Room *room)
@@ -62,44 +49,14 @@ static int fine(const Chain *self, Room *room)
     return 1;
 }
 
-static void *copied(const Py_buffer *from)
-{
-    void *to = NULL;
-    if (posix_memalign(&to, 64, from->len > 0 ? (size_t)from->len : 64) != 0) {
-        PyErr_NoMemory();
-        return NULL;
-    }
-    memcpy(to, from->buf, (size_t)from->len);
-    return to;
-}
-
-static int map_code(Chain *self, const Py_buffer *code)
-{
-    const size_t size = code->len > 0 ? (size_t)code->len : 1;
-    void *pages = mmap(NULL, size, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
-    if (pages == MAP_FAILED) {
-        PyErr_SetFromErrno(PyExc_OSError);
-        return -1;
-    }
-    self->pages = pages;
-    self->mapped = size;
-    memcpy(pages, code->buf, (size_t)code->len);
-    if (mprotect(pages, size, PROT_READ | PROT_EXEC) != 0) {
-        PyErr_SetFromErrno(PyExc_OSError);
-        return -1;
-    }
-    self->plan.code = pages;
-    return 0;
-}
-
 static int fill(Chain *self, const Py_buffer *b, int bits, Py_ssize_t work)
 {
     const int64_t bytes = self->lanes * bits / 8;
     Room room = {work, b[2].len / bytes, b[3].len / (bits / 8), b[0].len, 0, 0};
-    self->constants = copied(&b[1]);
-    self->table = copied(&b[2]);
-    self->starts = copied(&b[3]);
-    self->words = copied(&b[4]);
+    self->constants = aligned_copy(&b[1]);
+    self->table = aligned_copy(&b[2]);
+    self->starts = aligned_copy(&b[3]);
+    self->words = aligned_copy(&b[4]);
     if (self->constants == NULL || self->table == NULL || self->starts == NULL || self->words == NULL) {
         return -1;
     }
@@ -109,7 +66,8 @@ static int fill(Chain *self, const Py_buffer *b, int bits, Py_ssize_t work)
         PyErr_SetString(PyExc_ValueError, "Chain: the words do not fit together");
         return -1;
     }
-    return map_code(self, &b[0]);
+    self->plan.code = self->pages = executable(&b[0], &self->mapped);
+    return self->pages == NULL ? -1 : 0;
 }
 
 static PyObject *chain_new(PyTypeObject *type, PyObject *args, PyObject *keywords)
@@ -189,23 +147,10 @@ static PyType_Spec spec = {
 
 static int module_exec(PyObject *module)
 {
-    PyObject *type = PyType_FromSpec(&spec);
-    int status;
-    if (type == NULL) {
-        return -1;
-    }
-    status = PyModule_AddObjectRef(module, "Chain", type);
-    Py_DECREF(type);
-    return status;
+    return add_type(module, "Chain", &spec, NULL);
 }
 
-static PyModuleDef_Slot module_slots[] = {
-    {Py_mod_exec, module_exec},
-#ifdef Py_MOD_GIL_NOT_USED
-    {Py_mod_gil, Py_MOD_GIL_NOT_USED},
-#endif
-    {0, NULL},
-};
+static PyModuleDef_Slot module_slots[] = MODULE_SLOTS(module_exec);
 
 static PyModuleDef module_def = {
     PyModuleDef_HEAD_INIT,

@@ -8,11 +8,10 @@
 #include <Python.h>
 #include <structmember.h>
 
-#include <stdlib.h>
-#include <string.h>
-#include <sys/mman.h>
-
 #include "numbers.h"
+
+#include "../code.h"
+#include "../module.h"
 
 typedef struct {
     PyObject_HEAD
@@ -24,29 +23,6 @@ typedef struct {
     tiles_run *const *entries; /* one for each way */
     Py_ssize_t context, work, lanes;
 } Plan;
-
-#ifdef TILES_X86
-static int can_avx512(void)
-{
-    return __builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512dq") && __builtin_cpu_supports("avx512vl") &&
-           __builtin_cpu_supports("fma");
-}
-
-static int can_avx2(void)
-{
-    return __builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma");
-}
-#else
-static int can_avx512(void)
-{
-    return 0;
-}
-
-static int can_avx2(void)
-{
-    return 0;
-}
-#endif
 
 static PyObject *supported(PyObject *module, PyObject *none)
 {
@@ -69,36 +45,6 @@ static tiles_run *const *drivers(const char *isa, int bits, Py_ssize_t *bytes)
         return bits == 64 ? tiles_avx2_64 : tiles_avx2_32;
     }
     return NULL;
-}
-
-/* The code in pages that can be executed and not written; NULL with an exception where the system forbids that. */
-static void *executable(const Py_buffer *code, size_t *mapped)
-{
-    const size_t size = code->len > 0 ? (size_t)code->len : 1;
-    void *pages = mmap(NULL, size, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
-    if (pages == MAP_FAILED) {
-        PyErr_SetFromErrno(PyExc_OSError);
-        return NULL;
-    }
-    memcpy(pages, code->buf, (size_t)code->len);
-    if (mprotect(pages, size, PROT_READ | PROT_EXEC) != 0) {
-        PyErr_SetFromErrno(PyExc_OSError);
-        munmap(pages, size);
-        return NULL;
-    }
-    *mapped = size;
-    return pages;
-}
-
-/* A copy of the constants, aligned for whole vectors. */
-static void *aligned_copy(const Py_buffer *constants)
-{
-    void *copy = NULL;
-    if (posix_memalign(&copy, 64, constants->len > 0 ? (size_t)constants->len : 64) != 0) {
-        PyErr_NoMemory();
-        return NULL;
-    }
-    return memcpy(copy, constants->buf, (size_t)constants->len);
 }
 
 static int fill(Plan *self, const Py_buffer *code, const Py_buffer *constants, int bits)
@@ -220,30 +166,12 @@ static PyMethodDef functions[] = {
     {NULL, NULL, 0, NULL},
 };
 
-static int add_type(PyObject *module, const char *name, PyType_Spec *spec)
-{
-    PyObject *type = PyType_FromSpec(spec);
-    int status;
-    if (type == NULL) {
-        return -1;
-    }
-    status = PyModule_AddObjectRef(module, name, type);
-    Py_DECREF(type);
-    return status;
-}
-
 static int module_exec(PyObject *module)
 {
-    return add_type(module, "Plan", &plan_spec) != 0 || add_type(module, "Single", &single_spec) != 0 ? -1 : 0;
+    return add_type(module, "Plan", &plan_spec, NULL) != 0 || add_type(module, "Single", &single_spec, NULL) != 0 ? -1 : 0;
 }
 
-static PyModuleDef_Slot module_slots[] = {
-    {Py_mod_exec, module_exec},
-#ifdef Py_MOD_GIL_NOT_USED
-    {Py_mod_gil, Py_MOD_GIL_NOT_USED},
-#endif
-    {0, NULL},
-};
+static PyModuleDef_Slot module_slots[] = MODULE_SLOTS(module_exec);
 
 static PyModuleDef module_def = {
     PyModuleDef_HEAD_INIT,

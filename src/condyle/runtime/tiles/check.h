@@ -39,21 +39,21 @@ static int64_t command_words(const words_check *in, int64_t at, int inside)
 {
     const int64_t *word = in->words + at, left = in->count - at;
     switch (word[0]) {
-    case 1:
+    case CALL:
         return left >= 4 && fine_record(in, word[1], word[2], word[3]) ? 4 : 0;
-    case 2:
+    case ANGLES:
         return !inside && left >= 3 && word[2] <= in->tables && fine_table(in, word[1], 3 * word[2]) ? 3 : 0;
-    case 3:
+    case COLUMNS:
         return !inside && left >= 2 && word[1] >= 0 && word[1] <= left - 2 - in->nv ? 2 + in->nv : 0;
-    case 4:
+    case UPTO:
         return inside && left >= 5 && fine_record(in, word[1], word[2], word[3]) && word[4] >= 0 ? 5 : 0;
-    case 5:
+    case WALK:
         return inside ? walk_words(in, at) : 0;
-    case 6:
+    case CLEAR:
         return left >= 3 && fine_table(in, word[1], word[2]) ? 3 : 0;
-    case 7:
+    case MIRROR:
         return !inside && left >= 2 && fine_matrix(in, word[1]) ? 2 : 0;
-    case 8:
+    case PRODUCT:
         return !inside && left >= 4 && fine_matrix(in, word[1]) && fine_matrix(in, word[2]) && fine_matrix(in, word[3]) ? 4
                                                                                                                        : 0;
     default:
@@ -66,24 +66,24 @@ static int fine_loops(const tiles_plan *plan, int64_t code, int64_t constants, i
     const int64_t *word = plan->loops;
     words_check in = {word, plan->n_loop, 0, 0, tables, slots};
     int64_t at, end = 0;
-    if (in.count < 4 || word[0] < 0 || word[0] >= 1 << 20 || word[1] < 1 || word[1] > 2 || word[2] < 0 ||
-        word[1] * word[2] != slots || word[3] < 0 || word[3] > (in.count - 4) / 5) {
+    if (in.count < WORDS || word[0] < 0 || word[0] >= 1 << 20 || word[1] < 1 || word[1] > 2 || word[2] < 0 ||
+        word[1] * word[2] != slots || word[3] < 0 || word[3] > (in.count - WORDS) / RECORD) {
         return 0;
     }
     in.nv = word[0], in.slots = word[2], in.records = word[3];
     for (int64_t k = 0; k < in.records; k++) {
-        const int64_t *record = word + 4 + 5 * k;
+        const int64_t *record = word + WORDS + RECORD * k;
         if (record[0] < 0 || record[0] >= code || record[1] < 0 || record[1] > constants || record[2] < 0 ||
             !fine_table(&in, record[3], record[4])) {
             return 0;
         }
     }
-    for (at = 4 + 5 * in.records; at < in.count;) {
+    for (at = WORDS + RECORD * in.records; at < in.count;) {
         const int64_t length = command_words(&in, at, at < end);
         if (length == 0) {
             return 0;
         }
-        if (word[at] == 3) {
+        if (word[at] == COLUMNS) {
             end = at + length + word[at + 1];
         }
         at += length;

@@ -15,11 +15,6 @@
  *   MIRROR matrix                        its upper triangle to its lower one
  *   PRODUCT left, right, result          result = - left right, nv x nv
  * A record of -1 does nothing. */
-#ifndef CONDYLE_LOOPS_H
-#define CONDYLE_LOOPS_H
-enum { CALL = 1, ANGLES, COLUMNS, UPTO, WALK, CLEAR, MIRROR, PRODUCT };
-enum { RECORD = 5, WORDS = 4 };
-#endif
 
 typedef void tiles_steps(void *w, const void *constants, const uint32_t *slots, int64_t count, void *column, void *row);
 

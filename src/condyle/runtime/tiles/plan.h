@@ -10,6 +10,10 @@
 /* Steps that are no kernels. TILES_REACH: angles that kernels take sines and cosines of are brought within CD_REACH. */
 enum { TILES_SINES = -1, TILES_REACH = -2, TILES_LOOPS = -3 };
 
+/* Commands of loops, and how many words stand before them: of the head, and of each record; see loops.h. */
+enum { CALL = 1, ANGLES, COLUMNS, UPTO, WALK, CLEAR, MIRROR, PRODUCT };
+enum { RECORD = 5, WORDS = 4 };
+
 typedef struct {
     int64_t slot, size;     /* entries of a row, and where the first one goes in the workspace */
     int64_t columns, table; /* which column each entry is, `columns` for a zero; table -1: entry e is column e */
