@@ -17,6 +17,7 @@ from condyle.algorithms.singular import idle_coordinate
 from condyle.backends.common.facts import Facts
 from condyle.backends.cpu.build import supported
 from condyle.backends.cuda.forms import asked_for
+from condyle.backends.fpga.given import both
 from condyle.backends.fpga.steps import ALL
 from condyle.compiler import Compiler
 from condyle.dynamics import Dynamics, fall_back
@@ -235,7 +236,7 @@ def export(
 
 def check_solvable(robot: Robot, functions: Sequence[str]) -> None:
     """SingularError if one of the functions needs an inverse of the mass matrix that there is for no q."""
-    if not {"fd", "minv", "dfd", "difd", "rk4", "euler"}.isdisjoint(functions):
+    if not {*both("fd", "minv", "dfd"), "difd", "rk4", "euler"}.isdisjoint(functions):
         check_inverse(robot, compiler_of(robot), "numpy", "fd")
 
 

@@ -95,6 +95,15 @@ def _entry(
     return total
 
 
+def held(factors: Factors, floats: Scalar, first: int) -> Factors:
+    """D^-1 of the first coordinates times `floats`: at 0 they are held, at 1 the factors stay.
+
+    Each term of an entry of M^-1 that has one of these coordinates has an entry of their D^-1, and the factors of the
+    others' own mass matrix are the rest: what is left is its inverse, among zeros.
+    """
+    return Factors(factors.L, [d * floats if k < first else d for k, d in enumerate(factors.inverse_D)])
+
+
 def minus_inverse_times(factors: Factors, b: SparseMatrix) -> SparseMatrix:
     """-M^-1 B column by column through the factors: fewer operations than M^-1 itself on a branched tree."""
     n = b.size

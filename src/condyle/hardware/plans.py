@@ -6,14 +6,17 @@ import math
 from dataclasses import dataclass, replace
 
 from condyle.backends.common.facts import checked_name
-from condyle.backends.fpga.accelerator import Plan, plan
+from condyle.backends.fpga.accelerator import Plan
 from condyle.backends.fpga.build import Accelerator, build, fit, in_turns
 from condyle.backends.fpga.constants import with_constants
+from condyle.backends.fpga.given import GIVEN
+from condyle.backends.fpga.planner import plan
 from condyle.backends.fpga.steps import STANDING, STEPS
 from condyle.backends.fpga.target import XCVU9P, word_of
 from condyle.errors import UnsupportedError
 from condyle.hardware.states import BOX, FORCE, limits, sampled
 from condyle.hardware.stepping import stepping_of
+from condyle.model.joints.free import Free
 from condyle.model.robot import Robot
 from condyle.model.tree import tree_of
 from condyle.signature import FUNCTIONS
@@ -69,14 +72,15 @@ class Options:
 
 def planned(robot: Robot, options: Options) -> Plan:
     """The arrays and their formats; UnsupportedError says what cannot be done and what could."""
-    staged = trace_staged(tree_of(robot), ROUTES, options.f_ext is not None)
+    base = _given_base(robot, options)
+    staged = trace_staged(tree_of(robot), ROUTES, options.f_ext is not None, base)
     samples = sampled(robot, RANGES, 0, options.box)
     numbers, limbs, edges = word_of(options.word), limbs_of(tree_of(robot)), limits(robot, options.box)
     parents = [link.parent for link in tree_of(robot).links]
     named = {(word.name, word.index): bound for word, bound in edges.items()}
     bounds = caps(staged, parents, math.hypot(*tree_of(robot).gravity), named)
     stepping = stepping_of(robot, options.step, options.box["v"], numbers.data) if _steps(options) else STANDING
-    made = plan(staged.program, staged.stages, samples, numbers, options.functions, stepping, limbs, bounds)
+    made = plan(staged.program, staged.stages, samples, numbers, options.functions, stepping, base, limbs, bounds)
     return replace(made, box=options.box, limits=edges)
 
 
@@ -85,6 +89,14 @@ def accelerator(robot: Robot, options: Options) -> Accelerator:
     made = planned(robot, options)
     ii, turns = fit(made, options.budget, options.constants, options.turns)
     return build(with_constants(in_turns(made, turns), options.constants, ii), ii)
+
+
+def _given_base(robot: Robot, options: Options) -> int:
+    """Degrees of freedom of a base whose motion some function is given; 0 if none is."""
+    asked = [function for function in options.functions if function in GIVEN]
+    if asked and not (robot.joints and isinstance(robot.joints[0].kind, Free)):
+        raise UnsupportedError(f"{asked[0]}: only a floating base can move as given (floating_base=True)")
+    return robot.joints[0].nv if asked else 0
 
 
 def _steps(options: Options) -> bool:

@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 from condyle.algorithms.reference import evaluate as reference
 from condyle.algorithms.routes import routes_of
 from condyle.backends.fpga.datapath import Word
+from condyle.backends.fpga.given import GIVEN
 from condyle.backends.fpga.steps import STEPS, integrated
 from condyle.hardware.stepping import group
 from condyle.model.robot import Robot
@@ -69,7 +70,26 @@ def answer_of(robot: Robot, function: str, states: Mapping[str, Reals], h: float
             return answer_of(robot, "fd", {**states, "q": q, "v": v}, h)[0]
 
         return list(integrated(function, fd, group(robot), states["q"], states["v"], h))
+    if function in GIVEN:
+        return _of_a_given_base(robot, function, states)
     tree = tree_of(robot)
     given = {port.name: states[port.name] for port in FUNCTIONS[function].ports(FORCE in states)}
     route = routes_of(function, tree.has_shared_coordinates)[0]
     return [np.asarray(exact, np.float64) for exact in reference(tree, function, route, given)]
+
+
+def _of_a_given_base(robot: Robot, function: str, states: Mapping[str, Reals]) -> list[Reals]:
+    """From the mass matrix of the joints alone; entries of the base are zero."""
+    base, n = robot.joints[0].nv, len(states["q"])
+    (mass,) = answer_of(robot, "m", states, 0.0)
+    square, joints = (n, robot.nv, robot.nv), np.arange(robot.nv) >= base
+    inverse: Reals = np.zeros(square)
+    inverse[:, base:, base:] = np.linalg.inv(np.reshape(mass, square)[:, base:, base:])
+    if function == "minv_given":
+        return [np.reshape(inverse, (n, -1))]
+    (c,) = answer_of(robot, "id", {**states, "a": np.where(joints, 0.0, states["a"])}, 0.0)
+    a = (inverse @ (states["tau"] - c)[..., None])[..., 0]
+    if function == "fd_given":
+        return [a]
+    there = answer_of(robot, "did", {**states, "a": np.where(joints, a, states["a"])}, 0.0)
+    return [np.reshape(part, (n, -1)) for part in (*(-inverse @ np.reshape(by, square) for by in there), inverse)]

@@ -6,10 +6,12 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import NamedTuple, TypeVar, cast
 
+from condyle.algorithms.forward_dynamics import factors
 from condyle.algorithms.joint import Joint
+from condyle.algorithms.ltl import held, inverse
 from condyle.algorithms.matrix import SparseMatrix
 from condyle.algorithms.regroup import regrouped
-from condyle.algorithms.routes import ROUTES
+from condyle.algorithms.routes import ROUTES, Inputs, Output, Route
 from condyle.algorithms.sweeps import Entry, Field
 from condyle.algorithms.unrolled import Unrolled
 from condyle.ir.expr import Expr, Graph
@@ -109,15 +111,24 @@ class _Stages(Unrolled):
         return self._left(super().pairs(*staged, entries, *given))
 
 
-def trace_staged(tree: Tree, routes: Sequence[tuple[str, str, str]], f_ext: bool = False) -> Staged:
+def _held(base: int) -> Route:
+    def run(tree: Unrolled, x: Inputs) -> tuple[Output, ...]:
+        return (inverse(held(factors(tree), x["floats"][0], base)),)
+
+    return run
+
+
+def trace_staged(tree: Tree, routes: Sequence[tuple[str, str, str]], f_ext: bool = False, base: int = 0) -> Staged:
     """One Program with the outputs of all (letter, function, route), in order; inputs are those of all, by name.
 
-    f_ext: external forces are an input too, the last.
+    f_ext: external forces are an input too, behind the others. base: so many coordinates' motion may be given; then
+    "floats" is the last input, 0 where it is: M^-1 has zeros for these, and the inverse of the others' mass matrix.
     """
     ports = {port.name: port for _, function, _ in routes for port in FUNCTIONS[function].inputs}
     if f_ext:
         ports[F_EXT.name] = F_EXT
     inputs = [Array(name, port.shape(sizes(tree))) for name, port in ports.items()]
+    inputs += [Array("floats", (1,))] if base else []
     graph = _Graph()
     leaves = {
         array.name: [cast(Scalar, graph.input(i, k)) for k in range(array.size)] for i, array in enumerate(inputs)
@@ -127,7 +138,8 @@ def trace_staged(tree: Tree, routes: Sequence[tuple[str, str, str]], f_ext: bool
     values: list[tuple[int, int, Expr | float]] = []
     for letter, function, route in routes:
         graph.letter = letter
-        found = entries(ROUTES[function][route](swept, leaves))
+        way = _held(base) if base and (function, route) == ("minv", "ltl") else ROUTES[function][route]
+        found = entries(way(swept, leaves))
         values += [(array + len(arrays), index, value) for array, index, value in found]
         arrays += [Array(port.name, port.shape(sizes(tree))) for port in FUNCTIONS[function].outputs]
     graph.letter = ""

@@ -11,7 +11,7 @@ from condyle.backends.fpga import model
 from condyle.backends.fpga.datapath import Word
 from condyle.backends.fpga.edge import USES
 from condyle.backends.fpga.evaluate import evaluate
-from condyle.backends.fpga.vectors import dense, task_of
+from condyle.backends.fpga.vectors import dense, task_of, worst
 from condyle.errors import UnsupportedError
 from condyle.model.rooted import Rooted
 from condyle.model.zoo import every_joint
@@ -138,6 +138,40 @@ def test_a_quaternion_that_is_not_unit_raises_the_flag_of_a_step() -> None:
     states["q"][1, :4] *= 0.99
     assert evaluate(plan, "euler", task_of(plan, "euler", states)).over.tolist() == [False, True, False]
     assert not evaluate(plan, "fd", task_of(plan, "fd", states)).over.any()
+
+
+def test_a_given_base_moves_as_told() -> None:
+    """The joints alone are solved for, and what is said of the base's own force counts for nothing."""
+    robot = condyle.random_tree(3, 3, types=("revolute",), floating_base=True)
+    names = ("minv_given", "fd_given", "dfd_given", "difd")
+    plan = hardware.planned(robot, hardware.Options(names, word="27"))
+    for function, row in hardware.errors(robot, plan, 200).items():
+        assert row["clamped"] == 0.0
+        assert worst(row) < 1e-3, function
+    states = hardware.consistent(robot, hardware.sampled(robot, 20, 3))
+    (a,) = hardware.answer_of(robot, "fd_given", states, 0.0)
+    assert np.abs(a[:, 6:] - states["a"][:, 6:]).max() < 1e-9  # tau was made of this motion
+    far = {**states, "tau": np.where(np.arange(robot.nv) < 6, 1e6, states["tau"])}
+    told = {**states, "a": np.where(np.arange(robot.nv) < 6, states["a"], 1e6)}
+    answers = [evaluate(plan, "fd_given", task_of(plan, "fd_given", given)) for given in (states, far, told)]
+    for answer in answers:
+        assert not answer.over.any()
+        assert all((answer.words[word] == answers[0].words[word]).all() for word in answer.words)
+    wild = {**states, "a": states["a"].copy()}
+    wild["a"][4, 2] = 9.0
+    assert evaluate(plan, "fd_given", task_of(plan, "fd_given", wild)).over.tolist() == [k == 4 for k in range(20)]
+    # difd with this inverse: the derivatives of the same joints
+    (inverse,) = hardware.answer_of(robot, "minv_given", states, 0.0)
+    by = dense(
+        plan, "difd", "da_dq", evaluate(plan, "difd", task_of(plan, "difd", {**states, "Minv": inverse})), inverse
+    )
+    exact = hardware.answer_of(robot, "dfd_given", states, 0.0)[0]
+    assert np.abs(by - exact).max() < 1e-3 * np.abs(exact).max()
+
+
+def test_a_fixed_base_has_no_motion_to_give() -> None:
+    with pytest.raises(UnsupportedError, match="fd_given: only a floating base"):
+        hardware.planned(condyle.chain(2, 0), hardware.Options(("fd_given",)))
 
 
 def test_a_chosen_root_answers_for_the_users() -> None:

@@ -10,6 +10,7 @@ import pytest
 import condyle
 from condyle.backends.fpga.accelerator import CODES
 from condyle.backends.fpga.export import Facts
+from condyle.backends.fpga.given import GIVEN
 from condyle.errors import BuildError
 from condyle.model.zoo import every_joint
 from condyle.simulation import check
@@ -27,7 +28,8 @@ def test_every_word_and_sharing(bench: Bench, word: str, ii: int) -> None:
 
 
 @pytest.mark.parametrize(
-    "functions", [*((function,) for function in CODES), ("m", "did"), ("fd", "difd"), ("id", "dfd")]
+    "functions",
+    [*((function,) for function in CODES if function not in GIVEN), ("m", "did"), ("fd", "difd"), ("id", "dfd")],
 )
 def test_any_choice_of_functions(bench: Bench, functions: tuple[str, ...]) -> None:
     robot = condyle.chain(2, 1)
@@ -76,6 +78,18 @@ def test_steps_are_fed_back_while_other_tasks_go_on(bench: Bench, functions, ii:
 def test_steps_along_curves(bench: Bench, robot, functions, ii: int, f_ext: float | None) -> None:
     acc = accelerator(robot, *functions, ii=ii, f_ext=f_ext)
     assert bench(robot, acc, 12, *STALLS).startswith(f"right: {12 * len(functions)} tasks")
+
+
+@pytest.mark.parametrize(
+    ("functions", "f_ext"), [(("fd_given",), 5.0), (("dfd", "minv_given", "fd_given", "dfd_given"), None)]
+)
+def test_a_base_whose_motion_is_given(bench: Bench, functions: tuple[str, ...], f_ext: float | None) -> None:
+    robot = condyle.random_tree(1, 3, types=("revolute",), floating_base=True)
+    acc = accelerator(robot, *functions, ii=8, f_ext=f_ext)
+    assert bench(robot, acc, 6, *STALLS).startswith(f"right: {6 * len(functions)} tasks")
+    last = functions[-1]
+    only = (f"+only={CODES[last]}", f"+sparse={acc.latency(last)}")
+    assert f"latency {acc.latency(last)}," in bench(robot, acc, 6, *only)
 
 
 @pytest.mark.parametrize(

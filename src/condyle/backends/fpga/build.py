@@ -12,15 +12,16 @@ from condyle.backends.fpga.adders import widest
 from condyle.backends.fpga.constants import with_constants
 from condyle.backends.fpga.datapath import Datapath, unit_dsp
 from condyle.backends.fpga.emit_array import Array
+from condyle.backends.fpga.given import both, kind
 from condyle.backends.fpga.schedule import schedule, units_at
 from condyle.backends.fpga.target import ADDER
 from condyle.errors import BuildError, UnsupportedError
 
 WANTS: dict[tuple[str, str], tuple[str, ...]] = {
     ("dynamics", "tau"): ("id", *TO_SOLVE),
-    ("dynamics", "dtau"): ("did", "again", "difd"),
+    ("dynamics", "dtau"): ("did", "again dfd", "again dfd_given", "difd"),
     ("mass", "M"): ("m",),
-    ("mass", "Minv"): ("minv", *TO_SOLVE),
+    ("mass", "Minv"): (*both("minv"), *TO_SOLVE),
     ("step", "out"): ("rk4", "euler"),
     ("step", "again"): ("not_last",),
 }
@@ -66,17 +67,17 @@ class Accelerator:
             start += self.tap("solve", "out") + (function not in steps.STEPS)
         if function == "rk4":
             start += 3 * (start + self.tap("step", "again") + 1)
-        if function == "dfd":
+        if kind(function) == "dfd":
             start += self.tap("trig", "out") + 1
-        if function in ("dfd", "difd"):
+        if kind(function) in ("dfd", "difd"):
             start += self.tap("dynamics", "dtau") + 1
-        if function != "fd":
+        if kind(function) != "fd":
             start += self.tap(array, group) + 1
         return start + (len({LEAVES[name] for name in self.plan.functions}) > 1)
 
     def interval(self, function: str) -> int:
         """Cycles between results of one function after the other."""
-        return self.ii * {"dfd": 2, "rk4": 4}.get(function, 1)
+        return self.ii * {"dfd": 2, "rk4": 4}.get(kind(function), 1)
 
     @cached_property
     def queues(self) -> Queues:
@@ -105,13 +106,13 @@ class Accelerator:
 def codes(names: tuple[str, ...], functions: tuple[str, ...]) -> tuple[int, ...]:
     """The codes of those of the functions that there are."""
     known = {f: CODES[f] for f in functions}
-    known |= {"again": AGAIN} if "dfd" in functions else {}
+    known |= {f"again {f}": code for f, code in AGAIN.items() if f in functions}
     known |= {"not_last": NOT_LAST} if "rk4" in functions else {}
     return tuple(known[name] for name in names if name in known)
 
 
 def array_of(name: str, datapath: Datapath, functions: tuple[str, ...], ii: int) -> Array:
-    every = (*functions, "again")
+    every = (*functions, *(f"again {f}" for f in AGAIN))
     wants = {group: codes(WANTS.get((name, group), every), functions) for group, _ in datapath.groups}
     return Array(schedule(datapath, ii), wants)
 

@@ -13,6 +13,7 @@ import numpy as np
 from condyle.backends.fpga.accelerator import Plan
 from condyle.backends.fpga.datapath import Word
 from condyle.backends.fpga.formats import Integers
+from condyle.backends.fpga.given import takes
 from condyle.backends.fpga.operators import Flags
 from condyle.backends.fpga.steps import ALL
 
@@ -31,7 +32,12 @@ def largest(plan: Plan, word: Word) -> int:
     return inner if bound is None else min(inner, int(np.ceil(np.ldexp(bound, format.frac))))
 
 
+def takers(plan: Plan, word: Word) -> tuple[str, ...]:
+    """The plan's functions that take a word."""
+    return tuple(f for f in USES[word.name] if f in plan.functions and takes(f, word, plan.base))
+
+
 def outside(plan: Plan, function: str, given: Mapping[Word, Integers]) -> Flags:
     """The tasks of which a word that the function takes is outside."""
-    words = [word for word in plan.formats if function in USES[word.name]]
+    words = [word for word in plan.formats if function in takers(plan, word)]
     return np.any([np.abs(given[word]) > largest(plan, word) for word in words], axis=0)

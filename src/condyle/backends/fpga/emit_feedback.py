@@ -29,12 +29,14 @@ class Feedback(Wires):
         """Of dfd: a enters with the task's state."""
         e, queues, low = self.e, self.acc.queues, self.nq + self.nv
         solve = self.acc.arrays["solve"]
-        e(f"wire is_dfd = {self.is_one_of('in_function', 'dfd')};", "wire returned;")
+        e(f"wire is_dfd = {self.is_one_of('in_function', *self.twice)};", "wire returned;")
         self.admitted("out_there", "take & is_dfd", "returned", queues.again)
         state = f"in_data[{low - 1}:0]"
         if self.nf:
             state = f"{{in_data[{low + self.nu + self.nf - 1}:{low + self.nu}], {state}}}"
-        self.queue("state", low + self.nf, queues.again, "take & is_dfd", state)
+        if self.nb:
+            state = f"{{given_a, {state}}}"
+        self.queue("state", low + self.nf + self.nb, queues.again, "take & is_dfd", state)
         wide = ID + widths(solve, "out")
         e("wire back_valid;", f"wire [{wide - 1}:0] back_in;")
         self.queue("back", wide, queues.again, "back_valid", "back_in")
@@ -53,13 +55,15 @@ class Feedback(Wires):
                 f"(.p({bus}[{start + was.width - 1}:{start}]), .y(again_a{n}), .over(again_over{n}));"
             )
             over.append(f"again_over{n}")
-            parts.append(f"again_a{n}")
+            kept = self._slice({word: ("state_q", low + self.nf + n * now.width)}, word)
+            parts.append(f"again_a{n} | {kept}" if n < self.plan.base else f"again_a{n}")  # one of the two is zero
         e(f"wire [{self.nu - 1}:0] back_a = {{{', '.join(reversed(parts))}}};")
         e(f"wire [{ID - 1}:0] was_id = back_q[{wide - 1}:{wide - ID}];")
-        e(
-            f"wire [{ID - 1}:0] back_id = {{was_id[{ID - 1}] | {' | '.join(over)}, {FUNCTION_BITS}'d{AGAIN}, "
-            f"was_id[{TAG_BITS - 1}:0]}};"
-        )
+        *rest, last = self.twice
+        was = "".join(f"was_id[{ID - 2}:{TAG_BITS}] == {CODES[f]} ? {FUNCTION_BITS}'d{AGAIN[f]} : " for f in rest)
+        e(f"wire [{FUNCTION_BITS - 1}:0] back_code = {was}{FUNCTION_BITS}'d{AGAIN[last]};")
+        over_any = " | ".join([f"was_id[{ID - 1}]", *over])
+        e(f"wire [{ID - 1}:0] back_id = {{{over_any}, back_code, was_id[{TAG_BITS - 1}:0]}};")
         room.append(f"(~is_dfd | (state_free & out_there < {queues.again}))")
 
     def rounds(self, room: list[str]) -> None:
@@ -76,7 +80,7 @@ class Feedback(Wires):
             width = ID + widths(self.acc.arrays["step"], "again")
             e("wire round_valid;", f"wire [{width - 1}:0] round_in;")
             self.queue("round", width, depth, "round_valid", "round_in")
-            e(f"wire round_now = round_full & tau_free{' & ~again' if 'dfd' in self.has else ''};")
+            e(f"wire round_now = round_full & tau_free{' & ~again' if self.twice else ''};")
             e("assign round_pop = round_now & trig_ready;")
             e(f"wire [{ID - 1}:0] round_id = {{round_q[{width - 1}], {FUNCTION_BITS}'d{CODES['rk4']}, ")
             e(f"    round_q[{width - ID + TAG_BITS - 1}:{width - ID}]}};")

@@ -10,6 +10,7 @@ from condyle.backends.fpga.build import Accelerator
 from condyle.backends.fpga.emit_array import FUNCTION_BITS, ID, TAG_BITS, widths
 from condyle.backends.fpga.emit_feedback import Feedback
 from condyle.backends.fpga.emit_wires import result_width
+from condyle.backends.fpga.given import FLAG, FLOATS, GIVEN, both
 from condyle.backends.fpga.steps import STEPS
 
 FUNCTION = f"{TAG_BITS + FUNCTION_BITS - 1}:{TAG_BITS}"
@@ -63,16 +64,18 @@ class TopEmitter(Feedback):
             room.append("(~keeps_inverse | given_free)")
         forces = f"in_data[{high + self.nf - 1}:{high}], " if self.nf else ""
         first = f"{{in_data[{high + self.nf - 1}:0]}}"
+        torques = f"in_data[{high - 1}:{low}]"
         if "solve" in self.plan.datapaths:
-            first = f"{{{forces}keeps_tau ? {self.nu}'b0 : in_data[{high - 1}:{low}], in_data[{low - 1}:0]}}"
+            still, torques = self.base_and_joints() if self.nb else (f"{self.nu}'b0", torques)
+            first = f"{{{forces}keeps_tau ? {still} : in_data[{high - 1}:{low}], in_data[{low - 1}:0]}}"
         again, id_ = list[str](), "{outside, in_function, in_tag}"
-        if "dfd" in self.has:
+        if self.twice:
             again.append("again")
             self.second_pass(room)
             kept = f"state_q[{low + self.nf - 1}:{low}], " if self.nf else ""
             first = f"again ? {{{kept}back_a, state_q[{low - 1}:0]}} : {first}"
             id_ = f"again ? back_id : {id_}"
-        tau = ("take & keeps_tau", f"in_data[{high - 1}:{low}]")
+        tau = ("take & keeps_tau", torques)
         if "step" in self.plan.datapaths:
             self.rounds(room)
         if "rk4" in self.has:
@@ -87,15 +90,18 @@ class TopEmitter(Feedback):
         e(f"wire trig_valid = {' | '.join(['take', *again])};")
         self.outside()
         e(f"wire [{ID - 1}:0] trig_id = {id_};")
-        self.instance(
-            "trig", "trig_valid", "trig_id", self.gather("trig", self.fields("trig_in", "q", "v", "a", "f_ext"))
-        )
+        places = self.fields("trig_in", "q", "v", "a", "f_ext")
+        if self.plan.base:
+            given = self.is_one_of(f"trig_id[{FUNCTION}]", *GIVEN)
+            e(f"wire [{FLAG.width - 1}:0] trig_floats = {{1'b0, ~{given}}};")
+            places[FLOATS] = ("trig_floats", 0)
+        self.instance("trig", "trig_valid", "trig_id", self.gather("trig", places))
 
     def _fork(self) -> None:
         """A copy of the task for each array that it needs."""
         e, width = self.e, ID + widths(self.acc.arrays["trig"], "out")
         users = [name for name in ("dynamics", "mass") if name in self.plan.datapaths]
-        to = {"dynamics": ("id", "did", "difd", "again", *TO_SOLVE), "mass": ("m", "minv", *TO_SOLVE)}
+        to = {"dynamics": ("id", "did", "difd", *self.again, *TO_SOLVE), "mass": ("m", *both("minv"), *TO_SOLVE)}
         e("", "// broadcast")
         e("wire " + ", ".join(f"{name}_in_free" for name in users) + ";")
         for name in users:
@@ -113,18 +119,17 @@ class TopEmitter(Feedback):
         self.instance(name, f"{name}_in_full", f"{name}_in_q[{width + ID - 1}:{width}]", self.gather(name, places))
         self.e(f"assign {name}_in_pop = {name}_ready;")
 
-    def _leave(self, array: str, group: str, function: str, onward: tuple[str, ...], queue: str) -> None:
-        """A group whose tasks are results, if they are of `function`, or go on into a queue."""
+    def _leave(self, array: str, group: str, results: tuple[str, ...], onward: tuple[str, ...], queue: str) -> None:
+        """A group whose tasks are results, of one function and of its kind, or go on into a queue."""
         e, where = self.e, f"{array}_{group}"
         data, width = where, widths(self.acc.arrays[array], group)
-        here, on = function in self.has, any(f in self.has or f == "again" for f in onward)
+        here, on = any(f in self.has for f in results), any(f in (*self.has, *self.again) for f in onward)
         ready: list[str] = []
         kind = f"{where}_id[{FUNCTION}]"
         if here:
-            e(f"wire {where}_here = {self.is_one_of(kind, function)};")
-            ready.append(
-                f"({where}_here & {self.result(function, f'{where}_valid & {where}_here', f'{where}_id', data, width)})"
-            )
+            e(f"wire {where}_here = {self.is_one_of(kind, *results)};")
+            free = self.result(results[0], f"{where}_valid & {where}_here", f"{where}_id", data, width)
+            ready.append(f"({where}_here & {free})")
         if on:
             e(f"wire {where}_on = {self.is_one_of(kind, *onward)};")
             depth = {"c": self.acc.queues.c, "inverse": self.acc.queues.inverse}.get(queue, 2)
@@ -136,18 +141,18 @@ class TopEmitter(Feedback):
         self._fed("dynamics")
         groups = dict(self.acc.arrays["dynamics"].datapath.groups)
         if "tau" in groups:
-            self._leave("dynamics", "tau", "id", tuple(f for f in TO_SOLVE if f in self.has), "c")
+            self._leave("dynamics", "tau", ("id",), tuple(f for f in TO_SOLVE if f in self.has), "c")
         if "dtau" in groups:
-            onward = (*(["difd"] if "difd" in self.has else []), *(["again"] if "dfd" in self.has else []))
-            self._leave("dynamics", "dtau", "did", onward, "dtau")
+            onward = (*(["difd"] if "difd" in self.has else []), *self.again)
+            self._leave("dynamics", "dtau", ("did",), onward, "dtau")
 
     def _mass(self) -> None:
         self._fed("mass")
         groups = dict(self.acc.arrays["mass"].datapath.groups)
         if "M" in groups:
-            self._leave("mass", "M", "m", (), "")
+            self._leave("mass", "M", ("m",), (), "")
         if "Minv" in groups:
-            self._leave("mass", "Minv", "minv", tuple(f for f in TO_SOLVE if f in self.has), "inverse")
+            self._leave("mass", "Minv", both("minv"), tuple(f for f in TO_SOLVE if f in self.has), "inverse")
 
     def _solve(self) -> None:
         e = self.e
@@ -156,8 +161,8 @@ class TopEmitter(Feedback):
         ids = (f"c_q[{nc + ID - 1}:{nc}]", f"inverse_q[{ni + ID - 1}]")
         e(f"wire [{ID - 1}:0] solve_id = {ids[0]} | {{{ids[1]}, {ID - 1}'b0}};")
         ready = "c_full & inverse_full & tau_full"
-        if "dfd" in self.has:
-            e(f"wire solve_again = {self.is_one_of(f'solve_id[{FUNCTION}]', 'dfd')};")
+        if self.twice:
+            e(f"wire solve_again = {self.is_one_of(f'solve_id[{FUNCTION}]', *self.twice)};")
             ready += " & (~solve_again | kept_free)"
         e(f"wire solve_valid = {ready};", "wire solve_fire = solve_valid & solve_ready;")
         e(*(f"assign {queue}_pop = solve_fire;" for queue in ("c", "inverse", "tau")))
@@ -166,13 +171,13 @@ class TopEmitter(Feedback):
         self.instance("solve", "solve_valid", "solve_id", self.gather("solve", places))
         width = widths(self.acc.arrays["solve"], "out")
         ready = "1'b0"
-        if "dfd" in self.has:
+        if self.twice:
             self.queue("kept", ni, self.acc.queues.again, "solve_fire & solve_again", f"inverse_q[{ni - 1}:0]")
-            e(f"wire solve_on = {self.is_one_of(f'solve_out_id[{FUNCTION}]', 'dfd')};")
+            e(f"wire solve_on = {self.is_one_of(f'solve_out_id[{FUNCTION}]', *self.twice)};")
             e("assign back_valid = solve_out_valid & solve_on;", "assign back_in = {solve_out_id, solve_out};")
             ready = "(solve_on & back_free)"
-        if "fd" in self.has:
-            e(f"wire solve_here = {self.is_one_of(f'solve_out_id[{FUNCTION}]', 'fd')};")
+        if any(f in self.has for f in both("fd")):
+            e(f"wire solve_here = {self.is_one_of(f'solve_out_id[{FUNCTION}]', *both('fd'))};")
             free = self.result("fd", "solve_out_valid & solve_here", "solve_out_id", "solve_out", width)
             ready += f" | (solve_here & {free})"
         if "step" in self.plan.datapaths:
@@ -185,21 +190,19 @@ class TopEmitter(Feedback):
         nd = widths(self.acc.arrays["dynamics"], "dtau")
         e("", "// schedule module: -M^-1 dtau, M^-1 the user's or the task's own")
         e(f"wire [{ID - 1}:0] dtau_id = dtau_q[{nd + ID - 1}:{nd}];")
-        both = "dfd" in self.has and "difd" in self.has
-        own = f"{self.is_one_of(f'dtau_id[{FUNCTION}]', 'again')}"
+        mixed = self.twice and "difd" in self.has
+        own = self.is_one_of(f"dtau_id[{FUNCTION}]", *self.again)
         ni = self._inverse_width()
-        inverse = "dtau_own ? kept_q : given_q" if both else "kept_q" if "dfd" in self.has else "given_q"
-        full = "(dtau_own ? kept_full : given_full)" if both else "kept_full" if "dfd" in self.has else "given_full"
+        inverse = "dtau_own ? kept_q : given_q" if mixed else "kept_q" if self.twice else "given_q"
+        full = "(dtau_own ? kept_full : given_full)" if mixed else "kept_full" if self.twice else "given_full"
         e(f"wire dtau_own = {own};", f"wire [{ni - 1}:0] dtau_inverse = {inverse};")
         e(f"wire derivatives_valid = dtau_full & {full};")
         e("wire derivatives_fire = derivatives_valid & derivatives_ready;", "assign dtau_pop = derivatives_fire;")
-        if "dfd" in self.has:
+        if self.twice:
             e("assign kept_pop = derivatives_fire & dtau_own;", "assign returned = kept_pop;")
         if "difd" in self.has:
             e("assign given_pop = derivatives_fire & ~dtau_own;")
-        names = (
-            self.places("dtau_inverse", "mass", "Minv") if "dfd" in self.has else self.fields("dtau_inverse", "Minv")
-        )
+        names = self.places("dtau_inverse", "mass", "Minv") if self.twice else self.fields("dtau_inverse", "Minv")
         places = self.places("dtau_q", "dynamics", "dtau") | names
         self.instance("derivatives", "derivatives_valid", "dtau_id", self.gather("derivatives", places))
         width = widths(self.acc.arrays["derivatives"], "out")
@@ -241,7 +244,8 @@ class TopEmitter(Feedback):
             e("assign merged_pop = out_ready;", "assign out_valid = merged_full;")
             e(f"wire [{ID + width - 1}:0] encoded = merged_q;")
         e(f"wire [{FUNCTION_BITS - 1}:0] code = encoded[{width + TAG_BITS + FUNCTION_BITS - 1}:{width + TAG_BITS}];")
-        e(f"assign out_function = code == {AGAIN} ? {FUNCTION_BITS}'d{CODES['dfd']} : code;")
+        was = " : ".join([*(f"code == {AGAIN[f]} ? {FUNCTION_BITS}'d{CODES[f]}" for f in self.twice), "code"])
+        e(f"assign out_function = {was};")
         e(f"assign out_tag = encoded[{width + TAG_BITS - 1}:{width}];")
         e(f"assign out_flag = encoded[{width + ID - 1}];", f"assign out_data = encoded[{width - 1}:0];")
 

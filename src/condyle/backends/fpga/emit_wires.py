@@ -7,9 +7,10 @@ from dataclasses import dataclass
 from condyle.backends.fpga.accelerator import AGAIN, CODES
 from condyle.backends.fpga.build import Accelerator
 from condyle.backends.fpga.datapath import Word
-from condyle.backends.fpga.edge import USES, largest
+from condyle.backends.fpga.edge import USES, largest, takers
 from condyle.backends.fpga.emit_array import ID, bus, input_width, widths
 from condyle.backends.fpga.emit_operators import any_of
+from condyle.backends.fpga.given import GIVEN
 from condyle.text import Emitter
 
 
@@ -31,7 +32,11 @@ def result_width(acc: Accelerator) -> int:
 
 @dataclass
 class Wires:
-    """Writes parts of the top module; widths of q, v, u (a or tau), f_ext and Minv on the task's bus."""
+    """Writes parts of the top module; widths of q, v, u (a or tau), f_ext and Minv on the task's bus.
+
+    nb: of the base's part of u, where its motion can be given. twice: functions with a second pass through the dynamics
+    array; again: names of these passes.
+    """
 
     acc: Accelerator
     prefix: str
@@ -40,6 +45,10 @@ class Wires:
         self.e = Emitter()
         self.plan = self.acc.plan
         self.has = self.plan.functions
+        forced = [word for word in self.plan.takes("tau") if word.index < self.plan.base]
+        self.nb = sum(self.plan.formats[word].width for word in forced)
+        self.twice = [f for f in AGAIN if f in self.has]
+        self.again = [f"again {f}" for f in self.twice]
         self.sources: list[str] = []
         self.nq, self.nv = field_width(self.acc, "q"), field_width(self.acc, "v")
         self.nu = max(field_width(self.acc, "a"), field_width(self.acc, "tau"))
@@ -49,21 +58,35 @@ class Wires:
     def outside(self) -> None:
         """Whether a word that the task's function takes is outside the box."""
         flags: list[str] = []
-        for name, functions in USES.items():
-            words = self.plan.takes(name) if any(function in self.has for function in functions) else []
+        for name in USES:
             places = self.fields("in_data", "q", "v", "tau" if name == "tau" else "a", "f_ext", "Minv")
-            for word in words:
-                bus, low = places[word]
-                width = self.plan.formats[word].width
-                self.e(
-                    f"wire far_{word};",
-                    f"fx_outside #({width}, {largest(self.plan, word)}) is_far_{word} "
-                    f"(.x({bus}[{low + width - 1}:{low}]), .far(far_{word}));",
-                )
-            if words:
+            known = {word: takers(self.plan, word) for word in self.plan.takes(name)}
+            for functions in dict.fromkeys(filter(None, known.values())):
+                words = [word for word, found in known.items() if found == functions]
+                self._edges(words, places)
                 far = any_of([f"far_{word}" for word in words])
                 flags.append(f"{self.is_one_of('in_function', *functions)} & ({far})")
         self.e(f"wire outside = {' | '.join(flags)};")
+
+    def _edges(self, words: list[Word], places: dict[Word, tuple[str, int]]) -> None:
+        for word in words:
+            bus, low = places[word]
+            width = self.plan.formats[word].width
+            self.e(
+                f"wire far_{word};",
+                f"fx_outside #({width}, {largest(self.plan, word)}) is_far_{word} "
+                f"(.x({bus}[{low + width - 1}:{low}]), .far(far_{word}));",
+            )
+
+    def base_and_joints(self) -> tuple[str, str]:
+        """What goes to the dynamics array as a with a task to solve, and its torques: u holds either's part."""
+        low, rest = self.nq + self.nv, self.nu - self.nb
+        self.e(f"wire is_given = {self.is_one_of('in_function', *GIVEN)};")
+        own, zeros = f"in_data[{low + self.nb - 1}:{low}]", f"{self.nb}'b0"
+        self.e(f"wire [{self.nb - 1}:0] given_a = is_given ? {own} : {zeros}, base_tau = is_given ? {zeros} : {own};")
+        if not rest:
+            return "given_a", "base_tau"
+        return f"{{{rest}'b0, given_a}}", f"{{in_data[{low + self.nu - 1}:{low + self.nb}], base_tau}}"
 
     def queue(self, name: str, width: int, depth: int, valid: str, data: str) -> None:
         """A queue with wires NAME_free (in_ready), NAME_full (out_valid), NAME_q; its reader drives NAME_pop."""
@@ -90,7 +113,7 @@ class Wires:
 
     def is_one_of(self, id_: str, *functions: str) -> str:
         """Whether a task is of one of these functions."""
-        known = {**{f: CODES[f] for f in self.has}, "again": AGAIN}
+        known = {**{f: CODES[f] for f in self.has}, **{f"again {f}": AGAIN[f] for f in self.twice}}
         found = [known[f] for f in functions if f in known]
         return "(" + (" | ".join(f"{id_} == {code}" for code in found) or "1'b0") + ")"
 

@@ -12,6 +12,7 @@ from condyle.backends.fpga.accelerator import LEAVES, Plan
 from condyle.backends.fpga.datapath import Word
 from condyle.backends.fpga.edge import outside
 from condyle.backends.fpga.formats import Integers
+from condyle.backends.fpga.given import FLOATS, GIVEN, kind, takes
 from condyle.backends.fpga.operators import Flags, clamped, shifted
 
 Words = Mapping[Word, Integers]
@@ -25,10 +26,13 @@ class Answer(NamedTuple):
 
 
 class _Run:
-    def __init__(self, plan: Plan, given: Words, strict: bool) -> None:
+    def __init__(self, plan: Plan, function: str, given: Words, strict: bool) -> None:
         self.plan, self.given, self.strict = plan, given, strict
         self.n = max(len(value) for value in given.values())
         self.over: Flags = np.zeros(self.n, np.bool_)
+        held = {word: steps.constant(0, self.n) for word in plan.takes("tau") if not takes(function, word, plan.base)}
+        self.tau = {**given, **held}
+        self.floats = steps.constant(function not in GIVEN, self.n)
 
     def array(self, name: str, group: str, inputs: Words) -> dict[Word, Integers]:
         path = self.plan.datapaths[name]
@@ -38,14 +42,14 @@ class _Run:
 
     def trig(self, a: Words) -> dict[Word, Integers]:
         rest = {word: np.zeros(self.n, np.int64) for word in self.plan.formats if word.name in ("q", "v", "a", "f_ext")}
-        return self.array("trig", "out", {**rest, **self.given, **a})
+        return self.array("trig", "out", {**rest, **self.given, **a, FLOATS: self.floats})
 
     def net(self, trig: Words) -> dict[Word, Integers]:
         """fd's first steps: c, M^-1, a."""
         c = self.array("dynamics", "tau", trig)
         inverse = self.array("mass", "Minv", trig)
         named = {Word("c", word.index): value for word, value in c.items()}
-        return self.array("solve", "out", {**self.given, **named, **inverse}) | inverse
+        return self.array("solve", "out", {**self.tau, **named, **inverse}) | inverse
 
 
 def _stepped(plan: Plan, run: _Run, function: str) -> dict[Word, Integers]:
@@ -72,18 +76,21 @@ def _stepped(plan: Plan, run: _Run, function: str) -> dict[Word, Integers]:
 
 def evaluate(plan: Plan, function: str, given: Words, strict: bool = False) -> Answer:
     """All tasks (n,) of one function; `given` has its input words in the plan's formats."""
-    run = _Run(plan, given, strict)
+    run = _Run(plan, function, given, strict)
     run.over = outside(plan, function, given)
     if function in steps.STEPS:
         found = _stepped(plan, run, function)
         return Answer({word: found[word] for word, _ in plan.results[function]}, run.over)
-    still = {word: np.zeros(run.n, np.int64) for word in plan.takes("a")}
-    if function in ("fd", "dfd"):
+    zeros = steps.constant(0, run.n)
+    base = plan.base if function in GIVEN else 0
+    still = {word: given.get(word, zeros) if word.index < base else zeros for word in plan.takes("a")}
+    if kind(function) in ("fd", "dfd"):
         solved = run.net(run.trig(still))
-        if function == "fd":
-            return Answer({word: solved[word] for word, _ in plan.results["fd"]}, run.over)
+        if kind(function) == "fd":
+            return Answer({word: solved[word] for word, _ in plan.results[function]}, run.over)
         inverse = {word: value for word, value in solved.items() if word.name == "Minv"}
-        dtau = run.array("dynamics", "dtau", run.trig(_fed_back(plan, run, solved)))
+        again = {word: value | still[word] for word, value in _fed_back(plan, run, solved).items()}  # one of them is 0
+        dtau = run.array("dynamics", "dtau", run.trig(again))
         return Answer(run.array("derivatives", "out", {**dtau, **inverse}), run.over)
     array, group = LEAVES[function]
     words = run.trig({} if function in ("id", "did", "difd") else still)

@@ -7,6 +7,7 @@ from html import escape
 from typing import cast
 
 from condyle.backends.fpga.build import Accelerator
+from condyle.backends.fpga.given import both
 from condyle.backends.fpga.layout import Layout
 from condyle.backends.fpga.report import Json, array_dsp, words_held
 
@@ -68,7 +69,7 @@ def _drawing(acc: Accelerator) -> str:
         if start in acc.arrays and end in acc.arrays:
             depth = {"c": acc.queues.c, "inverse": acc.queues.inverse}.get(queue, 2)
             shapes.append(_arrow(PLACES[start], PLACES[end], f"queue of {depth}"))
-    if "dfd" in acc.plan.functions:
+    if any(f in acc.plan.functions for f in both("dfd")):
         text = f"feedback: a, queue of {acc.queues.again}"
         shapes.append(
             f'<path d="M700 200V235H110V140" fill="none" stroke="#555" marker-end="url(#to)"/>'

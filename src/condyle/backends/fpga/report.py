@@ -12,6 +12,7 @@ from condyle.backends.fpga.bounds import count, proven
 from condyle.backends.fpga.build import Accelerator
 from condyle.backends.fpga.constants import is_constant_product
 from condyle.backends.fpga.datapath import unit_dsp
+from condyle.backends.fpga.given import kind
 from condyle.backends.fpga.steps import STEPS
 from condyle.backends.fpga.target import ADDER, XCVU9P
 from condyle.backends.fpga.vectors import worst
@@ -56,7 +57,7 @@ USES = {
 NET = (("dynamics", "tau"), ("mass", "Minv"), ("solve", "out"))
 COLUMNS = (("dynamics", "dtau"), ("derivatives", "out"))
 GROUPS = {
-    **{name: (leaf,) for name, leaf in LEAVES.items()},
+    **{name: (leaf,) for name, leaf in LEAVES.items() if name == kind(name)},
     "fd": NET,
     "difd": COLUMNS,
     "dfd": (*NET, *COLUMNS),
@@ -92,7 +93,7 @@ def report(acc: Accelerator, facts: Facts, sheet: Sheet) -> dict[str, Json]:
     """report.json. lut and ff are null until `make count` has asked yosys for them."""
     proofs = {name: proven(array.datapath, acc.plan.limits) for name, array in acc.arrays.items()}
     functions: dict[str, Json] = {
-        function: _function(acc, facts, sheet, function) | {"signals": _signals(acc, proofs, GROUPS[function])}
+        function: _function(acc, facts, sheet, function) | {"signals": _signals(acc, proofs, GROUPS[kind(function)])}
         for function in acc.plan.functions
     }
     arrays: dict[str, Json] = {
@@ -149,8 +150,8 @@ def _function(acc: Accelerator, facts: Facts, sheet: Sheet, function: str) -> di
     return {
         "latency": latency,
         "ii": interval,
-        "arrays": list(USES[function]),
-        "dsp": sum(array_dsp(acc, name) for name in USES[function]),
+        "arrays": list(USES[kind(function)]),
+        "dsp": sum(array_dsp(acc, name) for name in USES[kind(function)]),
         "lut": None,
         "ff": None,
         "worst_relative": worst(errors),

@@ -20,6 +20,7 @@ import numpy as np
 
 from condyle.backends.fpga.datapath import Word
 from condyle.backends.fpga.formats import Format, Integers, constant_format
+from condyle.backends.fpga.given import GIVEN
 from condyle.backends.fpga.ranges import Reals
 from condyle.ir.program import Program
 from condyle.signature import FUNCTIONS, TAU, Function, Port, Q, V
@@ -32,8 +33,8 @@ STEPS = {
     name: Function(name, "", f"q, v after a step of {what}, tau held", (Q, V, TAU), NEXT)
     for name, what in (("euler", "Euler's method"), ("rk4", "the classical Runge-Kutta method"))
 }
-ALL = {**FUNCTIONS, **STEPS}
-"""What an accelerator can do: the seven functions and the steps."""
+ALL = {**FUNCTIONS, **STEPS, **GIVEN}
+"""What an accelerator can do: the seven functions, the steps, functions of a given base."""
 WEIGHTS: dict[str, tuple[float, ...]] = {
     "c": (1 / 2, 1 / 2, 1.0, 1 / 6, 1.0),
     "b": (1 / 6, 1 / 3, 1 / 3, 1 / 6, 1.0),

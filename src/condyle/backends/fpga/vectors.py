@@ -14,6 +14,7 @@ from condyle.backends.fpga.emit_bench import bench_widths
 from condyle.backends.fpga.emit_wires import task_words
 from condyle.backends.fpga.evaluate import Answer
 from condyle.backends.fpga.formats import Format, Integers
+from condyle.backends.fpga.given import GIVEN, takes
 from condyle.backends.fpga.ranges import Reals
 from condyle.backends.fpga.steps import ALL
 
@@ -23,9 +24,10 @@ ZERO = 1e-9
 
 def task_of(plan: Plan, function: str, states: Mapping[str, Reals]) -> dict[Word, Integers]:
     """The integers of a function's inputs; states: q, v, a, tau, Minv and, where there are any, f_ext, (n, size)."""
-    wanted = ("q", "v", "tau" if function in TO_SOLVE else "a", "f_ext", "Minv" if function == "difd" else "")
-    formats = plan.formats
-    return {word: formats[word].from_real(states[word.name][:, word.index]) for word in formats if word.name in wanted}
+    wanted = {"q", "v", "f_ext", "tau" if function in TO_SOLVE else "a"}
+    wanted |= {"Minv"} if function == "difd" else {"a"} if function in GIVEN else set()
+    chosen = [word for word in plan.formats if word.name in wanted and takes(function, word, plan.base)]
+    return {word: plan.formats[word].from_real(states[word.name][:, word.index]) for word in chosen}
 
 
 def pack(words: Sequence[tuple[Format, Integers | None]], n: int) -> list[int]:
@@ -47,8 +49,8 @@ def task_lines(acc: Accelerator, function: str, given: Mapping[Word, Integers], 
     formats, width = acc.plan.formats, bench_widths(acc)[0]
     fields: list[tuple[Format, Integers | None]] = []
     for word in task_words(acc):
-        known = word if word.name != "a" or function not in TO_SOLVE else Word("tau", word.index)
-        fields.append((formats[word], given.get(known)))
+        force = Word("tau", word.index)
+        fields.append((formats[word], given.get(force if word.name == "a" and force in given else word)))
     return [f"{(CODES[function] << width) | data:x}" for data in pack(fields, n)]
 
 
