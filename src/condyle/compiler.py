@@ -131,6 +131,10 @@ class Compiler:
         """Whether it is loops for sure, by an estimate alone."""
         return self._may_roll(function) and straight_size(self.tree, function) > HOPELESS[function in VECTORS]
 
+    def is_rolled(self, function: str) -> bool:
+        """Whether its best form is loops."""
+        return self._is_hopeless(function) or not isinstance(self.best(function, False).code, Program)
+
     def _rolls(self, function: str, straight: int) -> bool:
         """Whether loops are the better form, by the operations of straight code."""
         if function not in VECTORS or straight <= LONG:
@@ -151,8 +155,8 @@ class Compiler:
         code = self.code(function, f_ext)
         if not isinstance(code, Program):
             raise UnsupportedError(
-                f"target 'cuda': {function} of this robot is too long for it; target 'cpu' serves, links='scan' has "
-                "inverse and forward dynamics of up to 1024 links; exported is 'c'"
+                f"target 'cuda': {function} of this robot is too long for it; target 'cpu' serves, links='scan' "
+                "robots of up to 1024 links; exported is 'c'"
             )
         return code
 
@@ -231,7 +235,7 @@ class Compiler:
     def gpu_line(self, function: str, dtype: str, n: int, multiprocessors: int) -> str:
         """`line`, the form, and the estimate of its time."""
         line = self.line(function, "cuda", dtype, n)
-        if not isinstance(self.best(function, False).code, Program):
+        if self.is_rolled(function):
             return f"{line}, too long for a GPU"
         form = self.gpu_form(function, False, dtype, n, multiprocessors)
         us = self.gpu_choice(function, False).us(form, n, multiprocessors)

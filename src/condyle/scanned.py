@@ -13,33 +13,21 @@ from typing import NamedTuple, cast
 import numpy as np
 from numpy.typing import NDArray
 
-from condyle.algorithms.scans.forward_dynamics import GUARD
+from condyle import linked
 from condyle.algorithms.scans.massless import massless_link
 from condyle.algorithms.scans.routes import FORMS_ELEMENTS, SCANS, evaluate
 from condyle.backends.cpu import build as cpu_target
 from condyle.backends.cuda.forms import LINKED, Form
-from condyle.backends.cuda.links.lanes import MOST, lanes_for
-from condyle.backends.cuda.links.part import linked
 from condyle.backends.cuda.parts import Parts
-from condyle.backends.cuda.target import BITS
 from condyle.compiler import Compiler
 from condyle.errors import BuildError, UnsupportedError
-from condyle.ir.chunked import Chunked
-from condyle.ir.program import Array, Program
 from condyle.runtime.kernel import Kernel
 from condyle.runtime.native import ChainKernel, NativeKernel
 from condyle.runtime.numpy_kernel import NumpyKernel
 from condyle.signature import FUNCTIONS
-from condyle.trace import sizes
 from condyle.trace.chunks import ROUTES as CHUNKED
-from condyle.trace.chunks import best_chunks, chunked, is_chain
-from condyle.trace.linked import forward_dynamics, inverse_dynamics
+from condyle.trace.chunks import chunked, is_chain
 
-LONGEST_CHAIN = 4096
-"""Links up to which a GPU's chunks are scanned: a chunk lies in its thread's local memory, which drivers set aside for
-every thread that a GPU can have."""
-BY_LINKS = {"fd": "elements", "id": "sums"}
-"""The scans of GPUs."""
 TABLE = Path(__file__).parent / "crossovers.json"
 
 
@@ -102,7 +90,7 @@ class ScannedCompiler(Compiler):
 
     def scanned(self, function: str, target: str) -> bool:
         """Whether the target has this scan, for this robot: NumPy has all, machine code chunks of a chain; GPUs these
-        for forward dynamics, and functions of as many links as a block has threads."""
+        for forward dynamics, and most functions of as many links as a block has threads."""
         if function not in self.scans:
             return False
         if target == "numpy":
@@ -110,12 +98,8 @@ class ScannedCompiler(Compiler):
         route = self.scan(function, target)
         if target == "cpu":
             return route == CHUNKED.get(function) and is_chain(self.tree)
-        links = len(self.tree.links)
-        return route == BY_LINKS.get(function) and 1 <= links <= (LONGEST_CHAIN if self.in_chunks(function) else MOST)
-
-    def in_chunks(self, function: str) -> bool:
-        """Whether a GPU's lanes are chunks of a chain, not links."""
-        return function == "fd" and is_chain(self.tree)
+        known = route == linked.ROUTES.get(function)
+        return known and 1 <= len(self.tree.links) <= linked.longest(self.tree, function)
 
     def build(self, function: str, f_ext: bool, target: str, dtype: str) -> Kernel:
         elsewhere = target == "cuda" or (target == "cpu" and not cpu_target.supported())
@@ -149,20 +133,8 @@ class ScannedCompiler(Compiler):
             return super().gpu_parts(function, f_ext, dtype, form)
         key = function, f_ext, dtype
         if key not in self._linked:
-            ports, size = FUNCTIONS[function], sizes(self.tree)
-            inputs, outputs = (
-                [Array(port.name, port.shape(size)) for port in some] for some in (ports.ports(f_ext), ports.outputs)
-            )
-            self._linked[key] = linked(self._on_gpu(function, f_ext, dtype), inputs, outputs, BITS[dtype])
+            self._linked[key] = linked.parts(self.tree, function, f_ext, dtype)
         return self._linked[key]
-
-    def _on_gpu(self, function: str, f_ext: bool, dtype: str) -> Chunked:
-        if self.in_chunks(function):
-            return chunked(self.tree, function, f_ext, best_chunks(self.tree), _guard(dtype))
-        lanes = lanes_for(len(self.tree.links))
-        if function == "fd":
-            return forward_dynamics(self.tree, lanes, f_ext, _guard(dtype))
-        return inverse_dynamics(self.tree, lanes, f_ext)
 
     def _takes(self, function: str, target: str, dtype: str, n: int) -> bool:
         """Whether a batch of n states is scanned."""
@@ -170,7 +142,7 @@ class ScannedCompiler(Compiler):
 
     def _chain(self, function: str, f_ext: bool, dtype: str) -> ChainKernel:
         isa = cpu_target.supported()[0]
-        made = chunked(self.tree, function, f_ext, cpu_target.lanes(dtype), _guard(dtype))
+        made = chunked(self.tree, function, f_ext, cpu_target.lanes(dtype), linked.guard(dtype))
         return cpu_target.build_chain(made, dtype, isa)
 
     def _numpy(self, function: str, f_ext: bool, dtype: str) -> Kernel:
@@ -190,7 +162,7 @@ class ScannedCompiler(Compiler):
         if not self.scanned(function, target) or (elements and massless_link(self.tree) is not None):
             return False
         if target == "cuda":
-            return not isinstance(self.best(function, False).code, Program)
+            return self.is_rolled(function)
         isa = cpu_target.supported()[0].name if target == "cpu" and cpu_target.supported() else ""
         known = crossovers().get((target, isa, dtype, function))
         return known is not None and len(self.tree.links) >= known.links and n <= known.states
@@ -198,13 +170,9 @@ class ScannedCompiler(Compiler):
     def line(self, function: str, target: str, dtype: str, n: int) -> str:
         if not self._takes(function, target, dtype, n):
             return super().line(function, target, dtype, n)
-        by_link = target == "numpy" or (target == "cuda" and not self.in_chunks(function))
+        by_link = target == "numpy" or (target == "cuda" and not linked.in_chunks(self.tree, function))
         how = "by scans over the links" if by_link else "its links in chunks, one a lane"
         return f"{function:5}{self.scan(function, target):24}{how}"
-
-
-def _guard(dtype: str) -> float:
-    return GUARD * float(np.finfo(dtype).eps)
 
 
 class FasterKernel:

@@ -16,7 +16,7 @@ from typing import TypeAlias
 
 from condyle.ir.program import Program
 
-TABLE, IO, ROW, EXT = "table", "io", "row", "f_ext"
+TABLE, IO, ROW, EXT, UNIT = "table", "io", "row", "f_ext", "unit"
 PER_JOINT = (TABLE, IO, ROW, EXT)
 NONE = -1
 """No column, no entry, no partner, no kind in particular."""
@@ -129,6 +129,23 @@ Op: TypeAlias = Splat | Emit | Sweep | Once | Scan | Meet | Neighbour | Spread |
 
 
 @dataclass(frozen=True)
+class Columns:
+    """Ports that are square matrices, of which each task of a state works on `count` columns of `size`.
+
+    All outputs are such, and all inputs but the first. Entry e of a lane's bank is column e % count of its row
+    e // count. symmetric: the answer is, so its lower triangle is written twice; bank "unit" has columns of 1.
+    """
+
+    count: int
+    size: int
+    symmetric: bool
+
+    @property
+    def tasks(self) -> int:
+        return -(-self.size // self.count)
+
+
+@dataclass(frozen=True)
 class Chunked:
     """One function of one chain. joints: of the chain, without its floating base. widths: of every bank.
 
@@ -136,7 +153,7 @@ class Chunked:
     nothing, for each bank that is scanned. table: a row a joint, those that fill up the last chunk included. places:
     for a port that is a bank, where in the port each lane's entries begin, NONE for zeros. kinds: of the lanes.
     partners: rows of lanes, for `Meet`. base: entries of a port that are not the joints' but the floating base's, which
-    come first.
+    come first. columns: of ports that are matrices.
     """
 
     name: str
@@ -153,6 +170,7 @@ class Chunked:
     kinds: tuple[int, ...] = ()
     partners: Mapping[str, tuple[tuple[int, ...], ...]] = field(default_factory=dict[str, tuple[tuple[int, ...], ...]])
     base: Mapping[str, int] = field(default_factory=dict[str, int])
+    columns: Columns | None = None
 
     def size(self, port: str, column: int) -> int:
         """Entries of a port."""

@@ -91,6 +91,7 @@ MEANING: dict[str, Callable[..., Lanes]] = {
     "mul": lambda a, b: a * b,
     "mul.lo": lambda a, b: a * b,
     "mul.hi": high_product,
+    "div": lambda a, b: a // b,
     "mad.lo": lambda a, b, c: a * b + c,
     "fma": fma,
     "rcp": _rcp,

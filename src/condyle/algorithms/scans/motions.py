@@ -25,7 +25,7 @@ from condyle.algorithms.scans.turns import Turns
 from condyle.scalar import Scalar
 from condyle.spatial import vector as vec
 from condyle.spatial.rotation import Full
-from condyle.spatial.vector import Matrix, Vector
+from condyle.spatial.vector import Matrix, Symmetric, Vector
 
 
 class World(NamedTuple):
@@ -111,13 +111,22 @@ def composites(links: Links, place: World) -> Inertia:
     turned, r = Full(vec.transpose(place.axes)), place.offset
     mass, first, second = links.inertia
     (mass,) = links.subtree_sums((mass,))
-    first = links.subtree_sums(vec.add(turned.back(first), links.to_parent(vec.scale(mass, r))))
-    x, y, z = vec.scale(mass, r)
-    (xx, xy, xz), (_, yy, yz), (_, _, zz) = vec.outer((x, y, z), r)
-    lever = vec.add_symmetric(vec.outer_symmetric(first, r), (xx, xy, xz, yy, yz, zz))
-    second = links.subtree_sums(vec.add_symmetric(turned.back_symmetric(second), links.to_parent(lever)))
+    first = links.subtree_sums(vec.add(turned.back(first), links.to_parent(first_lever(mass, r))))
+    lever = links.to_parent(second_lever(mass, first, r))
+    second = links.subtree_sums(vec.add_symmetric(turned.back_symmetric(second), lever))
     back = Full(place.axes)
     return Inertia(mass, back.back(first), back.back_symmetric(second))
+
+
+def first_lever(mass: Scalar, r: Vector) -> Vector:
+    """What a first moment about a point r away has more."""
+    return vec.scale(mass, r)
+
+
+def second_lever(mass: Scalar, first: Vector, r: Vector) -> Symmetric:
+    """What a second moment about a point r away has more; first: the first moment about the near point."""
+    (xx, xy, xz), (_, yy, yz), (_, _, zz) = vec.outer(first_lever(mass, r), r)
+    return vec.add_symmetric(vec.outer_symmetric(first, r), (xx, xy, xz, yy, yz, zz))
 
 
 def momenta(links: Links, place: World, own: Momentum) -> Momentum:

@@ -25,7 +25,8 @@ from condyle.ir.program import Array, Program
 class Text:
     """PTX of one kernel. pool: shared bytes a warp. states: that a warp works on. parked: bytes a thread.
 
-    block: threads that work on one state together, and have the pool together; 0 where warps are on their own.
+    block: threads that work on one state together, and have the pool together; 0 where warps are on their own. tasks:
+    of a state, each of which as many threads work on as on a state otherwise.
     """
 
     name: str
@@ -35,6 +36,7 @@ class Text:
     order: str
     parked: int
     block: int = 0
+    tasks: int = 1
 
     def shared_bytes(self, threads: int) -> int:
         """Of a block of so many threads."""
@@ -42,6 +44,7 @@ class Text:
 
     def blocks(self, n: int, threads: int) -> int:
         """So many of them for n states."""
+        n *= self.tasks
         return n if self.block else -(-n // (threads // WARP * self.states))
 
 
@@ -71,7 +74,8 @@ class Parts:
     @property
     def scratch(self) -> tuple[Array, ...]:
         known = {array.name for array in (*self.inputs, *self.outputs)}
-        return tuple(array for part in self.launches for array in part.writes if array.name not in known)
+        found = {array.name: array for part in self.launches for array in part.writes if array.name not in known}
+        return tuple(found.values())
 
 
 def parts(

@@ -6,7 +6,19 @@ In a chain the partners of a scan are neighbours. In a tree they are named: on t
 
 from __future__ import annotations
 
-from condyle.trace.linked.forward_dynamics import forward_dynamics
+from condyle.trace.linked.derivatives import RECORD, mass_pairs, pairs, records
+from condyle.trace.linked.forward_dynamics import eliminations, forward_dynamics, size_of_solver
 from condyle.trace.linked.inverse_dynamics import inverse_dynamics
+from condyle.trace.linked.solve import solve
 
-__all__ = ["forward_dynamics", "inverse_dynamics"]
+__all__ = [
+    "RECORD",
+    "eliminations",
+    "forward_dynamics",
+    "inverse_dynamics",
+    "mass_pairs",
+    "pairs",
+    "records",
+    "size_of_solver",
+    "solve",
+]

@@ -5,7 +5,7 @@ As in chunks of a chain what velocities do enters joint by joint, in each link's
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from typing import NamedTuple, cast
 
 from condyle.algorithms import aba
 from condyle.algorithms.aba import Elimination
@@ -13,15 +13,17 @@ from condyle.algorithms.joint import Joint
 from condyle.algorithms.rnea import Wrench, less_external, motion, newton_euler, no_acceleration
 from condyle.algorithms.scans.affine import Map, Outward
 from condyle.algorithms.scans.articulated import Segments, passes, single
-from condyle.algorithms.values import plus
+from condyle.algorithms.scans.turns import ONE
+from condyle.algorithms.values import flat, plus
 from condyle.ir import chunked as ir
 from condyle.model.tree import Tree
-from condyle.scalar import Scalar
+from condyle.scalar import Scalar, number
 from condyle.spatial import six, twist
 from condyle.spatial import vector as vec
+from condyle.spatial.vector import Matrix
 from condyle.trace.chunks.forward_dynamics import EMPTY, KNOWN, NOTHING, SAME, STILL, Known, Turnings, turned
-from condyle.trace.chunks.motions import turning
-from condyle.trace.linked.links import Links
+from condyle.trace.chunks.motions import NO_FORCE, turning
+from condyle.trace.linked.links import MOST, Links
 from condyle.trace.linked.universal import Universal
 from condyle.trace.stage import Stage
 
@@ -37,15 +39,54 @@ class Freed(NamedTuple):
     known: Known
 
 
-def forward_dynamics(tree: Tree, lanes: int, f_ext: bool, guard: float) -> ir.Chunked:
-    """a = M(q)^-1 (tau - c(q, v, f_ext)). guard: see `Segments`."""
+SOLVER = [(ONE, vec.ZERO, *[Elimination(NO_FORCE, number(0.0))] * nv) for nv in range(MOST + 1)]
+"""What `solve` needs of a joint, by its degrees of freedom: parent axes to its own, its origin, eliminations."""
+
+
+def places_of_solver(tree: Tree) -> list[int]:
+    """Where each link's numbers begin."""
+    sizes = [len(flat(SOLVER[link.kind.nv])) for link in tree.links]
+    return [sum(sizes[:i]) for i in range(len(sizes))]
+
+
+def size_of_solver(tree: Tree) -> int:
+    return sum(len(flat(SOLVER[link.kind.nv])) for link in tree.links)
+
+
+def eliminations(tree: Tree, lanes: int, guard: float) -> ir.Chunked:
+    """What `solve` needs, from q."""
+    links = Links(tree, lanes, False)
+    for bank in ("v", "tau"):
+        links.start(bank, (0.0,) * MOST)
+    _loaded(links, guard)
+    links.of_kinds("eliminate", _eliminate)
+    return links.chunked("eliminations", ("q",), {"solver": places_of_solver(tree)})
+
+
+def forward_dynamics(tree: Tree, lanes: int, f_ext: bool, guard: float, solver: bool = False) -> ir.Chunked:
+    """a = M(q)^-1 (tau - c(q, v, f_ext)). guard: see `Segments`. solver: what `solve` needs is an answer too."""
     links = Links(tree, lanes, f_ext)
     falling = (vec.scale(-1.0, (tree.gravity[0], tree.gravity[1], tree.gravity[2])), vec.ZERO)
-    links.start("turning", STILL, identity=True)
-    links.start("segment", EMPTY, identity=True)
     links.start("map", SAME, identity=True)
     links.start("reached", falling, identity=True)
-    for bank, value in (("wp", vec.ZERO), ("known", KNOWN), ("load", NOTHING), ("at", falling)):
+    links.start("at", falling)
+    _loaded(links, guard)
+    if solver:
+        links.of_kinds("eliminate", _eliminate)
+    links.of_kinds("free", _free)
+    links.outward("map", SAME, Outward().combine)
+    links.all("reach", lambda stage: stage.write("reached", stage.value("map", SAME)(six.joined(falling))))
+    links.of_parent("reached", "at", twist.ZERO)
+    links.of_kinds("accelerate", _accelerate)
+    outputs = {"a": links.of_dofs(), **({"solver": places_of_solver(tree)} if solver else {})}
+    return links.chunked("fd", ("q", "v", "tau", *(("f_ext",) if f_ext else ())), outputs)
+
+
+def _loaded(links: Links, guard: float) -> None:
+    """The load of every link, by a scan of elements."""
+    links.start("turning", STILL, identity=True)
+    links.start("segment", EMPTY, identity=True)
+    for bank, value in (("wp", vec.ZERO), ("known", KNOWN), ("load", NOTHING)):
         links.start(bank, value)
     universal = Universal(links)
     links.sines()
@@ -57,12 +98,6 @@ def forward_dynamics(tree: Tree, lanes: int, f_ext: bool, guard: float) -> ir.Ch
     links.inward("segment", EMPTY, Segments(guard).combine, BRANCH)
     links.of_children("segment", "load", NOTHING, BRANCH)
     universal.part()
-    links.of_kinds("free", _free)
-    links.outward("map", SAME, Outward().combine)
-    links.all("reach", lambda stage: stage.write("reached", stage.value("map", SAME)(six.joined(falling))))
-    links.of_parent("reached", "at", twist.ZERO)
-    links.of_kinds("accelerate", _accelerate)
-    return links.chunked("fd", ("q", "v", "tau", *(("f_ext",) if f_ext else ())), {"a": links.of_dofs()})
 
 
 def _turn(stage: Stage, joint: Joint) -> None:
@@ -88,6 +123,11 @@ def _freed(stage: Stage, joint: Joint) -> Freed:
     force = Wrench(*twist.add(known.force, load.h))
     u, _ = aba.load(joint, force, eliminated, stage.read("tau", len(joint.dofs)))
     return Freed(eliminated, u, known)
+
+
+def _eliminate(stage: Stage, joint: Joint) -> None:
+    rows = vec.transpose(cast(Matrix, tuple(joint.rotation.into(e) for e in ONE)))
+    stage.write("solver", (rows, joint.origin, *_freed(stage, joint).eliminated))
 
 
 def _free(stage: Stage, joint: Joint) -> None:

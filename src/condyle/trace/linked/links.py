@@ -16,7 +16,7 @@ from condyle.ir.ops import Node
 from condyle.ir.program import input_of
 from condyle.model.joints.base import JointType
 from condyle.model.tree import Link, Numbers, Tree
-from condyle.scalar import number
+from condyle.scalar import Scalar, number
 from condyle.spatial import vector as vec
 from condyle.spatial.vector import Matrix, Vector
 from condyle.trace.partners import partners
@@ -24,7 +24,7 @@ from condyle.trace.stage import Stage, Table, composed, numbers
 
 T = TypeVar("T")
 ANGLE, SINE, COSINE = range(3)
-MASS, ARMATURE, FRAME, WIDTH = 13, 23, 29, 41
+MASS, ARMATURE, HANGS, CARRIED, FRAME, WIDTH = 13, 23, 29, 30, 31, 43
 MOST = 6
 """Degrees of freedom of one joint."""
 
@@ -53,7 +53,8 @@ class Links:
         parents = [link.parent for link in links]
         self.chain = parents == list(range(-1, len(links) - 1))
         self.partners = {} if self.chain else partners(parents, lanes)
-        rows = [_row(link)[: WIDTH if f_ext else FRAME] for link in links]
+        carried = _carried(tree)
+        rows = [_row(link, mass)[: WIDTH if f_ext else FRAME] for link, mass in zip(links, carried, strict=True)]
         absent = [*rows[0][:MASS], *[0.0] * (len(rows[0]) - MASS)]
         self.table = Table(rows + [absent] * (lanes - len(rows)))
         self.ops: list[ir.Op] = []
@@ -62,9 +63,25 @@ class Links:
 
     def chunked(self, name: str, inputs: Sequence[str], outputs: Mapping[str, Sequence[int]]) -> ir.Chunked:
         """All operations as a function with these ports. outputs: where each link's entries begin."""
+        places = {port: [_first(link, port) for link in self.tree.links] for port in inputs}
+        return self._made(name, inputs, tuple(outputs), {**places, **outputs}, None)
+
+    def columns(
+        self, name: str, inputs: Sequence[str], output: str, places: Mapping[str, Sequence[int]], columns: ir.Columns
+    ) -> ir.Chunked:
+        """The same for columns of matrices. places: where each link's entries begin."""
+        return self._made(name, inputs, (output,), places, columns)
+
+    def _made(
+        self,
+        name: str,
+        inputs: Sequence[str],
+        outputs: Sequence[str],
+        places: Mapping[str, Sequence[int]],
+        columns: ir.Columns | None,
+    ) -> ir.Chunked:
         absent = (ir.NONE,) * (self.lanes - len(self.tree.links))
         names = [kind.name for kind in self.kinds]
-        places = {port: [_first(link, port) for link in self.tree.links] for port in inputs}
         return ir.Chunked(
             name,
             len(self.tree.links),
@@ -76,9 +93,10 @@ class Links:
             self.identities,
             self.table.rows,
             tuple(self.ops),
-            {port: (*first, *absent) for port, first in {**places, **outputs}.items()},
+            {port: (*first, *absent) for port, first in places.items()},
             (*(names.index(link.kind.name) for link in self.tree.links), *absent),
             self.partners,
+            columns=columns,
         )
 
     def of_dofs(self) -> list[int]:
@@ -125,9 +143,19 @@ class Links:
         step(stage)
         self.ops.append(ir.Sweep(stage.program(), False))
 
+    def numbers(self, stage: Stage) -> Numbers:
+        return _numbers(self.table.read(stage))
+
     def inertia(self, stage: Stage) -> Inertia:
-        own = _numbers(self.table.read(stage))
+        own = self.numbers(stage)
         return Inertia(own.mass, own.first, own.second)
+
+    def carried_mass(self, stage: Stage) -> Scalar:
+        return self.table.read(stage)[CARRIED]
+
+    def hangs(self, stage: Stage) -> Scalar:
+        """1 for a link that hangs on another one, 0 at a root."""
+        return self.table.read(stage)[HANGS]
 
     def external(self, stage: Stage) -> Wrench:
         """The outer force on a link, in its own frame."""
@@ -175,10 +203,19 @@ def _numbers(row: Sequence[object]) -> Numbers:
     return found
 
 
-def _row(link: Link) -> list[float]:
+def _row(link: Link, carried: float) -> list[float]:
     n = link.numbers
     rest = [0.0] * (MOST - len(n.armature))
-    return [*numbers(n), *rest, *numbers((link.wrench_rotation, link.wrench_origin))]
+    return [*numbers(n), *rest, float(link.parent >= 0), carried, *numbers((link.wrench_rotation, link.wrench_origin))]
+
+
+def _carried(tree: Tree) -> list[float]:
+    """The mass that each joint carries."""
+    masses = [float(cast(float, link.numbers.mass)) for link in tree.links]
+    for i in reversed(range(len(masses))):
+        if tree.links[i].parent >= 0:
+            masses[tree.links[i].parent] += masses[i]
+    return masses
 
 
 def _first(link: Link, port: str) -> int:

@@ -12,7 +12,9 @@ from condyle.ir.chunked import (
     NONE,
     ROW,
     TABLE,
+    UNIT,
     Chunked,
+    Columns,
     Emit,
     Meet,
     Once,
@@ -99,9 +101,10 @@ class Banks:
             return self._there("%there", f"%at_{self._behind_base('in', self.given[entry])}")
         if bank == EXT and self.outer != NONE:
             return self._there("%there", f"%at_{self._behind_base('in', self.outer, entry)}")
+        if bank == UNIT and self.chunked.columns is not None:
+            return self._unit(entry, self.chunked.columns)
         if bank in self.ins:
-            port = self.ins[bank]
-            return self._there(f"%has_in{port}", f"%at_in{port}+{entry * self.item}")
+            return self._port(self.ins[bank], entry)
         place = self._place(bank, entry)
         return self._load("local", place) if place else f"%{bank}_{entry}"
 
@@ -109,12 +112,47 @@ class Banks:
         if bank == IO and entry in self.taken:
             self._store_out("%there", f"%at_{self._behind_base('out', self.taken[entry])}", value)
         elif bank in self.outs:
-            port = self.outs[bank]
-            self._store_out(f"%has_out{port}", f"%at_out{port}+{entry * self.item}", value)
+            self._answer(self.outs[bank], entry, value)
         elif place := self._place(bank, entry):
             self.e(f"st.local.{self.f} [{place}], {self.register(value)};")
         else:
             self.e(f"mov.{self.f} %{bank}_{entry}, {value};")
+
+    def _port(self, port: int, entry: int) -> str:
+        """A number of a lane's own; matrices are read as what other kernels left, or this one does."""
+        columns = self.chunked.columns
+        if columns is None or port == 0:
+            return self._there(f"%has_in{port}", f"%at_in{port}+{entry * self.item}")
+        row, column = divmod(entry, columns.count)
+        place = f"%at_in{port}+{(row * columns.size + column) * self.item}"
+        self.e(f"setp.lt.u32 %there, %task, {max(0, columns.size - column)};")
+        self.e("setp.lt.and.u32 %there, %state, %states, %there;")  # others work on what is read
+        return self._there("%there", place, "global")
+
+    def _unit(self, entry: int, columns: Columns) -> str:
+        """1 where the column is the row."""
+        row, column = divmod(entry, columns.count)
+        value, one, zero = self.fresh(), literal(1.0, self.lanes.bits), literal(0.0, self.lanes.bits)
+        self.e(
+            f"add.u32 %k, %unit_row, {row};", f"add.u32 %joint, %task, {column};", "setp.eq.u32 %inside, %k, %joint;"
+        )
+        self.e(f"selp.{self.f} {value}, {one}, {zero}, %inside;")
+        return value
+
+    def _answer(self, port: int, entry: int, value: str) -> None:
+        columns = self.chunked.columns
+        if columns is None:
+            self._store_out(f"%has_out{port}", f"%at_out{port}+{entry * self.item}", value)
+            return
+        e, (row, column) = self.e, divmod(entry, columns.count)
+        place = f"%at_out{port}+{(row * columns.size + column) * self.item}"
+        e(f"setp.lt.u32 %there, %task, {max(0, columns.size - column)};")
+        if columns.symmetric:
+            e(f"add.u32 %k, %unit_row, {row};", f"add.u32 %joint, %task, {column};", "setp.ge.u32 %inside, %k, %joint;")
+            e("and.pred %there, %there, %inside;", f"mad.lo.u32 %k, %joint, {columns.size}, %k;")
+            e(f"mul.wide.u32 %a, %k, {self.item};", f"add.u64 %a, %out{port}, %a;")
+            self._store_out("%there", "%a", value)
+        self._store_out("%there", place, value)
 
     def splat(self, op: Splat) -> None:
         """What is known of a floating base, the same in every lane."""
@@ -156,11 +194,11 @@ class Banks:
         self.e(f"ld.{space}.{self.f} {value}, [{place}];")
         return value
 
-    def _there(self, guard: str, place: str) -> str:
+    def _there(self, guard: str, place: str, space: str = "global.nc") -> str:
         value = self.fresh()
         self.e(
             f"mov.{self.f} {value}, {literal(0.0, self.lanes.bits)};",
-            f"@{guard} ld.global.nc.{self.f} {value}, [{place}];",
+            f"@{guard} ld.{space}.{self.f} {value}, [{place}];",
         )
         return value
 

@@ -15,7 +15,9 @@ from condyle.backends.cuda.trig import literal, registers, write_angle, write_gu
 from condyle.ir.chunked import (
     IO,
     NONE,
+    UNIT,
     Chunked,
+    Columns,
     Emit,
     Meet,
     Neighbour,
@@ -71,10 +73,12 @@ def emit(
     e("    " + ",\n    ".join([*names, ".param .u64 constants"]), ")")
     e(f".maxntid {lanes.slots if not lanes.in_warp else target.most_threads}, 1, 1")
     with e.block("{"):
-        text = body.e.text().replace("POOL", str(body.exchange.pool)).replace(FAR, "\n".join(body.far.opening("far")))
+        far = body.far.opening("far", "%first" if chunked.columns is None else "%chunk")
+        text = body.e.text().replace("POOL", str(body.exchange.pool)).replace(FAR, "\n".join(far))
         e(f".reg .f{bits} %v<{body.fresh.count + 1}>;", *text.splitlines())
         e("ret;")
-    return Kernel(e.text(), body.exchange.pool, body.far.numbers)
+    tasks = 1 if chunked.columns is None else chunked.columns.tasks
+    return Kernel(e.text(), body.exchange.pool, body.far.numbers * tasks)
 
 
 class _Body:
@@ -98,7 +102,10 @@ class _Body:
         e = self.e
         e(f".reg .{self.f} %na, %nc, %sine, %cosine;", *registers(self.lanes.bits))
         e(".reg .b32 %thread, %g, %k, %pool, %mine, %slot, %partner, %lo, %hi, %step, %place, %first, %kind, %other;")
-        e(".reg .b32 %state, %states, %t, %joint, %count, %parked, %column, %kept, %warp, %lane;")
+        e(
+            ".reg .b32 %state, %states, %t, %joint, %count, %parked, %column, %kept, %warp, %lane;",
+            ".reg .b32 %task, %chunk, %unit_row;",
+        )
         e(
             ".reg .b64 %a, %pair, %half, %table, %links, %numbers, %rows, %deep, %deep_slot, %deep_partner;",
             ".reg .pred %valid, %there, %inside, %more, %skip, %whole;",
@@ -109,7 +116,7 @@ class _Body:
 
     def _where(self) -> None:
         """This lane's state, its part of the pool, and its arrays."""
-        e, lanes = self.e, self.lanes
+        e, lanes, chunked = self.e, self.lanes, self.chunked
         e("mov.u32 %thread, %tid.x;", "and.b32 %lane, %thread, 31;", "shr.u32 %warp, %thread, 5;")
         e("mov.u32 %state, %ctaid.x;", "mov.u32 %mine, pool;", "ld.param.u32 %states, [n];")
         if lanes.in_warp:
@@ -120,7 +127,10 @@ class _Body:
             e(f"mad.lo.u32 %mine, %lane, {self.item}, %mine;")
         else:
             e("mov.u32 %g, %thread;", f"mad.lo.u32 %mine, %thread, {self.item}, %mine;")
-        e(f"add.u32 %slot, %mine, {self.exchange.pitch};", "sub.u32 %k, %states, 1;", "min.u32 %first, %state, %k;")
+        e(f"add.u32 %slot, %mine, {self.exchange.pitch};")
+        if chunked.columns is not None:
+            self._task(chunked.columns)
+        e("sub.u32 %k, %states, 1;", "min.u32 %first, %state, %k;")
         e("cvt.u64.u32 %half, %first;")
         for k in range(len(self.chunked.inputs)):
             e(f"ld.param.u64 %in{k}, [in{k}];", f"cvta.to.global.u64 %in{k}, %in{k};")
@@ -134,6 +144,13 @@ class _Body:
         e(FAR)
         self._places()
 
+    def _task(self, columns: Columns) -> None:
+        """%task: the first column of a lane's task; %state is that of the task so far."""
+        e, tasks = self.e, columns.tasks
+        e(f"mul.lo.u32 %k, %states, {tasks};", "sub.u32 %k, %k, 1;", "min.u32 %chunk, %state, %k;")
+        e("mov.u32 %task, %state;", f"div.u32 %state, %state, {tasks};", f"mul.lo.u32 %k, %state, {tasks};")
+        e("sub.u32 %task, %task, %k;", f"mul.lo.u32 %task, %task, {columns.count};")
+
     def _places(self) -> None:
         """Where this lane's entries begin, and its kind."""
         e, chunked = self.e, self.chunked
@@ -143,7 +160,11 @@ class _Body:
             if name in chunked.places:
                 e(f"ld.global.nc.s32 %other, [%numbers+{self.offsets[f'place {name}']}];")
                 e(f"setp.ge.s32 %has_{port}, %other, 0;", "selp.b32 %other, %other, 0, " + f"%has_{port};")
+                if chunked.columns is not None and port != "in0":
+                    e("add.u32 %other, %other, %task;")
                 e(f"mul.wide.u32 %a, %other, {self.item};", f"add.u64 %at_{port}, %{port}, %a;")
+        if UNIT in chunked.places:
+            e(f"ld.global.nc.u32 %unit_row, [%numbers+{self.offsets[f'place {UNIT}']}];")
         if chunked.kinds:
             e(f"ld.global.nc.s32 %kind, [%numbers+{self.offsets['kinds']}];")
 

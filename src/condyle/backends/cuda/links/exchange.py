@@ -122,17 +122,18 @@ class Far(Exchange):
 
     @property
     def numbers(self) -> int:
-        """Of one state, 0 if nothing meets here."""
+        """Of one state, or task, 0 if nothing meets here."""
         return self.most * self.lanes.slots
 
-    def opening(self, address: str) -> list[str]:
-        """Lines before anything meets. address: of the parameter."""
+    def opening(self, address: str, task: str) -> list[str]:
+        """Lines before anything meets. address: of the parameter; task: a register, what this block works on."""
         if not self.most:
             return []
         return [
             f"ld.param.u64 %deep, [{address}];",
             "cvta.to.global.u64 %deep, %deep;",
-            f"mul.wide.u32 %a, %first, {self.numbers * self.item};",
+            f"cvt.u64.u32 %a, {task};",
+            f"mul.lo.u64 %a, %a, {self.numbers * self.item};",
             "add.u64 %deep, %deep, %a;",
             f"mul.wide.u32 %a, %g, {self.item};",
             "add.u64 %deep_slot, %deep, %a;",

@@ -30,7 +30,8 @@ def launch(
     data, offsets = constants(chunked, bits)
     kernel = emit(chunked, outputs, bits, offsets, target)
     states, block = (WARP // lanes.count, 0) if lanes.in_warp else (1, lanes.slots)
-    text = Text(kernel_name(chunked), kernel.ptx, kernel.pool, states, "links", 0, block)
+    tasks = 1 if chunked.columns is None else chunked.columns.tasks
+    text = Text(kernel_name(chunked), kernel.ptx, kernel.pool, states, "links", 0, block, tasks)
     far = [Array(f"scratch {chunked.name} meeting", (kernel.far,))] if kernel.far else []
     return Part((text,), tuple(inputs), (*outputs, *far), data)
 

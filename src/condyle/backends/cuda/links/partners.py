@@ -231,6 +231,16 @@ class Partners:
         exchange.partner_named("%other")
         return [exchange.load(k, exchange.partner) for k in range(len(source))]
 
+    def _beside(self, source: Sequence[str], by: str, from_tip: bool) -> list[str]:
+        """Numbers of a lane so many further through shared memory, as many at a time as fit."""
+        exchange, others = self.exchange, list[str]()
+        for first in range(0, len(source), exchange.room):
+            some = source[first : first + exchange.room]
+            exchange.publish(some)
+            exchange.partner_at(by, from_tip)
+            others += [exchange.load(k, exchange.partner) for k in range(len(some))]
+        return others
+
     def _spread(self, op: Spread) -> None:
         own = self.banks.own(op.bank)
         self.e("mov.u32 %other, 0;")
@@ -249,10 +259,7 @@ class Partners:
         if self.lanes.in_warp:
             others = self.exchange.shifted(source, by, from_tip, self.lanes.width)
         else:
-            exchange = self._through(width)
-            exchange.publish(source)
-            exchange.partner_at(by, from_tip)
-            others = [exchange.load(k, exchange.partner) for k in range(width)]
+            others = self._beside(source, by, from_tip)
         for k, (other, none) in enumerate(zip(others, nothing, strict=True)):
             self.e(f"selp.{self.f} {other}, {other}, {literal(none, self.lanes.bits)}, %valid;")
             self.banks.put(op.into, k, other)

@@ -1,0 +1,66 @@
+"""Matrices of pairs -> PTX: every entry from the records of its row and its column."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+
+from condyle.backends.cuda.links.entries import Entries
+from condyle.backends.cuda.links.stage import write_stage
+from condyle.backends.cuda.parts import Part
+from condyle.backends.cuda.target import TARGET
+from condyle.ir.pairs import Pairs
+from condyle.ir.program import Array, Program
+
+
+def paired(pairs: Pairs, record: Array, outputs: Sequence[Array], bits: int) -> Part:
+    """The launch that makes matrices of records."""
+    made = Entries(f"condyle_{pairs.name}_pairs", (record,), outputs, bits, TARGET)
+
+    def body() -> None:
+        _related(made, pairs)
+        _stage(made, pairs.lower, "%lower", "BESIDE")
+        _stage(made, pairs.upper, "%upper", "DONE")
+        if pairs.diagonal >= 0:
+            more = made.fresh()
+            made.e("setp.eq.u32 %lower, %r, %c;", f"ld.global.nc.{made.f} {more}, [%row+{pairs.diagonal * made.item}];")
+            made.e(f"@%lower add.rn.{made.f} %x0, %x0, {more};")
+
+    return made.part(body, np.array(pairs.spans, "<u4").tobytes())
+
+
+def _related(made: Entries, pairs: Pairs) -> None:
+    """Both records, and which of them carries the other."""
+    e = made.e
+    e(
+        ".reg .b64 %row, %column;",
+        ".reg .b32 %first_r, %last_r, %first_c, %last_c;",
+        ".reg .pred %lower, %upper, %also, %own;",
+    )
+    for of in "rc":
+        e(f"mul.wide.u32 %a, %{of}, 8;", "add.u64 %a, %at, %a;")
+        e(f"ld.global.nc.u32 %first_{of}, [%a];", f"ld.global.nc.u32 %last_{of}, [%a+4];")
+    e("setp.ge.u32 %lower, %first_r, %first_c;", "setp.ge.u32 %also, %last_c, %first_r;")
+    e("and.pred %lower, %lower, %also;")
+    e("setp.lt.u32 %upper, %first_r, %first_c;", "setp.ge.u32 %also, %last_r, %first_c;")
+    e("and.pred %upper, %upper, %also;")
+    if pairs.diagonal >= 0:  # of one joint's degrees of freedom both triangles are made alike
+        e("setp.eq.u32 %also, %first_r, %first_c;", "setp.lt.u32 %own, %r, %c;", "and.pred %own, %own, %also;")
+        e("xor.pred %lower, %lower, %own;", "or.pred %upper, %upper, %own;")
+    for of, name in (("r", "row"), ("c", "column")):
+        e(f"mul.wide.u32 %a, %{of}, {pairs.width * made.item};", f"add.u64 %{name}, %in0, %a;")
+
+
+def _stage(made: Entries, stage: Program, where: str, beyond: str) -> None:
+    def get(bank: str, entry: int) -> str:
+        value = made.fresh()
+        made.e(f"ld.global.nc.{made.f} {value}, [%{bank}+{entry * made.item}];")
+        return value
+
+    def put(bank: str, entry: int, value: str) -> None:
+        made.e(f"mov.{made.f} %x{bank}, {value};")
+
+    made.e(f"@!{where} bra {beyond};")
+    write_stage(made.e, stage, made.bits, made.fresh, get, put)
+    made.e(f"{beyond}:")

@@ -1,0 +1,67 @@
+"""Matrices by lanes that are links: launch after launch on the interpreter, against the reference."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+import condyle
+from condyle import linked
+from condyle.algorithms.reference import evaluate
+from condyle.backends.cuda.link import link
+from condyle.backends.cuda.target import ARCHITECTURES
+from condyle.model.tree import tree_of
+from condyle.signature import FUNCTIONS
+from tests.backends.cuda.simulate import simulate
+from tests.backends.cuda.test_links import robot_for
+from tests.laws.robots import relative, states
+
+SERIAL = {"m": "crba", "minv": "aba", "did": "closed_form", "dfd": "minv+closed_form", "difd": "closed_form"}
+
+BOUNDS = {"float64": 1e-10, "float32": 1e-3}
+"""The condition of M enters; in float32 the reference itself loses 1.5e-3 of derivatives of the chain of 34."""
+
+
+@pytest.mark.parametrize("function", SERIAL)
+@pytest.mark.parametrize(
+    ("name", "n", "dtype"),
+    [("chain 3", 2, "float32"), ("chain 34", 1, "float32"), ("hyq", 2, "float64"), ("floating 5", 1, "float64")],
+)
+def test_matrices(name: str, n: int, dtype: str, function: str) -> None:
+    """Chains and trees, a warp and a block; columns that do not fill their last task; outer forces in float64."""
+    robot = robot_for(name)
+    tree, some = tree_of(robot), states(robot, n)
+    inverse = np.random.default_rng(1).standard_normal((n, robot.nv * robot.nv))
+    known = {"q": some.q, "v": some.v, "a": some.a, "tau": 0.1 * some.a, "Minv": inverse}
+    known["f_ext"] = some.f_ext.reshape(n, -1)
+    f_ext = dtype == "float64" and FUNCTIONS[function].takes_f_ext
+    inputs = {port.name: known[port.name] for port in FUNCTIONS[function].ports(f_ext)}
+    got = simulate(linked.parts(tree, function, f_ext, dtype), list(inputs.values()))
+    for one, want in zip(got, evaluate(tree, function, SERIAL[function], inputs), strict=True):
+        assert relative(one, want) < BOUNDS[dtype]
+        if function in ("m", "minv"):
+            square = one.reshape(n, robot.nv, robot.nv)
+            np.testing.assert_array_equal(square, square.transpose(0, 2, 1))
+
+
+def test_columns_are_solved_where_they_lie() -> None:
+    """No thread reads what another one writes, also where the last warp has nothing to do."""
+    robot = condyle.chain(3, rng=1)
+    made = linked.parts(tree_of(robot), "dfd", False, "float32")
+    solve = made.launches[3].texts[0]
+    assert solve.tasks == 1 and solve.states > 1
+    some = states(robot, 3)
+    for block in (32, 64):
+        (got, *_) = simulate(made, [some.q, some.v, 0.1 * some.a], block)
+    (want, *_) = evaluate(tree_of(robot), "dfd", SERIAL["dfd"], {"q": some.q, "v": some.v, "tau": 0.1 * some.a})
+    assert relative(got, want) < 1e-4
+
+
+@pytest.mark.parametrize(("arch", "dtype"), [*zip(ARCHITECTURES, ("float32", "float64", "float32"), strict=True)])
+def test_the_assembler_takes_matrices(arch: str, dtype: str) -> None:
+    pytest.importorskip("cuda.bindings.nvjitlink", reason="pip install 'condyle[cuda]'")
+    tree = tree_of(condyle.chain(33, rng=1))
+    made = [linked.parts(tree, function, False, dtype).launches for function in ("dfd", "difd", "m")]
+    for ptx in {part.texts[0].ptx for part in (*made[0], *made[1][1:], *made[2][1:])}:
+        _, usage = link(ptx, arch)
+        assert usage.registers <= 255
