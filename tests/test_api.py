@@ -134,23 +134,6 @@ def test_wrong_forces_and_outputs(dyn: Dynamics, robot: Robot) -> None:
         dyn.inverse_dynamics(q, v, a, out=q)
 
 
-@pytest.mark.parametrize(
-    ("options", "word"),
-    [
-        ({"target": "cobol"}, "cobol"),
-        ({"dtype": "float16"}, "float16"),
-        ({"links": "parallel"}, "parallel"),
-        ({"threads": 0}, "threads"),
-        ({"device": 0, "target": "c"}, "device"),
-        ({"routes": {"fd": "guess"}}, "guess.*ltl, aba, minv"),
-        ({"routes": {"ik": "rnea"}}, "'ik'.*id, fd, m"),
-    ],
-)
-def test_wrong_options(robot: Robot, options: dict[str, object], word: str) -> None:
-    with pytest.raises(UnsupportedError, match=word):
-        robot.compile(**options)  # type: ignore[arg-type]
-
-
 def test_routes_that_do_not_serve_mimic_joints_say_so() -> None:
     with pytest.raises(UnsupportedError, match="mimic"):
         robot_named("zoo").compile(routes={"fd": "aba"})

@@ -1,6 +1,6 @@
 """Condyle compiles rigid-body dynamics for one robot."""
 
-from condyle.api import Builder, Robot, chain, export, load, operation_counts, random_tree
+from condyle.api import Builder, Robot, chain, condyle_version, export, load, operation_counts, random_tree
 from condyle.dynamics import (
     Dynamics,
     DynamicsDerivatives,
@@ -23,6 +23,8 @@ from condyle.errors import (
     UnsupportedError,
 )
 from condyle.runtime.packed import Packed
+
+__version__ = condyle_version()
 
 __all__ = [
     "AccuracyWarning",

@@ -6,10 +6,12 @@ import os
 from collections.abc import Mapping, Sequence
 from functools import partial
 from importlib.metadata import PackageNotFoundError, version
+from numbers import Integral
 from pathlib import Path
 from typing import Literal
 
 import numpy as np
+from numpy.typing import DTypeLike
 
 from condyle import hardware, readers
 from condyle.algorithms.scans.massless import massless_link
@@ -27,7 +29,7 @@ from condyle.model import builder, generate
 from condyle.model import robot as model
 from condyle.model.joints import JOINT_TYPES
 from condyle.model.tree import Tree, tree_of
-from condyle.projects import EXPORTS, Job
+from condyle.projects import EXPORTS, Job, check_folder
 from condyle.runtime.toolchain import find_compiler
 from condyle.scanned import ScannedCompiler
 from condyle.signature import FUNCTIONS
@@ -53,7 +55,7 @@ class Robot(model.Robot):
     def compile(
         self,
         target: str = "cpu",
-        dtype: str = "float64",
+        dtype: DTypeLike = "float64",
         threads: int | None = None,
         links: str = "serial",
         routes: Mapping[str, str] | None = None,
@@ -72,12 +74,15 @@ class Robot(model.Robot):
         of functions there, one word for all or {"dfd": "group32 split"}; "auto": the fastest, by an estimate.
         UnsupportedError says what was allowed; DeviceError, at the first call, why a GPU does not serve.
         """
-        for name, value, allowed in (("target", target, TARGETS), ("dtype", dtype, DTYPES), ("links", links, LINKS)):
+        dtype = dtype_name(dtype)
+        for name, value, allowed in (("target", target, TARGETS), ("links", links, LINKS)):
             check_choice(name, value, allowed)
         if target != "cuda" and (device, kernels) != (None, "auto"):
             raise UnsupportedError("device, kernels: this target runs on the processor and takes none; leave them out")
-        if threads is not None and threads < 1:
-            raise UnsupportedError(f"threads={threads}: give a positive number, or None for every core")
+        if threads is not None and (not isinstance(threads, Integral) or threads < 1):
+            raise UnsupportedError(f"threads={threads!r}: give a positive number, or None for every core")
+        if not isinstance(routes or {}, Mapping):  # pyright: ignore[reportUnnecessaryIsInstance]
+            raise UnsupportedError(f"routes={routes!r}: name the function too, such as {{'fd': 'aba'}}")
         tree = tree_of(self)
         compiler = _compiler(self, tree, links, target, dict(routes or {}))
         compiler.device, compiler.kernels = device or 0, asked_for(kernels)
@@ -89,6 +94,18 @@ class Robot(model.Robot):
 def check_choice(name: str, value: str, allowed: Sequence[str]) -> None:
     if value not in allowed:
         raise UnsupportedError(f"{name}={value!r}: allowed is {', '.join(map(repr, allowed))}")
+
+
+def dtype_name(dtype: DTypeLike) -> str:
+    """ "float64" or "float32", however NumPy lets it be said; UnsupportedError for anything else."""
+    try:
+        found = None if dtype is None else np.dtype(dtype)  # pyright: ignore[reportUnnecessaryComparison]
+    except TypeError:
+        found = None
+    for name in DTYPES:
+        if found is not None and found == np.dtype(name):  # NumPy takes None for float64
+            return name
+    raise UnsupportedError(f"dtype={dtype!r}: allowed is {', '.join(map(repr, DTYPES))}")
 
 
 def runs_on(target: str) -> str:
@@ -204,7 +221,7 @@ def export(
     out: str | os.PathLike[str],
     functions: Sequence[str] = tuple(FUNCTIONS),
     name: str | None = None,
-    dtype: str = "float64",
+    dtype: DTypeLike = "float64",
     word: str = "27x18",
     dsp: int | None = None,
     clock: float = 125.0,
@@ -225,13 +242,17 @@ def export(
     step [s], of "euler" and "rk4"; constants, "dsp", "shift" or "auto"; turns, root: see docs/fpga.md.
     """
     check_choice("target", target, tuple(EXPORTS))
-    check_choice("dtype", dtype, DTYPES)
     for function in functions:
         check_choice("functions", function, tuple(ALL if target == "verilog" else FUNCTIONS))
     name = name or _bundled_name(robot)
     options = hardware.Options(tuple(functions), word, dsp, clock, name, 1000, f_ext, step, constants, turns, root)
     check_solvable(robot, functions)
-    return EXPORTS[target](Job(robot, compiler_of(robot, name=name), Path(out), tuple(functions), dtype, options))
+    job = Job(robot, compiler_of(robot, name=name), Path(out), tuple(functions), dtype_name(dtype), options)
+    try:
+        check_folder(job.out)
+        return EXPORTS[target](job)
+    except OSError as error:
+        raise UnsupportedError(f"out={str(out)!r} cannot be written: {error.strerror or error}") from error
 
 
 def check_solvable(robot: Robot, functions: Sequence[str]) -> None:

@@ -91,6 +91,10 @@ class Dynamics:
         """A pickle is the robot and the options; the other side compiles or takes it from its own cache."""
         return self._recipe
 
+    def __repr__(self) -> str:
+        """One line: the robot, and what runs."""
+        return f"<{type(self).__name__} of {self._recipe[1][0]!r}: target {self._target}, {self._dtype}>"
+
     @property
     def dtype(self) -> np.dtype[np.floating]:
         """The dtype of every array, in and out."""
@@ -151,6 +155,8 @@ class Dynamics:
 
     def function(self, name: str) -> Callable[..., object]:
         """The method of a function by its short name: "id", "fd", "m", "minv", "did", "dfd", "difd"."""
+        if name not in FUNCTIONS:
+            raise UnsupportedError(f"there is no function {name!r}; there are {', '.join(FUNCTIONS)}")
         return getattr(self, FUNCTIONS[name].method)
 
     def explain(self, n: int = 1) -> str:

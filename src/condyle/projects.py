@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -15,6 +16,7 @@ from condyle.backends.c.export import export_c
 from condyle.backends.common.facts import Vectors
 from condyle.backends.cuda.cpp.export import export_cuda
 from condyle.compiler import Compiler
+from condyle.errors import UnsupportedError
 from condyle.model.robot import Robot
 from condyle.signature import FUNCTIONS
 
@@ -31,6 +33,15 @@ class Job:
     functions: tuple[str, ...]
     dtype: str
     hardware: hardware.Options
+
+
+def check_folder(out: Path) -> None:
+    """UnsupportedError, before anything is generated, for what is no folder or could not be made one."""
+    there = next(path for path in (out.absolute(), *out.absolute().parents) if path.exists())
+    if not there.is_dir():
+        raise UnsupportedError(f"out={str(out)!r}: {str(there)!r} is a file: name a folder, it is made where needed")
+    if not os.access(there, os.W_OK | os.X_OK):
+        raise UnsupportedError(f"out={str(out)!r}: {str(there)!r} is not writable: name another folder")
 
 
 def _export_c(job: Job) -> list[Path]:

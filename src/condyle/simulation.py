@@ -14,12 +14,15 @@ from condyle.backends.fpga.build import Accelerator
 from condyle.backends.fpga.emit_array import TAG_BITS
 from condyle.backends.fpga.emit_bench import ANSWERS, TASKS
 from condyle.backends.fpga.export import Facts, Sheet, lines, write
-from condyle.errors import BuildError
+from condyle.errors import BuildError, UnsupportedError
 from condyle.model.robot import Robot
 from condyle.text import write_whole
 
 TOOLS = {"iverilog": ("{}.vvp", "vvp -N {}.vvp"), "verilator": ("obj/V{}_bench", "obj/V{}_bench")}
 """What is made of the bench, and how it is run. iverilog is there at once; verilator compiles long and runs fast."""
+
+MOST_STALLED = 95
+"""Per cent: an end that stalls in every cycle ends no simulation."""
 
 
 class Verdict(NamedTuple):
@@ -56,6 +59,10 @@ def check(
     Batches take turns: both ends stall `stall` % of the cycles, none does (tasks back to back), the input alone does
     most of the time (tasks sparse), the output alone does.
     """
+    if states < 1 or not 0 <= stall <= MOST_STALLED:
+        raise UnsupportedError(
+            f"states={states}, stall={stall}: give at least one state, and stall 0 to {MOST_STALLED} % of the cycles"
+        )
     each = min(states, (1 << TAG_BITS) // len(acc.plan.functions))
     patterns = [(stall, stall), (0, 0), (90, 0), (0, 90)] if stall else [(0, 0)]
     sheet = Sheet({function: {} for function in acc.plan.functions}, 0, acc.plan.box)

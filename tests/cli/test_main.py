@@ -7,6 +7,8 @@ import sys
 
 import pytest
 
+import condyle
+
 
 def test_no_command_is_bad_use(run) -> None:
     ran = run()
@@ -24,12 +26,21 @@ def test_no_command_is_bad_use(run) -> None:
         ("bench", "iiwa14", "--functions", "id,nonsense"),
         ("export", "iiwa14", "--target", "fortran", "--out", "x"),
         ("cache", "burn"),
+        ("info", "iiwa14", "--batch", "0"),
+        ("fpga", "simulate", "iiwa14", "--states", "0"),
+        ("fpga", "simulate", "iiwa14", "--functions", "m", "--stall", "100"),
+        ("fpga", "report", "iiwa14", "--html", "no/such/folder/page.html"),
+        ("export", "iiwa14", "--target", "c", "--out", __file__),
     ],
 )
 def test_bad_words_are_bad_use(run, words) -> None:
     ran = run(*words)
     assert ran.status == 2
     assert ran.out == ""
+
+
+def test_the_version_is_said(run) -> None:
+    assert run("--version").out == f"condyle {condyle.__version__}\n"
 
 
 def test_a_missing_file_is_named(run) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -32,9 +33,12 @@ def test_bundled_names() -> None:
         ("  <robot/>", "XML text"),
         (".", "not a regular file"),
         ("a\0b", "does not exist|null"),
+        ("Atlas", "did you mean 'atlas'"),
+        ("", "expected a path"),
+        (None, "expected a path.*None"),
     ],
 )
-def test_what_is_no_file(source: str, text: str) -> None:
+def test_what_is_no_file(source: Any, text: str) -> None:
     with pytest.raises(ModelError, match=text):
         load_robot(source)
 

@@ -123,6 +123,13 @@ def test_lists_and_integers_convert() -> None:
     np.testing.assert_allclose(tau, np.arange(6) + 9.0)
 
 
+class Unwilling:
+    """An array that does not lend itself, such as a tensor with a gradient."""
+
+    def __array__(self, dtype: object = None, copy: bool | None = None) -> np.ndarray:
+        raise RuntimeError("detach it")
+
+
 @pytest.mark.parametrize(
     ("bad", "words"),
     [
@@ -133,7 +140,9 @@ def test_lists_and_integers_convert() -> None:
         (np.zeros((3, 7), complex), ["complex128", "real numbers"]),
         (np.zeros((3, 7), bool), ["bool"]),
         (np.full((3, 7), None), ["object"]),
-        (None, ["object"]),
+        (None, ["q is NoneType"]),
+        ({"lf_foot": 1}, ["q is dict", "robot.f_ext"]),
+        (Unwilling(), ["q (Unwilling)", "detach it"]),
         ("text", ["real numbers"]),
         ([1j] * 7, ["complex"]),
     ],
@@ -202,6 +211,7 @@ def test_out_is_checked() -> None:
         (args[1], ShapeError, "overlaps"),
         ((np.zeros((3, 6)), np.zeros((3, 6))), ShapeError, "2 arrays"),
         (([[0.0] * 6] * 3,), DTypeError, "list"),
+        (3, DTypeError, "int"),
     ]
     for out, error, word in cases:
         with pytest.raises(error, match=word):

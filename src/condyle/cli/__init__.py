@@ -6,6 +6,7 @@ import argparse
 import sys
 from collections.abc import Sequence
 
+import condyle
 from condyle.cli import bench, cache, check, export, fpga, info
 from condyle.cli.common import say
 from condyle.errors import BuildError, CondyleError, ModelError, SingularError
@@ -21,6 +22,7 @@ def parser() -> argparse.ArgumentParser:
         description="Compiles the rigid-body dynamics of one robot.",
         epilog="exit status: 0 fine, 1 found wanting, 2 bad use",
     )
+    top.add_argument("--version", action="version", version=f"condyle {condyle.__version__}")
     commands = top.add_subparsers(dest="command", required=True, metavar="COMMAND")
     for module in COMMANDS:
         module.add(commands)

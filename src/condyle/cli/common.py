@@ -8,10 +8,11 @@ import sys
 import warnings
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from pathlib import Path
 from typing import TypeAlias
 
 import condyle
-from condyle.errors import ModelWarning
+from condyle.errors import ModelWarning, UnsupportedError
 
 BAR = 20
 Json: TypeAlias = "str | int | float | bool | Sequence[Json] | Mapping[str, Json] | None"
@@ -66,6 +67,21 @@ def integers(text: str) -> tuple[int, ...]:
     if not numbers or min(numbers) < 1:
         raise argparse.ArgumentTypeError(f"{text!r} is not a list of positive numbers such as 16,64,256")
     return numbers
+
+
+def positive(text: str) -> int:
+    """A whole number, 1 or more."""
+    if not text.isdecimal() or int(text) < 1:
+        raise argparse.ArgumentTypeError(f"{text!r} is not a whole number, 1 or more")
+    return int(text)
+
+
+def check_page(path: Path | None) -> None:
+    """What --html names can be written: said before minutes have passed."""
+    if path is not None and not path.parent.is_dir():
+        raise UnsupportedError(f"--html: there is no folder {str(path.parent)!r}: make it, or name another")
+    if path is not None and path.is_dir():
+        raise UnsupportedError(f"--html: {str(path)!r} is a folder: name a file")
 
 
 def printable(text: str) -> str:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import argparse
 import warnings
-from collections.abc import Collection
+from collections.abc import Callable, Collection
 from pathlib import Path
 from typing import TYPE_CHECKING, TypedDict
 
@@ -34,11 +34,23 @@ class Hardware(TypedDict):
 
 
 def add(commands: _SubParsersAction[argparse.ArgumentParser]) -> None:
-    command = commands.add_parser("export", help="write the generated source of a robot's functions")
+    command = commands.add_parser(
+        "export",
+        help="write the generated source of a robot's functions",
+        description="Write a project that needs no Python: C sources, a CUDA header or Verilog, each with a test that "
+        "checks itself. Files of the same name in DIR are replaced, others left alone.",
+        epilog="example: condyle export arm.urdf --target c --out arm-c --functions id,fd",
+    )
     add_robot(command)
     command.add_argument("--target", choices=tuple(api.EXPORTS), required=True)
     command.add_argument("--out", metavar="DIR", type=Path, required=True, help="the folder to write")
-    command.add_argument("--functions", metavar="id,dfd", type=hardware_functions, default=tuple(FUNCTIONS))
+    command.add_argument(
+        "--functions",
+        metavar="id,dfd",
+        type=hardware_functions,
+        default=tuple(FUNCTIONS),
+        help="which, by short name (default: all seven)",
+    )
     command.add_argument("--name", help="prefix of the exported symbols: [a-z][a-z0-9_]{0,30}")
     command.add_argument("--dtype", choices=("float64", "float32"), default="float64", help="c: of every number")
     add_hardware(command)
@@ -59,6 +71,17 @@ def add_hardware(command: argparse.ArgumentParser) -> None:
     command.add_argument("--step", type=float, metavar="S", default=1e-3, help="verilog: seconds of euler and rk4")
     command.add_argument("--turns", type=int, metavar="N", help="verilog: how many limbs that are alike share an array")
     command.add_argument("--root", metavar="LINK", help="verilog: hold a floating robot by this link, or auto")
+
+
+def add_functions(command: argparse.ArgumentParser, type: Callable[[str], tuple[str, ...]]) -> None:
+    """--functions; `type` knows the names."""
+    command.add_argument(
+        "--functions",
+        metavar="id,dfd",
+        type=type,
+        default=tuple(FUNCTIONS),
+        help="which, by short name (default: all seven)",
+    )
 
 
 def hardware_options(arguments: argparse.Namespace) -> Hardware:

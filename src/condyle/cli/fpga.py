@@ -11,7 +11,7 @@ from condyle import api, hardware, simulation
 from condyle.backends.fpga.export import Facts, Sheet
 from condyle.backends.fpga.page import page
 from condyle.backends.fpga.report import report
-from condyle.cli.common import Json, add_robot, load, progress, say, show, show_json, table
+from condyle.cli.common import Json, add_robot, check_page, load, positive, progress, say, show, show_json, table
 from condyle.cli.export import add_hardware, hardware_functions, hardware_options
 from condyle.signature import FUNCTIONS
 
@@ -20,14 +20,32 @@ if TYPE_CHECKING:
 
 
 def add(commands: _SubParsersAction[argparse.ArgumentParser]) -> None:
-    command = commands.add_parser("fpga", help="simulate or report a robot's accelerator")
-    command.add_argument("what", choices=("simulate", "report"))
-    add_robot(command)
-    command.add_argument("--functions", metavar="id,dfd", type=hardware_functions, default=tuple(FUNCTIONS))
-    command.add_argument(
-        "--states", type=int, metavar="N", help="states a function: simulated (20), or compared (10000)"
+    command = commands.add_parser(
+        "fpga",
+        help="simulate or report a robot's accelerator",
+        description="Simulate the accelerator of a robot, every bit of every answer against the integer model; or "
+        "report its cycles, DSPs and errors. Nothing is kept: `condyle export` writes the Verilog.",
+        epilog="example: condyle fpga simulate iiwa14 --functions id --states 100",
     )
-    command.add_argument("--stall", type=int, metavar="PERCENT", default=40, help="cycles stalled at either end")
+    command.add_argument("what", choices=("simulate", "report"), help="run the test bench, or print cycles and errors")
+    add_robot(command)
+    command.add_argument(
+        "--functions",
+        metavar="id,dfd",
+        type=hardware_functions,
+        default=tuple(FUNCTIONS),
+        help="which, by short name (default: all seven)",
+    )
+    command.add_argument(
+        "--states", type=positive, metavar="N", help="states a function: simulated (20), or compared (10000)"
+    )
+    command.add_argument(
+        "--stall",
+        type=int,
+        metavar="PERCENT",
+        default=40,
+        help="simulate: cycles stalled at either end, 0 to 95 (default 40)",
+    )
     command.add_argument(
         "--tool", choices=tuple(simulation.TOOLS), default="iverilog", help="simulate: verilator for many states"
     )
@@ -37,6 +55,7 @@ def add(commands: _SubParsersAction[argparse.ArgumentParser]) -> None:
 
 
 def run(arguments: argparse.Namespace) -> int:
+    check_page(arguments.html)
     loaded = load(arguments)
     for warning in loaded.warnings:
         say(f"warning: {warning}")
@@ -55,7 +74,7 @@ def _simulate(arguments: argparse.Namespace, robot: api.Robot, acc: hardware.Acc
     """Every bit of every answer against the integer model; status 1 at the first that differs."""
     progress("simulating ...")
     with tempfile.TemporaryDirectory() as folder:
-        states = arguments.states or 20
+        states = 20 if arguments.states is None else arguments.states
         found = simulation.check(Path(folder), robot, acc, facts, states, arguments.stall, arguments.tool)
     progress("")
     show_json({"right": found.right, **found._asdict()}) if arguments.json else show(found.answer)

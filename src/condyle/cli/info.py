@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 from condyle import api
 from condyle.cli import machine
-from condyle.cli.common import Json, Loaded, add_robot, load, show, show_json, table
+from condyle.cli.common import Json, Loaded, add_robot, load, positive, show, show_json, table
 
 if TYPE_CHECKING:
     from argparse import _SubParsersAction  # pyright: ignore[reportPrivateUsage]
@@ -18,11 +18,17 @@ COUNTS = ("function", "route", "mul", "add", "div", "sincos", "instructions")
 
 
 def add(commands: _SubParsersAction[argparse.ArgumentParser]) -> None:
-    command = commands.add_parser("info", help="the tree, sizes, masses and warnings of a robot")
+    command = commands.add_parser(
+        "info",
+        help="the tree, sizes, masses and warnings of a robot",
+        description="Say what a robot is: its joints in the order of q, bodies and masses, what is odd about the file; "
+        "with --counts or --target, what its functions cost and what would run.",
+        epilog="example: condyle info arm.urdf --lock finger_joint=0 --counts",
+    )
     add_robot(command)
     command.add_argument("--counts", action="store_true", help="operations and route of each function")
     command.add_argument("--target", choices=api.TARGETS, help="say what runs there: routes, forms, threads")
-    command.add_argument("--batch", type=int, default=256, metavar="N", help="states, for --target (default 256)")
+    command.add_argument("--batch", type=positive, default=256, metavar="N", help="states, for --target (default 256)")
     command.add_argument("--links", choices=api.LINKS, help="the same, with links parallel or not; for --batch 1")
     command.set_defaults(run=run)
 
@@ -50,7 +56,7 @@ def run(arguments: argparse.Namespace) -> int:
 def _explained(loaded: Loaded, arguments: argparse.Namespace) -> list[str]:
     """What runs for a batch, line by line."""
     dyn = loaded.robot.compile(arguments.target or "cpu", links=arguments.links or "serial")
-    return dyn.explain(max(1, arguments.batch)).splitlines()
+    return dyn.explain(arguments.batch).splitlines()
 
 
 def _summary(loaded: Loaded) -> dict[str, Json]:

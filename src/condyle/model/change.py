@@ -25,6 +25,8 @@ def lock(robot: RobotData, values: Mapping[str, float | Sequence[float] | Array]
     Locking a master locks the joints that mimic it; naming such a joint too is an error unless the values agree
     (to 1e-9). Errors: ModelError with every unknown name and every bad value.
     """
+    if not isinstance(values, Mapping):  # pyright: ignore[reportUnnecessaryIsInstance]
+        raise ModelError(f"lock: expected joints and their values such as {{'finger_joint': 0.0}}, got {values!r}")
     findings: list[Finding] = []
     locked: dict[int, Array] = {}
     for name, value in values.items():
@@ -48,8 +50,11 @@ def lock(robot: RobotData, values: Mapping[str, float | Sequence[float] | Array]
 
 
 def _value(joint: Joint, value: float | Sequence[float] | Array, findings: list[Finding]) -> Array:
-    q = np.atleast_1d(np.asarray(value, dtype=np.float64))
     n = joint.kind.nq
+    try:
+        q = np.atleast_1d(np.asarray(value, dtype=np.float64))
+    except (TypeError, ValueError):
+        q = np.array((np.nan,))
     if q.shape != (n,) or not np.isfinite(q).all():
         wanted = "a finite number" if n == 1 else f"{n} finite numbers"
         message = f"cannot lock joint {joint.name!r} ({joint.type}) at {value!r}: give {wanted}"

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from numbers import Integral
 
 import numpy as np
 
+from condyle.errors import ModelError
 from condyle.model.array import Array, congruence, diagonal
 from condyle.model.description import FIXED, Description, JointSpec, Link, Numbers
 from condyle.model.finish import GRAVITY
@@ -17,6 +19,7 @@ from condyle.model.robot import Robot
 
 def chain(n: int, rng: int | np.random.Generator = 0) -> Robot:
     """A serial chain of n revolute joints about their own z, with random placements and box-like bodies."""
+    _check_size(n)
     generator = np.random.default_rng(rng)
     joints = [_joint(generator, i, i - 1, "revolute", np.array((0.0, 0.0, 1.0))) for i in range(n)]
     return _robot("chain", generator, joints, floating_base=False)
@@ -33,6 +36,10 @@ def random_tree(
 
     With floating_base a free joint, "root_joint", comes first and is not counted in n.
     """
+    _check_size(n)
+    unknown = [kind for kind in types if kind not in JOINT_TYPES]
+    if unknown or not types:
+        raise ModelError(f"types={types!r}: allowed is {', '.join(map(repr, JOINT_TYPES))}")
     generator = np.random.default_rng(rng)
     joints: list[JointSpec] = []
     for i in range(n):
@@ -40,6 +47,11 @@ def random_tree(
         parent = int(generator.integers(max(-1, i - 4), i)) if i else -1
         joints.append(_joint(generator, i, parent, kind, _direction(generator)))
     return _robot("tree", generator, joints, floating_base=floating_base)
+
+
+def _check_size(n: int) -> None:
+    if not isinstance(n, Integral) or n < 0:
+        raise ModelError(f"n={n!r} joints: give a whole number, 0 or more")
 
 
 def _robot(name: str, rng: np.random.Generator, joints: list[JointSpec], *, floating_base: bool) -> Robot:

@@ -43,6 +43,10 @@ class Robot(RobotData):
         RobotData.__post_init__(self)
         object.__setattr__(self, "fingerprint", fingerprint(self))
 
+    def __repr__(self) -> str:
+        """One line: what a prompt shows; the joints and bodies are attributes."""
+        return f"<{type(self).__name__} {self.name!r}: nq {self.nq}, nv {self.nv}, {len(self.bodies)} bodies>"
+
     @classmethod
     def of(cls: type[Self], robot: RobotData) -> Self:
         """The robot of a robot."""
@@ -127,9 +131,13 @@ class Robot(RobotData):
         """
         own = {joint.name: joint for joint in self.joints}
         wanted = {joint.name for joint in self.joints if joint.mimic is None}
-        unknown, missing = [n for n in names if n not in own], wanted - set(names)
-        if unknown or missing or len(set(names)) != len(names):
-            raise ModelError(f"not an order of this robot's joints: unknown {unknown}, missing {sorted(missing)}")
+        unknown, missing = [n for n in names if n not in own], sorted(wanted - set(names))
+        twice = sorted({n for n in names if list(names).count(n) > 1})
+        if unknown or missing or twice:
+            wrong = {"unknown": unknown, "missing": missing, "given twice": twice}
+            found = ", ".join(f"{what} {which}" for what, which in wrong.items() if which)
+            hint = "; Pinocchio's 'universe' is no joint: give model.names[1:]" if "universe" in unknown else ""
+            raise ModelError(f"not an order of this robot's joints: {found}{hint}")
         q, v, nq, nv = np.empty(self.nq, np.intp), np.empty(self.nv, np.intp), 0, 0
         for joint in (own[name] for name in names):
             if joint.mimic is None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from numbers import Integral
 from typing import NamedTuple
 
 import numpy as np
@@ -31,6 +32,8 @@ def neutral(robot: RobotData) -> Array:
 def random_state(robot: RobotData, n: int, rng: np.random.Generator) -> State:
     """n random states, (n, nq) and (n, nv): q within the limits where these are finite, else angles in [-π, π],
     lengths in [-1, 1] m, uniform orientations; v in [-1, 1]."""
+    if not isinstance(n, Integral) or n < 0:
+        raise ShapeError(f"n={n!r} random states: give a whole number, 0 or more")
     q = np.empty((n, robot.nq))
     for joint in robot.joints:
         if joint.mimic is None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from difflib import get_close_matches
 from importlib import resources
 from pathlib import Path
 
@@ -37,6 +38,8 @@ def load_robot(
     down = None if gravity is None else _gravity(gravity)
     if not 0.0 <= snap < 0.1:
         raise ModelError(f"snap={snap!r}, expected an angle of 0 to 0.1 rad")
+    if not isinstance(source, (str, os.PathLike)) or source == "":  # pyright: ignore[reportUnnecessaryIsInstance]
+        raise ModelError(f"expected a path or one of {', '.join(BUNDLED)}, got {source!r}")
     if isinstance(source, str) and source in BUNDLED:
         options = Options(floating_base, strict, snap, mimic, quiet=True)
         with resources.as_file(resources.files("condyle.robots") / f"{source}.urdf") as path:
@@ -45,8 +48,9 @@ def load_robot(
         raise ModelError("expected a path or a bundled name, got XML text: write it to a file and load that")
     path = Path(source)
     if not path.exists():
-        known = ", ".join(BUNDLED)
-        raise ModelError([Finding("error", "does not exist", str(path), cure=f"give a path, or one of {known}")])
+        meant = get_close_matches(str(source).lower(), BUNDLED, 1)
+        message = f"does not exist; did you mean {meant[0]!r}?" if meant else "does not exist"
+        raise ModelError([Finding("error", message, str(path), cure=f"give a path, or one of {', '.join(BUNDLED)}")])
     return _load(path, str(path), down, Options(floating_base, strict, snap, mimic))
 
 

@@ -7,7 +7,7 @@ contiguous. Arrays are viewed where their strides allow it and copied where they
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import NamedTuple
 
@@ -153,15 +153,25 @@ class Binder:
         if type(arg) is np.ndarray:
             array = arg
         else:
-            try:
-                array = np.asarray(arg)
-            except ValueError as error:
-                raise ShapeError(f"{place.name} is not a regular array: {error}") from error
+            array = self._asarray(place, arg)
         if array.dtype != self._dtype:
             array = self._converted(place, array, listed=isinstance(arg, (list, tuple, int, float)))
         dims = place.dims
         if array.shape[array.ndim - len(dims) :] != dims or array.ndim < len(dims):
             raise ShapeError(self._misshapen(place, array.shape))
+        return array
+
+    def _asarray(self, place: Place, arg: ArrayLike) -> Floats:
+        try:
+            array = np.asarray(arg)
+        except ValueError as error:
+            raise ShapeError(f"{place.name} is not a regular array: {error}") from error
+        except Exception as error:  # what lends itself as an array may refuse: a tensor with a gradient, a tracer
+            what = f"{self._method}: {place.name} ({type(arg).__name__}) cannot be read as an array"
+            raise DTypeError(f"{what}: {error}") from error
+        if array.dtype.kind == "O" and array.ndim == 0:
+            hint = ": robot.f_ext({...}) makes one from named frames" if isinstance(arg, Mapping) else ""
+            raise DTypeError(f"{self._method}: {place.name} is {type(arg).__name__}, expected an array{hint}")
         return array
 
     def _converted(self, place: Place, array: Floats, listed: bool) -> Floats:
@@ -200,6 +210,8 @@ class Binder:
             raise ShapeError(f"{self._method}: batch dimensions do not broadcast: {listed}") from None
 
     def _out(self, out: Floats | Sequence[Floats], batch: Shape, inputs: Sequence[Floats]) -> tuple[Floats, ...]:
+        if not isinstance(out, Iterable):  # pyright: ignore[reportUnnecessaryIsInstance]
+            raise DTypeError(f"{self._method}: out is no NumPy array: {type(out).__name__}")
         listed = (out,) if isinstance(out, np.ndarray) else tuple(out)
         if len(listed) != len(self._outputs):
             raise ShapeError(f"{self._method}: out has {len(listed)} arrays, expected {len(self._outputs)}")

@@ -1,0 +1,47 @@
+"""What compile takes, and how it refuses the rest."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+import condyle
+from condyle import UnsupportedError
+
+ROBOT = condyle.chain(2)
+
+
+@pytest.mark.parametrize(
+    ("options", "word"),
+    [
+        ({"target": "cobol"}, "cobol"),
+        ({"dtype": "float16"}, "float16"),
+        ({"links": "parallel"}, "parallel"),
+        ({"dtype": None}, "dtype=None"),
+        ({"dtype": ">f4"}, "'>f4'.*float64"),
+        ({"threads": 0}, "threads"),
+        ({"threads": "4"}, "threads='4'"),
+        ({"routes": "aba"}, "{'fd': 'aba'}"),
+        ({"device": 0, "target": "c"}, "device"),
+        ({"routes": {"fd": "guess"}}, "guess.*ltl, aba, minv"),
+        ({"routes": {"ik": "rnea"}}, "'ik'.*id, fd, m"),
+    ],
+)
+def test_wrong_options(options: dict[str, object], word: str) -> None:
+    with pytest.raises(UnsupportedError, match=word):
+        ROBOT.compile(**options)  # type: ignore[arg-type]
+
+
+def test_number_types_are_said_as_numpy_lets_them() -> None:
+    said = (np.float32, np.dtype("float32"), "f4", float, np.dtype("float64"))
+    assert [ROBOT.compile(dtype=dtype).dtype.name for dtype in said] == [*["float32"] * 3, *["float64"] * 2]
+
+
+def test_a_prompt_shows_one_line() -> None:
+    assert repr(ROBOT) == "<Robot 'chain': nq 2, nv 2, 2 bodies>"
+    assert repr(ROBOT.compile(target="numpy", dtype="f4")) == f"<Dynamics of {ROBOT!r}: target numpy, float32>"
+
+
+def test_an_unknown_function_is_named() -> None:
+    with pytest.raises(UnsupportedError, match=r"'fk'.*id, fd, m"):
+        ROBOT.compile().function("fk")
