@@ -73,6 +73,7 @@ class Carried(NamedTuple):
 
 
 def in_the_world(gravity: Vector) -> State:
+    """The world's own state; nothing was before it."""
     return State(at_rest(gravity), vec.ZERO, Before(vec.ZERO, vec.ZERO, vec.ZERO, vec.ZERO))
 
 
@@ -106,6 +107,7 @@ def _column(joint: Joint, dof: Dof, state: State) -> Column:
 
 
 def own_momentum(joint: Joint, state: State) -> Momentum:
+    """Twice p = m u + w x h and twice Q = u hᵀ + [w]x (sum m r rᵀ) of one body, h its first moment."""
     mass, first, second = joint.inertia
     twice_first, w = vec.scale(2.0, first), state.motion.w
     p = vec.add(vec.scale(2.0 * mass, state.u), vec.cross(w, twice_first))
@@ -134,6 +136,7 @@ def times_coriolis(momentum: Momentum, angular: Vector) -> Wrench:
 def start(
     joint: Joint, k: int, columns: Sequence[Column], inertia: Inertia, momentum: Momentum, force: Wrench
 ) -> Carried:
+    """At joint i: I S, 2 Bᵀ S, and the forces 2 B psi' + I psi'' + S x* f and 2 B S + I (psi' + S')."""
     dof, column = joint.dofs[k], columns[k]
     coriolis = vec.add(vec.cross(momentum.p, dof.linear), trace_less(vec.transpose(momentum.Q), dof.angular))
     turned = Wrench(*cross_force(dof.column, force))
@@ -143,6 +146,7 @@ def start(
 
 
 def meet(joint: Joint, carry: Carried, columns: Sequence[Column], *_: object) -> Sequence[Sequence[Scalar]]:
+    """At joint j: d tau_i / d q_j and / d v_j, d tau_j / d q_i and / d v_i, in the order of ENTRIES."""
     return [_pair(dof, carry, column) for dof, column in zip(joint.dofs, columns, strict=True)]
 
 
@@ -161,6 +165,7 @@ def power(force: Pair, motion: Pair) -> Scalar:
 
 
 def rise(joint: Joint, carry: Carried) -> Carried:
+    """The same in the axes and about the origin of the parent."""
     return Carried(
         Wrench(*joint.force_to_parent(*carry.inertia)),
         joint.rotation.back(carry.coriolis),

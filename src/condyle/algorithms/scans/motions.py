@@ -12,7 +12,6 @@ recursion with a tenth of the operations, and each of its scans is as long as tw
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from typing import NamedTuple, cast
 
 from condyle.algorithms.joint import Inertia, Joint
@@ -59,10 +58,8 @@ class Rates(NamedTuple):
 
 
 def rates(links: Links, place: World, v: Scalar) -> Rates:
-    def step(joint: Joint, x: Sequence[Scalar]) -> tuple[Vector, Vector]:
-        return joint.rate(x)
-
-    slide, turn = links.each(step, Dofs(v))
+    """Of the rates v (nv, columns, states)."""
+    slide, turn = links.each(Joint.rate, Dofs(v))
     return Rates(place.out(slide), place.out(turn))
 
 

@@ -77,6 +77,8 @@ class Function:
 
 @dataclass(frozen=True, slots=True)
 class Plan:
+    """What a header holds: every kernel once, and the launches of each function."""
+
     kernels: tuple[Kernel, ...]
     functions: tuple[Function, ...]
 
