@@ -70,7 +70,8 @@ def test_a_wrong_answer_is_found(tmp_path: Path) -> None:
 def test_two_robots_link_into_one_program(tmp_path: Path) -> None:
     for name in ("arm", "leg"):
         project(tmp_path / name, name)
-    main = '#include "arm/arm.h"\n#include "leg/leg.h"\nint main(void) { return arm_nq == leg_nq ? 0 : 1; }\n'
+    sizes = "double q[ARM_NQ], v[LEG_NV]; return arm_nq == sizeof q / 8 && leg_nv == sizeof v / 8 ? 0 : 1;"
+    main = f'#include "arm/arm.h"\n#include "leg/leg.h"\nint main(void) {{ {sizes} }}\n'
     (tmp_path / "main.c").write_text(main)
     sources = [str(path) for path in tmp_path.glob("*/*.c") if path.name != "test.c"]
     call(["cc", *STRICT, "main.c", *sources, "-o", "both", "-lm"], tmp_path)

@@ -60,6 +60,8 @@ def _header_file(programs: Sequence[Code], facts: Facts, bits: int) -> str:
     e = Emitter()
     guard = f"CONDYLE_{facts.name.upper()}_H"
     e(f"#ifndef {guard}", f"#define {guard}", "#include <stddef.h>", "#ifdef __cplusplus", 'extern "C" {', "#endif", "")
+    sizes = f"{facts.name.upper()}_NQ = {facts.nq}, {facts.name.upper()}_NV = {facts.nv}"
+    e("/* for arrays of your own; what was linked says the same below */", f"enum {{ {sizes} }};")
     e(*(f"extern const {head};" for head, _ in fact_symbols(facts)))
     for program in programs:
         symbol = f"{facts.name}_{program.name}"
