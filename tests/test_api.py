@@ -240,7 +240,7 @@ def test_cpu_is_machine_code_and_needs_no_compiler(robot: Robot, monkeypatch: py
 @needs_machine_code
 def test_loops_need_no_compiler_and_are_said(monkeypatch: pytest.MonkeyPatch) -> None:
     """A long robot: machine code; where that cannot run and no compiler is there, NumPy and a warning."""
-    robot = condyle.chain(70)
+    robot = condyle.chain(200)  # long enough to be loops without a count, which takes long
     monkeypatch.setenv("PATH", "")
     monkeypatch.setenv("CC", "")
     dyn = robot.compile()
