@@ -22,6 +22,7 @@ from condyle.model.tree import tree_of
 from condyle.signature import FUNCTIONS
 from condyle.trace.limbs import limbs_of
 from condyle.trace.norms import caps
+from condyle.trace.pivots import floors
 from condyle.trace.staged import trace_staged
 
 RANGES = 4000
@@ -79,8 +80,12 @@ def planned(robot: Robot, options: Options) -> Plan:
     parents = [link.parent for link in tree_of(robot).links]
     named = {(word.name, word.index): bound for word, bound in edges.items()}
     bounds = caps(staged, parents, math.hypot(*tree_of(robot).gravity), named)
+    below = floors(tree_of(robot))
+    least = {node: below[k] for node, k in staged.pivots.items()}
     stepping = stepping_of(robot, options.step, options.box["v"], numbers.data) if _steps(options) else STANDING
-    made = plan(staged.program, staged.stages, samples, numbers, options.functions, stepping, base, limbs, bounds)
+    made = plan(
+        staged.program, staged.stages, samples, numbers, options.functions, stepping, base, limbs, bounds, least
+    )
     return replace(made, box=options.box, limits=edges)
 
 

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
 from typing import NamedTuple, TypeVar, cast
 
 from condyle.algorithms.forward_dynamics import factors
@@ -11,7 +11,7 @@ from condyle.algorithms.joint import Joint
 from condyle.algorithms.ltl import held, inverse
 from condyle.algorithms.matrix import SparseMatrix
 from condyle.algorithms.regroup import regrouped
-from condyle.algorithms.routes import ROUTES, Inputs, Output, Route
+from condyle.algorithms.routes import ROUTES, Inputs, Output
 from condyle.algorithms.sweeps import Entry, Field
 from condyle.algorithms.unrolled import Unrolled
 from condyle.ir.expr import Expr, Graph
@@ -41,11 +41,13 @@ class Staged:
     """A Program and the stage of each node: a letter, "f" (forward) or "b" (backward), the joint's number.
 
     Nodes of no one joint (a factorisation, a sum over joints) have the letter alone. steps: all of them, in order.
+    pivots: of the nodes that are reciprocals in M = L^T D L their coordinates.
     """
 
     program: Program
     stages: tuple[str, ...]
     steps: tuple[Step, ...] = ()
+    pivots: Mapping[int, int] = field(default_factory=dict[int, int])
 
 
 class _Graph(Graph):
@@ -111,13 +113,6 @@ class _Stages(Unrolled):
         return self._left(super().pairs(*staged, entries, *given))
 
 
-def _held(base: int) -> Route:
-    def run(tree: Unrolled, x: Inputs) -> tuple[Output, ...]:
-        return (inverse(held(factors(tree), x["floats"][0], base)),)
-
-    return run
-
-
 def trace_staged(tree: Tree, routes: Sequence[tuple[str, str, str]], f_ext: bool = False, base: int = 0) -> Staged:
     """One Program with the outputs of all (letter, function, route), in order; inputs are those of all, by name.
 
@@ -130,6 +125,13 @@ def trace_staged(tree: Tree, routes: Sequence[tuple[str, str, str]], f_ext: bool
     inputs = [Array(name, port.shape(sizes(tree))) for name, port in ports.items()]
     inputs += [Array("floats", (1,))] if base else []
     graph = _Graph()
+    pivots: dict[int, int] = {}
+
+    def ltl_inverse(tree: Unrolled, x: Inputs) -> tuple[Output, ...]:
+        found = factors(tree)
+        pivots.update({d.index: k for k, d in enumerate(found.inverse_D) if isinstance(d, Expr)})
+        return (inverse(held(found, x["floats"][0], base) if base else found),)
+
     leaves = {
         array.name: [cast(Scalar, graph.input(i, k)) for k in range(array.size)] for i, array in enumerate(inputs)
     }
@@ -138,11 +140,11 @@ def trace_staged(tree: Tree, routes: Sequence[tuple[str, str, str]], f_ext: bool
     values: list[tuple[int, int, Expr | float]] = []
     for letter, function, route in routes:
         graph.letter = letter
-        way = _held(base) if base and (function, route) == ("minv", "ltl") else ROUTES[function][route]
+        way = ltl_inverse if (function, route) == ("minv", "ltl") else ROUTES[function][route]
         found = entries(way(swept, leaves))
         values += [(array + len(arrays), index, value) for array, index, value in found]
         arrays += [Array(port.name, port.shape(sizes(tree))) for port in FUNCTIONS[function].outputs]
     graph.letter = ""
     program = graph.program("staged", inputs, arrays, values)
     stages = tuple(graph.stages + [""] * (len(program.nodes) - len(graph.stages)))
-    return Staged(program, stages, tuple(graph.steps))
+    return Staged(program, stages, tuple(graph.steps), pivots)

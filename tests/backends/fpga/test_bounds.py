@@ -26,6 +26,7 @@ from condyle.model.robot import Robot
 from condyle.model.tree import tree_of
 from condyle.model.zoo import every_joint
 from condyle.trace.norms import GAIN, Moving, Norms, caps
+from condyle.trace.pivots import floors
 from condyle.trace.staged import Staged, trace_staged
 
 from .conftest import accelerator
@@ -113,6 +114,43 @@ def test_no_word_leaves_its_bound_rounding_included(name: str, word: str) -> Non
         assert sum(held.values()) > len(held) / 5
         for k in (k for k, good in held.items() if good):
             assert np.abs(found[k]).max() <= path.ops[k].format.limit
+
+
+@pytest.mark.parametrize("name", [*ROBOTS, "atlas"])
+def test_no_pivot_is_smaller_than_its_floor(name: str) -> None:
+    """The coordinates of one joint are eliminated from the last on, as M = L^T D L is."""
+    robot = condyle.load("atlas") if name == "atlas" else ROBOTS[name]()
+    below = np.array(floors(tree_of(robot)))
+    if name == "every_joint":
+        assert not below.any()  # its mimic joints share coordinates
+        return
+    if name == "atlas":  # its upper torso and its feet have inertias of no body: arms and neck alone have floors
+        assert 10 <= (below > 0.0).sum() < robot.nv
+    else:
+        assert (below > 0.0).all()
+    (mass,) = hardware.answer_of(robot, "m", hardware.sampled(robot, 300, 5), 0.0)
+    left = mass.reshape(-1, robot.nv, robot.nv).copy()
+    for k in reversed(range(robot.nv)):
+        assert left[:, k, k].min() > 0.999999 * below[k], k
+        row = left[:, k, :k].copy()
+        left[:, :k, :k] -= row[:, :, None] * row[:, None, :] / left[:, k, k, None, None]
+
+
+def test_an_inertia_of_no_body_gives_no_floor_to_what_carries_it() -> None:
+    tree = tree_of(condyle.load("iiwa14"))
+    wrong = replace(tree.links[3], numbers=tree.links[3].numbers._replace(mass=-1.0))
+    links = (*tree.links[:3], wrong, *tree.links[4:])
+    assert [x > 0.0 for x in floors(replace(tree, links=links))] == [k > 3 for k in range(7)]
+
+
+def test_reciprocals_of_short_limbs_are_proven() -> None:
+    path = hardware.planned(condyle.load("hyq"), hardware.Options(("minv",)))
+    mass = path.datapaths["mass"]
+    held = proven(mass, path.limits)
+    assert all(held[k] for k, op in enumerate(mass.ops) if op.kind == "rcp")
+    assert sum(held.values()) > 0.9 * len(held)
+    bare = replace(mass, ops=tuple(replace(op, floor=0.0) for op in mass.ops))
+    assert not any(proven(bare, path.limits)[k] for k, op in enumerate(mass.ops) if op.kind == "rcp")
 
 
 def test_two_links_by_hand() -> None:

@@ -8,8 +8,9 @@ stands in began with. In units of the last place (ulp) and of the cut factor's (
 
 and |c x + s y| <= sqrt(Bx^2 + By^2) with sine and cosine of one angle. What a step leaves is capped by the norm of its
 vector (`Op.cap`, from the trace) where E is at most a quarter of the room that the norm has for rounding; there E
-starts anew. So intervals never run through more than one joint. Reciprocals, M^-1 and what follows from them have no
-bound.
+starts anew. So intervals never run through more than one joint. The reciprocal of a pivot x is at most 1 / (floor -
+drift): the floor bounds the exact x from below (`Op.floor`, from the trace), the drift is E that never starts anew.
+What follows from it, M^-1 too, is as good as intervals are.
 
 A signal is proven if its format covers B: with q, v, a and f_ext in the box it is clamped only if a sampled one was
 before, whose flag is up then.
@@ -23,8 +24,10 @@ from typing import NamedTuple
 
 from condyle.backends.fpga.datapath import Datapath, Op, Word
 from condyle.backends.fpga.formats import Format
-from condyle.backends.fpga.lower import SINCOS_ERROR
+from condyle.backends.fpga.given import FLOATS
+from condyle.backends.fpga.lower import RECIPROCAL_ERROR, SINCOS_ERROR
 from condyle.backends.fpga.operators import splits
+from condyle.backends.fpga.target import A
 
 ROOM = 2.0**-9
 """A quarter of what norms are raised by for rounding: nine entries of a matrix so far off each stay within it."""
@@ -32,10 +35,11 @@ SIGNALS = frozenset({"add", "sub", "mul", "rcp"})
 
 
 class Bound(NamedTuple):
-    """Of the computed word, and of its distance from the exact one."""
+    """Of the computed word, of its distance from the exact one of its step, and from that of the task's words."""
 
     size: float
     error: float
+    drift: float
 
 
 class Count(NamedTuple):
@@ -45,7 +49,8 @@ class Count(NamedTuple):
     sampled: int
 
 
-NOTHING = Bound(math.inf, math.inf)
+TURN = Bound(1.0, 2.0 * SINCOS_ERROR, 2.0 * SINCOS_ERROR)
+NOTHING = Bound(math.inf, math.inf, math.inf)
 
 
 def bounds(path: Datapath, limits: Mapping[Word, float]) -> list[Bound]:
@@ -55,29 +60,43 @@ def bounds(path: Datapath, limits: Mapping[Word, float]) -> list[Bound]:
         one = _input(path.words[k], op, limits) if op.kind == "input" else _computed(path, op, found)
         one = one if math.isfinite(one.size + one.error) else NOTHING
         if one.error <= ROOM * op.cap < math.inf:
-            one = Bound(min(one.size, op.cap), 0.0)
+            one = Bound(min(one.size, op.cap), 0.0, one.drift)
         found.append(one)
     return found
 
 
 def _input(word: Word, op: Op, limits: Mapping[Word, float]) -> Bound:
     if word.name in ("sin", "cos"):
-        return Bound(1.0, 2.0 * SINCOS_ERROR)
-    return Bound(limits.get(word, math.inf) + _ulp(op.format), _ulp(op.format))
+        return TURN
+    if word == FLOATS:
+        return Bound(1.0, 0.0, 0.0)
+    return Bound(limits.get(word, math.inf) + _ulp(op.format), _ulp(op.format), _ulp(op.format))
 
 
 def _computed(path: Datapath, op: Op, found: list[Bound]) -> Bound:
     args = [found[a] for a in op.args]
     if op.kind == "const":
-        return Bound(math.ldexp(abs(op.value), -op.format.frac), _ulp(op.format))
+        return Bound(math.ldexp(abs(op.value), -op.format.frac), _ulp(op.format), _ulp(op.format))
     if op.kind == "wire":
         scale = math.ldexp(1.0, path.ops[op.args[0]].format.frac - op.format.frac)
-        return Bound(scale * args[0].size, scale * args[0].error)
+        return Bound(*(scale * x for x in args[0]))
     if op.kind == "mul":
         return _product(path, op, args[0], args[1])
     if op.kind in ("add", "sub"):
         return _summed(op, args[0], args[1], _turned(path, op, found))
-    return Bound(1.0, 2.0 * SINCOS_ERROR) if op.kind in ("sin", "cos") else NOTHING
+    if op.kind == "rcp":
+        return _inverted(path, op, args[0])
+    return TURN if op.kind in ("sin", "cos") else NOTHING
+
+
+def _inverted(path: Datapath, op: Op, x: Bound) -> Bound:
+    """1 / x of an x whose exact value is at least `op.floor`."""
+    cut = _ulp(path.ops[op.args[0]].format.narrowed(A))
+    least = op.floor - x.drift - x.error - cut
+    if not least > 0.0:
+        return NOTHING
+    lost = RECIPROCAL_ERROR / least + _ulp(op.format)
+    return Bound(1.0 / least + lost, (x.error + cut) / least**2 + lost, (x.drift + cut) / least**2 + lost)
 
 
 def _summed(op: Op, x: Bound, y: Bound, turned: float) -> Bound:
@@ -85,12 +104,13 @@ def _summed(op: Op, x: Bound, y: Bound, turned: float) -> Bound:
     lost = 2.0 * math.ldexp(1.0, -op.format.frac - op.drop) + (_ulp(op.format) if op.drop else 0.0)
     if op.shifts:
         lost += size / abs(op.value)  # the constant's own rounding
-    return Bound(size + lost, x.error + y.error + lost)
+    return Bound(size + lost, x.error + y.error + lost, x.drift + y.drift + lost)
 
 
 def _product(path: Datapath, op: Op, x: Bound, y: Bound) -> Bound:
     lost = _lost(path, op, x)
-    return Bound(x.size * y.size + lost, x.size * y.error + y.size * x.error + x.error * y.error + lost)
+    error, drift = (x.size * e + y.size * d + d * e + lost for d, e in zip(x[1:], y[1:], strict=True))
+    return Bound(x.size * y.size + lost, error, drift)
 
 
 def _lost(path: Datapath, op: Op, x: Bound) -> float:

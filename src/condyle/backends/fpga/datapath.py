@@ -31,7 +31,7 @@ class Op:
     word itself) | "sin" | "cos" (of a sincos) | "wire" (the same integer in another unit: a product with 2^k).
     factor: bits of a product's second factor. stage: where it stands. noise: about how much of it is rounding.
     drop: bits that a sum loses before it becomes a word. shifts: the sums of the constant's product that ends here,
-    the constant `value`'s. cap: a bound by norms, see `bounds`.
+    the constant `value`'s. cap: a bound by norms, floor: of a reciprocal's argument one from below, see `bounds`.
     """
 
     kind: str
@@ -44,6 +44,7 @@ class Op:
     drop: int = 0
     shifts: int = 0
     cap: float = inf
+    floor: float = 0.0
 
 
 @dataclass(frozen=True)

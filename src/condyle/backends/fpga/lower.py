@@ -29,7 +29,7 @@ class Source:
     """What is lowered: a Program, the stage of each node, the largest absolute value each node takes.
 
     twins: nodes that limbs have in common. scales: for products with constants of such the largest of the constants.
-    caps: bounds of nodes by norms. whole: products of which no factor is cut.
+    caps: bounds of nodes by norms. floors: of reciprocals' arguments from below. whole: products of uncut factors.
     """
 
     program: Program
@@ -38,6 +38,7 @@ class Source:
     twins: Sequence[tuple[int, ...]] = ()
     scales: Mapping[int, float] = field(default_factory=dict[int, float])
     caps: Mapping[int, float] = field(default_factory=dict[int, float])
+    floors: Mapping[int, float] = field(default_factory=dict[int, float])
     whole: Collection[int] = ()
 
 
@@ -71,7 +72,8 @@ class Lowering:
         for k in sorted(live):
             at = self.done[k] = self._lowered(k, nodes[k])
             if at >= 0:
-                self.ops[at] = replace(self.ops[at], noise=self.noise[k], cap=self.source.caps.get(k, math.inf))
+                bound, floor = self.source.caps.get(k, math.inf), self.source.floors.get(k, 0.0)
+                self.ops[at] = replace(self.ops[at], noise=self.noise[k], cap=bound, floor=floor)
 
     def finish(self, k: int) -> None:
         """A constant that is an output needs a word of its own."""

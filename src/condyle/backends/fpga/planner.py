@@ -30,6 +30,7 @@ class _Planner:
     base: int
     limbs: Limbs
     caps: Mapping[int, float]
+    floors: Mapping[int, float]
 
     def __post_init__(self) -> None:
         if self.base:
@@ -37,7 +38,9 @@ class _Planner:
         self.found = ranges.values(self.program, self.samples)
         alike = twins.twins(self.program, self.stages, *self.limbs)
         largest = twins.equalised(ranges.largest(self.found), alike)
-        self.source = Source(self.program, self.stages, largest, alike, twins.scales(self.program, alike), self.caps)
+        self.source = Source(
+            self.program, self.stages, largest, alike, twins.scales(self.program, alike), self.caps, self.floors
+        )
         self.n = self.program.arrays[0].size
         self.given: dict[int, Given] = {}
         self.outside: dict[int, Given] = {}
@@ -222,11 +225,12 @@ def plan(
     base: int = 0,
     limbs: Limbs = ({}, {}),
     caps: Mapping[int, float] = MappingProxyType({}),
+    floors: Mapping[int, float] = MappingProxyType({}),
 ) -> Plan:
     """Datapaths for these functions. program: outputs tau, dtau_dq, dtau_dv, M, Minv; samples: q, v, a (n, size).
 
     base: degrees of freedom whose motion can be given. limbs: the places of joints, and of entries of input arrays, in
-    limbs that are alike. caps: bounds of nodes.
+    limbs that are alike. caps, floors: bounds of nodes, of reciprocals' arguments from below.
     """
     chosen = tuple(f for f in CODES if f in functions)
-    return _Planner(program, stages, samples, numbers, chosen, stepping, base, limbs, caps).run()
+    return _Planner(program, stages, samples, numbers, chosen, stepping, base, limbs, caps, floors).run()

@@ -1,0 +1,67 @@
+"""How small the pivots of M = Lᵀ D L can get, whatever the configuration.
+
+D_k is twice the least kinetic energy at unit rate of coordinate k, those before it at rest, those behind it free: the
+articulated inertia along it. A link's own energy is a part of it and no other part is negative, so D_k is at least the
+same of its own link alone: with A = Sᵀ I S and rotors, over coordinate k and those behind it in its joint, 1 over
+the first entry of A⁻¹.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import cast
+
+import numpy as np
+from numpy.typing import NDArray
+
+from condyle.algorithms.joint import Joint
+from condyle.algorithms.unrolled import Unrolled
+from condyle.model.tree import Tree
+from condyle.scalar import number
+from condyle.trace.lengths import second_moments
+
+Reals = NDArray[np.float64]
+NEGATIVE = -1e-12
+"""An inertia whose eigenvalues stay above this part of the largest is one of a body."""
+
+
+def floors(tree: Tree) -> list[float]:
+    """A bound from below for every entry of D; zeros where there is none.
+
+    Shared coordinates have none, nor do joints that move a link whose inertia no body can have.
+    """
+    found = [0.0] * tree.nv
+    if tree.has_shared_coordinates:
+        return found
+    joints = Unrolled(tree, [number(0.0)] * tree.nq).joints
+    inertias = [_spatial(joint) for joint in joints]
+    sound = [bool(np.linalg.eigvalsh(one)[0] >= NEGATIVE * np.abs(one).max()) for one in inertias]
+    for i, link in reversed(list(enumerate(tree.links))):
+        if link.parent >= 0:
+            sound[link.parent] &= sound[i]
+    for link, joint, inertia, good in zip(tree.links, joints, inertias, sound, strict=True):
+        columns: Reals = np.array([[*_floats(dof.linear), *_floats(dof.angular)] for dof in joint.dofs])
+        rotors = np.eye(len(columns)) * _floats([dof.armature for dof in joint.dofs])
+        own: Reals = columns @ inertia @ np.transpose(columns) + rotors
+        for k, coordinate in enumerate(link.v if good else ()):
+            found[coordinate.at] = _least(own[k:, k:])
+    return found
+
+
+def _least(energy: Reals) -> float:
+    """Of x^T A x with 1 as the first entry of x; 0 where A is singular."""
+    return float(1.0 / np.linalg.inv(energy)[0, 0]) if np.linalg.eigvalsh(energy)[0] > 0.0 else 0.0
+
+
+def _floats(vector: Sequence[object]) -> list[float]:
+    return [float(cast(float, x)) for x in vector]
+
+
+def _spatial(joint: Joint) -> Reals:
+    """A link's inertia about its origin, [linear; angular]."""
+    mass, (x, y, z) = cast(float, joint.inertia.mass), _floats(joint.inertia.first)
+    cross = np.array([[0.0, -z, y], [z, 0.0, -x], [-y, x, 0.0]])
+    xx, xy, xz, yy, yz, zz = _floats(joint.inertia.second)
+    second = np.array([[xx, xy, xz], [xy, yy, yz], [xz, yz, zz]])
+    rotational = sum(second_moments(joint.inertia)) * np.eye(3) - second
+    return np.block([[mass * np.eye(3), -cross], [cross, rotational]])
