@@ -155,8 +155,8 @@ class Compiler:
         code = self.code(function, f_ext)
         if not isinstance(code, Program):
             raise UnsupportedError(
-                f"target 'cuda': {function} of this robot is too long for it; target 'cpu' serves, links='scan' "
-                "robots of up to 1024 links; exported is 'c'"
+                f"target 'cuda': {function} of this robot is too long for it; target 'cpu' serves, and "
+                "links='scan' does for up to 1024 links; exported is 'c'"
             )
         return code
 

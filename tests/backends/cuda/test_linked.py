@@ -9,9 +9,13 @@ import condyle
 from condyle import linked
 from condyle.algorithms.reference import evaluate
 from condyle.backends.cuda.link import link
+from condyle.backends.cuda.links.part import launch
+from condyle.backends.cuda.parts import Parts
 from condyle.backends.cuda.target import ARCHITECTURES
+from condyle.ir.program import Array
 from condyle.model.tree import tree_of
 from condyle.signature import FUNCTIONS
+from condyle.trace.linked import eliminations, size_of_solver, solve
 from tests.backends.cuda.simulate import simulate
 from tests.backends.cuda.test_links import robot_for
 from tests.laws.robots import relative, states
@@ -55,6 +59,21 @@ def test_columns_are_solved_where_they_lie() -> None:
         (got, *_) = simulate(made, [some.q, some.v, 0.1 * some.a], block)
     (want, *_) = evaluate(tree_of(robot), "dfd", SERIAL["dfd"], {"q": some.q, "v": some.v, "tau": 0.1 * some.a})
     assert relative(got, want) < 1e-4
+
+
+def test_columns_meet_in_device_memory_each_task_in_its_own() -> None:
+    """Where shared memory is too small for the maps of all links of a tree."""
+    robot, lanes = robot_for("hyq"), 256
+    tree = tree_of(robot)
+    q, inverse = Array("q", (robot.nq,)), Array("Minv", (robot.nv, robot.nv))
+    solver = Array("scratch solver", (size_of_solver(tree),))
+    before = launch(eliminations(tree, lanes, linked.guard("float64")), [q], [solver], 64)
+    columns = launch(solve(tree, lanes, True), [solver], [inverse], 64)
+    assert columns.texts[0].tasks == 5 and columns.writes[1].size == 5 * 60 * lanes
+    inputs = {"q": robot.random_state(2, 0).q}
+    (got,) = simulate(Parts("minv", 64, (q,), (inverse,), (before, columns)), list(inputs.values()))
+    (want,) = evaluate(tree, "minv", "aba", inputs)
+    assert relative(got, want) < BOUNDS["float64"]
 
 
 @pytest.mark.parametrize(("arch", "dtype"), [*zip(ARCHITECTURES, ("float32", "float64", "float32"), strict=True)])
