@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from condyle.model.placement import IDENTITY, Placement, about, alignment, from_matrix, rpy_of
+from condyle.model.placement import IDENTITY, Placement, about, alignment, rpy_of
 
 ANGLE = st.floats(-10.0, 10.0)
 QUARTERS = [k * math.pi / 2 for k in range(-4, 5)]
@@ -73,15 +73,6 @@ def test_placements_cannot_be_written_and_pickle() -> None:
         place.rotation[0, 0] = 2.0
     with pytest.raises(AttributeError):
         place.translation = np.zeros(3)
-
-
-def test_matrices_must_be_rotations() -> None:
-    assert from_matrix(np.eye(3)).is_identity
-    for bad in (2.0 * np.eye(3), -np.eye(3), np.zeros((3, 3))):
-        with pytest.raises(ValueError, match="rotation"):
-            from_matrix(bad)
-    with pytest.raises(ValueError, match="shape"):
-        from_matrix(np.eye(2))
 
 
 def test_alignment_turns_z_to_the_axis() -> None:

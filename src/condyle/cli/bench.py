@@ -8,7 +8,7 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from condyle.api import TARGETS
+from condyle.api import DTYPES, TARGETS
 from condyle.cli import machine, rivals
 from condyle.cli.common import (
     Json,
@@ -24,11 +24,10 @@ from condyle.cli.common import (
     show_json,
     table,
 )
-from condyle.cli.export import functions
+from condyle.cli.export import add_functions, functions
 from condyle.cli.rivals.agreement import agreement
 from condyle.cli.states import Array, States, draw
 from condyle.cli.timing import Call, Row, Sampling, interleaved
-from condyle.signature import FUNCTIONS
 
 if TYPE_CHECKING:
     from argparse import _SubParsersAction  # pyright: ignore[reportPrivateUsage]
@@ -52,15 +51,9 @@ def add(commands: _SubParsersAction[argparse.ArgumentParser]) -> None:
     command.add_argument(
         "--batch", metavar="16,64,256", type=integers, default=(16, 64, 256), help="states a call (default: these)"
     )
-    command.add_argument("--dtype", choices=("float64", "float32"), default="float64")
+    command.add_argument("--dtype", choices=DTYPES, default="float64")
     command.add_argument("--target", choices=TARGETS, default="cpu")
-    command.add_argument(
-        "--functions",
-        metavar="id,dfd",
-        type=functions,
-        default=tuple(FUNCTIONS),
-        help="which, by short name (default: all seven)",
-    )
+    add_functions(command, functions)
     command.add_argument(
         "--threads", type=positive, metavar="N", help="default: every core; one beside a rival, which has one"
     )

@@ -44,15 +44,9 @@ def add(commands: _SubParsersAction[argparse.ArgumentParser]) -> None:
     add_robot(command)
     command.add_argument("--target", choices=tuple(api.EXPORTS), required=True)
     command.add_argument("--out", metavar="DIR", type=Path, required=True, help="the folder to write")
-    command.add_argument(
-        "--functions",
-        metavar="id,dfd",
-        type=hardware_functions,
-        default=tuple(FUNCTIONS),
-        help="which, by short name (default: all seven)",
-    )
+    add_functions(command, hardware_functions)
     command.add_argument("--name", help="prefix of the exported symbols: [a-z][a-z0-9_]{0,30}")
-    command.add_argument("--dtype", choices=("float64", "float32"), default="float64", help="c: of every number")
+    command.add_argument("--dtype", choices=api.DTYPES, default="float64", help="c: of every number")
     add_hardware(command)
     command.set_defaults(run=run)
 

@@ -12,8 +12,7 @@ from condyle.backends.fpga.export import Facts, Sheet
 from condyle.backends.fpga.page import page
 from condyle.backends.fpga.report import report
 from condyle.cli.common import Json, add_robot, check_page, load, positive, progress, say, show, show_json, table
-from condyle.cli.export import add_hardware, hardware_functions, hardware_options
-from condyle.signature import FUNCTIONS
+from condyle.cli.export import add_functions, add_hardware, hardware_functions, hardware_options
 
 if TYPE_CHECKING:
     from argparse import _SubParsersAction  # pyright: ignore[reportPrivateUsage]
@@ -29,13 +28,7 @@ def add(commands: _SubParsersAction[argparse.ArgumentParser]) -> None:
     )
     command.add_argument("what", choices=("simulate", "report"), help="run the test bench, or print cycles and errors")
     add_robot(command)
-    command.add_argument(
-        "--functions",
-        metavar="id,dfd",
-        type=hardware_functions,
-        default=tuple(FUNCTIONS),
-        help="which, by short name (default: all seven)",
-    )
+    add_functions(command, hardware_functions)
     command.add_argument(
         "--states", type=positive, metavar="N", help="states a function: simulated (20), or compared (10000)"
     )

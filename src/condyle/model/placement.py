@@ -103,14 +103,6 @@ def rpy_of(rotation: Array, snap: float = 0.0) -> Angles:
     return roll, math.atan2(-r[2, 0], level), yaw
 
 
-def from_matrix(rotation: ArrayLike, xyz: ArrayLike = (0.0, 0.0, 0.0), snap: float = 0.0) -> Placement:
-    """A placement from a rotation matrix, made orthonormal; ValueError if it is no rotation (to 1e-6)."""
-    r = frozen(rotation, 3, 3)
-    if not np.allclose(r @ transpose(r), np.eye(3), atol=1e-6) or np.linalg.det(r) < 0.0:
-        raise ValueError("not a rotation matrix")
-    return Placement(r, frozen(xyz, 3)).snapped(snap)
-
-
 def matrix_of(quaternion: ArrayLike) -> Array:
     """The rotation matrix of a unit quaternion (x, y, z, w), (3, 3)."""
     x, y, z, w = frozen(quaternion, 4).tolist()
