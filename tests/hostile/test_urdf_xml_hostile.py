@@ -18,7 +18,8 @@ from tests.hostile.urdf_text import FOLLOWER, LIMIT, arm, joint, link, load, ref
     ("text", "message"),
     [
         ('<robot name="r"><link', r"bad\.urdf:1: not XML: .*column"),
-        ("", "not XML: no element found"),
+        ("", "not XML: the text ends before the root"),
+        ('<robot name="r"><link name="a">', "not XML: the text ends before the root"),
         ("<html/>", "neither URDF nor MJCF"),
         ("<robot/>", "no link at all"),
         ("\x00\x01", "not XML"),

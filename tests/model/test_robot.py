@@ -135,6 +135,11 @@ def test_forces_move_to_the_body_that_carries_the_frame() -> None:
     both = robot.f_ext({"tool": np.ones((4, 6)), "a": np.ones(6)})
     assert both.shape == (4, 1, 6)
     assert robot.f_ext({}).shape == (1, 6)
+    single = np.ones(6, np.float32)
+    assert robot.f_ext({"tool": single, "a": single}).dtype == np.float32
+    assert robot.f_ext({"tool": single, "a": np.ones(6)}).dtype == both.dtype == np.float64
+    with pytest.raises(ModelError, match="frames and their wrenches"):
+        robot.f_ext(np.ones((1, 6)))  # pyright: ignore
     with pytest.raises(ModelError, match="fixed to the world"):
         robot.f_ext({"world": np.zeros(6)})
     with pytest.raises(ModelError, match="did you mean 'tool'"):

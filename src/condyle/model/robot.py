@@ -81,12 +81,16 @@ class Robot(RobotData):
         """Raise ShapeError for wrong shapes, StateError naming the rows that are not finite or not unit."""
         state.check_state(self, q, v)
 
-    def f_ext(self, wrenches: Mapping[str, ArrayLike]) -> Array:
+    def f_ext(self, wrenches: Mapping[str, ArrayLike]) -> NDArray[np.floating]:
         """External forces on every body, (..., n_bodies, 6), from wrenches on named frames.
 
         Each wrench (..., 6) is [force N; torque N m] in the axes of its frame, at its origin; it is moved to the frame
-        of the body that carries it. Batches broadcast. ModelError for an unknown frame or one fixed to the world.
+        of the body that carries it. Batches broadcast; float32 when all are. ModelError for an unknown frame or one
+        fixed to the world.
         """
+        if not isinstance(wrenches, Mapping):  # pyright: ignore[reportUnnecessaryIsInstance]
+            raise ModelError(f"f_ext: expected frames and their wrenches such as {{'foot': wrench}}, got {wrenches!r}")
+        single = bool(wrenches) and all(np.asarray(wrench).dtype == np.float32 for wrench in wrenches.values())
         moved = [(self._carrier(name), _wrench(name, wrench)) for name, wrench in wrenches.items()]
         try:
             batch = np.broadcast_shapes(*(wrench.shape[:-1] for _, wrench in moved))
@@ -99,7 +103,7 @@ class Robot(RobotData):
             force, torque = wrench[..., :3] @ turn, wrench[..., 3:] @ turn
             total[..., frame.body, :3] += force
             total[..., frame.body, 3:] += torque + np.cross(place.translation, force)
-        return total
+        return total.astype(np.float32) if single else total
 
     def _carrier(self, name: str) -> Frame:
         if name not in self.frames:

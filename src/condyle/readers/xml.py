@@ -70,7 +70,9 @@ def parse(data: bytes, file: str, *, depth: int = MAX_DEPTH, encodings: Sequence
     try:
         parser.Parse(data, True)
     except expat.ExpatError as error:
-        text = f"not XML: {expat.ErrorString(error.code)}, column {error.offset + 1}"
+        ended = error.code == expat.errors.codes[expat.errors.XML_ERROR_NO_ELEMENTS]
+        what = "the text ends before the root element does" if ended else expat.ErrorString(error.code)
+        text = f"not XML: {what}, column {error.offset + 1}"
         raise ModelError([Finding("error", text, file, error.lineno)]) from None
     except (LookupError, UnicodeError, ValueError) as error:
         raise ModelError([Finding("error", f"not XML: {error}", file)]) from None
