@@ -23,7 +23,7 @@ from typing import Any
 import numpy as np
 
 import condyle
-from benchmarks import results
+from benchmarks import chains, results
 from benchmarks.bench import Subject, reused
 from benchmarks.links_figures import draw, page
 from benchmarks.robots import Case
@@ -66,6 +66,7 @@ def main() -> None:
             dtype: [one_state(n, dtype, function) for n in (lengths[:2] if options.quick else lengths)]
             for dtype, lengths in LENGTHS.items()
         }
+    found["limbs"] = {dtype: of_limbs(dtype) for dtype in LENGTHS if not options.quick}
     found["groups"] = [row for n in ((10,) if options.quick else (10, 100, 200)) for row in groups(n)]
     found["numpy"] = [
         numpy_row(n, dtype) for dtype in ("float32", "float64") for n in (8, 16, 32, 64) if not options.quick or n < 16
@@ -109,9 +110,36 @@ def microseconds(calls: list[Callable[[], object]], rounds: int = 20, number: in
     return [round(1e6 * t, 3) for t in best]
 
 
-def one_state(n: int, dtype: str, function: str) -> dict[str, Any]:
-    """One state: serial against chunks."""
-    robot = condyle.chain(n, rng=3)
+def trunk(links: int, limbs: int, length: int) -> list[int]:
+    """Parents of a trunk of so many links with limbs at its end; without a trunk the limbs hang on the world."""
+    parents = list(range(-1, links - 1))
+    for _ in range(limbs):
+        first = len(parents)
+        parents += [links - 1, *range(first, first + length - 1)]
+    return parents
+
+
+TREES = {
+    "trunk of 16, 3 limbs of 16": trunk(16, 3, 16),
+    "4 limbs of 75": trunk(0, 4, 75),
+    "trunk of 60, 4 limbs of 60": trunk(60, 4, 60),
+    "trunk of 100, 2 limbs of 100": trunk(100, 2, 100),
+}
+
+
+def of_limbs(dtype: str) -> list[dict[str, Any]]:
+    """One state of trees: a row a tree and function."""
+    robots = {name: chains.tree(parents, 1) for name, parents in TREES.items()}
+    return [
+        {"tree": name, "function": function, **one_state(robot.nv, dtype, function, robot)}
+        for name, robot in robots.items()
+        for function in ("fd", "id")
+    ]
+
+
+def one_state(n: int, dtype: str, function: str, robot: condyle.Robot | None = None) -> dict[str, Any]:
+    """One state of a robot of n links, by default a chain: serial against chunks."""
+    robot = robot or condyle.chain(n, rng=3)
     start = time.perf_counter()
     routes = {function: SERIAL[function]} if n <= STRAIGHT else None
     serial = robot.compile(dtype=dtype, threads=1, routes=routes).function(function)

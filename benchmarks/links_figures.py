@@ -60,6 +60,7 @@ def page(every: Sequence[dict[str, Any]], errors: dict[str, Any]) -> str:
         "",
         *(line for one in every for line in _one_state(one)),
     ]
+    lines += _limbs(found.get("limbs", {}), found["machine"]["cpu"])
     lines += [*(f"![one state, {dtype}](figures/links-one-state-{dtype}.svg)" for dtype in found["one_state"]), ""]
     lines += [f"What follows was measured with the first file, {found['machine']['cpu']}.", ""]
     lines += ["Many states, microseconds in all, float32: a state in each lane wins from a handful of states on.", ""]
@@ -87,6 +88,19 @@ def _one_state(found: dict[str, Any]) -> list[str]:
         lines += [
             f"| {row['links']} | {dtype} | {_cells(row)} | {_cells(by_links.get(row['links']))} |" for row in rows
         ]
+    return [*lines, ""]
+
+
+def _limbs(found: dict[str, Any], cpu: str) -> list[str]:
+    """Trees on one machine: a line a tree."""
+    if not found:
+        return []
+    heads = "| tree | | fd serial | chunks | ratio | id serial | chunks | ratio |"
+    lines = [f"Trees, on the first of these, {cpu}:", "", heads, "|---" * 8 + "|"]
+    for dtype, rows in found.items():
+        of = {(row["tree"], row["function"]): row for row in rows}
+        trees = dict.fromkeys(row["tree"] for row in rows)
+        lines += [f"| {tree} | {dtype} | {_cells(of[tree, 'fd'])} | {_cells(of[tree, 'id'])} |" for tree in trees]
     return [*lines, ""]
 
 

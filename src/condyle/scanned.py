@@ -26,7 +26,7 @@ from condyle.runtime.native import ChainKernel, NativeKernel
 from condyle.runtime.numpy_kernel import NumpyKernel
 from condyle.signature import FUNCTIONS
 from condyle.trace.chunks import ROUTES as CHUNKED
-from condyle.trace.chunks import chunked, is_chain
+from condyle.trace.chunks import chunked, has_limbs, is_chain
 
 TABLE = Path(__file__).parent / "crossovers.json"
 
@@ -89,15 +89,16 @@ class ScannedCompiler(Compiler):
         return self.scans[function] or own or next(iter(SCANS[function]))
 
     def scanned(self, function: str, target: str) -> bool:
-        """Whether the target has this scan, for this robot: NumPy has all, machine code chunks of a chain; GPUs these
-        for forward dynamics, and most functions of as many links as a block has threads."""
+        """Whether the target has this scan, for this robot: NumPy has all, machine code chunks of a chain or of limbs;
+        GPUs a chain's for forward dynamics, and most functions of as many links as a block has threads."""
         if function not in self.scans:
             return False
         if target == "numpy":
             return True
         route = self.scan(function, target)
         if target == "cpu":
-            return route == CHUNKED.get(function) and is_chain(self.tree)
+            few = is_chain(self.tree) or has_limbs(self.tree, cpu_target.lanes("float64"))
+            return route == CHUNKED.get(function) and few
         known = route == linked.ROUTES.get(function)
         return known and 1 <= len(self.tree.links) <= linked.longest(self.tree, function)
 
@@ -163,6 +164,8 @@ class ScannedCompiler(Compiler):
             return False
         if target == "cuda":
             return self.is_rolled(function)
+        if target == "cpu" and not is_chain(self.tree):
+            return False  # chains were measured
         isa = cpu_target.supported()[0].name if target == "cpu" and cpu_target.supported() else ""
         known = crossovers().get((target, isa, dtype, function))
         return known is not None and len(self.tree.links) >= known.links and n <= known.states

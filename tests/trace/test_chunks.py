@@ -10,11 +10,12 @@ from benchmarks import chains
 from condyle.algorithms import reference
 from condyle.algorithms.scans.forward_dynamics import GUARD
 from condyle.backends.cpu.build import build_chain, supported
-from condyle.backends.cpu.chain import assemble_chain
+from condyle.backends.cpu.chain import Made, assemble_chain
 from condyle.backends.cpu.target import ISAS, Isa
 from condyle.model.tree import tree_of
 from condyle.runtime import machine
-from condyle.trace.chunks import chunked, is_chain
+from condyle.trace.chunks import chunked, has_limbs, is_chain
+from condyle.trace.chunks.limbs import cut, limbs
 from tests.laws.robots import changed, relative
 
 BITS = {"float64": 64, "float32": 32}
@@ -95,6 +96,46 @@ def test_chunks_agree_with_the_reference(kind: str, n: int, isa: Isa, dtype: str
         assert relative(got, want) < BOUNDS[dtype]
 
 
+TREES = {
+    "limbs": [-1, 0, 1, 2, 3, -1, 5, 6, 7, -1, 9],
+    "trunk and limbs": [-1, 0, 1, 2, 3, 4, 5, 6, 6, 8, 9, 10, 6, 12],
+    "branches of branches": [-1, 0, 1, 1, 3, 4, 4, 6, 1],
+    "twins": [-1, 0, 0],
+}
+
+
+@needs_machine
+@pytest.mark.parametrize("dtype", BITS)
+@pytest.mark.parametrize("isa", supported(), ids=lambda isa: isa.name)
+@pytest.mark.parametrize("name", TREES)
+def test_limbs_agree_with_the_reference(name: str, isa: Isa, dtype: str) -> None:
+    """Both functions, with outer forces and without."""
+    robot = changed(chains.tree(TREES[name], 3, prismatic=0.3), armature=True, gravity=(1.0, -2.0, 3.0))
+    tree, inputs, chunks = tree_of(robot), passive(robot, 3), isa.lanes(BITS[dtype])
+    if not has_limbs(tree, chunks):
+        assert len(limbs(tree)) > chunks == 4
+        return
+    outer = {"f_ext": np.random.default_rng(1).standard_normal((3, 6 * tree.n_bodies))}
+    for function, serial in (("fd", "aba"), ("id", "rnea")):
+        for given in (inputs, inputs | outer):
+            known = {"a" if function == "id" and key == "tau" else key: value for key, value in given.items()}
+            guard = GUARD * float(np.finfo(dtype).eps)
+            kernel = build_chain(chunked(tree, function, "f_ext" in known, chunks, guard), dtype, isa)
+            got = np.zeros((3, robot.nv), dtype)
+            kernel(3, [x.astype(dtype) for x in known.values()], [got], 1)
+            (want,) = reference.evaluate(tree, function, serial, known)
+            assert relative(got, want) < BOUNDS[dtype]
+
+
+def test_limbs_are_cut_at_branches_and_evenly() -> None:
+    tree = tree_of(chains.tree(TREES["trunk and limbs"], 1))
+    assert limbs(tree) == [(0, 7), (7, 1), (8, 4), (12, 2)]
+    assert cut(tree, 4).spans == ((0, 7), (7, 1), (8, 4), (12, 2))
+    found = cut(tree, 8)
+    assert found.spans == ((0, 2), (2, 2), (4, 2), (6, 1), (7, 1), (8, 2), (10, 2), (12, 2))
+    assert found.parents == (-1, 0, 1, 2, 3, 3, 5, 3)
+
+
 def test_what_is_a_chain() -> None:
     assert is_chain(tree_of(condyle.chain(3)))
     assert is_chain(tree_of(robot_of("mixed", 5)))
@@ -136,7 +177,12 @@ def test_one_spoiled_state_spoils_no_other() -> None:
 @needs_machine
 def test_words_that_lead_out_of_the_data_are_refused() -> None:
     isa = supported()[0]
-    made = assemble_chain(chunked(tree_of(floating(5)), "fd", True, isa.lanes(64), 1e-15), isa, 64)
+    refuses(isa, assemble_chain(chunked(tree_of(floating(5)), "fd", True, isa.lanes(64), 1e-15), isa, 64))
+    tree = tree_of(chains.tree(TREES["limbs"], 3))
+    refuses(isa, assemble_chain(chunked(tree, "id", False, isa.lanes(64), 1e-15), isa, 64))
+
+
+def refuses(isa: Isa, made: Made) -> None:
     parts = (made.text, made.constants, made.table, made.starts)
     assert machine.chain(isa.name, 64, *parts, made.words, made.work).lanes == isa.lanes(64)
     for k in range(len(made.words)):

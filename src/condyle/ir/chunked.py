@@ -1,6 +1,7 @@
-"""A chain of joints cut into chunks that a vector's lanes run side by side: straight-line stages and what runs them.
+"""A chain of joints, or a tree's limbs, in chunks that a vector's lanes run side by side: straight-line stages and what
+runs them.
 
-Lane l holds joints l K ... l K + K - 1 of the chain; K is `length`. A stage is a Program whose arrays are banks:
+Lane l of a chain holds its joints l K ... l K + K - 1; K is `length`. A stage is a Program whose arrays are banks:
 `table` has constants of the joint, `io` columns of K numbers a lane (entry e of joint t stands at e K + t), `row` and
 `f_ext` numbers of the joint; every other bank is one value a lane. A stage that writes a bank it reads carries it
 along.
@@ -153,7 +154,8 @@ class Chunked:
     nothing, for each bank that is scanned. table: a row a joint, those that fill up the last chunk included. places:
     for a port that is a bank, where in the port each lane's entries begin, NONE for zeros. kinds: of the lanes.
     partners: rows of lanes, for `Meet`. base: entries of a port that are not the joints' but the floating base's, which
-    come first. columns: of ports that are matrices.
+    come first. columns: of ports that are matrices. spans: the first joint of each lane and how many it has, where
+    these follow one another.
     """
 
     name: str
@@ -171,6 +173,7 @@ class Chunked:
     partners: Mapping[str, tuple[tuple[int, ...], ...]] = field(default_factory=dict[str, tuple[tuple[int, ...], ...]])
     base: Mapping[str, int] = field(default_factory=dict[str, int])
     columns: Columns | None = None
+    spans: tuple[tuple[int, int], ...] = ()
 
     def size(self, port: str, column: int) -> int:
         """Entries of a port."""
@@ -179,3 +182,17 @@ class Chunked:
     def width(self, column: int) -> int:
         """Entries of a port for one joint."""
         return self.widths[EXT] if column == NONE else 1
+
+    def runs(self) -> list[tuple[int, int, int]]:
+        """What lanes hold, one run after the other: the first joint, how many, and how many that are not there."""
+        runs: list[tuple[int, int, int]] = []
+        for first, count in self.spans:
+            absent = self.length - count
+            before, joints, gap = runs[-1] if runs else (0, 0, 0)
+            if runs and count == 0:
+                runs[-1] = before, joints, gap + absent
+            elif runs and gap == 0 and before + joints == first:
+                runs[-1] = before, joints + count, absent
+            else:
+                runs.append((first, count, absent))
+        return runs

@@ -25,6 +25,7 @@ from condyle.ir.chunked import (
     TABLE,
     Chunked,
     Emit,
+    Meet,
     Neighbour,
     Once,
     Op,
@@ -37,7 +38,7 @@ from condyle.ir.chunked import (
 )
 from condyle.ir.program import Program, constant_of, input_of
 
-GATHER, SCATTER, SINES, CALL, SHIFT, SET, SPLAT, EMIT, SPREAD = range(1, 10)  # as in runtime/chain/chain.h
+GATHER, SCATTER, SINES, CALL, SHIFT, SET, SPLAT, EMIT, SPREAD, PICK = range(1, 11)  # as in runtime/chain/chain.h
 WORK, LINKS = 0, 1
 PLACED = 1 << 20
 """Numbers of slots that stand for entries of banks; those below are spills."""
@@ -119,10 +120,11 @@ class _Writer:
         buffer = self._take(chunked.length * max(chunked.width(column) for _, column in chunked.inputs))
         repeat = 1 if self.isa.broadcast else self.isa.lanes(self.bits)
         constants = packed([x for value in self.constants.values for x in [value] * repeat], self.bits)
-        ports = chunked.inputs, chunked.outputs
+        ports, runs = (chunked.inputs, chunked.outputs), chunked.runs()
         sizes = [chunked.size(*port) for port in (*ports[0], *ports[1])]
-        head = (chunked.joints, chunked.length, scratch, buffer, *map(len, ports), *sizes)
-        return Made(self.text, constants, self._table(), packed(self.starts, self.bits), (*head, *words), self.size)
+        head = (chunked.joints, chunked.length, scratch, buffer, *map(len, (*ports, runs)), *sizes)
+        words = [*head, *(number for run in runs for number in run), *words]
+        return Made(self.text, constants, self._table(), packed(self.starts, self.bits), tuple(words), self.size)
 
     def _table(self) -> bytes:
         """Entry e of joint t of all chunks side by side."""
@@ -149,6 +151,8 @@ class _Writer:
             return self._neighbour(op)
         if isinstance(op, Scan):
             return self._scan(op)
+        if isinstance(op, Meet):
+            return self._meet(op)
         if isinstance(op, Once):
             return self._call(op.stage, 0, 1, 1)
         assert isinstance(op, Sweep)  # no others are traced for this target
@@ -182,6 +186,24 @@ class _Writer:
             words += self._call(op.stage, 0, 1, 1, {near: replace(bank, base=here, mask=ALWAYS), far: self.beside})
             step *= 2
         return words
+
+    def _meet(self, op: Meet) -> list[int]:
+        """Row after row; a lane without a partner meets the identity."""
+        words: list[int] = []
+        width, bank = self.widths[op.source], self.banks[op.bank]
+        near, far = ("base", "tip") if op.from_tip else ("tip", "base")
+        for row in self.chunked.partners[op.rows]:
+            alone = tuple(max(lane, NONE) for lane in row)
+            others = tuple(-2 - lane if lane < NONE else lane for lane in row)
+            here = self._value(op.bank)
+            words += self._pick(op.source, 0, op.handed, alone) if op.handed else []
+            words += self._pick(op.source, op.handed, width, others)
+            words += self._call(op.stage, 0, 1, 1, {near: replace(bank, base=here, mask=ALWAYS), far: self.beside})
+        return words
+
+    def _pick(self, bank: str, first: int, end: int, lanes: Sequence[int]) -> list[int]:
+        last = self._numbers(self.chunked.identities[bank][first:end])
+        return [PICK, self._value(bank) + first, self.beside.base + first, end - first, last, *lanes]
 
     def _call(
         self, stage: Program, first: int, count: int, step: int, others: dict[str, Bank] | None = None

@@ -39,7 +39,7 @@ static int fine(const Chain *self, Room *room)
     }
     room->length = head[CHAIN_LENGTH];
     room->buffer = room->work - head[CHAIN_BUFFER];
-    for (at = CHAIN_HEAD + head[CHAIN_IN] + head[CHAIN_OUT]; at < n;) {
+    for (at = chain_runs(head) + 3 * head[CHAIN_RUNS] - head; at < n;) {
         const int64_t step = width(head + at, n - at, head, room);
         if (step == 0) {
             return 0;
@@ -52,7 +52,7 @@ static int fine(const Chain *self, Room *room)
 static int fill(Chain *self, const Py_buffer *b, int bits, Py_ssize_t work)
 {
     const int64_t bytes = self->lanes * bits / 8;
-    Room room = {work, b[2].len / bytes, b[3].len / (bits / 8), b[0].len, 0, 0};
+    Room room = {work, b[2].len / bytes, b[3].len / (bits / 8), b[0].len, 0, 0, self->lanes};
     self->constants = aligned_copy(&b[1]);
     self->table = aligned_copy(&b[2]);
     self->starts = aligned_copy(&b[3]);

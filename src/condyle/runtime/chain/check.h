@@ -7,7 +7,7 @@
 
 /* What the words may touch. */
 typedef struct {
-    int64_t work, table, starts, code, length, buffer;
+    int64_t work, table, starts, code, length, buffer, lanes;
 } Room;
 
 static int inside(int64_t first, int64_t count, int64_t room)
@@ -75,6 +75,17 @@ static int fine_move(const int64_t *word, const int64_t *head, const Room *room)
     }
 }
 
+static int fine_pick(const int64_t *a, const Room *room)
+{
+    int64_t l;
+    for (l = 0; l < room->lanes; l++) {
+        if (!inside(a[4 + l] + 1, 1, room->lanes + 1)) {
+            return 0;
+        }
+    }
+    return inside(a[0], a[2], room->work) && inside(a[1], a[2], room->work) && inside(a[3], a[2], room->starts);
+}
+
 static int fine_work(const int64_t *word, int64_t left, const Room *room)
 {
     const int64_t *a = word + 1;
@@ -88,6 +99,8 @@ static int fine_work(const int64_t *word, int64_t left, const Room *room)
                inside(a[3] + LANES_MOST, 1, 2 * LANES_MOST);
     case CHAIN_SPREAD:
         return inside(a[0], a[1], room->work);
+    case CHAIN_PICK:
+        return fine_pick(a, room);
     default:
         return inside(a[0], a[1], room->work) && inside(a[2], a[1], room->starts);
     }
@@ -98,7 +111,7 @@ static int64_t width(const int64_t *word, int64_t left, const int64_t *head, con
 {
     int fine;
     if (*word < CHAIN_GATHER || *word >= CHAIN_WORDS || left < 3 || (*word == CHAIN_CALL && left < 6) ||
-        (*word == CHAIN_CALL && !inside(word[5], 0, CHAIN_MOST)) || chain_width(word) > left) {
+        (*word == CHAIN_CALL && !inside(word[5], 0, CHAIN_MOST)) || chain_width(word, room->lanes) > left) {
         return 0;
     }
     if (*word == CHAIN_GATHER || *word == CHAIN_SCATTER || *word == CHAIN_SPLAT || *word == CHAIN_EMIT) {
@@ -106,7 +119,22 @@ static int64_t width(const int64_t *word, int64_t left, const int64_t *head, con
     } else {
         fine = fine_work(word, left, room);
     }
-    return fine ? chain_width(word) : 0;
+    return fine ? chain_width(word, room->lanes) : 0;
+}
+
+/* Whether runs have joints that are there, and fill the lanes. */
+static int fine_runs(const int64_t *head, int64_t lanes)
+{
+    const int64_t *run = chain_runs(head), room = lanes * head[CHAIN_LENGTH];
+    int64_t k, filled = 0;
+    for (k = 0; k < head[CHAIN_RUNS]; k++, run += 3) {
+        if (!inside(run[0], run[1], head[CHAIN_JOINTS]) || !inside(filled, run[1], room) ||
+            !inside(filled + run[1], run[2], room)) {
+            return 0;
+        }
+        filled += run[1] + run[2];
+    }
+    return filled == room;
 }
 
 /* Whether the head says what can be, sizes of ports included. */
@@ -114,7 +142,8 @@ static int fine_head(const int64_t *head, int64_t n_words, int64_t lanes, const 
 {
     int64_t k;
     if (n_words < CHAIN_HEAD || !inside(head[CHAIN_IN], 0, CHAIN_MOST) || !inside(head[CHAIN_OUT], 0, CHAIN_MOST) ||
-        n_words < CHAIN_HEAD + head[CHAIN_IN] + head[CHAIN_OUT] || head[CHAIN_LENGTH] < 1 ||
+        !inside(head[CHAIN_RUNS], 0, lanes) ||
+        n_words < CHAIN_HEAD + head[CHAIN_IN] + head[CHAIN_OUT] + 3 * head[CHAIN_RUNS] || head[CHAIN_LENGTH] < 1 ||
         head[CHAIN_LENGTH] > INT32_MAX || !inside(head[CHAIN_JOINTS], 0, lanes * head[CHAIN_LENGTH]) ||
         !inside(head[CHAIN_SCRATCH], 0, room->work) || !inside(head[CHAIN_BUFFER], head[CHAIN_LENGTH], room->work)) {
         return 0;
@@ -124,6 +153,6 @@ static int fine_head(const int64_t *head, int64_t n_words, int64_t lanes, const 
             return 0;
         }
     }
-    return 1;
+    return fine_runs(head, lanes);
 }
 #endif

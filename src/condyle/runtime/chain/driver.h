@@ -7,20 +7,25 @@ typedef uint32_t cd_slot;
 
 typedef void chain_kernel(void *scratch, const void *constants, void *const *arrays);
 
-/* The buffer is a row of entries for every lane, the first ones whole chunks. */
+/* The buffer has a row of entries for every lane. */
 static void gather(const chain_plan *plan, const real *from, real_v *w, const int64_t *a)
 {
-    const size_t wide = (size_t)a[2];
-    const size_t count = wide * (size_t)plan->words[CHAIN_JOINTS], length = wide * (size_t)plan->words[CHAIN_LENGTH];
-    real *buffer = (real *)(w + plan->words[CHAIN_BUFFER]);
-    memcpy(buffer, from + a[1], count * sizeof *buffer);
-    memset(buffer + count, 0, (LANES * length - count) * sizeof *buffer);
+    const size_t wide = (size_t)a[2], length = wide * (size_t)plan->words[CHAIN_LENGTH];
+    const int64_t *run = chain_runs(plan->words), *const end = run + 3 * plan->words[CHAIN_RUNS];
+    real *const buffer = (real *)(w + plan->words[CHAIN_BUFFER]), *to = buffer;
+    for (; run < end; run += 3) {
+        const size_t count = wide * (size_t)run[1], absent = wide * (size_t)run[2];
+        memcpy(to, from + a[1] + wide * (size_t)run[0], count * sizeof *to);
+        memset(to + count, 0, absent * sizeof *to);
+        to += count + absent;
+    }
     cd_pack(buffer, (ptrdiff_t)length, LANES, length, w + a[3]);
 }
 
 static void scatter(const chain_plan *plan, real *to, real_v *w, const int64_t *a)
 {
-    const size_t joints = (size_t)plan->words[CHAIN_JOINTS], length = (size_t)plan->words[CHAIN_LENGTH];
+    const size_t length = (size_t)plan->words[CHAIN_LENGTH];
+    const int64_t *run = chain_runs(plan->words), *const end = run + 3 * plan->words[CHAIN_RUNS];
     const real_v *from = w + a[2];
     real *buffer = (real *)(w + plan->words[CHAIN_BUFFER]);
     size_t t, e, lane;
@@ -35,7 +40,9 @@ static void scatter(const chain_plan *plan, real *to, real_v *w, const int64_t *
             cd_put(buffer + lane * length + t, y[lane], count);
         }
     }
-    memcpy(to + a[1], buffer, joints * sizeof *buffer);
+    for (; run < end; buffer += run[1] + run[2], run += 3) {
+        memcpy(to + a[1] + run[0], buffer, (size_t)run[1] * sizeof *buffer);
+    }
 }
 
 /* Entries of an input, each in all lanes; entries of an output, from the first lane; and from there to all. */
@@ -96,20 +103,37 @@ static void call(const chain_plan *plan, real_v *w, const int64_t *word)
     }
 }
 
+/* Lane l of the vectors gets lane which[l], LANES: the number `last` of each. */
+static void picked(const chain_plan *plan, real_v *w, const int64_t *ends, int64_t n, int64_t last, bits_v which)
+{
+    const real_v *from = w + ends[0];
+    const real *number = (const real *)plan->starts + last;
+    real_v *to = w + ends[1];
+    int64_t k;
+    for (k = 0; k < n; k++) {
+        to[k] = __builtin_shuffle(from[k], cd_splat(number[k]), which);
+    }
+}
+
 static void shift(const chain_plan *plan, real_v *w, const int64_t *word)
 {
-    const real_v *from = w + word[0];
-    const real *last = (const real *)plan->starts + word[4];
-    real_v *to = w + word[1];
     bits_v which;
-    int64_t l, k;
+    int64_t l;
     for (l = 0; l < LANES; l++) {
         const int64_t source = l + word[3];
         ((real_bits *)&which)[l] = (real_bits)(source >= 0 && source < LANES ? source : LANES);
     }
-    for (k = 0; k < word[2]; k++) {
-        to[k] = __builtin_shuffle(from[k], cd_splat(last[k]), which);
+    picked(plan, w, word, word[2], word[4], which);
+}
+
+static void pick(const chain_plan *plan, real_v *w, const int64_t *word)
+{
+    bits_v which;
+    int64_t l;
+    for (l = 0; l < LANES; l++) {
+        ((real_bits *)&which)[l] = (real_bits)(word[4 + l] >= 0 ? word[4 + l] : LANES);
     }
+    picked(plan, w, word, word[2], word[3], which);
 }
 
 static void set(const chain_plan *plan, real_v *w, const int64_t *word)
@@ -154,6 +178,9 @@ static void work_on(const chain_plan *plan, real_v *w, const int64_t *word)
     case CHAIN_SPREAD:
         spread(w, word + 1);
         break;
+    case CHAIN_PICK:
+        pick(plan, w, word + 1);
+        break;
     default:
         set(plan, w, word + 1);
     }
@@ -173,8 +200,8 @@ static int run(size_t n, const void *const *in, const ptrdiff_t *in_stride, void
     size_t state;
     __builtin_ia32_ldmxcsr(before | FLUSH);
     for (state = 0; state < n; state++) {
-        const int64_t *word = plan->words + CHAIN_HEAD + plan->words[CHAIN_IN] + plan->words[CHAIN_OUT];
-        for (; word < end; word += chain_width(word)) {
+        const int64_t *word = chain_runs(plan->words) + 3 * plan->words[CHAIN_RUNS];
+        for (; word < end; word += chain_width(word, LANES)) {
             const int64_t port = word[1];
             if (*word == CHAIN_GATHER || *word == CHAIN_SPLAT) {
                 moved_in(plan, (const real *)in[port] + (ptrdiff_t)state * in_stride[port], w, word);

@@ -9,14 +9,14 @@ from condyle.ir.chunked import Chunked, Scan, Sweep
 from condyle.ir.count import work
 from condyle.model.tree import Tree
 from condyle.trace.chunks import forward_dynamics, inverse_dynamics
-from condyle.trace.chunks.chain import Chain, floats, is_chain
+from condyle.trace.chunks.chain import Chain, floats, has_limbs, is_chain
 
 ROUTES = {"fd": "elements", "id": "lie"}
 """The scan that each function is chunked by, as algorithms.scans.routes names it."""
 
 
 def chunked(tree: Tree, function: str, f_ext: bool, chunks: int, guard: float) -> Chunked:
-    """The function of a chain, fixed or floating, in so many chunks. guard: see `Segments`, for fd."""
+    """The function of a chain, fixed or floating, or of a tree's limbs, in so many chunks. guard: see `Segments`."""
     chain = Chain(tree, f_ext, chunks)
     return forward_dynamics.chunked(chain, guard) if function == "fd" else inverse_dynamics.chunked(chain)
 
@@ -34,4 +34,4 @@ def best_chunks(tree: Tree) -> int:
     return min(CHUNKS, key=lambda chunks: -(-len(tree.links) // chunks) * inside + (chunks - 1).bit_length() * across)
 
 
-__all__ = ["ROUTES", "best_chunks", "chunked", "floats", "is_chain"]
+__all__ = ["ROUTES", "best_chunks", "chunked", "floats", "has_limbs", "is_chain"]

@@ -1,4 +1,7 @@
-"""The joints of a chain for stages that run any of them: shared constants in the code, the others in a table."""
+"""The joints of a chain, or of a tree's limbs, for stages that run any of them.
+
+Constants that all share stand in the code, the others in a table.
+"""
 
 from __future__ import annotations
 
@@ -17,6 +20,8 @@ from condyle.spatial import vector as vec
 from condyle.spatial.rotation import AboutZ, Full, Identity, Rotation
 from condyle.spatial.rotation import Chain as InTurn
 from condyle.spatial.vector import Vector
+from condyle.trace.chunks.limbs import cut, limbs
+from condyle.trace.partners import Row, partners
 from condyle.trace.stage import Stage, Table, numbers
 
 TYPES = ("revolute", "continuous", "prismatic", "helical")
@@ -28,15 +33,31 @@ ROTATION, ORIGIN, MASS, FIRST, SECOND, ARMATURE, TURN, SLIDE, OUTER, OUTER_ORIGI
 BASE = ("base_q", "base_v", "base_drive", "base_ext")
 """What is known of the floating base, the same in every lane."""
 
+STIFF = 1e30
+"""An armature that no force moves, in float32 too."""
+
 
 def is_chain(tree: Tree) -> bool:
     """Whether lanes can be its links: one joint of one degree of freedom after the other, the base fixed or free."""
-    links, free = tree.links, floats(tree)
+    free = floats(tree)
     return (
-        len(links) > free
-        and tree.n_bodies == len(links)
+        _is_simple(tree, free)
+        and len(tree.links) > free
+        and all(link.parent == i - 1 for i, link in enumerate(tree.links))
+    )
+
+
+def has_limbs(tree: Tree, chunks: int) -> bool:
+    """Whether lanes can be chunks of its limbs: joints of one degree of freedom on a fixed base, and few branches."""
+    return len(tree.links) > 0 and _is_simple(tree, False) and len(limbs(tree)) <= chunks
+
+
+def _is_simple(tree: Tree, free: bool) -> bool:
+    links = tree.links
+    return (
+        tree.n_bodies == len(links)
         and not tree.has_shared_coordinates
-        and all(link.parent == i - 1 and link.body == i for i, link in enumerate(links))
+        and all(link.body == i for i, link in enumerate(links))
         and all(link.kind.name in TYPES for link in links[free:])
         and all(link.q[0].at == i + 6 * free and link.v[0].at == i + 5 * free for i, link in enumerate(links) if i)
     )
@@ -48,7 +69,7 @@ def floats(tree: Tree) -> bool:
 
 
 class Chain:
-    """A chain cut into `chunks` chunks of `length` joints."""
+    """A chain, or the limbs of a tree, cut into `chunks` chunks of at most `length` joints."""
 
     def __init__(self, tree: Tree, f_ext: bool, chunks: int) -> None:
         self.tree, self.f_ext, self.chunks = tree, f_ext, chunks
@@ -56,9 +77,20 @@ class Chain:
         links = tree.links[1:] if self.free else tree.links
         self.joints = len(links)
         self.length = -(-self.joints // chunks)
+        self.partners: dict[str, tuple[Row, ...]] | None = None
+        first = range(0, chunks * self.length, self.length)
+        spans = [(min(at, self.joints), max(0, min(self.length, self.joints - at))) for at in first]
         rows = [_row(link)[: WIDTH if f_ext else OUTER] for link in links]
-        rows += [_absent(rows[0])] * (chunks * self.length - len(rows))
-        self.table = Table(rows)
+        absent = _absent(rows[0])
+        if not is_chain(tree):
+            found = cut(tree, chunks)
+            self.length = max(count for _, count in found.spans)
+            self.partners = partners(found.parents, chunks)
+            spans = [*found.spans, *[(0, 0)] * (chunks - len(found.spans))]
+            absent = _stiff(rows[0])
+        self.spans = tuple(spans)
+        every = [[*rows[at : at + count], *[absent] * (self.length - count)] for at, count in spans]
+        self.table = Table([row for lane in every for row in lane])
         self.turns_always = self.table.fixed[TURN] == 1.0
         self.down = vec.scale(-1.0, cast(Vector, tree.gravity))
 
@@ -111,7 +143,9 @@ class Chain:
             {bank: numbers(value) for bank, value in identities.items()},
             self.table.rows,
             tuple(ops),
+            partners=self.partners or {},
             base=base,
+            spans=self.spans,
         )
 
 
@@ -128,6 +162,11 @@ def _row(link: Link) -> list[float]:
 def _absent(row: list[float]) -> list[float]:
     """A joint that is not there: beyond the chain's tip, without mass, with an armature that keeps D from zero."""
     return [*row[:MASS], *[0.0] * (ARMATURE - MASS), 1.0, *row[TURN:]]
+
+
+def _stiff(row: list[float]) -> list[float]:
+    """A joint that is not there, between a chunk's last link and what hangs on it: it never moves."""
+    return [*numbers((ONE, vec.ZERO)), *[0.0] * (ARMATURE - MASS), STIFF, *row[TURN:]]
 
 
 def _three(row: Sequence[Scalar], first: int) -> Vector:

@@ -26,6 +26,7 @@ from condyle.spatial import six, twist
 from condyle.spatial import vector as vec
 from condyle.spatial.twist import Pair
 from condyle.spatial.vector import Matrix, Vector
+from condyle.trace.chunks.between import inward, of_base, outward
 from condyle.trace.chunks.chain import ANSWER, BASE, COLUMNS, DRIVE, Chain, V, start
 from condyle.trace.chunks.motions import NO_FORCE, base_force, own_force, sines, turning
 from condyle.trace.stage import Stage, composed
@@ -76,31 +77,44 @@ WIDTHS = {
 
 def chunked(chain: Chain, guard: float) -> ir.Chunked:
     """a = M(q)^-1 (tau - c(q, v, f_ext)). guard: see `Segments`."""
-    free, half = chain.free, max(1, chain.chunks // 2)
+    free = chain.free
     ops = [
         *sines(chain),
         start("turning", STILL),
         ir.Sweep(_turn(chain), False),
-        ir.Scan(composed("turning", STILL, Turnings().combine), "turning", False),
-        ir.Neighbour("turning", "before", 0, -1),
+        outward(chain, "turning", STILL, Turnings().combine),
+        of_base(chain, "turning", "before", STILL),
         ir.Once(_arrive(chain)),
         ir.Sweep(_move(chain), False),
         start("segment", EMPTY),
         ir.Sweep(_fold(chain), True),
         ir.Neighbour("segment", "own", 0, 0),
-        ir.Scan(composed("segment", EMPTY, Segments(guard).combine), "segment", True, halves=True),
-        ir.Neighbour("segment", "load", FREE, half),
-        ir.Once(_carry(guard)),
-        *([start("a", (chain.down, vec.ZERO))] if free is None else [ir.Once(_base(chain, free)), ir.Spread("a")]),
-        ir.Neighbour("load", "load", 0, 1),
+        *(_joined(chain, guard) if chain.partners is None else _of_limbs(guard)),
+        *([start("a", (chain.down, vec.ZERO))] if free is None else []),
         ir.Once(_through(guard)),
         ir.Sweep(_articulate(chain), True),
-        ir.Scan(composed("map", SAME, Outward().combine), "map", False),
-        ir.Neighbour("map", "reached", 0, -1),
+        outward(chain, "map", SAME, Outward().combine),
+        of_base(chain, "map", "reached", SAME),
         ir.Once(_reach()),
         ir.Sweep(_accelerate(chain), False),
     ]
     return chain.made("fd", WIDTHS, {"turning": STILL, "segment": EMPTY, "load": NOTHING, "map": SAME}, ops)
+
+
+def _joined(chain: Chain, guard: float) -> list[ir.Op]:
+    """The load behind each chunk of a chain; a floating base moves as soon as all of it is known."""
+    free = chain.free
+    return [
+        ir.Scan(composed("segment", EMPTY, Segments(guard).combine), "segment", True, halves=True),
+        ir.Neighbour("segment", "load", FREE, max(1, chain.chunks // 2)),
+        ir.Once(_carry(guard)),
+        *([] if free is None else [ir.Once(_base(chain, free)), ir.Spread("a")]),
+        ir.Neighbour("load", "load", 0, 1),
+    ]
+
+
+def _of_limbs(guard: float) -> list[ir.Op]:
+    return inward("segment", EMPTY, Segments(guard).combine, "load", NOTHING, FREE)
 
 
 def _turn(chain: Chain) -> Program:

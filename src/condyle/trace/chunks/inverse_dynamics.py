@@ -19,6 +19,7 @@ from condyle.spatial import twist
 from condyle.spatial import vector as vec
 from condyle.spatial.twist import Pair
 from condyle.spatial.vector import Vector
+from condyle.trace.chunks.between import inward, of_base, outward
 from condyle.trace.chunks.chain import ANSWER, BASE, COLUMNS, DRIVE, Chain, V, start
 from condyle.trace.chunks.motions import NO_FORCE, base_force, own_force, sines
 from condyle.trace.stage import Stage, composed
@@ -40,6 +41,8 @@ class Root(NamedTuple):
 
 
 STILL, UNLOADED = Motions().identity(), Forces().identity()
+POSE = 12
+"""Numbers of a loaded chunk's pose; its force stands behind them."""
 REST = Rates(vec.ZERO, vec.ZERO, vec.ZERO)
 WIDTHS = {"moved": 24, "own": 12, "before": 24, "motion": 9, "load": 6, "loaded": 18, ir.ROW: 6}
 
@@ -51,19 +54,30 @@ def chunked(chain: Chain) -> ir.Chunked:
         start("moved", STILL),
         ir.Sweep(_place(chain), False),
         ir.Neighbour("moved", "own", 0, 0),
-        ir.Scan(composed("moved", STILL, Motions().combine), "moved", False),
-        ir.Neighbour("moved", "before", 0, -1),
+        outward(chain, "moved", STILL, Motions().combine),
+        of_base(chain, "moved", "before", STILL),
         ir.Once(_arrive(chain)),
         ir.Sweep(_force(chain), False),
         start("load", NO_FORCE),
         ir.Sweep(_gather(chain), True),
         ir.Once(_folded()),
-        ir.Scan(composed("loaded", UNLOADED, Forces().combine), "loaded", True),
-        *([] if chain.free is None else [ir.Once(_base(chain, chain.free))]),
-        ir.Neighbour("loaded", "load", 12, 1),
+        *(_joined(chain) if chain.partners is None else _of_limbs()),
         ir.Sweep(_torques(chain), True),
     ]
     return chain.made("id", WIDTHS, {"moved": STILL, "loaded": UNLOADED}, ops)
+
+
+def _joined(chain: Chain) -> list[ir.Op]:
+    """The force behind each chunk of a chain, and of a floating base when all of it is known."""
+    return [
+        ir.Scan(composed("loaded", UNLOADED, Forces().combine), "loaded", True),
+        *([] if chain.free is None else [ir.Once(_base(chain, chain.free))]),
+        ir.Neighbour("loaded", "load", POSE, 1),
+    ]
+
+
+def _of_limbs() -> list[ir.Op]:
+    return inward("loaded", UNLOADED, Forces().combine, "load", NO_FORCE, POSE)
 
 
 def _place(chain: Chain) -> Program:
