@@ -38,14 +38,15 @@ def orders(
     needs = _needs(program, nodes)
     seen: set[tuple[int, ...]] = {tuple(nodes)}
     for name in names:
-        order = depth_first(needs, _sorted_roots(program, roots, KEYS[name]))
+        order = depth_first(needs, by_key(program, roots, name))
         if tuple(order) not in seen:
             seen.add(tuple(order))
             yield name, order
 
 
-def _sorted_roots(program: Program, roots: Sequence[int], key: Key) -> list[int]:
+def by_key(program: Program, roots: Sequence[int], name: str) -> list[int]:
     """Roots by the first entry they are; what is no output comes first."""
+    key = KEYS[name]
     ranks: dict[int, tuple[int, ...]] = {}
     for output in program.outputs:
         rank = key(*_position(program, output))

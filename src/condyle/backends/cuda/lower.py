@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import replace
 
 from condyle.backends.common.order import orders
 from condyle.backends.cuda.items import Order
 from condyle.backends.cuda.schedule import Layout, schedule
+from condyle.backends.cuda.settle import settled_orders
 from condyle.backends.cuda.steps import Lowered
 from condyle.backends.cuda.target import TARGET, WARP, Target
 from condyle.ir.ops import LEAVES
@@ -17,20 +19,28 @@ from condyle.passes.dce import dce
 def lower(program: Program, bits: int, target: Target = TARGET) -> list[Lowered]:
     """What to compile: the first is to be taken if nothing of it spills, else the one that moves the fewest bytes.
 
-    The order chosen parks the fewest numbers; of equals, it is the one that leaves most room for other warps.
+    The order chosen parks the fewest numbers; of equals, it is the one that leaves most room for other warps. Where no
+    plain order fits into registers, those of `settle` are tried too.
     """
     program = dce(program)
-    found = _orders(program, target)
     values = target.values(bits)
     wide = replace(target, values32=int(target.trust * values), values64=int(target.trust * values))
-    trusting, order = min((_scheduled(program, one, bits, wide) for one in found), key=lambda made: _cost(made[0]))
+    found = _orders(program, target, settle=False)
+    trusting, order = _best(program, found, bits, wide)
+    if trusting.peak > values:
+        found += _orders(program, target, settle=True)
+        trusting, order = _best(program, found, bits, wide)
     if trusting.peak <= values:
         return [_narrowed(program, order, bits, wide, trusting)]
-    own, own_order = min((_scheduled(program, one, bits, target) for one in found), key=lambda made: _cost(made[0]))
+    own, own_order = _best(program, found, bits, target)
     chosen = [_narrowed(program, own_order, bits, target, own)]
     if trusting.traffic == 0 and len(program) < target.many:
         chosen.insert(0, _narrowed(program, order, bits, wide, trusting))
     return chosen
+
+
+def _best(program: Program, orders: Sequence[Order], bits: int, target: Target) -> tuple[Lowered, Order]:
+    return min((_scheduled(program, one, bits, target) for one in orders), key=lambda made: _cost(made[0]))
 
 
 def _cost(low: Lowered) -> tuple[int, float]:
@@ -39,13 +49,14 @@ def _cost(low: Lowered) -> tuple[int, float]:
     return low.traffic, max(registers, low.pool / 227_000)
 
 
-def _orders(program: Program, target: Target) -> list[Order]:
+def _orders(program: Program, target: Target, settle: bool) -> list[Order]:
     """Those that are worth trying; the trace of a long Program is not."""
     nodes = [index for index, node in enumerate(program.nodes) if node[0] not in LEAVES]
     inner = set(nodes)
     roots = sorted({output.node for output in program.outputs} & inner)
     long = len(nodes) >= target.many
-    found = list(orders(program, nodes, roots, target.few if long else target.orders))
+    names = target.few if long else target.orders
+    found = list((settled_orders if settle else orders)(program, nodes, roots, names))
     return [Order.of(program, *one) for one in (found[1:] if long and len(found) > 1 else found)]
 
 
