@@ -1,99 +1,135 @@
 """What GPU kernels take, without a GPU: instructions, registers, spills, parked and shared bytes, compile time.
 
-    python -m benchmarks.gpu_code [ROBOT ...]
+    python -m benchmarks.gpu_code [iiwa14 | iiwa14-floating | ... | chains ...]
 
-Needs the packages of condyle[cuda]. Writes results/gpu_code.json. "parked_bytes": of a thread, that Condyle itself
-keeps in local memory; "spill_*_bytes": what the assembler adds to that; "shared_bytes": of a warp. "lanes": of one
-state, 1 for a thread a state. "instructions": of the machine code, 16 bytes each; a group goes through those of its
+Needs the packages of condyle[cuda]. Writes results/gpu_code.json: all kernels of the three bundled robots, both bases,
+both number types, for all architectures; and those whose lanes are links, of chains. What is recorded of the same text,
+architecture and assembler is kept, so that only what has changed is assembled again.
+
+"text": of the PTX, a hash, which the tests go by. "parked_bytes": of a thread, that Condyle itself keeps in local
+memory; "spill_*_bytes": what the assembler adds to that; "shared_bytes": of a warp, or of a block of links. "lanes": of
+one state, 1 for a thread a state. "instructions": of the machine code, 16 bytes each; a group goes through those of its
 loop once every eight of its "steps".
 """
 
 from __future__ import annotations
 
+import hashlib
+import json
+import re
 import sys
 import time
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from functools import cache
+from pathlib import Path
 from typing import Any
 
+import condyle
 from benchmarks import results
 from benchmarks.gpu_time import text_bytes
 from condyle import api
+from condyle.backends.common.facts import Facts
 from condyle.backends.cuda.assemble import assemble
-from condyle.backends.cuda.group.schedule import group
+from condyle.backends.cuda.forms import LINKED
+from condyle.backends.cuda.group.schedule import UNROLL
 from condyle.backends.cuda.link import link_version
 from condyle.backends.cuda.parts import Part, grouped, parts, straight
-from condyle.backends.cuda.target import ARCHITECTURES
-from condyle.ir.program import Program
+from condyle.backends.cuda.target import ARCHITECTURES, BITS, WARP
+from condyle.model.tree import tree_of
+from condyle.scanned import ScannedCompiler
 from condyle.signature import FUNCTIONS
 
-CASES = [
-    *((False, 32, arch) for arch in ARCHITECTURES),
-    (False, 64, "sm_90"),
-    (True, 32, "sm_90"),
-    (True, 64, "sm_90"),
-]
-"""Floating base, bits, architecture."""
-
+PATH = results.FOLDER / "gpu_code.json"
+ROBOTS = ("iiwa14", "hyq", "atlas")
+CASES = [f"{name}{base}" for name in ROBOTS for base in ("", "-floating")]
+CHAINS = "chains"
+LINKS = (32, 128, 1024)
 LANES = (16, 32)
 INSTRUCTION = 16
 
+Row = dict[str, Any]
+
 
 def main() -> None:
-    import condyle
-
-    found: dict[str, Any] = {**results.certificate(), "nvjitlink": ".".join(map(str, link_version())), "kernels": []}
-    for name in sys.argv[1:] or ("iiwa14", "hyq", "atlas"):
-        for floating, bits, arch in CASES:
-            if floating and name == "iiwa14":
-                continue
-            robot = condyle.load(name, floating_base=floating)
-            found["kernels"] += [dict(robot=name, floating=floating, **row) for row in kernels(robot, bits, arch)]
-    path = results.FOLDER / "gpu_code.json"
-    results.write(path, found)
-    print(f"wrote {path.relative_to(results.ROOT)}")
+    for case in sys.argv[1:] or (*CASES, CHAINS):
+        record(case)
 
 
-def kernels(robot: api.Robot, bits: int, arch: str, groups: Sequence[int] = LANES) -> list[dict[str, Any]]:
-    """One row a kernel; those that serve several functions come once. groups: lanes a state, of groups."""
+def record(case: str, path: Path = PATH) -> None:
+    """Puts the rows of one case into the file; what is known of the same text is not assembled again."""
+    version = ".".join(map(str, link_version()))
+    before: list[Row] = json.loads(path.read_text())["kernels"] if path.exists() else []
+    known = {(row["arch"], row["text"]): row for row in before if row["nvjitlink"] == version}
+    found: list[Row] = []
+    for about, part in launches(case):
+        for arch in ARCHITECTURES:
+            row = known.get((arch, text_hash(part))) or {**assembled(part, arch), "nvjitlink": version}
+            found.append({**about, **row, **about})  # what is said of it first
+            print(*found[-1].values(), flush=True)
+    mine = {(row["robot"], row["floating"]) for row in found}
+    rows = [row for row in before if (row["robot"], row["floating"]) not in mine] + found
+    results.write(path, {**results.certificate(), "kernels": sorted(rows, key=_place)})
+    print(f"wrote {path}")
+
+
+def launches(case: str) -> Iterator[tuple[Row, Part]]:
+    """Every kernel of a case, and what it is: robot, base, bits, function, lanes a state, steps."""
+    name = case.removesuffix("-floating")
+    for bits in BITS.values():
+        for links in LINKS if case == CHAINS else ():
+            for about, part in linked_kernels(condyle.chain(links, rng=1), bits):
+                yield {"robot": f"chain {links}", "floating": False, "bits": bits, **about}, part
+        if case != CHAINS:
+            for about, part in kernels(condyle.load(name, floating_base=case != name), bits):
+                yield {"robot": name, "floating": case != name, "bits": bits, **about}, part
+
+
+def _place(row: Row) -> tuple[int, int, bool, int, int]:
+    name, _, links = row["robot"].partition(" ")
+    robot = ROBOTS.index(name) if name in ROBOTS else len(ROBOTS)
+    return robot, int(links or 0), row["floating"], row["bits"], ARCHITECTURES.index(row["arch"])
+
+
+def text_hash(part: Part) -> str:
+    """Of the PTX of a launch: of all texts that it may be made from, in their order."""
+    return hashlib.sha256("".join(text.ptx for text in part.texts).encode("ascii")).hexdigest()[:16]
+
+
+def kernels(robot: condyle.Robot, bits: int, groups: Sequence[int] = LANES) -> Iterator[tuple[Row, Part]]:
+    """Every kernel of a robot; those that serve several functions come once. groups: lanes a state."""
     compiler = api.compiler_of(robot)
-    made: dict[str, Part] = {}
-
-    def code(name: str) -> Program:
-        program = compiler.code(name, False)
-        assert isinstance(program, Program)
-        return program
-
-    def one(name: str) -> Part:
-        if name not in made:
-            made[name] = straight(code(name), bits)
-        return made[name]
-
-    rows: list[dict[str, Any]] = []
+    one = cache(lambda name: straight(compiler.straight(name), bits))
     seen: set[str] = set()
     for function in FUNCTIONS:
-        for part in parts(function, code, one, bits).launches:
-            if part.texts[0].ptx in seen:
-                continue
-            seen.add(part.texts[0].ptx)
-            rows.append(row(function, part, bits, arch))
-            print(robot.name, *rows[-1].values(), flush=True)
+        for part in parts(function, compiler.straight, one, bits).launches:
+            if text_hash(part) not in seen:
+                seen.add(text_hash(part))
+                yield {"function": function, "lanes": 1, "steps": 0}, part
         for lanes in groups:
-            steps = len(group(code(function), lanes).steps)
-            rows.append(row(function, grouped(code(function), lanes, bits), bits, arch, lanes, steps))
-            print(robot.name, *rows[-1].values(), flush=True)
-    return rows
+            part = grouped(compiler.straight(function), lanes, bits)
+            (turns,) = re.findall(r"mov.u32 %rest, (\d+);\s*STEPS:", part.texts[0].ptx)
+            yield {"function": function, "lanes": lanes, "steps": UNROLL * int(turns)}, part
 
 
-def row(function: str, part: Part, bits: int, arch: str, lanes: int = 1, steps: int = 0) -> dict[str, Any]:
-    start = time.perf_counter()
+def linked_kernels(robot: condyle.Robot, bits: int) -> Iterator[tuple[Row, Part]]:
+    """Kernels whose lanes are links, or chunks of a chain."""
+    compiler = ScannedCompiler(tree_of(robot), Facts(robot.nq, robot.nv))
+    (dtype,) = (name for name, number in BITS.items() if number == bits)
+    for function in FUNCTIONS:
+        if compiler.scanned(function, "cuda"):
+            for part in compiler.gpu_parts(function, False, dtype, LINKED).launches:
+                lanes = part.texts[0].block or WARP // part.texts[0].states
+                yield {"function": function, "lanes": lanes, "steps": 0}, part
+
+
+def assembled(part: Part, arch: str) -> Row:
+    """What the assembler makes of the launch for one architecture."""
+    start = time.process_time()
     code = assemble(part, arch)
     return {
-        "function": function,
         "kernel": code.text.name,
-        "bits": bits,
         "arch": arch,
-        "lanes": lanes,
-        "steps": steps,
+        "text": text_hash(part),
         "instructions": text_bytes(code.cubin) // INSTRUCTION,
         "order": code.text.order,
         "registers": code.usage.registers,
@@ -101,7 +137,7 @@ def row(function: str, part: Part, bits: int, arch: str, lanes: int = 1, steps: 
         "spill_store_bytes": code.usage.spill_stores,
         "spill_load_bytes": code.usage.spill_loads,
         "shared_bytes": code.text.pool,
-        "assembler_s": round(time.perf_counter() - start, 2),
+        "assembler_s": round(time.process_time() - start, 2),
     }
 
 

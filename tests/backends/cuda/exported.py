@@ -18,6 +18,7 @@ from condyle.backends.common.facts import Facts
 from condyle.backends.cuda.cpp.header import header
 from condyle.backends.cuda.cpp.host import method
 from condyle.backends.cuda.cpp.plan import Function, Plan, plan
+from condyle.runtime import cache
 from condyle.signature import FUNCTIONS
 from tests.backends.cuda.simulate import compiler
 
@@ -99,14 +100,22 @@ def sizes(numbers: Sequence[int]) -> Any:
 
 
 def compile_library(folder: Path, found: Plan, name: str, nq: int, nv: int) -> Library:
-    """Warnings are errors; without optimisation, since the text is long and the batches are short."""
-    (folder / f"{name}.cuh").write_text(text(found, Facts(nq, nv, "abc", "0", name)), encoding="ascii")
-    (folder / "calls.cpp").write_text(calls(found, name), encoding="ascii")
+    """All functions in both types, one translation unit, once for all workers; warnings are errors; without
+    optimisation, since the text is long and the batches are short."""
+    header, around = text(found, Facts(nq, nv, "abc", "0", name)), calls(found, name)
     flags = ["-std=c++17", "-O0", "-g0", "-Wall", "-Wextra", "-Werror", "-Wno-unknown-pragmas", f"-DSHIM_ROBOT={name}"]
-    command = [GPP or "g++", *flags, "-fPIC", "-shared", f"-I{SHIM}", f"-I{folder}", "calls.cpp", "-o", "calls.so"]
-    done = subprocess.run(command, cwd=folder, capture_output=True, text=True, check=False, timeout=600)
-    assert done.returncode == 0, done.stderr[:4000]
-    library = ctypes.CDLL(str(folder / "calls.so"))
+
+    def make(path: Path) -> None:
+        (folder / f"{name}.cuh").write_text(header, encoding="ascii")
+        (folder / "calls.cpp").write_text(around, encoding="ascii")
+        command = [GPP or "g++", *flags, "-fPIC", "-shared", f"-I{SHIM}", f"-I{folder}", "calls.cpp", "-o", str(path)]
+        done = subprocess.run(command, cwd=folder, capture_output=True, text=True, check=False, timeout=600)
+        assert done.returncode == 0, done.stderr[:4000]
+
+    shim = [path.read_text() for path in sorted(SHIM.iterdir())]
+    library = cache.fetch(
+        ["shim", *flags, header, around, *shim], f"{name} shim", make, lambda path: ctypes.CDLL(str(path))
+    )
     library.shim_held.restype = ctypes.c_size_t
     for function in found.functions:
         for real in TYPES.values():

@@ -23,6 +23,7 @@ from condyle.ir.count import work
 from condyle.ir.program import Array, Output, Program
 from condyle.signature import FUNCTIONS
 from tests.backends.c.small import states, tangle, toy
+from tests.backends.cuda.machine_code import hold_code
 from tests.backends.cuda.memory import RaceError
 from tests.backends.cuda.simulate import code, kernel, robot, simulate
 from tests.backends.cuda.test_kernels import check_made, given
@@ -51,7 +52,7 @@ def whole(program: Program, bits: int, part: Part) -> Parts:
 
 
 def hold(one: Robot, function: str, bits: int, lanes: int, f_ext: bool = False) -> None:
-    """To the reference, and to the bits of a thread a state; where threads run it in parts, to one of no limits."""
+    """To the reference, to the bits of a thread a state, one of no limits where threads run it in parts; and its code."""
     program = code(one, function, f_ext)
     made = whole(program, bits, lanes_of(one, function, bits, lanes, f_ext))
     answers = check_made(one, function, bits, made, f_ext, 5)
@@ -60,6 +61,8 @@ def hold(one: Robot, function: str, bits: int, lanes: int, f_ext: bool = False) 
     thread = whole(program, bits, kernel(one, function, bits, f_ext, target))
     for got, want in zip(answers, simulate(thread, inputs), strict=True):
         np.testing.assert_array_equal(got, want)
+    if not f_ext:
+        hold_code(made.launches[0], function, bits, one.nq > one.nv, lanes)
 
 
 @pytest.mark.parametrize(("name", "floating", "function", "bits"), SHORT)
