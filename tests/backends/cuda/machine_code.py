@@ -30,20 +30,20 @@ LOCAL = {
         (32, False): (0, 0, 0, 0, 400, 400, 400),
         (32, True): (0, 700, 0, 1400, 600, 0, 800),
         (64, False): (200, 800, 0, 600, 1800, 1100, 400),
-        (64, True): (800, 2800, 0, 3600, 2500, 0, 2000),
+        (64, True): (800, 3200, 0, 3800, 2500, 0, 2000),
     },
     "sm_80": {
         (32, False): (0, 0, 0, 200, 2400, 400, 400),
         (32, True): (0, 1200, 0, 3000, 4500, 0, 1000),
-        (64, False): (2000, 2000, 100, 1500, 9000, 1600, 800),
-        (64, True): (2500, 3200, 300, 9000, 14000, 0, 6000),
+        (64, False): (600, 800, 100, 1500, 9000, 1600, 800),
+        (64, True): (1300, 3000, 300, 8000, 13000, 0, 6200),
     },
 }
 LOCAL["sm_120"] = LOCAL["sm_90"]
 """Bytes a thread in local memory at most, parked by us and spilled by the assembler together, of every robot. That of
 sm_80 needs more registers for the same text (see the README of the target)."""
 REGISTERS = 65_536  # of a multiprocessor
-LINKED = {(32, False): 0, (32, True): 64, (64, False): 1400, (64, True): 2900}
+LINKED = {(32, False): 0, (32, True): 64, (64, False): 1700, (64, True): 3000}
 """Bytes a thread in local memory of kernels whose lanes are links, by bits and whether it is sm_80."""
 
 Row = Mapping[str, Any]

@@ -52,7 +52,8 @@ def whole(program: Program, bits: int, part: Part) -> Parts:
 
 
 def hold(one: Robot, function: str, bits: int, lanes: int, f_ext: bool = False) -> None:
-    """To the reference, to the bits of a thread a state, one of no limits where threads run it in parts; and its code."""
+    """To the reference, to the bits of a thread a state, or to one of no limits where threads run it in parts; and the
+    code to its limits."""
     program = code(one, function, f_ext)
     made = whole(program, bits, lanes_of(one, function, bits, lanes, f_ext))
     answers = check_made(one, function, bits, made, f_ext, 5)

@@ -6,18 +6,21 @@
 from __future__ import annotations
 
 import itertools
+import json
+from pathlib import Path
 
 import pytest
 
 import condyle
+from benchmarks import gpu_code
 from benchmarks.gpu_code import CHAINS, LANES, LINKS, ROBOTS, linked_kernels
 from condyle.backends.cuda.assemble import Code, assemble
 from condyle.backends.cuda.link import link, link_version, usage
-from condyle.backends.cuda.target import ARCHITECTURES, BITS
+from condyle.backends.cuda.target import ARCHITECTURES, BITS, TARGET
 from condyle.errors import BuildError
 from condyle.signature import FUNCTIONS
 from tests.backends.cuda.machine_code import hold, hold_linked, on_every_architecture, rows
-from tests.backends.cuda.simulate import made, robot
+from tests.backends.cuda.simulate import kernel, made, robot
 
 try:
     link_version()
@@ -48,6 +51,20 @@ def test_the_record_keeps_the_limits() -> None:
             hold(row, row["function"], row["arch"], row["bits"], row["floating"], row["lanes"])
         else:
             hold_linked(row, row["arch"], row["bits"], row["lanes"])
+
+
+def test_what_has_not_changed_is_kept(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A second recording of the same texts assembles nothing, and leaves other robots' rows alone."""
+    path, one = tmp_path / "code.json", kernel(robot("iiwa14"), "id", 32, False, TARGET)
+    for name in ROBOTS[:2]:
+        about = {"robot": name, "floating": False, "bits": 32, "function": "id", "lanes": 1, "steps": 0}
+        monkeypatch.setattr(gpu_code, "launches", lambda case, about=about: [(about, one)])
+        gpu_code.record(name, path)
+    first = json.loads(path.read_text())["kernels"]
+    assert [row["robot"] for row in first] == [name for name in ROBOTS[:2] for _ in ARCHITECTURES]
+    monkeypatch.setattr(gpu_code, "assembled", lambda part, arch: pytest.fail("assembled again"))
+    gpu_code.record(ROBOTS[1], path)
+    assert json.loads(path.read_text())["kernels"] == first
 
 
 @pytest.mark.parametrize("links", LINKS)
