@@ -43,7 +43,7 @@ PATH = results.FOLDER / "gpu_code.json"
 ROBOTS = ("iiwa14", "hyq", "atlas")
 CASES = [f"{name}{base}" for name in ROBOTS for base in ("", "-floating")]
 CHAINS = "chains"
-LINKS = (32, 128, 1024)
+LINKS = (32, 1024)
 LANES = (16, 32)
 INSTRUCTION = 16
 
@@ -112,12 +112,14 @@ def kernels(robot: condyle.Robot, bits: int, groups: Sequence[int] = LANES) -> I
 
 
 def linked_kernels(robot: condyle.Robot, bits: int) -> Iterator[tuple[Row, Part]]:
-    """Kernels whose lanes are links, or chunks of a chain."""
+    """Kernels whose lanes are links, or chunks of a chain, or entries of a matrix; each comes once."""
     compiler = ScannedCompiler(tree_of(robot), Facts(robot.nq, robot.nv))
     (dtype,) = (name for name, number in BITS.items() if number == bits)
+    seen: set[str] = set()
     for function in FUNCTIONS:
-        if compiler.scanned(function, "cuda"):
-            for part in compiler.gpu_parts(function, False, dtype, LINKED).launches:
+        for part in compiler.gpu_parts(function, False, dtype, LINKED).launches:
+            if text_hash(part) not in seen:
+                seen.add(text_hash(part))
                 lanes = part.texts[0].block or WARP // part.texts[0].states
                 yield {"function": function, "lanes": lanes, "steps": 0}, part
 
