@@ -72,7 +72,7 @@ def test_an_accelerator_computes_the_same_without_those_dsps(word: str) -> None:
         made = build(with_constants(plan, mode, 4), 4)
         assert dsp_at(with_constants(plan, mode, 1), 1) < 0.95 * dsp
         for function in plan.functions:
-            left, right = (evaluate(one.plan, function, task_of(one, function, states)) for one in (acc, made))
+            left, right = (evaluate(one.plan, function, task_of(one.plan, function, states)) for one in (acc, made))
             assert all((left.words[name] == right.words[name]).all() for name in left.words), function
 
 
