@@ -10,7 +10,7 @@ import numpy as np
 
 import condyle
 from condyle import Robot
-from condyle.model.zoo import every_joint
+from tests.zoo import every_joint
 
 Array = np.ndarray
 

@@ -7,8 +7,8 @@ import pytest
 
 from condyle.errors import ModelError, UnsupportedError
 from condyle.model.robot import Robot
-from condyle.model.zoo import every_joint
 from tests.model.kinematics import centre_of_mass, frames_at, joint_values, matrix, relative
+from tests.zoo import every_joint
 
 LOCKED = [("revolute", "spherical"), ("universal", "planar", "prismatic"), ("helical", "cylindrical"), ("free",)]
 

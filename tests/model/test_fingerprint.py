@@ -7,7 +7,7 @@ import pytest
 
 from condyle.model.builder import Builder
 from condyle.model.robot import Robot
-from condyle.model.zoo import every_joint
+from tests.zoo import every_joint
 
 BOX = np.diag([0.1, 0.2, 0.25])
 

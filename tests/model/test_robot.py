@@ -13,7 +13,7 @@ from condyle.model.builder import Builder
 from condyle.model.generate import chain, random_tree
 from condyle.model.robot import Robot
 from condyle.model.state import StateError
-from condyle.model.zoo import every_joint
+from tests.zoo import every_joint
 
 BOX = np.diag([0.1, 0.2, 0.25])
 

@@ -13,8 +13,8 @@ from condyle.errors import UnsupportedError
 from condyle.model.builder import Builder
 from condyle.model.generate import chain, random_tree
 from condyle.model.robot import Robot
-from condyle.model.zoo import every_joint
 from condyle.readers import load_robot
+from tests.zoo import every_joint
 
 URDF_TYPES = ("revolute", "continuous", "prismatic", "planar", "free")
 BOX = np.diag([0.1, 0.2, 0.25])

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from condyle.model.joints import JOINT_TYPES
-from condyle.model.zoo import every_joint
+from tests.zoo import every_joint
 
 
 def test_it_has_every_type() -> None:

@@ -14,9 +14,9 @@ from condyle.errors import UnsupportedError
 from condyle.ir.interp_sweep import run_rolled
 from condyle.ir.sweep import Rolled
 from condyle.model.tree import Tree, tree_of
-from condyle.model.zoo import every_joint
 from condyle.signature import FUNCTIONS
 from condyle.trace import ROLLED, roll
+from tests.zoo import every_joint
 
 # Both sides round differently: the condition of M (1e2 to 1e4 for these trees) times a few hundred roundings.
 TOLERANCE = 1e-10

@@ -14,7 +14,7 @@ from condyle.backends.fpga.evaluate import evaluate
 from condyle.backends.fpga.vectors import dense, task_of, worst
 from condyle.errors import UnsupportedError
 from condyle.model.rooted import Rooted
-from condyle.model.zoo import every_joint
+from tests.zoo import every_joint
 
 from .conftest import accelerator, ball_and_plane, free_body
 

@@ -24,10 +24,10 @@ from condyle.backends.fpga.report import report
 from condyle.backends.fpga.vectors import task_of
 from condyle.model.robot import Robot
 from condyle.model.tree import tree_of
-from condyle.model.zoo import every_joint
 from condyle.trace.norms import GAIN, Moving, Norms, caps
 from condyle.trace.pivots import floors
 from condyle.trace.staged import Staged, trace_staged
+from tests.zoo import every_joint
 
 from .conftest import accelerator
 

@@ -12,8 +12,8 @@ from condyle.backends.fpga.accelerator import CODES
 from condyle.backends.fpga.export import Facts
 from condyle.backends.fpga.given import GIVEN
 from condyle.errors import BuildError
-from condyle.model.zoo import every_joint
 from condyle.simulation import check
+from tests.zoo import every_joint
 
 from .conftest import Bench, accelerator, ball_and_plane, free_body
 

@@ -1,4 +1,4 @@
-"""One robot with every joint type, for tests and demonstrations."""
+"""One robot with every joint type."""
 
 from __future__ import annotations
 
