@@ -21,7 +21,7 @@ class Operand(NamedTuple):
         """Brought to the result's unit: wires, no logic."""
         if self.right == 0:
             return self.text
-        return f"{self.text} >>> {self.right}" if self.right > 0 else f"$signed({{{self.text}, {-self.right}'b0}})"
+        return f"({self.text} >>> {self.right})" if self.right > 0 else f"$signed({{{self.text}, {-self.right}'b0}})"
 
     @property
     def bits(self) -> int:

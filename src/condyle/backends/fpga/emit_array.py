@@ -6,7 +6,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 from condyle.backends.fpga.datapath import Datapath
-from condyle.backends.fpga.emit_operators import literal, word
+from condyle.backends.fpga.emit_clamps import literal
+from condyle.backends.fpga.emit_operators import word
 from condyle.backends.fpga.emit_stage import StageEmitter, phase_bits
 from condyle.backends.fpga.layout import INPUTS, Layout, Tap
 from condyle.backends.fpga.schedule import Schedule
@@ -73,12 +74,16 @@ def _array(array: Array, layout: Layout, name: str, emitters: Mapping[str, Stage
 
 
 def _control(e: Emitter, array: Array, groups: list[str]) -> None:
-    """`go` freezes everything while a result that is due cannot leave; an empty array waits in phase 0."""
+    """`go` freezes everything while a result that is due cannot leave; an empty array waits in phase 0.
+
+    `run`: the stages of an empty array stand still.
+    """
     ii, depth = array.schedule.ii, -(-array.schedule.latency // array.schedule.ii)
     bits = phase_bits(ii)
     e(f"reg [{bits - 1}:0] phase;", f"reg [{depth - 1}:0] live;", f"reg [{depth * ID - 1}:0] ids;")
     e("wire go = " + " & ".join(f"~({group}_due & ~{group}_ready)" for group in groups) + ";")
     e("assign in_ready = go & phase == 0;", "wire accept = in_valid & in_ready;")
+    e("wire run = go & (in_valid | |live);")
     older = f"live[{depth - 2}:0], " if depth > 1 else ""
     ids = f"ids[{(depth - 1) * ID - 1}:0], " if depth > 1 else ""
     with e.block("always @(posedge clock) begin", "end"):
@@ -101,7 +106,7 @@ def _stages(e: Emitter, array: Array, layout: Layout, name: str, emitters: Mappi
         e(f"wire {word(width)} d{k} = in_data[{place + width - 1}:{place}];")
         place += width
     for stage, emitter in emitters.items():
-        ports = [".clock(clock)", ".go(go)", ".phase(phase)"]
+        ports = [".clock(clock)", ".go(run)", ".phase(phase)"]
         ports += [f".d{k}(d{k})" for k in layout.stages[stage]] if stage == INPUTS else []
         ports += [f".{tap}({tap})" for tap in (*layout.taken[stage], *layout.offered.get(stage, []))]
         for group in emitter.flags():

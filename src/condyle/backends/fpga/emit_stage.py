@@ -4,12 +4,11 @@ from __future__ import annotations
 
 from collections import defaultdict
 
-from condyle.backends.fpga.emit_operators import OperatorEmitter, any_of, word
+from condyle.backends.fpga.emit_operators import CLAMPING, OperatorEmitter, any_of, word
 from condyle.backends.fpga.layout import INPUTS, Tap
-from condyle.text import wrapped
 
 LONG = 3
-"""Registers in a row from which on a delay is an instance of its own."""
+"""Registers in a row from which on they are one line, of which nobody reads what is in between."""
 
 
 def phase_bits(ii: int) -> int:
@@ -17,8 +16,15 @@ def phase_bits(ii: int) -> int:
 
 
 def is_long(link: tuple[Tap, Tap]) -> bool:
-    """Whether a link between two registers of a word is an instance of its own."""
+    """Whether a link between two registers of a word is a line."""
     return link[1].copy - link[0].copy >= LONG
+
+
+def slices(name: str, places: list[int]) -> list[str]:
+    """The bits at ascending places, those side by side together."""
+    starts = [place for place in places if place - 1 not in places]
+    stops = [place for place in places if place + 1 not in places]
+    return [f"{name}[{b}:{a}]" if a < b else f"{name}[{a}]" for a, b in zip(starts, stops, strict=True)]
 
 
 class StageEmitter(OperatorEmitter):
@@ -39,7 +45,6 @@ class StageEmitter(OperatorEmitter):
             for k in self.ops:
                 self.write_operation(k)
             self._registers()
-            self._flags()
         return self.e.text()
 
     def flags(self) -> dict[str, dict[int, list[int]]]:
@@ -49,7 +54,7 @@ class StageEmitter(OperatorEmitter):
             cone = self.datapath.cones[name]
             ends: dict[int, list[int]] = defaultdict(list)
             for k in self.ops:
-                if self.datapath.ops[k].kind in ("add", "sub", "mul", "rcp"):
+                if self.datapath.ops[k].kind in CLAMPING:
                     for member in cone.intersection(self.datapath.members[k]):
                         ends[self.schedule.ready[member] - 1].append(k)
             if ends:
@@ -74,16 +79,18 @@ class StageEmitter(OperatorEmitter):
             if self.datapath.ops[k].kind != "sincos":
                 for link in self.links(k):
                     self._link(link)
+        shifted = self._flags()
         if not self.loads:
             return
-        if self.ii == 1:
-            with self.e.block("always @(posedge clock) if (go) begin", "end"):
+        with self.e.block("always @(posedge clock) if (go) begin", "end"):
+            self.e(*(["over = 0;"] if self.bit else []), *shifted)
+            if self.ii == 1:
                 self.e(*self.loads[0])
-            return
-        with self.e.block("always @(posedge clock) if (go) case (phase)", "endcase"):
-            for phase in sorted(self.loads):
-                with self.e.block(f"{phase}: begin", "end"):
-                    self.e(*self.loads[phase])
+                return
+            with self.e.block("case (phase)", "endcase"):
+                for phase in sorted(self.loads):
+                    with self.e.block(f"{phase}: begin", "end"):
+                        self.e(*self.loads[phase])
 
     def links(self, k: int) -> list[tuple[Tap, Tap]]:
         """(from, to): the word's registers in a row; a link of LONG or more is a delay."""
@@ -103,25 +110,25 @@ class StageEmitter(OperatorEmitter):
         if not is_long(link):
             self._load(k, f"{tap} <= {before};")
             return
-        phases = self.schedule.phases(k, self.schedule.ready[k] - 1)
-        turn = " || ".join(f"phase == {phase}" for phase in phases)
-        go = "go" if len(phases) == self.ii else f"go && ({turn})" if len(phases) > 1 else f"go && {turn}"
-        self.e(
-            f"fx_delay #({self.format_of(k).width}, {gap}) l{k}_{tap.copy} (.clock(clock), .go({go}), "
-            f".d({before}), .q({tap}));"
-        )
+        width, line = self.format_of(k).width, f"l{k}_{tap.copy}"
+        self.e(f"reg [{width * gap - 1}:0] {line};")
+        self.e(f"assign {tap} = {line}[{width * gap - 1}:{width * (gap - 1)}];")
+        self._load(k, f"{line} <= {{{line}[{width * (gap - 1) - 1}:0], {before}}};")
 
     def _output(self, tap: Tap) -> str:
         delayed = any(link[1] == tap and is_long(link) for link in self.links(tap.op))
         return f"output {'' if delayed else 'reg '}{word(self.format_of(tap.op).width)} {tap}"
 
-    def _flags(self) -> None:
+    def _flags(self) -> list[str]:
+        """Of each group a row of flags that its tasks go along; the statements that move them on."""
+        if self.bit:
+            self.e(f"reg [{len(self.bit) - 1}:0] over;")
+        shifts: list[str] = []
         for group, ends in self.flags().items():
-            first, tap = min(ends), self.schedule.taps[group]
-            n = tap - first
-            bits = [any_of([f"o{k}" for k in ends.get(first + j, [])]) for j in range(n)]
-            self.e(f"reg [{n - 1}:0] flag_{group};")
-            now = wrapped(", ", bits[::-1])
-            before = f"{{flag_{group}[{n - 2}:0], 1'b0}}" if n > 1 else "1'b0"
-            self.e(f"always @(posedge clock) if (go) flag_{group} <= {before} | {{{now}}};")
-            self.e(f"assign over_{group} = flag_{group}[{n - 1}];")
+            first, n, row = min(ends), self.schedule.taps[group] - min(ends), f"flag_{group}"
+            self.e(f"reg [{n - 1}:0] {row};", f"assign over_{group} = {row}[{n - 1}];")
+            shifts.append(f"{row} <= {{{row}[{n - 2}:0], 1'b0}};" if n > 1 else f"{row} <= 1'b0;")
+            for cycle in sorted(ends):
+                asked = any_of(slices("over", sorted({self.bit[k] for k in ends[cycle]})))
+                self.loads[cycle % self.ii].append(f"if ({asked}) {row}[{cycle - first}] <= 1'b1;")
+        return shifts

@@ -29,29 +29,8 @@ module fx_fit #(parameter WP = 45, parameter R = 18, parameter W = 27) (
     assign over = o;
 endmodule
 
-// y = a + b, or a - b; both operands have X bits, and so wide is the adder: the sign of the sum follows from those of
-// the operands. R bits of it are dropped, the rest is clamped to W bits; no register.
-module fx_add #(parameter X = 27, parameter W = 27, parameter SUB = 0, parameter R = 0) (
-    input signed [X-1:0] a, input signed [X-1:0] b, output signed [W-1:0] y, output over
-);
-    localparam Z = (X > W ? X : W) + 1;
-    reg signed [X-1:0] x;
-    reg signed [X:0] exact;
-    reg signed [Z-1:0] z;
-    reg signed [W-1:0] r;
-    reg o;
-    always @(a, b) begin
-        x = SUB ? a - b : a + b;
-        exact = {a[X-1] == (b[X-1] ^ (SUB != 0)) ? a[X-1] : x[X-1], x};
-        z = exact >>> R;
-        o = z[Z-1:W-1] != {(Z-W+1){z[Z-1]}};
-        r = o ? {z[Z-1], {(W-1){~z[Z-1]}}} : z[W-1:0];
-    end
-    assign y = r;
-    assign over = o;
-endmodule
-
-// The same of limbs in turns: a + b (sign 0), a - b (1) or b - a (2).
+// The sum of limbs in turns, a + b (sign 0), a - b (1) or b - a (2), clamped to W bits; no register. The adder is as wide
+// as its operands: the sign of the sum follows from theirs.
 module fx_add_in_turns #(
     parameter WA = 27, parameter RA = 0, parameter WB = 27, parameter RB = 0,
     parameter X = 27, parameter W = 27
@@ -191,15 +170,6 @@ endmodule
 // Whether |x| > LARGEST.
 module fx_outside #(parameter W = 27, parameter LARGEST = 1) (input signed [W-1:0] x, output far);
     assign far = x > LARGEST || x < -LARGEST;
-endmodule
-
-// N registers in a row.
-module fx_delay #(parameter W = 27, parameter N = 3) (
-    input clock, input go, input [W-1:0] d, output [W-1:0] q
-);
-    reg [W*N-1:0] line;
-    always @(posedge clock) if (go) line <= {line[W*(N-1)-1:0], d};
-    assign q = line[W*N-1 -: W];
 endmodule
 
 // A queue; `ready` and `valid` come from registers, so that no path runs through it.
