@@ -13,8 +13,7 @@ import condyle
 from condyle import hardware
 from condyle.api import Robot
 from condyle.backends.fpga.build import Accelerator, build
-from condyle.backends.fpga.emit_bench import bench_widths
-from condyle.backends.fpga.export import Facts, Sheet, Tasks, write
+from condyle.backends.fpga.export import Facts, Sheet, write
 from condyle.hardware import Options
 from condyle.signature import FUNCTIONS
 from condyle.simulation import simulate
@@ -24,20 +23,15 @@ Bench = Callable[..., str]
 
 @pytest.fixture
 def bench(tmp_path: Path) -> Bench:
-    """bench(robot, acc, each, *plusargs): the bench's verdict over `each` tasks of every function.
-
-    mixed: after so many tasks the functions come one after the other, so that arrays that they do not need stand still.
-    """
+    """bench(robot, acc, each, *plusargs): the bench's verdict over `each` tasks of every function."""
     if shutil.which("iverilog") is None or shutil.which("make") is None:
         pytest.skip("iverilog and make are needed to simulate generated Verilog (apt-get install iverilog make)")
 
-    def run(robot: Robot, acc: Accelerator, each: int, *plusargs: str, mixed: int | None = None) -> str:
+    def run(robot: Robot, acc: Accelerator, each: int, *plusargs: str) -> str:
         folder = tmp_path / "generated"
         if not folder.exists():
             sheet = Sheet({function: {} for function in acc.plan.functions}, 0, acc.plan.box)
-            tasks = hardware.tasks(robot, acc, each)
-            tasks = tasks if mixed is None else in_runs(tasks, bench_widths(acc)[0], mixed)
-            write(folder, acc, Facts("rig", "", "", 125.0, "27x18"), sheet, tasks, {})
+            write(folder, acc, Facts("rig", "", "", 125.0, "27x18"), sheet, hardware.tasks(robot, acc, each), {})
         return simulate(folder, "rig", plusargs)
 
     return run
@@ -60,12 +54,6 @@ def ball_and_plane() -> Robot:
     builder.joint("hinge", parent="one", child="two", type="revolute", axis=(0.0, 0.0, 1.0), xyz=(0.3, 0.0, 0.0))
     builder.joint("plane", parent="two", child="three", type="planar", axis=(0.0, 1.0, 0.0), xyz=(0.3, 0.0, 0.0))
     return builder.build()
-
-
-def in_runs(tasks: Tasks, width: int, mixed: int) -> Tasks:
-    """The first `mixed` tasks as they are, the others by function; width: bits of a task's data."""
-    order = sorted(range(len(tasks.tasks)), key=lambda k: -1 if k < mixed else int(tasks.tasks[k], 16) >> width)
-    return Tasks(tuple(tasks.tasks[k] for k in order), tuple(tasks.answers[k] for k in order))
 
 
 def accelerator(

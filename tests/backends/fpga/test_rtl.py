@@ -50,9 +50,9 @@ def test_latency_and_interval_are_what_the_report_says(bench: Bench, ii: int) ->
     acc = accelerator(robot, ii=ii)
     for function in acc.plan.functions:
         code = CODES[function]
-        alone = bench(robot, acc, 10, f"+only={code}", f"+sparse={acc.latency('dfd')}")
+        alone = bench(robot, acc, 25, f"+only={code}", f"+sparse={acc.latency('dfd')}")
         assert f"latency {acc.latency(function)}," in alone, function
-        stream = bench(robot, acc, 10, f"+only={code}")
+        stream = bench(robot, acc, 25, f"+only={code}")
         cycles, gaps = map(int, re.findall(r"interval (\d+)/(\d+)", stream)[0])
         if function != "dfd":  # two passes: short streams overlap them
             assert cycles == acc.interval(function) * gaps, function
@@ -124,17 +124,20 @@ def test_mimics_and_every_joint_type(bench: Bench) -> None:
     assert bench(robot, acc, 6, *STALLS).startswith("right: 12 tasks")
 
 
-@pytest.mark.parametrize(("name", "ii"), [("iiwa14", 2), ("hyq", 3)])
-def test_robots_of_the_papers(bench: Bench, name: str, ii: int) -> None:
+@pytest.mark.parametrize(("name", "ii", "each"), [("iiwa14", 2, 200), ("hyq", 3, 200)])
+def test_robots_of_the_papers(bench: Bench, name: str, ii: int, each: int) -> None:
     robot = condyle.load(name)
-    assert bench(robot, accelerator(robot, ii=ii), 200, *STALLS).startswith("right: 1400 tasks")
+    assert bench(robot, accelerator(robot, ii=ii), each, *STALLS).startswith(f"right: {7 * each} tasks")
+
+
+def test_inverse_dynamics_of_atlas(bench: Bench) -> None:
+    robot = condyle.load("atlas")
+    assert bench(robot, accelerator(robot, "id", ii=1), 200, *STALLS).startswith("right: 200 tasks")
 
 
 def test_atlas(bench: Bench) -> None:
-    """At an interval of 16 a task has the fewest registers to simulate; 100 tasks are enough for a mixture."""
     robot = condyle.load("atlas")
-    found = bench(robot, accelerator(robot, ii=16), 200, *STALLS, mixed=100)
-    assert found.startswith("right: 1400 tasks")
+    assert bench(robot, accelerator(robot, ii=16), 2, *STALLS).startswith("right: 14 tasks")
 
 
 @pytest.mark.slow
