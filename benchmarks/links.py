@@ -37,7 +37,7 @@ from condyle.cli.rivals.pinocchio_cpp import PinocchioCpp
 from condyle.cli.timing import Sampling
 from condyle.model.tree import tree_of
 from condyle.runtime import machine
-from condyle.trace.chunks import chunked
+from condyle.trace.chunks import chunked, has_limbs
 
 LENGTHS = {"float32": (8, 16, 32, 48, 64, 128, 256, 512, 1024), "float64": (8, 16, 32, 48, 64, 128, 256)}
 SERIAL = {"fd": "aba", "id": "rnea"}
@@ -128,8 +128,9 @@ TREES = {
 
 
 def of_limbs(dtype: str) -> list[dict[str, Any]]:
-    """One state of trees: a row a tree and function."""
+    """One state of trees with no more limbs than lanes: a row a tree and function."""
     robots = {name: chains.tree(parents, 1) for name, parents in TREES.items()}
+    robots = {name: robot for name, robot in robots.items() if has_limbs(tree_of(robot), lanes("float64"))}
     return [
         {"tree": name, "function": function, **one_state(robot.nv, dtype, function, robot)}
         for name, robot in robots.items()
