@@ -30,11 +30,13 @@ from benchmarks.robots import Case
 from condyle import scanned
 from condyle.algorithms import reference
 from condyle.algorithms.scans.routes import evaluate
+from condyle.api import compiler_of
 from condyle.backends.cpu.build import lanes, supported
 from condyle.backends.cpu.chain import assemble_chain
 from condyle.cli.rivals.agreement import agreement
 from condyle.cli.rivals.pinocchio_cpp import PinocchioCpp
 from condyle.cli.timing import Sampling
+from condyle.ir.program import Program
 from condyle.model.tree import tree_of
 from condyle.runtime import machine
 from condyle.trace.chunks import chunked, has_limbs
@@ -154,7 +156,8 @@ def one_state(n: int, dtype: str, function: str, robot: condyle.Robot | None = N
     ours = time.perf_counter() - start
     a, b = microseconds([lambda: serial(*state, out=out), lambda: scan(*state, out=out)])
     row = {"links": n, "serial_us": a, "chunks_us": b, "ratio": round(a / b, 2)}
-    row |= {"serial": "straight" if routes else "rolled", "difference": difference}
+    row["serial"] = "straight" if isinstance(compiler_of(robot, routes).code(function, False), Program) else "rolled"
+    row["difference"] = difference
     row |= {
         "serial_build_s": round(built, 2),
         "chunks_build_s": round(ours, 2),
