@@ -100,7 +100,7 @@ def records(tree: Tree, lanes: int, f_ext: bool, still: bool = False) -> ir.Chun
 
 def pairs(tree: Tree) -> Pairs:
     """Both derivatives, of records."""
-    return Pairs("did", _lower(), _upper(), RECORD, 2, spans(tree))
+    return Pairs("did", _half(upper=False), _half(upper=True), RECORD, 2, spans(tree))
 
 
 def mass_pairs(tree: Tree) -> Pairs:
@@ -133,21 +133,13 @@ def spans(tree: Tree) -> tuple[tuple[int, int], ...]:
     return tuple(found)
 
 
-def _lower() -> Program:
-    """Entries (row, column) of both matrices where the column's joint carries the row's, or is the same."""
-    stage = Stage("lower")
+def _half(upper: bool) -> Program:
+    """Entries (row, column) of both matrices: where the column's joint carries the row's, or is the same; upper: where
+    the row's carries the column's.
+    """
+    stage = Stage("upper" if upper else "lower")
     row, column = stage.value("row", EMPTY), stage.value("column", EMPTY)
-    by_q, by_v, _, _ = _meeting(column, row)
-    stage.write("0", by_q)
-    stage.write("1", by_v)
-    return stage.program()
-
-
-def _upper() -> Program:
-    """The same where the row's joint carries the column's."""
-    stage = Stage("upper")
-    row, column = stage.value("row", EMPTY), stage.value("column", EMPTY)
-    _, _, by_q, by_v = _meeting(row, column)
+    by_q, by_v = _meeting(row, column)[2:] if upper else _meeting(column, row)[:2]
     stage.write("0", by_q)
     stage.write("1", by_v)
     return stage.program()
