@@ -30,7 +30,6 @@ __all__ = [
     "Accelerator",
     "Options",
     "accelerator",
-    "advice",
     "answer_of",
     "consistent",
     "errors",

@@ -38,10 +38,9 @@ class Device:
     name: str
     dsp: int
     lut: int
-    ff: int
 
 
-XCVU9P = Device("XCVU9P", 6840, 1_182_240, 2_364_480)
+XCVU9P = Device("XCVU9P", 6840, 1_182_240)
 ADD_CYCLES = 1
 SINCOS_CYCLES, SINCOS_DSP = 5, 4
 RECIPROCAL_CYCLES, RECIPROCAL_DSP = 8, 2
