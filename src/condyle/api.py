@@ -175,16 +175,27 @@ def load(
     strict: bool = False,
     snap: float = 1e-9,
     mimic: Literal["exact", "independent"] = "exact",
+    unmodelled: Literal["refuse", "ignore"] = "refuse",
 ) -> Robot:
     """A robot from a URDF or MJCF file, or a bundled one: "iiwa14", "hyq", "atlas".
 
     floating_base: adds a 6-DOF free joint, "root_joint", above the root link. gravity: (3,) [m/s^2], by default the
     file's, else (0, 0, -9.81). strict: doubtful physics is an error, not a ModelWarning. snap: angles within it [rad]
-    of a quarter turn are taken as exact. mimic: "independent" makes mimic joints coordinates of their own.
+    of a quarter turn are taken as exact. mimic: "independent" makes mimic joints coordinates of their own. unmodelled:
+    "ignore" turns springs, tendons, flexes and equality constraints of an MJCF file into a ModelWarning; by default
+    they are an UnsupportedError.
     ModelError has everything that is wrong with the file, each with line, element and cure.
     """
     return Robot.of(
-        readers.load_robot(source, floating_base=floating_base, gravity=gravity, strict=strict, snap=snap, mimic=mimic)
+        readers.load_robot(
+            source,
+            floating_base=floating_base,
+            gravity=gravity,
+            strict=strict,
+            snap=snap,
+            mimic=mimic,
+            unmodelled=unmodelled,
+        )
     )
 
 

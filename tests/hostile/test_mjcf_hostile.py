@@ -24,16 +24,18 @@ def write(folder: Path, world: str = TWO, outside: str = "", head: str = "") -> 
     return path
 
 
-def refused(path: Path, text: str, kind: type[CondyleError] = ModelError) -> None:
+def refused(path: Path, text: str, kind: type[CondyleError] = ModelError, unmodelled: str = "refuse") -> None:
     with pytest.raises(kind, match=text):
-        load_robot(path)
+        load_robot(path, unmodelled=unmodelled)
 
 
 @pytest.mark.parametrize(
     ("outside", "text"),
     [
-        ('<equality><joint joint1="j" joint2="k"/></equality>', "equality constraints"),
+        ('<equality><joint joint1="j" joint2="k" polycoef="0 1 1 0 0"/></equality>', r"equality constraints \(1\)"),
+        ('<equality><joint joint1="j"/></equality>', r"equality constraints \(1\).*unmodelled='ignore'"),
         ('<tendon><fixed><joint joint="j" coef="1"/></fixed></tendon>', "tendons"),
+        ("<deformable/>", "<deformable>.*unmodelled='ignore'"),
         ('<extension><plugin plugin="mujoco.elasticity.cable"/></extension>', "<extension>, <plugin>"),
     ],
 )
@@ -48,6 +50,28 @@ def test_springs(tmp_path: Path) -> None:
 def test_soft_bodies(tmp_path: Path) -> None:
     flex = '<flexcomp name="f" type="grid" count="2 2 2" spacing=".1 .1 .1" dim="3"/>'
     refused(write(tmp_path, flex), "<flexcomp>", UnsupportedError)
+
+
+@pytest.mark.parametrize("element", ["plugin", "composite", "flexcomp"])
+def test_what_runs_or_makes_bodies_is_never_ignored(element: str, tmp_path: Path) -> None:
+    refused(write(tmp_path, f"<{element}/>"), f"<{element}>", UnsupportedError, unmodelled="ignore")
+
+
+@pytest.mark.parametrize("word", ["nan", "1e999"])
+def test_coefficients_that_are_not_finite(word: str, tmp_path: Path) -> None:
+    equality = f'<equality><joint joint1="j" joint2="k" polycoef="0 {word} 0 0 0"/></equality>'
+    refused(write(tmp_path, outside=equality), "finite|too large", unmodelled="ignore")
+
+
+def test_equalities_in_a_circle(tmp_path: Path) -> None:
+    circle = '<joint joint1="j" joint2="k"/><joint joint1="k" joint2="j"/>'
+    path = write(tmp_path, outside=f"<equality>{circle}</equality>")
+    refused(path, "mimics itself")
+    assert load_robot(path, mimic="independent").nv == 2
+
+
+def test_an_unknown_word_for_what_is_not_modelled(tmp_path: Path) -> None:
+    refused(write(tmp_path), "unmodelled='drop', expected one of 'refuse', 'ignore'", unmodelled="drop")
 
 
 def test_massless_moving_body(tmp_path: Path) -> None:

@@ -16,17 +16,24 @@ from condyle.model.robot import Robot
 ROOT_JOINT = "root_joint"
 GRAVITY = (0.0, 0.0, -9.81)
 MIMICS = ("exact", "independent")
+UNMODELLED = ("refuse", "ignore")
 
 
 @dataclass(frozen=True, slots=True)
 class Options:
-    """How to load: see `condyle.load`. quiet: warnings are not given (errors are)."""
+    """How to load: see `condyle.load`. quiet: warnings are not given (errors are). ModelError for unknown words."""
 
     floating_base: bool = False
     strict: bool = False
     snap: float = 1e-9
     mimic: str = "exact"
+    unmodelled: str = "refuse"
     quiet: bool = False
+
+    def __post_init__(self) -> None:
+        for name, value, allowed in (("mimic", self.mimic, MIMICS), ("unmodelled", self.unmodelled, UNMODELLED)):
+            if value not in allowed:
+                raise ModelError(f"{name}={value!r}, expected one of {', '.join(map(repr, allowed))}")
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -43,8 +50,6 @@ class Draft:
 def finish(draft: Draft, options: Options, findings: Sequence[Finding] = ()) -> Robot:
     """The robot of a draft; ModelError with every finding if one is an error (or "physics" when strict), else
     one ModelWarning with all of them."""
-    if options.mimic not in MIMICS:
-        raise ModelError(f"mimic={options.mimic!r}, expected one of {', '.join(map(repr, MIMICS))}")
     source = Source(draft.file, {link.name: link.line for link in draft.links if link.line is not None})
     found = list(findings)
     joints = draft.joints

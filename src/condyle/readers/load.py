@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from dataclasses import replace
 from difflib import get_close_matches
 from importlib import resources
 from pathlib import Path
@@ -27,23 +28,26 @@ def load_robot(
     strict: bool = False,
     snap: float = 1e-9,
     mimic: str = "exact",
+    unmodelled: str = "refuse",
 ) -> Robot:
     """A robot from a URDF or MJCF file, or a bundled one: "iiwa14", "hyq", "atlas".
 
     floating_base: a 6-DOF free joint, "root_joint", above the root link. gravity [m/s²] in world axes: the file's if
     it has one, else (0, 0, -9.81). strict: not physical is an error too. snap [rad]: angles this close to a quarter
-    turn are taken as exact. mimic: "exact", or "independent" for joints of their own. Warnings about bundled robots
-    are not given; `check()` has them. Errors: ModelError with everything that is wrong, UnsupportedError.
+    turn are taken as exact. mimic: "exact", or "independent" for joints of their own. unmodelled: "refuse", or "ignore"
+    for what an MJCF file has beside its tree (see docs/guide.md). Warnings about bundled robots are not given;
+    `check()` has them. Errors: ModelError with everything that is wrong, UnsupportedError.
     """
     down = None if gravity is None else _gravity(gravity)
     if not 0.0 <= snap < 0.1:
         raise ModelError(f"snap={snap!r}, expected an angle of 0 to 0.1 rad")
     if not isinstance(source, (str, os.PathLike)) or source == "":  # pyright: ignore[reportUnnecessaryIsInstance]
         raise ModelError(f"expected a path or one of {', '.join(BUNDLED)}, got {source!r}")
+    options = Options(floating_base, strict, snap, mimic, unmodelled)
     if isinstance(source, str) and source in BUNDLED:
-        options = Options(floating_base, strict, snap, mimic, quiet=True)
+        quiet = replace(options, quiet=True)
         with resources.as_file(resources.files("condyle.robots") / f"{source}.urdf") as path:
-            return _load(path, f"{source}.urdf", down, options)
+            return _load(path, f"{source}.urdf", down, quiet)
     if isinstance(source, str) and source.lstrip()[:1] == "<":
         raise ModelError("expected a path or a bundled name, got XML text: write it to a file and load that")
     path = Path(source)
@@ -51,7 +55,7 @@ def load_robot(
         meant = get_close_matches(str(source).lower(), BUNDLED, 1)
         message = f"does not exist; did you mean {meant[0]!r}?" if meant else "does not exist"
         raise ModelError([Finding("error", message, str(path), cure=f"give a path, or one of {', '.join(BUNDLED)}")])
-    return _load(path, str(path), down, Options(floating_base, strict, snap, mimic))
+    return _load(path, str(path), down, options)
 
 
 def _load(path: Path, file: str, gravity: Array | None, options: Options) -> Robot:

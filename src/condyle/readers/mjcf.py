@@ -6,104 +6,44 @@ import importlib
 import re
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Protocol, cast
+from typing import cast
 
 import numpy as np
-from numpy.typing import NDArray
 
 from condyle.errors import Finding, ModelError, UnsupportedError
 from condyle.model.array import Array, congruence, diagonal, frozen
-from condyle.model.description import FIXED, JointSpec, Link, Numbers
+from condyle.model.description import FIXED, JointSpec, Link, MimicOf, Numbers
 from condyle.model.finish import Draft, Options, finish
 from condyle.model.parts import Body, massless
 from condyle.model.placement import IDENTITY, Placement, about, matrix_of
 from condyle.model.robot import Robot
+from condyle.readers.mjcf_compiled import Compiled, Mujoco
 from condyle.readers.mjcf_files import MAX_DEPTH, check_files
+from condyle.readers.mjcf_unmodelled import check_modelled, followers
 
 __all__ = ["MAX_DEPTH", "read"]
 
 _BODY, _JOINT, _SITE = 1, 3, 6  # mjtObj
 _TYPES = ("free", "spherical", "prismatic", "revolute")  # mjtJoint
-_SPRINGS = ("jnt_stiffness", "jnt_stiffnesspoly")
-
-
-class _Option(Protocol):
-    gravity: Array
-    disableflags: int
-    density: float
-    viscosity: float
-
-
-class _Compiled(Protocol):
-    """The part of MuJoCo's compiled model that is read here."""
-
-    nbody: int
-    njnt: int
-    nsite: int
-    neq: int
-    ntendon: int
-    nflex: int
-    nplugin: int
-    opt: _Option
-    qpos0: Array
-    body_parentid: NDArray[np.int32]
-    body_pos: Array
-    body_quat: Array
-    body_mass: Array
-    body_ipos: Array
-    body_iquat: Array
-    body_inertia: Array
-    body_gravcomp: Array
-    body_jntadr: NDArray[np.int32]
-    body_jntnum: NDArray[np.int32]
-    site_bodyid: NDArray[np.int32]
-    site_pos: Array
-    site_quat: Array
-    jnt_type: NDArray[np.int32]
-    jnt_qposadr: NDArray[np.int32]
-    jnt_dofadr: NDArray[np.int32]
-    jnt_pos: Array
-    jnt_axis: Array
-    jnt_range: Array
-    jnt_limited: NDArray[np.bool_]
-    jnt_actfrclimited: NDArray[np.bool_]
-    jnt_actfrcrange: Array
-    dof_armature: Array
-    dof_damping: Array
-    dof_frictionloss: Array
-
-
-class _Factory(Protocol):
-    def from_xml_path(self, filename: str) -> _Compiled: ...
-
-
-class _DisableBit(Protocol):
-    mjDSBL_GRAVITY: int
-
-
-class _Mujoco(Protocol):
-    MjModel: _Factory
-    mjtDisableBit: _DisableBit
-
-    def mj_id2name(self, m: _Compiled, type: int, id: int) -> str | None: ...
 
 
 def read(path: Path, name: str, gravity: Array | None, options: Options) -> Robot:
     """The robot `name` of an MJCF file: hinge, slide, ball and free joints, any number on a body.
 
     q counts from the file's zero as in MuJoCo (`ref` kept), quaternions are (x, y, z, w) and velocities local, unlike
-    there. Named sites are frames; contacts, actuators and cameras are ignored. Errors: UnsupportedError for equality
-    constraints, tendons, springs, flexes and plugins, or where mujoco is not installed; ModelError for the rest.
+    there. Named sites are frames, linear joint equalities mimic joints; contacts, actuators and cameras are ignored.
+    Errors: UnsupportedError for plugins, for other equality constraints, tendons, springs and flexes (unless
+    options.unmodelled is "ignore"), or where mujoco is not installed; ModelError for the rest.
     """
-    findings = check_files(path)
+    ignore = options.unmodelled == "ignore"
+    findings = check_files(path, ignore)
     mujoco = _import()
     try:
         model = mujoco.MjModel.from_xml_path(str(path))
     except Exception as error:  # MuJoCo raises ValueError, and an error class of its own that is loaded with it
         raise ModelError([_finding(str(path), str(error))]) from None
-    _refuse(model, str(path))
     _check_finite(model, str(path))
-    findings += _ignored(model, str(path))
+    findings += check_modelled(model, str(path), ignore)
     down = gravity
     if down is None:
         weightless = int(model.opt.disableflags) & int(mujoco.mjtDisableBit.mjDSBL_GRAVITY)
@@ -112,9 +52,9 @@ def read(path: Path, name: str, gravity: Array | None, options: Options) -> Robo
     return finish(draft, options, findings)
 
 
-def _import() -> _Mujoco:
+def _import() -> Mujoco:
     try:
-        return cast(_Mujoco, importlib.import_module("mujoco"))
+        return cast(Mujoco, importlib.import_module("mujoco"))
     except ImportError:
         raise UnsupportedError('MJCF files need MuJoCo\'s compiler: pip install "condyle[mjcf]"') from None
 
@@ -124,42 +64,18 @@ def _finding(file: str, message: str) -> Finding:
     return Finding("error", " ".join(message.split()), file, int(line.group(1)) if line else None)
 
 
-def _refuse(model: _Compiled, file: str) -> None:
-    springs = [cast("Array | None", getattr(model, name, None)) for name in _SPRINGS]  # not all in every version
-    found = {
-        "equality constraints": model.neq,
-        "tendons": model.ntendon,
-        "flexes": model.nflex,
-        "plugins": model.nplugin,
-        "joint springs (stiffness)": sum(values is not None and bool(values.any()) for values in springs),
-    }
-    named = [name for name, count in found.items() if count]
-    if named:
-        raise UnsupportedError(f"{file}: {', '.join(named)}: not supported; take them out of the file to load the tree")
-
-
-def _check_finite(model: _Compiled, file: str) -> None:
+def _check_finite(model: Compiled, file: str) -> None:
     """ModelError if a number overflowed on the way."""
     arrays = (model.body_mass, model.body_inertia, model.body_ipos, model.body_pos, model.jnt_pos, model.qpos0)
-    if not all(np.isfinite(array).all() for array in (*arrays, model.dof_armature, model.opt.gravity)):
-        raise ModelError([Finding("error", "a mass, an inertia or a position is not finite", file)])
-
-
-def _ignored(model: _Compiled, file: str) -> list[Finding]:
-    """Notes on what acts on the bodies in MuJoCo and not here."""
-    poly = cast("Array | None", getattr(model, "dof_dampingpoly", None))
-    present = {
-        "gravity compensation (gravcomp)": bool(model.body_gravcomp.any()),
-        "fluid forces (density, viscosity)": model.opt.density != 0.0 or model.opt.viscosity != 0.0,
-        "nonlinear damping": poly is not None and bool(poly.any()),
-    }
-    return [Finding("note", f"{name}: ignored", file) for name, here in present.items() if here]
+    more = (model.dof_armature, model.opt.gravity, model.eq_data)
+    if not all(np.isfinite(array).all() for array in (*arrays, *more)):
+        raise ModelError([Finding("error", "a mass, an inertia, a position or a coefficient is not finite", file)])
 
 
 class _Reader:
     """Compiled bodies and joints, one by one, into links and joint specifications."""
 
-    def __init__(self, mujoco: _Mujoco, model: _Compiled, path: Path, options: Options) -> None:
+    def __init__(self, mujoco: Mujoco, model: Compiled, path: Path, options: Options) -> None:
         self.model = model
         self.path = path
         self.options = options
@@ -167,6 +83,7 @@ class _Reader:
         self.joints = _names([mujoco.mj_id2name(model, _JOINT, i) for i in range(model.njnt)], "joint")
         kept = [i for i in range(model.nsite) if model.site_bodyid[i] or not options.floating_base]  # else no world
         self.sites = [(i, name) for i in kept if (name := mujoco.mj_id2name(model, _SITE, i))]
+        self.followers = followers(model)
         self.taken = {"joint": set(self.joints), "link": set(self.bodies)}
         self.links: list[Link] = [Link(massless(self.bodies[0]))]
         self.specs: list[JointSpec] = []
@@ -242,7 +159,14 @@ class _Reader:
             after,
             axis=axis if kind in ("revolute", "prismatic") else None,
             numbers=self.numbers(j, kind),
+            mimic=self.mimic(j),
         )
+
+    def mimic(self, j: int) -> MimicOf | None:
+        if j not in self.followers:
+            return None
+        master, multiplier, offset = self.followers[j]
+        return MimicOf(self.joints[master], multiplier, offset)
 
     def numbers(self, j: int, kind: str) -> Numbers:
         model = self.model

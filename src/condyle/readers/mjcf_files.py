@@ -15,7 +15,9 @@ MAX_FILES = 64
 _MAX_SIDE = 8_192
 _MAX_SIZE = 1_000_000
 _DIRECTORIES = ("meshdir", "texturedir", "assetdir")
-_REFUSED = ("plugin", "extension", "composite", "flexcomp", "deformable", "skin", "attach")
+_REFUSED = ("plugin", "extension", "composite", "flexcomp", "attach")
+"""They run code or make bodies while MuJoCo reads the file, how many nobody has checked."""
+_UNMODELLED = ("deformable", "skin")
 _SIDES = ("nrow", "ncol", "width", "height")
 _NUMBERS = (
     "mass",
@@ -33,6 +35,7 @@ _NUMBERS = (
     "size",
     "gravity",
     "range",
+    "polycoef",
     "fromto",
     "euler",
     "axisangle",
@@ -43,10 +46,11 @@ _NOT_FINITE = re.compile(r"[+-]?(nan|inf|infinity)", re.IGNORECASE)
 _ENCODINGS = ("utf-8", "us-ascii", "ascii")
 
 
-def check_files(path: Path) -> list[Finding]:
+def check_files(path: Path, ignore: bool = False) -> list[Finding]:
     """Raise for DTDs, paths that leave the model's directory, unsupported or oversized parts; returns findings.
 
-    ModelError with all findings; UnsupportedError naming the elements that no tree of rigid bodies needs.
+    ModelError with all findings; UnsupportedError naming the elements that no tree of rigid bodies needs. ignore: those
+    that move none of its bodies may stay.
     """
     root = path.parent.resolve()
     seen: set[Path] = set()
@@ -65,7 +69,7 @@ def check_files(path: Path) -> list[Finding]:
         copies = _copies(top)
         bodies += copies
         for element in top.walk():
-            refused |= {element.tag} & set(_REFUSED)
+            refused |= {element.tag} & {*_REFUSED, *(() if ignore else _UNMODELLED)}
             findings += _sizes(element, str(file)) + _not_finite(element, str(file))
             findings += _paths(element, str(file), (file.parent, path.parent), root)
             if element.tag == "include":
@@ -76,7 +80,8 @@ def check_files(path: Path) -> list[Finding]:
         raise ModelError(findings)
     if refused:
         names = ", ".join(f"<{tag}>" for tag in sorted(refused))
-        raise UnsupportedError(f"{path}: {names}: not supported; take them out of the file to load the tree")
+        option = "" if refused & set(_REFUSED) else ", or say unmodelled='ignore'"
+        raise UnsupportedError(f"{path}: {names}: not supported; take them out of the file to load the tree{option}")
     return findings
 
 

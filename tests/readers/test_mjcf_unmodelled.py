@@ -1,0 +1,152 @@
+"""MJCF files with more than a tree: what is left out leaves MuJoCo's tree, and linear joint equalities are mimics."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from condyle.errors import ModelWarning, UnsupportedError
+from condyle.model.robot import Robot
+from condyle.readers import load_robot
+from tests.laws.evaluated import reference
+from tests.laws.robots import relative
+from tests.model.kinematics import frames_at
+
+# a hand: the right finger follows the left one, the thumb's tip (slide) its turn; springs, tendons, a flex, a weld
+HAND = """<mujoco model="hand">
+  <default><joint armature="0.02"/></default>
+  <worldbody>
+    <body name="palm" pos="0 0 1" euler="20 0 30">
+      <joint name="wrist" axis="0 1 1" ref="15" stiffness="4" springref="10"/>
+      <geom type="box" size=".1 .05 .02" mass="1"/>
+      <body name="left" pos=".1 .03 0">
+        <joint name="left" axis="0 0 1" pos="0 .01 0" ref="-20" stiffness="1"/>
+        <geom type="capsule" size=".01 .05" mass=".2"/>
+      </body>
+      <body name="right" pos=".1 -.03 0">
+        <joint name="right" axis="0 0 -1" ref="40"/><geom type="capsule" size=".01 .05" mass=".3" pos="0 0 .02"/>
+      </body>
+      <body name="thumb" pos="0 .05 .05" euler="0 70 0">
+        <joint name="turn" axis="1 2 0"/><geom type="ellipsoid" size=".02 .03 .04" mass=".4"/>
+        <body name="tip" pos="0 0 .1"><joint name="slide" type="slide" axis="0 1 1" ref=".02"/><geom size=".02"/></body>
+      </body>
+    </body>
+  </worldbody>
+  <tendon><fixed name="t" stiffness="3"><joint joint="left" coef="1"/><joint joint="right" coef=".5"/></fixed></tendon>
+  <equality>
+    <joint joint1="right" joint2="left" polycoef="0.1 -1.5 0 0 0"/>
+    <joint joint1="slide" joint2="turn" polycoef="0 0.03 0 0 0"/>
+    <joint joint1="right" joint2="turn"/>
+    <joint joint1="turn" joint2="wrist" active="false"/>
+    <joint joint1="turn" joint2="wrist" polycoef="0 0 1 0 0"/>
+    <weld body1="tip" body2="left"/>
+  </equality>
+  <deformable><flex dim="1" body="left right" vertex="0 0 0 0 0 0" element="0 1"/></deformable>
+  <actuator><position tendon="t" kp="10"/></actuator>
+</mujoco>
+"""
+
+
+@pytest.fixture
+def path(tmp_path: Path) -> Path:
+    pytest.importorskip("mujoco")
+    (tmp_path / "hand.xml").write_text(HAND, encoding="utf-8")
+    return tmp_path / "hand.xml"
+
+
+def load(path: Path, mimic: str = "exact") -> Robot:
+    with pytest.warns(ModelWarning):
+        return load_robot(path, unmodelled="ignore", mimic=mimic)
+
+
+def test_each_kind_is_refused_or_noted_with_its_count(path: Path) -> None:
+    with pytest.raises(UnsupportedError, match=r"^[^ ]*: <deformable>.*unmodelled='ignore'"):
+        load_robot(path)
+    stiff = path.with_name("stiff.xml")
+    stiff.write_text(re.sub("<deformable>.*</deformable>", "", HAND), encoding="utf-8")
+    with pytest.raises(
+        UnsupportedError, match=r"equality.*\(3\), tendons \(1\), joint springs \(2\).*unmodelled='ignore'"
+    ):
+        load_robot(stiff)
+    with pytest.warns(ModelWarning) as caught:
+        load_robot(path, unmodelled="ignore")
+    (warning,) = caught
+    notes = str(warning.message).splitlines()
+    assert [note.removeprefix(f"{path}: ") for note in notes] == [
+        "equality constraints (3): ignored",
+        "tendons (1): ignored",
+        "flexes (1): ignored",
+        "joint springs (2): ignored",
+    ]
+    with pytest.warns(ModelWarning):  # none is doubtful physics of the tree
+        load_robot(path, unmodelled="ignore", strict=True)
+
+
+@pytest.mark.parametrize("mimic", ["exact", "independent"])
+def test_the_tree_is_mujocos(path: Path, mimic: str) -> None:
+    """Frames, mass matrix and inverse dynamics; of followers with G, their velocities from the free ones."""
+    mujoco = pytest.importorskip("mujoco")
+    robot = load(path, mimic)
+    assert robot.nv == (3 if mimic == "exact" else 5)
+    model = mujoco.MjModel.from_xml_path(str(path))
+    data = mujoco.MjData(model)
+    rng = np.random.default_rng(0)
+    q, v = robot.random_state(10, rng)
+    a = rng.uniform(-1.0, 1.0, v.shape)
+    G = np.zeros((5, robot.nv))
+    start = np.zeros(5)
+    for k, joint in enumerate(robot.joints):
+        G[k, joint.v_index] = 1.0 if joint.mimic is None else joint.mimic.multiplier
+        start[k] = 0.0 if joint.mimic is None else joint.mimic.offset
+    M, tau = np.zeros((10, robot.nv, robot.nv)), np.zeros((10, robot.nv))
+    for i in range(10):
+        data.qpos, data.qvel = G @ q[i] + start, G @ v[i]
+        M[i], tau[i] = projected(mujoco, model, data, G, a[i])
+        frames = frames_at(robot, q[i])
+        for k in range(1, model.nbody):
+            place = frames[model.body(k).name]
+            assert place.translation == pytest.approx(data.xpos[k], abs=1e-13)
+            assert place.rotation.ravel() == pytest.approx(data.xmat[k], abs=1e-13)
+    # five bodies of rounding
+    assert relative(reference(robot, "m", q), M) < 1e-12
+    assert relative(reference(robot, "id", q, v, a), tau) < 1e-12
+
+
+def projected(mujoco: Any, model: Any, data: Any, G: np.ndarray, a: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """G^T M G and G^T (M G a + c): no spring, tendon or constraint has a part in either."""
+    mujoco.mj_forward(model, data)
+    full = np.zeros((model.nv, model.nv))
+    mujoco.mj_fullM(model, data, full)
+    return G.T @ full @ G, G.T @ (full @ G @ a + data.qfrc_bias)
+
+
+def test_followers_keep_mujocos_equality(path: Path) -> None:
+    """At every state of ours the residual of the equalities that were read is zero."""
+    mujoco = pytest.importorskip("mujoco")
+    robot, free = load(path), load(path, "independent")
+    assert robot.joint_names == free.joint_names
+    model = mujoco.MjModel.from_xml_path(str(path))
+    model.eq_active0[2:] = 0
+    data = mujoco.MjData(model)
+    for q in robot.random_state(10, 1).q:
+        for joint in robot.joints:
+            m = joint.mimic
+            value = q[joint.q_index] if m is None else m.multiplier * q[joint.q_index] + m.offset
+            data.joint(joint.name).qpos = value
+        mujoco.mj_forward(model, data)
+        assert data.ne == 2
+        assert data.efc_pos[:2] == pytest.approx([0.0, 0.0], abs=1e-15)
+
+
+def test_a_linear_equality_alone_needs_no_option(tmp_path: Path) -> None:
+    pytest.importorskip("mujoco")
+    body = '<body name="{0}"><joint name="{0}"/><geom size=".1" pos=".1 0 0"/></body>'
+    equality = '<equality><joint joint1="b" joint2="a" polycoef="0 -1 0 0 0"/></equality>'
+    path = tmp_path / "two.xml"
+    path.write_text(f"<mujoco><worldbody>{body.format('a')}{body.format('b')}</worldbody>{equality}</mujoco>")
+    robot = load_robot(path)
+    assert (robot.nv, len(robot.joints)) == (1, 2)
