@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import inspect
+
 import numpy as np
 import pytest
 
 import condyle
 from condyle import UnsupportedError
+from condyle.choices import EXPORTS
 
 ROBOT = condyle.chain(2)
 
@@ -30,6 +33,27 @@ ROBOT = condyle.chain(2)
 def test_wrong_options(options: dict[str, object], word: str) -> None:
     with pytest.raises(UnsupportedError, match=word):
         ROBOT.compile(**options)  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize(
+    ("target", "options", "words"),
+    [
+        ("c", {"word": "32", "turns": 2}, r"'c': word \(of target 'verilog'\), turns .*Options of 'c': dtype"),
+        ("c", {"step": 1e-3, "constants": "dsp"}, "step .*constants "),
+        ("cuda", {"clock": 125.0, "f_ext": 1.0}, "clock .*f_ext .*'cuda': none"),
+        ("cuda", {"dtype": "float64"}, r"dtype \(of target 'c'\)"),
+        ("verilog", {"dtype": "float32"}, r"dtype \(of target 'c'\).*word, dsp"),
+    ],
+)
+def test_exports_refuse_what_says_nothing_to_them(target: str, options: dict, words: str, tmp_path) -> None:
+    with pytest.raises(UnsupportedError, match=words):
+        condyle.export(ROBOT, target, tmp_path / "out", **options)
+    assert not (tmp_path / "out").exists()
+
+
+def test_every_option_of_an_export_belongs_to_one_target() -> None:
+    options = [option for own in EXPORTS.values() for option in own]
+    assert [*options] == [*inspect.signature(condyle.export).parameters][5:]
 
 
 def test_number_types_are_said_as_numpy_lets_them() -> None:

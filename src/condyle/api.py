@@ -13,7 +13,7 @@ from typing import Literal
 import numpy as np
 from numpy.typing import DTypeLike
 
-from condyle import hardware, readers
+from condyle import readers
 from condyle.algorithms.scans.massless import massless_link
 from condyle.algorithms.singular import idle_coordinate
 from condyle.backends.common.facts import Facts
@@ -21,6 +21,7 @@ from condyle.backends.cpu.build import supported
 from condyle.backends.cuda.forms import asked_for
 from condyle.backends.fpga.given import both
 from condyle.backends.fpga.steps import ALL
+from condyle.choices import BUNDLED, DTYPES, EXPORTS, LINKS, TARGETS
 from condyle.compiler import Compiler
 from condyle.dynamics import Dynamics, fall_back
 from condyle.errors import BuildError, SingularError, UnsupportedError
@@ -29,14 +30,10 @@ from condyle.model import builder, generate
 from condyle.model import robot as model
 from condyle.model.joints import JOINT_TYPES
 from condyle.model.tree import Tree, tree_of
-from condyle.projects import EXPORTS, Job, check_folder
+from condyle.projects import Job, check_folder, check_taken, write
 from condyle.runtime.toolchain import find_compiler
 from condyle.scanned import ScannedCompiler
 from condyle.signature import FUNCTIONS
-
-TARGETS = ("cpu", "c", "numpy", "cuda")
-DTYPES = ("float64", "float32")
-LINKS = ("serial", "scan", "auto")
 
 
 def condyle_version() -> str:
@@ -232,36 +229,41 @@ def export(
     out: str | os.PathLike[str],
     functions: Sequence[str] = tuple(FUNCTIONS),
     name: str | None = None,
-    dtype: DTypeLike = "float64",
-    word: str = "27x18",
+    dtype: DTypeLike | None = None,
+    word: str | None = None,
     dsp: int | None = None,
-    clock: float = 125.0,
+    clock: float | None = None,
     f_ext: float | None = None,
-    step: float = 1e-3,
-    constants: str = "dsp",
+    step: float | None = None,
+    constants: str | None = None,
     turns: int | None = None,
     root: str | None = None,
 ) -> list[Path]:
     """Write a project for another world into the folder `out`; the files written.
 
-    target: "c": header, sources, CMakeLists.txt and a test that checks itself; "cuda": one header for float and double
-    (dtype says nothing), and an example that checks itself; "verilog": an accelerator with a test
+    target: "c": header, sources, CMakeLists.txt and a test that checks itself; "cuda": one header for float and double,
+    and an example that checks itself; "verilog": an accelerator with a test
     bench, a Makefile and report.json; robot.json holds the names. name: the prefix of every symbol,
     `[a-z][a-z0-9_]{0,30}`, by default the bundled robot's name, else "robot".
-    For verilog: word, the number format ("27x18", "27", "32", "q16.16"); dsp, a budget that chooses how often a task
-    may enter; clock [MHz], assumed, to print times; f_ext [N, N m], tasks carry external forces, each component within;
-    step [s], of "euler" and "rk4"; constants, "dsp", "shift" or "auto"; turns, root: see docs/fpga.md.
+    For c: dtype ("float64").
+    For verilog: word, the number format ("27x18", "27", "32", "q16.16"), by default the first; dsp, a budget that
+    chooses how often a task may enter; clock [MHz] (125), assumed, to print times; f_ext [N, N m], tasks carry external
+    forces, each component within; step [s] (1e-3), of "euler" and "rk4"; constants, "dsp" (the default), "shift" or
+    "auto"; turns, root: see docs/fpga.md. UnsupportedError for an option that the target does not take.
     """
     check_choice("target", target, tuple(EXPORTS))
     for function in functions:
         check_choice("functions", function, tuple(ALL if target == "verilog" else FUNCTIONS))
-    name = name or _bundled_name(robot)
-    options = hardware.Options(tuple(functions), word, dsp, clock, name, 1000, f_ext, step, constants, turns, root)
+    number = None if dtype is None else dtype_name(dtype)
+    options = {"dtype": number, "word": word, "dsp": dsp, "clock": clock, "f_ext": f_ext}
+    options |= {"step": step, "constants": constants, "turns": turns, "root": root}
+    said = {option: value for option, value in options.items() if value is not None}
+    check_taken(target, said)
     check_solvable(robot, functions)
-    job = Job(robot, compiler_of(robot, name=name), Path(out), tuple(functions), dtype_name(dtype), options)
+    job = Job(robot, compiler_of(robot, name=name or _bundled_name(robot)), Path(out), tuple(functions), said)
     try:
         check_folder(job.out)
-        return EXPORTS[target](job)
+        return write(target, job)
     except OSError as error:
         raise UnsupportedError(f"out={str(out)!r} cannot be written: {error.strerror or error}") from error
 
@@ -277,4 +279,4 @@ def _facts(robot: Robot, name: str) -> Facts:
 
 
 def _bundled_name(robot: Robot) -> str:
-    return robot.name if robot.name in readers.BUNDLED else "robot"
+    return robot.name if robot.name in BUNDLED else "robot"

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -15,6 +16,7 @@ from condyle.algorithms.reference import evaluate
 from condyle.backends.c.export import export_c
 from condyle.backends.common.facts import Vectors
 from condyle.backends.cuda.cpp.export import export_cuda
+from condyle.choices import EXPORTS
 from condyle.compiler import Compiler
 from condyle.errors import UnsupportedError
 from condyle.model.robot import Robot
@@ -31,8 +33,24 @@ class Job:
     compiler: Compiler
     out: Path
     functions: tuple[str, ...]
-    dtype: str
-    hardware: hardware.Options
+    options: Mapping[str, Any]
+    """Those that the target alone takes, as far as they were said."""
+
+    @property
+    def dtype(self) -> str:
+        return self.options.get("dtype", "float64")
+
+
+def check_taken(target: str, options: Collection[str]) -> None:
+    """UnsupportedError for options that this export does nothing with."""
+    wrong = [option for option in options if option not in EXPORTS[target]]
+    if wrong:
+        owners = [f"{option} (of target {t!r})" for t, own in EXPORTS.items() for option in own if option in wrong]
+        takes = ", ".join(EXPORTS[target]) or "none of its own"
+        raise UnsupportedError(
+            f"options that say nothing to target {target!r}: {', '.join(owners)}; leave them out. "
+            f"Options of {target!r}: {takes}"
+        )
 
 
 def check_folder(out: Path) -> None:
@@ -59,12 +77,17 @@ def _export_cuda(job: Job) -> list[Path]:
 
 
 def _export_verilog(job: Job) -> list[Path]:
-    robot = hardware.held(job.robot, job.hardware.root)
-    return hardware.export_verilog(robot, job.hardware, job.out, job.compiler.facts.version, _names(robot))
+    options = hardware.Options(job.functions, name=job.compiler.facts.name, **job.options)
+    robot = hardware.held(job.robot, options.root)
+    return hardware.export_verilog(robot, options, job.out, job.compiler.facts.version, _names(robot))
 
 
-EXPORTS: Mapping[str, Callable[[Job], list[Path]]] = {"c": _export_c, "cuda": _export_cuda, "verilog": _export_verilog}
-"""What writes the project of each target."""
+_WRITERS: Mapping[str, Callable[[Job], list[Path]]] = {"c": _export_c, "cuda": _export_cuda, "verilog": _export_verilog}
+
+
+def write(target: str, job: Job) -> list[Path]:
+    """Writes the project of this target; the files."""
+    return _WRITERS[target](job)
 
 
 def _joints(robot: Robot) -> dict[str, list[int]]:

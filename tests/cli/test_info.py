@@ -1,6 +1,19 @@
 from __future__ import annotations
 
+import pytest
+
 from condyle.signature import FUNCTIONS
+
+FOLLOWED = """<robot name="followed">
+  <link name="base"/>
+  <link name="a"><inertial><mass value="1"/>
+    <inertia ixx="1" iyy="0.1" izz="0.1" ixy="0" ixz="0" iyz="0"/></inertial></link>
+  <link name="b"><inertial><mass value="1"/><inertia ixx="1" iyy="1" izz="1" ixy="0" ixz="0" iyz="0"/></inertial></link>
+  <joint name="j" type="continuous"><parent link="base"/><child link="a"/><origin rpy="1.5707963267 0 0"/></joint>
+  <joint name="k" type="continuous"><parent link="base"/><child link="b"/><mimic joint="j"/></joint>
+</robot>
+"""
+"""A follower, an angle that is nearly a quarter turn, moments that no body has."""
 
 
 def test_the_tree_is_printed(run) -> None:
@@ -25,6 +38,30 @@ def test_a_locked_joint_is_gone(run) -> None:
     about = run("info", "iiwa14", "--lock", f"{first}=0.5", "--json").json
     assert about["nv"] == 6
     assert first not in [joint["name"] for joint in about["joints"]]
+
+
+def test_options_of_load(run, pendulum) -> None:
+    """Each of them reaches `load`: what it changes is seen."""
+    path = pendulum(text=FOLLOWED)
+    about = run("info", path, "--gravity=-1,0,2.5", "--json").json
+    assert (about["gravity"], about["nv"]) == ([-1.0, 0.0, 2.5], 1)
+    assert run("info", path, "--mimic", "independent", "--json").json["nv"] == 2
+    assert run("info", path, "--snap", "0", "--json").json["fingerprint"] != about["fingerprint"]
+    assert run("info", path).status == 0
+    strict = run("info", path, "--strict")
+    assert strict.status == 1 and "principal moments" in strict.err
+
+
+def test_what_mjcf_has_beside_the_tree_is_left_out(run, tmp_path) -> None:
+    pytest.importorskip("mujoco")
+    path = tmp_path / "sprung.xml"
+    path.write_text(
+        '<mujoco><worldbody><body><joint stiffness="1"/><geom size=".1"/></body></worldbody></mujoco>', encoding="utf-8"
+    )
+    refused = run("info", str(path))
+    assert refused.status == 2 and "unmodelled='ignore'" in refused.err
+    about = run("info", str(path), "--unmodelled", "ignore", "--json").json
+    assert (about["nv"], len(about["warnings"])) == (1, 1)
 
 
 def test_counts_name_every_function(run, pendulum) -> None:

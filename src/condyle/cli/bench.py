@@ -8,7 +8,7 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from condyle.api import DTYPES, TARGETS
+from condyle.choices import DTYPES, TARGETS
 from condyle.cli import machine, rivals
 from condyle.cli.common import (
     Json,

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from condyle import api
+from condyle.choices import DTYPES, TARGETS
 from condyle.cli.common import Json, add_robot, load, progress, show, show_json, table
 from condyle.cli.states import Array, States, draw
 from condyle.errors import SingularError
@@ -50,8 +50,8 @@ def add(commands: _SubParsersAction[argparse.ArgumentParser]) -> None:
         epilog="example: condyle check arm.urdf --dtype float32",
     )
     add_robot(command)
-    command.add_argument("--dtype", choices=api.DTYPES, default="float64")
-    command.add_argument("--target", choices=api.TARGETS, default="cpu")
+    command.add_argument("--dtype", choices=DTYPES, default="float64")
+    command.add_argument("--target", choices=TARGETS, default="cpu")
     command.set_defaults(run=run)
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 import json
+import math
 import sys
 import warnings
 from collections.abc import Mapping, Sequence
@@ -12,6 +13,7 @@ from pathlib import Path
 from typing import TypeAlias
 
 import condyle
+from condyle.choices import BUNDLED, MIMICS, UNMODELLED
 from condyle.errors import ModelWarning, UnsupportedError
 
 BAR = 20
@@ -29,7 +31,7 @@ class Loaded:
 
 def add_robot(command: argparse.ArgumentParser) -> None:
     """The arguments that say which robot, and --json."""
-    command.add_argument("robot", metavar="ROBOT", help="a URDF or MJCF file, or a bundled name: iiwa14, hyq, atlas")
+    command.add_argument("robot", metavar="ROBOT", help=f"a URDF or MJCF file, or a bundled name: {', '.join(BUNDLED)}")
     command.add_argument("--floating-base", action="store_true", help="put a free joint above the root link")
     command.add_argument(
         "--lock",
@@ -38,6 +40,29 @@ def add_robot(command: argparse.ArgumentParser) -> None:
         default=[],
         type=_lock,
         help="freeze a joint (may be repeated)",
+    )
+    command.add_argument(
+        "--mimic", choices=MIMICS, default="exact", help="mimic joints follow (default), or are joints of their own"
+    )
+    command.add_argument(
+        "--gravity",
+        metavar="X,Y,Z",
+        type=_gravity,
+        help="m/s^2 in world axes, by default the file's, else 0,0,-9.81 (before a minus sign: --gravity=-1,0,0)",
+    )
+    command.add_argument(
+        "--snap",
+        metavar="RAD",
+        type=_snap,
+        default=1e-9,
+        help="angles this close to a quarter turn are exact (default 1e-9; 0 keeps every digit)",
+    )
+    command.add_argument("--strict", action="store_true", help="doubtful physics in the file is an error")
+    command.add_argument(
+        "--unmodelled",
+        choices=UNMODELLED,
+        default="refuse",
+        help="springs, tendons, flexes and equality constraints of an MJCF file: an error (default), or left out",
     )
     add_json(command)
 
@@ -52,7 +77,15 @@ def load(arguments: argparse.Namespace) -> Loaded:
     locks: list[tuple[str, float]] = arguments.lock
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always", ModelWarning)
-        robot = condyle.load(source, floating_base=bool(arguments.floating_base))
+        robot = condyle.load(
+            source,
+            floating_base=bool(arguments.floating_base),
+            gravity=arguments.gravity,
+            strict=bool(arguments.strict),
+            snap=arguments.snap,
+            mimic=arguments.mimic,
+            unmodelled=arguments.unmodelled,
+        )
         if locks:
             robot = robot.lock(dict(locks))
     return Loaded(robot, source, tuple(str(w.message) for w in caught if issubclass(w.category, ModelWarning)))
@@ -129,6 +162,28 @@ def table(heads: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
 
 def _is_number(cell: str) -> bool:
     return bool(cell) and (cell[0].isdigit() or cell[0] in "-+.")
+
+
+def _gravity(text: str) -> tuple[float, ...]:
+    numbers = tuple(_number(word) for word in text.split(","))
+    if len(numbers) != 3 or not all(map(math.isfinite, numbers)):
+        raise argparse.ArgumentTypeError(f"{text!r} is not X,Y,Z, three numbers such as 0,0,-9.81")
+    return numbers
+
+
+def _snap(text: str) -> float:
+    angle = _number(text)
+    if not 0.0 <= angle < 0.1:
+        raise argparse.ArgumentTypeError(f"{text!r} is not an angle of 0 to 0.1 rad")
+    return angle
+
+
+def _number(text: str) -> float:
+    """NaN where it is none."""
+    try:
+        return float(text)
+    except ValueError:
+        return math.nan
 
 
 def _lock(text: str) -> tuple[str, float]:

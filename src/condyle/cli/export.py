@@ -6,31 +6,19 @@ import argparse
 import warnings
 from collections.abc import Callable, Collection
 from pathlib import Path
-from typing import TYPE_CHECKING, TypedDict
+from typing import TYPE_CHECKING, Any
 
-from condyle import api
+import condyle
 from condyle.backends.fpga.constants import CONSTANTS
 from condyle.backends.fpga.steps import ALL
 from condyle.backends.fpga.target import WORDS
+from condyle.choices import DTYPES, EXPORTS
 from condyle.cli.common import add_robot, load, progress, say, show, show_json
 from condyle.errors import AccuracyWarning
 from condyle.signature import FUNCTIONS
 
 if TYPE_CHECKING:
     from argparse import _SubParsersAction  # pyright: ignore[reportPrivateUsage]
-
-
-class Hardware(TypedDict):
-    """The options of the verilog target, as `condyle.export` takes them."""
-
-    word: str
-    dsp: int | None
-    clock: float
-    f_ext: float | None
-    step: float
-    constants: str
-    turns: int | None
-    root: str | None
 
 
 def add(commands: _SubParsersAction[argparse.ArgumentParser]) -> None:
@@ -42,27 +30,27 @@ def add(commands: _SubParsersAction[argparse.ArgumentParser]) -> None:
         epilog="example: condyle export arm.urdf --target c --out arm-c --functions id,fd",
     )
     add_robot(command)
-    command.add_argument("--target", choices=tuple(api.EXPORTS), required=True)
+    command.add_argument("--target", choices=tuple(EXPORTS), required=True)
     command.add_argument("--out", metavar="DIR", type=Path, required=True, help="the folder to write")
     add_functions(command, hardware_functions)
     command.add_argument("--name", help="prefix of the exported symbols: [a-z][a-z0-9_]{0,30}")
-    command.add_argument("--dtype", choices=api.DTYPES, default="float64", help="c: of every number")
+    command.add_argument("--dtype", choices=DTYPES, help="c: of every number (default float64)")
     add_hardware(command)
     command.set_defaults(run=run)
 
 
 def add_hardware(command: argparse.ArgumentParser) -> None:
-    """What only the verilog target listens to."""
-    command.add_argument("--word", choices=tuple(WORDS), default="27x18", help="verilog: the number format")
+    """What only the verilog target takes; None is not said."""
+    command.add_argument("--word", choices=tuple(WORDS), help="verilog: the number format (default 27x18)")
     command.add_argument("--dsp", type=int, metavar="N", help="verilog: a budget of DSPs (default 62 %% of an XCVU9P)")
-    command.add_argument("--clock", type=float, metavar="MHZ", default=125.0, help="verilog: assumed, to print times")
+    command.add_argument("--clock", type=float, metavar="MHZ", help="verilog: assumed, to print times (default 125)")
     command.add_argument(
-        "--constants", choices=CONSTANTS, default="dsp", help="verilog: products with constants by DSPs or by shifts"
+        "--constants", choices=CONSTANTS, help="verilog: products with constants by DSPs (default) or by shifts"
     )
     command.add_argument(
         "--f-ext", type=float, metavar="N", help="verilog: tasks carry external forces, up to N newton"
     )
-    command.add_argument("--step", type=float, metavar="S", default=1e-3, help="verilog: seconds of euler and rk4")
+    command.add_argument("--step", type=float, metavar="S", help="verilog: seconds of euler and rk4 (default 0.001)")
     command.add_argument("--turns", type=int, metavar="N", help="verilog: how many limbs that are alike share an array")
     command.add_argument("--root", metavar="LINK", help="verilog: hold a floating robot by this link, or auto")
 
@@ -78,18 +66,10 @@ def add_functions(command: argparse.ArgumentParser, type: Callable[[str], tuple[
     )
 
 
-def hardware_options(arguments: argparse.Namespace) -> Hardware:
-    """What was said to the arguments of `add_hardware`."""
-    return {
-        "word": arguments.word,
-        "dsp": arguments.dsp,
-        "clock": arguments.clock,
-        "f_ext": arguments.f_ext,
-        "step": arguments.step,
-        "constants": arguments.constants,
-        "turns": arguments.turns,
-        "root": arguments.root,
-    }
+def hardware_options(arguments: argparse.Namespace) -> dict[str, Any]:
+    """What was said to the arguments of `add_hardware`, as `condyle.export` takes it."""
+    said: dict[str, Any] = vars(arguments)
+    return {name: said[name] for name in EXPORTS["verilog"] if said[name] is not None}
 
 
 def functions(text: str, allowed: Collection[str] = tuple(FUNCTIONS)) -> tuple[str, ...]:
@@ -113,7 +93,7 @@ def run(arguments: argparse.Namespace) -> int:
     progress("generating ...")
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always", AccuracyWarning)
-        written = api.export(
+        written = condyle.export(
             loaded.robot,
             target=arguments.target,
             out=arguments.out,

@@ -13,6 +13,7 @@ from condyle.backends.fpga.page import page
 from condyle.backends.fpga.report import report
 from condyle.cli.common import Json, add_robot, check_page, load, positive, progress, say, show, show_json, table
 from condyle.cli.export import add_functions, add_hardware, hardware_functions, hardware_options
+from condyle.errors import UnsupportedError
 
 if TYPE_CHECKING:
     from argparse import _SubParsersAction  # pyright: ignore[reportPrivateUsage]
@@ -36,11 +37,10 @@ def add(commands: _SubParsersAction[argparse.ArgumentParser]) -> None:
         "--stall",
         type=int,
         metavar="PERCENT",
-        default=40,
         help="simulate: cycles stalled at either end, 0 to 95 (default 40)",
     )
     command.add_argument(
-        "--tool", choices=tuple(simulation.TOOLS), default="iverilog", help="simulate: verilator for many states"
+        "--tool", choices=tuple(simulation.TOOLS), help="simulate: iverilog (default), or verilator for many states"
     )
     command.add_argument("--html", metavar="FILE", type=Path, help="report: also a page with the pipeline drawn")
     add_hardware(command)
@@ -48,6 +48,7 @@ def add(commands: _SubParsersAction[argparse.ArgumentParser]) -> None:
 
 
 def run(arguments: argparse.Namespace) -> int:
+    _check_taken(arguments)
     check_page(arguments.html)
     loaded = load(arguments)
     for warning in loaded.warnings:
@@ -63,12 +64,21 @@ def run(arguments: argparse.Namespace) -> int:
     return _report(arguments, acc, facts, _compared(arguments, robot, acc, options))
 
 
+def _check_taken(arguments: argparse.Namespace) -> None:
+    """UnsupportedError for options that say nothing to simulate, or to report."""
+    wrong = ("html",) if arguments.what == "simulate" else ("stall", "tool")
+    for name in wrong:
+        if getattr(arguments, name) is not None:
+            raise UnsupportedError(f"--{name} says nothing to `condyle fpga {arguments.what}`: leave it out")
+
+
 def _simulate(arguments: argparse.Namespace, robot: api.Robot, acc: hardware.Accelerator, facts: Facts) -> int:
     """Every bit of every answer against the integer model; status 1 at the first that differs."""
     progress("simulating ...")
     with tempfile.TemporaryDirectory() as folder:
         states = 20 if arguments.states is None else arguments.states
-        found = simulation.check(Path(folder), robot, acc, facts, states, arguments.stall, arguments.tool)
+        stall = 40 if arguments.stall is None else arguments.stall
+        found = simulation.check(Path(folder), robot, acc, facts, states, stall, arguments.tool or "iverilog")
     progress("")
     show_json({"right": found.right, **found._asdict()}) if arguments.json else show(found.answer)
     return 0 if found.right else 1

@@ -1,5 +1,5 @@
 """`condyle info`: the tree, sizes, masses, warnings; with --counts the operations and the route of each function, with
---target or --links what runs for a batch.
+--target, --links or --batch what runs for a batch.
 """
 
 from __future__ import annotations
@@ -7,7 +7,8 @@ from __future__ import annotations
 import argparse
 from typing import TYPE_CHECKING
 
-from condyle import api
+import condyle
+from condyle.choices import LINKS, TARGETS
 from condyle.cli import machine
 from condyle.cli.common import Json, Loaded, add_robot, load, positive, show, show_json, table
 
@@ -27,20 +28,21 @@ def add(commands: _SubParsersAction[argparse.ArgumentParser]) -> None:
     )
     add_robot(command)
     command.add_argument("--counts", action="store_true", help="operations and route of each function")
-    command.add_argument("--target", choices=api.TARGETS, help="say what runs there: routes, forms, threads")
-    command.add_argument("--batch", type=positive, default=256, metavar="N", help="states, for --target (default 256)")
-    command.add_argument("--links", choices=api.LINKS, help="the same, with links parallel or not; for --batch 1")
+    command.add_argument("--target", choices=TARGETS, help="say what runs there: routes, forms, threads")
+    command.add_argument("--batch", type=positive, metavar="N", help="say what runs for so many states (default 256)")
+    command.add_argument("--links", choices=LINKS, help="the same, with links parallel or not; for --batch 1")
     command.set_defaults(run=run)
 
 
 def run(arguments: argparse.Namespace) -> int:
     loaded = load(arguments)
-    counts = api.operation_counts(loaded.robot) if arguments.counts else None
+    asked = bool(arguments.target or arguments.links or arguments.batch)
+    counts = condyle.operation_counts(loaded.robot) if arguments.counts else None
     if arguments.json:
         found: dict[str, Json] = {**_summary(loaded)}
         if counts is not None:
             found["counts"] = counts
-        if arguments.target or arguments.links:
+        if asked:
             found["explained"] = [*_explained(loaded, arguments)]
         show_json(found)
         return 0
@@ -48,7 +50,7 @@ def run(arguments: argparse.Namespace) -> int:
     if counts is not None:
         show("\n" + table(COUNTS, [[str(row[head]) for head in COUNTS] for row in counts]))
         show("mul and add are counted before multiply-adds are contracted, instructions after")
-    if arguments.target or arguments.links:
+    if asked:
         show("\n" + "\n".join(_explained(loaded, arguments)))
     return 0
 
@@ -56,7 +58,7 @@ def run(arguments: argparse.Namespace) -> int:
 def _explained(loaded: Loaded, arguments: argparse.Namespace) -> list[str]:
     """What runs for a batch, line by line."""
     dyn = loaded.robot.compile(arguments.target or "cpu", links=arguments.links or "serial")
-    return dyn.explain(arguments.batch).splitlines()
+    return dyn.explain(arguments.batch or 256).splitlines()
 
 
 def _summary(loaded: Loaded) -> dict[str, Json]:

@@ -6,6 +6,7 @@ import warnings
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
+from condyle.choices import MIMICS, UNMODELLED
 from condyle.errors import Finding, ModelError, ModelWarning
 from condyle.model.array import Array
 from condyle.model.checks import POINT_MASS, Source, check_body, check_structure
@@ -15,8 +16,6 @@ from condyle.model.robot import Robot
 
 ROOT_JOINT = "root_joint"
 GRAVITY = (0.0, 0.0, -9.81)
-MIMICS = ("exact", "independent")
-UNMODELLED = ("refuse", "ignore")
 
 
 @dataclass(frozen=True, slots=True)

@@ -11,13 +11,12 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import ArrayLike
 
+from condyle.choices import BUNDLED
 from condyle.errors import Finding, ModelError
 from condyle.model.array import Array, frozen
 from condyle.model.finish import GRAVITY, Options, finish
 from condyle.model.robot import Robot
 from condyle.readers import mjcf, urdf, xml
-
-BUNDLED = ("iiwa14", "hyq", "atlas")
 
 
 def load_robot(

@@ -1,0 +1,18 @@
+"""The words that options take, in one place that imports nothing: to print help is to import this."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+BUNDLED = ("iiwa14", "hyq", "atlas")
+MIMICS = ("exact", "independent")
+UNMODELLED = ("refuse", "ignore")
+TARGETS = ("cpu", "c", "numpy", "cuda")
+DTYPES = ("float64", "float32")
+LINKS = ("serial", "scan", "auto")
+EXPORTS: Mapping[str, tuple[str, ...]] = {
+    "c": ("dtype",),
+    "cuda": (),
+    "verilog": ("word", "dsp", "clock", "f_ext", "step", "constants", "turns", "root"),
+}
+"""What is exported, each with the options that it alone takes."""
