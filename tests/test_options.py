@@ -28,6 +28,12 @@ ROBOT = condyle.chain(2)
         ({"device": 0, "target": "c"}, "device"),
         ({"routes": {"fd": "guess"}}, "guess.*ltl, aba, minv"),
         ({"routes": {"ik": "rnea"}}, "'ik'.*id, fd, m"),
+        ({"routes": {"fd": ["aba"]}}, "ltl, aba, minv"),
+        ({"threads": 1 << 64}, "threads"),
+        ({"device": "0", "target": "cuda"}, "device='0'"),
+        ({"device": -1, "target": "cuda"}, "device=-1"),
+        ({"kernels": 3, "target": "cuda"}, "kernels=3"),
+        ({"kernels": {"fd": 3}, "target": "cuda"}, "'fd' is 3"),
     ],
 )
 def test_wrong_options(options: dict[str, object], word: str) -> None:
@@ -69,3 +75,12 @@ def test_a_prompt_shows_one_line() -> None:
 def test_an_unknown_function_is_named() -> None:
     with pytest.raises(UnsupportedError, match=r"'fk'.*id, fd, m"):
         ROBOT.compile().function("fk")
+    with pytest.raises(UnsupportedError, match=r"'fk'.*id, fd, m"):
+        ROBOT.compile().call("fk", ())
+
+
+def test_any_whole_number_of_threads() -> None:
+    q = np.zeros((40, 2))
+    one = ROBOT.compile().mass_matrix(q)
+    for threads in (np.int64(2), np.uint8(3), 1 << 30):
+        assert np.array_equal(ROBOT.compile(threads=threads).mass_matrix(q), one)  # type: ignore[arg-type]

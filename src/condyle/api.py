@@ -35,6 +35,9 @@ from condyle.runtime.toolchain import find_compiler
 from condyle.scanned import ScannedCompiler
 from condyle.signature import FUNCTIONS
 
+MOST = 1 << 30
+"""Threads, or GPUs: no machine has as many."""
+
 
 def condyle_version() -> str:
     """The version of this installation."""
@@ -76,8 +79,8 @@ class Robot(model.Robot):
             check_choice(name, value, allowed)
         if target != "cuda" and (device, kernels) != (None, "auto"):
             raise UnsupportedError("device, kernels: this target runs on the processor and takes none; leave them out")
-        if threads is not None and (not isinstance(threads, Integral) or threads < 1):
-            raise UnsupportedError(f"threads={threads!r}: give a positive number, or None for every core")
+        threads = None if threads is None else whole("threads", threads, 1, "None for every core")
+        device = None if device is None else whole("device", device, 0, "None for the first GPU")
         if not isinstance(routes or {}, Mapping):  # pyright: ignore[reportUnnecessaryIsInstance]
             raise UnsupportedError(f"routes={routes!r}: name the function too, such as {{'fd': 'aba'}}")
         tree = tree_of(self)
@@ -91,6 +94,13 @@ class Robot(model.Robot):
 def check_choice(name: str, value: str, allowed: Sequence[str]) -> None:
     if value not in allowed:
         raise UnsupportedError(f"{name}={value!r}: allowed is {', '.join(map(repr, allowed))}")
+
+
+def whole(name: str, value: int, least: int, instead: str) -> int:
+    """Any kind of whole number as an int; UnsupportedError for what is none, too small or beyond all machines."""
+    if not isinstance(value, Integral) or not least <= value <= MOST:
+        raise UnsupportedError(f"{name}={value!r}: give a whole number from {least} on, or {instead}")
+    return int(value)
 
 
 def dtype_name(dtype: DTypeLike) -> str:

@@ -82,9 +82,7 @@ class Compiler:
     """target "cuda": in which form a function runs, in the words of `backends.cuda.forms.wish`"""
 
     def __post_init__(self) -> None:
-        self.routes = {function: ALIASES.get(route, route) for function, route in self.routes.items()}
-        for function, route in self.routes.items():
-            check_route(self.tree, function, route)
+        self.routes = {function: checked_route(self.tree, function, route) for function, route in self.routes.items()}
         self.gpu_part = cache(self._gpu_part)
         self.gpu_size = cache(self._gpu_size)
         self.traced = cache(self._traced)
@@ -279,13 +277,15 @@ class Compiler:
         return self.routes.get(function) or routes_of(function, self.tree.has_shared_coordinates)[0]
 
 
-def check_route(tree: Tree, function: str, route: str) -> None:
-    """UnsupportedError for a function or route that is not there, or not for this robot."""
+def checked_route(tree: Tree, function: str, route: str) -> str:
+    """The route by its own name; UnsupportedError for a function or route that is not there, or not for this robot."""
     if function not in FUNCTIONS:
         raise UnsupportedError(f"routes: there is no function {function!r}; there are {', '.join(FUNCTIONS)}")
     names = routes_of(function, tree.has_shared_coordinates)
-    if route not in names:
+    known = {**ALIASES, **dict(zip(names, names, strict=True))}
+    if not isinstance(route, str) or known.get(route) not in names:  # pyright: ignore[reportUnnecessaryIsInstance]
         shared = " with mimic joints" if tree.has_shared_coordinates else ""
         raise UnsupportedError(
             f"routes: {function!r} has no route {route!r} for a robot{shared}; it has {', '.join(names)}"
         )
+    return known[route]

@@ -155,9 +155,7 @@ class Dynamics:
 
     def function(self, name: str) -> Callable[..., object]:
         """The method of a function by its short name: "id", "fd", "m", "minv", "did", "dfd", "difd"."""
-        if name not in FUNCTIONS:
-            raise UnsupportedError(f"there is no function {name!r}; there are {', '.join(FUNCTIONS)}")
-        return getattr(self, FUNCTIONS[name].method)
+        return getattr(self, _known(name).method)
 
     def explain(self, n: int = 1) -> str:
         """What runs for a batch of n states: the route of each function, its operations, its target and threads."""
@@ -198,12 +196,13 @@ class Dynamics:
         self, name: str, args: Sequence[ArrayLike], f_ext: ArrayLike | None = None, out: Out = None
     ) -> tuple[Array, ...]:
         """A function by its short name; every output in a tuple, also where there is only one."""
+        _known(name)
         given = args if f_ext is None else (*args, f_ext)
         if any(isinstance(x, Packed) for x in (*given, *(out if isinstance(out, (tuple, list)) else (out,)))):
             packed = self._packed_binder(name, f_ext is not None).bind(given, out)
             return cast("tuple[Array, ...]", packed.run(self._kernel(name, f_ext is not None), self._threads))
         call = self._binder(name).bind(args, f_ext, cast("Array | Sequence[Array] | None", out))
-        if call.n:
+        if call.outputs[0].size:  # neither without states nor without joints
             self._kernel(name, f_ext is not None)(call.n, call.inputs, call.outputs, self._threads)
         return call.finish()
 
@@ -258,6 +257,12 @@ class Dynamics:
                 raise
             fall_back(error)
             return self._compiler.build(name, f_ext, "numpy", self._dtype)
+
+
+def _known(name: str) -> Function:
+    if name not in FUNCTIONS:
+        raise UnsupportedError(f"there is no function {name!r}; there are {', '.join(FUNCTIONS)}")
+    return FUNCTIONS[name]
 
 
 def _shape(array: ArrayLike) -> tuple[int, ...]:

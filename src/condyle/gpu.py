@@ -91,7 +91,7 @@ class GpuDynamics(Dynamics):
         self, name: str, args: Sequence[ArrayLike], f_ext: ArrayLike | None = None, out: Out = None
     ) -> tuple[Array, ...]:
         given = args if f_ext is None else (*args, f_ext)
-        if not any(is_device_array(value) for value in given):
+        if name not in FUNCTIONS or not any(is_device_array(value) for value in given):
             return super().call(name, args, f_ext, out)
         return cast("tuple[Array, ...]", self._device_call(name, given, f_ext is not None, out))
 
@@ -117,7 +117,7 @@ class GpuDynamics(Dynamics):
             into = [view_of(x, p, self.dtype, kernel.gpu, lent, True) for x, p in zip(results, outputs, strict=True)]
             _check_out(name, into, shapes, views)
             n = math.prod(batch)
-            if n:
+            if n and outputs[0].size:
                 shared = [
                     view.bytes < n * place.size * self.dtype.itemsize for view, place in zip(views, inputs, strict=True)
                 ]

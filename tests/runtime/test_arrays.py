@@ -208,6 +208,7 @@ def test_out_is_checked() -> None:
         (np.zeros((3, 6), ">f8"), DTypeError, "float64"),
         (np.broadcast_to(np.zeros(6), (3, 6)), ShapeError, "read-only"),
         (np.lib.stride_tricks.as_strided(shared, (3, 6), (0, 8)), ShapeError, "overlaps itself"),
+        (np.lib.stride_tricks.as_strided(shared, (3, 6), (16, 8)), ShapeError, "overlaps itself"),
         (args[1], ShapeError, "overlaps"),
         ((np.zeros((3, 6)), np.zeros((3, 6))), ShapeError, "2 arrays"),
         (([[0.0] * 6] * 3,), DTypeError, "list"),

@@ -193,6 +193,30 @@ def test_where(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     assert cache.path() == tmp_path / "xdg" / "condyle"
 
 
+def test_a_user_without_a_home_keeps_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
+    for name in ("HOME", "CONDYLE_CACHE_DIR", "CONDYLE_NO_CACHE", "XDG_CACHE_HOME"):
+        monkeypatch.delenv(name, raising=False)
+    monkeypatch.setattr(os.path, "expanduser", lambda path: path)  # as for a number that the system does not know
+    with pytest.warns(RuntimeWarning, match="not kept"):
+        assert get(Maker()) == b"object"
+    assert cache.look(("a",)) is None
+
+
+def test_where_from_a_directory_that_is_gone(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    (tmp_path / "gone").mkdir()
+    monkeypatch.chdir(tmp_path / "gone")
+    (tmp_path / "gone").rmdir()
+    monkeypatch.setenv("CONDYLE_CACHE_DIR", str(tmp_path / "cache"))
+    assert cache.path() == tmp_path / "cache"
+    monkeypatch.chdir(tmp_path)
+
+
+def test_a_size_that_is_no_number_is_taken_as_the_usual_one(root: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("CONDYLE_CACHE_MAX_MB", "plenty")
+    with pytest.warns(RuntimeWarning, match="'plenty' is no number"):
+        assert get(Maker()) == b"object"
+
+
 def test_no_cache(root: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("CONDYLE_NO_CACHE", "1")
     make = Maker()

@@ -184,6 +184,14 @@ def test_it_is_an_array_to_look_at(robot: Robot, compiled: Dyn) -> None:
         len(Packed(np.zeros((1, 1, 8)), full((), 8), ()))
     with pytest.raises(ShapeError, match="expected float64"):
         m.dense(out=np.empty((10, robot.nv, robot.nv), np.float32))
+    with pytest.raises(ShapeError, match="read-only"):
+        m.dense(out=np.broadcast_to(np.zeros(1), m.shape))
+    with pytest.raises(DTypeError, match="list"):
+        m.dense(out=[1.0])  # type: ignore[arg-type]
+    own = dyn.pack(np.zeros((8, robot.nq)))
+    if own.blocks.size == 8 * robot.nq:  # eight lanes, or four
+        with pytest.raises(ShapeError, match="memory of this array"):
+            own.dense(out=own.blocks.reshape(8, robot.nq))
 
 
 def test_padding_lanes_may_hold_anything(robot: Robot, compiled: Dyn) -> None:

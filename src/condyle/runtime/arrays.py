@@ -232,9 +232,7 @@ class Binder:
             raise ShapeError(f"{self._method}: {name} has shape {array.shape}, expected {shape}")
         if not array.flags.writeable:
             raise ShapeError(f"{self._method}: {name} is read-only")
-        if array.size and any(
-            step == 0 and length > 1 for step, length in zip(array.strides, array.shape, strict=True)
-        ):
+        if _overlaps_itself(array):
             raise ShapeError(f"{self._method}: {name} overlaps itself; pass a fresh array")
 
     def _into(self, results: tuple[Floats, ...], inputs: tuple[Floats, ...], n: int) -> Call:
@@ -275,6 +273,16 @@ def _rows(place: Place, array: Floats, batch: Shape, n: int) -> Floats:
     else:
         rows = _shaped(np.broadcast_to(array, batch + place.dims), (n, place.size))
     return rows if _has_rows(rows) else np.array(rows, order="C")
+
+
+def _overlaps_itself(array: Floats) -> bool:
+    """Whether two entries may be one: steps must each reach beyond all that smaller steps reach."""
+    reach = array.itemsize
+    for step, length in sorted((abs(step), length) for step, length in zip(array.strides, array.shape, strict=True)):
+        if length > 1 and step < reach:
+            return array.size > 0
+        reach += step * (length - 1)
+    return False
 
 
 def _overlap(a: Floats, b: Floats) -> bool:

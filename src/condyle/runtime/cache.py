@@ -116,9 +116,16 @@ def path() -> Path:
     """Where entries are kept (it may not exist yet)."""
     chosen = os.environ.get("CONDYLE_CACHE_DIR")
     if chosen:
-        return Path.cwd() / Path(chosen).expanduser()
+        return Path(os.path.abspath(os.path.expanduser(chosen)))  # noqa: PTH100, PTH111
     base = Path(os.environ.get("XDG_CACHE_HOME", ""))
-    return (base if base.is_absolute() else Path.home() / ".cache") / "condyle"
+    return (base if base.is_absolute() else _home() / ".cache") / "condyle"
+
+
+def _home() -> Path:
+    try:
+        return Path.home()
+    except RuntimeError:  # a user whom the system does not know, without HOME: nothing can be kept
+        return Path(os.devnull)
 
 
 def entries() -> list[Entry]:
@@ -248,14 +255,23 @@ def _remove(place: Path) -> bool:
 
 
 def _evict(root: Path, fresh: str) -> None:
-    limit = float(os.environ.get("CONDYLE_CACHE_MAX_MB", "512") or "512") * 1e6
-    kept = entries()
+    limit, kept = _limit(), entries()
     total = sum(entry.bytes for entry in kept)
     for entry in kept:
         if total > limit and entry.name != fresh:
             total -= entry.bytes
             _remove(root / entry.name)
     _sweep(root)
+
+
+def _limit() -> float:
+    """Bytes that may be kept."""
+    given = os.environ.get("CONDYLE_CACHE_MAX_MB") or "512"
+    try:
+        return float(given) * 1e6
+    except ValueError:
+        warnings.warn(f"CONDYLE_CACHE_MAX_MB={given!r} is no number: taken as 512", RuntimeWarning, stacklevel=2)
+        return 512e6
 
 
 def _sweep(root: Path) -> None:

@@ -80,18 +80,26 @@ class Packed(PackedBase):
         if out is None:
             memory.check("dense", math.prod(self.batch), math.prod(self.shape) * self.dtype.itemsize)
             out = empty(self.shape, self.dtype)
-        elif out.shape != self.shape or out.dtype != self.dtype:
-            raise ShapeError(f"out is {out.dtype} {out.shape}, expected {self.dtype} {self.shape}")
+        else:
+            self._check_out(out)
         n, layout, flags = math.prod(self.batch), self.layout, out.flags
         if n == 0 or out.size == 0:
             return out
         movers = _movers(layout, self.dtype)
-        if movers is None or not (flags.c_contiguous and flags.aligned and flags.writeable):
+        if movers is None or not (flags.c_contiguous and flags.aligned):
             rows = np.reshape(np.swapaxes(self.blocks, 1, 2), (-1, layout.columns))[:n]
             out[...] = np.reshape(_spread(rows, layout), self.shape)
         else:
             movers.dense.run(n, (self.blocks,), (np.reshape(out, (n, layout.size)),), 1)
         return out
+
+    def _check_out(self, out: Floats) -> None:
+        if not isinstance(out, np.ndarray):  # pyright: ignore[reportUnnecessaryIsInstance]
+            raise DTypeError(f"dense: out is no NumPy array: {type(out).__name__}")
+        if out.shape != self.shape or out.dtype != self.dtype:
+            raise ShapeError(f"dense: out is {out.dtype} {out.shape}, expected {self.dtype} {self.shape}")
+        if not out.flags.writeable or np.may_share_memory(out, self.blocks):
+            raise ShapeError("dense: out is read-only, or memory of this array: pass a fresh array")
 
 
 def _spread(kept: Floats, layout: Layout) -> Floats:
@@ -152,9 +160,11 @@ class PackedCall(NamedTuple):
 
     def run(self, kernel: Kernel, threads: int) -> tuple[Packed, ...]:
         """The results, by a kernel that takes packed arrays or by one that takes rows."""
-        if self.n and isinstance(kernel, NativeKernel) and kernel.packed is not None:
+        if not self.outputs[0].blocks.size:
+            return self.outputs
+        if isinstance(kernel, NativeKernel) and kernel.packed is not None:
             kernel.packed.run(self.n, [x.blocks for x in self.inputs], [x.blocks for x in self.outputs], threads)
-        elif self.n:
+        else:
             inputs = [np.reshape(x.dense(), (self.n, x.layout.size)) for x in self.inputs]
             outputs = [np.empty((self.n, x.layout.size), x.dtype) for x in self.outputs]
             kernel(self.n, inputs, outputs, threads)

@@ -72,9 +72,13 @@ def wish(function: str, words: str) -> Wish:
 
 def asked_for(kernels: str | Mapping[str, str]) -> dict[str, str]:
     """The words for each function, one for all or some by name; UnsupportedError for words that say nothing."""
+    if not isinstance(kernels, (str, Mapping)):  # pyright: ignore[reportUnnecessaryIsInstance]
+        raise UnsupportedError(f"kernels={kernels!r}: give words such as 'group32', or {{'dfd': 'group32 split'}}")
     words = dict.fromkeys(FUNCTIONS, kernels) if isinstance(kernels, str) else dict(kernels)
     for function, asked in words.items():
         if function not in FUNCTIONS:
             raise UnsupportedError(f"kernels: there is no function {function!r}; there are {', '.join(FUNCTIONS)}")
+        if not isinstance(asked, str):  # pyright: ignore[reportUnnecessaryIsInstance]
+            raise UnsupportedError(f"kernels: {function!r} is {asked!r}, expected words such as 'group32 split'")
         wish(function, asked)
     return words

@@ -124,7 +124,9 @@ def straight(program: Program, bits: int, target: Target = TARGET) -> Part:
 
 
 def grouped(program: Program, lanes: int, bits: int, target: Target = TARGET) -> Part:
-    """One kernel, `lanes` lanes a state; UnsupportedError where its values do not fit into shared memory."""
+    """One kernel, `lanes` lanes a state; UnsupportedError without values, or with more than shared memory holds."""
+    if not program.outputs:
+        raise UnsupportedError(f"{program.name} of this robot has no work for {lanes} lanes: take kernels='thread'")
     made = group(program, lanes)
     if state_bytes(made, bits) > FURTHEST or pool(made, bits) > target.shared:
         raise UnsupportedError(
