@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ctypes
+import itertools
 import mmap
 
 import numpy as np
@@ -92,25 +93,26 @@ def test_all_ways_agree_within_their_fences(width: int, side: int, way: tuple[Is
                     np.testing.assert_array_equal(kept_rows, got[:, list(layout.entries)])
 
 
-def test_long_results_go_past_the_caches(way: tuple[Isa, str]) -> None:
-    """More bytes than CACHE_BYTES, misaligned and with gaps too: the same bits as in parts."""
+@pytest.mark.parametrize("side", [16, 17])
+def test_rows_that_are_not_aligned(side: int, way: tuple[Isa, str]) -> None:
+    """Few rows, and more than CACHE_BYTES: misaligned and with gaps the same bits, and nothing else is touched."""
     isa, dtype = way
-    program = toy(width=5, side=17)
+    program = toy(width=5, side=side)
     kernel = build(program, dtype, isa)
-    n = (5 << 20) // (289 * np.dtype(dtype).itemsize)
-    inputs = states(program, n, dtype)
-    parts = [np.empty((n, x.size), dtype) for x in program.arrays]
-    for start in range(0, n, 512):
+    many = (5 << 20) // (side * side * np.dtype(dtype).itemsize)
+    inputs = states(program, many, dtype)
+    parts = [np.empty((many, x.size), dtype) for x in program.arrays]
+    for start in range(0, many, 512):
         some = slice(start, start + 512)
         kernel(len(inputs[0][some]), [x[some] for x in inputs], [x[some] for x in parts], 1)
-    for gap in (0, 1, 7):
-        for offset in (0, 1, 3):
-            raw = [np.full(n * (x.size + gap) + offset, 7.0, dtype) for x in program.arrays]
-            wide = [x[offset:].reshape(n, -1) for x in raw]
-            kernel(n, inputs, [x[:, : x.shape[1] - gap] for x in wide], 2)
-            for got, want in zip(wide, parts, strict=True):
-                np.testing.assert_array_equal(got[:, : want.shape[1]], want)
-                assert (got[:, want.shape[1] :] == 7.0).all()
+    for n, gap, offset in itertools.product((40, many), (0, 1, 7, 16), (0, 1, 3, 11)):
+        raw = [np.full(n * (x.size + gap) + offset + 1, 7.0, dtype) for x in program.arrays]
+        wide = [x[offset:-1].reshape(n, -1) for x in raw]
+        kernel(n, [x[:n] for x in inputs], [x[:, : x.shape[1] - gap] for x in wide], 2)
+        for got, want, whole in zip(wide, parts, raw, strict=True):
+            np.testing.assert_array_equal(got[:, : want.shape[1]], want[:n])
+            assert (got[:, want.shape[1] :] == 7.0).all()
+            assert (whole[:offset] == 7.0).all() and whole[-1] == 7.0
 
 
 @pytest.mark.parametrize("bad", [-1, 8, "1"])

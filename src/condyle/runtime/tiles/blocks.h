@@ -68,14 +68,39 @@ static void stream_copy(const real *from, real *to, size_t count)
     }
 }
 
-/* Rows of whole, aligned vectors: several streams at a time are faster than one after the other. */
-static void stream_aligned(const real_v *w, const cd_slot *slot, size_t size, real *to, ptrdiff_t stride)
+/* The end of each row and the start of the next one share a line: `lead` entries of it are the next one's. */
+static void stream_seams(const real_v *w, const cd_slot *slot, size_t size, real *to, size_t lead)
 {
+    const size_t rest = LANES - lead;
+    cd_slot seam[LANES];
+    real_v y[LANES];
+    bits_v next;
+    size_t l;
+    for (l = 0; l < LANES; l++) {
+        seam[l] = l < rest ? slot[size - rest + l] : slot[l - rest];
+        next[l] = l < rest ? 0 : -1;
+    }
+    cd_rows(w, seam, y);
+    for (l = 0; l + 1 < LANES; l++) {
+        const real_v both = (real_v)((next & (bits_v)y[l + 1]) | (~next & (bits_v)y[l]));
+        STREAM(to + (l + 1) * size - rest, both);
+    }
+    memcpy(to, (const real *)&y[0] + rest, lead * sizeof *to);
+    memcpy(to + LANES * size - rest, &y[LANES - 1], rest * sizeof *to);
+}
+
+/* Rows of whole vectors, one behind the other: several streams at a time are faster than one after the other. */
+static void stream_rows(const real_v *w, const cd_slot *slot, size_t size, real *to)
+{
+    const size_t lead = cd_lead(to, (ptrdiff_t)size, size);
     real_v y[LANES];
     size_t e;
-    for (e = 0; e < size; e += LANES) {
+    if (lead != 0) {
+        stream_seams(w, slot, size, to, lead);
+    }
+    for (e = lead; e + LANES <= size; e += LANES) {
         cd_rows(w, slot + e, y);
-#define DO(l) STREAM(to + e + (l) * stride, y[l]);
+#define DO(l) STREAM(to + e + (l) * size, y[l]);
         CD_EACH(DO)
 #undef DO
     }
@@ -110,8 +135,9 @@ static void give_rows(const real_v *w, const cd_slot *slot, size_t size, real *t
                       int stream)
 {
     const int same_set = LANES > 8 && (size_t)stride * sizeof(real) % 4096 == 0; /* of the first cache, 8 or 12 lines */
-    if (stream && aligned(to) && stride % LANES == 0 && size % LANES == 0) {
-        stream_aligned(w, slot, size, to, stride);
+    if (stream && size % LANES == 0 && size >= 2 * LANES && stride == (ptrdiff_t)size &&
+        (uintptr_t)to % sizeof *to == 0) {
+        stream_rows(w, slot, size, to);
     } else if (size >= STAGED && (stream || same_set)) {
         give_long(w, slot, size, to, stride, stage, stream);
     } else if (stream && stride == (ptrdiff_t)size) {

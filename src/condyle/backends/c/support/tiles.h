@@ -86,10 +86,18 @@ CD_INLINE void cd_put_some(const real_v *y, size_t count, real *to, ptrdiff_t st
 #undef CD_DO
 }
 
-/* Entries 0 .. size-1 of `rows` states from w; slot is padded to whole groups of 16. The last group of a long row starts
- * early enough to be whole. */
+/* How many entries stand before the first aligned vector of long rows, of every second one at least; 0 where they differ more. */
+CD_INLINE size_t cd_lead(const real *row, ptrdiff_t stride, size_t size)
+{
+    const size_t bytes = LANES * sizeof *row;
+    return size < 2 * LANES || (size_t)stride * 2 % LANES != 0 ? 0 : (bytes - (uintptr_t)row % bytes) / sizeof *row % LANES;
+}
+
+/* Entries 0 .. size-1 of `rows` states from w; slot is padded to whole groups of 16. The second group of a long row starts
+ * where stores are aligned, since one that spans two lines takes twice as long, and the last one early enough to be whole. */
 CD_STATIC void cd_unpack(const real_v *w, const cd_slot *slot, size_t size, real *out, ptrdiff_t stride, size_t rows)
 {
+    const size_t lead = cd_lead(out, stride, size);
     real_v y[LANES];
     size_t e = 0;
 #if CD_HALF
@@ -119,6 +127,6 @@ CD_STATIC void cd_unpack(const real_v *w, const cd_slot *slot, size_t size, real
     CD_PUT_ALL(out + e + (l) * stride, y[l]);
         CD_EACH(CD_DO)
 #undef CD_DO
-        e += LANES;
+        e += e == 0 && lead != 0 ? lead : LANES;
     }
 }
