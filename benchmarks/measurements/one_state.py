@@ -1,6 +1,7 @@
 """One state from Python: ours with out= and with fresh outputs, beside Pinocchio's Python bindings.
 
-Beside them, without Python: our code for one state, called in a loop in C, and Pinocchio's C++ in a loop in C++.
+"nothing" is a Python call that does nothing, which is part of all of these. Without Python: our code for one state,
+called in a loop in C, and Pinocchio's C++ in a loop in C++.
 """
 
 from __future__ import annotations
@@ -22,6 +23,7 @@ def measure(subject: Subject) -> dict[str, Any]:
     functions: dict[str, Any] = {}
     for name in subject.functions:
         calls = {"condyle": reused(dynamics, name, one), "condyle-fresh": fresh(dynamics, name, one)}
+        calls["nothing"] = lambda: None
         per = dict.fromkeys(calls, 1)
         for other, rival in others.items():
             if name in rival.algorithms:

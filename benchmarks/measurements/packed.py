@@ -7,7 +7,7 @@ from typing import Any
 import condyle
 from benchmarks.bench import Subject, bytes_of, pinned, reused
 from condyle.cli.states import States
-from condyle.cli.timing import Call
+from condyle.cli.timing import Call, spelled_out
 from condyle.signature import FUNCTIONS, MINV
 
 BATCHES = (16, 256, 4096, 65536)
@@ -37,4 +37,4 @@ def packed(dynamics: condyle.Dynamics, name: str, states: States) -> Call:
         for port, array in zip(ports, states.arguments(name), strict=True)
     ]
     out = function(*arguments)
-    return lambda: function(*arguments, out=out)
+    return spelled_out(function, arguments, out)

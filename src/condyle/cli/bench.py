@@ -27,7 +27,7 @@ from condyle.cli.common import (
 from condyle.cli.export import add_functions, functions
 from condyle.cli.rivals.agreement import agreement
 from condyle.cli.states import Array, States, draw
-from condyle.cli.timing import Call, Row, Sampling, interleaved
+from condyle.cli.timing import Call, Row, Sampling, interleaved, spelled_out
 
 if TYPE_CHECKING:
     from argparse import _SubParsersAction  # pyright: ignore[reportPrivateUsage]
@@ -128,7 +128,7 @@ def call(dynamics: Dynamics, name: str, states: States, outputs: tuple[Array, ..
     """Our function at these states, its outputs reused."""
     function, arguments, outputs = dynamics.function(name), states.arguments(name), outputs or states.outputs(name)
     out = outputs[0] if len(outputs) == 1 else outputs
-    return lambda: function(*arguments, out=out)
+    return spelled_out(function, arguments, out)
 
 
 def _opened(loaded: Loaded, against: tuple[str, ...], names: tuple[str, ...]) -> dict[str, Rival]:
