@@ -15,6 +15,7 @@ from condyle import hardware
 from condyle.algorithms.reference import evaluate
 from condyle.backends.c.export import export_c
 from condyle.backends.common.facts import Vectors
+from condyle.backends.common.readme import Coordinates
 from condyle.backends.cuda.cpp.export import export_cuda
 from condyle.choices import EXPORTS
 from condyle.compiler import Compiler
@@ -65,7 +66,7 @@ def check_folder(out: Path) -> None:
 def _export_c(job: Job) -> list[Path]:
     vectors = {function: _vectors(job, function, job.dtype) for function in job.functions}
     programs = [job.compiler.code(function, False) for function in job.functions]
-    return export_c(programs, job.compiler.facts, job.out, vectors, _names(job.robot), job.dtype)
+    return export_c(programs, job.compiler.facts, job.out, vectors, _names(job.robot), _order(job.robot), job.dtype)
 
 
 def _export_cuda(job: Job) -> list[Path]:
@@ -73,7 +74,8 @@ def _export_cuda(job: Job) -> list[Path]:
         return _vectors(job, function, "float64")
 
     compiler, joints = job.compiler, _joints(job.robot)
-    return export_cuda(job.functions, compiler.straight, compiler.facts, joints, job.out, vectors, _names(job.robot))
+    names, order = _names(job.robot), _order(job.robot)
+    return export_cuda(job.functions, compiler.straight, compiler.facts, joints, job.out, vectors, names, order)
 
 
 def _export_verilog(job: Job) -> list[Path]:
@@ -118,6 +120,21 @@ def _reference(compiler: Compiler, function: str, rows: Mapping[str, Reals]) -> 
     given = {port.name: rows[port.name] for port in FUNCTIONS[function].inputs}
     found = evaluate(compiler.tree, function, compiler.reference_route(function), given)
     return tuple(np.reshape(np.asarray(array), (len(rows["q"]), -1)) for array in found)
+
+
+def _order(robot: Robot) -> list[Coordinates]:
+    """Where each joint stands in q and v: for the README."""
+    joints = robot.joints
+    return [
+        Coordinates(
+            joint.name,
+            joint.type,
+            range(joint.q_index, joint.q_index + joint.nq),
+            range(joint.v_index, joint.v_index + joint.nv),
+            None if joint.mimic is None else joints[joint.mimic.joint].name,
+        )
+        for joint in joints
+    ]
 
 
 def _names(robot: Robot) -> dict[str, object]:

@@ -11,6 +11,7 @@ import pytest
 
 from condyle.backends.c.export import export_c
 from condyle.backends.common.facts import Facts, Vectors
+from condyle.backends.common.readme import Coordinates
 from condyle.errors import UnsupportedError
 from condyle.ir.program import Program
 from tests.backends.c.small import meaning, states, tangle, toy
@@ -18,6 +19,12 @@ from tests.backends.c.small import meaning, states, tangle, toy
 STRICT = ["-std=c99", "-O1", "-Wall", "-Wextra", "-Werror", "-pedantic"]
 COMPILERS = [name for name in ("gcc", "clang", "clang-19") if shutil.which(name)]
 EVIL = '*/ int x; "\n#error évil'
+JOINTS = [
+    Coordinates("shoulder_1", "free", range(7), range(6)),
+    Coordinates(EVIL, "revolute", range(7, 8), range(6, 7)),
+    Coordinates("finger", "revolute", range(7, 7), range(6, 6), "shoulder_1"),
+    Coordinates("thumb", "revolute", range(7, 7), range(6, 6), "<b>|`x"),
+]
 
 
 def vectors(program: Program, n: int = 5, dtype: str = "float64") -> Vectors:
@@ -28,7 +35,7 @@ def vectors(program: Program, n: int = 5, dtype: str = "float64") -> Vectors:
 def project(out: Path, name: str = "arm", dtype: str = "float64") -> list[Path]:
     programs = [toy("id"), tangle(3)]
     cases = {program.name: vectors(program, dtype=dtype) for program in programs}
-    return export_c(programs, Facts(5, 5, "abc123", "0.1.0", name), out, cases, {"joints": [EVIL]}, dtype)
+    return export_c(programs, Facts(5, 5, "abc123", "0.1.0", name), out, cases, {"joints": [EVIL]}, JOINTS, dtype)
 
 
 def call(command: list[str], cwd: Path) -> str:
@@ -59,7 +66,7 @@ def test_a_wrong_answer_is_found(tmp_path: Path) -> None:
     program = toy()
     good = vectors(program)
     bad = Vectors(good.inputs, (good.outputs[0] + 1e-6, good.outputs[1]), good.tolerance)
-    export_c([program], Facts(5, 5), tmp_path, {"id": bad}, {})
+    export_c([program], Facts(5, 5), tmp_path, {"id": bad}, {}, [])
     sources = sorted(path.name for path in tmp_path.glob("*.c"))
     call(["cc", *STRICT, *sources, "-o", "check", "-lm"], tmp_path)
     done = subprocess.run(["./check"], cwd=tmp_path, capture_output=True, text=True, timeout=60, check=False)
@@ -89,7 +96,7 @@ def test_no_model_text_outside_robot_json(tmp_path: Path) -> None:
         text = path.read_text(encoding="ascii")
         assert ("vil" in text) == (path.name == "robot.json")
     assert {path.name for path in tmp_path.iterdir()} == {
-        "arm.h", "arm_id.c", "arm_did.c", "arm_facts.c", "test.c", "CMakeLists.txt", "robot.json",
+        "arm.h", "arm_id.c", "arm_did.c", "arm_facts.c", "test.c", "CMakeLists.txt", "README.md", "robot.json",
     }  # fmt: skip
 
 
@@ -98,12 +105,33 @@ def test_writing_again_gives_the_same_files(tmp_path: Path) -> None:
     assert {path: path.read_bytes() for path in project(tmp_path)} == first
 
 
+def test_the_readme_has_files_functions_and_joints(tmp_path: Path) -> None:
+    files = project(tmp_path)
+    page = (tmp_path / "README.md").read_text(encoding="ascii")
+    assert all(f"`{file.name}`" in page for file in files if file.name != "README.md")
+    assert "int arm_id(size_t n, const double *" in page
+    assert "Condyle 0.1.0 from robot `abc123`" in page
+    assert page.split("|---|---|---|---|---|")[-1].strip().splitlines()[:4] == [
+        "| 0 | `shoulder_1` | free | 0 to 6 | 0 to 5 |",
+        "| 1 | (see `robot.json`) | revolute | 7 | 6 |",
+        "| 2 | `finger` | revolute | follows `shoulder_1` | follows `shoulder_1` |",
+        "| 3 | `thumb` | revolute | follows (see `robot.json`) | follows (see `robot.json`) |",
+    ]
+
+
+@pytest.mark.parametrize("compiler", COMPILERS[:1])
+def test_the_command_of_the_readme_builds_and_tests(tmp_path: Path, compiler: str) -> None:
+    project(tmp_path)
+    (line,) = [line for line in (tmp_path / "README.md").read_text().splitlines() if line.startswith("cc ")]
+    call(["sh", "-c", line.replace("cc", compiler, 1)], tmp_path)
+
+
 def test_names_for_people_must_be_json(tmp_path: Path) -> None:
     with pytest.raises(ValueError, match="JSON"):
-        export_c([], Facts(1, 1), tmp_path, {}, {"mass": np.inf})
+        export_c([], Facts(1, 1), tmp_path, {}, {"mass": np.inf}, [])
     assert not list(tmp_path.iterdir())
 
 
 def test_other_dtypes_are_refused(tmp_path: Path) -> None:
     with pytest.raises(UnsupportedError, match="float16"):
-        export_c([], Facts(1, 1), tmp_path, {}, {}, "float16")
+        export_c([], Facts(1, 1), tmp_path, {}, {}, [], "float16")

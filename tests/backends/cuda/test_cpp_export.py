@@ -38,6 +38,14 @@ def project(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return folder
 
 
+def test_the_readme_has_files_calls_and_joints(project: Path) -> None:
+    page = (project / "README.md").read_text(encoding="ascii")
+    assert all(f"`{name}`" in page for name in FILES - {"README.md"})
+    assert robot("iiwa14").fingerprint in page
+    assert "| `dfd` | `forward_dynamics_derivatives` | q [7], v [7], tau [7] | da_dq [49]," in page
+    assert page.endswith("| 6 | `iiwa_joint_7` | revolute | 6 | 6 |\n")
+
+
 def build_example(folder: Path, work: Path) -> Path:
     """example.cu by g++ against the shim."""
     sources = ["-x", "c++", "example.cu", str(SHIM / "shim.cpp")]

@@ -1,4 +1,4 @@
-"""A robot's functions as a C project: sources, header, CMakeLists.txt, a self-checking test, names in robot.json."""
+"""A robot's functions as a C project: sources, header, CMakeLists.txt, a self-checking test, README, names."""
 
 from __future__ import annotations
 
@@ -18,9 +18,11 @@ from condyle.backends.c.emit import (
     write_facts,
     write_preamble,
 )
+from condyle.backends.c.readme import readme
 from condyle.backends.c.target import TARGET
 from condyle.backends.common.describe import argument_names, header
 from condyle.backends.common.facts import Facts, Vectors
+from condyle.backends.common.readme import Coordinates
 from condyle.errors import UnsupportedError
 from condyle.ir.sweep import Code
 from condyle.text import Emitter, write_whole
@@ -32,12 +34,14 @@ def export_c(
     out_dir: Path,
     vectors: Mapping[str, Vectors],
     robot: Mapping[str, object],
+    joints: Sequence[Coordinates],
     dtype: str = "float64",
 ) -> list[Path]:
-    """Writes NAME.h, NAME_FN.c, NAME_facts.c, CMakeLists.txt, test.c and robot.json; returns the files.
+    """Writes NAME.h, NAME_FN.c, NAME_facts.c, CMakeLists.txt, test.c, README.md and robot.json; returns the files.
 
     Each file is replaced in one step; others in the folder are left alone. vectors: by Program name, those given are
-    tested. robot: names for people, never in code. Raises UnsupportedError for what C cannot say.
+    tested. robot: names for people, never in code; joints: their order, for the README. Raises UnsupportedError for
+    what C cannot say.
     """
     if dtype not in BITS:
         raise UnsupportedError(f"dtype {dtype!r}: the C target computes in {' and '.join(BITS)}")
@@ -47,6 +51,7 @@ def export_c(
         texts[f"{name}_{program.name}.c"] = source(program, facts, bits, constants=False).main
     texts["test.c"] = _test_file(programs, facts, bits, vectors)
     texts["CMakeLists.txt"] = _cmake_file(programs, facts)
+    texts["README.md"] = readme(programs, facts, _real(bits), joints)
     texts["robot.json"] = json.dumps(robot, indent=1, sort_keys=True, allow_nan=False) + "\n"
     out_dir.mkdir(parents=True, exist_ok=True)
     return [write_whole(out_dir / file, text) for file, text in texts.items()]

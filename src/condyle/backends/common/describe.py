@@ -11,7 +11,7 @@ from condyle.ir.count import work
 from condyle.ir.ops import ARITY
 from condyle.ir.program import Array, Program
 from condyle.ir.sweep import Code
-from condyle.signature import FUNCTIONS
+from condyle.signature import FUNCTIONS, Port
 
 _ARGUMENT = re.compile(r"[A-Za-z][A-Za-z0-9]*(_[A-Za-z0-9]+)*")
 _TAKEN = """
@@ -28,13 +28,21 @@ def header(program: Code, facts: Facts, numbers: str, abi: int) -> list[str]:
     lines.append(f" * robot {facts.fingerprint or '-'}, nq = {facts.nq}, nv = {facts.nv}, {numbers}")
     lines.append(f" * Condyle {facts.version or '-'}, ABI {abi}")
     lines.append(f" * operations a state: {_operations(program)}")
-    docs = {} if function is None else {port.name: port for port in (*function.ports(True), *function.outputs)}
-    for way, arrays in (("in ", program.inputs), ("out", program.arrays)):
-        for name, array in zip(argument_names(arrays, way.strip()), arrays, strict=True):
-            port = docs.get(array.name)
-            meaning = "" if port is None else f"  {port.doc} [{port.unit}]"
-            lines.append(f" * {way} {name}[n][{']['.join(map(str, array.shape))}]{meaning}")
+    for way, name, shape, port in described(program):
+        meaning = "" if port is None else f"  {port.doc} [{port.unit}]"
+        lines.append(f" * {way:3} {name}[n][{']['.join(map(str, shape))}]{meaning}")
     return [*lines, " */"]
+
+
+def described(program: Code) -> list[tuple[str, str, tuple[int, ...], Port | None]]:
+    """Each argument: "in" or "out", its name in C, its shape, what is known of it."""
+    function = FUNCTIONS.get(program.name)
+    docs = {} if function is None else {port.name: port for port in (*function.ports(True), *function.outputs)}
+    return [
+        (way, name, array.shape, docs.get(array.name))
+        for way, arrays in (("in", program.inputs), ("out", program.arrays))
+        for name, array in zip(argument_names(arrays, way), arrays, strict=True)
+    ]
 
 
 def _operations(program: Code) -> str:

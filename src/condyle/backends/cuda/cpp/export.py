@@ -7,6 +7,7 @@ from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 
 from condyle.backends.common.facts import Facts, Vectors
+from condyle.backends.common.readme import Coordinates
 from condyle.backends.cuda.cpp.body import Joints
 from condyle.backends.cuda.cpp.header import header
 from condyle.backends.cuda.cpp.plan import plan
@@ -23,11 +24,13 @@ def export_cuda(
     out: Path,
     vectors: Callable[[str], Vectors],
     robot: Mapping[str, object],
+    coordinates: Sequence[Coordinates],
 ) -> list[Path]:
     """Writes NAME.cuh, example.cu, known.h, CMakeLists.txt, README.md and robot.json; returns the files.
 
     Each file is replaced in one step; others in the folder are left alone. code: the Program of any function; a long
-    one is split into those of others. vectors: of a function, in float64. robot: names for people, never in code.
+    one is split into those of others. vectors: of a function, in float64. robot: names for people, never in code;
+    coordinates: the order of the joints, for the README.
     Raises UnsupportedError for what CUDA C++ cannot say.
     """
     found = plan(functions, code)
@@ -36,7 +39,7 @@ def export_cuda(
         "known.h": known(found, {name: vectors(name) for name in functions}),
         "example.cu": example(found, facts),
         "CMakeLists.txt": cmake(facts),
-        "README.md": readme(found, facts),
+        "README.md": readme(found, facts, coordinates),
         "robot.json": json.dumps(robot, indent=1, sort_keys=True, allow_nan=False) + "\n",
     }
     out.mkdir(parents=True, exist_ok=True)

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 
 import numpy as np
 
 from condyle.backends.common.facts import Facts, Vectors
+from condyle.backends.common.readme import Coordinates, birth, order
 from condyle.backends.cuda.cpp.header import support
 from condyle.backends.cuda.cpp.host import method
 from condyle.backends.cuda.cpp.plan import Function, Plan
@@ -121,21 +122,28 @@ add_test(NAME {library}_example COMMAND {library}_example)
 """
 
 
-def readme(plan: Plan, facts: Facts) -> str:
-    """README.md: how to build, how to call."""
+def readme(plan: Plan, facts: Facts, joints: Sequence[Coordinates]) -> str:
+    """README.md: the files, how to build, how to call, the order of the joints."""
     name, first = facts.name, plan.functions[0]
     call = method(first)
     given = ", ".join(f"data.h_{x}" for x in first.inputs)
     answers = ", ".join(f"data.h_{x}" for x in first.outputs)
     arguments = ", ".join((*first.inputs, *first.outputs))
     table = "\n".join(
-        f"| `{f.name}` | `{method(f)}` | {', '.join(f.inputs)} | {', '.join(f.outputs)} |" for f in plan.functions
+        f"| `{f.name}` | `{method(f)}` | {_sized(f.takes)} | {_sized(f.answers)} |" for f in plan.functions
     )
     return f"""\
 # {name}.cuh
 
-Rigid-body dynamics of one robot (nq = {facts.nq}, nv = {facts.nv}), as CUDA C++ by Condyle {facts.version or "-"}.
-The header is all there is: copy it, include it. `robot.json` says which joint is which number.
+Rigid-body dynamics of one robot, nq = {facts.nq}, nv = {facts.nv}, as CUDA C++ for `float` and `double`.
+{birth(facts)}
+
+| file | what it is |
+|---|---|
+| `{name}.cuh` | all there is: copy it, include it |
+| `example.cu`, `known.h` | calls every function on states with known answers, and compares |
+| `CMakeLists.txt` | the library `condyle_{name}` and the example as its test |
+| `robot.json` | names of joints and bodies, as data |
 
 Build the example and run it; its exit status is 0 if all answers are right:
 
@@ -162,4 +170,14 @@ Arrays of your own on the GPU: `{first.name}_launch`. In a kernel of your own, o
 | prefix | call | takes | answers |
 |---|---|---|---|
 {table}
+
+In brackets: how many numbers a state; of matrices row after row.
+
+## Order of joints
+
+{order(joints)}
 """
+
+
+def _sized(arrays: Sequence[tuple[str, int]]) -> str:
+    return ", ".join(f"{name} [{size}]" for name, size in arrays)
