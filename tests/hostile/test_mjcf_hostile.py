@@ -91,7 +91,7 @@ def test_triangle_inequality_broken(tmp_path: Path) -> None:
     refused(write(tmp_path, ARM.format('<inertial pos="0 0 0" mass="1" diaginertia="1 1 3"/>')), "inertia")
 
 
-@pytest.mark.parametrize("mass", ["nan", "inf", "1,5", "one", "1e999"])
+@pytest.mark.parametrize("mass", ["nan", "inf", "1,5", "one", "1e999", "1e200"])
 def test_mass_that_is_no_number(mass: str, tmp_path: Path) -> None:
     path = write(tmp_path, ARM.format("").replace('size=".1"', f'size=".1" mass="{mass}"'))
     refused(path, "bad.xml")
@@ -99,6 +99,7 @@ def test_mass_that_is_no_number(mass: str, tmp_path: Path) -> None:
 
 def test_zero_axis(tmp_path: Path) -> None:
     refused(write(tmp_path, TWO.replace('name="j"', 'name="j" axis="0 0 0"')), "axis|norm")
+    refused(write(tmp_path, TWO.replace('name="j"', 'name="j" axis="0 1e200 1"')), "axis is zero|norm|too large")
 
 
 def test_duplicate_names(tmp_path: Path) -> None:

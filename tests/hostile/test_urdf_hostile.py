@@ -55,7 +55,7 @@ def test_mass_without_inertia(tmp_path: Path) -> None:
     assert singular_joints(robot)
 
 
-@pytest.mark.parametrize("text", ["nan", "inf", "1,5", "one", "", "1e999", "0x10", "1_0", "1 2", "１"])
+@pytest.mark.parametrize("text", ["nan", "inf", "1,5", "one", "", "1e999", "0x10", "1_0", "1 2", "１", "1e308"])
 def test_mass_that_is_no_number(text: str, tmp_path: Path) -> None:
     error = refused(tmp_path, "link 'arm': <mass> value=", arm(inertial(f'<mass value="{text}"/>')), line=5)
     assert repr(text) in str(error)
@@ -70,6 +70,15 @@ def test_nan_in_origin(tmp_path: Path) -> None:
     text = "joint 'j': <origin> xyz='0 nan 0', expected 3 decimal numbers"
     refused(tmp_path, text, arm(more='<origin xyz="0 nan 0"/>' + LIMIT), line=9)
     refused(tmp_path, "rpy='0 0'", arm(more='<origin rpy="0 0"/>' + LIMIT))
+
+
+@pytest.mark.parametrize("number", ["1e31", "-1e200", "1e308"])
+def test_numbers_whose_products_overflow(number: str, tmp_path: Path) -> None:
+    text = "is beyond the largest number, 1e\\+30"
+    refused(tmp_path, text, arm(more=f'<origin xyz="0 {number} 0"/>' + LIMIT), line=9)
+    refused(tmp_path, text, arm(inertial(inertia=INERTIA.replace("0.2", number))), line=5)
+    limited = arm(more=LIMIT.replace('"1"', f'"{number}"').replace('"-1"', '"-1e300"'))
+    assert np.isinf(load(tmp_path, limited).joints[0].upper[0])
 
 
 def test_zero_axis(tmp_path: Path) -> None:
@@ -100,7 +109,7 @@ def test_two_parents(tmp_path: Path) -> None:
 
 
 def test_two_roots(tmp_path: Path) -> None:
-    refused(tmp_path, "2 root links: 'base', 'other'", arm() + link("other"))
+    refused(tmp_path, "2 root links: 'base', 'other'", arm() + link("other"), line=11)
 
 
 def test_cycle(tmp_path: Path) -> None:

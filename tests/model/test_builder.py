@@ -88,6 +88,28 @@ def test_one_message_has_every_mistake() -> None:
 
 
 @pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"armature": np.inf}, "armature is NaN, or beyond 1e\\+30"),
+        ({"armature": -0.1}, "armature is negative"),
+        ({"upper": np.nan}, "upper is NaN"),
+        ({"effort": "much"}, "effort: could not convert"),
+        ({"mimic": ("k", 1e200, 0.0)}, "mimic is not finite, or beyond"),
+        ({"xyz": (0.0, 1e200, 0.0)}, "xyz is not finite, or beyond"),
+    ],
+)
+def test_numbers_that_no_dynamics_can_be_computed_with(options: dict[str, object], message: str) -> None:
+    builder = Builder().body("a", mass=1.0, inertia=BOX)
+    with pytest.raises(ModelError, match=f"joint 'j': {message}"):
+        builder.joint("j", parent="world", child="a", type="revolute", **options).build()  # type: ignore[arg-type]
+
+
+def test_gravity_is_finite() -> None:
+    with pytest.raises(ModelError, match="gravity is not finite"):
+        Builder(gravity=(0.0, np.nan, 0.0)).body("a", mass=1.0, inertia=BOX).build()
+
+
+@pytest.mark.parametrize(
     ("master", "kind", "text"),
     [
         ("k", "revolute", "mimics itself"),

@@ -9,6 +9,13 @@ from numpy.typing import ArrayLike, NDArray
 
 Array: TypeAlias = NDArray[np.float64]
 
+LARGEST = 1e30  # of a model's numbers: products of a few of them, squared, stay finite
+
+
+def moderate(x: ArrayLike) -> bool:
+    """Whether every number is one that dynamics can be computed with: none NaN, none beyond `LARGEST`."""
+    return bool((np.abs(x) <= LARGEST).all())
+
 
 def frozen(x: ArrayLike, *shape: int) -> Array:
     """A read-only float64 copy of x with this shape (ValueError otherwise); -0.0 becomes 0.0."""

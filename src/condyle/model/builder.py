@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from condyle.errors import Finding
-from condyle.model.array import Array, frozen
+from condyle.model.array import LARGEST, Array, frozen, moderate
 from condyle.model.change import suggest
 from condyle.model.description import FIXED, JointSpec, Link, MimicOf, Numbers, unit_axis
 from condyle.model.finish import GRAVITY, Draft, Options, finish
@@ -96,17 +96,21 @@ class Builder:
         kind = None if type == FIXED else JOINT_TYPES[type]
         nq, nv = (0, 0) if kind is None else (kind.nq, kind.nv)
         numbers = Numbers(
-            self._spread(element, "lower", lower, nq),
-            self._spread(element, "upper", upper, nq),
-            self._spread(element, "effort", effort, nv),
-            self._spread(element, "velocity", velocity, nv),
+            self._spread(element, "lower", lower, nq, np.inf),
+            self._spread(element, "upper", upper, nq, np.inf),
+            self._spread(element, "effort", effort, nv, np.inf),
+            self._spread(element, "velocity", velocity, nv, np.inf),
             self._spread(element, "armature", armature, nv),
             self._spread(element, "damping", damping, nv),
             self._spread(element, "friction", friction, nv),
         )
+        if numbers.armature is not None and (numbers.armature < 0.0).any():
+            self._wrong(element, "armature is negative")
         first = self._axis(element, "axis", axis) if kind is None or kind.axes > 0 else None
         second = self._second(element, first, second_axis) if kind is not None and kind.axes == 2 else None
         follows = mimic if mimic is None or isinstance(mimic, MimicOf) else _follows(mimic)
+        if follows is not None:
+            self._array(element, "mimic", (follows.multiplier, follows.offset), 2)
         turn = self._number(element, "pitch", pitch)
         self._joints.append(JointSpec(name, type, parent, child, here, IDENTITY, first, second, turn, numbers, follows))
         return self
@@ -120,12 +124,7 @@ class Builder:
         links = tuple(self._links)
         if WORLD not in names and any(joint.parent == WORLD for joint in self._joints):
             links = (Link(massless(WORLD)), *links)
-        try:
-            gravity = frozen(self._gravity, 3)
-        except ValueError as error:
-            self._wrong("gravity", str(error))
-            gravity = frozen(GRAVITY, 3)
-        draft = Draft(self._name, gravity, links, tuple(self._joints))
+        draft = Draft(self._name, self._array("gravity", "gravity", self._gravity, 3), links, tuple(self._joints))
         return finish(draft, Options(floating_base, strict, self._snap, mimic), self._findings)
 
     def _wrong(self, element: str, message: str) -> None:
@@ -141,18 +140,27 @@ class Builder:
         except (ValueError, TypeError) as error:
             self._wrong(element, f"{what}: {error}")
             return np.zeros(shape)
-        if not np.isfinite(array).all():
-            self._wrong(element, f"{what} is not finite")
+        if not moderate(array):
+            self._wrong(element, f"{what} is not finite, or beyond {LARGEST:.0e}")
             return np.zeros(shape)
         return array
 
-    def _spread(self, element: str, what: str, value: ArrayLike | None, n: int) -> Array | None:
-        """One number or n of them, as (1,) or (n,); infinite ones are allowed, NaN is not."""
+    def _spread(
+        self, element: str, what: str, value: ArrayLike | None, n: int, largest: float = LARGEST
+    ) -> Array | None:
+        """One number or n of them, as (1,) or (n,), none NaN or beyond the largest."""
         if value is None:
             return None
-        array = np.atleast_1d(np.asarray(value, dtype=np.float64))
-        if array.shape not in ((1,), (n,)) or np.isnan(array).any():
-            self._wrong(element, f"{what} has shape {array.shape}, expected one number or {n}, none of them NaN")
+        try:
+            array = np.atleast_1d(np.asarray(value, dtype=np.float64))
+        except (ValueError, TypeError) as error:
+            self._wrong(element, f"{what}: {error}")
+            return None
+        if array.shape not in ((1,), (n,)):
+            self._wrong(element, f"{what} has shape {array.shape}, expected one number or {n}")
+            return None
+        if not (np.abs(array) <= largest).all():
+            self._wrong(element, f"{what} is NaN, or beyond {largest:.3g}")
             return None
         return array
 

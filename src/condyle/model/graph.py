@@ -24,11 +24,11 @@ def check_graph(links: Sequence[Link], joints: Sequence[JointSpec], file: str | 
         return "", [Finding("error", "no link at all", file)]
     findings = _duplicates(links, joints, file) + _ends(links, joints, file)
     children = {joint.child for joint in joints}
-    roots = [link.name for link in links if link.name not in children]
+    tops = [link for link in links if link.name not in children]
+    roots = [link.name for link in tops]
     if len(roots) > 1:
-        findings.append(
-            Finding("error", f"{len(roots)} root links: {_some(roots)}", file, cure="join them to one root")
-        )
+        message = f"{len(roots)} root links: {_some(roots)}"
+        findings.append(Finding("error", message, file, tops[1].line, cure="join them to one root"))
     findings += _loops(links, joints, roots, file)
     return (roots[0] if roots else links[0].name), findings
 

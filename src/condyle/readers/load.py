@@ -8,12 +8,11 @@ from difflib import get_close_matches
 from importlib import resources
 from pathlib import Path
 
-import numpy as np
 from numpy.typing import ArrayLike
 
 from condyle.choices import BUNDLED
 from condyle.errors import Finding, ModelError
-from condyle.model.array import Array, frozen
+from condyle.model.array import LARGEST, Array, frozen, moderate
 from condyle.model.finish import GRAVITY, Options, finish
 from condyle.model.robot import Robot
 from condyle.readers import mjcf, urdf, xml
@@ -76,6 +75,6 @@ def _gravity(value: ArrayLike) -> Array:
         array = frozen(value, 3)
     except (ValueError, TypeError) as error:
         raise ModelError(f"gravity: {error}") from None
-    if not np.isfinite(array).all():
-        raise ModelError("gravity is not finite")
+    if not moderate(array):
+        raise ModelError(f"gravity is not finite, or beyond {LARGEST:.0e}")
     return array

@@ -11,7 +11,7 @@ from typing import cast
 import numpy as np
 
 from condyle.errors import Finding, ModelError, UnsupportedError
-from condyle.model.array import Array, congruence, diagonal, frozen
+from condyle.model.array import LARGEST, Array, congruence, diagonal, frozen, moderate
 from condyle.model.description import FIXED, JointSpec, Link, MimicOf, Numbers
 from condyle.model.finish import Draft, Options, finish
 from condyle.model.parts import Body, massless
@@ -25,6 +25,7 @@ __all__ = ["MAX_DEPTH", "read"]
 
 _BODY, _JOINT, _SITE = 1, 3, 6  # mjtObj
 _TYPES = ("free", "spherical", "prismatic", "revolute")  # mjtJoint
+_AXIAL = ("prismatic", "revolute")
 
 
 def read(path: Path, name: str, gravity: Array | None, options: Options) -> Robot:
@@ -65,11 +66,14 @@ def _finding(file: str, message: str) -> Finding:
 
 
 def _check_finite(model: Compiled, file: str) -> None:
-    """ModelError if a number overflowed on the way."""
+    """ModelError if a number overflowed on the way, or is so large that dynamics would."""
     arrays = (model.body_mass, model.body_inertia, model.body_ipos, model.body_pos, model.jnt_pos, model.qpos0)
-    more = (model.dof_armature, model.opt.gravity, model.eq_data)
-    if not all(np.isfinite(array).all() for array in (*arrays, *more)):
-        raise ModelError([Finding("error", "a mass, an inertia, a position or a coefficient is not finite", file)])
+    more = (model.dof_armature, model.opt.gravity, model.eq_data, model.body_quat, model.body_iquat, model.site_pos)
+    if not all(moderate(array) for array in (*arrays, *more)):
+        message = f"a mass, an inertia, a position or a coefficient is not finite, or beyond {LARGEST:.0e}"
+        raise ModelError([Finding("error", message, file)])
+    if not all(model.jnt_axis[j].any() for j in range(model.njnt) if _TYPES[int(model.jnt_type[j])] in _AXIAL):
+        raise ModelError([Finding("error", "a joint's axis is zero once it is normalised", file)])
 
 
 class _Reader:
@@ -157,7 +161,7 @@ class _Reader:
             child,
             here,
             after,
-            axis=axis if kind in ("revolute", "prismatic") else None,
+            axis=axis if kind in _AXIAL else None,
             numbers=self.numbers(j, kind),
             mimic=self.mimic(j),
         )
@@ -172,7 +176,7 @@ class _Reader:
         model = self.model
         dof = int(model.jnt_dofadr[j])
         dofs = slice(dof, dof + {"free": 6, "spherical": 3}.get(kind, 1))
-        simple = kind in ("revolute", "prismatic")
+        simple = kind in _AXIAL
         limited = simple and bool(model.jnt_limited[j])
         effort = simple and bool(model.jnt_actfrclimited[j])
         return Numbers(

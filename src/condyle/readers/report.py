@@ -8,12 +8,12 @@ from collections.abc import Sequence
 import numpy as np
 
 from condyle.errors import Finding
-from condyle.model.array import Array
+from condyle.model.array import LARGEST, Array
 from condyle.readers.xml import Element
 
 _NUMBER = re.compile(r"[+-]?([0-9]+\.?[0-9]*|\.[0-9]+)([eE][+-]?[0-9]+)?")
 _INFINITE = re.compile(r"[+-]?inf(inity)?", re.IGNORECASE)
-_LARGEST = float(np.finfo(np.float64).max)
+_FINITE = float(np.finfo(np.float64).max)
 _SHOWN = 60
 
 
@@ -35,24 +35,26 @@ class Report:
         self.add("note", at, element, message, cure)
 
     def number(self, at: Element, element: str, name: str, default: float | None) -> float:
-        """A finite attribute; an error, and the default or 0, where it is none (or missing without a default)."""
+        """A number; an error, and the default or 0, where it is none or too large (or missing without a default)."""
         return float(self._parsed(at, element, name, 1, default)[0])
 
     def limit(self, at: Element, element: str, name: str, default: float) -> float:
-        """An attribute that may be infinite; the largest number counts as that."""
+        """An attribute that may be infinite; what is beyond `LARGEST` counts as that."""
         text = at.get(name)
         if text is not None and _INFINITE.fullmatch(text.strip()):
             return float(text)
-        value = self.number(at, element, name, default)
-        return float(np.copysign(np.inf, value)) if abs(value) >= _LARGEST else value
+        value = float(self._parsed(at, element, name, 1, default, _FINITE)[0])
+        return float(np.copysign(np.inf, value)) if abs(value) > LARGEST else value
 
     def vector(self, at: Element, element: str, name: str, default: Sequence[float]) -> Array:
-        """Three finite numbers, (3,)."""
+        """Three numbers, (3,)."""
         if at.get(name) is None:
             return np.array(default, dtype=np.float64)
         return self._parsed(at, element, name, 3, None)
 
-    def _parsed(self, at: Element, element: str, name: str, n: int, default: float | None) -> Array:
+    def _parsed(
+        self, at: Element, element: str, name: str, n: int, default: float | None, largest: float = LARGEST
+    ) -> Array:
         text = at.get(name)
         spare = np.full(n, 0.0 if default is None else default)
         if text is None:
@@ -65,8 +67,8 @@ class Report:
             self.error(at, element, f"<{at.tag}> {name}={shown(text)}, expected {wanted}", _cure(text))
             return spare
         values = np.array([float(word) for word in words])
-        if not np.isfinite(values).all():
-            self.error(at, element, f"<{at.tag}> {name}={shown(text)} is beyond the largest number")
+        if not (np.abs(values) <= largest).all():
+            self.error(at, element, f"<{at.tag}> {name}={shown(text)} is beyond the largest number, {largest:.3g}")
             return spare
         return values
 
