@@ -55,17 +55,16 @@ obj/V{name}_bench: $(SOURCES) {name}_bench.v
 		--output-split 20000 --top-module {name}_bench -Mdir obj -MAKEFLAGS "OPT_FAST=-O1 OPT_SLOW=-O0" $^
 
 count:
-	$(YOSYS) -q -s count.ys
-	$(PYTHON) count.py
+	$(PYTHON) count.py "$(YOSYS)" $(SOURCES)
 
 .PHONY: sim stall fast count
 """
 
 COUNT = """\
-# Resources on UltraScale+: each module once, instances times module summed by count.py. All of synth_xilinx but abc9,
-# whose time for one module grows with the whole design; abc finds within 1 % as many LUTs.
-read_verilog {sources}
-synth_xilinx -family xcup -top {name} -noiopad -run begin:map_luts
+# Resources on UltraScale+, of a few modules at a time under a top named parts: count.py reads them, runs this, and sums
+# instances times module. All of synth_xilinx but abc9, whose time for one module grows with the whole design; abc finds
+# within 1 % as many LUTs.
+synth_xilinx -family xcup -top parts -noiopad -run begin:map_luts
 opt_expr -mux_undef -noclkinv
 abc -luts 2:2,3,6:5
 clean
@@ -74,7 +73,6 @@ techmap -map +/xilinx/lut_map.v -map +/xilinx/cells_map.v -D LUT_WIDTH=6
 xilinx_dffopt
 opt_lut_ins -tech xilinx
 clean
-tee -o count.json stat -json
 """
 
 
@@ -89,7 +87,7 @@ def write(
     texts[f"{prefix}_bench.v"] = emit_bench(acc, prefix, len(tasks.tasks))
     texts[TASKS], texts[ANSWERS] = lines(tasks.tasks), lines(tasks.answers)
     texts["Makefile"] = MAKEFILE.format(sources=verilog, name=prefix)
-    texts["count.ys"] = COUNT.format(sources=verilog, name=prefix)
+    texts["count.ys"] = COUNT
     texts["count.py"] = (files("condyle.backends.fpga") / "support" / "count.py").read_text(encoding="ascii")
     texts["report.json"] = json.dumps(found, indent=1, allow_nan=False) + "\n"
     texts["report.html"] = page(acc, found)

