@@ -1,0 +1,1 @@
+"""The FPGA target measured: cycles, units, errors, tables and registers, long simulations, seconds."""

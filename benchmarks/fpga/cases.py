@@ -1,0 +1,43 @@
+"""The accelerators that are measured, and what is wanted of them."""
+
+from __future__ import annotations
+
+import shutil
+import subprocess
+from typing import Any
+
+from condyle.backends.fpga.target import XCVU9P
+from condyle.hardware import Options
+
+
+class AbsentError(Exception):
+    """A tool that is not installed."""
+
+
+ACCELERATORS = {
+    "iiwa14 32": ("iiwa14", Options(word="32")),
+    "iiwa14 27x18": ("iiwa14", Options()),
+    "iiwa14 27x18 difd": ("iiwa14", Options(("difd",), dsp=XCVU9P.dsp * 85 // 100)),
+    "hyq 27x18": ("hyq", Options()),
+    "atlas 27x18": ("atlas", Options()),
+    "atlas 27": ("atlas", Options(word="27", dsp=XCVU9P.dsp * 95 // 100, turns=1)),
+}
+"""Row to robot and options; the default budget is 62 % of the device."""
+
+GOALS: dict[str, dict[str, Any]] = {
+    "iiwa14 32": {"latency": (95, 110, 260), "interval": (4, 6, 8), "share": 62},
+    "iiwa14 27x18": {"latency": (75, 95, 220), "interval": (2, 2, 4), "share": 62},
+    "iiwa14 27x18 difd": {"latency": (None, 90, None), "interval": (None, 1, None), "share": 85},
+    "hyq 27x18": {"latency": (None, None, None), "interval": (None, 3, None), "share": 62},
+    "atlas 27x18": {"latency": (None, None, None), "interval": (None, 16, None), "share": 95},
+}
+"""The most that is wanted: cycles of SHOWN, per cent of the device's DSPs."""
+SHOWN = ("id", "difd", "fd")
+
+
+def version(tool: str, *flags: str, install: str) -> str:
+    """The first line that a tool says of itself; AbsentError, with what to do, where it is not there."""
+    if shutil.which(tool) is None:
+        raise AbsentError(f"{tool} is not installed: {install}")
+    said = subprocess.run([tool, *flags], capture_output=True, text=True, check=False)
+    return (said.stdout or said.stderr).strip().split("\n")[0].partition(" (")[0]

@@ -1,0 +1,38 @@
+"""Errors of the integer model against the reference in float64, over random states of the box.
+
+Of each output the largest absolute error, and the largest as a part of its column's largest entry (of a vector: of each
+entry's own) over the states of a chunk. Tasks with a flag are counted, and left out. For fd also as a part of the box's
+largest a.
+"""
+
+from __future__ import annotations
+
+import sys
+from typing import Any
+
+import condyle
+from condyle.backends.fpga.evaluate import evaluate
+from condyle.backends.fpga.vectors import errors_of, task_of
+from condyle.hardware import BOX, Options, answer_of, consistent, planned, sampled
+
+STATES, CHUNK = 10_000, 1000
+WORDS = {"iiwa14": ("27x18", "32", "q16.16"), "hyq": ("27x18",), "atlas": ("27x18", "27")}
+ROWS = tuple(f"{robot} {word}" for robot, words in WORDS.items() for word in words)
+
+
+def measure(row: str, states: int = STATES) -> dict[str, Any]:
+    name, word = row.split()
+    robot = condyle.load(name)
+    plan = planned(robot, Options(word=word))
+    functions: dict[str, dict[str, float]] = {function: {"flagged": 0} for function in plan.functions}
+    for chunk in range(states // CHUNK):
+        print(f"  {row}: {chunk * CHUNK} of {states} states", file=sys.stderr, flush=True)
+        given = consistent(robot, sampled(robot, CHUNK, 1 + chunk, plan.box))
+        for function, found in functions.items():
+            answer = evaluate(plan, function, task_of(plan, function, given))
+            rows = errors_of(plan, function, answer, answer_of(robot, function, given, 0.0))
+            del rows["clamped"]
+            found["flagged"] += int(answer.over.sum())
+            found.update({key: max(value, found.get(key, 0.0)) for key, value in rows.items()})
+    functions["fd"]["a_of_box"] = functions["fd"]["a_absolute"] / BOX["a"]
+    return {"word": word, "states": states // CHUNK * CHUNK, "functions": functions}

@@ -1,0 +1,33 @@
+"""Long simulations: every bit of every answer of the Verilog against the integer model, stalls in turns, by verilator.
+
+The command is the user's own: `condyle fpga simulate ROBOT --tool verilator ...`. Atlas is done a few functions a
+design, which a compiler has in minutes.
+"""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+from typing import Any
+
+from benchmarks.fpga.cases import version
+
+ATLAS = {"id": "id", "m, minv, fd": "m,minv,fd", "did, difd": "did,difd", "dfd": "dfd"}
+CASES: dict[str, tuple[str, str, int]] = {
+    "hyq": ("hyq", "", 100_000),
+    "iiwa14": ("iiwa14", "", 100_000),
+    **{f"atlas {name}": ("atlas", functions, 20_000) for name, functions in ATLAS.items()},
+}
+"""Row to robot, functions (all seven where none are named), states a function."""
+ROWS = tuple(CASES)
+
+
+def measure(row: str) -> dict[str, Any]:
+    robot, functions, states = CASES[row]
+    tool = version("verilator", "--version", install="apt-get install verilator g++")
+    words = [robot, "--tool", "verilator", "--states", str(states), *(["--functions", functions] if functions else [])]
+    command = [sys.executable, "-m", "condyle", "fpga", "simulate", *words, "--json"]
+    ran = subprocess.run(command, stdout=subprocess.PIPE, text=True, check=False)
+    found = json.loads(ran.stdout)
+    return {"states": states, **{key: found[key] for key in ("right", "tasks", "cycles")}, "tool": tool}
