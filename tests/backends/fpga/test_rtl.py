@@ -50,7 +50,7 @@ def test_latency_and_interval_are_what_the_report_says(bench: Bench, ii: int) ->
     acc = accelerator(robot, ii=ii)
     for function in acc.plan.functions:
         code = CODES[function]
-        alone = bench(robot, acc, 25, f"+only={code}", f"+sparse={acc.latency('dfd')}")
+        alone = bench(robot, acc, 25, f"+only={code}", f"+sparse={acc.latency('dfd')}", "+tasks=40")
         assert f"latency {acc.latency(function)}," in alone, function
         stream = bench(robot, acc, 25, f"+only={code}")
         cycles, gaps = map(int, re.findall(r"interval (\d+)/(\d+)", stream)[0])
