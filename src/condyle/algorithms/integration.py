@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import NamedTuple
 
-from condyle.model.joints.base import Column, FlatSpace, JointType
+from condyle.model.joints.base import Column, JointType, is_flat
 from condyle.model.joints.free import Free
 from condyle.model.joints.planar import Planar
 from condyle.scalar import Scalar, cos, number, sin
@@ -27,11 +27,6 @@ class Moved(NamedTuple):
     q: list[Scalar]
     raw: tuple[Scalar, ...] = ()
     defect: tuple[Scalar, ...] = ()
-
-
-def is_flat(kind: JointType) -> bool:
-    """Whether q is a plain vector, q ⊕ u = q + u."""
-    return getattr(type(kind), "integrate", None) is FlatSpace.integrate
 
 
 def terms(turn: float, bits: int) -> int:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import lru_cache
 from numbers import Integral
 from typing import NamedTuple
 
@@ -10,7 +11,8 @@ from numpy.typing import ArrayLike, NDArray
 
 from condyle.errors import ShapeError, StateError
 from condyle.model.array import Array
-from condyle.model.joints.base import FlatSpace
+from condyle.model.joints import JointType
+from condyle.model.joints.base import FlatSpace, is_flat
 from condyle.model.parts import Joint, RobotData
 
 UNIT_TOLERANCE = {np.dtype(np.float64): 1e-9, np.dtype(np.float32): 1e-5}
@@ -76,20 +78,33 @@ def integrate(robot: RobotData, q: ArrayLike, dv: ArrayLike) -> NDArray[np.float
     """q ⊕ dv, (..., nq), batches broadcast; float32 when both are."""
     q64, dv64, kind = _pair(("q", q, robot.nq), ("dv", dv, robot.nv))
     out = np.empty(q64.shape)
-    for joint in robot.joints:
-        if joint.mimic is None:
-            out[..., joint.q_slice] = joint.kind.integrate(q64[..., joint.q_slice], dv64[..., joint.v_slice])
-    return out.astype(kind)
+    for joint, at, rates in _runs(robot.joints):
+        out[..., at] = joint.integrate(q64[..., at], dv64[..., rates])
+    return out.astype(kind, copy=False)
 
 
 def difference(robot: RobotData, q0: ArrayLike, q1: ArrayLike) -> NDArray[np.floating]:
     """q1 ⊖ q0, (..., nv): integrate(q0, difference(q0, q1)) = q1; float32 when both are."""
     a, b, kind = _pair(("q0", q0, robot.nq), ("q1", q1, robot.nq))
     out = np.empty((*a.shape[:-1], robot.nv))
-    for joint in robot.joints:
-        if joint.mimic is None:
-            out[..., joint.v_slice] = joint.kind.difference(a[..., joint.q_slice], b[..., joint.q_slice])
-    return out.astype(kind)
+    for joint, at, rates in _runs(robot.joints):
+        out[..., rates] = joint.difference(a[..., at], b[..., at])
+    return out.astype(kind, copy=False)
+
+
+@lru_cache(16)
+def _runs(joints: tuple[Joint, ...]) -> tuple[tuple[JointType, slice, slice], ...]:
+    """(type, where in q, where in v) of all joints; neighbours whose q is a plain vector are one."""
+    runs: list[tuple[JointType, slice, slice]] = []
+    for joint in joints:
+        if joint.mimic is not None:
+            continue
+        at, rates = joint.q_slice, joint.v_slice
+        if runs and is_flat(joint.kind) and is_flat(runs[-1][0]):
+            _, begun, began = runs.pop()
+            at, rates = slice(begun.start, at.stop), slice(began.start, rates.stop)
+        runs.append((joint.kind, at, rates))
+    return tuple(runs)
 
 
 def normalize(robot: RobotData, q: ArrayLike) -> NDArray[np.floating]:
@@ -153,9 +168,10 @@ def _pair(
 ) -> tuple[Array, Array, np.dtype[np.floating]]:
     """Both by (name, value, length of the last axis), batches broadcast, and the number type of the answer."""
     (x, kind), (y, other) = _array(*first), _array(*second)
-    batch = _broadcast((first[0], x), (second[0], y))
-    wide, far = np.broadcast_to(x, (*batch, first[2])), np.broadcast_to(y, (*batch, second[2]))
-    return wide, far, np.result_type(kind, other)
+    if x.shape[:-1] != y.shape[:-1]:
+        batch = _broadcast((first[0], x), (second[0], y))
+        x, y = np.broadcast_to(x, (*batch, first[2])), np.broadcast_to(y, (*batch, second[2]))
+    return x, y, np.result_type(kind, other)
 
 
 def _broadcast(*named: tuple[str, Array]) -> tuple[int, ...]:

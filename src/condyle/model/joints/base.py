@@ -117,3 +117,8 @@ class FlatSpace:
 
     def random(self, rng: np.random.Generator, n: int) -> Array:
         return rng.uniform(-1.0, 1.0, (n, self.nq)) * np.array(self.spread)
+
+
+def is_flat(kind: JointType) -> bool:
+    """Whether q is a plain vector, q ⊕ dv = q + dv: a run of such joints is one."""
+    return getattr(type(kind), "integrate", None) is FlatSpace.integrate

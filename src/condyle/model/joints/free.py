@@ -11,6 +11,7 @@ from condyle.model.array import Array
 from condyle.model.joints import lie
 from condyle.model.joints.base import ANGULAR, LINEAR, Column
 from condyle.scalar import Scalar
+from condyle.spatial import vector as vec
 from condyle.spatial.rotation import Rotation, from_quaternion
 from condyle.spatial.vector import Vector
 
@@ -34,15 +35,18 @@ class Free:
         return np.array([0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 1.0])
 
     def integrate(self, q: Array, dv: Array) -> Array:
-        position = q[..., :3] + lie.rotate(q[..., 3:], lie.exp6_translation(dv[..., :3], dv[..., 3:]))
-        turned = lie.unit(lie.quaternion_product(q[..., 3:], lie.exp3(dv[..., 3:])))
-        return np.concatenate((position, turned), axis=-1)
+        (x, y, z, *r), (vx, vy, vz, wx, wy, wz) = lie.components(q), lie.components(dv)
+        shift, turn = lie.exp6((vx, vy, vz), (wx, wy, wz))
+        old = lie.quaternion(r)
+        new, w = lie.made_unit(lie.product(old, turn))
+        return lie.stacked((*vec.add((x, y, z), lie.rotate(old, shift)), *new, w))
 
     def difference(self, q0: Array, q1: Array) -> Array:
-        inverse = lie.conjugate(q0[..., 3:])
-        angular = lie.log3(lie.quaternion_product(inverse, q1[..., 3:]))
-        moved = lie.rotate(inverse, q1[..., :3] - q0[..., :3])
-        return np.concatenate((lie.log6_translation(moved, angular), angular), axis=-1)
+        (x0, y0, z0, *r0), (x1, y1, z1, *r1) = lie.components(q0), lie.components(q1)
+        back = lie.conjugate(lie.quaternion(r0))
+        angular = lie.log3(lie.product(back, lie.quaternion(r1)))
+        moved = lie.rotate(back, vec.sub((x1, y1, z1), (x0, y0, z0)))
+        return lie.stacked((*lie.log6_translation(moved, angular), *angular))
 
     def normalize(self, q: Array) -> Array:
         return np.concatenate((q[..., :3], lie.unit(q[..., 3:])), axis=-1)

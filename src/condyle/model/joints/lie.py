@@ -1,110 +1,114 @@
-"""Exponentials and logarithms of rotations and rigid motions, accurate at every angle; arrays, last axis."""
+"""Exponentials and logarithms of rotations and rigid motions: component by component, floats or arrays of a batch.
+
+With h half the angle, a = sin h / h and z = h²,
+
+    sin t / t = a cos h,    (1 - cos t) / t² = a² / 2,    (t/2) cot(t/2) = cos h / a.
+
+(t - sin t) / t³ and (1 - (t/2) cot(t/2)) / t² are taken as (1 - a cos h) / 4z and (1 - cos h / a) / 4z: these lose
+digits for small angles, but only ever meet factors of t², and what is lost is rounding of the answer. z is never zero.
+"""
 
 from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TypeAlias, cast
 
 import numpy as np
 
 from condyle.model.array import Array
+from condyle.scalar import Scalar, cos, number, sin, sqrt
+from condyle.spatial import vector as vec
+from condyle.spatial.vector import Vector
 
-# |B_2k| / (2k)!, k = 1..10: 1 - (t/2) cot(t/2) = sum of these times t^2k
-_COTANGENT = (
-    1 / 12,
-    1 / 720,
-    1 / 30240,
-    1 / 1209600,
-    1 / 47900160,
-    691 / 1307674368000,
-    1 / 74724249600,
-    3617 / 10670622842880000,
-    43867 / 5109094217170944000,
-    174611 / 802857662698291200000,
-)
-_SINE = (1 / 6, -1 / 120, 1 / 5040, -1 / 362880, 1 / 39916800, -1 / 6227020800, 1 / 1307674368000, -1 / 355687428096000)
+Quaternion: TypeAlias = tuple[Vector, Scalar]  # (x, y, z), w
+
+_TINY = 1e-300  # a square, far below any that matters
 
 
-def _series(coefficients: tuple[float, ...], x: Array) -> Array:
-    value = np.zeros_like(x)
-    for c in reversed(coefficients):
-        value = value * x + c
-    return value
+def components(x: Array) -> tuple[Scalar, ...]:
+    """The entries of the last axis: floats of one vector, arrays of a batch."""
+    if x.ndim == 1:
+        return tuple(number(entry) for entry in x.tolist())
+    return tuple(number(entry) for entry in np.ascontiguousarray(np.moveaxis(x, -1, 0)))
 
 
-def versine(t: Array) -> Array:
-    """(1 - cos t) / t²."""
-    return 0.5 * np.sinc(t / (2.0 * np.pi)) ** 2
+def stacked(entries: Sequence[Scalar]) -> Array:
+    """The inverse of `components`."""
+    return np.moveaxis(np.array(entries, dtype=np.float64), 0, -1)
 
 
-def sine_gap(t: Array) -> Array:
-    """(t - sin t) / t³."""
-    far = np.where(np.abs(t) < 1.0, 1.0, t)
-    return np.where(np.abs(t) < 1.0, _series(_SINE, t * t), (far - np.sin(far)) / far**3)
+def quaternion(entries: Sequence[Scalar]) -> Quaternion:
+    """Of (x, y, z, w)."""
+    x, y, z, w = entries
+    return (x, y, z), w
 
 
-def cotangent_gap(t: Array) -> Array:
-    """(1 - (t/2) cot(t/2)) / t²."""
-    far = np.where(np.abs(t) < 1.0, 1.0, t)
-    return np.where(np.abs(t) < 1.0, _series(_COTANGENT, t * t), (1.0 - 0.5 * far / np.tan(0.5 * far)) / far**2)
+def half_angle(square: Scalar) -> tuple[Scalar, Scalar, Scalar]:
+    """(z, a, cos h), given the square of the angle."""
+    z = 0.25 * square + _TINY
+    h = sqrt(z)
+    return z, sin(h) / h, cos(h)
 
 
-def half_cotangent(t: Array) -> Array:
-    """(t/2) cot(t/2); not finite at full turns."""
-    return 1.0 - t * t * cotangent_gap(t)
+def product(p: Quaternion, q: Quaternion) -> Quaternion:
+    """Hamilton product p q."""
+    (u, s), (v, t) = p, q
+    return vec.add(vec.cross(u, v), vec.add(vec.scale(s, v), vec.scale(t, u))), s * t - vec.dot(u, v)
 
 
-def quaternion_product(a: Array, b: Array) -> Array:
-    """Hamilton product a b of quaternions (x, y, z, w)."""
-    av, aw, bv, bw = a[..., :3], a[..., 3:], b[..., :3], b[..., 3:]
-    vector = aw * bv + bw * av + np.cross(av, bv)
-    scalar = aw * bw - np.sum(av * bv, axis=-1, keepdims=True)
-    return np.concatenate((vector, scalar), axis=-1)
-
-
-def conjugate(q: Array) -> Array:
+def conjugate(q: Quaternion) -> Quaternion:
     """The inverse of a unit quaternion."""
-    return q * np.array([-1.0, -1.0, -1.0, 1.0])
+    return vec.scale(-1.0, q[0]), q[1]
+
+
+def made_unit(q: Quaternion) -> Quaternion:
+    """q / |q|; zero stays zero."""
+    k = 1.0 / sqrt(vec.dot(q[0], q[0]) + q[1] * q[1] + _TINY)
+    return vec.scale(k, q[0]), q[1] * k
+
+
+def rotate(q: Quaternion, v: Vector) -> Vector:
+    """R(q) v of a unit quaternion."""
+    u, s = q
+    t = vec.scale(2.0, vec.cross(u, v))
+    return vec.add(v, vec.add(vec.scale(s, t), vec.cross(u, t)))
+
+
+def exp3(w: Vector) -> Quaternion:
+    """The quaternion of a turn by the rotation vector w [rad]."""
+    _, a, c = half_angle(vec.dot(w, w))
+    return vec.scale(0.5 * a, w), c
+
+
+def log3(q: Quaternion) -> Vector:
+    """The rotation vector, of length at most π, of a unit quaternion."""
+    u, s = q
+    n = sqrt(vec.dot(u, u) + _TINY)
+    half = number(np.arctan2(cast(Array, n), np.abs(cast(Array, s))))
+    return vec.scale(2.0 * half / n * number(np.copysign(1.0, cast(Array, s))), u)
+
+
+def exp6(v: Vector, w: Vector) -> tuple[Vector, Quaternion]:
+    """Where the origin goes when the twist (v, w) acts for unit time, and the turn."""
+    z, a, c = half_angle(vec.dot(w, w))
+    along = vec.scale((1.0 - a * c) / (4.0 * z) * vec.dot(w, v), w)
+    across = vec.scale(0.5 * a * a, vec.cross(w, v))
+    return vec.add(vec.scale(a * c, v), vec.add(across, along)), (vec.scale(0.5 * a, w), c)
+
+
+def log6_translation(p: Vector, w: Vector) -> Vector:
+    """v, of the twist (v, w) that takes the origin to p."""
+    z, a, c = half_angle(vec.dot(w, w))
+    k = c / a
+    along = vec.scale((1.0 - k) / (4.0 * z) * vec.dot(w, p), w)
+    return vec.add(vec.scale(k, p), vec.add(vec.scale(-0.5, vec.cross(w, p)), along))
 
 
 def unit(q: Array) -> Array:
-    """q / |q|; a zero quaternion becomes the identity."""
+    """q / |q| along the last axis; a zero quaternion becomes the identity."""
     norm = np.linalg.norm(q, axis=-1, keepdims=True)
     identity = np.array([0.0, 0.0, 0.0, 1.0])
     return np.where(norm > 0.0, q / np.where(norm > 0.0, norm, 1.0), identity)
-
-
-def rotate(q: Array, v: Array) -> Array:
-    """R(q) v of a unit quaternion."""
-    u, w = q[..., :3], q[..., 3:]
-    t = 2.0 * np.cross(u, v)
-    return v + w * t + np.cross(u, t)
-
-
-def exp3(w: Array) -> Array:
-    """The quaternion of a turn by the rotation vector w [rad]."""
-    half = 0.5 * np.linalg.norm(w, axis=-1, keepdims=True)
-    return np.concatenate((0.5 * np.sinc(half / np.pi) * w, np.cos(half)), axis=-1)
-
-
-def log3(q: Array) -> Array:
-    """The rotation vector, of length at most π, of a unit quaternion."""
-    q = np.where(q[..., 3:] < 0.0, -q, q)
-    n = np.linalg.norm(q[..., :3], axis=-1, keepdims=True)
-    small = n < 1e-150
-    angle = 2.0 * np.arctan2(n, q[..., 3:])
-    return q[..., :3] * np.where(small, 2.0, angle / np.where(small, 1.0, n))
-
-
-def exp6_translation(v: Array, w: Array) -> Array:
-    """p = V(w) v: where the origin goes when the twist (v, w) acts for unit time."""
-    t = np.linalg.norm(w, axis=-1, keepdims=True)
-    wv = np.cross(w, v)
-    return v + versine(t) * wv + sine_gap(t) * np.cross(w, wv)
-
-
-def log6_translation(p: Array, w: Array) -> Array:
-    """v = V(w)⁻¹ p."""
-    t = np.linalg.norm(w, axis=-1, keepdims=True)
-    wp = np.cross(w, p)
-    return p - 0.5 * wp + cotangent_gap(t) * np.cross(w, wp)
 
 
 def random_quaternions(rng: np.random.Generator, n: int) -> Array:

@@ -8,8 +8,8 @@ from dataclasses import dataclass
 import numpy as np
 
 from condyle.model.array import Array
+from condyle.model.joints import lie
 from condyle.model.joints.base import ANGULAR, LINEAR, Column, FlatSpace
-from condyle.model.joints.lie import half_cotangent, versine
 from condyle.scalar import Scalar, cos, number, sin
 from condyle.spatial.rotation import AboutZ, Rotation
 from condyle.spatial.vector import Vector
@@ -33,16 +33,18 @@ class Planar(FlatSpace):
         return AboutZ(cos(q[2]), sin(q[2])), (q[0], q[1], number(0.0))
 
     def integrate(self, q: Array, dv: Array) -> Array:
-        w = dv[..., 2]
-        a, b = np.sinc(w / np.pi), w * versine(w)  # sin w / w, (1 - cos w) / w
-        x, y = a * dv[..., 0] - b * dv[..., 1], b * dv[..., 0] + a * dv[..., 1]
-        c, s = np.cos(q[..., 2]), np.sin(q[..., 2])
-        return np.stack((q[..., 0] + c * x - s * y, q[..., 1] + s * x + c * y, q[..., 2] + w), axis=-1)
+        (x, y, theta), (vx, vy, w) = lie.components(q), lie.components(dv)
+        _, half, cosine = lie.half_angle(w * w)
+        a, b = half * cosine, 0.5 * w * half * half  # sin w / w, (1 - cos w) / w
+        right, left = a * vx - b * vy, b * vx + a * vy
+        c, s = cos(theta), sin(theta)
+        return lie.stacked((x + c * right - s * left, y + s * right + c * left, theta + w))
 
     def difference(self, q0: Array, q1: Array) -> Array:
-        w = q1[..., 2] - q0[..., 2]
-        dx, dy = q1[..., 0] - q0[..., 0], q1[..., 1] - q0[..., 1]
-        c, s = np.cos(q0[..., 2]), np.sin(q0[..., 2])
+        (x0, y0, theta), (x1, y1, end) = lie.components(q0), lie.components(q1)
+        w, dx, dy = end - theta, x1 - x0, y1 - y0
+        c, s = cos(theta), sin(theta)
         x, y = c * dx + s * dy, c * dy - s * dx
-        a, b = half_cotangent(w), 0.5 * w
-        return np.stack((a * x + b * y, a * y - b * x, w), axis=-1)
+        _, half, cosine = lie.half_angle(w * w)
+        a, b = cosine / half, 0.5 * w
+        return lie.stacked((a * x + b * y, a * y - b * x, w))

@@ -34,10 +34,13 @@ class Spherical:
         return np.array([0.0, 0.0, 0.0, 1.0])
 
     def integrate(self, q: Array, dv: Array) -> Array:
-        return lie.unit(lie.quaternion_product(q, lie.exp3(dv)))
+        x, y, z = lie.components(dv)
+        new, w = lie.made_unit(lie.product(lie.quaternion(lie.components(q)), lie.exp3((x, y, z))))
+        return lie.stacked((*new, w))
 
     def difference(self, q0: Array, q1: Array) -> Array:
-        return lie.log3(lie.quaternion_product(lie.conjugate(q0), q1))
+        back = lie.conjugate(lie.quaternion(lie.components(q0)))
+        return lie.stacked(lie.log3(lie.product(back, lie.quaternion(lie.components(q1)))))
 
     def normalize(self, q: Array) -> Array:
         return lie.unit(q)
