@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
+from typing import TYPE_CHECKING
 
 import condyle
 from benchmarks.probes import alone
@@ -21,6 +22,13 @@ from condyle.ir.program import Array, Program
 from condyle.model.tree import tree_of
 from condyle.passes.dce import dce
 from condyle.runtime import machine
+
+if TYPE_CHECKING:
+    from condyle.runtime._tiles import Plan
+
+
+HEAD = 6
+"""Numbers of a plan before those of its ports, see tiles/numbers.h."""
 
 
 def without_sines(program: Program) -> Program:
@@ -52,6 +60,15 @@ class Kernels:
         if self.isa is None or not isinstance(program, Program):
             return None
         return assemble(program if sines else without_sines(program), self.isa, BITS["float64"])
+
+    def rows(self, made: Assembled) -> Plan:
+        """The plan without its kernels: rows are packed into tiles and tiles unpacked into rows, nothing else."""
+        assert self.isa is not None
+        numbers, ports = made.numbers, HEAD + 4 * (made.numbers[1] + made.numbers[2])
+        without = (*numbers[:3], 0, *numbers[4:ports], *numbers[ports + 3 * numbers[3] :])
+        bits = BITS["float64"]
+        values = packed(made.values, bits)
+        return machine.plan(self.isa.name, bits, made.text, made.constants, made.slots, values, without)
 
     def operations(self, name: str) -> int:
         """Multiplications and additions of one state, a multiply-add as two."""

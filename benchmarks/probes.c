@@ -186,3 +186,13 @@ __attribute__((visibility("default"))) void run_alone(
         entry(1, row, none, out, none, work, context);
     }
 }
+
+/* A whole batch a call, so many times; strides in numbers. */
+__attribute__((visibility("default"))) void run_batch(
+    entry_t *entry, const void *context, void *work, size_t states, const void *const *in, const ptrdiff_t *in_stride,
+    void *const *out, const ptrdiff_t *out_stride, size_t times)
+{
+    for (; times > 0; times--) {
+        entry(states, in, in_stride, out, out_stride, work, context);
+    }
+}

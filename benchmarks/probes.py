@@ -43,6 +43,8 @@ def probes() -> ctypes.CDLL:
     built.code_run.restype = None
     built.run_alone.argtypes = [place, place, place, size, place, place, size, place]
     built.run_alone.restype = None
+    built.run_batch.argtypes = [place, place, place, size, place, place, place, place, size]
+    built.run_batch.restype = None
     built.code_free.argtypes = [place]
     built.code_free.restype = None
     return built
@@ -109,6 +111,32 @@ def alone(code: Entry, inputs: Sequence[np.ndarray], outputs: Sequence[np.ndarra
     return lambda: (
         run(code.entry, code.context, where, states, before, steps, len(inputs), after),
         (code, work, inputs, outputs),
+    )
+
+
+class Batches(Protocol):
+    """Code of the form in src/condyle/runtime/tiles/plan.h, in memory."""
+
+    context: int
+    work_bytes: int
+
+    def entry(self, way: int, /) -> int: ...
+
+
+def batches(plan: Batches, inputs: Sequence[np.ndarray], outputs: Sequence[np.ndarray], times: int) -> Call:
+    """Calls the plan with rows of NumPy arrays so many times; the first dimension counts states."""
+    states, places = len(inputs[0]), ctypes.c_void_p
+    work = _lines(plan.work_bytes)
+
+    def pointers(arrays: Sequence[np.ndarray]) -> tuple[Any, Any]:
+        strides = (ctypes.c_ssize_t * len(arrays))(*(array.size // states for array in arrays))
+        return (places * len(arrays))(*(array.ctypes.data for array in arrays)), strides
+
+    before, after = pointers(inputs), pointers(outputs)
+    run, where = probes().run_batch, _aligned(work)
+    return lambda: (
+        run(plan.entry(0), plan.context, where, states, *before, *after, times),
+        (plan, work, inputs, outputs),
     )
 
 

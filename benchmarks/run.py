@@ -29,6 +29,7 @@ MEASUREMENTS = (
     "one_state",
     "threads",
     "peak",
+    "parts",
     "compiling",
 )
 FULL, QUICK = Sampling(samples=25, sample_s=0.002, longest_s=0.8), Sampling(samples=9, sample_s=0.001, longest_s=0.6)

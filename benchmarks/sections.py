@@ -14,6 +14,11 @@ SHARES = (
     "brackets what it would be if every arithmetic instruction took the time of a multiply-add, and loads none: the "
     "most there is where all go through the same units (Intel's; AMD's add in others)."
 )
+PARTS = (
+    "Nanoseconds a state at N = 256 of a call = of rows to vectors and back, as of the driver with no kernel in it "
+    "(all bytes are moved too) + sines and cosines + the other arithmetic, as of the kernels alone + what is left: the "
+    "call, and what each part waits for the one before."
+)
 LIMITS = (
     "Not met; in brackets what was wanted. Limits, of times faster than Pinocchio: its time over that of our kernel "
     "without sines, packing and unpacking, or over that of moving the same bytes, whichever takes longer; of the share "
@@ -93,6 +98,20 @@ def _floored(cell: Found) -> str:
     return f"{number(ours)} ({number(ours / floor)})"
 
 
+def parts(robots: Found) -> list[str]:
+    rows: list[list[str]] = []
+    for robot, entry in robots.items():
+        found = [entry["functions"].get(name) for name in FUNCTIONS]
+        rows.append([robot, *("-" if ns is None else _parts(ns) for ns in found)])
+    return table(["robot", *FUNCTIONS], rows)
+
+
+def _parts(ns: Found) -> str:
+    call, rows, kernel, arithmetic = (ns[part]["median"] for part in ("call", "rows", "kernel", "arithmetic"))
+    of = (rows, max(0.0, kernel - arithmetic), arithmetic, call - rows - kernel)
+    return f"{number(call)} = " + " + ".join(number(x) for x in of)
+
+
 def one_state(robots: Found) -> list[str]:
     rows: list[list[str]] = []
     for robot, entry in robots.items():
@@ -166,6 +185,7 @@ SECTIONS: dict[str, tuple[str, str, Callable[[Found], list[str]]]] = {
         "Nanoseconds a state; in brackets how many times as long as only reading its inputs and writing its outputs.",
         batches,
     ),
+    "parts": ("Where the time goes", PARTS, parts),
     "one_state": ("One state", "Nanoseconds. Pinocchio's C++ has no call from Python in it.", one_state),
     "threads": ("Two threads", "Wall time of one thread over that of two.", threads),
     "compiling": ("Compiling", "Seconds until the first answer of each function, in a fresh process.", compiling),

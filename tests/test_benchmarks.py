@@ -138,7 +138,7 @@ def test_a_measurement_measures(name: str, monkeypatch: pytest.MonkeyPatch) -> N
     if not measured:
         pytest.skip("this machine has not what it needs: two cores, or a processor that machine code is written for")
     cell = measured["functions"]["id"]
-    for of in [cell] if name == "peak" else cell.values():
+    for of in [cell] if name in ("peak", "parts") else cell.values():
         engines = [ns for ns in of.values() if isinstance(ns, dict)]
         assert len(engines) >= 2
         assert all(0 < ns["minimum"] <= ns["median"] for ns in engines)
