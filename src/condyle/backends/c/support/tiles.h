@@ -8,6 +8,27 @@
 #endif
 
 /* Entries 0 .. size-1 of rows 0 .. last to w; known at compile time, `last` costs nothing. */
+#if CD_HALF
+CD_INLINE void cd_pack_rows(const real *in, ptrdiff_t stride, ptrdiff_t last, size_t size, real_v *w)
+{
+    real_v y[CD_HALF];
+    size_t e;
+    if (size < CD_HALF) {
+        cd_get_short(in, stride, last, size, y);
+#define CD_DO(l) if ((l) < size) { w[l] = y[l]; }
+        CD_HALF_EACH(CD_DO)
+#undef CD_DO
+        return;
+    }
+    for (e = 0; e < size; e += CD_HALF) {
+        e = size - e < CD_HALF ? size - CD_HALF : e;
+        cd_get_halves(in + e, stride, last, y);
+#define CD_DO(l) w[e + (l)] = y[l];
+        CD_HALF_EACH(CD_DO)
+#undef CD_DO
+    }
+}
+#else
 CD_INLINE void cd_pack_rows(const real *in, ptrdiff_t stride, ptrdiff_t last, size_t size, real_v *w)
 {
     real_v x[LANES], y[LANES];
@@ -21,15 +42,6 @@ CD_INLINE void cd_pack_rows(const real *in, ptrdiff_t stride, ptrdiff_t last, si
         CD_EACH(CD_DO)
 #undef CD_DO
     }
-#if CD_HALF
-    if (e < size && size - e <= CD_HALF) {
-        cd_get_halves(in, stride, last, size - e, y);
-#define CD_DO(l) if ((l) < size - e) { w[e + (l)] = y[l]; }
-        CD_HALF_EACH(CD_DO)
-#undef CD_DO
-        return;
-    }
-#endif
     if (e < size) {
         const size_t count = size - e;
 #define CD_DO(l) x[l] = cd_get(CD_ROW(l), count);
@@ -41,6 +53,7 @@ CD_INLINE void cd_pack_rows(const real *in, ptrdiff_t stride, ptrdiff_t last, si
 #undef CD_DO
     }
 }
+#endif
 
 /* Entries 0 .. size-1 of `rows` states (1 .. LANES of them) to w. */
 CD_STATIC void cd_pack(const real *in, ptrdiff_t stride, size_t rows, size_t size, real_v *w)

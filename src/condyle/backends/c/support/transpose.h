@@ -148,7 +148,7 @@ CD_INLINE void cd_put(real *row, real_v x, size_t count)
 #endif
 
 #if LANES > 1 && CD_BYTES == 64 && defined(CD_SHUFFLE)
-/* At most half as many entries as lanes: rows l and l + CD_HALF share a vector, and both halves are transposed at once. */
+/* Half as many entries as lanes: rows l and l + CD_HALF share a vector, and both halves are transposed at once. */
 #define CD_HALF (LANES / 2)
 #if REAL_BITS == 64
 #define CD_HALF_EACH(DO) DO(0) DO(1) DO(2) DO(3)
@@ -196,8 +196,31 @@ CD_INLINE void cd_transpose_halves(const real_v *from, real_v *to)
 #undef CD_DO
 }
 
-/* The first `count` entries, at most CD_HALF, of rows 0 .. last, as vectors of LANES states. */
-CD_INLINE void cd_get_halves(const real *in, ptrdiff_t stride, ptrdiff_t last, size_t count, real_v *y)
+/* Loads put two halves side by side, which leaves the unit for shuffles alone. */
+typedef double doubles_v __attribute__((vector_size(CD_BYTES)));
+typedef double half_doubles_v __attribute__((vector_size(CD_BYTES / 2), aligned(REAL_BITS / 8), may_alias));
+CD_INLINE real_v cd_halves(const real *low, const real *high)
+{
+    const half_doubles_v a = *(const half_doubles_v *)low, b = *(const half_doubles_v *)high;
+#if defined(__clang__)
+    return (real_v)__builtin_shufflevector(a, b, 0, 1, 2, 3, 4, 5, 6, 7);
+#else
+    const doubles_v x = __builtin_ia32_pd512_256pd(a);
+    return (real_v)__builtin_ia32_insertf64x4_mask(x, b, 1, x, (unsigned char)-1);
+#endif
+}
+
+/* CD_HALF entries of rows 0 .. last (short: the first `count`), as vectors of LANES states. */
+CD_INLINE void cd_get_halves(const real *in, ptrdiff_t stride, ptrdiff_t last, real_v *y)
+{
+    real_v x[CD_HALF];
+#define CD_DO(l) x[l] = cd_halves(CD_ROW(l), CD_ROW((l) + CD_HALF));
+    CD_HALF_EACH(CD_DO)
+#undef CD_DO
+    cd_transpose_halves(x, y);
+}
+
+CD_INLINE void cd_get_short(const real *in, ptrdiff_t stride, ptrdiff_t last, size_t count, real_v *y)
 {
     real_v x[CD_HALF];
 #define CD_DO(l) \
@@ -208,7 +231,7 @@ CD_INLINE void cd_get_halves(const real *in, ptrdiff_t stride, ptrdiff_t last, s
     cd_transpose_halves(x, y);
 }
 
-/* And back. The first `whole` rows may be written CD_HALF entries long: what is too much, later rows write again. */
+/* Back, `count` entries of all rows. The first `whole` ones may be written CD_HALF entries long: what is too much, later rows write again. */
 CD_INLINE void cd_put_halves(const real_v *w, const cd_slot *slot, size_t count, real *to, ptrdiff_t stride, size_t whole)
 {
     real_v x[CD_HALF], y[CD_HALF];
