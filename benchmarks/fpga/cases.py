@@ -1,10 +1,9 @@
-"""The accelerators that are measured, and what is wanted of them."""
+"""The accelerators that are measured, and the tools for it."""
 
 from __future__ import annotations
 
 import shutil
 import subprocess
-from typing import Any
 
 from condyle.backends.fpga.target import XCVU9P
 from condyle.hardware import Options
@@ -24,14 +23,6 @@ ACCELERATORS = {
 }
 """Row to robot and options; the default budget is 62 % of the device."""
 
-GOALS: dict[str, dict[str, Any]] = {
-    "iiwa14 32": {"latency": (95, 110, 260), "interval": (4, 6, 8), "share": 62},
-    "iiwa14 27x18": {"latency": (75, 95, 220), "interval": (2, 2, 4), "share": 62},
-    "iiwa14 27x18 difd": {"latency": (None, 90, None), "interval": (None, 1, None), "share": 85},
-    "hyq 27x18": {"latency": (None, None, None), "interval": (None, 3, None), "share": 62},
-    "atlas 27x18": {"latency": (None, None, None), "interval": (None, 16, None), "share": 95},
-}
-"""The most that is wanted: cycles of SHOWN, per cent of the device's DSPs."""
 SHOWN = ("id", "difd", "fd")
 
 

@@ -1,0 +1,54 @@
+"""How numbers of the FPGA results are written."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from typing import Any
+
+Found = dict[str, Any]
+
+
+def error(x: float) -> str:
+    """1.9e-3."""
+    digits, _, power = f"{x:.1e}".partition("e")
+    return f"{digits}e{int(power)}" if x else "0"
+
+
+def per_cent(x: float) -> str:
+    return f"{100 * x:.2g} %"
+
+
+def dash(x: Any) -> str:
+    """A whole number where it is one; a dash for none."""
+    return "-" if x is None else f"{x:g}"
+
+
+def listed(names: Iterable[str]) -> list[str]:
+    """Each once, in the order met."""
+    return list(dict.fromkeys(names))
+
+
+def entries_of(found: Found, section: str, title: str) -> list[Found]:
+    """The entries behind a table: all of a section, or of its rows that begin as the title does."""
+    return [entry for row, entry in found.get(section, {}).items() if section != "variants" or _of(row, title)]
+
+
+def _of(row: str, title: str) -> bool:
+    return title.lower().startswith(row.partition(" ")[0])
+
+
+def certificate(entries: Sequence[Found]) -> str:
+    """When, from which commits, by which tools."""
+    dates, commits, tools = (
+        ", ".join(sorted({short(entry[key]) for entry in entries if key in entry}))
+        for key, short in (("date", _day), ("commit", _commit), ("tool", str))
+    )
+    return f"*{dates}, commit {commits}{'; ' if tools else ''}{tools}.*"
+
+
+def _day(date: str) -> str:
+    return date[:10]
+
+
+def _commit(commit: str) -> str:
+    return commit[:9] + ("+changes" if commit.endswith("+changes") else "")
