@@ -62,9 +62,10 @@ def apart(section: str, row: str) -> int:
         command = [sys.executable, "-m", "benchmarks.fpga", section, "--row", row]
         process = subprocess.Popen(command, cwd=results.ROOT, stdout=said)
         _, status, used = os.wait4(process.pid, 0)
+        process.returncode = os.waitstatus_to_exitcode(status)
         said.seek(0)
         lines = said.read().split("\n")
-    if status:
+    if process.returncode:
         print(f"  failed, nothing written: {' '.join(lines[-5:])}")
         return 1
     found = json.loads(lines[-2])

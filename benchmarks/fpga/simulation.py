@@ -12,6 +12,7 @@ import sys
 from typing import Any
 
 from benchmarks.fpga.cases import version
+from condyle.backends.fpga.emit_array import TAG_BITS
 
 ATLAS = {"id": "id", "m, minv, fd": "m,minv,fd", "did, difd": "did,difd", "dfd": "dfd"}
 CASES: dict[str, tuple[str, str, int]] = {
@@ -20,6 +21,8 @@ CASES: dict[str, tuple[str, str, int]] = {
     **{f"atlas {name}": ("atlas", functions, 20_000) for name, functions in ATLAS.items()},
 }
 """Row to robot, functions (all seven where none are named), states a function."""
+PATTERNS = 4
+"""Of stalls, batch by batch: both ends, none, the input alone, the output alone."""
 ROWS = tuple(CASES)
 
 
@@ -30,4 +33,6 @@ def measure(row: str) -> dict[str, Any]:
     command = [sys.executable, "-m", "condyle", "fpga", "simulate", *words, "--json"]
     ran = subprocess.run(command, stdout=subprocess.PIPE, text=True, check=False)
     found = json.loads(ran.stdout)
-    return {"states": states, **{key: found[key] for key in ("right", "tasks", "cycles")}, "tool": tool}
+    patterns = min(PATTERNS, -(-found["tasks"] // (1 << TAG_BITS)))
+    kept = {key: found[key] for key in ("right", "tasks", "cycles")}
+    return {"states": states, **kept, "patterns": patterns, "tool": tool}

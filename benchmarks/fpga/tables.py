@@ -148,19 +148,29 @@ def _counted(cells: Found | None) -> str:
 
 
 def simulation(found: Found) -> list[str]:
-    """`condyle fpga simulate ROBOT --tool verilator --states N`: every bit of every answer, four patterns of stalls in
-    turns; building and the model's answers included."""
+    """`condyle fpga simulate ROBOT --tool verilator --states N`: every bit of every answer, under so many of the four
+    patterns of stalls (both ends, none, the input, the output). Seconds hold building and the model's answers."""
     rows = [
         [
             row,
             *(f"{entry[key]:,}".replace(",", " ") for key in ("states", "tasks", "cycles")),
+            str(entry["patterns"]),
             "0" if entry["right"] else "WRONG",
             f"{entry['processor_s']:.0f}",
             f"{entry['peak_mb'] / 1024:.1f}",
         ]
         for row, entry in found.get("simulation", {}).items()
     ]
-    heads = ["robot, functions", "states a function", "tasks", "cycles", "mismatches", "processor s", "peak GiB"]
+    heads = [
+        "robot, functions",
+        "states a function",
+        "tasks",
+        "cycles",
+        "patterns",
+        "mismatches",
+        "processor s",
+        "peak GiB",
+    ]
     return table(heads, rows)
 
 

