@@ -1,5 +1,5 @@
-"""Rewrites README's benchmark table and benchmarks/RESULTS.md from the newest results file of each
-machine, and from nothing else.
+"""Rewrites README's benchmark table and figure and benchmarks/RESULTS.md from the newest results file of each
+machine, and from nothing else. The figure needs Matplotlib.
 
 python -m benchmarks.tables            rewrite
 python -m benchmarks.tables --check    exit status 1 if one of them is out of date
@@ -15,21 +15,26 @@ from typing import Any
 
 from benchmarks import sections
 from benchmarks.results import newest
+from benchmarks.speed_figure import draw
 
 ROOT = Path(__file__).resolve().parent.parent
 README, RESULTS = ROOT / "README.md", ROOT / "benchmarks" / "RESULTS.md"
+FIGURE = ROOT / "docs" / "figures" / "speed.svg"
 BEGIN, END = "<!-- benchmarks: begin -->", "<!-- benchmarks: end -->"
 TITLES = {
     "pinocchio-gcc": "Pinocchio by g++",
     "casadi": "C by CasADi",
     "mujoco": "MuJoCo (derivatives by finite differences left out)",
 }
+PICTURE = "![nanoseconds a state of Condyle, CasADi, Pinocchio and MuJoCo](docs/figures/speed.svg)"
 NOTHING = "No measurement has been recorded yet.\n"
 
 
 def table(paths: Sequence[Path]) -> str:
-    """The text between the markers, a table a machine: ours, and how many times longer Pinocchio's C++ takes."""
-    return "\n".join(text for path in paths if (text := _machine(path))) or NOTHING
+    """The text between the markers: the figure, and a table a machine, ours, and how many times longer Pinocchio's C++
+    takes."""
+    tables = [text for path in paths if (text := _machine(path))]
+    return "\n".join([f"{PICTURE}\n", *tables]) if tables else NOTHING
 
 
 def _machine(path: Path) -> str:
@@ -110,7 +115,17 @@ def main() -> int:
         return int(fresh != text or not RESULTS.exists() or RESULTS.read_text() != results)
     README.write_text(fresh)
     RESULTS.write_text(results)
+    _draw(paths)
     return 0
+
+
+def _draw(paths: Sequence[Path]) -> None:
+    """The figure, of the first machine that was measured beside others."""
+    for path in paths:
+        whole: dict[str, Any] = json.loads(path.read_text())
+        if against := whole["measurements"].get("against"):
+            draw(against, whole["machine"]["cpu"], FIGURE)
+            return
 
 
 if __name__ == "__main__":
