@@ -39,6 +39,33 @@ def test_a_robot_cannot_be_changed() -> None:
             array[...] = 0.0
 
 
+@pytest.mark.parametrize("floating", [False, True])
+def test_limits_stand_where_their_joints_do(floating: bool) -> None:
+    robot = every_joint(floating)
+    for joint in robot.joints:
+        if joint.mimic is None:
+            assert np.array_equal(robot.lower[joint.q_slice], joint.lower)
+            assert np.array_equal(robot.upper[joint.q_slice], joint.upper)
+            for name in ("effort", "velocity", "damping", "friction"):
+                assert np.array_equal(getattr(robot, name)[joint.v_slice], getattr(joint, name))
+    assert robot.lower.shape == robot.upper.shape == (robot.nq,)
+    assert robot.damping.shape == (robot.nv,)
+    assert not robot.damping.flags.writeable
+    assert Builder().body("a", mass=1.0, inertia=BOX).build().lower.shape == (0,)
+
+
+def test_a_joint_by_name_and_the_mass_of_all() -> None:
+    robot = every_joint()
+    assert robot.joint("planar") is robot.joints[robot.joint_names.index("planar")]
+    with pytest.raises(ModelError, match="no joint 'planer'; did you mean 'planar'"):
+        robot.joint("planer")
+    builder = Builder().body("base", mass=9.0, inertia=BOX).body("a", mass=1.0, inertia=BOX)
+    builder.body("b", mass=2.5, inertia=BOX).joint("j", parent="base", child="a", type="revolute", upper=0.5)
+    arm = builder.joint("k", parent="a", child="b", type="fixed").build()
+    assert arm.mass == 3.5
+    assert arm.upper.tolist() == [0.5]
+
+
 def test_changes_keep_the_class() -> None:
     class Mine(Robot):
         __slots__ = ()

@@ -228,6 +228,17 @@ def _same() -> list[np.ndarray]:
     return [one, np.zeros((3, 6, 6)), one]
 
 
+def test_a_tensor_is_no_out() -> None:
+    class Tensor:
+        __dlpack__ = numpy = None
+
+        def __iter__(self):
+            return iter(())
+
+    with pytest.raises(DTypeError, match=r"out is no NumPy array: Tensor: give out=tensor\.numpy\(\)"):
+        bind(ID, F64, state(3), out=Tensor())
+
+
 def test_awkward_out_is_filled_late() -> None:
     args = state(4)
     out = np.zeros((6, 4)).T

@@ -17,6 +17,8 @@ from tests.laws.robots import States, changed, robot_named, states
 from tests.twins.accuracies import allowed
 
 pytest.importorskip("pinocchio", reason="pip install 'condyle[test]'")
+import pinocchio as pin
+
 from tests.twins.pinocchio_twin import FileTwin, Twin, worst
 
 N = 5
@@ -117,6 +119,21 @@ def test_locked_and_rerooted_robots() -> None:
             dyn = other.compile(target="numpy")
             found = error(dyn, Twin(other), function, given, FUNCTIONS[function].takes_f_ext)
             assert found < allowed(function, "float64", 0.0), function
+
+
+def test_unit_wrenches_make_a_jacobian() -> None:
+    """As the guide says: of a frame that hangs off its body, in a batch."""
+    ours = condyle.load("hyq", snap=0.0, floating_base=True).lock({"lf_kfe_joint": -0.7})
+    other, foot = FileTwin(ours, ours.to_urdf(), floating_base=True), "lf_lowerleg"
+    q, rest = states(ours, N, seed=2).q, np.zeros(ours.nv)
+    dyn = ours.compile(target="numpy")
+    unit = ours.f_ext({foot: np.eye(6)})
+    J = dyn.inverse_dynamics(q[:, None], rest, rest) - dyn.inverse_dynamics(q[:, None], rest, rest, f_ext=unit)
+    assert J.shape == (N, 6, ours.nv)
+    id = other.model.getFrameId(foot)
+    for one, at in zip(J, q, strict=True):
+        wanted = pin.computeFrameJacobian(other.model, other.data, other.q(at), id, pin.LOCAL) @ other.G
+        assert np.abs(one - wanted).max() < 1e-11  # gravity's part, some 1e3 N, cancels
 
 
 def test_the_twin_holds_every_joint_type() -> None:

@@ -144,6 +144,47 @@ class RobotData:
         return type(self), (self.name, self.gravity, self.joints, self.bodies, frames, self.base, self.snap)
 
     @property
+    def mass(self) -> float:
+        """Of everything that moves [kg]; what is welded to the world is `base`."""
+        return sum(body.mass for body in self.bodies)
+
+    @property
+    def lower(self) -> Array:
+        """The lower limit of each entry of q, (nq,), -inf where there is none."""
+        return self._gathered("lower")
+
+    @property
+    def upper(self) -> Array:
+        """The upper limit of each entry of q, (nq,), inf where there is none."""
+        return self._gathered("upper")
+
+    @property
+    def effort(self) -> Array:
+        """The limit of |tau|, (nv,) [N m or N], inf where there is none."""
+        return self._gathered("effort")
+
+    @property
+    def velocity(self) -> Array:
+        """The limit of |v|, (nv,) [rad/s or m/s], inf where there is none."""
+        return self._gathered("velocity")
+
+    @property
+    def damping(self) -> Array:
+        """The joints' own, (nv,) [N m s/rad or N s/m]; no function applies it: give tau - damping * v."""
+        return self._gathered("damping")
+
+    @property
+    def friction(self) -> Array:
+        """The joints' own, (nv,) [N m or N]; no function applies it."""
+        return self._gathered("friction")
+
+    def _gathered(self, name: str) -> Array:
+        """One of the joints' arrays for all of q or v, mimic joints left out."""
+        own = (getattr(joint, name) for joint in self.joints if joint.mimic is None)
+        whole = np.concatenate([np.zeros(0), *own])
+        return frozen(whole, len(whole))
+
+    @property
     def joint_names(self) -> tuple[str, ...]:
         return tuple(joint.name for joint in self.joints)
 

@@ -57,6 +57,13 @@ class Robot(RobotData):
         """The robot of a description whose graph is sound."""
         return cls.of(assemble(description))
 
+    def joint(self, name: str) -> Joint:
+        """The joint of this name; its numbers are q[..., joint.q_slice] and v[..., joint.v_slice]. ModelError."""
+        for joint in self.joints:
+            if joint.name == name:
+                return joint
+        raise ModelError(f"there is no joint {name!r}{change.suggest(name, self.joint_names)}")
+
     def neutral(self) -> Array:
         """q with every joint at zero (unit quaternions), (nq,)."""
         return state.neutral(self)

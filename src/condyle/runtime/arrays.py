@@ -210,8 +210,10 @@ class Binder:
             raise ShapeError(f"{self._method}: batch dimensions do not broadcast: {listed}") from None
 
     def _out(self, out: Floats | Sequence[Floats], batch: Shape, inputs: Sequence[Floats]) -> tuple[Floats, ...]:
-        if not isinstance(out, Iterable):  # pyright: ignore[reportUnnecessaryIsInstance]
-            raise DTypeError(f"{self._method}: out is no NumPy array: {type(out).__name__}")
+        lends = hasattr(out, "__dlpack__") and not isinstance(out, np.ndarray)
+        if lends or not isinstance(out, Iterable):  # pyright: ignore[reportUnnecessaryIsInstance]
+            hint = ": give out=tensor.numpy(), which fills it" if hasattr(out, "numpy") else ""
+            raise DTypeError(f"{self._method}: out is no NumPy array: {type(out).__name__}{hint}")
         listed = (out,) if isinstance(out, np.ndarray) else tuple(out)
         if len(listed) != len(self._outputs):
             raise ShapeError(f"{self._method}: out has {len(listed)} arrays, expected {len(self._outputs)}")
