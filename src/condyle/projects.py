@@ -81,7 +81,7 @@ def _export_cuda(job: Job) -> list[Path]:
 def _export_verilog(job: Job) -> list[Path]:
     options = hardware.Options(job.functions, name=job.compiler.facts.name, **job.options)
     robot = hardware.held(job.robot, options.root)
-    return hardware.export_verilog(robot, options, job.out, job.compiler.facts.version, _names(robot))
+    return hardware.export_verilog(robot, options, job.out, job.compiler.facts.version, _names(robot), _order(robot))
 
 
 _WRITERS: Mapping[str, Callable[[Job], list[Path]]] = {"c": _export_c, "cuda": _export_cuda, "verilog": _export_verilog}

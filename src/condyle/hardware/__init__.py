@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 import numpy as np
 
 from condyle.algorithms.reference import evaluate as reference
+from condyle.backends.common.readme import Coordinates
 from condyle.backends.fpga.accelerator import Plan
 from condyle.backends.fpga.build import Accelerator
 from condyle.backends.fpga.evaluate import Answer, evaluate
@@ -68,11 +69,18 @@ def tasks(robot: Robot, acc: Accelerator, each: int, seed: int = 2) -> Tasks:
     return Tasks(tuple(lines[k][0] for k in order), tuple(lines[k][1] for k in order))
 
 
-def export_verilog(robot: Robot, options: Options, out: Path, version: str, names: Mapping[str, object]) -> list[Path]:
-    """The whole project; the files written."""
+def export_verilog(
+    robot: Robot,
+    options: Options,
+    out: Path,
+    version: str,
+    names: Mapping[str, object],
+    joints: Sequence[Coordinates],
+) -> list[Path]:
+    """The whole project; the files written. joints: their order, for the README."""
     acc = accelerator(robot, options)
     facts = Facts(options.name, robot.fingerprint, version, options.clock, options.word)
     sheet = sheet_of(robot, acc.plan, options, options.states)
     for warning in sheet.warnings:
         warnings.warn(warning, AccuracyWarning, stacklevel=2)
-    return write(out, acc, facts, sheet, tasks(robot, acc, 10), names)
+    return write(out, acc, facts, sheet, tasks(robot, acc, 10), names, joints)

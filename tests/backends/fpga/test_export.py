@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 import shutil
 import subprocess
 import sys
@@ -34,6 +35,23 @@ def test_files_and_report(tmp_path) -> None:
     assert report["registers"]["max_between"]["sum_bits"] <= 32
     assert report["functions"]["id"]["states"] == 1000
     assert "assumed" in (tmp_path / "report.html").read_text()
+
+
+def test_the_readme_says_what_the_verilog_has(tmp_path) -> None:
+    condyle.export(ARM, "verilog", tmp_path, ("fd", "difd"), name="arm")
+    text, top = (tmp_path / "README.md").read_text(), (tmp_path / "arm.v").read_text()
+    for high, port in re.findall(r"^    (?:input|output) \[(\d+):0\] (\w+),?$", top, re.MULTILINE):
+        said = re.findall(rf"^\| .*`{port}`.* \| ([\d, ]+) \|", text, re.MULTILINE)
+        assert said and str(int(high) + 1) in said[0].split(", "), port
+    fields = [tuple(map(int, pair)) for pair in re.findall(r"^\| .* \| (\d+):(\d+) \|", text, re.MULTILINE)]
+    (width,) = re.findall(r"input \[(\d+):0\] in_data", top)
+    assert [low for _, low in fields] == [0, *(high + 1 for high, _ in fields[:-1])] and fields[-1][0] == int(width)
+    report = json.loads((tmp_path / "report.json").read_text())
+    for name in ("fd", "difd"):
+        row = report["functions"][name]
+        assert re.search(rf"^\| {name} \| \d \| .* \| {row['latency']} \| {row['ii']} \|", text, re.MULTILINE)
+    assert all(f"`{path.name}`" in text for path in tmp_path.iterdir() if path.name != "README.md")
+    assert all(name in text for name in ARM.joint_names)
 
 
 def test_the_text_is_the_same_every_time_and_without_names_of_the_model(tmp_path) -> None:

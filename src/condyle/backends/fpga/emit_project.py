@@ -9,6 +9,18 @@ from condyle.backends.fpga.emit_array import emit_array
 from condyle.backends.fpga.emit_top import emit_top
 from condyle.backends.fpga.operators import TWO_PI_INVERSE, reciprocal_table, sincos_table
 
+NAMES = """\
+// w12 is the word of operation 12, w12_3 its third copy, an interval later each, l12_3 the line of registers up to it;
+// u0 a unit, u0_a and u0_b its factors, u0_p11 its product for operation 11; x12 a sum before its clamp; d12 a word of
+// the task; over[7] says that the seventh clamping operation of a stage was clamped; go low freezes all; phase counts
+// the cycles of an interval.
+"""
+STAGES = {
+    "dynamics": "// Stages, of joints from 0: Rf, Rb the forward and the backward step of inverse dynamics,\n"
+    "// Df, Db those of its derivatives.\n",
+    "mass": "// Stages: Mb the backward step of the mass matrix at a joint, from 0; M its factors and its inverse.\n",
+}
+
 
 def operators() -> str:
     """The operator modules with their constants."""
@@ -38,6 +50,7 @@ def sources(acc: Accelerator, prefix: str, header: str) -> dict[str, str]:
     """File name to text: NAME_ARRAY.v with all stages of an array, NAME.v, fx_operators.v and the tables."""
     texts = {"fx_operators.v": operators(), "fx_sincos.hex": sincos_rom(), "fx_reciprocal.hex": reciprocal_rom()}
     for name, array in acc.arrays.items():
-        texts[f"{prefix}_{name}.v"] = header + "\n".join(text for _, text in emit_array(array, prefix))
+        about = header + NAMES + STAGES.get(name, "")
+        texts[f"{prefix}_{name}.v"] = about + "\n".join(text for _, text in emit_array(array, prefix))
     texts[f"{prefix}.v"] = header + emit_top(acc, prefix)
     return texts

@@ -1,4 +1,4 @@
-"""An accelerator as a folder: Verilog, test bench with vectors, Makefile, synthesis script, report, a page."""
+"""An accelerator as a folder: Verilog, test bench with vectors, Makefile, synthesis script, report, a page, README."""
 
 from __future__ import annotations
 
@@ -8,10 +8,12 @@ from dataclasses import dataclass
 from importlib.resources import files
 from pathlib import Path
 
+from condyle.backends.common.readme import Coordinates
 from condyle.backends.fpga.build import Accelerator
 from condyle.backends.fpga.emit_bench import ANSWERS, TASKS, emit_bench
 from condyle.backends.fpga.emit_project import sources
 from condyle.backends.fpga.page import page
+from condyle.backends.fpga.readme import readme
 from condyle.backends.fpga.report import Facts, Sheet, report
 from condyle.text import write_whole
 
@@ -77,9 +79,16 @@ clean
 
 
 def write(
-    out: Path, acc: Accelerator, facts: Facts, sheet: Sheet, tasks: Tasks, names: Mapping[str, object]
+    out: Path,
+    acc: Accelerator,
+    facts: Facts,
+    sheet: Sheet,
+    tasks: Tasks,
+    names: Mapping[str, object],
+    joints: Sequence[Coordinates] = (),
 ) -> list[Path]:
-    """Each file is replaced in one step; others in the folder are left alone. names: for people, never in code."""
+    """Each file is replaced in one step; others in the folder are left alone. names: for people, never in code; joints:
+    their order, for the README."""
     prefix = facts.name
     texts = sources(acc, prefix, header(acc, facts))
     verilog = " ".join(name for name in texts if name.endswith(".v"))
@@ -91,6 +100,7 @@ def write(
     texts["count.py"] = (files("condyle.backends.fpga") / "support" / "count.py").read_text(encoding="ascii")
     texts["report.json"] = json.dumps(found, indent=1, allow_nan=False) + "\n"
     texts["report.html"] = page(acc, found)
+    texts["README.md"] = readme(acc, facts, found, joints)
     texts["robot.json"] = json.dumps(names, indent=1, sort_keys=True, allow_nan=False) + "\n"
     out.mkdir(parents=True, exist_ok=True)
     return [write_whole(out / name, text) for name, text in texts.items()]

@@ -1,0 +1,132 @@
+"""The README of an exported accelerator, from what report.json holds."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import numpy as np
+
+from condyle.backends.common.facts import Facts as Birth
+from condyle.backends.common.readme import Coordinates, birth, order
+from condyle.backends.fpga.accelerator import CODES
+from condyle.backends.fpga.build import Accelerator
+from condyle.backends.fpga.datapath import Word
+from condyle.backends.fpga.emit_array import FUNCTION_BITS, TAG_BITS
+from condyle.backends.fpga.emit_wires import result_width, task_words
+from condyle.backends.fpga.formats import Format
+from condyle.backends.fpga.report import Facts
+from condyle.backends.fpga.steps import ALL
+
+
+def readme(acc: Accelerator, facts: Facts, report: Mapping[str, Any], joints: Sequence[Coordinates]) -> str:
+    """README.md: the files, the ports, how a task is sent, each function, the order of the joints."""
+    name, plan = facts.name, acc.plan
+    known = Birth(plan.nq, plan.nv, facts.fingerprint, facts.version, name)
+    words = [(word, plan.formats[word]) for word in task_words(acc)]
+    arrays = ", ".join(f"`{name}_{array}.v`" for array in acc.arrays)
+    function = plan.functions[0]
+    first, (result, format) = words[0], plan.results[function][0]
+    width = sum(format.width for _, format in words)
+    rows = "\n".join(_function(name, report["functions"][name]) for name in plan.functions)
+    return f"""\
+# {name}: rigid-body dynamics in hardware
+
+One pipelined accelerator in Verilog-2005, module `{name}`: {len(plan.functions)} functions of one robot,
+nq = {plan.nq}, nv = {plan.nv}, words {facts.word}, an interval of {acc.ii} cycles, {acc.dsp} DSP48E2
+({report["dsp_percent"]} % of an {report["device"]}).
+{birth(known)} No clock is promised: nothing was placed and routed.
+
+| file | what it is |
+|---|---|
+| `{name}.v` | the top: queues, feedback, the stream of results |
+| {arrays} | the arrays with their stages; what the names in them mean stands at their top |
+| `fx_operators.v` | products, sine and cosine, reciprocal, queues: one module an operator |
+| `fx_sincos.hex`, `fx_reciprocal.hex` | their tables, read by `$readmemh` from the folder where the tool runs |
+| `{name}_bench.v`, `tasks.hex`, `answers.hex` | the test bench: tasks, and their answers to the bit |
+| `Makefile`, `count.ys`, `count.py` | the commands below |
+| `report.json`, `report.html` | cycles, units, formats of all words, errors; a page with the pipeline drawn |
+| `robot.json` | names of joints and bodies, as data |
+
+```sh
+make sim      # iverilog: every bit of every answer; fails at the first wrong one
+make stall    # the same, both ends stalling at random
+make fast     # the same by verilator, for many tasks
+make count    # yosys: tables, registers and DSPs on UltraScale+, into report.json
+```
+
+For synthesis take all `.v` files but the bench, and both tables. There are no constraints but the clock's.
+
+## Ports
+
+| port | bits | what it is |
+|---|---:|---|
+| `clock`, `reset` | 1 | all registers take the rising edge; reset is synchronous, high at the start |
+| `in_valid`, `in_ready` | 1 | a task is taken at a rising edge at which both are high |
+| `in_function` | {FUNCTION_BITS} | the code of the function, below |
+| `in_tag` | {TAG_BITS} | any number of yours; it comes back with the result |
+| `in_data` | {width} | the task's words |
+| `out_valid`, `out_ready` | 1 | a result leaves at a rising edge at which both are high; it waits as long as you like |
+| `out_function`, `out_tag` | {FUNCTION_BITS}, {TAG_BITS} | those of the task |
+| `out_flag` | 1 | a word was outside the stated box, or a signal had to be clamped: do not trust this result |
+| `out_data` | {result_width(acc)} | the result's words; what is above them means nothing |
+
+Functions mix freely. Results come when they are ready; those of one function in the order of its tasks.
+
+## A task
+
+| field | bits of `in_data` | words |
+|---|---|---:|
+{_fields(acc, words)}
+
+Words stand one after the other, entry 0 lowest, each a two's-complement integer with a scale of its own. `formats` in
+`report.json` lists them all from bit 0 on, `{first[1]}` for {first[1].width} bits, {first[1].frac} of them behind the \
+point. The first is {_example(*first)}.
+Results are read alike: the first word of `{function}` is `{result}`, `{format}`, the integer over 2^{format.frac}.
+Words that a function does not take are ignored. The box: {_box(report["box"])}, other coordinates of q within their
+limits; SI units.
+
+| function | code | result | latency | interval | worst relative error |
+|---|---:|---|---:|---:|---:|
+{rows}
+
+In cycles: the latency of a task alone, the interval of tasks one after the other. Errors are those of
+{report["functions"][function]["states"]} random states of the box against float64.
+{_orders(joints)}"""
+
+
+def _fields(acc: Accelerator, words: Sequence[tuple[Word, Format]]) -> str:
+    """A row for each run of words of one name; a and tau share their place."""
+    rows: list[str] = []
+    low = 0
+    for name in dict.fromkeys(word.name for word, _ in words):
+        formats = [format for word, format in words if word.name == name]
+        high = low + sum(format.width for format in formats)
+        shared = name == "a" and acc.plan.takes("tau")
+        said = UPPER if name == "Minv" else (SHARED_GIVEN if acc.plan.base else SHARED) if shared else name
+        rows.append(f"| {said} | {high - 1}:{low} | {len(formats)} |")
+        low = high
+    return "\n".join(rows)
+
+
+UPPER = "M⁻¹, upper triangle, row by row; for difd"
+SHARED = "a, or tau for functions that take it"
+SHARED_GIVEN = f"{SHARED}; of a given base its a, then tau of the joints"
+
+
+def _example(word: Word, format: Format) -> str:
+    return f"`{word}`: for the value 0.5 send {format.from_real(np.array(0.5))}"
+
+
+def _box(box: Mapping[str, float]) -> str:
+    return ", ".join(f"|{name}| ≤ {value:.4g}" for name, value in box.items())
+
+
+def _function(name: str, found: Mapping[str, Any]) -> str:
+    result = ", ".join(port.name for port in ALL[name].outputs)
+    cells = (name, CODES[name], result, found["latency"], found["ii"], f"{found['worst_relative']:.1e}")
+    return "| " + " | ".join(map(str, cells)) + " |"
+
+
+def _orders(joints: Sequence[Coordinates]) -> str:
+    return f"\n## Order of joints\n\n{order(joints)}\n" if joints else ""
