@@ -28,13 +28,13 @@ import condyle
 from benchmarks import results
 from benchmarks.gpu_time import text_bytes
 from condyle import api
-from condyle.backends.common.facts import Facts
+from condyle.backends.common.facts import BITS, Facts
 from condyle.backends.cuda.assemble import assemble
 from condyle.backends.cuda.forms import LINKED
 from condyle.backends.cuda.group.schedule import UNROLL
 from condyle.backends.cuda.link import link_version
 from condyle.backends.cuda.parts import Part, grouped, parts, straight
-from condyle.backends.cuda.target import ARCHITECTURES, BITS, WARP
+from condyle.backends.cuda.target import ARCHITECTURES, WARP
 from condyle.model.tree import tree_of
 from condyle.scanned import ScannedCompiler
 from condyle.signature import FUNCTIONS

@@ -10,9 +10,9 @@ from typing import TYPE_CHECKING
 import condyle
 from benchmarks.probes import alone
 from condyle.api import condyle_version
-from condyle.backends.common.facts import Facts
+from condyle.backends.common.facts import BITS, Facts
 from condyle.backends.cpu.assemble import Assembled, assemble, packed
-from condyle.backends.cpu.build import BITS, supported
+from condyle.backends.cpu.build import supported
 from condyle.backends.cpu.target import Isa
 from condyle.cli.rivals.rival import Array as Numbers
 from condyle.cli.timing import Call

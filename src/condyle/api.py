@@ -19,7 +19,6 @@ from condyle.algorithms.singular import idle_coordinate
 from condyle.backends.common.facts import Facts
 from condyle.backends.cpu.build import supported
 from condyle.backends.cuda.forms import asked_for
-from condyle.backends.fpga.given import both
 from condyle.backends.fpga.steps import ALL
 from condyle.choices import BUNDLED, DTYPES, EXPORTS, LINKS, TARGETS
 from condyle.compiler import Compiler
@@ -279,8 +278,8 @@ def export(
 
 
 def check_solvable(robot: Robot, functions: Sequence[str]) -> None:
-    """SingularError if one of the functions needs an inverse of the mass matrix that there is for no q."""
-    if not {*both("fd", "minv", "dfd"), "difd", "rk4", "euler"}.isdisjoint(functions):
+    """SingularError if one of the functions has to do with an inverse of the mass matrix that there is for no q."""
+    if any(ALL[function].solves for function in functions):
         check_inverse(robot, compiler_of(robot), "numpy", "fd")
 
 

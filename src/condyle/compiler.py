@@ -12,14 +12,13 @@ import numpy as np
 from condyle.algorithms.reference import evaluate
 from condyle.algorithms.routes import ALIASES, BASELINES, routes_of
 from condyle.backends.c import build as c_target
-from condyle.backends.common.facts import Facts
+from condyle.backends.common.facts import Facts, bits_of
 from condyle.backends.cpu import build as cpu_target
 from condyle.backends.cpu import keep as cpu_kept
 from condyle.backends.cuda.choice import Choice, Size
 from condyle.backends.cuda.forms import Form, wish
 from condyle.backends.cuda.function import CudaFunction
 from condyle.backends.cuda.parts import Part, Parts, grouped, parts, straight
-from condyle.backends.cuda.target import BITS
 from condyle.errors import BuildError, UnsupportedError
 from condyle.ir.count import Counts, count, instructions
 from condyle.ir.program import Program
@@ -245,13 +244,13 @@ class Compiler:
             function,
             lambda name: self.gpu_size(name, f_ext).program,
             lambda name: self.gpu_part(name, f_ext and FUNCTIONS[name].takes_f_ext, dtype, form.lanes),
-            BITS[dtype],
+            bits_of(dtype),
             partition=form.partition,
         )
 
     def _gpu_part(self, function: str, f_ext: bool, dtype: str, lanes: int) -> Part:
         program = self.gpu_size(function, f_ext).program
-        return straight(program, BITS[dtype]) if lanes == 1 else grouped(program, lanes, BITS[dtype])
+        return straight(program, bits_of(dtype)) if lanes == 1 else grouped(program, lanes, bits_of(dtype))
 
     def _gpu_size(self, function: str, f_ext: bool) -> Size:
         return Size(self.straight(function, f_ext and FUNCTIONS[function].takes_f_ext))

@@ -23,8 +23,6 @@ from condyle.trace import layout_of, sizes
 Array = NDArray[np.floating]
 Out = Array | Packed | Sequence[Array] | Sequence[Packed] | None
 
-NEEDS_INVERSE = ("fd", "minv", "dfd")
-
 
 class InverseDynamicsDerivatives(NamedTuple):
     """d tau / d q and d tau / d v, each (..., nv, nv), row = output."""
@@ -248,7 +246,7 @@ class Dynamics:
         kept = self._compiler.kept(name, f_ext, self._target, self._dtype)
         if kept is not None:
             return kept
-        if name in NEEDS_INVERSE:
+        if FUNCTIONS[name].inverts:
             self._check_inverse(name)
         try:
             return self._compiler.build(name, f_ext, self._target, self._dtype)

@@ -8,12 +8,12 @@ import numpy as np
 
 from condyle.algorithms.scans.forward_dynamics import GUARD
 from condyle.algorithms.scans.routes import SCANS
+from condyle.backends.common.facts import bits_of
 from condyle.backends.cuda.links.entries import multiplied
 from condyle.backends.cuda.links.lanes import MOST, lanes_for
 from condyle.backends.cuda.links.pairs import paired
 from condyle.backends.cuda.links.part import launch
 from condyle.backends.cuda.parts import Part, Parts
-from condyle.backends.cuda.target import BITS
 from condyle.ir.chunked import Chunked
 from condyle.ir.program import Array
 from condyle.model.tree import Tree
@@ -59,14 +59,14 @@ def parts(tree: Tree, function: str, f_ext: bool, dtype: str) -> Parts:
     """The launches of a function: a method of `_Launches`."""
     made, signature = _Launches(tree, f_ext, dtype), FUNCTIONS[function]
     inputs, outputs = (tuple(map(made.array, some)) for some in (signature.ports(f_ext), signature.outputs))
-    return Parts(function, BITS[dtype], inputs, outputs, tuple(getattr(made, function)()))
+    return Parts(function, bits_of(dtype), inputs, outputs, tuple(getattr(made, function)()))
 
 
 class _Launches:
     """Functions as launches, one after the other; scratch hands on what one leaves for the next."""
 
     def __init__(self, tree: Tree, f_ext: bool, dtype: str) -> None:
-        self.tree, self.f_ext, self.dtype, self.bits = tree, f_ext, dtype, BITS[dtype]
+        self.tree, self.f_ext, self.dtype, self.bits = tree, f_ext, dtype, bits_of(dtype)
         self.lanes = lanes_for(len(tree.links))
         self.a = Array("scratch a", (tree.nv,))
         self.record = Array("scratch record", (tree.nv, RECORD))

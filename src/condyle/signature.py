@@ -54,7 +54,10 @@ def _derivative(of: Port, by: str, unit: str) -> Port:
 
 @dataclass(frozen=True, slots=True)
 class Function:
-    """One of the seven functions: its short name, its method and its ports in calling order."""
+    """One of the seven functions: its short name, its method and its ports in calling order.
+
+    solves: its answers are products with M^-1, its own or a given one.
+    """
 
     name: str
     method: str
@@ -62,6 +65,12 @@ class Function:
     inputs: tuple[Port, ...]
     outputs: tuple[Port, ...]
     takes_f_ext: bool = True
+    solves: bool = False
+
+    @property
+    def inverts(self) -> bool:
+        """Whether it needs an inverse of M that it is not given."""
+        return self.solves and MINV not in self.inputs
 
     def ports(self, f_ext: bool) -> tuple[Port, ...]:
         """The inputs of the variant with or without external forces."""
@@ -72,9 +81,9 @@ FUNCTIONS: dict[str, Function] = {
     function.name: function
     for function in (
         Function("id", "inverse_dynamics", "tau = M(q) a + c(q, v, f_ext)", (Q, V, A), (TAU,)),
-        Function("fd", "forward_dynamics", "a = M(q)^-1 (tau - c(q, v, f_ext))", (Q, V, TAU), (A,)),
+        Function("fd", "forward_dynamics", "a = M(q)^-1 (tau - c(q, v, f_ext))", (Q, V, TAU), (A,), solves=True),
         Function("m", "mass_matrix", "M(q)", (Q,), (M,), takes_f_ext=False),
-        Function("minv", "mass_matrix_inverse", "M(q)^-1", (Q,), (MINV,), takes_f_ext=False),
+        Function("minv", "mass_matrix_inverse", "M(q)^-1", (Q,), (MINV,), takes_f_ext=False, solves=True),
         Function(
             "did",
             "inverse_dynamics_derivatives",
@@ -88,6 +97,7 @@ FUNCTIONS: dict[str, Function] = {
             "d a / d q, d a / d v, d a / d tau of forward dynamics",
             (Q, V, TAU),
             (_derivative(A, "q", "1/s^2"), _derivative(A, "v", "1/s"), _derivative(A, "tau", "1 / M")),
+            solves=True,
         ),
         Function(
             "difd",
@@ -95,6 +105,7 @@ FUNCTIONS: dict[str, Function] = {
             "d a / d q, d a / d v, given a and Minv",
             (Q, V, A, MINV),
             (_derivative(A, "q", "1/s^2"), _derivative(A, "v", "1/s")),
+            solves=True,
         ),
     )
 }

@@ -9,6 +9,7 @@ import condyle
 from benchmarks import chains
 from condyle.algorithms import reference
 from condyle.algorithms.scans.forward_dynamics import GUARD
+from condyle.backends.common.facts import BITS
 from condyle.backends.cpu.build import build_chain, supported
 from condyle.backends.cpu.chain import Made, assemble_chain
 from condyle.backends.cpu.target import ISAS, Isa
@@ -18,7 +19,6 @@ from condyle.trace.chunks import chunked, has_limbs, is_chain
 from condyle.trace.chunks.limbs import cut, limbs
 from tests.laws.robots import changed, relative
 
-BITS = {"float64": 64, "float32": 32}
 BOUNDS = {"float64": 1e-11, "float32": 1e-4}  # rounding of three dozen links, times a passive chain's condition
 
 needs_machine = pytest.mark.skipif(not supported(), reason="machine code needs an x86-64 processor with AVX2 and FMA")

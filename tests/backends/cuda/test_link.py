@@ -14,9 +14,10 @@ import pytest
 import condyle
 from benchmarks import gpu_code
 from benchmarks.gpu_code import CHAINS, LANES, LINKS, ROBOTS, linked_kernels
+from condyle.backends.common.facts import BITS
 from condyle.backends.cuda.assemble import Code, assemble
 from condyle.backends.cuda.link import link, link_version, usage
-from condyle.backends.cuda.target import ARCHITECTURES, BITS, TARGET
+from condyle.backends.cuda.target import ARCHITECTURES, TARGET
 from condyle.errors import BuildError
 from condyle.signature import FUNCTIONS
 from tests.backends.cuda.machine_code import hold, hold_linked, on_every_architecture, rows

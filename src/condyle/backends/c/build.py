@@ -9,8 +9,7 @@ import numpy as np
 
 from condyle.backends.c.emit import Source, source
 from condyle.backends.c.target import TARGET
-from condyle.backends.common.facts import Facts
-from condyle.errors import UnsupportedError
+from condyle.backends.common.facts import Facts, bits_of
 from condyle.ir.count import work as work_of
 from condyle.ir.sweep import Code
 from condyle.runtime import cache
@@ -18,18 +17,14 @@ from condyle.runtime.kernel import Kernel, cores
 from condyle.runtime.native import NativeKernel, Shape
 from condyle.runtime.toolchain import Compiler, find_compiler, run
 
-BITS = {"float64": 64, "float32": 32}
-
 
 def build(program: Code, facts: Facts, dtype: str = "float64") -> Kernel:
     """The compiled function; taken from the cache when it was built before.
 
     Raises BuildError when there is no compiler or it fails, UnsupportedError for what C cannot say.
     """
-    if dtype not in BITS:
-        raise UnsupportedError(f"dtype {dtype!r}: the C target computes in {' and '.join(BITS)}")
-    compiler = find_compiler()
-    text = source(program, facts, BITS[dtype], split=True)
+    bits, compiler = bits_of(dtype), find_compiler()
+    text = source(program, facts, bits, split=True)
     parts = ["c", str(TARGET.abi), facts.version, compiler.path, compiler.identity, *TARGET.flags, *text.units]
     description = f"{facts.name} {program.name} {dtype} {facts.fingerprint[:12]}"
     library = cache.fetch(

@@ -9,7 +9,6 @@ from pathlib import Path
 import numpy as np
 
 from condyle.backends.c.body import literal
-from condyle.backends.c.build import BITS
 from condyle.backends.c.emit import (
     fact_symbols,
     plain_head,
@@ -21,9 +20,8 @@ from condyle.backends.c.emit import (
 from condyle.backends.c.readme import readme
 from condyle.backends.c.target import TARGET
 from condyle.backends.common.describe import argument_names, header
-from condyle.backends.common.facts import Facts, Vectors
+from condyle.backends.common.facts import Facts, Vectors, bits_of
 from condyle.backends.common.readme import Coordinates
-from condyle.errors import UnsupportedError
 from condyle.ir.sweep import Code
 from condyle.text import Emitter, write_whole
 
@@ -43,9 +41,7 @@ def export_c(
     tested. robot: names for people, never in code; joints: their order, for the README. Raises UnsupportedError for
     what C cannot say.
     """
-    if dtype not in BITS:
-        raise UnsupportedError(f"dtype {dtype!r}: the C target computes in {' and '.join(BITS)}")
-    bits, name = BITS[dtype], facts.name
+    bits, name = bits_of(dtype), facts.name
     texts = {f"{name}.h": _header_file(programs, facts, bits), f"{name}_facts.c": _facts_file(facts, bits)}
     for program in programs:
         texts[f"{name}_{program.name}.c"] = source(program, facts, bits, constants=False).main

@@ -11,6 +11,8 @@ from numpy.typing import NDArray
 from condyle.errors import UnsupportedError
 
 NAME = re.compile(r"[a-z][a-z0-9_]{0,30}")
+BITS = {"float64": 64, "float32": 32}
+"""The number types that code computes in."""
 _WORD = re.compile(r"[A-Za-z0-9.+:_-]{0,120}")
 
 
@@ -39,6 +41,13 @@ def checked_name(name: str) -> str:
     if NAME.fullmatch(name) is None:
         raise UnsupportedError(f"{name!r} cannot name generated code: allowed is [a-z][a-z0-9_]{{0,30}}")
     return name
+
+
+def bits_of(dtype: str) -> int:
+    """The bits of a number type; UnsupportedError for one that code does not compute in."""
+    if dtype not in BITS:
+        raise UnsupportedError(f"dtype {dtype!r}: code computes in {' and '.join(BITS)}")
+    return BITS[dtype]
 
 
 @dataclass(frozen=True, slots=True)

@@ -7,6 +7,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
+from condyle.backends.common.facts import bits_of
 from condyle.backends.cpu.assemble import assemble
 from condyle.backends.cpu.chain import assemble_chain
 from condyle.backends.cpu.loops import assemble_rolled
@@ -20,8 +21,6 @@ from condyle.runtime import machine
 from condyle.runtime.layout import Layout, Layouts
 from condyle.runtime.native import ChainKernel, NativeKernel, PlanKernel, Shape
 
-BITS = {"float64": 64, "float32": 32}
-
 
 def supported() -> tuple[Isa, ...]:
     """The instruction sets that can run here, the best one first; none where only another target serves."""
@@ -31,7 +30,7 @@ def supported() -> tuple[Isa, ...]:
 def lanes(dtype: str) -> int:
     """States that lie side by side in a packed array."""
     can = supported()
-    return can[0].lanes(BITS[dtype]) if can else 512 // BITS[dtype]
+    return can[0].lanes(bits_of(dtype)) if can else 512 // bits_of(dtype)
 
 
 def build(
@@ -46,13 +45,10 @@ def build(
 
 def assembled(program: Code, dtype: str, isa: Isa | None = None, layouts: Layouts | None = None) -> Recipe:
     """The same, not yet in memory."""
-    if dtype not in BITS:
-        raise UnsupportedError(f"dtype {dtype!r}: machine code computes in {' and '.join(BITS)}")
-    can = supported()
+    bits, can = bits_of(dtype), supported()
     if not can or (isa is not None and isa not in can):
         raise UnsupportedError("target 'cpu': needs an x86-64 processor with AVX2 and FMA; target 'c' runs everywhere")
     isa = can[0] if isa is None else isa
-    bits = BITS[dtype]
     if isinstance(program, Program):
         return recipe(program, assemble(program, isa, bits, layouts=layouts), isa.name, bits)
     return recipe(program, assemble_rolled(program, isa, bits, layouts=layouts), isa.name, bits)
@@ -96,11 +92,10 @@ def _columns(layouts: Sequence[Layout]) -> tuple[int, ...]:
 
 def build_chain(chunked: Chunked, dtype: str, isa: Isa) -> ChainKernel:
     """A chunked function whose chunks are the lanes of this instruction set; BuildError as `build`."""
-    made = assemble_chain(chunked, isa, BITS[dtype])
+    bits = bits_of(dtype)
+    made = assemble_chain(chunked, isa, bits)
     try:
-        plan = machine.chain(
-            isa.name, BITS[dtype], made.text, made.constants, made.table, made.starts, made.words, made.work
-        )
+        plan = machine.chain(isa.name, bits, made.text, made.constants, made.table, made.starts, made.words, made.work)
     except OSError as error:
         raise BuildError(f"the system does not let this process make code: {error}") from error
     # some 150 nanoseconds for every joint of the chunks, and two microseconds for the scans between them

@@ -5,7 +5,6 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 WARP = 32
-BITS = {"float64": 64, "float32": 32}
 ARCHITECTURES = ("sm_80", "sm_90", "sm_120")
 """Those whose registers and spills the tests look at; the text itself runs on each one from sm_80 on."""
 

@@ -30,7 +30,7 @@ NEXT = (
     Port("v_next", ("nv",), V.unit, V.frame, "velocity after the step"),
 )
 STEPS = {
-    name: Function(name, "", f"q, v after a step of {what}, tau held", (Q, V, TAU), NEXT)
+    name: Function(name, "", f"q, v after a step of {what}, tau held", (Q, V, TAU), NEXT, solves=True)
     for name, what in (("euler", "Euler's method"), ("rk4", "the classical Runge-Kutta method"))
 }
 ALL = {**FUNCTIONS, **STEPS, **GIVEN}
