@@ -177,8 +177,7 @@ class Compiler:
             row = self.counts(function)
             route = str(row["route"])
             work = f"{row['mul']} mul, {row['add']} add, {row['div']} div, {row['sincos']} sincos a state"
-        runs = self.runs(function, target)
-        return f"{function:5}{route:24}{work}" + ("" if runs == target else f", target {runs}")
+        return f"{function:5}{route:24}{work}" + ("" if runs(target) == target else f", target {runs(target)}")
 
     def build(self, function: str, f_ext: bool, target: str, dtype: str) -> Kernel:
         """The kernel of one function for one target; "cpu" leaves to C what it cannot do."""
@@ -195,7 +194,7 @@ class Compiler:
                 np.dtype(dtype),
             )
         code = self.code(function, f_ext)
-        if self.runs(function, target) == "cpu":
+        if runs(target) == "cpu":
             layouts = self.layouts(function, f_ext, target, dtype)
             # a compiler serves where the system forbids new code, and loops that machine code has no form for
             with suppress(BuildError, UnsupportedError):
@@ -267,13 +266,14 @@ class Compiler:
             layout_of(self.tree, port, lanes) for port in signature.outputs
         )
 
-    def runs(self, function: str, target: str) -> str:
-        """What computes a function when this target is asked for: itself, but "c" for "cpu" without machine code."""
-        return "c" if target == "cpu" and not cpu_target.supported() else target
-
     def reference_route(self, function: str) -> str:
         """The route that the reference takes: the named one, else the first that serves the robot."""
         return self.routes.get(function) or routes_of(function, self.tree.has_shared_coordinates)[0]
+
+
+def runs(target: str) -> str:
+    """What computes when this target is asked for: itself, but "c" for "cpu" without machine code."""
+    return "c" if target == "cpu" and not cpu_target.supported() else target
 
 
 def checked_route(tree: Tree, function: str, route: str) -> str:

@@ -18,7 +18,7 @@ from condyle.ir.chunked import Chunked
 from condyle.ir.program import Array
 from condyle.model.tree import Tree
 from condyle.signature import F_EXT, FUNCTIONS, MINV, TAU, A, M, Port, Q, V
-from condyle.trace import sizes
+from condyle.trace import arrays
 from condyle.trace.chunks import best_chunks, chunked, is_chain
 from condyle.trace.linked import (
     RECORD,
@@ -58,7 +58,7 @@ def guard(dtype: str) -> float:
 def parts(tree: Tree, function: str, f_ext: bool, dtype: str) -> Parts:
     """The launches of a function: a method of `_Launches`."""
     made, signature = _Launches(tree, f_ext, dtype), FUNCTIONS[function]
-    inputs, outputs = (tuple(map(made.array, some)) for some in (signature.ports(f_ext), signature.outputs))
+    inputs, outputs = arrays(tree, signature.ports(f_ext)), arrays(tree, signature.outputs)
     return Parts(function, bits_of(dtype), inputs, outputs, tuple(getattr(made, function)()))
 
 
@@ -73,7 +73,7 @@ class _Launches:
         self.solver = Array("scratch solver", (size_of_solver(tree),))
 
     def array(self, port: Port) -> Array:
-        return Array(port.name, port.shape(sizes(self.tree)))
+        return arrays(self.tree, [port])[0]
 
     def id(self) -> list[Part]:
         return [self._links(inverse_dynamics(self.tree, self.lanes, self.f_ext), A, [self.array(TAU)])]
@@ -86,7 +86,7 @@ class _Launches:
 
     def did(self) -> list[Part]:
         """Records of all degrees of freedom, then every entry by itself."""
-        return self._did(self.array(A), [self.array(port) for port in FUNCTIONS["did"].outputs])
+        return self._did(self.array(A), arrays(self.tree, FUNCTIONS["did"].outputs))
 
     def m(self) -> list[Part]:
         """The same of a robot at rest."""
@@ -96,7 +96,7 @@ class _Launches:
 
     def difd(self) -> list[Part]:
         """did into scratch, then products."""
-        outputs = [self.array(port) for port in FUNCTIONS["difd"].outputs]
+        outputs = arrays(self.tree, FUNCTIONS["difd"].outputs)
         given = [Array(f"scratch {array.name}", array.shape) for array in outputs]
         return [*self._did(self.array(A), given), multiplied(self.array(MINV), given, outputs, self.bits)]
 
@@ -108,7 +108,7 @@ class _Launches:
     def dfd(self) -> list[Part]:
         """Forward dynamics, did at its answer where the answers go, and solved for in place."""
         *ports, inverse = FUNCTIONS["dfd"].outputs
-        derivatives = [self.array(port) for port in ports]
+        derivatives = arrays(self.tree, ports)
         solved = solve(self.tree, self.lanes, False)
         columns = [launch(solved, [self.solver, matrix], [matrix], self.bits) for matrix in derivatives]
         before = [self._fd([self.a, self.solver], True), *self._did(self.a, derivatives)]

@@ -5,6 +5,9 @@ Symbols answer `sin`, `cos` and `sqrt` as methods; numbers and arrays go to NumP
 
 from __future__ import annotations
 
+import operator
+from collections.abc import Sequence
+from functools import reduce
 from typing import Protocol, cast
 
 import numpy as np
@@ -48,6 +51,11 @@ def cos(x: Scalar) -> Scalar:
 
 def sqrt(x: Scalar) -> Scalar:
     return cast(Symbol, x).sqrt() if hasattr(x, "sqrt") else cast(Scalar, np.sqrt(cast(float, x)))
+
+
+def total(terms: Sequence[Scalar]) -> Scalar:
+    """The sum, in order, of one term at least."""
+    return reduce(operator.add, terms)
 
 
 def reciprocal(x: Scalar) -> Scalar:

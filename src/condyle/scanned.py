@@ -14,13 +14,14 @@ import numpy as np
 from numpy.typing import NDArray
 
 from condyle import linked
+from condyle.algorithms.scans.links import check_alone
 from condyle.algorithms.scans.massless import massless_link
 from condyle.algorithms.scans.routes import FORMS_ELEMENTS, SCANS, evaluate
 from condyle.backends.cpu import build as cpu_target
 from condyle.backends.cuda.forms import LINKED, Form
 from condyle.backends.cuda.parts import Parts
 from condyle.compiler import Compiler
-from condyle.errors import BuildError, UnsupportedError
+from condyle.errors import BuildError
 from condyle.runtime.kernel import Kernel
 from condyle.runtime.native import ChainKernel, NativeKernel
 from condyle.runtime.numpy_kernel import NumpyKernel
@@ -63,21 +64,18 @@ class ScannedCompiler(Compiler):
     auto: bool = False
     scans: dict[str, str] = field(default_factory=dict[str, str])
     """Every function that can be scanned, and the route to it that was named, or ""."""
-    _linked: dict[tuple[str, bool, str], Parts] = field(default_factory=dict[tuple[str, bool, str], Parts])
 
     def __post_init__(self) -> None:
-        shared = self.tree.has_shared_coordinates
-        if shared and not self.auto:
-            raise UnsupportedError(
-                "links='scan' needs every joint to move alone, and this robot has mimic joints: use links='serial', or "
-                "load the robot with mimic='independent'"
-            )
+        if not self.auto:
+            check_alone(self.tree)
         own = {} if self.auto else SCANS
         named = {function: route for function, route in self.routes.items() if route in own.get(function, ())}
         self.routes = {function: route for function, route in self.routes.items() if function not in named}
         super().__post_init__()
+        shared = self.tree.has_shared_coordinates
         free = [] if shared else [name for name in FUNCTIONS if name not in self.routes]
         self.scans = {name: named.get(name, "") for name in free}
+        self.linked_parts = cache(partial(linked.parts, self.tree))
 
     def forms_elements(self, function: str, target: str) -> bool:
         """Whether it is scanned and every link must have inertia along its own joint for that."""
@@ -132,10 +130,7 @@ class ScannedCompiler(Compiler):
     def gpu_parts(self, function: str, f_ext: bool, dtype: str, form: Form) -> Parts:
         if form != LINKED:
             return super().gpu_parts(function, f_ext, dtype, form)
-        key = function, f_ext, dtype
-        if key not in self._linked:
-            self._linked[key] = linked.parts(self.tree, function, f_ext, dtype)
-        return self._linked[key]
+        return self.linked_parts(function, f_ext, dtype)
 
     def _takes(self, function: str, target: str, dtype: str, n: int) -> bool:
         """Whether a batch of n states is scanned."""

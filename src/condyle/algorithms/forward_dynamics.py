@@ -12,7 +12,7 @@ from condyle.algorithms.ltl import Factors, inverse, ltl, solve
 from condyle.algorithms.matrix import SparseMatrix
 from condyle.algorithms.rnea import bias
 from condyle.algorithms.unrolled import Unrolled
-from condyle.scalar import Scalar
+from condyle.scalar import Scalar, total
 
 
 def mass_matrix(tree: Unrolled) -> SparseMatrix:
@@ -45,11 +45,5 @@ def by_inverse(tree: Unrolled, v: Sequence[Scalar], tau: Sequence[Scalar]) -> li
 
 def matrix_times(matrix: SparseMatrix, x: Sequence[Scalar]) -> list[Scalar]:
     """The product, row by row."""
-    result: list[Scalar] = []
-    for row in range(matrix.size):
-        terms = [value * x[column] for column, value in matrix.row(row).items()]
-        total = terms[0]
-        for term in terms[1:]:
-            total = total + term
-        result.append(total)
-    return result
+    rows = (matrix.row(row) for row in range(matrix.size))
+    return [total([value * x[column] for column, value in row.items()]) for row in rows]

@@ -10,11 +10,12 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import NamedTuple
 
-from condyle.model.joints.base import Column, JointType, is_flat
+from condyle.model.joints.base import JointType, is_flat
 from condyle.model.joints.free import Free
 from condyle.model.joints.planar import Planar
 from condyle.scalar import Scalar, cos, number, sin
 from condyle.spatial import vector as vec
+from condyle.spatial.twist import Pair, combined
 from condyle.spatial.vector import Vector
 
 LARGEST_TURN = 0.5
@@ -38,12 +39,9 @@ def terms(turn: float, bits: int) -> int:
     return count
 
 
-def twist(kind: JointType, x: Sequence[Scalar]) -> Column:
+def twist(kind: JointType, x: Sequence[Scalar]) -> Pair:
     """S x, (linear, angular)."""
-    linear, angular = vec.ZERO, vec.ZERO
-    for rate, (line, turn) in zip(x, kind.subspace(0.0), strict=True):
-        linear, angular = vec.add(linear, vec.scale(rate, line)), vec.add(angular, vec.scale(rate, turn))
-    return linear, angular
+    return combined(x, kind.subspace(0.0))
 
 
 def bracket(kind: JointType, x: Sequence[Scalar], y: Sequence[Scalar]) -> list[Scalar]:

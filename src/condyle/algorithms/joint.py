@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from typing import NamedTuple
 
 from condyle.scalar import Scalar
+from condyle.spatial import twist
 from condyle.spatial import vector as vec
 from condyle.spatial.rotation import Rotation
 from condyle.spatial.vector import Symmetric, Vector
@@ -55,11 +56,7 @@ class Joint:
 
     def rate(self, x: Sequence[Scalar]) -> tuple[Vector, Vector]:
         """S x as (linear, angular)."""
-        linear, angular = vec.ZERO, vec.ZERO
-        for dof, rate in zip(self.dofs, x, strict=True):
-            linear = vec.add(linear, vec.scale(rate, dof.linear))
-            angular = vec.add(angular, vec.scale(rate, dof.angular))
-        return linear, angular
+        return twist.combined(x, [dof.column for dof in self.dofs])
 
     def force_to_parent(self, force: Vector, torque: Vector) -> tuple[Vector, Vector]:
         """A force and a torque about this origin, in the parent's axes and about the parent's origin."""

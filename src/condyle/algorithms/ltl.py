@@ -10,7 +10,7 @@ from collections.abc import Sequence
 from typing import NamedTuple
 
 from condyle.algorithms.matrix import SparseMatrix
-from condyle.scalar import Scalar, number, reciprocal
+from condyle.scalar import Scalar, number, reciprocal, total
 
 
 class Factors(NamedTuple):
@@ -87,12 +87,7 @@ def _entry(
         terms.append(inverse_D[i])
     elif j in scaled[i]:
         terms.append(scaled[i][j])
-    if not terms:
-        return None
-    total = terms[0]
-    for term in terms[1:]:
-        total = total + term
-    return total
+    return total(terms) if terms else None
 
 
 def held(factors: Factors, floats: Scalar, first: int) -> Factors:

@@ -13,7 +13,7 @@ from dataclasses import replace
 from typing import cast
 
 from condyle.algorithms.unrolled import is_zero
-from condyle.model.tree import Link, Tree
+from condyle.model.tree import Link, Tree, carried
 from condyle.scalar import number
 from condyle.spatial import vector as vec
 from condyle.spatial.rotation import AboutZ
@@ -28,12 +28,9 @@ def reframed(tree: Tree) -> Tree:
     """
     links = list(tree.links)
     children: dict[int, list[int]] = {}
-    weights = [1] * len(links)
+    weights = carried(tree.parents, [1] * len(links))
     for i in reversed(range(len(links))):
-        parent = links[i].parent
-        children.setdefault(parent, []).append(i)
-        if parent >= 0:
-            weights[parent] += weights[i]
+        children.setdefault(links[i].parent, []).append(i)
     for i, link in enumerate(links):
         if i not in children or link.kind.name not in AXIAL:
             continue

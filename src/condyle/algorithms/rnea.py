@@ -120,5 +120,15 @@ def bias(tree: Sweeps, v: Field[Sequence[Scalar]]) -> Field[Sequence[Scalar]]:
     return rnea(tree, v, tree.each(no_acceleration))
 
 
+def turning(w: Vector) -> Motion:
+    """A body that turns and does not accelerate."""
+    return Motion(w, vec.ZERO, spin(w, vec.ZERO), vec.ZERO)
+
+
+def coasting(joint: Joint, parent_w: Vector, v: Sequence[Scalar]) -> Motion:
+    """Forward step where the parent only turns and the joint's rates stay."""
+    return motion(joint, turning(parent_w), v, no_acceleration(joint))
+
+
 def no_acceleration(joint: Joint) -> Sequence[Scalar]:
     return tuple(number(0.0) for _ in joint.dofs)

@@ -14,7 +14,7 @@ from condyle.algorithms.joint import Dof, Joint, carry, rotational
 from condyle.algorithms.matrix import SparseMatrix
 from condyle.algorithms.rnea import Motion, spin, total_forces
 from condyle.algorithms.rnea_derivatives import State, in_the_world, motion_of, power, state
-from condyle.algorithms.unrolled import Unrolled
+from condyle.algorithms.unrolled import Unrolled, scaled
 from condyle.scalar import Scalar
 from condyle.spatial import vector as vec
 from condyle.spatial.twist import Pair, cross_force
@@ -120,9 +120,8 @@ class _Rows:
             if unit is not None and j != i:
                 # S x* f: how the force through a joint changes for those before it
                 entry = entry + power(unit, cross_force(dof.column, self.forces[j]))
-            self.dq.add(row.at, column.at, entry if ratio == 1.0 else entry * ratio)
-            entry = by_v(joint, dof, total, state, self.v[j])
-            self.dv.add(row.at, column.at, entry if ratio == 1.0 else entry * ratio)
+            self.dq.add(row.at, column.at, scaled(entry, ratio))
+            self.dv.add(row.at, column.at, scaled(by_v(joint, dof, total, state, self.v[j]), ratio))
 
     def _rise(self, j: int, totals: dict[int, Adjoint]) -> None:
         parent = self.tree.tree.links[j].parent

@@ -13,7 +13,7 @@ from condyle.algorithms.crba import times_motion
 from condyle.algorithms.joint import Joint, along, carry
 from condyle.algorithms.matrix import SparseMatrix
 from condyle.algorithms.rnea import Wrench
-from condyle.algorithms.unrolled import Unrolled
+from condyle.algorithms.unrolled import Unrolled, scaled
 from condyle.scalar import Scalar
 from condyle.spatial import twist
 from condyle.spatial import vector as vec
@@ -126,9 +126,7 @@ class ColumnRecursion:
         for (by, j, l), force in self.df[i].items():
             column = self.links[j].v[l]
             for dof, row in zip(joint.dofs, self.links[i].v, strict=True):
-                value = along(dof, *force)
-                ratio = row.ratio * column.ratio
-                results[by].add(row.at, column.at, value if ratio == 1.0 else value * ratio)
+                results[by].add(row.at, column.at, scaled(along(dof, *force), row.ratio * column.ratio))
 
 
 def rnea_columns(tree: Unrolled, v: Sequence[Scalar], a: Sequence[Scalar]) -> tuple[SparseMatrix, SparseMatrix]:

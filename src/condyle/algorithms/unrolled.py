@@ -90,7 +90,7 @@ class Unrolled:
         for link, field in zip(self.tree.links, values, strict=True):
             for coordinate, value in zip(link.v, field, strict=True):
                 assert isinstance(matrix, SparseMatrix)
-                if not (isinstance(value, float) and value == 0.0):
+                if not is_zero(value):
                     matrix.add(coordinate.at, coordinate.at, value * coordinate.ratio**2)
 
     def unit_columns(self, column: Callable[[Field[Sequence[Scalar]]], Field[Sequence[Scalar]]]) -> SparseMatrix:
@@ -124,7 +124,7 @@ class Unrolled:
         result: list[Scalar | None] = [None] * self.tree.nv
         for link, values in zip(self.tree.links, field, strict=True):
             for coordinate, value in zip(link.v, values, strict=True):
-                part = value if coordinate.ratio == 1.0 else value * coordinate.ratio
+                part = scaled(value, coordinate.ratio)
                 before = result[coordinate.at]
                 result[coordinate.at] = part if before is None else before + part
         return [number(0.0) if value is None else value for value in result]
@@ -140,11 +140,16 @@ def _scatter(
 ) -> None:
     ratio = row.ratio * column.ratio
     for entry, value in zip(entries, values, strict=True):
-        scaled = value if ratio == 1.0 else value * ratio
+        part = scaled(value, ratio)
         if not entry.transposed:
-            matrices[entry.matrix].add(row.at, column.at, scaled)
+            matrices[entry.matrix].add(row.at, column.at, part)
         elif not own:
-            matrices[entry.matrix].add(column.at, row.at, scaled)
+            matrices[entry.matrix].add(column.at, row.at, part)
+
+
+def scaled(value: Scalar, ratio: float) -> Scalar:
+    """Times the ratio of a coordinate, which most have as 1."""
+    return value if ratio == 1.0 else value * ratio
 
 
 def shared(coordinates: Sequence[Coordinate], values: Sequence[Scalar]) -> tuple[Scalar, ...]:

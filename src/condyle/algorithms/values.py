@@ -32,6 +32,11 @@ def refilled(shape: T, values: Iterable[Scalar]) -> T:
     return cast(T, like(shape, iter(values)))
 
 
+def numbers(value: object) -> tuple[float, ...]:
+    """The scalars of a value that is known."""
+    return tuple(float(cast(float, x)) for x in flat(value))
+
+
 def _is_tuple(value: object) -> TypeGuard[tuple[object, ...]]:
     return isinstance(value, tuple)
 

@@ -13,10 +13,6 @@ from condyle.ir.program import Program, constant_of, input_of, operands
 Array = NDArray[np.floating]
 
 
-def _neg(a: Array) -> Array:
-    return -a
-
-
 def _rcp(a: Array) -> Array:
     return 1.0 / a
 
@@ -38,7 +34,7 @@ def _fnms(a: Array, b: Array, c: Array) -> Array:
 
 
 MEANING: dict[str, Callable[..., Array]] = {
-    "neg": _neg,
+    "neg": np.negative,
     "add": operator.add,
     "sub": operator.sub,
     "mul": operator.mul,

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import NamedTuple
+from typing import NamedTuple, TypeVar
 
 import numpy as np
 
@@ -18,8 +18,9 @@ from condyle.model.joints.base import JointType
 from condyle.model.placement import alignment
 from condyle.model.robot import Joint, Robot
 from condyle.scalar import Scalar, number
-from condyle.spatial.vector import Matrix, Symmetric, Vector
+from condyle.spatial.vector import Matrix, Symmetric, Vector, three
 
+N = TypeVar("N", int, float)
 DUST = 1e-14  # what a few products of exact quarter turns leave instead of zero
 
 
@@ -73,10 +74,24 @@ class Tree:
     links: tuple[Link, ...]
 
     @property
+    def parents(self) -> list[int]:
+        """The parent of each link."""
+        return [link.parent for link in self.links]
+
+    @property
     def has_shared_coordinates(self) -> bool:
         """Whether two links move with one coordinate (mimic joints)."""
         used = [coordinate.at for link in self.links for coordinate in link.v]
         return len(used) != len(set(used)) or any(c.ratio != 1.0 for link in self.links for c in link.v)
+
+
+def carried(parents: Sequence[int], values: Sequence[N]) -> list[N]:
+    """For each link the sum over itself and all links that it carries."""
+    sums = list(values)
+    for i in reversed(range(len(sums))):
+        if parents[i] >= 0:
+            sums[parents[i]] += sums[i]
+    return sums
 
 
 def tree_of(robot: Robot) -> Tree:
@@ -188,12 +203,12 @@ def _clean(x: float, scale: float = 1.0) -> float:
 
 def _matrix(m: Array) -> Matrix:
     rows = [tuple(number(_clean(float(x))) for x in row) for row in m]
-    return (_three(rows[0]), _three(rows[1]), _three(rows[2]))
+    return three(rows[0]), three(rows[1]), three(rows[2])
 
 
 def _vector(v: Array) -> Vector:
     scale = float(np.max(np.abs(v))) or 1.0
-    return _three(tuple(number(0.0 if abs(x) <= DUST * scale else float(x)) for x in v))
+    return three(tuple(number(0.0 if abs(x) <= DUST * scale else float(x)) for x in v))
 
 
 def _symmetric(s: Array) -> Symmetric:
@@ -202,10 +217,6 @@ def _symmetric(s: Array) -> Symmetric:
         number(0.0 if abs(s[i, j]) <= DUST * scale else float(s[i, j])) for i in range(3) for j in range(i, 3)
     )
     return xx, xy, xz, yy, yz, zz
-
-
-def _three(values: tuple[Scalar, ...]) -> Vector:
-    return values[0], values[1], values[2]
 
 
 def _floats3(values: Sequence[float] | Array) -> tuple[float, float, float]:

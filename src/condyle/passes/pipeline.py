@@ -18,6 +18,8 @@ CLEAN: Sequence[Pass] = (dce, absorb_signs)
 CODE: Sequence[Pass] = (contract,)
 """Before a target with multiply-add instructions."""
 
+ALL: Sequence[Pass] = (*CLEAN, *CODE)
+
 
 def apply(program: Program, passes: Sequence[Pass]) -> Program:
     """The Program, which is sound, after these passes."""

@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import TypeAlias, cast
 
-from condyle.scalar import Scalar, number
+from condyle.scalar import Scalar, number, total
 from condyle.spatial.twist import Pair
 
 Six: TypeAlias = tuple[Scalar, Scalar, Scalar, Scalar, Scalar, Scalar]
@@ -53,10 +53,7 @@ def minus_scaled(a: Six, k: Scalar, b: Six) -> Six:
 
 
 def dot(a: Six, b: Six) -> Scalar:
-    total = a[0] * b[0]
-    for x, y in zip(a[1:], b[1:], strict=True):
-        total = total + x * y
-    return total
+    return total([x * y for x, y in zip(a, b, strict=True)])
 
 
 def times(m: Rows, v: Six) -> Six:

@@ -5,6 +5,7 @@ Featherstone 2008, section 2.9, with the linear part first.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import TypeAlias
 
 from condyle.scalar import Scalar
@@ -22,6 +23,14 @@ def add(a: Pair, b: Pair) -> Pair:
 
 def scale(k: Scalar, a: Pair) -> Pair:
     return vec.scale(k, a[0]), vec.scale(k, a[1])
+
+
+def combined(x: Sequence[Scalar], columns: Sequence[Pair]) -> Pair:
+    """The sum of x_k times column k."""
+    total = ZERO
+    for rate, column in zip(x, columns, strict=True):
+        total = add(total, scale(rate, column))
+    return total
 
 
 def dot(a: Pair, b: Pair) -> Scalar:

@@ -5,7 +5,7 @@ A spatial vector is a pair (linear, angular) of 3-vectors; a symmetric matrix is
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import TypeAlias
 
 from condyle.scalar import Scalar, number
@@ -22,6 +22,11 @@ ONE: Matrix = (
     (number(0.0), number(1.0), number(0.0)),
     (number(0.0), number(0.0), number(1.0)),
 )
+
+
+def three(values: Sequence[Scalar], first: int = 0) -> Vector:
+    """Three of these scalars."""
+    return values[first], values[first + 1], values[first + 2]
 
 
 def add(a: Vector, b: Vector) -> Vector:

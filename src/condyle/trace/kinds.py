@@ -4,13 +4,23 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import cast
+from typing import NamedTuple
 
 from condyle.algorithms.unrolled import is_zero
+from condyle.algorithms.values import numbers, refilled
 from condyle.model.joints.base import JointType
 from condyle.model.tree import Link, Numbers, Tree
 from condyle.scalar import Scalar, number
+from condyle.spatial import vector as vec
 from condyle.spatial.vector import Matrix, Vector
+
+
+class Constants(NamedTuple):
+    """All that is constant of a link; a row of a table has them in this order."""
+
+    numbers: Numbers
+    wrench_rotation: Matrix
+    wrench_origin: Vector
 
 
 @dataclass(frozen=True)
@@ -34,9 +44,11 @@ class Kind:
     def nv(self) -> int:
         return self.type.nv
 
-    def bound(self, symbols: Sequence[Scalar]) -> list[Scalar]:
+    def bound(self, symbols: Sequence[Scalar]) -> Constants:
         """The constants as steps see them: numbers where all links agree, else the table's symbols."""
-        return [symbol if value is None else number(value) for symbol, value in zip(symbols, self.fixed, strict=True)]
+        known = zip(symbols, self.fixed, strict=True)
+        values = [symbol if value is None else number(value) for symbol, value in known]
+        return refilled(Constants(blank(self.nv), vec.ONE, vec.ZERO), values)
 
 
 def tilts(link: Link) -> bool:
@@ -70,29 +82,10 @@ def kinds_of(tree: Tree) -> tuple[list[Kind], list[int]]:
 
 def constants(link: Link) -> tuple[float, ...]:
     """All numbers of a link in one row."""
-    n = link.numbers
-    rows = (*n.rotation, n.origin, (n.pitch, n.mass), n.first, n.second, n.armature, *link.wrench_rotation)
-    values = [value for row in rows for value in row]
-    return tuple(float(cast(float, value)) for value in (*values, *link.wrench_origin))
+    return numbers(Constants(link.numbers, link.wrench_rotation, link.wrench_origin))
 
 
-def numbers_of(row: Sequence[Scalar]) -> Numbers:
-    """What `constants` put in a row, the wrench frame (the last twelve) left out."""
-    xx, xy, xz, yy, yz, zz = row[17:23]
-    return Numbers(
-        matrix(row[:9]),
-        three(row[9:12]),
-        row[12],
-        row[13],
-        three(row[14:17]),
-        (xx, xy, xz, yy, yz, zz),
-        tuple(row[23:-12]),
-    )
-
-
-def three(values: Sequence[Scalar]) -> Vector:
-    return values[0], values[1], values[2]
-
-
-def matrix(values: Sequence[Scalar]) -> Matrix:
-    return three(values[:3]), three(values[3:6]), three(values[6:])
+def blank(nv: int) -> Numbers:
+    """The structure of the numbers of a link with so many degrees of freedom."""
+    none = number(0.0)
+    return Numbers(vec.ONE, vec.ZERO, none, none, vec.ZERO, vec.ZERO_SYMMETRIC, (none,) * nv)

@@ -9,7 +9,7 @@ from typing import TypeAlias, cast
 import numpy as np
 
 from condyle.algorithms.joint import Dof, Inertia, Joint
-from condyle.algorithms.values import flat
+from condyle.algorithms.values import flat, numbers
 from condyle.ir.expr import Expr
 from condyle.ir.ops import TRIGONOMETRIC
 from condyle.ir.program import Program, constant_of, input_of, operands
@@ -75,7 +75,7 @@ class Lengths:
 
 def second_moments(inertia: Inertia) -> list[float]:
     """Eigenvalues of the second moment, ascending."""
-    xx, xy, xz, yy, yz, zz = cast("tuple[float, ...]", inertia.second)
+    xx, xy, xz, yy, yz, zz = numbers(inertia.second)
     return np.linalg.eigvalsh(np.array([[xx, xy, xz], [xy, yy, yz], [xz, yz, zz]])).tolist()
 
 

@@ -8,14 +8,12 @@ the first entry of A⁻¹.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from typing import cast
-
 import numpy as np
 from numpy.typing import NDArray
 
 from condyle.algorithms.joint import Joint
 from condyle.algorithms.unrolled import Unrolled
+from condyle.algorithms.values import numbers
 from condyle.model.tree import Tree
 from condyle.scalar import number
 from condyle.trace.lengths import second_moments
@@ -40,8 +38,8 @@ def floors(tree: Tree) -> list[float]:
         if link.parent >= 0:
             sound[link.parent] &= sound[i]
     for link, joint, inertia, good in zip(tree.links, joints, inertias, sound, strict=True):
-        columns: Reals = np.array([[*_floats(dof.linear), *_floats(dof.angular)] for dof in joint.dofs])
-        rotors = np.eye(len(columns)) * _floats([dof.armature for dof in joint.dofs])
+        columns: Reals = np.array([numbers(dof.column) for dof in joint.dofs])
+        rotors = np.eye(len(columns)) * numbers(tuple(dof.armature for dof in joint.dofs))
         own: Reals = columns @ inertia @ np.transpose(columns) + rotors
         for k, coordinate in enumerate(link.v if good else ()):
             found[coordinate.at] = _least(own[k:, k:])
@@ -53,15 +51,10 @@ def _least(energy: Reals) -> float:
     return float(1.0 / np.linalg.inv(energy)[0, 0]) if np.linalg.eigvalsh(energy)[0] > 0.0 else 0.0
 
 
-def _floats(vector: Sequence[object]) -> list[float]:
-    return [float(cast(float, x)) for x in vector]
-
-
 def _spatial(joint: Joint) -> Reals:
     """A link's inertia about its origin, [linear; angular]."""
-    mass, (x, y, z) = cast(float, joint.inertia.mass), _floats(joint.inertia.first)
+    mass, x, y, z, xx, xy, xz, yy, yz, zz = numbers(joint.inertia)
     cross = np.array([[0.0, -z, y], [z, 0.0, -x], [-y, x, 0.0]])
-    xx, xy, xz, yy, yz, zz = _floats(joint.inertia.second)
     second = np.array([[xx, xy, xz], [xy, yy, yz], [xz, yz, zz]])
     rotational = sum(second_moments(joint.inertia)) * np.eye(3) - second
     return np.block([[mass * np.eye(3), -cross], [cross, rotational]])

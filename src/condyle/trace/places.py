@@ -9,7 +9,7 @@ from condyle.algorithms.unrolled import joint_at, wrench_on
 from condyle.ir import sweep as ir
 from condyle.ir.expr import Expr, Graph
 from condyle.scalar import Scalar
-from condyle.trace.kinds import Kind, matrix, numbers_of, three
+from condyle.trace.kinds import Kind
 from condyle.trace.steps import Place, StepGraph
 
 WITHOUT_ANGLES = ("free", "spherical")
@@ -18,8 +18,8 @@ WITHOUT_ANGLES = ("free", "spherical")
 def place_of(number: int, kind: Kind, dof: int | None = None) -> Place:
     """A fresh graph, and the joint of this kind as steps see it."""
     graph = StepGraph(kind.type.nq)
-    numbers = kind.bound(graph.read(ir.Ref("table"), len(kind.fixed)))
-    joint = joint_at(kind.type, numbers_of(numbers), graph.read(ir.Ref("input", "q"), kind.type.nq))
+    numbers = kind.bound(graph.read(ir.Ref("table"), len(kind.fixed))).numbers
+    joint = joint_at(kind.type, numbers, graph.read(ir.Ref("input", "q"), kind.type.nq))
     return Place(number, graph, joint, dof)
 
 
@@ -35,6 +35,5 @@ def external(place: Place, kind: Kind) -> Wrench:
     """The external wrench on the link, in its own frame."""
     if not kind.carries_body:
         return NO_FORCE
-    numbers = kind.bound(place.graph.read(ir.Ref("table"), len(kind.fixed)))
-    wrench = place.graph.read(ir.Ref("input", "f_ext"), 6)
-    return wrench_on(matrix(numbers[-12:-3]), three(numbers[-3:]), wrench)
+    _, rotation, origin = kind.bound(place.graph.read(ir.Ref("table"), len(kind.fixed)))
+    return wrench_on(rotation, origin, place.graph.read(ir.Ref("input", "f_ext"), 6))

@@ -14,14 +14,13 @@ from condyle.algorithms.regroup import regrouped
 from condyle.algorithms.rnea import rnea
 from condyle.algorithms.rnea_derivatives import rnea_derivatives
 from condyle.algorithms.sweeps import Field, Matrix
-from condyle.ir.program import Array
 from condyle.ir.sweep import Kind, Rolled
 from condyle.model.tree import Tree
 from condyle.scalar import Scalar
 from condyle.signature import FUNCTIONS
 from condyle.trace.rolling import Rolling
 from condyle.trace.steps import MatrixHandle
-from condyle.trace.straight import sizes
+from condyle.trace.straight import arrays
 
 
 def _id(tree: Rolling) -> Sequence[Matrix]:
@@ -89,7 +88,7 @@ def roll(tree: Tree, function: str, f_ext: bool = False) -> Rolled:
     signature = FUNCTIONS[function]
     rolling = Rolling(reframed(regrouped(tree)), f_ext)
     matrices = ROLLED[function].record(rolling)
-    outputs = [Array(port.name, port.shape(sizes(tree))) for port in signature.outputs]
+    outputs = arrays(tree, signature.outputs)
     results = {
         array.name: matrix.name
         for array, matrix in zip(outputs, matrices, strict=False)
@@ -98,8 +97,8 @@ def roll(tree: Tree, function: str, f_ext: bool = False) -> Rolled:
     loops = rolling.loops()
     return Rolled(
         function,
-        tuple(Array(port.name, port.shape(sizes(tree))) for port in signature.ports(f_ext)),
-        tuple(outputs),
+        arrays(tree, signature.ports(f_ext)),
+        outputs,
         tuple(Kind(kind.type.name, kind.type.nq, kind.type.nv) for kind in rolling.kinds),
         rolling.joints,
         rolling.buffers,

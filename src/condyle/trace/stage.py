@@ -48,7 +48,7 @@ class Stage:
 
     def program(self) -> Program:
         made = self.graph.program(self.name, self.inputs, self.outputs, self.values)
-        return pipeline.apply(pipeline.apply(made, pipeline.CLEAN), pipeline.CODE)
+        return pipeline.apply(made, pipeline.ALL)
 
 
 class Table:
@@ -71,8 +71,3 @@ def composed(bank: str, shape: T, combine: Callable[[T, T], T]) -> Program:
     stage = Stage(f"{bank}_scan")
     stage.write(bank, combine(stage.value("base", shape), stage.value("tip", shape)))
     return stage.program()
-
-
-def numbers(value: object) -> tuple[float, ...]:
-    """The scalars of a value that is known."""
-    return tuple(float(cast(float, x)) for x in flat(value))

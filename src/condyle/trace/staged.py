@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import NamedTuple, TypeVar, cast
+from typing import NamedTuple, TypeVar
 
 from condyle.algorithms.forward_dynamics import factors
 from condyle.algorithms.joint import Joint
@@ -20,7 +20,7 @@ from condyle.ir.program import Array, Program
 from condyle.model.tree import Tree
 from condyle.scalar import Scalar
 from condyle.signature import F_EXT, FUNCTIONS
-from condyle.trace.straight import entries, sizes
+from condyle.trace.straight import arrays, entries, leaves
 
 T = TypeVar("T")
 U = TypeVar("U")
@@ -122,8 +122,7 @@ def trace_staged(tree: Tree, routes: Sequence[tuple[str, str, str]], f_ext: bool
     ports = {port.name: port for _, function, _ in routes for port in FUNCTIONS[function].inputs}
     if f_ext:
         ports[F_EXT.name] = F_EXT
-    inputs = [Array(name, port.shape(sizes(tree))) for name, port in ports.items()]
-    inputs += [Array("floats", (1,))] if base else []
+    inputs = (*arrays(tree, ports.values()), *((Array("floats", (1,)),) if base else ()))
     graph = _Graph()
     pivots: dict[int, int] = {}
 
@@ -132,19 +131,17 @@ def trace_staged(tree: Tree, routes: Sequence[tuple[str, str, str]], f_ext: bool
         pivots.update({d.index: k for k, d in enumerate(found.inverse_D) if isinstance(d, Expr)})
         return (inverse(held(found, x["floats"][0], base) if base else found),)
 
-    leaves = {
-        array.name: [cast(Scalar, graph.input(i, k)) for k in range(array.size)] for i, array in enumerate(inputs)
-    }
-    swept = _Stages(regrouped(tree), leaves["q"], graph, leaves.get("f_ext"))
-    arrays: list[Array] = []
+    given = leaves(graph, inputs)
+    swept = _Stages(regrouped(tree), given["q"], graph, given.get("f_ext"))
+    outputs: list[Array] = []
     values: list[tuple[int, int, Expr | float]] = []
     for letter, function, route in routes:
         graph.letter = letter
         way = ltl_inverse if (function, route) == ("minv", "ltl") else ROUTES[function][route]
-        found = entries(way(swept, leaves))
-        values += [(array + len(arrays), index, value) for array, index, value in found]
-        arrays += [Array(port.name, port.shape(sizes(tree))) for port in FUNCTIONS[function].outputs]
+        found = entries(way(swept, given))
+        values += [(array + len(outputs), index, value) for array, index, value in found]
+        outputs += arrays(tree, FUNCTIONS[function].outputs)
     graph.letter = ""
-    program = graph.program("staged", inputs, arrays, values)
+    program = graph.program("staged", inputs, outputs, values)
     stages = tuple(graph.stages + [""] * (len(program.nodes) - len(graph.stages)))
     return Staged(program, stages, tuple(graph.steps), pivots)

@@ -79,7 +79,7 @@ class Place:
                 kept.append((ref, len(values)))
         arrays = [Array(f"{ref.space} {ref.name}".strip(), (size,)) for ref, size in kept]
         program = self.graph.program(name, self.graph.arrays, arrays, entries)
-        program = pipeline.apply(pipeline.apply(program, pipeline.CLEAN), pipeline.CODE)
+        program = pipeline.apply(program, pipeline.ALL)
         used = sorted({input_of(node)[0] for node in program.nodes if node[0] == "input"})
         return ir.Step(_only(program, used), tuple(self.graph.refs[k] for k in used), tuple(ref for ref, _ in kept))
 

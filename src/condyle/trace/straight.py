@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from typing import cast
 
 from condyle.algorithms.matrix import SparseMatrix
@@ -14,7 +14,7 @@ from condyle.ir.expr import Expr, Graph
 from condyle.ir.program import Array, Program
 from condyle.model.tree import Tree
 from condyle.scalar import Scalar
-from condyle.signature import FUNCTIONS
+from condyle.signature import FUNCTIONS, Port
 
 
 def sizes(tree: Tree) -> dict[str, int]:
@@ -25,15 +25,22 @@ def sizes(tree: Tree) -> dict[str, int]:
 def trace(tree: Tree, function: str, route: str, f_ext: bool = False, regroup: bool = True) -> Program:
     """The straight-line Program of one function by one route, the tree's numbers inside it."""
     signature = FUNCTIONS[function]
-    inputs = [Array(port.name, port.shape(sizes(tree))) for port in signature.ports(f_ext)]
-    arrays = [Array(port.name, port.shape(sizes(tree))) for port in signature.outputs]
-    graph = Graph()
-    leaves = {
-        array.name: [cast(Scalar, graph.input(i, k)) for k in range(array.size)] for i, array in enumerate(inputs)
-    }
-    swept = Unrolled(reframed(regrouped(tree)) if regroup else tree, leaves["q"], leaves.get("f_ext"))
-    outputs = ROUTES[function][route](swept, leaves)
-    return graph.program(function, inputs, arrays, entries(outputs))
+    inputs, graph = arrays(tree, signature.ports(f_ext)), Graph()
+    given = leaves(graph, inputs)
+    swept = Unrolled(reframed(regrouped(tree)) if regroup else tree, given["q"], given.get("f_ext"))
+    outputs = ROUTES[function][route](swept, given)
+    return graph.program(function, inputs, arrays(tree, signature.outputs), entries(outputs))
+
+
+def arrays(tree: Tree, ports: Iterable[Port]) -> tuple[Array, ...]:
+    """The ports of a function for this tree."""
+    known = sizes(tree)
+    return tuple(Array(port.name, port.shape(known)) for port in ports)
+
+
+def leaves(graph: Graph, inputs: Sequence[Array]) -> dict[str, list[Scalar]]:
+    """A symbol for every entry of every input, by name."""
+    return {array.name: [cast(Scalar, graph.input(i, k)) for k in range(array.size)] for i, array in enumerate(inputs)}
 
 
 def entries(outputs: Sequence[Output]) -> list[tuple[int, int, Expr | float]]:

@@ -37,6 +37,14 @@ TINY = 1e-30
 """Keeps 0 / 0 away; below every compliance of a body that a float32 can hold."""
 
 
+class Bias(NamedTuple):
+    """What velocities and outer forces do: the acceleration that a body has when its parent and its joint's rates have
+    none, and the force that it needs then."""
+
+    before: Pair
+    force: Wrench
+
+
 class Segment(NamedTuple):
     """A segment's element; accelerations are classical and relative to falling, in body frames."""
 
@@ -45,6 +53,11 @@ class Segment(NamedTuple):
     C: Upper
     h: Wrench
     J: Articulated
+
+    @property
+    def load(self) -> Load:
+        """What it needs at its base."""
+        return Load(self.h, self.J)
 
 
 class Load(NamedTuple):

@@ -10,22 +10,20 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import NamedTuple, cast
+from typing import cast
 
 import numpy as np
-from numpy.typing import NDArray
 
 from condyle.algorithms import aba
 from condyle.algorithms.aba import Articulated, Elimination
 from condyle.algorithms.joint import Joint
-from condyle.algorithms.rnea import NO_FORCE, Motion, Wrench, no_acceleration, spin
-from condyle.algorithms.rnea import motion as rnea_motion
+from condyle.algorithms.rnea import NO_FORCE, Wrench, coasting, turning
 from condyle.algorithms.scans import inverse_dynamics, motions
 from condyle.algorithms.scans.affine import Inward, Map, Outward
 from condyle.algorithms.scans.along import inward, outward
-from condyle.algorithms.scans.articulated import NO_INERTIA, Segment, Segments, extended, passes, single
+from condyle.algorithms.scans.articulated import NO_INERTIA, Bias, Load, Segment, Segments, extended, passes, single
 from condyle.algorithms.scans.links import Dofs, Links
-from condyle.algorithms.scans.scan import Index, Scan, array, stored, taken, zeros_like
+from condyle.algorithms.scans.scan import Array, Index, Scan, array, stored, taken, zeros_like
 from condyle.algorithms.unrolled import Unrolled
 from condyle.algorithms.values import flat, plus, refilled
 from condyle.scalar import Scalar, number
@@ -34,25 +32,9 @@ from condyle.spatial import vector as vec
 from condyle.spatial.twist import Pair
 from condyle.spatial.vector import Vector
 
-Array = NDArray[np.floating]
 GUARD = 2.0
 """Roundings that Segments adds to the diagonal of a compliance before it is factored: at a half a pivot may be zero,
 and each costs a few more in the answer."""
-
-
-class Bias(NamedTuple):
-    """What velocities and outer forces do: the acceleration that a body has when its parent and its joint's rates have
-    none, and the force that it needs then."""
-
-    before: Pair
-    force: Wrench
-
-
-class Load(NamedTuple):
-    """What a branch hands to the link that carries it."""
-
-    J: Articulated
-    h: Wrench
 
 
 def bias(links: Links, v: Scalar) -> Bias:
@@ -61,16 +43,11 @@ def bias(links: Links, v: Scalar) -> Bias:
     w, wp = motions.angular_velocities(links, motions.rates(links, place, v))
     before = links.each(_before, vec.transposed_times(links.of_parent(place.axes, vec.ONE), wp), Dofs(v))
     w = place.into(w)
-    return Bias(before, motions.own_forces(links, _turning(w)))
-
-
-def _turning(w: Vector) -> Motion:
-    """A body that turns and does not accelerate."""
-    return Motion(w, vec.ZERO, spin(w, vec.ZERO), vec.ZERO)
+    return Bias(before, motions.own_forces(links, turning(w)))
 
 
 def _before(joint: Joint, wp: Vector, v: Sequence[Scalar]) -> Pair:
-    moved = rnea_motion(joint, _turning(wp), v, no_acceleration(joint))
+    moved = coasting(joint, wp, v)
     return moved.a, moved.dw
 
 
@@ -95,8 +72,8 @@ def eliminations(links: Links, load: Load) -> Elimination:
 
 def articulated(links: Links, known: Bias, tau: Scalar) -> Load:
     """I^A and p^A of every link, by one scan of elements towards the base."""
-    own = Load(links.each(aba.rigid), known.force)
-    zeros = links.filled(Load(NO_INERTIA, NO_FORCE), links.n)
+    own = Load(known.force, links.each(aba.rigid))
+    zeros = links.filled(Load(NO_FORCE, NO_INERTIA), links.n)
     semigroup = Segments(GUARD * float(np.finfo(links.dtype).eps))
     halves = _second_halves(links)
     alone: list[tuple[Index, Segment]] = []
@@ -120,14 +97,11 @@ def articulated(links: Links, known: Bias, tau: Scalar) -> Load:
         elements = stored(elements, first, links.filled(fused, len(first)))
         return stored(elements, second, links.filled(semigroup.identity(), len(second)))
 
-    def handed(product: Segment) -> Load:
-        return Load(product.J, product.h)
-
     scan = cast("Scan[Segment]", links.scan)
-    product, _ = inward(links.levels, scan, semigroup, form, handed, zeros)
-    load = Load(product.J, product.h)
+    product, _ = inward(links.levels, scan, semigroup, form, lambda product: product.load, zeros)
+    load = product.load
     for index, element in alone:
-        load = stored(load, index, handed(semigroup.combine(element, taken(product, index))))
+        load = stored(load, index, semigroup.combine(element, taken(product, index)).load)
     return plus(own, links.to_parent(load))
 
 
@@ -203,8 +177,7 @@ def solve(links: Links, eliminated: Elimination, force: Wrench, tau: Scalar) -> 
 def hybrid(links: Links, q: Array, v: Scalar, tau: Scalar) -> Scalar:
     """Articulated inertias link by link, the rest by affine scans."""
     place = motions.world(links)
-    still = number(np.zeros((links.tree.nv, 1, 1), links.dtype))
-    force = motions.own_forces(links, motions.states(links, place, v, still).motion)
+    force = motions.own_forces(links, motions.states(links, place, v, links.still).motion)
     return solve(links, serial_eliminations(links, q), force, tau)
 
 
@@ -223,8 +196,7 @@ def serial_eliminations(links: Links, q: Array) -> Elimination:
 
 def through_mass_matrix(links: Links, v: Scalar, tau: Scalar) -> Scalar:
     """M a = tau - c; column j of M is inverse dynamics of the j-th unit acceleration, without velocity and gravity."""
-    nv = links.tree.nv
-    c = inverse_dynamics.by_sums(links, v, number(np.zeros((nv, 1, 1), links.dtype)))
+    c = inverse_dynamics.by_sums(links, v, links.still)
     left = np.moveaxis(array(inverse_dynamics.unit_responses(links)), 2, 0)
     right = np.moveaxis(array(tau - c), 2, 0)
     return number(np.moveaxis(np.linalg.solve(left, right), 0, 2))

@@ -37,8 +37,7 @@ def by_sums(links: Links, v: Scalar, a: Scalar) -> Scalar:
 def unit_responses(links: Links) -> Scalar:
     """tau of every unit acceleration from rest, without gravity and outer forces: M, (nv, nv, states)."""
     nv = links.tree.nv
-    none = number(np.zeros((nv, 1, 1), links.dtype))
-    return by_sums(links.weightless(), none, number(np.eye(nv, dtype=links.dtype)[:, :, None]))
+    return by_sums(links.weightless(), links.still, number(np.eye(nv, dtype=links.dtype)[:, :, None]))
 
 
 def by_lie_group(links: Links, v: Scalar, a: Scalar) -> Scalar:
@@ -120,7 +119,7 @@ def mass_matrix(links: Links) -> Array:
     joint = links.joint_of_dof()
     starts = crba.unit_force(joint, 0, taken(motions.composites(links, place), links.link_of_dof))
     carried = crba.force_up(pair_joints(links, place, of), taken(starts, of.row))
-    (value,) = _single(links, of.column, carried)
+    value = _single(links, of.column, carried)
     result = np.zeros((links.tree.nv, links.tree.nv, value.shape[-1]), links.dtype)
     result[of.row, of.column] = result[of.column, of.row] = value[:, 0]
     diagonal = np.arange(links.tree.nv)
@@ -128,13 +127,13 @@ def mass_matrix(links: Links) -> Array:
     return result
 
 
-def _single(links: Links, column: Index, force: Wrench) -> tuple[Array]:
+def _single(links: Links, column: Index, force: Wrench) -> Array:
     (linear, angular), armature = taken((links.subspace, links.armature), column)
     joint = Joint(
         Full(taken(links.turn, slice(0, 1))), vec.ZERO, (Dof(linear, angular, armature),), links.inertia, False
     )
     ((value, _),) = crba.mass_entries(joint, force, links.inertia)
-    return (array(value),)
+    return array(value)
 
 
 def derivatives(links: Links, v: Scalar, a: Scalar) -> tuple[Array, Array]:

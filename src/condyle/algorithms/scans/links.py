@@ -12,13 +12,12 @@ from dataclasses import dataclass
 from typing import Generic, TypeVar, cast
 
 import numpy as np
-from numpy.typing import NDArray
 
 from condyle.algorithms.joint import Dof, Inertia, Joint
 from condyle.algorithms.rnea import Wrench
 from condyle.algorithms.scans import along
 from condyle.algorithms.scans.paths import levels
-from condyle.algorithms.scans.scan import Index, Scan, array, kogge_stone, taken, zeros_like
+from condyle.algorithms.scans.scan import Array, Index, Scan, array, kogge_stone, taken, zeros_like
 from condyle.algorithms.scans.sums import Sums
 from condyle.algorithms.unrolled import is_axial, joint_placed, wrench_on
 from condyle.algorithms.values import flat, refilled
@@ -32,7 +31,6 @@ from condyle.spatial.vector import Matrix, Vector
 
 T = TypeVar("T")
 U = TypeVar("U")
-Array = NDArray[np.floating]
 
 
 @dataclass(frozen=True)
@@ -46,17 +44,12 @@ class Links:
     """See above. `inputs`: arrays by name, each (n or 1, size), as the reference takes them."""
 
     def __init__(self, tree: Tree, inputs: Mapping[str, Array], scan: Scan[object] = kogge_stone) -> None:
-        if tree.has_shared_coordinates:
-            raise UnsupportedError(
-                "links='scan' needs every joint to move alone, and this robot has mimic joints: use links='serial', or "
-                "load the robot with mimic='independent'"
-            )
-        self.tree = tree
+        self.tree = check_alone(tree)
         self.dtype = inputs["q"].dtype
         self.n = len(tree.links)
         self.scan = scan
-        self.parents = np.array([link.parent for link in tree.links], np.int64)
-        self.levels = levels([link.parent for link in tree.links])
+        self.parents = np.array(tree.parents, np.int64)
+        self.levels = levels(tree.parents)
         self.first_dof = np.array([link.v[0].at for link in tree.links], np.int64)
         self.link_of_dof = np.empty(tree.nv, np.int64)
         for i, link in enumerate(tree.links):
@@ -66,6 +59,11 @@ class Links:
         self.kinds = _kinds(tree)
         self._place(inputs["q"])
         self.f_ext = self._external(inputs["f_ext"]) if "f_ext" in inputs else None
+
+    @property
+    def still(self) -> Scalar:
+        """Zero for every degree of freedom."""
+        return number(np.zeros((self.tree.nv, 1, 1), self.dtype))
 
     def weightless(self) -> Links:
         """The same without gravity and outer forces."""
@@ -111,7 +109,7 @@ class Links:
         return wrench_on(rotation, origin, part)
 
     def rows(self, values: Array) -> Scalar:
-        """(states, links) -> (links, 1, states)."""
+        """(states, links) -> (links, 1, states); for degrees of freedom too."""
         return number(np.ascontiguousarray(np.transpose(values))[:, None, :])
 
     def column(self, values: Sequence[T]) -> T:
@@ -127,10 +125,6 @@ class Links:
     def _filled(self, x: Array, n: int) -> Array:
         wide = np.asarray(x, self.dtype)
         return np.full((n, 1, 1), wide) if wide.ndim == 0 else np.broadcast_to(wide, (n, *wide.shape[1:]))
-
-    def dofs(self, values: Array) -> Scalar:
-        """A joint-space input (states, nv) as one scalar of every degree of freedom."""
-        return self.rows(values)
 
     def joint(self, kind: JointType, rows: Index) -> Joint:
         """Joint and body of these links, all of one kind."""
@@ -211,6 +205,16 @@ class Links:
             return Sums(zeros).combine(taken(value, links), received)
 
         return along.inward(self.levels, cast("Scan[T]", self.scan), Sums(zeros), form, lambda x: x, zeros)[0]
+
+
+def check_alone(tree: Tree) -> Tree:
+    """The tree itself; UnsupportedError for one whose joints share coordinates."""
+    if tree.has_shared_coordinates:
+        raise UnsupportedError(
+            "links='scan' needs every joint to move alone, and this robot has mimic joints: use links='serial', or "
+            "load the robot with mimic='independent'"
+        )
+    return tree
 
 
 def _kinds(tree: Tree) -> list[tuple[JointType, Index]]:

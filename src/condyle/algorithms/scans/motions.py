@@ -108,21 +108,16 @@ def composites(links: Links, place: World) -> Inertia:
     turned, r = Full(vec.transpose(place.axes)), place.offset
     mass, first, second = links.inertia
     (mass,) = links.subtree_sums((mass,))
-    first = links.subtree_sums(vec.add(turned.back(first), links.to_parent(first_lever(mass, r))))
+    first = links.subtree_sums(vec.add(turned.back(first), links.to_parent(vec.scale(mass, r))))
     lever = links.to_parent(second_lever(mass, first, r))
     second = links.subtree_sums(vec.add_symmetric(turned.back_symmetric(second), lever))
     back = Full(place.axes)
     return Inertia(mass, back.back(first), back.back_symmetric(second))
 
 
-def first_lever(mass: Scalar, r: Vector) -> Vector:
-    """What a first moment about a point r away has more."""
-    return vec.scale(mass, r)
-
-
 def second_lever(mass: Scalar, first: Vector, r: Vector) -> Symmetric:
     """What a second moment about a point r away has more; first: the first moment about the near point."""
-    (xx, xy, xz), (_, yy, yz), (_, _, zz) = vec.outer(first_lever(mass, r), r)
+    (xx, xy, xz), (_, yy, yz), (_, _, zz) = vec.outer(vec.scale(mass, r), r)
     return vec.add_symmetric(vec.outer_symmetric(first, r), (xx, xy, xz, yy, yz, zz))
 
 

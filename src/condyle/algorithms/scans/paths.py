@@ -14,6 +14,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from condyle.algorithms.scans.scan import Index
+from condyle.model.tree import carried
 
 
 @dataclass(frozen=True)
@@ -31,11 +32,6 @@ class Level:
     parents: Index
 
     @property
-    def heads(self) -> Index:
-        """Where in `links` each path begins."""
-        return np.flatnonzero(self.position == 0)
-
-    @property
     def steps(self) -> int:
         """Steps of a scan in ceil(log2) steps, and one to join the paths to their parents."""
         return int(self.position.max()).bit_length() + 1
@@ -49,14 +45,11 @@ def levels(parents: Sequence[int]) -> list[Level]:
 
 def _heavy(parents: Sequence[int]) -> list[Level]:
     n = len(parents)
-    carried = [1] * n
-    for i in reversed(range(n)):
-        if parents[i] >= 0:
-            carried[parents[i]] += carried[i]
+    weights = carried(parents, [1] * n)
     heavy = [-1] * n
     for i in range(n):
         parent = parents[i]
-        if parent >= 0 and (heavy[parent] < 0 or carried[i] > carried[heavy[parent]]):
+        if parent >= 0 and (heavy[parent] < 0 or weights[i] > weights[heavy[parent]]):
             heavy[parent] = i
     level = [0] * n
     paths: list[list[list[int]]] = []

@@ -25,31 +25,27 @@ def _vector(values: Scalar) -> tuple[Array, ...]:
 
 
 def _id(links: Links, x: Inputs) -> tuple[Array, ...]:
-    return _vector(rnea.by_sums(links, links.dofs(x["v"]), links.dofs(x["a"])))
+    return _vector(rnea.by_sums(links, links.rows(x["v"]), links.rows(x["a"])))
 
 
 def _id_lie(links: Links, x: Inputs) -> tuple[Array, ...]:
-    return _vector(rnea.by_lie_group(links, links.dofs(x["v"]), links.dofs(x["a"])))
+    return _vector(rnea.by_lie_group(links, links.rows(x["v"]), links.rows(x["a"])))
 
 
 def _fd(links: Links, x: Inputs) -> tuple[Array, ...]:
-    return _vector(fd.completely(links, links.dofs(x["v"]), links.dofs(x["tau"])))
+    return _vector(fd.completely(links, links.rows(x["v"]), links.rows(x["tau"])))
 
 
 def _fd_abia(links: Links, x: Inputs) -> tuple[Array, ...]:
-    return _vector(fd.hybrid(links, x["q"], links.dofs(x["v"]), links.dofs(x["tau"])))
+    return _vector(fd.hybrid(links, x["q"], links.rows(x["v"]), links.rows(x["tau"])))
 
 
 def _fd_jsiia(links: Links, x: Inputs) -> tuple[Array, ...]:
-    return _vector(fd.through_mass_matrix(links, links.dofs(x["v"]), links.dofs(x["tau"])))
+    return _vector(fd.through_mass_matrix(links, links.rows(x["v"]), links.rows(x["tau"])))
 
 
 def _m(links: Links, x: Inputs) -> tuple[Array, ...]:
     return (rnea.mass_matrix(links),)
-
-
-def _still(links: Links) -> Scalar:
-    return number(np.zeros((links.tree.nv, 1, 1), links.dtype))
 
 
 def _no_force(links: Links) -> Wrench:
@@ -58,7 +54,7 @@ def _no_force(links: Links) -> Wrench:
 
 def _minv(links: Links, x: Inputs) -> tuple[Array, ...]:
     still = links.weightless()
-    load = fd.articulated(still, fd.bias(still, _still(links)), _still(links))
+    load = fd.articulated(still, fd.bias(still, links.still), links.still)
     return (_inverse(links, fd.eliminations(links, load)),)
 
 
@@ -70,13 +66,13 @@ def _inverse(links: Links, eliminated: fd.Elimination) -> Array:
 
 
 def _did(links: Links, x: Inputs) -> tuple[Array, ...]:
-    return rnea.derivatives(links, links.dofs(x["v"]), links.dofs(x["a"]))
+    return rnea.derivatives(links, links.rows(x["v"]), links.rows(x["a"]))
 
 
 def _dfd(links: Links, x: Inputs) -> tuple[Array, ...]:
     """One scan of elements; all columns of -M^-1 dID and of M^-1 share the affine scans behind it."""
-    v = links.dofs(x["v"])
-    a, eliminated = fd.with_eliminations(links, v, links.dofs(x["tau"]))
+    v = links.rows(x["v"])
+    a, eliminated = fd.with_eliminations(links, v, links.rows(x["tau"]))
     solved = [
         array(fd.solve(links, eliminated, _no_force(links), number(-part))) for part in rnea.derivatives(links, v, a)
     ]

@@ -5,24 +5,24 @@ Constants that all share stand in the code, the others in a table.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import cast
 
 from condyle.algorithms.joint import Dof, Inertia, Joint
 from condyle.algorithms.rnea import Wrench
-from condyle.algorithms.scans.turns import ONE
 from condyle.algorithms.unrolled import is_zero, joint_at, wrench_on
+from condyle.algorithms.values import flat, numbers
 from condyle.ir import chunked as ir
 from condyle.model.tree import Link, Tree
-from condyle.scalar import Scalar, number
+from condyle.scalar import number
 from condyle.signature import FUNCTIONS
 from condyle.spatial import vector as vec
 from condyle.spatial.rotation import AboutZ, Full, Identity, Rotation
 from condyle.spatial.rotation import Chain as InTurn
-from condyle.spatial.vector import Vector
+from condyle.spatial.vector import ONE, Vector
 from condyle.trace.chunks.limbs import cut, limbs
 from condyle.trace.partners import Row, partners
-from condyle.trace.stage import Stage, Table, numbers
+from condyle.trace.stage import Stage, Table
 
 TYPES = ("revolute", "continuous", "prismatic", "helical")
 Q, V, DRIVE, ANSWER, ANGLE, SINE, COSINE, COLUMNS = range(8)
@@ -98,30 +98,30 @@ class Chain:
         """The joint of a sweep, at its q."""
         row, columns = self.table.read(stage), stage.read(ir.IO, COLUMNS)
         turn, slide = row[TURN], row[SLIDE]
-        axes = (_three(row, ROTATION), _three(row, ROTATION + 3), _three(row, ROTATION + 6))
+        axes = (vec.three(row, ROTATION), vec.three(row, ROTATION + 3), vec.three(row, ROTATION + 6))
         placed: Rotation = Identity() if axes == ONE else Full(axes)
         rotation = placed if is_zero(turn) else InTurn(placed, AboutZ(columns[COSINE], columns[SINE]))
         none = number(0.0)
-        origin = vec.add(_three(row, ORIGIN), placed.back((none, none, slide * columns[Q])))
+        origin = vec.add(vec.three(row, ORIGIN), placed.back((none, none, slide * columns[Q])))
         dof = Dof((none, none, slide), (none, none, turn), row[ARMATURE])
         xx, xy, xz, yy, yz, zz = row[SECOND:ARMATURE]
-        inertia = Inertia(row[MASS], _three(row, FIRST), (xx, xy, xz, yy, yz, zz))
+        inertia = Inertia(row[MASS], vec.three(row, FIRST), (xx, xy, xz, yy, yz, zz))
         return Joint(rotation, origin, (dof,), inertia, True)
 
     def external(self, stage: Stage) -> Wrench:
         """The outer force on the link of a sweep, in its own frame."""
         row = self.table.read(stage)
-        axes = (_three(row, OUTER), _three(row, OUTER + 3), _three(row, OUTER + 6))
-        return wrench_on(axes, _three(row, OUTER_ORIGIN), stage.read(ir.EXT, 6))
+        axes = (vec.three(row, OUTER), vec.three(row, OUTER + 3), vec.three(row, OUTER + 6))
+        return wrench_on(axes, vec.three(row, OUTER_ORIGIN), stage.read(ir.EXT, 6))
 
     def base(self, stage: Stage, link: Link) -> Joint:
         """The joint of a floating base."""
         return joint_at(link.kind, link.numbers, stage.read(BASE[0], link.kind.nq))
 
     def made(
-        self, name: str, widths: dict[str, int], identities: dict[str, object], ops: Sequence[ir.Op]
+        self, name: str, banks: Mapping[str, object], identities: Mapping[str, object], ops: Sequence[ir.Op]
     ) -> ir.Chunked:
-        """All operations, for the ports of this function; widths: of the banks that the operations use."""
+        """All operations, for the ports of this function; banks: what those hold that the operations use."""
         ports = FUNCTIONS[name].ports(self.f_ext)
         inputs = tuple(zip((port.name for port in ports), (Q, V, DRIVE, ir.NONE), strict=False))
         answer = FUNCTIONS[name].outputs[0].name
@@ -139,7 +139,7 @@ class Chain:
             self.length,
             inputs,
             ((answer, ANSWER),),
-            {**known, **widths},
+            {**known, **{bank: len(flat(value)) for bank, value in banks.items()}},
             {bank: numbers(value) for bank, value in identities.items()},
             self.table.rows,
             tuple(ops),
@@ -167,7 +167,3 @@ def _absent(row: list[float]) -> list[float]:
 def _stiff(row: list[float]) -> list[float]:
     """A joint that is not there, between a chunk's last link and what hangs on it: it never moves."""
     return [*numbers((ONE, vec.ZERO)), *[0.0] * (ARMATURE - MASS), STIFF, *row[TURN:]]
-
-
-def _three(row: Sequence[Scalar], first: int) -> Vector:
-    return row[first], row[first + 1], row[first + 2]

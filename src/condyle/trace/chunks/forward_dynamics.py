@@ -13,22 +13,21 @@ from typing import NamedTuple
 from condyle.algorithms import aba
 from condyle.algorithms.aba import Elimination
 from condyle.algorithms.joint import Joint
-from condyle.algorithms.rnea import Wrench, motion, no_acceleration
+from condyle.algorithms.rnea import NO_FORCE, Wrench, coasting, turning
 from condyle.algorithms.scans.affine import Map, Outward
-from condyle.algorithms.scans.articulated import NO_INERTIA, Load, Segment, Segments, extended
-from condyle.algorithms.scans.turns import ONE, Turns
-from condyle.algorithms.values import plus
+from condyle.algorithms.scans.articulated import NO_INERTIA, Bias, Load, Segment, Segments, extended
+from condyle.algorithms.scans.turns import Turns
+from condyle.algorithms.values import flat, plus
 from condyle.ir import chunked as ir
 from condyle.ir.program import Program
 from condyle.model.tree import Link
 from condyle.scalar import Scalar, number
 from condyle.spatial import six, twist
 from condyle.spatial import vector as vec
-from condyle.spatial.twist import Pair
-from condyle.spatial.vector import Matrix, Vector
+from condyle.spatial.vector import ONE, Matrix, Vector
 from condyle.trace.chunks.between import inward, of_base, outward
 from condyle.trace.chunks.chain import ANSWER, BASE, COLUMNS, DRIVE, Chain, V, start
-from condyle.trace.chunks.motions import NO_FORCE, base_force, own_force, sines, turning
+from condyle.trace.chunks.motions import base_force, own_force, sines
 from condyle.trace.stage import Stage, composed
 
 
@@ -46,33 +45,27 @@ class Turnings:
         return Turning(Turns().combine(tip.axes, base.axes), vec.add(vec.times(tip.axes, base.w), tip.w))
 
 
-class Known(NamedTuple):
-    """What the first sweeps leave for the others: acceleration without rates, and the force needed then."""
-
-    before: Pair
-    force: Wrench
-
-
 STILL = Turning(ONE, vec.ZERO)
-KNOWN = Known(twist.ZERO, NO_FORCE)
+KNOWN = Bias(twist.ZERO, NO_FORCE)
 NOTHING = Load(NO_FORCE, NO_INERTIA)
 EMPTY = Segments(0.0).identity()
 SAME = Outward().identity()
-FREE = 63
+FREE = len(flat(EMPTY[:3]))
 """Numbers of a segment that say how its tip moves: A, b and C; h and J stand behind them."""
 LEFT = (Elimination(NO_FORCE, number(0.0)), number(0.0))
-WIDTHS = {
-    "turning": 12,
-    "before": 12,
-    "w": 3,
-    "segment": 90,
-    "own": FREE,
-    "load": 27,
-    "map": 42,
-    "reached": 42,
-    "a": 6,
-    ir.ROW: 20,
+BANKS = {
+    "turning": STILL,
+    "before": STILL,
+    "w": vec.ZERO,
+    "segment": EMPTY,
+    "own": EMPTY[:3],
+    "load": NOTHING,
+    "map": SAME,
+    "reached": SAME,
+    "a": twist.ZERO,
+    ir.ROW: (KNOWN, LEFT),
 }
+"""What each bank holds."""
 
 
 def chunked(chain: Chain, guard: float) -> ir.Chunked:
@@ -98,7 +91,7 @@ def chunked(chain: Chain, guard: float) -> ir.Chunked:
         ir.Once(_reach()),
         ir.Sweep(_accelerate(chain), False),
     ]
-    return chain.made("fd", WIDTHS, {"turning": STILL, "segment": EMPTY, "load": NOTHING, "map": SAME}, ops)
+    return chain.made("fd", BANKS, {"turning": STILL, "segment": EMPTY, "load": NOTHING, "map": SAME}, ops)
 
 
 def _joined(chain: Chain, guard: float) -> list[ir.Op]:
@@ -148,9 +141,9 @@ def _move(chain: Chain) -> Program:
     stage = Stage("move")
     joint = chain.joint(stage)
     rate = stage.read(ir.IO, COLUMNS)[V : V + 1]
-    moved = motion(joint, turning(stage.value("w", vec.ZERO)), rate, no_acceleration(joint))
+    moved = coasting(joint, stage.value("w", vec.ZERO), rate)
     stage.write("w", moved.w)
-    stage.write(ir.ROW, Known((moved.a, moved.dw), own_force(chain, stage, joint, turning(moved.w))))
+    stage.write(ir.ROW, Bias((moved.a, moved.dw), own_force(chain, stage, joint, turning(moved.w))))
     return stage.program()
 
 
@@ -187,7 +180,7 @@ def _articulate(chain: Chain) -> Program:
     after = extended(joint, below.segment(), aba.rigid(joint), known.force, known.before, tau)
     elimination, _ = aba.eliminate(joint.dofs[0], plus(aba.rigid(joint), below.J))
     (u,), _ = aba.load(joint, Wrench(*twist.add(known.force, below.h)), (elimination,), tau)
-    stage.write("load", Load(after.h, after.J))
+    stage.write("load", after.load)
     stage.write(ir.ROW, (elimination, u), 12)
     return stage.program()
 
@@ -196,7 +189,7 @@ def _base(chain: Chain, link: Link) -> Program:
     """A floating base moves under all that it carries, in the first lane."""
     stage = Stage("base")
     joint, rate = chain.base(stage, link), stage.read(BASE[1], 6)
-    moved = motion(joint, turning(vec.ZERO), rate, no_acceleration(joint))
+    moved = coasting(joint, vec.ZERO, rate)
     carried = stage.value("load", NOTHING)
     eliminated, _ = aba.articulate(joint, plus(aba.rigid(joint), carried.J))
     force = Wrench(*twist.add(base_force(chain, stage, joint, turning(moved.w)), carried.h))

@@ -9,19 +9,19 @@ from __future__ import annotations
 from typing import NamedTuple
 
 from condyle.algorithms import aba
-from condyle.algorithms.rnea import Motion, Wrench, at_rest, motion, spin, torques
+from condyle.algorithms.rnea import NO_FORCE, Motion, Wrench, at_rest, motion, spin, torques
 from condyle.algorithms.scans.lie import Forces, Loaded, Motions, Moved, Pose
-from condyle.algorithms.scans.turns import ONE
+from condyle.algorithms.values import flat
 from condyle.ir import chunked as ir
 from condyle.ir.program import Program
 from condyle.model.tree import Link
 from condyle.spatial import twist
 from condyle.spatial import vector as vec
 from condyle.spatial.twist import Pair
-from condyle.spatial.vector import Vector
+from condyle.spatial.vector import ONE, Vector
 from condyle.trace.chunks.between import inward, of_base, outward
 from condyle.trace.chunks.chain import ANSWER, BASE, COLUMNS, DRIVE, Chain, V, start
-from condyle.trace.chunks.motions import NO_FORCE, base_force, own_force, sines
+from condyle.trace.chunks.motions import base_force, own_force, sines
 from condyle.trace.stage import Stage, composed
 
 
@@ -41,10 +41,19 @@ class Root(NamedTuple):
 
 
 STILL, UNLOADED = Motions().identity(), Forces().identity()
-POSE = 12
+POSE = len(flat(STILL.pose))
 """Numbers of a loaded chunk's pose; its force stands behind them."""
 REST = Rates(vec.ZERO, vec.ZERO, vec.ZERO)
-WIDTHS = {"moved": 24, "own": 12, "before": 24, "motion": 9, "load": 6, "loaded": 18, ir.ROW: 6}
+BANKS = {
+    "moved": STILL,
+    "own": STILL.pose,
+    "before": STILL,
+    "motion": REST,
+    "load": NO_FORCE,
+    "loaded": UNLOADED,
+    ir.ROW: NO_FORCE,
+}
+"""What each bank holds."""
 
 
 def chunked(chain: Chain) -> ir.Chunked:
@@ -64,7 +73,7 @@ def chunked(chain: Chain) -> ir.Chunked:
         *(_joined(chain) if chain.partners is None else _of_limbs()),
         ir.Sweep(_torques(chain), True),
     ]
-    return chain.made("id", WIDTHS, {"moved": STILL, "loaded": UNLOADED}, ops)
+    return chain.made("id", BANKS, {"moved": STILL, "loaded": UNLOADED}, ops)
 
 
 def _joined(chain: Chain) -> list[ir.Op]:

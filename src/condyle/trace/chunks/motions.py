@@ -3,15 +3,11 @@
 from __future__ import annotations
 
 from condyle.algorithms.joint import Joint
-from condyle.algorithms.rnea import Motion, Wrench, less_external, newton_euler, spin
+from condyle.algorithms.rnea import Motion, Wrench, less_external, newton_euler
 from condyle.algorithms.unrolled import wrench_on
 from condyle.ir import chunked as ir
-from condyle.spatial import vector as vec
-from condyle.spatial.vector import Vector
 from condyle.trace.chunks.chain import ANGLE, BASE, COLUMNS, COSINE, SINE, TURN, Chain, Q
 from condyle.trace.stage import Stage
-
-NO_FORCE = Wrench(vec.ZERO, vec.ZERO)
 
 
 def sines(chain: Chain) -> list[ir.Op]:
@@ -21,11 +17,6 @@ def sines(chain: Chain) -> list[ir.Op]:
     stage = Stage("angles")
     stage.write(ir.IO, stage.read(ir.IO, COLUMNS)[Q] * chain.table.read(stage)[TURN], ANGLE)
     return [ir.Sweep(stage.program(), False), ir.Sines(ANGLE, SINE, COSINE)]
-
-
-def turning(w: Vector) -> Motion:
-    """A body that turns and does not accelerate."""
-    return Motion(w, vec.ZERO, spin(w, vec.ZERO), vec.ZERO)
 
 
 def own_force(chain: Chain, stage: Stage, joint: Joint, moved: Motion) -> Wrench:

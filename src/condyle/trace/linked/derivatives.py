@@ -10,24 +10,22 @@ from typing import NamedTuple
 
 from condyle.algorithms import rnea_derivatives as closed
 from condyle.algorithms.joint import Dof, Inertia, Joint, along
-from condyle.algorithms.rnea import Wrench, at_rest, spin
+from condyle.algorithms.rnea import NO_FORCE, Wrench, at_rest, spin
 from condyle.algorithms.rnea_derivatives import Before, Carried, Column, Momentum, State
-from condyle.algorithms.scans.motions import first_lever, second_lever
-from condyle.algorithms.scans.turns import ONE
+from condyle.algorithms.scans.motions import second_lever
 from condyle.algorithms.values import flat, plus
 from condyle.ir import chunked as ir
 from condyle.ir.pairs import Pairs
 from condyle.ir.program import Program
-from condyle.model.tree import Tree
+from condyle.model.tree import Tree, carried
 from condyle.scalar import Scalar, number
 from condyle.spatial import vector as vec
 from condyle.spatial.rotation import Full, Identity, Rotation
-from condyle.spatial.vector import Matrix, Symmetric, Vector
+from condyle.spatial.vector import ONE, Matrix, Symmetric, Vector
 from condyle.trace.linked.inverse_dynamics import forced, into, motion_of, moved, out
 from condyle.trace.linked.links import MOST, Links
 from condyle.trace.stage import Stage
 
-NOTHING = Wrench(vec.ZERO, vec.ZERO)
 BODY = Inertia(number(0.0), vec.ZERO, vec.ZERO_SYMMETRIC)
 
 
@@ -58,7 +56,11 @@ class Quadratic(NamedTuple):
 
 
 EMPTY = Record(
-    Carried(NOTHING, vec.ZERO, NOTHING, NOTHING), NOTHING, Column(NOTHING, NOTHING, NOTHING), vec.ZERO, number(0.0)
+    Carried(NO_FORCE, vec.ZERO, NO_FORCE, NO_FORCE),
+    NO_FORCE,
+    Column(NO_FORCE, NO_FORCE, NO_FORCE),
+    vec.ZERO,
+    number(0.0),
 )
 RECORD = len(flat(EMPTY))
 LINEAR, QUADRATIC = Linear(vec.ZERO, vec.ZERO), Quadratic(vec.ZERO_MATRIX, vec.ZERO_SYMMETRIC)
@@ -118,18 +120,14 @@ def _mass(ancestor: str, of: str) -> Program:
 
 def spans(tree: Tree) -> tuple[tuple[int, int], ...]:
     """For every degree of freedom its link and the last of those that it carries, numbered so that these follow it."""
-    links = tree.links
-    carried = [1] * len(links)
-    for i in reversed(range(len(links))):
-        if links[i].parent >= 0:
-            carried[links[i].parent] += carried[i]
-    first, free, found = [0] * len(links), {-1: 0}, [(0, 0)] * tree.nv
-    for i, link in enumerate(links):
-        first[i] = free[link.parent]
-        free[link.parent] += carried[i]
-        free[i] = first[i] + 1
+    counts = carried(tree.parents, [1] * len(tree.links))
+    free, found = {-1: 0}, [(0, 0)] * tree.nv
+    for i, (link, count) in enumerate(zip(tree.links, counts, strict=True)):
+        first = free[link.parent]
+        free[link.parent] += count
+        free[i] = first + 1
         for coordinate in link.v:
-            found[coordinate.at] = (first[i], first[i] + carried[i] - 1)
+            found[coordinate.at] = (first, first + count - 1)
     return tuple(found)
 
 
@@ -190,7 +188,7 @@ def _moments(links: Links, stage: Stage) -> None:
     momentum = closed.own_momentum(body, _state(links, stage))
     stage.write("linear", Linear(own.back(momentum.p), own.back(inertia.first)))
     stage.write("quadratic", Quadratic(own.back_matrix(momentum.Q), own.back_symmetric(inertia.second)))
-    stage.write("weight", first_lever(links.carried_mass(stage), stage.value("offset", vec.ZERO)))
+    stage.write("weight", vec.scale(links.carried_mass(stage), stage.value("offset", vec.ZERO)))
 
 
 def _first(stage: Stage) -> None:
@@ -219,9 +217,9 @@ def _record(links: Links, stage: Stage, joint: Joint) -> None:
     columns = closed.columns(joint, state)
     world = Joint(own, vec.ZERO, (), joint.inertia, True)
     for k, dof in enumerate(joint.dofs):
-        carried = closed.rise(world, closed.start(joint, k, columns, inertia, momentum, force))
+        brought = closed.rise(world, closed.start(joint, k, columns, inertia, momentum, force))
         motion = Wrench(out(stage, dof.linear), out(stage, dof.angular))
         rate, rate2, both = (Wrench(out(stage, pair[0]), out(stage, pair[1])) for pair in columns[k])
         place = stage.value("place", vec.ZERO)
-        record = Record(carried, motion, Column(rate, rate2, both), place, dof.armature)
+        record = Record(brought, motion, Column(rate, rate2, both), place, dof.armature)
         stage.write("record", record, k * RECORD)

@@ -10,25 +10,20 @@ from typing import NamedTuple, cast
 from condyle.algorithms import aba
 from condyle.algorithms.aba import Elimination
 from condyle.algorithms.joint import Joint
-from condyle.algorithms.rnea import Wrench, less_external, motion, newton_euler, no_acceleration
+from condyle.algorithms.rnea import NO_FORCE, Wrench, coasting, less_external, newton_euler, turning
 from condyle.algorithms.scans.affine import Map, Outward
-from condyle.algorithms.scans.articulated import Segments, passes, single
-from condyle.algorithms.scans.turns import ONE
+from condyle.algorithms.scans.articulated import Bias, Segments, passes, single
 from condyle.algorithms.values import flat, plus
 from condyle.ir import chunked as ir
 from condyle.model.tree import Tree
 from condyle.scalar import Scalar, number
 from condyle.spatial import six, twist
 from condyle.spatial import vector as vec
-from condyle.spatial.vector import Matrix
-from condyle.trace.chunks.forward_dynamics import EMPTY, KNOWN, NOTHING, SAME, STILL, Known, Turnings, turned
-from condyle.trace.chunks.motions import NO_FORCE, turning
+from condyle.spatial.vector import ONE, Matrix
+from condyle.trace.chunks.forward_dynamics import EMPTY, FREE, KNOWN, NOTHING, SAME, STILL, Turnings, turned
 from condyle.trace.linked.links import MOST, Links
 from condyle.trace.linked.universal import Universal
 from condyle.trace.stage import Stage
-
-BRANCH = 63
-"""Entries of an element from which on it is what a branch hands over: h and J."""
 
 
 class Freed(NamedTuple):
@@ -36,7 +31,7 @@ class Freed(NamedTuple):
 
     eliminated: tuple[Elimination, ...]
     u: tuple[Scalar, ...]
-    known: Known
+    known: Bias
 
 
 SOLVER = [(ONE, vec.ZERO, *[Elimination(NO_FORCE, number(0.0))] * nv) for nv in range(MOST + 1)]
@@ -95,8 +90,8 @@ def _loaded(links: Links, guard: float) -> None:
     links.of_parent("turning", "wp", vec.ZERO, 9)
     links.of_kinds("form", lambda stage, joint: _form(links, universal, stage, joint))
     universal.join()
-    links.inward("segment", EMPTY, Segments(guard).combine, BRANCH)
-    links.of_children("segment", "load", NOTHING, BRANCH)
+    links.inward("segment", EMPTY, Segments(guard).combine, FREE)
+    links.of_children("segment", "load", NOTHING, FREE)
     universal.part()
 
 
@@ -107,11 +102,11 @@ def _turn(stage: Stage, joint: Joint) -> None:
 def _form(links: Links, universal: Universal, stage: Stage, joint: Joint) -> None:
     """What velocity does to a link, and the link as an element."""
     v, tau = (stage.read(port, len(joint.dofs)) for port in ("v", "tau"))
-    moved = motion(joint, turning(stage.value("wp", vec.ZERO)), v, no_acceleration(joint))
+    moved = coasting(joint, stage.value("wp", vec.ZERO), v)
     force = newton_euler(joint, turning(moved.w))
     if links.f_ext:
         force = less_external(joint, force, links.external(stage))
-    known = Known((moved.a, moved.dw), force)
+    known = Bias((moved.a, moved.dw), force)
     stage.write("known", known)
     stage.write("segment", single(joint, aba.rigid(joint), known.force, known.before, tau))
     universal.form(stage, joint, known.before, tau)

@@ -4,14 +4,14 @@ from __future__ import annotations
 
 from condyle.algorithms.joint import Joint
 from condyle.algorithms.rnea import Motion, Wrench, at_rest, less_external, newton_euler, spin, torques
-from condyle.algorithms.scans.turns import ONE, Turns
+from condyle.algorithms.scans.turns import Turns
 from condyle.algorithms.values import plus
 from condyle.ir import chunked as ir
 from condyle.model.tree import Tree
 from condyle.scalar import number
 from condyle.spatial import vector as vec
 from condyle.spatial.rotation import Identity
-from condyle.spatial.vector import Vector
+from condyle.spatial.vector import ONE, Vector
 from condyle.trace.linked.links import Links
 from condyle.trace.stage import Stage
 

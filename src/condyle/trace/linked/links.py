@@ -7,20 +7,20 @@ from typing import TypeVar, cast
 
 from condyle.algorithms.joint import Inertia, Joint
 from condyle.algorithms.rnea import Wrench
-from condyle.algorithms.scans.turns import ONE
 from condyle.algorithms.unrolled import joint_placed, placement, wrench_on
-from condyle.algorithms.values import flat, like, plus
+from condyle.algorithms.values import flat, numbers, plus, refilled
 from condyle.ir import chunked as ir
 from condyle.ir.expr import Expr, Graph
 from condyle.ir.ops import Node
 from condyle.ir.program import input_of
 from condyle.model.joints.base import JointType
-from condyle.model.tree import Link, Numbers, Tree
-from condyle.scalar import Scalar, number
+from condyle.model.tree import Link, Numbers, Tree, carried
+from condyle.scalar import Scalar
 from condyle.spatial import vector as vec
-from condyle.spatial.vector import Matrix, Vector
+from condyle.spatial.vector import ONE
+from condyle.trace.kinds import blank
 from condyle.trace.partners import partners
-from condyle.trace.stage import Stage, Table, composed, numbers
+from condyle.trace.stage import Stage, Table, composed
 
 T = TypeVar("T")
 ANGLE, SINE, COSINE = range(3)
@@ -50,11 +50,11 @@ class Links:
         self.tree, self.lanes, self.f_ext = tree, lanes, f_ext
         links = tree.links
         self.kinds: list[JointType] = list({link.kind.name: link.kind for link in links}.values())
-        parents = [link.parent for link in links]
+        parents = tree.parents
         self.chain = parents == list(range(-1, len(links) - 1))
         self.partners = {} if self.chain else partners(parents, lanes)
-        carried = _carried(tree)
-        rows = [_row(link, mass)[: WIDTH if f_ext else FRAME] for link, mass in zip(links, carried, strict=True)]
+        masses = carried(parents, numbers(tuple(link.numbers.mass for link in links)))
+        rows = [_row(link, mass)[: WIDTH if f_ext else FRAME] for link, mass in zip(links, masses, strict=True)]
         absent = [*rows[0][:MASS], *[0.0] * (len(rows[0]) - MASS)]
         self.table = Table(rows + [absent] * (lanes - len(rows)))
         self.ops: list[ir.Op] = []
@@ -160,8 +160,7 @@ class Links:
     def external(self, stage: Stage) -> Wrench:
         """The outer force on a link, in its own frame."""
         row = self.table.read(stage)
-        rotation, origin = cast("tuple[Matrix, Vector]", like((ONE, vec.ZERO), iter(row[FRAME:])))
-        return wrench_on(rotation, origin, stage.read("f_ext", 6))
+        return wrench_on(*refilled((ONE, vec.ZERO), row[FRAME:]), stage.read("f_ext", 6))
 
     def outward(self, bank: str, shape: T, combine: Callable[[T, T], T]) -> None:
         """Products of all elements from the root on."""
@@ -194,28 +193,14 @@ class Links:
         self.ops.append(ir.Meet(stage.program(), into, bank, "children", True))
 
 
-_NUMBERS = Numbers(ONE, vec.ZERO, number(0.0), number(0.0), vec.ZERO, vec.ZERO_SYMMETRIC, ())
-
-
-def _numbers(row: Sequence[object]) -> Numbers:
-    found = like(_NUMBERS, iter(row))  # pyright: ignore[reportArgumentType]
-    assert isinstance(found, Numbers)
-    return found
+def _numbers(row: Sequence[Scalar]) -> Numbers:
+    return refilled(blank(0), row)
 
 
 def _row(link: Link, carried: float) -> list[float]:
     n = link.numbers
     rest = [0.0] * (MOST - len(n.armature))
     return [*numbers(n), *rest, float(link.parent >= 0), carried, *numbers((link.wrench_rotation, link.wrench_origin))]
-
-
-def _carried(tree: Tree) -> list[float]:
-    """The mass that each joint carries."""
-    masses = [float(cast(float, link.numbers.mass)) for link in tree.links]
-    for i in reversed(range(len(masses))):
-        if tree.links[i].parent >= 0:
-            masses[tree.links[i].parent] += masses[i]
-    return masses
 
 
 def _first(link: Link, port: str) -> int:

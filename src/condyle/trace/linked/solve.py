@@ -11,7 +11,7 @@ from typing import NamedTuple
 from condyle.algorithms import aba
 from condyle.algorithms.aba import Elimination
 from condyle.algorithms.joint import Dof, Inertia, Joint
-from condyle.algorithms.rnea import Wrench
+from condyle.algorithms.rnea import NO_FORCE, Wrench
 from condyle.algorithms.scans.affine import Inward, Map, Outward
 from condyle.algorithms.scans.articulated import passes
 from condyle.ir import chunked as ir
@@ -23,7 +23,6 @@ from condyle.spatial import vector as vec
 from condyle.spatial.rotation import Full
 from condyle.spatial.six import Rows, Six
 from condyle.spatial.twist import Pair
-from condyle.trace.chunks.motions import NO_FORCE
 from condyle.trace.linked.forward_dynamics import SOLVER, places_of_solver
 from condyle.trace.linked.links import Links
 from condyle.trace.stage import Stage

@@ -7,19 +7,18 @@ from typing import cast
 
 from condyle.algorithms import aba
 from condyle.algorithms.joint import Dof, Inertia, Joint
-from condyle.algorithms.scans.articulated import NO_INERTIA, Load, Segment, extended
-from condyle.algorithms.scans.turns import ONE
+from condyle.algorithms.rnea import NO_FORCE
+from condyle.algorithms.scans.articulated import NO_INERTIA, extended
 from condyle.algorithms.unrolled import is_zero
 from condyle.ir import chunked as ir
 from condyle.model.tree import Tree
 from condyle.scalar import Scalar, number
-from condyle.spatial import six, twist
+from condyle.spatial import twist
 from condyle.spatial import vector as vec
 from condyle.spatial.rotation import Full
 from condyle.spatial.twist import Pair
-from condyle.spatial.vector import Matrix
+from condyle.spatial.vector import ONE, Matrix
 from condyle.trace.chunks.forward_dynamics import EMPTY, KNOWN, NOTHING
-from condyle.trace.chunks.motions import NO_FORCE
 from condyle.trace.linked.links import Links
 from condyle.trace.stage import Stage
 
@@ -88,7 +87,5 @@ def _part(stage: Stage, joint: Joint) -> None:
     if not _turns(joint):
         return
     known, load = stage.value("known", KNOWN), stage.value("load", NOTHING)
-    before = Segment(six.ONE, six.ZERO, six.ZERO_UPPER, load.h, load.J)
-    tau = stage.read("tau", 1)
-    after = extended(joint, before, aba.rigid(joint), known.force, known.before, tau)
-    stage.write("handed", Load(after.h, after.J))
+    after = extended(joint, load.segment(), aba.rigid(joint), known.force, known.before, stage.read("tau", 1))
+    stage.write("handed", after.load)
