@@ -23,7 +23,7 @@ from condyle.backends.cuda.parts import Parts
 from condyle.compiler import Compiler
 from condyle.errors import BuildError
 from condyle.runtime.kernel import Kernel
-from condyle.runtime.native import ChainKernel, NativeKernel
+from condyle.runtime.native import NativeKernel
 from condyle.runtime.numpy_kernel import NumpyKernel
 from condyle.signature import FUNCTIONS
 from condyle.trace.chunks import ROUTES as CHUNKED
@@ -111,7 +111,8 @@ class ScannedCompiler(Compiler):
         kernel = super().build(function, f_ext, target, dtype)
         if isinstance(kernel, NativeKernel) and self.faster(function, target, dtype, 1):
             with suppress(BuildError):
-                kernel.add_chain(self._chain(function, f_ext, dtype))
+                chain = self._chain(function, f_ext, dtype)
+                kernel.add_single(chain.entry, chain)
         return kernel
 
     def kept(self, function: str, f_ext: bool, target: str, dtype: str) -> Kernel | None:
@@ -136,7 +137,7 @@ class ScannedCompiler(Compiler):
         """Whether a batch of n states is scanned."""
         return self.faster(function, target, dtype, n) if self.auto else self.scanned(function, target)
 
-    def _chain(self, function: str, f_ext: bool, dtype: str) -> ChainKernel:
+    def _chain(self, function: str, f_ext: bool, dtype: str) -> NativeKernel:
         isa = cpu_target.supported()[0]
         made = chunked(self.tree, function, f_ext, cpu_target.lanes(dtype), linked.guard(dtype))
         return cpu_target.build_chain(made, dtype, isa)

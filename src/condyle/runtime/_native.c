@@ -78,17 +78,4 @@ static int module_exec(PyObject *module)
     return add_type(module, "Function", &function_spec, NULL);
 }
 
-static PyModuleDef_Slot module_slots[] = MODULE_SLOTS(module_exec);
-
-static struct PyModuleDef module_def = {
-    PyModuleDef_HEAD_INIT,
-    .m_name = "_native",
-    .m_doc = "Calls compiled functions on batches of states.",
-    .m_methods = module_methods,
-    .m_slots = module_slots,
-};
-
-PyMODINIT_FUNC PyInit__native(void)
-{
-    return PyModuleDef_Init(&module_def);
-}
+MODULE(_native, "Calls compiled functions on batches of states.", module_methods)

@@ -1,11 +1,11 @@
-"""A Kernel behind a machine address, called through the native extension."""
+"""Kernels behind machine addresses, called through the native extension."""
 
 from __future__ import annotations
 
 import sys
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, TypeAlias
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import NDArray
@@ -14,12 +14,10 @@ from condyle.runtime._native import Entry, Function
 from condyle.runtime.arrays import Place
 
 if TYPE_CHECKING:
-    from condyle.runtime._chain import Chain
-    from condyle.runtime._tiles import Plan, Single
+    from condyle.runtime._tiles import Plan
 
 PIECE_NS = 50_000.0
 PACKED_IN, PACKED_OUT, STREAM = 1, 2, 4  # as in tiles/plan.h
-Columns: TypeAlias = tuple[tuple[int, ...], tuple[int, ...]]
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,9 +35,22 @@ class Shape:
     state_ns: float
     side: int = 1
 
+    @staticmethod
+    def of(
+        in_sizes: tuple[int, ...],
+        out_sizes: tuple[int, ...],
+        lanes: int,
+        work_bytes: int,
+        operations: int,
+        side: int = 1,
+    ) -> Shape:
+        """Three operations a nanosecond or so, and as much time for each entry that is moved."""
+        state_ns = 0.3 * operations / lanes + 0.1 * (sum(in_sizes) + sum(out_sizes))
+        return Shape(in_sizes, out_sizes, lanes, work_bytes, state_ns, side)
+
 
 class NativeKernel:
-    """Calls `int f(n, in, in_stride, out, out_stride, work)` at `address`; `owner` keeps that code loaded.
+    """A Kernel behind an entry; `owner` keeps its code loaded.
 
     single: the entry for one state alone. packed: the one for packed arrays. None where there is none.
     """
@@ -47,22 +58,11 @@ class NativeKernel:
     __slots__ = ("_owner", "_single_owner", "description", "dtype", "entry", "packed", "single")
 
     def __init__(
-        self,
-        address: int,
-        shape: Shape,
-        dtype: np.dtype[np.floating],
-        description: str,
-        owner: object,
+        self, entry: Entry, dtype: np.dtype[np.floating], description: str, owner: object, packed: Entry | None = None
     ) -> None:
-        self.dtype = dtype
-        self.description = description
-        self.packed: Entry | None = None
+        self.entry, self.dtype, self.description, self.packed = entry, dtype, description, packed
         self.single: Entry | None = None
-        self._owner = owner
-        self._single_owner: object = None
-        self.entry = Entry(
-            address, shape.work_bytes, shape.lanes, dtype.char, shape.in_sizes, shape.out_sizes, _grain(shape)
-        )
+        self._owner, self._single_owner = owner, owner
 
     def __call__(
         self, n: int, inputs: Sequence[NDArray[np.floating]], outputs: Sequence[NDArray[np.floating]], threads: int
@@ -71,52 +71,15 @@ class NativeKernel:
         entry = self.single if n == 1 and self.single is not None else self.entry
         entry.run(n, inputs, outputs, threads)
 
-    def add_chain(self, chain: ChainKernel) -> None:
-        """From now on one state alone is computed by this kernel."""
-        self._single_owner = chain
-        self.single = chain.entry
-
-    def add_single(self, single: Single, shape: Shape) -> None:
-        """From now on one state alone is computed by this code."""
-        self._single_owner = single
-        ports = shape.in_sizes, shape.out_sizes
-        self.single = Entry(single.entry, single.work_bytes, 1, self.dtype.char, *ports, 8, single.context)
+    def add_single(self, entry: Entry, owner: object) -> None:
+        """From now on one state alone is computed behind this entry."""
+        self.single, self._single_owner = entry, owner
 
 
-class PlanKernel(NativeKernel):
-    """Machine code; `columns`: of the inputs and outputs when they are packed."""
-
-    __slots__ = ()
-
-    def __init__(
-        self, plan: Plan, shape: Shape, dtype: np.dtype[np.floating], description: str, columns: Columns | None
-    ) -> None:
-        self.dtype = dtype
-        self.description = description
-        self._owner = plan
-        self._single_owner = None
-        self.entry = plan_entry(plan, shape, dtype)
-        self.single = None
-        self.packed = None
-        if columns is not None:
-            packed = replace(shape, in_sizes=columns[0], out_sizes=columns[1])
-            self.packed = plan_entry(plan, packed, dtype, PACKED_IN + PACKED_OUT)
-
-
-class ChainKernel(NativeKernel):
-    """Machine code for one state after another, the chunks of a chain in its lanes."""
-
-    __slots__ = ()
-
-    def __init__(self, chain: Chain, shape: Shape, dtype: np.dtype[np.floating], description: str) -> None:
-        self.dtype = dtype
-        self.description = description
-        self._owner = chain
-        self._single_owner = None
-        ports = shape.in_sizes, shape.out_sizes
-        grain = _grain(shape)
-        self.entry = Entry(chain.entry, shape.work_bytes, 1, dtype.char, *ports, grain, chain.context)
-        self.single = self.packed = None
+def entry_of(address: int, shape: Shape, dtype: np.dtype[np.floating], context: int = 0) -> Entry:
+    """The function `int f(n, in, in_stride, out, out_stride, work, context)` at an address."""
+    ports = shape.in_sizes, shape.out_sizes
+    return Entry(address, shape.work_bytes, shape.lanes, dtype.char, *ports, _grain(shape), context)
 
 
 def plan_entry(plan: Plan, shape: Shape, dtype: np.dtype[np.floating], way: int = 0) -> Entry:

@@ -143,10 +143,9 @@ def _movers(layout: Layout, dtype: np.dtype[np.floating]) -> Movers | None:
     ports = (0, size, columns, 0, size, size, len(slots) - columns, columns)
     bits = dtype.itemsize * 8
     plan = machine.plan(isa, bits, machine.RETURN, b"", slots, b"", (size + 1, 1, 1, 0, 0, 0, *ports))
-    state_ns = 0.1 * (size + columns)
 
     def entry(in_size: int, out_size: int, way: int) -> Entry:
-        return plan_entry(plan, Shape((in_size,), (out_size,), layout.lanes, plan.work_bytes, state_ns), dtype, way)
+        return plan_entry(plan, Shape.of((in_size,), (out_size,), layout.lanes, plan.work_bytes, 0), dtype, way)
 
     return Movers(plan, entry(size, columns, PACKED_OUT), entry(columns, size, PACKED_IN))
 

@@ -14,7 +14,7 @@ from condyle.ir.count import work as work_of
 from condyle.ir.sweep import Code
 from condyle.runtime import cache
 from condyle.runtime.kernel import Kernel, cores
-from condyle.runtime.native import NativeKernel, Shape
+from condyle.runtime.native import NativeKernel, Shape, entry_of
 from condyle.runtime.toolchain import Compiler, find_compiler, run
 
 
@@ -62,9 +62,6 @@ def _kernel(
     lanes = ctypes.c_uint.in_dll(library, f"{facts.name}_lanes").value
     in_sizes = tuple(array.size for array in program.inputs)
     out_sizes = tuple(array.size for array in program.arrays)
-    operations = work_of(program)
-    # about three operations a nanosecond, and as much for each entry that is moved
-    state_ns = (0.3 * operations / lanes) + 0.1 * (sum(in_sizes) + sum(out_sizes))
-    shape = Shape(in_sizes, out_sizes, lanes, int(work()), state_ns)
+    shape = Shape.of(in_sizes, out_sizes, lanes, int(work()), work_of(program))
     address = ctypes.cast(library[f"{symbol}_strided"], ctypes.c_void_p).value or 0
-    return NativeKernel(address, shape, dtype, description, library)
+    return NativeKernel(entry_of(address, shape, dtype), dtype, description, library)

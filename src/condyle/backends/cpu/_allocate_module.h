@@ -247,17 +247,4 @@ static PyMethodDef functions[] = {
     {NULL, NULL, 0, NULL},
 };
 
-static PyModuleDef_Slot module_slots[] = MODULE_SLOTS(module_exec);
-
-static PyModuleDef module_def = {
-    PyModuleDef_HEAD_INIT,
-    .m_name = "_allocate",
-    .m_doc = "Schedules, register allocation and its cost for target cpu.",
-    .m_methods = functions,
-    .m_slots = module_slots,
-};
-
-PyMODINIT_FUNC PyInit__allocate(void)
-{
-    return PyModuleDef_Init(&module_def);
-}
+MODULE(_allocate, "Schedules, register allocation and its cost for target cpu.", functions)

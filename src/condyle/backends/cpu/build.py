@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from array import array
 from collections.abc import Sequence
+from dataclasses import replace
 
 import numpy as np
 
@@ -18,8 +19,9 @@ from condyle.ir.chunked import Chunked
 from condyle.ir.program import Program
 from condyle.ir.sweep import Code
 from condyle.runtime import machine
-from condyle.runtime.layout import Layout, Layouts
-from condyle.runtime.native import ChainKernel, NativeKernel, PlanKernel, Shape
+from condyle.runtime._native import Entry
+from condyle.runtime.layout import Layouts
+from condyle.runtime.native import PACKED_IN, PACKED_OUT, NativeKernel, Shape, entry_of, plan_entry
 
 
 def supported() -> tuple[Isa, ...]:
@@ -63,14 +65,16 @@ def load(made: Recipe, layouts: Layouts | None = None) -> NativeKernel:
         alone = one and machine.single(made.isa, made.bits, one.text, one.constants, _numbers("q", one.numbers))
     except OSError as error:
         raise BuildError(f"the system does not let this process make code: {error}") from error
-    # about three operations a nanosecond, and as much for each entry that is moved
-    side = _side(numbers)
-    state_ns = 0.3 * made.operations / plan.lanes + 0.1 * (sum(made.in_sizes) + sum(made.out_sizes))
-    shape = Shape(made.in_sizes, made.out_sizes, plan.lanes, plan.work_bytes, state_ns, side)
-    columns = None if layouts is None else (_columns(layouts[0]), _columns(layouts[1]))
-    kernel = PlanKernel(plan, shape, np.dtype(f"f{made.bits // 8}"), f"machine code, {made.isa}", columns)
+    dtype: np.dtype[np.floating] = np.dtype(f"f{made.bits // 8}")
+    shape = Shape.of(made.in_sizes, made.out_sizes, plan.lanes, plan.work_bytes, made.operations, _side(numbers))
+    packed = None
+    if layouts is not None:
+        before, after = (tuple(layout.columns for layout in some) for some in layouts)
+        packed = plan_entry(plan, replace(shape, in_sizes=before, out_sizes=after), dtype, PACKED_IN + PACKED_OUT)
+    kernel = NativeKernel(plan_entry(plan, shape, dtype), dtype, f"machine code, {made.isa}", plan, packed)
     if alone is not None:
-        kernel.add_single(alone, shape)
+        ports = made.in_sizes, made.out_sizes
+        kernel.add_single(Entry(alone.entry, alone.work_bytes, 1, dtype.char, *ports, 8, alone.context), alone)
     return kernel
 
 
@@ -86,11 +90,7 @@ def _side(numbers: Sequence[int]) -> int:
     return numbers[len(numbers) - words + 1] if words else 1
 
 
-def _columns(layouts: Sequence[Layout]) -> tuple[int, ...]:
-    return tuple(layout.columns for layout in layouts)
-
-
-def build_chain(chunked: Chunked, dtype: str, isa: Isa) -> ChainKernel:
+def build_chain(chunked: Chunked, dtype: str, isa: Isa) -> NativeKernel:
     """A chunked function whose chunks are the lanes of this instruction set; BuildError as `build`."""
     bits = bits_of(dtype)
     made = assemble_chain(chunked, isa, bits)
@@ -101,4 +101,6 @@ def build_chain(chunked: Chunked, dtype: str, isa: Isa) -> ChainKernel:
     # some 150 nanoseconds for every joint of the chunks, and two microseconds for the scans between them
     sizes = [tuple(chunked.size(*port) for port in ports) for ports in (chunked.inputs, chunked.outputs)]
     shape = Shape(sizes[0], sizes[1], 1, plan.work_bytes, 150.0 * chunked.length + 2000.0)
-    return ChainKernel(plan, shape, np.dtype(dtype), f"machine code, {isa.name}, the chain in {plan.lanes} chunks")
+    entry = entry_of(plan.entry, shape, np.dtype(dtype), plan.context)
+    text = f"machine code, {isa.name}, the chain in {plan.lanes} chunks"
+    return NativeKernel(entry, np.dtype(dtype), text, plan)

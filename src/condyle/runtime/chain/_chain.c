@@ -150,17 +150,4 @@ static int module_exec(PyObject *module)
     return add_type(module, "Chain", &spec, NULL);
 }
 
-static PyModuleDef_Slot module_slots[] = MODULE_SLOTS(module_exec);
-
-static PyModuleDef module_def = {
-    PyModuleDef_HEAD_INIT,
-    .m_name = "_chain",
-    .m_doc = "Chains of joints in machine code, a chunk of the chain in each lane.",
-    .m_methods = NULL,
-    .m_slots = module_slots,
-};
-
-PyMODINIT_FUNC PyInit__chain(void)
-{
-    return PyModuleDef_Init(&module_def);
-}
+MODULE(_chain, "Chains of joints in machine code, a chunk of the chain in each lane.", NULL)

@@ -171,17 +171,4 @@ static int module_exec(PyObject *module)
     return add_type(module, "Plan", &plan_spec, NULL) != 0 || add_type(module, "Single", &single_spec, NULL) != 0 ? -1 : 0;
 }
 
-static PyModuleDef_Slot module_slots[] = MODULE_SLOTS(module_exec);
-
-static PyModuleDef module_def = {
-    PyModuleDef_HEAD_INIT,
-    .m_name = "_tiles",
-    .m_doc = "Machine code in memory, and the drivers that call it on batches of states.",
-    .m_methods = functions,
-    .m_slots = module_slots,
-};
-
-PyMODINIT_FUNC PyInit__tiles(void)
-{
-    return PyModuleDef_Init(&module_def);
-}
+MODULE(_tiles, "Machine code in memory, and the drivers that call it on batches of states.", functions)
