@@ -167,3 +167,17 @@ def test_sites_are_frames_and_move_nothing(tmp_path: Path) -> None:
     body = '<body name="a"><geom size=".1" pos=".1 0 0"/><site name="tip"/></body>'
     floating = load_robot(simple(tmp_path, body=site + body), floating_base=True)
     assert set(floating.frames) >= {"a", "tip"} and "goal" not in floating.frames
+
+
+def test_warnings_of_mujoco_are_notes(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
+) -> None:
+    mujoco = pytest.importorskip("mujoco")
+    monkeypatch.chdir(tmp_path)
+    path = write(tmp_path, DEMO.replace('<mujoco model="demo">', '<mujoco model="demo"><option timestep="nan"/>'))
+    before = mujoco.get_mju_user_warning()
+    with pytest.warns(ModelWarning, match="MuJoCo: XML contains a 'NaN'"):
+        load_robot(path)
+    assert mujoco.get_mju_user_warning() is before
+    assert [file.name for file in tmp_path.iterdir()] == [path.name]
+    assert capfd.readouterr() == ("", "")

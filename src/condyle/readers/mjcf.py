@@ -17,7 +17,7 @@ from condyle.model.finish import Draft, Options, finish
 from condyle.model.parts import Body, massless
 from condyle.model.placement import IDENTITY, Placement, about, matrix_of
 from condyle.model.robot import Robot
-from condyle.readers.mjcf_compiled import Compiled, Mujoco
+from condyle.readers.mjcf_compiled import Compiled, Mujoco, compiled
 from condyle.readers.mjcf_files import MAX_DEPTH, check_files
 from condyle.readers.mjcf_unmodelled import check_modelled, followers
 
@@ -38,12 +38,13 @@ def read(path: Path, name: str, gravity: Array | None, options: Options) -> Robo
     """
     ignore = options.unmodelled == "ignore"
     findings = check_files(path, ignore)
-    mujoco = _import()
+    mujoco, heard = _import(), list[str]()
     try:
-        model = mujoco.MjModel.from_xml_path(str(path))
+        model = compiled(mujoco, path, heard)
     except Exception as error:  # MuJoCo raises ValueError, and an error class of its own that is loaded with it
         raise ModelError([_finding(str(path), str(error))]) from None
     _check_finite(model, str(path))
+    findings += [Finding("note", f"MuJoCo: {' '.join(text.split())}", str(path)) for text in heard]
     findings += check_modelled(model, str(path), ignore)
     down = gravity
     if down is None:

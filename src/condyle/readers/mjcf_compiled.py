@@ -1,7 +1,10 @@
-"""The part of MuJoCo's compiled model that is read here, as types: mujoco itself is optional."""
+"""MuJoCo's compiler, and the part of a compiled model that is read here, as types: mujoco itself is optional."""
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from pathlib import Path
+from threading import Lock
 from typing import Protocol
 
 import numpy as np
@@ -72,3 +75,22 @@ class Mujoco(Protocol):
     mjtDisableBit: DisableBit
 
     def mj_id2name(self, m: Compiled, type: int, id: int) -> str | None: ...
+    def get_mju_user_warning(self) -> Callable[[str], None] | None: ...
+    def set_mju_user_warning(self, user_warning: Callable[[str], None] | None) -> None: ...
+
+
+_ONE_AT_A_TIME = Lock()
+
+
+def compiled(mujoco: Mujoco, path: Path, heard: list[str]) -> Compiled:
+    """The model of a file; MuJoCo's warnings go to `heard`, not to standard error and a log file in the work folder.
+
+    Raises what MuJoCo raises.
+    """
+    with _ONE_AT_A_TIME:
+        before = mujoco.get_mju_user_warning()
+        mujoco.set_mju_user_warning(heard.append)
+        try:
+            return mujoco.MjModel.from_xml_path(str(path))
+        finally:
+            mujoco.set_mju_user_warning(before)
