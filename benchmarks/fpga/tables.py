@@ -132,15 +132,29 @@ WHAT = ("lut", "ff", "ff_of_products", "dsp")
 def counts(found: Found) -> list[str]:
     """`make count`, all seven functions, 27x18, default budget. A function has what the arrays have that its tasks go
     through, so shared ones count in each."""
-    robots = found.get("counts", {})
+    robots = _robots(found.get("counts", {}))
     heads = [f"{robot}, interval {entry['interval']}" for robot, entry in robots.items()]
-    places = listed(name for entry in robots.values() for part in ("arrays", "functions") for name in entry[part])
-    rows = [["whole", *(_counted(entry.get("whole")) for entry in robots.values())]]
-    for place in places:
-        of = [entry["arrays"].get(place) or entry["functions"].get(place) for entry in robots.values()]
-        rows.append([f"`{place}`" if any(place in e["arrays"] for e in robots.values()) else place, *map(_counted, of)])
-    notes = [f"{robot}: {entry['stopped']}\n" for robot, entry in robots.items() if "stopped" in entry]
-    return [*table(["lut / ff / ff_of_products / dsp", *heads], rows), *notes]
+    rows = [["whole", *(_counted(entry["whole"]) for entry in robots.values())]]
+    for part, name in (("arrays", "`{}`"), ("functions", "{}")):
+        for place in listed(place for entry in robots.values() for place in entry[part]):
+            rows += [[name.format(place), *(_counted(entry[part].get(place)) for entry in robots.values())]]
+    rows += [
+        ["yosys: processor s, peak GiB", *(f"{e['seconds']:.0f}, {e['peak'] / 1024:.1f}" for e in robots.values())]
+    ]
+    return table(["lut / ff / ff_of_products / dsp", *heads], rows)
+
+
+def _robots(rows: Found) -> Found:
+    """Rows of one robot together: its arrays may have been counted one by one."""
+    robots: Found = {}
+    for row, entry in rows.items():
+        robot = robots.setdefault(row.split()[0], {"seconds": 0, "peak": 0, "arrays": {}, "functions": {}})
+        robot["seconds"] += entry["processor_s"]
+        robot["peak"] = max(robot["peak"], entry["peak_mb"])
+        robot["interval"], robot["whole"] = entry["interval"], entry.get("whole")
+        for part in ("arrays", "functions"):
+            robot[part] |= entry[part]
+    return robots
 
 
 def _counted(cells: Found | None) -> str:
