@@ -106,10 +106,9 @@ static void stream_rows(const real_v *w, const cd_slot *slot, size_t size, real 
     }
 }
 
-/* Long rows by way of `stage`, some entries of all of them at a time. Where they are streamed, a row's last line that is
- * not full yet waits for the next time. */
-static void give_long(const real_v *w, const cd_slot *slot, size_t size, real *to, ptrdiff_t stride, real *stage,
-                      int stream)
+/* Long rows by way of `stage`, some entries of all of them at a time. A row's last line that is not full yet waits for the
+ * next time. */
+static void stream_long(const real_v *w, const cd_slot *slot, size_t size, real *to, ptrdiff_t stride, real *stage)
 {
     size_t done[LANES] = {0}, from = 0, end, l;
     for (end = 0; end < size; from = end - LANES) {
@@ -117,14 +116,8 @@ static void give_long(const real_v *w, const cd_slot *slot, size_t size, real *t
         cd_unpack(w, slot + from, end - from, stage, (ptrdiff_t)(end - from), LANES);
         for (l = 0; l < LANES; l++) {
             real *const row = to + (ptrdiff_t)l * stride;
-            const real *const staged = stage + l * (end - from) + done[l] - from;
-            const size_t rest = stream && end != size ? (uintptr_t)(row + end) % CD_BYTES / sizeof(real) : 0;
-            const size_t count = end - rest - done[l];
-            if (stream) {
-                stream_copy(staged, row + done[l], count);
-            } else {
-                memcpy(row + done[l], staged, count * sizeof(real));
-            }
+            const size_t rest = end != size ? (uintptr_t)(row + end) % CD_BYTES / sizeof(real) : 0;
+            stream_copy(stage + l * (end - from) + done[l] - from, row + done[l], end - rest - done[l]);
             done[l] = end - rest;
         }
     }
@@ -134,12 +127,11 @@ static void give_long(const real_v *w, const cd_slot *slot, size_t size, real *t
 static void give_rows(const real_v *w, const cd_slot *slot, size_t size, real *to, ptrdiff_t stride, real *stage,
                       int stream)
 {
-    const int same_set = LANES > 8 && (size_t)stride * sizeof(real) % 4096 == 0; /* of the first cache, 8 or 12 lines */
     if (stream && size % LANES == 0 && size >= 2 * LANES && stride == (ptrdiff_t)size &&
         (uintptr_t)to % sizeof *to == 0) {
         stream_rows(w, slot, size, to);
-    } else if (size >= STAGED && (stream || same_set)) {
-        give_long(w, slot, size, to, stride, stage, stream);
+    } else if (stream && size >= STAGED) {
+        stream_long(w, slot, size, to, stride, stage);
     } else if (stream && stride == (ptrdiff_t)size) {
         cd_unpack(w, slot, size, stage, stride, LANES);
         stream_copy(stage, to, LANES * size);

@@ -136,7 +136,7 @@ CD_STATIC void cd_unpack(const real_v *w, const cd_slot *slot, size_t size, real
         e = size - e < LANES ? size - LANES : e;
         cd_rows(w, slot + e, y);
 #define CD_DO(l) \
-    CD_AHEAD(out + e + (l) * stride + 4 * LANES); \
+    CD_AHEAD(out + e + (l) * stride + 2 * LANES); \
     CD_PUT_ALL(out + e + (l) * stride, y[l]);
         CD_EACH(CD_DO)
 #undef CD_DO
