@@ -39,6 +39,31 @@ def test_a_robot_cannot_be_changed() -> None:
             array[...] = 0.0
 
 
+@pytest.mark.parametrize("size", [0.0, 1e-9, 1e-3, 0.7, 3.0, 20.0])
+def test_derivatives_of_integrate(size: float) -> None:
+    robot, step = every_joint(floating_base=True), 1e-6
+    q, dv = robot.random_state(4, 5)
+    dv *= size
+    found, ends = robot.integrate_derivatives(dv), robot.integrate(q, dv)[:, None]
+    x = step * np.eye(robot.nv)
+
+    def column(moved: np.ndarray, back: np.ndarray) -> np.ndarray:
+        return (robot.difference(ends, moved) - robot.difference(ends, back)).swapaxes(-1, -2) / (2.0 * step)
+
+    q, dv = q[:, None], dv[:, None]
+    by_q = column(robot.integrate(robot.integrate(q, x), dv), robot.integrate(robot.integrate(q, -x), dv))
+    by_dv = column(robot.integrate(q, dv + x), robot.integrate(q, dv - x))
+    assert found.dq == pytest.approx(by_q, abs=1e-8 * (1.0 + size))  # differences lose half the digits
+    assert found.ddv == pytest.approx(by_dv, abs=1e-8 * (1.0 + size))
+    dv[1] = 1e300, np.nan, *dv[1, 0, 2:]
+    spoilt = robot.integrate_derivatives(dv[:, 0])
+    assert np.array_equal(spoilt.ddv[[0, 2, 3]], found.ddv[[0, 2, 3]])
+    assert not np.isfinite(spoilt.ddv[1, :6, :6]).any()
+    one = robot.integrate_derivatives(dv[0, 0].astype(np.float32))
+    assert one.dq.dtype == np.float32
+    assert one.ddv.shape == (robot.nv, robot.nv)
+
+
 @pytest.mark.parametrize("floating", [False, True])
 def test_limits_stand_where_their_joints_do(floating: bool) -> None:
     robot = every_joint(floating)

@@ -16,7 +16,7 @@ from condyle.model.description import Description
 from condyle.model.fingerprint import fingerprint
 from condyle.model.parts import Body, Frame, Joint, Mimic, RobotData
 from condyle.model.placement import Placement
-from condyle.model.state import State
+from condyle.model.state import IntegrateDerivatives, State
 from condyle.model.topology import assemble
 
 Self = TypeVar("Self", bound="Robot")
@@ -79,6 +79,14 @@ class Robot(RobotData):
     def difference(self, q0: ArrayLike, q1: ArrayLike) -> NDArray[np.floating]:
         """q1 ⊖ q0, (..., nv): what integrate needs to go from q0 to q1. ShapeError for other shapes."""
         return state.difference(self, q0, q1)
+
+    def integrate_derivatives(self, dv: ArrayLike) -> IntegrateDerivatives:
+        """How q ⊕ dv moves: a named tuple dq, ddv, each (..., nv, nv), the same for every q.
+
+        (q ⊕ x) ⊕ dv = (q ⊕ dv) ⊕ dq x and q ⊕ (dv + x) = (q ⊕ dv) ⊕ ddv x, to first order in x: the identity but for
+        free, spherical and planar joints. ShapeError for other shapes.
+        """
+        return state.integrate_derivatives(self, dv)
 
     def normalize(self, q: ArrayLike) -> NDArray[np.floating]:
         """q with its quaternions made unit, (..., nq). ShapeError for other shapes."""

@@ -13,6 +13,7 @@ from condyle.errors import ShapeError, StateError
 from condyle.model.array import Array
 from condyle.model.joints import JointType
 from condyle.model.joints.base import FlatSpace, is_flat
+from condyle.model.joints.lie import transport
 from condyle.model.parts import Joint, RobotData
 
 UNIT_TOLERANCE = {np.dtype(np.float64): 1e-9, np.dtype(np.float32): 1e-5}
@@ -24,6 +25,13 @@ class State(NamedTuple):
 
     q: Array
     v: Array
+
+
+class IntegrateDerivatives(NamedTuple):
+    """dq, ddv (..., nv, nv): how q ⊕ dv moves, in its own tangent space, with q (in q's) and with dv."""
+
+    dq: NDArray[np.floating]
+    ddv: NDArray[np.floating]
 
 
 def neutral(robot: RobotData) -> Array:
@@ -90,6 +98,18 @@ def difference(robot: RobotData, q0: ArrayLike, q1: ArrayLike) -> NDArray[np.flo
     for joint, at, rates in _runs(robot.joints):
         out[..., rates] = joint.difference(a[..., at], b[..., at])
     return out.astype(kind, copy=False)
+
+
+def integrate_derivatives(robot: RobotData, dv: ArrayLike) -> IntegrateDerivatives:
+    """Of q ⊕ dv, the same for every q; float32 when dv is."""
+    dv64, kind = _array("dv", dv, robot.nv)
+    by_q = np.zeros((*dv64.shape, robot.nv), kind)
+    by_q[...] = np.eye(robot.nv)
+    by_dv = np.array(by_q)
+    for joint, _, rates in _runs(robot.joints):
+        if not is_flat(joint):
+            by_q[..., rates, rates], by_dv[..., rates, rates] = transport(joint.bracket(dv64[..., rates]))
+    return IntegrateDerivatives(by_q, by_dv)
 
 
 @lru_cache(16)

@@ -70,6 +70,10 @@ class JointType(Protocol):
         """q1 ⊖ q0: the local tangent vector at q0 that leads to q1, (..., nv); inverse of `integrate`."""
         ...
 
+    def bracket(self, dv: Array) -> Array:
+        """ad of dv in the joint's Lie algebra, (..., nv, nv): [dv, x] = ad x, q ⊕ dv being q exp(dv)."""
+        ...
+
     def normalize(self, q: Array) -> Array:
         """The valid configuration nearest to q, (..., nq)."""
         ...
@@ -108,6 +112,9 @@ class FlatSpace:
 
     def difference(self, q0: Array, q1: Array) -> Array:
         return q1 - q0
+
+    def bracket(self, dv: Array) -> Array:
+        return np.zeros((*dv.shape, self.nv))
 
     def normalize(self, q: Array) -> Array:
         return np.copy(q)

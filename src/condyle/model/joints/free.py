@@ -48,6 +48,12 @@ class Free:
         moved = lie.rotate(back, vec.sub((x1, y1, z1), (x0, y0, z0)))
         return lie.stacked((*lie.log6_translation(moved, angular), *angular))
 
+    def bracket(self, dv: Array) -> Array:
+        ad = np.zeros((*dv.shape, 6))
+        ad[..., :3, :3] = ad[..., 3:, 3:] = lie.skew(dv[..., 3:])
+        ad[..., :3, 3:] = lie.skew(dv[..., :3])
+        return ad
+
     def normalize(self, q: Array) -> Array:
         return np.concatenate((q[..., :3], lie.unit(q[..., 3:])), axis=-1)
 

@@ -23,6 +23,8 @@ from condyle.spatial.vector import Vector
 Quaternion: TypeAlias = tuple[Vector, Scalar]  # (x, y, z), w
 
 _TINY = 1e-300  # a square, far below any that matters
+_FAR = 1e9  # rad or m in one step, of which no digit would be right
+_TERMS = 14  # of a series for entries of at most 1/8: what is left out is rounding
 
 
 def components(x: Array) -> tuple[Scalar, ...]:
@@ -102,6 +104,30 @@ def log6_translation(p: Vector, w: Vector) -> Vector:
     k = c / a
     along = vec.scale((1.0 - k) / (4.0 * z) * vec.dot(w, p), w)
     return vec.add(vec.scale(k, p), vec.add(vec.scale(-0.5, vec.cross(w, p)), along))
+
+
+def skew(w: Array) -> Array:
+    """[w]x, (..., 3, 3)."""
+    return np.cross(np.eye(3), w[..., None, :])
+
+
+def transport(ad: Array) -> tuple[Array, Array]:
+    """exp(-ad) and (1 - exp(-ad)) / ad, (..., n, n): how an increment before a motion, or of it, comes out behind it.
+
+    The series of a fraction of ad, then doubled: φ(2x) = (1 + exp(-x)) φ(x) / 2.
+    """
+    one, largest = np.eye(ad.shape[-1]), np.max(np.abs(ad), axis=(-1, -2), keepdims=True, initial=0.125)
+    doublings = np.where(largest < _FAR, np.ceil(np.log2(largest)) + 3.0, 0.0)
+    x = ad / 2.0**doublings
+    slope = np.broadcast_to(one, ad.shape)
+    for k in range(_TERMS, 1, -1):
+        slope = one - x @ slope / k
+    motion = one - x @ slope
+    for k in range(int(np.max(doublings, initial=0.0))):
+        more = k < doublings
+        slope = np.where(more, 0.5 * (slope + motion @ slope), slope)
+        motion = np.where(more, motion @ motion, motion)
+    return np.where(largest < _FAR, motion, np.nan), np.where(largest < _FAR, slope, np.nan)
 
 
 def unit(q: Array) -> Array:

@@ -48,3 +48,9 @@ class Planar(FlatSpace):
         _, half, cosine = lie.half_angle(w * w)
         a, b = cosine / half, 0.5 * w
         return lie.stacked((a * x + b * y, a * y - b * x, w))
+
+    def bracket(self, dv: Array) -> Array:
+        ad = np.zeros((*dv.shape, 3))
+        ad[..., 0, 1], ad[..., 1, 0] = -dv[..., 2], dv[..., 2]
+        ad[..., 0, 2], ad[..., 1, 2] = dv[..., 1], -dv[..., 0]
+        return ad

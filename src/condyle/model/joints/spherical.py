@@ -42,6 +42,9 @@ class Spherical:
         back = lie.conjugate(lie.quaternion(lie.components(q0)))
         return lie.stacked(lie.log3(lie.product(back, lie.quaternion(lie.components(q1)))))
 
+    def bracket(self, dv: Array) -> Array:
+        return lie.skew(dv)
+
     def normalize(self, q: Array) -> Array:
         return lie.unit(q)
 
