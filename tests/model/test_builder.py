@@ -96,12 +96,24 @@ def test_one_message_has_every_mistake() -> None:
         ({"effort": "much"}, "effort: could not convert"),
         ({"mimic": ("k", 1e200, 0.0)}, "mimic is not finite, or beyond"),
         ({"xyz": (0.0, 1e200, 0.0)}, "xyz is not finite, or beyond"),
+        ({"mimic": 3}, "mimic=3: give the master's name"),
+        ({"mimic": ("k", 1.0, 0.0, 0.0)}, ".*0.0\\): give the master's name, or"),
+        ({"mimic": ("k", "twice", 0.0)}, "mimic: could not convert"),
+        ({"placement": 3}, "placement is 3, expected a Placement"),
     ],
 )
 def test_numbers_that_no_dynamics_can_be_computed_with(options: dict[str, object], message: str) -> None:
     builder = Builder().body("a", mass=1.0, inertia=BOX)
     with pytest.raises(ModelError, match=f"joint 'j': {message}"):
         builder.joint("j", parent="world", child="a", type="revolute", **options).build()  # type: ignore[arg-type]
+
+
+def test_names_are_text() -> None:
+    """None is the world's name inside: a body of that name hung the walk over the tree."""
+    with pytest.raises(ModelError, match="None is no name"):
+        Builder().body(None, mass=1.0, inertia=BOX).build()  # type: ignore[arg-type]
+    with pytest.raises(ModelError, match="joint 3: 3 is no name: give text"):
+        Builder().body("a", mass=1.0).joint(3, parent="world", child="a", type="revolute").build()  # type: ignore[arg-type]
 
 
 def test_gravity_is_finite() -> None:

@@ -8,7 +8,7 @@ from dataclasses import FrozenInstanceError
 import numpy as np
 import pytest
 
-from condyle.errors import ModelError, ShapeError
+from condyle.errors import DTypeError, ModelError, ShapeError
 from condyle.model.builder import Builder
 from condyle.model.generate import chain, random_tree
 from condyle.model.robot import Robot
@@ -196,6 +196,12 @@ def test_forces_move_to_the_body_that_carries_the_frame() -> None:
         robot.f_ext({"world": np.zeros(6)})
     with pytest.raises(ModelError, match="did you mean 'tool'"):
         robot.f_ext({"tol": np.zeros(6)})
+    with pytest.raises(ModelError, match="no frame 3"):
+        robot.f_ext({3: np.zeros(6)})  # type: ignore[dict-item]
+    with pytest.raises(DTypeError, match="'tool' is <U4, expected real numbers"):
+        robot.f_ext({"tool": "push"})
+    with pytest.raises(ShapeError, match="'tool' is not a regular array"):
+        robot.f_ext({"tool": [[1.0], [2.0, 3.0]]})  # type: ignore[list-item]
     with pytest.raises(ShapeError, match="force; torque"):
         robot.f_ext({"tool": np.zeros(3)})
     with pytest.raises(ShapeError, match="broadcast"):

@@ -7,6 +7,8 @@ from typing import TypeAlias
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from condyle.errors import DTypeError, ShapeError
+
 Array: TypeAlias = NDArray[np.float64]
 
 LARGEST = 1e30  # of a model's numbers: products of a few of them, squared, stay finite
@@ -15,6 +17,17 @@ LARGEST = 1e30  # of a model's numbers: products of a few of them, squared, stay
 def moderate(x: ArrayLike) -> bool:
     """Whether every number is one that dynamics can be computed with: none NaN, none beyond `LARGEST`."""
     return bool((np.abs(x) <= LARGEST).all())
+
+
+def reals(name: str, x: ArrayLike) -> NDArray[np.generic]:
+    """x as an array of real numbers; ShapeError or DTypeError where it is none."""
+    try:
+        array = np.asarray(x)
+    except ValueError as error:
+        raise ShapeError(f"{name} is not a regular array: {error}") from error
+    if array.dtype.kind not in "fiub":
+        raise DTypeError(f"{name} is {array.dtype}, expected real numbers")
+    return array
 
 
 def frozen(x: ArrayLike, *shape: int) -> Array:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import TypeVar
 
 import numpy as np
@@ -31,12 +32,12 @@ class Builder:
     """
 
     def __init__(self, name: str = "robot", *, gravity: ArrayLike = GRAVITY, snap: float = 1e-9) -> None:
-        self._name = name
-        self._gravity = gravity
-        self._snap = snap
         self._links: list[Link] = []
         self._joints: list[JointSpec] = []
         self._findings: list[Finding] = []
+        self._name = self._text("robot", name)
+        self._gravity = gravity
+        self._snap = self._number("robot", "snap", snap)
 
     def body(
         self: Self,
@@ -53,7 +54,7 @@ class Builder:
         if np.max(np.abs(numbers - np.transpose(numbers))) > slack:
             self._wrong(element, "inertia is not symmetric")
         weight = self._number(element, "mass", mass)
-        self._links.append(Link(Body(name, weight, self._array(element, "com", com, 3), numbers)))
+        self._links.append(Link(Body(self._text(element, name), weight, self._array(element, "com", com, 3), numbers)))
         return self
 
     def joint(
@@ -86,11 +87,14 @@ class Builder:
         mimic: the master's name, or (name, multiplier, offset).
         """
         element = f"joint {name!r}"
+        name, parent, child, type = (self._text(element, text) for text in (name, parent, child, type))
         if type != FIXED and type not in JOINT_TYPES:
             self._wrong(element, f"type {type!r} is unknown{suggest(type, (*JOINT_TYPES, FIXED))}")
             type = FIXED
         here = placement
-        if here is None:
+        if not isinstance(here, Placement):
+            if here is not None:
+                self._wrong(element, f"placement is {here!r}, expected a Placement")
             origin, angles = self._array(element, "xyz", xyz, 3), self._array(element, "rpy", rpy, 3)
             here = Placement.from_rpy(origin, angles, self._snap)
         kind = None if type == FIXED else JOINT_TYPES[type]
@@ -108,7 +112,7 @@ class Builder:
             self._wrong(element, "armature is negative")
         first = self._axis(element, "axis", axis) if kind is None or kind.axes > 0 else None
         second = self._second(element, first, second_axis) if kind is not None and kind.axes == 2 else None
-        follows = mimic if mimic is None or isinstance(mimic, MimicOf) else _follows(mimic)
+        follows = self._follows(element, mimic)
         if follows is not None:
             self._array(element, "mimic", (follows.multiplier, follows.offset), 2)
         turn = self._number(element, "pitch", pitch)
@@ -129,6 +133,21 @@ class Builder:
 
     def _wrong(self, element: str, message: str) -> None:
         self._findings.append(Finding("error", message, element=element))
+
+    def _text(self, element: str, name: str) -> str:
+        if not isinstance(name, str):  # pyright: ignore[reportUnnecessaryIsInstance]
+            self._wrong(element, f"{name!r} is no name: give text")
+        return str(name)
+
+    def _follows(self, element: str, mimic: Mimicry | None) -> MimicOf | None:
+        if mimic is None or isinstance(mimic, MimicOf):
+            return mimic
+        said: Sequence[object] = mimic if isinstance(mimic, (tuple, list)) else (mimic,)
+        master, numbers = said[0] if said else None, said[1:]
+        if not isinstance(master, str) or len(numbers) > 2:
+            self._wrong(element, f"mimic={mimic!r}: give the master's name, or (name, multiplier, offset)")
+            return None
+        return MimicOf(master, *(self._number(element, "mimic", value) for value in numbers))
 
     def _number(self, element: str, what: str, value: float) -> float:
         return float(self._array(element, what, value))
@@ -180,7 +199,3 @@ class Builder:
         if first is not None and float(np.linalg.norm(np.cross(first, second))) < 1e-9:
             self._wrong(element, "axis and second_axis are parallel")
         return second
-
-
-def _follows(mimic: tuple[str, float, float] | str) -> MimicOf:
-    return MimicOf(mimic) if isinstance(mimic, str) else MimicOf(*mimic)

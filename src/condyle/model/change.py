@@ -145,7 +145,7 @@ def _reversed(spec: JointSpec) -> JointSpec:
 
 def suggest(name: str, known: Sequence[str]) -> str:
     """The names that were meant, perhaps: for the end of a message."""
-    close = get_close_matches(name, known, 3, 0.6)
+    close = get_close_matches(str(name), known, 3, 0.6)
     if close:
         return f"; did you mean {' or '.join(repr(other) for other in close)}?"
     few = ", ".join(repr(other) for other in known[:12])

@@ -11,7 +11,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from condyle.errors import Finding, ModelError, ShapeError
 from condyle.model import change, checks, state, write
-from condyle.model.array import Array, transpose
+from condyle.model.array import Array, reals, transpose
 from condyle.model.description import Description
 from condyle.model.fingerprint import fingerprint
 from condyle.model.parts import Body, Frame, Joint, Mimic, RobotData
@@ -105,8 +105,9 @@ class Robot(RobotData):
         """
         if not isinstance(wrenches, Mapping):  # pyright: ignore[reportUnnecessaryIsInstance]
             raise ModelError(f"f_ext: expected frames and their wrenches such as {{'foot': wrench}}, got {wrenches!r}")
-        single = bool(wrenches) and all(np.asarray(wrench).dtype == np.float32 for wrench in wrenches.values())
-        moved = [(self._carrier(name), _wrench(name, wrench)) for name, wrench in wrenches.items()]
+        given = {name: reals(f"the wrench on {name!r}", wrench) for name, wrench in wrenches.items()}
+        single = bool(given) and all(wrench.dtype == np.float32 for wrench in given.values())
+        moved = [(self._carrier(name), _wrench(name, wrench)) for name, wrench in given.items()]
         try:
             batch = np.broadcast_shapes(*(wrench.shape[:-1] for _, wrench in moved))
         except ValueError:
@@ -173,8 +174,8 @@ class Robot(RobotData):
         return checks.check(self)
 
 
-def _wrench(name: str, wrench: ArrayLike) -> Array:
-    array = np.asarray(wrench, dtype=np.float64)
+def _wrench(name: str, wrench: NDArray[np.generic]) -> Array:
+    array = wrench.astype(np.float64)
     if array.ndim == 0 or array.shape[-1] != 6:
         raise ShapeError(f"the wrench on {name!r} has shape {array.shape}, expected (..., 6): [force; torque]")
     return array

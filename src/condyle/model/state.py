@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from condyle.errors import ShapeError, StateError
-from condyle.model.array import Array
+from condyle.model.array import Array, reals
 from condyle.model.joints import JointType
 from condyle.model.joints.base import FlatSpace, is_flat
 from condyle.model.joints.lie import transport
@@ -175,7 +175,7 @@ def _list(rows: list[int]) -> str:
 
 def _array(name: str, x: ArrayLike, n: int) -> tuple[Array, type[np.floating]]:
     """x as float64 (..., n), and the number type of the answer."""
-    array = np.asarray(x)
+    array = reals(name, x)
     if array.ndim == 0 or array.shape[-1] != n:
         hint = "; states are rows here, (..., n): pass the transpose" if array.ndim == 2 and array.shape[0] == n else ""
         raise ShapeError(f"{name} has shape {array.shape}, expected (..., {n}){hint}")
