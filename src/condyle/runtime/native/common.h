@@ -27,7 +27,8 @@
 #define STACK_BYTES (1 << 20)
 #define PACKED_IN 1
 #define PACKED_OUT 2
-#define CACHE_BYTES (4 << 20) /* a core's share of the last cache: results of more bytes are streamed */
+#define CACHE_PART 8 /* results of more than this part of the last cache, or of CACHE_LEAST bytes, are streamed */
+#define CACHE_LEAST (4 << 20)
 #define VAST_BYTES (256 << 20)
 #define SIGNALS_NS 50000000 /* how often a long call looks for signals */
 #define SPIN_NS 60000

@@ -179,6 +179,16 @@ static int read_sizes(PyObject *sizes, Py_ssize_t *to, Py_ssize_t *count)
     return 0;
 }
 
+/* How many bytes of results stay in the caches, since others need them too. */
+static size_t cached_bytes(void)
+{
+    long last = 0;
+#ifdef _SC_LEVEL3_CACHE_SIZE
+    last = sysconf(_SC_LEVEL3_CACHE_SIZE);
+#endif
+    return last / CACHE_PART > CACHE_LEAST ? (size_t)last / CACHE_PART : CACHE_LEAST;
+}
+
 static PyObject *entry_new(PyTypeObject *type, PyObject *args, PyObject *keywords)
 {
     Py_ssize_t address, work, lanes, grain, context = 0, stream = 0;
@@ -228,7 +238,7 @@ static PyObject *entry_new(PyTypeObject *type, PyObject *args, PyObject *keyword
         bytes += (size_t)(self->size[self->n_in + k] * self->itemsize);
     }
     self->vast = VAST_BYTES / (bytes > 0 ? bytes : 1) + 1;
-    self->large = CACHE_BYTES / (bytes > 0 ? bytes : 1) + 1;
+    self->large = cached_bytes() / (bytes > 0 ? bytes : 1) + 1;
     return (PyObject *)self;
 }
 
