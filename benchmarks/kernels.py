@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 import condyle
 from benchmarks.probes import alone
-from condyle.api import condyle_version
+from condyle import __version__
 from condyle.backends.common.facts import BITS, Facts
 from condyle.backends.cpu.assemble import Assembled, assemble, packed
 from condyle.backends.cpu.build import supported
@@ -52,7 +52,7 @@ class Kernels:
     @cached_property
     def compiler(self) -> Compiler:
         robot = self.robot
-        return Compiler(tree_of(robot), Facts(robot.nq, robot.nv, robot.fingerprint, condyle_version(), "robot"))
+        return Compiler(tree_of(robot), Facts(robot.nq, robot.nv, robot.fingerprint, __version__, "robot"))
 
     def assembled(self, name: str, sines: bool = True) -> Assembled | None:
         """sines: False leaves sines and cosines to the caller, who gives them as one more input."""

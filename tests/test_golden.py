@@ -13,7 +13,7 @@ from condyle.backends.cuda.cpp.plan import plan
 from condyle.compiler import Compiler
 from condyle.ir.show import show
 from condyle.model.tree import tree_of
-from condyle.trace import roll
+from condyle.trace.rolled import roll
 
 
 def two_link() -> condyle.Robot:

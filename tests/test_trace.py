@@ -13,7 +13,8 @@ from condyle.ir.interp import run
 from condyle.ir.verify import verify
 from condyle.model.tree import tree_of
 from condyle.signature import FUNCTIONS
-from condyle.trace import sizes, trace
+from condyle.trace.straight import trace
+from condyle.trace.structure import sizes
 from tests.laws.robots import robot_named
 
 TREE = tree_of(robot_named("tree-1"))

@@ -1,30 +1,36 @@
 """Condyle compiles rigid-body dynamics for one robot."""
 
-from condyle.api import Builder, Robot, chain, condyle_version, export, load, operation_counts, random_tree
-from condyle.dynamics import (
-    Dynamics,
-    DynamicsDerivatives,
-    ForwardDynamicsDerivatives,
-    InverseDynamicsDerivatives,
-)
-from condyle.errors import (
-    AccuracyWarning,
-    BuildError,
-    CondyleError,
-    DeviceError,
-    DTypeError,
-    Finding,
-    ModelError,
-    ModelWarning,
-    OutOfMemoryError,
-    ShapeError,
-    SingularError,
-    StateError,
-    UnsupportedError,
-)
-from condyle.runtime.packed import Packed
+from __future__ import annotations
 
-__version__ = condyle_version()
+from importlib import import_module
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from condyle.api import Builder, Robot, chain, export, load, operation_counts, random_tree
+    from condyle.dynamics import (
+        Dynamics,
+        DynamicsDerivatives,
+        ForwardDynamicsDerivatives,
+        InverseDynamicsDerivatives,
+    )
+    from condyle.errors import (
+        AccuracyWarning,
+        BuildError,
+        CondyleError,
+        DeviceError,
+        DTypeError,
+        Finding,
+        ModelError,
+        ModelWarning,
+        OutOfMemoryError,
+        ShapeError,
+        SingularError,
+        StateError,
+        UnsupportedError,
+    )
+    from condyle.runtime.packed import Packed
+
+__version__ = "0.1.0"
 
 __all__ = [
     "AccuracyWarning",
@@ -53,3 +59,22 @@ __all__ = [
     "operation_counts",
     "random_tree",
 ]
+
+_HOMES = {
+    "Packed": "runtime.packed",
+    **dict.fromkeys(("Builder", "Robot", "chain", "export", "load", "operation_counts", "random_tree"), "api"),
+    **dict.fromkeys((name for name in __all__ if "Dynamics" in name), "dynamics"),
+    **dict.fromkeys((name for name in __all__ if name.endswith(("Error", "Warning", "Finding"))), "errors"),
+}
+
+
+def __getattr__(name: str) -> object:
+    """A public name, imported at its first use: the command's help needs none of them, and NumPy takes its time."""
+    if name not in _HOMES:
+        raise AttributeError(f"module 'condyle' has no attribute {name!r}")
+    value = globals()[name] = getattr(import_module(f"condyle.{_HOMES[name]}"), name)
+    return value
+
+
+def __dir__() -> list[str]:
+    return sorted({*globals(), *__all__})

@@ -5,7 +5,6 @@ from __future__ import annotations
 import os
 from collections.abc import Mapping, Sequence
 from functools import partial
-from importlib.metadata import PackageNotFoundError, version
 from numbers import Integral
 from pathlib import Path
 from typing import Literal
@@ -13,37 +12,22 @@ from typing import Literal
 import numpy as np
 from numpy.typing import DTypeLike
 
-from condyle import readers
-from condyle.algorithms.scans.massless import massless_link
-from condyle.algorithms.singular import idle_coordinate
+from condyle import __version__, readers
 from condyle.backends.common.facts import Facts
 from condyle.backends.cpu.build import supported
-from condyle.backends.cuda.forms import asked_for
-from condyle.backends.fpga.steps import ALL
 from condyle.choices import BUNDLED, DTYPES, EXPORTS, LINKS, TARGETS
 from condyle.compiler import Compiler
 from condyle.dynamics import Dynamics, fall_back
 from condyle.errors import BuildError, SingularError, UnsupportedError
-from condyle.gpu import GpuDynamics
 from condyle.model import builder, generate
 from condyle.model import robot as model
 from condyle.model.joints import JOINT_TYPES
 from condyle.model.tree import Tree, tree_of
-from condyle.projects import Job, check_folder, check_taken, write
 from condyle.runtime.toolchain import find_compiler
-from condyle.scanned import ScannedCompiler
 from condyle.signature import FUNCTIONS
 
 MOST = 1 << 30
 """Threads, or GPUs: no machine has as many."""
-
-
-def condyle_version() -> str:
-    """The version of this installation."""
-    try:
-        return version("condyle")
-    except PackageNotFoundError:
-        return "0"
 
 
 class Robot(model.Robot):
@@ -84,9 +68,13 @@ class Robot(model.Robot):
             raise UnsupportedError(f"routes={routes!r}: name the function too, such as {{'fd': 'aba'}}")
         tree = tree_of(self)
         compiler = _compiler(self, tree, links, target, dict(routes or {}))
-        compiler.device, compiler.kernels = device or 0, asked_for(kernels)
         recipe = (Robot.compile, (self, target, dtype, threads, links, routes, device, kernels))
-        runs, kind = runs_on(target), GpuDynamics if target == "cuda" else Dynamics
+        runs, kind = runs_on(target), Dynamics
+        if target == "cuda":
+            from condyle.backends.cuda.forms import asked_for
+            from condyle.gpu import GpuDynamics
+
+            kind, compiler.device, compiler.kernels = GpuDynamics, device or 0, asked_for(kernels)
         return kind(compiler, runs, dtype, threads, partial(check_inverse, self, compiler, runs), recipe)
 
 
@@ -132,6 +120,8 @@ def _compiler(robot: Robot, tree: Tree, links: str, target: str, routes: dict[st
         return Compiler(tree, facts, routes)
     if links == "scan" and target == "c":
         raise UnsupportedError("links='scan': target 'c' has no scans; 'cpu', 'cuda' and 'numpy' have")
+    from condyle.scanned import ScannedCompiler
+
     return ScannedCompiler(tree, facts, routes, links == "auto")
 
 
@@ -139,9 +129,11 @@ def check_inverse(robot: Robot, compiler: Compiler, target: str, function: str) 
     """Errors that name the joint: SingularError if M(q) has no inverse for any q, UnsupportedError if scans have
     none.
     """
+    from condyle.algorithms.singular import idle_coordinate
+
     k = idle_coordinate(compiler.tree, robot.random_state(4, 0).q)
     if k is None:
-        if isinstance(compiler, ScannedCompiler) and not compiler.auto and compiler.forms_elements(function, target):
+        if compiler.needs_elements(function, target):
             check_elements(robot, compiler.tree)
         return
     joint = next(joint for joint in robot.joints if joint.v_index <= k < joint.v_index + joint.nv)
@@ -154,6 +146,8 @@ def check_inverse(robot: Robot, compiler: Compiler, target: str, function: str) 
 
 def check_elements(robot: Robot, tree: Tree) -> None:
     """UnsupportedError that names the joint, if a link has no inertia along its own joint."""
+    from condyle.algorithms.scans.massless import massless_link
+
     i = massless_link(tree)
     if i is None:
         return
@@ -260,6 +254,9 @@ def export(
     forces, each component within; step [s] (1e-3), of "euler" and "rk4"; constants, "dsp" (the default), "shift" or
     "auto"; turns, root: see docs/fpga.md. UnsupportedError for an option that the target does not take.
     """
+    from condyle.backends.fpga.steps import ALL
+    from condyle.projects import Job, check_folder, check_taken, write
+
     check_choice("target", target, tuple(EXPORTS))
     for function in functions:
         check_choice("functions", function, tuple(ALL if target == "verilog" else FUNCTIONS))
@@ -279,12 +276,14 @@ def export(
 
 def check_solvable(robot: Robot, functions: Sequence[str]) -> None:
     """SingularError if one of the functions has to do with an inverse of the mass matrix that there is for no q."""
+    from condyle.backends.fpga.steps import ALL
+
     if any(ALL[function].solves for function in functions):
         check_inverse(robot, compiler_of(robot), "numpy", "fd")
 
 
 def _facts(robot: Robot, name: str) -> Facts:
-    return Facts(robot.nq, robot.nv, robot.fingerprint, condyle_version(), name)
+    return Facts(robot.nq, robot.nv, robot.fingerprint, __version__, name)
 
 
 def _bundled_name(robot: Robot) -> str:

@@ -18,7 +18,7 @@ from condyle.runtime.native import Function as Twin
 from condyle.runtime.native import NativeKernel, fast_twin
 from condyle.runtime.packed import Packed, PackedBinder, pack_rows
 from condyle.signature import FUNCTIONS, PORTS, Function, Port, Q, V
-from condyle.trace import layout_of, sizes
+from condyle.trace.structure import layout_of, sizes
 
 Array = NDArray[np.floating]
 Out = Array | Packed | Sequence[Array] | Sequence[Packed] | None

@@ -18,7 +18,6 @@ from condyle.ir.chunked import Chunked
 from condyle.ir.program import Array
 from condyle.model.tree import Tree
 from condyle.signature import F_EXT, FUNCTIONS, MINV, TAU, A, M, Port, Q, V
-from condyle.trace import arrays
 from condyle.trace.chunks import best_chunks, chunked, is_chain
 from condyle.trace.linked import (
     RECORD,
@@ -31,6 +30,7 @@ from condyle.trace.linked import (
     size_of_solver,
     solve,
 )
+from condyle.trace.straight import arrays
 
 LONGEST_CHAIN = 4096
 """Links up to which a GPU's chunks are scanned: a chunk lies in its thread's local memory, which drivers set aside for

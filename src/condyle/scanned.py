@@ -81,6 +81,9 @@ class ScannedCompiler(Compiler):
         """Whether it is scanned and every link must have inertia along its own joint for that."""
         return self.scanned(function, target) and (function, self.scan(function, target)) in FORMS_ELEMENTS
 
+    def needs_elements(self, function: str, target: str) -> bool:
+        return not self.auto and self.forms_elements(function, target)
+
     def scan(self, function: str, target: str) -> str:
         """The route of a scan: as named, else the target's own."""
         own = CHUNKED.get(function) if target == "cpu" else None

@@ -13,7 +13,7 @@ from condyle.api import compiler_of
 from condyle.ir.interp import run
 from condyle.passes import pipeline
 from condyle.signature import FUNCTIONS
-from condyle.trace import trace
+from condyle.trace.straight import trace
 from tests.laws.evaluated import reference, tree_for
 from tests.laws.robots import States, relative, robot_named, states
 

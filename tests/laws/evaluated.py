@@ -11,7 +11,7 @@ from condyle.algorithms.routes import routes_of
 from condyle.model.robot import Robot
 from condyle.model.tree import Tree, tree_of
 from condyle.signature import FUNCTIONS
-from condyle.trace import sizes
+from condyle.trace.structure import sizes
 
 Array = np.ndarray
 

@@ -15,7 +15,7 @@ from condyle.ir.interp_sweep import run_rolled
 from condyle.ir.sweep import Rolled
 from condyle.model.tree import Tree, tree_of
 from condyle.signature import FUNCTIONS
-from condyle.trace import ROLLED, roll
+from condyle.trace.rolled import ROLLED, roll
 from tests.zoo import every_joint
 
 # Both sides round differently: the condition of M (1e2 to 1e4 for these trees) times a few hundred roundings.

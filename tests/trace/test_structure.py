@@ -9,7 +9,7 @@ import condyle
 from condyle import Robot
 from condyle.model.tree import tree_of
 from condyle.signature import FUNCTIONS
-from condyle.trace import layout_of
+from condyle.trace.structure import layout_of
 
 ROBOTS = [
     *((seed, floating, "all") for seed in range(6) for floating in (False, True)),

@@ -5,18 +5,26 @@ from __future__ import annotations
 import argparse
 import sys
 from collections.abc import Sequence
+from importlib import import_module
 
 import condyle
-from condyle.cli import bench, cache, check, export, fpga, info
 from condyle.cli.common import say
 from condyle.errors import BuildError, CondyleError, ModelError, SingularError
 
 FINE, WANTING, BAD_USE = 0, 1, 2
-COMMANDS = (info, check, bench, export, fpga, cache)
+COMMANDS = {
+    "info": "the tree, sizes, masses and warnings of a robot",
+    "check": "compare every function with the reference; the model's findings",
+    "bench": "time each function over batch sizes",
+    "export": "write the generated source of a robot's functions",
+    "fpga": "simulate or report a robot's accelerator",
+    "cache": "list, clear or locate the compiled functions",
+}
+"""Each subcommand, the file of its name, in a line."""
 
 
-def parser() -> argparse.ArgumentParser:
-    """The whole command line."""
+def parser(command: str | None) -> argparse.ArgumentParser:
+    """The command line, with the arguments of one command: the others' files are not imported, which takes time."""
     top = argparse.ArgumentParser(
         prog="condyle",
         description="Compiles the rigid-body dynamics of one robot.",
@@ -24,14 +32,17 @@ def parser() -> argparse.ArgumentParser:
     )
     top.add_argument("--version", action="version", version=f"condyle {condyle.__version__}")
     commands = top.add_subparsers(dest="command", required=True, metavar="COMMAND")
-    for module in COMMANDS:
-        module.add(commands)
+    for name, what in COMMANDS.items():
+        one = commands.add_parser(name, help=what)
+        if name == command:
+            import_module(f"condyle.cli.{name}").fill(one)
     return top
 
 
 def main(argv: Sequence[str] | None = None) -> int:
     """Run one command; the answer is the exit status."""
-    arguments = parser().parse_args(argv)
+    words = sys.argv[1:] if argv is None else argv
+    arguments = parser(words[0] if words else None).parse_args(words)
     try:
         status: int = arguments.run(arguments)
     except (ModelError, BuildError, SingularError) as error:

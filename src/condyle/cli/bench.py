@@ -30,8 +30,6 @@ from condyle.cli.states import Array, States, draw
 from condyle.cli.timing import Call, Row, Sampling, interleaved, spelled_out
 
 if TYPE_CHECKING:
-    from argparse import _SubParsersAction  # pyright: ignore[reportPrivateUsage]
-
     from condyle import Dynamics, Robot
     from condyle.cli.rivals.rival import Rival
 
@@ -40,13 +38,9 @@ RIVAL_FEWEST = 256
 """Rivals take one state at a time: they are timed over at least so many, so that the call into C weighs nothing."""
 
 
-def add(commands: _SubParsersAction[argparse.ArgumentParser]) -> None:
-    command = commands.add_parser(
-        "bench",
-        help="time each function over batch sizes",
-        description="Time each function on random states, nanoseconds a state, alone or beside other libraries.",
-        epilog="example: condyle bench arm.urdf --batch 256 --functions fd,dfd --threads 1",
-    )
+def fill(command: argparse.ArgumentParser) -> None:
+    command.description = "Time each function on random states, nanoseconds a state, alone or beside other libraries."
+    command.epilog = "example: condyle bench arm.urdf --batch 256 --functions fd,dfd --threads 1"
     add_robot(command)
     command.add_argument(
         "--batch", metavar="16,64,256", type=integers, default=(16, 64, 256), help="states a call (default: these)"

@@ -5,17 +5,12 @@ from __future__ import annotations
 import argparse
 import datetime
 from dataclasses import asdict
-from typing import TYPE_CHECKING
 
 from condyle.cli.common import add_json, show, show_json, table
 from condyle.runtime import cache
 
-if TYPE_CHECKING:
-    from argparse import _SubParsersAction  # pyright: ignore[reportPrivateUsage]
 
-
-def add(commands: _SubParsersAction[argparse.ArgumentParser]) -> None:
-    command = commands.add_parser("cache", help="list, clear or locate the compiled functions")
+def fill(command: argparse.ArgumentParser) -> None:
     command.add_argument("action", choices=("ls", "clear", "path"))
     add_json(command)
     command.set_defaults(run=run)

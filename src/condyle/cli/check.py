@@ -16,8 +16,6 @@ from condyle.errors import SingularError
 from condyle.signature import FUNCTIONS
 
 if TYPE_CHECKING:
-    from argparse import _SubParsersAction  # pyright: ignore[reportPrivateUsage]
-
     from condyle import Dynamics, Robot
 
 N_STATES = 64
@@ -41,14 +39,12 @@ class Verdict:
         return self.error <= self.allowed  # false for NaN
 
 
-def add(commands: _SubParsersAction[argparse.ArgumentParser]) -> None:
-    command = commands.add_parser(
-        "check",
-        help="compare every function with the reference; the model's findings",
-        description="Compare every function with the NumPy reference at random states, test three laws of mechanics, "
-        "list what is odd about the model. Exit status 1 if anything is wanting.",
-        epilog="example: condyle check arm.urdf --dtype float32",
+def fill(command: argparse.ArgumentParser) -> None:
+    command.description = (
+        "Compare every function with the NumPy reference at random states, test three laws of mechanics, "
+        "list what is odd about the model. Exit status 1 if anything is wanting."
     )
+    command.epilog = "example: condyle check arm.urdf --dtype float32"
     add_robot(command)
     command.add_argument("--dtype", choices=DTYPES, default="float64")
     command.add_argument("--target", choices=TARGETS, default="cpu")

@@ -6,7 +6,7 @@ import argparse
 import warnings
 from collections.abc import Callable, Collection
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import condyle
 from condyle.backends.fpga.constants import CONSTANTS
@@ -17,18 +17,13 @@ from condyle.cli.common import add_robot, load, progress, say, show, show_json
 from condyle.errors import AccuracyWarning
 from condyle.signature import FUNCTIONS
 
-if TYPE_CHECKING:
-    from argparse import _SubParsersAction  # pyright: ignore[reportPrivateUsage]
 
-
-def add(commands: _SubParsersAction[argparse.ArgumentParser]) -> None:
-    command = commands.add_parser(
-        "export",
-        help="write the generated source of a robot's functions",
-        description="Write a project that needs no Python: C sources, a CUDA header or Verilog, each with a test that "
-        "checks itself. Files of the same name in DIR are replaced, others left alone.",
-        epilog="example: condyle export arm.urdf --target c --out arm-c --functions id,fd",
+def fill(command: argparse.ArgumentParser) -> None:
+    command.description = (
+        "Write a project that needs no Python: C sources, a CUDA header or Verilog, each with a test that "
+        "checks itself. Files of the same name in DIR are replaced, others left alone."
     )
+    command.epilog = "example: condyle export arm.urdf --target c --out arm-c --functions id,fd"
     add_robot(command)
     command.add_argument("--target", choices=tuple(EXPORTS), required=True)
     command.add_argument("--out", metavar="DIR", type=Path, required=True, help="the folder to write")

@@ -5,8 +5,8 @@ from __future__ import annotations
 import argparse
 import tempfile
 from pathlib import Path
-from typing import TYPE_CHECKING
 
+import condyle
 from condyle import api, hardware, simulation
 from condyle.backends.fpga.export import Facts, Sheet
 from condyle.backends.fpga.page import page
@@ -15,18 +15,13 @@ from condyle.cli.common import Json, add_robot, check_page, load, positive, prog
 from condyle.cli.export import add_functions, add_hardware, hardware_functions, hardware_options
 from condyle.errors import UnsupportedError
 
-if TYPE_CHECKING:
-    from argparse import _SubParsersAction  # pyright: ignore[reportPrivateUsage]
 
-
-def add(commands: _SubParsersAction[argparse.ArgumentParser]) -> None:
-    command = commands.add_parser(
-        "fpga",
-        help="simulate or report a robot's accelerator",
-        description="Simulate the accelerator of a robot, every bit of every answer against the integer model; or "
-        "report its cycles, DSPs and errors. Nothing is kept: `condyle export` writes the Verilog.",
-        epilog="example: condyle fpga simulate iiwa14 --functions id --states 100",
+def fill(command: argparse.ArgumentParser) -> None:
+    command.description = (
+        "Simulate the accelerator of a robot, every bit of every answer against the integer model; or "
+        "report its cycles, DSPs and errors. Nothing is kept: `condyle export` writes the Verilog."
     )
+    command.epilog = "example: condyle fpga simulate iiwa14 --functions id --states 100"
     command.add_argument("what", choices=("simulate", "report"), help="run the test bench, or print cycles and errors")
     add_robot(command)
     add_functions(command, hardware_functions)
@@ -58,7 +53,7 @@ def run(arguments: argparse.Namespace) -> int:
     api.check_solvable(robot, options.functions)
     progress("generating ...")
     acc = hardware.accelerator(robot, options)
-    facts = Facts(options.name, robot.fingerprint, api.condyle_version(), options.clock, options.word)
+    facts = Facts(options.name, robot.fingerprint, condyle.__version__, options.clock, options.word)
     if arguments.what == "simulate":
         return _simulate(arguments, robot, acc, facts)
     return _report(arguments, acc, facts, _compared(arguments, robot, acc, options))

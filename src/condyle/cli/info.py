@@ -5,27 +5,21 @@
 from __future__ import annotations
 
 import argparse
-from typing import TYPE_CHECKING
 
 import condyle
 from condyle.choices import LINKS, TARGETS
 from condyle.cli import machine
 from condyle.cli.common import Json, Loaded, add_robot, load, positive, show, show_json, table
 
-if TYPE_CHECKING:
-    from argparse import _SubParsersAction  # pyright: ignore[reportPrivateUsage]
-
 COUNTS = ("function", "route", "mul", "add", "div", "sincos", "instructions")
 
 
-def add(commands: _SubParsersAction[argparse.ArgumentParser]) -> None:
-    command = commands.add_parser(
-        "info",
-        help="the tree, sizes, masses and warnings of a robot",
-        description="Say what a robot is: its joints in the order of q, bodies and masses, what is odd about the file; "
-        "with --counts or --target, what its functions cost and what would run.",
-        epilog="example: condyle info arm.urdf --lock finger_joint=0 --counts",
+def fill(command: argparse.ArgumentParser) -> None:
+    command.description = (
+        "Say what a robot is: its joints in the order of q, bodies and masses, what is odd about the file; "
+        "with --counts or --target, what its functions cost and what would run."
     )
+    command.epilog = "example: condyle info arm.urdf --lock finger_joint=0 --counts"
     add_robot(command)
     command.add_argument("--counts", action="store_true", help="operations and route of each function")
     command.add_argument("--target", choices=TARGETS, help="say what runs there: routes, forms, threads")

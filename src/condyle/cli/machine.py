@@ -8,7 +8,7 @@ import platform
 from importlib import metadata
 from pathlib import Path
 
-from condyle.api import condyle_version
+import condyle
 from condyle.backends.cpu.build import supported
 from condyle.errors import BuildError
 from condyle.runtime.toolchain import find_compiler
@@ -23,7 +23,7 @@ def describe() -> dict[str, str | int]:
         "machine": platform.machine(),
         "python": platform.python_version(),
         "numpy": metadata.version("numpy"),
-        "condyle": condyle_version(),
+        "condyle": condyle.__version__,
         "compiler": compiler(),
         "instructions": instructions(),
     }

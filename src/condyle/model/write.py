@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-from xml.sax.saxutils import quoteattr
 
 import numpy as np
 
@@ -32,7 +31,7 @@ def to_urdf(robot: RobotData) -> str:
         raise UnsupportedError("URDF cannot say this robot:\n" + "\n".join(refused))
     e = Emitter("  ")
     e('<?xml version="1.0" encoding="utf-8"?>')
-    with e.block(f"<robot name={quoteattr(robot.name)}>", "</robot>"):
+    with e.block(f"<robot name={_quoted(robot.name)}>", "</robot>"):
         root = _write_root(e, robot)
         for i, joint in enumerate(robot.joints):
             _write_link(e, robot.bodies[i])
@@ -73,9 +72,9 @@ def _write_root(e: Emitter, robot: RobotData) -> str | None:
 
 def _write_link(e: Emitter, body: Body) -> None:
     if body.mass == 0.0:
-        e(f"<link name={quoteattr(body.name)}/>")
+        e(f"<link name={_quoted(body.name)}/>")
         return
-    with e.block(f"<link name={quoteattr(body.name)}>", "</link>"), e.block("<inertial>", "</inertial>"):
+    with e.block(f"<link name={_quoted(body.name)}>", "</link>"), e.block("<inertial>", "</inertial>"):
         e(f'<origin xyz="{_join(body.com)}" rpy="0.0 0.0 0.0"/>', f'<mass value="{body.mass!r}"/>')
         i = body.inertia.tolist()
         upper = {"ixx": i[0][0], "ixy": i[0][1], "ixz": i[0][2], "iyy": i[1][1], "iyz": i[1][2], "izz": i[2][2]}
@@ -83,20 +82,20 @@ def _write_link(e: Emitter, body: Body) -> None:
 
 
 def _write_joint(e: Emitter, robot: RobotData, joint: Joint, parent: str, child: str) -> None:
-    with e.block(f'<joint name={quoteattr(joint.name)} type="{_TYPES[joint.type]}">', "</joint>"):
+    with e.block(f'<joint name={_quoted(joint.name)} type="{_TYPES[joint.type]}">', "</joint>"):
         _write_ends(e, parent, child, joint.placement)
         if joint.kind.axes:
             e(f'<axis xyz="{_join(joint.axis)}"/>')
         if joint.kind.nv == 1:
             _write_numbers(e, joint)
         if joint.mimic is not None:
-            master = quoteattr(robot.joints[joint.mimic.joint].name)
+            master = _quoted(robot.joints[joint.mimic.joint].name)
             e(f'<mimic joint={master} multiplier="{joint.mimic.multiplier!r}" offset="{joint.mimic.offset!r}"/>')
 
 
 def _write_ends(e: Emitter, parent: str, child: str, placement: Placement) -> None:
     rpy = rpy_of(placement.rotation) if placement.rpy is None else placement.rpy
-    e(f"<parent link={quoteattr(parent)}/>", f"<child link={quoteattr(child)}/>")
+    e(f"<parent link={_quoted(parent)}/>", f"<child link={_quoted(child)}/>")
     e(f'<origin xyz="{_join(placement.translation)}" rpy="{" ".join(repr(x) for x in rpy)}"/>')
 
 
@@ -121,8 +120,8 @@ def _write_frames(e: Emitter, robot: RobotData, root: str | None) -> None:
         joint = _fresh(f"{name}_fixed", joints)
         joints.add(joint)
         carrier = root if frame.body < 0 else robot.bodies[frame.body].name
-        e(f"<link name={quoteattr(name)}/>")
-        with e.block(f'<joint name={quoteattr(joint)} type="fixed">', "</joint>"):
+        e(f"<link name={_quoted(name)}/>")
+        with e.block(f'<joint name={_quoted(joint)} type="fixed">', "</joint>"):
             _write_ends(e, carrier or "", name, frame.placement)
 
 
@@ -134,3 +133,10 @@ def _fresh(name: str, taken: set[str]) -> str:
 
 def _join(x: Array) -> str:
     return " ".join(repr(value) for value in x.tolist())
+
+
+def _quoted(text: str) -> str:
+    """The value of an attribute."""
+    from xml.sax.saxutils import quoteattr  # it imports what speaks to the network: only to write a file
+
+    return quoteattr(text)

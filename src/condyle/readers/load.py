@@ -5,7 +5,6 @@ from __future__ import annotations
 import os
 from dataclasses import replace
 from difflib import get_close_matches
-from importlib import resources
 from pathlib import Path
 
 from numpy.typing import ArrayLike
@@ -15,7 +14,8 @@ from condyle.errors import Finding, ModelError
 from condyle.model.array import LARGEST, Array, frozen, moderate
 from condyle.model.finish import GRAVITY, Options, finish
 from condyle.model.robot import Robot
-from condyle.readers import mjcf, urdf, xml
+from condyle.readers import urdf, xml
+from condyle.readers.mjcf_files import MAX_DEPTH
 
 
 def load_robot(
@@ -43,6 +43,8 @@ def load_robot(
         raise ModelError(f"expected a path or one of {', '.join(BUNDLED)}, got {source!r}")
     options = Options(floating_base, strict, snap, mimic, unmodelled)
     if isinstance(source, str) and source in BUNDLED:
+        from importlib import resources
+
         quiet = replace(options, quiet=True)
         with resources.as_file(resources.files("condyle.robots") / f"{source}.urdf") as path:
             return _load(path, f"{source}.urdf", down, quiet)
@@ -58,12 +60,14 @@ def load_robot(
 
 def _load(path: Path, file: str, gravity: Array | None, options: Options) -> Robot:
     data = xml.read_bytes(path)
-    root = xml.parse(data, file, depth=mjcf.MAX_DEPTH)
+    root = xml.parse(data, file, depth=MAX_DEPTH)
     if root.tag == "robot":
         root = xml.parse(data, file)
         read = urdf.read(root, file, frozen(GRAVITY if gravity is None else gravity, 3), options.snap)
         return finish(read.draft, options, read.findings)
     if root.tag == "mujoco":
+        from condyle.readers import mjcf
+
         return mjcf.read(path, root.get("model") or path.stem, gravity, options)
     kind = "SDF, which is not supported: convert it to URDF" if root.tag == "sdf" else "neither URDF nor MJCF"
     message = f"<{root.tag}> is {kind}; the root element must be <robot> or <mujoco>"

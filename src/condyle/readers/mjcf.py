@@ -18,10 +18,8 @@ from condyle.model.parts import Body, massless
 from condyle.model.placement import IDENTITY, Placement, about, matrix_of
 from condyle.model.robot import Robot
 from condyle.readers.mjcf_compiled import Compiled, Mujoco, compiled
-from condyle.readers.mjcf_files import MAX_DEPTH, check_files
+from condyle.readers.mjcf_files import check_files
 from condyle.readers.mjcf_unmodelled import check_modelled, followers
-
-__all__ = ["MAX_DEPTH", "read"]
 
 _BODY, _JOINT, _SITE = 1, 3, 6  # mjtObj
 _TYPES = ("free", "spherical", "prismatic", "revolute")  # mjtJoint

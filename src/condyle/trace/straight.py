@@ -15,11 +15,7 @@ from condyle.ir.program import Array, Program
 from condyle.model.tree import Tree
 from condyle.scalar import Scalar
 from condyle.signature import FUNCTIONS, Port
-
-
-def sizes(tree: Tree) -> dict[str, int]:
-    """What the dimension names of `condyle.signature` are for this tree."""
-    return {"nq": tree.nq, "nv": tree.nv, "n_bodies": tree.n_bodies}
+from condyle.trace.structure import sizes
 
 
 def trace(tree: Tree, function: str, route: str, f_ext: bool = False, regroup: bool = True) -> Program:
@@ -52,29 +48,3 @@ def entries(outputs: Sequence[Output]) -> list[tuple[int, int, Expr | float]]:
         else:
             result += [(k, index, cast(Expr, value)) for index, value in enumerate(output)]
     return result
-
-
-def straight_size(tree: Tree, function: str) -> int:
-    """About how many operations the straight-line Program would have; known without tracing.
-
-    Fitted to random chains, whose placements are dense; real robots have half. So much for each link, for each pair
-    of a coordinate and an ancestor's, and for each triple of such in products and factors.
-    """
-    depth: list[int] = []
-    for link in tree.links:
-        depth.append(len(link.v) + (depth[link.parent] if link.parent >= 0 else 0))
-    pairs = sum(len(link.v) * d for link, d in zip(tree.links, depth, strict=True))
-    triples = sum(len(link.v) * d * d for link, d in zip(tree.links, depth, strict=True))
-    per_link, per_pair, per_triple = SIZES[function]
-    return per_link * len(tree.links) + per_pair * pairs + per_triple * triples
-
-
-SIZES = {
-    "id": (200, 0, 0),
-    "fd": (600, 0, 0),
-    "m": (80, 40, 0),
-    "minv": (80, 50, 2),
-    "did": (200, 180, 0),
-    "dfd": (500, 220, 5),
-    "difd": (200, 180, 5),
-}

@@ -1,4 +1,4 @@
-"""Which entries of a function's arrays are zero in every state of a robot, from its tree alone: every target agrees."""
+"""What a robot's tree alone says of its functions: sizes, entries that are zero in every state, about how much work."""
 
 from __future__ import annotations
 
@@ -8,7 +8,11 @@ from numpy.typing import NDArray
 from condyle.model.tree import Tree
 from condyle.runtime.layout import Layout, full, sparse
 from condyle.signature import Port
-from condyle.trace.straight import sizes
+
+
+def sizes(tree: Tree) -> dict[str, int]:
+    """What the dimension names of `condyle.signature` are for this tree."""
+    return {"nq": tree.nq, "nv": tree.nv, "n_bodies": tree.n_bodies}
 
 
 def layout_of(tree: Tree, port: Port, lanes: int) -> Layout:
@@ -38,3 +42,29 @@ def connected(kept: NDArray[np.bool_]) -> NDArray[np.bool_]:
         if np.array_equal(more, kept):
             return kept
         kept = more
+
+
+def straight_size(tree: Tree, function: str) -> int:
+    """About how many operations the straight-line Program would have; known without tracing.
+
+    Fitted to random chains, whose placements are dense; real robots have half. So much for each link, for each pair
+    of a coordinate and an ancestor's, and for each triple of such in products and factors.
+    """
+    depth: list[int] = []
+    for link in tree.links:
+        depth.append(len(link.v) + (depth[link.parent] if link.parent >= 0 else 0))
+    pairs = sum(len(link.v) * d for link, d in zip(tree.links, depth, strict=True))
+    triples = sum(len(link.v) * d * d for link, d in zip(tree.links, depth, strict=True))
+    per_link, per_pair, per_triple = SIZES[function]
+    return per_link * len(tree.links) + per_pair * pairs + per_triple * triples
+
+
+SIZES = {
+    "id": (200, 0, 0),
+    "fd": (600, 0, 0),
+    "m": (80, 40, 0),
+    "minv": (80, 50, 2),
+    "did": (200, 180, 0),
+    "dfd": (500, 220, 5),
+    "difd": (200, 180, 5),
+}

@@ -25,7 +25,7 @@ from condyle.model.tree import tree_of
 from condyle.runtime import machine, native
 from condyle.runtime.kernel import Kernel
 from condyle.signature import FUNCTIONS
-from condyle.trace import roll
+from condyle.trace.rolled import roll
 from tests.backends.cpu.test_encode import GENERAL, assembled, needs_as
 
 pytestmark = pytest.mark.skipif(not supported(), reason="this processor or installation runs no machine code of ours")
@@ -123,7 +123,7 @@ def test_code_does_not_grow_with_the_robot() -> None:
 
 
 def test_long_robots_need_no_compiler(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("condyle.compiler.c_target.build", None)
+    monkeypatch.setattr("condyle.backends.c.build.build", None)
     robot = condyle.chain(300, 0)
     q, v = robot.random_state(3, 0)
     dyn = robot.compile()
@@ -137,7 +137,7 @@ def test_long_robots_need_no_compiler(monkeypatch: pytest.MonkeyPatch) -> None:
 @pytest.mark.parametrize("n", [9, 50])
 def test_packed_arrays_hold_the_same(n: int, monkeypatch: pytest.MonkeyPatch) -> None:
     """Two legs on the ground: zeros between them are not kept."""
-    monkeypatch.setattr("condyle.compiler.LONGEST", 0)
+    monkeypatch.setattr("condyle.routing.LONGEST", 0)
     robot = condyle.load("hyq")
     q, v = robot.random_state(n, 0)
     dyn = robot.compile()

@@ -237,7 +237,7 @@ def test_what_does_not_fit_is_not_chosen(monkeypatch: pytest.MonkeyPatch) -> Non
 
     one = compiler_of(robot("iiwa14"))
     assert one.gpu_form("did", False, "float32", 1, 132).lanes > 1
-    monkeypatch.setattr("condyle.compiler.grouped", too_large)
+    monkeypatch.setattr("condyle.backends.cuda.parts.grouped", too_large)
     other = compiler_of(robot("iiwa14"))
     assert other.gpu_form("did", False, "float32", 1, 132) == Form()
     other.kernels = {"did": "group16"}

@@ -17,10 +17,10 @@ from condyle.backends.cuda.target import ARCHITECTURES, TARGET
 from condyle.ir.program import Array
 from condyle.model.tree import tree_of
 from condyle.signature import FUNCTIONS
-from condyle.trace import sizes
 from condyle.trace.chunks import best_chunks, chunked
 from condyle.trace.linked import forward_dynamics, inverse_dynamics
 from condyle.trace.partners import partners
+from condyle.trace.structure import sizes
 from tests.backends.cuda.memory import RaceError
 from tests.backends.cuda.simulate import simulate
 from tests.laws.robots import relative, states

@@ -9,9 +9,6 @@ from dataclasses import replace
 import numpy as np
 
 from condyle.backends.common.facts import bits_of
-from condyle.backends.cpu.assemble import assemble
-from condyle.backends.cpu.chain import assemble_chain
-from condyle.backends.cpu.loops import assemble_rolled
 from condyle.backends.cpu.recipe import Recipe, recipe
 from condyle.backends.cpu.target import ISAS, Isa
 from condyle.errors import BuildError, UnsupportedError
@@ -52,7 +49,11 @@ def assembled(program: Code, dtype: str, isa: Isa | None = None, layouts: Layout
         raise UnsupportedError("target 'cpu': needs an x86-64 processor with AVX2 and FMA; target 'c' runs everywhere")
     isa = can[0] if isa is None else isa
     if isinstance(program, Program):
+        from condyle.backends.cpu.assemble import assemble
+
         return recipe(program, assemble(program, isa, bits, layouts=layouts), isa.name, bits)
+    from condyle.backends.cpu.loops import assemble_rolled
+
     return recipe(program, assemble_rolled(program, isa, bits, layouts=layouts), isa.name, bits)
 
 
@@ -92,6 +93,8 @@ def _side(numbers: Sequence[int]) -> int:
 
 def build_chain(chunked: Chunked, dtype: str, isa: Isa) -> NativeKernel:
     """A chunked function whose chunks are the lanes of this instruction set; BuildError as `build`."""
+    from condyle.backends.cpu.chain import assemble_chain
+
     bits = bits_of(dtype)
     made = assemble_chain(chunked, isa, bits)
     try:

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from importlib.metadata import version
+
+import numpy as np
 
 from condyle.backends.cpu.build import load, supported
 from condyle.backends.cpu.recipe import Recipe, from_bytes, to_bytes
@@ -53,4 +54,4 @@ def _parts(key: Key) -> list[str]:
     can = supported()
     if not (key.fingerprint and can and identity()):
         return []
-    return ["cpu", identity(), version("numpy"), can[0].name, repr(key)]
+    return ["cpu", identity(), str(vars(np)["__version__"]), can[0].name, repr(key)]

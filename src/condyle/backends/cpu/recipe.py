@@ -5,11 +5,11 @@ from __future__ import annotations
 import json
 from array import array
 from dataclasses import dataclass
-from typing import cast
+from typing import TYPE_CHECKING, cast
 
-from condyle.backends.cpu.assemble import Assembled, packed
-from condyle.ir.count import work
-from condyle.ir.sweep import Code
+if TYPE_CHECKING:
+    from condyle.backends.cpu.assemble import Assembled
+    from condyle.ir.sweep import Code
 
 FORMAT = "machine code 1"
 
@@ -42,6 +42,9 @@ class Recipe:
 
 def recipe(program: Code, made: Assembled, isa: str, bits: int) -> Recipe:
     """The recipe of a Program or of loops. Raises UnsupportedError for a constant without a finite value."""
+    from condyle.backends.cpu.assemble import packed  # not to load what was kept
+    from condyle.ir.count import work
+
     one = made.single
     single = one and Single(one.text, packed(one.constants, bits), array("q", one.numbers).tobytes())
     return Recipe(

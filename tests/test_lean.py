@@ -1,0 +1,44 @@
+"""What starts the command and the first call imports what it needs, and nothing beside: time that users wait."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+
+import pytest
+
+import condyle
+
+HEAVY = ("numpy", "condyle.api", "condyle.compiler")
+OTHERS = ("condyle.hardware", "condyle.backends.fpga", "condyle.backends.cuda", "condyle.scanned", "urllib.request")
+CALL = """
+robot = condyle.load("iiwa14")
+q, v = robot.random_state(1, 0)
+robot.compile(target="numpy").inverse_dynamics(q, v, v)
+"""
+
+
+def imported(code: str) -> set[str]:
+    """The modules that a process has after this code."""
+    program = f"import sys, condyle\n{code}\nprint('\\n'.join(sys.modules))"
+    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True, timeout=120)
+    return set(done.stdout.splitlines())
+
+
+@pytest.mark.parametrize(
+    "code",
+    ["", "condyle.__version__", "import condyle.cli; condyle.cli.parser(None)", "condyle.cli.parser('cache')"],
+)
+def test_help_needs_no_numpy(code: str) -> None:
+    assert not imported(f"import condyle.cli; {code}") & set(HEAVY)
+
+
+def test_a_call_needs_no_other_target() -> None:
+    assert not imported(CALL) & set(OTHERS)
+
+
+def test_every_public_name_is_there() -> None:
+    assert {name for name in condyle.__all__ if getattr(condyle, name).__name__ == name} == set(condyle.__all__)
+    assert set(condyle.__all__) <= set(dir(condyle))
+    with pytest.raises(AttributeError, match="'condyle' has no attribute 'Robots'"):
+        condyle.Robots  # type: ignore[attr-defined]
