@@ -39,6 +39,16 @@ def test_a_robot_cannot_be_changed() -> None:
             array[...] = 0.0
 
 
+def test_parts_print_as_one_line() -> None:
+    robot = every_joint(floating_base=True)
+    for part in (*robot.joints, *robot.bodies, *robot.frames.values()):
+        assert len(repr(part)) < 200
+        assert "\n" not in repr(part)
+    assert repr(robot.joint("root_joint")) == "<Joint 'root_joint': free, q[0:7], v[0:6]>"
+    assert repr(robot.joint("continuous")) == "<Joint 'continuous': continuous, axis [0 -1 0], q[8:9], v[7:8]>"
+    assert repr(robot.joint("follower")).endswith(f"follows joint {robot.joint_names.index('revolute')}>")
+
+
 @pytest.mark.parametrize("size", [0.0, 1e-9, 1e-3, 0.7, 3.0, 20.0])
 def test_derivatives_of_integrate(size: float) -> None:
     robot, step = every_joint(floating_base=True), 1e-6

@@ -39,6 +39,12 @@ def frozen(x: ArrayLike, *shape: int) -> Array:
     return array
 
 
+def short(x: Array) -> str:
+    """The numbers on one line, to four digits, for a prompt."""
+    shown = np.array2string(x + 0.0, formatter={"float_kind": lambda v: f"{v:.4g}"}, max_line_width=10**6)
+    return " ".join(shown.split())
+
+
 def transpose(m: Array) -> Array:
     """mᵀ of a matrix."""
     return np.transpose(m)

@@ -9,7 +9,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from condyle.model.array import Array, congruence, frozen
+from condyle.model.array import Array, congruence, frozen, short
 from condyle.model.joints import JOINT_TYPES, JointType
 from condyle.model.placement import Placement
 
@@ -43,6 +43,9 @@ class Body:
         object.__setattr__(self, "mass", float(self.mass) + 0.0)
         object.__setattr__(self, "com", frozen(self.com, 3))
         object.__setattr__(self, "inertia", frozen(self.inertia, 3, 3))
+
+    def __repr__(self) -> str:
+        return f"<{type(self).__name__} {self.name!r}: {self.mass:.4g} kg, com {short(self.com)} m>"
 
     def __reduce__(self) -> tuple[type[Body], tuple[str, float, Array, Array]]:
         return type(self), (self.name, self.mass, self.com, self.inertia)
@@ -95,6 +98,13 @@ class Joint:
             object.__setattr__(self, name, frozen(getattr(self, name), kind.nq))
         for name in ("effort", "velocity", "armature", "damping", "friction"):
             object.__setattr__(self, name, frozen(getattr(self, name), kind.nv))
+
+    def __repr__(self) -> str:
+        """One line: what it is, and where its numbers stand."""
+        own = f"q[{self.q_index}:{self.q_index + self.nq}], v[{self.v_index}:{self.v_index + self.nv}]"
+        place = own if self.mimic is None else f"follows joint {self.mimic.joint}"
+        axis = f", axis {short(self.axis)}" if self.kind.axes else ""
+        return f"<{type(self).__name__} {self.name!r}: {self.type}{axis}, {place}>"
 
     def __reduce__(self) -> tuple[type[Joint], tuple[object, ...]]:
         return type(self), tuple(getattr(self, field.name) for field in fields(self))

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import ArrayLike
 
-from condyle.model.array import Array, frozen, transpose
+from condyle.model.array import Array, frozen, short, transpose
 
 Angles = tuple[float, float, float]
 _QUARTER = math.pi / 2.0
@@ -32,6 +32,10 @@ class Placement:
 
     def __reduce__(self) -> tuple[type[Placement], tuple[Array, Array, Angles | None]]:
         return type(self), (self.rotation, self.translation, self.rpy)
+
+    def __repr__(self) -> str:
+        turned = "" if np.array_equal(self.rotation, np.eye(3)) else f", rotation {short(self.rotation)}"
+        return f"<{type(self).__name__} at {short(self.translation)} m{turned}>"
 
     @classmethod
     def from_rpy(
