@@ -118,6 +118,11 @@ CD_STATIC void cd_unpack(const real_v *w, const cd_slot *slot, size_t size, real
         cd_put_halves(w, slot, size, out, stride, stride == (ptrdiff_t)size ? LANES - (CD_HALF - 1) / size : 0);
         return;
     }
+    if (rows == LANES && size < LANES) {
+        cd_put_halves(w, slot, CD_HALF, out, stride, LANES);
+        cd_put_halves(w, slot + size - CD_HALF, CD_HALF, out + size - CD_HALF, stride, LANES);
+        return;
+    }
 #endif
     if (rows < LANES || size < LANES) {
         for (; e < size; e += LANES) {
