@@ -1,4 +1,7 @@
-"""links="scan": the same methods, the same answers, and errors that say what to do."""
+"""links="scan": the same methods, the same answers, and errors that say what to do.
+
+Errors allowed are four to ten times those that were reached.
+"""
 
 from __future__ import annotations
 
@@ -31,7 +34,7 @@ def test_every_method(robot: condyle.Robot, function: str) -> None:
     got = parallel.call(function, inputs)
     for one, two in zip(got, serial.call(function, inputs), strict=True):
         assert one.shape == two.shape
-        assert relative(one.reshape(4, -1), two.reshape(4, -1)) < 1e-10
+        assert relative(one.reshape(4, -1), two.reshape(4, -1)) < 1e-13
 
 
 def test_one_state_for_many_forces(robot: condyle.Robot) -> None:
@@ -39,7 +42,7 @@ def test_one_state_for_many_forces(robot: condyle.Robot) -> None:
     some = states(robot, 3)
     got = dyn.forward_dynamics(some.q[0], some.v[0], some.a)
     assert got.shape == (3, 9)
-    assert relative(got, robot.compile(target="numpy").forward_dynamics(some.q[0], some.v[0], some.a)) < 1e-12
+    assert relative(got, robot.compile(target="numpy").forward_dynamics(some.q[0], some.v[0], some.a)) < 1e-14
     assert dyn.mass_matrix(some.q[:0]).shape == (0, 9, 9)
 
 
@@ -47,7 +50,7 @@ def test_one_state_for_many_forces(robot: condyle.Robot) -> None:
 def test_routes_by_name(robot: condyle.Robot, route: str) -> None:
     dyn = robot.compile(target="numpy", links="scan", routes={"fd": route, "id": "rnea"})
     some = states(robot, 2)
-    assert relative(dyn.inverse_dynamics(some.q, some.v, dyn.forward_dynamics(some.q, some.v, some.a)), some.a) < 1e-9
+    assert relative(dyn.inverse_dynamics(some.q, some.v, dyn.forward_dynamics(some.q, some.v, some.a)), some.a) < 1e-13
     lines = dyn.explain().splitlines()
     assert any(line.split()[:2] == ["fd", route] and "scans" in line for line in lines)
     assert any(line.split()[:2] == ["id", "rnea"] and "scans" not in line for line in lines)
@@ -106,7 +109,7 @@ def test_chunks_on_the_processor(dtype: str) -> None:
     some = states(robot, 5)
     q, v, a = (x.astype(dtype) for x in (some.q, some.v, 0.1 * some.a))
     want = robot.compile(target="numpy").forward_dynamics(*(x.astype(np.float64) for x in (q, v, a)))
-    assert relative(dyn.forward_dynamics(q, v, a), want) < (1e-11 if dtype == "float64" else 1e-4)
+    assert relative(dyn.forward_dynamics(q, v, a), want) < (1e-11 if dtype == "float64" else 3e-6)
     assert np.array_equal(dyn.forward_dynamics(q[2], v[2], a[2]), dyn.forward_dynamics(q, v, a)[2])
     lines = dyn.explain().splitlines()
     assert [line.split()[0] for line in lines if "in chunks" in line] == ["id", "fd"]  # the rest is serial, and said so
@@ -128,13 +131,13 @@ def test_what_the_processor_cannot_scan_runs_serially() -> None:
     dyn = tree.compile(links="scan")
     assert "chunks" not in dyn.explain()
     want = tree.compile(target="numpy").forward_dynamics(some.q, some.v, some.a)
-    assert relative(dyn.forward_dynamics(some.q, some.v, some.a), want) < 1e-9
+    assert relative(dyn.forward_dynamics(some.q, some.v, some.a), want) < 1e-14
     chain = condyle.chain(5, rng=1)
     named = chain.compile(links="scan", routes={"id": "sums"})  # a scan that NumPy has
     assert "sums" not in named.explain()
     some = states(chain, 2)
     want = chain.compile(target="numpy").inverse_dynamics(some.q, some.v, some.a)
-    assert relative(named.inverse_dynamics(some.q, some.v, some.a), want) < 1e-12
+    assert relative(named.inverse_dynamics(some.q, some.v, some.a), want) < 1e-14
 
 
 @needs_machine
@@ -145,7 +148,7 @@ def test_chunks_take_outer_forces_and_a_floating_base() -> None:
     for method in ("forward_dynamics", "inverse_dynamics"):
         arguments = (some.q, some.v, some.a, some.f_ext)
         want = getattr(serial, method)(*arguments)
-        assert relative(getattr(scan, method)(*arguments), want) < 1e-9
+        assert relative(getattr(scan, method)(*arguments), want) < 2e-14
         assert "chunks" in scan._kernel("fd" if method[0] == "f" else "id", True).description
 
 
@@ -172,7 +175,7 @@ def test_auto_takes_what_was_measured_to_be_faster(monkeypatch: pytest.MonkeyPat
         assert ("scans" in dyn.explain(batch)) == scans
         some = states(robot, batch)
         want = robot.compile(target="numpy").forward_dynamics(some.q, some.v, some.a)
-        assert relative(dyn.forward_dynamics(some.q, some.v, some.a), want) < 1e-9
+        assert relative(dyn.forward_dynamics(some.q, some.v, some.a), want) < 1e-14
     assert "scans" not in robot_named("zoo").compile(target="numpy", links="auto").explain()
     massless().compile(target="numpy", links="auto").forward_dynamics([0.3, 0.4], [0.5, -0.6], [0.7, 0.8])
 
