@@ -57,7 +57,7 @@ class Compiler(Router):
 
         route, work = ROLLED[function].route + ", rolled", f"loops over {len(self.tree.links)} links"
         if not self.is_hopeless(function):
-            row = self.counts(function)
+            row = self.work(function)
             route = str(row["route"])
             work = f"{row['mul']} mul, {row['add']} add, {row['div']} div, {row['sincos']} sincos a state"
         return f"{function:5}{route:24}{work}" + ("" if runs(target) == target else f", target {runs(target)}")

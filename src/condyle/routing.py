@@ -142,12 +142,15 @@ class Router:
 
     def counts(self, function: str) -> dict[str, str | int]:
         """One row of operation counts: before contraction, and instructions after it."""
+        return {**self.work(function), "instructions": instructions(self.code(function, False))}
+
+    def work(self, function: str) -> dict[str, str | int]:
+        """The same without instructions, for which the code would be contracted: half of the time."""
         best = self.best(function, False)
         return {
             "function": function,
             "route": best.route if isinstance(best.code, Program) else f"{best.route}, rolled",
             **{name: getattr(best.counts, name) for name in Counts._fields},
-            "instructions": instructions(self.code(function, False)),
         }
 
     def reference_route(self, function: str) -> str:
