@@ -24,19 +24,30 @@ static __attribute__((noinline)) void bring_back(real_v *w, const cd_slot *slot,
     }
 }
 
+/* The larger number of each lane, the second where one is NaN; whether some lane is beyond CD_REACH. */
+#if CD_BYTES == 64 && REAL_BITS == 64
+#define LARGER(x, y) __builtin_ia32_maxpd512_mask(x, y, y, (unsigned char)-1, 4)
+#define BEYOND(x) __builtin_ia32_cmppd512_mask(x, cd_splat(CD_REACH), 30, (unsigned char)-1, 4)
+#elif CD_BYTES == 64
+#define LARGER(x, y) __builtin_ia32_maxps512_mask(x, y, y, (unsigned short)-1, 4)
+#define BEYOND(x) __builtin_ia32_cmpps512_mask(x, cd_splat(CD_REACH), 30, (unsigned short)-1, 4)
+#elif REAL_BITS == 64
+#define LARGER(x, y) __builtin_ia32_maxpd256(x, y)
+#define BEYOND(x) __builtin_ia32_movmskpd256((real_v)((x) > CD_REACH))
+#else
+#define LARGER(x, y) __builtin_ia32_maxps256(x, y)
+#define BEYOND(x) __builtin_ia32_movmskps256((real_v)((x) > CD_REACH))
+#endif
+
 static void within_reach(real_v *w, const cd_slot *slot, size_t count)
 {
-    bits_v beyond = {0};
-    real_bits any = 0;
-    size_t k, l;
+    const bits_v size = ~(bits_v)-cd_splat(0);
+    real_v most = cd_splat(0);
+    size_t k;
     for (k = 0; k < count; k++) {
-        const real_v x = w[slot[k]];
-        beyond |= (bits_v)(x > CD_REACH) | (bits_v)(x < -CD_REACH);
+        most = LARGER((real_v)((bits_v)w[slot[k]] & size), most);
     }
-    for (l = 0; l < LANES; l++) {
-        any |= beyond[l];
-    }
-    if (any != 0) {
+    if (BEYOND(most)) {
         bring_back(w, slot, count);
     }
 }
