@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from importlib.resources import files
 
+from condyle.backends.fpga.accelerator import CODES
 from condyle.backends.fpga.build import Accelerator
 from condyle.backends.fpga.emit_array import emit_array
 from condyle.backends.fpga.emit_top import emit_top
@@ -52,5 +53,7 @@ def sources(acc: Accelerator, prefix: str, header: str) -> dict[str, str]:
     for name, array in acc.arrays.items():
         about = header + NAMES + STAGES.get(name, "")
         texts[f"{prefix}_{name}.v"] = about + "\n".join(text for _, text in emit_array(array, prefix))
-    texts[f"{prefix}.v"] = header + emit_top(acc, prefix)
+    codes = ", ".join(f"{CODES[function]} {function}" for function in acc.plan.functions)
+    about = f"// in_function: {codes}; what stands where in in_data and out_data: README.md.\n"
+    texts[f"{prefix}.v"] = header + about + emit_top(acc, prefix)
     return texts

@@ -9,13 +9,13 @@ from typing import cast
 from condyle.backends.fpga.build import Accelerator
 from condyle.backends.fpga.given import both
 from condyle.backends.fpga.layout import Layout
-from condyle.backends.fpga.report import Json, array_dsp, words_held
+from condyle.backends.fpga.report import Json, array_dsp, cycles, words_held
 
 STYLE = (
     "body{font:15px/1.45 system-ui,sans-serif;max-width:64em;margin:2em auto;padding:0 1em;color:#222;background:#fff}"
     "svg text{font:12px system-ui,sans-serif;fill:#222}h2{font-size:1.15em;margin:1.8em 0 .4em}p{color:#555}"
     "table{border-collapse:collapse}td,th{padding:.15em .8em;text-align:right;border-bottom:1px solid #ddd}"
-    "td:first-child,th:first-child{text-align:left}"
+    "td{white-space:nowrap;vertical-align:top}td:first-child,th:first-child{text-align:left}"
 )
 COLOURS = {"R": "#8ecae6", "D": "#219ebc", "M": "#ffb703", "x": "#cdb4db", "in": "#d9d9d9"}
 PLACES = {
@@ -34,6 +34,10 @@ EDGES = (
     ("dynamics", "solve", "c"),
     ("solve", "step", ""),
 )
+STAGES = (
+    "Stages of joints from 0: Rf, Rb the forward and the backward step of inverse dynamics, Df, Db those of its "
+    "derivatives, Mb the backward step of the mass matrix; M its factors and its inverse, x all that an array does."
+)
 WIDE, HIGH, ROW, LEFT, CHART = 200, 70, 16, 110, 760
 
 
@@ -43,7 +47,7 @@ def page(acc: Accelerator, found: Mapping[str, Json]) -> str:
     percent = f"{acc.dsp} DSPs, {found['dsp_percent']} % of an {found['device']}"
     parts = [
         f"<h1>{escape(title)}</h1>",
-        f"<p>Words {escape(str(found['word']))}; a task every {acc.ii} cycles; {percent}.</p>",
+        f"<p>Words {escape(str(found['word']))}; a task every {cycles(acc.ii)}; {percent}.</p>",
         f"<p>Times are at an assumed {found['assumed_clock_mhz']} MHz: no clock was measured.</p>",
         *(f"<p><b>{escape(str(warning))}</b></p>" for warning in cast("list[Json]", found["warnings"])),
         "<h2>Pipeline</h2>",
@@ -52,6 +56,7 @@ def page(acc: Accelerator, found: Mapping[str, Json]) -> str:
         _functions(found),
         "<h2>Timetable</h2>",
         "<p>Cycles from a task's entry into the array; each stage from its first operand to its last result.</p>",
+        f"<p>{STAGES}</p>",
         *(_timetable(acc, name) for name in acc.arrays),
         "<h2>Arrays</h2>",
         _arrays(acc, found),
@@ -133,21 +138,29 @@ def _functions(found: Mapping[str, Json]) -> str:
     heads = [
         "function",
         "latency in cycles",
-        "a result every",
+        "cycles between results",
         "DSPs",
         "assumed us",
-        "proven / sampled",
-        "errors over states",
+        "proven, sampled",
+        "flagged part",
+        "errors: absolute (relative)",
+        "states",
     ]
     rows = [f"<tr>{''.join(f'<th>{head}' for head in heads)}</tr>"]
     for name, row in cast("dict[str, dict[str, Json]]", found["functions"]).items():
         errors = cast("dict[str, float]", row["errors"])
-        text = ", ".join(f"{what.replace('_', ' ')} {value:.2g}" for what, value in errors.items())
         rows.append(
             f"<tr><td>{name}<td>{row['latency']}<td>{row['ii']}<td>{row['dsp']}<td>{row['assumed_us']}"
-            f"<td>{_proven(row)}<td>{row['states']}: {escape(text)}</tr>"
+            f"<td>{_proven(row)}<td>{errors.get('clamped', 0.0):.2g}<td>{_errors(errors)}<td>{row['states']}</tr>"
         )
     return f"<table>{''.join(rows)}</table>"
+
+
+def _errors(errors: Mapping[str, float]) -> str:
+    """A line for each output."""
+    outputs = [name.removesuffix("_absolute") for name in errors if name.endswith("_absolute")]
+    lines = (f"{name} {errors[f'{name}_absolute']:.2g} ({errors[f'{name}_relative']:.1g})" for name in outputs)
+    return "<br>".join(map(escape, lines))
 
 
 def _proven(row: Mapping[str, Json]) -> str:

@@ -15,7 +15,7 @@ from condyle.backends.fpga.datapath import Word
 from condyle.backends.fpga.emit_array import FUNCTION_BITS, TAG_BITS
 from condyle.backends.fpga.emit_wires import result_width, task_words
 from condyle.backends.fpga.formats import Format
-from condyle.backends.fpga.report import Facts
+from condyle.backends.fpga.report import Facts, cycles
 from condyle.backends.fpga.steps import ALL
 
 
@@ -33,7 +33,7 @@ def readme(acc: Accelerator, facts: Facts, report: Mapping[str, Any], joints: Se
 # {name}: rigid-body dynamics in hardware
 
 One pipelined accelerator in Verilog-2005, module `{name}`: {len(plan.functions)} functions of one robot,
-nq = {plan.nq}, nv = {plan.nv}, words {facts.word}, an interval of {acc.ii} cycles, {acc.dsp} DSP48E2
+nq = {plan.nq}, nv = {plan.nv}, words {facts.word}, a task every {cycles(acc.ii)}, {acc.dsp} DSP48E2
 ({report["dsp_percent"]} % of an {report["device"]}).
 {birth(known)} No clock is promised: nothing was placed and routed.
 

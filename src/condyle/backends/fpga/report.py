@@ -77,6 +77,11 @@ def _signals(acc: Accelerator, proofs: Proofs, leaves: Collection[tuple[str, str
     return {"proven": total[0], "sampled": total[1]}
 
 
+def cycles(n: int) -> str:
+    """How often a task comes, in words."""
+    return "cycle" if n == 1 else f"{n} cycles"
+
+
 def array_dsp(acc: Accelerator, name: str) -> int:
     return sum(n * unit_dsp(pool[1]) for pool, n in acc.arrays[name].schedule.units.items())
 
