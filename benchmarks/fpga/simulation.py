@@ -14,11 +14,12 @@ from typing import Any
 from benchmarks.fpga.cases import version
 from condyle.backends.fpga.emit_array import TAG_BITS
 
-ATLAS = {"id": "id", "m, minv, fd": "m,minv,fd", "did, difd": "did,difd", "dfd": "dfd"}
+ATLAS = {"id": 100_000, "m, minv, fd": 20_000, "did": 10_000, "difd": 10_000, "dfd": 10_000}
+"""Functions in one design, states."""
 CASES: dict[str, tuple[str, str, int]] = {
     "hyq": ("hyq", "", 100_000),
     "iiwa14": ("iiwa14", "", 100_000),
-    **{f"atlas {name}": ("atlas", functions, 20_000) for name, functions in ATLAS.items()},
+    **{f"atlas {names}": ("atlas", names.replace(", ", ","), states) for names, states in ATLAS.items()},
 }
 """Row to robot, functions (all seven where none are named), states a function."""
 PATTERNS = 4
