@@ -115,7 +115,10 @@ def test_a_wrong_bit_is_found(bench: Bench, tmp_path) -> None:
     lines = answers.read_text().split()
     lines[2] = f"{int(lines[2], 16) ^ 1:x}"
     answers.write_text("\n".join(lines) + "\n")
-    assert "WRONG answer, tag 2" in bench(robot, acc, 4)
+    said = bench(robot, acc, 4)
+    assert "WRONG answer, tag 2" in said
+    got, want = re.findall(r"bits from 0: got (\w+), want (\w+)", said)[0]
+    assert int(got, 16) ^ int(want, 16) == 1 and said.count("bits from") == 1
 
 
 def test_mimics_and_every_joint_type(bench: Bench) -> None:

@@ -24,6 +24,7 @@ BODY = """\
     // +sparse=N sends a task only N cycles after the last answer, when all arrays are empty, +seed=N
     reg [F + T - 1:0] tasks [0:N - 1];
     reg [F + A:0] answers [0:N - 1];
+    reg [P - 1:0] got_bits, want_bits;
     reg [N - 1:0] seen;
     reg clock, reset, in_valid, out_ready, accepted;
     wire in_ready, out_valid, out_flag;
@@ -125,8 +126,10 @@ BODY = """\
                 last[out_function] = out_tag;
                 if ({out_flag, out_function, out_data} !== answers[out_tag]) begin
                     $display("WRONG answer, tag %0d function %0d flag %0d", out_tag, out_function, out_flag);
-                    $display("  got  %h", {out_flag, out_function, out_data});
-                    $display("  want %h", answers[out_tag]);
+                    got_bits = {out_flag, out_function, out_data};
+                    want_bits = answers[out_tag];
+                    for (k = 0; k < P; k = k + 32) if (got_bits[k +: 32] !== want_bits[k +: 32])
+                        $display("  bits from %0d: got %h, want %h", k, got_bits[k +: 32], want_bits[k +: 32]);
                     wrong = wrong + 1;
                 end
                 if (got == 0) first_out = cycle;
@@ -153,7 +156,8 @@ BODY = """\
 def emit_bench(acc: Accelerator, prefix: str, n: int) -> str:
     """The bench of n tasks; prints `right: ...` or WRONG and what."""
     task, answer = bench_widths(acc)
+    padded = -(-(1 + FUNCTION_BITS + answer) // 32) * 32
     e = Emitter()
     e(f"module {prefix}_bench;")
-    e(f"    localparam N = {n}, F = {FUNCTION_BITS}, G = {TAG_BITS}, T = {task}, A = {answer};")
+    e(f"    localparam N = {n}, F = {FUNCTION_BITS}, G = {TAG_BITS}, T = {task}, A = {answer}, P = {padded};")
     return e.text() + BODY.replace("TOP", prefix) + "endmodule\n"
