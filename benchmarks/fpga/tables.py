@@ -189,8 +189,8 @@ def simulation(found: Found) -> list[str]:
 
 
 def suite(found: Found) -> list[str]:
-    """The FPGA target's part of the tests, `pytest -n auto --dist worksteal`. Where the load says that others worked too,
-    the processor's seconds over the cores are the fair figure; in brackets what was wanted of wall seconds."""
+    """The FPGA target's part of the tests, `pytest -n auto --dist worksteal`. Where the load says that others worked
+    too, the processor's seconds over the cores are the fair figure; in brackets what was wanted of wall seconds."""
     rows = [
         [
             str(entry["passed"]),
