@@ -1,4 +1,4 @@
-"""One state from Python: ours with out= and with fresh outputs, beside Pinocchio's Python bindings.
+"""One state from Python: ours with an earlier answer as out= and with fresh outputs, beside Pinocchio in Python.
 
 "nothing" is a Python call that does nothing, which is part of all of these. Without Python: our code for one state,
 called in a loop in C, and Pinocchio's C++ in a loop in C++.
@@ -22,7 +22,9 @@ def measure(subject: Subject) -> dict[str, Any]:
     others = _others(subject)
     functions: dict[str, Any] = {}
     for name in subject.functions:
-        calls = {"condyle": reused(dynamics, name, one), "condyle-fresh": fresh(dynamics, name, one)}
+        answer = dynamics.function(name)(*one.arguments(name))
+        outputs = answer if isinstance(answer, tuple) else (answer,)
+        calls = {"condyle": reused(dynamics, name, one, outputs), "condyle-fresh": fresh(dynamics, name, one)}
         calls["nothing"] = lambda: None
         per = dict.fromkeys(calls, 1)
         for other, rival in others.items():

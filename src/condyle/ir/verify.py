@@ -11,12 +11,13 @@ from condyle.ir.program import Output, Program, constant_of, input_of
 def verify(program: Program) -> Program:
     """The Program itself; AssertionError (a bug of ours) with the node or the output that breaks a rule."""
     arity = ARITY.get
-    for k, (op, *used) in enumerate(program.nodes):
-        if len(used) == arity(op):
+    for k, node in enumerate(program.nodes):
+        used = node[1:]
+        if len(used) == arity(node[0]):
             for a in used:
                 assert a.__class__ is int and 0 <= a < k, _complaint(program, k)
         else:
-            assert _is_leaf(program, program.nodes[k]), _complaint(program, k)
+            assert _is_leaf(program, node), _complaint(program, k)
     seen: set[tuple[int, int]] = set()
     for output in program.outputs:
         where = (output.array, output.index)
