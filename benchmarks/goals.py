@@ -5,6 +5,7 @@ python -m benchmarks.goals            the newest results file of each machine
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import Any
@@ -47,7 +48,9 @@ class Number:
     @property
     def margin(self) -> float:
         """Above 1 where met."""
-        return self.measured / self.wanted if self.least else self.wanted / self.measured
+        if self.least:
+            return self.measured / self.wanted
+        return self.wanted / self.measured if self.measured > 0 else math.inf
 
 
 def ratios(found: Found) -> Iterator[Number]:
