@@ -6,21 +6,20 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
+from benchmarks.figures import pyplot, save
+
 STYLE = {"serial_us": ("serial", "o-"), "simd_us": ("a state a lane", "s-"), "chunks_us": ("chunks, one a lane", "^-")}
 
 
 def draw(found: dict[str, Any], folder: Path) -> None:
     """Three SVG files; without Matplotlib none."""
-    try:
-        import matplotlib as mpl
-    except ImportError:
-        print("no figures: pip install matplotlib")
+    plots = pyplot()
+    if plots is None:
         return
-    mpl.use("svg")
-    mpl.rcParams.update({"svg.hashsalt": "condyle", "font.size": 9, "svg.fonttype": "none"})
     folder.mkdir(exist_ok=True)
     for dtype, rows in found["one_state"].items():
         _figure(
+            plots,
             folder / f"links-one-state-{dtype}.svg",
             f"Forward dynamics of one state, {dtype}",
             "links",
@@ -31,20 +30,17 @@ def draw(found: dict[str, Any], folder: Path) -> None:
     for n in lengths:
         rows = [row for row in found["groups"] if row["links"] == n]
         series = [(STYLE[key], [(row["states"], row[key] / row["states"]) for row in rows]) for key in STYLE]
-        _figure(folder / f"links-groups-{n}.svg", f"{n} links, float32", "states", series, "us a state")
+        _figure(plots, folder / f"links-groups-{n}.svg", f"{n} links, float32", "states", series, "us a state")
 
 
-def _figure(path: Path, title: str, across: str, series: list[Any], up: str) -> None:
-    from matplotlib import pyplot
-
-    figure, axes = pyplot.subplots(figsize=(4.6, 3.1), layout="constrained")
+def _figure(plots: Any, path: Path, title: str, across: str, series: list[Any], up: str) -> None:
+    figure, axes = plots.subplots(figsize=(4.6, 3.1), layout="constrained")
     for (label, style), points in series:
         axes.loglog([x for x, _ in points], [y for _, y in points], style, label=label, markersize=4)
     axes.set(title=title, xlabel=across, ylabel=up)
     axes.grid(visible=True, which="both", alpha=0.25)
     axes.legend()
-    figure.savefig(path, metadata={"Date": None})
-    pyplot.close(figure)
+    save(plots, figure, path)
 
 
 def page(every: Sequence[dict[str, Any]], errors: dict[str, Any]) -> str:

@@ -6,6 +6,8 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
+from benchmarks.figures import pyplot, save
+
 ROBOTS = ("iiwa14", "hyq", "talos-reduced")
 FUNCTIONS = ("id", "fd", "m", "minv", "did", "dfd")
 ENGINES = {
@@ -19,17 +21,11 @@ BAR, FLOOR = 0.2, 5.0
 
 def draw(against: Mapping[str, Any], machine: str, path: Path) -> None:
     """One SVG; without Matplotlib none. Derivatives by finite differences are left out."""
-    try:
-        import matplotlib as mpl
-    except ImportError:
-        print("no figure: pip install matplotlib")
+    plots = pyplot()
+    if plots is None:
         return
-    mpl.use("svg")
-    mpl.rcParams.update({"svg.hashsalt": "condyle", "font.size": 9, "svg.fonttype": "none"})
-    from matplotlib import pyplot
-
     robots = [name for name in ROBOTS if name in against]
-    figure, panels = pyplot.subplots(
+    figure, panels = plots.subplots(
         1, len(robots), figsize=(9.6, 2.9), sharey=True, layout="constrained", squeeze=False
     )
     for axes, name in zip(panels[0], robots, strict=True):
@@ -40,8 +36,7 @@ def draw(against: Mapping[str, Any], machine: str, path: Path) -> None:
         *panels[0][0].get_legend_handles_labels(), loc="outside lower center", ncols=len(ENGINES), frameon=False
     )
     figure.suptitle(f"float64, one thread, 256 states a call, {machine}", fontsize=9)
-    figure.savefig(path, metadata={"Date": None})
-    pyplot.close(figure)
+    save(plots, figure, path)
 
 
 def _panel(axes: Any, entry: Mapping[str, Any]) -> None:

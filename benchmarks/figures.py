@@ -1,0 +1,26 @@
+"""Figures for the docs: SVG files that are the same bytes for the same numbers."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+
+def pyplot() -> Any:
+    """Matplotlib's, set up to draw SVG; None, said once, where it is not installed."""
+    try:
+        import matplotlib as mpl
+    except ImportError:
+        print("no figures: pip install matplotlib")
+        return None
+    mpl.use("svg")
+    mpl.rcParams.update({"svg.hashsalt": "condyle", "font.size": 9, "svg.fonttype": "none"})
+    from matplotlib import pyplot as found
+
+    return found
+
+
+def save(plots: Any, figure: Any, path: Path) -> None:
+    """Without a date in it."""
+    figure.savefig(path, metadata={"Date": None})
+    plots.close(figure)
