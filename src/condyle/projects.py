@@ -54,6 +54,10 @@ def check_taken(target: str, options: Collection[str]) -> None:
         )
 
 
+_COMMON, _OURS = ("README.md", "CMakeLists.txt", "Makefile"), "robot.json"
+"""Names that any project's files may have, and the one that shows that an export wrote them."""
+
+
 def check_folder(out: Path) -> None:
     """UnsupportedError, before anything is generated, for what is no folder or could not be made one."""
     there = next(path for path in (out.absolute(), *out.absolute().parents) if path.exists())
@@ -61,6 +65,12 @@ def check_folder(out: Path) -> None:
         raise UnsupportedError(f"out={str(out)!r}: {str(there)!r} is a file: name a folder, it is made where needed")
     if not os.access(there, os.W_OK | os.X_OK):
         raise UnsupportedError(f"out={str(out)!r}: {str(there)!r} is not writable: name another folder")
+    kept = [name for name in _COMMON if (out / name).exists()]
+    if kept and not (out / _OURS).exists():
+        raise UnsupportedError(
+            f"out={str(out)!r}: holds {' and '.join(kept)} and no earlier export, which would be written over: name a "
+            "folder of its own"
+        )
 
 
 def _export_c(job: Job) -> list[Path]:

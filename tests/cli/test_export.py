@@ -19,3 +19,14 @@ def test_a_name_that_is_no_symbol_is_refused(run, pendulum, tmp_path) -> None:
     ran = run("export", pendulum(), "--target", "c", "--out", str(tmp_path / "x"), "--name", "Not a symbol")
     assert ran.status in (1, 2)
     assert "Not a symbol" in ran.err
+
+
+def test_a_folder_with_a_project_of_its_own_is_left_alone(run, pendulum, tmp_path) -> None:
+    (tmp_path / "README.md").write_text("mine")
+    refused = run("export", pendulum(), "--target", "c", "--out", str(tmp_path), "--functions", "id")
+    assert refused.status == 2
+    assert "README.md" in refused.err and "a folder of its own" in refused.err
+    assert (tmp_path / "README.md").read_text() == "mine"
+    out = tmp_path / "rod"
+    for _ in range(2):  # an earlier export may be written over
+        assert run("export", pendulum(), "--target", "c", "--out", str(out), "--functions", "id").status == 0
