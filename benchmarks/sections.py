@@ -110,8 +110,8 @@ def parts(robots: Found) -> list[str]:
 
 def _parts(ns: Found) -> str:
     call, rows, kernel, arithmetic = (ns[part]["median"] for part in ("call", "rows", "kernel", "arithmetic"))
-    of = (rows, max(0.0, kernel - arithmetic), arithmetic, call - rows - kernel)
-    return f"{number(call)} = " + " + ".join(number(x) for x in of)
+    of, left = (rows, max(0.0, kernel - arithmetic), arithmetic), call - rows - kernel
+    return f"{number(call)} = {' + '.join(map(number, of))} {'-' if left < 0 else '+'} {number(abs(left))}"
 
 
 def one_state(robots: Found) -> list[str]:

@@ -99,7 +99,8 @@ CD_INLINE void cd_put_some(const real_v *y, size_t count, real *to, ptrdiff_t st
 #undef CD_DO
 }
 
-/* How many entries stand before the first aligned vector of long rows, of every second one at least; 0 where they differ more. */
+/* How many entries stand before the first aligned vector of long rows, of every second one at least; 0 where rows differ
+ * more than that. */
 CD_INLINE size_t cd_lead(const real *row, ptrdiff_t stride, size_t size)
 {
     const size_t bytes = LANES * sizeof *row;

@@ -210,7 +210,7 @@ CD_INLINE real_v cd_halves(const real *low, const real *high)
 #endif
 }
 
-/* CD_HALF entries of rows 0 .. last (short: the first `count`), as vectors of LANES states. */
+/* CD_HALF entries of rows 0 .. last, as vectors of LANES states. */
 CD_INLINE void cd_get_halves(const real *in, ptrdiff_t stride, ptrdiff_t last, real_v *y)
 {
     real_v x[CD_HALF];
@@ -220,6 +220,7 @@ CD_INLINE void cd_get_halves(const real *in, ptrdiff_t stride, ptrdiff_t last, r
     cd_transpose_halves(x, y);
 }
 
+/* The first `count` of them, of rows that have no more. */
 CD_INLINE void cd_get_short(const real *in, ptrdiff_t stride, ptrdiff_t last, size_t count, real_v *y)
 {
     real_v x[CD_HALF];
@@ -231,7 +232,8 @@ CD_INLINE void cd_get_short(const real *in, ptrdiff_t stride, ptrdiff_t last, si
     cd_transpose_halves(x, y);
 }
 
-/* Back, `count` entries of all rows. The first `whole` ones may be written CD_HALF entries long: what is too much, later rows write again. */
+/* Back, `count` entries of all rows. The first `whole` ones may be written CD_HALF entries long: what is too much, later rows
+ * write again. */
 CD_INLINE void cd_put_halves(const real_v *w, const cd_slot *slot, size_t count, real *to, ptrdiff_t stride, size_t whole)
 {
     real_v x[CD_HALF], y[CD_HALF];
