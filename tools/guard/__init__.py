@@ -1,0 +1,1 @@
+"""Holds this tree against an earlier commit on the same machine: see `python -m tools.guard --help`."""
