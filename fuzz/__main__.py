@@ -13,12 +13,18 @@ from fuzz import runner
 def main() -> int:
     known = runner.known()
     parser = argparse.ArgumentParser(prog="python -m fuzz", description="Hostile input, case by case.")
-    parser.add_argument("name", choices=known, help="what to attack")
+    parser.add_argument("name", choices=known, nargs="?", help="what to attack")
+    parser.add_argument("--list", action="store_true", help="print the names, one a line")
     parser.add_argument("--seconds", type=float, default=30.0, help="how long (default: %(default)s)")
     parser.add_argument("--seed", type=int, help="of the random numbers; by default a new one, which is printed")
     parser.add_argument("--case", type=int, help="run this one case in this process, for a debugger")
     parser.add_argument("--json", action="store_true", help="print the outcome as JSON")
     options = parser.parse_args()
+    if options.list:
+        print("\n".join(known))
+        return 0
+    if options.name is None:
+        parser.error(f"name what to attack: {', '.join(known)}")
     seed = runner.fresh_seed() if options.seed is None else options.seed
     if options.case is not None:
         runner.replay(options.name, seed, options.case)

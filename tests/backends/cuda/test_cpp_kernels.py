@@ -45,7 +45,9 @@ Libraries = Callable[[str, bool], Library]
 
 
 @pytest.mark.parametrize("floating", [False, True])
-@pytest.mark.parametrize("name", ROBOTS)
+@pytest.mark.parametrize(
+    "name", [pytest.param(name, marks=pytest.mark.slow) if name == "atlas" else name for name in ROBOTS]
+)
 def test_every_function(library: Libraries, name: str, floating: bool) -> None:
     """All seven in both types against the reference, in any order and batch; one test, so that one worker compiles."""
     one, code = robot(name, floating), library(name, floating)
