@@ -40,13 +40,19 @@ ROUTES = {name: next(iter(routes)) for name, routes in SCANS.items()}
 """The scans that GPUs have, as `algorithms.scans.routes` names them."""
 
 
+PAIRED = ("did", "dfd", "difd")
+"""Functions whose derivatives by v are entries of pairs."""
+
+
 def in_chunks(tree: Tree, function: str) -> bool:
     """Whether lanes are chunks of a chain, not links."""
     return function == "fd" and is_chain(tree)
 
 
 def longest(tree: Tree, function: str) -> int:
-    """Links up to which there is a scan."""
+    """Links up to which there is a scan; pairs of records do not know what armature of a free joint answers."""
+    if function in PAIRED and tree.has_free_rotors:
+        return 0
     return LONGEST_CHAIN if in_chunks(tree, function) else MOST
 
 

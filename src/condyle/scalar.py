@@ -41,6 +41,11 @@ def number(x: float | NDArray[np.floating]) -> Scalar:
     return cast(Scalar, x)
 
 
+def is_zero(value: Scalar) -> bool:
+    """Whether it is zero whatever the state: a plain number, and 0."""
+    return isinstance(value, float) and value == 0.0
+
+
 def sin(x: Scalar) -> Scalar:
     return cast(Symbol, x).sin() if hasattr(x, "sin") else cast(Scalar, np.sin(cast(float, x)))
 

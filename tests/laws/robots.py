@@ -36,9 +36,16 @@ def changed(robot: Robot, *, armature: bool = False, gravity: tuple[float, float
     rng = np.random.default_rng(3)
     joints = robot.joints
     if armature:
-        joints = tuple(replace(j, armature=rng.uniform(0.0, 0.5, len(j.armature))) for j in joints)
+        joints = tuple(replace(j, armature=rotors(j.type, rng.uniform(0.0, 0.5, len(j.armature)))) for j in joints)
     down = robot.gravity if gravity is None else np.array(gravity)
     return Robot(robot.name, down, joints, robot.bodies, robot.frames, robot.base, robot.snap)
+
+
+def rotors(kind: str, armature: Array) -> Array:
+    """The armature, of a free joint one number for its three linear axes."""
+    if kind == "free":
+        armature[:3] = armature[0]
+    return armature
 
 
 @cache

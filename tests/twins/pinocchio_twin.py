@@ -106,7 +106,7 @@ class Twin:
 
     def id(self, q: Array, v: Array, a: Array, f_ext: Array | None = None) -> Array:
         whole = pin.rnea(self.model, self.data, self.q(q), self.G @ v, self.G @ a, self.forces(f_ext))
-        return self.G.T @ whole
+        return self.G.T @ whole + self.rotors(v)[0]
 
     def m(self, q: Array) -> Array:
         return self.G.T @ self._all_m(q) @ self.G
@@ -118,12 +118,24 @@ class Twin:
     def did(self, q: Array, v: Array, a: Array, f_ext: Array | None = None) -> tuple[Array, Array]:
         given = (self.q(q), self.G @ v, self.G @ a, self.forces(f_ext))
         by_q, by_v, _ = pin.computeRNEADerivatives(self.model, self.data, *given)
-        return self.G.T @ by_q @ self.G, self.G.T @ by_v @ self.G
+        return self.G.T @ by_q @ self.G, self.G.T @ by_v @ self.G + self.rotors(v)[1]
+
+    def rotors(self, v: Array) -> tuple[Array, Array]:
+        """What armature of free joints is here beside theirs, armature (w x v), and its derivatives by v."""
+        force, slope = np.zeros_like(v), np.zeros((len(v), len(v)))
+        for joint in self.robot.joints:
+            if joint.type == "free":
+                rows, turns = (slice(joint.v_index + k, joint.v_index + k + 3) for k in (0, 3))
+                force[rows] = joint.armature[:3] * np.cross(v[turns], v[rows])
+                slope[rows, rows] = joint.armature[0] * np.cross(np.eye(3), v[turns])
+                slope[rows, turns] = -joint.armature[0] * np.cross(np.eye(3), v[rows])
+        return force, slope
 
     @property
     def is_plain(self) -> bool:
-        """Without mimic joints; else forward dynamics is solved with their M here, for theirs would let go of them."""
-        return all(joint.mimic is None for joint in self.robot.joints)
+        """Without mimic joints, and armature of free joints; else forward dynamics is solved with their M here."""
+        bare = all(joint.type != "free" or not joint.armature.any() for joint in self.robot.joints)
+        return bare and all(joint.mimic is None for joint in self.robot.joints)
 
     def minv(self, q: Array) -> Array:
         if not self.is_plain:

@@ -13,6 +13,7 @@ from typing import NamedTuple
 
 from condyle.algorithms.joint import Dof, Joint, along, carry
 from condyle.algorithms.rnea import Wrench, at_rest, less_external, motion, newton_euler, no_acceleration
+from condyle.algorithms.rotors import left_of
 from condyle.algorithms.sweeps import Field, Sweeps
 from condyle.scalar import Scalar, number, reciprocal
 from condyle.spatial import twist
@@ -174,4 +175,4 @@ def still_forces(tree: Sweeps, v: Field[Sequence[Scalar]]) -> Field[Wrench]:
 def aba(tree: Sweeps, v: Field[Sequence[Scalar]], tau: Field[Sequence[Scalar]]) -> Field[Sequence[Scalar]]:
     """a = M(q)^-1 (tau - c(q, v, f_ext))."""
     force = still_forces(tree, v)
-    return solve(tree, eliminations(tree), force, tau)
+    return solve(tree, eliminations(tree), force, left_of(tree, tau, v))

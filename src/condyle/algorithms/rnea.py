@@ -10,6 +10,7 @@ from collections.abc import Sequence
 from typing import NamedTuple
 
 from condyle.algorithms.joint import Inertia, Joint, along
+from condyle.algorithms.rotors import rates_of
 from condyle.algorithms.sweeps import Field, Sweeps
 from condyle.scalar import Scalar, number
 from condyle.spatial import vector as vec
@@ -96,9 +97,9 @@ def to_parent(joint: Joint, total: Wrench) -> tuple[Wrench, Wrench]:
     return total, Wrench(*joint.force_to_parent(*total))
 
 
-def torques(joint: Joint, total: Wrench, a: Sequence[Scalar]) -> tuple[Scalar, ...]:
-    """tau_i = S_iᵀ f_i, and the rotor's armature a."""
-    return tuple(along(dof, *total) + dof.armature * rate for dof, rate in zip(joint.dofs, a, strict=True))
+def torques(joint: Joint, total: Wrench, rates: Sequence[Scalar]) -> tuple[Scalar, ...]:
+    """tau_i = S_iᵀ f_i, and armature times the rotors' rates, which are a for most joints: see `rotors`."""
+    return tuple(along(dof, *total) + dof.armature * rate for dof, rate in zip(joint.dofs, rates, strict=True))
 
 
 def total_forces(tree: Sweeps, motions: Field[Motion]) -> Field[Wrench]:
@@ -112,7 +113,7 @@ def total_forces(tree: Sweeps, motions: Field[Motion]) -> Field[Wrench]:
 def rnea(tree: Sweeps, v: Field[Sequence[Scalar]], a: Field[Sequence[Scalar]]) -> Field[Sequence[Scalar]]:
     """tau = M(q) a + c(q, v, f_ext)."""
     motions = tree.forward(motion, at_rest(tree.gravity), v, a)
-    return tree.each(torques, total_forces(tree, motions), a)
+    return tree.each(torques, total_forces(tree, motions), rates_of(tree, v, a))
 
 
 def bias(tree: Sweeps, v: Field[Sequence[Scalar]]) -> Field[Sequence[Scalar]]:

@@ -17,6 +17,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import NamedTuple
 
+from condyle.algorithms import rotors
 from condyle.algorithms.crba import composites, times_motion
 from condyle.algorithms.joint import Dof, Inertia, Joint, along
 from condyle.algorithms.rnea import Motion, Wrench, at_rest, carried, motion, spin, total_forces
@@ -134,7 +135,7 @@ def times_coriolis(momentum: Momentum, angular: Vector) -> Wrench:
 
 
 def start(
-    joint: Joint, k: int, columns: Sequence[Column], inertia: Inertia, momentum: Momentum, force: Wrench
+    joint: Joint, k: int, columns: Sequence[Column], inertia: Inertia, momentum: Momentum, force: Wrench, *_: object
 ) -> Carried:
     """At joint i: I S, 2 Bᵀ S, and the forces 2 B psi' + I psi'' + S x* f and 2 B S + I (psi' + S')."""
     dof, column = joint.dofs[k], columns[k]
@@ -159,6 +160,17 @@ def _pair(dof: Dof, carry: Carried, column: Column) -> tuple[Scalar, Scalar, Sca
     )
 
 
+def meet_rotors(
+    joint: Joint, k: int, carry: Carried, columns: Sequence[Column], *given: Sequence[Scalar]
+) -> Sequence[Sequence[Scalar]]:
+    """At joint i itself, where its rotors answer its own v, the last that is given."""
+    values = meet(joint, carry, columns)
+    if not rotors.turn(joint):
+        return values
+    parts = zip(values, rotors.by_v(joint, k, given[-1]), strict=True)
+    return [(by_q, by_v + part, *others) for (by_q, by_v, *others), part in parts]
+
+
 def power(force: Pair, motion: Pair) -> Scalar:
     """f . v, the linear part first."""
     return vec.dot(force[0], motion[0]) + vec.dot(force[1], motion[1])
@@ -179,7 +191,11 @@ def rnea_derivatives(tree: Sweeps, v: Field[Sequence[Scalar]], a: Field[Sequence
     states = tree.forward(state, in_the_world(tree.gravity), v, a)
     totals = total_forces(tree, tree.each(motion_of, states))
     momenta = tree.backward(momentum_to_parent, tree.each(own_momentum, states))
-    by_q, by_v = tree.pairs(start, meet, rise, ENTRIES, tree.each(columns, states), composites(tree), momenta, totals)
+    given = (tree.each(columns, states), composites(tree), momenta, totals)
+    if tree.free_rotors:
+        by_q, by_v = tree.pairs(start, meet, rise, ENTRIES, *given, v, own=meet_rotors)
+    else:
+        by_q, by_v = tree.pairs(start, meet, rise, ENTRIES, *given)
     return by_q, by_v
 
 

@@ -10,6 +10,7 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import TypeAlias
 
 from condyle.algorithms import forward_dynamics as fd
+from condyle.algorithms import rotors
 from condyle.algorithms.aba import aba, eliminations
 from condyle.algorithms.free_base import Known
 from condyle.algorithms.ltl import inverse, minus_inverse_times
@@ -21,7 +22,7 @@ from condyle.algorithms.rnea_adjoint import rnea_adjoint
 from condyle.algorithms.rnea_columns import rnea_columns
 from condyle.algorithms.rnea_derivatives import rnea_derivatives
 from condyle.algorithms.rnea_refactored import rnea_refactored
-from condyle.algorithms.unrolled import Unrolled
+from condyle.algorithms.unrolled import Unrolled, is_zero
 from condyle.scalar import Scalar
 
 Vector: TypeAlias = Sequence[Scalar]
@@ -41,7 +42,27 @@ def _closed_form(tree: Unrolled, v: Vector, a: Vector) -> tuple[SparseMatrix, Sp
     return _sparse(*rnea_derivatives(tree, tree.dofs(v), tree.dofs(a)))
 
 
-DERIVATIVES: dict[str, Derivatives] = {"closed_form": _closed_form, "adjoint": rnea_adjoint, "columns": rnea_columns}
+def _with_rotors(derivatives: Derivatives) -> Derivatives:
+    """The derivatives with what armature of free joints adds to those by v."""
+
+    def run(tree: Unrolled, v: Vector, a: Vector) -> tuple[SparseMatrix, SparseMatrix]:
+        by_q, by_v = derivatives(tree, v, a)
+        for joint, link, own in zip(tree.joints, tree.tree.links, tree.dofs(v), strict=True):
+            for k, row in enumerate(link.v if tree.free_rotors and rotors.turn(joint) else ()):
+                for column, value in zip(link.v, rotors.by_v(joint, k, own), strict=True):
+                    if not is_zero(value):
+                        by_v.add(row.at, column.at, value)
+        return by_q, by_v
+
+    return run
+
+
+_refactored = _with_rotors(rnea_refactored)
+DERIVATIVES: dict[str, Derivatives] = {
+    "closed_form": _closed_form,
+    "adjoint": _with_rotors(rnea_adjoint),
+    "columns": _with_rotors(rnea_columns),
+}
 
 
 def _id(tree: Unrolled, x: Inputs) -> tuple[Output, ...]:
@@ -144,13 +165,13 @@ ROUTES: dict[str, dict[str, Route]] = {
     "fd": {"ltl": _fd_ltl, "aba": _fd_aba, "minv": _fd_minv},
     "m": {"crba": _m, "mminvgen": _mminvgen(False)},
     "minv": {"ltl": _minv_ltl, "aba": _minv_aba, "mminvgen": _mminvgen(True)},
-    "did": {**{name: _did(route) for name, route in DERIVATIVES.items()}, "plancher2021": _did(rnea_refactored)},
+    "did": {**{name: _did(route) for name, route in DERIVATIVES.items()}, "plancher2021": _did(_refactored)},
     "dfd": {
         **{f"ltl+{name}": _dfd_factors(route) for name, route in DERIVATIVES.items()},
         **{f"minv+{name}": _dfd_minv(route) for name, route in DERIVATIVES.items()},
-        "minv+plancher2021": _dfd_minv(rnea_refactored),
+        "minv+plancher2021": _dfd_minv(_refactored),
     },
-    "difd": {**{name: _difd(route) for name, route in DERIVATIVES.items()}, "plancher2021": _difd(rnea_refactored)},
+    "difd": {**{name: _difd(route) for name, route in DERIVATIVES.items()}, "plancher2021": _difd(_refactored)},
 }
 
 INDEPENDENT = {("fd", "aba"), ("m", "mminvgen"), ("minv", "aba"), ("minv", "mminvgen")}

@@ -37,6 +37,8 @@ class Sweeps(Protocol):
     """A tree at one state, ready to be swept."""
 
     gravity: Vector
+    free_rotors: bool
+    """Whether some free joint has armature along its linear axes, see `rotors`."""
     f_ext: Field[tuple[Vector, Vector]] | None
 
     def each(self, step: Callable[..., T], *given: Field[object]) -> Field[T]:
@@ -62,12 +64,14 @@ class Sweeps(Protocol):
         rise: Callable[[Joint, T], T],
         entries: Sequence[Entry],
         *given: Field[object],
+        own: Callable[..., Sequence[Sequence[Scalar]]] | None = None,
     ) -> Sequence[Matrix]:
         """Products over ancestor pairs.
 
         For dof k of joint i, carry = start(joint_i, k, *given_i) visits j = i and then every ancestor j:
         meet(joint_j, carry, *given_j) has for each dof l of joint j one value an Entry; going up, carry =
-        rise(joint_j, carry). At j = i only entries that are not transposed are taken.
+        rise(joint_j, carry). At j = i only entries that are not transposed are taken; there own(joint_i, k, carry,
+        *given_i), if it is there, has the values.
         """
         ...
 

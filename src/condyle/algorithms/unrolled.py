@@ -12,7 +12,7 @@ from condyle.algorithms.sweeps import Entry, Field, Matrix
 from condyle.algorithms.values import plus
 from condyle.model.joints.base import JointType
 from condyle.model.tree import Coordinate, Link, Numbers, Tree
-from condyle.scalar import Scalar, number
+from condyle.scalar import Scalar, is_zero, number
 from condyle.spatial import vector as vec
 from condyle.spatial.rotation import AboutZ, Chain, Full, Identity, Rotation, from_two_turns
 from condyle.spatial.vector import Vector
@@ -28,6 +28,7 @@ class Unrolled:
         self.tree = tree
         x, y, z = tree.gravity
         self.gravity: Vector = (number(x), number(y), number(z))
+        self.free_rotors = tree.has_free_rotors
         self.joints = [joint_at(link.kind, link.numbers, shared(link.q, q)) for link in tree.links]
         self.f_ext: Field[tuple[Vector, Vector]] | None = (
             None if f_ext is None else [external_wrench(link, f_ext) for link in tree.links]
@@ -70,6 +71,7 @@ class Unrolled:
         rise: Callable[[Joint, T], T],
         entries: Sequence[Entry],
         *given: Field[object],
+        own: Callable[..., Sequence[Sequence[Scalar]]] | None = None,
     ) -> Sequence[SparseMatrix]:
         matrices = [SparseMatrix(self.tree.nv) for _ in range(1 + max(entry.matrix for entry in entries))]
         for i, link in enumerate(self.tree.links):
@@ -77,7 +79,9 @@ class Unrolled:
                 carry = start(self.joints[i], k, *(field[i] for field in given))
                 j = i
                 while True:
-                    values = meet(self.joints[j], carry, *(field[j] for field in given))
+                    here = [field[j] for field in given]
+                    at_start = own is not None and j == i
+                    values = own(self.joints[j], k, carry, *here) if at_start else meet(self.joints[j], carry, *here)
                     for column, value in zip(self.tree.links[j].v, values, strict=True):
                         _scatter(matrices, entries, row, column, value, own=j == i)
                     if self.tree.links[j].parent < 0:
@@ -196,10 +200,6 @@ def is_axial(dofs: Sequence[Dof]) -> bool:
     turns = any(not is_zero(part) for dof in dofs for part in dof.angular)
     off_axis = any(not is_zero(part) for dof in dofs for part in (*dof.linear[:2], *dof.angular[:2]))
     return not turns or not off_axis
-
-
-def is_zero(value: Scalar) -> bool:
-    return isinstance(value, float) and value == 0.0
 
 
 def external_wrench(link: Link, f_ext: Sequence[Scalar]) -> Wrench:

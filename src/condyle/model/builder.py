@@ -14,7 +14,7 @@ from condyle.model.change import suggest
 from condyle.model.description import FIXED, JointSpec, Link, MimicOf, Numbers, unit_axis
 from condyle.model.finish import GRAVITY, Draft, Options, finish
 from condyle.model.joints import JOINT_TYPES
-from condyle.model.parts import Body, massless
+from condyle.model.parts import Body, massless, wrong_armature
 from condyle.model.placement import IDENTITY, Placement
 from condyle.model.robot import Robot
 
@@ -110,6 +110,8 @@ class Builder:
         )
         if numbers.armature is not None and (numbers.armature < 0.0).any():
             self._wrong(element, "armature is negative")
+        if numbers.armature is not None and (wrong := wrong_armature(type, numbers.armature)):
+            self._wrong(element, wrong)
         first = self._axis(element, "axis", axis) if kind is None or kind.axes > 0 else None
         second = self._second(element, first, second_axis) if kind is not None and kind.axes == 2 else None
         follows = self._follows(element, mimic)

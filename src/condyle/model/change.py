@@ -90,7 +90,7 @@ def reroot(robot: RobotData, link: str) -> Description:
     Floating base: the free joint moves to `link`, its q and v are then the pose and the twist of `link`'s own frame.
     Link frames, joint names, joint signs and the meaning of every other q stay. Errors: ModelError for an unknown
     link; UnsupportedError for a joint on the way whose inverse is not a joint with the same q (spherical, planar,
-    universal, translation, free).
+    universal, translation, free), and for a floating base whose free joint has armature.
     """
     if link not in robot.frames:
         raise ModelError(f"there is no link {link!r}{suggest(link, tuple(robot.frames))}")
@@ -99,6 +99,8 @@ def reroot(robot: RobotData, link: str) -> Description:
     floating = robot.base is None and root.type == "free" and len(_above(description, None)) == 1
     if robot.base is None and not floating:
         raise UnsupportedError("reroot needs a root link, welded to the world or on one free joint")
+    if floating and link != root.child:
+        check_rotors(robot.joints[0])
     joints = _without_world(description, root)
     above = {spec.child: i for i, spec in enumerate(joints)}
     at = link
@@ -108,6 +110,15 @@ def reroot(robot: RobotData, link: str) -> Description:
         joints[i] = _reversed(joints[i])
     top = replace(root, child=link, placement=root.placement if floating else IDENTITY, after=IDENTITY)
     return replace(description, joints=(top, *joints))
+
+
+def check_rotors(joint: Joint) -> None:
+    """UnsupportedError for the joint of a floating base that has armature: at another link it would not be one."""
+    if joint.armature.any():
+        raise UnsupportedError(
+            f"joint {joint.name!r} has armature, which resists the motion of the link that it carries and of no other "
+            "one: the base cannot be moved to another link. Take a robot whose free joint has none"
+        )
 
 
 def _above(description: Description, parent: str | None) -> list[JointSpec]:

@@ -9,6 +9,7 @@ from typing import NamedTuple
 
 import numpy as np
 
+from condyle.errors import Finding, ModelError
 from condyle.model.array import Array, congruence, frozen, short
 from condyle.model.joints import JOINT_TYPES, JointType
 from condyle.model.placement import Placement
@@ -65,7 +66,8 @@ class Joint:
     nq, nv: the numbers that it adds to q and v (0 for a mimic joint). q_index, v_index: where they begin; those of
     its master for a mimic joint. lower, upper: the limits of q, (kind.nq,), infinite where there are none. effort,
     velocity: limits, (kind.nv,), infinite where there are none. armature, damping, friction: (kind.nv,), 0 where
-    there is none.
+    there is none. A free joint's linear armature acts along the parent's axes, one number for all three (ModelError
+    otherwise).
     """
 
     name: str
@@ -98,6 +100,9 @@ class Joint:
             object.__setattr__(self, name, frozen(getattr(self, name), kind.nq))
         for name in ("effort", "velocity", "armature", "damping", "friction"):
             object.__setattr__(self, name, frozen(getattr(self, name), kind.nv))
+        wrong = wrong_armature(self.type, self.armature)
+        if wrong:
+            raise ModelError([Finding("error", wrong, element=f"joint {self.name!r}")])
 
     def __repr__(self) -> str:
         """One line: what it is, and where its numbers stand."""
@@ -123,6 +128,17 @@ class Joint:
     def v_slice(self) -> slice:
         """Where its own numbers stand in v; empty for a mimic joint."""
         return slice(self.v_index, self.v_index + self.nv)
+
+
+def wrong_armature(kind: str, armature: Array) -> str:
+    """What is wrong with the armature of a joint of this type; "" for nothing."""
+    linear = armature[:3]
+    if kind != "free" or bool((linear == linear[0]).all()):
+        return ""
+    return (
+        f"armature {short(linear)} along the linear axes, which turn against the parent's, where it acts: "
+        "expected one number for all three"
+    )
 
 
 @dataclass(frozen=True, slots=True, eq=False)

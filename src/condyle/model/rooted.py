@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 
 from condyle.errors import UnsupportedError
 from condyle.model.array import transpose
+from condyle.model.change import check_rotors
 from condyle.model.joints.free import Free
 from condyle.model.parts import Joint
 from condyle.model.placement import IDENTITY, Placement, alignment
@@ -128,9 +129,10 @@ class Rooted:
 
 
 def check_movable(robot: Robot, link: str) -> None:
-    """UnsupportedError for a robot without a floating base, whose root stands where the world does, or with mimics."""
+    """UnsupportedError for a robot without a floating base, with armature on it, or with mimic joints."""
     if not robot.joints or not isinstance(robot.joints[0].kind, Free):
         raise UnsupportedError(f"root={link!r}: only a floating base can be moved (floating_base=True)")
+    check_rotors(robot.joints[0])
     if any(joint.mimic is not None for joint in robot.joints):
         raise UnsupportedError(f"root={link!r}: not with mimic joints; lock them, or take mimic='independent'")
 

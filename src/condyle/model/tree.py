@@ -79,6 +79,11 @@ class Tree:
         return [link.parent for link in self.links]
 
     @property
+    def has_free_rotors(self) -> bool:
+        """Whether some free joint has armature along its linear axes."""
+        return any(link.kind.name == "free" and any(link.numbers.armature[:3]) for link in self.links)
+
+    @property
     def has_shared_coordinates(self) -> bool:
         """Whether two links move with one coordinate (mimic joints)."""
         used = [coordinate.at for link in self.links for coordinate in link.v]

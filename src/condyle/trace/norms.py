@@ -100,6 +100,7 @@ class Norms(Lengths):
             "columns": self._columns,
             "start": self._start,
             "meet": self._meet,
+            "meet_rotors": self._meet_rotors,
             "rise": self._rise,
             "unit_force": self._unit_force,
             "mass_entries": self._mass_entries,
@@ -236,12 +237,23 @@ class Norms(Lengths):
             self.cap_pair(bound, part)
 
     def _meet(self, step: Step) -> None:
+        self._met(step, [0.0] * len(step.joint.dofs))
+
+    def _meet_rotors(self, step: Step) -> None:
+        """Where rotors answer the joint's own v: armature times a part of w x v, differentiated."""
+        own, dofs = step.joint.dofs[cast(int, step.given[0])], step.joint.dofs
+        slide, turn = self.rate(step.joint, cast("Sequence[object]", step.given[-1]))
+        rotor = self.size(own.armature) * self.length(own.linear)
+        self._met(step, [rotor * (slide * self.length(dof.angular) + turn * self.length(dof.linear)) for dof in dofs])
+
+    def _met(self, step: Step, rotors: Sequence[float]) -> None:
         c = self.carry
         result = cast("Sequence[Sequence[object]]", step.result)
-        for dof, (rate, rate2, both), values in zip(step.joint.dofs, self.columns[step.at], result, strict=True):
+        columns = zip(step.joint.dofs, self.columns[step.at], result, rotors, strict=True)
+        for dof, (rate, rate2, both), values, rotor in columns:
             below = (
                 c.coriolis * rate[1] + c.inertia[0] * rate2[0] + c.inertia[1] * rate2[1],
-                c.coriolis * self.length(dof.angular) + c.inertia[0] * both[0] + c.inertia[1] * both[1],
+                c.coriolis * self.length(dof.angular) + c.inertia[0] * both[0] + c.inertia[1] * both[1] + rotor,
                 self.along(dof, c.by_q),
                 self.along(dof, c.by_v),
             )

@@ -13,6 +13,7 @@ from condyle.algorithms.reframe import reframed
 from condyle.algorithms.regroup import regrouped
 from condyle.algorithms.rnea import rnea
 from condyle.algorithms.rnea_derivatives import rnea_derivatives
+from condyle.algorithms.rotors import left_of
 from condyle.algorithms.sweeps import Field, Matrix
 from condyle.ir.sweep import Kind, Rolled
 from condyle.model.tree import Tree
@@ -43,7 +44,7 @@ def negated(joint: Joint, values: Sequence[Scalar]) -> Sequence[Scalar]:
 
 def _dfd(tree: Rolling) -> Sequence[Matrix]:
     force, eliminated, still = still_forces(tree, tree.dofs("v")), eliminations(tree), tree.each(no_force)
-    a = solve(tree, eliminated, force, tree.dofs("tau"))
+    a = solve(tree, eliminated, force, left_of(tree, tree.dofs("tau"), tree.dofs("v")))
     by_q, by_v = rnea_derivatives(tree, tree.dofs("v"), a)
 
     def column(force: Field[Sequence[Scalar]]) -> Field[Sequence[Scalar]]:

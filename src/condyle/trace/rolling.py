@@ -40,6 +40,7 @@ class Rolling:
         if tree.has_shared_coordinates:
             raise UnsupportedError("loops need every joint to move alone, and this robot has mimic joints")
         self.gravity = cast(Vector, tree.gravity)
+        self.free_rotors = tree.has_free_rotors
         self.kinds, kind_of = kinds_of(tree)
         self.joints = tuple(
             ir.Joint(kind, link.parent, link.q[0].at, link.v[0].at, 6 * link.body, constants(link))
@@ -129,6 +130,7 @@ class Rolling:
         rise: Callable[[Joint, T], T],
         entries: Sequence[Entry],
         *given: Field[object],
+        own: Callable[..., Sequence[Sequence[Scalar]]] | None = None,
     ) -> Sequence[Matrix]:
         names = [self._matrix() for _ in range(1 + max(entry.matrix for entry in entries))]
         handles = _handles(given)
@@ -142,7 +144,8 @@ class Rolling:
             else:
                 assert shape is not None
                 value = cast(T, like(shape, iter(self._rows(place, CARRY, flat(shape)))))
-            met = meet(place.joint, value, *fields)
+            at_start = own is not None and place.dof is not None
+            met = own(place.joint, place.dof, value, *fields) if at_start else meet(place.joint, value, *fields)
             for m, entry in enumerate(entries):
                 ref = ir.Ref("column" if entry.transposed else "row", names[entry.matrix])
                 if place.dof is None or not entry.transposed:

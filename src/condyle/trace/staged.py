@@ -108,9 +108,11 @@ class _Stages(Unrolled):
         rise: Callable[[Joint, T], T],
         entries: Sequence[Entry],
         *given: Field[object],
+        own: Callable[..., Sequence[Sequence[Scalar]]] | None = None,
     ) -> Sequence[SparseMatrix]:
         staged = (self._at("b", start), self._at("b", meet), self._at("b", rise))
-        return self._left(super().pairs(*staged, entries, *given))
+        at_start = None if own is None else self._at("b", own)
+        return self._left(super().pairs(*staged, entries, *given, own=at_start))
 
 
 def trace_staged(tree: Tree, routes: Sequence[tuple[str, str, str]], f_ext: bool = False, base: int = 0) -> Staged:

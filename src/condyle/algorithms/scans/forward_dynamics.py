@@ -14,7 +14,7 @@ from typing import cast
 
 import numpy as np
 
-from condyle.algorithms import aba
+from condyle.algorithms import aba, rotors
 from condyle.algorithms.aba import Articulated, Elimination
 from condyle.algorithms.joint import Joint
 from condyle.algorithms.rnea import NO_FORCE, Wrench, coasting, turning
@@ -59,10 +59,16 @@ def completely(links: Links, v: Scalar, tau: Scalar) -> Scalar:
 def with_eliminations(links: Links, v: Scalar, tau: Scalar) -> tuple[Scalar, Elimination]:
     """The same, and what other right-hand sides need."""
     known = bias(links, v)
+    tau = _left(links, v, tau)
     load = articulated(links, known, tau)
     eliminated = eliminations(links, load)
     u = links.each_dof(_u, load.h, Dofs(eliminated), Dofs(tau))
     return accelerations(links, eliminated, u, known.before), eliminated
+
+
+def _left(links: Links, v: Scalar, tau: Scalar) -> Scalar:
+    """tau less what the rotors of free joints take of it."""
+    return links.each_dof(rotors.less_bias, Dofs(tau), Dofs(v)) if links.tree.has_free_rotors else tau
 
 
 def eliminations(links: Links, load: Load) -> Elimination:
@@ -178,7 +184,7 @@ def hybrid(links: Links, q: Array, v: Scalar, tau: Scalar) -> Scalar:
     """Articulated inertias link by link, the rest by affine scans."""
     place = motions.world(links)
     force = motions.own_forces(links, motions.states(links, place, v, links.still).motion)
-    return solve(links, serial_eliminations(links, q), force, tau)
+    return solve(links, serial_eliminations(links, q), force, _left(links, v, tau))
 
 
 def serial_eliminations(links: Links, q: Array) -> Elimination:

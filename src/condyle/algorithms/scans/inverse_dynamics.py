@@ -11,7 +11,7 @@ from typing import NamedTuple, cast
 import numpy as np
 from numpy.typing import NDArray
 
-from condyle.algorithms import crba
+from condyle.algorithms import crba, rotors
 from condyle.algorithms import rnea_derivatives as closed
 from condyle.algorithms.joint import Dof, Joint
 from condyle.algorithms.rnea import NO_FORCE, Wrench, torques
@@ -31,7 +31,12 @@ def by_sums(links: Links, v: Scalar, a: Scalar) -> Scalar:
     place = motions.world(links)
     motion = motions.states(links, place, v, a).motion
     total = motions.total_forces(links, place, motions.own_forces(links, motion))
-    return links.each_dof(torques, total, Dofs(a))
+    return links.each_dof(torques, total, Dofs(rotor_rates(links, v, a)))
+
+
+def rotor_rates(links: Links, v: Scalar, a: Scalar) -> Scalar:
+    """What armature multiplies, of every degree of freedom."""
+    return links.each_dof(rotors.rates, Dofs(v), Dofs(a)) if links.tree.has_free_rotors else a
 
 
 def unit_responses(links: Links) -> Scalar:
@@ -53,7 +58,7 @@ def by_lie_group(links: Links, v: Scalar, a: Scalar) -> Scalar:
     if links.f_ext is not None:
         needed = twist.add(needed, twist.scale(number(-1.0), links.f_ext))
     total = _gathered(links, pose, Wrench(*needed))
-    return links.each_dof(torques, total, Dofs(a))
+    return links.each_dof(torques, total, Dofs(rotor_rates(links, v, a)))
 
 
 def _force(joint: Joint, velocity: Pair, acceleration: Pair) -> Pair:
@@ -159,4 +164,16 @@ def derivatives(links: Links, v: Scalar, a: Scalar) -> tuple[Array, Array]:
             result[entry.matrix][of.column[far], of.row[far]] = part[far]
         else:
             result[entry.matrix][of.row, of.column] = part
+    if links.tree.has_free_rotors:
+        _add_rotors(links, v, result[1])
     return result[0], result[1]
+
+
+def _add_rotors(links: Links, v: Scalar, by_v: Array) -> None:
+    """What armature of free joints adds to the derivatives by v."""
+    for kind, rows in links.kinds:
+        joint, first = links.joint(kind, rows), links.first_dof[rows]
+        own = tuple(taken(v, first + k) for k in range(kind.nv))
+        for k in range(kind.nv if rotors.turn(joint) else 0):
+            for l, value in enumerate(rotors.by_v(joint, k, own)):
+                by_v[first + k, first + l] += links.filled(array(value), len(rows))[:, 0]

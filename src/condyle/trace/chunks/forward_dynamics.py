@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import NamedTuple
 
-from condyle.algorithms import aba
+from condyle.algorithms import aba, rotors
 from condyle.algorithms.aba import Elimination
 from condyle.algorithms.joint import Joint
 from condyle.algorithms.rnea import NO_FORCE, Wrench, coasting, turning
@@ -193,7 +193,7 @@ def _base(chain: Chain, link: Link) -> Program:
     carried = stage.value("load", NOTHING)
     eliminated, _ = aba.articulate(joint, plus(aba.rigid(joint), carried.J))
     force = Wrench(*twist.add(base_force(chain, stage, joint, turning(moved.w)), carried.h))
-    u, _ = aba.load(joint, force, eliminated, stage.read(BASE[2], 6))
+    u, _ = aba.load(joint, force, eliminated, rotors.less_bias(joint, stage.read(BASE[2], 6), rate))
     at = twist.add(aba.carry(joint, (chain.down, vec.ZERO)), (moved.a, moved.dw))
     rates, reached = aba.respond(joint, at, u, eliminated)
     stage.write("answer", rates)

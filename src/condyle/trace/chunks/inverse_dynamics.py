@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
-from condyle.algorithms import aba
+from condyle.algorithms import aba, rotors
 from condyle.algorithms.rnea import NO_FORCE, Motion, Wrench, at_rest, motion, spin, torques
 from condyle.algorithms.scans.lie import Forces, Loaded, Motions, Moved, Pose
 from condyle.algorithms.values import flat
@@ -160,8 +160,9 @@ def _base(chain: Chain, link: Link) -> Program:
     """What moves a floating base and all that it carries, in the first lane."""
     stage = Stage("base")
     joint, a = chain.base(stage, link), stage.read(BASE[2], 6)
-    moved = motion(joint, at_rest(vec.scale(-1.0, chain.down)), stage.read(BASE[1], 6), a)
+    v = stage.read(BASE[1], 6)
+    moved = motion(joint, at_rest(vec.scale(-1.0, chain.down)), v, a)
     carried = stage.value("loaded", UNLOADED).force
     total = Wrench(*twist.add(base_force(chain, stage, joint, moved), carried))
-    stage.write("answer", torques(joint, total, a))
+    stage.write("answer", torques(joint, total, rotors.rates(joint, v, a)))
     return stage.program()

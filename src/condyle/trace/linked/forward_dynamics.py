@@ -5,9 +5,10 @@ As in chunks of a chain what velocities do enters joint by joint, in each link's
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import NamedTuple, cast
 
-from condyle.algorithms import aba
+from condyle.algorithms import aba, rotors
 from condyle.algorithms.aba import Elimination
 from condyle.algorithms.joint import Joint
 from condyle.algorithms.rnea import NO_FORCE, Wrench, coasting, less_external, newton_euler, turning
@@ -54,7 +55,7 @@ def eliminations(tree: Tree, lanes: int, guard: float) -> ir.Chunked:
     for bank in ("v", "tau"):
         links.start(bank, (0.0,) * MOST)
     _loaded(links, guard)
-    links.of_kinds("eliminate", _eliminate)
+    links.of_kinds("eliminate", lambda stage, joint: _eliminate(links, stage, joint))
     return links.chunked("eliminations", ("q",), {"solver": places_of_solver(tree)})
 
 
@@ -67,12 +68,12 @@ def forward_dynamics(tree: Tree, lanes: int, f_ext: bool, guard: float, solver: 
     links.start("at", falling)
     _loaded(links, guard)
     if solver:
-        links.of_kinds("eliminate", _eliminate)
-    links.of_kinds("free", _free)
+        links.of_kinds("eliminate", lambda stage, joint: _eliminate(links, stage, joint))
+    links.of_kinds("free", lambda stage, joint: _free(links, stage, joint))
     links.outward("map", SAME, Outward().combine)
     links.all("reach", lambda stage: stage.write("reached", stage.value("map", SAME)(six.joined(falling))))
     links.of_parent("reached", "at", twist.ZERO)
-    links.of_kinds("accelerate", _accelerate)
+    links.of_kinds("accelerate", lambda stage, joint: _accelerate(links, stage, joint))
     outputs = {"a": links.of_dofs(), **({"solver": places_of_solver(tree)} if solver else {})}
     return links.chunked("fd", ("q", "v", "tau", *(("f_ext",) if f_ext else ())), outputs)
 
@@ -101,7 +102,7 @@ def _turn(stage: Stage, joint: Joint) -> None:
 
 def _form(links: Links, universal: Universal, stage: Stage, joint: Joint) -> None:
     """What velocity does to a link, and the link as an element."""
-    v, tau = (stage.read(port, len(joint.dofs)) for port in ("v", "tau"))
+    v, tau = stage.read("v", len(joint.dofs)), _tau(links, stage, joint)
     moved = coasting(joint, stage.value("wp", vec.ZERO), v)
     force = newton_euler(joint, turning(moved.w))
     if links.f_ext:
@@ -112,27 +113,33 @@ def _form(links: Links, universal: Universal, stage: Stage, joint: Joint) -> Non
     universal.form(stage, joint, known.before, tau)
 
 
-def _freed(stage: Stage, joint: Joint) -> Freed:
+def _tau(links: Links, stage: Stage, joint: Joint) -> Sequence[Scalar]:
+    """tau less what the rotors of a free joint take of it."""
+    tau = stage.read("tau", len(joint.dofs))
+    return rotors.less_bias(joint, tau, stage.read("v", len(tau))) if links.tree.has_free_rotors else tau
+
+
+def _freed(links: Links, stage: Stage, joint: Joint) -> Freed:
     known, load = stage.value("known", KNOWN), stage.value("load", NOTHING)
     eliminated, _ = aba.articulate(joint, plus(aba.rigid(joint), load.J))
     force = Wrench(*twist.add(known.force, load.h))
-    u, _ = aba.load(joint, force, eliminated, stage.read("tau", len(joint.dofs)))
+    u, _ = aba.load(joint, force, eliminated, _tau(links, stage, joint))
     return Freed(eliminated, u, known)
 
 
-def _eliminate(stage: Stage, joint: Joint) -> None:
+def _eliminate(links: Links, stage: Stage, joint: Joint) -> None:
     rows = vec.transpose(cast(Matrix, tuple(joint.rotation.into(e) for e in ONE)))
-    stage.write("solver", (rows, joint.origin, *_freed(stage, joint).eliminated))
+    stage.write("solver", (rows, joint.origin, *_freed(links, stage, joint).eliminated))
 
 
-def _free(stage: Stage, joint: Joint) -> None:
+def _free(links: Links, stage: Stage, joint: Joint) -> None:
     """The map of accelerations through a joint."""
-    eliminated, u, known = _freed(stage, joint)
+    eliminated, u, known = _freed(links, stage, joint)
     _, b = aba.respond(joint, known.before, u, eliminated)
     stage.write("map", Map(passes(joint, eliminated), six.joined(b)))
 
 
-def _accelerate(stage: Stage, joint: Joint) -> None:
-    eliminated, u, known = _freed(stage, joint)
+def _accelerate(links: Links, stage: Stage, joint: Joint) -> None:
+    eliminated, u, known = _freed(links, stage, joint)
     at = twist.add(aba.carry(joint, stage.value("at", twist.ZERO)), known.before)
     stage.write("a", aba.respond(joint, at, u, eliminated)[0])

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from condyle.algorithms import rotors
 from condyle.algorithms.joint import Joint
 from condyle.algorithms.rnea import Motion, Wrench, at_rest, less_external, newton_euler, spin, torques
 from condyle.algorithms.scans.turns import Turns
@@ -25,7 +26,7 @@ def inverse_dynamics(tree: Tree, lanes: int, f_ext: bool) -> ir.Chunked:
     links = Links(tree, lanes, f_ext)
     moved(links)
     forced(links)
-    links.of_kinds("answer", _answer)
+    links.of_kinds("answer", lambda stage, joint: _answer(links, stage, joint))
     return links.chunked("id", ("q", "v", "a", *(("f_ext",) if f_ext else ())), {"tau": links.of_dofs()})
 
 
@@ -133,6 +134,8 @@ def _carry(stage: Stage) -> None:
     stage.write("torque", vec.add(stage.value("torque", vec.ZERO), stage.value("carried", vec.ZERO)))
 
 
-def _answer(stage: Stage, joint: Joint) -> None:
+def _answer(links: Links, stage: Stage, joint: Joint) -> None:
     force, torque = (into(stage, stage.value(bank, vec.ZERO)) for bank in ("force", "torque"))
-    stage.write("tau", torques(joint, Wrench(force, torque), stage.read("a", len(joint.dofs))))
+    a = stage.read("a", len(joint.dofs))
+    rates = rotors.rates(joint, stage.read("v", len(a)), a) if links.tree.has_free_rotors else a
+    stage.write("tau", torques(joint, Wrench(force, torque), rates))
