@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from functools import cache
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -21,6 +22,7 @@ from tests.twins.mujoco_twin import MujocoTwin, mjcf
 
 N = 5
 SHARED = ("id", "m", "fd")
+DIFFERENCES = 1e-7  # central differences of theirs: step 1e-6, rounding over it
 
 
 def mixed(seed: int) -> Robot:
@@ -73,6 +75,41 @@ def error(name: str, function: str) -> float:
 @pytest.mark.parametrize("name", ROBOTS)
 def test_function(name: str, function: str) -> None:
     assert error(name, function) < FLOAT64[function]
+
+
+def floating_with_rotors(armature: float = 0.7) -> Robot:
+    """A free joint, hinges, slides and balls with rotors; the free one's stand in world axes there."""
+    tree = mixed(2)
+    joints = tuple(replace(joint, armature=np.full(len(joint.armature), armature)) for joint in tree.joints)
+    return replace(tree, joints=joints)
+
+
+def test_armature_of_a_free_joint(tmp_path: Path) -> None:
+    """From a file of our own text: id, m, fd, and derivatives by differences of theirs."""
+    path = tmp_path / "rotors.xml"
+    path.write_text(mjcf(floating_with_rotors()), encoding="utf-8")
+    read = condyle.load(path, snap=0.0)
+    assert read.joints[0].type == "free" and read.joints[0].armature.tolist() == [0.7] * 6
+    other = MujocoTwin(floating_with_rotors())
+    q, v, a, _ = states(read, N, seed=5)
+    for function in SHARED:
+        given = (q,) if function == "m" else (q, v, a)
+        expected = [getattr(other, function)(*row) for row in zip(*given, strict=True)]
+        assert relative(reference(read, function, *given), np.array(expected)) < FLOAT64[function], function
+    for function, forward in (("did", other.id), ("dfd", other.fd)):
+        by_q, by_v = reference(read, function, q, v, a)[:2]
+        assert relative(by_q, slopes(forward, lambda e: (read.integrate(q, e), v, a), read.nv)) < DIFFERENCES, function
+        assert relative(by_v, slopes(forward, lambda e: (q, v + e, a), read.nv)) < DIFFERENCES, function
+
+
+def slopes(forward: Callable[..., np.ndarray], moved: Callable[[np.ndarray], Sequence[np.ndarray]], n: int) -> object:
+    """Central differences along n directions, (states, nv, n)."""
+    step = 1e-6
+    columns = []
+    for e in step * np.eye(n):
+        ahead, behind = (np.array([forward(*row) for row in zip(*moved(x), strict=True)]) for x in (e, -e))
+        columns.append((ahead - behind) / (2.0 * step))
+    return np.stack(columns, axis=-1)
 
 
 def test_an_mjcf_file_means_what_mujoco_takes_it_for(tmp_path: object) -> None:

@@ -33,11 +33,20 @@ from .conftest import accelerator
 
 Rows: TypeAlias = dict[str, dict[str, dict[str, int]]]
 CORNERS = 500
+
+
+def with_rotors(robot: condyle.Robot) -> condyle.Robot:
+    """The robot with armature on its base, ten times the base's mass along its linear axes."""
+    rotors = replace(robot.joints[0], armature=np.array((500.0, 500.0, 500.0, 1.0, 2.0, 3.0)))
+    return replace(robot, joints=(rotors, *robot.joints[1:]))
+
+
 ROBOTS: dict[str, Callable[[], condyle.Robot]] = {
     "iiwa14": lambda: condyle.load("iiwa14"),
     "hyq": lambda: condyle.load("hyq", floating_base=True),
     "every_joint": lambda: cast(condyle.Robot, every_joint()),
     "tree": lambda: condyle.random_tree(6, 3),
+    "rotors": lambda: with_rotors(condyle.load("hyq", floating_base=True)),
 }
 
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
@@ -61,6 +63,11 @@ def test_joints_that_a_rival_is_not_given_are_named() -> None:
         numbers_of(robot, "Pinocchio")
     with pytest.raises(UnsupportedError, match="Pinocchio"):
         PinocchioCpp(robot)
+    free = condyle.random_tree(1, rng=0, types=("free",))
+    rotors = replace(free, joints=(replace(free.joints[0], armature=np.ones(6)),))
+    assert numbers_of(rotors, "MuJoCo").armature.all()
+    with pytest.raises(UnsupportedError, match="Pinocchio has another meaning of armature on a free joint"):
+        numbers_of(rotors, "Pinocchio")
 
 
 def test_mjcf_has_no_name_of_the_model() -> None:

@@ -87,6 +87,8 @@ def _kind(joint: Joint, library: str) -> int:
         raise UnsupportedError(f"the comparison with {library} knows no mimic joints such as {joint.name!r}")
     if joint.type not in KINDS:
         raise UnsupportedError(f"the comparison with {library} knows no {joint.type} joints such as {joint.name!r}")
+    if joint.type == "free" and joint.armature.any() and library != "MuJoCo":
+        raise UnsupportedError(f"{library} has another meaning of armature on a free joint such as {joint.name!r}")
     base = KINDS[joint.type]
     if base >= WITHOUT_AXIS:
         return base
