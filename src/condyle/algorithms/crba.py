@@ -14,7 +14,7 @@ from condyle.algorithms.sweeps import Entry, Field, Matrix, Sweeps
 from condyle.scalar import Scalar
 from condyle.spatial import vector as vec
 
-SYMMETRIC = (Entry(0, False), Entry(0, True))
+SYMMETRIC = (Entry(0, symmetric=True),)
 
 
 def own_inertia(joint: Joint) -> Inertia:
@@ -44,8 +44,7 @@ def unit_force(joint: Joint, k: int, composite: Inertia) -> Wrench:
 
 
 def mass_entries(joint: Joint, force: Wrench, _: Inertia) -> Sequence[Sequence[Scalar]]:
-    values = [along(dof, *force) for dof in joint.dofs]
-    return [(value, value) for value in values]
+    return [(along(dof, *force),) for dof in joint.dofs]
 
 
 def force_up(joint: Joint, force: Wrench) -> Wrench:

@@ -21,10 +21,11 @@ Field: TypeAlias = Sequence[T]
 
 
 class Entry(NamedTuple):
-    """Where one value of a pair goes: matrix number `matrix`, at (k, l), or at (l, k) if transposed."""
+    """Where one value of a pair goes in a matrix: to (k, l), to (l, k) if transposed, to both if symmetric."""
 
     matrix: int
-    transposed: bool
+    transposed: bool = False
+    symmetric: bool = False
 
 
 class Matrix(Protocol):
@@ -70,8 +71,8 @@ class Sweeps(Protocol):
 
         For dof k of joint i, carry = start(joint_i, k, *given_i) visits j = i and then every ancestor j:
         meet(joint_j, carry, *given_j) has for each dof l of joint j one value an Entry; going up, carry =
-        rise(joint_j, carry). At j = i only entries that are not transposed are taken; there own(joint_i, k, carry,
-        *given_i), if it is there, has the values.
+        rise(joint_j, carry). At j = i no transposed entries are taken, and symmetric ones for l <= k; there
+        own(joint_i, k, carry, *given_i), if it is there, has the values.
         """
         ...
 

@@ -82,8 +82,8 @@ class Unrolled:
                     here = [field[j] for field in given]
                     at_start = own is not None and j == i
                     values = own(self.joints[j], k, carry, *here) if at_start else meet(self.joints[j], carry, *here)
-                    for column, value in zip(self.tree.links[j].v, values, strict=True):
-                        _scatter(matrices, entries, row, column, value, own=j == i)
+                    for l, (column, value) in enumerate(zip(self.tree.links[j].v, values, strict=True)):
+                        _scatter(matrices, entries, row, column, value, own=l - k if j == i else None)
                     if self.tree.links[j].parent < 0:
                         break
                     carry = rise(self.joints[j], carry)
@@ -101,9 +101,10 @@ class Unrolled:
         unit = SparseMatrix(self.tree.nv)
         for c in range(self.tree.nv):
             unit.put(c, c, number(1.0))
-        inverse = self.map_columns(column, unit)
-        for row, c, value in list(inverse):
-            if row > c:  # one triangle serves both
+        inverse = SparseMatrix(self.tree.nv)
+        for row, c, value in self.map_columns(column, unit):
+            if row >= c:  # one triangle serves both, its zeros too
+                inverse.put(row, c, value)
                 inverse.put(c, row, value)
         return inverse
 
@@ -140,15 +141,18 @@ def _scatter(
     row: Coordinate,
     column: Coordinate,
     values: Sequence[Scalar],
-    own: bool,
+    own: int | None,
 ) -> None:
+    """own: how far the column's coordinate stands behind the row's in one joint, None for two joints."""
     ratio = row.ratio * column.ratio
     for entry, value in zip(entries, values, strict=True):
-        part = scaled(value, ratio)
+        matrix, part = matrices[entry.matrix], scaled(value, ratio)
+        if entry.symmetric and own is not None and own > 0:
+            continue
         if not entry.transposed:
-            matrices[entry.matrix].add(row.at, column.at, part)
-        elif not own:
-            matrices[entry.matrix].add(column.at, row.at, part)
+            matrix.add(row.at, column.at, part)
+        if (entry.transposed and own is None) or (entry.symmetric and own != 0):
+            matrix.add(column.at, row.at, part)
 
 
 def scaled(value: Scalar, ratio: float) -> Scalar:

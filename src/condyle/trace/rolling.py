@@ -147,9 +147,7 @@ class Rolling:
             at_start = own is not None and place.dof is not None
             met = own(place.joint, place.dof, value, *fields) if at_start else meet(place.joint, value, *fields)
             for m, entry in enumerate(entries):
-                ref = ir.Ref("column" if entry.transposed else "row", names[entry.matrix])
-                if place.dof is None or not entry.transposed:
-                    place.write(ref, [values[m] for values in met])
+                _write_pair(place, entry, names[entry.matrix], [values[m] for values in met])
             self._carry(group, place, flat(rise(place.joint, value)))
         self.scope = outside
         return [MatrixHandle(name) for name in names]
@@ -288,3 +286,15 @@ class Rolling:
     def _matrix(self) -> str:
         self.matrices.append(f"matrix{len(self.matrices)}")
         return self.matrices[-1]
+
+
+def _write_pair(place: Place, entry: Entry, name: str, values: Sequence[Scalar]) -> None:
+    """What degree of freedom k of a walk's start has with those of the joint at `place`."""
+    row, column, k = ir.Ref("row", name), ir.Ref("column", name), place.dof
+    if not entry.symmetric:
+        if k is None or not entry.transposed:
+            place.write(column if entry.transposed else row, values)
+        return
+    place.write(row, values if k is None else values[: k + 1])
+    if k != 0:
+        place.write(column, values if k is None else values[:k])

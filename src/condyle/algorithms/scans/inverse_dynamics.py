@@ -105,6 +105,12 @@ def pairs(links: Links) -> Pairs:
     return Pairs(row, column, links.link_of_dof[row] == links.link_of_dof[column])
 
 
+def one_triangle(of: Pairs) -> Pairs:
+    """Of a joint's own pairs those on and below the diagonal only."""
+    kept = ~of.own | (of.column <= of.row)
+    return Pairs(of.row[kept], of.column[kept], of.own[kept])
+
+
 def pair_joints(links: Links, place: World, of: Pairs) -> Joint:
     """For every pair a joint from the column's frame to the row's: it carries a force there in one step."""
     i, j = links.link_of_dof[of.row], links.link_of_dof[of.column]
@@ -120,7 +126,7 @@ def pair_joints(links: Links, place: World, of: Pairs) -> Joint:
 
 def mass_matrix(links: Links) -> Array:
     """M, (nv, nv, states)."""
-    place, of = motions.world(links), pairs(links)
+    place, of = motions.world(links), one_triangle(pairs(links))
     joint = links.joint_of_dof()
     starts = crba.unit_force(joint, 0, taken(motions.composites(links, place), links.link_of_dof))
     carried = crba.force_up(pair_joints(links, place, of), taken(starts, of.row))
@@ -137,7 +143,7 @@ def _single(links: Links, column: Index, force: Wrench) -> Array:
     joint = Joint(
         Full(taken(links.turn, slice(0, 1))), vec.ZERO, (Dof(linear, angular, armature),), links.inertia, False
     )
-    ((value, _),) = crba.mass_entries(joint, force, links.inertia)
+    ((value,),) = crba.mass_entries(joint, force, links.inertia)
     return array(value)
 
 
