@@ -2,12 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import re
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
+
+from condyle.text import printable, printable_lines
+
+SEVERITIES = ("error", "physics", "note")
+"""Of findings, the worst first."""
 
 
 class CondyleError(Exception):
-    """Base of every error that Condyle raises on purpose."""
+    """Base of every error that Condyle raises on purpose. Text of a model is shown escaped in its message."""
+
+    def __str__(self) -> str:
+        return printable_lines(super().__str__())
 
 
 @dataclass(frozen=True, slots=True)
@@ -25,23 +34,80 @@ class Finding:
     cure: str | None = None
 
     def __str__(self) -> str:
+        """One line, without the severity; text of the file is escaped where it could pass for more."""
         place = "" if self.file is None else self.file + (f":{self.line}" if self.line is not None else "") + ": "
         element = "" if self.element is None else f"{self.element}: "
         cure = "" if self.cure is None else f" ({self.cure})"
-        return f"{place}{element}{self.message}{cure}"
+        return printable(f"{place}{element}{self.message}{cure}")
+
+
+_NUMBER = re.compile(r"(?<![\w'])[-+]?[0-9]+\.?[0-9]*(e[-+]?[0-9]+)?")
+_MOST_NAMES = 3
+_MOST_LINES = 30
+
+
+def listed(findings: Iterable[Finding]) -> str:
+    """Findings as lines, each with its severity in front, errors first; those that say the same are one line.
+
+    Errors say the same where their messages are equal; others may differ in numbers, and the first one's are shown.
+    """
+    lines: list[str] = []
+    groups: dict[str, dict[tuple[object, ...], list[Finding]]] = {severity: {} for severity in SEVERITIES}
+    for finding in findings:
+        message = finding.message if finding.severity == "error" else _NUMBER.sub("#", finding.message)
+        key = (finding.file, _kind(finding) or finding.element, message, finding.cure)
+        groups.setdefault(finding.severity, {}).setdefault(key, []).append(finding)
+    for severity, found in groups.items():
+        each = list(found.values())
+        lines += [f"{severity}: {_line(group)}" for group in each[:_MOST_LINES]]
+        if len(each) > _MOST_LINES:
+            rest = sum(len(group) for group in each[_MOST_LINES:])
+            lines.append(f"{severity}: and {rest} more of other kinds")
+    return "\n".join(lines)
+
+
+def _kind(finding: Finding) -> str:
+    """What a finding is about: link, joint, ... where it says which one."""
+    word, _, name = (finding.element or "").partition(" ")
+    return word if name else ""
+
+
+def _line(group: Sequence[Finding]) -> str:
+    """One line for findings that say the same: how many, what, the first few by name and line."""
+    first = group[0]
+    if len(group) == 1:
+        return str(first)
+    file = "" if first.file is None else f"{first.file}: "
+    names = list(dict.fromkeys(_name(finding) for finding in group))
+    what = f"{_kind(first)}s" if len(names) == len(group) and _kind(first) else "times"
+    alike = all(finding.message == first.message for finding in group)
+    cure = "" if first.cure is None else f" ({first.cure})"
+    more = f" and {len(names) - _MOST_NAMES} more" if len(names) > _MOST_NAMES else ""
+    some = ", ".join(name for name in names[:_MOST_NAMES] if name)
+    head = f"{len(group)} {what}{'' if alike else ', numbers of the first'}"
+    if first.element and not _kind(first):
+        head += f": {first.element}"
+    return printable(f"{file}{head}: {first.message}{cure}{': ' if some else ''}{some}{more if some else ''}")
+
+
+def _name(finding: Finding) -> str:
+    """The element's own name and its line, as far as they are known."""
+    name = (finding.element or "").partition(" ")[2]
+    line = "" if finding.line is None else f"line {finding.line}"
+    return f"{name} ({line})" if name and line else name or line
 
 
 class ModelError(CondyleError):
-    """A model that cannot be used; one message holds every finding, `findings` holds them as data."""
+    """A model that cannot be used; one message holds all findings, the worst first, `findings` has each as data."""
 
     def __init__(self, findings: Sequence[Finding] | str) -> None:
-        self.findings: tuple[Finding, ...] = (
-            (Finding("error", findings),) if isinstance(findings, str) else tuple(findings)
-        )
-        super().__init__("\n".join(str(finding) for finding in self.findings))
+        plain = isinstance(findings, str)
+        self.findings: tuple[Finding, ...] = (Finding("error", findings),) if plain else tuple(findings)
+        super().__init__(findings if plain else listed(self.findings))
 
-    def __reduce__(self) -> tuple[type[ModelError], tuple[tuple[Finding, ...]]]:
-        return type(self), (self.findings,)
+    def __reduce__(self) -> tuple[type[ModelError], tuple[str | tuple[Finding, ...]]]:
+        lone = self.findings[0] if len(self.findings) == 1 else None
+        return type(self), (lone.message if lone is not None and self.args[0] == lone.message else self.findings,)
 
 
 class ShapeError(CondyleError, ValueError):
@@ -87,7 +153,11 @@ class DeviceError(CondyleError):
 
 
 class ModelWarning(UserWarning):
-    """Something odd but legal in a model."""
+    """What is odd but legal in a model, a line a kind; `findings` has each as data."""
+
+    def __init__(self, message: str, findings: Sequence[Finding] = ()) -> None:
+        super().__init__(message)
+        self.findings = tuple(findings)
 
 
 class AccuracyWarning(UserWarning):

@@ -1,4 +1,4 @@
-"""One emitter for all generated text: a call writes a line, a `with` block indents."""
+"""One emitter for all generated text, and one way to show text that is not ours."""
 
 from __future__ import annotations
 
@@ -7,6 +7,42 @@ import tempfile
 from collections.abc import Generator
 from contextlib import contextmanager
 from pathlib import Path
+
+
+_UNSEEN = frozenset(
+    chr(code)
+    for first, last in (
+        (0x34F, 0x34F), (0x115F, 0x1160), (0x17B4, 0x17B5), (0x180B, 0x180F), (0x2800, 0x2800), (0x3164, 0x3164),
+        (0xFE00, 0xFE0F), (0xFFA0, 0xFFA0), (0xE0100, 0xE01EF),
+    )
+    for code in range(first, last + 1)
+)  # fmt: skip
+"""Fillers, blanks and variation selectors: Unicode calls them printable, and nobody sees them."""
+
+
+def printable(text: str) -> str:
+    """The text on one line, as a terminal, a log and a page may show it.
+
+    Control characters (a newline too), what turns the direction of writing, and what cannot be seen are escaped.
+    """
+    if text.isascii() and text.isprintable():
+        return text
+    return "".join(char if char.isprintable() and char not in _UNSEEN else _escaped(char) for char in text)
+
+
+def printable_lines(text: str) -> str:
+    """The same for text of several lines of our own."""
+    return "\n".join(printable(line) for line in text.split("\n"))
+
+
+def quoted(text: str) -> str:
+    """The text in quotes, on one line."""
+    return printable(repr(text))
+
+
+def _escaped(char: str) -> str:
+    shown = repr(char)[1:-1]
+    return shown if shown != char else f"\\u{ord(char):04x}" if ord(char) < 0x10000 else f"\\U{ord(char):08x}"
 
 
 class Emitter:

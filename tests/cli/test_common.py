@@ -4,7 +4,7 @@ import argparse
 
 import pytest
 
-from condyle.cli.common import integers, printable, table
+from condyle.cli.common import integers, table
 
 
 def test_integers() -> None:
@@ -14,13 +14,12 @@ def test_integers() -> None:
             integers(text)
 
 
-def test_printable_shows_what_would_be_sent() -> None:
-    assert printable("plain é\n") == "plain é\n"
-    assert printable("a\x1b[31mb\u202e") == "a\\x1b[31mb\\u202e"
-
-
 def test_table_flushes_numbers_right() -> None:
     assert table(("name", "n"), [("a", "1"), ("bcd", "100")]) == "name    n\n----  ---\na       1\nbcd   100"
+
+
+def test_a_cell_of_a_table_stays_on_its_line() -> None:
+    assert table(("name", "n"), [("a\nb", "1")]).splitlines()[2] == "a\\nb  1"
 
 
 def test_an_empty_table_has_its_heads() -> None:

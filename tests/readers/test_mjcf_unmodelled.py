@@ -75,7 +75,7 @@ def test_each_kind_is_refused_or_noted_with_its_count(path: Path) -> None:
     with pytest.warns(ModelWarning) as caught:
         load_robot(path, unmodelled="ignore")
     (warning,) = caught
-    notes = [note.removeprefix(f"{path}: ") for note in str(warning.message).splitlines()]
+    notes = [note.removeprefix(f"note: {path}: ") for note in str(warning.message).splitlines()]
     assert [note for note in notes if not note.startswith("MuJoCo: ")] == [
         "equality constraints (3): ignored",
         "tendons (1): ignored",

@@ -28,6 +28,7 @@ from condyle.cli.export import add_functions, functions
 from condyle.cli.rivals.agreement import agreement
 from condyle.cli.states import Array, States, draw
 from condyle.cli.timing import Call, Row, Sampling, interleaved, spelled_out
+from condyle.text import printable
 
 if TYPE_CHECKING:
     from condyle import Dynamics, Robot
@@ -148,7 +149,7 @@ def _libraries(text: str) -> tuple[str, ...]:
 def _about(loaded: Loaded, dtype: str, target: str, threads: int | None) -> dict[str, str | int]:
     robot = loaded.robot
     cores = "every core" if threads is None else f"{threads} thread{'s' if threads > 1 else ''}"
-    title = f"{robot.name}, nv {robot.nv}: {dtype}, target {target}, {cores}"
+    title = f"{printable(robot.name)}, nv {robot.nv}: {dtype}, target {target}, {cores}"
     return {"title": title, "robot": robot.name, "fingerprint": robot.fingerprint, "nv": robot.nv, "dtype": dtype}
 
 

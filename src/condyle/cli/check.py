@@ -12,7 +12,7 @@ import numpy as np
 from condyle.choices import DTYPES, TARGETS
 from condyle.cli.common import Json, add_robot, load, progress, show, show_json, table
 from condyle.cli.states import Array, States, draw
-from condyle.errors import SingularError
+from condyle.errors import SingularError, listed
 from condyle.signature import FUNCTIONS
 
 if TYPE_CHECKING:
@@ -42,7 +42,8 @@ class Verdict:
 def fill(command: argparse.ArgumentParser) -> None:
     command.description = (
         "Compare every function with the NumPy reference at random states, test three laws of mechanics, "
-        "list what is odd about the model. Exit status 1 if anything is wanting."
+        "list what is odd about the file and the model. Exit status 1 if a function, a law or the physics of what is "
+        "computed (links that are welded together count as one body) is wanting."
     )
     command.epilog = "example: condyle check arm.urdf --dtype float32"
     add_robot(command)
@@ -57,15 +58,18 @@ def run(arguments: argparse.Namespace) -> int:
     dynamics = loaded.robot.compile(target=arguments.target, dtype=dtype)
     verdicts = compare(loaded.robot, dynamics, dtype)
     findings = loaded.robot.check()
+    said = {(finding.element, finding.message) for finding in loaded.findings}
+    fresh = [finding for finding in findings if (finding.element, finding.message) not in said]
     wanting = any(not verdict.fine for verdict in verdicts) or any(f.severity != "note" for f in findings)
     if arguments.json:
         rows: list[Json] = [{**asdict(verdict), "fine": verdict.fine} for verdict in verdicts]
-        show_json({"fine": not wanting, "checks": rows, "findings": [asdict(finding) for finding in findings]})
+        all_found = [asdict(finding) for finding in (*loaded.findings, *fresh)]
+        show_json({"fine": not wanting, "checks": rows, "findings": all_found})
         return int(wanting)
     cells = [[v.what, f"{v.error:.1e}", f"{v.allowed:.1e}", "fine" if v.fine else "WANTING"] for v in verdicts]
     show(table(("check", "error", "allowed", ""), cells))
-    for finding in findings:
-        show(f"{finding.severity}: {finding}")
+    for line in (*loaded.warnings, *listed(fresh).splitlines()):
+        show(line)
     show("found wanting" if wanting else f"fine at {N_STATES} random states")
     return int(wanting)
 

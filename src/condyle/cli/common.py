@@ -14,7 +14,8 @@ from typing import TypeAlias
 
 import condyle
 from condyle.choices import BUNDLED, MIMICS, UNMODELLED
-from condyle.errors import ModelWarning, UnsupportedError
+from condyle.errors import Finding, ModelWarning, UnsupportedError
+from condyle.text import printable, printable_lines
 
 BAR = 20
 Json: TypeAlias = "str | int | float | bool | Sequence[Json] | Mapping[str, Json] | None"
@@ -27,6 +28,9 @@ class Loaded:
     robot: condyle.Robot
     source: str
     warnings: tuple[str, ...]
+    """Lines, each with its severity in front."""
+    findings: tuple[Finding, ...] = ()
+    """What they say, as data."""
 
 
 def add_robot(command: argparse.ArgumentParser) -> None:
@@ -88,7 +92,9 @@ def load(arguments: argparse.Namespace) -> Loaded:
         )
         if locks:
             robot = robot.lock(dict(locks))
-    return Loaded(robot, source, tuple(str(w.message) for w in caught if issubclass(w.category, ModelWarning)))
+    heard = [w.message for w in caught if isinstance(w.message, ModelWarning)]
+    lines = tuple(line for warning in heard for line in str(warning).split("\n"))
+    return Loaded(robot, source, lines, tuple(finding for warning in heard for finding in warning.findings))
 
 
 def integers(text: str) -> tuple[int, ...]:
@@ -117,13 +123,8 @@ def check_page(path: Path | None) -> None:
         raise UnsupportedError(f"--html: {str(path)!r} is a folder: name a file")
 
 
-def printable(text: str) -> str:
-    """Text of a model file, safe for a terminal: control characters are shown, not sent."""
-    return "".join(char if char.isprintable() or char == "\n" else repr(char)[1:-1] for char in text)
-
-
 def show(text: str) -> None:
-    print(printable(text))
+    print(printable_lines(text))
 
 
 def show_json(value: Json) -> None:
@@ -132,7 +133,7 @@ def show_json(value: Json) -> None:
 
 def say(text: str) -> None:
     """A message beside the answer."""
-    print(printable(text), file=sys.stderr)
+    print(printable_lines(text), file=sys.stderr)
 
 
 def progress(text: str, done: int = 0, of: int = 0) -> None:
@@ -147,6 +148,7 @@ def progress(text: str, done: int = 0, of: int = 0) -> None:
 def table(heads: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
     """Columns of text: the first flush left, numbers flush right."""
     lines = [list(heads), *([str(cell) for cell in row] for row in rows)]
+    lines = [[printable(cell) for cell in line] for line in lines]
     widths = [max(len(line[k]) for line in lines) for k in range(len(heads))]
     right = [k > 0 and all(_is_number(row[k]) for row in rows) for k in range(len(heads))]
 

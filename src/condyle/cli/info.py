@@ -10,6 +10,7 @@ import condyle
 from condyle.choices import LINKS, TARGETS
 from condyle.cli import machine
 from condyle.cli.common import Json, Loaded, add_robot, load, positive, show, show_json, table
+from condyle.text import printable
 
 COUNTS = ("function", "route", "mul", "add", "div", "sincos", "instructions")
 
@@ -87,7 +88,9 @@ def _print(loaded: Loaded) -> None:
     robot = loaded.robot
     mass = sum(body.mass for body in robot.bodies)
     gravity = " ".join(f"{float(g):g}" for g in robot.gravity)
-    show(f"{robot.name}: nq {robot.nq}, nv {robot.nv}, {len(robot.bodies)} bodies, moving mass {mass:.6g} kg")
+    show(
+        f"{printable(robot.name)}: nq {robot.nq}, nv {robot.nv}, {len(robot.bodies)} bodies, moving mass {mass:.6g} kg"
+    )
     show(f"gravity {gravity} m/s^2, fingerprint {robot.fingerprint[:16]}\n")
     rows = [
         [

@@ -9,8 +9,9 @@ from collections.abc import Mapping, Sequence
 from html import escape
 from typing import cast
 
-from condyle.cli.common import Json, printable
+from condyle.cli.common import Json
 from condyle.cli.plots import Times, duration, plots
+from condyle.text import printable
 
 INTRODUCTION = (
     "Time of one state: the median, a band from quartile to quartile, a dot at the minimum. Lower is better. Samples "

@@ -19,6 +19,7 @@ from condyle.ir.program import Array, Program
 from condyle.model.parts import Joint
 from condyle.model.robot import Robot
 from condyle.scalar import Scalar, number
+from condyle.text import printable
 
 Reals = NDArray[np.float64]
 NEARLY = 2.0**-10
@@ -55,7 +56,7 @@ def stepping_of(robot: Robot, h: float, speed: float, bits: int) -> Stepping:
     UnsupportedError where a joint could turn too far for the series.
     """
     turn = math.sqrt(3.0) * MARGIN * speed * h
-    curved = [f"{joint.name} ({joint.type})" for joint in robot.joints if not is_flat(joint.kind)]
+    curved = [f"{printable(joint.name)} ({joint.type})" for joint in robot.joints if not is_flat(joint.kind)]
     if curved and turn > LARGEST_TURN:
         raise UnsupportedError(
             f"step={h:g}: with rates up to {speed:g}, doubled, {', '.join(curved)} may turn by {turn:.2g} rad in one "

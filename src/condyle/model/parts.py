@@ -13,6 +13,7 @@ from condyle.errors import Finding, ModelError
 from condyle.model.array import Array, congruence, frozen, short
 from condyle.model.joints import JOINT_TYPES, JointType
 from condyle.model.placement import Placement
+from condyle.text import quoted
 
 
 class Frame(NamedTuple):
@@ -46,7 +47,7 @@ class Body:
         object.__setattr__(self, "inertia", frozen(self.inertia, 3, 3))
 
     def __repr__(self) -> str:
-        return f"<{type(self).__name__} {self.name!r}: {self.mass:.4g} kg, com {short(self.com)} m>"
+        return f"<{type(self).__name__} {quoted(self.name)}: {self.mass:.4g} kg, com {short(self.com)} m>"
 
     def __reduce__(self) -> tuple[type[Body], tuple[str, float, Array, Array]]:
         return type(self), (self.name, self.mass, self.com, self.inertia)
@@ -109,7 +110,7 @@ class Joint:
         own = f"q[{self.q_index}:{self.q_index + self.nq}], v[{self.v_index}:{self.v_index + self.nv}]"
         place = own if self.mimic is None else f"follows joint {self.mimic.joint}"
         axis = f", axis {short(self.axis)}" if self.kind.axes else ""
-        return f"<{type(self).__name__} {self.name!r}: {self.type}{axis}, {place}>"
+        return f"<{type(self).__name__} {quoted(self.name)}: {self.type}{axis}, {place}>"
 
     def __reduce__(self) -> tuple[type[Joint], tuple[object, ...]]:
         return type(self), tuple(getattr(self, field.name) for field in fields(self))

@@ -18,6 +18,7 @@ from condyle.model.parts import Body, Frame, Joint, Mimic, RobotData
 from condyle.model.placement import Placement
 from condyle.model.state import IntegrateDerivatives, State
 from condyle.model.topology import assemble
+from condyle.text import quoted
 
 Self = TypeVar("Self", bound="Robot")
 
@@ -45,7 +46,7 @@ class Robot(RobotData):
 
     def __repr__(self) -> str:
         """One line: what a prompt shows; the joints and bodies are attributes."""
-        return f"<{type(self).__name__} {self.name!r}: nq {self.nq}, nv {self.nv}, {len(self.bodies)} bodies>"
+        return f"<{type(self).__name__} {quoted(self.name)}: nq {self.nq}, nv {self.nv}, {len(self.bodies)} bodies>"
 
     @classmethod
     def of(cls: type[Self], robot: RobotData) -> Self:

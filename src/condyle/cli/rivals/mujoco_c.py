@@ -71,7 +71,7 @@ class MujocoC:
         complaint = ctypes.create_string_buffer(COMPLAINT_BYTES)
         handle: int | None = library.rival_new(text, complaint, COMPLAINT_BYTES)
         if handle is None:
-            raise UnsupportedError(f"MuJoCo refuses {robot.name}: {complaint.value.decode(errors='replace')}")
+            raise UnsupportedError(f"MuJoCo refuses {robot.name!r}: {complaint.value.decode(errors='replace')}")
         self._free = library.rival_free
         self._handle = handle
         self._compiled = Compiled(library, handle)

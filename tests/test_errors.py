@@ -1,0 +1,63 @@
+"""What a message of many findings looks like: sorted, marked, grouped, on lines of its own."""
+
+from __future__ import annotations
+
+import pickle
+
+import pytest
+
+from condyle.errors import Finding, ModelError, UnsupportedError, listed
+
+
+def joints(n: int, severity: str = "note", message: str = "without limits") -> list[Finding]:
+    return [Finding(severity, message, "r.urdf", 10 + k, f"joint 'j{k}'", "add them") for k in range(n)]
+
+
+def test_errors_come_first_and_lines_are_marked() -> None:
+    found = [Finding("note", "odd"), Finding("physics", "light"), Finding("error", "broken", "a.urdf", 3, "link 'x'")]
+    error = ModelError(found)
+    assert str(error) == "error: a.urdf:3: link 'x': broken\nphysics: light\nnote: odd"
+    assert error.findings == tuple(found)
+    assert str(pickle.loads(pickle.dumps(error))) == str(error)
+
+
+def test_equal_findings_are_one_line_that_counts_and_names() -> None:
+    assert listed(joints(58)) == (
+        "note: r.urdf: 58 joints: without limits (add them): 'j0' (line 10), 'j1' (line 11), 'j2' (line 12) and 55 more"
+    )
+    assert listed(joints(2)) == "note: r.urdf: 2 joints: without limits (add them): 'j0' (line 10), 'j1' (line 11)"
+    assert listed(joints(1)) == "note: r.urdf:10: joint 'j0': without limits (add them)"
+
+
+def test_places_without_names_are_lines() -> None:
+    found = [Finding("note", "<x> is unknown", "r.urdf", 4 + k, "robot") for k in range(3)]
+    assert listed(found) == "note: r.urdf: 3 times: robot: <x> is unknown: line 4, line 5, line 6"
+
+
+def test_findings_that_differ_in_numbers_only_are_one_line_unless_they_are_errors() -> None:
+    def odd(severity: str) -> str:
+        return listed([Finding(severity, f"moments {k}.5e-3 kg", None, None, f"link 'l{k}'") for k in range(3)])
+
+    assert odd("physics") == "physics: 3 links, numbers of the first: moments 0.5e-3 kg: 'l0', 'l1', 'l2'"
+    assert odd("error").count("\n") == 2
+
+
+def test_a_message_is_never_endless() -> None:
+    lines = listed([Finding("error", f"no {k}") for k in range(500)]).splitlines()
+    assert len(lines) == 31
+    assert lines[-1] == "error: and 470 more of other kinds"
+
+
+def test_one_sentence_stays_one_sentence() -> None:
+    error = ModelError("there is no joint 'x'")
+    assert str(error) == "there is no joint 'x'"
+    again = pickle.loads(pickle.dumps(error))
+    assert (str(again), again.findings) == (str(error), error.findings)
+
+
+@pytest.mark.parametrize("forged", ["x\nerror: all is lost", "x\u2028y", "x\u202ey", "x\x1b[2Jy", "x\u3164y"])
+def test_text_of_a_model_starts_no_line(forged: str) -> None:
+    (line,) = listed([Finding("note", forged, forged, 1, f"link {forged}", forged)]).splitlines()
+    assert line.isprintable()
+    assert len(listed([Finding("note", "odd", None, None, f"joint {forged}")] * 2).splitlines()) == 1
+    assert "\u202e" not in str(UnsupportedError("x\u202ey"))
