@@ -9,11 +9,11 @@ import pytest
 
 from condyle.errors import ModelError
 from condyle.model.checks import singular_joints
-from tests.hostile.urdf_text import FOLLOWER, INERTIA, LIMIT, arm, inertial, joint, link, load, refused, warned
+from tests.hostile.urdf_text import FOLLOWER, INERTIA, LIMIT, MASS, arm, inertial, joint, link, load, refused, warned
 
 
 def test_moving_link_without_inertial(tmp_path: Path) -> None:
-    robot = warned(tmp_path, "link 'arm': joint 'j' moves no mass", arm(""))
+    robot = warned(tmp_path, "joint 'j': moves no mass: .* link 'arm'", arm(""))
     assert [i for i, _ in singular_joints(robot)] == [0]
     refused(tmp_path, "moves no mass", arm(""), strict=True)
 
@@ -24,7 +24,56 @@ def test_zero_mass_leaf(tmp_path: Path) -> None:
 
 
 def test_zero_mass_with_inertia(tmp_path: Path) -> None:
-    refused(tmp_path, "link 'arm': an inertia but no mass", arm(inertial('<mass value="0"/>')), line=4)
+    body = arm(inertial('<mass value="0"/>'))
+    robot = warned(tmp_path, "physics: .*bad.urdf:4: link 'arm': an inertia but no mass", body)
+    assert robot.bodies[0].inertia.tolist() == np.diag([0.1, 0.2, 0.25]).tolist()
+    assert singular_joints(robot) == ()
+    refused(tmp_path, "link 'arm': an inertia but no mass", body, line=4, strict=True)
+
+
+def test_products_of_inertia_may_be_left_out(tmp_path: Path) -> None:
+    body = arm(inertial(inertia='<inertia ixx="0.1" iyy="0.2" izz="0.25" ixy="0.01"/>'))
+    robot = warned(tmp_path, "note: .*link 'arm': <inertia> has no ixz iyz: taken as 0", body)
+    assert robot.bodies[0].inertia.tolist() == [[0.1, 0.01, 0.0], [0.01, 0.2, 0.0], [0.0, 0.0, 0.25]]
+    refused(tmp_path, "<inertia> has no 'iyy'", body.replace('iyy="0.2"', ""))
+
+
+def test_an_element_twice(tmp_path: Path) -> None:
+    twice = '<axis xyz="0 1 0"/>{}<axis xyz="{}"/>'
+    robot = warned(tmp_path, "note: .*bad.urdf:9: joint 'j': 2 equal <axis>", arm(more=twice.format(LIMIT, "0 1 0")))
+    assert robot.joints[0].axis.tolist() == [0.0, 1.0, 0.0]
+    refused(tmp_path, "joint 'j': 2 <axis> that differ", arm(more=twice.format(LIMIT, "0 0 1")), line=9)
+    whole = inertial('<origin xyz="1 2 3"/>' + MASS)
+    assert warned(tmp_path, "2 equal <inertial>", arm(whole + whole)).bodies[0].com.tolist() == [1.0, 2.0, 3.0]
+    refused(tmp_path, "2 <inertial> that differ", arm(whole + whole.replace("3", "4")))
+
+
+def test_root_joint_as_a_name(tmp_path: Path) -> None:
+    """Only a moving joint of that name is in the way of the free one."""
+    fixed = arm() + link("tip") + joint("root_joint", "arm", "tip", "", "fixed")
+    robot = load(tmp_path, fixed, floating_base=True)
+    assert robot.joint_names == ("root_joint", "j")
+    assert robot.frames["tip"].body == 1
+    with pytest.raises(ModelError, match="adds a joint 'root_joint', and a moving joint has that name .*rename it"):
+        load(tmp_path, fixed.replace('name="root_joint" type="fixed"', 'name="root_joint" type="continuous"'),
+             floating_base=True)  # fmt: skip
+
+
+def test_a_world_that_is_not_defined(tmp_path: Path) -> None:
+    body = link("arm") + joint("j", "world", "arm")
+    error = refused(tmp_path, "parent link 'world' does not exist", body)
+    assert error.findings[0].cure == 'add <link name="world"/>'
+    assert load(tmp_path, '<link name="world"/>' + body).nv == 1
+
+
+def test_lines_before_the_declaration(tmp_path: Path) -> None:
+    assert load(tmp_path, arm(), head="\n \n<?xml version='1.0'?>\n").nv == 1
+    error = refused(tmp_path, "mass -1 kg", "\n" + arm(inertial('<mass value="-1"/>')))
+    with pytest.raises(ModelError) as caught:
+        load(tmp_path, arm(inertial('<mass value="-1"/>')), head="\n<?xml version='1.0'?>\n")
+    assert caught.value.findings[0].line == error.findings[0].line
+    with pytest.raises(ModelError, match=r"delete what stands before '<\?xml'"):
+        load(tmp_path, arm(), head="<!-- mine -->\n<?xml version='1.0'?>\n")
 
 
 def test_negative_mass(tmp_path: Path) -> None:
@@ -171,7 +220,23 @@ def test_unknown_joint_type(tmp_path: Path) -> None:
 
 def test_raw_xacro(tmp_path: Path) -> None:
     refused(tmp_path, "raw xacro.*xacro robot.urdf.xacro", arm(inertial('<mass value="${m}"/>')), line=5)
-    refused(tmp_path, "raw xacro", '<xacro:macro name="m"/>' + arm())
+    for word in ("macro", "include", "if", "unless", "insert_block"):
+        refused(tmp_path, "raw xacro", f'<xacro:{word} name="m"/>' + arm())
+    for inside in ("<xacro:inertia_of_a_box/>", "<inertial><xacro:box/></inertial>"):
+        refused(tmp_path, "<xacro:.*> could stand for an inertia.*raw xacro", arm(inside))
+    refused(tmp_path, "<link> name='.{prefix}arm'.*raw xacro", link("${prefix}arm"))
+    refused(tmp_path, "<origin> xyz=", arm(more=LIMIT + '<origin xyz="$(optenv X 1 2 3)"/>'), line=9)
+
+
+def test_what_xacro_left_over(tmp_path: Path) -> None:
+    """As real files have it: in pictures, in sensors, and a macro that nobody defined."""
+    seen = '<visual><xacro:grey/><geometry><mesh filename="$(find pkg)/a.stl"/></geometry></visual>'
+    robot = warned(tmp_path, "note: .*bad.urdf:5: <xacro:grey> is left over", arm(inertial() + seen))
+    assert robot.fingerprint == load(tmp_path, arm()).fingerprint
+    warned(tmp_path, "note: .*<xacro:property> is left over", '<xacro:property name="m" value="${1 + 1}"/>' + arm())
+    call = '<xacro:sensors_usb port="none"/>'
+    warned(tmp_path, "physics: .*<xacro:sensors_usb> was not expanded: .* not in this robot .*delete it", call + arm())
+    refused(tmp_path, "<xacro:sensors_usb> was not expanded", call + arm(), strict=True)
 
 
 def test_meshes_are_never_opened(tmp_path: Path) -> None:

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 import condyle
-from condyle import Dynamics, Robot
+from condyle import Dynamics, ModelWarning, Robot
 from condyle.model.joints import JOINT_TYPES
 from condyle.model.robot import Joint
 from condyle.signature import FUNCTIONS
@@ -23,10 +23,27 @@ from tests.twins.pinocchio_twin import FileTwin, Twin, worst
 
 N = 5
 BUNDLED = ("iiwa14", "hyq", "atlas")
+
+
+def massless_bodies() -> Robot:
+    """On a floating base: inertias without mass, as some files have them, between bodies and at an end."""
+    builder = condyle.Builder().body("base", mass=5.0, com=(0.1, 0.0, 0.05), inertia=np.diag([0.2, 0.3, 0.25]))
+    builder.body("rotor", inertia=np.diag([0.02, 0.03, 0.04]))
+    builder.body("arm", mass=1.5, com=(0.1, 0.2, 0.3), inertia=np.diag([0.1, 0.2, 0.25]))
+    builder.body("wheel", com=(0.3, 0.1, 0.0), inertia=((0.01, 0.002, 0), (0.002, 0.02, 0.001), (0, 0.001, 0.015)))
+    turns = {"xyz": (0.1, 0.1, 0.2), "rpy": (0.3, 0.2, 0.7)}
+    builder.joint("a", parent="base", child="rotor", type="revolute", axis=(0, 1, 0), xyz=(0.1, 0.0, 0.2))
+    builder.joint("b", parent="rotor", child="arm", type="revolute", axis=(1, 1, 0), **turns)
+    builder.joint("c", parent="arm", child="wheel", type="continuous", axis=(0, 0.6, 0.8), **turns)
+    with pytest.warns(ModelWarning, match="an inertia but no mass"):
+        return builder.build(floating_base=True)
+
+
 ROBOTS = {
     **{name: lambda name=name: condyle.load(name, snap=0.0) for name in BUNDLED},
     "hyq_floating": lambda: condyle.load("hyq", snap=0.0, floating_base=True, gravity=(0.5, -1.0, -3.0)),
     "atlas_floating": lambda: condyle.load("atlas", snap=0.0, floating_base=True),
+    "massless_bodies": massless_bodies,
     "iiwa14_with_rotors": lambda: changed(condyle.load("iiwa14", snap=0.0), armature=True),
     **{name: lambda name=name: robot_named(name) for name in ("zoo", "zoo_floating", "chain", "tree-1", "floating-3")},
 }

@@ -14,6 +14,9 @@ from condyle.model.placement import alignment
 from condyle.scalar import Scalar
 
 POINT_MASS = "a mass but no inertia: a point mass"
+NO_MASS = "an inertia but no mass"
+
+_KEPT = "it is used as it stands; give both, or neither"
 
 _ROUNDING = 1e-9
 _TINY = 1e-6  # m², of one millimetre: moments are compared with those of a body of that size
@@ -42,13 +45,21 @@ def check(robot: RobotData, source: Source = NOWHERE) -> tuple[Finding, ...]:
 def check_structure(robot: RobotData, source: Source = NOWHERE) -> tuple[Finding, ...]:
     """Findings that need the whole tree: singular joints, sizes that do not fit, reversed limits."""
     findings = [
-        _finding("physics", f"{reason}: its mass matrix is singular, no forward dynamics", source, robot.bodies[i].name)
+        Finding(
+            "physics",
+            f"{reason}: the mass matrix is singular, no forward dynamics",
+            source.file,
+            source.lines.get(robot.bodies[i].name),
+            f"joint {robot.joints[i].name!r}",
+            f"give mass to link {robot.bodies[i].name!r} or to what it carries, or lock the joint",
+        )
         for i, reason in singular_joints(robot)
     ]
     findings += _oversized(robot, source)
     for joint in robot.joints:
         if (joint.lower > joint.upper).any():
-            findings.append(_finding("note", f"joint {joint.name!r}: lower limit above the upper one", source, None))
+            odd = "lower limit above the upper one"
+            findings.append(Finding("note", odd, source.file, None, f"joint {joint.name!r}"))
     return tuple(findings)
 
 
@@ -60,16 +71,16 @@ def _finding(severity: str, message: str, source: Source, link: str | None, cure
 def check_body(body: Body, source: Source = NOWHERE) -> list[Finding]:
     """What is impossible (error) or not physical ("physics") in one body's mass and inertia.
 
-    Refused: a negative mass, an inertia without mass, a negative moment, an inertia that is not positive definite
+    Refused: a negative mass, a negative moment, an inertia that is not positive definite
     about the link's own origin. Not physical: one that is indefinite about the com only (found in files with rounded
-    numbers), a broken triangle inequality, a mass without inertia.
+    numbers), a broken triangle inequality, a mass without inertia, an inertia without mass.
     """
     if body.mass < 0.0:
         return [_finding("error", f"mass {body.mass:.9g} kg, expected 0 or more", source, body.name)]
     inertia = body.inertia
     if body.mass == 0.0:
         if inertia.any():
-            return [_finding("error", "an inertia but no mass", source, body.name, "give both, or neither")]
+            return _check_moments(body, source) or [_finding("physics", NO_MASS, source, body.name, _KEPT)]
         return []
     if float(np.max(np.abs(inertia))) <= _ROUNDING * _TINY * body.mass:
         return [_finding("physics", POINT_MASS, source, body.name, "give its inertia")]
@@ -123,30 +134,41 @@ def singular_joints(robot: RobotData) -> tuple[tuple[int, str], ...]:
 
     Found are moving subtrees without mass, and last bodies whose mass cannot be felt by their joint.
     """
-    n = len(robot.joints)
-    beyond = [0.0] * n  # mass carried by the joint's descendants
-    for i in reversed(range(n)):
-        parent = robot.joints[i].parent
-        if parent >= 0:
-            beyond[parent] += beyond[i] + robot.bodies[i].mass
+    beyond, turning = _beyond(robot)
     masters = {joint.mimic.joint for joint in robot.joints if joint.mimic is not None}
     reported: set[int] = set()
     found: list[tuple[int, str]] = []
     for i, joint in enumerate(robot.joints):
         if beyond[i] != 0.0 or joint.mimic is not None or i in masters or joint.parent in reported:
             continue
-        if not _felt(joint, robot.bodies[i]):
+        body = robot.bodies[i]
+        if turning[i]:
+            body = Body(body.name, body.mass, body.com, body.inertia + turning[i] * np.eye(3))
+        if not _felt(joint, body):
             reported.add(i)
-            what = "moves no mass" if robot.bodies[i].mass == 0.0 else "does not feel the mass that it moves"
-            found.append((i, f"joint {joint.name!r} {what}"))
+            nothing = body.mass == 0.0 and not body.inertia.any()
+            what = "moves no mass" if nothing else "does not feel the mass that it moves"
+            found.append((i, what))
     return tuple(found)
+
+
+def _beyond(robot: RobotData) -> tuple[list[float], list[float]]:
+    """The mass of each joint's descendants, and the sum of their moments of inertia."""
+    n = len(robot.joints)
+    mass, turning = [0.0] * n, [0.0] * n
+    for i in reversed(range(n)):
+        parent = robot.joints[i].parent
+        if parent >= 0:
+            mass[parent] += mass[i] + robot.bodies[i].mass
+            turning[parent] += turning[i] + float(np.trace(robot.bodies[i].inertia))
+    return mass, turning
 
 
 def _felt(joint: Joint, body: Body) -> bool:
     """Whether Sᵀ I S + armature of a last body is positive definite."""
     if bool((joint.armature > 0.0).all()):
         return True
-    if body.mass == 0.0:
+    if body.mass == 0.0 and not body.inertia.any():
         return False
     if joint.kind.axes == 2:
         return True

@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from condyle.choices import MIMICS, UNMODELLED
-from condyle.errors import Finding, ModelError, ModelWarning
+from condyle.errors import Finding, ModelError, ModelWarning, listed
 from condyle.model.array import Array
 from condyle.model.checks import POINT_MASS, Source, check_body, check_structure
 from condyle.model.description import FIXED, Description, JointSpec, Link
@@ -58,8 +58,9 @@ def finish(draft: Draft, options: Options, findings: Sequence[Finding] = ()) -> 
     root, wrong = check_graph(draft.links, joints, draft.file)
     found += more + wrong
     bodies = {link.name: check_body(link.body, source) for link in draft.links}
-    if options.floating_base and any(joint.name == ROOT_JOINT for joint in joints):
-        found.append(Finding("error", f"floating_base needs the name {ROOT_JOINT!r}, which a joint has", draft.file))
+    if options.floating_base and any(joint.name == ROOT_JOINT and joint.type != FIXED for joint in joints):
+        message = f"floating_base adds a joint {ROOT_JOINT!r}, and a moving joint has that name"
+        found.append(Finding("error", message, draft.file, cure="rename it, or load without floating_base"))
     if _fatal(found, options) or any(link.body.mass < 0.0 for link in draft.links):
         raise ModelError([*found, *(finding for findings in bodies.values() for finding in findings)])
     if all(joint.parent is not None for joint in joints):
@@ -102,4 +103,4 @@ def _settle(findings: Sequence[Finding], options: Options) -> None:
     if _fatal(findings, options):
         raise ModelError(findings)
     if findings and not options.quiet:
-        warnings.warn("\n".join(str(finding) for finding in findings), ModelWarning, stacklevel=6)
+        warnings.warn(ModelWarning(listed(findings), findings), stacklevel=6)

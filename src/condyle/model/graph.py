@@ -54,8 +54,10 @@ def _ends(links: Sequence[Link], joints: Sequence[JointSpec], file: str | None) 
     for joint in joints:
         for what, end in (("parent", joint.parent), ("child", joint.child)):
             if end is not None and end not in known:
-                message = f"{what} link {end!r} does not exist{suggest(end, names)}"
-                findings.append(Finding("error", message, file, joint.line, f"joint {joint.name!r}"))
+                world = end == "world"
+                message = f"{what} link {end!r} does not exist{'' if world else suggest(end, names)}"
+                cure = 'add <link name="world"/>' if world else None
+                findings.append(Finding("error", message, file, joint.line, f"joint {joint.name!r}", cure))
         if joint.parent == joint.child:
             message = f"joins link {joint.child!r} to itself"
             findings.append(Finding("error", message, file, joint.line, f"joint {joint.name!r}"))

@@ -71,7 +71,7 @@ def _write_root(e: Emitter, robot: RobotData) -> str | None:
 
 
 def _write_link(e: Emitter, body: Body) -> None:
-    if body.mass == 0.0:
+    if body.mass == 0.0 and not body.inertia.any():
         e(f"<link name={_quoted(body.name)}/>")
         return
     with e.block(f"<link name={_quoted(body.name)}>", "</link>"), e.block("<inertial>", "</inertial>"):

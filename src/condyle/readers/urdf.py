@@ -14,7 +14,8 @@ from condyle.model.finish import Draft
 from condyle.model.parts import Body, massless
 from condyle.model.placement import IDENTITY, Placement
 from condyle.readers.report import Report, shown
-from condyle.readers.xml import Element
+from condyle.readers.xacro import XACRO, check_xacro
+from condyle.readers.xml import Element, same
 
 MAX_LINKS = 16_384
 TYPES = {name: name for name in ("revolute", "continuous", "prismatic", "planar", FIXED)} | {"floating": "free"}
@@ -33,11 +34,12 @@ class Urdf:
 
 def read(root: Element, file: str, gravity: Array, snap: float) -> Urdf:
     """The draft of a <robot> element. ModelError at once for raw xacro and for more than 16 384 links."""
-    _refuse_xacro(root, file)
+    left_over = check_xacro(root, file)
     links = root.all("link")
     if len(links) > MAX_LINKS:
         raise ModelError([Finding("error", f"{len(links)} links, expected at most {MAX_LINKS}", file)])
     reader = _Reader(Report(file), snap)
+    reader.report.findings += left_over
     for child in root.children:
         if child.tag not in _ROBOT:
             reader.unknown(child, "robot", _ROBOT)
@@ -51,15 +53,6 @@ def read(root: Element, file: str, gravity: Array, snap: float) -> Urdf:
     return Urdf(draft, tuple(reader.report.findings))
 
 
-def _refuse_xacro(root: Element, file: str) -> None:
-    for element in root.walk():
-        raw = element.tag.startswith("xacro:") or any("${" in x or "$(" in x for x in element.attributes.values())
-        if raw:
-            message = f"<{element.tag}>: this file is raw xacro, not yet URDF"
-            cure = "expand it first: `xacro robot.urdf.xacro > robot.urdf`, or xacrodoc's `xacrodoc robot.urdf.xacro`"
-            raise ModelError([Finding("error", message, file, element.line, cure=cure)])
-
-
 class _Reader:
     """Reads elements one by one; what is wrong goes to the report, and a harmless value takes its place."""
 
@@ -68,15 +61,19 @@ class _Reader:
         self.snap = snap
 
     def unknown(self, child: Element, owner: str, known: tuple[str, ...]) -> None:
+        if child.tag.startswith(XACRO):
+            return  # `check_xacro` says so
         hint = suggest(child.tag, known) if ":" not in child.tag else ""
         meant = hint if hint.startswith("; did") else ""
         self.report.note(child, owner, f"<{child.tag}> is unknown and ignored{meant}")
 
     def only(self, parent: Element, element: str, tag: str) -> Element | None:
-        """The child with this tag, if any; an error when there are several."""
+        """The child with this tag, if any; an error when there are several that differ."""
         found = parent.all(tag)
-        if len(found) > 1:
-            self.report.error(found[1], element, f"{len(found)} <{tag}>, expected one")
+        if len(found) > 1 and all(same(other, found[0]) for other in found[1:]):
+            self.report.note(found[1], element, f"{len(found)} equal <{tag}>, expected one")
+        elif len(found) > 1:
+            self.report.error(found[1], element, f"{len(found)} <{tag}> that differ, expected one", "keep one of them")
         return found[0] if found else None
 
     def name(self, at: Element) -> str:
@@ -110,8 +107,12 @@ class _Reader:
         return Body(name, value, place.translation, congruence(place.rotation, moments))
 
     def moments(self, at: Element, element: str) -> Array:
+        missing = [name for name in ("ixy", "ixz", "iyz") if at.get(name) is None]
+        if missing:
+            self.report.note(at, element, f"<inertia> has no {' '.join(missing)}: taken as 0")
         xx, xy, xz, yy, yz, zz = (
-            self.report.number(at, element, name, None) for name in ("ixx", "ixy", "ixz", "iyy", "iyz", "izz")
+            self.report.number(at, element, name, 0.0 if name in missing else None)
+            for name in ("ixx", "ixy", "ixz", "iyy", "iyz", "izz")
         )
         return np.array(((xx, xy, xz), (xy, yy, yz), (xz, yz, zz)))
 

@@ -41,6 +41,13 @@ class Element:
         return out
 
 
+def same(a: Element, b: Element) -> bool:
+    """Whether two elements say the same, in whatever order their attributes stand."""
+    if (a.tag, a.attributes, len(a.children)) != (b.tag, b.attributes, len(b.children)):
+        return False
+    return all(same(x, y) for x, y in zip(a.children, b.children, strict=True))
+
+
 def read_bytes(path: Path) -> bytes:
     """The bytes of a regular file; ModelError if there is none or it is too large."""
     try:
@@ -58,7 +65,8 @@ def read_bytes(path: Path) -> bytes:
 
 def parse(data: bytes, file: str, *, depth: int = MAX_DEPTH, encodings: Sequence[str] = ENCODINGS) -> Element:
     """The root element; ModelError with file and line for text that is malformed, too deep, or declares a DTD."""
-    reader = _Reader(file, depth, encodings)
+    text = data.lstrip(b" \t\r\n")  # some files begin with an empty line, which XML does not allow
+    reader = _Reader(file, depth, encodings, data[: len(data) - len(text)].count(b"\n"))
     parser = expat.ParserCreate()
     parser.buffer_text = True
     reader.parser = parser
@@ -68,12 +76,14 @@ def parse(data: bytes, file: str, *, depth: int = MAX_DEPTH, encodings: Sequence
     parser.StartElementHandler = reader.start
     parser.EndElementHandler = reader.end
     try:
-        parser.Parse(data, True)
+        parser.Parse(text, True)
     except expat.ExpatError as error:
         ended = error.code == expat.errors.codes[expat.errors.XML_ERROR_NO_ELEMENTS]
         what = "the text ends before the root element does" if ended else expat.ErrorString(error.code)
         text = f"not XML: {what}, column {error.offset + 1}"
-        raise ModelError([Finding("error", text, file, error.lineno)]) from None
+        late = error.code == expat.errors.codes[expat.errors.XML_ERROR_MISPLACED_XML_PI]
+        cure = "delete what stands before '<?xml'" if late else None
+        raise ModelError([Finding("error", text, file, error.lineno + reader.above, cure=cure)]) from None
     except (LookupError, UnicodeError, ValueError) as error:
         raise ModelError([Finding("error", f"not XML: {error}", file)]) from None
     if reader.root is None:
@@ -84,10 +94,11 @@ def parse(data: bytes, file: str, *, depth: int = MAX_DEPTH, encodings: Sequence
 class _Reader:
     """The handlers of one parse."""
 
-    def __init__(self, file: str, depth: int, encodings: Sequence[str]) -> None:
+    def __init__(self, file: str, depth: int, encodings: Sequence[str], above: int) -> None:
         self.file = file
         self.depth = depth
         self.encodings = encodings
+        self.above = above
         self.parser: expat.XMLParserType | None = None
         self.root: Element | None = None
         self.open: list[Element] = []
@@ -95,7 +106,7 @@ class _Reader:
 
     @property
     def line(self) -> int:
-        return 0 if self.parser is None else self.parser.CurrentLineNumber
+        return 0 if self.parser is None else self.parser.CurrentLineNumber + self.above
 
     def refuse(self, message: str, cure: str | None = None) -> ModelError:
         return ModelError([Finding("error", message, self.file, self.line, cure=cure)])
