@@ -244,29 +244,31 @@ def export(
 ) -> list[Path]:
     """Write a project for another world into the folder `out`; the files written.
 
+    Files there that an export wrote are replaced while they are unchanged (condyle-export.json holds their sha256);
+    any other file in the way is an UnsupportedError, before anything is written.
+
     target: "c": header, sources, CMakeLists.txt and a test that checks itself; "cuda": one header for float and double,
     and an example that checks itself; "verilog": an accelerator with a test
     bench, a Makefile and report.json; robot.json holds the names. name: the prefix of every symbol,
-    `[a-z][a-z0-9_]{0,30}`, by default the bundled robot's name, else "robot".
+    `[a-z][a-z0-9_]{0,30}` and no word of C, C++, CUDA or Verilog, by default the bundled robot's name, else "robot".
     For c: dtype ("float64").
     For verilog: word, the number format ("27x18", "27", "32", "q16.16"), by default the first; dsp, a budget that
     chooses how often a task may enter; clock [MHz] (125), assumed, to print times; f_ext [N, N m], tasks carry external
     forces, each component within; step [s] (1e-3), of "euler" and "rk4"; constants, "dsp" (the default), "shift" or
     "auto"; turns, root: see docs/fpga.md. UnsupportedError for an option that the target does not take.
     """
-    from condyle.backends.fpga.steps import ALL
-    from condyle.projects import Job, check_folder, check_taken, write
+    from condyle.projects import Job, check_folder, check_taken, folder_of, functions_of, write
 
     check_choice("target", target, tuple(EXPORTS))
-    for function in functions:
-        check_choice("functions", function, tuple(ALL if target == "verilog" else FUNCTIONS))
+    folder, functions = folder_of(out), functions_of(target, functions)
     number = None if dtype is None else dtype_name(dtype)
     options = {"dtype": number, "word": word, "dsp": dsp, "clock": clock, "f_ext": f_ext}
     options |= {"step": step, "constants": constants, "turns": turns, "root": root}
     said = {option: value for option, value in options.items() if value is not None}
     check_taken(target, said)
     check_solvable(robot, functions)
-    job = Job(robot, compiler_of(robot, name=name or _bundled_name(robot)), Path(out), tuple(functions), said)
+    named = _bundled_name(robot) if name is None else name
+    job = Job(robot, compiler_of(robot, name=named), folder, functions, said)
     try:
         check_folder(job.out)
         return write(target, job)

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Collection, Mapping
+from collections.abc import Callable, Collection, Iterable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 from numpy.typing import NDArray
@@ -15,8 +15,10 @@ from condyle import hardware
 from condyle.algorithms.reference import evaluate
 from condyle.backends.c.export import export_c
 from condyle.backends.common.facts import Vectors
+from condyle.backends.common.owned import check_owned
 from condyle.backends.common.readme import Coordinates
 from condyle.backends.cuda.cpp.export import export_cuda
+from condyle.backends.fpga.steps import ALL
 from condyle.choices import EXPORTS
 from condyle.compiler import Compiler
 from condyle.errors import UnsupportedError
@@ -54,23 +56,39 @@ def check_taken(target: str, options: Collection[str]) -> None:
         )
 
 
-_COMMON, _OURS = ("README.md", "CMakeLists.txt", "Makefile"), "robot.json"
-"""Names that any project's files may have, and the one that shows that an export wrote them."""
+ALWAYS = ("README.md", "robot.json")
+"""Files of every export: looked for before minutes have passed."""
+
+
+def folder_of(out: object) -> Path:
+    """The folder that was named; UnsupportedError for what names none."""
+    said = os.fspath(cast("os.PathLike[str]", out)) if isinstance(out, (str, os.PathLike)) else None
+    if not isinstance(said, str) or not said.strip() or "\0" in said:
+        raise UnsupportedError(f"out={out!r}: name a folder, such as 'arm-c'; '.' is the one you are in")
+    return Path(said)
+
+
+def functions_of(target: str, functions: object) -> tuple[str, ...]:
+    """The functions that were named, each once; UnsupportedError for what is no list of them."""
+    allowed = tuple(ALL if target == "verilog" else FUNCTIONS)
+    listed = isinstance(functions, Iterable) and not isinstance(functions, str)
+    named = list(cast("Iterable[object]", functions)) if listed else []
+    if not named:
+        raise UnsupportedError(f"functions={functions!r}: give a list of {', '.join(allowed)}, such as ('id', 'fd')")
+    for name in named:
+        if name not in allowed:
+            raise UnsupportedError(f"functions: {name!r} is not one of {', '.join(map(repr, allowed))}")
+    return tuple(dict.fromkeys(str(name) for name in named))
 
 
 def check_folder(out: Path) -> None:
-    """UnsupportedError, before anything is generated, for what is no folder or could not be made one."""
+    """UnsupportedError, before anything is generated, for what is no folder, or has files of somebody else's."""
     there = next(path for path in (out.absolute(), *out.absolute().parents) if path.exists())
     if not there.is_dir():
         raise UnsupportedError(f"out={str(out)!r}: {str(there)!r} is a file: name a folder, it is made where needed")
     if not os.access(there, os.W_OK | os.X_OK):
         raise UnsupportedError(f"out={str(out)!r}: {str(there)!r} is not writable: name another folder")
-    kept = [name for name in _COMMON if (out / name).exists()]
-    if kept and not (out / _OURS).exists():
-        raise UnsupportedError(
-            f"out={str(out)!r}: holds {' and '.join(kept)} and no earlier export, which would be written over: name a "
-            "folder of its own"
-        )
+    check_owned(out, ALWAYS)
 
 
 def _export_c(job: Job) -> list[Path]:

@@ -8,7 +8,6 @@ from collections.abc import Generator
 from contextlib import contextmanager
 from pathlib import Path
 
-
 _UNSEEN = frozenset(
     chr(code)
     for first, last in (

@@ -25,8 +25,17 @@ def test_a_folder_with_a_project_of_its_own_is_left_alone(run, pendulum, tmp_pat
     (tmp_path / "README.md").write_text("mine")
     refused = run("export", pendulum(), "--target", "c", "--out", str(tmp_path), "--functions", "id")
     assert refused.status == 2
-    assert "README.md" in refused.err and "a folder of its own" in refused.err
+    assert "'README.md' is not ours" in refused.err and "name another folder" in refused.err
     assert (tmp_path / "README.md").read_text() == "mine"
     out = tmp_path / "rod"
     for _ in range(2):  # an earlier export may be written over
         assert run("export", pendulum(), "--target", "c", "--out", str(out), "--functions", "id").status == 0
+
+
+def test_an_empty_folder_name_is_refused(run, pendulum, tmp_path, monkeypatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    before = sorted(tmp_path.iterdir())
+    refused = run("export", pendulum(), "--target", "c", "--out", "")
+    assert refused.status == 2
+    assert "name a folder" in refused.err
+    assert [path for path in sorted(tmp_path.iterdir()) if path not in before and path.suffix != ".urdf"] == []

@@ -54,7 +54,7 @@ def test_root_joint_as_a_name(tmp_path: Path) -> None:
     robot = load(tmp_path, fixed, floating_base=True)
     assert robot.joint_names == ("root_joint", "j")
     assert robot.frames["tip"].body == 1
-    with pytest.raises(ModelError, match="adds a joint 'root_joint', and a moving joint has that name .*rename it"):
+    with pytest.raises(ModelError, match=r"adds a joint 'root_joint', and a moving joint has that name .*rename it"):
         load(tmp_path, fixed.replace('name="root_joint" type="fixed"', 'name="root_joint" type="continuous"'),
              floating_base=True)  # fmt: skip
 

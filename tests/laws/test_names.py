@@ -18,7 +18,7 @@ from condyle import Robot
 NAMES = st.lists(st.text(min_size=1, max_size=30), min_size=8, max_size=8, unique=True)
 NASTY = ["*/ system(0); /*", 'a"; exit(1); "', "\\\n#include <x>", "../../etc/x", "\x00", "\u202e", "%s%n", "a b"]
 
-FOR_PEOPLE = ("robot.json", "README.md")
+FOR_PEOPLE = ("robot.json", "README.md", "condyle-export.json")
 SHOWN = re.compile(r"(?m)^(\| \d+ \|) (?:`[A-Za-z][A-Za-z0-9_]*`|\(see `robot.json`\)) (\| revolute \|)")
 
 

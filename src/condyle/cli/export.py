@@ -5,7 +5,6 @@ from __future__ import annotations
 import argparse
 import warnings
 from collections.abc import Callable, Collection
-from pathlib import Path
 from typing import Any
 
 import condyle
@@ -21,14 +20,14 @@ from condyle.signature import FUNCTIONS
 def fill(command: argparse.ArgumentParser) -> None:
     command.description = (
         "Write a project that needs no Python: C sources, a CUDA header or Verilog, each with a test that "
-        "checks itself. Files of the same name in DIR are replaced, others left alone."
+        "checks itself. Files in DIR that an export wrote are replaced; any other in the way is refused."
     )
     command.epilog = "example: condyle export arm.urdf --target c --out arm-c --functions id,fd"
     add_robot(command)
     command.add_argument("--target", choices=tuple(EXPORTS), required=True)
-    command.add_argument("--out", metavar="DIR", type=Path, required=True, help="the folder to write")
+    command.add_argument("--out", metavar="DIR", required=True, help="the folder to write")
     add_functions(command, hardware_functions)
-    command.add_argument("--name", help="prefix of the exported symbols: [a-z][a-z0-9_]{0,30}")
+    command.add_argument("--name", help="prefix of the exported symbols: [a-z][a-z0-9_]{0,30}, no word of a language")
     command.add_argument("--dtype", choices=DTYPES, help="c: of every number (default float64)")
     add_hardware(command)
     command.set_defaults(run=run)

@@ -97,6 +97,7 @@ def test_no_model_text_outside_robot_json(tmp_path: Path) -> None:
         assert ("vil" in text) == (path.name == "robot.json")
     assert {path.name for path in tmp_path.iterdir()} == {
         "arm.h", "arm_id.c", "arm_did.c", "arm_facts.c", "test.c", "CMakeLists.txt", "README.md", "robot.json",
+        "condyle-export.json",
     }  # fmt: skip
 
 

@@ -22,7 +22,7 @@ from tests.backends.cuda.simulate import robot
 needs_gpp = pytest.mark.skipif(GPP is None, reason="no g++: it compiles the exported text against the shim")
 needs_nvcc = pytest.mark.skipif(shutil.which("nvcc") is None, reason="no nvcc: the CUDA toolkit is not installed")
 STRICT = ["-std=c++17", "-O0", "-Wall", "-Wextra", "-Werror", "-Wno-unknown-pragmas", f"-I{SHIM}"]
-FILES = {"iiwa14.cuh", "example.cu", "known.h", "CMakeLists.txt", "README.md", "robot.json"}
+FILES = {"iiwa14.cuh", "example.cu", "known.h", "CMakeLists.txt", "README.md", "robot.json", "condyle-export.json"}
 
 
 def call(command: Sequence[str], cwd: Path) -> str:

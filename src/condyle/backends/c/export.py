@@ -21,9 +21,10 @@ from condyle.backends.c.readme import readme
 from condyle.backends.c.target import TARGET
 from condyle.backends.common.describe import argument_names, header
 from condyle.backends.common.facts import Facts, Vectors, bits_of
+from condyle.backends.common.owned import write_owned
 from condyle.backends.common.readme import Coordinates
 from condyle.ir.sweep import Code
-from condyle.text import Emitter, write_whole
+from condyle.text import Emitter
 
 
 def export_c(
@@ -35,9 +36,10 @@ def export_c(
     joints: Sequence[Coordinates],
     dtype: str = "float64",
 ) -> list[Path]:
-    """Writes NAME.h, NAME_FN.c, NAME_facts.c, CMakeLists.txt, test.c, README.md and robot.json; returns the files.
+    """Writes NAME.h, NAME_FN.c, NAME_facts.c, CMakeLists.txt, test.c, README.md, robot.json and
+    the manifest; returns the files.
 
-    Each file is replaced in one step; others in the folder are left alone. vectors: by Program name, those given are
+    Only files that an export wrote are replaced: see `write_owned`. vectors: by Program name, those given are
     tested. robot: names for people, never in code; joints: their order, for the README. Raises UnsupportedError for
     what C cannot say.
     """
@@ -49,8 +51,7 @@ def export_c(
     texts["CMakeLists.txt"] = _cmake_file(programs, facts)
     texts["README.md"] = readme(programs, facts, _real(bits), joints)
     texts["robot.json"] = json.dumps(robot, indent=1, sort_keys=True, allow_nan=False) + "\n"
-    out_dir.mkdir(parents=True, exist_ok=True)
-    return [write_whole(out_dir / file, text) for file, text in texts.items()]
+    return write_owned(out_dir, texts)
 
 
 def _real(bits: int) -> str:
@@ -85,6 +86,7 @@ def _facts_file(facts: Facts, bits: int) -> str:
 def _test_file(programs: Sequence[Code], facts: Facts, bits: int, vectors: Mapping[str, Vectors]) -> str:
     real = _real(bits)
     e = Emitter()
+    # functions have a capital letter, which no exported name has: NAME_FN may be anything else
     e("/* Calls every function on states with known answers; exit status 0 when all agree. */")
     e(f'#include "{facts.name}.h"', "#include <math.h>", "#include <stdio.h>", "")
     with e.block(
@@ -101,7 +103,7 @@ def _test_file(programs: Sequence[Code], facts: Facts, bits: int, vectors: Mappi
         _write_case(e, program, facts, bits, vectors[program.name])
     e("")
     with e.block("int main(void)\n{"):
-        e("int bad = 0;", *(f"bad |= test_{program.name}();" for program in tested), "return bad;")
+        e("int bad = 0;", *(f"bad |= Test_{program.name}();" for program in tested), "return bad;")
     return e.text()
 
 
@@ -118,7 +120,7 @@ def _write_case(e: Emitter, program: Code, facts: Facts, bits: int, case: Vector
     e("")
     arguments = [f"{name}_in_{k}" for k in range(len(program.inputs))]
     arguments += [f"{name}_got_{k}" for k in range(len(program.arrays))]
-    with e.block(f"static int test_{name}(void)\n{{"):
+    with e.block(f"static int Test_{name}(void)\n{{"):
         e(f"int bad = {facts.name}_{name}({', '.join([str(n), *arguments])}) != 0;")
         for k, (array, label) in enumerate(zip(program.arrays, argument_names(program.arrays, "out"), strict=True)):
             what = f'"{name} {label}", {name}_got_{k}, {name}_out_{k}, {n * array.size}'

@@ -31,6 +31,7 @@ def readme(programs: Sequence[Code], facts: Facts, real: str, joints: Sequence[C
 | `test.c` | calls every function on states with known answers |
 | `CMakeLists.txt` | the library `{library}` and the test |
 | `robot.json` | names of joints and bodies, as data |
+| `condyle-export.json` | which files an export wrote: it replaces no others |
 
 Build and test, with CMake or without; the exit status of the test is 0 if all answers are right:
 

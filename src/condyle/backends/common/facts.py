@@ -8,6 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from condyle.backends.common.words import OWN, RESERVED
 from condyle.errors import UnsupportedError
 
 NAME = re.compile(r"[a-z][a-z0-9_]{0,30}")
@@ -20,7 +21,7 @@ _WORD = re.compile(r"[A-Za-z0-9.+:_-]{0,120}")
 class Facts:
     """What generated code says about its robot; `name` is the prefix of every exported symbol.
 
-    Raises UnsupportedError for a name that is not `[a-z][a-z0-9_]{0,30}`, or for text that could leave a C string.
+    Raises UnsupportedError for a name that `checked_name` refuses, or for text that could leave a C string.
     """
 
     nq: int
@@ -37,9 +38,15 @@ class Facts:
 
 
 def checked_name(name: str) -> str:
-    """The name itself if generated code may carry it."""
-    if NAME.fullmatch(name) is None:
-        raise UnsupportedError(f"{name!r} cannot name generated code: allowed is [a-z][a-z0-9_]{{0,30}}")
+    """The name itself if generated code of any target may carry it."""
+    if not isinstance(name, str) or NAME.fullmatch(name) is None:  # pyright: ignore[reportUnnecessaryIsInstance]
+        raise UnsupportedError(f"name={name!r} cannot name generated code: allowed is [a-z][a-z0-9_]{{0,30}}")
+    if name in RESERVED or name.startswith(OWN):
+        other = f"my_{name}"[:31]
+        raise UnsupportedError(
+            f"name={name!r} cannot name generated code: C, C++, CUDA, Verilog or their libraries have that name. Any "
+            f"other [a-z][a-z0-9_]{{0,30}} is allowed, such as {other!r}"
+        )
     return name
 
 

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from importlib.resources import files
 from pathlib import Path
 
+from condyle.backends.common.owned import write_owned
 from condyle.backends.common.readme import Coordinates
 from condyle.backends.fpga.build import Accelerator
 from condyle.backends.fpga.emit_bench import ANSWERS, TASKS, emit_bench
@@ -15,7 +16,6 @@ from condyle.backends.fpga.emit_project import sources
 from condyle.backends.fpga.page import page
 from condyle.backends.fpga.readme import readme
 from condyle.backends.fpga.report import Facts, Sheet, cycles, report
-from condyle.text import write_whole
 
 __all__ = ["Facts", "Sheet", "Tasks", "write"]
 
@@ -62,6 +62,9 @@ count:
 .PHONY: sim stall fast count
 """
 
+REWRITTEN = ("report.json",)
+"""What `make count` writes into."""
+
 COUNT = """\
 # Resources on UltraScale+, of a few modules at a time under a top named parts: count.py reads them, runs this, and sums
 # instances times module. All of synth_xilinx but abc9, whose time for one module grows with the whole design; abc finds
@@ -87,7 +90,7 @@ def write(
     names: Mapping[str, object],
     joints: Sequence[Coordinates] = (),
 ) -> list[Path]:
-    """Each file is replaced in one step; others in the folder are left alone. names: for people, never in code; joints:
+    """Only files that an export wrote are replaced: see `write_owned`. names: for people, never in code; joints:
     their order, for the README."""
     prefix = facts.name
     texts = sources(acc, prefix, header(acc, facts))
@@ -102,8 +105,7 @@ def write(
     texts["report.html"] = page(acc, found)
     texts["README.md"] = readme(acc, facts, found, joints)
     texts["robot.json"] = json.dumps(names, indent=1, sort_keys=True, allow_nan=False) + "\n"
-    out.mkdir(parents=True, exist_ok=True)
-    return [write_whole(out / name, text) for name, text in texts.items()]
+    return write_owned(out, texts, REWRITTEN)
 
 
 def lines(rows: Sequence[str]) -> str:

@@ -47,6 +47,7 @@ nq = {plan.nq}, nv = {plan.nv}, words {facts.word}, a task every {cycles(acc.ii)
 | `Makefile`, `count.ys`, `count.py` | the commands below |
 | `report.json`, `report.html` | cycles, units, formats of all words, errors; a page with the pipeline drawn |
 | `robot.json` | names of joints and bodies, as data |
+| `condyle-export.json` | which files an export wrote: it replaces no others |
 
 ```sh
 make sim      # iverilog: every bit of every answer; fails at the first wrong one

@@ -7,13 +7,13 @@ from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 
 from condyle.backends.common.facts import Facts, Vectors
+from condyle.backends.common.owned import write_owned
 from condyle.backends.common.readme import Coordinates
 from condyle.backends.cuda.cpp.body import Joints
 from condyle.backends.cuda.cpp.header import header
 from condyle.backends.cuda.cpp.plan import plan
 from condyle.backends.cuda.cpp.project import cmake, example, known, readme
 from condyle.ir.program import Program
-from condyle.text import write_whole
 
 
 def export_cuda(
@@ -26,9 +26,10 @@ def export_cuda(
     robot: Mapping[str, object],
     coordinates: Sequence[Coordinates],
 ) -> list[Path]:
-    """Writes NAME.cuh, example.cu, known.h, CMakeLists.txt, README.md and robot.json; returns the files.
+    """Writes NAME.cuh, example.cu, known.h, CMakeLists.txt, README.md, robot.json and the manifest; returns
+    the files.
 
-    Each file is replaced in one step; others in the folder are left alone. code: the Program of any function; a long
+    Only files that an export wrote are replaced: see `write_owned`. code: the Program of any function; a long
     one is split into those of others. vectors: of a function, in float64. robot: names for people, never in code;
     coordinates: the order of the joints, for the README.
     Raises UnsupportedError for what CUDA C++ cannot say.
@@ -42,5 +43,4 @@ def export_cuda(
         "README.md": readme(found, facts, coordinates),
         "robot.json": json.dumps(robot, indent=1, sort_keys=True, allow_nan=False) + "\n",
     }
-    out.mkdir(parents=True, exist_ok=True)
-    return [write_whole(out / name, text) for name, text in texts.items()]
+    return write_owned(out, texts)

@@ -17,11 +17,16 @@ STATES = 1000
 """Of the example: several blocks, and a last warp that is not full."""
 
 
+_APART = "Example"
+"""Its capital letter keeps it, and all names in it, apart from any namespace of a robot."""
+
+
 def known(plan: Plan, vectors: Mapping[str, Vectors]) -> str:
     """known.h: states with answers of the reference."""
     e = Emitter()
     rows = len(vectors[plan.functions[0].name].inputs[0])
-    e("/* States with known answers, in double. */", "#include <stddef.h>", f"const size_t STATES = {rows};")
+    e("/* States with known answers, in double. */", "#include <stddef.h>", "", f"namespace {_APART} {{", "")
+    e(f"const size_t STATES = {rows};")
     for function in plan.functions:
         case = vectors[function.name]
         names = [f"{function.name}_{name}" for name in (*function.inputs, *function.outputs)]
@@ -29,6 +34,7 @@ def known(plan: Plan, vectors: Mapping[str, Vectors]) -> str:
             numbers = [repr(float(x)) for x in np.ravel(array)]
             with e.block(f"static const double {name}[{len(numbers)}] = {{", "};"):
                 e(*(", ".join(numbers[k : k + 4]) + "," for k in range(0, len(numbers), 4)))
+    e("", f"}}  // namespace {_APART}")
     return e.text()
 
 
@@ -38,6 +44,7 @@ def example(plan: Plan, facts: Facts) -> str:
     name = facts.name
     e("/* Calls every function on states with known answers; exit status 0 if all agree. */")
     e(f'#include "{name}.cuh"', '#include "known.h"', "#include <cmath>", "#include <cstdio>", "")
+    e(f"namespace {_APART} {{", "")
     e(support("example.cuh"))
     names = [function.name for function in plan.functions]
     if {"id", "fd"} <= set(names):
@@ -57,9 +64,9 @@ def example(plan: Plan, facts: Facts) -> str:
             e("return false;")
         e("const bool right = run(&data, n);")
         e(f'return check({name}::free_data(&data), "free_data") && right;')
-    e("")
+    e("", f"}}  // namespace {_APART}", "")
     with e.block("int main()\n{"):
-        e("const bool right = all<double>();", "return all<float>() && right ? 0 : 1;")
+        e(f"const bool right = {_APART}::all<double>();", f"return {_APART}::all<float>() && right ? 0 : 1;")
     return e.text()
 
 
@@ -144,6 +151,7 @@ Rigid-body dynamics of one robot, nq = {facts.nq}, nv = {facts.nv}, as CUDA C++ 
 | `example.cu`, `known.h` | calls every function on states with known answers, and compares |
 | `CMakeLists.txt` | the library `condyle_{name}` and the example as its test |
 | `robot.json` | names of joints and bodies, as data |
+| `condyle-export.json` | which files an export wrote: it replaces no others |
 
 Build the example and run it; its exit status is 0 if all answers are right:
 

@@ -1,0 +1,151 @@
+"""The files of an exported folder: an export replaces what an export wrote, while it is unchanged, and nothing else.
+
+A manifest in the folder holds the sha256 of each file that was written. While files are replaced it holds the old and
+the new ones, so that an export that is cut off anywhere can be done again.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+import re
+import stat
+from collections.abc import Collection, Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import cast
+
+from condyle.errors import UnsupportedError
+from condyle.text import write_whole
+
+MANIFEST = "condyle-export.json"
+_ABOUT = (
+    "Files that Condyle wrote here, with their sha256. A later export replaces these while they are unchanged, those "
+    "under 'rewritten' (the project itself changes them) in any case, and no others."
+)
+_LARGEST = 1 << 20
+_NAME = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_.-]{0,99}")
+_HASH = re.compile(r"[0-9a-f]{64}")
+_SHOWN = 5
+
+
+@dataclass(frozen=True)
+class Manifest:
+    """files: name -> sha256; replacing: of an export that was cut off; rewritten: names that any content may have."""
+
+    files: Mapping[str, str] = field(default_factory=dict[str, str])
+    replacing: Mapping[str, str] = field(default_factory=dict[str, str])
+    rewritten: frozenset[str] = frozenset()
+
+    def text(self) -> str:
+        found = {"about": _ABOUT, "files": dict(self.files), "rewritten": sorted(self.rewritten)}
+        return json.dumps(found | {"replacing": dict(self.replacing)}, indent=1, sort_keys=True) + "\n"
+
+
+def write_owned(out: Path, texts: Mapping[str, str], rewritten: Collection[str] = ()) -> list[Path]:
+    """Writes the files, by name, into the folder, which is made; the paths, the manifest among them.
+
+    rewritten: those that the project itself changes. Each file is replaced in one step.
+    UnsupportedError, before anything is written, where `check_owned` says so.
+    """
+    check_owned(out, texts)
+    out.mkdir(parents=True, exist_ok=True)
+    known = _read(out)
+    new = {name: _hash(text.encode()) for name, text in texts.items()}
+    kept = {name: sha for name, sha in _unchanged(out, known).items() if name not in new or sha != new[name]}
+    changing = known.rewritten | set(rewritten)
+    write_whole(out / MANIFEST, Manifest(kept, new, changing).text())
+    written = [write_whole(out / name, text) for name, text in texts.items()]
+    return [*written, write_whole(out / MANIFEST, Manifest({**kept, **new}, {}, changing).text())]
+
+
+def check_owned(out: Path, names: Collection[str]) -> None:
+    """UnsupportedError that names the files in the way which no export wrote, or which were changed since, or links."""
+    if not out.is_dir():
+        return
+    known = _read(out)
+    unchanged = _unchanged(out, known)
+    wrong = [name for name in names if os.path.lexists(out / name) and name not in unchanged]
+    if wrong:
+        shown = ", ".join(_described(out / name, known) for name in wrong[:_SHOWN])
+        more = f" and {len(wrong) - _SHOWN} more" if len(wrong) > _SHOWN else ""
+        raise UnsupportedError(
+            f"out={str(out)!r}: {shown}{more}: an export replaces only what an export wrote there, as it wrote it: "
+            f"name another folder, or move these away (an export without {MANIFEST}, as older versions wrote it, can "
+            "be deleted); nothing was written"
+        )
+
+
+def _described(path: Path, known: Manifest) -> str:
+    if not _regular(path):
+        return f"{path.name!r} is {'a link' if path.is_symlink() else 'no file'}"
+    return f"{path.name!r} {'was changed' if path.name in {*known.files, *known.replacing} else 'is not ours'}"
+
+
+def _unchanged(out: Path, known: Manifest) -> dict[str, str]:
+    """The files of the manifest that are there as they were written (or may be rewritten), and their sha256."""
+    found: dict[str, str] = {}
+    for name in {*known.files, *known.replacing}:
+        if _regular(out / name):
+            sha = _hash_of(out / name)
+            if name in known.rewritten or sha in (known.files.get(name), known.replacing.get(name)):
+                found[name] = sha
+    return found
+
+
+def _read(out: Path) -> Manifest:
+    """The manifest of the folder, an empty one where there is none; UnsupportedError for what is none of ours."""
+    path = out / MANIFEST
+    if not os.path.lexists(path):
+        return Manifest()
+    wrong = UnsupportedError(
+        f"out={str(out)!r}: {MANIFEST!r} is no manifest of an export: name another folder, or delete that file and "
+        "what was exported"
+    )
+    if not _regular(path) or path.stat().st_size > _LARGEST:
+        raise wrong
+    try:
+        found: object = json.loads(path.read_bytes())
+    except (ValueError, RecursionError):
+        raise wrong from None
+    rows = cast("dict[str, object]", found) if isinstance(found, dict) else {}
+    files, replacing, rewritten = _table(rows.get("files")), _table(rows.get("replacing")), rows.get("rewritten")
+    names = cast("list[object]", rewritten) if isinstance(rewritten, list) else [None]
+    if files is None or replacing is None or not all(_is(_NAME, name) for name in names):
+        raise wrong
+    return Manifest(files, replacing, frozenset(str(name) for name in names))
+
+
+def _table(found: object) -> dict[str, str] | None:
+    """Plain names of files and hashes; None for anything else, such as a name that leads out of the folder."""
+    if not isinstance(found, dict):
+        return None
+    rows = cast("dict[str, object]", found)
+    if not all(_is(_NAME, name) and _is(_HASH, sha) for name, sha in rows.items()):
+        return None
+    return {name: str(sha) for name, sha in rows.items()}
+
+
+def _is(pattern: re.Pattern[str], word: object) -> bool:
+    return isinstance(word, str) and pattern.fullmatch(word) is not None
+
+
+def _regular(path: Path) -> bool:
+    """A file itself: no link, no folder, nothing that could wait for ever."""
+    try:
+        return stat.S_ISREG(path.lstat().st_mode)
+    except OSError:
+        return False
+
+
+def _hash_of(path: Path) -> str:
+    digest = hashlib.sha256()
+    with path.open("rb") as file:
+        while piece := file.read(1 << 20):
+            digest.update(piece)
+    return digest.hexdigest()
+
+
+def _hash(data: bytes) -> str:
+    return hashlib.sha256(data).hexdigest()

@@ -1,0 +1,62 @@
+"""What export refuses before it generates anything."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+import condyle
+from condyle.errors import UnsupportedError
+
+ARM = condyle.chain(2, 0)
+
+
+@pytest.mark.parametrize("out", ["", "  ", None, 3, b"x", "a\0b", ["x"]])
+def test_what_names_no_folder(out: object, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    with pytest.raises(UnsupportedError, match=r"out=.*name a folder, such as 'arm-c'; '.' is the one you are in"):
+        condyle.export(ARM, "c", out, ("id",))  # type: ignore[arg-type]
+    assert not list(tmp_path.iterdir())
+    condyle.export(ARM, "c", ".", ("m",))
+    assert (tmp_path / "robot_m.c").is_file()
+
+
+@pytest.mark.parametrize("functions", [None, "id", (), [], 3, ("id", 3), (["id"],), ("idd",)])
+def test_what_names_no_functions(functions: object, tmp_path: Path) -> None:
+    with pytest.raises(UnsupportedError, match=r"functions.*id.*fd"):
+        condyle.export(ARM, "c", tmp_path, functions)  # type: ignore[arg-type]
+
+
+def test_a_function_named_twice_is_written_once(tmp_path: Path) -> None:
+    files = condyle.export(ARM, "c", tmp_path, iter(["m", "m"]))  # type: ignore[arg-type]
+    assert [path.name for path in files].count("robot_m.c") == 1
+
+
+@pytest.mark.parametrize("target", ["c", "cuda"])
+def test_an_export_of_an_older_version_says_what_to_do(target: str, tmp_path: Path) -> None:
+    for name in ("README.md", "robot.json"):
+        (tmp_path / name).write_text("{}")
+    with pytest.raises(UnsupportedError, match=r"'README.md' is not ours, 'robot.json' is not ours.*can be deleted"):
+        condyle.export(ARM, target, tmp_path, ("id",))
+
+
+def test_a_test_of_the_users_is_not_overwritten(tmp_path: Path) -> None:
+    (tmp_path / "test.c").write_text("mine")
+    with pytest.raises(UnsupportedError, match=r"'test.c' is not ours"):
+        condyle.export(ARM, "c", tmp_path, ("id",))
+    assert [path.name for path in tmp_path.iterdir()] == ["test.c"]
+
+
+def test_more_functions_are_added_to_a_folder(tmp_path: Path) -> None:
+    condyle.export(ARM, "c", tmp_path, ("id",))
+    condyle.export(ARM, "c", tmp_path, ("id", "m"))
+    assert "robot_m.c" in (tmp_path / "CMakeLists.txt").read_text()
+
+
+def test_counts_in_a_report_do_not_block_the_next_export(tmp_path: Path) -> None:
+    condyle.export(ARM, "verilog", tmp_path, ("m",))
+    (tmp_path / "report.json").write_text("{}")
+    (tmp_path / "count").mkdir()
+    condyle.export(ARM, "verilog", tmp_path, ("m",))
+    assert (tmp_path / "report.json").read_text() != "{}"
