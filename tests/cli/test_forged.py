@@ -35,7 +35,7 @@ def check_lines(text: str) -> None:
         ("info",),
         ("info", "--target", "cpu", "--counts"),
         ("check", "--target", "numpy"),
-        ("bench", "--functions", "id", "--batches", "1", "--seconds", "0.01"),
+        ("bench", "--functions", "id", "--batch", "1"),
     ],
 )
 def test_commands(run, pendulum, words) -> None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import pickle
-from dataclasses import FrozenInstanceError
+from dataclasses import FrozenInstanceError, replace
 
 import numpy as np
 import pytest
@@ -26,6 +26,23 @@ def test_a_robot_pickles_as_data(floating: bool) -> None:
     assert again.joint_names == robot.joint_names
     assert list(again.frames) == list(robot.frames)
     assert not again.bodies[0].com.flags.writeable
+
+
+@pytest.mark.parametrize("name", ["armature", "lower", "friction", "axis"])
+def test_a_joint_made_with_a_wrong_array_is_named(name: str) -> None:
+    robot = chain(2)
+    for wrong in (0.1, [0.1, 0.2], "x", None):
+        with pytest.raises(ModelError, match=f"joint 'joint1': {name}: "):
+            replace(robot.joints[1], **{name: wrong})
+    assert replace(robot.joints[1], armature=[0.1]).armature.tolist() == [0.1]
+
+
+@pytest.mark.parametrize("wrong", [{"mass": -1.0}, {"mass": np.nan}, {"mass": np.inf}, {"inertia": BOX * np.nan}])
+def test_a_robot_made_with_an_impossible_body_is_refused(wrong: dict[str, object]) -> None:
+    robot = chain(2)
+    bodies = (robot.bodies[0], replace(robot.bodies[1], **wrong))
+    with pytest.raises(ModelError, match=r"body 'link1': .*expected 0 or more"):
+        replace(robot, bodies=bodies)
 
 
 def test_a_robot_cannot_be_changed() -> None:

@@ -10,7 +10,7 @@ from typing import NamedTuple
 import numpy as np
 
 from condyle.errors import Finding, ModelError
-from condyle.model.array import Array, congruence, frozen, short
+from condyle.model.array import LARGEST, Array, congruence, frozen, moderate, short
 from condyle.model.joints import JOINT_TYPES, JointType
 from condyle.model.placement import Placement
 from condyle.text import quoted
@@ -67,8 +67,8 @@ class Joint:
     nq, nv: the numbers that it adds to q and v (0 for a mimic joint). q_index, v_index: where they begin; those of
     its master for a mimic joint. lower, upper: the limits of q, (kind.nq,), infinite where there are none. effort,
     velocity: limits, (kind.nv,), infinite where there are none. armature, damping, friction: (kind.nv,), 0 where
-    there is none. A free joint's linear armature acts along the parent's axes, one number for all three (ModelError
-    otherwise).
+    there is none. A free joint's linear armature acts along the parent's axes, one number for all three. ModelError,
+    which names the joint, for an array of another shape and for unequal ones of these.
     """
 
     name: str
@@ -94,16 +94,21 @@ class Joint:
 
     def __post_init__(self) -> None:
         kind = self.kind
-        object.__setattr__(self, "axis", frozen(self.axis, 3))
+        sizes = {"axis": 3, "lower": kind.nq, "upper": kind.nq}
         if self.second_axis is not None:
-            object.__setattr__(self, "second_axis", frozen(self.second_axis, 3))
-        for name in ("lower", "upper"):
-            object.__setattr__(self, name, frozen(getattr(self, name), kind.nq))
-        for name in ("effort", "velocity", "armature", "damping", "friction"):
-            object.__setattr__(self, name, frozen(getattr(self, name), kind.nv))
+            sizes["second_axis"] = 3
+        sizes |= dict.fromkeys(("effort", "velocity", "armature", "damping", "friction"), kind.nv)
+        for name, size in sizes.items():
+            object.__setattr__(self, name, self._frozen(name, size))
         wrong = wrong_armature(self.type, self.armature)
         if wrong:
             raise ModelError([Finding("error", wrong, element=f"joint {self.name!r}")])
+
+    def _frozen(self, name: str, size: int) -> Array:
+        try:
+            return frozen(getattr(self, name), size)
+        except (ValueError, TypeError) as error:
+            raise ModelError(f"joint {self.name!r}: {name}: {error}") from None
 
     def __repr__(self) -> str:
         """One line: what it is, and where its numbers stand."""
@@ -147,6 +152,7 @@ class RobotData:
     """Joints and bodies in depth-first order, siblings in document order: parent index < child index.
 
     base: what is welded to the world, in world axes (None when nothing is, as with a floating base).
+    ModelError for a body with a negative mass, or a number that is not finite.
     snap: the angle [rad] within which rotations were taken as quarter turns. nq: length of q. nv: length of v, a, tau.
     """
 
@@ -163,6 +169,10 @@ class RobotData:
     def __post_init__(self) -> None:
         object.__setattr__(self, "gravity", frozen(self.gravity, 3))
         object.__setattr__(self, "frames", MappingProxyType(dict(self.frames)))
+        for body in (*self.bodies, *(() if self.base is None else (self.base,))):
+            if not (body.mass >= 0.0 and np.isfinite(body.mass) and moderate(body.inertia) and moderate(body.com)):
+                what = f"mass {body.mass:.9g} kg" if not body.mass >= 0.0 else "a mass, com or inertia"
+                raise ModelError(f"body {body.name!r}: {what}, expected 0 or more, and no number beyond {LARGEST:.0e}")
         object.__setattr__(self, "nq", sum(joint.nq for joint in self.joints))
         object.__setattr__(self, "nv", sum(joint.nv for joint in self.joints))
 
