@@ -64,23 +64,19 @@ def load(path: Path, mimic: str = "exact") -> Robot:
 
 
 def test_each_kind_is_refused_or_noted_with_its_count(path: Path) -> None:
-    with pytest.raises(UnsupportedError, match=r"^[^ ]*: <deformable>.*unmodelled='ignore'"):
+    acting = "equality constraints (3): <joint> (line 24), <joint> (line 26), <weld> (line 27)"
+    tendons = "tendons with a spring, damping, friction, a limit or armature (1): 't' (line 20)"
+    with pytest.raises(UnsupportedError, match=re.escape(f"flexes (1): <flex> (line 29); {acting}; {tendons}: not")):
         load_robot(path)
-    stiff = path.with_name("stiff.xml")
-    stiff.write_text(re.sub("<deformable>.*</deformable>", "", HAND), encoding="utf-8")
-    with pytest.raises(
-        UnsupportedError, match=r"equality.*\(3\), tendons \(1\), joint springs \(2\).*unmodelled='ignore'"
-    ):
-        load_robot(stiff)
     with pytest.warns(ModelWarning) as caught:
         load_robot(path, unmodelled="ignore")
     (warning,) = caught
     notes = [note.removeprefix(f"note: {path}: ") for note in str(warning.message).splitlines()]
     assert [note for note in notes if not note.startswith("MuJoCo: ")] == [
-        "equality constraints (3): ignored",
-        "tendons (1): ignored",
-        "flexes (1): ignored",
-        "joint springs (2): ignored",
+        "flexes (1): <flex> (line 29): ignored",
+        f"{acting}: ignored",
+        f"{tendons}: ignored",
+        "joint springs (2): 'wrist' (line 5), 'left' (line 8): ignored",
     ]
     with pytest.warns(ModelWarning):  # none is doubtful physics of the tree
         load_robot(path, unmodelled="ignore", strict=True)
@@ -150,3 +146,45 @@ def test_a_linear_equality_alone_needs_no_option(tmp_path: Path) -> None:
     path.write_text(f"<mujoco><worldbody>{body.format('a')}{body.format('b')}</worldbody>{equality}</mujoco>")
     robot = load_robot(path)
     assert (robot.nv, len(robot.joints)) == (1, 2)
+
+
+def test_tendons_that_only_route_actuators_are_a_note(tmp_path: Path) -> None:
+    pytest.importorskip("mujoco")
+    body = '<body name="{0}"><joint name="{0}"/><geom size=".1" pos=".1 0 0"/></body>'
+    tendon = '<fixed{}><joint joint="a" coef="1"/><joint joint="b" coef="1"/></fixed>'
+    path = tmp_path / "routed.xml"
+    for more in ("", ' stiffness="1"', ' damping="1"', ' frictionloss="1"', ' armature="1"', ' range="0 1"'):
+        path.write_text(
+            f"<mujoco><worldbody>{body.format('a')}{body.format('b')}</worldbody><tendon>{tendon.format(more)}"
+            '</tendon><actuator><position tendon="t"/></actuator></mujoco>'.replace('"t"', '"t"')
+        )
+        path.write_text(path.read_text().replace("<fixed", '<fixed name="t"'))
+        if more:
+            with pytest.raises(UnsupportedError, match=r"tendons with .*'t' \(line 1\)"):
+                load_robot(path)
+        else:
+            with pytest.warns(ModelWarning, match=r"tendons that only route actuators \(1\): 't' \(line 1\): ignored"):
+                assert load_robot(path).nv == 2
+
+
+def test_long_lists_are_cut_short(tmp_path: Path) -> None:
+    pytest.importorskip("mujoco")
+    joints = "\n".join(f'<body><joint name="j{k}" stiffness="1"/><geom size=".1"/></body>' for k in range(9))
+    (tmp_path / "many.xml").write_text(f"<mujoco><worldbody>\n{joints}</worldbody></mujoco>")
+    text = re.escape("joint springs (9): 'j0' (line 2), 'j1' (line 3), 'j2' (line 4) and 6 more: ignored")
+    with pytest.warns(ModelWarning, match=text):
+        load_robot(tmp_path / "many.xml")
+
+
+def test_sensors_and_actuators_by_plugin_are_left_out_and_never_run(tmp_path: Path) -> None:
+    pytest.importorskip("mujoco")
+    parts = (
+        '<extension><plugin plugin="no.such"/></extension>\n<sensor><plugin plugin="no.such"/></sensor>\n'
+        '<actuator><plugin joint="a" plugin="no.such"/><motor joint="a"/></actuator>'
+    )
+    path = tmp_path / "plugged.xml"
+    path.write_text(f'<mujoco><worldbody><body><joint name="a"/><geom size=".1"/></body></worldbody>\n{parts}</mujoco>')
+    with pytest.raises(UnsupportedError, match=r"plugins \(2\): 'no.such' \(line 2\), 'no.such' \(line 4\)"):
+        load_robot(path)
+    with pytest.warns(ModelWarning, match=r"plugins \(2\): .*: ignored"):
+        assert load_robot(path, unmodelled="ignore").nv == 1

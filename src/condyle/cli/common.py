@@ -66,7 +66,24 @@ def add_robot(command: argparse.ArgumentParser) -> None:
         "--unmodelled",
         choices=UNMODELLED,
         default="refuse",
-        help="springs, tendons, flexes and equality constraints of an MJCF file: an error (default), or left out",
+        help="tendons that act, flexes, plugins, equality constraints of an MJCF file: an error (default), or left out",
+    )
+    command.add_argument(
+        "--assets",
+        metavar="DIR",
+        action="append",
+        default=[],
+        help="a folder, besides the model's own, in which an MJCF file's includes and meshes may lie (may be repeated)",
+    )
+    command.add_argument(
+        "--timeout", metavar="S", type=_number, default=60.0, help="seconds that compiling an MJCF file may take (60)"
+    )
+    command.add_argument(
+        "--memory",
+        metavar="BYTES",
+        type=_bytes,
+        default=2 << 30,
+        help="memory that it may take, such as 512M or 4G (2G)",
     )
     add_json(command)
 
@@ -89,6 +106,9 @@ def load(arguments: argparse.Namespace) -> Loaded:
             snap=arguments.snap,
             mimic=arguments.mimic,
             unmodelled=arguments.unmodelled,
+            assets=arguments.assets,
+            timeout=arguments.timeout,
+            memory=arguments.memory,
         )
         if locks:
             robot = robot.lock(dict(locks))
@@ -178,6 +198,14 @@ def _snap(text: str) -> float:
     if not 0.0 <= angle < 0.1:
         raise argparse.ArgumentTypeError(f"{text!r} is not an angle of 0 to 0.1 rad")
     return angle
+
+
+def _bytes(text: str) -> int:
+    scale = {"K": 10, "M": 20, "G": 30}.get(text[-1:].upper(), 0)
+    number = text[:-1] if scale else text
+    if not number.isdecimal() or not 0 < int(number) << scale < 1 << 50:
+        raise argparse.ArgumentTypeError(f"{text!r} is not a number of bytes such as 512M or 4G")
+    return int(number) << scale
 
 
 def _number(text: str) -> float:

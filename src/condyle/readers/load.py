@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Sequence
 from dataclasses import replace
 from difflib import get_close_matches
 from pathlib import Path
@@ -15,7 +16,9 @@ from condyle.model.array import LARGEST, Array, frozen, moderate
 from condyle.model.finish import GRAVITY, Options, finish
 from condyle.model.robot import Robot
 from condyle.readers import urdf, xml
-from condyle.readers.mjcf_files import MAX_DEPTH
+from condyle.readers.folders import Folders
+from condyle.readers.mjcf_compile import Limits
+from condyle.readers.mjcf_tree import ENCODINGS, MAX_DEPTH
 
 
 def load_robot(
@@ -27,14 +30,19 @@ def load_robot(
     snap: float = 1e-9,
     mimic: str = "exact",
     unmodelled: str = "refuse",
+    assets: Sequence[str | os.PathLike[str]] = (),
+    timeout: float = 60.0,
+    memory: int = 2 << 30,
 ) -> Robot:
     """A robot from a URDF or MJCF file, or a bundled one: "iiwa14", "hyq", "atlas".
 
     floating_base: a 6-DOF free joint, "root_joint", above the root link. gravity [m/s²] in world axes: the file's if
     it has one, else (0, 0, -9.81). strict: not physical is an error too. snap [rad]: angles this close to a quarter
     turn are taken as exact. mimic: "exact", or "independent" for joints of their own. unmodelled: "refuse", or "ignore"
-    for what an MJCF file has beside its tree (see docs/guide.md). Warnings about bundled robots are not given;
-    `check()` has them. Errors: ModelError with everything that is wrong, UnsupportedError.
+    for what an MJCF file has beside its tree (see docs/guide.md). assets: folders, besides the model's own, in which
+    an MJCF file's includes and meshes may lie. timeout [s], memory [bytes]: limits of the process that compiles MJCF.
+    Warnings about bundled robots are not given; `check()` has them. Errors: ModelError with everything that is wrong,
+    UnsupportedError.
     """
     down = None if gravity is None else _gravity(gravity)
     if not 0.0 <= snap < 0.1:
@@ -42,12 +50,15 @@ def load_robot(
     if not isinstance(source, (str, os.PathLike)) or source == "":  # pyright: ignore[reportUnnecessaryIsInstance]
         raise ModelError(f"expected a path or one of {', '.join(BUNDLED)}, got {source!r}")
     options = Options(floating_base, strict, snap, mimic, unmodelled)
+    if isinstance(assets, (str, os.PathLike)):
+        raise ModelError(f"assets={assets!r}, expected several folders, such as assets=({str(assets)!r},)")
+    limits = Limits(timeout, memory)
     if isinstance(source, str) and source in BUNDLED:
         from importlib import resources
 
         quiet = replace(options, quiet=True)
         with resources.as_file(resources.files("condyle.robots") / f"{source}.urdf") as path:
-            return _load(path, f"{source}.urdf", down, quiet)
+            return _load(path, f"{source}.urdf", down, quiet, (), limits)
     if isinstance(source, str) and source.lstrip()[:1] == "<":
         raise ModelError("expected a path or a bundled name, got XML text: write it to a file and load that")
     path = Path(source)
@@ -55,10 +66,17 @@ def load_robot(
         meant = get_close_matches(str(source).lower(), BUNDLED, 1)
         message = f"does not exist; did you mean {meant[0]!r}?" if meant else "does not exist"
         raise ModelError([Finding("error", message, str(path), cure=f"give a path, or one of {', '.join(BUNDLED)}")])
-    return _load(path, str(path), down, options)
+    return _load(path, str(path), down, options, assets, limits)
 
 
-def _load(path: Path, file: str, gravity: Array | None, options: Options) -> Robot:
+def _load(
+    path: Path,
+    file: str,
+    gravity: Array | None,
+    options: Options,
+    assets: Sequence[str | os.PathLike[str]],
+    limits: Limits,
+) -> Robot:
     data = xml.read_bytes(path)
     root = xml.parse(data, file, depth=MAX_DEPTH)
     if root.tag == "robot":
@@ -68,7 +86,9 @@ def _load(path: Path, file: str, gravity: Array | None, options: Options) -> Rob
     if root.tag == "mujoco":
         from condyle.readers import mjcf
 
-        return mjcf.read(path, root.get("model") or path.stem, gravity, options)
+        root = xml.parse(data, file, depth=MAX_DEPTH, encodings=ENCODINGS)
+        name = root.get("model") or path.stem
+        return mjcf.read(root, path, name, gravity, options, Folders(path.parent, assets), limits)
     kind = "SDF, which is not supported: convert it to URDF" if root.tag == "sdf" else "neither URDF nor MJCF"
     message = f"<{root.tag}> is {kind}; the root element must be <robot> or <mujoco>"
     raise ModelError([Finding("error", message, file, root.line)])

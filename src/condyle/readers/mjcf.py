@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-import importlib
-import re
 from collections.abc import Sequence
+from dataclasses import fields
 from pathlib import Path
-from typing import cast
 
 import numpy as np
 
@@ -17,58 +15,61 @@ from condyle.model.finish import Draft, Options, finish
 from condyle.model.parts import Body, massless
 from condyle.model.placement import IDENTITY, Placement, about, matrix_of
 from condyle.model.robot import Robot
-from condyle.readers.mjcf_compiled import Compiled, Mujoco, compiled
-from condyle.readers.mjcf_files import check_files
-from condyle.readers.mjcf_unmodelled import check_modelled, followers
+from condyle.readers.folders import Folders
+from condyle.readers.mjcf_assets import take_files
+from condyle.readers.mjcf_checks import check_tree
+from condyle.readers.mjcf_compile import Limits, compile_tree, library
+from condyle.readers.mjcf_compiled import JOINT_V, Compiled, DamagedError, read_compiled
+from condyle.readers.mjcf_layout import layout_of
+from condyle.readers.mjcf_prune import prune_geoms, prune_sections, take_unmodelled
+from condyle.readers.mjcf_tree import read_tree
+from condyle.readers.mjcf_unmodelled import check_modelled, followers, reflected
+from condyle.readers.xml import Element
 
-_BODY, _JOINT, _SITE = 1, 3, 6  # mjtObj
 _TYPES = ("free", "spherical", "prismatic", "revolute")  # mjtJoint
 _AXIAL = ("prismatic", "revolute")
+_UNBOUNDED = ("jnt_range", "jnt_actfrcrange", "actuator_gear")
 
 
-def read(path: Path, name: str, gravity: Array | None, options: Options) -> Robot:
+def read(
+    top: Element, path: Path, name: str, gravity: Array | None, options: Options, folders: Folders, limits: Limits
+) -> Robot:
     """The robot `name` of an MJCF file: hinge, slide, ball and free joints, any number on a body.
 
-    q counts from the file's zero as in MuJoCo (`ref` kept), quaternions are (x, y, z, w) and velocities local, unlike
-    there. Named sites are frames, linear joint equalities mimic joints; contacts, actuators and cameras are ignored.
-    Errors: UnsupportedError for plugins, for other equality constraints, tendons, springs and flexes (unless
-    options.unmodelled is "ignore"), or where mujoco is not installed; ModelError for the rest.
+    top: the root element of the file. q counts from the file's zero as in MuJoCo (`ref` kept), quaternions are
+    (x, y, z, w) and velocities local, unlike there. Named sites are frames, linear joint equalities mimic joints;
+    contacts, cameras and actuators (but for their armature and damping) are ignored.
+    Errors: UnsupportedError for parts that run code or make bodies, for other equality constraints, tendons that act,
+    plugins and flexes (unless options.unmodelled is "ignore"), or where mujoco is not installed; ModelError for the
+    rest.
     """
-    ignore = options.unmodelled == "ignore"
-    findings = check_files(path, ignore)
-    mujoco, heard = _import(), list[str]()
+    found, ignore = library(), options.unmodelled == "ignore"
+    root = read_tree(top, path, folders)
+    prune_sections(root)
+    taken = take_unmodelled(root)
+    check_tree(root, str(path))
+    prune_geoms(root, options.floating_base)
+    data, findings = compile_tree(found, root, take_files(root, folders, limits.memory // 8), limits)
     try:
-        model = compiled(mujoco, path, heard)
-    except Exception as error:  # MuJoCo raises ValueError, and an error class of its own that is loaded with it
-        raise ModelError([_finding(str(path), str(error))]) from None
+        model = read_compiled(data, layout_of(found.parent / "include" / "mujoco"))
+    except DamagedError as error:
+        raise ModelError(
+            [Finding("error", f"MuJoCo's compiler gave no model that can be read: {error}", str(path))]
+        ) from None
     _check_finite(model, str(path))
-    findings += [Finding("note", f"MuJoCo: {' '.join(text.split())}", str(path)) for text in heard]
-    findings += check_modelled(model, str(path), ignore)
+    findings += check_modelled(model, root, taken, ignore)
     down = gravity
     if down is None:
-        weightless = int(model.opt.disableflags) & int(mujoco.mjtDisableBit.mjDSBL_GRAVITY)
-        down = np.zeros(3) if weightless else model.opt.gravity
-    draft = _Reader(mujoco, model, path, options).draft(name, frozen(down, 3))
-    return finish(draft, options, findings)
-
-
-def _import() -> Mujoco:
-    try:
-        return cast(Mujoco, importlib.import_module("mujoco"))
-    except ImportError:
-        raise UnsupportedError('MJCF files need MuJoCo\'s compiler: pip install "condyle[mjcf]"') from None
-
-
-def _finding(file: str, message: str) -> Finding:
-    line = re.search(r"line (\d+)", message)
-    return Finding("error", " ".join(message.split()), file, int(line.group(1)) if line else None)
+        down = np.zeros(3) if model.weightless else model.gravity
+    return finish(_Reader(model, path, options).draft(name, frozen(down, 3)), options, findings)
 
 
 def _check_finite(model: Compiled, file: str) -> None:
     """ModelError if a number overflowed on the way, or is so large that dynamics would."""
-    arrays = (model.body_mass, model.body_inertia, model.body_ipos, model.body_pos, model.jnt_pos, model.qpos0)
-    more = (model.dof_armature, model.opt.gravity, model.eq_data, model.body_quat, model.body_iquat, model.site_pos)
-    if not all(moderate(array) for array in (*arrays, *more)):
+    names = [field.name for field in fields(Compiled) if field.name not in _UNBOUNDED]
+    arrays: list[Array] = [getattr(model, name) for name in names if name != "names"]
+    arrays += [reflected(model, model.actuator_armature), reflected(model, model.actuator_damping)]
+    if not all(moderate(array) for array in arrays):
         message = f"a mass, an inertia, a position or a coefficient is not finite, or beyond {LARGEST:.0e}"
         raise ModelError([Finding("error", message, file)])
     if not all(model.jnt_axis[j].any() for j in range(model.njnt) if _TYPES[int(model.jnt_type[j])] in _AXIAL):
@@ -78,14 +79,16 @@ def _check_finite(model: Compiled, file: str) -> None:
 class _Reader:
     """Compiled bodies and joints, one by one, into links and joint specifications."""
 
-    def __init__(self, mujoco: Mujoco, model: Compiled, path: Path, options: Options) -> None:
+    def __init__(self, model: Compiled, path: Path, options: Options) -> None:
         self.model = model
         self.path = path
         self.options = options
-        self.bodies = _names([mujoco.mj_id2name(model, _BODY, i) for i in range(model.nbody)], "body")
-        self.joints = _names([mujoco.mj_id2name(model, _JOINT, i) for i in range(model.njnt)], "joint")
-        kept = [i for i in range(model.nsite) if model.site_bodyid[i] or not options.floating_base]  # else no world
-        self.sites = [(i, name) for i in kept if (name := mujoco.mj_id2name(model, _SITE, i))]
+        self.bodies = _names(model.names["body"], "body")
+        self.joints = _names(model.names["jnt"], "joint")
+        kept = [i for i, body in enumerate(model.site_bodyid) if body or not options.floating_base]  # else no world
+        self.sites = [(i, name) for i in kept if (name := model.names["site"][i])]
+        self.armature = reflected(model, model.actuator_armature)
+        self.damping = reflected(model, model.actuator_damping)
         self.followers = followers(model)
         self.taken = {"joint": set(self.joints), "link": set(self.bodies)}
         self.links: list[Link] = [Link(massless(self.bodies[0]))]
@@ -174,7 +177,7 @@ class _Reader:
     def numbers(self, j: int, kind: str) -> Numbers:
         model = self.model
         dof = int(model.jnt_dofadr[j])
-        dofs = slice(dof, dof + {"free": 6, "spherical": 3}.get(kind, 1))
+        dofs = slice(dof, dof + JOINT_V[int(model.jnt_type[j])])
         simple = kind in _AXIAL
         limited = simple and bool(model.jnt_limited[j])
         effort = simple and bool(model.jnt_actfrclimited[j])
@@ -182,13 +185,13 @@ class _Reader:
             lower=model.jnt_range[j, :1] if limited else None,
             upper=model.jnt_range[j, 1:] if limited else None,
             effort=np.array((np.max(np.abs(model.jnt_actfrcrange[j])),)) if effort else None,
-            armature=model.dof_armature[dofs],
-            damping=model.dof_damping[dofs],
+            armature=model.dof_armature[dofs] + self.armature[j],
+            damping=model.dof_damping[dofs] + self.damping[j],
             friction=model.dof_frictionloss[dofs],
         )
 
 
-def _names(given: Sequence[str | None], what: str) -> list[str]:
+def _names(given: Sequence[str], what: str) -> list[str]:
     """A name for each: its own, or one that nobody else has."""
     taken = {name for name in given if name}
     return [name if name else _fresh(f"{what}{i}", taken) for i, name in enumerate(given)]

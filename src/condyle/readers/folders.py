@@ -1,0 +1,63 @@
+"""Which files a model may have read: regular ones in folders that the user named. What is checked is what is read."""
+
+from __future__ import annotations
+
+import os
+import stat
+from collections.abc import Sequence
+from pathlib import Path
+
+from condyle.errors import Finding, ModelError
+
+
+class Folders:
+    """The folder of a model and those that the user named besides."""
+
+    def __init__(self, own: Path, others: Sequence[str | os.PathLike[str]] = ()) -> None:
+        """ModelError for a named folder that is none."""
+        self.own = own
+        folders = [own, *map(Path, others)]
+        for folder in folders[1:]:
+            if not folder.is_dir():
+                raise ModelError(f"assets: {str(folder)!r} is not a folder")
+        self.roots = tuple(Path(os.path.realpath(folder)) for folder in folders)
+
+    def read(self, paths: Sequence[Path], most: int, what: str, at: tuple[str, int]) -> tuple[Path, bytes]:
+        """The first of these files that exists: its true path and its bytes.
+
+        Links are followed to their end, and the end must lie in a folder. `what` the model says, and where (file and
+        line), begin the ModelError for a file outside, one that is not regular, over `most` bytes, or missing.
+        """
+        for path in paths:
+            try:
+                handle = os.open(path, os.O_PATH | os.O_CLOEXEC)  # names the file without opening it
+            except (FileNotFoundError, NotADirectoryError):
+                continue
+            except (OSError, ValueError) as error:
+                raise _wrong(f"{what} cannot be read: {error}", at) from None
+            try:
+                return self._checked(handle, path, most, what, at)
+            finally:
+                os.close(handle)
+        raise _wrong(f"{what}, which does not exist", at)
+
+    def _checked(self, handle: int, path: Path, most: int, what: str, at: tuple[str, int]) -> tuple[Path, bytes]:
+        same = Path(f"/proc/self/fd/{handle}")
+        true = same.readlink()
+        if not any(true.is_relative_to(root) for root in self.roots):
+            folder = os.path.normpath(path.parent)
+            cure = f"copy it there, or allow its folder: assets=({folder!r},), on the command line --assets {folder}"
+            if true.parent != Path(os.path.realpath(folder)):
+                cure += f"; it is a link to {true}"
+            raise _wrong(f"{what} leaves the model's directory", at, cure)
+        if not stat.S_ISREG(os.fstat(handle).st_mode):
+            raise _wrong(f"{what} is not a regular file", at)
+        with same.open("rb") as stream:  # the very file that was checked, whatever its name means by now
+            data = stream.read(most + 1)
+        if len(data) > most:
+            raise _wrong(f"{what} is larger than {most} bytes", at)
+        return true, data
+
+
+def _wrong(message: str, at: tuple[str, int], cure: str | None = None) -> ModelError:
+    return ModelError([Finding("error", message, *at, cure=cure)])

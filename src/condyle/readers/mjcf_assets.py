@@ -1,0 +1,55 @@
+"""Where MuJoCo would look for the files of a model; what it reads instead are the bytes that are found there."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+from condyle.errors import ModelError
+from condyle.readers.folders import Folders
+from condyle.readers.mjcf_prune import asset_name
+from condyle.readers.mjcf_tree import Node, is_odd
+
+
+def take_files(root: Node, folders: Folders, most: int) -> dict[str, tuple[Path, bytes]]:
+    """Read every file that the assets of a pruned tree name, `most` bytes in all, and name it there by a word of ours.
+
+    Returns path and bytes by that word. ModelError for a file that is missing, no regular file or outside `folders`.
+    """
+    home, strip = _compiler(root)
+    taken: dict[str, tuple[Path, bytes]] = {}
+    for node in root.walk():
+        name = node.attributes.get("file")
+        if name is None:
+            continue
+        if node.tag not in ("mesh", "hfield") or is_odd(name) or is_odd(home):
+            raise ModelError([node.error(f"<{node.tag}> file={name!r} leaves the model's directory")])
+        node.attributes["name"] = asset_name(node)
+        last = name.rpartition("/")[2] if strip else name
+        places = (folders.own / home / last, *(() if strip else (node.folder / last,)))
+        what = f"<{node.tag}> file={name!r}"
+        path, data = folders.read(places, most, what, (node.file, node.line))
+        most -= len(data)
+        word = f"file{len(taken)}{_ending(name)}"
+        node.attributes["file"] = word
+        taken[word] = (path, data)
+    return taken
+
+
+def _ending(name: str) -> str:
+    """The ending of a file's name, by which MuJoCo knows its form."""
+    ending = Path(name).suffix
+    return ending if re.fullmatch(r"\.[A-Za-z0-9]{1,8}", ending) else ""
+
+
+def _compiler(root: Node) -> tuple[str, bool]:
+    """The folder of meshes, and whether names lose their folders; the folder is taken out of the tree."""
+    home, strip = "", False
+    for node in root.children:
+        if node.tag == "compiler":
+            words = node.attributes
+            home = words.pop("assetdir", home)
+            home = words.pop("meshdir", home)
+            words.pop("texturedir", None)
+            strip = words.get("strippath", "true" if strip else "false") == "true"
+    return home, strip
