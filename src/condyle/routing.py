@@ -14,7 +14,7 @@ from condyle.ir.sweep import Code
 from condyle.ir.verify import verify
 from condyle.model.tree import Tree
 from condyle.signature import FUNCTIONS
-from condyle.trace.structure import straight_size
+from condyle.trace.structure import DERIVED, product_size, products, straight_size, written
 
 LONGEST = 150_000
 """Products and sums above which a function is compiled as loops: straight code is no faster then and takes seconds."""
@@ -26,6 +26,9 @@ HOPELESS = {True: 60_000, False: 4 * LONGEST}
 """Estimated operations above which straight code is not even traced, for vectors and for matrices; rather too many."""
 
 VECTORS = ("id", "fd")
+
+SURELY = 1.05
+"""So many times LONGEST, counted by the entries of did: a little more than straight code has."""
 
 DEEP = 30_000
 """Estimated operations above which only routes that grow least with the depth of the tree are compared."""
@@ -76,7 +79,7 @@ class Router:
         from condyle.algorithms.routes import BASELINES, routes_of
 
         names = [name for name in routes_of(function, self.tree.has_shared_coordinates) if name not in BASELINES]
-        if function in ("dfd", "difd"):
+        if function in DERIVED:
             derivatives = self.best("did", False).route
             names = [name for name in names if name.split("+")[-1] == derivatives]
         if function == "fd" and straight_size(self.tree, "minv") > LONGEST:
@@ -90,7 +93,7 @@ class Router:
 
         A route that was named is traced as it was asked for.
         """
-        if self.is_hopeless(function):
+        if self.is_hopeless(function) or self._is_surely_long(function):
             return self._loops(function, f_ext)
         best = min(
             (self.traced(function, route, False) for route in self.candidates(function)),
@@ -104,8 +107,19 @@ class Router:
         return function not in self.routes and not self.tree.has_shared_coordinates
 
     def is_hopeless(self, function: str) -> bool:
-        """Whether it is loops for sure, by an estimate alone."""
-        return self._may_roll(function) and straight_size(self.tree, function) > HOPELESS[function in VECTORS]
+        """Whether it is loops for sure, by estimates alone."""
+        size = max(straight_size(self.tree, function), product_size(self.tree, function))
+        return self._may_roll(function) and size > HOPELESS[function in VECTORS]
+
+    def _is_surely_long(self, function: str) -> bool:
+        """Whether derivatives of inverse dynamics and the products with them are too long: those are not traced."""
+        if function not in DERIVED or not self._may_roll(function):
+            return False
+        derivatives = self.best("did", False)
+        if not isinstance(derivatives.code, Program):
+            return True
+        size = derivatives.counts.arithmetic + products(function, *written(derivatives.code))
+        return size > SURELY * LONGEST
 
     def is_rolled(self, function: str) -> bool:
         """Whether its best form is loops."""

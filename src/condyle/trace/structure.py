@@ -2,12 +2,18 @@
 
 from __future__ import annotations
 
+from typing import TypeAlias
+
 import numpy as np
 from numpy.typing import NDArray
 
+from condyle.ir.program import Program
 from condyle.model.tree import Tree
 from condyle.runtime.layout import Layout, full, sparse
 from condyle.signature import Port
+
+Entries: TypeAlias = "NDArray[np.bool_]"
+"""Which entries of a matrix can differ from zero."""
 
 
 def sizes(tree: Tree) -> dict[str, int]:
@@ -57,6 +63,43 @@ def straight_size(tree: Tree, function: str) -> int:
     triples = sum(len(link.v) * d * d for link, d in zip(tree.links, depth, strict=True))
     per_link, per_pair, per_triple = SIZES[function]
     return per_link * len(tree.links) + per_pair * pairs + per_triple * triples
+
+
+DERIVED = ("dfd", "difd")
+"""Functions that are products of the derivatives of inverse dynamics with another matrix."""
+
+
+def product_size(tree: Tree, function: str) -> int:
+    """About how many operations of straight-line code are products of joint-space matrices alone; 0 where none are."""
+    kept = coupled(tree)
+    return products(function, kept, kept) if function in DERIVED else 0
+
+
+def written(program: Program) -> list[Entries]:
+    """For each output array which entries a Program answers; the others are zero in every state."""
+    kept = [np.zeros(array.size, dtype=np.bool_) for array in program.arrays]
+    for output in program.outputs:
+        kept[output.array][output.index] = True
+    return [np.reshape(entries, array.shape) for entries, array in zip(kept, program.arrays, strict=True)]
+
+
+def products(function: str, by_q: Entries, by_v: Entries) -> int:
+    """The same for derivatives of inverse dynamics with these entries: -M^-1 times each, or its factors' products."""
+    both: Entries = by_q | by_v
+    both = both | np.transpose(both) | np.eye(len(both), dtype=np.bool_)
+    if function == "difd":
+        inverse = connected(both)
+        return 2 * (_terms(inverse, by_q) + _terms(inverse, by_v))
+    lower: Entries = np.tril(both, -1)
+    upper: Entries = np.transpose(lower)
+    halves: list[Entries] = [kept | (upper.astype(np.float32) @ kept > 0) for kept in (by_q, by_v)]
+    size = _terms(upper, by_q) + _terms(upper, by_v) + sum(_terms(lower, half) for half in halves)
+    return 2 * size
+
+
+def _terms(left: Entries, right: Entries) -> int:
+    """Products of two entries in a product of matrices."""
+    return int(np.sum(left, axis=0) @ np.sum(right, axis=1))
 
 
 SIZES = {
