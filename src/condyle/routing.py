@@ -108,8 +108,9 @@ class Router:
 
     def is_hopeless(self, function: str) -> bool:
         """Whether it is loops for sure, by estimates alone."""
-        size = max(straight_size(self.tree, function), product_size(self.tree, function))
-        return self._may_roll(function) and size > HOPELESS[function in VECTORS]
+        most = HOPELESS[function in VECTORS]
+        long = straight_size(self.tree, function) > most or product_size(self.tree, function) > most
+        return long and self._may_roll(function)
 
     def _is_surely_long(self, function: str) -> bool:
         """Whether derivatives of inverse dynamics and the products with them are too long: those are not traced."""

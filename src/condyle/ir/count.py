@@ -70,7 +70,7 @@ def _of_loop(rolled: Rolled, loop: Loop) -> Counter[str]:
             else:
                 total += _of_sweeps_upto(rolled, part) if part.upto else _times(_of_sweep(rolled, part), rolled.nv)
         return total
-    return Counter({"fnma": rolled.nv**3}) if isinstance(loop, Product) else Counter()
+    return Counter({"fnma": rolled.nv * sum(map(len, loop.rows))}) if isinstance(loop, Product) else Counter()
 
 
 def _of_sweep(rolled: Rolled, sweep: Sweep) -> Counter[str]:

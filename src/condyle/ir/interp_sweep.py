@@ -21,6 +21,14 @@ def run_rolled(rolled: Rolled, inputs: Sequence[Array], dtype: type[np.floating]
     return [np.reshape(machine.answer(array.name), (machine.n, *array.shape)) for array in rolled.arrays]
 
 
+def minus_product(product: Product, left: Array, right: Array) -> Array:
+    """- left right, of batches of matrices."""
+    result = np.zeros_like(right)
+    for c, rows in enumerate(product.rows):
+        result[:, :, c] = -np.einsum("nij,nj->ni", left[:, :, rows], right[:, rows, c])
+    return result
+
+
 class _Machine:
     """The storage of one run; the first axis of everything is the batch."""
 
@@ -80,7 +88,7 @@ class _Machine:
     def _product(self, product: Product) -> None:
         nv = self.rolled.nv
         left = np.reshape(self.inputs[product.left], (self.n, nv, nv))
-        self.matrices[product.result][...] = -np.einsum("nij,njk->nik", left, self.matrices[product.right])
+        self.matrices[product.result][...] = minus_product(product, left, self.matrices[product.right])
 
     def _step(self, step: Step, i: int) -> None:
         joint = self.rolled.joints[i]

@@ -79,11 +79,22 @@ class Columns:
 
 @dataclass(frozen=True)
 class Product:
-    """result = - left right, all nv x nv; left is an input port, right a matrix."""
+    """result = - left right, all nv x nv; left is an input port or a matrix, right a matrix.
+
+    rows[c]: the rows of column c of `right` that can differ from zero, in ascending order; the others are not read.
+    """
 
     left: str
     right: str
     result: str
+    rows: tuple[tuple[int, ...], ...]
+
+    def groups(self, most: int) -> list[tuple[tuple[int, ...], tuple[int, ...]]]:
+        """(columns, rows) of columns that have the same rows, at most so many together."""
+        columns: dict[tuple[int, ...], list[int]] = {}
+        for c, rows in enumerate(self.rows):
+            columns.setdefault(rows, []).append(c)
+        return [(tuple(of[k : k + most]), rows) for rows, of in columns.items() for k in range(0, len(of), most)]
 
 
 @dataclass(frozen=True)

@@ -9,6 +9,8 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import TypeAlias, TypeVar, cast
 
+import numpy as np
+
 from condyle.algorithms.joint import Joint
 from condyle.algorithms.sweeps import Entry, Field, Matrix
 from condyle.algorithms.values import flat, like, plus
@@ -20,6 +22,7 @@ from condyle.spatial.vector import Vector
 from condyle.trace.finish import Scope
 from condyle.trace.kinds import constants, kinds_of
 from condyle.trace.places import angles, external, place_of
+from condyle.trace.structure import coupled
 from condyle.trace.steps import TRIG, External, Group, Handle, Lazy, MatrixHandle, Place, Unit
 
 T = TypeVar("T")
@@ -46,6 +49,7 @@ class Rolling:
             ir.Joint(kind, link.parent, link.q[0].at, link.v[0].at, 6 * link.body, constants(link))
             for link, kind in zip(tree.links, kind_of, strict=True)
         )
+        self.related = tuple(tuple(np.flatnonzero(column).tolist()) for column in coupled(tree).T)
         self.scope = self.top = Scope()
         self.buffers: dict[str, int] = {}
         self.matrices: list[str] = []
@@ -179,7 +183,7 @@ class Rolling:
     def minus_product(self, left: str, right: Matrix) -> MatrixHandle:
         """-left right, `left` an input port."""
         name = self._matrix()
-        self.scope.items.append(ir.Product(left, cast(MatrixHandle, right).name, name))
+        self.scope.items.append(ir.Product(left, cast(MatrixHandle, right).name, name, self.related))
         return MatrixHandle(name)
 
     def dofs(self, port: str) -> Field[Sequence[Scalar]]:

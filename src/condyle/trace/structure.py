@@ -71,8 +71,10 @@ DERIVED = ("dfd", "difd")
 
 def product_size(tree: Tree, function: str) -> int:
     """About how many operations of straight-line code are products of joint-space matrices alone; 0 where none are."""
+    if function not in DERIVED:
+        return 0
     kept = coupled(tree)
-    return products(function, kept, kept) if function in DERIVED else 0
+    return products(function, kept, kept)
 
 
 def written(program: Program) -> list[Entries]:

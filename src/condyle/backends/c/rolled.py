@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from itertools import accumulate
 
 from condyle.backends.c.body import Body, literal, write_table
 from condyle.backends.common.forms import FORMS
@@ -27,6 +28,21 @@ def used_constants(rolled: Rolled) -> list[list[int]]:
         for kind, step in steps(body):
             used[kind] |= {entry for ref, entry in entries_read(step) if ref.space == "table"}
     return [sorted(columns) for columns in used]
+
+
+def write_product(
+    tables: Emitter, e: Emitter, product: Product, table: str, left: int, right: int, result: int
+) -> None:
+    """A product of matrices that begin at these slots; `table`: a name for its rows."""
+    nv = len(product.rows)
+    begins = [0, *accumulate(map(len, product.rows))]
+    write_table(tables, f"{table}_begin", begins)
+    write_table(tables, table, [row for rows in product.rows for row in rows] or [0])
+    with e.block(f"for (i = 0; i < {nv * nv}; i++) {{"):
+        e("size_t k;", "real_v sum = cd_splat(0);")
+        with e.block(f"for (k = {table}_begin[i % {nv}]; k < {table}_begin[i % {nv} + 1]; k++) {{"):
+            e(f"sum = sum - w[{left} + i / {nv} * {nv} + {table}[k]] * w[{right} + {table}[k] * {nv} + i % {nv}];")
+        e(f"w[{result} + i] = sum;")
 
 
 class _Writer:
@@ -148,13 +164,10 @@ class _Writer:
             self._switch(e, visits)
 
     def _product(self, e: Emitter, product: Product) -> None:
-        nv, bases = self.rolled.nv, self.place.bases
+        bases, table = self.place.bases, f"{self.rolled.name}_rows{self.count}"
+        self.count += 1
         left, right = bases[Bank("input", product.left)], bases[Bank("matrix", product.right)]
-        with e.block(f"for (i = 0; i < {nv * nv}; i++) {{"):
-            e("size_t k;", "real_v sum = cd_splat(0);")
-            with e.block(f"for (k = 0; k < {nv}; k++) {{"):
-                e(f"sum = sum - w[{left} + i / {nv} * {nv} + k] * w[{right} + k * {nv} + i % {nv}];")
-            e(f"w[{bases[Bank('matrix', product.result)]} + i] = sum;")
+        write_product(self.steps, e, product, table, left, right, bases[Bank("matrix", product.result)])
 
     def _mirror(self, e: Emitter, mirror: Mirror) -> None:
         nv, base = self.rolled.nv, self.place.bases[Bank("matrix", mirror.matrix)]

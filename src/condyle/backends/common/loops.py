@@ -11,7 +11,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import NamedTuple
 
-from condyle.ir.sweep import Product, Ref, Rolled, Sweep, Walk, bodies, entries_read, steps
+from condyle.ir.sweep import Ref, Rolled, Sweep, Walk, bodies, entries_read, steps
 
 Entry = tuple[str, int]
 """A buffer and an entry of its rows."""
@@ -103,8 +103,7 @@ class Layout:
     def to_clear(self) -> list[int]:
         """Slots that loops read and that must be zero before each run, because no walk comes there."""
         rolled = self.rolled
-        read = {loop.right for loop in rolled.loops if isinstance(loop, Product)}
-        read |= {ref.name for _, body in bodies(rolled.loops) for _, step in steps(body) for ref in step.reads}
+        read = {ref.name for _, body in bodies(rolled.loops) for _, step in steps(body) for ref in step.reads}
         names = [name for name in rolled.matrices if name in read and self._touched(name, Walk)]
         return [self.bases[Bank("matrix", name)] + k for name in names for k in self._unrelated()]
 

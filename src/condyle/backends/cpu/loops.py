@@ -17,8 +17,10 @@ from condyle.ir.program import input_of, operands
 from condyle.ir.sweep import Columns, Mirror, Product, Rolled, Step, Sweep, Walk
 from condyle.runtime.layout import Layouts
 
-CALL, ANGLES, COLUMNS, UPTO, WALK, CLEAR, MIRROR, PRODUCT = range(1, 9)
+CALL, ANGLES, COLUMNS, UPTO, WALK, CLEAR, MIRROR, PRODUCT, COPY = range(1, 10)
 LOOPS = -3
+COLUMNS_AT_ONCE = 4
+"""Of a product: as many as the driver's registers hold with four rows."""
 
 
 def assemble_rolled(
@@ -39,6 +41,14 @@ def assemble_rolled(
     """
     tiles = (1 if rolled.matrices else 2) if tiles is None else tiles
     return _Writer(rolled, Way(isa, bits, target, tiles)).assembled(layouts or full_layouts(rolled, isa.lanes(bits)))
+
+
+def product_words(product: Product, bases: Sequence[int], slots: list[int]) -> list[int]:
+    """The command for matrices that begin at these slots; columns and rows go into the table `slots`."""
+    begin = len(slots)
+    for columns, rows in product.groups(COLUMNS_AT_ONCE):
+        slots += (len(columns), len(rows), *columns, *rows)
+    return [PRODUCT, *bases, begin, len(slots) - begin]
 
 
 class _Writer:
@@ -154,7 +164,7 @@ class _Writer:
 
     def _product(self, product: Product) -> list[int]:
         names = (Bank("input", product.left), Bank("matrix", product.right), Bank("matrix", product.result))
-        return [PRODUCT, *(self.place.bases[name] for name in names)]
+        return product_words(product, [self.place.bases[name] for name in names], self.slots)
 
     def _record(self, step: Step, kind: int, backward: bool) -> int:
         """The number of a step's record (see tiles/loops.h); -1 for a step that does nothing."""

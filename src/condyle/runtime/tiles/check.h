@@ -1,6 +1,7 @@
 /* Whether the words of loops (see loops.h) stay inside the data they lead to. */
 typedef struct {
     const int64_t *words;
+    const uint32_t *table;
     int64_t count, nv, records, tables, slots;
 } words_check;
 
@@ -12,6 +13,24 @@ static int fine_table(const words_check *in, int64_t begin, int64_t count)
 static int fine_matrix(const words_check *in, int64_t base)
 {
     return base >= 0 && in->nv < 1 << 20 && base + in->nv * in->nv <= in->slots;
+}
+
+/* Columns of a product, some at a time, and their rows: see PRODUCT. */
+static int fine_columns(const words_check *in, int64_t at, int64_t end)
+{
+    while (at < end) {
+        const int64_t columns = in->table[at], rows = at + 1 < end ? in->table[at + 1] : -1;
+        if (columns < 1 || columns > 4 || rows < 0 || columns + rows > end - at - 2) {
+            return 0;
+        }
+        for (int64_t k = 0; k < columns + rows; k++) {
+            if (in->table[at + 2 + k] >= in->nv) {
+                return 0;
+            }
+        }
+        at += 2 + columns + rows;
+    }
+    return 1;
 }
 
 static int fine_record(const words_check *in, int64_t record, int64_t number, int64_t count)
@@ -54,8 +73,13 @@ static int64_t command_words(const words_check *in, int64_t at, int inside)
     case MIRROR:
         return !inside && left >= 2 && fine_matrix(in, word[1]) ? 2 : 0;
     case PRODUCT:
-        return !inside && left >= 4 && fine_matrix(in, word[1]) && fine_matrix(in, word[2]) && fine_matrix(in, word[3]) ? 4
-                                                                                                                       : 0;
+        return !inside && left >= 6 && fine_matrix(in, word[1]) && fine_matrix(in, word[2]) && fine_matrix(in, word[3]) &&
+                       fine_table(in, word[4], word[5]) && fine_columns(in, word[4], word[4] + word[5])
+                   ? 6
+                   : 0;
+    case COPY:
+        return !inside && left >= 4 && fine_table(in, word[1], word[2]) && word[3] >= 0 && word[3] <= in->slots - word[2] ? 4
+                                                                                                                          : 0;
     default:
         return 0;
     }
@@ -64,7 +88,7 @@ static int64_t command_words(const words_check *in, int64_t at, int inside)
 static int fine_loops(const tiles_plan *plan, int64_t code, int64_t constants, int64_t tables, int64_t slots)
 {
     const int64_t *word = plan->loops;
-    words_check in = {word, plan->n_loop, 0, 0, tables, slots};
+    words_check in = {word, plan->slots, plan->n_loop, 0, 0, tables, slots};
     int64_t at, end = 0;
     if (in.count < WORDS || word[0] < 0 || word[0] >= 1 << 20 || word[1] < 1 || word[1] > 2 || word[2] < 0 ||
         word[1] * word[2] != slots || word[3] < 0 || word[3] > (in.count - WORDS) / RECORD) {

@@ -13,7 +13,11 @@
  *                                        and the next joint after those, until that is negative
  *   CLEAR table, count                   slots set to zero
  *   MIRROR matrix                        its upper triangle to its lower one
- *   PRODUCT left, right, result          result = - left right, nv x nv
+ *   PRODUCT left, right, result, table, count
+ *                                        result = - left right, nv x nv; the table, of so many numbers, has for some
+ *                                        columns of right at a time: how many (1 to 4), how many rows, these columns, and
+ *                                        the rows where they can differ from zero
+ *   COPY table, count, to                the slots of the table, to slots side by side
  * A record of -1 does nothing. */
 
 typedef void tiles_steps(void *w, const void *constants, const uint32_t *slots, int64_t count, void *column, void *row);
@@ -60,6 +64,15 @@ static void clear(const loops *self, const int64_t *word)
     }
 }
 
+static void copy(const loops *self, const int64_t *word, real_v *w)
+{
+    const uint32_t *const from = self->plan->slots + word[1];
+    int64_t k;
+    for (k = 0; k < word[2]; k++) {
+        w[word[3] + k] = w[from[k]];
+    }
+}
+
 static void mirror(const loops *self, real_v *matrix)
 {
     int64_t i, j;
@@ -70,35 +83,54 @@ static void mirror(const loops *self, real_v *matrix)
     }
 }
 
-/* Four rows by four columns at a time stay in registers. */
-static void product(const loops *self, const real_v *left, const real_v *right, real_v *result)
+/* Columns of a product that read the same rows of `right`; four rows of `left` at a time, so that sums stay in registers. */
+CD_INLINE void product_columns(int64_t n, int64_t columns, const uint32_t *column, int64_t n_rows, const uint32_t *row,
+                               const real_v *left, const real_v *right, real_v *result)
 {
-    const int64_t n = self->nv;
-    int64_t i, j, k, a, b;
+    int64_t i, k, a, b;
     for (i = 0; i < n; i += 4) {
-        for (j = 0; j < n; j += 4) {
-            real_v sum[4][4];
-            const real_v *x[4];
-            int64_t y[4];
+        real_v sum[4][4];
+        const real_v *x[4];
+        for (a = 0; a < 4; a++) {
+            x[a] = left + (i + a < n ? i + a : n - 1) * n;
+            for (b = 0; b < columns; b++) {
+                sum[a][b] = cd_splat(0);
+            }
+        }
+        for (k = 0; k < n_rows; k++) {
+            const real_v *const y = right + row[k] * n;
             for (a = 0; a < 4; a++) {
-                x[a] = left + (i + a < n ? i + a : n - 1) * n;
-                y[a] = j + a < n ? j + a : n - 1;
-                for (b = 0; b < 4; b++) {
-                    sum[a][b] = cd_splat(0);
+                for (b = 0; b < columns; b++) {
+                    sum[a][b] -= x[a][row[k]] * y[column[b]];
                 }
             }
-            for (k = 0; k < n; k++) {
-                for (a = 0; a < 4; a++) {
-                    for (b = 0; b < 4; b++) {
-                        sum[a][b] -= x[a][k] * right[k * n + y[b]];
-                    }
-                }
+        }
+        for (a = 0; a < 4 && i + a < n; a++) {
+            for (b = 0; b < columns; b++) {
+                result[(i + a) * n + column[b]] = sum[a][b];
             }
-            for (a = 0; a < 4 && i + a < n; a++) {
-                for (b = 0; b < 4 && j + b < n; b++) {
-                    result[(i + a) * n + j + b] = sum[a][b];
-                }
-            }
+        }
+    }
+}
+
+static void product(const loops *self, const int64_t *word, real_v *w)
+{
+    const uint32_t *at = self->plan->slots + word[4], *const end = at + word[5];
+    const real_v *const left = w + word[1], *const right = w + word[2];
+    for (; at < end; at += 2 + at[0] + at[1]) {
+        const uint32_t *const column = at + 2, *const row = column + at[0];
+        switch (at[0]) { /* a number that the compiler knows, so that the sums stay in registers */
+        case 1:
+            product_columns(self->nv, 1, column, at[1], row, left, right, w + word[3]);
+            break;
+        case 2:
+            product_columns(self->nv, 2, column, at[1], row, left, right, w + word[3]);
+            break;
+        case 3:
+            product_columns(self->nv, 3, column, at[1], row, left, right, w + word[3]);
+            break;
+        default:
+            product_columns(self->nv, 4, column, at[1], row, left, right, w + word[3]);
         }
     }
 }
@@ -169,12 +201,17 @@ static void run_loops(const tiles_plan *plan, real_v *w)
             }
             word += 2;
             break;
-        default: /* PRODUCT */
+        case COPY:
             for (t = 0; t < tiles; t++) {
-                real_v *const at = w + t * size;
-                product(&self, at + word[1], at + word[2], at + word[3]);
+                copy(&self, word, w + t * size);
             }
             word += 4;
+            break;
+        default: /* PRODUCT */
+            for (t = 0; t < tiles; t++) {
+                product(&self, word, w + t * size);
+            }
+            word += 6;
         }
     }
 }

@@ -11,7 +11,7 @@
 enum { TILES_SINES = -1, TILES_REACH = -2, TILES_LOOPS = -3 };
 
 /* Commands of loops, and how many words stand before them: of the head, and of each record; see loops.h. */
-enum { CALL = 1, ANGLES, COLUMNS, UPTO, WALK, CLEAR, MIRROR, PRODUCT };
+enum { CALL = 1, ANGLES, COLUMNS, UPTO, WALK, CLEAR, MIRROR, PRODUCT, COPY };
 enum { RECORD = 5, WORDS = 4 };
 
 typedef struct {
