@@ -13,6 +13,7 @@ from numpy.typing import ArrayLike, NDArray
 from condyle.compiler import Compiler
 from condyle.errors import BuildError, UnsupportedError
 from condyle.runtime.arrays import Binder
+from condyle.runtime.forks import Guard
 from condyle.runtime.kernel import Kernel, cores
 from condyle.runtime.native import Function as Twin
 from condyle.runtime.native import NativeKernel, fast_twin
@@ -80,7 +81,7 @@ class Dynamics:
         self._check_inverse = check_inverse
         self._kernels: dict[tuple[str, bool], Kernel] = {}
         self._binders: dict[str, Binder] = {}
-        self._lock = threading.RLock()
+        self._guard = Guard(threading.RLock)
         self._twins: dict[str, Twin] = {}
         if target != "numpy":
             self._shadow_methods()
@@ -232,14 +233,14 @@ class Dynamics:
     def _kernel(self, name: str, f_ext: bool) -> Kernel:
         kernel = self._kernels.get((name, f_ext))
         if kernel is None:
-            with self._lock:
+            with self._guard.lock:
                 kernel = self._kernels.get((name, f_ext)) or self._build(name, f_ext)
-                self._kernels[name, f_ext] = kernel
                 if isinstance(kernel, NativeKernel) and name in self._twins:
                     self._twins[name].set_entry(f_ext, kernel.entry, kernel.single)
                     if kernel.packed is not None:
                         before, after = self._compiler.layouts(name, f_ext, self._target, self._dtype)
                         self._twins[name].set_packed(f_ext, kernel.packed, Packed, before + after)
+                self._kernels[name, f_ext] = kernel  # last: a child of a fork before this line does all of it again
         return kernel
 
     def _build(self, name: str, f_ext: bool) -> Kernel:

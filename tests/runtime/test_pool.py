@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
+import signal
 import subprocess
 import sys
+import tempfile
 import textwrap
 import threading
 import time
@@ -46,11 +49,17 @@ def program(text: str, limit: int = 4, threads: int = 5) -> None:
     """Runs it in an interpreter of its own, which ends in time and well."""
     code = textwrap.dedent(PRELUDE.format(limit=limit, threads=threads)) + textwrap.dedent(text)
     environment = {**os.environ, "PYTHONPATH": os.pathsep.join(sys.path)}
-    done = subprocess.run(
-        [sys.executable, "-W", "ignore", "-c", code],
-        env=environment, capture_output=True, text=True, timeout=60, check=False,
-    )  # fmt: skip
-    assert done.returncode == 0, done.stdout + done.stderr
+    command = [sys.executable, "-W", "ignore", "-c", code]
+    with tempfile.TemporaryFile("w+") as said:  # a pipe would be held open by a child that hangs
+        child = subprocess.Popen(command, env=environment, stdout=said, stderr=said, start_new_session=True)
+        try:
+            status = child.wait(60)
+        finally:
+            with contextlib.suppress(ProcessLookupError):
+                os.killpg(child.pid, signal.SIGKILL)
+            child.wait()
+        said.seek(0)
+        assert status == 0, said.read()
 
 
 @pytest.fixture(autouse=True)
@@ -179,6 +188,56 @@ def test_a_forked_childs_child_works() -> None:
             os._exit(not (fine and ends_well(grandchild)))
         raise SystemExit(not ends_well(child, 10))
     """)
+
+
+FORKS = """
+    dyn = condyle.chain(7).compile(target="c", threads=5)
+    q, v, a = (np.random.default_rng(k).normal(size=(400_000, 7)) for k in range(3))
+    right, out = dyn.forward_dynamics(q, v, a), np.empty((400_000, 7))
+    children, depth = [], 0
+
+    def fork(*_):
+        global depth
+        child = os.fork()
+        if child:
+            children.append(child)
+            return
+        depth += 1
+        children.clear()
+        {child}
+
+    def call(delay):
+        if depth < {deepest}:
+            signal.setitimer(signal.ITIMER_REAL, delay)  # once: no handler runs within a handler
+        out[...] = np.nan
+        dyn.forward_dynamics(q, v, a, out=out)
+        assert np.array_equal(out, right)
+
+    signal.signal(signal.SIGALRM, fork)
+    try:
+        begin, turn = time.perf_counter(), 0
+        call(10.0)
+        takes = time.perf_counter() - begin
+        while turn < 12:
+            call(takes * (0.1 + turn / 15))
+            turn = turn + 1 if depth == 0 else 99
+        signal.signal(signal.SIGALRM, signal.SIG_IGN)
+        fine = all([ends_well(child, 20) for child in children])
+    except {expected}:
+        fine = True
+    os._exit(not fine)
+"""
+
+
+@pytest.mark.parametrize("deepest", [1, 2])
+def test_a_signals_handler_forks_in_a_batch(deepest: int) -> None:
+    """The child goes on with the batch, and does what it had given to workers that it has not; so does a child's child."""
+    child = "signal.setitimer(signal.ITIMER_REAL, 0.01) if depth < 2 else None" if deepest == 2 else "pass"
+    program(FORKS.format(deepest=deepest, child=child, expected="()"))
+
+
+def test_a_signals_handler_forks_in_a_batch_and_ends_the_child() -> None:
+    program(FORKS.format(deepest=1, child="raise KeyError", expected="KeyError"))
 
 
 @pytest.mark.parametrize("how", ["", "time.sleep(0.05)", "os._exit(0)", "raise SystemExit(0)"])

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import threading
 from collections.abc import Callable, Sequence
 
 import numpy as np
@@ -11,6 +10,7 @@ from condyle.backends.cuda.forms import Form
 from condyle.backends.cuda.kernel import CudaKernel, Rows
 from condyle.backends.cuda.parts import Parts
 from condyle.runtime.cuda.driver import Gpu
+from condyle.runtime.forks import Guard
 
 
 class CudaFunction:
@@ -23,13 +23,13 @@ class CudaFunction:
         self._form, self._parts = form, parts
         self._forms: dict[int, Form] = {}
         self._kernels: dict[Form, CudaKernel] = {}
-        self._lock = threading.Lock()
+        self._guard = Guard()
         self.description = f"CUDA, {gpu.arch}"
 
     def kernel(self, n: int) -> CudaKernel:
         """What runs n states: the form is that of the next power of two."""
         size = (n - 1).bit_length()
-        with self._lock:
+        with self._guard.lock:
             if size not in self._forms:
                 self._forms[size] = self._form(n)
             form = self._forms[size]

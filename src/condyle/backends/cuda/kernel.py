@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import threading
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
@@ -19,6 +18,7 @@ from condyle.runtime.cuda.driver import Function, Gpu
 from condyle.runtime.cuda.pinned import Pinned
 from condyle.runtime.cuda.scratch import Scratch
 from condyle.runtime.cuda.stage import HOST, Slot
+from condyle.runtime.forks import Guard
 
 Rows = NDArray[np.floating]
 LEAST_CHUNK, MOST_CHUNK = 2 << 20, 32 << 20
@@ -94,14 +94,14 @@ class CudaKernel:
             self._launches = tuple(_loaded(part, gpu, target) for part in parts.launches)
         self._slots: list[Slot] = []
         self._pinned, self._scratch = Pinned(gpu), Scratch(gpu)
-        self._lock = threading.Lock()
+        self._guard = Guard()
         kernels = "one kernel" if len(self._launches) == 1 else f"{len(self._launches)} kernels"
         self.description = f"CUDA, {gpu.arch}, {kernels}"
 
     def __call__(self, n: int, inputs: Sequence[Rows], outputs: Sequence[Rows], threads: int) -> None:
         """Rows in the processor's memory, in chunks: one is copied while another computes."""
         chunk = self.sizes.chunk(n)
-        with self._lock, self.gpu.current():
+        with self._guard.lock, self.gpu.current():
             pinned = [self._pinned.has(array) for array in (*inputs, *outputs)]
             try:
                 for number, start in enumerate(range(0, n, chunk)):

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import contextlib
-import threading
 from collections.abc import Generator
 from contextlib import contextmanager
 
 from condyle.runtime.cuda.driver import Gpu
 from condyle.runtime.cuda.streams import capture_of, relaxed
+from condyle.runtime.forks import Guard
 
 
 class Scratch:
@@ -22,7 +22,7 @@ class Scratch:
         self._gpu = gpu
         self._kept: dict[tuple[int, int], tuple[int, int]] = {}
         self._all: list[int] = []
-        self._lock = threading.Lock()
+        self._guard = Guard()
 
     @contextmanager
     def borrowed(self, size: int, stream: int) -> Generator[int, None, None]:
@@ -32,7 +32,7 @@ class Scratch:
             return
         capture = capture_of(self._gpu, stream)
         if capture is not None:
-            with self._lock:  # launches of one call stay together
+            with self._guard.lock:  # launches of one call stay together
                 yield self._of_graph(capture, stream, size)
             return
         driver = self._gpu.driver

@@ -78,6 +78,8 @@ typedef struct Job {
     atomic_int running; /* workers in it */
     PyThreadState *caller; /* while it does not hold the GIL */
     int open;           /* workers that may still join */
+    int posted;         /* whether it is in the list, and workers may be in it */
+    unsigned process;   /* that of the pool when it was posted */
     struct Job *following;
 } Job;
 
@@ -89,6 +91,7 @@ static struct {
     atomic_uint posts; /* how many were ever posted: idle workers watch it */
     int workers, spinning, sleeping, waiting;
     int limit; /* of workers; -1: not looked up yet */
+    unsigned process; /* forks between the first process and this one */
 } pool = {.lock = PTHREAD_MUTEX_INITIALIZER,
           .posted = PTHREAD_COND_INITIALIZER,
           .left = PTHREAD_COND_INITIALIZER,
@@ -124,6 +127,7 @@ static void after_fork_in_child(void)
     pthread_cond_init(&pool.posted, NULL); /* the old ones remember threads that are not here */
     pthread_cond_init(&pool.left, NULL);
     pool.jobs = NULL;
+    pool.process++; /* a job of the thread that forked sees by this that its workers are not here: see adopt */
     pool.workers = pool.spinning = pool.sleeping = pool.waiting = 0;
     pool.limit = -1;
     pthread_mutex_unlock(&kept.lock);

@@ -73,11 +73,25 @@ static int take_piece(Job *job, void *work, int worker)
     return 1;
 }
 
+/* A signal's handler forked, and this is the child: the job is in no list and its workers are not here. All that they took
+ * from the back, finished or not, is to be done again, by the caller alone. */
+static void adopt(Job *job)
+{
+    job->posted = 0;
+    atomic_store(&job->running, 0);
+    atomic_fetch_and(&job->taken, UINT32_MAX);
+}
+
 /* Runs the handlers of signals that came; one that raises ends the job, and its exception is left to the caller. */
 static void look_for_signals(Job *job)
 {
+    int raised;
     PyEval_RestoreThread(job->caller);
-    if (PyErr_CheckSignals() != 0) {
+    raised = PyErr_CheckSignals() != 0;
+    if (job->posted && job->process != pool.process) {
+        adopt(job);
+    }
+    if (raised) {
         atomic_store(&job->taken, job->units);
     }
     job->caller = PyEval_SaveThread();
@@ -227,6 +241,8 @@ static void start_workers(int count)
 static void post(Job *job, int helpers)
 {
     job->open = helpers;
+    job->posted = 1;
+    job->process = pool.process;
     pthread_mutex_lock(&pool.lock);
     start_workers(helpers);
     job->following = pool.jobs;
@@ -280,6 +296,7 @@ static void run_job(Job *job, void *work, Py_ssize_t threads)
     size_t wanted = threads < 1 ? 1 : at_most((size_t)threads, MAX_THREADS);
     wanted = at_most(wanted, (job->n - 1) / job->self->small + 1);
     job->sharers = wanted;
+    job->posted = 0;
     job->unit = unit;
     job->units = (job->n - 1) / unit + 1;
     job->longest = (grain - 1) / unit + 1;
@@ -290,5 +307,7 @@ static void run_job(Job *job, void *work, Py_ssize_t threads)
     }
     post(job, (int)wanted - 1);
     lead(job, work);
-    retire(job);
+    if (job->posted) {
+        retire(job);
+    }
 }

@@ -1,0 +1,89 @@
+"""A forked child computes, whatever the other threads were doing when it was made."""
+
+from __future__ import annotations
+
+import os
+import threading
+import time
+from pathlib import Path
+
+import pytest
+
+from condyle.runtime import forks
+from tests.runtime.test_pool import program
+
+COMPILING = """
+    from condyle.compiler import Compiler
+    fresh = condyle.chain(4).compile(target={target!r})
+    x = np.ones(4)
+    entered, leave = threading.Event(), threading.Event()
+    build = Compiler.build
+
+    def slow(self, *given):
+        if os.getpid() == parent:
+            {meanwhile}
+        return build(self, *given)
+
+    parent, Compiler.build, Compiler.kept = os.getpid(), slow, lambda *_: None
+    thread = threading.Thread(target=lambda: fresh.inverse_dynamics(x, x, x))
+    thread.start()
+    assert entered.wait(20)
+    child = os.fork()
+    if child == 0:
+        {child}
+        os._exit(not np.isfinite(fresh.inverse_dynamics(x, x, x)).all())
+    fine = ends_well(child, 30)
+    leave.set()
+    thread.join()
+    raise SystemExit(not (fine and np.isfinite(fresh.inverse_dynamics(x, x, x)).all()))
+"""
+
+
+@pytest.mark.parametrize("target", ["c", "cpu"])
+def test_a_fork_while_another_thread_compiles(target: str) -> None:
+    """The thread that holds the lock is not in the child."""
+    program(COMPILING.format(target=target, meanwhile="entered.set(); leave.wait(40)", child="pass"))
+
+
+def test_a_fork_while_another_thread_imports(tmp_path: Path) -> None:
+    """Nor is the one that holds a module's lock: the fork waits until that import is done."""
+    (tmp_path / "slowly.py").write_text("import time, __main__\n__main__.entered.set()\ntime.sleep(1)\ndone = True\n")
+    meanwhile = f"sys.path.insert(0, {str(tmp_path)!r}); import slowly"
+    program(COMPILING.format(target="c", meanwhile=meanwhile, child="import slowly; assert slowly.done"))
+
+
+def test_a_fork_waits_for_imports_of_this_package_only(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (tmp_path / "asleep_while_imported.py").write_text("import forks_gate\nforks_gate.gate.wait(30)\n")
+    (tmp_path / "forks_gate.py").write_text("import threading\ngate = threading.Event()\n")
+    monkeypatch.syspath_prepend(str(tmp_path))
+    import forks_gate  # type: ignore[import-not-found]
+
+    thread = threading.Thread(target=lambda: __import__("asleep_while_imported"))
+    thread.start()
+    start = time.monotonic()
+    child = os.fork()
+    if child == 0:
+        os._exit(0)
+    assert os.waitpid(child, 0)[1] == 0
+    assert time.monotonic() - start < forks.PATIENCE_S / 2
+    forks_gate.gate.set()
+    thread.join()
+
+
+def test_a_guard_is_free_in_the_child_only() -> None:
+    guard, held = forks.Guard(), threading.Event()
+
+    def hold() -> None:
+        with guard.lock:
+            held.set()
+            time.sleep(0.5)
+
+    thread = threading.Thread(target=hold)
+    thread.start()
+    held.wait()
+    child = os.fork()
+    if child == 0:
+        os._exit(not guard.lock.acquire(blocking=False))  # type: ignore[attr-defined]
+    assert not guard.lock.acquire(blocking=False)  # type: ignore[attr-defined]
+    assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 0
+    thread.join()
