@@ -13,7 +13,6 @@ import pinocchio as pin
 
 from condyle.model.placement import alignment
 from condyle.model.robot import Joint, Robot
-from tests.laws.robots import relative
 
 Array = np.ndarray
 
@@ -191,13 +190,6 @@ def their_joints(joint: Joint) -> list[object]:
     return [whole[joint.type]()]
 
 
-def worst(answers: object, expected: list[object]) -> float:
-    """The largest relative error of a function's outputs over all states."""
-    got = answers if isinstance(answers, tuple) else (answers,)
-    want = [state if isinstance(state, tuple) else (state,) for state in expected]
-    return max(relative(one, np.array([state[k] for state in want])) for k, one in enumerate(got))
-
-
 class FileTwin(Twin):
     """Pinocchio's own reading of a robot's URDF, a path or the text itself."""
 
@@ -206,7 +198,9 @@ class FileTwin(Twin):
         build = pin.buildModelFromXML if urdf.lstrip().startswith("<") else pin.buildModelFromUrdf
         self.model = build(urdf, *([pin.JointModelFreeFlyer()] if floating_base else []))
         self.model.gravity = pin.Motion(np.array(robot.gravity), np.zeros(3))
-        assert self.model.nv == robot.nv
+        unknown = [joint.name for joint in robot.joints if not self.model.existJointName(joint.name)]
+        if self.model.nv != robot.nv or unknown:
+            raise ValueError(f"Pinocchio reads {self.model.nv} degrees of freedom, not {robot.nv}; lacks {unknown[:3]}")
         self.parts = [Part(joint, None, self.model.getJointId(joint.name)) for joint in robot.joints]
         self.bodies = [(part.id, pin.SE3.Identity()) for part in self.parts]
         self.data = self.model.createData()

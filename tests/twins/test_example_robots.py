@@ -11,11 +11,11 @@ from condyle import SingularError
 from condyle.signature import FUNCTIONS
 from tests.laws.robots import states
 from tests.twins.accuracies import allowed
+from tests.twins.compare import error
 from tests.twins.example_robots import PATHS, SINGULAR, loaded, path_of
 
 pytest.importorskip("pinocchio", reason="pip install 'condyle[test]'")
 from tests.twins.pinocchio_twin import FileTwin
-from tests.twins.test_pinocchio import error
 
 pytestmark = pytest.mark.twins_data
 N = 2

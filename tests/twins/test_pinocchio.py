@@ -15,11 +15,12 @@ from condyle.model.robot import Joint
 from condyle.signature import FUNCTIONS
 from tests.laws.robots import States, changed, robot_named, states
 from tests.twins.accuracies import allowed
+from tests.twins.compare import error
 
 pytest.importorskip("pinocchio", reason="pip install 'condyle[test]'")
 import pinocchio as pin
 
-from tests.twins.pinocchio_twin import FileTwin, Twin, worst
+from tests.twins.pinocchio_twin import FileTwin, Twin
 
 N = 5
 BUNDLED = ("iiwa14", "hyq", "atlas")
@@ -57,23 +58,6 @@ def robot(name: str) -> Robot:
 @cache
 def twin(name: str) -> Twin:
     return Twin(robot(name))
-
-
-def arguments(dyn: Dynamics, function: str, given: States) -> list[np.ndarray]:
-    known = {"q": given.q, "v": given.v, "a": given.a, "tau": given.a}
-    if function == "difd":
-        known["Minv"] = dyn.mass_matrix_inverse(given.q.astype(dyn.dtype)).astype(float)
-    return [known[port.name] for port in FUNCTIONS[function].inputs]
-
-
-def error(dyn: Dynamics, other: Twin, function: str, given: States, forces: bool) -> float:
-    """Our answer from numbers that the dtype holds, theirs from the same numbers in float64."""
-    inputs = [x.astype(dyn.dtype) for x in arguments(dyn, function, given)]
-    f_ext = given.f_ext.astype(dyn.dtype) if forces else None
-    answers = dyn.function(function)(*inputs) if f_ext is None else dyn.function(function)(*inputs, f_ext)
-    rows = [x.astype(float) for x in (inputs if f_ext is None else [*inputs, f_ext])]
-    expected = [getattr(other, function)(*row) for row in zip(*rows, strict=True)]
-    return worst(answers, expected)
 
 
 def condition(other: Twin, given: States) -> float:

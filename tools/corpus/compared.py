@@ -1,0 +1,89 @@
+"""A robot against the other engine's reading of the same file: all seven functions, on NumPy and on the CPU."""
+
+from __future__ import annotations
+
+import resource
+import time
+from collections.abc import Iterator
+
+import numpy as np
+
+from condyle import Dynamics, Robot, SingularError
+from condyle.cli.check import allowed
+from condyle.signature import FUNCTIONS
+from tests.laws.robots import States, states
+from tests.twins.compare import arguments, error
+from tests.twins.mujoco_file_twin import MujocoFileTwin
+from tests.twins.pinocchio_twin import FileTwin
+from tools.corpus.find import Case, How, Record
+
+Twin = FileTwin | MujocoFileTwin
+SEED = 4
+
+
+def compared(robot: Robot, case: Case, how: How) -> Iterator[Record]:
+    """Parts of the record, as soon as each is known; "stage" is what comes next."""
+    if not 0 < robot.nv <= how.most:
+        yield {"compared": "no degrees of freedom" if robot.nv == 0 else f"more than {how.most} degrees of freedom"}
+        return
+    try:
+        other = twin_of(robot, case)
+    except Exception as trouble:  # whatever the other engine raises
+        yield {"other": f"refuses: {' '.join(str(trouble).split())[:200]}", "compared": "not read by the other engine"}
+        return
+    given = states(robot, how.states, SEED)
+    condition = float(np.max([np.linalg.cond(other.m(q)) for q in given.q]))
+    yield {"other": "loads", "condition": condition, "stage": "numpy"}
+    worst, beyond = errors(robot.compile(target="numpy"), other, given, condition, forces=case.format == "urdf")
+    found = [f"numpy {name}" for name in beyond]
+    yield {"compared": "numpy", "numpy": worst, "beyond": found, "stage": "cpu"}
+    if robot.nv > how.cpu_most:
+        return
+    dyn = robot.compile(target="cpu", threads=1)
+    yield {"compile_seconds": compile_seconds(dyn, given)}
+    peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss >> 10
+    worst, beyond = errors(dyn, other, given, condition, forces=False)  # with forces all would be compiled again
+    found += [f"cpu {name}" for name in beyond]
+    yield {"compared": "numpy, cpu", "cpu": worst, "peak_mb": peak, "beyond": found}
+
+
+def twin_of(robot: Robot, case: Case) -> Twin:
+    if case.format == "urdf":
+        return FileTwin(robot, str(case.path), case.variant == "floating")
+    return MujocoFileTwin(robot, case.path)
+
+
+def compile_seconds(dyn: Dynamics, given: States) -> Record:
+    """Processor seconds of each function's first call, in the order of the signature."""
+    seconds: Record = {}
+    for name in FUNCTIONS:
+        try:
+            inputs = arguments(dyn, name, given)
+            start = time.process_time()
+            dyn.function(name)(*inputs)
+        except SingularError:
+            continue
+        seconds[name] = round(time.process_time() - start, 3)
+    return seconds
+
+
+def errors(dyn: Dynamics, other: Twin, given: States, condition: float, forces: bool) -> tuple[Record, list[str]]:
+    """The worst error of each function relative to the largest entry; "singular" where M has no inverse.
+
+    The second: which are beyond the accuracy that the guide promises.
+    """
+    worst: Record = {}
+    beyond: list[str] = []
+    for name, function in FUNCTIONS.items():
+        try:
+            found = error(dyn, other, name, given, forces=forces and function.takes_f_ext)
+        except SingularError:
+            worst[name] = "singular"
+            continue
+        except np.linalg.LinAlgError:
+            worst[name] = "singular for the other engine"
+            continue
+        worst[name] = found if np.isfinite(found) else "not finite"
+        if not found <= allowed(name, "float64", condition):
+            beyond.append(name)
+    return worst, beyond
