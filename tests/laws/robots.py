@@ -68,10 +68,13 @@ def robot_named(name: str) -> Robot:
 NAMES = ("zoo", "zoo_floating", "chain", "hyq_floating", "tree-0", "tree-1", "floating-2", "floating-3")
 
 
-def relative(got: Array, want: Array) -> float:
-    """The largest error, relative to the largest entry of the answer, as accuracies are stated; worst of the batch."""
+def relative(got: Array, want: Array, least: float = 0.0) -> float:
+    """The largest error, relative to the largest entry of the answer, as accuracies are stated; worst of the batch.
+
+    least: what that entry is taken for where it is smaller.
+    """
     got, want = np.asarray(got), np.asarray(want)
     axes = tuple(range(1, want.ndim))
-    scale = np.abs(want).max(axis=axes)
+    scale = np.maximum(np.abs(want).max(axis=axes), least)
     error = np.abs(got - want).max(axis=axes)
     return float(np.max(error / np.where(scale > 0.0, scale, 1.0)))

@@ -19,6 +19,7 @@ from tools.corpus.find import Case, How, Record
 
 Twin = FileTwin | MujocoFileTwin
 SEED = 4
+LEAST = 1e-3  # derivatives smaller than this times what is derived are judged as if they were so large
 
 
 def compared(robot: Robot, case: Case, how: How) -> Iterator[Record]:
@@ -76,7 +77,9 @@ def errors(dyn: Dynamics, other: Twin, given: States, condition: float, forces: 
     beyond: list[str] = []
     for name, function in FUNCTIONS.items():
         try:
-            found = error(dyn, other, name, given, forces=forces and function.takes_f_ext)
+            pushed = forces and function.takes_f_ext
+            least = LEAST * derived(other, name, given, pushed)
+            found = error(dyn, other, name, given, pushed, least)
         except SingularError:
             worst[name] = "singular"
             continue
@@ -87,3 +90,11 @@ def errors(dyn: Dynamics, other: Twin, given: States, condition: float, forces: 
         if not found <= allowed(name, "float64", condition):
             beyond.append(name)
     return worst, beyond
+
+
+def derived(other: Twin, function: str, given: States, forces: bool) -> float:
+    """The largest torque or acceleration of all states that a function derives; 0 for the other functions."""
+    if function not in ("did", "dfd", "difd"):
+        return 0.0
+    of = other.id if function == "did" else other.fd
+    return float(np.max([np.abs(of(*state)).max() for state in zip(*given[: 4 if forces else 3], strict=True)]))
