@@ -54,10 +54,9 @@ def test_options_of_load(run, pendulum) -> None:
 
 def test_what_mjcf_has_beside_the_tree_is_left_out(run, tmp_path) -> None:
     pytest.importorskip("mujoco")
-    path = tmp_path / "sprung.xml"
-    path.write_text(
-        '<mujoco><worldbody><body><joint stiffness="1"/><geom size=".1"/></body></worldbody></mujoco>', encoding="utf-8"
-    )
+    path = tmp_path / "tied.xml"
+    body = '<worldbody><body name="b"><joint/><geom size=".1"/></body></worldbody>'
+    path.write_text(f'<mujoco>{body}<equality><weld body1="b"/></equality></mujoco>', encoding="utf-8")
     refused = run("info", str(path))
     assert refused.status == 2 and "unmodelled='ignore'" in refused.err
     about = run("info", str(path), "--unmodelled", "ignore", "--json").json
