@@ -11,7 +11,7 @@ import textwrap
 import time
 from pathlib import Path
 
-from condyle.runtime import cache
+from condyle.runtime import cache, store
 from tests.runtime.test_cache import Maker, get, root
 
 __all__ = ["root"]
@@ -20,7 +20,7 @@ __all__ = ["root"]
 def race(number: int, failures: object) -> None:
     for turn in range(30):
         content = f"object {turn % 3}".encode() * 1000
-        made = cache.fetch((str(turn % 3),), "", Maker(content), Path.read_bytes)
+        made = cache.fetch((str(turn % 3),), "", Maker(content))
         if made != content:
             failures.put((number, turn))  # pyright: ignore
         if (turn + number) % 7 == 0:
@@ -37,7 +37,7 @@ def test_eight_processes_race(root: Path) -> None:
         process.join(60)
     assert [process.exitcode for process in processes] == [0] * 8
     assert failures.empty()
-    assert not [place for place in root.iterdir() if place.name.startswith(".new")]
+    assert not list((root / store.ASIDE).iterdir())
 
 
 def test_killed_half_way(root: Path) -> None:
@@ -49,7 +49,7 @@ def test_killed_half_way(root: Path) -> None:
             path.write_bytes(b"half")
             print("half", flush=True)
             time.sleep(60)
-        cache.fetch(("a",), "", make, lambda path: None)
+        cache.fetch(("a",), "", make)
     """
     child = subprocess.Popen(
         [sys.executable, "-c", textwrap.dedent(script)],
@@ -60,7 +60,7 @@ def test_killed_half_way(root: Path) -> None:
         assert child.stdout is not None
         assert child.stdout.readline() == b"half\n"
         child.send_signal(signal.SIGKILL)
-    (left,) = root.iterdir()
+    (left,) = (root / store.ASIDE).iterdir()
     make = Maker()
     assert get(make) == b"object"
     assert left.exists()

@@ -231,7 +231,7 @@ FORKS = """
 
 @pytest.mark.parametrize("deepest", [1, 2])
 def test_a_signals_handler_forks_in_a_batch(deepest: int) -> None:
-    """The child goes on with the batch, and does what it had given to workers that it has not; so does a child's child."""
+    """The child goes on with the batch and does what its parent's workers had; so does a child's child."""
     child = "signal.setitimer(signal.ITIMER_REAL, 0.01) if depth < 2 else None" if deepest == 2 else "pass"
     program(FORKS.format(deepest=deepest, child=child, expected="()"))
 

@@ -41,9 +41,10 @@ def _renew() -> None:
 
 
 def _wait_for_imports() -> None:
-    """Python has a lock for each module; a child that wants one whose import another thread had begun would wait for ever.
+    """Python has a lock for each module: a child that wants a module which another thread was importing waits for ever.
 
-    The first use of a function imports what generates code, so a fork waits until no other thread imports for this package.
+    The first use of a function imports what generates code. So a fork waits until no other thread imports for this
+    package.
     """
     end = time.monotonic() + PATIENCE_S
     while _others_import() and time.monotonic() < end:

@@ -61,14 +61,23 @@ def _identify(path: str, modified: int, size: int) -> Compiler:
     return Compiler(path, version, hashlib.sha256(f"{version}\n{macros}".encode()).hexdigest())
 
 
+def _log() -> IO[bytes]:
+    """What a command prints, in memory where the system can: a full disk does not hinder it."""
+    with contextlib.suppress(AttributeError, OSError):
+        return open(os.memfd_create("condyle-log", os.MFD_CLOEXEC), "w+b")  # noqa: PTH123
+    return tempfile.TemporaryFile()
+
+
 class _Job:
     """One running command; its output goes to a file, so that no pipe can fill up."""
 
     def __init__(self, number: int, command: Sequence[str], cwd: Path | None) -> None:
         self.number = number
         self.command = shlex.join(command)
-        self.log: IO[bytes] = tempfile.TemporaryFile()  # noqa: SIM115
         environment = {name: value for name, value in os.environ.items() if name not in _DROPPED} | {"LC_ALL": "C"}
+        if cwd is not None:
+            environment["TMPDIR"] = str(cwd)  # what a compiler writes between its passes becomes code too
+        self.log = _log()
         try:
             self.process = subprocess.Popen(
                 list(command),

@@ -12,6 +12,7 @@ from condyle.backends.cpu import keep as module
 from condyle.backends.cpu.build import assembled, load, supported
 from condyle.backends.cpu.recipe import from_bytes, to_bytes
 from condyle.compiler import Compiler
+from condyle.errors import BuildError
 from condyle.runtime import cache, own
 from tests.backends.c.small import empty, states, tangle
 
@@ -75,7 +76,7 @@ def test_anything_else_is_another_kernel(change: str, monkeypatch: pytest.Monkey
 def test_a_damaged_entry_is_made_again(damage: str, empty_cache: Path) -> None:
     robot = condyle.chain(2)
     first = answer(robot)
-    (place,) = (path for path in empty_cache.iterdir() if path.is_dir())
+    (place,) = (path for path in empty_cache.iterdir() if len(path.name) == 64)
     kept = place / cache.OBJECT
     data = kept.read_bytes()
     if damage == "bit":
@@ -92,19 +93,40 @@ def test_a_damaged_entry_is_made_again(damage: str, empty_cache: Path) -> None:
     assert kept.read_bytes() == data and kept.stat().st_mode & 0o022 == 0
 
 
-@pytest.mark.parametrize("way", ["switched off", "open to others", "a file in its place"])
-def test_a_cache_that_cannot_be_used_is_no_obstacle(
-    way: str, empty_cache: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    if way == "switched off":
-        monkeypatch.setenv("CONDYLE_NO_CACHE", "1")
-    elif way == "open to others":
-        empty_cache.mkdir()
-        empty_cache.chmod(0o777)
+def refuse(way: str, folder: Path) -> None:
+    folder.parent.mkdir(exist_ok=True)
+    if way == "a file in its place":
+        folder.write_text("")
     else:
-        empty_cache.write_text("")
+        folder.mkdir()
+        folder.chmod(0o777)
+
+
+@pytest.mark.parametrize("way", ["open to others", "a file in its place"])
+def test_a_default_cache_that_is_refused_is_no_obstacle(
+    way: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.delenv("CONDYLE_CACHE_DIR")
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "xdg"))
+    refuse(way, tmp_path / "xdg" / "condyle")
+    with pytest.warns(RuntimeWarning, match="built objects are not kept"):
+        assert all(np.isfinite(x).all() for x in answer(condyle.chain(2)))
+
+
+@pytest.mark.parametrize("target", ["cpu", "c"])
+@pytest.mark.parametrize("way", ["open to others", "a file in its place"])
+def test_a_chosen_cache_that_is_refused_is_an_error(way: str, target: str, empty_cache: Path) -> None:
+    """For every target, and before anything is made without it."""
+    refuse(way, empty_cache)
+    dyn = condyle.chain(2).compile(target=target)  # type: ignore[arg-type]
+    with pytest.raises(BuildError, match=r"CONDYLE_CACHE_DIR=.*Choose a directory that only you can write"):
+        dyn.mass_matrix(np.zeros(2))
+
+
+def test_switched_off_nothing_is_kept(empty_cache: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("CONDYLE_NO_CACHE", "1")
     assert all(np.isfinite(x).all() for x in answer(condyle.chain(2)))
-    assert not empty_cache.is_dir() or not list(empty_cache.iterdir())
+    assert not empty_cache.exists()
 
 
 def test_a_robot_without_a_fingerprint_is_not_kept() -> None:

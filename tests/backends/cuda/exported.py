@@ -18,7 +18,7 @@ from condyle.backends.common.facts import Facts
 from condyle.backends.cuda.cpp.header import header
 from condyle.backends.cuda.cpp.host import method
 from condyle.backends.cuda.cpp.plan import Function, Plan, plan
-from condyle.runtime import cache
+from condyle.runtime import cache, loading
 from condyle.signature import FUNCTIONS
 from tests.backends.cuda.simulate import compiler
 
@@ -113,9 +113,7 @@ def compile_library(folder: Path, found: Plan, name: str, nq: int, nv: int) -> L
         assert done.returncode == 0, done.stderr[:4000]
 
     shim = [path.read_text() for path in sorted(SHIM.iterdir())]
-    library = cache.fetch(
-        ["shim", *flags, header, around, *shim], f"{name} shim", make, lambda path: ctypes.CDLL(str(path))
-    )
+    library = loading.library(cache.fetch(["shim", *flags, header, around, *shim], f"{name} shim", make))
     library.shim_held.restype = ctypes.c_size_t
     for function in found.functions:
         for real in TYPES.values():

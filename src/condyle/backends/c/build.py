@@ -12,7 +12,7 @@ from condyle.backends.c.target import TARGET
 from condyle.backends.common.facts import Facts, bits_of
 from condyle.ir.count import work as work_of
 from condyle.ir.sweep import Code
-from condyle.runtime import cache
+from condyle.runtime import cache, loading
 from condyle.runtime.kernel import Kernel, cores
 from condyle.runtime.native import NativeKernel, Shape, entry_of
 from condyle.runtime.toolchain import Compiler, find_compiler, run
@@ -21,15 +21,15 @@ from condyle.runtime.toolchain import Compiler, find_compiler, run
 def build(program: Code, facts: Facts, dtype: str = "float64") -> Kernel:
     """The compiled function; taken from the cache when it was built before.
 
-    Raises BuildError when there is no compiler or it fails, UnsupportedError for what C cannot say.
+    Raises BuildError when there is no compiler, when it fails and when nothing can be written or loaded,
+    UnsupportedError for what C cannot say.
     """
     bits, compiler = bits_of(dtype), find_compiler()
     text = source(program, facts, bits, split=True)
     parts = ["c", str(TARGET.abi), facts.version, compiler.path, compiler.identity, *TARGET.flags, *text.units]
     description = f"{facts.name} {program.name} {dtype} {facts.fingerprint[:12]}"
-    library = cache.fetch(
-        parts, description, lambda target: compile_shared(text, compiler, target), lambda made: ctypes.CDLL(str(made))
-    )
+    made = cache.fetch(parts, description, lambda target: compile_shared(text, compiler, target))
+    library = loading.library(made)
     return _kernel(program, facts, np.dtype(dtype), library, f"C, {compiler.version}")
 
 

@@ -30,7 +30,11 @@ class Key:
 
 
 def find(key: Key, layouts: Layouts | None) -> NativeKernel | None:
-    """The kernel, if it was kept by this Condyle for this instruction set and can still be loaded."""
+    """The kernel, if it was kept by this Condyle for this instruction set and can still be loaded.
+
+    BuildError where CONDYLE_CACHE_DIR asks for a directory that is refused.
+    """
+    cache.check()
     parts = _parts(key)
     data = cache.look(parts) if parts else None
     if data is None:

@@ -40,8 +40,5 @@ def _fetched(text: Text, arch: str) -> Code:
         cubin, usage = link(text.ptx, arch)
         path.write_bytes(json.dumps(asdict(usage)).encode("ascii") + b"\n" + cubin)
 
-    def use(path: Path) -> Code:
-        head, _, cubin = path.read_bytes().partition(b"\n")
-        return Code(text, cubin, Usage(**json.loads(head)))
-
-    return cache.fetch(parts, f"{text.name} {arch}", make, use)
+    head, _, cubin = cache.fetch(parts, f"{text.name} {arch}", make).partition(b"\n")
+    return Code(text, cubin, Usage(**json.loads(head)))

@@ -12,7 +12,7 @@ from importlib import metadata
 from pathlib import Path
 
 from condyle.errors import UnsupportedError
-from condyle.runtime import cache
+from condyle.runtime import cache, loading
 from condyle.runtime.toolchain import find_compiler, run
 
 MODEL = Path(__file__).with_name("pinocchio_model.hpp")
@@ -93,7 +93,7 @@ def library(command: Sequence[str], source: Path, beside: Sequence[Path], label:
         first, last = [word for word in command if word[:2] != "-l"], [word for word in command if word[:2] == "-l"]
         run([[*first, "-o", str(built), str(source), *last]], built.parent, TIMEOUT_S, 1)
 
-    return cache.fetch(parts, f"{label}, for comparison", make, lambda built: ctypes.CDLL(str(built)))
+    return loading.library(cache.fetch(parts, f"{label}, for comparison", make))
 
 
 def _eigen_version(include: Path) -> str:
