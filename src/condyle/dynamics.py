@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import threading
 import warnings
 from collections.abc import Callable, Sequence
@@ -11,14 +12,16 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from condyle.compiler import Compiler
-from condyle.errors import BuildError, UnsupportedError
-from condyle.runtime.arrays import Binder
+from condyle.errors import BuildError, ShapeError, UnsupportedError
+from condyle.runtime import memory
+from condyle.runtime.arrays import Binder, as_array
 from condyle.runtime.forks import Guard
 from condyle.runtime.kernel import Kernel, cores
 from condyle.runtime.native import Function as Twin
 from condyle.runtime.native import NativeKernel, fast_twin
-from condyle.runtime.packed import Packed, PackedBinder, pack_rows
-from condyle.signature import FUNCTIONS, PORTS, Function, Port, Q, V
+from condyle.runtime.packed import Packed, PackedBinder, pack_rows, packed_bytes
+from condyle.runtime.rows import broadcast
+from condyle.signature import F_EXT, FUNCTIONS, PORTS, Function, Port, Q, V
 from condyle.trace.structure import layout_of, sizes
 
 Array = NDArray[np.floating]
@@ -176,13 +179,27 @@ class Dynamics:
         """A packed copy of an array of many states, for calls that take and give packed arrays.
 
         Without a port it is vectors, (..., nq) or (..., nv); port names what else can be packed: "f_ext", "Minv", "M".
+        ShapeError, DTypeError and OutOfMemoryError as in calls.
         """
-        chosen = self._port(_shape(array), port)
+        given = as_array("pack", port or "array", array)
+        chosen = self._port(given.shape, port)
         layout = layout_of(self._compiler.tree, chosen, self._compiler.lanes(self._target, self._dtype))
+        batch = given.shape[: given.ndim - len(layout.dims)]
+        memory.check("pack", math.prod(batch), packed_bytes(math.prod(batch), layout, self.dtype))
         only = Function("pack", "pack", "", (chosen,), (), takes_f_ext=False)
-        bound = Binder(only, sizes(self._compiler.tree), self.dtype).bind((array,))
-        batch = _shape(array)
-        return pack_rows(bound.inputs[0], layout, batch[: len(batch) - len(layout.dims)])
+        listed = type(array) in (list, tuple)  # numbers of any precision
+        bound = Binder(only, sizes(self._compiler.tree), self.dtype).bind((array,) if listed else (given,))
+        return pack_rows(bound.inputs[0], layout, batch)
+
+    def _packed_forces(self, f_ext: ArrayLike, batch: tuple[int, ...]) -> Packed:
+        """External forces as packed calls take them: packed, one for each state."""
+        packed = self.pack(f_ext, F_EXT.name)
+        if packed.batch == batch:
+            return packed
+        if broadcast((packed.batch, batch)) != batch:
+            others = f"{batch}, the batch of the other arguments"
+            raise ShapeError(f"f_ext has the batch {packed.batch}, which does not broadcast to {others}")
+        return self.pack(np.broadcast_to(packed.dense(), batch + packed.layout.dims), F_EXT.name)
 
     def _port(self, shape: tuple[int, ...], name: str) -> Port:
         if not name:
@@ -197,7 +214,11 @@ class Dynamics:
         """A function by its short name; every output in a tuple, also where there is only one."""
         _known(name)
         given = args if f_ext is None else (*args, f_ext)
-        if any(isinstance(x, Packed) for x in (*given, *(out if isinstance(out, (tuple, list)) else (out,)))):
+        every = (*given, *(out if isinstance(out, (tuple, list)) else (out,)))
+        first = next((x for x in every if isinstance(x, Packed)), None)
+        if first is not None:
+            if f_ext is not None and isinstance(args[0], Packed) and not isinstance(f_ext, Packed):
+                given = (*args, self._packed_forces(f_ext, first.batch))
             packed = self._packed_binder(name, f_ext is not None).bind(given, out)
             return cast("tuple[Array, ...]", packed.run(self._kernel(name, f_ext is not None), self._threads))
         call = self._binder(name).bind(args, f_ext, cast("Array | Sequence[Array] | None", out))
@@ -262,14 +283,6 @@ def _known(name: str) -> Function:
     if name not in FUNCTIONS:
         raise UnsupportedError(f"there is no function {name!r}; there are {', '.join(FUNCTIONS)}")
     return FUNCTIONS[name]
-
-
-def _shape(array: ArrayLike) -> tuple[int, ...]:
-    """() for what is no regular array."""
-    try:
-        return np.asarray(array).shape
-    except ValueError:
-        return ()
 
 
 def fall_back(error: BuildError) -> None:

@@ -9,6 +9,7 @@ from hypothesis import strategies as st
 
 from condyle.errors import DTypeError, ShapeError, UnsupportedError
 from condyle.runtime.arrays import Binder, Call
+from condyle.runtime.rows import MOST_DIMS
 from condyle.signature import FUNCTIONS
 
 SIZES = {"nq": 7, "nv": 6, "n_bodies": 5}
@@ -141,7 +142,7 @@ class Unwilling:
         (np.zeros((3, 7), bool), ["bool"]),
         (np.full((3, 7), None), ["object"]),
         (None, ["q is NoneType"]),
-        ({"lf_foot": 1}, ["q is dict", "robot.f_ext"]),
+        ({"lf_foot": 1}, ["q is dict, expected an array"]),
         (Unwilling(), ["q (Unwilling)", "detach it"]),
         ("text", ["real numbers"]),
         ([1j] * 7, ["complex"]),
@@ -193,6 +194,8 @@ def test_external_forces() -> None:
     assert bind(ID, F64, (q[0], v[0], a[0]), f_ext=np.zeros((4, 5, 6))).n == 4
     with pytest.raises(ShapeError, match=r"f_ext has shape \(3, 30\), expected \(\.\.\., 5, 6\)"):
         bind(ID, F64, (q, v, a), f_ext=np.zeros((3, 30)))
+    with pytest.raises(DTypeError, match=r"f_ext is dict, expected an array: robot\.f_ext"):
+        bind(ID, F64, (q, v, a), f_ext={"lf_foot": 1})  # type: ignore[arg-type]
     with pytest.raises(UnsupportedError, match="external"):
         bind(M, F64, (q,), f_ext=np.zeros((5, 6)))
 
@@ -253,6 +256,28 @@ def test_subclasses_are_plain_arrays() -> None:
     (tau,) = act(bind(ID, F64, (q, masked, a)))
     assert type(tau) is np.ndarray
     np.testing.assert_allclose(tau, wanted(q, v, a))
+
+
+@pytest.mark.parametrize("dims", [6, 32, 33, 50, 62])
+def test_many_dimensions(dims: int) -> None:
+    """Up to what NumPy has room for, broadcast or not."""
+    q, v, a = state(1)
+    many, plain = (1,) * (dims - 2) + (2,), (1,) * (dims - 1)
+    (tau,) = act(bind(ID, F64, (np.broadcast_to(q, (*many, 7)), np.reshape(v, (*plain, 6)), a)))
+    assert tau.shape == (*many, 6)
+    np.testing.assert_allclose(tau, np.broadcast_to(wanted(q, v, a), (*many, 6)))
+
+
+def test_more_dimensions_than_numpy_has() -> None:
+    q = np.zeros((1,) * (MOST_DIMS - 1) + (7,))
+    with pytest.raises(ShapeError, match=f"{MOST_DIMS - 1} batch dimensions, expected at most {MOST_DIMS - 2}"):
+        bind(M, F64, (q,))
+    assert bind(M, F64, (q[0],)).results[0].ndim == MOST_DIMS
+
+
+def test_no_entries_but_too_many_dimensions() -> None:
+    with pytest.raises(ShapeError, match="too large for an array, though it has no entries"):
+        bind(M, F64, (np.zeros((0, 1 << 55, 7)),))
 
 
 def test_wrong_number_of_arguments() -> None:

@@ -105,6 +105,21 @@ def test_results_that_do_not_fit_are_refused_before_any_work(monkeypatch: pytest
     assert dyn.mass_matrix(q[:9]).shape == (9, 7, 7)
 
 
+def test_copies_of_broadcast_inputs_are_counted_before_they_are_made(monkeypatch: pytest.MonkeyPatch) -> None:
+    """2^40 states of two batches, integers that convert, rows that are no rows; nothing of that size is ever there."""
+    dyn = condyle.load("iiwa14").compile("numpy")
+    monkeypatch.setattr(memory, "available", lambda: VAST // 2)
+    column, row, whole = np.zeros((1 << 20, 1, 7)), np.zeros((1, 1 << 20, 7)), np.zeros((1, 1, 7), int)
+    for call in (
+        lambda: dyn.inverse_dynamics(column, row, row),
+        lambda: dyn.mass_matrix(np.broadcast_to(whole, (1 << 20, 1 << 20, 7))),
+    ):
+        with pytest.raises(condyle.OutOfMemoryError, match=r"and copies of inputs .* \d+\.\d GB"):
+            call()
+    out = np.zeros((9, 1, 7))
+    assert dyn.inverse_dynamics(np.broadcast_to(whole, out.shape), row[:, :1], column[0], out=out) is out
+
+
 def test_what_is_free(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """As the kernel says, within the limit of the group; None where it says nothing."""
     monkeypatch.setattr(memory, "_MEMINFO", tmp_path / "meminfo")

@@ -7,21 +7,31 @@ contiguous. Arrays are viewed where their strides allow it and copied where they
 from __future__ import annotations
 
 import math
+import sys
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import NamedTuple
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
 from condyle.errors import DTypeError, ShapeError, UnsupportedError
 from condyle.runtime import memory
 from condyle.runtime._native import empty
+from condyle.runtime.rows import (
+    MOST_DIMS,
+    Floats,
+    Shape,
+    broadcast,
+    copied,
+    has_rows,
+    overlap,
+    overlaps_itself,
+    rows_of,
+    shaped,
+)
 from condyle.signature import F_EXT, Function, Port
 
-Floats = NDArray[np.floating]
-Shape = tuple[int, ...]
-_OVERLAP_WORK = 10_000
 _PLAIN = 0x101  # NumPy's flags C_CONTIGUOUS and ALIGNED
 
 
@@ -59,7 +69,7 @@ class Call(NamedTuple):
     def finish(self) -> tuple[Floats, ...]:
         """The results, complete; to be called after the kernel."""
         for array, rows in self.late:
-            array[...] = _shaped(rows, array.shape)
+            array[...] = shaped(rows, array.shape)
         return self.results
 
 
@@ -87,7 +97,7 @@ class Binder:
         """Raises ShapeError or DTypeError that name the argument, what it is, what was expected and the cure."""
         plain = self._plain(args) if f_ext is None else None
         if plain is None:
-            batch, given, inputs = self._any(args, f_ext)
+            batch, given, inputs = self._any(args, f_ext, fresh=out is None)
         else:
             batch, inputs = plain
             given = inputs
@@ -98,18 +108,24 @@ class Binder:
         return self._into(results, inputs, n)
 
     def _any(
-        self, args: Sequence[ArrayLike], f_ext: ArrayLike | None
+        self, args: Sequence[ArrayLike], f_ext: ArrayLike | None, fresh: bool
     ) -> tuple[Shape, Sequence[Floats], tuple[Floats, ...]]:
-        """The batch shape, the arguments as arrays, and as rows."""
+        """The batch shape, the arguments as arrays, and as rows; nothing is copied before there is memory for it."""
         places = self._places(args, f_ext)
         given = args if f_ext is None else (*args, f_ext)
         arrays = [self._array(place, arg) for place, arg in zip(places, given, strict=True)]
         batch = self._batch(places, arrays)
         n = math.prod(batch)
+        entries = sum(
+            copied(array, place.dims, batch) + (array.size if array.dtype != self._dtype else 0)
+            for place, array in zip(places, arrays, strict=True)
+        )
+        memory.check(self._method, n, n * self._state_bytes if fresh else 0, entries * self._dtype.itemsize)
+        arrays = [array if array.dtype == self._dtype else array.astype(self._dtype) for array in arrays]
         return (
             batch,
             arrays,
-            tuple([_rows(place, array, batch, n) for place, array in zip(places, arrays, strict=True)]),
+            tuple([rows_of(array, place.dims, batch, n) for place, array in zip(places, arrays, strict=True)]),
         )
 
     def _plain(self, args: Sequence[ArrayLike]) -> tuple[Shape, tuple[Floats, ...]] | None:
@@ -125,8 +141,9 @@ class Binder:
             if split < 0 or shape[split:] != dims or (batch is not None and batch != shape[:split]):
                 return None
             batch = shape[:split]
-            inputs.append(arg if split == 1 and len(dims) == 1 else _shaped(arg, (math.prod(batch), place.size)))
+            inputs.append(arg if split == 1 and len(dims) == 1 else shaped(arg, (math.prod(batch), place.size)))
         assert batch is not None
+        self._check_batch(batch)
         return batch, tuple(inputs)
 
     def _fresh(self, batch: Shape, n: int, inputs: tuple[Floats, ...]) -> Call:
@@ -135,7 +152,7 @@ class Binder:
         for place in self._outputs:
             result = empty(batch + place.dims, self._dtype)
             results.append(result)
-            outputs.append(result if result.shape == (n, place.size) else _shaped(result, (n, place.size)))
+            outputs.append(result if result.shape == (n, place.size) else shaped(result, (n, place.size)))
         return Call(n, inputs, tuple(outputs), tuple(results), ())
 
     def _places(self, args: Sequence[ArrayLike], f_ext: ArrayLike | None) -> tuple[Place, ...]:
@@ -149,37 +166,17 @@ class Binder:
         return (*self._inputs, self._f_ext)
 
     def _array(self, place: Place, arg: ArrayLike) -> Floats:
-        """The argument as an array of the right dtype that ends in the port's dimensions."""
-        if type(arg) is np.ndarray:
-            array = arg
-        else:
-            array = self._asarray(place, arg)
-        if array.dtype != self._dtype:
-            array = self._converted(place, array, listed=isinstance(arg, (list, tuple, int, float)))
+        """The argument as an array that ends in the port's dimensions, of a dtype that is right or may be converted."""
+        array = arg if type(arg) is np.ndarray else as_array(self._method, place.name, arg)
+        if array.dtype != self._dtype and not self._converts(array, listed=isinstance(arg, (list, tuple, int, float))):
+            raise DTypeError(self._wrong_dtype(place.name, array))
         dims = place.dims
         if array.shape[array.ndim - len(dims) :] != dims or array.ndim < len(dims):
             raise ShapeError(self._misshapen(place, array.shape))
         return array
 
-    def _asarray(self, place: Place, arg: ArrayLike) -> Floats:
-        try:
-            array = np.asarray(arg)
-        except ValueError as error:
-            raise ShapeError(f"{place.name} is not a regular array: {error}") from error
-        except Exception as error:  # what lends itself as an array may refuse: a tensor with a gradient, a tracer
-            what = f"{self._method}: {place.name} ({type(arg).__name__}) cannot be read as an array"
-            raise DTypeError(f"{what}: {error}") from error
-        if array.dtype.kind == "O" and array.ndim == 0:
-            hint = ": robot.f_ext({...}) makes one from named frames" if isinstance(arg, Mapping) else ""
-            raise DTypeError(f"{self._method}: {place.name} is {type(arg).__name__}, expected an array{hint}")
-        return array
-
-    def _converted(self, place: Place, array: Floats, listed: bool) -> Floats:
-        if array.dtype.kind in "iu" or (listed and array.dtype.kind == "f"):
-            return array.astype(self._dtype)
-        if array.size == 0 and listed:
-            return array.astype(self._dtype)
-        raise DTypeError(self._wrong_dtype(place.name, array))
+    def _converts(self, array: Floats, listed: bool) -> bool:
+        return array.dtype.kind in "iu" or (listed and (array.dtype.kind == "f" or array.size == 0))
 
     def _wrong_dtype(self, name: str, array: Floats) -> str:
         wrong, right = array.dtype, self._dtype
@@ -201,13 +198,23 @@ class Binder:
 
     def _batch(self, places: Sequence[Place], arrays: Sequence[Floats]) -> Shape:
         batches = {array.shape[: array.ndim - len(place.dims)] for place, array in zip(places, arrays, strict=True)}
-        if len(batches) == 1:
-            return batches.pop()
-        try:
-            return np.broadcast_shapes(*batches)
-        except ValueError:
+        batch = batches.pop() if len(batches) == 1 else broadcast(batches)
+        if batch is None:
             listed = ", ".join(f"{place.name} {array.shape}" for place, array in zip(places, arrays, strict=True))
-            raise ShapeError(f"{self._method}: batch dimensions do not broadcast: {listed}") from None
+            raise ShapeError(f"{self._method}: batch dimensions do not broadcast: {listed}")
+        self._check_batch(batch)
+        return batch
+
+    def _check_batch(self, batch: Shape) -> None:
+        """Whether NumPy has arrays for these results."""
+        most = MOST_DIMS - max((len(place.dims) for place in self._outputs), default=0)
+        if len(batch) > most:
+            raise ShapeError(
+                f"{self._method}: {len(batch)} batch dimensions, expected at most {most}: results have more, and NumPy "
+                f"allows {MOST_DIMS}; reshape the arguments to fewer"
+            )
+        if 0 in batch and self._state_bytes * math.prod(length or 1 for length in batch) > sys.maxsize:
+            raise ShapeError(f"{self._method}: the batch {batch} is too large for an array, though it has no entries")
 
     def _out(self, out: Floats | Sequence[Floats], batch: Shape, inputs: Sequence[Floats]) -> tuple[Floats, ...]:
         lends = hasattr(out, "__dlpack__") and not isinstance(out, np.ndarray)
@@ -221,7 +228,7 @@ class Binder:
             name = "out" if len(listed) == 1 else f"out[{k}]"
             self._check_out(name, array, batch + place.dims)
             for other in (*inputs, *listed[:k]):
-                if _overlap(array, other):
+                if overlap(array, other):
                     raise ShapeError(f"{self._method}: {name} overlaps an input or another output; pass a fresh array")
         return listed
 
@@ -234,7 +241,7 @@ class Binder:
             raise ShapeError(f"{self._method}: {name} has shape {array.shape}, expected {shape}")
         if not array.flags.writeable:
             raise ShapeError(f"{self._method}: {name} is read-only")
-        if _overlaps_itself(array):
+        if overlaps_itself(array):
             raise ShapeError(f"{self._method}: {name} overlaps itself; pass a fresh array")
 
     def _into(self, results: tuple[Floats, ...], inputs: tuple[Floats, ...], n: int) -> Call:
@@ -242,55 +249,25 @@ class Binder:
         late: list[tuple[Floats, Floats]] = []
         for place, result in zip(self._outputs, results, strict=True):
             array = np.asarray(result)
-            rows = _shaped(array, (n, place.size))
-            if not (np.may_share_memory(rows, array) and _has_rows(rows)) and rows.size:
+            rows = shaped(array, (n, place.size))
+            if not (np.may_share_memory(rows, array) and has_rows(rows)) and rows.size:
                 rows = np.empty((n, place.size), self._dtype)
                 late.append((array, rows))
             outputs.append(rows)
         return Call(n, inputs, tuple(outputs), results, tuple(late))
 
 
-def _shaped(array: Floats, shape: Shape) -> Floats:
-    return array.reshape(shape)  # pyright: ignore[reportUnknownMemberType]
-
-
-def _has_rows(rows: Floats) -> bool:
-    """Whether a kernel can walk these rows: contiguous, aligned, a whole number of entries apart."""
-    flags = rows.flags
-    if flags.c_contiguous and flags.aligned:
-        return True
-    strides = rows.strides
-    item = rows.itemsize
-    return (rows.shape[1] <= 1 or strides[1] == item) and strides[0] % item == 0 and flags.aligned
-
-
-def _rows(place: Place, array: Floats, batch: Shape, n: int) -> Floats:
-    own = array.shape[: array.ndim - len(place.dims)]
-    if own == batch:
-        if array.ndim == 2 and len(own) == 1 and _has_rows(array):
-            return array
-        rows = _shaped(array, (n, place.size))
-    elif math.prod(own) == 1:
-        rows = _shaped(array, (1, place.size))
-    else:
-        rows = _shaped(np.broadcast_to(array, batch + place.dims), (n, place.size))
-    return rows if _has_rows(rows) else np.array(rows, order="C")
-
-
-def _overlaps_itself(array: Floats) -> bool:
-    """Whether two entries may be one: steps must each reach beyond all that smaller steps reach."""
-    reach = array.itemsize
-    for step, length in sorted((abs(step), length) for step, length in zip(array.strides, array.shape, strict=True)):
-        if length > 1 and step < reach:
-            return array.size > 0
-        reach += step * (length - 1)
-    return False
-
-
-def _overlap(a: Floats, b: Floats) -> bool:
-    if not np.may_share_memory(a, b):
-        return False
+def as_array(method: str, name: str, arg: ArrayLike) -> Floats:
+    """What is no array yet as one; DTypeError or ShapeError where it is nothing of the kind."""
     try:
-        return np.shares_memory(a, b, max_work=_OVERLAP_WORK)  # pyright: ignore[reportArgumentType]
-    except RuntimeError:  # too hard to say is near enough to yes
-        return True
+        array = np.asarray(arg)
+    except MemoryError:
+        raise
+    except ValueError as error:
+        raise ShapeError(f"{method}: {name} is not a regular array: {error}") from error
+    except Exception as error:  # what lends itself as an array may refuse: a tensor with a gradient, a tracer
+        raise DTypeError(f"{method}: {name} ({type(arg).__name__}) cannot be read as an array: {error}") from error
+    if array.dtype.kind == "O" and array.ndim == 0:
+        cure = ": robot.f_ext({...}) makes one from named frames" if name == F_EXT.name else ""
+        raise DTypeError(f"{method}: {name} is {type(arg).__name__}, expected an array{cure}")
+    return array

@@ -6,10 +6,16 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property, lru_cache
+from itertools import pairwise
 from typing import TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
+
+from condyle.errors import ShapeError
+
+MOST = 1 << 24
+"""Of a dimension, of entries and of lanes."""
 
 
 @dataclass(frozen=True)
@@ -24,6 +30,18 @@ class Layout:
     entries: tuple[int, ...]
     symmetric: bool
     lanes: int
+
+    def __post_init__(self) -> None:
+        """ShapeError for entries that are not those of such an array, which a pickle may bring."""
+        numbers = (*self.dims, *self.entries, self.lanes)
+        whole = all(type(number) is int and 0 <= number <= MOST for number in numbers)
+        square = len(self.dims) == 2 and self.dims[0] == self.dims[1]
+        if not whole or self.lanes < 1 or (self.symmetric and not square) or not self._ordered():
+            raise ShapeError(f"Layout: no way to pack {self.dims}, {self.lanes} states a tile; pack() makes layouts")
+
+    def _ordered(self) -> bool:
+        """Whether the entries ascend, within the array."""
+        return all(a < b for a, b in pairwise((-1, *self.entries, self.size)))
 
     @property
     def columns(self) -> int:

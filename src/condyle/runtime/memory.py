@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from pathlib import Path
 
 from condyle.errors import OutOfMemoryError
@@ -26,14 +27,17 @@ def available() -> int | None:
         return free
 
 
-def check(method: str, n: int, count: int) -> None:
-    """OutOfMemoryError if fresh results of n states, `count` bytes together, do not fit."""
-    if count < VAST:
+def check(method: str, n: int, count: int, copies: int = 0) -> None:
+    """OutOfMemoryError if fresh results of n states, `count` bytes together, and copies of inputs do not fit."""
+    if count + copies < VAST:
         return
     free = available()
-    if free is not None and count > free:
+    if free is None:
+        free = sys.maxsize
+    if count + copies > free:
+        also = f" and copies of inputs that are broadcast or no plain rows {copies / 1e9:.1f} GB" if copies else ""
         raise OutOfMemoryError(
-            f"{method}: the results of {n} states take {count / 1e9:.1f} GB, and {free / 1e9:.1f} GB of memory are "
-            "free: call it for fewer states at a time, with out= for the results of each part; float32 and packed "
+            f"{method}: the results of {n} states take {count / 1e9:.1f} GB{also}, and {free / 1e9:.1f} GB of memory "
+            "are free: call it for fewer states at a time, with out= for the results of each part; float32 and packed "
             "arrays take less"
         )

@@ -17,6 +17,7 @@ from condyle.runtime._native import Entry, PackedBase, empty
 from condyle.runtime.kernel import Kernel
 from condyle.runtime.layout import Layout, Layouts
 from condyle.runtime.native import PACKED_IN, PACKED_OUT, NativeKernel, Shape, plan_entry
+from condyle.runtime.rows import MOST_DIMS
 
 Floats: TypeAlias = NDArray[np.floating]
 Index: TypeAlias = int | slice | EllipsisType | Sequence[int] | NDArray[np.integer] | NDArray[np.bool_]
@@ -32,6 +33,31 @@ class Packed(PackedBase):
     """
 
     __slots__ = ()
+
+    def __new__(cls, blocks: Floats, layout: Layout, batch: tuple[int, ...], /) -> Packed:
+        """DTypeError or ShapeError for fields that do not fit each other."""
+        if not isinstance(layout, Layout):  # pyright: ignore[reportUnnecessaryIsInstance]
+            raise DTypeError(f"Packed: layout is {type(layout).__name__}, expected one that pack() made")
+        try:
+            made = super().__new__(cls, blocks, layout, batch)
+        except TypeError as error:
+            raise DTypeError(f"Packed: {error}; pack() makes packed arrays") from error
+        except (ValueError, OverflowError) as error:
+            raise ShapeError(f"{error}; pack() makes packed arrays") from error
+        if blocks.dtype.char not in "df":
+            raise DTypeError(f"Packed: blocks are {blocks.dtype}, expected float64 or float32")
+        return made
+
+    def check_blocks(self, name: str) -> None:
+        """ShapeError where `blocks` were resized, reshaped or given another dtype since."""
+        blocks, layout = self.blocks, self.layout
+        expected = (tiles(math.prod(self.batch), layout), layout.columns, layout.lanes)
+        flags = blocks.flags
+        if blocks.shape != expected or blocks.dtype.char not in "df" or not (flags.c_contiguous and flags.aligned):
+            raise ShapeError(
+                f"{name}: blocks were changed: {blocks.dtype} {blocks.shape} with strides {blocks.strides}, expected "
+                f"contiguous floats {expected}; pack() makes a new one"
+            )
 
     @property
     def shape(self) -> tuple[int, ...]:
@@ -70,6 +96,7 @@ class Packed(PackedBase):
 
     def __getitem__(self, index: Index | tuple[Index, ...]) -> Floats:
         """The dense arrays of the states that `index` chooses among the batch dimensions, a copy."""
+        self.check_blocks("packed array")
         states = np.asarray(np.reshape(np.arange(math.prod(self.batch)), self.batch)[index])
         tile, lane = np.divmod(states, self.layout.lanes)
         rows = _spread(self.blocks[tile, :, lane], self.layout)
@@ -77,6 +104,9 @@ class Packed(PackedBase):
 
     def dense(self, out: Floats | None = None) -> Floats:
         """The array (*batch, *dims), zeros and both triangles filled in; into `out=` of that shape and dtype."""
+        self.check_blocks("dense")
+        if len(self.shape) > MOST_DIMS:
+            raise ShapeError(f"dense: {len(self.shape)} dimensions, and NumPy allows {MOST_DIMS}: pack fewer of them")
         if out is None:
             memory.check("dense", math.prod(self.batch), math.prod(self.shape) * self.dtype.itemsize)
             out = empty(self.shape, self.dtype)
@@ -108,19 +138,29 @@ def _spread(kept: Floats, layout: Layout) -> Floats:
     return with_zero[..., layout.places]
 
 
+def tiles(n: int, layout: Layout) -> int:
+    """That n states fill, the last one perhaps in part."""
+    return -(-n // layout.lanes)
+
+
+def packed_bytes(n: int, layout: Layout, dtype: np.dtype[np.floating]) -> int:
+    """Of the blocks of n states."""
+    return tiles(n, layout) * layout.columns * layout.lanes * dtype.itemsize
+
+
 def pack_rows(rows: Floats, layout: Layout, batch: tuple[int, ...], blocks: Floats | None = None) -> Packed:
     """Rows (n, size), the last axis contiguous, as a packed array, in `blocks` if given."""
     n, lanes = math.prod(batch), layout.lanes
-    tiles = -(-n // lanes)
+    count = tiles(n, layout)
     if blocks is None:
-        blocks = empty((tiles, layout.columns, lanes), rows.dtype)
+        blocks = empty((count, layout.columns, lanes), rows.dtype)
     movers = _movers(layout, rows.dtype)
     if n and movers is not None:
         movers.pack.run(n, (rows,), (blocks,), 1)
     elif n:
-        states = np.minimum(np.arange(tiles * lanes), n - 1)
+        states = np.minimum(np.arange(count * lanes), n - 1)
         kept = rows[:, layout.entries][states]
-        blocks[...] = np.swapaxes(np.reshape(kept, (tiles, lanes, layout.columns)), 1, 2)
+        blocks[...] = np.swapaxes(np.reshape(kept, (count, lanes, layout.columns)), 1, 2)
     return Packed(blocks, layout, batch)
 
 
@@ -208,6 +248,7 @@ class PackedBinder:
             cure = f'pack({name}.dense().astype("{self._dtype}"))'
             raise DTypeError(f"{head} {array.dtype}, expected {self._dtype}: {cure} makes it so")
         if has == layout:
+            array.check_blocks(f"{self._method}: {name}")
             return
         if has.dims != layout.dims:
             expected = f"(..., {', '.join(map(str, layout.dims))})"
@@ -221,9 +262,9 @@ class PackedBinder:
         )
 
     def _fresh(self, batch: tuple[int, ...], n: int) -> tuple[Packed, ...]:
-        memory.check(self._method, n, n * self._dtype.itemsize * sum(layout.columns for layout in self.layouts[1]))
+        memory.check(self._method, n, sum(packed_bytes(n, layout, self._dtype) for layout in self.layouts[1]))
         return tuple(
-            Packed(empty((-(-n // layout.lanes), layout.columns, layout.lanes), self._dtype), layout, batch)
+            Packed(empty((tiles(n, layout), layout.columns, layout.lanes), self._dtype), layout, batch)
             for layout in self.layouts[1]
         )
 

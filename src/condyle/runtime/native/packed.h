@@ -118,15 +118,17 @@ static Py_ssize_t padded(const Packed *packed, const Entry *entry)
 static int take_packed(const PackedCall *call, PyObject *object, const Packed *first, PyArray_Descr *dtype, Job *job,
                        Py_ssize_t port, int flags)
 {
+    const npy_intp lanes = (npy_intp)call->entry->lanes;
     const Packed *packed = (const Packed *)object;
     PyArrayObject *blocks;
     if (object == NULL || Py_TYPE(object) != call->type || packed->n != first->n ||
         packed->layout != PyTuple_GET_ITEM(call->layouts, port)) {
         return 0;
     }
-    blocks = (PyArrayObject *)packed->blocks;
+    blocks = (PyArrayObject *)packed->blocks; /* a user can reshape and resize it */
     if (PyArray_DESCR(blocks) != dtype || (PyArray_FLAGS(blocks) & (flags | WARN_ON_WRITE)) != flags ||
-        PyArray_SIZE(blocks) != padded(packed, call->entry) * call->entry->size[port]) { /* a user can resize it */
+        PyArray_NDIM(blocks) != 3 || PyArray_DIM(blocks, 0) * lanes != padded(packed, call->entry) ||
+        PyArray_DIM(blocks, 1) != call->entry->size[port] || PyArray_DIM(blocks, 2) != lanes) {
         return 0;
     }
     if (packed->batch != first->batch) {
