@@ -34,6 +34,7 @@ FILES = {
     "some/none.urdf": ARM.replace('<child link="b"/>', ""),
     "other/sprung.xml": "<!-- <robot> is not the root -->" + SPRUNG,
     "other/part.xml": "<mujocoinclude/>",
+    "other/colours.xml": "<robot/>",
     "other/read.me": SPRUNG,
 }
 SEVEN = {"id", "m", "minv", "fd", "did", "dfd", "difd"}

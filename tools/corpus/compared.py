@@ -19,7 +19,7 @@ from tools.corpus.find import Case, How, Record
 
 Twin = FileTwin | MujocoFileTwin
 SEED = 4
-LEAST = 1e-3  # derivatives smaller than this times what is derived are judged as if they were so large
+LEAST = 1e-2  # derivatives smaller than this times what is derived are judged as if they were so large
 
 
 def compared(robot: Robot, case: Case, how: How) -> Iterator[Record]:

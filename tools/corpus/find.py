@@ -55,10 +55,10 @@ def cases(folder: Path, only: str = "") -> list[Case]:
 
 
 def _format(path: Path) -> str | None:
-    """By the ending, and for .xml by the root element."""
+    """By the ending; .xml is MJCF if its root element says so."""
     if path.suffix == ".urdf":
         return "urdf"
     if path.suffix not in (".xml", ".mjcf"):
         return None
     start = _START.search(_HIDDEN.sub(b"", path.read_bytes()))
-    return {b"mujoco": "mjcf", b"robot": "urdf"}.get(start[1]) if start else None
+    return "mjcf" if start and start[1] == b"mujoco" else None
