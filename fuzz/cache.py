@@ -18,8 +18,9 @@ from condyle.runtime import cache
 from fuzz.cache_damage import damage, tree
 
 WHAT = (
-    "damaged cache folders; found is: an exception other than BuildError, a BuildError where only entries were damaged, "
-    "an object or an answer that is not the right one, an entry that is not made again, a file outside the folder changed"
+    "damaged cache folders; found is: an exception other than BuildError, a BuildError where only entries were "
+    "damaged, an object or an answer that is not the right one, an entry that is not made again, a file outside the "
+    "folder changed"
 )
 ROBOT = condyle.chain(2)
 Q = np.linspace(-1.0, 1.0, 6).reshape(3, 2)
