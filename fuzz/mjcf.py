@@ -72,10 +72,10 @@ def lay_out(rng: np.random.Generator, folder: Path) -> Path:
     chosen = str(rng.choice(["arm.xml", "hand.xml"]))
     for name in (chosen, *(("part.xml",) if rng.random() < 0.3 else ())):
         tree = ElementTree.fromstring((SEEDS / name).read_text())
-        for _ in range(int(rng.integers(1, 6))):
+        for _ in range(int(rng.integers(1, 5))):
             change(tree, rng)
         data = bytearray(ElementTree.tostring(tree))
-        if rng.random() < 0.05:
+        if rng.random() < 0.03:
             data[int(rng.integers(len(data)))] = int(rng.integers(256))
         (folder / "model" / name).write_bytes(data)
     return folder / "model" / chosen

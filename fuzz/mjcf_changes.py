@@ -9,6 +9,7 @@ import numpy as np
 
 NUMBERS = (
     *("0", "-1", "1e-300", "1e30", "1e308", "1e999", "-0", "0x10", "1.", ".5", "+1", "1e5", "1,5", "1 2 3", "", " 1 "),
+    *("0.1", "0.2", "0.5", "1", "2", "-0.3", "45", "1e-3", "3", "0.05", "0.7", "0.33", "1.5", "-2", "10", "0.01"),
     *("nan", "NaN(0)", "-nan(ind)", "inf", "-Infinity", "1e", "１", "3000", "100000000", "2147483648", "90", "0.001"),
 )
 NAMES = (
@@ -40,35 +41,72 @@ FILES = (
     ),
     *("part.xml", "away/part.xml", "../outside/part.xml", "arm.xml", "hand.xml", ".", "..", "", "none.stl", "x" * 300),
 )
-ADDED = (
-    *(
-        'mesh builtin="supersphere" params="900 1 1" name="block"',
-        'mesh builtin="cone" params="100000000 1" name="cone"',
+ADDED = {
+    "mujoco": (
+        *(
+            'compiler meshdir="../outside"',
+            'compiler inertiafromgeom="true"',
+            'compiler strippath="true"',
+            "deformable",
+        ),
+        *('compiler discardvisual="true"', 'compiler fusestatic="true"', 'compiler settotalmass="5"', "extension"),
+        *(
+            'compiler eulerseq="zzz"',
+            'compiler angle="degree"',
+            'compiler boundinertia="0.1"',
+            'size nkey="2000000000"',
+        ),
+        *('include file="part.xml"', 'option density="1.2"', 'compiler balanceinertia="true"', "equality"),
     ),
-    *('replicate count="100000" offset="1 0 0"', 'compiler meshdir="../outside"', 'compiler inertiafromgeom="true"'),
-    *(
-        'compiler strippath="true"',
-        'compiler discardvisual="true"',
-        'compiler fusestatic="true"',
-        "composite",
-        "flexcomp",
+    "compiler": ('lengthrange mode="all" inttotal="1e9"',),
+    "asset": (
+        *(
+            'mesh builtin="supersphere" params="900 1 1" name="ball"',
+            'mesh builtin="cone" params="100000000 1" name="big"',
+        ),
+        *('hfield name="h" nrow="99999" ncol="99999" size="1 1 1 1"', 'mesh name="flat" vertex="0 0 0 1 0 0 0 1 0"'),
     ),
-    *('joint type="free"', 'joint type="ball"', 'joint class="%s%n"', 'geom type="box" size="1 1 1"', "body", "frame"),
-    *(
-        'include file="part.xml"',
-        'plugin plugin="mujoco.sdf.torus"',
-        "inertial",
-        'attach model="m"',
-        'site type="mesh"',
+    "body": (
+        *(
+            'joint type="free"',
+            'joint type="ball"',
+            'joint class="%s%n"',
+            'geom type="box" size="1 1 1"',
+            "body",
+            "frame",
+        ),
+        *("freejoint", "composite", "flexcomp", "inertial", 'attach model="m"', 'site type="mesh" mesh="block"'),
+        *('geom type="mesh" mesh="big"', 'geom type="mesh" mesh="ball"', 'geom type="hfield" hfield="h"', "camera"),
+        *('inertial pos="0 0 1" mass="2" diaginertia="1 1 1"', 'geom size="0.1" class="light"', 'joint type="slide"'),
+        *(
+            'replicate count="100000" offset="1 0 0"',
+            'replicate count="3" euler="0 0 90"',
+            'plugin plugin="mujoco.sdf.torus"',
+        ),
+        *('geom type="box" mesh="cone"', 'geom type="capsule" fromto="0 0 0 1 1 1" size="0.1"', 'joint axis="0 0 0"'),
     ),
-    *('general joint="j1" armature="3" gear="-2"', 'compiler settotalmass="5"', 'joint joint1="left" joint2="right"'),
-    *(
-        'size nkey="2000000000"',
-        'hfield name="h" nrow="99999" ncol="99999" size="1 1 1 1"',
-        'geom type="hfield" hfield="h"',
+    "actuator": (
+        *(
+            'general joint="j1" armature="3" gear="-2"',
+            'motor tendon="t1" armature="1"',
+            'motor joint="left" armature="2"',
+        ),
+        *('motor joint="free" gear="1 2 3 4 5 6" armature="0.1"', 'plugin joint="j1" plugin="a"', 'muscle joint="j1"'),
     ),
-    *('lengthrange mode="all" inttotal="1e9"', 'compiler eulerseq="zzz"', "deformable", "extension", "freejoint"),
-)
+    "equality": (
+        'joint joint1="left" joint2="right"',
+        'joint joint1="j1" joint2="j2"',
+        'connect body1="left" anchor="0 0 0"',
+    ),
+    "tendon": ('fixed name="t3" stiffness="1"', 'spatial name="t4"'),
+    "default": (
+        'joint armature="0.3"',
+        'geom mass="0"',
+        'geom type="mesh" mesh="block"',
+        'general armature="0.2"',
+        "default",
+    ),
+}
 REPLACED = (
     "name",
     "class",
@@ -89,8 +127,9 @@ def change(root: Element, rng: np.random.Generator) -> None:
     """One change somewhere."""
     elements = list(root.iter())
     at = elements[int(rng.integers(len(elements)))]
-    kinds = (_number, _number, _number, _name, _name, _file, _add, _add, _copy, _drop, _move, _deep, _swap)
-    kinds[int(rng.integers(len(kinds)))](root, at, rng)
+    kinds = (_number, _name, _file, _add, _copy, _drop, _move, _deep, _swap)
+    chances = np.array((12.0, 2.0, 2.0, 9.0, 2.0, 2.0, 2.0, 0.3, 2.0))
+    kinds[int(rng.choice(len(kinds), p=chances / chances.sum()))](root, at, rng)
 
 
 def _pick(words: tuple[str, ...], rng: np.random.Generator) -> str:
@@ -127,12 +166,14 @@ def _file(root: Element, at: Element, rng: np.random.Generator) -> None:
 
 
 def _add(root: Element, at: Element, rng: np.random.Generator) -> None:
-    tag, *pairs = _pick(ADDED, rng).replace('" ', '"\n').replace(" ", "\n", 1).split("\n")
+    """A new part, mostly where such a part may stand."""
+    places = [element for element in root.iter() if element.tag in ADDED]
+    at = places[int(rng.integers(len(places)))] if places else at
+    tag, *pairs = _pick(ADDED.get(at.tag, ADDED["body"]), rng).replace('" ', '"\n').replace(" ", "\n", 1).split("\n")
     new = Element(tag, dict(pair.replace('"', "").split("=", 1) for pair in pairs))
-    place = root if tag in ("compiler", "size", "deformable", "extension") else at
     if tag == "replicate":
         new.extend(copy.deepcopy(list(at)[:1]))
-    place.append(new)
+    at.append(new)
 
 
 def _copy(root: Element, at: Element, rng: np.random.Generator) -> None:
@@ -150,7 +191,7 @@ def _drop(root: Element, at: Element, rng: np.random.Generator) -> None:
 
 def _move(root: Element, at: Element, rng: np.random.Generator) -> None:
     """A part of one element into another, which is not inside it."""
-    elements = list(root.iter())
+    elements = [element for element in root.iter() if element.tag == at.tag]
     to = elements[int(rng.integers(len(elements)))]
     if len(at):
         part = at[int(rng.integers(len(at)))]
@@ -168,8 +209,8 @@ def _deep(root: Element, at: Element, rng: np.random.Generator) -> None:
 
 
 def _swap(root: Element, at: Element, rng: np.random.Generator) -> None:
-    """An attribute's value from elsewhere in the file."""
-    donors = [element for element in root.iter() if element.attrib]
-    if at.attrib and donors:
-        donor = donors[int(rng.integers(len(donors)))]
-        at.set(_pick(tuple(at.attrib), rng), donor.attrib[_pick(tuple(donor.attrib), rng)])
+    """An attribute's value from elsewhere in the file, mostly of the same attribute."""
+    if at.attrib:
+        key = _pick(tuple(at.attrib), rng)
+        donors = [element for element in root.iter() if key in element.attrib]
+        at.set(key, donors[int(rng.integers(len(donors)))].attrib[key])
