@@ -21,6 +21,7 @@ from condyle.dynamics import Dynamics, fall_back
 from condyle.errors import BuildError, SingularError, UnsupportedError
 from condyle.model import builder, generate
 from condyle.model import robot as model
+from condyle.model.idle import idle_coordinates
 from condyle.model.joints import JOINT_TYPES
 from condyle.model.tree import Tree, tree_of
 from condyle.runtime.toolchain import find_compiler
@@ -129,14 +130,12 @@ def check_inverse(robot: Robot, compiler: Compiler, target: str, function: str) 
     """Errors that name the joint: SingularError if M(q) has no inverse for any q, UnsupportedError if scans have
     none.
     """
-    from condyle.algorithms.singular import idle_coordinate
-
-    k = idle_coordinate(compiler.tree, robot.random_state(4, 0).q)
-    if k is None:
+    idle = idle_coordinates(robot, robot.random_state(4, 0).q)
+    if not idle:
         if compiler.needs_elements(function, target):
             check_elements(robot, compiler.tree)
         return
-    joint = next(joint for joint in robot.joints if joint.v_index <= k < joint.v_index + joint.nv)
+    joint = next(joint for joint in robot.joints if joint.v_index <= idle[-1] < joint.v_index + joint.nv)
     raise SingularError(
         f"joint {joint.name!r} moves no inertia of its own, so the mass matrix has no inverse. Give mass to the bodies "
         f"it carries (from {robot.bodies[robot.joints.index(joint)].name!r} on), or armature to the joint, or lock it; "

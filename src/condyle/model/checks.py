@@ -9,8 +9,10 @@ import numpy as np
 
 from condyle.errors import Finding
 from condyle.model.array import Array, congruence, diagonal, transpose
+from condyle.model.idle import idle_coordinates
 from condyle.model.parts import Body, Joint, RobotData
 from condyle.model.placement import alignment
+from condyle.model.state import random_state
 from condyle.scalar import Scalar
 
 POINT_MASS = "a mass but no inertia: a point mass"
@@ -55,12 +57,26 @@ def check_structure(robot: RobotData, source: Source = NOWHERE) -> tuple[Finding
         )
         for i, reason in singular_joints(robot)
     ]
+    findings = findings or _idle(robot, source)
     findings += _oversized(robot, source)
     for joint in robot.joints:
         if (joint.lower > joint.upper).any():
             odd = "lower limit above the upper one"
             findings.append(Finding("note", odd, source.file, None, f"joint {joint.name!r}"))
     return tuple(findings)
+
+
+def _idle(robot: RobotData, source: Source) -> list[Finding]:
+    """Joints of which some motion moves nothing, or nothing that those behind them cannot undo."""
+    idle = idle_coordinates(robot, random_state(robot, 3, np.random.default_rng(0)).q)
+    found: list[Finding] = []
+    for joint, body in zip(robot.joints, robot.bodies, strict=True):
+        if any(k in range(joint.v_index, joint.v_index + joint.nv) for k in idle):
+            message = f"joint {joint.name!r} has a motion that moves no mass, the joints behind it being free"
+            message += ": the mass matrix is singular, no forward dynamics"
+            cure = "give the link mass and inertia, or the joint armature"
+            found.append(_finding("physics", message, source, body.name, cure))
+    return found
 
 
 def _finding(severity: str, message: str, source: Source, link: str | None, cure: str | None = None) -> Finding:

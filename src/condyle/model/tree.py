@@ -15,8 +15,8 @@ import numpy as np
 from condyle.model.array import Array, transpose
 from condyle.model.joints import JOINT_TYPES
 from condyle.model.joints.base import JointType
+from condyle.model.parts import Joint, RobotData
 from condyle.model.placement import alignment
-from condyle.model.robot import Joint, Robot
 from condyle.scalar import Scalar, number
 from condyle.spatial.vector import Matrix, Symmetric, Vector, three
 
@@ -99,7 +99,7 @@ def carried(parents: Sequence[int], values: Sequence[N]) -> list[N]:
     return sums
 
 
-def tree_of(robot: Robot) -> Tree:
+def tree_of(robot: RobotData) -> Tree:
     """The normal form of a robot."""
     builder = _TreeBuilder(robot)
     for index in range(len(robot.joints)):
@@ -108,7 +108,7 @@ def tree_of(robot: Robot) -> Tree:
 
 
 class _TreeBuilder:
-    def __init__(self, robot: Robot) -> None:
+    def __init__(self, robot: RobotData) -> None:
         self.robot = robot
         self.links: list[Link] = []
         self.link_of_body: dict[int, int] = {-1: -1}

@@ -6,10 +6,12 @@ from typing import cast
 
 from condyle.algorithms.aba import Articulated, apply, eliminate, rigid
 from condyle.algorithms.joint import Dof, along
-from condyle.algorithms.singular import ROUNDING
 from condyle.algorithms.unrolled import joint_at
 from condyle.model.tree import Link, Tree
 from condyle.scalar import number
+
+ROUNDING = 1e-13
+"""Of an entry against its diagonal: a few hundred roundings of what cancelled."""
 
 
 def massless_link(tree: Tree) -> int | None:

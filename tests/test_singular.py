@@ -9,8 +9,6 @@ import pytest
 
 import condyle
 from condyle import Dynamics, Robot, SingularError
-from condyle.algorithms import singular
-from condyle.model.tree import tree_of
 from tests.laws.robots import states
 
 INERTIA = np.diag((0.01, 0.02, 0.02))
@@ -96,18 +94,3 @@ def test_a_state_without_inverse_spoils_itself_only(dtype: str, compiled: Callab
         assert not np.isfinite(answers[0][1]).all()
         assert not np.isfinite(answers[1][1]).all()
         assert np.isfinite(dyn.inverse_dynamics(q, v, tau)).all()
-
-
-@pytest.mark.parametrize("seed", range(5))
-def test_pivots_of_links_are_those_of_the_factors(seed: int) -> None:
-    """Both ways to look for idle joints; 1e-9 allows for the condition of M."""
-    robot = condyle.random_tree(8, rng=seed)
-    tree, q = tree_of(robot), robot.random_state(3, seed).q
-    for fast, plain in zip(singular._of_links(tree, q), singular._of_factors(tree, q), strict=True):
-        np.testing.assert_allclose(fast, plain, rtol=1e-9)
-
-
-def test_a_long_chain_is_checked_without_its_mass_matrix(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.delattr(singular, "evaluate")
-    robot = condyle.chain(300, rng=0)
-    assert singular.idle_coordinate(tree_of(robot), robot.random_state(2, 0).q) is None
