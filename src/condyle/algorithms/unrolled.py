@@ -80,8 +80,8 @@ class Unrolled:
                 j = i
                 while True:
                     here = [field[j] for field in given]
-                    at_start = own is not None and j == i
-                    values = own(self.joints[j], k, carry, *here) if at_start else meet(self.joints[j], carry, *here)
+                    joint = self.joints[j]
+                    values = own(joint, k, carry, *here) if own and j == i else meet(joint, carry, *here)
                     for l, (column, value) in enumerate(zip(self.tree.links[j].v, values, strict=True)):
                         _scatter(matrices, entries, row, column, value, own=l - k if j == i else None)
                     if self.tree.links[j].parent < 0:

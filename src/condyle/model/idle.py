@@ -12,6 +12,7 @@ move nothing would hide it else, each by the little that the other one lacks.
 
 from __future__ import annotations
 
+import math
 from collections import Counter, defaultdict
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
@@ -65,7 +66,7 @@ def is_sound(robot: RobotData) -> bool:
     ]
     if not doubtful:
         return True
-    moments: Array = np.linalg.eigvalsh(np.array([body.inertia for body in doubtful]))
+    moments = np.linalg.eigvalsh(np.array([body.inertia for body in doubtful]))
     solid = (moments[:, 0] > 0.0) & (moments[:, 0] > FLAT * moments[:, 2])
     return bool(solid.all()) and all(body.mass > 0.0 for body in doubtful)
 
@@ -119,7 +120,7 @@ class _Elimination:
             line, turn = np.array(linear, np.float64), np.array(angular, np.float64)
             root = float(np.sqrt(cast(float, armature)))
             columns[own.at] = columns.get(own.at, 0.0) + own.ratio * (motion @ np.concatenate((line, turn)))
-            size = np.sqrt(behind.mass) * np.linalg.norm(line) + behind.reach * np.linalg.norm(turn) + root
+            size = math.sqrt(behind.mass) * math.hypot(*line) + behind.reach * math.hypot(*turn) + root
             self.size[own.at] += abs(own.ratio) * size
             self.to_come[own.at] -= 1
             if root:
@@ -141,9 +142,9 @@ class _Elimination:
         turn, shift = np.empty((n, 3, 3)), np.empty((n, 3))
         for j, column in enumerate(transpose(placed).tolist()):
             for i, x in enumerate(turned.into(vec.three(tuple(number(entry) for entry in column)))):
-                turn[:, i, j] = x
+                turn[:, i, j] = cast(Array, x)
         for i, x in enumerate(moved):
-            shift[:, i] = x
+            shift[:, i] = cast(Array, x)
         origin: Array = shift @ placed + np.array(link.numbers.origin, np.float64)
         result = np.zeros((n, 6, 6))
         result[:, :3, :3] = result[:, 3:, 3:] = turn
@@ -156,7 +157,7 @@ class _Elimination:
         while True:
             kept = [k for k in factor.shared if k not in done]
             order = [*(factor.shared.index(k) for k in (*done, *kept)), *range(-6, 0)]
-            upper: Array = np.linalg.qr(factor.matrix[..., order], mode="r")
+            upper = cast(Array, np.linalg.qr(factor.matrix[..., order], mode="r"))
             left = np.abs(np.diagonal(upper, axis1=1, axis2=2)[:, : len(done)])
             waits = [k for k, x in zip(done, np.transpose(left), strict=True) if x.min() <= self.weak * self.size[k]]
             if not waits:
@@ -189,8 +190,8 @@ def _stacked(factors: Sequence[_Factor]) -> _Factor:
         wide = np.zeros((*factor.matrix.shape[:2], len(shared) + 6))
         wide[..., [*(shared.index(k) for k in factor.shared), *range(-6, 0)]] = factor.matrix
         parts.append(wide)
-    mass, reach = sum(factor.mass for factor in factors), np.hypot.reduce([factor.reach for factor in factors])
-    return _Factor(np.concatenate(parts, axis=1), shared, mass, float(reach))
+    mass, reach = sum(factor.mass for factor in factors), math.hypot(*(factor.reach for factor in factors))
+    return _Factor(np.concatenate(parts, axis=1), shared, mass, reach)
 
 
 def _cross(r: Array) -> Array:

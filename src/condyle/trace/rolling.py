@@ -148,8 +148,10 @@ class Rolling:
             else:
                 assert shape is not None
                 value = cast(T, like(shape, iter(self._rows(place, CARRY, flat(shape)))))
-            at_start = own is not None and place.dof is not None
-            met = own(place.joint, place.dof, value, *fields) if at_start else meet(place.joint, value, *fields)
+            if own is None or place.dof is None:
+                met = meet(place.joint, value, *fields)
+            else:
+                met = own(place.joint, place.dof, value, *fields)
             for m, entry in enumerate(entries):
                 _write_pair(place, entry, names[entry.matrix], [values[m] for values in met])
             self._carry(group, place, flat(rise(place.joint, value)))
