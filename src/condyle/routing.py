@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cache
 
 from condyle.backends.common.facts import Facts
 from condyle.errors import UnsupportedError
 from condyle.ir.count import Counts, count, instructions
 from condyle.ir.program import Program
-from condyle.ir.sweep import Code
+from condyle.ir.sweep import Code, Multiplied, Rolled
 from condyle.ir.verify import verify
 from condyle.model.tree import Tree
 from condyle.signature import FUNCTIONS
@@ -27,8 +27,14 @@ HOPELESS = {True: 60_000, False: 4 * LONGEST}
 
 VECTORS = ("id", "fd")
 
+AMPLE = 1.25
+"""The same in products of matrices by the tree alone, which has up to a tenth too many entries."""
+
 SURELY = 1.05
 """So many times LONGEST, counted by the entries of did: a little more than straight code has."""
+
+FORMS: Mapping[type, str] = {Program: "", Rolled: ", rolled", Multiplied: ", products rolled"}
+"""What is said of a form beside the route."""
 
 DEEP = 30_000
 """Estimated operations above which only routes that grow least with the depth of the tree are compared."""
@@ -80,7 +86,7 @@ class Router:
 
         names = [name for name in routes_of(function, self.tree.has_shared_coordinates) if name not in BASELINES]
         if function in DERIVED:
-            derivatives = self.best("did", False).route
+            derivatives = self._derivatives()
             names = [name for name in names if name.split("+")[-1] == derivatives]
         if function == "fd" and straight_size(self.tree, "minv") > LONGEST:
             return [name for name in names if name == "aba"] or names  # factors grow with the cube of the depth
@@ -88,13 +94,25 @@ class Router:
             return names
         return [name for name in names if not name.startswith(SHALLOW.get(function, "-"))]
 
+    def _derivatives(self) -> str:
+        """The best route to did; where there is but one to compare, nothing is traced to find it."""
+        names = self.candidates("did")
+        return names[0] if len(names) == 1 else self.best("did", False).route
+
     def _best(self, function: str, f_ext: bool) -> Traced:
         """The route with the fewest operations, external forces left out of the comparison; loops for long robots.
 
         A route that was named is traced as it was asked for.
         """
-        if self.is_hopeless(function) or self._is_surely_long(function):
+        if self.is_hopeless(function):
             return self._loops(function, f_ext)
+        if not self._is_surely_long(function):
+            return self._straight(function, f_ext)
+        made = self._multiplied if self.tree.has_shared_coordinates else self._loops
+        return made(function, f_ext)
+
+    def _straight(self, function: str, f_ext: bool) -> Traced:
+        """The same, unless it is longer by far; loops where they may be."""
         best = min(
             (self.traced(function, route, False) for route in self.candidates(function)),
             key=lambda traced: (traced.counts.arithmetic, traced.route),
@@ -108,14 +126,19 @@ class Router:
 
     def is_hopeless(self, function: str) -> bool:
         """Whether it is loops for sure, by estimates alone."""
-        most = HOPELESS[function in VECTORS]
-        long = straight_size(self.tree, function) > most or product_size(self.tree, function) > most
+        long = straight_size(self.tree, function) > HOPELESS[function in VECTORS] or self._multiplies_long(function)
         return long and self._may_roll(function)
+
+    def _multiplies_long(self, function: str) -> bool:
+        """Whether products of matrices alone are too long, by the tree; further zeros of their entries do not count."""
+        return product_size(self.tree, function) > AMPLE * LONGEST
 
     def _is_surely_long(self, function: str) -> bool:
         """Whether derivatives of inverse dynamics and the products with them are too long: those are not traced."""
-        if function not in DERIVED or not self._may_roll(function):
+        if function not in DERIVED or function in self.routes:
             return False
+        if self._multiplies_long(function):
+            return True
         derivatives = self.best("did", False)
         if not isinstance(derivatives.code, Program):
             return True
@@ -124,7 +147,7 @@ class Router:
 
     def is_rolled(self, function: str) -> bool:
         """Whether its best form is loops."""
-        return self.is_hopeless(function) or not isinstance(self.best(function, False).code, Program)
+        return self.is_hopeless(function) or isinstance(self.best(function, False).code, Rolled)
 
     def _rolls(self, function: str, straight: int) -> bool:
         """Whether loops are the better form, by the operations of straight code."""
@@ -138,22 +161,36 @@ class Router:
         rolled = roll(self.tree, function, f_ext)
         return Traced(ROLLED[function].route, rolled, count(rolled))
 
+    def _multiplied(self, function: str, f_ext: bool) -> Traced:
+        """Products as loops: the form of long robots whose joints share coordinates."""
+        from condyle.trace.multiplied import multiply
+
+        route = self._derivatives()
+        made = multiply(self.tree, function, route, f_ext)
+        return Traced(route if function == "difd" else f"minv+{route}", made, count(made))
+
     def code(self, function: str, f_ext: bool) -> Code:
         """The best route, ready for a target: contracted."""
         from condyle.passes import pipeline
 
         code = self.best(function, f_ext).code
+        if isinstance(code, Multiplied):
+            return replace(code, head=pipeline.apply(code.head, pipeline.CODE))
         return pipeline.apply(code, pipeline.CODE) if isinstance(code, Program) else code
 
     def straight(self, function: str, f_ext: bool = False) -> Program:
-        """The same where it is straight-line code; UnsupportedError for robots that are too long for it."""
-        code = self.code(function, f_ext)
+        """The same as straight-line code; UnsupportedError for robots that are too long for it."""
+        from condyle.passes import pipeline
+
+        code = self.best(function, f_ext).code
+        if isinstance(code, Multiplied):
+            code = self._straight(function, f_ext).code
         if not isinstance(code, Program):
             raise UnsupportedError(
                 f"target 'cuda': {function} of this robot is too long for it; target 'cpu' serves, and "
                 "links='scan' does for up to 1024 links; exported is 'c'"
             )
-        return code
+        return pipeline.apply(code, pipeline.CODE)
 
     def counts(self, function: str) -> dict[str, str | int]:
         """One row of operation counts: before contraction, and instructions after it."""
@@ -164,7 +201,7 @@ class Router:
         best = self.best(function, False)
         return {
             "function": function,
-            "route": best.route if isinstance(best.code, Program) else f"{best.route}, rolled",
+            "route": best.route + FORMS[type(best.code)],
             **{name: getattr(best.counts, name) for name in Counts._fields},
         }
 

@@ -145,6 +145,17 @@ def _difd(derivatives: Derivatives) -> Route:
     return run
 
 
+def _solved(derivatives: Derivatives) -> Route:
+    """What dfd multiplies: the derivatives of inverse dynamics at a = fd(q, v, tau), and M^-1."""
+
+    def run(tree: Unrolled, x: Inputs) -> tuple[Output, ...]:
+        factors = fd.factors(tree)
+        a = fd.solve(factors, fd.net_force(tree, x["v"], x["tau"]))
+        return *derivatives(tree, x["v"], a), inverse(factors)
+
+    return run
+
+
 def _given_inverse(mass: SparseMatrix, values: Vector) -> SparseMatrix:
     """M^-1 as given: entries between coordinates that nothing couples are zero."""
     n = mass.size
@@ -173,6 +184,12 @@ ROUTES: dict[str, dict[str, Route]] = {
     },
     "difd": {**{name: _difd(route) for name, route in DERIVATIVES.items()}, "plancher2021": _difd(_refactored)},
 }
+
+HEADS: dict[str, dict[str, Route]] = {
+    "difd": {name: _did(route) for name, route in DERIVATIVES.items()},
+    "dfd": {name: _solved(route) for name, route in DERIVATIVES.items()},
+}
+"""By function and route to did: the matrices that loops multiply, where a product is too long as straight code."""
 
 INDEPENDENT = {("fd", "aba"), ("m", "mminvgen"), ("minv", "aba"), ("minv", "mminvgen")}
 """Routes that need every joint to move alone: not for robots with mimic joints."""

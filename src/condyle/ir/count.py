@@ -8,7 +8,7 @@ from typing import NamedTuple
 
 from condyle.ir.ops import ARITY, FUSED, TRIGONOMETRIC
 from condyle.ir.program import Program, operands
-from condyle.ir.sweep import Code, Columns, Loop, Product, Rolled, Step, Sweep, Walk
+from condyle.ir.sweep import Code, Columns, Loop, Multiplied, Product, Rolled, Step, Sweep, Walk
 
 
 class Counts(NamedTuple):
@@ -53,10 +53,16 @@ def tally(code: Code) -> Counter[str]:
         ops = Counter(node[0] for node in code.nodes)
         ops["sincos"] = len({operands(node) for node in code.nodes if node[0] in TRIGONOMETRIC})
         return ops
+    if isinstance(code, Multiplied):
+        return tally(code.head) + sum(map(_of_product, code.products), Counter[str]())
     total: Counter[str] = Counter()
     for loop in code.loops:
         total += _of_loop(code, loop)
     return total
+
+
+def _of_product(product: Product) -> Counter[str]:
+    return Counter({"fnma": len(product.rows) * sum(map(len, product.rows))})
 
 
 def _of_loop(rolled: Rolled, loop: Loop) -> Counter[str]:
@@ -70,7 +76,7 @@ def _of_loop(rolled: Rolled, loop: Loop) -> Counter[str]:
             else:
                 total += _of_sweeps_upto(rolled, part) if part.upto else _times(_of_sweep(rolled, part), rolled.nv)
         return total
-    return Counter({"fnma": rolled.nv * sum(map(len, loop.rows))}) if isinstance(loop, Product) else Counter()
+    return _of_product(loop) if isinstance(loop, Product) else Counter()
 
 
 def _of_sweep(rolled: Rolled, sweep: Sweep) -> Counter[str]:

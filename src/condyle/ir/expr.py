@@ -78,6 +78,11 @@ class Graph:
             self._inner.append(operands(key)[0] if key[0] == "neg" else -1)
         return found
 
+    def forget(self) -> None:
+        """Give back what only building needs; expressions and their graph hold each other, so nothing else would."""
+        self._known.clear()
+        self._inner.clear()
+
     def constant(self, value: float) -> Expr:
         return self.node(("const", float(value) + 0.0))  # + 0.0: one zero only
 

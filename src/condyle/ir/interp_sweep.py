@@ -1,4 +1,4 @@
-"""What rolled sweeps mean: run them, loop by loop, on batches."""
+"""What rolled sweeps and products of matrices mean: run them, loop by loop, on batches."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from condyle.ir import interp
-from condyle.ir.sweep import Columns, Joint, Loop, Mirror, Product, Ref, Rolled, Step, Sweep, Walk
+from condyle.ir.sweep import Columns, Joint, Loop, Mirror, Multiplied, Product, Ref, Rolled, Step, Sweep, Walk
 
 Array = NDArray[np.floating]
 
@@ -27,6 +27,17 @@ def minus_product(product: Product, left: Array, right: Array) -> Array:
     for c, rows in enumerate(product.rows):
         result[:, :, c] = -np.einsum("nij,nj->ni", left[:, :, rows], right[:, rows, c])
     return result
+
+
+def run_multiplied(code: Multiplied, inputs: Sequence[Array], dtype: type[np.floating] = np.float64) -> list[Array]:
+    """The same of a Program and products of its matrices."""
+    found = dict(zip((array.name for array in code.head.arrays), interp.run(code.head, inputs, dtype), strict=True))
+    given = {array.name: np.asarray(values, dtype) for array, values in zip(code.inputs, inputs, strict=True)}
+    for product in code.products:
+        left, right = (given | found)[product.left], found[product.right]
+        left = np.reshape(left, (len(left), *right.shape[1:]))
+        found[product.result] = minus_product(product, left, right)
+    return [found[array.name] for array in code.arrays]
 
 
 class _Machine:

@@ -152,8 +152,29 @@ class Rolled:
         return any(joint.parent != i - 1 for i, joint in enumerate(self.joints))
 
 
-Code: TypeAlias = Program | Rolled
-"""Either form of one function."""
+@dataclass(frozen=True)
+class Multiplied:
+    """A Program, then products of the nv x nv matrices that it answers, as loops.
+
+    Of a product, `left` is an input or an array of the head, `right` an array of the head, `result` one of `arrays`.
+    What is no result there is an array of the head.
+    """
+
+    head: Program
+    arrays: tuple[Array, ...]
+    products: tuple[Product, ...]
+
+    @property
+    def name(self) -> str:
+        return self.head.name
+
+    @property
+    def inputs(self) -> tuple[Array, ...]:
+        return self.head.inputs
+
+
+Code: TypeAlias = Program | Rolled | Multiplied
+"""Every form of one function."""
 
 
 def bodies(loops: Sequence[Loop]) -> Iterator[tuple[int, Sweep | Walk]]:

@@ -9,8 +9,6 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import TypeAlias, TypeVar, cast
 
-import numpy as np
-
 from condyle.algorithms.joint import Joint
 from condyle.algorithms.sweeps import Entry, Field, Matrix
 from condyle.algorithms.values import flat, like, plus
@@ -22,8 +20,8 @@ from condyle.spatial.vector import Vector
 from condyle.trace.finish import Scope
 from condyle.trace.kinds import constants, kinds_of
 from condyle.trace.places import angles, external, place_of
-from condyle.trace.structure import coupled
 from condyle.trace.steps import TRIG, External, Group, Handle, Lazy, MatrixHandle, Place, Unit
+from condyle.trace.structure import coupled, rows_of
 
 T = TypeVar("T")
 U = TypeVar("U")
@@ -49,7 +47,7 @@ class Rolling:
             ir.Joint(kind, link.parent, link.q[0].at, link.v[0].at, 6 * link.body, constants(link))
             for link, kind in zip(tree.links, kind_of, strict=True)
         )
-        self.related = tuple(tuple(np.flatnonzero(column).tolist()) for column in coupled(tree).T)
+        self.related = rows_of(coupled(tree))
         self.scope = self.top = Scope()
         self.buffers: dict[str, int] = {}
         self.matrices: list[str] = []

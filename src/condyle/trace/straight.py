@@ -8,7 +8,7 @@ from typing import cast
 from condyle.algorithms.matrix import SparseMatrix
 from condyle.algorithms.reframe import reframed
 from condyle.algorithms.regroup import regrouped
-from condyle.algorithms.routes import ROUTES, Output
+from condyle.algorithms.routes import ROUTES, Output, Route
 from condyle.algorithms.unrolled import Unrolled
 from condyle.ir.expr import Expr, Graph
 from condyle.ir.program import Array, Program
@@ -21,11 +21,20 @@ from condyle.trace.structure import sizes
 def trace(tree: Tree, function: str, route: str, f_ext: bool = False, regroup: bool = True) -> Program:
     """The straight-line Program of one function by one route, the tree's numbers inside it."""
     signature = FUNCTIONS[function]
-    inputs, graph = arrays(tree, signature.ports(f_ext)), Graph()
+    answers = arrays(tree, signature.outputs)
+    return run(tree, function, ROUTES[function][route], arrays(tree, signature.ports(f_ext)), answers, regroup)
+
+
+def run(
+    tree: Tree, name: str, route: Route, inputs: tuple[Array, ...], answers: tuple[Array, ...], regroup: bool = True
+) -> Program:
+    """The Program of any route that takes these inputs and gives these answers."""
+    graph = Graph()
     given = leaves(graph, inputs)
     swept = Unrolled(reframed(regrouped(tree)) if regroup else tree, given["q"], given.get("f_ext"))
-    outputs = ROUTES[function][route](swept, given)
-    return graph.program(function, inputs, arrays(tree, signature.outputs), entries(outputs))
+    program = graph.program(name, inputs, answers, entries(route(swept, given)))
+    graph.forget()
+    return program
 
 
 def arrays(tree: Tree, ports: Iterable[Port]) -> tuple[Array, ...]:

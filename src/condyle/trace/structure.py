@@ -40,6 +40,11 @@ def coupled(tree: Tree) -> NDArray[np.bool_]:
     return kept
 
 
+def rows_of(kept: Entries) -> tuple[tuple[int, ...], ...]:
+    """For each column of a matrix the rows that can differ from zero."""
+    return tuple(tuple(np.flatnonzero(kept[:, c]).tolist()) for c in range(kept.shape[1]))
+
+
 def connected(kept: NDArray[np.bool_]) -> NDArray[np.bool_]:
     """(nv, nv), true where a chain of pairs links both."""
     while True:

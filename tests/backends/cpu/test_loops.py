@@ -171,7 +171,7 @@ def test_what_leads_out_of_its_tables_is_refused() -> None:
     for at, value in [
         *sizes,
         *records,
-        (commands, 9),
+        (commands, 10),
         (commands, 0),
         (commands + 1, 1 << 40),
         (len(numbers) - 1, 1 << 40),

@@ -6,7 +6,7 @@ A `Body` is all the driver in emit.py wants to know, so any other way to compute
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import cast
 
@@ -48,8 +48,8 @@ def literal(value: float, bits: int) -> str:
     return value.hex() + ("f" if bits == 32 else "")
 
 
-def straight(low: Lowered, bits: int) -> Body:
-    """The body of a straight-line Program."""
+def straight(low: Lowered, bits: int, behind: Callable[[Emitter, Emitter], None] | None = None) -> Body:
+    """The body of a straight-line Program; `behind` writes what else a tile takes: tables, then statements."""
     name = low.program.name
     chunks: list[tuple[str, int]] = []
     calls: list[str] = []
@@ -64,8 +64,12 @@ def straight(low: Lowered, bits: int) -> Body:
             flat = [slot for angle in step.angles for slot in angle_slots(low, angle)]
             write_table(main, table, flat)
             calls.append(f"cd_sincos(w, {table}, {len(step.angles)});")
+    statements = Emitter()
+    if behind is not None:
+        behind(main, statements)
     with main.block(f"CD_STATIC void {name}_tile(real_v *w)\n{{"):
         main(*(calls or ["(void)w;"]))
+        main(*statements.text().splitlines())
     return Body(tuple(chunks), main.text(), low.bases, low.tables, low.zero, low.constants, low.size)
 
 

@@ -7,13 +7,14 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from condyle.backends.c.body import Body, literal, straight, write_table
+from condyle.backends.c.multiplied import multiplied_body
 from condyle.backends.c.rolled import rolled_body
 from condyle.backends.c.target import TARGET, Target
 from condyle.backends.common.chunks import lower
 from condyle.backends.common.describe import argument_names, header
 from condyle.backends.common.facts import Facts, checked_name
 from condyle.ir.program import Program
-from condyle.ir.sweep import Code
+from condyle.ir.sweep import Code, Multiplied
 from condyle.text import Emitter
 
 _SUPPORT = Path(__file__).parent / "support"
@@ -44,7 +45,7 @@ def source(
     split: deal its chunks out to several units. constants: define the robot's exported constants too.
     """
     checked_name(program.name)
-    body = straight(lower(program, target.cut), bits) if isinstance(program, Program) else rolled_body(program, bits)
+    body = _body(program, bits, target)
     groups = _groups(body, target) if split else [[text for text, _ in body.chunks]]
     apart = len(groups) > 1
     e = Emitter()
@@ -58,6 +59,12 @@ def source(
     if constants:
         write_facts(e, facts)
     return Source(e.text(), tuple(_part(group, bits) for group in groups) if apart else ())
+
+
+def _body(program: Code, bits: int, target: Target) -> Body:
+    if isinstance(program, Program):
+        return straight(lower(program, target.cut), bits)
+    return multiplied_body(program, bits, target) if isinstance(program, Multiplied) else rolled_body(program, bits)
 
 
 def _groups(body: Body, target: Target) -> list[list[str]]:

@@ -10,7 +10,7 @@ from condyle.backends.common.facts import Facts
 from condyle.ir.count import work
 from condyle.ir.ops import ARITY
 from condyle.ir.program import Array, Program
-from condyle.ir.sweep import Code
+from condyle.ir.sweep import Code, Multiplied
 from condyle.signature import FUNCTIONS, Port
 
 _ARGUMENT = re.compile(r"[A-Za-z][A-Za-z0-9]*(_[A-Za-z0-9]+)*")
@@ -46,6 +46,8 @@ def described(program: Code) -> list[tuple[str, str, tuple[int, ...], Port | Non
 
 
 def _operations(program: Code) -> str:
+    if isinstance(program, Multiplied):
+        return f"{work(program)}, products of matrices in loops"
     if not isinstance(program, Program):
         return f"{work(program)}, in loops over {len(program.joints)} joints"
     counts = Counter(node[0] for node in program.nodes if node[0] in ARITY)

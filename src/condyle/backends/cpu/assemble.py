@@ -24,8 +24,8 @@ from condyle.runtime.layout import Layouts, full
 
 WHOLE = Cut(shortest=1 << 40, longest=1 << 40)
 """No chunks: what stands between two loops of sines is one kernel."""
-SINES, REACH = -1, -2
-"""Steps of a plan that are no kernels: sines and cosines by the driver; angles brought within a kernel's reach."""
+SINES, REACH, LOOPS = -1, -2, -3
+"""Steps of a plan that are no kernels: sines and cosines by the driver; angles brought within reach; loops."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,6 +65,43 @@ def assemble(
 
     layouts: of the arrays when they are packed; without them every entry is a column.
     """
+    work = straight(program, isa, bits, target)
+    low, slots = work.low, work.slots
+    ports = port_numbers(low.bases, low.tables, low.zero, layouts or full_layouts(program, isa.lanes(bits)), slots)
+    code = [kernel.code for kernel in work.kernels]
+    one = single(low, work.angles, code, work.constants.values, work.size, isa, bits)
+    return work.assembled(ports, work.size, (), isa, bits, one)
+
+
+@dataclass(frozen=True, slots=True)
+class Straight:
+    """Kernels of a Program, and the numbers of its steps so far; angles: the slots of those within kernels."""
+
+    low: Lowered
+    angles: list[int]
+    kernels: tuple[Kernel, ...]
+    constants: Constants
+    slots: list[int]
+    steps: list[int]
+    size: int
+
+    def assembled(
+        self, ports: Sequence[int], size: int, loops: Sequence[int], isa: Isa, bits: int, one: Single | None
+    ) -> Assembled:
+        """Everything, `loops` behind the kernels, in a workspace of so many slots."""
+        low = self.low
+        places = [low.zero, *(place for place, _ in low.constants)]
+        values = (0.0, *(value for _, value in low.constants))
+        steps = [*self.steps, *((LOOPS, 0, 0) if loops else ())]
+        head = (size, len(low.bases), len(ports) // 4 - len(low.bases), len(steps) // 3, len(places), len(loops))
+        repeat = 1 if isa.broadcast else isa.lanes(bits)
+        table = packed([value for value in self.constants.values for _ in range(repeat)], bits)
+        numbers = (*head, *ports, *steps, *places, *loops)
+        return Assembled(self.kernels, table, tuple(self.slots), values, numbers, one)
+
+
+def straight(program: Program, isa: Isa, bits: int, target: Target) -> Straight:
+    """All kernels of a Program."""
     inline = inline_angles(program)
     low = lower(program, WHOLE, inline)
     constants = Constants()
@@ -86,14 +123,7 @@ def assemble(
         else:
             steps += (SINES, len(slots), len(step.angles))
             slots += [slot for angle in step.angles for slot in angle_slots(low, angle)]
-    ports = port_numbers(low.bases, low.tables, low.zero, layouts or full_layouts(program, isa.lanes(bits)), slots)
-    places = [low.zero, *(place for place, _ in low.constants)]
-    values = (0.0, *(value for _, value in low.constants))
-    head = (size, len(program.inputs), len(program.arrays), len(steps) // 3, len(places), 0)
-    repeat = 1 if isa.broadcast else isa.lanes(bits)
-    table = packed([value for value in constants.values for _ in range(repeat)], bits)
-    one = single(low, angles, [kernel.code for kernel in kernels], constants.values, size, isa, bits)
-    return Assembled(tuple(kernels), table, tuple(slots), values, (*head, *ports, *steps, *places), one)
+    return Straight(low, angles, tuple(kernels), constants, slots, steps, size)
 
 
 def full_layouts(program: Code, lanes: int) -> Layouts:

@@ -7,7 +7,7 @@ from collections.abc import Iterator, Sequence
 import numpy as np
 
 from condyle.backends.common.loops import Bank, layout
-from condyle.backends.cpu.assemble import Assembled, Kernel, full_layouts, packed, port_numbers
+from condyle.backends.cpu.assemble import LOOPS, Assembled, Kernel, full_layouts, packed, port_numbers
 from condyle.backends.cpu.encode import padded
 from condyle.backends.cpu.steps import FRONT, Block, Way, block
 from condyle.backends.cpu.target import TARGET, Isa, Target
@@ -18,7 +18,6 @@ from condyle.ir.sweep import Columns, Mirror, Product, Rolled, Step, Sweep, Walk
 from condyle.runtime.layout import Layouts
 
 CALL, ANGLES, COLUMNS, UPTO, WALK, CLEAR, MIRROR, PRODUCT, COPY = range(1, 10)
-LOOPS = -3
 COLUMNS_AT_ONCE = 4
 """Of a product: as many as the driver's registers hold with four rows."""
 

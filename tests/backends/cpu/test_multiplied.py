@@ -1,0 +1,120 @@
+"""A Program and loops that multiply its matrices: the reference's numbers on every target, whatever the batch."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from condyle import Robot, routing
+from condyle.algorithms.reference import evaluate
+from condyle.api import compiler_of
+from condyle.backends.c.build import build as build_c
+from condyle.backends.cpu.build import build, load, supported
+from condyle.backends.cpu.multiplied import assemble_multiplied
+from condyle.backends.cpu.recipe import recipe
+from condyle.ir.interp_sweep import run_multiplied
+from condyle.ir.sweep import Multiplied
+from condyle.model.tree import tree_of
+from condyle.runtime import machine, native
+from condyle.runtime.kernel import Kernel
+from condyle.signature import FUNCTIONS
+from tests.zoo import every_joint
+
+pytestmark = pytest.mark.skipif(not supported(), reason="this processor or installation runs no machine code of ours")
+STATES = 35
+TOLERANCE = {"float64": 2e-12, "float32": 1e-3}  # a condition of some hundreds; 6e-14 and 3e-5 were measured
+
+
+@pytest.fixture(params=[(f, floating) for f in ("dfd", "difd") for floating in (False, True)])
+def case(
+    request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch
+) -> tuple[Robot, Multiplied, list[np.ndarray], list[np.ndarray]]:
+    """A robot of all joint types, one of which mimics; its code, some states, what the reference answers."""
+    function, floating = request.param
+    monkeypatch.setattr(routing, "LONGEST", 0)
+    robot = Robot.of(every_joint(floating))
+    code = compiler_of(robot).code(function, True)
+    assert isinstance(code, Multiplied)
+    rng = np.random.default_rng(2)
+    q, v = robot.random_state(STATES, rng)
+    known = {"q": q, "v": v, "a": rng.normal(size=v.shape), "tau": rng.normal(size=v.shape)}
+    known["f_ext"] = rng.normal(size=(STATES, 6 * len(robot.bodies)))
+    known["Minv"] = evaluate(tree_of(robot), "minv", "ltl", known)[0]
+    inputs = [known[array.name].reshape(STATES, -1) for array in code.inputs]
+    flat = {port.name: known[port.name] for port in FUNCTIONS[function].ports(True)}
+    route = "ltl+closed_form" if function == "dfd" else "closed_form"
+    return robot, code, inputs, [x.reshape(STATES, -1) for x in evaluate(tree_of(robot), function, route, flat)]
+
+
+def answers(kernel: Kernel, code: Multiplied, inputs: list[np.ndarray], threads: int = 1) -> list[np.ndarray]:
+    inputs = [np.ascontiguousarray(x, kernel.dtype) for x in inputs]
+    outputs = [np.full((len(inputs[0]), array.size), np.nan, kernel.dtype) for array in code.arrays]
+    kernel(len(inputs[0]), inputs, outputs, threads)
+    return outputs
+
+
+def agree(found: list[np.ndarray], expected: list[np.ndarray], tolerance: float) -> None:
+    for x, y in zip(found, expected, strict=True):
+        assert np.abs(x.reshape(y.shape) - y).max() <= tolerance * np.abs(y).max()
+
+
+def test_every_target_agrees_with_the_reference(
+    case: tuple[Robot, Multiplied, list[np.ndarray], list[np.ndarray]],
+) -> None:
+    robot, code, inputs, expected = case
+    agree(run_multiplied(code, inputs), expected, TOLERANCE["float64"])
+    for dtype, tolerance in TOLERANCE.items():
+        for isa in supported():
+            agree(answers(build(code, dtype, isa), code, inputs), expected, tolerance)
+        agree(answers(build_c(code, compiler_of(robot).facts, dtype), code, inputs), expected, tolerance)
+
+
+def test_place_in_the_batch_and_threads_change_no_bit(
+    case: tuple[Robot, Multiplied, list[np.ndarray], list[np.ndarray]], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(native, "PIECE_NS", 0.001)
+    _, code, inputs, _ = case
+    kernel = build(code)
+    whole = answers(kernel, code, inputs)
+    assert all((a == b).all() for a, b in zip(whole, answers(kernel, code, inputs, 3), strict=True))
+    for start, end in ((1, 2), (3, 11), (8, 24), (0, 17), (2, 35)):
+        part = answers(kernel, code, [x[start:end] for x in inputs])
+        assert all((a[start:end] == b).all() for a, b in zip(whole, part, strict=True))
+
+
+def test_packed_arrays_hold_the_same(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Two legs and a mimic joint on a fixed base: zeros between limbs are not kept."""
+    monkeypatch.setattr(routing, "LONGEST", 0)
+    robot = Robot.of(every_joint())
+    q, v = robot.random_state(11, 0)
+    dyn = robot.compile()
+    assert "products rolled" in dyn.explain()
+    x, y = dyn.pack(q), dyn.pack(v)
+    for short, plain in zip(
+        dyn.forward_dynamics_derivatives(x, y, y), dyn.forward_dynamics_derivatives(q, v, v), strict=True
+    ):
+        assert np.array_equal(short.dense(), plain)
+
+
+def test_what_leads_out_of_its_tables_is_refused(
+    case: tuple[Robot, Multiplied, list[np.ndarray], list[np.ndarray]],
+) -> None:
+    _, code, _, _ = case
+    isa = supported()[0]
+    made = recipe(code, assemble_multiplied(code, isa, 64), isa.name, 64)
+    load(made)
+    numbers = np.frombuffer(made.numbers, np.int64)
+    words = len(numbers) - int(numbers[5])
+    refused = 0
+    for k in range(words, len(numbers)):
+        for value in (-1, 1 << 40):
+            bad = numbers.copy()
+            bad[k] = value
+            with pytest.raises(ValueError, match="do not fit"):
+                machine.plan(made.isa, 64, made.text, made.constants, made_slots(made.slots), made.values, bad)
+            refused += 1
+    assert refused > 20
+
+
+def made_slots(data: bytes) -> np.ndarray:
+    return np.frombuffer(data, np.uint32)

@@ -1,0 +1,91 @@
+"""Large robots: what is traced stays short, and what would be long is loops; work is counted, not seconds."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+import condyle
+from benchmarks.humanoid import humanoid
+from condyle import routing
+from condyle.api import compiler_of
+from condyle.ir.program import Program
+from condyle.ir.sweep import Multiplied, Rolled
+from condyle.model.tree import tree_of
+from condyle.passes import pipeline
+from condyle.routing import LONGEST, Router
+from condyle.signature import FUNCTIONS
+
+MOST = 1.6 * LONGEST
+"""Nodes of a Program: some 25 microseconds each from trace to code, and 0.7 kB."""
+
+
+@pytest.fixture
+def traced(monkeypatch: pytest.MonkeyPatch) -> list[int]:
+    """The nodes of all straight Programs that are traced, as they go through the passes."""
+    sizes: list[int] = []
+    verify = pipeline.verify
+
+    def counted(program: Program) -> Program:
+        sizes.append(len(program.nodes))
+        return verify(program)
+
+    monkeypatch.setattr(pipeline, "verify", counted)
+    return sizes
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("function", FUNCTIONS)
+def test_nothing_long_is_traced(function: str, traced: list[int]) -> None:
+    """107 velocities: straight code of difd has 1.3 million operations."""
+    router = Router(tree_of(humanoid(107)), compiler_of(humanoid(38)).facts)
+    code = router.code(function, False)
+    assert isinstance(code, Rolled if function in ("dfd", "difd") else (Rolled, Program))
+    assert max(traced, default=0) < MOST
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("function", ["dfd", "difd"])
+def test_joints_that_mimic_are_multiplied_by_loops(function: str, traced: list[int]) -> None:
+    robot = humanoid(60, mimic=True)
+    code = compiler_of(robot).code(function, False)
+    assert isinstance(code, Multiplied)
+    assert max(traced) < MOST
+
+
+def test_shorter_robots_stay_straight() -> None:
+    """Atlas on the ground and floating: nothing but code without loops."""
+    for floating in (False, True):
+        compiler = compiler_of(condyle.load("atlas", floating_base=floating))
+        assert isinstance(compiler.code("difd", False), Program)
+
+
+def test_a_target_without_loops_is_given_straight_code(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(routing, "LONGEST", 0)
+    compiler = compiler_of(humanoid(42, mimic=True))
+    assert isinstance(compiler.best("difd", False).code, Multiplied)
+    assert isinstance(compiler.straight("difd"), Program)
+    assert not compiler.is_rolled("difd")
+    assert compiler.work("difd")["route"] == "closed_form, products rolled"
+
+
+@pytest.mark.parametrize("function", ["dfd", "difd"])
+@pytest.mark.parametrize("name", ["atlas", "hyq"])
+def test_products_are_foreseen(function: str, name: str) -> None:
+    """What is said before the trace is near what the trace has; never above it for dfd, a fortieth for difd."""
+    from condyle.trace.structure import products, written
+
+    router = compiler_of(condyle.load(name, floating_base=True))
+    did = router.best("did", False)
+    assert isinstance(did.code, Program)
+    foreseen = did.counts.arithmetic + products(function, *written(did.code))
+    best = min(router.traced(function, route, False).counts.arithmetic for route in router.candidates(function))
+    assert 0.7 * best < foreseen < (1.05 if function == "difd" else 1.0) * best
+
+
+@pytest.mark.parametrize("nv", [38, 41])
+def test_the_humanoid_is_as_asked(nv: int) -> None:
+    for mimic in (False, True):
+        robot = humanoid(nv, mimic)
+        assert robot.nv == nv
+        assert np.linalg.cond(robot.compile("numpy").mass_matrix(robot.random_state(1, 0)[0])[0]) < 1e6
