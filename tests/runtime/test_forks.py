@@ -87,3 +87,53 @@ def test_a_guard_is_free_in_the_child_only() -> None:
     assert not guard.lock.acquire(blocking=False)  # type: ignore[attr-defined]
     assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 0
     thread.join()
+
+
+FORKS = """
+    dyn = condyle.chain(7).compile(target="c", threads=5)
+    q, v, a = (np.random.default_rng(k).normal(size=(400_000, 7)) for k in range(3))
+    right, out = dyn.forward_dynamics(q, v, a), np.empty((400_000, 7))
+    children, depth = [], 0
+
+    def fork(*_):
+        global depth
+        child = os.fork()
+        if child:
+            children.append(child)
+            return
+        depth += 1
+        children.clear()
+        {child}
+
+    def call(delay):
+        if depth < {deepest}:
+            signal.setitimer(signal.ITIMER_REAL, delay)  # once: no handler runs within a handler
+        out[...] = np.nan
+        dyn.forward_dynamics(q, v, a, out=out)
+        assert np.array_equal(out, right)
+
+    signal.signal(signal.SIGALRM, fork)
+    try:
+        begin, turn = time.perf_counter(), 0
+        call(10.0)
+        takes = time.perf_counter() - begin
+        while turn < 12:
+            call(takes * (0.1 + turn / 15))
+            turn = turn + 1 if depth == 0 else 99
+        signal.signal(signal.SIGALRM, signal.SIG_IGN)
+        fine = all([ends_well(child, 20) for child in children])
+    except {expected}:
+        fine = True
+    os._exit(not fine)
+"""
+
+
+@pytest.mark.parametrize("deepest", [1, 2])
+def test_a_signals_handler_forks_in_a_batch(deepest: int) -> None:
+    """The child goes on with the batch and does what its parent's workers had; so does a child's child."""
+    child = "signal.setitimer(signal.ITIMER_REAL, 0.01) if depth < 2 else None" if deepest == 2 else "pass"
+    program(FORKS.format(deepest=deepest, child=child, expected="()"))
+
+
+def test_a_signals_handler_forks_in_a_batch_and_ends_the_child() -> None:
+    program(FORKS.format(deepest=1, child="raise KeyError", expected="KeyError"))

@@ -47,8 +47,12 @@ def test_each_library_is_its_own(root: Path, way: str, monkeypatch: pytest.Monke
 
 
 def test_the_loaded_file_is_sealed(root: Path) -> None:
-    with loading._in_memory(b"object") as path, Path(path).open("r+b", buffering=0) as file:
-        pytest.raises(PermissionError, file.write, b"planted")
+    with (
+        loading._in_memory(b"object") as path,
+        Path(path).open("r+b", buffering=0) as file,
+        pytest.raises(PermissionError),
+    ):
+        file.write(b"planted")
 
 
 def test_what_is_no_library(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -6,6 +6,7 @@
  * Large fresh outputs live in blocks that are kept when they are freed: getting pages from the system costs more than
  * filling them. */
 #include "native/common.h"
+#include "native/pieces.h"
 #include "native/pool.h"
 #include "native/entry.h"
 #include "native/blocks.h"
