@@ -76,7 +76,7 @@ def add_robot(command: argparse.ArgumentParser) -> None:
         help="a folder, besides the model's own, in which an MJCF file's includes and meshes may lie (may be repeated)",
     )
     command.add_argument(
-        "--timeout", metavar="S", type=_number, default=60.0, help="seconds that compiling an MJCF file may take (60)"
+        "--timeout", metavar="S", type=_seconds, default=60.0, help="seconds that compiling an MJCF file may take (60)"
     )
     command.add_argument(
         "--memory",
@@ -198,6 +198,13 @@ def _snap(text: str) -> float:
     if not 0.0 <= angle < 0.1:
         raise argparse.ArgumentTypeError(f"{text!r} is not an angle of 0 to 0.1 rad")
     return angle
+
+
+def _seconds(text: str) -> float:
+    seconds = _number(text)
+    if not 0.0 < seconds < math.inf:
+        raise argparse.ArgumentTypeError(f"{text!r} is not a number of seconds such as 60")
+    return seconds
 
 
 def _bytes(text: str) -> int:
