@@ -30,7 +30,10 @@ def tree(folder: Path) -> dict[str, tuple[object, ...]]:
 def damage(rng: np.random.Generator, root: Path, outside: Path, entries_only: bool = False) -> bool:
     """One change; True if the folder itself was changed, so that it may be refused."""
     if not entries_only and rng.random() < 0.1:
-        folder(rng, root, outside)
+        with contextlib.suppress(OSError):
+            folder(rng, root, outside)
+        return True
+    if root.is_dir() and not os.access(root, os.R_OK | os.X_OK):
         return True
     places = [path for path in root.iterdir() if len(path.name) == 64] if root.is_dir() else []
     places += [root / name for name in (OWN if rng.random() < 0.3 else ())]
