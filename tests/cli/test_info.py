@@ -52,6 +52,20 @@ def test_options_of_load(run, pendulum) -> None:
     assert strict.status == 1 and "principal moments" in strict.err
 
 
+def test_snapped_angles_are_told(run, pendulum) -> None:
+    """By info and check, in words and numbers; with --snap 0 there are none."""
+    path = pendulum(text=FOLLOWED)
+    for command in ("info", "check"):
+        told = run(command, path, "--json").json["snapped"]
+        assert told["count"] == 1 and told["largest"] == pytest.approx(9.5e-11, rel=0.01)
+        assert (
+            "note: 1 angle was taken as exact quarter turns, by at most 9.5e-11 rad (snap 1e-09)"
+            in run(command, path).out
+        )
+        assert run(command, path, "--snap", "0", "--json").json["snapped"] == {"count": 0, "largest": 0.0}
+        assert "quarter turns" not in run(command, path, "--snap", "0").out
+
+
 def test_what_mjcf_has_beside_the_tree_is_left_out(run, tmp_path) -> None:
     pytest.importorskip("mujoco")
     path = tmp_path / "tied.xml"

@@ -113,3 +113,14 @@ def test_a_revolute_joint_without_limits_is_noted(tmp_path: Path) -> None:
     with pytest.warns(ModelWarning, match=r"robot\.urdf:1: joint 'j': a revolute joint without limits"):
         joint = load_robot(write(tmp_path, arm(""))).joints[0]
     assert [joint.lower[0], joint.upper[0]] == [-np.inf, np.inf]
+
+
+@pytest.mark.parametrize("broken", ['ixz="0.003\n"', 'ixz="\n0.003"', 'ixz="\t0.003\r\n"'])
+def test_a_number_with_a_line_break_is_a_number(tmp_path: Path, broken: str) -> None:
+    """XML makes a space of it; files have it (Unitree's hands), and other readers drop the inertial then."""
+    inertia = f'<inertia ixx="0.1" ixy="0" {broken} iyy="0.2" iyz="0" izz="0.25"/>'
+    text = arm(LIMIT, link=f'<inertial><origin xyz="0.1\n 0.2 0.3\n"/><mass value="1.5\n"/>{inertia}</inertial>')
+    (body,) = load_robot(write(tmp_path, text)).bodies
+    assert body.mass == 1.5
+    assert body.com.tolist() == [0.1, 0.2, 0.3]
+    assert body.inertia.tolist() == [[0.1, 0.0, 0.003], [0.0, 0.2, 0.0], [0.003, 0.0, 0.25]]

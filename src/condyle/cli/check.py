@@ -10,7 +10,17 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from condyle.choices import DTYPES, TARGETS
-from condyle.cli.common import Json, add_robot, load, progress, show, show_json, table
+from condyle.cli.common import (
+    Json,
+    add_robot,
+    load,
+    progress,
+    show,
+    show_json,
+    snapped_json,
+    snapped_line,
+    table,
+)
 from condyle.cli.states import Array, States, draw
 from condyle.errors import SingularError, listed
 from condyle.signature import FUNCTIONS
@@ -64,12 +74,15 @@ def run(arguments: argparse.Namespace) -> int:
     if arguments.json:
         rows: list[Json] = [{**asdict(verdict), "fine": verdict.fine} for verdict in verdicts]
         all_found = [asdict(finding) for finding in (*loaded.findings, *fresh)]
-        show_json({"fine": not wanting, "checks": rows, "findings": all_found})
+        told = snapped_json(loaded.robot)
+        show_json({"fine": not wanting, "checks": rows, "findings": all_found, "snapped": told})
         return int(wanting)
     cells = [[v.what, f"{v.error:.1e}", f"{v.allowed:.1e}", "fine" if v.fine else "WANTING"] for v in verdicts]
     show(table(("check", "error", "allowed", ""), cells))
     for line in (*loaded.warnings, *listed(fresh).splitlines()):
         show(line)
+    if loaded.robot.snapped.count:
+        show(f"note: {snapped_line(loaded.robot)}")
     show("found wanting" if wanting else f"fine at {N_STATES} random states")
     return int(wanting)
 

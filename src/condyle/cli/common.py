@@ -117,6 +117,21 @@ def load(arguments: argparse.Namespace) -> Loaded:
     return Loaded(robot, source, lines, tuple(finding for warning in heard for finding in warning.findings))
 
 
+def snapped_line(robot: condyle.Robot) -> str:
+    """How many angles of the file were taken as quarter turns, for people."""
+    n, largest = robot.snapped.count, robot.snapped.largest
+    what = "1 angle was" if n == 1 else f"{n} angles were"
+    return (
+        f"{what} taken as exact quarter turns, by at most {largest:.1e} rad (snap {robot.snap:g}); answers differ by "
+        "about as much, times levers, from those of the file's digits, which snap=0 keeps"
+    )
+
+
+def snapped_json(robot: condyle.Robot) -> dict[str, Json]:
+    """The same as numbers."""
+    return {"count": robot.snapped.count, "largest": robot.snapped.largest}
+
+
 def integers(text: str) -> tuple[int, ...]:
     """A list such as 16,64,256, of positive numbers."""
     try:

@@ -9,7 +9,18 @@ import argparse
 import condyle
 from condyle.choices import LINKS, TARGETS
 from condyle.cli import machine
-from condyle.cli.common import Json, Loaded, add_robot, load, positive, show, show_json, table
+from condyle.cli.common import (
+    Json,
+    Loaded,
+    add_robot,
+    load,
+    positive,
+    show,
+    show_json,
+    snapped_json,
+    snapped_line,
+    table,
+)
 from condyle.text import printable
 
 COUNTS = ("function", "route", "mul", "add", "div", "sincos", "instructions")
@@ -65,6 +76,7 @@ def _summary(loaded: Loaded) -> dict[str, Json]:
         "mass": sum(body.mass for body in robot.bodies),
         "gravity": [float(g) for g in robot.gravity],
         "fingerprint": robot.fingerprint,
+        "snapped": snapped_json(robot),
         "joints": [
             {
                 "name": joint.name,
@@ -104,6 +116,8 @@ def _print(loaded: Loaded) -> None:
     ]
     show(table(("joint", "type", "q", "body", "mass / kg"), rows))
     show(f"\ntarget cpu: {machine.instructions()}, {machine.compiler()}")
+    if robot.snapped.count:
+        show(f"note: {snapped_line(robot)}")
     for warning in loaded.warnings:
         show(f"warning: {warning}")
 

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from condyle.model.array import Array, frozen
-from condyle.model.parts import Body, RobotData, combine, massless
+from condyle.model.parts import NONE_SNAPPED, Body, RobotData, Snapped, combine, massless
 from condyle.model.placement import IDENTITY, Placement
 
 FIXED = "fixed"
@@ -24,10 +24,14 @@ class MimicOf:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Link:
-    """One link: its body (name, mass, com, inertia about the com, all in the link frame) and its line in the file."""
+    """One link: its body (name, mass, com, inertia about the com, all in the link frame) and its line in the file.
+
+    place: where the file has the frame of these numbers; they are turned into the link's axes already.
+    """
 
     body: Body
     line: int | None = None
+    place: Placement = IDENTITY
 
     @property
     def name(self) -> str:
@@ -74,6 +78,7 @@ class Description:
     links: tuple[Link, ...]
     joints: tuple[JointSpec, ...]
     snap: float = 1e-9
+    snapped: Snapped = NONE_SNAPPED
 
 
 def describe(robot: RobotData) -> Description:
@@ -91,7 +96,7 @@ def describe(robot: RobotData) -> Description:
         if name not in named:
             links.append(Link(massless(name)))
             joints.append(JointSpec("", FIXED, carrier(robot, frame.body), name, frame.placement))
-    return Description(robot.name, robot.gravity, tuple(links), tuple(joints), robot.snap)
+    return Description(robot.name, robot.gravity, tuple(links), tuple(joints), robot.snap, robot.snapped)
 
 
 def carrier(robot: RobotData, body: int) -> str | None:

@@ -12,6 +12,7 @@ from condyle.model.array import Array
 from condyle.model.checks import POINT_MASS, Source, check_body, check_structure
 from condyle.model.description import FIXED, Description, JointSpec, Link
 from condyle.model.graph import check_graph, resolve_mimics
+from condyle.model.parts import NONE_SNAPPED
 from condyle.model.robot import Robot
 
 ROOT_JOINT = "root_joint"
@@ -65,7 +66,9 @@ def finish(draft: Draft, options: Options, findings: Sequence[Finding] = ()) -> 
         raise ModelError([*found, *(finding for findings in bodies.values() for finding in findings)])
     if all(joint.parent is not None for joint in joints):
         joints = (_root_joint(root, options.floating_base), *joints)
-    robot = Robot.assemble(Description(draft.name, draft.gravity, draft.links, joints, options.snap))
+    places = (*(link.place for link in draft.links), *(joint.placement for joint in joints))
+    snapped = NONE_SNAPPED.more(angle for place in places for angle in place.moved)
+    robot = Robot.assemble(Description(draft.name, draft.gravity, draft.links, joints, options.snap, snapped))
     _settle([*found, *_weighed(robot, bodies, source), *check_structure(robot, source)], options)
     return robot
 

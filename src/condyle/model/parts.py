@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, fields
 from types import MappingProxyType
 from typing import NamedTuple
@@ -21,6 +21,22 @@ class Frame(NamedTuple):
 
     body: int
     placement: Placement
+
+
+@dataclass(frozen=True, slots=True)
+class Snapped:
+    """How many of a file's angles were taken as quarter turns, and the largest change [rad]."""
+
+    count: int = 0
+    largest: float = 0.0
+
+    def more(self, moved: Iterable[float]) -> Snapped:
+        """With these changes too."""
+        found = tuple(moved)
+        return Snapped(self.count + len(found), max((self.largest, *found)))
+
+
+NONE_SNAPPED = Snapped()
 
 
 @dataclass(frozen=True, slots=True)
@@ -153,7 +169,8 @@ class RobotData:
 
     base: what is welded to the world, in world axes (None when nothing is, as with a floating base).
     ModelError for a body with a negative mass, or a number that is not finite.
-    snap: the angle [rad] within which rotations were taken as quarter turns. nq: length of q. nv: length of v, a, tau.
+    snap: the angle [rad] within which rotations were taken as quarter turns. snapped: how many were (count), and
+    the largest change (largest, [rad]). nq: length of q. nv: length of v, a, tau.
     """
 
     name: str
@@ -163,6 +180,7 @@ class RobotData:
     frames: Mapping[str, Frame]
     base: Body | None
     snap: float
+    snapped: Snapped = NONE_SNAPPED
     nq: int = field(init=False)
     nv: int = field(init=False)
 
@@ -178,7 +196,8 @@ class RobotData:
 
     def __reduce__(self) -> tuple[type[RobotData], tuple[object, ...]]:
         frames = dict(self.frames)
-        return type(self), (self.name, self.gravity, self.joints, self.bodies, frames, self.base, self.snap)
+        numbers = (self.name, self.gravity, self.joints, self.bodies, frames, self.base, self.snap, self.snapped)
+        return type(self), numbers
 
     @property
     def mass(self) -> float:

@@ -12,6 +12,7 @@ from condyle.model.array import Array, frozen, short, transpose
 
 Angles = tuple[float, float, float]
 _QUARTER = math.pi / 2.0
+_ROUNDING = 1e-14  # rad, of angles that are written to the last digit or were products of rotations
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -19,19 +20,20 @@ class Placement:
     """A child frame in its parent: x_parent = rotation x_child + translation [m].
 
     rotation (3, 3), translation (3,), read-only. rpy, where known, are the roll, pitch and yaw [rad] that give this
-    rotation to the last digit.
+    rotation to the last digit. moved: how far [rad] each angle was that was taken as a quarter turn.
     """
 
     rotation: Array
     translation: Array
     rpy: Angles | None = None
+    moved: tuple[float, ...] = ()
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "rotation", frozen(self.rotation, 3, 3))
         object.__setattr__(self, "translation", frozen(self.translation, 3))
 
-    def __reduce__(self) -> tuple[type[Placement], tuple[Array, Array, Angles | None]]:
-        return type(self), (self.rotation, self.translation, self.rpy)
+    def __reduce__(self) -> tuple[type[Placement], tuple[Array, Array, Angles | None, tuple[float, ...]]]:
+        return type(self), (self.rotation, self.translation, self.rpy, self.moved)
 
     def __repr__(self) -> str:
         turned = "" if np.array_equal(self.rotation, np.eye(3)) else f", rotation {short(self.rotation)}"
@@ -42,8 +44,8 @@ class Placement:
         cls, xyz: ArrayLike = (0.0, 0.0, 0.0), rpy: ArrayLike = (0.0, 0.0, 0.0), snap: float = 0.0
     ) -> Placement:
         """Rotation Rz(yaw) Ry(pitch) Rx(roll); angles within `snap` [rad] of a quarter turn are taken as exact."""
-        r, p, y = frozen(rpy, 3).tolist()
-        (r, cr, sr), (p, cp, sp), (y, cy, sy) = _turn(r, snap), _turn(p, snap), _turn(y, snap)
+        given: list[float] = frozen(rpy, 3).tolist()
+        (r, cr, sr), (p, cp, sp), (y, cy, sy) = (_turn(angle, snap) for angle in given)
         rotation = np.array(
             (
                 (cy * cp, cy * sp * sr - sy * cr, cy * sp * cr + sy * sr),
@@ -51,7 +53,8 @@ class Placement:
                 (-sp, cp * sr, cp * cr),
             )
         )
-        return cls(rotation, frozen(xyz, 3), (r, p, y))
+        moved = tuple(abs(a - b) for a, b in zip(given, (r, p, y), strict=True) if abs(a - b) > _ROUNDING)
+        return cls(rotation, frozen(xyz, 3), (r, p, y), moved)
 
     @property
     def is_identity(self) -> bool:
@@ -63,7 +66,8 @@ class Placement:
             return self
         if self.is_identity:
             return inner
-        return Placement(self.rotation @ inner.rotation, self.apply(inner.translation))
+        moved = (*self.moved, *inner.moved)
+        return Placement(self.rotation @ inner.rotation, self.apply(inner.translation), moved=moved)
 
     def inverse(self) -> Placement:
         """The placement of the parent in the child."""

@@ -51,7 +51,8 @@ class Robot(RobotData):
     @classmethod
     def of(cls: type[Self], robot: RobotData) -> Self:
         """The robot of a robot."""
-        return cls(robot.name, robot.gravity, robot.joints, robot.bodies, robot.frames, robot.base, robot.snap)
+        whole = (robot.name, robot.gravity, robot.joints, robot.bodies, robot.frames, robot.base)
+        return cls(*whole, robot.snap, robot.snapped)
 
     @classmethod
     def assemble(cls: type[Self], description: Description) -> Self:

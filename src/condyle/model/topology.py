@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 
 import numpy as np
 
@@ -24,6 +24,13 @@ class _Walk:
     specs: list[tuple[JointSpec, int, Placement]]
     parts: dict[int, list[tuple[Placement, Body]]]
     frames: dict[str, Frame]
+    moved: list[float] = field(default_factory=list[float])
+
+    def snapped(self, place: Placement, snap: float) -> Placement:
+        """A placement that was composed, its own angles snapped; what was snapped before is counted by whoever did."""
+        found = place.snapped(snap)
+        self.moved += found.moved
+        return replace(found, moved=())
 
 
 def assemble(description: Description) -> RobotData:
@@ -44,7 +51,8 @@ def assemble(description: Description) -> RobotData:
     bodies = tuple(combine(spec.child, walk.parts[i]) for i, (spec, _, _) in enumerate(walk.specs))
     fixed = walk.parts[-1]
     base = combine(fixed[0][1].name, fixed) if fixed else None
-    return RobotData(description.name, description.gravity, tuple(joints), bodies, walk.frames, base, description.snap)
+    whole = (description.name, description.gravity, tuple(joints), bodies, walk.frames, base)
+    return RobotData(*whole, description.snap, description.snapped.more(walk.moved))
 
 
 def _walk(description: Description) -> _Walk:
@@ -60,11 +68,11 @@ def _walk(description: Description) -> _Walk:
         if spec.type == FIXED:
             place = place.compose(spec.after)
         else:
-            walk.specs.append((spec, carrier, place.snapped(description.snap)))
+            walk.specs.append((spec, carrier, walk.snapped(place, description.snap)))
             carrier, place = len(walk.specs) - 1, IDENTITY
             walk.parts[carrier] = []
         walk.parts[carrier].append((place, bodies[spec.child]))
-        walk.frames[spec.child] = Frame(carrier, place.snapped(description.snap))
+        walk.frames[spec.child] = Frame(carrier, walk.snapped(place, description.snap))
         stack.extend((child, carrier, place) for child in reversed(children.get(spec.child, [])))
     return walk
 

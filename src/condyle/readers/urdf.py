@@ -89,15 +89,17 @@ class _Reader:
             if child.tag not in _LINK:
                 self.unknown(child, element, _LINK)
         inertial = self.only(at, element, "inertial")
-        return Link(massless(name) if inertial is None else self.body(inertial, name, element), at.line)
+        if inertial is None:
+            return Link(massless(name), at.line)
+        place = self.origin(inertial, element)
+        return Link(self.body(inertial, name, element, place), at.line, place)
 
-    def body(self, inertial: Element, name: str, element: str) -> Body:
+    def body(self, inertial: Element, name: str, element: str, place: Placement) -> Body:
         for child in inertial.children:
             if child.tag not in ("origin", "mass", "inertia"):
                 self.unknown(child, element, ("origin", "mass", "inertia"))
         mass = self.only(inertial, element, "mass")
         inertia = self.only(inertial, element, "inertia")
-        place = self.origin(inertial, element)
         if mass is None:
             self.report.error(inertial, element, "<inertial> has no <mass>", "add it, or remove the <inertial>")
         if inertia is None:
