@@ -273,6 +273,9 @@ def test_more_dimensions_than_numpy_has() -> None:
     with pytest.raises(ShapeError, match=f"{MOST_DIMS - 1} batch dimensions, expected at most {MOST_DIMS - 2}"):
         bind(M, F64, (q,))
     assert bind(M, F64, (q[0],)).results[0].ndim == MOST_DIMS
+    v = np.zeros((1,) * (MOST_DIMS - 1) + (6,))
+    with pytest.raises(ShapeError, match=f"expected at most {MOST_DIMS - 2}"):
+        bind(ID, F64, (q, v, v), f_ext=np.zeros((2, 5, 6)))
 
 
 def test_no_entries_but_too_many_dimensions() -> None:

@@ -143,7 +143,7 @@ class Binder:
             batch = shape[:split]
             inputs.append(arg if split == 1 and len(dims) == 1 else shaped(arg, (math.prod(batch), place.size)))
         assert batch is not None
-        self._check_batch(batch)
+        self._check_batch(batch, ())
         return batch, tuple(inputs)
 
     def _fresh(self, batch: Shape, n: int, inputs: tuple[Floats, ...]) -> Call:
@@ -202,15 +202,15 @@ class Binder:
         if batch is None:
             listed = ", ".join(f"{place.name} {array.shape}" for place, array in zip(places, arrays, strict=True))
             raise ShapeError(f"{self._method}: batch dimensions do not broadcast: {listed}")
-        self._check_batch(batch)
+        self._check_batch(batch, places)
         return batch
 
-    def _check_batch(self, batch: Shape) -> None:
-        """Whether NumPy has arrays for these results."""
-        most = MOST_DIMS - max((len(place.dims) for place in self._outputs), default=0)
+    def _check_batch(self, batch: Shape, widened: Sequence[Place]) -> None:
+        """Whether NumPy has arrays for the results, and for inputs that are broadcast."""
+        most = MOST_DIMS - max((len(place.dims) for place in (*widened, *self._outputs)), default=0)
         if len(batch) > most:
             raise ShapeError(
-                f"{self._method}: {len(batch)} batch dimensions, expected at most {most}: results have more, and NumPy "
+                f"{self._method}: {len(batch)} batch dimensions, expected at most {most}: with those of a state NumPy "
                 f"allows {MOST_DIMS}; reshape the arguments to fewer"
             )
         if 0 in batch and self._state_bytes * math.prod(length or 1 for length in batch) > sys.maxsize:

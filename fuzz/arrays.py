@@ -1,0 +1,146 @@
+"""Odd arrays against the seven functions."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+
+import numpy as np
+
+from condyle import CondyleError, Dynamics, OutOfMemoryError, Robot
+from condyle.runtime.rows import broadcast
+from condyle.signature import FUNCTIONS, Port
+from fuzz import arrays_odd as odd
+from fuzz import arrays_out as outs
+from fuzz import small_robots as robots
+
+WHAT = (
+    "odd arrays in and out of the seven functions; found is: a crash, an answer that is not that of plain arrays, an "
+    "input or anything beside an output written, an error that is not condyle's own, a refusal of what is allowed"
+)
+Rng = np.random.Generator
+NEAR = {"float64": 1e-7, "float32": 3e-2}
+
+
+def case(rng: Rng, folder: Path) -> None:
+    """One call: all of it allowed, or something in it not."""
+    robot, dyn, name = robots.chosen(rng)
+    ports = robots.ports(rng, name)
+    if rng.random() < 0.03:
+        huge(rng, dyn, name, [robots.dims(robot, port) for port in ports])
+        return
+    batch = robots.short_batch(rng)
+    plain = [robots.values(rng, robot, port, part(rng, batch)) for port in ports]
+    given = [odd.good(rng, x, dyn.dtype, folder) for x in plain]
+    if rng.random() < 0.3:
+        k = int(rng.integers(len(given)))
+        wrong = odd.bad(rng, plain[k], dyn.dtype, robots.dims(robot, ports[k]))
+        if wrong.argument is not None or ports[k].name != "f_ext":
+            given[k] = wrong
+    known = [(x.numbers, len(port.dims)) for x, port in zip(given, ports, strict=True) if x.numbers is not None]
+    full = broadcast([x.shape[: x.ndim - d] for x, d in known])
+    assert full is not None
+    shapes = [full + robots.dims(robot, port) for port in FUNCTIONS[name].outputs]
+    out = chosen_out(rng, name, shapes, dyn, [x.argument for x in given])
+    before = [None if x.memory is None else x.memory.copy() for x in given]
+    call(rng, dyn, name, ports, given, out)
+    for x, old, port in zip(given, before, ports, strict=True):
+        assert old is None or np.array_equal(x.memory, old), f"{name}: input {port.name} was written"
+
+
+def part(rng: Rng, batch: tuple[int, ...]) -> tuple[int, ...]:
+    """Batch dimensions that broadcast to these; often the same."""
+    if rng.random() < 0.5:
+        return batch
+    kept = batch[int(rng.integers(len(batch) + 1)) :]
+    return tuple(1 if rng.random() < 0.3 else length for length in kept)
+
+
+def chosen_out(
+    rng: Rng, name: str, shapes: Sequence[tuple[int, ...]], dyn: Dynamics, inputs: Sequence[object]
+) -> outs.Out | None:
+    kind = rng.random()
+    if kind < 0.4:
+        return None
+    return outs.good(rng, name, shapes, dyn.dtype) if kind < 0.8 else outs.bad(rng, shapes, dyn.dtype, inputs)
+
+
+def call(
+    rng: Rng, dyn: Dynamics, name: str, ports: Sequence[Port], given: Sequence[odd.Given], out: outs.Out | None
+) -> None:
+    """The call, by position or by name, and what must come of it."""
+    method = dyn.function(name)
+    words = {} if out is None else {"out": out.argument}
+    refused = [type(x.argument).__name__ for x in given if x.numbers is None]
+    if out is not None and out.arrays is None:
+        refused.append("out")
+    try:
+        if rng.random() < 0.5:
+            answer = method(*(x.argument for x in given), **words)
+        else:
+            answer = method(**{port.name: x.argument for x, port in zip(given, ports, strict=True)}, **words)
+    except CondyleError as error:
+        if not refused or not str(error):
+            raise AssertionError(f"{name} refused what is allowed, or said nothing") from error
+        return
+    assert not refused, f"{name} took what it must refuse: {refused}"
+    results = answer if isinstance(answer, tuple) else (answer,)
+    check_out(results, out)
+    compare(rng, dyn, name, [np.array(x.numbers) for x in given], results)
+
+
+def check_out(results: Sequence[np.ndarray], out: outs.Out | None) -> None:
+    if out is None:
+        assert all(type(x) is np.ndarray and x.flags.writeable and x.flags.c_contiguous for x in results), "odd results"
+        return
+    assert out.arrays is not None and all(a is b for a, b in zip(results, out.arrays, strict=True)), "not out= itself"
+    for guard in out.guards:
+        guard.check()
+
+
+def compare(rng: Rng, dyn: Dynamics, name: str, numbers: Sequence[np.ndarray], results: Sequence[np.ndarray]) -> None:
+    """With the call on plain arrays of one batch shape, to the bit; rarely with the reference too."""
+    dims = [len(port.dims) for port in FUNCTIONS[name].ports(len(numbers) > len(FUNCTIONS[name].inputs))]
+    batch = broadcast([x.shape[: x.ndim - d] for x, d in zip(numbers, dims, strict=True)])
+    assert batch is not None
+    wide = [np.array(np.broadcast_to(x, batch + x.shape[x.ndim - d :])) for x, d in zip(numbers, dims, strict=True)]
+    plain = dyn.function(name)(*wide)
+    wanted = plain if isinstance(plain, tuple) else (plain,)
+    for got, want in zip(results, wanted, strict=True):
+        assert got.shape == want.shape and got.dtype == want.dtype, f"{name}: {got.dtype} {got.shape}, not {want.shape}"
+        assert np.array_equal(got, want, equal_nan=True), f"{name} differs by {np.nanmax(np.abs(got - want))}"
+    if rng.random() < 0.1 and all(np.isfinite(x).all() and np.abs(x).max(initial=0) < 100 for x in wide):
+        near_reference(dyn, name, wide, wanted)
+
+
+def near_reference(dyn: Dynamics, name: str, wide: Sequence[np.ndarray], wanted: Sequence[np.ndarray]) -> None:
+    """For states only: where whole numbers are quaternions, they are not of length one."""
+    robot, q = dyn.__reduce__()[1][0], wide[0].astype(float)
+    assert isinstance(robot, Robot)
+    if np.abs(robot.normalize(q) - q).max(initial=0.0) > 1e-6:
+        return
+    answer = robots.compiled(robots.robots().index(robot), "numpy", "float64").function(name)(
+        *(x.astype(float) for x in wide)
+    )
+    for got, want in zip(wanted, answer if isinstance(answer, tuple) else (answer,), strict=True):
+        if want.size:
+            error = np.abs(got - want).max() / max(1.0, np.abs(want).max())
+            assert error < NEAR[str(dyn.dtype)], f"{name} is {error:.1e} from the reference"
+
+
+def huge(rng: Rng, dyn: Dynamics, name: str, dims: Sequence[tuple[int, ...]]) -> None:
+    """Batches that no memory holds: refused before anything of that size is touched."""
+    one = [np.zeros(d, dyn.dtype) for d in dims]
+    kind = rng.random()
+    if kind < 0.4:
+        given = [np.broadcast_to(x, (1 << 44, *x.shape)) for x in one]
+    elif kind < 0.7:
+        given = [np.broadcast_to(x, (1 << 22, 1 << 22, *x.shape)) for x in one]
+    else:
+        given = [x.astype(int) for x in one]
+        given[0] = np.broadcast_to(given[0], (1 << 20, 1, 1 << 24, *given[0].shape))
+    try:
+        dyn.function(name)(*given)
+    except OutOfMemoryError:
+        return
+    raise AssertionError(f"{name} took {given[0].shape}")

@@ -1,0 +1,70 @@
+"""Small robots, compiled once a process, and states for them; together they have every type of joint."""
+
+from __future__ import annotations
+
+from functools import cache
+
+import numpy as np
+
+import condyle
+from condyle import Dynamics, Robot
+from condyle.signature import FUNCTIONS, Port
+
+TARGETS = ("cpu", "cpu", "cpu", "cpu", "cpu", "numpy", "numpy")
+C_FUNCTIONS = ("id", "m")
+"""What is tried on target c, whose compiler takes seconds."""
+
+
+@cache
+def robots() -> tuple[Robot, ...]:
+    """Fixed and floating, of two or three joints."""
+    kinds = (
+        ("revolute", "prismatic"),
+        ("spherical", "planar"),
+        ("universal", "helical"),
+        ("cylindrical", "translation"),
+    )
+    made = [condyle.random_tree(2, k, types=types, floating_base=k % 2 == 1) for k, types in enumerate(kinds)]
+    return (*made, condyle.random_tree(3, 5, types=("free", "continuous", "revolute")))
+
+
+@cache
+def compiled(robot: int, target: str, dtype: str) -> Dynamics:
+    return robots()[robot].compile(target, dtype=dtype, threads=2)
+
+
+def chosen(rng: np.random.Generator) -> tuple[Robot, Dynamics, str]:
+    """A robot, its functions on some target, and the name of one of them."""
+    number, dtype = int(rng.integers(len(robots()))), "float64" if rng.random() < 0.6 else "float32"
+    if rng.random() < 0.03:
+        return robots()[0], compiled(0, "c", "float64"), str(rng.choice(C_FUNCTIONS))
+    name = str(rng.choice(list(FUNCTIONS)))
+    return robots()[number], compiled(number, str(rng.choice(TARGETS)), dtype), name
+
+
+def ports(rng: np.random.Generator, name: str) -> tuple[Port, ...]:
+    """Of a call of this function, sometimes with external forces."""
+    return FUNCTIONS[name].ports(FUNCTIONS[name].takes_f_ext and bool(rng.random() < 0.4))
+
+
+def dims(robot: Robot, port: Port) -> tuple[int, ...]:
+    return port.shape({"nq": robot.nq, "nv": robot.nv, "n_bodies": len(robot.bodies)})
+
+
+def values(rng: np.random.Generator, robot: Robot, port: Port, batch: tuple[int, ...]) -> np.ndarray:
+    """Numbers for this port, float64: a state, whole numbers, or what is hardly a number."""
+    shape = (*batch, *dims(robot, port))
+    if port.name == "q":
+        count = int(np.prod(batch, dtype=np.int64))
+        return np.reshape(robot.random_state(count, rng).q, shape)
+    array = rng.uniform(-1.0, 1.0, shape)
+    if rng.random() < 0.05 and array.size:
+        array.flat[int(rng.integers(array.size))] = rng.choice([np.nan, np.inf, -np.inf, 1e300, 5e-324, -0.0])
+    return array
+
+
+def short_batch(rng: np.random.Generator) -> tuple[int, ...]:
+    """Mostly a few states, rarely some thousand."""
+    if rng.random() < 0.05:
+        return (int(rng.integers(1, 3000)),)
+    return tuple(int(length) for length in rng.choice([0, 1, 1, 2, 3, 5, 8, 9, 17], int(rng.integers(0, 4))))
