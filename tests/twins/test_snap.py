@@ -1,4 +1,4 @@
-"""Files write 1.57079632679: the accuracies hold for the robot after snapping, and with snap=0 for the file's digits."""
+"""Files write 1.57079632679: accuracies hold for the robot after snapping, and with snap=0 for the file's digits."""
 
 from __future__ import annotations
 
@@ -26,7 +26,8 @@ def text() -> str:
     links, joints = ['<link name="base"/>'], []
     for i, rpy in enumerate(ANGLES):
         links.append(
-            f'<link name="l{i}"><inertial><origin xyz="0.1 0.05 -0.2" rpy="{ANGLES[0]}"/><mass value="{2.0 - 0.3 * i}"/>'
+            f'<link name="l{i}"><inertial><origin xyz="0.1 0.05 -0.2" rpy="{ANGLES[0]}"/>'
+            f'<mass value="{2.0 - 0.3 * i}"/>'
             '<inertia ixx="0.02" ixy="0.001" ixz="0.002" iyy="0.03" iyz="-0.001" izz="0.025"/></inertial></link>'
         )
         parent = f"l{i - 1}" if i else "base"
