@@ -16,6 +16,8 @@ from condyle.spatial.vector import Vector
 
 T = TypeVar("T")
 U = TypeVar("U")
+Meet: TypeAlias = Callable[..., Sequence[Sequence[Scalar]]]
+"""The values of a pair, for each dof of the ancestor one an Entry."""
 Field: TypeAlias = Sequence[T]
 """One value for each joint. Values are scalars in nested tuples."""
 
@@ -61,11 +63,11 @@ class Sweeps(Protocol):
     def pairs(
         self,
         start: Callable[..., T],
-        meet: Callable[..., Sequence[Sequence[Scalar]]],
+        meet: Meet,
         rise: Callable[[Joint, T], T],
         entries: Sequence[Entry],
         *given: Field[object],
-        own: Callable[..., Sequence[Sequence[Scalar]]] | None = None,
+        own: Meet | None = None,
     ) -> Sequence[Matrix]:
         """Products over ancestor pairs.
 

@@ -8,7 +8,7 @@ from typing import TypeVar, cast
 from condyle.algorithms.joint import Dof, Inertia, Joint
 from condyle.algorithms.matrix import SparseMatrix
 from condyle.algorithms.rnea import NO_FORCE, Wrench
-from condyle.algorithms.sweeps import Entry, Field, Matrix
+from condyle.algorithms.sweeps import Entry, Field, Matrix, Meet
 from condyle.algorithms.values import plus
 from condyle.model.joints.base import JointType
 from condyle.model.tree import Coordinate, Link, Numbers, Tree
@@ -67,11 +67,11 @@ class Unrolled:
     def pairs(
         self,
         start: Callable[..., T],
-        meet: Callable[..., Sequence[Sequence[Scalar]]],
+        meet: Meet,
         rise: Callable[[Joint, T], T],
         entries: Sequence[Entry],
         *given: Field[object],
-        own: Callable[..., Sequence[Sequence[Scalar]]] | None = None,
+        own: Meet | None = None,
     ) -> Sequence[SparseMatrix]:
         matrices = [SparseMatrix(self.tree.nv) for _ in range(1 + max(entry.matrix for entry in entries))]
         for i, link in enumerate(self.tree.links):

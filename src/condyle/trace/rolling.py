@@ -10,7 +10,7 @@ from collections.abc import Callable, Sequence
 from typing import TypeAlias, TypeVar, cast
 
 from condyle.algorithms.joint import Joint
-from condyle.algorithms.sweeps import Entry, Field, Matrix
+from condyle.algorithms.sweeps import Entry, Field, Matrix, Meet
 from condyle.algorithms.values import flat, like, plus
 from condyle.errors import UnsupportedError
 from condyle.ir import sweep as ir
@@ -40,8 +40,7 @@ class Rolling:
     def __init__(self, tree: Tree, f_ext: bool) -> None:
         if tree.has_shared_coordinates:
             raise UnsupportedError("loops need every joint to move alone, and this robot has mimic joints")
-        self.gravity = cast(Vector, tree.gravity)
-        self.free_rotors = tree.has_free_rotors
+        self.gravity, self.free_rotors = cast(Vector, tree.gravity), tree.has_free_rotors
         self.kinds, kind_of = kinds_of(tree)
         self.joints = tuple(
             ir.Joint(kind, link.parent, link.q[0].at, link.v[0].at, 6 * link.body, constants(link))
@@ -128,28 +127,24 @@ class Rolling:
     def pairs(
         self,
         start: Callable[..., T],
-        meet: Callable[..., Sequence[Sequence[Scalar]]],
+        meet: Meet,
         rise: Callable[[Joint, T], T],
         entries: Sequence[Entry],
         *given: Field[object],
-        own: Callable[..., Sequence[Sequence[Scalar]]] | None = None,
+        own: Meet | None = None,
     ) -> Sequence[Matrix]:
         names = [self._matrix() for _ in range(1 + max(entry.matrix for entry in entries))]
-        handles = _handles(given)
         outside, self.scope = self.scope, self.scope.columns(unit=True)
         group = self._walk(meet.__name__)
-        shape: T | None = None
+        shape = cast(T, None)  # known as soon as one start is
         for place in group.places:
-            fields = self._reads(place, handles)
+            fields = self._reads(place, _handles(given))
             if place.dof is not None:
                 shape = value = start(place.joint, place.dof, *fields)
+                met = own(place.joint, place.dof, value, *fields) if own else meet(place.joint, value, *fields)
             else:
-                assert shape is not None
                 value = cast(T, like(shape, iter(self._rows(place, CARRY, flat(shape)))))
-            if own is None or place.dof is None:
                 met = meet(place.joint, value, *fields)
-            else:
-                met = own(place.joint, place.dof, value, *fields)
             for m, entry in enumerate(entries):
                 _write_pair(place, entry, names[entry.matrix], [values[m] for values in met])
             self._carry(group, place, flat(rise(place.joint, value)))

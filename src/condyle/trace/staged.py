@@ -12,7 +12,7 @@ from condyle.algorithms.ltl import held, inverse
 from condyle.algorithms.matrix import SparseMatrix
 from condyle.algorithms.regroup import regrouped
 from condyle.algorithms.routes import ROUTES, Inputs, Output
-from condyle.algorithms.sweeps import Entry, Field
+from condyle.algorithms.sweeps import Entry, Field, Meet
 from condyle.algorithms.unrolled import Unrolled
 from condyle.ir.expr import Expr, Graph
 from condyle.ir.ops import Node
@@ -104,11 +104,11 @@ class _Stages(Unrolled):
     def pairs(
         self,
         start: Callable[..., T],
-        meet: Callable[..., Sequence[Sequence[Scalar]]],
+        meet: Meet,
         rise: Callable[[Joint, T], T],
         entries: Sequence[Entry],
         *given: Field[object],
-        own: Callable[..., Sequence[Sequence[Scalar]]] | None = None,
+        own: Meet | None = None,
     ) -> Sequence[SparseMatrix]:
         staged = (self._at("b", start), self._at("b", meet), self._at("b", rise))
         at_start = None if own is None else self._at("b", own)
