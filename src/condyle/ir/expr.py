@@ -64,7 +64,7 @@ class Graph:
 
     def __init__(self) -> None:
         self.nodes: list[Node] = []
-        self._known: dict[Node, Expr] = {}
+        self._known: dict[Node, int] = {}
         self._inner: list[int] = []
         """x for a node -x, -1 for other nodes"""
 
@@ -73,15 +73,10 @@ class Graph:
         known = self._known
         found = known.get(key)
         if found is None:
-            found = known[key] = Expr(self, len(self.nodes))
+            found = known[key] = len(self.nodes)
             self.nodes.append(key)
             self._inner.append(operands(key)[0] if key[0] == "neg" else -1)
-        return found
-
-    def forget(self) -> None:
-        """Give back what only building needs; expressions and their graph hold each other, so nothing else would."""
-        self._known.clear()
-        self._inner.clear()
+        return Expr(self, found)
 
     def constant(self, value: float) -> Expr:
         return self.node(("const", float(value) + 0.0))  # + 0.0: one zero only
@@ -186,7 +181,7 @@ class Graph:
             return like
         opposite = self._known.get(("sub", j, i))
         if opposite is not None:
-            return self.neg(opposite)
+            return self.neg(Expr(self, opposite))
         return self.node(("sub", i, j))
 
     def program(

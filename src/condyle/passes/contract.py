@@ -8,7 +8,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, replace
-from typing import NamedTuple
+from operator import itemgetter
+from typing import TypeAlias
 
 from condyle.ir.ops import Node
 from condyle.ir.program import Output, Program, constant_of, operands
@@ -29,16 +30,9 @@ FUSED = {(1, 1): "fma", (1, -1): "fnma", (-1, 1): "fms", (-1, -1): "fnms"}
 """The multiply-add for the sign of what is summed so far, and of the product."""
 
 
-class Term(NamedTuple):
-    """A summand in the new Program: a node or the two factors of a product, +1 or -1, and when it can be added."""
-
-    used: tuple[int, ...]
-    sign: int
-    ready: tuple[int, int]
-
-    @property
-    def product(self) -> bool:
-        return len(self.used) == 2
+Term: TypeAlias = tuple[tuple[int, ...], int, tuple[int, int]]
+"""A summand in the new Program: a node or the two factors of a product, +1 or -1, and when it can be added."""
+_READY = itemgetter(2)
 
 
 def contract(program: Program) -> Program:
@@ -88,7 +82,12 @@ class _Contraction:
         return replace(self.program, nodes=tuple(self.new), outputs=outputs)
 
     def _put(self, op: str, *used: int) -> int:
-        return self._node((op, *used), max(self.depth[a] for a in used) + DEPTH.get(op, 1))
+        depth = self.depth
+        last = depth[used[0]]
+        for a in used:
+            if depth[a] > last:
+                last = depth[a]
+        return self._node((op, *used), last + DEPTH.get(op, 1))
 
     def _node(self, node: Node, depth: int) -> int:
         self.new.append(node)
@@ -97,21 +96,21 @@ class _Contraction:
 
     def _sum(self, k: int) -> int:
         """The chain of one sum."""
-        terms = sorted(self._like_terms(k), key=lambda term: term.ready)
+        terms = sorted(self._like_terms(k), key=_READY)
         if not terms:
             return self._constant(0.0)
         first = self._first(terms)
         terms.remove(first)
-        sign = first.sign
-        total = self._put("mul", *first.used) if first.product else first.used[0]
-        for term in terms:
-            if term.product:
-                total = self._put(FUSED[sign, term.sign], *term.used, total)
-            elif sign == term.sign:
-                total = self._put("add", total, *term.used)
+        used, sign, _ = first
+        total = self._put("mul", *used) if len(used) == 2 else used[0]
+        for used, own, _ in terms:
+            if len(used) == 2:
+                total = self._put(FUSED[sign, own], *used, total)
+            elif sign == own:
+                total = self._put("add", total, *used)
                 continue
             else:
-                total = self._put("sub", total, *term.used) if sign > 0 else self._put("sub", *term.used, total)
+                total = self._put("sub", total, *used) if sign > 0 else self._put("sub", *used, total)
             sign = 1
         return total if sign > 0 else self._put("neg", total)
 
@@ -159,7 +158,9 @@ class _Contraction:
         return 1.0, tuple(self.at[a] for a in used)
 
     def _term(self, used: tuple[int, ...], sign: int) -> Term:
-        return Term(used, sign, max((self.depth[a], a) for a in used))
+        depth = self.depth
+        ready = depth[used[0]], used[0]
+        return used, sign, ready if len(used) == 1 else max(ready, (depth[used[1]], used[1]))
 
     def _constant(self, value: float) -> int:
         return self._node(("const", value), 0)
@@ -169,17 +170,17 @@ class _Contraction:
 
         Otherwise a product with a plus, if there is one.
         """
-        others = [term for term in terms if not term.product]
-        products = [term for term in terms if term.product]
+        others = [term for term in terms if len(term[0]) == 1]
+        products = [term for term in terms if len(term[0]) == 2]
         if others and (not products or _end(others[0], terms) <= _end(products[0], terms) + PATIENCE):
             return others[0]
-        return next((term for term in products if term.sign > 0), products[0])
+        return next((term for term in products if term[1] > 0), products[0])
 
 
 def _end(first: Term, terms: Sequence[Term]) -> int:
     """When a chain is done that begins with this one of its terms."""
-    end = first.ready[0] + first.product
+    end = first[2][0] + (len(first[0]) == 2)
     for term in terms:
         if term is not first:
-            end = max(end, term.ready[0]) + 1
+            end = max(end, term[2][0]) + 1
     return end

@@ -32,9 +32,7 @@ def run(
     graph = Graph()
     given = leaves(graph, inputs)
     swept = Unrolled(reframed(regrouped(tree)) if regroup else tree, given["q"], given.get("f_ext"))
-    program = graph.program(name, inputs, answers, entries(route(swept, given)))
-    graph.forget()
-    return program
+    return graph.program(name, inputs, answers, entries(route(swept, given)))
 
 
 def arrays(tree: Tree, ports: Iterable[Port]) -> tuple[Array, ...]:

@@ -63,9 +63,11 @@ def _position(program: Program, output: Output) -> tuple[int, int, int]:
 
 def _needs(program: Program, nodes: Sequence[int]) -> dict[int, list[int]]:
     """Of each node the operands that are among the nodes, the one traced first last."""
-    inside = set(nodes)
+    inside = bytearray(len(program.nodes))
+    for node in nodes:
+        inside[node] = True
     return {
-        node: sorted((used for used in operands(program.nodes[node]) if used in inside), reverse=True) for node in nodes
+        node: sorted([used for used in operands(program.nodes[node]) if inside[used]], reverse=True) for node in nodes
     }
 
 
@@ -76,13 +78,11 @@ def depth_first(needs: Mapping[int, Sequence[int]], roots: Sequence[int]) -> lis
     for root in roots:
         stack = [root]
         while stack:
-            node = stack[-1]
-            missing = () if done[node] else [used for used in needs[node] if not done[used]]
-            if missing:
-                stack += missing
-                continue
-            stack.pop()
-            if not done[node]:
+            node = stack.pop()
+            if node < 0:  # all that ~node needs stands before it
+                order.append(~node)
+            elif not done[node]:
                 done[node] = True
-                order.append(node)
+                stack.append(~node)
+                stack.extend([used for used in needs[node] if not done[used]])
     return order

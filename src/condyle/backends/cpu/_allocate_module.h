@@ -140,6 +140,7 @@ static PyObject *instructions(const Allocator *s, PyTypeObject *type)
         PyTuple_SET_ITEM(one, 2, a);
         PyTuple_SET_ITEM(one, 3, b);
         PyTuple_SET_ITEM(one, 4, c);
+        PyObject_GC_UnTrack(one); /* a word and numbers: nothing for the collector, which would look through all of them */
         PyList_SET_ITEM(list, k, one);
     }
     return list;

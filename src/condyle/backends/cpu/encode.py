@@ -8,7 +8,7 @@ reaches 128 operands either way, so other registers point to further parts ("win
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 
 from condyle.backends.cpu.code import SLOT, Instruction
 from condyle.backends.cpu.target import Isa
@@ -173,10 +173,23 @@ def encode(code: Sequence[Instruction], isa: Isa, bits: int, places: Places | No
     """The whole kernel: windows, the instructions, return. places: of the scalar form."""
     encoder = Encoder(isa, bits, places)
     head, tail = _windows(code, encoder)
-    one = encoder.encode
     if not isa.broadcast:
         code = [shorter(i) for i in code]
-    return b"".join((head, *(one(i) for i in code), tail))
+    return b"".join((head, *_encoded(code, encoder), tail))
+
+
+def _encoded(code: Sequence[Instruction], encoder: Encoder) -> Iterator[bytes]:
+    """Of each instruction the bytes; what has no operand in memory comes again and again, and is encoded once."""
+    known: dict[Instruction, bytes] = {}
+    one = encoder.encode
+    for i in code:
+        if not 0 <= i.b < SLOT:
+            yield one(i)
+            continue
+        made = known.get(i)
+        if made is None:
+            made = known[i] = one(i)
+        yield made
 
 
 def shorter(i: Instruction) -> Instruction:
