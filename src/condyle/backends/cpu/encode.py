@@ -19,6 +19,7 @@ SAVED = (3, 5, 13, 14, 15)  # rbx rbp r13 r14 r15: given back as they were
 WINDOW = 256  # operands, or bytes where displacements count these
 FEWEST = 6  # uses that make a window worth its register
 RETURN = bytes((0xC5, 0xF8, 0x77, 0xC3))  # vzeroupper, ret
+BYTES = tuple(bytes((k,)) for k in range(256))
 ALIGN = 64
 """Bytes of a line: kernels begin with one."""
 
@@ -114,6 +115,11 @@ class Encoder:
         window = WINDOW if self.isa.stretch else WINDOW // unit
         return window, (number + window // 2) // window
 
+    def operand(self, b: int) -> tuple[int, int, bytes]:
+        """Of a memory operand the base register, the first byte behind the opcode without its register, the rest."""
+        base, tail = self._memory(0, b)
+        return base, tail[0], tail[1:]
+
     def _memory(self, register: int, b: int) -> tuple[int, bytes]:
         """The base register of a memory operand, and everything behind the opcode."""
         kind, number, unit = place(b, self)
@@ -179,17 +185,31 @@ def encode(code: Sequence[Instruction], isa: Isa, bits: int, places: Places | No
 
 
 def _encoded(code: Sequence[Instruction], encoder: Encoder) -> Iterator[bytes]:
-    """Of each instruction the bytes; what has no operand in memory comes again and again, and is encoded once."""
+    """Of each instruction the bytes. Parts come again and again and are made once.
+
+    Those are: whole instructions on registers; of the others what stands before the operand, and the operand but for
+    three bits, which are the register's.
+    """
     known: dict[Instruction, bytes] = {}
-    one = encoder.encode
+    heads: dict[tuple[str, int, int, int, bool], bytes] = {}
+    operands: dict[int, tuple[int, int, bytes]] = {}
     for i in code:
-        if not 0 <= i.b < SLOT:
-            yield one(i)
+        op, to, a, b, _ = i
+        if 0 <= b < SLOT:
+            made = known.get(i)
+            if made is None:
+                made = known[i] = encoder.encode(i)
+            yield made
             continue
-        made = known.get(i)
-        if made is None:
-            made = known[i] = one(i)
-        yield made
+        operand = operands.get(b)
+        if operand is None:
+            operand = operands[b] = encoder.operand(b)
+        base, low, rest = operand
+        key = op, to, a, base, b < 0
+        head = heads.get(key)
+        if head is None:
+            head = heads[key] = encoder.encode(i)[: -1 - len(rest)]
+        yield head + BYTES[low | (to & 7) << 3] + rest
 
 
 def shorter(i: Instruction) -> Instruction:
@@ -200,10 +220,9 @@ def shorter(i: Instruction) -> Instruction:
 def _windows(code: Sequence[Instruction], encoder: Encoder) -> tuple[bytes, bytes]:
     """Gives registers to the arrays and to the windows used most; the code before and behind."""
     uses: Counter[tuple[int, int]] = Counter()
-    for i in code:
-        if not 0 <= i.b < SLOT:
-            kind, number, unit = place(i.b, encoder)
-            uses[kind, encoder.window(number, unit)[1]] += 1
+    for b, count in Counter([i.b for i in code if not 0 <= i.b < SLOT]).items():
+        kind, number, unit = place(b, encoder)
+        uses[kind, encoder.window(number, unit)[1]] += count
     arrays = sorted({kind for kind, _ in uses if 0 <= kind < SLOT})
     wanted = sorted((-count, window) for window, count in uses.items() if window[1] > 0 and count >= FEWEST)
     registers = [register for register in (*FREE, *SAVED) if register != RDX or not arrays]
