@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from condyle import ModelError
+from condyle import ModelError, UnsupportedError
 from condyle.errors import Finding
 from tools.corpus.find import Case, How, cases
 from tools.corpus.reasons import reason
@@ -26,8 +26,8 @@ ARM = (
     '<limit lower="-1" upper="1" effort="1" velocity="1"/></joint></robot>'
 )
 SPRUNG = (
-    '<mujoco><worldbody><body><joint name="h" stiffness="3"/><geom size="0.1" pos="0 0.2 0"/></body></worldbody>'
-    "</mujoco>"
+    '<mujoco><worldbody><body><joint name="h"/><geom size="0.1" pos="0 0.2 0"/></body></worldbody>'
+    '<tendon><fixed name="t" stiffness="3"><joint joint="h" coef="1"/></fixed></tendon></mujoco>'
 )
 FILES = {
     "some/arm.urdf": ARM,
@@ -77,7 +77,7 @@ def test_a_run(folder: Path, tmp_path: Path) -> None:
     assert records["other/sprung.xml", "refuse"]["status"] == "refused"
     assert records["other/sprung.xml", "refuse"]["other"] == "loads"
     assert records["some/none.urdf", "fixed"]["other"].startswith("refuses")
-    assert "joint springs" in done.stdout
+    assert "tendons" in done.stdout
     whole = json.loads(results.read_text())
     assert {row["source"] for row in whole["sources"]} == {"some", "other", "all"}
     assert whole["commit"] and whole["machine"]["numpy"]
@@ -115,6 +115,8 @@ def test_an_error_is_found() -> None:
 def test_reasons_leave_names_and_numbers_out() -> None:
     findings = [Finding("note", "odd"), Finding("error", "the model's joint 'j 1' has mass -1.5e-3 (of \"x\")", "f", 3)]
     assert reason(ModelError(findings), "f") == "ModelError: the model's joint … has mass N (of …)"
+    several = UnsupportedError("f: tendons (2): 'a' (/some where/f.xml:3), 'b' (line 4), 'c' and 7 more: not supported")
+    assert reason(several, "f") == "UnsupportedError: tendons: …: not supported"
 
 
 RECORDS = (

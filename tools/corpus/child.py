@@ -40,7 +40,6 @@ def main(send: Connection, case: Case, how: How) -> None:
 def loaded(case: Case, how: How) -> tuple[Robot | None, Record]:
     """The robot with the file's own digits and every joint free, as the other engine has it; or why there is none."""
     start = time.process_time()
-    extra = {"assets": how.assets} if how.assets and case.format == "mjcf" else {}
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always", ModelWarning)
         try:
@@ -50,7 +49,7 @@ def loaded(case: Case, how: How) -> tuple[Robot | None, Record]:
                 snap=how.snap,
                 mimic="independent",
                 unmodelled="ignore" if case.variant == "ignore" else "refuse",
-                **extra,
+                assets=how.assets,
             )
         except CondyleError as error:
             about = {"reason": reason(error, str(case.path)), "message": message(error, str(case.path))[:300]}

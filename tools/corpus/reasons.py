@@ -7,6 +7,8 @@ import re
 from condyle import ModelError
 
 _QUOTED = re.compile(r"(?<!\w)('[^']*'|\"[^\"]*\")(?!\w)")
+_PLACE = re.compile(r" \((/[^)]*:)?(line )?\d+\)| \(/[^)]*\)")
+_SEVERAL = re.compile(r"(…|<[\w:]+>)(, (…|<[\w:]+>))+( \.\.\.| and \d+ more)?")
 _NUMBER = re.compile(r"(?<![\w<])[-+]?\d[\d_.]*(e[-+]?\d+)?")
 LONGEST = 160
 
@@ -21,5 +23,5 @@ def message(error: Exception, file: str) -> str:
 
 def reason(error: Exception, file: str) -> str:
     """Its class: "'a' has mass -1.0" becomes "… has mass N"."""
-    text = " ".join(message(error, file).split())
-    return f"{type(error).__name__}: {_NUMBER.sub('N', _QUOTED.sub('…', text))}"[:LONGEST]
+    text = _PLACE.sub("", " ".join(message(error, file).split()))
+    return f"{type(error).__name__}: {_NUMBER.sub('N', _SEVERAL.sub('…', _QUOTED.sub('…', text)))}"[:LONGEST]
