@@ -69,7 +69,7 @@ def straight(low: Lowered, bits: int, behind: Callable[[Emitter, Emitter], None]
         behind(main, statements)
     with main.block(f"CD_STATIC void {name}_tile(real_v *w)\n{{"):
         main(*(calls or ["(void)w;"]))
-        main(*statements.text().splitlines())
+        main(*filter(None, statements.text().splitlines()))
     return Body(tuple(chunks), main.text(), low.bases, low.tables, low.zero, low.constants, low.size)
 
 
