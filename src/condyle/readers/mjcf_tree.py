@@ -5,8 +5,8 @@ from __future__ import annotations
 import os
 from collections.abc import Iterator
 from dataclasses import dataclass
+from html import escape
 from pathlib import Path
-from xml.sax.saxutils import escape
 
 from condyle.errors import Finding, ModelError
 from condyle.readers import xml
@@ -16,7 +16,7 @@ from condyle.readers.xml import Element
 MAX_DEPTH = 400
 MAX_FILES = 64
 ENCODINGS = ("utf-8", "us-ascii", "ascii")
-_ESCAPES = {'"': "&quot;", "\n": "&#10;", "\r": "&#13;", "\t": "&#9;"}
+_ESCAPES = str.maketrans({"\n": "&#10;", "\r": "&#13;", "\t": "&#9;"})
 
 
 @dataclass(slots=True, eq=False)
@@ -105,7 +105,7 @@ def write_tree(root: Node) -> tuple[bytes, list[Node]]:
     nodes: list[Node] = []
 
     def put(node: Node) -> None:
-        words = "".join(f' {name}="{escape(value, _ESCAPES)}"' for name, value in node.attributes.items())
+        words = "".join(f' {name}="{escape(value).translate(_ESCAPES)}"' for name, value in node.attributes.items())
         lines.append(f"<{node.tag}{words}>")
         nodes.append(node)
         for child in node.children:
