@@ -133,10 +133,16 @@ def _exported(robot: Robot, target: str, folder: Path) -> None:
 
 
 def _run(robot: Robot) -> None:
-    """Machine code against the reference; numbers of the file are those of a seed."""
+    """Machine code against the reference; numbers of the file are those of a seed.
+
+    Both round the angle of a mimic joint, each in its own way: a large one has few digits behind the point.
+    """
     q, v = robot.random_state(3, 1)
     expected = robot.compile("numpy").inverse_dynamics(q, v, v)
     answer = robot.compile("cpu").inverse_dynamics(q, v, v)
     scale = float(np.max(np.abs(expected), initial=0.0))
     worst = float(np.max(np.abs(answer - expected), initial=0.0))
-    assert worst <= 1e-9 * scale, f"id differs by {worst:.1e} of {scale:.1e}"
+    mimics = [joint.mimic for joint in robot.joints if joint.mimic is not None]
+    angle = max((abs(one.multiplier) * np.pi + abs(one.offset) for one in mimics), default=0.0)
+    allowed = 1e-9 + 8.0 * np.finfo(float).eps * angle
+    assert worst <= allowed * scale, f"id differs by {worst:.1e} of {scale:.1e}"
