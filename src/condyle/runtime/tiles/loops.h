@@ -83,31 +83,62 @@ static void mirror(const loops *self, real_v *matrix)
     }
 }
 
-/* Columns of a product that read the same rows of `right`; four rows of `left` at a time, so that sums stay in registers. */
-CD_INLINE void product_columns(int64_t n, int64_t columns, const uint32_t *column, int64_t n_rows, const uint32_t *row,
-                               const real_v *left, const real_v *right, real_v *result)
+/* Rows of `left` at a time, by the number of columns: as many sums as registers hold beside factors. */
+#if CD_BYTES == 64
+#define MANY_REGISTERS 1
+#else
+#define MANY_REGISTERS 0
+#endif
+#define UNROLL _Pragma("GCC unroll 8")
+enum { ROWS_1 = 8, ROWS_2 = MANY_REGISTERS ? 8 : 4, ROWS_3 = MANY_REGISTERS ? 6 : 4, ROWS_4 = MANY_REGISTERS ? 6 : 2 };
+
+typedef struct {
+    const real_v *left, *right;
+    real_v *result;
+    int64_t n, n_rows;
+    const uint32_t *column, *row; /* columns that read the same rows of `right` */
+} factors;
+
+/* `most` and `columns` are numbers that the compiler knows. */
+CD_INLINE void product_columns(const factors *f, const int most, const int columns)
 {
-    int64_t i, k, a, b;
-    for (i = 0; i < n; i += 4) {
-        real_v sum[4][4];
-        const real_v *x[4];
-        for (a = 0; a < 4; a++) {
-            x[a] = left + (i + a < n ? i + a : n - 1) * n;
-            for (b = 0; b < columns; b++) {
+    const int64_t n = f->n;
+    int64_t i, k;
+    int a, b;
+    for (i = 0; i < n; i += most) {
+        real_v sum[8][4];
+        const real_v *x[8];
+        UNROLL for (a = 0; a < most; a++)
+        {
+            x[a] = f->left + (i + a < n ? i + a : n - 1) * n;
+            UNROLL for (b = 0; b < columns; b++)
+            {
                 sum[a][b] = cd_splat(0);
             }
         }
-        for (k = 0; k < n_rows; k++) {
-            const real_v *const y = right + row[k] * n;
-            for (a = 0; a < 4; a++) {
-                for (b = 0; b < columns; b++) {
-                    sum[a][b] -= x[a][row[k]] * y[column[b]];
+        for (k = 0; k < f->n_rows; k++) {
+            const int64_t row = f->row[k];
+            real_v y[4];
+            UNROLL for (b = 0; b < columns; b++)
+            {
+                y[b] = f->right[row * n + f->column[b]];
+            }
+            UNROLL for (a = 0; a < most; a++)
+            {
+                const real_v factor = x[a][row];
+                UNROLL for (b = 0; b < columns; b++)
+                {
+                    sum[a][b] -= factor * y[b];
                 }
             }
         }
-        for (a = 0; a < 4 && i + a < n; a++) {
-            for (b = 0; b < columns; b++) {
-                result[(i + a) * n + column[b]] = sum[a][b];
+        UNROLL for (a = 0; a < most; a++)
+        {
+            UNROLL for (b = 0; b < columns; b++)
+            {
+                if (i + a < n) {
+                    f->result[(i + a) * n + f->column[b]] = sum[a][b];
+                }
             }
         }
     }
@@ -116,21 +147,20 @@ CD_INLINE void product_columns(int64_t n, int64_t columns, const uint32_t *colum
 static void product(const loops *self, const int64_t *word, real_v *w)
 {
     const uint32_t *at = self->plan->slots + word[4], *const end = at + word[5];
-    const real_v *const left = w + word[1], *const right = w + word[2];
     for (; at < end; at += 2 + at[0] + at[1]) {
-        const uint32_t *const column = at + 2, *const row = column + at[0];
-        switch (at[0]) { /* a number that the compiler knows, so that the sums stay in registers */
+        const factors f = {w + word[1], w + word[2], w + word[3], self->nv, at[1], at + 2, at + 2 + at[0]};
+        switch (at[0]) {
         case 1:
-            product_columns(self->nv, 1, column, at[1], row, left, right, w + word[3]);
+            product_columns(&f, ROWS_1, 1);
             break;
         case 2:
-            product_columns(self->nv, 2, column, at[1], row, left, right, w + word[3]);
+            product_columns(&f, ROWS_2, 2);
             break;
         case 3:
-            product_columns(self->nv, 3, column, at[1], row, left, right, w + word[3]);
+            product_columns(&f, ROWS_3, 3);
             break;
         default:
-            product_columns(self->nv, 4, column, at[1], row, left, right, w + word[3]);
+            product_columns(&f, ROWS_4, 4);
         }
     }
 }
