@@ -6,11 +6,12 @@ import argparse
 import json
 import os
 import sys
+from functools import partial
 from pathlib import Path
 
 from benchmarks import results
 from condyle.cli.common import progress, show
-from tools.corpus.find import How, Record, cases
+from tools.corpus.find import ALL, How, Record, cases
 from tools.corpus.runs import run_all
 from tools.corpus.summary import counts, text, wrong
 
@@ -22,6 +23,8 @@ def parser() -> argparse.ArgumentParser:
     made.add_argument("--json", metavar="FILE", type=Path, help="write one line of JSON a run")
     made.add_argument("--results", metavar="FILE", type=Path, help="write the counts, with machine, date and commit")
     made.add_argument("--only", metavar="TEXT", default="", help="files whose path below DIR contains this")
+    made.add_argument("--every", metavar="N", type=int, default=1, help="of each source, every N-th file")
+    made.add_argument("--variants", nargs="+", choices=ALL, default=ALL, help="the ways to load (default all)")
     made.add_argument(
         "--assets", metavar="DIR", type=Path, action="append", default=[], help="load(assets=...) of MJCF"
     )
@@ -39,7 +42,8 @@ def main(words: list[str] | None = None) -> int:
     os.environ |= {"CONDYLE_NO_CACHE": "1", "OMP_NUM_THREADS": "1", "OPENBLAS_NUM_THREADS": "1"}  # times are cold
     assets = tuple(str(path.resolve()) for path in given.assets)
     how = How(given.states, given.snap, given.most, given.cpu_most, assets, given.seconds)
-    todo = [case for folder in given.folders for case in cases(folder.resolve(), given.only)]
+    picked = partial(cases, only=given.only, every=given.every, variants=given.variants)
+    todo = [case for folder in given.folders for case in picked(folder.resolve())]
     records: list[Record] = []
     with (given.json or Path(os.devnull)).open("w", encoding="utf-8") as out:
         for record in run_all(todo, how, given.jobs):

@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 import re
+from collections import Counter
+from collections.abc import Container
 from dataclasses import dataclass
 from pathlib import Path
 
 VARIANTS = {"urdf": ("fixed", "floating"), "mjcf": ("refuse", "ignore")}
+ALL = tuple(variant for two in VARIANTS.values() for variant in two)
 _START = re.compile(rb"<\s*([A-Za-z_:][\w:.-]*)")
 _HIDDEN = re.compile(rb"<!--.*?-->|<\?.*?\?>|<!DOCTYPE[^>]*>", re.DOTALL)
 
@@ -42,15 +45,19 @@ class Case:
     variant: str
 
 
-def cases(folder: Path, only: str = "") -> list[Case]:
-    """Every URDF and MJCF file below a folder whose path contains `only`, in every variant."""
+def cases(folder: Path, only: str = "", every: int = 1, variants: Container[str] = ALL) -> list[Case]:
+    """Of the URDF and MJCF files below a folder whose path contains `only`, every n-th of each source and format."""
     found: list[Case] = []
+    seen: Counter[tuple[str, str]] = Counter()
     for path in sorted(folder.rglob("*")):
         name = path.relative_to(folder).as_posix()
         format = _format(path) if path.is_file() and only in name else None
         if format:
             source = name.partition("/")[0] if "/" in name else folder.name
-            found += [Case(path, name, source, format, variant) for variant in VARIANTS[format]]
+            taken = seen[source, format] % every == 0
+            seen[source, format] += 1
+            mine = [variant for variant in VARIANTS[format] if taken and variant in variants]
+            found += [Case(path, name, source, format, variant) for variant in mine]
     return found
 
 
