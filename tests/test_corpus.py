@@ -83,6 +83,9 @@ def test_a_run(folder: Path, tmp_path: Path) -> None:
     whole = json.loads(results.read_text())
     assert {row["source"] for row in whole["sources"]} == {"some", "other", "all"}
     assert whole["commit"] and whole["machine"]["numpy"]
+    assert whole["worst errors"]["mjcf cpu"]["id"]["of"] == "other/sprung.xml (ignore)"
+    again = subprocess.run([*command[:3], "--read", str(lines)], cwd=ROOT, capture_output=True, text=True, check=False)
+    assert again.stdout == done.stdout
 
 
 def test_time_is_limited(folder: Path) -> None:
@@ -131,7 +134,9 @@ def test_summary_names_what_is_wrong() -> None:
     shown = text(records)
     assert "urdf numpy  1.0e-15" in shown  # the worst of those within the promise
     row = {"source": "here", "format": "urdf", "files": "7", "variant": "fixed"}
-    assert {**row, "loads": "4", "refused": "2", "wrong": "1", "other": "2"} in counts(records)["sources"]
+    assert {**row, "loads": "4", "refused": "2", "wrong": "1", "other": "2", "compared": "3"} in counts(records)[
+        "sources"
+    ]
 
 
 def test_a_case_is_data() -> None:

@@ -12,28 +12,36 @@ from condyle.signature import FUNCTIONS
 from tools.corpus.find import VARIANTS, Record
 
 SHOWN = 3
+HEADS = ("source", "format", "files", "variant", "loads", "refused", "wrong", "other", "compared")
+COMPARED = ("numpy", "numpy, cpu")
 SINGULAR = 1e15  # a condition of M from which it is singular as far as float64 can say
 
 
 def text(records: Sequence[Record], shown: int = SHOWN) -> str:
     """Counts by source, refusals by reason, then everything that is wrong, by name."""
-    parts = [table(("source", "format", "files", "variant", "loads", "refused", "wrong", "other"), _rows(records))]
+    parts = [table(HEADS, _rows(records))]
     for title, groups in wrong(records).items():
         if groups:
             parts.append(f"\n{title}:")
             parts += [_line(what, names, shown) for what, names in _largest(groups)]
     parts.append("\nworst errors within the promised accuracy:")
-    parts.append(table(("", *FUNCTIONS), _worst_rows(records)))
+    rows = (
+        [title, *(f"{worst[name][0]:.1e}" if name in worst else "-" for name in FUNCTIONS)]
+        for title, worst in _worst(records).items()
+    )
+    parts.append(table(("", *FUNCTIONS), list(rows)))
     return "\n".join(parts)
 
 
 def counts(records: Sequence[Record]) -> dict[str, object]:
-    """The same as data: sources, reasons of refusals with the number of files, worst errors; no text of a file."""
-    heads = ("source", "format", "files", "variant", "loads", "refused", "wrong", "other")
+    """The same as data: sources, reasons of refusals with the number of files, worst errors and whose they are."""
     return {
-        "sources": [dict(zip(heads, row, strict=True)) for row in _rows(records)],
+        "sources": [dict(zip(HEADS, row, strict=True)) for row in _rows(records)],
         **{title: {what: len(names) for what, names in _largest(groups)} for title, groups in wrong(records).items()},
-        "worst errors": {row[0]: dict(zip(FUNCTIONS, row[1:], strict=True)) for row in _worst_rows(records)},
+        "worst errors": {
+            title: {name: {"error": f"{error:.1e}", "of": file} for name, (error, file) in worst.items()}
+            for title, worst in _worst(records).items()
+        },
         "seconds to compile": _seconds(records),
     }
 
@@ -51,8 +59,9 @@ def wrong(records: Sequence[Record]) -> dict[str, dict[str, list[str]]]:
             found["refused by both" if both else "refused"][str(record["reason"])].append(name)
         elif record.get("status") != "loads" or "where" in record:
             found["crashes"][str(record.get("where", record.get("reason")))].append(name)
-        elif record.get("compared") not in ("numpy", "numpy, cpu"):
-            found["not compared"][f"{record.get('compared')}: {record.get('other')}"].append(name)
+        elif record.get("compared") not in COMPARED:
+            said = (str(record[key]) for key in ("compared", "other") if key in record)
+            found["not compared"][": ".join(said)].append(name)
         if record.get("beyond"):
             found["beyond the accuracy"][", ".join(_list(record["beyond"]))].append(name)
         if doubt := _doubt(record):
@@ -82,24 +91,27 @@ def _rows(records: Sequence[Record]) -> list[list[str]]:
                 status = Counter(str(r.get("status")) for r in mine)
                 others = sum(r.get("other") == "loads" for r in mine)
                 wrong = len(mine) - status["loads"] - status["refused"]
-                numbers = (status["loads"], status["refused"], wrong, others)
+                compared = sum(r.get("compared") in COMPARED for r in mine)
+                numbers = (status["loads"], status["refused"], wrong, others, compared)
                 rows.append([source, format, str(len(mine)), variant, *map(str, numbers)])
     return rows
 
 
-def _worst_rows(records: Sequence[Record]) -> list[list[str]]:
-    rows: list[list[str]] = []
+def _worst(records: Sequence[Record]) -> dict[str, dict[str, tuple[float, str]]]:
+    """Format and target -> function -> the largest error within the promised accuracy, and the file that it is of."""
+    found: dict[str, dict[str, tuple[float, str]]] = {}
     for format in VARIANTS:
         for target in ("numpy", "cpu"):
             mine = [r for r in records if r["format"] == format and target in r]
-            cells: list[str] = []
-            for name in FUNCTIONS:
-                fine = [r for r in mine if f"{target} {name}" not in _list(r.get("beyond"))]
-                errors = [value for r in fine if isinstance(value := _map(r[target]).get(name), float)]
-                cells.append(f"{max(errors):.1e}" if errors else "-")
             if mine:
-                rows.append([f"{format} {target}", *cells])
-    return rows
+                found[f"{format} {target}"] = {name: pair for name in FUNCTIONS if (pair := _most(mine, target, name))}
+    return found
+
+
+def _most(records: Sequence[Record], target: str, name: str) -> tuple[float, str] | None:
+    fine = [r for r in records if f"{target} {name}" not in _list(r.get("beyond"))]
+    errors = [(e, f"{r['file']} ({r['variant']})") for r in fine if isinstance(e := _map(r[target]).get(name), float)]
+    return max(errors, default=None)
 
 
 def _seconds(records: Sequence[Record]) -> dict[str, float]:
