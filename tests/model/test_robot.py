@@ -163,6 +163,8 @@ def test_wrong_shapes_are_told_politely() -> None:
         robot.integrate(np.zeros((3, 5)), np.zeros(3))
     with pytest.raises(ShapeError, match="do not broadcast"):
         robot.integrate(np.zeros((2, 3)), np.zeros((4, 3)))
+    with pytest.raises(ShapeError, match="32 dimensions"):
+        robot.check_state(np.zeros((*(1,) * 40, 3)), np.zeros(3))
     with pytest.raises(ShapeError, match="v has shape"):
         robot.check_state(np.zeros(3), np.zeros(2))
     with pytest.raises(ShapeError):

@@ -112,8 +112,8 @@ class Robot(RobotData):
         moved = [(self._carrier(name), _wrench(name, wrench)) for name, wrench in given.items()]
         try:
             batch = np.broadcast_shapes(*(wrench.shape[:-1] for _, wrench in moved))
-        except ValueError:
-            raise ShapeError("the batches of the wrenches do not broadcast") from None
+        except (ValueError, RuntimeError) as error:  # RuntimeError: more than 32 dimensions
+            raise ShapeError(f"the batches of the wrenches do not broadcast: {error}") from None
         total = np.zeros((*batch, len(self.bodies), 6))
         for frame, wrench in moved:
             place = frame.placement

@@ -197,6 +197,6 @@ def _pair(
 def _broadcast(*named: tuple[str, Array]) -> tuple[int, ...]:
     try:
         return np.broadcast_shapes(*(x.shape[:-1] for _, x in named))
-    except ValueError:
+    except (ValueError, RuntimeError) as error:  # RuntimeError: more than 32 dimensions
         shapes = " and ".join(f"{name} {x.shape}" for name, x in named)
-        raise ShapeError(f"the batches of {shapes} do not broadcast") from None
+        raise ShapeError(f"the batches of {shapes} do not broadcast: {error}") from None
