@@ -17,7 +17,7 @@ def kernel(request: pytest.FixtureRequest) -> Kernel:
     graph = Graph()
     x = graph.input(0, 0)
     arrays = (Array("s", (1,)), Array("c", (1,)))
-    program = graph.program("sincos", (Array("x", (1,)),), arrays, [(0, 0, x.sin()), (1, 0, x.cos())])
+    program = graph.program("circle", (Array("x", (1,)),), arrays, [(0, 0, x.sin()), (1, 0, x.cos())])
     return build(program, Facts(1, 1), request.param)
 
 

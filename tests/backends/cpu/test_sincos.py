@@ -34,7 +34,7 @@ def program_of(angle: str = "input") -> Program:
     }
     arrays = (Array("s", (1,)), Array("c", (1,)))
     outputs = [(k, 0, value) for k, value in enumerate(values[angle])]
-    return dce(graph.program("sincos", (Array("x", (1,)),), arrays, outputs))
+    return dce(graph.program("circle", (Array("x", (1,)),), arrays, outputs))
 
 
 def sincos(kernel: Kernel, x: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
