@@ -33,8 +33,8 @@ def damage(rng: np.random.Generator, root: Path, outside: Path, entries_only: bo
         with contextlib.suppress(OSError):
             folder(rng, root, outside)
         return True
-    if root.is_dir() and not os.access(root, os.R_OK | os.X_OK):
-        return True
+    if root.is_symlink() or (root.is_dir() and not os.access(root, os.R_OK | os.X_OK)):
+        return True  # through a link this would change what lies outside
     places = [path for path in root.iterdir() if len(path.name) == 64] if root.is_dir() else []
     places += [root / name for name in (OWN if rng.random() < 0.3 else ())]
     if rng.random() < 0.1:
@@ -52,7 +52,7 @@ def damage(rng: np.random.Generator, root: Path, outside: Path, entries_only: bo
 def folder(rng: np.random.Generator, root: Path, outside: Path) -> None:
     """The cache folder or its parent."""
     way = int(rng.integers(5))
-    if way == 0 and root.is_dir():
+    if way == 0 and root.is_dir() and not root.is_symlink():
         root.chmod(int(rng.choice([0o777, 0o770, 0o702, 0o1777, 0o500, 0])))
     elif way == 1:
         root.parent.chmod(int(rng.choice([0o777, 0o770, 0o1777])))
