@@ -34,6 +34,37 @@ def test_malformed_empty_or_other_xml(text: str, message: str, tmp_path: Path) -
         load_robot(path)
 
 
+@pytest.mark.parametrize("text", ["a -- b", "--", "-", "<!-- a", '\n--\n"', "a --\r\n'"])
+def test_dashes_in_a_comment_are_taken(text: str, tmp_path: Path) -> None:
+    """As Pinocchio and MuJoCo take them; what comes after keeps its line."""
+    path = tmp_path / "arm.urdf"
+    path.write_bytes(f'<robot name="r"><!--{text}-->\n<link name="a"/><link name="a"/></robot>'.encode())
+    line = text.count("\n") + 2
+    with pytest.raises(ModelError, match=f"arm.urdf:{line}: link 'a' is defined twice"):
+        load_robot(path)
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        '<link name="<!-- a -->"/>',
+        "<link name='<!-- -- -->'/>",
+        '<link name="a"/><!-- -- <link name="b"/>',
+        '<link name="a"><![CDATA[ <!-- ]]></link><!-- -- --> & <b -->',
+        '<link name="a" <!-- -- --> />x<',
+    ],
+)
+def test_what_is_no_comment_is_not_taken_for_one(text: str, tmp_path: Path) -> None:
+    refused(tmp_path, "not XML", text)
+
+
+def test_many_marks_of_comments_take_no_time(tmp_path: Path) -> None:
+    for text in ("<!--", "<!-- -- -->", "<![CDATA[", "<?", "<a '", '<a "', "<"):
+        start = time.process_time()
+        refused(tmp_path, "not XML", text * (2_000_000 // len(text)) + "<")
+        assert time.process_time() - start < 3.0
+
+
 def test_entity_bomb(tmp_path: Path) -> None:
     lines = ['<!ENTITY a0 "x">', *(f'<!ENTITY a{i} "{f"&a{i - 1};" * 10}">' for i in range(1, 7))]
     with pytest.raises(ModelError, match=r"bad\.urdf:2: DOCTYPE declarations are refused"):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -13,6 +14,12 @@ MAX_BYTES = 16 * 2**20
 MAX_DEPTH = 64
 MAX_ELEMENTS = 500_000
 ENCODINGS = ("utf-8", "us-ascii", "ascii", "iso-8859-1", "latin-1")
+_TOKEN = re.compile(
+    rb"""(?P<comment><!--.*?-->)|<!--.*|<!\[CDATA\[(?:.*?\]\]>|.*)|<\?(?:.*?\?>|.*)|<(?:[^"'<>]+|"[^"]*"|'[^']*')*""",
+    re.DOTALL,
+)
+"""A comment, or what may hold its marks without being one; no part is looked at twice, so the time is linear."""
+_NO_END = re.compile(rb"[^\r\n]")
 
 
 @dataclass(slots=True, eq=False)
@@ -64,9 +71,32 @@ def read_bytes(path: Path) -> bytes:
 
 
 def parse(data: bytes, file: str, *, depth: int = MAX_DEPTH, encodings: Sequence[str] = ENCODINGS) -> Element:
-    """The root element; ModelError with file and line for text that is malformed, too deep, or declares a DTD."""
+    """The root element; ModelError with file and line for text that is malformed, too deep, or declares a DTD.
+
+    "--" inside a comment is taken, as the robots' other readers do.
+    """
     text = data.lstrip(b" \t\r\n")  # some files begin with an empty line, which XML does not allow
-    reader = _Reader(file, depth, encodings, data[: len(data) - len(text)].count(b"\n"))
+    above = data[: len(data) - len(text)].count(b"\n")
+    try:
+        try:
+            return _tree(text, _Reader(file, depth, encodings, above))
+        except expat.ExpatError as error:
+            bare = _without_comments(text)
+            if error.code != expat.errors.codes[expat.errors.XML_ERROR_INVALID_TOKEN] or bare == text:
+                raise
+            return _tree(bare, _Reader(file, depth, encodings, above))
+    except expat.ExpatError as error:
+        ended = error.code == expat.errors.codes[expat.errors.XML_ERROR_NO_ELEMENTS]
+        what = "the text ends before the root element does" if ended else expat.ErrorString(error.code)
+        message = f"not XML: {what}, column {error.offset + 1}"
+        late = error.code == expat.errors.codes[expat.errors.XML_ERROR_MISPLACED_XML_PI]
+        cure = "delete what stands before '<?xml'" if late else None
+        raise ModelError([Finding("error", message, file, error.lineno + above, cure=cure)]) from None
+    except (LookupError, UnicodeError, ValueError) as error:
+        raise ModelError([Finding("error", f"not XML: {error}", file)]) from None
+
+
+def _tree(text: bytes, reader: _Reader) -> Element:
     parser = expat.ParserCreate()
     parser.buffer_text = True
     reader.parser = parser
@@ -75,20 +105,15 @@ def parse(data: bytes, file: str, *, depth: int = MAX_DEPTH, encodings: Sequence
     parser.EntityDeclHandler = reader.entity
     parser.StartElementHandler = reader.start
     parser.EndElementHandler = reader.end
-    try:
-        parser.Parse(text, True)
-    except expat.ExpatError as error:
-        ended = error.code == expat.errors.codes[expat.errors.XML_ERROR_NO_ELEMENTS]
-        what = "the text ends before the root element does" if ended else expat.ErrorString(error.code)
-        text = f"not XML: {what}, column {error.offset + 1}"
-        late = error.code == expat.errors.codes[expat.errors.XML_ERROR_MISPLACED_XML_PI]
-        cure = "delete what stands before '<?xml'" if late else None
-        raise ModelError([Finding("error", text, file, error.lineno + reader.above, cure=cure)]) from None
-    except (LookupError, UnicodeError, ValueError) as error:
-        raise ModelError([Finding("error", f"not XML: {error}", file)]) from None
+    parser.Parse(text, True)
     if reader.root is None:
-        raise ModelError([Finding("error", "no element", file)])
+        raise ModelError([Finding("error", "no element", reader.file)])
     return reader.root
+
+
+def _without_comments(text: bytes) -> bytes:
+    """The same with spaces for every character of a comment but line ends: lines and columns stay."""
+    return _TOKEN.sub(lambda found: _NO_END.sub(b" ", found[0]) if found["comment"] else found[0], text)
 
 
 class _Reader:
