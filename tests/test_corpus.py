@@ -98,6 +98,17 @@ def test_time_is_limited(folder: Path) -> None:
     assert (record["file"], record["status"], record["where"]) == ("some/arm.urdf", "timeout", "load: over 0 s")
 
 
+def test_only_loaded(folder: Path) -> None:
+    pytest.importorskip("mujoco", reason="pip install 'condyle[test]'")
+    pytest.importorskip("pinocchio", reason="pip install 'condyle[test]'")
+    from tools.corpus.runs import run
+
+    record = run(cases(folder, only="arm")[0], How(most=0))
+    assert record["status"] == "loads"
+    assert not {"where", "compared", "numpy", "other"} & set(record)
+    assert not any(wrong([record]).values())
+
+
 def test_reasons_leave_names_and_numbers_out() -> None:
     findings = [Finding("note", "odd"), Finding("error", "the model's joint 'j 1' has mass -1.5e-3 (of \"x\")", "f", 3)]
     assert reason(ModelError(findings), "f") == "ModelError: the model's joint … has mass N (of …)"
@@ -112,7 +123,7 @@ RECORDS = (
     {"status": "refused", "reason": "ModelError: cycle", "other": "refuses: cycle"},
     {"status": "refused", "reason": "ModelError: cycle", "other": "loads"},
     {"status": "crash", "where": "load: SIGSEGV"},
-    {"status": "loads", "other": "refuses: it", "compared": "not read by the other engine"},
+    {"status": "loads", "other": "refuses: file /some/it.urdf is", "compared": "not read by the other engine"},
 )
 
 
@@ -129,7 +140,7 @@ def test_summary_names_what_is_wrong() -> None:
             "no SingularError, and a condition beyond 1e15": ["1.urdf (fixed)"],
             "SingularError, but a finite condition": ["2.urdf (fixed)"],
         },
-        "not compared": {"not read by the other engine: refuses: it": ["6.urdf (fixed)"]},
+        "not compared": {"not read by the other engine: refuses: file it.urdf is": ["6.urdf (fixed)"]},
     }
     shown = text(records)
     assert "urdf numpy  1.0e-15" in shown  # the worst of those within the promise

@@ -19,7 +19,8 @@ pytest.importorskip("mujoco", reason="pip install 'condyle[test]'")
 pytest.importorskip("pinocchio", reason="pip install 'condyle[test]'")
 from tests.twins.mujoco_file_twin import MujocoFileTwin
 from tests.twins.pinocchio_twin import FileTwin
-from tools.corpus.compared import Twin, error_of, errors
+from tools.corpus.compared import Twin, error_of, errors, twin_of
+from tools.corpus.find import Case
 
 ARM = (
     '<robot name="arm"><link name="base"/>'
@@ -86,6 +87,16 @@ def read(folder: Path, text: str, theirs: str | None = None) -> tuple[Dynamics, 
 def test_nothing_is_found_where_nothing_is_wrong(text: str, tmp_path: Path) -> None:
     """The balanced wheel's derivatives are zero, and the other engine's are rounding of large torques."""
     assert errors(*read(tmp_path, text), forces=False)[1] == []
+
+
+@pytest.mark.filterwarnings("ignore::condyle.ModelWarning")  # "taken as 0"
+def test_inertials_that_pinocchio_drops(tmp_path: Path) -> None:
+    """For a line break in a number, and without its zeros: the comparison gives it the same in its words."""
+    path = tmp_path / "arm.urdf"
+    path.write_text(ARM.replace('value="3"', 'value="3\n"').replace(' iyz="0"', ""), encoding="utf-8")
+    robot = condyle.load(path, snap=0.0)
+    twin = twin_of(robot, Case(path, "arm.urdf", "here", "urdf", "fixed"))
+    assert errors(robot.compile(target="numpy"), twin, states(robot, 1, seed=5), 1.0, forces=True)[1] == []
 
 
 @pytest.mark.parametrize(

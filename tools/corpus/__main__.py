@@ -38,7 +38,9 @@ def parser() -> argparse.ArgumentParser:
     )
     made.add_argument("--states", type=int, default=How.states)
     made.add_argument("--snap", metavar="RAD", type=float, default=How.snap, help="load(snap=...), 0 if not given")
-    made.add_argument("--most", metavar="NV", type=int, default=How.most, help="compare robots up to this size")
+    made.add_argument(
+        "--most", metavar="NV", type=int, default=How.most, help="compare robots up to this size; 0: load only"
+    )
     made.add_argument("--cpu-most", metavar="NV", type=int, default=How.cpu_most, help="compile robots up to this size")
     made.add_argument("--seconds", type=float, default=How.seconds, help="the limit of one run, on the wall")
     made.add_argument("--shown", metavar="N", type=int, default=3, help="names shown of each kind")

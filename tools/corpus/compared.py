@@ -21,6 +21,8 @@ from tools.corpus.find import Case, How, Record
 Twin = FileTwin | MujocoFileTwin
 SEED = 4
 _ATTRIBUTE = re.compile(r'=\s*"([^"<]*)"')
+_INERTIA = re.compile(r"<inertia\b([^>/]*)")
+PRODUCTS = ("ixy", "ixz", "iyz")
 LEAST = 1e-3  # derivatives below this times what is derived count as so large: 1e-11 of it is 45 roundings of a torque
 
 
@@ -53,10 +55,15 @@ def compared(robot: Robot, case: Case, how: How) -> Iterator[Record]:
 def twin_of(robot: Robot, case: Case) -> Twin:
     if case.format == "urdf":
         text = case.path.read_text(encoding="utf-8", errors="replace")
-        spaced = _ATTRIBUTE.sub(lambda found: f'="{" ".join(found[1].split())}"', text).lstrip()
-        source = str(case.path) if spaced == text else spaced  # Pinocchio drops an inertial for a space after a number
-        return FileTwin(robot, source, case.variant == "floating")
+        whole = readable(text)
+        return FileTwin(robot, str(case.path) if whole == text else whole, case.variant == "floating")
     return MujocoFileTwin(robot, case.path)
+
+
+def readable(urdf: str) -> str:
+    """For Pinocchio, which drops an inertial for a space after a number or for a product of inertia not given."""
+    spaced = _ATTRIBUTE.sub(lambda found: f'="{" ".join(found[1].split())}"', urdf).lstrip()
+    return _INERTIA.sub(lambda found: found[0] + "".join(f' {n}="0"' for n in PRODUCTS if n not in found[1]), spaced)
 
 
 def compile_seconds(dyn: Dynamics, given: States) -> Record:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections import Counter, defaultdict
 from collections.abc import Mapping, Sequence
 
@@ -14,6 +15,7 @@ from tools.corpus.find import VARIANTS, Record
 SHOWN = 3
 HEADS = ("source", "format", "files", "variant", "loads", "refused", "wrong", "other", "compared")
 COMPARED = ("numpy", "numpy, cpu")
+_FOLDERS = re.compile(r"(?<=\s)/\S*/")
 SINGULAR = 1e15  # a condition of M from which it is singular as far as float64 can say
 
 
@@ -59,9 +61,9 @@ def wrong(records: Sequence[Record]) -> dict[str, dict[str, list[str]]]:
             found["refused by both" if both else "refused"][str(record["reason"])].append(name)
         elif record.get("status") != "loads" or "where" in record:
             found["crashes"][str(record.get("where", record.get("reason")))].append(name)
-        elif record.get("compared") not in COMPARED:
+        elif record.get("compared", "not asked") not in (*COMPARED, "not asked"):
             said = (str(record[key]) for key in ("compared", "other") if key in record)
-            found["not compared"][": ".join(said)].append(name)
+            found["not compared"][_FOLDERS.sub("", ": ".join(said))].append(name)
         if record.get("beyond"):
             found["beyond the accuracy"][", ".join(_list(record["beyond"]))].append(name)
         if doubt := _doubt(record):
