@@ -90,6 +90,19 @@ def _entry(
     return total(terms) if terms else None
 
 
+def halves(factors: Factors) -> tuple[SparseMatrix, SparseMatrix]:
+    """D^-1 L^-T and - L^-1, their diagonals too; minus the second times the first is M^-1."""
+    W = inverse_of_lower(factors.L)
+    upper, lower = SparseMatrix(W.size), SparseMatrix(W.size)
+    for k, d in enumerate(factors.inverse_D):
+        upper.put(k, k, d)
+        lower.put(k, k, number(-1.0))
+    for row, column, value in W:
+        upper.put(column, row, value * factors.inverse_D[column])
+        lower.put(row, column, -value)
+    return upper, lower
+
+
 def held(factors: Factors, floats: Scalar, first: int) -> Factors:
     """D^-1 of the first coordinates times `floats`: at 0 they are held, at 1 the factors stay.
 

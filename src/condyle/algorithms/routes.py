@@ -13,7 +13,7 @@ from condyle.algorithms import forward_dynamics as fd
 from condyle.algorithms import rotors
 from condyle.algorithms.aba import aba, eliminations
 from condyle.algorithms.free_base import Known
-from condyle.algorithms.ltl import inverse, minus_inverse_times
+from condyle.algorithms.ltl import halves, inverse, minus_inverse_times
 from condyle.algorithms.matrix import SparseMatrix
 from condyle.algorithms.minv import minv
 from condyle.algorithms.mminvgen import mminvgen
@@ -146,12 +146,15 @@ def _difd(derivatives: Derivatives) -> Route:
 
 
 def _solved(derivatives: Derivatives) -> Route:
-    """What dfd multiplies: the derivatives of inverse dynamics at a = fd(q, v, tau), and M^-1."""
+    """What dfd multiplies: the derivatives of inverse dynamics at a = fd(q, v, tau), and M^-1.
+
+    Behind them its factors: M^-1 is minus the product of the last matrix, which is lower, and the one before.
+    """
 
     def run(tree: Unrolled, x: Inputs) -> tuple[Output, ...]:
         factors = fd.factors(tree)
         a = fd.solve(factors, fd.net_force(tree, x["v"], x["tau"]))
-        return *derivatives(tree, x["v"], a), inverse(factors)
+        return *derivatives(tree, x["v"], a), inverse(factors), *halves(factors)
 
     return run
 

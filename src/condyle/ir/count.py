@@ -62,7 +62,7 @@ def tally(code: Code) -> Counter[str]:
 
 
 def _of_product(product: Product) -> Counter[str]:
-    return Counter({"fnma": len(product.rows) * sum(map(len, product.rows))})
+    return Counter({"fnma": product.terms()})
 
 
 def _of_loop(rolled: Rolled, loop: Loop) -> Counter[str]:

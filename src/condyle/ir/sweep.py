@@ -10,9 +10,10 @@ zero where nothing is written. What is read was written before: rows need not st
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Literal, TypeAlias
+from typing import Literal, NamedTuple, TypeAlias
 
 from condyle.ir.program import Array, Program, input_of
 
@@ -81,20 +82,63 @@ class Columns:
 class Product:
     """result = - left right, all nv x nv; left is an input port or a matrix, right a matrix.
 
-    rows[c]: the rows of column c of `right` that can differ from zero, in ascending order; the others are not read.
+    rows[c]: the rows of column c of `right` that can differ from zero, in ascending order. Others are not read.
+    across[i]: the columns of row i of `left` that can differ from zero; the others may be read, and are zero.
     """
 
     left: str
     right: str
     result: str
     rows: tuple[tuple[int, ...], ...]
+    across: tuple[tuple[int, ...], ...]
 
-    def groups(self, most: int) -> list[tuple[tuple[int, ...], tuple[int, ...]]]:
-        """(columns, rows) of columns that have the same rows, at most so many together."""
+    @property
+    def size(self) -> int:
+        """Entries of each of its matrices."""
+        return len(self.rows) ** 2
+
+    def terms(self) -> int:
+        """Products of two entries."""
+        across = [frozenset(columns) for columns in self.across]
+        return sum(len(columns.intersection(rows)) for rows, n in Counter(self.rows).items() for columns in across * n)
+
+    def blocks(self, at_once: Mapping[int, int]) -> list[Block]:
+        """All of the result, some lines twice: columns that have the same rows, by at_once[number of columns] lines.
+
+        One line at a time where there are fewer.
+        """
         columns: dict[tuple[int, ...], list[int]] = {}
         for c, rows in enumerate(self.rows):
             columns.setdefault(rows, []).append(c)
-        return [(tuple(of[k : k + most]), rows) for rows, of in columns.items() for k in range(0, len(of), most)]
+        most = max(at_once)
+        return [
+            Block(lines, tuple(of[k : k + most]), terms)
+            for rows, of in columns.items()
+            for k in range(0, len(of), most)
+            for lines, terms in self._lines(rows, at_once[len(of[k : k + most])])
+        ]
+
+    def _lines(self, rows: tuple[int, ...], step: int) -> list[tuple[tuple[int, ...], tuple[int, ...]]]:
+        """First lines of so many side by side, and their terms."""
+        found: dict[tuple[int, ...], list[int]] = {}
+        n = len(self.across)
+        step = step if step <= n else 1
+        for first in range(0, n, step):
+            first = min(first, n - step)
+            read = {k for i in range(first, first + step) for k in self.across[i]}
+            found.setdefault(tuple(k for k in rows if k in read), []).append(first)
+        return [(tuple(lines), terms) for terms, lines in found.items()]
+
+
+class Block(NamedTuple):
+    """Entries of a product that sum the same terms.
+
+    first: of the lines of the result that are taken together. columns: of the result. terms: k of left[line, k].
+    """
+
+    first: tuple[int, ...]
+    columns: tuple[int, ...]
+    terms: tuple[int, ...]
 
 
 @dataclass(frozen=True)
@@ -156,8 +200,8 @@ class Rolled:
 class Multiplied:
     """A Program, then products of the nv x nv matrices that it answers, as loops.
 
-    Of a product, `left` is an input or an array of the head, `right` an array of the head, `result` one of `arrays`.
-    What is no result there is an array of the head.
+    Of a product, `left` is an input or an array of the head, `right` an array of the head or an earlier result. What
+    is no result among `arrays` is an array of the head.
     """
 
     head: Program

@@ -21,7 +21,7 @@ from condyle.trace.finish import Scope
 from condyle.trace.kinds import constants, kinds_of
 from condyle.trace.places import angles, external, place_of
 from condyle.trace.steps import TRIG, External, Group, Handle, Lazy, MatrixHandle, Place, Unit
-from condyle.trace.structure import coupled, rows_of
+from condyle.trace.structure import connected, coupled, rows_of
 
 T = TypeVar("T")
 U = TypeVar("U")
@@ -46,7 +46,7 @@ class Rolling:
             ir.Joint(kind, link.parent, link.q[0].at, link.v[0].at, 6 * link.body, constants(link))
             for link, kind in zip(tree.links, kind_of, strict=True)
         )
-        self.related = rows_of(coupled(tree))
+        self.related, self.connected = rows_of(coupled(tree)), rows_of(connected(coupled(tree)))
         self.scope = self.top = Scope()
         self.buffers: dict[str, int] = {}
         self.matrices: list[str] = []
@@ -178,7 +178,7 @@ class Rolling:
     def minus_product(self, left: str, right: Matrix) -> MatrixHandle:
         """-left right, `left` an input port."""
         name = self._matrix()
-        self.scope.items.append(ir.Product(left, cast(MatrixHandle, right).name, name, self.related))
+        self.scope.items.append(ir.Product(left, cast(MatrixHandle, right).name, name, self.related, self.connected))
         return MatrixHandle(name)
 
     def dofs(self, port: str) -> Field[Sequence[Scalar]]:

@@ -10,14 +10,16 @@ from condyle.algorithms.reference import evaluate
 from condyle.api import compiler_of
 from condyle.backends.c.build import build as build_c
 from condyle.backends.cpu.build import build, load, supported
+from condyle.backends.cpu.loops import AT_ONCE, COPY, PRODUCT
 from condyle.backends.cpu.multiplied import assemble_multiplied
 from condyle.backends.cpu.recipe import recipe
 from condyle.ir.interp_sweep import run_multiplied
-from condyle.ir.sweep import Multiplied
+from condyle.ir.sweep import Multiplied, Product
 from condyle.model.tree import tree_of
 from condyle.runtime import machine, native
 from condyle.runtime.kernel import Kernel
 from condyle.signature import FUNCTIONS
+from condyle.trace.structure import rows_of
 from tests.zoo import every_joint
 
 pytestmark = pytest.mark.skipif(not supported(), reason="this processor or installation runs no machine code of ours")
@@ -114,6 +116,43 @@ def test_what_leads_out_of_its_tables_is_refused(
                 machine.plan(made.isa, 64, made.text, made.constants, made_slots(made.slots), made.values, bad)
             refused += 1
     assert refused > 20
+
+
+@pytest.mark.parametrize("bad", [(0, 1 << 30), (1, 0), (1, 5), (2, 1 << 30), (3, 1 << 20)])
+def test_blocks_that_lead_out_of_a_matrix_are_refused(
+    case: tuple[Robot, Multiplied, list[np.ndarray], list[np.ndarray]], bad: tuple[int, int]
+) -> None:
+    """How many first lines, columns and terms, and the lines themselves."""
+    _, code, _, _ = case
+    isa = supported()[0]
+    made = recipe(code, assemble_multiplied(code, isa, 64), isa.name, 64)
+    numbers, slots = np.frombuffer(made.numbers, np.int64), made_slots(made.slots).copy()
+    words = numbers[len(numbers) - int(numbers[5]) :]
+    at = 4
+    while words[at] != PRODUCT:
+        assert words[at] == COPY
+        at += 3
+    slots[words[at + 4] + bad[0]] = bad[1]
+    with pytest.raises(ValueError, match="do not fit"):
+        machine.plan(made.isa, 64, made.text, made.constants, slots, made.values, numbers)
+
+
+def test_few_lines_and_many() -> None:
+    """Blocks cover every entry of the result, and read no row that is zero."""
+    for n in (1, 3, 5, 8, 13):
+        rng = np.random.default_rng(n)
+        left, right = (rng.random((n, n)) < 0.5 for _ in range(2))
+        product = Product("a", "b", "c", rows_of(right), rows_of(left.T))
+        met = np.zeros((n, n), dtype=np.bool_)
+        for first, columns, terms in product.blocks(AT_ONCE):
+            together = AT_ONCE[len(columns)] if n >= AT_ONCE[len(columns)] else 1
+            for lines in (range(f, f + together) for f in first):
+                met[np.ix_(lines, columns)] = True
+                assert right[np.ix_(terms, columns)].all()
+                others = sorted(set(range(n)) - set(terms))
+                assert not (left[np.ix_(lines, others)] @ right[np.ix_(others, columns)]).any()
+        assert met.all()
+        assert product.terms() == int((left.astype(int) @ right.astype(int)).sum())
 
 
 def made_slots(data: bytes) -> np.ndarray:

@@ -20,7 +20,7 @@ def multiplied_body(code: Multiplied, bits: int, target: Target) -> Body:
 
     def behind(tables: Emitter, e: Emitter) -> None:
         e("size_t i;")
-        for k, (slots, base) in enumerate(made.copies):
+        for k, (slots, base, _) in enumerate(made.copies):
             write_table(tables, f"{code.name}_matrix{k}", slots)
             with e.block(f"for (i = 0; i < {len(slots)}; i++) {{"):
                 e(f"w[{base} + i] = w[{code.name}_matrix{k}[i]];")

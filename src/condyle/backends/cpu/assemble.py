@@ -86,12 +86,19 @@ class Straight:
     size: int
 
     def assembled(
-        self, ports: Sequence[int], size: int, loops: Sequence[int], isa: Isa, bits: int, one: Single | None
+        self,
+        ports: Sequence[int],
+        size: int,
+        loops: Sequence[int],
+        isa: Isa,
+        bits: int,
+        one: Single | None,
+        cleared: Sequence[int] = (),
     ) -> Assembled:
-        """Everything, `loops` behind the kernels, in a workspace of so many slots."""
+        """Everything, `loops` behind the kernels, in a workspace of so many slots; cleared: those that stay zero."""
         low = self.low
-        places = [low.zero, *(place for place, _ in low.constants)]
-        values = (0.0, *(value for _, value in low.constants))
+        places = [low.zero, *cleared, *(place for place, _ in low.constants)]
+        values = (*[0.0] * (1 + len(cleared)), *(value for _, value in low.constants))
         steps = [*self.steps, *((LOOPS, 0, 0) if loops else ())]
         head = (size, len(low.bases), len(ports) // 4 - len(low.bases), len(steps) // 3, len(places), len(loops))
         repeat = 1 if isa.broadcast else isa.lanes(bits)

@@ -18,8 +18,8 @@ from condyle.ir.sweep import Columns, Mirror, Product, Rolled, Step, Sweep, Walk
 from condyle.runtime.layout import Layouts
 
 CALL, ANGLES, COLUMNS, UPTO, WALK, CLEAR, MIRROR, PRODUCT, COPY = range(1, 10)
-COLUMNS_AT_ONCE = 4
-"""Of a product: as many as the driver's registers hold with four rows."""
+AT_ONCE = {1: 8, 2: 4, 3: 4, 4: 2}
+"""Of a product, by the number of columns: lines that are taken together (tiles/plan.h)."""
 
 
 def assemble_rolled(
@@ -43,10 +43,10 @@ def assemble_rolled(
 
 
 def product_words(product: Product, bases: Sequence[int], slots: list[int]) -> list[int]:
-    """The command for matrices that begin at these slots; columns and rows go into the table `slots`."""
+    """The command for matrices that begin at these slots; its blocks go into the table `slots`."""
     begin = len(slots)
-    for columns, rows in product.groups(COLUMNS_AT_ONCE):
-        slots += (len(columns), len(rows), *columns, *rows)
+    for part in product.blocks(AT_ONCE):
+        slots += (*map(len, part), *part.first, *part.columns, *part.terms)
     return [PRODUCT, *bases, begin, len(slots) - begin]
 
 

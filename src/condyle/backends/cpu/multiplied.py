@@ -24,17 +24,20 @@ def assemble_multiplied(
     work = straight(code.head, isa, bits, replace(target, huge=ORDERS))
     made, slots = matrices(code, work.low, work.size), work.slots
     words = [len(code.products[0].rows), 1, made.size, 0]
-    for table, base in made.copies:
-        words += (COPY, len(slots), len(table), base)
-        slots += table
+    zero, cleared = work.low.zero, list[int]()
+    for copy in made.copies:
+        pairs = [(slot, copy.base + k) for k, slot in enumerate(copy.slots) if k in copy.read or slot != zero]
+        if not copy.read:  # nothing else comes there, so zeros stay
+            cleared += (copy.base + k for k, slot in enumerate(copy.slots) if slot == zero)
+        words += (COPY, len(slots), 2 * len(pairs))
+        slots += (number for pair in pairs for number in pair)
     for product in code.products:
         bases = [made.bases[name] for name in (product.left, product.right, product.result)]
         words += product_words(product, bases, slots)
     layouts = layouts or full_layouts(code, isa.lanes(bits))
-    zero = work.low.zero
     tables = [  # products of zeros may be -0.0
         np.where(np.array(kept.places) == kept.columns, zero, table).tolist()
         for table, kept in zip(made.tables, layouts[1], strict=True)
     ]
     ports = port_numbers(work.low.bases, tables, zero, layouts, slots)
-    return work.assembled(ports, made.size, words, isa, bits, None)
+    return work.assembled(ports, made.size, words, isa, bits, None, cleared)

@@ -15,20 +15,33 @@ static int fine_matrix(const words_check *in, int64_t base)
     return base >= 0 && in->nv < 1 << 20 && base + in->nv * in->nv <= in->slots;
 }
 
-/* Columns of a product, some at a time, and their rows: see PRODUCT. */
-static int fine_columns(const words_check *in, int64_t at, int64_t end)
+static int64_t lines_together(int64_t nv, int64_t columns)
+{
+    static const int64_t lines[4] = {LINES_1, LINES_2, LINES_3, LINES_4};
+    return nv < lines[columns - 1] ? 1 : lines[columns - 1];
+}
+
+/* The blocks of a product: see PRODUCT. */
+static int fine_blocks(const words_check *in, int64_t at, int64_t end)
 {
     while (at < end) {
-        const int64_t columns = in->table[at], rows = at + 1 < end ? in->table[at + 1] : -1;
-        if (columns < 1 || columns > 4 || rows < 0 || columns + rows > end - at - 2) {
+        const uint32_t *const block = in->table + at;
+        const int64_t left = end - at - 3;
+        int64_t count;
+        if (left < 0 || block[1] < 1 || block[1] > 4) {
             return 0;
         }
-        for (int64_t k = 0; k < columns + rows; k++) {
-            if (in->table[at + 2 + k] >= in->nv) {
+        count = (int64_t)block[0] + block[1] + block[2];
+        if (count > left) {
+            return 0;
+        }
+        for (int64_t k = 0; k < count; k++) {
+            const int64_t together = k < block[0] ? lines_together(in->nv, block[1]) : 1;
+            if (block[3 + k] + together > in->nv) {
                 return 0;
             }
         }
-        at += 2 + columns + rows;
+        at += 3 + count;
     }
     return 1;
 }
@@ -74,12 +87,11 @@ static int64_t command_words(const words_check *in, int64_t at, int inside)
         return !inside && left >= 2 && fine_matrix(in, word[1]) ? 2 : 0;
     case PRODUCT:
         return !inside && left >= 6 && fine_matrix(in, word[1]) && fine_matrix(in, word[2]) && fine_matrix(in, word[3]) &&
-                       fine_table(in, word[4], word[5]) && fine_columns(in, word[4], word[4] + word[5])
+                       fine_table(in, word[4], word[5]) && fine_blocks(in, word[4], word[4] + word[5])
                    ? 6
                    : 0;
     case COPY:
-        return !inside && left >= 4 && fine_table(in, word[1], word[2]) && word[3] >= 0 && word[3] <= in->slots - word[2] ? 4
-                                                                                                                          : 0;
+        return !inside && left >= 3 && word[2] % 2 == 0 && fine_table(in, word[1], word[2]) ? 3 : 0;
     default:
         return 0;
     }

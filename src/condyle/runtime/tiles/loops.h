@@ -14,10 +14,11 @@
  *   CLEAR table, count                   slots set to zero
  *   MIRROR matrix                        its upper triangle to its lower one
  *   PRODUCT left, right, result, table, count
- *                                        result = - left right, nv x nv; the table, of so many numbers, has for some
- *                                        columns of right at a time: how many (1 to 4), how many rows, these columns, and
- *                                        the rows where they can differ from zero
- *   COPY table, count, to                the slots of the table, to slots side by side
+ *                                        result = - left right, nv x nv; the table, of so many numbers, has block after
+ *                                        block: how many first lines, columns (1 to 4) and terms; then the first
+ *                                        lines of some that are taken together, the columns, and k of
+ *                                        left[line, k] right[k, column]
+ *   COPY table, count                    slots, by pairs: from the first to the second
  * A record of -1 does nothing. */
 
 typedef void tiles_steps(void *w, const void *constants, const uint32_t *slots, int64_t count, void *column, void *row);
@@ -66,10 +67,10 @@ static void clear(const loops *self, const int64_t *word)
 
 static void copy(const loops *self, const int64_t *word, real_v *w)
 {
-    const uint32_t *const from = self->plan->slots + word[1];
+    const uint32_t *const slots = self->plan->slots + word[1];
     int64_t k;
-    for (k = 0; k < word[2]; k++) {
-        w[word[3] + k] = w[from[k]];
+    for (k = 0; k < word[2]; k += 2) {
+        w[slots[k + 1]] = w[slots[k]];
     }
 }
 
@@ -83,84 +84,79 @@ static void mirror(const loops *self, real_v *matrix)
     }
 }
 
-/* Rows of `left` at a time, by the number of columns: as many sums as registers hold beside factors. */
-#if CD_BYTES == 64
-#define MANY_REGISTERS 1
-#else
-#define MANY_REGISTERS 0
-#endif
 #define UNROLL _Pragma("GCC unroll 8")
-enum { ROWS_1 = 8, ROWS_2 = MANY_REGISTERS ? 8 : 4, ROWS_3 = MANY_REGISTERS ? 6 : 4, ROWS_4 = MANY_REGISTERS ? 6 : 2 };
 
 typedef struct {
     const real_v *left, *right;
     real_v *result;
-    int64_t n, n_rows;
-    const uint32_t *column, *row; /* columns that read the same rows of `right` */
+    int64_t n, n_first, n_terms;
+    const uint32_t *first, *column, *term;
 } factors;
 
-/* `most` and `columns` are numbers that the compiler knows. */
-CD_INLINE void product_columns(const factors *f, const int most, const int columns)
+/* `lines` and `columns` are numbers that the compiler knows. */
+CD_INLINE void product_block(const factors *f, const int lines, const int columns)
 {
     const int64_t n = f->n;
     int64_t i, k;
     int a, b;
-    for (i = 0; i < n; i += most) {
+    for (i = 0; i < f->n_first; i++) {
+        const real_v *const x = f->left + f->first[i] * n;
+        real_v *const to = f->result + f->first[i] * n;
         real_v sum[8][4];
-        const real_v *x[8];
-        UNROLL for (a = 0; a < most; a++)
+        UNROLL for (a = 0; a < lines; a++)
         {
-            x[a] = f->left + (i + a < n ? i + a : n - 1) * n;
             UNROLL for (b = 0; b < columns; b++)
             {
                 sum[a][b] = cd_splat(0);
             }
         }
-        for (k = 0; k < f->n_rows; k++) {
-            const int64_t row = f->row[k];
+        for (k = 0; k < f->n_terms; k++) {
+            const int64_t term = f->term[k];
             real_v y[4];
             UNROLL for (b = 0; b < columns; b++)
             {
-                y[b] = f->right[row * n + f->column[b]];
+                y[b] = f->right[term * n + f->column[b]];
             }
-            UNROLL for (a = 0; a < most; a++)
+            UNROLL for (a = 0; a < lines; a++)
             {
-                const real_v factor = x[a][row];
+                const real_v factor = x[a * n + term];
                 UNROLL for (b = 0; b < columns; b++)
                 {
                     sum[a][b] -= factor * y[b];
                 }
             }
         }
-        UNROLL for (a = 0; a < most; a++)
+        UNROLL for (a = 0; a < lines; a++)
         {
             UNROLL for (b = 0; b < columns; b++)
             {
-                if (i + a < n) {
-                    f->result[(i + a) * n + f->column[b]] = sum[a][b];
-                }
+                to[a * n + f->column[b]] = sum[a][b];
             }
         }
     }
 }
 
+/* Where there are fewer lines than a block takes together, blocks are of one line. */
+#define PRODUCT_OF(columns) \
+    case columns: \
+        if (self->nv < LINES_##columns) { \
+            product_block(&f, 1, columns); \
+        } else { \
+            product_block(&f, LINES_##columns, columns); \
+        } \
+        break
+
 static void product(const loops *self, const int64_t *word, real_v *w)
 {
     const uint32_t *at = self->plan->slots + word[4], *const end = at + word[5];
-    for (; at < end; at += 2 + at[0] + at[1]) {
-        const factors f = {w + word[1], w + word[2], w + word[3], self->nv, at[1], at + 2, at + 2 + at[0]};
-        switch (at[0]) {
-        case 1:
-            product_columns(&f, ROWS_1, 1);
-            break;
-        case 2:
-            product_columns(&f, ROWS_2, 2);
-            break;
-        case 3:
-            product_columns(&f, ROWS_3, 3);
-            break;
-        default:
-            product_columns(&f, ROWS_4, 4);
+    for (; at < end; at += 3 + at[0] + at[1] + at[2]) {
+        const uint32_t *const first = at + 3, *const column = first + at[0], *const term = column + at[1];
+        const factors f = {w + word[1], w + word[2], w + word[3], self->nv, at[0], at[2], first, column, term};
+        switch (at[1]) {
+            PRODUCT_OF(1);
+            PRODUCT_OF(2);
+            PRODUCT_OF(3);
+            PRODUCT_OF(4);
         }
     }
 }
@@ -235,7 +231,7 @@ static void run_loops(const tiles_plan *plan, real_v *w)
             for (t = 0; t < tiles; t++) {
                 copy(&self, word, w + t * size);
             }
-            word += 4;
+            word += 3;
             break;
         default: /* PRODUCT */
             for (t = 0; t < tiles; t++) {

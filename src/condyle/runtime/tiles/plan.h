@@ -14,6 +14,9 @@ enum { TILES_SINES = -1, TILES_REACH = -2, TILES_LOOPS = -3 };
 enum { CALL = 1, ANGLES, COLUMNS, UPTO, WALK, CLEAR, MIRROR, PRODUCT, COPY };
 enum { RECORD = 5, WORDS = 4 };
 
+/* Lines of a product that are taken together, by the number of columns: sums stay in 16 registers, beside factors. */
+enum { LINES_1 = 8, LINES_2 = 4, LINES_3 = 4, LINES_4 = 2 };
+
 typedef struct {
     int64_t slot, size;     /* entries of a row, and where the first one goes in the workspace */
     int64_t columns, table; /* which column each entry is, `columns` for a zero; table -1: entry e is column e */
