@@ -140,7 +140,7 @@ def test_small_programs(tmp_path: Path) -> None:
     odd = Program("m", (Array("x", (3,)),), (Array("y", (70,)), Array("z", (5,))), nodes, outputs)
     programs = {"id": toy(), "fd": tangle(3), "minv": tangle(5), "did": toy(width=9, side=6), "m": odd}
     programs = {name: dataclasses.replace(program, name=name) for name, program in programs.items()}
-    code = compile_library(tmp_path, plan(tuple(programs), programs.__getitem__), "small", 3, 3)
+    code = compile_library(tmp_path, plan(tuple(programs), programs.__getitem__), "toy", 3, 3)
     for name, program in programs.items():
         inputs = states(program, 37)
         with np.errstate(all="ignore"):
