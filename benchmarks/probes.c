@@ -10,12 +10,19 @@
 #endif
 
 #define LINE 64
-#define CHAINS 24  /* more than latency times instructions a cycle */
+/* Chains: more than latency times instructions a cycle, and no more than there are registers. */
+#if defined(__AVX512F__)
+#define WIDTH 64
+#define CHAINS 24
+#else
+#define WIDTH 32
+#define CHAINS 12
+#endif
 #define ROUNDS 4096
 
 typedef long long line_t __attribute__((vector_size(LINE)));
-typedef double doubles __attribute__((vector_size(LINE)));
-typedef float floats __attribute__((vector_size(LINE)));
+typedef double doubles __attribute__((vector_size(WIDTH)));
+typedef float floats __attribute__((vector_size(WIDTH)));
 
 static void put(line_t *place, line_t x, int streaming)
 {
@@ -77,7 +84,7 @@ __attribute__((visibility("default"))) long long move_lines(
     { \
         VECTOR x[CHAINS], a, b; \
         int k, round; \
-        for (k = 0; k < (int)(LINE / sizeof(NUMBER)); k++) { \
+        for (k = 0; k < (int)(WIDTH / sizeof(NUMBER)); k++) { \
             a[k] = factor, b[k] = 1 - factor; \
         } \
         for (k = 0; k < CHAINS; k++) { \
@@ -92,7 +99,7 @@ __attribute__((visibility("default"))) long long move_lines(
             x[0] += x[k]; \
         } \
         *result = x[0][0]; \
-        return 2LL * CHAINS * ROUNDS * (LINE / (long long)sizeof(NUMBER)); \
+        return 2LL * CHAINS * ROUNDS * (WIDTH / (long long)sizeof(NUMBER)); \
     }
 
 PEAK(peak_double, doubles, double)
