@@ -167,7 +167,7 @@ class Router:
 
         route = self._derivatives()
         made = multiply(self.tree, function, route, f_ext)
-        return Traced(route if function == "difd" else f"minv+{route}", made, count(made))
+        return Traced(route if function == "difd" else f"ltl+{route}", made, count(made))
 
     def code(self, function: str, f_ext: bool) -> Code:
         """The best route, ready for a target: contracted."""
