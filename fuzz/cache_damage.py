@@ -28,7 +28,10 @@ def tree(folder: Path) -> dict[str, tuple[object, ...]]:
 
 
 def damage(rng: np.random.Generator, root: Path, outside: Path, entries_only: bool = False) -> bool:
-    """One change; True if the folder itself was changed, so that it may be refused."""
+    """One change; True if the folder itself was changed, so that it may be refused.
+
+    entries_only: while the cache is used. Who exchanges the folder to build in for a link then, is this user.
+    """
     if not entries_only and rng.random() < 0.1:
         with contextlib.suppress(OSError):
             folder(rng, root, outside)
@@ -36,7 +39,7 @@ def damage(rng: np.random.Generator, root: Path, outside: Path, entries_only: bo
     if root.is_symlink() or (root.is_dir() and not os.access(root, os.R_OK | os.X_OK)):
         return True  # through a link this would change what lies outside
     places = [path for path in root.iterdir() if len(path.name) == 64] if root.is_dir() else []
-    places += [root / name for name in (OWN if rng.random() < 0.3 else ())]
+    places += [root / name for name in (OWN if not entries_only and rng.random() < 0.3 else ())]
     if rng.random() < 0.1:
         places.append(root / "".join(rng.choice(list("0123456789abcdef"), 64)))
     if places:
