@@ -95,6 +95,7 @@ def test_packed_arrays_hold_the_same(monkeypatch: pytest.MonkeyPatch) -> None:
     for short, plain in zip(
         dyn.forward_dynamics_derivatives(x, y, y), dyn.forward_dynamics_derivatives(q, v, v), strict=True
     ):
+        assert isinstance(short, condyle.Packed)
         assert np.array_equal(short.dense(), plain)
 
 
@@ -113,7 +114,9 @@ def test_what_leads_out_of_its_tables_is_refused(
             bad = numbers.copy()
             bad[k] = value
             with pytest.raises(ValueError, match="do not fit"):
-                machine.plan(made.isa, 64, made.text, made.constants, made_slots(made.slots), made.values, bad)
+                machine.plan(
+                    made.isa, 64, made.text, made.constants, made_slots(made.slots).tolist(), made.values, bad.tolist()
+                )
             refused += 1
     assert refused > 20
 
@@ -134,7 +137,7 @@ def test_blocks_that_lead_out_of_a_matrix_are_refused(
         at += 3
     slots[words[at + 4] + bad[0]] = bad[1]
     with pytest.raises(ValueError, match="do not fit"):
-        machine.plan(made.isa, 64, made.text, made.constants, slots, made.values, numbers)
+        machine.plan(made.isa, 64, made.text, made.constants, slots.tolist(), made.values, numbers.tolist())
 
 
 def test_few_lines_and_many() -> None:
