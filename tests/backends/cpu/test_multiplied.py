@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from condyle import Robot, routing
+from condyle import Packed, Robot, routing
 from condyle.algorithms.reference import evaluate
 from condyle.api import compiler_of
 from condyle.backends.c.build import build as build_c
@@ -95,7 +95,7 @@ def test_packed_arrays_hold_the_same(monkeypatch: pytest.MonkeyPatch) -> None:
     for short, plain in zip(
         dyn.forward_dynamics_derivatives(x, y, y), dyn.forward_dynamics_derivatives(q, v, v), strict=True
     ):
-        assert isinstance(short, condyle.Packed)
+        assert isinstance(short, Packed)
         assert np.array_equal(short.dense(), plain)
 
 
