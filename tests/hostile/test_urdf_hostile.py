@@ -50,7 +50,8 @@ def test_an_element_twice(tmp_path: Path) -> None:
 
 def test_root_joint_as_a_name(tmp_path: Path) -> None:
     """Only a moving joint of that name is in the way of the free one."""
-    fixed = arm() + link("tip") + joint("root_joint", "arm", "tip", "", "fixed")
+    whole = arm().replace('<link name="base"/>', link("base"))
+    fixed = whole + link("tip") + joint("root_joint", "arm", "tip", "", "fixed")
     robot = load(tmp_path, fixed, floating_base=True)
     assert robot.joint_names == ("root_joint", "j")
     assert robot.frames["tip"].body == 1
@@ -127,7 +128,9 @@ def test_numbers_whose_products_overflow(number: str, tmp_path: Path) -> None:
     refused(tmp_path, text, arm(more=f'<origin xyz="0 {number} 0"/>' + LIMIT), line=9)
     refused(tmp_path, text, arm(inertial(inertia=INERTIA.replace("0.2", number))), line=5)
     limited = arm(more=LIMIT.replace('"1"', f'"{number}"').replace('"-1"', '"-1e300"'))
-    assert np.isinf(load(tmp_path, limited).joints[0].upper[0])
+    robot = load(tmp_path, limited)
+    assert np.isinf(robot.joints[0].upper[0])
+    assert np.isfinite(robot.random_state(3, 0).q).all()
 
 
 def test_zero_axis(tmp_path: Path) -> None:

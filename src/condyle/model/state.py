@@ -71,7 +71,7 @@ def usual_range(joint: Joint) -> tuple[Array, Array]:
 
 
 def _range(lower: float, upper: float, spread: float) -> tuple[float, float]:
-    if not lower <= upper:
+    if not lower <= upper or lower == np.inf or upper == -np.inf:
         return -spread, spread
     low, high = max(lower, -spread), min(upper, spread)
     if low <= high:
