@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import numpy as np
 import pytest
 
@@ -31,3 +33,8 @@ def test_a_gpu_would_have_a_thread_a_state() -> None:
     assert all(", thread, " in line for line in dyn.explain(3).splitlines()[1:])
     with pytest.raises(condyle.UnsupportedError, match="'thread'"):
         STILL.compile("cuda", kernels="group32").memory(3)
+
+
+def test_an_accelerator_has_nothing_to_compute(tmp_path: Path) -> None:
+    with pytest.raises(condyle.UnsupportedError, match="no joint of this robot moves"):
+        condyle.export(STILL, "verilog", tmp_path / "out", ("id",))

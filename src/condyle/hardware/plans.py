@@ -73,6 +73,8 @@ class Options:
 
 def planned(robot: Robot, options: Options) -> Plan:
     """The arrays and their formats; UnsupportedError says what cannot be done and what could."""
+    if robot.nv == 0:
+        raise UnsupportedError("verilog: no joint of this robot moves, so an accelerator has nothing to compute")
     base = _given_base(robot, options)
     staged = trace_staged(tree_of(robot), ROUTES, options.f_ext is not None, base)
     samples = sampled(robot, RANGES, 0, options.box)
