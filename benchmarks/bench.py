@@ -16,7 +16,7 @@ from benchmarks.robots import Case
 from condyle.cli.bench import call
 from condyle.cli.states import States, draw
 from condyle.cli.timing import Call, Sampling, interleaved
-from condyle.signature import FUNCTIONS
+from condyle.functions import FUNCTIONS
 
 BATCH = 256
 

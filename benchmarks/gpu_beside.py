@@ -46,7 +46,7 @@ def work() -> None:
 
     import condyle
     from condyle.cli.states import draw
-    from condyle.signature import FUNCTIONS as ALL
+    from condyle.functions import FUNCTIONS as ALL
 
     robot = condyle.load("iiwa14")
     for dtype in ("float32", "float64"):

@@ -35,9 +35,9 @@ from condyle.backends.cuda.group.schedule import UNROLL
 from condyle.backends.cuda.link import link_version
 from condyle.backends.cuda.parts import Part, grouped, parts, straight
 from condyle.backends.cuda.target import ARCHITECTURES, WARP
+from condyle.compile.parallel import ScannedCompiler
+from condyle.functions import FUNCTIONS
 from condyle.model.tree import tree_of
-from condyle.scanned import ScannedCompiler
-from condyle.signature import FUNCTIONS
 
 PATH = results.FOLDER / "gpu_code.json"
 ROBOTS = ("iiwa14", "hyq", "atlas")

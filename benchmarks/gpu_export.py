@@ -19,7 +19,7 @@ from condyle import api
 from condyle.backends.cuda.cpp.header import header
 from condyle.backends.cuda.cpp.plan import plan
 from condyle.backends.cuda.target import ARCHITECTURES
-from condyle.signature import FUNCTIONS
+from condyle.functions import FUNCTIONS
 
 CASES = [*(("iiwa14", 32, arch) for arch in ARCHITECTURES), ("iiwa14", 64, "sm_90"), ("atlas", 32, "sm_90")]
 KERNEL = re.compile(

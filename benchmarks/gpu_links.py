@@ -19,9 +19,9 @@ import numpy as np
 import condyle
 from benchmarks import gpu_time, results
 from benchmarks.gpu import on_gpu
+from condyle.functions import FUNCTIONS
 from condyle.gpu import GpuDynamics
 from condyle.runtime.cuda.driver import Gpu, gpu
-from condyle.signature import FUNCTIONS
 
 ROBOTS = ("32", "128", "1024", "hyq-floating", "atlas")
 

@@ -16,7 +16,7 @@ from condyle.backends.cpu.build import supported
 from condyle.backends.cpu.target import Isa
 from condyle.cli.rivals.rival import Array as Numbers
 from condyle.cli.timing import Call
-from condyle.compiler import Compiler
+from condyle.compile.serial import Compiler
 from condyle.ir.ops import TRIGONOMETRIC
 from condyle.ir.program import Array, Program
 from condyle.model.tree import tree_of

@@ -21,7 +21,7 @@ from benchmarks.first_calls import peak_mb
 from benchmarks.humanoid import humanoid
 from benchmarks.robots import Case
 from condyle import Robot
-from condyle.signature import FUNCTIONS
+from condyle.functions import FUNCTIONS
 
 TIAGO = Case("tiago-dual-floating", "tiago_description/robots/tiago_dual.urdf", floating=True)
 ROBOTS: dict[str, Callable[[], Robot]] = {

@@ -27,7 +27,6 @@ from benchmarks import chains, results
 from benchmarks.bench import Subject, reused
 from benchmarks.links_figures import draw, page
 from benchmarks.robots import Case
-from condyle import scanned
 from condyle.algorithms import reference
 from condyle.algorithms.scans.routes import evaluate
 from condyle.api import compiler_of
@@ -36,6 +35,7 @@ from condyle.backends.cpu.chain import assemble_chain
 from condyle.cli.rivals.agreement import agreement
 from condyle.cli.rivals.pinocchio_cpp import PinocchioCpp
 from condyle.cli.timing import Sampling
+from condyle.compile import parallel as scanned
 from condyle.ir.program import Program
 from condyle.model.tree import tree_of
 from condyle.runtime import machine

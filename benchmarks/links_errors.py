@@ -16,10 +16,10 @@ import numpy as np
 
 import condyle
 from benchmarks import chains, links, results
-from condyle import scanned
 from condyle.algorithms import reference
 from condyle.algorithms.scans.routes import evaluate
 from condyle.backends.cpu.build import build_chain, lanes, supported
+from condyle.compile import parallel as scanned
 from condyle.model.tree import Tree, tree_of
 from condyle.trace.chunks import chunked
 

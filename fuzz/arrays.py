@@ -8,8 +8,9 @@ from pathlib import Path
 import numpy as np
 
 from condyle import CondyleError, Dynamics, OutOfMemoryError, Robot
+from condyle.functions import FUNCTIONS
 from condyle.runtime.rows import broadcast
-from condyle.signature import FUNCTIONS, Port
+from condyle.specification import Port
 from fuzz import arrays_odd as odd
 from fuzz import arrays_out as outs
 from fuzz import small_robots as robots

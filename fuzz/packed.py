@@ -10,8 +10,9 @@ from pathlib import Path
 import numpy as np
 
 from condyle import CondyleError, Dynamics, Packed, Robot
+from condyle.functions import FUNCTIONS, quantities
 from condyle.runtime.layout import Layout, full
-from condyle.signature import FUNCTIONS, PORTS, Port
+from condyle.specification import Port
 from fuzz import small_robots as robots
 
 WHAT = (
@@ -108,13 +109,13 @@ def spoilt(rng: Rng, robot: Robot, dyn: Dynamics, port: Port, x: Packed) -> obje
     n, number = int(np.prod(x.batch)), int(rng.integers(len(robots.robots())))
     dtype = "float32" if dyn.dtype == np.float64 else "float64"
     other = robots.compiled(number, str(rng.choice(robots.TARGETS)), dtype)
-    rest = [name for name in PORTS if name != port.name]
+    rest = [name for name in quantities() if name != port.name]
     ways: list[Callable[[], object]] = [
         lambda: other.pack(np.zeros((*x.batch, robots.robots()[number].nq), dtype), "q"),
         lambda: dyn.pack(np.zeros((*x.batch, 2, *x.layout.dims), dyn.dtype), port.name),
         lambda: dyn.pack(np.zeros((n + 1, *x.layout.dims), dyn.dtype), port.name),
         lambda: Packed(np.zeros((-(-n // 3), x.layout.columns, 3), dyn.dtype), full_of(x, 3), x.batch),
-        lambda: dyn.pack(np.zeros((*x.batch, *robots.dims(robot, PORTS[rest[0]])), dyn.dtype), rest[0]),
+        lambda: dyn.pack(np.zeros((*x.batch, *robots.dims(robot, quantities()[rest[0]])), dyn.dtype), rest[0]),
         lambda: None if port.name != "f_ext" else "text",
         lambda: "text",
         lambda: {"q": 1},

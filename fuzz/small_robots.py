@@ -8,7 +8,8 @@ import numpy as np
 
 import condyle
 from condyle import Dynamics, Robot
-from condyle.signature import FUNCTIONS, Port
+from condyle.functions import FUNCTIONS
+from condyle.specification import Port
 
 TARGETS = ("cpu", "cpu", "cpu", "cpu", "cpu", "numpy", "numpy")
 C_FUNCTIONS = ("id", "m")

@@ -12,8 +12,8 @@ import pytest
 import condyle
 from condyle import DTypeError, Dynamics, Robot, ShapeError, UnsupportedError
 from condyle.backends.cpu.build import supported
+from condyle.functions import FUNCTIONS
 from condyle.runtime import machine
-from condyle.signature import FUNCTIONS
 from tests.laws.robots import relative, robot_named, states
 
 ROUNDING = 1e-12  # two dozen bodies of rounding

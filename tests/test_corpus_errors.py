@@ -11,7 +11,7 @@ import pytest
 import condyle
 from condyle import Dynamics, Robot
 from condyle.cli.check import allowed
-from condyle.signature import FUNCTIONS
+from condyle.functions import FUNCTIONS
 from tests.laws.robots import States, states
 from tests.twins.compare import arguments
 

@@ -10,7 +10,7 @@ from condyle.backends.c.emit import source
 from condyle.backends.common.facts import Facts
 from condyle.backends.cuda.cpp.header import header
 from condyle.backends.cuda.cpp.plan import plan
-from condyle.compiler import Compiler
+from condyle.compile.serial import Compiler
 from condyle.ir.show import show
 from condyle.model.tree import tree_of
 from condyle.trace.rolled import roll

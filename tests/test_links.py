@@ -12,10 +12,10 @@ import numpy as np
 import pytest
 
 import condyle
-from condyle import scanned
 from condyle.backends.cpu import build as cpu_target
 from condyle.backends.cpu.target import ISAS
-from condyle.signature import FUNCTIONS
+from condyle.compile import parallel as scanned
+from condyle.functions import FUNCTIONS
 from tests.laws.robots import relative, robot_named, states
 
 

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from benchmarks import links, links_errors, results
-from condyle import scanned
+from condyle.compile import parallel as scanned
 
 
 @pytest.mark.parametrize(

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 import condyle
-from condyle.signature import FUNCTIONS
+from condyle.functions import FUNCTIONS
 
 STILL = condyle.Builder().body("rock", mass=1.0, inertia=np.eye(3)).build()
 

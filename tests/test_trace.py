@@ -7,12 +7,11 @@ import pytest
 
 import condyle
 from condyle.algorithms.regroup import regrouped
-from condyle.algorithms.routes import routes_of
+from condyle.functions import FUNCTIONS
 from condyle.ir.count import count
 from condyle.ir.interp import run
 from condyle.ir.verify import verify
 from condyle.model.tree import tree_of
-from condyle.signature import FUNCTIONS
 from condyle.trace.straight import trace
 from condyle.trace.structure import sizes
 from tests.laws.robots import robot_named
@@ -23,7 +22,7 @@ TREE = tree_of(robot_named("tree-1"))
 @pytest.mark.parametrize("function", FUNCTIONS)
 def test_ports_are_those_of_the_signature(function: str) -> None:
     about = FUNCTIONS[function]
-    route = routes_of(function, False)[0]
+    route = FUNCTIONS[function].route_names(False)[0]
     for forces in {False, about.takes_f_ext}:
         program = verify(trace(TREE, function, route, forces))
         assert program.name == function
@@ -36,7 +35,7 @@ def test_ports_are_those_of_the_signature(function: str) -> None:
 def test_every_route_of_every_function_is_traced_soundly() -> None:
     small = tree_of(condyle.random_tree(2, rng=4))
     for function in FUNCTIONS:
-        for route in routes_of(function, False):
+        for route in FUNCTIONS[function].route_names(False):
             verify(trace(small, function, route))
 
 

@@ -9,7 +9,8 @@ from __future__ import annotations
 import sys
 from pathlib import Path
 
-from condyle.signature import F_EXT, FUNCTIONS, Function, Port
+from condyle.functions import FUNCTIONS
+from condyle.specification import F_EXT, Function, Port
 
 PAGE = Path(__file__).resolve().parent.parent / "docs" / "reference.md"
 HEAD = """# Reference

@@ -14,8 +14,8 @@ from condyle.backends.fpga.build import Accelerator, build, in_turns
 from condyle.backends.fpga.constants import with_constants
 from condyle.backends.fpga.given import both
 from condyle.backends.fpga.report import words_held
+from condyle.functions import FUNCTIONS
 from condyle.hardware import Options
-from condyle.signature import FUNCTIONS
 
 
 @dataclass(frozen=True)

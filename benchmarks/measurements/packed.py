@@ -8,7 +8,8 @@ import condyle
 from benchmarks.bench import Subject, bytes_of, pinned, reused
 from condyle.cli.states import States
 from condyle.cli.timing import Call, spelled_out
-from condyle.signature import FUNCTIONS, MINV
+from condyle.functions import FUNCTIONS
+from condyle.functions.quantities import MINV
 
 BATCHES = (16, 256, 4096, 65536)
 LARGEST_BYTES = 1 << 30

@@ -16,16 +16,16 @@ from condyle import __version__, readers
 from condyle.backends.common.facts import Facts
 from condyle.backends.cpu.build import supported
 from condyle.choices import BUNDLED, DTYPES, EXPORTS, LINKS, TARGETS
-from condyle.compiler import Compiler
+from condyle.compile.serial import Compiler
 from condyle.dynamics import Dynamics, fall_back
 from condyle.errors import BuildError, SingularError, UnsupportedError
+from condyle.functions import FUNCTIONS
 from condyle.model import builder, generate
 from condyle.model import robot as model
 from condyle.model.idle import idle_coordinates
 from condyle.model.joints import JOINT_TYPES
 from condyle.model.tree import Tree, tree_of
 from condyle.runtime.toolchain import find_compiler
-from condyle.signature import FUNCTIONS
 
 MOST = 1 << 30
 """Threads, or GPUs: no machine has as many."""
@@ -121,7 +121,7 @@ def _compiler(robot: Robot, tree: Tree, links: str, target: str, routes: dict[st
         return Compiler(tree, facts, routes)
     if links == "scan" and target == "c":
         raise UnsupportedError("links='scan': target 'c' has no scans; 'cpu', 'cuda' and 'numpy' have")
-    from condyle.scanned import ScannedCompiler
+    from condyle.compile.parallel import ScannedCompiler
 
     return ScannedCompiler(tree, facts, routes, links == "auto")
 

@@ -11,8 +11,10 @@ from typing import NamedTuple, cast
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from condyle.compiler import Compiler
+from condyle.compile.serial import Compiler
 from condyle.errors import BuildError, ShapeError, UnsupportedError
+from condyle.functions import FUNCTIONS, quantities
+from condyle.functions.quantities import Q, V
 from condyle.runtime import memory
 from condyle.runtime.arrays import Binder, as_array
 from condyle.runtime.forks import Guard
@@ -21,7 +23,7 @@ from condyle.runtime.native import Function as Twin
 from condyle.runtime.native import NativeKernel, fast_twin
 from condyle.runtime.packed import Packed, PackedBinder, pack_rows, packed_bytes
 from condyle.runtime.rows import broadcast
-from condyle.signature import F_EXT, FUNCTIONS, PORTS, Function, Port, Q, V
+from condyle.specification import F_EXT, Function, Port
 from condyle.trace.structure import layout_of, sizes
 
 Array = NDArray[np.floating]
@@ -204,9 +206,10 @@ class Dynamics:
     def _port(self, shape: tuple[int, ...], name: str) -> Port:
         if not name:
             return V if shape[-1:] == (self._compiler.tree.nv,) else Q
-        if name not in PORTS:
-            raise UnsupportedError(f"pack: there is no port {name!r}; there are {', '.join(PORTS)}")
-        return PORTS[name]
+        ports = quantities()
+        if name not in ports:
+            raise UnsupportedError(f"pack: there is no port {name!r}; there are {', '.join(ports)}")
+        return ports[name]
 
     def call(
         self, name: str, args: Sequence[ArrayLike], f_ext: ArrayLike | None = None, out: Out = None

@@ -13,13 +13,13 @@ from condyle.backends.cuda.function import CudaFunction
 from condyle.backends.cuda.kernel import Sizes
 from condyle.dynamics import Array, Dynamics, Out
 from condyle.errors import DeviceError, ShapeError, UnsupportedError
+from condyle.functions import FUNCTIONS
 from condyle.runtime.cuda.answers import DeviceArray, fresh
 from condyle.runtime.cuda.arrays import View, is_device_array, stream_of, view_of
 from condyle.runtime.cuda.driver import gpu
 from condyle.runtime.cuda.pinned import pinned_arrays
 from condyle.runtime.cuda.streams import capture_of, handle_of, wait
 from condyle.runtime.packed import Packed
-from condyle.signature import FUNCTIONS
 
 
 class GpuDynamics(Dynamics):

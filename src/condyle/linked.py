@@ -14,10 +14,12 @@ from condyle.backends.cuda.links.lanes import MOST, lanes_for
 from condyle.backends.cuda.links.pairs import paired
 from condyle.backends.cuda.links.part import launch
 from condyle.backends.cuda.parts import Part, Parts
+from condyle.functions import FUNCTIONS
+from condyle.functions.quantities import MINV, TAU, A, M, Q, V
 from condyle.ir.chunked import Chunked
 from condyle.ir.program import Array
 from condyle.model.tree import Tree
-from condyle.signature import F_EXT, FUNCTIONS, MINV, TAU, A, M, Port, Q, V
+from condyle.specification import F_EXT, Port
 from condyle.trace.chunks import best_chunks, chunked, is_chain
 from condyle.trace.linked import (
     RECORD,

@@ -12,7 +12,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from condyle import hardware
-from condyle.algorithms.reference import evaluate
 from condyle.backends.c.export import export_c
 from condyle.backends.common.facts import Vectors
 from condyle.backends.common.owned import check_owned
@@ -20,10 +19,11 @@ from condyle.backends.common.readme import Coordinates
 from condyle.backends.cuda.cpp.export import export_cuda
 from condyle.backends.fpga.steps import ALL
 from condyle.choices import EXPORTS
-from condyle.compiler import Compiler
+from condyle.compile.serial import Compiler
 from condyle.errors import UnsupportedError
+from condyle.functions import FUNCTIONS
 from condyle.model.robot import Robot
-from condyle.signature import FUNCTIONS
+from condyle.trace.reference import evaluate
 
 Reals = NDArray[np.floating]
 

@@ -10,7 +10,7 @@ import pytest
 import condyle
 from condyle.algorithms.free_base import Known
 from condyle.algorithms.unrolled import Unrolled
-from condyle.model.tree import tree_of
+from condyle.model.tree import Tree, tree_of
 
 HYQ = condyle.load("hyq", floating_base=True)
 
@@ -32,14 +32,19 @@ def test_known_columns_agree_with_the_product(route: str, gravity: tuple[float, 
         np.testing.assert_allclose(ours, product, rtol=0, atol=1e-11 * np.abs(product).max())
 
 
+def known_of(tree: Tree, q: np.ndarray, v: np.ndarray) -> Known:
+    swept = Unrolled(tree, {"q": [float(x) for x in q], "v": [float(x) for x in v]})
+    return Known(swept, swept.given("v"))
+
+
 def test_which_columns_are_known() -> None:
     """Six of da/dq, the three linear ones of da/dv; none of a robot whose base is fixed."""
     q, v = HYQ.random_state(1, 0)
-    known = Known(Unrolled(tree_of(HYQ), [float(x) for x in q[0]]), [float(x) for x in v[0]])
+    known = known_of(tree_of(HYQ), q[0], v[0])
     assert known.columns_q == set(range(6))
     assert known.columns_v == {0, 1, 2}
     fixed = condyle.load("hyq")
-    known = Known(Unrolled(tree_of(fixed), [0.1] * fixed.nq), [0.2] * fixed.nv)
+    known = known_of(tree_of(fixed), np.full(fixed.nq, 0.1), np.full(fixed.nv, 0.2))
     assert not known.columns_q and not known.columns_v
 
 
@@ -55,7 +60,7 @@ def test_a_base_with_rotor_inertia_is_computed(tmp_path: Path) -> None:
     tau = np.random.default_rng(2).standard_normal((5, robot.nv))
     dynamics = robot.compile(target="numpy")
     tree = tree_of(robot)
-    assert not Known(Unrolled(tree, [float(x) for x in q[0]]), [float(x) for x in v[0]]).columns_q
+    assert not known_of(tree, q[0], v[0]).columns_q
     a = dynamics.forward_dynamics(q, v, tau)
     found, step = dynamics.forward_dynamics_derivatives(q, v, tau), 1e-6
     for k in range(robot.nv):

@@ -6,11 +6,11 @@ import numpy as np
 import pytest
 
 import condyle
-from condyle.algorithms.reference import evaluate
 from condyle.algorithms.reframe import reframed
 from condyle.algorithms.regroup import regrouped
+from condyle.functions import FUNCTIONS
 from condyle.model.tree import Tree, tree_of
-from condyle.signature import FUNCTIONS
+from condyle.trace.reference import evaluate
 
 ROUNDING = 1e-10  # the condition of M (to 1e4) times a few hundred roundings
 FIRST = {

@@ -8,11 +8,10 @@ import numpy as np
 import pytest
 
 from condyle import Dynamics, Robot
-from condyle.algorithms.routes import ALIASES, BASELINES, INDEPENDENT, ROUTES, routes_of
 from condyle.api import compiler_of
+from condyle.functions import FUNCTIONS
 from condyle.ir.interp import run
 from condyle.passes import pipeline
-from condyle.signature import FUNCTIONS
 from condyle.trace.straight import trace
 from tests.laws.evaluated import reference, tree_for
 from tests.laws.robots import States, relative, robot_named, states
@@ -22,7 +21,7 @@ SOLVE = 1e-9  # as above, times the condition of M, up to 1e4 here
 LOOSE = {"fd": SOLVE, "minv": SOLVE, "dfd": SOLVE, "difd": SOLVE}
 SINGLE = 2e-3  # float32: its rounding, 1e-7, times the condition of M, up to 1e4 here
 TRACED = ("zoo", "tree-1")
-EVERY_ROUTE = [(function, route) for function, routes in ROUTES.items() for route in routes]
+EVERY_ROUTE = [(function, route) for function, known in FUNCTIONS.items() for route in known.routes]
 
 
 def arguments(robot: Robot, function: str, given: States) -> list[np.ndarray]:
@@ -45,8 +44,8 @@ def agree(got: object, want: object, bound: float) -> bool:
 def test_every_route_gives_the_same(name: str, function: str, route: str) -> None:
     robot = robot_named(name)
     shared = tree_for(robot).has_shared_coordinates
-    if route not in routes_of(function, shared):
-        assert shared and (function, route) in INDEPENDENT
+    if route not in FUNCTIONS[function].route_names(shared):
+        assert shared and FUNCTIONS[function].routes[route].alone
         return
     given = states(robot)
     inputs = arguments(robot, function, given)
@@ -62,7 +61,7 @@ def test_program_means_what_the_reference_does(name: str, function: str, route: 
     """Regrouped and not, as traced and contracted, in float64; and in float32."""
     robot = robot_named(name)
     tree = tree_for(robot)
-    if route not in routes_of(function, tree.has_shared_coordinates):
+    if route not in FUNCTIONS[function].route_names(tree.has_shared_coordinates):
         return
     given = states(robot, 2)
     inputs = arguments(robot, function, given)
@@ -70,7 +69,7 @@ def test_program_means_what_the_reference_does(name: str, function: str, route: 
     want = reference(robot, function, *inputs, f_ext=given.f_ext if forces else None)
     if forces:
         inputs.append(given.f_ext)
-    plain = pipeline.apply(trace(tree, function, route, forces, regroup=False), pipeline.CLEAN)
+    plain = pipeline.apply(trace(tree, function, route, forces, exact=True), pipeline.CLEAN)
     regrouped = pipeline.apply(trace(tree, function, route, forces), pipeline.CLEAN)
     contracted = pipeline.apply(regrouped, pipeline.CODE)
     for program in (plain, regrouped, contracted):
@@ -134,8 +133,8 @@ def test_float64_loses_little_beside_long_double() -> None:
 def test_baselines_have_their_papers_names() -> None:
     """GRiD's name means the route that has its arithmetic; nobody gets a baseline who did not name it."""
     robot = robot_named("chain")
-    for function, route in ALIASES.items():
-        assert route in ROUTES["dfd" if "+" in route else "did"], function
+    for function, alias in (("did", "grid"), ("dfd", "minv+grid"), ("difd", "grid")):
+        assert alias in [route.alias for route in FUNCTIONS[function].routes.values()]
     named = [compiler_of(robot, {"did": name}).best("did", False) for name in ("grid", "plancher2021")]
     assert named[0] == named[1]
-    assert compiler_of(robot).best("did", False).route not in BASELINES
+    assert compiler_of(robot).best("did", False).route != "plancher2021"

@@ -3,7 +3,7 @@ from __future__ import annotations
 import numpy as np
 
 from condyle.cli.check import Verdict, allowed, relative
-from condyle.signature import FUNCTIONS
+from condyle.functions import FUNCTIONS
 
 
 def test_a_good_robot_is_fine(run, pendulum) -> None:

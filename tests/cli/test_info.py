@@ -2,7 +2,7 @@ from __future__ import annotations
 
 import pytest
 
-from condyle.signature import FUNCTIONS
+from condyle.functions import FUNCTIONS
 
 FOLLOWED = """<robot name="followed">
   <link name="base"/>

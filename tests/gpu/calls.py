@@ -11,9 +11,9 @@ import numpy as np
 
 import condyle
 from condyle.api import compiler_of
-from condyle.compiler import Compiler
+from condyle.compile.serial import Compiler
+from condyle.functions import FUNCTIONS
 from condyle.gpu import GpuDynamics
-from condyle.signature import FUNCTIONS
 from tests.backends.cuda.fake_driver import FakeDriver
 
 ARGUMENTS = {"q": (7,), "v": (7,), "a": (7,), "tau": (7,), "f_ext": (7, 6), "Minv": (7, 7)}

@@ -8,7 +8,7 @@ import pytest
 import condyle
 from condyle.backends.cuda import kernel as kernels
 from condyle.errors import UnsupportedError
-from condyle.signature import FUNCTIONS
+from condyle.functions import FUNCTIONS
 from tests.backends.cuda.fake_driver import FakeDriver
 from tests.gpu.calls import dynamics, given, on_gpu, same, wanted
 

@@ -9,9 +9,9 @@ import condyle
 from benchmarks import gpu_links
 from condyle import linked, routing
 from condyle.errors import UnsupportedError
+from condyle.functions import FUNCTIONS
 from condyle.gpu import GpuDynamics
 from condyle.runtime.cuda import driver as drivers
-from condyle.signature import FUNCTIONS
 from condyle.trace.linked import RECORD
 from tests.backends.cuda.fake_driver import FakeDriver
 from tests.gpu.calls import on_gpu

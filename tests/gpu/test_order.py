@@ -9,7 +9,7 @@ import pytest
 
 from condyle.backends.cuda import kernel as kernels
 from condyle.errors import UnsupportedError
-from condyle.signature import FUNCTIONS
+from condyle.functions import FUNCTIONS
 from tests.backends.cuda.fake_driver import FakeDriver
 from tests.gpu.calls import dynamics, given, on_gpu, same, wanted
 from tests.gpu.foreign import Foreign

@@ -6,11 +6,10 @@ from functools import cache
 
 import numpy as np
 
-from condyle.algorithms.reference import evaluate
-from condyle.algorithms.routes import routes_of
+from condyle.functions import FUNCTIONS
 from condyle.model.robot import Robot
 from condyle.model.tree import Tree, tree_of
-from condyle.signature import FUNCTIONS
+from condyle.trace.reference import evaluate
 from condyle.trace.structure import sizes
 
 Array = np.ndarray
@@ -26,7 +25,7 @@ def reference(
 ) -> Array | tuple[Array, ...]:
     """A function by one route (the first, unless named); inputs (n, ...), outputs (n, ...)."""
     tree = tree_for(robot)
-    name = route or routes_of(function, tree.has_shared_coordinates)[0]
+    name = route or FUNCTIONS[function].route_names(tree.has_shared_coordinates)[0]
     ports = FUNCTIONS[function]
     given = inputs if f_ext is None else (*inputs, f_ext)
     rows = {

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from condyle import Dynamics
-from condyle.signature import FUNCTIONS
+from condyle.functions import FUNCTIONS
 from tests.laws.robots import robot_named, states
 
 Compiled = Callable[..., Dynamics]

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from condyle.algorithms.routes import routes_of
+from condyle.functions import FUNCTIONS
 from tests.laws.evaluated import by_complex_step, reference, tree_for
 from tests.laws.robots import NAMES, relative, robot_named, states
 from tests.laws.tangent import tangent_map
@@ -34,7 +34,7 @@ def test_inverse_dynamics_derivatives(name: str, forces: bool) -> None:
     by_q = by_complex_step(robot, "id", tangent_map(robot, q), q, v, a, f_ext)
     unit = np.broadcast_to(np.eye(robot.nv), (2, robot.nv, robot.nv))
     by_v = by_complex_step(robot, "id", unit, q, v, a, f_ext, rate=True)
-    for route in routes_of("did", tree_for(robot).has_shared_coordinates):
+    for route in FUNCTIONS["did"].route_names(tree_for(robot).has_shared_coordinates):
         dtau_dq, dtau_dv = reference(robot, "did", q, v, a, f_ext=f_ext, route=route)
         assert relative(dtau_dq, by_q) < DID, route
         assert relative(dtau_dv, by_v) < DID, route
@@ -47,7 +47,7 @@ def test_forward_dynamics_derivatives(name: str) -> None:
     by_q = by_complex_step(robot, "fd", tangent_map(robot, q), q, v, tau, f_ext)
     unit = np.broadcast_to(np.eye(robot.nv), (2, robot.nv, robot.nv))
     by_v = by_complex_step(robot, "fd", unit, q, v, tau, f_ext, rate=True)
-    for route in routes_of("dfd", tree_for(robot).has_shared_coordinates):
+    for route in FUNCTIONS["dfd"].route_names(tree_for(robot).has_shared_coordinates):
         da_dq, da_dv, da_dtau = reference(robot, "dfd", q, v, tau, f_ext=f_ext, route=route)
         assert relative(da_dq, by_q) < DFD, route
         assert relative(da_dv, by_v) < DFD, route

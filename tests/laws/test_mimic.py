@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from condyle import Robot
-from condyle.algorithms.routes import routes_of
+from condyle.functions import FUNCTIONS
 from condyle.model.builder import Builder
 from tests.laws.evaluated import by_complex_step, reference, tree_for
 from tests.laws.robots import relative, states
@@ -95,9 +95,9 @@ def test_forward_dynamics_and_inverse_mass_matrix_by_every_route(pair: tuple[Rob
     Minv = np.linalg.inv(G.T @ reference(free, "m", whole) @ G)
     bias = reference(free, "id", whole, v @ G.T, np.zeros((3, free.nv)), f_ext=f_ext) @ G
     a = np.einsum("nij,nj->ni", Minv, tau - bias)
-    for route in routes_of("fd", tree_for(robot).has_shared_coordinates):
+    for route in FUNCTIONS["fd"].route_names(tree_for(robot).has_shared_coordinates):
         assert relative(reference(robot, "fd", q, v, tau, f_ext=f_ext, route=route), a) < SOLVE, route
-    for route in routes_of("minv", tree_for(robot).has_shared_coordinates):
+    for route in FUNCTIONS["minv"].route_names(tree_for(robot).has_shared_coordinates):
         assert relative(reference(robot, "minv", q, route=route), Minv) < SOLVE, route
 
 
@@ -105,7 +105,7 @@ def test_derivatives_by_every_route(pair: tuple[Robot, Robot, Array]) -> None:
     robot, free, G = pair
     q, v, a, f_ext = states(robot)
     by_q, by_v = reference(free, "did", all_q(robot, free, q), v @ G.T, a @ G.T, f_ext=f_ext)
-    for route in routes_of("did", tree_for(robot).has_shared_coordinates):
+    for route in FUNCTIONS["did"].route_names(tree_for(robot).has_shared_coordinates):
         dtau_dq, dtau_dv = reference(robot, "did", q, v, a, f_ext=f_ext, route=route)
         assert relative(dtau_dq, G.T @ by_q @ G) < ROUNDING, route
         assert relative(dtau_dv, G.T @ by_v @ G) < ROUNDING, route
@@ -116,7 +116,7 @@ def test_derivatives_of_forward_dynamics(pair: tuple[Robot, Robot, Array]) -> No
     q, v, tau, f_ext = states(robot)
     unit = np.broadcast_to(np.eye(robot.nv), (3, robot.nv, robot.nv))
     by_v = by_complex_step(robot, "fd", unit, q, v, tau, f_ext, rate=True)
-    for route in routes_of("dfd", tree_for(robot).has_shared_coordinates):
+    for route in FUNCTIONS["dfd"].route_names(tree_for(robot).has_shared_coordinates):
         assert relative(reference(robot, "dfd", q, v, tau, f_ext=f_ext, route=route)[1], by_v) < SOLVE, route
 
 

@@ -10,19 +10,18 @@ import pytest
 
 import condyle
 from condyle import ModelError, Robot, UnsupportedError, linked
-from condyle.algorithms.reference import evaluate
-from condyle.algorithms.routes import routes_of
 from condyle.algorithms.scans import routes as scans
 from condyle.algorithms.scans.forward_dynamics import GUARD
 from condyle.backends.cpu.build import build_chain, supported
+from condyle.functions import FUNCTIONS
 from condyle.hardware.roots import held
 from condyle.ir import interp
 from condyle.ir.interp_sweep import run_rolled
 from condyle.model.parts import Body, combine
 from condyle.model.placement import IDENTITY
 from condyle.model.tree import tree_of
-from condyle.signature import FUNCTIONS
 from condyle.trace.chunks import chunked
+from condyle.trace.reference import evaluate
 from condyle.trace.rolled import roll
 from condyle.trace.straight import trace
 from tests.backends.cuda.simulate import simulate
@@ -78,7 +77,7 @@ def given(robot: Robot, function: str, n: int = 3) -> dict[str, Array]:
 
 
 def answers(robot: Robot, function: str, inputs: dict[str, Array], route: str = "") -> list[Array]:
-    return evaluate(tree_of(robot), function, route or routes_of(function, False)[0], inputs)
+    return evaluate(tree_of(robot), function, route or FUNCTIONS[function].route_names(False)[0], inputs)
 
 
 def with_point_mass(robot: Robot, mass: float) -> Robot:
@@ -150,7 +149,7 @@ def test_derivatives_are_derivatives(name: str) -> None:
     by_q = by_complex_step(robot, "id", tangent_map(robot, q), q, v, a, f_ext)
     unit = np.broadcast_to(np.eye(robot.nv), (2, robot.nv, robot.nv))
     by_v = by_complex_step(robot, "id", unit, q, v, a, f_ext, rate=True)
-    for route in routes_of("did", False):
+    for route in FUNCTIONS["did"].route_names(False):
         dtau_dq, dtau_dv = reference(robot, "did", q, v, a, f_ext=f_ext, route=route)
         assert relative(dtau_dq, by_q) < 1e-12, route
         assert relative(dtau_dv, by_v) < 1e-12, route
@@ -167,7 +166,7 @@ def test_every_route_straight_rolled_and_scanned(name: str, function: str) -> No
     def agree(found: list[Array]) -> bool:
         return all(relative(np.reshape(x, y.shape), y) < SOLVED for x, y in zip(found, want, strict=True))
 
-    for route in routes_of(function, False):
+    for route in FUNCTIONS[function].route_names(False):
         assert agree(answers(robot, function, inputs, route)), route
         program = trace(tree, function, route, f_ext)
         assert agree(interp.run(program, list(inputs.values()), np.float64)), route

@@ -9,13 +9,13 @@ import pytest
 
 import condyle
 from condyle import Dynamics, Robot
-from condyle.algorithms.routes import routes_of
 from condyle.algorithms.scans.routes import SCANS, evaluate
 from condyle.backends.cpu import build
+from condyle.functions import FUNCTIONS
 from condyle.ir.interp_sweep import run_rolled
 from condyle.model.joints import JOINT_TYPES
 from condyle.runtime.packed import pack_rows
-from condyle.signature import FUNCTIONS, Function
+from condyle.specification import Function
 from condyle.trace.rolled import roll
 from condyle.trace.straight import trace
 from condyle.trace.structure import layout_of
@@ -60,7 +60,7 @@ def test_both_triangles_are_one_expression(function: str) -> None:
     """So every target that runs straight-line code gives one number for both; no rounding can part them."""
     for robot in robots():
         tree = tree_for(robot)
-        for route in routes_of(function, tree.has_shared_coordinates):
+        for route in FUNCTIONS[function].route_names(tree.has_shared_coordinates):
             program = trace(tree, function, route)
             entry = {output.index: output.node for output in program.outputs}
             for index, node in entry.items():
@@ -72,7 +72,7 @@ def test_both_triangles_are_one_expression(function: str) -> None:
 def test_the_reference(function: str) -> None:
     for robot in robots():
         q = robot.random_state(3, 0).q
-        for route in routes_of(function, tree_for(robot).has_shared_coordinates):
+        for route in FUNCTIONS[function].route_names(tree_for(robot).has_shared_coordinates):
             check_symmetric(np.asarray(reference(robot, function, q, route=route)))
 
 

@@ -11,11 +11,11 @@ import pytest
 
 import condyle
 from condyle import ModelWarning, Robot, SingularError
-from condyle.algorithms.reference import evaluate
 from condyle.model import idle
 from condyle.model.idle import NOTHING, idle_coordinates, is_sound, shares
 from condyle.model.parts import Body
 from condyle.model.tree import tree_of
+from condyle.trace.reference import evaluate
 from tests.laws.robots import changed
 from tests.zoo import every_joint
 

@@ -8,9 +8,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from condyle.errors import DTypeError, ShapeError, UnsupportedError
+from condyle.functions import FUNCTIONS
 from condyle.runtime.arrays import Binder, Call
 from condyle.runtime.rows import MOST_DIMS
-from condyle.signature import FUNCTIONS
 
 SIZES = {"nq": 7, "nv": 6, "n_bodies": 5}
 F64 = np.dtype("float64")

@@ -13,7 +13,7 @@ from condyle.runtime import forks
 from tests.runtime.test_pool import program
 
 COMPILING = """
-    from condyle.compiler import Compiler
+    from condyle.compile.serial import Compiler
     fresh = condyle.chain(4).compile(target={target!r})
     x = np.ones(4)
     entered, leave = threading.Event(), threading.Event()

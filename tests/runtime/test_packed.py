@@ -10,11 +10,11 @@ import pytest
 
 import condyle
 from condyle import DTypeError, Dynamics, Packed, Robot, ShapeError, UnsupportedError
+from condyle.functions import FUNCTIONS, quantities
 from condyle.runtime import packed as module
 from condyle.runtime._native import PackedBase
 from condyle.runtime.layout import Layout, full, layout, sparse
 from condyle.runtime.packed import pack_rows
-from condyle.signature import FUNCTIONS, PORTS
 
 TOLERANCE = {"float64": 1e-12, "float32": 1e-4}
 Dyn = Callable[..., Dynamics]
@@ -255,4 +255,4 @@ def test_blocks_that_do_not_fit_are_refused(blocks: np.ndarray, lay: Layout, bat
 def test_equal_layouts_are_one() -> None:
     assert layout((3,), (0, 1, 2), False, 8) is full((3,), 8)
     assert issubclass(Packed, PackedBase)
-    assert set(PORTS) >= {"q", "v", "a", "tau", "f_ext", "M", "Minv"}
+    assert set(quantities()) >= {"q", "v", "a", "tau", "f_ext", "M", "Minv"}

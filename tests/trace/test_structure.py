@@ -7,8 +7,8 @@ import pytest
 
 import condyle
 from condyle import Robot
+from condyle.functions import FUNCTIONS
 from condyle.model.tree import tree_of
-from condyle.signature import FUNCTIONS
 from condyle.trace.structure import layout_of
 
 ROBOTS = [

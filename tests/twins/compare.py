@@ -7,7 +7,7 @@ from typing import Protocol
 import numpy as np
 
 from condyle import Dynamics
-from condyle.signature import FUNCTIONS
+from condyle.functions import FUNCTIONS
 from tests.laws.robots import States, relative
 
 Array = np.ndarray

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from condyle import SingularError
-from condyle.signature import FUNCTIONS
+from condyle.functions import FUNCTIONS
 from tests.laws.robots import states
 from tests.twins.accuracies import allowed
 from tests.twins.compare import error

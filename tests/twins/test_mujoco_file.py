@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 import condyle
-from condyle.signature import FUNCTIONS
+from condyle.functions import FUNCTIONS
 from tests.laws.robots import states
 from tests.twins.accuracies import FLOAT64
 from tests.twins.compare import error

@@ -10,9 +10,9 @@ import pytest
 
 import condyle
 from condyle import Dynamics, ModelWarning, Robot
+from condyle.functions import FUNCTIONS
 from condyle.model.joints import JOINT_TYPES
 from condyle.model.robot import Joint
-from condyle.signature import FUNCTIONS
 from tests.laws.robots import States, changed, robot_named, states
 from tests.twins.accuracies import allowed
 from tests.twins.compare import error

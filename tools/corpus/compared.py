@@ -11,7 +11,7 @@ import numpy as np
 
 from condyle import Dynamics, Robot, SingularError
 from condyle.cli.check import allowed
-from condyle.signature import FUNCTIONS
+from condyle.functions import FUNCTIONS
 from tests.laws.robots import States, states
 from tests.twins.compare import arguments, error
 from tests.twins.mujoco_file_twin import MujocoFileTwin

@@ -9,7 +9,7 @@ from collections.abc import Mapping, Sequence
 import numpy as np
 
 from condyle.cli.common import table
-from condyle.signature import FUNCTIONS
+from condyle.functions import FUNCTIONS
 from tools.corpus.find import VARIANTS, Record
 
 SHOWN = 3

@@ -13,7 +13,7 @@ from pathlib import Path
 
 from benchmarks.robots import CASES, chosen
 from condyle.cli.common import progress, table
-from condyle.signature import FUNCTIONS
+from condyle.functions import FUNCTIONS
 from tools.guard import tree
 from tools.guard.compare import Ratio, compare
 

@@ -9,9 +9,11 @@ only through its local acceleration, by -w x u. These columns of da/dq and da/dv
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import cast
 
 from condyle.algorithms.joint import Joint
 from condyle.algorithms.matrix import SparseMatrix
+from condyle.algorithms.sweeps import Field, Matrix
 from condyle.algorithms.unrolled import Unrolled, is_zero
 from condyle.model.joints.free import Free
 from condyle.scalar import Scalar
@@ -22,12 +24,12 @@ from condyle.spatial.vector import Vector
 class Known:
     """Columns of da/dq and da/dv that are known; `by_q` and `by_v` have their entries that differ from zero."""
 
-    def __init__(self, tree: Unrolled, v: Sequence[Scalar]) -> None:
+    def __init__(self, tree: Unrolled, v: Field[Sequence[Scalar]]) -> None:
         size = tree.tree.nv
         self.by_q, self.by_v = SparseMatrix(size), SparseMatrix(size)
         self.columns_q: set[int] = set()
         self.columns_v: set[int] = set()
-        for joint, link, rates in zip(tree.joints, tree.tree.links, tree.dofs(v), strict=True):
+        for joint, link, rates in zip(tree.joints, tree.tree.links, v, strict=True):
             if link.parent < 0 and isinstance(link.kind, Free) and is_bare(joint):
                 self._add(joint, [coordinate.at for coordinate in link.v], rates, tree.gravity)
 
@@ -41,15 +43,15 @@ class Known:
                 self.columns_v.add(column)
                 _put(self.by_v, joint, at, column, vec.cross(dof.linear, w))
 
-    def left(self, by_q: SparseMatrix, by_v: SparseMatrix) -> tuple[SparseMatrix, SparseMatrix]:
+    def left(self, by_q: Matrix, by_v: Matrix) -> tuple[Matrix, Matrix]:
         """The derivatives of inverse dynamics without the columns that are known."""
         return _without(by_q, self.columns_q), _without(by_v, self.columns_v)
 
-    def joined(self, by_q: SparseMatrix, by_v: SparseMatrix) -> tuple[SparseMatrix, SparseMatrix]:
+    def joined(self, by_q: Matrix, by_v: Matrix) -> tuple[Matrix, Matrix]:
         """The derivatives of forward dynamics with them."""
         for matrix, known in ((by_q, self.by_q), (by_v, self.by_v)):
             for row, column, value in known:
-                matrix.put(row, column, value)
+                cast(SparseMatrix, matrix).put(row, column, value)
         return by_q, by_v
 
 
@@ -66,9 +68,10 @@ def _put(matrix: SparseMatrix, joint: Joint, at: Sequence[int], column: int, cha
             matrix.put(row, column, value)
 
 
-def _without(matrix: SparseMatrix, columns: set[int]) -> SparseMatrix:
-    result = SparseMatrix(matrix.size)
-    for row, column, value in matrix:
+def _without(matrix: Matrix, columns: set[int]) -> SparseMatrix:
+    given = cast(SparseMatrix, matrix)
+    result = SparseMatrix(given.size)
+    for row, column, value in given:
         if column not in columns:
             result.put(row, column, value)
     return result

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 
 from condyle.scalar import Scalar
 
@@ -53,4 +53,17 @@ class SparseMatrix:
             for k, x in self.row(row).items():
                 for column, y in other.row(k).items():
                     result.add(row, column, x * y)
+        return result
+
+    def connected(self, values: Sequence[Scalar]) -> SparseMatrix:
+        """A full matrix, flat, without the entries that no chain of entries of this one connects: they are zero."""
+        block = list(range(self.size))
+        for i, j, _ in self:
+            old, new = max(block[i], block[j]), min(block[i], block[j])
+            block = [new if b == old else b for b in block]
+        result = SparseMatrix(self.size)
+        for i in range(self.size):
+            for j in range(self.size):
+                if block[i] == block[j]:
+                    result.put(i, j, values[i * self.size + j])
         return result

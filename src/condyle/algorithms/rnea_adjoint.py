@@ -14,6 +14,7 @@ from condyle.algorithms.joint import Dof, Joint, carry, rotational
 from condyle.algorithms.matrix import SparseMatrix
 from condyle.algorithms.rnea import Motion, spin, total_forces
 from condyle.algorithms.rnea_derivatives import State, in_the_world, motion_of, power, state
+from condyle.algorithms.sweeps import Field
 from condyle.algorithms.unrolled import Unrolled, scaled
 from condyle.scalar import Scalar
 from condyle.spatial import vector as vec
@@ -91,10 +92,10 @@ def by_q(joint: Joint, dof: Dof, arrived: Adjoint, state: State) -> Scalar:
 class _Rows:
     """Everything that one row after the other needs."""
 
-    def __init__(self, tree: Unrolled, v: Sequence[Scalar], a: Sequence[Scalar]) -> None:
+    def __init__(self, tree: Unrolled, v: Field[Sequence[Scalar]], a: Field[Sequence[Scalar]]) -> None:
         self.tree = tree
-        self.v = tree.dofs(v)
-        self.states = tree.forward(state, in_the_world(tree.gravity), self.v, tree.dofs(a))
+        self.v = v
+        self.states = tree.forward(state, in_the_world(tree.gravity), v, a)
         self.forces = total_forces(tree, tree.each(motion_of, self.states))
         self.dq, self.dv = SparseMatrix(tree.tree.nv), SparseMatrix(tree.tree.nv)
 
@@ -132,7 +133,9 @@ class _Rows:
             totals[parent] = Adjoint(vec.add(known.w, up.w), vec.add(known.dw, up.dw), vec.add(known.a, up.a))
 
 
-def rnea_adjoint(tree: Unrolled, v: Sequence[Scalar], a: Sequence[Scalar]) -> tuple[SparseMatrix, SparseMatrix]:
+def rnea_adjoint(
+    tree: Unrolled, v: Field[Sequence[Scalar]], a: Field[Sequence[Scalar]]
+) -> tuple[SparseMatrix, SparseMatrix]:
     """(d tau / d q, d tau / d v) of rnea, one row after the other."""
     rows = _Rows(tree, v, a)
     for i, link in enumerate(tree.tree.links):

@@ -13,6 +13,7 @@ from condyle.algorithms.crba import times_motion
 from condyle.algorithms.joint import Joint, along, carry
 from condyle.algorithms.matrix import SparseMatrix
 from condyle.algorithms.rnea import Wrench
+from condyle.algorithms.sweeps import Field
 from condyle.algorithms.unrolled import Unrolled, scaled
 from condyle.scalar import Scalar
 from condyle.spatial import twist
@@ -38,7 +39,7 @@ class Body(NamedTuple):
 class ColumnRecursion:
     """One run: what is known of each body so far."""
 
-    def __init__(self, tree: Unrolled, v: Sequence[Scalar], a: Sequence[Scalar]) -> None:
+    def __init__(self, tree: Unrolled, v: Field[Sequence[Scalar]], a: Field[Sequence[Scalar]]) -> None:
         self.tree = tree
         self.links = tree.tree.links
         self.bodies: list[Body] = []
@@ -46,7 +47,7 @@ class ColumnRecursion:
         self.dv: list[Columns] = []
         self.da: list[Columns] = []
         self.df: list[Columns] = []
-        self.v, self.a = tree.dofs(v), tree.dofs(a)
+        self.v, self.a = v, a
 
     def forward(self, i: int) -> None:
         """Lines 1 to 4."""
@@ -129,7 +130,9 @@ class ColumnRecursion:
                 results[by].add(row.at, column.at, scaled(along(dof, *force), row.ratio * column.ratio))
 
 
-def rnea_columns(tree: Unrolled, v: Sequence[Scalar], a: Sequence[Scalar]) -> tuple[SparseMatrix, SparseMatrix]:
+def rnea_columns(
+    tree: Unrolled, v: Field[Sequence[Scalar]], a: Field[Sequence[Scalar]]
+) -> tuple[SparseMatrix, SparseMatrix]:
     """(d tau / d q, d tau / d v) of rnea, one column after the other."""
     run = ColumnRecursion(tree, v, a)
     results = (SparseMatrix(tree.tree.nv), SparseMatrix(tree.tree.nv))

@@ -15,6 +15,7 @@ from condyle.algorithms.crba import times_motion
 from condyle.algorithms.joint import Inertia, carry
 from condyle.algorithms.matrix import SparseMatrix
 from condyle.algorithms.rnea_columns import BY_Q, ColumnRecursion, Columns
+from condyle.algorithms.sweeps import Field
 from condyle.algorithms.unrolled import Unrolled
 from condyle.scalar import Scalar
 from condyle.spatial import twist
@@ -92,7 +93,9 @@ class _Refactored(ColumnRecursion):
             self.project(i, results)
 
 
-def rnea_refactored(tree: Unrolled, v: Sequence[Scalar], a: Sequence[Scalar]) -> tuple[SparseMatrix, SparseMatrix]:
+def rnea_refactored(
+    tree: Unrolled, v: Field[Sequence[Scalar]], a: Field[Sequence[Scalar]]
+) -> tuple[SparseMatrix, SparseMatrix]:
     """(d tau / d q, d tau / d v) of rnea, all columns stage by stage."""
     run = _Refactored(tree, v, a)
     results = (SparseMatrix(tree.tree.nv), SparseMatrix(tree.tree.nv))

@@ -12,7 +12,7 @@ from typing import NamedTuple, Protocol, TypeAlias, TypeVar
 
 from condyle.algorithms.joint import Joint
 from condyle.scalar import Scalar
-from condyle.spatial.vector import Vector
+from condyle.spatial import vector as vec
 
 T = TypeVar("T")
 U = TypeVar("U")
@@ -20,6 +20,8 @@ Meet: TypeAlias = Callable[..., Sequence[Sequence[Scalar]]]
 """The values of a pair, for each dof of the ancestor one an Entry."""
 Field: TypeAlias = Sequence[T]
 """One value for each joint. Values are scalars in nested tuples."""
+Vector: TypeAlias = "Sequence[Scalar] | Field[Sequence[Scalar]]"
+"""A joint-space vector: its entries, or what stands for them where loops are recorded."""
 
 
 class Entry(NamedTuple):
@@ -39,10 +41,26 @@ class Matrix(Protocol):
 class Sweeps(Protocol):
     """A tree at one state, ready to be swept."""
 
-    gravity: Vector
+    gravity: vec.Vector
     free_rotors: bool
     """Whether some free joint has armature along its linear axes, see `rotors`."""
-    f_ext: Field[tuple[Vector, Vector]] | None
+    f_ext: Field[tuple[vec.Vector, vec.Vector]] | None
+
+    def given(self, port: str) -> Field[Sequence[Scalar]]:
+        """An input of joint-space size, dealt out to the joints."""
+        ...
+
+    def gathered(self, field: Field[Sequence[Scalar]]) -> Vector:
+        """The joint-space vector whose parts the joints hold; parts of one coordinate are summed."""
+        ...
+
+    def dofs(self, values: Vector) -> Field[Sequence[Scalar]]:
+        """A joint-space vector, dealt out to the joints."""
+        ...
+
+    def total(self, values: Field[T]) -> T:
+        """The sum over all joints."""
+        ...
 
     def each(self, step: Callable[..., T], *given: Field[object]) -> Field[T]:
         """step(joint_i, *given_i) for every joint."""
@@ -90,4 +108,8 @@ class Sweeps(Protocol):
         self, column: Callable[[Field[Sequence[Scalar]]], Field[Sequence[Scalar]]], matrix: Matrix
     ) -> Matrix:
         """The matrix whose column c is `column` of the matrix' column c."""
+        ...
+
+    def minus_product(self, left: str, right: Matrix) -> Matrix:
+        """- left right; left is an input that is zero where no chain of bodies couples two coordinates."""
         ...

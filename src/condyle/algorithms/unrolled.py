@@ -2,20 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from functools import reduce
 from typing import TypeVar, cast
 
+from condyle.algorithms.crba import crba
 from condyle.algorithms.joint import Dof, Inertia, Joint
 from condyle.algorithms.matrix import SparseMatrix
 from condyle.algorithms.rnea import NO_FORCE, Wrench
-from condyle.algorithms.sweeps import Entry, Field, Matrix, Meet
+from condyle.algorithms.sweeps import Entry, Field, Matrix, Meet, Vector
 from condyle.algorithms.values import plus
 from condyle.model.joints.base import JointType
 from condyle.model.tree import Coordinate, Link, Numbers, Tree
 from condyle.scalar import Scalar, is_zero, number
 from condyle.spatial import vector as vec
 from condyle.spatial.rotation import AboutZ, Chain, Full, Identity, Rotation, from_two_turns
-from condyle.spatial.vector import Vector
 
 T = TypeVar("T")
 U = TypeVar("U")
@@ -24,15 +25,18 @@ U = TypeVar("U")
 class Unrolled:
     """Sweeps over one tree at one state, one step call a joint."""
 
-    def __init__(self, tree: Tree, q: Sequence[Scalar], f_ext: Sequence[Scalar] | None = None) -> None:
-        self.tree = tree
+    def __init__(self, tree: Tree, inputs: Mapping[str, Sequence[Scalar]]) -> None:
+        """inputs: by port; q at least."""
+        self.tree, self.inputs = tree, inputs
+        q, f_ext = inputs["q"], inputs.get("f_ext")
         x, y, z = tree.gravity
-        self.gravity: Vector = (number(x), number(y), number(z))
+        self.gravity: vec.Vector = (number(x), number(y), number(z))
         self.free_rotors = tree.has_free_rotors
         self.joints = [joint_at(link.kind, link.numbers, shared(link.q, q)) for link in tree.links]
-        self.f_ext: Field[tuple[Vector, Vector]] | None = (
+        self.f_ext: Field[tuple[vec.Vector, vec.Vector]] | None = (
             None if f_ext is None else [external_wrench(link, f_ext) for link in tree.links]
         )
+        self._negated: dict[str, SparseMatrix] = {}
 
     def each(self, step: Callable[..., T], *given: Field[object]) -> Field[T]:
         return [step(joint, *(field[i] for field in given)) for i, joint in enumerate(self.joints)]
@@ -120,12 +124,22 @@ class Unrolled:
                     result.put(row, c, value)
         return result
 
-    def dofs(self, values: Sequence[Scalar]) -> Field[Sequence[Scalar]]:
-        """A joint-space vector, dealt out to the joints."""
-        return [shared(link.v, values) for link in self.tree.links]
+    def minus_product(self, left: str, right: Matrix) -> SparseMatrix:
+        if left not in self._negated:
+            mass = cast(SparseMatrix, crba(self))
+            self._negated[left] = mass.connected(self.inputs[left]).scaled(-1.0)
+        return self._negated[left].times(cast(SparseMatrix, right))
+
+    def given(self, port: str) -> Field[Sequence[Scalar]]:
+        return self.dofs(self.inputs[port])
+
+    def dofs(self, values: Vector) -> Field[Sequence[Scalar]]:
+        return [shared(link.v, cast("Sequence[Scalar]", values)) for link in self.tree.links]
+
+    def total(self, values: Field[T]) -> T:
+        return reduce(plus, values)
 
     def gathered(self, field: Field[Sequence[Scalar]]) -> list[Scalar]:
-        """The joint-space force whose parts the joints hold."""
         result: list[Scalar | None] = [None] * self.tree.nv
         for link, values in zip(self.tree.links, field, strict=True):
             for coordinate, value in zip(link.v, values, strict=True):
@@ -213,7 +227,7 @@ def external_wrench(link: Link, f_ext: Sequence[Scalar]) -> Wrench:
     return wrench_on(link.wrench_rotation, link.wrench_origin, f_ext[6 * link.body : 6 * link.body + 6])
 
 
-def wrench_on(rotation: vec.Matrix, origin: Vector, part: Sequence[Scalar]) -> Wrench:
+def wrench_on(rotation: vec.Matrix, origin: vec.Vector, part: Sequence[Scalar]) -> Wrench:
     """[force; torque] in another frame, given its axes and its origin in this one."""
     force = vec.times(rotation, (part[0], part[1], part[2]))
     torque = vec.times(rotation, (part[3], part[4], part[5]))

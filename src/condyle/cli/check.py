@@ -23,7 +23,7 @@ from condyle.cli.common import (
 )
 from condyle.cli.states import Array, States, draw
 from condyle.errors import SingularError, listed
-from condyle.signature import FUNCTIONS
+from condyle.functions import FUNCTIONS
 
 if TYPE_CHECKING:
     from condyle import Dynamics, Robot

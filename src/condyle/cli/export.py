@@ -14,7 +14,7 @@ from condyle.backends.fpga.target import WORDS
 from condyle.choices import DTYPES, EXPORTS
 from condyle.cli.common import add_robot, load, progress, say, show, show_json
 from condyle.errors import AccuracyWarning
-from condyle.signature import FUNCTIONS
+from condyle.functions import FUNCTIONS
 
 
 def fill(command: argparse.ArgumentParser) -> None:

@@ -13,7 +13,7 @@ from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, TypeAlias
 
 from condyle.errors import UnsupportedError
-from condyle.signature import FUNCTIONS
+from condyle.functions import FUNCTIONS
 
 try:
     import matplotlib as mpl

@@ -9,7 +9,8 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import NDArray
 
-from condyle.signature import FUNCTIONS, MINV
+from condyle.functions import FUNCTIONS
+from condyle.functions.quantities import MINV
 
 if TYPE_CHECKING:
     from condyle import Robot

@@ -8,7 +8,6 @@ from pathlib import Path
 
 import numpy as np
 
-from condyle.algorithms.reference import evaluate as reference
 from condyle.backends.common.readme import Coordinates
 from condyle.backends.fpga.accelerator import Plan
 from condyle.backends.fpga.build import Accelerator
@@ -22,6 +21,7 @@ from condyle.hardware.roots import held
 from condyle.hardware.states import BOX, FORCE, answer_of, consistent, limits, sampled
 from condyle.model.robot import Robot
 from condyle.model.tree import tree_of
+from condyle.trace.reference import evaluate as reference
 
 __all__ = [
     "BOX",

@@ -14,12 +14,12 @@ from condyle.backends.fpga.planner import plan
 from condyle.backends.fpga.steps import STANDING, STEPS
 from condyle.backends.fpga.target import XCVU9P, word_of
 from condyle.errors import UnsupportedError
+from condyle.functions import FUNCTIONS
 from condyle.hardware.states import BOX, FORCE, limits, sampled
 from condyle.hardware.stepping import stepping_of
 from condyle.model.joints.free import Free
 from condyle.model.robot import Robot
 from condyle.model.tree import tree_of
-from condyle.signature import FUNCTIONS
 from condyle.trace.limbs import limbs_of
 from condyle.trace.norms import caps
 from condyle.trace.pivots import floors

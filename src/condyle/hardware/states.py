@@ -7,16 +7,15 @@ from collections.abc import Mapping
 import numpy as np
 from numpy.typing import NDArray
 
-from condyle.algorithms.reference import evaluate as reference
-from condyle.algorithms.routes import routes_of
 from condyle.backends.fpga.datapath import Word
 from condyle.backends.fpga.given import GIVEN
 from condyle.backends.fpga.steps import STEPS, integrated
+from condyle.functions import FUNCTIONS
 from condyle.hardware.stepping import group
 from condyle.model.robot import Robot
 from condyle.model.state import usual_range
 from condyle.model.tree import tree_of
-from condyle.signature import FUNCTIONS
+from condyle.trace.reference import evaluate as reference
 
 Reals = NDArray[np.float64]
 BOX = {"q": np.pi, "v": 2.0, "a": 5.0}
@@ -58,7 +57,7 @@ def consistent(robot: Robot, states: Mapping[str, Reals]) -> dict[str, Reals]:
     """tau and Minv too, of the same states."""
     tree = tree_of(robot)
     (tau,) = reference(tree, "id", "rnea", states)
-    (inverse,) = reference(tree, "minv", routes_of("minv", tree.has_shared_coordinates)[0], states)
+    (inverse,) = reference(tree, "minv", FUNCTIONS["minv"].route_names(tree.has_shared_coordinates)[0], states)
     return {**states, "tau": np.asarray(tau, np.float64), "Minv": np.asarray(inverse, np.float64)}
 
 
@@ -74,7 +73,7 @@ def answer_of(robot: Robot, function: str, states: Mapping[str, Reals], h: float
         return _of_a_given_base(robot, function, states)
     tree = tree_of(robot)
     given = {port.name: states[port.name] for port in FUNCTIONS[function].ports(FORCE in states)}
-    route = routes_of(function, tree.has_shared_coordinates)[0]
+    route = FUNCTIONS[function].route_names(tree.has_shared_coordinates)[0]
     return [np.asarray(exact, np.float64) for exact in reference(tree, function, route, given)]
 
 

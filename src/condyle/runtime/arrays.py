@@ -30,7 +30,7 @@ from condyle.runtime.rows import (
     rows_of,
     shaped,
 )
-from condyle.signature import F_EXT, Function, Port
+from condyle.specification import F_EXT, Function, Port
 
 _PLAIN = 0x101  # NumPy's flags C_CONTIGUOUS and ALIGNED
 

@@ -7,7 +7,7 @@ from collections.abc import Callable, Mapping, Sequence
 import numpy as np
 from numpy.typing import NDArray
 
-from condyle.signature import Port
+from condyle.specification import Port
 
 Array = NDArray[np.floating]
 

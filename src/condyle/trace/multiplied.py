@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import numpy as np
 
-from condyle.algorithms.routes import HEADS
+from condyle.algorithms.normal_form import normal_form
+from condyle.functions import FUNCTIONS, expanded
 from condyle.ir.program import Array, Program
 from condyle.ir.sweep import Multiplied, Product
 from condyle.ir.verify import verify
 from condyle.model.tree import Tree
 from condyle.passes import pipeline
-from condyle.signature import FUNCTIONS
+from condyle.specification import MinusProduct
 from condyle.trace.straight import arrays, run
 from condyle.trace.structure import Entries, connected, rows_of, written
 
@@ -18,13 +19,19 @@ UPPER, LOWER = "upper", "lower"
 """What stands behind the answers of dfd's head; see `ltl.halves`."""
 
 
-def multiply(tree: Tree, function: str, derivatives: str, f_ext: bool = False) -> Multiplied:
-    """dfd or difd, by a route to did, for any robot; not contracted."""
-    signature = FUNCTIONS[function]
-    answers = arrays(tree, signature.outputs)
-    halves = (Array(UPPER, answers[0].shape), Array(LOWER, answers[0].shape)) if function == "dfd" else ()
-    factors = (*arrays(tree, FUNCTIONS["did"].outputs), *answers[2:], *halves)
-    head = run(tree, function, HEADS[function][derivatives], arrays(tree, signature.ports(f_ext)), factors)
+def multiply(tree: Tree, function: str, route: str, f_ext: bool = False) -> Multiplied:
+    """A function whose answers are products of joint-space matrices, for any robot; not contracted."""
+    specification = FUNCTIONS[function]
+    way = specification.routes[route].factors
+    assert way is not None
+    answers = arrays(tree, specification.outputs)
+    given = {port.name for port in specification.inputs}
+    products = [step for step in expanded(specification) if isinstance(step, MinusProduct)]
+    halves = () if products[0].left in given else (Array(UPPER, answers[0].shape), Array(LOWER, answers[0].shape))
+    rights = tuple(Array(step.right, answers[0].shape) for step in products)
+    left = tuple(array for array in answers if array.name not in {step.gives for step in products})
+    swept = normal_form(tree, specification.normal_form)
+    head = run(swept, function, way, arrays(tree, specification.ports(f_ext)), (*rights, *left, *halves))
     return multiplied(pipeline.apply(verify(head), pipeline.CLEAN), answers)
 
 

@@ -31,7 +31,7 @@ def floors(tree: Tree) -> list[float]:
     found = [0.0] * tree.nv
     if tree.has_shared_coordinates:
         return found
-    joints = Unrolled(tree, [number(0.0)] * tree.nq).joints
+    joints = Unrolled(tree, {"q": [number(0.0)] * tree.nq}).joints
     inertias = [_spatial(joint) for joint in joints]
     sound = [bool(np.linalg.eigvalsh(one)[0] >= NEGATIVE * np.abs(one).max()) for one in inertias]
     for i, link in reversed(list(enumerate(tree.links))):

@@ -10,13 +10,13 @@ from collections.abc import Callable, Sequence
 from typing import TypeAlias, TypeVar, cast
 
 from condyle.algorithms.joint import Joint
-from condyle.algorithms.sweeps import Entry, Field, Matrix, Meet
+from condyle.algorithms.sweeps import Entry, Field, Matrix, Meet, Vector
 from condyle.algorithms.values import flat, like, plus
 from condyle.errors import UnsupportedError
 from condyle.ir import sweep as ir
 from condyle.model.tree import Tree
 from condyle.scalar import Scalar, number
-from condyle.spatial.vector import Vector
+from condyle.spatial import vector as vec
 from condyle.trace.finish import Scope
 from condyle.trace.kinds import constants, kinds_of
 from condyle.trace.places import angles, external, place_of
@@ -40,7 +40,7 @@ class Rolling:
     def __init__(self, tree: Tree, f_ext: bool) -> None:
         if tree.has_shared_coordinates:
             raise UnsupportedError("loops need every joint to move alone, and this robot has mimic joints")
-        self.gravity, self.free_rotors = cast(Vector, tree.gravity), tree.has_free_rotors
+        self.gravity, self.free_rotors = cast(vec.Vector, tree.gravity), tree.has_free_rotors
         self.kinds, kind_of = kinds_of(tree)
         self.joints = tuple(
             ir.Joint(kind, link.parent, link.q[0].at, link.v[0].at, 6 * link.body, constants(link))
@@ -51,7 +51,9 @@ class Rolling:
         self.buffers: dict[str, int] = {}
         self.matrices: list[str] = []
         self._turn()
-        self.f_ext: Field[tuple[Vector, Vector]] | None = External(ir.Ref("input", "f_ext"), ()) if f_ext else None
+        self.f_ext: Field[tuple[vec.Vector, vec.Vector]] | None = None
+        if f_ext:
+            self.f_ext = External(ir.Ref("input", "f_ext"), ())
 
     def each(self, step: Callable[..., T], *given: Field[object]) -> Field[T]:
         handles = _handles(given)
@@ -176,14 +178,23 @@ class Rolling:
         return handle
 
     def minus_product(self, left: str, right: Matrix) -> MatrixHandle:
-        """-left right, `left` an input port."""
         name = self._matrix()
         self.scope.items.append(ir.Product(left, cast(MatrixHandle, right).name, name, self.related, self.connected))
         return MatrixHandle(name)
 
-    def dofs(self, port: str) -> Field[Sequence[Scalar]]:
-        """An input port of joint-space size, dealt out to the joints."""
+    def given(self, port: str) -> Field[Sequence[Scalar]]:
         return self._dof_handle(ir.Ref("input", port))
+
+    def dofs(self, values: Vector) -> Field[Sequence[Scalar]]:
+        """The same: every joint moves alone."""
+        return cast("Field[Sequence[Scalar]]", values)
+
+    def gathered(self, field: Field[Sequence[Scalar]]) -> Field[Sequence[Scalar]]:
+        """The same: every joint moves alone."""
+        return field
+
+    def total(self, values: Field[T]) -> T:
+        raise UnsupportedError("loops over joints have no sum over all of them")
 
     def output(self, port: str, values: Field[Sequence[Scalar]]) -> None:
         """The joints' values are this output port."""

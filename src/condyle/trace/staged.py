@@ -4,22 +4,23 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import NamedTuple, TypeVar
+from typing import NamedTuple, TypeVar, cast
 
-from condyle.algorithms.forward_dynamics import factors
 from condyle.algorithms.joint import Joint
 from condyle.algorithms.ltl import held, inverse
 from condyle.algorithms.matrix import SparseMatrix
 from condyle.algorithms.regroup import regrouped
-from condyle.algorithms.routes import ROUTES, Inputs, Output
+from condyle.algorithms.solvers import factors
 from condyle.algorithms.sweeps import Entry, Field, Meet
 from condyle.algorithms.unrolled import Unrolled
+from condyle.functions import FUNCTIONS
 from condyle.ir.expr import Expr, Graph
 from condyle.ir.ops import Node
 from condyle.ir.program import Array, Program
 from condyle.model.tree import Tree
 from condyle.scalar import Scalar
-from condyle.signature import F_EXT, FUNCTIONS
+from condyle.specification import F_EXT
+from condyle.trace.reference import Output
 from condyle.trace.straight import arrays, entries, leaves
 
 T = TypeVar("T")
@@ -70,8 +71,8 @@ class _Graph(Graph):
 class _Stages(Unrolled):
     """Sweeps that say at which joint they are."""
 
-    def __init__(self, tree: Tree, q: Sequence[Scalar], graph: _Graph, f_ext: Sequence[Scalar] | None = None) -> None:
-        super().__init__(tree, q, f_ext)
+    def __init__(self, tree: Tree, inputs: Mapping[str, Sequence[Scalar]], graph: _Graph) -> None:
+        super().__init__(tree, inputs)
         self._graph = graph
         self._index = {id(joint): i for i, joint in enumerate(self.joints)}
 
@@ -128,19 +129,19 @@ def trace_staged(tree: Tree, routes: Sequence[tuple[str, str, str]], f_ext: bool
     graph = _Graph()
     pivots: dict[int, int] = {}
 
-    def ltl_inverse(tree: Unrolled, x: Inputs) -> tuple[Output, ...]:
+    def ltl_inverse(tree: Unrolled) -> tuple[object, ...]:
         found = factors(tree)
         pivots.update({d.index: k for k, d in enumerate(found.inverse_D) if isinstance(d, Expr)})
-        return (inverse(held(found, x["floats"][0], base) if base else found),)
+        return (inverse(held(found, given["floats"][0], base) if base else found),)
 
     given = leaves(graph, inputs)
-    swept = _Stages(regrouped(tree), given["q"], graph, given.get("f_ext"))
+    swept = _Stages(regrouped(tree), given, graph)
     outputs: list[Array] = []
     values: list[tuple[int, int, Expr | float]] = []
     for letter, function, route in routes:
         graph.letter = letter
-        way = ltl_inverse if (function, route) == ("minv", "ltl") else ROUTES[function][route]
-        found = entries(way(swept, given))
+        way = ltl_inverse if (function, route) == ("minv", "ltl") else FUNCTIONS[function].routes[route].run
+        found = entries(cast("tuple[Output, ...]", way(swept)))
         values += [(array + len(outputs), index, value) for array, index, value in found]
         outputs += arrays(tree, FUNCTIONS[function].outputs)
     graph.letter = ""

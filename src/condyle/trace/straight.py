@@ -2,37 +2,44 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from typing import cast
 
 from condyle.algorithms.matrix import SparseMatrix
-from condyle.algorithms.reframe import reframed
-from condyle.algorithms.regroup import regrouped
-from condyle.algorithms.routes import ROUTES, Output, Route
+from condyle.algorithms.normal_form import normal_form
 from condyle.algorithms.unrolled import Unrolled
+from condyle.functions import FUNCTIONS
 from condyle.ir.expr import Expr, Graph
 from condyle.ir.program import Array, Program
 from condyle.model.tree import Tree
 from condyle.scalar import Scalar
-from condyle.signature import FUNCTIONS, Port
+from condyle.specification import Port
+from condyle.trace.reference import Output
 from condyle.trace.structure import sizes
 
 
-def trace(tree: Tree, function: str, route: str, f_ext: bool = False, regroup: bool = True) -> Program:
-    """The straight-line Program of one function by one route, the tree's numbers inside it."""
-    signature = FUNCTIONS[function]
-    answers = arrays(tree, signature.outputs)
-    return run(tree, function, ROUTES[function][route], arrays(tree, signature.ports(f_ext)), answers, regroup)
+def trace(tree: Tree, function: str, route: str, f_ext: bool = False, exact: bool = False) -> Program:
+    """The straight-line Program of one function by one route, the tree's numbers inside it.
+
+    exact: of the tree as it is, also where a function's normal form is another one.
+    """
+    specification = FUNCTIONS[function]
+    answers = arrays(tree, specification.outputs)
+    swept = tree if exact else normal_form(tree, specification.normal_form)
+    return run(swept, function, specification.routes[route].run, arrays(tree, specification.ports(f_ext)), answers)
 
 
 def run(
-    tree: Tree, name: str, route: Route, inputs: tuple[Array, ...], answers: tuple[Array, ...], regroup: bool = True
+    tree: Tree,
+    name: str,
+    route: Callable[..., tuple[object, ...]],
+    inputs: tuple[Array, ...],
+    answers: tuple[Array, ...],
 ) -> Program:
-    """The Program of any route that takes these inputs and gives these answers."""
+    """The Program of any algorithm that takes these inputs and gives these answers."""
     graph = Graph()
-    given = leaves(graph, inputs)
-    swept = Unrolled(reframed(regrouped(tree)) if regroup else tree, given["q"], given.get("f_ext"))
-    return graph.program(name, inputs, answers, entries(route(swept, given)))
+    outputs = cast("tuple[Output, ...]", route(Unrolled(tree, leaves(graph, inputs))))
+    return graph.program(name, inputs, answers, entries(outputs))
 
 
 def arrays(tree: Tree, ports: Iterable[Port]) -> tuple[Array, ...]:

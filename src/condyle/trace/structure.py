@@ -10,14 +10,14 @@ from numpy.typing import NDArray
 from condyle.ir.program import Program
 from condyle.model.tree import Tree
 from condyle.runtime.layout import Layout, full, sparse
-from condyle.signature import Port
+from condyle.specification import Port, Size
 
 Entries: TypeAlias = "NDArray[np.bool_]"
 """Which entries of a matrix can differ from zero."""
 
 
 def sizes(tree: Tree) -> dict[str, int]:
-    """What the dimension names of `condyle.signature` are for this tree."""
+    """What the dimension names of `condyle.specification` are for this tree."""
     return {"nq": tree.nq, "nv": tree.nv, "n_bodies": tree.n_bodies}
 
 
@@ -55,31 +55,20 @@ def connected(kept: NDArray[np.bool_]) -> NDArray[np.bool_]:
         kept = more
 
 
-def straight_size(tree: Tree, function: str) -> int:
-    """About how many operations the straight-line Program would have; known without tracing.
-
-    Fitted to random chains, whose placements are dense; real robots have half. So much for each link, for each pair
-    of a coordinate and an ancestor's, and for each triple of such in products and factors.
-    """
+def straight_size(tree: Tree, size: Size) -> int:
+    """About how many operations the straight-line Program would have; known without tracing."""
     depth: list[int] = []
     for link in tree.links:
         depth.append(len(link.v) + (depth[link.parent] if link.parent >= 0 else 0))
     pairs = sum(len(link.v) * d for link, d in zip(tree.links, depth, strict=True))
     triples = sum(len(link.v) * d * d for link, d in zip(tree.links, depth, strict=True))
-    per_link, per_pair, per_triple = SIZES[function]
-    return per_link * len(tree.links) + per_pair * pairs + per_triple * triples
+    return size.link * len(tree.links) + size.pair * pairs + size.triple * triples
 
 
-DERIVED = ("dfd", "difd")
-"""Functions that are products of the derivatives of inverse dynamics with another matrix."""
-
-
-def product_size(tree: Tree, function: str) -> int:
-    """About how many operations of straight-line code are products of joint-space matrices alone; 0 where none are."""
-    if function not in DERIVED:
-        return 0
+def product_size(tree: Tree, by_factors: bool) -> int:
+    """About how many operations of straight-line code two products with M^-1 are."""
     kept = coupled(tree)
-    return products(function, kept, kept)
+    return products(by_factors, kept, kept)
 
 
 def written(program: Program) -> list[Entries]:
@@ -90,31 +79,19 @@ def written(program: Program) -> list[Entries]:
     return [np.reshape(entries, array.shape) for entries, array in zip(kept, program.arrays, strict=True)]
 
 
-def products(function: str, by_q: Entries, by_v: Entries) -> int:
-    """The same for derivatives of inverse dynamics with these entries: -M^-1 times each, or its factors' products."""
-    both: Entries = by_q | by_v
+def products(by_factors: bool, *rights: Entries) -> int:
+    """Operations of -M^-1 times each of these, by the factors of M or by a given inverse."""
+    both: Entries = np.any(rights, axis=0)
     both = both | np.transpose(both) | np.eye(len(both), dtype=np.bool_)
-    if function == "difd":
+    if not by_factors:
         inverse = connected(both)
-        return 2 * (_terms(inverse, by_q) + _terms(inverse, by_v))
+        return 2 * sum(_terms(inverse, right) for right in rights)
     lower: Entries = np.tril(both, -1)
     upper: Entries = np.transpose(lower)
-    halves: list[Entries] = [kept | (upper.astype(np.float32) @ kept > 0) for kept in (by_q, by_v)]
-    size = _terms(upper, by_q) + _terms(upper, by_v) + sum(_terms(lower, half) for half in halves)
-    return 2 * size
+    halves: list[Entries] = [kept | (upper.astype(np.float32) @ kept > 0) for kept in rights]
+    return 2 * (sum(_terms(upper, right) for right in rights) + sum(_terms(lower, half) for half in halves))
 
 
 def _terms(left: Entries, right: Entries) -> int:
     """Products of two entries in a product of matrices."""
     return int(np.sum(left, axis=0) @ np.sum(right, axis=1))
-
-
-SIZES = {
-    "id": (200, 0, 0),
-    "fd": (600, 0, 0),
-    "m": (80, 40, 0),
-    "minv": (80, 50, 2),
-    "did": (200, 180, 0),
-    "dfd": (500, 220, 5),
-    "difd": (200, 180, 5),
-}

@@ -10,7 +10,6 @@ import pytest
 import condyle
 from benchmarks import chains
 from condyle.algorithms import aba, reference
-from condyle.algorithms.routes import routes_of
 from condyle.algorithms.scans.forward_dynamics import GUARD
 from condyle.algorithms.scans.massless import massless_link
 from condyle.algorithms.scans.routes import FORMS_ELEMENTS, SCANS, evaluate
@@ -18,9 +17,9 @@ from condyle.algorithms.scans.scan import blelloch, chunked
 from condyle.algorithms.unrolled import Unrolled
 from condyle.algorithms.values import flat
 from condyle.backends.cpu.build import build_chain, supported
+from condyle.functions import FUNCTIONS
 from condyle.model.tree import Tree, tree_of
 from condyle.scalar import number
-from condyle.signature import FUNCTIONS
 from condyle.trace.chunks import chunked as lanes_chunked
 from tests.laws.robots import changed, relative, robot_named, states
 
@@ -53,7 +52,7 @@ def given(name: str, function: str, dtype: type = np.float64, n: int = 2) -> tup
 
 def error(tree: Tree, function: str, got: list[np.ndarray], inputs: dict[str, np.ndarray]) -> float:
     exact = {key: value.astype(np.float64) for key, value in inputs.items()}
-    want = reference.evaluate(tree, function, routes_of(function, False)[0], exact)
+    want = reference.evaluate(tree, function, FUNCTIONS[function].route_names(False)[0], exact)
     return max(relative(one, two) for one, two in zip(got, want, strict=True))
 
 
@@ -155,7 +154,7 @@ def test_the_reference_in_float32_computes_in_float32() -> None:
     """Constants alone, as of a tip, are numbers that leave arrays their dtype: no inverse of one is a float64."""
     tree, inputs, _ = exact(30, 3, "tau")
     q = inputs["q"].astype(np.float32)
-    eliminated = aba.eliminations(Unrolled(tree, [number(q[:, k]) for k in range(q.shape[1])]))
+    eliminated = aba.eliminations(Unrolled(tree, {"q": [number(q[:, k]) for k in range(q.shape[1])]}))
     assert np.float64 not in {np.asarray(x).dtype for one in eliminated[:-1] for x in flat(one)}
 
 

@@ -14,13 +14,13 @@ from condyle.backends.cpu import build as module
 from condyle.backends.cpu.assemble import assemble, packed
 from condyle.backends.cpu.build import build, supported
 from condyle.backends.cpu.target import ISAS, Isa
-from condyle.compiler import Compiler
+from condyle.compile.serial import Compiler
 from condyle.errors import UnsupportedError
+from condyle.functions import FUNCTIONS
 from condyle.ir.program import Array, Output, Program
 from condyle.model.tree import tree_of
 from condyle.runtime import machine, native
 from condyle.runtime.kernel import Kernel
-from condyle.signature import FUNCTIONS
 from tests.backends.c.small import empty, meaning, states, tangle, toy
 
 TOLERANCE = {"float64": 2e-13, "float32": 1e-4}

@@ -11,7 +11,7 @@ import condyle
 from condyle.backends.cpu import keep as module
 from condyle.backends.cpu.build import assembled, load, supported
 from condyle.backends.cpu.recipe import from_bytes, to_bytes
-from condyle.compiler import Compiler
+from condyle.compile.serial import Compiler
 from condyle.errors import BuildError
 from condyle.runtime import cache, own
 from tests.backends.c.small import empty, states, tangle

@@ -10,7 +10,6 @@ import numpy as np
 import pytest
 
 import condyle
-from condyle.algorithms.reference import evaluate
 from condyle.backends.common.loops import layout
 from condyle.backends.cpu.assemble import packed
 from condyle.backends.cpu.build import build, load, supported
@@ -19,12 +18,13 @@ from condyle.backends.cpu.loops import assemble_rolled
 from condyle.backends.cpu.recipe import recipe
 from condyle.backends.cpu.steps import BANK, FRONT, MIDDLE, SAVED, StepEncoder
 from condyle.backends.cpu.target import AVX512, ISAS
+from condyle.functions import FUNCTIONS
 from condyle.ir.interp_sweep import run_rolled
 from condyle.ir.sweep import Rolled
 from condyle.model.tree import tree_of
 from condyle.runtime import machine, native
 from condyle.runtime.kernel import Kernel
-from condyle.signature import FUNCTIONS
+from condyle.trace.reference import evaluate
 from condyle.trace.rolled import roll
 from tests.backends.cpu.test_encode import GENERAL, assembled, needs_as
 

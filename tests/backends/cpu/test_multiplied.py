@@ -6,19 +6,19 @@ import numpy as np
 import pytest
 
 from condyle import Packed, Robot, routing
-from condyle.algorithms.reference import evaluate
 from condyle.api import compiler_of
 from condyle.backends.c.build import build as build_c
 from condyle.backends.cpu.build import build, load, supported
 from condyle.backends.cpu.loops import AT_ONCE, COPY, PRODUCT
 from condyle.backends.cpu.multiplied import assemble_multiplied
 from condyle.backends.cpu.recipe import recipe
+from condyle.functions import FUNCTIONS
 from condyle.ir.interp_sweep import run_multiplied
 from condyle.ir.sweep import Multiplied, Product
 from condyle.model.tree import tree_of
 from condyle.runtime import machine, native
 from condyle.runtime.kernel import Kernel
-from condyle.signature import FUNCTIONS
+from condyle.trace.reference import evaluate
 from condyle.trace.structure import rows_of
 from tests.zoo import every_joint
 

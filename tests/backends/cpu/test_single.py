@@ -13,12 +13,12 @@ from condyle.backends.cpu.assemble import assemble, packed
 from condyle.backends.cpu.build import build, supported
 from condyle.backends.cpu.single import MOST_ARRAYS, Single
 from condyle.backends.cpu.target import ISAS, Isa
-from condyle.compiler import Compiler
+from condyle.compile.serial import Compiler
+from condyle.functions import FUNCTIONS
 from condyle.ir.program import Array, Output, Program
 from condyle.model.tree import tree_of
 from condyle.runtime import machine
 from condyle.runtime.native import NativeKernel
-from condyle.signature import FUNCTIONS
 from tests.backends.c.small import empty, states, tangle, toy
 
 pytestmark = pytest.mark.skipif(not supported(), reason="this processor or installation runs no machine code of ours")

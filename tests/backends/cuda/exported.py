@@ -18,8 +18,8 @@ from condyle.backends.common.facts import Facts
 from condyle.backends.cuda.cpp.header import header
 from condyle.backends.cuda.cpp.host import method
 from condyle.backends.cuda.cpp.plan import Function, Plan, plan
+from condyle.functions import FUNCTIONS
 from condyle.runtime import cache, loading
-from condyle.signature import FUNCTIONS
 from tests.backends.cuda.simulate import compiler
 
 Floats = NDArray[np.floating]

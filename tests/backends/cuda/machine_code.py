@@ -21,7 +21,7 @@ from condyle.backends.cuda.link import link_version
 from condyle.backends.cuda.parts import Part
 from condyle.backends.cuda.target import ARCHITECTURES, TARGET
 from condyle.errors import BuildError
-from condyle.signature import FUNCTIONS
+from condyle.functions import FUNCTIONS
 
 MOST_CODE = 2_500  # instructions of a group's kernel: 40 kB, whatever the function
 LOCAL = {

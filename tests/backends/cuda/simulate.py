@@ -13,10 +13,10 @@ from condyle.api import Robot
 from condyle.backends.common.facts import Facts
 from condyle.backends.cuda.parts import Part, Parts, Text, parts, straight
 from condyle.backends.cuda.target import TARGET, Target
-from condyle.compiler import Compiler
+from condyle.compile.serial import Compiler
+from condyle.functions import FUNCTIONS
 from condyle.ir.program import Program
 from condyle.model.tree import tree_of
-from condyle.signature import FUNCTIONS
 from tests.backends.cuda.interpret import launch, parse
 from tests.backends.cuda.memory import Memory
 

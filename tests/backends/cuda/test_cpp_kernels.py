@@ -10,12 +10,12 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from condyle.algorithms.reference import evaluate
 from condyle.backends.cuda.cpp.plan import plan
 from condyle.cli.check import allowed
+from condyle.functions import FUNCTIONS
 from condyle.ir.program import Array, Output, Program
 from condyle.model.tree import tree_of
-from condyle.signature import FUNCTIONS
+from condyle.trace.reference import evaluate
 from tests.backends.c.small import meaning, states, tangle, toy
 from tests.backends.cuda.exported import GPP, TYPES, Library, compile_library, planned
 from tests.backends.cuda.simulate import compiler, robot

@@ -19,9 +19,9 @@ from condyle.backends.cuda.group.words import CHAIN, SUM
 from condyle.backends.cuda.parts import Part, Parts, grouped, parts, straight
 from condyle.backends.cuda.target import TARGET
 from condyle.errors import UnsupportedError
+from condyle.functions import FUNCTIONS
 from condyle.ir.count import work
 from condyle.ir.program import Array, Output, Program
-from condyle.signature import FUNCTIONS
 from tests.backends.c.small import states, tangle, toy
 from tests.backends.cuda.machine_code import hold_code
 from tests.backends.cuda.memory import RaceError

@@ -9,14 +9,14 @@ import numpy as np
 import pytest
 
 from condyle import Robot, random_tree
-from condyle.algorithms.reference import evaluate
 from condyle.backends.cuda.parts import Part, Parts, straight
 from condyle.backends.cuda.product import NAME
 from condyle.backends.cuda.target import TARGET, Target
 from condyle.cli.check import allowed
+from condyle.functions import FUNCTIONS
 from condyle.ir.program import Array, Output, Program
 from condyle.model.tree import tree_of
-from condyle.signature import FUNCTIONS
+from condyle.trace.reference import evaluate
 from tests.backends.c.small import meaning, states, tangle, toy
 from tests.backends.cuda.machine_code import hold_code
 from tests.backends.cuda.simulate import Floats, compiler, made, robot, simulate

@@ -19,7 +19,7 @@ from condyle.backends.cuda.assemble import Code, assemble
 from condyle.backends.cuda.link import link, link_version, usage
 from condyle.backends.cuda.target import ARCHITECTURES, TARGET
 from condyle.errors import BuildError
-from condyle.signature import FUNCTIONS
+from condyle.functions import FUNCTIONS
 from tests.backends.cuda.machine_code import hold, hold_linked, on_every_architecture, rows
 from tests.backends.cuda.simulate import kernel, made, robot
 

@@ -7,15 +7,15 @@ import pytest
 
 import condyle
 from condyle import linked
-from condyle.algorithms.reference import evaluate
 from condyle.backends.cuda.link import link
 from condyle.backends.cuda.links.part import launch
 from condyle.backends.cuda.parts import Parts
 from condyle.backends.cuda.target import ARCHITECTURES
+from condyle.functions import FUNCTIONS
 from condyle.ir.program import Array
 from condyle.model.tree import tree_of
-from condyle.signature import FUNCTIONS
 from condyle.trace.linked import eliminations, size_of_solver, solve
+from condyle.trace.reference import evaluate
 from tests.backends.cuda.simulate import simulate
 from tests.backends.cuda.test_links import robot_for
 from tests.laws.robots import relative, states

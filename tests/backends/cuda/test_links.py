@@ -8,18 +8,18 @@ import numpy as np
 import pytest
 
 import condyle
-from condyle.algorithms.reference import evaluate
 from condyle.backends.cuda.link import link
 from condyle.backends.cuda.links.lanes import lanes_for
 from condyle.backends.cuda.links.part import linked
 from condyle.backends.cuda.parts import Parts
 from condyle.backends.cuda.target import ARCHITECTURES, TARGET
+from condyle.functions import FUNCTIONS
 from condyle.ir.program import Array
 from condyle.model.tree import tree_of
-from condyle.signature import FUNCTIONS
 from condyle.trace.chunks import best_chunks, chunked
 from condyle.trace.linked import forward_dynamics, inverse_dynamics
 from condyle.trace.partners import partners
+from condyle.trace.reference import evaluate
 from condyle.trace.structure import sizes
 from tests.backends.cuda.memory import RaceError
 from tests.backends.cuda.simulate import simulate

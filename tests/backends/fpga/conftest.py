@@ -14,8 +14,8 @@ from condyle import hardware
 from condyle.api import Robot
 from condyle.backends.fpga.build import Accelerator, build
 from condyle.backends.fpga.export import Facts, Sheet, write
+from condyle.functions import FUNCTIONS
 from condyle.hardware import Options
-from condyle.signature import FUNCTIONS
 from condyle.simulation import simulate
 
 Bench = Callable[..., str]

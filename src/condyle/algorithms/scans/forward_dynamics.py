@@ -190,7 +190,7 @@ def hybrid(links: Links, q: Array, v: Scalar, tau: Scalar) -> Scalar:
 def serial_eliminations(links: Links, q: Array) -> Elimination:
     """What the reference computes link by link, for every degree of freedom."""
     columns = [number(q[:, k]) for k in range(q.shape[1])]
-    found = aba.eliminations(Unrolled(links.tree, columns))
+    found = aba.eliminations(Unrolled(links.tree, {"q": columns}))
     order: list[int] = np.argsort(links.first_dof).tolist()
     of_dofs = [one for i in order for one in found[i]]
     scalars: list[Scalar] = []

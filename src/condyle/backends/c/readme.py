@@ -9,7 +9,6 @@ from condyle.backends.common.describe import described
 from condyle.backends.common.facts import Facts
 from condyle.backends.common.readme import Coordinates, birth, order
 from condyle.ir.sweep import Code
-from condyle.signature import FUNCTIONS
 
 
 def readme(programs: Sequence[Code], facts: Facts, real: str, joints: Sequence[Coordinates]) -> str:
@@ -61,11 +60,11 @@ qx qy qz qw, and angular velocity in the body's own axes.
 
 
 def _section(program: Code, facts: Facts, real: str) -> str:
-    function = FUNCTIONS.get(program.name)
+    function = facts.functions.get(program.name)
     rows = [
         f"| `{name}` | {way} | {' x '.join(['n', *map(str, shape)])} | {_cell(port.unit) if port else ''} | "
         f"{_cell(port.doc) if port else ''} |"
-        for way, name, shape, port in described(program)
+        for way, name, shape, port in described(program, facts)
     ]
     return "\n".join(
         [

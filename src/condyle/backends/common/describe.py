@@ -11,7 +11,7 @@ from condyle.ir.count import work
 from condyle.ir.ops import ARITY
 from condyle.ir.program import Array, Program
 from condyle.ir.sweep import Code, Multiplied
-from condyle.signature import FUNCTIONS, Port
+from condyle.specification import Port
 
 _ARGUMENT = re.compile(r"[A-Za-z][A-Za-z0-9]*(_[A-Za-z0-9]+)*")
 _TAKEN = """
@@ -23,20 +23,20 @@ in_stride out_stride k w rows real LANES raw status T class delete namespace new
 
 def header(program: Code, facts: Facts, numbers: str, abi: int) -> list[str]:
     """The comment at the top: what this is, from which robot, what goes in and out, what it costs."""
-    function = FUNCTIONS.get(program.name)
+    function = facts.functions.get(program.name)
     lines = [f"/* {program.name}: " + ("a function" if function is None else function.equation)]
     lines.append(f" * robot {facts.fingerprint or '-'}, nq = {facts.nq}, nv = {facts.nv}, {numbers}")
     lines.append(f" * Condyle {facts.version or '-'}, ABI {abi}")
     lines.append(f" * operations a state: {_operations(program)}")
-    for way, name, shape, port in described(program):
+    for way, name, shape, port in described(program, facts):
         meaning = "" if port is None else f"  {port.doc} [{port.unit}]"
         lines.append(f" * {way:3} {name}[n][{']['.join(map(str, shape))}]{meaning}")
     return [*lines, " */"]
 
 
-def described(program: Code) -> list[tuple[str, str, tuple[int, ...], Port | None]]:
+def described(program: Code, facts: Facts) -> list[tuple[str, str, tuple[int, ...], Port | None]]:
     """Each argument: "in" or "out", its name in C, its shape, what is known of it."""
-    function = FUNCTIONS.get(program.name)
+    function = facts.functions.get(program.name)
     docs = {} if function is None else {port.name: port for port in (*function.ports(True), *function.outputs)}
     return [
         (way, name, array.shape, docs.get(array.name))

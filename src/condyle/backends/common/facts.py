@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, field
 
 import numpy as np
 from numpy.typing import NDArray
 
 from condyle.backends.common.words import OWN, RESERVED
 from condyle.errors import UnsupportedError
+from condyle.specification import Function
 
 NAME = re.compile(r"[a-z][a-z0-9_]{0,30}")
 BITS = {"float64": 64, "float32": 32}
@@ -21,6 +23,7 @@ _WORD = re.compile(r"[A-Za-z0-9.+:_-]{0,120}")
 class Facts:
     """What generated code says about its robot; `name` is the prefix of every exported symbol.
 
+    functions: by the name of a Program what it computes; nothing is said of others.
     Raises UnsupportedError for a name that `checked_name` refuses, or for text that could leave a C string.
     """
 
@@ -29,6 +32,7 @@ class Facts:
     fingerprint: str = ""
     version: str = ""
     name: str = "robot"
+    functions: Mapping[str, Function] = field(default_factory=dict[str, Function], compare=False)
 
     def __post_init__(self) -> None:
         checked_name(self.name)

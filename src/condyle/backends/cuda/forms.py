@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from condyle.backends.cuda.target import Target
 from condyle.errors import UnsupportedError
-from condyle.signature import FUNCTIONS
+from condyle.functions import FUNCTIONS
 
 LANES = (2, 4, 8, 16, 32)
 SPLIT, FUSED, WHOLE = "split", "fused", "completely-fused"

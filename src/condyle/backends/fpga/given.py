@@ -16,7 +16,8 @@ from dataclasses import replace
 
 from condyle.backends.fpga.datapath import Word
 from condyle.backends.fpga.formats import Format
-from condyle.signature import FUNCTIONS, A
+from condyle.functions import FUNCTIONS
+from condyle.functions.quantities import A
 
 SUFFIX = "_given"
 GIVEN = {

@@ -22,15 +22,17 @@ from condyle.backends.fpga.datapath import Word
 from condyle.backends.fpga.formats import Format, Integers, constant_format
 from condyle.backends.fpga.given import GIVEN
 from condyle.backends.fpga.ranges import Reals
+from condyle.functions import FUNCTIONS
+from condyle.functions.quantities import TAU, Q, V
 from condyle.ir.program import Program
-from condyle.signature import FUNCTIONS, TAU, Function, Port, Q, V
+from condyle.specification import Function, Port
 
 NEXT = (
     Port("q_next", ("nq",), Q.unit, Q.frame, "configuration after the step"),
     Port("v_next", ("nv",), V.unit, V.frame, "velocity after the step"),
 )
 STEPS = {
-    name: Function(name, "", f"q, v after a step of {what}, tau held", (Q, V, TAU), NEXT, solves=True)
+    name: Function(name, "", f"q, v after a step of {what}, tau held", (Q, V, TAU), NEXT, condition=64.0)
     for name, what in (("euler", "Euler's method"), ("rk4", "the classical Runge-Kutta method"))
 }
 ALL = {**FUNCTIONS, **STEPS, **GIVEN}

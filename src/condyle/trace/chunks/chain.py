@@ -12,10 +12,10 @@ from condyle.algorithms.joint import Dof, Inertia, Joint
 from condyle.algorithms.rnea import Wrench
 from condyle.algorithms.unrolled import is_zero, joint_at, wrench_on
 from condyle.algorithms.values import flat, numbers
+from condyle.functions import FUNCTIONS
 from condyle.ir import chunked as ir
 from condyle.model.tree import Link, Tree
 from condyle.scalar import number
-from condyle.signature import FUNCTIONS
 from condyle.spatial import vector as vec
 from condyle.spatial.rotation import AboutZ, Full, Identity, Rotation
 from condyle.spatial.rotation import Chain as InTurn

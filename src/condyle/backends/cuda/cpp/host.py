@@ -6,8 +6,8 @@ from collections.abc import Sequence
 
 from condyle.backends.cuda.cpp.plan import PRODUCT, Function, Plan
 from condyle.backends.cuda.forms import PARTITIONS
+from condyle.functions import FUNCTIONS
 from condyle.ir.program import Array
-from condyle.signature import FUNCTIONS
 from condyle.text import Emitter
 
 

@@ -8,13 +8,14 @@ from functools import cache
 
 from condyle.backends.common.facts import Facts
 from condyle.errors import UnsupportedError
+from condyle.functions import FUNCTIONS, expanded
 from condyle.ir.count import Counts, count, instructions
 from condyle.ir.program import Program
 from condyle.ir.sweep import Code, Multiplied, Rolled
 from condyle.ir.verify import verify
 from condyle.model.tree import Tree
-from condyle.signature import FUNCTIONS
-from condyle.trace.structure import DERIVED, product_size, products, straight_size, written
+from condyle.specification import Call, MinusProduct, Size
+from condyle.trace.structure import product_size, products, straight_size, written
 
 LONGEST = 150_000
 """Products and sums above which a function is compiled as loops: straight code is no faster then and takes seconds."""
@@ -25,8 +26,6 @@ LONG, MORE = 20_000, 1.1
 HOPELESS = {True: 60_000, False: 4 * LONGEST}
 """Estimated operations above which straight code is not even traced, for vectors and for matrices; rather too many."""
 
-VECTORS = ("id", "fd")
-
 AMPLE = 1.25
 """The same in products of matrices by the tree alone, which has up to a tenth too many entries."""
 
@@ -36,17 +35,10 @@ SURELY = 1.05
 FORMS: Mapping[type, str] = {Program: "", Rolled: ", rolled", Multiplied: ", products rolled"}
 """What is said of a form beside the route."""
 
+NOTHING = Size(0)
+
 DEEP = 30_000
 """Estimated operations above which only routes that grow least with the depth of the tree are compared."""
-
-SHALLOW = {
-    "m": ("mminvgen",),
-    "minv": ("aba", "mminvgen"),
-    "did": ("adjoint", "columns"),
-    "dfd": ("minv+",),
-    "fd": ("minv",),
-}
-"""Routes that win on short branches only, or never: the papers' baselines."""
 
 
 @dataclass(frozen=True)
@@ -79,25 +71,39 @@ class Router:
         return Traced(route, program, count(program))
 
     def candidates(self, function: str) -> Sequence[str]:
-        """The routes to compare: the named one, else all; derivatives of fd are built on the best route to did."""
+        """The routes to compare: the named one, else all that can be the best.
+
+        A function that is made of another one by products takes the best route to it.
+        """
         if function in self.routes:
             return [self.routes[function]]
-        from condyle.algorithms.routes import BASELINES, routes_of
-
-        names = [name for name in routes_of(function, self.tree.has_shared_coordinates) if name not in BASELINES]
-        if function in DERIVED:
-            derivatives = self._derivatives()
-            names = [name for name in names if name.split("+")[-1] == derivatives]
-        if function == "fd" and straight_size(self.tree, "minv") > LONGEST:
-            return [name for name in names if name == "aba"] or names  # factors grow with the cube of the depth
-        if straight_size(self.tree, function) <= DEEP:
+        routes = FUNCTIONS[function].routes
+        names = [name for name in self.serving(function) if not routes[name].baseline]
+        if products_of(function):
+            part = self._part(function)
+            names = [name for name in names if routes[name].part == part]
+        sized = [name for name in names if self._estimate(routes[name].size or NOTHING) <= LONGEST]
+        if len(sized) < len(names):
+            return sized or names
+        if self._size(function) <= DEEP:
             return names
-        return [name for name in names if not name.startswith(SHALLOW.get(function, "-"))]
+        return [name for name in names if not routes[name].shallow]
 
-    def _derivatives(self) -> str:
-        """The best route to did; where there is but one to compare, nothing is traced to find it."""
-        names = self.candidates("did")
-        return names[0] if len(names) == 1 else self.best("did", False).route
+    def serving(self, function: str) -> list[str]:
+        """The routes that serve the robot."""
+        return FUNCTIONS[function].route_names(self.tree.has_shared_coordinates)
+
+    def _estimate(self, size: Size) -> int:
+        return straight_size(self.tree, size)
+
+    def _size(self, function: str) -> int:
+        return self._estimate(FUNCTIONS[function].size)
+
+    def _part(self, function: str) -> str:
+        """The best route to what products multiply; where there is but one to compare, nothing is traced to find it."""
+        right = multiplied_by(function)
+        names = self.candidates(right)
+        return names[0] if len(names) == 1 else self.best(right, False).route
 
     def _best(self, function: str, f_ext: bool) -> Traced:
         """The route with the fewest operations, external forces left out of the comparison; loops for long robots.
@@ -117,7 +123,7 @@ class Router:
             (self.traced(function, route, False) for route in self.candidates(function)),
             key=lambda traced: (traced.counts.arithmetic, traced.route),
         )
-        if self._may_roll(function) and self._rolls(function, best.counts.arithmetic):
+        if self._may_roll(function) and has_loops(function) and self._rolls(function, best.counts.arithmetic):
             return self._loops(function, f_ext)
         return self.traced(function, best.route, True) if f_ext else best
 
@@ -126,23 +132,23 @@ class Router:
 
     def is_hopeless(self, function: str) -> bool:
         """Whether it is loops for sure, by estimates alone."""
-        long = straight_size(self.tree, function) > HOPELESS[function in VECTORS] or self._multiplies_long(function)
+        long = self._size(function) > HOPELESS[FUNCTIONS[function].is_vector] or self._multiplies_long(function)
         return long and self._may_roll(function)
 
     def _multiplies_long(self, function: str) -> bool:
         """Whether products of matrices alone are too long, by the tree; further zeros of their entries do not count."""
-        return product_size(self.tree, function) > AMPLE * LONGEST
+        return bool(products_of(function)) and product_size(self.tree, FUNCTIONS[function].inverts) > AMPLE * LONGEST
 
     def _is_surely_long(self, function: str) -> bool:
-        """Whether derivatives of inverse dynamics and the products with them are too long: those are not traced."""
-        if function not in DERIVED or function in self.routes:
+        """Whether products of matrices and what they multiply are too long: those are not traced."""
+        if not products_of(function) or function in self.routes:
             return False
         if self._multiplies_long(function):
             return True
-        derivatives = self.best("did", False)
-        if not isinstance(derivatives.code, Program):
+        rights = self.best(multiplied_by(function), False)
+        if not isinstance(rights.code, Program):
             return True
-        size = derivatives.counts.arithmetic + products(function, *written(derivatives.code))
+        size = rights.counts.arithmetic + products(FUNCTIONS[function].inverts, *written(rights.code))
         return size > SURELY * LONGEST
 
     def is_rolled(self, function: str) -> bool:
@@ -151,23 +157,24 @@ class Router:
 
     def _rolls(self, function: str, straight: int) -> bool:
         """Whether loops are the better form, by the operations of straight code."""
-        if function not in VECTORS or straight <= LONG:
+        if not FUNCTIONS[function].is_vector or straight <= LONG:
             return straight > LONGEST
         return self._loops(function, False).counts.arithmetic <= MORE * straight
 
     def _loops(self, function: str, f_ext: bool) -> Traced:
-        from condyle.trace.rolled import ROLLED, roll
+        from condyle.trace.rolled import roll, rolled_route
 
         rolled = roll(self.tree, function, f_ext)
-        return Traced(ROLLED[function].route, rolled, count(rolled))
+        return Traced(rolled_route(function), rolled, count(rolled))
 
     def _multiplied(self, function: str, f_ext: bool) -> Traced:
         """Products as loops: the form of long robots whose joints share coordinates."""
         from condyle.trace.multiplied import multiply
 
-        route = self._derivatives()
+        part, routes = self._part(function), FUNCTIONS[function].routes
+        route = next(name for name, one in routes.items() if one.part == part and one.factors)
         made = multiply(self.tree, function, route, f_ext)
-        return Traced(route if function == "difd" else f"ltl+{route}", made, count(made))
+        return Traced(route, made, count(made))
 
     def code(self, function: str, f_ext: bool) -> Code:
         """The best route, ready for a target: contracted."""
@@ -207,20 +214,33 @@ class Router:
 
     def reference_route(self, function: str) -> str:
         """The route that the reference takes: the named one, else the first that serves the robot."""
-        from condyle.algorithms.routes import routes_of
+        return self.routes.get(function) or self.serving(function)[0]
 
-        return self.routes.get(function) or routes_of(function, self.tree.has_shared_coordinates)[0]
+
+def has_loops(function: str) -> bool:
+    """Whether loops over joints can be recorded."""
+    return any(route.loops for route in FUNCTIONS[function].routes.values())
+
+
+def products_of(function: str) -> list[MinusProduct]:
+    """The products with M^-1 that a function is made of."""
+    return [step for step in expanded(FUNCTIONS[function]) if isinstance(step, MinusProduct)]
+
+
+def multiplied_by(function: str) -> str:
+    """The function whose answers these products multiply."""
+    rights = {step.right for step in products_of(function)}
+    calls = (step for step in expanded(FUNCTIONS[function]) if isinstance(step, Call))
+    return next(call.function for call in calls if rights <= set(call.gives))
 
 
 def checked_route(tree: Tree, function: str, route: str) -> str:
     """The route by its own name; UnsupportedError for a function or route that is not there, or not for this robot."""
     if function not in FUNCTIONS:
         raise UnsupportedError(f"routes: there is no function {function!r}; there are {', '.join(FUNCTIONS)}")
-    from condyle.algorithms.routes import ALIASES, routes_of
-
-    names = routes_of(function, tree.has_shared_coordinates)
-    known = {**ALIASES, **dict(zip(names, names, strict=True))}
-    if not isinstance(route, str) or known.get(route) not in names:  # pyright: ignore[reportUnnecessaryIsInstance]
+    names = FUNCTIONS[function].route_names(tree.has_shared_coordinates)
+    known = {FUNCTIONS[function].routes[name].alias or name: name for name in names} | {name: name for name in names}
+    if not isinstance(route, str) or route not in known:  # pyright: ignore[reportUnnecessaryIsInstance]
         shared = " with mimic joints" if tree.has_shared_coordinates else ""
         raise UnsupportedError(
             f"routes: {function!r} has no route {route!r} for a robot{shared}; it has {', '.join(names)}"

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from contextlib import suppress
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cache, partial
 from typing import TYPE_CHECKING
 
@@ -13,12 +13,12 @@ import numpy as np
 from condyle.backends.common.facts import bits_of
 from condyle.backends.cpu import build as cpu_target
 from condyle.backends.cpu import keep as cpu_kept
+from condyle.compile.routes import Router
 from condyle.errors import BuildError, UnsupportedError
-from condyle.routing import Router
+from condyle.functions import FUNCTIONS
 from condyle.runtime.kernel import Kernel
 from condyle.runtime.layout import Layouts
 from condyle.runtime.numpy_kernel import NumpyKernel
-from condyle.signature import FUNCTIONS
 from condyle.trace.structure import layout_of
 
 if TYPE_CHECKING:
@@ -40,6 +40,7 @@ class Compiler(Router):
 
     def __post_init__(self) -> None:
         super().__post_init__()
+        self.facts = replace(self.facts, functions=FUNCTIONS)
         self.gpu_part = cache(self._gpu_part)
         self.gpu_size = cache(self._gpu_size)
         self.layouts = cache(self._layouts)
@@ -53,9 +54,9 @@ class Compiler(Router):
 
         The loops of a long robot are not counted, which takes seconds.
         """
-        from condyle.trace.rolled import ROLLED
+        from condyle.trace.rolled import rolled_route
 
-        route, work = ROLLED[function].route + ", rolled", f"loops over {len(self.tree.links)} links"
+        route, work = rolled_route(function) + ", rolled", f"loops over {len(self.tree.links)} links"
         if not self.is_hopeless(function):
             row = self.work(function)
             route = str(row["route"])
@@ -65,7 +66,7 @@ class Compiler(Router):
     def build(self, function: str, f_ext: bool, target: str, dtype: str) -> Kernel:
         """The kernel of one function for one target; "cpu" leaves to C what it cannot do."""
         if target == "numpy":
-            from condyle.algorithms.reference import evaluate
+            from condyle.trace.reference import evaluate
 
             route = self.reference_route(function)
             run = partial(evaluate, self.tree, function, route)

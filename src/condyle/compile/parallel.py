@@ -20,12 +20,12 @@ from condyle.algorithms.scans.routes import FORMS_ELEMENTS, SCANS, evaluate
 from condyle.backends.cpu import build as cpu_target
 from condyle.backends.cuda.forms import LINKED, Form
 from condyle.backends.cuda.parts import Parts
-from condyle.compiler import Compiler
+from condyle.compile.serial import Compiler
 from condyle.errors import BuildError
+from condyle.functions import FUNCTIONS
 from condyle.runtime.kernel import Kernel
 from condyle.runtime.native import NativeKernel
 from condyle.runtime.numpy_kernel import NumpyKernel
-from condyle.signature import FUNCTIONS
 from condyle.trace.chunks import ROUTES as CHUNKED
 from condyle.trace.chunks import chunked, has_limbs, is_chain
 

@@ -3,18 +3,20 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import cast
+from typing import TypeAlias, cast
 
 import numpy as np
 from numpy.typing import NDArray
 
 from condyle.algorithms.matrix import SparseMatrix
-from condyle.algorithms.routes import ROUTES
 from condyle.algorithms.unrolled import Unrolled
+from condyle.functions import FUNCTIONS
 from condyle.model.tree import Tree
 from condyle.scalar import Scalar, number
 
 Array = NDArray[np.floating]
+Output: TypeAlias = "Sequence[Scalar] | SparseMatrix"
+"""What a route gives when it runs joint by joint: all entries of an array, flat, or a joint-space matrix."""
 
 
 def evaluate(tree: Tree, function: str, route: str, inputs: Mapping[str, Array]) -> list[Array]:
@@ -23,12 +25,11 @@ def evaluate(tree: Tree, function: str, route: str, inputs: Mapping[str, Array])
     n = max(len(rows) for rows in inputs.values())
     dtype = inputs["q"].dtype
     with np.errstate(all="ignore"):
-        swept = Unrolled(tree, columns["q"], columns.get("f_ext"))
-        outputs = ROUTES[function][route](swept, columns)
-    return [_dense(output, n, dtype) for output in outputs]
+        outputs = FUNCTIONS[function].routes[route].run(Unrolled(tree, columns))
+    return [_dense(cast("Output", output), n, dtype) for output in outputs]
 
 
-def _dense(output: Sequence[Scalar] | SparseMatrix, n: int, dtype: np.dtype[np.floating]) -> Array:
+def _dense(output: Output, n: int, dtype: np.dtype[np.floating]) -> Array:
     if isinstance(output, SparseMatrix):
         result = np.zeros((n, output.size, output.size), dtype)
         for row, column, value in output:

@@ -1,0 +1,137 @@
+"""What is solved with the mass matrix, in three ways: by its factors, by its inverse, by eliminating joints.
+
+Plancher 2021, equation 1 and Algorithm 3: a = M^-1 (tau - c), da/du = -M^-1 dtau/du.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from functools import cached_property
+from typing import Protocol, cast
+
+from condyle.algorithms.aba import Elimination, eliminations, solve, still_forces
+from condyle.algorithms.crba import crba
+from condyle.algorithms.joint import Joint
+from condyle.algorithms.ltl import Factors, inverse, ltl, minus_inverse_times
+from condyle.algorithms.ltl import solve as solve_by
+from condyle.algorithms.matrix import SparseMatrix
+from condyle.algorithms.minv import minv, no_force
+from condyle.algorithms.rnea import bias
+from condyle.algorithms.rotors import left_of
+from condyle.algorithms.sweeps import Field, Matrix, Sweeps, Vector
+from condyle.algorithms.unrolled import Unrolled
+from condyle.scalar import Scalar, total
+
+
+class Solver(Protocol):
+    """One state's mass matrix, ready to be solved with; what is needed twice is computed once."""
+
+    def acceleration(self) -> Vector:
+        """a = M^-1 (tau - c(q, v, f_ext)), of the inputs v and tau."""
+        ...
+
+    def inverse(self) -> Matrix:
+        """M^-1, both triangles."""
+        ...
+
+    def minus_times(self, matrix: Matrix) -> Matrix:
+        """-M^-1 times a matrix."""
+        ...
+
+
+def mass_matrix(tree: Unrolled) -> SparseMatrix:
+    """M(q)."""
+    return cast(SparseMatrix, crba(tree))
+
+
+def factors(tree: Unrolled) -> Factors:
+    """The sparse factors of M(q)."""
+    return ltl(mass_matrix(tree))
+
+
+def net_force(tree: Unrolled) -> list[Scalar]:
+    """tau - c(q, v, f_ext)."""
+    c = tree.gathered(bias(tree, tree.given("v")))
+    return [force - part for force, part in zip(tree.inputs["tau"], c, strict=True)]
+
+
+class ByFactors:
+    """M = Lᵀ D L, and triangular solves."""
+
+    def __init__(self, tree: Unrolled) -> None:
+        self.tree = tree
+
+    @cached_property
+    def factors(self) -> Factors:
+        return factors(self.tree)
+
+    def acceleration(self) -> list[Scalar]:
+        return solve_by(self.factors, net_force(self.tree))
+
+    def inverse(self) -> SparseMatrix:
+        return inverse(self.factors)
+
+    def minus_times(self, matrix: Matrix) -> SparseMatrix:
+        """Through L^-1: no product with a full M^-1."""
+        return minus_inverse_times(self.factors, cast(SparseMatrix, matrix))
+
+
+class ByInverse:
+    """M^-1 spelled out, as the papers do."""
+
+    def __init__(self, tree: Unrolled) -> None:
+        self.tree = tree
+
+    @cached_property
+    def _inverse(self) -> SparseMatrix:
+        return inverse(factors(self.tree))
+
+    @cached_property
+    def _minus(self) -> SparseMatrix:
+        return self._inverse.scaled(-1.0)
+
+    def acceleration(self) -> list[Scalar]:
+        return matrix_times(self._inverse, net_force(self.tree))
+
+    def inverse(self) -> SparseMatrix:
+        return self._inverse
+
+    def minus_times(self, matrix: Matrix) -> SparseMatrix:
+        return self._minus.times(cast(SparseMatrix, matrix))
+
+
+class ByElimination:
+    """Joints eliminated one after the other, by sweeps alone: the articulated-body algorithm."""
+
+    def __init__(self, tree: Sweeps) -> None:
+        self.tree = tree
+
+    @cached_property
+    def _eliminated(self) -> Field[tuple[Elimination, ...]]:
+        return eliminations(self.tree)
+
+    def acceleration(self) -> Vector:
+        tree, v = self.tree, self.tree.given("v")
+        force, eliminated = still_forces(tree, v), self._eliminated
+        return tree.gathered(solve(tree, eliminated, force, left_of(tree, tree.given("tau"), v)))
+
+    def inverse(self) -> Matrix:
+        return minv(self.tree, self._eliminated)
+
+    def minus_times(self, matrix: Matrix) -> Matrix:
+        tree, eliminated, still = self.tree, self._eliminated, self.tree.each(no_force)
+
+        def column(force: Field[Sequence[Scalar]]) -> Field[Sequence[Scalar]]:
+            return solve(tree, eliminated, still, tree.each(negated, force))
+
+        return tree.map_columns(column, matrix)
+
+
+def negated(joint: Joint, values: Sequence[Scalar]) -> Sequence[Scalar]:
+    return tuple(-value for value in values)
+
+
+def matrix_times(matrix: SparseMatrix, x: Sequence[Scalar]) -> list[Scalar]:
+    """The product, row by row."""
+    rows = (matrix.row(row) for row in range(matrix.size))
+    return [total([value * x[column] for column, value in row.items()]) for row in rows]

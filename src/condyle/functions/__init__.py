@@ -1,0 +1,56 @@
+"""The functions of a robot: the only place that names them.
+
+`FUNCTIONS` has every function by its short name. To add one is to write its specification and its algorithm, and to
+name it in a family here; `registered` adds one for a while.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Generator
+from contextlib import contextmanager
+
+from condyle.functions.dynamics import DYNAMICS
+from condyle.specification import F_EXT, Call, Function, MinusProduct, Port
+
+FUNCTIONS: dict[str, Function] = {function.name: function for function in DYNAMICS}
+
+
+@contextmanager
+def registered(function: Function) -> Generator[Function]:
+    """Makes a function of one's own known to everything: methods, commands, exports."""
+    if function.name in FUNCTIONS or any(function.method == known.method for known in FUNCTIONS.values()):
+        raise ValueError(f"there is a function {function.name!r} or a method {function.method!r} already")
+    FUNCTIONS[function.name] = function
+    try:
+        yield function
+    finally:
+        del FUNCTIONS[function.name]
+
+
+def quantities() -> dict[str, Port]:
+    """Every quantity by its name."""
+    every = [port for function in FUNCTIONS.values() for port in (*function.inputs, *function.outputs)]
+    return {port.name: port for port in (*every, F_EXT)}
+
+
+def expanded(function: Function) -> tuple[Call | MinusProduct, ...]:
+    """A composition without calls of functions that are compositions themselves."""
+    steps: list[Call | MinusProduct] = []
+    for step in function.composition:
+        inner = FUNCTIONS[step.function] if isinstance(step, Call) else None
+        if inner is None or not inner.composition or not isinstance(step, Call):
+            steps.append(step)
+            continue
+        taken = zip((port.name for port in inner.inputs), step.takes or (), strict=False)
+        names = {**dict(taken), **dict(zip((port.name for port in inner.outputs), step.gives, strict=True))}
+        steps += [_renamed(one, names) for one in expanded(inner)]
+    return tuple(steps)
+
+
+def _renamed(step: Call | MinusProduct, names: dict[str, str]) -> Call | MinusProduct:
+    def named(name: str) -> str:
+        return names.get(name, name)
+
+    if isinstance(step, MinusProduct):
+        return MinusProduct(named(step.left), named(step.right), named(step.gives))
+    return Call(step.function, tuple(map(named, step.gives)), tuple(map(named, step.takes)))

@@ -1,0 +1,162 @@
+"""What a function of a robot is: its ports, how it is computed, and what a target or a user has to know of it.
+
+`condyle.functions` has the functions themselves. Everything else reads a specification: methods, errors, documents,
+C headers, packed layouts, exports, `check`, `explain`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from typing import Literal, NamedTuple, TypeAlias
+
+NormalForm: TypeAlias = Literal["exact", "joint_space"]
+
+
+@dataclass(frozen=True, slots=True)
+class Port:
+    """One quantity: its name, its dimensions by name or as digits, unit, frame and meaning.
+
+    zeros: entries that are zero in every state. "coupled": those (i, j) where no body moves with both velocities i
+    and j; "connected": those that no chain of coupled pairs links. symmetric: entry (i, j) equals (j, i).
+    """
+
+    name: str
+    dims: tuple[str, ...]
+    unit: str
+    frame: str
+    doc: str
+    zeros: Literal["none", "coupled", "connected"] = "none"
+    symmetric: bool = False
+
+    def shape(self, sizes: Mapping[str, int]) -> tuple[int, ...]:
+        """The dimensions as numbers, e.g. {"nq": 7, "nv": 7, "n_bodies": 7}."""
+        return tuple(int(dim) if dim.isdigit() else sizes[dim] for dim in self.dims)
+
+
+F_EXT = Port("f_ext", ("n_bodies", "6"), "N, N m", "body", "external [force; torque] at each body's link origin")
+"""What every function that takes external forces takes behind its own inputs."""
+
+
+class Call(NamedTuple):
+    """A step of a composition: another function, by its short name; the names of its answers, and of its inputs.
+
+    takes: empty where the inputs have the names of the function's own ports.
+    """
+
+    function: str
+    gives: tuple[str, ...]
+    takes: tuple[str, ...] = ()
+
+
+class MinusProduct(NamedTuple):
+    """A step of a composition: gives = - left right, of joint-space matrices."""
+
+    left: str
+    right: str
+    gives: str
+
+
+Composition: TypeAlias = tuple["Call | MinusProduct", ...]
+"""A function made of others, in an order in which every quantity is known before it is used."""
+
+
+class Size(NamedTuple):
+    """About how many operations straight-line code has: for each link, each pair of a coordinate and an ancestor's,
+    and each triple of such. Fitted to random chains, whose placements are dense; real robots have half.
+    """
+
+    link: int
+    pair: int = 0
+    triple: int = 0
+
+
+@dataclass(frozen=True)
+class Route:
+    """One way to compute a function.
+
+    run: the answers, in the order of the outputs, from a swept tree (`algorithms.sweeps.Sweeps`). loops: loops over
+    joints are recorded from this route. alone: it needs every joint to move alone (no mimic joints). shallow: it wins
+    on short branches only, or never. baseline: it runs when it is named, and is not compared. part: the route, by the
+    same name, to a function of the composition that it is made with. factors: what dense products make the answers of,
+    where these products are too long as straight code. size: an estimate of its own, where it grows faster than others.
+    alias: another name of it.
+    """
+
+    run: Callable[..., tuple[object, ...]]
+    loops: bool = False
+    alone: bool = False
+    shallow: bool = False
+    baseline: bool = False
+    part: str = ""
+    factors: Callable[..., tuple[object, ...]] | None = None
+    size: Size | None = None
+    alias: str = ""
+
+
+class Accuracy(NamedTuple):
+    """The error allowed, relative to the largest entry of an answer, by number type."""
+
+    float64: float
+    float32: float
+
+
+SOME, ROUNDING = Size(600), Accuracy(1e-12, 2e-5)
+"""Of functions that say nothing."""
+
+
+@dataclass(frozen=True)
+class Function:
+    """A function of a robot.
+
+    name, method: the short name and the method of `Dynamics`. source: where the equation or the algorithm is from.
+    inputs, outputs: in calling order. routes: the first is the reference's. takes_f_ext: whether external forces can be
+    given. condition: so many roundings an answer errs by for each unit of the condition number of M, because it is
+    solved with; 0 where it is not. normal_form: "joint_space" says that answers are joint-space quantities alone, so
+    that inertias may be regrouped and link frames turned. composition: of functions made of others.
+    """
+
+    name: str
+    method: str
+    equation: str
+    inputs: tuple[Port, ...]
+    outputs: tuple[Port, ...]
+    routes: Mapping[str, Route] = field(default_factory=dict[str, Route])
+    size: Size = SOME
+    accuracy: Accuracy = ROUNDING
+    source: str = ""
+    takes_f_ext: bool = False
+    condition: float = 0.0
+    normal_form: NormalForm = "exact"
+    composition: Composition = ()
+
+    @property
+    def solves(self) -> bool:
+        """Whether its answers are products with M^-1, its own or a given one."""
+        return self.condition > 0.0
+
+    @property
+    def inverts(self) -> bool:
+        """Whether it needs an inverse of M that it is not given."""
+        given = {port.name for port in self.inputs}
+        return self.solves and not any(
+            isinstance(step, MinusProduct) and step.left in given for step in self.composition
+        )
+
+    def ports(self, f_ext: bool) -> tuple[Port, ...]:
+        """The inputs of the variant with or without external forces."""
+        return (*self.inputs, F_EXT) if f_ext else self.inputs
+
+    @property
+    def is_vector(self) -> bool:
+        """Whether its answers grow with the number of joints, not with its square."""
+        return all(port.dims.count("nv") < 2 for port in self.outputs)
+
+    @property
+    def made_of(self) -> tuple[str, ...]:
+        """The functions that its composition calls."""
+        return tuple(step.function for step in self.composition if isinstance(step, Call))
+
+    def route_names(self, shared_coordinates: bool) -> list[str]:
+        """The routes that serve a robot with or without mimic joints, the baseline ones too."""
+        return [name for name, route in self.routes.items() if not (shared_coordinates and route.alone)]
