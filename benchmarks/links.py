@@ -27,7 +27,7 @@ from benchmarks import chains, results
 from benchmarks.bench import Subject, reused
 from benchmarks.links_figures import draw, page
 from benchmarks.robots import Case
-from condyle.algorithms import reference
+from condyle.trace import reference
 from condyle.algorithms.scans.routes import evaluate
 from condyle.api import compiler_of
 from condyle.backends.cpu.build import lanes, supported

@@ -16,7 +16,7 @@ import numpy as np
 
 import condyle
 from benchmarks import chains, links, results
-from condyle.algorithms import reference
+from condyle.trace import reference
 from condyle.algorithms.scans.routes import evaluate
 from condyle.backends.cpu.build import build_chain, lanes, supported
 from condyle.compile import parallel as scanned

@@ -9,8 +9,8 @@ import pytest
 
 import condyle
 
-HEAVY = ("numpy", "condyle.api", "condyle.compiler")
-OTHERS = ("condyle.hardware", "condyle.backends.fpga", "condyle.backends.cuda", "condyle.scanned", "urllib.request")
+HEAVY = ("numpy", "condyle.api", "condyle.compile.serial")
+OTHERS = ("condyle.hardware", "condyle.backends.fpga", "condyle.backends.cuda", "condyle.compile.parallel", "urllib.request")
 CALL = """
 robot = condyle.load("iiwa14")
 q, v = robot.random_state(1, 0)

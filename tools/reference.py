@@ -1,7 +1,7 @@
-"""Writes docs/reference.md from signature.py, the one truth about each quantity.
+"""Writes docs/reference.md and src/condyle/methods.pyi from the specifications of the functions.
 
 python tools/reference.py            write
-python tools/reference.py --check    exit status 1 if the file is out of date
+python tools/reference.py --check    exit status 1 if a file is out of date
 """
 
 from __future__ import annotations
@@ -10,14 +10,34 @@ import sys
 from pathlib import Path
 
 from condyle.functions import FUNCTIONS
+from condyle.methods import result_of
 from condyle.specification import F_EXT, Function, Port
 
-PAGE = Path(__file__).resolve().parent.parent / "docs" / "reference.md"
+ROOT = Path(__file__).resolve().parent.parent
+PAGE, STUB = ROOT / "docs" / "reference.md", ROOT / "src" / "condyle" / "methods.pyi"
 HEAD = """# Reference
 
-Written by `tools/reference.py` from `src/condyle/signature.py`. Every array has any leading batch dimensions before the
-shape given here. All functions but `mass_matrix` and `mass_matrix_inverse` also take `f_ext`.
+Written by `tools/reference.py` from `src/condyle/functions/`. Every array has any leading batch dimensions before the
+shape given here. Those that say so also take `f_ext`.
 """
+STUB_HEAD = '''"""Written by `tools/reference.py`: what type checkers know of the methods of `Dynamics`."""
+
+from collections.abc import Callable, Sequence
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from condyle.runtime.packed import Packed
+from condyle.specification import Function
+
+Array = NDArray[np.floating]
+Out = Array | Packed | Sequence[Array] | Sequence[Packed] | None
+
+def result_of(function: Function) -> type[tuple[object, ...]] | None: ...
+def method_of(function: Function) -> Callable[..., object]: ...
+def document_of(function: Function) -> str: ...
+'''
 
 
 def page() -> str:
@@ -29,7 +49,8 @@ def section(function: Function) -> str:
     """One function: its equation and its quantities."""
     calling = ", ".join(port.name for port in function.inputs)
     rows = [row(port, "in") for port in function.inputs] + [row(port, "out") for port in function.outputs]
-    head = f"## {function.name}: `{function.method}({calling})`\n\n{function.equation}\n"
+    extra = "\n\nTakes `f_ext`." if function.takes_f_ext else ""
+    head = f"## {function.name}: `{function.method}({calling})`\n\n{function.equation}{extra}\n"
     return "\n".join([head, "| name | | shape | unit | frame | meaning |", "|---|---|---|---|---|---|", *rows, ""])
 
 
@@ -46,15 +67,41 @@ def external() -> str:
     )
 
 
+def stub() -> str:
+    """The whole file for type checkers."""
+    made = [result for function in FUNCTIONS.values() if (result := _result(function))]
+    methods = ["\nclass Methods:", *(_method(function) for function in FUNCTIONS.values())]
+    return STUB_HEAD + "\n".join([*made, *methods]) + "\n"
+
+
+def _result(function: Function) -> str:
+    result = result_of(function)
+    if result is None:
+        return ""
+    return "\n".join(
+        [f"\nclass {result.__name__}(NamedTuple):", *(f"    {port.name}: Array" for port in function.outputs)]
+    )
+
+
+def _method(function: Function) -> str:
+    result = result_of(function)
+    taken = [f"{port.name}: ArrayLike" for port in function.inputs]
+    taken += ["f_ext: ArrayLike | None = None"] if function.takes_f_ext else []
+    given = ", ".join(["self", *taken, "out: Out = None"])
+    return f"    def {function.method}({given}) -> {'Array' if result is None else result.__name__}: ..."
+
+
 def row(port: Port, way: str) -> str:
     unit = port.unit.replace("|", "or")
     return f"| {port.name} | {way} | ({', '.join(port.dims)}) | {unit} | {port.frame} | {port.doc} |"
 
 
 def main() -> int:
+    written = {PAGE: page(), STUB: stub()}
     if "--check" in sys.argv[1:]:
-        return int(not PAGE.exists() or PAGE.read_text() != page())
-    PAGE.write_text(page())
+        return int(any(not path.exists() or path.read_text() != text for path, text in written.items()))
+    for path, text in written.items():
+        path.write_text(text)
     return 0
 
 

@@ -7,12 +7,7 @@ from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from condyle.api import Builder, Robot, chain, export, load, operation_counts, random_tree
-    from condyle.dynamics import (
-        Dynamics,
-        DynamicsDerivatives,
-        ForwardDynamicsDerivatives,
-        InverseDynamicsDerivatives,
-    )
+    from condyle.dynamics import Dynamics
     from condyle.errors import (
         AccuracyWarning,
         BuildError,
@@ -28,6 +23,7 @@ if TYPE_CHECKING:
         StateError,
         UnsupportedError,
     )
+    from condyle.methods import DynamicsDerivatives, ForwardDynamicsDerivatives, InverseDynamicsDerivatives
     from condyle.runtime.packed import Packed
 
 __version__ = "0.1.0"
@@ -63,7 +59,8 @@ __all__ = [
 _HOMES = {
     "Packed": "runtime.packed",
     **dict.fromkeys(("Builder", "Robot", "chain", "export", "load", "operation_counts", "random_tree"), "api"),
-    **dict.fromkeys((name for name in __all__ if "Dynamics" in name), "dynamics"),
+    **dict.fromkeys((name for name in __all__ if name.endswith("Derivatives")), "methods"),
+    "Dynamics": "dynamics",
     **dict.fromkeys((name for name in __all__ if name.endswith(("Error", "Warning", "Finding"))), "errors"),
 }
 

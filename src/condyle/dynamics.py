@@ -1,4 +1,4 @@
-"""Dynamics: the seven functions of one robot, compiled at their first use."""
+"""Dynamics: the functions of one robot, compiled at their first use."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import math
 import threading
 import warnings
 from collections.abc import Callable, Sequence
-from typing import NamedTuple, cast
+from typing import cast
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -15,6 +15,7 @@ from condyle.compile.serial import Compiler
 from condyle.errors import BuildError, ShapeError, UnsupportedError
 from condyle.functions import FUNCTIONS, quantities
 from condyle.functions.quantities import Q, V
+from condyle.methods import Methods, result_of
 from condyle.runtime import memory
 from condyle.runtime.arrays import Binder, as_array
 from condyle.runtime.forks import Guard
@@ -30,37 +31,8 @@ Array = NDArray[np.floating]
 Out = Array | Packed | Sequence[Array] | Sequence[Packed] | None
 
 
-class InverseDynamicsDerivatives(NamedTuple):
-    """d tau / d q and d tau / d v, each (..., nv, nv), row = output."""
-
-    dtau_dq: Array
-    dtau_dv: Array
-
-
-class ForwardDynamicsDerivatives(NamedTuple):
-    """d a / d q, d a / d v and d a / d tau = M^-1, each (..., nv, nv), row = output."""
-
-    da_dq: Array
-    da_dv: Array
-    da_dtau: Array
-
-
-class DynamicsDerivatives(NamedTuple):
-    """d a / d q and d a / d v, each (..., nv, nv), row = output."""
-
-    da_dq: Array
-    da_dv: Array
-
-
-RESULTS: dict[str, type[tuple[object, ...]]] = {
-    "did": InverseDynamicsDerivatives,
-    "dfd": ForwardDynamicsDerivatives,
-    "difd": DynamicsDerivatives,
-}
-
-
-class Dynamics:
-    """The seven functions of one robot on one target. Safe to call from many threads; a forked child may call too.
+class Dynamics(Methods):
+    """The functions of one robot on one target. Safe to call from many threads; a forked child may call too.
 
     Every method takes arrays (..., size) with any leading batch dimensions, broadcast against each other, and gives
     fresh arrays or fills `out=`. Where every argument is `Packed`, so are the results and `out=`.
@@ -119,46 +91,8 @@ class Dynamics:
             for name, function in FUNCTIONS.items()
         }
 
-    def inverse_dynamics(
-        self, q: ArrayLike, v: ArrayLike, a: ArrayLike, f_ext: ArrayLike | None = None, out: Out = None
-    ) -> Array:
-        """tau = M(q) a + c(q, v, f_ext), (..., nv) [N m | N]. Featherstone 2008, section 5.3."""
-        return self.call("id", (q, v, a), f_ext, out)[0]
-
-    def forward_dynamics(
-        self, q: ArrayLike, v: ArrayLike, tau: ArrayLike, f_ext: ArrayLike | None = None, out: Out = None
-    ) -> Array:
-        """a = M(q)^-1 (tau - c(q, v, f_ext)), (..., nv) [rad/s^2 | m/s^2]. SingularError where M is always singular."""
-        return self.call("fd", (q, v, tau), f_ext, out)[0]
-
-    def mass_matrix(self, q: ArrayLike, out: Out = None) -> Array:
-        """M(q), (..., nv, nv), full and symmetric, armature on its diagonal. Featherstone 2008, section 6.2."""
-        return self.call("m", (q,), None, out)[0]
-
-    def mass_matrix_inverse(self, q: ArrayLike, out: Out = None) -> Array:
-        """M(q)^-1, (..., nv, nv), full and symmetric. SingularError where M is always singular."""
-        return self.call("minv", (q,), None, out)[0]
-
-    def inverse_dynamics_derivatives(
-        self, q: ArrayLike, v: ArrayLike, a: ArrayLike, f_ext: ArrayLike | None = None, out: Out = None
-    ) -> InverseDynamicsDerivatives:
-        """d tau / d q and d tau / d v of inverse_dynamics. Singh, Russell, Wensing 2022."""
-        return InverseDynamicsDerivatives(*self.call("did", (q, v, a), f_ext, out))
-
-    def forward_dynamics_derivatives(
-        self, q: ArrayLike, v: ArrayLike, tau: ArrayLike, f_ext: ArrayLike | None = None, out: Out = None
-    ) -> ForwardDynamicsDerivatives:
-        """d a / d q, d a / d v and d a / d tau of forward_dynamics. Plancher 2021, Algorithm 3."""
-        return ForwardDynamicsDerivatives(*self.call("dfd", (q, v, tau), f_ext, out))
-
-    def dynamics_derivatives(
-        self, q: ArrayLike, v: ArrayLike, a: ArrayLike, Minv: ArrayLike, f_ext: ArrayLike | None = None, out: Out = None
-    ) -> DynamicsDerivatives:
-        """d a / d q and d a / d v when a and Minv (..., nv, nv) are known: -Minv times the derivatives of tau."""
-        return DynamicsDerivatives(*self.call("difd", (q, v, a, Minv), f_ext, out))
-
     def function(self, name: str) -> Callable[..., object]:
-        """The method of a function by its short name: "id", "fd", "m", "minv", "did", "dfd", "difd"."""
+        """The method of a function by its short name, such as "fd"."""
         return getattr(self, _known(name).method)
 
     def explain(self, n: int = 1) -> str:
@@ -232,12 +166,12 @@ class Dynamics:
     def _shadow_methods(self) -> None:
         """Puts a native callable in front of each method: it takes plain calls and leaves all others to the method."""
         for name, function in FUNCTIONS.items():
-            if getattr(type(self), function.method) is not getattr(Dynamics, function.method):
+            if getattr(type(self), function.method, None) is not getattr(Dynamics, function.method, None):
                 continue  # a subclass has its own
             inputs, outputs = self._binder(name).places
             method = getattr(self, function.method)
             twin = fast_twin(
-                method, function.takes_f_ext, inputs, outputs, self.dtype, RESULTS.get(name), self._threads
+                method, function.takes_f_ext, inputs, outputs, self.dtype, result_of(function), self._threads
             )
             if twin is not None:
                 self._twins[name] = twin

@@ -7,7 +7,7 @@ import pytest
 
 import condyle
 from benchmarks import chains
-from condyle.algorithms import reference
+from condyle.trace import reference
 from condyle.algorithms.scans.forward_dynamics import GUARD
 from condyle.backends.common.facts import BITS
 from condyle.backends.cpu.build import build_chain, supported

@@ -9,7 +9,8 @@ import pytest
 
 import condyle
 from benchmarks import chains
-from condyle.algorithms import aba, reference
+from condyle.algorithms import aba
+from condyle.trace import reference
 from condyle.algorithms.scans.forward_dynamics import GUARD
 from condyle.algorithms.scans.massless import massless_link
 from condyle.algorithms.scans.routes import FORMS_ELEMENTS, SCANS, evaluate

@@ -137,7 +137,7 @@ def test_long_robots_need_no_compiler(monkeypatch: pytest.MonkeyPatch) -> None:
 @pytest.mark.parametrize("n", [9, 50])
 def test_packed_arrays_hold_the_same(n: int, monkeypatch: pytest.MonkeyPatch) -> None:
     """Two legs on the ground: zeros between them are not kept."""
-    monkeypatch.setattr("condyle.routing.LONGEST", 0)
+    monkeypatch.setattr("condyle.compile.routes.LONGEST", 0)
     robot = condyle.load("hyq")
     q, v = robot.random_state(n, 0)
     dyn = robot.compile()

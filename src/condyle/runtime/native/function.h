@@ -443,6 +443,9 @@ static PyObject *function_getattr(PyObject *object, PyObject *name)
         return PyObject_GetAttr(slow, name);
     }
     found = PyObject_GenericGetAttr(object, name);
+    if (PyUnicode_CompareWithASCIIString(name, "__signature__") == 0) {
+        return found; /* not the function's behind the method, which names self */
+    }
     if (found == NULL && PyErr_ExceptionMatches(PyExc_AttributeError)) {
         PyErr_Clear();
         found = PyObject_GetAttr(slow, name);

@@ -1,0 +1,89 @@
+"""The methods of `Dynamics` and the types of their answers, made from the specifications of the functions.
+
+`methods.pyi` says the same to type checkers; `tools/reference.py` writes it.
+"""
+
+from __future__ import annotations
+
+from collections import namedtuple
+from collections.abc import Callable, Sequence
+from functools import cache
+from inspect import Parameter, Signature
+from typing import Any, Protocol
+
+from condyle.functions import FUNCTIONS
+from condyle.specification import Function, Port
+
+
+class Caller(Protocol):
+    """What methods are put on."""
+
+    def call(self, name: str, args: Sequence[Any], f_ext: Any, out: Any) -> tuple[Any, ...]: ...
+
+
+@cache
+def result_type(method: str, parts: tuple[str, ...]) -> type[tuple[Any, ...]]:
+    """The named tuple of a method with several answers; an attribute of this module, so that answers can be pickled."""
+    name = method.title().replace("_", "")
+    made = namedtuple(name, parts, module=__name__)  # pyright: ignore[reportUntypedNamedTuple]
+    made.__doc__ = f"{', '.join(parts)}: the answers of `{method}`."
+    globals()[made.__name__] = made
+    return made
+
+
+def result_of(function: Function) -> type[tuple[Any, ...]] | None:
+    """The same; None for a function with one answer, which is a bare array."""
+    parts = tuple(port.name for port in function.outputs)
+    return result_type(function.method, parts) if len(parts) > 1 else None
+
+
+def method_of(function: Function) -> Callable[..., Any]:
+    """The method of a function: inputs, external forces where it takes them, and `out`, by position or by name."""
+    result, signature = result_of(function), signature_of(function)
+
+    def method(self: Caller, *args: Any, **named: Any) -> Any:
+        bound = signature.bind(self, *args, **named).arguments
+        given = [bound[port.name] for port in function.inputs]
+        answers = self.call(function.name, given, bound.get("f_ext"), bound.get("out"))
+        return answers[0] if result is None else result(*answers)
+
+    method.__name__, method.__qualname__ = function.method, f"Dynamics.{function.method}"
+    method.__doc__ = document_of(function)
+    method.__dict__["__signature__"] = signature
+    return method
+
+
+def signature_of(function: Function) -> Signature:
+    """What the method takes."""
+    either = Parameter.POSITIONAL_OR_KEYWORD
+    options = ["f_ext", "out"] if function.takes_f_ext else ["out"]
+    given = [Parameter(name, either) for name in ("self", *(port.name for port in function.inputs))]
+    return Signature([*given, *(Parameter(name, either, default=None) for name in options)])
+
+
+def document_of(function: Function) -> str:
+    """Equation, source, shapes, units and errors."""
+    ports = [*(_line(port) for port in function.ports(function.takes_f_ext)), "", "Answers:"]
+    ports += [_line(port) for port in function.outputs]
+    errors = ["", "SingularError where M is always singular."] if function.inverts else []
+    source = [f"{function.source}.", ""] if function.source else []
+    return "\n".join([f"{function.equation}.", "", *source, *ports, *errors])
+
+
+def _line(port: Port) -> str:
+    return f"{port.name} (..., {', '.join(port.dims)}) [{port.unit}], frame {port.frame}: {port.doc}"
+
+
+class Methods:
+    """One method for each function."""
+
+    def __getattr__(self, name: str) -> Any:
+        """A function that was registered later."""
+        for function in FUNCTIONS.values():
+            if function.method == name:
+                return method_of(function).__get__(self)
+        raise AttributeError(f"{type(self).__name__!r} object has no attribute {name!r}")
+
+
+for _function in FUNCTIONS.values():
+    setattr(Methods, _function.method, method_of(_function))
