@@ -96,3 +96,16 @@ def test_what_urdf_cannot_say_is_refused_by_name() -> None:
     planar = builder.joint("j", parent="world", child="a", type="planar", lower=-1.0, upper=1.0).build()
     with pytest.raises(UnsupportedError, match="3 freedoms"):
         planar.to_urdf()
+
+
+def test_a_mass_that_no_file_may_have_is_refused(tmp_path: Path) -> None:
+    """Two links of the largest mass, fixed to each other, are one body of twice as much."""
+    heavy = '<inertial><mass value="1e30"/><inertia ixx="1" iyy="1" izz="1" ixy="0" ixz="0" iyz="0"/></inertial>'
+    path = tmp_path / "heavy.urdf"
+    path.write_text(
+        f'<robot name="r"><link name="w"/><link name="a">{heavy}</link><link name="b">{heavy}</link>'
+        '<joint name="j" type="continuous"><parent link="w"/><child link="a"/><axis xyz="0 0 1"/></joint>'
+        '<joint name="k" type="fixed"><parent link="a"/><child link="b"/></joint></robot>'
+    )
+    with pytest.raises(UnsupportedError, match="body 'a': merged links add up to more than"):
+        load_robot(path).to_urdf()

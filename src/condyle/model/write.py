@@ -7,7 +7,7 @@ import re
 import numpy as np
 
 from condyle.errors import UnsupportedError
-from condyle.model.array import Array
+from condyle.model.array import LARGEST, Array, moderate
 from condyle.model.parts import Body, Joint, RobotData
 from condyle.model.placement import Placement, rpy_of
 from condyle.text import Emitter
@@ -22,10 +22,12 @@ def to_urdf(robot: RobotData) -> str:
 
     Bodies stand merged, with their other links as massless links fixed to them. A floating base is written without its
     free joint: read it back with floating_base=True. An infinite limit is written as the largest number. Errors:
-    UnsupportedError naming every joint type, armature, body frame off its joint or name that URDF cannot hold.
+    UnsupportedError naming every joint type, armature, body frame off its joint, mass or name that URDF cannot hold.
     """
     refused = [reason for joint in robot.joints for reason in _refusals(joint)]
     names = (robot.name, *robot.joint_names, *robot.frames)
+    parts = robot.bodies if robot.base is None else (robot.base, *robot.bodies)
+    refused += [f"body {body.name!r}: merged links add up to more than {LARGEST:.0e}" for body in parts if _heavy(body)]
     refused += [f"name {name!r}: a character that XML cannot hold" for name in names if _ILLEGAL.search(name)]
     if refused:
         raise UnsupportedError("URDF cannot say this robot:\n" + "\n".join(refused))
@@ -40,6 +42,11 @@ def to_urdf(robot: RobotData) -> str:
                 _write_joint(e, robot, joint, parent or "", robot.bodies[i].name)
         _write_frames(e, robot, root)
     return e.text()
+
+
+def _heavy(body: Body) -> bool:
+    """Whether a number of a body is beyond what a file may have."""
+    return not (moderate(body.mass) and moderate(body.com) and moderate(body.inertia))
 
 
 def _refusals(joint: Joint) -> list[str]:
