@@ -10,7 +10,13 @@ import pytest
 import condyle
 
 HEAVY = ("numpy", "condyle.api", "condyle.compile.serial")
-OTHERS = ("condyle.hardware", "condyle.backends.fpga", "condyle.backends.cuda", "condyle.compile.parallel", "urllib.request")
+OTHERS = (
+    "condyle.hardware",
+    "condyle.backends.fpga",
+    "condyle.backends.cuda",
+    "condyle.compile.parallel",
+    "urllib.request",
+)
 CALL = """
 robot = condyle.load("iiwa14")
 q, v = robot.random_state(1, 0)

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 from collections.abc import Mapping, Sequence
-from functools import partial
 from numbers import Integral
 from pathlib import Path
 from typing import Literal
@@ -16,13 +15,13 @@ from condyle import __version__, readers
 from condyle.backends.common.facts import Facts
 from condyle.backends.cpu.build import supported
 from condyle.choices import BUNDLED, DTYPES, EXPORTS, LINKS, TARGETS
+from condyle.compile.checks import check_invertible
 from condyle.compile.serial import Compiler
 from condyle.dynamics import Dynamics, fall_back
-from condyle.errors import BuildError, SingularError, UnsupportedError
+from condyle.errors import BuildError, UnsupportedError
 from condyle.functions import FUNCTIONS
 from condyle.model import builder, generate
 from condyle.model import robot as model
-from condyle.model.idle import idle_coordinates
 from condyle.model.joints import JOINT_TYPES
 from condyle.model.tree import Tree, tree_of
 from condyle.runtime.toolchain import find_compiler
@@ -76,7 +75,7 @@ class Robot(model.Robot):
             from condyle.gpu import GpuDynamics
 
             kind, compiler.device, compiler.kernels = GpuDynamics, device or 0, asked_for(kernels)
-        return kind(compiler, runs, dtype, threads, partial(check_inverse, self, compiler, runs), recipe)
+        return kind(compiler, runs, dtype, threads, recipe)
 
 
 def check_choice(name: str, value: str, allowed: Sequence[str]) -> None:
@@ -118,44 +117,12 @@ def runs_on(target: str) -> str:
 def _compiler(robot: Robot, tree: Tree, links: str, target: str, routes: dict[str, str]) -> Compiler:
     facts = _facts(robot, "robot")
     if links == "serial":
-        return Compiler(tree, facts, routes)
+        return Compiler(tree, facts, routes, robot=robot)
     if links == "scan" and target == "c":
         raise UnsupportedError("links='scan': target 'c' has no scans; 'cpu', 'cuda' and 'numpy' have")
     from condyle.compile.parallel import ScannedCompiler
 
-    return ScannedCompiler(tree, facts, routes, links == "auto")
-
-
-def check_inverse(robot: Robot, compiler: Compiler, target: str, function: str) -> None:
-    """Errors that name the joint: SingularError if M(q) has no inverse for any q, UnsupportedError if scans have
-    none.
-    """
-    idle = idle_coordinates(robot, robot.random_state(4, 0).q)
-    if not idle:
-        if compiler.needs_elements(function, target):
-            check_elements(robot, compiler.tree)
-        return
-    joint = next(joint for joint in robot.joints if joint.v_index <= idle[-1] < joint.v_index + joint.nv)
-    raise SingularError(
-        f"joint {joint.name!r} moves no inertia of its own, so the mass matrix has no inverse. Give mass to the bodies "
-        f"it carries (from {robot.bodies[robot.joints.index(joint)].name!r} on), or armature to the joint, or lock it; "
-        "inverse_dynamics and mass_matrix need no inverse"
-    )
-
-
-def check_elements(robot: Robot, tree: Tree) -> None:
-    """UnsupportedError that names the joint, if a link has no inertia along its own joint."""
-    from condyle.algorithms.scans.massless import massless_link
-
-    i = massless_link(tree)
-    if i is None:
-        return
-    body = tree.links[i].body
-    raise UnsupportedError(
-        f"links='scan': body {robot.bodies[body].name!r} has no inertia along its joint {robot.joints[body].name!r}: "
-        "the link makes no element of a scan. Give the joint armature, or lock it, or use links='serial' (or "
-        "routes={'fd': 'abia'}, whose articulated inertias are serial)"
-    )
+    return ScannedCompiler(tree, facts, routes, links == "auto", robot=robot)
 
 
 class Builder(builder.Builder):
@@ -224,7 +191,7 @@ def random_tree(
 
 def compiler_of(robot: Robot, routes: Mapping[str, str] | None = None, name: str = "robot") -> Compiler:
     """What makes Programs of this robot and builds them."""
-    return Compiler(tree_of(robot), _facts(robot, name), dict(routes or {}))
+    return Compiler(tree_of(robot), _facts(robot, name), dict(routes or {}), robot=robot)
 
 
 def operation_counts(robot: Robot, routes: Mapping[str, str] | None = None) -> list[dict[str, str | int]]:
@@ -287,8 +254,8 @@ def check_solvable(robot: Robot, functions: Sequence[str]) -> None:
     """SingularError if one of the functions has to do with an inverse of the mass matrix that there is for no q."""
     from condyle.backends.fpga.steps import ALL
 
-    if any(ALL[function].solves for function in functions):
-        check_inverse(robot, compiler_of(robot), "numpy", "fd")
+    if any(ALL[function].solves for function in {*functions} & {*ALL}):
+        check_invertible(robot)
 
 
 def _facts(robot: Robot, name: str) -> Facts:

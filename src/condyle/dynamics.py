@@ -47,7 +47,6 @@ class Dynamics(Methods):
         target: str,
         dtype: str,
         threads: int | None,
-        check_inverse: Callable[[str], None],
         recipe: tuple[Callable[..., Dynamics], tuple[object, ...]],
     ) -> None:
         self._recipe = recipe
@@ -55,7 +54,6 @@ class Dynamics(Methods):
         self._target = target
         self._dtype = dtype
         self._threads = threads or cores()
-        self._check_inverse = check_inverse
         self._kernels: dict[tuple[str, bool], Kernel] = {}
         self._binders: dict[str, Binder] = {}
         self._guard = Guard(threading.RLock)
@@ -205,8 +203,7 @@ class Dynamics(Methods):
         kept = self._compiler.kept(name, f_ext, self._target, self._dtype)
         if kept is not None:
             return kept
-        if FUNCTIONS[name].inverts:
-            self._check_inverse(name)
+        self._compiler.check(name, self._target)
         try:
             return self._compiler.build(name, f_ext, self._target, self._dtype)
         except BuildError as error:

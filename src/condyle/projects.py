@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import math
 import os
-from collections.abc import Callable, Collection, Iterable, Mapping
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, cast
@@ -22,8 +23,11 @@ from condyle.choices import EXPORTS
 from condyle.compile.serial import Compiler
 from condyle.errors import UnsupportedError
 from condyle.functions import FUNCTIONS
+from condyle.functions.quantities import M, Q, V
 from condyle.model.robot import Robot
+from condyle.specification import Function, Port
 from condyle.trace.reference import evaluate
+from condyle.trace.structure import sizes
 
 Reals = NDArray[np.floating]
 
@@ -133,28 +137,33 @@ def _vectors(job: Job, function: str, dtype: str, n: int = 5) -> Vectors:
     """States with the reference's answers, for the exported test."""
     rng = np.random.default_rng(1)
     q, v = job.robot.random_state(n, rng)
-    known: dict[str, Reals] = {"q": q, "v": v, "a": rng.uniform(-1.0, 1.0, (n, job.robot.nv))}
-    (known["tau"],) = _reference(job.compiler, "id", known)
-    if function == "difd":
-        (known["Minv"],) = _reference(job.compiler, "minv", known)
-    inputs = tuple(known[port.name].astype(dtype) for port in FUNCTIONS[function].inputs)
-    rows = {port.name: x.astype(np.float64) for port, x in zip(FUNCTIONS[function].inputs, inputs, strict=True)}
-    nv = job.robot.nv
-    M = np.reshape(_reference(job.compiler, "m", known)[0], (n, nv, nv))
-    allowed = _allowed(function, dtype, nv, float(np.max(np.linalg.cond(M))) if nv else 1.0)
+    known: dict[str, Reals] = {Q.name: q, V.name: v}
+
+    def fill(ports: Sequence[Port]) -> None:
+        for port in ports:
+            if port.name not in known and port.given_by:
+                fill(FUNCTIONS[port.given_by].inputs)
+                (known[port.name],) = _reference(job.compiler, port.given_by, known)
+            elif port.name not in known:
+                known[port.name] = rng.uniform(-1.0, 1.0, (n, math.prod(port.shape(sizes(job.compiler.tree)))))
+
+    specification, nv = FUNCTIONS[function], job.robot.nv
+    fill((*specification.inputs, M))
+    inputs = tuple(known[port.name].astype(dtype) for port in specification.inputs)
+    rows = {port.name: x.astype(np.float64) for port, x in zip(specification.inputs, inputs, strict=True)}
+    condition = float(np.max(np.linalg.cond(np.reshape(known[M.name], (n, nv, nv))))) if nv else 1.0
+    allowed = _allowed(specification, dtype, nv, condition)
     return Vectors(inputs, _reference(job.compiler, function, rows), allowed)
 
 
-def _allowed(function: str, dtype: str, nv: int, condition: float) -> float:
+def _allowed(function: Function, dtype: str, nv: int, condition: float) -> float:
     """The error that rounding justifies, relative to the largest entry of an answer; inputs are exact.
 
     Three to eight times what gcc and clang, -O0 and -O3, were seen to err by on the bundled robots and on chains.
     """
     sums = 64.0 + nv  # roundings of what is only summed and multiplied; they grow with the depth
-    # solving enlarges them by the condition of M, and of forward dynamics by what cancels in tau - c as well
-    enlarged = {"fd": 64.0, "minv": 8.0, "dfd": 8.0, "difd": 8.0}.get(function, 0.0) * condition
     useless = 1e-8 if dtype == "float64" else 1e-2  # above this no mistake is found either
-    return min(float(np.finfo(dtype).eps) * max(sums, enlarged), useless)
+    return min(float(np.finfo(dtype).eps) * max(sums, function.condition * condition), useless)
 
 
 def _reference(compiler: Compiler, function: str, rows: Mapping[str, Reals]) -> tuple[Reals, ...]:

@@ -17,6 +17,7 @@ NormalForm: TypeAlias = Literal["exact", "joint_space"]
 class Port:
     """One quantity: its name, its dimensions by name or as digits, unit, frame and meaning.
 
+    given_by: the function that answers it, for states in which everything fits together; drawn at random where empty.
     zeros: entries that are zero in every state. "coupled": those (i, j) where no body moves with both velocities i
     and j; "connected": those that no chain of coupled pairs links. symmetric: entry (i, j) equals (j, i).
     """
@@ -26,6 +27,7 @@ class Port:
     unit: str
     frame: str
     doc: str
+    given_by: str = ""
     zeros: Literal["none", "coupled", "connected"] = "none"
     symmetric: bool = False
 

@@ -29,10 +29,10 @@ def test_nan_is_never_fine() -> None:
 
 
 def test_the_condition_of_M_counts_only_where_M_is_solved_with() -> None:
-    assert allowed("id", "float64", 1e12) == 1e-12
-    assert allowed("fd", "float64", 1.0) == 1e-9
-    assert allowed("fd", "float64", 1e9) > 1e-9
-    assert allowed("id", "float32", 1e12) == 2e-5
+    assert allowed(FUNCTIONS["id"], "float64", 1e12) == 1e-12
+    assert allowed(FUNCTIONS["fd"], "float64", 1.0) == 1e-9
+    assert allowed(FUNCTIONS["fd"], "float64", 1e9) > 1e-9
+    assert allowed(FUNCTIONS["id"], "float32", 1e12) == 2e-5
 
 
 def test_a_mass_matrix_without_inverse_is_found_wanting(run, pendulum) -> None:

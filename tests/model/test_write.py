@@ -100,7 +100,8 @@ def test_what_urdf_cannot_say_is_refused_by_name() -> None:
 
 def test_a_mass_that_no_file_may_have_is_refused(tmp_path: Path) -> None:
     """Two links of the largest mass, fixed to each other, are one body of twice as much."""
-    heavy = '<inertial><mass value="1e30"/><inertia ixx="1" iyy="1" izz="1" ixy="0" ixz="0" iyz="0"/></inertial>'
+    inertia = '<inertia ixx="1e29" iyy="1e29" izz="1e29" ixy="0" ixz="0" iyz="0"/>'
+    heavy = f'<inertial><origin xyz="0.1 0 0"/><mass value="1e30"/>{inertia}</inertial>'
     path = tmp_path / "heavy.urdf"
     path.write_text(
         f'<robot name="r"><link name="w"/><link name="a">{heavy}</link><link name="b">{heavy}</link>'

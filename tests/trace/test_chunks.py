@@ -7,7 +7,6 @@ import pytest
 
 import condyle
 from benchmarks import chains
-from condyle.trace import reference
 from condyle.algorithms.scans.forward_dynamics import GUARD
 from condyle.backends.common.facts import BITS
 from condyle.backends.cpu.build import build_chain, supported
@@ -15,6 +14,7 @@ from condyle.backends.cpu.chain import Made, assemble_chain
 from condyle.backends.cpu.target import ISAS, Isa
 from condyle.model.tree import tree_of
 from condyle.runtime import machine
+from condyle.trace import reference
 from condyle.trace.chunks import chunked, has_limbs, is_chain
 from condyle.trace.chunks.limbs import cut, limbs
 from tests.laws.robots import changed, relative

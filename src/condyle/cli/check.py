@@ -24,14 +24,12 @@ from condyle.cli.common import (
 from condyle.cli.states import Array, States, draw
 from condyle.errors import SingularError, listed
 from condyle.functions import FUNCTIONS
+from condyle.specification import Function
 
 if TYPE_CHECKING:
     from condyle import Dynamics, Robot
 
 N_STATES = 64
-# the contract's accuracy, relative to the largest entry of the answer
-FLOAT64 = {"id": 1e-12, "m": 1e-12, "did": 1e-11, "fd": 1e-9, "minv": 1e-9, "dfd": 1e-8, "difd": 1e-8}
-FLOAT32 = {"id": 2e-5, "m": 2e-5, "did": 5e-5}
 # what solving with M may cost: this many roundings for each unit of its condition number
 ROUNDINGS = 16.0
 
@@ -101,7 +99,7 @@ def compare(robot: Robot, dynamics: Dynamics, dtype: str) -> list[Verdict]:
         progress(f"checking {name}")
         found, expected = answers(dynamics, name, states), answers(reference, name, exact)
         worst = max(relative(a, b) for a, b in zip(found, expected, strict=True))
-        verdicts.append(Verdict(f"{name} against the reference", worst, allowed(name, dtype, condition)))
+        verdicts.append(Verdict(f"{name} against the reference", worst, allowed(FUNCTIONS[name], dtype, condition)))
     verdicts += [Verdict(f"{name}: M has no inverse", math.inf, 0.0) for name in FUNCTIONS if name not in names]
     verdicts += laws(reference, exact, condition)
     progress("")
@@ -124,7 +122,7 @@ def laws(reference: Dynamics, states: States, condition: float) -> list[Verdict]
     if "Minv" not in states.quantities:
         return []
     q, v, tau = (states.quantities[name] for name in ("q", "v", "tau"))
-    solving = allowed("fd", "float64", condition)
+    solving = allowed(next(f for f in FUNCTIONS.values() if f.inverts), "float64", condition)
     round_trip = reference.inverse_dynamics(q, v, reference.forward_dynamics(q, v, tau))
     product = reference.mass_matrix(q) @ reference.mass_matrix_inverse(q)
     step = 1e-6
@@ -150,12 +148,10 @@ def answers(dynamics: Dynamics, name: str, states: States) -> tuple[Array, ...]:
     return out
 
 
-def allowed(name: str, dtype: str, condition: float) -> float:
-    """The contract's tolerance; where M is solved with, its condition is allowed for."""
-    conditioned = ROUNDINGS * condition * float(np.finfo(dtype).eps)
-    if dtype == "float32":
-        return FLOAT32.get(name, max(FLOAT32["did"], conditioned))
-    return max(FLOAT64[name], conditioned) if FUNCTIONS[name].solves else FLOAT64[name]
+def allowed(function: Function, dtype: str, condition: float) -> float:
+    """The contract's accuracy; where M is solved with, its condition is allowed for."""
+    told: float = getattr(function.accuracy, dtype)
+    return max(told, ROUNDINGS * condition * float(np.finfo(dtype).eps)) if function.solves else told
 
 
 def relative(found: Array, expected: Array) -> float:

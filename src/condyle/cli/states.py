@@ -10,7 +10,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from condyle.functions import FUNCTIONS
-from condyle.functions.quantities import MINV
 
 if TYPE_CHECKING:
     from condyle import Robot
@@ -44,17 +43,22 @@ class States:
         return States({name: array[:n] for name, array in self.quantities.items()}, self.sizes, self.dtype)
 
 
-def draw(robot: Robot, n: int, dtype: str, functions: Iterable[str] = tuple(FUNCTIONS), rng: int = 0) -> States:
-    """n random states; a and tau are of order one, Minv is that of the states, if one of the functions takes it."""
+def draw(robot: Robot, n: int, dtype: str, functions: Iterable[str] = (), rng: int = 0) -> States:
+    """n random states; joint-space vectors are of order one, matrices are those of the states.
+
+    functions: those whose inputs are needed, by default all.
+    """
     generator = np.random.default_rng(rng)
     q, v = robot.random_state(n, generator)
-    quantities: dict[str, Array] = {
-        "q": q,
-        "v": v,
-        "a": generator.standard_normal((n, robot.nv)),
-        "tau": generator.standard_normal((n, robot.nv)),
-    }
-    if any(MINV in FUNCTIONS[name].inputs for name in functions):
-        quantities[MINV.name] = robot.compile(target="numpy").mass_matrix_inverse(q)
+    sizes = {"nq": robot.nq, "nv": robot.nv, "n_bodies": len(robot.bodies)}
+    quantities: dict[str, Array] = {"q": q, "v": v}
+    for name in ("a", "tau"):
+        quantities[name] = generator.standard_normal((n, robot.nv))
+    for port in (port for name in functions or FUNCTIONS for port in FUNCTIONS[name].inputs):
+        if port.name not in quantities:
+            quantities[port.name] = generator.standard_normal((n, *port.shape(sizes)))
+            if port.given_by:
+                given = [quantities[taken.name] for taken in FUNCTIONS[port.given_by].inputs]
+                (quantities[port.name],) = robot.compile(target="numpy").call(port.given_by, given)
     cast = {name: np.ascontiguousarray(array, dtype=dtype) for name, array in quantities.items()}
-    return States(cast, {"nq": robot.nq, "nv": robot.nv, "n_bodies": len(robot.bodies)}, dtype)
+    return States(cast, sizes, dtype)

@@ -13,9 +13,11 @@ import numpy as np
 from condyle.backends.common.facts import bits_of
 from condyle.backends.cpu import build as cpu_target
 from condyle.backends.cpu import keep as cpu_kept
+from condyle.compile.checks import check_elements, check_invertible
 from condyle.compile.routes import Router
 from condyle.errors import BuildError, UnsupportedError
 from condyle.functions import FUNCTIONS
+from condyle.model.robot import Robot
 from condyle.runtime.kernel import Kernel
 from condyle.runtime.layout import Layouts
 from condyle.runtime.numpy_kernel import NumpyKernel
@@ -34,6 +36,8 @@ LINE = 64
 class Compiler(Router):
     """Everything that is compiled for one tree."""
 
+    robot: Robot | None = field(default=None, kw_only=True)
+    """whose tree it is; without it nothing is checked before it is built"""
     device: int = field(default=0, kw_only=True)
     kernels: Mapping[str, str] = field(default_factory=dict[str, str], kw_only=True)
     """target "cuda": in which form a function runs, in the words of `backends.cuda.forms.wish`"""
@@ -62,6 +66,13 @@ class Compiler(Router):
             route = str(row["route"])
             work = f"{row['mul']} mul, {row['add']} add, {row['div']} div, {row['sincos']} sincos a state"
         return f"{function:5}{route:24}{work}" + ("" if runs(target) == target else f", target {runs(target)}")
+
+    def check(self, function: str, target: str) -> None:
+        """Errors that name the joint if the robot has no such function; see `checks`."""
+        if self.robot is not None and FUNCTIONS[function].inverts:
+            check_invertible(self.robot)
+            if self.needs_elements(function, target):
+                check_elements(self.robot, self.tree)
 
     def build(self, function: str, f_ext: bool, target: str, dtype: str) -> Kernel:
         """The kernel of one function for one target; "cpu" leaves to C what it cannot do."""

@@ -9,12 +9,19 @@ DOF_UNIT = "N m | N"
 Q = Port("q", ("nq",), "rad | m", "joint", "configuration, joints in tree order, quaternions x y z w")
 V = Port("v", ("nv",), "rad/s | m/s", "joint", "velocity, in the local tangent of q")
 A = Port("a", ("nv",), "rad/s^2 | m/s^2", "joint", "acceleration, the time derivative of v")
-TAU = Port("tau", ("nv",), DOF_UNIT, "joint", "generalised force")
+TAU = Port("tau", ("nv",), DOF_UNIT, "joint", "generalised force", given_by="id")
 M = Port(
-    "M", ("nv", "nv"), "kg m^2 | kg m | kg", "joint", "joint-space mass matrix, symmetric", "coupled", symmetric=True
+    "M",
+    ("nv", "nv"),
+    "kg m^2 | kg m | kg",
+    "joint",
+    "joint-space mass matrix, symmetric",
+    "m",
+    "coupled",
+    symmetric=True,
 )
 MINV = Port(
-    "Minv", ("nv", "nv"), "1 / M", "joint", "inverse of the mass matrix, symmetric", "connected", symmetric=True
+    "Minv", ("nv", "nv"), "1 / M", "joint", "inverse of the mass matrix, symmetric", "minv", "connected", symmetric=True
 )
 
 
@@ -22,4 +29,4 @@ def derivative(of: Port, by: str, unit: str) -> Port:
     """The nv x nv derivative of a joint-space vector by another one."""
     zeros = "coupled" if of is TAU else "connected"
     doc = f"derivative of {of.name} by {by}, row = {of.name}"
-    return Port(f"d{of.name}_d{by}", ("nv", "nv"), unit, "joint", doc, zeros, symmetric=by == "tau")
+    return Port(f"d{of.name}_d{by}", ("nv", "nv"), unit, "joint", doc, zeros=zeros, symmetric=by == "tau")

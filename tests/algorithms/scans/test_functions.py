@@ -10,7 +10,6 @@ import pytest
 import condyle
 from benchmarks import chains
 from condyle.algorithms import aba
-from condyle.trace import reference
 from condyle.algorithms.scans.forward_dynamics import GUARD
 from condyle.algorithms.scans.massless import massless_link
 from condyle.algorithms.scans.routes import FORMS_ELEMENTS, SCANS, evaluate
@@ -21,6 +20,7 @@ from condyle.backends.cpu.build import build_chain, supported
 from condyle.functions import FUNCTIONS
 from condyle.model.tree import Tree, tree_of
 from condyle.scalar import number
+from condyle.trace import reference
 from condyle.trace.chunks import chunked as lanes_chunked
 from tests.laws.robots import changed, relative, robot_named, states
 

@@ -1,0 +1,38 @@
+"""What a robot must have for a function: errors that name the joint, before anything is compiled."""
+
+from __future__ import annotations
+
+from condyle.errors import SingularError, UnsupportedError
+from condyle.functions import FUNCTIONS
+from condyle.model.idle import idle_coordinates
+from condyle.model.robot import Robot
+from condyle.model.tree import Tree
+
+
+def check_invertible(robot: Robot) -> None:
+    """SingularError if M(q) has no inverse for any q."""
+    idle = idle_coordinates(robot, robot.random_state(4, 0).q)
+    if not idle:
+        return
+    joint = next(joint for joint in robot.joints if joint.v_index <= idle[-1] < joint.v_index + joint.nv)
+    free = " and ".join(function.method for function in FUNCTIONS.values() if not function.solves)
+    raise SingularError(
+        f"joint {joint.name!r} moves no inertia of its own, so the mass matrix has no inverse. Give mass to the bodies "
+        f"it carries (from {robot.bodies[robot.joints.index(joint)].name!r} on), or armature to the joint, or lock it; "
+        f"{free} need no inverse"
+    )
+
+
+def check_elements(robot: Robot, tree: Tree) -> None:
+    """UnsupportedError if a link has no inertia along its own joint, which scans of elements divide by."""
+    from condyle.algorithms.scans.massless import massless_link
+
+    i = massless_link(tree)
+    if i is None:
+        return
+    body = tree.links[i].body
+    raise UnsupportedError(
+        f"links='scan': body {robot.bodies[body].name!r} has no inertia along its joint {robot.joints[body].name!r}: "
+        "the link makes no element of a scan. Give the joint armature, or lock it, or use links='serial' (or "
+        "routes={'fd': 'abia'}, whose articulated inertias are serial)"
+    )
