@@ -222,7 +222,7 @@ def test_a_subclass_keeps_its_own_method(dyn: Dynamics) -> None:
             return "mine"
 
     _, arguments = dyn.__reduce__()
-    other = Other(dyn._compiler, "c", "float64", 1, lambda: None, (condyle.Robot.compile, arguments))
+    other = Other(dyn._compiler, "c", "float64", 1, (condyle.Robot.compile, arguments))
     assert other.mass_matrix(np.zeros(NV)) == "mine"
 
 

@@ -74,7 +74,7 @@ class ScannedCompiler(Compiler):
         super().__post_init__()
         shared = self.tree.has_shared_coordinates
         free = [] if shared else [name for name in FUNCTIONS if name not in self.routes]
-        self.scans = {name: named.get(name, "") for name in free}
+        self.scans = {name: named.get(name, "") for name in free if name in SCANS}
         self.linked_parts = cache(partial(linked.parts, self.tree))
 
     def forms_elements(self, function: str, target: str) -> bool:

@@ -16,7 +16,7 @@ from condyle.backends.cpu import keep as cpu_kept
 from condyle.compile.checks import check_elements, check_invertible
 from condyle.compile.routes import Router
 from condyle.errors import BuildError, UnsupportedError
-from condyle.functions import FUNCTIONS
+from condyle.functions import FUNCTIONS, OWN
 from condyle.model.robot import Robot
 from condyle.runtime.kernel import Kernel
 from condyle.runtime.layout import Layouts
@@ -58,10 +58,11 @@ class Compiler(Router):
 
         The loops of a long robot are not counted, which takes seconds.
         """
-        from condyle.trace.rolled import rolled_route
+        if self.is_hopeless(function):
+            from condyle.trace.rolled import rolled_route
 
-        route, work = rolled_route(function) + ", rolled", f"loops over {len(self.tree.links)} links"
-        if not self.is_hopeless(function):
+            route, work = rolled_route(function) + ", rolled", f"loops over {len(self.tree.links)} links"
+        else:
             row = self.work(function)
             route = str(row["route"])
             work = f"{row['mul']} mul, {row['add']} add, {row['div']} div, {row['sincos']} sincos a state"
@@ -100,7 +101,8 @@ class Compiler(Router):
             with suppress(BuildError, UnsupportedError):
                 made = cpu_target.assembled(code, dtype, layouts=layouts)
                 kernel = cpu_target.load(made, layouts)
-                cpu_kept.keep(self._key(function, f_ext, dtype), made)
+                if function in OWN:
+                    cpu_kept.keep(self._key(function, f_ext, dtype), made)
                 return kernel
         from condyle.backends.c import build as c_target
 
@@ -108,7 +110,7 @@ class Compiler(Router):
 
     def kept(self, function: str, f_ext: bool, target: str, dtype: str) -> Kernel | None:
         """The kernel that `build` made in an earlier run, if there is one."""
-        if target != "cpu":
+        if target != "cpu" or function not in OWN:
             return None
         return cpu_kept.find(self._key(function, f_ext, dtype), self.layouts(function, f_ext, target, dtype))
 

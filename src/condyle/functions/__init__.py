@@ -15,6 +15,10 @@ from condyle.specification import F_EXT, Call, Function, MinusProduct, Port
 FUNCTIONS: dict[str, Function] = {function.name: function for function in DYNAMICS}
 
 
+OWN = frozenset(FUNCTIONS)
+"""The library's own, whose kernels are kept between runs: its version says how they are computed."""
+
+
 @contextmanager
 def registered(function: Function) -> Generator[Function]:
     """Makes a function of one's own known to everything: methods, commands, exports."""
