@@ -7,7 +7,8 @@ C headers, packed layouts, exports, `check`, `explain`.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass
+from functools import cached_property
 from typing import Literal, NamedTuple, TypeAlias
 
 NormalForm: TypeAlias = Literal["exact", "joint_space"]
@@ -111,11 +112,12 @@ SOME, ROUNDING = Size(600), Accuracy(1e-12, 2e-5)
 class Function:
     """A function of a robot.
 
-    name, method: the short name and the method of `Dynamics`. source: where the equation or the algorithm is from.
-    inputs, outputs: in calling order. routes: the first is the reference's. takes_f_ext: whether external forces can be
-    given. condition: so many roundings an answer errs by for each unit of the condition number of M, because it is
-    solved with; 0 where it is not. normal_form: "joint_space" says that answers are joint-space quantities alone, so
-    that inertias may be regrouped and link frames turned. composition: of functions made of others.
+    name, method: the short name and the method of `Dynamics`. inputs, outputs: in calling order. ways: gives the routes
+    by name when they are first needed, so that to describe a function imports no algorithm; the first is the
+    reference's. source: where the equation or the algorithm is from. takes_f_ext: whether external forces can be given.
+    condition: so many roundings an answer errs by for each unit of the condition number of M, because it is solved
+    with; 0 where it is not. normal_form: "joint_space" says that answers are joint-space quantities alone, so that
+    inertias may be regrouped and link frames turned. composition: of functions made of others.
     """
 
     name: str
@@ -123,7 +125,7 @@ class Function:
     equation: str
     inputs: tuple[Port, ...]
     outputs: tuple[Port, ...]
-    routes: Mapping[str, Route] = field(default_factory=dict[str, Route])
+    ways: Callable[[], Mapping[str, Route]] = dict[str, "Route"]
     size: Size = SOME
     accuracy: Accuracy = ROUNDING
     source: str = ""
@@ -131,6 +133,10 @@ class Function:
     condition: float = 0.0
     normal_form: NormalForm = "exact"
     composition: Composition = ()
+
+    @cached_property
+    def routes(self) -> Mapping[str, Route]:
+        return self.ways()
 
     @property
     def solves(self) -> bool:

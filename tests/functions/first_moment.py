@@ -46,7 +46,7 @@ FIRST_MOMENT = Function(
     "sum m_i (p_i + R_i c_i) over all bodies",
     (Q,),
     (Port("moment", ("3",), "kg m", "world", "first moment of mass of the moving bodies"),),
-    {"sweep": Route(first_moment)},
+    lambda: {"sweep": Route(first_moment)},
     Size(60),
     Accuracy(1e-12, 2e-5),
 )
