@@ -20,8 +20,8 @@ from condyle.runtime import memory
 from condyle.runtime.arrays import Binder, as_array
 from condyle.runtime.forks import Guard
 from condyle.runtime.kernel import Kernel, cores
-from condyle.runtime.native import Function as Twin
-from condyle.runtime.native import NativeKernel, fast_twin
+from condyle.runtime.native import Function as FastPath
+from condyle.runtime.native import NativeKernel, fast_path
 from condyle.runtime.packed import Packed, PackedBinder, pack_rows, packed_bytes
 from condyle.runtime.rows import broadcast
 from condyle.specification import F_EXT, Function, Port
@@ -57,7 +57,7 @@ class Dynamics(Methods):
         self._kernels: dict[tuple[str, bool], Kernel] = {}
         self._binders: dict[str, Binder] = {}
         self._guard = Guard(threading.RLock)
-        self._twins: dict[str, Twin] = {}
+        self._fast: dict[str, FastPath] = {}
         if target != "numpy":
             self._shadow_methods()
 
@@ -166,14 +166,14 @@ class Dynamics(Methods):
         for name, function in FUNCTIONS.items():
             if getattr(type(self), function.method, None) is not getattr(Dynamics, function.method, None):
                 continue  # a subclass has its own
-            inputs, outputs = self._binder(name).places
+            inputs, outputs = self._binder(name).specs
             method = getattr(self, function.method)
-            twin = fast_twin(
+            fast = fast_path(
                 method, function.takes_f_ext, inputs, outputs, self.dtype, result_of(function), self._threads
             )
-            if twin is not None:
-                self._twins[name] = twin
-                setattr(self, function.method, twin)
+            if fast is not None:
+                self._fast[name] = fast
+                setattr(self, function.method, fast)
 
     def _binder(self, name: str) -> Binder:
         binder = self._binders.get(name)
@@ -191,11 +191,11 @@ class Dynamics(Methods):
         if kernel is None:
             with self._guard.lock:
                 kernel = self._kernels.get((name, f_ext)) or self._build(name, f_ext)
-                if isinstance(kernel, NativeKernel) and name in self._twins:
-                    self._twins[name].set_entry(f_ext, kernel.entry, kernel.single)
+                if isinstance(kernel, NativeKernel) and name in self._fast:
+                    self._fast[name].set_entry(f_ext, kernel.entry, kernel.single)
                     if kernel.packed is not None:
                         before, after = self._compiler.layouts(name, f_ext, self._target, self._dtype)
-                        self._twins[name].set_packed(f_ext, kernel.packed, Packed, before + after)
+                        self._fast[name].set_packed(f_ext, kernel.packed, Packed, before + after)
                 self._kernels[name, f_ext] = kernel  # last: a child of a fork before this line does all of it again
         return kernel
 

@@ -80,7 +80,7 @@ class GpuDynamics(Dynamics):
         Calls with them, `dyn.inverse_dynamics(q, v, a, out=tau)`, copy straight from and to them, all inputs in one
         transfer and all outputs in one. External forces are left out. They are NumPy arrays, at first zero.
         """
-        inputs, outputs = self._binder(name).places
+        inputs, outputs = self._binder(name).specs
         places = (*inputs[: len(FUNCTIONS[name].inputs)], *outputs)
         return tuple(pinned_arrays(gpu(self._compiler.device), [(n, *place.dims) for place in places], self.dtype))
 
@@ -96,7 +96,7 @@ class GpuDynamics(Dynamics):
         return cast("tuple[Array, ...]", self._device_call(name, given, f_ext is not None, out))
 
     def _device_call(self, name: str, given: Sequence[object], f_ext: bool, out: object) -> tuple[object, ...]:
-        inputs, outputs = self._binder(name).places
+        inputs, outputs = self._binder(name).specs
         if FUNCTIONS[name].takes_f_ext and not f_ext:
             inputs = inputs[:-1]
         if len(given) != len(inputs):

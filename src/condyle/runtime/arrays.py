@@ -36,7 +36,7 @@ _PLAIN = 0x101  # NumPy's flags C_CONTIGUOUS and ALIGNED
 
 
 @dataclass(frozen=True, slots=True)
-class Place:
+class ArraySpec:
     """One port of a function with its dimensions as numbers."""
 
     name: str
@@ -44,9 +44,9 @@ class Place:
     size: int
 
     @staticmethod
-    def of(port: Port, sizes: Mapping[str, int]) -> Place:
+    def of(port: Port, sizes: Mapping[str, int]) -> ArraySpec:
         dims = port.shape(sizes)
-        return Place(port.name, dims, math.prod(dims))
+        return ArraySpec(port.name, dims, math.prod(dims))
 
     @property
     def expected(self) -> str:
@@ -81,13 +81,13 @@ class Binder:
     def __init__(self, function: Function, sizes: Mapping[str, int], dtype: np.dtype[np.floating]) -> None:
         self._method = function.method
         self._dtype = np.dtype(dtype)
-        self._inputs = tuple(Place.of(port, sizes) for port in function.inputs)
-        self._outputs = tuple(Place.of(port, sizes) for port in function.outputs)
-        self._state_bytes = self._dtype.itemsize * sum(place.size for place in self._outputs)
-        self._f_ext = Place.of(F_EXT, sizes) if function.takes_f_ext else None
+        self._inputs = tuple(ArraySpec.of(port, sizes) for port in function.inputs)
+        self._outputs = tuple(ArraySpec.of(port, sizes) for port in function.outputs)
+        self._state_bytes = self._dtype.itemsize * sum(spec.size for spec in self._outputs)
+        self._f_ext = ArraySpec.of(F_EXT, sizes) if function.takes_f_ext else None
 
     @property
-    def places(self) -> tuple[tuple[Place, ...], tuple[Place, ...]]:
+    def specs(self) -> tuple[tuple[ArraySpec, ...], tuple[ArraySpec, ...]]:
         """All inputs, f_ext the last where it is taken, and all outputs."""
         return self._inputs if self._f_ext is None else (*self._inputs, self._f_ext), self._outputs
 
@@ -111,21 +111,21 @@ class Binder:
         self, args: Sequence[ArrayLike], f_ext: ArrayLike | None, fresh: bool
     ) -> tuple[Shape, Sequence[Floats], tuple[Floats, ...]]:
         """The batch shape, the arguments as arrays, and as rows; nothing is copied before there is memory for it."""
-        places = self._places(args, f_ext)
+        specs = self._specs(args, f_ext)
         given = args if f_ext is None else (*args, f_ext)
-        arrays = [self._array(place, arg) for place, arg in zip(places, given, strict=True)]
-        batch = self._batch(places, arrays)
+        arrays = [self._array(spec, arg) for spec, arg in zip(specs, given, strict=True)]
+        batch = self._batch(specs, arrays)
         n = math.prod(batch)
         entries = sum(
-            copied(array, place.dims, batch) + (array.size if array.dtype != self._dtype else 0)
-            for place, array in zip(places, arrays, strict=True)
+            copied(array, spec.dims, batch) + (array.size if array.dtype != self._dtype else 0)
+            for spec, array in zip(specs, arrays, strict=True)
         )
         memory.check(self._method, n, n * self._state_bytes if fresh else 0, entries * self._dtype.itemsize)
         arrays = [array if array.dtype == self._dtype else array.astype(self._dtype) for array in arrays]
         return (
             batch,
             arrays,
-            tuple([rows_of(array, place.dims, batch, n) for place, array in zip(places, arrays, strict=True)]),
+            tuple([rows_of(array, spec.dims, batch, n) for spec, array in zip(specs, arrays, strict=True)]),
         )
 
     def _plain(self, args: Sequence[ArrayLike]) -> tuple[Shape, tuple[Floats, ...]] | None:
@@ -133,15 +133,15 @@ class Binder:
         dtype, batch, inputs = self._dtype, None, list[Floats]()
         if len(args) != len(self._inputs):
             return None
-        for place, arg in zip(self._inputs, args, strict=True):
+        for spec, arg in zip(self._inputs, args, strict=True):
             if type(arg) is not np.ndarray or arg.dtype is not dtype or arg.flags.num & _PLAIN != _PLAIN:
                 return None
-            shape, dims = arg.shape, place.dims
+            shape, dims = arg.shape, spec.dims
             split = len(shape) - len(dims)
             if split < 0 or shape[split:] != dims or (batch is not None and batch != shape[:split]):
                 return None
             batch = shape[:split]
-            inputs.append(arg if split == 1 and len(dims) == 1 else shaped(arg, (math.prod(batch), place.size)))
+            inputs.append(arg if split == 1 and len(dims) == 1 else shaped(arg, (math.prod(batch), spec.size)))
         assert batch is not None
         self._check_batch(batch, ())
         return batch, tuple(inputs)
@@ -149,15 +149,15 @@ class Binder:
     def _fresh(self, batch: Shape, n: int, inputs: tuple[Floats, ...]) -> Call:
         results, outputs = list[Floats](), list[Floats]()
         memory.check(self._method, n, n * self._state_bytes)
-        for place in self._outputs:
-            result = empty(batch + place.dims, self._dtype)
+        for spec in self._outputs:
+            result = empty(batch + spec.dims, self._dtype)
             results.append(result)
-            outputs.append(result if result.shape == (n, place.size) else shaped(result, (n, place.size)))
+            outputs.append(result if result.shape == (n, spec.size) else shaped(result, (n, spec.size)))
         return Call(n, inputs, tuple(outputs), tuple(results), ())
 
-    def _places(self, args: Sequence[ArrayLike], f_ext: ArrayLike | None) -> tuple[Place, ...]:
+    def _specs(self, args: Sequence[ArrayLike], f_ext: ArrayLike | None) -> tuple[ArraySpec, ...]:
         if len(args) != len(self._inputs):
-            names = ", ".join(place.name for place in self._inputs)
+            names = ", ".join(spec.name for spec in self._inputs)
             raise ShapeError(f"{self._method}({names}): {len(args)} arguments given, expected {len(self._inputs)}")
         if f_ext is None:
             return self._inputs
@@ -165,14 +165,14 @@ class Binder:
             raise UnsupportedError(f"{self._method} does not depend on external forces: call it without f_ext")
         return (*self._inputs, self._f_ext)
 
-    def _array(self, place: Place, arg: ArrayLike) -> Floats:
+    def _array(self, spec: ArraySpec, arg: ArrayLike) -> Floats:
         """The argument as an array that ends in the port's dimensions, of a dtype that is right or may be converted."""
-        array = arg if type(arg) is np.ndarray else as_array(self._method, place.name, arg)
+        array = arg if type(arg) is np.ndarray else as_array(self._method, spec.name, arg)
         if array.dtype != self._dtype and not self._converts(array, listed=isinstance(arg, (list, tuple, int, float))):
-            raise DTypeError(self._wrong_dtype(place.name, array))
-        dims = place.dims
+            raise DTypeError(self._wrong_dtype(spec.name, array))
+        dims = spec.dims
         if array.shape[array.ndim - len(dims) :] != dims or array.ndim < len(dims):
-            raise ShapeError(self._misshapen(place, array.shape))
+            raise ShapeError(self._misshapen(spec, array.shape))
         return array
 
     def _converts(self, array: Floats, listed: bool) -> bool:
@@ -188,26 +188,26 @@ class Binder:
         other = f', or compile(dtype="{wrong}")' if str(wrong) in ("float32", "float64") else ""
         return f'{head}: pass {name}.astype("{right}"){other}'
 
-    def _misshapen(self, place: Place, shape: Shape) -> str:
-        head = f"{self._method}: {place.name} has shape {shape}, expected {place.expected}"
-        if len(place.dims) == 1 and len(shape) == 2 and shape[0] == place.size:
-            return f"{head}; it looks transposed: pass {place.name}.T"
-        if len(place.dims) == 2 and len(shape) == 3 and shape[:2] == place.dims:
-            return f"{head}; the batch comes first: pass numpy.moveaxis({place.name}, -1, 0)"
+    def _misshapen(self, spec: ArraySpec, shape: Shape) -> str:
+        head = f"{self._method}: {spec.name} has shape {shape}, expected {spec.expected}"
+        if len(spec.dims) == 1 and len(shape) == 2 and shape[0] == spec.size:
+            return f"{head}; it looks transposed: pass {spec.name}.T"
+        if len(spec.dims) == 2 and len(shape) == 3 and shape[:2] == spec.dims:
+            return f"{head}; the batch comes first: pass numpy.moveaxis({spec.name}, -1, 0)"
         return head
 
-    def _batch(self, places: Sequence[Place], arrays: Sequence[Floats]) -> Shape:
-        batches = {array.shape[: array.ndim - len(place.dims)] for place, array in zip(places, arrays, strict=True)}
+    def _batch(self, specs: Sequence[ArraySpec], arrays: Sequence[Floats]) -> Shape:
+        batches = {array.shape[: array.ndim - len(spec.dims)] for spec, array in zip(specs, arrays, strict=True)}
         batch = batches.pop() if len(batches) == 1 else broadcast(batches)
         if batch is None:
-            listed = ", ".join(f"{place.name} {array.shape}" for place, array in zip(places, arrays, strict=True))
+            listed = ", ".join(f"{spec.name} {array.shape}" for spec, array in zip(specs, arrays, strict=True))
             raise ShapeError(f"{self._method}: batch dimensions do not broadcast: {listed}")
-        self._check_batch(batch, places)
+        self._check_batch(batch, specs)
         return batch
 
-    def _check_batch(self, batch: Shape, widened: Sequence[Place]) -> None:
+    def _check_batch(self, batch: Shape, widened: Sequence[ArraySpec]) -> None:
         """Whether NumPy has arrays for the results, and for inputs that are broadcast."""
-        most = MOST_DIMS - max((len(place.dims) for place in (*widened, *self._outputs)), default=0)
+        most = MOST_DIMS - max((len(spec.dims) for spec in (*widened, *self._outputs)), default=0)
         if len(batch) > most:
             raise ShapeError(
                 f"{self._method}: {len(batch)} batch dimensions, expected at most {most}: with those of a state NumPy "
@@ -224,9 +224,9 @@ class Binder:
         listed = (out,) if isinstance(out, np.ndarray) else tuple(out)
         if len(listed) != len(self._outputs):
             raise ShapeError(f"{self._method}: out has {len(listed)} arrays, expected {len(self._outputs)}")
-        for k, (place, array) in enumerate(zip(self._outputs, listed, strict=True)):
+        for k, (spec, array) in enumerate(zip(self._outputs, listed, strict=True)):
             name = "out" if len(listed) == 1 else f"out[{k}]"
-            self._check_out(name, array, batch + place.dims)
+            self._check_out(name, array, batch + spec.dims)
             for other in (*inputs, *listed[:k]):
                 if overlap(array, other):
                     raise ShapeError(f"{self._method}: {name} overlaps an input or another output; pass a fresh array")
@@ -247,11 +247,11 @@ class Binder:
     def _into(self, results: tuple[Floats, ...], inputs: tuple[Floats, ...], n: int) -> Call:
         outputs: list[Floats] = []
         late: list[tuple[Floats, Floats]] = []
-        for place, result in zip(self._outputs, results, strict=True):
+        for spec, result in zip(self._outputs, results, strict=True):
             array = np.asarray(result)
-            rows = shaped(array, (n, place.size))
+            rows = shaped(array, (n, spec.size))
             if not (np.may_share_memory(rows, array) and has_rows(rows)) and rows.size:
-                rows = np.empty((n, place.size), self._dtype)
+                rows = np.empty((n, spec.size), self._dtype)
                 late.append((array, rows))
             outputs.append(rows)
         return Call(n, inputs, tuple(outputs), results, tuple(late))

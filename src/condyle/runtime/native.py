@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from condyle.runtime._native import Entry, Function
-from condyle.runtime.arrays import Place
+from condyle.runtime.arrays import ArraySpec
 
 if TYPE_CHECKING:
     from condyle.runtime._tiles import Plan
@@ -103,11 +103,11 @@ def _grain(shape: Shape) -> int:
     return max(1, -(-int(PIECE_NS / max(shape.state_ns, 0.1)) // whole)) * whole
 
 
-def fast_twin(
+def fast_path(
     slow: Callable[..., object],
     takes_f_ext: bool,
-    inputs: Sequence[Place],
-    outputs: Sequence[Place],
+    inputs: Sequence[ArraySpec],
+    outputs: Sequence[ArraySpec],
     dtype: np.dtype[np.floating],
     result: type[tuple[object, ...]] | None,
     threads: int,
@@ -117,8 +117,8 @@ def fast_twin(
     takes_f_ext: the last input is external forces. result: the named tuple of several outputs. None for a robot with
     empty arrays.
     """
-    if not all(place.size for place in (*inputs, *outputs)):
+    if not all(spec.size for spec in (*inputs, *outputs)):
         return None
-    names = (*(sys.intern(place.name) for place in inputs), "out")
-    befores, afters = (tuple(place.dims for place in places) for places in (inputs, outputs))
+    names = (*(sys.intern(spec.name) for spec in inputs), "out")
+    befores, afters = (tuple(spec.dims for spec in specs) for specs in (inputs, outputs))
     return Function(slow, names, takes_f_ext, befores, afters, dtype, result, threads)

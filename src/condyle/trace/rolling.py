@@ -17,10 +17,10 @@ from condyle.ir import sweep as ir
 from condyle.model.tree import Tree
 from condyle.scalar import Scalar, number
 from condyle.spatial import vector as vec
+from condyle.trace.contexts import angles, context_of, external
 from condyle.trace.finish import Scope
 from condyle.trace.kinds import constants, kinds_of
-from condyle.trace.places import angles, external, place_of
-from condyle.trace.steps import TRIG, External, Group, Handle, Lazy, MatrixHandle, Place, Unit
+from condyle.trace.steps import TRIG, External, Group, Handle, Lazy, MatrixHandle, StepContext, Unit
 from condyle.trace.structure import connected, coupled, rows_of
 
 T = TypeVar("T")
@@ -63,8 +63,8 @@ class Rolling:
             return Lazy(step, handles)
         home.needs.update(needs)
 
-        def run(place: Place) -> T:
-            return step(place.joint, *self._reads(place, handles))
+        def run(context: StepContext) -> T:
+            return step(context.joint, *self._reads(context, handles))
 
         return self._stored(home, self._buffer(step.__name__, ()), run)
 
@@ -72,8 +72,8 @@ class Rolling:
         handles = _handles(given)
         group, name = self._group(step.__name__, False, handles), self._buffer(step.__name__, flat(world))
 
-        def run(place: Place) -> T:
-            return step(place.joint, self._parent(place, name, world), *self._reads(place, handles))
+        def run(context: StepContext) -> T:
+            return step(context.joint, self._parent(context, name, world), *self._reads(context, handles))
 
         return self._stored(group, name, run)
 
@@ -81,9 +81,9 @@ class Rolling:
         handles = _handles(given)
         group, name = self._group(step.__name__, False, handles), self._buffer(step.__name__, flat(world))
 
-        def run(place: Place) -> U:
-            result, value = step(place.joint, self._parent(place, name, world), *self._reads(place, handles))
-            place.write(ir.Ref("here", name), flat(value))
+        def run(context: StepContext) -> U:
+            result, value = step(context.joint, self._parent(context, name, world), *self._reads(context, handles))
+            context.write(ir.Ref("here", name), flat(value))
             return result
 
         return self._stored(group, self._buffer(step.__name__, ()), run)
@@ -95,17 +95,17 @@ class Rolling:
         group = self._group(step.__name__, True, [cast("Handle[object]", own), *handles])
         name = self._buffer(f"{step.__name__}_sum", ())
 
-        def run(place: Place) -> U:
-            kind = self.kinds[place.kind]
-            total = self._read(place, own)
+        def run(context: StepContext) -> U:
+            kind = self.kinds[context.kind]
+            total = self._read(context, own)
             if not kind.is_leaf:
-                total = plus(total, cast(T, like(total, iter(self._rows(place, ir.Ref("here", name), flat(total))))))
-            result, up = step(place.joint, total, *self._reads(place, handles))
+                total = plus(total, cast(T, like(total, iter(self._rows(context, ir.Ref("here", name), flat(total))))))
+            result, up = step(context.joint, total, *self._reads(context, handles))
             values, ref = flat(up), ir.Ref("parent", name)
             if not kind.is_first:
-                values = [a + b for a, b in zip(self._rows(place, ref, values), values, strict=True)]
+                values = [a + b for a, b in zip(self._rows(context, ref, values), values, strict=True)]
             if not kind.is_root:
-                place.write(ref, values)
+                context.write(ref, values)
             return result
 
         return self._stored(group, self._buffer(step.__name__, ()), run)
@@ -114,12 +114,12 @@ class Rolling:
         """A backward sweep under the unit vector of a column: nothing but the way from its joint to the root counts."""
         group = self._walk(step.__name__)
 
-        def run(place: Place) -> U:
-            total = self._read(place, own)
-            if place.dof is None:
-                total = plus(total, cast(T, like(total, iter(self._rows(place, CARRY, flat(total))))))
-            result, up = step(place.joint, total, *self._reads(place, handles))
-            self._carry(group, place, flat(up))
+        def run(context: StepContext) -> U:
+            total = self._read(context, own)
+            if context.dof is None:
+                total = plus(total, cast(T, like(total, iter(self._rows(context, CARRY, flat(total))))))
+            result, up = step(context.joint, total, *self._reads(context, handles))
+            self._carry(group, context, flat(up))
             return result
 
         handle = self._stored(group, self._buffer(step.__name__, ()), run)
@@ -139,26 +139,26 @@ class Rolling:
         outside, self.scope = self.scope, self.scope.columns(unit=True)
         group = self._walk(meet.__name__)
         shape = cast(T, None)  # known as soon as one start is
-        for place in group.places:
-            fields = self._reads(place, _handles(given))
-            if place.dof is not None:
-                shape = value = start(place.joint, place.dof, *fields)
-                met = own(place.joint, place.dof, value, *fields) if own else meet(place.joint, value, *fields)
+        for context in group.contexts:
+            fields = self._reads(context, _handles(given))
+            if context.dof is not None:
+                shape = value = start(context.joint, context.dof, *fields)
+                met = own(context.joint, context.dof, value, *fields) if own else meet(context.joint, value, *fields)
             else:
-                value = cast(T, like(shape, iter(self._rows(place, CARRY, flat(shape)))))
-                met = meet(place.joint, value, *fields)
+                value = cast(T, like(shape, iter(self._rows(context, CARRY, flat(shape)))))
+                met = meet(context.joint, value, *fields)
             for m, entry in enumerate(entries):
-                _write_pair(place, entry, names[entry.matrix], [values[m] for values in met])
-            self._carry(group, place, flat(rise(place.joint, value)))
+                _write_pair(context, entry, names[entry.matrix], [values[m] for values in met])
+            self._carry(group, context, flat(rise(context.joint, value)))
         self.scope = outside
         return [MatrixHandle(name) for name in names]
 
     def add_diagonal(self, matrix: Matrix, values: Field[Sequence[Scalar]]) -> None:
         ref = ir.Ref("diagonal", cast(MatrixHandle, matrix).name)
-        for place in self.scope.add(self._sweep("diagonal", False)).places:
-            added = flat(self._read(place, values))
-            before = place.graph.read(ref, len(added))
-            place.write(ref, [a + b for a, b in zip(before, added, strict=True)])
+        for context in self.scope.add(self._sweep("diagonal", False)).contexts:
+            added = flat(self._read(context, values))
+            before = context.graph.read(ref, len(added))
+            context.write(ref, [a + b for a, b in zip(before, added, strict=True)])
 
     def unit_columns(self, column: Column) -> MatrixHandle:
         outside, self.scope = self.scope, self.scope.columns(unit=True)
@@ -206,59 +206,59 @@ class Rolling:
 
     def _put(self, ref: ir.Ref, values: Field[Sequence[Scalar]]) -> None:
         home = self.scope.latest(_handles([values])[0].needs()) or self.scope.add(self._sweep(ref.space, False))
-        for place in home.places:
-            place.write(ref, flat(self._read(place, values)))
+        for context in home.contexts:
+            context.write(ref, flat(self._read(context, values)))
 
-    def _stored(self, group: Group, name: str, run: Callable[[Place], T]) -> Handle[T]:
-        """What `run` gives at each place of a group, kept in the buffer of this name for other loops."""
+    def _stored(self, group: Group, name: str, run: Callable[[StepContext], T]) -> Handle[T]:
+        """What `run` gives in each context of a group, kept in the buffer of this name for other loops."""
         ref = ir.Ref("here", name)
         handle: Handle[T] = Handle(ref, [None] * len(self.kinds), group)
         shapes: dict[int, object] = {}
-        for place in group.places:
-            handle.values[place] = shapes[place.kind] = value = run(place)
-            place.write(ref, flat(value))
+        for context in group.contexts:
+            handle.values[context] = shapes[context.kind] = value = run(context)
+            context.write(ref, flat(value))
             self.buffers[name] = max(self.buffers[name], len(flat(value)))
         handle.shapes = [shapes[kind] for kind in range(len(self.kinds))]
         return handle
 
-    def _carry(self, group: Group, place: Place, values: Sequence[Scalar]) -> None:
+    def _carry(self, group: Group, context: StepContext, values: Sequence[Scalar]) -> None:
         group.carry = len(values)
-        if not self.kinds[place.kind].is_root:
-            place.write(CARRY, values)
+        if not self.kinds[context.kind].is_root:
+            context.write(CARRY, values)
 
-    def _parent(self, place: Place, name: str, world: T) -> T:
+    def _parent(self, context: StepContext, name: str, world: T) -> T:
         """The parent's value in a sweep towards the leaves."""
-        if self.kinds[place.kind].is_root:
+        if self.kinds[context.kind].is_root:
             return world
-        return cast(T, like(world, iter(self._rows(place, ir.Ref("parent", name), flat(world)))))
+        return cast(T, like(world, iter(self._rows(context, ir.Ref("parent", name), flat(world)))))
 
-    def _rows(self, place: Place, ref: ir.Ref, shape: Sequence[Scalar]) -> list[Scalar]:
+    def _rows(self, context: StepContext, ref: ir.Ref, shape: Sequence[Scalar]) -> list[Scalar]:
         if ref.name:
             self.buffers[ref.name] = max(self.buffers[ref.name], len(shape))
-        return place.graph.read(ref, len(shape))
+        return context.graph.read(ref, len(shape))
 
-    def _reads(self, place: Place, handles: Sequence[Handle[object]]) -> list[object]:
-        return [self._read(place, handle) for handle in handles]
+    def _reads(self, context: StepContext, handles: Sequence[Handle[object]]) -> list[object]:
+        return [self._read(context, handle) for handle in handles]
 
-    def _read(self, place: Place, field: Field[T]) -> T:
-        """A field's value at a place: at hand, computed here, or read from storage."""
+    def _read(self, context: StepContext, field: Field[T]) -> T:
+        """A field's value in a context: at hand, computed here, or read from storage."""
         handle = cast("Handle[T]", field)
-        if place in handle.values:
-            return cast(T, handle.values[place])
+        if context in handle.values:
+            return cast(T, handle.values[context])
         if isinstance(handle, Unit):
-            return cast(T, tuple(number(float(k == place.dof)) for k in range(self.kinds[place.kind].nv)))
+            return cast(T, tuple(number(float(k == context.dof)) for k in range(self.kinds[context.kind].nv)))
         if isinstance(handle, External):
-            value = cast(T, external(place, self.kinds[place.kind]))
+            value = cast(T, external(context, self.kinds[context.kind]))
         elif isinstance(handle, Lazy):
-            value = handle.step(place.joint, *self._reads(place, handle.given))
+            value = handle.step(context.joint, *self._reads(context, handle.given))
         else:
-            shape = handle.shapes[place.kind]
+            shape = handle.shapes[context.kind]
             known = flat(shape)
-            read = place.graph.read(handle.ref, len(known))
+            read = context.graph.read(handle.ref, len(known))
             if handle.home is not None and not handle.home.walk:
                 read = [a if isinstance(a, float) else b for a, b in zip(known, read, strict=True)]
             value = cast(T, like(shape, iter(read)))
-        handle.values[place] = value
+        handle.values[context] = value
         return value
 
     def _group(self, name: str, backward: bool, handles: Sequence[Handle[object]]) -> Group:
@@ -269,19 +269,19 @@ class Rolling:
         return group
 
     def _sweep(self, name: str, backward: bool, upto: bool = False) -> Group:
-        return Group(name, backward, [place_of(kind, about) for kind, about in enumerate(self.kinds)], upto)
+        return Group(name, backward, [context_of(kind, about) for kind, about in enumerate(self.kinds)], upto)
 
     def _walk(self, name: str) -> Group:
-        starts = [place_of(kind, about, k) for kind, about in enumerate(self.kinds) for k in range(about.nv)]
-        visits = [place_of(kind, about) for kind, about in enumerate(self.kinds)]
+        starts = [context_of(kind, about, k) for kind, about in enumerate(self.kinds) for k in range(about.nv)]
+        visits = [context_of(kind, about) for kind, about in enumerate(self.kinds)]
         return self.scope.add(Group(name, True, starts + visits, walk=True))
 
     def _turn(self) -> None:
         """The first sweep: cosine and sine of every coordinate, for the joints that turn by angles."""
         group = self.scope.add(self._sweep(TRIG, False))
         group.sealed = True
-        for place in group.places:
-            place.write(ir.Ref("here", TRIG), angles(place, self.kinds[place.kind]))
+        for context in group.contexts:
+            context.write(ir.Ref("here", TRIG), angles(context, self.kinds[context.kind]))
         self.buffers[TRIG] = 2 * max(kind.type.nq for kind in self.kinds)
 
     def _dof_handle(self, ref: ir.Ref) -> Handle[Sequence[Scalar]]:
@@ -298,13 +298,13 @@ class Rolling:
         return self.matrices[-1]
 
 
-def _write_pair(place: Place, entry: Entry, name: str, values: Sequence[Scalar]) -> None:
-    """What degree of freedom k of a walk's start has with those of the joint at `place`."""
-    row, column, k = ir.Ref("row", name), ir.Ref("column", name), place.dof
+def _write_pair(context: StepContext, entry: Entry, name: str, values: Sequence[Scalar]) -> None:
+    """What degree of freedom k of a walk's start has with those of the joint at `context`."""
+    row, column, k = ir.Ref("row", name), ir.Ref("column", name), context.dof
     if not entry.symmetric:
         if k is None or not entry.transposed:
-            place.write(column if entry.transposed else row, values)
+            context.write(column if entry.transposed else row, values)
         return
-    place.write(row, values if k is None else values[: k + 1])
+    context.write(row, values if k is None else values[: k + 1])
     if k != 0:
-        place.write(column, values if k is None else values[:k])
+        context.write(column, values if k is None else values[:k])

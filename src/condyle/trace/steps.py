@@ -56,7 +56,7 @@ class StepGraph(Graph):
 
 
 @dataclass(eq=False)
-class Place:
+class StepContext:
     """One step in the making: for a kind of joint, in a sweep or walk; `dof` in a walk's start."""
 
     kind: int
@@ -95,11 +95,11 @@ def _only(program: Program, used: Sequence[int]) -> Program:
 
 @dataclass(eq=False)
 class Group:
-    """A sweep or walk in the making: its places, those of a walk's starts first."""
+    """A sweep or walk in the making: its contexts, those of a walk's starts first."""
 
     name: str
     backward: bool
-    places: list[Place]
+    contexts: list[StepContext]
     upto: bool = False
     walk: bool = False
     sealed: bool = False
@@ -111,27 +111,27 @@ class Group:
 
     def finished(self, wanted: Callable[[ir.Ref, int], bool]) -> ir.Sweep | ir.Walk:
         """The loop with its steps."""
-        steps = [place.step(self.name, wanted) for place in self.places]
+        steps = [context.step(self.name, wanted) for context in self.contexts]
         if not self.walk:
             return ir.Sweep(self.backward, tuple(steps), self.upto)
-        kinds = 1 + max(place.kind for place in self.places)
+        kinds = 1 + max(context.kind for context in self.contexts)
         starts: list[list[ir.Step]] = [[] for _ in range(kinds)]
         visits: list[ir.Step] = []
-        for place, step in zip(self.places, steps, strict=True):
-            (visits if place.dof is None else starts[place.kind]).append(step)
+        for context, step in zip(self.contexts, steps, strict=True):
+            (visits if context.dof is None else starts[context.kind]).append(step)
         return ir.Walk(tuple(map(tuple, starts)), tuple(visits), self.carry, tuple(self.clears))
 
 
 class Handle(Sequence[T]):
-    """A Field of a rolled run: values where they were computed, a place in storage for everybody else.
+    """A Field of a rolled run: values where they were computed, a buffer for everybody else.
 
-    ref: the storage. home: where it is computed, None for what was there before. values: at the places of its home.
+    ref: the storage. home: where it is computed, None for what was there before. values: at the contexts of its home.
     shapes: their structure for each kind of joint; plain numbers in it need no storage.
     """
 
     def __init__(self, ref: ir.Ref, shapes: Sequence[object], home: Group | None = None) -> None:
         self.ref, self.shapes, self.home = ref, shapes, home
-        self.values: dict[Place, object] = {}
+        self.values: dict[StepContext, object] = {}
 
     def needs(self) -> Collection[Group]:
         """The loops that must have run before this can be read."""

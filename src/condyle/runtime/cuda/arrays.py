@@ -10,7 +10,7 @@ from typing import cast
 import numpy as np
 
 from condyle.errors import CondyleError, DeviceError, DTypeError, ShapeError
-from condyle.runtime.arrays import Place
+from condyle.runtime.arrays import ArraySpec
 from condyle.runtime.cuda import dlpack
 from condyle.runtime.cuda.answers import DeviceArray
 from condyle.runtime.cuda.dlpack import Lent
@@ -51,28 +51,28 @@ def stream_of(value: object) -> int | None:
 
 
 def view_of(
-    value: object, place: Place, dtype: np.dtype[np.floating], gpu: Gpu, stream: int, writable: bool = False
+    value: object, spec: ArraySpec, dtype: np.dtype[np.floating], gpu: Gpu, stream: int, writable: bool = False
 ) -> View:
     """A dense array of this dtype on this GPU; DTypeError, ShapeError or DeviceError that name the argument.
 
     stream: the one it will be used in, as DLPack numbers them.
     """
     if not is_device_array(value):
-        raise DTypeError(f"{place.name} is not on the GPU while other arguments are: pass all of them there, or none")
-    lent, lender = _lent(value, place.name, stream)
+        raise DTypeError(f"{spec.name} is not on the GPU while other arguments are: pass all of them there, or none")
+    lent, lender = _lent(value, spec.name, stream)
     if lent.dtype != str(dtype):
         other = f', or compile(dtype="{lent.dtype}")' if lent.dtype in DTYPES else ""
-        raise DTypeError(f"{place.name} is {lent.dtype}, expected {dtype}: convert it{other}")
+        raise DTypeError(f"{spec.name} is {lent.dtype}, expected {dtype}: convert it{other}")
     shape = lent.shape
-    if shape[len(shape) - len(place.dims) :] != place.dims or len(shape) < len(place.dims):
-        raise ShapeError(f"{place.name} has shape {shape}, expected {place.expected}")
+    if shape[len(shape) - len(spec.dims) :] != spec.dims or len(shape) < len(spec.dims):
+        raise ShapeError(f"{spec.name} has shape {shape}, expected {spec.expected}")
     if not _dense(shape, lent.strides, dtype.itemsize):
-        raise ShapeError(f"{place.name} is not contiguous on the GPU: pass a contiguous copy")
+        raise ShapeError(f"{spec.name} is not contiguous on the GPU: pass a contiguous copy")
     if writable and lent.read_only:
-        raise ShapeError(f"{place.name} is read-only")
+        raise ShapeError(f"{spec.name} is read-only")
     size = math.prod(shape) * dtype.itemsize
     if size:
-        _check_device(lent, place.name, gpu)
+        _check_device(lent, spec.name, gpu)
     return View(lent.address, shape, size, lender)
 
 

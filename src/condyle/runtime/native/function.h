@@ -1,4 +1,4 @@
-/* Function: the fast twin of a Python method. */
+/* Function: the native fast path of a Python method. */
 
 typedef struct {
     int nd;

@@ -10,30 +10,30 @@ from condyle.ir import sweep as ir
 from condyle.ir.expr import Expr, Graph
 from condyle.scalar import Scalar
 from condyle.trace.kinds import Kind
-from condyle.trace.steps import Place, StepGraph
+from condyle.trace.steps import StepContext, StepGraph
 
 WITHOUT_ANGLES = ("free", "spherical")
 
 
-def place_of(number: int, kind: Kind, dof: int | None = None) -> Place:
+def context_of(number: int, kind: Kind, dof: int | None = None) -> StepContext:
     """A fresh graph, and the joint of this kind as steps see it."""
     graph = StepGraph(kind.type.nq)
     numbers = kind.bound(graph.read(ir.Ref("table"), len(kind.fixed))).numbers
     joint = joint_at(kind.type, numbers, graph.read(ir.Ref("input", "q"), kind.type.nq))
-    return Place(number, graph, joint, dof)
+    return StepContext(number, graph, joint, dof)
 
 
-def angles(place: Place, kind: Kind) -> list[Scalar]:
+def angles(context: StepContext, kind: Kind) -> list[Scalar]:
     """Cosine and sine of every coordinate of a joint that turns by angles."""
     if kind.type.name in WITHOUT_ANGLES:
         return []
-    q = cast("list[Expr]", place.graph.read(ir.Ref("input", "q"), kind.type.nq))
-    return [cast(Scalar, f(place.graph, x)) for x in q for f in (Graph.cos, Graph.sin)]
+    q = cast("list[Expr]", context.graph.read(ir.Ref("input", "q"), kind.type.nq))
+    return [cast(Scalar, f(context.graph, x)) for x in q for f in (Graph.cos, Graph.sin)]
 
 
-def external(place: Place, kind: Kind) -> Wrench:
+def external(context: StepContext, kind: Kind) -> Wrench:
     """The external wrench on the link, in its own frame."""
     if not kind.carries_body:
         return NO_FORCE
-    _, rotation, origin = kind.bound(place.graph.read(ir.Ref("table"), len(kind.fixed)))
-    return wrench_on(rotation, origin, place.graph.read(ir.Ref("input", "f_ext"), 6))
+    _, rotation, origin = kind.bound(context.graph.read(ir.Ref("table"), len(kind.fixed)))
+    return wrench_on(rotation, origin, context.graph.read(ir.Ref("input", "f_ext"), 6))
