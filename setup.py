@@ -45,7 +45,7 @@ setup(
             depends=[
                 *SHARED,
                 *(f"{TILES}/{name}.h" for name in DRIVER),
-                *(f"{SUPPORT}/{name}.h" for name in ("vector", "sincos", "transpose", "tiles")),
+                *(f"{SUPPORT}/{name}.h" for name in ("vector", "sincos", "transpose", "tiles", "product")),
             ],
             extra_compile_args=["-O2", "-fno-math-errno", "-fno-trapping-math"],
         ),
@@ -56,7 +56,7 @@ setup(
             depends=[
                 *SHARED,
                 *(f"{CHAIN}/{name}.h" for name in ("chain", "check", "driver")),
-                *(f"{SUPPORT}/{name}.h" for name in ("vector", "sincos", "transpose", "tiles")),
+                *(f"{SUPPORT}/{name}.h" for name in ("vector", "sincos", "transpose", "tiles", "product")),
             ],
             extra_compile_args=["-O2", "-fno-math-errno", "-fno-trapping-math"],
         ),

@@ -12,7 +12,8 @@ from condyle.compile import routes as routing
 from condyle.compile.routes import LONGEST, Router
 from condyle.functions import FUNCTIONS
 from condyle.ir.program import Program
-from condyle.ir.sweep import Multiplied, Rolled
+from condyle.ir.segments import Segmented
+from condyle.ir.sweep import Rolled
 from condyle.model.tree import tree_of
 from condyle.passes import pipeline
 
@@ -49,7 +50,7 @@ def test_nothing_long_is_traced(function: str, traced: list[int]) -> None:
 def test_joints_that_mimic_are_multiplied_by_loops(function: str, traced: list[int]) -> None:
     robot = humanoid(60, mimic=True)
     code = compiler_of(robot).code(function, False)
-    assert isinstance(code, Multiplied)
+    assert isinstance(code, Segmented)
     assert max(traced) < MOST
 
 
@@ -63,7 +64,7 @@ def test_shorter_robots_stay_straight() -> None:
 def test_a_target_without_loops_is_given_straight_code(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(routing, "LONGEST", 0)
     compiler = compiler_of(humanoid(42, mimic=True))
-    assert isinstance(compiler.best("difd", False).code, Multiplied)
+    assert isinstance(compiler.best("difd", False).code, Segmented)
     assert isinstance(compiler.straight("difd"), Program)
     assert not compiler.is_rolled("difd")
     assert compiler.work("difd")["route"] == "closed_form, products rolled"

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from functools import cache
 
 from condyle.backends.common.facts import Facts
@@ -11,7 +11,8 @@ from condyle.errors import UnsupportedError
 from condyle.functions import FUNCTIONS, expanded
 from condyle.ir.count import Counts, count, instructions
 from condyle.ir.program import Program
-from condyle.ir.sweep import Code, Multiplied, Rolled
+from condyle.ir.segments import Segmented
+from condyle.ir.sweep import Code, Rolled
 from condyle.ir.verify import verify
 from condyle.model.tree import Tree
 from condyle.specification import Call, MinusProduct, Size
@@ -32,7 +33,7 @@ AMPLE = 1.25
 SURELY = 1.05
 """So many times LONGEST, counted by the entries of did: a little more than straight code has."""
 
-FORMS: Mapping[type, str] = {Program: "", Rolled: ", rolled", Multiplied: ", products rolled"}
+FORMS: Mapping[type, str] = {Program: "", Rolled: ", rolled", Segmented: ", products rolled"}
 """What is said of a form beside the route."""
 
 NOTHING = Size(0)
@@ -181,8 +182,8 @@ class Router:
         from condyle.passes import pipeline
 
         code = self.best(function, f_ext).code
-        if isinstance(code, Multiplied):
-            return replace(code, head=pipeline.apply(code.head, pipeline.CODE))
+        if isinstance(code, Segmented):
+            return code.rewritten(lambda program: pipeline.apply(program, pipeline.CODE))
         return pipeline.apply(code, pipeline.CODE) if isinstance(code, Program) else code
 
     def straight(self, function: str, f_ext: bool = False) -> Program:
@@ -190,7 +191,7 @@ class Router:
         from condyle.passes import pipeline
 
         code = self.best(function, f_ext).code
-        if isinstance(code, Multiplied):
+        if isinstance(code, Segmented):
             code = self._straight(function, f_ext).code
         if not isinstance(code, Program):
             raise UnsupportedError(

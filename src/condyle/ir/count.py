@@ -1,4 +1,4 @@
-"""How many operations one state takes, in either form."""
+"""How many operations one state takes, in any form."""
 
 from __future__ import annotations
 
@@ -8,7 +8,8 @@ from typing import NamedTuple
 
 from condyle.ir.ops import ARITY, FUSED, TRIGONOMETRIC
 from condyle.ir.program import Program, operands
-from condyle.ir.sweep import Code, Columns, Loop, Multiplied, Product, Rolled, Step, Sweep, Walk
+from condyle.ir.segments import Product, Segmented
+from condyle.ir.sweep import Code, Columns, Loop, Rolled, Step, Sweep, Walk
 
 
 class Counts(NamedTuple):
@@ -53,16 +54,18 @@ def tally(code: Code) -> Counter[str]:
         ops = Counter(node[0] for node in code.nodes)
         ops["sincos"] = len({operands(node) for node in code.nodes if node[0] in TRIGONOMETRIC})
         return ops
-    if isinstance(code, Multiplied):
-        return tally(code.head) + sum(map(_of_product, code.products), Counter[str]())
     total: Counter[str] = Counter()
+    if isinstance(code, Segmented):
+        for part in code.segments:
+            total += tally(part) if isinstance(part, Program) else _of_product(part)
+        return total
     for loop in code.loops:
         total += _of_loop(code, loop)
     return total
 
 
 def _of_product(product: Product) -> Counter[str]:
-    return Counter({"fnma": product.terms()})
+    return Counter({"fnma" if product.minus else "fma": product.terms()})
 
 
 def _of_loop(rolled: Rolled, loop: Loop) -> Counter[str]:

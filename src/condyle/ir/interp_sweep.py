@@ -1,4 +1,4 @@
-"""What rolled sweeps and products of matrices mean: run them, loop by loop, on batches."""
+"""What rolled sweeps mean: run them, loop by loop, on batches."""
 
 from __future__ import annotations
 
@@ -8,7 +8,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from condyle.ir import interp
-from condyle.ir.sweep import Columns, Joint, Loop, Mirror, Multiplied, Product, Ref, Rolled, Step, Sweep, Walk
+from condyle.ir.interp_segments import product
+from condyle.ir.segments import Product
+from condyle.ir.sweep import Columns, Joint, Loop, Mirror, Ref, Rolled, Step, Sweep, Walk
 
 Array = NDArray[np.floating]
 
@@ -19,25 +21,6 @@ def run_rolled(rolled: Rolled, inputs: Sequence[Array], dtype: type[np.floating]
     for loop in rolled.loops:
         machine.loop(loop)
     return [np.reshape(machine.answer(array.name), (machine.n, *array.shape)) for array in rolled.arrays]
-
-
-def minus_product(product: Product, left: Array, right: Array) -> Array:
-    """- left right, of batches of matrices."""
-    result = np.zeros_like(right)
-    for c, rows in enumerate(product.rows):
-        result[:, :, c] = -np.einsum("nij,nj->ni", left[:, :, rows], right[:, rows, c])
-    return result
-
-
-def run_multiplied(code: Multiplied, inputs: Sequence[Array], dtype: type[np.floating] = np.float64) -> list[Array]:
-    """The same of a Program and products of its matrices."""
-    found = dict(zip((array.name for array in code.head.arrays), interp.run(code.head, inputs, dtype), strict=True))
-    given = {array.name: np.asarray(values, dtype) for array, values in zip(code.inputs, inputs, strict=True)}
-    for product in code.products:
-        left, right = (given | found)[product.left], found[product.right]
-        left = np.reshape(left, (len(left), *right.shape[1:]))
-        found[product.result] = minus_product(product, left, right)
-    return [found[array.name] for array in code.arrays]
 
 
 class _Machine:
@@ -96,10 +79,9 @@ class _Machine:
         while (i := joints[i].parent) >= 0:
             self._step(walk.visits[joints[i].kind], i)
 
-    def _product(self, product: Product) -> None:
-        nv = self.rolled.nv
-        left = np.reshape(self.inputs[product.left], (self.n, nv, nv))
-        self.matrices[product.result][...] = minus_product(product, left, self.matrices[product.right])
+    def _product(self, what: Product) -> None:
+        right = np.reshape(self.matrices[what.right.array], (self.n, -1))
+        self.matrices[what.result][...] = product(what, self.inputs[what.left.array], right)
 
     def _step(self, step: Step, i: int) -> None:
         joint = self.rolled.joints[i]

@@ -10,12 +10,12 @@ zero where nothing is written. What is read was written before: rows need not st
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Literal, NamedTuple, TypeAlias
+from typing import Literal, TypeAlias
 
 from condyle.ir.program import Array, Program, input_of
+from condyle.ir.segments import Product, Segmented
 
 Space: TypeAlias = Literal["table", "input", "here", "parent", "carry", "column", "row", "diagonal", "output"]
 
@@ -79,69 +79,6 @@ class Columns:
 
 
 @dataclass(frozen=True)
-class Product:
-    """result = - left right, all nv x nv; left is an input port or a matrix, right a matrix.
-
-    rows[c]: the rows of column c of `right` that can differ from zero, in ascending order. Others are not read.
-    across[i]: the columns of row i of `left` that can differ from zero; the others may be read, and are zero.
-    """
-
-    left: str
-    right: str
-    result: str
-    rows: tuple[tuple[int, ...], ...]
-    across: tuple[tuple[int, ...], ...]
-
-    @property
-    def size(self) -> int:
-        """Entries of each of its matrices."""
-        return len(self.rows) ** 2
-
-    def terms(self) -> int:
-        """Products of two entries."""
-        across = [frozenset(columns) for columns in self.across]
-        return sum(len(columns.intersection(rows)) for rows, n in Counter(self.rows).items() for columns in across * n)
-
-    def blocks(self, at_once: Mapping[int, int]) -> list[Block]:
-        """All of the result, some lines twice: columns that have the same rows, by at_once[number of columns] lines.
-
-        One line at a time where there are fewer.
-        """
-        columns: dict[tuple[int, ...], list[int]] = {}
-        for c, rows in enumerate(self.rows):
-            columns.setdefault(rows, []).append(c)
-        most = max(at_once)
-        return [
-            Block(lines, tuple(of[k : k + most]), terms)
-            for rows, of in columns.items()
-            for k in range(0, len(of), most)
-            for lines, terms in self._lines(rows, at_once[len(of[k : k + most])])
-        ]
-
-    def _lines(self, rows: tuple[int, ...], step: int) -> list[tuple[tuple[int, ...], tuple[int, ...]]]:
-        """First lines of so many side by side, and their terms."""
-        found: dict[tuple[int, ...], list[int]] = {}
-        n = len(self.across)
-        step = step if step <= n else 1
-        for first in range(0, n, step):
-            first = min(first, n - step)
-            read = {k for i in range(first, first + step) for k in self.across[i]}
-            found.setdefault(tuple(k for k in rows if k in read), []).append(first)
-        return [(tuple(lines), terms) for terms, lines in found.items()]
-
-
-class Block(NamedTuple):
-    """Entries of a product that sum the same terms.
-
-    first: of the lines of the result that are taken together. columns: of the result. terms: k of left[line, k].
-    """
-
-    first: tuple[int, ...]
-    columns: tuple[int, ...]
-    terms: tuple[int, ...]
-
-
-@dataclass(frozen=True)
 class Mirror:
     """The upper triangle of a symmetric matrix, copied to its lower one."""
 
@@ -149,6 +86,7 @@ class Mirror:
 
 
 Loop: TypeAlias = Sweep | Columns | Product | Mirror
+"""Of a product, `left` is an input port, `right` and the result are matrices."""
 
 
 @dataclass(frozen=True)
@@ -196,28 +134,7 @@ class Rolled:
         return any(joint.parent != i - 1 for i, joint in enumerate(self.joints))
 
 
-@dataclass(frozen=True)
-class Multiplied:
-    """A Program, then products of the nv x nv matrices that it answers, as loops.
-
-    Of a product, `left` is an input or an array of the head, `right` an array of the head or an earlier result. What
-    is no result among `arrays` is an array of the head.
-    """
-
-    head: Program
-    arrays: tuple[Array, ...]
-    products: tuple[Product, ...]
-
-    @property
-    def name(self) -> str:
-        return self.head.name
-
-    @property
-    def inputs(self) -> tuple[Array, ...]:
-        return self.head.inputs
-
-
-Code: TypeAlias = Program | Rolled | Multiplied
+Code: TypeAlias = Program | Rolled | Segmented
 """Every form of one function."""
 
 

@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from typing import TypeAlias
 
 from condyle.ir import sweep as ir
+from condyle.ir.segments import Product
 from condyle.trace.steps import Group
 
 Reads: TypeAlias = set[tuple[str, int]]
@@ -18,8 +19,8 @@ class Scope:
     """Loops in order: of the whole function, or of the body of a loop over columns; unit: of unit vectors."""
 
     unit: bool = False
-    items: list[Group | Scope | ir.Mirror | ir.Product] = field(
-        default_factory=list["Group | Scope | ir.Mirror | ir.Product"]
+    items: list[Group | Scope | ir.Mirror | Product] = field(
+        default_factory=list["Group | Scope | ir.Mirror | Product"]
     )
 
     def add(self, group: Group) -> Group:

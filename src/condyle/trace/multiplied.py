@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 import numpy as np
 
 from condyle.algorithms.normal_form import normal_form
 from condyle.functions import FUNCTIONS, expanded
 from condyle.ir.program import Array, Program
-from condyle.ir.sweep import Multiplied, Product
+from condyle.ir.segments import Product, Segmented, verify_segments, whole
 from condyle.ir.verify import verify
 from condyle.model.tree import Tree
 from condyle.passes import pipeline
@@ -19,38 +21,38 @@ UPPER, LOWER = "upper", "lower"
 """What stands behind the answers of dfd's head; see `ltl.halves`."""
 
 
-def multiply(tree: Tree, function: str, route: str, f_ext: bool = False) -> Multiplied:
+def multiply(tree: Tree, function: str, route: str, f_ext: bool = False) -> Segmented:
     """A function whose answers are products of joint-space matrices, for any robot; not contracted."""
     specification = FUNCTIONS[function]
     way = specification.routes[route].factors
     assert way is not None
     answers = arrays(tree, specification.outputs)
-    given = {port.name for port in specification.inputs}
     products = [step for step in expanded(specification) if isinstance(step, MinusProduct)]
+    given = {port.name for port in specification.inputs}
     halves = () if products[0].left in given else (Array(UPPER, answers[0].shape), Array(LOWER, answers[0].shape))
     rights = tuple(Array(step.right, answers[0].shape) for step in products)
     left = tuple(array for array in answers if array.name not in {step.gives for step in products})
     swept = normal_form(tree, specification.normal_form)
     head = run(swept, function, way, arrays(tree, specification.ports(f_ext)), (*rights, *left, *halves))
-    return multiplied(pipeline.apply(verify(head), pipeline.CLEAN), answers)
+    return multiplied(pipeline.apply(verify(head), pipeline.CLEAN), answers, products)
 
 
-def multiplied(head: Program, answers: tuple[Array, ...]) -> Multiplied:
-    """The first two answers are - M^-1 times the head's first two; M^-1 is an input, or the head has its factors."""
-    kept = written(head)
-    both: Entries = kept[0] | kept[1] | np.eye(len(kept[0]), dtype=np.bool_)
+def multiplied(head: Program, answers: tuple[Array, ...], steps: Sequence[MinusProduct]) -> Segmented:
+    """Products with matrices of the head; where the left one is no input of it, it has the inverse's factors."""
+    kept = {array.name: entries for array, entries in zip(head.arrays, written(head), strict=True)}
+    both: Entries = np.any([kept[step.right] for step in steps], axis=0) | np.eye(len(kept[steps[0].right]), dtype=bool)
     both = both | np.transpose(both)  # further zeros, but columns of one limb have the same rows
     products: list[Product] = []
-    for right, answer in zip(head.arrays[:2], answers, strict=False):
-        if len(kept) == 2:
-            across = rows_of(np.transpose(connected(both)))
-            products.append(Product("Minv", right.name, answer.name, rows_of(both), across))
+
+    def product(left: str, right: str, result: str, rows: Entries, across: Entries) -> None:
+        x, y = whole(left, len(both)), whole(right, len(both))
+        products.append(Product(x, y, result, rows_of(rows), rows_of(np.transpose(across)), minus=True))
+
+    for step in steps:
+        if UPPER not in kept:
+            product(step.left, step.right, step.gives, both, connected(both))
             continue
-        upper, lower = kept[-2:]
-        half: Entries = upper.astype(np.float32) @ both > 0
-        name = f"half {right.name}"
-        products += (
-            Product(UPPER, right.name, name, rows_of(both), rows_of(np.transpose(upper))),
-            Product(LOWER, name, answer.name, rows_of(half), rows_of(np.transpose(lower))),
-        )
-    return Multiplied(head, answers, tuple(products))
+        name = f"half {step.right}"
+        product(UPPER, step.right, name, both, kept[UPPER])
+        product(LOWER, name, step.gives, kept[UPPER].astype(np.float32) @ both > 0, kept[LOWER])
+    return verify_segments(Segmented(head.name, head.inputs, answers, (), (head, *products)))

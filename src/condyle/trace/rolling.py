@@ -14,6 +14,7 @@ from condyle.algorithms.sweeps import Entry, Field, Matrix, Meet, Vector
 from condyle.algorithms.values import flat, like, plus
 from condyle.errors import UnsupportedError
 from condyle.ir import sweep as ir
+from condyle.ir.segments import Product, whole
 from condyle.model.tree import Tree
 from condyle.scalar import Scalar, number
 from condyle.spatial import vector as vec
@@ -179,7 +180,8 @@ class Rolling:
 
     def minus_product(self, left: str, right: Matrix) -> MatrixHandle:
         name = self._matrix()
-        self.scope.items.append(ir.Product(left, cast(MatrixHandle, right).name, name, self.related, self.connected))
+        x, y = (whole(array, len(self.related)) for array in (left, cast(MatrixHandle, right).name))
+        self.scope.items.append(Product(x, y, name, self.related, self.connected, minus=True))
         return MatrixHandle(name)
 
     def given(self, port: str) -> Field[Sequence[Scalar]]:

@@ -14,7 +14,7 @@ from condyle.backends.common.loops import layout
 from condyle.backends.cpu.assemble import packed
 from condyle.backends.cpu.build import build, load, supported
 from condyle.backends.cpu.code import NONE, SLOT, Instruction, slot
-from condyle.backends.cpu.loops import assemble_rolled
+from condyle.backends.cpu.loops import WORDS, assemble_rolled
 from condyle.backends.cpu.recipe import recipe
 from condyle.backends.cpu.steps import BANK, FRONT, MIDDLE, SAVED, StepEncoder
 from condyle.backends.cpu.target import AVX512, ISAS
@@ -165,9 +165,16 @@ def test_what_leads_out_of_its_tables_is_refused() -> None:
     plan(numbers)
     assert numbers[0] == place.size
     start, rng = len(numbers) - words, random.Random(1)
-    sizes = [(start, 1 << 21), (start + 1, 3), (start + 2, 5), (start + 3, words)]
-    records = [(start + 4 + 5 * rng.randrange(numbers[start + 3]) + k, -5 if k == 2 else 1 << 40) for k in range(4)]
-    commands = start + 4 + 5 * numbers[start + 3]
+    sizes = [
+        (start, 1 << 21),
+        (start + 1, 3),
+        (start + 2, 5),
+        (start + 3, words),
+        (start + 4, -8),
+        (start + 4, 1 << 40),
+    ]
+    records = [(start + WORDS + 5 * rng.randrange(numbers[start + 3]) + k, -5 if k == 2 else 1 << 40) for k in range(4)]
+    commands = start + WORDS + 5 * numbers[start + 3]
     for at, value in [
         *sizes,
         *records,

@@ -5,16 +5,18 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from condyle import Packed, Robot, routing
+from condyle import Packed, Robot
 from condyle.api import compiler_of
 from condyle.backends.c.build import build as build_c
+from condyle.backends.common.segments import AT_ONCE
 from condyle.backends.cpu.build import build, load, supported
-from condyle.backends.cpu.loops import AT_ONCE, COPY, PRODUCT
-from condyle.backends.cpu.multiplied import assemble_multiplied
+from condyle.backends.cpu.loops import COPY, PRODUCT, WORDS
 from condyle.backends.cpu.recipe import recipe
+from condyle.backends.cpu.segments import assemble_segments
+from condyle.compile import routes as routing
 from condyle.functions import FUNCTIONS
-from condyle.ir.interp_sweep import run_multiplied
-from condyle.ir.sweep import Multiplied, Product
+from condyle.ir.interp_segments import run_segments
+from condyle.ir.segments import Product, Segmented, whole
 from condyle.model.tree import tree_of
 from condyle.runtime import machine, native
 from condyle.runtime.kernel import Kernel
@@ -30,13 +32,13 @@ TOLERANCE = {"float64": 2e-12, "float32": 1e-3}  # a condition of some hundreds;
 @pytest.fixture(params=[(f, floating) for f in ("dfd", "difd") for floating in (False, True)])
 def case(
     request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch
-) -> tuple[Robot, Multiplied, list[np.ndarray], list[np.ndarray]]:
+) -> tuple[Robot, Segmented, list[np.ndarray], list[np.ndarray]]:
     """A robot of all joint types, one of which mimics; its code, some states, what the reference answers."""
     function, floating = request.param
     monkeypatch.setattr(routing, "LONGEST", 0)
     robot = Robot.of(every_joint(floating))
     code = compiler_of(robot).code(function, True)
-    assert isinstance(code, Multiplied)
+    assert isinstance(code, Segmented)
     rng = np.random.default_rng(2)
     q, v = robot.random_state(STATES, rng)
     known = {"q": q, "v": v, "a": rng.normal(size=v.shape), "tau": rng.normal(size=v.shape)}
@@ -48,7 +50,7 @@ def case(
     return robot, code, inputs, [x.reshape(STATES, -1) for x in evaluate(tree_of(robot), function, route, flat)]
 
 
-def answers(kernel: Kernel, code: Multiplied, inputs: list[np.ndarray], threads: int = 1) -> list[np.ndarray]:
+def answers(kernel: Kernel, code: Segmented, inputs: list[np.ndarray], threads: int = 1) -> list[np.ndarray]:
     inputs = [np.ascontiguousarray(x, kernel.dtype) for x in inputs]
     outputs = [np.full((len(inputs[0]), array.size), np.nan, kernel.dtype) for array in code.arrays]
     kernel(len(inputs[0]), inputs, outputs, threads)
@@ -61,10 +63,10 @@ def agree(found: list[np.ndarray], expected: list[np.ndarray], tolerance: float)
 
 
 def test_every_target_agrees_with_the_reference(
-    case: tuple[Robot, Multiplied, list[np.ndarray], list[np.ndarray]],
+    case: tuple[Robot, Segmented, list[np.ndarray], list[np.ndarray]],
 ) -> None:
     robot, code, inputs, expected = case
-    agree(run_multiplied(code, inputs), expected, TOLERANCE["float64"])
+    agree(run_segments(code, inputs), expected, TOLERANCE["float64"])
     for dtype, tolerance in TOLERANCE.items():
         for isa in supported():
             agree(answers(build(code, dtype, isa), code, inputs), expected, tolerance)
@@ -72,7 +74,7 @@ def test_every_target_agrees_with_the_reference(
 
 
 def test_place_in_the_batch_and_threads_change_no_bit(
-    case: tuple[Robot, Multiplied, list[np.ndarray], list[np.ndarray]], monkeypatch: pytest.MonkeyPatch
+    case: tuple[Robot, Segmented, list[np.ndarray], list[np.ndarray]], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(native, "PIECE_NS", 0.001)
     _, code, inputs, _ = case
@@ -100,11 +102,11 @@ def test_packed_arrays_hold_the_same(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def test_what_leads_out_of_its_tables_is_refused(
-    case: tuple[Robot, Multiplied, list[np.ndarray], list[np.ndarray]],
+    case: tuple[Robot, Segmented, list[np.ndarray], list[np.ndarray]],
 ) -> None:
     _, code, _, _ = case
     isa = supported()[0]
-    made = recipe(code, assemble_multiplied(code, isa, 64), isa.name, 64)
+    made = recipe(code, assemble_segments(code, isa, 64), isa.name, 64)
     load(made)
     numbers = np.frombuffer(made.numbers, np.int64)
     words = len(numbers) - int(numbers[5])
@@ -121,21 +123,21 @@ def test_what_leads_out_of_its_tables_is_refused(
     assert refused > 20
 
 
-@pytest.mark.parametrize("bad", [(0, 1 << 30), (1, 0), (1, 5), (2, 1 << 30), (3, 1 << 20)])
+@pytest.mark.parametrize("bad", [(0, 1 << 30), (1, 0), (1, 4), (2, 1 << 30), (3, 1 << 20)])
 def test_blocks_that_lead_out_of_a_matrix_are_refused(
-    case: tuple[Robot, Multiplied, list[np.ndarray], list[np.ndarray]], bad: tuple[int, int]
+    case: tuple[Robot, Segmented, list[np.ndarray], list[np.ndarray]], bad: tuple[int, int]
 ) -> None:
     """How many first lines, columns and terms, and the lines themselves."""
     _, code, _, _ = case
     isa = supported()[0]
-    made = recipe(code, assemble_multiplied(code, isa, 64), isa.name, 64)
+    made = recipe(code, assemble_segments(code, isa, 64), isa.name, 64)
     numbers, slots = np.frombuffer(made.numbers, np.int64), made_slots(made.slots).copy()
     words = numbers[len(numbers) - int(numbers[5]) :]
-    at = 4
+    at = WORDS
     while words[at] != PRODUCT:
         assert words[at] == COPY
         at += 3
-    slots[words[at + 4] + bad[0]] = bad[1]
+    slots[words[at + 12] + bad[0]] = bad[1]
     with pytest.raises(ValueError, match="do not fit"):
         machine.plan(made.isa, 64, made.text, made.constants, slots.tolist(), made.values, numbers.tolist())
 
@@ -145,7 +147,7 @@ def test_few_lines_and_many() -> None:
     for n in (1, 3, 5, 8, 13):
         rng = np.random.default_rng(n)
         left, right = (rng.random((n, n)) < 0.5 for _ in range(2))
-        product = Product("a", "b", "c", rows_of(right), rows_of(left.T))
+        product = Product(whole("a", n), whole("b", n), "c", rows_of(right), rows_of(left.T))
         met = np.zeros((n, n), dtype=np.bool_)
         for first, columns, terms in product.blocks(AT_ONCE):
             together = AT_ONCE[len(columns)] if n >= AT_ONCE[len(columns)] else 1

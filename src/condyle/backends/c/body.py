@@ -6,7 +6,7 @@ A `Body` is all the driver in emit.py wants to know, so any other way to compute
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import cast
 
@@ -14,8 +14,10 @@ import numpy as np
 
 from condyle.backends.common.chunks import Chunk, Lowered, angle_slots
 from condyle.backends.common.forms import FORMS
+from condyle.backends.common.segments import product_table
 from condyle.errors import UnsupportedError
 from condyle.ir.program import operands
+from condyle.ir.segments import Product
 from condyle.text import Emitter
 
 
@@ -27,6 +29,7 @@ class Body:
     main: tables and NAME_tile itself.
     bases: slot of the first entry of each input. tables: slot of every entry of each output.
     zero: a slot the driver sets to zero; constants: slots it sets to numbers. size: slots in all.
+    products: whether it multiplies matrices (support/product.h).
     """
 
     chunks: tuple[tuple[str, int], ...]
@@ -36,6 +39,7 @@ class Body:
     zero: int
     constants: tuple[tuple[int, float], ...]
     size: int
+    products: bool = False
 
 
 def literal(value: float, bits: int) -> str:
@@ -48,29 +52,46 @@ def literal(value: float, bits: int) -> str:
     return value.hex() + ("f" if bits == 32 else "")
 
 
-def straight(low: Lowered, bits: int, behind: Callable[[Emitter, Emitter], None] | None = None) -> Body:
-    """The body of a straight-line Program; `behind` writes what else a tile takes: tables, then statements."""
-    name = low.program.name
-    chunks: list[tuple[str, int]] = []
-    calls: list[str] = []
-    main = Emitter()
-    for step in low.steps:
-        if isinstance(step, Chunk):
-            function = f"{name}_{len(chunks)}"
-            calls.append(f"{function}(w);")
-            chunks.append((_chunk(low, step, function, bits), len(step.nodes)))
-        else:
-            table = f"{name}_angles_{len(calls)}"
-            flat = [slot for angle in step.angles for slot in angle_slots(low, angle)]
-            write_table(main, table, flat)
-            calls.append(f"cd_sincos(w, {table}, {len(step.angles)});")
-    statements = Emitter()
-    if behind is not None:
-        behind(main, statements)
-    with main.block(f"CD_STATIC void {name}_tile(real_v *w)\n{{"):
-        main(*(calls or ["(void)w;"]))
-        main(*filter(None, statements.text().splitlines()))
-    return Body(tuple(chunks), main.text(), low.bases, low.tables, low.zero, low.constants, low.size)
+class Tile:
+    """`NAME_tile` in the making: its tables, its statements, and the functions it calls."""
+
+    def __init__(self, name: str, bits: int) -> None:
+        self.name, self.bits = name, bits
+        self.chunks: list[tuple[str, int]] = []
+        self.tables, self.statements = Emitter(), Emitter()
+        self.count = 0
+
+    def named(self, what: str) -> str:
+        """A name for a table of the next statement."""
+        self.count += 1
+        return f"{self.name}_{what}_{self.count - 1}"
+
+    def add(self, low: Lowered) -> None:
+        """Everything that a Program does."""
+        for step in low.steps:
+            if isinstance(step, Chunk):
+                function = f"{self.name}_{len(self.chunks)}"
+                self.chunks.append((_chunk(low, step, function, self.bits), len(step.nodes)))
+                self.statements(f"{function}(w);")
+                self.count += 1
+            else:
+                table = self.named("angles")
+                write_table(self.tables, table, [slot for angle in step.angles for slot in angle_slots(low, angle)])
+                self.statements(f"cd_sincos(w, {table}, {len(step.angles)});")
+
+    def text(self) -> str:
+        """The tables, then the function."""
+        e = self.tables
+        with e.block(f"CD_STATIC void {self.name}_tile(real_v *w)\n{{"):
+            e(*(filter(None, self.statements.text().splitlines()) if self.count else ["(void)w;"]))
+        return e.text()
+
+
+def straight(low: Lowered, bits: int) -> Body:
+    """The body of a straight-line Program."""
+    tile = Tile(low.program.name, bits)
+    tile.add(low)
+    return Body(tuple(tile.chunks), tile.text(), low.bases, low.tables, low.zero, low.constants, low.size)
 
 
 def write_table(e: Emitter, name: str, numbers: Sequence[int]) -> None:
@@ -78,6 +99,28 @@ def write_table(e: Emitter, name: str, numbers: Sequence[int]) -> None:
     with e.block(f"static const cd_slot {name}[{len(numbers)}] = {{", "};"):
         for k in range(0, len(numbers), 16):
             e(", ".join(map(str, numbers[k : k + 16])) + ",")
+
+
+def write_numbers(e: Emitter, name: str, values: Sequence[float], bits: int) -> None:
+    """A constant table of numbers, four to a line."""
+    with e.block(f"static const real {name}[{max(1, len(values))}] = {{", "};"):
+        texts = [literal(value, bits) for value in values] or ["0"]
+        for k in range(0, len(texts), 4):
+            e(", ".join(texts[k : k + 4]) + ",")
+
+
+def write_product(
+    tables: Emitter, e: Emitter, product: Product, table: str, left: int | str, right: int, result: int
+) -> None:
+    """A product of matrices that begin at these slots, or in a table of numbers; `table`: a name for its blocks."""
+    blocks, (lines, columns) = product_table(product), product.shape
+    write_table(tables, table, blocks)
+    x, y = product.left, product.right
+    place = f"NULL, {left} + {x.offset}" if isinstance(left, str) else f"w + {left + x.offset}, NULL"
+    distances = f"{x.row}, {x.column}, {y.row}, {y.column}, {lines}, {columns}"
+    with e.block("{"):
+        e(f"const cd_factors f = {{{place}, w + {right + y.offset}, w + {result}, {distances}}};")
+        e(f"cd_multiply(&f, {table}, {len(blocks)}, {int(product.minus)});")
 
 
 def _chunk(low: Lowered, chunk: Chunk, function: str, bits: int) -> str:

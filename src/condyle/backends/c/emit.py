@@ -7,14 +7,15 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from condyle.backends.c.body import Body, literal, straight, write_table
-from condyle.backends.c.multiplied import multiplied_body
 from condyle.backends.c.rolled import rolled_body
+from condyle.backends.c.segments import segmented_body
 from condyle.backends.c.target import TARGET, Target
 from condyle.backends.common.chunks import lower
 from condyle.backends.common.describe import argument_names, header
 from condyle.backends.common.facts import Facts, checked_name
 from condyle.ir.program import Program
-from condyle.ir.sweep import Code, Multiplied
+from condyle.ir.segments import Segmented
+from condyle.ir.sweep import Code
 from condyle.text import Emitter
 
 _SUPPORT = Path(__file__).parent / "support"
@@ -53,6 +54,8 @@ def source(
     write_preamble(e, bits, apart)
     write_slot_type(e, body.size)
     e(support("sincos.h"), support("transpose.h"), support("tiles.h"))
+    if body.products:
+        e(support("product.h"))
     if apart:
         e(*(f"CD_CHUNK void {program.name}_{k}(real_v *w);" for k in range(len(body.chunks))), "")
     write_function(e, program, facts, bits, body, () if apart else groups[0])
@@ -64,7 +67,7 @@ def source(
 def _body(program: Code, bits: int, target: Target) -> Body:
     if isinstance(program, Program):
         return straight(lower(program, target.cut), bits)
-    return multiplied_body(program, bits, target) if isinstance(program, Multiplied) else rolled_body(program, bits)
+    return segmented_body(program, bits, target) if isinstance(program, Segmented) else rolled_body(program, bits)
 
 
 def _groups(body: Body, target: Target) -> list[list[str]]:

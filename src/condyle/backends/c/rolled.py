@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from itertools import accumulate
 
-from condyle.backends.c.body import Body, literal, write_table
+from condyle.backends.c.body import Body, literal, write_numbers, write_product, write_table
 from condyle.backends.common.forms import FORMS
 from condyle.backends.common.loops import Bank, layout
 from condyle.ir.ops import TRIGONOMETRIC, Node
 from condyle.ir.program import constant_of, input_of, operands
-from condyle.ir.sweep import Columns, Loop, Mirror, Product, Rolled, Step, Sweep, Walk, bodies, entries_read, steps
+from condyle.ir.segments import Product
+from condyle.ir.sweep import Columns, Loop, Mirror, Rolled, Step, Sweep, Walk, bodies, entries_read, steps
 from condyle.text import Emitter
 
 ARGUMENTS = "(real_v *w, size_t i, size_t c)"
@@ -28,21 +28,6 @@ def used_constants(rolled: Rolled) -> list[list[int]]:
         for kind, step in steps(body):
             used[kind] |= {entry for ref, entry in entries_read(step) if ref.space == "table"}
     return [sorted(columns) for columns in used]
-
-
-def write_product(
-    tables: Emitter, e: Emitter, product: Product, table: str, left: int, right: int, result: int
-) -> None:
-    """A product of matrices that begin at these slots; `table`: a name for its rows."""
-    nv = len(product.rows)
-    begins = [0, *accumulate(map(len, product.rows))]
-    write_table(tables, f"{table}_begin", begins)
-    write_table(tables, table, [row for rows in product.rows for row in rows] or [0])
-    with e.block(f"for (i = 0; i < {nv * nv}; i++) {{"):
-        e("size_t k;", "real_v sum = cd_splat(0);")
-        with e.block(f"for (k = {table}_begin[i % {nv}]; k < {table}_begin[i % {nv} + 1]; k++) {{"):
-            e(f"sum = sum - w[{left} + i / {nv} * {nv} + {table}[k]] * w[{right} + {table}[k] * {nv} + i % {nv}];")
-        e(f"w[{result} + i] = sum;")
 
 
 class _Writer:
@@ -69,7 +54,8 @@ class _Writer:
         slots = tuple(map(tuple, place.outputs()))
         inputs = tuple(place.bases[Bank("input", array.name)] for array in rolled.inputs)
         main = tables.text() + self.steps.text() + loops.text()
-        return Body((), main, inputs, slots, place.zero, (), place.size)
+        products = any(isinstance(loop, Product) for loop in rolled.loops)
+        return Body((), main, inputs, slots, place.zero, (), place.size, products)
 
     def _clear(self, e: Emitter, slots: Sequence[int]) -> None:
         if slots:
@@ -99,10 +85,7 @@ class _Writer:
             write_table(e, f"{name}_{label}", numbers)
         for kind, used in enumerate(self.used):
             values = [joint.table[k] for joint in rolled.joints if joint.kind == kind for k in used]
-            with e.block(f"static const real {name}_table{kind}[{max(1, len(values))}] = {{", "};"):
-                texts = [literal(value, self.bits) for value in values] or ["0"]
-                for k in range(0, len(texts), 4):
-                    e(", ".join(texts[k : k + 4]) + ",")
+            write_numbers(e, f"{name}_table{kind}", values, self.bits)
 
     def _loop(self, e: Emitter, loop: Loop) -> None:
         if isinstance(loop, Sweep):
@@ -164,9 +147,9 @@ class _Writer:
             self._switch(e, visits)
 
     def _product(self, e: Emitter, product: Product) -> None:
-        bases, table = self.place.bases, f"{self.rolled.name}_rows{self.count}"
+        bases, table = self.place.bases, f"{self.rolled.name}_blocks{self.count}"
         self.count += 1
-        left, right = bases[Bank("input", product.left)], bases[Bank("matrix", product.right)]
+        left, right = bases[Bank("input", product.left.array)], bases[Bank("matrix", product.right.array)]
         write_product(self.steps, e, product, table, left, right, bases[Bank("matrix", product.result)])
 
     def _mirror(self, e: Emitter, mirror: Mirror) -> None:

@@ -10,11 +10,11 @@ from __future__ import annotations
 import heapq
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass
-from itertools import zip_longest
+from itertools import accumulate, zip_longest
 from typing import TypeAlias, cast
 
 from condyle.ir.ops import TRIGONOMETRIC, Node
-from condyle.ir.program import Program, operands
+from condyle.ir.program import Array, Program, operands
 from condyle.passes.uses import needed
 
 
@@ -84,14 +84,31 @@ def angle_slots(low: Lowered, angle: Angle) -> tuple[int, int, int]:
     )
 
 
-def lower(program: Program, cut: Cut = CUT, inline: Collection[int] = ()) -> Lowered:
+@dataclass(frozen=True, slots=True)
+class Room:
+    """What is taken of the workspace: bases, zero and spare as in `Lowered`; a Program's own slots begin at `first`."""
+
+    bases: tuple[int, ...]
+    zero: int
+    spare: int
+    first: int
+
+
+def room_of(inputs: Sequence[Array]) -> Room:
+    """Inputs side by side, then the zero and the spare slot."""
+    ends = list(accumulate((array.size for array in inputs), initial=0))
+    return Room(tuple(ends[:-1]), ends[-1], ends[-1] + 1, ends[-1] + 2)
+
+
+def lower(program: Program, cut: Cut = CUT, inline: Collection[int] = (), room: Room | None = None) -> Lowered:
     """Storage for a Program; nodes that no output needs are left out.
 
     inline: angles whose sines and cosines are operations like any other, for a target that takes them itself.
+    room: for a Program that is a part of something; by default the workspace is its own.
     """
     live = needed(program)
     steps = _steps(program, live, cut, inline)
-    return _place(program, live, steps)
+    return _place(program, live, steps, room or room_of(program.inputs))
 
 
 def _steps(program: Program, live: Sequence[int], cut: Cut, inline: Collection[int]) -> tuple[Step, ...]:
@@ -187,19 +204,13 @@ def _uses(nodes: Sequence[Node], step: Step) -> set[int]:
     return {angle.angle for angle in step.angles}
 
 
-def _place(program: Program, live: Sequence[int], steps: tuple[Step, ...]) -> Lowered:
-    nodes = program.nodes
-    bases: list[int] = []
-    size = 0
-    for array in program.inputs:
-        bases.append(size)
-        size += array.size
-    zero, spare, size = size, size + 1, size + 2
+def _place(program: Program, live: Sequence[int], steps: tuple[Step, ...], room: Room) -> Lowered:
+    nodes, size = program.nodes, room.first
     slots: dict[int, int] = {}
     for index, node in enumerate(nodes):
         if node[0] == "input" and live[index]:
             _, array, entry = cast("tuple[str, int, int]", node)
-            slots[index] = bases[array] + entry
+            slots[index] = room.bases[array] + entry
     constants: list[tuple[int, float]] = []
     kept = {output.node for output in program.outputs} | _angles(steps)
     for index in sorted(kept):
@@ -208,10 +219,11 @@ def _place(program: Program, live: Sequence[int], steps: tuple[Step, ...]) -> Lo
             constants.append((size, cast("tuple[str, float]", nodes[index])[1]))
             size += 1
     size = _scan(nodes, steps, {output.node for output in program.outputs}, slots, size)
-    tables: list[list[int]] = [[zero] * array.size for array in program.arrays]
+    tables: list[list[int]] = [[room.zero] * array.size for array in program.arrays]
     for output in program.outputs:
         tables[output.array][output.index] = slots[output.node]
-    return Lowered(program, steps, slots, tuple(bases), zero, spare, tuple(constants), tuple(map(tuple, tables)), size)
+    fixed = room.bases, room.zero, room.spare, tuple(constants)
+    return Lowered(program, steps, slots, *fixed, tuple(map(tuple, tables)), size)
 
 
 def _angles(steps: Sequence[Step]) -> set[int]:

@@ -10,7 +10,8 @@ from condyle.backends.common.facts import Facts
 from condyle.ir.count import work
 from condyle.ir.ops import ARITY
 from condyle.ir.program import Array, Program
-from condyle.ir.sweep import Code, Multiplied
+from condyle.ir.segments import Segmented
+from condyle.ir.sweep import Code
 from condyle.specification import Port
 
 _ARGUMENT = re.compile(r"[A-Za-z][A-Za-z0-9]*(_[A-Za-z0-9]+)*")
@@ -46,7 +47,7 @@ def described(program: Code, facts: Facts) -> list[tuple[str, str, tuple[int, ..
 
 
 def _operations(program: Code) -> str:
-    if isinstance(program, Multiplied):
+    if isinstance(program, Segmented):
         return f"{work(program)}, products of matrices in loops"
     if not isinstance(program, Program):
         return f"{work(program)}, in loops over {len(program.joints)} joints"

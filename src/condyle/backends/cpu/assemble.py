@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Collection, Sequence
+from dataclasses import dataclass, field, replace
 
 import numpy as np
 
-from condyle.backends.common.chunks import Chunk, Cut, Lowered, angle_slots, lower
+from condyle.backends.common.chunks import Chunk, Cut, Lowered, Room, angle_slots, lower
 from condyle.backends.common.order import orders
 from condyle.backends.cpu.allocate import Constants, allocate
 from condyle.backends.cpu.code import Instruction
@@ -65,72 +65,85 @@ def assemble(
 
     layouts: of the arrays when they are packed; without them every entry is a column.
     """
-    work = straight(program, isa, bits, target)
-    low, slots = work.low, work.slots
-    ports = port_numbers(low.bases, low.tables, low.zero, layouts or full_layouts(program, isa.lanes(bits)), slots)
+    work = Straight(isa, bits, target)
+    low = work.add(program, inline_angles(program))
+    ports = port_numbers(low.bases, low.tables, low.zero, layouts or full_layouts(program, isa.lanes(bits)), work.slots)
     code = [kernel.code for kernel in work.kernels]
     one = single(low, work.angles, code, work.constants.values, work.size, isa, bits)
-    return work.assembled(ports, work.size, (), isa, bits, one)
+    return work.assembled(low.zero, len(low.bases), ports, work.size, one=one)
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass
 class Straight:
-    """Kernels of a Program, and the numbers of its steps so far; angles: the slots of those within kernels."""
+    """Kernels of Programs that run one after another, and the numbers of all steps so far.
 
-    low: Lowered
-    angles: list[int]
-    kernels: tuple[Kernel, ...]
-    constants: Constants
-    slots: list[int]
-    steps: list[int]
-    size: int
+    values: slots and what they are set to once a call. angles: slots of those whose sines kernels take. size: slots
+    that the last Program needs.
+    """
+
+    isa: Isa
+    bits: int
+    target: Target
+    kernels: list[Kernel] = field(default_factory=list[Kernel])
+    constants: Constants = field(default_factory=Constants)
+    slots: list[int] = field(default_factory=list[int])
+    steps: list[int] = field(default_factory=list[int])
+    values: list[tuple[int, float]] = field(default_factory=list[tuple[int, float]])
+    angles: list[int] = field(default_factory=list[int])
+    offset: int = 0
+    size: int = 0
+
+    def add(self, program: Program, inline: Collection[int], room: Room | None = None) -> Lowered:
+        """The next Program; inline: angles whose sines its kernels take."""
+        low = lower(program, WHOLE, inline, room)
+        self.size = low.size
+        self.values += low.constants
+        angles = [low.slots[angle] for angle in sorted(inline) if angle in low.slots]
+        if angles:
+            self.steps += (REACH, len(self.slots), len(angles))
+            self.slots += angles
+            self.angles += angles
+        for step in low.steps:
+            if isinstance(step, Chunk):
+                self._kernel(low, step)
+            else:
+                self.steps += (SINES, len(self.slots), len(step.angles))
+                self.slots += [slot for angle in step.angles for slot in angle_slots(low, angle)]
+        return low
+
+    def _kernel(self, low: Lowered, chunk: Chunk) -> None:
+        kernel, self.constants, top = _kernel(low, chunk, self.constants, self.isa, self.bits, self.target)
+        self.size = max(self.size, top)
+        self.kernels.append(kernel)
+        self.steps += (self.offset, 0, 0)
+        self.offset += len(padded(kernel.text))
 
     def assembled(
         self,
+        zero: int,
+        inputs: int,
         ports: Sequence[int],
         size: int,
-        loops: Sequence[int],
-        isa: Isa,
-        bits: int,
-        one: Single | None,
-        cleared: Sequence[int] = (),
+        loops: Sequence[int] = (),
+        table: Sequence[float] = (),
+        one: Single | None = None,
     ) -> Assembled:
-        """Everything, `loops` behind the kernels, in a workspace of so many slots; cleared: those that stay zero."""
-        low = self.low
-        places = [low.zero, *cleared, *(place for place, _ in low.constants)]
-        values = (*[0.0] * (1 + len(cleared)), *(value for _, value in low.constants))
-        steps = [*self.steps, *((LOOPS, 0, 0) if loops else ())]
-        head = (size, len(low.bases), len(ports) // 4 - len(low.bases), len(steps) // 3, len(places), len(loops))
-        repeat = 1 if isa.broadcast else isa.lanes(bits)
-        table = packed([value for value in self.constants.values for _ in range(repeat)], bits)
-        numbers = (*head, *ports, *steps, *places, *loops)
-        return Assembled(self.kernels, table, tuple(self.slots), values, numbers, one)
+        """Everything, in a workspace of so many slots.
 
+        zero: a slot that stays zero. inputs: how many of the ports are. loops: words of all steps that are LOOPS.
+        table: numbers behind the constants of kernels.
+        """
+        values = [(zero, 0.0), *self.values]
+        head = (size, inputs, len(ports) // 4 - inputs, len(self.steps) // 3, len(values), len(loops))
+        numbers = (*head, *ports, *self.steps, *(slot for slot, _ in values), *loops)
+        constants = self.packed_constants() + packed(table, self.bits)
+        once = tuple(value for _, value in values)
+        return Assembled(tuple(self.kernels), constants, tuple(self.slots), once, numbers, one)
 
-def straight(program: Program, isa: Isa, bits: int, target: Target) -> Straight:
-    """All kernels of a Program."""
-    inline = inline_angles(program)
-    low = lower(program, WHOLE, inline)
-    constants = Constants()
-    kernels: list[Kernel] = []
-    slots: list[int] = []
-    steps: list[int] = []
-    size, offset = low.size, 0
-    angles = [low.slots[angle] for angle in sorted(inline) if angle in low.slots]
-    if angles:
-        steps += (REACH, 0, len(angles))
-        slots += angles
-    for step in low.steps:
-        if isinstance(step, Chunk):
-            kernel, constants, top = _kernel(low, step, constants, isa, bits, target)
-            size = max(size, top)
-            kernels.append(kernel)
-            steps += (offset, 0, 0)
-            offset += len(padded(kernel.text))
-        else:
-            steps += (SINES, len(slots), len(step.angles))
-            slots += [slot for angle in step.angles for slot in angle_slots(low, angle)]
-    return Straight(low, angles, tuple(kernels), constants, slots, steps, size)
+    def packed_constants(self) -> bytes:
+        """The constants of all kernels so far."""
+        repeat = 1 if self.isa.broadcast else self.isa.lanes(self.bits)
+        return packed([value for value in self.constants.values for _ in range(repeat)], self.bits)
 
 
 def full_layouts(program: Code, lanes: int) -> Layouts:

@@ -14,7 +14,8 @@ from condyle.backends.cpu.target import ISAS, Isa
 from condyle.errors import BuildError, UnsupportedError
 from condyle.ir.chunked import Chunked
 from condyle.ir.program import Program
-from condyle.ir.sweep import Code, Multiplied
+from condyle.ir.segments import Segmented
+from condyle.ir.sweep import Code
 from condyle.runtime import machine
 from condyle.runtime._native import Entry
 from condyle.runtime.layout import Layouts
@@ -52,10 +53,10 @@ def assembled(program: Code, dtype: str, isa: Isa | None = None, layouts: Layout
         from condyle.backends.cpu.assemble import assemble
 
         return recipe(program, assemble(program, isa, bits, layouts=layouts), isa.name, bits)
-    if isinstance(program, Multiplied):
-        from condyle.backends.cpu.multiplied import assemble_multiplied
+    if isinstance(program, Segmented):
+        from condyle.backends.cpu.segments import assemble_segments
 
-        return recipe(program, assemble_multiplied(program, isa, bits, layouts=layouts), isa.name, bits)
+        return recipe(program, assemble_segments(program, isa, bits, layouts=layouts), isa.name, bits)
     from condyle.backends.cpu.loops import assemble_rolled
 
     return recipe(program, assemble_rolled(program, isa, bits, layouts=layouts), isa.name, bits)

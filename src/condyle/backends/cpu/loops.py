@@ -7,6 +7,7 @@ from collections.abc import Iterator, Sequence
 import numpy as np
 
 from condyle.backends.common.loops import Bank, layout
+from condyle.backends.common.segments import product_table
 from condyle.backends.cpu.assemble import LOOPS, Assembled, Kernel, full_layouts, packed, port_numbers
 from condyle.backends.cpu.encode import padded
 from condyle.backends.cpu.steps import FRONT, Block, Way, block
@@ -14,12 +15,15 @@ from condyle.backends.cpu.target import TARGET, Isa, Target
 from condyle.errors import UnsupportedError
 from condyle.ir.ops import TRIGONOMETRIC
 from condyle.ir.program import input_of, operands
-from condyle.ir.sweep import Columns, Mirror, Product, Rolled, Step, Sweep, Walk
+from condyle.ir.segments import Product
+from condyle.ir.sweep import Columns, Mirror, Rolled, Step, Sweep, Walk
 from condyle.runtime.layout import Layouts
 
 CALL, ANGLES, COLUMNS, UPTO, WALK, CLEAR, MIRROR, PRODUCT, COPY = range(1, 10)
-AT_ONCE = {1: 8, 2: 4, 3: 4, 4: 2}
-"""Of a product, by the number of columns: lines that are taken together (tiles/plan.h)."""
+WORDS = 5
+"""Before the records: see tiles/loops.h."""
+MINUS, SAME = 1, 2
+"""Kinds of products: - left right; a left factor that is the same for all states."""
 
 
 def assemble_rolled(
@@ -42,12 +46,23 @@ def assemble_rolled(
     return _Writer(rolled, Way(isa, bits, target, tiles)).assembled(layouts or full_layouts(rolled, isa.lanes(bits)))
 
 
-def product_words(product: Product, bases: Sequence[int], slots: list[int]) -> list[int]:
-    """The command for matrices that begin at these slots; its blocks go into the table `slots`."""
-    begin = len(slots)
-    for part in product.blocks(AT_ONCE):
-        slots += (*map(len, part), *part.first, *part.columns, *part.terms)
-    return [PRODUCT, *bases, begin, len(slots) - begin]
+def product_words(
+    product: Product, left: int, right: int, result: int, slots: list[int], same: bool = False
+) -> list[int]:
+    """The command for arrays that begin at these slots; its blocks go into the table `slots`.
+
+    same: `left` is a place in the table of numbers that are the same for all states.
+    """
+    table = product_table(product)
+    slots += table
+    lines, columns = product.shape
+    kind = MINUS * product.minus + SAME * same
+    first, second = product.left, product.right
+    return [
+        *(PRODUCT, kind, left + first.offset, first.row, first.column),
+        *(right + second.offset, second.row, second.column, result, lines, product.inner, columns),
+        *(len(slots) - len(table), len(table)),
+    ]
 
 
 class _Writer:
@@ -78,7 +93,7 @@ class _Writer:
                 words += (MIRROR, place.bases[Bank("matrix", loop.matrix)])
             else:
                 words += self._product(loop)
-        loops = (rolled.nv, self.way.tiles, place.size, len(self.records) // 5, *self.records, *words)
+        loops = (rolled.nv, self.way.tiles, place.size, len(self.records) // 5, 0, *self.records, *words)
         inputs = [place.bases[Bank("input", array.name)] for array in rolled.inputs]
         tables = [
             np.where(np.array(kept.places) == kept.columns, place.zero, table).tolist()
@@ -86,7 +101,7 @@ class _Writer:
         ]
         ports = port_numbers(inputs, tables, place.zero, layouts, self.slots)
         head = (self.way.tiles * place.size, len(rolled.inputs), len(rolled.arrays), 1, 1, len(loops))
-        numbers = (*head, *ports, LOOPS, 0, 0, place.zero, *loops)
+        numbers = (*head, *ports, LOOPS, WORDS + len(self.records), len(words), place.zero, *loops)
         return Assembled(
             tuple(self.kernels), b"".join(self.constants), tuple(self.slots), (0.0,), numbers, None, self.way.tiles
         )
@@ -162,8 +177,9 @@ class _Writer:
         return [CLEAR, begin, len(slots)] if slots else []
 
     def _product(self, product: Product) -> list[int]:
-        names = (Bank("input", product.left), Bank("matrix", product.right), Bank("matrix", product.result))
-        return product_words(product, [self.place.bases[name] for name in names], self.slots)
+        bases = self.place.bases
+        left, right = bases[Bank("input", product.left.array)], bases[Bank("matrix", product.right.array)]
+        return product_words(product, left, right, bases[Bank("matrix", product.result)], self.slots)
 
     def _record(self, step: Step, kind: int, backward: bool) -> int:
         """The number of a step's record (see tiles/loops.h); -1 for a step that does nothing."""

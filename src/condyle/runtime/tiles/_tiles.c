@@ -53,7 +53,7 @@ static int fill(Plan *self, const Py_buffer *code, const Py_buffer *constants, i
     if (self->constants == NULL) {
         return -1;
     }
-    if (read_numbers(&self->plan, self->numbers, self->slots, code->len, constants->len) != 0 ||
+    if (read_numbers(&self->plan, self->numbers, self->slots, bits / 8, code->len, constants->len) != 0 ||
         PyBytes_GET_SIZE(self->values) != self->plan.n_value * bits / 8) {
         PyErr_SetString(PyExc_ValueError, "Plan: the numbers do not fit together");
         return -1;

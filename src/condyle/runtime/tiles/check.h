@@ -2,7 +2,7 @@
 typedef struct {
     const int64_t *words;
     const uint32_t *table;
-    int64_t count, nv, records, tables, slots;
+    int64_t count, nv, records, tables, slots, numbers; /* numbers: of the table of left factors */
 } words_check;
 
 static int fine_table(const words_check *in, int64_t begin, int64_t count)
@@ -15,35 +15,60 @@ static int fine_matrix(const words_check *in, int64_t base)
     return base >= 0 && in->nv < 1 << 20 && base + in->nv * in->nv <= in->slots;
 }
 
-static int64_t lines_together(int64_t nv, int64_t columns)
+/* Whether a matrix of so many lines and columns ends before `limit`. */
+static int fine_operand(const int64_t *base_row_column, int64_t lines, int64_t columns, int64_t limit)
 {
-    static const int64_t lines[4] = {LINES_1, LINES_2, LINES_3, LINES_4};
-    return nv < lines[columns - 1] ? 1 : lines[columns - 1];
+    for (int k = 0; k < 3; k++) {
+        if (base_row_column[k] < 0 || base_row_column[k] >= INT32_MAX) {
+            return 0;
+        }
+    }
+    columns = columns > 0 ? columns : 1;
+    return base_row_column[0] + (lines - 1) * base_row_column[1] + (columns - 1) * base_row_column[2] < limit;
 }
 
-/* The blocks of a product: see PRODUCT. */
-static int fine_blocks(const words_check *in, int64_t at, int64_t end)
+/* The blocks of a product: see product.h. */
+static int fine_blocks(const words_check *in, const int64_t *word)
 {
+    static const int64_t together[3] = {8, 4, 4}; /* CD_LINES_1 .. CD_LINES_3 */
+    const int64_t lines = word[9], inner = word[10], columns = word[11], end = word[12] + word[13];
+    int64_t at = word[12];
     while (at < end) {
         const uint32_t *const block = in->table + at;
         const int64_t left = end - at - 3;
-        int64_t count;
-        if (left < 0 || block[1] < 1 || block[1] > 4) {
+        int64_t count, step;
+        if (left < 0 || block[1] < 1 || block[1] > 3) {
             return 0;
         }
         count = (int64_t)block[0] + block[1] + block[2];
         if (count > left) {
             return 0;
         }
+        step = lines < together[block[1] - 1] ? 1 : together[block[1] - 1];
         for (int64_t k = 0; k < count; k++) {
-            const int64_t together = k < block[0] ? lines_together(in->nv, block[1]) : 1;
-            if (block[3 + k] + together > in->nv) {
+            const int64_t k_column = k - block[0], limit = k_column < 0 ? lines - step + 1 : k_column < block[1] ? columns : inner;
+            if (block[3 + k] >= limit) {
                 return 0;
             }
         }
         at += 3 + count;
     }
     return 1;
+}
+
+/* The words of a product: operands, result and blocks. */
+static int fine_product(const words_check *in, const int64_t *word)
+{
+    const int64_t lines = word[9], inner = word[10], columns = word[11], result[3] = {word[8], columns, 1};
+    for (int k = 9; k < 12; k++) {
+        if (word[k] < (k != 10) || word[k] >= INT32_MAX) {
+            return 0;
+        }
+    }
+    return word[1] >= 0 && word[1] <= (PRODUCT_MINUS | PRODUCT_SAME) &&
+           fine_operand(word + 2, lines, inner, word[1] & PRODUCT_SAME ? in->numbers : in->slots) &&
+           fine_operand(word + 5, inner > 0 ? inner : 1, columns, in->slots) &&
+           fine_operand(result, lines, columns, in->slots) && fine_table(in, word[12], word[13]) && fine_blocks(in, word);
 }
 
 static int fine_record(const words_check *in, int64_t record, int64_t number, int64_t count)
@@ -86,10 +111,7 @@ static int64_t command_words(const words_check *in, int64_t at, int inside)
     case MIRROR:
         return !inside && left >= 2 && fine_matrix(in, word[1]) ? 2 : 0;
     case PRODUCT:
-        return !inside && left >= 6 && fine_matrix(in, word[1]) && fine_matrix(in, word[2]) && fine_matrix(in, word[3]) &&
-                       fine_table(in, word[4], word[5]) && fine_blocks(in, word[4], word[4] + word[5])
-                   ? 6
-                   : 0;
+        return !inside && left >= PRODUCT_WORDS && fine_product(in, word) ? PRODUCT_WORDS : 0;
     case COPY:
         return !inside && left >= 3 && word[2] % 2 == 0 && fine_table(in, word[1], word[2]) ? 3 : 0;
     default:
@@ -97,16 +119,19 @@ static int64_t command_words(const words_check *in, int64_t at, int inside)
     }
 }
 
-static int fine_loops(const tiles_plan *plan, int64_t code, int64_t constants, int64_t tables, int64_t slots)
+/* Whether `count` words from the `begin`-th on are commands; `item`: bytes of a number. */
+static int fine_loops(const tiles_plan *plan, int64_t begin, int64_t count, int64_t item, int64_t code, int64_t constants,
+                      int64_t tables)
 {
-    const int64_t *word = plan->loops;
-    words_check in = {word, plan->slots, plan->n_loop, 0, 0, tables, slots};
+    const int64_t *word = plan->loops, slots = plan->stage;
+    words_check in = {word, plan->slots, plan->n_loop, 0, 0, tables, slots, 0};
     int64_t at, end = 0;
     if (in.count < WORDS || word[0] < 0 || word[0] >= 1 << 20 || word[1] < 1 || word[1] > 2 || word[2] < 0 ||
-        word[1] * word[2] != slots || word[3] < 0 || word[3] > (in.count - WORDS) / RECORD) {
+        word[1] * word[2] != slots || word[3] < 0 || word[3] > (in.count - WORDS) / RECORD || word[4] < 0 ||
+        word[4] > constants || word[4] % item != 0) {
         return 0;
     }
-    in.nv = word[0], in.slots = word[2], in.records = word[3];
+    in.nv = word[0], in.slots = word[2], in.records = word[3], in.numbers = (constants - word[4]) / item;
     for (int64_t k = 0; k < in.records; k++) {
         const int64_t *record = word + WORDS + RECORD * k;
         if (record[0] < 0 || record[0] >= code || record[1] < 0 || record[1] > constants || record[2] < 0 ||
@@ -114,7 +139,11 @@ static int fine_loops(const tiles_plan *plan, int64_t code, int64_t constants, i
             return 0;
         }
     }
-    for (at = WORDS + RECORD * in.records; at < in.count;) {
+    if (begin < WORDS + RECORD * in.records || count < 0 || begin > in.count || count > in.count - begin) {
+        return 0;
+    }
+    in.count = begin + count;
+    for (at = begin; at < in.count;) {
         const int64_t length = command_words(&in, at, at < end);
         if (length == 0) {
             return 0;

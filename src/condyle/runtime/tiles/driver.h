@@ -5,6 +5,7 @@ typedef uint32_t cd_slot;
 #include "sincos.h"
 #include "transpose.h"
 #include "tiles.h"
+#include "product.h"
 #include "blocks.h"
 #include "loops.h"
 
@@ -58,7 +59,7 @@ static void compute(const tiles_plan *plan, real_v *w)
     for (k = 0; k < plan->n_step; k++) {
         const int64_t *step = plan->step + 3 * k;
         if (step[0] == TILES_LOOPS) {
-            run_loops(plan, w);
+            run_loops(plan, step[1], step[2], w);
         } else if (step[0] == TILES_REACH) {
             within_reach(w, plan->slots + step[1], (size_t)step[2]);
         } else if (step[0] == TILES_SINES) {

@@ -1,7 +1,8 @@
 /* Rolled sweeps: blocks of machine code called for runs of joints, by a list of words (int64_t).
  *
- * The words: nv; how many tiles run side by side, and the slots of the workspace of each; the number of records, the
- * records, then commands. Blocks do all tiles themselves.
+ * The words: nv; how many tiles run side by side, and the slots of the workspace of each; the number of records; where
+ * among the constants, in bytes, the table of left factors begins; the records, then commands. Blocks do all tiles
+ * themselves. A step of the plan runs some of the commands.
  * A record is one step for one kind of joint, in five words: offset of its code; where its constants begin and the bytes
  * of one joint's; where its table of slots begins and the slots of one joint's part.
  * Commands, c being the column of the COLUMNS around them:
@@ -13,11 +14,11 @@
  *                                        and the next joint after those, until that is negative
  *   CLEAR table, count                   slots set to zero
  *   MIRROR matrix                        its upper triangle to its lower one
- *   PRODUCT left, right, result, table, count
- *                                        result = - left right, nv x nv; the table, of so many numbers, has block after
- *                                        block: how many first lines, columns (1 to 4) and terms; then the first
- *                                        lines of some that are taken together, the columns, and k of
- *                                        left[line, k] right[k, column]
+ *   PRODUCT kind, left, row, column, right, row, column, result, lines, inner, columns, table, count
+ *                                        result = left right, lines x columns, its rows side by side; each operand by its
+ *                                        first slot and the distances between its rows and columns. kind: PRODUCT_MINUS
+ *                                        - left right, PRODUCT_SAME left is numbers of the table of words[4]. The table,
+ *                                        of so many numbers, has blocks (product.h)
  *   COPY table, count                    slots, by pairs: from the first to the second
  * A record of -1 does nothing. */
 
@@ -65,15 +66,6 @@ static void clear(const loops *self, const int64_t *word)
     }
 }
 
-static void copy(const loops *self, const int64_t *word, real_v *w)
-{
-    const uint32_t *const slots = self->plan->slots + word[1];
-    int64_t k;
-    for (k = 0; k < word[2]; k += 2) {
-        w[slots[k + 1]] = w[slots[k]];
-    }
-}
-
 static void mirror(const loops *self, real_v *matrix)
 {
     int64_t i, j;
@@ -84,81 +76,14 @@ static void mirror(const loops *self, real_v *matrix)
     }
 }
 
-#define UNROLL _Pragma("GCC unroll 8")
-
-typedef struct {
-    const real_v *left, *right;
-    real_v *result;
-    int64_t n, n_first, n_terms;
-    const uint32_t *first, *column, *term;
-} factors;
-
-/* `lines` and `columns` are numbers that the compiler knows. */
-CD_INLINE void product_block(const factors *f, const int lines, const int columns)
-{
-    const int64_t n = f->n;
-    int64_t i, k;
-    int a, b;
-    for (i = 0; i < f->n_first; i++) {
-        const real_v *const x = f->left + f->first[i] * n;
-        real_v *const to = f->result + f->first[i] * n;
-        real_v sum[8][4];
-        UNROLL for (a = 0; a < lines; a++)
-        {
-            UNROLL for (b = 0; b < columns; b++)
-            {
-                sum[a][b] = cd_splat(0);
-            }
-        }
-        for (k = 0; k < f->n_terms; k++) {
-            const int64_t term = f->term[k];
-            real_v y[4];
-            UNROLL for (b = 0; b < columns; b++)
-            {
-                y[b] = f->right[term * n + f->column[b]];
-            }
-            UNROLL for (a = 0; a < lines; a++)
-            {
-                const real_v factor = x[a * n + term];
-                UNROLL for (b = 0; b < columns; b++)
-                {
-                    sum[a][b] -= factor * y[b];
-                }
-            }
-        }
-        UNROLL for (a = 0; a < lines; a++)
-        {
-            UNROLL for (b = 0; b < columns; b++)
-            {
-                to[a * n + f->column[b]] = sum[a][b];
-            }
-        }
-    }
-}
-
-/* Where there are fewer lines than a block takes together, blocks are of one line. */
-#define PRODUCT_OF(columns) \
-    case columns: \
-        if (self->nv < LINES_##columns) { \
-            product_block(&f, 1, columns); \
-        } else { \
-            product_block(&f, LINES_##columns, columns); \
-        } \
-        break
-
+/* result = left right; see PRODUCT. */
 static void product(const loops *self, const int64_t *word, real_v *w)
 {
-    const uint32_t *at = self->plan->slots + word[4], *const end = at + word[5];
-    for (; at < end; at += 3 + at[0] + at[1] + at[2]) {
-        const uint32_t *const first = at + 3, *const column = first + at[0], *const term = column + at[1];
-        const factors f = {w + word[1], w + word[2], w + word[3], self->nv, at[0], at[2], first, column, term};
-        switch (at[1]) {
-            PRODUCT_OF(1);
-            PRODUCT_OF(2);
-            PRODUCT_OF(3);
-            PRODUCT_OF(4);
-        }
-    }
+    const real *const table = (const real *)((const char *)self->plan->constants + self->plan->loops[4]) + word[2];
+    const int same = (word[1] & PRODUCT_SAME) != 0;
+    const cd_factors f = {w + (same ? 0 : word[2]), same ? table : NULL, w + word[5], w + word[8], word[3], word[4],
+                          word[6], word[7], (size_t)word[9], (size_t)word[11]};
+    cd_multiply(&f, self->plan->slots + word[12], (size_t)word[13], (word[1] & PRODUCT_MINUS) != 0);
 }
 
 /* The commands of the body of COLUMNS, for one column of this joint. */
@@ -188,14 +113,13 @@ static void column_commands(const loops *self, const int64_t *word, const int64_
     }
 }
 
-/* All commands of a plan's words, once for one tile. */
-static void run_loops(const tiles_plan *plan, real_v *w)
+/* `count` words of commands from the `begin`-th word on, once for all tiles side by side. */
+static void run_loops(const tiles_plan *plan, int64_t begin, int64_t count, real_v *w)
 {
-    const int64_t *word = plan->loops, *const end = word + plan->n_loop;
-    const int64_t tiles = word[1], size = word[2];
-    loops self = {plan, word + WORDS, word[0], 0, w};
+    const int64_t *const head = plan->loops, *word = head + begin, *const end = word + count;
+    const int64_t tiles = head[1], size = head[2];
+    loops self = {plan, head + WORDS, head[0], 0, w};
     int64_t t;
-    word += WORDS + RECORD * word[3];
     while (word < end) {
         switch (word[0]) {
         case CALL:
@@ -229,7 +153,7 @@ static void run_loops(const tiles_plan *plan, real_v *w)
             break;
         case COPY:
             for (t = 0; t < tiles; t++) {
-                copy(&self, word, w + t * size);
+                cd_copy(w + t * size, plan->slots + word[1], (size_t)word[2] / 2);
             }
             word += 3;
             break;
@@ -237,7 +161,7 @@ static void run_loops(const tiles_plan *plan, real_v *w)
             for (t = 0; t < tiles; t++) {
                 product(&self, word, w + t * size);
             }
-            word += 6;
+            word += PRODUCT_WORDS;
         }
     }
 }

@@ -23,19 +23,20 @@ static int fine_output(const tiles_output *out, int64_t tables)
     return within(out->table, padded, tables) && within(out->packed_table, out->columns, tables);
 }
 
-static int fine_step(const tiles_plan *plan, const int64_t *step, int64_t code_length, int64_t constants, int64_t tables)
+static int fine_step(const tiles_plan *plan, const int64_t *step, int64_t item, int64_t code_length, int64_t constants,
+                     int64_t tables)
 {
     const int64_t width = step[0] == TILES_SINES ? 3 : 1;
     if (step[0] == TILES_LOOPS) {
-        return fine_loops(plan, code_length, constants, tables, plan->stage);
+        return fine_loops(plan, step[1], step[2], item, code_length, constants, tables);
     }
     return step[0] >= 0 ? step[0] < code_length
                         : step[0] >= TILES_REACH && step[2] >= 0 && step[2] < INT32_MAX &&
                               within(step[1], width * step[2], tables);
 }
 
-/* Points the plan into its numbers; fails if a table would lead out of the data. */
-static int read_numbers(tiles_plan *plan, PyObject *numbers, PyObject *slots, Py_ssize_t code_length,
+/* Points the plan into its numbers, whose table is of `item` bytes each; fails if a table would lead out of the data. */
+static int read_numbers(tiles_plan *plan, PyObject *numbers, PyObject *slots, int64_t item, Py_ssize_t code_length,
                         Py_ssize_t constants_length)
 {
     const int64_t *at = (const int64_t *)PyBytes_AS_STRING(numbers);
@@ -64,7 +65,7 @@ static int read_numbers(tiles_plan *plan, PyObject *numbers, PyObject *slots, Py
         fine = fine && fine_output(plan->out + k, tables);
     }
     for (int64_t k = 0; k < plan->n_step; k++) {
-        fine = fine && fine_step(plan, plan->step + 3 * k, code_length, constants_length, tables);
+        fine = fine && fine_step(plan, plan->step + 3 * k, item, code_length, constants_length, tables);
     }
     for (int64_t k = 0; k < plan->n_value; k++) {
         fine = fine && plan->value_slot[k] >= 0 && plan->value_slot[k] < at[0];

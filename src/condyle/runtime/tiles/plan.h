@@ -12,10 +12,10 @@ enum { TILES_SINES = -1, TILES_REACH = -2, TILES_LOOPS = -3 };
 
 /* Commands of loops, and how many words stand before them: of the head, and of each record; see loops.h. */
 enum { CALL = 1, ANGLES, COLUMNS, UPTO, WALK, CLEAR, MIRROR, PRODUCT, COPY };
-enum { RECORD = 5, WORDS = 4 };
+enum { RECORD = 5, WORDS = 5 };
 
-/* Lines of a product that are taken together, by the number of columns: sums stay in 16 registers, beside factors. */
-enum { LINES_1 = 8, LINES_2 = 4, LINES_3 = 4, LINES_4 = 2 };
+/* Of PRODUCT: words, and its kinds. */
+enum { PRODUCT_WORDS = 14, PRODUCT_MINUS = 1, PRODUCT_SAME = 2 };
 
 typedef struct {
     int64_t slot, size;     /* entries of a row, and where the first one goes in the workspace */
@@ -35,8 +35,9 @@ typedef struct {
     const int64_t *value_slot;
     const tiles_input *in;
     const tiles_output *out;
-    const int64_t *step; /* triples: offset in code, -, -; or what it is, where its angles begin in slots, their number */
-    const int64_t *loops; /* what TILES_LOOPS runs, see loops.h */
+    const int64_t *step; /* triples: offset in code, -, -; or what it is, where its angles begin in slots or its
+                            commands in loops, their number */
+    const int64_t *loops; /* what steps TILES_LOOPS run some of, see loops.h */
     int64_t n_in, n_out, n_step, n_value, n_loop;
     int64_t stage; /* slots before the part of the workspace where rows wait to be streamed */
 } tiles_plan;

@@ -1,0 +1,146 @@
+"""Where everything of segments lies in the workspace: arrays and the Programs' own slots, which are given out again."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import NamedTuple
+
+from condyle.backends.common.chunks import Lowered, Room, room_of
+from condyle.ir.program import Array, Program
+from condyle.ir.segments import Product, Segmented, reads
+
+FOREVER = 1 << 40
+AT_ONCE = {1: 8, 2: 4, 3: 4}
+"""Of a product, by the number of columns: lines that are taken together (c/support/product.h)."""
+
+
+class Copy(NamedTuple):
+    """Slots of a Program's answers, and where they go: an array side by side, as equal entries share a slot there.
+
+    cleared: slots of the array that are zero from the start, as nothing else comes there.
+    """
+
+    slots: tuple[int, ...]
+    to: tuple[int, ...]
+    cleared: tuple[int, ...] = ()
+
+
+class Span(NamedTuple):
+    """Slots first .. end - 1, taken until segment number `last` is done."""
+
+    first: int
+    end: int
+    last: int
+
+
+class Workspace:
+    """The workspace, segment by segment: `room` before a Program, `programmed` behind it, `multiplied` at a product.
+
+    The function's inputs, the zero and the spare slot stay. bases: the first slot of each array by name. size: slots
+    in all.
+    """
+
+    def __init__(self, code: Segmented) -> None:
+        room = room_of(code.inputs)
+        self.zero, self.spare, self.size = room.zero, room.spare, room.first
+        self.bases = {array.name: base for array, base in zip(code.inputs, room.bases, strict=True)}
+        self._arrays, self._tables = code.arrays, dict[str, tuple[int, ...]]()
+        self._answers = {array.name for array in code.arrays}
+        self._spans, self._number = [Span(0, self.size, FOREVER)], 0
+        self._last = _last_readers(code, self._answers)
+        self._lefts = {product.left.array for product in code.products}
+        self._rights = {product.right.array: set[int]() for product in code.products}
+        for product in code.products:
+            self._rights[product.right.array] |= product.entries_of_right()
+        self._programs = {array.name for program in code.programs for array in program.inputs}
+
+    @property
+    def tables(self) -> tuple[tuple[int, ...], ...]:
+        """Of each answer the slot of every entry."""
+        return tuple(self._tables[array.name] for array in self._arrays)
+
+    def room(self, program: Program) -> Room:
+        """Room for a Program, its own slots behind all that is taken."""
+        first = max(span.end for span in self._spans)
+        return Room(tuple(self.bases[array.name] for array in program.inputs), self.zero, self.spare, first)
+
+    def programmed(self, low: Lowered, first: int, end: int) -> list[Copy]:
+        """The Program was given slots first .. end - 1; copies that make arrays of its answers."""
+        given = list(zip(low.program.arrays, low.tables, strict=True))
+        stays = any(array.name in self._answers for array, _ in given)
+        fixed = 1 + max((slot for slot, _ in low.constants), default=first - 1)
+        self._take(Span(first, end if stays else fixed, FOREVER))
+        self._take(Span(first, end, self._number))
+        self._tables |= {array.name: table for array, table in given}
+        copies = [self._copied(array, table) for array, table in given if self._is_operand(array.name)]
+        self._done()
+        return copies
+
+    def multiplied(self, product: Product) -> int:
+        """The first slot of the result."""
+        self._place(product.array)
+        base = self.bases[product.result]
+        self._tables[product.result] = tuple(range(base, base + product.array.size))
+        self._done()
+        return base
+
+    def _is_operand(self, name: str) -> bool:
+        return name in self._lefts or name in self._rights or name in self._programs
+
+    def _copied(self, array: Array, table: Sequence[int]) -> Copy:
+        name = array.name
+        if name in self._programs or (name in self._lefts and name in self._rights):
+            kept = range(array.size)
+        elif name in self._rights:
+            kept = sorted(self._rights[name])
+        else:
+            kept = [k for k, slot in enumerate(table) if slot != self.zero]
+        zeros = sorted(set(range(array.size)) - set(kept)) if name in self._lefts else []
+        if zeros:  # behind all that was ever taken, and for good
+            self.bases[name] = self.size
+            self._take(Span(self.size, self.size + array.size, FOREVER))
+        else:
+            self._place(array)
+        base = self.bases[name]
+        return Copy(tuple(table[k] for k in kept), tuple(base + k for k in kept), tuple(base + k for k in zeros))
+
+    def _place(self, array: Array) -> None:
+        """The first place that is free."""
+        first = 0
+        for span in sorted(self._spans):
+            if first + array.size <= span.first:
+                break
+            first = max(first, span.end)
+        self.bases[array.name] = first
+        self._take(Span(first, first + array.size, self._last.get(array.name, self._number)))
+
+    def _take(self, span: Span) -> None:
+        self._spans.append(span)
+        self.size = max(self.size, span.end)
+
+    def _done(self) -> None:
+        """What no later segment reads is free."""
+        self._spans = [span for span in self._spans if span.last > self._number]
+        self._number += 1
+
+
+def _last_readers(code: Segmented, answers: set[str]) -> dict[str, int]:
+    """The number of the last segment that reads each array; answers, and what they may be entries of, stay."""
+    last = dict.fromkeys(answers, FOREVER)
+    for number, segment in enumerate(code.segments):
+        stays = isinstance(segment, Program) and any(array.name in answers for array in segment.arrays)
+        for name in reads(segment):
+            last[name] = max(last.get(name, 0), FOREVER if stays else number)
+    return last
+
+
+def own_inputs(code: Segmented, program: Program) -> set[int]:
+    """Inputs of a Program that nothing else reads, by number."""
+    others = {name for other in code.segments if other is not program for name in reads(other)}
+    others |= {array.name for array in code.arrays}
+    return {k for k, array in enumerate(program.inputs) if array.name not in others}
+
+
+def product_table(product: Product) -> list[int]:
+    """The blocks of a product as c/support/product.h reads them."""
+    return [n for part in product.blocks(AT_ONCE) for n in (*map(len, part), *part.first, *part.columns, *part.terms)]

@@ -1,0 +1,69 @@
+"""Segments to machine code: kernels of Programs, and between them the driver's products (tiles/loops.h)."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+
+import numpy as np
+
+from condyle.backends.common.segments import Copy, Workspace, own_inputs
+from condyle.backends.cpu.assemble import LOOPS, Assembled, Straight, full_layouts, port_numbers
+from condyle.backends.cpu.loops import COPY, WORDS, product_words
+from condyle.backends.cpu.sincos import inline_angles
+from condyle.backends.cpu.target import TARGET, Isa, Target
+from condyle.ir.program import Program, input_of
+from condyle.ir.segments import Segmented
+from condyle.runtime.layout import Layouts
+
+ORDERS = ("tips", "arrays")
+"""For long Programs: blocks of columns are for products, which are not in them."""
+
+
+def assemble_segments(
+    code: Segmented, isa: Isa, bits: int, target: Target = TARGET, layouts: Layouts | None = None
+) -> Assembled:
+    """The machine code of segments, which have no scalar form here. layouts, errors: as `assemble`."""
+    work, space = Straight(isa, bits, replace(target, huge=ORDERS)), Workspace(code)
+    table, begins = list[float](), dict[str, int]()
+    for constant in code.constants:
+        begins[constant.name] = len(table)
+        table += constant.values
+    words: list[int] = []
+    for segment in code.segments:
+        begin = len(words)
+        if isinstance(segment, Program):
+            words += _program(work, space, code, segment)
+        else:
+            left, right = segment.left.array, space.bases[segment.right.array]
+            base = begins[left] if left in begins else space.bases[left]
+            words += product_words(segment, base, right, space.multiplied(segment), work.slots, left in begins)
+        if work.steps[-3:-2] == [LOOPS] and len(words) > begin:
+            work.steps[-1] += len(words) - begin
+        elif len(words) > begin:
+            work.steps += (LOOPS, WORDS + begin, len(words) - begin)
+    head = (0, 1, space.size, 0, len(work.packed_constants()))
+    layouts = layouts or full_layouts(code, isa.lanes(bits))
+    tables = [  # products of zeros may be -0.0
+        np.where(np.array(kept.places) == kept.columns, space.zero, slots).tolist()
+        for slots, kept in zip(space.tables, layouts[1], strict=True)
+    ]
+    bases = [space.bases[array.name] for array in code.inputs]
+    ports = port_numbers(bases, tables, space.zero, layouts, work.slots)
+    return work.assembled(space.zero, len(bases), ports, space.size, (*head, *words), table)
+
+
+def _program(work: Straight, space: Workspace, code: Segmented, program: Program) -> list[int]:
+    """The kernels of a Program; the words that copy its answers."""
+    own, room = own_inputs(code, program), space.room(program)
+    low = work.add(program, {k for k in inline_angles(program) if input_of(program.nodes[k])[0] in own}, room)
+    return _copied(work, space.programmed(low, room.first, work.size))
+
+
+def _copied(work: Straight, copies: Sequence[Copy]) -> list[int]:
+    words: list[int] = []
+    for copy in copies:
+        work.values += ((slot, 0.0) for slot in copy.cleared)
+        words += (COPY, len(work.slots), 2 * len(copy.to))
+        work.slots += (slot for pair in zip(copy.slots, copy.to, strict=True) for slot in pair)
+    return words

@@ -1,0 +1,190 @@
+"""Segments: straight-line Programs and dense products of matrices, one after the other, arrays between them.
+
+The form for functions with large products: a product is a loop over its operands, where straight-line code would be
+fetched once and never again. Every array is written by one segment and read by later ones.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass, replace
+from itertools import chain
+from typing import NamedTuple, TypeAlias
+
+from condyle.ir.program import Array, Program
+
+
+class View(NamedTuple):
+    """A matrix in an array: entry (i, j) is entry offset + i row + j column of the array, counted row major."""
+
+    array: str
+    offset: int
+    row: int
+    column: int
+
+    def entry(self, i: int, j: int) -> int:
+        return self.offset + i * self.row + j * self.column
+
+
+def whole(array: str, columns: int) -> View:
+    """An array that is a matrix of so many columns."""
+    return View(array, 0, columns, 1)
+
+
+@dataclass(frozen=True)
+class Product:
+    """result = left right, or - left right where `minus`; the result is a whole matrix.
+
+    rows[c]: the rows of column c of `right` that can differ from zero, in ascending order. Others are not read.
+    across[i]: the columns of row i of `left` that can differ from zero; the others may be read, and are zero.
+    """
+
+    left: View
+    right: View
+    result: str
+    rows: tuple[tuple[int, ...], ...]
+    across: tuple[tuple[int, ...], ...]
+    minus: bool = False
+
+    @property
+    def shape(self) -> tuple[int, int]:
+        """Of the result."""
+        return len(self.across), len(self.rows)
+
+    @property
+    def array(self) -> Array:
+        """The result."""
+        return Array(self.result, self.shape)
+
+    @property
+    def inner(self) -> int:
+        """Columns of `left` and rows of `right` that are read, up to the last one."""
+        return max((rows[-1] + 1 for rows in self.rows if rows), default=0)
+
+    def terms(self) -> int:
+        """Products of two entries."""
+        across = [frozenset(columns) for columns in self.across]
+        return sum(len(columns.intersection(rows)) for rows, n in Counter(self.rows).items() for columns in across * n)
+
+    def entries_of_right(self) -> frozenset[int]:
+        """Entries of the array on the right that are read."""
+        return frozenset(self.right.entry(k, c) for c, rows in enumerate(self.rows) for k in rows)
+
+    def blocks(self, at_once: Mapping[int, int]) -> list[Block]:
+        """All of the result, some lines twice: columns that have the same rows, by at_once[number of columns] lines.
+
+        One line at a time where there are fewer.
+        """
+        columns: dict[tuple[int, ...], list[int]] = {}
+        for c, rows in enumerate(self.rows):
+            columns.setdefault(rows, []).append(c)
+        most = max(at_once)
+        return [
+            Block(lines, tuple(of[k : k + most]), terms)
+            for rows, of in columns.items()
+            for k in range(0, len(of), most)
+            for lines, terms in self._lines(rows, at_once[len(of[k : k + most])])
+        ]
+
+    def _lines(self, rows: tuple[int, ...], step: int) -> list[tuple[tuple[int, ...], tuple[int, ...]]]:
+        """First lines of so many side by side, and their terms."""
+        found: dict[tuple[int, ...], list[int]] = {}
+        n = len(self.across)
+        step = step if step <= n else 1
+        for first in range(0, n, step):
+            first = min(first, n - step)
+            read = {k for i in range(first, first + step) for k in self.across[i]}
+            found.setdefault(tuple(k for k in rows if k in read), []).append(first)
+        return [(tuple(lines), terms) for terms, lines in found.items()]
+
+
+class Block(NamedTuple):
+    """Entries of a product that sum the same terms.
+
+    first: of the lines of the result that are taken together. columns: of the result. terms: k of left[line, k].
+    """
+
+    first: tuple[int, ...]
+    columns: tuple[int, ...]
+    terms: tuple[int, ...]
+
+
+class Constant(NamedTuple):
+    """An array of numbers that are the same for every state: a table in memory, no code."""
+
+    name: str
+    values: tuple[float, ...]
+
+
+Segment: TypeAlias = Program | Product
+
+
+@dataclass(frozen=True)
+class Segmented:
+    """One function as segments in order.
+
+    A Program reads inputs of the function and arrays that earlier segments gave, by their names, and gives arrays. On
+    the left of a product may stand a constant too. The function's answers are arrays that segments gave.
+    """
+
+    name: str
+    inputs: tuple[Array, ...]
+    arrays: tuple[Array, ...]
+    constants: tuple[Constant, ...]
+    segments: tuple[Segment, ...]
+
+    @property
+    def programs(self) -> Iterator[Program]:
+        return (segment for segment in self.segments if isinstance(segment, Program))
+
+    @property
+    def products(self) -> Iterator[Product]:
+        return (segment for segment in self.segments if isinstance(segment, Product))
+
+    def rewritten(self, rewrite: Callable[[Program], Program]) -> Segmented:
+        """The same with every Program rewritten."""
+        changed = (rewrite(part) if isinstance(part, Program) else part for part in self.segments)
+        return replace(self, segments=tuple(changed))
+
+
+def gives(segment: Segment) -> tuple[Array, ...]:
+    """The arrays that a segment writes."""
+    return segment.arrays if isinstance(segment, Program) else (segment.array,)
+
+
+def reads(segment: Segment) -> tuple[str, ...]:
+    """The names of the arrays that a segment reads."""
+    if isinstance(segment, Program):
+        return tuple(array.name for array in segment.inputs)
+    return segment.left.array, segment.right.array
+
+
+def verify_segments(code: Segmented) -> Segmented:
+    """The same; AssertionError (a bug of ours) where a segment breaks a rule. Programs: see `verify`."""
+    sizes = {array.name: array.size for array in code.inputs}
+    constants = {constant.name: len(constant.values) for constant in code.constants}
+    for segment in code.segments:
+        if isinstance(segment, Product):
+            _verify_product(segment, sizes | constants, sizes)
+        else:
+            assert all(sizes.get(array.name) == array.size for array in segment.inputs), f"{code.name}: {segment.name}"
+        for array in gives(segment):
+            assert array.name not in sizes and array.name not in constants, f"{code.name}: {array.name} is given twice"
+            sizes[array.name] = array.size
+    assert all(sizes.get(array.name) == array.size for array in code.arrays), f"{code.name}: an answer is missing"
+    return code
+
+
+def _verify_product(product: Product, left: Mapping[str, int], right: Mapping[str, int]) -> None:
+    """Whether both views lie in their arrays."""
+    m, n = product.shape
+    assert m and n and product.inner, product.result
+    for view, sizes, lines, columns in (
+        (product.left, left, m, product.inner),
+        (product.right, right, product.inner, n),
+    ):
+        assert min(view[1:]) >= 0, view
+        assert view.entry(lines - 1, columns - 1) < sizes.get(view.array, 0), view
+    ascending = all(list(kept) == sorted(set(kept)) for kept in chain(product.rows, product.across))
+    assert ascending and min(chain(*product.rows), default=0) >= 0, product.result
