@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import cast
 
 from condyle.algorithms.rnea import NO_FORCE, Wrench
+from condyle.algorithms.sweeps import Entry
 from condyle.algorithms.unrolled import joint_at, wrench_on
 from condyle.ir import sweep as ir
 from condyle.ir.expr import Expr, Graph
@@ -37,3 +39,15 @@ def external(context: StepContext, kind: Kind) -> Wrench:
         return NO_FORCE
     _, rotation, origin = kind.bound(context.graph.read(ir.Ref("table"), len(kind.fixed)))
     return wrench_on(rotation, origin, context.graph.read(ir.Ref("input", "f_ext"), 6))
+
+
+def write_pair(context: StepContext, entry: Entry, name: str, values: Sequence[Scalar]) -> None:
+    """What degree of freedom k of a walk's start has with those of the joint at `context`."""
+    row, column, k = ir.Ref("row", name), ir.Ref("column", name), context.dof
+    if not entry.symmetric:
+        if k is None or not entry.transposed:
+            context.write(column if entry.transposed else row, values)
+        return
+    context.write(row, values if k is None else values[: k + 1])
+    if k != 0:
+        context.write(column, values if k is None else values[:k])

@@ -18,7 +18,7 @@ from condyle.ir.segments import Product, whole
 from condyle.model.tree import Tree
 from condyle.scalar import Scalar, number
 from condyle.spatial import vector as vec
-from condyle.trace.contexts import angles, context_of, external
+from condyle.trace.contexts import angles, context_of, external, write_pair
 from condyle.trace.finish import Scope
 from condyle.trace.kinds import constants, kinds_of
 from condyle.trace.steps import TRIG, External, Group, Handle, Lazy, MatrixHandle, StepContext, Unit
@@ -149,7 +149,7 @@ class Rolling:
                 value = cast(T, like(shape, iter(self._rows(context, CARRY, flat(shape)))))
                 met = meet(context.joint, value, *fields)
             for m, entry in enumerate(entries):
-                _write_pair(context, entry, names[entry.matrix], [values[m] for values in met])
+                write_pair(context, entry, names[entry.matrix], [values[m] for values in met])
             self._carry(group, context, flat(rise(context.joint, value)))
         self.scope = outside
         return [MatrixHandle(name) for name in names]
@@ -298,15 +298,3 @@ class Rolling:
     def _matrix(self) -> str:
         self.matrices.append(f"matrix{len(self.matrices)}")
         return self.matrices[-1]
-
-
-def _write_pair(context: StepContext, entry: Entry, name: str, values: Sequence[Scalar]) -> None:
-    """What degree of freedom k of a walk's start has with those of the joint at `context`."""
-    row, column, k = ir.Ref("row", name), ir.Ref("column", name), context.dof
-    if not entry.symmetric:
-        if k is None or not entry.transposed:
-            context.write(column if entry.transposed else row, values)
-        return
-    context.write(row, values if k is None else values[: k + 1])
-    if k != 0:
-        context.write(column, values if k is None else values[:k])
