@@ -21,6 +21,7 @@ from condyle.cli.common import (
     snapped_line,
     table,
 )
+from condyle.functions import FUNCTIONS
 from condyle.text import printable
 
 COUNTS = ("function", "route", "mul", "add", "div", "sincos", "instructions")
@@ -43,11 +44,11 @@ def fill(command: argparse.ArgumentParser) -> None:
 def run(arguments: argparse.Namespace) -> int:
     loaded = load(arguments)
     asked = bool(arguments.target or arguments.links or arguments.batch)
-    counts = condyle.operation_counts(loaded.robot) if arguments.counts else None
+    counts, compared = _counted(loaded.robot) if arguments.counts else (None, {})
     if arguments.json:
         found: dict[str, Json] = {**_summary(loaded)}
         if counts is not None:
-            found["counts"] = counts
+            found["counts"], found["compared"] = counts, compared
         if asked:
             found["explained"] = [*_explained(loaded, arguments)]
         show_json(found)
@@ -56,9 +57,21 @@ def run(arguments: argparse.Namespace) -> int:
     if counts is not None:
         show("\n" + table(COUNTS, [[str(row[head]) for head in COUNTS] for row in counts]))
         show("mul and add are counted before multiply-adds are contracted, instructions after")
+        show("\nroutes compared by mul + add, the best first:")
+        for function, routes in compared.items():
+            show(f"{function:6}" + (", ".join(f"{route} {n}" for route, n in routes.items()) or "loops, by estimates"))
     if asked:
         show("\n" + "\n".join(_explained(loaded, arguments)))
     return 0
+
+
+def _counted(robot: condyle.Robot) -> tuple[list[dict[str, str | int]], dict[str, dict[str, int]]]:
+    """Operations of each function, and the routes that were compared."""
+    from condyle.api import compiler_of
+
+    compiler = compiler_of(robot)
+    counts = [compiler.counts(function) for function in FUNCTIONS]
+    return counts, {function: compiler.compared(function) for function in FUNCTIONS}
 
 
 def _explained(loaded: Loaded, arguments: argparse.Namespace) -> list[str]:

@@ -213,6 +213,13 @@ class Router:
             **{name: getattr(best.counts, name) for name in Counts._fields},
         }
 
+    def compared(self, function: str) -> dict[str, int]:
+        """The routes that were compared and their products and sums, fewest first; none where estimates said enough."""
+        if self.is_hopeless(function) or self._is_surely_long(function):
+            return {}
+        found = {route: self.traced(function, route, False).counts.arithmetic for route in self.candidates(function)}
+        return dict(sorted(found.items(), key=lambda item: (item[1], item[0])))
+
     def reference_route(self, function: str) -> str:
         """The route that the reference takes: the named one, else the first that serves the robot."""
         return self.routes.get(function) or self.serving(function)[0]
