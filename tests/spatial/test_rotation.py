@@ -7,7 +7,7 @@ from collections.abc import Callable
 import numpy as np
 import pytest
 
-from condyle.spatial.rotation import AboutX, AboutZ, Chain, Full, Identity, Rotation, from_quaternion, from_two_turns
+from condyle.spatial.rotation import AboutX, AboutZ, Product, Full, Identity, Rotation, from_quaternion, from_two_turns
 
 Array = np.ndarray
 ROUNDING = 1e-14  # a dozen operations on numbers of size one
@@ -42,7 +42,7 @@ KINDS: dict[str, Callable[[], tuple[Rotation, Array]]] = {
     ),
     "full": lambda: (Full(rows(any_rotation(1))), any_rotation(1)),
     "chain": lambda: (
-        Chain(Full(rows(any_rotation(2))), AboutZ(float(np.cos(-2.0)), float(np.sin(-2.0)))),
+        Product(Full(rows(any_rotation(2))), AboutZ(float(np.cos(-2.0)), float(np.sin(-2.0)))),
         about_z(-2.0) @ any_rotation(2),
     ),
 }

@@ -18,7 +18,7 @@ from condyle.algorithms.sweeps import Field, Sweeps
 from condyle.scalar import Scalar, number, reciprocal
 from condyle.spatial import twist
 from condyle.spatial import vector as vec
-from condyle.spatial.rotation import Rotation
+from condyle.spatial.transform import Transform
 from condyle.spatial.vector import Matrix, Symmetric, Vector
 
 
@@ -83,8 +83,9 @@ def _minus_outer(m: Matrix, a: Vector, b: Vector) -> Matrix:
     return vec.sub(m[0], x), vec.sub(m[1], y), vec.sub(m[2], z)
 
 
-def moved(rotation: Rotation, origin: Vector, inertia: Articulated) -> Articulated:
-    """The same inertia in the parent's axes and about the parent's origin."""
+def moved(at: Transform, inertia: Articulated) -> Articulated:
+    """Xᵀ I^A X: the same inertia in the parent's axes and about the parent's origin."""
+    rotation, origin = at
     linear = rotation.back_symmetric(inertia.linear)
     coupling = rotation.back_matrix(inertia.coupling)
     angular = rotation.back_symmetric(inertia.angular)
@@ -116,7 +117,7 @@ def articulate(joint: Joint, total: Articulated) -> tuple[tuple[Elimination, ...
     for dof in reversed(joint.dofs):
         elimination, total = eliminate(dof, total)
         eliminations.append(elimination)
-    return tuple(reversed(eliminations)), moved(joint.rotation, joint.origin, total)
+    return tuple(reversed(eliminations)), moved(joint.transform, total)
 
 
 def eliminations(tree: Sweeps) -> Field[tuple[Elimination, ...]]:

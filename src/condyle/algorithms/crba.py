@@ -8,7 +8,8 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from condyle.algorithms.joint import Inertia, Joint, along, moved_to_parent, rotational
+from condyle.algorithms.joint import Inertia, Joint, along, rotational
+from condyle.algorithms.joint import inertia_to_parent as to_parent
 from condyle.algorithms.rnea import Wrench
 from condyle.algorithms.sweeps import Entry, Field, Matrix, Sweeps
 from condyle.scalar import Scalar
@@ -23,7 +24,7 @@ def own_inertia(joint: Joint) -> Inertia:
 
 def inertia_to_parent(joint: Joint, total: Inertia) -> tuple[Inertia, Inertia]:
     """Backward step: I_p^c += Xᵀ I_i^c X."""
-    return total, moved_to_parent(joint.rotation, joint.origin, total)
+    return total, to_parent(joint.transform, total)
 
 
 def composites(tree: Sweeps) -> Field[Inertia]:

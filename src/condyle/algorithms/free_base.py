@@ -15,7 +15,6 @@ from condyle.algorithms.joint import Joint
 from condyle.algorithms.matrix import SparseMatrix
 from condyle.algorithms.sweeps import Field, Matrix
 from condyle.algorithms.unrolled import Unrolled, is_zero
-from condyle.model.joints.free import Free
 from condyle.scalar import Scalar
 from condyle.spatial import vector as vec
 from condyle.spatial.vector import Vector
@@ -30,7 +29,7 @@ class Known:
         self.columns_q: set[int] = set()
         self.columns_v: set[int] = set()
         for joint, link, rates in zip(tree.joints, tree.tree.links, v, strict=True):
-            if link.parent < 0 and isinstance(link.kind, Free) and is_bare(joint):
+            if link.parent < 0 and link.kind.is_free and is_bare(joint):
                 self._add(joint, [coordinate.at for coordinate in link.v], rates, tree.gravity)
 
     def _add(self, joint: Joint, at: Sequence[int], rates: Sequence[Scalar], gravity: Vector) -> None:

@@ -1,8 +1,7 @@
 """What a step of an algorithm sees of one joint and the body behind it.
 
 Frames: body i's frame has its origin at the joint and, for joints with an axis, z along that axis.
-`rotation` and `origin` place it in its parent's frame at the present q: `rotation.into` takes parent
-axes to body axes, `origin` is the body's origin seen from the parent, in the parent's axes.
+`transform` places it in its parent's frame at the present q.
 """
 
 from __future__ import annotations
@@ -15,6 +14,8 @@ from condyle.scalar import Scalar
 from condyle.spatial import twist
 from condyle.spatial import vector as vec
 from condyle.spatial.rotation import Rotation
+from condyle.spatial.transform import Transform
+from condyle.spatial.twist import Pair
 from condyle.spatial.vector import Symmetric, Vector
 
 
@@ -47,8 +48,7 @@ class Inertia(NamedTuple):
 class Joint:
     """Joint i at the present q, and the inertia of body i."""
 
-    rotation: Rotation
-    origin: Vector
+    transform: Transform
     dofs: tuple[Dof, ...]
     inertia: Inertia
     axial: bool
@@ -58,17 +58,24 @@ class Joint:
         """S x as (linear, angular)."""
         return twist.combined(x, [dof.column for dof in self.dofs])
 
-    def force_to_parent(self, force: Vector, torque: Vector) -> tuple[Vector, Vector]:
-        """A force and a torque about this origin, in the parent's axes and about the parent's origin."""
-        f = self.rotation.back(force)
-        return f, vec.add(self.rotation.back(torque), vec.cross(self.origin, f))
+    @property
+    def rotation(self) -> Rotation:
+        """Parent axes to body axes."""
+        return self.transform.rotation
+
+    @property
+    def origin(self) -> Vector:
+        """The body's origin seen from the parent's, in the parent's axes."""
+        return self.transform.translation
+
+    def force_to_parent(self, force: Vector, torque: Vector) -> Pair:
+        """Xᵀ f: a force and a torque about this origin, in the parent's axes and about the parent's origin."""
+        return self.transform.force_to_parent((force, torque))
 
 
-def carry(joint: Joint, parent: tuple[Vector, Vector]) -> tuple[Vector, Vector]:
+def carry(joint: Joint, parent: Pair) -> Pair:
     """X m: a motion (linear, angular) of the parent, at this origin and in this body's axes."""
-    linear, angular = parent
-    into = joint.rotation.into
-    return into(vec.add(linear, vec.cross(angular, joint.origin))), into(angular)
+    return joint.transform.motion_to_child(parent)
 
 
 def along(dof: Dof, force: Vector, torque: Vector) -> Scalar:
@@ -83,8 +90,9 @@ def rotational(second: Symmetric, w: Vector) -> Vector:
     return (yy + zz) * x - xy * y - xz * z, (xx + zz) * y - xy * x - yz * z, (xx + yy) * z - xz * x - yz * y
 
 
-def moved_to_parent(rotation: Rotation, origin: Vector, inertia: Inertia) -> Inertia:
-    """An inertia in the parent's axes and about the parent's origin."""
+def inertia_to_parent(at: Transform, inertia: Inertia) -> Inertia:
+    """Xᵀ I X: an inertia in the parent's axes and about the parent's origin."""
+    rotation, origin = at
     first = rotation.back(inertia.first)
     second = vec.add_symmetric(rotation.back_symmetric(inertia.second), vec.outer_symmetric(first, origin))
     x, y, z = origin

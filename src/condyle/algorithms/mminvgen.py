@@ -74,7 +74,7 @@ class _MMinvGen:
             return
         for column, force in self.F[i].items():
             self.F[parent][column] = Wrench(*joint.force_to_parent(*force))
-        self.inertia[parent] = plus(self.inertia[parent], moved(joint.rotation, joint.origin, self.inertia[i]))
+        self.inertia[parent] = plus(self.inertia[parent], moved(joint.transform, self.inertia[i]))
 
     def _forward(self, i: int) -> None:
         """Lines 19 to 24 for link i: Minv[k, k:] -= Uᵀ X P_p / D,  P_i = S Minv[k, k:] + X P_p."""

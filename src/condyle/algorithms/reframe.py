@@ -18,8 +18,6 @@ from condyle.scalar import number
 from condyle.spatial import vector as vec
 from condyle.spatial.rotation import AboutZ
 
-AXIAL = ("revolute", "continuous", "prismatic", "helical", "cylindrical")
-
 
 def reframed(tree: Tree) -> Tree:
     """The same dynamics with the frames of joints about or along z turned for the child that carries most.
@@ -32,7 +30,7 @@ def reframed(tree: Tree) -> Tree:
     for i in reversed(range(len(links))):
         children.setdefault(links[i].parent, []).append(i)
     for i, link in enumerate(links):
-        if i not in children or link.kind.name not in AXIAL:
+        if i not in children or not link.kind.is_axial:
             continue
         heaviest = max(children[i], key=lambda child: (weights[child], -child))
         if not any(is_zero(x) for row in links[heaviest].numbers.rotation for x in row):

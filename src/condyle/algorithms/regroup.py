@@ -8,13 +8,14 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from condyle.algorithms.joint import Inertia, moved_to_parent
+from condyle.algorithms.joint import Inertia, inertia_to_parent
 from condyle.algorithms.unrolled import is_zero
 from condyle.algorithms.values import plus
 from condyle.model.tree import Link, Tree
 from condyle.scalar import Scalar, number
 from condyle.spatial import vector as vec
 from condyle.spatial.rotation import Full, Identity
+from condyle.spatial.transform import Transform
 
 NOTHING = number(0.0)
 
@@ -47,7 +48,9 @@ def regrouped(tree: Tree) -> Tree:
         inertias[i] = _minus(inertias[i], moved)
         if link.parent >= 0:
             placed = Identity() if link.numbers.rotation == vec.ONE else Full(link.numbers.rotation)
-            inertias[link.parent] = plus(inertias[link.parent], moved_to_parent(placed, link.numbers.origin, moved))
+            inertias[link.parent] = plus(
+                inertias[link.parent], inertia_to_parent(Transform(placed, link.numbers.origin), moved)
+            )
     return replace(tree, links=tuple(_with(link, inertia) for link, inertia in zip(tree.links, inertias, strict=True)))
 
 

@@ -16,7 +16,8 @@ from condyle.model.joints.base import JointType
 from condyle.model.tree import Coordinate, Link, Numbers, Tree
 from condyle.scalar import Scalar, is_zero, number
 from condyle.spatial import vector as vec
-from condyle.spatial.rotation import AboutZ, Chain, Full, Identity, Rotation, from_two_turns
+from condyle.spatial.rotation import Full, Identity, Rotation, from_two_turns
+from condyle.spatial.transform import Transform
 
 T = TypeVar("T")
 U = TypeVar("U")
@@ -188,12 +189,10 @@ def joint_at(kind: JointType, numbers: Numbers, q: Sequence[Scalar]) -> Joint:
 
 def joint_placed(kind: JointType, numbers: Numbers, placed: Rotation, q: Sequence[Scalar]) -> Joint:
     """The same with the joint's axes at q = 0 given; they are not read off the numbers."""
-    turned, moved = kind.transform(q, numbers.pitch)
-    rotation = joined(placed, turned)
-    origin = vec.add(numbers.origin, placed.back(moved))
+    transform = Transform(placed, numbers.origin).compose(kind.transform(q, numbers.pitch))
     subspace = kind.subspace(numbers.pitch)
     dofs = tuple(Dof(*column, armature) for column, armature in zip(subspace, numbers.armature, strict=True))
-    return Joint(rotation, origin, dofs, Inertia(numbers.mass, numbers.first, numbers.second), is_axial(dofs))
+    return Joint(transform, dofs, Inertia(numbers.mass, numbers.first, numbers.second), is_axial(dofs))
 
 
 def placement(rows: vec.Matrix) -> Rotation:
@@ -202,15 +201,6 @@ def placement(rows: vec.Matrix) -> Rotation:
         return Identity()
     tilts = not any(isinstance(x, float) and x in (0.0, 1.0, -1.0) for x in rows[2][1:])
     return from_two_turns(rows) if is_zero(rows[2][0]) and tilts else Full(rows)
-
-
-def joined(first: Rotation, second: Rotation) -> Rotation:
-    """One rotation after the other."""
-    if isinstance(second, Identity):
-        return first
-    if isinstance(first, Chain) and isinstance(first.second, AboutZ) and isinstance(second, AboutZ):
-        return Chain(first.first, second.after(first.second))  # two turns about one axis are one
-    return Chain(first, second)
 
 
 def is_axial(dofs: Sequence[Dof]) -> bool:

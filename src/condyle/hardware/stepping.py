@@ -9,13 +9,13 @@ from typing import cast
 import numpy as np
 from numpy.typing import NDArray
 
-from condyle.algorithms.integration import LARGEST_TURN, bracket, is_flat, moved, terms
 from condyle.backends.fpga.datapath import Word
 from condyle.backends.fpga.formats import MARGIN
 from condyle.backends.fpga.steps import AGAIN, Coordinates, Group, Stage, Stepping
 from condyle.errors import UnsupportedError
 from condyle.ir.expr import Expr, Graph
 from condyle.ir.program import Array, Program
+from condyle.model.joints.series import LARGEST_TURN, terms
 from condyle.model.parts import Joint
 from condyle.model.robot import Robot
 from condyle.scalar import Scalar, number
@@ -28,8 +28,8 @@ NEARLY = 2.0**-10
 
 def coordinates(robot: Robot) -> Coordinates:
     moving = [joint for joint in robot.joints if joint.mimic is None]
-    flat = [joint.q_index + k for joint in moving if is_flat(joint.kind) for k in range(joint.nq)]
-    curved = [joint.v_index + k for joint in moving if not is_flat(joint.kind) for k in range(joint.nv)]
+    flat = [joint.q_index + k for joint in moving if joint.kind.is_flat for k in range(joint.nq)]
+    curved = [joint.v_index + k for joint in moving if not joint.kind.is_flat for k in range(joint.nv)]
     return Coordinates(robot.nq, robot.nv, tuple(flat), tuple(curved))
 
 
@@ -42,9 +42,9 @@ def group(robot: Robot) -> Group:
     def brackets(x: Reals, y: Reals) -> Reals:
         found = np.zeros_like(x)
         for joint in robot.joints:
-            if joint.mimic is None and not is_flat(joint.kind):
+            if joint.mimic is None and not joint.kind.is_flat:
                 pair = [[number(rows[:, k]) for k in _entries(joint)] for rows in (x, y)]
-                found[:, joint.v_slice] = np.stack(cast("list[Reals]", bracket(joint.kind, *pair)), axis=1)
+                found[:, joint.v_slice] = np.stack(cast("list[Reals]", joint.kind.bracket(*pair)), axis=1)
         return found
 
     return Group(integrate, brackets)
@@ -56,7 +56,7 @@ def stepping_of(robot: Robot, h: float, speed: float, bits: int) -> Stepping:
     UnsupportedError where a joint could turn too far for the series.
     """
     turn = math.sqrt(3.0) * MARGIN * speed * h
-    curved = [f"{printable(joint.name)} ({joint.type})" for joint in robot.joints if not is_flat(joint.kind)]
+    curved = [f"{printable(joint.name)} ({joint.type})" for joint in robot.joints if not joint.kind.is_flat]
     if curved and turn > LARGEST_TURN:
         raise UnsupportedError(
             f"step={h:g}: with rates up to {speed:g}, doubled, {', '.join(curved)} may turn by {turn:.2g} rad in one "
@@ -93,7 +93,7 @@ class _Tracer:
             self._sums("v", k, self.leaf("k", k))
         for joint in robot.joints:
             if joint.mimic is None:
-                self._flat(joint) if is_flat(joint.kind) else self._curved(joint, count)
+                self._flat(joint) if joint.kind.is_flat else self._curved(joint, count)
         if self.again:
             self.found += [(word, self.leaf(word.name, word.index)) for word in self.words if word.name not in AGAIN]
         return Stage(self._program(), self.alike, self.small, frozenset(self.whole))
@@ -114,12 +114,12 @@ class _Tracer:
         rates = [self.leaf("cv", k) for k in entries]
         u = [self.leaf("c") * rate for rate in rates]
         if self.again:
-            turned = bracket(joint.kind, [self.leaf("v", k) for k in entries], rates)
+            turned = joint.kind.bracket([self.leaf("v", k) for k in entries], rates)
             sums = [self.leaf("su", k) for k in entries]
             u = [x + (self.leaf("d") * y + self.leaf("e") * total) for x, y, total in zip(u, turned, sums, strict=True)]
             for k, rate, total in zip(entries, rates, sums, strict=True):
                 self.found.append((Word("su_next", k), total + self.leaf("b") * rate))
-        result = moved(joint.kind, [self.leaf("q", joint.q_index + k) for k in range(joint.nq)], u, count)
+        result = joint.kind.integrate_by_series([self.leaf("q", joint.q_index + k) for k in range(joint.nq)], u, count)
         for k, value in enumerate(result.q):
             names = ("q_next", "nq") if self.again else ("q_next",)
             self.found += [(Word(name, joint.q_index + k), value) for name in names]

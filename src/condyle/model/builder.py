@@ -110,7 +110,7 @@ class Builder:
         )
         if numbers.armature is not None and (numbers.armature < 0.0).any():
             self._wrong(element, "armature is negative")
-        if numbers.armature is not None and (wrong := wrong_armature(type, numbers.armature)):
+        if numbers.armature is not None and (wrong := kind is not None and wrong_armature(kind, numbers.armature)):
             self._wrong(element, wrong)
         first = self._axis(element, "axis", axis) if kind is None or kind.axes > 0 else None
         second = self._second(element, first, second_axis) if kind is not None and kind.axes == 2 else None

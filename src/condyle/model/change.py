@@ -11,12 +11,12 @@ import numpy as np
 from condyle.errors import Finding, ModelError, UnsupportedError
 from condyle.model.array import Array
 from condyle.model.description import FIXED, Description, JointSpec, describe
+from condyle.model.joints import JOINT_TYPES
 from condyle.model.parts import Joint, RobotData
 from condyle.model.placement import IDENTITY
 from condyle.model.pose import pose
 
 _AGREE = 1e-9
-_REVERSIBLE = ("revolute", "continuous", "prismatic", "helical", "cylindrical")
 
 
 def lock(robot: RobotData, values: Mapping[str, float | Sequence[float] | Array]) -> Description:
@@ -96,7 +96,12 @@ def reroot(robot: RobotData, link: str) -> Description:
         raise ModelError(f"there is no link {link!r}{suggest(link, tuple(robot.frames))}")
     description = describe(robot)
     root = next(spec for spec in description.joints if spec.parent is None)
-    floating = robot.base is None and root.type == "free" and len(_above(description, None)) == 1
+    floating = (
+        robot.base is None
+        and root.type != FIXED
+        and JOINT_TYPES[root.type].is_free
+        and len(_above(description, None)) == 1
+    )
     if robot.base is None and not floating:
         raise UnsupportedError("reroot needs a root link, welded to the world or on one free joint")
     if floating and link != root.child:
@@ -137,7 +142,7 @@ def _without_world(description: Description, root: JointSpec) -> list[JointSpec]
 
 def _reversed(spec: JointSpec) -> JointSpec:
     """The same joint seen from its child: (P J A)⁻¹ = A⁻¹ J⁻¹ P⁻¹, and J⁻¹ is J about the negated axis."""
-    if spec.type != FIXED and spec.type not in _REVERSIBLE:
+    if spec.type != FIXED and not JOINT_TYPES[spec.type].is_axial:
         raise UnsupportedError(
             f"joint {spec.name!r} is {spec.type}: seen from its child it is no joint with the same q; "
             f"choose a root on its own side, or lock it"

@@ -186,7 +186,7 @@ def _felt(joint: Joint, body: Body) -> bool:
         return True
     if body.mass == 0.0 and not body.inertia.any():
         return False
-    if joint.kind.axes == 2:
+    if joint.kind.parts:
         return True
     aligned = transpose(alignment(joint.axis))
     com = aligned @ joint.after.apply(body.com)

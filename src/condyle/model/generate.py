@@ -66,7 +66,7 @@ def _joint(rng: np.random.Generator, i: int, parent: int, kind: str, axis: Array
     if i > 0:
         offset = rng.uniform(0.1, 0.3) * _direction(rng)
         placement = Placement.from_rpy(offset, rng.uniform(-np.pi, np.pi, 3))
-    second = np.cross(axis, _direction(rng))
+    second, says = np.cross(axis, _direction(rng)), JOINT_TYPES[kind]
     return JointSpec(
         name=f"joint{i}",
         type=kind,
@@ -74,8 +74,8 @@ def _joint(rng: np.random.Generator, i: int, parent: int, kind: str, axis: Array
         child=f"link{i}",
         placement=placement,
         axis=axis,
-        second_axis=second if kind == "universal" else None,
-        pitch=float(rng.uniform(0.05, 0.2)) if kind == "helical" else 0.0,
+        second_axis=second if says.axes == 2 else None,
+        pitch=float(rng.uniform(0.05, 0.2)) if says.has_pitch else 0.0,
         numbers=Numbers(),
     )
 

@@ -11,9 +11,10 @@ import numpy as np
 from condyle.errors import Finding
 from condyle.model.change import suggest
 from condyle.model.description import FIXED, JointSpec, Link, MimicOf
+from condyle.model.joints import JOINT_TYPES
 from condyle.model.placement import IDENTITY
 from condyle.model.pose import motion
-from condyle.model.topology import ONE_DOF, joint_of
+from condyle.model.topology import joint_of
 
 _SHOWN = 5
 
@@ -110,12 +111,16 @@ def resolve_mimics(joints: Sequence[JointSpec], file: str | None) -> tuple[tuple
     return tuple(out.get(joint.name, joint) for joint in joints), findings
 
 
+def _has_one_freedom(joint: JointSpec) -> bool:
+    return JOINT_TYPES[joint.type].nq == 1
+
+
 def _sound(
     joint: JointSpec, mimic: MimicOf, by_name: dict[str, JointSpec], file: str | None, findings: list[Finding]
 ) -> JointSpec:
     """The joint itself, or frozen when the root of its chain of masters is fixed; adds what is wrong."""
     multiplier, offset, seen, at = 1.0, 0.0, [joint.name], joint
-    problem = "" if joint.type in ONE_DOF else f"a {joint.type} joint cannot mimic"
+    problem = "" if _has_one_freedom(joint) else f"a {joint.type} joint cannot mimic"
     while not problem and at.mimic is not None and at.type != FIXED:
         master = at.mimic.joint
         multiplier, offset = multiplier * at.mimic.multiplier, multiplier * at.mimic.offset + offset
@@ -123,7 +128,7 @@ def _sound(
             problem = f"mimics joint {master!r}, which does not exist{suggest(master, tuple(by_name))}"
         elif master in seen:
             problem = f"mimics itself, by way of {_some(seen)}" if len(seen) > 1 else "mimics itself"
-        elif by_name[master].type not in (*ONE_DOF, FIXED):
+        elif by_name[master].type != FIXED and not _has_one_freedom(by_name[master]):
             problem = f"mimics joint {master!r}, which is {by_name[master].type}: only joints with one freedom can be"
         else:
             at = by_name[master]

@@ -140,8 +140,8 @@ class _Elimination:
         placed = np.array(link.numbers.rotation, np.float64)
         n = len(self.q)
         turn, shift = np.empty((n, 3, 3)), np.empty((n, 3))
-        for j, column in enumerate(transpose(placed).tolist()):
-            for i, x in enumerate(turned.into(vec.three(tuple(number(entry) for entry in column)))):
+        for j, column in enumerate(vec.transpose(link.numbers.rotation)):
+            for i, x in enumerate(turned.into(column)):
                 turn[:, i, j] = cast(Array, x)
         for i, x in enumerate(moved):
             shift[:, i] = cast(Array, x)

@@ -116,7 +116,7 @@ class Joint:
         sizes |= dict.fromkeys(("effort", "velocity", "armature", "damping", "friction"), kind.nv)
         for name, size in sizes.items():
             object.__setattr__(self, name, self._frozen(name, size))
-        wrong = wrong_armature(self.type, self.armature)
+        wrong = wrong_armature(kind, self.armature)
         if wrong:
             raise ModelError([Finding("error", wrong, element=f"joint {self.name!r}")])
 
@@ -152,10 +152,10 @@ class Joint:
         return slice(self.v_index, self.v_index + self.nv)
 
 
-def wrong_armature(kind: str, armature: Array) -> str:
+def wrong_armature(kind: JointType, armature: Array) -> str:
     """What is wrong with the armature of a joint of this type; "" for nothing."""
     linear = armature[:3]
-    if kind != "free" or bool((linear == linear[0]).all()):
+    if not kind.is_free or bool((linear == linear[0]).all()):
         return ""
     return (
         f"armature {short(linear)} along the linear axes, which turn against the parent's, where it acts: "

@@ -7,7 +7,8 @@ import numpy as np
 from condyle.model.array import Array, transpose
 from condyle.model.parts import Joint
 from condyle.model.placement import Placement, about, alignment
-from condyle.scalar import Scalar, number
+from condyle.scalar import number
+from condyle.spatial.vector import ONE
 
 
 def pose(joint: Joint, q: Array) -> Placement:
@@ -22,12 +23,6 @@ def motion(joint: Joint, q: Array) -> Placement:
         return Placement(turned, np.zeros(3))
     values = [number(x) for x in q.tolist()]
     rotation, origin = joint.kind.transform(values, joint.pitch)
-    rows = (rotation.into(_vector(axis)) for axis in np.eye(3))
-    turn = np.array([np.array(row, dtype=np.float64) for row in rows])
+    turn = np.array([rotation.into(axis) for axis in ONE], dtype=np.float64)
     aligned = alignment(joint.axis)
     return Placement(aligned @ turn @ transpose(aligned), aligned @ np.array(origin, dtype=np.float64))
-
-
-def _vector(x: Array) -> tuple[Scalar, Scalar, Scalar]:
-    a, b, c = x.tolist()
-    return number(a), number(b), number(c)

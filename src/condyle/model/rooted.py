@@ -14,7 +14,6 @@ from numpy.typing import NDArray
 from condyle.errors import UnsupportedError
 from condyle.model.array import transpose
 from condyle.model.change import check_rotors
-from condyle.model.joints.free import Free
 from condyle.model.parts import Joint
 from condyle.model.placement import IDENTITY, Placement, alignment
 from condyle.model.pose import pose
@@ -130,7 +129,7 @@ class Rooted:
 
 def check_movable(robot: Robot, link: str) -> None:
     """UnsupportedError for a robot without a floating base, with armature on it, or with mimic joints."""
-    if not robot.joints or not isinstance(robot.joints[0].kind, Free):
+    if not robot.joints or not robot.joints[0].kind.is_free:
         raise UnsupportedError(f"root={link!r}: only a floating base can be moved (floating_base=True)")
     check_rotors(robot.joints[0])
     if any(joint.mimic is not None for joint in robot.joints):

@@ -12,7 +12,6 @@ from numpy.typing import ArrayLike, NDArray
 from condyle.errors import ShapeError, StateError
 from condyle.model.array import Array, reals
 from condyle.model.joints import JointType
-from condyle.model.joints.base import FlatSpace, is_flat
 from condyle.model.joints.lie import transport
 from condyle.model.parts import Joint, RobotData
 
@@ -53,19 +52,18 @@ def random_state(robot: RobotData, n: int, rng: np.random.Generator) -> State:
 
 def _within(joint: Joint, q: Array) -> Array:
     """Values drawn from the type's own range, moved into what the limits leave of it."""
-    kind = joint.kind
-    if not isinstance(kind, FlatSpace):
+    if joint.kind.has_quaternion:
         return q
     low, high = usual_range(joint)
-    return low + 0.5 * (q / np.array(kind.spread) + 1.0) * (high - low)
+    return low + 0.5 * (q / joint.kind.spread + 1.0) * (high - low)
 
 
 def usual_range(joint: Joint) -> tuple[Array, Array]:
     """(low, high) of each entry of a joint's q in random states, (nq,)."""
     kind = joint.kind
-    if not isinstance(kind, FlatSpace):
-        return -np.ones(kind.nq), np.ones(kind.nq)
-    limits = zip(joint.lower.tolist(), joint.upper.tolist(), kind.spread, strict=True)
+    if kind.has_quaternion:
+        return -kind.spread, kind.spread
+    limits = zip(joint.lower.tolist(), joint.upper.tolist(), kind.spread.tolist(), strict=True)
     ranges: Array = np.array([_range(*limit) for limit in limits])
     return ranges[:, 0], ranges[:, 1]
 
@@ -107,8 +105,8 @@ def integrate_derivatives(robot: RobotData, dv: ArrayLike) -> IntegrateDerivativ
     by_q[...] = np.eye(robot.nv)
     by_dv = np.array(by_q)
     for joint, _, rates in _runs(robot.joints):
-        if not is_flat(joint):
-            by_q[..., rates, rates], by_dv[..., rates, rates] = transport(joint.bracket(dv64[..., rates]))
+        if not joint.is_flat:
+            by_q[..., rates, rates], by_dv[..., rates, rates] = transport(joint.adjoint(dv64[..., rates]))
     return IntegrateDerivatives(by_q, by_dv)
 
 
@@ -120,7 +118,7 @@ def _runs(joints: tuple[Joint, ...]) -> tuple[tuple[JointType, slice, slice], ..
         if joint.mimic is not None:
             continue
         at, rates = joint.q_slice, joint.v_slice
-        if runs and is_flat(joint.kind) and is_flat(runs[-1][0]):
+        if runs and joint.kind.is_flat and runs[-1][0].is_flat:
             _, begun, began = runs.pop()
             at, rates = slice(begun.start, at.stop), slice(began.start, rates.stop)
         runs.append((joint.kind, at, rates))
@@ -147,7 +145,7 @@ def check_state(robot: RobotData, q: ArrayLike, v: ArrayLike | None = None) -> N
         _broadcast(("q", q64), ("v", v64))
         bad |= _infinite("v", v64, problems)
     for joint in robot.joints:
-        if joint.mimic is None and joint.kind.nq != joint.kind.nv:
+        if joint.mimic is None and joint.kind.has_quaternion:
             rows = _rows(joint.kind.defect(q64[..., joint.q_slice]) > UNIT_TOLERANCE[np.dtype(kind)])
             if rows:
                 where = f"{_list(rows)}; normalize(q) makes it so"

@@ -14,7 +14,6 @@ from condyle.model.parts import Body, Frame, Joint, Mimic, RobotData, combine
 from condyle.model.placement import IDENTITY, Placement
 
 Z = np.array((0.0, 0.0, 1.0))
-ONE_DOF = ("revolute", "continuous", "prismatic", "helical")
 
 
 @dataclass(slots=True)
@@ -92,7 +91,7 @@ def joint_of(spec: JointSpec, parent: int, placement: Placement, nq: int, nv: in
         parent=parent,
         axis=Z if kind.axes == 0 or spec.axis is None else unit_axis(spec.axis),
         second_axis=None if kind.axes < 2 or spec.second_axis is None else unit_axis(spec.second_axis),
-        pitch=spec.pitch if spec.type == "helical" else 0.0,
+        pitch=spec.pitch if kind.has_pitch else 0.0,
         placement=placement,
         after=spec.after,
         lower=_spread(numbers.lower, kind.nq, -np.inf),

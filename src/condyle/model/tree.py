@@ -13,8 +13,7 @@ from typing import NamedTuple, TypeVar
 import numpy as np
 
 from condyle.model.array import Array, transpose
-from condyle.model.joints import JOINT_TYPES
-from condyle.model.joints.base import JointType
+from condyle.model.joints import JointType
 from condyle.model.parts import Joint, RobotData
 from condyle.model.placement import alignment
 from condyle.scalar import Scalar, number
@@ -81,7 +80,7 @@ class Tree:
     @property
     def has_free_rotors(self) -> bool:
         """Whether some free joint has armature along its linear axes."""
-        return any(link.kind.name == "free" and any(link.numbers.armature[:3]) for link in self.links)
+        return any(link.kind.is_free and any(link.numbers.armature[:3]) for link in self.links)
 
     @property
     def has_shared_coordinates(self) -> bool:
@@ -121,21 +120,21 @@ class _TreeBuilder:
         parent = self.link_of_body[joint.parent]
         at = rotation @ joint.placement.translation + origin
         axes = rotation @ joint.placement.rotation
-        if joint.type == "universal":
-            first, second = aligned(joint.axis), aligned(joint.second_axis)
-            self._append(joint, 0, "revolute", parent, transpose(axes @ first), at, -1, first)
+        if joint.kind.parts:
+            (one, other), first, second = joint.kind.parts, aligned(joint.axis), aligned(joint.second_axis)
+            self._append(joint, 0, one, parent, transpose(axes @ first), at, -1, first)
             parent, axes, at = len(self.links) - 1, transpose(first), np.zeros(3)
-            self._append(joint, 1, "revolute", parent, transpose(axes @ second), at, index, second)
+            self._append(joint, 1, other, parent, transpose(axes @ second), at, index, second)
         else:
             frame = aligned(joint.axis)
-            self._append(joint, None, joint.type, parent, transpose(axes @ frame), at, index, frame)
+            self._append(joint, None, joint.kind, parent, transpose(axes @ frame), at, index, frame)
         self.link_of_body[index] = len(self.links) - 1
 
     def _append(
         self,
         joint: Joint,
         part: int | None,
-        kind: str,
+        kind: JointType,
         parent: int,
         rotation: Array,
         origin: Array,
@@ -151,7 +150,7 @@ class _TreeBuilder:
         armature = joint.armature if part is None else joint.armature[part : part + 1]
         self.links.append(
             Link(
-                JOINT_TYPES[kind],
+                kind,
                 parent,
                 body,
                 q,

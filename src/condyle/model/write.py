@@ -12,7 +12,6 @@ from condyle.model.parts import Body, Joint, RobotData
 from condyle.model.placement import Placement, rpy_of
 from condyle.text import Emitter
 
-_TYPES = {name: name for name in ("revolute", "continuous", "prismatic", "planar")} | {"free": "floating"}
 _ILLEGAL = re.compile("[^\t\n\r\u0020-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
 _HUGE = float(np.finfo(np.float64).max)
 
@@ -51,7 +50,7 @@ def _heavy(body: Body) -> bool:
 
 def _refusals(joint: Joint) -> list[str]:
     reasons: list[str] = []
-    if joint.type not in _TYPES:
+    if joint.kind.urdf is None:
         reasons.append(f"joint {joint.name!r}: type {joint.type}")
     if joint.armature.any():
         reasons.append(f"joint {joint.name!r}: armature")
@@ -89,7 +88,7 @@ def _write_link(e: Emitter, body: Body) -> None:
 
 
 def _write_joint(e: Emitter, robot: RobotData, joint: Joint, parent: str, child: str) -> None:
-    with e.block(f'<joint name={_quoted(joint.name)} type="{_TYPES[joint.type]}">', "</joint>"):
+    with e.block(f'<joint name={_quoted(joint.name)} type="{joint.kind.urdf}">', "</joint>"):
         _write_ends(e, parent, child, joint.placement)
         if joint.kind.axes:
             e(f'<axis xyz="{_join(joint.axis)}"/>')
@@ -108,7 +107,7 @@ def _write_ends(e: Emitter, parent: str, child: str, placement: Placement) -> No
 
 def _write_numbers(e: Emitter, joint: Joint) -> None:
     limits = {"lower": joint.lower, "upper": joint.upper, "effort": joint.effort, "velocity": joint.velocity}
-    if joint.type == "continuous":
+    if not joint.kind.is_bounded:
         limits = {name: x for name, x in limits.items() if np.isfinite(x).all()}
     if limits:
         text = (f'{name}="{min(max(float(x[0]), -_HUGE), _HUGE)!r}"' for name, x in limits.items())

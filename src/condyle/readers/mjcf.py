@@ -12,6 +12,7 @@ from condyle.errors import Finding, ModelError, UnsupportedError
 from condyle.model.array import LARGEST, Array, congruence, diagonal, frozen, moderate
 from condyle.model.description import FIXED, JointSpec, Link, MimicOf, Numbers
 from condyle.model.finish import Draft, Options, finish
+from condyle.model.joints import JOINT_TYPES, JointType
 from condyle.model.parts import Body, massless
 from condyle.model.placement import IDENTITY, Placement, about, matrix_of
 from condyle.model.robot import Robot
@@ -19,15 +20,14 @@ from condyle.readers.folders import Folders
 from condyle.readers.mjcf_assets import take_files
 from condyle.readers.mjcf_checks import check_tree
 from condyle.readers.mjcf_compile import Limits, compile_tree, library
-from condyle.readers.mjcf_compiled import JOINT_V, Compiled, DamagedError, read_compiled
+from condyle.readers.mjcf_compiled import Compiled, DamagedError, read_compiled
 from condyle.readers.mjcf_layout import layout_of
 from condyle.readers.mjcf_prune import prune_geoms, prune_sections, take_unmodelled
 from condyle.readers.mjcf_tree import read_tree
 from condyle.readers.mjcf_unmodelled import check_modelled, followers, reflected
 from condyle.readers.xml import Element
 
-_TYPES = ("free", "spherical", "prismatic", "revolute")  # mjtJoint
-_AXIAL = ("prismatic", "revolute")
+_WORDS = ("free", "ball", "slide", "hinge")  # mjtJoint
 _UNBOUNDED = ("jnt_range", "jnt_actfrcrange", "actuator_gear")
 
 
@@ -72,7 +72,7 @@ def _check_finite(model: Compiled, file: str) -> None:
     if not all(moderate(array) for array in arrays):
         message = f"a mass, an inertia, a position or a coefficient is not finite, or beyond {LARGEST:.0e}"
         raise ModelError([Finding("error", message, file)])
-    if not all(model.jnt_axis[j].any() for j in range(model.njnt) if _TYPES[int(model.jnt_type[j])] in _AXIAL):
+    if not all(model.jnt_axis[j].any() for j in range(model.njnt) if _kind(model, j).axes):
         raise ModelError([Finding("error", "a joint's axis is zero once it is normalised", file)])
 
 
@@ -144,26 +144,26 @@ class _Reader:
     def joint(self, j: int, parent: str, child: str, here: Placement) -> JointSpec:
         """Joint j; `here`: the body's frame at the file's pose, in the parent."""
         model = self.model
-        kind = _TYPES[int(model.jnt_type[j])]
+        kind = _kind(model, j)
         axis, zero = model.jnt_axis[j], float(model.qpos0[model.jnt_qposadr[j]])
         after = IDENTITY
-        if kind == "free":
+        if kind.is_free:
             here = IDENTITY  # its q is the pose in the world
-        elif kind == "prismatic":
+        elif kind.mjcf == "slide":
             here = here.compose(_shift(-zero * axis))
         else:
             here = here.compose(_shift(model.jnt_pos[j]))
             after = _shift(-model.jnt_pos[j])
-            if kind == "revolute" and zero != 0.0:
+            if kind.axes and zero != 0.0:
                 here = here.compose(Placement(about(axis, -zero), np.zeros(3)))
         return JointSpec(
             self.joints[j],
-            kind,
+            kind.name,
             parent,
             child,
             here,
             after,
-            axis=axis if kind in _AXIAL else None,
+            axis=axis if kind.axes else None,
             numbers=self.numbers(j, kind),
             mimic=self.mimic(j),
         )
@@ -174,13 +174,12 @@ class _Reader:
         master, multiplier, offset = self.followers[j]
         return MimicOf(self.joints[master], multiplier, offset)
 
-    def numbers(self, j: int, kind: str) -> Numbers:
+    def numbers(self, j: int, kind: JointType) -> Numbers:
         model = self.model
         dof = int(model.jnt_dofadr[j])
-        dofs = slice(dof, dof + JOINT_V[int(model.jnt_type[j])])
-        simple = kind in _AXIAL
-        limited = simple and bool(model.jnt_limited[j])
-        effort = simple and bool(model.jnt_actfrclimited[j])
+        dofs = slice(dof, dof + kind.nv)
+        limited = kind.axes > 0 and bool(model.jnt_limited[j])
+        effort = kind.axes > 0 and bool(model.jnt_actfrclimited[j])
         return Numbers(
             lower=model.jnt_range[j, :1] if limited else None,
             upper=model.jnt_range[j, 1:] if limited else None,
@@ -189,6 +188,12 @@ class _Reader:
             damping=model.dof_damping[dofs] + self.damping[j],
             friction=model.dof_frictionloss[dofs],
         )
+
+
+def _kind(model: Compiled, j: int) -> JointType:
+    """The type of a compiled joint."""
+    word = _WORDS[int(model.jnt_type[j])]
+    return next(kind for kind in JOINT_TYPES.values() if kind.mjcf == word)
 
 
 def _names(given: Sequence[str], what: str) -> list[str]:

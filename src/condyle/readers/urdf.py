@@ -11,6 +11,7 @@ from condyle.model.array import Array, congruence
 from condyle.model.change import suggest
 from condyle.model.description import FIXED, JointSpec, Link, MimicOf, Numbers, unit_axis
 from condyle.model.finish import Draft
+from condyle.model.joints import JOINT_TYPES
 from condyle.model.parts import Body, massless
 from condyle.model.placement import IDENTITY, Placement
 from condyle.readers.report import Report, shown
@@ -18,7 +19,6 @@ from condyle.readers.xacro import XACRO, check_xacro
 from condyle.readers.xml import Element, same
 
 MAX_LINKS = 16_384
-TYPES = {name: name for name in ("revolute", "continuous", "prismatic", "planar", FIXED)} | {"floating": "free"}
 _ROBOT = ("link", "joint", "material", "transmission", "gazebo", "sensor", "ros2_control", "mujoco", "plugin", "param")
 _LINK = ("inertial", "visual", "collision", "sensor", "gazebo", "contact", "material", "self_filter")
 _JOINT = ("origin", "parent", "child", "axis", "limit", "dynamics", "mimic", "calibration", "safety_controller")
@@ -141,7 +141,7 @@ class _Reader:
             parent=self.end(at, element, "parent"),
             child=self.end(at, element, "child"),
             placement=self.origin(at, element),
-            axis=None if kind in (FIXED, "free") else self.axis(at, element),
+            axis=self.axis(at, element) if kind != FIXED and JOINT_TYPES[kind].axes else None,
             numbers=Numbers() if kind == FIXED else self.numbers(at, element, kind),
             mimic=None if kind == FIXED else self.mimic(at, element),
             line=at.line,
@@ -149,10 +149,11 @@ class _Reader:
 
     def type(self, at: Element, element: str) -> str:
         word = at.get("type")
-        if word in TYPES:
-            return TYPES[word]
+        types = {kind.urdf: name for name, kind in JOINT_TYPES.items() if kind.urdf is not None} | {FIXED: FIXED}
+        if word in types:
+            return types[word]
         what = "no type" if word is None else f"type {shown(word)} is unknown"
-        self.report.error(at, element, f"{what}; URDF has {', '.join(TYPES)}", "build other joints in code")
+        self.report.error(at, element, f"{what}; URDF has {', '.join(types)}", "build other joints in code")
         return FIXED
 
     def end(self, at: Element, element: str, tag: str) -> str:
@@ -191,7 +192,7 @@ class _Reader:
 
     def limits(self, at: Element, element: str, kind: str) -> tuple[float, float, float, float]:
         limit = self.only(at, element, "limit")
-        bounded = kind in ("revolute", "prismatic")
+        bounded = JOINT_TYPES[kind].is_bounded
         if bounded and (limit is None or (limit.get("lower") is None and limit.get("upper") is None)):
             self.report.note(at, element, f"a {kind} joint without limits")
         lower, upper, effort, velocity = -np.inf, np.inf, np.inf, np.inf

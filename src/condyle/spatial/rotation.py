@@ -6,8 +6,7 @@ Each keeps its own structure (identity, about z, constant, full), so that no zer
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
-from typing import Protocol
+from typing import NamedTuple, Protocol
 
 from condyle.scalar import Scalar
 from condyle.spatial import vector as vec
@@ -33,9 +32,12 @@ class Rotation(Protocol):
         """Eᵀ M E."""
         ...
 
+    def inverse(self) -> Rotation:
+        """Eᵀ."""
+        ...
 
-@dataclass(frozen=True, slots=True)
-class Identity:
+
+class Identity(NamedTuple):
     """E = 1."""
 
     def into(self, v: Vector) -> Vector:
@@ -50,9 +52,11 @@ class Identity:
     def back_matrix(self, m: Matrix) -> Matrix:
         return m
 
+    def inverse(self) -> Identity:
+        return self
 
-@dataclass(frozen=True, slots=True)
-class AboutZ:
+
+class AboutZ(NamedTuple):
     """The child turned by an angle about z, given its cosine and sine."""
 
     c: Scalar
@@ -84,13 +88,15 @@ class AboutZ:
         u, w, _ = self.back((g, h, zz))
         return (a - k, turned - d, x), (turned - b, e + k, y), (u, w, zz)
 
+    def inverse(self) -> AboutZ:
+        return AboutZ(self.c, -self.s)
+
     def after(self, first: AboutZ) -> AboutZ:
         """The rotation that turns about z by `first`, then by this one."""
         return AboutZ(self.c * first.c - self.s * first.s, self.s * first.c + self.c * first.s)
 
 
-@dataclass(frozen=True, slots=True)
-class AboutX:
+class AboutX(NamedTuple):
     """The child turned by an angle about x, given its cosine and sine."""
 
     c: Scalar
@@ -121,15 +127,17 @@ class AboutX:
         _, u, w = self.back((xx, g, h))
         return (xx, x, y), (u, a - k, turned - d), (w, turned - b, e + k)
 
+    def inverse(self) -> AboutX:
+        return AboutX(self.c, -self.s)
 
-def from_two_turns(rows: Matrix) -> Chain:
+
+def from_two_turns(rows: Matrix) -> Product:
     """About x, then about z: every rotation whose lower left entry is zero."""
     (cosine, _, _), (sine, _, _), (_, below, along) = rows
-    return Chain(AboutX(along, -below), AboutZ(cosine, -sine))
+    return Product(AboutX(along, -below), AboutZ(cosine, -sine))
 
 
-@dataclass(frozen=True, slots=True)
-class Full:
+class Full(NamedTuple):
     """E given by its rows."""
 
     rows: Matrix
@@ -156,9 +164,43 @@ class Full:
         half = vec.transpose((self.back(m[0]), self.back(m[1]), self.back(m[2])))  # (M E)ᵀ
         return vec.transpose((self.back(half[0]), self.back(half[1]), self.back(half[2])))
 
+    def inverse(self) -> Full:
+        return Full(vec.transpose(self.rows))
 
-@dataclass(frozen=True, slots=True)
-class Chain:
+
+class Axes(NamedTuple):
+    """E given by its transpose, whose columns are the child's axes in the parent: v_parent = axes v_child."""
+
+    axes: Matrix
+
+    def into(self, v: Vector) -> Vector:
+        return vec.transposed_times(self.axes, v)
+
+    def back(self, v: Vector) -> Vector:
+        return vec.times(self.axes, v)
+
+    def back_symmetric(self, s: Symmetric) -> Symmetric:
+        return self.full.back_symmetric(s)
+
+    def back_matrix(self, m: Matrix) -> Matrix:
+        return self.full.back_matrix(m)
+
+    def inverse(self) -> Axes:
+        return Axes(vec.transpose(self.axes))
+
+    @property
+    def full(self) -> Full:
+        """The same by its rows."""
+        return Full(vec.transpose(self.axes))
+
+    def after(self, first: Axes) -> Axes:
+        """The rotation that is `first`, then this one, multiplied out."""
+        columns = vec.transpose(self.axes)
+        x, y, z = (vec.times(columns, row) for row in first.axes)
+        return Axes((x, y, z))
+
+
+class Product(NamedTuple):
     """First rotation `first` (nearest the parent), then `second`: E = E_second E_first."""
 
     first: Rotation
@@ -175,6 +217,22 @@ class Chain:
 
     def back_matrix(self, m: Matrix) -> Matrix:
         return self.first.back_matrix(self.second.back_matrix(m))
+
+    def inverse(self) -> Product:
+        return Product(self.second.inverse(), self.first.inverse())
+
+
+def composed(first: Rotation, second: Rotation) -> Rotation:
+    """One rotation after the other: two turns about one axis are one, two matrices of axes are multiplied."""
+    match first, second:
+        case _, Identity():
+            return first
+        case Product(before, AboutZ() as turn), AboutZ():
+            return Product(before, second.after(turn))
+        case Axes(), Axes():
+            return second.after(first)
+        case _:
+            return Product(first, second)
 
 
 def from_quaternion(quaternion: Sequence[Scalar]) -> Full:

@@ -14,8 +14,6 @@ from condyle.scalar import Scalar
 from condyle.trace.kinds import Kind
 from condyle.trace.steps import StepContext, StepGraph
 
-WITHOUT_ANGLES = ("free", "spherical")
-
 
 def context_of(number: int, kind: Kind, dof: int | None = None) -> StepContext:
     """A fresh graph, and the joint of this kind as steps see it."""
@@ -27,7 +25,7 @@ def context_of(number: int, kind: Kind, dof: int | None = None) -> StepContext:
 
 def angles(context: StepContext, kind: Kind) -> list[Scalar]:
     """Cosine and sine of every coordinate of a joint that turns by angles."""
-    if kind.type.name in WITHOUT_ANGLES:
+    if not kind.type.angles:
         return []
     q = cast("list[Expr]", context.graph.read(ir.Ref("input", "q"), kind.type.nq))
     return [cast(Scalar, f(context.graph, x)) for x in q for f in (Graph.cos, Graph.sin)]

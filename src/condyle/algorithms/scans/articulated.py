@@ -130,7 +130,7 @@ def extended(
         b,
         free.C,
         Wrench(*joint.force_to_parent(*needed)),
-        moved(joint.rotation, joint.origin, free.J),
+        moved(joint.transform, free.J),
     )
 
 

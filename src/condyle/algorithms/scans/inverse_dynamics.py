@@ -23,6 +23,7 @@ from condyle.scalar import Scalar, number
 from condyle.spatial import twist
 from condyle.spatial import vector as vec
 from condyle.spatial.rotation import Full
+from condyle.spatial.transform import Transform
 from condyle.spatial.twist import Pair
 
 
@@ -121,7 +122,7 @@ def pair_joints(links: Links, place: World, of: Pairs) -> Joint:
     columns = vec.transpose(axes_j)
     into = tuple(vec.times(columns, row) for row in vec.transpose(axes_i))
     origin = vec.transposed_times(axes_j, vec.sub(taken(at, i), taken(at, j)))
-    return Joint(Full((into[0], into[1], into[2])), origin, (), taken(links.inertia, i), False)
+    return Joint(Transform(Full((into[0], into[1], into[2])), origin), (), taken(links.inertia, i), False)
 
 
 def mass_matrix(links: Links) -> Array:
@@ -140,9 +141,8 @@ def mass_matrix(links: Links) -> Array:
 
 def _single(links: Links, column: Index, force: Wrench) -> Array:
     (linear, angular), armature = taken((links.subspace, links.armature), column)
-    joint = Joint(
-        Full(taken(links.turn, slice(0, 1))), vec.ZERO, (Dof(linear, angular, armature),), links.inertia, False
-    )
+    first = Transform(Full(taken(links.turn, slice(0, 1))), vec.ZERO)
+    joint = Joint(first, (Dof(linear, angular, armature),), links.inertia, False)
     ((value,),) = crba.mass_entries(joint, force, links.inertia)
     return array(value)
 
@@ -159,7 +159,7 @@ def derivatives(links: Links, v: Scalar, a: Scalar) -> tuple[Array, Array]:
     start = closed.start(links.joint_of_dof(), 0, (columns,), *taken((composite, momentum, total), at))
     carried = closed.rise(pair_joints(links, place, of), taken(start, of.row))
     (linear, angular), armature = taken((links.subspace, links.armature), of.column)
-    ancestor = Joint(Full(links.turn), vec.ZERO, (Dof(linear, angular, armature),), links.inertia, False)
+    ancestor = Joint(Transform(Full(links.turn), vec.ZERO), (Dof(linear, angular, armature),), links.inertia, False)
     (values,) = closed.meet(ancestor, carried, (taken(columns, of.column),))
     n = array(values[0]).shape[-1]
     result = [np.zeros((links.tree.nv, links.tree.nv, n), links.dtype) for _ in range(2)]

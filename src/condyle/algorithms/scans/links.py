@@ -27,6 +27,7 @@ from condyle.model.tree import Numbers, Tree
 from condyle.scalar import Scalar, number
 from condyle.spatial import vector as vec
 from condyle.spatial.rotation import Full
+from condyle.spatial.transform import Transform
 from condyle.spatial.vector import Matrix, Vector
 
 T = TypeVar("T")
@@ -137,7 +138,7 @@ class Links:
 
     def _joint(self, rows: Index, dofs: tuple[Dof, ...], axial: bool) -> Joint:
         turn, origin, inertia = taken((self.turn, self.origin, self.inertia), rows)
-        return Joint(Full(turn), origin, dofs, inertia, axial)
+        return Joint(Transform(Full(turn), origin), dofs, inertia, axial)
 
     def _dof(self, at: Index) -> Dof:
         (linear, angular), armature = taken((self.subspace, self.armature), at)

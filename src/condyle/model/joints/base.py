@@ -1,131 +1,144 @@
-"""The questions that every joint type answers; the joint frame has the joint's axis as its z."""
+"""What a joint type is: its motion, its configurations, and what readers and algorithms ask about it.
+
+The joint frame has the joint's axis as its z. A new type is one class that says `name`, `nq`, `nv`, `subspace` and
+`transform`, and one entry in `JOINT_TYPES`. A type whose q is no plain vector says `integrate` and `difference` too.
+"""
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from collections.abc import Sequence
-from typing import ClassVar, Protocol, TypeAlias
+from functools import cached_property
+from typing import ClassVar, TypeAlias
 
 import numpy as np
 
+from condyle.errors import UnsupportedError
 from condyle.model.array import Array
-from condyle.scalar import Scalar, number
-from condyle.spatial.rotation import Rotation
+from condyle.model.joints import lie
+from condyle.model.joints.series import Moved
+from condyle.scalar import Scalar, is_zero, number
+from condyle.spatial import vector as vec
+from condyle.spatial.transform import Transform
+from condyle.spatial.twist import Pair, combined, cross_motion
 from condyle.spatial.vector import ZERO, Vector
 
 Column: TypeAlias = tuple[Vector, Vector]
 
-X: Vector = (number(1.0), number(0.0), number(0.0))
-Y: Vector = (number(0.0), number(1.0), number(0.0))
-Z: Vector = (number(0.0), number(0.0), number(1.0))
+X, Y, Z = vec.ONE
 LINEAR: tuple[Column, ...] = ((X, ZERO), (Y, ZERO), (Z, ZERO))
 ANGULAR: tuple[Column, ...] = ((ZERO, X), (ZERO, Y), (ZERO, Z))
 
 
-class JointType(Protocol):
+class JointType(ABC):
     """One kind of joint: how it moves, and what its configurations are.
 
     Arrays of configurations (..., nq) and of tangent vectors (..., nv) have any leading batch shape.
     """
 
-    @property
-    def name(self) -> str:
-        """The word a user types."""
-        ...
+    name: ClassVar[str]
+    """The word a user types."""
+    nq: ClassVar[int]
+    """Numbers in a configuration."""
+    nv: ClassVar[int]
+    """Degrees of freedom."""
+    axes: ClassVar[int] = 0
+    """How many axes the user gives: 0, 1 or 2."""
+    has_pitch: ClassVar[bool] = False
+    """Whether the user gives a pitch, metres per radian."""
+    angles: ClassVar[tuple[int, ...]] = ()
+    """The entries of q that are angles [rad]; the others are lengths [m], or a quaternion."""
+    has_quaternion: ClassVar[bool] = False
+    """Whether the last four entries of q are a unit quaternion (x, y, z, w)."""
+    is_periodic: ClassVar[bool] = False
+    """Whether a whole turn of its one angle changes nothing."""
+    is_free: ClassVar[bool] = False
+    """Whether its subspace is all motions, (*LINEAR, *ANGULAR): what a floating base needs."""
+    is_bounded: ClassVar[bool] = False
+    """Whether a model file is expected to give limits of q."""
+    urdf: ClassVar[str | None] = None
+    """URDF's word; None where it has none."""
+    mjcf: ClassVar[str | None] = None
+    """MJCF's word; None where it has none."""
+    parts: ClassVar[tuple[JointType, ...]] = ()
+    """Types in sequence, an axis each, that an algorithm sees instead, with massless bodies between."""
 
-    @property
-    def nq(self) -> int:
-        """Numbers in a configuration."""
-        ...
-
-    @property
-    def nv(self) -> int:
-        """Degrees of freedom."""
-        ...
-
-    @property
-    def axes(self) -> int:
-        """How many axes the user gives: 0, 1 or 2."""
-        ...
-
+    @abstractmethod
     def subspace(self, pitch: Scalar | float) -> tuple[Column, ...]:
-        """For each degree of freedom the constant column of S as (linear, angular), in child axes.
+        """For each degree of freedom the constant column of S as (linear, angular), in child axes."""
 
-        pitch: metres per radian, of a helical joint only.
-        """
-        ...
+    @abstractmethod
+    def transform(self, q: Sequence[Scalar], pitch: Scalar | float) -> Transform:
+        """Where the child stands in the joint frame."""
 
-    def transform(self, q: Sequence[Scalar], pitch: Scalar | float) -> tuple[Rotation, Vector]:
-        """Rotation of the child in the joint frame, and origin [m] of the child in joint-frame axes."""
-        ...
+    @property
+    def is_axial(self) -> bool:
+        """Whether every motion is along or about z: the inverse is then the same joint about -z."""
+        return not self.parts and all(is_zero(x) for pair in self.subspace(0.0) for part in pair for x in part[:2])
+
+    @property
+    def is_flat(self) -> bool:
+        """Whether q is a plain vector, q ⊕ dv = q + dv: a run of such joints is one."""
+        return type(self).integrate is JointType.integrate
+
+    @property
+    def spread(self) -> Array:
+        """The half-width of the usual range of each entry of q, rad or m, (nq,)."""
+        return np.array([np.pi if k in self.angles else 1.0 for k in range(self.nq)])
 
     def neutral(self) -> Array:
         """The configuration in which child and joint frame coincide, (nq,)."""
-        ...
+        return np.array([0.0] * (self.nq - 1) + [float(self.has_quaternion)])
 
     def integrate(self, q: Array, dv: Array) -> Array:
         """q ⊕ dv: q moved by the local tangent vector dv, (..., nq)."""
-        ...
-
-    def difference(self, q0: Array, q1: Array) -> Array:
-        """q1 ⊖ q0: the local tangent vector at q0 that leads to q1, (..., nv); inverse of `integrate`."""
-        ...
-
-    def bracket(self, dv: Array) -> Array:
-        """ad of dv in the joint's Lie algebra, (..., nv, nv): [dv, x] = ad x, q ⊕ dv being q exp(dv)."""
-        ...
-
-    def normalize(self, q: Array) -> Array:
-        """The valid configuration nearest to q, (..., nq)."""
-        ...
-
-    def defect(self, q: Array) -> Array:
-        """How far q is from a valid configuration, (...)."""
-        ...
-
-    def random(self, rng: np.random.Generator, n: int) -> Array:
-        """n configurations, (n, nq): angles in [-π, π], lengths in [-1, 1] m, orientations uniform."""
-        ...
-
-
-class FlatSpace:
-    """The configuration space of a joint whose q is a plain vector: nq = nv, q ⊕ dv = q + dv.
-
-    spread: the half-width of the usual range of each entry of q, rad or m.
-    """
-
-    __slots__ = ()
-    spread: ClassVar[tuple[float, ...]] = ()
-
-    @property
-    def nq(self) -> int:
-        return len(self.spread)
-
-    @property
-    def nv(self) -> int:
-        return len(self.spread)
-
-    def neutral(self) -> Array:
-        return np.zeros(self.nq)
-
-    def integrate(self, q: Array, dv: Array) -> Array:
         return q + dv
 
     def difference(self, q0: Array, q1: Array) -> Array:
+        """q1 ⊖ q0: the local tangent vector at q0 that leads to q1, (..., nv); inverse of `integrate`."""
         return q1 - q0
 
-    def bracket(self, dv: Array) -> Array:
-        return np.zeros((*dv.shape, self.nv))
+    def integrate_by_series(self, q: Sequence[Scalar], u: Sequence[Scalar], count: int) -> Moved:
+        """q ⊕ u without sines and roots of u, by series of so many terms, q being valid. UnsupportedError."""
+        if not self.is_flat:
+            raise UnsupportedError(f"a {self.name} joint cannot be integrated by series")
+        return Moved([a + b for a, b in zip(q, u, strict=True)])
+
+    def twist(self, x: Sequence[Scalar]) -> Pair:
+        """S x, (linear, angular)."""
+        return combined(x, self.subspace(0.0))
+
+    def bracket(self, x: Sequence[Scalar], y: Sequence[Scalar]) -> list[Scalar]:
+        """[x, y] in the joint's Lie algebra, as q ⊕ u = q exp(u) has it; zeros of a flat joint."""
+        if self.is_flat:
+            return [number(0.0)] * len(x)
+        linear, angular = cross_motion(self.twist(x), self.twist(y))
+        return [vec.dot(line, linear) + vec.dot(turn, angular) for line, turn in self.subspace(0.0)]
+
+    def adjoint(self, dv: Array) -> Array:
+        """ad of dv, (..., nv, nv): [dv, x] = ad x."""
+        return np.tensordot(dv, self._brackets, 1)
+
+    @cached_property
+    def _brackets(self) -> Array:
+        """[e_i, e_k] by i, its entry, and k."""
+        units = [[number(x) for x in row] for row in np.eye(self.nv).tolist()]
+        return np.transpose(np.array([[self.bracket(x, y) for y in units] for x in units], np.float64), (0, 2, 1))
 
     def normalize(self, q: Array) -> Array:
-        return np.copy(q)
+        """The valid configuration nearest to q, (..., nq)."""
+        if not self.has_quaternion:
+            return np.copy(q)
+        return np.concatenate((q[..., :-4], lie.unit(q[..., -4:])), axis=-1)
 
     def defect(self, q: Array) -> Array:
-        return np.zeros(q.shape[:-1])
+        """How far q is from a valid configuration, (...)."""
+        if not self.has_quaternion:
+            return np.zeros(q.shape[:-1])
+        return np.abs(np.linalg.norm(q[..., -4:], axis=-1) - 1.0)
 
     def random(self, rng: np.random.Generator, n: int) -> Array:
-        return rng.uniform(-1.0, 1.0, (n, self.nq)) * np.array(self.spread)
-
-
-def is_flat(kind: JointType) -> bool:
-    """Whether q is a plain vector, q ⊕ dv = q + dv: a run of such joints is one."""
-    return getattr(type(kind), "integrate", None) is FlatSpace.integrate
+        """n configurations, (n, nq): angles in [-π, π], lengths in [-1, 1] m, orientations uniform."""
+        plain = self.nq - 4 * self.has_quaternion
+        q = rng.uniform(-1.0, 1.0, (n, plain)) * self.spread[:plain]
+        return np.concatenate((q, lie.random_quaternions(rng, n)), axis=-1) if self.has_quaternion else q

@@ -3,36 +3,28 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
-
-import numpy as np
 
 from condyle.model.array import Array
-from condyle.model.joints import lie
-from condyle.model.joints.base import ANGULAR, LINEAR, Column
+from condyle.model.joints import lie, series
+from condyle.model.joints.base import ANGULAR, LINEAR, Column, JointType
 from condyle.scalar import Scalar
 from condyle.spatial import vector as vec
-from condyle.spatial.rotation import Rotation, from_quaternion
-from condyle.spatial.vector import Vector
+from condyle.spatial.rotation import from_quaternion
+from condyle.spatial.transform import Transform
 
 
-@dataclass(frozen=True, slots=True)
-class Free:
-    """q = [x y z qx qy qz qw], v = [linear; angular] in child axes; nq = 7, nv = 6; integrate is q exp(dv) on SE(3)."""
+class Free(JointType):
+    """q = [x y z qx qy qz qw], v = [linear; angular] in child axes; integrate is q exp(dv) on SE(3)."""
 
-    name: str = "free"
-    nq: int = 7
-    nv: int = 6
-    axes: int = 0
+    name, urdf, mjcf = "free", "floating", "free"
+    nq, nv = 7, 6
+    has_quaternion = is_free = True
 
     def subspace(self, pitch: Scalar | float) -> tuple[Column, ...]:
         return (*LINEAR, *ANGULAR)
 
-    def transform(self, q: Sequence[Scalar], pitch: Scalar | float) -> tuple[Rotation, Vector]:
-        return from_quaternion(q[3:7]), (q[0], q[1], q[2])
-
-    def neutral(self) -> Array:
-        return np.array([0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 1.0])
+    def transform(self, q: Sequence[Scalar], pitch: Scalar | float) -> Transform:
+        return Transform(from_quaternion(q[3:7]), (q[0], q[1], q[2]))
 
     def integrate(self, q: Array, dv: Array) -> Array:
         (x, y, z, *r), (vx, vy, vz, wx, wy, wz) = lie.components(q), lie.components(dv)
@@ -48,17 +40,11 @@ class Free:
         moved = lie.rotate(back, vec.sub((x1, y1, z1), (x0, y0, z0)))
         return lie.stacked((*lie.log6_translation(moved, angular), *angular))
 
-    def bracket(self, dv: Array) -> Array:
-        ad = np.zeros((*dv.shape, 6))
-        ad[..., :3, :3] = ad[..., 3:, 3:] = lie.skew(dv[..., 3:])
-        ad[..., :3, 3:] = lie.skew(dv[..., :3])
-        return ad
-
-    def normalize(self, q: Array) -> Array:
-        return np.concatenate((q[..., :3], lie.unit(q[..., 3:])), axis=-1)
-
-    def defect(self, q: Array) -> Array:
-        return np.abs(np.linalg.norm(q[..., 3:], axis=-1) - 1.0)
-
-    def random(self, rng: np.random.Generator, n: int) -> Array:
-        return np.concatenate((rng.uniform(-1.0, 1.0, (n, 3)), lie.random_quaternions(rng, n)), axis=-1)
+    def integrate_by_series(self, q: Sequence[Scalar], u: Sequence[Scalar], count: int) -> series.Moved:
+        linear, angular = self.twist(u)
+        z, across = vec.dot(angular, angular), vec.cross(angular, linear)
+        once = vec.scale(series.series(2, z, count), across)
+        bend = vec.add(once, vec.scale(series.series(3, z, count), vec.cross(angular, across)))
+        shift = lie.rotate(lie.quaternion(q[3:]), vec.add(linear, bend))
+        turned = series.turned(q[3:], angular, count)
+        return turned._replace(q=[*vec.add((q[0], q[1], q[2]), shift), *turned.q])

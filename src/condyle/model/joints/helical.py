@@ -3,27 +3,24 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import cast
 
-import numpy as np
-
-from condyle.model.joints.base import Column, FlatSpace, Z
+from condyle.model.joints.base import Column, JointType, Z
 from condyle.scalar import Scalar, cos, number, sin
-from condyle.spatial.rotation import AboutZ, Rotation
-from condyle.spatial.vector import Vector
+from condyle.spatial.rotation import AboutZ
+from condyle.spatial.transform import Transform
 
 
-@dataclass(frozen=True, slots=True)
-class Helical(FlatSpace):
-    """q = [angle about z, rad]; the origin moves to pitch q along z; nq = nv = 1."""
+class Helical(JointType):
+    """q = [angle about z, rad]; the origin moves to pitch q along z."""
 
-    name: str = "helical"
-    axes: int = 1
-    spread = (np.pi,)
+    name = "helical"
+    nq, nv, axes = 1, 1, 1
+    has_pitch = True
+    angles = (0,)
 
     def subspace(self, pitch: Scalar | float) -> tuple[Column, ...]:
         return (((number(0.0), number(0.0), cast(Scalar, pitch)), Z),)
 
-    def transform(self, q: Sequence[Scalar], pitch: Scalar | float) -> tuple[Rotation, Vector]:
-        return AboutZ(cos(q[0]), sin(q[0])), (number(0.0), number(0.0), q[0] * pitch)
+    def transform(self, q: Sequence[Scalar], pitch: Scalar | float) -> Transform:
+        return Transform(AboutZ(cos(q[0]), sin(q[0])), (number(0.0), number(0.0), q[0] * pitch))

@@ -106,11 +106,6 @@ def log6_translation(p: Vector, w: Vector) -> Vector:
     return vec.add(vec.scale(k, p), vec.add(vec.scale(-0.5, vec.cross(w, p)), along))
 
 
-def skew(w: Array) -> Array:
-    """[w]x, (..., 3, 3)."""
-    return np.cross(np.eye(3), w[..., None, :])
-
-
 def transport(ad: Array) -> tuple[Array, Array]:
     """exp(-ad) and (1 - exp(-ad)) / ad, (..., n, n): how an increment before a motion, or of it, comes out behind it.
 

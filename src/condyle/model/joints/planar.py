@@ -3,34 +3,31 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
-
-import numpy as np
 
 from condyle.model.array import Array
 from condyle.model.joints import lie
-from condyle.model.joints.base import ANGULAR, LINEAR, Column, FlatSpace
+from condyle.model.joints.base import ANGULAR, LINEAR, Column, JointType
+from condyle.model.joints.series import Moved, series
 from condyle.scalar import Scalar, cos, number, sin
-from condyle.spatial.rotation import AboutZ, Rotation
-from condyle.spatial.vector import Vector
+from condyle.spatial.rotation import AboutZ
+from condyle.spatial.transform import Transform
 
 
-@dataclass(frozen=True, slots=True)
-class Planar(FlatSpace):
-    """q = [x y theta] in the joint frame, v = [vx vy omega] in child axes; nq = nv = 3.
+class Planar(JointType):
+    """q = [x y theta] in the joint frame, v = [vx vy omega] in child axes.
 
     integrate is the exponential of SE(2); theta is never wrapped, so difference inverts integrate for turns < 2π.
     """
 
-    name: str = "planar"
-    axes: int = 1
-    spread = (1.0, 1.0, np.pi)
+    name, urdf = "planar", "planar"
+    nq, nv, axes = 3, 3, 1
+    angles = (2,)
 
     def subspace(self, pitch: Scalar | float) -> tuple[Column, ...]:
         return LINEAR[0], LINEAR[1], ANGULAR[2]
 
-    def transform(self, q: Sequence[Scalar], pitch: Scalar | float) -> tuple[Rotation, Vector]:
-        return AboutZ(cos(q[2]), sin(q[2])), (q[0], q[1], number(0.0))
+    def transform(self, q: Sequence[Scalar], pitch: Scalar | float) -> Transform:
+        return Transform(AboutZ(cos(q[2]), sin(q[2])), (q[0], q[1], number(0.0)))
 
     def integrate(self, q: Array, dv: Array) -> Array:
         (x, y, theta), (vx, vy, w) = lie.components(q), lie.components(dv)
@@ -49,8 +46,9 @@ class Planar(FlatSpace):
         a, b = cosine / half, 0.5 * w
         return lie.stacked((a * x + b * y, a * y - b * x, w))
 
-    def bracket(self, dv: Array) -> Array:
-        ad = np.zeros((*dv.shape, 3))
-        ad[..., 0, 1], ad[..., 1, 0] = -dv[..., 2], dv[..., 2]
-        ad[..., 0, 2], ad[..., 1, 2] = dv[..., 1], -dv[..., 0]
-        return ad
+    def integrate_by_series(self, q: Sequence[Scalar], u: Sequence[Scalar], count: int) -> Moved:
+        z = u[2] * u[2]
+        a, b = series(1, z, count), u[2] * series(2, z, count)
+        x, y = a * u[0] - b * u[1], b * u[0] + a * u[1]
+        c, s = cos(q[2]), sin(q[2])
+        return Moved([q[0] + (c * x - s * y), q[1] + (s * x + c * y), q[2] + u[2]])

@@ -3,24 +3,22 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 
-from condyle.model.joints.base import LINEAR, Column, FlatSpace
+from condyle.model.joints.base import LINEAR, Column, JointType
 from condyle.scalar import Scalar, number
-from condyle.spatial.rotation import Identity, Rotation
-from condyle.spatial.vector import Vector
+from condyle.spatial.rotation import Identity
+from condyle.spatial.transform import Transform
 
 
-@dataclass(frozen=True, slots=True)
-class Prismatic(FlatSpace):
-    """q = [displacement along z, m]; nq = nv = 1."""
+class Prismatic(JointType):
+    """q = [displacement along z, m]."""
 
-    name: str = "prismatic"
-    axes: int = 1
-    spread = (1.0,)
+    name, urdf, mjcf = "prismatic", "prismatic", "slide"
+    nq, nv, axes = 1, 1, 1
+    is_bounded = True
 
     def subspace(self, pitch: Scalar | float) -> tuple[Column, ...]:
         return (LINEAR[2],)
 
-    def transform(self, q: Sequence[Scalar], pitch: Scalar | float) -> tuple[Rotation, Vector]:
-        return Identity(), (number(0.0), number(0.0), q[0])
+    def transform(self, q: Sequence[Scalar], pitch: Scalar | float) -> Transform:
+        return Transform(Identity(), (number(0.0), number(0.0), q[0]))

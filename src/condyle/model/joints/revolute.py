@@ -3,26 +3,31 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 
-import numpy as np
-
-from condyle.model.joints.base import ANGULAR, Column, FlatSpace
+from condyle.model.joints.base import ANGULAR, Column, JointType
 from condyle.scalar import Scalar, cos, sin
-from condyle.spatial.rotation import AboutZ, Rotation
-from condyle.spatial.vector import ZERO, Vector
+from condyle.spatial.rotation import AboutZ
+from condyle.spatial.transform import Transform
+from condyle.spatial.vector import ZERO
 
 
-@dataclass(frozen=True, slots=True)
-class Revolute(FlatSpace):
-    """q = [angle about z, rad]; nq = nv = 1."""
+class Revolute(JointType):
+    """q = [angle about z, rad]."""
 
-    name: str = "revolute"
-    axes: int = 1
-    spread = (np.pi,)
+    name, urdf, mjcf = "revolute", "revolute", "hinge"
+    nq, nv, axes = 1, 1, 1
+    angles = (0,)
+    is_periodic = is_bounded = True
 
     def subspace(self, pitch: Scalar | float) -> tuple[Column, ...]:
         return (ANGULAR[2],)
 
-    def transform(self, q: Sequence[Scalar], pitch: Scalar | float) -> tuple[Rotation, Vector]:
-        return AboutZ(cos(q[0]), sin(q[0])), ZERO
+    def transform(self, q: Sequence[Scalar], pitch: Scalar | float) -> Transform:
+        return Transform(AboutZ(cos(q[0]), sin(q[0])), ZERO)
+
+
+class Continuous(Revolute):
+    """The same without limits."""
+
+    name, urdf, mjcf = "continuous", "continuous", None
+    is_bounded = False

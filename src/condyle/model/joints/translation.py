@@ -3,24 +3,21 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 
-from condyle.model.joints.base import LINEAR, Column, FlatSpace
+from condyle.model.joints.base import LINEAR, Column, JointType
 from condyle.scalar import Scalar
-from condyle.spatial.rotation import Identity, Rotation
-from condyle.spatial.vector import Vector
+from condyle.spatial.rotation import Identity
+from condyle.spatial.transform import Transform
 
 
-@dataclass(frozen=True, slots=True)
-class Translation(FlatSpace):
-    """q = [x y z]; nq = nv = 3; the child never turns."""
+class Translation(JointType):
+    """q = [x y z]; the child never turns."""
 
-    name: str = "translation"
-    axes: int = 0
-    spread = (1.0, 1.0, 1.0)
+    name = "translation"
+    nq, nv = 3, 3
 
     def subspace(self, pitch: Scalar | float) -> tuple[Column, ...]:
         return LINEAR
 
-    def transform(self, q: Sequence[Scalar], pitch: Scalar | float) -> tuple[Rotation, Vector]:
-        return Identity(), (q[0], q[1], q[2])
+    def transform(self, q: Sequence[Scalar], pitch: Scalar | float) -> Transform:
+        return Transform(Identity(), (q[0], q[1], q[2]))

@@ -17,14 +17,13 @@ from condyle.ir import chunked as ir
 from condyle.model.tree import Link, Tree
 from condyle.scalar import number
 from condyle.spatial import vector as vec
-from condyle.spatial.rotation import AboutZ, Full, Identity, Rotation
-from condyle.spatial.rotation import Chain as InTurn
+from condyle.spatial.rotation import AboutZ, Full, Identity, Product, Rotation
+from condyle.spatial.transform import Transform
 from condyle.spatial.vector import ONE, Vector
 from condyle.trace.chunks.limbs import cut, limbs
 from condyle.trace.partners import Row, partners
 from condyle.trace.stage import Stage, Table
 
-TYPES = ("revolute", "continuous", "prismatic", "helical")
 Q, V, DRIVE, ANSWER, ANGLE, SINE, COSINE, COLUMNS = range(8)
 """Columns of io: the state, tau or a, what is asked for, and the angle that turns."""
 ROTATION, ORIGIN, MASS, FIRST, SECOND, ARMATURE, TURN, SLIDE, OUTER, OUTER_ORIGIN, WIDTH = (
@@ -58,14 +57,14 @@ def _is_simple(tree: Tree, free: bool) -> bool:
         tree.n_bodies == len(links)
         and not tree.has_shared_coordinates
         and all(link.body == i for i, link in enumerate(links))
-        and all(link.kind.name in TYPES for link in links[free:])
+        and all(link.kind.is_axial and link.kind.nv == 1 for link in links[free:])
         and all(link.q[0].at == i + 6 * free and link.v[0].at == i + 5 * free for i, link in enumerate(links) if i)
     )
 
 
 def floats(tree: Tree) -> bool:
     """Whether its first joint is a free one."""
-    return bool(tree.links) and tree.links[0].kind.name == "free"
+    return bool(tree.links) and tree.links[0].kind.is_free
 
 
 class Chain:
@@ -100,13 +99,13 @@ class Chain:
         turn, slide = row[TURN], row[SLIDE]
         axes = (vec.three(row, ROTATION), vec.three(row, ROTATION + 3), vec.three(row, ROTATION + 6))
         placed: Rotation = Identity() if axes == ONE else Full(axes)
-        rotation = placed if is_zero(turn) else InTurn(placed, AboutZ(columns[COSINE], columns[SINE]))
+        rotation = placed if is_zero(turn) else Product(placed, AboutZ(columns[COSINE], columns[SINE]))
         none = number(0.0)
         origin = vec.add(vec.three(row, ORIGIN), placed.back((none, none, slide * columns[Q])))
         dof = Dof((none, none, slide), (none, none, turn), row[ARMATURE])
         xx, xy, xz, yy, yz, zz = row[SECOND:ARMATURE]
         inertia = Inertia(row[MASS], vec.three(row, FIRST), (xx, xy, xz, yy, yz, zz))
-        return Joint(rotation, origin, (dof,), inertia, True)
+        return Joint(Transform(rotation, origin), (dof,), inertia, True)
 
     def external(self, stage: Stage) -> Wrench:
         """The outer force on the link of a sweep, in its own frame."""

@@ -21,6 +21,7 @@ from condyle.model.tree import Tree, carried
 from condyle.scalar import Scalar, number
 from condyle.spatial import vector as vec
 from condyle.spatial.rotation import Full, Identity, Rotation
+from condyle.spatial.transform import Transform
 from condyle.spatial.vector import ONE, Matrix, Symmetric, Vector
 from condyle.trace.linked.inverse_dynamics import forced, into, motion_of, moved, out
 from condyle.trace.linked.links import MOST, Links
@@ -144,14 +145,14 @@ def _half(upper: bool) -> Program:
 
 
 def _meeting(ancestor: Record, of: Record) -> tuple[object, ...]:
-    joint = Joint(Identity(), vec.ZERO, (_dof(ancestor),), BODY, True)
+    joint = Joint(Transform(Identity(), vec.ZERO), (_dof(ancestor),), BODY, True)
     (values,) = closed.meet(joint, _brought(ancestor, of), (ancestor.column,))
     return tuple(values)
 
 
 def _brought(ancestor: Record, of: Record) -> Carried:
     """What a degree of freedom carries, about the origin of one that carries it."""
-    return closed.rise(Joint(Identity(), vec.sub(of.place, ancestor.place), (), BODY, True), of.carried)
+    return closed.rise(Joint(Transform(Identity(), vec.sub(of.place, ancestor.place)), (), BODY, True), of.carried)
 
 
 def _dof(of: Record) -> Dof:
@@ -184,7 +185,7 @@ def _own(stage: Stage) -> Rotation:
 def _moments(links: Links, stage: Stage) -> None:
     """Of a body, in world axes, and the lever of the mass that its joint carries."""
     inertia, own = links.inertia(stage), _own(stage)
-    body = Joint(Identity(), vec.ZERO, (), inertia, True)
+    body = Joint(Transform(Identity(), vec.ZERO), (), inertia, True)
     momentum = closed.own_momentum(body, _state(links, stage))
     stage.write("linear", Linear(own.back(momentum.p), own.back(inertia.first)))
     stage.write("quadratic", Quadratic(own.back_matrix(momentum.Q), own.back_symmetric(inertia.second)))
@@ -215,7 +216,7 @@ def _record(links: Links, stage: Stage, joint: Joint) -> None:
     momentum = Momentum(back.back(linear.p), back.back_matrix(quadratic.Q))
     force = Wrench(*(into(stage, stage.value(bank, vec.ZERO)) for bank in ("force", "torque")))
     columns = closed.columns(joint, state)
-    world = Joint(own, vec.ZERO, (), joint.inertia, True)
+    world = Joint(Transform(own, vec.ZERO), (), joint.inertia, True)
     for k, dof in enumerate(joint.dofs):
         brought = closed.rise(world, closed.start(joint, k, columns, inertia, momentum, force))
         motion = Wrench(out(stage, dof.linear), out(stage, dof.angular))

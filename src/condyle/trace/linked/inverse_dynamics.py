@@ -12,6 +12,7 @@ from condyle.model.tree import Tree
 from condyle.scalar import number
 from condyle.spatial import vector as vec
 from condyle.spatial.rotation import Identity
+from condyle.spatial.transform import Transform
 from condyle.spatial.vector import ONE, Vector
 from condyle.trace.linked.links import Links
 from condyle.trace.stage import Stage
@@ -118,7 +119,7 @@ def _linear(stage: Stage) -> None:
 
 def _force(links: Links, stage: Stage) -> None:
     """What every body needs of force and torque, in world axes."""
-    body = Joint(Identity(), vec.ZERO, (), links.inertia(stage), True)
+    body = Joint(Transform(Identity(), vec.ZERO), (), links.inertia(stage), True)
     own = newton_euler(body, motion_of(links, stage))
     if links.f_ext:
         own = less_external(body, own, links.external(stage))

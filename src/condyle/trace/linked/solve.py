@@ -22,6 +22,7 @@ from condyle.spatial import six, twist
 from condyle.spatial import vector as vec
 from condyle.spatial.rotation import Full
 from condyle.spatial.six import Rows, Six
+from condyle.spatial.transform import Transform
 from condyle.spatial.twist import Pair
 from condyle.trace.linked.forward_dynamics import SOLVER, places_of_solver
 from condyle.trace.linked.links import Links
@@ -86,7 +87,7 @@ def _solving(links: Links, source: str, stage: Stage, kind: JointType) -> Solvin
     none = number(0.0)
     subspace = kind.subspace(links.numbers(stage).pitch)
     dofs = tuple(Dof(linear, angular, none) for linear, angular in subspace)
-    joint = Joint(Full(rotation), origin, dofs, Inertia(none, vec.ZERO, vec.ZERO_SYMMETRIC), True)
+    joint = Joint(Transform(Full(rotation), origin), dofs, Inertia(none, vec.ZERO, vec.ZERO_SYMMETRIC), True)
     given = stage.read(source, kind.nv * COLUMNS)
     forces = given if source == "unit" else [-x for x in given]
     tau = [[forces[d * COLUMNS + c] for d in range(kind.nv)] for c in range(COLUMNS)]

@@ -16,6 +16,7 @@ from condyle.scalar import Scalar, number
 from condyle.spatial import twist
 from condyle.spatial import vector as vec
 from condyle.spatial.rotation import Full
+from condyle.spatial.transform import Transform
 from condyle.spatial.twist import Pair
 from condyle.spatial.vector import ONE, Matrix
 from condyle.trace.chunks.forward_dynamics import EMPTY, KNOWN, NOTHING
@@ -54,7 +55,7 @@ class Universal:
         stage = Stage("inside")
         axes, origin, before, torque, armature = stage.value("base", HINGE)
         turn = Dof(vec.ZERO, (ZERO, ZERO, number(1.0)), armature)
-        joint = Joint(Full(axes), origin, (turn,), Inertia(ZERO, vec.ZERO, vec.ZERO_SYMMETRIC), True)
+        joint = Joint(Transform(Full(axes), origin), (turn,), Inertia(ZERO, vec.ZERO, vec.ZERO_SYMMETRIC), True)
         both = extended(joint, stage.value("tip", EMPTY), NO_INERTIA, NO_FORCE, before, (torque,))
         stage.write("segment", both)
         none = Stage("outside")

@@ -1,0 +1,46 @@
+"""Rigid transforms, elements of SE(3): where one frame stands in another, and what it does to motions and forces."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+from condyle.spatial import vector as vec
+from condyle.spatial.rotation import Rotation, composed
+from condyle.spatial.twist import Pair
+from condyle.spatial.vector import Vector
+
+
+class Transform(NamedTuple):
+    """A child frame in its parent: x_parent = rotation.back(x_child) + translation.
+
+    Motions and forces are pairs: (linear, angular), (force, torque), about the origin of the frame that they are in.
+    """
+
+    rotation: Rotation
+    """parent axes -> child axes"""
+    translation: Vector
+    """the child's origin in the parent"""
+
+    def compose(self, inner: Transform) -> Transform:
+        """The transform of a frame that stands at `inner` in the child."""
+        rotation = composed(self.rotation, inner.rotation)
+        return Transform(rotation, vec.add(self.translation, self.rotation.back(inner.translation)))
+
+    def inverse(self) -> Transform:
+        """The transform of the parent in the child."""
+        return Transform(self.rotation.inverse(), vec.scale(-1.0, self.rotation.into(self.translation)))
+
+    def motion_to_child(self, m: Pair) -> Pair:
+        """X m: a motion of the parent, in the child."""
+        into = self.rotation.into
+        return into(vec.add(m[0], vec.cross(m[1], self.translation))), into(m[1])
+
+    def motion_to_parent(self, m: Pair) -> Pair:
+        """X⁻¹ m: a motion of the child, in the parent."""
+        linear, angular = self.rotation.back(m[0]), self.rotation.back(m[1])
+        return vec.sub(linear, vec.cross(angular, self.translation)), angular
+
+    def force_to_parent(self, f: Pair) -> Pair:
+        """Xᵀ f: a force on the child, in the parent."""
+        force = self.rotation.back(f[0])
+        return force, vec.add(self.rotation.back(f[1]), vec.cross(self.translation, force))
