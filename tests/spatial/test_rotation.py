@@ -7,7 +7,7 @@ from collections.abc import Callable
 import numpy as np
 import pytest
 
-from condyle.spatial.rotation import AboutX, AboutZ, Product, Full, Identity, Rotation, from_quaternion, from_two_turns
+from condyle.spatial.rotation import AboutX, AboutZ, Full, Identity, Product, Rotation, from_quaternion, from_two_turns
 
 Array = np.ndarray
 ROUNDING = 1e-14  # a dozen operations on numbers of size one
