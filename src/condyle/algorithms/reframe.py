@@ -16,7 +16,8 @@ from condyle.algorithms.unrolled import is_zero
 from condyle.model.tree import Link, Tree, carried
 from condyle.scalar import number
 from condyle.spatial import vector as vec
-from condyle.spatial.rotation import AboutZ
+from condyle.spatial.rotation import AboutZ, Axes
+from condyle.spatial.transform import Transform
 
 
 def reframed(tree: Tree) -> Tree:
@@ -54,8 +55,9 @@ def _turn(links: list[Link], i: int, children: Sequence[int], chosen: int) -> No
 
 def _turned(link: Link, turn: AboutZ) -> Link:
     """A link in a frame turned about its z."""
-    numbers = link.numbers
-    back = AboutZ(turn.c, -turn.s)
+    numbers, back = link.numbers, turn.inverse()
+    frame = link.body_frame
+    x, y, z = (turn.into(frame.rotation.back(e)) for e in vec.ONE)
     return replace(
         link,
         numbers=numbers._replace(
@@ -63,8 +65,7 @@ def _turned(link: Link, turn: AboutZ) -> Link:
             first=turn.into(numbers.first),
             second=back.back_symmetric(numbers.second),
         ),
-        wrench_rotation=_columns(turn, link.wrench_rotation),
-        wrench_origin=turn.into(link.wrench_origin),
+        body_frame=Transform(Axes(vec.transpose((x, y, z))), turn.into(frame.translation)),
     )
 
 

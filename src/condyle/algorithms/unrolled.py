@@ -214,11 +214,9 @@ def external_wrench(link: Link, f_ext: Sequence[Scalar]) -> Wrench:
     """The external wrench on a link: from its URDF link's frame into its own."""
     if link.body < 0:
         return NO_FORCE
-    return wrench_on(link.wrench_rotation, link.wrench_origin, f_ext[6 * link.body : 6 * link.body + 6])
+    return wrench_on(link.body_frame, f_ext[6 * link.body : 6 * link.body + 6])
 
 
-def wrench_on(rotation: vec.Matrix, origin: vec.Vector, part: Sequence[Scalar]) -> Wrench:
-    """[force; torque] in another frame, given its axes and its origin in this one."""
-    force = vec.times(rotation, (part[0], part[1], part[2]))
-    torque = vec.times(rotation, (part[3], part[4], part[5]))
-    return Wrench(force, vec.add(torque, vec.cross(origin, force)))
+def wrench_on(frame: Transform, part: Sequence[Scalar]) -> Wrench:
+    """[force; torque] in this frame, on its parent."""
+    return Wrench(*frame.force_to_parent((vec.three(part), vec.three(part, 3))))

@@ -60,3 +60,26 @@ def diagonal(values: ArrayLike) -> Array:
     """The square matrix with these values on its diagonal."""
     array = np.asarray(values, dtype=np.float64)
     return np.eye(len(array)) * array
+
+
+_SKEW = np.array(((0, 0, 0, 0, 0, -1, 0, 1, 0), (0, 0, 1, 0, 0, 0, -1, 0, 0), (0, -1, 0, 1, 0, 0, 0, 0, 0)), np.float64)
+
+
+def skew(r: Array) -> Array:
+    """[r]x, (..., 3, 3)."""
+    return np.reshape(r @ _SKEW, (*r.shape, 3))
+
+
+def motion_matrix(rotation: Array, origin: Array) -> Array:
+    """X (..., 6, 6): takes [linear; angular] of a parent to its child. rotation: parent axes to child axes."""
+    result = np.zeros((*origin.shape[:-1], 6, 6))
+    result[..., :3, :3] = result[..., 3:, 3:] = rotation
+    result[..., :3, 3:] = -rotation @ skew(origin)
+    return result
+
+
+def bracket(x: Array, y: Array, axis: int = -1) -> Array:
+    """[x, y] of motions [linear; angular] along an axis."""
+    (a, wa), (b, wb) = np.split(x, 2, axis), np.split(y, 2, axis)
+    linear = np.cross(wa, b, axis=axis) + np.cross(a, wb, axis=axis)
+    return np.concatenate((linear, np.cross(wa, wb, axis=axis)), axis=axis)

@@ -20,18 +20,17 @@ from typing import cast
 
 import numpy as np
 
-from condyle.model.array import Array, transpose
+from condyle.model.array import Array, motion_matrix, skew, transpose
 from condyle.model.parts import RobotData
 from condyle.model.tree import Link, tree_of
 from condyle.scalar import number
 from condyle.spatial import vector as vec
+from condyle.spatial.rotation import Axes
 
 NOTHING = 1e-11
 """Of what could be there; a coordinate with less is idle."""
 WEAK, LONG = (1e-3, 1e-6), 300
 """Who has less than the first waits, in robots with more coordinates than LONG than the second: waiting costs time."""
-SKEW = np.array(((0, 0, 0, 0, 0, -1, 0, 1, 0), (0, 0, 1, 0, 0, 0, -1, 0, 0), (0, -1, 0, 1, 0, 0, 0, 0, 0)), np.float64)
-"""[x]x, [y]x and [z]x, a row each."""
 FLAT = 1e-12
 """A principal moment below so much of the largest one is rounding."""
 
@@ -101,12 +100,12 @@ class _Elimination:
         if link.body < 0:
             return _Factor(rows, (), 0.0, 0.0)
         body = self.bodies[link.body]
-        turn = np.array(link.wrench_rotation, np.float64)
-        com = turn @ body.com + np.array(link.wrench_origin, np.float64)
+        turn = np.array(cast(Axes, link.body_frame.rotation).axes, np.float64)
+        com = turn @ body.com + np.array(link.body_frame.translation, np.float64)
         moments, axes = np.linalg.eigh(body.inertia)
         moments = np.where(moments > FLAT * np.max(np.abs(moments)), moments, 0.0)
         root = np.sqrt(max(body.mass, 0.0))
-        rows[:, :3, :3], rows[:, :3, 3:] = root * np.eye(3), -root * _cross(com)
+        rows[:, :3, :3], rows[:, :3, 3:] = root * np.eye(3), -root * skew(com)
         rows[:, 3:, 3:] = np.sqrt(moments)[:, None] * (transpose(axes) @ transpose(turn))
         return _Factor(rows, (), body.mass, float(np.sqrt(2.0 * body.mass * (com @ com) + moments.sum())))
 
@@ -146,10 +145,7 @@ class _Elimination:
         for i, x in enumerate(moved):
             shift[:, i] = cast(Array, x)
         origin: Array = shift @ placed + np.array(link.numbers.origin, np.float64)
-        result = np.zeros((n, 6, 6))
-        result[:, :3, :3] = result[:, 3:, 3:] = turn
-        result[:, :3, 3:] = -turn @ _cross(origin)
-        return result, float(np.linalg.norm(origin, axis=-1).max())
+        return motion_matrix(turn, origin), float(np.linalg.norm(origin, axis=-1).max())
 
     def _eliminated(self, factor: _Factor) -> _Factor:
         """Without the coordinates that no other link shares, the last first; idle ones and weak ones wait."""
@@ -192,8 +188,3 @@ def _stacked(factors: Sequence[_Factor]) -> _Factor:
         parts.append(wide)
     mass, reach = sum(factor.mass for factor in factors), math.hypot(*(factor.reach for factor in factors))
     return _Factor(np.concatenate(parts, axis=1), shared, mass, reach)
-
-
-def _cross(r: Array) -> Array:
-    """[r]x, of rows of vectors too."""
-    return np.reshape(r @ SKEW, (*r.shape, 3))

@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from condyle.errors import UnsupportedError
-from condyle.model.array import transpose
+from condyle.model.array import bracket, motion_matrix, transpose
 from condyle.model.change import check_rotors
 from condyle.model.parts import Joint
 from condyle.model.placement import IDENTITY, Placement, alignment
@@ -106,10 +106,7 @@ class Rooted:
 
     def _placed(self, placement: Placement) -> Placement:
         """In the frame that the free joint starts from."""
-        start = self.turned.joints[0].placement
-        rotation = transpose(start.rotation)
-        shift = placement.translation - start.translation
-        return Placement(rotation @ placement.rotation, rotation @ shift)
+        return self.turned.joints[0].placement.inverse().compose(placement)
 
     def _motion(self, q: Reals, v: Reals) -> Motion:
         found = Motion(IDENTITY, np.zeros((6, self.robot.nv)), np.zeros(6))
@@ -144,7 +141,7 @@ def _stepped(parent: Motion, joint: Joint, q: Reals, v: Reals) -> Motion:
     own: Reals = _twist(joint.after) @ np.kron(np.eye(2), alignment(joint.axis)) @ transpose(columns)
     jacobian: Reals = np.array(carried.jacobian, dtype=np.float64)
     jacobian[:, joint.v_slice] += own
-    return Motion(carried.placement, jacobian, carried.bias + _cross(jacobian @ v, own @ v[joint.v_slice]))
+    return Motion(carried.placement, jacobian, carried.bias + bracket(jacobian @ v, own @ v[joint.v_slice]))
 
 
 def _carried(parent: Motion, placement: Placement) -> Motion:
@@ -155,17 +152,7 @@ def _carried(parent: Motion, placement: Placement) -> Motion:
 
 def _twist(placement: Placement) -> Reals:
     """Takes [linear; angular] of a frame to that of a frame that stands so in it."""
-    rotation, (x, y, z) = transpose(placement.rotation), placement.translation.tolist()
-    cross = np.array([[0.0, -z, y], [z, 0.0, -x], [-y, x, 0.0]])
-    result = np.zeros((6, 6))
-    result[:3, :3], result[:3, 3:], result[3:, 3:] = rotation, -rotation @ cross, rotation
-    return result
-
-
-def _cross(twist: Reals, other: Reals) -> Reals:
-    """The rate of a twist that is constant in a moving frame."""
-    linear = np.cross(twist[3:], other[:3]) + np.cross(twist[:3], other[3:])
-    return np.concatenate((linear, np.cross(twist[3:], other[3:])))
+    return motion_matrix(transpose(placement.rotation), placement.translation)
 
 
 def _quaternion(r: Reals) -> Reals:

@@ -20,7 +20,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from condyle.model.array import transpose
+from condyle.model.array import bracket, transpose
 from condyle.model.rooted import Rooted
 
 Reals = NDArray[np.float64]
@@ -66,19 +66,19 @@ class _Turning:
         before, later = self._sum(v, self.earlier), self._sum(v, transpose(self.earlier))
         own = self._sum(v, 1.0 - self.earlier)  # the joint's own part, and that of those behind it
         bias = (column * v[:, None, :]) @ self.earlier
-        self.bias_by_v = column + cross(self.J, later)
-        self.bias_by_q = cross(bias, self.J) + cross(cross(before, self.J), own)
+        self.bias_by_v = column + _bracket(self.J, later)
+        self.bias_by_q = _bracket(bias, self.J) + _bracket(_bracket(before, self.J), own)
 
     def _sum(self, x: Reals, chosen: Reals) -> Reals:
         """For each column the sum of J_j x_j over the chosen j."""
         return (self.J * x[:, None, :]) @ chosen
 
     def B(self, x: Reals) -> Reals:
-        return cross(self._sum(x, self.earlier), self.J)
+        return _bracket(self._sum(x, self.earlier), self.J)
 
     def F(self, tau: Reals) -> Reals:
         """Entry (j, k) is the root's force along [J_j, J_k], of joints j before k."""
-        pairs = cross(self.J[..., :, None], self.J[..., None, :])
+        pairs = _bracket(self.J[..., :, None], self.J[..., None, :])
         return np.einsum("nx,nxjk->njk", tau[:, :6], pairs) * self.earlier
 
 
@@ -86,8 +86,6 @@ def _solved(matrix: Reals, right: Reals) -> Reals:
     return np.asarray(np.linalg.solve(matrix, right), np.float64)
 
 
-def cross(x: Reals, y: Reals) -> Reals:
-    """[x, y] of twists [linear; angular] along the second axis."""
-    (a, wa), (b, wb) = ((twist[:, :3], twist[:, 3:]) for twist in (x, y))
-    linear = np.cross(wa, b, axis=1) + np.cross(a, wb, axis=1)
-    return np.concatenate((linear, np.cross(wa, wb, axis=1)), axis=1)
+def _bracket(x: Reals, y: Reals) -> Reals:
+    """[x, y] of twists along the second axis."""
+    return bracket(x, y, 1)

@@ -17,6 +17,8 @@ from condyle.model.joints import JointType
 from condyle.model.parts import Joint, RobotData
 from condyle.model.placement import alignment
 from condyle.scalar import Scalar, number
+from condyle.spatial.rotation import Axes
+from condyle.spatial.transform import Transform
 from condyle.spatial.vector import Matrix, Symmetric, Vector, three
 
 N = TypeVar("N", int, float)
@@ -56,10 +58,8 @@ class Link:
     q: tuple[Coordinate, ...]
     v: tuple[Coordinate, ...]
     numbers: Numbers
-    wrench_rotation: Matrix
-    """axes of the body's URDF link -> axes of this link"""
-    wrench_origin: Vector
-    """origin of the body's URDF link, in this link's frame"""
+    body_frame: Transform
+    """the body's own frame, its URDF link's, in this link's"""
 
 
 @dataclass(frozen=True)
@@ -164,8 +164,7 @@ class _TreeBuilder:
                     _symmetric(second),
                     tuple(number(float(x)) for x in np.atleast_1d(armature)),
                 ),
-                _matrix(after_rotation),
-                _vector(after_origin),
+                Transform(Axes(_matrix(after_rotation)), _vector(after_origin)),
             )
         )
 

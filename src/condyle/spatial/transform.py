@@ -5,9 +5,9 @@ from __future__ import annotations
 from typing import NamedTuple
 
 from condyle.spatial import vector as vec
-from condyle.spatial.rotation import Rotation, composed
+from condyle.spatial.rotation import Axes, Rotation, composed
 from condyle.spatial.twist import Pair
-from condyle.spatial.vector import Vector
+from condyle.spatial.vector import ONE, Vector
 
 
 class Transform(NamedTuple):
@@ -44,3 +44,6 @@ class Transform(NamedTuple):
         """Xᵀ f: a force on the child, in the parent."""
         force = self.rotation.back(f[0])
         return force, vec.add(self.rotation.back(f[1]), vec.cross(self.translation, force))
+
+
+IDENTITY = Transform(Axes(ONE), vec.ZERO)

@@ -35,8 +35,8 @@ def external(context: StepContext, kind: Kind) -> Wrench:
     """The external wrench on the link, in its own frame."""
     if not kind.carries_body:
         return NO_FORCE
-    _, rotation, origin = kind.bound(context.graph.read(ir.Ref("table"), len(kind.fixed)))
-    return wrench_on(rotation, origin, context.graph.read(ir.Ref("input", "f_ext"), 6))
+    _, frame = kind.bound(context.graph.read(ir.Ref("table"), len(kind.fixed)))
+    return wrench_on(frame, context.graph.read(ir.Ref("input", "f_ext"), 6))
 
 
 def write_pair(context: StepContext, entry: Entry, name: str, values: Sequence[Scalar]) -> None:

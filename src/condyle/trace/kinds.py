@@ -12,15 +12,14 @@ from condyle.model.joints.base import JointType
 from condyle.model.tree import Link, Numbers, Tree
 from condyle.scalar import Scalar, number
 from condyle.spatial import vector as vec
-from condyle.spatial.vector import Matrix, Vector
+from condyle.spatial.transform import IDENTITY, Transform
 
 
 class Constants(NamedTuple):
     """All that is constant of a link; a row of a table has them in this order."""
 
     numbers: Numbers
-    wrench_rotation: Matrix
-    wrench_origin: Vector
+    body_frame: Transform
 
 
 @dataclass(frozen=True)
@@ -48,7 +47,7 @@ class Kind:
         """The constants as steps see them: numbers where all links agree, else the table's symbols."""
         known = zip(symbols, self.fixed, strict=True)
         values = [symbol if value is None else number(value) for symbol, value in known]
-        return refilled(Constants(blank(self.nv), vec.ONE, vec.ZERO), values)
+        return refilled(Constants(blank(self.nv), IDENTITY), values)
 
 
 def tilts(link: Link) -> bool:
@@ -82,7 +81,7 @@ def kinds_of(tree: Tree) -> tuple[list[Kind], list[int]]:
 
 def constants(link: Link) -> tuple[float, ...]:
     """All numbers of a link in one row."""
-    return numbers(Constants(link.numbers, link.wrench_rotation, link.wrench_origin))
+    return numbers(Constants(link.numbers, link.body_frame))
 
 
 def blank(nv: int) -> Numbers:

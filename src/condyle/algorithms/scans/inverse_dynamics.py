@@ -22,7 +22,7 @@ from condyle.algorithms.scans.scan import Array, Index, Scan, array, taken
 from condyle.scalar import Scalar, number
 from condyle.spatial import twist
 from condyle.spatial import vector as vec
-from condyle.spatial.rotation import Full
+from condyle.spatial.rotation import Axes, Full
 from condyle.spatial.transform import Transform
 from condyle.spatial.twist import Pair
 
@@ -48,13 +48,12 @@ def unit_responses(links: Links) -> Scalar:
 
 def by_lie_group(links: Links, v: Scalar, a: Scalar) -> Scalar:
     """tau by the paper's element: one scan of motions outward, one of forces inward."""
-    pose = lie.Pose(vec.transpose(links.turn), links.origin)
-
+    pose = Transform(Axes(vec.transpose(links.turn)), links.origin)
     own = lie.Moved(pose, links.each(Joint.rate, Dofs(a)), links.each(Joint.rate, Dofs(v)))
     own = links.filled(own, links.n)
     moved = along.outward(links.levels, cast("Scan[lie.Moved]", links.scan), lie.Motions(), own)
     down = (vec.scale(-1.0, links.gravity), vec.ZERO)
-    acceleration = twist.add(moved.pose.motion_to_tip(down), moved.acceleration)
+    acceleration = twist.add(moved.pose.motion_to_child(down), moved.acceleration)
     needed = links.each(_force, moved.velocity, acceleration)
     if links.f_ext is not None:
         needed = twist.add(needed, twist.scale(number(-1.0), links.f_ext))
@@ -68,13 +67,13 @@ def _force(joint: Joint, velocity: Pair, acceleration: Pair) -> Pair:
     return twist.add(crba.times_motion(joint.inertia, *acceleration), twist.cross_force(velocity, momentum))
 
 
-def _gathered(links: Links, pose: lie.Pose, own: Wrench) -> Wrench:
+def _gathered(links: Links, pose: Transform, own: Wrench) -> Wrench:
     """The force through every joint: its own link's, and those that its children hand over."""
     zeros = links.filled(NO_FORCE, links.n)
 
     def form(index: Index, received: Wrench) -> lie.Loaded:
         here, force = taken((pose, own), index)
-        return lie.Loaded(here, here.force_to_base(twist.add(force, received)))
+        return lie.Loaded(here, Wrench(*here.force_to_parent(twist.add(force, received))))
 
     def handed(product: lie.Loaded) -> Wrench:
         return product.force

@@ -106,8 +106,7 @@ class Links:
         wrenches = np.reshape(f_ext, (len(f_ext), -1, 6))
         padded = np.concatenate((wrenches, np.zeros_like(wrenches[:, :1])), axis=1)  # row -1: no body, no force
         part = [self.rows(padded[:, bodies, k]) for k in range(6)]
-        rotation, origin = self.column([(link.wrench_rotation, link.wrench_origin) for link in links])
-        return wrench_on(rotation, origin, part)
+        return wrench_on(self.column([link.body_frame for link in links]), part)
 
     def rows(self, values: Array) -> Scalar:
         """(states, links) -> (links, 1, states); for degrees of freedom too."""

@@ -17,7 +17,7 @@ from condyle.ir import chunked as ir
 from condyle.model.tree import Link, Tree
 from condyle.scalar import number
 from condyle.spatial import vector as vec
-from condyle.spatial.rotation import AboutZ, Full, Identity, Product, Rotation
+from condyle.spatial.rotation import AboutZ, Axes, Full, Identity, Product, Rotation
 from condyle.spatial.transform import Transform
 from condyle.spatial.vector import ONE, Vector
 from condyle.trace.chunks.limbs import cut, limbs
@@ -111,7 +111,7 @@ class Chain:
         """The outer force on the link of a sweep, in its own frame."""
         row = self.table.read(stage)
         axes = (vec.three(row, OUTER), vec.three(row, OUTER + 3), vec.three(row, OUTER + 6))
-        return wrench_on(axes, vec.three(row, OUTER_ORIGIN), stage.read(ir.EXT, 6))
+        return wrench_on(Transform(Axes(axes), vec.three(row, OUTER_ORIGIN)), stage.read(ir.EXT, 6))
 
     def base(self, stage: Stage, link: Link) -> Joint:
         """The joint of a floating base."""
@@ -155,7 +155,7 @@ def start(bank: str, value: object) -> ir.Start:
 def _row(link: Link) -> list[float]:
     n, (linear, angular) = link.numbers, link.kind.subspace(link.numbers.pitch)[0]
     own = (n.rotation, n.origin, n.mass, n.first, n.second, n.armature[0], angular[2], linear[2])
-    return [*numbers(own), *numbers((link.wrench_rotation, link.wrench_origin))]
+    return [*numbers(own), *numbers(link.body_frame)]
 
 
 def _absent(row: list[float]) -> list[float]:

@@ -6,19 +6,21 @@ they say how every chunk's base moves and what hangs on its tip. From there each
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from typing import NamedTuple, cast
 
 from condyle.algorithms import aba, rotors
 from condyle.algorithms.rnea import NO_FORCE, Motion, Wrench, at_rest, motion, spin, torques
-from condyle.algorithms.scans.lie import Forces, Loaded, Motions, Moved, Pose
+from condyle.algorithms.scans.lie import Forces, Loaded, Motions, Moved
 from condyle.algorithms.values import flat
 from condyle.ir import chunked as ir
 from condyle.ir.program import Program
 from condyle.model.tree import Link
 from condyle.spatial import twist
 from condyle.spatial import vector as vec
+from condyle.spatial.rotation import Axes
+from condyle.spatial.transform import IDENTITY, Transform
 from condyle.spatial.twist import Pair
-from condyle.spatial.vector import ONE, Vector
+from condyle.spatial.vector import Vector
 from condyle.trace.chunks.between import inward, of_base, outward
 from condyle.trace.chunks.chain import ANSWER, BASE, COLUMNS, DRIVE, Chain, V, start
 from condyle.trace.chunks.motions import base_force, own_force, sines
@@ -93,12 +95,13 @@ def _place(chain: Chain) -> Program:
     """Pose, acceleration and velocity against the base of the chunk: `Motions` with one link behind."""
     stage = Stage("place")
     joint, columns = chain.joint(stage), stage.read(ir.IO, COLUMNS)
-    (axes, origin), acceleration, velocity = stage.value("moved", STILL)
+    (rotation, origin), acceleration, velocity = stage.value("moved", STILL)
     rate, drive = joint.rate(columns[V : V + 1]), joint.rate(columns[DRIVE : DRIVE + 1])
+    axes = cast(Axes, rotation).axes
     x, y, z = (joint.rotation.into(row) for row in axes)
     velocity = twist.add(aba.carry(joint, velocity), rate)
     acceleration = twist.add(aba.carry(joint, acceleration), twist.add(drive, twist.cross_motion(velocity, rate)))
-    pose = Pose((x, y, z), vec.add(origin, vec.times(axes, joint.origin)))
+    pose = Transform(Axes((x, y, z)), vec.add(origin, vec.times(axes, joint.origin)))
     stage.write("moved", Moved(pose, acceleration, velocity))
     return stage.program()
 
@@ -112,7 +115,7 @@ def _arrive(chain: Chain) -> Program:
         falling = joint.rotation.into(chain.down), vec.ZERO
         root = Root(twist.add(falling, joint.rate(stage.read(BASE[2], 6))), joint.rate(stage.read(BASE[1], 6)))
     before = stage.value("before", STILL)
-    (_, (a, dw), (v, w)) = Motions().combine(Moved(Pose(ONE, vec.ZERO), *root), before)
+    (_, (a, dw), (v, w)) = Motions().combine(Moved(IDENTITY, *root), before)
     stage.write("motion", Rates(w, dw, vec.add(a, vec.cross(w, v))))
     return stage.program()
 

@@ -30,5 +30,5 @@ def base_force(chain: Chain, stage: Stage, joint: Joint, moved: Motion) -> Wrenc
     own = newton_euler(joint, moved)
     if not chain.f_ext or chain.free is None:
         return own
-    outer = wrench_on(chain.free.wrench_rotation, chain.free.wrench_origin, stage.read(BASE[3], 6))
+    outer = wrench_on(chain.free.body_frame, stage.read(BASE[3], 6))
     return less_external(joint, own, outer)

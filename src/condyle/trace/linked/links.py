@@ -17,7 +17,7 @@ from condyle.model.joints.base import JointType
 from condyle.model.tree import Link, Numbers, Tree, carried
 from condyle.scalar import Scalar
 from condyle.spatial import vector as vec
-from condyle.spatial.vector import ONE
+from condyle.spatial.transform import IDENTITY
 from condyle.trace.kinds import blank
 from condyle.trace.partners import partners
 from condyle.trace.stage import Stage, Table, composed
@@ -160,7 +160,7 @@ class Links:
     def external(self, stage: Stage) -> Wrench:
         """The outer force on a link, in its own frame."""
         row = self.table.read(stage)
-        return wrench_on(*refilled((ONE, vec.ZERO), row[FRAME:]), stage.read("f_ext", 6))
+        return wrench_on(refilled(IDENTITY, row[FRAME:]), stage.read("f_ext", 6))
 
     def outward(self, bank: str, shape: T, combine: Callable[[T, T], T]) -> None:
         """Products of all elements from the root on."""
@@ -200,7 +200,7 @@ def _numbers(row: Sequence[Scalar]) -> Numbers:
 def _row(link: Link, carried: float) -> list[float]:
     n = link.numbers
     rest = [0.0] * (MOST - len(n.armature))
-    return [*numbers(n), *rest, float(link.parent >= 0), carried, *numbers((link.wrench_rotation, link.wrench_origin))]
+    return [*numbers(n), *rest, float(link.parent >= 0), carried, *numbers(link.body_frame)]
 
 
 def _first(link: Link, port: str) -> int:
