@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from condyle.errors import ModelError
-from condyle.readers import load_robot, mjcf_compile, mjcf_compiled, mjcf_layout
+from condyle.readers import load_robot, mjcf_compile, mjcf_compiled, mjcf_schema
 
 BODY = '<body name="a"><joint name="j"/><geom {}/></body>'
 ROUND = BODY.format('size=".1"')
@@ -101,23 +101,23 @@ def test_threads_load_beside_each_other(tmp_path: Path) -> None:
     assert found == [1, 1, 1, 1]
 
 
-def saved(folder: Path) -> tuple[bytes, mjcf_layout.Layout]:
-    """What MuJoCo saves of a small model, and its layout."""
+def saved(folder: Path) -> tuple[bytes, mjcf_schema.Schema]:
+    """What MuJoCo saves of a small model, and its schema."""
     import mujoco
 
     model = mujoco.MjModel.from_xml_path(str(write(folder, ROUND + '<site name="s"/>')))
     mujoco.mj_saveModel(model, str(folder / "a.mjb"), None)
-    layout = mjcf_layout.layout_of(mjcf_compile.library().parent / "include" / "mujoco")
-    return (folder / "a.mjb").read_bytes(), layout
+    schema = mjcf_schema.schema_of(mjcf_compile.library().parent / "include" / "mujoco")
+    return (folder / "a.mjb").read_bytes(), schema
 
 
 def test_every_array_that_is_read_is_mujocos(tmp_path: Path) -> None:
     import mujoco
     import numpy as np
 
-    data, layout = saved(tmp_path)
+    data, schema = saved(tmp_path)
     model = mujoco.MjModel.from_binary_path(str(tmp_path / "a.mjb"))
-    found = mjcf_compiled.read_compiled(data, layout)
+    found = mjcf_compiled.read_compiled(data, schema)
     names = [name for name in mjcf_compiled.Compiled.__slots__ if "_" in name]
     assert len(names) > 40
     for name in names:
@@ -129,7 +129,7 @@ def test_damaged_bytes_from_the_child_are_an_error_and_no_crash(tmp_path: Path) 
     """Any byte of the header, the sizes, an index or a name may be wrong; only DamagedError comes of it."""
     import numpy as np
 
-    data, layout = saved(tmp_path)
+    data, schema = saved(tmp_path)
     rng = np.random.default_rng(0)
     refused = 0
     for _ in range(3000):
@@ -138,7 +138,7 @@ def test_damaged_bytes_from_the_child_are_an_error_and_no_crash(tmp_path: Path) 
             bad[int(rng.integers(len(bad)))] = int(rng.integers(256))
         try:
             mjcf_compiled.read_compiled(
-                bytes(bad[: int(rng.integers(len(bad))) if rng.random() < 0.2 else None]), layout
+                bytes(bad[: int(rng.integers(len(bad))) if rng.random() < 0.2 else None]), schema
             )
         except mjcf_compiled.DamagedError:
             refused += 1

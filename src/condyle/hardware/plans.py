@@ -17,7 +17,6 @@ from condyle.errors import UnsupportedError
 from condyle.functions import FUNCTIONS
 from condyle.hardware.states import BOX, FORCE, limits, sampled
 from condyle.hardware.stepping import stepping_of
-from condyle.model.joints.free import Free
 from condyle.model.robot import Robot
 from condyle.model.tree import tree_of
 from condyle.trace.limbs import limbs_of
@@ -101,7 +100,7 @@ def accelerator(robot: Robot, options: Options) -> Accelerator:
 def _given_base(robot: Robot, options: Options) -> int:
     """Degrees of freedom of a base whose motion some function is given; 0 if none is."""
     asked = [function for function in options.functions if function in GIVEN]
-    if asked and not (robot.joints and isinstance(robot.joints[0].kind, Free)):
+    if asked and not (robot.joints and robot.joints[0].kind.is_free):
         raise UnsupportedError(f"{asked[0]}: only a floating base can move as given (floating_base=True)")
     return robot.joints[0].nv if asked else 0
 

@@ -29,7 +29,7 @@ def sampled(robot: Robot, n: int, seed: int, box: Mapping[str, float] = BOX) -> 
     rng = np.random.default_rng(seed)
     q = robot.random_state(n, rng).q
     for joint in robot.joints:
-        if joint.type in ("revolute", "continuous") and joint.mimic is None:
+        if joint.kind.is_periodic and joint.mimic is None:
             q[:, joint.q_index] = rng.uniform(-box["q"], box["q"], n)
     v, a = (rng.uniform(-box[name], box[name], (n, robot.nv)) for name in "va")
     v[: n // 4], a[: n // 4] = box["v"] * np.sign(v[: n // 4]), box["a"] * np.sign(a[: n // 4])
@@ -45,7 +45,7 @@ def limits(robot: Robot, box: Mapping[str, float]) -> dict[Word, float]:
     for joint in robot.joints:
         if joint.mimic is None:
             low, high = usual_range(joint)
-            turns = joint.type in ("revolute", "continuous")
+            turns = joint.kind.is_periodic
             largest = [box["q"]] if turns else np.maximum(np.abs(low), np.abs(high)).tolist()
             found.update({Word("q", joint.q_index + k): value for k, value in enumerate(largest)})
     if FORCE in box:

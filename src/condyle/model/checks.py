@@ -13,7 +13,6 @@ from condyle.model.idle import idle_coordinates
 from condyle.model.parts import Body, Joint, RobotData
 from condyle.model.placement import alignment
 from condyle.model.state import random_state
-from condyle.scalar import Scalar
 
 POINT_MASS = "a mass but no inertia: a point mass"
 NO_MASS = "an inertia but no mass"
@@ -192,9 +191,8 @@ def _felt(joint: Joint, body: Body) -> bool:
     com = aligned @ joint.after.apply(body.com)
     turn = aligned @ joint.after.rotation
     inertia = congruence(turn, body.inertia)
-    columns = joint.kind.subspace(joint.pitch)
-    linear = np.array([_floats(v) + np.cross(_floats(w), com) for v, w in columns])
-    angular = np.array([_floats(w) for _, w in columns])
+    linear, angular = (np.array(part, np.float64) for part in zip(*joint.kind.subspace(joint.pitch), strict=True))
+    linear = linear + np.cross(angular, com)
     energy = body.mass * linear @ transpose(linear) + angular @ inertia @ transpose(angular) + diagonal(joint.armature)
     scale = body.mass * (1.0 + float(com @ com)) + float(np.trace(inertia))
     own = np.diagonal(energy)
@@ -202,7 +200,3 @@ def _felt(joint: Joint, body: Body) -> bool:
         return False
     root = np.sqrt(own)
     return float(np.linalg.eigvalsh(energy / (root[:, None] * root))[0]) > _SINGULAR
-
-
-def _floats(v: tuple[Scalar, Scalar, Scalar]) -> Array:
-    return np.array(v, dtype=np.float64)

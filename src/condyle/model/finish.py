@@ -66,10 +66,10 @@ def finish(draft: Draft, options: Options, findings: Sequence[Finding] = ()) -> 
         raise ModelError([*found, *(finding for findings in bodies.values() for finding in findings)])
     if all(joint.parent is not None for joint in joints):
         joints = (_root_joint(root, options.floating_base), *joints)
-    places = (*(link.place for link in draft.links), *(joint.placement for joint in joints))
-    snapped = NONE_SNAPPED.more(angle for place in places for angle in place.moved)
+    placements = (*(link.place for link in draft.links), *(joint.placement for joint in joints))
+    snapped = NONE_SNAPPED.more(angle for placement in placements for angle in placement.moved)
     robot = Robot.assemble(Description(draft.name, draft.gravity, draft.links, joints, options.snap, snapped))
-    _settle([*found, *_weighed(robot, bodies, source), *check_structure(robot, source)], options)
+    _report([*found, *_weighed(robot, bodies, source), *check_structure(robot, source)], options)
     return robot
 
 
@@ -101,7 +101,7 @@ def _fatal(findings: Sequence[Finding], options: Options) -> bool:
     return any(finding.severity in severities for finding in findings)
 
 
-def _settle(findings: Sequence[Finding], options: Options) -> None:
+def _report(findings: Sequence[Finding], options: Options) -> None:
     """Raise one ModelError if a finding must not pass; else warn once."""
     if _fatal(findings, options):
         raise ModelError(findings)

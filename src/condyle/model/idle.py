@@ -91,7 +91,7 @@ class _Elimination:
             carried[link.parent].append(self._eliminated(self._through(link, behind)))
         if carried:
             world = _stacked(carried[-1])
-            self._settle(world.matrix[..., :-6], world.shared)
+            self._eliminate_waiting(world.matrix[..., :-6], world.shared)
         return self.left / np.where(self.size > 0.0, self.size, 1.0)
 
     def _body(self, link: Link) -> _Factor:
@@ -163,7 +163,7 @@ class _Elimination:
         self.left[:, done] = left
         return replace(factor, matrix=upper[:, len(done) :, len(done) :], shared=tuple(kept))
 
-    def _settle(self, matrix: Array, waiting: Sequence[int]) -> None:
+    def _eliminate_waiting(self, matrix: Array, waiting: Sequence[int]) -> None:
         """The coordinates that have waited, the one with the largest share first."""
         names = list(waiting)
         columns: Array = matrix / np.where(self.size[names] > 0.0, self.size[names], 1.0)

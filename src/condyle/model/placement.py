@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from condyle.model.array import Array, frozen, short, transpose
+from condyle.spatial.rotation import from_quaternion
 
 Angles = tuple[float, float, float]
 _QUARTER = math.pi / 2.0
@@ -17,7 +18,7 @@ _ROUNDING = 1e-14  # rad, of angles that are written to the last digit or were p
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Placement:
-    """A child frame in its parent: x_parent = rotation x_child + translation [m].
+    """A child frame in its parent, in numbers: x_parent = rotation x_child + translation [m]. See `spatial.transform`.
 
     rotation (3, 3), translation (3,), read-only. rpy, where known, are the roll, pitch and yaw [rad] that give this
     rotation to the last digit. moved: how far [rad] each angle was that was taken as a quarter turn.
@@ -113,14 +114,8 @@ def rpy_of(rotation: Array, snap: float = 0.0) -> Angles:
 
 def matrix_of(quaternion: ArrayLike) -> Array:
     """The rotation matrix of a unit quaternion (x, y, z, w), (3, 3)."""
-    x, y, z, w = frozen(quaternion, 4).tolist()
-    return np.array(
-        (
-            (1.0 - 2.0 * (y * y + z * z), 2.0 * (x * y - z * w), 2.0 * (x * z + y * w)),
-            (2.0 * (x * y + z * w), 1.0 - 2.0 * (x * x + z * z), 2.0 * (y * z - x * w)),
-            (2.0 * (x * z - y * w), 2.0 * (y * z + x * w), 1.0 - 2.0 * (x * x + y * y)),
-        )
-    )
+    rows = from_quaternion(frozen(quaternion, 4).tolist()).rows
+    return np.array(tuple(zip(*rows, strict=True)), np.float64)
 
 
 def alignment(axis: Array) -> Array:

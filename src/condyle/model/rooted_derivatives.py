@@ -35,7 +35,7 @@ class Gradient(NamedTuple):
 
 def force_gradient(both: Rooted, q: Reals, v: Reals, a: Reals, tau: Reals, mass: Reals, there: Gradient) -> Gradient:
     """dtau/dq and dtau/dv of those at the new root, `there`; tau' (n, nv) and M' (n, nv, nv) are the new root's too."""
-    t = _Turning(both, q, v)
+    t = _Map(both, q, v)
     back = np.swapaxes(t.moved, 1, 2)
     by_q = there.by_q @ t.moved + there.by_v[..., :6] @ t.B(v) + mass[..., :6] @ (t.B(a) + t.bias_by_q)
     return Gradient(t.F(tau) + back @ by_q, back @ (there.by_v @ t.moved + mass[..., :6] @ t.bias_by_v))
@@ -45,7 +45,7 @@ def acceleration_gradient(
     both: Rooted, q: Reals, v: Reals, a: Reals, tau: Reals, inverse: Reals, there: Gradient
 ) -> Gradient:
     """da/dq and da/dv of those at the new root, `there`, of dfd or difd; tau' and M'⁻¹ are the new root's too."""
-    t = _Turning(both, q, v)
+    t = _Map(both, q, v)
     forces = _solved(np.swapaxes(t.moved, 1, 2), t.F(tau))
     by_q = there.by_q @ t.moved + there.by_v[..., :6] @ t.B(v) - inverse @ forces
     by_q[:, :6] -= t.B(a) + t.bias_by_q
@@ -54,7 +54,7 @@ def acceleration_gradient(
     return Gradient(_solved(t.moved, by_q), _solved(t.moved, by_v))
 
 
-class _Turning:
+class _Map:
     """T at some states and what it is differentiated to; (n, 6, nv) where only the root's rows differ from zero."""
 
     def __init__(self, both: Rooted, q: Reals, v: Reals) -> None:

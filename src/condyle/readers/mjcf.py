@@ -21,8 +21,8 @@ from condyle.readers.mjcf_assets import take_files
 from condyle.readers.mjcf_checks import check_tree
 from condyle.readers.mjcf_compile import Limits, compile_tree, library
 from condyle.readers.mjcf_compiled import Compiled, DamagedError, read_compiled
-from condyle.readers.mjcf_layout import layout_of
 from condyle.readers.mjcf_prune import prune_geoms, prune_sections, take_unmodelled
+from condyle.readers.mjcf_schema import schema_of
 from condyle.readers.mjcf_tree import read_tree
 from condyle.readers.mjcf_unmodelled import check_modelled, followers, reflected
 from condyle.readers.xml import Element
@@ -51,7 +51,7 @@ def read(
     prune_geoms(root, options.floating_base)
     data, findings = compile_tree(found, root, take_files(root, folders, limits.memory // 8), limits)
     try:
-        model = read_compiled(data, layout_of(found.parent / "include" / "mujoco"))
+        model = read_compiled(data, schema_of(found.parent / "include" / "mujoco"))
     except DamagedError as error:
         raise ModelError(
             [Finding("error", f"MuJoCo's compiler gave no model that can be read: {error}", str(path))]

@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from condyle.model.array import Array
-from condyle.readers.mjcf_layout import Layout
+from condyle.readers.mjcf_schema import Schema
 
 Ints = NDArray[np.int64]
 _MAGIC, _HEADER = 54321, 5
@@ -100,9 +100,9 @@ _COLUMNS = {
 }
 
 
-def read_compiled(data: bytes, layout: Layout) -> Compiled:
-    """DamagedError for bytes that do not fit the layout, or whose indices lead nowhere."""
-    reader = _Bytes(data, layout)
+def read_compiled(data: bytes, schema: Schema) -> Compiled:
+    """DamagedError for bytes that do not fit the schema, or whose indices lead nowhere."""
+    reader = _Bytes(data, schema)
     arrays = [field for field in fields(Compiled) if "_" in field.name]
     values = {
         field.name: reader.integers(field.name) if field.type == "Ints" else reader.floats(field.name)
@@ -114,7 +114,7 @@ def read_compiled(data: bytes, layout: Layout) -> Compiled:
         gravity=options["gravity"],
         density=float(options["density"][0]),
         viscosity=float(options["viscosity"][0]),
-        weightless=bool(int(options["disableflags"][0]) & layout.constants["mjDSBL_GRAVITY"]),
+        weightless=bool(int(options["disableflags"][0]) & schema.constants["mjDSBL_GRAVITY"]),
         names=names,
         qpos0=reader.floats("qpos0"),
         **values,  # pyright: ignore[reportArgumentType]
@@ -126,34 +126,34 @@ def read_compiled(data: bytes, layout: Layout) -> Compiled:
 class _Bytes:
     """One saved model, cut into arrays."""
 
-    def __init__(self, data: bytes, layout: Layout) -> None:
-        self.data, self.layout = data, layout
-        count = len(layout.sizes)
+    def __init__(self, data: bytes, schema: Schema) -> None:
+        self.data, self.schema = data, schema
+        count = len(schema.sizes)
         self.start = 4 * _HEADER + 8 * count
-        if len(data) < self.start + 8 * len(layout.options):
+        if len(data) < self.start + 8 * len(schema.options):
             raise DamagedError("too short")
         header = np.frombuffer(data, "<i4", _HEADER).tolist()
-        if [header[0], header[1], header[2], header[4]] != [_MAGIC, 8, count, len(layout.arrays)]:
+        if [header[0], header[1], header[2], header[4]] != [_MAGIC, 8, count, len(schema.arrays)]:
             raise DamagedError(f"header {header}")
         sizes = np.frombuffer(data, "<i8", count, 4 * _HEADER).tolist()
-        self.sizes: dict[str, int] = dict(zip(layout.sizes, sizes, strict=True))
-        self.places = self._places()
+        self.sizes: dict[str, int] = dict(zip(schema.sizes, sizes, strict=True))
+        self.arrays = self._arrays()
 
-    def _places(self) -> dict[str, tuple[int, str, int, int]]:
+    def _arrays(self) -> dict[str, tuple[int, str, int, int]]:
         """Offset, type, rows and columns by name; the arrays are the end of the file."""
-        shapes = [(row, self._size(row.rows), math.prod(map(self._size, row.columns))) for row in self.layout.arrays]
+        shapes = [(row, self._size(row.rows), math.prod(map(self._size, row.columns))) for row in self.schema.arrays]
         total = sum(np.dtype(row.form).itemsize * rows * columns for row, rows, columns in shapes if rows)
         at = len(self.data) - total
         if at < self.start:
             raise DamagedError("sizes")
-        places: dict[str, tuple[int, str, int, int]] = {}
+        arrays: dict[str, tuple[int, str, int, int]] = {}
         for row, rows, columns in shapes:
-            places[row.name] = (at, row.form, rows, columns)
+            arrays[row.name] = (at, row.form, rows, columns)
             at += np.dtype(row.form).itemsize * rows * columns
-        return places
+        return arrays
 
     def _size(self, word: str) -> int:
-        value = int(word) if word.isdigit() else self.sizes.get(word, self.layout.constants.get(word, 0))
+        value = int(word) if word.isdigit() else self.sizes.get(word, self.schema.constants.get(word, 0))
         if not 0 <= value <= len(self.data):
             raise DamagedError(f"{word} = {value}")
         return value
@@ -173,7 +173,7 @@ class _Bytes:
         """Where an array begins, its type, rows and columns, which must be the expected ones."""
         kind = name.partition("_")[0]
         count = self.sizes["nq" if name == "qpos0" else _COUNTS.get(kind, "nactuator")]
-        at, form, rows, columns = self.places[name]
+        at, form, rows, columns = self.arrays[name]
         wide = name.endswith("poly") or name == "eq_data"
         expected = _COLUMNS.get(name, 1)
         if (rows != count and name != "actuator_gear") or (columns != expected and not wide):
@@ -183,15 +183,15 @@ class _Bytes:
     def options(self) -> dict[str, Array]:
         forms = {"gravity": ("<f8", 3), "density": ("<f8", 1), "viscosity": ("<f8", 1), "disableflags": ("<i4", 1)}
         return {
-            name: np.frombuffer(self.data, form, count, self.start + self.layout.options[name]).astype(np.float64)
+            name: np.frombuffer(self.data, form, count, self.start + self.schema.options[name]).astype(np.float64)
             for name, (form, count) in forms.items()
         }
 
     def names(self, what: str, count: str) -> list[str]:
         """The name of each thing of a kind, "" where it has none."""
-        start, _, length, _ = self.places["names"]
+        start, _, length, _ = self.arrays["names"]
         text = self.data[start : start + length]
-        at, form, rows, _ = self.places[f"name_{what}adr"]
+        at, form, rows, _ = self.arrays[f"name_{what}adr"]
         names: list[str] = []
         for first in np.frombuffer(self.data, form, rows, at).tolist():
             end = text.find(b"\0", first)

@@ -15,7 +15,7 @@ from condyle.algorithms.aba import rigid
 from condyle.algorithms.rnea import Wrench
 from condyle.algorithms.scans.affine import Inward, Map, Outward
 from condyle.algorithms.scans.articulated import Segment, Segments, extended, single
-from condyle.algorithms.scans.lie import Forces, Loaded, Motions, Moved, Pose
+from condyle.algorithms.scans.lie import Forces, Loaded, Motions, Moved
 from condyle.algorithms.scans.semigroup import Flipped
 from condyle.algorithms.scans.sums import Sums
 from condyle.algorithms.scans.turns import Turns
@@ -23,6 +23,8 @@ from condyle.algorithms.unrolled import joint_at
 from condyle.algorithms.values import flat, refilled
 from condyle.model.tree import tree_of
 from condyle.spatial import six
+from condyle.spatial.rotation import Axes
+from condyle.spatial.transform import Transform
 
 ROUNDING = 1e-11  # three compositions of elements whose entries differ by factors up to 1e3
 LINKS = tree_of(condyle.random_tree(12, rng=4, types=("revolute", "prismatic", "helical", "spherical", "planar"))).links
@@ -43,8 +45,8 @@ def turn(rng: np.random.Generator) -> Any:
     return tuple(tuple(map(float, row)) for row in q * np.linalg.det(q))
 
 
-def pose(rng: np.random.Generator) -> Pose:
-    return Pose(turn(rng), vector(rng))
+def pose(rng: np.random.Generator) -> Transform:
+    return Transform(Axes(turn(rng)), vector(rng))
 
 
 def affine(rng: np.random.Generator) -> Map:

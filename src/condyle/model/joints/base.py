@@ -71,7 +71,7 @@ class JointType(ABC):
     def transform(self, q: Sequence[Scalar], pitch: Scalar | float) -> Transform:
         """Where the child stands in the joint frame."""
 
-    @property
+    @cached_property
     def is_axial(self) -> bool:
         """Whether every motion is along or about z: the inverse is then the same joint about -z."""
         return not self.parts and all(is_zero(x) for pair in self.subspace(0.0) for part in pair for x in part[:2])
@@ -81,7 +81,7 @@ class JointType(ABC):
         """Whether q is a plain vector, q ⊕ dv = q + dv: a run of such joints is one."""
         return type(self).integrate is JointType.integrate
 
-    @property
+    @cached_property
     def spread(self) -> Array:
         """The half-width of the usual range of each entry of q, rad or m, (nq,)."""
         return np.array([np.pi if k in self.angles else 1.0 for k in range(self.nq)])

@@ -28,7 +28,7 @@ class Row:
 
 
 @dataclass(frozen=True, slots=True)
-class Layout:
+class Schema:
     """Sizes in the order of the file, arrays in that order, byte offsets of options, numbers with names."""
 
     sizes: tuple[str, ...]
@@ -38,8 +38,8 @@ class Layout:
 
 
 @lru_cache(maxsize=8)
-def layout_of(folder: Path) -> Layout:
-    """The layout that the header files in `folder` say; UnsupportedError if they are of another form."""
+def schema_of(folder: Path) -> Schema:
+    """The schema that the header files in `folder` say; UnsupportedError if they are of another form."""
     try:
         texts = {path.name: path.read_text(encoding="utf-8") for path in sorted((folder).glob("mj*.h"))}
         macros = {match[1]: match[2] for match in _MACRO.finditer(texts["mjxmacro.h"])}
@@ -56,7 +56,7 @@ def layout_of(folder: Path) -> Layout:
         if not re.search(r"X\s*\(\s*mjtNum,\s*actuator_armature,", texts["mjxmacro.h"]):
             raise KeyError("actuator_armature")  # older than 4
         constants["mjDSBL_GRAVITY"] = 1 << int(bit.group(1))
-        return Layout(sizes, tuple(_rows("MJMODEL_POINTERS", macros)), _offsets(struct.group(1), constants), constants)
+        return Schema(sizes, tuple(_rows("MJMODEL_POINTERS", macros)), _offsets(struct.group(1), constants), constants)
     except (OSError, KeyError, ValueError) as error:
         raise UnsupportedError(
             f"this version of MuJoCo describes its models in a way that is not known here ({error!r}): install mujoco 4"
