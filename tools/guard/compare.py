@@ -1,24 +1,39 @@
-"""Two processes, one with each Condyle, that are asked for short samples in turns; the best of each counts."""
+"""This tree against an earlier one: what differs in bits, counts and texts, and ratios of times."""
 
 from __future__ import annotations
 
-import json
-import os
-import subprocess
-import sys
-from collections.abc import Sequence
+import tempfile
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
-from typing import IO, NamedTuple, cast
+from typing import NamedTuple
+
+import numpy as np
 
 from benchmarks.robots import Case
+from tools.guard.cases import Plan, Question
+from tools.guard.process import Both, Process
 
-WORKER = Path(__file__).resolve().parent / "worker.py"
+STATES = 37
 COLD_ROUNDS = 3
+DIGEST = 24
+"""Characters of a hash; what is shorter is the name of an error."""
 DTYPES = ("float64", "float32")
+Say = Callable[[str], None]
+
+
+class Difference(NamedTuple):
+    """One thing that is not as before. error: the largest difference of bits, relative to the largest number."""
+
+    robot: str
+    what: str
+    key: str
+    before: str
+    now: str
+    error: str = ""
 
 
 class Ratio(NamedTuple):
-    """One number before and now: nanoseconds a state, or processor seconds of a cold compile."""
+    """One number before and now: nanoseconds a state, or processor seconds of a cold compile or of the import."""
 
     robot: str
     function: str
@@ -34,47 +49,113 @@ class Ratio(NamedTuple):
         return (self.robot, self.function, self.what, f"{self.before:.4g}", f"{self.now:.4g}", f"{self.ratio:.3f}")
 
 
-def compare(before: Path, case: Case, functions: Sequence[str], rounds: int) -> list[Ratio]:
-    """Call times (ns a state, N = 256, one thread, `out=`) and cold compile times (s of the processor)."""
-    with _Worker(case, before) as old, _Worker(case, None) as new:
-        return [
-            _best(old, new, case.name, function, dtype, what, rounds if what == "call" else COLD_ROUNDS)
-            for dtype in DTYPES
-            for function in functions
-            for what in ("compile", "call")
-        ]
+class Found(NamedTuple):
+    """Of one case. compared: how many things were."""
+
+    compared: int
+    differences: list[Difference]
+    ratios: list[Ratio]
 
 
-def _best(old: _Worker, new: _Worker, robot: str, function: str, dtype: str, what: str, rounds: int) -> Ratio:
-    question = {"what": what, "function": function, "dtype": dtype}
-    seen: dict[_Worker, list[float]] = {old: [], new: []}
+def compare(
+    before: Path, case: Case, functions: Sequence[str], what: Sequence[str], rounds: int, say: Say = lambda _: None
+) -> Found:
+    with (
+        tempfile.TemporaryDirectory(prefix="condyle-guard-") as folder,
+        Process(before) as old,
+        Process(None) as new,
+    ):
+        made = _Comparison(case, Both(before, old, new), Path(folder), say)
+        plan = made.loaded(functions)
+        if "bits" in what:
+            made.bits(plan)
+        if "counts" in what:
+            made.same("counts", {"ask": "counts"}, plan.functions)
+        if "texts" in what:
+            for name, question in plan.texts(vectors=True):
+                made.same(name, question)
+        ratios = list(made.times(plan, rounds)) if "times" in what else []
+        return Found(made.compared, made.differences, ratios)
+
+
+class _Comparison:
+    def __init__(self, case: Case, both: Both, folder: Path, say: Say) -> None:
+        self.case, self.both, self.folder, self.say = case, both, folder, say
+        self.differences: list[Difference] = []
+        self.compared = 0
+
+    def loaded(self, functions: Sequence[str]) -> Plan:
+        """Both have the robot and the same states; functions that both have."""
+        case, states = self.case, str(self.folder / "states.npz")
+        given: Question = {"source": case.path, "floating": case.floating, "locked": case.locked}
+        new = self.both.new.ask("load", states=states, n=STATES, **given)
+        old = self.both.old.ask("load", states=states, n=STATES, **given)
+        wanted = [name for name in new["functions"] if not functions or name in functions]
+        shared = [name for name in wanted if name in old["functions"]]
+        self._note("functions", dict.fromkeys(old["functions"], "there"), dict.fromkeys(new["functions"], "there"))
+        return Plan(case, new["nv"], shared, new["isas"])
+
+    def bits(self, plan: Plan) -> None:
+        self.same("model", {"ask": "model"})
+        for name, question in plan.bits():
+            self.same(name, question | {"cache": ""})
+
+    def same(self, name: str, question: Question, keys: Sequence[str] = ()) -> None:
+        self.say(name)
+        old, new = self.both.ask(question)
+        for answers in (old, new) if keys else ():
+            for key in set(answers) - set(keys):
+                del answers[key]
+        self._note(name, old, new, question["ask"] == "bits")
+
+    def _note(self, name: str, old: dict[str, str], new: dict[str, str], is_bits: bool = False) -> None:
+        for key in {**old, **new}:
+            before, now = old.get(key, "absent"), new.get(key, "absent")
+            self.compared += 1
+            if before == now or (name == "functions" and before == "absent"):
+                continue
+            error = self._error(key) if is_bits and len(before) == len(now) == DIGEST else ""
+            self.differences.append(Difference(self.case.name, name, key, before, now, error))
+
+    def _error(self, key: str) -> str:
+        """The largest difference, over the largest number of its array."""
+        paths = [self.folder / f"{whose}.npz" for whose in ("old", "new")]
+        for process, path in zip((self.both.old, self.both.new), paths, strict=True):
+            process.ask("save", key=key, path=str(path))
+        with np.load(paths[0]) as old, np.load(paths[1]) as new:
+            if [old[name].shape for name in old] != [new[name].shape for name in new]:
+                return "shapes"
+            return f"{max((_distance(old[name], new[name]) for name in old), default=0.0):.1e}"
+
+    def times(self, plan: Plan, rounds: int) -> Iterator[Ratio]:
+        """Call times (ns a state, one thread, `out=`) and cold compile times (s of the processor)."""
+        for dtype in DTYPES:
+            for function in plan.functions:
+                for what in ("compile", "call"):
+                    self.say(f"times {function} {what} {dtype}")
+                    yield self._best(function, dtype, what, rounds if what == "call" else COLD_ROUNDS)
+
+    def _best(self, function: str, dtype: str, what: str, rounds: int) -> Ratio:
+        question = {"what": what, "function": function, "dtype": dtype}
+        seen: dict[Process, list[float]] = {self.both.old: [], self.both.new: []}
+        for k in range(rounds):
+            for one in (self.both.old, self.both.new) if k % 2 else (self.both.new, self.both.old):
+                seen[one].append(one.ask("time", **question))
+        return Ratio(self.case.name, function, f"{what} {dtype}", min(seen[self.both.old]), min(seen[self.both.new]))
+
+
+def _distance(old: np.ndarray, new: np.ndarray) -> float:
+    if old.size == 0:
+        return 0.0
+    largest = float(np.max(np.abs(old))) or 1.0
+    return float(np.max(np.abs(old.astype(np.float64) - new))) / largest
+
+
+def import_times(before: Path, rounds: int) -> Ratio:
+    """Processor seconds of `import condyle`, in fresh processes."""
+    seen: dict[Path | None, list[float]] = {before: [], None: []}
     for k in range(rounds):
-        for one in (old, new) if k % 2 else (new, old):
-            seen[one].append(one.ask(question))
-    return Ratio(robot, function, f"{what} {dtype}", min(seen[old]), min(seen[new]))
-
-
-class _Worker:
-    """A process that measures one robot with the Condyle of `site`, or of this environment."""
-
-    def __init__(self, case: Case, site: Path | None) -> None:
-        environment = os.environ | {"CONDYLE_NO_CACHE": "1"} | ({} if site is None else {"PYTHONPATH": str(site)})
-        pipe = subprocess.PIPE
-        self.process = subprocess.Popen([sys.executable, WORKER], env=environment, stdin=pipe, stdout=pipe, text=True)
-        options = {"source": case.path, "floating": case.floating, "locked": case.locked}
-        self.ask({"what": "load", **options})
-
-    def __enter__(self) -> _Worker:
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        self.process.kill()
-        self.process.wait()
-
-    def ask(self, question: dict[str, object]) -> float:
-        stdin, stdout = cast("IO[str]", self.process.stdin), cast("IO[str]", self.process.stdout)
-        print(json.dumps(question), file=stdin, flush=True)
-        answer = stdout.readline()
-        if not answer:
-            raise SystemExit(f"the process that measures ended at {question}")
-        return float(answer)
+        for site in (before, None) if k % 2 else (None, before):
+            with Process(site) as process:
+                seen[site].append(process.ask("imported"))
+    return Ratio("", "", "import condyle", min(seen[before]), min(seen[None]))

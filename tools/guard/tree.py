@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import subprocess
 import sys
+import tarfile
 import tempfile
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -13,16 +14,26 @@ ROOT = Path(__file__).resolve().parent.parent.parent
 
 
 @contextmanager
-def installed(commit: str) -> Iterator[Path]:
-    """The folder that holds `condyle` as it was at `commit`; for PYTHONPATH."""
+def installed(commit: str, folder: Path | None) -> Iterator[Path]:
+    """The folder that holds `condyle` as it was at `commit`, for PYTHONPATH; kept if it is named, and used again."""
+    if folder is not None:
+        if not (folder / "condyle").is_dir():
+            _install(commit, folder)
+        yield folder.resolve()
+        return
+    with tempfile.TemporaryDirectory(prefix="condyle-guard-") as made:
+        _install(commit, Path(made) / "site")
+        yield Path(made) / "site"
+
+
+def _install(commit: str, site: Path) -> None:
     with tempfile.TemporaryDirectory(prefix="condyle-guard-") as folder:
-        tree, site = Path(folder) / "tree", Path(folder) / "site"
-        _run("git", "worktree", "add", "--detach", "--force", str(tree), commit)
-        try:
-            _run(sys.executable, "-m", "pip", "install", "--no-deps", "--quiet", "--target", str(site), str(tree))
-            yield site
-        finally:
-            _run("git", "worktree", "remove", "--force", str(tree))
+        packed = Path(folder) / "tree.tar"
+        _run("git", "archive", "--output", str(packed), commit)
+        with tarfile.open(packed) as archive:
+            archive.extractall(Path(folder) / "tree", filter="data")
+        tree = str(Path(folder) / "tree")
+        _run(sys.executable, "-m", "pip", "install", "--no-deps", "--quiet", "--target", str(site), tree)
 
 
 def _run(*command: str) -> None:

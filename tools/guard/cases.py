@@ -1,0 +1,128 @@
+"""What is compared: the robots, and what is asked of each, by its size."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from benchmarks.robots import PANDA, TALOS, Case
+
+Question = dict[str, Any]
+
+ROBOTS = {
+    "iiwa14": "iiwa14",
+    "hyq": "hyq",
+    "atlas": "atlas",
+    "ur5": "ur_description/urdf/ur5_robot.urdf",
+    "panda": PANDA,  # a mimic finger
+    "solo12": "solo_description/robots/solo12.urdf",
+    "bolt": "bolt_description/robots/bolt.urdf",
+    "go2": "go2_description/urdf/go2.urdf",
+    "anymal-kinova": "anymal_b_simple_description/robots/anymal-kinova.urdf",
+    "allegro": "allegro_hand_description/urdf/allegro_right_hand.urdf",
+    "talos-arm": "talos_data/robots/talos_left_arm.urdf",  # a gripper of mimic joints
+    "simple-humanoid": "simple_humanoid_description/urdf/simple_humanoid.urdf",
+    "talos-reduced": TALOS,
+}
+"""The bundled robots, and ten of the example-robot-data wheel: arms, legs, a hand, humanoids, mimic joints."""
+
+CHAINS = (20, 150)
+"""Links of chains: the longer one is compiled as loops."""
+
+CASES = (
+    *(Case(name + "-floating" * base, path, bool(base)) for name, path in ROBOTS.items() for base in (0, 1)),
+    *(Case(f"chain-{links}", f"chain:{links}") for links in CHAINS),
+)
+PARALLEL = ("iiwa14", "hyq", "hyq-floating", "talos-arm", *(f"chain-{links}" for links in CHAINS))
+"""Cases whose links are also asked to run in parallel."""
+
+SMALL, MEDIUM = 14, 26
+"""Degrees of freedom up to which everything is asked, and most."""
+
+VERILOG = ("iiwa14", "hyq", "bolt-floating", "ur5")
+STEPPED = ("iiwa14", "bolt-floating")
+"""Those that are exported as accelerators, and those with steps in time too."""
+
+PARTITIONS = ("thread split", "thread fused")
+
+
+def chosen(names: Sequence[str]) -> list[Case]:
+    """The cases of these names, by default all; those of the wheel only where it is installed."""
+    known = {case.name: case for case in CASES}
+    if unknown := [name for name in names if name not in known]:
+        raise SystemExit(f"no robot {unknown[0]!r}; there are {', '.join(known)}")
+    return [case for case in CASES if case.path is not None and (not names or case.name in names)]
+
+
+@dataclass(frozen=True)
+class Plan:
+    """What is asked of one case that has nv degrees of freedom and these functions."""
+
+    case: Case
+    nv: int
+    functions: Sequence[str]
+    isas: Sequence[str] = field(default=())
+
+    @property
+    def is_small(self) -> bool:
+        return self.nv <= SMALL
+
+    @property
+    def is_medium(self) -> bool:
+        return self.nv <= MEDIUM
+
+    def bits(self) -> Iterator[tuple[str, Question]]:
+        """By name: what `bits` of a worker takes, but for the cache.
+
+        Robots that are not small: C without forces and in float64; the largest: no C, and forces in float64 only.
+        """
+        every, plain = ("dense", "packed", "one"), ("dense", "one")
+        for dtype in ("float64", "float32"):
+            double = dtype == "float64"
+            yield self._bits("numpy", dtype, "serial", plain, double or self.is_small)
+            for isa in self.isas:
+                yield self._bits("cpu", dtype, "serial", every, double or self.is_medium, isa)
+            if self.is_small or (double and self.is_medium):
+                yield self._bits("c", dtype, "serial", every, self.is_small and double)
+            for links in ("scan", "auto") if self.case.name in PARALLEL else ():
+                yield self._bits("numpy", dtype, links, plain, double)
+                for isa in self.isas:
+                    yield self._bits("cpu", dtype, links, plain, double, isa)
+
+    def _bits(
+        self, target: str, dtype: str, links: str, layouts: Sequence[str], forces: bool, isa: str = ""
+    ) -> tuple[str, Question]:
+        name = " ".join(word for word in (target, isa, dtype, "" if links == "serial" else links) if word)
+        what = {"target": target, "dtype": dtype, "links": links, "layouts": layouts, "forces": forces, "isa": isa}
+        return name, {"ask": "bits", **what, "functions": list(self.functions)}
+
+    def texts(self, vectors: bool) -> Iterator[tuple[str, Question]]:
+        """By name: what writes text. vectors: files of known answers too, which depend on the machine."""
+        given: Question = {"ask": "texts", "vectors": vectors, "functions": list(self.functions)}
+        yield "c float64", {**given, "target": "c"}
+        if self.is_small:
+            yield "c float32", {**given, "target": "c", "dtype": "float32"}
+        if not self.case.name.startswith("chain-"):
+            yield "cuda", {**given, "target": "cuda"}
+        if self.case.name in VERILOG:
+            yield "verilog", {**given, "target": "verilog"}
+        if self.case.name in STEPPED:
+            yield "verilog step", {**given, "target": "verilog", "functions": ["euler", "rk4"]}
+        yield from self._gpu()
+
+    def _gpu(self) -> Iterator[tuple[str, Question]]:
+        """Robots that are not small: fewer forms, in float64; the largest: one kernel a function, a thread a state."""
+        given: Question = {"ask": "gpu", "functions": list(self.functions), "links": "serial", "forces": False}
+        forms = (
+            ("auto", "thread", "group32") if self.is_small else ("auto", "thread") if self.is_medium else ("thread",)
+        )
+        yield "ptx float64", {**given, "dtype": "float64", "forms": forms}
+        if self.is_small:
+            yield "ptx float32", {**given, "dtype": "float32", "forms": ("thread", "group8")}
+            yield "ptx f_ext", {**given, "dtype": "float64", "forms": ("thread",), "forces": True}
+        split = [name for name in ("dfd", "difd") if name in self.functions]
+        if self.is_small and split:
+            yield "ptx split", {**given, "dtype": "float64", "forms": PARTITIONS, "functions": split}
+        if self.case.name in PARALLEL:
+            yield "ptx scan", {**given, "dtype": "float64", "forms": ("auto",), "links": "scan"}

@@ -1,0 +1,47 @@
+"""States that both commits are given: the first to ask makes them, the other reads them."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+Reals = NDArray[np.floating]
+
+
+@dataclass(frozen=True)
+class States:
+    """q, v, of any other vector or matrix `given`, and external forces; one row a state."""
+
+    q: Reals
+    v: Reals
+    vector: Reals
+    matrix: Reals
+    f_ext: Reals
+
+    @staticmethod
+    def of(robot: Any, path: Path, n: int) -> States:
+        """Those of the file; the file is written if there is none."""
+        if not path.exists():
+            q, v = robot.random_state(n, 0)
+            rng, nv = np.random.default_rng(0), robot.nv
+            square = rng.uniform(-1.0, 1.0, (n, nv, nv))
+            np.savez(
+                path,
+                q=q,
+                v=v,
+                vector=rng.uniform(-1.0, 1.0, (n, nv)),
+                matrix=square + np.swapaxes(square, 1, 2),
+                f_ext=rng.uniform(-5.0, 5.0, (n, len(robot.bodies), 6)),
+            )
+        with np.load(path) as file:
+            return States(**file)
+
+    def arguments(self, signature: str) -> list[Reals]:
+        """The arguments of a function by its gufunc signature: q, v, then what has the right dimensions."""
+        inputs = signature.partition("->")[0].strip("()").split("),(")
+        known = {"nq": self.q, "nv": self.vector, "nv,nv": self.matrix}
+        return [self.v if k == 1 and dims == "nv" else known[dims] for k, dims in enumerate(inputs)]
