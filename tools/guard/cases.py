@@ -6,6 +6,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
+from benchmarks.robots import CASES as TIMED
 from benchmarks.robots import PANDA, TALOS, Case
 
 Question = dict[str, Any]
@@ -15,7 +16,7 @@ ROBOTS = {
     "hyq": "hyq",
     "atlas": "atlas",
     "ur5": "ur_description/urdf/ur5_robot.urdf",
-    "panda": PANDA,  # a mimic finger
+    "panda-hand": PANDA,  # a mimic finger
     "solo12": "solo_description/robots/solo12.urdf",
     "bolt": "bolt_description/robots/bolt.urdf",
     "go2": "go2_description/urdf/go2.urdf",
@@ -24,17 +25,26 @@ ROBOTS = {
     "talos-arm": "talos_data/robots/talos_left_arm.urdf",  # a gripper of mimic joints
     "simple-humanoid": "simple_humanoid_description/urdf/simple_humanoid.urdf",
     "talos-reduced": TALOS,
+    "tree": "tree:8",  # all types of joints
 }
-"""The bundled robots, and ten of the example-robot-data wheel: arms, legs, a hand, humanoids, mimic joints."""
+"""Fixed and floating: the bundled robots, ten of the example-robot-data wheel (arms, legs, a hand, humanoids)."""
 
-CHAINS = (20, 150)
-"""Links of chains: the longer one is compiled as loops."""
+MADE = {"chain-20": "chain:20", "chain-150": "chain:150", "mimics-50": "mimics:50"}
+"""Fixed; the longer ones are compiled as loops."""
 
 CASES = (
-    *(Case(name + "-floating" * base, path, bool(base)) for name, path in ROBOTS.items() for base in (0, 1)),
-    *(Case(f"chain-{links}", f"chain:{links}") for links in CHAINS),
+    *TIMED,
+    *(
+        Case(name + "-floating" * base, path, bool(base))
+        for name, path in ROBOTS.items()
+        for base in (0, 1)
+        if name + "-floating" * base not in {case.name for case in TIMED}
+    ),
+    *(Case(name, source) for name, source in MADE.items()),
 )
-PARALLEL = ("iiwa14", "hyq", "hyq-floating", "talos-arm", *(f"chain-{links}" for links in CHAINS))
+"""First those of the results files: times are taken of these only, unless others are named."""
+
+PARALLEL = ("iiwa14", "hyq", "hyq-floating", "talos-arm", "chain-20", "chain-150")
 """Cases whose links are also asked to run in parallel."""
 
 SMALL, MEDIUM = 14, 26
@@ -103,7 +113,7 @@ class Plan:
         yield "c float64", {**given, "target": "c"}
         if self.is_small:
             yield "c float32", {**given, "target": "c", "dtype": "float32"}
-        if not self.case.name.startswith("chain-"):
+        if self.case.name not in MADE:
             yield "cuda", {**given, "target": "cuda"}
         if self.case.name in VERILOG:
             yield "verilog", {**given, "target": "verilog"}

@@ -15,10 +15,8 @@ import condyle  # noqa: E402
 
 IMPORT_S = time.process_time() - BEGIN
 
-from tools.guard.worker import bits, gpu, texts, times  # noqa: E402
+from tools.guard.worker import bits, gpu, robots, texts, times  # noqa: E402
 from tools.guard.worker.states import States  # noqa: E402
-
-FINGERS = {"panda_finger_joint1": 0.0, "panda_finger_joint2": 0.0}
 
 
 class Worker:
@@ -28,9 +26,7 @@ class Worker:
     def load(self, source: str, floating: bool, locked: bool, states: str, n: int) -> dict[str, Any]:
         """Takes the robot and its states, which it writes first if there are none; what it is."""
         warnings.simplefilter("ignore")
-        name, _, length = source.partition(":")
-        robot = condyle.chain(int(length), rng=1) if length else condyle.load(source, floating_base=floating)
-        self.robot = robot.lock(FINGERS) if locked else robot
+        self.robot = robots.robot(source, floating, locked)
         self.states = States.of(self.robot, Path(states), n)
         self.times = times.Times(self.robot)
         names = list(self.robot.compile("numpy").signature)
@@ -51,8 +47,11 @@ class Worker:
         bits.save(self.answers.get(key, ()), Path(path))
 
     def counts(self) -> dict[str, str]:
-        rows = condyle.operation_counts(self.robot)
-        return {str(row["function"]): json.dumps(row, sort_keys=True) for row in rows}
+        try:
+            rows = condyle.operation_counts(self.robot)
+        except Exception as error:
+            return {"counts": type(error).__name__}
+        return {str(row["function"]): " ".join(map(str, row.values())) for row in rows}
 
     def texts(self, **what: Any) -> dict[str, str]:
         return texts.hashes(self.robot, **what)

@@ -9,24 +9,23 @@ from __future__ import annotations
 import hashlib
 import re
 
-C = frozenset(
-    """auto break case char const continue default do double else enum extern float for goto if inline int long register
+C = """
+    auto break case char const continue default do double else enum extern float for goto if inline int long register
     restrict return short signed sizeof static struct switch typedef union unsigned void volatile while size_t int8_t
     uint8_t int16_t uint16_t int32_t uint32_t int64_t uint64_t uintptr_t NULL include define undef ifdef ifndef elif
-    endif error pragma defined once unroll vector_size aligned always_inline noinline unused visibility fma fmaf sin sinf
-    cos cosf sqrt sqrtf fabs fabsf memcpy memset malloc calloc free abort printf fprintf stderr stdout exit isfinite
-    isnan INFINITY NAN template typename class namespace using constexpr bool true false this operator auto nullptr
-    threadIdx blockIdx blockDim gridDim warpSize x y z __device__ __global__ __host__ __shared__ __constant__
-    __forceinline__ __restrict__ __launch_bounds__ __syncthreads __syncwarp dim3 cudaStream_t""".split()
-)
-VERILOG = frozenset(
-    """always and assign automatic begin case casez default defparam else end endcase endfunction endgenerate endmodule
+    endif error pragma defined once unroll vector_size aligned always_inline noinline unused visibility fma fmaf sin
+    sinf cos cosf sqrt sqrtf fabs fabsf memcpy memset malloc calloc free abort printf fprintf stderr stdout exit
+    isfinite isnan INFINITY NAN template typename class namespace using constexpr bool true false this operator auto
+    nullptr threadIdx blockIdx blockDim gridDim warpSize x y z __device__ __global__ __host__ __shared__ __constant__
+    __forceinline__ __restrict__ __launch_bounds__ __syncthreads __syncwarp dim3 cudaStream_t
+"""
+VERILOG = """
+    always and assign automatic begin case casez default defparam else end endcase endfunction endgenerate endmodule
     endtask for forever function generate genvar if initial inout input integer localparam module negedge not or output
     parameter posedge real reg repeat signed specify supply0 supply1 task time tri unsigned wait wire while xor
-    """.split()
-)
-PTX = frozenset("%tid %ntid %ctaid %nctaid %laneid %warpid %lanemask_lt ret exit bra".split())
-WORDS = {"c": C, "verilog": VERILOG, "ptx": PTX}
+"""
+PTX = "%tid %ntid %ctaid %nctaid %laneid %warpid %lanemask_lt ret exit bra"
+WORDS = {name: frozenset(text.split()) for name, text in (("c", C), ("verilog", VERILOG), ("ptx", PTX))}
 LANGUAGES = {".c": "c", ".h": "c", ".cuh": "c", ".cu": "c", ".v": "verilog"}
 _COMMENTS = re.compile(r"/\*.*?\*/|//[^\n]*", re.DOTALL)
 _NUMBER = r"0[dDfF][0-9A-Fa-f]{8,16}\b|[0-9]+'s?[bdh][0-9A-Fa-f_]+|\.?[0-9][\w.]*(?:(?<=[pPeE])[+-][0-9]+)?"
@@ -34,7 +33,7 @@ _TOKEN = re.compile(rf"(?P<number>{_NUMBER})|(?P<name>[%$]?[A-Za-z_][\w$]*)|\s+|
 
 
 def normal(text: str, language: str, version: str) -> str:
-    """The text in one line for each of its own, tokens apart."""
+    """All tokens, a space between them."""
     known = WORDS[language]
     names: dict[str, str] = {}
     text = _COMMENTS.sub(" ", text).replace(version, "VERSION")
