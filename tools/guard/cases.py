@@ -85,20 +85,21 @@ class Plan:
     def bits(self) -> Iterator[tuple[str, Question]]:
         """By name: what `bits` of a worker takes, but for the cache.
 
-        Robots that are not small: C without forces and in float64; the largest: no C, and forces in float64 only.
+        Robots that are not small are asked in C without forces and in float64; the largest not at all in C, and without
+        forces in machine code.
         """
         every, plain = ("dense", "packed", "one"), ("dense", "one")
         for dtype in ("float64", "float32"):
             double = dtype == "float64"
             yield self._bits("numpy", dtype, "serial", plain, double or self.is_small)
             for isa in self.isas:
-                yield self._bits("cpu", dtype, "serial", every, double or self.is_medium, isa)
+                yield self._bits("cpu", dtype, "serial", every, self.is_small or (double and self.is_medium), isa)
             if self.is_small or (double and self.is_medium):
                 yield self._bits("c", dtype, "serial", every, self.is_small and double)
             for links in ("scan", "auto") if self.case.name in PARALLEL else ():
                 yield self._bits("numpy", dtype, links, plain, double)
                 for isa in self.isas:
-                    yield self._bits("cpu", dtype, links, plain, double, isa)
+                    yield self._bits("cpu", dtype, links, plain, links == "scan" and double and self.is_medium, isa)
 
     def _bits(
         self, target: str, dtype: str, links: str, layouts: Sequence[str], forces: bool, isa: str = ""
@@ -113,7 +114,7 @@ class Plan:
         yield "c float64", {**given, "target": "c"}
         if self.is_small:
             yield "c float32", {**given, "target": "c", "dtype": "float32"}
-        if self.case.name not in MADE:
+        if self.is_medium and self.case.name not in MADE:
             yield "cuda", {**given, "target": "cuda"}
         if self.case.name in VERILOG:
             yield "verilog", {**given, "target": "verilog"}

@@ -12,6 +12,7 @@ import numpy as np
 from benchmarks.robots import Case
 from tools.guard.cases import Plan, Question
 from tools.guard.process import Both, Process
+from tools.guard.tree import Before
 
 STATES = 37
 COLD_ROUNDS = 3
@@ -58,11 +59,11 @@ class Found(NamedTuple):
 
 
 def compare(
-    before: Path, case: Case, functions: Sequence[str], what: Sequence[str], rounds: int, say: Say = lambda _: None
+    before: Before, case: Case, functions: Sequence[str], what: Sequence[str], rounds: int, say: Say = lambda _: None
 ) -> Found:
     with (
         tempfile.TemporaryDirectory(prefix="condyle-guard-") as folder,
-        Process(before) as old,
+        Process(before.site) as old,
         Process(None) as new,
     ):
         made = _Comparison(case, Both(before, old, new), Path(folder), say)
@@ -86,10 +87,9 @@ class _Comparison:
 
     def loaded(self, functions: Sequence[str]) -> Plan:
         """Both have the robot and the same states; functions that both have."""
-        case, states = self.case, str(self.folder / "states.npz")
+        case, states = self.case, self.folder / "states.npz"
         given: Question = {"source": case.path, "floating": case.floating, "locked": case.locked}
-        new = self.both.new.ask("load", states=states, n=STATES, **given)
-        old = self.both.old.ask("load", states=states, n=STATES, **given)
+        old, new = self.both.load(states, n=STATES, **given)
         wanted = [name for name in new["functions"] if not functions or name in functions]
         shared = [name for name in wanted if name in old["functions"]]
         self._note("functions", dict.fromkeys(old["functions"], "there"), dict.fromkeys(new["functions"], "there"))
@@ -119,9 +119,8 @@ class _Comparison:
 
     def _error(self, key: str) -> str:
         """The largest difference, over the largest number of its array."""
-        paths = [self.folder / f"{whose}.npz" for whose in ("old", "new")]
-        for process, path in zip((self.both.old, self.both.new), paths, strict=True):
-            process.ask("save", key=key, path=str(path))
+        paths = self.folder / "old.npz", self.folder / "new.npz"
+        self.both.save(key, paths)
         with np.load(paths[0]) as old, np.load(paths[1]) as new:
             if [old[name].shape for name in old] != [new[name].shape for name in new]:
                 return "shapes"
@@ -151,11 +150,11 @@ def _distance(old: np.ndarray, new: np.ndarray) -> float:
     return float(np.max(np.abs(old.astype(np.float64) - new))) / largest
 
 
-def import_times(before: Path, rounds: int) -> Ratio:
+def import_times(before: Before, rounds: int) -> Ratio:
     """Processor seconds of `import condyle`, in fresh processes."""
-    seen: dict[Path | None, list[float]] = {before: [], None: []}
+    seen: dict[Path | None, list[float]] = {before.site: [], None: []}
     for k in range(rounds):
-        for site in (before, None) if k % 2 else (None, before):
+        for site in (before.site, None) if k % 2 else (None, before.site):
             with Process(site) as process:
                 seen[site].append(process.ask("imported"))
-    return Ratio("", "", "import condyle", min(seen[before]), min(seen[None]))
+    return Ratio("", "", "import condyle", min(seen[before.site]), min(seen[None]))
