@@ -22,8 +22,10 @@ from __future__ import annotations
 
 import argparse
 import json
+import os
 import sys
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
+from concurrent.futures import ThreadPoolExecutor, as_completed
 from pathlib import Path
 
 from benchmarks.robots import CASES as TIMED
@@ -31,10 +33,10 @@ from benchmarks.robots import Case
 from condyle.cli.common import progress, table
 from tools.guard import kept, tree
 from tools.guard.cases import CASES, chosen
-from tools.guard.compare import Difference, Ratio, compare, import_times
+from tools.guard.compare import Found, Say, compare
+from tools.guard.ratios import import_times, times
 
 WHAT = ("bits", "counts", "texts", "times")
-Say = Callable[[str], None]
 
 
 def main() -> int:
@@ -46,17 +48,18 @@ def _compare(options: argparse.Namespace, cases: Sequence[Case]) -> int:
     what = _listed(options.what)
     if unknown := [word for word in what if word not in WHAT]:
         raise SystemExit(f"--what: {unknown[0]!r} is not one of {', '.join(WHAT)}")
-    compared, differences, ratios = 0, list[Difference](), list[Ratio]()
+    functions, exact = _listed(options.functions), [word for word in what if word != "times"]
+    found: list[Found] = []
     with tree.installed(options.commit, options.before) as before:
-        if "times" in what:
-            ratios.append(import_times(before, options.rounds))
-        for case, say in _turns(cases):
-            asked = what if options.robots or case in TIMED else [word for word in what if word != "times"]
-            found = compare(before, case, _listed(options.functions), asked, options.rounds, say)
-            _show([tuple(one) for one in found.differences])
-            compared += found.compared
-            differences += found.differences
-            ratios += found.ratios
+        if exact:
+            found += _each(cases, lambda case, say: compare(before, case, functions, exact, say), options.jobs)
+        ratios = [import_times(before, options.rounds)] if "times" in what else []
+        for case in cases if "times" in what else ():
+            if options.robots or case in TIMED:
+                ratios += times(before, case, functions, options.rounds, lambda text: progress(text))
+    progress("")
+    differences = [one for part in found for one in part.differences]
+    compared = sum(part.compared for part in found)
     slow = [one for one in ratios if one.ratio < options.least]
     if ratios:
         heads = ("robot", "function", "what", "before", "now", "before / now")
@@ -69,34 +72,39 @@ def _compare(options: argparse.Namespace, cases: Sequence[Case]) -> int:
 
 
 def _check(options: argparse.Namespace, cases: Sequence[Case]) -> int:
-    wrong = 0
-    for case, say in _turns(cases):
-        found = kept.differences(case, say)
-        _show(found)
-        wrong += bool(found)
+    found = _each(cases, lambda case, say: Found(1, kept.differences(case, say)), options.jobs)
+    wrong = sum(bool(part.differences) for part in found)
     print(f"{wrong} of {len(cases)} robots differ")
     return 1 if wrong else 0
 
 
 def _keep(options: argparse.Namespace, cases: Sequence[Case]) -> int:
-    names = [case.name for case in CASES]
-    for case, say in _turns(cases):
-        kept.write({case.name: kept.kept(case, say=say)}, names)
+    made: dict[str, kept.Kept] = {}
+
+    def one(case: Case, say: Say) -> Found:
+        made[case.name] = kept.kept(case, say=say)
+        return Found(1, [])
+
+    _each(cases, one, options.jobs)
+    kept.write(made, [case.name for case in CASES])
     return 0
 
 
-def _turns(cases: Sequence[Case]) -> Iterator[tuple[Case, Say]]:
-    """Each case, and what shows how far it is."""
-    for done, case in enumerate(cases):
-        yield case, lambda text, case=case, done=done: progress(f"{case.name}, {text}", done, len(cases))
+def _each(cases: Sequence[Case], one: Callable[[Case, Say], Found], jobs: int) -> list[Found]:
+    """Of every case, some at a time; differences are shown as they are found."""
+    found: list[Found] = []
+    with ThreadPoolExecutor(jobs) as pool:
+        for case in as_completed([pool.submit(one, case, _say(case, found, len(cases))) for case in cases]):
+            found.append(case.result())
+            for row in found[-1].differences:
+                progress("")
+                print(*row, flush=True)
     progress("")
+    return found
 
 
-def _show(rows: Sequence[Sequence[str]]) -> None:
-    if rows:
-        progress("")
-    for row in rows:
-        print(*row, flush=True)
+def _say(case: Case, found: Sequence[Found], of: int) -> Say:
+    return lambda text: progress(f"{case.name}, {text}", len(found), of)
 
 
 def _listed(words: str) -> list[str]:
@@ -108,6 +116,7 @@ def _options() -> argparse.Namespace:
     parser = argparse.ArgumentParser(prog="python -m tools.guard", description=__doc__, formatter_class=formatter)
     commands = parser.add_subparsers(required=True)
     robots = argparse.ArgumentParser(add_help=False)
+    robots.add_argument("--jobs", type=int, default=os.cpu_count(), help="robots at a time (%(default)s); times alone")
     robots.add_argument("--robots", default="", help=f"of {', '.join(case.name for case in CASES)}; by default all")
     command = commands.add_parser("compare", parents=[robots], help="this tree against a commit")
     command.set_defaults(run=_compare)

@@ -47,8 +47,11 @@ CASES = (
 PARALLEL = ("iiwa14", "hyq", "hyq-floating", "talos-arm", "chain-20", "chain-150")
 """Cases whose links are also asked to run in parallel."""
 
-SMALL, MEDIUM = 14, 26
-"""Degrees of freedom up to which everything is asked, and most."""
+FULL = ("iiwa14", "hyq", "hyq-floating", "talos-arm", "tree", "tree-floating", "chain-20")
+"""Cases that are asked everything; the others what shows most: all on the two cores of a laptop in some ten minutes."""
+
+SMALL, LARGE = 14, 27
+"""Degrees of freedom up to which answers of C are compared, and from which on little of a GPU is."""
 
 VERILOG = ("iiwa14", "hyq", "bolt-floating", "ur5")
 STEPPED = ("iiwa14", "bolt-floating")
@@ -75,31 +78,27 @@ class Plan:
     isas: Sequence[str] = field(default=())
 
     @property
-    def is_small(self) -> bool:
-        return self.nv <= SMALL
-
-    @property
-    def is_medium(self) -> bool:
-        return self.nv <= MEDIUM
+    def is_full(self) -> bool:
+        return self.case.name in FULL
 
     def bits(self) -> Iterator[tuple[str, Question]]:
         """By name: what `bits` of a worker takes, but for the cache.
 
-        Robots that are not small are asked in C without forces and in float64; the largest not at all in C, and without
-        forces in machine code.
+        In full: C, NumPy in float32, external forces in both number types. The largest have no forces in machine code.
         """
         every, plain = ("dense", "packed", "one"), ("dense", "one")
         for dtype in ("float64", "float32"):
             double = dtype == "float64"
-            yield self._bits("numpy", dtype, "serial", plain, double or self.is_small)
+            if double or self.is_full:
+                yield self._bits("numpy", dtype, "serial", plain, double)
             for isa in self.isas:
-                yield self._bits("cpu", dtype, "serial", every, self.is_small or (double and self.is_medium), isa)
-            if self.is_small or (double and self.is_medium):
-                yield self._bits("c", dtype, "serial", every, self.is_small and double)
+                yield self._bits("cpu", dtype, "serial", every, self.is_full or (double and self.nv < LARGE), isa)
+            if self.is_full or (double and self.nv <= SMALL):
+                yield self._bits("c", dtype, "serial", every, self.is_full and double and self.nv <= SMALL)
             for links in ("scan", "auto") if self.case.name in PARALLEL else ():
                 yield self._bits("numpy", dtype, links, plain, double)
                 for isa in self.isas:
-                    yield self._bits("cpu", dtype, links, plain, links == "scan" and double and self.is_medium, isa)
+                    yield self._bits("cpu", dtype, links, plain, links == "scan" and double and self.is_full, isa)
 
     def _bits(
         self, target: str, dtype: str, links: str, layouts: Sequence[str], forces: bool, isa: str = ""
@@ -112,9 +111,8 @@ class Plan:
         """By name: what writes text. vectors: files of known answers too, which depend on the machine."""
         given: Question = {"ask": "texts", "vectors": vectors, "functions": list(self.functions)}
         yield "c float64", {**given, "target": "c"}
-        if self.is_small:
+        if self.is_full:
             yield "c float32", {**given, "target": "c", "dtype": "float32"}
-        if self.is_medium and self.case.name not in MADE:
             yield "cuda", {**given, "target": "cuda"}
         if self.case.name in VERILOG:
             yield "verilog", {**given, "target": "verilog"}
@@ -123,17 +121,14 @@ class Plan:
         yield from self._gpu()
 
     def _gpu(self) -> Iterator[tuple[str, Question]]:
-        """Robots that are not small: fewer forms, in float64; the largest: one kernel a function, a thread a state."""
+        """PTX. Not in full: as Condyle chooses for few states, a thread a state from so many degrees of freedom on."""
         given: Question = {"ask": "gpu", "functions": list(self.functions), "links": "serial", "forces": False}
-        forms = (
-            ("auto", "thread", "group32") if self.is_small else ("auto", "thread") if self.is_medium else ("thread",)
-        )
+        forms = ("auto", "thread", "group8") if self.is_full else ("auto",) if self.nv < LARGE else ("thread",)
         yield "ptx float64", {**given, "dtype": "float64", "forms": forms}
-        if self.is_small:
-            yield "ptx float32", {**given, "dtype": "float32", "forms": ("thread", "group8")}
+        if self.is_full:
+            yield "ptx float32", {**given, "dtype": "float32", "forms": ("thread", "group32")}
             yield "ptx f_ext", {**given, "dtype": "float64", "forms": ("thread",), "forces": True}
-        split = [name for name in ("dfd", "difd") if name in self.functions]
-        if self.is_small and split:
+            split = [name for name in ("dfd", "difd") if name in self.functions]
             yield "ptx split", {**given, "dtype": "float64", "forms": PARTITIONS, "functions": split}
         if self.case.name in PARALLEL:
             yield "ptx scan", {**given, "dtype": "float64", "forms": ("auto",), "links": "scan"}

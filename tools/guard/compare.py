@@ -1,9 +1,9 @@
-"""This tree against an earlier one: what differs in bits, counts and texts, and ratios of times."""
+"""This tree against an earlier one: what differs in bits, counts and texts."""
 
 from __future__ import annotations
 
 import tempfile
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import NamedTuple
 
@@ -15,10 +15,8 @@ from tools.guard.process import Both, Process
 from tools.guard.tree import Before
 
 STATES = 37
-COLD_ROUNDS = 3
 DIGEST = 24
 """Characters of a hash; what is shorter is the name of an error."""
-DTYPES = ("float64", "float32")
 Say = Callable[[str], None]
 
 
@@ -33,33 +31,15 @@ class Difference(NamedTuple):
     error: str = ""
 
 
-class Ratio(NamedTuple):
-    """One number before and now: nanoseconds a state, or processor seconds of a cold compile or of the import."""
-
-    robot: str
-    function: str
-    what: str
-    before: float
-    now: float
-
-    @property
-    def ratio(self) -> float:
-        return self.before / self.now
-
-    def row(self) -> tuple[str, ...]:
-        return (self.robot, self.function, self.what, f"{self.before:.4g}", f"{self.now:.4g}", f"{self.ratio:.3f}")
-
-
 class Found(NamedTuple):
     """Of one case. compared: how many things were."""
 
     compared: int
-    differences: list[Difference]
-    ratios: list[Ratio]
+    differences: Sequence[Difference]
 
 
 def compare(
-    before: Before, case: Case, functions: Sequence[str], what: Sequence[str], rounds: int, say: Say = lambda _: None
+    before: Before, case: Case, functions: Sequence[str], what: Sequence[str], say: Say = lambda _: None
 ) -> Found:
     with (
         tempfile.TemporaryDirectory(prefix="condyle-guard-") as folder,
@@ -75,8 +55,7 @@ def compare(
         if "texts" in what:
             for name, question in plan.texts(vectors=True):
                 made.same(name, question)
-        ratios = list(made.times(plan, rounds)) if "times" in what else []
-        return Found(made.compared, made.differences, ratios)
+        return Found(made.compared, made.differences)
 
 
 class _Comparison:
@@ -126,35 +105,9 @@ class _Comparison:
                 return "shapes"
             return f"{max((_distance(old[name], new[name]) for name in old), default=0.0):.1e}"
 
-    def times(self, plan: Plan, rounds: int) -> Iterator[Ratio]:
-        """Call times (ns a state, one thread, `out=`) and cold compile times (s of the processor)."""
-        for dtype in DTYPES:
-            for function in plan.functions:
-                for what in ("compile", "call"):
-                    self.say(f"times {function} {what} {dtype}")
-                    yield self._best(function, dtype, what, rounds if what == "call" else COLD_ROUNDS)
-
-    def _best(self, function: str, dtype: str, what: str, rounds: int) -> Ratio:
-        question = {"what": what, "function": function, "dtype": dtype}
-        seen: dict[Process, list[float]] = {self.both.old: [], self.both.new: []}
-        for k in range(rounds):
-            for one in (self.both.old, self.both.new) if k % 2 else (self.both.new, self.both.old):
-                seen[one].append(one.ask("time", **question))
-        return Ratio(self.case.name, function, f"{what} {dtype}", min(seen[self.both.old]), min(seen[self.both.new]))
-
 
 def _distance(old: np.ndarray, new: np.ndarray) -> float:
     if old.size == 0:
         return 0.0
     largest = float(np.max(np.abs(old))) or 1.0
     return float(np.max(np.abs(old.astype(np.float64) - new))) / largest
-
-
-def import_times(before: Before, rounds: int) -> Ratio:
-    """Processor seconds of `import condyle`, in fresh processes."""
-    seen: dict[Path | None, list[float]] = {before.site: [], None: []}
-    for k in range(rounds):
-        for site in (before.site, None) if k % 2 else (None, before.site):
-            with Process(site) as process:
-                seen[site].append(process.ask("imported"))
-    return Ratio("", "", "import condyle", min(seen[before.site]), min(seen[None]))

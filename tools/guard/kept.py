@@ -15,6 +15,7 @@ from typing import TypeAlias
 
 from benchmarks.robots import Case
 from tools.guard.cases import Plan
+from tools.guard.compare import Difference
 from tools.guard.process import Process
 
 PATH = Path(__file__).with_name("kept.json")
@@ -47,14 +48,16 @@ def _one(hashes: dict[str, str]) -> str:
     return hashlib.sha256(json.dumps(hashes, sort_keys=True).encode()).hexdigest()[:SHOWN]
 
 
-def differences(case: Case, say: Callable[[str], None] = lambda _: None) -> list[tuple[str, ...]]:
+def differences(case: Case, say: Callable[[str], None] = lambda _: None) -> list[Difference]:
     """What is not as it was kept: robot, what, before, now."""
     before = read().get(case.name)
     if before is None:
-        return [(case.name, "robot", "absent", "there")]
+        return [Difference(case.name, "robot", "", "absent", "there")]
     now = kept(case, before[FUNCTIONS].split(), say)
-    said = [(case.name, key, before.get(key, "absent"), now.get(key, "absent")) for key in {**before, **now}]
-    return [row for row in said if row[2] != row[3]]
+    said = [
+        Difference(case.name, key, "", before.get(key, "absent"), now.get(key, "absent")) for key in {**before, **now}
+    ]
+    return [one for one in said if one.before != one.now]
 
 
 def read() -> dict[str, Kept]:
