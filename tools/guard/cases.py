@@ -107,9 +107,9 @@ class Plan:
         what = {"target": target, "dtype": dtype, "links": links, "layouts": layouts, "forces": forces, "isa": isa}
         return name, {"ask": "bits", **what, "functions": list(self.functions)}
 
-    def texts(self, vectors: bool) -> Iterator[tuple[str, Question]]:
-        """By name: what writes text. vectors: files of known answers too, which depend on the machine."""
-        given: Question = {"ask": "texts", "vectors": vectors, "functions": list(self.functions)}
+    def texts(self) -> Iterator[tuple[str, Question]]:
+        """By name: what writes text."""
+        given: Question = {"ask": "texts", "functions": list(self.functions)}
         yield "c float64", {**given, "target": "c"}
         if self.is_full:
             yield "c float32", {**given, "target": "c", "dtype": "float32"}

@@ -53,7 +53,7 @@ def compare(
         if "counts" in what:
             made.same("counts", {"ask": "counts"}, plan.functions)
         if "texts" in what:
-            for name, question in plan.texts(vectors=True):
+            for name, question in plan.texts():
                 made.same(name, question)
         return Found(made.compared, made.differences)
 

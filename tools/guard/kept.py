@@ -15,7 +15,7 @@ from typing import TypeAlias
 
 from benchmarks.robots import Case
 from tools.guard.cases import Plan
-from tools.guard.compare import Difference
+from tools.guard.compare import STATES, Difference
 from tools.guard.process import Process
 
 PATH = Path(__file__).with_name("kept.json")
@@ -23,6 +23,8 @@ Kept: TypeAlias = dict[str, str]
 """By "counts FUNCTION" and the names of texts."""
 
 
+VECTORS = ("test.c", "known.h", "tasks.hex", "answers.hex", "report.json")
+"""Files of known answers: the bits of this machine's NumPy."""
 SHOWN = 16
 """Characters of a hash."""
 FUNCTIONS = "functions"
@@ -33,19 +35,21 @@ def kept(case: Case, functions: Sequence[str] = (), say: Callable[[str], None] =
     """What this tree makes of these functions of one robot, by default of all."""
     with tempfile.TemporaryDirectory(prefix="condyle-guard-") as folder, Process(None) as process:
         given = {"source": case.path, "floating": case.floating, "locked": case.locked}
-        about = process.ask("load", states=str(Path(folder) / "states.npz"), n=1, **given)
+        about = process.ask("load", states=str(Path(folder) / "states.npz"), n=STATES, **given)
         names = [name for name in about["functions"] if not functions or name in functions]
         say("counts")
         found = {"fingerprint": process.ask("model")["fingerprint"][:SHOWN], FUNCTIONS: " ".join(names)}
         found |= {f"counts {name}": row for name, row in process.ask("counts").items() if name in names}
-        for name, question in Plan(case, about["nv"], names).texts(vectors=False):
+        for name, question in Plan(case, about["nv"], names).texts():
             say(name)
-            found[name] = _one(process.ask(**question))
+            found[name] = one(process.ask(**question))
         return found
 
 
-def _one(hashes: dict[str, str]) -> str:
-    return hashlib.sha256(json.dumps(hashes, sort_keys=True).encode()).hexdigest()[:SHOWN]
+def one(hashes: dict[str, str]) -> str:
+    """The hash of all texts that depend on no machine."""
+    left = {name: text for name, text in hashes.items() if name not in VECTORS}
+    return hashlib.sha256(json.dumps(left, sort_keys=True).encode()).hexdigest()[:SHOWN]
 
 
 def differences(case: Case, say: Callable[[str], None] = lambda _: None) -> list[Difference]:

@@ -27,6 +27,7 @@ def copied(tmp_path: Path) -> Before:
     return Before(site, "a copy")
 
 
+@pytest.mark.slow
 def test_equal_trees(copied: Before) -> None:
     """Twice: the second time the answers of before are read."""
     for _ in range(2):
@@ -36,6 +37,7 @@ def test_equal_trees(copied: Before) -> None:
     assert len(list((copied.site.parent / "site-kept").glob("*.json"))) > 10
 
 
+@pytest.mark.slow
 def test_another_robot(copied: Before) -> None:
     """A link that weighs more changes the answers that its mass enters, the texts, and by how much is said."""
     file = copied.site / "condyle/robots/iiwa14.urdf"
@@ -80,7 +82,7 @@ def test_every_target_is_asked() -> None:
         "ptx split",
         "ptx scan",
     }
-    assert texts <= dict(plan.texts(vectors=True)).keys()
+    assert texts <= dict(plan.texts()).keys()
 
 
 def test_a_folder_of_another_commit_is_refused(tmp_path: Path) -> None:

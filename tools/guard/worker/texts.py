@@ -13,18 +13,14 @@ from tools.guard.worker.normal import LANGUAGES, digest, normal
 PROSE = ("README.md", "report.html", "condyle-export.json")
 """Words and hashes of the other files: not compared."""
 
-VECTORS = ("test.c", "known.h", "tasks.hex", "answers.hex", "report.json")
-"""Known answers: the bits of this machine's NumPy, not compared across machines."""
 
-
-def hashes(robot: Any, target: str, functions: Sequence[str], vectors: bool, **options: Any) -> dict[str, str]:
+def hashes(robot: Any, target: str, functions: Sequence[str], **options: Any) -> dict[str, str]:
     with tempfile.TemporaryDirectory(prefix="condyle-guard-") as folder:
         try:
             paths = condyle.export(robot, target, folder, functions=functions, name="robot", **options)
         except Exception as error:
             return {"export": type(error).__name__}
-        left = PROSE if vectors else (*PROSE, *VECTORS)
-        return {path.name: _hash(path) for path in paths if path.name not in left}
+        return {path.name: _hash(path) for path in paths if path.name not in PROSE}
 
 
 def _hash(path: Path) -> str:
