@@ -7,6 +7,7 @@ import json
 import os
 import subprocess
 import sys
+from collections.abc import Mapping
 from pathlib import Path
 from typing import IO, Any, cast
 
@@ -32,13 +33,13 @@ class Process:
 
     def __exit__(self, *_: object) -> None:
         self.process.kill()
-        self.process.wait()
+        self.process.communicate()  # ends it, and closes its pipes
 
     def ask(self, ask: str, **question: object) -> Any:
         self.send({"ask": ask, **question})
         return self.receive()
 
-    def send(self, question: dict[str, object]) -> None:
+    def send(self, question: Mapping[str, object]) -> None:
         self.asked = question
         print(json.dumps(question), file=cast("IO[str]", self.process.stdin), flush=True)
 

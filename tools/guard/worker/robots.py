@@ -25,7 +25,10 @@ def _mimics(links: int) -> Any:
     builder = condyle.Builder("mimics")
     for k in range(links):
         follows = (f"j{k - 1}", -0.5, 0.1) if k % 10 == 9 else None
-        place = {"xyz": (0.1, 0.02 * (k % 3), 0.3), "rpy": (0.3, math.pi / 2 if k % 4 else -0.4, 0.1 * (k % 5))}
+        place: dict[str, Any] = {
+            "xyz": (0.1, 0.02 * (k % 3), 0.3),
+            "rpy": (0.3, math.pi / 2 if k % 4 else -0.4, 0.1 * (k % 5)),
+        }
         parent = f"b{k - 1}" if k else "world"
         builder.body(
             f"b{k}", mass=1.0 + 0.01 * k, com=(0.1, 0.05, 0.2), inertia=((0.3, 0, 0), (0, 0.2, 0), (0, 0, 0.25))
