@@ -73,7 +73,7 @@ class Both:
     def ask(self, question: Question) -> tuple[Any, Any]:
         """Of the C compiler's output, which depends on the text alone, the earlier commit's is used by both."""
         in_c = question.get("target") == "c" and "cache" in question
-        self.asked = question | ({"cache": str(self.folder)} if "cache" in question else {})
+        self.asked = question | ({"cache": str(self.folder / "built")} if "cache" in question else {})
         path = self.folder / f"{self._key(question)}.json"
         self._remembered = path.exists()
         if not self._remembered:

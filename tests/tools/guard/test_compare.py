@@ -17,7 +17,7 @@ from tools.guard.ratios import import_times, times
 from tools.guard.tree import COMMIT, ROOT, Before, installed
 
 ARM = Case("iiwa14", "iiwa14")
-LINK = 'mass value="5.76"'
+LINK = 'mass value="3.5"'
 
 
 @pytest.fixture
@@ -43,12 +43,12 @@ def test_another_robot(copied: Before) -> None:
     file = copied.site / "condyle/robots/iiwa14.urdf"
     text = file.read_text()
     assert LINK in text
-    file.write_text(text.replace(LINK, 'mass value="5.77"', 1))
+    file.write_text(text.replace(LINK, 'mass value="3.51"', 1))
     found = compare(copied, ARM, ["id"], ["bits", "counts", "texts"]).differences
     said = {(one.what, one.key): one for one in found}
     assert ("model", "fingerprint") in said and ("model", "random_state") not in said
     for one in ("numpy float64", "c float32"):
-        assert 1e-6 < float(said[one, "id dense"].error) < 1e-2
+        assert 1e-7 < float(said[one, "id dense"].error) < 1e-1
     assert {"robot_id.c"} <= {key for what, key in said if what == "c float64"}
     assert {what for what, _ in said} >= {"c float64", "cuda", "verilog", "ptx float64", "ptx scan"}
     assert not [key for what, key in said if key.startswith("fx_")], "operators know no robot"
