@@ -1,12 +1,13 @@
 """The scalar that algorithms compute with: a float, a NumPy array (a batch) or a symbol, told apart nowhere else.
 
-Symbols answer `sin`, `cos` and `sqrt` as methods; numbers and arrays go to NumPy.
+Symbols are asked for a function by its name in the table of operations (`ir/ops.py`), whose meaning is what these
+functions do with numbers and arrays.
 """
 
 from __future__ import annotations
 
 import operator
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from functools import reduce
 from typing import Protocol, cast
 
@@ -31,9 +32,10 @@ class Scalar(Protocol):
 class Symbol(Scalar, Protocol):
     """A scalar of our own."""
 
-    def sin(self) -> Scalar: ...
-    def cos(self) -> Scalar: ...
-    def sqrt(self) -> Scalar: ...
+    def function(self, op: str, operands: Sequence[Scalar | float]) -> Scalar: ...
+
+
+Numbers = NDArray[np.floating]
 
 
 def number(x: float | NDArray[np.floating]) -> Scalar:
@@ -46,16 +48,91 @@ def is_zero(value: Scalar) -> bool:
     return isinstance(value, float) and value == 0.0
 
 
+def _wide(of_numbers: Callable[..., Numbers]) -> Callable[..., Numbers]:
+    """The same in float64 at least, then rounded: NumPy's own of float32 is up to 3.5 units in the last place away."""
+
+    def function(*operands: Numbers) -> Numbers:
+        kind = np.result_type(*operands)
+        wide = np.promote_types(kind, np.float64)
+        return of_numbers(*(np.asarray(x, wide) for x in operands)).astype(kind)
+
+    return function
+
+
+def _select(x: Numbers, a: Numbers, b: Numbers) -> Numbers:
+    return np.where(np.greater_equal(x, 0), a, b).astype(np.result_type(x, a, b), copy=False)[()]
+
+
+OF_NUMBERS: dict[str, Callable[..., Numbers]] = {
+    "sqrt": np.sqrt,
+    "sin": np.sin,
+    "cos": np.cos,
+    "exp": _wide(np.exp),
+    "log": _wide(np.log),
+    "tanh": _wide(np.tanh),
+    "atan2": _wide(np.arctan2),
+    "abs": np.abs,
+    "min": np.minimum,
+    "max": np.maximum,
+    "select": _select,
+}
+
+
+def _function(op: str, *operands: Scalar | float) -> Scalar:
+    """The operation by this name, on symbols if there is one among the operands."""
+    for operand in operands:
+        if hasattr(operand, "function"):
+            return cast(Symbol, operand).function(op, operands)
+    return cast(Scalar, OF_NUMBERS[op](*operands))
+
+
 def sin(x: Scalar) -> Scalar:
-    return cast(Symbol, x).sin() if hasattr(x, "sin") else cast(Scalar, np.sin(cast(float, x)))
+    return _function("sin", x)
 
 
 def cos(x: Scalar) -> Scalar:
-    return cast(Symbol, x).cos() if hasattr(x, "cos") else cast(Scalar, np.cos(cast(float, x)))
+    return _function("cos", x)
 
 
 def sqrt(x: Scalar) -> Scalar:
-    return cast(Symbol, x).sqrt() if hasattr(x, "sqrt") else cast(Scalar, np.sqrt(cast(float, x)))
+    return _function("sqrt", x)
+
+
+def exp(x: Scalar) -> Scalar:
+    return _function("exp", x)
+
+
+def log(x: Scalar) -> Scalar:
+    """The natural logarithm: minus infinity of 0, NaN below it."""
+    return _function("log", x)
+
+
+def tanh(x: Scalar) -> Scalar:
+    return _function("tanh", x)
+
+
+def atan2(y: Scalar | float, x: Scalar | float) -> Scalar:
+    """The angle of the point (x, y), from -pi to pi; zeros and infinities as in C."""
+    return _function("atan2", y, x)
+
+
+def absolute(x: Scalar) -> Scalar:
+    return _function("abs", x)
+
+
+def minimum(x: Scalar | float, y: Scalar | float) -> Scalar:
+    """The smaller one; NaN if either is. Of 0.0 and -0.0 it is one of both."""
+    return _function("min", x, y)
+
+
+def maximum(x: Scalar | float, y: Scalar | float) -> Scalar:
+    """The larger one; NaN if either is. Of 0.0 and -0.0 it is one of both."""
+    return _function("max", x, y)
+
+
+def select(x: Scalar | float, a: Scalar | float, b: Scalar | float) -> Scalar:
+    """`a` where x >= 0, and so where x is -0.0; else `b`, and so where x is NaN."""
+    return _function("select", x, a, b)
 
 
 def total(terms: Sequence[Scalar]) -> Scalar:

@@ -8,15 +8,17 @@ from fractions import Fraction
 from hypothesis import strategies as st
 
 from condyle.ir.expr import Expr, Graph
-from condyle.ir.interp import MEANING
+from condyle.ir.ops import MEANING, OPERATIONS, TRACED
 from condyle.ir.program import Array, Program
 
 INPUTS = (Array("x", (3,)), Array("y", (2, 2)))
 LEAVES = 7
+ARITHMETIC = ("neg", "add", "sub", "mul", "rcp")
+FUNCTIONS = [row.name for row in OPERATIONS.values() if row.made == TRACED and row.name not in ARITHMETIC]
 
 # Steps of a random computation: an operation and where its operands stand in the list of values so far.
 STEP = st.tuples(
-    st.sampled_from(["add", "sub", "mul", "neg", "rcp", "sin", "cos", "sqrt", "constant"]),
+    st.sampled_from(["add", "sub", "mul", "neg", "rcp", "constant", *FUNCTIONS]),
     st.integers(0, 1000),
     st.integers(0, 1000),
 )
@@ -31,6 +33,14 @@ EXACT: dict[str, Callable[..., Fraction]] = {
     "sin": lambda a: a**3 + a,
     "cos": lambda a: a * a + 3,
     "sqrt": lambda a: a * a + 2 * a + 7,
+    "exp": lambda a: a * a - a + 5,
+    "log": lambda a: a * a + 3 * a - 1,
+    "tanh": lambda a: a**3 - 2 * a,
+    "atan2": lambda a, b: a * (b * b + 1),
+    "abs": abs,
+    "min": min,
+    "max": max,
+    "select": lambda a, b, c: b if a >= 0 else c,
 }
 HUGE = 10**12  # larger numerators only cost time
 
@@ -50,9 +60,13 @@ def built(steps: Sequence[tuple[str, int, int]], point: Sequence[Fraction]) -> t
             symbol, value = {"add": x + y, "sub": x - y, "mul": x * y}[op], EXACT[op](a, b)
         elif not isinstance(x, Expr) or (op == "rcp" and a == 0):
             continue
+        elif op in ("neg", "rcp"):
+            symbol, value = -x if op == "neg" else 1.0 / x, EXACT[op](a)
         else:
-            symbol = {"neg": lambda: -x, "rcp": lambda: 1.0 / x, "sin": x.sin, "cos": x.cos, "sqrt": x.sqrt}[op]()
-            value = EXACT[op](a)
+            k = (i + j) % len(symbols)
+            n = OPERATIONS[op].arity
+            symbol = x.function(op, (x, y, symbols[k])[:n])
+            value = EXACT[op](*(a, b, values[k])[:n])
         if max(abs(value.numerator), value.denominator) < HUGE:
             symbols.append(symbol)
             values.append(value)

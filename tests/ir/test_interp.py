@@ -5,8 +5,8 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from condyle.ir.interp import MEANING, run
-from condyle.ir.ops import ARITY, FUSED
+from condyle.ir.interp import run
+from condyle.ir.ops import ARITY, FUSED, MEANING
 from condyle.ir.program import Array, Output, Program
 
 
@@ -34,6 +34,14 @@ def test_every_operation(op: str) -> None:
         "fnma": c - a * b,
         "fnms": -a * b - c,
     }
+    expected |= {"abs": a, "min": b, "max": a, "select": b, "exp": np.exp(a), "log": np.log(a), "tanh": np.tanh(a)}
+    expected |= {"atan2": np.arctan2(a, b), "div": a / b}
+    # 1.5 is 0x3FF8..., 0.75 is 0x3FE8...
+    expected["and"] = np.uint64(0x3FE8 << 48).view(np.float64)
+    expected["or"] = np.uint64(0x3FF8 << 48).view(np.float64)
+    expected["xor"] = np.uint64(0x0010 << 48).view(np.float64)
+    expected["shl"] = np.uint64(0).view(np.float64)
+    expected["shr"] = np.uint64(0x3FF).view(np.float64)
     assert set(expected) == set(ARITY) == set(MEANING)
     assert set(ARITY) >= FUSED
     (y,) = run(one(op), [np.array([[a, b, c]])])

@@ -6,7 +6,7 @@ from collections import Counter
 from collections.abc import Sequence
 from typing import NamedTuple
 
-from condyle.ir.ops import ARITY, FUSED, TRIGONOMETRIC
+from condyle.ir.ops import OPERATIONS, TRIGONOMETRIC
 from condyle.ir.program import Program, operands
 from condyle.ir.segments import Product, Segmented
 from condyle.ir.sweep import Code, Columns, Loop, Rolled, Step, Sweep, Walk
@@ -15,7 +15,7 @@ from condyle.ir.sweep import Code, Columns, Loop, Rolled, Step, Sweep, Walk
 class Counts(NamedTuple):
     """Products, sums (a change of sign counts as one), reciprocals and roots, and angles whose sine or cosine is taken.
 
-    A fused multiply-add counts as a product and a sum.
+    A fused multiply-add counts as a product and a sum; what else an operation counts as, the table in `ops.py` says.
     """
 
     mul: int
@@ -32,20 +32,20 @@ class Counts(NamedTuple):
 def count(code: Code) -> Counts:
     """What the operations come to."""
     ops = tally(code)
-    fused = sum(ops[op] for op in FUSED)
-    sums = ops["add"] + ops["sub"] + ops["neg"]
-    return Counts(ops["mul"] + fused, sums + fused, ops["rcp"] + ops["sqrt"], ops["sincos"])
+    rows = [(OPERATIONS[op], n) for op, n in ops.items() if op in OPERATIONS]
+    mul, add, div = (sum(n * getattr(row, kind) for row, n in rows) for kind in ("mul", "add", "div"))
+    return Counts(mul, add, div, ops["sincos"])
 
 
 def instructions(code: Code) -> int:
     """Floating-point instructions, sine and cosine apart: of contracted code, what a processor executes."""
     ops = tally(code)
-    return sum(n for op, n in ops.items() if op in ARITY and op not in TRIGONOMETRIC)
+    return sum(n * OPERATIONS[op].size for op, n in ops.items() if op in OPERATIONS and op not in TRIGONOMETRIC)
 
 
 def work(code: Code) -> int:
     """All operations, sine and cosine of one angle as two."""
-    return sum(n for op, n in tally(code).items() if op in ARITY)
+    return sum(n * OPERATIONS[op].size for op, n in tally(code).items() if op in OPERATIONS)
 
 
 def tally(code: Code) -> Counter[str]:

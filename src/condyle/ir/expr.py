@@ -8,9 +8,11 @@ expressions are one node. A result that is a number is a plain float again.
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable, Sequence
 
-from condyle.ir.ops import Node
+import numpy as np
+
+from condyle.ir.ops import ODD, OPERATIONS, Node
 from condyle.ir.program import Array, Output, Program, constant_of, operands
 
 
@@ -49,14 +51,9 @@ class Expr:
     def __neg__(self) -> Expr:
         return self.graph.neg(self)
 
-    def sin(self) -> Expr:
-        return self.graph.sin(self)
-
-    def cos(self) -> Expr:
-        return self.graph.cos(self)
-
-    def sqrt(self) -> Expr:
-        return self.graph.unary("sqrt", self)
+    def function(self, op: str, operands: Sequence[Expr | float]) -> Expr | float:
+        """Any operation of the table, with this symbol among its operands."""
+        return self.graph.function(op, operands)
 
 
 class Graph:
@@ -88,25 +85,27 @@ class Graph:
         inner = self._inner[x.index]
         return Expr(self, inner) if inner >= 0 else self.node(("neg", x.index))
 
-    def unary(self, op: str, x: Expr) -> Expr:
-        return self.node((op, x.index))
-
-    def sin(self, x: Expr) -> Expr:
-        return self._odd("sin", x)
-
-    def cos(self, x: Expr) -> Expr:
-        inner = self._inner[x.index]
-        return self.node(("cos", inner if inner >= 0 else x.index))
+    def function(self, op: str, operands: Sequence[Expr | float]) -> Expr | float:
+        """An operation by its name in the table; of numbers alone a number."""
+        row = OPERATIONS[op]
+        numbers = [np.float64(x) for x in operands if not isinstance(x, Expr)]
+        if len(numbers) == row.arity:
+            with np.errstate(all="ignore"):
+                return float(row.meaning(*numbers))
+        known = _KNOWN[op](*operands) if op in _KNOWN else None
+        if known is not None:
+            return known
+        first, *others = [(x if isinstance(x, Expr) else self.constant(x)).index for x in operands]
+        inner = self._inner[first]
+        negative = inner >= 0 and row.parity != ""
+        used = [inner if negative else first, *others]
+        made = self.node((op, *(sorted(used) if row.commutes else used)))
+        return self.neg(made) if negative and row.parity == ODD else made
 
     def rcp(self, x: Expr | float) -> Expr | float:
         if not isinstance(x, Expr):
             return 1.0 / x if x != 0 else math.nan
-        return self._odd("rcp", x)
-
-    def _odd(self, op: str, x: Expr) -> Expr:
-        """A function with f(-x) = -f(x)."""
-        inner = self._inner[x.index]
-        return self.neg(self.node((op, inner))) if inner >= 0 else self.node((op, x.index))
+        return self.function("rcp", (x,))
 
     def mul(self, x: Expr, y: Expr | float) -> Expr | float:
         if not isinstance(y, Expr):
@@ -198,3 +197,24 @@ class Graph:
             if isinstance(value, Expr) or value != 0.0
         ]
         return Program(name, tuple(inputs), tuple(arrays), tuple(self.nodes), tuple(outputs))
+
+
+Value = Expr | float
+
+
+def _same(x: Value, y: Value) -> bool:
+    return x.index == y.index if isinstance(x, Expr) and isinstance(y, Expr) else x is y or x == y
+
+
+def _one_of(x: Value, y: Value) -> Value | None:
+    return x if _same(x, y) else None
+
+
+def _selected(x: Value, a: Value, b: Value) -> Value | None:
+    if not isinstance(x, Expr):
+        return a if x >= 0.0 else b
+    return _one_of(a, b)
+
+
+_KNOWN: dict[str, Callable[..., Value | None]] = {"min": _one_of, "max": _one_of, "select": _selected}
+"""What operations are without computing anything; None where that is not known."""

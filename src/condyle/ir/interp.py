@@ -2,51 +2,15 @@
 
 from __future__ import annotations
 
-import operator
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 
 import numpy as np
 from numpy.typing import NDArray
 
+from condyle.ir.ops import MEANING
 from condyle.ir.program import Program, constant_of, input_of, operands
 
 Array = NDArray[np.floating]
-
-
-def _rcp(a: Array) -> Array:
-    return 1.0 / a
-
-
-def _fma(a: Array, b: Array, c: Array) -> Array:
-    return a * b + c
-
-
-def _fms(a: Array, b: Array, c: Array) -> Array:
-    return a * b - c
-
-
-def _fnma(a: Array, b: Array, c: Array) -> Array:
-    return c - a * b
-
-
-def _fnms(a: Array, b: Array, c: Array) -> Array:
-    return -(a * b) - c
-
-
-MEANING: dict[str, Callable[..., Array]] = {
-    "neg": np.negative,
-    "add": operator.add,
-    "sub": operator.sub,
-    "mul": operator.mul,
-    "rcp": _rcp,
-    "sqrt": np.sqrt,
-    "sin": np.sin,
-    "cos": np.cos,
-    "fma": _fma,
-    "fms": _fms,
-    "fnma": _fnma,
-    "fnms": _fnms,
-}
 
 
 def run(program: Program, inputs: Sequence[Array], dtype: type[np.floating] = np.float64) -> list[Array]:

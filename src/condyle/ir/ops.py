@@ -1,25 +1,25 @@
-"""Every operation there is. A target that does these does everything.
+"""Every operation there is, in one table. A target that does these does everything.
 
-A node of a Program is a tuple: the operation's name, then what the table says.
+A node of a Program is a tuple: the operation's name, then its operands.
 
     ("const", value)          a float
     ("input", port, k)        entry k (flat, row major) of input port number `port`
-    ("neg", a)                -a                a, b, c are numbers of earlier nodes
-    ("add", a, b)             a + b
-    ("sub", a, b)             a - b
-    ("mul", a, b)             a * b
-    ("rcp", a)                1 / a             division is a product with a reciprocal
-    ("sqrt", a)               square root
-    ("sin", a), ("cos", a)    a in radians
-    ("fma", a, b, c)          a * b + c         the last four only after contraction
-    ("fms", a, b, c)          a * b - c
-    ("fnma", a, b, c)         c - a * b
-    ("fnms", a, b, c)         - a * b - c
+    ("add", a, b)             and so on, as the table says; a, b, c are numbers of earlier nodes
+
+To add an operation, add a row here and a function of numbers in `scalar.py`; then, for each target that shall have it,
+a row in that target's table, or, once for all, what it is in terms of other operations (`passes/elementary`).
 """
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, TypeAlias
+import operator
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, TypeAlias, cast
+
+import numpy as np
+
+from condyle.scalar import OF_NUMBERS, Numbers
 
 if TYPE_CHECKING:
     from typing_extensions import Unpack
@@ -28,19 +28,104 @@ Node: TypeAlias = "tuple[str, Unpack[tuple[float, ...]]]"
 """Whole numbers but for a constant's value; `condyle.ir.program` has typed accessors."""
 
 LEAVES = frozenset({"const", "input"})
-ARITY = {
-    "neg": 1,
-    "add": 2,
-    "sub": 2,
-    "mul": 2,
-    "rcp": 1,
-    "sqrt": 1,
-    "sin": 1,
-    "cos": 1,
-    "fma": 3,
-    "fms": 3,
-    "fnma": 3,
-    "fnms": 3,
-}
+
+ODD, EVEN = "odd", "even"
+TRACED, FUSING, MACHINE = "traced", "fusing", "machine"
+
+
+@dataclass(frozen=True, slots=True)
+class Operation:
+    """One row.
+
+    meaning: in NumPy, of arrays of one dtype. arity: how many operands.
+    mul, add, div: products, sums, and reciprocals or roots that it counts as (sine and cosine: see `ir/count.py`).
+    size: operations that it becomes where it is expanded. depth: how long it takes, in additions.
+    parity: f(-x) = -f(x) or f(x), x the first operand. commutes: whether the operands may change places.
+    made: by whom. "traced": by symbols; "fusing": by contraction; "machine": by expansion, just before a target.
+    """
+
+    name: str
+    arity: int
+    meaning: Callable[..., Numbers]
+    mul: int = 0
+    add: int = 0
+    div: int = 0
+    size: int = 1
+    depth: int = 1
+    parity: str = ""
+    commutes: bool = False
+    made: str = TRACED
+
+
+def _of_bits(ufunc: np.ufunc, *, shift: bool = False) -> Callable[..., Numbers]:
+    """The meaning of an operation on the bits of numbers, seen as whole numbers without a sign."""
+
+    def meaning(*numbers: Numbers) -> Numbers:
+        arrays = [np.asarray(x) for x in numbers]
+        kind = np.dtype(f"u{arrays[0].itemsize}")
+        by = [np.asarray(np.finfo(arrays[0].dtype).nmant, kind)] if shift else []
+        return cast(Numbers, ufunc(*(x.view(kind) for x in arrays), *by)).view(arrays[0].dtype)
+
+    return meaning
+
+
+def _rcp(a: Numbers) -> Numbers:
+    return 1.0 / a
+
+
+def _fma(a: Numbers, b: Numbers, c: Numbers) -> Numbers:
+    return a * b + c
+
+
+def _fms(a: Numbers, b: Numbers, c: Numbers) -> Numbers:
+    return a * b - c
+
+
+def _fnma(a: Numbers, b: Numbers, c: Numbers) -> Numbers:
+    return c - a * b
+
+
+def _fnms(a: Numbers, b: Numbers, c: Numbers) -> Numbers:
+    return -(a * b) - c
+
+
+_ROWS = (
+    Operation("neg", 1, np.negative, add=1),
+    Operation("add", 2, operator.add, add=1, commutes=True),
+    Operation("sub", 2, operator.sub, add=1),
+    Operation("mul", 2, operator.mul, mul=1, commutes=True),
+    # division is a product with a reciprocal
+    Operation("rcp", 1, _rcp, div=1, depth=4, parity=ODD),
+    Operation("sqrt", 1, OF_NUMBERS["sqrt"], div=1, depth=5),
+    Operation("sin", 1, OF_NUMBERS["sin"], depth=11, parity=ODD),
+    Operation("cos", 1, OF_NUMBERS["cos"], depth=11, parity=EVEN),
+    Operation("abs", 1, OF_NUMBERS["abs"], add=1, parity=EVEN),
+    Operation("min", 2, OF_NUMBERS["min"], add=1, commutes=True),
+    Operation("max", 2, OF_NUMBERS["max"], add=1, commutes=True),
+    # select x a b: a where x >= 0 (-0.0 too), else b (of NaN too)
+    Operation("select", 3, OF_NUMBERS["select"], add=1),
+    Operation("exp", 1, OF_NUMBERS["exp"], mul=17, add=24, size=28, depth=25),
+    Operation("log", 1, OF_NUMBERS["log"], mul=17, add=31, div=1, size=40, depth=30),
+    Operation("tanh", 1, OF_NUMBERS["tanh"], mul=28, add=38, div=1, size=43, depth=35, parity=ODD),
+    # atan2 y x
+    Operation("atan2", 2, OF_NUMBERS["atan2"], mul=20, add=52, div=1, size=60, depth=35, parity=ODD),
+    Operation("fma", 3, _fma, mul=1, add=1, made=FUSING),
+    Operation("fms", 3, _fms, mul=1, add=1, made=FUSING),
+    Operation("fnma", 3, _fnma, mul=1, add=1, made=FUSING),
+    Operation("fnms", 3, _fnms, mul=1, add=1, made=FUSING),
+    Operation("div", 2, np.divide, div=1, depth=4, made=MACHINE),
+    # on bits; shl and shr move the exponent's place to the lowest bit and back: by 52 places in float64, 23 in float32
+    Operation("and", 2, _of_bits(np.bitwise_and), add=1, commutes=True, made=MACHINE),
+    Operation("or", 2, _of_bits(np.bitwise_or), add=1, commutes=True, made=MACHINE),
+    Operation("xor", 2, _of_bits(np.bitwise_xor), add=1, commutes=True, made=MACHINE),
+    Operation("shl", 1, _of_bits(np.left_shift, shift=True), add=1, made=MACHINE),
+    Operation("shr", 1, _of_bits(np.right_shift, shift=True), add=1, made=MACHINE),
+)
+
+OPERATIONS = {row.name: row for row in _ROWS}
+ARITY = {row.name: row.arity for row in _ROWS}
+MEANING = {row.name: row.meaning for row in _ROWS}
+DEPTH = {**dict.fromkeys(LEAVES, 0), **{row.name: row.depth for row in _ROWS}}
+FUSED = frozenset(row.name for row in _ROWS if row.made == FUSING)
 TRIGONOMETRIC = frozenset({"sin", "cos"})
-FUSED = frozenset({"fma", "fms", "fnma", "fnms"})
+"""Those that targets take in pairs, of one angle."""

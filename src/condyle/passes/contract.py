@@ -11,13 +11,11 @@ from dataclasses import dataclass, field, replace
 from operator import itemgetter
 from typing import TypeAlias
 
-from condyle.ir.ops import Node
+from condyle.ir.ops import DEPTH, Node
 from condyle.ir.program import Output, Program, constant_of, operands
 from condyle.passes.dce import dce
 from condyle.passes.uses import uses_of
 
-DEPTH = {"const": 0, "input": 0, "rcp": 4, "sqrt": 5, "sin": 11, "cos": 11}
-"""How long an operation takes, in additions; one, where nothing is said."""
 SUMS = frozenset({"add", "sub", "neg"})
 PATIENCE = 3
 """By how many additions a sum may come later if that saves an instruction."""
@@ -87,7 +85,7 @@ class _Contraction:
         for a in used:
             if depth[a] > last:
                 last = depth[a]
-        return self._node((op, *used), last + DEPTH.get(op, 1))
+        return self._node((op, *used), last + DEPTH[op])
 
     def _node(self, node: Node, depth: int) -> int:
         self.new.append(node)

@@ -28,7 +28,7 @@ def angles(context: StepContext, kind: Kind) -> list[Scalar]:
     if not kind.type.angles:
         return []
     q = cast("list[Expr]", context.graph.read(ir.Ref("input", "q"), kind.type.nq))
-    return [cast(Scalar, f(context.graph, x)) for x in q for f in (Graph.cos, Graph.sin)]
+    return [cast(Scalar, Graph.function(context.graph, op, (x,))) for x in q for op in ("cos", "sin")]
 
 
 def external(context: StepContext, kind: Kind) -> Wrench:

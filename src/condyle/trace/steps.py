@@ -9,6 +9,7 @@ from typing import TypeVar, cast, overload
 from condyle.algorithms.joint import Joint
 from condyle.ir import sweep as ir
 from condyle.ir.expr import Expr, Graph
+from condyle.ir.ops import TRIGONOMETRIC
 from condyle.ir.program import Array, Program, input_of
 from condyle.passes import pipeline
 from condyle.scalar import Scalar
@@ -36,8 +37,8 @@ class StepGraph(Graph):
             self.arrays.append(Array(f"{ref.space} {ref.name}".strip(), (size,)))
         return [cast(Scalar, self.input(k, entry)) for entry in range(size)]
 
-    def _own_coordinate(self, x: Expr) -> int | None:
-        node = self.nodes[x.index]
+    def _own_coordinate(self, x: Expr | float) -> int | None:
+        node = self.nodes[x.index] if isinstance(x, Expr) else ("const", x)
         if node[0] != "input":
             return None
         array, entry = input_of(node)
@@ -46,13 +47,9 @@ class StepGraph(Graph):
     def _computed(self, entry: int) -> Expr:
         return cast(Expr, self.read(ir.Ref("here", TRIG), 2 * self.nq)[entry])
 
-    def sin(self, x: Expr) -> Expr:
-        k = self._own_coordinate(x)
-        return super().sin(x) if k is None else self._computed(2 * k + 1)
-
-    def cos(self, x: Expr) -> Expr:
-        k = self._own_coordinate(x)
-        return super().cos(x) if k is None else self._computed(2 * k)
+    def function(self, op: str, operands: Sequence[Expr | float]) -> Expr | float:
+        k = self._own_coordinate(operands[0]) if op in TRIGONOMETRIC else None
+        return super().function(op, operands) if k is None else self._computed(2 * k + (op == "sin"))
 
 
 @dataclass(eq=False)

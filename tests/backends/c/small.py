@@ -6,6 +6,7 @@ import random
 
 import numpy as np
 
+from condyle import scalar
 from condyle.ir.expr import Expr, Graph
 from condyle.ir.interp import run
 from condyle.ir.program import Array, Output, Program
@@ -18,7 +19,7 @@ def toy(name: str = "id", width: int = 5, side: int = 4) -> Program:
     graph = Graph()
     q = [graph.input(0, k) for k in range(width)]
     v = [graph.input(1, k) for k in range(width)]
-    trig = [(x.sin(), x.cos()) for x in q]
+    trig = [(scalar.sin(x), scalar.cos(x)) for x in q]
     values: list[tuple[int, int, Expr | float]] = []
     for i in range(side):
         for j in range(i, side):
@@ -31,7 +32,7 @@ def toy(name: str = "id", width: int = 5, side: int = 4) -> Program:
             values += [(0, i * side + j, x), (0, j * side + i, x)]
     for k in range(width):
         values.append((1, k, q[k] if k == 0 else 1.0 / (2.0 + v[k] * v[k])))
-    values.append((1, width, (v[0] * v[0] + 1.0).sqrt()))
+    values.append((1, width, scalar.sqrt(v[0] * v[0] + 1.0)))
     arrays = (Array("M", (side, side)), Array("tau", (width + 1,)))
     return graph.program(name, (Array("q", (width,)), Array("v", (width,))), arrays, dict_last(values))
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
+from condyle import scalar
 from condyle.backends.c.build import build
 from condyle.backends.common.facts import Facts
 from condyle.ir.expr import Graph
@@ -17,7 +18,7 @@ def kernel(request: pytest.FixtureRequest) -> Kernel:
     graph = Graph()
     x = graph.input(0, 0)
     arrays = (Array("s", (1,)), Array("c", (1,)))
-    program = graph.program("circle", (Array("x", (1,)),), arrays, [(0, 0, x.sin()), (1, 0, x.cos())])
+    program = graph.program("circle", (Array("x", (1,)),), arrays, [(0, 0, scalar.sin(x)), (1, 0, scalar.cos(x))])
     return build(program, Facts(1, 1), request.param)
 
 

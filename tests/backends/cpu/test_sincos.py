@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
+from condyle import scalar
 from condyle.backends.c.build import build as build_c
 from condyle.backends.common.facts import Facts
 from condyle.backends.cpu.assemble import REACH as REACH_STEP
@@ -26,11 +27,11 @@ def program_of(angle: str = "input") -> Program:
     graph = Graph()
     x = graph.input(0, 0)
     values: dict[str, tuple[Expr | float, Expr | float]] = {
-        "input": (x.sin(), x.cos()),
-        "sine only": (x.sin(), 1.0),
-        "cosine only": (0.0, x.cos()),
-        "used elsewhere": (x.sin() + x, x.cos()),
-        "computed": ((x * 2.0).sin(), (x * 2.0).cos()),  # type: ignore[union-attr]
+        "input": (scalar.sin(x), scalar.cos(x)),
+        "sine only": (scalar.sin(x), 1.0),
+        "cosine only": (0.0, scalar.cos(x)),
+        "used elsewhere": (scalar.sin(x) + x, scalar.cos(x)),
+        "computed": (scalar.sin(x * 2.0), scalar.cos(x * 2.0)),  # type: ignore[union-attr]
     }
     arrays = (Array("s", (1,)), Array("c", (1,)))
     outputs = [(k, 0, value) for k, value in enumerate(values[angle])]

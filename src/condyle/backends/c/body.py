@@ -13,7 +13,7 @@ from typing import cast
 import numpy as np
 
 from condyle.backends.common.chunks import Chunk, Lowered, angle_slots
-from condyle.backends.common.forms import FORMS
+from condyle.backends.common.forms import Dialect
 from condyle.backends.common.segments import product_table
 from condyle.errors import UnsupportedError
 from condyle.ir.program import operands
@@ -50,6 +50,11 @@ def literal(value: float, bits: int) -> str:
     if not math.isfinite(value):
         raise UnsupportedError(f"the constant {value} cannot stand in generated code")
     return value.hex() + ("f" if bits == 32 else "")
+
+
+def dialect_of(bits: int) -> Dialect:
+    """How C spells operations on vectors."""
+    return Dialect("1.0f" if bits == 32 else "1.0", "cd_sqrt", "cd_", "cd_splat({0})")
 
 
 class Tile:
@@ -126,7 +131,7 @@ def write_product(
 def _chunk(low: Lowered, chunk: Chunk, function: str, bits: int) -> str:
     """One function: values of other chunks are loaded at their first use, values others want are stored."""
     nodes, slots = low.program.nodes, low.slots
-    one = "1.0f" if bits == 32 else "1.0"
+    dialect = dialect_of(bits)
     names: dict[int, str] = {}
     e = Emitter()
     with e.block(f"CD_CHUNK void {function}(real_v *w)\n{{"):
@@ -135,23 +140,20 @@ def _chunk(low: Lowered, chunk: Chunk, function: str, bits: int) -> str:
             for used in operands(node):
                 if used not in names:
                     if nodes[used][0] == "const":
-                        names[used] = _operand(cast(float, nodes[used][1]), bits)  # pyright: ignore[reportGeneralTypeIssues]
+                        names[used] = operand(cast(float, nodes[used][1]), bits)  # pyright: ignore[reportGeneralTypeIssues]
                     else:
                         names[used] = f"t{used}"
                         e(f"const real_v t{used} = w[{slots[used]}];")
             uses = operands(node)
-            if all(nodes[used][0] == "const" for used in uses):
-                # two numbers make a number, not a vector
-                arguments = [f"cd_splat({names[used]})" for used in uses]
-            else:
-                arguments = [names[used] for used in uses]
+            constants = [k for k, used in enumerate(uses) if nodes[used][0] == "const"]
             names[index] = f"t{index}"
-            e(f"const real_v t{index} = {FORMS[node[0]].format(*arguments, one=one, sqrt='cd_sqrt')};")
+            e(f"const real_v t{index} = {dialect.spell(node[0], [names[used] for used in uses], constants)};")
             if index in slots:
                 e(f"w[{slots[index]}] = t{index};")
     return e.text()
 
 
-def _operand(value: float, bits: int) -> str:
+def operand(value: float, bits: int) -> str:
+    """A constant as an operand."""
     text = literal(value, bits)
     return f"({text})" if text.startswith("-") else text

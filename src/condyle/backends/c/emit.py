@@ -2,17 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from condyle.backends.c.body import Body, literal, straight, write_table
+from condyle.backends.c.body import Body, dialect_of, literal, operand, straight, write_table
 from condyle.backends.c.rolled import rolled_body
 from condyle.backends.c.segments import segmented_body
 from condyle.backends.c.target import TARGET, Target
 from condyle.backends.common.chunks import lower
 from condyle.backends.common.describe import argument_names, header
 from condyle.backends.common.facts import Facts, checked_name
+from condyle.backends.common.forms import beyond, write_functions
+from condyle.ir.count import tally
 from condyle.ir.program import Program
 from condyle.ir.segments import Segmented
 from condyle.ir.sweep import Code
@@ -51,7 +53,8 @@ def source(
     apart = len(groups) > 1
     e = Emitter()
     e(*header(program, facts, f"float{bits}", TARGET.abi), "")
-    write_preamble(e, bits, apart)
+    ops = tally(program)
+    write_preamble(e, bits, apart, ops)
     write_slot_type(e, body.size)
     e(support("sincos.h"), support("transpose.h"), support("tiles.h"))
     if body.products:
@@ -61,7 +64,7 @@ def source(
     write_function(e, program, facts, bits, body, () if apart else groups[0])
     if constants:
         write_facts(e, facts)
-    return Source(e.text(), tuple(_part(group, bits) for group in groups) if apart else ())
+    return Source(e.text(), tuple(_part(group, bits, ops) for group in groups) if apart else ())
 
 
 def _body(program: Code, bits: int, target: Target) -> Body:
@@ -82,16 +85,19 @@ def _groups(body: Body, target: Target) -> list[list[str]]:
     return groups
 
 
-def _part(texts: Sequence[str], bits: int) -> str:
+def _part(texts: Sequence[str], bits: int, ops: Collection[str]) -> str:
     e = Emitter()
-    write_preamble(e, bits, apart=True)
+    write_preamble(e, bits, apart=True, ops=ops)
     e(*texts)
     return e.text()
 
 
-def write_preamble(e: Emitter, bits: int, apart: bool) -> None:
-    """Precision, vector type, and how chunk functions are declared."""
+def write_preamble(e: Emitter, bits: int, apart: bool, ops: Collection[str] = ()) -> None:
+    """Precision, vector type, functions that these operations take, and how chunk functions are declared."""
     e(f"#define REAL_BITS {bits}", support("vector.h"))
+    if beyond(ops):
+        e(support("operations.h"))
+        write_functions(e, ops, bits, "CD_STATIC real_v", dialect_of(bits), lambda value: operand(value, bits))
     storage = '__attribute__((visibility("hidden")))' if apart else "CD_STATIC"
     e(f"#define CD_CHUNK {storage}", "")
 

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from condyle.backends.c.body import Body, literal, write_numbers, write_product, write_table
-from condyle.backends.common.forms import FORMS
+from condyle.backends.c.body import Body, dialect_of, literal, write_numbers, write_product, write_table
 from condyle.backends.common.loops import Bank, layout
 from condyle.ir.ops import TRIGONOMETRIC, Node
 from condyle.ir.program import constant_of, input_of, operands
@@ -222,5 +221,4 @@ class _Writer:
                 used, name = self.used[kind], self.rolled.name
                 return f"cd_splat({name}_table{kind}[{name}_row[i] * {len(used)} + {used.index(entry)}])"
             return self._at(*self.place.read(step.reads[array], entry))
-        one = "1.0f" if self.bits == 32 else "1.0"
-        return FORMS[node[0]].format(*(names[a] for a in operands(node)), one=one, sqrt="cd_sqrt")
+        return dialect_of(self.bits).spell(node[0], [names[a] for a in operands(node)])

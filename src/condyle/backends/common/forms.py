@@ -1,6 +1,14 @@
-"""How the operations are spelled in C and C++; `one` and `sqrt` depend on the type."""
+"""How the operations are spelled in C and C++, a row an operation, and functions that are made of others."""
 
 from __future__ import annotations
+
+from collections.abc import Callable, Collection, Sequence
+from dataclasses import dataclass
+
+from condyle.ir.ops import ARITY, LEAVES
+from condyle.ir.program import Array, Output, Program, constant_of, operands
+from condyle.passes.elementary.expand import ELEMENTARY, expand
+from condyle.text import Emitter
 
 FORMS = {
     "neg": "-{0}",
@@ -8,9 +16,73 @@ FORMS = {
     "sub": "{0} - {1}",
     "mul": "{0} * {1}",
     "rcp": "{one} / {0}",
+    "div": "{0} / {1}",
     "sqrt": "{sqrt}({0})",
     "fma": "{0} * {1} + {2}",
     "fms": "{0} * {1} - {2}",
     "fnma": "{2} - {0} * {1}",
     "fnms": "-({0} * {1}) - {2}",
+    "abs": "{at}abs({0})",
+    "min": "{at}min({0}, {1})",
+    "max": "{at}max({0}, {1})",
+    "select": "{at}select({0}, {1}, {2})",
+    "and": "{at}and({0}, {1})",
+    "or": "{at}or({0}, {1})",
+    "xor": "{at}xor({0}, {1})",
+    "shl": "{at}shl({0})",
+    "shr": "{at}shr({0})",
+    **{op: f"{{at}}{op}({', '.join(f'{{{k}}}' for k in range(ARITY[op]))})" for op in ELEMENTARY},
 }
+"""`at` stands before the names of functions of ours, which a support file or `write_functions` defines."""
+
+
+@dataclass(frozen=True, slots=True)
+class Dialect:
+    """one: the number 1. sqrt: the square root's name. at: see FORMS. vector: one number in every lane."""
+
+    one: str
+    sqrt: str
+    at: str
+    vector: str = "{0}"
+
+    def spell(self, op: str, texts: Sequence[str], constants: Collection[int] = ()) -> str:
+        """The operation on operands; `constants` says which of them are numbers."""
+        if FORMS[op].startswith("{at}") or len(constants) == len(texts):  # two numbers make a number, not a vector
+            texts = [self.vector.format(text) if k in constants else text for k, text in enumerate(texts)]
+        return FORMS[op].format(*texts, one=self.one, sqrt=self.sqrt, at=self.at)
+
+
+def beyond(ops: Collection[str]) -> bool:
+    """Whether any of these operations takes functions of ours."""
+    return any(FORMS.get(op, "").startswith("{at}") for op in ops)
+
+
+def write_functions(
+    e: Emitter, ops: Collection[str], bits: int, head: str, dialect: Dialect, literal: Callable[[float], str]
+) -> None:
+    """Those of these operations that are made of others, each as a function; head: what stands before its name."""
+    number = head.split()[-1]
+    for op in ELEMENTARY:
+        if op in ops:
+            program = expand(alone(op), bits)
+            arguments = ", ".join(f"{number} t{k}" for k in range(ARITY[op]))
+            with e.block(f"{head} {dialect.at}{op}({arguments})\n{{"):
+                for k, node in enumerate(program.nodes):
+                    if node[0] not in LEAVES:
+                        e(f"const {number} t{k} = {_statement(program, k, dialect, literal)};")
+                e(f"return t{program.outputs[0].node};")
+            e("")
+
+
+def _statement(program: Program, k: int, dialect: Dialect, literal: Callable[[float], str]) -> str:
+    nodes, used = program.nodes, operands(program.nodes[k])
+    constants = [i for i, a in enumerate(used) if nodes[a][0] == "const"]
+    texts = [literal(constant_of(nodes[a])) if nodes[a][0] == "const" else f"t{a}" for a in used]
+    return dialect.spell(nodes[k][0], texts, constants)
+
+
+def alone(op: str) -> Program:
+    """A Program of one operation on its inputs."""
+    inputs = tuple(Array(f"x{k}", (1,)) for k in range(ARITY[op]))
+    nodes = (*(("input", k, 0) for k in range(ARITY[op])), (op, *range(ARITY[op])))
+    return Program(op, inputs, (Array("y", (1,)),), nodes, (Output(0, 0, ARITY[op]),))

@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 
 import numpy as np
 
-from condyle.backends.common.forms import FORMS
+from condyle.backends.common.forms import Dialect
 from condyle.backends.cuda.steps import Compute, Flush, Group, Load, Lowered, Put, SinCos, Step, Take, Wait
 from condyle.errors import UnsupportedError
 from condyle.ir.program import constant_of, input_of, operands
@@ -15,6 +15,8 @@ from condyle.text import Emitter
 
 Joints = Mapping[str, Sequence[int]]
 """For each input that has joints, the joint of each of its entries."""
+
+DIALECT = Dialect("T(1)", "sqrt", "op_")
 
 UNIT = 4
 """Steps count bytes of float32 numbers; the text counts numbers, of either type."""
@@ -57,9 +59,9 @@ class Body:
     def _step(self, step: Step) -> None:
         if isinstance(step, Compute):
             node = self.nodes[step.node]
-            names = (self._operand(used) for used in operands(node))
+            names = [self._operand(used) for used in operands(node)]
             self.names[step.node] = f"t{step.node}"
-            self.e(f"const T t{step.node} = {FORMS[node[0]].format(*names, one='T(1)', sqrt='sqrt')};")
+            self.e(f"const T t{step.node} = {DIALECT.spell(node[0], names)};")
         elif isinstance(step, Take):
             self._take(step)
         elif isinstance(step, Put):

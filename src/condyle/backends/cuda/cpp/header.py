@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from pathlib import Path
 
 from condyle.backends.common.describe import header as description
 from condyle.backends.common.facts import Facts
-from condyle.backends.cuda.cpp.body import Joints
+from condyle.backends.common.forms import beyond, write_functions
+from condyle.backends.cuda.cpp.body import DIALECT, Joints
 from condyle.backends.cuda.cpp.device import write_body, write_inner, write_kernel
 from condyle.backends.cuda.cpp.host import method, write_calls, write_data, write_launch
 from condyle.backends.cuda.cpp.plan import Plan
+from condyle.ir.count import tally
 from condyle.text import Emitter
 
 ABI = 1
@@ -44,6 +47,11 @@ def header(plan: Plan, facts: Facts, joints: Joints) -> str:
         f'inline constexpr const char *VERSION = "{facts.version}";',
     )
     e("", support("tiles.cuh"), support("numbers.cuh"))
+    ops = {op for kernel in plan.kernels for op in tally(kernel.program)}
+    if beyond(ops):
+        e(support("operations.cuh"))
+        for bits, number in ((64, "double"), (32, "float")):
+            write_functions(e, ops, bits, f"__device__ inline {number}", DIALECT, _literal(number))
     if plan.product:
         e(support("product.cuh"))
     for kernel in plan.kernels:
@@ -60,3 +68,7 @@ def header(plan: Plan, facts: Facts, joints: Joints) -> str:
         write_calls(e, function)
     e("#endif", "", f"}}  // namespace {facts.name}", "", "#endif")
     return e.text()
+
+
+def _literal(number: str) -> Callable[[float], str]:
+    return lambda value: f"{number}({value!r})"

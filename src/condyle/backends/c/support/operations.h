@@ -1,0 +1,80 @@
+/* Operations beyond + - * / and roots, in every lane. A word is a number's bits; `where` is all ones or all zeros. */
+#if REAL_BITS == 64
+typedef uint64_t word;
+#define CD_MANTISSA 52
+#else
+typedef uint32_t word;
+#define CD_MANTISSA 23
+#endif
+
+#if LANES > 1
+typedef word word_v __attribute__((vector_size(CD_BYTES)));
+#define CD_WHERE(condition) ((word_v)(condition))
+#else
+typedef word word_v;
+#define CD_WHERE(condition) ((word_v)0 - (word_v)(condition))
+#endif
+
+CD_INLINE word_v cd_word(real_v x)
+{
+    word_v w;
+    memcpy(&w, &x, sizeof w);
+    return w;
+}
+
+CD_INLINE real_v cd_real(word_v w)
+{
+    real_v x;
+    memcpy(&x, &w, sizeof x);
+    return x;
+}
+
+CD_INLINE real_v cd_pick(word_v where, real_v a, real_v b)
+{
+    return cd_real((cd_word(a) & where) | (cd_word(b) & ~where));
+}
+
+CD_INLINE real_v cd_select(real_v x, real_v a, real_v b)
+{
+    return cd_pick(CD_WHERE(x >= cd_splat(0)), a, b);
+}
+
+CD_INLINE real_v cd_min(real_v a, real_v b)
+{
+    return cd_pick(CD_WHERE(a < b) | CD_WHERE(a != a), a, b);
+}
+
+CD_INLINE real_v cd_max(real_v a, real_v b)
+{
+    return cd_pick(CD_WHERE(a > b) | CD_WHERE(a != a), a, b);
+}
+
+CD_INLINE real_v cd_abs(real_v x)
+{
+    return cd_real(cd_word(x) << 1 >> 1);
+}
+
+CD_INLINE real_v cd_and(real_v a, real_v b)
+{
+    return cd_real(cd_word(a) & cd_word(b));
+}
+
+CD_INLINE real_v cd_or(real_v a, real_v b)
+{
+    return cd_real(cd_word(a) | cd_word(b));
+}
+
+CD_INLINE real_v cd_xor(real_v a, real_v b)
+{
+    return cd_real(cd_word(a) ^ cd_word(b));
+}
+
+CD_INLINE real_v cd_shl(real_v x)
+{
+    return cd_real(cd_word(x) << CD_MANTISSA);
+}
+
+CD_INLINE real_v cd_shr(real_v x)
+{
+    return cd_real(cd_word(x) >> CD_MANTISSA);
+}

@@ -1,0 +1,33 @@
+"""Expansion: the last pass before a target; operations that it lacks become others."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import replace
+
+from condyle.ir.ops import LEAVES
+from condyle.ir.program import Output, Program, operands
+from condyle.passes.elementary.atan2 import atan2
+from condyle.passes.elementary.log import log
+from condyle.passes.elementary.powers import exp, tanh
+from condyle.passes.elementary.values import Code, Rule, Value
+
+ELEMENTARY: Mapping[str, Rule] = {"exp": exp, "log": log, "tanh": tanh, "atan2": atan2}
+"""Functions that no target has of its own."""
+
+
+def expand(program: Program, bits: int, own: Mapping[str, Rule] | None = None) -> Program:
+    """Before: t1 = tanh t0.  After: t1 = abs t0; t2 = add t1 t1; ...
+
+    bits: of a number, because polynomials depend on it. own: what the target itself puts in place of an operation.
+    """
+    rules = {**ELEMENTARY, **(own or {})}
+    if all(node[0] not in rules for node in program.nodes):
+        return program
+    code = Code(bits, rules)
+    at: list[Value] = []
+    for node in program.nodes:
+        leaf = node[0] in LEAVES
+        at.append(code.node(node) if leaf else code.op(node[0], *[at[k] for k in operands(node)]))
+    outputs = tuple(Output(o.array, o.index, at[o.node].index) for o in program.outputs)
+    return replace(program, nodes=tuple(code.nodes), outputs=outputs)

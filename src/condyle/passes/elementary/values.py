@@ -1,0 +1,130 @@
+"""What a function is written in: values of a Program that are added and multiplied exactly as it stands there."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+
+from condyle.ir.ops import Node
+from condyle.ir.program import constant_of
+
+Rule = Callable[..., "Value"]
+"""An operation in terms of others: its operands to its value."""
+
+
+class Code:
+    """Nodes so far, each once; `rules` say which operations are not nodes but become others. bits: of a number."""
+
+    def __init__(self, bits: int, rules: Mapping[str, Rule]) -> None:
+        self.bits, self.rules = bits, rules
+        self.nodes: list[Node] = []
+        self._known: dict[Node | str, int] = {}
+
+    def node(self, node: Node) -> Value:
+        """This very node."""
+        key = constant_of(node).hex() if node[0] == "const" else node  # which tells -0.0 from 0.0
+        if key not in self._known:
+            self._known[key] = len(self.nodes)
+            self.nodes.append(node)
+        return Value(self, self._known[key])
+
+    def op(self, name: str, *operands: Value | float) -> Value:
+        """An operation; symbols' simplifications are not made, because they are not exact in floating point."""
+        used = [x if isinstance(x, Value) else self.node(("const", float(x))) for x in operands]
+        rule = self.rules.get(name)
+        return self.node((name, *(x.index for x in used))) if rule is None else rule(*used)
+
+
+class Value:
+    """A node of a Code."""
+
+    __slots__ = ("code", "index")
+
+    def __init__(self, code: Code, index: int) -> None:
+        self.code, self.index = code, index
+
+    @property
+    def bits(self) -> int:
+        return self.code.bits
+
+    def __add__(self, other: Value | float) -> Value:
+        return self.code.op("add", self, other)
+
+    def __radd__(self, other: float) -> Value:
+        return self.code.op("add", other, self)
+
+    def __sub__(self, other: Value | float) -> Value:
+        return self.code.op("sub", self, other)
+
+    def __rsub__(self, other: float) -> Value:
+        return self.code.op("sub", other, self)
+
+    def __mul__(self, other: Value | float) -> Value:
+        return self.code.op("mul", self, other)
+
+    __rmul__ = __mul__
+
+    def __truediv__(self, other: Value | float) -> Value:
+        return self.code.op("div", self, other)
+
+    def __rtruediv__(self, other: float) -> Value:
+        return self.code.op("div", other, self)
+
+    def __neg__(self) -> Value:
+        return self.code.op("neg", self)
+
+    def __and__(self, other: Value | float) -> Value:
+        return self.code.op("and", self, other)
+
+    def __or__(self, other: Value | float) -> Value:
+        return self.code.op("or", self, other)
+
+    def __xor__(self, other: Value | float) -> Value:
+        return self.code.op("xor", self, other)
+
+    def up(self) -> Value:
+        """Its bits, moved so that the lowest ones are the exponent's."""
+        return self.code.op("shl", self)
+
+    def down(self) -> Value:
+        """Its bits, moved so that the exponent's are the lowest ones."""
+        return self.code.op("shr", self)
+
+
+def minimum(x: Value, y: Value | float) -> Value:
+    return x.code.op("min", x, y)
+
+
+def maximum(x: Value, y: Value | float) -> Value:
+    return x.code.op("max", x, y)
+
+
+def absolute(x: Value) -> Value:
+    return x.code.op("abs", x)
+
+
+def select(x: Value, a: Value | float, b: Value | float) -> Value:
+    """`a` where x >= 0, else `b`."""
+    return x.code.op("select", x, a, b)
+
+
+def fma(x: Value, y: Value | float, z: Value | float) -> Value:
+    """x y + z; whether it is rounded once or twice makes no difference that counts."""
+    return x.code.op("fma", x, y, z)
+
+
+def polynomial(z: Value, coefficients: Sequence[float]) -> Value:
+    """The highest power first, by Horner."""
+    total: Value | float = coefficients[0]
+    for value in coefficients[1:]:
+        total = z.code.op("fma", z, total, value)
+    assert isinstance(total, Value)
+    return total
+
+
+def numbers(*texts: str) -> tuple[float, ...]:
+    """Numbers to the bit, from hexadecimal text."""
+    return tuple(float.fromhex(word) for text in texts for word in text.split())
+
+
+SIGN = -0.0
+"""One bit: that of the sign."""
