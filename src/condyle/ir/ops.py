@@ -15,7 +15,7 @@ from __future__ import annotations
 import operator
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, TypeAlias, cast
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 import numpy as np
 
@@ -61,10 +61,11 @@ def _of_bits(ufunc: np.ufunc, *, shift: bool = False) -> Callable[..., Numbers]:
     """The meaning of an operation on the bits of numbers, seen as whole numbers without a sign."""
 
     def meaning(*numbers: Numbers) -> Numbers:
-        arrays = [np.asarray(x) for x in numbers]
-        kind = np.dtype(f"u{arrays[0].itemsize}")
-        by = [np.asarray(np.finfo(arrays[0].dtype).nmant, kind)] if shift else []
-        return cast(Numbers, ufunc(*(x.view(kind) for x in arrays), *by)).view(arrays[0].dtype)
+        arrays: list[Any] = [np.asarray(x) for x in numbers]
+        kind = arrays[0].dtype
+        words = [x.view(f"u{kind.itemsize}") for x in arrays]
+        by = [words[0].dtype.type(np.finfo(kind).nmant)] if shift else []
+        return ufunc(*words, *by).view(kind)
 
     return meaning
 

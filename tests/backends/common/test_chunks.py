@@ -7,7 +7,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from condyle.backends.common.chunks import Chunk, Cut, Lowered, lower
-from condyle.ir.interp import MEANING
+from condyle.ir.ops import MEANING
 from condyle.ir.program import operands
 from tests.backends.c.small import meaning, states, tangle, toy
 

@@ -7,7 +7,7 @@ from collections.abc import Callable, Mapping, Sequence
 import numpy as np
 
 from condyle.backends.cpu.code import SLOT, Instruction
-from condyle.ir.interp import MEANING
+from condyle.ir.ops import MEANING
 
 ALL = (1 << 64) - 1
 
@@ -25,12 +25,18 @@ PLAIN: dict[str, Callable[[np.float64, np.float64], np.float64]] = {
     "div": lambda a, b: a / b,
     "xor": lambda a, b: number(bits(a) ^ bits(b)),
     "and": lambda a, b: number(bits(a) & bits(b)),
+    "or": lambda a, b: number(bits(a) | bits(b)),
+    "andn": lambda a, b: number(~bits(a) & bits(b)),
+    "min": lambda a, b: a if a < b else b,
+    "max": lambda a, b: a if a > b else b,
 }
 ALONE: dict[str, Callable[[np.float64], np.float64]] = {
     "load": lambda b: b,
     "sqrt": np.sqrt,
     "bit0": lambda b: number(bits(b) << 63),
     "bit1": lambda b: number(bits(b) << 62),
+    "shl": lambda b: number(bits(b) << 52),
+    "shr": lambda b: number(bits(b) >> 52),
 }
 
 

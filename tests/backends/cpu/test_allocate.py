@@ -19,10 +19,11 @@ from condyle.backends.cpu.allocate import Constants, allocate
 from condyle.backends.cpu.assemble import WHOLE, assemble
 from condyle.backends.cpu.code import SLOT, Instruction
 from condyle.backends.cpu.cost import cost
+from condyle.backends.cpu.operations import ROWS
 from condyle.backends.cpu.sincos import expand, inline_angles
 from condyle.backends.cpu.target import ISAS, TARGET, Isa, Target
 from condyle.ir.expr import Graph
-from condyle.ir.interp import MEANING
+from condyle.ir.ops import MEANING
 from condyle.ir.program import Array, Output, Program, operands
 from tests.backends.c.small import tangle, toy
 from tests.backends.cpu.machine import execute
@@ -119,11 +120,22 @@ def test_both_allocators_write_the_same(isa: Isa, monkeypatch: pytest.MonkeyPatc
 
 @pytest.mark.skipif(module.native is None, reason="the extension of target cpu was not built")
 def test_what_the_extension_refuses() -> None:
-    """What it does not know it leaves to Python; numbers that lead nowhere are errors, not crashes."""
+    """An operation that has no row, rows that are none and numbers that lead nowhere are errors, not crashes."""
     assert module.native is not None
-    allocate, number, nodes = module.native.allocate, Constants().number, (("input", 0, 0), ("mul", 0, 0))
-    assert allocate(nodes, [1], {0: 0, 1: 1}, number, Instruction, 4, 2, 6, 0.7) is not None
-    assert allocate((*nodes, ("strange", 0)), [1, 2], {0: 0}, number, Instruction, 4, 2, 6, 0.7) is None
+    number, nodes = Constants().number, (("input", 0, 0), ("mul", 0, 0))
+
+    def allocate(nodes, order, homes, number, instruction, *numbers, rows=ROWS):  # type: ignore[no-untyped-def]
+        return module.native.allocate(nodes, order, homes, number, instruction, rows, *numbers)  # type: ignore[union-attr]
+
+    assert allocate(nodes, [1], {0: 0, 1: 1}, number, Instruction, 4, 2, 6, 0.7)[0]
+    with pytest.raises(ValueError, match="strange"):
+        allocate((*nodes, ("strange", 0)), [1, 2], {0: 0}, number, Instruction, 4, 2, 6, 0.7)
+    for row in (1, (), (("mul",), 9, (0, 1), False), (("mul",), 0, (0,), False), (("mul",), 0, (0, 7), False),
+                (("mul",), 3, (0, 1, 2), False), ((), 0, (0, 1), False), (("mul",), 0, [0, 1], False)):  # fmt: skip
+        with pytest.raises(ValueError):
+            allocate(nodes, [1], {0: 0}, number, Instruction, 4, 2, 6, 0.7, rows={"mul": row})
+    with pytest.raises(ValueError):
+        allocate(nodes, [1], {0: 0}, number, Instruction, 4, 2, 6, 0.7, rows={str(k): ROWS["mul"] for k in range(65)})
     for bad_nodes, order, homes, registers in (
         (nodes, [2], {0: 0}, 4),
         (nodes, [-1], {0: 0}, 4),

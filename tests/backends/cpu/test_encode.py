@@ -11,6 +11,7 @@ import pytest
 
 from condyle.backends.cpu.code import NONE, SLOT, Instruction, constant, slot
 from condyle.backends.cpu.encode import FREE, RETURN, SAVED, WINDOW, Encoder, encode
+from condyle.backends.cpu.operations import ROWS
 from condyle.backends.cpu.target import ISAS, SINGLE, Isa
 
 AS = shutil.which("as")
@@ -19,8 +20,9 @@ needs_as = pytest.mark.skipif(AS is None, reason="the system has no assembler (b
 GENERAL = ("rax", "rcx", "rdx", "rbx", "rsp", "rbp", "rsi", "rdi", *(f"r{k}" for k in range(8, 16)))
 NAMES = {"fma": "vfmadd", "fms": "vfmsub", "fnma": "vfnmadd", "fnms": "vfnmsub"}
 FUSED = [name + order for name in NAMES for order in ("132", "213", "231")]
-SHIFTS = ["bit0", "bit1"]
-OPERATIONS = ["load", "store", "add", "sub", "mul", "div", "xor", "and", "sqrt", "pick", *SHIFTS, *FUSED]
+SHIFTS = {"bit0": ("ll", (63, 31)), "bit1": ("ll", (62, 30)), "shl": ("ll", (52, 23)), "shr": ("rl", (52, 23))}
+BITS = ("xor", "and", "andn", "or")
+OPERATIONS = ["load", "store", *(name for row in ROWS.values() for name in row.instructions)]
 
 
 FORMS = {**ISAS, **{f"{name}-single": isa for name, isa in SINGLE.items()}}
@@ -56,11 +58,11 @@ def text(i: Instruction, encoder: Encoder) -> str:
     if i.op == "sqrt":
         return f"vsqrt{kind} {last}, {to}"
     letter = "q" if bits == 64 else "d"
-    if i.op in ("xor", "and"):
+    if i.op in BITS:
         name = f"vp{i.op}{letter}" if isa.broadcast else f"v{i.op}{kind}"
         return f"{name} {last}, {first}, {to}"
     if i.op in SHIFTS:
-        return f"vpsll{letter} ${bits - 1 - SHIFTS.index(i.op)}, {last}, {to}"
+        return f"vps{SHIFTS[i.op][0]}{letter} ${SHIFTS[i.op][1][bits == 32]}, {last}, {to}"
     if i.op == "pick":
         signs = f"{vector}{i.c}"
         if isa.broadcast:
@@ -83,13 +85,14 @@ def scalar_text(i: Instruction, encoder: Encoder) -> str:
     if i.op == "sqrt":
         return f"{evex}vsqrts{d} {last}, {last if inside else to}, {to}"
     letter = "q" if d == "d" else "d"
-    if i.op in ("xor", "and"):
+    if i.op in BITS:
         if not isa.broadcast:
             return f"v{i.op}p{d} {last}, {first}, {to}"
         repeated = "" if inside else f"{{1to{128 // encoder.bits}}}"
         return f"vp{i.op}{letter} {last}{repeated}, {first}, {to}"
     if i.op in SHIFTS:
-        return f"{evex}vpsll{letter} ${encoder.bits - 1 - SHIFTS.index(i.op)}, {last}, {to}"
+        way, places = SHIFTS[i.op]
+        return f"{evex}vps{way}{letter} ${places[d == 's']}, {last}, {to}"
     if i.op == "pick":
         if isa.broadcast:
             return f"vpmov{letter}2m %xmm{i.c}, %k1\nvblendmp{d} {last}, {first}, {to}{{%k1}}"

@@ -6,7 +6,7 @@ static int binary(Allocator *s, int64_t time, const Operation *op)
 {
     int64_t a = op->values[0], b = op->values[1], last;
     int first, to;
-    if ((op->op == ADD || op->op == MUL) && s->where[a] < 0 && (s->where[b] >= 0 || next_use(s, b) < next_use(s, a))) {
+    if (op->row->swaps && s->where[a] < 0 && (s->where[b] >= 0 || next_use(s, b) < next_use(s, a))) {
         a = op->values[1], b = op->values[0];
     }
     if (s->where[a] < 0) {
@@ -16,7 +16,7 @@ static int binary(Allocator *s, int64_t time, const Operation *op)
     last = operand(s, time, b, (uint64_t)1 << first);
     release(s, op);
     to = take(s, time, 0);
-    emit(s, plain[op->op], to, first, last);
+    emit(s, op->row->instructions[0], to, first, last);
     return to;
 }
 
@@ -84,13 +84,13 @@ static int64_t overwritten(Allocator *s, int64_t time, const Operation *op, cons
     }
     source = s->where[value];
     *to = take(s, time, registers_of(s, op));
-    emit(s, plain[LOAD], *to, 0, source);
+    emit(s, load_name, *to, 0, source);
     return value;
 }
 
 static void emit_form(Allocator *s, const Operation *op, int64_t over, int to, int64_t memory)
 {
-    PyObject *const *const form = forms[op->op - FMA];
+    PyObject *const *const form = op->row->instructions;
     int64_t a = op->values[0], b = op->values[1];
     const int64_t c = op->values[2];
     const int change = over == c ? a == memory : over == b;
@@ -162,10 +162,10 @@ static int registers_only(Allocator *s, int64_t time, const Operation *op)
     }
     release(s, op);
     to = take(s, time, 0);
-    if (op->op == PICK) {
-        emit_four(s, plain[PICK], to, used[0], used[1], used[2]);
+    if (op->count == 1) {
+        emit(s, op->row->instructions[0], to, 0, used[0]);
     } else {
-        emit(s, plain[op->op], to, 0, used[0]);
+        emit_four(s, op->row->instructions[0], to, used[0], used[1], used[2]);
     }
     return to;
 }
@@ -181,22 +181,26 @@ static void step(Allocator *s, int64_t time)
             s->first_use[op->values[k]]++;
         }
     }
-    if (op->op >= FMA) {
+    switch (op->row->form) {
+    case CHAINED:
         to = fused(s, time, op);
-    } else if (op->op == SQRT) {
+        break;
+    case UNARY:
         b = operand(s, time, op->values[0], 0);
         release(s, op);
         to = take(s, time, 0);
-        emit(s, plain[SQRT], to, 0, b);
-    } else if (op->op == BIT0 || op->op == BIT1 || op->op == PICK) {
+        emit(s, op->row->instructions[0], to, 0, b);
+        break;
+    case REGISTERS:
         to = registers_only(s, time, op);
-    } else {
+        break;
+    default:
         to = binary(s, time, op);
     }
     release_slots(s, op);
     if (s->store[index] >= 0) {
         s->home[index] = SLOT + s->store[index];
-        emit(s, plain[STORE], to, 0, s->home[index]);
+        emit(s, store_name, to, 0, s->home[index]);
     }
     if (wanted(s, index)) {
         hold(s, index, to);

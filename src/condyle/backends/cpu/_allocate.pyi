@@ -1,6 +1,7 @@
 from collections.abc import Callable
 
 from condyle.backends.cpu.code import Instruction
+from condyle.backends.cpu.operations import Row
 from condyle.ir.ops import Node
 
 def allocate(
@@ -9,12 +10,13 @@ def allocate(
     homes: dict[int, int],
     number: Callable[[float], int],
     instruction: type[Instruction],
+    rows: dict[str, Row],
     registers: int,
     size: int,
     far: int,
     dirty: float,
     /,
-) -> tuple[list[Instruction], int] | None: ...
+) -> tuple[list[Instruction], int]: ...
 def traffic(code: list[Instruction], slot_bytes: int, sets: int, ways: int, /) -> tuple[int, int]: ...
 def schedule(
     nodes: tuple[Node, ...], order: list[int], window: int, issue: float, latency: dict[str, float], /

@@ -1,38 +1,82 @@
 /* What _allocate.c is given and gives back. */
 #include "../../runtime/module.h"
 
-/* The operation of a node; 0 for one that only allocate.py knows, -1 with an exception. */
-static int read_node(Operation *op, PyObject *node, int64_t one)
+/* One row: its name, and (instructions, form, operands, swaps, ...). */
+static int read_row(Row *row, PyObject *name, PyObject *given)
+{
+    PyObject *instructions, *operands;
+    Py_ssize_t made;
+    if (!PyUnicode_Check(name) || !PyTuple_Check(given) || PyTuple_GET_SIZE(given) < 4) {
+        return -1;
+    }
+    instructions = PyTuple_GET_ITEM(given, 0), operands = PyTuple_GET_ITEM(given, 2);
+    row->name = name;
+    row->form = (int)PyLong_AsLong(PyTuple_GET_ITEM(given, 1));
+    row->swaps = PyObject_IsTrue(PyTuple_GET_ITEM(given, 3));
+    if (!PyTuple_Check(instructions) || !PyTuple_Check(operands) || row->form < BINARY || row->form > CHAINED) {
+        return -1;
+    }
+    made = PyTuple_GET_SIZE(instructions), row->count = (int)PyTuple_GET_SIZE(operands);
+    if (made != (row->form == CHAINED ? 3 : 1) || row->count < 1 || row->count > 3 ||
+        (row->form == CHAINED && row->count != 3) || (row->form == BINARY && row->count != 2) ||
+        (row->form == UNARY && row->count != 1)) {
+        return -1;
+    }
+    for (Py_ssize_t k = 0; k < made; k++) {
+        row->instructions[k] = PyTuple_GET_ITEM(instructions, k);
+    }
+    row->values = 0;
+    for (int k = 0; k < row->count; k++) {
+        row->operands[k] = (int)PyLong_AsLong(PyTuple_GET_ITEM(operands, k));
+        if (row->operands[k] < -2 || row->operands[k] > 2) {
+            return -1;
+        }
+        row->values = row->operands[k] >= row->values ? row->operands[k] + 1 : row->values;
+    }
+    return 0;
+}
+
+/* The table of operations.py. */
+static int read_rows(Allocator *s, PyObject *rows)
+{
+    PyObject *name, *given;
+    Py_ssize_t at = 0;
+    while (PyDict_Next(rows, &at, &name, &given)) {
+        if (s->n_rows == MOST_ROWS || read_row(&s->rows[s->n_rows++], name, given) != 0 || PyErr_Occurred()) {
+            PyErr_SetString(PyExc_ValueError, "allocate: a row of the table is malformed");
+            return -1;
+        }
+    }
+    return 0;
+}
+
+/* The operation of a node; -1 with an exception. */
+static int read_node(const Allocator *s, Operation *op, PyObject *node, int64_t one)
 {
     PyObject *name = PyTuple_GET_ITEM(node, 0);
     int k = 0;
-    while (k < N_KNOWN && name != known[k]) {
+    while (k < s->n_rows && name != s->rows[k].name) {
         k++;
     }
-    if (k == N_KNOWN) { /* equal, but another object */
-        for (k = 0; k < N_KNOWN && PyUnicode_Compare(name, known[k]) != 0; k++) {
+    if (k == s->n_rows) { /* equal, but another object */
+        for (k = 0; k < s->n_rows && PyUnicode_Compare(name, s->rows[k].name) != 0; k++) {
         }
     }
-    if (k == N_KNOWN || PyTuple_GET_SIZE(node) != 1 + KNOWN[k].values) {
-        return 0;
+    if (k == s->n_rows || PyTuple_GET_SIZE(node) != 1 + s->rows[k].values) {
+        PyErr_Format(PyExc_ValueError, "the processor target has no operation %R", node);
+        return -1;
     }
-    op->op = KNOWN[k].op;
-    op->count = 0;
-    if (op->op == DIV) {
-        op->values[op->count++] = one;
-    }
-    for (Py_ssize_t i = 1; i < PyTuple_GET_SIZE(node); i++) {
-        const int64_t value = PyLong_AsLongLong(PyTuple_GET_ITEM(node, i));
-        if (value < 0 || value >= one) {
+    op->row = &s->rows[k];
+    op->count = op->row->count;
+    for (int i = 0; i < op->count; i++) {
+        const int given = op->row->operands[i];
+        op->values[i] = given < 0 ? one - 1 - given : PyLong_AsLongLong(PyTuple_GET_ITEM(node, 1 + given));
+        if (op->values[i] < 0 || (given >= 0 && op->values[i] >= one)) {
             PyErr_SetString(PyExc_ValueError, "a node uses what is not there");
             return -1;
         }
-        op->values[op->count++] = value;
     }
-    if (op->op == XOR && op->count == 1) {
-        op->values[op->count++] = one + 1;
-    }
-    return 1;
+    return 0;
 }
 
 /* The home of a value that is a constant, where it has none yet. */
@@ -62,7 +106,7 @@ static int find_constant(Allocator *s, PyObject *nodes, int64_t value, PyObject 
     return PyErr_Occurred() ? -1 : 0;
 }
 
-/* Operations in order, uses of each value in order of time, homes; 0: allocate.py knows more, -1 with an exception. */
+/* Operations in order, uses of each value in order of time, homes; -1 with an exception. */
 static int read_program(Allocator *s, PyObject *nodes, PyObject *order, PyObject *homes, PyObject *number)
 {
     PyObject *key, *value;
@@ -70,15 +114,13 @@ static int read_program(Allocator *s, PyObject *nodes, PyObject *order, PyObject
     int64_t total = 0;
     for (Py_ssize_t t = 0; t < s->length; t++) {
         const int64_t index = PyLong_AsLongLong(PyList_GET_ITEM(order, t));
-        int known_op;
         if (index < 0 || index >= s->n - 2) {
             PyErr_SetString(PyExc_ValueError, "the order holds what is no node");
             return -1;
         }
         s->order[t] = index;
-        known_op = read_node(&s->ops[t], PyTuple_GET_ITEM(nodes, index), s->n - 2);
-        if (known_op <= 0) {
-            return known_op;
+        if (read_node(s, &s->ops[t], PyTuple_GET_ITEM(nodes, index), s->n - 2) != 0) {
+            return -1;
         }
         for (int k = 0; k < s->ops[t].count; k++) {
             s->last_use[s->ops[t].values[k]] += !among(s->ops[t].values[k], s->ops[t].values, k);
@@ -116,7 +158,7 @@ static int read_program(Allocator *s, PyObject *nodes, PyObject *order, PyObject
             }
         }
     }
-    return 1;
+    return 0;
 }
 
 static PyObject *instructions(const Allocator *s, PyTypeObject *type)
@@ -175,9 +217,8 @@ static PyObject *allocated(Allocator *s, PyObject *nodes, PyObject *order, PyObj
                            PyTypeObject *type)
 {
     PyObject *list;
-    const int known_ops = read_program(s, nodes, order, homes, number);
-    if (known_ops <= 0) {
-        return known_ops < 0 ? NULL : Py_NewRef(Py_None);
+    if (read_program(s, nodes, order, homes, number) != 0) {
+        return NULL;
     }
     for (Py_ssize_t t = 0; t < s->length && !s->failed; t++) {
         step(s, t);
@@ -192,12 +233,15 @@ static PyObject *allocated(Allocator *s, PyObject *nodes, PyObject *order, PyObj
 
 static PyObject *allocate(PyObject *Py_UNUSED(module), PyObject *args)
 {
-    PyObject *nodes, *order, *homes, *number, *type, *answer;
+    PyObject *nodes, *order, *homes, *number, *type, *rows, *answer;
     Allocator s = {0};
     long long size, far;
     int64_t *numbers;
-    if (!PyArg_ParseTuple(args, "O!O!O!OO!iLLd", &PyTuple_Type, &nodes, &PyList_Type, &order, &PyDict_Type, &homes,
-                          &number, &PyType_Type, &type, &s.registers, &size, &far, &s.dirty)) {
+    if (!PyArg_ParseTuple(args, "O!O!O!OO!O!iLLd", &PyTuple_Type, &nodes, &PyList_Type, &order, &PyDict_Type, &homes,
+                          &number, &PyType_Type, &type, &PyDict_Type, &rows, &s.registers, &size, &far, &s.dirty)) {
+        return NULL;
+    }
+    if (read_rows(&s, rows) != 0) {
         return NULL;
     }
     if (s.registers < 4 || s.registers > MOST_REGISTERS || !PyType_IsSubtype((PyTypeObject *)type, &PyTuple_Type)) {
@@ -222,27 +266,15 @@ static PyObject *allocate(PyObject *Py_UNUSED(module), PyObject *args)
 
 static int module_exec(PyObject *Py_UNUSED(module))
 {
-    int fine = (constant_name = PyUnicode_InternFromString("const")) != NULL;
-    for (int k = 0; k < N_KNOWN; k++) {
-        fine = fine && (known[k] = PyUnicode_InternFromString(KNOWN[k].name)) != NULL;
-    }
-    for (int k = 0; k < PLAIN_OPS; k++) {
-        fine = fine && (plain[k] = PyUnicode_InternFromString(PLAIN[k])) != NULL;
-    }
-    for (int k = 0; k < 12; k++) {
-        PyObject *name = fine ? PyUnicode_FromFormat("%s%s", PLAIN[FMA + k / 3], FORMS[k % 3]) : NULL;
-        fine = name != NULL;
-        if (fine) {
-            PyUnicode_InternInPlace(&name);
-        }
-        forms[k / 3][k % 3] = name;
-    }
-    return fine ? 0 : -1;
+    constant_name = PyUnicode_InternFromString("const");
+    load_name = PyUnicode_InternFromString("load");
+    store_name = PyUnicode_InternFromString("store");
+    return constant_name && load_name && store_name ? 0 : -1;
 }
 
 static PyMethodDef functions[] = {
     {"allocate", allocate, METH_VARARGS,
-     "allocate(nodes, order, homes, number, instruction, registers, size, far, dirty): as allocate.py, or None."},
+     "allocate(nodes, order, homes, number, instruction, rows, registers, size, far, dirty): as allocate.py."},
     {"schedule", schedule, METH_VARARGS, "schedule(nodes, order, window, issue, latency): as schedule.py."},
     {"traffic", traffic, METH_VARARGS, "traffic(code, slot_bytes, sets, ways): as cost.py."},
     {NULL, NULL, 0, NULL},

@@ -11,25 +11,22 @@
 #define MOST_REGISTERS 64
 #define NO_HOME INT64_MIN
 
-enum { ADD, SUB, MUL, DIV, XOR, AND, SQRT, BIT0, BIT1, PICK, FMA, FMS, FNMA, FNMS, LOAD, STORE, PLAIN_OPS };
+enum { BINARY, UNARY, REGISTERS, CHAINED }; /* as in operations.py */
 enum { FORM_132, FORM_213, FORM_231 };
 
-/* Operations of Programs, and what they become; a value of the right column stands for 1 or the sign beside the operand. */
-static const struct {
-    const char *name;
-    int op, values;
-} KNOWN[] = {{"add", ADD, 2}, {"sub", SUB, 2}, {"mul", MUL, 2}, {"rcp", DIV, 1},  {"neg", XOR, 1},
-             {"xor", XOR, 2}, {"and", AND, 2}, {"sqrt", SQRT, 1}, {"bit0", BIT0, 1}, {"bit1", BIT1, 1}, {"pick", PICK, 3},
-             {"fma", FMA, 3}, {"fms", FMS, 3}, {"fnma", FNMA, 3}, {"fnms", FNMS, 3}};
-#define N_KNOWN ((int)(sizeof KNOWN / sizeof *KNOWN))
-static const char *const PLAIN[] = {"add", "sub", "mul", "div", "xor", "and", "sqrt", "bit0", "bit1", "pick",
-                                    "fma", "fms", "fnma", "fnms", "load", "store"};
-static const char *const FORMS[] = {"132", "213", "231"};
+/* A row of operations.py, whose objects live as long as the call. An operand below 0: 1, then the sign. */
+typedef struct {
+    PyObject *name, *instructions[3];
+    int form, swaps, count, values;
+    int operands[3];
+} Row;
 
-static PyObject *known[N_KNOWN], *plain[PLAIN_OPS], *forms[4][3], *constant_name;
+#define MOST_ROWS 64
+static PyObject *load_name, *store_name, *constant_name;
 
 typedef struct {
-    int op, count;
+    const Row *row;
+    int count;
     int64_t values[3];
 } Operation;
 
@@ -50,6 +47,8 @@ typedef struct {
     int free[MOST_REGISTERS], n_free, registers;
     int64_t *spare, n_spare, size, far;
     double dirty;
+    Row rows[MOST_ROWS];
+    int n_rows;
     Made *code;
     Py_ssize_t n_code, room;
     int failed;
@@ -140,7 +139,7 @@ static void save(Allocator *s, int64_t value)
     }
     s->spilled[value] = s->n_spare > 0 ? pop_spare(s) : s->size++;
     s->home[value] = SLOT + s->spilled[value];
-    emit(s, plain[STORE], s->where[value], 0, s->home[value]);
+    emit(s, store_name, s->where[value], 0, s->home[value]);
 }
 
 static int take(Allocator *s, int64_t time, uint64_t pinned)
@@ -172,7 +171,7 @@ static void hold(Allocator *s, int64_t value, int r)
 static void load(Allocator *s, int64_t time, int64_t value, uint64_t pinned)
 {
     const int to = take(s, time, pinned);
-    emit(s, plain[LOAD], to, 0, s->home[value]);
+    emit(s, load_name, to, 0, s->home[value]);
     hold(s, value, to);
 }
 

@@ -8,8 +8,8 @@ from dataclasses import dataclass, field
 from typing import cast
 
 from condyle.backends.cpu.code import NONE, Instruction, constant, slot
+from condyle.backends.cpu.operations import ONE, ROWS, Row
 from condyle.backends.cpu.target import TARGET, Isa, Target
-from condyle.ir.ops import FUSED
 from condyle.ir.program import Program, operands
 
 try:
@@ -18,8 +18,6 @@ except ImportError:  # built without a C compiler: slower, the same code
     native = None
 
 NEVER = 1 << 40
-_COMMUTE = frozenset({"add", "mul"})
-REGISTERS_ONLY = frozenset({"bit0", "bit1", "pick"})
 
 
 @dataclass
@@ -57,9 +55,7 @@ def allocate(
     """
     if native is not None:
         choices = isa.registers, size, target.far, target.dirty
-        made = native.allocate(program.nodes, list(order), dict(homes), constants.number, Instruction, *choices)
-        if made is not None:  # it knows all these operations
-            return made
+        return native.allocate(program.nodes, list(order), dict(homes), constants.number, Instruction, ROWS, *choices)
     worker = _Allocator(program, order, homes, constants, isa.registers, size, target)
     for time, node in enumerate(order):
         worker.step(time, node)
@@ -88,23 +84,19 @@ class _Allocator:
         self.spilled: dict[int, int] = {}
         inside = set(order)
         self.home = {value: slot(place) for value, place in homes.items() if value not in inside}
-        self.ops: dict[int, tuple[str, tuple[int, ...]]] = {}
+        self.ops: dict[int, tuple[Row, tuple[int, ...]]] = {}
         self.uses: dict[int, list[int]] = {}
-        one, sign = len(program.nodes), len(program.nodes) + 1
         for time, index in enumerate(order):
-            self._read(program, time, index, one, sign, constants)
+            self._read(program, time, index, constants)
         for uses in self.uses.values():
             uses.reverse()
 
-    def _read(self, program: Program, time: int, index: int, one: int, sign: int, constants: Constants) -> None:
+    def _read(self, program: Program, time: int, index: int, constants: Constants) -> None:
         """Note what a node uses and when; constants find their place in the table."""
-        node = program.nodes[index]
-        op, values = node[0], tuple(operands(node))
-        if op == "rcp":
-            op, values = "div", (one, *values)
-        elif op == "neg":
-            op, values = "xor", (*values, sign)
-        self.ops[index] = op, values
+        node, one = program.nodes[index], len(program.nodes)
+        row, used = ROWS[node[0]], operands(node)
+        values = tuple(used[k] if k >= 0 else one + ONE - k for k in row.operands)
+        self.ops[index] = row, values
         for value in dict.fromkeys(values):
             self.uses.setdefault(value, []).append(time)
             if value in self.home:
@@ -116,20 +108,10 @@ class _Allocator:
 
     def step(self, time: int, index: int) -> None:
         """Compute one node; store it if it has a slot of its own."""
-        op, values = self.ops[index]
+        row, values = self.ops[index]
         for value in dict.fromkeys(values):
             self.uses[value].pop()
-        if op in FUSED:
-            to = self._fused(time, op, values)
-        elif op == "sqrt":
-            b = self._operand(time, values[0], set())
-            self._release(values)
-            to = self._take(time, set())
-            self._emit(op, to, NONE, b)
-        elif op in REGISTERS_ONLY:
-            to = self._plain(time, op, values)
-        else:
-            to = self._binary(time, op, values)
+        to = (self._binary, self._unary, self._plain, self._fused)[row.form](time, row, values)
         self._release_slots(values)
         if index in self.stores:
             self.home[index] = slot(self.stores[index])
@@ -146,9 +128,16 @@ class _Allocator:
         uses = self.uses[value]
         return uses[-1] if uses else NEVER
 
-    def _binary(self, time: int, op: str, values: Sequence[int]) -> int:
+    def _unary(self, time: int, row: Row, values: Sequence[int]) -> int:
+        b = self._operand(time, values[0], set())
+        self._release(values)
+        to = self._take(time, set())
+        self._emit(row.instructions[0], to, NONE, b)
+        return to
+
+    def _binary(self, time: int, row: Row, values: Sequence[int]) -> int:
         a, b = values
-        if op in _COMMUTE and a not in self.where and (b in self.where or self._next(b) < self._next(a)):
+        if row.swaps and a not in self.where and (b in self.where or self._next(b) < self._next(a)):
             a, b = b, a
         if a not in self.where:
             self._load(time, a, {self.where[b]} if b in self.where else set())
@@ -156,10 +145,10 @@ class _Allocator:
         last = self._operand(time, b, {first})
         self._release(values)
         to = self._take(time, set())
-        self._emit(op, to, first, last)
+        self._emit(row.instructions[0], to, first, last)
         return to
 
-    def _plain(self, time: int, op: str, values: Sequence[int]) -> int:
+    def _plain(self, time: int, row: Row, values: Sequence[int]) -> int:
         """An operation that reads registers only."""
         pinned = {self.where[value] for value in values if value in self.where}
         for value in values:
@@ -169,7 +158,7 @@ class _Allocator:
         used = [self.where[value] for value in values]
         self._release(values)
         to = self._take(time, set())
-        self.code.append(Instruction(op, to, *used) if op == "pick" else Instruction(op, to, NONE, *used))
+        self.code.append(Instruction(row.instructions[0], to, *([NONE] if len(used) == 1 else []), *used))
         return to
 
     def _operand(self, time: int, value: int, pinned: set[int]) -> int:
@@ -184,7 +173,7 @@ class _Allocator:
             return False
         return bool(self.free) or following < self._next(self.held[self._victim(time, pinned)])
 
-    def _fused(self, time: int, op: str, values: Sequence[int]) -> int:
+    def _fused(self, time: int, row: Row, values: Sequence[int]) -> int:
         """A multiply-add overwrites one of its operands, and reads at most one from memory."""
         absent = [value for value in dict.fromkeys(values) if value not in self.where]
         pinned = {self.where[value] for value in values if value in self.where}
@@ -199,7 +188,7 @@ class _Allocator:
             self._load(time, value, pinned)
             pinned.add(self.where[value])
         over, to = self._overwritten(time, values, () if dying else loads)
-        self._emit(*self._form(op, values, over, to, memory))
+        self._emit(*self._form(row, values, over, to, memory))
         if self.where.get(over) == to:
             del self.where[over], self.held[to]
         self._release(values)
@@ -229,17 +218,17 @@ class _Allocator:
         return value, to
 
     def _form(
-        self, op: str, values: Sequence[int], over: int, to: int, memory: int | None
+        self, row: Row, values: Sequence[int], over: int, to: int, memory: int | None
     ) -> tuple[str, int, int, int]:
         """Which of the three forms it is, by what is overwritten and what is read from memory."""
         a, b, c = values
         if over == c:
             a, b = (b, a) if a == memory else (a, b)
-            return f"{op}231", to, self.where[a], self._place(b)
+            return row.instructions[2], to, self.where[a], self._place(b)
         a, b = (b, a) if over == b else (a, b)
         if b == memory:
-            return f"{op}132", to, self.where[c], self._place(b)
-        return f"{op}213", to, self.where[b], self._place(c)
+            return row.instructions[0], to, self.where[c], self._place(b)
+        return row.instructions[1], to, self.where[b], self._place(c)
 
     def _place(self, value: int) -> int:
         return self.where[value] if value in self.where else self.home[value]

@@ -13,6 +13,7 @@ from condyle.backends.cpu.allocate import Constants, allocate
 from condyle.backends.cpu.code import Instruction
 from condyle.backends.cpu.cost import cost, is_near
 from condyle.backends.cpu.encode import encode, padded
+from condyle.backends.cpu.operations import expanded
 from condyle.backends.cpu.schedule import schedule
 from condyle.backends.cpu.sincos import expand, inline_angles
 from condyle.backends.cpu.single import Single, single
@@ -65,7 +66,7 @@ def assemble(
 
     layouts: of the arrays when they are packed; without them every entry is a column.
     """
-    work = Straight(isa, bits, target)
+    work, program = Straight(isa, bits, target), expanded(program, bits)
     low = work.add(program, inline_angles(program))
     ports = port_numbers(low.bases, low.tables, low.zero, layouts or full_layouts(program, isa.lanes(bits)), work.slots)
     code = [kernel.code for kernel in work.kernels]

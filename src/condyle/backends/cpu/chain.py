@@ -15,6 +15,7 @@ from condyle.backends.cpu.code import NONE as NOWHERE
 from condyle.backends.cpu.code import Instruction, constant, slot
 from condyle.backends.cpu.cost import cost
 from condyle.backends.cpu.encode import encode, padded
+from condyle.backends.cpu.operations import expanded
 from condyle.backends.cpu.schedule import schedule
 from condyle.backends.cpu.target import TARGET, Isa
 from condyle.ir.chunked import (
@@ -229,7 +230,7 @@ class _Writer:
         """Where the stage's kernel begins; the steps of a scan have one."""
         if id(stage) not in self.kernels:
             self.kernels[id(stage)] = len(self.text)
-            self._assemble(stage)
+            self._assemble(expanded(stage, self.bits))
         return self.kernels[id(stage)]
 
     def _assemble(self, stage: Program) -> None:

@@ -6,7 +6,10 @@ An operand is one whole number: 0 .. 63 a register, 64 + s slot s of the workspa
     store   slot b = to
     add     to = a + b              sub, mul, div alike; a is a register, b any operand
     xor     to = bits of a ^ bits of b; and alike
+    andn    to = bits of b where a has none
+    min     to = a where a < b, else b; max alike
     bit0    to = bit 0 of b where the sign stands, zeros behind it; bit1 alike, with bit 0 behind it; b is a register
+    shl     to = bits of b, moved up by as many places as a mantissa has; shr down; b is a register
     pick    to = b where c has a minus, else a; all are registers
     sqrt    to = square root of b
     fma132  to = to * b + a         fms -: ... - a     fnma: a - to * b     fnms: - to * b - a

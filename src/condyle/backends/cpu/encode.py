@@ -23,12 +23,16 @@ BYTES = tuple(bytes((k,)) for k in range(256))
 ALIGN = 64
 """Bytes of a line: kernels begin with one."""
 
+MANTISSA = {64: 52, 32: 23}
 _MAP_0F, _MAP_0F38, _MAP_0F3A = 1, 2, 3
-_ARITHMETIC = {"add": 0x58, "mul": 0x59, "sub": 0x5C, "div": 0x5E, "sqrt": 0x51}
+_ARITHMETIC = {"add": 0x58, "mul": 0x59, "sub": 0x5C, "min": 0x5D, "div": 0x5E, "max": 0x5F, "sqrt": 0x51}
 _UNARY = frozenset({"load", "store", "broadcast", "get", "put", "sqrt"})
 _FUSED = {"fma": 0x98, "fms": 0x9A, "fnma": 0x9C, "fnms": 0x9E}
 _COMMUTE = frozenset({"add", "mul", "xor"})
-_WHOLE = frozenset({"xor", "and"})  # of whole registers in the scalar form too
+_BITS = {"xor": (0xEF, 0x57), "and": (0xDB, 0x54), "andn": (0xDF, 0x55), "or": (0xEB, 0x56)}  # with EVEX, with VEX
+"""Operations on bits: of whole registers in the scalar form too."""
+_SHIFTS = {"bit0": (6, {64: 63, 32: 31}), "bit1": (6, {64: 62, 32: 30}), "shl": (6, MANTISSA), "shr": (2, MANTISSA)}
+"""What tells the direction, and by how many places."""
 _LOAD, _STORE = 0x28, 0x29
 
 Form = tuple[int, int, int, int]  # map, prefix bits, W, opcode
@@ -51,7 +55,7 @@ class Encoder:
     def encode(self, i: Instruction) -> bytes:
         """The bytes of one instruction."""
         op, register, b = self._name(i), i.to, i.b
-        if op in ("bit0", "bit1"):
+        if op in _SHIFTS:
             return self._shift(i)
         if op == "pick":
             return self._pick(i)
@@ -60,7 +64,7 @@ class Encoder:
         if self.isa.scalar and op == "sqrt":
             first = b if 0 <= b < SLOT else register  # the other lanes come from there
         if self.isa.broadcast:
-            repeat = not 0 <= b < SLOT and op in _WHOLE if self.isa.scalar else b < 0 and op != "broadcast"
+            repeat = not 0 <= b < SLOT and op in _BITS if self.isa.scalar else b < 0 and op != "broadcast"
             return self._evex(form, register, first, b, repeat)
         if op == "load" and 8 <= b < SLOT and register < 8:  # the short prefix has no bit for a high last register
             form, register, b = self.forms["store"], b, register
@@ -75,10 +79,10 @@ class Encoder:
         return "broadcast" if i.b < 0 and self.isa.broadcast else i.op
 
     def _shift(self, i: Instruction) -> bytes:
-        """Bits of the lowest end to the highest; the destination stands where a first operand would."""
-        form = self.forms["shift"]
-        code = self._evex(form, 6, i.to, i.b) if self.isa.broadcast else self._vex(form, 6, i.to, i.b)
-        return code + bytes((self.bits - (1 if i.op == "bit0" else 2),))
+        """Bits moved up or down; the destination stands where a first operand would."""
+        form, (way, places) = self.forms["shift"], _SHIFTS[i.op]
+        code = self._evex(form, way, i.to, i.b) if self.isa.broadcast else self._vex(form, way, i.to, i.b)
+        return code + bytes((places[self.bits],))
 
     def _pick(self, i: Instruction) -> bytes:
         """The signs of c to the mask register k1, and a blend under it; with AVX2 the blend reads the signs itself."""
@@ -153,8 +157,8 @@ def _forms(isa: Isa, bits: int) -> dict[str, Form]:
     forms["load"] = (_MAP_0F, int(double), wide, _LOAD)
     forms["store"] = (_MAP_0F, int(double), wide, _STORE)
     forms["broadcast"] = (_MAP_0F38, 1, int(double), 0x19 if double else 0x18)
-    forms["xor"] = (_MAP_0F, 1, wide, 0xEF) if isa.broadcast else (_MAP_0F, int(double), 0, 0x57)
-    forms["and"] = (_MAP_0F, 1, wide, 0xDB) if isa.broadcast else (_MAP_0F, int(double), 0, 0x54)
+    for name, (evex, vex) in _BITS.items():
+        forms[name] = (_MAP_0F, 1, wide, evex) if isa.broadcast else (_MAP_0F, int(double), 0, vex)
     forms["shift"] = (_MAP_0F, 1, wide, 0x73 if double else 0x72)
     forms["signs"] = (_MAP_0F38, 2, wide, 0x39)
     forms["pick"] = (_MAP_0F38, 1, wide, 0x65) if isa.broadcast else (_MAP_0F3A, 1, 0, 0x4B if double else 0x4A)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import heapq
 from collections.abc import Sequence
 
+from condyle.backends.cpu.operations import ROWS
 from condyle.ir.ops import Node
 from condyle.ir.program import operands
 
@@ -13,7 +14,7 @@ try:
 except ImportError:  # built without a C compiler: slower, the same schedule
     native = None
 
-LATENCY: dict[str, float] = {"rcp": 17, "sqrt": 20}
+LATENCY = {op: row.latency for op, row in ROWS.items() if row.latency != 4}
 """Cycles until the result is there; 4 for all others."""
 
 

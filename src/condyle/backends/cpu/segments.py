@@ -10,6 +10,7 @@ import numpy as np
 from condyle.backends.common.segments import Copy, Workspace, own_inputs
 from condyle.backends.cpu.assemble import LOOPS, Assembled, Straight, full_layouts, port_numbers
 from condyle.backends.cpu.loops import COPY, WORDS, product_words
+from condyle.backends.cpu.operations import expanded
 from condyle.backends.cpu.sincos import inline_angles
 from condyle.backends.cpu.target import TARGET, Isa, Target
 from condyle.ir.program import Program, input_of
@@ -24,6 +25,7 @@ def assemble_segments(
     code: Segmented, isa: Isa, bits: int, target: Target = TARGET, layouts: Layouts | None = None
 ) -> Assembled:
     """The machine code of segments, which have no scalar form here. layouts, errors: as `assemble`."""
+    code = code.rewritten(lambda program: expanded(program, bits))
     work, space = Straight(isa, bits, replace(target, huge=ORDERS)), Workspace(code)
     table, begins = list[float](), dict[str, int]()
     for constant in code.constants:

@@ -12,46 +12,15 @@ from dataclasses import dataclass, field, replace
 
 from condyle.ir.ops import TRIGONOMETRIC, Node
 from condyle.ir.program import Program, operands
-
-
-@dataclass(frozen=True, slots=True)
-class Numbers:
-    """round: adding it leaves a whole number, in the lowest bits. half_pi: three parts; n times the second is exact.
-
-    sine: (sin r - r) / r^3 in r^2; cosine: (cos r - 1 + r^2 / 2) / r^4 in r^2; highest power first.
-    """
-
-    round: float
-    half_pi: tuple[float, ...]
-    sine: tuple[float, ...]
-    cosine: tuple[float, ...]
-
-
-def _hex(*texts: str) -> tuple[float, ...]:
-    return tuple(float.fromhex(number) for text in texts for number in text.split())
-
+from condyle.passes.elementary.circle import COSINE, ROUND, SINE
+from condyle.passes.elementary.values import numbers
 
 TWO_BY_PI = {64: float.fromhex("0x1.45f306dc9c883p-1"), 32: float.fromhex("0x1.45f306p-1")}
-NUMBERS = {
-    64: Numbers(
-        float.fromhex("0x1.8p+52"),
-        _hex("0x1.921fb54442d18p+0", "0x1.1a626331p-54", "0x1.1701b839a2520p-88"),
-        _hex(
-            "0x1.5d8fa457dab33p-33 -0x1.ae5e59fa1e39cp-26 0x1.71de356718acep-19",
-            "-0x1.a01a019bfd203p-13 0x1.111111110f7cap-7 -0x1.5555555555548p-3",
-        ),
-        _hex(
-            "-0x1.8fae9d21afe3cp-37 0x1.1ee9ebea890e4p-29 -0x1.27e4f809f2b27p-22",
-            "0x1.a01a019cb1c09p-16 -0x1.6c16c16c1517ep-10 0x1.555555555554cp-5",
-        ),
-    ),
-    32: Numbers(
-        float.fromhex("0x1.8p+23"),
-        _hex("0x1.921fb6p+0", "-0x1.778p-25", "0x1.68c234p-39"),
-        _hex("-0x1.994388p-13 0x1.11073ap-7 -0x1.555546p-3"),
-        _hex("0x1.9a020cp-16 -0x1.6c0c8ap-10 0x1.55554ap-5"),
-    ),
+HALF_PI = {
+    64: numbers("0x1.921fb54442d18p+0 0x1.1a626331p-54 0x1.1701b839a2520p-88"),
+    32: numbers("0x1.921fb6p+0 -0x1.778p-25 0x1.68c234p-39"),
 }
+"""Three parts; n times the second one is exact."""
 
 
 def inline_angles(program: Program) -> frozenset[int]:
@@ -68,7 +37,7 @@ def expand(program: Program, order: Sequence[int], bits: int) -> tuple[Program, 
     for k in order:
         if program.nodes[k][0] in TRIGONOMETRIC:
             pairs.setdefault(operands(program.nodes[k])[0], {})[program.nodes[k][0]] = k
-    work = _Expansion(list(program.nodes), NUMBERS[bits], bits)
+    work = _Expansion(list(program.nodes), bits)
     for k in order:
         if program.nodes[k][0] not in TRIGONOMETRIC:
             work.order.append(k)
@@ -84,7 +53,6 @@ class _Expansion:
     """nodes: the old ones, then the new ones; order: what stands so far."""
 
     nodes: list[Node]
-    numbers: Numbers
     bits: int
     order: list[int] = field(default_factory=list[int])
     constants: dict[str, int] = field(default_factory=dict[str, int])
@@ -109,17 +77,17 @@ class _Expansion:
 
     def sincos(self, x: int, wanted: dict[str, int]) -> None:
         """Sine and cosine of the angle x, as the nodes that are wanted."""
-        shift = self.constant(self.numbers.round)
+        shift = self.constant(ROUND[self.bits])
         turned = self.put("fma", x, self.constant(TWO_BY_PI[self.bits]), shift)
         n = self.put("sub", turned, shift)
-        a, b, c = (self.constant(part) for part in self.numbers.half_pi)
+        a, b, c = (self.constant(part) for part in HALF_PI[self.bits])
         whole = self.put("fnma", n, a, x)  # exact
         r = self.put("fnma", n, b, whole)
         lost = self.put("fnma", n, c, self.put("fnma", n, b, self.put("sub", whole, r)))
         z = self.put("mul", r, r)
         cube = self.put("mul", r, z)
-        sine = self.put("add", r, self.put("fma", cube, self.polynomial(self.numbers.sine, z), lost))
-        inner = self.put("fma", z, self.polynomial(self.numbers.cosine, z), self.constant(-0.5))
+        sine = self.put("add", r, self.put("fma", cube, self.polynomial(SINE[self.bits], z), lost))
+        inner = self.put("fma", z, self.polynomial(COSINE[self.bits], z), self.constant(-0.5))
         cosine = self.put("fma", z, inner, self.constant(1.0))
         self.quadrants(turned, sine, cosine, wanted)
 

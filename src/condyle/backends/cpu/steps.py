@@ -11,7 +11,7 @@ lie behind each other: while one waits, the other one works.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import NamedTuple
 
 from condyle.backends.common.loops import Bank, Layout
@@ -21,6 +21,7 @@ from condyle.backends.cpu.assemble import Kernel
 from condyle.backends.cpu.code import NONE, SLOT, Instruction, constant, slot
 from condyle.backends.cpu.cost import cost
 from condyle.backends.cpu.encode import RDI, RDX, RETURN, RSI, Encoder, pop, push
+from condyle.backends.cpu.operations import expanded
 from condyle.backends.cpu.schedule import schedule
 from condyle.backends.cpu.target import Isa, Target
 from condyle.errors import UnsupportedError
@@ -74,7 +75,8 @@ def block(step: Step, joints: Sequence[int], place: Layout, backward: bool, way:
 
 class _Writer:
     def __init__(self, step: Step, joints: Sequence[int], place: Layout, backward: bool, way: Way) -> None:
-        self.step, self.joints, self.place, self.backward = step, joints, place, backward
+        self.step = replace(step, program=expanded(step.program, way.bits))
+        self.joints, self.place, self.backward = joints, place, backward
         self.isa, self.bits, self.target, self.tiles = way
         self.bases: list[Base] = []
         self.found: dict[Bank, tuple[int, int]] = {}

@@ -10,9 +10,10 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from functools import cached_property
 
+from condyle.backends.common.lacking import lacks
 from condyle.backends.cuda.forms import FUSED, SPLIT, WHOLE, Form, Wish, usual
 from condyle.backends.cuda.group.schedule import LATENCY
-from condyle.backends.cuda.group.words import words
+from condyle.backends.cuda.group.words import OPERATIONS, words
 from condyle.backends.cuda.target import TARGET, WARP
 from condyle.ir.count import count, work
 from condyle.ir.program import Program
@@ -95,8 +96,10 @@ class Choice:
         self.function, self.size, self.named = function, size, named
 
     def forms(self) -> list[Form]:
-        """Those that the user's words admit."""
+        """Those that the user's words admit; a thread a state where a group of lanes lacks an operation."""
         lanes = [self.named.lanes] if self.named.lanes else list(WIDTHS) if self.named.group else [1, *WIDTHS]
+        if not self.named.lanes and not self.named.group and lacks(self.size(self.function).program, OPERATIONS):
+            lanes = [1]
         return [Form(number, self.named.partition or self._usual(number)) for number in lanes]
 
     def _usual(self, lanes: int) -> str:

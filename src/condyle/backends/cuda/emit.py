@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 
 from condyle.backends.cuda.steps import (
@@ -25,10 +26,36 @@ from condyle.backends.cuda.trig import literal, registers, write_angle, write_gu
 from condyle.ir.program import constant_of, operands
 from condyle.text import Emitter
 
-UNARY = {"neg": "neg", "rcp": "rcp.rn", "sqrt": "sqrt.rn"}
-BINARY = {"add": "add.rn", "sub": "sub.rn", "mul": "mul.rn"}
-SIGNS = {"fma": (False, False), "fms": (False, True), "fnma": (True, False), "fnms": (True, True)}
-"""Whether the product and the sum's other operand change their sign."""
+
+def _two_numbers(op: str) -> str:
+    """The smaller or larger number, then NaN where either is."""
+    none = "setp.nan.{f} %odd, {0}, {1}; selp.{f} {to}, {nan}, {to}, %odd;"
+    return f"{op}.{{f}} {{to}}, {{0}}, {{1}}; {none}"
+
+
+OPERATIONS = {
+    "neg": "neg.{f} {to}, {0};",
+    "add": "add.rn.{f} {to}, {0}, {1};",
+    "sub": "sub.rn.{f} {to}, {0}, {1};",
+    "mul": "mul.rn.{f} {to}, {0}, {1};",
+    "rcp": "rcp.rn.{f} {to}, {0};",
+    "div": "div.rn.{f} {to}, {0}, {1};",
+    "sqrt": "sqrt.rn.{f} {to}, {0};",
+    "fma": "fma.rn.{f} {to}, {0}, {1}, {2};",
+    "fms": "neg.{f} %nc, {2}; fma.rn.{f} {to}, {0}, {1}, %nc;",
+    "fnma": "neg.{f} %na, {0}; fma.rn.{f} {to}, %na, {1}, {2};",
+    "fnms": "neg.{f} %na, {0}; neg.{f} %nc, {2}; fma.rn.{f} {to}, %na, {1}, %nc;",
+    "abs": "abs.{f} {to}, {0};",
+    "min": _two_numbers("min"),
+    "max": _two_numbers("max"),
+    "select": "setp.ge.{f} %odd, {0}, {zero}; selp.{f} {to}, {1}, {2}, %odd;",
+    "and": "and.{b} {to}, {0}, {1};",
+    "or": "or.{b} {to}, {0}, {1};",
+    "xor": "xor.{b} {to}, {0}, {1};",
+    "shl": "shl.{b} {to}, {0}, {mantissa};",
+    "shr": "shr.{b} {to}, {0}, {mantissa};",
+}
+"""A row an operation: instructions, which overwrite %na, %nc, %odd. f, b: the type of numbers, and of their bits."""
 
 
 def kernel_name(low: Lowered) -> str:
@@ -213,16 +240,10 @@ class _Body:
 
 
 def write_compute(e: Emitter, op: str, to: str, used: Sequence[str], f: str) -> None:
-    """One arithmetic operation on registers and constants; %na and %nc are overwritten."""
-    if op in UNARY:
-        e(f"{UNARY[op]}.{f} {to}, {used[0]};")
-    elif op in BINARY:
-        e(f"{BINARY[op]}.{f} {to}, {used[0]}, {used[1]};")
-    else:
-        a, b, c = used
-        product, other = SIGNS[op]
-        if product:
-            e(f"neg.{f} %na, {a};")
-        if other:
-            e(f"neg.{f} %nc, {c};")
-        e(f"fma.rn.{f} {to}, {'%na' if product else a}, {b}, {'%nc' if other else c};")
+    """One operation on registers and constants (see OPERATIONS)."""
+    bits, form = int(f[1:]), OPERATIONS[op]
+    if "{b}" in form:  # constants as bits
+        used = [x.replace("0d", "0x").replace("0f", "0x") for x in used]
+    given = {"f": f, "b": f"b{bits}", "mantissa": {64: 52, 32: 23}[bits]}
+    text = form.format(*used, to=to, nan=literal(math.nan, bits), zero=literal(0.0, bits), **given)
+    e(*(f"{line};" for line in text.rstrip(";").split("; ")))

@@ -8,17 +8,20 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 
+from condyle.backends.common.lacking import lacks, refused
 from condyle.backends.cuda.emit import emit, kernel_name
 from condyle.backends.cuda.forms import FUSED, WHOLE, usual
 from condyle.backends.cuda.group.emit import FURTHEST, emit_group, pool, state_bytes
 from condyle.backends.cuda.group.emit import kernel_name as group_name
 from condyle.backends.cuda.group.schedule import group
+from condyle.backends.cuda.group.words import OPERATIONS
 from condyle.backends.cuda.lower import lower
 from condyle.backends.cuda.product import NAME, emit_product
 from condyle.backends.cuda.target import TARGET, WARP, Target
 from condyle.errors import UnsupportedError
 from condyle.ir.count import work
 from condyle.ir.program import Array, Program
+from condyle.passes.elementary.expand import expand
 
 
 @dataclass(frozen=True, slots=True)
@@ -118,15 +121,21 @@ def straight(program: Program, bits: int, target: Target = TARGET) -> Part:
     """One kernel, one thread a state."""
     texts = tuple(
         Text(kernel_name(low), emit(low, target=target), low.pool, 32, low.order, low.slots * bits // 8)
-        for low in lower(program, bits, target)
+        for low in lower(expand(program, bits), bits, target)
     )
     return Part(texts, program.inputs, program.arrays)
 
 
 def grouped(program: Program, lanes: int, bits: int, target: Target = TARGET) -> Part:
-    """One kernel, `lanes` lanes a state; UnsupportedError without values, or with more than shared memory holds."""
+    """One kernel, `lanes` lanes a state.
+
+    UnsupportedError without values, for operations that lanes lack, and for more than shared memory holds.
+    """
     if not program.outputs:
         raise UnsupportedError(f"{program.name} of this robot has no work for {lanes} lanes: take kernels='thread'")
+    lacking = lacks(program, OPERATIONS)
+    if lacking:
+        raise refused(f"target cuda with {lanes} lanes a state", lacking, OPERATIONS)
     made = group(program, lanes)
     if state_bytes(made, bits) > FURTHEST or pool(made, bits) > target.shared:
         raise UnsupportedError(

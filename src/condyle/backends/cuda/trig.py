@@ -11,33 +11,10 @@ import math
 import struct
 
 from condyle.backends.cuda.circle import WORDS, nearest, pi, quarter_turn, turns
+from condyle.passes.elementary.circle import COSINE, ROUND, SINE
 from condyle.text import Emitter
 
 REACH = 1e5
-_ROUND = {32: float.fromhex("0x1.8p+23"), 64: float.fromhex("0x1.8p+52")}
-_SINE = {
-    32: ("-0x1.994388p-13", "0x1.11073ap-7", "-0x1.555546p-3"),
-    64: (
-        "0x1.5d8fa457dab33p-33",
-        "-0x1.ae5e59fa1e39cp-26",
-        "0x1.71de356718acep-19",
-        "-0x1.a01a019bfd203p-13",
-        "0x1.111111110f7cap-7",
-        "-0x1.5555555555548p-3",
-    ),
-}
-_COSINE = {
-    32: ("0x1.9a020cp-16", "-0x1.6c0c8ap-10", "0x1.55554ap-5", "-0x1p-1"),
-    64: (
-        "-0x1.8fae9d21afe3cp-37",
-        "0x1.1ee9ebea890e4p-29",
-        "-0x1.27e4f809f2b27p-22",
-        "0x1.a01a019cb1c09p-16",
-        "-0x1.6c16c16c1517ep-10",
-        "0x1.555555555554cp-5",
-        "-0x1p-1",
-    ),
-}
 
 
 def literal(value: float, bits: int) -> str:
@@ -71,15 +48,15 @@ def write_sincos(e: Emitter, place: int, sine: str | None, cosine: str | None, b
     """sine and cosine (registers) of the guarded angle in this lane's row at `place`."""
     f, first = f"f{bits}", quarter_turn(bits)
     e(f"ld.shared.{f} %x, [%mine+{place}];")
-    e(f"fma.rn.{f} %n, %x, {literal(nearest(2 / pi(256), bits), bits)}, {literal(_ROUND[bits], bits)};")
+    e(f"fma.rn.{f} %n, %x, {literal(nearest(2 / pi(256), bits), bits)}, {literal(ROUND[bits], bits)};")
     e(f"mov.b{bits} %i0, %n;")
-    e(f"sub.rn.{f} %n, %n, {literal(_ROUND[bits], bits)};")
+    e(f"sub.rn.{f} %n, %n, {literal(ROUND[bits], bits)};")
     for k, part in enumerate(first):
         e(f"fma.rn.{f} %r, %n, {literal(-part, bits)}, {'%x' if k == 0 else '%r'};")
     e(f"mul.rn.{f} %z, %r, %r;", f"mul.rn.{f} %rz, %r, %z;")
-    _polynomial(e, "%s", _SINE[bits], bits)
+    _polynomial(e, "%s", SINE[bits], bits)
     e(f"fma.rn.{f} %s, %s, %rz, %r;")
-    _polynomial(e, "%c", _COSINE[bits], bits)
+    _polynomial(e, "%c", (*COSINE[bits], -0.5), bits)
     e(f"fma.rn.{f} %c, %c, %z, {literal(1.0, bits)};")
     e(f"and.b{bits} %i1, %i0, 1;", f"setp.ne.s{bits} %odd, %i1, 0;")
     sign = f"0x{1 << (bits - 1):X}"
@@ -93,8 +70,8 @@ def write_sincos(e: Emitter, place: int, sine: str | None, cosine: str | None, b
         e(f"xor.b{bits} %i4, %i4, %i3;", f"mov.b{bits} {to}, %i4;")
 
 
-def _polynomial(e: Emitter, to: str, coefficients: tuple[str, ...], bits: int) -> None:
-    first, second, *others = (literal(float.fromhex(c), bits) for c in coefficients)
+def _polynomial(e: Emitter, to: str, coefficients: tuple[float, ...], bits: int) -> None:
+    first, second, *others = (literal(c, bits) for c in coefficients)
     e(f"fma.rn.f{bits} {to}, %z, {first}, {second};")
     e(*(f"fma.rn.f{bits} {to}, {to}, %z, {c};" for c in others))
 

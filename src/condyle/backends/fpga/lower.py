@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
+from condyle.backends.common.lacking import refused
 from condyle.backends.fpga.datapath import Datapath, Given, Op, Word
 from condyle.backends.fpga.formats import MARGIN, Format, bits_for, constant_format, format_for
 from condyle.backends.fpga.operators import least_shift
@@ -90,11 +91,9 @@ class Lowering:
         if node[0] == "const":
             self.noise[k] = 0.0
             return -1  # made anew where it is used, in the format that serves there
-        maker = {"neg": self._neg, "add": self._sum, "sub": self._sum, "mul": self._mul, "rcp": self._rcp}
-        maker |= {"sin": self._trig, "cos": self._trig}
-        if node[0] not in maker:
-            raise UnsupportedError(f"the fpga target has no operator for {node[0]!r}")
-        return maker[node[0]](k, node)
+        if node[0] not in OPERATIONS:
+            raise refused("target fpga", [node[0]], OPERATIONS)
+        return OPERATIONS[node[0]](self, k, node)
 
     def stage(self, k: int) -> str:
         stage = self.source.stages[k]
@@ -129,14 +128,14 @@ class Lowering:
     def _is_constant(self, k: int) -> bool:
         return self.source.program.nodes[k][0] == "const"
 
-    def _neg(self, k: int, node: Node) -> int:
+    def negated(self, k: int, node: Node) -> int:
         (x,) = operands(node)
         format = self.ops[self.done[x]].format
         format = Format(max(format.width, self.numbers.data), format.frac)
         self.noise[k] = self.noise[x]
         return self.add(Op("sub", format, (self._constant(0.0, format), self.done[x]), self.stage(k)))
 
-    def _sum(self, k: int, node: Node) -> int:
+    def sum(self, k: int, node: Node) -> int:
         a, b = operands(node)
         known = [self.ops[self.done[x]].format for x in (a, b) if not self._is_constant(x)]
         ideal = self._ideal(k, self.noise[a] + self.noise[b])
@@ -149,7 +148,7 @@ class Lowering:
         )
         return self.add(Op(str(node[0]), format, args, self.stage(k)))
 
-    def _mul(self, k: int, node: Node) -> int:
+    def product(self, k: int, node: Node) -> int:
         a, b = operands(node)
         if self._is_constant(a):
             return self._scaled(k, constant_of(self.source.program.nodes[a]), b)
@@ -190,18 +189,30 @@ class Lowering:
         y = self._constant(value, constant_format(width, self.source.scales.get(k, value)))
         return self._product(k, (x, y), (b, operands(self.source.program.nodes[k])[0]), width)
 
-    def _rcp(self, k: int, node: Node) -> int:
+    def reciprocal(self, k: int, node: Node) -> int:
         (x,) = operands(node)
         largest = self.source.largest[k]
         format = self._bounded(k, (x,), largest * (largest * self.noise[x] + RECIPROCAL_ERROR), largest)
         return self.add(Op("rcp", format, (self.done[x],), self.stage(k)))
 
-    def _trig(self, k: int, node: Node) -> int:
+    def sine(self, k: int, node: Node) -> int:
         (x,) = operands(node)
         self.noise[k] = self.noise[x] + SINCOS_ERROR
         if x not in self.angles:
             self.angles[x] = self.add(Op("sincos", TRIG, (self.done[x],), self.stage(k)))
         return self.add(Op(str(node[0]), TRIG, (self.angles[x],), self.stage(k)))
+
+
+OPERATIONS: dict[str, Callable[[Lowering, int, Node], int]] = {
+    "neg": Lowering.negated,
+    "add": Lowering.sum,
+    "sub": Lowering.sum,
+    "mul": Lowering.product,
+    "rcp": Lowering.reciprocal,
+    "sin": Lowering.sine,
+    "cos": Lowering.sine,
+}
+"""A row an operation; square roots, comparisons, exponentials and angles of points have no operators in hardware."""
 
 
 def input_word(program: Program, node: Node) -> Word:

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections import Counter
 from dataclasses import dataclass
 
-from condyle.ir.ops import LEAVES, TRIGONOMETRIC, Node
+from condyle.ir.ops import FUSED, LEAVES, TRIGONOMETRIC, Node
 from condyle.ir.program import Program, operands
 
 ZERO, ONE = -1, -2
@@ -19,6 +19,9 @@ CHAIN = 3
 """Multiply-adds of a word: with the addend and the answer eight places, one load of 128 bits."""
 
 SUM, RCP, SQRT, SINCOS = "sum", "rcp", "sqrt", "sincos"
+
+OPERATIONS = frozenset({"neg", "add", "sub", "mul", "rcp", "sqrt", "sin", "cos", *FUSED})
+"""Those that a lane can do in a step."""
 
 SIGNS = {"fma": (False, False), "fms": (False, True), "fnma": (True, False), "fnms": (True, True)}
 

@@ -11,6 +11,7 @@ from condyle.backends.cuda.target import TARGET
 from condyle.backends.cuda.trig import literal
 from condyle.ir.ops import LEAVES
 from condyle.ir.program import Program, constant_of, input_of, operands
+from condyle.passes.elementary.expand import expand
 from condyle.text import Emitter
 
 
@@ -34,6 +35,7 @@ def write_stage(
     put: Callable[[str, int, str], None],
 ) -> None:
     """get(bank, entry): a register with it; put(bank, entry, register or constant): called when all is computed."""
+    program = expand(program, bits)
     names: dict[int, str] = {}
 
     def named(k: int) -> str:

@@ -1,0 +1,25 @@
+"""What is said about an operation that a target has no row for."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterable
+
+from condyle.errors import UnsupportedError
+from condyle.ir.ops import LEAVES
+from condyle.ir.program import Program
+
+EVERYTHING = ("numpy", "cpu", "c", "cuda")
+"""Targets that have every operation of the table."""
+
+
+def lacks(program: Program, has: Collection[str]) -> list[str]:
+    """Operations of the Program that are not among those of a target."""
+    return sorted({node[0] for node in program.nodes} - LEAVES - set(has))
+
+
+def refused(target: str, lacking: Iterable[str], has: Iterable[str]) -> UnsupportedError:
+    """The error for operations that a target lacks."""
+    return UnsupportedError(
+        f"{target} has no operation {', '.join(map(repr, lacking))}; it has {', '.join(sorted(has))}; "
+        f"targets {', '.join(EVERYTHING)} have every one"
+    )

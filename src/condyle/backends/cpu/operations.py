@@ -1,0 +1,82 @@
+"""What each operation is on the processor: a row an operation, or a rule that puts others in its place.
+
+Nodes that only this target has, beside those of `ir/ops.py`:
+
+    ("least", a, b)       a where a < b, else b; so b where either is NaN; ("most", a, b) alike
+    ("bit0", a)           bit 0 of a where the sign stands, zeros behind it; ("bit1", a) alike, with bit 0 behind it
+    ("pick", a, b, c)     b where c has a minus, else a
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import NamedTuple
+
+from condyle.ir.ops import FUSED
+from condyle.ir.program import Program
+from condyle.passes.elementary.expand import expand
+from condyle.passes.elementary.values import Rule, Value
+
+BINARY, UNARY, REGISTERS, CHAINED = range(4)  # as in _allocate_registers.h
+ONE, SIGN = -1, -2
+"""Operands that are numbers: 1.0 and -0.0, which is a sign alone."""
+
+
+class Row(NamedTuple):
+    """One instruction, or three forms of one (see `code.py`).
+
+    form: BINARY: the second operand may lie in memory; UNARY: the only one may; REGISTERS: none may; CHAINED: a
+    multiply-add, which overwrites one of three. operands: of the node, or ONE or SIGN. swaps: whether the operands may
+    change places. latency: cycles until the result is there.
+    """
+
+    instructions: tuple[str, ...]
+    form: int
+    operands: tuple[int, ...]
+    swaps: bool = False
+    latency: float = 4
+
+
+ROWS: dict[str, Row] = {
+    "add": Row(("add",), BINARY, (0, 1), swaps=True),
+    "sub": Row(("sub",), BINARY, (0, 1)),
+    "mul": Row(("mul",), BINARY, (0, 1), swaps=True),
+    "div": Row(("div",), BINARY, (0, 1), latency=17),
+    "rcp": Row(("div",), BINARY, (ONE, 0), latency=17),
+    "neg": Row(("xor",), BINARY, (0, SIGN)),
+    "abs": Row(("andn",), BINARY, (SIGN, 0)),
+    "xor": Row(("xor",), BINARY, (0, 1)),
+    "and": Row(("and",), BINARY, (0, 1)),
+    "or": Row(("or",), BINARY, (0, 1)),
+    "least": Row(("min",), BINARY, (0, 1)),
+    "most": Row(("max",), BINARY, (0, 1)),
+    "sqrt": Row(("sqrt",), UNARY, (0,), latency=20),
+    "bit0": Row(("bit0",), REGISTERS, (0,)),
+    "bit1": Row(("bit1",), REGISTERS, (0,)),
+    "shl": Row(("shl",), REGISTERS, (0,)),
+    "shr": Row(("shr",), REGISTERS, (0,)),
+    "pick": Row(("pick",), REGISTERS, (0, 1, 2)),
+    **{op: Row((f"{op}132", f"{op}213", f"{op}231"), CHAINED, (0, 1, 2)) for op in sorted(FUSED)},
+}
+
+
+def _minimum(x: Value, y: Value) -> Value:
+    """NaN where either is: of the one order or the other. A NaN or any number is a NaN, bit by bit."""
+    return x.code.op("least", x, y) | x.code.op("least", y, x)
+
+
+def _maximum(x: Value, y: Value) -> Value:
+    return x.code.op("most", x, y) | x.code.op("most", y, x)
+
+
+def _select(x: Value, a: Value, b: Value) -> Value:
+    """A number with a minus just where x is none with x >= 0: -1 of NaN; and -0.0 + 0.0 is 0.0."""
+    return x.code.op("pick", a, b, x.code.op("most", x, -1.0) + 0.0)
+
+
+OWN: Mapping[str, Rule] = {"min": _minimum, "max": _maximum, "select": _select}
+
+
+def expanded(program: Program, bits: int) -> Program:
+    """The Program in operations that have a row; sines and cosines come later (`sincos.py`)."""
+    return expand(program, bits, OWN)
