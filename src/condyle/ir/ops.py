@@ -105,11 +105,11 @@ _ROWS = (
     Operation("max", 2, OF_NUMBERS["max"], add=1, commutes=True),
     # select x a b: a where x >= 0 (-0.0 too), else b (of NaN too)
     Operation("select", 3, OF_NUMBERS["select"], add=1),
-    Operation("exp", 1, OF_NUMBERS["exp"], mul=17, add=24, size=28, depth=25),
+    Operation("exp", 1, OF_NUMBERS["exp"], mul=17, add=23, size=27, depth=25),
     Operation("log", 1, OF_NUMBERS["log"], mul=17, add=31, div=1, size=40, depth=30),
-    Operation("tanh", 1, OF_NUMBERS["tanh"], mul=28, add=38, div=1, size=43, depth=35, parity=ODD),
+    Operation("tanh", 1, OF_NUMBERS["tanh"], mul=28, add=37, div=1, size=42, depth=35, parity=ODD),
     # atan2 y x
-    Operation("atan2", 2, OF_NUMBERS["atan2"], mul=20, add=52, div=1, size=60, depth=35, parity=ODD),
+    Operation("atan2", 2, OF_NUMBERS["atan2"], mul=20, add=54, div=1, size=62, depth=35, parity=ODD),
     Operation("fma", 3, _fma, mul=1, add=1, made=FUSING),
     Operation("fms", 3, _fms, mul=1, add=1, made=FUSING),
     Operation("fnma", 3, _fnma, mul=1, add=1, made=FUSING),

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass
 
-from condyle.ir.ops import ARITY, LEAVES
+from condyle.ir.ops import ARITY, LEAVES, Node
 from condyle.ir.program import Array, Output, Program, constant_of, operands
 from condyle.passes.elementary.expand import ELEMENTARY, expand
 from condyle.text import Emitter
@@ -84,5 +84,5 @@ def _statement(program: Program, k: int, dialect: Dialect, literal: Callable[[fl
 def alone(op: str) -> Program:
     """A Program of one operation on its inputs."""
     inputs = tuple(Array(f"x{k}", (1,)) for k in range(ARITY[op]))
-    nodes = (*(("input", k, 0) for k in range(ARITY[op])), (op, *range(ARITY[op])))
-    return Program(op, inputs, (Array("y", (1,)),), nodes, (Output(0, 0, ARITY[op]),))
+    nodes: tuple[Node, ...] = (*(("input", k, 0) for k in range(ARITY[op])), (op, *range(ARITY[op])))
+    return Program("one", inputs, (Array("y", (1,)),), nodes, (Output(0, 0, ARITY[op]),))

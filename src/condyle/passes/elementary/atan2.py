@@ -23,14 +23,17 @@ from condyle.passes.elementary.values import (
 
 @dataclass(frozen=True, slots=True)
 class _Numbers:
-    """tiny, most: the smallest and the largest number. large: from there on sizes are scaled down, harmlessly.
+    """tiny, most: the smallest and the largest number. small, large: beyond them sizes are scaled, which is exact.
 
-    half: atan(1/2); pi: each in two parts. series: (atan r - r) / r^3 in r^2, |r| <= 7/16.
+    lift: by which small ones are. half, pi: atan(1/2) and pi, each in two parts.
+    series: (atan r - r) / r^3 in r^2, for |r| <= 7/16.
     """
 
     tiny: float
     most: float
+    small: float
     large: float
+    lift: float
     half: tuple[float, ...]
     pi: tuple[float, ...]
     series: tuple[float, ...]
@@ -40,7 +43,9 @@ NUMBERS = {
     64: _Numbers(
         float.fromhex("0x1p-1074"),
         float.fromhex("0x1.fffffffffffffp+1023"),
+        float.fromhex("0x1p-900"),
         float.fromhex("0x1p+500"),
+        float.fromhex("0x1p+200"),
         numbers("0x1.dac670561bb4fp-2 0x1.a2b7f222f65e2p-56"),
         numbers("0x1.921fb54442d18p+1 0x1.1a62633145c07p-53"),
         numbers(
@@ -52,7 +57,9 @@ NUMBERS = {
     32: _Numbers(
         float.fromhex("0x1p-149"),
         float.fromhex("0x1.fffffep+127"),
+        float.fromhex("0x1p-90"),
         float.fromhex("0x1p+60"),
+        float.fromhex("0x1p+40"),
         numbers("0x1.dac67p-2 0x1.586ed4p-28"),
         numbers("0x1.921fb6p+1 -0x1.777a5cp-24"),
         numbers("-0x1.dd0574p-5 0x1.adc8ecp-4 -0x1.236ddp-3 0x1.998ddep-3 -0x1.555542p-2"),
@@ -75,12 +82,12 @@ def atan2(y: Value, x: Value) -> Value:
 
 
 def _sizes(x: Value, y: Value) -> tuple[Value, Value]:
-    """The smaller and the larger size, changed where their quotient would be none, and no sum of them overflows."""
+    """The smaller and the larger size, changed where their quotient would be none, far from overflow and underflow."""
     known = NUMBERS[x.bits]
     small = minimum(absolute(x), absolute(y))
     large = maximum(maximum(absolute(x), absolute(y)), known.tiny)
     both = fma(small, 0.5, -known.most)  # 0 and more only where both are infinite
-    scale = select(large - known.large, 0.25, 1.0)
+    scale = select(large - known.large, 0.25, select(large - known.small, 1.0, known.lift))
     return select(both, 1.0, small * scale), select(both, 1.0, large * scale)
 
 

@@ -7,6 +7,7 @@ from dataclasses import replace
 
 from condyle.ir.ops import LEAVES
 from condyle.ir.program import Output, Program, operands
+from condyle.passes.dce import dce
 from condyle.passes.elementary.atan2 import atan2
 from condyle.passes.elementary.log import log
 from condyle.passes.elementary.powers import exp, tanh
@@ -30,4 +31,4 @@ def expand(program: Program, bits: int, own: Mapping[str, Rule] | None = None) -
         leaf = node[0] in LEAVES
         at.append(code.node(node) if leaf else code.op(node[0], *[at[k] for k in operands(node)]))
     outputs = tuple(Output(o.array, o.index, at[o.node].index) for o in program.outputs)
-    return replace(program, nodes=tuple(code.nodes), outputs=outputs)
+    return dce(replace(program, nodes=tuple(code.nodes), outputs=outputs))

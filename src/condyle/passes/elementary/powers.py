@@ -1,6 +1,6 @@
 """exp and tanh: x = n log 2 + r with |r| <= log(2) / 2, a minimax polynomial on r, and 2^n by its bits.
 
-exp: within 1.0 units in the last place. 2^n is multiplied in two parts, so that results below the normal numbers are
+exp: within 1.1 units in the last place. 2^n is multiplied in two parts, so that results below the normal numbers are
 rounded once, and those that are too large become infinite. tanh: within 1.6 units; a polynomial up to 0.625, and
 1 - 2 / (exp(2 x) + 1) above it.
 """
