@@ -20,7 +20,6 @@ import re
 import sys
 import time
 from collections.abc import Iterator, Sequence
-from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -30,11 +29,13 @@ from benchmarks.gpu_time import text_bytes
 from condyle import api
 from condyle.backends.common.facts import BITS, Facts
 from condyle.backends.cuda.assemble import assemble
-from condyle.backends.cuda.forms import LINKED
+from condyle.backends.cuda.choice import KNOWN_MULTIPROCESSORS
+from condyle.backends.cuda.forms import LINKED, Form
 from condyle.backends.cuda.group.schedule import UNROLL
 from condyle.backends.cuda.link import link_version
-from condyle.backends.cuda.parts import Part, grouped, parts, straight
+from condyle.backends.cuda.parts import Part
 from condyle.backends.cuda.target import ARCHITECTURES, WARP
+from condyle.compile.gpu import GpuFunction
 from condyle.compile.parallel import ScannedCompiler
 from condyle.functions import FUNCTIONS
 from condyle.model.tree import tree_of
@@ -95,18 +96,23 @@ def text_hash(part: Part) -> str:
     return hashlib.sha256("".join(text.ptx for text in part.texts).encode("ascii")).hexdigest()[:16]
 
 
+def dtype_of(bits: int) -> str:
+    (dtype,) = (name for name, number in BITS.items() if number == bits)
+    return dtype
+
+
 def kernels(robot: condyle.Robot, bits: int, groups: Sequence[int] = LANES) -> Iterator[tuple[Row, Part]]:
     """Every kernel of a robot; those that serve several functions come once. groups: lanes a state."""
-    compiler = api.compiler_of(robot)
-    one = cache(lambda name: straight(compiler.straight(name), bits))
+    made, dtype = api.compiler_of(robot).gpu_kernels, dtype_of(bits)
     seen: set[str] = set()
     for function in FUNCTIONS:
-        for part in parts(function, compiler.straight, one, bits).launches:
+        usual = Form(1, made.usual(function, False))
+        for part in GpuFunction(made, function, False, dtype, KNOWN_MULTIPROCESSORS).launches(usual).launches:
             if text_hash(part) not in seen:
                 seen.add(text_hash(part))
                 yield {"function": function, "lanes": 1, "steps": 0}, part
         for lanes in groups:
-            part = grouped(compiler.straight(function), lanes, bits)
+            part = made.part(function, False, dtype, lanes)
             (turns,) = re.findall(r"mov.u32 %rest, (\d+);\s*STEPS:", part.texts[0].ptx)
             yield {"function": function, "lanes": lanes, "steps": UNROLL * int(turns)}, part
 
@@ -114,10 +120,10 @@ def kernels(robot: condyle.Robot, bits: int, groups: Sequence[int] = LANES) -> I
 def linked_kernels(robot: condyle.Robot, bits: int) -> Iterator[tuple[Row, Part]]:
     """Kernels whose lanes are links, or chunks of a chain, or entries of a matrix; each comes once."""
     compiler = ScannedCompiler(tree_of(robot), Facts(robot.nq, robot.nv))
-    (dtype,) = (name for name, number in BITS.items() if number == bits)
+    dtype = dtype_of(bits)
     seen: set[str] = set()
     for function in FUNCTIONS:
-        for part in compiler.gpu_parts(function, False, dtype, LINKED).launches:
+        for part in compiler.gpu(function, False, dtype, KNOWN_MULTIPROCESSORS).launches(LINKED).launches:
             if text_hash(part) not in seen:
                 seen.add(text_hash(part))
                 lanes = part.texts[0].block or WARP // part.texts[0].states

@@ -50,7 +50,7 @@ def version() -> str:
 def build(name: str, bits: int, arch: str) -> tuple[float, list[dict[str, Any]]]:
     """Seconds, and one row a kernel."""
     compiler = api.compiler_of(api.load(name), name=name)
-    planned = plan(tuple(FUNCTIONS), compiler.straight)
+    planned = plan(*compiler.gpu_kernels.exported(tuple(FUNCTIONS)))
     real = "float" if bits == 32 else "double"
     used = ", ".join(f"(void *){name}::{kernel.name}_kernel<{real}>" for kernel in planned.kernels)
     with tempfile.TemporaryDirectory() as folder:

@@ -71,10 +71,10 @@ class Robot(model.Robot):
         recipe = (Robot.compile, (self, target, dtype, threads, links, routes, device, kernels))
         runs, kind = runs_on(target), Dynamics
         if target == "cuda":
-            from condyle.backends.cuda.forms import asked_for
+            from condyle.compile.gpu import requests
             from condyle.gpu import GpuDynamics
 
-            kind, compiler.device, compiler.kernels = GpuDynamics, device or 0, asked_for(kernels)
+            kind, compiler.device, compiler.kernels = GpuDynamics, device or 0, requests(kernels)
         return kind(compiler, runs, dtype, threads, recipe)
 
 

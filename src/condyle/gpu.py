@@ -23,7 +23,7 @@ from condyle.runtime.packed import Packed
 
 
 class GpuDynamics(Dynamics):
-    """The seven functions on one GPU.
+    """The functions of a robot on one GPU.
 
     Arguments are all in the processor's memory, as for any target, or all on the GPU: dense arrays that lend themselves
     by DLPack or `__cuda_array_interface__` (PyTorch, CuPy, JAX, Numba), of the dtype of this object, each with the same
@@ -45,19 +45,25 @@ class GpuDynamics(Dynamics):
 
     def explain(self, n: int = 1) -> str:
         """What runs for a batch of n states: the route of each function, its operations, its form and the estimate
-        of its time (unmeasured, see `backends.cuda.choice`); without a GPU for one of 132 multiprocessors.
+        of its time (unmeasured, see `backends.cuda.choice`).
         """
-        multiprocessors = self._multiprocessors()
+        found = self._multiprocessors()
+        multiprocessors = found or KNOWN_MULTIPROCESSORS
         device = f"GPU {self._compiler.device}, {multiprocessors} multiprocessors"
+        if found is None:
+            device = f"there is no GPU here: estimated for one of {multiprocessors} multiprocessors"
         lines = [f"target cuda, {self._dtype}, batch of {n}, {device}"]
-        lines += [self._compiler.gpu_line(name, self._dtype, n, multiprocessors) for name in FUNCTIONS]
+        for name in FUNCTIONS:
+            form = self._compiler.gpu(name, False, self._dtype, multiprocessors).line(n)
+            lines.append(self._compiler.line(name, "cuda", self._dtype, n) + form)
         return "\n".join(lines)
 
-    def _multiprocessors(self) -> int:
+    def _multiprocessors(self) -> int | None:
+        """Of the GPU; None where it is not there."""
         try:
             return gpu(self._compiler.device).multiprocessors
         except DeviceError:
-            return KNOWN_MULTIPROCESSORS
+            return None
 
     def memory(self, n: int) -> dict[str, int]:
         """Bytes on the GPU of a batch of n states that lies there: inputs, outputs, scratch; no external forces."""
@@ -71,8 +77,9 @@ class GpuDynamics(Dynamics):
         return {name: self._sizes(name, n).staged(n) for name in FUNCTIONS}
 
     def _sizes(self, name: str, n: int) -> Sizes:
-        form = self._compiler.gpu_form(name, False, self._dtype, n, self._multiprocessors())
-        return Sizes.of(self._compiler.gpu_parts(name, False, self._dtype, form))
+        multiprocessors = self._multiprocessors() or KNOWN_MULTIPROCESSORS
+        function = self._compiler.gpu(name, False, self._dtype, multiprocessors)
+        return Sizes.of(function.launches(function.form(n)))
 
     def pinned(self, name: str, n: int) -> tuple[Array, ...]:
         """Arrays of n states in pinned memory for a function by its short name: its inputs, then its outputs.
@@ -96,31 +103,29 @@ class GpuDynamics(Dynamics):
         return cast("tuple[Array, ...]", self._device_call(name, given, f_ext is not None, out))
 
     def _device_call(self, name: str, given: Sequence[object], f_ext: bool, out: object) -> tuple[object, ...]:
+        method = FUNCTIONS[name].method
         inputs, outputs = self._binder(name).specs
-        if FUNCTIONS[name].takes_f_ext and not f_ext:
-            inputs = inputs[:-1]
+        inputs = inputs[: len(FUNCTIONS[name].ports(f_ext))]
         if len(given) != len(inputs):
-            raise ShapeError(f"{FUNCTIONS[name].method}: {len(given)} arguments given, expected {len(inputs)}")
+            raise ShapeError(f"{method}: {len(given)} arguments given, expected {len(inputs)}")
         kernel = self._kernel(name, f_ext)
         assert isinstance(kernel, CudaFunction)
         with kernel.gpu.current():
-            listed = cast("Sequence[Any]", out if isinstance(out, (tuple, list)) else () if out is None else (out,))
-            stream, lent = self._ordered(kernel, (*given, *listed))
+            results = _listed(out)
+            stream, lent = self._ordered(kernel, (*given, *results))
             views = [view_of(x, place, self.dtype, kernel.gpu, lent) for x, place in zip(given, inputs, strict=True)]
-            batch = _batch(name, views, [len(place.dims) for place in inputs])
+            batch = _batch(method, views, [len(place.dims) for place in inputs])
             shapes = [batch + place.dims for place in outputs]
-            results: Sequence[object] = (
-                [fresh(kernel.gpu, shape, self.dtype, stream) for shape in shapes] if out is None else listed
-            )
-            if len(results) != len(outputs):
-                raise ShapeError(f"{FUNCTIONS[name].method}: out has {len(results)} arrays, expected {len(outputs)}")
+            if out is None:
+                results = [fresh(kernel.gpu, shape, self.dtype, stream) for shape in shapes]
+            elif len(results) != len(outputs):
+                raise ShapeError(f"{method}: out has {len(results)} arrays, expected {len(outputs)}")
             into = [view_of(x, p, self.dtype, kernel.gpu, lent, True) for x, p in zip(results, outputs, strict=True)]
-            _check_out(name, into, shapes, views)
+            _check_out(method, into, shapes, views)
             n = math.prod(batch)
             if n and outputs[0].size:
-                shared = [
-                    view.bytes < n * place.size * self.dtype.itemsize for view, place in zip(views, inputs, strict=True)
-                ]
+                rows = [n * place.size * self.dtype.itemsize for place in inputs]
+                shared = [view.bytes < size for view, size in zip(views, rows, strict=True)]
                 kernel.on_device(n, [v.address for v in views], shared, [v.address for v in into], stream)
         return tuple(results)
 
@@ -143,19 +148,26 @@ class GpuDynamics(Dynamics):
         """No native callable in front: it serves code on the processor."""
 
 
-def _batch(name: str, views: Sequence[View], dims: Sequence[int]) -> tuple[int, ...]:
+def _listed(out: object) -> Sequence[Any]:
+    """The arrays of `out=`: several, one, or none."""
+    if isinstance(out, (tuple, list)):
+        return cast("Sequence[Any]", out)
+    return () if out is None else (out,)
+
+
+def _batch(method: str, views: Sequence[View], dims: Sequence[int]) -> tuple[int, ...]:
     batches = [view.shape[: len(view.shape) - d] for view, d in zip(views, dims, strict=True)]
     batch = max(batches, key=lambda one: (math.prod(one) != 1, len(one)))
     if any(one != batch and math.prod(one) != 1 for one in batches):
         listed = ", ".join(map(str, batches))
-        raise ShapeError(f"{FUNCTIONS[name].method}: batch dimensions on the GPU must be equal, or one row: {listed}")
+        raise ShapeError(f"{method}: batch dimensions on the GPU must be equal, or one row: {listed}")
     return batch
 
 
-def _check_out(name: str, into: Sequence[View], shapes: Sequence[tuple[int, ...]], views: Sequence[View]) -> None:
+def _check_out(method: str, into: Sequence[View], shapes: Sequence[tuple[int, ...]], views: Sequence[View]) -> None:
     for k, (view, shape) in enumerate(zip(into, shapes, strict=True)):
         if view.shape != shape:
-            raise ShapeError(f"{FUNCTIONS[name].method}: out[{k}] has shape {view.shape}, expected {shape}")
+            raise ShapeError(f"{method}: out[{k}] has shape {view.shape}, expected {shape}")
         for other in (*views, *into[:k]):
             if view.address < other.address + other.bytes and other.address < view.address + view.bytes:
-                raise ShapeError(f"{FUNCTIONS[name].method}: out[{k}] overlaps an input or another output")
+                raise ShapeError(f"{method}: out[{k}] overlaps an input or another output")

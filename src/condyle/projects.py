@@ -102,12 +102,11 @@ def _export_c(job: Job) -> list[Path]:
 
 
 def _export_cuda(job: Job) -> list[Path]:
-    def vectors(function: str) -> Vectors:
-        return _vectors(job, function, "float64")
-
     compiler, joints = job.compiler, _joints(job.robot)
     names, order = _names(job.robot), _order(job.robot)
-    return export_cuda(job.functions, compiler.straight, compiler.facts, joints, job.out, vectors, names, order)
+    functions, programs = compiler.gpu_kernels.exported(job.functions)
+    vectors = {function: _vectors(job, function, "float64") for function in job.functions}
+    return export_cuda(functions, programs, compiler.facts, joints, job.out, vectors, names, order)
 
 
 def _export_verilog(job: Job) -> list[Path]:

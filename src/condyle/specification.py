@@ -117,7 +117,8 @@ class Function:
     reference's. source: where the equation or the algorithm is from. takes_f_ext: whether external forces can be given.
     condition: so many roundings an answer errs by for each unit of the condition number of M, because it is solved
     with; 0 where it is not. normal_form: "joint_space" says that answers are joint-space quantities alone, so that
-    inertias may be regrouped and link frames turned. composition: of functions made of others.
+    inertias may be regrouped and link frames turned. composition: of functions made of others. inverse: the
+    function that gives the last input back when it takes the answer instead.
     """
 
     name: str
@@ -133,6 +134,7 @@ class Function:
     condition: float = 0.0
     normal_form: NormalForm = "exact"
     composition: Composition = ()
+    inverse: str = ""
 
     @cached_property
     def routes(self) -> Mapping[str, Route]:

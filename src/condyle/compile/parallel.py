@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
 from functools import cache, partial
@@ -20,6 +20,7 @@ from condyle.algorithms.scans.routes import FORMS_ELEMENTS, SCANS, evaluate
 from condyle.backends.cpu import build as cpu_target
 from condyle.backends.cuda.forms import LINKED, Form
 from condyle.backends.cuda.parts import Parts
+from condyle.compile.gpu import GpuFunction
 from condyle.compile.serial import Compiler
 from condyle.errors import BuildError
 from condyle.functions import FUNCTIONS
@@ -121,20 +122,10 @@ class ScannedCompiler(Compiler):
     def kept(self, function: str, f_ext: bool, target: str, dtype: str) -> Kernel | None:
         return None if self.scanned(function, target) else super().kept(function, f_ext, target, dtype)
 
-    def gpu_form(self, function: str, f_ext: bool, dtype: str, n: int, multiprocessors: int) -> Form:
+    def gpu(self, function: str, f_ext: bool, dtype: str, multiprocessors: int) -> GpuFunction:
         if not self._takes(function, "cuda", dtype, 1):
-            return super().gpu_form(function, f_ext, dtype, n, multiprocessors)
-        return LINKED
-
-    def gpu_line(self, function: str, dtype: str, n: int, multiprocessors: int) -> str:
-        if self._takes(function, "cuda", dtype, 1):
-            return self.line(function, "cuda", dtype, n)
-        return super().gpu_line(function, dtype, n, multiprocessors)
-
-    def gpu_parts(self, function: str, f_ext: bool, dtype: str, form: Form) -> Parts:
-        if form != LINKED:
-            return super().gpu_parts(function, f_ext, dtype, form)
-        return self.linked_parts(function, f_ext, dtype)
+            return super().gpu(function, f_ext, dtype, multiprocessors)
+        return LinkParallelFunction(self.gpu_kernels, function, f_ext, dtype, multiprocessors, parts=self.linked_parts)
 
     def _takes(self, function: str, target: str, dtype: str, n: int) -> bool:
         """Whether a batch of n states is scanned."""
@@ -175,6 +166,22 @@ class ScannedCompiler(Compiler):
         by_link = target == "numpy" or (target == "cuda" and not linked.in_chunks(self.tree, function))
         how = "by scans over the links" if by_link else "its links in chunks, one a lane"
         return f"{function:5}{self.scan(function, target):24}{how}"
+
+
+@dataclass(frozen=True, eq=False)
+class LinkParallelFunction(GpuFunction):
+    """On a GPU, with links in the lanes: one form for every batch."""
+
+    parts: Callable[[str, bool, str], Parts] = field(kw_only=True)
+
+    def form(self, n: int) -> Form:
+        return LINKED
+
+    def launches(self, form: Form) -> Parts:
+        return self.parts(self.function, self.f_ext, self.dtype)
+
+    def line(self, n: int) -> str:
+        return ""
 
 
 class FasterKernel:

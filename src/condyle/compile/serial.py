@@ -5,12 +5,11 @@ from __future__ import annotations
 from collections.abc import Mapping
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
-from functools import cache, partial
+from functools import cache, cached_property, partial
 from typing import TYPE_CHECKING
 
 import numpy as np
 
-from condyle.backends.common.facts import bits_of
 from condyle.backends.cpu import build as cpu_target
 from condyle.backends.cpu import keep as cpu_kept
 from condyle.compile.checks import check_elements, check_invertible
@@ -24,9 +23,7 @@ from condyle.runtime.numpy_kernel import NumpyKernel
 from condyle.trace.structure import layout_of
 
 if TYPE_CHECKING:
-    from condyle.backends.cuda.choice import Choice, Size
-    from condyle.backends.cuda.forms import Form
-    from condyle.backends.cuda.parts import Part, Parts
+    from condyle.compile.gpu import GpuFunction, GpuKernels
 
 LINE = 64
 """Bytes of a column's numbers in one tile where no instruction set says otherwise."""
@@ -40,13 +37,11 @@ class Compiler(Router):
     """whose tree it is; without it nothing is checked before it is built"""
     device: int = field(default=0, kw_only=True)
     kernels: Mapping[str, str] = field(default_factory=dict[str, str], kw_only=True)
-    """target "cuda": in which form a function runs, in the words of `backends.cuda.forms.wish`"""
+    """target "cuda": in which form a function runs, in the words of `backends.cuda.forms.requested`"""
 
     def __post_init__(self) -> None:
         super().__post_init__()
         self.facts = replace(self.facts, functions=FUNCTIONS)
-        self.gpu_part = cache(self._gpu_part)
-        self.gpu_size = cache(self._gpu_size)
         self.layouts = cache(self._layouts)
 
     def needs_elements(self, function: str, target: str) -> bool:
@@ -88,12 +83,7 @@ class Compiler(Router):
             from condyle.runtime.cuda.driver import gpu
 
             device = gpu(self.device)
-            return CudaFunction(
-                lambda n: self.gpu_form(function, f_ext, dtype, n, device.multiprocessors),
-                lambda form: self.gpu_parts(function, f_ext, dtype, form),
-                device,
-                np.dtype(dtype),
-            )
+            return CudaFunction(self.gpu(function, f_ext, dtype, device.multiprocessors), device, np.dtype(dtype))
         code = self.code(function, f_ext)
         if runs(target) == "cpu":
             layouts = self.layouts(function, f_ext, target, dtype)
@@ -118,54 +108,19 @@ class Compiler(Router):
         routes = repr(sorted(self.routes.items()))  # a route to one function may decide that of another
         return cpu_kept.Key(self.facts.fingerprint, function, f_ext, routes, dtype)
 
-    def gpu_choice(self, function: str, f_ext: bool) -> Choice:
-        """Which form a function runs in on a GPU."""
-        from condyle.backends.cuda.choice import Choice
-        from condyle.backends.cuda.forms import wish
+    @cached_property
+    def gpu_kernels(self) -> GpuKernels:
+        """The kernels that functions on a GPU are made of."""
+        from condyle.compile.gpu import GpuKernels
 
-        return Choice(function, lambda name: self.gpu_size(name, f_ext), wish(function, self.kernels.get(function, "")))
+        return GpuKernels(self)
 
-    def gpu_form(self, function: str, f_ext: bool, dtype: str, n: int, multiprocessors: int) -> Form:
-        """The best form for n states that fits a GPU; the best of all, for its error, where none does."""
-        ranked = self.gpu_choice(function, f_ext).ranked(n, multiprocessors)
-        for form in ranked:
-            with suppress(UnsupportedError):
-                if form.lanes > 1:
-                    self.gpu_parts(function, f_ext, dtype, form)
-                return form
-        return ranked[0]
+    def gpu(self, function: str, f_ext: bool, dtype: str, multiprocessors: int) -> GpuFunction:
+        """What a function runs as on a GPU of so many multiprocessors."""
+        from condyle.compile.gpu import GpuFunction
 
-    def gpu_line(self, function: str, dtype: str, n: int, multiprocessors: int) -> str:
-        """`line`, the form, and the estimate of its time."""
-        line = self.line(function, "cuda", dtype, n)
-        if self.is_rolled(function):
-            return f"{line}, too long for a GPU"
-        form = self.gpu_form(function, False, dtype, n, multiprocessors)
-        us = self.gpu_choice(function, False).us(form, n, multiprocessors)
-        return f"{line}, {form}, estimated {us:.0f} us (unmeasured)"
-
-    def gpu_parts(self, function: str, f_ext: bool, dtype: str, form: Form) -> Parts:
-        """What to launch on a GPU; UnsupportedError for robots that are too long for it."""
-        from condyle.backends.cuda.parts import parts
-
-        return parts(
-            function,
-            lambda name: self.gpu_size(name, f_ext).program,
-            lambda name: self.gpu_part(name, f_ext and FUNCTIONS[name].takes_f_ext, dtype, form.lanes),
-            bits_of(dtype),
-            partition=form.partition,
-        )
-
-    def _gpu_part(self, function: str, f_ext: bool, dtype: str, lanes: int) -> Part:
-        from condyle.backends.cuda.parts import grouped, straight
-
-        program = self.gpu_size(function, f_ext).program
-        return straight(program, bits_of(dtype)) if lanes == 1 else grouped(program, lanes, bits_of(dtype))
-
-    def _gpu_size(self, function: str, f_ext: bool) -> Size:
-        from condyle.backends.cuda.choice import Size
-
-        return Size(self.straight(function, f_ext and FUNCTIONS[function].takes_f_ext))
+        words = self.kernels.get(function, "")
+        return GpuFunction(self.gpu_kernels, function, f_ext, dtype, multiprocessors, words)
 
     def lanes(self, target: str, dtype: str) -> int:
         """States that lie side by side in packed arrays of a target."""

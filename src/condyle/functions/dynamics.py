@@ -34,6 +34,7 @@ DYNAMICS = (
         "Featherstone 2008, section 5.3",
         takes_f_ext=True,
         normal_form="joint_space",
+        inverse="fd",
     ),
     Function(
         "fd",

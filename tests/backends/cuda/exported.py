@@ -16,11 +16,10 @@ from numpy.typing import NDArray
 from condyle.api import Robot
 from condyle.backends.common.facts import Facts
 from condyle.backends.cuda.cpp.header import header
-from condyle.backends.cuda.cpp.host import method
-from condyle.backends.cuda.cpp.plan import Function, Plan, plan
+from condyle.backends.cuda.cpp.plan import Exported, Plan, plan
 from condyle.functions import FUNCTIONS
 from condyle.runtime import cache, loading
-from tests.backends.cuda.simulate import compiler
+from tests.backends.cuda.simulate import kernels
 
 Floats = NDArray[np.floating]
 SHIM = Path(__file__).parent / "shim"
@@ -29,7 +28,7 @@ GPP = shutil.which("g++")
 
 
 def planned(one: Robot, names: Sequence[str] = tuple(FUNCTIONS)) -> Plan:
-    return plan(names, compiler(one).straight)
+    return plan(*kernels(one).exported(names))
 
 
 def text(found: Plan, facts: Facts, joints: Mapping[str, Sequence[int]] | None = None) -> str:
@@ -43,7 +42,7 @@ class Library:
     found: Plan
     code: Any
 
-    def function(self, name: str) -> Function:
+    def function(self, name: str) -> Exported:
         return next(function for function in self.found.functions if function.name == name)
 
     def kernels(self, name: str, inputs: Sequence[Floats], seed: int = 0) -> list[Floats]:
@@ -134,16 +133,16 @@ def calls(found: Plan, name: str) -> str:
     return "\n".join(lines) + "\n"
 
 
-def launch_call(function: Function, name: str, real: str) -> str:
+def launch_call(function: Exported, name: str, real: str) -> str:
     given = [f"{{in[{k}], stride[{k}]}}" for k in range(len(function.inputs))]
     given += [f"out[{k}]" for k in range(len(function.outputs))]
-    given += ["scratch"] if function.name in ("dfd", "difd") else ["nullptr"]
+    given += ["scratch"] if function.composed else ["nullptr"]
     arguments = f"size_t n, const {real} *const *in, const size_t *stride, {real} *const *out, {real} *scratch"
     body = f"(void)scratch; return {name}::{function.name}_launch<{real}>(n, {', '.join(given)});"
     return f'extern "C" int {function.name}_launch_{real}({arguments}) {{ {body} }}'
 
 
-def inner_call(function: Function, name: str) -> str:
+def inner_call(function: Exported, name: str) -> str:
     """For double; far: the entries of a state lie n numbers apart, else side by side."""
     given = [f"in[{k}] + i * (far ? 1 : {size})" for k, (_, size) in enumerate(function.takes)]
     given += [f"out[{k}] + i * (far ? 1 : {size})" for k, (_, size) in enumerate(function.answers)]
@@ -157,7 +156,7 @@ extern "C" {head}
 }}"""
 
 
-def data_call(function: Function, name: str, real: str) -> str:
+def data_call(function: Exported, name: str, real: str) -> str:
     copies = [f"memcpy(data.h_{x}, in[{k}], n * {size} * sizeof(R));" for k, (x, size) in enumerate(function.takes)]
     backs = [f"memcpy(out[{k}], data.h_{x}, n * {size} * sizeof(R));" for k, (x, size) in enumerate(function.answers)]
     return f"""
@@ -172,7 +171,7 @@ extern "C" int {function.name}_data_{real}(size_t capacity, size_t n, const {rea
     if (n <= capacity) {{
         {" ".join(copies)}
     }}
-    status = {name}::{method(function)}(&data, n);
+    status = {name}::{function.method}(&data, n);
     if (status == cudaSuccess) {{
         {" ".join(backs)}
     }}

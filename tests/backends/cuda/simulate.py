@@ -11,8 +11,10 @@ from numpy.typing import NDArray
 import condyle
 from condyle.api import Robot
 from condyle.backends.common.facts import Facts
-from condyle.backends.cuda.parts import Part, Parts, Text, parts, straight
+from condyle.backends.cuda.forms import Form
+from condyle.backends.cuda.parts import Part, Parts, Text
 from condyle.backends.cuda.target import TARGET, Target
+from condyle.compile.gpu import GpuFunction, GpuKernels
 from condyle.compile.serial import Compiler
 from condyle.functions import FUNCTIONS
 from condyle.ir.program import Program
@@ -41,19 +43,24 @@ def code(one: Robot, function: str, f_ext: bool) -> Program:
 
 
 @cache
+def kernels(one: Robot, target: Target = TARGET) -> GpuKernels:
+    return GpuKernels(compiler(one), target)
+
+
 def kernel(one: Robot, function: str, bits: int, f_ext: bool, target: Target) -> Part:
     """One kernel; those of split functions are those of the plain ones."""
-    return straight(code(one, function, f_ext), bits, target)
+    return kernels(one, target).part(function, f_ext, f"float{bits}", 1)
+
+
+def on_gpu(one: Robot, function: str, bits: int, f_ext: bool = False, target: Target = TARGET) -> GpuFunction:
+    """The function on a GPU of 132 multiprocessors."""
+    return GpuFunction(kernels(one, target), function, f_ext, f"float{bits}", 132)
 
 
 def made(one: Robot, function: str, bits: int, f_ext: bool = False, target: Target = TARGET) -> Parts:
-    return parts(
-        function,
-        lambda name: code(one, name, f_ext),
-        lambda name: kernel(one, name, bits, f_ext, target),
-        bits,
-        target,
-    )
+    """A thread a state."""
+    usual = kernels(one, target).usual(function, f_ext)
+    return on_gpu(one, function, bits, f_ext, target).launches(Form(1, usual))
 
 
 def simulate(what: Parts, inputs: Sequence[Floats], block: int = 64, choice: int = 0) -> list[Floats]:

@@ -11,10 +11,12 @@ import numpy as np
 import pytest
 
 from condyle.backends.cuda.cpp.plan import plan
+from condyle.backends.cuda.parts import Composed
 from condyle.cli.check import allowed
 from condyle.functions import FUNCTIONS
 from condyle.ir.program import Array, Output, Program
 from condyle.model.tree import tree_of
+from condyle.specification import Call, Function
 from condyle.trace.reference import evaluate
 from tests.backends.c.small import meaning, states, tangle, toy
 from tests.backends.cuda.exported import GPP, TYPES, Library, compile_library, planned
@@ -140,7 +142,8 @@ def test_small_programs(tmp_path: Path) -> None:
     odd = Program("m", (Array("x", (3,)),), (Array("y", (70,)), Array("z", (5,))), nodes, outputs)
     programs = {"id": toy(), "fd": tangle(3), "minv": tangle(5), "did": toy(width=9, side=6), "m": odd}
     programs = {name: dataclasses.replace(program, name=name) for name, program in programs.items()}
-    code = compile_library(tmp_path, plan(tuple(programs), programs.__getitem__), "toy", 3, 3)
+    made = [alone(program) for program in programs.values()]
+    code = compile_library(tmp_path, plan(made, programs), "toy", 3, 3)
     for name, program in programs.items():
         inputs = states(program, 37)
         with np.errstate(all="ignore"):
@@ -185,3 +188,10 @@ def test_the_shim_notices_writes_outside(library: Libraries) -> None:
     before = code.shim_faults()
     place = ctypes.c_void_p()
     assert code.shim_test_write_outside(ctypes.byref(place)) == before + 1
+
+
+def alone(program: Program) -> Composed:
+    """A function that is one call of itself."""
+    function = Function(program.name, program.name, "", (), ())
+    call = Call(program.name, tuple(array.name for array in program.arrays))
+    return Composed(function, program.inputs, program.arrays, (call,))

@@ -12,20 +12,21 @@ import pytest
 from benchmarks.results import FOLDER
 from condyle import Robot
 from condyle.api import compiler_of
-from condyle.backends.cuda.choice import Choice, Size
-from condyle.backends.cuda.forms import LANES, PARTITIONS, WHOLE, Form, Wish, usual, wish
+from condyle.backends.cuda.choice import Size
+from condyle.backends.cuda.forms import LANES, WHOLE, Form, Request, partitions, requested
 from condyle.backends.cuda.group.schedule import LATENCY, SPECIAL, UNROLL, group
 from condyle.backends.cuda.group.words import CHAIN, SUM
-from condyle.backends.cuda.parts import Part, Parts, grouped, parts, straight
+from condyle.backends.cuda.parts import Part, Parts, grouped, straight
 from condyle.backends.cuda.target import TARGET
+from condyle.compile.gpu import partitions_of
 from condyle.errors import UnsupportedError
-from condyle.functions import FUNCTIONS
-from condyle.ir.count import work
+from condyle.functions import FUNCTIONS, expanded
 from condyle.ir.program import Array, Output, Program
+from condyle.specification import MinusProduct
 from tests.backends.c.small import states, tangle, toy
 from tests.backends.cuda.machine_code import hold_code
 from tests.backends.cuda.memory import RaceError
-from tests.backends.cuda.simulate import code, kernel, robot, simulate
+from tests.backends.cuda.simulate import code, kernel, kernels, on_gpu, robot, simulate
 from tests.backends.cuda.test_kernels import check_made, given
 
 RESULTS = FOLDER / "gpu_code.json"
@@ -58,7 +59,7 @@ def hold(one: Robot, function: str, bits: int, lanes: int, f_ext: bool = False) 
     made = whole(program, bits, lanes_of(one, function, bits, lanes, f_ext))
     answers = check_made(one, function, bits, made, f_ext, 5)
     inputs = [array.astype(f"f{bits // 8}") for array in given(one, function, 5, f_ext)]
-    target = TARGET if usual(function, work(program), TARGET) == WHOLE else UNLIMITED
+    target = TARGET if kernels(one).usual(function, f_ext) == WHOLE else UNLIMITED
     thread = whole(program, bits, kernel(one, function, bits, f_ext, target))
     for got, want in zip(answers, simulate(thread, inputs), strict=True):
         np.testing.assert_array_equal(got, want)
@@ -176,40 +177,48 @@ def test_partitionings_agree(lanes: int) -> None:
     one = robot("iiwa14")
     for function, launches in (("dfd", {"split": 4, "fused": 3, "completely-fused": 1}), ("difd", {"split": 2})):
         for partition, number in launches.items():
-            made = parts(
-                function,
-                lambda name: code(one, name, False),
-                lambda name: kernel(one, name, 64, False, TARGET) if lanes == 1 else lanes_of(one, name, 64, lanes),
-                64,
-                partition=partition,
-            )
+            made = on_gpu(one, function, 64).launches(Form(lanes, partition))
             assert len(made.launches) == number
             check_made(one, function, 64, made, False, 5)
 
 
 def test_words_for_forms() -> None:
-    assert wish("id", "auto") == Wish() == wish("id", "")
-    assert wish("dfd", "group8 fused") == Wish(8, False, "fused")
+    known = {function: partitions_of(function) for function in FUNCTIONS}
+    assert {name: list(words) for name, words in known.items() if len(words) > 1} == {
+        "dfd": ["split", "fused", "completely-fused"],
+        "difd": ["split", "completely-fused"],
+    }
+    assert requested("id", "auto", known["id"]) == Request() == requested("id", "", known["id"])
+    assert requested("dfd", "group8 fused", known["dfd"]) == Request(8, False, "fused")
     assert str(Form(8, "fused")) == "group8 fused" and str(Form()) == "thread"
+    for function in ("dfd", "difd"):
+        for partition in known[function]:
+            assert requested(function, f"{partition} thread", known[function]) == Request(1, False, partition)
     for function in FUNCTIONS:
-        for partition in PARTITIONS.get(function, ()):
-            assert wish(function, f"{partition} thread") == Wish(1, False, partition)
         with pytest.raises(UnsupportedError):
-            wish(function, "group8 thread")
+            requested(function, "group8 thread", known[function])
     with pytest.raises(UnsupportedError, match="it can be one of auto, group, thread"):
-        wish("m", "split")
+        requested("m", "split", known["m"])
 
 
 def test_few_states_take_groups_and_many_take_threads() -> None:
     """The estimate, which is not a measurement, is monotone in what it must be."""
-    one = robot("iiwa14")
-    choice = Choice("dfd", lambda name: Size(code(one, name, False)), Wish())
-    forms = [choice.ranked(n, 132)[0] for n in (1, 256, 1 << 20)]
+    function = on_gpu(robot("iiwa14"), "dfd", 32)
+    forms = [function.form(n) for n in (1, 256, 1 << 20)]
     assert [form.lanes > 1 for form in forms] == [True, True, False]
-    times = [choice.us(Form(32), n, 132) for n in (1, 64, 4096, 1 << 16)]
+    times = [function.us(Form(32), n) for n in (1, 64, 4096, 1 << 16)]
     assert times == sorted(times)
-    named = Choice("dfd", choice.size, wish("dfd", "group fused"))
-    assert all(form.lanes > 1 and form.partition == "fused" for form in named.ranked(1 << 20, 132))
+    named = dataclasses.replace(function, words="group fused").form(1 << 20)
+    assert named.lanes > 1 and named.partition == "fused"
+
+
+def test_a_product_needs_its_right_side_for_itself() -> None:
+    """What is read twice, given, or an answer is not multiplied where it lies: one kernel serves."""
+    dfd = FUNCTIONS["dfd"]
+    *_, by_q, by_v = steps = expanded(dfd)
+    assert isinstance(by_q, MinusProduct) and isinstance(by_v, MinusProduct)
+    for odd in (by_v._replace(right=by_q.right), by_v._replace(right="v"), by_v._replace(right="da_dtau")):
+        assert list(partitions(dfd, (*steps[:-1], odd))) == [WHOLE]
 
 
 def test_states_that_do_not_fit_are_refused() -> None:
@@ -236,11 +245,11 @@ def test_what_does_not_fit_is_not_chosen(monkeypatch: pytest.MonkeyPatch) -> Non
         raise UnsupportedError("no room")
 
     one = compiler_of(robot("iiwa14"))
-    assert one.gpu_form("did", False, "float32", 1, 132).lanes > 1
-    monkeypatch.setattr("condyle.backends.cuda.parts.grouped", too_large)
+    assert one.gpu("did", False, "float32", 132).form(1).lanes > 1
+    monkeypatch.setattr("condyle.compile.gpu.grouped", too_large)
     other = compiler_of(robot("iiwa14"))
-    assert other.gpu_form("did", False, "float32", 1, 132) == Form()
+    assert other.gpu("did", False, "float32", 132).form(1) == Form()
     other.kernels = {"did": "group16"}
-    named = other.gpu_form("did", False, "float32", 1, 132)
+    named = other.gpu("did", False, "float32", 132)
     with pytest.raises(UnsupportedError, match="no room"):
-        other.gpu_parts("did", False, "float32", named)
+        named.launches(named.form(1))

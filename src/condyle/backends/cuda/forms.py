@@ -4,18 +4,22 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from typing import TypeAlias
 
-from condyle.backends.cuda.target import Target
 from condyle.errors import UnsupportedError
-from condyle.functions import FUNCTIONS
+from condyle.specification import Call, Composition, Function, MinusProduct
 
 LANES = (2, 4, 8, 16, 32)
-SPLIT, FUSED, WHOLE = "split", "fused", "completely-fused"
-PARTITIONS: dict[str, tuple[str, ...]] = {"dfd": (SPLIT, FUSED, WHOLE), "difd": (SPLIT, WHOLE)}
-"""Plancher 2021, section IV: which functions can be several launches, and how.
+WEIGHED = (8, 16, 32)
+"""Lanes of a group whose times are estimated; fewer only if named."""
 
-split: Minv and the acceleration, the derivatives of inverse dynamics, and the product, each by a kernel of its own.
-fused: all that follows Minv and the acceleration is one kernel. completely-fused: everything is one kernel.
+SPLIT, FUSED, WHOLE = "split", "fused", "completely-fused"
+
+Partitions: TypeAlias = Mapping[str, Composition]
+"""The steps that a function can be launched as, by the words of Plancher 2021, section IV.
+
+split: the composition without calls of compositions. fused: the composition as it is written, where that differs.
+completely-fused: one call of the function itself, which is all that a function without a composition has.
 """
 
 
@@ -36,49 +40,66 @@ LINKED = Form(0)
 
 
 @dataclass(frozen=True, slots=True)
-class Wish:
-    """What was asked for by name; 0 lanes or "": not said. group: any number of lanes but one."""
+class Request:
+    """The form that was asked for by name; 0 lanes or "": not said. group: any number of lanes but one."""
 
     lanes: int = 0
     group: bool = False
     partition: str = ""
 
+    @property
+    def allowed(self) -> tuple[int, ...]:
+        """The numbers of lanes to choose from."""
+        if self.lanes:
+            return (self.lanes,)
+        return WEIGHED if self.group else (1, *WEIGHED)
 
-def usual(function: str, operations: int, target: Target) -> str:
-    """How a thread a state is partitioned if nothing is said: not at all, unless one kernel would be too long."""
-    return SPLIT if function in PARTITIONS and operations > target.longest else WHOLE
+
+def partitions(function: Function, expanded: Composition) -> Partitions:
+    """expanded: the composition without calls of compositions.
+
+    A product needs its right side for itself: it is multiplied where it lies.
+    """
+    whole = {WHOLE: (Call(function.name, tuple(port.name for port in function.outputs)),)}
+    rights = [step.right for step in expanded if isinstance(step, MinusProduct)]
+    called = {name for step in expanded if isinstance(step, Call) for name in step.gives}
+    own = called - {port.name for port in function.outputs}
+    if not expanded or len(set(rights)) < len(rights) or not set(rights) <= own:
+        return whole
+    fused = {} if function.composition == expanded else {FUSED: function.composition}
+    return {SPLIT: expanded, **fused, **whole}
 
 
-def wish(function: str, words: str) -> Wish:
+def stages(steps: Composition) -> list[Call | list[MinusProduct]]:
+    """One launch each: products in a row that have one left side are one."""
+    found: list[Call | list[MinusProduct]] = []
+    for step in steps:
+        last = found[-1] if found else None
+        if isinstance(step, Call):
+            found.append(step)
+        elif isinstance(last, list) and last[0].left == step.left:
+            last.append(step)
+        else:
+            found.append([step])
+    return found
+
+
+def requested(function: str, words: str, partitions: Partitions) -> Request:
     """From words such as "thread", "group", "group16", "split" and "group32 fused"; "" and "auto" ask for nothing."""
     lanes = {"thread": 1, **{f"group{number}": number for number in LANES}}
-    partitions = PARTITIONS.get(function, ())
-    made = Wish()
+    named = tuple(partitions) if len(partitions) > 1 else ()
+    made = Request()
     for word in words.split():
         if word in lanes and not (made.lanes or made.group):
-            made = Wish(lanes[word], False, made.partition)
+            made = Request(lanes[word], False, made.partition)
         elif word == "group" and not (made.lanes or made.group):
-            made = Wish(0, True, made.partition)
-        elif word in partitions and not made.partition:
-            made = Wish(made.lanes, made.group, word)
+            made = Request(0, True, made.partition)
+        elif word in named and not made.partition:
+            made = Request(made.lanes, made.group, word)
         elif word != "auto":
-            allowed = ", ".join(["auto", "group", *lanes, *partitions])
+            allowed = ", ".join(["auto", "group", *lanes, *named])
             raise UnsupportedError(
-                f"kernels: {words!r} does not say how {function!r} runs on a GPU; it can be one of {allowed}"
-                + (", or one way to deal out lanes and one partitioning, as 'group32 split'" if partitions else "")
+                f"kernels: {word!r} does not say how {function!r} runs on a GPU; it can be one of {allowed}"
+                + (", or one way to deal out lanes and one partitioning, as 'group32 split'" if named else "")
             )
     return made
-
-
-def asked_for(kernels: str | Mapping[str, str]) -> dict[str, str]:
-    """The words for each function, one for all or some by name; UnsupportedError for words that say nothing."""
-    if not isinstance(kernels, (str, Mapping)):  # pyright: ignore[reportUnnecessaryIsInstance]
-        raise UnsupportedError(f"kernels={kernels!r}: give words such as 'group32', or {{'dfd': 'group32 split'}}")
-    words = dict.fromkeys(FUNCTIONS, kernels) if isinstance(kernels, str) else dict(kernels)
-    for function, asked in words.items():
-        if function not in FUNCTIONS:
-            raise UnsupportedError(f"kernels: there is no function {function!r}; there are {', '.join(FUNCTIONS)}")
-        if not isinstance(asked, str):  # pyright: ignore[reportUnnecessaryIsInstance]
-            raise UnsupportedError(f"kernels: {function!r} is {asked!r}, expected words such as 'group32 split'")
-        wish(function, asked)
-    return words

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
+from typing import Protocol
 
 import numpy as np
 
@@ -13,14 +14,20 @@ from condyle.runtime.cuda.driver import Gpu
 from condyle.runtime.forks import Guard
 
 
+class Source(Protocol):
+    """The forms of one function on one GPU: that of a batch of n states, and the launches of a form."""
+
+    def form(self, n: int) -> Form: ...
+
+    def launches(self, form: Form) -> Parts: ...
+
+
 class CudaFunction:
     """A Kernel: for every batch the one of the form that is chosen for it, made at its first use."""
 
-    def __init__(
-        self, form: Callable[[int], Form], parts: Callable[[Form], Parts], gpu: Gpu, dtype: np.dtype[np.floating]
-    ) -> None:
+    def __init__(self, source: Source, gpu: Gpu, dtype: np.dtype[np.floating]) -> None:
         self.gpu, self.dtype = gpu, dtype
-        self._form, self._parts = form, parts
+        self._source = source
         self._forms: dict[int, Form] = {}
         self._kernels: dict[Form, CudaKernel] = {}
         self._guard = Guard()
@@ -31,10 +38,10 @@ class CudaFunction:
         size = (n - 1).bit_length()
         with self._guard.lock:
             if size not in self._forms:
-                self._forms[size] = self._form(n)
+                self._forms[size] = self._source.form(n)
             form = self._forms[size]
             if form not in self._kernels:
-                self._kernels[form] = CudaKernel(self._parts(form), self.gpu, self.dtype)
+                self._kernels[form] = CudaKernel(self._source.launches(form), self.gpu, self.dtype)
             return self._kernels[form]
 
     def __call__(self, n: int, inputs: Sequence[Rows], outputs: Sequence[Rows], threads: int) -> None:

@@ -1,16 +1,16 @@
 """A function as launches: one kernel, or, where that would be too long, kernels one after the other.
 
-The partitionings are those of Plancher 2021 (see `forms`); kernels of a split function are those of the plain ones.
+The steps are those of a composition (see `forms.partitions`); kernels of a split function are those of the plain ones.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
 
 from condyle.backends.common.lacking import lacks, refused
 from condyle.backends.cuda.emit import emit, kernel_name
-from condyle.backends.cuda.forms import FUSED, WHOLE, usual
+from condyle.backends.cuda.forms import stages
 from condyle.backends.cuda.group.emit import FURTHEST, emit_group, pool, state_bytes
 from condyle.backends.cuda.group.emit import kernel_name as group_name
 from condyle.backends.cuda.group.schedule import group
@@ -19,14 +19,14 @@ from condyle.backends.cuda.lower import lower
 from condyle.backends.cuda.product import NAME, emit_product
 from condyle.backends.cuda.target import TARGET, WARP, Target
 from condyle.errors import UnsupportedError
-from condyle.ir.count import work
 from condyle.ir.program import Array, Program
 from condyle.passes.elementary.expand import expand
+from condyle.specification import Call, Composition, Function
 
 
 @dataclass(frozen=True, slots=True)
 class Text:
-    """PTX of one kernel. pool: shared bytes a warp. states: that a warp works on. parked: bytes a thread.
+    """PTX of one kernel. pool: shared bytes a warp. states: that a warp works on. spilled: bytes a thread.
 
     block: threads that work on one state together, and have the pool together; 0 where warps are on their own. tasks:
     of a state, each of which as many threads work on as on a state otherwise.
@@ -37,7 +37,7 @@ class Text:
     pool: int
     states: int
     order: str
-    parked: int
+    spilled: int
     block: int = 0
     tasks: int = 1
 
@@ -81,40 +81,39 @@ class Parts:
         return tuple(found.values())
 
 
-def parts(
-    function: str,
-    code: Callable[[str], Program],
-    one: Callable[[str], Part],
-    bits: int,
-    target: Target = TARGET,
-    partition: str = "",
-) -> Parts:
-    """What to launch for a function; code: the Program of any function, one: its one kernel.
+@dataclass(frozen=True, slots=True)
+class Composed:
+    """A function, its arrays, and the steps that it is launched as."""
 
-    partition: one of `forms.PARTITIONS`; by default one kernel, unless it would be too long for a thread a state.
-    """
-    program = code(function)
-    partition = partition or usual(function, work(program), target)
-    if partition == WHOLE:
-        return Parts(function, bits, program.inputs, program.arrays, (one(function),))
-    known = {array.name: array for array in program.inputs}
+    function: Function
+    inputs: tuple[Array, ...]
+    outputs: tuple[Array, ...]
+    steps: Composition
+
+    @property
+    def called(self) -> list[str]:
+        """The functions that have a kernel of their own."""
+        return [step.function for step in self.steps if isinstance(step, Call)]
+
+
+def parts(made: Composed, kernels: Mapping[str, Part], bits: int, target: Target = TARGET) -> Parts:
+    """What to launch for a function. kernels: of every function that is called."""
+    known = {array.name: array for array in (*made.inputs, *made.outputs)}
     launches: list[Part] = []
-    if function == "dfd":
-        known["Minv"], known["a"] = program.arrays[-1], Array("scratch a", known["tau"].shape)
-        launches += [replace(one("minv"), writes=(known["Minv"],)), replace(one("fd"), writes=(known["a"],))]
-
-    def behind(name: str, writes: tuple[Array, ...]) -> Part:
-        part = one(name)
-        return replace(part, reads=tuple(known[array.name] for array in part.reads), writes=writes)
-
-    if partition == FUSED:
-        launches.append(behind("difd", program.arrays[:-1]))
-    else:
-        scratch = tuple(Array(f"scratch {array.name}", array.shape) for array in code("did").arrays)
-        launches.append(behind("did", scratch))
-        product = Text(NAME, emit_product(known["Minv"].shape[0], len(scratch), bits, target), 0, 1, "rows", 0)
-        launches.append(Part((product,), (known["Minv"], *scratch), program.arrays[: len(scratch)]))
-    return Parts(function, bits, program.inputs, program.arrays, tuple(launches))
+    for step in stages(made.steps):
+        if isinstance(step, Call):
+            part = kernels[step.function]
+            gives, takes = step.gives, dict(zip((array.name for array in part.reads), step.takes, strict=False))
+            reads = [known[takes.get(array.name, array.name)] for array in part.reads]
+            shapes = [array.shape for array in part.writes]
+        else:
+            gives, rights = tuple(one.gives for one in step), [known[one.right] for one in step]
+            reads, shapes = [known[step[0].left], *rights], [array.shape for array in rights]
+            text = Text(NAME, emit_product(reads[0].shape[0], len(rights), bits, target), 0, 1, "rows", 0)
+            part = Part((text,), (), ())
+        writes = tuple(known.setdefault(name, Array(name, shape)) for name, shape in zip(gives, shapes, strict=True))
+        launches.append(replace(part, reads=tuple(reads), writes=writes))
+    return Parts(made.function.name, bits, made.inputs, made.outputs, tuple(launches))
 
 
 def straight(program: Program, bits: int, target: Target = TARGET) -> Part:

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 from condyle.backends.cuda.cpp.body import Body, Joints, widths
-from condyle.backends.cuda.cpp.plan import Function, Kernel
+from condyle.backends.cuda.cpp.plan import Exported, Kernel
+from condyle.backends.cuda.forms import stages
+from condyle.specification import Call, MinusProduct
 from condyle.text import Emitter
 
 
@@ -38,7 +40,7 @@ def write_kernel(e: Emitter, kernel: Kernel) -> None:
     e("")
 
 
-def write_inner(e: Emitter, function: Function, nv: int) -> None:
+def write_inner(e: Emitter, function: Exported) -> None:
     """For other people's kernels: one thread, one state."""
     name = function.name
     e("/* One state by the calling thread: entry k of an input at [k * in_stride], of an output at [k * out_stride].")
@@ -47,29 +49,30 @@ def write_inner(e: Emitter, function: Function, nv: int) -> None:
     arguments += ["size_t in_stride = 1", "size_t out_stride = 1"]
     e("template <typename T>")
     with e.block(f"__device__ __forceinline__ void {name}_inner({', '.join(arguments)})\n{{"):
-        if function.split:
-            _write_stages(e, function, nv)
-        else:
-            places = [_direct(given, "const T", "in") for given in function.inputs]
-            places += [_direct(given, "T", "out") for given in function.outputs]
-            e(f"{name}_body<T>({', '.join(places)});")
+        _write_stages(e, function)
     e("")
 
 
-def _direct(name: str, type_: str, way: str) -> str:
-    return f"Direct<{type_}>{{{name}, {way}_stride}}"
+def _write_stages(e: Emitter, function: Exported) -> None:
+    """One step after the other; products lie where their right sides do, and what is left over in arrays of its own."""
+    made, parts = function.made, function.parts
+    where = {array.name: (name, "in") for array, name in zip(made.inputs, function.inputs, strict=True)}
+    where |= {array.name: (name, "out") for array, name in zip(made.outputs, function.outputs, strict=True)}
+    lies_in = {step.right: step.gives for step in made.steps if isinstance(step, MinusProduct)}
 
+    def place(name: str, type_: str) -> str:
+        pointer, way = where[lies_in.get(name, name)]
+        return f"Direct<{type_}>{{{pointer}, {(way and way + '_stride') or 1}}}"
 
-def _write_stages(e: Emitter, function: Function, nv: int) -> None:
-    """Minv, the acceleration, the derivatives of inverse dynamics where the answers go, then the product in place."""
-    q, v, third = (_direct(name, "const T", "in") for name in function.inputs[:3])
-    by_q, by_v, *rest = (_direct(name, "T", "out") for name in function.outputs)
-    if function.name == "dfd":
-        e(f"T acceleration[{nv}];", f"minv_body<T>({q}, {rest[0]});")
-        e(f"fd_body<T>({q}, {v}, {third}, Direct<T>{{acceleration, 1}});")
-        third = "Direct<const T>{acceleration, 1}"
-        inverse = _direct(function.outputs[2], "const T", "out")
-    else:
-        inverse = _direct(function.inputs[3], "const T", "in")
-    e(f"did_body<T>({q}, {v}, {third}, {by_q}, {by_v});")
-    e(*(f"product_inner<T, {nv}>({inverse}, {place});" for place in (by_q, by_v)))
+    for array in parts.scratch:
+        if array.name not in lies_in:
+            where[array.name] = f"own_{array.name}", ""
+            e(f"T own_{array.name}[{array.size}];")
+    for step, part in zip(stages(made.steps), parts.launches, strict=True):
+        reads, writes = ([array.name for array in arrays] for arrays in (part.reads, part.writes))
+        if isinstance(step, Call):
+            places = [place(name, "const T") for name in reads] + [place(name, "T") for name in writes]
+            e(f"{step.function}_body<T>({', '.join(places)});")
+            continue
+        size = part.reads[0].shape[0]
+        e(*(f"product_inner<T, {size}>({place(reads[0], 'const T')}, {place(name, 'T')});" for name in writes))

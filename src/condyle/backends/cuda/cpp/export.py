@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 from condyle.backends.common.facts import Facts, Vectors
@@ -13,31 +13,32 @@ from condyle.backends.cuda.cpp.body import Joints
 from condyle.backends.cuda.cpp.header import header
 from condyle.backends.cuda.cpp.plan import plan
 from condyle.backends.cuda.cpp.project import cmake, example, known, readme
+from condyle.backends.cuda.parts import Composed
 from condyle.ir.program import Program
 
 
 def export_cuda(
-    functions: Sequence[str],
-    code: Callable[[str], Program],
+    functions: Sequence[Composed],
+    programs: Mapping[str, Program],
     facts: Facts,
     joints: Joints,
     out: Path,
-    vectors: Callable[[str], Vectors],
+    vectors: Mapping[str, Vectors],
     robot: Mapping[str, object],
     coordinates: Sequence[Coordinates],
 ) -> list[Path]:
     """Writes NAME.cuh, example.cu, known.h, CMakeLists.txt, README.md, robot.json and the manifest; returns
     the files.
 
-    Only files that an export wrote are replaced: see `write_owned`. code: the Program of any function; a long
-    one is split into those of others. vectors: of a function, in float64. robot: names for people, never in code;
-    coordinates: the order of the joints, for the README.
+    Only files that an export wrote are replaced: see `write_owned`. programs: of all that the functions call.
+    vectors: of each function, in float64. robot: names for people, never in code; coordinates: the order of the
+    joints, for the README.
     Raises UnsupportedError for what CUDA C++ cannot say.
     """
-    found = plan(functions, code)
+    found = plan(functions, programs)
     texts = {
         f"{facts.name}.cuh": header(found, facts, joints),
-        "known.h": known(found, {name: vectors(name) for name in functions}),
+        "known.h": known(found, vectors),
         "example.cu": example(found, facts),
         "CMakeLists.txt": cmake(facts),
         "README.md": readme(found, facts, coordinates),

@@ -10,7 +10,7 @@ from condyle.backends.common.facts import Facts
 from condyle.backends.common.forms import beyond, write_functions
 from condyle.backends.cuda.cpp.body import DIALECT, Joints
 from condyle.backends.cuda.cpp.device import write_body, write_inner, write_kernel
-from condyle.backends.cuda.cpp.host import method, write_calls, write_data, write_launch
+from condyle.backends.cuda.cpp.host import write_calls, write_data, write_launch
 from condyle.backends.cuda.cpp.plan import Plan
 from condyle.ir.count import tally
 from condyle.text import Emitter
@@ -37,7 +37,7 @@ def header(plan: Plan, facts: Facts, joints: Joints) -> str:
     e(" *", " * Every function FN has FN_inner (device: one thread, one state), FN_kernel where it is one kernel,")
     e(" * FN_launch (arrays on the GPU), and for a Data: METHOD_compute_only (on the GPU) and METHOD (copies too).")
     e(" * All host functions return a cudaError_t.", " *")
-    e(*(f" * {function.name}: {method(function)}" for function in plan.functions), " */")
+    e(*(f" * {function.name}: {function.method}" for function in plan.functions), " */")
     e(f"#ifndef {guard}", f"#define {guard}", "")
     e("#ifndef __CUDACC_RTC__", "#include <cuda_runtime.h>", "#include <math.h>", "#include <stddef.h>", "#endif", "")
     e(f"namespace {facts.name} {{", "")
@@ -59,7 +59,7 @@ def header(plan: Plan, facts: Facts, joints: Joints) -> str:
         write_body(e, kernel, joints)
         write_kernel(e, kernel)
     for function in plan.functions:
-        write_inner(e, function, facts.nv)
+        write_inner(e, function)
     e("#ifndef __CUDACC_RTC__", "", support("host.cuh"))
     for function in plan.functions:
         write_launch(e, function)

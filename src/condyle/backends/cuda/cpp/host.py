@@ -4,17 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from condyle.backends.cuda.cpp.plan import PRODUCT, Function, Plan
-from condyle.backends.cuda.forms import PARTITIONS
-from condyle.functions import FUNCTIONS
+from condyle.backends.cuda.cpp.plan import PRODUCT, Exported, Plan
+from condyle.backends.cuda.parts import Part
 from condyle.ir.program import Array
 from condyle.text import Emitter
-
-
-def method(function: Function) -> str:
-    """The name of the call that does everything."""
-    found = FUNCTIONS.get(function.name)
-    return function.name if found is None else found.method
 
 
 def buffers(plan: Plan) -> dict[str, int]:
@@ -22,29 +15,28 @@ def buffers(plan: Plan) -> dict[str, int]:
     return {name: size for function in plan.functions for name, size in (*function.takes, *function.answers)}
 
 
-def write_launch(e: Emitter, function: Function) -> None:
+def write_launch(e: Emitter, function: Exported) -> None:
     """The launches of one function, one after the other in a stream."""
     name = function.name
     arguments = [f"Rows<T> {given}" for given in function.inputs] + [f"T *{given}" for given in function.outputs]
-    if name in PARTITIONS:
+    if function.composed:
         e(f"/* {name.upper()}_SCRATCH: numbers a state that `scratch` has room for. */")
         e(f"inline constexpr size_t {name.upper()}_SCRATCH = {function.scratch};")
         arguments.append("T *scratch")
     e("/* Arrays on the GPU, outputs dense; returns as soon as all is in the stream. */", "template <typename T>")
     head = ", ".join(["size_t n", *arguments, "cudaStream_t stream = 0"])
     with e.block(f"cudaError_t {name}_launch({head})\n{{"):
-        if name in PARTITIONS and not function.split:
+        if function.composed and not function.split:
             e("(void)scratch;")
         _write_launches(e, function)
     e("")
 
 
-def _write_launches(e: Emitter, function: Function) -> None:
+def _write_launches(e: Emitter, function: Exported) -> None:
     places, offset = dict[str, str](), 0
     for array in function.parts.scratch:
-        name = array.name.replace("scratch ", "own_")
-        places[array.name] = name
-        e(f"T *const {name} = scratch + {offset} * n;")
+        places[array.name] = f"own_{array.name}"
+        e(f"T *const own_{array.name} = scratch + {offset} * n;")
         offset += array.size
     outputs = dict(zip((array.name for array in function.parts.outputs), function.outputs, strict=True))
     inputs = dict(zip((array.name for array in function.parts.inputs), function.inputs, strict=True))
@@ -57,15 +49,24 @@ def _write_launches(e: Emitter, function: Function) -> None:
     for part in function.parts.launches:
         kernel, writes = part.texts[0].name, [made[array.name] for array in part.writes]
         if kernel == PRODUCT:
-            size = part.writes[0].shape[0]
-            given = [rows(part.reads[0]), *(made[array.name] for array in part.reads[1:]), *writes]
-            calls.append(f"launch<T>(product_kernel<T, {size}>, n, 0, stream, n, {', '.join(given)})")
+            calls += _products(rows(part.reads[0]), [made[array.name] for array in part.reads[1:]], writes, part)
         else:
             given = [*(rows(array) for array in part.reads), *writes]
             pool = f"{kernel.upper()}_POOL"
             calls.append(f"launch<T>({kernel}_kernel<T>, warps_of(n), {pool}, stream, n, {', '.join(given)})")
     _write_chain(e, calls)
     e("return status;")
+
+
+def _products(left: str, rights: Sequence[str], writes: Sequence[str], part: Part) -> list[str]:
+    """Two matrices a launch; one that is left over goes twice, to lanes that would idle in small ones."""
+    calls: list[str] = []
+    for k in range(0, len(rights), 2):
+        other = min(k + 1, len(rights) - 1)
+        given = [left, rights[k], rights[other], writes[k], writes[other]]
+        size = part.writes[0].shape[0]
+        calls.append(f"launch<T>(product_kernel<T, {size}>, n, 0, stream, n, {', '.join(given)})")
+    return calls
 
 
 def _write_chain(e: Emitter, calls: Sequence[str]) -> None:
@@ -139,12 +140,12 @@ cudaError_t free_data(Data<T> *data)
 """
 
 
-def write_calls(e: Emitter, function: Function) -> None:
+def write_calls(e: Emitter, function: Exported) -> None:
     """For the first n states of a Data: what is on the GPU only, and copies there and back too."""
-    name = method(function)
+    name = function.method
     given = [f"{{data->d_{taken}, {size}}}" for taken, size in function.takes]
     given += [f"data->d_{answer}" for answer, _ in function.answers]
-    if function.name in PARTITIONS:
+    if function.composed:
         given.append("data->d_scratch")
     head = "(Data<T> *data, size_t n, cudaStream_t stream = 0)"
     e("/* d_ to d_; returns as soon as all is in the stream. */", "template <typename T>")

@@ -2,17 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from condyle.backends.common.describe import argument_names
 from condyle.backends.common.facts import checked_name
 from condyle.backends.cuda import product
 from condyle.backends.cuda.lower import lower
-from condyle.backends.cuda.parts import Part, Parts, Text, parts
+from condyle.backends.cuda.parts import Composed, Part, Parts, Text, parts
 from condyle.backends.cuda.steps import Lowered
 from condyle.backends.cuda.target import TARGET
-from condyle.ir.program import Array, Program
+from condyle.ir.program import Program
 
 ENDLESS = 1 << 30
 UNBOUNDED = replace(TARGET, values32=ENDLESS, values64=ENDLESS, trust=1.0)
@@ -44,16 +44,31 @@ class Kernel:
 
 
 @dataclass(frozen=True, slots=True)
-class Function:
-    """One exported function; names of its arguments and of each launch, "scratch NAME" for what lies in scratch."""
+class Exported:
+    """One exported function; names of its arguments."""
 
+    made: Composed
     parts: Parts
     inputs: tuple[str, ...]
     outputs: tuple[str, ...]
 
     @property
     def name(self) -> str:
-        return self.parts.function
+        return self.made.function.name
+
+    @property
+    def method(self) -> str:
+        """The name of the call that does everything."""
+        return self.made.function.method
+
+    @property
+    def composed(self) -> bool:
+        """Whether it can be launches, for which it takes scratch; whether it is, depends on the robot: see `split`."""
+        return bool(self.made.function.composition)
+
+    @property
+    def split(self) -> bool:
+        return len(self.made.steps) > 1
 
     @property
     def takes(self) -> list[tuple[str, int]]:
@@ -70,43 +85,31 @@ class Function:
         """Numbers of scratch a state."""
         return sum(array.size for array in self.parts.scratch)
 
-    @property
-    def split(self) -> bool:
-        return len(self.parts.launches) > 1
-
 
 @dataclass(frozen=True, slots=True)
 class Plan:
     """What a header holds: every kernel once, and the launches of each function."""
 
     kernels: tuple[Kernel, ...]
-    functions: tuple[Function, ...]
+    functions: tuple[Exported, ...]
 
     @property
     def product(self) -> bool:
         return any(function.split for function in self.functions)
 
 
-def plan(names: Sequence[str], code: Callable[[str], Program]) -> Plan:
-    """Kernels in the order in which they are first launched; code: the Program of any function."""
-    needed: dict[str, Program] = {}
-
-    def one(name: str) -> Part:
-        program = needed[name] = code(checked_name(name))
-        return Part((Text(name, "", 0, 32, "", 0),), program.inputs, program.arrays)
-
-    functions = [parts(name, code, one, 32) for name in dict.fromkeys(names)]
-    return Plan(tuple(_kernel(program) for program in needed.values()), tuple(_function(found) for found in functions))
+def plan(functions: Sequence[Composed], programs: Mapping[str, Program]) -> Plan:
+    """programs: of all that is called, in the order in which they are first launched."""
+    texts = {name: (Text(checked_name(name), "", 0, 32, "", 0),) for name in programs}
+    kernels = {name: Part(texts[name], program.inputs, program.arrays) for name, program in programs.items()}
+    found: list[Exported] = []
+    for made in functions:
+        arguments = tuple(argument_names(made.inputs, "in")), tuple(argument_names(made.outputs, "out"))
+        found.append(Exported(made, parts(made, kernels, 32), *arguments))
+    return Plan(tuple(_kernel(program) for program in programs.values()), tuple(found))
 
 
 def _kernel(program: Program) -> Kernel:
     (low,) = lower(program, 32, UNBOUNDED)
-    return Kernel(low, _named(program.inputs, "in"), _named(program.arrays, "out"))
-
-
-def _function(found: Parts) -> Function:
-    return Function(found, _named(found.inputs, "in"), _named(found.outputs, "out"))
-
-
-def _named(arrays: Sequence[Array], way: str) -> tuple[str, ...]:
-    return tuple(argument_names(arrays, way))
+    inputs, outputs = argument_names(program.inputs, "in"), argument_names(program.arrays, "out")
+    return Kernel(low, tuple(inputs), tuple(outputs))

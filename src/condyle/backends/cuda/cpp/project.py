@@ -9,8 +9,7 @@ import numpy as np
 from condyle.backends.common.facts import Facts, Vectors
 from condyle.backends.common.readme import Coordinates, birth, order
 from condyle.backends.cuda.cpp.header import support
-from condyle.backends.cuda.cpp.host import method
-from condyle.backends.cuda.cpp.plan import Function, Plan
+from condyle.backends.cuda.cpp.plan import Exported, Plan
 from condyle.text import Emitter
 
 STATES = 1000
@@ -46,15 +45,15 @@ def example(plan: Plan, facts: Facts) -> str:
     e(f'#include "{name}.cuh"', '#include "known.h"', "#include <cmath>", "#include <cstdio>", "")
     e(f"namespace {_APART} {{", "")
     e(support("example.cuh"))
-    names = [function.name for function in plan.functions]
-    if {"id", "fd"} <= set(names):
-        _write_round_trip(e, plan, facts)
+    there_and_back = _inverses(plan)
+    if there_and_back:
+        _write_round_trip(e, *there_and_back, name)
     e("template <typename T>")
     with e.block(f"bool run({name}::Data<T> *data, size_t n)\n{{"):
         e("bool right = true;")
         for function in plan.functions:
             _write_call(e, function, name)
-        if {"id", "fd"} <= set(names):
+        if there_and_back:
             e("right = round_trip(data, n) && right;")
         e("return right;")
     e("", "template <typename T>")
@@ -70,40 +69,51 @@ def example(plan: Plan, facts: Facts) -> str:
     return e.text()
 
 
-def _write_call(e: Emitter, function: Function, name: str) -> None:
+def _write_call(e: Emitter, function: Exported, name: str) -> None:
     for given, size in function.takes:
         e(f"fill(data->h_{given}, n, {function.name}_{given}, {size});")
-    with e.block(f'if (!check({name}::{method(function)}(data, n), "{method(function)}")) {{'):
+    with e.block(f'if (!check({name}::{function.method}(data, n), "{function.method}")) {{'):
         e("return false;")
     for made, size in function.answers:
         what = f'"{function.name} {made}", data->h_{made}, n, {function.name}_{made}, {size}'
         e(f"right = compare({what}) && right;")
 
 
-def _write_round_trip(e: Emitter, plan: Plan, facts: Facts) -> None:
-    """fd(q, v, id(q, v, a)) = a, on random v and a and the known q."""
-    nv, name = facts.nv, facts.name
-    e("/* Random velocities and accelerations: forward dynamics of inverse dynamics is the acceleration again. */")
-    e("template <typename T>")
-    with e.block(f"bool round_trip({name}::Data<T> *data, size_t n)\n{{"):
-        e("unsigned long long seed = 1;", f"fill(data->h_q, n, id_q, {facts.nq});")
-        with e.block(f"for (size_t k = 0; k < 2 * {nv} * n; k++) {{"):
+def _inverses(plan: Plan) -> tuple[Exported, Exported] | None:
+    """A function of three inputs, the last two as long as each other, and its inverse, where both are exported."""
+    named = {function.name: function for function in plan.functions}
+    for function in plan.functions:
+        back, sizes = named.get(function.made.function.inverse), [size for _, size in function.takes]
+        if back is not None and len(sizes) == 3 and sizes[1] == sizes[2]:
+            return function, back
+    return None
+
+
+def _write_round_trip(e: Emitter, function: Exported, back: Exported, robot: str) -> None:
+    """back(.., function(.., x)) = x, on random second and third inputs and the known first one."""
+    (known, length), (other, _), (x, size) = function.takes
+    said = [one.method.replace("_", " ") for one in (back, function)]
+    e(f"/* Random {other} and {x}: {said[0]} of {said[1]} is {x} again. */", "template <typename T>")
+    with e.block(f"bool round_trip({robot}::Data<T> *data, size_t n)\n{{"):
+        e("unsigned long long seed = 1;", f"fill(data->h_{known}, n, {function.name}_{known}, {length});")
+        with e.block(f"for (size_t k = 0; k < 2 * {size} * n; k++) {{"):
             e("seed = seed * 6364136223846793005ull + 1442695040888963407ull;")
             e("const double x = double(seed >> 11) / double(1ull << 52) - 1;")
-            e(f"(k < {nv} * n ? data->h_v[k] : data->h_a[k - {nv} * n]) = T(x);")
-        for call in ("inverse_dynamics", "forward_dynamics"):
-            if call == "forward_dynamics":
-                e(f"T *const wanted = new T[{nv} * n];")
-                with e.block(f"for (size_t k = 0; k < {nv} * n; k++) {{"):
-                    e("wanted[k] = data->h_a[k];")
-            with e.block(f'if (!check({name}::{call}(data, n), "{call}")) {{'):
-                e(*(["delete[] wanted;"] if call == "forward_dynamics" else []), "return false;")
+            e(f"(k < {size} * n ? data->h_{other}[k] : data->h_{x}[k - {size} * n]) = T(x);")
+        with e.block(f'if (!check({robot}::{function.method}(data, n), "{function.method}")) {{'):
+            e("return false;")
+        e(f"T *const wanted = new T[{size} * n];")
+        with e.block(f"for (size_t k = 0; k < {size} * n; k++) {{"):
+            e(f"wanted[k] = data->h_{x}[k];")
+        with e.block(f'if (!check({robot}::{back.method}(data, n), "{back.method}")) {{'):
+            e("delete[] wanted;", "return false;")
         e("double error = 0;", "bool right = true;")
-        with e.block(f"for (size_t k = 0; k < {nv} * n; k++) {{"):
-            e("const double off = std::fabs(double(data->h_a[k]) - double(wanted[k]));")
+        with e.block(f"for (size_t k = 0; k < {size} * n; k++) {{"):
+            e(f"const double off = std::fabs(double(data->h_{x}[k]) - double(wanted[k]));")
             e("error = std::fmax(error, off);", "right = right && off == off;")
         e("delete[] wanted;", "right = right && error <= (sizeof(T) == 8 ? 1e-8 : 1e-1);")
-        e('std::printf("fd(id(a)) = a            %-6s %s  error %.1e\\n", sizeof(T) == 8 ? "double" : "float",')
+        law = f"{back.name}({function.name}({x})) = {x}"
+        e(f'std::printf("{law:25}%-6s %s  error %.1e\\n", sizeof(T) == 8 ? "double" : "float",')
         e('            right ? "right" : "WRONG", error);', "return right;")
     e("")
 
@@ -132,12 +142,12 @@ add_test(NAME {library}_example COMMAND {library}_example)
 def readme(plan: Plan, facts: Facts, joints: Sequence[Coordinates]) -> str:
     """README.md: the files, how to build, how to call, the order of the joints."""
     name, first = facts.name, plan.functions[0]
-    call = method(first)
+    call = first.method
     given = ", ".join(f"data.h_{x}" for x in first.inputs)
     answers = ", ".join(f"data.h_{x}" for x in first.outputs)
     arguments = ", ".join((*first.inputs, *first.outputs))
     table = "\n".join(
-        f"| `{f.name}` | `{method(f)}` | {_sized(f.takes)} | {_sized(f.answers)} |" for f in plan.functions
+        f"| `{f.name}` | `{f.method}` | {_sized(f.takes)} | {_sized(f.answers)} |" for f in plan.functions
     )
     return f"""\
 # {name}.cuh

@@ -1,0 +1,142 @@
+"""Functions on a GPU: a form is chosen by the sizes of their Programs, and the launches of that form are made."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from contextlib import suppress
+from dataclasses import dataclass
+from functools import cache, cached_property
+
+from condyle.backends.common.facts import bits_of
+from condyle.backends.common.lacking import lacks
+from condyle.backends.cuda.choice import Launch, Size, product_launch
+from condyle.backends.cuda.forms import SPLIT, WHOLE, Form, Partitions, partitions, requested, stages
+from condyle.backends.cuda.group.words import OPERATIONS
+from condyle.backends.cuda.parts import Composed, Part, Parts, grouped, parts, straight
+from condyle.backends.cuda.target import TARGET, Target
+from condyle.compile.routes import Router
+from condyle.errors import UnsupportedError
+from condyle.functions import FUNCTIONS, expanded
+from condyle.ir.program import Program
+from condyle.specification import Call, MinusProduct
+from condyle.trace.straight import arrays
+
+
+class GpuKernels:
+    """The kernels of one robot, which several functions and forms share."""
+
+    def __init__(self, router: Router, target: Target = TARGET) -> None:
+        self.router, self.target = router, target
+        self._size, self._part = cache(self._sized), cache(self._made)
+
+    def _sized(self, function: str, f_ext: bool) -> Size:
+        return Size(self.router.straight(function, f_ext))
+
+    def _made(self, function: str, f_ext: bool, dtype: str, lanes: int) -> Part:
+        program, bits = self._size(function, f_ext).program, bits_of(dtype)
+        return straight(program, bits, self.target) if lanes == 1 else grouped(program, lanes, bits, self.target)
+
+    def size(self, function: str, f_ext: bool) -> Size:
+        """What the form of a function is chosen by; UnsupportedError for robots that are too long for a GPU."""
+        return self._size(function, f_ext and FUNCTIONS[function].takes_f_ext)
+
+    def part(self, function: str, f_ext: bool, dtype: str, lanes: int) -> Part:
+        """The one kernel of a function; kernels of a split function are those of the plain ones."""
+        return self._part(function, f_ext and FUNCTIONS[function].takes_f_ext, dtype, lanes)
+
+    def usual(self, function: str, f_ext: bool, lanes: int = 1) -> str:
+        """The partition if nothing is said: one kernel, unless it would be too long for a thread a state."""
+        if lanes > 1 or SPLIT not in partitions_of(function):
+            return WHOLE
+        return SPLIT if self.size(function, f_ext).operations > self.target.longest else WHOLE
+
+    def composed(self, function: str, f_ext: bool, partition: str) -> Composed:
+        """The steps that a function is launched as."""
+        known, tree = FUNCTIONS[function], self.router.tree
+        inputs, outputs = arrays(tree, known.ports(f_ext)), arrays(tree, known.outputs)
+        return Composed(known, inputs, outputs, partitions_of(function)[partition])
+
+    def exported(self, functions: Sequence[str]) -> tuple[list[Composed], dict[str, Program]]:
+        """For CUDA C++, a thread a state: the steps of each function, and the Programs of all that is called."""
+        made = [self.composed(name, False, self.usual(name, False)) for name in functions]
+        names = dict.fromkeys(name for one in made for name in one.called)
+        return made, {name: self.size(name, False).program for name in names}
+
+
+@dataclass(frozen=True, eq=False)
+class GpuFunction:
+    """What one function runs as: `backends.cuda.function.Source`. words: those of `requested`."""
+
+    kernels: GpuKernels
+    function: str
+    f_ext: bool
+    dtype: str
+    multiprocessors: int
+    words: str = ""
+
+    @cached_property
+    def partitions(self) -> Partitions:
+        return partitions_of(self.function)
+
+    def form(self, n: int) -> Form:
+        """The fastest for n states, by the estimate, that fits a GPU; the first, for its error, where none does.
+
+        Of equals it has fewer lanes, which leave more of the GPU to others.
+        """
+        asked = requested(self.function, self.words, self.partitions)
+        widths = asked.allowed
+        if 1 in widths and lacks(self.kernels.size(self.function, self.f_ext).program, OPERATIONS):
+            widths = [1]  # groups of lanes have not all operations
+        found = [
+            Form(lanes, asked.partition or self.kernels.usual(self.function, self.f_ext, lanes)) for lanes in widths
+        ]
+        if len(found) > 1:
+            found.sort(key=lambda form: (self.us(form, n), form.lanes))
+        for form in found:
+            with suppress(UnsupportedError):
+                if form.lanes > 1:
+                    self.launches(form)
+                return form
+        return found[0]
+
+    def us(self, form: Form, n: int) -> float:
+        """Estimated microseconds, with the launches."""
+
+        def launch(step: Call | list[MinusProduct]) -> Launch:
+            if isinstance(step, Call):
+                return self.kernels.size(step.function, self.f_ext).launch(form.lanes)
+            return product_launch(self.kernels.router.tree.nv, len(step))
+
+        return sum(launch(step).us(n, self.multiprocessors) for step in stages(self.partitions[form.partition]))
+
+    def launches(self, form: Form) -> Parts:
+        """What to launch; UnsupportedError for robots that are too long for a GPU."""
+        made = self.kernels.composed(self.function, self.f_ext, form.partition)
+        found = {name: self.kernels.part(name, self.f_ext, self.dtype, form.lanes) for name in made.called}
+        return parts(made, found, bits_of(self.dtype), self.kernels.target)
+
+    def line(self, n: int) -> str:
+        """For people: the form, and the estimate of its time."""
+        if self.kernels.router.is_rolled(self.function):
+            return ", too long for a GPU"
+        form = self.form(n)
+        return f", {form}, estimated {self.us(form, n):.0f} us (unmeasured)"
+
+
+def partitions_of(function: str) -> Partitions:
+    """How a function can be launched."""
+    return partitions(FUNCTIONS[function], expanded(FUNCTIONS[function]))
+
+
+def requests(kernels: str | Mapping[str, str]) -> dict[str, str]:
+    """The words for each function, one for all or some by name; UnsupportedError for words that say nothing."""
+    if not isinstance(kernels, (str, Mapping)):  # pyright: ignore[reportUnnecessaryIsInstance]
+        raise UnsupportedError(f"kernels={kernels!r}: give words such as 'group32', or {{'dfd': 'group32 split'}}")
+    words = dict.fromkeys(FUNCTIONS, kernels) if isinstance(kernels, str) else dict(kernels)
+    for function, asked in words.items():
+        if function not in FUNCTIONS:
+            raise UnsupportedError(f"kernels: there is no function {function!r}; there are {', '.join(FUNCTIONS)}")
+        if not isinstance(asked, str):  # pyright: ignore[reportUnnecessaryIsInstance]
+            raise UnsupportedError(f"kernels: {function!r} is {asked!r}, expected words such as 'group32 split'")
+        requested(function, asked, partitions_of(function))
+    return words
