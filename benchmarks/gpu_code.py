@@ -30,7 +30,7 @@ from condyle import api
 from condyle.backends.common.facts import BITS, Facts
 from condyle.backends.cuda.assemble import assemble
 from condyle.backends.cuda.choice import KNOWN_MULTIPROCESSORS
-from condyle.backends.cuda.forms import LINKED, Form
+from condyle.backends.cuda.forms import LINK_PARALLEL, Form
 from condyle.backends.cuda.group.schedule import UNROLL
 from condyle.backends.cuda.link import link_version
 from condyle.backends.cuda.parts import Part
@@ -123,7 +123,7 @@ def linked_kernels(robot: condyle.Robot, bits: int) -> Iterator[tuple[Row, Part]
     dtype = dtype_of(bits)
     seen: set[str] = set()
     for function in FUNCTIONS:
-        for part in compiler.gpu(function, False, dtype, KNOWN_MULTIPROCESSORS).launches(LINKED).launches:
+        for part in compiler.gpu(function, False, dtype, KNOWN_MULTIPROCESSORS).launches(LINK_PARALLEL).launches:
             if text_hash(part) not in seen:
                 seen.add(text_hash(part))
                 lanes = part.texts[0].block or WARP // part.texts[0].states
@@ -141,7 +141,7 @@ def assembled(part: Part, arch: str) -> Row:
         "instructions": text_bytes(code.cubin) // INSTRUCTION,
         "order": code.text.order,
         "registers": code.usage.registers,
-        "parked_bytes": code.text.parked,
+        "parked_bytes": code.text.spilled,
         "spill_store_bytes": code.usage.spill_stores,
         "spill_load_bytes": code.usage.spill_loads,
         "shared_bytes": code.text.pool,

@@ -27,7 +27,6 @@ from benchmarks import chains, results
 from benchmarks.bench import Subject, reused
 from benchmarks.links_figures import draw, page
 from benchmarks.robots import Case
-from condyle.trace import reference
 from condyle.algorithms.scans.routes import evaluate
 from condyle.api import compiler_of
 from condyle.backends.cpu.build import lanes, supported
@@ -39,6 +38,7 @@ from condyle.compile import parallel as scanned
 from condyle.ir.program import Program
 from condyle.model.tree import tree_of
 from condyle.runtime import machine
+from condyle.trace import reference
 from condyle.trace.chunks import chunked, has_limbs
 
 LENGTHS = {"float32": (8, 16, 32, 48, 64, 128, 256, 512, 1024), "float64": (8, 16, 32, 48, 64, 128, 256)}

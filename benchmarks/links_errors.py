@@ -16,11 +16,11 @@ import numpy as np
 
 import condyle
 from benchmarks import chains, links, results
-from condyle.trace import reference
 from condyle.algorithms.scans.routes import evaluate
 from condyle.backends.cpu.build import build_chain, lanes, supported
 from condyle.compile import parallel as scanned
 from condyle.model.tree import Tree, tree_of
+from condyle.trace import reference
 from condyle.trace.chunks import chunked
 
 FILE = results.FOLDER / "scan-errors.json"

@@ -70,7 +70,7 @@ class GpuDynamics(Dynamics):
         return {name: self._sizes(name, n).resident(n) for name in FUNCTIONS}
 
     def stage_memory(self, n: int) -> dict[str, int]:
-        """Bytes on the GPU of a batch of n states in the processor's memory: it passes through two chunks at most.
+        """Bytes on the GPU of a batch of n states in the processor's memory: two transfers of it at most.
 
         Arrays that are not pinned need as much pinned memory, scratch left out. All of it is kept for the next call.
         """

@@ -19,10 +19,10 @@ def test_every_function(fake: FakeDriver, function: str) -> None:
     same(dynamics().function(function)(*arguments), wanted(function, arguments))
 
 
-def test_chunks_take_turns(fake: FakeDriver, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_transfers_take_turns(fake: FakeDriver, monkeypatch: pytest.MonkeyPatch) -> None:
     dyn = dynamics()
     for most in (7_000, 20_000):
-        monkeypatch.setattr(kernels, "MOST_CHUNK", most)
+        monkeypatch.setattr(kernels, "MOST_TRANSFER", most)
         for n in (1, 37, 65, 150):
             arguments = given("fd", n)
             same(dyn.forward_dynamics(*arguments), wanted("fd", arguments))
@@ -35,7 +35,7 @@ def test_chunks_take_turns(fake: FakeDriver, monkeypatch: pytest.MonkeyPatch) ->
 
 
 def test_split_functions(fake: FakeDriver, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(kernels, "MOST_CHUNK", 60_000)
+    monkeypatch.setattr(kernels, "MOST_TRANSFER", 60_000)
     arguments = given("dfd", 40)
     dyn = dynamics(kernels={"dfd": "thread split"})
     same(dyn.forward_dynamics_derivatives(*arguments), wanted("dfd", arguments))

@@ -7,7 +7,8 @@ import pytest
 
 import condyle
 from benchmarks import gpu_links
-from condyle import linked, routing
+from condyle import linked
+from condyle.compile import routes as routing
 from condyle.errors import UnsupportedError
 from condyle.functions import FUNCTIONS
 from condyle.gpu import GpuDynamics

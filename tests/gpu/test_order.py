@@ -89,9 +89,9 @@ def test_calls_on_the_gpu_do_not_wait(fake: FakeDriver) -> None:
 @pytest.mark.parametrize("n", [0, 1, 100, 500])
 @pytest.mark.parametrize("function", ["id", "m", "dfd"])
 def test_memory_is_known_before(fake: FakeDriver, monkeypatch: pytest.MonkeyPatch, function: str, n: int) -> None:
-    """To the byte what the driver is asked for: arrays there with scratch, and chunks of the processor's arrays."""
-    monkeypatch.setattr(kernels, "LEAST_CHUNK", 20_000)
-    monkeypatch.setattr(kernels, "MOST_CHUNK", 300_000)
+    """To the byte what the driver is asked for: arrays there with scratch, and transfers of the processor's arrays."""
+    monkeypatch.setattr(kernels, "LEAST_TRANSFER", 20_000)
+    monkeypatch.setattr(kernels, "MOST_TRANSFER", 300_000)
     monkeypatch.setattr(kernels, "SCRATCH_BYTES", 50_000)
     arguments = given(function, n)
     dyn = dynamics(kernels=SPLIT)
@@ -138,10 +138,10 @@ def test_pinned_arrays(fake: FakeDriver) -> None:
     assert [array.shape for array in dyn.pinned("dfd", 0)] == [(0, 7)] * 3 + [(0, 7, 7)] * 3
 
 
-def test_pinned_and_other_arrays_in_chunks(fake: FakeDriver, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Every mixture, also rows that are not dense, in many chunks."""
-    monkeypatch.setattr(kernels, "LEAST_CHUNK", 1_000)
-    monkeypatch.setattr(kernels, "MOST_CHUNK", 2_000)
+def test_pinned_and_other_arrays_in_transfers(fake: FakeDriver, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Every mixture, also rows that are not dense, in many transfers."""
+    monkeypatch.setattr(kernels, "LEAST_TRANSFER", 1_000)
+    monkeypatch.setattr(kernels, "MOST_TRANSFER", 2_000)
     dyn = dynamics()
     n = 77
     q, v, tau, a = dyn.pinned("fd", n)
@@ -156,14 +156,14 @@ def test_pinned_and_other_arrays_in_chunks(fake: FakeDriver, monkeypatch: pytest
     same(dyn.forward_dynamics(q, v, tau, out=wide[:, ::2]), wanted("fd", arguments))
 
 
-def test_sizes_of_chunks() -> None:
-    """Few states travel at once, many in several chunks, of a few megabytes."""
+def test_sizes_of_transfers() -> None:
+    """Few states travel at once, many in several transfers, of a few megabytes."""
     sizes = kernels.Sizes(84, 28, 0)
-    assert sizes.chunk(256) == 256
-    assert sizes.chunk(16_384) == 16_384
-    assert 3 <= 65_536 / sizes.chunk(65_536) <= 5
-    assert sizes.chunk(1 << 20) * sizes.all <= kernels.MOST_CHUNK
-    assert kernels.Sizes(10**9, 10**9, 0).chunk(5) == 1
+    assert sizes.transfer(256) == 256
+    assert sizes.transfer(16_384) == 16_384
+    assert 3 <= 65_536 / sizes.transfer(65_536) <= 5
+    assert sizes.transfer(1 << 20) * sizes.all <= kernels.MOST_TRANSFER
+    assert kernels.Sizes(10**9, 10**9, 0).transfer(5) == 1
 
 
 def test_what_runs_is_said(fake: FakeDriver) -> None:

@@ -18,7 +18,7 @@ from condyle.algorithms.scans.links import check_alone
 from condyle.algorithms.scans.massless import massless_link
 from condyle.algorithms.scans.routes import FORMS_ELEMENTS, SCANS, evaluate
 from condyle.backends.cpu import build as cpu_target
-from condyle.backends.cuda.forms import LINKED, Form
+from condyle.backends.cuda.forms import LINK_PARALLEL, Form
 from condyle.backends.cuda.parts import Parts
 from condyle.compile.gpu import GpuFunction
 from condyle.compile.serial import Compiler
@@ -175,7 +175,7 @@ class LinkParallelFunction(GpuFunction):
     parts: Callable[[str, bool, str], Parts] = field(kw_only=True)
 
     def form(self, n: int) -> Form:
-        return LINKED
+        return LINK_PARALLEL
 
     def launches(self, form: Form) -> Parts:
         return self.parts(self.function, self.f_ext, self.dtype)

@@ -91,7 +91,7 @@ def measured(part: Part, arch: str) -> Row:
     return {
         "instructions": text_bytes(code.cubin) // INSTRUCTION,
         "registers": code.usage.registers,
-        "parked_bytes": code.text.parked,
+        "parked_bytes": code.text.spilled,
         "spill_store_bytes": code.usage.spill_stores,
         "shared_bytes": code.text.pool,
     }

@@ -158,15 +158,15 @@ def test_schedule_keeps_its_promises(program: Program, lanes: int) -> None:
         assert len({word.kind for word in step}) <= 1
         assert not step or step[0].kind == SUM or time % SPECIAL == SPECIAL - 1
         for word in step:
-            operands, _ = made.places[word]
+            operands, _ = made.word_slots[word]
             assert len(word.terms) <= CHAIN
             assert set(operands) == word.reads()
             assert all(held[slot] == value for value, slot in operands.items() if slot >= made.dump)
             assert all(written.get(slot, -LATENCY) + LATENCY <= time for slot in operands.values())
         for word in step:
             for k, node in enumerate(word.defines):
-                held[made.places[word][1] + k] = node
-                written[made.places[word][1] + k] = time
+                held[made.word_slots[word][1] + k] = node
+                written[made.word_slots[word][1] + k] = time
     slots = {output.node: made.slots[output.node] for output in made.program.outputs}
     assert all(held[slot] == node for node, slot in slots.items() if slot >= made.dump)
 

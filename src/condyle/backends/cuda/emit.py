@@ -8,15 +8,15 @@ from collections.abc import Sequence
 from condyle.backends.cuda.steps import (
     Angle,
     Compute,
-    Fetch,
     Flush,
     Group,
     Guard,
     Load,
     Lowered,
-    Park,
     Put,
+    Reload,
     SinCos,
+    Spill,
     Step,
     Take,
     Wait,
@@ -65,7 +65,7 @@ def kernel_name(low: Lowered) -> str:
 def emit(low: Lowered, comment: tuple[str, ...] = (), target: Target = TARGET) -> str:
     """The text of a module with one kernel.
 
-    Parameters: n, a zero (it keeps parked numbers in memory), then address and row stride in bytes of each input, then
+    Parameters: n, a zero (it keeps spilled numbers in memory), then address and row stride in bytes of each input, then
     the address of each dense output. A block has any whole number of warps; its dynamic shared memory is `low.pool`
     bytes a warp.
     """
@@ -152,12 +152,12 @@ class _Body:
         if isinstance(step, Compute):
             self._compute(step.node)
         elif isinstance(step, Take):
-            self.e(f"ld.shared.{self.f} {self._new(step.node)}, [%mine+{step.place}];")
+            self.e(f"ld.shared.{self.f} {self._new(step.node)}, [%mine+{step.offset}];")
         elif isinstance(step, Put):
-            self.e(f"st.shared.{self.f} [%mine+{step.place}], {self._register(step.node)};")
-        elif isinstance(step, Park):
+            self.e(f"st.shared.{self.f} [%mine+{step.offset}], {self._register(step.node)};")
+        elif isinstance(step, Spill):
             self.e(f"st.local.{self.f} [%parked+{step.slot * self.item}], {self.names[step.node]};")
-        elif isinstance(step, Fetch):
+        elif isinstance(step, Reload):
             self.e(f"ld.local.{self.f} {self._new(step.node)}, [%parked+{step.slot * self.item}];")
         else:
             self._staged(step)
@@ -165,18 +165,18 @@ class _Body:
     def _staged(self, step: Wait | Load | Flush | Angle | Guard | SinCos) -> None:
         if isinstance(step, SinCos):
             sine, cosine = (None if node is None else self._new(node) for node in (step.sine, step.cosine))
-            write_sincos(self.e, step.place, sine, cosine, self.bits)
+            write_sincos(self.e, step.offset, sine, cosine, self.bits)
         elif isinstance(step, Angle):
-            write_angle(self.e, step.place, self._operand(step.node), step.first, self.bits)
+            write_angle(self.e, step.offset, self._operand(step.node), step.first, self.bits)
         elif isinstance(step, Guard):
             self.guards += 1
-            write_guard(self.e, step.place, step.count, f"GUARD{self.guards}", self.bits)
+            write_guard(self.e, step.offset, step.count, f"GUARD{self.guards}", self.bits)
         elif isinstance(step, Wait):
             self.e("bar.warp.sync 0xFFFFFFFF;")
         elif isinstance(step, Load):
-            self._load(step.group, step.place)
+            self._load(step.group, step.offset)
         else:
-            self._flush(step.group, step.place)
+            self._flush(step.group, step.offset)
 
     def _new(self, node: int) -> str:
         self.count += 1
@@ -210,7 +210,7 @@ class _Body:
         self.e(f"selp.b32 %k, %left{group.width}, 0, %inside;")
         return "%k"
 
-    def _load(self, group: Group, place: int) -> None:
+    def _load(self, group: Group, offset: int) -> None:
         e, f, array = self.e, self.f, group.array
         left = self._bounds(group)
         mask = "@%inside " if group.count < group.width else ""
@@ -219,23 +219,23 @@ class _Body:
             row = k * group.rows
             e(f"setp.gt.s32 %there, {left}, {row};", f"mov.{f} %t, {literal(0.0, self.bits)};")
             e(f"@%there ld.global.nc.{f} %t, [%a];")
-            e(f"{mask}st.shared.{f} [%tile{group.width}+{place + row * self.item}], %t;")
+            e(f"{mask}st.shared.{f} [%tile{group.width}+{offset + row * self.item}], %t;")
             e(f"add.u64 %a, %a, %stride{array};")
         e("bar.warp.sync 0xFFFFFFFF;")
 
-    def _flush(self, group: Group, place: int) -> None:
+    def _flush(self, group: Group, offset: int) -> None:
         e, f, array = self.e, self.f, group.array
         size = self.low.program.arrays[array].size
         left = self._bounds(group)
-        if place < 0:
+        if offset < 0:
             e(f"mov.{f} %t, {literal(0.0, self.bits)};")
         else:
             e("bar.warp.sync 0xFFFFFFFF;")
         for k in range(group.width):
             row = k * group.rows
             e(f"setp.gt.s32 %there, {left}, {row};")
-            if place >= 0:
-                e(f"@%there ld.shared.{f} %t, [%tile{group.width}+{place + row * self.item}];")
+            if offset >= 0:
+                e(f"@%there ld.shared.{f} %t, [%tile{group.width}+{offset + row * self.item}];")
             e(f"@%there st.global.{f} [%out{array}+{(row * size + group.start) * self.item}], %t;")
 
 

@@ -35,7 +35,7 @@ class Form:
         return lanes if self.partition == WHOLE else f"{lanes} {self.partition}"
 
 
-LINKED = Form(0)
+LINK_PARALLEL = Form(0)
 """Lanes are links, or chunks of a chain of links: see the folder `links`."""
 
 

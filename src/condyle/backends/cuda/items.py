@@ -50,19 +50,19 @@ def _items(program: Program, order: Sequence[int], levels: Sequence[tuple[int, .
     nodes = program.nodes
     found: list[Item] = []
     done: set[int] = set()
-    partners = _partners(nodes, order)
+    sines = _sines_of(nodes, order)
     for angles in levels:
-        found += _compute(nodes, _cone(nodes, order, angles), done, partners)
+        found += _compute(nodes, _cone(nodes, order, angles), done, sines)
         found += [Item("angle", _read(nodes, (angle,)), (), angle) for angle in angles]
         found.append(Item("guard", (), ()))
-    return found + _compute(nodes, order, done, partners)
+    return found + _compute(nodes, order, done, sines)
 
 
 def _read(nodes: Sequence[Node], values: Sequence[int]) -> tuple[int, ...]:
     return tuple(dict.fromkeys(value for value in values if nodes[value][0] != "const"))
 
 
-def _partners(nodes: Sequence[Node], order: Sequence[int]) -> dict[int, tuple[int, ...]]:
+def _sines_of(nodes: Sequence[Node], order: Sequence[int]) -> dict[int, tuple[int, ...]]:
     """angle: its sine and its cosine, as many of them as there are."""
     found: dict[int, tuple[int, ...]] = {}
     for index in order:
@@ -98,7 +98,7 @@ def _cone(nodes: Sequence[Node], order: Sequence[int], roots: Sequence[int]) -> 
 
 
 def _compute(
-    nodes: Sequence[Node], order: Sequence[int], done: set[int], partners: dict[int, tuple[int, ...]]
+    nodes: Sequence[Node], order: Sequence[int], done: set[int], sines: dict[int, tuple[int, ...]]
 ) -> list[Item]:
     found: list[Item] = []
     for index in order:
@@ -106,8 +106,8 @@ def _compute(
             continue
         if nodes[index][0] in TRIGONOMETRIC:
             (angle,) = operands(nodes[index])
-            found.append(Item("sincos", (), partners[angle], angle))
-            done.update(partners[angle])
+            found.append(Item("sincos", (), sines[angle], angle))
+            done.update(sines[angle])
         else:
             found.append(Item("compute", _read(nodes, operands(nodes[index])), (index,)))
             done.add(index)

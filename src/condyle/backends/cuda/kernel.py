@@ -1,4 +1,4 @@
-"""A function on one GPU: from the processor's memory and back in chunks, or where its arrays lie."""
+"""A function on one GPU: from the processor's memory and back in transfers, or where its arrays lie."""
 
 from __future__ import annotations
 
@@ -21,9 +21,9 @@ from condyle.runtime.cuda.stage import HOST, Slot
 from condyle.runtime.forks import Guard
 
 Rows = NDArray[np.floating]
-LEAST_CHUNK, MOST_CHUNK = 2 << 20, 32 << 20
-"""Bytes of one chunk of rows: long enough to hide what starting it takes; two of them lie on the GPU at a time."""
-CHUNKS = 4
+LEAST_TRANSFER, MOST_TRANSFER = 2 << 20, 32 << 20
+"""Bytes of one transfer of rows: long enough to hide what starting it takes; two of them are on the GPU at a time."""
+TRANSFERS = 4
 SCRATCH_BYTES = 256 << 20
 """Of scratch at a time: as many states as fill the largest GPU."""
 MOST = 1 << 31
@@ -66,15 +66,15 @@ class Sizes:
     def all(self) -> int:
         return self.inputs + self.outputs + self.scratch
 
-    def chunk(self, n: int) -> int:
-        """States of n that travel together: a few chunks, of a size that is worth it."""
-        least, most = (max(1, size // self.all) for size in (LEAST_CHUNK, MOST_CHUNK))
-        return min(n, most, max(-(-n // CHUNKS), least))
+    def transfer(self, n: int) -> int:
+        """States of n that travel together: a few transfers, of a size that is worth it."""
+        least, most = (max(1, size // self.all) for size in (LEAST_TRANSFER, MOST_TRANSFER))
+        return min(n, most, max(-(-n // TRANSFERS), least))
 
     def staged(self, n: int) -> int:
         """Bytes on the GPU of a call with n states in the processor's memory."""
-        chunk = self.chunk(n) if n else 0
-        return self.all * (chunk if chunk == n else 2 * chunk)
+        transfer = self.transfer(n) if n else 0
+        return self.all * (transfer if transfer == n else 2 * transfer)
 
     def resident(self, n: int) -> int:
         """Bytes on the GPU of n states that lie there."""
@@ -99,21 +99,21 @@ class CudaKernel:
         self.description = f"CUDA, {gpu.arch}, {kernels}"
 
     def __call__(self, n: int, inputs: Sequence[Rows], outputs: Sequence[Rows], threads: int) -> None:
-        """Rows in the processor's memory, in chunks: one is copied while another computes."""
-        chunk = self.sizes.chunk(n)
+        """Rows in the processor's memory, in transfers: one is copied while another computes."""
+        transfer = self.sizes.transfer(n)
         with self._guard.lock, self.gpu.current():
             pinned = [self._pinned.has(array) for array in (*inputs, *outputs)]
             try:
-                for number, start in enumerate(range(0, n, chunk)):
-                    slot = self._slot(number % 2, chunk, pinned)
-                    self._run_chunk(slot, slice(start, min(n, start + chunk)), inputs, outputs, pinned)
-                for number in range(max(0, -(-n // chunk) - 2), -(-n // chunk)):
+                for number, start in enumerate(range(0, n, transfer)):
+                    slot = self._slot(number % 2, transfer, pinned)
+                    self._run_transfer(slot, slice(start, min(n, start + transfer)), inputs, outputs, pinned)
+                for number in range(max(0, -(-n // transfer) - 2), -(-n // transfer)):
                     self._slots[number % 2].finish()
             finally:
                 for slot in self._slots:
                     slot.give_up()
 
-    def _run_chunk(
+    def _run_transfer(
         self, slot: Slot, rows: slice, inputs: Sequence[Rows], outputs: Sequence[Rows], pinned: Sequence[bool]
     ) -> None:
         n, k = rows.stop - rows.start, len(inputs)
@@ -131,9 +131,9 @@ class CudaKernel:
             raise UnsupportedError(f"{n} states at once: pass at most {MOST}")
         piece = self.sizes.piece(n)
         with self._scratch.borrowed(piece * self.sizes.scratch, stream) as scratch:
-            places: list[int] = []
+            addresses: list[int] = []
             for array in self.parts.scratch:
-                places.append(scratch)
+                addresses.append(scratch)
                 scratch += piece * self._bytes(array)
             for start in range(0, n, piece):
                 given = [
@@ -144,7 +144,7 @@ class CudaKernel:
                     address + start * self._bytes(array)
                     for address, array in zip(outputs, self.parts.outputs, strict=True)
                 ]
-                self._enqueue(min(piece, n - start), given, shared, taken, places, stream)
+                self._enqueue(min(piece, n - start), given, shared, taken, addresses, stream)
 
     def _enqueue(
         self,
@@ -180,8 +180,8 @@ class CudaKernel:
     def _bytes(self, array: Array) -> int:
         return array.size * self.dtype.itemsize
 
-    def _slot(self, number: int, chunk: int, pinned: Sequence[bool]) -> Slot:
-        """The slot, with room for a chunk; its pinned memory is free again."""
+    def _slot(self, number: int, transfer: int, pinned: Sequence[bool]) -> Slot:
+        """The slot, with room for a transfer; its pinned memory is free again."""
         if number == len(self._slots):
             self._slots.append(Slot.of(self.gpu))
         slot = self._slots[number]
@@ -190,10 +190,10 @@ class CudaKernel:
             ("in", self.sizes.inputs, all(pinned[:k])),
             ("out", self.sizes.outputs, all(pinned[k:])),
         ):
-            slot.reserve(name, chunk * size)
+            slot.reserve(name, transfer * size)
             if not direct:
-                slot.reserve(HOST + name, chunk * size)
-        slot.reserve("scratch", chunk * self.sizes.scratch)
+                slot.reserve(HOST + name, transfer * size)
+        slot.reserve("scratch", transfer * self.sizes.scratch)
         if not all(pinned):
             slot.finish()
         return slot

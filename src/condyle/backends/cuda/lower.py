@@ -7,8 +7,8 @@ from dataclasses import replace
 
 from condyle.backends.common.order import orders
 from condyle.backends.cuda.items import Order
+from condyle.backends.cuda.register_pressure import low_pressure_orders
 from condyle.backends.cuda.schedule import Layout, schedule
-from condyle.backends.cuda.settle import settled_orders
 from condyle.backends.cuda.steps import Lowered
 from condyle.backends.cuda.target import TARGET, WARP, Target
 from condyle.ir.ops import LEAVES
@@ -19,16 +19,16 @@ from condyle.passes.dce import dce
 def lower(program: Program, bits: int, target: Target = TARGET) -> list[Lowered]:
     """What to compile: the first is to be taken if nothing of it spills, else the one that moves the fewest bytes.
 
-    The order chosen parks the fewest numbers; of equals, it is the one that leaves most room for other warps. Where no
-    plain order fits into registers, those of `settle` are tried too.
+    The order chosen spills the fewest numbers; of equals, it is the one that leaves most room for other warps. Where no
+    plain order fits into registers, those of `register_pressure` are tried too.
     """
     program = dce(program)
     values = target.values(bits)
     wide = replace(target, values32=int(target.trust * values), values64=int(target.trust * values))
-    found = _orders(program, target, settle=False)
+    found = _orders(program, target, pressed=False)
     trusting, order = _best(program, found, bits, wide)
     if trusting.peak > values:
-        found += _orders(program, target, settle=True)
+        found += _orders(program, target, pressed=True)
         trusting, order = _best(program, found, bits, wide)
     if trusting.peak <= values:
         return [_narrowed(program, order, bits, wide, trusting)]
@@ -49,14 +49,14 @@ def _cost(low: Lowered) -> tuple[int, float]:
     return low.traffic, max(registers, low.pool / 227_000)
 
 
-def _orders(program: Program, target: Target, settle: bool) -> list[Order]:
+def _orders(program: Program, target: Target, pressed: bool) -> list[Order]:
     """Those that are worth trying; the trace of a long Program is not."""
     nodes = [index for index, node in enumerate(program.nodes) if node[0] not in LEAVES]
     inner = set(nodes)
     roots = sorted({output.node for output in program.outputs} & inner)
     long = len(nodes) >= target.many
     names = target.few if long else target.orders
-    found = list((settled_orders if settle else orders)(program, nodes, roots, names))
+    found = list((low_pressure_orders if pressed else orders)(program, nodes, roots, names))
     return [Order.of(program, *one) for one in (found[1:] if long and len(found) > 1 else found)]
 
 

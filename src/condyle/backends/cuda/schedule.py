@@ -1,4 +1,4 @@
-"""An order of the operations -> steps: what is in a register when, what is parked (Belady 1966), what is staged."""
+"""An order of the operations -> steps: what is in a register when, what is spilled (Belady 1966), what is staged."""
 
 from __future__ import annotations
 
@@ -11,14 +11,14 @@ from condyle.backends.cuda.staging import Key, Staging
 from condyle.backends.cuda.steps import (
     Angle,
     Compute,
-    Fetch,
     Flush,
     Guard,
     Load,
     Lowered,
-    Park,
     Put,
+    Reload,
     SinCos,
+    Spill,
     Step,
     Take,
     Wait,
@@ -42,12 +42,12 @@ def schedule(program: Program, order: Order, layout: Layout, target: Target) -> 
     """Steps that compute the order and write every output."""
     worker = _Scheduler(program, order, layout, target)
     worker.run()
-    steps, pool = worker.placed()
+    steps, pool = worker.with_offsets()
     return Lowered(program, layout.bits, steps, order.name, pool, worker.slots, worker.traffic, worker.peak)
 
 
 class _Scheduler:
-    """held: values in registers. homes: the slot of a parked value. uses: when a value is read, last first."""
+    """held: values in registers. homes: the slot of a spilled value. uses: when a value is read, last first."""
 
     def __init__(self, program: Program, order: Order, layout: Layout, target: Target) -> None:
         self.program, self.target, self.bits = program, target, layout.bits
@@ -100,9 +100,9 @@ class _Scheduler:
         if item.kind == "compute":
             self._emit(Compute(item.defines[0]))
         else:
-            key, place = self.rows[item.angle]
+            key, offset = self.rows[item.angle]
             ops = {self.program.nodes[value][0]: value for value in item.defines}
-            self._emit(SinCos(ops.get("sin"), ops.get("cos"), place), key)
+            self._emit(SinCos(ops.get("sin"), ops.get("cos"), offset), key)
         for value in item.defines:
             self._put(value, self.staging.entries.get(value, ()))
             self._release(value)
@@ -122,18 +122,18 @@ class _Scheduler:
         self._emit(Angle(item.angle, k * row, k == 0), key)
 
     def _bring(self, time: int, value: int, pinned: frozenset[int]) -> None:
-        """The value into a register: from where it is parked, or from its tile."""
+        """The value into a register: from where it was spilled, or from its tile."""
         if value in self.held:
             return
         self._room(time, pinned)
         if value in self.homes:
-            self._emit(Fetch(value, self.homes[value]))
+            self._emit(Reload(value, self.homes[value]))
             self.traffic += 1
         else:
-            key, place = self.staging.source(*input_of(self.program.nodes[value]))
+            key, offset = self.staging.source(*input_of(self.program.nodes[value]))
             if key not in self.loaded:
                 self._load(key)
-            self._emit(Take(value, place), key)
+            self._emit(Take(value, offset), key)
         self._hold(value)
 
     def _hold(self, value: int) -> None:
@@ -163,7 +163,7 @@ class _Scheduler:
                     dirty = max(dirty, far)
             victim = clean if clean[0] - time >= self.target.dirty * (dirty[0] - time) else dirty
             if victim is dirty:
-                self._park(-victim[1])
+                self._spill(-victim[1])
             del self.held[-victim[1]]
 
     def _next(self, value: int) -> int:
@@ -173,14 +173,14 @@ class _Scheduler:
     def _has_home(self, value: int) -> bool:
         return value in self.homes or self.program.nodes[value][0] == "input"
 
-    def _park(self, value: int) -> None:
+    def _spill(self, value: int) -> None:
         if self.free:
             slot = heapq.heappop(self.free)
         else:
             slot, self.slots = self.slots, self.slots + 1
         self.homes[value] = slot
         self.traffic += 1
-        self._emit(Park(value, slot))
+        self._emit(Spill(value, slot))
 
     def _load(self, key: Key) -> None:
         self.loaded.add(key)
@@ -201,15 +201,15 @@ class _Scheduler:
     def _flush(self, key: Key) -> None:
         self._emit(Flush(self.staging.groups[key], 0 if self.staging.filled(key) else -1), key)
 
-    def placed(self) -> tuple[tuple[Step, ...], int]:
-        """The steps with every tile and row at its place in the pool, and the bytes of the pool."""
-        places, pool, waits = self.staging.allocate([key for _, key in self.steps])
+    def with_offsets(self) -> tuple[tuple[Step, ...], int]:
+        """The steps with every tile and row at its offset into the pool, and the bytes of the pool."""
+        offsets, pool, waits = self.staging.allocate([key for _, key in self.steps])
         steps: list[Step] = []
         for time, (step, key) in enumerate(self.steps):
             if time in waits:
                 steps.append(Wait())
-            if key is None or isinstance(step, (Compute, Park, Fetch, Wait)) or step.place < 0:
+            if key is None or isinstance(step, (Compute, Spill, Reload, Wait)) or step.offset < 0:
                 steps.append(step)
             else:
-                steps.append(replace(step, place=step.place + places[key]))
+                steps.append(replace(step, offset=step.offset + offsets[key]))
         return tuple(steps), pool

@@ -31,7 +31,7 @@ class Staging:
             self.entries.setdefault(output.node, []).append((key, output.index))
             self._missing.setdefault(key, set()).add(output.index)
             self._known.setdefault(key, set()).add(output.index)
-        self._count = {key: len(places) for key, places in self._missing.items()}
+        self._count = {key: len(entries) for key, entries in self._missing.items()}
 
     def _cut(self, way: str, number: int, array: Array, width: int) -> None:
         for start in range(0, array.size, width):
@@ -80,13 +80,13 @@ class Staging:
         comes to lie on one that other lanes may still be reading, its first step waits.
         """
         last = {key: time for time, key in enumerate(keys) if key is not None}
-        places: dict[Key, int] = {}
+        offsets: dict[Key, int] = {}
         alive: dict[Key, tuple[int, int]] = {}
         dead: list[tuple[int, int]] = []
         waits: set[int] = set()
         size = 0
         for time, key in enumerate(keys):
-            if key is None or key in places or (key[0] == "out" and key not in self._known):
+            if key is None or key in offsets or (key[0] == "out" and key not in self._known):
                 continue
             dead += [alive.pop(other) for other in list(alive) if last[other] < time]
             start = _gap(list(alive.values()), self.sizes[key])
@@ -94,17 +94,17 @@ class Staging:
             if any(start < other_end and other_start < end for other_start, other_end in dead):
                 waits.add(time)
                 dead.clear()
-            places[key] = start
+            offsets[key] = start
             alive[key] = start, end
             size = max(size, end)
-        return places, size, waits
+        return offsets, size, waits
 
 
 def _gap(spans: Sequence[tuple[int, int]], need: int) -> int:
-    """The first place where `need` bytes are free."""
-    place = 0
+    """The first offset where `need` bytes are free."""
+    offset = 0
     for start, end in sorted(spans):
-        if place + need <= start:
+        if offset + need <= start:
             break
-        place = max(place, end)
-    return place
+        offset = max(offset, end)
+    return offset

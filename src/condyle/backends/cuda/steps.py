@@ -1,4 +1,4 @@
-"""What a thread does, one step after another, when every value has its place.
+"""What a thread does, one step after another, when every value has its register or its offset.
 
 A warp works on 32 states. Rows of inputs and outputs pass through shared memory in tiles, a tile a Group: the warp
 reads or writes neighbouring entries of a row together, each thread takes and puts the entries of its own state.
@@ -43,26 +43,26 @@ class Group:
 
 @dataclass(frozen=True, slots=True)
 class Load:
-    """The warp copies a group of an input into the tile at `place` (bytes)."""
+    """The warp copies a group of an input into the tile at `offset` (bytes)."""
 
     group: Group
-    place: int
+    offset: int
 
 
 @dataclass(frozen=True, slots=True)
 class Flush:
-    """The warp copies the tile at `place` to a group of an output; -1: the group is zero and has no tile."""
+    """The warp copies the tile at `offset` to a group of an output; -1: the group is zero and has no tile."""
 
     group: Group
-    place: int
+    offset: int
 
 
 @dataclass(frozen=True, slots=True)
 class Take:
-    """node: from its state's column of a tile or from a row of angles, `place` bytes into the pool."""
+    """node: from its state's column of a tile or from a row of angles, `offset` bytes into the pool."""
 
     node: int
-    place: int
+    offset: int
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,11 +72,11 @@ class Put:
     node: int
     array: int
     entry: int
-    place: int
+    offset: int
 
 
 @dataclass(frozen=True, slots=True)
-class Park:
+class Spill:
     """A node's value into a slot of local memory."""
 
     node: int
@@ -84,8 +84,8 @@ class Park:
 
 
 @dataclass(frozen=True, slots=True)
-class Fetch:
-    """A parked value back into a register."""
+class Reload:
+    """A spilled value back into a register."""
 
     node: int
     slot: int
@@ -103,25 +103,25 @@ class Angle:
     """An angle into a row of shared memory of its own; first: of those that are guarded together."""
 
     node: int
-    place: int
+    offset: int
     first: bool
 
 
 @dataclass(frozen=True, slots=True)
 class Guard:
-    """Of `count` angles in rows from `place` on, those too large are reduced."""
+    """Of `count` angles in rows from `offset` on, those too large are reduced."""
 
     count: int
-    place: int
+    offset: int
 
 
 @dataclass(frozen=True, slots=True)
 class SinCos:
-    """Sine and cosine, where wanted, of the guarded angle at `place`."""
+    """Sine and cosine, where wanted, of the guarded angle at `offset`."""
 
     sine: int | None
     cosine: int | None
-    place: int
+    offset: int
 
 
 @dataclass(frozen=True, slots=True)
@@ -129,15 +129,15 @@ class Wait:
     """All lanes of the warp get here before any goes on."""
 
 
-Step: TypeAlias = Wait | Load | Flush | Take | Put | Park | Fetch | Compute | Angle | Guard | SinCos
+Step: TypeAlias = Wait | Load | Flush | Take | Put | Spill | Reload | Compute | Angle | Guard | SinCos
 
 
 @dataclass(frozen=True, slots=True)
 class Lowered:
     """A Program on a thread.
 
-    order: the name of the linear order that was taken. pool: shared bytes a warp. slots: parked numbers a thread.
-    traffic: numbers parked and fetched. peak: numbers in registers at once.
+    order: the name of the linear order that was taken. pool: shared bytes a warp. slots: spilled numbers a thread.
+    traffic: numbers spilled and reloaded. peak: numbers in registers at once.
     """
 
     program: Program

@@ -14,9 +14,9 @@ class Target:
     """Choices; the same PTX serves all GPUs.
 
     ptx, oldest: version of the instruction set and the oldest architecture it is written for.
-    values32, values64: numbers that a thread keeps in registers at once; beyond that they are parked in local memory.
+    values32, values64: numbers that a thread keeps in registers at once; beyond that they are spilled to local memory.
     trust: how many times as many are first left to the assembler, which often finds an order that needs fewer.
-    dirty: what the distance to the next use counts of a value that must be parked before its register is given away.
+    dirty: what the distance to the next use counts of a value that must be spilled before its register is given away.
     eager: entries up to which an input is read as a whole at the start.
     widths: entries of a row that are staged together, the widest first.
     shared: bytes of shared memory that every GPU has. pool: shared bytes a warp above which a narrower width is tried.

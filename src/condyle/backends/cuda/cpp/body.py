@@ -86,13 +86,13 @@ class Body:
             self.joint = joints[entry]
             self.e(f"// joint {self.joint}")
         self.names[step.node] = name = f"{self.inputs[array]}{entry}"
-        self.e(f"const T {name} = {self.inputs[array]}.get({entry}, {step.place // UNIT});")
+        self.e(f"const T {name} = {self.inputs[array]}.get({entry}, {step.offset // UNIT});")
 
     def _put(self, step: Put) -> None:
         shape = self.low.program.arrays[step.array].shape
         value = "T(0)" if step.node < 0 else self._operand(step.node)
         note = f"  // [{step.entry // shape[1]}][{step.entry % shape[1]}]" if len(shape) == 2 else ""
-        self.e(f"{self.outputs[step.array]}.put({step.entry}, {step.place // UNIT}, {value});{note}")
+        self.e(f"{self.outputs[step.array]}.put({step.entry}, {step.offset // UNIT}, {value});{note}")
 
     def _sine_cosine(self, step: SinCos) -> None:
         found = {"sin": step.sine, "cos": step.cosine}
@@ -110,8 +110,8 @@ class Body:
     def _staged(self, step: Load | Flush) -> None:
         group = step.group
         if isinstance(step, Load):
-            self.e(f"{self.inputs[group.array]}.load({group.start}, {group.count}, {step.place // UNIT});")
-        elif step.place < 0:
+            self.e(f"{self.inputs[group.array]}.load({group.start}, {group.count}, {step.offset // UNIT});")
+        elif step.offset < 0:
             self.e(f"{self.outputs[group.array]}.zero({group.start}, {group.count});")
         else:
-            self.e(f"{self.outputs[group.array]}.flush({group.start}, {group.count}, {step.place // UNIT});")
+            self.e(f"{self.outputs[group.array]}.flush({group.start}, {group.count}, {step.offset // UNIT});")

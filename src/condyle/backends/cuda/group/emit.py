@@ -96,7 +96,7 @@ class _Body:
             word, places, to = Word(SUM, False, ZERO, (), ()), g.slots, g.dump + 2 * lane
             if lane < len(step):
                 word = step[lane]
-                places, to = g.places[word]
+                places, to = g.word_slots[word]
             elif step and step[0].kind != SUM:
                 word = Word(step[0].kind, False, ONE, (), ())
             yield self._row(word, places, to)

@@ -37,15 +37,15 @@ class Uses:
         return Uses(reads, readers)
 
 
-def settled_orders(
+def low_pressure_orders(
     program: Program, nodes: Sequence[int], roots: Sequence[int], names: Sequence[str]
 ) -> Iterator[tuple[str, list[int]]]:
-    """As `condyle.backends.common.order.orders`, settled; their names say so."""
+    """As `condyle.backends.common.order.orders`, with the passes; their names say so."""
     uses = Uses.of(program, nodes)
     needs = most_first(uses, nodes)
-    yield f"{TRACE}, settled", settled(uses, nodes)
+    yield f"{TRACE}, low pressure", relieved(uses, nodes)
     for name in names:
-        yield f"{name}, settled", settled(uses, depth_first(needs, by_key(program, roots, name)))
+        yield f"{name}, low pressure", relieved(uses, depth_first(needs, by_key(program, roots, name)))
 
 
 def most_first(uses: Uses, nodes: Sequence[int]) -> dict[int, list[int]]:
@@ -74,7 +74,7 @@ def peak(uses: Uses, order: Sequence[int]) -> int:
     return most
 
 
-def settled(uses: Uses, order: Sequence[int]) -> list[int]:
+def relieved(uses: Uses, order: Sequence[int]) -> list[int]:
     """The best of the order and of those that the two passes make of it, one after the other."""
     best = order = list(order)
     fewest = peak(uses, order)
@@ -91,7 +91,7 @@ def late(uses: Uses, order: Sequence[int]) -> list[int]:
     left = {x: len(uses.readers[x]) for x in order}
     missing = {x: len(uses.reads[x]) for x in order}
 
-    def place(x: int) -> Iterator[int]:
+    def note(x: int) -> Iterator[int]:
         for u in uses.reads[x]:
             left[u] -= 1
             if left[u] == len(uses.readers[u]) - 1:  # alive from here on
@@ -103,7 +103,7 @@ def late(uses: Uses, order: Sequence[int]) -> list[int]:
                 yield u
 
     free = [x for x in order if not left[x]]
-    return _listed(order[::-1], free, lambda x: missing[x] <= 1, place)[::-1]
+    return _listed(order[::-1], free, lambda x: missing[x] <= 1, note)[::-1]
 
 
 def early(uses: Uses, order: Sequence[int]) -> list[int]:
@@ -114,7 +114,7 @@ def early(uses: Uses, order: Sequence[int]) -> list[int]:
     def ends_a_life(x: int) -> bool:
         return not uses.readers[x] or any(left[u] == 1 for u in uses.reads[x])
 
-    def place(x: int) -> Iterator[int]:
+    def note(x: int) -> Iterator[int]:
         for reader in uses.readers[x]:
             missing[reader] -= 1
             if missing[reader] == 0:
@@ -124,15 +124,15 @@ def early(uses: Uses, order: Sequence[int]) -> list[int]:
             if left[u] == 1:
                 yield from (reader for reader in uses.readers[u] if missing[reader] == 0)
 
-    return _listed(order, [x for x in order if not missing[x]], ends_a_life, place)
+    return _listed(order, [x for x in order if not missing[x]], ends_a_life, note)
 
 
 def _listed(
-    order: Sequence[int], free: Iterable[int], is_cheap: Callable[[int], bool], place: Callable[[int], Iterable[int]]
+    order: Sequence[int], free: Iterable[int], is_cheap: Callable[[int], bool], note: Callable[[int], Iterable[int]]
 ) -> list[int]:
     """Takes a cheap node where one is free, else any free one; of several that which stands first in `order`.
 
-    place: takes note of a node; gives the nodes that are free and may have become cheap.
+    note: takes note of a node; gives the nodes that are free and may have become cheap.
     """
     rank = {x: k for k, x in enumerate(order)}
     waiting: list[int] = []
@@ -151,5 +151,5 @@ def _listed(
         if x not in done:
             done.add(x)
             found.append(x)
-            offer(place(x))
+            offer(note(x))
     return found

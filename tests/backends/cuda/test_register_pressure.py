@@ -6,7 +6,7 @@ import pytest
 
 from condyle.backends.common.order import orders
 from condyle.backends.cuda.lower import lower
-from condyle.backends.cuda.settle import Uses, early, late, most_first, peak, settled, settled_orders
+from condyle.backends.cuda.register_pressure import Uses, early, late, low_pressure_orders, most_first, peak, relieved
 from condyle.ir.ops import LEAVES
 from condyle.ir.program import Program, operands
 from tests.backends.c.small import tangle, toy
@@ -30,12 +30,12 @@ def alive(program: Program, order: list[int]) -> int:
 def test_orders_are_orders(program: Program) -> None:
     nodes, _ = parts_of(program)
     uses = Uses.of(program, nodes)
-    for order in (late(uses, nodes), early(uses, nodes), settled(uses, nodes)):
+    for order in (late(uses, nodes), early(uses, nodes), relieved(uses, nodes)):
         assert sorted(order) == nodes
         place = {x: time for time, x in enumerate(order)}
         assert all(place[used] < place[x] for x in nodes for used in uses.reads[x])
         assert peak(uses, order) == alive(program, order)
-    assert peak(uses, settled(uses, nodes)) <= peak(uses, nodes)
+    assert peak(uses, relieved(uses, nodes)) <= peak(uses, nodes)
 
 
 def test_operands_that_need_most_come_first() -> None:
@@ -47,12 +47,12 @@ def test_operands_that_need_most_come_first() -> None:
 
 
 def test_a_humanoid_fits() -> None:
-    """Atlas's fd: no depth-first order comes below 245 values, a settled one does by a third."""
+    """Atlas's fd: no depth-first order comes below 245 values, one of these does by a third."""
     program = code(robot("atlas"), "fd", False)
     nodes, roots = parts_of(program)
     uses = Uses.of(program, nodes)
     plain = min(peak(uses, order) for _, order in orders(program, nodes, roots, ("rows", "leaves")))
-    found = min(peak(uses, order) for _, order in settled_orders(program, nodes, roots, ("rows",)))
+    found = min(peak(uses, order) for _, order in low_pressure_orders(program, nodes, roots, ("rows",)))
     assert found < 200 < 245 < plain
     (low,) = lower(program, 32)
-    assert low.slots == low.traffic == 0 and low.order.endswith("settled")
+    assert low.slots == low.traffic == 0 and low.order.endswith("low pressure")
