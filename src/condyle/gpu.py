@@ -111,7 +111,8 @@ class GpuDynamics(Dynamics):
         kernel = self._kernel(name, f_ext)
         assert isinstance(kernel, CudaFunction)
         with kernel.gpu.current():
-            results = _listed(out)
+            listed = out if isinstance(out, (tuple, list)) else () if out is None else (out,)
+            results = [*cast("Sequence[Any]", listed)]
             stream, lent = self._ordered(kernel, (*given, *results))
             views = [view_of(x, place, self.dtype, kernel.gpu, lent) for x, place in zip(given, inputs, strict=True)]
             batch = _batch(method, views, [len(place.dims) for place in inputs])
@@ -146,13 +147,6 @@ class GpuDynamics(Dynamics):
 
     def _shadow_methods(self) -> None:
         """No native callable in front: it serves code on the processor."""
-
-
-def _listed(out: object) -> Sequence[Any]:
-    """The arrays of `out=`: several, one, or none."""
-    if isinstance(out, (tuple, list)):
-        return cast("Sequence[Any]", out)
-    return () if out is None else (out,)
 
 
 def _batch(method: str, views: Sequence[View], dims: Sequence[int]) -> tuple[int, ...]:

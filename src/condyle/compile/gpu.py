@@ -27,22 +27,16 @@ class GpuKernels:
 
     def __init__(self, router: Router, target: Target = TARGET) -> None:
         self.router, self.target = router, target
-        self._size, self._part = cache(self._sized), cache(self._made)
+        self.size, self.part = cache(self._size), cache(self._part)
 
-    def _sized(self, function: str, f_ext: bool) -> Size:
-        return Size(self.router.straight(function, f_ext))
+    def _size(self, function: str, f_ext: bool) -> Size:
+        """What a form is chosen by; UnsupportedError for robots that are too long for a GPU."""
+        return Size(self.router.straight(function, f_ext and FUNCTIONS[function].takes_f_ext))
 
-    def _made(self, function: str, f_ext: bool, dtype: str, lanes: int) -> Part:
-        program, bits = self._size(function, f_ext).program, bits_of(dtype)
-        return straight(program, bits, self.target) if lanes == 1 else grouped(program, lanes, bits, self.target)
-
-    def size(self, function: str, f_ext: bool) -> Size:
-        """What the form of a function is chosen by; UnsupportedError for robots that are too long for a GPU."""
-        return self._size(function, f_ext and FUNCTIONS[function].takes_f_ext)
-
-    def part(self, function: str, f_ext: bool, dtype: str, lanes: int) -> Part:
+    def _part(self, function: str, f_ext: bool, dtype: str, lanes: int) -> Part:
         """The one kernel of a function; kernels of a split function are those of the plain ones."""
-        return self._part(function, f_ext and FUNCTIONS[function].takes_f_ext, dtype, lanes)
+        program, bits = self.size(function, f_ext).program, bits_of(dtype)
+        return straight(program, bits, self.target) if lanes == 1 else grouped(program, lanes, bits, self.target)
 
     def usual(self, function: str, f_ext: bool, lanes: int = 1) -> str:
         """The partition if nothing is said: one kernel, unless it would be too long for a thread a state."""
@@ -84,7 +78,7 @@ class GpuFunction:
         Of equals it has fewer lanes, which leave more of the GPU to others.
         """
         asked = requested(self.function, self.words, self.partitions)
-        widths = asked.allowed
+        widths = asked.lanes
         if 1 in widths and lacks(self.kernels.size(self.function, self.f_ext).program, OPERATIONS):
             widths = [1]  # groups of lanes have not all operations
         found = [
@@ -112,8 +106,11 @@ class GpuFunction:
     def launches(self, form: Form) -> Parts:
         """What to launch; UnsupportedError for robots that are too long for a GPU."""
         made = self.kernels.composed(self.function, self.f_ext, form.partition)
-        found = {name: self.kernels.part(name, self.f_ext, self.dtype, form.lanes) for name in made.called}
-        return parts(made, found, bits_of(self.dtype), self.kernels.target)
+        kernels = {
+            name: self.kernels.part(name, self.f_ext and FUNCTIONS[name].takes_f_ext, self.dtype, form.lanes)
+            for name in made.called
+        }
+        return parts(made, kernels, bits_of(self.dtype), self.kernels.target)
 
     def line(self, n: int) -> str:
         """For people: the form, and the estimate of its time."""

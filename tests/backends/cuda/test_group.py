@@ -189,11 +189,11 @@ def test_words_for_forms() -> None:
         "difd": ["split", "completely-fused"],
     }
     assert requested("id", "auto", known["id"]) == Request() == requested("id", "", known["id"])
-    assert requested("dfd", "group8 fused", known["dfd"]) == Request(8, False, "fused")
+    assert requested("dfd", "group8 fused", known["dfd"]) == Request((8,), "fused")
     assert str(Form(8, "fused")) == "group8 fused" and str(Form()) == "thread"
     for function in ("dfd", "difd"):
         for partition in known[function]:
-            assert requested(function, f"{partition} thread", known[function]) == Request(1, False, partition)
+            assert requested(function, f"{partition} thread", known[function]) == Request((1,), partition)
     for function in FUNCTIONS:
         with pytest.raises(UnsupportedError):
             requested(function, "group8 thread", known[function])

@@ -42,10 +42,8 @@ class Launch:
 
     def us(self, n: int, multiprocessors: int) -> float:
         """Estimated microseconds for n states, with the launch."""
-        warps = -(-n // self.states)
-        return (
-            LAUNCH_US + max(self.alone, -(-warps // (SCHEDULERS * multiprocessors)) * self.instructions) / CYCLES_A_US
-        )
+        rounds = -(-n // (self.states * SCHEDULERS * multiprocessors))
+        return LAUNCH_US + max(self.alone, rounds * self.instructions) / CYCLES_A_US
 
 
 @dataclass(frozen=True)

@@ -62,7 +62,7 @@ def kernel_name(low: Lowered) -> str:
     return f"condyle_{low.program.name}"
 
 
-def emit(low: Lowered, comment: tuple[str, ...] = (), target: Target = TARGET) -> str:
+def emit(low: Lowered, target: Target = TARGET) -> str:
     """The text of a module with one kernel.
 
     Parameters: n, a zero (it keeps spilled numbers in memory), then address and row stride in bytes of each input, then
@@ -70,22 +70,28 @@ def emit(low: Lowered, comment: tuple[str, ...] = (), target: Target = TARGET) -
     bytes a warp.
     """
     e = Emitter()
-    e(*(f"// {line}" for line in comment), f".version {target.ptx}", f".target {target.oldest}", ".address_size 64", "")
+    write_head(e, target)
     if any(isinstance(step, Guard) for step in low.steps):
         write_table(e)
     e(".extern .shared .align 16 .b8 pool[];", "")
-    e(f".visible .entry {kernel_name(low)}(", "    " + ",\n    ".join(_parameters(low)), ")")
-    e(f".maxntid {target.most_threads}, 1, 1")
+    write_entry(e, kernel_name(low), (len(low.program.inputs), len(low.program.arrays)), target.most_threads)
     with e.block("{"):
         _Body(e, low).write()
     return e.text()
 
 
-def _parameters(low: Lowered) -> list[str]:
+def write_head(e: Emitter, target: Target) -> None:
+    """How a module begins."""
+    e(f".version {target.ptx}", f".target {target.oldest}", ".address_size 64", "")
+
+
+def write_entry(e: Emitter, name: str, ports: tuple[int, int], threads: int, more: Sequence[str] = ()) -> None:
+    """The parameters of a kernel, as `emit` says, with `more` behind them. ports: how many inputs and outputs."""
     names = [".param .u32 n", ".param .u32 zero"]
-    for k in range(len(low.program.inputs)):
+    for k in range(ports[0]):
         names += [f".param .u64 in{k}", f".param .u64 stride{k}"]
-    return names + [f".param .u64 out{k}" for k in range(len(low.program.arrays))]
+    names += [f".param .u64 {one}" for one in (*(f"out{k}" for k in range(ports[1])), *more)]
+    e(f".visible .entry {name}(", "    " + ",\n    ".join(names), ")", f".maxntid {threads}, 1, 1")
 
 
 class _Body:
@@ -170,7 +176,7 @@ class _Body:
             write_angle(self.e, step.offset, self._operand(step.node), step.first, self.bits)
         elif isinstance(step, Guard):
             self.guards += 1
-            write_guard(self.e, step.offset, step.count, f"GUARD{self.guards}", self.bits)
+            write_guard(self.e, step.offset, step.angles, f"GUARD{self.guards}", self.bits)
         elif isinstance(step, Wait):
             self.e("bar.warp.sync 0xFFFFFFFF;")
         elif isinstance(step, Load):

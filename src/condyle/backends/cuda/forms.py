@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import TypeAlias
+from typing import NamedTuple, TypeAlias
 
 from condyle.errors import UnsupportedError
 from condyle.specification import Call, Composition, Function, MinusProduct
@@ -39,20 +39,11 @@ LINK_PARALLEL = Form(0)
 """Lanes are links, or chunks of a chain of links: see the folder `links`."""
 
 
-@dataclass(frozen=True, slots=True)
-class Request:
-    """The form that was asked for by name; 0 lanes or "": not said. group: any number of lanes but one."""
+class Request(NamedTuple):
+    """The form that was asked for by name: lanes to choose from, and the partition or ""."""
 
-    lanes: int = 0
-    group: bool = False
+    lanes: tuple[int, ...] = (1, *WEIGHED)
     partition: str = ""
-
-    @property
-    def allowed(self) -> tuple[int, ...]:
-        """The numbers of lanes to choose from."""
-        if self.lanes:
-            return (self.lanes,)
-        return WEIGHED if self.group else (1, *WEIGHED)
 
 
 def partitions(function: Function, expanded: Composition) -> Partitions:
@@ -86,20 +77,18 @@ def stages(steps: Composition) -> list[Call | list[MinusProduct]]:
 
 def requested(function: str, words: str, partitions: Partitions) -> Request:
     """From words such as "thread", "group", "group16", "split" and "group32 fused"; "" and "auto" ask for nothing."""
-    lanes = {"thread": 1, **{f"group{number}": number for number in LANES}}
+    ways = {"group": WEIGHED, "thread": (1,), **{f"group{number}": (number,) for number in LANES}}
     named = tuple(partitions) if len(partitions) > 1 else ()
     made = Request()
     for word in words.split():
-        if word in lanes and not (made.lanes or made.group):
-            made = Request(lanes[word], False, made.partition)
-        elif word == "group" and not (made.lanes or made.group):
-            made = Request(0, True, made.partition)
+        if word in ways and made.lanes == Request().lanes:
+            made = made._replace(lanes=ways[word])
         elif word in named and not made.partition:
-            made = Request(made.lanes, made.group, word)
+            made = made._replace(partition=word)
         elif word != "auto":
-            allowed = ", ".join(["auto", "group", *lanes, *named])
             raise UnsupportedError(
-                f"kernels: {word!r} does not say how {function!r} runs on a GPU; it can be one of {allowed}"
+                f"kernels: {word!r} does not say how {function!r} runs on a GPU; it can be one of "
+                + ", ".join(["auto", *ways, *named])
                 + (", or one way to deal out lanes and one partitioning, as 'group32 split'" if named else "")
             )
     return made

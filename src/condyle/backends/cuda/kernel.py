@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -120,7 +120,7 @@ class CudaKernel:
         given = slot.send([array if len(array) == 1 else array[rows] for array in inputs], pinned[:k])
         taken = slot.places([n * self._bytes(array) for array in self.parts.outputs], "out")
         scratch = slot.places([n * self._bytes(array) for array in self.parts.scratch], "scratch")
-        self._enqueue(n, given, [len(array) == 1 for array in inputs], taken, scratch, slot.stream)
+        self._enqueue(n, [*given, *taken, *scratch], [len(array) == 1 for array in inputs], slot.stream)
         slot.receive([output[rows] for output in outputs], pinned[k:])
 
     def on_device(
@@ -144,38 +144,22 @@ class CudaKernel:
                     address + start * self._bytes(array)
                     for address, array in zip(outputs, self.parts.outputs, strict=True)
                 ]
-                self._enqueue(min(piece, n - start), given, shared, taken, addresses, stream)
+                self._enqueue(min(piece, n - start), [*given, *taken, *addresses], shared, stream)
 
-    def _enqueue(
-        self,
-        n: int,
-        inputs: Sequence[int],
-        shared: Sequence[bool],
-        outputs: Sequence[int],
-        scratch: Sequence[int],
-        stream: int,
-    ) -> None:
-        addresses, strides = self._named(inputs, shared, outputs, scratch)
+    def _enqueue(self, n: int, addresses: Sequence[int], shared: Sequence[bool], stream: int) -> None:
+        """The launches; addresses of inputs, outputs and scratch."""
+        arrays = (*self.parts.inputs, *self.parts.outputs, *self.parts.scratch)
+        known = dict(zip((array.name for array in arrays), addresses, strict=True))
+        strides = {array.name: self._bytes(array) for array in arrays}
+        strides |= {array.name: 0 for array, one in zip(self.parts.inputs, shared, strict=True) if one}
         for one in self._launches:
             values = [n, 0]
             for array in one.part.reads:
-                values += [addresses[array.name], strides[array.name]]
-            values += [addresses[array.name] for array in one.part.writes]
+                values += [known[array.name], strides[array.name]]
+            values += [known[array.name] for array in one.part.writes]
             grid, block = one.shape(n, self.gpu.multiprocessors)
             values += one.constants
             self.gpu.launch(one.function, grid, block, one.text.shared_bytes(block), stream, values)
-
-    def _named(
-        self, inputs: Sequence[int], shared: Sequence[bool], outputs: Sequence[int], scratch: Sequence[int]
-    ) -> tuple[Mapping[str, int], Mapping[str, int]]:
-        """Addresses and row strides in bytes by the names of arrays."""
-        arrays = (*self.parts.inputs, *self.parts.outputs, *self.parts.scratch)
-        addresses = dict(zip((array.name for array in arrays), (*inputs, *outputs, *scratch), strict=True))
-        strides = {array.name: self._bytes(array) for array in arrays}
-        for array, one in zip(self.parts.inputs, shared, strict=True):
-            if one:
-                strides[array.name] = 0
-        return addresses, strides
 
     def _bytes(self, array: Array) -> int:
         return array.size * self.dtype.itemsize

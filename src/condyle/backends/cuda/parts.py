@@ -119,7 +119,7 @@ def parts(made: Composed, kernels: Mapping[str, Part], bits: int, target: Target
 def straight(program: Program, bits: int, target: Target = TARGET) -> Part:
     """One kernel, one thread a state."""
     texts = tuple(
-        Text(kernel_name(low), emit(low, target=target), low.pool, 32, low.order, low.slots * bits // 8)
+        Text(kernel_name(low), emit(low, target), low.pool, 32, low.order, low.slots * bits // 8)
         for low in lower(expand(program, bits), bits, target)
     )
     return Part(texts, program.inputs, program.arrays)

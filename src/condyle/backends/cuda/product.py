@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from condyle.backends.cuda.emit import write_entry, write_head
 from condyle.backends.cuda.target import TARGET, WARP, Target
 from condyle.backends.cuda.trig import literal
 from condyle.text import Emitter
@@ -20,12 +21,8 @@ def emit_product(nv: int, matrices: int, bits: int, target: Target = TARGET) -> 
     Parameters as in `emit.emit`; no shared memory.
     """
     e = Emitter()
-    e(f".version {target.ptx}", f".target {target.oldest}", ".address_size 64", "")
-    names = [".param .u32 n", ".param .u32 zero"]
-    for k in range(matrices + 1):
-        names += [f".param .u64 in{k}", f".param .u64 stride{k}"]
-    names += [f".param .u64 out{k}" for k in range(matrices)]
-    e(f".visible .entry {NAME}(", "    " + ",\n    ".join(names), ")", f".maxntid {target.most_threads}, 1, 1")
+    write_head(e, target)
+    write_entry(e, NAME, (matrices + 1, matrices), target.most_threads)
     units = [(k, start) for k in range(matrices) for start in range(0, nv, WARP)]
     together = max(1, target.values(bits) // (2 * nv))
     with e.block("{"):

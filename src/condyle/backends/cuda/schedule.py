@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import heapq
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 from condyle.backends.cuda.items import Item, Order
 from condyle.backends.cuda.staging import Key, Staging
@@ -211,5 +211,5 @@ class _Scheduler:
             if key is None or isinstance(step, (Compute, Spill, Reload, Wait)) or step.offset < 0:
                 steps.append(step)
             else:
-                steps.append(replace(step, offset=step.offset + offsets[key]))
+                steps.append(step._replace(offset=step.offset + offsets[key]))
         return tuple(steps), pool

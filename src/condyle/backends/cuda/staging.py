@@ -24,14 +24,12 @@ class Staging:
             for k, (array, width) in enumerate(zip(arrays, widths, strict=True)):
                 self._cut(way, k, array, width)
         self.entries: dict[int, list[tuple[Key, int]]] = {}
-        self._missing: dict[Key, set[int]] = {}
         self._known: dict[Key, set[int]] = {}
         for output in program.outputs:
             key = ("out", output.array, output.index - output.index % widths_out[output.array])
             self.entries.setdefault(output.node, []).append((key, output.index))
-            self._missing.setdefault(key, set()).add(output.index)
             self._known.setdefault(key, set()).add(output.index)
-        self._count = {key: len(entries) for key, entries in self._missing.items()}
+        self._count = {key: len(entries) for key, entries in self._known.items()}
 
     def _cut(self, way: str, number: int, array: Array, width: int) -> None:
         for start in range(0, array.size, width):

@@ -7,7 +7,7 @@ reads or writes neighbouring entries of a row together, each thread takes and pu
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TypeAlias
+from typing import NamedTuple, TypeAlias
 
 from condyle.backends.cuda.target import WARP
 from condyle.ir.program import Program
@@ -41,32 +41,28 @@ class Group:
         return WARP // self.width
 
 
-@dataclass(frozen=True, slots=True)
-class Load:
+class Load(NamedTuple):
     """The warp copies a group of an input into the tile at `offset` (bytes)."""
 
     group: Group
     offset: int
 
 
-@dataclass(frozen=True, slots=True)
-class Flush:
+class Flush(NamedTuple):
     """The warp copies the tile at `offset` to a group of an output; -1: the group is zero and has no tile."""
 
     group: Group
     offset: int
 
 
-@dataclass(frozen=True, slots=True)
-class Take:
+class Take(NamedTuple):
     """node: from its state's column of a tile or from a row of angles, `offset` bytes into the pool."""
 
     node: int
     offset: int
 
 
-@dataclass(frozen=True, slots=True)
-class Put:
+class Put(NamedTuple):
     """A node's value, entry `entry` of output `array`, into a tile; node -1: zero."""
 
     node: int
@@ -75,31 +71,27 @@ class Put:
     offset: int
 
 
-@dataclass(frozen=True, slots=True)
-class Spill:
+class Spill(NamedTuple):
     """A node's value into a slot of local memory."""
 
     node: int
     slot: int
 
 
-@dataclass(frozen=True, slots=True)
-class Reload:
+class Reload(NamedTuple):
     """A spilled value back into a register."""
 
     node: int
     slot: int
 
 
-@dataclass(frozen=True, slots=True)
-class Compute:
+class Compute(NamedTuple):
     """One arithmetic node of the Program."""
 
     node: int
 
 
-@dataclass(frozen=True, slots=True)
-class Angle:
+class Angle(NamedTuple):
     """An angle into a row of shared memory of its own; first: of those that are guarded together."""
 
     node: int
@@ -107,16 +99,14 @@ class Angle:
     first: bool
 
 
-@dataclass(frozen=True, slots=True)
-class Guard:
-    """Of `count` angles in rows from `offset` on, those too large are reduced."""
+class Guard(NamedTuple):
+    """Of so many angles, in rows from `offset` on, those too large are reduced."""
 
-    count: int
+    angles: int
     offset: int
 
 
-@dataclass(frozen=True, slots=True)
-class SinCos:
+class SinCos(NamedTuple):
     """Sine and cosine, where wanted, of the guarded angle at `offset`."""
 
     sine: int | None
@@ -124,8 +114,7 @@ class SinCos:
     offset: int
 
 
-@dataclass(frozen=True, slots=True)
-class Wait:
+class Wait(NamedTuple):
     """All lanes of the warp get here before any goes on."""
 
 

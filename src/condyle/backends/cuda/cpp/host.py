@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from condyle.backends.cuda.cpp.plan import PRODUCT, Exported, Plan
-from condyle.backends.cuda.parts import Part
 from condyle.ir.program import Array
 from condyle.text import Emitter
 
@@ -49,24 +48,18 @@ def _write_launches(e: Emitter, function: Exported) -> None:
     for part in function.parts.launches:
         kernel, writes = part.texts[0].name, [made[array.name] for array in part.writes]
         if kernel == PRODUCT:
-            calls += _products(rows(part.reads[0]), [made[array.name] for array in part.reads[1:]], writes, part)
+            rights = [made[array.name] for array in part.reads[1:]]
+            for k in range(0, len(rights), 2):  # two in a launch; one that is left over goes twice
+                last = min(k + 1, len(rights) - 1)
+                given = [rows(part.reads[0]), rights[k], rights[last], writes[k], writes[last]]
+                kernel = f"product_kernel<T, {part.writes[0].shape[0]}>"
+                calls.append(f"launch<T>({kernel}, n, 0, stream, n, {', '.join(given)})")
         else:
             given = [*(rows(array) for array in part.reads), *writes]
             pool = f"{kernel.upper()}_POOL"
             calls.append(f"launch<T>({kernel}_kernel<T>, warps_of(n), {pool}, stream, n, {', '.join(given)})")
     _write_chain(e, calls)
     e("return status;")
-
-
-def _products(left: str, rights: Sequence[str], writes: Sequence[str], part: Part) -> list[str]:
-    """Two matrices a launch; one that is left over goes twice, to lanes that would idle in small ones."""
-    calls: list[str] = []
-    for k in range(0, len(rights), 2):
-        other = min(k + 1, len(rights) - 1)
-        given = [left, rights[k], rights[other], writes[k], writes[other]]
-        size = part.writes[0].shape[0]
-        calls.append(f"launch<T>(product_kernel<T, {size}>, n, 0, stream, n, {', '.join(given)})")
-    return calls
 
 
 def _write_chain(e: Emitter, calls: Sequence[str]) -> None:

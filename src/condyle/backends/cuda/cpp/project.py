@@ -100,13 +100,13 @@ def _write_round_trip(e: Emitter, function: Exported, back: Exported, robot: str
             e("seed = seed * 6364136223846793005ull + 1442695040888963407ull;")
             e("const double x = double(seed >> 11) / double(1ull << 52) - 1;")
             e(f"(k < {size} * n ? data->h_{other}[k] : data->h_{x}[k - {size} * n]) = T(x);")
-        with e.block(f'if (!check({robot}::{function.method}(data, n), "{function.method}")) {{'):
-            e("return false;")
-        e(f"T *const wanted = new T[{size} * n];")
-        with e.block(f"for (size_t k = 0; k < {size} * n; k++) {{"):
-            e(f"wanted[k] = data->h_{x}[k];")
-        with e.block(f'if (!check({robot}::{back.method}(data, n), "{back.method}")) {{'):
-            e("delete[] wanted;", "return false;")
+        for one in (function, back):
+            if one is back:
+                e(f"T *const wanted = new T[{size} * n];")
+                with e.block(f"for (size_t k = 0; k < {size} * n; k++) {{"):
+                    e(f"wanted[k] = data->h_{x}[k];")
+            with e.block(f'if (!check({robot}::{one.method}(data, n), "{one.method}")) {{'):
+                e(*(["delete[] wanted;"] if one is back else []), "return false;")
         e("double error = 0;", "bool right = true;")
         with e.block(f"for (size_t k = 0; k < {size} * n; k++) {{"):
             e(f"const double off = std::fabs(double(data->h_{x}[k]) - double(wanted[k]));")

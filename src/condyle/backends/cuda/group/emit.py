@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
+from condyle.backends.cuda.emit import write_entry, write_head
 from condyle.backends.cuda.group.schedule import SPECIAL, UNROLL, Grouped
 from condyle.backends.cuda.group.words import CHAIN, ONE, RCP, SINCOS, SQRT, SUM, ZERO, Term, Word
 from condyle.backends.cuda.target import TARGET, WARP, Target
@@ -42,20 +43,16 @@ def pool(grouped: Grouped, bits: int) -> int:
 
 
 def emit_group(grouped: Grouped, bits: int, target: Target = TARGET) -> str:
-    """The text of a module with one kernel; parameters as in `backends.cuda.emit`."""
+    """The text of a module with one kernel; parameters as in `backends.cuda.emit.emit`."""
     e = Emitter()
-    e(f".version {target.ptx}", f".target {target.oldest}", ".address_size 64", "")
+    write_head(e, target)
     body = _Body(e, grouped, bits)
     if SINCOS in body.kinds:
         write_table(e)
     body.tables()
     e("", ".extern .shared .align 16 .b8 pool[];", "")
-    names = [".param .u32 n", ".param .u32 zero"]
-    for k in range(len(grouped.program.inputs)):
-        names += [f".param .u64 in{k}", f".param .u64 stride{k}"]
-    names += [f".param .u64 out{k}" for k in range(len(grouped.program.arrays))]
-    e(f".visible .entry {kernel_name(grouped)}(", "    " + ",\n    ".join(names), ")")
-    e(f".maxntid {target.most_threads}, 1, 1")
+    ports = len(grouped.program.inputs), len(grouped.program.arrays)
+    write_entry(e, kernel_name(grouped), ports, target.most_threads)
     with e.block("{"):
         body.write()
     return e.text()

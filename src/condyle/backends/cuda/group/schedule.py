@@ -45,9 +45,16 @@ class Grouped:
 
 
 def group(program: Program, lanes: int) -> Grouped:
-    """The Program dealt out to `lanes` lanes."""
+    """The Program dealt out to `lanes` lanes.
+
+    Slots: inputs as they lie in their rows, constants, two for each lane's useless answers, then values.
+    """
     program = dce(program)
-    return _with_slots(program, lanes, _Scheduler(words(program), lanes).run())
+    steps = _Scheduler(words(program), lanes).run()
+    slots, constants = _given(program)
+    dump = sum(array.size for array in program.inputs) + len(constants)
+    word_slots, size = _allocated(program, steps, slots, dump, dump + 2 * lanes)
+    return Grouped(program, lanes, tuple(steps), slots, word_slots, constants, size, dump)
 
 
 class _Scheduler:
@@ -97,14 +104,6 @@ class _Scheduler:
                 self.left[reader] -= 1
                 if self.left[reader] == 0:
                     heapq.heappush(self.waiting, (time, reader))
-
-
-def _with_slots(program: Program, lanes: int, steps: Sequence[tuple[Word, ...]]) -> Grouped:
-    """Slots: inputs as they lie in their rows, constants, two for each lane's useless answers, then values."""
-    slots, constants = _given(program)
-    dump = sum(array.size for array in program.inputs) + len(constants)
-    word_slots, size = _allocated(program, steps, slots, dump, dump + 2 * lanes)
-    return Grouped(program, lanes, tuple(steps), slots, word_slots, constants, size, dump)
 
 
 def _given(program: Program) -> tuple[dict[int, int], tuple[float, ...]]:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
+from condyle.backends.cuda.emit import write_entry, write_head
 from condyle.backends.cuda.links.banks import Banks
 from condyle.backends.cuda.links.exchange import Exchange, Far
 from condyle.backends.cuda.links.lanes import Lanes
@@ -62,16 +63,12 @@ def emit(
     body = _Body(chunked, outputs, lanes, offsets)
     body.write()
     e = Emitter()
-    e(f".version {target.ptx}", f".target {target.oldest}", ".address_size 64", "")
+    write_head(e, target)
     write_table(e)
-    e(".extern .shared .align 16 .b8 pool[];", "", f".visible .entry {kernel_name(chunked)}(")
-    names = [".param .u32 n", ".param .u32 zero"]
-    for k in range(len(chunked.inputs)):
-        names += [f".param .u64 in{k}", f".param .u64 stride{k}"]
-    names += [f".param .u64 out{k}" for k in range(len(outputs))]
-    names += [".param .u64 far"] * (body.far.most > 0)
-    e("    " + ",\n    ".join([*names, ".param .u64 constants"]), ")")
-    e(f".maxntid {lanes.slots if not lanes.in_warp else target.most_threads}, 1, 1")
+    e(".extern .shared .align 16 .b8 pool[];", "")
+    ports, more = (len(chunked.inputs), len(outputs)), ["far"] * (body.far.most > 0)
+    threads = target.most_threads if lanes.in_warp else lanes.slots
+    write_entry(e, kernel_name(chunked), ports, threads, [*more, "constants"])
     with e.block("{"):
         far = body.far.opening("far", "%first" if chunked.columns is None else "%chunk")
         text = body.e.text().replace("POOL", str(body.exchange.pool)).replace(FAR, "\n".join(far))

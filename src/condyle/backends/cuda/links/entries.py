@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 
+from condyle.backends.cuda.emit import write_entry, write_head
 from condyle.backends.cuda.links.lanes import lanes_for
 from condyle.backends.cuda.links.stage import Registers
 from condyle.backends.cuda.parts import Part, Text
@@ -37,12 +38,9 @@ class Entries:
 
     def _module(self, constants: bool) -> str:
         e, target = Emitter(), self.target
-        e(f".version {target.ptx}", f".target {target.oldest}", ".address_size 64", "")
-        names = [".param .u32 n", ".param .u32 zero"]
-        for k in range(len(self.reads)):
-            names += [f".param .u64 in{k}", f".param .u64 stride{k}"]
-        names += [f".param .u64 out{k}" for k in range(len(self.writes))] + [".param .u64 constants"] * constants
-        e(f".visible .entry {self.name}(", "    " + ",\n    ".join(names), ")", f".maxntid {self.threads}, 1, 1")
+        write_head(e, target)
+        ports = len(self.reads), len(self.writes)
+        write_entry(e, self.name, ports, self.threads, ["constants"] * constants)
         with e.block("{"):
             e(f".reg .{self.f} %v<{self.fresh.count + 1}>, %x<{len(self.writes)}>, %na, %nc;")
             e(f".reg .b64 %a, %at, %in<{len(self.reads)}>, %to<{len(self.writes)}>;", ".reg .b32 %k, %j, %state;")
