@@ -111,8 +111,9 @@ class GpuDynamics(Dynamics):
         kernel = self._kernel(name, f_ext)
         assert isinstance(kernel, CudaFunction)
         with kernel.gpu.current():
-            listed = out if isinstance(out, (tuple, list)) else () if out is None else (out,)
-            results = [*cast("Sequence[Any]", listed)]
+            results: list[Any] = [] if out is None else [out]
+            if isinstance(out, (tuple, list)):
+                results = [*cast("Sequence[Any]", out)]
             stream, lent = self._ordered(kernel, (*given, *results))
             views = [view_of(x, place, self.dtype, kernel.gpu, lent) for x, place in zip(given, inputs, strict=True)]
             batch = _batch(method, views, [len(place.dims) for place in inputs])
