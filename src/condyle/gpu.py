@@ -51,7 +51,7 @@ class GpuDynamics(Dynamics):
         multiprocessors = found or KNOWN_MULTIPROCESSORS
         device = f"GPU {self._compiler.device}, {multiprocessors} multiprocessors"
         if found is None:
-            device = f"there is no GPU here: estimated for one of {multiprocessors} multiprocessors"
+            device = f"there is no GPU here: estimates are for a card with {multiprocessors} multiprocessors"
         lines = [f"target cuda, {self._dtype}, batch of {n}, {device}"]
         for name in FUNCTIONS:
             form = self._compiler.gpu(name, False, self._dtype, multiprocessors).line(n)
@@ -59,7 +59,7 @@ class GpuDynamics(Dynamics):
         return "\n".join(lines)
 
     def _multiprocessors(self) -> int | None:
-        """Of the GPU; None where it is not there."""
+        """Of the GPU; None where there is none."""
         try:
             return gpu(self._compiler.device).multiprocessors
         except DeviceError:
