@@ -88,8 +88,8 @@ class GpuDynamics(Dynamics):
         transfer and all outputs in one. External forces are left out. They are NumPy arrays, at first zero.
         """
         inputs, outputs = self._binder(name).specs
-        places = (*inputs[: len(FUNCTIONS[name].inputs)], *outputs)
-        return tuple(pinned_arrays(gpu(self._compiler.device), [(n, *place.dims) for place in places], self.dtype))
+        specs = (*inputs[: len(FUNCTIONS[name].inputs)], *outputs)
+        return tuple(pinned_arrays(gpu(self._compiler.device), [(n, *spec.dims) for spec in specs], self.dtype))
 
     def pack(self, array: ArrayLike, port: str = "") -> Packed:
         raise UnsupportedError("packed arrays are for the processor: pass plain arrays to target 'cuda'")
@@ -115,18 +115,20 @@ class GpuDynamics(Dynamics):
             if isinstance(out, (tuple, list)):
                 results = [*cast("Sequence[Any]", out)]
             stream, lent = self._ordered(kernel, (*given, *results))
-            views = [view_of(x, place, self.dtype, kernel.gpu, lent) for x, place in zip(given, inputs, strict=True)]
-            batch = _batch(method, views, [len(place.dims) for place in inputs])
-            shapes = [batch + place.dims for place in outputs]
+            views = [view_of(x, spec, self.dtype, kernel.gpu, lent) for x, spec in zip(given, inputs, strict=True)]
+            batch = _batch(method, views, [len(spec.dims) for spec in inputs])
+            shapes = [batch + spec.dims for spec in outputs]
             if out is None:
                 results = [fresh(kernel.gpu, shape, self.dtype, stream) for shape in shapes]
             elif len(results) != len(outputs):
                 raise ShapeError(f"{method}: out has {len(results)} arrays, expected {len(outputs)}")
-            into = [view_of(x, p, self.dtype, kernel.gpu, lent, True) for x, p in zip(results, outputs, strict=True)]
+            into = [
+                view_of(x, spec, self.dtype, kernel.gpu, lent, True) for x, spec in zip(results, outputs, strict=True)
+            ]
             _check_out(method, into, shapes, views)
             n = math.prod(batch)
             if n and outputs[0].size:
-                rows = [n * place.size * self.dtype.itemsize for place in inputs]
+                rows = [n * spec.size * self.dtype.itemsize for spec in inputs]
                 shared = [view.bytes < size for view, size in zip(views, rows, strict=True)]
                 kernel.on_device(n, [v.address for v in views], shared, [v.address for v in into], stream)
         return tuple(results)

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import numpy as np
 
+from condyle.backends.cuda.emit import write_entry, write_head
 from condyle.backends.cuda.parts import Part, Parts, Text, straight
 from condyle.backends.cuda.target import TARGET, WARP, Target
 from condyle.backends.cuda.trig import literal
@@ -59,13 +60,9 @@ def emit_matrices(product: Product, lanes: int, constants: bool, bits: int, targ
     """
     lines, columns = product.shape
     right, together = (0 if constants else 1), min(TOGETHER, lines)
-    names = [".param .u32 n", ".param .u32 zero"]
-    for k in range(right + 1):
-        names += [f".param .u64 in{k}", f".param .u64 stride{k}"]
-    names += [".param .u64 out0"] + [".param .u64 constants"] * constants
     e = Emitter()
-    e(f".version {target.ptx}", f".target {target.oldest}", ".address_size 64", "")
-    e(f".visible .entry {NAME}(", "    " + ",\n    ".join(names), ")", f".maxntid {target.most_threads}, 1, 1")
+    write_head(e, target)
+    write_entry(e, NAME, (right + 1, 1), target.most_threads, ["constants"] * constants)
     with e.block("{"):
         e(f".reg .f{bits} %sum<{together}>, %m, %d;", ".reg .pred %done, %inside, %again;")
         e(".reg .b32 %lane, %state, %column, %line, %k, %n;")
