@@ -14,6 +14,7 @@ from condyle.backends.cuda import kernel as kernels
 from condyle.cli.check import allowed, answers, relative, solvable
 from condyle.cli.states import States, draw
 from condyle.errors import DeviceError
+from condyle.functions import FUNCTIONS
 from condyle.gpu import GpuDynamics
 from condyle.runtime.cuda import driver as drivers
 from condyle.runtime.cuda.answers import DeviceArray
@@ -85,7 +86,7 @@ def agree(robot: condyle.Robot, dyn: GpuDynamics, dtype: str, n: int) -> None:
     for function in solvable(robot):
         found, wanted = answers(dyn, function, states), answers(reference, function, exact)
         worst = max(relative(a, b) for a, b in zip(found, wanted, strict=True))
-        assert worst <= allowed(function, dtype, condition), (robot.name, function, dtype)
+        assert worst <= allowed(FUNCTIONS[function], dtype, condition), (robot.name, function, dtype)
 
 
 def test_pinned_and_chunks(bench: Bench, monkeypatch: pytest.MonkeyPatch) -> None:

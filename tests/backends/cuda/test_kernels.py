@@ -47,7 +47,7 @@ def given(one: Robot, function: str, n: int, f_ext: bool = False, seed: int = 0)
 def condition(one: Robot) -> float:
     """The worst of M at the states that are tested."""
     (M,) = evaluate(tree_of(one), "m", "crba", {"q": given(one, "m", 37)[0]})
-    return float(np.linalg.cond(M).max())
+    return float(np.linalg.cond(np.reshape(M, (-1, one.nv, one.nv))).max())
 
 
 def check(one: Robot, function: str, bits: int, f_ext: bool = False, n: int = 37, target: Target = TARGET) -> None:
@@ -61,7 +61,7 @@ def check_made(one: Robot, function: str, bits: int, what: Parts, f_ext: bool, n
     rows = {name: array.astype(np.float64) for name, array in zip(names, inputs, strict=True)}
     route = compiler(one).reference_route(function)
     wanted = evaluate(tree_of(one), function, route, rows)
-    most = allowed(function, f"float{bits}", condition(one))
+    most = allowed(FUNCTIONS[function], f"float{bits}", condition(one))
     answers: list[Floats] = []
     for choice in range(max(len(part.texts) for part in what.launches)):
         answers = simulate(what, inputs, choice=choice)
