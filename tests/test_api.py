@@ -14,9 +14,9 @@ from condyle import DTypeError, Dynamics, Robot, ShapeError, UnsupportedError
 from condyle.backends.cpu.build import supported
 from condyle.functions import FUNCTIONS
 from condyle.runtime import machine
+from tests.accuracies import ROUNDING
 from tests.laws.robots import relative, robot_named, states
 
-ROUNDING = 1e-12  # two dozen bodies of rounding
 N = 4
 needs_machine_code = pytest.mark.skipif(not supported(), reason="no machine code of ours runs here")
 

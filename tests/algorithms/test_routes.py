@@ -13,12 +13,11 @@ from condyle.functions import FUNCTIONS
 from condyle.ir.interp import run
 from condyle.passes import pipeline
 from condyle.trace.straight import trace
+from tests.accuracies import ROUNDING, SOLVED
 from tests.laws.evaluated import reference, tree_for
 from tests.laws.robots import States, relative, robot_named, states
 
-ROUNDING = 1e-12  # two dozen bodies of rounding, in another order
-SOLVE = 1e-9  # as above, times the condition of M, up to 1e4 here
-LOOSE = {"fd": SOLVE, "minv": SOLVE, "dfd": SOLVE, "difd": SOLVE}
+LOOSE = {"fd": SOLVED, "minv": SOLVED, "dfd": SOLVED, "difd": SOLVED}
 SINGLE = 2e-3  # float32: its rounding, 1e-7, times the condition of M, up to 1e4 here
 TRACED = ("zoo", "tree-1")
 EVERY_ROUTE = [(function, route) for function, known in FUNCTIONS.items() for route in known.routes]
@@ -102,7 +101,7 @@ def test_compiled_code_serves_every_joint_type(name: str, compiled: Callable[...
     dyn = compiled(robot)
     tau = dyn.inverse_dynamics(given.q, given.v, given.a, given.f_ext)
     assert relative(tau, reference(robot, "id", given.q, given.v, given.a, f_ext=given.f_ext)) < ROUNDING
-    assert relative(dyn.forward_dynamics(given.q, given.v, tau, given.f_ext), given.a) < SOLVE
+    assert relative(dyn.forward_dynamics(given.q, given.v, tau, given.f_ext), given.a) < SOLVED
     assert relative(dyn.mass_matrix(given.q), reference(robot, "m", given.q)) < ROUNDING
 
 

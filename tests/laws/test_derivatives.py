@@ -6,12 +6,11 @@ import numpy as np
 import pytest
 
 from condyle.functions import FUNCTIONS
+from tests.accuracies import ROUNDING, SOLVED
 from tests.laws.evaluated import by_complex_step, reference, tree_for
 from tests.laws.robots import NAMES, relative, robot_named, states
 from tests.laws.tangent import tangent_map
 
-DID = 1e-12  # a complex step subtracts nothing: what is left is rounding of both sides, two dozen bodies deep
-DFD = 1e-9  # as above, and times the condition of M (up to 1e4 for these robots)
 TANGENT = 1e-9  # forward differences of `integrate`: step 1e-7 squared, and rounding over the step
 
 
@@ -36,8 +35,8 @@ def test_inverse_dynamics_derivatives(name: str, forces: bool) -> None:
     by_v = by_complex_step(robot, "id", unit, q, v, a, f_ext, rate=True)
     for route in FUNCTIONS["did"].route_names(tree_for(robot).has_shared_coordinates):
         dtau_dq, dtau_dv = reference(robot, "did", q, v, a, f_ext=f_ext, route=route)
-        assert relative(dtau_dq, by_q) < DID, route
-        assert relative(dtau_dv, by_v) < DID, route
+        assert relative(dtau_dq, by_q) < ROUNDING, route
+        assert relative(dtau_dv, by_v) < ROUNDING, route
 
 
 @pytest.mark.parametrize("name", NAMES)
@@ -49,9 +48,9 @@ def test_forward_dynamics_derivatives(name: str) -> None:
     by_v = by_complex_step(robot, "fd", unit, q, v, tau, f_ext, rate=True)
     for route in FUNCTIONS["dfd"].route_names(tree_for(robot).has_shared_coordinates):
         da_dq, da_dv, da_dtau = reference(robot, "dfd", q, v, tau, f_ext=f_ext, route=route)
-        assert relative(da_dq, by_q) < DFD, route
-        assert relative(da_dv, by_v) < DFD, route
-        assert relative(da_dtau, reference(robot, "minv", q)) < DFD, route
+        assert relative(da_dq, by_q) < SOLVED, route
+        assert relative(da_dv, by_v) < SOLVED, route
+        assert relative(da_dtau, reference(robot, "minv", q)) < SOLVED, route
 
 
 def test_a_force_fixed_in_a_body_turns_with_it() -> None:
@@ -61,7 +60,7 @@ def test_a_force_fixed_in_a_body_turns_with_it() -> None:
     with_force, _ = reference(robot, "did", q, v, a, f_ext=f_ext)
     without, _ = reference(robot, "did", q, v, a)
     twice, _ = reference(robot, "did", q, v, a, f_ext=2.0 * f_ext)
-    assert relative(twice - with_force, with_force - without) < DID
+    assert relative(twice - with_force, with_force - without) < ROUNDING
     assert np.abs(with_force - without).max() > 1e-2
 
 

@@ -6,10 +6,10 @@ import numpy as np
 import pytest
 
 import condyle
+from tests.accuracies import ROUNDING
 from tests.laws.evaluated import reference
 from tests.laws.robots import NAMES, relative, robot_named, states
 
-ROUNDING = 1e-12  # sums over two dozen bodies of terms that are all exact to 1e-16
 CONDITION = 1e-15  # times the condition of M (and a few dozen terms): what solving with M loses
 TERMS = 100
 

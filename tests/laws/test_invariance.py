@@ -6,11 +6,11 @@ import numpy as np
 import pytest
 
 from condyle import Robot
+from tests.accuracies import ROUNDING
 from tests.laws.evaluated import reference
 from tests.laws.robots import changed, relative, robot_named, states
 from tests.laws.tangent import turned
 
-ROUNDING = 1e-12  # two dozen bodies of rounding
 FLOATING = ("zoo_floating", "hyq_floating", "floating-2", "floating-3")
 
 

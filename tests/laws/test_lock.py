@@ -6,11 +6,9 @@ import numpy as np
 import pytest
 
 from condyle import Robot
+from tests.accuracies import ROUNDING, SOLVED
 from tests.laws.evaluated import reference
 from tests.laws.robots import Array, relative, robot_named, states
-
-ROUNDING = 1e-12  # a dozen bodies of rounding
-SOLVE = 1e-9  # as above, times the condition of M
 
 CASES = [
     ("zoo_floating", ["continuous", "planar", "universal", "free"]),
@@ -52,7 +50,7 @@ def test_locked_robot_is_a_block_of_the_free_one(name: str, names: list[str]) ->
         strict=True,
     ):
         assert relative(own, whole[:, in_v][:, :, in_v]) < ROUNDING
-    assert relative(reference(rest, "fd", part, v, tau, f_ext=f_ext), a) < SOLVE
+    assert relative(reference(rest, "fd", part, v, tau, f_ext=f_ext), a) < SOLVED
 
 
 def test_forces_on_a_merged_body_go_through_its_frame() -> None:

@@ -8,11 +8,11 @@ import pytest
 from condyle import Robot
 from condyle.functions import FUNCTIONS
 from condyle.model.builder import Builder
+from tests.accuracies import ROUNDING
 from tests.laws.evaluated import by_complex_step, reference, tree_for
 from tests.laws.robots import relative, states
 
 Array = np.ndarray
-ROUNDING = 1e-12  # a dozen bodies of rounding
 SOLVE = 1e-10  # the condition of M, below 1e2 here, and rounding of the solve
 
 

@@ -5,11 +5,10 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
+from tests.accuracies import DIFFERENCES
 from tests.laws.evaluated import reference
 from tests.laws.motion import STEP, body_twists, kinetic_energy, potential_energy
 from tests.laws.robots import NAMES, robot_named, states
-
-DIFFERENCES = 1e-7  # central differences of poses with step 1e-5: its square, and 1e-16 over it, some terms deep
 
 
 @pytest.mark.parametrize("name", NAMES)

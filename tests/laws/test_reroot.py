@@ -7,6 +7,7 @@ import pytest
 
 from condyle import Robot
 from condyle.model.builder import Builder
+from tests.accuracies import ROUNDING
 from tests.laws.evaluated import reference
 from tests.laws.motion import STEP, twist
 from tests.laws.robots import Array, changed, relative, states
@@ -14,7 +15,6 @@ from tests.model.kinematics import frames_at, matrix
 
 DIFFERENCES = 1e-8  # central differences of poses with step 1e-5
 SECOND = 1e-4  # second differences of poses: 1e-16 over the step squared, for accelerations
-ROUNDING = 1e-12
 LINKS = ("tip", "side")
 
 

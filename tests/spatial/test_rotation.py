@@ -8,9 +8,9 @@ import numpy as np
 import pytest
 
 from condyle.spatial.rotation import AboutX, AboutZ, Full, Identity, Product, Rotation, from_quaternion, from_two_turns
+from tests.accuracies import FEW_ROUNDINGS
 
 Array = np.ndarray
-ROUNDING = 1e-14  # a dozen operations on numbers of size one
 
 
 def rows(m: Array) -> tuple[tuple[float, ...], ...]:
@@ -54,7 +54,7 @@ def pair(request: pytest.FixtureRequest) -> tuple[Rotation, Array]:
 
 
 def close(got: object, want: Array) -> bool:
-    return bool(np.abs(np.array(got, dtype=float) - want).max() < ROUNDING)
+    return bool(np.abs(np.array(got, dtype=float) - want).max() < FEW_ROUNDINGS)
 
 
 def test_vectors(pair: tuple[Rotation, Array]) -> None:

@@ -7,8 +7,8 @@ import pytest
 
 from condyle.spatial import twist
 from condyle.spatial import vector as vec
+from tests.accuracies import FEW_ROUNDINGS
 
-ROUNDING = 1e-14  # a few operations on numbers of size one
 rng = np.random.default_rng(0)
 A, B, C = rng.uniform(-1, 1, (3, 3))
 M = rng.uniform(-1, 1, (3, 3))
@@ -21,7 +21,7 @@ def t(x: np.ndarray) -> tuple:
 
 
 def same(got: object, want: object) -> None:
-    np.testing.assert_allclose(np.array(got, dtype=float), np.array(want, dtype=float), rtol=0, atol=ROUNDING)
+    np.testing.assert_allclose(np.array(got, dtype=float), np.array(want, dtype=float), rtol=0, atol=FEW_ROUNDINGS)
 
 
 def test_vectors() -> None:
@@ -55,7 +55,9 @@ def pair(x: np.ndarray, y: np.ndarray) -> twist.Pair:
 def test_cross_products_are_dual() -> None:
     """(v x m) . f = -m . (v x* f): power does not depend on the frame."""
     v, m, f = pair(A, B), pair(B, C), pair(C, A)
-    assert twist.dot(f, twist.cross_motion(v, m)) == pytest.approx(-twist.dot(twist.cross_force(v, f), m), abs=ROUNDING)
+    assert twist.dot(f, twist.cross_motion(v, m)) == pytest.approx(
+        -twist.dot(twist.cross_force(v, f), m), abs=FEW_ROUNDINGS
+    )
 
 
 def test_a_motion_does_not_move_itself() -> None:

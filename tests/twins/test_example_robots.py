@@ -9,8 +9,8 @@ import pytest
 
 from condyle import SingularError
 from condyle.functions import FUNCTIONS
+from tests.accuracies import allowed
 from tests.laws.robots import states
-from tests.twins.accuracies import allowed
 from tests.twins.compare import error
 from tests.twins.example_robots import PATHS, SINGULAR, loaded, path_of
 

@@ -13,16 +13,15 @@ import pytest
 import condyle
 from condyle import Robot
 from condyle.model import generate
+from tests.accuracies import DIFFERENCES, FLOAT64
 from tests.laws.evaluated import reference
 from tests.laws.robots import relative, states
-from tests.twins.accuracies import FLOAT64
 
 pytest.importorskip("mujoco", reason="pip install 'condyle[test]'")
 from tests.twins.mujoco_twin import MujocoTwin, mjcf
 
 N = 5
 SHARED = ("id", "m", "fd")
-DIFFERENCES = 1e-7  # central differences of theirs: step 1e-6, rounding over it
 
 
 def mixed(seed: int) -> Robot:

@@ -8,8 +8,8 @@ import pytest
 
 import condyle
 from condyle.functions import FUNCTIONS
+from tests.accuracies import FLOAT64
 from tests.laws.robots import states
-from tests.twins.accuracies import FLOAT64
 from tests.twins.compare import error
 
 pytest.importorskip("mujoco", reason="pip install 'condyle[test]'")

@@ -13,8 +13,8 @@ from condyle import Dynamics, ModelWarning, Robot
 from condyle.functions import FUNCTIONS
 from condyle.model.joints import JOINT_TYPES
 from condyle.model.robot import Joint
+from tests.accuracies import allowed
 from tests.laws.robots import States, changed, robot_named, states
-from tests.twins.accuracies import allowed
 from tests.twins.compare import error
 
 pytest.importorskip("pinocchio", reason="pip install 'condyle[test]'")

@@ -8,8 +8,8 @@ import pytest
 
 import condyle
 from condyle import Robot
+from tests.accuracies import FLOAT32, FLOAT64, allowed
 from tests.laws.robots import states
-from tests.twins.accuracies import FLOAT32, FLOAT64, allowed
 
 pytest.importorskip("pinocchio", reason="pip install 'condyle[test]'")
 from tests.twins.pinocchio_twin import FileTwin

@@ -19,10 +19,10 @@ from condyle.errors import BuildError, UnsupportedError
 from condyle.ir.program import Array, Output, Program
 from condyle.runtime import native
 from condyle.runtime.kernel import Kernel
+from tests.accuracies import PROGRAMS
 from tests.backends.c.small import empty, meaning, states, tangle, toy
 
 FACTS = Facts(nq=5, nv=5)
-TOLERANCE = {"float64": 2e-13, "float32": 1e-4}
 
 
 @pytest.fixture(params=["float64", "float32"])
@@ -49,7 +49,7 @@ def test_agrees_with_the_meaning(seed: int, dtype: str) -> None:
     inputs = states(program, 50, dtype)
     kernel = build(program, FACTS, dtype)
     for got, want in zip(answers(kernel, program, inputs), meaning(program, inputs), strict=True):
-        np.testing.assert_allclose(got, want, rtol=0, atol=TOLERANCE[dtype] * max(1.0, np.abs(want).max()))
+        np.testing.assert_allclose(got, want, rtol=0, atol=PROGRAMS[dtype] * max(1.0, np.abs(want).max()))
 
 
 def test_toy_agrees(dtype: str) -> None:

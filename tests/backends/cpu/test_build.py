@@ -21,13 +21,13 @@ from condyle.ir.program import Array, Output, Program
 from condyle.model.tree import tree_of
 from condyle.runtime import machine, native
 from condyle.runtime.kernel import Kernel
+from tests.accuracies import PROGRAMS
 from tests.backends.c.small import empty, meaning, states, tangle, toy
 
-TOLERANCE = {"float64": 2e-13, "float32": 1e-4}
 pytestmark = pytest.mark.skipif(not supported(), reason="this processor or installation runs no machine code of ours")
 
 
-@pytest.fixture(params=[(name, dtype) for name in ISAS for dtype in TOLERANCE], ids=lambda p: f"{p[0]}-{p[1]}")
+@pytest.fixture(params=[(name, dtype) for name in ISAS for dtype in PROGRAMS], ids=lambda p: f"{p[0]}-{p[1]}")
 def way(request: pytest.FixtureRequest) -> tuple[Isa, str]:
     name, dtype = request.param
     if ISAS[name] not in supported():
@@ -44,7 +44,7 @@ def answers(kernel: Kernel, program: Program, inputs: list[np.ndarray], threads:
 
 def close(got: list[np.ndarray], want: list[np.ndarray], dtype: str) -> None:
     for a, b in zip(got, want, strict=True):
-        np.testing.assert_allclose(a, b, rtol=0, atol=TOLERANCE[dtype] * max(1.0, np.abs(b).max(initial=0.0)))
+        np.testing.assert_allclose(a, b, rtol=0, atol=PROGRAMS[dtype] * max(1.0, np.abs(b).max(initial=0.0)))
 
 
 @pytest.mark.parametrize("seed", range(3))

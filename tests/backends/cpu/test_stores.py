@@ -14,15 +14,15 @@ from condyle.backends.cpu.target import ISAS, Isa
 from condyle.ir.program import Program
 from condyle.runtime.layout import Layouts, full, sparse
 from condyle.runtime.native import PACKED_IN, PACKED_OUT, STREAM, Shape, plan_entry
+from tests.accuracies import PROGRAMS
 from tests.backends.c.small import meaning, states, toy
 
-TOLERANCE = {"float64": 2e-13, "float32": 1e-4}
 pytestmark = pytest.mark.skipif(not supported(), reason="this processor or installation runs no machine code of ours")
 SIDES = ((5, 1), (7, 3), (8, 5), (5, 8), (9, 9), (17, 16), (6, 17), (32, 32))
 COUNTS = (1, 2, 7, 8, 9, 16, 17, 33)
 
 
-@pytest.fixture(params=[(name, dtype) for name in ISAS for dtype in TOLERANCE], ids=lambda p: f"{p[0]}-{p[1]}")
+@pytest.fixture(params=[(name, dtype) for name in ISAS for dtype in PROGRAMS], ids=lambda p: f"{p[0]}-{p[1]}")
 def way(request: pytest.FixtureRequest) -> tuple[Isa, str]:
     name, dtype = request.param
     if ISAS[name] not in supported():
@@ -86,9 +86,7 @@ def test_all_ways_agree_within_their_fences(width: int, side: int, way: tuple[Is
                     PACKED_IN | PACKED_OUT | stream,
                 ).run(n, blocks, packed, 1)
                 for got, tile, layout, right in zip(results, packed, outs, want, strict=True):
-                    np.testing.assert_allclose(
-                        got, right, rtol=0, atol=TOLERANCE[dtype] * max(1.0, np.abs(right).max())
-                    )
+                    np.testing.assert_allclose(got, right, rtol=0, atol=PROGRAMS[dtype] * max(1.0, np.abs(right).max()))
                     kept_rows = tile.swapaxes(1, 2).reshape(-1, layout.columns)[:n]
                     np.testing.assert_array_equal(kept_rows, got[:, list(layout.entries)])
 
