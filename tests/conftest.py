@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 
 from condyle import Dynamics, Robot
+from tests.processor import Processor
 
 
 @pytest.fixture(scope="session", autouse=True)
@@ -33,6 +34,10 @@ def compiled(cache_of_this_run: None) -> Callable[..., Dynamics]:
         return known[key]
 
     return one
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    config.pluginmanager.register(Processor())
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:

@@ -67,6 +67,7 @@ def test_code_is_counted() -> None:
     assert 304 * 16 < size < 304 * 16 * 6
 
 
+@pytest.mark.slow  # test_call runs the same kernels
 def test_the_tools_work_load_runs(fake: FakeDriver) -> None:
     """What compute-sanitizer looks at."""
     gpu_beside.work()

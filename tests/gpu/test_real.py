@@ -66,6 +66,7 @@ def bench(request: pytest.FixtureRequest) -> Bench:
     return Bench(drivers.gpu(0), real=False)
 
 
+@pytest.mark.slow
 def test_reference(bench: Bench) -> None:
     """Every function, robot, base and dtype; on the fake GPU one robot: `test_kernels` has the rest."""
     names = ("iiwa14", "hyq", "atlas") if bench.real else ("iiwa14",)

@@ -93,6 +93,7 @@ def test_a_thousand_links(tmp_path: Path) -> None:
     assert load(tmp_path, chain(1_001)).nv == 1_000
 
 
+@pytest.mark.slow  # as the thousand above; tests/model has ten thousand that no file holds
 def test_ten_thousand_links(tmp_path: Path) -> None:
     start = time.process_time()
     assert load(tmp_path, chain(10_001)).nv == 10_000

@@ -77,13 +77,14 @@ def test_reference(name: str, function: str, forces: bool) -> None:
 
 @pytest.mark.parametrize("dtype", ["float64", "float32"])
 @pytest.mark.parametrize("function", FUNCTIONS)
-@pytest.mark.parametrize("name", ["iiwa14", "hyq_floating"])
+@pytest.mark.parametrize("name", ["iiwa14", pytest.param("hyq_floating", marks=pytest.mark.slow)])
 def test_compiled(name: str, function: str, dtype: str, compiled: Callable[..., Dynamics]) -> None:
     given = states(robot(name), N, seed=2)
     found = error(compiled(robot(name), dtype), twin(name), function, given, forces=False)
     assert found < allowed(function, dtype, condition(twin(name), given))
 
 
+@pytest.mark.slow  # the C compiler takes seconds for each
 @pytest.mark.parametrize("dtype", ["float64", "float32"])
 @pytest.mark.parametrize("function", ["id", "m", "fd"])
 def test_compiled_atlas(function: str, dtype: str, compiled: Callable[..., Dynamics]) -> None:

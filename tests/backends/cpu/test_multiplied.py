@@ -29,15 +29,14 @@ STATES = 35
 TOLERANCE = {"float64": 2e-12, "float32": 1e-3}  # a condition of some hundreds; 6e-14 and 3e-5 were measured
 
 
-@pytest.fixture(params=[(f, floating) for f in ("dfd", "difd") for floating in (False, True)])
-def case(
-    request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch
-) -> tuple[Robot, Segmented, list[np.ndarray], list[np.ndarray]]:
+@pytest.fixture(scope="module", params=[(f, floating) for f in ("dfd", "difd") for floating in (False, True)])
+def case(request: pytest.FixtureRequest) -> tuple[Robot, Segmented, list[np.ndarray], list[np.ndarray]]:
     """A robot of all joint types, one of which mimics; its code, some states, what the reference answers."""
     function, floating = request.param
-    monkeypatch.setattr(routing, "LONGEST", 0)
     robot = Robot.of(every_joint(floating))
-    code = compiler_of(robot).code(function, True)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(routing, "LONGEST", 0)
+        code = compiler_of(robot).code(function, True)
     assert isinstance(code, Segmented)
     rng = np.random.default_rng(2)
     q, v = robot.random_state(STATES, rng)
@@ -70,7 +69,8 @@ def test_every_target_agrees_with_the_reference(
     for dtype, tolerance in TOLERANCE.items():
         for isa in supported():
             agree(answers(build(code, dtype, isa), code, inputs), expected, tolerance)
-        agree(answers(build_c(code, compiler_of(robot).facts, dtype), code, inputs), expected, tolerance)
+    dtype = "float64" if robot.joints[0].type == "free" else "float32"  # the C compiler takes seconds for each
+    agree(answers(build_c(code, compiler_of(robot).facts, dtype), code, inputs), expected, TOLERANCE[dtype])
 
 
 def test_place_in_the_batch_and_threads_change_no_bit(

@@ -152,6 +152,7 @@ def by_nvrtc(source: str, name: str, functions: Sequence[str], arch: str) -> byt
     return image
 
 
+@pytest.mark.slow
 @needs_nvcc
 def test_nvcc_compiles_the_example_without_a_word(project: Path, tmp_path: Path) -> None:
     codes = [f"-gencode=arch=compute_{arch[3:]},code={arch}" for arch in ARCHITECTURES]
@@ -159,6 +160,7 @@ def test_nvcc_compiles_the_example_without_a_word(project: Path, tmp_path: Path)
     assert not call(["nvcc", *flags, *codes, "-c", "example.cu", "-o", str(tmp_path / "example.o")], project)
 
 
+@pytest.mark.slow
 @needs_nvcc
 @pytest.mark.skipif(shutil.which("cmake") is None, reason="no cmake")
 def test_cmake(tmp_path: Path) -> None:

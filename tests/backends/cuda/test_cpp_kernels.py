@@ -21,11 +21,11 @@ from condyle.trace.reference import evaluate
 from tests.backends.c.small import meaning, states, tangle, toy
 from tests.backends.cuda.exported import GPP, TYPES, Library, compile_library, planned
 from tests.backends.cuda.simulate import compiler, robot
-from tests.backends.cuda.test_kernels import ROBOTS, condition, given
+from tests.backends.cuda.test_kernels import ARM, QUADRUPED, condition, given, robots
 
 pytestmark = pytest.mark.skipif(GPP is None, reason="no g++: it compiles the exported text against the shim")
 
-ARM, QUADRUPED = ("iiwa14", False), ("hyq", True)
+ARM_OR_LARGER = [ARM, pytest.param(*QUADRUPED, marks=pytest.mark.slow)]
 INVALID, NO_MEMORY = 1, 2
 
 
@@ -46,10 +46,7 @@ def library(tmp_path_factory: pytest.TempPathFactory) -> Callable[[str, bool], L
 Libraries = Callable[[str, bool], Library]
 
 
-@pytest.mark.parametrize("floating", [False, True])
-@pytest.mark.parametrize(
-    "name", [pytest.param(name, marks=pytest.mark.slow) if name == "atlas" else name for name in ROBOTS]
-)
+@pytest.mark.parametrize(("name", "floating"), robots(ARM))
 def test_every_function(library: Libraries, name: str, floating: bool) -> None:
     """All seven in both types against the reference, in any order and batch; one test, so that one worker compiles."""
     one, code = robot(name, floating), library(name, floating)
@@ -96,7 +93,7 @@ def test_one_row_serves_every_state(library: Libraries) -> None:
 
 @pytest.mark.parametrize("dtype", TYPES)
 @pytest.mark.parametrize("function", FUNCTIONS)
-@pytest.mark.parametrize(("name", "floating"), [ARM, QUADRUPED])
+@pytest.mark.parametrize(("name", "floating"), ARM_OR_LARGER)
 def test_the_call_that_does_everything(
     library: Libraries, name: str, floating: bool, function: str, dtype: str
 ) -> None:
@@ -110,7 +107,7 @@ def test_the_call_that_does_everything(
             np.testing.assert_array_equal(mine, want[:n])
 
 
-@pytest.mark.parametrize(("name", "floating"), [ARM, QUADRUPED])
+@pytest.mark.parametrize(("name", "floating"), ARM_OR_LARGER)
 def test_every_error_of_the_runtime_comes_back(library: Libraries, name: str, floating: bool) -> None:
     """Whichever call fails, the status says so, nothing stays allocated, and the next call works."""
     code = library(name, floating)

@@ -21,7 +21,14 @@ from tests.backends.c.small import meaning, states, tangle, toy
 from tests.backends.cuda.machine_code import hold_code
 from tests.backends.cuda.simulate import Floats, compiler, made, robot, simulate
 
-ROBOTS = ("iiwa14", "hyq", "atlas")
+ARM, QUADRUPED = ("iiwa14", False), ("hyq", True)
+"""Derivatives of the first fit into one kernel, those of the second do not."""
+
+
+def robots(*quick: tuple[str, bool]) -> list[object]:
+    """Every bundled robot, fixed and floating; those that are not quick to check are slow tests."""
+    every = [(name, floating) for name in ("iiwa14", "hyq", "atlas") for floating in (False, True)]
+    return [pytest.param(*one, marks=() if one in quick else pytest.mark.slow) for one in every]
 
 
 def given(one: Robot, function: str, n: int, f_ext: bool = False, seed: int = 0) -> list[Floats]:
@@ -73,8 +80,7 @@ def check_made(one: Robot, function: str, bits: int, what: Parts, f_ext: bool, n
 
 @pytest.mark.parametrize("bits", [32, 64])
 @pytest.mark.parametrize("function", FUNCTIONS)
-@pytest.mark.parametrize("floating", [False, True])
-@pytest.mark.parametrize("name", ROBOTS)
+@pytest.mark.parametrize(("name", "floating"), robots(ARM, ("iiwa14", True), QUADRUPED))
 def test_every_function(name: str, floating: bool, function: str, bits: int) -> None:
     """In shared memory that notices races; and its machine code keeps the limits."""
     one = robot(name, floating)

@@ -1,0 +1,63 @@
+"""Processor seconds of every test, those of its ended children included, said at the end of a run.
+
+Seconds on the wall depend on what else the machine does. The first test that asks for a shared fixture pays for it.
+"""
+
+from __future__ import annotations
+
+import resource
+from collections.abc import Generator, Mapping
+
+import pytest
+
+SUITE_S = 720.0  # the README's test command: 6.5 minutes on two cores, with room
+TEST_S = 6.0  # one test that is not marked slow
+NAME = "processor_s"
+
+
+def used() -> float:
+    """Processor seconds of this process and of its children that have ended."""
+    return sum(sum(resource.getrusage(who)[:2]) for who in (resource.RUSAGE_SELF, resource.RUSAGE_CHILDREN))
+
+
+class Processor:
+    """The pytest plugin: workers measure, the process that says the results adds up."""
+
+    def __init__(self) -> None:
+        self.begun = used()
+        self.seconds: dict[str, float] = {}
+        self.slow: set[str] = set()
+
+    def pytest_runtest_logstart(self) -> None:
+        self.begun = used()
+
+    @pytest.hookimpl(wrapper=True)
+    def pytest_runtest_makereport(self) -> Generator[None, pytest.TestReport, pytest.TestReport]:
+        """Setup, the call and teardown have a report each."""
+        report = yield
+        now = used()
+        report.user_properties.append((NAME, now - self.begun))
+        self.begun = now
+        return report
+
+    def pytest_runtest_logreport(self, report: pytest.TestReport) -> None:
+        """Of reports of workers too."""
+        spent = sum(float(value) for name, value in report.user_properties if name == NAME)
+        self.seconds[report.nodeid] = self.seconds.get(report.nodeid, 0.0) + spent
+        if "slow" in report.keywords:
+            self.slow.add(report.nodeid)
+
+    def pytest_terminal_summary(self, terminalreporter: pytest.TerminalReporter) -> None:
+        for line in summary(self.seconds, self.slow):
+            terminalreporter.write_line(line)
+
+
+def summary(seconds: Mapping[str, float], slow: set[str]) -> list[str]:
+    """The sums, and the tests that take more than they may."""
+    some = {name: spent for name, spent in seconds.items() if name not in slow}
+    total, rest = sum(some.values()), sum(seconds.values()) - sum(some.values())
+    found = [f"processor: {total:.0f} s in {len(some)} tests, at most {SUITE_S:.0f}; {rest:.0f} s in slow ones"]
+    if total > SUITE_S:
+        found.append("that is too much: CONTRIBUTING.md says what to do")
+    over = sorted((item for item in some.items() if item[1] > TEST_S), key=lambda item: -item[1])
+    return found + [f"{spent:6.1f} s, more than {TEST_S:.0f}: {name}" for name, spent in over]

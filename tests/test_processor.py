@@ -1,0 +1,45 @@
+"""Processor seconds of tests are measured, added up, and said."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from types import SimpleNamespace
+
+import pytest
+
+from tests.processor import NAME, SUITE_S, TEST_S, Processor, summary, used
+
+
+def report(test: str, spent: float, *marks: str) -> pytest.TestReport:
+    keywords = dict.fromkeys(marks, 1)
+    return pytest.TestReport(test, ("f", 1, ""), keywords, "passed", None, "call", user_properties=[(NAME, spent)])
+
+
+def test_setup_call_and_teardown_of_a_test_are_added_and_slow_tests_left_out() -> None:
+    plugin = Processor()
+    for spent in (1.0, TEST_S, 0.5):
+        plugin.pytest_runtest_logreport(report("a", spent))
+    plugin.pytest_runtest_logreport(report("b", 0.5))
+    plugin.pytest_runtest_logreport(report("c", 99.0, "slow"))
+    said: list[str] = []
+    plugin.pytest_terminal_summary(SimpleNamespace(write_line=said.append))  # type: ignore[arg-type]
+    assert said[0] == f"processor: {TEST_S + 2:.0f} s in 2 tests, at most {SUITE_S:.0f}; 99 s in slow ones"
+    assert said[1:] == [f"{TEST_S + 1.5:6.1f} s, more than {TEST_S:.0f}: a"]
+
+
+def test_a_suite_that_takes_too_much_is_said() -> None:
+    many = {str(k): 1.0 for k in range(int(SUITE_S) + 1)}
+    assert "CONTRIBUTING.md" in summary(many, set())[1]
+    assert len(summary(dict(list(many.items())[1:]), set())) == 1
+
+
+def test_work_of_children_counts() -> None:
+    before = used()
+    subprocess.run([sys.executable, "-S", "-c", "sum(range(3_000_000))"], check=True)
+    assert used() - before > 0.01
+
+
+def test_this_run_is_measured(request: pytest.FixtureRequest) -> None:
+    plugins = request.config.pluginmanager.get_plugins()
+    assert sum(isinstance(plugin, Processor) for plugin in plugins) == 1
