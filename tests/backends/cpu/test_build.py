@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from functools import cache
 from pathlib import Path
 
 import numpy as np
@@ -152,10 +153,9 @@ CASES = [
 ]
 
 
-@pytest.mark.parametrize(("name", "floating", "function"), CASES)
-def test_robots_agree_with_the_reference(name: str, floating: bool, function: str, way: tuple[Isa, str]) -> None:
-    """Every function of the bundled robots, with external forces and without; 5e-15 and 5e-7 were measured."""
-    isa, dtype = way
+@cache
+def wanted(name: str, floating: bool, function: str, f_ext: bool) -> tuple[Program, list[np.ndarray], list[np.ndarray]]:
+    """A robot's Program, inputs that float32 holds, and what the reference answers: the same for every way."""
     robot = condyle.load(name, floating_base=floating)
     compiler = Compiler(tree_of(robot), Facts(robot.nq, robot.nv))
     rng = np.random.default_rng(0)
@@ -164,13 +164,21 @@ def test_robots_agree_with_the_reference(name: str, floating: bool, function: st
     known = {"q": q, "v": v, "a": rng.normal(size=(n, robot.nv)), "tau": rng.normal(size=(n, robot.nv))}
     known["Minv"] = robot.compile(target="numpy").mass_matrix_inverse(q).reshape(n, -1)
     known["f_ext"] = rng.normal(size=(n, 6 * len(robot.bodies)))
+    program = compiler.code(function, f_ext)
+    assert isinstance(program, Program)
+    inputs = [known[array.name].astype(np.float32).astype(np.float64) for array in program.inputs]
+    want = empty(program, n)
+    compiler.build(function, f_ext, "numpy", "float64")(n, inputs, want, 1)
+    return program, inputs, want
+
+
+@pytest.mark.parametrize(("name", "floating", "function"), CASES)
+def test_robots_agree_with_the_reference(name: str, floating: bool, function: str, way: tuple[Isa, str]) -> None:
+    """Every function of the bundled robots, with external forces and without; 5e-15 and 5e-7 were measured."""
+    isa, dtype = way
     for f_ext in (False, True) if FUNCTIONS[function].takes_f_ext else (False,):
-        program = compiler.code(function, f_ext)
-        assert isinstance(program, Program)
-        inputs = [np.ascontiguousarray(known[array.name], dtype) for array in program.inputs]
-        reference = compiler.build(function, f_ext, "numpy", "float64")
-        want = empty(program, n)
-        reference(n, [x.astype(float) for x in inputs], want, 1)
+        program, exact, want = wanted(name, floating, function, f_ext)
+        inputs = [np.ascontiguousarray(x, dtype) for x in exact]
         for got, right in zip(answers(build(program, dtype, isa), program, inputs), want, strict=True):
             assert np.abs(got - right).max() <= (1e-13 if dtype == "float64" else 1e-5) * max(1.0, np.abs(right).max())
 
