@@ -91,8 +91,8 @@ def test_a_guard_is_free_in_the_child_only() -> None:
 
 FORKS = """
     dyn = condyle.chain(7).compile(target="c", threads=5)
-    q, v, a = (np.random.default_rng(k).normal(size=(400_000, 7)) for k in range(3))
-    right, out = dyn.forward_dynamics(q, v, a), np.empty((400_000, 7))
+    q, v, a = (np.random.default_rng(k).normal(size=(150_000, 7)) for k in range(3))
+    right, out = dyn.forward_dynamics(q, v, a), np.empty((150_000, 7))
     children, depth = [], 0
 
     def fork(*_):

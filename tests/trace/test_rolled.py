@@ -108,7 +108,7 @@ def test_a_long_chain_is_compiled_as_loops_and_agrees() -> None:
 
 
 def test_explain_and_counts_say_rolled() -> None:
-    counts = {row["function"]: row for row in condyle.operation_counts(condyle.chain(300, 2))}
+    counts = {row["function"]: row for row in condyle.operation_counts(condyle.chain(120, 2))}
     assert counts["did"]["route"] == "closed_form, rolled"
     assert counts["fd"]["route"] in ("aba", "aba, rolled")
 

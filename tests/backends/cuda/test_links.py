@@ -85,6 +85,7 @@ def test_any_number_of_lanes(chunks: int) -> None:
     assert relative(got, want) < BOUNDS[64]
 
 
+@pytest.mark.slow
 def test_a_long_chain() -> None:
     inputs = passive(robot_of("revolute", 1024), 1)
     (got,) = simulate(forward("revolute", 1024, 64), list(inputs.values()))
@@ -237,19 +238,20 @@ def test_subtrees_are_added_once() -> None:
             np.testing.assert_array_equal(x[:n, :n], want)
 
 
-def test_every_wait_is_needed() -> None:
+@pytest.mark.parametrize(
+    ("kind", "count"),
+    [("tree", 13), pytest.param("chain", 16, marks=pytest.mark.slow), pytest.param("star", 19, marks=pytest.mark.slow)],
+)
+def test_every_wait_is_needed(kind: str, count: int) -> None:
     """Two threads meet in shared memory as soon as any one barrier of a block is left out."""
-    chain, tree, twigs = robot_of("floating", 40), robot_for("star 40"), condyle.random_tree(40, 1, types=("revolute",))
-    some = states(tree, 1)
-    for parts, inputs, count in (
-        (forward("floating", 40, 32, 64), list(passive(chain, 1).values()), 16),
-        (inverse(tree, 32, False), [some.q, some.v, some.a], 19),
-        (tree_forward(twigs, 32, False), list(passive(twigs, 1).values()), 13),
-    ):
-        needed(parts, inputs, count)
-
-
-def needed(parts: Parts, inputs: list[np.ndarray], count: int) -> None:
+    if kind == "chain":
+        parts, inputs = forward("floating", 40, 32, 64), list(passive(robot_of("floating", 40), 1).values())
+    elif kind == "star":
+        some = states(robot_for("star 40"), 1)
+        parts, inputs = inverse(robot_for("star 40"), 32, False), [some.q, some.v, some.a]
+    else:
+        twigs = condyle.random_tree(40, 1, types=("revolute",))
+        parts, inputs = tree_forward(twigs, 32, False), list(passive(twigs, 1).values())
     (part,) = parts.launches
     lines = part.texts[0].ptx.split("\n")
     waits = [k for k, line in enumerate(lines) if "bar.sync" in line]

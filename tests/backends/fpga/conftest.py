@@ -19,6 +19,7 @@ from condyle.hardware import Options
 from condyle.simulation import simulate
 
 Bench = Callable[..., str]
+_PLANNED: dict[tuple[str, Options], Accelerator] = {}
 
 
 @pytest.fixture
@@ -64,7 +65,10 @@ def accelerator(
     f_ext: float | None = None,
     turns: int = 1,
 ) -> Accelerator:
-    """An accelerator at a given interval, or at what the default budget allows."""
+    """An accelerator at a given interval, or at what the default budget allows; each is planned once."""
     options = Options(functions or tuple(FUNCTIONS), word, f_ext=f_ext)
-    acc = hardware.accelerator(robot, options)
+    key = (robot.fingerprint, options)
+    if key not in _PLANNED:
+        _PLANNED[key] = hardware.accelerator(robot, options)
+    acc = _PLANNED[key]
     return acc if ii is None else build(acc.plan, ii, turns)

@@ -64,6 +64,13 @@ def test_external_forces_count(robot) -> None:
     assert np.abs(tau - bare).max() > 100.0 * found["id"]["tau_absolute"]
 
 
+def test_inputs_inside_the_box_raise_no_flag(iiwa) -> None:
+    acc = accelerator(iiwa)
+    inside = hardware.consistent(iiwa, hardware.sampled(iiwa, 20, 4))
+    for function in acc.plan.functions:
+        assert not evaluate(acc.plan, function, task_of(acc.plan, function, inside)).over.any()
+
+
 @pytest.mark.parametrize("name", ["q", "v", "a", "tau", "Minv"])
 @pytest.mark.parametrize("factor", [1.01, 1e6])
 def test_each_input_outside_the_box_raises_the_flag_of_those_that_take_it(iiwa, name: str, factor: float) -> None:
@@ -73,7 +80,6 @@ def test_each_input_outside_the_box_raises_the_flag_of_those_that_take_it(iiwa, 
     far = {**inside, name: inside[name].copy()}
     far[name][3] = factor * corner[name] if name in corner else 1e6  # these two have no bound but their word's
     for function in acc.plan.functions:
-        assert not evaluate(acc.plan, function, task_of(acc.plan, function, inside)).over.any()
         flagged = evaluate(acc.plan, function, task_of(acc.plan, function, far)).over
         assert flagged.tolist() == [k == 3 and function in USES[name] for k in range(20)], function
 

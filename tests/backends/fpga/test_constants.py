@@ -61,7 +61,7 @@ def test_a_chain_whose_sums_would_be_too_wide_is_not_made() -> None:
     assert steps(0b10000000000000001, 27, 16) is not None
 
 
-@pytest.mark.parametrize("word", ["27x18", "27"])
+@pytest.mark.parametrize("word", ["27x18", pytest.param("27", marks=pytest.mark.slow)])
 def test_an_accelerator_computes_the_same_without_those_dsps(word: str) -> None:
     robot = condyle.load("iiwa14")
     plan = accelerator(robot, word=word).plan
