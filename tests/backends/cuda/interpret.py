@@ -12,7 +12,7 @@ import re
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import cache
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -32,10 +32,10 @@ TYPES: dict[str, type[np.generic]] = {
     "pred": np.bool_,
 }
 SPACES = ("param", "global", "shared", "local", "const")
+VECTORS = re.compile(r",(?![^{]*\})")  # commas between operands, not those within braces
 
 
-@dataclass(frozen=True, slots=True)
-class Instruction:
+class Instruction(NamedTuple):
     """One line: the guard ("" for none), the words of its name, its operands."""
 
     guard: str
@@ -85,7 +85,7 @@ def _code(body: str) -> tuple[tuple[Instruction, ...], dict[str, int], int]:
     code: list[Instruction] = []
     labels: dict[str, int] = {}
     local = 0
-    for line in (part.strip() for part in re.split(r"[;\n]", re.sub(r"<\d+>", "", body))):
+    for line in map(str.strip, re.sub(r"<\d+>", "", body).replace(";", "\n").split("\n")):
         if line.startswith(".local"):
             local = int(line.rpartition("[")[2].rstrip("]"))
         elif line.endswith(":"):
@@ -93,7 +93,8 @@ def _code(body: str) -> tuple[tuple[Instruction, ...], dict[str, int], int]:
         elif line and not line.startswith("."):
             guard, rest = (line.split(" ", 1)) if line.startswith("@") else ("", line)
             words, _, operands = rest.partition(" ")
-            given = tuple(part.strip() for part in re.split(r",(?![^{]*\})", operands)) if operands else ()
+            parts = VECTORS.split(operands) if "{" in operands else operands.split(",")
+            given = tuple(map(str.strip, parts)) if operands else ()
             code.append(Instruction(guard[1:], tuple(words.split(".")), given))
     return tuple(code), labels, local
 
@@ -143,15 +144,17 @@ class _Run:
         memory.watches = {} if handed else None
         self.me = np.arange(1, n + 1, dtype=np.int32)
         self.local = np.full((n, kernel.local), 0xFF, np.uint8)
-        self.awake = np.ones(n, np.bool_)
+        self.everyone = self.awake = np.ones(n, np.bool_)
         self.asleep: dict[int, Lanes] = {}
+        self.constants: dict[tuple[str, type[np.generic]], Lanes] = {}
 
     def go(self) -> None:
         place, code = 0, self.kernel.code
         while place < len(code):
             waking = self.asleep.pop(place, None)
             if waking is not None:
-                self.awake = self.awake | waking
+                awake = self.awake | waking
+                self.awake = self.everyone if awake.all() else awake
             place = self._step(place, code[place])
 
     def _step(self, place: int, line: Instruction) -> int:
@@ -213,9 +216,14 @@ class _Run:
         return operation(*[self._read(operand, kind) for operand, kind in zip(line.operands[1:], kinds, strict=True)])
 
     def _read(self, operand: str, kind: type[np.generic]) -> Lanes:
-        if operand.startswith("%"):
-            value = self.registers[operand]
+        value = self.registers.get(operand)
+        if value is not None:
             return value if value.dtype == kind else value.view(kind)
+        if (operand, kind) not in self.constants:
+            self.constants[operand, kind] = self._constant(operand, kind)
+        return self.constants[operand, kind]
+
+    def _constant(self, operand: str, kind: type[np.generic]) -> Lanes:
         if operand[:2] in ("0f", "0d"):
             bits = np.uint32 if operand[1] == "f" else np.uint64
             return np.full(self.n, int(operand[2:], 16), bits).view(kind)
@@ -227,7 +235,7 @@ class _Run:
 
     def _write(self, name: str, value: Lanes, mask: Lanes) -> None:
         old = self.registers.get(name)
-        if old is not None and not mask.all():
+        if mask is not self.everyone and old is not None and not mask.all():
             value = np.where(mask, value, old.view(value.dtype) if old.dtype != value.dtype else old)
         self.registers[name] = value
 

@@ -18,12 +18,10 @@ def fma(a: Lanes, b: Lanes, c: Lanes) -> Lanes:
     if a.dtype == np.float32:
         return (a.astype(np.float64) * b + c).astype(np.float32)
     p = a * b
-    with np.errstate(all="ignore"):
-        e = _product_error(a, b, p)
-        s = p + c
-        q = s - p
-        rest = (p - (s - q)) + (c - q) + e
-        return np.where(np.isfinite(e) & np.isfinite(s) & (rest != 0), s + rest, s)  # a zero keeps its sign
+    s = p + c
+    q = s - p
+    rest = (p - (s - q)) + (c - q) + _product_error(a, b, p)  # no number where s is none
+    return np.where(np.isfinite(rest) & (rest != 0), s + rest, s)  # a zero keeps its sign
 
 
 def _product_error(a: Lanes, b: Lanes, p: Lanes) -> Lanes:

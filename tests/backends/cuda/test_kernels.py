@@ -80,7 +80,7 @@ def check_made(one: Robot, function: str, bits: int, what: Parts, f_ext: bool, n
 
 @pytest.mark.parametrize("bits", [32, 64])
 @pytest.mark.parametrize("function", FUNCTIONS)
-@pytest.mark.parametrize(("name", "floating"), robots(ARM, ("iiwa14", True), QUADRUPED))
+@pytest.mark.parametrize(("name", "floating"), robots(ARM, QUADRUPED))
 def test_every_function(name: str, floating: bool, function: str, bits: int) -> None:
     """In shared memory that notices races; and its machine code keeps the limits."""
     one = robot(name, floating)

@@ -127,12 +127,19 @@ def test_mimics_and_every_joint_type(bench: Bench) -> None:
     assert bench(robot, acc, 6, *STALLS).startswith("right: 12 tasks")
 
 
-@pytest.mark.parametrize(("name", "ii", "each"), [("iiwa14", 2, 200), ("hyq", 3, 200)])
+@pytest.mark.parametrize(
+    ("name", "ii", "each"),
+    [
+        ("iiwa14", 4, 5),
+        *(pytest.param(*many, marks=pytest.mark.slow) for many in (("iiwa14", 2, 200), ("hyq", 3, 200))),
+    ],
+)
 def test_robots_of_the_papers(bench: Bench, name: str, ii: int, each: int) -> None:
     robot = condyle.load(name)
     assert bench(robot, accelerator(robot, ii=ii), each, *STALLS).startswith(f"right: {7 * each} tasks")
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("functions", "ii"), [(("id",), 1), (("m", "minv", "fd"), 8), (("did", "difd"), 8), (("dfd",), 8)]
 )
@@ -143,6 +150,7 @@ def test_atlas(bench: Bench, functions: tuple[str, ...], ii: int) -> None:
     assert bench(robot, acc, 200, *STALLS).startswith(f"right: {200 * len(functions)} tasks")
 
 
+@pytest.mark.slow
 def test_all_of_atlas(bench: Bench) -> None:
     robot = condyle.load("atlas")
     assert bench(robot, accelerator(robot, ii=16), 2, *STALLS).startswith("right: 14 tasks")
