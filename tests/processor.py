@@ -42,13 +42,13 @@ class Processor:
 
     def pytest_runtest_logreport(self, report: pytest.TestReport) -> None:
         """Of reports of workers too."""
-        spent = sum(float(value) for name, value in report.user_properties if name == NAME)
+        spent = sum(value for name, value in report.user_properties if name == NAME and isinstance(value, float))
         self.seconds[report.nodeid] = self.seconds.get(report.nodeid, 0.0) + spent
         if "slow" in report.keywords:
             self.slow.add(report.nodeid)
 
     def pytest_terminal_summary(self, terminalreporter: pytest.TerminalReporter) -> None:
-        for line in summary(self.seconds, self.slow):
+        for line in summary(self.seconds, self.slow) if self.seconds else ():
             terminalreporter.write_line(line)
 
 
