@@ -8,8 +8,10 @@ from __future__ import annotations
 
 import numpy as np
 
-from condyle.cli.check import FLOAT32, FLOAT64
+from condyle.functions import FUNCTIONS
 
+FLOAT64 = {name: function.accuracy.float64 for name, function in FUNCTIONS.items()}
+FLOAT32 = {name: function.accuracy.float32 for name, function in FUNCTIONS.items() if not function.solves}
 OF_SOLVING = 10.0  # times eps times the condition of M: what float32 may lose in fd, minv and their derivatives
 
 FEW_ROUNDINGS = 1e-14  # a dozen operations on numbers of size one
@@ -24,6 +26,3 @@ def allowed(function: str, dtype: str, condition: float) -> float:
     if dtype == "float64":
         return FLOAT64[function]
     return FLOAT32.get(function) or OF_SOLVING * float(np.finfo(np.float32).eps) * condition
-
-
-__all__ = ["DIFFERENCES", "FEW_ROUNDINGS", "FLOAT32", "FLOAT64", "PROGRAMS", "ROUNDING", "SOLVED", "allowed"]

@@ -15,6 +15,11 @@ TEST_S = 6.0  # one test that is not marked slow
 NAME = "processor_s"
 
 
+def slow(*values: object) -> object:
+    """Parameters of a test that `pytest -m slow` runs."""
+    return pytest.param(*values, marks=pytest.mark.slow)
+
+
 def used() -> float:
     """Processor seconds of this process and of its children that have ended."""
     return sum(sum(resource.getrusage(who)[:2]) for who in (resource.RUSAGE_SELF, resource.RUSAGE_CHILDREN))

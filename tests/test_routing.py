@@ -16,6 +16,7 @@ from condyle.ir.segments import Segmented
 from condyle.ir.sweep import Rolled
 from condyle.model.tree import tree_of
 from condyle.passes import pipeline
+from tests.processor import slow
 
 MOST = 1.6 * LONGEST
 """Nodes of a Program: some 25 microseconds each from trace to code, and 0.7 kB."""
@@ -71,7 +72,7 @@ def test_a_target_without_loops_is_given_straight_code(monkeypatch: pytest.Monke
 
 
 @pytest.mark.parametrize("function", ["dfd", "difd"])
-@pytest.mark.parametrize("name", ["atlas", "hyq"])
+@pytest.mark.parametrize("name", ["hyq", slow("atlas")])
 def test_products_are_foreseen(function: str, name: str) -> None:
     """What is said before the trace is near what the trace has; never above it for dfd, a fortieth for difd."""
     from condyle.trace.structure import products, written

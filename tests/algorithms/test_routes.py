@@ -16,12 +16,12 @@ from condyle.trace.straight import trace
 from tests.accuracies import ROUNDING, SOLVED
 from tests.laws.evaluated import reference, tree_for
 from tests.laws.robots import States, relative, robot_named, states
+from tests.processor import slow
 
 LOOSE = {"fd": SOLVED, "minv": SOLVED, "dfd": SOLVED, "difd": SOLVED}
 SINGLE = 2e-3  # float32: its rounding, 1e-7, times the condition of M, up to 1e4 here
-TRACED = ("zoo", "tree-1")
 EVERY_ROUTE = [(function, route) for function, known in FUNCTIONS.items() for route in known.routes]
-HYQ = pytest.param("hyq_floating", marks=pytest.mark.slow)  # as the smaller trees with a floating base
+HYQ = slow("hyq_floating")  # as the smaller trees with a floating base
 
 
 def arguments(robot: Robot, function: str, given: States) -> list[np.ndarray]:
@@ -56,7 +56,7 @@ def test_every_route_gives_the_same(name: str, function: str, route: str) -> Non
 
 
 @pytest.mark.parametrize(("function", "route"), EVERY_ROUTE)
-@pytest.mark.parametrize("name", TRACED)
+@pytest.mark.parametrize("name", ["zoo", slow("tree-1")])
 def test_program_means_what_the_reference_does(name: str, function: str, route: str) -> None:
     """Regrouped and not, as traced and contracted, in float64; and in float32."""
     robot = robot_named(name)

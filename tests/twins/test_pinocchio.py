@@ -15,6 +15,7 @@ from condyle.model.joints import JOINT_TYPES
 from condyle.model.robot import Joint
 from tests.accuracies import allowed
 from tests.laws.robots import States, changed, robot_named, states
+from tests.processor import slow
 from tests.twins.compare import error
 
 pytest.importorskip("pinocchio", reason="pip install 'condyle[test]'")
@@ -77,7 +78,7 @@ def test_reference(name: str, function: str, forces: bool) -> None:
 
 @pytest.mark.parametrize("dtype", ["float64", "float32"])
 @pytest.mark.parametrize("function", FUNCTIONS)
-@pytest.mark.parametrize("name", ["iiwa14", pytest.param("hyq_floating", marks=pytest.mark.slow)])
+@pytest.mark.parametrize("name", ["iiwa14", slow("hyq_floating")])
 def test_compiled(name: str, function: str, dtype: str, compiled: Callable[..., Dynamics]) -> None:
     given = states(robot(name), N, seed=2)
     found = error(compiled(robot(name), dtype), twin(name), function, given, forces=False)

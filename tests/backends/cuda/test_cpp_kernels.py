@@ -22,10 +22,11 @@ from tests.backends.c.small import meaning, states, tangle, toy
 from tests.backends.cuda.exported import GPP, TYPES, Library, compile_library, planned
 from tests.backends.cuda.simulate import compiler, robot
 from tests.backends.cuda.test_kernels import ARM, QUADRUPED, condition, given, robots
+from tests.processor import slow
 
 pytestmark = pytest.mark.skipif(GPP is None, reason="no g++: it compiles the exported text against the shim")
 
-ARM_OR_LARGER = [ARM, pytest.param(*QUADRUPED, marks=pytest.mark.slow)]
+ARM_OR_LARGER = [ARM, slow(*QUADRUPED)]
 INVALID, NO_MEMORY = 1, 2
 
 

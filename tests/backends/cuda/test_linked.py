@@ -19,6 +19,7 @@ from condyle.trace.reference import evaluate
 from tests.backends.cuda.simulate import simulate
 from tests.backends.cuda.test_links import robot_for
 from tests.laws.robots import relative, states
+from tests.processor import slow
 
 SERIAL = {"m": "crba", "minv": "aba", "did": "closed_form", "dfd": "minv+closed_form", "difd": "closed_form"}
 
@@ -29,7 +30,12 @@ BOUNDS = {"float64": 1e-10, "float32": 1e-3}
 @pytest.mark.parametrize("function", SERIAL)
 @pytest.mark.parametrize(
     ("name", "n", "dtype"),
-    [("chain 3", 2, "float32"), ("chain 34", 1, "float32"), ("hyq", 2, "float64"), ("floating 5", 1, "float64")],
+    [
+        ("chain 3", 2, "float32"),
+        ("chain 34", 1, "float32"),
+        ("floating 5", 1, "float64"),
+        slow("hyq", 2, "float64"),
+    ],
 )
 def test_matrices(name: str, n: int, dtype: str, function: str) -> None:
     """Chains and trees, a warp and a block; columns that do not fill their last task; outer forces in float64."""

@@ -24,13 +24,19 @@ from condyle.trace.structure import sizes
 from tests.backends.cuda.memory import RaceError
 from tests.backends.cuda.simulate import simulate
 from tests.laws.robots import relative, states
+from tests.processor import slow
 from tests.trace.test_chunks import GUARD, passive, robot_of
 
 # Of the largest acceleration: rounding along the chain, times the condition of a passive one.
 BOUNDS = {64: 1e-11, 32: 1e-4}
 
 
-BASES = [("floating", n, chunks) for n, chunks in ((1, 1), (2, 4), (19, 8), (40, 64))]
+BASES = [
+    ("floating", 1, 1),
+    ("floating", 2, 4),
+    ("floating", 19, 8),
+    slow("floating", 40, 64),
+]
 
 
 def forward(kind: str, n: int, bits: int, chunks: int = 0, f_ext: bool = False) -> Parts:
@@ -50,8 +56,9 @@ def ports_of(robot: condyle.Robot, function: str, f_ext: bool) -> tuple[list[Arr
     [
         *(("revolute", n, 32, 3) for n in (1, 2, 31, 32, 33)),
         *(("revolute", n, 64, 1) for n in (2, 33, 64)),
-        *(("mixed", 20, 64, 3), ("mixed", 200, 32, 1), ("helical", 9, 64, 70), ("prismatic", 6, 32, 3)),
+        *(("mixed", 20, 64, 3), ("helical", 9, 64, 70), ("prismatic", 6, 32, 3)),
         ("continuous", 12, 64, 3),
+        slow("mixed", 200, 32, 1),
     ],
 )
 def test_forward_dynamics(kind: str, n: int, bits: int, states: int) -> None:
@@ -76,7 +83,7 @@ def test_outer_forces_and_floating_bases(kind: str, n: int, chunks: int, f_ext: 
         assert relative(got, want) < BOUNDS[bits]
 
 
-@pytest.mark.parametrize("chunks", [1, 4, 32, 64, 128])
+@pytest.mark.parametrize("chunks", [1, 4, 32, 64, slow(128)])
 def test_any_number_of_lanes(chunks: int) -> None:
     """Chunks that the chain does not fill, and lanes without a link, change nothing."""
     inputs = passive(robot_of("mixed", 37), 2)
@@ -131,8 +138,9 @@ def inverse(robot: condyle.Robot, bits: int, f_ext: bool) -> Parts:
 @pytest.mark.parametrize(
     "name",
     [
-        *(f"chain {n}" for n in (1, 2, 31, 32, 33, 64, 200, 1024)),
+        *(f"chain {n}" for n in (1, 2, 31, 32, 33, 64, 200)),
         *("tree 7", "tree 33", "floating 12", "floating 100", "star 40", "atlas", "hyq", "zoo"),
+        slow("chain 1024"),
     ],
 )
 def test_inverse_dynamics(name: str, bits: int) -> None:
@@ -175,7 +183,7 @@ def tree_forward(robot: condyle.Robot, bits: int, f_ext: bool, lanes: int = 0) -
 
 
 @pytest.mark.parametrize("bits", BOUNDS)
-@pytest.mark.parametrize("name", ["chain 1", "chain 33", "tree 33", "floating 12", "hyq", "zoo"])
+@pytest.mark.parametrize("name", ["chain 1", "chain 33", slow("tree 33"), "floating 12", "hyq", "zoo"])
 def test_forward_dynamics_of_trees(name: str, bits: int) -> None:
     """Every joint type, universal ones in chains and behind branches; several states a warp, one a block."""
     robot = robot_for(name)
@@ -240,7 +248,7 @@ def test_subtrees_are_added_once() -> None:
 
 @pytest.mark.parametrize(
     ("kind", "count"),
-    [("tree", 13), pytest.param("chain", 16, marks=pytest.mark.slow), pytest.param("star", 19, marks=pytest.mark.slow)],
+    [("tree", 13), slow("chain", 16), slow("star", 19)],
 )
 def test_every_wait_is_needed(kind: str, count: int) -> None:
     """Two threads meet in shared memory as soon as any one barrier of a block is left out."""

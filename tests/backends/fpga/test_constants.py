@@ -16,6 +16,7 @@ from condyle.backends.fpga.formats import Format
 from condyle.backends.fpga.model import run
 from condyle.backends.fpga.vectors import task_of
 from condyle.errors import UnsupportedError
+from tests.processor import slow
 
 from .conftest import Bench, accelerator
 
@@ -61,7 +62,7 @@ def test_a_chain_whose_sums_would_be_too_wide_is_not_made() -> None:
     assert steps(0b10000000000000001, 27, 16) is not None
 
 
-@pytest.mark.parametrize("word", ["27x18", pytest.param("27", marks=pytest.mark.slow)])
+@pytest.mark.parametrize("word", ["27x18", slow("27")])
 def test_an_accelerator_computes_the_same_without_those_dsps(word: str) -> None:
     robot = condyle.load("iiwa14")
     plan = accelerator(robot, word=word).plan

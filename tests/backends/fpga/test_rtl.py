@@ -13,6 +13,7 @@ from condyle.backends.fpga.export import Facts
 from condyle.backends.fpga.given import GIVEN
 from condyle.errors import BuildError
 from condyle.simulation import check
+from tests.processor import slow
 from tests.zoo import every_joint
 
 from .conftest import Bench, accelerator, ball_and_plane, free_body
@@ -21,7 +22,7 @@ STALLS = ("+stall_in=40", "+stall_out=40", "+seed=5")
 
 
 @pytest.mark.parametrize("word", ["27x18", "27", "32", "q16.16"])
-@pytest.mark.parametrize("ii", [1, 3])
+@pytest.mark.parametrize("ii", [slow(1), 3])
 def test_every_word_and_sharing(bench: Bench, word: str, ii: int) -> None:
     robot = condyle.chain(2, 0)
     assert bench(robot, accelerator(robot, word=word, ii=ii), 20, *STALLS).startswith("right: 140 tasks")
@@ -44,7 +45,7 @@ def test_external_forces(bench: Bench, functions: tuple[str, ...]) -> None:
     assert bench(robot, acc, 12, *STALLS).startswith(f"right: {12 * len(acc.plan.functions)} tasks")
 
 
-@pytest.mark.parametrize("ii", [1, 2, 5])
+@pytest.mark.parametrize("ii", [slow(1), slow(2), 5])
 def test_latency_and_interval_are_what_the_report_says(bench: Bench, ii: int) -> None:
     robot = condyle.chain(2, 0)
     acc = accelerator(robot, ii=ii)
@@ -97,8 +98,8 @@ def test_a_base_whose_motion_is_given(bench: Bench, functions: tuple[str, ...], 
     [
         (False, ("did", "minv"), 4, 4, "27x18"),
         (False, ("id",), 8, 4, "32"),
-        (False, ("dfd",), 6, 2, "27x18"),
-        (True, ("id", "m"), 2, 2, "27x18"),
+        slow(False, ("dfd",), 6, 2, "27x18"),
+        slow(True, ("id", "m"), 2, 2, "27x18"),
     ],
 )
 def test_limbs_take_turns(bench: Bench, floating: bool, functions, ii: int, turns: int, word: str) -> None:
@@ -131,7 +132,7 @@ def test_mimics_and_every_joint_type(bench: Bench) -> None:
     ("name", "ii", "each"),
     [
         ("iiwa14", 4, 5),
-        *(pytest.param(*many, marks=pytest.mark.slow) for many in (("iiwa14", 2, 200), ("hyq", 3, 200))),
+        *(slow(*many) for many in (("iiwa14", 2, 200), ("hyq", 3, 200))),
     ],
 )
 def test_robots_of_the_papers(bench: Bench, name: str, ii: int, each: int) -> None:
