@@ -14,6 +14,7 @@ from condyle.backends.fpga.evaluate import evaluate
 from condyle.backends.fpga.vectors import dense, task_of, worst
 from condyle.errors import UnsupportedError
 from condyle.model.rooted import Rooted
+from tests.processor import slow
 from tests.zoo import every_joint
 
 from .conftest import accelerator, ball_and_plane, free_body
@@ -43,14 +44,16 @@ def test_the_papers_format_is_less_accurate(iiwa) -> None:
     assert theirs["minv"]["Minv_relative"] > 5.0 * ours["minv"]["Minv_relative"]
 
 
-@pytest.mark.parametrize("robot", [condyle.load("hyq", floating_base=True), every_joint()], ids=["hyq", "every_joint"])
+@pytest.mark.parametrize(
+    "robot", [every_joint(), slow(condyle.load("hyq", floating_base=True))], ids=["every_joint", "hyq"]
+)
 def test_free_joints_and_all_others_are_done(robot) -> None:
     found = hardware.errors(robot, accelerator(robot, "id", "m", "did", word="27").plan, 300)
     for row in found.values():
         assert max(value for name, value in row.items() if name.endswith("relative")) < 1e-2
 
 
-@pytest.mark.parametrize("robot", [condyle.load("hyq"), every_joint()], ids=["hyq", "every_joint"])
+@pytest.mark.parametrize("robot", [every_joint(), slow(condyle.load("hyq"))], ids=["every_joint", "hyq"])
 def test_external_forces_count(robot) -> None:
     acc = accelerator(robot, "id", "fd", "dfd", word="27", f_ext=100.0)
     found = hardware.errors(robot, acc.plan, 300)
