@@ -8,7 +8,7 @@ import pytest
 import condyle
 from benchmarks import gpu_links
 from condyle import linked
-from condyle.compile import routes as routing
+from condyle.compile import routes
 from condyle.errors import UnsupportedError
 from condyle.functions import FUNCTIONS
 from condyle.gpu import GpuDynamics
@@ -90,7 +90,7 @@ def test_benchmark_runs(fake: FakeDriver) -> None:
 
 
 def test_auto_scans_what_has_no_other_kernel(fake: FakeDriver, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(routing, "LONGEST", 100)
+    monkeypatch.setattr(routes, "LONGEST", 100)
     robot = condyle.chain(3, rng=2)
     some = states(robot, 2)
     with pytest.raises(UnsupportedError, match="links='scan'"):
@@ -105,7 +105,7 @@ def test_auto_scans_what_needs_no_elements_where_there_are_none(
     fake: FakeDriver, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """A massless link is in the way of forward dynamics, not of inverse dynamics."""
-    monkeypatch.setattr(routing, "LONGEST", 1)
+    monkeypatch.setattr(routes, "LONGEST", 1)
     robot = massless()
     auto = robot.compile(target="cuda", links="auto")
     scans = [line.split()[0] for line in auto.explain().splitlines() if "scans" in line]

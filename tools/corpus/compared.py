@@ -97,7 +97,7 @@ def errors(dyn: Dynamics, other: Twin, given: States, condition: float, forces: 
             worst[name] = "singular for the other engine"
             continue
         worst[name] = found if np.isfinite(found) else "not finite"
-        if not found <= allowed(name, "float64", condition):
+        if not found <= allowed(FUNCTIONS[name], "float64", condition):
             beyond.append(name)
     return worst, beyond
 
