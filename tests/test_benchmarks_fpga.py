@@ -23,9 +23,9 @@ def file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 
 def test_a_row_is_measured_in_a_process_of_its_own_and_kept(file: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    assert command.apart("variants", "turns hyq 450 1") == 0
+    assert command.apart("variants", "folding hyq 450 1") == 0
     (entry,) = json.loads(file.read_text())["measurements"]["variants"].values()
-    acc = hardware.accelerator(condyle.load("hyq"), hardware.Options(dsp=450, turns=1))
+    acc = hardware.accelerator(condyle.load("hyq"), hardware.Options(dsp=450, folding=1))
     assert (entry["dsp"], entry["latency"]["dfd"]) == (acc.dsp, acc.latency("dfd"))
     assert entry["commit"] and entry["date"] and entry["wall_s"] >= 0.5 * entry["processor_s"] > 0
     assert entry["peak_mb"] > 50

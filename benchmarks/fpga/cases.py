@@ -19,7 +19,7 @@ ACCELERATORS = {
     "iiwa14 27x18 difd": ("iiwa14", Options(("difd",), dsp=XCVU9P.dsp * 85 // 100)),
     "hyq 27x18": ("hyq", Options()),
     "atlas 27x18": ("atlas", Options()),
-    "atlas 27": ("atlas", Options(word="27", dsp=XCVU9P.dsp * 95 // 100, turns=1)),
+    "atlas 27": ("atlas", Options(word="27", dsp=XCVU9P.dsp * 95 // 100, folding=1)),
 }
 """Row to robot and options; the default budget is 62 % of the device."""
 

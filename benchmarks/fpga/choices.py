@@ -34,13 +34,17 @@ def constants(found: Found) -> list[str]:
     return table(["robot, interval, constants", "DSPs", "sums of shifts", "latency id / difd / fd"], rows)
 
 
-def turns(found: Found) -> list[str]:
-    """Limbs in turns, all seven functions, 27x18; `--turns`, or as the budget chooses."""
+def folding(found: Found) -> list[str]:
+    """Folding of branches, all seven functions, 27x18; `--folding`, or as the budget chooses."""
     rows = [
-        [row, *(str(e[key]) for key in ("interval", "turns", "dsp", "words", "sums")), _latency(e, "id", "difd", "fd")]
-        for row, e in _rows(found, "turns").items()
+        [
+            row,
+            *(str(e[key]) for key in ("interval", "folding", "dsp", "words", "sums")),
+            _latency(e, "id", "difd", "fd"),
+        ]
+        for row, e in _rows(found, "folding").items()
     ]
-    heads = ["robot, DSPs allowed, turns", "interval", "turns", "DSPs", "words in registers", "sums"]
+    heads = ["robot, DSPs allowed, folding", "interval", "folding", "DSPs", "words in registers", "sums"]
     return table([*heads, "latency id / difd / fd"], rows)
 
 
@@ -100,7 +104,7 @@ def _part(signals: Found) -> str:
 
 SECTIONS: tuple[Any, ...] = (
     ("Constants", "variants", constants),
-    ("Turns", "variants", turns),
+    ("Folding", "variants", folding),
     ("Roots", "variants", roots),
     ("Base", "variants", base),
     ("Steps", "variants", steps),

@@ -13,7 +13,6 @@ from typing import Any
 import condyle
 from benchmarks.fpga.cases import ACCELERATORS, SHOWN, version
 from condyle import hardware
-from condyle.backends.fpga.accelerator import CODES
 from condyle.backends.fpga.build import Accelerator
 from condyle.backends.fpga.export import Facts, Sheet, write
 from condyle.backends.fpga.target import XCVU9P
@@ -37,7 +36,7 @@ def measure(row: str) -> dict[str, Any]:
     return {
         "word": options.word,
         "budget": options.budget,
-        "turns": max(array.datapath.turns for array in acc.arrays.values()),
+        "folding": max(array.datapath.folding for array in acc.arrays.values()),
         "dsp": acc.dsp,
         "share": 100.0 * acc.dsp / XCVU9P.dsp,
         "functions": planned,
@@ -48,7 +47,7 @@ def measure(row: str) -> dict[str, Any]:
 
 def _simulated(folder: Path, acc: Accelerator, function: str) -> dict[str, float]:
     """Cycles found by iverilog; every answer was right."""
-    only = f"+only={CODES[function]}"
+    only = f"+only={acc.plan.tasks[function].codes[0]}"
     alone = simulate(folder, "rig", (only, f"+sparse={max(acc.latency(f) for f in acc.plan.functions)}"))
     stream = simulate(folder, "rig", (only,))
     latency, (cycles, gaps) = re.findall(r"latency (\d+)", alone)[0], re.findall(r"interval (\d+)/(\d+)", stream)[0]

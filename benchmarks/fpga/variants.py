@@ -1,4 +1,4 @@
-"""Choices beside each other: constants, limbs in turns, roots, a given base, integration steps; cycles, units, errors.
+"""Choices beside each other: constants, folding, roots, a given base, integration steps; cycles, units, errors.
 
 Nothing is simulated here; `cycles` and the tests do that.
 """
@@ -10,9 +10,8 @@ from typing import Any
 
 import condyle
 from condyle import hardware
-from condyle.backends.fpga.build import Accelerator, build, in_turns
+from condyle.backends.fpga.build import Accelerator, build, with_folding
 from condyle.backends.fpga.constants import with_constants
-from condyle.backends.fpga.given import both
 from condyle.backends.fpga.report import words_held
 from condyle.functions import FUNCTIONS
 from condyle.hardware import Options
@@ -32,12 +31,12 @@ class Variant:
         options = self.options
         if self.interval is None:
             return hardware.accelerator(robot, options)
-        made = in_turns(hardware.planned(robot, options), options.turns or 1)
+        made = with_folding(hardware.planned(robot, options), options.folding or 1)
         return build(with_constants(made, options.constants, self.interval), self.interval)
 
 
 ARM, TREE = ("id", "fd", "did"), ("fd", "rk4", "euler")
-ALL = tuple(FUNCTIONS)
+ALL, GIVEN = tuple(FUNCTIONS), tuple(name for name, task in hardware.functions().items() if task.base_given)
 CASES: dict[str, Variant] = {
     **{
         f"constants {robot} {ii} {made}": Variant(robot, Options(constants=made), interval=ii)
@@ -46,19 +45,19 @@ CASES: dict[str, Variant] = {
         for made in ("dsp", "shift", "auto")
     },
     **{
-        f"turns hyq {dsp} {turns or 'chosen'}": Variant("hyq", Options(dsp=dsp, turns=turns))
+        f"folding hyq {dsp} {folding or 'chosen'}": Variant("hyq", Options(dsp=dsp, folding=folding))
         for dsp in (450, 220, 120)
-        for turns in (1, None)
+        for folding in (1, None)
     },
-    **{f"turns atlas 4240 {turns or 'chosen'}": Variant("atlas", Options(turns=turns)) for turns in (1, None)},
+    **{f"folding atlas 4240 {n or 'chosen'}": Variant("atlas", Options(folding=n)) for n in (1, None)},
     **{
         f"root atlas {root or 'pelvis'}": Variant("atlas", Options(ARM, root=root), floating=True, interval=7)
         for root in (None, "mtorso", "utorso")
     },
     "base hyq fd": Variant("hyq", Options(("fd",)), floating=True, interval=1),
-    "base hyq fd, fd_given": Variant("hyq", Options(both("fd")), floating=True, interval=1),
+    "base hyq fd, fd_given": Variant("hyq", Options(("fd", "fd_given")), floating=True, interval=1),
     "base hyq all": Variant("hyq", Options(), floating=True, interval=3),
-    "base hyq all and given": Variant("hyq", Options(both(*ALL)), floating=True, interval=3, states=1000),
+    "base hyq all and given": Variant("hyq", Options((*ALL, *GIVEN)), floating=True, interval=3, states=1000),
     **{f"steps {robot}": Variant(robot, Options(("fd", "rk4")), states=1000) for robot in ("iiwa14", "hyq")},
     **{
         f"steps hyq floating {word} {ms} ms": Variant(
@@ -78,7 +77,7 @@ def measure(row: str) -> dict[str, Any]:
     paths = [array.datapath for array in acc.arrays.values()]
     found = {
         "interval": acc.ii,
-        "turns": max(path.turns for path in paths),
+        "folding": max(path.folding for path in paths),
         "dsp": acc.dsp,
         "arrays": {name: sum(op.kind == "mul" for op in array.datapath.ops) for name, array in acc.arrays.items()},
         "words": sum(words_held(acc, name) for name in acc.arrays),

@@ -213,7 +213,7 @@ def export(
     f_ext: float | None = None,
     step: float | None = None,
     constants: str | None = None,
-    turns: int | None = None,
+    folding: int | None = None,
     root: str | None = None,
 ) -> list[Path]:
     """Write a project for another world into the folder `out`; the files written.
@@ -229,7 +229,7 @@ def export(
     For verilog: word, the number format ("27x18", "27", "32", "q16.16"), by default the first; dsp, a budget that
     chooses how often a task may enter; clock [MHz] (125), assumed, to print times; f_ext [N, N m], tasks carry external
     forces, each component within; step [s] (1e-3), of "euler" and "rk4"; constants, "dsp" (the default), "shift" or
-    "auto"; turns, root: see docs/fpga.md. UnsupportedError for an option that the target does not take.
+    "auto"; folding, root: see docs/fpga.md. UnsupportedError for an option that the target does not take.
     """
     from condyle.projects import Job, check_folder, check_taken, folder_of, functions_of, write
 
@@ -237,7 +237,7 @@ def export(
     folder, functions = folder_of(out), functions_of(target, functions)
     number = None if dtype is None else dtype_name(dtype)
     options = {"dtype": number, "word": word, "dsp": dsp, "clock": clock, "f_ext": f_ext}
-    options |= {"step": step, "constants": constants, "turns": turns, "root": root}
+    options |= {"step": step, "constants": constants, "folding": folding, "root": root}
     said = {option: value for option, value in options.items() if value is not None}
     check_taken(target, said)
     check_solvable(robot, functions)
@@ -252,9 +252,10 @@ def export(
 
 def check_solvable(robot: Robot, functions: Sequence[str]) -> None:
     """SingularError if one of the functions has to do with an inverse of the mass matrix that there is for no q."""
-    from condyle.backends.fpga.steps import ALL
+    from condyle.hardware.functions import tasks
 
-    if any(ALL[function].solves for function in {*functions} & {*ALL}):
+    known = {name: task.function for name, task in tasks().items()} | FUNCTIONS
+    if any(known[function].solves for function in {*functions} & {*known}):
         check_invertible(robot)
 
 

@@ -13,6 +13,6 @@ LINKS = ("serial", "scan", "auto")
 EXPORTS: Mapping[str, tuple[str, ...]] = {
     "c": ("dtype",),
     "cuda": (),
-    "verilog": ("word", "dsp", "clock", "f_ext", "step", "constants", "turns", "root"),
+    "verilog": ("word", "dsp", "clock", "f_ext", "step", "constants", "folding", "root"),
 }
 """What is exported, each with the options that it alone takes."""

@@ -18,7 +18,6 @@ from condyle.backends.common.facts import Vectors
 from condyle.backends.common.owned import check_owned
 from condyle.backends.common.readme import Coordinates
 from condyle.backends.cuda.cpp.export import export_cuda
-from condyle.backends.fpga.steps import ALL
 from condyle.choices import EXPORTS
 from condyle.compile.serial import Compiler
 from condyle.errors import UnsupportedError
@@ -74,7 +73,7 @@ def folder_of(out: object) -> Path:
 
 def functions_of(target: str, functions: object) -> tuple[str, ...]:
     """The functions that were named, each once; UnsupportedError for what is no list of them."""
-    allowed = tuple(ALL if target == "verilog" else FUNCTIONS)
+    allowed = tuple(dict.fromkeys((*FUNCTIONS, *(hardware.functions() if target == "verilog" else ()))))
     listed = isinstance(functions, Iterable) and not isinstance(functions, str)
     named = list(cast("Iterable[object]", functions)) if listed else []
     if not named:

@@ -12,7 +12,7 @@ from typing import Protocol, cast
 from condyle.algorithms.aba import Elimination, eliminations, solve, still_forces
 from condyle.algorithms.crba import crba
 from condyle.algorithms.joint import Joint
-from condyle.algorithms.ltl import Factors, inverse, ltl, minus_inverse_times
+from condyle.algorithms.ltl import Factors, inverse, minus_inverse_times
 from condyle.algorithms.ltl import solve as solve_by
 from condyle.algorithms.matrix import SparseMatrix
 from condyle.algorithms.minv import minv, no_force
@@ -46,7 +46,7 @@ def mass_matrix(tree: Unrolled) -> SparseMatrix:
 
 def factors(tree: Unrolled) -> Factors:
     """The sparse factors of M(q)."""
-    return ltl(mass_matrix(tree))
+    return tree.factors(mass_matrix(tree))
 
 
 def net_force(tree: Unrolled) -> list[Scalar]:

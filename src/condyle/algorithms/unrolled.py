@@ -8,6 +8,7 @@ from typing import TypeVar, cast
 
 from condyle.algorithms.crba import crba
 from condyle.algorithms.joint import Dof, Inertia, Joint
+from condyle.algorithms.ltl import Factors, ltl
 from condyle.algorithms.matrix import SparseMatrix
 from condyle.algorithms.rnea import NO_FORCE, Wrench
 from condyle.algorithms.sweeps import Entry, Field, Matrix, Meet, Vector
@@ -38,6 +39,10 @@ class Unrolled:
             None if f_ext is None else [external_wrench(link, f_ext) for link in tree.links]
         )
         self._negated: dict[str, SparseMatrix] = {}
+
+    def factors(self, mass: SparseMatrix) -> Factors:
+        """The sparse factors of the mass matrix."""
+        return ltl(mass)
 
     def each(self, step: Callable[..., T], *given: Field[object]) -> Field[T]:
         return [step(joint, *(field[i] for field in given)) for i, joint in enumerate(self.joints)]

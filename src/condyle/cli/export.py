@@ -9,12 +9,12 @@ from typing import Any
 
 import condyle
 from condyle.backends.fpga.constants import CONSTANTS
-from condyle.backends.fpga.steps import ALL
 from condyle.backends.fpga.target import WORDS
 from condyle.choices import DTYPES, EXPORTS
 from condyle.cli.common import add_robot, load, progress, say, show, show_json
 from condyle.errors import AccuracyWarning
 from condyle.functions import FUNCTIONS
+from condyle.hardware.functions import tasks
 
 
 def fill(command: argparse.ArgumentParser) -> None:
@@ -45,7 +45,9 @@ def add_hardware(command: argparse.ArgumentParser) -> None:
         "--f-ext", type=float, metavar="N", help="verilog: tasks carry external forces, up to N newton"
     )
     command.add_argument("--step", type=float, metavar="S", help="verilog: seconds of euler and rk4 (default 0.001)")
-    command.add_argument("--turns", type=int, metavar="N", help="verilog: how many limbs that are alike share an array")
+    command.add_argument(
+        "--folding", type=int, metavar="N", help="verilog: how many branches that are alike share an array"
+    )
     command.add_argument("--root", metavar="LINK", help="verilog: hold a floating robot by this link, or auto")
 
 
@@ -77,7 +79,7 @@ def functions(text: str, allowed: Collection[str] = tuple(FUNCTIONS)) -> tuple[s
 
 def hardware_functions(text: str) -> tuple[str, ...]:
     """The same, of what an accelerator can do."""
-    return functions(text, ALL)
+    return functions(text, tasks())
 
 
 def run(arguments: argparse.Namespace) -> int:

@@ -16,6 +16,7 @@ from condyle.backends.fpga.export import Facts, Sheet, Tasks, write
 from condyle.backends.fpga.vectors import answer_lines, task_lines, task_of
 from condyle.errors import AccuracyWarning
 from condyle.hardware.accuracy import GOAL, advice, errors
+from condyle.hardware.functions import tasks as functions
 from condyle.hardware.plans import ROUTES, Options, accelerator, planned
 from condyle.hardware.roots import held
 from condyle.hardware.states import BOX, FORCE, answer_of, consistent, limits, sampled
@@ -35,6 +36,7 @@ __all__ = [
     "consistent",
     "errors",
     "export_verilog",
+    "functions",
     "held",
     "limits",
     "planned",

@@ -2,31 +2,30 @@
 
 from __future__ import annotations
 
-import math
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 from condyle.backends.common.facts import checked_name
 from condyle.backends.fpga.accelerator import Plan
-from condyle.backends.fpga.build import Accelerator, build, fit, in_turns
+from condyle.backends.fpga.build import Accelerator, build, fit, with_folding
 from condyle.backends.fpga.constants import with_constants
-from condyle.backends.fpga.given import GIVEN
-from condyle.backends.fpga.planner import plan
-from condyle.backends.fpga.steps import STANDING, STEPS
+from condyle.backends.fpga.planner import Request, plan
+from condyle.backends.fpga.steps import STANDING
 from condyle.backends.fpga.target import XCVU9P, word_of
+from condyle.backends.fpga.tasks import Task
+from condyle.compile.stages import stages
 from condyle.errors import UnsupportedError
 from condyle.functions import FUNCTIONS
+from condyle.hardware.functions import PRODUCT_NAMES, UNITS, chosen
 from condyle.hardware.states import BOX, FORCE, limits, sampled
 from condyle.hardware.stepping import stepping_of
 from condyle.model.robot import Robot
 from condyle.model.tree import tree_of
-from condyle.trace.limbs import limbs_of
-from condyle.trace.norms import caps
-from condyle.trace.pivots import floors
-from condyle.trace.staged import trace_staged
+from condyle.trace.branches import branches_of
 
 RANGES = 4000
 """States whose values choose the formats."""
-ROUTES = (("R", "id", "rnea"), ("D", "did", "closed_form"), ("M", "m", "crba"), ("M", "minv", "ltl"))
+ROUTES = tuple((unit.letter, unit.function, unit.route) for unit in UNITS.values())
 
 
 @dataclass(frozen=True)
@@ -34,8 +33,8 @@ class Options:
     """dsp: a budget, 62 % of an XCVU9P by default. word: see the target. clock: MHz, assumed, to print times.
 
     f_ext: None, or tasks carry external forces, each component within so many N and N m. step: of euler and rk4 [s].
-    constants: how products with them are made, see `CONSTANTS`. turns: how many limbs that are alike share an array; by
-    default what needs the fewest DSPs at the shortest interval. root: see `held`.
+    constants: how products with them are made, see `CONSTANTS`. folding: how many isomorphic branches share an array;
+    by default what needs the fewest DSPs at the shortest interval. root: see `held`.
     """
 
     functions: tuple[str, ...] = tuple(FUNCTIONS)
@@ -47,7 +46,7 @@ class Options:
     f_ext: float | None = None
     step: float = 1e-3
     constants: str = "dsp"
-    turns: int | None = None
+    folding: int | None = None
     root: str | None = None
 
     def __post_init__(self) -> None:
@@ -74,36 +73,28 @@ def planned(robot: Robot, options: Options) -> Plan:
     """The arrays and their formats; UnsupportedError says what cannot be done and what could."""
     if robot.nv == 0:
         raise UnsupportedError("verilog: no joint of this robot moves, so an accelerator has nothing to compute")
-    base = _given_base(robot, options)
-    staged = trace_staged(tree_of(robot), ROUTES, options.f_ext is not None, base)
-    samples = sampled(robot, RANGES, 0, options.box)
-    numbers, limbs, edges = word_of(options.word), limbs_of(tree_of(robot)), limits(robot, options.box)
-    parents = [link.parent for link in tree_of(robot).links]
+    tree, asked, edges = tree_of(robot), chosen(options.functions), limits(robot, options.box)
+    base = _given_base(robot, asked)
     named = {(word.name, word.index): bound for word, bound in edges.items()}
-    bounds = caps(staged, parents, math.hypot(*tree_of(robot).gravity), named)
-    below = floors(tree_of(robot))
-    least = {node: below[k] for node, k in staged.pivots.items()}
-    stepping = stepping_of(robot, options.step, options.box["v"], numbers.data) if _steps(options) else STANDING
-    made = plan(
-        staged.program, staged.stages, samples, numbers, options.functions, stepping, base, limbs, bounds, least
-    )
+    program = stages(tree, ROUTES, options.f_ext is not None, base, named)
+    samples, numbers = sampled(robot, RANGES, 0, options.box), word_of(options.word)
+    steps = any(task.stages for task in asked)
+    stepping = stepping_of(robot, options.step, options.box["v"], numbers.data) if steps else STANDING
+    units, branches = tuple(UNITS.values()), branches_of(tree)
+    made = plan(Request(program, units, samples, numbers, asked, PRODUCT_NAMES, stepping, base, branches))
     return replace(made, box=options.box, limits=edges)
 
 
 def accelerator(robot: Robot, options: Options) -> Accelerator:
     """Planned, fitted to the budget and scheduled."""
     made = planned(robot, options)
-    ii, turns = fit(made, options.budget, options.constants, options.turns)
-    return build(with_constants(in_turns(made, turns), options.constants, ii), ii)
+    ii, folding = fit(made, options.budget, options.constants, options.folding)
+    return build(with_constants(with_folding(made, folding), options.constants, ii), ii)
 
 
-def _given_base(robot: Robot, options: Options) -> int:
+def _given_base(robot: Robot, asked: Sequence[Task]) -> int:
     """Degrees of freedom of a base whose motion some function is given; 0 if none is."""
-    asked = [function for function in options.functions if function in GIVEN]
-    if asked and not (robot.joints and robot.joints[0].kind.is_free):
-        raise UnsupportedError(f"{asked[0]}: only a floating base can move as given (floating_base=True)")
-    return robot.joints[0].nv if asked else 0
-
-
-def _steps(options: Options) -> bool:
-    return not set(STEPS).isdisjoint(options.functions)
+    given = [task.function.name for task in asked if task.base_given]
+    if given and not (robot.joints and robot.joints[0].kind.is_free):
+        raise UnsupportedError(f"{given[0]}: only a floating base can move as given (floating_base=True)")
+    return robot.joints[0].nv if given else 0

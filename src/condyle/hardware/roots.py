@@ -4,20 +4,20 @@ from __future__ import annotations
 
 from typing import TypeVar
 
+from condyle.compile.stages import stages
+from condyle.hardware.plans import ROUTES
 from condyle.ir.program import operands
 from condyle.model.robot import Robot
 from condyle.model.rooted import check_movable
 from condyle.model.tree import tree_of
-from condyle.trace.staged import trace_staged
 
 Own = TypeVar("Own", bound=Robot)
 CANDIDATES = 4
 """Roots that are tried."""
-ROUTE = ("R", "id", "rnea")
 
 
 def held(robot: Own, root: str | None) -> Own:
-    """The robot held by another link: `root`, or for "auto" the one that answers id soonest.
+    """The robot held by another link: `root`, or for "auto" the one that answers inverse dynamics soonest.
 
     Of the links from which the farthest is nearest a few are traced; the cycles on the longest way through their graphs
     are counted. UnsupportedError for a fixed base.
@@ -41,7 +41,7 @@ def _depth(robot: Robot) -> int:
 
 def _cycles(robot: Robot) -> int:
     """Of the longest way through inverse dynamics, units not shared."""
-    program = trace_staged(tree_of(robot), [ROUTE]).program
+    program = stages(tree_of(robot), ROUTES[:1])
     times: list[int] = []
     for node in program.nodes:
         before = max((times[k] for k in operands(node)), default=0)

@@ -8,13 +8,15 @@ import numpy as np
 from numpy.typing import NDArray
 
 from condyle.backends.fpga.datapath import Word
-from condyle.backends.fpga.given import GIVEN
-from condyle.backends.fpga.steps import STEPS, integrated
+from condyle.backends.fpga.steps import integrated
+from condyle.backends.fpga.tasks import BIAS, INVERSE, Task
 from condyle.functions import FUNCTIONS
+from condyle.hardware.functions import MASS, SOLVES, UNITS, tasks
 from condyle.hardware.stepping import group
 from condyle.model.robot import Robot
 from condyle.model.state import usual_range
 from condyle.model.tree import tree_of
+from condyle.specification import MinusProduct
 from condyle.trace.reference import evaluate as reference
 
 Reals = NDArray[np.float64]
@@ -53,42 +55,53 @@ def limits(robot: Robot, box: Mapping[str, float]) -> dict[Word, float]:
     return found
 
 
+NAMES = {unit.leaf: name for name, unit in UNITS.items()}
+"""The functions whose answers the groups are."""
+
+
 def consistent(robot: Robot, states: Mapping[str, Reals]) -> dict[str, Reals]:
     """tau and Minv too, of the same states."""
-    tree = tree_of(robot)
-    (tau,) = reference(tree, "id", "rnea", states)
-    (inverse,) = reference(tree, "minv", FUNCTIONS["minv"].route_names(tree.has_shared_coordinates)[0], states)
-    return {**states, "tau": np.asarray(tau, np.float64), "Minv": np.asarray(inverse, np.float64)}
+    (tau,), (inverse,) = (answer_of(robot, NAMES[leaf], states, 0.0) for leaf in (BIAS, INVERSE))
+    return {**states, "tau": tau, "Minv": inverse}
 
 
 def answer_of(robot: Robot, function: str, states: Mapping[str, Reals], h: float) -> list[Reals]:
     """A function's outputs in float64, flat (n, size)."""
-    if function in STEPS:
-
-        def fd(q: Reals, v: Reals) -> Reals:
-            return answer_of(robot, "fd", {**states, "q": q, "v": v}, h)[0]
-
-        return list(integrated(function, fd, group(robot), states["q"], states["v"], h))
-    if function in GIVEN:
-        return _of_a_given_base(robot, function, states)
+    if function not in FUNCTIONS:
+        task = tasks()[function]
+        return _of_a_given_base(robot, task, states) if task.base_given else _stepped(robot, task, states, h)
     tree = tree_of(robot)
     given = {port.name: states[port.name] for port in FUNCTIONS[function].ports(FORCE in states)}
     route = FUNCTIONS[function].route_names(tree.has_shared_coordinates)[0]
     return [np.asarray(exact, np.float64) for exact in reference(tree, function, route, given)]
 
 
-def _of_a_given_base(robot: Robot, function: str, states: Mapping[str, Reals]) -> list[Reals]:
-    """From the mass matrix of the joints alone; entries of the base are zero."""
+def _stepped(robot: Robot, task: Task, states: Mapping[str, Reals], h: float) -> list[Reals]:
+    def fd(q: Reals, v: Reals) -> Reals:
+        return answer_of(robot, SOLVES, {**states, "q": q, "v": v}, h)[0]
+
+    return list(integrated(task.stages, fd, group(robot), states["q"], states["v"], h))
+
+
+def _of_a_given_base(robot: Robot, task: Task, states: Mapping[str, Reals]) -> list[Reals]:
+    """The composition, with the inverse of the mass matrix of the joints alone; entries of the base are zero."""
     base, n = robot.joints[0].nv, len(states["q"])
-    (mass,) = answer_of(robot, "m", states, 0.0)
+    (mass,) = answer_of(robot, NAMES[MASS], states, 0.0)
     square, joints = (n, robot.nv, robot.nv), np.arange(robot.nv) >= base
     inverse: Reals = np.zeros(square)
     inverse[:, base:, base:] = np.linalg.inv(np.reshape(mass, square)[:, base:, base:])
-    if function == "minv_given":
-        return [np.reshape(inverse, (n, -1))]
-    (c,) = answer_of(robot, "id", {**states, "a": np.where(joints, 0.0, states["a"])}, 0.0)
-    a = (inverse @ (states["tau"] - c)[..., None])[..., 0]
-    if function == "fd_given":
-        return [a]
-    there = answer_of(robot, "did", {**states, "a": np.where(joints, a, states["a"])}, 0.0)
-    return [np.reshape(part, (n, -1)) for part in (*(-inverse @ np.reshape(by, square) for by in there), inverse)]
+    known = {**states, "a": np.where(joints, 0.0, states["a"])}
+    for step in task.composition:
+        if isinstance(step, MinusProduct):
+            known[step.gives] = -inverse @ known[step.right]
+        elif step.function == SOLVES:
+            (c,) = answer_of(robot, NAMES[BIAS], known, 0.0)
+            a = (inverse @ (states["tau"] - c)[..., None])[..., 0]
+            known |= dict.fromkeys(step.gives, a) | {"a": np.where(joints, a, states["a"])}
+        elif step.function == NAMES[INVERSE]:
+            known |= dict.fromkeys(step.gives, inverse)
+        else:
+            answers = answer_of(robot, step.function, known, 0.0)
+            known |= {name: np.reshape(by, square) for name, by in zip(step.gives, answers, strict=True)}
+    answers = {**known, "a": np.where(joints, known["a"], 0.0)}
+    return [np.reshape(answers[port.name], (n, -1)) for port in task.function.outputs]

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import cached_property
-from typing import cast
+from math import inf
+from typing import NamedTuple, cast
 
 from condyle.ir.ops import LEAVES, Node
 
@@ -33,15 +34,30 @@ class Output:
     node: int
 
 
+class Note(NamedTuple):
+    """What is known of a node beside its operation: in which stage it stands, and bounds of its magnitude."""
+
+    stage: str = ""
+    upper: float = inf
+    lower: float = 0.0
+
+
 @dataclass(frozen=True)
 class Program:
-    """nodes[k] may use nodes before k only; entries of an output array that no Output names are zero."""
+    """nodes[k] may use nodes before k only; entries of an output array that no Output names are zero.
+
+    notes: one a node, or none at all; passes keep them.
+    """
 
     name: str
     inputs: tuple[Array, ...]
     arrays: tuple[Array, ...]
     nodes: tuple[Node, ...]
     outputs: tuple[Output, ...]
+    notes: tuple[Note, ...] = ()
+
+    def note(self, k: int) -> Note:
+        return self.notes[k] if self.notes else Note()
 
     def __len__(self) -> int:
         return len(self.nodes)

@@ -18,6 +18,7 @@ def verify(program: Program) -> Program:
                 assert a.__class__ is int and 0 <= a < k, _complaint(program, k)
         else:
             assert _is_leaf(program, node), _complaint(program, k)
+    assert len(program.notes) in (0, len(program)), f"{program.name}: {len(program.notes)} notes"
     seen: set[tuple[int, int]] = set()
     for output in program.outputs:
         where = (output.array, output.index)

@@ -19,4 +19,5 @@ def renumbered(program: Program, order: Sequence[int]) -> Program:
         node = program.nodes[k]
         nodes.append(node if node[0] in LEAVES else (node[0], *map(number, operands(node))))
     outputs = tuple(Output(output.array, output.index, new[output.node]) for output in program.outputs)
-    return replace(program, nodes=tuple(nodes), outputs=outputs)
+    notes = tuple(program.notes[k] for k in order) if program.notes else ()
+    return replace(program, nodes=tuple(nodes), outputs=outputs, notes=notes)

@@ -19,24 +19,24 @@ Pair: TypeAlias = tuple[float, float]
 
 
 class Lengths:
-    """Inputs of a program within `edges`, by name and entry; caps: the bounds noted of nodes."""
+    """Inputs of a program within `edges`, by name and entry; upper: the bounds noted of nodes."""
 
     def __init__(self, program: Program, edges: Mapping[tuple[str, int], float]) -> None:
         self.program, self.edges = program, edges
-        self.caps: dict[int, float] = {}
+        self.upper: dict[int, float] = {}
 
-    def cap(self, bound: float, value: object) -> None:
+    def bound(self, bound: float, value: object) -> None:
         """All scalars of a value stay within a bound; what is behind a sign too."""
         for x in flat(value):
             node = x.index if isinstance(x, Expr) else -1
             while node >= 0:
-                self.caps[node] = min(bound, self.caps.get(node, math.inf))
+                self.upper[node] = min(bound, self.upper.get(node, math.inf))
                 negated = self.program.nodes[node][0] == "neg"
                 (node,) = operands(self.program.nodes[node]) if negated else (-1,)
 
-    def cap_pair(self, bound: Pair, value: Sequence[object]) -> None:
+    def bound_pair(self, bound: Pair, value: Sequence[object]) -> None:
         for one, part in zip(bound, value, strict=True):
-            self.cap(one, part)
+            self.bound(one, part)
 
     def size(self, x: object) -> float:
         """Of a scalar that depends on inputs alone."""

@@ -23,7 +23,7 @@ NEGATIVE = -1e-12
 """An inertia whose eigenvalues stay above this part of the largest is one of a body."""
 
 
-def floors(tree: Tree) -> list[float]:
+def pivot_bounds(tree: Tree) -> list[float]:
     """A bound from below for every entry of D; zeros where there is none.
 
     Shared coordinates have none, nor do joints that move a link whose inertia no body can have.

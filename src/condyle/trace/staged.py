@@ -3,34 +3,33 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, replace
 from typing import NamedTuple, TypeVar, cast
 
 from condyle.algorithms.joint import Joint
-from condyle.algorithms.ltl import held, inverse
+from condyle.algorithms.ltl import Factors, held
 from condyle.algorithms.matrix import SparseMatrix
-from condyle.algorithms.regroup import regrouped
-from condyle.algorithms.solvers import factors
 from condyle.algorithms.sweeps import Entry, Field, Meet
 from condyle.algorithms.unrolled import Unrolled
-from condyle.functions import FUNCTIONS
 from condyle.ir.expr import Expr, Graph
 from condyle.ir.ops import Node
-from condyle.ir.program import Array, Program
+from condyle.ir.program import Array, Note, Program
 from condyle.model.tree import Tree
 from condyle.scalar import Scalar
-from condyle.specification import F_EXT
+from condyle.specification import F_EXT, Function
 from condyle.trace.reference import Output
 from condyle.trace.straight import arrays, entries, leaves
 
 T = TypeVar("T")
 U = TypeVar("U")
+FLOATS = "floats"
+"""1 where a base moves as it must, 0 where its motion is given."""
 
 
-class Step(NamedTuple):
-    """What a step of an algorithm, by its name, made of what at joint number `at`; nodes of the graph inside."""
+class StepCall(NamedTuple):
+    """A step of an algorithm, what it made of what at joint number `at`; nodes of the graph inside."""
 
-    name: str
+    step: Callable[..., object]
     at: int
     joint: Joint
     given: tuple[object, ...]
@@ -39,16 +38,15 @@ class Step(NamedTuple):
 
 @dataclass(frozen=True)
 class Staged:
-    """A Program and the stage of each node: a letter, "f" (forward) or "b" (backward), the joint's number.
+    """A Program whose notes say the stage of each node: a letter, "f" (forward) or "b" (backward), the joint's number.
 
     Nodes of no one joint (a factorisation, a sum over joints) have the letter alone. steps: all of them, in order.
     pivots: of the nodes that are reciprocals in M = L^T D L their coordinates.
     """
 
     program: Program
-    stages: tuple[str, ...]
-    steps: tuple[Step, ...] = ()
-    pivots: Mapping[int, int] = field(default_factory=dict[int, int])
+    steps: tuple[StepCall, ...]
+    pivots: Mapping[int, int]
 
 
 class _Graph(Graph):
@@ -59,7 +57,7 @@ class _Graph(Graph):
         self.letter = ""
         self.place = ""
         self.stages: list[str] = []
-        self.steps: list[Step] = []
+        self.steps: list[StepCall] = []
 
     def node(self, key: Node) -> Expr:
         found = super().node(key)
@@ -71,17 +69,23 @@ class _Graph(Graph):
 class _Stages(Unrolled):
     """Sweeps that say at which joint they are."""
 
-    def __init__(self, tree: Tree, inputs: Mapping[str, Sequence[Scalar]], graph: _Graph) -> None:
+    def __init__(self, tree: Tree, inputs: Mapping[str, Sequence[Scalar]], graph: _Graph, base: int) -> None:
         super().__init__(tree, inputs)
-        self._graph = graph
+        self._graph, self._base = graph, base
+        self.pivots: dict[int, int] = {}
         self._index = {id(joint): i for i, joint in enumerate(self.joints)}
+
+    def factors(self, mass: SparseMatrix) -> Factors:
+        found = super().factors(mass)
+        self.pivots |= {d.index: k for k, d in enumerate(found.inverse_D) if isinstance(d, Expr)}
+        return held(found, self.inputs[FLOATS][0], self._base) if self._base else found
 
     def _at(self, direction: str, step: Callable[..., T]) -> Callable[..., T]:
         def staged(joint: Joint, *given: object) -> T:
             at = self._index[id(joint)]
             self._graph.place = f"{direction}{at}"
             result = step(joint, *given)
-            self._graph.steps.append(Step(step.__name__, at, joint, given, result))
+            self._graph.steps.append(StepCall(step, at, joint, given, result))
             return result
 
         return staged
@@ -116,35 +120,27 @@ class _Stages(Unrolled):
         return self._left(super().pairs(*staged, entries, *given, own=at_start))
 
 
-def trace_staged(tree: Tree, routes: Sequence[tuple[str, str, str]], f_ext: bool = False, base: int = 0) -> Staged:
+def trace_staged(tree: Tree, routes: Sequence[tuple[str, Function, str]], f_ext: bool = False, base: int = 0) -> Staged:
     """One Program with the outputs of all (letter, function, route), in order; inputs are those of all, by name.
 
     f_ext: external forces are an input too, behind the others. base: so many coordinates' motion may be given; then
-    "floats" is the last input, 0 where it is: M^-1 has zeros for these, and the inverse of the others' mass matrix.
+    FLOATS is the last input, 0 where it is: M^-1 has zeros for these, and the inverse of the others' mass matrix.
     """
-    ports = {port.name: port for _, function, _ in routes for port in FUNCTIONS[function].inputs}
+    ports = {port.name: port for _, function, _ in routes for port in function.inputs}
     if f_ext:
         ports[F_EXT.name] = F_EXT
-    inputs = (*arrays(tree, ports.values()), *((Array("floats", (1,)),) if base else ()))
+    inputs = (*arrays(tree, ports.values()), *((Array(FLOATS, (1,)),) if base else ()))
     graph = _Graph()
-    pivots: dict[int, int] = {}
-
-    def ltl_inverse(tree: Unrolled) -> tuple[object, ...]:
-        found = factors(tree)
-        pivots.update({d.index: k for k, d in enumerate(found.inverse_D) if isinstance(d, Expr)})
-        return (inverse(held(found, given["floats"][0], base) if base else found),)
-
     given = leaves(graph, inputs)
-    swept = _Stages(regrouped(tree), given, graph)
+    swept = _Stages(tree, given, graph, base)
     outputs: list[Array] = []
     values: list[tuple[int, int, Expr | float]] = []
     for letter, function, route in routes:
         graph.letter = letter
-        way = ltl_inverse if (function, route) == ("minv", "ltl") else FUNCTIONS[function].routes[route].run
-        found = entries(cast("tuple[Output, ...]", way(swept)))
+        found = entries(cast("tuple[Output, ...]", function.routes[route].run(swept)))
         values += [(array + len(outputs), index, value) for array, index, value in found]
-        outputs += arrays(tree, FUNCTIONS[function].outputs)
+        outputs += arrays(tree, function.outputs)
     graph.letter = ""
     program = graph.program("staged", inputs, outputs, values)
-    stages = tuple(graph.stages + [""] * (len(program.nodes) - len(graph.stages)))
-    return Staged(program, stages, tuple(graph.steps), pivots)
+    stages = graph.stages + [""] * (len(program) - len(graph.stages))
+    return Staged(replace(program, notes=tuple(map(Note, stages))), tuple(graph.steps), swept.pivots)

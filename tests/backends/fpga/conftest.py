@@ -63,7 +63,7 @@ def accelerator(
     word: str = "27x18",
     ii: int | None = None,
     f_ext: float | None = None,
-    turns: int = 1,
+    folding: int = 1,
 ) -> Accelerator:
     """An accelerator at a given interval, or at what the default budget allows; each is planned once."""
     options = Options(functions or tuple(FUNCTIONS), word, f_ext=f_ext)
@@ -71,4 +71,4 @@ def accelerator(
     if key not in _PLANNED:
         _PLANNED[key] = hardware.accelerator(robot, options)
     acc = _PLANNED[key]
-    return acc if ii is None else build(acc.plan, ii, turns)
+    return acc if ii is None else build(acc.plan, ii, folding)

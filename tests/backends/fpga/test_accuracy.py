@@ -9,7 +9,6 @@ import condyle
 from condyle import hardware
 from condyle.backends.fpga import model
 from condyle.backends.fpga.datapath import Word
-from condyle.backends.fpga.edge import USES
 from condyle.backends.fpga.evaluate import evaluate
 from condyle.backends.fpga.vectors import dense, task_of, worst
 from condyle.errors import UnsupportedError
@@ -84,7 +83,7 @@ def test_each_input_outside_the_box_raises_the_flag_of_those_that_take_it(iiwa, 
     far[name][3] = factor * corner[name] if name in corner else 1e6  # these two have no bound but their word's
     for function in acc.plan.functions:
         flagged = evaluate(acc.plan, function, task_of(acc.plan, function, far)).over
-        assert flagged.tolist() == [k == 3 and function in USES[name] for k in range(20)], function
+        assert flagged.tolist() == [k == 3 and name in acc.plan.tasks[function].inputs for k in range(20)], function
 
 
 def test_steps_in_a_row_follow_the_floats() -> None:

@@ -12,6 +12,9 @@ import pytest
 
 import condyle
 from condyle import hardware
+from condyle.algorithms import rnea
+from condyle.algorithms.joint import Joint
+from condyle.algorithms.normal_form import normal_form
 from condyle.backends.fpga import model
 from condyle.backends.fpga.bounds import bounds, proven
 from condyle.backends.fpga.build import Accelerator
@@ -22,10 +25,13 @@ from condyle.backends.fpga.page import page
 from condyle.backends.fpga.ranges import Reals, values
 from condyle.backends.fpga.report import report
 from condyle.backends.fpga.vectors import task_of
+from condyle.errors import BuildError
 from condyle.model.robot import Robot
 from condyle.model.tree import tree_of
-from condyle.trace.norms import GAIN, Moving, Norms, caps
-from condyle.trace.pivots import floors
+from condyle.spatial import vector as vec
+from condyle.trace import magnitudes
+from condyle.trace.magnitudes import GAIN, MagnitudeBounds, Moving, upper_bounds
+from condyle.trace.pivots import pivot_bounds
 from condyle.trace.staged import Staged, trace_staged
 from tests.zoo import every_joint
 
@@ -71,8 +77,8 @@ def traced(robot: Robot, f_ext: float | None = None) -> tuple[Staged, dict[int, 
     tree = tree_of(robot)
     box = hardware.Options(f_ext=f_ext).box
     edges = {(word.name, word.index): x for word, x in hardware.limits(robot, box).items()}
-    staged = trace_staged(tree, hardware.ROUTES, f_ext is not None)
-    found = caps(staged, [link.parent for link in tree.links], math.hypot(*tree.gravity), edges)
+    staged = trace_staged(normal_form(tree, "joint_space"), hardware.ROUTES, f_ext is not None)
+    found = upper_bounds(staged, [link.parent for link in tree.links], math.hypot(*tree.gravity), edges)
     return staged, found, box
 
 
@@ -84,7 +90,26 @@ def test_no_vector_is_longer_than_its_bound(name: str) -> None:
     assert len(found) > 20 * robot.nv
     for node, bound in found.items():
         assert np.isfinite(bound)
-        assert np.abs(exact[node]).max() * 0.999 <= bound / GAIN, (node, staged.stages[node])
+        assert np.abs(exact[node]).max() * 0.999 <= bound / GAIN, (node, staged.program.note(node))
+
+
+def test_bounds_belong_to_steps_not_to_their_names(monkeypatch: pytest.MonkeyPatch) -> None:
+    robot = condyle.random_tree(4, 3)
+    _, found, _ = traced(robot)
+    monkeypatch.setattr(rnea.newton_euler, "__name__", "forces")
+    assert traced(robot)[1] == found
+
+
+def test_a_step_without_a_bound_is_not_passed_over(monkeypatch: pytest.MonkeyPatch) -> None:
+    def newton_euler(joint: Joint, moved: rnea.Motion) -> rnea.Wrench:
+        return rnea.Wrench(vec.scale(joint.inertia.mass, moved.a), moved.dw)
+
+    monkeypatch.setattr(rnea, "newton_euler", newton_euler)
+    with pytest.raises(BuildError, match=r"no bound of what .*newton_euler makes"):
+        traced(condyle.chain(2, 0))
+    monkeypatch.setattr(magnitudes, "UNBOUNDED", (*magnitudes.UNBOUNDED, newton_euler))
+    with pytest.raises(KeyError):  # what follows rests on it
+        traced(condyle.chain(2, 0))
 
 
 def words(path: Datapath, given: dict[Word, Integers]) -> dict[int, Integers]:
@@ -116,7 +141,7 @@ def test_no_word_leaves_its_bound_rounding_included(name: str, word: str) -> Non
         for k, bound in enumerate(there):
             if path.ops[k].kind != "sincos" and math.isfinite(bound.size):
                 assert np.abs(path.ops[k].format.to_real(found[k])).max() <= bound.size, (array, k)
-        capped = [k for k, op in enumerate(path.ops) if math.isfinite(op.cap)]
+        capped = [k for k, op in enumerate(path.ops) if math.isfinite(op.upper)]
         # where numbers nearly cancel, rounding does not fit the room of a small norm: such a cap is not used
         assert sum(there[k].error == 0.0 for k in capped) > 0.95 * len(capped)
         held = proven(path, acc.plan.limits)
@@ -129,7 +154,7 @@ def test_no_word_leaves_its_bound_rounding_included(name: str, word: str) -> Non
 def test_no_pivot_is_smaller_than_its_floor(name: str) -> None:
     """The coordinates of one joint are eliminated from the last on, as M = L^T D L is."""
     robot = condyle.load("atlas") if name == "atlas" else ROBOTS[name]()
-    below = np.array(floors(tree_of(robot)))
+    below = np.array(pivot_bounds(tree_of(robot)))
     if name == "every_joint":
         assert not below.any()  # its mimic joints share coordinates
         return
@@ -149,7 +174,7 @@ def test_an_inertia_of_no_body_gives_no_floor_to_what_carries_it() -> None:
     tree = tree_of(condyle.load("iiwa14"))
     wrong = replace(tree.links[3], numbers=tree.links[3].numbers._replace(mass=-1.0))
     links = (*tree.links[:3], wrong, *tree.links[4:])
-    assert [x > 0.0 for x in floors(replace(tree, links=links))] == [k > 3 for k in range(7)]
+    assert [x > 0.0 for x in pivot_bounds(replace(tree, links=links))] == [k > 3 for k in range(7)]
 
 
 def test_reciprocals_of_short_limbs_are_proven() -> None:
@@ -158,7 +183,7 @@ def test_reciprocals_of_short_limbs_are_proven() -> None:
     held = proven(mass, path.limits)
     assert all(held[k] for k, op in enumerate(mass.ops) if op.kind == "rcp")
     assert sum(held.values()) > 0.9 * len(held)
-    bare = replace(mass, ops=tuple(replace(op, floor=0.0) for op in mass.ops))
+    bare = replace(mass, ops=tuple(replace(op, lower=0.0) for op in mass.ops))
     assert not any(proven(bare, path.limits)[k] for k, op in enumerate(mass.ops) if op.kind == "rcp")
 
 
@@ -177,16 +202,16 @@ def test_two_links_by_hand() -> None:
         builder.joint(name, parent=parent, child=child, type="continuous", axis=(0, 0, 1), xyz=(x, 0, 0))
     staged, _, _ = traced(builder.build())
     edges = {(name, k): bound for name, bound in hardware.BOX.items() for k in (0, 1)}
-    norms = Norms(staged, [-1, 0], Moving(0.0, 0.0, g, 0.0, 0.0), edges)
+    known = MagnitudeBounds(staged, [-1, 0], Moving(0.0, 0.0, g, 0.0, 0.0), edges)
     for step in staged.steps:
-        norms.take(step)
+        known.take(step)
     a2 = g + (5.0 + 4.0) * l1
     for found, exact in (
-        (norms.moving[1].w, 4.0),
-        (norms.moving[1].dw, 14.0),
-        (norms.moving[1].a, a2),
-        (norms.force[1][0], m2 * 30.0 * l2),
-        (norms.force[1][1], m2 * l2 * a2 + m2 * l2**2 * (14.0 + 16.0 / 2.0)),
+        (known.moving[1].w, 4.0),
+        (known.moving[1].dw, 14.0),
+        (known.moving[1].a, a2),
+        (known.force[1][0], m2 * 30.0 * l2),
+        (known.force[1][1], m2 * l2 * a2 + m2 * l2**2 * (14.0 + 16.0 / 2.0)),
     ):
         assert exact < found < GAIN**12 * exact
 

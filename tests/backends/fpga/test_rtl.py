@@ -8,9 +8,8 @@ import shutil
 import pytest
 
 import condyle
-from condyle.backends.fpga.accelerator import CODES
+from condyle import hardware
 from condyle.backends.fpga.export import Facts
-from condyle.backends.fpga.given import GIVEN
 from condyle.errors import BuildError
 from condyle.simulation import check
 from tests.processor import slow
@@ -18,6 +17,7 @@ from tests.zoo import every_joint
 
 from .conftest import Bench, accelerator, ball_and_plane, free_body
 
+TASKS = hardware.functions()
 STALLS = ("+stall_in=40", "+stall_out=40", "+seed=5")
 
 
@@ -30,7 +30,7 @@ def test_every_word_and_sharing(bench: Bench, word: str, ii: int) -> None:
 
 @pytest.mark.parametrize(
     "functions",
-    [*((function,) for function in CODES if function not in GIVEN), ("m", "did"), ("fd", "difd"), ("id", "dfd")],
+    [*((name,) for name, task in TASKS.items() if not task.base_given), ("m", "did"), ("fd", "difd"), ("id", "dfd")],
 )
 def test_any_choice_of_functions(bench: Bench, functions: tuple[str, ...]) -> None:
     robot = condyle.chain(2, 1)
@@ -50,7 +50,7 @@ def test_latency_and_interval_are_what_the_report_says(bench: Bench, ii: int) ->
     robot = condyle.chain(2, 0)
     acc = accelerator(robot, ii=ii)
     for function in acc.plan.functions:
-        code = CODES[function]
+        code = TASKS[function].codes[0]
         alone = bench(robot, acc, 25, f"+only={code}", f"+sparse={acc.latency('dfd')}", "+tasks=40")
         assert f"latency {acc.latency(function)}," in alone, function
         stream = bench(robot, acc, 25, f"+only={code}")
@@ -66,7 +66,7 @@ def test_steps_are_fed_back_while_other_tasks_go_on(bench: Bench, functions, ii:
     robot = condyle.chain(2, 0)
     acc = accelerator(robot, *functions, ii=ii, f_ext=f_ext)
     assert bench(robot, acc, 12, *STALLS).startswith(f"right: {12 * len(functions)} tasks")
-    only, latency = f"+only={CODES['rk4']}", acc.latency("rk4")
+    only, latency = f"+only={TASKS['rk4'].codes[0]}", acc.latency("rk4")
     assert f"latency {latency}," in bench(robot, acc, 12, only, f"+sparse={latency // 3}")
     cycles = int(re.findall(r"interval (\d+)/11", bench(robot, acc, 12, only))[0])
     assert cycles < 12 * acc.interval("rk4")  # not one after the other: that would take their latencies
@@ -89,12 +89,12 @@ def test_a_base_whose_motion_is_given(bench: Bench, functions: tuple[str, ...], 
     acc = accelerator(robot, *functions, ii=8, f_ext=f_ext)
     assert bench(robot, acc, 6, *STALLS).startswith(f"right: {6 * len(functions)} tasks")
     last = functions[-1]
-    only = (f"+only={CODES[last]}", f"+sparse={acc.latency(last)}")
+    only = (f"+only={TASKS[last].codes[0]}", f"+sparse={acc.latency(last)}")
     assert f"latency {acc.latency(last)}," in bench(robot, acc, 6, *only)
 
 
 @pytest.mark.parametrize(
-    ("floating", "functions", "ii", "turns", "word"),
+    ("floating", "functions", "ii", "folding", "word"),
     [
         (False, ("did", "minv"), 4, 4, "27x18"),
         (False, ("id",), 8, 4, "32"),
@@ -102,9 +102,9 @@ def test_a_base_whose_motion_is_given(bench: Bench, functions: tuple[str, ...], 
         slow(True, ("id", "m"), 2, 2, "27x18"),
     ],
 )
-def test_limbs_take_turns(bench: Bench, floating: bool, functions, ii: int, turns: int, word: str) -> None:
+def test_branches_share_arrays(bench: Bench, floating: bool, functions, ii: int, folding: int, word: str) -> None:
     robot = condyle.load("hyq", floating_base=floating)
-    acc = accelerator(robot, *functions, ii=ii, turns=turns, word=word)
+    acc = accelerator(robot, *functions, ii=ii, folding=folding, word=word)
     assert bench(robot, acc, 12, *STALLS).startswith(f"right: {12 * len(functions)} tasks")
 
 

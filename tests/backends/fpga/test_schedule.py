@@ -8,9 +8,9 @@ import pytest
 
 import condyle
 from condyle.backends.fpga.adders import widest
-from condyle.backends.fpga.build import build, choices, dsp_at, fit, in_turns
+from condyle.backends.fpga.binding import Binding, Tap
+from condyle.backends.fpga.build import build, dsp_at, fit, foldings, with_folding
 from condyle.backends.fpga.datapath import LEAVES, SHARED
-from condyle.backends.fpga.layout import Layout, Tap
 from condyle.backends.fpga.report import words_held
 from condyle.backends.fpga.schedule import pool_of, schedule
 from condyle.errors import UnsupportedError
@@ -29,21 +29,21 @@ def legs() -> condyle.backends.fpga.build.Accelerator:
 
 
 @pytest.mark.parametrize(
-    ("robot", "ii", "turns"),
+    ("robot", "ii", "folding"),
     [*(("arm", ii, 1) for ii in (1, 2, 3, 7, 64)), ("legs", 4, 4), ("legs", 8, 4), ("legs", 6, 2), ("legs", 4, 2)],
 )
 def test_words_are_read_while_they_last_and_units_do_one_thing_at_a_time(
-    request, robot: str, ii: int, turns: int
+    request, robot: str, ii: int, folding: int
 ) -> None:
-    for path in in_turns(request.getfixturevalue(robot).plan, turns).datapaths.values():
+    for path in with_folding(request.getfixturevalue(robot).plan, folding).datapaths.values():
         found = schedule(path, ii)
-        layout = Layout(found)
+        binding = Binding(found)
         busy: Counter[object] = Counter()
         for k, op in enumerate(path.ops):
             if op.kind in LEAVES or op.kind == "wire":
                 continue
             for a in op.args if op.kind not in ("sin", "cos") else ():
-                tap = layout.read(a, found.start[k])
+                tap = binding.read(a, found.start[k])
                 if isinstance(tap, Tap):
                     rate = path.rate(tap.op, ii)
                     born = found.ready[path.source(a)] + tap.copy * rate
@@ -60,24 +60,24 @@ def test_words_are_read_while_they_last_and_units_do_one_thing_at_a_time(
             assert all(found.ready[path.source(k)] <= found.taps[name] for _, k in pairs)
 
 
-def test_limbs_that_are_alike_share_an_array(legs) -> None:
+def test_branches_that_are_alike_share_an_array(legs) -> None:
     dynamics = legs.plan.datapaths["dynamics"]
     timed = sum(op.kind in ("add", "sub", "mul") for op in dynamics.ops)
-    assert sum(k >= 0 for limbs in dynamics.twins for k in limbs) > 0.9 * timed
-    assert choices(legs.plan) == [1, 2, 4]
-    alone, shared = (build(legs.plan, 4, turns) for turns in (1, 4))
+    assert sum(k >= 0 for alike in dynamics.shared for k in alike) > 0.9 * timed
+    assert foldings(legs.plan) == [1, 2, 4]
+    alone, shared = (build(legs.plan, 4, folding) for folding in (1, 4))
     assert shared.dsp < alone.dsp
     assert words_held(shared, "dynamics") < 0.75 * words_held(alone, "dynamics")
     assert len(shared.plan.datapaths["dynamics"].members) < 0.6 * len(dynamics.ops)
     assert shared.latency("did") <= alone.latency("did") + 4
     assert fit(legs.plan, shared.dsp) == (4, 4)
-    assert fit(legs.plan, shared.dsp, turns=1)[0] > 4
+    assert fit(legs.plan, shared.dsp, folding=1)[0] > 4
     with pytest.raises(UnsupportedError, match="1, 2, 4"):
-        fit(legs.plan, 1000, turns=3)
+        fit(legs.plan, 1000, folding=3)
 
 
-def test_limbs_that_differ_share_nothing() -> None:
-    assert choices(accelerator(condyle.chain(3, 0), "id").plan) == [1]
+def test_branches_that_differ_share_nothing() -> None:
+    assert foldings(accelerator(condyle.chain(3, 0), "id").plan) == [1]
 
 
 def test_sharing_saves_dsps_and_costs_few_cycles(arm) -> None:

@@ -48,7 +48,7 @@ def test_runge_kutta_is_of_fourth_order_on_curves_too() -> None:
         for _ in range(count):
             held = {"tau": tau}
             state = integrated(
-                "rk4",
+                hardware.functions()["rk4"].stages,
                 lambda a, b, held=held: hardware.answer_of(robot, "fd", {**held, "q": a, "v": b}, 0.0)[0],
                 way,
                 *state,

@@ -6,10 +6,10 @@ stands in began with. In units of the last place (ulp) and of the cut factor's (
     x + y:  B <= Bx + By + 2 ulp        E <= Ex + Ey + 2 ulp
     x y:    B <= Bx By + d              E <= Bx Ey + By Ex + Ex Ey + d,    d = Bx cut + 4 ulp
 
-and |c x + s y| <= sqrt(Bx^2 + By^2) with sine and cosine of one angle. What a step leaves is capped by the norm of its
-vector (`Op.cap`, from the trace) where E is at most a quarter of the room that the norm has for rounding; there E
-starts anew. So intervals never run through more than one joint. The reciprocal of a pivot x is at most 1 / (floor -
-drift): the floor bounds the exact x from below (`Op.floor`, from the trace), the drift is E that never starts anew.
+and |c x + s y| <= sqrt(Bx^2 + By^2) with sine and cosine of one angle. What a step leaves is bounded by the norm of
+its vector (`Op.upper`, from the trace) where E is at most a quarter of the room that this has for rounding; there E
+starts anew. So intervals never run through more than one joint. The reciprocal of a pivot x is at most 1 / (lower -
+drift): `Op.lower` bounds the exact x from below (from the trace), the drift is E that never starts anew.
 What follows from it, M^-1 too, is as good as intervals are.
 
 A signal is proven if its format covers B: with q, v, a and f_ext in the box it is clamped only if a sampled one was
@@ -24,13 +24,13 @@ from typing import NamedTuple
 
 from condyle.backends.fpga.datapath import Datapath, Op, Word
 from condyle.backends.fpga.formats import Format
-from condyle.backends.fpga.given import FLOATS
 from condyle.backends.fpga.lower import RECIPROCAL_ERROR, SINCOS_ERROR
 from condyle.backends.fpga.operators import splits
 from condyle.backends.fpga.target import A
+from condyle.backends.fpga.tasks import FLOATS
 
 ROOM = 2.0**-9
-"""A quarter of what norms are raised by for rounding: nine entries of a matrix so far off each stay within it."""
+"""A quarter of what upper bounds are raised by for rounding: nine entries of a matrix so far off each stay within it."""
 SIGNALS = frozenset({"add", "sub", "mul", "rcp"})
 
 
@@ -59,8 +59,8 @@ def bounds(path: Datapath, limits: Mapping[Word, float]) -> list[Bound]:
     for k, op in enumerate(path.ops):
         one = _input(path.words[k], op, limits) if op.kind == "input" else _computed(path, op, found)
         one = one if math.isfinite(one.size + one.error) else NOTHING
-        if one.error <= ROOM * op.cap < math.inf:
-            one = Bound(min(one.size, op.cap), 0.0, one.drift)
+        if one.error <= ROOM * op.upper < math.inf:
+            one = Bound(min(one.size, op.upper), 0.0, one.drift)
         found.append(one)
     return found
 
@@ -90,9 +90,9 @@ def _computed(path: Datapath, op: Op, found: list[Bound]) -> Bound:
 
 
 def _inverted(path: Datapath, op: Op, x: Bound) -> Bound:
-    """1 / x of an x whose exact value is at least `op.floor`."""
+    """1 / x of an x whose exact value is at least `op.lower`."""
     cut = _ulp(path.ops[op.args[0]].format.narrowed(A))
-    least = op.floor - x.drift - x.error - cut
+    least = op.lower - x.drift - x.error - cut
     if not least > 0.0:
         return NOTHING
     lost = RECIPROCAL_ERROR / least + _ulp(op.format)

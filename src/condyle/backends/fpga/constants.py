@@ -111,8 +111,8 @@ def shifted(path: Datapath, ii: int, mode: str) -> Datapath:
         new.at.append(new.chain(k, chain) if chain else new.copy(op))
     inputs = tuple((word, new.at[k]) for word, k in path.inputs)
     groups = tuple((name, tuple((word, new.at[k]) for word, k in pairs)) for name, pairs in path.groups)
-    twins = tuple(tuple(new.at[k] if k in path.folds else -1 for k in limbs) for limbs in path.twins)
-    return Datapath(path.name, tuple(new.ops), inputs, groups, twins, path.turns)
+    shared = tuple(tuple(new.at[k] if k in path.folds else -1 for k in alike) for alike in path.shared)
+    return Datapath(path.name, tuple(new.ops), inputs, groups, shared, path.folding)
 
 
 def is_constant_product(path: Datapath, k: int) -> bool:

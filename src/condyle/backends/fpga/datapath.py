@@ -31,7 +31,7 @@ class Op:
     word itself) | "sin" | "cos" (of a sincos) | "wire" (the same integer in another unit: a product with 2^k).
     factor: bits of a product's second factor. stage: where it stands. noise: about how much of it is rounding.
     drop: bits that a sum loses before it becomes a word. shifts: the sums of the constant's product that ends here,
-    the constant `value`'s. cap: a bound by norms, floor: of a reciprocal's argument one from below, see `bounds`.
+    the constant `value`'s. upper: a bound of its magnitude, lower: one of a reciprocal's argument, see `bounds`.
     """
 
     kind: str
@@ -43,8 +43,8 @@ class Op:
     noise: float = 0.0
     drop: int = 0
     shifts: int = 0
-    cap: float = inf
-    floor: float = 0.0
+    upper: float = inf
+    lower: float = 0.0
 
 
 @dataclass(frozen=True)
@@ -79,16 +79,16 @@ class Fold(NamedTuple):
 class Datapath:
     """inputs[k] is the word of the k-th "input"; groups: named outputs that leave together, (word, op) each.
 
-    twins: operations that limbs have in common, -1 for one that a limb does otherwise. turns: how many limbs share
-    one array, or the largest number below that divides the number of limbs.
+    shared: operations that isomorphic branches have in common, -1 for one that a branch does otherwise. folding: how
+    many branches share one array, or the largest number below that divides the number of branches.
     """
 
     name: str
     ops: tuple[Op, ...]
     inputs: tuple[tuple[Word, int], ...]
     groups: tuple[tuple[str, tuple[tuple[Word, int], ...]], ...]
-    twins: tuple[tuple[int, ...], ...] = ()
-    turns: int = 1
+    shared: tuple[tuple[int, ...], ...] = ()
+    folding: int = 1
 
     @cached_property
     def folds(self) -> dict[int, Fold]:
@@ -122,10 +122,10 @@ class Datapath:
 
     def _wanted(self) -> dict[int, Fold]:
         result: dict[int, Fold] = {}
-        for limbs in self.twins:
-            turns = gcd(self.turns, len(limbs))
-            for start in range(0, len(limbs) if turns > 1 else 0, turns):
-                there = [(turn, k) for turn, k in enumerate(limbs[start : start + turns]) if k >= 0]
+        for alike in self.shared:
+            turns = gcd(self.folding, len(alike))
+            for start in range(0, len(alike) if turns > 1 else 0, turns):
+                there = [(turn, k) for turn, k in enumerate(alike[start : start + turns]) if k >= 0]
                 if len(there) > 1:
                     (before, first), *_ = there
                     result.update({k: Fold(first, turn - before, turns) for turn, k in there})
@@ -162,6 +162,10 @@ class Datapath:
 
     def group(self, name: str) -> tuple[tuple[Word, int], ...]:
         return dict(self.groups)[name]
+
+    def formats(self, group: str) -> dict[Word, Format]:
+        """The words of a group and their formats."""
+        return {word: self.ops[k].format for word, k in self.group(group)}
 
     @cached_property
     def cones(self) -> dict[str, frozenset[int]]:

@@ -13,15 +13,8 @@ import numpy as np
 from condyle.backends.fpga.accelerator import Plan
 from condyle.backends.fpga.datapath import Word
 from condyle.backends.fpga.formats import Integers
-from condyle.backends.fpga.given import takes
 from condyle.backends.fpga.operators import Flags
-from condyle.backends.fpga.steps import ALL
-
-USES: dict[str, tuple[str, ...]] = {
-    name: tuple(f.name for f in ALL.values() if any(port.name == name for port in f.ports(f.takes_f_ext)))
-    for name in ("q", "v", "a", "tau", "f_ext", "Minv")
-}
-"""The functions that take an input."""
+from condyle.backends.fpga.tasks import Task
 
 
 def largest(plan: Plan, word: Word) -> int:
@@ -32,12 +25,12 @@ def largest(plan: Plan, word: Word) -> int:
     return inner if bound is None else min(inner, int(np.ceil(np.ldexp(bound, format.frac))))
 
 
-def takers(plan: Plan, word: Word) -> tuple[str, ...]:
-    """The plan's functions that take a word."""
-    return tuple(f for f in USES[word.name] if f in plan.functions and takes(f, word, plan.base))
+def takers(plan: Plan, word: Word) -> tuple[Task, ...]:
+    """The tasks that take a word."""
+    return tuple(task for task in plan.tasks.values() if task.takes(word, plan.base))
 
 
-def outside(plan: Plan, function: str, given: Mapping[Word, Integers]) -> Flags:
+def outside(plan: Plan, task: Task, given: Mapping[Word, Integers]) -> Flags:
     """The tasks of which a word that the function takes is outside."""
-    words = [word for word in plan.formats if function in takers(plan, word)]
+    words = [word for word in plan.formats if task.takes(word, plan.base)]
     return np.any([np.abs(given[word]) > largest(plan, word) for word in words], axis=0)

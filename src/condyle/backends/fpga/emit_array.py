@@ -5,17 +5,15 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 
+from condyle.backends.fpga.accelerator import TAG_BITS, Id
+from condyle.backends.fpga.binding import INPUTS, Binding, Tap
 from condyle.backends.fpga.datapath import Datapath
 from condyle.backends.fpga.emit_clamps import literal
 from condyle.backends.fpga.emit_operators import word
 from condyle.backends.fpga.emit_stage import StageEmitter, phase_bits
-from condyle.backends.fpga.layout import INPUTS, Layout, Tap
 from condyle.backends.fpga.schedule import Schedule
 from condyle.text import Emitter, wrapped
 
-FUNCTION_BITS, TAG_BITS = 4, 16
-ID = FUNCTION_BITS + TAG_BITS + 1
-"""What goes with a task: whether anything was clamped, its function, its tag."""
 NOTHING = "1'b0"
 
 
@@ -25,6 +23,7 @@ class Array:
 
     schedule: Schedule
     wants: Mapping[str, tuple[int, ...]]
+    id: Id
 
     @property
     def datapath(self) -> Datapath:
@@ -33,11 +32,11 @@ class Array:
 
 def emit_array(array: Array, prefix: str) -> list[tuple[str, str]]:
     """(module name, text) of the stages and of the array itself, last."""
-    layout = Layout(array.schedule)
+    binding = Binding(array.schedule)
     name = f"{prefix}_{array.datapath.name}"
-    emitters = {stage: StageEmitter(layout, f"{name}_{stage}", stage) for stage in layout.stages}
+    emitters = {stage: StageEmitter(binding, f"{name}_{stage}", stage) for stage in binding.stages}
     texts = [(emitter.module, emitter.text()) for emitter in emitters.values()]
-    return [*texts, (name, _array(array, layout, name, emitters))]
+    return [*texts, (name, _array(array, binding, name, emitters))]
 
 
 def bus(e: Emitter, name: str, parts: list[str]) -> None:
@@ -56,20 +55,20 @@ def input_width(array: Array) -> int:
     return max(1, sum(array.datapath.ops[k].format.width for _, k in array.datapath.inputs))
 
 
-def _array(array: Array, layout: Layout, name: str, emitters: Mapping[str, StageEmitter]) -> str:
+def _array(array: Array, binding: Binding, name: str, emitters: Mapping[str, StageEmitter]) -> str:
     e = Emitter()
     groups = [group for group, _ in array.datapath.groups]
     ports = ["input clock", "input reset", "input in_valid", "output in_ready"]
-    ports += [f"input [{ID - 1}:0] in_id", f"input [{input_width(array) - 1}:0] in_data"]
+    ports += [f"input [{array.id.width - 1}:0] in_id", f"input [{input_width(array) - 1}:0] in_data"]
     for group in groups:
-        ports += [f"output {group}_valid", f"input {group}_ready", f"output [{ID - 1}:0] {group}_id"]
+        ports += [f"output {group}_valid", f"input {group}_ready", f"output [{array.id.width - 1}:0] {group}_id"]
         ports += [f"output reg [{widths(array, group) - 1}:0] {group}_data"]
     e(f"module {name} (", *(f"    {port}," for port in ports[:-1]), f"    {ports[-1]}", ");")
     with e.block("", "endmodule"):
         _control(e, array, groups)
-        _stages(e, array, layout, name, emitters)
+        _stages(e, array, binding, name, emitters)
         for group in groups:
-            _group(e, array, layout, group, groups, emitters)
+            _group(e, array, binding, group, groups, emitters)
     return e.text()
 
 
@@ -80,12 +79,12 @@ def _control(e: Emitter, array: Array, groups: list[str]) -> None:
     """
     ii, depth = array.schedule.ii, -(-array.schedule.latency // array.schedule.ii)
     bits = phase_bits(ii)
-    e(f"reg [{bits - 1}:0] phase;", f"reg [{depth - 1}:0] live;", f"reg [{depth * ID - 1}:0] ids;")
+    e(f"reg [{bits - 1}:0] phase;", f"reg [{depth - 1}:0] live;", f"reg [{depth * array.id.width - 1}:0] ids;")
     e("wire go = " + " & ".join(f"~({group}_due & ~{group}_ready)" for group in groups) + ";")
     e("assign in_ready = go & phase == 0;", "wire accept = in_valid & in_ready;")
     e("wire run = go & (in_valid | |live);")
     older = f"live[{depth - 2}:0], " if depth > 1 else ""
-    ids = f"ids[{(depth - 1) * ID - 1}:0], " if depth > 1 else ""
+    ids = f"ids[{(depth - 1) * array.id.width - 1}:0], " if depth > 1 else ""
     with e.block("always @(posedge clock) begin", "end"):
         with e.block("if (reset) begin", "end"):
             e("phase <= 0;", "live <= 0;")
@@ -96,9 +95,9 @@ def _control(e: Emitter, array: Array, groups: list[str]) -> None:
         e(f"if (go && phase == 0) ids <= {{{ids}in_id}};")
 
 
-def _stages(e: Emitter, array: Array, layout: Layout, name: str, emitters: Mapping[str, StageEmitter]) -> None:
+def _stages(e: Emitter, array: Array, binding: Binding, name: str, emitters: Mapping[str, StageEmitter]) -> None:
     ops = array.datapath.ops
-    for taps in layout.offered.values():
+    for taps in binding.offered.values():
         e(*(f"wire {word(ops[tap.op].format.width)} {tap};" for tap in taps))
     place = 0
     for _, k in array.datapath.inputs:
@@ -107,8 +106,8 @@ def _stages(e: Emitter, array: Array, layout: Layout, name: str, emitters: Mappi
         place += width
     for stage, emitter in emitters.items():
         ports = [".clock(clock)", ".go(run)", ".phase(phase)"]
-        ports += [f".d{k}(d{k})" for k in layout.stages[stage]] if stage == INPUTS else []
-        ports += [f".{tap}({tap})" for tap in (*layout.taken[stage], *layout.offered.get(stage, []))]
+        ports += [f".d{k}(d{k})" for k in binding.stages[stage]] if stage == INPUTS else []
+        ports += [f".{tap}({tap})" for tap in (*binding.taken[stage], *binding.offered.get(stage, []))]
         for group in emitter.flags():
             e(f"wire over_{group}_{stage};")
             ports.append(f".over_{group}(over_{group}_{stage})")
@@ -116,23 +115,23 @@ def _stages(e: Emitter, array: Array, layout: Layout, name: str, emitters: Mappi
 
 
 def _group(
-    e: Emitter, array: Array, layout: Layout, group: str, groups: list[str], emitters: Mapping[str, StageEmitter]
+    e: Emitter, array: Array, binding: Binding, group: str, groups: list[str], emitters: Mapping[str, StageEmitter]
 ) -> None:
     schedule = array.schedule
     tap = schedule.taps[group]
     age = -(-tap // schedule.ii) - 1
-    taken = f"ids[{age * ID + ID - 1}:{age * ID}]"
+    taken = f"ids[{age * array.id.width + array.id.width - 1}:{age * array.id.width}]"
     wants = " | ".join(f"{group}_is == {code}" for code in array.wants[group])
-    low = age * ID + TAG_BITS
-    e(f"wire [{FUNCTION_BITS - 1}:0] {group}_is = ids[{low + FUNCTION_BITS - 1}:{low}];")
+    low = age * array.id.width + TAG_BITS
+    e(f"wire [{array.id.code_bits - 1}:0] {group}_is = ids[{low + array.id.code_bits - 1}:{low}];")
     e(f"wire {group}_due = phase == {tap % schedule.ii} & live[{age}] & ({wants});")
     others = [f"~({other}_due & ~{other}_ready)" for other in groups if other != group]
     e(f"assign {group}_valid = " + " & ".join([f"{group}_due", *others]) + ";")
     flags = [f"over_{group}_{stage}" for stage, emitter in emitters.items() if group in emitter.flags()]
     over = " | ".join(flags) or "1'b0"
-    e(f"assign {group}_id = {taken} | {{{over}, {ID - 1}'b0}};")
+    e(f"assign {group}_id = {taken} | {{{over}, {array.id.width - 1}'b0}};")
     parts: list[str] = []
-    for (_, k), where in zip(array.datapath.group(group), layout.leaving[group], strict=True):
+    for (_, k), where in zip(array.datapath.group(group), binding.leaving[group], strict=True):
         width = array.datapath.ops[k].format.width
         parts.append(str(where) if isinstance(where, Tap) else literal(where, width))
     bus(e, f"{group}_data", parts)

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
+from condyle.backends.fpga.accelerator import TAG_BITS
 from condyle.backends.fpga.build import Accelerator
-from condyle.backends.fpga.emit_array import FUNCTION_BITS, TAG_BITS
 from condyle.backends.fpga.emit_wires import field_width, result_width
 from condyle.text import Emitter
 
@@ -13,9 +13,7 @@ TASKS, ANSWERS = "tasks.hex", "answers.hex"
 def bench_widths(acc: Accelerator) -> tuple[int, int]:
     """Bits of a task's and of an answer's data."""
     u = max(field_width(acc, "a"), field_width(acc, "tau"))
-    inverse = field_width(acc, "Minv") if "difd" in acc.plan.functions else 0
-    state = sum(field_width(acc, name) for name in ("q", "v", "f_ext"))
-    return state + u + inverse, result_width(acc)
+    return u + sum(field_width(acc, name) for name in ("q", "v", "f_ext", "Minv")), result_width(acc)
 
 
 BODY = """\
@@ -156,8 +154,9 @@ BODY = """\
 def emit_bench(acc: Accelerator, prefix: str, n: int) -> str:
     """The bench of n tasks; prints `right: ...` or WRONG and what."""
     task, answer = bench_widths(acc)
-    padded = -(-(1 + FUNCTION_BITS + answer) // 32) * 32
+    code = acc.plan.id.code_bits
+    padded = -(-(1 + code + answer) // 32) * 32
     e = Emitter()
     e(f"module {prefix}_bench;")
-    e(f"    localparam N = {n}, F = {FUNCTION_BITS}, G = {TAG_BITS}, T = {task}, A = {answer}, P = {padded};")
+    e(f"    localparam N = {n}, F = {code}, G = {TAG_BITS}, T = {task}, A = {answer}, P = {padded};")
     return e.text() + BODY.replace("TOP", prefix) + "endmodule\n"

@@ -6,11 +6,12 @@ As many tasks of either kind are admitted as the queues of the loop have places:
 from __future__ import annotations
 
 from condyle.backends.fpga import steps
-from condyle.backends.fpga.accelerator import AGAIN, CODES, NOT_LAST
+from condyle.backends.fpga.accelerator import TAG_BITS
 from condyle.backends.fpga.datapath import Word
-from condyle.backends.fpga.emit_array import FUNCTION_BITS, ID, TAG_BITS, widths
+from condyle.backends.fpga.emit_array import widths
 from condyle.backends.fpga.emit_clamps import literal
 from condyle.backends.fpga.emit_wires import Wires
+from condyle.backends.fpga.tasks import SOLVED, STAGE
 from condyle.text import wrapped
 
 Places = dict[Word, tuple[str, int]]
@@ -29,7 +30,7 @@ class Feedback(Wires):
         """Of dfd: a enters with the task's state."""
         e, queues, low = self.e, self.acc.queues, self.nq + self.nv
         solve = self.acc.arrays["solve"]
-        e(f"wire is_dfd = {self.is_one_of('in_function', *self.twice)};", "wire returned;")
+        e(f"wire is_dfd = {self.sent(task.is_fed_back for task in self.tasks)};", "wire returned;")
         self.admitted("out_there", "take & is_dfd", "returned", queues.again)
         state = f"in_data[{low - 1}:0]"
         if self.nf:
@@ -37,13 +38,13 @@ class Feedback(Wires):
         if self.nb:
             state = f"{{given_a, {state}}}"
         self.queue("state", low + self.nf + self.nb, queues.again, "take & is_dfd", state)
-        wide = ID + widths(solve, "out")
+        wide = self.id.width + widths(solve, "out")
         e("wire back_valid;", f"wire [{wide - 1}:0] back_in;")
         self.queue("back", wide, queues.again, "back_valid", "back_in")
         e("wire again = back_full;", "assign back_pop = trig_ready;", "assign state_pop = again & trig_ready;")
         over: list[str] = []
         parts: list[str] = []
-        places = self.places("back_q", "solve", "out")
+        places = self.places("back_q", SOLVED)
         for word in self.plan.takes("a"):
             bus, start = places[word]
             k = dict(solve.datapath.group("out"))[word]
@@ -58,33 +59,35 @@ class Feedback(Wires):
             kept = self._slice({word: ("state_q", low + self.nf + n * now.width)}, word)
             parts.append(f"again_a{n} | {kept}" if n < self.plan.base else f"again_a{n}")  # one of the two is zero
         e(f"wire [{self.nu - 1}:0] back_a = {{{', '.join(reversed(parts))}}};")
-        e(f"wire [{ID - 1}:0] was_id = back_q[{wide - 1}:{wide - ID}];")
-        *rest, last = self.twice
-        was = "".join(f"was_id[{ID - 2}:{TAG_BITS}] == {CODES[f]} ? {FUNCTION_BITS}'d{AGAIN[f]} : " for f in rest)
-        e(f"wire [{FUNCTION_BITS - 1}:0] back_code = {was}{FUNCTION_BITS}'d{AGAIN[last]};")
-        over_any = " | ".join([f"was_id[{ID - 1}]", *over])
-        e(f"wire [{ID - 1}:0] back_id = {{{over_any}, back_code, was_id[{TAG_BITS - 1}:0]}};")
+        e(f"wire [{self.id.width - 1}:0] was_id = back_q[{wide - 1}:{wide - self.id.width}];")
+        *rest, (_, last) = [task.codes for task in self.twice]
+        bits, at = self.id.code_bits, self.id.code
+        was = "".join(f"was_id[{at}] == {first} ? {bits}'d{second} : " for first, second in rest)
+        e(f"wire [{bits - 1}:0] back_code = {was}{bits}'d{last};")
+        over_any = " | ".join([f"was_id[{self.id.width - 1}]", *over])
+        e(f"wire [{self.id.width - 1}:0] back_id = {{{over_any}, back_code, was_id[{TAG_BITS - 1}:0]}};")
         room.append(f"(~is_dfd | (state_free & out_there < {queues.again}))")
 
     def rounds(self, room: list[str]) -> None:
         """Of integration steps: what goes with a sub-task waits in `course`; what a stage left waits in `round`."""
         e, depth = self.e, self.acc.queues.course
-        e(f"wire is_step = {self.is_one_of('in_function', *steps.STEPS)};", "wire stepped;")
+        e(f"wire is_step = {self.sent(bool(task.stages) for task in self.tasks)};", "wire stepped;")
         self.admitted("in_course", "take & is_step", "stepped", depth)
         room.append(f"(~is_step | in_course < {depth})")
         fresh = self.fields("in_data", "q", "v", "tau", "f_ext")
         sums = [word for word in self.plan.course if word.name in steps.FRESH]
         fresh |= {word: fresh.get(Word(steps.FRESH[word.name], word.index), ("", 0)) for word in sums}
         enters, data = "take & is_step", self._joined(fresh, self._first())
-        if "rk4" in self.has:
-            width = ID + widths(self.acc.arrays["step"], "again")
+        if self.plan.has_rounds:
+            (code,) = (task.codes[0] for task in self.tasks if task.has_rounds)
+            width = self.id.width + widths(self.acc.arrays["step"], "again")
             e("wire round_valid;", f"wire [{width - 1}:0] round_in;")
             self.queue("round", width, depth, "round_valid", "round_in")
             e(f"wire round_now = round_full & tau_free{' & ~again' if self.twice else ''};")
             e("assign round_pop = round_now & trig_ready;")
-            e(f"wire [{ID - 1}:0] round_id = {{round_q[{width - 1}], {FUNCTION_BITS}'d{CODES['rk4']}, ")
-            e(f"    round_q[{width - ID + TAG_BITS - 1}:{width - ID}]}};")
-            places = self.places("round_q", "step", "again")
+            e(f"wire [{self.id.width - 1}:0] round_id = {{round_q[{width - 1}], {self.id.code_bits}'d{code}, ")
+            e(f"    round_q[{width - self.id.width + TAG_BITS - 1}:{width - self.id.width}]}};")
+            places = self.places("round_q", STAGE)
             places |= {word: places[Word(steps.AGAIN[word.name], word.index)] for word in sums}
             enters += " | round_pop"
             stage = self._slice(places, Word("stage", 0))
@@ -93,7 +96,7 @@ class Feedback(Wires):
 
     def round_task(self) -> str:
         """The state of the next stage, as the trigonometry takes a task: q, v, a = 0, f_ext."""
-        places = self.places("round_q", "step", "again")
+        places = self.places("round_q", STAGE)
         words = [Word(f"n{word.name}", word.index) for name in ("q", "v") for word in self.plan.takes(name)]
         forces = [self._slice(places, word) for word in reversed(self.plan.takes("f_ext"))]
         state = [self._slice(places, word) for word in reversed(words)]
@@ -101,7 +104,7 @@ class Feedback(Wires):
 
     def round_tau(self) -> str:
         """The torques of a step for its next stage, as wide as the task's."""
-        places = self.places("round_q", "step", "again")
+        places = self.places("round_q", STAGE)
         parts = [self._slice(places, word) for word in reversed(self.plan.takes("tau"))]
         wide = sum(self.width_of(word) for word in self.plan.takes("tau"))
         return "{" + wrapped(", ", [*([self._zeros(self.nu - wide)] if wide < self.nu else []), *parts]) + "}"
@@ -112,8 +115,8 @@ class Feedback(Wires):
         e("", "// schedule module: integration steps")
         at = self._course()
         stage = self._slice(at, Word("stage", 0))
-        last = " | ".join(f"{stage} == {s}" for s in steps.LAST)
-        e(f"wire step_last = {last};")
+        if self.plan.has_rounds:
+            e(f"wire step_last = {' | '.join(f'{stage} == {s}' for s in steps.LAST)};")
         for name, (values, format) in self.plan.weights.items():
             e(f"reg signed [{format.width - 1}:0] step_{name};")
             with e.block(f"always @* case ({stage})", "endcase"):
@@ -121,15 +124,18 @@ class Feedback(Wires):
                 e(*(f"{s}: step_{name} = {value};" for s, value in enumerate(rest)))
                 e(f"default: step_{name} = {final};")
             at[Word(name, 0)] = (f"step_{name}", 0)
-        at |= self.places("solve_out", "solve", "out", "k")
-        kind = f"step_last ? solve_out_id[{ID - 2}:{TAG_BITS}] : {FUNCTION_BITS}'d{NOT_LAST}"
-        id_ = f"{{solve_out_id[{ID - 1}], {kind}, solve_out_id[{TAG_BITS - 1}:0]}}"
+        at |= self.places("solve_out", SOLVED, "k")
+        kind = f"solve_out_id[{self.id.code}]"
+        if self.plan.has_rounds:
+            (follows,) = self.plan.through(STAGE)
+            kind = f"step_last ? {kind} : {self.id.code_bits}'d{follows}"
+        id_ = f"{{solve_out_id[{self.id.width - 1}], {kind}, solve_out_id[{TAG_BITS - 1}:0]}}"
         self.instance("step", "solve_out_valid & solve_step", id_, self.gather("step", at))
         e("assign course_pop = solve_out_valid & solve_step & step_ready;")
         width = widths(self.acc.arrays["step"], "out")
         free = self.result("step", "step_out_valid", "step_out_id", "step_out", width)
         e(f"assign step_out_ready = {free};", f"assign stepped = step_out_valid & {free};")
-        if "rk4" in self.has:
+        if self.plan.has_rounds:
             e("assign round_valid = step_again_valid;", "assign round_in = {step_again_id, step_again};")
             e("assign step_again_ready = round_free;")
 
@@ -160,7 +166,7 @@ class Feedback(Wires):
         return f"{bus}[{low + width - 1}:{low}]" if bus else self._zeros(width)
 
     def _first(self) -> str:
-        codes = [f"in_function == {CODES[name]} ? {steps.FIRST[name]}" for name in self.has if name in steps.STEPS]
+        codes = [f"in_function == {task.codes[0]} ? {task.stages[0]}" for task in self.tasks if task.stages]
         return " : ".join([*codes, "0"])
 
     def _zeros(self, width: int) -> str:

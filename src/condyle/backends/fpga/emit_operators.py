@@ -7,10 +7,10 @@ from dataclasses import dataclass, field
 from typing import NamedTuple
 
 from condyle.backends.fpga.adders import Operand, adder_bits, product, summands
+from condyle.backends.fpga.binding import Binding, Tap
 from condyle.backends.fpga.datapath import SHARED
 from condyle.backends.fpga.emit_clamps import Kept, clamped, literal, summed
 from condyle.backends.fpga.formats import Format
-from condyle.backends.fpga.layout import Layout, Tap
 from condyle.backends.fpga.operators import splits
 from condyle.backends.fpga.schedule import pool_of
 from condyle.backends.fpga.target import ADDER, A
@@ -42,15 +42,15 @@ class Turn(NamedTuple):
 class OperatorEmitter:
     """Writes the operations of one stage; `loads`: assignments to registers by the phase in which they are loaded."""
 
-    layout: Layout
+    binding: Binding
     module: str
     stage: str
     e: Emitter = field(default_factory=Emitter)
 
     def __post_init__(self) -> None:
-        self.schedule, self.datapath = self.layout.schedule, self.layout.datapath
+        self.schedule, self.datapath = self.binding.schedule, self.binding.datapath
         self.ii = self.schedule.ii
-        self.ops = self.layout.stages[self.stage]
+        self.ops = self.binding.stages[self.stage]
         self.loads: dict[int, list[str]] = defaultdict(list)
         self.unit_name: dict[int, str] = {}
         self.factors: list[tuple[str, dict[int, str]]] = []
@@ -115,12 +115,12 @@ class OperatorEmitter:
 
     def _operand(self, k: int, which: int) -> str:
         a = self.datapath.ops[k].args[which]
-        return self.name_of(self.layout.read(a, self.schedule.start[k]), self.format_of(a).width)
+        return self.name_of(self.binding.read(a, self.schedule.start[k]), self.format_of(a).width)
 
     def _factor(self, k: int) -> str:
         """The upper bits of the second factor."""
         op = self.datapath.ops[k]
-        tap = self.layout.read(op.args[1], self.schedule.start[k])
+        tap = self.binding.read(op.args[1], self.schedule.start[k])
         drop = self.format_of(op.args[1]).width - op.factor
         if not isinstance(tap, Tap):
             return literal(tap >> drop if drop > 0 else tap, op.factor)

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from importlib.resources import files
 
-from condyle.backends.fpga.accelerator import CODES
 from condyle.backends.fpga.build import Accelerator
 from condyle.backends.fpga.emit_array import emit_array
 from condyle.backends.fpga.emit_top import emit_top
@@ -53,7 +52,7 @@ def sources(acc: Accelerator, prefix: str, header: str) -> dict[str, str]:
     for name, array in acc.arrays.items():
         about = header + NAMES + STAGES.get(name, "")
         texts[f"{prefix}_{name}.v"] = about + "\n".join(text for _, text in emit_array(array, prefix))
-    codes = ", ".join(f"{CODES[function]} {function}" for function in acc.plan.functions)
+    codes = ", ".join(f"{task.codes[0]} {name}" for name, task in acc.plan.tasks.items())
     about = f"// in_function: {codes}; what stands where in in_data and out_data: README.md.\n"
     texts[f"{prefix}.v"] = header + about + emit_top(acc, prefix)
     return texts

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections import defaultdict
 
+from condyle.backends.fpga.binding import INPUTS, Tap
 from condyle.backends.fpga.emit_operators import CLAMPING, OperatorEmitter, any_of, word
-from condyle.backends.fpga.layout import INPUTS, Tap
 
 LONG = 3
 """Registers in a row from which on they are one line, of which nobody reads what is in between."""
@@ -34,8 +34,8 @@ class StageEmitter(OperatorEmitter):
         ports = ["input clock", "input go", f"input [{phase_bits(self.ii) - 1}:0] phase"]
         if self.stage == INPUTS:
             ports += [f"input {word(self.format_of(k).width)} d{k}" for k in self.ops]
-        ports += [f"input {word(self.format_of(tap.op).width)} {tap}" for tap in self.layout.taken[self.stage]]
-        ports += [self._output(tap) for tap in self.layout.offered.get(self.stage, [])]
+        ports += [f"input {word(self.format_of(tap.op).width)} {tap}" for tap in self.binding.taken[self.stage]]
+        ports += [self._output(tap) for tap in self.binding.offered.get(self.stage, [])]
         ports += [f"output over_{group}" for group in self.flags()]
         self.e(f"module {self.module} (")
         self.e(*(f"    {port}," for port in ports[:-1]), f"    {ports[-1]}", ");")
@@ -63,7 +63,7 @@ class StageEmitter(OperatorEmitter):
 
     def _declarations(self) -> None:
         """Everything that holds a word; what is a port is declared in the head."""
-        ports = self.layout.offered.get(self.stage, [])
+        ports = self.binding.offered.get(self.stage, [])
         for k in self.ops:
             if self.datapath.ops[k].kind != "sincos":
                 links = [
@@ -96,7 +96,7 @@ class StageEmitter(OperatorEmitter):
         """(from, to): the word's registers in a row; a link of LONG or more is a delay."""
         result: list[tuple[Tap, Tap]] = []
         before = Tap(k, 0)
-        for copy in self.layout.used.get(k, []):
+        for copy in self.binding.used.get(k, []):
             if copy - before.copy >= LONG:
                 result.append((before, Tap(k, copy)))
             else:

@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass
 
-from condyle.backends.fpga.accelerator import AGAIN, CODES
 from condyle.backends.fpga.build import Accelerator
 from condyle.backends.fpga.datapath import Word
-from condyle.backends.fpga.edge import USES, largest, takers
-from condyle.backends.fpga.emit_array import ID, bus, input_width, widths
+from condyle.backends.fpga.edge import largest, takers
+from condyle.backends.fpga.emit_array import bus, input_width, widths
 from condyle.backends.fpga.emit_operators import any_of
-from condyle.backends.fpga.given import GIVEN
+from condyle.backends.fpga.tasks import Leaf
 from condyle.text import Emitter
 
 
@@ -18,8 +18,7 @@ def task_words(acc: Accelerator) -> list[Word]:
     """The words of a task, from bit 0 on: q, v, u (a or tau), f_ext, the upper triangle of Minv."""
     plan = acc.plan
     u = plan.takes("a") or plan.takes("tau")
-    inverse = plan.takes("Minv") if "difd" in plan.functions else []
-    return [*plan.takes("q"), *plan.takes("v"), *u, *plan.takes("f_ext"), *inverse]
+    return [*plan.takes("q"), *plan.takes("v"), *u, *plan.takes("f_ext"), *plan.takes("Minv")]
 
 
 def field_width(acc: Accelerator, name: str) -> int:
@@ -30,12 +29,16 @@ def result_width(acc: Accelerator) -> int:
     return max(sum(format.width for _, format in words) for words in acc.plan.results.values())
 
 
+def is_one_of(code: str, codes: Iterable[int]) -> str:
+    """Whether a code is one of these."""
+    return "(" + (" | ".join(f"{code} == {one}" for one in codes) or "1'b0") + ")"
+
+
 @dataclass
 class Wires:
     """Writes parts of the top module; widths of q, v, u (a or tau), f_ext and Minv on the task's bus.
 
-    nb: of the base's part of u, where its motion can be given. twice: functions with a second pass through the dynamics
-    array; again: names of these passes.
+    nb: of the base's part of u, where its motion can be given. id: what goes with a task.
     """
 
     acc: Accelerator
@@ -44,28 +47,27 @@ class Wires:
     def __post_init__(self) -> None:
         self.e = Emitter()
         self.plan = self.acc.plan
-        self.has = self.plan.functions
+        self.id, self.tasks = self.plan.id, list(self.plan.tasks.values())
         forced = [word for word in self.plan.takes("tau") if word.index < self.plan.base]
         self.nb = sum(self.plan.formats[word].width for word in forced)
-        self.twice = [f for f in AGAIN if f in self.has]
-        self.again = [f"again {f}" for f in self.twice]
+        self.twice = self.plan.fed_back
         self.sources: list[str] = []
         self.nq, self.nv = field_width(self.acc, "q"), field_width(self.acc, "v")
         self.nu = max(field_width(self.acc, "a"), field_width(self.acc, "tau"))
         self.nf = field_width(self.acc, "f_ext")
-        self.ni = field_width(self.acc, "Minv") if "difd" in self.has else 0
+        self.ni = field_width(self.acc, "Minv")
 
     def outside(self) -> None:
         """Whether a word that the task's function takes is outside the box."""
         flags: list[str] = []
-        for name in USES:
+        for name in ("q", "v", "a", "tau", "f_ext", "Minv"):
             places = self.fields("in_data", "q", "v", "tau" if name == "tau" else "a", "f_ext", "Minv")
-            known = {word: takers(self.plan, word) for word in self.plan.takes(name)}
-            for functions in dict.fromkeys(filter(None, known.values())):
-                words = [word for word, found in known.items() if found == functions]
+            known = {word: [task.codes[0] for task in takers(self.plan, word)] for word in self.plan.takes(name)}
+            for codes in dict.fromkeys(tuple(found) for found in known.values() if found):
+                words = [word for word, found in known.items() if found == list(codes)]
                 self._edges(words, places)
                 far = any_of([f"far_{word}" for word in words])
-                flags.append(f"{self.is_one_of('in_function', *functions)} & ({far})")
+                flags.append(f"{is_one_of('in_function', codes)} & ({far})")
         self.e(f"wire outside = {' | '.join(flags)};")
 
     def _edges(self, words: list[Word], places: dict[Word, tuple[str, int]]) -> None:
@@ -81,7 +83,7 @@ class Wires:
     def base_and_joints(self) -> tuple[str, str]:
         """What goes to the dynamics array as a with a task to solve, and its torques: u holds either's part."""
         low, rest = self.nq + self.nv, self.nu - self.nb
-        self.e(f"wire is_given = {self.is_one_of('in_function', *GIVEN)};")
+        self.e(f"wire is_given = {self.sent(task.base_given for task in self.tasks)};")
         own, zeros = f"in_data[{low + self.nb - 1}:{low}]", f"{self.nb}'b0"
         self.e(f"wire [{self.nb - 1}:0] given_a = is_given ? {own} : {zeros}, base_tau = is_given ? {zeros} : {own};")
         if not rest:
@@ -104,18 +106,18 @@ class Wires:
         bus(self.e, f"{name}_words", data)
         ports = [f".in_valid({valid})", f".in_ready({name}_ready)", f".in_id({id_})", f".in_data({name}_words)"]
         for group, _ in array.datapath.groups:
-            self.e(f"wire {name}_{group}_valid, {name}_{group}_ready;", f"wire [{ID - 1}:0] {name}_{group}_id;")
+            self.e(
+                f"wire {name}_{group}_valid, {name}_{group}_ready;", f"wire [{self.id.width - 1}:0] {name}_{group}_id;"
+            )
             self.e(f"wire [{widths(array, group) - 1}:0] {name}_{group};")
             ports += [f".{group}_{what}({name}_{group}_{what})" for what in ("valid", "ready", "id")]
             ports.append(f".{group}_data({name}_{group})")
         head = f"{self.prefix}_{name} {name} (.clock(clock), .reset(reset),"
         self.e(head, "    " + ",\n        ".join(ports) + ");")
 
-    def is_one_of(self, id_: str, *functions: str) -> str:
-        """Whether a task is of one of these functions."""
-        known = {**{f: CODES[f] for f in self.has}, **{f"again {f}": AGAIN[f] for f in self.twice}}
-        found = [known[f] for f in functions if f in known]
-        return "(" + (" | ".join(f"{id_} == {code}" for code in found) or "1'b0") + ")"
+    def sent(self, chosen: Iterable[bool]) -> str:
+        """Whether the task that comes in is one of the chosen."""
+        return is_one_of("in_function", [task.codes[0] for task, of in zip(self.tasks, chosen, strict=True) if of])
 
     def gather(self, array: str, places: dict[Word, tuple[str, int]]) -> list[str]:
         """The words of an array's input bus, found on named buses: (bus, lowest bit) of each."""
@@ -126,11 +128,11 @@ class Wires:
             parts.append(f"{bus}[{low + path.ops[k].format.width - 1}:{low}]")
         return parts
 
-    def places(self, bus: str, array: str, group: str, name: str = "") -> dict[Word, tuple[str, int]]:
+    def places(self, bus: str, leaf: Leaf, name: str = "") -> dict[Word, tuple[str, int]]:
         """Where the words of an array's group lie on a bus that carries it."""
-        path, low = self.acc.arrays[array].datapath, 0
+        path, low = self.acc.arrays[leaf.array].datapath, 0
         result: dict[Word, tuple[str, int]] = {}
-        for word, k in path.group(group):
+        for word, k in path.group(leaf.group):
             result[Word(name or word.name, word.index)] = (bus, low)
             low += path.ops[k].format.width
         return result
@@ -149,5 +151,5 @@ class Wires:
         """A queue of results; the expression for its being ready."""
         self.sources.append(name)
         padded = f"{{{result_width(self.acc) - width}'b0, {data}}}" if width < result_width(self.acc) else data
-        self.queue(f"out_{name}", ID + result_width(self.acc), 2, valid, f"{{{id_}, {padded}}}")
+        self.queue(f"out_{name}", self.id.width + result_width(self.acc), 2, valid, f"{{{id_}, {padded}}}")
         return f"out_{name}_free"

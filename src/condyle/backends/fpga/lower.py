@@ -10,14 +10,14 @@ from condyle.backends.common.lacking import refused
 from condyle.backends.fpga.datapath import Datapath, Given, Op, Word
 from condyle.backends.fpga.formats import MARGIN, Format, bits_for, constant_format, format_for
 from condyle.backends.fpga.operators import least_shift
+from condyle.backends.fpga.sharing import folded
 from condyle.backends.fpga.target import ADDER, B
 from condyle.backends.fpga.target import Word as Numbers
-from condyle.backends.fpga.twins import folded
 from condyle.errors import UnsupportedError
 from condyle.ir.ops import Node
 from condyle.ir.program import Program, constant_of, input_of, operands
 
-TRIG = Format(B, B - 1)
+TRIG_FORMAT = Format(B, B - 1)
 """Sines and cosines: 1 is the largest integer, 1 - 2^-17."""
 SINCOS_ERROR, RECIPROCAL_ERROR = 1e-5, 5e-7
 """Of the operators; the first absolute, the second relative."""
@@ -27,19 +27,16 @@ LARGEST_NOISE = 2.0**-14
 
 @dataclass(frozen=True)
 class Source:
-    """What is lowered: a Program, the stage of each node, the largest absolute value each node takes.
+    """What is lowered: a Program, the largest absolute value that each of its nodes takes.
 
-    twins: nodes that limbs have in common. scales: for products with constants of such the largest of the constants.
-    caps: bounds of nodes by norms. floors: of reciprocals' arguments from below. whole: products of uncut factors.
+    shared: nodes that do the same in branches that are alike. scales: for products with constants of such the largest
+    of the constants. whole: products of uncut factors.
     """
 
     program: Program
-    stages: Sequence[str]
     largest: Sequence[float]
-    twins: Sequence[tuple[int, ...]] = ()
+    shared: Sequence[tuple[int, ...]] = ()
     scales: Mapping[int, float] = field(default_factory=dict[int, float])
-    caps: Mapping[int, float] = field(default_factory=dict[int, float])
-    floors: Mapping[int, float] = field(default_factory=dict[int, float])
     whole: Collection[int] = ()
 
 
@@ -73,8 +70,8 @@ class Lowering:
         for k in sorted(live):
             at = self.done[k] = self._lowered(k, nodes[k])
             if at >= 0:
-                bound, floor = self.source.caps.get(k, math.inf), self.source.floors.get(k, 0.0)
-                self.ops[at] = replace(self.ops[at], noise=self.noise[k], cap=bound, floor=floor)
+                _, upper, lower = self.source.program.note(k)
+                self.ops[at] = replace(self.ops[at], noise=self.noise[k], upper=upper, lower=lower)
 
     def finish(self, k: int) -> None:
         """A constant that is an output needs a word of its own."""
@@ -96,7 +93,7 @@ class Lowering:
         return OPERATIONS[node[0]](self, k, node)
 
     def stage(self, k: int) -> str:
-        stage = self.source.stages[k]
+        stage = self.source.program.note(k).stage
         return self.rename + stage[1:] if self.rename else stage
 
     def _constant(self, value: float, format: Format) -> int:
@@ -199,8 +196,8 @@ class Lowering:
         (x,) = operands(node)
         self.noise[k] = self.noise[x] + SINCOS_ERROR
         if x not in self.angles:
-            self.angles[x] = self.add(Op("sincos", TRIG, (self.done[x],), self.stage(k)))
-        return self.add(Op(str(node[0]), TRIG, (self.angles[x],), self.stage(k)))
+            self.angles[x] = self.add(Op("sincos", TRIG_FORMAT, (self.done[x],), self.stage(k)))
+        return self.add(Op(str(node[0]), TRIG_FORMAT, (self.angles[x],), self.stage(k)))
 
 
 OPERATIONS: dict[str, Callable[[Lowering, int, Node], int]] = {
@@ -239,5 +236,5 @@ def lower(
         tuple(lowering.ops),
         tuple(lowering.inputs),
         tuple((group, tuple((word, done[node]) for word, node in pairs)) for group, pairs in groups),
-        folded(lowering.ops, done, source.twins),
+        folded(lowering.ops, done, source.shared),
     )

@@ -6,9 +6,8 @@ from collections.abc import Mapping
 from html import escape
 from typing import cast
 
+from condyle.backends.fpga.binding import Binding
 from condyle.backends.fpga.build import Accelerator
-from condyle.backends.fpga.given import both
-from condyle.backends.fpga.layout import Layout
 from condyle.backends.fpga.report import Json, array_dsp, cycles, words_held
 
 STYLE = (
@@ -74,13 +73,13 @@ def _drawing(acc: Accelerator) -> str:
         if start in acc.arrays and end in acc.arrays:
             depth = {"c": acc.queues.c, "inverse": acc.queues.inverse}.get(queue, 2)
             shapes.append(_arrow(PLACES[start], PLACES[end], f"queue of {depth}"))
-    if any(f in acc.plan.functions for f in both("dfd")):
+    if acc.plan.fed_back:
         text = f"feedback: a, queue of {acc.queues.again}"
         shapes.append(
             f'<path d="M700 200V235H110V140" fill="none" stroke="#555" marker-end="url(#to)"/>'
             f'<text x="320" y="230">{text}</text>'
         )
-    if "rk4" in acc.plan.functions:
+    if acc.plan.has_rounds:
         text = f"feedback: the next stage's state, queue of {acc.queues.course}"
         shapes.append(
             f'<path d="M600 275H90V140" fill="none" stroke="#555" marker-end="url(#to)"/>'
@@ -88,7 +87,7 @@ def _drawing(acc: Accelerator) -> str:
         )
     for name, array in acc.arrays.items():
         x, y, label = PLACES[name]
-        stages = len(Layout(array.schedule).stages)
+        stages = len(Binding(array.schedule).stages)
         shapes.append(
             f'<rect x="{x}" y="{y}" width="{WIDE}" height="{HIGH}" rx="6" fill="#f1faee" stroke="#1d3557"/>'
             f'<text x="{x + 10}" y="{y + 20}" font-weight="bold">{label}</text>'
@@ -110,10 +109,10 @@ def _arrow(start: tuple[int, int, str], end: tuple[int, int, str], text: str) ->
 def _timetable(acc: Accelerator, name: str) -> str:
     """A bar for each stage; the lines are where results leave."""
     schedule = acc.arrays[name].schedule
-    layout = Layout(schedule)
+    binding = Binding(schedule)
     scale = (CHART - LEFT) / max(schedule.latency, 1)
     rows: list[str] = []
-    stages = [(stage, ops) for stage, ops in layout.stages.items() if ops and stage != "in"]
+    stages = [(stage, ops) for stage, ops in binding.stages.items() if ops and stage != "in"]
     for k, (stage, ops) in enumerate(stages):
         first, last = min(schedule.start[op] for op in ops), max(schedule.ready[op] for op in ops)
         units = sum(n for pool, n in schedule.units.items() if pool[0] == stage)

@@ -2,136 +2,220 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
-from types import MappingProxyType
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass, field
 
 import numpy as np
 
-from condyle.backends.fpga import products, ranges, steps, twins
-from condyle.backends.fpga.accelerator import CODES, DERIVATIVES, LEAVES, ORDER, TAILS, TO_SOLVE, Limbs, Plan, needs
+from condyle.backends.fpga import products, ranges, sharing, steps
+from condyle.backends.fpga.accelerator import Plan, named
 from condyle.backends.fpga.datapath import Datapath, Given, Word
 from condyle.backends.fpga.formats import MARGIN, Format, format_for
-from condyle.backends.fpga.given import FLAG, FLOATS, both
-from condyle.backends.fpga.lower import SINCOS_ERROR, TRIG, Source, input_word, lower
+from condyle.backends.fpga.lower import SINCOS_ERROR, TRIG_FORMAT, Source, input_word, lower
 from condyle.backends.fpga.ranges import Reals
 from condyle.backends.fpga.target import Word as Numbers
+from condyle.backends.fpga.tasks import (
+    BIAS,
+    COLUMNS,
+    FLAG,
+    FLOATS,
+    INVERSE,
+    ORDER,
+    PRODUCTS,
+    SOLVED,
+    STAGE,
+    STEP,
+    TRIG,
+    Leaf,
+    Task,
+    Unit,
+)
 from condyle.ir.program import Program, operands
+
+TAILS = 4.0
+"""Products with M^-1 have long tails that sampling does not meet: two bits more for them."""
+Groups = dict[str, list[tuple[Word, int]]]
+
+
+@dataclass(frozen=True)
+class Request:
+    """What is planned. program: the outputs of all units, traced, each node with its stage and its bounds.
+
+    samples: q, v, a (n, size). tasks: in the order of their codes. base: degrees of freedom whose motion can be given.
+    products: of each derivative of inverse dynamics what -M^-1 times it is called. branches: where joints, and entries
+    of input arrays, stand in branches that are alike.
+    """
+
+    program: Program
+    units: Sequence[Unit]
+    samples: Mapping[str, Reals]
+    numbers: Numbers
+    tasks: Sequence[Task]
+    products: Mapping[str, str]
+    stepping: steps.Stepping = steps.STANDING
+    base: int = 0
+    branches: sharing.Branches = ({}, {})
 
 
 @dataclass
 class _Planner:
-    program: Program
-    stages: Sequence[str]
-    samples: Mapping[str, Reals]
-    numbers: Numbers
-    functions: Sequence[str]
-    stepping: steps.Stepping
-    base: int
-    limbs: Limbs
-    caps: Mapping[int, float]
-    floors: Mapping[int, float]
+    asked: Request
+    paths: dict[str, Datapath] = field(default_factory=dict[str, Datapath])
 
     def __post_init__(self) -> None:
-        if self.base:
-            self.samples = _twice(self.samples)
-        self.found = ranges.values(self.program, self.samples)
-        alike = twins.twins(self.program, self.stages, *self.limbs)
-        largest = twins.equalised(ranges.largest(self.found), alike)
-        self.source = Source(
-            self.program, self.stages, largest, alike, twins.scales(self.program, alike), self.caps, self.floors
-        )
+        self.program, self.numbers = self.asked.program, self.asked.numbers
         self.n = self.program.arrays[0].size
-        self.given: dict[int, Given] = {}
+        self.leaves = {leaf for task in self.asked.tasks for leaves in task.passes for leaf in leaves}
+        self.samples = _twice(self.asked.samples) if self.asked.base else self.asked.samples
+        self.found = ranges.values(self.program, self.samples)
+        alike = sharing.shared_operations(self.program, *self.asked.branches)
+        largest = sharing.equalised(ranges.largest(self.found), alike)
+        self.source = Source(self.program, largest, alike, sharing.scales(self.program, alike))
         self.outside: dict[int, Given] = {}
-        self.paths: dict[str, Datapath] = {}
+        turns: dict[int, Given] = {}
+        angles: dict[int, int] = {}
         for k, node in enumerate(self.program.nodes):
             if node[0] == "input":
                 word = input_word(self.program, node)
-                known = FLAG if word == FLOATS else format_for(self.numbers, self.source.largest[k])
+                known = FLAG if word == FLOATS else format_for(self.numbers, largest[k])
                 self.outside[k] = Given(word, known)
-        self.given.update(self.outside)
-        angles: dict[int, int] = {}
-        for k, node in enumerate(self.program.nodes):
-            if node[0] in ("sin", "cos"):
+            elif node[0] in ("sin", "cos"):
                 (x,) = operands(node)
-                self.given[k] = Given(Word(str(node[0]), angles.setdefault(x, len(angles))), TRIG, SINCOS_ERROR)
-
-    def group(self, *names: str) -> list[tuple[Word, int]]:
-        arrays = self.program.arrays
-        return [
-            (Word(arrays[output.array].name, output.index), output.node)
-            for output in self.program.outputs
-            if arrays[output.array].name in names
-        ]
-
-    def triangle(self, name: str) -> list[tuple[Word, int]]:
-        return [(word, node) for word, node in self.group(name) if word.index // self.n <= word.index % self.n]
+                turns[k] = Given(Word(str(node[0]), angles.setdefault(x, len(angles))), TRIG_FORMAT, SINCOS_ERROR)
+        self.given = {**self.outside, **turns}
 
     def run(self) -> Plan:
-        has = self.functions
-        groups: list[tuple[str, Sequence[tuple[Word, int]]]] = []
-        if needs(has, "id", *TO_SOLVE):
-            groups.append(("tau", self.group("tau")))
-        if needs(has, *DERIVATIVES):
-            groups.append(("dtau", self.group("dtau_dq", "dtau_dv")))
-        if groups:
-            self.paths["dynamics"] = lower("dynamics", self.source, self.numbers, self.given, groups)
-        groups = []
-        if needs(has, "m"):
-            groups.append(("M", self.triangle("M")))
-        if needs(has, *both("minv"), *TO_SOLVE):
-            groups.append(("Minv", self.triangle("Minv")))
-        if groups:
-            self.paths["mass"] = lower("mass", self.source, self.numbers, self.given, groups, rename="M")
+        for array in dict.fromkeys(unit.leaf.array for unit in self.asked.units):
+            self._traced(array)
         self._trig()
         formats = {given.word: given.format for given in self.outside.values() if given.word != FLOATS}
-        self._schedule_module(formats)
-        nq = self.program.inputs[0].size
-        plan = Plan(
-            self.numbers, tuple(has), nq, self.n, self.paths, formats, {}, stepping=self.stepping, base=self.base
+        if not self.leaves.isdisjoint((SOLVED, PRODUCTS)):
+            self._schedule_module(formats)
+        course = self._step(formats) if STEP in self.leaves else dict[Word, Format]()
+        paths = {name: self.paths[name] for name in ORDER if name in self.paths}
+        tasks = {task.function.name: task for task in self.asked.tasks}
+        results = {name: tuple(paths[task.leaf.array].formats(task.leaf.group).items()) for name, task in tasks.items()}
+        nq, stepping, base = self.program.inputs[0].size, self.asked.stepping, self.asked.base
+        return Plan(
+            self.numbers, tasks, nq, self.n, paths, formats, results, stepping=stepping, course=course, base=base
         )
-        course = self._step(plan, formats) if needs(has, *steps.STEPS) else dict[Word, Format]()
-        ordered = {name: self.paths[name] for name in ORDER if name in self.paths}
-        results = {function: _results(ordered, function) for function in has}
-        return replace(plan, datapaths=ordered, results=results, course=course)
 
-    def _step(self, plan: Plan, formats: dict[Word, Format]) -> Mapping[Word, Format]:
+    def _outputs(self, leaf: Leaf) -> list[tuple[Word, int]]:
+        """All that the unit of a group answers."""
+        names = {port.name for unit in self.asked.units if unit.leaf == leaf for port in unit.function.outputs}
+        return [(word, node) for word, node in _pairs(self.program) if word.name in names]
+
+    def _words(self, unit: Unit) -> list[tuple[Word, int]]:
+        """The same, of symmetric matrices the upper triangle."""
+        halved = {port.name for port in unit.function.outputs if port.symmetric}
+        return [
+            (word, node)
+            for word, node in self._outputs(unit.leaf)
+            if word.name not in halved or word.index // self.n <= word.index % self.n
+        ]
+
+    def _traced(self, array: str) -> None:
+        """An array of units; the stages of one with a single letter have that, wherever a node was made first."""
+        units = [unit for unit in self.asked.units if unit.leaf.array == array]
+        groups = [(unit.leaf.group, self._words(unit)) for unit in units if unit.leaf in self.leaves]
+        letters = {unit.letter for unit in units}
+        if groups:
+            rename = units[0].letter if len(letters) == 1 else ""
+            self.paths[array] = lower(array, self.source, self.numbers, self.given, groups, rename)
+
+    def _trig(self) -> None:
+        wanted = {word for path in self.paths.values() for word, _ in path.inputs}
+        nodes = {given.word: k for k, given in self.given.items()}
+        outputs = sorted(((word, nodes[word]) for word in wanted), key=lambda pair: pair[1])
+        self.paths[TRIG.array] = lower(TRIG.array, self.source, self.numbers, self.outside, [(TRIG.group, outputs)])
+
+    def _schedule_module(self, formats: dict[Word, Format]) -> None:
+        """The two products, their ranges sampled where a is what M^-1 (tau - c) gives."""
+        outputs = ranges.outputs(self.program, self.found)
+        inverse = [word for word, _ in self._outputs(INVERSE)]
+        if SOLVED in self.leaves:
+            tau = {
+                Word("tau", k): format_for(self.numbers, float(np.abs(outputs["tau"][:, k]).max()))
+                for k in range(self.n)
+            }
+            formats.update(tau)
+            made = _exact(tau) | self._made(BIAS, "c") | self._made(INVERSE)
+            samples = {"tau": outputs["tau"], "c": self._bias(outputs["tau"]), "Minv": outputs["Minv"]}
+            self._product(SOLVED, products.solve(self.n, inverse), samples, made)
+        if PRODUCTS in self.leaves:
+            largest = np.abs(outputs["Minv"]).max(axis=0)
+            triangle = products.upper(inverse, self.n)
+            given = _exact({word: format_for(self.numbers, float(largest[word.index])) for word in triangle})
+            given |= self._made(INVERSE) if INVERSE in self.leaves else {}
+            if any("Minv" in task.inputs for task in self.asked.tasks):
+                formats.update({word: one.format for word, one in given.items()})
+            by = [word for word, _ in self._outputs(COLUMNS)]
+            program = products.derivatives(self.n, inverse, by, self.asked.products)
+            self._product(PRODUCTS, program, outputs, self._made(COLUMNS) | given)
+
+    def _bias(self, tau: Reals) -> Reals:
+        """c of the samples; of a given base, the second half of them, tau of the joints is that of its motion."""
+        a = np.zeros_like(self.samples["a"])
+        if self.asked.base:
+            half = len(a) // 2
+            a[half:, : self.asked.base] = self.samples["a"][half:, : self.asked.base]
+            tau[half:, : self.asked.base] = 0.0
+        return ranges.outputs(self.program, ranges.values(self.program, {**self.samples, "a": a}))["tau"]
+
+    def _product(self, leaf: Leaf, program: Program, samples: Mapping[str, Reals], made: Mapping[Word, Given]) -> None:
+        largest = [TAILS * x for x in ranges.largest(ranges.values(program, samples))]
+        self._lowered(leaf.array, Source(program, largest), made, {leaf.group: _pairs(program)})
+
+    def _lowered(self, array: str, source: Source, made: Mapping[Word, Given], groups: Groups) -> None:
+        nodes = [
+            (k, input_word(source.program, node)) for k, node in enumerate(source.program.nodes) if node[0] == "input"
+        ]
+        given = {k: made[word] for k, word in nodes if word in made}
+        self.paths[array] = lower(array, source, self.numbers, given, list(groups.items()))
+
+    def _made(self, leaf: Leaf, name: str = "") -> dict[Word, Given]:
+        """A group's words, under another array's name if one is given."""
+        path = self.paths[leaf.array]
+        words = [(Word(name or word.name, word.index), path.ops[k]) for word, k in path.group(leaf.group)]
+        return {word: Given(word, op.format, op.noise) for word, op in words}
+
+    def _step(self, formats: dict[Word, Format]) -> dict[Word, Format]:
         """The array `step`; the state that it makes has the formats of the one that it takes. What the course holds."""
-        again, state = "rk4" in plan.functions, self.stepping.coordinates
+        stepping = self.asked.stepping
+        stages = [stage for task in self.asked.tasks for stage in task.stages]
+        again = steps.follow(stages)
+        largest = self._largest_states()
+        known = {**formats, **{word: format_for(self.numbers, x) for word, x in largest.items()}}
+        formats.update({word: format for word, format in known.items() if word.name in ("q", "v")})
+        words = stepping.coordinates.course(named(formats, "tau"), named(formats, "f_ext"), again)
+        held = {word: steps.STAGE_FORMAT if word.name == "stage" else known[steps.like(word)] for word in words}
+        weights = steps.weights(stepping, stages, self.numbers.constant)
+        made = _exact({**held, **{Word(name, 0): weight.format for name, weight in weights.items()}})
+        made |= self._made(SOLVED, "k")
+        stage = stepping.advance(words, again)
+        reach = self._reach(stage, made, largest)
+        source = Source(stage.program, reach, whole=stage.whole)
+        self._lowered(STEP.array, source, made, _groups(stage.program, stepping.coordinates.flat))
+        return held
+
+    def _largest_states(self) -> dict[Word, float]:
+        """Of every word of q, v and, of joints that move along a curve, of a sum of rates."""
+        state = self.asked.stepping.coordinates
         sizes = {"q": state.nq, "v": state.nv}
-        largest = {
+        found = {
             Word(name, k): float(np.abs(self.samples[name][:, k]).max()) for name, n in sizes.items() for k in range(n)
         }
-        formats.update({word: format_for(self.numbers, x) for word, x in largest.items()})
-        largest.update({Word("su", k): self.stepping.h * largest[Word("v", k)] for k in state.curved})
-        known = {**formats, **{word: format_for(self.numbers, x) for word, x in largest.items()}}
-        words = state.course(plan.takes("tau"), plan.takes("f_ext"), again)
-        held = {word: steps.STAGE if word.name == "stage" else known[steps.like(word)] for word in words}
-        weights = {Word(name, 0): weight.format for name, weight in plan.weights.items()}
-        made = _exact({**held, **weights}) | _made(self.paths["solve"], "out", "k")
-        stage = self.stepping.advance(words, again)
-        program = stage.program
-        reach = ranges.largest(ranges.values(program, self._courses(made)))
+        return found | {Word("su", k): self.asked.stepping.h * found[Word("v", k)] for k in state.curved}
+
+    def _reach(self, stage: steps.Stage, made: Mapping[Word, Given], largest: Mapping[Word, float]) -> list[float]:
+        """The largest value of each node of a stage; what is a state again has the range of states."""
+        reach = ranges.largest(ranges.values(stage.program, self._courses(made)))
         reach = [stage.small.get(k, x) for k, x in enumerate(reach)]
-        groups: dict[str, list[tuple[Word, int]]] = {"out": []}
-        for output in program.outputs:
-            word = Word(program.arrays[output.array].name, output.index)
-            if steps.like(word) in largest:
-                reach[output.node] = largest[steps.like(word)]
-            groups.setdefault("out" if word.name in ("q_next", "v_next") else "again", []).append((word, output.node))
+        for word, node in _pairs(stage.program):
+            reach[node] = largest.get(steps.like(word), reach[node])
         for k, word in stage.alike.items():
             reach[k] = largest[word]
-        groups["out"].sort(key=lambda pair: (pair[0].name, pair[0].index))
-        if "again" in groups:
-            groups["again"] += [
-                pair for pair in groups["out"] if pair[0].name == "v_next" or pair[0].index in state.flat
-            ]
-        source = Source(program, [""] * len(program), reach, whole=stage.whole)
-        nodes = [(k, input_word(program, node)) for k, node in enumerate(program.nodes) if node[0] == "input"]
-        inputs = {k: made[word] for k, word in nodes if word in made}
-        self.paths["step"] = lower("step", source, self.numbers, inputs, list(groups.items()))
-        return held
+        return reach
 
     def _courses(self, made: Mapping[Word, Given]) -> dict[str, Reals]:
         """Words at random within half of what their formats hold, all at its end in the first row; q as sampled."""
@@ -145,52 +229,6 @@ class _Planner:
             array[0, word.index] = reach
         return {**found, **dict.fromkeys(("q", "sq"), self.samples["q"])}
 
-    def _trig(self) -> None:
-        wanted = {word for path in self.paths.values() for word, _ in path.inputs}
-        nodes = {given.word: k for k, given in self.given.items()}
-        outputs = sorted(((word, nodes[word]) for word in wanted), key=lambda pair: pair[1])
-        self.paths["trig"] = lower("trig", self.source, self.numbers, self.outside, [("out", outputs)])
-
-    def _schedule_module(self, formats: dict[Word, Format]) -> None:
-        """The two products, their ranges sampled where a is what M^-1 (tau - c) gives."""
-        outputs = ranges.outputs(self.program, self.found)
-        a, tau = np.zeros_like(self.samples["a"]), outputs["tau"]
-        if self.base:
-            half = len(a) // 2
-            a[half:, : self.base], tau[half:, : self.base] = self.samples["a"][half:, : self.base], 0.0
-        still = {**self.samples, "a": a}
-        bias = ranges.outputs(self.program, ranges.values(self.program, still))["tau"]
-        inverse = [word for word, _ in self.group("Minv")]
-        if needs(self.functions, *TO_SOLVE):
-            tau = {
-                Word("tau", k): format_for(self.numbers, float(np.abs(outputs["tau"][:, k]).max()))
-                for k in range(self.n)
-            }
-            formats.update(tau)
-            made = _made(self.paths["dynamics"], "tau", "c") | _made(self.paths["mass"], "Minv")
-            program = products.solve(self.n, inverse)
-            samples = {"tau": outputs["tau"], "c": bias, "Minv": outputs["Minv"]}
-            self._product("solve", program, samples, made | _exact(tau))
-        if needs(self.functions, *both("dfd", "difd")):
-            made = _made(self.paths["dynamics"], "dtau")
-            by = [word for word, _ in self.group("dtau_dq", "dtau_dv")]
-            largest = np.abs(outputs["Minv"]).max(axis=0)
-            triangle = products.upper(inverse, self.n)
-            given = _exact({word: format_for(self.numbers, float(largest[word.index])) for word in triangle})
-            if "mass" in self.paths and "Minv" in dict(self.paths["mass"].groups):
-                given |= _made(self.paths["mass"], "Minv")
-            if needs(self.functions, "difd"):
-                formats.update({word: one.format for word, one in given.items()})
-            program = products.derivatives(self.n, inverse, by)
-            self._product("derivatives", program, outputs, made | given)
-
-    def _product(self, name: str, program: Program, samples: Mapping[str, Reals], made: Mapping[Word, Given]) -> None:
-        largest = [TAILS * x for x in ranges.largest(ranges.values(program, samples))]
-        source = Source(program, [""] * len(program), largest)
-        given = {k: made[input_word(program, node)] for k, node in enumerate(program.nodes) if node[0] == "input"}
-        pairs = [(Word(program.arrays[o.array].name, o.index), o.node) for o in program.outputs]
-        self.paths[name] = lower(name, source, self.numbers, given, [("out", pairs)])
-
 
 def _twice(samples: Mapping[str, Reals]) -> dict[str, Reals]:
     """The base floating, then given."""
@@ -199,38 +237,28 @@ def _twice(samples: Mapping[str, Reals]) -> dict[str, Reals]:
     return {**{name: np.concatenate((rows, rows)) for name, rows in samples.items()}, FLOATS.name: floats}
 
 
-def _made(path: Datapath, group: str, name: str = "") -> dict[Word, Given]:
-    """A group's words, under another array's name if one is given."""
-    words = [(Word(name or word.name, word.index), path.ops[k]) for word, k in path.group(group)]
-    return {word: Given(word, op.format, op.noise) for word, op in words}
+def _pairs(program: Program) -> list[tuple[Word, int]]:
+    """The words and the nodes of a Program's outputs."""
+    return [(Word(program.arrays[output.array].name, output.index), output.node) for output in program.outputs]
+
+
+def _groups(program: Program, flat: Collection[int]) -> Groups:
+    """A stage's result, and what goes in again if stages follow: with the result's rates and plain coordinates."""
+    groups: Groups = {STEP.group: []}
+    for word, node in _pairs(program):
+        name = STEP.group if word.name in ("q_next", "v_next") else STAGE.group
+        groups.setdefault(name, []).append((word, node))
+    groups[STEP.group].sort(key=lambda pair: (pair[0].name, pair[0].index))
+    if STAGE.group in groups:
+        result = groups[STEP.group]
+        groups[STAGE.group] += [pair for pair in result if pair[0].name == "v_next" or pair[0].index in flat]
+    return groups
 
 
 def _exact(formats: Mapping[Word, Format]) -> dict[Word, Given]:
     return {word: Given(word, format) for word, format in formats.items()}
 
 
-def _results(paths: Mapping[str, Datapath], function: str) -> tuple[tuple[Word, Format], ...]:
-    array, group = LEAVES[function]
-    words = [(word, paths[array].ops[k].format) for word, k in paths[array].group(group)]
-    return tuple(words)
-
-
-def plan(
-    program: Program,
-    stages: Sequence[str],
-    samples: Mapping[str, Reals],
-    numbers: Numbers,
-    functions: Sequence[str],
-    stepping: steps.Stepping = steps.STANDING,
-    base: int = 0,
-    limbs: Limbs = ({}, {}),
-    caps: Mapping[int, float] = MappingProxyType({}),
-    floors: Mapping[int, float] = MappingProxyType({}),
-) -> Plan:
-    """Datapaths for these functions. program: outputs tau, dtau_dq, dtau_dv, M, Minv; samples: q, v, a (n, size).
-
-    base: degrees of freedom whose motion can be given. limbs: the places of joints, and of entries of input arrays, in
-    limbs that are alike. caps, floors: bounds of nodes, of reciprocals' arguments from below.
-    """
-    chosen = tuple(f for f in CODES if f in functions)
-    return _Planner(program, stages, samples, numbers, chosen, stepping, base, limbs, caps, floors).run()
+def plan(asked: Request) -> Plan:
+    """Datapaths for these functions."""
+    return _Planner(asked).run()

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
 from condyle.backends.fpga.datapath import Word
@@ -60,11 +60,11 @@ def solve(n: int, inverse: Sequence[Word]) -> Program:
     return Program("solve", arrays, (Array("a", (n,)),), tuple(nodes.nodes), tuple(outputs))
 
 
-def derivatives(n: int, inverse: Sequence[Word], by: Sequence[Word]) -> Program:
-    """da_dq = -Minv dtau_dq, da_dv = -Minv dtau_dv; the upper triangle of Minv goes through to the end."""
-    names = ("dtau_dq", "dtau_dv")
+def derivatives(n: int, inverse: Sequence[Word], by: Sequence[Word], called: Mapping[str, str]) -> Program:
+    """-Minv times the matrices `by`, called so; the upper triangle of Minv goes through to the end."""
+    names = tuple(called)
     arrays = (*(Array(name, (n, n)) for name in names), Array("Minv", (n, n)))
-    results = (*(Array(name.replace("tau", "a"), (n, n)) for name in names), Array("Minv", (n, n)))
+    results = (*(Array(name, (n, n)) for name in called.values()), Array("Minv", (n, n)))
     nodes = Nodes(arrays)
     triangle = {word: nodes.word(word) for word in upper(inverse, n)}
     zero = nodes.add("const", 0.0)

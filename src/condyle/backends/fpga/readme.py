@@ -9,14 +9,13 @@ import numpy as np
 
 from condyle.backends.common.facts import Facts as Birth
 from condyle.backends.common.readme import Coordinates, birth, order
-from condyle.backends.fpga.accelerator import CODES
+from condyle.backends.fpga.accelerator import TAG_BITS
 from condyle.backends.fpga.build import Accelerator
 from condyle.backends.fpga.datapath import Word
-from condyle.backends.fpga.emit_array import FUNCTION_BITS, TAG_BITS
 from condyle.backends.fpga.emit_wires import result_width, task_words
 from condyle.backends.fpga.formats import Format
 from condyle.backends.fpga.report import Facts, cycles
-from condyle.backends.fpga.steps import ALL
+from condyle.backends.fpga.tasks import Task
 
 
 def readme(acc: Accelerator, facts: Facts, report: Mapping[str, Any], joints: Sequence[Coordinates]) -> str:
@@ -28,7 +27,7 @@ def readme(acc: Accelerator, facts: Facts, report: Mapping[str, Any], joints: Se
     function = plan.functions[0]
     first, (result, format) = words[0], plan.results[function][0]
     width = sum(format.width for _, format in words)
-    rows = "\n".join(_function(name, report["functions"][name]) for name in plan.functions)
+    rows = "\n".join(_function(task, report["functions"][name]) for name, task in plan.tasks.items())
     return f"""\
 # {name}: rigid-body dynamics in hardware
 
@@ -64,11 +63,11 @@ For synthesis take all `.v` files but the bench, and both tables. There are no c
 |---|---:|---|
 | `clock`, `reset` | 1 | all registers take the rising edge; reset is synchronous, high at the start |
 | `in_valid`, `in_ready` | 1 | a task is taken at a rising edge at which both are high |
-| `in_function` | {FUNCTION_BITS} | the code of the function, below |
+| `in_function` | {plan.id.code_bits} | the code of the function, below |
 | `in_tag` | {TAG_BITS} | any number of yours; it comes back with the result |
 | `in_data` | {width} | the task's words |
 | `out_valid`, `out_ready` | 1 | a result leaves at a rising edge at which both are high; it waits as long as you like |
-| `out_function`, `out_tag` | {FUNCTION_BITS}, {TAG_BITS} | those of the task |
+| `out_function`, `out_tag` | {plan.id.code_bits}, {TAG_BITS} | those of the task |
 | `out_flag` | 1 | a word was outside the stated box, or a signal had to be clamped: do not trust this result |
 | `out_data` | {result_width(acc)} | the result's words; what is above them means nothing |
 
@@ -104,13 +103,23 @@ def _fields(acc: Accelerator, words: Sequence[tuple[Word, Format]]) -> str:
         formats = [format for word, format in words if word.name == name]
         high = low + sum(format.width for format in formats)
         shared = name == "a" and acc.plan.takes("tau")
-        said = UPPER if name == "Minv" else (SHARED_GIVEN if acc.plan.base else SHARED) if shared else name
+        said = (
+            f"{UPPER}{_takers(acc, name)}"
+            if name == "Minv"
+            else (SHARED_GIVEN if acc.plan.base else SHARED)
+            if shared
+            else name
+        )
         rows.append(f"| {said} | {high - 1}:{low} | {len(formats)} |")
         low = high
     return "\n".join(rows)
 
 
-UPPER = "M⁻¹, upper triangle, row by row; for difd"
+def _takers(acc: Accelerator, name: str) -> str:
+    return ", ".join(function for function, task in acc.plan.tasks.items() if name in task.inputs)
+
+
+UPPER = "M⁻¹, upper triangle, row by row; for "
 SHARED = "a, or tau for functions that take it"
 SHARED_GIVEN = f"{SHARED}; of a given base its a, then tau of the joints"
 
@@ -123,9 +132,9 @@ def _box(box: Mapping[str, float]) -> str:
     return ", ".join(f"|{name}| ≤ {value:.4g}" for name, value in box.items())
 
 
-def _function(name: str, found: Mapping[str, Any]) -> str:
-    result = ", ".join(port.name for port in ALL[name].outputs)
-    cells = (name, CODES[name], result, found["latency"], found["ii"], f"{found['worst_relative']:.1e}")
+def _function(task: Task, found: Mapping[str, Any]) -> str:
+    result = ", ".join(port.name for port in task.function.outputs)
+    cells = (task.function.name, task.codes[0], result, found["latency"], found["ii"], f"{found['worst_relative']:.1e}")
     return "| " + " | ".join(map(str, cells)) + " |"
 
 

@@ -6,15 +6,13 @@ from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 from typing import TypeAlias
 
-from condyle.backends.fpga.accelerator import LEAVES
 from condyle.backends.fpga.adders import widest
 from condyle.backends.fpga.bounds import count, proven
 from condyle.backends.fpga.build import Accelerator
 from condyle.backends.fpga.constants import is_constant_product
 from condyle.backends.fpga.datapath import unit_dsp
-from condyle.backends.fpga.given import kind
-from condyle.backends.fpga.steps import STEPS
 from condyle.backends.fpga.target import ADDER, XCVU9P
+from condyle.backends.fpga.tasks import TRIG, Leaf
 from condyle.backends.fpga.vectors import worst
 
 Json: TypeAlias = "str | int | float | bool | list[Json] | dict[str, Json] | None"
@@ -41,33 +39,10 @@ class Sheet:
     warnings: tuple[str, ...] = ()
 
 
-USES = {
-    "id": ("trig", "dynamics"),
-    "fd": ("trig", "dynamics", "mass", "solve"),
-    "m": ("trig", "mass"),
-    "minv": ("trig", "mass"),
-    "did": ("trig", "dynamics"),
-    "dfd": ("trig", "dynamics", "mass", "solve", "derivatives"),
-    "difd": ("trig", "dynamics", "derivatives"),
-    **dict.fromkeys(STEPS, ("trig", "dynamics", "mass", "solve", "step")),
-}
-"""The arrays that a function's tasks go through."""
-
-
-NET = (("dynamics", "tau"), ("mass", "Minv"), ("solve", "out"))
-COLUMNS = (("dynamics", "dtau"), ("derivatives", "out"))
-GROUPS = {
-    **{name: (leaf,) for name, leaf in LEAVES.items() if name == kind(name)},
-    "fd": NET,
-    "difd": COLUMNS,
-    "dfd": (*NET, *COLUMNS),
-    **{name: (*NET, LEAVES[name]) for name in STEPS},
-}
-"""The groups of outputs that a function's tasks go through."""
 Proofs: TypeAlias = Mapping[str, Mapping[int, bool]]
 
 
-def _signals(acc: Accelerator, proofs: Proofs, leaves: Collection[tuple[str, str]]) -> Json:
+def _signals(acc: Accelerator, proofs: Proofs, leaves: Collection[Leaf]) -> Json:
     """How many signals before these groups have a format that holds all of the box, how many a sampled one."""
     total = [0, 0]
     for array in {name for name, _ in leaves}:
@@ -75,6 +50,11 @@ def _signals(acc: Accelerator, proofs: Proofs, leaves: Collection[tuple[str, str
         found = count(path, proofs[array], [group for name, group in leaves if name == array])
         total = [a + b for a, b in zip(total, found, strict=True)]
     return {"proven": total[0], "sampled": total[1]}
+
+
+def leaves_of(acc: Accelerator, function: str) -> list[Leaf]:
+    """The groups that a function's tasks go through."""
+    return [leaf for leaves in acc.plan.tasks[function].passes for leaf in leaves]
 
 
 def cycles(n: int) -> str:
@@ -98,8 +78,8 @@ def report(acc: Accelerator, facts: Facts, sheet: Sheet) -> dict[str, Json]:
     """report.json. lut and ff are null until `make count` has asked yosys for them."""
     proofs = {name: proven(array.datapath, acc.plan.limits) for name, array in acc.arrays.items()}
     functions: dict[str, Json] = {
-        function: _function(acc, facts, sheet, function) | {"signals": _signals(acc, proofs, GROUPS[kind(function)])}
-        for function in acc.plan.functions
+        name: _function(acc, facts, sheet, name) | {"signals": _signals(acc, proofs, leaves_of(acc, name))}
+        for name in acc.plan.functions
     }
     arrays: dict[str, Json] = {
         name: {
@@ -109,7 +89,7 @@ def report(acc: Accelerator, facts: Facts, sheet: Sheet) -> dict[str, Json]:
             "leaves_after": dict(array.schedule.taps),
             "sums": sum(array.datapath.ops[k].kind in ("add", "sub") for k in array.datapath.members),
             "products": sum(op.kind == "mul" for op in array.datapath.ops),
-            "signals": _signals(acc, proofs, [(name, group) for group, _ in array.datapath.groups]),
+            "signals": _signals(acc, proofs, [Leaf(name, group) for group, _ in array.datapath.groups]),
         }
         for name, array in acc.arrays.items()
     }
@@ -118,7 +98,7 @@ def report(acc: Accelerator, facts: Facts, sheet: Sheet) -> dict[str, Json]:
         "fingerprint": facts.fingerprint,
         "functions": functions,
         "warnings": list(sheet.warnings),
-        "limbs_in_turns": max(array.datapath.turns for array in acc.arrays.values()),
+        "folding": max(array.datapath.folding for array in acc.arrays.values()),
         "totals": {"dsp": acc.dsp, "lut": None, "ff": None},
         "device": XCVU9P.name,
         "dsp_percent": round(100.0 * acc.dsp / XCVU9P.dsp, 1),
@@ -152,11 +132,14 @@ def _constants(acc: Accelerator) -> Json:
 def _function(acc: Accelerator, facts: Facts, sheet: Sheet, function: str) -> dict[str, Json]:
     latency, interval = acc.latency(function), acc.interval(function)
     errors = sheet.errors[function]
+    passed = {leaf.array for leaf in (TRIG, *leaves_of(acc, function))}
+    arrays = [name for name in acc.arrays if name in passed]
     return {
+        "code": acc.plan.tasks[function].codes[0],
         "latency": latency,
         "ii": interval,
-        "arrays": list(USES[kind(function)]),
-        "dsp": sum(array_dsp(acc, name) for name in USES[kind(function)]),
+        "arrays": list[Json](arrays),
+        "dsp": sum(array_dsp(acc, name) for name in arrays),
         "lut": None,
         "ff": None,
         "worst_relative": worst(errors),
@@ -165,7 +148,7 @@ def _function(acc: Accelerator, facts: Facts, sheet: Sheet, function: str) -> di
         "states": sheet.states,
         "assumed_us": round(latency / facts.clock, 4),
         "assumed_million_per_s": round(facts.clock / interval, 3),
-        "result": [str(word) for word, _ in acc.plan.results[function]] if LEAVES[function] else [],
+        "result": [str(word) for word, _ in acc.plan.results[function]],
     }
 
 

@@ -20,34 +20,21 @@ import numpy as np
 
 from condyle.backends.fpga.datapath import Word
 from condyle.backends.fpga.formats import Format, Integers, constant_format
-from condyle.backends.fpga.given import GIVEN
 from condyle.backends.fpga.ranges import Reals
-from condyle.functions import FUNCTIONS
-from condyle.functions.quantities import TAU, Q, V
 from condyle.ir.program import Program
-from condyle.specification import Function, Port
 
-NEXT = (
-    Port("q_next", ("nq",), Q.unit, Q.frame, "configuration after the step"),
-    Port("v_next", ("nv",), V.unit, V.frame, "velocity after the step"),
-)
-STEPS = {
-    name: Function(name, "", f"q, v after a step of {what}, tau held", (Q, V, TAU), NEXT, condition=64.0)
-    for name, what in (("euler", "Euler's method"), ("rk4", "the classical Runge-Kutta method"))
-}
-ALL = {**FUNCTIONS, **STEPS, **GIVEN}
-"""What an accelerator can do: the seven functions, the steps, functions of a given base."""
 WEIGHTS: dict[str, tuple[float, ...]] = {
     "c": (1 / 2, 1 / 2, 1.0, 1 / 6, 1.0),
     "b": (1 / 6, 1 / 3, 1 / 3, 1 / 6, 1.0),
     "d": (0.0, 1 / 8, 0.0, 1 / 12, 0.0),
     "e": (0.0, 0.0, 0.0, 1.0, 0.0),
 }
-"""By stage, Euler's the last: u = c h vi + d h² [v, vi] + e times the sum of b h vi of the stages before."""
+"""By stage, those of a method one after the other, Runge-Kutta's four and Euler's: u = c h vi + d h² [v, vi] + e times
+the sum of b h vi of the stages before."""
 POWERS = {"c": 1, "b": 1, "d": 2, "e": 0}
-FIRST = {"rk4": 0, "euler": 4}
 LAST = (3, 4)
-STAGE = Format(4, 0)
+"""The stages that end a step."""
+STAGE_FORMAT = Format(4, 0)
 FRESH = {"cv": "v", "sq": "q", "sv": "v", "su": ""}
 """What goes with a step's first sub-task besides the task: copies of its state, and zeros."""
 AGAIN = {"cv": "nv", "sq": "q_next", "sv": "v_next", "su": "su_next"}
@@ -124,11 +111,16 @@ class Weight(NamedTuple):
     format: Format
 
 
-def weights(names: str, h: float, functions: Sequence[str], width: int) -> dict[str, Weight]:
-    stages = [*(range(4) if "rk4" in functions else ()), *([4] if "euler" in functions else ())]
+def follow(stages: Collection[int]) -> bool:
+    """Whether there are stages that others follow."""
+    return not set(stages) <= set(LAST)
+
+
+def weights(stepping: Stepping, stages: Collection[int], width: int) -> dict[str, Weight]:
+    """Of so wide constants; zero at other stages."""
     found: dict[str, Weight] = {}
-    for name in names:
-        scaled = [h ** POWERS[name] * x if s in stages else 0.0 for s, x in enumerate(WEIGHTS[name])]
+    for name in stepping.coordinates.weights(follow(stages)):
+        scaled = [stepping.h ** POWERS[name] * x if s in stages else 0.0 for s, x in enumerate(WEIGHTS[name])]
         format = constant_format(width, max(scaled)) if POWERS[name] else Format(2, 0)
         found[name] = Weight(tuple(int(format.from_real(np.array(x))) for x in scaled), format)
     return found
@@ -142,17 +134,15 @@ class Group(NamedTuple):
 
 
 def integrated(
-    name: str, fd: Callable[[Reals, Reals], Reals], group: Group, q: Reals, v: Reals, h: float
+    stages: range, fd: Callable[[Reals, Reals], Reals], group: Group, q: Reals, v: Reals, h: float
 ) -> tuple[Reals, Reals]:
     """The same step in floats; fd(q, v) is the acceleration."""
     sv, su, qi, vi = v, np.zeros_like(v), q, v
-    for stage in range(FIRST[name], max(LAST) + 1):
+    for stage in stages:
         c, b, d, e = (WEIGHTS[weight][stage] for weight in "cbde")
         k = fd(qi, vi)
         qi = group.integrate(q, h * c * vi + h * h * d * group.bracket(v, vi) + e * su)
         su, sv = su + h * b * vi, sv + h * b * k
-        if stage in LAST:
-            break
         vi = v + h * c * k
     return qi, sv
 

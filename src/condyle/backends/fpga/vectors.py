@@ -6,17 +6,14 @@ from collections.abc import Mapping, Sequence
 
 import numpy as np
 
-from condyle.backends.fpga.accelerator import CODES, TO_SOLVE, Plan
+from condyle.backends.fpga.accelerator import Plan
 from condyle.backends.fpga.build import Accelerator
 from condyle.backends.fpga.datapath import Word
-from condyle.backends.fpga.emit_array import FUNCTION_BITS
 from condyle.backends.fpga.emit_bench import bench_widths
 from condyle.backends.fpga.emit_wires import task_words
 from condyle.backends.fpga.evaluate import Answer
 from condyle.backends.fpga.formats import Format, Integers
-from condyle.backends.fpga.given import GIVEN, takes
 from condyle.backends.fpga.ranges import Reals
-from condyle.backends.fpga.steps import ALL
 
 ZERO = 1e-9
 """Columns whose exact entries stay below are zero but for rounding; their errors count as absolute ones only."""
@@ -24,9 +21,9 @@ ZERO = 1e-9
 
 def task_of(plan: Plan, function: str, states: Mapping[str, Reals]) -> dict[Word, Integers]:
     """The integers of a function's inputs; states: q, v, a, tau, Minv and, where there are any, f_ext, (n, size)."""
-    wanted = {"q", "v", "f_ext", "tau" if function in TO_SOLVE else "a"}
-    wanted |= {"Minv"} if function == "difd" else {"a"} if function in GIVEN else set()
-    chosen = [word for word in plan.formats if word.name in wanted and takes(function, word, plan.base)]
+    task = plan.tasks[function]
+    wanted = {"q", "v", "f_ext", "tau" if task.solves else "a", *task.inputs}
+    chosen = [word for word in plan.formats if word.name in wanted and task.shares(word, plan.base)]
     return {word: plan.formats[word].from_real(states[word.name][:, word.index]) for word in chosen}
 
 
@@ -51,14 +48,17 @@ def task_lines(acc: Accelerator, function: str, given: Mapping[Word, Integers], 
     for word in task_words(acc):
         force = Word("tau", word.index)
         fields.append((formats[word], given.get(force if word.name == "a" and force in given else word)))
-    return [f"{(CODES[function] << width) | data:x}" for data in pack(fields, n)]
+    return [f"{(acc.plan.tasks[function].codes[0] << width) | data:x}" for data in pack(fields, n)]
 
 
 def answer_lines(acc: Accelerator, function: str, answer: Answer, n: int) -> list[str]:
     """Flag, function and data in hexadecimal."""
     width = bench_widths(acc)[1]
     fields = [(format, answer.words[word]) for word, format in acc.plan.results[function]]
-    heads = [((int(flag) << FUNCTION_BITS) + CODES[function]) << width for flag in answer.over.tolist()]
+    heads = [
+        ((int(flag) << acc.plan.id.code_bits) + acc.plan.tasks[function].codes[0]) << width
+        for flag in answer.over.tolist()
+    ]
     return [f"{head | data:x}" for head, data in zip(heads, pack(fields, n), strict=True)]
 
 
@@ -66,7 +66,7 @@ def errors_of(plan: Plan, function: str, answer: Answer, truth: Sequence[Reals])
     """Largest errors of each output: absolute, relative to the largest entry of its column (of itself, for vectors)
     over these tasks, those with a flag left out, and the part of the tasks that have one."""
     found = {"clamped": float(answer.over.mean())}
-    for port, exact in zip(ALL[function].outputs, truth, strict=True):
+    for port, exact in zip(plan.tasks[function].function.outputs, truth, strict=True):
         got = dense(plan, function, port.name, answer, exact)
         error, size = np.abs(got - exact) * ~answer.over[:, None], np.abs(exact)
         if len(port.dims) == 2:
@@ -87,12 +87,13 @@ def worst(row: Mapping[str, float]) -> float:
 def dense(plan: Plan, function: str, name: str, answer: Answer, exact: Reals) -> Reals:
     """An output as the reference has it: both triangles, zeros in their places."""
     result = np.zeros_like(exact)
-    held = "Minv" if name == "da_dtau" else name
+    task = plan.tasks[function]
+    held, symmetric = task.words[name], any(port.symmetric for port in task.function.outputs if port.name == name)
     for word, format in plan.results[function]:
         if word.name == held:
             value = format.to_real(np.broadcast_to(answer.words[word], len(exact)))
             result[:, word.index] = value
-            if held in ("M", "Minv"):
+            if symmetric:
                 i, j = divmod(word.index, plan.nv)
                 result[:, j * plan.nv + i] = value
     return result

@@ -25,7 +25,7 @@ class Tap:
 
 
 @dataclass(frozen=True)
-class Layout:
+class Binding:
     """A scheduled datapath, read stage by stage."""
 
     schedule: Schedule

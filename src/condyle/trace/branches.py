@@ -1,4 +1,4 @@
-"""The limbs of a tree that are alike: branches with the same joints from one fork on, equal but for their numbers."""
+"""Isomorphic subtrees: branches with the same joints from one fork on, equal but for their numbers."""
 
 from __future__ import annotations
 
@@ -9,27 +9,27 @@ from condyle.model.tree import Tree
 
 
 class Place(NamedTuple):
-    """Where something stands: in which kind of limb, in which limb of that kind, at which place there."""
+    """Where something stands: in which kind of branch, in which branch of that kind, at which place there."""
 
     kind: int
-    limb: int
+    branch: int
     at: int
 
 
-class Limbs(NamedTuple):
-    """joints: the place of each joint that is in a limb; inputs: of each entry of q, v, a and f_ext, (array, entry)."""
+class Branches(NamedTuple):
+    """joints: the place of each joint that is in such a branch; inputs: of each entry of q, v, a and f_ext, (array, entry)."""
 
     joints: dict[int, Place]
     inputs: dict[tuple[str, int], Place]
 
 
-def limbs_of(tree: Tree) -> Limbs:
+def branches_of(tree: Tree) -> Branches:
     """The outermost alike branches of each fork; none where joints share coordinates."""
-    found = Limbs({}, {})
+    found = Branches({}, {})
     kinds = [] if tree.has_shared_coordinates else _alike(tree)
-    for kind, limbs in enumerate(kinds):
-        for limb, joints in enumerate(limbs):
-            _number(tree, found, Place(kind, limb, 0), joints)
+    for kind, branches in enumerate(kinds):
+        for branch, joints in enumerate(branches):
+            _number(tree, found, Place(kind, branch, 0), joints)
     return found
 
 
@@ -59,7 +59,7 @@ def _alike(tree: Tree) -> list[list[list[int]]]:
     return result
 
 
-def _number(tree: Tree, found: Limbs, place: Place, joints: list[int]) -> None:
+def _number(tree: Tree, found: Branches, place: Place, joints: list[int]) -> None:
     counts: dict[str, int] = defaultdict(int)
 
     def add(name: str, entry: int) -> None:

@@ -1,6 +1,6 @@
-"""Which operations of limbs that are alike do the same to other numbers: those can take turns on one operator.
+"""Which operations of isomorphic branches do the same to other numbers: one operator can be folded over those.
 
-A match is never needed for the result to be right: what has no twin keeps an operator of its own.
+A match is never needed for the result to be right: what matches nothing keeps an operator of its own.
 """
 
 from __future__ import annotations
@@ -15,9 +15,11 @@ from condyle.backends.fpga.datapath import Op
 from condyle.ir.program import Program, constant_of, input_of, operands
 
 Place = tuple[int, int, int]
-"""Kind of limb, limb of that kind, place in it."""
+"""Kind of branch, branch of that kind, place in it."""
+Branches = tuple[Mapping[int, Place], Mapping[tuple[str, int], Place]]
+"""The places of joints, and of entries of input arrays."""
 Side = tuple[int, int]
-"""Kind of limb, limb of that kind."""
+"""Kind of branch, branch of that kind."""
 ROUNDS = 8
 SUMS = frozenset({"add", "sub"})
 FOLDED = SUMS | {"mul", "rcp"}
@@ -25,22 +27,21 @@ FOLDED = SUMS | {"mul", "rcp"}
 
 @dataclass
 class _Matcher:
-    """Labels say what a node does and to what, but for numbers and for which limb it is in."""
+    """Labels say what a node does and to what, but for numbers and for which branch it is in."""
 
     program: Program
-    stages: Sequence[str]
     joints: Mapping[int, Place]
     inputs: Mapping[tuple[str, int], Place]
     sides: list[Side | None] = field(default_factory=list["Side | None"])
     odd: set[int] = field(default_factory=set[int])
-    """Nodes that not every limb has; what depends on them may still be alike."""
+    """Nodes that not every branch has; what depends on them may still be alike."""
 
     def __post_init__(self) -> None:
         for k in range(len(self.program)):
             self.sides.append(self._side(k))
 
     def _joint(self, k: int) -> Place | None:
-        number = re.search(r"\d+$", self.stages[k])
+        number = re.search(r"\d+$", self.program.note(k).stage)
         return self.joints.get(int(number[0])) if number else None
 
     def _input(self, k: int) -> Place | None:
@@ -67,12 +68,12 @@ class _Matcher:
         if side is None:
             return k
         place = self._joint(k)
-        where = (re.sub(r"\d+$", "", self.stages[k]), place[2] if place else self.stages[k])
+        where = (re.sub(r"\d+$", "", self.program.note(k).stage), place[2] if place else self.program.note(k).stage)
         seen = [self._seen(a, side, labels) for a in operands(node)]
         return ("sum" if node[0] in SUMS else node[0], side[0], where, *sorted(seen, key=str))
 
     def _seen(self, a: int, side: Side, labels: Sequence[object]) -> object:
-        """An operand, whatever its sign: mirrored limbs differ in signs."""
+        """An operand, whatever its sign: mirrored branches differ in signs."""
         while self.program.nodes[a][0] == "neg":
             (a,) = operands(self.program.nodes[a])
         if a in self.odd:
@@ -80,7 +81,7 @@ class _Matcher:
         return labels[a] if self.sides[a] in (side, None) else "far"
 
     def groups(self) -> list[dict[Side, list[int]]]:
-        """Nodes of equal label, those of each limb in order."""
+        """Nodes of equal label, those of each branch in order."""
         interned: dict[object, int] = {}
         labels: list[object] = []
         found: dict[int, dict[Side, list[int]]] = defaultdict(lambda: defaultdict(list))
@@ -93,13 +94,14 @@ class _Matcher:
         return list(found.values())
 
     def run(self) -> list[tuple[int, ...]]:
-        limbs: dict[int, set[Side]] = defaultdict(set)
-        for kind, limb, _ in self.joints.values():
-            limbs[kind].add((kind, limb))
+        branches: dict[int, set[Side]] = defaultdict(set)
+        for kind, branch, _ in self.joints.values():
+            branches[kind].add((kind, branch))
         whole: list[dict[Side, list[int]]] = []
         for _ in range(ROUNDS):
             groups = self.groups()
-            whole = [g for g in groups if set(g) == limbs[next(iter(g))[0]] and len({len(x) for x in g.values()}) == 1]
+            full = [group for group in groups if set(group) == branches[next(iter(group))[0]]]
+            whole = [group for group in full if len({len(nodes) for nodes in group.values()}) == 1]
             kept = {k for group in whole for nodes in group.values() for k in nodes}
             odd = {k for group in groups for nodes in group.values() for k in nodes} - kept
             if odd <= self.odd:
@@ -108,18 +110,15 @@ class _Matcher:
         return [nodes for group in whole for nodes in zip(*(group[side] for side in sorted(group)), strict=True)]
 
 
-def twins(
-    program: Program,
-    stages: Sequence[str],
-    joints: Mapping[int, Place],
-    inputs: Mapping[tuple[str, int], Place],
+def shared_operations(
+    program: Program, joints: Mapping[int, Place], inputs: Mapping[tuple[str, int], Place]
 ) -> list[tuple[int, ...]]:
-    """Tuples of nodes that are alike, one of each limb of a kind."""
-    return _Matcher(program, stages, joints, inputs).run() if joints else []
+    """Tuples of nodes that do the same, one of each branch of a kind."""
+    return _Matcher(program, joints, inputs).run() if joints else []
 
 
 def equalised(largest: Sequence[float], found: Sequence[tuple[int, ...]]) -> list[float]:
-    """Twins have one range, so one format."""
+    """Shared operations have one range, so one format."""
     result = list(largest)
     for nodes in found:
         for k in nodes:
@@ -128,7 +127,7 @@ def equalised(largest: Sequence[float], found: Sequence[tuple[int, ...]]) -> lis
 
 
 def scales(program: Program, found: Sequence[tuple[int, ...]]) -> dict[int, float]:
-    """For products of twins with constants the largest of their constants."""
+    """For shared products with constants the largest of their constants."""
     result: dict[int, float] = {}
     for nodes in found:
         heads = [operands(program.nodes[k])[0] for k in nodes if program.nodes[k][0] == "mul"]
@@ -139,7 +138,7 @@ def scales(program: Program, found: Sequence[tuple[int, ...]]) -> dict[int, floa
 
 
 def folded(ops: Sequence[Op], done: Mapping[int, int], found: Sequence[tuple[int, ...]]) -> tuple[tuple[int, ...], ...]:
-    """The operations of twins, -1 for one that is not done as most are: another operator, other formats."""
+    """The shared operations, -1 for one that is not done as most are: another operator, other formats."""
     result: list[tuple[int, ...]] = []
     for nodes in found:
         ks = [done.get(node, -1) for node in nodes]
@@ -154,7 +153,7 @@ def folded(ops: Sequence[Op], done: Mapping[int, int], found: Sequence[tuple[int
 def _kind(ops: Sequence[Op], k: int) -> tuple[object, ...]:
     """What operators must have in common; a sum may add or subtract, in either order."""
     op = ops[k]
-    bare = replace(op, args=(), stage="", value=0, noise=0.0, cap=inf)
+    bare = replace(op, args=(), stage="", value=0, noise=0.0, upper=inf)
     formats = [ops[a].format for a in op.args]
     if op.kind in SUMS and ops[op.args[0]].kind != "const":
         return (replace(bare, kind="sum"), *sorted(formats, key=str))

@@ -15,14 +15,16 @@ raised by GAIN: room for the rounding of one step, which whoever rounds has to c
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
-from typing import NamedTuple, cast
+from collections.abc import Callable, Collection, Mapping, Sequence
+from typing import NamedTuple, TypeAlias, cast
 
+from condyle.algorithms import crba, rnea, rnea_derivatives, rotors
 from condyle.algorithms.joint import Inertia
 from condyle.algorithms.rnea import Motion, Wrench
 from condyle.algorithms.rnea_derivatives import Carried, Column, Momentum, State
+from condyle.errors import BuildError
 from condyle.trace.lengths import Lengths, Pair, second_moments, turning_moments
-from condyle.trace.staged import Staged, Step
+from condyle.trace.staged import Staged, StepCall
 
 SLACK = 2.0**-7
 GAIN = 1.0 + SLACK
@@ -57,18 +59,39 @@ class Load(NamedTuple):
     by_v: Pair
 
 
-def caps(
+def upper_bounds(
     staged: Staged, parents: Sequence[int], gravity: float, edges: Mapping[tuple[str, int], float]
 ) -> dict[int, float]:
-    """The bound of every node that a step of id, did or m leaves; inputs within `edges`, by name and entry."""
-    norms = Norms(staged, parents, Moving(0.0, 0.0, gravity, 0.0, 0.0), edges)
+    """The bound of every node that a step leaves; inputs within `edges`, by name and entry.
+
+    BuildError for a step that neither `BOUNDS` nor `UNBOUNDED` has: it would lose the bounds of what follows.
+    """
+    found = MagnitudeBounds(staged, parents, Moving(0.0, 0.0, gravity, 0.0, 0.0), edges)
     for step in staged.steps:
-        norms.take(step)
-    return norms.caps
+        found.take(step)
+    return found.upper
 
 
-class Norms(Lengths):
-    """Takes the steps of a trace in order; norms by joint, -1 being the parent of the first."""
+Rule: TypeAlias = "Callable[[MagnitudeBounds, StepCall], None]"
+BOUNDS: dict[Callable[..., object], Rule] = {}
+"""What bounds the results of a step, by the step itself."""
+
+UNBOUNDED: Collection[Callable[..., object]] = (crba.own_inertia, crba.rotors, rnea_derivatives.motion_of, rotors.rates)
+"""Steps that hand on what has its bounds, or constants."""
+
+
+def bounds_of(*steps: Callable[..., object]) -> Callable[[Rule], Rule]:
+    """Makes a method the rule of these steps."""
+
+    def register(rule: Rule) -> Rule:
+        BOUNDS.update(dict.fromkeys(steps, rule))
+        return rule
+
+    return register
+
+
+class MagnitudeBounds(Lengths):
+    """Takes the steps of a trace in order; bounds by joint, -1 being the parent of the first."""
 
     def __init__(
         self, staged: Staged, parents: Sequence[int], world: Moving, edges: Mapping[tuple[str, int], float]
@@ -87,33 +110,18 @@ class Norms(Lengths):
         self.momentum: dict[int, Pair] = {}
         self.columns: dict[int, list[tuple[Pair, Pair, Pair]]] = {}
         self.carry = Load((0.0, 0.0), 0.0, (0.0, 0.0), (0.0, 0.0))
-        self.steps: dict[str, Callable[[Step], None]] = {
-            "motion": self._motion,
-            "state": self._motion,
-            "newton_euler": self._newton_euler,
-            "less_external": self._less_external,
-            "to_parent": self._to_parent,
-            "torques": self._torques,
-            "inertia_to_parent": self._inertia,
-            "own_momentum": self._own_momentum,
-            "momentum_to_parent": self._momentum,
-            "columns": self._columns,
-            "start": self._start,
-            "meet": self._meet,
-            "meet_rotors": self._meet_rotors,
-            "rise": self._rise,
-            "unit_force": self._unit_force,
-            "mass_entries": self._mass_entries,
-            "force_up": self._force_up,
-        }
 
-    def take(self, step: Step) -> None:
-        if step.name in self.steps:
+    def take(self, step: StepCall) -> None:
+        if step.step in BOUNDS:
             if step.at not in self.origin:
                 self.origin[step.at] = self.length(step.joint.origin)
-            self.steps[step.name](step)
+            BOUNDS[step.step](self, step)
+        elif step.step not in UNBOUNDED:
+            name = f"{step.step.__module__}.{step.step.__qualname__}"
+            raise BuildError(f"trace/magnitudes.py has no bound of what {name} makes, and does not list it: it must")
 
-    def _motion(self, step: Step) -> None:
+    @bounds_of(rnea.motion, rnea_derivatives.state)
+    def _motion(self, step: StepCall) -> None:
         _, v, a = cast("tuple[object, Sequence[object], Sequence[object]]", step.given)
         parent = self.parents[step.at]
         p, r = self.moving[parent] if parent >= 0 else self.world, self.origin[step.at]
@@ -124,47 +132,52 @@ class Norms(Lengths):
         self.moving[step.at], self.before[step.at] = m, b
         motion = step.result.motion if isinstance(step.result, State) else cast(Motion, step.result)
         for bound, value in ((m.w, motion.w), (m.dw, motion.dw), (m.a, motion.a), (m.U, motion.U)):
-            self.cap(bound, value)
+            self.bound(bound, value)
         if isinstance(step.result, State):
-            self.cap(m.u, step.result.u)
+            self.bound(m.u, step.result.u)
             for bound, value in zip((b.w, b.u, b.dw, b.a), step.result.before, strict=True):
-                self.cap(bound, value)
+                self.bound(bound, value)
 
-    def _newton_euler(self, step: Step) -> None:
+    @bounds_of(rnea.newton_euler)
+    def _newton_euler(self, step: StepCall) -> None:
         m, i = self.moving[step.at], step.joint.inertia
         low, *_, high = turning_moments(i)
         first, turn = self.length(i.first), max(abs(low), abs(high))
         torque = first * m.a + turn * m.dw + 0.5 * (high - low) * m.w**2
         torque += 4.0 * SLACK * max(map(abs, second_moments(i))) * m.U  # U's entries round apart
         self.own[step.at] = _raised((self.size(i.mass) * m.a + m.U * first, torque))
-        self.cap_pair(self.own[step.at], cast(Wrench, step.result))
+        self.bound_pair(self.own[step.at], cast(Wrench, step.result))
 
-    def _less_external(self, step: Step) -> None:
+    @bounds_of(rnea.less_external)
+    def _less_external(self, step: StepCall) -> None:
         force, torque = cast("tuple[Wrench, Wrench]", step.given)[1]
         self.own[step.at] = _raised(_sum(self.own[step.at], (self.length(force), self.length(torque))))
-        self.cap_pair(self.own[step.at], cast(Wrench, step.result))
+        self.bound_pair(self.own[step.at], cast(Wrench, step.result))
 
     def _up(self, i: int, force: Pair) -> Pair:
         return force[0], force[1] + self.origin[i] * force[0]
 
-    def _to_parent(self, step: Step) -> None:
+    @bounds_of(rnea.to_parent)
+    def _to_parent(self, step: StepCall) -> None:
         self._total(self.own, self.force, step)
 
-    def _total(self, own: dict[int, Pair], totals: dict[int, Pair], step: Step) -> None:
+    def _total(self, own: dict[int, Pair], totals: dict[int, Pair], step: StepCall) -> None:
         """What a joint carries, and what of it goes to the parent."""
         parts = [_raised(self._up(c, totals[c])) for c in self.children[step.at]]
         totals[step.at] = _raised(_sum(own[step.at], *parts))
         total, up = cast("tuple[Wrench, Wrench]", step.result)
-        self.cap_pair(totals[step.at], total)
-        self.cap_pair(_raised(self._up(step.at, totals[step.at])), up)
+        self.bound_pair(totals[step.at], total)
+        self.bound_pair(_raised(self._up(step.at, totals[step.at])), up)
 
-    def _torques(self, step: Step) -> None:
+    @bounds_of(rnea.torques)
+    def _torques(self, step: StepCall) -> None:
         _, rates = cast("tuple[object, Sequence[object]]", step.given)
         for dof, rate, value in zip(step.joint.dofs, rates, cast("Sequence[object]", step.result), strict=True):
             rotor = self.size(dof.armature) * self.size(rate)
-            self.cap(GAIN * (self.along(dof, self.force[step.at]) + rotor), value)
+            self.bound(GAIN * (self.along(dof, self.force[step.at]) + rotor), value)
 
-    def _inertia(self, step: Step) -> None:
+    @bounds_of(crba.inertia_to_parent)
+    def _inertia(self, step: StepCall) -> None:
         i = step.joint.inertia
         eigenvalues, turns = second_moments(i), turning_moments(i)
         total = Mass(self.size(i.mass), self.length(i.first), max(map(abs, eigenvalues)), max(map(abs, turns)))
@@ -177,25 +190,28 @@ class Norms(Lengths):
         self.mass[step.at] = m = m._replace(turn=m.turn + 4.0 * SLACK * m.second)  # entries round apart
         r = self.origin[step.at]
         kept, up = cast("tuple[Inertia, Inertia]", step.result)
-        self._cap_inertia(m, kept)
+        self._bound_inertia(m, kept)
         moved = (m.mass, m.first + m.mass * r, m.second + 2.0 * m.first * r + m.mass * r * r, m.turn)
-        self._cap_inertia(Mass(*(GAIN * x for x in moved)), up)
+        self._bound_inertia(Mass(*(GAIN * x for x in moved)), up)
 
-    def _cap_inertia(self, bound: Mass, value: Inertia) -> None:
+    def _bound_inertia(self, bound: Mass, value: Inertia) -> None:
         for one, part in zip(bound[:3], value, strict=True):
-            self.cap(one, part)
+            self.bound(one, part)
 
-    def _own_momentum(self, step: Step) -> None:
+    @bounds_of(rnea_derivatives.own_momentum)
+    def _own_momentum(self, step: StepCall) -> None:
         m, i = self.moving[step.at], step.joint.inertia
         first, second = self.length(i.first), max(map(abs, second_moments(i)))
         p = 2.0 * (self.size(i.mass) * m.u + first * m.w)
         self.momentum_own[step.at] = _raised((p, 2.0 * (m.u * first + m.w * second)))
-        self.cap_pair(self.momentum_own[step.at], cast(Momentum, step.result))
+        self.bound_pair(self.momentum_own[step.at], cast(Momentum, step.result))
 
-    def _momentum(self, step: Step) -> None:
+    @bounds_of(rnea_derivatives.momentum_to_parent)
+    def _momentum(self, step: StepCall) -> None:
         self._total(self.momentum_own, self.momentum, step)
 
-    def _columns(self, step: Step) -> None:
+    @bounds_of(rnea_derivatives.columns)
+    def _columns(self, step: StepCall) -> None:
         m, b = self.moving[step.at], self.before[step.at]
         spin = m.U if step.joint.axial else b.U
         self.columns[step.at] = []
@@ -207,14 +223,15 @@ class Norms(Lengths):
             found = (_raised(rate), _raised(rate2), _raised(both))
             self.columns[step.at].append(found)
             for bound, part in zip(found, value, strict=True):
-                self.cap_pair(bound, part)
+                self.bound_pair(bound, part)
 
     def _times(self, mass: Mass, motion: Pair) -> Pair:
         """I S."""
         line, turn = motion
         return mass.mass * line + mass.first * turn, mass.first * line + mass.turn * turn
 
-    def _start(self, step: Step) -> None:
+    @bounds_of(rnea_derivatives.start)
+    def _start(self, step: StepCall) -> None:
         k = cast(int, step.given[0])
         dof, (rate, rate2, both) = step.joint.dofs[k], self.columns[step.at][k]
         line, turn = self.length(dof.linear), self.length(dof.angular)
@@ -224,29 +241,32 @@ class Norms(Lengths):
         by_v = _sum((turn * p, turn * moment), self._times(mass, both))
         self._load(Load(self._times(mass, (line, turn)), p * line + moment * turn, by_q, by_v), step)
 
-    def _rise(self, step: Step) -> None:
+    @bounds_of(rnea_derivatives.rise)
+    def _rise(self, step: StepCall) -> None:
         i, c = step.at, self.carry
         self._load(Load(self._up(i, c.inertia), c.coriolis, self._up(i, c.by_q), self._up(i, c.by_v)), step)
 
-    def _load(self, load: Load, step: Step) -> None:
+    def _load(self, load: Load, step: StepCall) -> None:
         """What is carried from now on."""
         c = Load(_raised(load.inertia), GAIN * load.coriolis, _raised(load.by_q), _raised(load.by_v))
         self.carry, value = c, cast(Carried, step.result)
-        self.cap(c.coriolis, value.coriolis)
+        self.bound(c.coriolis, value.coriolis)
         for bound, part in ((c.inertia, value.inertia), (c.by_q, value.by_q), (c.by_v, value.by_v)):
-            self.cap_pair(bound, part)
+            self.bound_pair(bound, part)
 
-    def _meet(self, step: Step) -> None:
+    @bounds_of(rnea_derivatives.meet)
+    def _meet(self, step: StepCall) -> None:
         self._met(step, [0.0] * len(step.joint.dofs))
 
-    def _meet_rotors(self, step: Step) -> None:
+    @bounds_of(rnea_derivatives.meet_rotors)
+    def _meet_rotors(self, step: StepCall) -> None:
         """Where rotors answer the joint's own v: armature times a part of w x v, differentiated."""
         own, dofs = step.joint.dofs[cast(int, step.given[0])], step.joint.dofs
         slide, turn = self.rate(step.joint, cast("Sequence[object]", step.given[-1]))
         rotor = self.size(own.armature) * self.length(own.linear)
         self._met(step, [rotor * (slide * self.length(dof.angular) + turn * self.length(dof.linear)) for dof in dofs])
 
-    def _met(self, step: Step, rotors: Sequence[float]) -> None:
+    def _met(self, step: StepCall, rotors: Sequence[float]) -> None:
         c = self.carry
         result = cast("Sequence[Sequence[object]]", step.result)
         columns = zip(step.joint.dofs, self.columns[step.at], result, rotors, strict=True)
@@ -258,23 +278,26 @@ class Norms(Lengths):
                 self.along(dof, c.by_v),
             )
             for bound, value in zip(below, values, strict=True):
-                self.cap(GAIN * bound, value)
+                self.bound(GAIN * bound, value)
 
-    def _unit_force(self, step: Step) -> None:
+    @bounds_of(crba.unit_force)
+    def _unit_force(self, step: StepCall) -> None:
         dof = step.joint.dofs[cast(int, step.given[0])]
         motion = self.length(dof.linear), self.length(dof.angular)
         self._column(self._times(self.mass[step.at], motion), step)
 
-    def _force_up(self, step: Step) -> None:
+    @bounds_of(crba.force_up)
+    def _force_up(self, step: StepCall) -> None:
         self._column(self._up(step.at, self.carry.inertia), step)
 
-    def _column(self, force: Pair, step: Step) -> None:
+    def _column(self, force: Pair, step: StepCall) -> None:
         self.carry = self.carry._replace(inertia=_raised(force))
-        self.cap_pair(self.carry.inertia, cast(Wrench, step.result))
+        self.bound_pair(self.carry.inertia, cast(Wrench, step.result))
 
-    def _mass_entries(self, step: Step) -> None:
+    @bounds_of(crba.mass_entries)
+    def _mass_entries(self, step: StepCall) -> None:
         for dof, values in zip(step.joint.dofs, cast("Sequence[Sequence[object]]", step.result), strict=True):
-            self.cap(GAIN * self.along(dof, self.carry.inertia), values)
+            self.bound(GAIN * self.along(dof, self.carry.inertia), values)
 
 
 def _moving(w: float, dw: float, a: float, u: float) -> Moving:

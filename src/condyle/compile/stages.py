@@ -1,0 +1,51 @@
+"""From a robot's tree to the Program of a hardware pipeline: traced, bounded, cleaned, verified."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+
+from condyle.algorithms.normal_form import normal_form
+from condyle.ir.program import Program
+from condyle.ir.verify import verify
+from condyle.model.tree import Tree
+from condyle.passes import pipeline
+from condyle.passes.renumber import renumbered
+from condyle.passes.uses import needed
+from condyle.specification import Function
+from condyle.trace.magnitudes import upper_bounds
+from condyle.trace.pivots import pivot_bounds
+from condyle.trace.staged import trace_staged
+
+
+def stages(
+    tree: Tree,
+    routes: Sequence[tuple[str, Function, str]],
+    f_ext: bool = False,
+    base: int = 0,
+    edges: Mapping[tuple[str, int], float] | None = None,
+) -> Program:
+    """All (letter, function, route) in one Program, a note at each node: its stage, bounds of its magnitude.
+
+    edges: of entries of inputs, which those bounds rest on; without them there are none. base: see `trace_staged`.
+    Functions share what they have in common, so one that needs the exact tree gives all of them that.
+    """
+    exact = any(function.normal_form == "exact" for _, function, _ in routes)
+    staged = trace_staged(normal_form(tree, "exact" if exact else "joint_space"), routes, f_ext, base)
+    program = verify(staged.program)
+    if edges is not None:
+        upper = upper_bounds(staged, [link.parent for link in tree.links], math.hypot(*tree.gravity), edges)
+        least = pivot_bounds(tree)
+        lower = {node: least[k] for node, k in staged.pivots.items()}
+        notes = (
+            note._replace(upper=upper.get(k, math.inf), lower=lower.get(k, 0.0)) for k, note in enumerate(program.notes)
+        )
+        program = replace(program, notes=tuple(notes))
+    return pipeline.apply(program, (_without_dead_code,))
+
+
+def _without_dead_code(program: Program) -> Program:
+    """As `dce` does, but every input stays: a task has a word for it."""
+    live = needed(program)
+    return renumbered(program, [k for k, node in enumerate(program.nodes) if live[k] or node[0] == "input"])
