@@ -16,7 +16,7 @@ from condyle.errors import UnsupportedError
 from condyle.functions import FUNCTIONS, registered
 from condyle.hardware import Options
 from condyle.simulation import simulate
-from condyle.specification import Call, Function, Route
+from condyle.specification import Call, Function
 
 CODES = {
     "id": (0,), "fd": (1,), "m": (2,), "minv": (3,), "did": (4,), "dfd": (5, 7), "difd": (6,),
@@ -28,7 +28,7 @@ INVERSE_AGAIN = Function(
     "M(q)^-1, once more",
     FUNCTIONS["minv"].inputs,
     FUNCTIONS["minv"].outputs,
-    FUNCTIONS["minv"].routes,
+    FUNCTIONS["minv"].ways,
     normal_form="joint_space",
     composition=(Call("minv", ("Minv",)),),
 )
@@ -86,7 +86,7 @@ def test_five_bits_of_code(tmp_path: Path) -> None:
     ],
 )
 def test_a_function_without_a_plan_is_refused_by_name(tmp_path: Path, changed: dict[str, object]) -> None:
-    own = replace(INVERSE_AGAIN, routes={"own": Route(FUNCTIONS["minv"].routes["ltl"].run)}, **changed)
+    own = replace(INVERSE_AGAIN, **changed)
     with registered(own):
         assert own.name not in hardware.functions()
         with pytest.raises(UnsupportedError, match=r"weight: there is no hardware plan .* id, fd, .* dfd_given"):

@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import argparse
 import tempfile
+from contextlib import suppress
 from pathlib import Path
 
 import condyle
 from condyle import api, hardware, simulation
+from condyle.backends.common.facts import checked_name
 from condyle.backends.fpga.export import Facts, Sheet
 from condyle.backends.fpga.page import page
 from condyle.backends.fpga.report import report
@@ -48,7 +50,7 @@ def run(arguments: argparse.Namespace) -> int:
     loaded = load(arguments)
     for warning in loaded.warnings:
         say(f"warning: {warning}")
-    options = hardware.Options(arguments.functions, **hardware_options(arguments))
+    options = hardware.Options(arguments.functions, name=_name(loaded.robot), **hardware_options(arguments))
     robot = hardware.held(loaded.robot, options.root)
     api.check_solvable(robot, options.functions)
     progress("generating ...")
@@ -57,6 +59,13 @@ def run(arguments: argparse.Namespace) -> int:
     if arguments.what == "simulate":
         return _simulate(arguments, robot, acc, facts)
     return _report(arguments, acc, facts, _compared(arguments, robot, acc, options))
+
+
+def _name(robot: api.Robot) -> str:
+    """What the page calls the robot: its own name where that can name a module too."""
+    with suppress(UnsupportedError):
+        return checked_name(robot.name)
+    return "robot"
 
 
 def _check_taken(arguments: argparse.Namespace) -> None:

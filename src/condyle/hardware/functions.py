@@ -73,6 +73,11 @@ def tasks() -> dict[str, Task]:
     return numbered([list(own.values()), steps, [_of_a_given_base(own[name]) for name in GIVEN]])
 
 
+def library() -> tuple[str, ...]:
+    """The registered functions that have a plan."""
+    return tuple(name for name in tasks() if name in FUNCTIONS)
+
+
 def chosen(functions: Iterable[str]) -> tuple[Task, ...]:
     """Those of the functions, in the order of their codes; UnsupportedError names what has a plan."""
     known, wanted = tasks(), set(functions)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 
 from condyle.backends.common.facts import checked_name
 from condyle.backends.fpga.accelerator import Plan
@@ -15,8 +15,7 @@ from condyle.backends.fpga.target import XCVU9P, word_of
 from condyle.backends.fpga.tasks import Task
 from condyle.compile.stages import stages
 from condyle.errors import UnsupportedError
-from condyle.functions import FUNCTIONS
-from condyle.hardware.functions import PRODUCT_NAMES, UNITS, chosen
+from condyle.hardware.functions import PRODUCT_NAMES, UNITS, chosen, library
 from condyle.hardware.states import BOX, FORCE, limits, sampled
 from condyle.hardware.stepping import stepping_of
 from condyle.model.robot import Robot
@@ -37,7 +36,7 @@ class Options:
     by default what needs the fewest DSPs at the shortest interval. root: see `held`.
     """
 
-    functions: tuple[str, ...] = tuple(FUNCTIONS)
+    functions: tuple[str, ...] = field(default_factory=library)
     word: str = "27x18"
     dsp: int | None = None
     clock: float = 125.0

@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-from importlib.resources import files
-
 from condyle.backends.fpga.build import Accelerator
 from condyle.backends.fpga.emit_array import emit_array
+from condyle.backends.fpga.emit_bench import support
 from condyle.backends.fpga.emit_top import emit_top
 from condyle.backends.fpga.operators import TWO_PI_INVERSE, reciprocal_table, sincos_table
 
@@ -24,7 +23,7 @@ STAGES = {
 
 def operators() -> str:
     """The operator modules with their constants."""
-    text = (files("condyle.backends.fpga") / "support" / "operators.v").read_text(encoding="ascii")
+    text = support("operators.v")
     constants = {"`FX_TURN_HIGH": TWO_PI_INVERSE >> 17, "`FX_TURN_LOW": TWO_PI_INVERSE & 0x1FFFF}
     for name, value in constants.items():
         text = text.replace(name, str(value))

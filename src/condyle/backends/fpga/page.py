@@ -124,13 +124,24 @@ def _timetable(acc: Accelerator, name: str) -> str:
             f"{len(ops)} operations, {units} units, each for {schedule.ii} cycles</title></rect>"
         )
     height = len(stages) * ROW
+    for cycle in range(0, schedule.latency + 1, _tick(schedule.latency)):
+        x = LEFT + scale * cycle
+        rows.append(
+            f'<path d="M{x:.1f} 0V{height + 4}" stroke="#ddd"/>'
+            f'<text x="{x:.1f}" y="{height + 16}" text-anchor="middle" fill="#555">{cycle}</text>'
+        )
     for group, tap in schedule.taps.items():
         x = LEFT + scale * tap
         rows.append(
-            f'<path d="M{x:.1f} 0V{height}" stroke="#c1121f"/><text x="{x - 4:.1f}" y="{height + 14}" '
+            f'<path d="M{x:.1f} 0V{height}" stroke="#c1121f"/><text x="{x - 4:.1f}" y="{height + 32}" '
             f'text-anchor="end">{group} {tap}</text>'
         )
-    return f'<h3>{name}</h3><svg viewBox="0 0 {CHART + 10} {height + 20}" width="100%">{"".join(rows)}</svg>'
+    return f'<h3>{name}</h3><svg viewBox="0 0 {CHART + 10} {height + 38}" width="100%">{"".join(rows)}</svg>'
+
+
+def _tick(latency: int) -> int:
+    """Cycles from one mark of the axis to the next."""
+    return next(step for step in (1, 2, 5, 10, 20, 50, 100, 200, 500, latency) if latency <= 16 * step)
 
 
 def _functions(found: Mapping[str, Json]) -> str:

@@ -1,0 +1,131 @@
+    // +first=N and +tasks=N choose a part of the file; +only=CODE sends tasks of one function,
+    // +stall_in=N and +stall_out=N stall N of 100 cycles,
+    // +sparse=N sends a task only N cycles after the last answer, when all arrays are empty, +seed=N
+    reg [F + T - 1:0] tasks [0:N - 1];
+    reg [F + A:0] answers [0:N - 1];
+    reg [P - 1:0] got_bits, want_bits;
+    reg [N - 1:0] seen;
+    reg clock, reset, in_valid, out_ready, accepted;
+    wire in_ready, out_valid, out_flag;
+    wire [F - 1:0] out_function;
+    wire [G - 1:0] out_tag;
+    wire [A - 1:0] out_data;
+    integer first, stop, next, sent, got, wrong, cycle, idle, seed, only, stall_in, stall_out, sparse, total, k;
+    integer last [0:(1 << F) - 1];
+    integer entered [0:N - 1];
+    integer first_out, last_out, slowest;
+
+    wire [F + T - 1:0] now = tasks[next];
+    TOP dut (
+        .clock(clock), .reset(reset), .in_valid(in_valid), .in_ready(in_ready),
+        .in_function(now[F + T - 1:T]), .in_tag(next[G - 1:0]), .in_data(now[T - 1:0]),
+        .out_valid(out_valid), .out_ready(out_ready), .out_function(out_function), .out_tag(out_tag),
+        .out_flag(out_flag), .out_data(out_data)
+    );
+
+    function integer stalled(input integer percent);
+        stalled = percent > 0 && ($unsigned($random(seed)) % 100) < percent;
+    endfunction
+
+    initial begin
+        $readmemh("tasks.hex", tasks);
+        $readmemh("answers.hex", answers);
+        if (!$value$plusargs("only=%d", only)) only = -1;
+        if (!$value$plusargs("stall_in=%d", stall_in)) stall_in = 0;
+        if (!$value$plusargs("stall_out=%d", stall_out)) stall_out = 0;
+        if (!$value$plusargs("seed=%d", seed)) seed = 1;
+        if (!$value$plusargs("sparse=%d", sparse)) sparse = 0;
+        if (!$value$plusargs("first=%d", first)) first = 0;
+        if (!$value$plusargs("tasks=%d", stop)) stop = N - first;
+        stop = first + stop;
+        total = 0;
+        for (k = first; k < stop; k = k + 1) if (only < 0 || kind(k) == only) total = total + 1;
+        for (k = 0; k < (1 << F); k = k + 1) last[k] = -1;
+        next = 0; sent = 0; got = 0; wrong = 0; cycle = 0; idle = 0; seen = 0; first_out = 0; last_out = 0; slowest = 0;
+        in_valid = 0; accepted = 0; out_ready = 0; clock = 0; reset = 1;
+        repeat (4) @(negedge clock);
+        reset = 0;
+        next = following(first - 1);
+    end
+
+    always #1 clock = ~clock;
+
+    // everything is driven at the falling edge and read just before it, so that order at an edge does not matter
+    always @(negedge clock) if (!reset) begin
+        if (accepted) begin
+            next = following(next);
+            in_valid = 0;
+        end
+        in_valid = in_valid | (next < stop && !stalled(stall_in) && !(sparse > 0 && (sent != got || idle < sparse)));
+        out_ready = !stalled(stall_out);
+    end
+
+    always @(posedge clock) if (!reset) begin
+        cycle = cycle + 1;
+        idle = idle + 1;
+        if (out_valid && out_ready) check;
+        accepted = in_valid && in_ready;
+        if (accepted) begin
+            entered[next] = cycle;
+            sent = sent + 1;
+            idle = 0;
+        end
+        if (got == total || wrong > 0 || idle > 20000) finish;
+    end
+
+    function integer following(input integer after);
+        integer at;
+        begin
+            at = after + 1;
+            while (at < stop && only >= 0 && kind(at) != only) at = at + 1;
+            following = at;
+        end
+    endfunction
+
+    function integer kind(input integer at);
+        reg [F + T - 1:0] row;
+        begin
+            row = tasks[at];
+            kind = row[F + T - 1:T];
+        end
+    endfunction
+
+    task check;
+        begin
+            idle = 0;
+            if (out_tag >= N || seen[out_tag] || out_tag >= next) begin
+                $display("WRONG tag %0d: never sent, or answered before", out_tag);
+                wrong = wrong + 1;
+            end else begin
+                seen[out_tag] = 1;
+                if ($signed({1'b0, out_tag}) < last[out_function]) begin
+                    $display("WRONG order: tag %0d after %0d", out_tag, last[out_function]);
+                    wrong = wrong + 1;
+                end
+                last[out_function] = out_tag;
+                if ({out_flag, out_function, out_data} !== answers[out_tag]) begin
+                    $display("WRONG answer, tag %0d function %0d flag %0d", out_tag, out_function, out_flag);
+                    got_bits = {out_flag, out_function, out_data};
+                    want_bits = answers[out_tag];
+                    for (k = 0; k < P; k = k + 32) if (got_bits[k +: 32] !== want_bits[k +: 32])
+                        $display("  bits from %0d: got %h, want %h", k, got_bits[k +: 32], want_bits[k +: 32]);
+                    wrong = wrong + 1;
+                end
+                if (got == 0) first_out = cycle;
+                last_out = cycle;
+                if (cycle - entered[out_tag] > slowest) slowest = cycle - entered[out_tag];
+                got = got + 1;
+            end
+        end
+    endtask
+
+    task finish;
+        begin
+            if (total == 0) $display("WRONG: no task to send");
+            else if (wrong == 0 && got != total) $display("WRONG: %0d of %0d tasks answered, no more", got, total);
+            else if (wrong == 0)
+                $display("right: %0d tasks, cycles %0d, latency %0d, interval %0d/%0d", got, cycle, slowest,
+                    last_out - first_out, got > 1 ? got - 1 : 1);
+            $finish;
+        end
+    endtask
