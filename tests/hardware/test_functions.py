@@ -19,8 +19,18 @@ from condyle.simulation import simulate
 from condyle.specification import Call, Function
 
 CODES = {
-    "id": (0,), "fd": (1,), "m": (2,), "minv": (3,), "did": (4,), "dfd": (5, 7), "difd": (6,),
-    "rk4": (8, 10), "euler": (9,), "minv_given": (11,), "fd_given": (12,), "dfd_given": (13, 14),
+    "id": (0,),
+    "fd": (1,),
+    "m": (2,),
+    "minv": (3,),
+    "did": (4,),
+    "dfd": (5, 7),
+    "difd": (6,),
+    "rk4": (8, 10),
+    "euler": (9,),
+    "minv_given": (11,),
+    "fd_given": (12,),
+    "dfd_given": (13, 14),
 }
 INVERSE_AGAIN = Function(
     "weight",

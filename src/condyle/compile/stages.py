@@ -1,4 +1,7 @@
-"""From a robot's tree to the Program of a hardware pipeline: traced, bounded, cleaned, verified."""
+"""From a robot's tree to the Program of a hardware pipeline: traced, bounded, verified.
+
+No pass cleans it: see decision 0049.
+"""
 
 from __future__ import annotations
 
@@ -10,9 +13,6 @@ from condyle.algorithms.normal_form import normal_form
 from condyle.ir.program import Program
 from condyle.ir.verify import verify
 from condyle.model.tree import Tree
-from condyle.passes import pipeline
-from condyle.passes.renumber import renumbered
-from condyle.passes.uses import needed
 from condyle.specification import Function
 from condyle.trace.magnitudes import upper_bounds
 from condyle.trace.pivots import pivot_bounds
@@ -42,10 +42,4 @@ def stages(
             note._replace(upper=upper.get(k, math.inf), lower=lower.get(k, 0.0)) for k, note in enumerate(program.notes)
         )
         program = replace(program, notes=tuple(notes))
-    return pipeline.apply(program, (_without_dead_code,))
-
-
-def _without_dead_code(program: Program) -> Program:
-    """As `dce` does, but every input stays: a task has a word for it."""
-    live = needed(program)
-    return renumbered(program, [k for k, node in enumerate(program.nodes) if live[k] or node[0] == "input"])
+    return verify(program)

@@ -17,7 +17,7 @@ class Place(NamedTuple):
 
 
 class Branches(NamedTuple):
-    """joints: the place of each joint that is in such a branch; inputs: of each entry of q, v, a and f_ext, (array, entry)."""
+    """joints: the place of each joint in such a branch; inputs: of each entry of q, v, a and f_ext, (array, entry)."""
 
     joints: dict[int, Place]
     inputs: dict[tuple[str, int], Place]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
-from typing import TypeAlias, cast
+from typing import NamedTuple, TypeAlias, cast
 
 import numpy as np
 
@@ -16,6 +16,34 @@ from condyle.ir.program import Program, constant_of, input_of, operands
 
 Pair: TypeAlias = tuple[float, float]
 """Norms of a linear and of an angular part, or of a force and a torque."""
+
+
+class Moving(NamedTuple):
+    """Norms of a body's w, dw, a, u and of U as a matrix."""
+
+    w: float
+    dw: float
+    a: float
+    u: float
+    U: float
+
+
+class Mass(NamedTuple):
+    """Norms of a composite's mass, first and second moment, and of its rotational inertia."""
+
+    mass: float
+    first: float
+    second: float
+    turn: float
+
+
+class Load(NamedTuple):
+    """Norms of what a degree of freedom carries to its ancestors, as Carried has it."""
+
+    inertia: Pair
+    coriolis: float
+    by_q: Pair
+    by_v: Pair
 
 
 class Lengths:

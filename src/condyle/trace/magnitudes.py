@@ -16,47 +16,19 @@ raised by GAIN: room for the rounding of one step, which whoever rounds has to c
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Mapping, Sequence
-from typing import NamedTuple, TypeAlias, cast
+from typing import TypeAlias, cast
 
 from condyle.algorithms import crba, rnea, rnea_derivatives, rotors
 from condyle.algorithms.joint import Inertia
 from condyle.algorithms.rnea import Motion, Wrench
 from condyle.algorithms.rnea_derivatives import Carried, Column, Momentum, State
 from condyle.errors import BuildError
-from condyle.trace.lengths import Lengths, Pair, second_moments, turning_moments
+from condyle.trace.lengths import Lengths, Load, Mass, Moving, Pair, second_moments, turning_moments
 from condyle.trace.staged import Staged, StepCall
 
 SLACK = 2.0**-7
 GAIN = 1.0 + SLACK
 """A step's result, computed in hardware, is that of exact numbers but for so much of the bound."""
-
-
-class Moving(NamedTuple):
-    """Norms of a body's w, dw, a, u and of U as a matrix."""
-
-    w: float
-    dw: float
-    a: float
-    u: float
-    U: float
-
-
-class Mass(NamedTuple):
-    """Norms of a composite's mass, first and second moment, and of its rotational inertia."""
-
-    mass: float
-    first: float
-    second: float
-    turn: float
-
-
-class Load(NamedTuple):
-    """Norms of what a degree of freedom carries to its ancestors, as Carried has it."""
-
-    inertia: Pair
-    coriolis: float
-    by_q: Pair
-    by_v: Pair
 
 
 def upper_bounds(

@@ -30,7 +30,8 @@ from condyle.model.robot import Robot
 from condyle.model.tree import tree_of
 from condyle.spatial import vector as vec
 from condyle.trace import magnitudes
-from condyle.trace.magnitudes import GAIN, MagnitudeBounds, Moving, upper_bounds
+from condyle.trace.lengths import Moving
+from condyle.trace.magnitudes import GAIN, MagnitudeBounds, upper_bounds
 from condyle.trace.pivots import pivot_bounds
 from condyle.trace.staged import Staged, trace_staged
 from tests.zoo import every_joint

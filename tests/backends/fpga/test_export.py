@@ -65,18 +65,19 @@ def test_the_text_is_the_same_every_time_and_without_names_of_the_model(tmp_path
 
 def test_errors_above_one_percent_are_said_with_the_word_that_does(tmp_path, capsys) -> None:
     """In the papers' format entries of M^-1 up to 20 are a few hundred units."""
+    arm = condyle.chain(4, 0)
     with pytest.warns(AccuracyWarning, match=r"^minv: errors reach 0\.0\d+ .* word '27x18' stays within"):
-        condyle.export(ARM, "verilog", tmp_path, ("minv",), name="arm", word="q16.16")
+        condyle.export(arm, "verilog", tmp_path, ("minv",), name="arm", word="q16.16")
     found = json.loads((tmp_path / "report.json").read_text())
     assert found["functions"]["minv"]["worst_relative"] > hardware.GOAL
     (said,) = found["warnings"]
     assert escape(said) in (tmp_path / "report.html").read_text()
-    (tmp_path / "arm.urdf").write_text(ARM.to_urdf())
+    (tmp_path / "arm.urdf").write_text(arm.to_urdf())
     words = ["--functions", "minv", "--word", "q16.16"]
     main(["export", str(tmp_path / "arm.urdf"), "--target", "verilog", "--out", str(tmp_path), *words])
     assert "warning: minv: errors reach 0.0" in capsys.readouterr().err
     options = hardware.Options(("minv",))
-    assert not hardware.sheet_of(ARM, hardware.planned(ARM, options), options, 500).warnings
+    assert not hardware.sheet_of(arm, hardware.planned(arm, options), options, 500).warnings
 
 
 def test_a_budget_that_cannot_be_met_says_the_smallest_that_can() -> None:

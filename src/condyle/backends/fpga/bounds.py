@@ -30,7 +30,7 @@ from condyle.backends.fpga.target import A
 from condyle.backends.fpga.tasks import FLOATS
 
 ROOM = 2.0**-9
-"""A quarter of what upper bounds are raised by for rounding: nine entries of a matrix so far off each stay within it."""
+"""A quarter of what upper bounds are raised by for rounding: nine entries of a matrix, each so far off, stay within."""
 SIGNALS = frozenset({"add", "sub", "mul", "rcp"})
 
 

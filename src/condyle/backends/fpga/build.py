@@ -126,7 +126,7 @@ def foldings(plan: Plan) -> list[int]:
 
 
 def fit(plan: Plan, budget: int, constants: str = "dsp", folding: int | None = None) -> tuple[int, int]:
-    """The shortest interval whose units stay within a budget of DSPs, and the folding factor that then needs the fewest.
+    """The shortest interval whose units stay within a budget of DSPs, and the folding factor that then needs fewest.
 
     folding: only this one. UnsupportedError says which there are, or the smallest budget that can.
     """

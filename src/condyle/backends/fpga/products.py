@@ -3,35 +3,31 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from typing import cast
 
 from condyle.backends.fpga.datapath import Word
+from condyle.ir.expr import Graph
 from condyle.ir.ops import Node
 from condyle.ir.program import Array, Output, Program
 
 
-@dataclass
-class Nodes:
-    """Nodes under construction; inputs are words, one array a name."""
+class _Sums(Graph):
+    """Words as inputs, and sums, as they are asked for: nothing is simplified."""
 
-    arrays: tuple[Array, ...]
-    nodes: list[Node] = field(default_factory=list[Node])
-    known: dict[Word, int] = field(default_factory=dict[Word, int])
+    def __init__(self, arrays: Sequence[Array]) -> None:
+        super().__init__()
+        self.names = [array.name for array in arrays]
 
-    def add(self, *node: object) -> int:
-        self.nodes.append(node)  # type: ignore[arg-type]
-        return len(self.nodes) - 1
+    def add_node(self, *node: object) -> int:
+        return self.node(cast(Node, node)).index
 
     def word(self, word: Word) -> int:
-        if word not in self.known:
-            names = [array.name for array in self.arrays]
-            self.known[word] = self.add("input", names.index(word.name), word.index)
-        return self.known[word]
+        return self.add_node("input", self.names.index(word.name), word.index)
 
     def total(self, terms: Sequence[int]) -> int:
         """A sum as shallow as can be."""
         while len(terms) > 1:
-            pairs = [self.add("add", *terms[k : k + 2]) for k in range(0, len(terms) - 1, 2)]
+            pairs = [self.add_node("add", *terms[k : k + 2]) for k in range(0, len(terms) - 1, 2)]
             terms = [*pairs, *terms[len(terms) - len(terms) % 2 :]]
         return terms[0]
 
@@ -50,12 +46,12 @@ def upper(words: Sequence[Word], n: int) -> list[Word]:
 def solve(n: int, inverse: Sequence[Word]) -> Program:
     """a = Minv (tau - c), only the given entries of Minv not being zero."""
     arrays = (Array("tau", (n,)), Array("c", (n,)), Array("Minv", (n, n)))
-    nodes = Nodes(arrays)
-    net = [nodes.add("sub", nodes.word(Word("tau", k)), nodes.word(Word("c", k))) for k in range(n)]
+    nodes = _Sums(arrays)
+    net = [nodes.add_node("sub", nodes.word(Word("tau", k)), nodes.word(Word("c", k))) for k in range(n)]
     rows: list[list[int]] = [[] for _ in range(n)]
     for word in inverse:
         i, j = divmod(word.index, n)
-        rows[i].append(nodes.add("mul", nodes.word(symmetric(word, n)), net[j]))
+        rows[i].append(nodes.add_node("mul", nodes.word(symmetric(word, n)), net[j]))
     outputs = [Output(0, k, nodes.total(row)) for k, row in enumerate(rows)]
     return Program("solve", arrays, (Array("a", (n,)),), tuple(nodes.nodes), tuple(outputs))
 
@@ -65,17 +61,17 @@ def derivatives(n: int, inverse: Sequence[Word], by: Sequence[Word], called: Map
     names = tuple(called)
     arrays = (*(Array(name, (n, n)) for name in names), Array("Minv", (n, n)))
     results = (*(Array(name, (n, n)) for name in called.values()), Array("Minv", (n, n)))
-    nodes = Nodes(arrays)
+    nodes = _Sums(arrays)
     triangle = {word: nodes.word(word) for word in upper(inverse, n)}
-    zero = nodes.add("const", 0.0)
-    minus = {word: nodes.add("sub", zero, node) for word, node in triangle.items()}
+    zero = nodes.add_node("const", 0.0)
+    minus = {word: nodes.add_node("sub", zero, node) for word, node in triangle.items()}
     terms: dict[tuple[int, int], list[int]] = {}
     for word in inverse:
         i, j = divmod(word.index, n)
         for right in by:
             row, column = divmod(right.index, n)
             if row == j:
-                product = nodes.add("mul", minus[symmetric(word, n)], nodes.word(right))
+                product = nodes.add_node("mul", minus[symmetric(word, n)], nodes.word(right))
                 terms.setdefault((names.index(right.name), i * n + column), []).append(product)
     outputs = [Output(array, index, nodes.total(found)) for (array, index), found in sorted(terms.items())]
     outputs += [Output(2, word.index, node) for word, node in triangle.items()]

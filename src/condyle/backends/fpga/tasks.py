@@ -109,7 +109,7 @@ class Task:
 
 
 def numbered(families: Sequence[Sequence[Task]]) -> dict[str, Task]:
-    """The tasks by name, with their codes from 0 on: a family in order, then the second codes of those that have two."""
+    """The tasks by name, with codes from 0 on: a family in order, then the second codes of those that have two."""
     found: dict[str, Task] = {}
     free = 0
     for family in families:
