@@ -99,7 +99,7 @@ def test_a_function_without_a_plan_is_refused_by_name(tmp_path: Path, changed: d
     own = replace(INVERSE_AGAIN, **changed)
     with registered(own):
         assert own.name not in hardware.functions()
-        with pytest.raises(UnsupportedError, match=r"weight: there is no hardware plan .* id, fd, .* dfd_given"):
+        with pytest.raises(UnsupportedError, match=r"'weight' has no hardware plan; .* 'id', 'fd', .* 'dfd_given'"):
             condyle.export(condyle.chain(2, 0), "verilog", tmp_path, (own.name,))
     with pytest.raises(UnsupportedError, match="'weight' is not one of"):
         condyle.export(condyle.chain(2, 0), "verilog", tmp_path, (own.name,))

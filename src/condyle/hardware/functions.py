@@ -82,7 +82,8 @@ def chosen(functions: Iterable[str]) -> tuple[Task, ...]:
     """Those of the functions, in the order of their codes; UnsupportedError names what has a plan."""
     known, wanted = tasks(), set(functions)
     for name in wanted - set(known):
-        raise UnsupportedError(f"{name}: there is no hardware plan of it; functions that have one: {', '.join(known)}")
+        there = ", ".join(map(repr, known))
+        raise UnsupportedError(f"functions: {name!r} has no hardware plan; those that have one are {there}")
     return tuple(sorted((known[name] for name in wanted), key=lambda task: task.codes))
 
 

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 
 from condyle.backends.common.facts import checked_name
 from condyle.backends.fpga.accelerator import Plan
 from condyle.backends.fpga.build import Accelerator, build, fit, with_folding
 from condyle.backends.fpga.constants import with_constants
-from condyle.backends.fpga.planner import Request, plan
+from condyle.backends.fpga.planner import Planner
 from condyle.backends.fpga.steps import STANDING
 from condyle.backends.fpga.target import XCVU9P, word_of
 from condyle.backends.fpga.tasks import Task
@@ -79,9 +79,9 @@ def planned(robot: Robot, options: Options) -> Plan:
     samples, numbers = sampled(robot, RANGES, 0, options.box), word_of(options.word)
     steps = any(task.stages for task in asked)
     stepping = stepping_of(robot, options.step, options.box["v"], numbers.data) if steps else STANDING
-    units, branches = tuple(UNITS.values()), branches_of(tree)
-    made = plan(Request(program, units, samples, numbers, asked, PRODUCT_NAMES, stepping, base, branches))
-    return replace(made, box=options.box, limits=edges)
+    units, box = tuple(UNITS.values()), options.box
+    known = (asked, PRODUCT_NAMES, box, edges, stepping, base, branches_of(tree))
+    return Planner(program, units, samples, numbers, *known).run()
 
 
 def accelerator(robot: Robot, options: Options) -> Accelerator:

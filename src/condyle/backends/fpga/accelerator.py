@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import NamedTuple
 
 from condyle.backends.fpga import steps
@@ -51,14 +51,12 @@ class Plan:
     nv: int
     datapaths: Mapping[str, Datapath]
     formats: Mapping[Word, Format]
-    results: Mapping[str, tuple[tuple[Word, Format], ...]] = field(
-        default_factory=dict[str, tuple[tuple[Word, Format], ...]]
-    )
-    box: Mapping[str, float] = field(default_factory=dict[str, float])
-    limits: Mapping[Word, float] = field(default_factory=dict[Word, float])
-    stepping: steps.Stepping = steps.STANDING
-    course: Mapping[Word, Format] = field(default_factory=dict[Word, Format])
-    base: int = 0
+    results: Mapping[str, tuple[tuple[Word, Format], ...]]
+    box: Mapping[str, float]
+    limits: Mapping[Word, float]
+    stepping: steps.Stepping
+    course: Mapping[Word, Format]
+    base: int
 
     def takes(self, name: str) -> list[Word]:
         """The words of an input array, in order."""

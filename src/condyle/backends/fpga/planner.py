@@ -37,13 +37,13 @@ TAILS = 4.0
 Groups = dict[str, list[tuple[Word, int]]]
 
 
-@dataclass(frozen=True)
-class Request:
-    """What is planned. program: the outputs of all units, traced, each node with its stage and its bounds.
+@dataclass
+class Planner:
+    """program: the outputs of all units, traced, each node with its stage and its bounds. samples: q, v, a (n, size).
 
-    samples: q, v, a (n, size). tasks: in the order of their codes. base: degrees of freedom whose motion can be given.
-    products: of each derivative of inverse dynamics what -M^-1 times it is called. branches: where joints, and entries
-    of input arrays, stand in branches that are alike.
+    tasks: in the order of their codes. products: of each derivative of inverse dynamics what -M^-1 times it is called.
+    box, limits: see `Plan`. base: degrees of freedom whose motion can be given. branches: where joints, and entries of
+    input arrays, stand in branches that are alike.
     """
 
     program: Program
@@ -52,23 +52,19 @@ class Request:
     numbers: Numbers
     tasks: Sequence[Task]
     products: Mapping[str, str]
-    stepping: steps.Stepping = steps.STANDING
-    base: int = 0
-    branches: sharing.Branches = ({}, {})
-
-
-@dataclass
-class _Planner:
-    asked: Request
-    paths: dict[str, Datapath] = field(default_factory=dict[str, Datapath])
+    box: Mapping[str, float]
+    limits: Mapping[Word, float]
+    stepping: steps.Stepping
+    base: int
+    branches: sharing.Branches
+    paths: dict[str, Datapath] = field(default_factory=dict[str, Datapath], init=False)
 
     def __post_init__(self) -> None:
-        self.program, self.numbers = self.asked.program, self.asked.numbers
         self.n = self.program.arrays[0].size
-        self.leaves = {leaf for task in self.asked.tasks for leaves in task.passes for leaf in leaves}
-        self.samples = _twice(self.asked.samples) if self.asked.base else self.asked.samples
+        self.leaves = {leaf for task in self.tasks for leaves in task.passes for leaf in leaves}
+        self.samples = _twice(self.samples) if self.base else self.samples
         self.found = ranges.values(self.program, self.samples)
-        alike = sharing.shared_operations(self.program, *self.asked.branches)
+        alike = sharing.shared_operations(self.program, *self.branches)
         largest = sharing.equalised(ranges.largest(self.found), alike)
         self.source = Source(self.program, largest, alike, sharing.scales(self.program, alike))
         self.outside: dict[int, Given] = {}
@@ -85,7 +81,8 @@ class _Planner:
         self.given = {**self.outside, **turns}
 
     def run(self) -> Plan:
-        for array in dict.fromkeys(unit.leaf.array for unit in self.asked.units):
+        """Datapaths for these functions."""
+        for array in dict.fromkeys(unit.leaf.array for unit in self.units):
             self._traced(array)
         self._trig()
         formats = {given.word: given.format for given in self.outside.values() if given.word != FLOATS}
@@ -93,16 +90,14 @@ class _Planner:
             self._schedule_module(formats)
         course = self._step(formats) if STEP in self.leaves else dict[Word, Format]()
         paths = {name: self.paths[name] for name in ORDER if name in self.paths}
-        tasks = {task.function.name: task for task in self.asked.tasks}
+        tasks = {task.function.name: task for task in self.tasks}
         results = {name: tuple(paths[task.leaf.array].formats(task.leaf.group).items()) for name, task in tasks.items()}
-        nq, stepping, base = self.program.inputs[0].size, self.asked.stepping, self.asked.base
-        return Plan(
-            self.numbers, tasks, nq, self.n, paths, formats, results, stepping=stepping, course=course, base=base
-        )
+        known = (self.box, self.limits, self.stepping, course, self.base)
+        return Plan(self.numbers, tasks, self.program.inputs[0].size, self.n, paths, formats, results, *known)
 
     def _outputs(self, leaf: Leaf) -> list[tuple[Word, int]]:
         """All that the unit of a group answers."""
-        names = {port.name for unit in self.asked.units if unit.leaf == leaf for port in unit.function.outputs}
+        names = {port.name for unit in self.units if unit.leaf == leaf for port in unit.function.outputs}
         return [(word, node) for word, node in _pairs(self.program) if word.name in names]
 
     def _words(self, unit: Unit) -> list[tuple[Word, int]]:
@@ -116,7 +111,7 @@ class _Planner:
 
     def _traced(self, array: str) -> None:
         """An array of units; the stages of one with a single letter have that, wherever a node was made first."""
-        units = [unit for unit in self.asked.units if unit.leaf.array == array]
+        units = [unit for unit in self.units if unit.leaf.array == array]
         groups = [(unit.leaf.group, self._words(unit)) for unit in units if unit.leaf in self.leaves]
         letters = {unit.letter for unit in units}
         if groups:
@@ -147,19 +142,19 @@ class _Planner:
             triangle = products.upper(inverse, self.n)
             given = _exact({word: format_for(self.numbers, float(largest[word.index])) for word in triangle})
             given |= self._made(INVERSE) if INVERSE in self.leaves else {}
-            if any("Minv" in task.inputs for task in self.asked.tasks):
+            if any("Minv" in task.inputs for task in self.tasks):
                 formats.update({word: one.format for word, one in given.items()})
             by = [word for word, _ in self._outputs(COLUMNS)]
-            program = products.derivatives(self.n, inverse, by, self.asked.products)
+            program = products.derivatives(self.n, inverse, by, self.products)
             self._product(PRODUCTS, program, outputs, self._made(COLUMNS) | given)
 
     def _bias(self, tau: Reals) -> Reals:
         """c of the samples; of a given base, the second half of them, tau of the joints is that of its motion."""
         a = np.zeros_like(self.samples["a"])
-        if self.asked.base:
+        if self.base:
             half = len(a) // 2
-            a[half:, : self.asked.base] = self.samples["a"][half:, : self.asked.base]
-            tau[half:, : self.asked.base] = 0.0
+            a[half:, : self.base] = self.samples["a"][half:, : self.base]
+            tau[half:, : self.base] = 0.0
         return ranges.outputs(self.program, ranges.values(self.program, {**self.samples, "a": a}))["tau"]
 
     def _product(self, leaf: Leaf, program: Program, samples: Mapping[str, Reals], made: Mapping[Word, Given]) -> None:
@@ -181,8 +176,8 @@ class _Planner:
 
     def _step(self, formats: dict[Word, Format]) -> dict[Word, Format]:
         """The array `step`; the state that it makes has the formats of the one that it takes. What the course holds."""
-        stepping = self.asked.stepping
-        stages = [stage for task in self.asked.tasks for stage in task.stages]
+        stepping = self.stepping
+        stages = [stage for task in self.tasks for stage in task.stages]
         again = steps.follow(stages)
         largest = self._largest_states()
         known = {**formats, **{word: format_for(self.numbers, x) for word, x in largest.items()}}
@@ -200,12 +195,12 @@ class _Planner:
 
     def _largest_states(self) -> dict[Word, float]:
         """Of every word of q, v and, of joints that move along a curve, of a sum of rates."""
-        state = self.asked.stepping.coordinates
+        state = self.stepping.coordinates
         sizes = {"q": state.nq, "v": state.nv}
         found = {
             Word(name, k): float(np.abs(self.samples[name][:, k]).max()) for name, n in sizes.items() for k in range(n)
         }
-        return found | {Word("su", k): self.asked.stepping.h * found[Word("v", k)] for k in state.curved}
+        return found | {Word("su", k): self.stepping.h * found[Word("v", k)] for k in state.curved}
 
     def _reach(self, stage: steps.Stage, made: Mapping[Word, Given], largest: Mapping[Word, float]) -> list[float]:
         """The largest value of each node of a stage; what is a state again has the range of states."""
@@ -257,8 +252,3 @@ def _groups(program: Program, flat: Collection[int]) -> Groups:
 
 def _exact(formats: Mapping[Word, Format]) -> dict[Word, Given]:
     return {word: Given(word, format) for word, format in formats.items()}
-
-
-def plan(asked: Request) -> Plan:
-    """Datapaths for these functions."""
-    return _Planner(asked).run()
