@@ -26,8 +26,8 @@ import condyle
 from benchmarks import chains, results
 from benchmarks.bench import Subject, reused
 from benchmarks.links_figures import draw, page
+from benchmarks.parallel import evaluate, segmented
 from benchmarks.robots import Case
-from condyle.algorithms.scans.routes import evaluate
 from condyle.api import compiler_of
 from condyle.backends.cpu.build import lanes, supported
 from condyle.backends.cpu.chain import assemble_chain
@@ -39,7 +39,7 @@ from condyle.ir.program import Program
 from condyle.model.tree import tree_of
 from condyle.runtime import machine
 from condyle.trace import reference
-from condyle.trace.chunks import chunked, has_limbs
+from condyle.trace.parallel import has_branches
 
 LENGTHS = {"float32": (8, 16, 32, 48, 64, 128, 256, 512, 1024), "float64": (8, 16, 32, 48, 64, 128, 256)}
 SERIAL = {"fd": "aba", "id": "rnea"}
@@ -132,7 +132,7 @@ TREES = {
 def of_limbs(dtype: str) -> list[dict[str, Any]]:
     """One state of trees with no more limbs than lanes: a row a tree and function."""
     robots = {name: chains.tree(parents, 1) for name, parents in TREES.items()}
-    robots = {name: robot for name, robot in robots.items() if has_limbs(tree_of(robot), lanes("float64"))}
+    robots = {name: robot for name, robot in robots.items() if has_branches(tree_of(robot), lanes("float64"))}
     return [
         {"tree": name, "function": function, **one_state(robot.nv, dtype, function, robot)}
         for name, robot in robots.items()
@@ -187,7 +187,7 @@ def beside_pinocchio() -> dict[str, Any]:
 def _work(robot: condyle.Robot, function: str, dtype: str) -> int:
     """Memory of the chunks: workspace and table."""
     isa, bits = supported()[0], 32 if dtype == "float32" else 64
-    made = assemble_chain(chunked(tree_of(robot), function, False, lanes(dtype), 1e-6), isa, bits)
+    made = assemble_chain(segmented(tree_of(robot), function, False, lanes(dtype), 1e-6), isa, bits)
     return (made.work * isa.vector_bytes + len(made.table)) // 1024
 
 

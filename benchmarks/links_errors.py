@@ -16,12 +16,11 @@ import numpy as np
 
 import condyle
 from benchmarks import chains, links, results
-from condyle.algorithms.scans.routes import evaluate
+from benchmarks.parallel import evaluate, segmented
+from condyle.algorithms.parallel.arrays import GUARD
 from condyle.backends.cpu.build import build_chain, lanes, supported
-from condyle.compile import parallel as scanned
 from condyle.model.tree import Tree, tree_of
 from condyle.trace import reference
-from condyle.trace.chunks import chunked
 
 FILE = results.FOLDER / "scan-errors.json"
 CHAINS = (8, 30, 100, 300, 1000)
@@ -75,8 +74,8 @@ def answers(tree: Tree, function: str, given: Inputs, dtype: type) -> dict[str, 
 def answers_of_chain(tree: Tree, function: str, given: Inputs, dtype: type) -> dict[str, Array]:
     """The same, and the processor's chunks."""
     got = np.empty((1, tree.nv), dtype)
-    guard = scanned.GUARD * float(np.finfo(dtype).eps)
-    made = chunked(tree, function, False, lanes(dtype.__name__), guard)
+    guard = GUARD * float(np.finfo(dtype).eps)
+    made = segmented(tree, function, False, lanes(dtype.__name__), guard)
     build_chain(made, dtype.__name__, supported()[0])(1, list(given.values()), [got], 1)
     return answers(tree, function, given, dtype) | {"chunks": got}
 

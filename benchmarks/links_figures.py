@@ -124,7 +124,7 @@ def _errors(found: dict[str, Any]) -> list[str]:
     about = (
         "Errors, of the largest entry, against long double, the worse of two robots whose numbers float32 holds "
         f"(`python -m benchmarks.links_errors`, {found['isa']}, {found['date']}, commit {found['commit'][:10]}). "
-        "`tests/algorithms/scans/test_functions.py` holds chains to 1e-14 and 3e-6 for id, to ten times what `aba` "
+        "`tests/algorithms/parallel/test_functions.py` holds chains to 1e-14 and 3e-6 for id, to ten times what `aba` "
         "loses for fd in float32, and trees to 1e-13 for fd in float64."
     )
     return [

@@ -97,6 +97,23 @@ class Route:
     alias: str = ""
 
 
+@dataclass(frozen=True)
+class ParallelRoute:
+    """One way to compute a function with all links side by side.
+
+    run: the answers, of phases (`algorithms.parallel.phases.Phases`). segments: the same with a chain's segments side
+    by side (`algorithms.parallel.segments.Segments`), if there is such a form. elements: it needs every link to have
+    inertia along its own joint. in_lanes: GPUs have it, a link a lane. free_rotors: GPUs have it for robots whose free
+    joint has armature.
+    """
+
+    run: Callable[..., object]
+    segments: Callable[..., None] | None = None
+    elements: bool = False
+    in_lanes: bool = True
+    free_rotors: bool = True
+
+
 class Accuracy(NamedTuple):
     """The error allowed, relative to the largest entry of an answer, by number type."""
 
@@ -118,7 +135,8 @@ class Function:
     condition: so many roundings an answer errs by for each unit of the condition number of M, because it is solved
     with; 0 where it is not. normal_form: "joint_space" says that answers are joint-space quantities alone, so that
     inertias may be regrouped and link frames turned. composition: of functions made of others. inverse: the
-    function that gives the last input back when it takes the answer instead.
+    function that gives the last input back when it takes the answer instead. parallel_ways: the same as ways, with all
+    links side by side; the first is taken unless another is named.
     """
 
     name: str
@@ -135,10 +153,15 @@ class Function:
     normal_form: NormalForm = "exact"
     composition: Composition = ()
     inverse: str = ""
+    parallel_ways: Callable[[], Mapping[str, ParallelRoute]] = dict[str, ParallelRoute]
 
     @cached_property
     def routes(self) -> Mapping[str, Route]:
         return self.ways()
+
+    @cached_property
+    def parallel(self) -> Mapping[str, ParallelRoute]:
+        return self.parallel_ways()
 
     @property
     def solves(self) -> bool:

@@ -9,10 +9,12 @@ import numpy as np
 import pytest
 
 import condyle
-from condyle import ModelError, Robot, UnsupportedError, linked
-from condyle.algorithms.scans import routes as scans
-from condyle.algorithms.scans.forward_dynamics import GUARD
+from benchmarks import parallel as scans
+from benchmarks.parallel import segmented
+from condyle import ModelError, Robot, UnsupportedError
+from condyle.algorithms.parallel.arrays import GUARD
 from condyle.backends.cpu.build import build_chain, supported
+from condyle.compile.launches import longest
 from condyle.functions import FUNCTIONS
 from condyle.hardware.roots import held
 from condyle.ir import interp
@@ -20,7 +22,6 @@ from condyle.ir.interp_sweep import run_rolled
 from condyle.model.parts import Body, combine
 from condyle.model.placement import IDENTITY
 from condyle.model.tree import tree_of
-from condyle.trace.chunks import chunked
 from condyle.trace.reference import evaluate
 from condyle.trace.rolled import roll
 from condyle.trace.straight import trace
@@ -171,7 +172,7 @@ def test_every_route_straight_rolled_and_scanned(name: str, function: str) -> No
         program = trace(tree, function, route, f_ext)
         assert agree(interp.run(program, list(inputs.values()), np.float64)), route
     assert agree(run_rolled(roll(tree, function, f_ext), list(inputs.values())))
-    for route in scans.SCANS[function]:
+    for route in scans.ROUTES[function]:
         assert agree(scans.evaluate(tree, function, route, inputs)), route
 
 
@@ -193,7 +194,7 @@ def test_compiled(function: str, target: str) -> None:
 def test_chunks_of_a_chain(function: str) -> None:
     robot = floating(ROTOR, 9)
     inputs = given(robot, function)
-    made = chunked(tree_of(robot), function, True, supported()[0].lanes(64), GUARD * float(np.finfo(float).eps))
+    made = segmented(tree_of(robot), function, True, supported()[0].lanes(64), GUARD * float(np.finfo(float).eps))
     found = np.zeros((3, robot.nv))
     build_chain(made, "float64", supported()[0])(3, list(inputs.values()), [found], 1)
     assert relative(found, answers(robot, function, inputs)[0]) < SOLVED
@@ -204,7 +205,7 @@ def test_chunks_of_a_chain(function: str) -> None:
 def test_links_in_the_lanes_of_a_gpu(name: str, function: str) -> None:
     robot = ROBOTS[name]()
     tree, inputs = tree_of(robot), given(robot, function)
-    (found,) = simulate(linked.parts(tree, function, "f_ext" in inputs, "float64"), list(inputs.values()))
+    (found,) = simulate(scans.parts(tree, function, "f_ext" in inputs, "float64"), list(inputs.values()))
     (want,) = answers(robot, function, inputs)
     assert relative(found.reshape(want.shape), want) < 1e-10
 
@@ -213,8 +214,8 @@ def test_derivatives_of_pairs_are_left_to_serial_code() -> None:
     """An entry of a pair of records does not know the joint's own v: no scan of derivatives on a GPU."""
     for function in FUNCTIONS:
         served = function not in ("did", "dfd", "difd")
-        assert (linked.longest(tree_of(floating(ROTOR)), function) > 0) is served
-        assert linked.longest(tree_of(floating(0.0)), function) > 0
+        assert (longest(tree_of(floating(ROTOR)), FUNCTIONS[function]) > 0) is served
+        assert longest(tree_of(floating(0.0)), FUNCTIONS[function]) > 0
 
 
 def test_numbers_that_would_make_m_turn_are_refused() -> None:

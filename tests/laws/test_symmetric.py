@@ -8,8 +8,8 @@ import numpy as np
 import pytest
 
 import condyle
+from benchmarks.parallel import ROUTES, evaluate
 from condyle import Dynamics, Robot
-from condyle.algorithms.scans.routes import SCANS, evaluate
 from condyle.backends.cpu import build
 from condyle.functions import FUNCTIONS
 from condyle.ir.interp_sweep import run_rolled
@@ -82,9 +82,7 @@ def test_loops_and_scans(function: str) -> None:
         tree, inputs, k = tree_for(robot), given(robot, FUNCTIONS[function], 3), SYMMETRIC[function]
         check_symmetric(run_rolled(roll(tree, function), inputs)[k])
         rows = {port.name: x for port, x in zip(FUNCTIONS[function].inputs, inputs, strict=True)}
-        check_symmetric(
-            np.reshape(evaluate(tree, function, next(iter(SCANS[function])), rows)[k], (3, tree.nv, tree.nv))
-        )
+        check_symmetric(np.reshape(evaluate(tree, function, ROUTES[function][0], rows)[k], (3, tree.nv, tree.nv)))
 
 
 def check_packed(dyn: Dynamics, robot: Robot, name: str, n: int) -> None:

@@ -8,6 +8,12 @@ from condyle.model.tree import Tree
 from condyle.specification import NormalForm
 
 
-def normal_form(tree: Tree, form: NormalForm) -> Tree:
-    """The same joint-space quantities from fewer operations; a tree as it is for functions of bodies or frames."""
-    return reframed(regrouped(tree)) if form == "joint_space" else tree
+def normal_form(tree: Tree, form: NormalForm, own_inertia: bool = False) -> Tree:
+    """The same joint-space quantities from fewer operations; a tree as it is for functions of bodies or frames.
+
+    own_inertia: every link keeps its inertia, since what is left of it after regrouping is none of a body: scans of
+    articulated elements lose two digits then.
+    """
+    if form != "joint_space":
+        return tree
+    return reframed(tree if own_inertia else regrouped(tree))

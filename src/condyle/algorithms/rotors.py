@@ -15,7 +15,7 @@ from collections.abc import Sequence
 
 from condyle.algorithms.joint import Joint
 from condyle.algorithms.sweeps import Field, Sweeps
-from condyle.scalar import Scalar, is_zero
+from condyle.scalar import Scalar, is_zero, number
 from condyle.spatial import vector as vec
 
 FREE = 6
@@ -50,6 +50,13 @@ def by_v(joint: Joint, k: int, v: Sequence[Scalar]) -> tuple[Scalar, ...]:
     own, (slide, spin) = joint.dofs[k], joint.rate(v)
     turned = (vec.add(vec.cross(dof.angular, slide), vec.cross(spin, dof.linear)) for dof in joint.dofs)
     return tuple(own.armature * vec.dot(own.linear, part) for part in turned)
+
+
+def all_by_v(joint: Joint, v: Sequence[Scalar]) -> tuple[tuple[Scalar, ...], ...]:
+    """The same of all of the joint's forces."""
+    if not turn(joint):
+        return ((number(0.0),) * len(joint.dofs),) * len(joint.dofs)
+    return tuple(by_v(joint, k, v) for k in range(len(joint.dofs)))
 
 
 def rates_of(tree: Sweeps, v: Field[Sequence[Scalar]], a: Field[Sequence[Scalar]]) -> Field[Sequence[Scalar]]:

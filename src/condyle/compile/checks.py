@@ -25,7 +25,7 @@ def check_invertible(robot: Robot) -> None:
 
 def check_elements(robot: Robot, tree: Tree) -> None:
     """UnsupportedError if a link has no inertia along its own joint, which scans of elements divide by."""
-    from condyle.algorithms.scans.massless import massless_link
+    from condyle.algorithms.parallel.massless import massless_link
 
     i = massless_link(tree)
     if i is None:

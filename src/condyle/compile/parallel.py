@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
 from functools import cache, partial
@@ -13,22 +13,24 @@ from typing import NamedTuple, cast
 import numpy as np
 from numpy.typing import NDArray
 
-from condyle import linked
-from condyle.algorithms.scans.links import check_alone
-from condyle.algorithms.scans.massless import massless_link
-from condyle.algorithms.scans.routes import FORMS_ELEMENTS, SCANS, evaluate
+from condyle.algorithms.normal_form import normal_form
+from condyle.algorithms.parallel.array_phases import evaluate
+from condyle.algorithms.parallel.links import check_alone
+from condyle.algorithms.parallel.massless import massless_link
 from condyle.backends.cpu import build as cpu_target
 from condyle.backends.cuda.forms import LINK_PARALLEL, Form
 from condyle.backends.cuda.parts import Parts
+from condyle.compile import launches
 from condyle.compile.gpu import GpuFunction
 from condyle.compile.serial import Compiler
 from condyle.errors import BuildError
 from condyle.functions import FUNCTIONS
+from condyle.model.tree import Tree
 from condyle.runtime.kernel import Kernel
 from condyle.runtime.native import NativeKernel
 from condyle.runtime.numpy_kernel import NumpyKernel
-from condyle.trace.chunks import ROUTES as CHUNKED
-from condyle.trace.chunks import chunked, has_limbs, is_chain
+from condyle.specification import ParallelRoute
+from condyle.trace.parallel import has_branches, is_chain, segmented
 
 TABLE = Path(__file__).parent / "crossovers.json"
 
@@ -69,26 +71,30 @@ class ScannedCompiler(Compiler):
     def __post_init__(self) -> None:
         if not self.auto:
             check_alone(self.tree)
-        own = {} if self.auto else SCANS
-        named = {function: route for function, route in self.routes.items() if route in own.get(function, ())}
+        some: Mapping[str, str] = {} if self.auto else self.routes
+        named = {name: route for name, route in some.items() if name in FUNCTIONS and route in FUNCTIONS[name].parallel}
         self.routes = {function: route for function, route in self.routes.items() if function not in named}
         super().__post_init__()
         shared = self.tree.has_shared_coordinates
-        free = [] if shared else [name for name in FUNCTIONS if name not in self.routes]
-        self.scans = {name: named.get(name, "") for name in free if name in SCANS}
-        self.linked_parts = cache(partial(linked.parts, self.tree))
+        free = [] if shared else [name for name, one in FUNCTIONS.items() if one.parallel and name not in self.routes]
+        self.scans = {name: named.get(name, "") for name in free}
+        self.linked_parts = cache(partial(_parts, self.tree))
 
     def forms_elements(self, function: str, target: str) -> bool:
         """Whether it is scanned and every link must have inertia along its own joint for that."""
-        return self.scanned(function, target) and (function, self.scan(function, target)) in FORMS_ELEMENTS
+        return self.scanned(function, target) and self._route(function, target).elements
 
     def needs_elements(self, function: str, target: str) -> bool:
         return not self.auto and self.forms_elements(function, target)
 
     def scan(self, function: str, target: str) -> str:
         """The route of a scan: as named, else the target's own."""
-        own = CHUNKED.get(function) if target == "cpu" else None
-        return self.scans[function] or own or next(iter(SCANS[function]))
+        routes = FUNCTIONS[function].parallel
+        own = [name for name, route in routes.items() if route.segments] if target == "cpu" else []
+        return self.scans[function] or next(iter((*own, *routes)))
+
+    def _route(self, function: str, target: str) -> ParallelRoute:
+        return FUNCTIONS[function].parallel[self.scan(function, target)]
 
     def scanned(self, function: str, target: str) -> bool:
         """Whether the target has this scan, for this robot: NumPy has all, machine code chunks of a chain or of limbs;
@@ -97,12 +103,11 @@ class ScannedCompiler(Compiler):
             return False
         if target == "numpy":
             return True
-        route = self.scan(function, target)
         if target == "cpu":
-            few = is_chain(self.tree) or has_limbs(self.tree, cpu_target.lanes("float64"))
-            return route == CHUNKED.get(function) and few
-        known = route == linked.ROUTES.get(function)
-        return known and 1 <= len(self.tree.links) <= linked.longest(self.tree, function)
+            few = is_chain(self.tree) or has_branches(self.tree, cpu_target.lanes("float64"))
+            return self._route(function, target).segments is not None and few
+        known = self.scan(function, target) == launches.route_of(FUNCTIONS[function])
+        return known and 1 <= len(self.tree.links) <= launches.longest(self.tree, FUNCTIONS[function])
 
     def build(self, function: str, f_ext: bool, target: str, dtype: str) -> Kernel:
         elsewhere = target == "cuda" or (target == "cpu" and not cpu_target.supported())
@@ -133,13 +138,16 @@ class ScannedCompiler(Compiler):
 
     def _chain(self, function: str, f_ext: bool, dtype: str) -> NativeKernel:
         isa = cpu_target.supported()[0]
-        made = chunked(self.tree, function, f_ext, cpu_target.lanes(dtype), linked.guard(dtype))
+        route, lanes = self._route(function, "cpu"), cpu_target.lanes(dtype)
+        tree, guard = _normal(self.tree, function, route), launches.guard(dtype)
+        made = segmented(tree, FUNCTIONS[function], route, f_ext, lanes, guard)
         return cpu_target.build_chain(made, dtype, isa)
 
     def _numpy(self, function: str, f_ext: bool, dtype: str) -> Kernel:
-        route = self.scan(function, "numpy")
-        run = partial(evaluate, self.tree, function, route)
-        scan = NumpyKernel(run, FUNCTIONS[function].ports(f_ext), np.dtype(dtype), f"NumPy, {route}, scanned")
+        route = self._route(function, "numpy")
+        run = partial(evaluate, _normal(self.tree, function, route), route)
+        name = f"NumPy, {self.scan(function, 'numpy')}, scanned"
+        scan = NumpyKernel(run, FUNCTIONS[function].ports(f_ext), np.dtype(dtype), name)
         if not self.auto:
             return scan
         return FasterKernel(self, function, scan, super().build(function, f_ext, "numpy", dtype))
@@ -163,7 +171,7 @@ class ScannedCompiler(Compiler):
     def line(self, function: str, target: str, dtype: str, n: int) -> str:
         if not self._takes(function, target, dtype, n):
             return super().line(function, target, dtype, n)
-        by_link = target == "numpy" or (target == "cuda" and not linked.in_chunks(self.tree, function))
+        by_link = target == "numpy" or (target == "cuda" and not launches.in_segments(self.tree, FUNCTIONS[function]))
         how = "by scans over the links" if by_link else "its links in chunks, one a lane"
         return f"{function:5}{self.scan(function, target):24}{how}"
 
@@ -182,6 +190,17 @@ class LinkParallelFunction(GpuFunction):
 
     def line(self, n: int) -> str:
         return ""
+
+
+def _normal(tree: Tree, function: str, route: ParallelRoute) -> Tree:
+    """The tree that a route runs on."""
+    return normal_form(tree, FUNCTIONS[function].normal_form, route.elements)
+
+
+def _parts(tree: Tree, function: str, f_ext: bool, dtype: str) -> Parts:
+    of = FUNCTIONS[function]
+    route = of.parallel[launches.route_of(of)]
+    return launches.parts(_normal(tree, function, route), of, f_ext, dtype)
 
 
 class FasterKernel:

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from functools import partial
 
 from condyle.functions.quantities import DOF_UNIT, MINV, TAU, A, M, Q, V, derivative
-from condyle.specification import Accuracy, Call, Function, MinusProduct, Route, Size
+from condyle.specification import Accuracy, Call, Function, MinusProduct, ParallelRoute, Route, Size
 
 DTAU_DQ, DTAU_DV = derivative(TAU, "q", DOF_UNIT), derivative(TAU, "v", DOF_UNIT + " s")
 DA_DQ, DA_DV, DA_DTAU = derivative(A, "q", "1/s^2"), derivative(A, "v", "1/s"), derivative(A, "tau", "1 / M")
@@ -17,6 +17,12 @@ GROWS = Size(80, 50, 2)
 
 def _routes(name: str) -> Mapping[str, Route]:
     from condyle.functions.dynamics_routes import ROUTES
+
+    return ROUTES[name]
+
+
+def _parallel(name: str) -> Mapping[str, ParallelRoute]:
+    from condyle.functions.dynamics_parallel import ROUTES
 
     return ROUTES[name]
 
@@ -33,6 +39,7 @@ DYNAMICS = (
         Accuracy(1e-12, 2e-5),
         "Featherstone 2008, section 5.3",
         takes_f_ext=True,
+        parallel_ways=partial(_parallel, "id"),
         normal_form="joint_space",
         inverse="fd",
     ),
@@ -48,6 +55,7 @@ DYNAMICS = (
         "Featherstone 2008, sections 6.5 and 7.3",
         takes_f_ext=True,
         condition=64.0,
+        parallel_ways=partial(_parallel, "fd"),
         normal_form="joint_space",
     ),
     Function(
@@ -60,6 +68,7 @@ DYNAMICS = (
         Size(80, 40),
         Accuracy(1e-12, 2e-5),
         "Featherstone 2008, section 6.2",
+        parallel_ways=partial(_parallel, "m"),
         normal_form="joint_space",
     ),
     Function(
@@ -73,6 +82,7 @@ DYNAMICS = (
         Accuracy(1e-9, 5e-5),
         "Featherstone 2008, section 6.5; Carpentier 2018",
         condition=8.0,
+        parallel_ways=partial(_parallel, "minv"),
         normal_form="joint_space",
     ),
     Function(
@@ -86,6 +96,7 @@ DYNAMICS = (
         Accuracy(1e-11, 5e-5),
         "Singh, Russell, Wensing 2022",
         takes_f_ext=True,
+        parallel_ways=partial(_parallel, "did"),
         normal_form="joint_space",
     ),
     Function(
@@ -100,6 +111,7 @@ DYNAMICS = (
         "Plancher 2021, Algorithm 3",
         takes_f_ext=True,
         condition=8.0,
+        parallel_ways=partial(_parallel, "dfd"),
         normal_form="joint_space",
         composition=(
             Call("minv", (DA_DTAU.name,)),
@@ -119,6 +131,7 @@ DYNAMICS = (
         "Plancher 2021, equation 1",
         takes_f_ext=True,
         condition=8.0,
+        parallel_ways=partial(_parallel, "difd"),
         normal_form="joint_space",
         composition=(
             Call("did", (DTAU_DQ.name, DTAU_DV.name)),

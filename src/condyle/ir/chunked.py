@@ -155,7 +155,7 @@ class Chunked:
     for a port that is a bank, where in the port each lane's entries begin, NONE for zeros. kinds: of the lanes.
     partners: rows of lanes, for `Meet`. base: entries of a port that are not the joints' but the floating base's, which
     come first. columns: of ports that are matrices. spans: the first joint of each lane and how many it has, where
-    these follow one another.
+    these follow one another. totals: entries of outputs that are banks.
     """
 
     name: str
@@ -174,6 +174,7 @@ class Chunked:
     base: Mapping[str, int] = field(default_factory=dict[str, int])
     columns: Columns | None = None
     spans: tuple[tuple[int, int], ...] = ()
+    totals: Mapping[str, int] = field(default_factory=dict[str, int])
 
     def size(self, port: str, column: int) -> int:
         """Entries of a port."""

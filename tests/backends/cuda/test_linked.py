@@ -6,15 +6,18 @@ import numpy as np
 import pytest
 
 import condyle
-from condyle import linked
+from benchmarks.parallel import parts
+from condyle.algorithms.parallel import forward_dynamics as elements
+from condyle.algorithms.parallel.links import Links, OfJoints
 from condyle.backends.cuda.link import link
 from condyle.backends.cuda.links.part import launch
 from condyle.backends.cuda.parts import Parts
 from condyle.backends.cuda.target import ARCHITECTURES
+from condyle.compile.launches import guard
 from condyle.functions import FUNCTIONS
 from condyle.ir.program import Array
 from condyle.model.tree import tree_of
-from condyle.trace.linked import eliminations, size_of_solver, solve
+from condyle.trace.parallel import by_links, solve
 from condyle.trace.reference import evaluate
 from tests.backends.cuda.simulate import simulate
 from tests.backends.cuda.test_links import robot_for
@@ -46,7 +49,7 @@ def test_matrices(name: str, n: int, dtype: str, function: str) -> None:
     known["f_ext"] = some.f_ext.reshape(n, -1)
     f_ext = dtype == "float64" and FUNCTIONS[function].takes_f_ext
     inputs = {port.name: known[port.name] for port in FUNCTIONS[function].ports(f_ext)}
-    got = simulate(linked.parts(tree, function, f_ext, dtype), list(inputs.values()))
+    got = simulate(parts(tree, function, f_ext, dtype), list(inputs.values()))
     for one, want in zip(got, evaluate(tree, function, SERIAL[function], inputs), strict=True):
         assert relative(one, want) < BOUNDS[dtype]
         if function in ("m", "minv"):
@@ -57,7 +60,7 @@ def test_matrices(name: str, n: int, dtype: str, function: str) -> None:
 def test_columns_are_solved_where_they_lie() -> None:
     """No thread reads what another one writes, also where the last warp has nothing to do."""
     robot = condyle.chain(3, rng=1)
-    made = linked.parts(tree_of(robot), "dfd", False, "float32")
+    made = parts(tree_of(robot), "dfd", False, "float32")
     solve = made.launches[3].texts[0]
     assert solve.tasks == 1 and solve.states > 1
     some = states(robot, 3)
@@ -67,13 +70,18 @@ def test_columns_are_solved_where_they_lie() -> None:
     assert relative(got, want) < 1e-4
 
 
+def at_rest(links: Links) -> tuple[OfJoints]:
+    return (elements.eliminated(links, elements.loaded(links, links.still, links.still)),)
+
+
 def test_columns_meet_in_device_memory_each_task_in_its_own() -> None:
     """Where shared memory is too small for the maps of all links of a tree."""
     robot, lanes = robot_for("hyq"), 256
     tree = tree_of(robot)
     q, inverse = Array("q", (robot.nq,)), Array("Minv", (robot.nv, robot.nv))
-    solver = Array("scratch solver", (size_of_solver(tree),))
-    before = launch(eliminations(tree, lanes, linked.guard("float64")), [q], [solver], 64)
+    code = by_links(tree, lanes, False, guard("float64"), at_rest, eliminates=True)
+    solver = Array("scratch solver", (code.totals["solver"],))
+    before = launch(code, [q], [solver], 64)
     columns = launch(solve(tree, lanes, True), [solver], [inverse], 64)
     assert columns.texts[0].tasks == 5 and columns.writes[1].size == 5 * 60 * lanes
     inputs = {"q": robot.random_state(2, 0).q}
@@ -86,7 +94,7 @@ def test_columns_meet_in_device_memory_each_task_in_its_own() -> None:
 def test_the_assembler_takes_matrices(arch: str, dtype: str) -> None:
     pytest.importorskip("cuda.bindings.nvjitlink", reason="pip install 'condyle[cuda]'")
     tree = tree_of(condyle.chain(33, rng=1))
-    made = [linked.parts(tree, function, False, dtype).launches for function in ("dfd", "difd", "m")]
+    made = [parts(tree, function, False, dtype).launches for function in ("dfd", "difd", "m")]
     for ptx in {part.texts[0].ptx for part in (*made[0], *made[1][1:], *made[2][1:])}:
         _, usage = link(ptx, arch)
         assert usage.registers <= 255

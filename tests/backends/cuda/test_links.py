@@ -8,6 +8,9 @@ import numpy as np
 import pytest
 
 import condyle
+from benchmarks.parallel import segment_route, segmented
+from condyle.algorithms.parallel import forward_dynamics as elements
+from condyle.algorithms.parallel import inverse_dynamics as sums
 from condyle.backends.cuda.link import link
 from condyle.backends.cuda.links.lanes import lanes_for
 from condyle.backends.cuda.links.part import linked
@@ -16,16 +19,14 @@ from condyle.backends.cuda.target import ARCHITECTURES, TARGET
 from condyle.functions import FUNCTIONS
 from condyle.ir.program import Array
 from condyle.model.tree import tree_of
-from condyle.trace.chunks import best_chunks, chunked
-from condyle.trace.linked import forward_dynamics, inverse_dynamics
-from condyle.trace.partners import partners
+from condyle.trace.parallel import best_lanes, by_links
 from condyle.trace.reference import evaluate
 from condyle.trace.structure import sizes
 from tests.backends.cuda.memory import RaceError
 from tests.backends.cuda.simulate import simulate
 from tests.laws.robots import relative, states
 from tests.processor import slow
-from tests.trace.test_chunks import GUARD, passive, robot_of
+from tests.trace.parallel.test_segments import GUARD, passive, robot_of
 
 # Of the largest acceleration: rounding along the chain, times the condition of a passive one.
 BOUNDS = {64: 1e-11, 32: 1e-4}
@@ -41,7 +42,13 @@ BASES = [
 
 def forward(kind: str, n: int, bits: int, chunks: int = 0, f_ext: bool = False) -> Parts:
     tree = tree_of(robot_of(kind, n))
-    code = chunked(tree, "fd", f_ext, chunks or best_chunks(tree), GUARD * float(np.finfo(f"f{bits // 8}").eps))
+    code = segmented(
+        tree,
+        "fd",
+        f_ext,
+        chunks or best_lanes(tree, FUNCTIONS["fd"], segment_route("fd")),
+        GUARD * float(np.finfo(f"f{bits // 8}").eps),
+    )
     return linked(code, *ports_of(robot_of(kind, n), "fd", f_ext), bits)
 
 
@@ -121,7 +128,7 @@ def test_the_same_chain_gives_the_same_bytes() -> None:
 
 def test_one_text_serves_all_chains_of_a_kind() -> None:
     """The robot's numbers are data."""
-    code = chunked(tree_of(robot_of("mixed", 12)), "fd", False, 4, 1e-6)
+    code = segmented(tree_of(robot_of("mixed", 12)), "fd", False, 4, 1e-6)
     other = dataclasses.replace(code, table=tuple(tuple(2.0 * x for x in row) for row in code.table))
     ports = [Array(name, (12,)) for name in ("q", "v", "tau")]
     first, second = (linked(one, ports, [Array("a", (12,))], 32).launches[0] for one in (code, other))
@@ -131,7 +138,8 @@ def test_one_text_serves_all_chains_of_a_kind() -> None:
 
 def inverse(robot: condyle.Robot, bits: int, f_ext: bool) -> Parts:
     tree = tree_of(robot)
-    return linked(inverse_dynamics(tree, lanes_for(len(tree.links)), f_ext), *ports_of(robot, "id", f_ext), bits)
+    code = by_links(tree, lanes_for(len(tree.links)), f_ext, 0.0, sums.inverse_dynamics, "v", "a")
+    return linked(code, *ports_of(robot, "id", f_ext), bits)
 
 
 @pytest.mark.parametrize("bits", BOUNDS)
@@ -178,7 +186,8 @@ def robot_for(name: str) -> condyle.Robot:
 
 def tree_forward(robot: condyle.Robot, bits: int, f_ext: bool, lanes: int = 0) -> Parts:
     tree, guard = tree_of(robot), GUARD * float(np.finfo(f"f{bits // 8}").eps)
-    code = forward_dynamics(tree, lanes or lanes_for(len(tree.links)), f_ext, guard)
+    count = lanes or lanes_for(len(tree.links))
+    code = by_links(tree, count, f_ext, guard, elements.forward_dynamics, "v", "tau")
     return linked(code, *ports_of(robot, "fd", f_ext), bits)
 
 
@@ -223,27 +232,6 @@ def test_inverse_dynamics_of_a_state_depends_on_nothing_else() -> None:
     (spoilt,) = simulate(parts, inputs)
     assert np.isnan(spoilt[4]).any()
     np.testing.assert_array_equal(np.delete(spoilt, 4, 0), np.delete(all_, 4, 0))
-
-
-def test_subtrees_are_added_once() -> None:
-    """Row after row of partners: every link ends with the sum over what it carries, and over its ancestors."""
-    for seed, n in enumerate((1, 2, 9, 40, 130)):
-        rng = np.random.default_rng(seed)
-        parents = [int(rng.integers(max(-1, i - 5), i)) for i in range(n)]
-        carried, before = np.eye(n), np.eye(n)
-        for i in reversed(range(n)):
-            if parents[i] >= 0:
-                carried[parents[i]] += carried[i]
-        for i in range(n):
-            if parents[i] >= 0:
-                before[i] += before[parents[i]]
-        rows = partners(parents, n + 3)
-        for name, want in (("behind", carried), ("ancestors", before)):
-            x = np.eye(n + 3)
-            for row in np.array(rows[name], int).reshape(-1, n + 3):
-                met = np.where(row < -1, -2 - row, row)  # branches have a mark
-                x = x + np.where((met >= 0)[:, None], x[met], 0.0)
-            np.testing.assert_array_equal(x[:n, :n], want)
 
 
 @pytest.mark.parametrize(

@@ -1,0 +1,38 @@
+"""Functions parallel in the links by name: by NumPy, as segments of a chain, as a GPU's launches."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+import numpy as np
+
+from condyle.algorithms.parallel import array_phases
+from condyle.backends.cuda.parts import Parts
+from condyle.compile import launches
+from condyle.functions import FUNCTIONS
+from condyle.ir.chunked import Chunked
+from condyle.model.tree import Tree
+from condyle.specification import ParallelRoute
+from condyle.trace import parallel as traced
+
+ROUTES = {name: tuple(function.parallel) for name, function in FUNCTIONS.items()}
+
+
+def evaluate(tree: Tree, function: str, route: str, inputs: Mapping[str, np.ndarray]) -> list[np.ndarray]:
+    """The outputs, each flat (n, size), by NumPy."""
+    return array_phases.evaluate(tree, FUNCTIONS[function].parallel[route], inputs)
+
+
+def segment_route(function: str) -> ParallelRoute:
+    """The route that segments have."""
+    return next(route for route in FUNCTIONS[function].parallel.values() if route.segments)
+
+
+def segmented(tree: Tree, function: str, f_ext: bool, lanes: int, guard: float) -> Chunked:
+    """A chain, or branches, in so many segments."""
+    return traced.segmented(tree, FUNCTIONS[function], segment_route(function), f_ext, lanes, guard)
+
+
+def parts(tree: Tree, function: str, f_ext: bool, dtype: str) -> Parts:
+    """What a GPU launches."""
+    return launches.parts(tree, FUNCTIONS[function], f_ext, dtype)

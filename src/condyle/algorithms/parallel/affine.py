@@ -1,0 +1,45 @@
+"""Affine maps x -> A x + b of 6-vectors: accelerations towards the tips, bias forces towards the base.
+
+Composition is associative as composition of functions is. There is no inverse: A joint passes on what its own motion
+leaves of its parent's acceleration, which is a projection.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+from condyle.spatial import six
+from condyle.spatial.six import Rows, Six
+
+
+class Map(NamedTuple):
+    """x -> A x + b."""
+
+    A: Rows
+    b: Six
+
+    def __call__(self, x: Six) -> Six:
+        return six.add(six.times(self.A, x), self.b)
+
+
+class Outward:
+    """Maps from a segment's base to its tip: the base's map first."""
+
+    def identity(self) -> Map:
+        return Map(six.ONE, six.ZERO)
+
+    def combine(self, base: Map, tip: Map) -> Map:
+        return Map(six.product(tip.A, base.A), tip(base.b))
+
+
+class Inward:
+    """Maps from a segment's tip to its base: the tip's map first."""
+
+    def identity(self) -> Map:
+        return Map(six.ONE, six.ZERO)
+
+    def combine(self, base: Map, tip: Map) -> Map:
+        return Map(six.product(base.A, tip.A), base(tip.b))
+
+    def handed(self, branch: Map) -> Map:
+        return Map(six.ONE, branch.b)

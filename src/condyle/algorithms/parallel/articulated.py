@@ -1,0 +1,213 @@
+"""The articulated-body element (A, b, C, h, J): 90 numbers that make forward dynamics a scan.
+
+A segment of links, its joints free but for their forces, is a relation between the accelerations a_0, before its first
+joint, and a, of its last link, the force f on its last link and the force f_0 that it needs at its base:
+
+    a = A a_0 + b + C f,   f_0 = J a_0 + h - Aᵀ f,   C = Cᵀ >= 0,   J = Jᵀ >= 0
+
+Two segments in a row share the acceleration and the force between them; taking these two out composes the relations,
+and composing relations is associative. With E = (1 + C J')^-1, primes for the tip's segment,
+
+    A'' = A' E A,   b'' = b' + A' E (b - C h'),   C'' = C' + A' E C A'ᵀ,
+    J'' = J + Aᵀ J' E A,   h'' = h + Aᵀ (h' + J' E (b - C h'))
+
+E always exists: the eigenvalues of C J' are not negative. It is applied without an inverse: C = L D Lᵀ is six degrees
+of freedom along the columns of L with inertias 1 / D, and they are eliminated as a joint's are, so that J and C stay
+symmetric and C stays positive. A link alone needs inertia along its joint: Sᵀ I S + armature > 0.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import NamedTuple
+
+from condyle.algorithms.aba import Articulated, Elimination, apply, eliminate, moved
+from condyle.algorithms.joint import Dof, Joint, along
+from condyle.algorithms.rnea import NO_FORCE, Wrench
+from condyle.algorithms.values import plus
+from condyle.scalar import Scalar, number, reciprocal
+from condyle.spatial import six, twist
+from condyle.spatial import vector as vec
+from condyle.spatial.six import Rows, Six, Upper
+from condyle.spatial.twist import Pair
+
+NO_INERTIA = Articulated(vec.ZERO_SYMMETRIC, vec.ZERO_MATRIX, vec.ZERO_SYMMETRIC)
+TINY = 1e-30
+"""Keeps 0 / 0 away; below every compliance of a body that a float32 can hold."""
+
+
+class Bias(NamedTuple):
+    """What velocities and outer forces do: the acceleration that a body has when its parent and its joint's rates have
+    none, and the force that it needs then."""
+
+    before: Pair
+    force: Wrench
+
+
+class Segment(NamedTuple):
+    """A segment's element; accelerations are classical and relative to falling, in body frames."""
+
+    A: Rows
+    b: Six
+    C: Upper
+    h: Wrench
+    J: Articulated
+
+    @property
+    def load(self) -> Load:
+        """What it needs at its base."""
+        return Load(self.h, self.J)
+
+
+class Load(NamedTuple):
+    """What all links behind a joint need: force and inertia."""
+
+    h: Wrench
+    J: Articulated
+
+    def segment(self) -> Segment:
+        """The element whose tip is its base."""
+        return Segment(six.ONE, six.ZERO, six.ZERO_UPPER, self.h, self.J)
+
+
+NOTHING = Load(NO_FORCE, NO_INERTIA)
+
+
+@dataclass(frozen=True)
+class Segments:
+    """The semigroup. guard: what is added to the diagonal of C, as a part of it; a few roundings."""
+
+    guard: float
+
+    def identity(self) -> Segment:
+        return Segment(six.ONE, six.ZERO, six.ZERO_UPPER, NO_FORCE, NO_INERTIA)
+
+    def combine(self, base: Segment, tip: Segment) -> Segment:
+        free = self.freed(base, tip)
+        return Segment(
+            six.product(free.A, base.A),
+            six.add(free.b, six.times(free.A, base.b)),
+            free.C,
+            *_carried(base, free),
+        )
+
+    def handed(self, branch: Segment) -> Segment:
+        return branch.load.segment()
+
+    def loaded(self, base: Segment, load: Load) -> Load:
+        """h and J of `combine`, for what stands behind a segment."""
+        return _carried(base, self.freed(base, load.segment()))
+
+    def freed(self, base: Segment, tip: Segment) -> Segment:
+        """The tip's segment behind what the other one's compliance lets through."""
+        return attached(equivalent(base.C, self.guard), [number(0.0)] * 6, tip)
+
+
+def _carried(base: Segment, free: Segment) -> Load:
+    """What a segment needs with a freed one behind it."""
+    force = twist.add(free.h, apply(free.J, six.halves(base.b)))
+    needed = six.times(six.transpose(base.A), six.joined(force))
+    return Load(
+        Wrench(*twist.add(base.h, six.halves(needed))),
+        plus(base.J, from_upper(six.congruence(base.A, rows(free.J)))),
+    )
+
+
+def single(joint: Joint, own: Articulated, force: Wrench, before: Pair, tau: Sequence[Scalar]) -> Segment:
+    """The element of one link: `extended` from nothing."""
+    return extended(joint, Segments(0.0).identity(), own, force, before, tau)
+
+
+def extended(
+    joint: Joint, below: Segment, own: Articulated, force: Wrench, before: Pair, tau: Sequence[Scalar]
+) -> Segment:
+    """A joint and its body put in front of a segment: ABA's backward step that keeps A, b and C too.
+
+    own: inertia of the body and of the branches that are finished. force: what they need when nothing accelerates.
+    before: the acceleration of the body when its parent and its joint's rates have none. tau: the joint's forces.
+    """
+    whole = below._replace(J=plus(own, below.J), h=plus(force, below.h))
+    free = attached(joint.dofs, tau, whole)
+    b = six.add(free.b, six.times(free.A, six.joined(before)))
+    needed = twist.add(free.h, apply(free.J, before))
+    return Segment(
+        six.six_rows(six.joined(joint.force_to_parent(*six.halves(row))) for row in free.A),
+        b,
+        free.C,
+        Wrench(*joint.force_to_parent(*needed)),
+        moved(joint.transform, free.J),
+    )
+
+
+def passes(joint: Joint, eliminated: Sequence[Elimination]) -> Rows:
+    """(1 - S_k U_kᵀ / D_k) ... (1 - S_1 U_1ᵀ / D_1) X: what a link has of its parent's acceleration."""
+    rows = list(six.ONE)
+    for dof, (U, inverse_D) in reversed(list(zip(joint.dofs, eliminated, strict=True))):
+        rows = [six.minus_scaled(row, along(dof, *six.halves(row)) * inverse_D, six.joined(U)) for row in rows]
+    return six.six_rows(six.joined(joint.force_to_parent(*six.halves(row))) for row in rows)
+
+
+def attached(dofs: Sequence[Dof], tau: Sequence[Scalar], segment: Segment) -> Segment:
+    """The segment behind degrees of freedom of its base, eliminated last first."""
+    for dof, torque in reversed(list(zip(dofs, tau, strict=True))):
+        segment = _behind(dof, torque, segment)
+    return segment
+
+
+def _behind(dof: Dof, tau: Scalar, segment: Segment) -> Segment:
+    """A -= A S Uᵀ / D,  b += A S u,  C += A S Sᵀ Aᵀ / D,  h += U u,  J -= U Uᵀ / D, with u = (tau - Sᵀ h) / D."""
+    (U, inverse_D), J = eliminate(dof, segment.J)
+    u = (tau - along(dof, *segment.h)) * inverse_D
+    reach = six.six(along(dof, *six.halves(row)) for row in segment.A)  # A S
+    shares = six.scale(inverse_D, reach)
+    return Segment(
+        six.six_rows(six.minus_scaled(row, k, six.joined(U)) for row, k in zip(segment.A, shares, strict=True)),
+        six.add(segment.b, six.scale(u, reach)),
+        six.add_outer(segment.C, inverse_D, reach),
+        Wrench(*twist.add(segment.h, twist.scale(u, U))),
+        J,
+    )
+
+
+def equivalent(C: Upper, guard: float) -> list[Dof]:
+    """Six degrees of freedom with the compliance C = L D Lᵀ: along the columns of L, with armature 1 / D."""
+    left = list(C)
+    dofs: list[Dof] = []
+    for k in range(6):
+        pivot = left[six.at(k, k)] + C[six.at(k, k)] * guard + TINY
+        inverse = reciprocal(pivot)
+        column = [number(0.0)] * k + [number(1.0)] + [left[six.at(k, j)] * inverse for j in range(k + 1, 6)]
+        for i in range(k + 1, 6):
+            for j in range(i, 6):
+                left[six.at(i, j)] = left[six.at(i, j)] - column[i] * left[six.at(k, j)]
+        dofs.append(Dof(*six.halves(six.six(column)), inverse))
+    return dofs
+
+
+def rows(inertia: Articulated) -> Rows:
+    """All 36 entries."""
+    linear, angular = vec.symmetric_rows(inertia.linear), vec.symmetric_rows(inertia.angular)
+    coupling, across = inertia.coupling, vec.transpose(inertia.coupling)
+    return (
+        (*linear[0], *across[0]),
+        (*linear[1], *across[1]),
+        (*linear[2], *across[2]),
+        (*coupling[0], *angular[0]),
+        (*coupling[1], *angular[1]),
+        (*coupling[2], *angular[2]),
+    )
+
+
+def from_upper(s: Upper) -> Articulated:
+    """The same inertia from its upper triangle."""
+    at = six.at
+    return Articulated(
+        (s[at(0, 0)], s[at(0, 1)], s[at(0, 2)], s[at(1, 1)], s[at(1, 2)], s[at(2, 2)]),
+        (
+            (s[at(0, 3)], s[at(1, 3)], s[at(2, 3)]),
+            (s[at(0, 4)], s[at(1, 4)], s[at(2, 4)]),
+            (s[at(0, 5)], s[at(1, 5)], s[at(2, 5)]),
+        ),
+        (s[at(3, 3)], s[at(3, 4)], s[at(3, 5)], s[at(4, 4)], s[at(4, 5)], s[at(5, 5)]),
+    )

@@ -1,0 +1,64 @@
+"""Matrices of records by NumPy: all pairs of a degree of freedom and one that carries it, or is of the same joint."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from condyle.algorithms.parallel.arrays import ArrayLinks
+from condyle.algorithms.parallel.derivatives import spans
+from condyle.algorithms.parallel.phases import PairRule
+from condyle.algorithms.parallel.rows import Array, Index, array, taken
+from condyle.algorithms.values import flat
+from condyle.model.tree import Tree
+from condyle.scalar import Scalar
+
+
+class Pairs(NamedTuple):
+    """Rows, and columns whose joint carries the row's or is the same."""
+
+    row: Index
+    column: Index
+    own: NDArray[np.bool_]
+
+
+def pairs(tree: Tree) -> Pairs:
+    """All of them, row after row."""
+    table = np.array(spans(tree), np.int64)
+    first, last = table[:, 0], table[:, 1]
+    row, column = np.nonzero((first <= first[:, None]) & (first[:, None] <= last))
+    return Pairs(row, column, first[row] == first[column])
+
+
+def mass_entries(links: ArrayLinks, rule: PairRule, records: object) -> Sequence[Array]:
+    """A symmetric matrix, (nv, nv, states)."""
+    row, column, own = pairs(links.tree)
+    kept = ~own | (column <= row)  # one triangle serves both
+    row, column = row[kept], column[kept]
+    (value,) = rule.entries(taken(records, column), taken(records, row))
+    result = _matrix(links, value)
+    result[row, column] = result[column, row] = array(value)[:, 0]
+    diagonal = np.arange(links.tree.nv)
+    result[diagonal, diagonal] += array(flat(records)[-1])[:, 0]
+    return (result,)
+
+
+def entries(links: ArrayLinks, rule: PairRule, records: object) -> Sequence[Array]:
+    """Matrices, each (nv, nv, states)."""
+    row, column, own = pairs(links.tree)
+    values = rule.entries(taken(records, column), taken(records, row))
+    result = [_matrix(links, values[0]) for _ in range(rule.matrices)]
+    for k, value in enumerate(values):
+        part, matrix = array(value)[:, 0], result[k % rule.matrices]
+        if k < rule.matrices:
+            matrix[row, column] = part
+        else:
+            matrix[column[~own], row[~own]] = part[~own]
+    return result
+
+
+def _matrix(links: ArrayLinks, like: Scalar) -> Array:
+    return np.zeros((links.tree.nv, links.tree.nv, array(like).shape[-1]), links.dtype)

@@ -1,0 +1,90 @@
+"""Universal joints: the massless link inside has no inertia of its own, and makes one element with the link behind."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import NamedTuple
+
+from condyle.algorithms import aba
+from condyle.algorithms.joint import Dof, Inertia, Joint
+from condyle.algorithms.parallel.articulated import NO_INERTIA, NOTHING, Bias, Load, Segment, extended
+from condyle.algorithms.parallel.inverse_dynamics import axes_of
+from condyle.algorithms.parallel.links import Links, OfJoints
+from condyle.algorithms.rnea import NO_FORCE
+from condyle.algorithms.unrolled import is_zero
+from condyle.scalar import Scalar, number
+from condyle.spatial import twist
+from condyle.spatial import vector as vec
+from condyle.spatial.rotation import Full
+from condyle.spatial.transform import Transform
+from condyle.spatial.twist import Pair
+from condyle.spatial.vector import ONE, Matrix, Vector
+
+ZERO = number(0.0)
+
+
+class Hinge(NamedTuple):
+    """The first joint of a universal one: axes and origin, the bias acceleration behind it, torque and armature."""
+
+    axes: Matrix
+    origin: Vector
+    before: Pair
+    tau: Scalar
+    armature: Scalar
+
+
+class Universal:
+    """The universal joints of a tree, if it has any."""
+
+    def __init__(self, links: Links) -> None:
+        self.links, tree = links, links.tree.links
+        self.first = [i.parent if i.parent >= 0 and tree[i.parent].body < 0 else -1 for i in tree]
+        second = {first: i for i, first in enumerate(self.first) if first >= 0}
+        self.second = [second.get(i, -1) for i in range(len(tree))]
+        self.some = bool(second)
+
+    def joined(self, segments: Segment, known: Bias, tau: OfJoints) -> Segment:
+        """One element for both links, where the second is."""
+        if not self.some:
+            return segments
+        hinges = self.links.each(_hinge, known, tau)
+        segments = self.links.meet(self.first, _joined, segments, hinges)
+        return self.links.meet(self.second, _empty, segments, hinges)
+
+    def parted(self, load: Load, known: Bias, tau: OfJoints) -> Load:
+        """What the second link alone hands to the first."""
+        if not self.some:
+            return load
+        return self.links.meet(self.second, _handed, load, self.links.each(_second, known, load, tau))
+
+
+def _turns(joint: Joint) -> bool:
+    """Whether it may be one of the two revolute joints of a universal one."""
+    return len(joint.dofs) == 1 and is_zero(joint.dofs[0].linear[2])
+
+
+def _hinge(joint: Joint, known: Bias, tau: Sequence[Scalar]) -> Hinge:
+    if not _turns(joint):
+        return Hinge(ONE, vec.ZERO, twist.ZERO, ZERO, ZERO)
+    return Hinge(axes_of(joint), joint.origin, known.before, tau[0], joint.dofs[0].armature)
+
+
+def _joined(segment: Segment, hinge: Hinge) -> Segment:
+    turn = Dof(vec.ZERO, (ZERO, ZERO, number(1.0)), hinge.armature)
+    none = Inertia(ZERO, vec.ZERO, vec.ZERO_SYMMETRIC)
+    joint = Joint(Transform(Full(vec.transpose(hinge.axes)), hinge.origin), (turn,), none, True)
+    return extended(joint, segment, NO_INERTIA, NO_FORCE, hinge.before, (hinge.tau,))
+
+
+def _empty(segment: Segment, hinge: Hinge) -> Segment:
+    return NOTHING.segment()
+
+
+def _second(joint: Joint, known: Bias, load: Load, tau: Sequence[Scalar]) -> Load:
+    if not _turns(joint):
+        return NOTHING
+    return extended(joint, load.segment(), aba.rigid(joint), known.force, known.before, tau).load
+
+
+def _handed(load: Load, second: Load) -> Load:
+    return second

@@ -1,0 +1,96 @@
+"""Phases of functions as lanes that are the links of a tree, and pairs of records as Programs."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import cast
+
+from condyle.algorithms.aba import Elimination
+from condyle.algorithms.joint import Dof, Inertia, Joint
+from condyle.algorithms.parallel import derivatives
+from condyle.algorithms.parallel import solve as columns
+from condyle.algorithms.parallel.inverse_dynamics import axes_of
+from condyle.algorithms.parallel.phases import PairRule
+from condyle.algorithms.rnea import NO_FORCE
+from condyle.algorithms.values import flat
+from condyle.ir import chunked as ir
+from condyle.ir.pairs import Pairs
+from condyle.ir.program import Program
+from condyle.model.joints.base import JointType
+from condyle.model.tree import Tree
+from condyle.scalar import Scalar, number
+from condyle.spatial import vector as vec
+from condyle.spatial.rotation import Full
+from condyle.spatial.transform import Transform
+from condyle.spatial.vector import ONE
+from condyle.trace.parallel.lanes import MOST, LaneLinks, places
+from condyle.trace.parallel.stage import Here, Stage, View, name_of
+
+COLUMNS = 4
+"""That share their maps: with these they are just as many numbers as lanes hand each other in registers."""
+SOLVER = [(ONE, vec.ZERO, *[Elimination(NO_FORCE, number(0.0))] * nv) for nv in range(MOST + 1)]
+"""What `solve` needs of a joint, by its degrees of freedom: parent axes to its own, its origin, eliminations."""
+
+
+def by_links(
+    tree: Tree, lanes: int, f_ext: bool, guard: float, run: Callable[..., object], *given: str, eliminates: bool = False
+) -> ir.Chunked:
+    """run(links, *given) of q and these ports. guard: see `articulated.Segments`. eliminates: what run gives first is
+    what is eliminated, and what `solve` needs is an answer too.
+    """
+    links = LaneLinks(tree, lanes, f_ext, guard)
+    links.sines()
+    found = run(links, *(links.dofs(port) for port in given))
+    if eliminates:
+        links.answer("solver", _solver, cast("tuple[object, ...]", found)[0])
+    return links.chunked(name_of(run), ("q", *given, *(("f_ext",) if f_ext else ())))
+
+
+def _solver(joint: Joint, eliminated: tuple[Elimination, ...]) -> tuple[object, ...]:
+    return vec.transpose(axes_of(joint)), joint.origin, *eliminated
+
+
+class _Solved(LaneLinks):
+    """Links whose joints, and what was eliminated there, are known."""
+
+    def joint(self, stage: Stage, kind: JointType) -> Joint:
+        rotation, origin, *_ = stage.value("solver", SOLVER[kind.nv])
+        none = number(0.0)
+        dofs = tuple(Dof(*column, none) for column in kind.subspace(self.numbers(stage).pitch))
+        return Joint(Transform(Full(rotation), origin), dofs, Inertia(none, vec.ZERO, vec.ZERO_SYMMETRIC), True)
+
+
+def solve(tree: Tree, lanes: int, unit: bool) -> ir.Chunked:
+    """x = -M^-1 x for columns of a matrix, in place; unit: M^-1 itself."""
+    links, source = _Solved(tree, lanes), "unit" if unit else "given"
+
+    def eliminated(here: Here) -> tuple[Elimination, ...]:
+        return here.stage.value("solver", SOLVER[here.nv])[2:]
+
+    def tau(here: Here) -> list[list[Scalar]]:
+        x = here.stage.read(source, here.nv * COLUMNS)
+        return [[x[k] if unit else -x[k] for k in range(c, len(x), COLUMNS)] for c in range(COLUMNS)]
+
+    columns.solve(links, View(eliminated), View(tau), COLUMNS)
+    rows = [link.v[0].at for link in tree.links]
+    of_matrix = [tree.nv * at for at in rows]
+    of_solver = places(tree, [len(flat(SOLVER[link.kind.nv])) for link in tree.links])
+    found = {"solver": of_solver, "x": of_matrix, source: rows if unit else of_matrix}
+    ports = ("solver",) if unit else ("solver", source)
+    return links.chunked("solve", ports, found, ir.Columns(COLUMNS, tree.nv, unit))
+
+
+def pairs(tree: Tree, rule: PairRule) -> Pairs:
+    """Matrices of records: lower where the column's joint carries the row's, or is it; upper where the row's does."""
+    n = rule.matrices
+    lower, upper = _pair(rule, "column", "row", slice(n)), _pair(rule, "row", "column", slice(-n, None))
+    width = len(flat(rule.record))
+    return Pairs(rule.name, lower, upper, width, n, derivatives.spans(tree), width - 1 if rule.symmetric else ir.NONE)
+
+
+def _pair(rule: PairRule, ancestor: str, of: str, part: slice) -> Program:
+    stage = Stage(rule.name)
+    values = rule.entries(stage.value(ancestor, rule.record), stage.value(of, rule.record))
+    for k, value in enumerate(values[part]):
+        stage.write(str(k), value)
+    return stage.program()

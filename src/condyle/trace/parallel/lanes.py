@@ -1,0 +1,289 @@
+"""Links as the lanes of a GPU: primitives are traced, each as operations on per-lane variables.
+
+Scalars of values are entries of variables. A step becomes a Program for the lanes of each kind of joint. Scans of a
+chain go by distance, those of a tree by the lane-exchange map.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from typing import TypeVar, cast
+
+from condyle.algorithms.joint import Inertia, Joint
+from condyle.algorithms.parallel.exchange import exchange_map
+from condyle.algorithms.parallel.links import OfJoints
+from condyle.algorithms.parallel.semigroup import Branching, Semigroup
+from condyle.algorithms.rnea import Wrench
+from condyle.algorithms.unrolled import joint_placed, placement, wrench_on
+from condyle.algorithms.values import flat, numbers, refilled
+from condyle.ir import chunked as ir
+from condyle.model.joints.base import JointType
+from condyle.model.tree import Link, Numbers, Tree, carried
+from condyle.scalar import Scalar, number
+from condyle.spatial import vector as vec
+from condyle.spatial.transform import IDENTITY
+from condyle.spatial.vector import Vector
+from condyle.trace.kinds import blank
+from condyle.trace.parallel.scans import Scanned
+from condyle.trace.parallel.sines import ANGLE, COSINE, SINE, KnownSines
+from condyle.trace.parallel.stage import Entry, Here, Stage, Table, View, name_of, seen, variable
+
+T = TypeVar("T")
+U = TypeVar("U")
+MASS, ARMATURE, HANGS, CARRIED, FRAME, WIDTH = 13, 23, 29, 30, 31, 43
+MOST = 6
+"""Degrees of freedom of one joint."""
+
+
+class LaneLinks(Scanned):
+    """`Links` as lanes, at most `lanes` of them; every primitive adds operations. guard: see `Segments`."""
+
+    def __init__(self, tree: Tree, lanes: int, f_ext: bool = False, guard: float = 0.0) -> None:
+        self.tree, self.lanes, self.guard, links = tree, lanes, guard, tree.links
+        self.gravity: Vector = vec.three([number(g) for g in tree.gravity])
+        self.kinds: list[JointType] = list(dict.fromkeys(link.kind for link in links))
+        super().__init__(tree.parents == list(range(-1, len(links) - 1)))
+        self.partners = {} if self.chain else exchange_map(tree.parents, lanes).copy()
+        masses = carried(tree.parents, numbers(tuple(link.numbers.mass for link in links)))
+        rows = [_row(link, mass)[: WIDTH if f_ext else FRAME] for link, mass in zip(links, masses, strict=True)]
+        absent = [*rows[0][:MASS], *[0.0] * (len(rows[0]) - MASS)]
+        self.table = Table(rows + [absent] * (lanes - len(rows)))
+        self.widths[ir.TABLE] = self.table.width
+        self.starts: dict[str, tuple[float, ...]] = {}
+        self.versions: dict[str, int] = {}
+        self.answers: dict[str, list[int]] = {}
+        self.still: OfJoints = View(lambda here: (number(0.0),) * here.nv)
+        self.row = [cast(Scalar, x) for x in self.table.row(Entry)]
+        own = refilled(blank(0), self.row)
+        self.inertia = Inertia(own.mass, own.first, own.second)
+        self.hangs = self.row[HANGS]
+        self.carried_mass = self.row[CARRIED]
+        self.external = cast(Wrench, View(self._external)) if f_ext else None
+
+    def _external(self, here: Here) -> Wrench:
+        return wrench_on(seen(here, refilled(IDENTITY, self.row[FRAME:])), here.stage.read("f_ext", 6))
+
+    def dofs(self, port: str) -> OfJoints:
+        """A port that has a number for each degree of freedom."""
+        return View(lambda here: tuple(here.stage.read(port, here.nv)))
+
+    def _seen(self, here: Here, given: Sequence[object]) -> list[object]:
+        """Values as a stage sees them."""
+        used = [x for value in given if not isinstance(value, View) for x in flat(value) if isinstance(x, Entry)]
+        assert all(x.version == self.versions.get(x.bank, 0) for x in used), "a value that is used up"
+        return [seen(here, value) for value in given]
+
+    def joint(self, stage: Stage, kind: JointType) -> Joint:
+        """A joint of this kind, at its q."""
+        armature = tuple(self.table.read(stage)[ARMATURE : ARMATURE + kind.nv])
+        own = self.numbers(stage)._replace(armature=armature)
+        return joint_placed(kind, own, placement(own.rotation), stage.read("q", kind.nq))
+
+    def sines(self) -> None:
+        """Sine and cosine of every joint's angle, from which stages take them."""
+        self.widths[ir.IO] = 3
+        self.starts[ir.IO] = (0.0,) * 3
+        for k, kind in enumerate(self.kinds):
+            stage = Stage("angle", graph := KnownSines())
+            stage.read(ir.IO, 3)
+            self.joint(stage, kind)
+            if graph.angle != ir.NONE:
+                found = Stage("angle")
+                found.write(ir.IO, (found.read("q", kind.nq)[graph.angle],), ANGLE)
+                self.ops.append(ir.Sweep(found.program(), False, k))
+        self.ops.append(ir.Sines(ANGLE, SINE, COSINE))
+
+    def _bank(self, name: str, start: Sequence[float]) -> str:
+        """A new variable with these numbers in every lane."""
+        bank = f"{name.strip('_')}{len(self.starts)}"
+        self.starts[bank] = tuple(start)
+        self.widths[bank] = len(start)
+        return bank
+
+    def _value(self, bank: str, shape: T) -> T:
+        return variable(bank, shape, version=self.versions.get(bank, 0))
+
+    def _of_kinds(self, step: Callable[..., T], given: Sequence[object], write: Callable[[Stage, T], None]) -> T:
+        """Stages for the joints of each kind that write what the step answers."""
+        value = None
+        for k, kind in enumerate(self.kinds):
+            stage = Stage(name_of(step), KnownSines())
+            stage.read(ir.IO, 3)
+            here = Here(stage, kind, self.joint(stage, kind))
+            value = step(here.joint, *self._seen(here, given))
+            write(stage, value)
+            self.ops.append(ir.Sweep(stage.program(), False, k))
+        return cast(T, value)
+
+    def each(self, step: Callable[..., T], *given: object) -> T:
+        banks: list[str] = []
+
+        def write(stage: Stage, value: T) -> None:
+            parts = _parts(value)
+            if not banks:
+                banks.extend(self._bank(name_of(step), (0.0,) * len(flat(part))) for part in parts)
+            for bank, part in zip(banks, parts, strict=True):
+                stage.write(bank, part)
+
+        parts = _parts(self._of_kinds(step, given, write))
+        found = [self._value(bank, part) for bank, part in zip(banks, parts, strict=True)]
+        return cast(T, found[0] if len(found) == 1 else tuple(found))
+
+    def answer(self, port: str, step: Callable[..., object], *given: object) -> OfJoints:
+        sizes = list[int]()
+
+        def write(stage: Stage, value: object) -> None:
+            stage.write(port, value)
+            sizes.append(len(flat(value)))
+
+        self._of_kinds(step, given, write)
+        self.answers[port] = [sizes[self.kinds.index(link.kind)] for link in self.tree.links]
+        return self.dofs(port)
+
+    def all(self, step: Callable[..., T], *given: object) -> T:
+        stage = Stage(name_of(step))
+        here = Here(stage, self.kinds[0])
+        value = step(*self._seen(here, given))
+        bank = self._bank(name_of(step), (0.0,) * len(flat(value)))
+        stage.write(bank, value)
+        self.ops.append(ir.Sweep(stage.program(), False))
+        return self._value(bank, value)
+
+    def view(self, step: Callable[..., T], *given: object) -> T:
+        return cast(T, View(lambda here: step(*self._seen(here, given))))
+
+    def of_joints(self, step: Callable[..., object], *given: object) -> OfJoints:
+        return View(lambda here: step(here.joint, *self._seen(here, given)))
+
+    def _kept(self, value: object, whole: bool) -> tuple[str, int]:
+        """The variable that a value lies in, all of it if `whole`, and where it begins there; else it is copied."""
+        entries = [cast(Entry, x) for x in flat(value)]
+        bank, first = entries[0].bank, entries[0].at
+        in_order = entries == flat(self._value(bank, (entries[0],) * (first + len(entries))))[first:]
+        if in_order and (not whole or len(entries) == self.widths[bank]):
+            return bank, first
+        return self._kept(self.all(_copy, value), whole)
+
+    def _used_up(self, bank: str) -> None:
+        self.versions[bank] = self.versions.get(bank, 0) + 1
+
+    def _scanned(self, semigroup: Semigroup[T], elements: T) -> str:
+        """The variable in which elements are scanned."""
+        bank, _ = self._kept(elements, whole=True)
+        self._used_up(bank)
+        self.starts[bank] = numbers(semigroup.identity())
+        return bank
+
+    def outward(self, semigroup: Semigroup[T], elements: T) -> T:
+        bank = self._scanned(semigroup, elements)
+        self._outward(bank, semigroup)
+        return self._value(bank, elements)
+
+    def inward(self, semigroup: Branching[T], elements: T) -> T:
+        bank = self._scanned(semigroup, elements)
+        self._inward(bank, semigroup)
+        return self._value(bank, elements)
+
+    def of_parent(self, value: T, world: T) -> T:
+        if self.chain:
+            return self._neighbour("parent", value, numbers(world), -1)
+        bank, first = self._kept(value, whole=False)
+        into = self._bank("parent", numbers(world))
+        self._of_parent(bank, into, value, first)
+        return self._value(into, value)
+
+    def of_children(self, value: T) -> T:
+        none = (0.0,) * len(flat(value))
+        if self.chain:
+            return self._neighbour("children", value, none, 1)
+        bank, first = self._kept(value, whole=False)
+        into = self._bank("children", none)
+        self._of_children(bank, into, value, first)
+        return self._value(into, value)
+
+    def _neighbour(self, name: str, value: T, none: Sequence[float], by: int) -> T:
+        """The value of the lane so many further, these numbers where there is none."""
+        bank, first = self._kept(value, whole=False)
+        if bank in self.identities and self.identities[bank][first : first + len(none)] != tuple(none):
+            bank, first = self._kept(self.all(_copy, value), whole=False)
+        known = list(self.identities.get(bank, self.starts[bank]))
+        known[first : first + len(none)] = none
+        self.identities[bank] = tuple(known)
+        into = self._bank(name, none)
+        self.ops.append(ir.Neighbour(bank, into, first, by))
+        return self._value(into, value)
+
+    def meet(self, partners: Sequence[int], step: Callable[[T, U], T], value: T, other: U) -> T:
+        (bank, _), (source, first) = self._kept(value, whole=True), self._kept(other, whole=False)
+        rows = f"met{len(self.partners)}"
+        self.partners[rows] = ((*partners, *[ir.NONE] * (self.lanes - len(partners))),)
+        stage = Stage(name_of(step))
+        stage.write(bank, step(stage.value("tip", value), stage.value("base", other, first)))
+        self._used_up(bank)
+        self.ops.append(ir.Meet(stage.program(), bank, source, rows, False))
+        return self._value(bank, value)
+
+    def numbers(self, stage: Stage) -> Numbers:
+        return refilled(blank(0), self.table.read(stage))
+
+    def chunked(
+        self,
+        name: str,
+        inputs: Sequence[str],
+        found: Mapping[str, list[int]] | None = None,
+        columns: ir.Columns | None = None,
+    ) -> ir.Chunked:
+        """All operations as a function of these ports. found: where each link's entries of ports begin."""
+        links = self.tree.links
+        absent = (ir.NONE,) * (self.lanes - len(links))
+        if found is None:
+            found = {port: [_first(link, port) for link in links] for port in inputs}
+            found |= {port: places(self.tree, sizes) for port, sizes in self.answers.items()}
+        return ir.Chunked(
+            name,
+            len(links),
+            self.lanes,
+            1,
+            tuple((port, ir.NONE) for port in inputs),
+            tuple((port, ir.NONE) for port in self.answers),
+            self.widths,
+            self.identities,
+            self.table.rows,
+            (*(ir.Start(bank, values) for bank, values in self.starts.items()), *self.ops),
+            {port: (*first, *absent) for port, first in found.items()},
+            (*(self.kinds.index(link.kind) for link in links), *absent),
+            self.partners,
+            columns=columns,
+            totals={port: sum(sizes) for port, sizes in self.answers.items()},
+        )
+
+
+def places(tree: Tree, sizes: Sequence[int]) -> list[int]:
+    """Where numbers of each link begin: by degree of freedom where each has as many, else link after link."""
+    each, first = {size / link.kind.nv for size, link in zip(sizes, tree.links, strict=True)}, tree.links[0].kind.nv
+    if len(each) == 1:
+        return [sizes[0] // first * link.v[0].at for link in tree.links]
+    return [sum(sizes[:i]) for i in range(len(sizes))]
+
+
+def _parts(value: object) -> list[object]:
+    """A plain tuple of named tuples is as many values."""
+    several = type(value) is tuple and all(hasattr(part, "_fields") for part in cast("tuple[object, ...]", value))
+    return list(cast("tuple[object, ...]", value)) if several else [value]
+
+
+def _copy(value: T) -> T:
+    return value
+
+
+def _row(link: Link, carried: float) -> list[float]:
+    n = link.numbers
+    rest = [0.0] * (MOST - len(n.armature))
+    return [*numbers(n), *rest, float(link.parent >= 0), carried, *numbers(link.body_frame)]
+
+
+def _first(link: Link, port: str) -> int:
+    """Where the link's entries of a port begin."""
+    if port == "f_ext":
+        return 6 * link.body if link.body >= 0 else ir.NONE
+    return (link.q if port == "q" else link.v)[0].at

@@ -1,0 +1,26 @@
+"""Sines and cosines that stages read instead of computing them."""
+
+from __future__ import annotations
+
+from typing import cast
+
+from condyle.ir.chunked import NONE
+from condyle.ir.expr import Expr, Graph
+from condyle.ir.ops import Node
+from condyle.ir.program import input_of
+
+ANGLE, SINE, COSINE = range(3)
+
+
+class KnownSines(Graph):
+    """A graph whose sines and cosines are those of the joint's angle, an entry of q: they are its first input."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.angle = NONE
+
+    def node(self, key: Node) -> Expr:
+        if key[0] in ("sin", "cos"):
+            _, self.angle = input_of(self.nodes[cast("tuple[str, int]", key)[1]])
+            return self.input(0, SINE if key[0] == "sin" else COSINE)
+        return super().node(key)
