@@ -43,7 +43,7 @@ def by_links(
     found = run(links, *(links.dofs(port) for port in given))
     if eliminates:
         links.answer("solver", _solver, cast("tuple[object, ...]", found)[0])
-    return links.chunked(name_of(run), ("q", *given, *(("f_ext",) if f_ext else ())))
+    return links.chunked(name_of(run).strip("_"), ("q", *given, *(("f_ext",) if f_ext else ())))
 
 
 def _solver(joint: Joint, eliminated: tuple[Elimination, ...]) -> tuple[object, ...]:
