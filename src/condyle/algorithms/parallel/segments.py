@@ -1,7 +1,5 @@
 """Forward and inverse dynamics of a chain, or of branches, in segments: each folds to one element, and scans join them.
-
-Within a segment everything but the folds is the serial algorithm as it stands, so that its accuracy is its own.
-"""
+Within a segment everything but the folds is the serial algorithm as it stands, so that its accuracy is its own."""
 
 from __future__ import annotations
 
@@ -37,9 +35,8 @@ T = TypeVar("T")
 class Segments(Protocol):
     """Segments side by side, one a lane, and what is known of their joints and of a floating base.
 
-    v, drive: of every joint; drive is tau or a. answer: what is asked for. external: the outer wrench on every link, if
-    there is one. root: the joint of the base, floating if `free`; base_...: the same of it. branches: segments hang on
-    the tips of others, not each on the one before.
+    v, drive: of every joint; drive is tau or a. answer: what is asked for. external: outer wrenches, where there are
+    any. root: the joint of the base, floating if `free`; base_...: its own. branches: segments hang on tips of others.
     """
 
     lanes: int
