@@ -78,8 +78,8 @@ def functions(text: str, allowed: Collection[str] = tuple(FUNCTIONS)) -> tuple[s
 
 
 def hardware_functions(text: str) -> tuple[str, ...]:
-    """The same, of what an accelerator can do."""
-    return functions(text, tasks())
+    """The same, and what only an accelerator can do."""
+    return functions(text, {**FUNCTIONS, **tasks()})
 
 
 def run(arguments: argparse.Namespace) -> int:
