@@ -29,7 +29,7 @@ module fx_fit #(parameter WP = 45, parameter R = 18, parameter W = 27) (
     assign over = o;
 endmodule
 
-// The sum of limbs in turns, a + b (sign 0), a - b (1) or b - a (2), clamped to W bits; no register. The adder is as wide
+// The sum of folded branches, a + b (sign 0), a - b (1) or b - a (2), clamped to W bits; no register. The adder is as wide
 // as its operands: the sign of the sum follows from theirs.
 module fx_add_in_turns #(
     parameter WA = 27, parameter RA = 0, parameter WB = 27, parameter RB = 0,
