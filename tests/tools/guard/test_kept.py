@@ -19,8 +19,10 @@ def test_counts_and_texts_are_as_kept(name: str) -> None:
     assert kept.differences(case) == []
 
 
-def test_every_robot_is_kept() -> None:
-    assert list(kept.read()) == [case.name for case in CASES]
+def test_robots_that_are_kept_have_names() -> None:
+    names = list(kept.read())
+    assert {*SMALL} <= {*names}
+    assert names == [case.name for case in CASES if case.name in names]
 
 
 def test_a_change_is_found(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -35,7 +35,7 @@ class _Names:
 
 
 class Driver:
-    """A driver that computes nothing and remembers its launches."""
+    """A driver that computes nothing and remembers what it was told to launch, and the constants of that."""
 
     def __init__(self) -> None:
         self.launches: list[str] = []
@@ -68,6 +68,11 @@ class Driver:
 
     def cuMemAlloc(self, size: int) -> tuple[int, int]:
         return 0, next(self._numbers) + (size << 32)
+
+    def cuMemcpyHtoD(self, to: int, source: int, size: int) -> tuple[int]:
+        """Constants of a kernel; rows travel by other calls."""
+        self.launches.append(f"constants {digest(ctypes.string_at(source, size).hex())}")
+        return (0,)
 
     def cuLaunchKernel(self, function: int, *numbers: Any) -> tuple[int]:
         *grid, _, parameters, _ = numbers
@@ -123,7 +128,7 @@ def hashes(
     forms: Sequence[str],
     forces: bool,
 ) -> dict[str, str]:
-    """By "function form": all texts of a call and its launches; an error is known by its type."""
+    """By "function form": all texts of a call, their constants, its launches; an error is known by its type."""
     modules: dict[str, Any] = {"cuda.bindings.driver": DRIVER, "cuda.bindings.nvjitlink": LINKER}
     sys.modules.update(modules)
     found: dict[str, str] = {}
