@@ -7,7 +7,8 @@ from typing import NamedTuple
 
 import numpy as np
 
-from condyle.dynamics import RESULTS
+from condyle.functions import FUNCTIONS
+from condyle.methods import result_of
 from fuzz.guarded import Guarded, guarded
 
 Rng = np.random.Generator
@@ -45,8 +46,8 @@ def good(rng: Rng, name: str, shapes: Shapes, dtype: np.dtype[np.floating]) -> O
     forms: list[object] = [arrays, list(arrays)]
     if len(arrays) == 1:
         forms += [arrays[0]] * 4
-    elif name in RESULTS:
-        forms += [RESULTS[name](*arrays)] * 2
+    elif result := result_of(FUNCTIONS[name]):
+        forms += [result(*arrays)] * 2
     return Out(forms[int(rng.integers(len(forms)))], arrays, tuple(memory for _, memory in made))
 
 

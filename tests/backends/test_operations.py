@@ -9,6 +9,8 @@ import re
 import shutil
 import subprocess
 from pathlib import Path
+from types import SimpleNamespace
+from typing import cast
 
 import numpy as np
 import pytest
@@ -22,17 +24,18 @@ from condyle.backends.cpu.assemble import assemble
 from condyle.backends.cpu.code import SLOT
 from condyle.backends.cpu.operations import OWN, ROWS
 from condyle.backends.cpu.target import AVX2, AVX512, Isa
-from condyle.backends.cuda.choice import Choice, Size
+from condyle.backends.cuda.choice import Size
 from condyle.backends.cuda.cpp.header import header
 from condyle.backends.cuda.cpp.plan import plan
 from condyle.backends.cuda.emit import OPERATIONS as PTX
-from condyle.backends.cuda.forms import Wish
-from condyle.backends.cuda.parts import grouped, straight
+from condyle.backends.cuda.forms import WHOLE, Form
+from condyle.backends.cuda.parts import Composed, grouped, straight
 from condyle.backends.fpga.datapath import Given, Word
 from condyle.backends.fpga.formats import Format
 from condyle.backends.fpga.lower import OPERATIONS as FPGA
 from condyle.backends.fpga.lower import Source, lower
 from condyle.backends.fpga.target import word_of
+from condyle.compile.gpu import GpuFunction, GpuKernels
 from condyle.errors import UnsupportedError
 from condyle.ir.count import count, work
 from condyle.ir.interp import run
@@ -40,6 +43,7 @@ from condyle.ir.ops import MACHINE, OPERATIONS, TRACED, TRIGONOMETRIC
 from condyle.ir.program import Array, Output, Program
 from condyle.passes.elementary.circle import COSINE, SINE
 from condyle.passes.elementary.expand import ELEMENTARY, expand
+from condyle.specification import Call, Function
 from tests.backends.cpu.machine import execute
 from tests.backends.points import columns, exact, samples, ulps
 from tests.backends.targets import FEW, RUNNERS, SINGLE
@@ -200,8 +204,8 @@ def test_hardware_and_groups_of_lanes_refuse_by_name(op: str) -> None:
         return
     with pytest.raises(UnsupportedError, match=f"target cuda with 8 lanes a state {message}"):
         grouped(program, 8, 64)
-    choice = Choice("id", lambda name: Size(program), Wish())
-    assert [form.lanes for form in choice.forms()] == [1]
+    kernels = cast(GpuKernels, SimpleNamespace(size=lambda *_: Size(program), usual=lambda *_: WHOLE))
+    assert GpuFunction(kernels, "id", False, "float64", 132).form(1) == Form(1)
 
 
 @pytest.mark.skipif(
@@ -245,10 +249,16 @@ def together() -> Program:
     return Program("all", (Array("x", (3,)),), (Array("y", (len(NEW),)),), tuple(nodes), outputs)  # type: ignore[arg-type]
 
 
+def whole(program: Program) -> Composed:
+    """A function that is one call of itself."""
+    call = Call(program.name, tuple(array.name for array in program.arrays))
+    return Composed(Function(program.name, program.name, "", (), ()), program.inputs, program.arrays, (call,))
+
+
 @pytest.mark.skipif(shutil.which("nvcc") is None, reason="no nvcc: it takes or refuses exported CUDA C++")
 def test_cuda_cpp_compiles(tmp_path: Path) -> None:
     text = tmp_path / "all.cu"
-    text.write_text(header(plan(("all",), lambda name: together()), Facts(1, 1, "f", "v", "robot"), {}))
+    text.write_text(header(plan([whole(together())], {"all": together()}), Facts(1, 1, "f", "v", "robot"), {}))
     subprocess.run(["nvcc", "-std=c++17", "-arch=sm_80", "-Werror", "all-warnings", "-c", str(text), "-o",
                     str(tmp_path / "all.o")], check=True)  # fmt: skip
 

@@ -94,7 +94,7 @@ def test_pinned_and_chunks(bench: Bench, monkeypatch: pytest.MonkeyPatch) -> Non
     """The same bits, whatever way arrays travel."""
     n = 200_000 if bench.real else 90
     if not bench.real:
-        monkeypatch.setattr(kernels, "MOST_CHUNK", 4_000)
+        monkeypatch.setattr(kernels, "MOST_TRANSFER", 4_000)
     dyn = bench.dynamics(dtype="float32")
     q, v, a, tau = dyn.pinned("id", n)
     q[:], v[:], a[:] = (np.resize(array, (n, 7)) for array in bench.inputs("id", 64, "float32"))

@@ -79,7 +79,7 @@ class GpuFunction:
         """
         asked = requested(self.function, self.words, self.partitions)
         widths = asked.lanes
-        if 1 in widths and lacks(self.kernels.size(self.function, self.f_ext).program, OPERATIONS):
+        if len(widths) > 1 and 1 in widths and lacks(self.kernels.size(self.function, self.f_ext).program, OPERATIONS):
             widths = [1]  # groups of lanes have not all operations
         found = [
             Form(lanes, asked.partition or self.kernels.usual(self.function, self.f_ext, lanes)) for lanes in widths

@@ -82,7 +82,7 @@ class Router:
         names = [name for name in self.serving(function) if not routes[name].baseline]
         if products_of(function):
             part = self._part(function)
-            names = [name for name in names if routes[name].part == part]
+            names = [name for name in names if routes[name].part == part] or names
         sized = [name for name in names if self._estimate(routes[name].size or NOTHING) <= LONGEST]
         if len(sized) < len(names):
             return sized or names

@@ -57,4 +57,6 @@ def _renamed(step: Call | MinusProduct, names: dict[str, str]) -> Call | MinusPr
 
     if isinstance(step, MinusProduct):
         return MinusProduct(named(step.left), named(step.right), named(step.gives))
-    return Call(step.function, tuple(map(named, step.gives)), tuple(map(named, step.takes)))
+    takes = step.takes or tuple(port.name for port in FUNCTIONS[step.function].inputs)
+    renamed = tuple(map(named, takes))
+    return Call(step.function, tuple(map(named, step.gives)), renamed if renamed != takes or step.takes else ())

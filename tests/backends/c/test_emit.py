@@ -13,10 +13,11 @@ from condyle.backends.c.body import literal
 from condyle.backends.c.emit import argument_names, source, support
 from condyle.backends.common.facts import Facts
 from condyle.errors import UnsupportedError
+from condyle.functions import FUNCTIONS
 from condyle.ir.program import Array, Output, Program
 from tests.backends.c.small import tangle, toy
 
-FACTS = Facts(nq=5, nv=5, fingerprint="0123abcd", version="1.2.3", name="arm")
+FACTS = Facts(nq=5, nv=5, fingerprint="0123abcd", version="1.2.3", name="arm", functions=FUNCTIONS)
 GOLDEN = Path(__file__).parents[2] / "golden"
 
 
