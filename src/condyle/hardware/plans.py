@@ -75,11 +75,14 @@ def planned(robot: Robot, options: Options) -> Plan:
     tree, asked, edges = tree_of(robot), chosen(options.functions), limits(robot, options.box)
     base = _given_base(robot, asked)
     named = {(word.name, word.index): bound for word, bound in edges.items()}
-    program = stages(tree, ROUTES, options.f_ext is not None, base, named)
+    solving = any(task.function.solves for task in asked)  # else M may have no inverse
+    units = tuple(unit for unit in UNITS.values() if solving or not unit.function.solves)
+    routes = [(unit.letter, unit.function, unit.route) for unit in units]
+    program = stages(tree, routes, options.f_ext is not None, base, named)
     samples, numbers = sampled(robot, RANGES, 0, options.box), word_of(options.word)
     steps = any(task.stages for task in asked)
     stepping = stepping_of(robot, options.step, options.box["v"], numbers.data) if steps else STANDING
-    units, box = tuple(UNITS.values()), options.box
+    box = options.box
     known = (asked, PRODUCT_NAMES, box, edges, stepping, base, branches_of(tree))
     return Planner(program, units, samples, numbers, *known).run()
 
