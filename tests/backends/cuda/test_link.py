@@ -68,6 +68,7 @@ def test_what_has_not_changed_is_kept(tmp_path: Path, monkeypatch: pytest.Monkey
     assert json.loads(path.read_text())["kernels"] == first
 
 
+@pytest.mark.slow  # the record's rows keep their limits above; test_links assembles such kernels too
 @pytest.mark.parametrize("links", LINKS)
 def test_lanes_that_are_links(links: int) -> None:
     for turn, bits in enumerate(BITS.values()):
