@@ -22,7 +22,9 @@ ARGUMENTS = {"q": (7,), "v": (7,), "a": (7,), "tau": (7,), "f_ext": (7, 6), "Min
 @cache
 def traced() -> Compiler:
     """Programs and texts, made once for all tests."""
-    return compiler_of(condyle.load("iiwa14"))
+    compiler = compiler_of(condyle.load("iiwa14"))
+    assert compiler.gpu_kernels.router is compiler  # there before the first copy, so that all copies share them
+    return compiler
 
 
 def dynamics(dtype: str = "float64", kernels: str | Mapping[str, str] = "auto") -> GpuDynamics:
