@@ -68,9 +68,10 @@ def hardware_options(arguments: argparse.Namespace) -> dict[str, Any]:
     return {name: said[name] for name in EXPORTS["verilog"] if said[name] is not None}
 
 
-def functions(text: str, allowed: Collection[str] = tuple(FUNCTIONS)) -> tuple[str, ...]:
+def functions(text: str, more: Collection[str] = ()) -> tuple[str, ...]:
     """A list such as id,dfd of the short names."""
     names = tuple(text.split(","))
+    allowed = dict.fromkeys((*FUNCTIONS, *more))
     wrong = [name for name in names if name not in allowed]
     if wrong:
         raise argparse.ArgumentTypeError(f"{wrong[0]!r} is not one of {', '.join(allowed)}")
@@ -79,7 +80,7 @@ def functions(text: str, allowed: Collection[str] = tuple(FUNCTIONS)) -> tuple[s
 
 def hardware_functions(text: str) -> tuple[str, ...]:
     """The same, and what only an accelerator can do."""
-    return functions(text, {**FUNCTIONS, **tasks()})
+    return functions(text, tasks())
 
 
 def run(arguments: argparse.Namespace) -> int:
