@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from numbers import Integral
 from pathlib import Path
 from typing import Literal
@@ -14,17 +14,19 @@ from numpy.typing import DTypeLike
 from condyle import __version__, readers
 from condyle.backends.common.facts import Facts
 from condyle.backends.cpu.build import supported
-from condyle.choices import BUNDLED, DTYPES, EXPORTS, LINKS, TARGETS
+from condyle.choices import BUNDLED, DTYPES, EXPORTS, FORCE_FRAMES, LINKS, REFERENCE_FRAMES, TARGETS
 from condyle.compile.checks import check_invertible
 from condyle.compile.serial import Compiler
 from condyle.dynamics import Dynamics, fall_back
 from condyle.errors import BuildError, UnsupportedError
-from condyle.functions import FUNCTIONS
+from condyle.functions import FUNCTIONS, USUAL
 from condyle.model import builder, generate
 from condyle.model import robot as model
+from condyle.model.change import suggest
 from condyle.model.joints import JOINT_TYPES
 from condyle.model.tree import Tree, tree_of
 from condyle.runtime.toolchain import find_compiler
+from condyle.specification import Bound
 
 MOST = 1 << 30
 """Threads, or GPUs: no machine has as many."""
@@ -44,8 +46,11 @@ class Robot(model.Robot):
         routes: Mapping[str, str] | None = None,
         device: int | None = None,
         kernels: str | Mapping[str, str] = "auto",
+        frames: Sequence[str] = (),
+        reference_frame: str = "local",
+        force_frame: str = "local",
     ) -> Dynamics:
-        """The seven functions of this robot; nothing is compiled before its first use.
+        """The functions of this robot; nothing is compiled before its first use.
 
         target: "cpu" (the best there is on this machine: machine code where the processor has AVX2, else C, else
         NumPy), "c" (through the system's C compiler), "numpy" (the reference), "cuda" (an NVIDIA
@@ -55,20 +60,26 @@ class Robot(model.Robot):
         function, with routes of its own, e.g. {"fd": "abia"}, on targets "cpu" and "cuda" some, the rest serial;
         "auto": the faster for one state, as measured. device: the number of the GPU, by default 0. kernels: the form
         of functions there, one word for all or {"dfd": "group32 split"}; "auto": the fastest, by an estimate.
+        frames: names of `robot.frames`, in the order in which `frame_placements` and its kin answer; without them
+        these raise an error. reference_frame: what velocities, accelerations and Jacobians of frames refer to, the
+        frame itself ("local"), the world's axes and origin ("world"), or the world's axes at the frame's origin
+        ("local_world_aligned"). force_frame: the axes of `f_ext`, each body's own ("local") or the world's, at the
+        body's origin ("local_world_aligned"); derivatives hold the force in these axes.
         UnsupportedError says what was allowed; DeviceError, at the first call, why a GPU does not serve.
         """
         dtype = dtype_name(dtype)
         for name, value, allowed in (("target", target, TARGETS), ("links", links, LINKS)):
             check_choice(name, value, allowed)
+        bound = bound_of(self, frames, reference_frame, force_frame)
         if target != "cuda" and (device, kernels) != (None, "auto"):
             raise UnsupportedError("device, kernels: this target runs on the processor and takes none; leave them out")
         threads = None if threads is None else whole("threads", threads, 1, "None for every core")
         device = None if device is None else whole("device", device, 0, "None for the first GPU")
         if not isinstance(routes or {}, Mapping):  # pyright: ignore[reportUnnecessaryIsInstance]
             raise UnsupportedError(f"routes={routes!r}: name the function too, such as {{'fd': 'aba'}}")
-        tree = tree_of(self)
+        tree = tree_of(self, bound)
         compiler = _compiler(self, tree, links, target, dict(routes or {}))
-        recipe = (Robot.compile, (self, target, dtype, threads, links, routes, device, kernels))
+        recipe = (Robot.compile, (self, target, dtype, threads, links, routes, device, kernels, *bound))
         runs, kind = runs_on(target), Dynamics
         if target == "cuda":
             from condyle.compile.gpu import requests
@@ -76,6 +87,22 @@ class Robot(model.Robot):
 
             kind, compiler.device, compiler.kernels = GpuDynamics, device or 0, requests(kernels)
         return kind(compiler, runs, dtype, threads, recipe)
+
+
+def bound_of(
+    robot: Robot, frames: Sequence[str] = (), reference_frame: str = "local", force_frame: str = "local"
+) -> Bound:
+    """The options that functions depend on; UnsupportedError for frames that are not there, and for other words."""
+    check_choice("reference_frame", reference_frame, REFERENCE_FRAMES)
+    check_choice("force_frame", force_frame, FORCE_FRAMES)
+    if isinstance(frames, str) or not isinstance(frames, Iterable):  # pyright: ignore[reportUnnecessaryIsInstance]
+        raise UnsupportedError(f"frames={frames!r}: give a list of names, such as ({frames!r},)")
+    names = tuple(frames)
+    for name in names:
+        if name not in robot.frames:
+            known = tuple(robot.frames)
+            raise UnsupportedError(f"frames: there is no frame {name!r}{suggest(str(name), known)}")
+    return Bound(names, reference_frame, force_frame)
 
 
 def check_choice(name: str, value: str, allowed: Sequence[str]) -> None:
@@ -189,22 +216,29 @@ def random_tree(
     return Robot.of(generate.random_tree(n, rng, types=types, floating_base=floating_base))
 
 
-def compiler_of(robot: Robot, routes: Mapping[str, str] | None = None, name: str = "robot") -> Compiler:
+def compiler_of(
+    robot: Robot, routes: Mapping[str, str] | None = None, name: str = "robot", bound: Bound = Bound()
+) -> Compiler:
     """What makes Programs of this robot and builds them."""
-    return Compiler(tree_of(robot), _facts(robot, name), dict(routes or {}), robot=robot)
+    return Compiler(tree_of(robot, bound), _facts(robot, name), dict(routes or {}), robot=robot)
 
 
-def operation_counts(robot: Robot, routes: Mapping[str, str] | None = None) -> list[dict[str, str | int]]:
-    """For each function: route, mul, add, div, sincos before contraction, instructions after it."""
-    compiler = compiler_of(robot, routes)
-    return [compiler.counts(function) for function in FUNCTIONS]
+def operation_counts(
+    robot: Robot, routes: Mapping[str, str] | None = None, frames: Sequence[str] = ()
+) -> list[dict[str, str | int]]:
+    """For each function: route, mul, add, div, sincos before contraction, instructions after it.
+
+    frames: of functions of frames, which are left out where there are none.
+    """
+    compiler = compiler_of(robot, routes, bound=bound_of(robot, frames))
+    return [compiler.counts(function) for function in compiler.functions]
 
 
 def export(
     robot: Robot,
     target: str,
     out: str | os.PathLike[str],
-    functions: Sequence[str] = tuple(FUNCTIONS),
+    functions: Sequence[str] = USUAL,
     name: str | None = None,
     dtype: DTypeLike | None = None,
     word: str | None = None,

@@ -10,6 +10,8 @@ UNMODELLED = ("refuse", "ignore")
 TARGETS = ("cpu", "c", "numpy", "cuda")
 DTYPES = ("float64", "float32")
 LINKS = ("serial", "scan", "auto")
+REFERENCE_FRAMES = ("local", "world", "local_world_aligned")
+FORCE_FRAMES = ("local", "local_world_aligned")
 EXPORTS: Mapping[str, tuple[str, ...]] = {
     "c": ("dtype",),
     "cuda": (),

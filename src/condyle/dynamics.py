@@ -11,6 +11,7 @@ from typing import cast
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from condyle.compile.checks import check_frames
 from condyle.compile.serial import Compiler
 from condyle.errors import BuildError, ShapeError, UnsupportedError
 from condyle.functions import FUNCTIONS, quantities
@@ -86,7 +87,7 @@ class Dynamics(Methods):
             name: ",".join(f"({','.join(port.dims)})" for port in function.inputs)
             + "->"
             + ",".join(f"({','.join(port.dims)})" for port in function.outputs)
-            for name, function in FUNCTIONS.items()
+            for name, function in self._served()
         }
 
     def function(self, name: str) -> Callable[..., object]:
@@ -95,7 +96,7 @@ class Dynamics(Methods):
 
     def explain(self, n: int = 1) -> str:
         """What runs for a batch of n states: the route of each function, its operations, its target and threads."""
-        lines = [self._compiler.line(name, self._target, self._dtype, n) for name in FUNCTIONS]
+        lines = [self._compiler.line(name, self._target, self._dtype, n) for name, _ in self._served()]
         threads = "one thread" if self._target == "numpy" else f"at most {self._threads} threads, fewer for little work"
         return "\n".join([f"target {self._target}, {self._dtype}, batch of {n}, {threads}", *lines])
 
@@ -106,7 +107,7 @@ class Dynamics(Methods):
             name: n
             * self.dtype.itemsize
             * sum(int(np.prod(port.shape(known))) for port in (*function.inputs, *function.outputs))
-            for name, function in FUNCTIONS.items()
+            for name, function in self._served()
         }
 
     def pack(self, array: ArrayLike, port: str = "") -> Packed:
@@ -147,7 +148,7 @@ class Dynamics(Methods):
         self, name: str, args: Sequence[ArrayLike], f_ext: ArrayLike | None = None, out: Out = None
     ) -> tuple[Array, ...]:
         """A function by its short name; every output in a tuple, also where there is only one."""
-        _known(name)
+        check_frames(self._compiler.tree, _known(name), self._compiler.frame_names)
         given = args if f_ext is None else (*args, f_ext)
         every = (*given, *(out if isinstance(out, (tuple, list)) else (out,)))
         first = next((x for x in every if isinstance(x, Packed)), None)
@@ -161,9 +162,13 @@ class Dynamics(Methods):
             self._kernel(name, f_ext is not None)(call.n, call.inputs, call.outputs, self._threads)
         return call.finish()
 
+    def _served(self) -> list[tuple[str, Function]]:
+        """The functions that can be called: without frames none of frames."""
+        return [(name, FUNCTIONS[name]) for name in self._compiler.functions]
+
     def _shadow_methods(self) -> None:
         """Puts a native callable in front of each method: it takes plain calls and leaves all others to the method."""
-        for name, function in FUNCTIONS.items():
+        for name, function in self._served():
             if getattr(type(self), function.method, None) is not getattr(Dynamics, function.method, None):
                 continue  # a subclass has its own
             inputs, outputs = self._binder(name).specs

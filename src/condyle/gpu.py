@@ -53,7 +53,7 @@ class GpuDynamics(Dynamics):
         if found is None:
             device = f"there is no GPU here: estimates are for a card with {multiprocessors} multiprocessors"
         lines = [f"target cuda, {self._dtype}, batch of {n}, {device}"]
-        for name in FUNCTIONS:
+        for name, _ in self._served():
             form = self._compiler.gpu(name, False, self._dtype, multiprocessors).line(n)
             lines.append(self._compiler.line(name, "cuda", self._dtype, n) + form)
         return "\n".join(lines)
@@ -67,14 +67,14 @@ class GpuDynamics(Dynamics):
 
     def memory(self, n: int) -> dict[str, int]:
         """Bytes on the GPU of a batch of n states that lies there: inputs, outputs, scratch; no external forces."""
-        return {name: self._sizes(name, n).resident(n) for name in FUNCTIONS}
+        return {name: self._sizes(name, n).resident(n) for name, _ in self._served()}
 
     def stage_memory(self, n: int) -> dict[str, int]:
         """Bytes on the GPU of a batch of n states in the processor's memory: two transfers of it at most.
 
         Arrays that are not pinned need as much pinned memory, scratch left out. All of it is kept for the next call.
         """
-        return {name: self._sizes(name, n).staged(n) for name in FUNCTIONS}
+        return {name: self._sizes(name, n).staged(n) for name, _ in self._served()}
 
     def _sizes(self, name: str, n: int) -> Sizes:
         multiprocessors = self._multiprocessors() or KNOWN_MULTIPROCESSORS

@@ -6,6 +6,7 @@ C headers, packed layouts, exports, `check`, `explain`.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from functools import cached_property
@@ -16,8 +17,9 @@ NormalForm: TypeAlias = Literal["exact", "joint_space"]
 
 @dataclass(frozen=True, slots=True)
 class Port:
-    """One quantity: its name, its dimensions by name or as digits, unit, frame and meaning.
+    """One quantity: its name, its dimensions, unit, frame and meaning.
 
+    dims: each a number, a name of `shape`'s sizes, or a product of such: "6", "nv", "10 n_bodies".
     given_by: the function that answers it, for states in which everything fits together; drawn at random where empty.
     zeros: entries that are zero in every state. "coupled": those (i, j) where no body moves with both velocities i
     and j; "connected": those that no chain of coupled pairs links. symmetric: entry (i, j) equals (j, i).
@@ -34,11 +36,23 @@ class Port:
 
     def shape(self, sizes: Mapping[str, int]) -> tuple[int, ...]:
         """The dimensions as numbers, e.g. {"nq": 7, "nv": 7, "n_bodies": 7}."""
-        return tuple(int(dim) if dim.isdigit() else sizes[dim] for dim in self.dims)
+        return tuple(math.prod(int(x) if x.isdigit() else sizes[x] for x in dim.split()) for dim in self.dims)
 
 
 F_EXT = Port("f_ext", ("n_bodies", "6"), "N, N m", "body", "external [force; torque] at each body's link origin")
 """What every function that takes external forces takes behind its own inputs."""
+
+
+class Bound(NamedTuple):
+    """What is fixed when a robot is compiled.
+
+    frames: names of the robot's frames, in the order of the answers. reference_frame: the axes and the point of
+    velocities, accelerations and Jacobians of frames. force_frame: the axes of external forces.
+    """
+
+    frames: tuple[str, ...] = ()
+    reference_frame: str = "local"
+    force_frame: str = "local"
 
 
 class Call(NamedTuple):
@@ -136,7 +150,8 @@ class Function:
     with; 0 where it is not. normal_form: "joint_space" says that answers are joint-space quantities alone, so that
     inertias may be regrouped and link frames turned. composition: of functions made of others. inverse: the
     function that gives the last input back when it takes the answer instead. parallel_ways: the same as ways, with all
-    links side by side; the first is taken unless another is named.
+    links side by side; the first is taken unless another is named. options: what it depends on of what is fixed when a
+    robot is compiled (`Bound`). divides_by_mass: a robot without mass has no such quantity.
     """
 
     name: str
@@ -154,6 +169,8 @@ class Function:
     composition: Composition = ()
     inverse: str = ""
     parallel_ways: Callable[[], Mapping[str, ParallelRoute]] = dict[str, ParallelRoute]
+    options: tuple[str, ...] = ()
+    divides_by_mass: bool = False
 
     @cached_property
     def routes(self) -> Mapping[str, Route]:

@@ -13,6 +13,7 @@ from typing import NamedTuple, Protocol, TypeAlias, TypeVar
 from condyle.algorithms.joint import Joint
 from condyle.scalar import Scalar
 from condyle.spatial import vector as vec
+from condyle.spatial.transform import Transform
 
 T = TypeVar("T")
 U = TypeVar("U")
@@ -41,7 +42,10 @@ class Matrix(Protocol):
 class Sweeps(Protocol):
     """A tree at one state, ready to be swept."""
 
+    nv: int
     gravity: vec.Vector
+    reference_frame: str
+    """What frames' answers refer to, see `specification.Bound`."""
     free_rotors: bool
     """Whether some free joint has armature along its linear axes, see `rotors`."""
     f_ext: Field[tuple[vec.Vector, vec.Vector]] | None
@@ -60,6 +64,39 @@ class Sweeps(Protocol):
 
     def total(self, values: Field[T]) -> T:
         """The sum over all joints."""
+        ...
+
+    def to_world(self, step: Callable[..., T], own: Field[T]) -> T:
+        """up = step(joint_i, x_i), leaves to root, where x_i is own_i and all `up` of its children: the world's sum."""
+        ...
+
+    def at_frames(self, step: Callable[[Transform, T], U], world: T, values: Field[T]) -> Sequence[U]:
+        """step(frame in its link, value of that link) for every frame that was asked for; `world` is its own value."""
+        ...
+
+    def frame_columns(
+        self,
+        start: Callable[[Transform, object], T],
+        meet: Callable[..., Sequence[object]],
+        rise: Callable[..., T],
+        world: object,
+        values: Field[object],
+    ) -> Sequence[Sequence[Sequence[Scalar]]]:
+        """For every frame that was asked for the rows of a matrix with a column for each entry of v.
+
+        carry = start(frame in its link, value of that link) visits the link and then all its ancestors:
+        meet(joint_j, carry, value_j) has for each dof of joint j one column, carry = rise(joint_j, carry, value_j).
+        """
+        ...
+
+    def body_columns(
+        self,
+        start: Callable[[Transform, object], T],
+        meet: Callable[..., Sequence[object]],
+        rise: Callable[..., T],
+        values: Field[object],
+    ) -> Sequence[Sequence[Sequence[Scalar]]]:
+        """The same of every body's own frame."""
         ...
 
     def each(self, step: Callable[..., T], *given: Field[object]) -> Field[T]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from functools import reduce
+from functools import cached_property, reduce
 from typing import TypeVar, cast
 
 from condyle.algorithms.crba import crba
@@ -12,7 +12,7 @@ from condyle.algorithms.ltl import Factors, ltl
 from condyle.algorithms.matrix import SparseMatrix
 from condyle.algorithms.rnea import NO_FORCE, Wrench
 from condyle.algorithms.sweeps import Entry, Field, Matrix, Meet, Vector
-from condyle.algorithms.values import plus
+from condyle.algorithms.values import flat, plus
 from condyle.model.joints.base import JointType
 from condyle.model.tree import Coordinate, Link, Numbers, Tree
 from condyle.scalar import Scalar, is_zero, number
@@ -28,17 +28,21 @@ class Unrolled:
     """Sweeps over one tree at one state, one step call a joint."""
 
     def __init__(self, tree: Tree, inputs: Mapping[str, Sequence[Scalar]]) -> None:
-        """inputs: by port; q at least."""
-        self.tree, self.inputs = tree, inputs
-        q, f_ext = inputs["q"], inputs.get("f_ext")
+        """inputs: by port."""
+        self.tree, self.inputs, self.nv = tree, inputs, tree.nv
+        f_ext = inputs.get("f_ext")
         x, y, z = tree.gravity
         self.gravity: vec.Vector = (number(x), number(y), number(z))
-        self.free_rotors = tree.has_free_rotors
-        self.joints = [joint_at(link.kind, link.numbers, shared(link.q, q)) for link in tree.links]
+        self.reference_frame, self.free_rotors = tree.reference_frame, tree.has_free_rotors
         self.f_ext: Field[tuple[vec.Vector, vec.Vector]] | None = (
             None if f_ext is None else [external_wrench(link, f_ext) for link in tree.links]
         )
         self._negated: dict[str, SparseMatrix] = {}
+
+    @cached_property
+    def joints(self) -> Sequence[Joint]:
+        """All joints at q."""
+        return [joint_at(link.kind, link.numbers, shared(link.q, self.inputs["q"])) for link in self.tree.links]
 
     def factors(self, mass: SparseMatrix) -> Factors:
         """The sparse factors of the mass matrix."""
@@ -144,6 +148,60 @@ class Unrolled:
 
     def total(self, values: Field[T]) -> T:
         return reduce(plus, values)
+
+    def to_world(self, step: Callable[..., T], own: Field[T]) -> T:
+        ups = self.backward(lambda joint, x: (step(joint, x),) * 2, own)
+        return reduce(plus, [up for up, link in zip(ups, self.tree.links, strict=True) if link.parent < 0])
+
+    def at_frames(self, step: Callable[[Transform, T], U], world: T, values: Field[T]) -> list[U]:
+        return [step(at, values[link] if link >= 0 else world) for link, at in self.frames]
+
+    @cached_property
+    def frames(self) -> Sequence[tuple[int, Transform]]:
+        """The link of each frame, and where it stands there."""
+        return [(frame.link, Transform(placement(frame.rotation), frame.origin)) for frame in self.tree.frames]
+
+    def frame_columns(
+        self,
+        start: Callable[[Transform, object], T],
+        meet: Callable[..., Sequence[object]],
+        rise: Callable[..., T],
+        world: object,
+        values: Field[object],
+    ) -> list[list[list[Scalar]]]:
+        carries = [(j, start(at, values[j] if j >= 0 else world)) for j, at in self.frames]
+        return [self._columns(j, carry, meet, rise, values) for j, carry in carries]
+
+    def body_columns(
+        self,
+        start: Callable[[Transform, object], T],
+        meet: Callable[..., Sequence[object]],
+        rise: Callable[..., T],
+        values: Field[object],
+    ) -> list[list[list[Scalar]]]:
+        bodies = [(link.body, j, link.body_frame) for j, link in enumerate(self.tree.links) if link.body >= 0]
+        return [self._columns(j, start(at, values[j]), meet, rise, values) for _, j, at in sorted(bodies)]
+
+    def _columns(
+        self,
+        j: int,
+        carry: T,
+        meet: Callable[..., Sequence[object]],
+        rise: Callable[..., T],
+        values: Field[object],
+    ) -> list[list[Scalar]]:
+        """The rows of what `carry` meets on its way from link j to the root; none where it hangs on the world."""
+        columns: dict[int, list[Scalar]] = {}
+        while j >= 0:
+            link, joint = self.tree.links[j], self.joints[j]
+            for coordinate, met in zip(link.v, meet(joint, carry, values[j]), strict=True):
+                column = [scaled(value, coordinate.ratio) for value in flat(met)]
+                before = columns.get(coordinate.at)
+                columns[coordinate.at] = column if before is None else [a + b for a, b in zip(before, column, strict=True)]
+            carry, j = rise(joint, carry, values[j]), link.parent
+        size = max(map(len, columns.values()), default=0)
+        none = [number(0.0)] * size
+        return [[columns.get(k, none)[row] for k in range(self.tree.nv)] for row in range(size)]
 
     def gathered(self, field: Field[Sequence[Scalar]]) -> list[Scalar]:
         result: list[Scalar | None] = [None] * self.tree.nv

@@ -2,11 +2,29 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from condyle.errors import SingularError, UnsupportedError
 from condyle.functions import FUNCTIONS
 from condyle.model.idle import idle_coordinates
 from condyle.model.robot import Robot
 from condyle.model.tree import Tree
+from condyle.specification import Function
+
+
+def check_frames(tree: Tree, function: Function, frames: Sequence[str]) -> None:
+    """UnsupportedError if a function answers for frames and none was named when the robot was compiled."""
+    if "frames" in function.options and not tree.frames:
+        raise UnsupportedError(
+            f"{function.method}: no frames were named; compile(frames=({frames[-1]!r},)) names one. This robot has "
+            f"{', '.join(map(repr, frames[:8]))}{' and more' if len(frames) > 8 else ''}"
+        )
+
+
+def check_mass(robot: Robot, function: Function) -> None:
+    """UnsupportedError for a quantity that is divided by the mass of the moving bodies, which have none."""
+    if not sum(body.mass for body in robot.bodies) > 0.0:
+        raise UnsupportedError(f"{function.method}: the moving bodies have no mass; give some of them mass")
 
 
 def check_invertible(robot: Robot) -> None:

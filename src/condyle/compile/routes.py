@@ -64,6 +64,11 @@ class Router:
         self.traced = cache(self._traced)
         self.best = cache(self._best)
 
+    @property
+    def functions(self) -> list[str]:
+        """Those that can be compiled: all but those of frames, if no frames were asked for."""
+        return [name for name, function in FUNCTIONS.items() if self.tree.frames or "frames" not in function.options]
+
     def _traced(self, function: str, route: str, f_ext: bool) -> Traced:
         from condyle.passes import pipeline
         from condyle.trace.straight import trace

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from functools import cache, cached_property, partial
@@ -12,7 +12,7 @@ import numpy as np
 
 from condyle.backends.cpu import build as cpu_target
 from condyle.backends.cpu import keep as cpu_kept
-from condyle.compile.checks import check_elements, check_invertible
+from condyle.compile.checks import check_elements, check_invertible, check_mass
 from condyle.compile.routes import Router
 from condyle.errors import BuildError, UnsupportedError
 from condyle.functions import FUNCTIONS, OWN
@@ -44,6 +44,11 @@ class Compiler(Router):
         self.facts = replace(self.facts, functions=FUNCTIONS)
         self.layouts = cache(self._layouts)
 
+    @property
+    def frame_names(self) -> Sequence[str]:
+        """The frames that can be asked for."""
+        return () if self.robot is None else tuple(self.robot.frames)
+
     def needs_elements(self, function: str, target: str) -> bool:
         """Whether every link must have inertia along its own joint for this function: never in serial code."""
         return False
@@ -65,6 +70,8 @@ class Compiler(Router):
 
     def check(self, function: str, target: str) -> None:
         """Errors that name the joint if the robot has no such function; see `checks`."""
+        if self.robot is not None and FUNCTIONS[function].divides_by_mass:
+            check_mass(self.robot, FUNCTIONS[function])
         if self.robot is not None and FUNCTIONS[function].inverts:
             check_invertible(self.robot)
             if self.needs_elements(function, target):
@@ -106,7 +113,8 @@ class Compiler(Router):
 
     def _key(self, function: str, f_ext: bool, dtype: str) -> cpu_kept.Key:
         routes = repr(sorted(self.routes.items()))  # a route to one function may decide that of another
-        return cpu_kept.Key(self.facts.fingerprint, function, f_ext, routes, dtype)
+        bound = {option: getattr(self.tree, option) for option in FUNCTIONS[function].options}
+        return cpu_kept.Key(self.facts.fingerprint, function, f_ext, f"{routes} {bound}" if bound else routes, dtype)
 
     @cached_property
     def gpu_kernels(self) -> GpuKernels:

@@ -10,10 +10,14 @@ from collections.abc import Generator
 from contextlib import contextmanager
 
 from condyle.functions.dynamics import DYNAMICS
+from condyle.functions.kinematics import KINEMATICS
+from condyle.functions.momentum import MOMENTA
 from condyle.specification import F_EXT, Call, Function, MinusProduct, Port
 
-FUNCTIONS: dict[str, Function] = {function.name: function for function in DYNAMICS}
+FUNCTIONS: dict[str, Function] = {function.name: function for function in (*DYNAMICS, *KINEMATICS, *MOMENTA)}
 
+USUAL = tuple(function.name for function in DYNAMICS)
+"""What an export has where no functions are named."""
 
 OWN = frozenset(FUNCTIONS)
 """The library's own, whose kernels are kept between runs: its version says how they are computed."""

@@ -23,6 +23,10 @@ M = Port(
 MINV = Port(
     "Minv", ("nv", "nv"), "1 / M", "joint", "inverse of the mass matrix, symmetric", "minv", "connected", symmetric=True
 )
+DV = Port("dv", ("nv",), "rad | m", "joint", "displacement, in the local tangent of q")
+Q0 = Port("q0", ("nq",), Q.unit, "joint", "configuration at the beginning")
+Q1 = Port("q1", ("nq",), Q.unit, "joint", "configuration at the end")
+Q_NEXT = Port("q_next", ("nq",), Q.unit, "joint", "configuration after the displacement")
 
 
 def derivative(of: Port, by: str, unit: str) -> Port:

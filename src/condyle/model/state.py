@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Sequence
 from functools import lru_cache
 from numbers import Integral
 from typing import NamedTuple
@@ -12,8 +13,9 @@ from numpy.typing import ArrayLike, NDArray
 from condyle.errors import ShapeError, StateError
 from condyle.model.array import Array, reals
 from condyle.model.joints import JointType
-from condyle.model.joints.lie import transport
+from condyle.model.joints.lie import components, stacked, transport
 from condyle.model.parts import Joint, RobotData
+from condyle.scalar import Scalar
 
 UNIT_TOLERANCE = {np.dtype(np.float64): 1e-9, np.dtype(np.float32): 1e-5}
 _SHOWN = 8
@@ -85,7 +87,8 @@ def integrate(robot: RobotData, q: ArrayLike, dv: ArrayLike) -> NDArray[np.float
     q64, dv64, kind = _pair(("q", q, robot.nq), ("dv", dv, robot.nv))
     out = np.empty(q64.shape)
     for joint, at, rates in _runs(robot.joints):
-        out[..., at] = joint.integrate(q64[..., at], dv64[..., rates])
+        own, step = q64[..., at], dv64[..., rates]
+        out[..., at] = own + step if joint.is_flat else _by_entries(joint.integrate, own, step)
     return out.astype(kind, copy=False)
 
 
@@ -94,7 +97,8 @@ def difference(robot: RobotData, q0: ArrayLike, q1: ArrayLike) -> NDArray[np.flo
     a, b, kind = _pair(("q0", q0, robot.nq), ("q1", q1, robot.nq))
     out = np.empty((*a.shape[:-1], robot.nv))
     for joint, at, rates in _runs(robot.joints):
-        out[..., rates] = joint.difference(a[..., at], b[..., at])
+        begin, end = a[..., at], b[..., at]
+        out[..., rates] = end - begin if joint.is_flat else _by_entries(joint.difference, begin, end)
     return out.astype(kind, copy=False)
 
 
@@ -108,6 +112,13 @@ def integrate_derivatives(robot: RobotData, dv: ArrayLike) -> IntegrateDerivativ
         if not joint.is_flat:
             by_q[..., rates, rates], by_dv[..., rates, rates] = transport(joint.adjoint(dv64[..., rates]))
     return IntegrateDerivatives(by_q, by_dv)
+
+
+def _by_entries(
+    step: Callable[[Sequence[Scalar], Sequence[Scalar]], Sequence[Scalar]], one: Array, other: Array
+) -> Array:
+    """What a joint type does with scalars, of arrays (..., size)."""
+    return stacked(step(components(one), components(other)))
 
 
 @lru_cache(16)

@@ -6,7 +6,7 @@ revolute ones with a massless link between; shared coordinates (mimic joints) ar
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import NamedTuple, TypeVar
 
@@ -15,11 +15,12 @@ import numpy as np
 from condyle.model.array import Array, transpose
 from condyle.model.joints import JointType
 from condyle.model.parts import Joint, RobotData
-from condyle.model.placement import alignment
+from condyle.model.placement import Placement, alignment
 from condyle.scalar import Scalar, number
 from condyle.spatial.rotation import Axes
 from condyle.spatial.transform import Transform
 from condyle.spatial.vector import Matrix, Symmetric, Vector, three
+from condyle.specification import Bound
 
 N = TypeVar("N", int, float)
 DUST = 1e-14  # what a few products of exact quarter turns leave instead of zero
@@ -62,20 +63,40 @@ class Link:
     """the body's own frame, its URDF link's, in this link's"""
 
 
+class TreeFrame(NamedTuple):
+    """A frame fixed to a link."""
+
+    link: int
+    """-1 for the world"""
+    rotation: Matrix
+    """link axes -> frame axes"""
+    origin: Vector
+
+
 @dataclass(frozen=True)
 class Tree:
-    """Links in order, parents first."""
+    """Links in order, parents first; the frames and the axes that were asked for, see `Bound`."""
 
     nq: int
     nv: int
     n_bodies: int
     gravity: tuple[float, float, float]
     links: tuple[Link, ...]
+    frames: tuple[TreeFrame, ...] = ()
+    reference_frame: str = "local"
+    force_frame: str = "local"
 
     @property
     def parents(self) -> list[int]:
         """The parent of each link."""
         return [link.parent for link in self.links]
+
+    @property
+    def configurations(self) -> Iterator[tuple[JointType, list[int], list[int]]]:
+        """The type of every link that has coordinates of its own, and where they stand in q and in v."""
+        for link in self.links:
+            if all(c.ratio == 1.0 and c.offset == 0.0 for c in link.q):
+                yield link.kind, [c.at for c in link.q], [c.at for c in link.v]
 
     @property
     def has_free_rotors(self) -> bool:
@@ -98,12 +119,21 @@ def carried(parents: Sequence[int], values: Sequence[N]) -> list[N]:
     return sums
 
 
-def tree_of(robot: RobotData) -> Tree:
-    """The normal form of a robot."""
+def tree_of(robot: RobotData, bound: Bound = Bound()) -> Tree:
+    """The normal form of a robot, with the frames that are asked for; they are there, see `frames_of`."""
     builder = _TreeBuilder(robot)
     for index in range(len(robot.joints)):
         builder.add(index)
-    return Tree(robot.nq, robot.nv, len(robot.bodies), _floats3(robot.gravity), tuple(builder.links))
+    return Tree(
+        robot.nq,
+        robot.nv,
+        len(robot.bodies),
+        _floats3(robot.gravity),
+        tuple(builder.links),
+        tuple(builder.frame(*robot.frames[name]) for name in bound.frames),
+        bound.reference_frame,
+        bound.force_frame,
+    )
 
 
 class _TreeBuilder:
@@ -129,6 +159,12 @@ class _TreeBuilder:
             frame = aligned(joint.axis)
             self._append(joint, None, joint.kind, parent, transpose(axes @ frame), at, index, frame)
         self.link_of_body[index] = len(self.links) - 1
+
+    def frame(self, body: int, placement: Placement) -> TreeFrame:
+        """A frame of a body, seen from the link."""
+        rotation, origin = self.pose_of_body[body]
+        axes, at = rotation @ placement.rotation, rotation @ placement.translation + origin
+        return TreeFrame(self.link_of_body[body], _matrix(transpose(axes)), _vector(at))
 
     def _append(
         self,

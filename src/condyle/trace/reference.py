@@ -23,7 +23,7 @@ def evaluate(tree: Tree, function: str, route: str, inputs: Mapping[str, Array])
     """The outputs, each flat (n, size), for inputs by name, each flat (n or 1, size), in the inputs' dtype."""
     columns = {name: [number(rows[:, k]) for k in range(rows.shape[1])] for name, rows in inputs.items()}
     n = max(len(rows) for rows in inputs.values())
-    dtype = inputs["q"].dtype
+    dtype = next(iter(inputs.values())).dtype
     with np.errstate(all="ignore"):
         outputs = FUNCTIONS[function].routes[route].run(Unrolled(tree, columns))
     return [_dense(cast("Output", output), n, dtype) for output in outputs]

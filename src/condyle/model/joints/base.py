@@ -90,13 +90,13 @@ class JointType(ABC):
         """The configuration in which child and joint frame coincide, (nq,)."""
         return np.array([0.0] * (self.nq - 1) + [float(self.has_quaternion)])
 
-    def integrate(self, q: Array, dv: Array) -> Array:
-        """q ⊕ dv: q moved by the local tangent vector dv, (..., nq)."""
-        return q + dv
+    def integrate(self, q: Sequence[Scalar], dv: Sequence[Scalar]) -> list[Scalar]:
+        """q ⊕ dv: q moved by the local tangent vector dv, nq entries."""
+        return [a + b for a, b in zip(q, dv, strict=True)]
 
-    def difference(self, q0: Array, q1: Array) -> Array:
-        """q1 ⊖ q0: the local tangent vector at q0 that leads to q1, (..., nv); inverse of `integrate`."""
-        return q1 - q0
+    def difference(self, q0: Sequence[Scalar], q1: Sequence[Scalar]) -> list[Scalar]:
+        """q1 ⊖ q0: the local tangent vector at q0 that leads to q1, nv entries; inverse of `integrate`."""
+        return [b - a for a, b in zip(q0, q1, strict=True)]
 
     def integrate_by_series(self, q: Sequence[Scalar], u: Sequence[Scalar], count: int) -> Moved:
         """q ⊕ u without sines and roots of u, by series of so many terms, q being valid. UnsupportedError."""

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from condyle.model.array import Array
 from condyle.model.joints import lie, series
 from condyle.model.joints.base import ANGULAR, LINEAR, Column, JointType
 from condyle.scalar import Scalar
@@ -26,19 +25,19 @@ class Free(JointType):
     def transform(self, q: Sequence[Scalar], pitch: Scalar | float) -> Transform:
         return Transform(from_quaternion(q[3:7]), (q[0], q[1], q[2]))
 
-    def integrate(self, q: Array, dv: Array) -> Array:
-        (x, y, z, *r), (vx, vy, vz, wx, wy, wz) = lie.components(q), lie.components(dv)
+    def integrate(self, q: Sequence[Scalar], dv: Sequence[Scalar]) -> list[Scalar]:
+        (x, y, z, *r), (vx, vy, vz, wx, wy, wz) = q, dv
         shift, turn = lie.exp6((vx, vy, vz), (wx, wy, wz))
         old = lie.quaternion(r)
         new, w = lie.made_unit(lie.product(old, turn))
-        return lie.stacked((*vec.add((x, y, z), lie.rotate(old, shift)), *new, w))
+        return [*vec.add((x, y, z), lie.rotate(old, shift)), *new, w]
 
-    def difference(self, q0: Array, q1: Array) -> Array:
-        (x0, y0, z0, *r0), (x1, y1, z1, *r1) = lie.components(q0), lie.components(q1)
+    def difference(self, q0: Sequence[Scalar], q1: Sequence[Scalar]) -> list[Scalar]:
+        (x0, y0, z0, *r0), (x1, y1, z1, *r1) = q0, q1
         back = lie.conjugate(lie.quaternion(r0))
         angular = lie.log3(lie.product(back, lie.quaternion(r1)))
         moved = lie.rotate(back, vec.sub((x1, y1, z1), (x0, y0, z0)))
-        return lie.stacked((*lie.log6_translation(moved, angular), *angular))
+        return [*lie.log6_translation(moved, angular), *angular]
 
     def integrate_by_series(self, q: Sequence[Scalar], u: Sequence[Scalar], count: int) -> series.Moved:
         linear, angular = self.twist(u)

@@ -11,18 +11,18 @@ digits for small angles, but only ever meet factors of t², and what is lost is 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TypeAlias, cast
+from typing import TypeAlias
 
 import numpy as np
 
 from condyle.model.array import Array
-from condyle.scalar import Scalar, cos, number, sin, sqrt
+from condyle.scalar import Scalar, absolute, atan2, cos, number, select, sin, sqrt
 from condyle.spatial import vector as vec
 from condyle.spatial.vector import Vector
 
 Quaternion: TypeAlias = tuple[Vector, Scalar]  # (x, y, z), w
 
-_TINY = 1e-300  # a square, far below any that matters
+_TINY = 1e-30  # a square, far below any that matters, which float32 has too
 _FAR = 1e9  # rad or m in one step, of which no digit would be right
 _TERMS = 14  # of a series for entries of at most 1/8: what is left out is rounding
 
@@ -86,8 +86,7 @@ def log3(q: Quaternion) -> Vector:
     """The rotation vector, of length at most π, of a unit quaternion."""
     u, s = q
     n = sqrt(vec.dot(u, u) + _TINY)
-    half = number(np.arctan2(cast(Array, n), np.abs(cast(Array, s))))
-    return vec.scale(2.0 * half / n * number(np.copysign(1.0, cast(Array, s))), u)
+    return vec.scale(2.0 * atan2(n, absolute(s)) / n * select(s, 1.0, -1.0), u)
 
 
 def exp6(v: Vector, w: Vector) -> tuple[Vector, Quaternion]:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from condyle.model.array import Array
 from condyle.model.joints import lie
 from condyle.model.joints.base import ANGULAR, LINEAR, Column, JointType
 from condyle.model.joints.series import Moved, series
@@ -29,22 +28,22 @@ class Planar(JointType):
     def transform(self, q: Sequence[Scalar], pitch: Scalar | float) -> Transform:
         return Transform(AboutZ(cos(q[2]), sin(q[2])), (q[0], q[1], number(0.0)))
 
-    def integrate(self, q: Array, dv: Array) -> Array:
-        (x, y, theta), (vx, vy, w) = lie.components(q), lie.components(dv)
+    def integrate(self, q: Sequence[Scalar], dv: Sequence[Scalar]) -> list[Scalar]:
+        (x, y, theta), (vx, vy, w) = q, dv
         _, half, cosine = lie.half_angle(w * w)
         a, b = half * cosine, 0.5 * w * half * half  # sin w / w, (1 - cos w) / w
         right, left = a * vx - b * vy, b * vx + a * vy
         c, s = cos(theta), sin(theta)
-        return lie.stacked((x + c * right - s * left, y + s * right + c * left, theta + w))
+        return [x + c * right - s * left, y + s * right + c * left, theta + w]
 
-    def difference(self, q0: Array, q1: Array) -> Array:
-        (x0, y0, theta), (x1, y1, end) = lie.components(q0), lie.components(q1)
+    def difference(self, q0: Sequence[Scalar], q1: Sequence[Scalar]) -> list[Scalar]:
+        (x0, y0, theta), (x1, y1, end) = q0, q1
         w, dx, dy = end - theta, x1 - x0, y1 - y0
         c, s = cos(theta), sin(theta)
         x, y = c * dx + s * dy, c * dy - s * dx
         _, half, cosine = lie.half_angle(w * w)
         a, b = cosine / half, 0.5 * w
-        return lie.stacked((a * x + b * y, a * y - b * x, w))
+        return [a * x + b * y, a * y - b * x, w]
 
     def integrate_by_series(self, q: Sequence[Scalar], u: Sequence[Scalar], count: int) -> Moved:
         z = u[2] * u[2]

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from condyle.model.array import Array
 from condyle.model.joints import lie, series
 from condyle.model.joints.base import ANGULAR, Column, JointType
 from condyle.scalar import Scalar
@@ -26,14 +25,14 @@ class Spherical(JointType):
     def transform(self, q: Sequence[Scalar], pitch: Scalar | float) -> Transform:
         return Transform(from_quaternion(q), ZERO)
 
-    def integrate(self, q: Array, dv: Array) -> Array:
-        x, y, z = lie.components(dv)
-        new, w = lie.made_unit(lie.product(lie.quaternion(lie.components(q)), lie.exp3((x, y, z))))
-        return lie.stacked((*new, w))
+    def integrate(self, q: Sequence[Scalar], dv: Sequence[Scalar]) -> list[Scalar]:
+        x, y, z = dv
+        new, w = lie.made_unit(lie.product(lie.quaternion(q), lie.exp3((x, y, z))))
+        return [*new, w]
 
-    def difference(self, q0: Array, q1: Array) -> Array:
-        back = lie.conjugate(lie.quaternion(lie.components(q0)))
-        return lie.stacked(lie.log3(lie.product(back, lie.quaternion(lie.components(q1)))))
+    def difference(self, q0: Sequence[Scalar], q1: Sequence[Scalar]) -> list[Scalar]:
+        back = lie.conjugate(lie.quaternion(q0))
+        return [*lie.log3(lie.product(back, lie.quaternion(q1)))]
 
     def integrate_by_series(self, q: Sequence[Scalar], u: Sequence[Scalar], count: int) -> series.Moved:
         return series.turned(q, self.twist(u)[1], count)

@@ -1,0 +1,110 @@
+"""Kinetic energy and the Coriolis matrix.
+
+Echeandia, Wensing 2021: with I and B the composites of all that joint i carries, j an ancestor of i or i itself,
+
+    C_ij = S_iᵀ (I_i S'_j + B_i S_j)        C_ji = S_jᵀ (I_i S'_i + B_i S_i)
+
+which makes M' - 2 C skew. B is that of `rnea_derivatives`, whose twice p and twice Q are p and Q here.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import NamedTuple
+
+from condyle.algorithms import rotors
+from condyle.algorithms.crba import composites, times_motion
+from condyle.algorithms.joint import Inertia, Joint, along
+from condyle.algorithms.kinematics import velocity
+from condyle.algorithms.rnea import Wrench
+from condyle.algorithms.rnea_derivatives import Momentum, momentum_to_parent, power, times_coriolis, trace_less
+from condyle.algorithms.sweeps import Entry, Field, Matrix, Sweeps
+from condyle.algorithms.values import plus
+from condyle.scalar import Scalar, number
+from condyle.spatial import twist
+from condyle.spatial import vector as vec
+from condyle.spatial.twist import Pair, cross_motion
+from condyle.spatial.vector import Vector
+
+ENTRIES = (Entry(0), Entry(0, transposed=True))
+
+
+class Carried(NamedTuple):
+    """What one degree of freedom carries to its ancestors: I S, the torque of Bᵀ S, and I S' + B S."""
+
+    inertia: Wrench
+    coriolis: Vector
+    force: Wrench
+
+
+def kinetic_energy(tree: Sweeps, v: Field[Sequence[Scalar]]) -> tuple[Scalar]:
+    """1/2 sum (v_i . I_i v_i + armature v²)."""
+
+    def own(joint: Joint, velocity: Pair, rates: Sequence[Scalar]) -> Scalar:
+        twice = twist.dot(velocity, times_motion(joint.inertia, *velocity))
+        for dof, rate in zip(joint.dofs, rates, strict=True):
+            twice = twice + dof.armature * (rate * rate)
+        return twice
+
+    return (number(0.5) * tree.total(tree.each(own, tree.forward(velocity, twist.ZERO, v), v)),)
+
+
+def columns(joint: Joint, velocity: Pair) -> Sequence[Pair]:
+    """S' = v x S of each degree of freedom."""
+    return tuple(cross_motion(velocity, dof.column) for dof in joint.dofs)
+
+
+def own_momentum(joint: Joint, velocity: Pair) -> Momentum:
+    """p = m u + w x h and Q = u hᵀ + [w]x (sum m r rᵀ) of one body, h its first moment."""
+    (u, w), (mass, first, second) = velocity, joint.inertia
+    p = vec.add(vec.scale(mass, u), vec.cross(w, first))
+    return Momentum(p, vec.add_matrix(vec.outer(u, first), vec.cross_symmetric(w, second)))
+
+
+def start(joint: Joint, k: int, columns: Sequence[Pair], inertia: Inertia, momentum: Momentum, *_: object) -> Carried:
+    """At joint i."""
+    dof = joint.dofs[k]
+    coriolis = vec.add(vec.cross(momentum.p, dof.linear), trace_less(vec.transpose(momentum.Q), dof.angular))
+    force = plus(times_coriolis(momentum, dof.angular), times_motion(inertia, *columns[k]))
+    return Carried(times_motion(inertia, *dof.column), coriolis, force)
+
+
+def meet(joint: Joint, carry: Carried, columns: Sequence[Pair], *_: object) -> Sequence[Sequence[Scalar]]:
+    """At joint j: C_ij and C_ji."""
+    return [
+        (vec.dot(carry.coriolis, dof.angular) + power(carry.inertia, column), along(dof, *carry.force))
+        for dof, column in zip(joint.dofs, columns, strict=True)
+    ]
+
+
+def meet_rotors(
+    joint: Joint, k: int, carry: Carried, columns: Sequence[Pair], *given: Sequence[Scalar]
+) -> Sequence[Sequence[Scalar]]:
+    """At joint i itself, where armature (a + w x v) of a free joint's rotors has a part too; v is the last given."""
+    values = meet(joint, carry, columns)
+    if not rotors.turn(joint):
+        return values
+    own, (_, spin) = joint.dofs[k], joint.rate(given[-1])
+    parts = (own.armature * vec.dot(own.linear, vec.cross(spin, dof.linear)) for dof in joint.dofs)
+    return [(value + part, other) for (value, other), part in zip(values, parts, strict=True)]
+
+
+def rise(joint: Joint, carry: Carried) -> Carried:
+    """The same in the axes and about the origin of the parent."""
+    return Carried(
+        Wrench(*joint.force_to_parent(*carry.inertia)),
+        joint.rotation.back(carry.coriolis),
+        Wrench(*joint.force_to_parent(*carry.force)),
+    )
+
+
+def coriolis_matrix(tree: Sweeps, v: Field[Sequence[Scalar]]) -> Matrix:
+    """C(q, v) with C v + g = c(q, v)."""
+    velocities = tree.forward(velocity, twist.ZERO, v)
+    momenta = tree.backward(momentum_to_parent, tree.each(own_momentum, velocities))
+    given = (tree.each(columns, velocities), composites(tree), momenta)
+    if tree.free_rotors:
+        (matrix,) = tree.pairs(start, meet, rise, ENTRIES, *given, v, own=meet_rotors)
+    else:
+        (matrix,) = tree.pairs(start, meet, rise, ENTRIES, *given)
+    return matrix

@@ -1,0 +1,147 @@
+"""Jacobians of frames and their time derivatives: one column for each degree of freedom on the way to the root.
+
+Featherstone 2008, section 8.2. In the frame itself the way is walked with the frame seen from one body after the
+other; in the world's axes the columns are those of the bodies' poses.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import NamedTuple, TypeAlias
+
+from condyle.algorithms.joint import Joint
+from condyle.algorithms.kinematics import AT_REST, WORLD, Moving, Pose, inside, moving, placements, turned
+from condyle.algorithms.sweeps import Field, Sweeps
+from condyle.scalar import Scalar, number
+from condyle.spatial import twist
+from condyle.spatial import vector as vec
+from condyle.spatial.transform import Transform
+from condyle.spatial.twist import Pair, cross_motion
+from condyle.spatial.vector import Vector
+
+Matrices: TypeAlias = "Sequence[Sequence[Sequence[Scalar]]]"
+"""Of every frame its rows."""
+
+
+class Seen(NamedTuple):
+    """A frame seen from a body, and its velocity relative to the body, in the frame itself."""
+
+    pose: Pose
+    velocity: Pair
+
+
+class Point(NamedTuple):
+    """A point of the world and its velocity."""
+
+    at: Vector
+    velocity: Vector
+
+
+def from_parent(joint: Joint, pose: Pose) -> Pose:
+    """The same frame seen from the parent."""
+    back = joint.rotation.back
+    x, y, z = vec.transpose(pose.axes)
+    return Pose(vec.transpose((back(x), back(y), back(z))), vec.add(joint.origin, back(pose.origin)))
+
+
+def columns_at(joint: Joint, frame: Pose) -> list[Pair]:
+    """What the joint's motions are at a frame that is seen from the body, in the frame itself."""
+    return [frame.transform.motion_to_child(dof.column) for dof in joint.dofs]
+
+
+def local_jacobians(tree: Sweeps) -> Matrices:
+    """J v is the velocity of the frame in itself."""
+
+    def start(at: Transform, _: object) -> Pose:
+        return inside(WORLD, at)
+
+    def meet(joint: Joint, frame: Pose, _: object) -> list[Pair]:
+        return columns_at(joint, frame)
+
+    def rise(joint: Joint, frame: Pose, _: object) -> Pose:
+        return from_parent(joint, frame)
+
+    return tree.frame_columns(start, meet, rise, None, tree.each(lambda joint: None))
+
+
+def local_rates(tree: Sweeps, v: Field[Sequence[Scalar]]) -> Matrices:
+    """A column X S changes by X (v_j - v_f) x S, v_f being the frame's velocity."""
+
+    def start(at: Transform, _: object) -> Seen:
+        return Seen(inside(WORLD, at), twist.ZERO)
+
+    def meet(joint: Joint, seen: Seen, _: object) -> list[Pair]:
+        return [cross_motion(column, seen.velocity) for column in columns_at(joint, seen.pose)]
+
+    def rise(joint: Joint, seen: Seen, rates: Sequence[Scalar]) -> Seen:
+        own = twist.combined(rates, columns_at(joint, seen.pose))
+        return Seen(from_parent(joint, seen.pose), twist.add(seen.velocity, own))
+
+    return tree.frame_columns(start, meet, rise, (), v)
+
+
+def world_jacobians(tree: Sweeps) -> Matrices:
+    """J v in the world's axes, at the frame's origin or at the world's."""
+    aligned = tree.reference_frame == "local_world_aligned"
+
+    def start(at: Transform, pose: Pose) -> Vector:
+        return inside(pose, at).origin if aligned else vec.ZERO
+
+    def meet(joint: Joint, point: Vector, pose: Pose) -> list[Pair]:
+        arm = vec.sub(point, pose.origin)
+        return [_at(turned(pose.axes, dof.column), arm) for dof in joint.dofs]
+
+    def rise(_: Joint, point: Vector, __: Pose) -> Vector:
+        return point
+
+    return tree.frame_columns(start, meet, rise, WORLD, placements(tree))
+
+
+def _at(column: Pair, arm: Vector) -> Pair:
+    """A motion at a point, `arm` away."""
+    return vec.add(column[0], vec.cross(column[1], arm)), column[1]
+
+
+def world_rates(tree: Sweeps, v: Field[Sequence[Scalar]]) -> Matrices:
+    """The axes of body j turn with w_j, its origin and the frame's move."""
+    aligned = tree.reference_frame == "local_world_aligned"
+
+    def start(at: Transform, link: Moving) -> Point:
+        if not aligned:
+            return Point(vec.ZERO, vec.ZERO)
+        linear, angular = link.velocity
+        of_origin = vec.add(linear, vec.cross(angular, at.translation))
+        return Point(inside(link.pose, at).origin, vec.times(link.pose.axes, of_origin))
+
+    def meet(joint: Joint, point: Point, link: Moving) -> list[Pair]:
+        linear, angular = turned(link.pose.axes, link.velocity)
+        arm, rate = vec.sub(point.at, link.pose.origin), vec.sub(point.velocity, linear)
+        return [_rate(turned(link.pose.axes, dof.column), angular, arm, rate) for dof in joint.dofs]
+
+    def rise(_: Joint, point: Point, __: Moving) -> Point:
+        return point
+
+    return tree.frame_columns(start, meet, rise, AT_REST, tree.forward(moving, AT_REST, v))
+
+
+def _rate(column: Pair, w: Vector, arm: Vector, arm_rate: Vector) -> Pair:
+    """How a motion at a point changes where its axes turn with w."""
+    turning = vec.cross(w, column[1])
+    slide = vec.add(vec.cross(w, column[0]), vec.cross(turning, arm))
+    return vec.add(slide, vec.cross(column[1], arm_rate)), turning
+
+
+def frame_jacobians(tree: Sweeps) -> list[Scalar]:
+    """J of every frame, (6, nv), row by row."""
+    return _flat(tree, local_jacobians(tree) if tree.reference_frame == "local" else world_jacobians(tree))
+
+
+def frame_jacobian_rates(tree: Sweeps, v: Field[Sequence[Scalar]]) -> list[Scalar]:
+    """The time derivatives of the entries."""
+    return _flat(tree, local_rates(tree, v) if tree.reference_frame == "local" else world_rates(tree, v))
+
+
+def _flat(tree: Sweeps, matrices: Matrices) -> list[Scalar]:
+    """All entries; a frame of the world moves with no joint."""
+    still = [[number(0.0)] * tree.nv] * 6
+    return [x for matrix in matrices for row in matrix or still for x in row]

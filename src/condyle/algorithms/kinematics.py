@@ -1,0 +1,128 @@
+"""Where frames are, and how they move: placements, velocities, accelerations.
+
+Featherstone 2008, sections 4.2 and 2.7. Reference frames are Pinocchio's: "local" is the frame itself, "world" the
+world's axes and origin, "local_world_aligned" the world's axes at the frame's origin.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import NamedTuple
+
+from condyle.algorithms import rnea
+from condyle.algorithms.joint import Joint, carry
+from condyle.algorithms.rnea import Motion
+from condyle.algorithms.sweeps import Field, Sweeps
+from condyle.errors import UnsupportedError
+from condyle.scalar import Scalar
+from condyle.spatial import twist
+from condyle.spatial import vector as vec
+from condyle.spatial.rotation import Axes
+from condyle.spatial.transform import Transform
+from condyle.spatial.twist import Pair
+from condyle.spatial.vector import Matrix, Vector
+
+
+class Pose(NamedTuple):
+    """Where a frame stands in the world: x_world = axes x + origin; its axes are the columns."""
+
+    axes: Matrix
+    origin: Vector
+
+    @property
+    def transform(self) -> Transform:
+        return Transform(Axes(self.axes), self.origin)
+
+
+class Moving(NamedTuple):
+    """A pose and a velocity (linear, angular), in the frame itself."""
+
+    pose: Pose
+    velocity: Pair
+
+
+class Accelerated(NamedTuple):
+    """A pose and a motion, in the frame itself."""
+
+    pose: Pose
+    motion: Motion
+
+
+WORLD = Pose(vec.ONE, vec.ZERO)
+AT_REST = Moving(WORLD, twist.ZERO)
+
+
+def inside(pose: Pose, at: Transform) -> Pose:
+    """The pose of a frame that stands at `at` in another one."""
+    x, y, z = pose.axes
+    into = at.rotation.into
+    return Pose((into(x), into(y), into(z)), vec.add(pose.origin, vec.times(pose.axes, at.translation)))
+
+
+def placed(joint: Joint, parent: Pose) -> Pose:
+    """Forward step."""
+    return inside(parent, joint.transform)
+
+
+def velocity(joint: Joint, parent: Pair, v: Sequence[Scalar]) -> Pair:
+    """Forward step: v_i = X v_p + S v."""
+    return twist.add(carry(joint, parent), joint.rate(v))
+
+
+def moving(joint: Joint, parent: Moving, v: Sequence[Scalar]) -> Moving:
+    """Forward step."""
+    return Moving(placed(joint, parent.pose), velocity(joint, parent.velocity, v))
+
+
+def accelerated(joint: Joint, parent: Accelerated, v: Sequence[Scalar], a: Sequence[Scalar]) -> Accelerated:
+    """Forward step."""
+    return Accelerated(placed(joint, parent.pose), rnea.motion(joint, parent.motion, v, a))
+
+
+def placements(tree: Sweeps) -> Field[Pose]:
+    """The pose of every body."""
+    return tree.forward(placed, WORLD)
+
+
+def frame_placements(tree: Sweeps) -> tuple[list[Scalar], list[Scalar]]:
+    """Rotations, row by row, and translations, of every frame in the world."""
+    poses = tree.at_frames(lambda at, pose: inside(pose, at), WORLD, placements(tree))
+    return [x for pose in poses for row in pose.axes for x in row], [x for pose in poses for x in pose.origin]
+
+
+def frame_velocities(tree: Sweeps, v: Field[Sequence[Scalar]]) -> list[Scalar]:
+    """The twist of every frame in the reference frame."""
+
+    def seen(at: Transform, link: Moving) -> Pair:
+        if tree.reference_frame == "world":
+            return link.pose.transform.motion_to_parent(link.velocity)
+        local = at.motion_to_child(link.velocity)
+        return local if tree.reference_frame == "local" else turned(inside(link.pose, at).axes, local)
+
+    return _flat(tree.at_frames(seen, AT_REST, tree.forward(moving, AT_REST, v)))
+
+
+def frame_accelerations(tree: Sweeps, v: Field[Sequence[Scalar]], a: Field[Sequence[Scalar]]) -> list[Scalar]:
+    """The acceleration of every frame's origin and its angular acceleration; gravity does not count."""
+    if tree.reference_frame == "world":
+        raise UnsupportedError(
+            "frame_accelerations: the acceleration of a frame's origin has no meaning at the world's origin; "
+            "compile with reference_frame='local' or 'local_world_aligned'"
+        )
+
+    def seen(at: Transform, link: Accelerated) -> Pair:
+        of_origin = vec.add(link.motion.a, vec.times(link.motion.U, at.translation))
+        local = at.rotation.into(of_origin), at.rotation.into(link.motion.dw)
+        return local if tree.reference_frame == "local" else turned(inside(link.pose, at).axes, local)
+
+    still = Accelerated(WORLD, rnea.at_rest(vec.ZERO))
+    return _flat(tree.at_frames(seen, still, tree.forward(accelerated, still, v, a)))
+
+
+def turned(axes: Matrix, pair: Pair) -> Pair:
+    """Both parts in the axes that these columns are given in."""
+    return vec.times(axes, pair[0]), vec.times(axes, pair[1])
+
+
+def _flat(pairs: Sequence[Pair]) -> list[Scalar]:
+    return [x for linear, angular in pairs for x in (*linear, *angular)]

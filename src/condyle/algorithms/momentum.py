@@ -1,0 +1,118 @@
+"""Momentum about the centre of mass, and the centre of mass itself, in the world's axes.
+
+Orin, Goswami 2008; Wensing, Orin 2016. Rotor inertias have no part in it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import NamedTuple
+
+from condyle.algorithms import rnea
+from condyle.algorithms.crba import composites, times_motion
+from condyle.algorithms.joint import Inertia, Joint
+from condyle.algorithms.kinematics import Pose, placements, turned, velocity
+from condyle.algorithms.sweeps import Field, Sweeps
+from condyle.scalar import Scalar, reciprocal
+from condyle.spatial import twist
+from condyle.spatial import vector as vec
+from condyle.spatial.twist import Pair
+from condyle.spatial.vector import Vector
+
+
+class Moment(NamedTuple):
+    """Mass and first moment m c about the body's origin, in its axes."""
+
+    mass: Scalar
+    first: Vector
+
+
+def own_moment(joint: Joint) -> Moment:
+    return Moment(joint.inertia.mass, joint.inertia.first)
+
+
+def moment_up(joint: Joint, total: Moment) -> Moment:
+    """Backward step: first moment about the parent's origin, in its axes."""
+    return Moment(total.mass, vec.add(joint.rotation.back(total.first), vec.scale(total.mass, joint.origin)))
+
+
+def force_up(joint: Joint, total: Pair) -> Pair:
+    """Backward step: a force or a momentum."""
+    return joint.transform.force_to_parent(total)
+
+
+def moment_of_all(tree: Sweeps) -> Moment:
+    """Mass and first moment of all moving bodies about the world's origin."""
+    return tree.to_world(moment_up, tree.each(own_moment))
+
+
+def centre(moment: Moment) -> Vector:
+    return vec.scale(reciprocal(moment.mass), moment.first)
+
+
+def center_of_mass(tree: Sweeps) -> Vector:
+    """c = sum m_i c_i / sum m_i."""
+    return centre(moment_of_all(tree))
+
+
+def potential_energy(tree: Sweeps) -> tuple[Scalar]:
+    """- g . sum m_i c_i: zero at the world's origin."""
+    return (-vec.dot(tree.gravity, moment_of_all(tree).first),)
+
+
+def center_of_mass_jacobian(tree: Sweeps) -> list[Scalar]:
+    """Column k: what degree of freedom k moves of the centre of mass: m_k^c (J_k at the centre of what it carries)."""
+    carried = tree.backward(lambda joint, total: (total, moment_up(joint, total)), tree.each(own_moment))
+    scale = reciprocal(moment_of_all(tree).mass)
+
+    def columns(joint: Joint, moment: Moment, pose: Pose) -> Sequence[Vector]:
+        inverse = moment.mass * scale, vec.scale(scale, moment.first)
+        moved = [vec.add(vec.scale(inverse[0], d.linear), vec.cross(d.angular, inverse[1])) for d in joint.dofs]
+        return tuple(vec.times(pose.axes, column) for column in moved)
+
+    return _rows(tree, tree.each(columns, carried, placements(tree)), 3)
+
+
+def about(point: Vector, force: Pair) -> Pair:
+    """A force or a momentum about another point than the world's origin."""
+    return force[0], vec.sub(force[1], vec.cross(point, force[0]))
+
+
+def own_momentum(joint: Joint, velocity: Pair) -> Pair:
+    """I v of one body."""
+    return times_motion(joint.inertia, *velocity)
+
+
+def centroidal_momentum(tree: Sweeps, v: Field[Sequence[Scalar]]) -> list[Scalar]:
+    """(linear, angular) about the centre of mass."""
+    momenta = tree.each(own_momentum, tree.forward(velocity, twist.ZERO, v))
+    return _both(about(center_of_mass(tree), tree.to_world(force_up, momenta)))
+
+
+def centroidal_momentum_rate(tree: Sweeps, v: Field[Sequence[Scalar]], a: Field[Sequence[Scalar]]) -> list[Scalar]:
+    """Its time derivative: the inertial forces of all bodies about the centre of mass, whose own motion adds none."""
+    motions = tree.forward(rnea.motion, rnea.at_rest(vec.ZERO), v, a)
+    forces = tree.each(lambda joint, motion: tuple(rnea.newton_euler(joint, motion)), motions)
+    return _both(about(center_of_mass(tree), tree.to_world(force_up, forces)))
+
+
+def centroidal_momentum_matrix(tree: Sweeps) -> list[Scalar]:
+    """Column k: the momentum of all that degree of freedom k carries when it moves with unit velocity."""
+    centre = center_of_mass(tree)
+
+    def columns(joint: Joint, composite: Inertia, pose: Pose) -> Sequence[Vector]:
+        momenta = [turned(pose.axes, times_motion(composite, *dof.column)) for dof in joint.dofs]
+        arm = vec.sub(centre, pose.origin)
+        return tuple((*about(arm, momentum)[0], *about(arm, momentum)[1]) for momentum in momenta)
+
+    return _rows(tree, tree.each(columns, composites(tree), placements(tree)), 6)
+
+
+def _both(pair: Pair) -> list[Scalar]:
+    return [*pair[0], *pair[1]]
+
+
+def _rows(tree: Sweeps, columns: Field[Sequence[Sequence[Scalar]]], size: int) -> list[Scalar]:
+    """A matrix of so many rows by the columns that joints have for their degrees of freedom, row by row."""
+    rows = [tree.gathered([tuple(column[k] for column in own) for own in columns]) for k in range(size)]
+    return [x for row in rows for x in row]
