@@ -16,7 +16,7 @@ from benchmarks.robots import Case
 from condyle.cli.bench import call
 from condyle.cli.states import States, draw
 from condyle.cli.timing import Call, Sampling, interleaved
-from condyle.functions import FUNCTIONS
+from condyle.functions import DEFAULT
 
 BATCH = 256
 
@@ -79,4 +79,4 @@ def pinned() -> Iterator[None]:
 
 
 def every(functions: Sequence[str]) -> tuple[str, ...]:
-    return tuple(name for name in FUNCTIONS if not functions or name in functions)
+    return tuple(name for name in DEFAULT if not functions or name in functions)

@@ -37,7 +37,7 @@ from condyle.backends.cuda.parts import Part
 from condyle.backends.cuda.target import ARCHITECTURES, WARP
 from condyle.compile.gpu import GpuFunction
 from condyle.compile.parallel import ScannedCompiler
-from condyle.functions import FUNCTIONS
+from condyle.functions import DEFAULT
 from condyle.model.tree import tree_of
 
 PATH = results.FOLDER / "gpu_code.json"
@@ -105,7 +105,7 @@ def kernels(robot: condyle.Robot, bits: int, groups: Sequence[int] = LANES) -> I
     """Every kernel of a robot; those that serve several functions come once. groups: lanes a state."""
     made, dtype = api.compiler_of(robot).gpu_kernels, dtype_of(bits)
     seen: set[str] = set()
-    for function in FUNCTIONS:
+    for function in DEFAULT:
         usual = Form(1, made.usual(function, False))
         for part in GpuFunction(made, function, False, dtype, KNOWN_MULTIPROCESSORS).launches(usual).launches:
             if text_hash(part) not in seen:
@@ -122,7 +122,7 @@ def linked_kernels(robot: condyle.Robot, bits: int) -> Iterator[tuple[Row, Part]
     compiler = ScannedCompiler(tree_of(robot), Facts(robot.nq, robot.nv))
     dtype = dtype_of(bits)
     seen: set[str] = set()
-    for function in FUNCTIONS:
+    for function in DEFAULT:
         for part in compiler.gpu(function, False, dtype, KNOWN_MULTIPROCESSORS).launches(LINK_PARALLEL).launches:
             if text_hash(part) not in seen:
                 seen.add(text_hash(part))

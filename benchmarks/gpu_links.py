@@ -19,7 +19,7 @@ import numpy as np
 import condyle
 from benchmarks import gpu_time, results
 from benchmarks.gpu import on_gpu
-from condyle.functions import FUNCTIONS
+from condyle.functions import DEFAULT, FUNCTIONS
 from condyle.gpu import GpuDynamics
 from condyle.runtime.cuda.driver import Gpu, gpu
 
@@ -31,7 +31,7 @@ def main() -> None:
     found: dict[str, Any] = {**results.certificate(), "arch": device.arch, "rows": []}
     for name in sys.argv[1:] or ROBOTS:
         for dtype in ("float32", "float64"):
-            for function in FUNCTIONS:
+            for function in DEFAULT:
                 found["rows"].append(measure(device, name, dtype, function))
                 print(*found["rows"][-1].values(), flush=True)
     path = results.FOLDER / f"{found['date'][:10]}-gpu-links.json"

@@ -21,7 +21,7 @@ from benchmarks.first_calls import peak_mb
 from benchmarks.humanoid import humanoid
 from benchmarks.robots import Case
 from condyle import Robot
-from condyle.functions import FUNCTIONS
+from condyle.functions import DEFAULT
 
 TIAGO = Case("tiago-dual-floating", "tiago_description/robots/tiago_dual.urdf", floating=True)
 ROBOTS: dict[str, Callable[[], Robot]] = {
@@ -38,7 +38,7 @@ def main() -> None:
     found: dict[str, Any] = {}
     chosen = sys.argv[1:] or [name for name in ROBOTS if name != TIAGO.name or TIAGO.path is not None]
     for name in chosen:
-        found[name] = {dtype: {f: _apart(name, f, dtype) for f in FUNCTIONS} for dtype in DTYPES}
+        found[name] = {dtype: {f: _apart(name, f, dtype) for f in DEFAULT} for dtype in DTYPES}
     path = results.FOLDER / "large-robots.json"
     results.write(path, {"machine": results.machine(), **results.certificate(), "robots": found})
     print(f"wrote {path.relative_to(results.ROOT)}")

@@ -12,7 +12,7 @@ import pytest
 import condyle
 from condyle import DTypeError, Dynamics, Robot, ShapeError, UnsupportedError
 from condyle.backends.cpu.build import supported
-from condyle.functions import FUNCTIONS
+from condyle.functions import DEFAULT, FUNCTIONS
 from condyle.runtime import machine
 from tests.accuracies import ROUNDING
 from tests.laws.robots import relative, robot_named, states
@@ -41,7 +41,7 @@ def outputs(answer: object) -> tuple[np.ndarray, ...]:
     return answer if isinstance(answer, tuple) else (answer,)
 
 
-@pytest.mark.parametrize("function", FUNCTIONS)
+@pytest.mark.parametrize("function", DEFAULT)
 def test_shapes(dyn: Dynamics, robot: Robot, function: str) -> None:
     """A state gives an answer without a batch; batches keep their shape and broadcast; none is fine too."""
     call, inputs = dyn.function(function), arguments(robot, function)
@@ -78,7 +78,7 @@ def test_arguments_are_read_only_and_lists_convert(dyn: Dynamics, robot: Robot) 
     assert np.array_equal(dyn.inverse_dynamics([0, 0, 0, 0], v[0], a[0]), dyn.inverse_dynamics(np.zeros(4), v[0], a[0]))
 
 
-@pytest.mark.parametrize("function", FUNCTIONS)
+@pytest.mark.parametrize("function", DEFAULT)
 def test_out(dyn: Dynamics, robot: Robot, function: str) -> None:
     call, inputs = dyn.function(function), arguments(robot, function)
     want = outputs(call(*inputs))
@@ -167,7 +167,7 @@ def test_explain_says_what_runs(dyn: Dynamics) -> None:
     assert dyn.target in text
     assert "float64" in text
     assert "64" in text
-    assert [line.split()[0] for line in text.splitlines()[1:]] == list(FUNCTIONS)
+    assert [line.split()[0] for line in text.splitlines()[1:]] == list(DEFAULT)
 
 
 def test_float32_in_float32_out(robot: Robot) -> None:

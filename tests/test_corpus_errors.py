@@ -11,7 +11,7 @@ import pytest
 import condyle
 from condyle import Dynamics, Robot
 from condyle.cli.check import allowed
-from condyle.functions import FUNCTIONS
+from condyle.functions import DEFAULT, FUNCTIONS
 from tests.laws.robots import States, states
 from tests.twins.compare import arguments
 
@@ -111,10 +111,10 @@ def test_inertials_that_pinocchio_drops(tmp_path: Path) -> None:
 def test_a_wrong_inertia_is_found_by_every_function(text: str, right: str, wrong: str, tmp_path: Path) -> None:
     """A mass by one part in a million, an inertia by 1e-6 kg m2, a radius by one micrometre."""
     assert text.count(right) == 1
-    assert set(errors(*read(tmp_path, text, text.replace(right, wrong)), forces=False)[1]) == set(FUNCTIONS)
+    assert set(errors(*read(tmp_path, text, text.replace(right, wrong)), forces=False)[1]) == set(DEFAULT)
 
 
-@pytest.mark.parametrize("name", FUNCTIONS)
+@pytest.mark.parametrize("name", DEFAULT)
 @pytest.mark.parametrize("text", [ARM, TRUNK], ids=["arm", "trunk"])
 def test_one_wrong_number_is_found(name: str, text: str, tmp_path: Path) -> None:
     """Every number of every answer in turn, if it is at least a twentieth of the largest."""

@@ -15,7 +15,7 @@ import condyle
 from condyle.backends.cpu import build as cpu_target
 from condyle.backends.cpu.target import ISAS
 from condyle.compile import parallel as scanned
-from condyle.functions import FUNCTIONS
+from condyle.functions import DEFAULT, FUNCTIONS
 from tests.laws.robots import relative, robot_named, states
 
 
@@ -24,7 +24,7 @@ def robot() -> condyle.Robot:
     return condyle.chain(9, rng=2)
 
 
-@pytest.mark.parametrize("function", FUNCTIONS)
+@pytest.mark.parametrize("function", DEFAULT)
 def test_every_method(robot: condyle.Robot, function: str) -> None:
     parallel = robot.compile(target="numpy", links="scan")
     serial = robot.compile(target="numpy")
@@ -162,7 +162,7 @@ def test_every_crossover_is_of_a_scan_that_is_there() -> None:
         assert target in ("cpu", "numpy")
         assert isa in (ISAS if target == "cpu" else ("",))
         assert dtype in ("float64", "float32")
-        assert function in (("fd", "id") if target == "cpu" else FUNCTIONS)
+        assert function in (("fd", "id") if target == "cpu" else DEFAULT)
         assert crossover.links > 1 and crossover.states >= 1
 
 

@@ -10,7 +10,7 @@ from benchmarks.humanoid import humanoid
 from condyle.api import compiler_of
 from condyle.compile import routes as routing
 from condyle.compile.routes import LONGEST, Router
-from condyle.functions import FUNCTIONS
+from condyle.functions import DEFAULT, FUNCTIONS
 from condyle.ir.program import Program
 from condyle.ir.segments import Segmented
 from condyle.ir.sweep import Rolled
@@ -37,7 +37,7 @@ def traced(monkeypatch: pytest.MonkeyPatch) -> list[int]:
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("function", FUNCTIONS)
+@pytest.mark.parametrize("function", DEFAULT)
 def test_nothing_long_is_traced(function: str, traced: list[int]) -> None:
     """107 velocities: straight code of difd has 1.3 million operations."""
     router = Router(tree_of(humanoid(107)), compiler_of(humanoid(38)).facts)

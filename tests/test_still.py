@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 import condyle
-from condyle.functions import FUNCTIONS
+from condyle.functions import DEFAULT, FUNCTIONS
 
 STILL = condyle.Builder().body("rock", mass=1.0, inertia=np.eye(3)).build()
 
@@ -19,13 +19,26 @@ STILL = condyle.Builder().body("rock", mass=1.0, inertia=np.eye(3)).build()
 def test_every_function_has_nothing_to_say(target: str, links: str) -> None:
     dyn = STILL.compile(target, links=links)
     empty = np.zeros((3, 0))
-    for function in FUNCTIONS.values():
+    for name in DEFAULT:
+        function = FUNCTIONS[name]
         given = [np.zeros((3, *[0] * len(port.dims))) for port in function.inputs]
         shapes = [(3, *[0] * len(port.dims)) for port in function.outputs]
         assert [array.shape for array in dyn.call(function.name, given)] == shapes
+        assert dyn.memory(3)[name] == 0
     assert dyn.mass_matrix(dyn.pack(empty)).dense().shape == (3, 0, 0)
-    assert dyn.memory(3) == dict.fromkeys(FUNCTIONS, 0)
-    assert len(dyn.explain(3).splitlines()) == 1 + len(FUNCTIONS)
+    served = [name for name, function in FUNCTIONS.items() if not function.options and not function.divides_by_mass]
+    assert [line.split()[0] for line in dyn.explain(3).splitlines()[1:]] == served
+
+
+@pytest.mark.parametrize("target", ["cpu", "c", "numpy"])
+def test_what_is_asked_of_frames_and_of_mass(target: str) -> None:
+    dyn, empty = STILL.compile(target, frames=tuple(STILL.frames)), np.zeros((3, 0))
+    rotation, translation = dyn.frame_placements(empty)
+    assert np.array_equal(rotation, np.broadcast_to(np.eye(3), (3, 1, 3, 3))) and not translation.any()
+    assert dyn.frame_jacobians(empty).shape == (3, 1, 6, 0)
+    assert not dyn.kinetic_energy(empty, empty).any() and not dyn.potential_energy(empty).any()
+    with pytest.raises(condyle.UnsupportedError, match="center_of_mass: the moving bodies have no mass"):
+        dyn.center_of_mass(empty)
 
 
 def test_a_gpu_would_have_a_thread_a_state() -> None:

@@ -13,7 +13,7 @@ from condyle import hardware
 from condyle.backends.fpga.build import Accelerator, build, with_folding
 from condyle.backends.fpga.constants import with_constants
 from condyle.backends.fpga.report import words_held
-from condyle.functions import FUNCTIONS
+from condyle.functions import DEFAULT
 from condyle.hardware import Options
 
 
@@ -36,7 +36,7 @@ class Variant:
 
 
 ARM, TREE = ("id", "fd", "did"), ("fd", "rk4", "euler")
-ALL, GIVEN = tuple(FUNCTIONS), tuple(name for name, task in hardware.functions().items() if task.base_given)
+ALL, GIVEN = tuple(DEFAULT), tuple(name for name, task in hardware.functions().items() if task.base_given)
 CASES: dict[str, Variant] = {
     **{
         f"constants {robot} {ii} {made}": Variant(robot, Options(constants=made), interval=ii)

@@ -15,18 +15,18 @@ from condyle import __version__, readers
 from condyle.backends.common.facts import Facts
 from condyle.backends.cpu.build import supported
 from condyle.choices import BUNDLED, DTYPES, EXPORTS, FORCE_FRAMES, LINKS, REFERENCE_FRAMES, TARGETS
-from condyle.compile.checks import check_invertible
+from condyle.compile.checks import check_frames, check_invertible, check_mass
 from condyle.compile.serial import Compiler
 from condyle.dynamics import Dynamics, fall_back
 from condyle.errors import BuildError, UnsupportedError
-from condyle.functions import FUNCTIONS, USUAL
+from condyle.functions import DEFAULT, FUNCTIONS
 from condyle.model import builder, generate
 from condyle.model import robot as model
 from condyle.model.change import suggest
 from condyle.model.joints import JOINT_TYPES
 from condyle.model.tree import Tree, tree_of
 from condyle.runtime.toolchain import find_compiler
-from condyle.specification import Bound
+from condyle.specification import UNBOUND, Bound
 
 MOST = 1 << 30
 """Threads, or GPUs: no machine has as many."""
@@ -217,7 +217,7 @@ def random_tree(
 
 
 def compiler_of(
-    robot: Robot, routes: Mapping[str, str] | None = None, name: str = "robot", bound: Bound = Bound()
+    robot: Robot, routes: Mapping[str, str] | None = None, name: str = "robot", bound: Bound = UNBOUND
 ) -> Compiler:
     """What makes Programs of this robot and builds them."""
     return Compiler(tree_of(robot, bound), _facts(robot, name), dict(routes or {}), robot=robot)
@@ -238,7 +238,7 @@ def export(
     robot: Robot,
     target: str,
     out: str | os.PathLike[str],
-    functions: Sequence[str] = USUAL,
+    functions: Sequence[str] = DEFAULT,
     name: str | None = None,
     dtype: DTypeLike | None = None,
     word: str | None = None,
@@ -249,6 +249,8 @@ def export(
     constants: str | None = None,
     folding: int | None = None,
     root: str | None = None,
+    frames: Sequence[str] = (),
+    reference_frame: str = "local",
 ) -> list[Path]:
     """Write a project for another world into the folder `out`; the files written.
 
@@ -259,7 +261,7 @@ def export(
     and an example that checks itself; "verilog": an accelerator with a test
     bench, a Makefile and report.json; robot.json holds the names. name: the prefix of every symbol,
     `[a-z][a-z0-9_]{0,30}` and no word of C, C++, CUDA or Verilog, by default the bundled robot's name, else "robot".
-    For c: dtype ("float64").
+    frames, reference_frame: of functions of frames, as in `compile`. For c: dtype ("float64").
     For verilog: word, the number format ("27x18", "27", "32", "q16.16"), by default the first; dsp, a budget that
     chooses how often a task may enter; clock [MHz] (125), assumed, to print times; f_ext [N, N m], tasks carry external
     forces, each component within; step [s] (1e-3), of "euler" and "rk4"; constants, "dsp" (the default), "shift" or
@@ -276,7 +278,13 @@ def export(
     check_taken(target, said)
     check_solvable(robot, functions)
     named = _bundled_name(robot) if name is None else name
-    job = Job(robot, compiler_of(robot, name=named), folder, functions, said)
+    bound = bound_of(robot, frames, reference_frame)
+    compiler = compiler_of(robot, name=named, bound=bound)
+    for function in functions:
+        if function in FUNCTIONS:
+            check_frames(compiler.tree, FUNCTIONS[function], tuple(robot.frames))
+            check_mass(compiler.tree, FUNCTIONS[function])
+    job = Job(robot, compiler, folder, functions, said)
     try:
         check_folder(job.out)
         return write(target, job)

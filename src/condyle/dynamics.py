@@ -81,6 +81,11 @@ class Dynamics(Methods):
         return self._target
 
     @property
+    def n_frames(self) -> int:
+        """How many frames `frame_placements` and its kin answer for."""
+        return len(self._compiler.tree.frames)
+
+    @property
     def signature(self) -> dict[str, str]:
         """The gufunc signature of each function, by its short name: {"id": "(nq),(nv),(nv)->(nv)", ...}."""
         return {

@@ -143,7 +143,8 @@ def _vectors(job: Job, function: str, dtype: str, n: int = 5) -> Vectors:
                 fill(FUNCTIONS[port.given_by].inputs)
                 (known[port.name],) = _reference(job.compiler, port.given_by, known)
             elif port.name not in known:
-                known[port.name] = rng.uniform(-1.0, 1.0, (n, math.prod(port.shape(sizes(job.compiler.tree)))))
+                drawn = rng.uniform(-1.0, 1.0, (n, math.prod(port.shape(sizes(job.compiler.tree)))))
+                known[port.name] = job.robot.random_state(n, rng).q if port.is_configuration else drawn
 
     specification, nv = FUNCTIONS[function], job.robot.nv
     fill((*specification.inputs, M))
@@ -168,7 +169,7 @@ def _reference(compiler: Compiler, function: str, rows: Mapping[str, Reals]) -> 
     """Answers, (n, size) each."""
     given = {port.name: rows[port.name] for port in FUNCTIONS[function].inputs}
     found = evaluate(compiler.tree, function, compiler.reference_route(function), given)
-    return tuple(np.reshape(np.asarray(array), (len(rows["q"]), -1)) for array in found)
+    return tuple(np.reshape(np.asarray(array), (len(next(iter(given.values()))), -1)) for array in found)
 
 
 def _order(robot: Robot) -> list[Coordinates]:

@@ -34,6 +34,11 @@ class Port:
     zeros: Literal["none", "coupled", "connected"] = "none"
     symmetric: bool = False
 
+    @property
+    def is_configuration(self) -> bool:
+        """Whether it is a configuration of the robot, whose quaternions are unit."""
+        return self.dims == ("nq",)
+
     def shape(self, sizes: Mapping[str, int]) -> tuple[int, ...]:
         """The dimensions as numbers, e.g. {"nq": 7, "nv": 7, "n_bodies": 7}."""
         return tuple(math.prod(int(x) if x.isdigit() else sizes[x] for x in dim.split()) for dim in self.dims)
@@ -53,6 +58,10 @@ class Bound(NamedTuple):
     frames: tuple[str, ...] = ()
     reference_frame: str = "local"
     force_frame: str = "local"
+
+
+UNBOUND = Bound()
+"""What `compile` takes by default."""
 
 
 class Call(NamedTuple):

@@ -8,7 +8,7 @@ import pytest
 import condyle
 from condyle.algorithms.reframe import reframed
 from condyle.algorithms.regroup import regrouped
-from condyle.functions import FUNCTIONS
+from condyle.functions import DEFAULT, FUNCTIONS
 from condyle.model.tree import Tree, tree_of
 from condyle.trace.reference import evaluate
 
@@ -34,7 +34,7 @@ def answers(tree: Tree, robot: condyle.Robot, function: str) -> list[np.ndarray]
     return list(evaluate(tree, function, FIRST[function], {port.name: known[port.name] for port in ports}))
 
 
-@pytest.mark.parametrize("function", FUNCTIONS)
+@pytest.mark.parametrize("function", DEFAULT)
 @pytest.mark.parametrize("floating", [False, True])
 def test_answers_are_the_same(function: str, floating: bool) -> None:
     """Every joint type, with external forces, regrouped before or not."""

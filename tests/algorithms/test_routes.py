@@ -9,7 +9,7 @@ import pytest
 
 from condyle import Dynamics, Robot
 from condyle.api import compiler_of
-from condyle.functions import FUNCTIONS
+from condyle.functions import DEFAULT, FUNCTIONS
 from condyle.ir.interp import run
 from condyle.passes import pipeline
 from condyle.trace.straight import trace
@@ -79,7 +79,7 @@ def test_program_means_what_the_reference_does(name: str, function: str, route: 
 
 
 @pytest.mark.parametrize("dtype", ["float64", "float32"])
-@pytest.mark.parametrize("function", FUNCTIONS)
+@pytest.mark.parametrize("function", DEFAULT)
 @pytest.mark.parametrize("name", ["tree-1"])
 def test_compiled_code_means_what_the_reference_does(
     name: str, function: str, dtype: str, compiled: Callable[..., Dynamics]
@@ -123,7 +123,7 @@ def test_float64_loses_little_beside_long_double() -> None:
         pytest.skip("this machine's long double is no longer than its double")
     robot = robot_named("zoo_floating")
     given = states(robot)
-    for function in FUNCTIONS:
+    for function in DEFAULT:
         inputs = arguments(robot, function, given)
         exact = reference(robot, function, *(x.astype(np.longdouble) for x in inputs))
         bound = LOOSE.get(function, ROUNDING)

@@ -37,7 +37,7 @@ def moment(joint: Joint, pose: Pose) -> Vector:
 
 
 def first_moment(tree: Sweeps) -> tuple[Vector]:
-    return (tree.total(tree.each(moment, tree.forward(pose, WORLD))),)
+    return (tree.total(tree.each(moment, tree.forward(pose, WORLD)), vec.ZERO),)
 
 
 FIRST_MOMENT = Function(

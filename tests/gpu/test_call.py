@@ -8,12 +8,12 @@ import pytest
 import condyle
 from condyle.backends.cuda import kernel as kernels
 from condyle.errors import UnsupportedError
-from condyle.functions import FUNCTIONS
+from condyle.functions import DEFAULT
 from tests.backends.cuda.fake_driver import FakeDriver
 from tests.gpu.calls import dynamics, given, on_gpu, same, wanted
 
 
-@pytest.mark.parametrize("function", FUNCTIONS)
+@pytest.mark.parametrize("function", DEFAULT)
 def test_every_function(fake: FakeDriver, function: str) -> None:
     arguments = given(function, 40)
     same(dynamics().function(function)(*arguments), wanted(function, arguments))

@@ -9,7 +9,7 @@ import condyle
 from benchmarks import gpu_links
 from condyle.compile import launches, routes
 from condyle.errors import UnsupportedError
-from condyle.functions import FUNCTIONS
+from condyle.functions import DEFAULT, FUNCTIONS
 from condyle.gpu import GpuDynamics
 from condyle.runtime.cuda import driver as drivers
 from tests.backends.cuda.fake_driver import FakeDriver
@@ -64,7 +64,7 @@ def test_every_function(fake: FakeDriver) -> None:
         inputs = [known[port.name] for port in function.inputs]
         for got, want in zip(dyn.call(name, inputs), reference.call(name, inputs), strict=True):
             np.testing.assert_allclose(got, want, rtol=1e-8, atol=1e-8 * np.abs(want).max())
-    assert sum("by scans" in line for line in dyn.explain().splitlines()) == len(FUNCTIONS)
+    assert sum("by scans" in line for line in dyn.explain().splitlines()) == len(DEFAULT)
     assert dyn.memory(2)["dfd"] > 2 * 8 * (robot.nq + 2 * nv + 3 * nv * nv + 49 * nv)
     assert dyn.memory(2)["id"] == 2 * 8 * (robot.nq + 3 * nv)
 
@@ -73,7 +73,7 @@ def test_too_many_links_are_serial(fake: FakeDriver, monkeypatch: pytest.MonkeyP
     monkeypatch.setattr(launches, "LONGEST_CHAIN", 2)
     monkeypatch.setattr(launches, "MOST", 2)
     two, three = (condyle.chain(n, rng=1).compile(target="cuda", links="scan").explain() for n in (2, 3))
-    assert sum(word in line for line in two.splitlines() for word in ("in chunks", "by scans")) == len(FUNCTIONS)
+    assert sum(word in line for line in two.splitlines() for word in ("in chunks", "by scans")) == len(DEFAULT)
     assert sum(word in three for word in ("in chunks", "by scans")) == 0
     some = states(condyle.chain(3, rng=1), 2)
     want = condyle.chain(3, rng=1).compile(target="numpy").inverse_dynamics(some.q, some.v, some.a)

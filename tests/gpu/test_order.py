@@ -9,7 +9,7 @@ import pytest
 
 from condyle.backends.cuda import kernel as kernels
 from condyle.errors import UnsupportedError
-from condyle.functions import FUNCTIONS
+from condyle.functions import DEFAULT
 from tests.backends.cuda.fake_driver import FakeDriver
 from tests.gpu.calls import dynamics, given, on_gpu, same, wanted
 from tests.gpu.foreign import Foreign
@@ -171,7 +171,7 @@ def test_what_runs_is_said(fake: FakeDriver) -> None:
     assert "target cuda, float32, batch of 7, GPU 0" in dyn.explain(7)
     assert dyn.memory(10)["id"] == 10 * 4 * 28
     assert dyn.memory(10)["dfd"] == 10 * 4 * (3 * 7 + 3 * 7**2 + 7 + 2 * 7**2)  # the scratch too
-    assert set(dyn.stage_memory(3)) == set(FUNCTIONS)
+    assert set(dyn.stage_memory(3)) == set(DEFAULT)
     with pytest.raises(UnsupportedError, match="packed"):
         dyn.pack(np.zeros((4, 7)))
 

@@ -9,6 +9,7 @@ import numpy as np
 from condyle.functions import FUNCTIONS
 from condyle.model.robot import Robot
 from condyle.model.tree import Tree, tree_of
+from condyle.specification import UNBOUND, Bound
 from condyle.trace.reference import evaluate
 from condyle.trace.structure import sizes
 
@@ -16,15 +17,20 @@ Array = np.ndarray
 
 
 @cache
-def tree_for(robot: Robot) -> Tree:
-    return tree_of(robot)
+def tree_for(robot: Robot, bound: Bound = UNBOUND) -> Tree:
+    return tree_of(robot, bound)
 
 
 def reference(
-    robot: Robot, function: str, *inputs: Array, f_ext: Array | None = None, route: str | None = None
+    robot: Robot,
+    function: str,
+    *inputs: Array,
+    f_ext: Array | None = None,
+    route: str | None = None,
+    frames: tuple[str, ...] = (),
 ) -> Array | tuple[Array, ...]:
     """A function by one route (the first, unless named); inputs (n, ...), outputs (n, ...)."""
-    tree = tree_for(robot)
+    tree = tree_for(robot, Bound(frames))
     name = route or FUNCTIONS[function].route_names(tree.has_shared_coordinates)[0]
     ports = FUNCTIONS[function]
     given = inputs if f_ext is None else (*inputs, f_ext)

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from condyle import Dynamics
-from condyle.functions import FUNCTIONS
+from condyle.functions import DEFAULT, FUNCTIONS
 from tests.laws.robots import robot_named, states
 
 Compiled = Callable[..., Dynamics]
@@ -29,7 +29,7 @@ def bits(answer: object) -> np.ndarray:
 
 
 @pytest.mark.parametrize("dtype", ["float64", "float32"])
-@pytest.mark.parametrize("function", FUNCTIONS)
+@pytest.mark.parametrize("function", DEFAULT)
 def test_place_in_the_batch(function: str, dtype: str, compiled: Compiled) -> None:
     call = compiled(robot_named("tree-1"), dtype).function(function)
     inputs = arguments(function, dtype)
@@ -50,7 +50,7 @@ def test_number_of_threads(function: str, compiled: Compiled) -> None:
 
 
 @pytest.mark.parametrize("bad", [np.nan, np.inf])
-@pytest.mark.parametrize("function", FUNCTIONS)
+@pytest.mark.parametrize("function", DEFAULT)
 def test_a_state_that_is_no_number_spoils_itself_only(function: str, bad: float, compiled: Compiled) -> None:
     call = compiled(robot_named("tree-1")).function(function)
     inputs = arguments(function, "float64")

@@ -15,7 +15,7 @@ from condyle import ModelError, Robot, UnsupportedError
 from condyle.algorithms.parallel.arrays import GUARD
 from condyle.backends.cpu.build import build_chain, supported
 from condyle.compile.launches import longest
-from condyle.functions import FUNCTIONS
+from condyle.functions import DEFAULT, FUNCTIONS
 from condyle.hardware.roots import held
 from condyle.ir import interp
 from condyle.ir.interp_sweep import run_rolled
@@ -156,7 +156,7 @@ def test_derivatives_are_derivatives(name: str) -> None:
         assert relative(dtau_dv, by_v) < 1e-12, route
 
 
-@pytest.mark.parametrize("function", FUNCTIONS)
+@pytest.mark.parametrize("function", DEFAULT)
 @pytest.mark.parametrize("name", ROBOTS)
 def test_every_route_straight_rolled_and_scanned(name: str, function: str) -> None:
     robot = ROBOTS[name]()
@@ -177,7 +177,7 @@ def test_every_route_straight_rolled_and_scanned(name: str, function: str) -> No
 
 
 @pytest.mark.parametrize("target", ["cpu", "c"])
-@pytest.mark.parametrize("function", FUNCTIONS)
+@pytest.mark.parametrize("function", DEFAULT)
 def test_compiled(function: str, target: str) -> None:
     robot = floating(ROTOR)
     inputs = given(robot, function)
@@ -212,7 +212,7 @@ def test_links_in_the_lanes_of_a_gpu(name: str, function: str) -> None:
 
 def test_derivatives_of_pairs_are_left_to_serial_code() -> None:
     """An entry of a pair of records does not know the joint's own v: no scan of derivatives on a GPU."""
-    for function in FUNCTIONS:
+    for function in DEFAULT:
         served = function not in ("did", "dfd", "difd")
         assert (longest(tree_of(floating(ROTOR)), FUNCTIONS[function]) > 0) is served
         assert longest(tree_of(floating(0.0)), FUNCTIONS[function]) > 0

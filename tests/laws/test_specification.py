@@ -34,8 +34,15 @@ def body_quantity() -> Iterator[Function]:
         yield FIRST_MOMENT
 
 
+def frames_of(robot: Robot) -> tuple[str, ...]:
+    """One of the root, one between, one at a tip."""
+    names = tuple(robot.frames)
+    return names[0], names[len(names) // 2], names[-1]
+
+
 def arguments(robot: Robot, function: str, given: States) -> list[Array]:
     known = {"q": given.q, "v": given.v, "a": given.a, "tau": given.a}
+    known |= {"dv": given.v, "q0": given.q, "q1": robot.integrate(given.q, given.a)}
     for port in FUNCTIONS[function].inputs:
         if port.name not in known:
             known[port.name] = np.asarray(reference(robot, port.given_by, given.q))
@@ -59,10 +66,10 @@ def test_a_compiled_answer_is_that_of_the_exact_model(name: str, function: str) 
     robot = robot_named(name)
     given = states(robot, 9)
     inputs = arguments(robot, function, given)
-    forces = {"f_ext": given.f_ext} if FUNCTIONS[function].takes_f_ext else {}
-    exact = parts(reference(robot, function, *inputs, **forces))
+    forces, frames = {"f_ext": given.f_ext} if FUNCTIONS[function].takes_f_ext else {}, frames_of(robot)
+    exact = parts(reference(robot, function, *inputs, **forces, frames=frames))
     for dtype in ("float64", "float32"):
-        dyn = robot.compile(dtype=dtype)
+        dyn = robot.compile(dtype=dtype, frames=frames)
         call, bound = dyn.function(function), allowed(function, dtype)
         cast = [np.asarray(x, dtype) for x in inputs]
         extra = {key: np.asarray(x, dtype) for key, x in forces.items()}
@@ -82,8 +89,9 @@ def test_kernels_of_a_gpu_compute_it_too(function: str) -> None:
     robot = robot_named("tree-0")
     given = states(robot, 5)
     inputs = arguments(robot, function, given)
-    found = simulate(made(robot, function, 64, target=TARGET), [np.reshape(x, (5, -1)) for x in inputs])
-    exact = parts(reference(robot, function, *inputs))
+    frames = frames_of(robot)
+    found = simulate(made(robot, function, 64, target=TARGET, frames=frames), [np.reshape(x, (5, -1)) for x in inputs])
+    exact = parts(reference(robot, function, *inputs, frames=frames))
     for one, want in zip(found, exact, strict=True):
         assert relative(one, np.reshape(want, (5, -1))) < allowed(function, "float64")
 

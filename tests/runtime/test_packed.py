@@ -10,7 +10,7 @@ import pytest
 
 import condyle
 from condyle import DTypeError, Dynamics, Packed, Robot, ShapeError, UnsupportedError
-from condyle.functions import FUNCTIONS, quantities
+from condyle.functions import DEFAULT, FUNCTIONS, quantities
 from condyle.runtime import packed as module
 from condyle.runtime._native import PackedBase
 from condyle.runtime.layout import Layout, full, layout, sparse
@@ -77,7 +77,7 @@ def same(dyn: Dynamics, name: str, given: dict[str, np.ndarray]) -> None:
 
 @pytest.mark.parametrize("f_ext", [False, True])
 @pytest.mark.parametrize("dtype", list(TOLERANCE))
-@pytest.mark.parametrize("name", list(FUNCTIONS))
+@pytest.mark.parametrize("name", DEFAULT)
 def test_packed_calls_answer_as_dense_ones(robot: Robot, compiled: Dyn, name: str, dtype: str, f_ext: bool) -> None:
     if f_ext and not FUNCTIONS[name].takes_f_ext:
         pytest.skip("it takes no external forces")

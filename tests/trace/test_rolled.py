@@ -10,7 +10,7 @@ from condyle.backends.c.build import build
 from condyle.backends.common.facts import Facts
 from condyle.backends.common.loops import layout
 from condyle.errors import UnsupportedError
-from condyle.functions import FUNCTIONS
+from condyle.functions import DEFAULT, FUNCTIONS
 from condyle.ir.interp_sweep import run_rolled
 from condyle.ir.sweep import Rolled
 from condyle.model.tree import Tree, tree_of
@@ -46,7 +46,7 @@ def robot(request: pytest.FixtureRequest) -> condyle.Robot:
     return condyle.random_tree(5 if request.param else 6, 4, floating_base=request.param)
 
 
-@pytest.mark.parametrize("function", FUNCTIONS)
+@pytest.mark.parametrize("function", DEFAULT)
 def test_the_interpreter_agrees_with_the_reference(robot: condyle.Robot, function: str) -> None:
     tree, f_ext = tree_of(robot), FUNCTIONS[function].takes_f_ext
     inputs = rows(robot, tree, function, f_ext)
@@ -59,7 +59,7 @@ def test_the_interpreter_agrees_with_the_reference(robot: condyle.Robot, functio
 FIRST = {"id": "rnea", "m": "crba", "did": "adjoint", "dfd": "ltl+adjoint", "difd": "adjoint"}
 
 
-@pytest.mark.parametrize("function", FUNCTIONS)
+@pytest.mark.parametrize("function", DEFAULT)
 def test_c_agrees_with_the_interpreter(function: str) -> None:
     robot = condyle.random_tree(4, 9)
     tree, f_ext = tree_of(robot), FUNCTIONS[function].takes_f_ext
@@ -73,7 +73,7 @@ def test_c_agrees_with_the_interpreter(function: str) -> None:
 
 
 def test_every_function_has_loops() -> None:
-    assert all(rolled_route(function) for function in FUNCTIONS)
+    assert all(rolled_route(function) for function in DEFAULT)
 
 
 def test_mass_matrix_and_inverse_are_symmetric_to_the_bit() -> None:

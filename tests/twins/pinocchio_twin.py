@@ -6,6 +6,7 @@ the map G from our coordinates to all of theirs makes them follow.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -15,6 +16,7 @@ from condyle.model.placement import alignment
 from condyle.model.robot import Joint, Robot
 
 Array = np.ndarray
+REFERENCES = {"local": pin.LOCAL, "world": pin.WORLD, "local_world_aligned": pin.LOCAL_WORLD_ALIGNED}
 
 
 @dataclass
@@ -160,6 +162,119 @@ class Twin:
     def difd(self, q: Array, v: Array, a: Array, Minv: Array, f_ext: Array | None = None) -> tuple[Array, Array]:
         by_q, by_v = self.did(q, v, a, f_ext)
         return -Minv @ by_q, -Minv @ by_v
+
+    def asked(self, frames: Sequence[str], reference_frame: str = "local") -> Twin:
+        """The same, which answers for these frames too."""
+        self.reference = REFERENCES[reference_frame]
+        self.frames = [self._frame(*self.robot.frames[name], name) for name in frames]
+        self.data = self.model.createData()
+        return self
+
+    def _frame(self, body: int, placement: object, name: str) -> int:
+        id, place = self.bodies[body] if body >= 0 else (0, pin.SE3.Identity())
+        named = f"{name} of ours"
+        if not self.model.existFrame(named):
+            frame = pin.Frame(named, id, 0, place * se3(placement), pin.FrameType.OP_FRAME)
+            self.model.addFrame(frame, False)
+        return self.model.getFrameId(named)
+
+    def _moved(self, *state: Array) -> None:
+        q, *rates = state
+        pin.forwardKinematics(self.model, self.data, self.q(q), *(self.G @ x for x in rates))
+        pin.updateFramePlacements(self.model, self.data)
+
+    def fk(self, q: Array) -> tuple[Array, Array]:
+        self._moved(q)
+        places = [self.data.oMf[id] for id in self.frames]
+        return np.array([place.rotation for place in places]), np.array([place.translation for place in places])
+
+    def fv(self, q: Array, v: Array) -> Array:
+        self._moved(q, v)
+        given = self.model, self.data
+        return np.array([pin.getFrameVelocity(*given, id, self.reference).vector for id in self.frames])
+
+    def fa(self, q: Array, v: Array, a: Array) -> Array:
+        self._moved(q, v, a)
+        given = self.model, self.data
+        return np.array([pin.getFrameClassicalAcceleration(*given, id, self.reference).vector for id in self.frames])
+
+    def jac(self, q: Array) -> Array:
+        given = self.model, self.data, self.q(q)
+        return np.array([pin.computeFrameJacobian(*given, id, self.reference) @ self.G for id in self.frames])
+
+    def djac(self, q: Array, v: Array) -> Array:
+        pin.computeJointJacobiansTimeVariation(self.model, self.data, self.q(q), self.G @ v)
+        pin.updateFramePlacements(self.model, self.data)
+        given = self.model, self.data
+        return np.array([pin.getFrameJacobianTimeVariation(*given, id, self.reference) @ self.G for id in self.frames])
+
+    def com(self, q: Array) -> Array:
+        return np.array(pin.centerOfMass(self.model, self.data, self.q(q)))
+
+    def jcom(self, q: Array) -> Array:
+        return pin.jacobianCenterOfMass(self.model, self.data, self.q(q)) @ self.G
+
+    def h(self, q: Array, v: Array) -> Array:
+        return pin.computeCentroidalMomentum(self.model, self.data, self.q(q), self.G @ v).vector.copy()
+
+    def dh(self, q: Array, v: Array, a: Array) -> Array:
+        given = self.q(q), self.G @ v, self.G @ a
+        return pin.computeCentroidalMomentumTimeVariation(self.model, self.data, *given).vector.copy()
+
+    def cmm(self, q: Array) -> Array:
+        return pin.computeCentroidalMap(self.model, self.data, self.q(q)) @ self.G
+
+    def ke(self, q: Array, v: Array) -> Array:
+        """Theirs leaves the rotors out."""
+        rotors = 0.5 * self.model.armature @ (self.G @ v) ** 2
+        return np.array(pin.computeKineticEnergy(self.model, self.data, self.q(q), self.G @ v) + rotors)
+
+    def pe(self, q: Array) -> Array:
+        return np.array(pin.computePotentialEnergy(self.model, self.data, self.q(q)))
+
+    def g(self, q: Array) -> Array:
+        return self.G.T @ pin.computeGeneralizedGravity(self.model, self.data, self.q(q))
+
+    def nle(self, q: Array, v: Array, f_ext: Array | None = None) -> Array:
+        return self.id(q, v, 0.0 * v, f_ext)
+
+    def cor(self, q: Array, v: Array) -> Array:
+        C = self.G.T @ pin.computeCoriolisMatrix(self.model, self.data, self.q(q), self.G @ v) @ self.G
+        for joint in self.robot.joints:
+            if joint.type == "free":
+                rows, turns = (slice(joint.v_index + k, joint.v_index + k + 3) for k in (0, 3))
+                C[rows, rows] += joint.armature[0] * np.cross(np.eye(3), v[turns])
+        return C
+
+    def reg(self, q: Array, v: Array, a: Array) -> Array:
+        """By their bodies, whose parameters are linear in ours: the matrix of 10 x 10 for each."""
+        given = self.q(q), self.G @ v, self.G @ a
+        whole = self.G.T @ pin.computeJointTorqueRegressor(self.model, self.data, *given)
+        return np.hstack([whole[:, 10 * (id - 1) : 10 * id] @ moved_parameters(place) for id, place in self.bodies])
+
+
+def moved_parameters(place: pin.SE3) -> Array:
+    """The inertial parameters of a body about the joint, by those in a frame that stands at `place` there.
+
+    Pseudo-inertias, which are linear in them, move as homogeneous coordinates do: J' = T J T^T.
+    """
+    T = place.homogeneous
+    return np.array([_parameters(T @ _pseudo(unit) @ T.T) for unit in np.eye(10)]).T
+
+
+def _pseudo(parameters: Array) -> Array:
+    """sum m [r; 1] [r; 1]^T."""
+    mass, *rest = parameters
+    xx, xy, yy, xz, yz, zz = rest[3:]
+    inertia = np.array([[xx, xy, xz], [xy, yy, yz], [xz, yz, zz]])
+    second = 0.5 * np.trace(inertia) * np.eye(3) - inertia
+    return np.block([[second, np.array(rest[:3])[:, None]], [np.array(rest[:3])[None], np.array([[mass]])]])
+
+
+def _parameters(pseudo: Array) -> Array:
+    second = pseudo[:3, :3]
+    i = np.trace(second) * np.eye(3) - second
+    return np.array([pseudo[3, 3], *pseudo[:3, 3], i[0, 0], i[0, 1], i[1, 1], i[0, 2], i[1, 2], i[2, 2]])
 
 
 def se3(placement: object) -> pin.SE3:

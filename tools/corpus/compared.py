@@ -11,7 +11,7 @@ import numpy as np
 
 from condyle import Dynamics, Robot, SingularError
 from condyle.cli.check import allowed
-from condyle.functions import FUNCTIONS
+from condyle.functions import DEFAULT, FUNCTIONS
 from tests.laws.robots import States, states
 from tests.twins.compare import arguments, error
 from tests.twins.mujoco_file_twin import MujocoFileTwin
@@ -69,7 +69,7 @@ def readable(urdf: str) -> str:
 def compile_seconds(dyn: Dynamics, given: States) -> Record:
     """Processor seconds of each function's first call, in the order of the signature."""
     seconds: Record = {}
-    for name in FUNCTIONS:
+    for name in DEFAULT:
         try:
             inputs = arguments(dyn, name, given)
             start = time.process_time()
@@ -87,7 +87,7 @@ def errors(dyn: Dynamics, other: Twin, given: States, condition: float, forces: 
     """
     worst: Record = {}
     beyond: list[str] = []
-    for name in FUNCTIONS:
+    for name in DEFAULT:
         try:
             found = error_of(name, dyn, other, given, forces)
         except SingularError:

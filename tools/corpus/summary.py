@@ -9,7 +9,7 @@ from collections.abc import Mapping, Sequence
 import numpy as np
 
 from condyle.cli.common import table
-from condyle.functions import FUNCTIONS
+from condyle.functions import DEFAULT
 from tools.corpus.find import VARIANTS, Record
 
 SHOWN = 3
@@ -28,10 +28,10 @@ def text(records: Sequence[Record], shown: int = SHOWN) -> str:
             parts += [_line(what, names, shown) for what, names in _largest(groups)]
     parts.append("\nworst errors within the promised accuracy:")
     rows = (
-        [title, *(f"{worst[name][0]:.1e}" if name in worst else "-" for name in FUNCTIONS)]
+        [title, *(f"{worst[name][0]:.1e}" if name in worst else "-" for name in DEFAULT)]
         for title, worst in _worst(records).items()
     )
-    parts.append(table(("", *FUNCTIONS), list(rows)))
+    parts.append(table(("", *DEFAULT), list(rows)))
     return "\n".join(parts)
 
 
@@ -106,7 +106,7 @@ def _worst(records: Sequence[Record]) -> dict[str, dict[str, tuple[float, str]]]
         for target in ("numpy", "cpu"):
             mine = [r for r in records if r["format"] == format and target in r]
             if mine:
-                found[f"{format} {target}"] = {name: pair for name in FUNCTIONS if (pair := _most(mine, target, name))}
+                found[f"{format} {target}"] = {name: pair for name in DEFAULT if (pair := _most(mine, target, name))}
     return found
 
 

@@ -46,7 +46,8 @@ def kinetic_energy(tree: Sweeps, v: Field[Sequence[Scalar]]) -> tuple[Scalar]:
             twice = twice + dof.armature * (rate * rate)
         return twice
 
-    return (number(0.5) * tree.total(tree.each(own, tree.forward(velocity, twist.ZERO, v), v)),)
+    twice = tree.each(own, tree.forward(velocity, twist.ZERO, v), v)
+    return (number(0.5) * tree.total(twice, number(0.0)),)
 
 
 def columns(joint: Joint, velocity: Pair) -> Sequence[Pair]:

@@ -13,7 +13,7 @@ from condyle.algorithms.crba import composites, times_motion
 from condyle.algorithms.joint import Inertia, Joint
 from condyle.algorithms.kinematics import Pose, placements, turned, velocity
 from condyle.algorithms.sweeps import Field, Sweeps
-from condyle.scalar import Scalar, reciprocal
+from condyle.scalar import Scalar, number, reciprocal
 from condyle.spatial import twist
 from condyle.spatial import vector as vec
 from condyle.spatial.twist import Pair
@@ -43,7 +43,7 @@ def force_up(joint: Joint, total: Pair) -> Pair:
 
 def moment_of_all(tree: Sweeps) -> Moment:
     """Mass and first moment of all moving bodies about the world's origin."""
-    return tree.to_world(moment_up, tree.each(own_moment))
+    return tree.to_world(moment_up, tree.each(own_moment), Moment(number(0.0), vec.ZERO))
 
 
 def centre(moment: Moment) -> Vector:
@@ -86,14 +86,14 @@ def own_momentum(joint: Joint, velocity: Pair) -> Pair:
 def centroidal_momentum(tree: Sweeps, v: Field[Sequence[Scalar]]) -> list[Scalar]:
     """(linear, angular) about the centre of mass."""
     momenta = tree.each(own_momentum, tree.forward(velocity, twist.ZERO, v))
-    return _both(about(center_of_mass(tree), tree.to_world(force_up, momenta)))
+    return _both(about(center_of_mass(tree), tree.to_world(force_up, momenta, twist.ZERO)))
 
 
 def centroidal_momentum_rate(tree: Sweeps, v: Field[Sequence[Scalar]], a: Field[Sequence[Scalar]]) -> list[Scalar]:
     """Its time derivative: the inertial forces of all bodies about the centre of mass, whose own motion adds none."""
     motions = tree.forward(rnea.motion, rnea.at_rest(vec.ZERO), v, a)
     forces = tree.each(lambda joint, motion: tuple(rnea.newton_euler(joint, motion)), motions)
-    return _both(about(center_of_mass(tree), tree.to_world(force_up, forces)))
+    return _both(about(center_of_mass(tree), tree.to_world(force_up, forces, twist.ZERO)))
 
 
 def centroidal_momentum_matrix(tree: Sweeps) -> list[Scalar]:

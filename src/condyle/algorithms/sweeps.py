@@ -62,12 +62,14 @@ class Sweeps(Protocol):
         """A joint-space vector, dealt out to the joints."""
         ...
 
-    def total(self, values: Field[T]) -> T:
-        """The sum over all joints."""
+    def total(self, values: Field[T], none: T) -> T:
+        """The sum over all joints; `none` where there are no joints."""
         ...
 
-    def to_world(self, step: Callable[..., T], own: Field[T]) -> T:
-        """up = step(joint_i, x_i), leaves to root, where x_i is own_i and all `up` of its children: the world's sum."""
+    def to_world(self, step: Callable[..., T], own: Field[T], none: T) -> T:
+        """The world's sum of up = step(joint_i, x_i), leaves to root, where x_i is own_i and all `up` of its children;
+        `none` where there are no joints.
+        """
         ...
 
     def at_frames(self, step: Callable[[Transform, T], U], world: T, values: Field[T]) -> Sequence[U]:

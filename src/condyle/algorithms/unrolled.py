@@ -146,12 +146,12 @@ class Unrolled:
     def dofs(self, values: Vector) -> Field[Sequence[Scalar]]:
         return [shared(link.v, cast("Sequence[Scalar]", values)) for link in self.tree.links]
 
-    def total(self, values: Field[T]) -> T:
-        return reduce(plus, values)
+    def total(self, values: Field[T], none: T) -> T:
+        return reduce(plus, values) if values else none
 
-    def to_world(self, step: Callable[..., T], own: Field[T]) -> T:
+    def to_world(self, step: Callable[..., T], own: Field[T], none: T) -> T:
         ups = self.backward(lambda joint, x: (step(joint, x),) * 2, own)
-        return reduce(plus, [up for up, link in zip(ups, self.tree.links, strict=True) if link.parent < 0])
+        return self.total([up for up, link in zip(ups, self.tree.links, strict=True) if link.parent < 0], none)
 
     def at_frames(self, step: Callable[[Transform, T], U], world: T, values: Field[T]) -> list[U]:
         return [step(at, values[link] if link >= 0 else world) for link, at in self.frames]
@@ -191,16 +191,15 @@ class Unrolled:
         values: Field[object],
     ) -> list[list[Scalar]]:
         """The rows of what `carry` meets on its way from link j to the root; none where it hangs on the world."""
-        columns: dict[int, list[Scalar]] = {}
+        columns: dict[int, tuple[Scalar, ...]] = {}
         while j >= 0:
             link, joint = self.tree.links[j], self.joints[j]
             for coordinate, met in zip(link.v, meet(joint, carry, values[j]), strict=True):
-                column = [scaled(value, coordinate.ratio) for value in flat(met)]
-                before = columns.get(coordinate.at)
-                columns[coordinate.at] = column if before is None else [a + b for a, b in zip(before, column, strict=True)]
+                column = tuple(scaled(value, coordinate.ratio) for value in flat(met))
+                columns[coordinate.at] = plus(columns[coordinate.at], column) if coordinate.at in columns else column
             carry, j = rise(joint, carry, values[j]), link.parent
         size = max(map(len, columns.values()), default=0)
-        none = [number(0.0)] * size
+        none = (number(0.0),) * size
         return [[columns.get(k, none)[row] for k in range(self.tree.nv)] for row in range(size)]
 
     def gathered(self, field: Field[Sequence[Scalar]]) -> list[Scalar]:

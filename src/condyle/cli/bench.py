@@ -13,8 +13,10 @@ from condyle.cli import machine, rivals
 from condyle.cli.common import (
     Json,
     Loaded,
+    add_frames,
     add_robot,
     check_page,
+    frames_of,
     integers,
     load,
     positive,
@@ -49,6 +51,7 @@ def fill(command: argparse.ArgumentParser) -> None:
     command.add_argument("--dtype", choices=DTYPES, default="float64")
     command.add_argument("--target", choices=TARGETS, default="cpu")
     add_functions(command, functions)
+    add_frames(command)
     command.add_argument(
         "--threads", type=positive, metavar="N", help="default: every core; one beside a rival, which has one"
     )
@@ -76,7 +79,8 @@ def run(arguments: argparse.Namespace) -> int:
     against: tuple[str, ...] = arguments.against
     threads: int | None = 1 if against and arguments.threads is None else arguments.threads
     dtype: str = arguments.dtype
-    dynamics = loaded.robot.compile(target=arguments.target, dtype=dtype, threads=threads)
+    frames = frames_of(loaded.robot, arguments)
+    dynamics = loaded.robot.compile(target=arguments.target, dtype=dtype, threads=threads, frames=frames)
     others = _opened(loaded, against, arguments.functions)
     sampling = Sampling("cpu" if against else "wall")
     rows = measure(loaded.robot, dynamics, others, arguments.functions, arguments.batch, sampling)
@@ -103,8 +107,9 @@ def measure(
     sampling: Sampling,
 ) -> list[Row]:
     """Every function at every batch size, in the number type of `dynamics`; rivals have float64."""
-    states = draw(robot, max(batches), str(dynamics.dtype), names)
-    exact = draw(robot, max(*batches, RIVAL_FEWEST), "float64", names) if others else states
+    frames = dynamics.n_frames
+    states = draw(robot, max(batches), str(dynamics.dtype), names, frames=frames)
+    exact = draw(robot, max(*batches, RIVAL_FEWEST), "float64", names, frames=frames) if others else states
     cells = [(name, n) for name in names for n in batches]
     rows: list[Row] = []
     for k, (name, n) in enumerate(cells):

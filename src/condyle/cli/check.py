@@ -12,7 +12,9 @@ import numpy as np
 from condyle.choices import DTYPES, TARGETS
 from condyle.cli.common import (
     Json,
+    add_frames,
     add_robot,
+    frames_of,
     load,
     progress,
     show,
@@ -55,6 +57,7 @@ def fill(command: argparse.ArgumentParser) -> None:
     )
     command.epilog = "example: condyle check arm.urdf --dtype float32"
     add_robot(command)
+    add_frames(command)
     command.add_argument("--dtype", choices=DTYPES, default="float64")
     command.add_argument("--target", choices=TARGETS, default="cpu")
     command.set_defaults(run=run)
@@ -63,8 +66,9 @@ def fill(command: argparse.ArgumentParser) -> None:
 def run(arguments: argparse.Namespace) -> int:
     loaded = load(arguments)
     dtype: str = arguments.dtype
-    dynamics = loaded.robot.compile(target=arguments.target, dtype=dtype)
-    verdicts = compare(loaded.robot, dynamics, dtype)
+    frames = frames_of(loaded.robot, arguments)
+    dynamics = loaded.robot.compile(target=arguments.target, dtype=dtype, frames=frames)
+    verdicts = compare(loaded.robot, dynamics, dtype, frames)
     findings = loaded.robot.check()
     said = {(finding.element, finding.message) for finding in loaded.findings}
     fresh = [finding for finding in findings if (finding.element, finding.message) not in said]
@@ -85,14 +89,15 @@ def run(arguments: argparse.Namespace) -> int:
     return int(wanting)
 
 
-def compare(robot: Robot, dynamics: Dynamics, dtype: str) -> list[Verdict]:
+def compare(robot: Robot, dynamics: Dynamics, dtype: str, frames: tuple[str, ...]) -> list[Verdict]:
     """Each function against the reference (the programs' meaning, run in NumPy float64), then the laws."""
-    names = solvable(robot)
-    states = draw(robot, N_STATES, dtype, names)
+    served = list(dynamics.signature)
+    names = solvable(robot, served)
+    states = draw(robot, N_STATES, dtype, names, frames=len(frames))
     exact = States(
         {name: array.astype(np.float64) for name, array in states.quantities.items()}, states.sizes, "float64"
     )
-    reference = robot.compile(target="numpy")
+    reference = robot.compile(target="numpy", frames=frames)
     condition = float(np.max(np.linalg.cond(reference.mass_matrix(exact.quantities["q"]))))
     verdicts: list[Verdict] = []
     for name in names:
@@ -100,21 +105,21 @@ def compare(robot: Robot, dynamics: Dynamics, dtype: str) -> list[Verdict]:
         found, expected = answers(dynamics, name, states), answers(reference, name, exact)
         worst = max(relative(a, b) for a, b in zip(found, expected, strict=True))
         verdicts.append(Verdict(f"{name} against the reference", worst, allowed(FUNCTIONS[name], dtype, condition)))
-    verdicts += [Verdict(f"{name}: M has no inverse", math.inf, 0.0) for name in FUNCTIONS if name not in names]
+    verdicts += [Verdict(f"{name}: M has no inverse", math.inf, 0.0) for name in served if name not in names]
     verdicts += laws(reference, exact, condition)
     progress("")
     return verdicts
 
 
-def solvable(robot: Robot) -> list[str]:
+def solvable(robot: Robot, served: list[str]) -> list[str]:
     """The functions that this robot has: all, or those that need no inverse of M where there never is one."""
     from condyle.api import check_solvable
 
     try:
-        check_solvable(robot, tuple(FUNCTIONS))
+        check_solvable(robot, served)
     except SingularError:
-        return [name for name, function in FUNCTIONS.items() if not function.solves]
-    return list(FUNCTIONS)
+        return [name for name in served if not FUNCTIONS[name].solves]
+    return served
 
 
 def laws(reference: Dynamics, states: States, condition: float) -> list[Verdict]:

@@ -88,6 +88,22 @@ def add_robot(command: argparse.ArgumentParser) -> None:
     add_json(command)
 
 
+def add_frames(command: argparse.ArgumentParser) -> None:
+    """Of functions that answer for frames."""
+    command.add_argument(
+        "--frames", metavar="A,B", type=_names, default=(), help="frames that frame functions answer for, by name"
+    )
+
+
+def frames_of(robot: condyle.Robot, arguments: argparse.Namespace) -> tuple[str, ...]:
+    """The frames that were named; else the file's last one, which is at a tip."""
+    return arguments.frames or tuple(robot.frames)[-1:]
+
+
+def _names(text: str) -> tuple[str, ...]:
+    return tuple(text.split(","))
+
+
 def add_json(command: argparse.ArgumentParser) -> None:
     command.add_argument("--json", action="store_true", help="print JSON instead of text")
 

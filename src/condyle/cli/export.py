@@ -10,10 +10,10 @@ from typing import Any
 import condyle
 from condyle.backends.fpga.constants import CONSTANTS
 from condyle.backends.fpga.target import WORDS
-from condyle.choices import DTYPES, EXPORTS
-from condyle.cli.common import add_robot, load, progress, say, show, show_json
+from condyle.choices import DTYPES, EXPORTS, REFERENCE_FRAMES
+from condyle.cli.common import add_frames, add_robot, load, progress, say, show, show_json
 from condyle.errors import AccuracyWarning
-from condyle.functions import FUNCTIONS
+from condyle.functions import DEFAULT, FUNCTIONS
 from condyle.hardware.functions import tasks
 
 
@@ -27,6 +27,10 @@ def fill(command: argparse.ArgumentParser) -> None:
     command.add_argument("--target", choices=tuple(EXPORTS), required=True)
     command.add_argument("--out", metavar="DIR", required=True, help="the folder to write")
     add_functions(command, hardware_functions)
+    add_frames(command)
+    command.add_argument(
+        "--reference-frame", choices=REFERENCE_FRAMES, default="local", help="of their velocities and Jacobians"
+    )
     command.add_argument("--name", help="prefix of the exported symbols: [a-z][a-z0-9_]{0,30}, no word of a language")
     command.add_argument("--dtype", choices=DTYPES, help="c: of every number (default float64)")
     add_hardware(command)
@@ -57,8 +61,8 @@ def add_functions(command: argparse.ArgumentParser, type: Callable[[str], tuple[
         "--functions",
         metavar="id,dfd",
         type=type,
-        default=tuple(FUNCTIONS),
-        help="which, by short name (default: all seven)",
+        default=DEFAULT,
+        help=f"which, by short name, or all (default: {','.join(DEFAULT)})",
     )
 
 
@@ -69,8 +73,8 @@ def hardware_options(arguments: argparse.Namespace) -> dict[str, Any]:
 
 
 def functions(text: str, more: Collection[str] = ()) -> tuple[str, ...]:
-    """A list such as id,dfd of the short names."""
-    names = tuple(text.split(","))
+    """A list such as id,dfd of the short names; "all" is every function."""
+    names = tuple(FUNCTIONS) if text == "all" else tuple(text.split(","))
     allowed = dict.fromkeys((*FUNCTIONS, *more))
     wrong = [name for name in names if name not in allowed]
     if wrong:
@@ -97,6 +101,8 @@ def run(arguments: argparse.Namespace) -> int:
             functions=arguments.functions,
             name=arguments.name,
             dtype=arguments.dtype,
+            frames=arguments.frames,
+            reference_frame=arguments.reference_frame,
             **hardware_options(arguments),
         )
     progress("")

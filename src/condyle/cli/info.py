@@ -12,7 +12,9 @@ from condyle.cli import machine
 from condyle.cli.common import (
     Json,
     Loaded,
+    add_frames,
     add_robot,
+    frames_of,
     load,
     positive,
     show,
@@ -21,7 +23,6 @@ from condyle.cli.common import (
     snapped_line,
     table,
 )
-from condyle.functions import FUNCTIONS
 from condyle.text import printable
 
 COUNTS = ("function", "route", "mul", "add", "div", "sincos", "instructions")
@@ -34,6 +35,7 @@ def fill(command: argparse.ArgumentParser) -> None:
     )
     command.epilog = "example: condyle info arm.urdf --lock finger_joint=0 --counts"
     add_robot(command)
+    add_frames(command)
     command.add_argument("--counts", action="store_true", help="operations and route of each function")
     command.add_argument("--target", choices=TARGETS, help="say what runs there: routes, forms, threads")
     command.add_argument("--batch", type=positive, metavar="N", help="say what runs for so many states (default 256)")
@@ -44,7 +46,8 @@ def fill(command: argparse.ArgumentParser) -> None:
 def run(arguments: argparse.Namespace) -> int:
     loaded = load(arguments)
     asked = bool(arguments.target or arguments.links or arguments.batch)
-    counts, compared = _counted(loaded.robot) if arguments.counts else (None, {})
+    frames = frames_of(loaded.robot, arguments)
+    counts, compared = _counted(loaded.robot, frames) if arguments.counts else (None, {})
     if arguments.json:
         found: dict[str, Json] = {**_summary(loaded)}
         if counts is not None:
@@ -65,18 +68,21 @@ def run(arguments: argparse.Namespace) -> int:
     return 0
 
 
-def _counted(robot: condyle.Robot) -> tuple[list[dict[str, str | int]], dict[str, dict[str, int]]]:
+def _counted(
+    robot: condyle.Robot, frames: tuple[str, ...]
+) -> tuple[list[dict[str, str | int]], dict[str, dict[str, int]]]:
     """Operations of each function, and the routes that were compared."""
-    from condyle.api import compiler_of
+    from condyle.api import bound_of, compiler_of
 
-    compiler = compiler_of(robot)
-    counts = [compiler.counts(function) for function in FUNCTIONS]
-    return counts, {function: compiler.compared(function) for function in FUNCTIONS}
+    compiler = compiler_of(robot, bound=bound_of(robot, frames))
+    counts = [compiler.counts(function) for function in compiler.functions]
+    return counts, {function: compiler.compared(function) for function in compiler.functions}
 
 
 def _explained(loaded: Loaded, arguments: argparse.Namespace) -> list[str]:
     """What runs for a batch, line by line."""
-    dyn = loaded.robot.compile(arguments.target or "cpu", links=arguments.links or "serial")
+    frames = frames_of(loaded.robot, arguments)
+    dyn = loaded.robot.compile(arguments.target or "cpu", links=arguments.links or "serial", frames=frames)
     return dyn.explain(arguments.batch or 256).splitlines()
 
 

@@ -43,20 +43,21 @@ class States:
         return States({name: array[:n] for name, array in self.quantities.items()}, self.sizes, self.dtype)
 
 
-def draw(robot: Robot, n: int, dtype: str, functions: Iterable[str] = (), rng: int = 0) -> States:
+def draw(robot: Robot, n: int, dtype: str, functions: Iterable[str] = (), rng: int = 0, frames: int = 0) -> States:
     """n random states; joint-space vectors are of order one, matrices are those of the states.
 
-    functions: those whose inputs are needed, by default all.
+    functions: those whose inputs are needed, by default all. frames: how many the robot is compiled for.
     """
     generator = np.random.default_rng(rng)
     q, v = robot.random_state(n, generator)
-    sizes = {"nq": robot.nq, "nv": robot.nv, "n_bodies": len(robot.bodies)}
+    sizes = {"nq": robot.nq, "nv": robot.nv, "n_bodies": len(robot.bodies), "n_frames": frames}
     quantities: dict[str, Array] = {"q": q, "v": v}
     for name in ("a", "tau"):
         quantities[name] = generator.standard_normal((n, robot.nv))
     for port in (port for name in functions or FUNCTIONS for port in FUNCTIONS[name].inputs):
         if port.name not in quantities:
-            quantities[port.name] = generator.standard_normal((n, *port.shape(sizes)))
+            drawn = generator.standard_normal((n, *port.shape(sizes)))
+            quantities[port.name] = robot.random_state(n, generator).q if port.is_configuration else drawn
             if port.given_by:
                 given = [quantities[taken.name] for taken in FUNCTIONS[port.given_by].inputs]
                 (quantities[port.name],) = robot.compile(target="numpy").call(port.given_by, given)

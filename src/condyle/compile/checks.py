@@ -21,9 +21,9 @@ def check_frames(tree: Tree, function: Function, frames: Sequence[str]) -> None:
         )
 
 
-def check_mass(robot: Robot, function: Function) -> None:
+def check_mass(tree: Tree, function: Function) -> None:
     """UnsupportedError for a quantity that is divided by the mass of the moving bodies, which have none."""
-    if not sum(body.mass for body in robot.bodies) > 0.0:
+    if function.divides_by_mass and not tree.mass > 0.0:
         raise UnsupportedError(f"{function.method}: the moving bodies have no mass; give some of them mass")
 
 

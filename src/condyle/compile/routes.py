@@ -66,8 +66,13 @@ class Router:
 
     @property
     def functions(self) -> list[str]:
-        """Those that can be compiled: all but those of frames, if no frames were asked for."""
-        return [name for name, function in FUNCTIONS.items() if self.tree.frames or "frames" not in function.options]
+        """Those that can be compiled: none of frames where no frames were asked for, none divided by a mass of zero."""
+        return [
+            name
+            for name, function in FUNCTIONS.items()
+            if (self.tree.frames or "frames" not in function.options)
+            and (self.tree.mass > 0.0 or not function.divides_by_mass)
+        ]
 
     def _traced(self, function: str, route: str, f_ext: bool) -> Traced:
         from condyle.passes import pipeline

@@ -70,8 +70,7 @@ class Compiler(Router):
 
     def check(self, function: str, target: str) -> None:
         """Errors that name the joint if the robot has no such function; see `checks`."""
-        if self.robot is not None and FUNCTIONS[function].divides_by_mass:
-            check_mass(self.robot, FUNCTIONS[function])
+        check_mass(self.tree, FUNCTIONS[function])
         if self.robot is not None and FUNCTIONS[function].inverts:
             check_invertible(self.robot)
             if self.needs_elements(function, target):

@@ -16,7 +16,7 @@ from condyle.specification import F_EXT, Call, Function, MinusProduct, Port
 
 FUNCTIONS: dict[str, Function] = {function.name: function for function in (*DYNAMICS, *KINEMATICS, *MOMENTA)}
 
-USUAL = tuple(function.name for function in DYNAMICS)
+DEFAULT = tuple(function.name for function in DYNAMICS)
 """What an export has where no functions are named."""
 
 OWN = frozenset(FUNCTIONS)

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from typing import NamedTuple, TypeVar
+from typing import NamedTuple, TypeVar, cast
 
 import numpy as np
 
@@ -20,7 +20,7 @@ from condyle.scalar import Scalar, number
 from condyle.spatial.rotation import Axes
 from condyle.spatial.transform import Transform
 from condyle.spatial.vector import Matrix, Symmetric, Vector, three
-from condyle.specification import Bound
+from condyle.specification import UNBOUND, Bound
 
 N = TypeVar("N", int, float)
 DUST = 1e-14  # what a few products of exact quarter turns leave instead of zero
@@ -92,6 +92,11 @@ class Tree:
         return [link.parent for link in self.links]
 
     @property
+    def mass(self) -> float:
+        """Of all moving bodies [kg]."""
+        return sum(float(cast(float, link.numbers.mass)) for link in self.links)
+
+    @property
     def configurations(self) -> Iterator[tuple[JointType, list[int], list[int]]]:
         """The type of every link that has coordinates of its own, and where they stand in q and in v."""
         for link in self.links:
@@ -119,8 +124,8 @@ def carried(parents: Sequence[int], values: Sequence[N]) -> list[N]:
     return sums
 
 
-def tree_of(robot: RobotData, bound: Bound = Bound()) -> Tree:
-    """The normal form of a robot, with the frames that are asked for; they are there, see `frames_of`."""
+def tree_of(robot: RobotData, bound: Bound = UNBOUND) -> Tree:
+    """The normal form of a robot, with the frames that are asked for; they are there."""
     builder = _TreeBuilder(robot)
     for index in range(len(robot.joints)):
         builder.add(index)

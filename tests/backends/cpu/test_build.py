@@ -17,7 +17,7 @@ from condyle.backends.cpu.build import build, supported
 from condyle.backends.cpu.target import ISAS, Isa
 from condyle.compile.serial import Compiler
 from condyle.errors import UnsupportedError
-from condyle.functions import FUNCTIONS
+from condyle.functions import DEFAULT, FUNCTIONS
 from condyle.ir.program import Array, Output, Program
 from condyle.model.tree import tree_of
 from condyle.runtime import machine, native
@@ -148,7 +148,7 @@ def test_constants_and_zeros_only(way: tuple[Isa, str]) -> None:
 CASES = [
     (name, floating, function)
     for name, floating in (("iiwa14", False), ("hyq", False), ("hyq", True), ("atlas", True))
-    for function in FUNCTIONS
+    for function in DEFAULT
     if name != "atlas" or function in ("id", "fd", "m")
 ]
 

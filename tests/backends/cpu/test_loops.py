@@ -18,7 +18,7 @@ from condyle.backends.cpu.loops import WORDS, assemble_rolled
 from condyle.backends.cpu.recipe import recipe
 from condyle.backends.cpu.steps import BANK, FRONT, MIDDLE, SAVED, StepEncoder
 from condyle.backends.cpu.target import AVX512, ISAS
-from condyle.functions import FUNCTIONS
+from condyle.functions import DEFAULT, FUNCTIONS
 from condyle.ir.interp_sweep import run_rolled
 from condyle.ir.sweep import Rolled
 from condyle.model.tree import tree_of
@@ -60,7 +60,7 @@ def answers(kernel: Kernel, code: Rolled, inputs: list[np.ndarray], threads: int
     return outputs
 
 
-@pytest.mark.parametrize("function", FUNCTIONS)
+@pytest.mark.parametrize("function", DEFAULT)
 @pytest.mark.parametrize("name", ROBOTS)
 def test_agrees_with_the_interpreter(name: str, function: str) -> None:
     """Every function, joint type, instruction set and precision; robots without and with branches."""

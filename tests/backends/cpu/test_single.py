@@ -14,7 +14,7 @@ from condyle.backends.cpu.build import build, supported
 from condyle.backends.cpu.single import MOST_ARRAYS, Single
 from condyle.backends.cpu.target import ISAS, Isa
 from condyle.compile.serial import Compiler
-from condyle.functions import FUNCTIONS
+from condyle.functions import DEFAULT, FUNCTIONS
 from condyle.ir.program import Array, Output, Program
 from condyle.model.tree import tree_of
 from condyle.runtime import machine
@@ -95,7 +95,7 @@ def robot_program(name: str, floating: bool, function: str) -> Program:
     return program
 
 
-ROBOTS = [("iiwa14", False, function) for function in FUNCTIONS] + [("hyq", True, f) for f in ("id", "m", "fd")]
+ROBOTS = [("iiwa14", False, function) for function in DEFAULT] + [("hyq", True, f) for f in ("id", "m", "fd")]
 
 
 @pytest.mark.parametrize(("name", "floating", "function"), ROBOTS)

@@ -17,7 +17,7 @@ from condyle.api import Robot
 from condyle.backends.common.facts import Facts
 from condyle.backends.cuda.cpp.header import header
 from condyle.backends.cuda.cpp.plan import Exported, Plan, plan
-from condyle.functions import FUNCTIONS
+from condyle.functions import DEFAULT
 from condyle.runtime import cache, loading
 from tests.backends.cuda.simulate import kernels
 
@@ -27,7 +27,7 @@ TYPES = {"float64": "double", "float32": "float"}
 GPP = shutil.which("g++")
 
 
-def planned(one: Robot, names: Sequence[str] = tuple(FUNCTIONS)) -> Plan:
+def planned(one: Robot, names: Sequence[str] = tuple(DEFAULT)) -> Plan:
     return plan(*kernels(one).exported(names))
 
 

@@ -21,7 +21,7 @@ from condyle.backends.cuda.link import link_version
 from condyle.backends.cuda.parts import Part
 from condyle.backends.cuda.target import ARCHITECTURES, TARGET
 from condyle.errors import BuildError
-from condyle.functions import FUNCTIONS
+from condyle.functions import DEFAULT
 
 MOST_CODE = 2_500  # instructions of a group's kernel: 40 kB, whatever the function
 LOCAL = {
@@ -68,7 +68,7 @@ def hold_code(part: Part, function: str, bits: int, floating: bool, lanes: int =
         link_version()
     except BuildError as error:
         pytest.skip(f"it computes what it should, but {error}")
-    for arch, row in on_every_architecture(part, list(FUNCTIONS).index(function) + bits // 32 + floating):
+    for arch, row in on_every_architecture(part, list(DEFAULT).index(function) + bits // 32 + floating):
         hold(row, function, arch, bits, floating, lanes)
 
 
@@ -106,7 +106,7 @@ def hold(row: Row, function: str, arch: str, bits: int, floating: bool, lanes: i
         assert row["instructions"] <= MOST_CODE, row
         return
     assert 0 < row["registers"] <= 255, row
-    assert local <= LOCAL[arch][bits, floating][list(FUNCTIONS).index(function)], row
+    assert local <= LOCAL[arch][bits, floating][list(DEFAULT).index(function)], row
 
 
 def hold_linked(row: Row, arch: str, bits: int, lanes: int) -> None:

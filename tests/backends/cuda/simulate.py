@@ -19,6 +19,7 @@ from condyle.compile.serial import Compiler
 from condyle.functions import FUNCTIONS
 from condyle.ir.program import Program
 from condyle.model.tree import tree_of
+from condyle.specification import Bound
 from tests.backends.cuda.interpret import launch, parse
 from tests.backends.cuda.memory import Memory
 
@@ -31,8 +32,8 @@ def robot(name: str, floating: bool = False) -> Robot:
 
 
 @cache
-def compiler(one: Robot) -> Compiler:
-    return Compiler(tree_of(one), Facts(one.nq, one.nv), {})
+def compiler(one: Robot, frames: tuple[str, ...] = ()) -> Compiler:
+    return Compiler(tree_of(one, Bound(frames)), Facts(one.nq, one.nv), {})
 
 
 @cache
@@ -43,8 +44,8 @@ def code(one: Robot, function: str, f_ext: bool) -> Program:
 
 
 @cache
-def kernels(one: Robot, target: Target = TARGET) -> GpuKernels:
-    return GpuKernels(compiler(one), target)
+def kernels(one: Robot, target: Target = TARGET, frames: tuple[str, ...] = ()) -> GpuKernels:
+    return GpuKernels(compiler(one, frames), target)
 
 
 def kernel(one: Robot, function: str, bits: int, f_ext: bool, target: Target) -> Part:
@@ -57,10 +58,13 @@ def on_gpu(one: Robot, function: str, bits: int, f_ext: bool = False, target: Ta
     return GpuFunction(kernels(one, target), function, f_ext, f"float{bits}", 132)
 
 
-def made(one: Robot, function: str, bits: int, f_ext: bool = False, target: Target = TARGET) -> Parts:
+def made(
+    one: Robot, function: str, bits: int, f_ext: bool = False, target: Target = TARGET, frames: tuple[str, ...] = ()
+) -> Parts:
     """A thread a state."""
-    usual = kernels(one, target).usual(function, f_ext)
-    return on_gpu(one, function, bits, f_ext, target).launches(Form(1, usual))
+    known = kernels(one, target, frames)
+    form = Form(1, known.usual(function, f_ext))
+    return GpuFunction(known, function, f_ext, f"float{bits}", 132).launches(form)
 
 
 def simulate(what: Parts, inputs: Sequence[Floats], block: int = 64, choice: int = 0) -> list[Floats]:

@@ -13,7 +13,7 @@ import pytest
 from condyle.backends.cuda.cpp.plan import plan
 from condyle.backends.cuda.parts import Composed
 from condyle.cli.check import allowed
-from condyle.functions import FUNCTIONS
+from condyle.functions import DEFAULT, FUNCTIONS
 from condyle.ir.program import Array, Output, Program
 from condyle.model.tree import tree_of
 from condyle.specification import Call, Function
@@ -51,7 +51,7 @@ Libraries = Callable[[str, bool], Library]
 def test_every_function(library: Libraries, name: str, floating: bool) -> None:
     """All seven in both types against the reference, in any order and batch; one test, so that one worker compiles."""
     one, code = robot(name, floating), library(name, floating)
-    for function in FUNCTIONS:
+    for function in DEFAULT:
         inputs = [array.astype(np.float32).astype(np.float64) for array in given(one, function, 45)]
         rows = dict(zip((port.name for port in FUNCTIONS[function].ports(False)), inputs, strict=True))
         wanted = evaluate(tree_of(one), function, compiler(one).reference_route(function), rows)
@@ -93,7 +93,7 @@ def test_one_row_serves_every_state(library: Libraries) -> None:
 
 
 @pytest.mark.parametrize("dtype", TYPES)
-@pytest.mark.parametrize("function", FUNCTIONS)
+@pytest.mark.parametrize("function", DEFAULT)
 @pytest.mark.parametrize(("name", "floating"), ARM_OR_LARGER)
 def test_the_call_that_does_everything(
     library: Libraries, name: str, floating: bool, function: str, dtype: str

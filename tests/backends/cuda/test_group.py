@@ -20,7 +20,7 @@ from condyle.backends.cuda.parts import Part, Parts, grouped, straight
 from condyle.backends.cuda.target import TARGET
 from condyle.compile.gpu import partitions_of
 from condyle.errors import UnsupportedError
-from condyle.functions import FUNCTIONS, expanded
+from condyle.functions import DEFAULT, FUNCTIONS, expanded
 from condyle.ir.program import Array, Output, Program
 from condyle.specification import MinusProduct
 from tests.backends.c.small import states, tangle, toy
@@ -32,13 +32,13 @@ from tests.backends.cuda.test_kernels import check_made, given
 RESULTS = FOLDER / "gpu_code.json"
 UNLIMITED = dataclasses.replace(TARGET, values32=1 << 20, values64=1 << 20, pool=1 << 20)
 """As many registers as a thread asks for: nothing to plan, which takes minutes, and the same operations."""
-SHORT = [("iiwa14", False, function, bits) for function in FUNCTIONS for bits in (32, 64)]
+SHORT = [("iiwa14", False, function, bits) for function in DEFAULT for bits in (32, 64)]
 SHORT += [("hyq", False, "did", 32), ("hyq", True, "fd", 64), ("hyq", True, "m", 32), ("atlas", False, "id", 32)]
 LONG = [
     (name, floating, function, bits)
     for name in ("hyq", "atlas")
     for floating in (False, True)
-    for function in FUNCTIONS
+    for function in DEFAULT
     for bits in (32, 64)
 ]
 
@@ -183,7 +183,7 @@ def test_partitionings_agree(lanes: int) -> None:
 
 
 def test_words_for_forms() -> None:
-    known = {function: partitions_of(function) for function in FUNCTIONS}
+    known = {function: partitions_of(function) for function in DEFAULT}
     assert {name: list(words) for name, words in known.items() if len(words) > 1} == {
         "dfd": ["split", "fused", "completely-fused"],
         "difd": ["split", "completely-fused"],
@@ -194,7 +194,7 @@ def test_words_for_forms() -> None:
     for function in ("dfd", "difd"):
         for partition in known[function]:
             assert requested(function, f"{partition} thread", known[function]) == Request((1,), partition)
-    for function in FUNCTIONS:
+    for function in DEFAULT:
         with pytest.raises(UnsupportedError):
             requested(function, "group8 thread", known[function])
     with pytest.raises(UnsupportedError, match="it can be one of auto, group, thread"):
@@ -227,7 +227,7 @@ def test_states_that_do_not_fit_are_refused() -> None:
         grouped(tangle(1), 2, 64, tight)
 
 
-@pytest.mark.parametrize("function", FUNCTIONS)
+@pytest.mark.parametrize("function", DEFAULT)
 def test_the_estimate_counts_what_is_there(function: str) -> None:
     """Steps of the schedule, and instructions in the recorded machine code, as the choice reckons them."""
     program = code(robot("iiwa14"), function, False)

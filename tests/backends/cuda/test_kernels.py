@@ -13,7 +13,7 @@ from condyle.backends.cuda.parts import Part, Parts, straight
 from condyle.backends.cuda.product import NAME
 from condyle.backends.cuda.target import TARGET, Target
 from condyle.cli.check import allowed
-from condyle.functions import FUNCTIONS
+from condyle.functions import DEFAULT, FUNCTIONS
 from condyle.ir.program import Array, Output, Program
 from condyle.model.tree import tree_of
 from condyle.trace.reference import evaluate
@@ -79,7 +79,7 @@ def check_made(one: Robot, function: str, bits: int, what: Parts, f_ext: bool, n
 
 
 @pytest.mark.parametrize("bits", [32, 64])
-@pytest.mark.parametrize("function", FUNCTIONS)
+@pytest.mark.parametrize("function", DEFAULT)
 @pytest.mark.parametrize(("name", "floating"), robots(ARM, QUADRUPED))
 def test_every_function(name: str, floating: bool, function: str, bits: int) -> None:
     """In shared memory that notices races; and its machine code keeps the limits."""

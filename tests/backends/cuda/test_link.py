@@ -19,7 +19,7 @@ from condyle.backends.cuda.assemble import Code, assemble
 from condyle.backends.cuda.link import link, link_version, usage
 from condyle.backends.cuda.target import ARCHITECTURES, TARGET
 from condyle.errors import BuildError
-from condyle.functions import FUNCTIONS
+from condyle.functions import DEFAULT
 from tests.backends.cuda.machine_code import hold, hold_linked, on_every_architecture, rows
 from tests.backends.cuda.simulate import kernel, made, robot
 
@@ -39,8 +39,8 @@ def test_the_record_is_whole() -> None:
     cases = set(itertools.product(ROBOTS, (False, True), BITS.values(), ARCHITECTURES))
     for case in cases:
         # derivatives of forward dynamics may be split: the kernels of other functions, and a product
-        assert {(*case, function, 1) for function in FUNCTIONS if function not in ("dfd", "difd")} <= known
-        assert {(*case, function, lanes) for function in FUNCTIONS for lanes in LANES} <= known
+        assert {(*case, function, 1) for function in DEFAULT if function not in ("dfd", "difd")} <= known
+        assert {(*case, function, lanes) for function in DEFAULT for lanes in LANES} <= known
     chains = {(row["robot"], row["bits"], row["arch"], row["function"]) for row in rows()}
     chain = [f"{CHAINS.removesuffix('s')} {links}" for links in LINKS]
     assert set(itertools.product(chain, BITS.values(), ARCHITECTURES, ("id", "fd"))) <= chains

@@ -14,7 +14,7 @@ from condyle import hardware
 from condyle.api import Robot
 from condyle.backends.fpga.build import Accelerator, build
 from condyle.backends.fpga.export import Facts, Sheet, write
-from condyle.functions import FUNCTIONS
+from condyle.functions import DEFAULT
 from condyle.hardware import Options
 from condyle.simulation import simulate
 
@@ -66,7 +66,7 @@ def accelerator(
     folding: int = 1,
 ) -> Accelerator:
     """An accelerator at a given interval, or at what the default budget allows; each is planned once."""
-    options = Options(functions or tuple(FUNCTIONS), word, f_ext=f_ext)
+    options = Options(functions or tuple(DEFAULT), word, f_ext=f_ext)
     key = (robot.fingerprint, options)
     if key not in _PLANNED:
         _PLANNED[key] = hardware.accelerator(robot, options)

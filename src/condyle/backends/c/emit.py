@@ -14,6 +14,7 @@ from condyle.backends.common.chunks import lower
 from condyle.backends.common.describe import argument_names, header
 from condyle.backends.common.facts import Facts, checked_name
 from condyle.backends.common.forms import beyond, write_functions
+from condyle.backends.common.words import IN_C
 from condyle.ir.count import tally
 from condyle.ir.program import Program
 from condyle.ir.segments import Segmented
@@ -47,7 +48,7 @@ def source(
 
     split: deal its chunks out to several units. constants: define the robot's exported constants too.
     """
-    checked_name(program.name)
+    checked_name(program.name, IN_C)
     body = _body(program, bits, target)
     groups = _groups(body, target) if split else [[text for text, _ in body.chunks]]
     apart = len(groups) > 1

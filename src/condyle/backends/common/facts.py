@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field
 
 import numpy as np
@@ -41,11 +41,11 @@ class Facts:
                 raise UnsupportedError(f"{text!r} cannot stand in generated code")
 
 
-def checked_name(name: str) -> str:
-    """The name itself if generated code of any target may carry it."""
+def checked_name(name: str, taken: Collection[str] = RESERVED) -> str:
+    """The name itself if generated code of any target, or of those that have these words, may carry it."""
     if not isinstance(name, str) or NAME.fullmatch(name) is None:  # pyright: ignore[reportUnnecessaryIsInstance]
         raise UnsupportedError(f"name={name!r} cannot name generated code: allowed is [a-z][a-z0-9_]{{0,30}}")
-    if name in RESERVED or name.startswith(OWN):
+    if name in taken or name.startswith(OWN):
         other = f"my_{name}"[:31]
         raise UnsupportedError(
             f"name={name!r} cannot name generated code: C, C++, CUDA, Verilog or their libraries have that name. Any "

@@ -65,7 +65,9 @@ _KINDS = "char uchar short ushort int uint long ulong longlong ulonglong float d
 _VECTORS = [f"{kind}{n}" for kind in _KINDS.split() for n in (1, 2, 3, 4)]
 _MAKERS = [f"make_{vector}" for vector in _VECTORS]
 
-RESERVED = frozenset([*" ".join((_C, _CPP, _VERILOG, _MATHS, _FLOATS, _LIBRARY, _TOOLS)).split(), *_VECTORS, *_MAKERS])
+IN_C = frozenset([*" ".join((_C, _CPP, _MATHS, _FLOATS, _LIBRARY, _TOOLS)).split(), *_VECTORS, *_MAKERS])
+"""What C, C++ and CUDA have a name for."""
+RESERVED = IN_C | frozenset(_VERILOG.split())
 """One table for all targets, so that what is exported to one can be exported to every other."""
 OWN = "fx_"
 """What our own modules begin with."""
