@@ -49,6 +49,10 @@ def columns_at(joint: Joint, frame: Pose) -> list[Pair]:
     return [frame.transform.motion_to_child(dof.column) for dof in joint.dofs]
 
 
+def nothing(_: Joint) -> None:
+    """What is known of a joint beside itself."""
+
+
 def local_jacobians(tree: Sweeps) -> Matrices:
     """J v is the velocity of the frame in itself."""
 
@@ -61,7 +65,7 @@ def local_jacobians(tree: Sweeps) -> Matrices:
     def rise(joint: Joint, frame: Pose, _: object) -> Pose:
         return from_parent(joint, frame)
 
-    return tree.frame_columns(start, meet, rise, None, tree.each(lambda joint: None))
+    return tree.frame_columns(start, meet, rise, None, tree.each(nothing))
 
 
 def local_rates(tree: Sweeps, v: Field[Sequence[Scalar]]) -> Matrices:

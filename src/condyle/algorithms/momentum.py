@@ -6,7 +6,7 @@ Orin, Goswami 2008; Wensing, Orin 2016. Rotor inertias have no part in it.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import NamedTuple
+from typing import NamedTuple, cast
 
 from condyle.algorithms import rnea
 from condyle.algorithms.crba import composites, times_motion
@@ -36,6 +36,11 @@ def moment_up(joint: Joint, total: Moment) -> Moment:
     return Moment(total.mass, vec.add(joint.rotation.back(total.first), vec.scale(total.mass, joint.origin)))
 
 
+def carried_moment(joint: Joint, total: Moment) -> tuple[Moment, Moment]:
+    """Backward step, which keeps the total."""
+    return total, moment_up(joint, total)
+
+
 def force_up(joint: Joint, total: Pair) -> Pair:
     """Backward step: a force or a momentum."""
     return joint.transform.force_to_parent(total)
@@ -62,7 +67,7 @@ def potential_energy(tree: Sweeps) -> tuple[Scalar]:
 
 def center_of_mass_jacobian(tree: Sweeps) -> list[Scalar]:
     """Column k: what degree of freedom k moves of the centre of mass: m_k^c (J_k at the centre of what it carries)."""
-    carried = tree.backward(lambda joint, total: (total, moment_up(joint, total)), tree.each(own_moment))
+    carried = tree.backward(carried_moment, tree.each(own_moment))
     scale = reciprocal(moment_of_all(tree).mass)
 
     def columns(joint: Joint, moment: Moment, pose: Pose) -> Sequence[Vector]:
@@ -83,6 +88,12 @@ def own_momentum(joint: Joint, velocity: Pair) -> Pair:
     return times_motion(joint.inertia, *velocity)
 
 
+def inertial_force(joint: Joint, motion: rnea.Motion) -> Pair:
+    """What moves one body."""
+    force, torque = rnea.newton_euler(joint, motion)
+    return force, torque
+
+
 def centroidal_momentum(tree: Sweeps, v: Field[Sequence[Scalar]]) -> list[Scalar]:
     """(linear, angular) about the centre of mass."""
     momenta = tree.each(own_momentum, tree.forward(velocity, twist.ZERO, v))
@@ -92,7 +103,7 @@ def centroidal_momentum(tree: Sweeps, v: Field[Sequence[Scalar]]) -> list[Scalar
 def centroidal_momentum_rate(tree: Sweeps, v: Field[Sequence[Scalar]], a: Field[Sequence[Scalar]]) -> list[Scalar]:
     """Its time derivative: the inertial forces of all bodies about the centre of mass, whose own motion adds none."""
     motions = tree.forward(rnea.motion, rnea.at_rest(vec.ZERO), v, a)
-    forces = tree.each(lambda joint, motion: tuple(rnea.newton_euler(joint, motion)), motions)
+    forces = tree.each(inertial_force, motions)
     return _both(about(center_of_mass(tree), tree.to_world(force_up, forces, twist.ZERO)))
 
 
@@ -100,10 +111,10 @@ def centroidal_momentum_matrix(tree: Sweeps) -> list[Scalar]:
     """Column k: the momentum of all that degree of freedom k carries when it moves with unit velocity."""
     centre = center_of_mass(tree)
 
-    def columns(joint: Joint, composite: Inertia, pose: Pose) -> Sequence[Vector]:
-        momenta = [turned(pose.axes, times_motion(composite, *dof.column)) for dof in joint.dofs]
+    def columns(joint: Joint, composite: Inertia, pose: Pose) -> Sequence[Sequence[Scalar]]:
         arm = vec.sub(centre, pose.origin)
-        return tuple((*about(arm, momentum)[0], *about(arm, momentum)[1]) for momentum in momenta)
+        momenta = (turned(pose.axes, times_motion(composite, *dof.column)) for dof in joint.dofs)
+        return tuple((*linear, *angular) for linear, angular in (about(arm, momentum) for momentum in momenta))
 
     return _rows(tree, tree.each(columns, composites(tree), placements(tree)), 6)
 
@@ -115,4 +126,4 @@ def _both(pair: Pair) -> list[Scalar]:
 def _rows(tree: Sweeps, columns: Field[Sequence[Sequence[Scalar]]], size: int) -> list[Scalar]:
     """A matrix of so many rows by the columns that joints have for their degrees of freedom, row by row."""
     rows = [tree.gathered([tuple(column[k] for column in own) for own in columns]) for k in range(size)]
-    return [x for row in rows for x in row]
+    return [x for row in rows for x in cast("Sequence[Scalar]", row)]

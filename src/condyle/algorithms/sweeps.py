@@ -78,11 +78,11 @@ class Sweeps(Protocol):
 
     def frame_columns(
         self,
-        start: Callable[[Transform, object], T],
+        start: Callable[[Transform, U], T],
         meet: Callable[..., Sequence[object]],
         rise: Callable[..., T],
-        world: object,
-        values: Field[object],
+        world: U,
+        values: Field[U],
     ) -> Sequence[Sequence[Sequence[Scalar]]]:
         """For every frame that was asked for the rows of a matrix with a column for each entry of v.
 
@@ -93,10 +93,10 @@ class Sweeps(Protocol):
 
     def body_columns(
         self,
-        start: Callable[[Transform, object], T],
+        start: Callable[[Transform, U], T],
         meet: Callable[..., Sequence[object]],
         rise: Callable[..., T],
-        values: Field[object],
+        values: Field[U],
     ) -> Sequence[Sequence[Sequence[Scalar]]]:
         """The same of every body's own frame."""
         ...

@@ -150,7 +150,11 @@ class Unrolled:
         return reduce(plus, values) if values else none
 
     def to_world(self, step: Callable[..., T], own: Field[T], none: T) -> T:
-        ups = self.backward(lambda joint, x: (step(joint, x),) * 2, own)
+        def twice(joint: Joint, x: T) -> tuple[T, T]:
+            up = step(joint, x)
+            return up, up
+
+        ups = self.backward(twice, own)
         return self.total([up for up, link in zip(ups, self.tree.links, strict=True) if link.parent < 0], none)
 
     def at_frames(self, step: Callable[[Transform, T], U], world: T, values: Field[T]) -> list[U]:
@@ -163,21 +167,21 @@ class Unrolled:
 
     def frame_columns(
         self,
-        start: Callable[[Transform, object], T],
+        start: Callable[[Transform, U], T],
         meet: Callable[..., Sequence[object]],
         rise: Callable[..., T],
-        world: object,
-        values: Field[object],
+        world: U,
+        values: Field[U],
     ) -> list[list[list[Scalar]]]:
         carries = [(j, start(at, values[j] if j >= 0 else world)) for j, at in self.frames]
         return [self._columns(j, carry, meet, rise, values) for j, carry in carries]
 
     def body_columns(
         self,
-        start: Callable[[Transform, object], T],
+        start: Callable[[Transform, U], T],
         meet: Callable[..., Sequence[object]],
         rise: Callable[..., T],
-        values: Field[object],
+        values: Field[U],
     ) -> list[list[list[Scalar]]]:
         bodies = [(link.body, j, link.body_frame) for j, link in enumerate(self.tree.links) if link.body >= 0]
         return [self._columns(j, start(at, values[j]), meet, rise, values) for _, j, at in sorted(bodies)]
