@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable, Mapping, Sequence
-from numbers import Integral
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Literal
 
@@ -14,7 +13,7 @@ from numpy.typing import DTypeLike
 from condyle import __version__, readers
 from condyle.backends.common.facts import Facts
 from condyle.backends.cpu.build import supported
-from condyle.choices import BUNDLED, DTYPES, EXPORTS, FORCE_FRAMES, LINKS, REFERENCE_FRAMES, TARGETS
+from condyle.choices import BUNDLED, EXPORTS, LINKS, TARGETS
 from condyle.compile.checks import check_frames, check_invertible, check_mass
 from condyle.compile.serial import Compiler
 from condyle.dynamics import Dynamics, fall_back
@@ -22,14 +21,11 @@ from condyle.errors import BuildError, UnsupportedError
 from condyle.functions import DEFAULT, FUNCTIONS
 from condyle.model import builder, generate
 from condyle.model import robot as model
-from condyle.model.change import suggest
 from condyle.model.joints import JOINT_TYPES
 from condyle.model.tree import Tree, tree_of
+from condyle.options import bound_of, check_choice, dtype_name, whole
 from condyle.runtime.toolchain import find_compiler
 from condyle.specification import UNBOUND, Bound
-
-MOST = 1 << 30
-"""Threads, or GPUs: no machine has as many."""
 
 
 class Robot(model.Robot):
@@ -87,46 +83,6 @@ class Robot(model.Robot):
 
             kind, compiler.device, compiler.kernels = GpuDynamics, device or 0, requests(kernels)
         return kind(compiler, runs, dtype, threads, recipe)
-
-
-def bound_of(
-    robot: Robot, frames: Sequence[str] = (), reference_frame: str = "local", force_frame: str = "local"
-) -> Bound:
-    """The options that functions depend on; UnsupportedError for frames that are not there, and for other words."""
-    check_choice("reference_frame", reference_frame, REFERENCE_FRAMES)
-    check_choice("force_frame", force_frame, FORCE_FRAMES)
-    if isinstance(frames, str) or not isinstance(frames, Iterable):  # pyright: ignore[reportUnnecessaryIsInstance]
-        raise UnsupportedError(f"frames={frames!r}: give a list of names, such as ({frames!r},)")
-    names = tuple(frames)
-    for name in names:
-        if name not in robot.frames:
-            known = tuple(robot.frames)
-            raise UnsupportedError(f"frames: there is no frame {name!r}{suggest(str(name), known)}")
-    return Bound(names, reference_frame, force_frame)
-
-
-def check_choice(name: str, value: str, allowed: Sequence[str]) -> None:
-    if value not in allowed:
-        raise UnsupportedError(f"{name}={value!r}: allowed is {', '.join(map(repr, allowed))}")
-
-
-def whole(name: str, value: int, least: int, instead: str) -> int:
-    """Any kind of whole number as an int; UnsupportedError for what is none, too small or beyond all machines."""
-    if not isinstance(value, Integral) or not least <= value <= MOST:
-        raise UnsupportedError(f"{name}={value!r}: give a whole number from {least} on, or {instead}")
-    return int(value)
-
-
-def dtype_name(dtype: DTypeLike) -> str:
-    """ "float64" or "float32", however NumPy lets it be said; UnsupportedError for anything else."""
-    try:
-        found = None if dtype is None else np.dtype(dtype)  # pyright: ignore[reportUnnecessaryComparison]
-    except TypeError:
-        found = None
-    for name in DTYPES:
-        if found is not None and found == np.dtype(name):  # NumPy takes None for float64
-            return name
-    raise UnsupportedError(f"dtype={dtype!r}: allowed is {', '.join(map(repr, DTYPES))}")
 
 
 def runs_on(target: str) -> str:

@@ -49,7 +49,7 @@ def test_a_method_a_signature_a_route_and_memory() -> None:
     for target in ("numpy", "cpu"):
         dyn = robot.compile(target=target)
         assert dyn.signature[NAME] == "(nq)->(3)"
-        assert f"{NAME} sweep" in dyn.explain(5).replace("  ", " ")
+        assert f"{NAME} sweep" in " ".join(dyn.explain(5).split())
         assert dyn.memory(2)[NAME] == 2 * 8 * (7 + 3)
         q = robot.neutral()
         found = dyn.first_moment_of_mass(q)

@@ -14,6 +14,7 @@ import pinocchio as pin
 
 from condyle.model.placement import alignment
 from condyle.model.robot import Joint, Robot
+from tests.twins.parameters import moved_parameters
 
 Array = np.ndarray
 REFERENCES = {"local": pin.LOCAL, "world": pin.WORLD, "local_world_aligned": pin.LOCAL_WORLD_ALIGNED}
@@ -250,31 +251,9 @@ class Twin:
         """By their bodies, whose parameters are linear in ours: the matrix of 10 x 10 for each."""
         given = self.q(q), self.G @ v, self.G @ a
         whole = self.G.T @ pin.computeJointTorqueRegressor(self.model, self.data, *given)
-        return np.hstack([whole[:, 10 * (id - 1) : 10 * id] @ moved_parameters(place) for id, place in self.bodies])
-
-
-def moved_parameters(place: pin.SE3) -> Array:
-    """The inertial parameters of a body about the joint, by those in a frame that stands at `place` there.
-
-    Pseudo-inertias, which are linear in them, move as homogeneous coordinates do: J' = T J T^T.
-    """
-    T = place.homogeneous
-    return np.array([_parameters(T @ _pseudo(unit) @ T.T) for unit in np.eye(10)]).T
-
-
-def _pseudo(parameters: Array) -> Array:
-    """sum m [r; 1] [r; 1]^T."""
-    mass, *rest = parameters
-    xx, xy, yy, xz, yz, zz = rest[3:]
-    inertia = np.array([[xx, xy, xz], [xy, yy, yz], [xz, yz, zz]])
-    second = 0.5 * np.trace(inertia) * np.eye(3) - inertia
-    return np.block([[second, np.array(rest[:3])[:, None]], [np.array(rest[:3])[None], np.array([[mass]])]])
-
-
-def _parameters(pseudo: Array) -> Array:
-    second = pseudo[:3, :3]
-    i = np.trace(second) * np.eye(3) - second
-    return np.array([pseudo[3, 3], *pseudo[:3, 3], i[0, 0], i[0, 1], i[1, 1], i[0, 2], i[1, 2], i[2, 2]])
+        return np.hstack(
+            [whole[:, 10 * (id - 1) : 10 * id] @ moved_parameters(place.homogeneous) for id, place in self.bodies]
+        )
 
 
 def se3(placement: object) -> pin.SE3:

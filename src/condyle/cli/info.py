@@ -62,7 +62,7 @@ def run(arguments: argparse.Namespace) -> int:
         show("mul and add are counted before multiply-adds are contracted, instructions after")
         show("\nroutes compared by mul + add, the best first:")
         for function, routes in compared.items():
-            show(f"{function:6}" + (", ".join(f"{route} {n}" for route, n in routes.items()) or "loops, by estimates"))
+            show(f"{function:11}" + (", ".join(f"{route} {n}" for route, n in routes.items()) or "loops, by estimates"))
     if asked:
         show("\n" + "\n".join(_explained(loaded, arguments)))
     return 0
@@ -72,7 +72,8 @@ def _counted(
     robot: condyle.Robot, frames: tuple[str, ...]
 ) -> tuple[list[dict[str, str | int]], dict[str, dict[str, int]]]:
     """Operations of each function, and the routes that were compared."""
-    from condyle.api import bound_of, compiler_of
+    from condyle.api import compiler_of
+    from condyle.options import bound_of
 
     compiler = compiler_of(robot, bound=bound_of(robot, frames))
     counts = [compiler.counts(function) for function in compiler.functions]

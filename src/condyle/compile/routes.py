@@ -146,6 +146,10 @@ class Router:
         long = self._size(function) > HOPELESS[FUNCTIONS[function].is_vector] or self._multiplies_long(function)
         return long and self._may_roll(function)
 
+    def is_too_long(self, function: str) -> bool:
+        """Whether it has no form for this robot but the reference: too long for straight code, and without loops."""
+        return self.is_hopeless(function) and not has_loops(function)
+
     def _multiplies_long(self, function: str) -> bool:
         """Whether products of matrices alone are too long, by the tree; further zeros of their entries do not count."""
         return bool(products_of(function)) and product_size(self.tree, FUNCTIONS[function].inverts) > AMPLE * LONGEST
@@ -200,7 +204,7 @@ class Router:
         """The same as straight-line code; UnsupportedError for robots that are too long for it."""
         from condyle.passes import pipeline
 
-        code = self.best(function, f_ext).code
+        code = None if self.is_too_long(function) else self.best(function, f_ext).code
         if isinstance(code, Segmented):
             code = self._straight(function, f_ext).code
         if not isinstance(code, Program):
@@ -211,7 +215,10 @@ class Router:
         return pipeline.apply(code, pipeline.CODE)
 
     def counts(self, function: str) -> dict[str, str | int]:
-        """One row of operation counts: before contraction, and instructions after it."""
+        """One row of operation counts: before contraction, and instructions after it; zeros for what `is_too_long`."""
+        if self.is_too_long(function):
+            none = dict.fromkeys((*Counts._fields, "instructions"), 0)
+            return {"function": function, "route": f"{self.reference_route(function)}, in NumPy", **none}
         return {**self.work(function), "instructions": instructions(self.code(function, False))}
 
     def work(self, function: str) -> dict[str, str | int]:

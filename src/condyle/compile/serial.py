@@ -58,7 +58,10 @@ class Compiler(Router):
 
         The loops of a long robot are not counted, which takes seconds.
         """
-        if self.is_hopeless(function):
+        if self.is_too_long(function):
+            target, route = "numpy", self.reference_route(function)
+            work = "too long for straight code, and without loops: NumPy answers, much slower"
+        elif self.is_hopeless(function):
             from condyle.trace.rolled import rolled_route
 
             route, work = rolled_route(function) + ", rolled", f"loops over {len(self.tree.links)} links"
@@ -66,7 +69,7 @@ class Compiler(Router):
             row = self.work(function)
             route = str(row["route"])
             work = f"{row['mul']} mul, {row['add']} add, {row['div']} div, {row['sincos']} sincos a state"
-        return f"{function:5}{route:24}{work}" + ("" if runs(target) == target else f", target {runs(target)}")
+        return f"{function:11}{route:24}{work}" + ("" if runs(target) == target else f", target {runs(target)}")
 
     def check(self, function: str, target: str) -> None:
         """Errors that name the joint if the robot has no such function; see `checks`."""
@@ -78,7 +81,7 @@ class Compiler(Router):
 
     def build(self, function: str, f_ext: bool, target: str, dtype: str) -> Kernel:
         """The kernel of one function for one target; "cpu" leaves to C what it cannot do."""
-        if target == "numpy":
+        if target == "numpy" or (target != "cuda" and self.is_too_long(function)):
             from condyle.trace.reference import evaluate
 
             route = self.reference_route(function)

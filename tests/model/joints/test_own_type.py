@@ -15,9 +15,9 @@ from condyle.model.joints.base import ANGULAR, LINEAR, Column
 from condyle.scalar import Scalar, cos, number, sin
 from condyle.spatial.rotation import AboutZ
 from condyle.spatial.transform import Transform
+from tests.model.joints.arrays import integrate
 
 PLANAR = JOINT_TYPES["planar"]
-ORDER = [2, 0, 1]  # of planar's q and v
 
 
 class Turntable(JointType):
@@ -33,11 +33,13 @@ class Turntable(JointType):
     def transform(self, q: Sequence[Scalar], pitch: Scalar | float) -> Transform:
         return Transform(AboutZ(cos(q[0]), sin(q[0])), (q[1], q[2], number(0.0)))
 
-    def integrate(self, q: np.ndarray, dv: np.ndarray) -> np.ndarray:
-        return PLANAR.integrate(np.roll(q, -1, -1), np.roll(dv, -1, -1))[..., ORDER]
+    def integrate(self, q: Sequence[Scalar], dv: Sequence[Scalar]) -> list[Scalar]:
+        x, y, theta = PLANAR.integrate((*q[1:], q[0]), (*dv[1:], dv[0]))
+        return [theta, x, y]
 
-    def difference(self, q0: np.ndarray, q1: np.ndarray) -> np.ndarray:
-        return PLANAR.difference(np.roll(q0, -1, -1), np.roll(q1, -1, -1))[..., ORDER]
+    def difference(self, q0: Sequence[Scalar], q1: Sequence[Scalar]) -> list[Scalar]:
+        x, y, theta = PLANAR.difference((*q0[1:], q0[0]), (*q1[1:], q1[0]))
+        return [theta, x, y]
 
 
 class Drill(JointType):
@@ -110,7 +112,7 @@ def test_states() -> None:
     assert np.array_equal(robot.neutral(), np.zeros(5))
     np.testing.assert_allclose(robot.difference(q, robot.integrate(q, v)), v, atol=1e-13)
     there = robot.integrate(q, v)[:, 1:4]
-    assert np.array_equal(there[:, [1, 2, 0]], PLANAR.integrate(q[:, [2, 3, 1]], v[:, [2, 3, 1]]))
+    assert np.array_equal(there[:, [1, 2, 0]], integrate(PLANAR, q[:, [2, 3, 1]], v[:, [2, 3, 1]]))
     h, x = 1e-6, np.random.default_rng(5).uniform(-1.0, 1.0, v.shape)
     moved = robot.difference(robot.integrate(q, v), robot.integrate(q, v + h * x)) / h
     np.testing.assert_allclose((robot.integrate_derivatives(v).ddv @ x[..., None])[..., 0], moved, atol=1e-5)

@@ -1,0 +1,58 @@
+"""What people give as options, checked: words, numbers, number types, frames."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from numbers import Integral
+
+import numpy as np
+from numpy.typing import DTypeLike
+
+from condyle.choices import DTYPES, FORCE_FRAMES, REFERENCE_FRAMES
+from condyle.errors import UnsupportedError
+from condyle.model.change import suggest
+from condyle.model.robot import Robot
+from condyle.specification import Bound
+
+MOST = 1 << 30
+"""Threads, or GPUs: no machine has as many."""
+
+
+def bound_of(
+    robot: Robot, frames: Sequence[str] = (), reference_frame: str = "local", force_frame: str = "local"
+) -> Bound:
+    """The options that functions depend on; UnsupportedError for frames that are not there, and for other words."""
+    check_choice("reference_frame", reference_frame, REFERENCE_FRAMES)
+    check_choice("force_frame", force_frame, FORCE_FRAMES)
+    if isinstance(frames, str) or not isinstance(frames, Iterable):  # pyright: ignore[reportUnnecessaryIsInstance]
+        raise UnsupportedError(f"frames={frames!r}: give a list of names, such as ({frames!r},)")
+    names = tuple(frames)
+    for name in names:
+        if name not in robot.frames:
+            known = tuple(robot.frames)
+            raise UnsupportedError(f"frames: there is no frame {name!r}{suggest(str(name), known)}")
+    return Bound(names, reference_frame, force_frame)
+
+
+def check_choice(name: str, value: str, allowed: Sequence[str]) -> None:
+    if value not in allowed:
+        raise UnsupportedError(f"{name}={value!r}: allowed is {', '.join(map(repr, allowed))}")
+
+
+def whole(name: str, value: int, least: int, instead: str) -> int:
+    """Any kind of whole number as an int; UnsupportedError for what is none, too small or beyond all machines."""
+    if not isinstance(value, Integral) or not least <= value <= MOST:
+        raise UnsupportedError(f"{name}={value!r}: give a whole number from {least} on, or {instead}")
+    return int(value)
+
+
+def dtype_name(dtype: DTypeLike) -> str:
+    """ "float64" or "float32", however NumPy lets it be said; UnsupportedError for anything else."""
+    try:
+        found = None if dtype is None else np.dtype(dtype)  # pyright: ignore[reportUnnecessaryComparison]
+    except TypeError:
+        found = None
+    for name in DTYPES:
+        if found is not None and found == np.dtype(name):  # NumPy takes None for float64
+            return name
+    raise UnsupportedError(f"dtype={dtype!r}: allowed is {', '.join(map(repr, DTYPES))}")
