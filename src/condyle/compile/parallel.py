@@ -173,7 +173,7 @@ class ScannedCompiler(Compiler):
             return super().line(function, target, dtype, n)
         by_link = target == "numpy" or (target == "cuda" and not launches.in_segments(self.tree, FUNCTIONS[function]))
         how = "by scans over the links" if by_link else "its links in chunks, one a lane"
-        return f"{function:5}{self.scan(function, target):24}{how}"
+        return f"{function:11}{self.scan(function, target):24}{how}"
 
 
 @dataclass(frozen=True, eq=False)
