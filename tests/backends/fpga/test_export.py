@@ -143,6 +143,19 @@ def test_a_robot_without_an_inverse_is_refused(tmp_path) -> None:
         condyle.export(idle, "verilog", tmp_path, ("minv",))
 
 
+def test_a_robot_without_an_inverse_of_m_has_the_functions_that_need_none(tmp_path) -> None:
+    """A link without mass at the end: nothing of M^-1, which is not finite then, is traced."""
+    builder = condyle.Builder().body("arm", mass=1.0, inertia=((1, 0, 0), (0, 1, 0), (0, 0, 1))).body("flag")
+    builder.joint("a", parent="world", child="arm", type="continuous", axis=(0, 0, 1))
+    builder.joint("b", parent="arm", child="flag", type="continuous", axis=(0, 1, 0))
+    with pytest.warns(ModelWarning, match="flag"):
+        robot = builder.build()
+    for functions in (("id",), ("id", "m", "did")):
+        assert condyle.export(robot, "verilog", tmp_path / "-".join(functions), functions)
+    with pytest.raises(SingularError, match="'b'"):
+        condyle.export(robot, "verilog", tmp_path / "fd", ("fd",))
+
+
 def _counter() -> ModuleType:
     """count.py as it stands in an exported folder."""
     spec = spec_from_file_location("count", COUNT)
