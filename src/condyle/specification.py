@@ -209,7 +209,7 @@ class Function:
     @property
     def is_vector(self) -> bool:
         """Whether its answers grow with the number of joints, not with its square."""
-        return all(port.dims.count("nv") < 2 for port in self.outputs)
+        return all(sum(size in dim for dim in port.dims for size in ("nv", "n_bodies")) < 2 for port in self.outputs)
 
     @property
     def made_of(self) -> tuple[str, ...]:

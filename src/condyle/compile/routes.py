@@ -143,7 +143,8 @@ class Router:
 
     def is_hopeless(self, function: str) -> bool:
         """Whether it is loops for sure, by estimates alone."""
-        long = self._size(function) > HOPELESS[FUNCTIONS[function].is_vector] or self._multiplies_long(function)
+        most = HOPELESS[FUNCTIONS[function].is_vector] if has_loops(function) else LONGEST
+        long = self._size(function) > most or self._multiplies_long(function)
         return long and self._may_roll(function)
 
     def is_too_long(self, function: str) -> bool:

@@ -154,7 +154,7 @@ MOMENTA = (
             ),
         ),
         partial(_routes, "reg"),
-        Size(200, 90),
+        Size(200, 140),
         ROUNDED,
         "Atkeson, An, Hollerbach 1986",
     ),
