@@ -138,6 +138,7 @@ MOMENTA = (
         Size(150, 90),
         ROUNDED,
         "Echeandia, Wensing 2021",
+        normal_form="joint_space",
     ),
     Function(
         "reg",
