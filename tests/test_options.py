@@ -34,6 +34,11 @@ ROBOT = condyle.chain(2)
         ({"device": -1, "target": "cuda"}, "device=-1"),
         ({"kernels": 3, "target": "cuda"}, "kernels=3"),
         ({"kernels": {"fd": 3}, "target": "cuda"}, "'fd' is 3"),
+        ({"frames": "link"}, r"frames='link'.*\('link',\)"),
+        ({"frames": ("link_7",)}, "no frame 'link_7'; did you mean"),
+        ({"frames": 3}, "frames=3"),
+        ({"reference_frame": "body"}, "reference_frame='body'.*'local'"),
+        ({"force_frame": "world"}, "force_frame='world'.*'local_world_aligned'"),
     ],
 )
 def test_wrong_options(options: dict[str, object], word: str) -> None:
@@ -46,8 +51,9 @@ def test_wrong_options(options: dict[str, object], word: str) -> None:
     [
         ("c", {"word": "32", "folding": 2}, r"'c': word \(of target 'verilog'\), folding .*Options of 'c': dtype"),
         ("c", {"step": 1e-3, "constants": "dsp"}, "step .*constants "),
-        ("cuda", {"clock": 125.0, "f_ext": 1.0}, "clock .*f_ext .*'cuda': none"),
+        ("cuda", {"clock": 125.0, "f_ext": 1.0}, "clock .*f_ext .*'cuda': frames"),
         ("cuda", {"dtype": "float64"}, r"dtype \(of target 'c'\)"),
+        ("verilog", {"frames": ("x",)}, r"frames \(of target 'c' and 'cuda'\)"),
         ("verilog", {"dtype": "float32"}, r"dtype \(of target 'c'\).*word, dsp"),
     ],
 )
@@ -57,9 +63,9 @@ def test_exports_refuse_what_says_nothing_to_them(target: str, options: dict, wo
     assert not (tmp_path / "out").exists()
 
 
-def test_every_option_of_an_export_belongs_to_one_target() -> None:
-    options = [option for own in EXPORTS.values() for option in own]
-    assert [*options] == [*inspect.signature(condyle.export).parameters][5:]
+def test_every_option_of_an_export_belongs_to_a_target() -> None:
+    options = {option for own in EXPORTS.values() for option in own}
+    assert options == {*[*inspect.signature(condyle.export).parameters][5:]}
 
 
 def test_number_types_are_said_as_numpy_lets_them() -> None:
@@ -73,10 +79,10 @@ def test_a_prompt_shows_one_line() -> None:
 
 
 def test_an_unknown_function_is_named() -> None:
-    with pytest.raises(UnsupportedError, match=r"'fk'.*id, fd, m"):
-        ROBOT.compile().function("fk")
-    with pytest.raises(UnsupportedError, match=r"'fk'.*id, fd, m"):
-        ROBOT.compile().call("fk", ())
+    with pytest.raises(UnsupportedError, match=r"'ik'.*id, fd, m"):
+        ROBOT.compile().function("ik")
+    with pytest.raises(UnsupportedError, match=r"'ik'.*id, fd, m"):
+        ROBOT.compile().call("ik", ())
 
 
 def test_any_whole_number_of_threads() -> None:
@@ -84,3 +90,13 @@ def test_any_whole_number_of_threads() -> None:
     one = ROBOT.compile().mass_matrix(q)
     for threads in (np.int64(2), np.uint8(3), 1 << 30):
         assert np.array_equal(ROBOT.compile(threads=threads).mass_matrix(q), one)  # type: ignore[arg-type]
+
+
+def test_functions_of_frames_say_which_option_they_need() -> None:
+    with pytest.raises(UnsupportedError, match=r"frame_placements: no frames were named; give frames=\('"):
+        ROBOT.compile().frame_placements(np.zeros(2))
+    tip = [*ROBOT.frames][-1]
+    with pytest.raises(UnsupportedError, match="no meaning with reference_frame='world'"):
+        ROBOT.compile(frames=(tip,), reference_frame="world").frame_accelerations(*np.zeros((3, 2)))
+    with pytest.raises(UnsupportedError, match="center_of_mass: no frames|frame_jacobians: no frames"):
+        condyle.export(ROBOT, "c", "never", ("id", "jac"))

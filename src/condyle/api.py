@@ -14,7 +14,7 @@ from condyle import __version__, readers
 from condyle.backends.common.facts import Facts
 from condyle.backends.cpu.build import supported
 from condyle.choices import BUNDLED, EXPORTS, LINKS, TARGETS
-from condyle.compile.checks import check_frames, check_invertible, check_mass
+from condyle.compile.checks import check_bound, check_invertible
 from condyle.compile.serial import Compiler
 from condyle.dynamics import Dynamics, fall_back
 from condyle.errors import BuildError, UnsupportedError
@@ -206,7 +206,7 @@ def export(
     folding: int | None = None,
     root: str | None = None,
     frames: Sequence[str] = (),
-    reference_frame: str = "local",
+    reference_frame: str | None = None,
 ) -> list[Path]:
     """Write a project for another world into the folder `out`; the files written.
 
@@ -230,16 +230,16 @@ def export(
     number = None if dtype is None else dtype_name(dtype)
     options = {"dtype": number, "word": word, "dsp": dsp, "clock": clock, "f_ext": f_ext}
     options |= {"step": step, "constants": constants, "folding": folding, "root": root}
+    options |= {"frames": tuple(frames) or None, "reference_frame": reference_frame}
     said = {option: value for option, value in options.items() if value is not None}
     check_taken(target, said)
     check_solvable(robot, functions)
     named = _bundled_name(robot) if name is None else name
-    bound = bound_of(robot, frames, reference_frame)
+    bound = bound_of(robot, frames, reference_frame or "local")
     compiler = compiler_of(robot, name=named, bound=bound)
     for function in functions:
         if function in FUNCTIONS:
-            check_frames(compiler.tree, FUNCTIONS[function], tuple(robot.frames))
-            check_mass(compiler.tree, FUNCTIONS[function])
+            check_bound(compiler.tree, FUNCTIONS[function], robot.frames)
     job = Job(robot, compiler, folder, functions, said)
     try:
         check_folder(job.out)

@@ -13,8 +13,8 @@ LINKS = ("serial", "scan", "auto")
 REFERENCE_FRAMES = ("local", "world", "local_world_aligned")
 FORCE_FRAMES = ("local", "local_world_aligned")
 EXPORTS: Mapping[str, tuple[str, ...]] = {
-    "c": ("dtype",),
-    "cuda": (),
+    "c": ("dtype", "frames", "reference_frame"),
+    "cuda": ("frames", "reference_frame"),
     "verilog": ("word", "dsp", "clock", "f_ext", "step", "constants", "folding", "root"),
 }
-"""What is exported, each with the options that it alone takes."""
+"""What is exported, each with the options that not every target takes."""

@@ -11,7 +11,7 @@ from typing import cast
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from condyle.compile.checks import check_frames
+from condyle.compile.checks import check_bound
 from condyle.compile.serial import Compiler
 from condyle.errors import BuildError, ShapeError, UnsupportedError
 from condyle.functions import FUNCTIONS, quantities
@@ -153,7 +153,7 @@ class Dynamics(Methods):
         self, name: str, args: Sequence[ArrayLike], f_ext: ArrayLike | None = None, out: Out = None
     ) -> tuple[Array, ...]:
         """A function by its short name; every output in a tuple, also where there is only one."""
-        check_frames(self._compiler.tree, _known(name), self._compiler.frame_names)
+        check_bound(self._compiler.tree, _known(name), self._compiler.frames)
         given = args if f_ext is None else (*args, f_ext)
         every = (*given, *(out if isinstance(out, (tuple, list)) else (out,)))
         first = next((x for x in every if isinstance(x, Packed)), None)

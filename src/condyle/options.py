@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from numbers import Integral
 
 import numpy as np
@@ -11,7 +11,7 @@ from numpy.typing import DTypeLike
 from condyle.choices import DTYPES, FORCE_FRAMES, REFERENCE_FRAMES
 from condyle.errors import UnsupportedError
 from condyle.model.change import suggest
-from condyle.model.robot import Robot
+from condyle.model.robot import Frame, Robot
 from condyle.specification import Bound
 
 MOST = 1 << 30
@@ -32,6 +32,12 @@ def bound_of(
             known = tuple(robot.frames)
             raise UnsupportedError(f"frames: there is no frame {name!r}{suggest(str(name), known)}")
     return Bound(names, reference_frame, force_frame)
+
+
+def tip_frame(frames: Mapping[str, Frame]) -> str:
+    """The name of a frame at a tip: the last one of the last body."""
+    bodies = {name: (frame.body, k) for k, (name, frame) in enumerate(frames.items())}
+    return max(bodies, key=lambda name: bodies[name])
 
 
 def check_choice(name: str, value: str, allowed: Sequence[str]) -> None:

@@ -47,11 +47,16 @@ class Job:
         return self.options.get("dtype", "float64")
 
 
+def _owners(option: str) -> str:
+    """The targets that take it."""
+    return " and ".join(repr(target) for target, own in EXPORTS.items() if option in own)
+
+
 def check_taken(target: str, options: Collection[str]) -> None:
     """UnsupportedError for options that this export does nothing with."""
     wrong = [option for option in options if option not in EXPORTS[target]]
     if wrong:
-        owners = [f"{option} (of target {t!r})" for t, own in EXPORTS.items() for option in own if option in wrong]
+        owners = [f"{option} (of target {_owners(option)})" for option in wrong]
         takes = ", ".join(EXPORTS[target]) or "none of its own"
         raise UnsupportedError(
             f"options that say nothing to target {target!r}: {', '.join(owners)}; leave them out. "

@@ -160,7 +160,8 @@ class Function:
     inertias may be regrouped and link frames turned. composition: of functions made of others. inverse: the
     function that gives the last input back when it takes the answer instead. parallel_ways: the same as ways, with all
     links side by side; the first is taken unless another is named. options: what it depends on of what is fixed when a
-    robot is compiled (`Bound`). divides_by_mass: a robot without mass has no such quantity.
+    robot is compiled (`Bound`). reference_frames: those in which it has a meaning, where these are not all.
+    divides_by_mass: a robot without mass has no such quantity.
     """
 
     name: str
@@ -179,6 +180,7 @@ class Function:
     inverse: str = ""
     parallel_ways: Callable[[], Mapping[str, ParallelRoute]] = dict[str, ParallelRoute]
     options: tuple[str, ...] = ()
+    reference_frames: tuple[str, ...] = ()
     divides_by_mass: bool = False
 
     @cached_property

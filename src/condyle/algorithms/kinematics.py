@@ -13,7 +13,6 @@ from condyle.algorithms import rnea
 from condyle.algorithms.joint import Joint, carry
 from condyle.algorithms.rnea import Motion
 from condyle.algorithms.sweeps import Field, Sweeps
-from condyle.errors import UnsupportedError
 from condyle.scalar import Scalar
 from condyle.spatial import twist
 from condyle.spatial import vector as vec
@@ -104,11 +103,6 @@ def frame_velocities(tree: Sweeps, v: Field[Sequence[Scalar]]) -> list[Scalar]:
 
 def frame_accelerations(tree: Sweeps, v: Field[Sequence[Scalar]], a: Field[Sequence[Scalar]]) -> list[Scalar]:
     """The acceleration of every frame's origin and its angular acceleration; gravity does not count."""
-    if tree.reference_frame == "world":
-        raise UnsupportedError(
-            "frame_accelerations: the acceleration of a frame's origin has no meaning at the world's origin; "
-            "compile with reference_frame='local' or 'local_world_aligned'"
-        )
 
     def seen(at: Transform, link: Accelerated) -> Pair:
         of_origin = vec.add(link.motion.a, vec.times(link.motion.U, at.translation))

@@ -96,8 +96,10 @@ def add_frames(command: argparse.ArgumentParser) -> None:
 
 
 def frames_of(robot: condyle.Robot, arguments: argparse.Namespace) -> tuple[str, ...]:
-    """The frames that were named; else the file's last one, which is at a tip."""
-    return arguments.frames or tuple(robot.frames)[-1:]
+    """The frames that were named; else one at a tip."""
+    from condyle.options import tip_frame
+
+    return arguments.frames or (tip_frame(robot.frames),)
 
 
 def _names(text: str) -> tuple[str, ...]:

@@ -29,7 +29,7 @@ def fill(command: argparse.ArgumentParser) -> None:
     add_functions(command, hardware_functions)
     add_frames(command)
     command.add_argument(
-        "--reference-frame", choices=REFERENCE_FRAMES, default="local", help="of their velocities and Jacobians"
+        "--reference-frame", choices=REFERENCE_FRAMES, help="of their velocities and Jacobians (default local)"
     )
     command.add_argument("--name", help="prefix of the exported symbols: [a-z][a-z0-9_]{0,30}, no word of a language")
     command.add_argument("--dtype", choices=DTYPES, help="c: of every number (default float64)")

@@ -2,28 +2,35 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping
 
+from condyle.compile.routes import unbound
 from condyle.errors import SingularError, UnsupportedError
 from condyle.functions import FUNCTIONS
 from condyle.model.idle import idle_coordinates
-from condyle.model.robot import Robot
+from condyle.model.robot import Frame, Robot
 from condyle.model.tree import Tree
+from condyle.options import tip_frame
 from condyle.specification import Function
 
+SHOWN = 8
+"""Names in a message."""
 
-def check_frames(tree: Tree, function: Function, frames: Sequence[str]) -> None:
-    """UnsupportedError if a function answers for frames and none was named when the robot was compiled."""
-    if "frames" in function.options and not tree.frames:
+
+def check_bound(tree: Tree, function: Function, frames: Mapping[str, Frame]) -> None:
+    """UnsupportedError if the robot as it was compiled has no such function; frames: all that it has."""
+    wanting = unbound(tree, function)
+    if wanting == "frames":
+        some = ", ".join(map(repr, list(frames)[:SHOWN])) + (" and more" if len(frames) > SHOWN else "")
         raise UnsupportedError(
-            f"{function.method}: no frames were named; compile(frames=({frames[-1]!r},)) names one. This robot has "
-            f"{', '.join(map(repr, frames[:8]))}{' and more' if len(frames) > 8 else ''}"
+            f"{function.method}: no frames were named; give frames=({tip_frame(frames)!r},), say. This robot has {some}"
         )
-
-
-def check_mass(tree: Tree, function: Function) -> None:
-    """UnsupportedError for a quantity that is divided by the mass of the moving bodies, which have none."""
-    if function.divides_by_mass and not tree.mass > 0.0:
+    if wanting == "reference_frame":
+        known = " or ".join(map(repr, function.reference_frames))
+        raise UnsupportedError(
+            f"{function.method} has no meaning with reference_frame={tree.reference_frame!r}; compile with {known}"
+        )
+    if wanting == "mass":
         raise UnsupportedError(f"{function.method}: the moving bodies have no mass; give some of them mass")
 
 

@@ -15,7 +15,7 @@ from condyle.ir.segments import Segmented
 from condyle.ir.sweep import Code, Rolled
 from condyle.ir.verify import verify
 from condyle.model.tree import Tree
-from condyle.specification import Call, MinusProduct, Size
+from condyle.specification import Call, Function, MinusProduct, Size
 from condyle.trace.structure import product_size, products, straight_size, written
 
 LONGEST = 150_000
@@ -66,13 +66,8 @@ class Router:
 
     @property
     def functions(self) -> list[str]:
-        """Those that can be compiled: none of frames where no frames were asked for, none divided by a mass of zero."""
-        return [
-            name
-            for name, function in FUNCTIONS.items()
-            if (self.tree.frames or "frames" not in function.options)
-            and (self.tree.mass > 0.0 or not function.divides_by_mass)
-        ]
+        """Those that can be compiled, see `checks.check_bound`."""
+        return [name for name, function in FUNCTIONS.items() if not unbound(self.tree, function)]
 
     def _traced(self, function: str, route: str, f_ext: bool) -> Traced:
         from condyle.passes import pipeline
@@ -241,6 +236,15 @@ class Router:
     def reference_route(self, function: str) -> str:
         """The route that the reference takes: the named one, else the first that serves the robot."""
         return self.routes.get(function) or self.serving(function)[0]
+
+
+def unbound(tree: Tree, function: Function) -> str:
+    """Which option, or "mass", keeps a robot from having a function; nothing if it has it."""
+    if "frames" in function.options and not tree.frames:
+        return "frames"
+    if function.reference_frames and tree.reference_frame not in function.reference_frames:
+        return "reference_frame"
+    return "mass" if function.divides_by_mass and not tree.mass > 0.0 else ""
 
 
 def has_loops(function: str) -> bool:

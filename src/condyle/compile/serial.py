@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from functools import cache, cached_property, partial
@@ -12,11 +12,11 @@ import numpy as np
 
 from condyle.backends.cpu import build as cpu_target
 from condyle.backends.cpu import keep as cpu_kept
-from condyle.compile.checks import check_elements, check_invertible, check_mass
+from condyle.compile.checks import check_elements, check_invertible
 from condyle.compile.routes import Router
 from condyle.errors import BuildError, UnsupportedError
 from condyle.functions import FUNCTIONS, OWN
-from condyle.model.robot import Robot
+from condyle.model.robot import Frame, Robot
 from condyle.runtime.kernel import Kernel
 from condyle.runtime.layout import Layouts
 from condyle.runtime.numpy_kernel import NumpyKernel
@@ -45,9 +45,9 @@ class Compiler(Router):
         self.layouts = cache(self._layouts)
 
     @property
-    def frame_names(self) -> Sequence[str]:
+    def frames(self) -> Mapping[str, Frame]:
         """The frames that can be asked for."""
-        return () if self.robot is None else tuple(self.robot.frames)
+        return {} if self.robot is None else self.robot.frames
 
     def needs_elements(self, function: str, target: str) -> bool:
         """Whether every link must have inertia along its own joint for this function: never in serial code."""
@@ -73,7 +73,6 @@ class Compiler(Router):
 
     def check(self, function: str, target: str) -> None:
         """Errors that name the joint if the robot has no such function; see `checks`."""
-        check_mass(self.tree, FUNCTIONS[function])
         if self.robot is not None and FUNCTIONS[function].inverts:
             check_invertible(self.robot)
             if self.needs_elements(function, target):

@@ -62,6 +62,7 @@ KINEMATICS = (
         ROUNDED,
         "Featherstone 2008, section 2.11",
         options=SEEN,
+        reference_frames=("local", "local_world_aligned"),
     ),
     Function(
         "jac",
