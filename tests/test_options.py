@@ -98,5 +98,5 @@ def test_functions_of_frames_say_which_option_they_need() -> None:
     tip = [*ROBOT.frames][-1]
     with pytest.raises(UnsupportedError, match="no meaning with reference_frame='world'"):
         ROBOT.compile(frames=(tip,), reference_frame="world").frame_accelerations(*np.zeros((3, 2)))
-    with pytest.raises(UnsupportedError, match="center_of_mass: no frames|frame_jacobians: no frames"):
+    with pytest.raises(UnsupportedError, match="frame_jacobians: no frames"):
         condyle.export(ROBOT, "c", "never", ("id", "jac"))
