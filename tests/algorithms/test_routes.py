@@ -20,7 +20,7 @@ from tests.processor import slow
 
 LOOSE = {"fd": SOLVED, "minv": SOLVED, "dfd": SOLVED, "difd": SOLVED}
 SINGLE = 2e-3  # float32: its rounding, 1e-7, times the condition of M, up to 1e4 here
-EVERY_ROUTE = [(function, route) for function, known in FUNCTIONS.items() for route in known.routes]
+EVERY_ROUTE = [(function, route) for function in DEFAULT for route in FUNCTIONS[function].routes]
 HYQ = slow("hyq_floating")  # as the smaller trees with a floating base
 
 
