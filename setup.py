@@ -36,7 +36,6 @@ setup(
                 ),
             ],
             extra_compile_args=["-O2"],
-            optional=True,
         ),
         Extension(
             "condyle.runtime._tiles",

@@ -14,7 +14,7 @@ import pytest
 
 from condyle.backends.common.chunks import Chunk, lower
 from condyle.backends.common.order import KEYS, TRACE, orders
-from condyle.backends.cpu import allocate as module
+from condyle.backends.cpu import _allocate
 from condyle.backends.cpu.allocate import Constants, allocate
 from condyle.backends.cpu.assemble import WHOLE, assemble
 from condyle.backends.cpu.code import SLOT, Instruction
@@ -26,6 +26,7 @@ from condyle.ir.expr import Graph
 from condyle.ir.ops import MEANING
 from condyle.ir.program import Array, Output, Program, operands
 from tests.backends.c.small import tangle, toy
+from tests.backends.cpu import plain_allocate
 from tests.backends.cpu.machine import execute
 
 SMALL = replace(ISAS["avx512"], name="small", registers=4)  # the fewest that can serve: three operands, one to write
@@ -97,9 +98,8 @@ def test_repeated_operands() -> None:
         check(program, isa)
 
 
-@pytest.mark.skipif(module.native is None, reason="the extension of target cpu was not built")
 @pytest.mark.parametrize("isa", [*ISAS.values(), SMALL], ids=lambda isa: isa.name)
-def test_both_allocators_write_the_same(isa: Isa, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_both_allocators_write_the_same(isa: Isa) -> None:
     """Instruction by instruction, with the same constants and slots, whatever the choices."""
     for whole in (*map(tangle, range(4)), tangle(5, 2000, 12), toy(), toy(width=17, side=9)):
         low = lower(whole, WHOLE, inline_angles(whole))
@@ -109,23 +109,17 @@ def test_both_allocators_write_the_same(isa: Isa, monkeypatch: pytest.MonkeyPatc
                 program, order = expand(whole, plain, 64)
                 target = Target(far=(0, 6, 50, 3)[k % 4], dirty=(0.7, 1.0, 0.1, 3.0)[k % 4])
                 first, second = Constants(), Constants()
-                with monkeypatch.context() as patch:
-                    patch.setattr(module, "_Allocator", None)  # it knows them all
-                    fast = allocate(program, order, low.slots, first, isa, low.size, target)
-                with monkeypatch.context() as patch:
-                    patch.setattr(module, "native", None)
-                    assert fast == allocate(program, order, low.slots, second, isa, low.size, target)
+                fast = allocate(program, order, low.slots, first, isa, low.size, target)
+                assert fast == plain_allocate.allocate(program, order, low.slots, second, isa, low.size, target)
                 assert {type(i) for i in fast[0]} <= {Instruction} and first == second
 
 
-@pytest.mark.skipif(module.native is None, reason="the extension of target cpu was not built")
 def test_what_the_extension_refuses() -> None:
     """An operation that has no row, rows that are none and numbers that lead nowhere are errors, not crashes."""
-    assert module.native is not None
     number, nodes = Constants().number, (("input", 0, 0), ("mul", 0, 0))
 
     def allocate(nodes, order, homes, number, instruction, *numbers, rows=ROWS):  # type: ignore[no-untyped-def]
-        return module.native.allocate(nodes, order, homes, number, instruction, rows, *numbers)  # type: ignore[union-attr]
+        return _allocate.allocate(nodes, order, homes, number, instruction, rows, *numbers)
 
     assert allocate(nodes, [1], {0: 0, 1: 1}, number, Instruction, 4, 2, 6, 0.7)[0]
     with pytest.raises(ValueError, match="strange"):

@@ -8,12 +8,14 @@ from dataclasses import replace
 import pytest
 
 from condyle.backends.common.order import TRACE
-from condyle.backends.cpu import cost as module
+from condyle.backends.cpu import _allocate
 from condyle.backends.cpu.assemble import assemble
 from condyle.backends.cpu.code import NONE, Instruction, constant, slot
 from condyle.backends.cpu.cost import cost, is_near, traffic
-from condyle.backends.cpu.target import ISAS, LINE, TARGET, Isa, Target
+from condyle.backends.cpu.target import ISAS, TARGET, Isa, Target
 from tests.backends.c.small import tangle
+from tests.backends.cpu import plain_schedule
+from tests.backends.cpu.plain_schedule import LINE
 
 AVX512, AVX2 = ISAS["avx512"], ISAS["avx2"]
 
@@ -33,21 +35,17 @@ def test_what_was_used_last_is_near() -> None:
     assert traffic(rest, LINE, small) == (2, 0)
 
 
-@pytest.mark.skipif(module.native is None, reason="the extension of target cpu was not built")
-def test_both_count_the_same(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_both_count_the_same() -> None:
     draw = random.Random(5)
     for sets, ways, slots in ((1, 1, 3), (4, 2, 12), (64, 11, 900)):
         code = loads(*(draw.randrange(slots) for _ in range(3000)))
         code += [Instruction("add", 0, 1, draw.randrange(-9, 64)) for _ in range(100)]
         target = Target(sets=sets, ways=ways)
         fast = traffic(code, 32, target)
-        with monkeypatch.context() as patch:
-            patch.setattr(module, "native", None)
-            assert fast == traffic(code, 32, target)
-    assert module.native is not None
+        assert fast == plain_schedule.traffic(code, 32, target)
     for numbers in ((0, 64, 11), (64, 0, 11), (64, 64, 0), (64, 64, 99)):
         with pytest.raises(ValueError, match="out of range"):
-            module.native.traffic(code, *numbers)
+            _allocate.traffic(code, *numbers)
 
 
 def test_long_code_costs_its_bytes() -> None:

@@ -1,5 +1,5 @@
-/* What _Allocator of allocate.py does, step by step the same and with the same names, some thirty times as fast. Why each step
- * is as it is, allocate.py says; a test holds the two together, instruction by instruction. */
+/* Register allocation on a linear order (Belady 1966). tests/backends/cpu/plain_allocate.py does the same in Python, step by
+ * step and with the same names; a test holds the two together, instruction by instruction. */
 #include "_allocate_registers.h"
 
 static int binary(Allocator *s, int64_t time, const Operation *op)
@@ -50,6 +50,7 @@ static int64_t wanted_last(const Allocator *s, const int64_t *values, int count)
     return chosen;
 }
 
+/* The operand that the result replaces, and its register: one that dies, one just loaded, or a copy. */
 static int64_t overwritten(Allocator *s, int64_t time, const Operation *op, const int64_t *loads, int n_loads, int *to)
 {
     const int64_t a = op->values[0], b = op->values[1], c = op->values[2], dying[3] = {c, a, b};
@@ -72,7 +73,7 @@ static int64_t overwritten(Allocator *s, int64_t time, const Operation *op, cons
         }
     }
     value = wanted_last(s, clean, n_clean);
-    if (value >= 0 && next_use(s, value) - time >= s->far) {
+    if (value >= 0 && next_use(s, value) - time >= s->far) { /* its home serves the next use, and a copy is saved */
         *to = s->where[value];
         return value;
     }
@@ -88,6 +89,7 @@ static int64_t overwritten(Allocator *s, int64_t time, const Operation *op, cons
     return value;
 }
 
+/* Which of the three forms it is, by what is overwritten and what is read from memory. */
 static void emit_form(Allocator *s, const Operation *op, int64_t over, int to, int64_t memory)
 {
     PyObject *const *const form = op->row->instructions;
@@ -106,6 +108,7 @@ static void emit_form(Allocator *s, const Operation *op, int64_t over, int to, i
     }
 }
 
+/* A multiply-add overwrites one of its operands, and reads at most one from memory. */
 static int fused(Allocator *s, int64_t time, const Operation *op)
 {
     int64_t absent[3], single[3], loads[3], memory, over;
@@ -146,6 +149,7 @@ static int fused(Allocator *s, int64_t time, const Operation *op)
     return to;
 }
 
+/* An operation that reads registers only. */
 static int registers_only(Allocator *s, int64_t time, const Operation *op)
 {
     uint64_t pinned = registers_of(s, op);
@@ -170,6 +174,7 @@ static int registers_only(Allocator *s, int64_t time, const Operation *op)
     return to;
 }
 
+/* Computes one node; stores it if it has a slot of its own. */
 static void step(Allocator *s, int64_t time)
 {
     const Operation *const op = &s->ops[time];

@@ -274,8 +274,8 @@ static int module_exec(PyObject *Py_UNUSED(module))
 
 static PyMethodDef functions[] = {
     {"allocate", allocate, METH_VARARGS,
-     "allocate(nodes, order, homes, number, instruction, rows, registers, size, far, dirty): as allocate.py."},
-    {"schedule", schedule, METH_VARARGS, "schedule(nodes, order, window, issue, latency): as schedule.py."},
+     "allocate(nodes, order, homes, number, instruction, rows, registers, size, far, dirty): as allocate.py says."},
+    {"schedule", schedule, METH_VARARGS, "schedule(nodes, order, window, issue, latency): as schedule.py says."},
     {"traffic", traffic, METH_VARARGS, "traffic(code, slot_bytes, sets, ways): as cost.py."},
     {NULL, NULL, 0, NULL},
 };

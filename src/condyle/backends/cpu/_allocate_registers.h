@@ -83,7 +83,8 @@ static void emit(Allocator *s, PyObject *op, int64_t to, int64_t a, int64_t b)
     emit_four(s, op, to, a, b, 0);
 }
 
-/* The value that is wanted last among the registers that are not pinned; -1 if all are. */
+/* The register whose value is wanted last, of those not pinned; one that must be stored first counts as wanted sooner. -1:
+ * all are pinned. */
 static int victim(const Allocator *s, int64_t time, uint64_t pinned)
 {
     double best = -1.0;
@@ -132,6 +133,7 @@ static void push_spare(Allocator *s, int64_t slot)
     s->spare[k] = slot;
 }
 
+/* Gives a value a home before it leaves its register. */
 static void save(Allocator *s, int64_t value)
 {
     if (s->home[value] != NO_HOME) {
@@ -142,6 +144,7 @@ static void save(Allocator *s, int64_t value)
     emit(s, store_name, s->where[value], 0, s->home[value]);
 }
 
+/* A register to write: a free one, else the victim's. */
 static int take(Allocator *s, int64_t time, uint64_t pinned)
 {
     int64_t value;
@@ -194,6 +197,7 @@ static int64_t place(const Allocator *s, int64_t value)
     return s->where[value] >= 0 ? s->where[value] : s->home[value];
 }
 
+/* A register if the value is in one or will be wanted soon, else its home. */
 static int64_t operand(Allocator *s, int64_t time, int64_t value, uint64_t pinned)
 {
     if (s->where[value] < 0 && is_near(s, time, value, pinned)) {
@@ -202,6 +206,7 @@ static int64_t operand(Allocator *s, int64_t time, int64_t value, uint64_t pinne
     return place(s, value);
 }
 
+/* Registers of values that nobody wants any more. */
 static void release(Allocator *s, const Operation *op)
 {
     for (int k = 0; k < op->count; k++) {
@@ -214,6 +219,7 @@ static void release(Allocator *s, const Operation *op)
     }
 }
 
+/* Their spill slots, once the operation has read them. */
 static void release_slots(Allocator *s, const Operation *op)
 {
     for (int k = 0; k < op->count; k++) {

@@ -1,5 +1,5 @@
-/* What schedule.py does, step by step the same, some twenty times as fast. Why each step is as it is, schedule.py says; a test
- * holds the two together. */
+/* Within a window of the order, what is ready goes first. tests/backends/cpu/plain_schedule.py does the same in Python, step
+ * by step; a test holds the two together. */
 #include <string.h>
 
 typedef struct {

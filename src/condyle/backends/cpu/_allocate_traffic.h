@@ -1,4 +1,4 @@
-/* What traffic() of cost.py does, with the same numbers. */
+/* Operands in memory, and lines of the workspace that are not near: see traffic() of cost.py. */
 #define LINE 64
 #define MOST_SETS 1024
 #define MOST_WAYS 32

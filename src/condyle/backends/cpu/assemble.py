@@ -3,15 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 
 import numpy as np
 
 from condyle.backends.common.chunks import Chunk, Cut, Lowered, Room, angle_slots, lower
 from condyle.backends.common.order import orders
-from condyle.backends.cpu.allocate import Constants, allocate
+from condyle.backends.cpu.allocate import Allocated, Constants, allocate, cheapest
 from condyle.backends.cpu.code import Instruction
-from condyle.backends.cpu.cost import cost, is_near
+from condyle.backends.cpu.cost import is_near
 from condyle.backends.cpu.encode import encode, padded
 from condyle.backends.cpu.operations import expanded
 from condyle.backends.cpu.schedule import schedule
@@ -186,32 +186,26 @@ def _kernel(
     low: Lowered, chunk: Chunk, known: Constants, isa: Isa, bits: int, target: Target
 ) -> tuple[Kernel, Constants, int]:
     """The cheapest order of one chunk, the constants then, and the top of the workspace."""
-    best: tuple[float, str, list[Instruction], Constants, int] | None = None
-    for name, order in _orders(low, chunk, target):
-        code, constants, size = _allocated(low, order, known, isa, bits, target)
-        taken = cost(code, isa, bits, target)
-        if best is None or taken < best[0]:
-            best = taken, name, code, constants, size
-    assert best is not None
-    _, name, code, constants, size = best
+    tried = (_allocated(low, name, order, known, isa, bits, target) for name, order in _orders(low, chunk, target))
+    name, code, constants, size = cheapest(tried, isa, bits, target)
     return Kernel(name, tuple(code), encode(code, isa, bits)), constants, size
 
 
 def _allocated(
-    low: Lowered, order: list[int], known: Constants, isa: Isa, bits: int, target: Target
-) -> tuple[list[Instruction], Constants, int]:
+    low: Lowered, name: str, order: list[int], known: Constants, isa: Isa, bits: int, target: Target
+) -> Allocated:
     """One order on registers: scheduled, if the code is short and stays near then too."""
     program, order = expand(low.program, order, bits)
 
-    def allocated(order: list[int]) -> tuple[list[Instruction], Constants, int]:
-        constants = replace(known, values=list(known.values), numbers=dict(known.numbers))
+    def allocated(order: list[int]) -> Allocated:
+        constants = known.copy()
         code, size = allocate(program, order, low.slots, constants, isa, low.size, target)
-        return code, constants, size
+        return Allocated(name, code, constants, size)
 
     if len(order) < target.small:
         ahead = target.ahead // len(order) + 1
         made = allocated(schedule(program.nodes, order, ahead, target.issue))
-        if is_near(made[0], isa, target):
+        if is_near(made.code, isa, target):
             return made
     return allocated(order)
 

@@ -9,11 +9,10 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 
 from condyle.backends.common.order import orders
-from condyle.backends.cpu.allocate import Constants, allocate
+from condyle.backends.cpu.allocate import Allocated, Constants, allocate, cheapest
 from condyle.backends.cpu.assemble import packed
 from condyle.backends.cpu.code import NONE as NOWHERE
 from condyle.backends.cpu.code import Instruction, constant, slot
-from condyle.backends.cpu.cost import cost
 from condyle.backends.cpu.encode import encode, padded
 from condyle.backends.cpu.operations import expanded
 from condyle.backends.cpu.schedule import schedule
@@ -238,18 +237,16 @@ class _Writer:
         homes, stores, late, places = self._places(stage)
         nodes = [k for k, node in enumerate(stage.nodes) if node[0] not in ("const", "input")]
         roots = [k for k in nodes if k in stores]
-        best: tuple[float, list[Instruction], Constants, int] | None = None
-        for _, order in orders(stage, nodes, roots, TARGET.orders):
+
+        def allocated(name: str, order: list[int]) -> Allocated:
             if order and self.isa.registers >= ROOMY:
                 order = schedule(stage.nodes, order, TARGET.ahead // len(order) + 1, TARGET.issue)
-            known = replace(self.constants, values=list(self.constants.values), numbers=dict(self.constants.numbers))
+            known = self.constants.copy()
             code, size = allocate(stage, order, homes | stores, known, self.isa, 0, TARGET)
-            code += self._copies(stage, late, homes | stores, known)
-            taken = cost(code, self.isa, self.bits)
-            if best is None or taken < best[0]:
-                best = taken, code, known, size
-        assert best is not None
-        _, code, self.constants, size = best
+            return Allocated(name, code + self._copies(stage, late, homes | stores, known), known, size)
+
+        tried = (allocated(*one) for one in orders(stage, nodes, roots, TARGET.orders))
+        _, code, self.constants, size = cheapest(tried, self.isa, self.bits)
         self.spills = max(self.spills, size)
         self.text += padded(encode(code, self.isa, self.bits, places))
 

@@ -8,13 +8,9 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from condyle.backends.cpu import _allocate
 from condyle.backends.cpu.code import SLOT, Instruction
-from condyle.backends.cpu.target import LINE, TARGET, Isa, Target
-
-try:
-    from condyle.backends.cpu import _allocate as native
-except ImportError:  # built without a C compiler: slower, the same numbers
-    native = None
+from condyle.backends.cpu.target import TARGET, Isa, Target
 
 
 def cost(code: Sequence[Instruction], isa: Isa, bits: int, target: Target = TARGET) -> float:
@@ -27,11 +23,7 @@ def cost(code: Sequence[Instruction], isa: Isa, bits: int, target: Target = TARG
 
 def is_near(code: Sequence[Instruction], isa: Isa, target: Target = TARGET) -> bool:
     """Whether the code stays in the nearest cache from one tile to the next."""
-    return isa.plain * len(code) + isa.reach * _reads(code) < target.near_bytes
-
-
-def _reads(code: Sequence[Instruction]) -> int:
-    return sum(1 for i in code if not 0 <= i.b < SLOT)
+    return isa.plain * len(code) + isa.reach * sum(1 for i in code if not 0 <= i.b < SLOT) < target.near_bytes
 
 
 def traffic(code: Sequence[Instruction], slot_bytes: int, target: Target = TARGET) -> tuple[int, int]:
@@ -39,23 +31,4 @@ def traffic(code: Sequence[Instruction], slot_bytes: int, target: Target = TARGE
 
     A set keeps the lines that were used last.
     """
-    if native is not None and isinstance(code, list):
-        return native.traffic(code, slot_bytes, target.sets, target.ways)
-    near: list[list[int]] = [[] for _ in range(target.sets)]
-    misses = 0
-    for again in (False, True):
-        for i in code:
-            if i.b >= SLOT:
-                misses += _touch(near, (i.b - SLOT) * slot_bytes // LINE, target) and again
-    return _reads(code), misses
-
-
-def _touch(near: list[list[int]], line: int, target: Target) -> bool:
-    """Puts a line first in its set; whether it was missing."""
-    kept = near[line % target.sets]
-    missing = line not in kept
-    if not missing:
-        kept.remove(line)
-    kept.insert(0, line)
-    del kept[target.ways :]
-    return missing
+    return _allocate.traffic(list(code), slot_bytes, target.sets, target.ways)

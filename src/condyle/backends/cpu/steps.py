@@ -16,10 +16,9 @@ from typing import NamedTuple
 
 from condyle.backends.common.loops import Bank, Layout
 from condyle.backends.common.order import orders
-from condyle.backends.cpu.allocate import Constants, allocate
+from condyle.backends.cpu.allocate import Allocated, Constants, allocate, cheapest
 from condyle.backends.cpu.assemble import Kernel
 from condyle.backends.cpu.code import NONE, SLOT, Instruction, constant, slot
-from condyle.backends.cpu.cost import cost
 from condyle.backends.cpu.encode import RDI, RDX, RETURN, RSI, Encoder, pop, push
 from condyle.backends.cpu.operations import expanded
 from condyle.backends.cpu.schedule import schedule
@@ -88,8 +87,8 @@ class _Writer:
         nodes = [index for index, node in enumerate(program.nodes) if node[0] not in LEAVES]
         roots = [node for node in dict.fromkeys(output.node for output in program.outputs) if node in homes]
         roots = [node for node in roots if program.nodes[node][0] not in LEAVES]
-        best: tuple[float, str, list[Instruction], Constants] | None = None
-        for name, order in orders(program, nodes, roots, self.target.orders):
+
+        def allocated(name: str, order: list[int]) -> Allocated:
             if 0 < len(order) < self.target.small:
                 order = schedule(program.nodes, order, self.target.ahead // len(order) + 1, self.target.issue)
             constants = Constants([0.0] * len(self.table))
@@ -98,12 +97,10 @@ class _Writer:
                 raise UnsupportedError(
                     f"a step of rolled sweeps needs {top} slots of its own, at most {FRONT} are there"
                 )
-            code += self._copied(copies, homes, constants)
-            taken = cost(code, self.isa, self.bits, self.target)
-            if best is None or taken < best[0]:
-                best = taken, name, code, constants
-        assert best is not None
-        _, name, code, constants = best
+            return Allocated(name, code + self._copied(copies, homes, constants), constants, top)
+
+        tried = (allocated(*one) for one in orders(program, nodes, roots, self.target.orders))
+        name, code, constants, _ = cheapest(tried, self.isa, self.bits, self.target)
         kernel = Kernel(name, tuple(code), self._encoded(code, len(constants.values)))
         literals = constants.values[len(self.table) :]
         return Block(kernel, (*self.table, *map(float, literals)), tuple(self.bases))

@@ -49,7 +49,7 @@ class Target:
     dirty: what the distance to the next use counts of a value that must be stored before its register is given away.
     issue: instructions a cycle. read: what an operand in memory costs beside its instruction, as a part of one.
     near_bytes: code that stays in the nearest cache; fetch: bytes of longer code a cycle. sets, ways: of the nearest
-    cache for data, whose lines hold LINE bytes; miss: cycles for a line that is not there.
+    cache for data, whose lines hold 64 bytes; miss: cycles for a line that is not there.
     ahead: an operation of n may be scheduled ahead / n places earlier, if n < small and the code stays near; what
     bounds longer code is its length, and a schedule makes it longer.
     orders: those that are tried beside the trace if n < small; long: the only ones for more operations; huge: the only
@@ -73,5 +73,4 @@ class Target:
     many: int = 16_000
 
 
-LINE = 64
 TARGET = Target()
