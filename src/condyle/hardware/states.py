@@ -8,11 +8,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from condyle.backends.fpga.datapath import Word
-from condyle.backends.fpga.steps import integrated
 from condyle.backends.fpga.tasks import BIAS, INVERSE, Task
 from condyle.functions import FUNCTIONS
 from condyle.hardware.functions import MASS, SOLVES, UNITS, tasks
-from condyle.hardware.stepping import group
+from condyle.hardware.stepping import integrated
 from condyle.model.robot import Robot
 from condyle.model.state import usual_range
 from condyle.model.tree import tree_of
@@ -80,7 +79,7 @@ def _stepped(robot: Robot, task: Task, states: Mapping[str, Reals], h: float) ->
     def fd(q: Reals, v: Reals) -> Reals:
         return answer_of(robot, SOLVES, {**states, "q": q, "v": v}, h)[0]
 
-    return list(integrated(task.stages, fd, group(robot), states["q"], states["v"], h))
+    return integrated(robot, task.stages, fd, states["q"], states["v"], h)
 
 
 def _of_a_given_base(robot: Robot, task: Task, states: Mapping[str, Reals]) -> list[Reals]:

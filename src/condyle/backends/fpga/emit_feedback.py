@@ -10,11 +10,9 @@ from condyle.backends.fpga.accelerator import TAG_BITS
 from condyle.backends.fpga.datapath import Word
 from condyle.backends.fpga.emit_array import widths
 from condyle.backends.fpga.emit_clamps import literal
-from condyle.backends.fpga.emit_wires import Wires
+from condyle.backends.fpga.emit_wires import Places, Wires, laid, sliced
 from condyle.backends.fpga.tasks import SOLVED, STAGE
 from condyle.text import wrapped
-
-Places = dict[Word, tuple[str, int]]
 
 
 class Feedback(Wires):
@@ -46,14 +44,12 @@ class Feedback(Wires):
         parts: list[str] = []
         places = self.places("back_q", SOLVED)
         for word in self.plan.takes("a"):
-            bus, start = places[word]
-            k = dict(solve.datapath.group("out"))[word]
-            was, now = solve.datapath.ops[k].format, self.plan.formats[word]
+            was, now = solve.datapath.formats("out")[word], self.plan.formats[word]
             n = word.index
             e(f"wire [{now.width - 1}:0] again_a{n};", f"wire again_over{n};")
             e(
                 f"fx_fit #({was.width}, {was.frac - now.frac}, {now.width}) again_fit{n} "
-                f"(.p({bus}[{start + was.width - 1}:{start}]), .y(again_a{n}), .over(again_over{n}));"
+                f"(.p({sliced(places[word], was.width)}), .y(again_a{n}), .over(again_over{n}));"
             )
             over.append(f"again_over{n}")
             kept = self._slice({word: ("state_q", low + self.nf + n * now.width)}, word)
@@ -92,7 +88,7 @@ class Feedback(Wires):
             enters += " | round_pop"
             stage = self._slice(places, Word("stage", 0))
             data = f"round_pop ? {self._joined(places, f'{stage} + 1')} : {data}"
-        self.queue("course", self._course_width(), depth, enters, data)
+        self.queue("course", sum(format.width for format in self.plan.course.values()), depth, enters, data)
 
     def round_task(self) -> str:
         """The state of the next stage, as the trigonometry takes a task: q, v, a = 0, f_ext."""
@@ -113,7 +109,7 @@ class Feedback(Wires):
         """Schedule module: fd's answer and the step's sums become the next sub-task, or the result."""
         e = self.e
         e("", "// schedule module: integration steps")
-        at = self._course()
+        at = laid("course_q", ((word, format.width) for word, format in self.plan.course.items()))
         stage = self._slice(at, Word("stage", 0))
         if self.plan.has_rounds:
             e(f"wire step_last = {' | '.join(f'{stage} == {s}' for s in steps.LAST)};")
@@ -143,17 +139,6 @@ class Feedback(Wires):
         course = self.plan.course
         return course[word].width if word in course else self.plan.formats[steps.like(word)].width
 
-    def _course(self) -> Places:
-        """Where the words lie that wait for a sub-task's answer."""
-        low, result = 0, dict[Word, tuple[str, int]]()
-        for word, format in self.plan.course.items():
-            result[word] = ("course_q", low)
-            low += format.width
-        return result
-
-    def _course_width(self) -> int:
-        return sum(format.width for format in self.plan.course.values())
-
     def _joined(self, places: Places, stage: str) -> str:
         stage_, *words = self.plan.course
         parts = [self._slice(places, word) for word in reversed(words)]
@@ -161,9 +146,8 @@ class Feedback(Wires):
         return "{" + wrapped(", ", [*parts, f"stage_{places[words[0]][0]}"]) + "}"
 
     def _slice(self, places: Places, word: Word) -> str:
-        bus, low = places[word]
         width = self.width_of(word)
-        return f"{bus}[{low + width - 1}:{low}]" if bus else self._zeros(width)
+        return sliced(places[word], width) if places[word][0] else self._zeros(width)
 
     def _first(self) -> str:
         codes = [f"in_function == {task.codes[0]} ? {task.stages[0]}" for task in self.tasks if task.stages]

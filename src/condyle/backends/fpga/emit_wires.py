@@ -29,6 +29,25 @@ def result_width(acc: Accelerator) -> int:
     return max(sum(format.width for _, format in words) for words in acc.plan.results.values())
 
 
+Places = dict[Word, tuple[str, int]]
+"""Of each word the bus that carries it, and its lowest bit there."""
+
+
+def laid(bus: str, words: Iterable[tuple[Word, int]]) -> Places:
+    """Words of these widths on a bus that carries them one after the other."""
+    found, low = Places(), 0
+    for word, width in words:
+        found[word] = (bus, low)
+        low += width
+    return found
+
+
+def sliced(place: tuple[str, int], width: int) -> str:
+    """So many bits of a bus."""
+    bus, low = place
+    return f"{bus}[{low + width - 1}:{low}]"
+
+
 def is_one_of(code: str, codes: Iterable[int]) -> str:
     """Whether a code is one of these."""
     return "(" + (" | ".join(f"{code} == {one}" for one in codes) or "1'b0") + ")"
@@ -70,14 +89,13 @@ class Wires:
                 flags.append(f"{is_one_of('in_function', codes)} & ({far})")
         self.e(f"wire outside = {' | '.join(flags)};")
 
-    def _edges(self, words: list[Word], places: dict[Word, tuple[str, int]]) -> None:
+    def _edges(self, words: list[Word], places: Places) -> None:
         for word in words:
-            bus, low = places[word]
             width = self.plan.formats[word].width
             self.e(
                 f"wire far_{word};",
                 f"fx_outside #({width}, {largest(self.plan, word)}) is_far_{word} "
-                f"(.x({bus}[{low + width - 1}:{low}]), .far(far_{word}));",
+                f"(.x({sliced(places[word], width)}), .far(far_{word}));",
             )
 
     def base_and_joints(self) -> tuple[str, str]:
@@ -119,33 +137,20 @@ class Wires:
         """Whether the task that comes in is one of the chosen."""
         return is_one_of("in_function", [task.codes[0] for task, of in zip(self.tasks, chosen, strict=True) if of])
 
-    def gather(self, array: str, places: dict[Word, tuple[str, int]]) -> list[str]:
-        """The words of an array's input bus, found on named buses: (bus, lowest bit) of each."""
+    def gather(self, array: str, places: Places) -> list[str]:
+        """The words of an array's input bus, found on named buses."""
         path = self.acc.arrays[array].datapath
-        parts: list[str] = []
-        for word, k in path.inputs:
-            bus, low = places[word]
-            parts.append(f"{bus}[{low + path.ops[k].format.width - 1}:{low}]")
-        return parts
+        return [sliced(places[word], path.ops[k].format.width) for word, k in path.inputs]
 
-    def places(self, bus: str, leaf: Leaf, name: str = "") -> dict[Word, tuple[str, int]]:
+    def places(self, bus: str, leaf: Leaf, name: str = "") -> Places:
         """Where the words of an array's group lie on a bus that carries it."""
-        path, low = self.acc.arrays[leaf.array].datapath, 0
-        result: dict[Word, tuple[str, int]] = {}
-        for word, k in path.group(leaf.group):
-            result[Word(name or word.name, word.index)] = (bus, low)
-            low += path.ops[k].format.width
-        return result
+        formats = self.acc.arrays[leaf.array].datapath.formats(leaf.group).items()
+        return laid(bus, ((Word(name or word.name, word.index), format.width) for word, format in formats))
 
-    def fields(self, bus: str, *names: str) -> dict[Word, tuple[str, int]]:
+    def fields(self, bus: str, *names: str) -> Places:
         """Where the words of input arrays lie on a bus that carries these arrays one after the other."""
-        result: dict[Word, tuple[str, int]] = {}
-        low = 0
-        for name in names:
-            for word in self.plan.takes(name):
-                result[word] = (bus, low)
-                low += self.plan.formats[word].width
-        return result
+        words = (word for name in names for word in self.plan.takes(name))
+        return laid(bus, ((word, self.plan.formats[word].width) for word in words))
 
     def result(self, name: str, valid: str, id_: str, data: str, width: int) -> str:
         """A queue of results; the expression for its being ready."""

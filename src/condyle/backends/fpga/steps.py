@@ -20,7 +20,6 @@ import numpy as np
 
 from condyle.backends.fpga.datapath import Word
 from condyle.backends.fpga.formats import Format, Integers, constant_format
-from condyle.backends.fpga.ranges import Reals
 from condyle.ir.program import Program
 
 WEIGHTS: dict[str, tuple[float, ...]] = {
@@ -124,27 +123,6 @@ def weights(stepping: Stepping, stages: Collection[int], width: int) -> dict[str
         format = constant_format(width, max(scaled)) if POWERS[name] else Format(2, 0)
         found[name] = Weight(tuple(int(format.from_real(np.array(x))) for x in scaled), format)
     return found
-
-
-class Group(NamedTuple):
-    """How configurations move, rows of arrays: q ⊕ u and [x, y]."""
-
-    integrate: Callable[[Reals, Reals], Reals]
-    bracket: Callable[[Reals, Reals], Reals]
-
-
-def integrated(
-    stages: range, fd: Callable[[Reals, Reals], Reals], group: Group, q: Reals, v: Reals, h: float
-) -> tuple[Reals, Reals]:
-    """The same step in floats; fd(q, v) is the acceleration."""
-    sv, su, qi, vi = v, np.zeros_like(v), q, v
-    for stage in stages:
-        c, b, d, e = (WEIGHTS[weight][stage] for weight in "cbde")
-        k = fd(qi, vi)
-        qi = group.integrate(q, h * c * vi + h * h * d * group.bracket(v, vi) + e * su)
-        su, sv = su + h * b * vi, sv + h * b * k
-        vi = v + h * c * k
-    return qi, sv
 
 
 def constant(value: int, n: int) -> Integers:
