@@ -1,4 +1,4 @@
-"""What GPU kernels take, without a GPU: instructions, registers, spills, parked and shared bytes, compile time.
+"""What GPU kernels take, without a GPU: instructions, registers, spilled and shared bytes, compile time.
 
     python -m benchmarks.gpu_code [iiwa14 | iiwa14-floating | ... | chains ...]
 
@@ -6,7 +6,7 @@ Needs the packages of condyle[cuda]. Writes results/gpu_code.json: all kernels o
 both number types, for all architectures; and those whose lanes are links, of chains. What is recorded of the same text,
 architecture and assembler is kept, so that only what has changed is assembled again.
 
-"text": of the PTX, a hash, which the tests go by. "parked_bytes": of a thread, that Condyle itself keeps in local
+"text": of the PTX, a hash, which the tests go by. "spilled_bytes": of a thread, that Condyle itself keeps in local
 memory; "spill_*_bytes": what the assembler adds to that; "shared_bytes": of a warp, or of a block of links. "lanes": of
 one state, 1 for a thread a state. "instructions": of the machine code, 16 bytes each; a group goes through those of its
 loop once every eight of its "steps".
@@ -141,7 +141,7 @@ def assembled(part: Part, arch: str) -> Row:
         "instructions": text_bytes(code.cubin) // INSTRUCTION,
         "order": code.text.order,
         "registers": code.usage.registers,
-        "parked_bytes": code.text.spilled,
+        "spilled_bytes": code.text.spilled,
         "spill_store_bytes": code.usage.spill_stores,
         "spill_load_bytes": code.usage.spill_loads,
         "shared_bytes": code.text.pool,

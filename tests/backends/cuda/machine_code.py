@@ -40,7 +40,7 @@ LOCAL = {
     },
 }
 LOCAL["sm_120"] = LOCAL["sm_90"]
-"""Bytes a thread in local memory at most, parked by us and spilled by the assembler together, of every robot. That of
+"""Bytes a thread in local memory at most, spilled by us and by the assembler together, of every robot. That of
 sm_80 needs more registers for the same text (see the README of the target)."""
 REGISTERS = 65_536  # of a multiprocessor
 LINKED = {(32, False): (0, 5200), (32, True): (800, 5700), (64, False): (3000, 17_500), (64, True): (3600, 17_700)}
@@ -91,14 +91,14 @@ def measured(part: Part, arch: str) -> Row:
     return {
         "instructions": text_bytes(code.cubin) // INSTRUCTION,
         "registers": code.usage.registers,
-        "parked_bytes": code.text.spilled,
+        "spilled_bytes": code.text.spilled,
         "spill_store_bytes": code.usage.spill_stores,
         "shared_bytes": code.text.pool,
     }
 
 
 def hold(row: Row, function: str, arch: str, bits: int, floating: bool, lanes: int) -> None:
-    local = row["parked_bytes"] + row["spill_store_bytes"]
+    local = row["spilled_bytes"] + row["spill_store_bytes"]
     assert row["shared_bytes"] <= TARGET.shared, row
     if lanes > 1:
         assert local == 0, row
@@ -113,4 +113,4 @@ def hold_linked(row: Row, arch: str, bits: int, lanes: int) -> None:
     """A kernel whose lanes are links: its block fits into a multiprocessor."""
     assert 0 < row["registers"] * lanes <= REGISTERS, row
     assert row["shared_bytes"] <= TARGET.shared, row
-    assert row["parked_bytes"] + row["spill_store_bytes"] <= LINKED[bits, arch == "sm_80"][lanes > 256], row
+    assert row["spilled_bytes"] + row["spill_store_bytes"] <= LINKED[bits, arch == "sm_80"][lanes > 256], row

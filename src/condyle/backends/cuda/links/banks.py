@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from condyle.backends.cuda.links.exchange import WIDE
 from condyle.backends.cuda.links.lanes import Lanes
 from condyle.backends.cuda.links.stage import Registers
+from condyle.backends.cuda.links.transport import WIDE
 from condyle.backends.cuda.trig import literal
 from condyle.ir.chunked import (
     EXT,

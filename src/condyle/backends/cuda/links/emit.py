@@ -7,10 +7,10 @@ from dataclasses import dataclass
 
 from condyle.backends.cuda.emit import write_entry, write_head
 from condyle.backends.cuda.links.banks import Banks
-from condyle.backends.cuda.links.exchange import Exchange, Far
+from condyle.backends.cuda.links.lane_exchange import LaneExchange
 from condyle.backends.cuda.links.lanes import Lanes
-from condyle.backends.cuda.links.partners import Partners
 from condyle.backends.cuda.links.stage import Registers, write_stage
+from condyle.backends.cuda.links.transport import Far, Transport
 from condyle.backends.cuda.target import TARGET, Target
 from condyle.backends.cuda.trig import literal, registers, write_angle, write_guard, write_sincos, write_table
 from condyle.ir.chunked import (
@@ -71,11 +71,11 @@ def emit(
     write_entry(e, kernel_name(chunked), ports, threads, [*more, "constants"])
     with e.block("{"):
         far = body.far.opening("far", "%first" if chunked.columns is None else "%chunk")
-        text = body.e.text().replace("POOL", str(body.exchange.pool)).replace(FAR, "\n".join(far))
+        text = body.e.text().replace("POOL", str(body.transport.pool)).replace(FAR, "\n".join(far))
         e(f".reg .f{bits} %v<{body.fresh.count + 1}>;", *text.splitlines())
         e("ret;")
     tasks = 1 if chunked.columns is None else chunked.columns.tasks
-    return Kernel(e.text(), body.exchange.pool, body.far.numbers * tasks)
+    return Kernel(e.text(), body.transport.pool, body.far.numbers * tasks)
 
 
 class _Body:
@@ -84,9 +84,9 @@ class _Body:
         self.chunked, self.outputs, self.lanes, self.offsets = chunked, outputs, lanes, offsets
         self.f, self.item = f"f{lanes.bits}", lanes.item
         self.banks = Banks(self.e, chunked, lanes, self.fresh)
-        self.exchange = Exchange(self.e, lanes, self.fresh)
+        self.transport = Transport(self.e, lanes, self.fresh)
         self.far = Far(self.e, lanes, self.fresh)
-        self.partners = Partners(self.e, chunked, self.banks, self.fresh, self.exchange, self.far, offsets)
+        self.lane_exchange = LaneExchange(self.e, chunked, self.banks, self.fresh, self.transport, self.far, offsets)
         self.labels = 0
 
     def write(self) -> None:
@@ -124,7 +124,7 @@ class _Body:
             e(f"mad.lo.u32 %mine, %lane, {self.item}, %mine;")
         else:
             e("mov.u32 %g, %thread;", f"mad.lo.u32 %mine, %thread, {self.item}, %mine;")
-        e(f"add.u32 %slot, %mine, {self.exchange.pitch};")
+        e(f"add.u32 %slot, %mine, {self.transport.pitch};")
         if chunked.columns is not None:
             self._task(chunked.columns)
         e("sub.u32 %k, %states, 1;", "min.u32 %first, %state, %k;")
@@ -172,7 +172,7 @@ class _Body:
             case Once():
                 self._stage(op.stage)
             case Scan() | Meet() | Neighbour() | Spread():
-                self.partners.write(op)
+                self.lane_exchange.write(op)
             case Splat():
                 self.banks.splat(op)
             case Emit():

@@ -10,8 +10,8 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 
 from condyle.backends.cuda.links.banks import Banks
-from condyle.backends.cuda.links.exchange import NOTHING, OTHERS, OWN, WIDE, Exchange, Far
 from condyle.backends.cuda.links.stage import Registers, read_of, write_stage
+from condyle.backends.cuda.links.transport import NOTHING, OTHERS, OWN, WIDE, Far, Transport
 from condyle.backends.cuda.target import WARP
 from condyle.backends.cuda.trig import literal
 from condyle.ir.chunked import NONE, Chunked, Meet, Neighbour, Scan, Spread
@@ -22,7 +22,7 @@ SHORT = 64
 """Operations of a stage up to which its scan is unrolled."""
 
 
-class Partners:
+class LaneExchange:
     """offsets: where rows of partners begin among the constants."""
 
     def __init__(
@@ -31,18 +31,18 @@ class Partners:
         chunked: Chunked,
         banks: Banks,
         fresh: Registers,
-        exchange: Exchange,
+        transport: Transport,
         far: Far,
         offsets: Mapping[str, int],
     ) -> None:
         self.e, self.chunked, self.banks, self.fresh = e, chunked, banks, fresh
-        self.exchange, self.far = exchange, far
-        self.lanes, self.offsets, self.labels = exchange.lanes, offsets, 0
+        self.transport, self.far = transport, far
+        self.lanes, self.offsets, self.labels = transport.lanes, offsets, 0
         self.f, self.item = f"f{self.lanes.bits}", self.lanes.item
 
-    def _through(self, numbers: int) -> Exchange:
+    def _through(self, numbers: int) -> Transport:
         """Where so many numbers of each lane meet."""
-        return self.exchange if numbers <= self.exchange.room else self.far
+        return self.transport if numbers <= self.transport.room else self.far
 
     def _label(self, word: str) -> str:
         self.labels += 1
@@ -79,7 +79,7 @@ class Partners:
             label = self._label("STEP") if step == "%step" else ""
             if label:
                 e("mov.u32 %step, 1;", f"{label}:")
-            others = self.exchange.shifted(own, step, op.from_tip, width)
+            others = self.transport.shifted(own, step, op.from_tip, width)
             self._composed(op.stage, own, others, op.from_tip, "@%valid ")
             if label:
                 e("shl.b32 %step, %step, 1;", f"setp.lt.u32 %more, %step, {most};", f"@%more bra {label};")
@@ -101,24 +101,24 @@ class Partners:
 
     def _join_warps(self, op: Scan, own: Sequence[str]) -> None:
         """The totals of warps, scanned by every warp; each lane is composed with those of the warps before its own."""
-        e, exchange, warps = self.e, self.exchange, self.lanes.warps
-        exchange.begin(NOTHING)
-        exchange.most = max(exchange.most, -(-len(own) * warps // self.lanes.slots))
+        e, transport, warps = self.e, self.transport, self.lanes.warps
+        transport.begin(NOTHING)
+        transport.most = max(transport.most, -(-len(own) * warps // self.lanes.slots))
         last = 0 if op.from_tip else WARP - 1
-        e("mov.u32 %place, pool;", f"add.u32 %place, %place, {exchange.pitch};")
+        e("mov.u32 %place, pool;", f"add.u32 %place, %place, {transport.pitch};")
         e(f"mad.lo.u32 %partner, %warp, {self.item}, %place;", f"setp.ne.u32 %skip, %lane, {last};")
         e(*(f"@!%skip st.shared.{self.f} [%partner+{k * warps * self.item}], {x};" for k, x in enumerate(own)))
-        exchange.wait()
+        transport.wait()
         e(f"min.u32 %k, %lane, {warps - 1};", f"mad.lo.u32 %partner, %k, {self.item}, %place;")
         totals = [self.fresh() for _ in own]
         e(*(f"ld.shared.{self.f} {x}, [%partner+{k * warps * self.item}];" for k, x in enumerate(totals)))
-        exchange.read = OTHERS
+        transport.read = OTHERS
         e(f"setp.lt.u32 %inside, %lane, {warps};")
         none = [literal(x, self.lanes.bits) for x in self.chunked.identities[op.bank]]
         e(*(f"selp.{self.f} {x}, {x}, {nothing}, %inside;" for x, nothing in zip(totals, none, strict=True)))
         self._warp_scan(op, totals, warps)
         e("add.u32 %k, %warp, 1;" if op.from_tip else "sub.u32 %k, %warp, 1;")
-        before = exchange.named(totals, "%k")
+        before = transport.named(totals, "%k")
         e(f"setp.lt.u32 %valid, %warp, {warps - 1};" if op.from_tip else "setp.ne.u32 %valid, %warp, 0;")
         self._composed(op.stage, own, before, op.from_tip, "@%valid ")
 
@@ -127,40 +127,41 @@ class Partners:
         e, most = self.e, self.lanes.count // 2 if op.halves else self.lanes.count
         if most <= 1:
             return
-        exchange = self._published(op.bank)
+        transport = self._published(op.bank)
         label = self._label("STEP")
         e("mov.u32 %step, 1;", f"{label}:")
-        exchange.partner_at("%step", op.from_tip)
-        self._wide_step(exchange, op, 0)
+        transport.partner_at("%step", op.from_tip)
+        self._wide_step(transport, op, 0)
         e("shl.b32 %step, %step, 1;", f"setp.lt.u32 %more, %step, {most};", f"@%more bra {label};")
-        self._read_back(exchange, op.bank)
+        self._read_back(transport, op.bank)
 
-    def _published(self, bank: str) -> Exchange:
+    def _published(self, bank: str) -> Transport:
         own = self.banks.own(bank)
-        exchange = self._through(len(own))
-        exchange.publish(own)
-        return exchange
+        transport = self._through(len(own))
+        transport.publish(own)
+        return transport
 
-    def _wide_step(self, exchange: Exchange, op: Scan | Meet, handed: int) -> None:
-        address = {"tip" if op.from_tip else "base": exchange.partner, "base" if op.from_tip else "tip": exchange.slot}
+    def _wide_step(self, transport: Transport, op: Scan | Meet, handed: int) -> None:
+        near, far = ("base", "tip") if op.from_tip else ("tip", "base")
+        address = {near: transport.slot, far: transport.partner}
         results: dict[int, str] = {}
 
         def get(bank: str, entry: int) -> str:
-            value = exchange.load(entry, address[bank])
-            return self._handed(op.bank, entry, value) if address[bank] != exchange.slot and entry < handed else value
+            value = transport.load(entry, address[bank])
+            return self._handed(op.bank, entry, value) if address[bank] != transport.slot and entry < handed else value
 
         def put(bank: str, entry: int, value: str) -> None:
             results[entry] = value
 
         write_stage(self.e, op.stage, self.lanes.bits, self.fresh, get, put)
-        exchange.wait()
-        exchange.store([self.banks.register(results[k]) for k in range(len(results))], "@%valid ")
-        exchange.wait()
+        transport.wait()
+        transport.store([self.banks.register(results[k]) for k in range(len(results))], "@%valid ")
+        transport.wait()
 
-    def _read_back(self, exchange: Exchange, bank: str) -> None:
+    def _read_back(self, transport: Transport, bank: str) -> None:
         for k, register in enumerate(self.banks.own(bank)):
-            self.e(f"mov.{self.f} {register}, {exchange.load(k)};")
-        exchange.read = OWN
+            self.e(f"mov.{self.f} {register}, {transport.load(k)};")
+        transport.read = OWN
 
     def _handed(self, bank: str, entry: int, value: str) -> str:
         """A number that branches do not hand over."""
@@ -183,8 +184,8 @@ class Partners:
             self._through(len(source)).publish(source)
         label = self._first_row(op.rows, len(rows))
         if label and moving:
-            exchange = self._through(len(source))
-            exchange.read = max(exchange.read, OTHERS)
+            transport = self._through(len(source))
+            transport.read = max(transport.read, OTHERS)
         self._partner(marked)
         others = dict(zip(used, self._named(source, moving), strict=True))
         others = {k: self._handed(op.bank, k, x) if marked and k < op.handed else x for k, x in others.items()}
@@ -192,13 +193,13 @@ class Partners:
         self._next_row(label)
 
     def _wide_meet(self, op: Meet, rows: int, handed: int) -> None:
-        exchange = self._published(op.bank)
+        transport = self._published(op.bank)
         label = self._first_row(op.rows, rows)
         self._partner(handed > 0)
-        exchange.partner_named("%other")
-        self._wide_step(exchange, op, handed)
+        transport.partner_named("%other")
+        self._wide_step(transport, op, handed)
         self._next_row(label)
-        self._read_back(exchange, op.bank)
+        self._read_back(transport, op.bank)
 
     def _first_row(self, rows: str, count: int) -> str:
         """Where the rows of partners begin, and the label of a loop over them if there are several."""
@@ -224,21 +225,21 @@ class Partners:
         """Numbers of lane %other, and in %valid whether there is one."""
         if self.lanes.in_warp:
             self.e("setp.ge.s32 %valid, %other, 0;")
-            return self.exchange.named(source, "%other", self.lanes.width)
-        exchange = self._through(len(source))
+            return self.transport.named(source, "%other", self.lanes.width)
+        transport = self._through(len(source))
         if moving:
-            exchange.publish(source)
-        exchange.partner_named("%other")
-        return [exchange.load(k, exchange.partner) for k in range(len(source))]
+            transport.publish(source)
+        transport.partner_named("%other")
+        return [transport.load(k, transport.partner) for k in range(len(source))]
 
     def _beside(self, source: Sequence[str], by: str, from_tip: bool) -> list[str]:
         """Numbers of a lane so many further through shared memory, as many at a time as fit."""
-        exchange, others = self.exchange, list[str]()
-        for first in range(0, len(source), exchange.room):
-            some = source[first : first + exchange.room]
-            exchange.publish(some)
-            exchange.partner_at(by, from_tip)
-            others += [exchange.load(k, exchange.partner) for k in range(len(some))]
+        transport, others = self.transport, list[str]()
+        for first in range(0, len(source), transport.room):
+            some = source[first : first + transport.room]
+            transport.publish(some)
+            transport.partner_at(by, from_tip)
+            others += [transport.load(k, transport.partner) for k in range(len(some))]
         return others
 
     def _spread(self, op: Spread) -> None:
@@ -257,7 +258,7 @@ class Partners:
             return
         from_tip, by = op.by > 0, str(abs(op.by))
         if self.lanes.in_warp:
-            others = self.exchange.shifted(source, by, from_tip, self.lanes.width)
+            others = self.transport.shifted(source, by, from_tip, self.lanes.width)
         else:
             others = self._beside(source, by, from_tip)
         for k, (other, none) in enumerate(zip(others, nothing, strict=True)):

@@ -19,7 +19,7 @@ NOTHING, OWN, OTHERS = range(3)
 """Whose numbers in shared memory a thread may have read since the last wait."""
 
 
-class Exchange:
+class Transport:
     """%slot: shared address of this thread's numbers, entry e at e `pitch` bytes more; %g: this lane of its state."""
 
     slot, partner, space = "%slot", "%partner", "shared"
@@ -115,7 +115,7 @@ class Exchange:
         return result
 
 
-class Far(Exchange):
+class Far(Transport):
     """The same in device memory, for lanes of a block whose numbers do not fit: %deep is where a state has them."""
 
     slot, partner, space = "%deep_slot", "%deep_partner", "global"
