@@ -8,20 +8,19 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from condyle.choices import DTYPES, TARGETS
 from condyle.cli import machine, rivals
 from condyle.cli.common import (
     Json,
     Loaded,
     add_frames,
+    add_machine,
     add_robot,
     check_page,
     frames_of,
     integers,
-    load,
+    load_aloud,
     positive,
     progress,
-    say,
     show,
     show_json,
     table,
@@ -48,8 +47,7 @@ def fill(command: argparse.ArgumentParser) -> None:
     command.add_argument(
         "--batch", metavar="16,64,256", type=integers, default=(16, 64, 256), help="states a call (default: these)"
     )
-    command.add_argument("--dtype", choices=DTYPES, default="float64")
-    command.add_argument("--target", choices=TARGETS, default="cpu")
+    add_machine(command)
     add_functions(command, functions)
     add_frames(command)
     command.add_argument(
@@ -73,9 +71,7 @@ def run(arguments: argparse.Namespace) -> int:
         )  # first, like the folder: what is missing is said before minutes have passed
 
         check_page(arguments.html)
-    loaded = load(arguments)
-    for warning in loaded.warnings:
-        say(f"warning: {warning}")
+    loaded = load_aloud(arguments)
     against: tuple[str, ...] = arguments.against
     threads: int | None = 1 if against and arguments.threads is None else arguments.threads
     dtype: str = arguments.dtype

@@ -9,18 +9,18 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from condyle.choices import DTYPES, TARGETS
 from condyle.cli.common import (
     Json,
     add_frames,
+    add_machine,
     add_robot,
     frames_of,
     load,
     progress,
     show,
     show_json,
+    show_snapped,
     snapped_json,
-    snapped_line,
     table,
 )
 from condyle.cli.states import Array, States, draw
@@ -58,8 +58,7 @@ def fill(command: argparse.ArgumentParser) -> None:
     command.epilog = "example: condyle check arm.urdf --dtype float32"
     add_robot(command)
     add_frames(command)
-    command.add_argument("--dtype", choices=DTYPES, default="float64")
-    command.add_argument("--target", choices=TARGETS, default="cpu")
+    add_machine(command)
     command.set_defaults(run=run)
 
 
@@ -83,8 +82,7 @@ def run(arguments: argparse.Namespace) -> int:
     show(table(("check", "error", "allowed", ""), cells))
     for line in (*loaded.warnings, *listed(fresh).splitlines()):
         show(line)
-    if loaded.robot.snapped.count:
-        show(f"note: {snapped_line(loaded.robot)}")
+    show_snapped(loaded.robot)
     show("found wanting" if wanting else f"fine at {N_STATES} random states")
     return int(wanting)
 

@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import TypeAlias
 
 import condyle
-from condyle.choices import BUNDLED, MIMICS, UNMODELLED
+from condyle.choices import BUNDLED, DTYPES, MIMICS, TARGETS, UNMODELLED
 from condyle.errors import Finding, ModelWarning, UnsupportedError
 from condyle.text import printable, printable_lines
 
@@ -135,19 +135,34 @@ def load(arguments: argparse.Namespace) -> Loaded:
     return Loaded(robot, source, lines, tuple(finding for warning in heard for finding in warning.findings))
 
 
-def snapped_line(robot: condyle.Robot) -> str:
-    """How many angles of the file were taken as quarter turns, for people."""
+def load_aloud(arguments: argparse.Namespace) -> Loaded:
+    """The same, its warnings said beside the answer."""
+    loaded = load(arguments)
+    for warning in loaded.warnings:
+        say(f"warning: {warning}")
+    return loaded
+
+
+def show_snapped(robot: condyle.Robot) -> None:
+    """How many angles of the file were taken as quarter turns, if any were."""
     n, largest = robot.snapped.count, robot.snapped.largest
     what = "1 angle was" if n == 1 else f"{n} angles were"
-    return (
-        f"{what} taken as exact quarter turns, by at most {largest:.1e} rad (snap {robot.snap:g}); answers differ by "
-        "about as much, times levers, from those of the file's digits, which snap=0 keeps"
-    )
+    if n:
+        show(
+            f"note: {what} taken as exact quarter turns, by at most {largest:.1e} rad (snap {robot.snap:g}); answers "
+            "differ by about as much, times levers, from those of the file's digits, which snap=0 keeps"
+        )
 
 
 def snapped_json(robot: condyle.Robot) -> dict[str, Json]:
-    """The same as numbers."""
+    """The same, none included, as numbers."""
     return {"count": robot.snapped.count, "largest": robot.snapped.largest}
+
+
+def add_machine(command: argparse.ArgumentParser) -> None:
+    """The arguments that say what is compiled for."""
+    command.add_argument("--dtype", choices=DTYPES, default="float64")
+    command.add_argument("--target", choices=TARGETS, default="cpu")
 
 
 def integers(text: str) -> tuple[int, ...]:

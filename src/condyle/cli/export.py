@@ -11,7 +11,7 @@ import condyle
 from condyle.backends.fpga.constants import CONSTANTS
 from condyle.backends.fpga.target import WORDS
 from condyle.choices import DTYPES, EXPORTS, REFERENCE_FRAMES
-from condyle.cli.common import add_frames, add_robot, load, progress, say, show, show_json
+from condyle.cli.common import add_frames, add_robot, load_aloud, progress, say, show, show_json
 from condyle.errors import AccuracyWarning
 from condyle.functions import DEFAULT, FUNCTIONS
 from condyle.hardware.functions import tasks
@@ -88,9 +88,7 @@ def hardware_functions(text: str) -> tuple[str, ...]:
 
 
 def run(arguments: argparse.Namespace) -> int:
-    loaded = load(arguments)
-    for warning in loaded.warnings:
-        say(f"warning: {warning}")
+    loaded = load_aloud(arguments)
     progress("generating ...")
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always", AccuracyWarning)

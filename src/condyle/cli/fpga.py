@@ -13,7 +13,7 @@ from condyle.backends.common.facts import checked_name
 from condyle.backends.fpga.export import Facts, Sheet
 from condyle.backends.fpga.page import page
 from condyle.backends.fpga.report import report
-from condyle.cli.common import Json, add_robot, check_page, load, positive, progress, say, show, show_json, table
+from condyle.cli.common import Json, add_robot, check_page, load_aloud, positive, progress, say, show, show_json, table
 from condyle.cli.export import add_functions, add_hardware, hardware_functions, hardware_options
 from condyle.errors import UnsupportedError
 
@@ -47,9 +47,7 @@ def fill(command: argparse.ArgumentParser) -> None:
 def run(arguments: argparse.Namespace) -> int:
     _check_taken(arguments)
     check_page(arguments.html)
-    loaded = load(arguments)
-    for warning in loaded.warnings:
-        say(f"warning: {warning}")
+    loaded = load_aloud(arguments)
     options = hardware.Options(arguments.functions, name=_name(loaded.robot), **hardware_options(arguments))
     robot = hardware.held(loaded.robot, options.root)
     api.check_solvable(robot, options.functions)

@@ -19,8 +19,8 @@ from condyle.cli.common import (
     positive,
     show,
     show_json,
+    show_snapped,
     snapped_json,
-    snapped_line,
     table,
 )
 from condyle.text import printable
@@ -136,8 +136,7 @@ def _print(loaded: Loaded) -> None:
     ]
     show(table(("joint", "type", "q", "body", "mass / kg"), rows))
     show(f"\ntarget cpu: {machine.instructions()}, {machine.compiler()}")
-    if robot.snapped.count:
-        show(f"note: {snapped_line(robot)}")
+    show_snapped(robot)
     for warning in loaded.warnings:
         show(f"warning: {warning}")
 

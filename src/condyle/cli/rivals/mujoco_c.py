@@ -17,7 +17,7 @@ import numpy as np
 from condyle.cli.rivals import toolchain
 from condyle.cli.rivals.mujoco_model import Frames, frames, mjcf
 from condyle.cli.rivals.numbers import numbers_of
-from condyle.cli.rivals.rival import EXACT, Array, Compiled
+from condyle.cli.rivals.rival import EXACT, Array, Model
 from condyle.errors import UnsupportedError
 from condyle.runtime.toolchain import find_compiler
 
@@ -65,27 +65,17 @@ class MujocoC:
         floating = any(joint.type in ("free", "spherical") for joint in robot.joints)
         self.algorithms = ALGORITHMS if floating else {**ALGORITHMS, **DIFFERENCES}
         self.about = {"version": version, "flags": "the wheel's own library"}
-        library.rival_new.restype = ctypes.c_void_p
-        library.rival_free.argtypes = [ctypes.c_void_p]
-        library.rival_free.restype = None
         complaint = ctypes.create_string_buffer(COMPLAINT_BYTES)
-        handle: int | None = library.rival_new(text, complaint, COMPLAINT_BYTES)
-        if handle is None:
+        self._model = Model(library, text, complaint, COMPLAINT_BYTES)
+        if self._model.handle is None:
             raise UnsupportedError(f"MuJoCo refuses {robot.name!r}: {complaint.value.decode(errors='replace')}")
-        self._free = library.rival_free
-        self._handle = handle
-        self._compiled = Compiled(library, handle)
-
-    def __del__(self) -> None:
-        if hasattr(self, "_handle"):
-            self._free(self._handle)
 
     def call(self, function: str, arrays: Sequence[Array]) -> Callable[[], object]:
-        return self._compiled.call(function, self._theirs(function, arrays)[1])
+        return self._model.call(function, self._theirs(function, arrays)[1])
 
     def answers(self, function: str, arrays: Sequence[Array], out: Sequence[Array]) -> None:
         where, theirs = self._theirs(function, arrays)
-        self._compiled.call(function, theirs, out)()
+        self._model.call(function, theirs, out)()
         back = np.swapaxes(where.T, -1, -2)
         if function == "id":
             out[0][...] = np.einsum("nij,nj->ni", back, out[0])

@@ -6,13 +6,16 @@ rate of that.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, cast
 
 import numpy as np
 from numpy.typing import NDArray
 
 from condyle.cli.rivals.numbers import KINDS, Numbers
+from condyle.scalar import number
+from condyle.spatial.rotation import from_quaternion
 
 if TYPE_CHECKING:
     from condyle.model.robot import Robot
@@ -91,17 +94,9 @@ def frames(robot: Robot, q: Array, v: Array) -> Frames:
         theirs[:, last - 4 : last] = np.stack([w, x, y, z], axis=-1)
         if joint.type == "free":
             rows = slice(joint.v_index, joint.v_index + 3)
-            R = _rotation(x, y, z, w)
+            E = cast("Sequence[Sequence[Array]]", from_quaternion([number(entry) for entry in (x, y, z, w)]).rows)
+            R = np.transpose(np.stack([np.stack(row) for row in E]))
             T[:, rows, rows] = R
             spin = v[:, joint.v_index + 3 : joint.v_index + 6]
             coriolis[:, rows] = np.einsum("nij,nj->ni", R, np.cross(spin, v[:, rows]))
     return Frames(theirs, T, coriolis)
-
-
-def _rotation(x: Array, y: Array, z: Array, w: Array) -> Array:
-    rows = [
-        [1 - 2 * (y * y + z * z), 2 * (x * y - z * w), 2 * (x * z + y * w)],
-        [2 * (x * y + z * w), 1 - 2 * (x * x + z * z), 2 * (y * z - x * w)],
-        [2 * (x * z - y * w), 2 * (y * z + x * w), 1 - 2 * (x * x + y * y)],
-    ]
-    return np.moveaxis(np.array(rows), -1, 0)

@@ -8,8 +8,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from condyle.cli.rivals import toolchain
-from condyle.cli.rivals.numbers import Struct, numbers_of
-from condyle.cli.rivals.rival import EXACT, Array, Compiled
+from condyle.cli.rivals.numbers import numbers_of
+from condyle.cli.rivals.rival import EXACT, Array, Model
 
 if TYPE_CHECKING:
     from condyle.model.robot import Robot
@@ -40,29 +40,19 @@ class PinocchioCpp:
         compiler = toolchain.cpp_compiler(COMPILERS[name])
         command = [compiler.path, *FLAGS, *headers.flags, *toolchain.SHARED]
         library = toolchain.library(command, SOURCE, (toolchain.MODEL,), f"Pinocchio {headers.pinocchio} by {name}")
-        library.rival_new.restype = ctypes.c_void_p
-        library.rival_new.argtypes = [ctypes.POINTER(Struct)]
-        library.rival_free.argtypes = [ctypes.c_void_p]
-        library.rival_free.restype = None
         self.about = {
             "version": headers.pinocchio,
             "eigen": headers.eigen,
             "compiler": compiler.version,
             "flags": " ".join(FLAGS),
         }
-        self._free = library.rival_free
-        self._handle: int = library.rival_new(ctypes.byref(numbers.struct()))
-        self._compiled = Compiled(library, self._handle)
-
-    def __del__(self) -> None:
-        if hasattr(self, "_handle"):
-            self._free(self._handle)
+        self._model = Model(library, ctypes.byref(numbers.struct()))
 
     def call(self, function: str, arrays: Sequence[Array]) -> Callable[[], object]:
-        return self._compiled.call(function, arrays)
+        return self._model.call(function, arrays)
 
     def answers(self, function: str, arrays: Sequence[Array], out: Sequence[Array]) -> None:
-        self._compiled.call(function, arrays, out)()
+        self._model.call(function, arrays, out)()
 
     def tolerance(self, function: str) -> float:
         del function

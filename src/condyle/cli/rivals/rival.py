@@ -66,3 +66,19 @@ class Compiled:
             return keep
 
         return calling
+
+
+class Model(Compiled):
+    """One robot that `rival_new` made of these arguments; `rival_free` takes it back. handle: None if it refused."""
+
+    def __init__(self, library: ctypes.CDLL, *arguments: object) -> None:
+        library.rival_new.restype = ctypes.c_void_p
+        library.rival_free.argtypes = [ctypes.c_void_p]
+        library.rival_free.restype = None
+        self._free = library.rival_free
+        self.handle: int | None = library.rival_new(*arguments)
+        super().__init__(library, self.handle)
+
+    def __del__(self) -> None:
+        if getattr(self, "handle", None) is not None:
+            self._free(self.handle)
