@@ -10,8 +10,8 @@ import numpy as np
 import pytest
 
 import condyle
+from condyle.backends.common.facts import packed
 from condyle.backends.common.loops import layout
-from condyle.backends.cpu.assemble import packed
 from condyle.backends.cpu.build import build, load, supported
 from condyle.backends.cpu.code import NONE, SLOT, Instruction, slot
 from condyle.backends.cpu.loops import WORDS, assemble_rolled

@@ -8,8 +8,8 @@ import numpy as np
 import pytest
 
 import condyle
-from condyle.backends.common.facts import Facts
-from condyle.backends.cpu.assemble import assemble, packed
+from condyle.backends.common.facts import Facts, packed
+from condyle.backends.cpu.assemble import assemble
 from condyle.backends.cpu.build import build, supported
 from condyle.backends.cpu.single import MOST_ARRAYS, Single
 from condyle.backends.cpu.target import ISAS, Isa

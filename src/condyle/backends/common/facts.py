@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 
 import numpy as np
@@ -59,6 +59,15 @@ def bits_of(dtype: str) -> int:
     if dtype not in BITS:
         raise UnsupportedError(f"dtype {dtype!r}: code computes in {' and '.join(BITS)}")
     return BITS[dtype]
+
+
+def packed(values: Sequence[float], bits: int) -> bytes:
+    """Numbers as the machine stores them; UnsupportedError for one that is not finite there."""
+    with np.errstate(over="ignore"):
+        array = np.array(values, dtype=np.float64 if bits == 64 else np.float32)
+    if not np.isfinite(array).all():
+        raise UnsupportedError("a constant is not finite in this precision and cannot stand in generated code")
+    return array.tobytes()
 
 
 @dataclass(frozen=True, slots=True)

@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from condyle.backends.common.chunks import Chunk, Cut, Lowered, Room, angle_slots, lower
+from condyle.backends.common.facts import packed
 from condyle.backends.common.order import orders
 from condyle.backends.cpu.allocate import Allocated, Constants, allocate, cheapest
 from condyle.backends.cpu.code import Instruction
@@ -18,7 +19,6 @@ from condyle.backends.cpu.schedule import schedule
 from condyle.backends.cpu.sincos import expand, inline_angles
 from condyle.backends.cpu.single import Single, single
 from condyle.backends.cpu.target import TARGET, Isa, Target
-from condyle.errors import UnsupportedError
 from condyle.ir.program import Program
 from condyle.ir.sweep import Code
 from condyle.runtime.layout import Layouts, full
@@ -137,14 +137,9 @@ class Straight:
         values = [(zero, 0.0), *self.values]
         head = (size, inputs, len(ports) // 4 - inputs, len(self.steps) // 3, len(values), len(loops))
         numbers = (*head, *ports, *self.steps, *(slot for slot, _ in values), *loops)
-        constants = self.packed_constants() + packed(table, self.bits)
+        constants = packed_constants(self.constants.values, self.isa, self.bits) + packed(table, self.bits)
         once = tuple(value for _, value in values)
         return Assembled(tuple(self.kernels), constants, tuple(self.slots), once, numbers, one)
-
-    def packed_constants(self) -> bytes:
-        """The constants of all kernels so far."""
-        repeat = 1 if self.isa.broadcast else self.isa.lanes(self.bits)
-        return packed([value for value in self.constants.values for _ in range(repeat)], self.bits)
 
 
 def full_layouts(program: Code, lanes: int) -> Layouts:
@@ -157,15 +152,15 @@ def port_numbers(
 ) -> list[int]:
     """The numbers of all inputs, by their first slots, and outputs, by the slots of their entries.
 
-    Their tables are added to `slots`; zero: a slot that stays zero.
+    Their tables are added to `slots`; zero: a slot that stays zero, for entries that are not kept.
     """
     numbers: list[int] = []
     for base, layout in zip(bases, layouts[0], strict=True):
         plain = layout.columns == layout.size
         numbers += (base, layout.size, layout.columns, -1 if plain else len(slots))
         slots += () if plain else layout.places
-    for table, layout in zip(tables, layouts[1], strict=True):
-        assert set(np.array(table)[np.array(layout.places) == layout.columns]) <= {zero}
+    for slots_of, layout in zip(tables, layouts[1], strict=True):  # products of zeros may be -0.0
+        table: list[int] = np.where(np.array(layout.places) == layout.columns, zero, slots_of).tolist()
         start = len(slots)
         slots += (*table, *(zero,) * (-len(table) % 16))
         numbers += (start, len(table), len(slots), layout.columns)
@@ -173,13 +168,10 @@ def port_numbers(
     return numbers
 
 
-def packed(values: Sequence[float], bits: int) -> bytes:
-    """Numbers as the machine stores them."""
-    with np.errstate(over="ignore"):
-        array = np.array(values, dtype=np.float64 if bits == 64 else np.float32)
-    if not np.isfinite(array).all():
-        raise UnsupportedError("a constant is not finite in this precision and cannot stand in generated code")
-    return array.tobytes()
+def packed_constants(values: Sequence[float], isa: Isa, bits: int) -> bytes:
+    """Numbers as kernels read them: once, or in every lane."""
+    repeat = 1 if isa.broadcast else isa.lanes(bits)
+    return packed([value for value in values for _ in range(repeat)], bits)
 
 
 def _kernel(

@@ -52,14 +52,16 @@ def assembled(program: Code, dtype: str, isa: Isa | None = None, layouts: Layout
     if isinstance(program, Program):
         from condyle.backends.cpu.assemble import assemble
 
-        return recipe(program, assemble(program, isa, bits, layouts=layouts), isa.name, bits)
-    if isinstance(program, Segmented):
+        made = assemble(program, isa, bits, layouts=layouts)
+    elif isinstance(program, Segmented):
         from condyle.backends.cpu.segments import assemble_segments
 
-        return recipe(program, assemble_segments(program, isa, bits, layouts=layouts), isa.name, bits)
-    from condyle.backends.cpu.loops import assemble_rolled
+        made = assemble_segments(program, isa, bits, layouts=layouts)
+    else:
+        from condyle.backends.cpu.loops import assemble_rolled
 
-    return recipe(program, assemble_rolled(program, isa, bits, layouts=layouts), isa.name, bits)
+        made = assemble_rolled(program, isa, bits, layouts=layouts)
+    return recipe(program, made, isa.name, bits)
 
 
 def load(made: Recipe, layouts: Layouts | None = None) -> NativeKernel:

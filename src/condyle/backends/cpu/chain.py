@@ -8,9 +8,10 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 
+from condyle.backends.common.facts import packed
 from condyle.backends.common.order import orders
 from condyle.backends.cpu.allocate import Allocated, Constants, allocate, cheapest
-from condyle.backends.cpu.assemble import packed
+from condyle.backends.cpu.assemble import packed_constants
 from condyle.backends.cpu.code import NONE as NOWHERE
 from condyle.backends.cpu.code import Instruction, constant, slot
 from condyle.backends.cpu.encode import encode, padded
@@ -118,8 +119,7 @@ class _Writer:
             words += (SCATTER, k, chunked.base.get(name, 0), self.banks[IO].base + column * chunked.length)
         scratch = self._take(self.spills)
         buffer = self._take(chunked.length * max(chunked.width(column) for _, column in chunked.inputs))
-        repeat = 1 if self.isa.broadcast else self.isa.lanes(self.bits)
-        constants = packed([x for value in self.constants.values for x in [value] * repeat], self.bits)
+        constants = packed_constants(self.constants.values, self.isa, self.bits)
         ports, runs = (chunked.inputs, chunked.outputs), chunked.runs()
         sizes = [chunked.size(*port) for port in (*ports[0], *ports[1])]
         head = (chunked.joints, chunked.length, scratch, buffer, *map(len, (*ports, runs)), *sizes)

@@ -12,6 +12,7 @@ from collections.abc import Iterator, Mapping, Sequence
 
 from condyle.backends.cpu.code import SLOT, Instruction
 from condyle.backends.cpu.target import Isa
+from condyle.errors import UnsupportedError
 
 RDI, RSI, RDX = 7, 6, 2
 FREE = (0, 1, 2, 8, 9, 10, 11)  # rax rcx rdx r8 r9 r10 r11: whoever calls expects them lost
@@ -131,15 +132,20 @@ class Encoder:
         base = self.bases.get((kind, near))
         if base is None:
             base, near = self.bases[kind, 0], 0
-        low = (register & 7) << 3 | base & 7
-        step = number - window * near
-        distance = step * unit
-        short = step if self.isa.stretch else distance
+        return base, self.behind(register, base, number - window * near, unit)
+
+    def behind(self, register: int, base: int, number: int, unit: int) -> bytes:
+        """Everything behind the opcode, for so many operands of `unit` bytes from where a register points."""
+        low, index = (register & 7) << 3 | base & 7, b"\x24" if base & 7 == 4 else b""
+        distance = number * unit
+        short = number if self.isa.stretch else distance
         if distance == 0 and base & 7 != 5:
-            return base, bytes((low,))
+            return bytes((low,)) + index
         if -128 <= short < 128:
-            return base, bytes((0x40 | low, short & 0xFF))
-        return base, bytes((0x80 | low,)) + distance.to_bytes(4, "little", signed=True)
+            return bytes((0x40 | low,)) + index + bytes((short & 0xFF,))
+        if not -(1 << 31) <= distance < 1 << 31:
+            raise UnsupportedError("arrays lie too far apart for machine code")
+        return bytes((0x80 | low,)) + index + distance.to_bytes(4, "little", signed=True)
 
 
 def place(b: int, encoder: Encoder) -> tuple[int, int, int]:

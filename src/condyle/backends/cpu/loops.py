@@ -4,11 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
-import numpy as np
-
 from condyle.backends.common.loops import Bank, layout
 from condyle.backends.common.segments import product_table
-from condyle.backends.cpu.assemble import LOOPS, Assembled, Kernel, full_layouts, packed, port_numbers
+from condyle.backends.cpu.assemble import LOOPS, Assembled, Kernel, full_layouts, packed_constants, port_numbers
 from condyle.backends.cpu.encode import padded
 from condyle.backends.cpu.steps import FRONT, Block, Way, block
 from condyle.backends.cpu.target import TARGET, Isa, Target
@@ -95,11 +93,7 @@ class _Writer:
                 words += self._product(loop)
         loops = (rolled.nv, self.way.tiles, place.size, len(self.records) // 5, 0, *self.records, *words)
         inputs = [place.bases[Bank("input", array.name)] for array in rolled.inputs]
-        tables = [
-            np.where(np.array(kept.places) == kept.columns, place.zero, table).tolist()
-            for table, kept in zip(place.outputs(), layouts[1], strict=True)
-        ]
-        ports = port_numbers(inputs, tables, place.zero, layouts, self.slots)
+        ports = port_numbers(inputs, place.outputs(), place.zero, layouts, self.slots)
         head = (self.way.tiles * place.size, len(rolled.inputs), len(rolled.arrays), 1, 1, len(loops))
         numbers = (*head, *ports, LOOPS, WORDS + len(self.records), len(words), place.zero, *loops)
         return Assembled(
@@ -199,9 +193,8 @@ class _Writer:
 
     def _constants(self, made: Block, kind: int) -> bytes:
         """A row for each joint of the kind."""
-        repeat = 1 if self.way.isa.broadcast else self.way.isa.lanes(self.way.bits)
         rows: list[float] = []
         for i in self.members[kind]:
             table = self.rolled.joints[i].table
-            rows += (value for x in made.constants for value in [table[x] if isinstance(x, int) else x] * repeat)
-        return packed(rows, self.way.bits)
+            rows += (table[x] if isinstance(x, int) else x for x in made.constants)
+        return packed_constants(rows, self.way.isa, self.way.bits)

@@ -7,6 +7,8 @@ from array import array
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, cast
 
+from condyle.backends.common.facts import packed
+
 if TYPE_CHECKING:
     from condyle.backends.cpu.assemble import Assembled
     from condyle.ir.sweep import Code
@@ -42,7 +44,6 @@ class Recipe:
 
 def recipe(program: Code, made: Assembled, isa: str, bits: int) -> Recipe:
     """The recipe of a Program or of loops. Raises UnsupportedError for a constant without a finite value."""
-    from condyle.backends.cpu.assemble import packed  # not to load what was kept
     from condyle.ir.count import work
 
     one = made.single

@@ -5,10 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import replace
 
-import numpy as np
-
 from condyle.backends.common.segments import Copy, Workspace, own_inputs
-from condyle.backends.cpu.assemble import LOOPS, Assembled, Straight, full_layouts, port_numbers
+from condyle.backends.cpu.assemble import LOOPS, Assembled, Straight, full_layouts, packed_constants, port_numbers
 from condyle.backends.cpu.loops import COPY, WORDS, product_words
 from condyle.backends.cpu.operations import expanded
 from condyle.backends.cpu.sincos import inline_angles
@@ -44,14 +42,10 @@ def assemble_segments(
             work.steps[-1] += len(words) - begin
         elif len(words) > begin:
             work.steps += (LOOPS, WORDS + begin, len(words) - begin)
-    head = (0, 1, space.size, 0, len(work.packed_constants()))
+    head = (0, 1, space.size, 0, len(packed_constants(work.constants.values, isa, bits)))
     layouts = layouts or full_layouts(code, isa.lanes(bits))
-    tables = [  # products of zeros may be -0.0
-        np.where(np.array(kept.places) == kept.columns, space.zero, slots).tolist()
-        for slots, kept in zip(space.tables, layouts[1], strict=True)
-    ]
     bases = [space.bases[array.name] for array in code.inputs]
-    ports = port_numbers(bases, tables, space.zero, layouts, work.slots)
+    ports = port_numbers(bases, space.tables, space.zero, layouts, work.slots)
     return work.assembled(space.zero, len(bases), ports, space.size, (*head, *words), table)
 
 

@@ -201,16 +201,7 @@ class StepEncoder(Encoder):
             bank, number = divmod(b - SLOT, BANK)
             base = self.registers[bank - 1] if bank else RDI
             number, unit = (number - MIDDLE if bank else number) + self.shift, self.isa.vector_bytes
-        low, index = (register & 7) << 3 | base & 7, b"\x24" if base & 7 == 4 else b""
-        distance = number * unit
-        short = number if self.isa.stretch else distance
-        if distance == 0 and base & 7 != 5:
-            return base, bytes((low,)) + index
-        if -128 <= short < 128:
-            return base, bytes((0x40 | low,)) + index + bytes((short & 0xFF,))
-        if not -(1 << 31) <= distance < 1 << 31:
-            raise UnsupportedError("arrays of rolled sweeps lie too far apart for machine code")
-        return base, bytes((0x80 | low,)) + index + distance.to_bytes(4, "little", signed=True)
+        return base, self.behind(register, base, number, unit)
 
 
 def _address(register: int, k: int, shift: int, origin: int) -> bytes:

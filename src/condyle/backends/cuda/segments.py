@@ -7,13 +7,11 @@ those are the same for all states.
 
 from __future__ import annotations
 
-import numpy as np
-
+from condyle.backends.common.facts import packed
 from condyle.backends.cuda.emit import write_entry, write_head
 from condyle.backends.cuda.parts import Part, Parts, Text, straight
 from condyle.backends.cuda.target import TARGET, WARP, Target
 from condyle.backends.cuda.trig import literal
-from condyle.errors import UnsupportedError
 from condyle.ir.program import Array, Program
 from condyle.ir.segments import Product, Segmented, gives
 from condyle.text import Emitter
@@ -26,7 +24,7 @@ TOGETHER = 4
 def segmented(code: Segmented, bits: int, target: Target = TARGET) -> Parts:
     """What to launch; UnsupportedError for a constant without a finite value in this precision."""
     arrays = {array.name: array for array in (*code.inputs, *(a for part in code.segments for a in gives(part)))}
-    tables = {constant.name: _numbers(constant.values, bits) for constant in code.constants}
+    tables = {constant.name: packed(constant.values, bits) for constant in code.constants}
     launches: list[Part] = []
     for segment in code.segments:
         if isinstance(segment, Program):
@@ -36,14 +34,6 @@ def segmented(code: Segmented, bits: int, target: Target = TARGET) -> Parts:
             reads = tuple(arrays[name] for name in names if name in arrays)
             launches.append(_product(segment, reads, tables.get(names[0], b""), bits, target))
     return Parts(code.name, bits, code.inputs, code.arrays, tuple(launches))
-
-
-def _numbers(values: tuple[float, ...], bits: int) -> bytes:
-    with np.errstate(over="ignore"):
-        numbers = np.array(values, np.float64 if bits == 64 else np.float32)
-    if not np.isfinite(numbers).all():
-        raise UnsupportedError("a constant is not finite in this precision and cannot stand in generated code")
-    return numbers.tobytes()
 
 
 def _product(product: Product, reads: tuple[Array, ...], constants: bytes, bits: int, target: Target) -> Part:
