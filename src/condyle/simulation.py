@@ -12,7 +12,7 @@ from typing import NamedTuple
 from condyle import hardware
 from condyle.backends.fpga.build import Accelerator
 from condyle.backends.fpga.emit_array import TAG_BITS
-from condyle.backends.fpga.emit_bench import ANSWERS, TASKS
+from condyle.backends.fpga.emit_project import ANSWERS, TASKS
 from condyle.backends.fpga.export import Facts, Sheet, lines, write
 from condyle.errors import BuildError, UnsupportedError
 from condyle.model.robot import Robot

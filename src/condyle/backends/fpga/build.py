@@ -88,13 +88,6 @@ class Accelerator:
         )
 
 
-def array_of(plan: Plan, name: str, ii: int) -> Array:
-    """An array scheduled, with the codes of the tasks that leave by each of its groups."""
-    path = plan.datapaths[name]
-    wants = {group: tuple(plan.through(Leaf(name, group))) for group, _ in path.groups}
-    return Array(schedule(path, ii), wants, plan.id)
-
-
 def build(plan: Plan, ii: int, folding: int = 1) -> Accelerator:
     """Every array scheduled at this interval; BuildError if a sum between two registers broke the rule.
 
@@ -104,7 +97,10 @@ def build(plan: Plan, ii: int, folding: int = 1) -> Accelerator:
     wide = {name: widest(path) for name, path in plan.datapaths.items() if widest(path) > ADDER}
     if wide:
         raise BuildError(f"sums of {wide} bits between two registers, allowed are {ADDER}: please report this robot")
-    arrays = {name: array_of(plan, name, ii) for name in plan.datapaths}
+    arrays: dict[str, Array] = {}
+    for name, path in plan.datapaths.items():
+        wants = {group: tuple(plan.through(Leaf(name, group))) for group, _ in path.groups}
+        arrays[name] = Array(schedule(path, ii), wants, plan.id)
     return Accelerator(plan, arrays, ii)
 
 

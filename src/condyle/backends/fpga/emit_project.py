@@ -2,12 +2,18 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
+from condyle.backends.fpga.accelerator import TAG_BITS
 from condyle.backends.fpga.build import Accelerator
 from condyle.backends.fpga.emit_array import emit_array
-from condyle.backends.fpga.emit_bench import support
 from condyle.backends.fpga.emit_top import emit_top
+from condyle.backends.fpga.emit_wires import field_width, result_width
 from condyle.backends.fpga.operators import TWO_PI_INVERSE, reciprocal_table, sincos_table
+from condyle.text import Emitter
 
+TASKS, ANSWERS = "tasks.hex", "answers.hex"
+_SUPPORT = Path(__file__).parent / "support"
 NAMES = """\
 // w12 is the word of operation 12, w12_3 its third copy, an interval later each, l12_3 the line of registers up to it;
 // u0 a unit, u0_a and u0_b its factors, u0_p11 its product for operation 11; x12 a sum before its clamp; d12 a word of
@@ -55,3 +61,25 @@ def sources(acc: Accelerator, prefix: str, header: str) -> dict[str, str]:
     about = f"// in_function: {codes}; what stands where in in_data and out_data: README.md.\n"
     texts[f"{prefix}.v"] = header + about + emit_top(acc, prefix)
     return texts
+
+
+def support(name: str) -> str:
+    """A file that generated ones are, or are made of."""
+    return (_SUPPORT / name).read_text(encoding="ascii")
+
+
+def bench_widths(acc: Accelerator) -> tuple[int, int]:
+    """Bits of a task's and of an answer's data."""
+    u = max(field_width(acc, "a"), field_width(acc, "tau"))
+    return u + sum(field_width(acc, name) for name in ("q", "v", "f_ext", "Minv")), result_width(acc)
+
+
+def emit_bench(acc: Accelerator, prefix: str, n: int) -> str:
+    """The bench of n tasks; prints `right: ...` or WRONG and what."""
+    task, answer = bench_widths(acc)
+    code = acc.plan.id.code_bits
+    padded = -(-(1 + code + answer) // 32) * 32
+    e = Emitter()
+    e(f"module {prefix}_bench;")
+    e(f"    localparam N = {n}, F = {code}, G = {TAG_BITS}, T = {task}, A = {answer}, P = {padded};")
+    return e.text() + support("bench.v").replace("TOP", prefix) + "endmodule\n"

@@ -14,7 +14,6 @@ from condyle.backends.fpga.tasks import BIAS, COLUMNS, FLAG, FLOATS, INVERSE, SO
 
 QUEUES = {BIAS: "c", COLUMNS: "dtau", INVERSE: "inverse"}
 """Where the words of a group wait that go on."""
-"""Where a task's function stands in its id."""
 
 
 class TopEmitter(Feedback):
@@ -185,7 +184,8 @@ class TopEmitter(Feedback):
         e(f"wire [{self.id.width - 1}:0] dtau_id = dtau_q[{nd + self.id.width - 1}:{nd}];")
         mixed = self.twice and self.ni
         own = is_one_of(f"dtau_id[{self.id.code}]", [task.codes[1] for task in self.twice])
-        ni = self._inverse_width()
+        path = self.acc.arrays["derivatives"].datapath
+        ni = sum(path.ops[k].format.width for word, k in path.inputs if word.name == "Minv")
         inverse = "dtau_own ? kept_q : given_q" if mixed else "kept_q" if self.twice else "given_q"
         full = "(dtau_own ? kept_full : given_full)" if mixed else "kept_full" if self.twice else "given_full"
         e(f"wire dtau_own = {own};", f"wire [{ni - 1}:0] dtau_inverse = {inverse};")
@@ -201,10 +201,6 @@ class TopEmitter(Feedback):
         width = widths(self.acc.arrays["derivatives"], "out")
         free = self.result("derivatives", "derivatives_out_valid", "derivatives_out_id", "derivatives_out", width)
         e(f"assign derivatives_out_ready = {free};")
-
-    def _inverse_width(self) -> int:
-        path = self.acc.arrays["derivatives"].datapath
-        return sum(path.ops[k].format.width for word, k in path.inputs if word.name == "Minv")
 
     def _encode(self) -> None:
         """Results of all functions in one stream: in turns, so that none waits for ever."""

@@ -10,8 +10,7 @@ from pathlib import Path
 from condyle.backends.common.owned import write_owned
 from condyle.backends.common.readme import Coordinates
 from condyle.backends.fpga.build import Accelerator
-from condyle.backends.fpga.emit_bench import ANSWERS, TASKS, emit_bench, support
-from condyle.backends.fpga.emit_project import sources
+from condyle.backends.fpga.emit_project import ANSWERS, TASKS, emit_bench, sources, support
 from condyle.backends.fpga.page import page
 from condyle.backends.fpga.readme import readme
 from condyle.backends.fpga.report import Facts, Sheet, cycles, report

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from html import escape
 from typing import cast
 
@@ -145,25 +145,18 @@ def _tick(latency: int) -> int:
 
 
 def _functions(found: Mapping[str, Json]) -> str:
-    heads = [
-        "function",
-        "latency in cycles",
-        "cycles between results",
-        "DSPs",
-        "assumed us",
-        "proven, sampled",
-        "flagged part",
-        "errors: absolute (relative)",
-        "states",
-    ]
-    rows = [f"<tr>{''.join(f'<th>{head}' for head in heads)}</tr>"]
+    rows: list[list[Json]] = []
     for name, row in cast("dict[str, dict[str, Json]]", found["functions"]).items():
         errors = cast("dict[str, float]", row["errors"])
-        rows.append(
-            f"<tr><td>{name}<td>{row['latency']}<td>{row['ii']}<td>{row['dsp']}<td>{row['assumed_us']}"
-            f"<td>{_proven(row)}<td>{errors.get('clamped', 0.0):.2g}<td>{_errors(errors)}<td>{row['states']}</tr>"
-        )
-    return f"<table>{''.join(rows)}</table>"
+        known = [name, *(row[column] for column in ("latency", "ii", "dsp", "assumed_us")), _proven(row)]
+        rows.append([*known, f"{errors.get('clamped', 0.0):.2g}", _errors(errors), row["states"]])
+    heads = ["function", "latency in cycles", "cycles between results", "DSPs", "assumed us"]
+    return _table([*heads, "proven, sampled", "flagged part", "errors: absolute (relative)", "states"], rows)
+
+
+def _table(heads: Sequence[str], rows: Sequence[Sequence[Json]]) -> str:
+    lines = ["".join(f"<th>{head}" for head in heads), *("".join(f"<td>{cell}" for cell in row) for row in rows)]
+    return "<table>" + "".join(f"<tr>{line}</tr>" for line in lines) + "</table>"
 
 
 def _errors(errors: Mapping[str, float]) -> str:
@@ -179,12 +172,9 @@ def _proven(row: Mapping[str, Json]) -> str:
 
 
 def _arrays(acc: Accelerator, found: Mapping[str, Json]) -> str:
-    rows = ["<tr><th>array<th>operations<th>units<th>DSPs<th>words held<th>proven, sampled</tr>"]
+    rows: list[list[Json]] = []
     known = cast("dict[str, dict[str, Json]]", found["arrays"])
     for name, array in acc.arrays.items():
-        units = sum(array.schedule.units.values())
-        rows.append(
-            f"<tr><td>{name}<td>{len(array.datapath.ops)}<td>{units}<td>{array_dsp(acc, name)}"
-            f"<td>{words_held(acc, name)}<td>{_proven(known[name])}</tr>"
-        )
-    return f"<table>{''.join(rows)}</table>"
+        counts = (len(array.datapath.ops), sum(array.schedule.units.values()), array_dsp(acc, name))
+        rows.append([name, *counts, words_held(acc, name), _proven(known[name])])
+    return _table(["array", "operations", "units", "DSPs", "words held", "proven, sampled"], rows)

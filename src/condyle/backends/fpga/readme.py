@@ -27,6 +27,7 @@ def readme(acc: Accelerator, facts: Facts, report: Mapping[str, Any], joints: Se
     function = plan.functions[0]
     first, (result, format) = words[0], plan.results[function][0]
     width = sum(format.width for _, format in words)
+    box = ", ".join(f"|{name}| ≤ {value:.4g}" for name, value in report["box"].items())
     rows = "\n".join(_function(task, report["functions"][name]) for name, task in plan.tasks.items())
     return f"""\
 # {name}: rigid-body dynamics in hardware
@@ -81,9 +82,9 @@ Functions mix freely. Results come when they are ready; those of one function in
 
 Words stand one after the other, entry 0 lowest, each a two's-complement integer with a scale of its own. `formats` in
 `report.json` lists them all from bit 0 on, `{first[1]}` for {first[1].width} bits, {first[1].frac} of them behind the \
-point. The first is {_example(*first)}.
+point. The first is `{first[0]}`: for the value 0.5 send {first[1].from_real(np.array(0.5))}.
 Results are read alike: the first word of `{function}` is `{result}`, `{format}`, the integer over 2^{format.frac}.
-Words that a function does not take are ignored. The box: {_box(report["box"])}, other coordinates of q within their
+Words that a function does not take are ignored. The box: {box}, other coordinates of q within their
 limits; SI units.
 
 | function | code | result | latency | interval | worst relative error |
@@ -102,34 +103,19 @@ def _fields(acc: Accelerator, words: Sequence[tuple[Word, Format]]) -> str:
     for name in dict.fromkeys(word.name for word, _ in words):
         formats = [format for word, format in words if word.name == name]
         high = low + sum(format.width for format in formats)
-        shared = name == "a" and acc.plan.takes("tau")
-        said = (
-            f"{UPPER}{_takers(acc, name)}"
-            if name == "Minv"
-            else (SHARED_GIVEN if acc.plan.base else SHARED)
-            if shared
-            else name
-        )
+        said = name
+        if name == "Minv":
+            said = UPPER + ", ".join(function for function, task in acc.plan.tasks.items() if name in task.inputs)
+        elif name == "a" and acc.plan.takes("tau"):
+            said = SHARED_GIVEN if acc.plan.base else SHARED
         rows.append(f"| {said} | {high - 1}:{low} | {len(formats)} |")
         low = high
     return "\n".join(rows)
 
 
-def _takers(acc: Accelerator, name: str) -> str:
-    return ", ".join(function for function, task in acc.plan.tasks.items() if name in task.inputs)
-
-
 UPPER = "M⁻¹, upper triangle, row by row; for "
 SHARED = "a, or tau for functions that take it"
 SHARED_GIVEN = f"{SHARED}; of a given base its a, then tau of the joints"
-
-
-def _example(word: Word, format: Format) -> str:
-    return f"`{word}`: for the value 0.5 send {format.from_real(np.array(0.5))}"
-
-
-def _box(box: Mapping[str, float]) -> str:
-    return ", ".join(f"|{name}| ≤ {value:.4g}" for name, value in box.items())
 
 
 def _function(task: Task, found: Mapping[str, Any]) -> str:

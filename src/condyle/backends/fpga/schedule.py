@@ -202,16 +202,14 @@ class _Scheduler:
             for _, k in pairs:
                 a = self._operand(k)
                 last[a] = max(last[a], taps[name])
-        copies = [0 if self._is_const(k) else max(0, last[k] - ready[k]) // self.rate[k] for k in range(n)]
+        const = [op.kind == "const" for op in self.datapath.ops]
+        copies = [0 if const[k] else max(0, last[k] - ready[k]) // self.rate[k] for k in range(n)]
         for ops in self.datapath.members.values():
             for k in ops:
                 copies[k] = max(copies[x] for x in ops)
         return Schedule(
             self.datapath, self.ii, tuple(self.start), tuple(ready), tuple(self.unit), tuple(copies), taps, self.units
         )
-
-    def _is_const(self, k: int) -> bool:
-        return self.datapath.ops[k].kind == "const"
 
 
 def schedule(datapath: Datapath, ii: int) -> Schedule:

@@ -9,7 +9,7 @@ import numpy as np
 from condyle.backends.fpga.accelerator import Plan
 from condyle.backends.fpga.build import Accelerator
 from condyle.backends.fpga.datapath import Word
-from condyle.backends.fpga.emit_bench import bench_widths
+from condyle.backends.fpga.emit_project import bench_widths
 from condyle.backends.fpga.emit_wires import task_words
 from condyle.backends.fpga.evaluate import Answer
 from condyle.backends.fpga.formats import Format, Integers
