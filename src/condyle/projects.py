@@ -17,7 +17,7 @@ from condyle.backends.c.export import export_c
 from condyle.backends.common.facts import Vectors
 from condyle.backends.common.owned import check_owned
 from condyle.backends.common.readme import Coordinates
-from condyle.backends.cuda.cpp.export import export_cuda
+from condyle.backends.cuda.cpp.project import export_cuda
 from condyle.choices import EXPORTS
 from condyle.compile.serial import Compiler
 from condyle.errors import UnsupportedError

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import tempfile
-from collections.abc import Generator
+from collections.abc import Generator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 
@@ -63,6 +63,11 @@ class Emitter:
         yield
         self._depth -= 1
         self(tail)
+
+    def table(self, head: str, entries: Sequence[str], each: int) -> None:
+        """A constant array of C, so many entries a line."""
+        with self.block(f"{head}[{len(entries)}] = {{", "};"):
+            self(*(", ".join(entries[k : k + each]) + "," for k in range(0, len(entries), each)))
 
     def text(self) -> str:
         return "\n".join(self._lines) + "\n"

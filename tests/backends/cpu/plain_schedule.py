@@ -8,8 +8,8 @@ from __future__ import annotations
 import heapq
 from collections.abc import Sequence
 
+from condyle.backends.cpu.allocate import LATENCY
 from condyle.backends.cpu.code import SLOT, Instruction
-from condyle.backends.cpu.schedule import LATENCY
 from condyle.backends.cpu.target import TARGET, Target
 from condyle.ir.ops import Node
 from condyle.ir.program import operands
@@ -19,7 +19,7 @@ LINE = 64
 
 
 def schedule(nodes: Sequence[Node], order: Sequence[int], window: int, issue: float) -> list[int]:
-    """As `condyle.backends.cpu.schedule.schedule`."""
+    """As `condyle.backends.cpu.allocate.schedule`."""
     queue = _Queue(nodes, order)
     done = bytearray(len(order))
     result: list[int] = []

@@ -8,8 +8,8 @@ import pytest
 
 from condyle.backends.common.chunks import Chunk, lower
 from condyle.backends.cpu import _allocate
+from condyle.backends.cpu.allocate import LATENCY, schedule
 from condyle.backends.cpu.assemble import WHOLE
-from condyle.backends.cpu.schedule import LATENCY, schedule
 from condyle.ir.expr import Graph
 from condyle.ir.program import Array, operands
 from tests.backends.c.small import tangle

@@ -101,17 +101,12 @@ def straight(low: Lowered, bits: int) -> Body:
 
 def write_table(e: Emitter, name: str, numbers: Sequence[int]) -> None:
     """A constant table of slot numbers, sixteen to a line."""
-    with e.block(f"static const cd_slot {name}[{len(numbers)}] = {{", "};"):
-        for k in range(0, len(numbers), 16):
-            e(", ".join(map(str, numbers[k : k + 16])) + ",")
+    e.table(f"static const cd_slot {name}", list(map(str, numbers)), 16)
 
 
-def write_numbers(e: Emitter, name: str, values: Sequence[float], bits: int) -> None:
+def write_numbers(e: Emitter, name: str, values: Sequence[float], bits: int, real: str = "real") -> None:
     """A constant table of numbers, four to a line."""
-    with e.block(f"static const real {name}[{max(1, len(values))}] = {{", "};"):
-        texts = [literal(value, bits) for value in values] or ["0"]
-        for k in range(0, len(texts), 4):
-            e(", ".join(texts[k : k + 4]) + ",")
+    e.table(f"static const {real} {name}", [literal(value, bits) for value in values] or ["0"], 4)
 
 
 def write_product(

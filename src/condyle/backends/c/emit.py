@@ -56,7 +56,7 @@ def source(
     e(*header(program, facts, f"float{bits}", TARGET.abi), "")
     ops = tally(program)
     write_preamble(e, bits, apart, ops)
-    write_slot_type(e, body.size)
+    e(f"typedef unsigned {'short' if body.size < 65536 else 'int'} cd_slot;", "")
     e(support("sincos.h"), support("transpose.h"), support("tiles.h"))
     if body.products:
         e(support("product.h"))
@@ -103,13 +103,9 @@ def write_preamble(e: Emitter, bits: int, apart: bool, ops: Collection[str] = ()
     e(f"#define CD_CHUNK {storage}", "")
 
 
-def write_slot_type(e: Emitter, largest: int) -> None:
-    e(f"typedef unsigned {'short' if largest < 65536 else 'int'} cd_slot;", "")
-
-
 def write_function(e: Emitter, program: Code, facts: Facts, bits: int, body: Body, chunks: Sequence[str]) -> None:
     """Chunks, tables and the three exported symbols of one function."""
-    name, symbol, real = program.name, f"{facts.name}_{program.name}", "double" if bits == 64 else "float"
+    name, symbol, real = program.name, f"{facts.name}_{program.name}", real_of(bits)
     e(*chunks)
     e(body.main)
     for k, table in enumerate(body.tables):
@@ -125,6 +121,10 @@ def write_function(e: Emitter, program: Code, facts: Facts, bits: int, body: Bod
     with e.block(plain_head(program, symbol, real) + "\n{"):
         _write_plain(e, program, symbol, real)
     e("")
+
+
+def real_of(bits: int) -> str:
+    return "double" if bits == 64 else "float"
 
 
 def strided_head(symbol: str, real: str) -> str:

@@ -8,10 +8,11 @@ from pathlib import Path
 
 import numpy as np
 
-from condyle.backends.c.body import literal
+from condyle.backends.c.body import write_numbers
 from condyle.backends.c.emit import (
     fact_symbols,
     plain_head,
+    real_of,
     source,
     strided_head,
     write_facts,
@@ -49,13 +50,9 @@ def export_c(
         texts[f"{name}_{program.name}.c"] = source(program, facts, bits, constants=False).main
     texts["test.c"] = _test_file(programs, facts, bits, vectors)
     texts["CMakeLists.txt"] = _cmake_file(programs, facts)
-    texts["README.md"] = readme(programs, facts, _real(bits), joints)
+    texts["README.md"] = readme(programs, facts, real_of(bits), joints)
     texts["robot.json"] = json.dumps(robot, indent=1, sort_keys=True, allow_nan=False) + "\n"
     return write_owned(out_dir, texts)
-
-
-def _real(bits: int) -> str:
-    return "double" if bits == 64 else "float"
 
 
 def _header_file(programs: Sequence[Code], facts: Facts, bits: int) -> str:
@@ -69,9 +66,9 @@ def _header_file(programs: Sequence[Code], facts: Facts, bits: int) -> str:
         symbol = f"{facts.name}_{program.name}"
         e("", *header(program, facts, f"float{bits}", TARGET.abi))
         e("/* Contiguous arrays, row after row. Returns 0, or -1 when there is no memory. */")
-        e(plain_head(program, symbol, _real(bits)) + ";")
+        e(plain_head(program, symbol, real_of(bits)) + ";")
         e("/* Rows `stride` numbers apart (0: one row for every state); work: work() bytes, 64-byte aligned. */")
-        e(strided_head(symbol, _real(bits)) + ";", f"size_t {symbol}_work(void);")
+        e(strided_head(symbol, real_of(bits)) + ";", f"size_t {symbol}_work(void);")
     e("", "#ifdef __cplusplus", "}", "#endif", "#endif")
     return e.text()
 
@@ -84,7 +81,7 @@ def _facts_file(facts: Facts, bits: int) -> str:
 
 
 def _test_file(programs: Sequence[Code], facts: Facts, bits: int, vectors: Mapping[str, Vectors]) -> str:
-    real = _real(bits)
+    real = real_of(bits)
     e = Emitter()
     # functions have a capital letter, which no exported name has: NAME_FN may be anything else
     e("/* Calls every function on states with known answers; exit status 0 when all agree. */")
@@ -108,13 +105,11 @@ def _test_file(programs: Sequence[Code], facts: Facts, bits: int, vectors: Mappi
 
 
 def _write_case(e: Emitter, program: Code, facts: Facts, bits: int, case: Vectors) -> None:
-    real, name = _real(bits), program.name
+    real, name = real_of(bits), program.name
     n = max((len(array) for array in (*case.inputs, *case.outputs)), default=0)
     for way, arrays in (("in", case.inputs), ("out", case.outputs)):
         for k, array in enumerate(arrays):
-            values = [literal(float(x), bits) for x in np.ravel(array)] or ["0"]
-            with e.block(f"static const {real} {name}_{way}_{k}[{len(values)}] = {{", "};"):
-                e(*(", ".join(values[i : i + 4]) + "," for i in range(0, len(values), 4)))
+            write_numbers(e, f"{name}_{way}_{k}", [float(x) for x in np.ravel(array)], bits, real)
     for k, array in enumerate(program.arrays):
         e(f"static {real} {name}_got_{k}[{max(1, n * array.size)}];")
     e("")

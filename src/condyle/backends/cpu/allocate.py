@@ -1,4 +1,7 @@
-"""Register allocation on a linear order: what leaves a register is what is used again farthest away (Belady 1966)."""
+"""A linear order on registers: what is ready goes first, what leaves is what is used again farthest away (Belady 1966).
+
+Schedules keep the processor's queues from filling with what waits. The work is done by _allocate.c.
+"""
 
 from __future__ import annotations
 
@@ -11,7 +14,19 @@ from condyle.backends.cpu.code import Instruction
 from condyle.backends.cpu.cost import cost
 from condyle.backends.cpu.operations import ROWS
 from condyle.backends.cpu.target import TARGET, Isa, Target
+from condyle.ir.ops import Node
 from condyle.ir.program import Program
+
+LATENCY = {op: row.latency for op, row in ROWS.items() if row.latency != 4}
+"""Cycles until the result is there; 4 for all others."""
+
+
+def schedule(nodes: Sequence[Node], order: Sequence[int], window: int, issue: float) -> list[int]:
+    """The operations of `order`, each at most `window` places earlier, operands before what uses them.
+
+    issue: operations a cycle. _allocate_schedule.h does it, tests/backends/cpu/plain_schedule.py says it in Python.
+    """
+    return _allocate.schedule(tuple(nodes), list(order), window, issue, LATENCY)
 
 
 @dataclass

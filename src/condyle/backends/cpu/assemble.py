@@ -10,12 +10,11 @@ import numpy as np
 from condyle.backends.common.chunks import Chunk, Cut, Lowered, Room, angle_slots, lower
 from condyle.backends.common.facts import packed
 from condyle.backends.common.order import orders
-from condyle.backends.cpu.allocate import Allocated, Constants, allocate, cheapest
+from condyle.backends.cpu.allocate import Allocated, Constants, allocate, cheapest, schedule
 from condyle.backends.cpu.code import Instruction
 from condyle.backends.cpu.cost import is_near
 from condyle.backends.cpu.encode import encode, padded
 from condyle.backends.cpu.operations import expanded
-from condyle.backends.cpu.schedule import schedule
 from condyle.backends.cpu.sincos import expand, inline_angles
 from condyle.backends.cpu.single import Single, single
 from condyle.backends.cpu.target import TARGET, Isa, Target
@@ -42,7 +41,7 @@ class Kernel:
 class Assembled:
     """Everything a runtime Plan is made of; slots and numbers as tiles/plan.h says, constants as kernels read them.
 
-    single: the scalar form, for one state. side: how many tiles run side by side.
+    single: the scalar form, for one state.
     """
 
     kernels: tuple[Kernel, ...]
@@ -51,7 +50,6 @@ class Assembled:
     values: tuple[float, ...]
     numbers: tuple[int, ...]
     single: Single | None
-    side: int = 1
 
     @property
     def text(self) -> bytes:

@@ -10,13 +10,12 @@ from dataclasses import dataclass, field, replace
 
 from condyle.backends.common.facts import packed
 from condyle.backends.common.order import orders
-from condyle.backends.cpu.allocate import Allocated, Constants, allocate, cheapest
+from condyle.backends.cpu.allocate import Allocated, Constants, allocate, cheapest, schedule
 from condyle.backends.cpu.assemble import packed_constants
 from condyle.backends.cpu.code import NONE as NOWHERE
 from condyle.backends.cpu.code import Instruction, constant, slot
 from condyle.backends.cpu.encode import encode, padded
 from condyle.backends.cpu.operations import expanded
-from condyle.backends.cpu.schedule import schedule
 from condyle.backends.cpu.target import TARGET, Isa
 from condyle.ir.chunked import (
     EXT,

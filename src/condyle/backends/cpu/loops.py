@@ -96,9 +96,7 @@ class _Writer:
         ports = port_numbers(inputs, place.outputs(), place.zero, layouts, self.slots)
         head = (self.way.tiles * place.size, len(rolled.inputs), len(rolled.arrays), 1, 1, len(loops))
         numbers = (*head, *ports, LOOPS, WORDS + len(self.records), len(words), place.zero, *loops)
-        return Assembled(
-            tuple(self.kernels), b"".join(self.constants), tuple(self.slots), (0.0,), numbers, None, self.way.tiles
-        )
+        return Assembled(tuple(self.kernels), b"".join(self.constants), tuple(self.slots), (0.0,), numbers, None)
 
     def _sweep(self, sweep: Sweep) -> list[int]:
         if any(node[0] in TRIGONOMETRIC for step in sweep.steps for node in step.program.nodes):

@@ -16,12 +16,11 @@ from typing import NamedTuple
 
 from condyle.backends.common.loops import Bank, Layout
 from condyle.backends.common.order import orders
-from condyle.backends.cpu.allocate import Allocated, Constants, allocate, cheapest
+from condyle.backends.cpu.allocate import Allocated, Constants, allocate, cheapest, schedule
 from condyle.backends.cpu.assemble import Kernel
 from condyle.backends.cpu.code import NONE, SLOT, Instruction, constant, slot
 from condyle.backends.cpu.encode import RDI, RDX, RETURN, RSI, Encoder, pop, push
 from condyle.backends.cpu.operations import expanded
-from condyle.backends.cpu.schedule import schedule
 from condyle.backends.cpu.target import Isa, Target
 from condyle.errors import UnsupportedError
 from condyle.ir.ops import LEAVES

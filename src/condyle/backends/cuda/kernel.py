@@ -135,16 +135,11 @@ class CudaKernel:
             for array in self.parts.scratch:
                 addresses.append(scratch)
                 scratch += piece * self._bytes(array)
+            moving = [0 if one else self._bytes(array) for one, array in zip(shared, self.parts.inputs, strict=True)]
+            moving += map(self._bytes, self.parts.outputs)
             for start in range(0, n, piece):
-                given = [
-                    address + (0 if one else start * self._bytes(array))
-                    for address, one, array in zip(inputs, shared, self.parts.inputs, strict=True)
-                ]
-                taken = [
-                    address + start * self._bytes(array)
-                    for address, array in zip(outputs, self.parts.outputs, strict=True)
-                ]
-                self._enqueue(min(piece, n - start), [*given, *taken, *addresses], shared, stream)
+                at = [base + start * size for base, size in zip((*inputs, *outputs), moving, strict=True)]
+                self._enqueue(min(piece, n - start), [*at, *addresses], shared, stream)
 
     def _enqueue(self, n: int, addresses: Sequence[int], shared: Sequence[bool], stream: int) -> None:
         """The launches; addresses of inputs, outputs and scratch."""

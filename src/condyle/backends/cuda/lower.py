@@ -40,7 +40,8 @@ def lower(program: Program, bits: int, target: Target = TARGET) -> list[Lowered]
 
 
 def _best(program: Program, orders: Sequence[Order], bits: int, target: Target) -> tuple[Lowered, Order]:
-    return min((_scheduled(program, one, bits, target) for one in orders), key=lambda made: _cost(made[0]))
+    layout = _layout(program, bits, target.widths[0], target)
+    return min(((schedule(program, one, layout, target), one) for one in orders), key=lambda made: _cost(made[0]))
 
 
 def _cost(low: Lowered) -> tuple[int, float]:
@@ -58,10 +59,6 @@ def _orders(program: Program, target: Target, pressed: bool) -> list[Order]:
     names = target.few if long else target.orders
     found = list((low_pressure_orders if pressed else orders)(program, nodes, roots, names))
     return [Order.of(program, *one) for one in (found[1:] if long and len(found) > 1 else found)]
-
-
-def _scheduled(program: Program, order: Order, bits: int, target: Target) -> tuple[Lowered, Order]:
-    return schedule(program, order, _layout(program, bits, target.widths[0], target), target), order
 
 
 def _narrowed(program: Program, order: Order, bits: int, target: Target, made: Lowered) -> Lowered:

@@ -157,7 +157,7 @@ class _Scheduler:
                 if value in pinned:
                     continue
                 far = self._next(value), -value
-                if self._has_home(value):
+                if value in self.homes or self.program.nodes[value][0] == "input":
                     clean = max(clean, far)
                 else:
                     dirty = max(dirty, far)
@@ -169,9 +169,6 @@ class _Scheduler:
     def _next(self, value: int) -> int:
         times = self.uses.get(value)
         return times[-1] if times else NEVER
-
-    def _has_home(self, value: int) -> bool:
-        return value in self.homes or self.program.nodes[value][0] == "input"
 
     def _spill(self, value: int) -> None:
         if self.free:

@@ -1,15 +1,21 @@
-"""What stands beside the header: an example that checks itself, a CMakeLists.txt and a README."""
+"""A robot's functions as a CUDA project: one header, an example that checks itself, CMakeLists.txt, README.md."""
 
 from __future__ import annotations
 
+import json
 from collections.abc import Mapping, Sequence
+from pathlib import Path
 
 import numpy as np
 
 from condyle.backends.common.facts import Facts, Vectors
+from condyle.backends.common.owned import write_owned
 from condyle.backends.common.readme import Coordinates, birth, order
-from condyle.backends.cuda.cpp.header import support
-from condyle.backends.cuda.cpp.plan import Exported, Plan
+from condyle.backends.cuda.cpp.body import Joints
+from condyle.backends.cuda.cpp.header import header, support
+from condyle.backends.cuda.cpp.plan import Exported, Plan, plan
+from condyle.backends.cuda.parts import Composed
+from condyle.ir.program import Program
 from condyle.text import Emitter
 
 STATES = 1000
@@ -18,6 +24,36 @@ STATES = 1000
 
 _APART = "Example"
 """Its capital letter keeps it, and all names in it, apart from any namespace of a robot."""
+
+
+def export_cuda(
+    functions: Sequence[Composed],
+    programs: Mapping[str, Program],
+    facts: Facts,
+    joints: Joints,
+    out: Path,
+    vectors: Mapping[str, Vectors],
+    robot: Mapping[str, object],
+    coordinates: Sequence[Coordinates],
+) -> list[Path]:
+    """Writes NAME.cuh, example.cu, known.h, CMakeLists.txt, README.md, robot.json and the manifest; returns
+    the files.
+
+    Only files that an export wrote are replaced: see `write_owned`. programs: of all that the functions call.
+    vectors: of each function, in float64. robot: names for people, never in code; coordinates: the order of the
+    joints, for the README.
+    Raises UnsupportedError for what CUDA C++ cannot say.
+    """
+    found = plan(functions, programs)
+    texts = {
+        f"{facts.name}.cuh": header(found, facts, joints),
+        "known.h": known(found, vectors),
+        "example.cu": example(found, facts),
+        "CMakeLists.txt": cmake(facts),
+        "README.md": readme(found, facts, coordinates),
+        "robot.json": json.dumps(robot, indent=1, sort_keys=True, allow_nan=False) + "\n",
+    }
+    return write_owned(out, texts)
 
 
 def known(plan: Plan, vectors: Mapping[str, Vectors]) -> str:
@@ -30,9 +66,7 @@ def known(plan: Plan, vectors: Mapping[str, Vectors]) -> str:
         case = vectors[function.name]
         names = [f"{function.name}_{name}" for name in (*function.inputs, *function.outputs)]
         for name, array in zip(names, (*case.inputs, *case.outputs), strict=True):
-            numbers = [repr(float(x)) for x in np.ravel(array)]
-            with e.block(f"static const double {name}[{len(numbers)}] = {{", "};"):
-                e(*(", ".join(numbers[k : k + 4]) + "," for k in range(0, len(numbers), 4)))
+            e.table(f"static const double {name}", [repr(float(x)) for x in np.ravel(array)], 4)
     e("", f"}}  // namespace {_APART}")
     return e.text()
 

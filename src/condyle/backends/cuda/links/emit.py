@@ -86,7 +86,7 @@ class _Body:
         self.banks = Banks(self.e, chunked, lanes, self.fresh)
         self.transport = Transport(self.e, lanes, self.fresh)
         self.far = Far(self.e, lanes, self.fresh)
-        self.lane_exchange = LaneExchange(self.e, chunked, self.banks, self.fresh, self.transport, self.far, offsets)
+        self.lane_exchange = LaneExchange(self.banks, self.transport, self.far, offsets)
         self.labels = 0
 
     def write(self) -> None:

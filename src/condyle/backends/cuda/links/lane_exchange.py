@@ -10,13 +10,12 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 
 from condyle.backends.cuda.links.banks import Banks
-from condyle.backends.cuda.links.stage import Registers, read_of, write_stage
+from condyle.backends.cuda.links.stage import read_of, write_stage
 from condyle.backends.cuda.links.transport import NOTHING, OTHERS, OWN, WIDE, Far, Transport
 from condyle.backends.cuda.target import WARP
 from condyle.backends.cuda.trig import literal
-from condyle.ir.chunked import NONE, Chunked, Meet, Neighbour, Scan, Spread
+from condyle.ir.chunked import NONE, Meet, Neighbour, Scan, Spread
 from condyle.ir.program import Program
-from condyle.text import Emitter
 
 SHORT = 64
 """Operations of a stage up to which its scan is unrolled."""
@@ -25,20 +24,10 @@ SHORT = 64
 class LaneExchange:
     """offsets: where rows of partners begin among the constants."""
 
-    def __init__(
-        self,
-        e: Emitter,
-        chunked: Chunked,
-        banks: Banks,
-        fresh: Registers,
-        transport: Transport,
-        far: Far,
-        offsets: Mapping[str, int],
-    ) -> None:
-        self.e, self.chunked, self.banks, self.fresh = e, chunked, banks, fresh
-        self.transport, self.far = transport, far
-        self.lanes, self.offsets, self.labels = transport.lanes, offsets, 0
-        self.f, self.item = f"f{self.lanes.bits}", self.lanes.item
+    def __init__(self, banks: Banks, transport: Transport, far: Far, offsets: Mapping[str, int]) -> None:
+        self.banks, self.transport, self.far, self.offsets = banks, transport, far, offsets
+        self.e, self.chunked, self.fresh, self.lanes = banks.e, banks.chunked, banks.fresh, banks.lanes
+        self.f, self.item, self.labels = banks.f, banks.item, 0
 
     def _through(self, numbers: int) -> Transport:
         """Where so many numbers of each lane meet."""
