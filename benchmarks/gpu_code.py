@@ -28,11 +28,10 @@ from benchmarks import results
 from benchmarks.gpu_time import text_bytes
 from condyle import api
 from condyle.backends.common.facts import BITS, Facts
-from condyle.backends.cuda.assemble import assemble
 from condyle.backends.cuda.choice import KNOWN_MULTIPROCESSORS
 from condyle.backends.cuda.forms import LINK_PARALLEL, Form
 from condyle.backends.cuda.group.schedule import UNROLL
-from condyle.backends.cuda.link import link_version
+from condyle.backends.cuda.link import assemble, link_version
 from condyle.backends.cuda.parts import Part
 from condyle.backends.cuda.target import ARCHITECTURES, WARP
 from condyle.compile.gpu import GpuFunction

@@ -24,6 +24,7 @@ from condyle.cli.common import (
     show,
     show_json,
     table,
+    words,
 )
 from condyle.cli.export import add_functions, functions
 from condyle.cli.rivals.agreement import agreement
@@ -56,7 +57,7 @@ def fill(command: argparse.ArgumentParser) -> None:
     command.add_argument(
         "--against",
         metavar=",".join(rivals.NAMES),
-        type=_libraries,
+        type=lambda text: words(text, rivals.NAMES),
         default=(),
         help="time other libraries in the same process, one thread; building them takes minutes, once",
     )
@@ -140,13 +141,6 @@ def _opened(loaded: Loaded, against: tuple[str, ...], names: tuple[str, ...]) ->
     return others
 
 
-def _libraries(text: str) -> tuple[str, ...]:
-    words = tuple(text.split(","))
-    if unknown := [word for word in words if word not in rivals.NAMES]:
-        raise argparse.ArgumentTypeError(f"{unknown[0]!r} is not one of {', '.join(rivals.NAMES)}")
-    return words
-
-
 def _about(loaded: Loaded, dtype: str, target: str, threads: int | None) -> dict[str, str | int]:
     robot = loaded.robot
     cores = "every core" if threads is None else f"{threads} thread{'s' if threads > 1 else ''}"
@@ -159,8 +153,8 @@ def _print(title: str, rows: list[Row], others: Mapping[str, Rival]) -> None:
     show(table(*_table(rows, list(others))))
     show("\nmedian of interleaved samples; inputs and outputs are NumPy arrays, out= is reused")
     for name, rival in others.items():
-        words = ", ".join(f"{key} {value}" for key, value in rival.about.items())
-        show(f"{name}: float64, one thread, CPU time of a C or C++ loop over the same states; {words}")
+        about = ", ".join(f"{key} {value}" for key, value in rival.about.items())
+        show(f"{name}: float64, one thread, CPU time of a C or C++ loop over the same states; {about}")
         if marked := [f"{key}: {how}" for key, how in rival.algorithms.items() if "(" in how]:
             show(f"{name}: {'; '.join(marked)}")
     if wide := sum(row.ns.wide for row in rows):

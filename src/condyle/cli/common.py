@@ -7,7 +7,7 @@ import json
 import math
 import sys
 import warnings
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TypeAlias
@@ -174,6 +174,14 @@ def integers(text: str) -> tuple[int, ...]:
     if not numbers or min(numbers) < 1:
         raise argparse.ArgumentTypeError(f"{text!r} is not a list of positive numbers such as 16,64,256")
     return numbers
+
+
+def words(text: str, allowed: Iterable[str]) -> tuple[str, ...]:
+    """A list such as id,dfd of words that are allowed."""
+    found, known = tuple(text.split(",")), tuple(dict.fromkeys(allowed))
+    if wrong := [word for word in found if word not in known]:
+        raise argparse.ArgumentTypeError(f"{wrong[0]!r} is not one of {', '.join(known)}")
+    return found
 
 
 def positive(text: str) -> int:

@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import argparse
 import warnings
-from collections.abc import Callable, Collection
+from collections.abc import Callable, Iterable
 from typing import Any
 
 import condyle
 from condyle.backends.fpga.constants import CONSTANTS
 from condyle.backends.fpga.target import WORDS
 from condyle.choices import DTYPES, EXPORTS, REFERENCE_FRAMES
-from condyle.cli.common import add_frames, add_robot, load_aloud, progress, say, show, show_json
+from condyle.cli.common import add_frames, add_robot, load_aloud, progress, say, show, show_json, words
 from condyle.errors import AccuracyWarning
 from condyle.functions import DEFAULT, FUNCTIONS
 from condyle.hardware.functions import tasks
@@ -72,14 +72,9 @@ def hardware_options(arguments: argparse.Namespace) -> dict[str, Any]:
     return {name: said[name] for name in EXPORTS["verilog"] if said[name] is not None}
 
 
-def functions(text: str, more: Collection[str] = ()) -> tuple[str, ...]:
+def functions(text: str, more: Iterable[str] = ()) -> tuple[str, ...]:
     """A list such as id,dfd of the short names; "all" is every function."""
-    names = tuple(FUNCTIONS) if text == "all" else tuple(text.split(","))
-    allowed = dict.fromkeys((*FUNCTIONS, *more))
-    wrong = [name for name in names if name not in allowed]
-    if wrong:
-        raise argparse.ArgumentTypeError(f"{wrong[0]!r} is not one of {', '.join(allowed)}")
-    return names
+    return tuple(FUNCTIONS) if text == "all" else words(text, (*FUNCTIONS, *more))
 
 
 def hardware_functions(text: str) -> tuple[str, ...]:

@@ -21,8 +21,6 @@ from condyle.hardware.plans import ROUTES, Options, accelerator, planned
 from condyle.hardware.roots import held
 from condyle.hardware.states import BOX, FORCE, answer_of, consistent, limits, sampled
 from condyle.model.robot import Robot
-from condyle.model.tree import tree_of
-from condyle.trace.reference import evaluate as reference
 
 __all__ = [
     "BOX",
@@ -40,11 +38,9 @@ __all__ = [
     "held",
     "limits",
     "planned",
-    "reference",
     "sampled",
     "sheet_of",
     "tasks",
-    "tree_of",
 ]
 FAR = (("v", 4.0), ("v", 1e3), ("a", 1e3), ("q", 3.0))
 """How states leave the box in simulated tasks: some fit their words, some are clamped by the host."""

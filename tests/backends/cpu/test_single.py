@@ -8,10 +8,11 @@ import numpy as np
 import pytest
 
 import condyle
-from condyle.backends.common.facts import Facts, packed
+from condyle.backends.common.facts import Facts
 from condyle.backends.cpu.assemble import assemble
 from condyle.backends.cpu.build import build, supported
-from condyle.backends.cpu.single import MOST_ARRAYS, Single
+from condyle.backends.cpu.recipe import Single
+from condyle.backends.cpu.single import MOST_ARRAYS
 from condyle.backends.cpu.target import ISAS, Isa
 from condyle.compile.serial import Compiler
 from condyle.functions import DEFAULT, FUNCTIONS
@@ -134,18 +135,19 @@ def test_numbers_that_clash_are_refused() -> None:
     isa = supported()[0]
     made = assemble(toy(width=7, side=5), isa, 64).single
     assert made is not None
-    start = 4 + made.numbers[1] + made.numbers[2]
-    by_kind = {made.numbers[k]: k for k in range(start, len(made.numbers), 5)}
+    whole = tuple(np.frombuffer(made.numbers, np.int64).tolist())
+    start = 4 + whole[1] + whole[2]
+    by_kind = {whole[k]: k for k in range(start, len(whole), 5)}
     assert sorted(by_kind) == [0, 1, 2, 3, 4, 5]
 
     def single(numbers: tuple[int, ...]) -> None:
-        machine.single(isa.name, 64, made.text, packed(made.constants, 64), numbers)
+        machine.single(isa.name, 64, made.text, made.constants, numbers)
 
     def broken(place: int, value: int) -> tuple[int, ...]:
-        return (*made.numbers[:place], value, *made.numbers[place + 1 :])
+        return (*whole[:place], value, *whole[place + 1 :])
 
-    single(made.numbers)
-    bad = [(0, 3), (1, 2000), (2, -1), (3, made.numbers[3] + 1), (start - 1, 0)]
+    single(whole)
+    bad = [(0, 3), (1, 2000), (2, -1), (3, whole[3] + 1), (start - 1, 0)]
     bad += [(by_kind[0] + 1, len(made.text)), (by_kind[0] + 1, -1), (by_kind[0], 6)]
     bad += [(by_kind[1] + k, value) for k in range(1, 5) for value in (-1, 10**6)]
     bad += [(by_kind[kind] + k, value) for kind in (2, 5) for k in (1, 2) for value in (-8, 10**6)]
@@ -155,7 +157,7 @@ def test_numbers_that_clash_are_refused() -> None:
         with pytest.raises(ValueError, match="do not fit"):
             single(broken(place, value))
     with pytest.raises(ValueError, match="do not fit"):
-        single(made.numbers[:-1])
+        single(whole[:-1])
     with pytest.raises(ValueError, match="no driver"):
         machine.single("avx9", 64, b"", b"", (0, 0, 0, 0))
 

@@ -13,6 +13,8 @@ from condyle.backends.fpga.evaluate import evaluate
 from condyle.backends.fpga.vectors import dense, task_of, worst
 from condyle.errors import UnsupportedError
 from condyle.model.rooted import Rooted
+from condyle.model.tree import tree_of
+from condyle.trace.reference import evaluate as reference
 from tests.processor import slow
 from tests.zoo import every_joint
 
@@ -59,9 +61,7 @@ def test_external_forces_count(robot) -> None:
     for row in found.values():
         assert max(value for name, value in row.items() if name.endswith("relative")) < 2e-2
     loaded = hardware.sampled(robot, 300, 1, acc.plan.box)
-    (bare,) = hardware.reference(
-        hardware.tree_of(robot), "id", "rnea", {name: loaded[name] for name in ("q", "v", "a")}
-    )
+    (bare,) = reference(tree_of(robot), "id", "rnea", {name: loaded[name] for name in ("q", "v", "a")})
     tau = hardware.consistent(robot, loaded)["tau"]
     assert np.abs(tau - bare).max() > 100.0 * found["id"]["tau_absolute"]
 
@@ -200,7 +200,7 @@ def test_a_chosen_root_answers_for_the_users() -> None:
     tau = both.force(states["q"], dense(acc.plan, "id", "tau", answers["id"], np.zeros((50, n))))
     mass = both.mass(states["q"], dense(acc.plan, "m", "M", answers["m"], np.zeros((50, n * n))).reshape(50, n, n))
     for found, name, route in ((tau, "id", "rnea"), (mass.reshape(50, -1), "m", "crba")):
-        (exact,) = hardware.reference(hardware.tree_of(robot), name, route, states)
+        (exact,) = reference(tree_of(robot), name, route, states)
         assert np.abs(found - exact).max() < 1e-3 * np.abs(exact).max(), name
 
 

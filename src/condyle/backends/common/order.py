@@ -7,7 +7,7 @@ before the trunk's turn.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 
 from condyle.ir.program import Output, Program, operands
 
@@ -69,6 +69,17 @@ def _needs(program: Program, nodes: Sequence[int]) -> dict[int, list[int]]:
     return {
         node: sorted([used for used in operands(program.nodes[node]) if inside[used]], reverse=True) for node in nodes
     }
+
+
+def reached(roots: Iterable[int], needs: Callable[[int], Iterable[int]]) -> set[int]:
+    """The roots, what they need, what that needs, and so on."""
+    found, waiting = set[int](), list(roots)
+    while waiting:
+        node = waiting.pop()
+        if node not in found:
+            found.add(node)
+            waiting += needs(node)
+    return found
 
 
 def depth_first(needs: Mapping[int, Sequence[int]], roots: Sequence[int]) -> list[int]:

@@ -18,7 +18,7 @@ FORMAT = "machine code 1"
 
 @dataclass(frozen=True, slots=True)
 class Single:
-    """The parts of a runtime Single."""
+    """The parts of a runtime Single: machine code, constants, and the numbers that tiles/single.h describes."""
 
     text: bytes
     constants: bytes
@@ -46,8 +46,6 @@ def recipe(program: Code, made: Assembled, isa: str, bits: int) -> Recipe:
     """The recipe of a Program or of loops. Raises UnsupportedError for a constant without a finite value."""
     from condyle.ir.count import work
 
-    one = made.single
-    single = one and Single(one.text, packed(one.constants, bits), array("q", one.numbers).tobytes())
     return Recipe(
         isa,
         bits,
@@ -59,7 +57,7 @@ def recipe(program: Code, made: Assembled, isa: str, bits: int) -> Recipe:
         array("I", made.slots).tobytes(),
         packed(made.values, bits),
         array("q", made.numbers).tobytes(),
-        single,
+        made.single,
     )
 
 

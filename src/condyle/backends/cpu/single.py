@@ -6,12 +6,15 @@ kernels leave to the driver are taken of as many angles at once as a vector has 
 
 from __future__ import annotations
 
+from array import array
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 
 from condyle.backends.common.chunks import Angle, Chunk, Lowered, angle_slots
+from condyle.backends.common.facts import packed
 from condyle.backends.cpu.code import SLOT, Instruction, slot
 from condyle.backends.cpu.encode import encode, padded
+from condyle.backends.cpu.recipe import Single
 from condyle.backends.cpu.target import SINGLE, Isa
 
 KERNEL, LOAD, SINES, COPY, CLEAR, REACH = range(6)  # as in runtime/tiles/single.h
@@ -21,15 +24,6 @@ MOST_ARRAYS = 8
 Place = tuple[int, int]
 """A memory (SLOT: the workspace, -1: the constants, k: array k, inputs before outputs) and a number in it."""
 Step = tuple[int, int, int, int, int]
-
-
-@dataclass(frozen=True, slots=True)
-class Single:
-    """What a runtime Single is made of: machine code, constants, and the numbers that tiles/single.h describes."""
-
-    text: bytes
-    constants: tuple[float, ...]
-    numbers: tuple[int, ...]
 
 
 def single(
@@ -58,10 +52,11 @@ def single(
         else:
             steps += form.sines(step.angles)
     steps += form.late
-    sizes = [array.size for array in (*program.inputs, *program.arrays)]
+    sizes = [one.size for one in (*program.inputs, *program.arrays)]
     head = (form.work, len(program.inputs), len(program.arrays), len(steps))
     values = (*constants, *(value for _, value in low.constants))
-    return Single(text, values, (*head, *sizes, *(number for step in steps for number in step)))
+    numbers = array("q", (*head, *sizes, *(number for step in steps for number in step)))
+    return Single(text, packed(values, bits), numbers.tobytes())
 
 
 @dataclass
@@ -82,8 +77,8 @@ class _Form:
     late: list[Step] = field(default_factory=list[Step])
 
     def __post_init__(self) -> None:
-        for k, (base, array) in enumerate(zip(self.low.bases, self.low.program.inputs, strict=True)):
-            self.places.update((base + entry, (k, entry)) for entry in range(array.size))
+        for k, (base, one) in enumerate(zip(self.low.bases, self.low.program.inputs, strict=True)):
+            self.places.update((base + entry, (k, entry)) for entry in range(one.size))
         for k, (number, _) in enumerate(self.low.constants):
             self.places[number] = -1, self.n_constants + k
         self.work = -(-self.size // self.lanes) * self.lanes

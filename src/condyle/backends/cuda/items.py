@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+from condyle.backends.common.order import reached
 from condyle.ir.ops import LEAVES, TRIGONOMETRIC, Node
 from condyle.ir.program import Program, operands
 
@@ -87,13 +88,7 @@ def _levels(nodes: Sequence[Node], order: Sequence[int]) -> list[tuple[int, ...]
 
 def _cone(nodes: Sequence[Node], order: Sequence[int], roots: Sequence[int]) -> list[int]:
     """The nodes of `order` that the roots need, in order."""
-    needed: set[int] = set()
-    stack = list(roots)
-    while stack:
-        index = stack.pop()
-        if index not in needed:
-            needed.add(index)
-            stack.extend(operands(nodes[index]))
+    needed = reached(roots, lambda index: operands(nodes[index]))
     return [index for index in order if index in needed]
 
 

@@ -8,8 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from condyle.backends.cuda.assemble import assemble
-from condyle.backends.cuda.link import KNOWN, link_version
+from condyle.backends.cuda.link import KNOWN, assemble, link_version
 from condyle.backends.cuda.parts import Part, Parts, Text
 from condyle.backends.cuda.target import TARGET, WARP, Target
 from condyle.errors import BuildError, DeviceError, UnsupportedError

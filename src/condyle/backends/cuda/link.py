@@ -1,13 +1,21 @@
-"""PTX -> machine code by nvJitLink, which needs neither a GPU nor a driver; what the assembler says of it."""
+"""PTX -> machine code by nvJitLink, which needs neither a GPU nor a driver, through the cache; what the assembler says.
+
+Of several texts of a kernel the one is taken that the assembler does best with.
+"""
 
 from __future__ import annotations
 
+import json
 import re
-from dataclasses import dataclass
+from collections.abc import Sequence
+from dataclasses import asdict, dataclass
 from importlib import import_module
+from pathlib import Path
 from types import ModuleType
 
+from condyle.backends.cuda.parts import Part, Text
 from condyle.errors import BuildError
+from condyle.runtime import cache
 
 KNOWN = tuple(f"sm_{number}" for number in (80, 86, 87, 88, 89, 90, 100, 103, 110, 120, 121))
 """Those that nvJitLink 13 serves and that our text is for: asked for any other, it ends the process."""
@@ -87,3 +95,35 @@ def usage(log: str) -> Usage:
     if registers is None or memory is None:
         raise BuildError(f"the assembler's log says nothing of registers: {log!r}")
     return Usage(int(registers[1]), *(int(number) for number in memory.groups()))
+
+
+@dataclass(frozen=True, slots=True)
+class Code:
+    """Machine code of one kernel, the text that it was made from, and what it uses."""
+
+    text: Text
+    cubin: bytes
+    usage: Usage
+
+
+def assemble(part: Part, arch: str) -> Code:
+    """The first text that the assembler spills nothing of, else the one that moves the fewest bytes."""
+    made: list[Code] = []
+    for text in part.texts:
+        code = _fetched(text, arch)
+        if code.usage.spill_stores == 0:
+            return code
+        made.append(code)
+    return min(made, key=lambda code: code.usage.moved)
+
+
+def _fetched(text: Text, arch: str) -> Code:
+    """From the cache if it was made before."""
+    parts: Sequence[str] = ["cuda", arch, str(link_version()), text.ptx]
+
+    def make(path: Path) -> None:
+        cubin, usage = link(text.ptx, arch)
+        path.write_bytes(json.dumps(asdict(usage)).encode("ascii") + b"\n" + cubin)
+
+    head, _, cubin = cache.fetch(parts, f"{text.name} {arch}", make).partition(b"\n")
+    return Code(text, cubin, Usage(**json.loads(head)))

@@ -8,6 +8,7 @@ from functools import cached_property
 from math import gcd, inf
 from typing import NamedTuple
 
+from condyle.backends.common.order import reached
 from condyle.backends.fpga.formats import Format
 from condyle.backends.fpga.target import (
     ADD_CYCLES,
@@ -170,16 +171,8 @@ class Datapath:
     @cached_property
     def cones(self) -> dict[str, frozenset[int]]:
         """For each group all operations that it depends on."""
-        result: dict[str, frozenset[int]] = {}
-        for name, pairs in self.groups:
-            live, todo = set[int](), [k for _, k in pairs]
-            while todo:
-                k = todo.pop()
-                if k not in live:
-                    live.add(k)
-                    todo += self.ops[k].args
-            result[name] = frozenset(live)
-        return result
+        ops = self.ops
+        return {name: frozenset(reached((k for _, k in pairs), lambda k: ops[k].args)) for name, pairs in self.groups}
 
     def cycles(self, k: int) -> int:
         """From the first operand read to the result in its register."""

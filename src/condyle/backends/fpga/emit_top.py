@@ -101,7 +101,9 @@ class TopEmitter(Feedback):
         e("", "// broadcast")
         e("wire " + ", ".join(f"{name}_in_free" for name in users) + ";")
         for name in users:
-            e(f"wire to_{name} = {is_one_of(f'trig_out_id[{self.id.code}]', self._codes(name))};")
+            groups = self.acc.arrays[name].datapath.groups
+            codes = {code for group, _ in groups for code in self.plan.through(Leaf(name, group))}
+            e(f"wire to_{name} = {is_one_of(f'trig_out_id[{self.id.code}]', sorted(codes))};")
         for name in users:
             others = "".join(f" & (~to_{other} | {other}_in_free)" for other in users if other != name)
             self.queue(f"{name}_in", width, 2, f"trig_out_valid & to_{name}{others}", "{trig_out_id, trig_out}")
@@ -109,11 +111,6 @@ class TopEmitter(Feedback):
 
     def _fed_by_trig(self) -> list[str]:
         return [name for name in ("dynamics", "mass") if name in self.plan.datapaths]
-
-    def _codes(self, array: str) -> list[int]:
-        """Of the passes that go through an array."""
-        groups = self.acc.arrays[array].datapath.groups
-        return sorted({code for group, _ in groups for code in self.plan.through(Leaf(array, group))})
 
     def _traced(self, name: str) -> None:
         """An array behind its queue."""

@@ -7,6 +7,7 @@ from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
 from condyle.backends.common.lacking import refused
+from condyle.backends.common.order import reached
 from condyle.backends.fpga.datapath import Datapath, Given, Op, Word
 from condyle.backends.fpga.formats import MARGIN, Format, bits_for, constant_format, format_for
 from condyle.backends.fpga.operators import least_shift
@@ -61,13 +62,8 @@ class Lowering:
 
     def cone(self, roots: Sequence[int]) -> None:
         """Lower what the roots need, in the Program's order."""
-        nodes, live, todo = self.source.program.nodes, set[int](), list(roots)
-        while todo:
-            k = todo.pop()
-            if k not in live:
-                live.add(k)
-                todo += () if k in self.given else operands(nodes[k])
-        for k in sorted(live):
+        nodes = self.source.program.nodes
+        for k in sorted(reached(roots, lambda k: () if k in self.given else operands(nodes[k]))):
             at = self.done[k] = self._lowered(k, nodes[k])
             if at >= 0:
                 _, upper, lower = self.source.program.note(k)
