@@ -11,9 +11,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import condyle
-from condyle.algorithms.aba import rigid
 from condyle.algorithms.parallel.affine import Inward, Map, Outward
-from condyle.algorithms.parallel.articulated import Segment, Segments, extended, single
+from condyle.algorithms.parallel.articulated import Bias, Segment, Segments, extended
 from condyle.algorithms.parallel.lie import Forces, Loaded, Motions, Moved
 from condyle.algorithms.parallel.rotations import Rotations, Turning, Turnings
 from condyle.algorithms.parallel.solve import Maps, Together
@@ -63,13 +62,18 @@ def joint(rng: np.random.Generator) -> tuple[Any, list[float]]:
     return joint_at(link.kind, link.numbers, [float(x) for x in q]), tau  # type: ignore[misc]
 
 
+def known(rng: np.random.Generator) -> Bias:
+    force = Wrench(*pair(rng))
+    return Bias(pair(rng), force)
+
+
 def segment(rng: np.random.Generator) -> Segment:
     """One to eight links: the compliance of a single one has rank one."""
     first, tau = joint(rng)
-    element = single(first, rigid(first), Wrench(*pair(rng)), pair(rng), tau)
+    element = extended(first, known(rng), GUARDED.identity(), tau)
     for _ in range(int(rng.integers(8))):
         before, tau = joint(rng)
-        element = extended(before, element, rigid(before), Wrench(*pair(rng)), pair(rng), tau)
+        element = extended(before, known(rng), element, tau)
     return element
 
 
@@ -130,9 +134,9 @@ def test_a_joint_in_front_is_its_element_in_front(seed: int) -> None:
     rng = np.random.default_rng(seed)
     below = segment(rng)
     before, tau = joint(rng)
-    own, force, ahead = rigid(before), Wrench(*pair(rng)), pair(rng)
-    alone = single(before, own, force, ahead, tau)
-    assert close(GUARDED.combine(alone, below), extended(before, below, own, force, ahead, tau))
+    bias = known(rng)
+    alone = extended(before, bias, GUARDED.identity(), tau)
+    assert close(GUARDED.combine(alone, below), extended(before, bias, below, tau))
 
 
 @settings(max_examples=20, deadline=None)

@@ -22,7 +22,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import NamedTuple
 
-from condyle.algorithms.aba import Articulated, Elimination, apply, eliminate, moved
+from condyle.algorithms.aba import Articulated, Elimination, apply, eliminate, moved, rigid
 from condyle.algorithms.joint import Dof, Joint, along
 from condyle.algorithms.rnea import NO_FORCE, Wrench
 from condyle.algorithms.values import plus
@@ -114,19 +114,17 @@ def _carried(base: Segment, free: Segment) -> Load:
     )
 
 
-def single(joint: Joint, own: Articulated, force: Wrench, before: Pair, tau: Sequence[Scalar]) -> Segment:
-    """The element of one link: `extended` from nothing."""
-    return extended(joint, Segments(0.0).identity(), own, force, before, tau)
-
-
-def extended(
-    joint: Joint, below: Segment, own: Articulated, force: Wrench, before: Pair, tau: Sequence[Scalar]
-) -> Segment:
+def extended(joint: Joint, known: Bias, below: Segment, tau: Sequence[Scalar]) -> Segment:
     """A joint and its body put in front of a segment: ABA's backward step that keeps A, b and C too.
 
-    own: inertia of the body and of the branches that are finished. force: what they need when nothing accelerates.
-    before: the acceleration of the body when its parent and its joint's rates have none. tau: the joint's forces.
+    tau: the joint's forces.
     """
+    return in_front(joint, rigid(joint), known, below, tau)
+
+
+def in_front(joint: Joint, own: Articulated, known: Bias, below: Segment, tau: Sequence[Scalar]) -> Segment:
+    """The same of a body with this inertia."""
+    before, force = known
     whole = below._replace(J=plus(own, below.J), h=plus(force, below.h))
     free = attached(joint.dofs, tau, whole)
     b = six.add(free.b, six.times(free.A, six.joined(before)))

@@ -14,7 +14,7 @@ from condyle.algorithms import aba, rotors
 from condyle.algorithms.aba import Elimination
 from condyle.algorithms.joint import Joint
 from condyle.algorithms.parallel.affine import Map, Outward
-from condyle.algorithms.parallel.articulated import Bias, Load, Segment, Segments, passes, single
+from condyle.algorithms.parallel.articulated import Bias, Load, Segment, Segments, extended, passes
 from condyle.algorithms.parallel.inverse_dynamics import outer, own_force
 from condyle.algorithms.parallel.links import Links, OfJoints
 from condyle.algorithms.parallel.rotations import Turning, Turnings
@@ -80,10 +80,10 @@ def turned(joint: Joint, before: Turning, v: Sequence[Scalar]) -> Turning:
     return Turning(vec.transpose((x, y, z)), vec.add(into(before.w), rate))
 
 
-def bias(joint: Joint, wp: Vector, v: Sequence[Scalar], *external: Wrench) -> tuple[Bias, Vector]:
-    """What velocity does to a link, and the link's angular velocity."""
+def bias(joint: Joint, wp: Vector, v: Sequence[Scalar], *external: Wrench) -> tuple[Vector, Bias]:
+    """A link's angular velocity, and what velocity does to it."""
     moved = coasting(joint, wp, v)
-    return Bias((moved.a, moved.dw), own_force(joint, turning(moved.w), *external)), moved.w
+    return moved.w, Bias((moved.a, moved.dw), own_force(joint, turning(moved.w), *external))
 
 
 def free(joint: Joint, known: Bias, load: Load, tau: Sequence[Scalar]) -> Freed:
@@ -106,8 +106,8 @@ def _formed(
     joint: Joint, wp: Vector, v: Sequence[Scalar], tau: Sequence[Scalar], *external: Wrench
 ) -> tuple[Bias, Segment]:
     """What velocity does to a link, and the link as an element."""
-    known, _ = bias(joint, wp, v, *external)
-    return known, single(joint, aba.rigid(joint), known.force, known.before, tau)
+    _, known = bias(joint, wp, v, *external)
+    return known, extended(joint, known, Segments(0.0).identity(), tau)
 
 
 def _map(joint: Joint, known: Bias, freed: Freed) -> Map:

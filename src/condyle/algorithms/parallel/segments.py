@@ -70,13 +70,11 @@ class Segments(Protocol):
         """The variable has these constants in every lane."""
         ...
 
-    def sweep(
-        self, step: Callable[..., tuple[object, ...]], *given: object, into: Sequence[object], backward: bool = False
-    ) -> None:
-        """step(joint, *given) for every joint of a segment, first to last or last to first; its answers go `into`."""
+    def sweep(self, step: Callable[..., T], *given: object, into: T, backward: bool = False) -> None:
+        """step(joint, *given) for every joint of a segment, first to last or last to first; its answer goes `into`."""
         ...
 
-    def once(self, step: Callable[..., tuple[object, ...]], *given: object, into: Sequence[object]) -> None:
+    def once(self, step: Callable[..., T], *given: object, into: T) -> None:
         """step(*given) of every lane."""
         ...
 
@@ -122,18 +120,18 @@ def forward_dynamics(s: Segments) -> None:
     known, freed = s.of_joints(KNOWN), s.of_joints(FREED, len(flat(KNOWN)))
     s.sines()
     s.start(turning, STILL)
-    s.sweep(_turn, turning, s.v, into=(turning,))
+    s.sweep(turned, turning, s.v, into=turning)
     s.outward(Turnings(), turning)
     s.of_base(turning, before)
-    s.once(_spinning, before, *((s.root, s.base_v) if s.free else ()), into=(w,))
-    s.sweep(_move, w, s.v, *s.external, into=(w, known))
+    s.once(_spinning, before, *((s.root, s.base_v) if s.free else ()), into=w)
+    s.sweep(bias, w, s.v, *s.external, into=(w, known))
     s.start(segment, EMPTY)
-    s.sweep(_fold, known, segment, s.drive, into=(segment,), backward=True)
+    s.sweep(extended, known, segment, s.drive, into=segment, backward=True)
     s.copied(segment, own)
     s.inward(elements, segment, half=True)
     if not s.branches:
         s.of_tip(segment[3:], load, NOTHING, max(1, s.lanes // 2))
-        s.once(partial(_carry, elements), segment, load, into=(load,))
+        s.once(elements.loaded, segment, load, into=load)
         if s.free:
             given = s.root, s.base_v, load, s.base_external, s.base_drive
             s.once(partial(_base, s.down), *given, into=(s.base_answer, a))
@@ -143,61 +141,42 @@ def forward_dynamics(s: Segments) -> None:
         s.of_tip(segment[3:], load, NOTHING)
     if not s.free:
         s.start(a, six.joined((s.down, vec.ZERO)))
-    s.once(partial(_through, elements), own, load, into=(map,))
+    s.once(partial(_through, elements), own, load, into=map)
     s.sweep(_articulate, known, load, s.drive, into=(load, freed), backward=True)
     s.outward(Outward(), map)
     s.of_base(map, reached)
-    s.once(_reach, reached, a, into=(a,))
+    s.once(_reach, reached, a, into=a)
     s.sweep(_accelerate, known, freed, a, into=(a, s.answer))
 
 
-def _turn(joint: Joint, before: Turning, v: Sequence[Scalar]) -> tuple[Turning]:
-    return (turned(joint, before, v),)
-
-
-def _spinning(before: Turning, root: Joint | None = None, v: Sequence[Scalar] = ()) -> tuple[Vector]:
+def _spinning(before: Turning, root: Joint | None = None, v: Sequence[Scalar] = ()) -> Vector:
     """The angular velocity of each segment's base."""
     axes, w = before
-    return (w if root is None else vec.add(vec.times(axes, root.rate(v)[1]), w),)
-
-
-def _move(joint: Joint, w: Vector, v: Sequence[Scalar], *external: Wrench) -> tuple[Vector, Bias]:
-    known, w = bias(joint, w, v, *external)
-    return w, known
-
-
-def _fold(joint: Joint, known: Bias, below: Segment, tau: Sequence[Scalar]) -> tuple[Segment]:
-    return (extended(joint, below, aba.rigid(joint), known.force, known.before, tau),)
-
-
-def _carry(elements: Elements, segment: Segment, load: Load) -> tuple[Load]:
-    """What each segment and all behind it need: its half of the segments, with what the other half needs."""
-    return (elements.loaded(segment, load),)
+    return w if root is None else vec.add(vec.times(axes, root.rate(v)[1]), w)
 
 
 def _base(
     down: Vector, root: Joint, v: Sequence[Scalar], load: Load, external: Sequence[Wrench], tau: Sequence[Scalar]
 ) -> tuple[tuple[Scalar, ...], Pair]:
     """A floating base moves under all that it carries, in the first lane."""
-    known, _ = bias(root, vec.ZERO, v, *external)
+    _, known = bias(root, vec.ZERO, v, *external)
     return respond(root, (down, vec.ZERO), known, free(root, known, load, rotors.less_bias(root, tau, v)))
 
 
-def _through(elements: Elements, own: tuple[six.Rows, Six, six.Upper], load: Load) -> tuple[Map]:
+def _through(elements: Elements, own: tuple[six.Rows, Six, six.Upper], load: Load) -> Map:
     """A segment's map of accelerations from base to tip, the load behind it given."""
     freed = elements.freed(Segment(*own, *NOTHING), load.segment())
-    return (Map(six.product(freed.A, own[0]), six.add(freed.b, six.times(freed.A, own[1]))),)
+    return Map(six.product(freed.A, own[0]), six.add(freed.b, six.times(freed.A, own[1])))
 
 
 def _articulate(joint: Joint, known: Bias, load: Load, tau: Sequence[Scalar]) -> tuple[Load, Freed]:
     """The articulated-body algorithm's own backward step, now that the load behind the segment is known."""
-    after = extended(joint, load.segment(), aba.rigid(joint), known.force, known.before, tau)
-    return after.load, free(joint, known, load, tau)
+    return extended(joint, known, load.segment(), tau).load, free(joint, known, load, tau)
 
 
-def _reach(reached: Map, a: Six) -> tuple[Six]:
+def _reach(reached: Map, a: Six) -> Six:
     """The acceleration of each segment's base."""
-    return (reached(a),)
+    return reached(a)
 
 
 def _accelerate(joint: Joint, known: Bias, freed: Freed, a: Six) -> tuple[Pair, tuple[Scalar, ...]]:
@@ -229,24 +208,24 @@ def inverse_dynamics(s: Segments) -> None:
     loaded, force = s.variable("loaded", UNLOADED), s.of_joints(NO_FORCE)
     s.sines()
     s.start(moved, AT_BASE)
-    s.sweep(_place, moved, s.v, s.drive, into=(moved,))
+    s.sweep(_place, moved, s.v, s.drive, into=moved)
     s.copied(moved, pose)
     s.outward(Motions(), moved)
     s.of_base(moved, before)
-    s.once(partial(_arrive, s.down), s.root, s.base_drive, s.base_v, before, into=(move,))
+    s.once(partial(_arrive, s.down), s.root, s.base_drive, s.base_v, before, into=move)
     s.sweep(_force, move, s.v, s.drive, *s.external, into=(move, force))
     s.start(load, NO_FORCE)
-    s.sweep(_gather, load, force, into=(load,), backward=True)
-    s.once(_folded, pose, load, into=(loaded,))
+    s.sweep(_gather, load, force, into=load, backward=True)
+    s.once(Loaded, pose, load, into=loaded)
     s.inward(Forces(), loaded)
     if s.free:
         given = s.root, s.base_drive, s.base_v, loaded, s.base_external
-        s.once(partial(_base_torques, s.down), *given, into=(s.base_answer,))
+        s.once(partial(_base_torques, s.down), *given, into=s.base_answer)
     s.of_tip(loaded.force, load, NO_FORCE)
     s.sweep(_torques, load, force, s.drive, into=(load, s.answer), backward=True)
 
 
-def _place(joint: Joint, before: Moved, v: Sequence[Scalar], a: Sequence[Scalar]) -> tuple[Moved]:
+def _place(joint: Joint, before: Moved, v: Sequence[Scalar], a: Sequence[Scalar]) -> Moved:
     """Pose, acceleration and velocity against the base of the segment: `Motions` with one link behind."""
     (rotation, origin), acceleration, velocity = before
     axes = cast(Axes, rotation).axes
@@ -255,15 +234,15 @@ def _place(joint: Joint, before: Moved, v: Sequence[Scalar], a: Sequence[Scalar]
     velocity = twist.add(aba.carry(joint, velocity), rate)
     acceleration = twist.add(aba.carry(joint, acceleration), twist.add(drive, twist.cross_motion(velocity, rate)))
     pose = Transform(Axes((x, y, z)), vec.add(origin, vec.times(axes, joint.origin)))
-    return (Moved(pose, acceleration, velocity),)
+    return Moved(pose, acceleration, velocity)
 
 
-def _arrive(down: Vector, root: Joint, a: Sequence[Scalar], v: Sequence[Scalar], before: Moved) -> tuple[Rates]:
+def _arrive(down: Vector, root: Joint, a: Sequence[Scalar], v: Sequence[Scalar], before: Moved) -> Rates:
     """How the base of every segment moves."""
     falling = root.rotation.into(down), vec.ZERO
     at_root = Moved(IDENTITY, twist.add(falling, root.rate(a)), root.rate(v))
     _, (linear, dw), (u, w) = Motions().combine(at_root, before)
-    return (Rates(w, dw, vec.add(linear, vec.cross(w, u))),)
+    return Rates(w, dw, vec.add(linear, vec.cross(w, u)))
 
 
 def _force(
@@ -274,22 +253,18 @@ def _force(
     return Rates(moved.w, moved.dw, moved.a), own_force(joint, moved, *external)
 
 
-def _gather(joint: Joint, load: Wrench, own: Wrench) -> tuple[Pair]:
+def _gather(joint: Joint, load: Wrench, own: Wrench) -> Pair:
     """The force that a segment needs by itself."""
-    return (joint.force_to_parent(*plus(load, own)),)
-
-
-def _folded(pose: Transform, load: Wrench) -> tuple[Loaded]:
-    return (Loaded(pose, load),)
+    return joint.force_to_parent(*plus(load, own))
 
 
 def _base_torques(
     down: Vector, root: Joint, a: Sequence[Scalar], v: Sequence[Scalar], behind: Loaded, external: Sequence[Wrench]
-) -> tuple[tuple[Scalar, ...]]:
+) -> tuple[Scalar, ...]:
     """What moves a floating base and all that it carries, in the first lane."""
     moved = motion(root, at_rest(vec.scale(-1.0, down)), v, a)
     total = plus(own_force(root, moved, *external), behind.force)
-    return (torques(root, total, rotors.rates(root, v, a)),)
+    return torques(root, total, rotors.rates(root, v, a))
 
 
 def _torques(joint: Joint, load: Wrench, own: Wrench, a: Sequence[Scalar]) -> tuple[Pair, tuple[Scalar, ...]]:

@@ -5,9 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import NamedTuple
 
-from condyle.algorithms import aba
 from condyle.algorithms.joint import Dof, Inertia, Joint
-from condyle.algorithms.parallel.articulated import NO_INERTIA, NOTHING, Bias, Load, Segment, extended
+from condyle.algorithms.parallel.articulated import NO_INERTIA, NOTHING, Bias, Load, Segment, extended, in_front
 from condyle.algorithms.parallel.inverse_dynamics import axes_of
 from condyle.algorithms.parallel.links import Links, OfJoints
 from condyle.algorithms.rnea import NO_FORCE
@@ -73,7 +72,7 @@ def _joined(segment: Segment, hinge: Hinge) -> Segment:
     turn = Dof(vec.ZERO, (ZERO, ZERO, number(1.0)), hinge.armature)
     none = Inertia(ZERO, vec.ZERO, vec.ZERO_SYMMETRIC)
     joint = Joint(Transform(Full(vec.transpose(hinge.axes)), hinge.origin), (turn,), none, True)
-    return extended(joint, segment, NO_INERTIA, NO_FORCE, hinge.before, (hinge.tau,))
+    return in_front(joint, NO_INERTIA, Bias(hinge.before, NO_FORCE), segment, (hinge.tau,))
 
 
 def _empty(segment: Segment, hinge: Hinge) -> Segment:
@@ -83,7 +82,7 @@ def _empty(segment: Segment, hinge: Hinge) -> Segment:
 def _second(joint: Joint, known: Bias, load: Load, tau: Sequence[Scalar]) -> Load:
     if not _turns(joint):
         return NOTHING
-    return extended(joint, load.segment(), aba.rigid(joint), known.force, known.before, tau).load
+    return extended(joint, known, load.segment(), tau).load
 
 
 def _handed(load: Load, second: Load) -> Load:

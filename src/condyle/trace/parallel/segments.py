@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from functools import partial
+from itertools import groupby, islice
 from typing import TypeVar, cast
 
 from condyle.algorithms.joint import Dof, Inertia, Joint
@@ -157,23 +158,22 @@ class TracedSegments(Scanned):
         inertia = Inertia(row[MASS], vec.three(row, FIRST), (xx, xy, xz, yy, yz, zz))
         return Joint(Transform(rotation, origin), (dof,), inertia, True)
 
-    def sweep(
-        self, step: Callable[..., tuple[object, ...]], *given: object, into: Sequence[object], backward: bool = False
-    ) -> None:
+    def sweep(self, step: Callable[..., T], *given: object, into: T, backward: bool = False) -> None:
         stage = Stage(name_of(step))
         joint, here = self._joint(stage), Here(stage)
         self._write(stage, step(joint, *(seen(here, value) for value in given)), into)
         self.ops.append(ir.Sweep(stage.program(), backward))
 
-    def once(self, step: Callable[..., tuple[object, ...]], *given: object, into: Sequence[object]) -> None:
+    def once(self, step: Callable[..., T], *given: object, into: T) -> None:
         stage = Stage(name_of(step))
         self._write(stage, step(*(seen(Here(stage), value) for value in given)), into)
         self.ops.append(ir.Once(stage.program()))
 
-    def _write(self, stage: Stage, values: tuple[object, ...], into: Sequence[object]) -> None:
-        for value, target in zip(values, into, strict=True):
-            first = cast(Entry, flat(target)[0])
-            stage.write(first.bank, value, first.at)
+    def _write(self, stage: Stage, value: object, into: object) -> None:
+        targets, scalars = cast("list[Entry]", flat(into)), iter(flat(value))
+        for bank, entries in groupby(targets, lambda entry: entry.bank):
+            places = [entry.at for entry in entries]
+            stage.write(bank, tuple(islice(scalars, len(places))), places[0])
 
     def outward(self, semigroup: Semigroup[T], elements: T) -> None:
         self._outward(_bank(elements), semigroup)
