@@ -12,7 +12,7 @@ from collections.abc import Sequence
 from typing import NamedTuple
 
 from condyle.algorithms.joint import Dof, Joint, along, carry
-from condyle.algorithms.rnea import Wrench, at_rest, less_external, motion, newton_euler, no_acceleration
+from condyle.algorithms.rnea import Wrench, at_rest, motion, no_acceleration, own_forces
 from condyle.algorithms.rotors import left_of
 from condyle.algorithms.sweeps import Field, Sweeps
 from condyle.scalar import Scalar, number, reciprocal
@@ -166,11 +166,7 @@ def solve(
 
 def still_forces(tree: Sweeps, v: Field[Sequence[Scalar]]) -> Field[Wrench]:
     """p: what each body takes of force at a = 0."""
-    motions = tree.forward(motion, at_rest(tree.gravity), v, tree.each(no_acceleration))
-    force = tree.each(newton_euler, motions)
-    if tree.f_ext is not None:
-        force = tree.each(less_external, force, tree.f_ext)
-    return force
+    return own_forces(tree, tree.forward(motion, at_rest(tree.gravity), v, tree.each(no_acceleration)))
 
 
 def aba(tree: Sweeps, v: Field[Sequence[Scalar]], tau: Field[Sequence[Scalar]]) -> Field[Sequence[Scalar]]:

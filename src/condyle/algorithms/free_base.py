@@ -69,8 +69,4 @@ def _put(matrix: SparseMatrix, joint: Joint, at: Sequence[int], column: int, cha
 
 def _without(matrix: Matrix, columns: set[int]) -> SparseMatrix:
     given = cast(SparseMatrix, matrix)
-    result = SparseMatrix(given.size)
-    for row, column, value in given:
-        if column not in columns:
-            result.put(row, column, value)
-    return result
+    return SparseMatrix.of(given.size, (entry for entry in given if entry[1] not in columns))

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 
 from condyle.scalar import Scalar
 
@@ -13,6 +13,14 @@ class SparseMatrix:
     def __init__(self, size: int) -> None:
         self.size = size
         self._rows: list[dict[int, Scalar]] = [{} for _ in range(size)]
+
+    @staticmethod
+    def of(size: int, entries: Iterable[tuple[int, int, Scalar]]) -> SparseMatrix:
+        """The matrix of these (row, column, value)."""
+        made = SparseMatrix(size)
+        for row, column, value in entries:
+            made.put(row, column, value)
+        return made
 
     def add(self, row: int, column: int, value: Scalar) -> None:
         entries = self._rows[row]
@@ -35,16 +43,10 @@ class SparseMatrix:
                 yield row, column, value
 
     def transposed(self) -> SparseMatrix:
-        result = SparseMatrix(self.size)
-        for row, column, value in self:
-            result.put(column, row, value)
-        return result
+        return SparseMatrix.of(self.size, ((column, row, value) for row, column, value in self))
 
     def scaled(self, factor: float) -> SparseMatrix:
-        result = SparseMatrix(self.size)
-        for row, column, value in self:
-            result.put(row, column, value * factor)
-        return result
+        return SparseMatrix.of(self.size, ((row, column, value * factor) for row, column, value in self))
 
     def times(self, other: SparseMatrix) -> SparseMatrix:
         """self other."""
@@ -61,9 +63,5 @@ class SparseMatrix:
         for i, j, _ in self:
             old, new = max(block[i], block[j]), min(block[i], block[j])
             block = [new if b == old else b for b in block]
-        result = SparseMatrix(self.size)
-        for i in range(self.size):
-            for j in range(self.size):
-                if block[i] == block[j]:
-                    result.put(i, j, values[i * self.size + j])
-        return result
+        pairs = ((i, j) for i in range(self.size) for j in range(self.size) if block[i] == block[j])
+        return SparseMatrix.of(self.size, ((i, j, values[i * self.size + j]) for i, j in pairs))

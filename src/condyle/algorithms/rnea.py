@@ -102,12 +102,15 @@ def torques(joint: Joint, total: Wrench, rates: Sequence[Scalar]) -> tuple[Scala
     return tuple(along(dof, *total) + dof.armature * rate for dof, rate in zip(joint.dofs, rates, strict=True))
 
 
+def own_forces(tree: Sweeps, motions: Field[Motion]) -> Field[Wrench]:
+    """What each body takes of force."""
+    own = tree.each(newton_euler, motions)
+    return own if tree.f_ext is None else tree.each(less_external, own, tree.f_ext)
+
+
 def total_forces(tree: Sweeps, motions: Field[Motion]) -> Field[Wrench]:
     """f_i: the force through joint i, which moves all that it carries."""
-    own = tree.each(newton_euler, motions)
-    if tree.f_ext is not None:
-        own = tree.each(less_external, own, tree.f_ext)
-    return tree.backward(to_parent, own)
+    return tree.backward(to_parent, own_forces(tree, motions))
 
 
 def rnea(tree: Sweeps, v: Field[Sequence[Scalar]], a: Field[Sequence[Scalar]]) -> Field[Sequence[Scalar]]:

@@ -32,14 +32,11 @@ class Outward:
         return Map(six.product(tip.A, base.A), tip(base.b))
 
 
-class Inward:
+class Inward(Outward):
     """Maps from a segment's tip to its base: the tip's map first."""
 
-    def identity(self) -> Map:
-        return Map(six.ONE, six.ZERO)
-
     def combine(self, base: Map, tip: Map) -> Map:
-        return Map(six.product(base.A, tip.A), base(tip.b))
+        return super().combine(tip, base)
 
     def handed(self, branch: Map) -> Map:
         return Map(six.ONE, branch.b)

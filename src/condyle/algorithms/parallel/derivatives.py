@@ -99,7 +99,7 @@ def records(links: Links, v: OfJoints, a: OfJoints) -> OfJoints:
     own = links.all(_moments, links.inertia, move.axes, state)
     linear = links.inward(LINEAR, links.all(_linear, own.linear, _levers_of_mass(links, offset)))
     behind = links.of_children(links.all(_levers, links.carried_mass, linear, offset))
-    quadratic = links.inward(QUADRATIC, links.all(_quadratic, own.quadratic, behind))
+    quadratic = links.inward(QUADRATIC, links.all(plus, own.quadratic, behind))
     given = (state, move.axes, force, links.carried_mass, linear, quadratic, places(links, offset))
     return links.answer("record", _record, *given)
 
@@ -190,10 +190,6 @@ def _moments(inertia: Inertia, axes: Matrix, state: State) -> Moments:
 
 def _linear(own: Linear, levers: Vector) -> Linear:
     return Linear(own.p, vec.add(own.first, levers))
-
-
-def _quadratic(own: Quadratic, levers: Quadratic) -> Quadratic:
-    return plus(own, levers)
 
 
 def _first(inertia: Inertia, axes: Matrix, levers: Vector) -> Vector:

@@ -22,6 +22,7 @@ from condyle.algorithms.parallel.links import Links, OfJoints
 from condyle.algorithms.parallel.rotations import Rotations
 from condyle.algorithms.parallel.sums import Sums
 from condyle.algorithms.rnea import Motion, Wrench, at_rest, less_external, newton_euler, spin, torques
+from condyle.algorithms.values import plus
 from condyle.scalar import Scalar
 from condyle.spatial import vector as vec
 from condyle.spatial.rotation import Identity
@@ -97,8 +98,8 @@ def forces(links: Links, move: Moved, motion: Motion) -> Wrench:
     """The force through every joint, in world axes."""
     own = links.all(_force, links.inertia, move.axes, motion, *outer(links))
     force = links.inward(VECTORS, own.force)
-    lever = links.of_children(links.all(_lever, move.rates.offset, force))
-    return Wrench(force, links.inward(VECTORS, links.all(_sum, own.torque, lever)))
+    lever = links.of_children(links.all(vec.cross, move.rates.offset, force))
+    return Wrench(force, links.inward(VECTORS, links.all(plus, own.torque, lever)))
 
 
 def outer(links: Links) -> tuple[Wrench, ...]:
@@ -149,14 +150,6 @@ def _motion(rest: Vector, axes: Matrix, w: Vector, dw: Vector, lift: Vector) -> 
 def _force(inertia: Inertia, axes: Matrix, motion: Motion, *external: Wrench) -> Wrench:
     own = own_force(body(inertia), motion, *external)
     return Wrench(vec.times(axes, own.force), vec.times(axes, own.torque))
-
-
-def _lever(offset: Vector, force: Vector) -> Vector:
-    return vec.cross(offset, force)
-
-
-def _sum(a: Vector, b: Vector) -> Vector:
-    return vec.add(a, b)
 
 
 def _torques(joint: Joint, axes: Matrix, force: Wrench, rates: Sequence[Scalar]) -> tuple[Scalar, ...]:

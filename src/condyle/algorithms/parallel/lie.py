@@ -20,6 +20,7 @@ from condyle.algorithms.joint import Joint
 from condyle.algorithms.parallel.inverse_dynamics import axes_of, outer, rotor_rates
 from condyle.algorithms.parallel.links import Links, OfJoints
 from condyle.algorithms.rnea import NO_FORCE, Wrench, torques
+from condyle.algorithms.values import plus
 from condyle.scalar import Scalar, number
 from condyle.spatial import twist
 from condyle.spatial import vector as vec
@@ -78,7 +79,7 @@ def inverse_dynamics(links: Links, v: OfJoints, a: OfJoints) -> OfJoints:
     down = vec.scale(-1.0, links.gravity)
     own = links.each(partial(_force, down), moved, *outer(links))
     behind = links.inward(Forces(), links.all(_loaded, pose, own))
-    total = links.all(_total, own, links.of_children(behind.force))
+    total = links.all(plus, own, links.of_children(behind.force))
     return links.answer("tau", torques, total, rotor_rates(links, v, a))
 
 
@@ -100,7 +101,3 @@ def _force(down: Vector, joint: Joint, moved: Moved, *external: Wrench) -> Wrenc
 
 def _loaded(pose: Transform, own: Wrench) -> Loaded:
     return Loaded(pose, Wrench(*pose.force_to_parent(own)))
-
-
-def _total(own: Wrench, behind: Wrench) -> Wrench:
-    return Wrench(*twist.add(own, behind))
