@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import tempfile
-from collections.abc import Generator, Sequence
+from collections.abc import Generator, Iterable, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 
@@ -71,6 +71,12 @@ class Emitter:
 
     def text(self) -> str:
         return "\n".join(self._lines) + "\n"
+
+
+def few(words: Iterable[str], most: int) -> str:
+    """The first of some words, and how many more there are."""
+    every = list(words)
+    return ", ".join(every[:most]) + (f" and {len(every) - most} more" if len(every) > most else "")
 
 
 def wrapped(separator: str, parts: list[str], each: int = 8) -> str:

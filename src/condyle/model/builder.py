@@ -11,8 +11,8 @@ from numpy.typing import ArrayLike
 from condyle.errors import Finding
 from condyle.model.array import LARGEST, Array, frozen, moderate
 from condyle.model.change import suggest
-from condyle.model.description import FIXED, JointSpec, Link, MimicOf, Numbers, unit_axis
-from condyle.model.finish import GRAVITY, Draft, Options, finish
+from condyle.model.description import FIXED, Description, JointSpec, Link, MimicOf, Numbers, unit_axis
+from condyle.model.finish import GRAVITY, Options, finish
 from condyle.model.joints import JOINT_TYPES
 from condyle.model.parts import Body, massless, wrong_armature
 from condyle.model.placement import IDENTITY, Placement
@@ -130,8 +130,12 @@ class Builder:
         links = tuple(self._links)
         if WORLD not in names and any(joint.parent == WORLD for joint in self._joints):
             links = (Link(massless(WORLD)), *links)
-        draft = Draft(self._name, self._array("gravity", "gravity", self._gravity, 3), links, tuple(self._joints))
-        return finish(draft, Options(floating_base, strict, self._snap, mimic), self._findings)
+        gravity = self._array("gravity", "gravity", self._gravity, 3)
+        return finish(
+            Description(self._name, gravity, links, tuple(self._joints)),
+            Options(floating_base, strict, self._snap, mimic),
+            self._findings,
+        )
 
     def _wrong(self, element: str, message: str) -> None:
         self._findings.append(Finding("error", message, element=element))

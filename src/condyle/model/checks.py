@@ -37,10 +37,12 @@ class Source:
 NOWHERE = Source()
 
 
-def check(robot: RobotData, source: Source = NOWHERE) -> tuple[Finding, ...]:
-    """Every finding about a robot's bodies (merged ones, about their own frames), structure and limits."""
-    bodies = [finding for body in robot.bodies for finding in check_body(body, source)]
-    return (*bodies, *check_structure(robot, source))
+def check(robot: RobotData) -> tuple[Finding, ...]:
+    """What is odd about this robot: bodies that cannot be (merged ones, about their own frames), subtrees without mass,
+    limits that are reversed.
+    """
+    bodies = [finding for body in robot.bodies for finding in check_body(body)]
+    return (*bodies, *check_structure(robot))
 
 
 def check_structure(robot: RobotData, source: Source = NOWHERE) -> tuple[Finding, ...]:
@@ -67,7 +69,7 @@ def check_structure(robot: RobotData, source: Source = NOWHERE) -> tuple[Finding
 
 def _idle(robot: RobotData, source: Source) -> list[Finding]:
     """Joints of which some motion moves nothing, or nothing that those behind them cannot undo."""
-    idle = idle_coordinates(robot, random_state(robot, 3, np.random.default_rng(0)).q)
+    idle = idle_coordinates(robot, random_state(robot, 3, 0).q)
     found: list[Finding] = []
     for joint, body in zip(robot.joints, robot.bodies, strict=True):
         if any(k in range(joint.v_index, joint.v_index + joint.nv) for k in idle):

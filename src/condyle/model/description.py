@@ -71,7 +71,11 @@ class JointSpec:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Description:
-    """Every link has exactly one joint above it (the root's leads to the world): what `topology.assemble` takes."""
+    """Links and joints as they were said.
+
+    For `topology.assemble` every link has exactly one joint above it, and the root's leads to the world; `finish` adds
+    the root's where no joint leads to None.
+    """
 
     name: str
     gravity: Array
@@ -79,6 +83,7 @@ class Description:
     joints: tuple[JointSpec, ...]
     snap: float = 1e-9
     snapped: Snapped = NONE_SNAPPED
+    file: str | None = None
 
 
 def describe(robot: RobotData) -> Description:

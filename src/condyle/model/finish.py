@@ -8,9 +8,8 @@ from dataclasses import dataclass, replace
 
 from condyle.choices import MIMICS, UNMODELLED
 from condyle.errors import Finding, ModelError, ModelWarning, listed
-from condyle.model.array import Array
 from condyle.model.checks import POINT_MASS, Source, check_body, check_structure
-from condyle.model.description import FIXED, Description, JointSpec, Link
+from condyle.model.description import FIXED, Description, JointSpec
 from condyle.model.graph import check_graph, resolve_mimics
 from condyle.model.parts import NONE_SNAPPED
 from condyle.model.robot import Robot
@@ -36,19 +35,8 @@ class Options:
                 raise ModelError(f"{name}={value!r}, expected one of {', '.join(map(repr, allowed))}")
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class Draft:
-    """Links and joints as they were said, the root's own joint not among them unless it leads to None."""
-
-    name: str
-    gravity: Array
-    links: tuple[Link, ...]
-    joints: tuple[JointSpec, ...]
-    file: str | None = None
-
-
-def finish(draft: Draft, options: Options, findings: Sequence[Finding] = ()) -> Robot:
-    """The robot of a draft; ModelError with every finding if one is an error (or "physics" when strict), else
+def finish(draft: Description, options: Options, findings: Sequence[Finding] = ()) -> Robot:
+    """The robot of what was said; ModelError with every finding if one is an error (or "physics" when strict), else
     one ModelWarning with all of them."""
     source = Source(draft.file, {link.name: link.line for link in draft.links if link.line is not None})
     found = list(findings)
@@ -68,7 +56,7 @@ def finish(draft: Draft, options: Options, findings: Sequence[Finding] = ()) -> 
         joints = (_root_joint(root, options.floating_base), *joints)
     placements = (*(link.place for link in draft.links), *(joint.placement for joint in joints))
     snapped = NONE_SNAPPED.more(angle for placement in placements for angle in placement.moved)
-    robot = Robot.assemble(Description(draft.name, draft.gravity, draft.links, joints, options.snap, snapped))
+    robot = Robot.assemble(replace(draft, joints=joints, snap=options.snap, snapped=snapped))
     _report([*found, *_weighed(robot, bodies, source), *check_structure(robot, source)], options)
     return robot
 

@@ -15,6 +15,7 @@ from condyle.model.joints import JOINT_TYPES
 from condyle.model.placement import IDENTITY
 from condyle.model.pose import motion
 from condyle.model.topology import joint_of
+from condyle.text import few
 
 _SHOWN = 5
 
@@ -28,7 +29,7 @@ def check_graph(links: Sequence[Link], joints: Sequence[JointSpec], file: str | 
     tops = [link for link in links if link.name not in children]
     roots = [link.name for link in tops]
     if len(roots) > 1:
-        message = f"{len(roots)} root links: {_some(roots)}"
+        message = f"{len(roots)} root links: {few(map(repr, roots), _SHOWN)}"
         findings.append(Finding("error", message, file, tops[1].line, cure="join them to one root"))
     findings += _loops(links, joints, roots, file)
     return (roots[0] if roots else links[0].name), findings
@@ -87,14 +88,9 @@ def _loops(links: Sequence[Link], joints: Sequence[JointSpec], roots: Sequence[s
     lost = [link.name for link in links if link.name not in reached and above[link.name].parent != link.name]
     known = {link.name for link in links}
     if lost and all(above[name].parent in known for name in lost):
-        message = f"closed loop: no way from a root link to {_some(lost)}"
+        message = f"closed loop: no way from a root link to {few(map(repr, lost), _SHOWN)}"
         findings.append(Finding("error", message, file, above[lost[0]].line, cure="only trees are supported"))
     return findings
-
-
-def _some(names: Sequence[str]) -> str:
-    more = f" and {len(names) - _SHOWN} more" if len(names) > _SHOWN else ""
-    return ", ".join(repr(name) for name in names[:_SHOWN]) + more
 
 
 def resolve_mimics(joints: Sequence[JointSpec], file: str | None) -> tuple[tuple[JointSpec, ...], list[Finding]]:
@@ -127,7 +123,7 @@ def _sound(
         if master not in by_name:
             problem = f"mimics joint {master!r}, which does not exist{suggest(master, tuple(by_name))}"
         elif master in seen:
-            problem = f"mimics itself, by way of {_some(seen)}" if len(seen) > 1 else "mimics itself"
+            problem = f"mimics itself, by way of {few(map(repr, seen), _SHOWN)}" if len(seen) > 1 else "mimics itself"
         elif by_name[master].type != FIXED and not _has_one_freedom(by_name[master]):
             problem = f"mimics joint {master!r}, which is {by_name[master].type}: only joints with one freedom can be"
         else:

@@ -9,14 +9,14 @@ from typing import NamedTuple, TypeVar
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from condyle.errors import Finding, ModelError, ShapeError
+from condyle.errors import ModelError, ShapeError
 from condyle.model import change, checks, state, write
 from condyle.model.array import Array, reals, transpose
 from condyle.model.description import Description
 from condyle.model.fingerprint import fingerprint
 from condyle.model.parts import Body, Frame, Joint, Mimic, RobotData
 from condyle.model.placement import Placement
-from condyle.model.state import IntegrateDerivatives, State
+from condyle.model.state import State
 from condyle.model.topology import assemble
 from condyle.text import quoted
 
@@ -66,37 +66,15 @@ class Robot(RobotData):
                 return joint
         raise ModelError(f"there is no joint {name!r}{change.suggest(name, self.joint_names)}")
 
-    def neutral(self) -> Array:
-        """q with every joint at zero (unit quaternions), (nq,)."""
-        return state.neutral(self)
-
-    def random_state(self, n: int, rng: int | np.random.Generator) -> State:
-        """n random states, a named tuple q (n, nq), v (n, nv): q within its limits, v in [-1, 1]; rng: a seed too."""
-        return state.random_state(self, n, np.random.default_rng(rng))
-
-    def integrate(self, q: ArrayLike, dv: ArrayLike) -> NDArray[np.floating]:
-        """q ⊕ dv, (..., nq): q moved by the local tangent vector dv (..., nv). ShapeError for other shapes."""
-        return state.integrate(self, q, dv)
-
-    def difference(self, q0: ArrayLike, q1: ArrayLike) -> NDArray[np.floating]:
-        """q1 ⊖ q0, (..., nv): what integrate needs to go from q0 to q1. ShapeError for other shapes."""
-        return state.difference(self, q0, q1)
-
-    def integrate_derivatives(self, dv: ArrayLike) -> IntegrateDerivatives:
-        """How q ⊕ dv moves: a named tuple dq, ddv, each (..., nv, nv), the same for every q.
-
-        (q ⊕ x) ⊕ dv = (q ⊕ dv) ⊕ dq x and q ⊕ (dv + x) = (q ⊕ dv) ⊕ ddv x, to first order in x: the identity but for
-        free, spherical and planar joints. ShapeError for other shapes.
-        """
-        return state.integrate_derivatives(self, dv)
-
-    def normalize(self, q: ArrayLike) -> NDArray[np.floating]:
-        """q with its quaternions made unit, (..., nq). ShapeError for other shapes."""
-        return state.normalize(self, q)
-
-    def check_state(self, q: ArrayLike, v: ArrayLike | None = None) -> None:
-        """Raise ShapeError for wrong shapes, StateError naming the rows that are not finite or not unit."""
-        state.check_state(self, q, v)
+    neutral = state.neutral
+    random_state = state.random_state
+    integrate = state.integrate
+    difference = state.difference
+    integrate_derivatives = state.integrate_derivatives
+    normalize = state.normalize
+    check_state = state.check_state
+    to_urdf = write.to_urdf
+    check = checks.check
 
     def f_ext(self, wrenches: Mapping[str, ArrayLike]) -> NDArray[np.floating]:
         """External forces on every body, (..., n_bodies, 6), from wrenches on named frames.
@@ -166,14 +144,6 @@ class Robot(RobotData):
                 q[joint.q_slice], v[joint.v_slice] = np.arange(nq, nq + joint.nq), np.arange(nv, nv + joint.nv)
                 nq, nv = nq + joint.nq, nv + joint.nv
         return Permutation(q, v)
-
-    def to_urdf(self) -> str:
-        """The robot as URDF text; UnsupportedError names what URDF cannot say. See `write.to_urdf`."""
-        return write.to_urdf(self)
-
-    def check(self) -> tuple[Finding, ...]:
-        """What is odd about this robot: bodies that cannot be, subtrees without mass, limits that are reversed."""
-        return checks.check(self)
 
 
 def _wrench(name: str, wrench: NDArray[np.generic]) -> Array:

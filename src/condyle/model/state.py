@@ -16,6 +16,7 @@ from condyle.model.joints import JointType
 from condyle.model.joints.lie import components, stacked, transport
 from condyle.model.parts import Joint, RobotData
 from condyle.scalar import Scalar
+from condyle.text import few
 
 UNIT_TOLERANCE = {np.dtype(np.float64): 1e-9, np.dtype(np.float32): 1e-5}
 _SHOWN = 8
@@ -36,15 +37,19 @@ class IntegrateDerivatives(NamedTuple):
 
 
 def neutral(robot: RobotData) -> Array:
-    """q of the pose in which each child frame stands where its joint frame does, (nq,)."""
+    """q with every joint at zero (unit quaternions), (nq,): each child frame stands where its joint frame does."""
     return np.concatenate([np.zeros(0), *(joint.kind.neutral() for joint in robot.joints if joint.mimic is None)])
 
 
-def random_state(robot: RobotData, n: int, rng: np.random.Generator) -> State:
-    """n random states, (n, nq) and (n, nv): q within the limits where these are finite, else angles in [-π, π],
-    lengths in [-1, 1] m, uniform orientations; v in [-1, 1]."""
+def random_state(robot: RobotData, n: int, rng: int | np.random.Generator) -> State:
+    """n random states, a named tuple q (n, nq), v (n, nv); rng: a seed too.
+
+    q is within its limits where these are finite, else angles in [-π, π], lengths in [-1, 1] m, uniform orientations;
+    v in [-1, 1].
+    """
     if not isinstance(n, Integral) or n < 0:
         raise ShapeError(f"n={n!r} random states: give a whole number, 0 or more")
+    rng = np.random.default_rng(rng)
     q = np.empty((n, robot.nq))
     for joint in robot.joints:
         if joint.mimic is None:
@@ -83,7 +88,10 @@ def _range(lower: float, upper: float, spread: float) -> tuple[float, float]:
 
 
 def integrate(robot: RobotData, q: ArrayLike, dv: ArrayLike) -> NDArray[np.floating]:
-    """q ⊕ dv, (..., nq), batches broadcast; float32 when both are."""
+    """q ⊕ dv, (..., nq): q moved by the local tangent vector dv (..., nv). ShapeError for other shapes.
+
+    Batches broadcast; float32 when both are.
+    """
     q64, dv64, kind = _pair(("q", q, robot.nq), ("dv", dv, robot.nv))
     out = np.empty(q64.shape)
     for joint, at, rates in _runs(robot.joints):
@@ -93,7 +101,7 @@ def integrate(robot: RobotData, q: ArrayLike, dv: ArrayLike) -> NDArray[np.float
 
 
 def difference(robot: RobotData, q0: ArrayLike, q1: ArrayLike) -> NDArray[np.floating]:
-    """q1 ⊖ q0, (..., nv): integrate(q0, difference(q0, q1)) = q1; float32 when both are."""
+    """q1 ⊖ q0, (..., nv): what integrate needs to go from q0 to q1; float32 when both are. ShapeError."""
     a, b, kind = _pair(("q0", q0, robot.nq), ("q1", q1, robot.nq))
     out = np.empty((*a.shape[:-1], robot.nv))
     for joint, at, rates in _runs(robot.joints):
@@ -103,7 +111,11 @@ def difference(robot: RobotData, q0: ArrayLike, q1: ArrayLike) -> NDArray[np.flo
 
 
 def integrate_derivatives(robot: RobotData, dv: ArrayLike) -> IntegrateDerivatives:
-    """Of q ⊕ dv, the same for every q; float32 when dv is."""
+    """How q ⊕ dv moves: a named tuple dq, ddv, each (..., nv, nv), the same for every q; float32 when dv is.
+
+    (q ⊕ x) ⊕ dv = (q ⊕ dv) ⊕ dq x and q ⊕ (dv + x) = (q ⊕ dv) ⊕ ddv x, to first order in x: the identity but for
+    free, spherical and planar joints. ShapeError for other shapes.
+    """
     dv64, kind = _array("dv", dv, robot.nv)
     by_q = np.zeros((*dv64.shape, robot.nv), kind)
     by_q[...] = np.eye(robot.nv)
@@ -137,7 +149,7 @@ def _runs(joints: tuple[Joint, ...]) -> tuple[tuple[JointType, slice, slice], ..
 
 
 def normalize(robot: RobotData, q: ArrayLike) -> NDArray[np.floating]:
-    """q with unit quaternions, (..., nq)."""
+    """q with its quaternions made unit, (..., nq). ShapeError for other shapes."""
     q64, kind = _array("q", q, robot.nq)
     out = np.empty(q64.shape)
     for joint in robot.joints:
@@ -147,7 +159,7 @@ def normalize(robot: RobotData, q: ArrayLike) -> NDArray[np.floating]:
 
 
 def check_state(robot: RobotData, q: ArrayLike, v: ArrayLike | None = None) -> None:
-    """Raise ShapeError for wrong shapes, StateError for entries not finite or quaternions not unit."""
+    """Raise ShapeError for wrong shapes, StateError naming the rows that are not finite or not unit."""
     q64, kind = _array("q", q, robot.nq)
     problems: list[str] = []
     bad = _infinite("q", q64, problems)
@@ -178,8 +190,7 @@ def _rows(mask: NDArray[np.bool_] | np.bool_) -> list[int]:
 
 
 def _list(rows: list[int]) -> str:
-    more = f" and {len(rows) - _SHOWN} more" if len(rows) > _SHOWN else ""
-    return f"row{'s' if len(rows) > 1 else ''} {', '.join(str(row) for row in rows[:_SHOWN])}{more}"
+    return f"row{'s' if len(rows) > 1 else ''} {few(map(str, rows), _SHOWN)}"
 
 
 def _array(name: str, x: ArrayLike, n: int) -> tuple[Array, type[np.floating]]:

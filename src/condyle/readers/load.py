@@ -81,8 +81,8 @@ def _load(
     root = xml.parse(data, file, depth=MAX_DEPTH)
     if root.tag == "robot":
         root = xml.parse(data, file)
-        read = urdf.read(root, file, frozen(GRAVITY if gravity is None else gravity, 3), options.snap)
-        return finish(read.draft, options, read.findings)
+        said, findings = urdf.read(root, file, frozen(GRAVITY if gravity is None else gravity, 3), options.snap)
+        return finish(said, options, findings)
     if root.tag == "mujoco":
         from condyle.readers import mjcf
 

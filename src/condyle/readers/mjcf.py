@@ -10,8 +10,8 @@ import numpy as np
 
 from condyle.errors import Finding, ModelError, UnsupportedError
 from condyle.model.array import LARGEST, Array, congruence, diagonal, frozen, moderate
-from condyle.model.description import FIXED, JointSpec, Link, MimicOf, Numbers
-from condyle.model.finish import Draft, Options, finish
+from condyle.model.description import FIXED, Description, JointSpec, Link, MimicOf, Numbers
+from condyle.model.finish import Options, finish
 from condyle.model.joints import JOINT_TYPES, JointType
 from condyle.model.parts import Body, massless
 from condyle.model.placement import IDENTITY, Placement, about, matrix_of
@@ -94,7 +94,7 @@ class _Reader:
         self.links: list[Link] = [Link(massless(self.bodies[0]))]
         self.specs: list[JointSpec] = []
 
-    def draft(self, name: str, gravity: Array) -> Draft:
+    def draft(self, name: str, gravity: Array) -> Description:
         for body in range(1, self.model.nbody):
             self.body(body)
         for site, given in self.sites:
@@ -102,7 +102,7 @@ class _Reader:
         links, specs = self.links, self.specs
         if self.options.floating_base:
             links, specs = self.floating()
-        return Draft(name, gravity, tuple(links), tuple(specs), str(self.path))
+        return Description(name, gravity, tuple(links), tuple(specs), file=str(self.path))
 
     def floating(self) -> tuple[list[Link], list[JointSpec]]:
         """Links and joints without the world: its only child becomes the root."""

@@ -8,10 +8,11 @@ from pathlib import Path
 from condyle.errors import ModelError
 from condyle.readers.folders import Folders
 from condyle.readers.mjcf_prune import asset_name
-from condyle.readers.mjcf_tree import Node, is_odd
+from condyle.readers.mjcf_tree import is_odd
+from condyle.readers.xml import Element
 
 
-def take_files(root: Node, folders: Folders, most: int) -> dict[str, tuple[Path, bytes]]:
+def take_files(root: Element, folders: Folders, most: int) -> dict[str, tuple[Path, bytes]]:
     """Read every file that the assets of a pruned tree name, `most` bytes in all, and name it there by a word of ours.
 
     Returns path and bytes by that word. ModelError for a file that is missing, no regular file or outside `folders`.
@@ -42,7 +43,7 @@ def _ending(name: str) -> str:
     return ending if re.fullmatch(r"\.[A-Za-z0-9]{1,8}", ending) else ""
 
 
-def _compiler(root: Node) -> tuple[str, bool]:
+def _compiler(root: Element) -> tuple[str, bool]:
     """The folder of meshes, and whether names lose their folders; the folder is taken out of the tree."""
     home, strip = "", False
     for node in root.children:

@@ -5,7 +5,8 @@ from __future__ import annotations
 import re
 
 from condyle.errors import Finding, ModelError, UnsupportedError
-from condyle.readers.mjcf_tree import Node
+from condyle.readers.xml import Element
+from condyle.text import few
 
 MAX_BODIES = 4_096
 _REFUSED = ("plugin", "composite", "flexcomp", "attach")
@@ -23,7 +24,7 @@ _TEXTS = frozenset(
 _NOT_FINITE = re.compile(r"nan|inf", re.IGNORECASE)
 
 
-def check_tree(root: Node, file: str) -> None:
+def check_tree(root: Element, file: str) -> None:
     """Raise for parts that are not supported, numbers that are none, names that MuJoCo misreads, too many bodies.
 
     ModelError with all findings; UnsupportedError naming the elements.
@@ -35,22 +36,16 @@ def check_tree(root: Node, file: str) -> None:
         raise ModelError(findings)
     refused = [node for node in root.walk() if node.tag in _REFUSED]
     if refused:
-        places = listed([f"<{node.tag}> ({place(node, file)})" for node in refused])
+        places = few([f"<{node.tag}> ({place(node, file)})" for node in refused], 3)
         raise UnsupportedError(f"{file}: {places}: not supported; take them out of the file to load the tree")
 
 
-def place(node: Node, file: str) -> str:
+def place(node: Element, file: str) -> str:
     """Where an element stands: its line, and its file if that is an included one."""
     return f"line {node.line}" if node.file == file else f"{node.file}:{node.line}"
 
 
-def listed(names: list[str], most: int = 3) -> str:
-    """The first few names, and how many more there are."""
-    more = f" and {len(names) - most} more" if len(names) > most else ""
-    return ", ".join(names[:most]) + more
-
-
-def _numbers(node: Node) -> list[Finding]:
+def _numbers(node: Element) -> list[Finding]:
     """NaN and infinity in any of C's spellings: MuJoCo takes NaN for "not given", and computes with infinity."""
     return [
         node.error(f"<{node.tag}> {key}={value[:60]!r} is not finite")
@@ -59,7 +54,7 @@ def _numbers(node: Node) -> list[Finding]:
     ]
 
 
-def _formats(node: Node) -> list[Finding]:
+def _formats(node: Element) -> list[Finding]:
     """MuJoCo 4.0 hands some names on as the format of its messages."""
     cure = "MuJoCo's compiler would take it for a format: choose another name"
     return [
@@ -69,7 +64,7 @@ def _formats(node: Node) -> list[Finding]:
     ]
 
 
-def _copies(root: Node) -> int:
+def _copies(root: Element) -> int:
     """How many bodies and geoms there will be once every <replicate> is written out."""
     total = 0
     todo = [(root, 1)]

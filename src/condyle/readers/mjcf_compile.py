@@ -14,7 +14,8 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from condyle.errors import Finding, ModelError, UnsupportedError
-from condyle.readers.mjcf_tree import Node, write_tree
+from condyle.readers.mjcf_tree import write_tree
+from condyle.readers.xml import Element
 
 LARGEST = 1 << 28
 """Bytes of a compiled model."""
@@ -47,7 +48,7 @@ def library() -> Path:
 
 
 def compile_tree(
-    found: Path, root: Node, files: Mapping[str, tuple[Path, bytes]], limits: Limits
+    found: Path, root: Element, files: Mapping[str, tuple[Path, bytes]], limits: Limits
 ) -> tuple[bytes, list[Finding]]:
     """The compiled model as MuJoCo saves it, and its warnings as notes. ModelError for what MuJoCo refuses or survives
     not; it names the file and line of the element."""
@@ -70,13 +71,13 @@ def compile_tree(
     return parts["model"][0], notes
 
 
-def _quick(root: Node) -> Node:
+def _quick(root: Element) -> Element:
     """Options that cost nothing here: one thread, whose time is the time on the wall, and no simulated muscles."""
-    ranges = Node("lengthrange", {"mode": "none"}, root.file, root.line, root.folder, [])
-    return Node("compiler", {"usethread": "false"}, root.file, root.line, root.folder, [ranges])
+    ranges = Element("lengthrange", {"mode": "none"}, root.line, file=root.file)
+    return Element("compiler", {"usethread": "false"}, root.line, [ranges], root.file)
 
 
-def _run(found: Path, data: bytes, limits: Limits, root: Node) -> tuple[int, bytes, str]:
+def _run(found: Path, data: bytes, limits: Limits, root: Element) -> tuple[int, bytes, str]:
     """Exit status, standard output and standard error of the child. ModelError if it takes too long."""
     seconds = math.ceil(limits.timeout) + 1
     command = [sys.executable, "-I", "-S", str(_CHILD), str(found), str(seconds), str(int(limits.memory)), str(LARGEST)]
@@ -102,12 +103,12 @@ def _run(found: Path, data: bytes, limits: Limits, root: Node) -> tuple[int, byt
     return child.wait(), answer, text
 
 
-def _too_slow(root: Node, limits: Limits) -> Finding:
+def _too_slow(root: Element, limits: Limits) -> Finding:
     message = f"MuJoCo's compiler takes more than {limits.timeout:g} s for this file"
     return Finding("error", message, root.file, cure="allow more by timeout=, on the command line --timeout")
 
 
-def _death(root: Node, code: int, last: str, limits: Limits) -> Finding:
+def _death(root: Element, code: int, last: str, limits: Limits) -> Finding:
     """Why there is no model."""
     if _NO_MEMORY.search(last):
         message = f"MuJoCo's compiler needs more than {limits.memory / 2**20:g} MiB for this file"
@@ -142,7 +143,7 @@ def _text(data: bytes) -> str:
     return " ".join(data.decode(errors="replace").split())
 
 
-def _finding(severity: str, text: str, nodes: list[Node], words: Mapping[str, str]) -> Finding:
+def _finding(severity: str, text: str, nodes: list[Element], words: Mapping[str, str]) -> Finding:
     """A message of MuJoCo's, with the file's own places and names in it."""
     match = re.search(r"line (\d+)", text)
     node = nodes[int(match.group(1)) - 1] if match and 0 < int(match.group(1)) <= len(nodes) else None

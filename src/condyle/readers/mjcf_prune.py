@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 
-from condyle.readers.mjcf_tree import Node
+from condyle.readers.xml import Element
 
 _SECTIONS = ("size", "visual", "statistic", "custom", "sensor", "keyframe", "contact")
 _ASSETS = ("texture", "material", "skin", "model")
@@ -18,7 +18,7 @@ _LINKS = ("material", "texture")
 _PLACES = ("worldbody", "body", "frame", "replicate")
 
 
-def prune_sections(root: Node) -> None:
+def prune_sections(root: Element) -> None:
     """Take out the sections that only a simulation or a picture needs."""
     root.attributes = {}  # a model's name is for people
     root.children = [child for child in root.children if child.tag not in _SECTIONS]
@@ -33,9 +33,9 @@ def prune_sections(root: Node) -> None:
             node.attributes.pop("type", None)  # the picture of a site does not move it
 
 
-def take_unmodelled(root: Node) -> dict[str, list[Node]]:
+def take_unmodelled(root: Element) -> dict[str, list[Element]]:
     """Take out flexes, and what plugins do for sensors and actuators; all that was taken, by what a person calls it."""
-    taken: dict[str, list[Node]] = {"flexes": [], "plugins": []}
+    taken: dict[str, list[Element]] = {"flexes": [], "plugins": []}
     for section in list(root.children):
         if section.tag in ("deformable", "extension"):
             root.children.remove(section)
@@ -46,7 +46,7 @@ def take_unmodelled(root: Node) -> dict[str, list[Node]]:
     return {what: nodes for what, nodes in taken.items() if nodes}
 
 
-def prune_geoms(root: Node, static: bool) -> None:
+def prune_geoms(root: Element, static: bool) -> None:
     """Take out geoms whose mass counts nowhere, and meshes and height fields that no kept geom needs.
 
     static: the masses of bodies that cannot move count as well (they will be made movable).
@@ -71,7 +71,7 @@ class _Geoms:
     needed: set[tuple[str, str]] = field(default_factory=set[tuple[str, str]])
 
     @staticmethod
-    def of(root: Node, static: bool) -> _Geoms:
+    def of(root: Element, static: bool) -> _Geoms:
         compilers = [node for node in root.children if node.tag == "compiler"]
         everywhere = any(node.get("inertiafromgeom") == "true" for node in compilers)
         total = any("settotalmass" in node.attributes for node in compilers)  # then each mass moves all others
@@ -79,9 +79,9 @@ class _Geoms:
         wrapped = tuple(node.get("geom") or "" for node in tendons if node.tag == "geom")
         return _Geoms(_classes(root), wrapped, everywhere, static or total)
 
-    def place(self, node: Node, moves: bool, explicit: bool, name: str | None) -> None:
+    def place(self, node: Element, moves: bool, explicit: bool, name: str | None) -> None:
         """explicit: the body has its inertia written out, or is the world; name: of the class for geoms inside."""
-        kept: list[Node] = []
+        kept: list[Element] = []
         for child in node.children:
             if child.tag == "body":
                 fixed = not (moves or _has(child, ("joint", "freejoint")))
@@ -95,7 +95,7 @@ class _Geoms:
             kept.append(child)
         node.children = kept
 
-    def keep(self, geom: Node, explicit: bool, name: str | None) -> bool:
+    def keep(self, geom: Element, explicit: bool, name: str | None) -> bool:
         given = self.classes.get(geom.get("class") or name, {}) | geom.attributes
         own = geom.get("name")
         wrapped = own is not None and any(word.startswith(own) for word in self.wrapped)  # copies have longer names
@@ -104,11 +104,11 @@ class _Geoms:
         self.needed |= {(kind, given[kind]) for kind in ("mesh", "hfield") if kind in given}
         return True
 
-    def needs(self, asset: Node) -> bool:
+    def needs(self, asset: Element) -> bool:
         return asset.tag not in ("mesh", "hfield") or (asset.tag, asset_name(asset)) in self.needed
 
 
-def asset_name(node: Node) -> str:
+def asset_name(node: Element) -> str:
     """A mesh or height field without a name has its file's, without folder and ending."""
     name = node.get("name")
     stem = (node.get("file") or "").replace("\\", "/").rpartition("/")[2]
@@ -122,12 +122,12 @@ def _weightless(given: dict[str, str]) -> bool:
         return False  # MuJoCo will say what is wrong
 
 
-def _has(body: Node, tags: tuple[str, ...]) -> bool:
+def _has(body: Element, tags: tuple[str, ...]) -> bool:
     """Whether a body has such an element of its own, in a frame too."""
     return any(child.tag in tags or (child.tag != "body" and _has(child, tags)) for child in body.children)
 
 
-def _classes(root: Node) -> dict[str | None, dict[str, str]]:
+def _classes(root: Element) -> dict[str | None, dict[str, str]]:
     """What each class of defaults says of geoms, what it inherits included; None is the class of all."""
     found: dict[str | None, dict[str, str]] = {None: {}}
     tops = [node for node in root.children if node.tag == "default"]
@@ -146,7 +146,7 @@ def _classes(root: Node) -> dict[str | None, dict[str, str]]:
     return found
 
 
-def _own(node: Node) -> dict[str, str]:
+def _own(node: Element) -> dict[str, str]:
     own: dict[str, str] = {}
     for child in node.children:
         if child.tag == "geom":

@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator
-from dataclasses import dataclass
 from html import escape
 from pathlib import Path
 
@@ -19,33 +17,7 @@ ENCODINGS = ("utf-8", "us-ascii", "ascii")
 _ESCAPES = str.maketrans({"\n": "&#10;", "\r": "&#13;", "\t": "&#9;"})
 
 
-@dataclass(slots=True, eq=False)
-class Node:
-    """An element, the file and line where it stands, and the folder of that file."""
-
-    tag: str
-    attributes: dict[str, str]
-    file: str
-    line: int
-    folder: Path
-    children: list[Node]
-
-    def get(self, name: str) -> str | None:
-        return self.attributes.get(name)
-
-    def walk(self) -> Iterator[Node]:
-        """This element and all below it, in the order of the text."""
-        todo: list[Node] = [self]
-        while todo:
-            node = todo.pop()
-            yield node
-            todo.extend(reversed(node.children))
-
-    def error(self, message: str, cure: str | None = None) -> Finding:
-        return Finding("error", message, self.file, self.line, cure=cure)
-
-
-def read_tree(root: Element, path: Path, folders: Folders) -> Node:
+def read_tree(root: Element, path: Path, folders: Folders) -> Element:
     """The tree of the file whose root element is given. ModelError for includes that MuJoCo or `folders` refuse."""
     reader = _Includes(path, folders)
     return reader.node(root, str(path), path.parent, 0)
@@ -65,12 +37,12 @@ class _Includes:
         self.seen = {Path(os.path.realpath(path))}
         self.count = 0
 
-    def node(self, element: Element, file: str, folder: Path, depth: int) -> Node:
+    def node(self, element: Element, file: str, folder: Path, depth: int) -> Element:
         self.count += 1
         if depth > MAX_DEPTH or self.count > xml.MAX_ELEMENTS:
             message = f"more than {xml.MAX_ELEMENTS} elements, or nested deeper than {MAX_DEPTH}"
             raise ModelError([Finding("error", message, file, element.line)])
-        node = Node(element.tag, element.attributes, file, element.line, folder, [])
+        node = Element(element.tag, element.attributes, element.line, [], file, folder)
         for child in element.children:
             if child.tag == "include":
                 node.children += self.included(child, file, folder, depth)
@@ -78,7 +50,7 @@ class _Includes:
                 node.children.append(self.node(child, file, folder, depth + 1))
         return node
 
-    def included(self, element: Element, file: str, folder: Path, depth: int) -> list[Node]:
+    def included(self, element: Element, file: str, folder: Path, depth: int) -> list[Element]:
         """What an <include> stands for: looked for beside the main file, then beside the including one."""
         at = (file, element.line)
         name = element.get("file")
@@ -99,12 +71,12 @@ class _Includes:
         return self.node(root, str(home), home.parent, depth).children
 
 
-def write_tree(root: Node) -> tuple[bytes, list[Node]]:
+def write_tree(root: Element) -> tuple[bytes, list[Element]]:
     """A document of the same elements, a line each, and the element of each line: MuJoCo reads no other text."""
     lines: list[str] = []
-    nodes: list[Node] = []
+    nodes: list[Element] = []
 
-    def put(node: Node) -> None:
+    def put(node: Element) -> None:
         words = "".join(f' {name}="{escape(value).translate(_ESCAPES)}"' for name, value in node.attributes.items())
         lines.append(f"<{node.tag}{words}>")
         nodes.append(node)

@@ -8,16 +8,19 @@ import numpy as np
 
 from condyle.errors import Finding, UnsupportedError
 from condyle.model.array import Array
-from condyle.readers.mjcf_checks import listed, place
+from condyle.readers.mjcf_checks import place
 from condyle.readers.mjcf_compiled import Compiled, Ints
-from condyle.readers.mjcf_tree import Node
+from condyle.readers.xml import Element
+from condyle.text import few
 
 _EQ_JOINT = 2  # mjtEq
 _ON_JOINT, _ON_TENDON = (0, 1), 3  # mjtTrn: joint, jointinparent; tendon
 _SECTIONS = {"tendon": "tendon", "eq": "equality", "actuator": "actuator"}
 
 
-def check_modelled(model: Compiled, root: Node, taken: Mapping[str, Sequence[Node]], ignore: bool) -> list[Finding]:
+def check_modelled(
+    model: Compiled, root: Element, taken: Mapping[str, Sequence[Element]], ignore: bool
+) -> list[Finding]:
     """Notes on what acts in MuJoCo only; UnsupportedError for what changes the motion of the tree, unless `ignore`.
 
     taken: what was left out of the file already, by what a person calls it.
@@ -101,7 +104,7 @@ def _any(*arrays: Array | Ints) -> list[int]:
 class _Labels:
     """Names and lines of compiled things, for messages."""
 
-    def __init__(self, model: Compiled, root: Node) -> None:
+    def __init__(self, model: Compiled, root: Element) -> None:
         self.model, self.root = model, root
 
     def said(self, what: str, kind: str, which: Sequence[int]) -> list[str]:
@@ -118,19 +121,19 @@ class _Labels:
             return _label(nodes[i], self.root.file)
         return repr(name) if name else f"number {i}"
 
-    def nodes(self, kind: str) -> list[Node]:
+    def nodes(self, kind: str) -> list[Element]:
         if kind == "jnt":
             return [node for node in self.root.walk() if node.tag in ("joint", "freejoint") and node.get("name")]
         return [node for section in self.root.children if section.tag == _SECTIONS[kind] for node in section.children]
 
 
-def _label(node: Node, file: str) -> str:
+def _label(node: Element, file: str) -> str:
     name = node.get("name") or node.get("plugin")
     return f"{name!r} ({place(node, file)})" if name else f"<{node.tag}> ({place(node, file)})"
 
 
 def _said(what: str, labels: list[str]) -> str:
-    return f"{what} ({len(labels)}): {listed(labels)}"
+    return f"{what} ({len(labels)}): {few(labels, 3)}"
 
 
 def _small(model: Compiled) -> list[str]:

@@ -2,15 +2,12 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 import numpy as np
 
 from condyle.errors import Finding, ModelError
 from condyle.model.array import Array, congruence
 from condyle.model.change import suggest
-from condyle.model.description import FIXED, JointSpec, Link, MimicOf, Numbers, unit_axis
-from condyle.model.finish import Draft
+from condyle.model.description import FIXED, Description, JointSpec, Link, MimicOf, Numbers, unit_axis
 from condyle.model.joints import JOINT_TYPES
 from condyle.model.parts import Body, massless
 from condyle.model.placement import IDENTITY, Placement
@@ -24,16 +21,11 @@ _LINK = ("inertial", "visual", "collision", "sensor", "gazebo", "contact", "mate
 _JOINT = ("origin", "parent", "child", "axis", "limit", "dynamics", "mimic", "calibration", "safety_controller")
 
 
-@dataclass(frozen=True, slots=True)
-class Urdf:
-    """A draft and what was found while reading it."""
+def read(root: Element, file: str, gravity: Array, snap: float) -> tuple[Description, list[Finding]]:
+    """What a <robot> element says, and what was found while reading it.
 
-    draft: Draft
-    findings: tuple[Finding, ...]
-
-
-def read(root: Element, file: str, gravity: Array, snap: float) -> Urdf:
-    """The draft of a <robot> element. ModelError at once for raw xacro and for more than 16 384 links."""
+    ModelError at once for raw xacro and for more than 16 384 links.
+    """
     left_over = check_xacro(root, file)
     links = root.all("link")
     if len(links) > MAX_LINKS:
@@ -43,14 +35,14 @@ def read(root: Element, file: str, gravity: Array, snap: float) -> Urdf:
     for child in root.children:
         if child.tag not in _ROBOT:
             reader.unknown(child, "robot", _ROBOT)
-    draft = Draft(
+    said = Description(
         root.get("name") or "robot",
         gravity,
         tuple(reader.link(link) for link in links),
         tuple(reader.joint(joint) for joint in root.all("joint")),
-        file,
+        file=file,
     )
-    return Urdf(draft, tuple(reader.report.findings))
+    return said, reader.report.findings
 
 
 class _Reader:

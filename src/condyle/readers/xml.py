@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from xml.parsers import expat
@@ -24,12 +24,17 @@ _NO_END = re.compile(rb"[^\r\n]")
 
 @dataclass(slots=True, eq=False)
 class Element:
-    """One element: its tag, attributes and children in document order, and its line. Text is not kept."""
+    """One element: its tag, attributes and children in document order, its line and file. Text is not kept.
+
+    folder: of the file, where one file includes others.
+    """
 
     tag: str
     attributes: dict[str, str]
     line: int
     children: list[Element] = field(default_factory=list["Element"])
+    file: str = ""
+    folder: Path = Path()
 
     def get(self, name: str) -> str | None:
         return self.attributes.get(name)
@@ -37,15 +42,16 @@ class Element:
     def all(self, tag: str) -> list[Element]:
         return [child for child in self.children if child.tag == tag]
 
-    def walk(self) -> list[Element]:
-        """This element and all below it, in no special order."""
-        out: list[Element] = []
+    def walk(self) -> Iterator[Element]:
+        """This element and all below it, in the order of the text."""
         todo: list[Element] = [self]
         while todo:
             element = todo.pop()
-            out.append(element)
-            todo.extend(element.children)
-        return out
+            yield element
+            todo.extend(reversed(element.children))
+
+    def error(self, message: str, cure: str | None = None) -> Finding:
+        return Finding("error", message, self.file, self.line, cure=cure)
 
 
 def same(a: Element, b: Element) -> bool:
@@ -162,7 +168,7 @@ class _Reader:
             raise self.refuse(f"elements nested deeper than {self.depth}")
         if self.count > MAX_ELEMENTS:
             raise self.refuse(f"more than {MAX_ELEMENTS} elements")
-        element = Element(tag, attributes, self.line)
+        element = Element(tag, attributes, self.line, file=self.file)
         if self.open:
             self.open[-1].children.append(element)
         else:

@@ -17,7 +17,7 @@ from pathlib import Path
 from typing import cast
 
 from condyle.errors import UnsupportedError
-from condyle.text import write_whole
+from condyle.text import few, write_whole
 
 MANIFEST = "condyle-export.json"
 _ABOUT = (
@@ -68,10 +68,9 @@ def check_owned(out: Path, names: Collection[str]) -> None:
     unchanged = _unchanged(out, known)
     wrong = [name for name in names if os.path.lexists(out / name) and name not in unchanged]
     if wrong:
-        shown = ", ".join(_described(out / name, known) for name in wrong[:_SHOWN])
-        more = f" and {len(wrong) - _SHOWN} more" if len(wrong) > _SHOWN else ""
+        shown = few((_described(out / name, known) for name in wrong), _SHOWN)
         raise UnsupportedError(
-            f"out={str(out)!r}: {shown}{more}: an export replaces only what an export wrote there, as it wrote it: "
+            f"out={str(out)!r}: {shown}: an export replaces only what an export wrote there, as it wrote it: "
             f"name another folder, or move these away (an export without {MANIFEST}, as older versions wrote it, can "
             "be deleted); nothing was written"
         )
