@@ -13,8 +13,8 @@ from tests.hostile.urdf_text import FOLLOWER, INERTIA, LIMIT, MASS, arm, inertia
 
 
 def test_moving_link_without_inertial(tmp_path: Path) -> None:
-    robot = warned(tmp_path, "joint 'j': moves no mass: .* link 'arm'", arm(""))
-    assert [i for i, _ in singular_joints(robot)] == [0]
+    robot = warned(tmp_path, "joint 'j': has a motion that moves no mass.*: .* link 'arm'", arm(""))
+    assert list(singular_joints(robot)) == [0]
     refused(tmp_path, "moves no mass", arm(""), strict=True)
 
 
@@ -101,7 +101,7 @@ def test_triangle_inequality_broken(tmp_path: Path) -> None:
 
 def test_mass_without_inertia(tmp_path: Path) -> None:
     zero = '<inertia ixx="0" ixy="0" ixz="0" iyy="0" iyz="0" izz="0"/>'
-    robot = warned(tmp_path, "a point mass(.|\n)*does not feel the mass", arm(inertial(inertia=zero)))
+    robot = warned(tmp_path, "a point mass(.|\n)*moves no mass", arm(inertial(inertia=zero)))
     assert singular_joints(robot)
 
 

@@ -74,7 +74,7 @@ def test_an_inertia_without_mass_is_felt_by_what_turns_it(kind: str, felt: bool,
     if beyond:
         builder.body("c", inertia=BOX).joint("l", parent="b", child="c", type="revolute", axis=(0, 1, 0))
     robot = builder.build()
-    assert [i for i, _ in singular_joints(robot)] == ([] if felt else [1])
+    assert list(singular_joints(robot)) == ([] if felt else [1])
     rank = np.linalg.matrix_rank(robot_mass_matrix(robot), tol=1e-9)
     assert (rank == robot.nv) == felt
 
@@ -87,9 +87,7 @@ def robot_mass_matrix(robot: Robot) -> np.ndarray:
 @pytest.mark.filterwarnings("ignore::condyle.errors.ModelWarning")
 @pytest.mark.parametrize("kind", ["revolute", "prismatic", "free", "universal"])
 def test_a_massless_end_is_felt_by_no_joint(kind: str) -> None:
-    ((joint, reason),) = singular_joints(arm(kind))
-    assert joint == 1
-    assert reason == "moves no mass"
+    assert singular_joints(arm(kind)) == (1,)
 
 
 @pytest.mark.filterwarnings("ignore::condyle.errors.ModelWarning")
@@ -115,7 +113,7 @@ def test_only_the_first_of_a_massless_branch_is_named() -> None:
     builder = Builder().body("a").body("b").body("c", mass=1.0, inertia=BOX).body("d")
     builder.joint("ja", parent="world", child="a", type="revolute").joint("jb", parent="a", child="b", type="revolute")
     builder.joint("jc", parent="world", child="c", type="revolute").joint("jd", parent="c", child="d", type="prismatic")
-    assert [i for i, _ in singular_joints(builder.build())] == [0, 3]
+    assert list(singular_joints(builder.build())) == [0, 3]
 
 
 def test_massless_bodies_between_are_fine() -> None:

@@ -61,7 +61,7 @@ def test_the_pivots_are_those_of_the_mass_matrix() -> None:
 
 def test_a_massless_floating_base_is_found_and_named(tmp_path: Path) -> None:
     """The pivots of M are 1e-13 to 1e-11 of its diagonal there: rounding, that looked like inertia."""
-    with pytest.warns(ModelWarning, match=r"'root_joint' has a motion that moves no mass.*singular"):
+    with pytest.warns(ModelWarning, match=r"'root_joint': has a motion that moves no mass.*singular"):
         robot = bare(True)
     assert least(robot) < SINGULAR
     dyn = robot.compile(target="numpy")

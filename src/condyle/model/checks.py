@@ -8,10 +8,9 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from condyle.errors import Finding
-from condyle.model.array import Array, congruence, diagonal, transpose
+from condyle.model.array import Array
 from condyle.model.idle import idle_coordinates
-from condyle.model.parts import Body, Joint, RobotData
-from condyle.model.placement import alignment
+from condyle.model.parts import Body, RobotData
 from condyle.model.state import random_state
 
 POINT_MASS = "a mass but no inertia: a point mass"
@@ -21,7 +20,6 @@ _KEPT = "it is used as it stands; give both, or neither"
 
 _ROUNDING = 1e-9
 _TINY = 1e-6  # m², of one millimetre: moments are compared with those of a body of that size
-_SINGULAR = 1e-13
 _GYRATION = 5.0
 _SMALLEST = 0.1
 
@@ -50,34 +48,21 @@ def check_structure(robot: RobotData, source: Source = NOWHERE) -> tuple[Finding
     findings = [
         Finding(
             "physics",
-            f"{reason}: the mass matrix is singular, no forward dynamics",
+            "has a motion that moves no mass, the joints behind it being free: the mass matrix is singular, "
+            "no forward dynamics",
             source.file,
             source.lines.get(robot.bodies[i].name),
             f"joint {robot.joints[i].name!r}",
-            f"give mass to link {robot.bodies[i].name!r} or to what it carries, or lock the joint",
+            f"give mass and inertia to link {robot.bodies[i].name!r} or to what it carries, or lock the joint",
         )
-        for i, reason in singular_joints(robot)
+        for i in singular_joints(robot)
     ]
-    findings = findings or _idle(robot, source)
     findings += _oversized(robot, source)
     for joint in robot.joints:
         if (joint.lower > joint.upper).any():
             odd = "lower limit above the upper one"
             findings.append(Finding("note", odd, source.file, None, f"joint {joint.name!r}"))
     return tuple(findings)
-
-
-def _idle(robot: RobotData, source: Source) -> list[Finding]:
-    """Joints of which some motion moves nothing, or nothing that those behind them cannot undo."""
-    idle = idle_coordinates(robot, random_state(robot, 3, 0).q)
-    found: list[Finding] = []
-    for joint, body in zip(robot.joints, robot.bodies, strict=True):
-        if any(k in range(joint.v_index, joint.v_index + joint.nv) for k in idle):
-            message = f"joint {joint.name!r} has a motion that moves no mass, the joints behind it being free"
-            message += ": the mass matrix is singular, no forward dynamics"
-            cure = "give the link mass and inertia, or the joint armature"
-            found.append(_finding("physics", message, source, body.name, cure))
-    return found
 
 
 def _finding(severity: str, message: str, source: Source, link: str | None, cure: str | None = None) -> Finding:
@@ -146,59 +131,14 @@ def _norm(x: Array) -> float:
     return float(np.sqrt(x @ x))
 
 
-def singular_joints(robot: RobotData) -> tuple[tuple[int, str], ...]:
-    """Joints that make M singular in every configuration, with the reason; armature counts as inertia.
+def singular_joints(robot: RobotData) -> tuple[int, ...]:
+    """Joints of which some motion moves nothing, or nothing that those behind them cannot undo; see `idle`.
 
-    Found are moving subtrees without mass, and last bodies whose mass cannot be felt by their joint.
+    They make M singular in every configuration. Armature counts as inertia. Of such joints in a row the first stands
+    for all.
     """
-    beyond, turning = _beyond(robot)
-    masters = {joint.mimic.joint for joint in robot.joints if joint.mimic is not None}
-    reported: set[int] = set()
-    found: list[tuple[int, str]] = []
-    for i, joint in enumerate(robot.joints):
-        if beyond[i] != 0.0 or joint.mimic is not None or i in masters or joint.parent in reported:
-            continue
-        body = robot.bodies[i]
-        if turning[i]:
-            body = Body(body.name, body.mass, body.com, body.inertia + turning[i] * np.eye(3))
-        if not _felt(joint, body):
-            reported.add(i)
-            nothing = body.mass == 0.0 and not body.inertia.any()
-            what = "moves no mass" if nothing else "does not feel the mass that it moves"
-            found.append((i, what))
-    return tuple(found)
-
-
-def _beyond(robot: RobotData) -> tuple[list[float], list[float]]:
-    """The mass of each joint's descendants, and the sum of their moments of inertia."""
-    n = len(robot.joints)
-    mass, turning = [0.0] * n, [0.0] * n
-    for i in reversed(range(n)):
-        parent = robot.joints[i].parent
-        if parent >= 0:
-            mass[parent] += mass[i] + robot.bodies[i].mass
-            turning[parent] += turning[i] + float(np.trace(robot.bodies[i].inertia))
-    return mass, turning
-
-
-def _felt(joint: Joint, body: Body) -> bool:
-    """Whether Sᵀ I S + armature of a last body is positive definite."""
-    if bool((joint.armature > 0.0).all()):
-        return True
-    if body.mass == 0.0 and not body.inertia.any():
-        return False
-    if joint.kind.parts:
-        return True
-    aligned = transpose(alignment(joint.axis))
-    com = aligned @ joint.after.apply(body.com)
-    turn = aligned @ joint.after.rotation
-    inertia = congruence(turn, body.inertia)
-    linear, angular = (np.array(part, np.float64) for part in zip(*joint.kind.subspace(joint.pitch), strict=True))
-    linear = linear + np.cross(angular, com)
-    energy = body.mass * linear @ transpose(linear) + angular @ inertia @ transpose(angular) + diagonal(joint.armature)
-    scale = body.mass * (1.0 + float(com @ com)) + float(np.trace(inertia))
-    own = np.diagonal(energy)
-    if float(np.min(own)) <= _SINGULAR * scale * 1e-3:
-        return False
-    root = np.sqrt(own)
-    return float(np.linalg.eigvalsh(energy / (root[:, None] * root))[0]) > _SINGULAR
+    idle = idle_coordinates(robot, random_state(robot, 3, 0).q)
+    found = [any(joint.v_index <= k < joint.v_index + joint.nv for k in idle) for joint in robot.joints]
+    return tuple(
+        i for i, joint in enumerate(robot.joints) if found[i] and not (joint.parent >= 0 and found[joint.parent])
+    )
