@@ -11,8 +11,8 @@ from condyle.ir.program import Array, Program
 from condyle.ir.segments import Segmented
 from condyle.passes import pipeline
 from condyle.scalar import sin
-from condyle.trace.cut import code_of
-from condyle.trace.dense import SegmentGraph, matmul
+from tests.cut import code_of
+from tests.dense import SegmentGraph, matmul
 
 STATES = 11
 

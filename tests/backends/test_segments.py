@@ -19,8 +19,8 @@ from condyle.runtime import machine, native
 from condyle.runtime.kernel import Kernel
 from condyle.runtime.layout import full, sparse
 from condyle.runtime.packed import Packed, pack_rows
-from condyle.trace.dense import matmul
 from tests.backends.cuda.simulate import simulate
+from tests.dense import matmul
 from tests.products import CASES, STATES, Case, case_of, traced
 
 TOLERANCE = {"float64": 1e-13, "float32": 5e-5}

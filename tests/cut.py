@@ -14,8 +14,8 @@ from condyle.ir.program import Array, Output, Program, input_of, operands
 from condyle.ir.segments import Constant, Product, Segment, Segmented, View, verify_segments, whole
 from condyle.ir.verify import verify
 from condyle.passes import pipeline
-from condyle.trace.dense import Entry, Recorded, Scalars, SegmentGraph, entries, nonzero
 from condyle.trace.structure import rows_of
+from tests.dense import Entry, Recorded, Scalars, SegmentGraph, entries, nonzero
 
 
 def code_of(graph: SegmentGraph, name: str, arrays: Sequence[Array], values: Sequence[Scalars]) -> Program | Segmented:

@@ -9,7 +9,7 @@ from condyle.ir.count import count
 from condyle.ir.program import Program
 from condyle.ir.segments import Segmented
 from condyle.scalar import sin
-from condyle.trace.dense import matmul
+from tests.dense import matmul
 from tests.products import chain, network, network_of_inputs, traced
 
 
