@@ -34,6 +34,14 @@ class Code:
         return self.node((name, *(x.index for x in used))) if rule is None else rule(*used)
 
 
+def _binary(op: str) -> Callable[[Value, Value | float], Value]:
+    return lambda x, y: x.code.op(op, x, y)
+
+
+def _swapped(op: str) -> Callable[[Value, float], Value]:
+    return lambda x, y: x.code.op(op, y, x)
+
+
 class Value:
     """A node of a Code."""
 
@@ -46,40 +54,14 @@ class Value:
     def bits(self) -> int:
         return self.code.bits
 
-    def __add__(self, other: Value | float) -> Value:
-        return self.code.op("add", self, other)
-
-    def __radd__(self, other: float) -> Value:
-        return self.code.op("add", other, self)
-
-    def __sub__(self, other: Value | float) -> Value:
-        return self.code.op("sub", self, other)
-
-    def __rsub__(self, other: float) -> Value:
-        return self.code.op("sub", other, self)
-
-    def __mul__(self, other: Value | float) -> Value:
-        return self.code.op("mul", self, other)
-
-    __rmul__ = __mul__
-
-    def __truediv__(self, other: Value | float) -> Value:
-        return self.code.op("div", self, other)
-
-    def __rtruediv__(self, other: float) -> Value:
-        return self.code.op("div", other, self)
+    __add__, __radd__ = _binary("add"), _swapped("add")
+    __sub__, __rsub__ = _binary("sub"), _swapped("sub")
+    __mul__ = __rmul__ = _binary("mul")
+    __truediv__, __rtruediv__ = _binary("div"), _swapped("div")
+    __and__, __or__, __xor__ = _binary("and"), _binary("or"), _binary("xor")
 
     def __neg__(self) -> Value:
         return self.code.op("neg", self)
-
-    def __and__(self, other: Value | float) -> Value:
-        return self.code.op("and", self, other)
-
-    def __or__(self, other: Value | float) -> Value:
-        return self.code.op("or", self, other)
-
-    def __xor__(self, other: Value | float) -> Value:
-        return self.code.op("xor", self, other)
 
     def up(self) -> Value:
         """Its bits, moved so that the lowest ones are the exponent's."""
