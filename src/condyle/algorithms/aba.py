@@ -11,7 +11,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import NamedTuple
 
-from condyle.algorithms.joint import Dof, Joint, along, carry
+from condyle.algorithms.joint import Dof, Joint, along
 from condyle.algorithms.rnea import Wrench, at_rest, motion, no_acceleration, own_forces
 from condyle.algorithms.rotors import left_of
 from condyle.algorithms.sweeps import Field, Sweeps
@@ -134,14 +134,14 @@ def load(
         left = (torque - along(dof, *force)) * elimination.inverse_D
         u.append(left)
         force = Wrench(*twist.add(force, twist.scale(left, elimination.U)))
-    return tuple(reversed(u)), Wrench(*joint.force_to_parent(*force))
+    return tuple(reversed(u)), Wrench(*joint.transform.force_to_parent(force))
 
 
 def accelerate(
     joint: Joint, parent: twist.Pair, u: Sequence[Scalar], eliminated: Sequence[Elimination]
 ) -> tuple[tuple[Scalar, ...], twist.Pair]:
     """Forward step: the parent's acceleration, carried to the joint, and what the joint makes of it."""
-    return respond(joint, carry(joint, parent), u, eliminated)
+    return respond(joint, joint.transform.motion_to_child(parent), u, eliminated)
 
 
 def respond(

@@ -49,7 +49,7 @@ def mass_entries(joint: Joint, force: Wrench, _: Inertia) -> Sequence[Sequence[S
 
 
 def force_up(joint: Joint, force: Wrench) -> Wrench:
-    return Wrench(*joint.force_to_parent(*force))
+    return Wrench(*joint.transform.force_to_parent(force))
 
 
 def rotors(joint: Joint) -> Sequence[Scalar]:

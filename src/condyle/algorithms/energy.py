@@ -93,9 +93,9 @@ def meet_rotors(
 def rise(joint: Joint, carry: Carried) -> Carried:
     """The same in the axes and about the origin of the parent."""
     return Carried(
-        Wrench(*joint.force_to_parent(*carry.inertia)),
+        Wrench(*joint.transform.force_to_parent(carry.inertia)),
         joint.rotation.back(carry.coriolis),
-        Wrench(*joint.force_to_parent(*carry.force)),
+        Wrench(*joint.transform.force_to_parent(carry.force)),
     )
 
 

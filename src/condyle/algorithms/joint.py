@@ -10,12 +10,11 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import NamedTuple
 
-from condyle.scalar import Scalar
+from condyle.scalar import Scalar, number
 from condyle.spatial import twist
 from condyle.spatial import vector as vec
 from condyle.spatial.rotation import Rotation
 from condyle.spatial.transform import Transform
-from condyle.spatial.twist import Pair
 from condyle.spatial.vector import Symmetric, Vector
 
 
@@ -44,6 +43,9 @@ class Inertia(NamedTuple):
     second: Symmetric
 
 
+NO_BODY = Inertia(number(0.0), vec.ZERO, vec.ZERO_SYMMETRIC)
+
+
 @dataclass(frozen=True, slots=True)
 class Joint:
     """Joint i at the present q, and the inertia of body i."""
@@ -67,15 +69,6 @@ class Joint:
     def origin(self) -> Vector:
         """The body's origin seen from the parent's, in the parent's axes."""
         return self.transform.translation
-
-    def force_to_parent(self, force: Vector, torque: Vector) -> Pair:
-        """Xᵀ f: a force and a torque about this origin, in the parent's axes and about the parent's origin."""
-        return self.transform.force_to_parent((force, torque))
-
-
-def carry(joint: Joint, parent: Pair) -> Pair:
-    """X m: a motion (linear, angular) of the parent, at this origin and in this body's axes."""
-    return joint.transform.motion_to_child(parent)
 
 
 def along(dof: Dof, force: Vector, torque: Vector) -> Scalar:

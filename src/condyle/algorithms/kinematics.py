@@ -10,7 +10,7 @@ from collections.abc import Sequence
 from typing import NamedTuple
 
 from condyle.algorithms import rnea
-from condyle.algorithms.joint import Joint, carry
+from condyle.algorithms.joint import Joint
 from condyle.algorithms.rnea import Motion
 from condyle.algorithms.sweeps import Field, Sweeps
 from condyle.scalar import Scalar
@@ -65,7 +65,7 @@ def placed(joint: Joint, parent: Pose) -> Pose:
 
 def velocity(joint: Joint, parent: Pair, v: Sequence[Scalar]) -> Pair:
     """Forward step: v_i = X v_p + S v."""
-    return twist.add(carry(joint, parent), joint.rate(v))
+    return twist.add(joint.transform.motion_to_child(parent), joint.rate(v))
 
 
 def moving(joint: Joint, parent: Moving, v: Sequence[Scalar]) -> Moving:

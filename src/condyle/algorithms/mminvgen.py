@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from condyle.algorithms.aba import Articulated, Elimination, apply, eliminate, moved, rigid
-from condyle.algorithms.joint import along, carry
+from condyle.algorithms.joint import along
 from condyle.algorithms.matrix import SparseMatrix
 from condyle.algorithms.rnea import Wrench
 from condyle.algorithms.unrolled import Unrolled
@@ -73,7 +73,7 @@ class _MMinvGen:
         if parent < 0:
             return
         for column, force in self.F[i].items():
-            self.F[parent][column] = Wrench(*joint.force_to_parent(*force))
+            self.F[parent][column] = Wrench(*joint.transform.force_to_parent(force))
         self.inertia[parent] = plus(self.inertia[parent], moved(joint.transform, self.inertia[i]))
 
     def _forward(self, i: int) -> None:
@@ -84,7 +84,7 @@ class _MMinvGen:
         first = min(coordinate.at for coordinate in link.v)
         for column, motion in above.items():
             if column >= first:
-                P[column] = carry(joint, motion)
+                P[column] = joint.transform.motion_to_child(motion)
         for dof, coordinate, elimination in zip(joint.dofs, link.v, self.eliminated[i], strict=True):
             k = coordinate.at
             for column, motion in P.items():

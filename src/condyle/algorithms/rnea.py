@@ -94,7 +94,7 @@ def less_external(joint: Joint, own: Wrench, external: Wrench) -> Wrench:
 
 def to_parent(joint: Joint, total: Wrench) -> tuple[Wrench, Wrench]:
     """Backward step: f_p += Xᵀ f_i. Keeps the total for those who need it."""
-    return total, Wrench(*joint.force_to_parent(*total))
+    return total, Wrench(*joint.transform.force_to_parent(total))
 
 
 def torques(joint: Joint, total: Wrench, rates: Sequence[Scalar]) -> tuple[Scalar, ...]:

@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import NamedTuple
 
-from condyle.algorithms.joint import Dof, Joint, carry, rotational
+from condyle.algorithms.joint import Dof, Joint, rotational
 from condyle.algorithms.matrix import SparseMatrix
 from condyle.algorithms.rnea import Motion, spin, total_forces
 from condyle.algorithms.rnea_derivatives import State, in_the_world, motion_of, power, state
@@ -105,7 +105,7 @@ class _Rows:
         units: dict[int, Pair] = {i: joints[i].dofs[k].column}
         for j in range(i + 1, len(links)):
             if links[j].parent in units:
-                units[j] = carry(joints[j], units[links[j].parent])
+                units[j] = joints[j].transform.motion_to_child(units[links[j].parent])
         totals = {j: answer(joints[j], unit, self.states[j]) for j, unit in units.items()}
         for j in reversed(range(len(links))):
             if j in totals:

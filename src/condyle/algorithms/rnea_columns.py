@@ -10,7 +10,7 @@ from collections.abc import Sequence
 from typing import NamedTuple, TypeAlias
 
 from condyle.algorithms.crba import times_motion
-from condyle.algorithms.joint import Joint, along, carry
+from condyle.algorithms.joint import Joint, along
 from condyle.algorithms.matrix import SparseMatrix
 from condyle.algorithms.rnea import Wrench
 from condyle.algorithms.sweeps import Field
@@ -53,8 +53,8 @@ class ColumnRecursion:
         """Lines 1 to 4."""
         joint, parent = self.tree.joints[i], self.links[i].parent
         body, momentum = self.move(i)
-        dv = {u: carry(joint, x) for u, x in (self.dv[parent].items() if parent >= 0 else ())}
-        da = {u: carry(joint, x) for u, x in (self.da[parent].items() if parent >= 0 else ())}
+        dv = {u: joint.transform.motion_to_child(x) for u, x in (self.dv[parent].items() if parent >= 0 else ())}
+        da = {u: joint.transform.motion_to_child(x) for u, x in (self.da[parent].items() if parent >= 0 else ())}
         self.own_columns(i, dv, da)
         for u, x in dv.items():
             da[u] = twist.add(da[u], cross_motion(x, body.rate))
@@ -79,8 +79,8 @@ class ColumnRecursion:
         parent = self.links[i].parent
         rest: Pair = (vec.scale(-1.0, self.tree.gravity), vec.ZERO)
         before = self.bodies[parent] if parent >= 0 else None
-        v_parent = carry(joint, before.v) if before else twist.ZERO
-        a_parent = carry(joint, before.a if before else rest)
+        v_parent = joint.transform.motion_to_child(before.v) if before else twist.ZERO
+        a_parent = joint.transform.motion_to_child(before.a if before else rest)
         rate = joint.rate(self.v[i])
         v = twist.add(v_parent, rate)
         a = twist.add(twist.add(a_parent, joint.rate(self.a[i])), cross_motion(v, rate))
@@ -111,7 +111,7 @@ class ColumnRecursion:
             by, j, l = u
             if by == BY_Q and j == i:
                 force = twist.add(force, cross_force(joint.dofs[l].column, self.forces[i]))
-            up = joint.force_to_parent(*force)
+            up = joint.transform.force_to_parent(force)
             self.df[parent][u] = twist.add(self.df[parent][u], up) if u in self.df[parent] else up
         self.pass_force(i)
 
@@ -119,7 +119,8 @@ class ColumnRecursion:
         """Rnea's backward step of one body."""
         parent = self.links[i].parent
         if parent >= 0:
-            self.forces[parent] = twist.add(self.forces[parent], self.tree.joints[i].force_to_parent(*self.forces[i]))
+            up = self.tree.joints[i].transform.force_to_parent(self.forces[i])
+            self.forces[parent] = twist.add(self.forces[parent], up)
 
     def project(self, i: int, results: tuple[SparseMatrix, SparseMatrix]) -> None:
         """S^T df into the rows of one joint."""

@@ -179,10 +179,10 @@ def power(force: Pair, motion: Pair) -> Scalar:
 def rise(joint: Joint, carry: Carried) -> Carried:
     """The same in the axes and about the origin of the parent."""
     return Carried(
-        Wrench(*joint.force_to_parent(*carry.inertia)),
+        Wrench(*joint.transform.force_to_parent(carry.inertia)),
         joint.rotation.back(carry.coriolis),
-        Wrench(*joint.force_to_parent(*carry.by_q)),
-        Wrench(*joint.force_to_parent(*carry.by_v)),
+        Wrench(*joint.transform.force_to_parent(carry.by_q)),
+        Wrench(*joint.transform.force_to_parent(carry.by_v)),
     )
 
 

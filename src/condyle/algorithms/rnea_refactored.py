@@ -12,7 +12,7 @@ from collections.abc import Sequence
 from typing import TypeAlias
 
 from condyle.algorithms.crba import times_motion
-from condyle.algorithms.joint import Inertia, carry
+from condyle.algorithms.joint import Inertia
 from condyle.algorithms.matrix import SparseMatrix
 from condyle.algorithms.rnea_columns import BY_Q, ColumnRecursion, Columns
 from condyle.algorithms.sweeps import Field
@@ -49,13 +49,13 @@ class _Refactored(ColumnRecursion):
         """X^T (S x* f) of each degree of freedom."""
         joint = self.tree.joints[i]
         turned = (cross_force(dof.column, self.forces[i]) for dof in joint.dofs)
-        return [joint.force_to_parent(*force) for force in turned]
+        return [joint.transform.force_to_parent(force) for force in turned]
 
     def forward_columns(self) -> None:
         """Lines 5 to 10: alpha and S, then rho with beta and delta, then the columns of the accelerations."""
         for i, link in enumerate(self.links):
             joint, parent = self.tree.joints[i], link.parent
-            dv = {u: carry(joint, x) for u, x in (self.dv[parent].items() if parent >= 0 else ())}
+            dv = {u: joint.transform.motion_to_child(x) for u, x in (self.dv[parent].items() if parent >= 0 else ())}
             rho: Columns = {}
             self.own_columns(i, dv, rho)
             self.dv.append(dv)
@@ -66,7 +66,7 @@ class _Refactored(ColumnRecursion):
                 da[u] = twist.add(da[u], turned) if u in da else turned
         for i, link in enumerate(self.links):
             for u, x in self.da[link.parent].items() if link.parent >= 0 else ():
-                self.da[i][u] = twist.add(carry(self.tree.joints[i], x), self.da[i][u])
+                self.da[i][u] = twist.add(self.tree.joints[i].transform.motion_to_child(x), self.da[i][u])
 
     def forces_of_columns(self) -> None:
         """Lines 11 and 12."""
@@ -85,7 +85,7 @@ class _Refactored(ColumnRecursion):
         for i in reversed(range(len(self.links))):
             joint, parent = self.tree.joints[i], self.links[i].parent
             for u, force in self.df[i].items() if parent >= 0 else ():
-                up = joint.force_to_parent(*force)
+                up = joint.transform.force_to_parent(force)
                 if u[0] == BY_Q and u[1] == i:
                     up = twist.add(up, self.zeta[i][u[2]])
                 self.df[parent][u] = twist.add(self.df[parent][u], up) if u in self.df[parent] else up

@@ -130,10 +130,10 @@ def in_front(joint: Joint, own: Articulated, known: Bias, below: Segment, tau: S
     b = six.add(free.b, six.times(free.A, six.joined(before)))
     needed = twist.add(free.h, apply(free.J, before))
     return Segment(
-        six.six_rows(six.joined(joint.force_to_parent(*six.halves(row))) for row in free.A),
+        six.six_rows(six.joined(joint.transform.force_to_parent(six.halves(row))) for row in free.A),
         b,
         free.C,
-        Wrench(*joint.force_to_parent(*needed)),
+        Wrench(*joint.transform.force_to_parent(needed)),
         moved(joint.transform, free.J),
     )
 
@@ -143,7 +143,7 @@ def passes(joint: Joint, eliminated: Sequence[Elimination]) -> Rows:
     rows = list(six.ONE)
     for dof, (U, inverse_D) in reversed(list(zip(joint.dofs, eliminated, strict=True))):
         rows = [six.minus_scaled(row, along(dof, *six.halves(row)) * inverse_D, six.joined(U)) for row in rows]
-    return six.six_rows(six.joined(joint.force_to_parent(*six.halves(row))) for row in rows)
+    return six.six_rows(six.joined(joint.transform.force_to_parent(six.halves(row))) for row in rows)
 
 
 def attached(dofs: Sequence[Dof], tau: Sequence[Scalar], segment: Segment) -> Segment:

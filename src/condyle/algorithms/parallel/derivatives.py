@@ -11,7 +11,7 @@ from typing import NamedTuple
 
 from condyle.algorithms import rnea_derivatives as closed
 from condyle.algorithms.crba import unit_force
-from condyle.algorithms.joint import Dof, Inertia, Joint, along
+from condyle.algorithms.joint import NO_BODY, Dof, Inertia, Joint
 from condyle.algorithms.parallel.inverse_dynamics import (
     VECTORS,
     Rates,
@@ -29,12 +29,11 @@ from condyle.algorithms.rnea_derivatives import Before, Carried, Column, Momentu
 from condyle.algorithms.values import plus
 from condyle.model.tree import Tree, carried
 from condyle.scalar import Scalar, number
+from condyle.spatial import twist
 from condyle.spatial import vector as vec
 from condyle.spatial.rotation import Full, Identity
 from condyle.spatial.transform import Transform
 from condyle.spatial.vector import ONE, Matrix, Symmetric, Vector
-
-NO_BODY = Inertia(number(0.0), vec.ZERO, vec.ZERO_SYMMETRIC)
 
 
 class Record(NamedTuple):
@@ -148,8 +147,8 @@ def pair(ancestor: Record, of: Record) -> tuple[Scalar, ...]:
 
 def mass_pair(ancestor: MassRecord, of: MassRecord) -> tuple[Scalar, ...]:
     """S_jᵀ I_i S_i, with the second brought to the first."""
-    force = _between(ancestor.place, of.place).force_to_parent(*of.inertia)
-    return (along(Dof(*ancestor.motion, number(0.0)), *force),)
+    force = _between(ancestor.place, of.place).transform.force_to_parent(of.inertia)
+    return (twist.dot(ancestor.motion, force),)
 
 
 def _between(ancestor: Vector, of: Vector) -> Joint:

@@ -95,7 +95,7 @@ def free(joint: Joint, known: Bias, load: Load, tau: Sequence[Scalar]) -> Freed:
 
 def respond(joint: Joint, at: Pair, known: Bias, freed: Freed) -> tuple[tuple[Scalar, ...], Pair]:
     """Accelerations of a joint and of its body, those of the parent given."""
-    return aba.respond(joint, twist.add(aba.carry(joint, at), known.before), freed.u, freed.eliminated)
+    return aba.respond(joint, twist.add(joint.transform.motion_to_child(at), known.before), freed.u, freed.eliminated)
 
 
 def _turning(joint: Joint, v: Sequence[Scalar]) -> Turning:

@@ -7,7 +7,7 @@ from collections.abc import Callable, Sequence
 from functools import partial
 from typing import NamedTuple, Protocol, TypeVar, cast
 
-from condyle.algorithms import aba, rotors
+from condyle.algorithms import rotors
 from condyle.algorithms.aba import Elimination
 from condyle.algorithms.joint import Joint
 from condyle.algorithms.parallel.affine import Map, Outward
@@ -231,8 +231,9 @@ def _place(joint: Joint, before: Moved, v: Sequence[Scalar], a: Sequence[Scalar]
     axes = cast(Axes, rotation).axes
     rate, drive = joint.rate(v), joint.rate(a)
     x, y, z = (joint.rotation.into(row) for row in axes)
-    velocity = twist.add(aba.carry(joint, velocity), rate)
-    acceleration = twist.add(aba.carry(joint, acceleration), twist.add(drive, twist.cross_motion(velocity, rate)))
+    carry = joint.transform.motion_to_child
+    velocity = twist.add(carry(velocity), rate)
+    acceleration = twist.add(carry(acceleration), twist.add(drive, twist.cross_motion(velocity, rate)))
     pose = Transform(Axes((x, y, z)), vec.add(origin, vec.times(axes, joint.origin)))
     return Moved(pose, acceleration, velocity)
 
@@ -255,7 +256,7 @@ def _force(
 
 def _gather(joint: Joint, load: Wrench, own: Wrench) -> Pair:
     """The force that a segment needs by itself."""
-    return joint.force_to_parent(*plus(load, own))
+    return joint.transform.force_to_parent(plus(load, own))
 
 
 def _base_torques(
@@ -271,4 +272,4 @@ def _torques(joint: Joint, load: Wrench, own: Wrench, a: Sequence[Scalar]) -> tu
     """rnea's backward step, now that the load behind the segment is known."""
     total = plus(load, own)
     tau = torques(joint, total, a)
-    return joint.force_to_parent(*total), tau
+    return joint.transform.force_to_parent(total), tau

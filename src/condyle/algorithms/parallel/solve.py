@@ -90,6 +90,6 @@ def _answer(
 ) -> tuple[tuple[Scalar, ...], ...]:
     """For every degree of freedom a number for each column."""
     left = _left(joint, eliminated, tau, force, received)
-    before = (aba.carry(joint, six.halves(b)) for b in at)
+    before = (joint.transform.motion_to_child(six.halves(b)) for b in at)
     rates = [aba.respond(joint, a, u, eliminated)[0] for a, u in zip(before, left, strict=True)]
     return tuple(zip(*rates, strict=True))

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import NamedTuple
 
-from condyle.algorithms.joint import Dof, Inertia, Joint
+from condyle.algorithms.joint import NO_BODY, Dof, Joint
 from condyle.algorithms.parallel.articulated import NO_INERTIA, NOTHING, Bias, Load, Segment, extended, in_front
 from condyle.algorithms.parallel.inverse_dynamics import axes_of
 from condyle.algorithms.parallel.links import Links, OfJoints
@@ -70,8 +70,7 @@ def _hinge(joint: Joint, known: Bias, tau: Sequence[Scalar]) -> Hinge:
 
 def _joined(segment: Segment, hinge: Hinge) -> Segment:
     turn = Dof(vec.ZERO, (ZERO, ZERO, number(1.0)), hinge.armature)
-    none = Inertia(ZERO, vec.ZERO, vec.ZERO_SYMMETRIC)
-    joint = Joint(Transform(Full(vec.transpose(hinge.axes)), hinge.origin), (turn,), none, True)
+    joint = Joint(Transform(Full(vec.transpose(hinge.axes)), hinge.origin), (turn,), NO_BODY, True)
     return in_front(joint, NO_INERTIA, Bias(hinge.before, NO_FORCE), segment, (hinge.tau,))
 
 

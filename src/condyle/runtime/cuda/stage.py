@@ -9,6 +9,7 @@ import contextlib
 import ctypes
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
+from itertools import accumulate
 
 import numpy as np
 from numpy.typing import NDArray
@@ -106,10 +107,7 @@ class Slot:
 
 def offsets(sizes: Sequence[int]) -> list[int]:
     """Where arrays start that lie one right behind the other."""
-    found = [0]
-    for size in sizes:
-        found.append(found[-1] + size)
-    return found[:-1]
+    return list(accumulate(sizes, initial=0))[:-1]
 
 
 def joined(spans: Sequence[tuple[int, int, int]]) -> Iterator[tuple[int, int, int]]:

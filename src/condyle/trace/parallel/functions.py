@@ -6,7 +6,7 @@ from collections.abc import Callable
 from typing import cast
 
 from condyle.algorithms.aba import Elimination
-from condyle.algorithms.joint import Dof, Inertia, Joint
+from condyle.algorithms.joint import NO_BODY, Dof, Joint
 from condyle.algorithms.parallel import derivatives
 from condyle.algorithms.parallel import solve as columns
 from condyle.algorithms.parallel.inverse_dynamics import axes_of
@@ -57,7 +57,7 @@ class _Solved(LaneLinks):
         rotation, origin, *_ = stage.value("solver", SOLVER[kind.nv])
         none = number(0.0)
         dofs = tuple(Dof(*column, none) for column in kind.subspace(self.numbers(stage).pitch))
-        return Joint(Transform(Full(rotation), origin), dofs, Inertia(none, vec.ZERO, vec.ZERO_SYMMETRIC), True)
+        return Joint(Transform(Full(rotation), origin), dofs, NO_BODY, True)
 
 
 def solve(tree: Tree, lanes: int, unit: bool) -> ir.Chunked:

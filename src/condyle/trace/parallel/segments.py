@@ -11,8 +11,7 @@ from functools import partial
 from itertools import groupby, islice
 from typing import TypeVar, cast
 
-from condyle.algorithms.joint import Dof, Inertia, Joint
-from condyle.algorithms.parallel.derivatives import NO_BODY
+from condyle.algorithms.joint import NO_BODY, Dof, Inertia, Joint
 from condyle.algorithms.parallel.exchange import Row, exchange_map
 from condyle.algorithms.parallel.inverse_dynamics import body
 from condyle.algorithms.parallel.semigroup import Branching, Semigroup
