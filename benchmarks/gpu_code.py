@@ -35,7 +35,7 @@ from condyle.backends.cuda.link import assemble, link_version
 from condyle.backends.cuda.parts import Part
 from condyle.backends.cuda.target import ARCHITECTURES, WARP
 from condyle.compile.gpu import GpuFunction
-from condyle.compile.parallel import ScannedCompiler
+from condyle.compile.parallel import LinkParallelCompiler
 from condyle.functions import DEFAULT
 from condyle.model.tree import tree_of
 
@@ -118,7 +118,7 @@ def kernels(robot: condyle.Robot, bits: int, groups: Sequence[int] = LANES) -> I
 
 def linked_kernels(robot: condyle.Robot, bits: int) -> Iterator[tuple[Row, Part]]:
     """Kernels whose lanes are links, or chunks of a chain, or entries of a matrix; each comes once."""
-    compiler = ScannedCompiler(tree_of(robot), Facts(robot.nq, robot.nv))
+    compiler = LinkParallelCompiler(tree_of(robot), Facts(robot.nq, robot.nv))
     dtype = dtype_of(bits)
     seen: set[str] = set()
     for function in DEFAULT:

@@ -10,7 +10,7 @@ from condyle.algorithms.parallel import array_phases
 from condyle.backends.cuda.parts import Parts
 from condyle.compile import launches
 from condyle.functions import FUNCTIONS
-from condyle.ir.chunked import Chunked
+from condyle.ir.link_parallel import LinkParallel
 from condyle.model.tree import Tree
 from condyle.specification import ParallelRoute
 from condyle.trace import parallel as traced
@@ -28,7 +28,7 @@ def segment_route(function: str) -> ParallelRoute:
     return next(route for route in FUNCTIONS[function].parallel.values() if route.segments)
 
 
-def segmented(tree: Tree, function: str, f_ext: bool, lanes: int, guard: float) -> Chunked:
+def segmented(tree: Tree, function: str, f_ext: bool, lanes: int, guard: float) -> LinkParallel:
     """A chain, or branches, in so many segments."""
     return traced.segmented(tree, FUNCTIONS[function], segment_route(function), f_ext, lanes, guard)
 

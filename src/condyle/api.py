@@ -103,9 +103,9 @@ def _compiler(robot: Robot, tree: Tree, links: str, target: str, routes: dict[st
         return Compiler(tree, facts, routes, robot=robot)
     if links == "scan" and target == "c":
         raise UnsupportedError("links='scan': target 'c' has no scans; 'cpu', 'cuda' and 'numpy' have")
-    from condyle.compile.parallel import ScannedCompiler
+    from condyle.compile.parallel import LinkParallelCompiler
 
-    return ScannedCompiler(tree, facts, routes, links == "auto", robot=robot)
+    return LinkParallelCompiler(tree, facts, routes, links == "auto", robot=robot)
 
 
 class Builder(builder.Builder):

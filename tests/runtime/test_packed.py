@@ -146,7 +146,7 @@ def test_there_and_back(name: str, native: bool, monkeypatch: pytest.MonkeyPatch
     for dtype in (np.float64, np.float32):
         for n in (0, 1, 5, 24, 33):
             rows = np.random.default_rng(n).uniform(size=(n, lay.size)).astype(dtype)
-            rows[:, [place == lay.columns for place in lay.places]] = 0
+            rows[:, [place == lay.columns for place in lay.offsets]] = 0
             if lay.symmetric:
                 square = rows.reshape(n, *lay.dims)
                 rows = np.reshape(square + square.swapaxes(1, 2), (n, lay.size))

@@ -39,9 +39,9 @@ def test_zeros_and_mirrors_hold(seed: int, floating: bool, types: str) -> None:
             layout = layout_of(tree, port, 8)
             rows = np.reshape(array, (5, -1))
             scale = np.abs(rows).max()
-            zero = [entry for entry, column in enumerate(layout.places) if column == layout.columns]
+            zero = [entry for entry, column in enumerate(layout.offsets) if column == layout.columns]
             assert np.abs(rows[:, zero]).max(initial=0.0) == 0.0
-            kept = [layout.entries[c] if c < layout.columns else e for e, c in enumerate(layout.places)]
+            kept = [layout.entries[c] if c < layout.columns else e for e, c in enumerate(layout.offsets)]
             np.testing.assert_allclose(rows[:, kept], rows, rtol=0, atol=1e-9 * scale)
             assert len(set(layout.entries)) == layout.columns
             left_out += layout.size - layout.columns

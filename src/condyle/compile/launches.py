@@ -16,7 +16,7 @@ from condyle.backends.cuda.links.lanes import MOST, lanes_for
 from condyle.backends.cuda.links.pairs import paired
 from condyle.backends.cuda.links.part import launch, linked
 from condyle.backends.cuda.parts import Part, Parts
-from condyle.ir.chunked import Chunked
+from condyle.ir.link_parallel import LinkParallel
 from condyle.ir.program import Array
 from condyle.model.tree import Tree
 from condyle.specification import Function
@@ -97,7 +97,7 @@ class Launches:
         left = [Array(f"scratch {port}", (size,)) for port, size in code.totals.items()]
         return self._launched(code, [self.inputs["q"], *given, *outer], left)
 
-    def _launched(self, code: Chunked, inputs: Sequence[Array], outputs: list[Array]) -> list[Array]:
+    def _launched(self, code: LinkParallel, inputs: Sequence[Array], outputs: list[Array]) -> list[Array]:
         self.parts.append(launch(code, inputs, outputs, self.bits))
         return outputs
 

@@ -57,7 +57,7 @@ def crossovers() -> dict[tuple[str, str, str, str], Crossover]:
 
 
 @dataclass
-class ScannedCompiler(Compiler):
+class LinkParallelCompiler(Compiler):
     """Compiler for links="scan" and links="auto".
 
     A route may be a scan's name or a serial one; a function whose route is serial is not scanned. "scan" refuses robots
@@ -206,7 +206,7 @@ def _parts(tree: Tree, function: str, f_ext: bool, dtype: str) -> Parts:
 class FasterKernel:
     """One of two kernels, by the size of the batch."""
 
-    def __init__(self, compiler: ScannedCompiler, function: str, scan: Kernel, serial: Kernel) -> None:
+    def __init__(self, compiler: LinkParallelCompiler, function: str, scan: Kernel, serial: Kernel) -> None:
         self._compiler, self._function, self._scan, self._serial = compiler, function, scan, serial
         self.dtype = scan.dtype
         self.description = f"{serial.description}, or {scan.description}"

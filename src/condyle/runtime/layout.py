@@ -20,9 +20,9 @@ MOST = 1 << 24
 
 @dataclass(frozen=True)
 class Layout:
-    """One state's array of shape `dims`, packed: column c is the entry places[c] of the flattened array.
+    """One state's array of shape `dims`, packed: column c is the entry entries[c] of the flattened array.
 
-    mirrored: entries (i, j) that are not kept but equal the kept (j, i). All other entries are zero. lanes: states that
+    symmetric: entries (i, j) that are not kept equal the kept (j, i). All other entries are zero. lanes: states that
     lie side by side. Made by `layout`, which gives equal layouts as one object.
     """
 
@@ -54,15 +54,15 @@ class Layout:
         return math.prod(self.dims)
 
     @cached_property
-    def places(self) -> tuple[int, ...]:
+    def offsets(self) -> tuple[int, ...]:
         """The column of each entry of the flattened array; `columns` for one that is zero."""
-        places = np.full(self.size, self.columns)
+        offsets = np.full(self.size, self.columns)
         entries, columns = np.array(self.entries, dtype=np.intp), np.arange(self.columns)
-        places[entries] = columns
+        offsets[entries] = columns
         if self.symmetric:
             i, j = np.divmod(entries, self.dims[-1])
-            places[j * self.dims[-1] + i] = columns
-        return tuple(places.tolist())
+            offsets[j * self.dims[-1] + i] = columns
+        return tuple(offsets.tolist())
 
     def __reduce__(self) -> tuple[object, tuple[object, ...]]:
         return layout, (self.dims, self.entries, self.symmetric, self.lanes)

@@ -135,7 +135,7 @@ class Packed(PackedBase):
 def _spread(kept: Floats, layout: Layout) -> Floats:
     """(..., columns) to (..., size)."""
     with_zero = np.concatenate([kept, np.zeros((*kept.shape[:-1], 1), kept.dtype)], axis=-1)
-    return with_zero[..., layout.places]
+    return with_zero[..., layout.offsets]
 
 
 def tiles(n: int, layout: Layout) -> int:
@@ -179,7 +179,7 @@ def _movers(layout: Layout, dtype: np.dtype[np.floating]) -> Movers | None:
     if isa not in machine.instruction_sets() or not layout.columns or dtype.char not in "df":
         return None
     size, columns = layout.size, layout.columns
-    slots = [*layout.places, *range(size), *([0] * (-size % 16)), *layout.entries]
+    slots = [*layout.offsets, *range(size), *([0] * (-size % 16)), *layout.entries]
     ports = (0, size, columns, 0, size, size, len(slots) - columns, columns)
     bits = dtype.itemsize * 8
     plan = machine.plan(isa, bits, machine.RETURN, b"", slots, b"", (size + 1, 1, 1, 0, 0, 0, *ports))

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -17,20 +16,12 @@ from condyle.model.tree import Tree
 from condyle.scalar import Scalar
 
 
-class Pairs(NamedTuple):
-    """Rows, and columns whose joint carries the row's or is the same."""
-
-    row: Index
-    column: Index
-    own: NDArray[np.bool_]
-
-
-def pairs(tree: Tree) -> Pairs:
-    """All of them, row after row."""
+def pairs(tree: Tree) -> tuple[Index, Index, NDArray[np.bool_]]:
+    """All rows, the columns whose joint carries the row's or is the same, and whether it is; row after row."""
     table = np.array(spans(tree), np.int64)
     first, last = table[:, 0], table[:, 1]
     row, column = np.nonzero((first <= first[:, None]) & (first[:, None] <= last))
-    return Pairs(row, column, first[row] == first[column])
+    return row, column, first[row] == first[column]
 
 
 def mass_entries(links: ArrayLinks, rule: PairRule, records: object) -> Sequence[Array]:

@@ -156,9 +156,9 @@ def port_numbers(
     for base, layout in zip(bases, layouts[0], strict=True):
         plain = layout.columns == layout.size
         numbers += (base, layout.size, layout.columns, -1 if plain else len(slots))
-        slots += () if plain else layout.places
+        slots += () if plain else layout.offsets
     for slots_of, layout in zip(tables, layouts[1], strict=True):  # products of zeros may be -0.0
-        table: list[int] = np.where(np.array(layout.places) == layout.columns, zero, slots_of).tolist()
+        table: list[int] = np.where(np.array(layout.offsets) == layout.columns, zero, slots_of).tolist()
         start = len(slots)
         slots += (*table, *(zero,) * (-len(table) % 16))
         numbers += (start, len(table), len(slots), layout.columns)

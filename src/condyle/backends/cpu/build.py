@@ -12,7 +12,7 @@ from condyle.backends.common.facts import bits_of
 from condyle.backends.cpu.recipe import Recipe, recipe
 from condyle.backends.cpu.target import ISAS, Isa
 from condyle.errors import BuildError, UnsupportedError
-from condyle.ir.chunked import Chunked
+from condyle.ir.link_parallel import LinkParallel
 from condyle.ir.program import Program
 from condyle.ir.segments import Segmented
 from condyle.ir.sweep import Code
@@ -98,7 +98,7 @@ def _side(numbers: Sequence[int]) -> int:
     return numbers[len(numbers) - words + 1] if words else 1
 
 
-def build_chain(chunked: Chunked, dtype: str, isa: Isa) -> NativeKernel:
+def build_chain(chunked: LinkParallel, dtype: str, isa: Isa) -> NativeKernel:
     """A chunked function whose chunks are the lanes of this instruction set; BuildError as `build`."""
     from condyle.backends.cpu.chain import assemble_chain
 

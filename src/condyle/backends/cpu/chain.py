@@ -1,4 +1,4 @@
-"""Chunked functions to machine code and data: a kernel a stage, and the words that the driver runs them by.
+"""Link-parallel functions to machine code and data: a kernel a stage, and the words that the driver runs them by.
 
 Kernels see banks as arrays (third argument, see encode.py); the workspace they spill to is common to all.
 """
@@ -17,14 +17,15 @@ from condyle.backends.cpu.code import Instruction, constant, slot
 from condyle.backends.cpu.encode import encode, padded
 from condyle.backends.cpu.operations import expanded
 from condyle.backends.cpu.target import TARGET, Isa
-from condyle.ir.chunked import (
+from condyle.ir.link_parallel import (
     EXT,
     IO,
     NONE,
     PER_JOINT,
     TABLE,
-    Chunked,
+    EachJoint,
     Emit,
+    LinkParallel,
     Meet,
     Neighbour,
     Once,
@@ -34,7 +35,6 @@ from condyle.ir.chunked import (
     Splat,
     Spread,
     Start,
-    Sweep,
 )
 from condyle.ir.program import Program, constant_of, input_of
 
@@ -69,14 +69,14 @@ class Made:
     work: int
 
 
-def assemble_chain(chunked: Chunked, isa: Isa, bits: int) -> Made:
+def assemble_chain(chunked: LinkParallel, isa: Isa, bits: int) -> Made:
     """The machine code of a chunked function whose chunks are the lanes of this instruction set."""
     return _Writer(chunked, isa, bits).made()
 
 
 @dataclass
 class _Writer:
-    chunked: Chunked
+    chunked: LinkParallel
     isa: Isa
     bits: int
     constants: Constants = field(default_factory=Constants)
@@ -154,7 +154,7 @@ class _Writer:
             return self._meet(op)
         if isinstance(op, Once):
             return self._call(op.stage, 0, 1, 1)
-        assert isinstance(op, Sweep)  # no others are traced for this target
+        assert isinstance(op, EachJoint)  # no others are traced for this target
         return self._call(op.stage, length - 1 if op.backward else 0, length, -1 if op.backward else 1)
 
     def _value(self, bank: str, half: int | None = None) -> int:

@@ -1,21 +1,23 @@
-"""Links in lanes: `algorithms.parallel` as operations of `ir.chunked`, a link a lane, or a segment of a chain."""
+"""Links in lanes: `algorithms.parallel` as operations of `ir.link_parallel`, a link a lane, or a segment of a chain."""
 
 from __future__ import annotations
 
-from condyle.ir.chunked import Chunked, Scan, Sweep
 from condyle.ir.count import work
+from condyle.ir.link_parallel import EachJoint, LinkParallel, Scan
 from condyle.model.tree import Tree
 from condyle.specification import Function, ParallelRoute
 from condyle.trace.parallel.functions import by_links, pairs, solve
 from condyle.trace.parallel.segments import TracedSegments, floats, has_branches, is_chain
 
 
-def segmented(tree: Tree, function: Function, route: ParallelRoute, f_ext: bool, lanes: int, guard: float) -> Chunked:
+def segmented(
+    tree: Tree, function: Function, route: ParallelRoute, f_ext: bool, lanes: int, guard: float
+) -> LinkParallel:
     """The function of a chain, or of a tree's branches, in so many segments. guard: see `articulated.Segments`."""
     assert route.segments is not None
     segments = TracedSegments(tree, f_ext, lanes, guard)
     route.segments(segments)
-    return segments.chunked(function)
+    return segments.finished(function)
 
 
 LANES = (1, 2, 4, 8, 16, 32, 64, 128)
@@ -26,7 +28,7 @@ most."""
 def best_lanes(tree: Tree, function: Function, route: ParallelRoute) -> int:
     """The number of lanes with the fewest operations one after the other: within a segment, and in the scans."""
     ops = segmented(tree, function, route, False, 1, 0.0).ops
-    inside = sum(work(op.stage) for op in ops if isinstance(op, Sweep))
+    inside = sum(work(op.stage) for op in ops if isinstance(op, EachJoint))
     across = sum(work(op.stage) for op in ops if isinstance(op, Scan))
     return min(LANES, key=lambda lanes: -(-len(tree.links) // lanes) * inside + (lanes - 1).bit_length() * across)
 

@@ -13,8 +13,8 @@ from condyle.algorithms.parallel.inverse_dynamics import axes_of
 from condyle.algorithms.parallel.phases import PairRule
 from condyle.algorithms.rnea import NO_FORCE
 from condyle.algorithms.values import flat
-from condyle.ir import chunked as ir
-from condyle.ir.pairs import Pairs
+from condyle.ir import link_parallel as ir
+from condyle.ir.link_parallel import Pairs
 from condyle.ir.program import Program
 from condyle.model.joints.base import JointType
 from condyle.model.tree import Tree
@@ -23,7 +23,7 @@ from condyle.spatial import vector as vec
 from condyle.spatial.rotation import Full
 from condyle.spatial.transform import Transform
 from condyle.spatial.vector import ONE
-from condyle.trace.parallel.lanes import MOST, LaneLinks, places
+from condyle.trace.parallel.lanes import MOST, LaneLinks, offsets
 from condyle.trace.parallel.stage import Here, Stage, View, name_of
 
 COLUMNS = 4
@@ -34,7 +34,7 @@ SOLVER = [(ONE, vec.ZERO, *[Elimination(NO_FORCE, number(0.0))] * nv) for nv in 
 
 def by_links(
     tree: Tree, lanes: int, f_ext: bool, guard: float, run: Callable[..., object], *given: str, eliminates: bool = False
-) -> ir.Chunked:
+) -> ir.LinkParallel:
     """run(links, *given) of q and these ports. guard: see `articulated.Segments`. eliminates: what run gives first is
     what is eliminated, and what `solve` needs is an answer too.
     """
@@ -43,7 +43,7 @@ def by_links(
     found = run(links, *(links.dofs(port) for port in given))
     if eliminates:
         links.answer("solver", _solver, cast("tuple[object, ...]", found)[0])
-    return links.chunked(name_of(run).strip("_"), ("q", *given, *(("f_ext",) if f_ext else ())))
+    return links.finished(name_of(run).strip("_"), ("q", *given, *(("f_ext",) if f_ext else ())))
 
 
 def _solver(joint: Joint, eliminated: tuple[Elimination, ...]) -> tuple[object, ...]:
@@ -60,7 +60,7 @@ class _Solved(LaneLinks):
         return Joint(Transform(Full(rotation), origin), dofs, NO_BODY, True)
 
 
-def solve(tree: Tree, lanes: int, unit: bool) -> ir.Chunked:
+def solve(tree: Tree, lanes: int, unit: bool) -> ir.LinkParallel:
     """x = -M^-1 x for columns of a matrix, in place; unit: M^-1 itself."""
     links, source = _Solved(tree, lanes), "unit" if unit else "given"
 
@@ -74,10 +74,10 @@ def solve(tree: Tree, lanes: int, unit: bool) -> ir.Chunked:
     columns.solve(links, View(eliminated), View(tau), COLUMNS)
     rows = [link.v[0].at for link in tree.links]
     of_matrix = [tree.nv * at for at in rows]
-    of_solver = places(tree, [len(flat(SOLVER[link.kind.nv])) for link in tree.links])
+    of_solver = offsets(tree, [len(flat(SOLVER[link.kind.nv])) for link in tree.links])
     found = {"solver": of_solver, "x": of_matrix, source: rows if unit else of_matrix}
     ports = ("solver",) if unit else ("solver", source)
-    return links.chunked("solve", ports, found, ir.Columns(COLUMNS, tree.nv, unit))
+    return links.finished("solve", ports, found, ir.MatrixPorts(COLUMNS, tree.nv, unit))
 
 
 def pairs(tree: Tree, rule: PairRule) -> Pairs:

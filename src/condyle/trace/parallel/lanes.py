@@ -16,7 +16,7 @@ from condyle.algorithms.parallel.semigroup import Branching, Semigroup
 from condyle.algorithms.rnea import Wrench
 from condyle.algorithms.unrolled import joint_placed, placement, wrench_on
 from condyle.algorithms.values import flat, numbers, refilled
-from condyle.ir import chunked as ir
+from condyle.ir import link_parallel as ir
 from condyle.model.joints.base import JointType
 from condyle.model.tree import Link, Numbers, Tree, carried
 from condyle.scalar import Scalar, number
@@ -24,7 +24,7 @@ from condyle.spatial import vector as vec
 from condyle.spatial.transform import IDENTITY
 from condyle.spatial.vector import Vector
 from condyle.trace.kinds import blank
-from condyle.trace.parallel.scans import Scanned
+from condyle.trace.parallel.scans import LaneOperations
 from condyle.trace.parallel.sines import ANGLE, COSINE, SINE, KnownSines
 from condyle.trace.parallel.stage import Entry, Here, Stage, Table, View, name_of, seen, variable
 
@@ -35,7 +35,7 @@ MOST = 6
 """Degrees of freedom of one joint."""
 
 
-class LaneLinks(Scanned):
+class LaneLinks(LaneOperations):
     """`Links` as lanes, at most `lanes` of them; every primitive adds operations. guard: see `Segments`."""
 
     def __init__(self, tree: Tree, lanes: int, f_ext: bool = False, guard: float = 0.0) -> None:
@@ -90,7 +90,7 @@ class LaneLinks(Scanned):
             if graph.angle != ir.NONE:
                 found = Stage("angle")
                 found.write(ir.IO, (found.read("q", kind.nq)[graph.angle],), ANGLE)
-                self.ops.append(ir.Sweep(found.program(), False, k))
+                self.ops.append(ir.EachJoint(found.program(), False, k))
         self.ops.append(ir.Sines(ANGLE, SINE, COSINE))
 
     def _bank(self, name: str, start: Sequence[float]) -> str:
@@ -112,7 +112,7 @@ class LaneLinks(Scanned):
             here = Here(stage, kind, self.joint(stage, kind))
             value = step(here.joint, *self._seen(here, given))
             write(stage, value)
-            self.ops.append(ir.Sweep(stage.program(), False, k))
+            self.ops.append(ir.EachJoint(stage.program(), False, k))
         return cast(T, value)
 
     def each(self, step: Callable[..., T], *given: object) -> T:
@@ -146,7 +146,7 @@ class LaneLinks(Scanned):
         value = step(*self._seen(here, given))
         bank = self._bank(name_of(step), (0.0,) * len(flat(value)))
         stage.write(bank, value)
-        self.ops.append(ir.Sweep(stage.program(), False))
+        self.ops.append(ir.EachJoint(stage.program(), False))
         return self._value(bank, value)
 
     def view(self, step: Callable[..., T], *given: object) -> T:
@@ -226,20 +226,20 @@ class LaneLinks(Scanned):
     def numbers(self, stage: Stage) -> Numbers:
         return refilled(blank(0), self.table.read(stage))
 
-    def chunked(
+    def finished(
         self,
         name: str,
         inputs: Sequence[str],
         found: Mapping[str, list[int]] | None = None,
-        columns: ir.Columns | None = None,
-    ) -> ir.Chunked:
+        columns: ir.MatrixPorts | None = None,
+    ) -> ir.LinkParallel:
         """All operations as a function of these ports. found: where each link's entries of ports begin."""
         links = self.tree.links
         absent = (ir.NONE,) * (self.lanes - len(links))
         if found is None:
             found = {port: [_first(link, port) for link in links] for port in inputs}
-            found |= {port: places(self.tree, sizes) for port, sizes in self.answers.items()}
-        return ir.Chunked(
+            found |= {port: offsets(self.tree, sizes) for port, sizes in self.answers.items()}
+        return ir.LinkParallel(
             name,
             len(links),
             self.lanes,
@@ -258,7 +258,7 @@ class LaneLinks(Scanned):
         )
 
 
-def places(tree: Tree, sizes: Sequence[int]) -> list[int]:
+def offsets(tree: Tree, sizes: Sequence[int]) -> list[int]:
     """Where numbers of each link begin: by degree of freedom where each has as many, else link after link."""
     each, first = {size / link.kind.nv for size, link in zip(sizes, tree.links, strict=True)}, tree.links[0].kind.nv
     if len(each) == 1:

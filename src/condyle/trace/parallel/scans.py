@@ -6,7 +6,7 @@ from typing import TypeVar, cast
 
 from condyle.algorithms.parallel.semigroup import Branching, Semigroup
 from condyle.algorithms.values import flat, numbers, plus, refilled
-from condyle.ir import chunked as ir
+from condyle.ir import link_parallel as ir
 from condyle.ir.program import Program
 from condyle.scalar import Scalar
 from condyle.trace.parallel.stage import Entry, Stage, composed
@@ -14,7 +14,7 @@ from condyle.trace.parallel.stage import Entry, Stage, composed
 T = TypeVar("T")
 
 
-class Scanned:
+class LaneOperations:
     """Operations so far, widths of variables, and what composes to nothing in those that are scanned."""
 
     def __init__(self, chain: bool) -> None:

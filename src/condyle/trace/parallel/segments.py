@@ -18,7 +18,7 @@ from condyle.algorithms.parallel.semigroup import Branching, Semigroup
 from condyle.algorithms.rnea import Wrench
 from condyle.algorithms.unrolled import is_zero, joint_at, wrench_on
 from condyle.algorithms.values import flat, numbers
-from condyle.ir import chunked as ir
+from condyle.ir import link_parallel as ir
 from condyle.model.tree import Link, Tree
 from condyle.scalar import Scalar, number
 from condyle.spatial import six
@@ -28,7 +28,7 @@ from condyle.spatial.transform import Transform
 from condyle.spatial.vector import ONE, Vector
 from condyle.specification import Function
 from condyle.trace.parallel.branches import branches, cut
-from condyle.trace.parallel.scans import Scanned
+from condyle.trace.parallel.scans import LaneOperations
 from condyle.trace.parallel.stage import Entry, Here, Stage, Table, View, name_of, seen, variable
 
 T = TypeVar("T")
@@ -75,7 +75,7 @@ def floats(tree: Tree) -> bool:
     return bool(tree.links) and tree.links[0].kind.is_free
 
 
-class TracedSegments(Scanned):
+class TracedSegments(LaneOperations):
     """`Segments`, traced: a chain, or the branches of a tree, cut into segments of at most `length` joints."""
 
     def __init__(self, tree: Tree, f_ext: bool, lanes: int, guard: float) -> None:
@@ -142,7 +142,7 @@ class TracedSegments(Scanned):
             return
         stage = Stage("angles")
         stage.write(ir.IO, stage.read(ir.IO, COLUMNS)[Q] * self.table.read(stage)[TURN], ANGLE)
-        self.ops += [ir.Sweep(stage.program(), False), ir.Sines(ANGLE, SINE, COSINE)]
+        self.ops += [ir.EachJoint(stage.program(), False), ir.Sines(ANGLE, SINE, COSINE)]
 
     def _joint(self, stage: Stage) -> Joint:
         row, columns = self.table.read(stage), stage.read(ir.IO, COLUMNS)
@@ -161,7 +161,7 @@ class TracedSegments(Scanned):
         stage = Stage(name_of(step))
         joint, here = self._joint(stage), Here(stage)
         self._write(stage, step(joint, *(seen(here, value) for value in given)), into)
-        self.ops.append(ir.Sweep(stage.program(), backward))
+        self.ops.append(ir.EachJoint(stage.program(), backward))
 
     def once(self, step: Callable[..., T], *given: object, into: T) -> None:
         stage = Stage(name_of(step))
@@ -203,7 +203,7 @@ class TracedSegments(Scanned):
     def spread(self, value: object) -> None:
         self.ops.append(ir.Spread(_bank(value)))
 
-    def chunked(self, function: Function) -> ir.Chunked:
+    def finished(self, function: Function) -> ir.LinkParallel:
         """All operations, for the ports of this function."""
         inputs = tuple(zip((port.name for port in function.ports(self.f_ext)), (Q, V, DRIVE, ir.NONE), strict=False))
         answer = function.outputs[0].name
@@ -213,7 +213,7 @@ class TracedSegments(Scanned):
             read = [(k, bank, base[port]) for k, ((port, _), bank) in enumerate(zip(inputs, BASE, strict=False))]
             self.widths |= {bank: width for _, bank, width in read}
             ops = [*(ir.Splat(k, bank) for k, bank, _ in read), *ops, ir.Emit(0, "answer")]
-        return ir.Chunked(
+        return ir.LinkParallel(
             function.name,
             self.joints,
             self.lanes,

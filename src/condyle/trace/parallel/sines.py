@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import cast
 
-from condyle.ir.chunked import NONE
 from condyle.ir.expr import Expr, Graph
+from condyle.ir.link_parallel import NONE
 from condyle.ir.ops import Node
 from condyle.ir.program import input_of
 

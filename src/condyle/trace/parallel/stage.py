@@ -10,8 +10,8 @@ from typing import TypeVar, cast
 from condyle.algorithms.joint import Joint
 from condyle.algorithms.unrolled import is_zero
 from condyle.algorithms.values import flat, like, refilled
-from condyle.ir.chunked import TABLE
 from condyle.ir.expr import Expr, Graph
+from condyle.ir.link_parallel import TABLE
 from condyle.ir.program import Array, Program
 from condyle.model.joints.base import JointType
 from condyle.passes import pipeline

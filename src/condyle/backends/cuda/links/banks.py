@@ -6,16 +6,17 @@ from condyle.backends.cuda.links.lanes import Lanes
 from condyle.backends.cuda.links.stage import Registers
 from condyle.backends.cuda.links.transport import WIDE
 from condyle.backends.cuda.trig import literal
-from condyle.ir.chunked import (
+from condyle.ir.link_parallel import (
     EXT,
     IO,
     NONE,
     ROW,
     TABLE,
     UNIT,
-    Chunked,
-    Columns,
+    EachJoint,
     Emit,
+    LinkParallel,
+    MatrixPorts,
     Meet,
     Once,
     Op,
@@ -23,7 +24,6 @@ from condyle.ir.chunked import (
     Splat,
     Spread,
     Start,
-    Sweep,
 )
 from condyle.ir.program import Array
 from condyle.text import Emitter
@@ -36,16 +36,16 @@ class Banks:
     does a wide bank that no stage writes.
     """
 
-    def __init__(self, e: Emitter, chunked: Chunked, lanes: Lanes, fresh: Registers) -> None:
+    def __init__(self, e: Emitter, chunked: LinkParallel, lanes: Lanes, fresh: Registers) -> None:
         self.e, self.chunked, self.lanes, self.fresh = e, chunked, lanes, fresh
         self.f, self.item = f"f{lanes.bits}", lanes.item
         self.alone = chunked.length == 1
         self.given = {column: k for k, (_, column) in enumerate(chunked.inputs) if column != NONE}
         self.taken = {column: k for k, (_, column) in enumerate(chunked.outputs) if column != NONE}
-        self.ins = {name: k for k, (name, _) in enumerate(chunked.inputs) if name in chunked.places}
-        self.outs = {name: k for k, (name, _) in enumerate(chunked.outputs) if name in chunked.places}
+        self.ins = {name: k for k, (name, _) in enumerate(chunked.inputs) if name in chunked.offsets}
+        self.outs = {name: k for k, (name, _) in enumerate(chunked.outputs) if name in chunked.offsets}
         names = [name for name, _ in chunked.inputs]
-        self.outer = names.index(EXT) if EXT in names and EXT not in chunked.places else NONE
+        self.outer = names.index(EXT) if EXT in names and EXT not in chunked.offsets else NONE
         written = {array.name for op in chunked.ops for array in _arrays(op)}
         written |= {op.bank for op in chunked.ops if isinstance(op, (Start, Scan, Splat, Spread))}
         self.parked: dict[str, int] = {}
@@ -129,7 +129,7 @@ class Banks:
         self.e("setp.lt.and.u32 %there, %state, %states, %there;")  # others work on what is read
         return self._there("%there", place, "global")
 
-    def _unit(self, entry: int, columns: Columns) -> str:
+    def _unit(self, entry: int, columns: MatrixPorts) -> str:
         """1 where the column is the row."""
         row, column = divmod(entry, columns.count)
         value, one, zero = self.fresh(), literal(1.0, self.lanes.bits), literal(0.0, self.lanes.bits)
@@ -208,4 +208,4 @@ class Banks:
 
 
 def _arrays(op: Op) -> tuple[Array, ...]:
-    return op.stage.arrays if isinstance(op, (Sweep, Once, Scan, Meet)) else ()
+    return op.stage.arrays if isinstance(op, (EachJoint, Once, Scan, Meet)) else ()

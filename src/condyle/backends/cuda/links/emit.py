@@ -13,13 +13,14 @@ from condyle.backends.cuda.links.stage import Registers, write_stage
 from condyle.backends.cuda.links.transport import Far, Transport
 from condyle.backends.cuda.target import TARGET, Target
 from condyle.backends.cuda.trig import literal, registers, write_angle, write_guard, write_sincos, write_table
-from condyle.ir.chunked import (
+from condyle.ir.link_parallel import (
     IO,
     NONE,
     UNIT,
-    Chunked,
-    Columns,
+    EachJoint,
     Emit,
+    LinkParallel,
+    MatrixPorts,
     Meet,
     Neighbour,
     Once,
@@ -29,7 +30,6 @@ from condyle.ir.chunked import (
     Splat,
     Spread,
     Start,
-    Sweep,
 )
 from condyle.ir.program import Array, Program
 from condyle.text import Emitter
@@ -38,7 +38,7 @@ FAR = "FAR"
 """Stands in the text where lanes that meet in device memory learn where, until it is known whether any do."""
 
 
-def kernel_name(chunked: Chunked) -> str:
+def kernel_name(chunked: LinkParallel) -> str:
     return f"condyle_{chunked.name}_links"
 
 
@@ -52,7 +52,7 @@ class Kernel:
 
 
 def emit(
-    chunked: Chunked, outputs: Sequence[Array], bits: int, offsets: Mapping[str, int], target: Target = TARGET
+    chunked: LinkParallel, outputs: Sequence[Array], bits: int, offsets: Mapping[str, int], target: Target = TARGET
 ) -> Kernel:
     """The kernel of a chunked function.
 
@@ -79,7 +79,9 @@ def emit(
 
 
 class _Body:
-    def __init__(self, chunked: Chunked, outputs: Sequence[Array], lanes: Lanes, offsets: Mapping[str, int]) -> None:
+    def __init__(
+        self, chunked: LinkParallel, outputs: Sequence[Array], lanes: Lanes, offsets: Mapping[str, int]
+    ) -> None:
         self.e, self.fresh = Emitter(), Registers()
         self.chunked, self.outputs, self.lanes, self.offsets = chunked, outputs, lanes, offsets
         self.f, self.item = f"f{lanes.bits}", lanes.item
@@ -141,7 +143,7 @@ class _Body:
         e(FAR)
         self._places()
 
-    def _task(self, columns: Columns) -> None:
+    def _task(self, columns: MatrixPorts) -> None:
         """%task: the first column of a lane's task; %state is that of the task so far."""
         e, tasks = self.e, columns.tasks
         e(f"mul.lo.u32 %k, %states, {tasks};", "sub.u32 %k, %k, 1;", "min.u32 %chunk, %state, %k;")
@@ -154,20 +156,20 @@ class _Body:
         ports = [(name, f"in{k}") for k, (name, _) in enumerate(chunked.inputs)]
         ports += [(name, f"out{k}") for k, (name, _) in enumerate(chunked.outputs)]
         for name, port in ports:
-            if name in chunked.places:
+            if name in chunked.offsets:
                 e(f"ld.global.nc.s32 %other, [%numbers+{self.offsets[f'place {name}']}];")
                 e(f"setp.ge.s32 %has_{port}, %other, 0;", "selp.b32 %other, %other, 0, " + f"%has_{port};")
                 if chunked.columns is not None and port != "in0":
                     e("add.u32 %other, %other, %task;")
                 e(f"mul.wide.u32 %a, %other, {self.item};", f"add.u64 %at_{port}, %{port}, %a;")
-        if UNIT in chunked.places:
+        if UNIT in chunked.offsets:
             e(f"ld.global.nc.u32 %unit_row, [%numbers+{self.offsets[f'place {UNIT}']}];")
         if chunked.kinds:
             e(f"ld.global.nc.s32 %kind, [%numbers+{self.offsets['kinds']}];")
 
     def _op(self, op: Op) -> None:
         match op:
-            case Sweep():
+            case EachJoint():
                 self._sweep(op)
             case Once():
                 self._stage(op.stage)
@@ -206,7 +208,7 @@ class _Body:
         if label:
             self.e(step, "sub.u32 %count, %count, 1;", "setp.ne.u32 %more, %count, 0;", f"@%more bra {label};")
 
-    def _sweep(self, op: Sweep) -> None:
+    def _sweep(self, op: EachJoint) -> None:
         skip = self._label("OTHERS") if op.kind != NONE else ""
         if skip:
             self.e(f"setp.ne.s32 %skip, %kind, {op.kind};", f"@%skip bra {skip};")

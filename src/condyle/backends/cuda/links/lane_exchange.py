@@ -14,7 +14,7 @@ from condyle.backends.cuda.links.stage import read_of, write_stage
 from condyle.backends.cuda.links.transport import NOTHING, OTHERS, OWN, WIDE, Far, Transport
 from condyle.backends.cuda.target import WARP
 from condyle.backends.cuda.trig import literal
-from condyle.ir.chunked import NONE, Meet, Neighbour, Scan, Spread
+from condyle.ir.link_parallel import NONE, Meet, Neighbour, Scan, Spread
 from condyle.ir.program import Program
 
 SHORT = 64

@@ -10,7 +10,7 @@ from condyle.backends.cuda.links.entries import Entries
 from condyle.backends.cuda.links.stage import write_stage
 from condyle.backends.cuda.parts import Part
 from condyle.backends.cuda.target import TARGET
-from condyle.ir.pairs import Pairs
+from condyle.ir.link_parallel import Pairs
 from condyle.ir.program import Array, Program
 
 

@@ -10,12 +10,12 @@ from condyle.backends.cuda.links.emit import emit, kernel_name
 from condyle.backends.cuda.links.lanes import Lanes
 from condyle.backends.cuda.parts import Part, Parts, Text
 from condyle.backends.cuda.target import TARGET, WARP, Target
-from condyle.ir.chunked import Chunked
+from condyle.ir.link_parallel import LinkParallel
 from condyle.ir.program import Array
 
 
 def linked(
-    chunked: Chunked, inputs: Sequence[Array], outputs: Sequence[Array], bits: int, target: Target = TARGET
+    chunked: LinkParallel, inputs: Sequence[Array], outputs: Sequence[Array], bits: int, target: Target = TARGET
 ) -> Parts:
     """The one launch of a chunked function with these ports."""
     part = launch(chunked, inputs, outputs, bits, target)
@@ -23,7 +23,7 @@ def linked(
 
 
 def launch(
-    chunked: Chunked, inputs: Sequence[Array], outputs: Sequence[Array], bits: int, target: Target = TARGET
+    chunked: LinkParallel, inputs: Sequence[Array], outputs: Sequence[Array], bits: int, target: Target = TARGET
 ) -> Part:
     """The same as a part of a function. Elements meet in device memory where shared memory is too small for them."""
     lanes = Lanes(chunked.chunks, bits)
@@ -36,13 +36,13 @@ def launch(
     return Part((text,), tuple(inputs), (*outputs, *far), data)
 
 
-def constants(chunked: Chunked, bits: int) -> tuple[bytes, dict[str, int]]:
+def constants(chunked: LinkParallel, bits: int) -> tuple[bytes, dict[str, int]]:
     """The table, entry e of joint t of all lanes side by side; then whole numbers of lanes, and where they begin."""
     length = chunked.length
     rows = [[chunked.table[lane * length + t] for lane in range(chunked.chunks)] for t in range(length)]
     data = np.array([list(zip(*row, strict=True)) for row in rows], f"<f{bits // 8}").tobytes()
     offsets: dict[str, int] = {}
-    whole = {f"place {name}": (row,) for name, row in chunked.places.items()} | dict(chunked.partners)
+    whole = {f"place {name}": (row,) for name, row in chunked.offsets.items()} | dict(chunked.partners)
     if chunked.kinds:
         whole["kinds"] = (chunked.kinds,)
     for name, numbers in whole.items():

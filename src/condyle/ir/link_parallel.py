@@ -1,5 +1,5 @@
-"""A chain of joints, or a tree's limbs, in chunks that a vector's lanes run side by side: straight-line stages and what
-runs them.
+"""Functions parallel in the links: a chain of joints, or a tree's limbs, in segments that a vector's lanes run side by
+side, as straight-line stages and what runs them; and matrices of pairs of records.
 
 Lane l of a chain holds its joints l K ... l K + K - 1; K is `length`. A stage is a Program whose arrays are banks:
 `table` has constants of the joint, `io` columns of K numbers a lane (entry e of joint t stands at e K + t), `row` and
@@ -42,7 +42,7 @@ class Emit:
 
 
 @dataclass(frozen=True)
-class Sweep:
+class EachJoint:
     """The stage once for every joint of a chunk, first to last, or last to first if `backward`.
 
     kind: only in lanes of this kind.
@@ -126,11 +126,11 @@ class Sines:
     cosine: int
 
 
-Op: TypeAlias = Splat | Emit | Sweep | Once | Scan | Meet | Neighbour | Spread | Start | Sines
+Op: TypeAlias = Splat | Emit | EachJoint | Once | Scan | Meet | Neighbour | Spread | Start | Sines
 
 
 @dataclass(frozen=True)
-class Columns:
+class MatrixPorts:
     """Ports that are square matrices, of which each task of a state works on `count` columns of `size`.
 
     All outputs are such, and all inputs but the first. Entry e of a lane's bank is column e % count of its row
@@ -147,11 +147,11 @@ class Columns:
 
 
 @dataclass(frozen=True)
-class Chunked:
+class LinkParallel:
     """One function of one chain. joints: of the chain, without its floating base. widths: of every bank.
 
     inputs, outputs: names of ports and their columns of io, NONE for a bank of that name. identities: what composes to
-    nothing, for each bank that is scanned. table: a row a joint, those that fill up the last chunk included. places:
+    nothing, for each bank that is scanned. table: a row a joint, those that fill up the last chunk included. offsets:
     for a port that is a bank, where in the port each lane's entries begin, NONE for zeros. kinds: of the lanes.
     partners: rows of lanes, for `Meet`. base: entries of a port that are not the joints' but the floating base's, which
     come first. columns: of ports that are matrices. spans: the first joint of each lane and how many it has, where
@@ -168,11 +168,11 @@ class Chunked:
     identities: Mapping[str, tuple[float, ...]]
     table: tuple[tuple[float, ...], ...]
     ops: tuple[Op, ...]
-    places: Mapping[str, tuple[int, ...]] = field(default_factory=dict[str, tuple[int, ...]])
+    offsets: Mapping[str, tuple[int, ...]] = field(default_factory=dict[str, tuple[int, ...]])
     kinds: tuple[int, ...] = ()
     partners: Mapping[str, tuple[tuple[int, ...], ...]] = field(default_factory=dict[str, tuple[tuple[int, ...], ...]])
     base: Mapping[str, int] = field(default_factory=dict[str, int])
-    columns: Columns | None = None
+    columns: MatrixPorts | None = None
     spans: tuple[tuple[int, int], ...] = ()
     totals: Mapping[str, int] = field(default_factory=dict[str, int])
 
@@ -197,3 +197,22 @@ class Chunked:
             else:
                 runs.append((first, count, absent))
         return runs
+
+
+@dataclass(frozen=True)
+class Pairs:
+    """One function of records of `width` numbers, one for each row and column.
+
+    lower, upper: banks "row" and "column" -> one number "0", "1", ... for each matrix; lower where the row is within
+    the column's span, else upper where the column is within the row's; other entries are zero. spans: the first and the
+    last number that belongs to a row, of which the first is its own. diagonal: an entry of records that the only
+    matrix, which is symmetric then, has more on its diagonal, -1 for none.
+    """
+
+    name: str
+    lower: Program
+    upper: Program
+    width: int
+    matrices: int
+    spans: tuple[tuple[int, int], ...]
+    diagonal: int = -1
