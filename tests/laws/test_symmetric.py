@@ -11,7 +11,7 @@ import condyle
 from benchmarks.parallel import ROUTES, evaluate
 from condyle import Dynamics, Robot
 from condyle.backends.cpu import build
-from condyle.functions import FUNCTIONS
+from condyle.functions import DEFAULT, FUNCTIONS
 from condyle.ir.interp_sweep import run_rolled
 from condyle.model.joints import JOINT_TYPES
 from condyle.runtime.packed import pack_rows
@@ -100,7 +100,7 @@ def test_packed_is_dense_to_the_bit() -> None:
     """Every function of some robots, on machine code."""
     for robot in small():
         dyn = robot.compile("cpu")
-        for name in FUNCTIONS:
+        for name in DEFAULT:
             check_packed(dyn, robot, name, 9)
 
 

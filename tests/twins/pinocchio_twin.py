@@ -226,9 +226,8 @@ class Twin:
         return pin.computeCentroidalMap(self.model, self.data, self.q(q)) @ self.G
 
     def ke(self, q: Array, v: Array) -> Array:
-        """Theirs leaves the rotors out."""
-        rotors = 0.5 * self.model.armature @ (self.G @ v) ** 2
-        return np.array(pin.computeKineticEnergy(self.model, self.data, self.q(q), self.G @ v) + rotors)
+        """By their M: computeKineticEnergy counts the rotors of no joint, or of some."""
+        return np.array(0.5 * v @ self.m(q) @ v)
 
     def pe(self, q: Array) -> Array:
         return np.array(pin.computePotentialEnergy(self.model, self.data, self.q(q)))
@@ -251,9 +250,8 @@ class Twin:
         """By their bodies, whose parameters are linear in ours: the matrix of 10 x 10 for each."""
         given = self.q(q), self.G @ v, self.G @ a
         whole = self.G.T @ pin.computeJointTorqueRegressor(self.model, self.data, *given)
-        return np.hstack(
-            [whole[:, 10 * (id - 1) : 10 * id] @ moved_parameters(place.homogeneous) for id, place in self.bodies]
-        )
+        parts = [(whole[:, 10 * (id - 1) : 10 * id], place.homogeneous) for id, place in self.bodies]
+        return np.hstack([part @ moved_parameters(place) for part, place in parts])
 
 
 def se3(placement: object) -> pin.SE3:

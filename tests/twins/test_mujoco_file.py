@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 import condyle
-from condyle.functions import FUNCTIONS
+from condyle.functions import DEFAULT
 from tests.accuracies import FLOAT64
 from tests.laws.robots import states
 from tests.twins.compare import error
@@ -34,7 +34,7 @@ def path(tmp_path: Path) -> Path:
     return file
 
 
-@pytest.mark.parametrize("function", FUNCTIONS)
+@pytest.mark.parametrize("function", DEFAULT)
 @pytest.mark.filterwarnings("ignore::condyle.ModelWarning")  # notes on what MuJoCo adds to the tree
 def test_function(function: str, path: Path) -> None:
     robot = condyle.load(path, snap=0.0, mimic="independent", unmodelled="ignore")

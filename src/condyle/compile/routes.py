@@ -146,6 +146,10 @@ class Router:
         """Whether it has no form for this robot but the reference: too long for straight code, and without loops."""
         return self.is_hopeless(function) and not has_loops(function)
 
+    def is_long_straight(self, function: str) -> bool:
+        """Whether it is straight code for want of loops, and long, by estimates alone."""
+        return not has_loops(function) and self._size(function) > LONG
+
     def _multiplies_long(self, function: str) -> bool:
         """Whether products of matrices alone are too long, by the tree; further zeros of their entries do not count."""
         return bool(products_of(function)) and product_size(self.tree, FUNCTIONS[function].inverts) > AMPLE * LONGEST

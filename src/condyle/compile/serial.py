@@ -56,7 +56,7 @@ class Compiler(Router):
     def line(self, function: str, target: str, dtype: str, n: int) -> str:
         """What runs for n states, for people: the route, its operations, the target where it is another one.
 
-        The loops of a long robot are not counted, which takes seconds.
+        What a long robot has is not counted, which takes seconds.
         """
         if self.is_too_long(function):
             target, route = "numpy", self.reference_route(function)
@@ -65,6 +65,8 @@ class Compiler(Router):
             from condyle.trace.rolled import rolled_route
 
             route, work = rolled_route(function) + ", rolled", f"loops over {len(self.tree.links)} links"
+        elif self.is_long_straight(function):
+            route, work = self.candidates(function)[0], "straight code, too long to be counted at once"
         else:
             row = self.work(function)
             route = str(row["route"])
