@@ -52,7 +52,8 @@ class Bound(NamedTuple):
     """What is fixed when a robot is compiled.
 
     frames: names of the robot's frames, in the order of the answers. reference_frame: the axes and the point of
-    velocities, accelerations and Jacobians of frames. force_frame: the axes of external forces.
+    velocities, accelerations and Jacobians of frames. force_frame: the axes of external forces, "local" for those of
+    the body's frame, "local_world_aligned" for the world's at its origin, which they keep when q varies.
     """
 
     frames: tuple[str, ...] = ()
@@ -207,6 +208,10 @@ class Function:
     def ports(self, f_ext: bool) -> tuple[Port, ...]:
         """The inputs of the variant with or without external forces."""
         return (*self.inputs, F_EXT) if f_ext else self.inputs
+
+    def depends_on(self, f_ext: bool) -> tuple[str, ...]:
+        """What the variant with or without external forces depends on of `Bound`."""
+        return (*self.options, "force_frame") if f_ext else self.options
 
     @property
     def is_vector(self) -> bool:

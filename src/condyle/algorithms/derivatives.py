@@ -13,6 +13,7 @@ from condyle.algorithms.rnea_derivatives import rnea_derivatives
 from condyle.algorithms.rnea_refactored import rnea_refactored
 from condyle.algorithms.sweeps import Field, Matrix
 from condyle.algorithms.unrolled import Unrolled
+from condyle.algorithms.world_forces import with_world_forces
 from condyle.scalar import Scalar, is_zero
 
 Dofs: TypeAlias = Field[Sequence[Scalar]]
@@ -36,8 +37,8 @@ def _with_rotors(derivatives: Callable[[Unrolled, Dofs, Dofs], tuple[SparseMatri
 
 
 DERIVATIVES: dict[str, Derivatives] = {
-    "closed_form": rnea_derivatives,
-    "adjoint": _with_rotors(rnea_adjoint),
-    "columns": _with_rotors(rnea_columns),
-    "plancher2021": _with_rotors(rnea_refactored),
+    "closed_form": with_world_forces(rnea_derivatives),
+    "adjoint": with_world_forces(_with_rotors(rnea_adjoint)),
+    "columns": with_world_forces(_with_rotors(rnea_columns)),
+    "plancher2021": with_world_forces(_with_rotors(rnea_refactored)),
 }

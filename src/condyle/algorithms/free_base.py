@@ -3,7 +3,8 @@
 Velocities of a free joint are local, so nothing but gravity tells where the robot is and how it is turned: moving the
 base changes no acceleration, and turning it about e changes only the linear one of the base, by g x e, with gravity g
 in the axes of the base. Nor do the laws of motion change at constant velocity: a linear velocity u of the base enters
-only through its local acceleration, by -w x u. These columns of da/dq and da/dv need no matrix.
+only through its local acceleration, by -w x u. These columns of da/dq and da/dv need no matrix. Forces that keep the
+world's axes tell how the robot is turned: with them nothing is taken as known.
 """
 
 from __future__ import annotations
@@ -29,7 +30,7 @@ class Known:
         self.columns_q: set[int] = set()
         self.columns_v: set[int] = set()
         for joint, link, rates in zip(tree.joints, tree.tree.links, v, strict=True):
-            if link.parent < 0 and link.kind.is_free and is_bare(joint):
+            if link.parent < 0 and link.kind.is_free and is_bare(joint) and not tree.world_forces:
                 self._add(joint, [coordinate.at for coordinate in link.v], rates, tree.gravity)
 
     def _add(self, joint: Joint, at: Sequence[int], rates: Sequence[Scalar], gravity: Vector) -> None:

@@ -49,6 +49,8 @@ class Sweeps(Protocol):
     free_rotors: bool
     """Whether some free joint has armature along its linear axes, see `rotors`."""
     f_ext: Field[tuple[vec.Vector, vec.Vector]] | None
+    world_forces: bool
+    """Whether there are external forces, and they keep the world's axes."""
 
     def given(self, port: str) -> Field[Sequence[Scalar]]:
         """An input of joint-space size, dealt out to the joints."""

@@ -8,6 +8,7 @@ from typing import TypeVar, cast
 
 from condyle.algorithms.crba import crba
 from condyle.algorithms.joint import Dof, Inertia, Joint
+from condyle.algorithms.kinematics import placements
 from condyle.algorithms.ltl import Factors, ltl
 from condyle.algorithms.matrix import SparseMatrix
 from condyle.algorithms.rnea import NO_FORCE, Wrench
@@ -34,15 +35,25 @@ class Unrolled:
         x, y, z = tree.gravity
         self.gravity: vec.Vector = (number(x), number(y), number(z))
         self.reference_frame, self.free_rotors = tree.reference_frame, tree.has_free_rotors
-        self.f_ext: Field[tuple[vec.Vector, vec.Vector]] | None = (
-            None if f_ext is None else [external_wrench(link, f_ext) for link in tree.links]
-        )
+        self.world_forces = f_ext is not None and tree.has_world_forces
+        self.f_ext: Field[tuple[vec.Vector, vec.Vector]] | None = None
+        if f_ext is not None:
+            self.f_ext = [external_wrench(*of, f_ext) for of in zip(tree.links, self.force_frames, strict=True)]
         self._negated: dict[str, SparseMatrix] = {}
 
     @cached_property
     def joints(self) -> Sequence[Joint]:
         """All joints at q."""
         return [joint_at(link.kind, link.numbers, shared(link.q, self.inputs["q"])) for link in self.tree.links]
+
+    @cached_property
+    def force_frames(self) -> Sequence[Transform]:
+        """Where forces are given, seen from each link: in its body's frame, or in the world's axes there."""
+        frames = [link.body_frame for link in self.tree.links]
+        if not self.tree.has_world_forces:
+            return frames
+        poses = zip(placements(self), frames, strict=True)
+        return [Transform(Full(pose.axes), frame.translation) for pose, frame in poses]
 
     def factors(self, mass: SparseMatrix) -> Factors:
         """The sparse factors of the mass matrix."""
@@ -276,11 +287,11 @@ def is_axial(dofs: Sequence[Dof]) -> bool:
     return not turns or not off_axis
 
 
-def external_wrench(link: Link, f_ext: Sequence[Scalar]) -> Wrench:
-    """The external wrench on a link: from its URDF link's frame into its own."""
+def external_wrench(link: Link, frame: Transform, f_ext: Sequence[Scalar]) -> Wrench:
+    """The external wrench on a link: from the frame that it is given in."""
     if link.body < 0:
         return NO_FORCE
-    return wrench_on(link.body_frame, f_ext[6 * link.body : 6 * link.body + 6])
+    return wrench_on(frame, f_ext[6 * link.body : 6 * link.body + 6])
 
 
 def wrench_on(frame: Transform, part: Sequence[Scalar]) -> Wrench:

@@ -111,7 +111,7 @@ class LinkParallelCompiler(Compiler):
 
     def build(self, function: str, f_ext: bool, target: str, dtype: str) -> Kernel:
         elsewhere = target == "cuda" or (target == "cpu" and not cpu_target.supported())
-        if elsewhere or not self.scanned(function, target):
+        if elsewhere or not self.scanned(function, target) or self._keeps_axes(f_ext):
             return super().build(function, f_ext, target, dtype)
         if target == "numpy":
             return self._numpy(function, f_ext, dtype)
@@ -125,12 +125,17 @@ class LinkParallelCompiler(Compiler):
         return kernel
 
     def kept(self, function: str, f_ext: bool, target: str, dtype: str) -> Kernel | None:
-        return None if self.scanned(function, target) else super().kept(function, f_ext, target, dtype)
+        scanned = self.scanned(function, target) and not self._keeps_axes(f_ext)
+        return None if scanned else super().kept(function, f_ext, target, dtype)
 
     def gpu(self, function: str, f_ext: bool, dtype: str, multiprocessors: int) -> GpuFunction:
-        if not self._takes(function, "cuda", dtype, 1):
+        if not self._takes(function, "cuda", dtype, 1) or self._keeps_axes(f_ext):
             return super().gpu(function, f_ext, dtype, multiprocessors)
         return LinkParallelFunction(self.gpu_kernels, function, f_ext, dtype, multiprocessors, parts=self.linked_parts)
+
+    def _keeps_axes(self, f_ext: bool) -> bool:
+        """Whether there are external forces in the world's axes, which scans do not take."""
+        return f_ext and self.tree.has_world_forces
 
     def _takes(self, function: str, target: str, dtype: str, n: int) -> bool:
         """Whether a batch of n states is scanned."""

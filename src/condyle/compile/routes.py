@@ -120,7 +120,7 @@ class Router:
             return self._loops(function, f_ext)
         if not self._is_surely_long(function):
             return self._straight(function, f_ext)
-        made = self._multiplied if self.tree.has_shared_coordinates else self._loops
+        made = self._loops if self._has_loops(function, f_ext) else self._multiplied
         return made(function, f_ext)
 
     def _straight(self, function: str, f_ext: bool) -> Traced:
@@ -129,7 +129,8 @@ class Router:
             (self.traced(function, route, False) for route in self.candidates(function)),
             key=lambda traced: (traced.counts.arithmetic, traced.route),
         )
-        if self._may_roll(function) and has_loops(function) and self._rolls(function, best.counts.arithmetic):
+        loops = self._may_roll(function) and self._has_loops(function, f_ext)
+        if loops and self._rolls(function, best.counts.arithmetic):
             return self._loops(function, f_ext)
         return self.traced(function, best.route, True) if f_ext else best
 
@@ -142,9 +143,14 @@ class Router:
         long = self._size(function) > most or self._multiplies_long(function)
         return long and self._may_roll(function)
 
-    def is_too_long(self, function: str) -> bool:
+    def is_too_long(self, function: str, f_ext: bool = False) -> bool:
         """Whether it has no form for this robot but the reference: too long for straight code, and without loops."""
-        return self.is_hopeless(function) and not has_loops(function)
+        return self.is_hopeless(function) and not self._has_loops(function, f_ext)
+
+    def _has_loops(self, function: str, f_ext: bool) -> bool:
+        """Whether loops serve the robot; they take no forces in the world's axes."""
+        known = has_loops(function) and not self.tree.has_shared_coordinates
+        return known and not (f_ext and self.tree.has_world_forces)
 
     def is_long_straight(self, function: str) -> bool:
         """Whether it is straight code for want of loops, and long, by estimates alone."""
@@ -204,7 +210,7 @@ class Router:
         """The same as straight-line code; UnsupportedError for robots that are too long for it."""
         from condyle.passes import pipeline
 
-        code = None if self.is_too_long(function) else self.best(function, f_ext).code
+        code = None if self.is_too_long(function, f_ext) else self.best(function, f_ext).code
         if isinstance(code, Segmented):
             code = self._straight(function, f_ext).code
         if not isinstance(code, Program):

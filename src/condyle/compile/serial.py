@@ -20,6 +20,7 @@ from condyle.model.robot import Frame, Robot
 from condyle.runtime.kernel import Kernel
 from condyle.runtime.layout import Layouts
 from condyle.runtime.numpy_kernel import NumpyKernel
+from condyle.specification import UNBOUND
 from condyle.trace.structure import layout_of
 
 if TYPE_CHECKING:
@@ -82,7 +83,7 @@ class Compiler(Router):
 
     def build(self, function: str, f_ext: bool, target: str, dtype: str) -> Kernel:
         """The kernel of one function for one target; "cpu" leaves to C what it cannot do."""
-        if target == "numpy" or (target != "cuda" and self.is_too_long(function)):
+        if target == "numpy" or (target != "cuda" and self.is_too_long(function, f_ext)):
             from condyle.trace.reference import evaluate
 
             route = self.reference_route(function)
@@ -116,7 +117,9 @@ class Compiler(Router):
 
     def _key(self, function: str, f_ext: bool, dtype: str) -> cpu_kept.Key:
         routes = repr(sorted(self.routes.items()))  # a route to one function may decide that of another
-        bound = {option: getattr(self.tree, option) for option in FUNCTIONS[function].options}
+        depends = FUNCTIONS[function].depends_on(f_ext)
+        bound = {option: getattr(self.tree, option) for option in depends}
+        bound = {option: value for option, value in bound.items() if value != getattr(UNBOUND, option)}
         return cpu_kept.Key(self.facts.fingerprint, function, f_ext, f"{routes} {bound}" if bound else routes, dtype)
 
     @cached_property

@@ -13,7 +13,6 @@ from condyle.algorithms.free_base import Known
 from condyle.algorithms.ltl import halves
 from condyle.algorithms.mminvgen import mminvgen
 from condyle.algorithms.rnea import rnea
-from condyle.algorithms.rnea_derivatives import rnea_derivatives
 from condyle.algorithms.solvers import ByElimination, ByFactors, ByInverse, Solver
 from condyle.algorithms.sweeps import Matrix, Sweeps, Vector
 from condyle.algorithms.unrolled import Unrolled
@@ -69,7 +68,7 @@ def _dfd(solver: Callable[[Unrolled], Solver], derivatives: Derivatives, tree: U
 
 def _dfd_by_sweeps(tree: Sweeps) -> Answers:
     way = ByElimination(tree)
-    by_q, by_v = rnea_derivatives(tree, tree.given("v"), tree.dofs(way.acceleration()))
+    by_q, by_v = DERIVATIVES["closed_form"](tree, tree.given("v"), tree.dofs(way.acceleration()))
     return way.minus_times(by_q), way.minus_times(by_v), way.inverse()
 
 

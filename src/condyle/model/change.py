@@ -12,7 +12,7 @@ from condyle.errors import Finding, ModelError, UnsupportedError
 from condyle.model.array import Array
 from condyle.model.description import FIXED, Description, JointSpec, describe
 from condyle.model.joints import JOINT_TYPES
-from condyle.model.parts import Joint, RobotData
+from condyle.model.parts import Frame, Joint, RobotData
 from condyle.model.placement import IDENTITY
 from condyle.model.pose import pose
 
@@ -157,6 +157,15 @@ def _reversed(spec: JointSpec) -> JointSpec:
         after=spec.placement.inverse(),
         axis=None if spec.axis is None else -spec.axis,
     )
+
+
+def carrier(robot: RobotData, name: str, why: str) -> Frame:
+    """A frame that moves; ModelError for one that does not, which says why it has to, and for an unknown one."""
+    if name not in robot.frames:
+        raise ModelError(f"there is no frame {name!r}{suggest(name, tuple(robot.frames))}")
+    if robot.frames[name].body < 0:
+        raise ModelError(f"frame {name!r} is fixed to the world: {why}")
+    return robot.frames[name]
 
 
 def suggest(name: str, known: Sequence[str]) -> str:

@@ -8,6 +8,7 @@ from types import MappingProxyType
 from typing import NamedTuple
 
 import numpy as np
+from numpy.typing import ArrayLike
 
 from condyle.errors import Finding, ModelError
 from condyle.model.array import LARGEST, Array, congruence, frozen, moderate, short
@@ -50,7 +51,10 @@ class Mimic:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Body:
-    """A rigid body: mass [kg], com (3,) [m] in its own frame, inertia (3, 3) [kg m²] about the com in body axes."""
+    """A rigid body: mass [kg], com (3,) [m] in its own frame, inertia (3, 3) [kg m²] about the com in body axes.
+
+    ModelError, which names the body, for an array of another shape.
+    """
 
     name: str
     mass: float
@@ -59,8 +63,8 @@ class Body:
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "mass", float(self.mass) + 0.0)
-        object.__setattr__(self, "com", frozen(self.com, 3))
-        object.__setattr__(self, "inertia", frozen(self.inertia, 3, 3))
+        for name, shape in (("com", (3,)), ("inertia", (3, 3))):
+            object.__setattr__(self, name, _frozen(f"body {self.name!r}: {name}", getattr(self, name), *shape))
 
     def __repr__(self) -> str:
         return f"<{type(self).__name__} {quoted(self.name)}: {self.mass:.4g} kg, com {short(self.com)} m>"
@@ -115,16 +119,10 @@ class Joint:
             sizes["second_axis"] = 3
         sizes |= dict.fromkeys(("effort", "velocity", "armature", "damping", "friction"), kind.nv)
         for name, size in sizes.items():
-            object.__setattr__(self, name, self._frozen(name, size))
+            object.__setattr__(self, name, _frozen(f"joint {self.name!r}: {name}", getattr(self, name), size))
         wrong = wrong_armature(kind, self.armature)
         if wrong:
             raise ModelError([Finding("error", wrong, element=f"joint {self.name!r}")])
-
-    def _frozen(self, name: str, size: int) -> Array:
-        try:
-            return frozen(getattr(self, name), size)
-        except (ValueError, TypeError) as error:
-            raise ModelError(f"joint {self.name!r}: {name}: {error}") from None
 
     def __repr__(self) -> str:
         """One line: what it is, and where its numbers stand."""
@@ -150,6 +148,14 @@ class Joint:
     def v_slice(self) -> slice:
         """Where its own numbers stand in v; empty for a mimic joint."""
         return slice(self.v_index, self.v_index + self.nv)
+
+
+def _frozen(what: str, value: ArrayLike, *shape: int) -> Array:
+    """`frozen`, with an error that says what is wrong."""
+    try:
+        return frozen(value, *shape)
+    except (ValueError, TypeError) as error:
+        raise ModelError(f"{what}: {error}") from None
 
 
 def wrong_armature(kind: JointType, armature: Array) -> str:

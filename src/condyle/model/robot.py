@@ -9,11 +9,12 @@ from typing import NamedTuple, TypeVar
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from condyle.errors import ModelError, ShapeError
-from condyle.model import change, checks, state, write
-from condyle.model.array import Array, reals, transpose
+from condyle.errors import ModelError
+from condyle.model import change, checks, forces, state, write
+from condyle.model.array import Array
 from condyle.model.description import Description
 from condyle.model.fingerprint import fingerprint
+from condyle.model.inertias import attached, parameters, with_parameters
 from condyle.model.parts import Body, Frame, Joint, Mimic, RobotData
 from condyle.model.placement import Placement
 from condyle.model.state import State
@@ -73,40 +74,34 @@ class Robot(RobotData):
     integrate_derivatives = state.integrate_derivatives
     normalize = state.normalize
     check_state = state.check_state
+    f_ext = forces.f_ext
     to_urdf = write.to_urdf
     check = checks.check
 
-    def f_ext(self, wrenches: Mapping[str, ArrayLike]) -> NDArray[np.floating]:
-        """External forces on every body, (..., n_bodies, 6), from wrenches on named frames.
+    @property
+    def inertias(self) -> Array:
+        """(n_bodies, 10): of each body m, m c (3), Ixx, Ixy, Iyy, Ixz, Iyz, Izz, SI, about its frame's origin, in its
+        axes: what torques are linear in, see `inverse_dynamics_regressor`; Pinocchio's `toDynamicParameters`."""
+        return parameters(self)
 
-        Each wrench (..., 6) is [force N; torque N m] in the axes of its frame, at its origin; it is moved to the frame
-        of the body that carries it. Batches broadcast; float32 when all are. ModelError for an unknown frame or one
-        fixed to the world.
+    def with_inertias(self: Self, inertias: ArrayLike) -> Self:
+        """The robot with other `inertias`, (n_bodies, 10), as they are read there.
+
+        ModelError with every body that cannot be, ModelWarning for one that is odd, as loading does.
         """
-        if not isinstance(wrenches, Mapping):  # pyright: ignore[reportUnnecessaryIsInstance]
-            raise ModelError(f"f_ext: expected frames and their wrenches such as {{'foot': wrench}}, got {wrenches!r}")
-        given = {name: reals(f"the wrench on {name!r}", wrench) for name, wrench in wrenches.items()}
-        single = bool(given) and all(wrench.dtype == np.float32 for wrench in given.values())
-        moved = [(self._carrier(name), _wrench(name, wrench)) for name, wrench in given.items()]
-        try:
-            batch = np.broadcast_shapes(*(wrench.shape[:-1] for _, wrench in moved))
-        except (ValueError, RuntimeError) as error:  # RuntimeError: more than 32 dimensions
-            raise ShapeError(f"the batches of the wrenches do not broadcast: {error}") from None
-        total = np.zeros((*batch, len(self.bodies), 6))
-        for frame, wrench in moved:
-            place = frame.placement
-            turn = transpose(place.rotation)
-            force, torque = wrench[..., :3] @ turn, wrench[..., 3:] @ turn
-            total[..., frame.body, :3] += force
-            total[..., frame.body, 3:] += torque + np.cross(place.translation, force)
-        return total.astype(np.float32) if single else total
+        return self.of(with_parameters(self, inertias))
 
-    def _carrier(self, name: str) -> Frame:
-        if name not in self.frames:
-            raise ModelError(f"there is no frame {name!r}{change.suggest(name, tuple(self.frames))}")
-        if self.frames[name].body < 0:
-            raise ModelError(f"frame {name!r} is fixed to the world: a force on it moves nothing")
-        return self.frames[name]
+    def attach(
+        self: Self,
+        frame: str,
+        mass: float,
+        com: ArrayLike = (0.0, 0.0, 0.0),
+        inertia: ArrayLike = ((0.0,) * 3,) * 3,
+    ) -> Self:
+        """The robot with a payload welded to a frame: mass [kg], com (3,) [m] in the frame, inertia (3, 3) [kg m²]
+        about the com in the frame's axes. ModelError for an unknown frame, one fixed to the world, and a payload that
+        cannot be."""
+        return self.of(attached(self, frame, mass, com, inertia))
 
     def lock(self: Self, values: Mapping[str, float | Sequence[float] | Array]) -> Self:
         """The robot with the named joints frozen at their values (a number, or kind.nq numbers), bodies merged.
@@ -144,13 +139,6 @@ class Robot(RobotData):
                 q[joint.q_slice], v[joint.v_slice] = np.arange(nq, nq + joint.nq), np.arange(nv, nv + joint.nv)
                 nq, nv = nq + joint.nq, nv + joint.nv
         return Permutation(q, v)
-
-
-def _wrench(name: str, wrench: NDArray[np.generic]) -> Array:
-    array = wrench.astype(np.float64)
-    if array.ndim == 0 or array.shape[-1] != 6:
-        raise ShapeError(f"the wrench on {name!r} has shape {array.shape}, expected (..., 6): [force; torque]")
-    return array
 
 
 __all__ = ["Body", "Frame", "Joint", "Mimic", "Permutation", "Placement", "Robot", "State"]

@@ -148,6 +148,12 @@ def _runs(joints: tuple[Joint, ...]) -> tuple[tuple[JointType, slice, slice], ..
     return tuple(runs)
 
 
+def configurations(robot: RobotData, q: ArrayLike) -> tuple[Array, np.dtype[np.floating]]:
+    """q as float64 (..., nq), and its own number type; ShapeError for other shapes."""
+    q64, kind = _array("q", q, robot.nq)
+    return q64, np.dtype(kind)
+
+
 def normalize(robot: RobotData, q: ArrayLike) -> NDArray[np.floating]:
     """q with its quaternions made unit, (..., nq). ShapeError for other shapes."""
     q64, kind = _array("q", q, robot.nq)

@@ -97,6 +97,11 @@ class Tree:
         return sum(float(cast(float, link.numbers.mass)) for link in self.links)
 
     @property
+    def has_world_forces(self) -> bool:
+        """Whether external forces have the world's axes, not their bodies'."""
+        return self.force_frame != UNBOUND.force_frame
+
+    @property
     def configurations(self) -> Iterator[tuple[JointType, list[int], list[int]]]:
         """The type of every link that has coordinates of its own, and where they stand in q and in v."""
         for link in self.links:

@@ -29,7 +29,12 @@ def rolled_route(function: str) -> str:
 
 
 def roll(tree: Tree, function: str, f_ext: bool = False) -> Rolled:
-    """The loops of one function; UnsupportedError for robots with mimic joints."""
+    """The loops of one function; UnsupportedError for robots with mimic joints, and for forces in the world's axes."""
+    if f_ext and tree.has_world_forces:
+        raise UnsupportedError(
+            f"{function}: loops over joints, which robots as long as this need, take external forces in their bodies' "
+            "axes; compile with force_frame='local', and robot.f_ext(..., frame='local_world_aligned', q=q) turns them"
+        )
     specification = FUNCTIONS[function]
     rolling = Rolling(normal_form(tree, specification.normal_form), f_ext)
     answers = specification.routes[rolled_route(function)].run(rolling)
