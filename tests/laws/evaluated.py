@@ -28,9 +28,10 @@ def reference(
     f_ext: Array | None = None,
     route: str | None = None,
     frames: tuple[str, ...] = (),
+    force_frame: str = "local",
 ) -> Array | tuple[Array, ...]:
     """A function by one route (the first, unless named); inputs (n, ...), outputs (n, ...)."""
-    tree = tree_for(robot, Bound(frames))
+    tree = tree_for(robot, Bound(frames, force_frame=force_frame))
     name = route or FUNCTIONS[function].route_names(tree.has_shared_coordinates)[0]
     ports = FUNCTIONS[function]
     given = inputs if f_ext is None else (*inputs, f_ext)
@@ -55,6 +56,7 @@ def by_complex_step(
     x: Array,
     f_ext: Array | None = None,
     rate: bool = False,
+    force_frame: str = "local",
 ) -> Array:
     """d function / d q (or / d v when `rate`), column by column: exact, for nothing is subtracted.
 
@@ -71,6 +73,7 @@ def by_complex_step(
             v + moved if rate else v + 0j,
             x + 0j,
             f_ext=None if f_ext is None else f_ext + 0j,
+            force_frame=force_frame,
         )
         columns.append(np.imag(result) / step)
     return np.stack(columns, axis=-1)
