@@ -3,8 +3,8 @@
 Velocities of a free joint are local, so nothing but gravity tells where the robot is and how it is turned: moving the
 base changes no acceleration, and turning it about e changes only the linear one of the base, by g x e, with gravity g
 in the axes of the base. Nor do the laws of motion change at constant velocity: a linear velocity u of the base enters
-only through its local acceleration, by -w x u. These columns of da/dq and da/dv need no matrix. Forces that keep the
-world's axes tell how the robot is turned: with them nothing is taken as known.
+only through its local acceleration, by -w x u. These columns of da/dq and da/dv need no matrix. External forces
+that keep the world's axes tell how the robot is turned: with them the columns of turns are not known.
 """
 
 from __future__ import annotations
@@ -30,16 +30,18 @@ class Known:
         self.columns_q: set[int] = set()
         self.columns_v: set[int] = set()
         for joint, link, rates in zip(tree.joints, tree.tree.links, v, strict=True):
-            if link.parent < 0 and link.kind.is_free and is_bare(joint) and not tree.world_forces:
-                self._add(joint, [coordinate.at for coordinate in link.v], rates, tree.gravity)
+            if link.parent < 0 and link.kind.is_free and is_bare(joint):
+                self._add(joint, [coordinate.at for coordinate in link.v], rates, tree)
 
-    def _add(self, joint: Joint, at: Sequence[int], rates: Sequence[Scalar], gravity: Vector) -> None:
+    def _add(self, joint: Joint, at: Sequence[int], rates: Sequence[Scalar], tree: Unrolled) -> None:
         _, w = joint.rate(rates)
-        g = joint.rotation.into(gravity)
-        self.columns_q.update(at)
+        g = joint.rotation.into(tree.gravity)
         for column, dof in zip(at, joint.dofs, strict=True):
-            _put(self.by_q, joint, at, column, vec.cross(g, dof.angular))
-            if all(is_zero(part) for part in dof.angular):
+            slides = all(is_zero(part) for part in dof.angular)
+            if slides or not tree.world_forces:
+                self.columns_q.add(column)
+                _put(self.by_q, joint, at, column, vec.cross(g, dof.angular))
+            if slides:
                 self.columns_v.add(column)
                 _put(self.by_v, joint, at, column, vec.cross(dof.linear, w))
 
