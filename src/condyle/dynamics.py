@@ -38,8 +38,8 @@ class Dynamics(Methods):
     Every method takes arrays (..., size) with any leading batch dimensions, broadcast against each other, and gives
     fresh arrays or fills `out=`. Where every argument is `Packed`, so are the results and `out=`.
     Shapes: q (..., nq); v, a, tau (..., nv); f_ext (..., n_bodies, 6), [force; torque] on each body in its own
-    link frame, fixed in that frame when q varies, or as `force_frame` says. Units: SI. Derivatives by q: in the tangent space.
-    ShapeError and DTypeError say what was given, what was expected and what to do.
+    link frame, fixed in that frame when q varies, or as `force_frame` says. Units: SI. Derivatives by q are in the
+    local tangent space. ShapeError and DTypeError say what was given, what was expected and what to do.
     """
 
     def __init__(

@@ -79,7 +79,7 @@ def meet(joint: Joint, carry: Carried, _: Kept) -> Sequence[Sequence[Scalar]]:
 
 def rise(joint: Joint, carry: Carried) -> Carried:
     """The same in the axes and about the origin of the parent."""
-    return Carried(Wrench(*joint.force_to_parent(*carry.force)), joint.rotation.back(carry.turn))
+    return Carried(Wrench(*joint.transform.force_to_parent(carry.force)), joint.rotation.back(carry.turn))
 
 
 def with_world_forces(derivatives: Callable[..., tuple[Matrix, Matrix]]) -> Callable[..., tuple[Matrix, Matrix]]:
