@@ -9,8 +9,8 @@ from typing import Any
 import numpy as np
 
 import condyle
-from condyle.cli.rivals.numbers import numbers_of
-from condyle.cli.rivals.pinocchio_cpp import ALGORITHMS
+from condyle.cli.rivals.numbers import Numbers, numbers_of
+from condyle.cli.rivals.pinocchio_cpp import DYNAMICS, OTHERS
 from condyle.cli.rivals.rival import EXACT, Array
 
 JOINTS = ("RX", "RY", "RZ", "RevoluteUnaligned", "PX", "PY", "PZ", "PrismaticUnaligned", "Spherical", "FreeFlyer")
@@ -22,32 +22,48 @@ class PinocchioPython:
 
     name = "pinocchio-python"
 
-    def __init__(self, robot: condyle.Robot) -> None:
+    def __init__(self, robot: condyle.Robot, frames: tuple[str, ...] = ()) -> None:
         try:
             import pinocchio as pin
         except ImportError as error:
             raise condyle.UnsupportedError("Pinocchio is not installed: pip install 'condyle[bench]'") from error
         self._pin: Any = pin
-        self._model = _model(pin, robot)
+        self._model = _model(pin, numbers_of(robot, "Pinocchio", frames))
+        self._frames = range(1, 1 + len(frames))  # behind that of the world
         self._data = self._model.createData()
-        self.algorithms = {name: text for name, text in ALGORITHMS.items() if name != "difd"}
+        others = {"fk": OTHERS["fk"] + "s", "jac": OTHERS["jac"]} if frames else {}
+        self.algorithms = {name: text for name, text in {**DYNAMICS, **others}.items() if name != "difd"}
         self.about = {"version": metadata.version("pin"), "flags": "the wheel's own library"}
 
     def call(self, function: str, arrays: Sequence[Array]) -> Callable[[], object]:
-        run, model, data = getattr(self._pin, ALGORITHMS[function]), self._model, self._data
-        states = list(zip(*arrays, strict=True))
-        return lambda: [run(model, data, *state) for state in states]
+        run, states = self._run(function), list(zip(*arrays, strict=True))
+        return lambda: [run(*state) for state in states]
+
+    def _run(self, function: str) -> Callable[..., object]:
+        """Its call at one state; answers of frames are in the frame itself."""
+        pin, model, data = self._pin, self._model, self._data
+        if function == "fk":
+            return lambda q: (pin.forwardKinematics(model, data, q), pin.updateFramePlacements(model, data))
+        if function == "jac":
+            return lambda q: [pin.computeFrameJacobian(model, data, q, k, pin.LOCAL) for k in self._frames]
+        run = getattr(pin, DYNAMICS[function])
+        return lambda *state: run(model, data, *state)
 
     def answers(self, function: str, arrays: Sequence[Array], out: Sequence[Array]) -> None:
-        run, data = getattr(self._pin, ALGORITHMS[function]), self._data
+        run, data = self._run(function), self._data
         for k, state in enumerate(zip(*arrays, strict=True)):
-            found = run(self._model, data, *state)
+            found: Any = run(*state)
             if function == "did":
                 found = (data.dtau_dq, data.dtau_dv)
             elif function == "dfd":
                 found = (data.ddq_dq, data.ddq_dv, _symmetric(data.Minv))
             elif function in ("m", "minv"):
                 found = (_symmetric(found),)
+            elif function == "fk":
+                places = [data.oMf[frame] for frame in self._frames]
+                found = [place.rotation for place in places], [place.translation for place in places]
+            elif function == "jac":
+                found = (found,)
             for array, value in zip(out, found if isinstance(found, tuple) else (found,), strict=True):
                 array[k] = value
 
@@ -56,9 +72,8 @@ class PinocchioPython:
         return EXACT
 
 
-def _model(pin: Any, robot: condyle.Robot) -> Any:
+def _model(pin: Any, numbers: Numbers) -> Any:
     """Built from the same numbers as ours, joint by joint."""
-    numbers = numbers_of(robot, "Pinocchio")
     model = pin.Model()
     for i, (parent, kind) in enumerate(zip(numbers.parent, numbers.kind, strict=True)):
         word = JOINTS[kind]
@@ -68,6 +83,9 @@ def _model(pin: Any, robot: condyle.Robot) -> Any:
         at = model.addJoint(int(parent) + 1, joint, place, f"j{i}")
         body = pin.Inertia(float(numbers.mass[i]), numbers.com[i], numbers.inertia[i])
         model.appendBodyToJoint(at, body, pin.SE3.Identity())
+    for k, joint in enumerate(numbers.frame_joint):
+        place = pin.SE3(numbers.frame_rotation[k], numbers.frame_translation[k])
+        model.addFrame(pin.Frame(f"f{k}", int(joint) + 1, 0, place, pin.FrameType.OP_FRAME))
     model.armature = numbers.armature
     model.gravity.linear = numbers.gravity
     return model

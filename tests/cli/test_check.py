@@ -41,3 +41,30 @@ def test_a_mass_matrix_without_inverse_is_found_wanting(run, pendulum) -> None:
     ran = run("check", pendulum(text=massless))
     assert ran.status == 1
     assert "no inverse" in ran.out + ran.err
+
+
+DOUBTFUL = """<robot name="x"><link name="base"/><link name="a">
+  <inertial><mass value="1"/><inertia ixx="1" iyy=".1" izz=".1" ixy="0" ixz="0" iyz="0"/></inertial></link>
+  <joint name="j" type="revolute"><parent link="base"/><child link="a"/><axis xyz="1 0 0"/></joint></robot>"""
+"""A joint without limits, which only the file's reader sees, and moments that no body has, which both see."""
+
+
+def test_findings_of_the_file_and_of_the_model_are_told_once(run, pendulum) -> None:
+    path = pendulum(text=DOUBTFUL)
+    ran, told = run("check", path), run("check", path, "--json").json
+    assert ran.status == 1 and not told["fine"]
+    for words, line, severity in (("without limits", 3, "note"), ("principal moments", 1, "physics")):
+        assert ran.out.count(words) == 1
+        (found,) = [finding for finding in told["findings"] if words in finding["message"]]
+        assert (found["line"], found["severity"]) == (line, severity)
+
+
+def test_what_only_the_model_shows_is_told_too(run, pendulum, monkeypatch) -> None:
+    import condyle
+    from condyle.errors import Finding
+
+    found = Finding("physics", "is odd", element="body 'a'")
+    monkeypatch.setattr(condyle.Robot, "check", lambda self: [found])
+    ran, told = run("check", pendulum()), run("check", pendulum(), "--json").json
+    assert ran.status == 1 and "body 'a': is odd" in ran.out
+    assert [finding["message"] for finding in told["findings"]].count("is odd") == 1

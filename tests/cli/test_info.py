@@ -101,3 +101,39 @@ def test_what_runs_on_a_target(run, pendulum) -> None:
     lines = run("info", "iiwa14", "--links", "scan", "--target", "numpy", "--json").json["explained"]
     assert any(line.startswith("fd ") and "by scans" in line for line in lines)
     assert "target" in run("info", pendulum(), "--links", "auto", "--batch", "1").out
+
+
+def test_a_card_that_is_not_there_is_not_invented(run, pendulum, monkeypatch) -> None:
+    from condyle.gpu import GpuDynamics
+
+    monkeypatch.setattr(GpuDynamics, "_multiprocessors", lambda self: None)
+    said = run("info", pendulum(), "--target", "cuda").out
+    assert "there is no GPU here: estimates are for a card with 132 multiprocessors" in said
+    assert "GPU 0" not in said
+
+
+def test_functions_are_listed_without_a_robot(run) -> None:
+    rows = {row["function"]: row for row in run("info", "--functions", "--json").json["functions"]}
+    assert list(rows) == list(FUNCTIONS)
+    assert rows["jac"]["runners"] == ["straight"] and rows["jac"]["options"] == ["frames", "reference_frame"]
+    assert rows["jac"]["outputs"][0]["shape"] == ["n_frames", "6", "nv"]
+    assert rows["id"]["runners"] == ["straight", "loops", "link-parallel", "hardware"]
+    assert "verilog" in rows["id"]["targets"] and "verilog" not in rows["nle"]["targets"]
+    assert rows["nle"]["f_ext"] and not rows["g"]["f_ext"]
+    said = run("info", "--functions").out
+    for function in FUNCTIONS.values():
+        assert any(line.split()[:2] == [function.name, function.method] for line in said.splitlines())
+
+
+def test_a_function_of_ones_own_is_listed(run) -> None:
+    from condyle.functions import registered
+    from tests.functions.first_moment import FIRST_MOMENT
+
+    with registered(FIRST_MOMENT):
+        assert FIRST_MOMENT.method in run("info", "--functions").out
+
+
+def test_info_says_what_to_name(run) -> None:
+    assert run("info").status == 2
+    refused = run("info", "iiwa14", "--functions")
+    assert refused.status == 2 and "leave ROBOT out" in refused.err

@@ -78,7 +78,7 @@ def run(arguments: argparse.Namespace) -> int:
     dtype: str = arguments.dtype
     frames = frames_of(loaded.robot, arguments)
     dynamics = loaded.robot.compile(target=arguments.target, dtype=dtype, threads=threads, frames=frames)
-    others = _opened(loaded, against, arguments.functions)
+    others = _opened(loaded, against, arguments.functions, frames)
     sampling = Sampling("cpu" if against else "wall")
     rows = measure(loaded.robot, dynamics, others, arguments.functions, arguments.batch, sampling)
     about = _about(loaded, dtype, arguments.target, threads)
@@ -128,13 +128,15 @@ def call(dynamics: Dynamics, name: str, states: States, outputs: tuple[Array, ..
     return spelled_out(function, arguments, out)
 
 
-def _opened(loaded: Loaded, against: tuple[str, ...], names: tuple[str, ...]) -> dict[str, Rival]:
+def _opened(
+    loaded: Loaded, against: tuple[str, ...], names: tuple[str, ...], frames: tuple[str, ...]
+) -> dict[str, Rival]:
     """The rivals, each of which agrees with our float64 answers."""
     others: dict[str, Rival] = {}
-    exact = loaded.robot.compile(threads=1)
+    exact = loaded.robot.compile(threads=1, frames=frames)
     for k, library in enumerate(against):
         progress(f"building {library} for this machine, once (minutes)", k, len(against))
-        rival = others[library] = rivals.opened(library, loaded.robot)
+        rival = others[library] = rivals.opened(library, loaded.robot, frames)
         for name in set(names) & set(rival.algorithms):
             progress(f"comparing the answers of {library}, {name}", k, len(against))
             agreement(loaded.robot, exact, rival, name)

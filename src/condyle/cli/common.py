@@ -33,9 +33,14 @@ class Loaded:
     """What they say, as data."""
 
 
-def add_robot(command: argparse.ArgumentParser) -> None:
+def add_robot(command: argparse.ArgumentParser, optional: bool = False) -> None:
     """The arguments that say which robot, and --json."""
-    command.add_argument("robot", metavar="ROBOT", help=f"a URDF or MJCF file, or a bundled name: {', '.join(BUNDLED)}")
+    command.add_argument(
+        "robot",
+        metavar="ROBOT",
+        nargs="?" if optional else None,
+        help=f"a URDF or MJCF file, or a bundled name: {', '.join(BUNDLED)}",
+    )
     command.add_argument("--floating-base", action="store_true", help="put a free joint above the root link")
     command.add_argument(
         "--lock",

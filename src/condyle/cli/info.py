@@ -1,5 +1,5 @@
 """`condyle info`: the tree, sizes, masses, warnings; with --counts the operations and the route of each function, with
---target, --links or --batch what runs for a batch.
+--target, --links or --batch what runs for a batch; with --functions what there is to compute.
 """
 
 from __future__ import annotations
@@ -23,6 +23,7 @@ from condyle.cli.common import (
     snapped_json,
     table,
 )
+from condyle.errors import UnsupportedError
 from condyle.text import printable
 
 COUNTS = ("function", "route", "mul", "add", "div", "sincos", "instructions")
@@ -34,8 +35,11 @@ def fill(command: argparse.ArgumentParser) -> None:
         "with --counts or --target, what its functions cost and what would run."
     )
     command.epilog = "example: condyle info arm.urdf --lock finger_joint=0 --counts"
-    add_robot(command)
+    add_robot(command, optional=True)
     add_frames(command)
+    command.add_argument(
+        "--functions", action="store_true", help="the functions there are, what each takes and what runs it; no ROBOT"
+    )
     command.add_argument("--counts", action="store_true", help="operations and route of each function")
     command.add_argument("--target", choices=TARGETS, help="say what runs there: routes, forms, threads")
     command.add_argument("--batch", type=positive, metavar="N", help="say what runs for so many states (default 256)")
@@ -44,6 +48,10 @@ def fill(command: argparse.ArgumentParser) -> None:
 
 
 def run(arguments: argparse.Namespace) -> int:
+    if arguments.functions:
+        return _functions(arguments)
+    if arguments.robot is None:
+        raise UnsupportedError("info: name a ROBOT (or --functions, to list what can be computed)")
     loaded = load(arguments)
     asked = bool(arguments.target or arguments.links or arguments.batch)
     frames = frames_of(loaded.robot, arguments)
@@ -65,6 +73,19 @@ def run(arguments: argparse.Namespace) -> int:
             show(f"{function:11}" + (", ".join(f"{route} {n}" for route, n in routes.items()) or "loops, by estimates"))
     if asked:
         show("\n" + "\n".join(_explained(loaded, arguments)))
+    return 0
+
+
+def _functions(arguments: argparse.Namespace) -> int:
+    """What can be computed, of any robot."""
+    from condyle.cli.functions import lines, listed
+
+    if arguments.robot is not None:
+        raise UnsupportedError("info --functions lists what there is for every robot: leave ROBOT out")
+    if arguments.json:
+        show_json({"functions": listed()})
+    else:
+        show("\n".join(lines()))
     return 0
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import replace
 
 import numpy as np
@@ -13,8 +14,10 @@ from condyle.cli.rivals import agreement as comparing
 from condyle.cli.rivals.agreement import agreement
 from condyle.cli.rivals.mujoco_model import frames, mjcf
 from condyle.cli.rivals.numbers import numbers_of
-from condyle.cli.rivals.pinocchio_cpp import PinocchioCpp
+from condyle.cli.rivals.pinocchio_cpp import FOLDER, SOURCES, PinocchioCpp
 from condyle.errors import BuildError, UnsupportedError
+from condyle.functions import FUNCTIONS
+from condyle.model.placement import Placement
 
 ARMS = [("iiwa14", False), ("hyq", False), ("hyq", True)]
 
@@ -35,9 +38,11 @@ def test_pinocchio_python_agrees(name: str, floating: bool) -> None:
     from benchmarks.rivals.pinocchio_python import PinocchioPython
 
     robot = condyle.load(name, floating_base=floating)
-    rival = PinocchioPython(robot)
+    frames = tuple(robot.frames)[1:4]
+    rival = PinocchioPython(robot, frames)
+    assert {"fk", "jac"} <= set(rival.algorithms)
     for function in rival.algorithms:
-        assert agreement(robot, robot.compile(target="numpy"), rival, function) < 1e-8
+        assert agreement(robot, robot.compile(target="numpy", frames=frames), rival, function) < 1e-8
 
 
 def test_armature_slides_balls_and_branches_agree() -> None:
@@ -68,6 +73,32 @@ def test_joints_that_a_rival_is_not_given_are_named() -> None:
     assert numbers_of(rotors, "MuJoCo").armature.all()
     with pytest.raises(UnsupportedError, match="Pinocchio has another meaning of armature on a free joint"):
         numbers_of(rotors, "Pinocchio")
+
+
+def test_pinocchio_has_a_row_for_every_function() -> None:
+    """Each source's table holds what is looked for in it; together they are our functions."""
+    for source, functions in SOURCES.items():
+        rows = re.findall(r'^    \{"(\w+)"', (FOLDER / source).read_text(), re.MULTILINE)
+        assert rows == list(functions)
+    assert {name for functions in SOURCES.values() for name in functions} == set(FUNCTIONS)
+
+
+def test_frames_are_numbers_seen_from_their_joint() -> None:
+    robot = condyle.random_tree(3, rng=2, types=("revolute", "prismatic"))
+    names = tuple(robot.frames)
+    numbers = numbers_of(robot, "Pinocchio", names)
+    assert [robot.frames[name].body for name in names] == numbers.frame_joint.tolist()
+    assert numbers.frame_rotation.shape == (len(names), 3, 3) and numbers.frame_translation.shape == (len(names), 3)
+    assert numbers.struct().frames == len(names) and numbers_of(robot, "Pinocchio").struct().frames == 0
+
+
+def test_a_regressor_is_compared_where_bodies_have_their_joints_frames() -> None:
+    pytest.importorskip("pinocchio", reason="needs the pin package: pip install 'condyle[bench]'")
+    robot = condyle.load("iiwa14")
+    assert "reg" in PinocchioCpp(robot).algorithms
+    away = replace(robot.joints[1], after=Placement.from_rpy((0.1, 0.0, 0.0)))
+    moved = replace(robot, joints=(robot.joints[0], away, *robot.joints[2:]))
+    assert "reg" not in PinocchioCpp(moved).algorithms
 
 
 def test_mjcf_has_no_name_of_the_model() -> None:

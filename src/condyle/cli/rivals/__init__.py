@@ -19,8 +19,10 @@ if TYPE_CHECKING:
 NAMES = ("pinocchio", "pinocchio-gcc", "casadi", "mujoco")
 
 
-def opened(name: str, robot: Robot) -> Rival:
-    """One of NAMES for this robot; building it may take minutes, once. UnsupportedError says what is missing."""
+def opened(name: str, robot: Robot, frames: tuple[str, ...] = ()) -> Rival:
+    """One of NAMES for this robot and these frames; building it may take minutes, once. UnsupportedError says what is
+    missing.
+    """
     if name == "casadi":
         from condyle.cli.rivals.casadi_c import CasadiC
 
@@ -31,4 +33,4 @@ def opened(name: str, robot: Robot) -> Rival:
         return MujocoC(robot)
     from condyle.cli.rivals.pinocchio_cpp import PinocchioCpp
 
-    return PinocchioCpp(robot, name)
+    return PinocchioCpp(robot, name, frames)

@@ -17,7 +17,7 @@ N_STATES = 16
 
 def agreement(robot: Robot, dynamics: Dynamics, rival: Rival, function: str) -> float:
     """The worst relative difference at random states; BuildError where it is more than the rival allows."""
-    states = draw(robot, N_STATES, "float64", (function,), rng=1)
+    states = draw(robot, N_STATES, "float64", (function,), rng=1, frames=dynamics.n_frames)
     theirs = states.outputs(function)
     rival.answers(function, states.arguments(function), theirs)
     worst = max(relative(a, b) for a, b in zip(theirs, answers(dynamics, function, states), strict=True))

@@ -19,7 +19,7 @@ import numpy as np
 
 from condyle.cli.rivals import toolchain
 from condyle.cli.rivals.numbers import Struct, numbers_of
-from condyle.cli.rivals.pinocchio_cpp import ALGORITHMS
+from condyle.cli.rivals.pinocchio_cpp import DYNAMICS
 from condyle.cli.rivals.rival import EXACT, FUNCTIONS, Array, Compiled
 from condyle.errors import BuildError, UnsupportedError
 from condyle.runtime.toolchain import find_compiler
@@ -45,7 +45,7 @@ class CasadiC:
         self._numbers = numbers_of(robot, "CasADi")
         self._compiler = find_compiler()
         self._functions: dict[str, Compiled] = {}
-        self.algorithms = {name: ALGORITHMS[name] for name in FUNCTIONS if name != "difd"}
+        self.algorithms = {name: DYNAMICS[name] for name in FUNCTIONS if name != "difd"}
         self.about = {
             "version": metadata.version("casadi"),
             "pinocchio": self._headers.pinocchio,

@@ -15,12 +15,19 @@ from numpy.typing import NDArray
 from condyle.errors import UnsupportedError
 
 if TYPE_CHECKING:
+    from condyle.model.placement import Placement
     from condyle.model.robot import Joint, Robot
 
 Floats = NDArray[np.float64]
+Matrix = NDArray[np.floating]
 KINDS = {"revolute": 0, "continuous": 0, "prismatic": 4, "spherical": 8, "free": 9}
 """A coordinate axis adds 0, 1 or 2, any other 3; spherical and free joints have none."""
 WITHOUT_AXIS = 8
+INTS = ("parent", "kind", "frame_joint")
+FLOATS = (
+    *("axis", "rotation", "translation", "mass", "com", "inertia", "armature", "gravity"),
+    *("frame_rotation", "frame_translation"),
+)
 _INT_P, _DOUBLE_P = ctypes.POINTER(ctypes.c_int), ctypes.POINTER(ctypes.c_double)
 
 
@@ -28,12 +35,9 @@ class Struct(ctypes.Structure):
     """rival::Numbers of pinocchio_model.hpp."""
 
     _fields_: ClassVar = [
-        ("joints", ctypes.c_int),
-        *((name, _INT_P) for name in ("parent", "kind")),
-        *(
-            (name, _DOUBLE_P)
-            for name in ("axis", "rotation", "translation", "mass", "com", "inertia", "armature", "gravity")
-        ),
+        *((name, ctypes.c_int) for name in ("joints", "frames")),
+        *((name, _INT_P) for name in INTS),
+        *((name, _DOUBLE_P) for name in FLOATS),
     ]
 
 
@@ -42,6 +46,7 @@ class Numbers:
     """Per joint: parent (-1: none), kind, axis, rotation and translation in the parent's body, and its body's inertia.
 
     The body's frame is the joint's moved frame; inertia is about the centre of mass in these axes. armature: (nv,).
+    Per frame: its joint (-1: the world), and where it stands in that joint's moved frame.
     """
 
     parent: NDArray[np.intc]
@@ -54,20 +59,24 @@ class Numbers:
     inertia: Floats
     armature: Floats
     gravity: Floats
+    frame_joint: NDArray[np.intc]
+    frame_rotation: Floats
+    frame_translation: Floats
 
     def struct(self) -> Struct:
         """Points into these arrays: keep them."""
-        ints = [array.ctypes.data_as(_INT_P) for array in (self.parent, self.kind)]
-        floats = (self.axis, self.rotation, self.translation, self.mass, self.com, self.inertia, self.armature)
-        return Struct(len(self.parent), *ints, *(array.ctypes.data_as(_DOUBLE_P) for array in (*floats, self.gravity)))
+        ints = (getattr(self, name).ctypes.data_as(_INT_P) for name in INTS)
+        floats = (getattr(self, name).ctypes.data_as(_DOUBLE_P) for name in FLOATS)
+        return Struct(len(self.parent), len(self.frame_joint), *ints, *floats)
 
 
-def numbers_of(robot: Robot, library: str) -> Numbers:
+def numbers_of(robot: Robot, library: str, frames: tuple[str, ...] = ()) -> Numbers:
     """The arrays; UnsupportedError for joints that `library` is not given here."""
     kinds = [_kind(joint, library) for joint in robot.joints]
-    places = [_placement(robot, joint) for joint in robot.joints]
+    places = [_inside(robot, joint.parent, joint.placement) for joint in robot.joints]
     bodies = list(zip(robot.joints, robot.bodies, strict=True))
     turns = [joint.after.rotation for joint in robot.joints]
+    points = [_inside(robot, *robot.frames[name]) for name in frames]
     return Numbers(
         np.array(robot.parents, dtype=np.intc),
         np.array(kinds, dtype=np.intc),
@@ -79,6 +88,9 @@ def numbers_of(robot: Robot, library: str) -> Numbers:
         _rows([turn @ body.inertia @ np.transpose(turn) for turn, body in zip(turns, robot.bodies, strict=True)]),
         np.concatenate([np.ravel(joint.armature) for joint in robot.joints]).astype(np.float64),
         _rows(list(robot.gravity)),
+        np.array([robot.frames[name].body for name in frames], dtype=np.intc),
+        _rows([rotation for rotation, _ in points]),
+        _rows([translation for _, translation in points]),
     )
 
 
@@ -97,12 +109,12 @@ def _kind(joint: Joint, library: str) -> int:
     return base + (units.index(axis) if axis in units else 3)
 
 
-def _placement(robot: Robot, joint: Joint) -> tuple[NDArray[np.floating], NDArray[np.floating]]:
-    rotation, translation = joint.placement.rotation, joint.placement.translation
-    if joint.parent < 0:
-        return rotation, translation
-    after = robot.joints[joint.parent].after
-    return after.rotation @ rotation, after.rotation @ translation + after.translation
+def _inside(robot: Robot, body: int, place: Placement) -> tuple[Matrix, Matrix]:
+    """What stands in this body's frame (-1: the world's), seen from its joint's moved frame."""
+    if body < 0:
+        return place.rotation, place.translation
+    after = robot.joints[body].after
+    return after.rotation @ place.rotation, after.rotation @ place.translation + after.translation
 
 
 def _rows(rows: object) -> Floats:

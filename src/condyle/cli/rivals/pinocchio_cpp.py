@@ -14,10 +14,10 @@ from condyle.cli.rivals.rival import EXACT, Array, Model
 if TYPE_CHECKING:
     from condyle.model.robot import Robot
 
-SOURCE = Path(__file__).with_name("pinocchio_cpp.cpp")
+FOLDER = Path(__file__).parent
 FLAGS = ("-std=c++17", "-O3", "-march=native", "-DNDEBUG")
 COMPILERS = {"pinocchio": toolchain.CLANG_FIRST, "pinocchio-gcc": toolchain.GCC}
-ALGORITHMS = {
+DYNAMICS = {
     "id": "rnea",
     "fd": "aba",
     "m": "crba",
@@ -26,33 +26,73 @@ ALGORITHMS = {
     "dfd": "computeABADerivatives",
     "difd": "computeRNEADerivatives and two dense products",
 }
+OTHERS = {
+    "fk": "forwardKinematics, updateFramePlacement",
+    "fv": "forwardKinematics, getFrameVelocity",
+    "fa": "forwardKinematics, getFrameClassicalAcceleration",
+    "jac": "computeFrameJacobian",
+    "djac": "computeJointJacobiansTimeVariation, updateFramePlacement, getFrameJacobianTimeVariation",
+    "com": "centerOfMass",
+    "jcom": "jacobianCenterOfMass",
+    "h": "computeCentroidalMomentum",
+    "dh": "computeCentroidalMomentumTimeVariation",
+    "cmm": "computeCentroidalMap",
+    "ke": "computeKineticEnergy",
+    "pe": "computePotentialEnergy",
+    "g": "computeGeneralizedGravity",
+    "nle": "nonLinearEffects",
+    "cor": "computeCoriolisMatrix",
+    "reg": "computeJointTorqueRegressor",
+    "integrate": "integrate",
+    "difference": "difference",
+}
+SOURCES = {"pinocchio_dynamics.cpp": DYNAMICS, "pinocchio_functions.cpp": OTHERS}
+"""Built apart, each when it is first asked for: a compiler takes minutes for one."""
+HEADERS = ("pinocchio_run.hpp", "pinocchio_model.hpp")
+
+
+class Built(Model):
+    """One robot in one of the sources, which knows its functions by name."""
+
+    def number(self, function: str) -> int:
+        number: int = self.library.rival_function(function.encode())
+        return number
 
 
 class PinocchioCpp:
-    """Pinocchio compiled for this very machine."""
+    """Pinocchio compiled for this very machine. Answers of frames are in the frame itself ("local")."""
 
-    algorithms = ALGORITHMS
-
-    def __init__(self, robot: Robot, name: str = "pinocchio") -> None:
+    def __init__(self, robot: Robot, name: str = "pinocchio", frames: tuple[str, ...] = ()) -> None:
         self.name = name
-        numbers = numbers_of(robot, "Pinocchio")
+        self._numbers = numbers_of(robot, "Pinocchio", frames)
         headers = toolchain.pinocchio_headers()
         compiler = toolchain.cpp_compiler(COMPILERS[name])
-        command = [compiler.path, *FLAGS, *headers.flags, *toolchain.SHARED]
-        library = toolchain.library(command, SOURCE, (toolchain.MODEL,), f"Pinocchio {headers.pinocchio} by {name}")
+        self._command = [compiler.path, *FLAGS, *headers.flags, *toolchain.SHARED]
+        self.algorithms = {**DYNAMICS, **OTHERS}
+        if any(not joint.after.is_identity for joint in robot.joints):
+            del self.algorithms["reg"]  # parameters of a body refer to its frame, which is the joint's there
         self.about = {
             "version": headers.pinocchio,
             "eigen": headers.eigen,
             "compiler": compiler.version,
             "flags": " ".join(FLAGS),
         }
-        self._model = Model(library, ctypes.byref(numbers.struct()))
+        self._built: dict[str, Built] = {}
+
+    def _of(self, function: str) -> Model:
+        source = next(source for source, functions in SOURCES.items() if function in functions)
+        if source not in self._built:
+            label = f"Pinocchio {self.about['version']} by {self.name}"
+            beside = tuple(FOLDER / header for header in HEADERS)
+            library = toolchain.library(self._command, FOLDER / source, beside, label)
+            self._built[source] = Built(library, ctypes.byref(self._numbers.struct()))
+        return self._built[source]
 
     def call(self, function: str, arrays: Sequence[Array]) -> Callable[[], object]:
-        return self._model.call(function, arrays)
+        return self._of(function).call(function, arrays)
 
     def answers(self, function: str, arrays: Sequence[Array], out: Sequence[Array]) -> None:
-        self._model.call(function, arrays, out)()
+        self._of(function).call(function, arrays, out)()
 
     def tolerance(self, function: str) -> float:
         del function

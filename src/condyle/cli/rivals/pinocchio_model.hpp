@@ -12,14 +12,16 @@ using ConstMatrix3 = Eigen::Map<const Eigen::Matrix<double, 3, 3, Eigen::RowMajo
 using ConstVector3 = Eigen::Map<const Eigen::Vector3d>;
 
 // Per joint: parent (-1 at the root), kind, axis[3], rotation[9] and translation[3] in the parent body, mass, com[3],
-// inertia[9] about the centre of mass in body axes. Armature has nv entries. The fields of Numbers in pinocchio.py.
+// inertia[9] about the centre of mass in body axes. Armature has nv entries. Per frame: its joint (-1: the world),
+// rotation[9] and translation[3] there. The fields of Struct in numbers.py.
 struct Numbers {
-    int joints;
-    const int *parent, *kind;
-    const double *axis, *rotation, *translation, *mass, *com, *inertia, *armature, *gravity;
+    int joints, frames;
+    const int *parent, *kind, *frame_joint;
+    const double *axis, *rotation, *translation, *mass, *com, *inertia, *armature, *gravity, *frame_rotation,
+        *frame_translation;
 };
 
-// The order of KINDS in pinocchio.py.
+// The order of KINDS in numbers.py.
 inline pin::JointModel joint_model(int kind, const Eigen::Vector3d& axis) {
     switch (kind) {
         case 0: return pin::JointModelRX();
@@ -48,6 +50,13 @@ inline pin::Model model_of(const Numbers& numbers) {
     model.armature = Eigen::Map<const Vector>(numbers.armature, model.nv);
     model.gravity.linear() = ConstVector3(numbers.gravity);
     return model;
+}
+
+// Adds frame k; its number.
+inline pin::FrameIndex add_frame(pin::Model& model, const Numbers& numbers, int k) {
+    const pin::SE3 placement(ConstMatrix3(numbers.frame_rotation + 9 * k), ConstVector3(numbers.frame_translation + 3 * k));
+    return model.addFrame(pin::Frame(
+        "f" + std::to_string(k), numbers.frame_joint[k] + 1, 0, placement, pin::FrameType::OP_FRAME));
 }
 
 }  // namespace rival

@@ -48,17 +48,22 @@ class Compiled:
     """`rival_run(handle, function, n, q, v, x, minv, out)` of a shared library; with no `out` answers stay inside."""
 
     def __init__(self, library: ctypes.CDLL, handle: int | None) -> None:
+        self.library = library
         self._run = library.rival_run
         self._run.argtypes = [ctypes.c_void_p, ctypes.c_int, ctypes.c_long, *[ctypes.c_void_p] * 5]
         self._run.restype = None
         self._handle = handle
+
+    def number(self, function: str) -> int:
+        """What the library calls a function by."""
+        return FUNCTIONS.index(function)
 
     def call(self, function: str, arrays: Sequence[Array], out: Sequence[Array] | None = None) -> Callable[[], object]:
         """A callable without arguments; keeps the arrays alive."""
         q, v, x = arrays[0], arrays[min(1, len(arrays) - 1)], arrays[min(2, len(arrays) - 1)]
         minv = arrays[3].ctypes.data if len(arrays) > 3 else None
         pointers = None if out is None else (ctypes.c_void_p * len(out))(*(array.ctypes.data for array in out))
-        numbers = (self._handle, FUNCTIONS.index(function), len(q), q.ctypes.data, v.ctypes.data, x.ctypes.data)
+        numbers = (self._handle, self.number(function), len(q), q.ctypes.data, v.ctypes.data, x.ctypes.data)
         run, keep = self._run, (q, v, x, *arrays)
 
         def calling() -> object:
