@@ -9,6 +9,9 @@ from pathlib import Path
 
 import pytest
 
+from condyle.functions.kinematics import KINEMATICS
+from condyle.functions.momentum import MOMENTA
+
 ROOT = Path(__file__).resolve().parent.parent
 PROGRAMS = [ROOT / "docs" / "tour.py", *sorted((ROOT / "examples").glob("*.py"))]
 PAGES = [*ROOT.glob("*.md"), *ROOT.glob("docs/**/*.md"), *ROOT.glob("benchmarks/*.md")]
@@ -43,6 +46,24 @@ def test_readme_program_runs(tmp_path: Path) -> None:
         [sys.executable, "-W", "error", "-c", code], capture_output=True, text=True, check=False, cwd=tmp_path
     )
     assert done.returncode == 0, done.stderr
+
+
+@pytest.mark.parametrize("page", ["kinematics", "momentum"])
+def test_program_of_a_family_runs(page: str, tmp_path: Path) -> None:
+    text = (ROOT / "docs" / f"{page}.md").read_text()
+    (code,) = re.findall(r"^```python\n(.*?)^```$", text, re.MULTILINE | re.DOTALL)
+    command = [sys.executable, "-W", "error", "-c", code]
+    done = subprocess.run(command, capture_output=True, text=True, check=False, cwd=tmp_path)
+    assert done.returncode == 0, done.stderr
+
+
+@pytest.mark.parametrize("page", ["kinematics", "momentum"])
+def test_page_of_a_family_names_its_functions(page: str) -> None:
+    families = {"kinematics": KINEMATICS, "momentum": MOMENTA}
+    text = (ROOT / "docs" / f"{page}.md").read_text()
+    for function in families[page]:
+        calling = ", ".join(port.name for port in function.inputs)
+        assert f"| {function.name} | `{function.method}({calling})` |" in text
 
 
 @pytest.mark.parametrize("script", ["tools/reference.py", "benchmarks.tables", "benchmarks.fpga.tables"])

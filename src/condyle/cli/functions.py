@@ -38,7 +38,7 @@ def lines() -> list[str]:
         table(HEAD, [_row(function) for function in FUNCTIONS.values()]),
         f"targets {', '.join(TARGETS)}: every function; [f_ext]: external forces may be given",
         f"target verilog ({HARDWARE}): {planned}; and what only it has: {alone}",
-        "straight: straight-line code; loops: loops over joints, for long robots; a function without loops is NumPy there",
+        "straight: straight-line code; loops: over joints, for long robots; a function without loops is NumPy there",
         "link-parallel: links side by side, see --links",
     ]
 

@@ -5,8 +5,10 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from condyle.cli.check import answers, relative
-from condyle.cli.states import draw
+from condyle.cli.states import Array, draw
 from condyle.errors import BuildError
+from condyle.functions import FUNCTIONS
+from condyle.specification import Port
 
 if TYPE_CHECKING:
     from condyle import Dynamics, Robot
@@ -20,7 +22,14 @@ def agreement(robot: Robot, dynamics: Dynamics, rival: Rival, function: str) -> 
     states = draw(robot, N_STATES, "float64", (function,), rng=1, frames=dynamics.n_frames)
     theirs = states.outputs(function)
     rival.answers(function, states.arguments(function), theirs)
-    worst = max(relative(a, b) for a, b in zip(theirs, answers(dynamics, function, states), strict=True))
+    ours, ports = answers(dynamics, function, states), FUNCTIONS[function].outputs
+    worst = max(_error(robot, *each) for each in zip(ports, theirs, ours, strict=True))
     if not worst < rival.tolerance(function):
         raise BuildError(f"{rival.name} and condyle differ by {worst:.1e} in {function}; nothing was timed")
     return worst
+
+
+def _error(robot: Robot, port: Port, theirs: Array, ours: Array) -> float:
+    """Quaternions of either sign are one rotation: a configuration is compared as we would write it."""
+    same = robot.integrate(ours, robot.difference(ours, theirs)) if port.is_configuration else theirs
+    return relative(same, ours)
