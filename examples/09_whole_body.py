@@ -28,7 +28,7 @@ arm = foot.translation[:, 0] - dyn.center_of_mass(q)
 rate = np.concatenate((weight + force, np.cross(arm, force)), axis=-1)
 assert np.allclose(dyn.centroidal_momentum_rate(q, v, a), rate, rtol=0, atol=1e-6)
 
-# In the air angular momentum stays zero, and still the pelvis turns: arms that go round and round turn it the other way.
+# In the air angular momentum stays zero, and still the pelvis turns: arms that go round turn it the other way.
 STEPS, TURNS = 400, 3
 arms = [robot.joint(name).v_index for name in ("l_arm_shz", "l_arm_shx", "r_arm_shz", "r_arm_shx")]
 phase, q, start = np.array([0.0, 0.5, 0.5, 0.0]) * np.pi, robot.neutral(), robot.neutral()
