@@ -39,6 +39,23 @@ class PinocchioPython:
         run, states = self._run(function), list(zip(*arrays, strict=True))
         return lambda: [run(*state) for state in states]
 
+    def single(self, function: str, state: Sequence[Array]) -> Callable[[], object]:
+        """One state, as a user writes the call."""
+        pin, model, data = self._pin, self._model, self._data
+        if function == "fk":
+            (q,) = state
+
+            def placed() -> None:
+                pin.forwardKinematics(model, data, q)
+                pin.updateFramePlacements(model, data)
+
+            return placed
+        if function == "jac":
+            (q,), frame, local = state, self._frames[0], pin.LOCAL
+            return lambda: pin.computeFrameJacobian(model, data, q, frame, local)
+        run = self._run(function)
+        return lambda: run(*state)
+
     def _run(self, function: str) -> Callable[..., object]:
         """Its call at one state; answers of frames are in the frame itself."""
         pin, model, data = self._pin, self._model, self._data
