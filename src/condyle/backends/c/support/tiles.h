@@ -32,23 +32,25 @@ CD_INLINE void cd_pack_rows(const real *in, ptrdiff_t stride, ptrdiff_t last, si
 CD_INLINE void cd_pack_rows(const real *in, ptrdiff_t stride, ptrdiff_t last, size_t size, real_v *w)
 {
     real_v x[LANES], y[LANES];
-    size_t e = 0;
-    for (; e + LANES <= size; e += LANES, in += LANES) {
-#define CD_DO(l) x[l] = CD_GET_ALL(CD_ROW(l));
+    size_t e;
+    if (size < LANES) {
+#define CD_DO(l) x[l] = cd_get(CD_ROW(l), size);
+        CD_EACH(CD_DO)
+#undef CD_DO
+        cd_transpose(x, y);
+#define CD_DO(l) if ((l) < size) { w[l] = y[l]; }
+        CD_EACH(CD_DO)
+#undef CD_DO
+        return;
+    }
+    for (e = 0; e < size; e += LANES) {
+        /* the last group starts early enough to be whole: a part of one is loaded number by number */
+        e = size - e < LANES ? size - LANES : e;
+#define CD_DO(l) x[l] = CD_GET_ALL(CD_ROW(l) + e);
         CD_EACH(CD_DO)
 #undef CD_DO
         cd_transpose(x, y);
 #define CD_DO(l) w[e + (l)] = y[l];
-        CD_EACH(CD_DO)
-#undef CD_DO
-    }
-    if (e < size) {
-        const size_t count = size - e;
-#define CD_DO(l) x[l] = cd_get(CD_ROW(l), count);
-        CD_EACH(CD_DO)
-#undef CD_DO
-        cd_transpose(x, y);
-#define CD_DO(l) if ((l) < count) { w[e + (l)] = y[l]; }
         CD_EACH(CD_DO)
 #undef CD_DO
     }
