@@ -41,13 +41,22 @@ def kinetic_energy(tree: Sweeps, v: Field[Sequence[Scalar]]) -> tuple[Scalar]:
     """1/2 sum (v_i . I_i v_i + armature v²)."""
 
     def own(joint: Joint, velocity: Pair, rates: Sequence[Scalar]) -> Scalar:
-        twice = twist.dot(velocity, times_motion(joint.inertia, *velocity))
+        twice = twice_energy(joint.inertia, *velocity)
         for dof, rate in zip(joint.dofs, rates, strict=True):
             twice = twice + dof.armature * (rate * rate)
         return twice
 
     twice = tree.each(own, tree.forward(velocity, twist.ZERO, v), v)
     return (number(0.5) * tree.total(twice, number(0.0)),)
+
+
+def twice_energy(inertia: Inertia, u: Vector, w: Vector) -> Scalar:
+    """m u . u + 2 u . (w x h) + w . I w, with I = tr(Q) 1 - Q of the second moments Q: each product once."""
+    mass, first, (xx, xy, xz, yy, yz, zz) = inertia
+    x, y, z = w
+    two = number(2.0)
+    turning = x * (x * (yy + zz) - two * (y * xy + z * xz)) + y * (y * (xx + zz) - two * (z * yz)) + z * (z * (xx + yy))
+    return mass * vec.dot(u, u) + vec.dot(u, vec.cross(w, vec.scale(two, first))) + turning
 
 
 def columns(joint: Joint, velocity: Pair) -> Sequence[Pair]:
