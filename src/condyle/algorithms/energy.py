@@ -51,12 +51,14 @@ def kinetic_energy(tree: Sweeps, v: Field[Sequence[Scalar]]) -> tuple[Scalar]:
 
 
 def twice_energy(inertia: Inertia, u: Vector, w: Vector) -> Scalar:
-    """m u . u + 2 u . (w x h) + w . I w, with I = tr(Q) 1 - Q of the second moments Q: each product once."""
+    """m u . u + 2 h . (u x w) + w . I w, with h the first moment and I = tr(Q) 1 - Q, Q the second moments."""
     mass, first, (xx, xy, xz, yy, yz, zz) = inertia
     x, y, z = w
     two = number(2.0)
-    turning = x * (x * (yy + zz) - two * (y * xy + z * xz)) + y * (y * (xx + zz) - two * (z * yz)) + z * (z * (xx + yy))
-    return mass * vec.dot(u, u) + vec.dot(u, vec.cross(w, vec.scale(two, first))) + turning
+    sliding = mass * vec.dot(u, u) + vec.dot(vec.scale(two, first), vec.cross(u, w))
+    by_x = (yy + zz) * x - (two * xy) * y - (two * xz) * z
+    by_y = (xx + zz) * y - (two * yz) * z
+    return sliding + x * by_x + y * by_y + z * ((xx + yy) * z)
 
 
 def columns(joint: Joint, velocity: Pair) -> Sequence[Pair]:
