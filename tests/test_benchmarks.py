@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 
 import condyle
-from benchmarks import goals, results, run, sections, tables
+from benchmarks import functions_table, goals, results, run, sections, tables
 from benchmarks.bench import Subject
 from benchmarks.robots import Case
 from condyle.cli.timing import Sampling
@@ -105,6 +105,22 @@ def test_goals_say_what_is_met() -> None:
     lines = goals.lines(measured)
     assert len(lines) == 2 + len(goals.GOALS)
     assert any("1 of 2 | panda dfd | 12 (26) |" in line for line in lines)
+
+
+def test_functions_say_what_is_met() -> None:
+    cell = {"ns": cells(dense=20.0, packed=10.0, pinocchio=300.0), "bytes": [56, 96]}
+    assert functions_table.row("panda", "fk", cell) == [
+        "fk",
+        "20.0",
+        "10.0",
+        "300",
+        "15.0 (30.0)",
+        "20",
+        "no",
+        "56 + 96",
+    ]
+    assert functions_table.row("panda", "jac", cell)[-3:-1] == ["15", "yes"]
+    assert functions_table.row("panda", "pe", cell)[-3:-1] == ["", ""]
 
 
 def test_runs_are_merged_into_one_file(tmp_path: Path) -> None:

@@ -66,7 +66,9 @@ def test_page_of_a_family_names_its_functions(page: str) -> None:
         assert f"| {function.name} | `{function.method}({calling})` |" in text
 
 
-@pytest.mark.parametrize("script", ["tools/reference.py", "benchmarks.tables", "benchmarks.fpga.tables"])
+@pytest.mark.parametrize(
+    "script", ["tools/reference.py", "benchmarks.tables", "benchmarks.fpga.tables", "benchmarks.functions"]
+)
 def test_generated_page_is_up_to_date(script: str) -> None:
     target = ["-m", script] if script.startswith("benchmarks") else [script]
     done = subprocess.run([sys.executable, *target, "--check"], cwd=ROOT, capture_output=True, text=True, check=False)

@@ -7,6 +7,7 @@ import math
 import numpy as np
 import pytest
 
+import condyle
 from condyle.runtime.rows import broadcast, copied, has_rows, rows_of
 
 
@@ -60,3 +61,19 @@ def test_pages_are_not_touched_to_say_so() -> None:
     assert copied(wide[:, :1], (7,), (1 << 20, 1)) == 0
     with pytest.raises(ValueError, match="broadcast"):
         rows_of(np.zeros((3, 7)), (7,), (2,), 2)
+
+
+@pytest.mark.parametrize("dtype", ["float64", "float32"])
+@pytest.mark.parametrize("size", [1, 2, 3, 4, 5, 7, 8, 9, 15, 17])
+def test_rows_of_every_length(size: int, dtype: str) -> None:
+    """Whole groups, rests, rows shorter than a vector: nothing beside a row has a part in it."""
+    dyn = condyle.chain(size, rng=0).compile(dtype=dtype, threads=1)
+    for n in (1, 2, 3, 5, 8, 17):
+        beside = np.full((2, n, size + 2), np.nan, dtype=dtype)
+        beside[..., 1:-1] = np.random.default_rng(n).standard_normal((2, n, size))
+        q, dv = beside[..., 1:-1]
+        found = np.full((n, size + 2), 9.0, dtype=dtype)
+        dyn.integrate(q, dv, out=found[:, 1:-1])
+        assert np.array_equal(found[:, 1:-1], q + dv)
+        assert (found[:, 0] == 9.0).all() and (found[:, -1] == 9.0).all()
+        assert np.array_equal(dyn.integrate(q.copy(), dv.copy()), q + dv)

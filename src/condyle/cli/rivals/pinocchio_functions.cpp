@@ -75,9 +75,7 @@ const Function FUNCTIONS[] = {
     {"dh", RUN { pin::computeCentroidalMomentumTimeVariation(model, data, r.q, r.v, r.x); },
      ANSWER { out << data.dhg.toVector(); }},
     {"cmm", RUN { pin::computeCentroidalMap(model, data, r.q); }, ANSWER { out << data.Ag; }},
-    // theirs leaves rotor inertias out
-    {"ke", RUN { pin::computeKineticEnergy(model, data, r.q, r.v); },
-     ANSWER { out << data.kinetic_energy + 0.5 * r.v.cwiseAbs2().dot(r.model.armature); }},
+    {"ke", RUN { pin::computeKineticEnergy(model, data, r.q, r.v); }, ANSWER { out << data.kinetic_energy; }},
     {"pe", RUN { pin::computePotentialEnergy(model, data, r.q); }, ANSWER { out << data.potential_energy; }},
     {"g", RUN { pin::computeGeneralizedGravity(model, data, r.q); }, ANSWER { out << data.g; }},
     {"nle", RUN { pin::nonLinearEffects(model, data, r.q, r.v); }, ANSWER { out << data.nle; }},
