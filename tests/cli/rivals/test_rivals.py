@@ -92,13 +92,15 @@ def test_frames_are_numbers_seen_from_their_joint() -> None:
     assert numbers.struct().frames == len(names) and numbers_of(robot, "Pinocchio").struct().frames == 0
 
 
-def test_a_regressor_is_compared_where_bodies_have_their_joints_frames() -> None:
+def test_what_means_something_else_there_is_not_compared() -> None:
     pytest.importorskip("pinocchio", reason="needs the pin package: pip install 'condyle[bench]'")
     robot = condyle.load("iiwa14")
     assert "reg" in PinocchioCpp(robot).algorithms
     away = replace(robot.joints[1], after=Placement.from_rpy((0.1, 0.0, 0.0)))
     moved = replace(robot, joints=(robot.joints[0], away, *robot.joints[2:]))
     assert "reg" not in PinocchioCpp(moved).algorithms
+    turning = replace(robot, joints=(replace(robot.joints[0], armature=np.ones(1)), *robot.joints[1:]))
+    assert "ke" in PinocchioCpp(robot).algorithms and "ke" not in PinocchioCpp(turning).algorithms
 
 
 def test_mjcf_has_no_name_of_the_model() -> None:

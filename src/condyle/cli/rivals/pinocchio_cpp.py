@@ -71,6 +71,8 @@ class PinocchioCpp:
         self.algorithms = {**DYNAMICS, **OTHERS}
         if any(not joint.after.is_identity for joint in robot.joints):
             del self.algorithms["reg"]  # parameters of a body refer to its frame, which is the joint's there
+        if self._numbers.armature.any():
+            del self.algorithms["ke"]  # theirs counts the rotors of some joints, not of all
         self.about = {
             "version": headers.pinocchio,
             "eigen": headers.eigen,
