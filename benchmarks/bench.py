@@ -17,6 +17,7 @@ from condyle.cli.bench import call
 from condyle.cli.states import States, draw
 from condyle.cli.timing import Call, Sampling, interleaved
 from condyle.functions import DEFAULT
+from condyle.specification import UNBOUND, Bound
 
 BATCH = 256
 
@@ -32,6 +33,11 @@ class Subject:
     @cached_property
     def robot(self) -> condyle.Robot:
         return self.case.load()
+
+    @property
+    def bound(self) -> Bound:
+        """What it is compiled for."""
+        return UNBOUND
 
     def dynamics(self, target: str = "cpu", dtype: str = "float64", threads: int = 1) -> condyle.Dynamics:
         return self.robot.compile(target=target, dtype=dtype, threads=threads)

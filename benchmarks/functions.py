@@ -19,6 +19,7 @@ import condyle
 from benchmarks import results
 from benchmarks.bench import BATCH, Subject, bytes_of, fresh, pinned, reused
 from benchmarks.functions_table import PATH, SOURCE, page
+from benchmarks.measurements import parts
 from benchmarks.measurements.packed import packed
 from benchmarks.rivals.pinocchio_python import PinocchioPython
 from benchmarks.robots import chosen
@@ -28,6 +29,8 @@ from condyle.cli.rivals.agreement import agreement
 from condyle.cli.rivals.rival import Rival
 from condyle.cli.states import States, draw
 from condyle.functions import DEFAULT, FUNCTIONS
+from condyle.options import bound_of
+from condyle.specification import Bound
 
 TIPS = {"panda": "panda_hand_tcp", "hyq-floating": "rh_lowerleg"}
 RIVAL = "pinocchio"
@@ -42,6 +45,10 @@ class Framed(Subject):
     def frames(self) -> tuple[str, ...]:
         return (TIPS[self.case.name],)
 
+    @property
+    def bound(self) -> Bound:
+        return bound_of(self.robot, self.frames)
+
     def dynamics(self, target: str = "cpu", dtype: str = "float64", threads: int = 1) -> condyle.Dynamics:
         return self.robot.compile(target=target, dtype=dtype, threads=threads, frames=self.frames)
 
@@ -54,6 +61,8 @@ def measure(subject: Framed) -> dict[str, Any]:
     dynamics, states = subject.dynamics(), subject.states(BATCH)
     rival = rivals.opened(RIVAL, subject.robot, subject.frames)
     functions = {name: batch(subject, dynamics, rival, states, name) for name in subject.functions}
+    for name, found in parts.measure(subject).get("functions", {}).items():
+        functions[name]["parts"] = {part: found[part] for part in ("rows", "kernel", "arithmetic")}
     return {
         "nv": subject.robot.nv,
         "frame": subject.frames[0],

@@ -14,9 +14,9 @@ HEAD = """# Functions beside Pinocchio
 
 Made by `python -m benchmarks.functions --table` from [functions.json](results/functions.json). Nanoseconds a state, the
 least of interleaved samples: dense NumPy arrays with `out=`, packed arrays, and a loop over Pinocchio's C++ in the same
-process. The ratio is how many times longer Pinocchio takes than a dense call, in brackets than a packed one; what a
-dense call takes longer than a packed one is rows to vectors and back. Bytes are those that a dense call reads and
-writes.
+process. The ratio is how many times longer Pinocchio takes than a dense call, in brackets than a packed one. Bytes are
+those that a dense call reads and writes. Parts, each measured alone: rows to vectors and back, sines and cosines, the
+other arithmetic; the call itself and what parts wait for each other come to that.
 """
 TWENTY = ("fk", "com", "g", "ke", "fa")
 SECOND = ("jcom", "cmm", "djac", "cor")
@@ -45,7 +45,7 @@ def robot(name: str, entry: dict[str, Any]) -> list[str]:
         f"{entry['date']}, commit {entry['commit'][:10]}, load {entry['load']}; N = {entry['batch']}, float64, one "
         f"thread; frame `{entry['frame']}`; Pinocchio {rival['version']} by {rival['compiler']}, `{rival['flags']}`."
     )
-    heads = ["function", "dense", "packed", "Pinocchio", "ratio", "goal", "met", "bytes"]
+    heads = ["function", "dense", "packed", "Pinocchio", "ratio", "goal", "met", "bytes", "parts"]
     return [f"## {name}, nv {entry['nv']}", "", certificate, "", *table(heads, rows), *singles(entry["one"])]
 
 
@@ -56,7 +56,16 @@ def row(name: str, key: str, cell: dict[str, Any]) -> list[str]:
     ratio = f"{theirs / dense:.1f} ({theirs / packed:.1f})"
     taken, given = cell["bytes"]
     numbers = [number(x) for x in (dense, packed, theirs)]
-    return [key, *numbers, ratio, "" if goal is None else f"{goal:g}", met, f"{taken} + {given}"]
+    return [key, *numbers, ratio, "" if goal is None else f"{goal:g}", met, f"{taken} + {given}", parts(cell)]
+
+
+def parts(cell: dict[str, Any]) -> str:
+    """Rows, sines, the rest."""
+    least = {part: spread["minimum"] for part, spread in cell.get("parts", {}).items()}
+    if not least:
+        return ""
+    each = (least["rows"], max(least["kernel"] - least["arithmetic"], 0.0), least["arithmetic"])
+    return " + ".join(map(number, each))
 
 
 def singles(found: dict[str, Any]) -> list[str]:

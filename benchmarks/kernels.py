@@ -22,6 +22,7 @@ from condyle.ir.program import Array, Program
 from condyle.model.tree import tree_of
 from condyle.passes.dce import dce
 from condyle.runtime import machine
+from condyle.specification import UNBOUND, Bound
 
 if TYPE_CHECKING:
     from condyle.runtime._tiles import Plan
@@ -44,6 +45,7 @@ class Kernels:
     """A robot's float64 kernels; none where the processor has none, or the function is loops."""
 
     robot: condyle.Robot
+    bound: Bound = UNBOUND
 
     @cached_property
     def isa(self) -> Isa | None:
@@ -52,7 +54,7 @@ class Kernels:
     @cached_property
     def compiler(self) -> Compiler:
         robot = self.robot
-        return Compiler(tree_of(robot), Facts(robot.nq, robot.nv, robot.fingerprint, __version__, "robot"))
+        return Compiler(tree_of(robot, self.bound), Facts(robot.nq, robot.nv, robot.fingerprint, __version__, "robot"))
 
     def assembled(self, name: str, sines: bool = True) -> Assembled | None:
         """sines: False leaves sines and cosines to the caller, who gives them as one more input."""

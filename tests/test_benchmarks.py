@@ -119,8 +119,10 @@ def test_functions_say_what_is_met() -> None:
         "no",
         "56 + 96",
     ]
-    assert functions_table.row("panda", "jac", cell)[-3:-1] == ["15", "yes"]
-    assert functions_table.row("panda", "pe", cell)[-3:-1] == ["", ""]
+    assert functions_table.row("panda", "jac", cell)[5:7] == ["15", "yes"]
+    with_parts = {**cell, "parts": cells(rows=4.0, kernel=15.0, arithmetic=3.0)}
+    assert functions_table.row("panda", "fk", with_parts)[-1] == "4.00 + 12.0 + 3.00"
+    assert functions_table.row("panda", "pe", cell)[5:7] == ["", ""]
 
 
 def test_runs_are_merged_into_one_file(tmp_path: Path) -> None:

@@ -19,7 +19,7 @@ TIMES = 8
 
 
 def measure(subject: Subject) -> dict[str, Any]:
-    kernels, dynamics, states = Kernels(subject.robot), subject.dynamics(), subject.states(BATCH)
+    kernels, dynamics, states = Kernels(subject.robot, subject.bound), subject.dynamics(), subject.states(BATCH)
     functions: dict[str, Any] = {}
     for name in subject.functions:
         whole, bare, isa = kernels.assembled(name), kernels.assembled(name, sines=False), kernels.isa
