@@ -109,19 +109,11 @@ def test_goals_say_what_is_met() -> None:
 
 def test_functions_say_what_is_met() -> None:
     cell = {"ns": cells(dense=20.0, packed=10.0, pinocchio=300.0), "bytes": [56, 96]}
-    assert functions_table.row("panda", "fk", cell) == [
-        "fk",
-        "20.0",
-        "10.0",
-        "300",
-        "15.0 (30.0)",
-        "20",
-        "no",
-        "56 + 96",
-    ]
-    assert functions_table.row("panda", "jac", cell)[5:7] == ["15", "yes"]
+    row = functions_table.row("panda", "fk", cell)
+    assert " ".join(row).strip() == "fk 20.0 10.0 300 15.0 (30.0) 20 no 56 + 96"
     with_parts = {**cell, "parts": cells(rows=4.0, kernel=15.0, arithmetic=3.0)}
     assert functions_table.row("panda", "fk", with_parts)[-1] == "4.00 + 12.0 + 3.00"
+    assert functions_table.row("panda", "jac", cell)[5:7] == ["15", "yes"]
     assert functions_table.row("panda", "pe", cell)[5:7] == ["", ""]
 
 
