@@ -11,6 +11,7 @@ from condyle.backends.common.facts import Facts
 from condyle.backends.cuda.cpp.header import header
 from condyle.backends.cuda.cpp.plan import plan
 from condyle.compile.serial import Compiler
+from condyle.functions import Variant
 from condyle.ir.show import show
 from condyle.model.tree import tree_of
 from condyle.trace.rolled import roll
@@ -50,7 +51,7 @@ def test_rolled_c(compiler: Compiler, golden) -> None:
 
 def test_cuda_cpp(compiler: Compiler, golden) -> None:
     joints = dict.fromkeys("qva", (0, 1))
-    text = header(plan(*compiler.gpu_kernels.exported(("id",))), compiler.facts, joints)
+    text = header(plan(*compiler.gpu_kernels.exported([Variant("id")])), compiler.facts, joints)
     golden("two_link_id.cuh.txt", text[text.index("/* id:") : text.index("/* A type that")])
 
 

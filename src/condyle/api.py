@@ -13,7 +13,7 @@ from numpy.typing import DTypeLike
 from condyle import __version__, readers
 from condyle.backends.common.facts import Facts
 from condyle.backends.cpu.build import supported
-from condyle.choices import BUNDLED, EXPORTS, LINKS, TARGETS
+from condyle.choices import BUNDLED, EXPORTS, LINKS, TARGETS, UNNAMED
 from condyle.compile.checks import check_bound, check_invertible
 from condyle.compile.serial import Compiler
 from condyle.dynamics import Dynamics, fall_back
@@ -214,10 +214,11 @@ def export(
     any other file in the way is an UnsupportedError, before anything is written.
 
     target: "c": header, sources, CMakeLists.txt and a test that checks itself; "cuda": one header for float and double,
-    and an example that checks itself; "verilog": an accelerator with a test
-    bench, a Makefile and report.json; robot.json holds the names. name: the prefix of every symbol,
-    `[a-z][a-z0-9_]{0,30}` and no word of C, C++, CUDA or Verilog, by default the bundled robot's name, else "robot".
-    frames, reference_frame: of functions of frames, as in `compile`. For c: dtype ("float64").
+    and an example that checks itself; both have each function that takes external forces once more, with f_ext, and
+    install a CMake package and a pkg-config file. "verilog": an accelerator with a test bench, a Makefile and
+    report.json. robot.json holds the names. name: the prefix of every symbol, `[a-z][a-z0-9_]{0,30}` and no word of C,
+    C++, CUDA or Verilog, by default the bundled robot's name, else "robot".
+    For c and cuda: frames, reference_frame, of functions of frames, as in `compile`. For c: dtype ("float64").
     For verilog: word, the number format ("27x18", "27", "32", "q16.16"), by default the first; dsp, a budget that
     chooses how often a task may enter; clock [MHz] (125), assumed, to print times; f_ext [N, N m], tasks carry external
     forces, each component within; step [s] (1e-3), of "euler" and "rk4"; constants, "dsp" (the default), "shift" or
@@ -234,13 +235,13 @@ def export(
     said = {option: value for option, value in options.items() if value is not None}
     check_taken(target, said)
     check_solvable(robot, functions)
-    named = _bundled_name(robot) if name is None else name
+    named = prefix_of(robot) if name is None else name
     bound = bound_of(robot, frames, reference_frame or "local")
     compiler = compiler_of(robot, name=named, bound=bound)
     for function in functions:
         if function in FUNCTIONS:
             check_bound(compiler.tree, FUNCTIONS[function], robot.frames)
-    job = Job(robot, compiler, folder, functions, said)
+    job = Job(robot, compiler, folder, functions, bound, said)
     try:
         check_folder(job.out)
         return write(target, job)
@@ -261,5 +262,6 @@ def _facts(robot: Robot, name: str) -> Facts:
     return Facts(robot.nq, robot.nv, robot.fingerprint, __version__, name)
 
 
-def _bundled_name(robot: Robot) -> str:
-    return robot.name if robot.name in BUNDLED else "robot"
+def prefix_of(robot: Robot) -> str:
+    """What exported symbols begin with where no name is said."""
+    return robot.name if robot.name in BUNDLED else UNNAMED

@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 BUNDLED = ("iiwa14", "hyq", "atlas")
+UNNAMED = "robot"
+"""What exported symbols of other robots begin with where no name is said."""
 MIMICS = ("exact", "independent")
 UNMODELLED = ("refuse", "ignore")
 TARGETS = ("cpu", "c", "numpy", "cuda")

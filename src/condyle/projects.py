@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 import os
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, cast
 
@@ -14,17 +14,17 @@ from numpy.typing import NDArray
 
 from condyle import hardware
 from condyle.backends.c.export import export_c
-from condyle.backends.common.facts import Vectors
+from condyle.backends.common.facts import Facts, Vectors
 from condyle.backends.common.owned import check_owned
 from condyle.backends.common.readme import Coordinates
 from condyle.backends.cuda.cpp.project import export_cuda
 from condyle.choices import EXPORTS
 from condyle.compile.serial import Compiler
 from condyle.errors import UnsupportedError
-from condyle.functions import FUNCTIONS
+from condyle.functions import FUNCTIONS, Variant, variants
 from condyle.functions.quantities import M, Q, V
 from condyle.model.robot import Robot
-from condyle.specification import Function, Port
+from condyle.specification import Bound, Function, Port
 from condyle.trace.reference import evaluate
 from condyle.trace.structure import sizes
 
@@ -39,12 +39,21 @@ class Job:
     compiler: Compiler
     out: Path
     functions: tuple[str, ...]
+    bound: Bound
     options: Mapping[str, Any]
     """Those that the target alone takes, as far as they were said."""
 
     @property
     def dtype(self) -> str:
         return self.options.get("dtype", "float64")
+
+    @property
+    def variants(self) -> list[Variant]:
+        return variants(self.functions)
+
+    @property
+    def specifications(self) -> list[Function]:
+        return [one.function for one in self.variants]
 
 
 def _owners(option: str) -> str:
@@ -100,23 +109,26 @@ def check_folder(out: Path) -> None:
 
 
 def _export_c(job: Job) -> list[Path]:
-    vectors = {function: _vectors(job, function, job.dtype) for function in job.functions}
-    programs = [job.compiler.code(function, False) for function in job.functions]
-    return export_c(programs, job.compiler.facts, job.out, vectors, _names(job.robot), _order(job.robot), job.dtype)
+    compiler, order = job.compiler, _order(job.robot)
+    programs = [replace(compiler.code(one.of, one.f_ext), name=one.name) for one in job.variants]
+    vectors = {one.name: _vectors(job, one, job.dtype) for one in job.variants}
+    names, bodies = _names(job.robot, job.bound, job.specifications), len(job.robot.bodies)
+    return export_c(programs, _facts(job), job.out, vectors, names, order, job.dtype, bodies)
 
 
 def _export_cuda(job: Job) -> list[Path]:
-    compiler, joints = job.compiler, _joints(job.robot)
-    names, order = _names(job.robot), _order(job.robot)
-    functions, programs = compiler.gpu_kernels.exported(job.functions)
-    vectors = {function: _vectors(job, function, "float64") for function in job.functions}
-    return export_cuda(functions, programs, compiler.facts, joints, job.out, vectors, names, order)
+    functions, programs = job.compiler.gpu_kernels.exported(job.variants)
+    vectors = {one.name: _vectors(job, one, "float64") for one in job.variants}
+    names, order = _names(job.robot, job.bound, job.specifications), _order(job.robot)
+    bodies = len(job.robot.bodies)
+    return export_cuda(functions, programs, _facts(job), _joints(job.robot), job.out, vectors, names, order, bodies)
 
 
 def _export_verilog(job: Job) -> list[Path]:
     options = hardware.Options(job.functions, name=job.compiler.facts.name, **job.options)
     robot = hardware.held(job.robot, options.root)
-    return hardware.export_verilog(robot, options, job.out, job.compiler.facts.version, _names(robot), _order(robot))
+    names = _names(robot, job.bound, [FUNCTIONS[name] for name in job.functions if name in FUNCTIONS])
+    return hardware.export_verilog(robot, options, job.out, job.compiler.facts.version, names, _order(robot))
 
 
 _WRITERS: Mapping[str, Callable[[Job], list[Path]]] = {"c": _export_c, "cuda": _export_cuda, "verilog": _export_verilog}
@@ -136,7 +148,12 @@ def _joints(robot: Robot) -> dict[str, list[int]]:
     return {**found, "a": found["v"], "tau": found["v"]}
 
 
-def _vectors(job: Job, function: str, dtype: str, n: int = 5) -> Vectors:
+def _facts(job: Job) -> Facts:
+    """With what each function computes that may be called."""
+    return replace(job.compiler.facts, functions={one.name: one.function for one in variants(FUNCTIONS)})
+
+
+def _vectors(job: Job, variant: Variant, dtype: str, n: int = 5) -> Vectors:
     """States with the reference's answers, for the exported test."""
     rng = np.random.default_rng(1)
     q, v = job.robot.random_state(n, rng)
@@ -151,13 +168,13 @@ def _vectors(job: Job, function: str, dtype: str, n: int = 5) -> Vectors:
                 drawn = rng.uniform(-1.0, 1.0, (n, math.prod(port.shape(sizes(job.compiler.tree)))))
                 known[port.name] = job.robot.random_state(n, rng).q if port.is_configuration else drawn
 
-    specification, nv = FUNCTIONS[function], job.robot.nv
+    specification, nv = variant.function, job.robot.nv
     fill((*specification.inputs, M))
     inputs = tuple(known[port.name].astype(dtype) for port in specification.inputs)
     rows = {port.name: x.astype(np.float64) for port, x in zip(specification.inputs, inputs, strict=True)}
     condition = float(np.max(np.linalg.cond(np.reshape(known[M.name], (n, nv, nv))))) if nv else 1.0
     allowed = _allowed(specification, dtype, nv, condition)
-    return Vectors(inputs, _reference(job.compiler, function, rows), allowed)
+    return Vectors(inputs, _reference(job.compiler, variant.of, rows), allowed)
 
 
 def _allowed(function: Function, dtype: str, nv: int, condition: float) -> float:
@@ -172,7 +189,7 @@ def _allowed(function: Function, dtype: str, nv: int, condition: float) -> float
 
 def _reference(compiler: Compiler, function: str, rows: Mapping[str, Reals]) -> tuple[Reals, ...]:
     """Answers, (n, size) each."""
-    given = {port.name: rows[port.name] for port in FUNCTIONS[function].inputs}
+    given = {port.name: rows[port.name] for port in FUNCTIONS[function].ports("f_ext" in rows)}
     found = evaluate(compiler.tree, function, compiler.reference_route(function), given)
     return tuple(np.reshape(np.asarray(array), (len(next(iter(given.values()))), -1)) for array in found)
 
@@ -192,13 +209,13 @@ def _order(robot: Robot) -> list[Coordinates]:
     ]
 
 
-def _names(robot: Robot) -> dict[str, object]:
+def _names(robot: Robot, bound: Bound, functions: Iterable[Function]) -> dict[str, object]:
     """What people call things: for robot.json."""
+    seen = {"frames": list(bound.frames), "reference_frame": bound.reference_frame} if bound.frames else {}
     return {
+        **seen,
         "fingerprint": robot.fingerprint,
         "joints": [{"name": j.name, "type": j.type, "q_index": j.q_index, "v_index": j.v_index} for j in robot.joints],
         "bodies": [body.name for body in robot.bodies],
-        "ports": {
-            name: [port.name for port in (*function.inputs, *function.outputs)] for name, function in FUNCTIONS.items()
-        },
+        "ports": {one.name: [port.name for port in (*one.inputs, *one.outputs)] for one in functions},
     }

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Literal, NamedTuple, TypeAlias
 
@@ -212,6 +212,12 @@ class Function:
     def depends_on(self, f_ext: bool) -> tuple[str, ...]:
         """What the variant with or without external forces depends on of `Bound`."""
         return (*self.options, "force_frame") if f_ext else self.options
+
+    @property
+    def with_forces(self) -> Function:
+        """The variant with external forces as a function of its own: what exports have beside it."""
+        name, method = f"{self.name}_{F_EXT.name}", f"{self.method}_{F_EXT.name}"
+        return replace(self, name=name, method=method, inputs=self.ports(True), takes_f_ext=False, inverse="")
 
     @property
     def is_vector(self) -> bool:

@@ -1,6 +1,9 @@
 from __future__ import annotations
 
+import json
 from pathlib import Path
+
+from condyle.functions import DEFAULT, FUNCTIONS
 
 
 def test_files_are_written_and_listed(run, pendulum, tmp_path) -> None:
@@ -39,3 +42,44 @@ def test_an_empty_folder_name_is_refused(run, pendulum, tmp_path, monkeypatch) -
     assert refused.status == 2
     assert "name a folder" in refused.err
     assert [path for path in sorted(tmp_path.iterdir()) if path not in before and path.suffix != ".urdf"] == []
+
+
+def test_symbols_that_are_called_robot_are_said(run, pendulum, tmp_path) -> None:
+    common = ("export", pendulum(), "--target", "c", "--functions", "id")
+    unnamed = run(*common, "--out", str(tmp_path / "a"))
+    assert "every symbol begins with 'robot'; --name" in unnamed.err
+    assert "begins with" not in run(*common, "--out", str(tmp_path / "b"), "--name", "rod").err
+    assert "begins with" not in run("export", "iiwa14", *common[2:], "--out", str(tmp_path / "c")).err
+    assert {path.name for path in (tmp_path / "c").glob("iiwa14_id*.c")} == {"iiwa14_id.c", "iiwa14_id_f_ext.c"}
+
+
+def test_the_seven_are_what_an_export_has_and_all_are_all(run, pendulum, tmp_path) -> None:
+    common = ("export", pendulum(), "--target", "c", "--name", "rod")
+    assert run(*common, "--out", str(tmp_path / "a")).status == 0
+    assert written(tmp_path / "a", "rod") == {*DEFAULT}
+    refused = run(*common, "--out", str(tmp_path / "b"), "--functions", "all")
+    assert refused.status == 2 and "no frames were named" in refused.err
+    assert not (tmp_path / "b").exists()
+    assert run(*common, "--out", str(tmp_path / "b"), "--functions", "all", "--frames", "rod").status == 0
+    assert written(tmp_path / "b", "rod") == {*FUNCTIONS}
+    assert json.loads((tmp_path / "b" / "robot.json").read_text())["frames"] == ["rod"]
+    verilog = run(*common[:3], "verilog", "--out", str(tmp_path / "v"), "--functions", "all")
+    assert verilog.status == 0, verilog.err
+
+
+def written(folder: Path, name: str) -> set[str]:
+    """The functions in a folder, those with external forces beside the others."""
+    found = {path.stem[len(name) + 1 :] for path in folder.glob(f"{name}_*.c")} - {"facts"}
+    forced = {function for function in found if function.endswith("_f_ext")}
+    plain = found - forced
+    assert forced == {f"{function}_f_ext" for function in plain if FUNCTIONS[function].takes_f_ext}
+    return plain
+
+
+def test_a_frame_that_is_not_there_is_named_before_anything_is_written(run, pendulum, tmp_path) -> None:
+    asked = ("export", pendulum(), "--out", str(tmp_path / "x"), "--functions", "fk", "--frames", "rodd")
+    for target in ("c", "cuda"):
+        refused = run(*asked, "--target", target)
+        assert refused.status == 2
+        assert "'rodd'; did you mean 'rod'?" in refused.err
+        assert not (tmp_path / "x").exists()

@@ -37,7 +37,7 @@ def named(robot: Robot, names: list[str], title: str) -> Robot:
 
 
 def code_of(robot: Robot, folder: Path) -> dict[str, bytes]:
-    files = condyle.export(robot, "c", folder, functions=["id"])
+    files = condyle.export(robot, "c", folder, functions=["id", "fv"], frames=tuple(robot.frames)[1:])
     return {file.name: file.read_bytes() for file in files}
 
 
@@ -58,7 +58,10 @@ def check(names: list[str], title: str, folder: Path, expected: dict[str, bytes]
     assert code.keys() == expected.keys()
     assert [file for file in code if file not in FOR_PEOPLE and code[file] != expected[file]] == []
     assert without_names(code["README.md"]) == without_names(expected["README.md"])
-    assert [joint["name"] for joint in json.loads(code["robot.json"])["joints"]] == names[:4]
+    people = json.loads(code["robot.json"])
+    assert [joint["name"] for joint in people["joints"]] == names[:4]
+    assert people["bodies"] == names[4:]
+    assert people["frames"] == [*robot.frames][1:]
 
 
 @settings(max_examples=15, deadline=None)

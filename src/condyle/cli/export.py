@@ -8,13 +8,14 @@ from collections.abc import Callable, Iterable
 from typing import Any
 
 import condyle
+from condyle import api
 from condyle.backends.fpga.constants import CONSTANTS
 from condyle.backends.fpga.target import WORDS
-from condyle.choices import DTYPES, EXPORTS, REFERENCE_FRAMES
+from condyle.choices import DTYPES, EXPORTS, REFERENCE_FRAMES, UNNAMED
 from condyle.cli.common import add_frames, add_robot, load_aloud, progress, say, show, show_json, words
 from condyle.errors import AccuracyWarning
 from condyle.functions import DEFAULT, FUNCTIONS
-from condyle.hardware.functions import tasks
+from condyle.hardware.functions import library, tasks
 
 
 def fill(command: argparse.ArgumentParser) -> None:
@@ -26,7 +27,7 @@ def fill(command: argparse.ArgumentParser) -> None:
     add_robot(command)
     command.add_argument("--target", choices=tuple(EXPORTS), required=True)
     command.add_argument("--out", metavar="DIR", required=True, help="the folder to write")
-    add_functions(command, hardware_functions)
+    add_functions(command, named_functions)
     add_frames(command)
     command.add_argument(
         "--reference-frame", choices=REFERENCE_FRAMES, help="of their velocities and Jacobians (default local)"
@@ -46,7 +47,10 @@ def add_hardware(command: argparse.ArgumentParser) -> None:
         "--constants", choices=CONSTANTS, help="verilog: products with constants by DSPs (default) or by shifts"
     )
     command.add_argument(
-        "--f-ext", type=float, metavar="N", help="verilog: tasks carry external forces, up to N newton"
+        "--f-ext",
+        type=float,
+        metavar="N",
+        help="verilog: tasks carry external forces, up to N newton (c and cuda have FN_f_ext)",
     )
     command.add_argument("--step", type=float, metavar="S", help="verilog: seconds of euler and rk4 (default 0.001)")
     command.add_argument(
@@ -77,13 +81,25 @@ def functions(text: str, more: Iterable[str] = ()) -> tuple[str, ...]:
     return tuple(FUNCTIONS) if text == "all" else words(text, (*FUNCTIONS, *more))
 
 
-def hardware_functions(text: str) -> tuple[str, ...]:
+def named_functions(text: str) -> tuple[str, ...]:
     """The same, and what only an accelerator can do."""
     return functions(text, tasks())
 
 
+def hardware_functions(text: str) -> tuple[str, ...]:
+    """What an accelerator can do."""
+    return with_plans(named_functions(text))
+
+
+def with_plans(named: tuple[str, ...]) -> tuple[str, ...]:
+    """Of every function those that an accelerator has; functions that were named are left as they are."""
+    return library() if named == tuple(FUNCTIONS) else named
+
+
 def run(arguments: argparse.Namespace) -> int:
     loaded = load_aloud(arguments)
+    if arguments.name is None and api.prefix_of(loaded.robot) == UNNAMED:
+        say(f"every symbol begins with {UNNAMED!r}; --name says another prefix")
     progress("generating ...")
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always", AccuracyWarning)
@@ -91,7 +107,7 @@ def run(arguments: argparse.Namespace) -> int:
             loaded.robot,
             target=arguments.target,
             out=arguments.out,
-            functions=arguments.functions,
+            functions=with_plans(arguments.functions) if arguments.target == "verilog" else arguments.functions,
             name=arguments.name,
             dtype=arguments.dtype,
             frames=arguments.frames,

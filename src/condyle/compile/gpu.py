@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cache, cached_property
 
 from condyle.backends.common.facts import bits_of
@@ -16,7 +16,7 @@ from condyle.backends.cuda.parts import Composed, Part, Parts, grouped, parts, s
 from condyle.backends.cuda.target import TARGET, Target
 from condyle.compile.routes import Router
 from condyle.errors import UnsupportedError
-from condyle.functions import FUNCTIONS, expanded
+from condyle.functions import FUNCTIONS, Variant, expanded
 from condyle.ir.program import Program
 from condyle.specification import Call, MinusProduct
 from condyle.trace.straight import arrays
@@ -50,11 +50,20 @@ class GpuKernels:
         inputs, outputs = arrays(tree, known.ports(f_ext)), arrays(tree, known.outputs)
         return Composed(known, inputs, outputs, partitions_of(function)[partition])
 
-    def exported(self, functions: Sequence[str]) -> tuple[list[Composed], dict[str, Program]]:
+    def exported(self, variants: Sequence[Variant]) -> tuple[list[Composed], dict[str, Program]]:
         """For CUDA C++, a thread a state: the steps of each function, and the Programs of all that is called."""
-        made = [self.composed(name, False, self.usual(name, False)) for name in functions]
-        names = dict.fromkeys(name for one in made for name in one.called)
-        return made, {name: self.size(name, False).program for name in names}
+        made: list[Composed] = []
+        called: dict[str, Variant] = {}
+        for one in variants:
+            whole = self.composed(one.of, one.f_ext, self.usual(one.of, one.f_ext))
+            of = {name: Variant(name, one.f_ext and FUNCTIONS[name].takes_f_ext) for name in whole.called}
+            steps = tuple(
+                step._replace(function=of[step.function].name) if isinstance(step, Call) else step
+                for step in whole.steps
+            )
+            made.append(replace(whole, function=one.function, steps=steps))
+            called |= {found.name: found for found in of.values()}
+        return made, {name: replace(self.size(*one).program, name=name) for name, one in called.items()}
 
 
 @dataclass(frozen=True, eq=False)

@@ -6,8 +6,9 @@ name it in a family here; `registered` adds one for a while.
 
 from __future__ import annotations
 
-from collections.abc import Generator
+from collections.abc import Generator, Iterable
 from contextlib import contextmanager
+from typing import NamedTuple
 
 from condyle.functions.dynamics import DYNAMICS
 from condyle.functions.kinematics import KINEMATICS
@@ -21,6 +22,28 @@ DEFAULT = tuple(function.name for function in DYNAMICS)
 
 OWN = frozenset(FUNCTIONS)
 """The library's own, whose kernels are kept between runs: its version says how they are computed."""
+
+
+class Variant(NamedTuple):
+    """A function as an export has it: by its short name, with external forces or without."""
+
+    of: str
+    f_ext: bool = False
+
+    @property
+    def function(self) -> Function:
+        known = FUNCTIONS[self.of]
+        return known.with_forces if self.f_ext else known
+
+    @property
+    def name(self) -> str:
+        return self.function.name
+
+
+def variants(functions: Iterable[str]) -> list[Variant]:
+    """Each function, and behind it the same with external forces where it takes such."""
+    both = [Variant(name, f_ext) for name in functions for f_ext in (False, True)]
+    return [one for one in both if not one.f_ext or FUNCTIONS[one.of].takes_f_ext]
 
 
 @contextmanager

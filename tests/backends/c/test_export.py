@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import shutil
 import subprocess
 from pathlib import Path
@@ -9,12 +10,15 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+import condyle
 from condyle.backends.c.export import export_c
+from condyle.backends.c.target import TARGET
 from condyle.backends.common.facts import Facts, Vectors
 from condyle.backends.common.readme import Coordinates
 from condyle.errors import UnsupportedError
 from condyle.ir.program import Program
 from tests.backends.c.small import meaning, states, tangle, toy
+from tests.programs import CMAKE, call
 
 STRICT = ["-std=c99", "-O1", "-Wall", "-Wextra", "-Werror", "-pedantic"]
 COMPILERS = [name for name in ("gcc", "clang", "clang-19") if shutil.which(name)]
@@ -38,12 +42,6 @@ def project(out: Path, name: str = "arm", dtype: str = "float64") -> list[Path]:
     return export_c(programs, Facts(5, 5, "abc123", "0.1.0", name), out, cases, {"joints": [EVIL]}, JOINTS, dtype)
 
 
-def call(command: list[str], cwd: Path) -> str:
-    done = subprocess.run(command, cwd=cwd, capture_output=True, text=True, timeout=120, check=False)
-    assert done.returncode == 0, done.stdout + done.stderr
-    return done.stdout
-
-
 @pytest.mark.parametrize("compiler", COMPILERS)
 @pytest.mark.parametrize("machine", ["-march=native", "-mtune=generic", "-DCD_SCALAR"])
 @pytest.mark.parametrize("dtype", ["float64", "float32"])
@@ -54,12 +52,85 @@ def test_compiles_without_a_word_and_is_right(tmp_path: Path, compiler: str, mac
     assert call(["./check"], tmp_path).count("right") == 3
 
 
-@pytest.mark.skipif(not shutil.which("cmake"), reason="no cmake")
+@pytest.mark.skipif(CMAKE is None, reason="no cmake: pip install 'condyle[test]' brings it")
 def test_cmake(tmp_path: Path) -> None:
     project(tmp_path)
-    call(["cmake", "-S", ".", "-B", "build"], tmp_path)
-    call(["cmake", "--build", "build"], tmp_path)
-    call(["ctest", "--test-dir", "build"], tmp_path)
+    call([str(CMAKE), "-S", ".", "-B", "build"], tmp_path)
+    call([str(CMAKE), "--build", "build"], tmp_path)
+    call([str(Path(str(CMAKE)).with_name("ctest")), "--test-dir", "build"], tmp_path)
+
+
+LIBRARY = {
+    "sincos",
+    "memcpy",
+    "memset",
+    "memmove",
+    "sin",
+    "cos",
+    "sqrt",
+    "exp",
+    "log",
+    "tanh",
+    "atan2",
+    "fma",
+    "rint",
+    "fmod",
+}
+"""What exported code may call, also with an f behind it; none of it allocates."""
+
+
+@pytest.mark.skipif(not shutil.which("nm"), reason="no nm")
+@pytest.mark.parametrize("machine", ["-march=native", "-DCD_SCALAR"])
+def test_nothing_is_allocated(tmp_path: Path, machine: str) -> None:
+    """Straight code, loops, products of matrices: only mathematics is called, and `_with` of our own."""
+    project(tmp_path)
+    long = condyle.chain(40)
+    condyle.export(long, "c", tmp_path / "long", ("dfd",), name="long_one")  # loops
+    for source in (*tmp_path.glob("arm_*.c"), *tmp_path.glob("long/long_one_*.c")):
+        call(["cc", *STRICT, "-fno-stack-protector", machine, "-c", str(source), "-o", "one.o"], tmp_path)
+        wanted = {line.split()[-1] for line in call(["nm", "-u", "one.o"], tmp_path).splitlines()}
+        assert {name.rstrip("f") for name in wanted} <= LIBRARY, source
+
+
+def test_a_long_workspace_is_given(tmp_path: Path) -> None:
+    """It has no plain call, which would put it on the stack; the test and the README use the other one."""
+    condyle.export(condyle.chain(40), "c", tmp_path, ("m", "dfd"), name="arm")
+    header = (tmp_path / "arm.h").read_text()
+    assert "int arm_m(size_t n" in header
+    assert "int arm_m_with(size_t n" in header
+    assert "int arm_dfd(" not in header and "int arm_dfd_f_ext(" not in header
+    assert "int arm_dfd_with(size_t n" in (tmp_path / "README.md").read_text()
+    sizes = dict(re.findall(r"enum \{ ARM_(\w+)_WORK = (\d+) \};", header))
+    assert int(sizes["M"]) <= TARGET.stack < int(sizes["DFD"]) < int(sizes["DFD_F_EXT"])
+    call(["sh", "-c", "cc -O0 -w *.c -lm -o check"], tmp_path)
+    assert call(["./check"], tmp_path).count("right") == 7
+
+
+def test_a_workspace_lies_anywhere(tmp_path: Path) -> None:
+    """At any address, and no byte outside it is touched."""
+    condyle.export(condyle.chain(3), "c", tmp_path, ("id",), name="arm")
+    (tmp_path / "main.c").write_text(ANYWHERE)
+    call(["cc", *STRICT, "-march=native", "main.c", "arm_id.c", "-lm", "-o", "anywhere"], tmp_path)
+    call(["./anywhere"], tmp_path)
+
+
+ANYWHERE = """
+#include "arm.h"
+#include <string.h>
+int main(void)
+{
+    static unsigned char room[ARM_ID_WORK + 130];
+    double x[ARM_NV] = {1, 2, 3}, want[ARM_NV], got[ARM_NV];
+    size_t k, size = arm_id_work();
+    int bad = size > ARM_ID_WORK || arm_id(1, x, x, x, want) != 0;
+    for (k = 1; k < 66; k++) {
+        memset(room, 7, sizeof room);
+        bad |= arm_id_with(1, x, x, x, got, room + k) != 0 || memcmp(got, want, sizeof want) != 0;
+        bad |= room[k - 1] != 7 || room[k + size] != 7;
+    }
+    return bad;
+}
+"""
 
 
 def test_a_wrong_answer_is_found(tmp_path: Path) -> None:

@@ -17,7 +17,7 @@ from condyle.api import Robot
 from condyle.backends.common.facts import Facts
 from condyle.backends.cuda.cpp.header import header
 from condyle.backends.cuda.cpp.plan import Exported, Plan, plan
-from condyle.functions import DEFAULT
+from condyle.functions import DEFAULT, Variant
 from condyle.runtime import cache, loading
 from tests.backends.cuda.simulate import kernels
 
@@ -27,8 +27,9 @@ TYPES = {"float64": "double", "float32": "float"}
 GPP = shutil.which("g++")
 
 
-def planned(one: Robot, names: Sequence[str] = tuple(DEFAULT)) -> Plan:
-    return plan(*kernels(one).exported(names))
+def planned(one: Robot, names: Sequence[str | Variant] = tuple(DEFAULT)) -> Plan:
+    named = [Variant(name) if isinstance(name, str) else name for name in names]
+    return plan(*kernels(one).exported(named))
 
 
 def text(found: Plan, facts: Facts, joints: Mapping[str, Sequence[int]] | None = None) -> str:
@@ -61,16 +62,19 @@ class Library:
             assert np.isnan(out[0]).all() and np.isnan(out[-1]).all()
         return [out[1:-1] for out in outputs]
 
-    def threads(self, name: str, inputs: Sequence[Floats], transposed: bool) -> list[Floats]:
-        """FN_inner, one state after the other; transposed: entries lie n numbers apart."""
+    def threads(self, name: str, inputs: Sequence[Floats], far: int) -> list[Floats]:
+        """FN_inner, one state after the other; bit k of far: entries of array k, outputs last, lie n numbers apart."""
         n, function = len(inputs[0]), self.function(name)
         rows = [array.reshape(n, -1) for array in inputs]
-        given = [np.ascontiguousarray(array.T if transposed else array) for array in rows]
-        outputs = [
-            np.full((array.size, n) if transposed else (n, array.size), np.nan) for array in function.parts.outputs
+        given = [np.ascontiguousarray(array.T if far >> k & 1 else array) for k, array in enumerate(rows)]
+        apart = [bool(far >> k & 1) for k in range(len(rows), len(rows) + len(function.parts.outputs))]
+        shapes = [
+            (array.size, n) if way else (n, array.size)
+            for array, way in zip(function.parts.outputs, apart, strict=True)
         ]
-        getattr(self.code, f"{name}_inner_double")(n, pointers(given), pointers(outputs), int(transposed))
-        return [out.T if transposed else out for out in outputs]
+        outputs = [np.full(shape, np.nan) for shape in shapes]
+        getattr(self.code, f"{name}_inner_double")(n, pointers(given), pointers(outputs), far)
+        return [out.T if way else out for out, way in zip(outputs, apart, strict=True)]
 
     def all_at_once(
         self, name: str, inputs: Sequence[Floats], capacity: int, fail: int = -1
@@ -143,15 +147,17 @@ def launch_call(function: Exported, name: str, real: str) -> str:
 
 
 def inner_call(function: Exported, name: str) -> str:
-    """For double; far: the entries of a state lie n numbers apart, else side by side."""
-    given = [f"in[{k}] + i * (far ? 1 : {size})" for k, (_, size) in enumerate(function.takes)]
-    given += [f"out[{k}] + i * (far ? 1 : {size})" for k, (_, size) in enumerate(function.answers)]
+    """For double; bit k of far: the entries of a state in array k lie n numbers apart, else side by side."""
+    places = [(f"in[{k}]", size) for k, (_, size) in enumerate(function.takes)]
+    places += [(f"out[{k}]", size) for k, (_, size) in enumerate(function.answers)]
+    given = [f"{place} + i * (far >> {k} & 1 ? 1 : {size})" for k, (place, size) in enumerate(places)]
+    given += [f"far >> {k} & 1 ? n : 1" for k in range(len(places))]
     head = f"void {function.name}_inner_double(size_t n, const double *const *in, double *const *out, int far)"
     return f"""
 extern "C" {head}
 {{
     for (size_t i = 0; i < n; i++) {{
-        {name}::{function.name}_inner<double>({", ".join(given)}, far ? n : 1, far ? n : 1);
+        {name}::{function.name}_inner<double>({", ".join(given)});
     }}
 }}"""
 

@@ -13,7 +13,7 @@ from condyle.backends.cuda.cpp.plan import plan
 from condyle.backends.cuda.forms import Form
 from condyle.backends.cuda.target import TARGET
 from condyle.compile.gpu import GpuFunction, GpuKernels, partitions_of
-from condyle.functions import FUNCTIONS, registered
+from condyle.functions import FUNCTIONS, Variant, registered
 from condyle.functions.quantities import TAU, Q, V
 from condyle.model.tree import tree_of
 from condyle.specification import Call, Function, MinusProduct, Route
@@ -78,7 +78,7 @@ def test_launches(kernels: GpuKernels, lanes: int) -> None:
 @pytest.mark.skipif(GPP is None, reason="no g++: it compiles the exported text against the shim")
 def test_export(kernels: GpuKernels, tmp_path: Path) -> None:
     """A product that is left over, and quantities in arrays of a thread's own."""
-    library = compile_library(tmp_path, plan(*kernels.exported(("own",))), "composed", 7, 7)
+    library = compile_library(tmp_path, plan(*kernels.exported([Variant("own")])), "composed", 7, 7)
     assert [kernel.name for kernel in library.found.kernels] == ["minv", "fd", "did"]
     inputs = given(robot("iiwa14"), "dfd", 7)
     for got in (library.kernels("own", inputs), library.threads("own", inputs, False)):

@@ -56,8 +56,8 @@ def build_example(folder: Path, work: Path) -> Path:
 @needs_gpp
 def test_the_example_runs_and_is_right(project: Path, tmp_path: Path) -> None:
     said = call([str(build_example(project, tmp_path))], tmp_path)
-    # outputs of the seven functions and the round trip, in both types
-    assert said.count(" right ") == 2 * (11 + 1)
+    # outputs of the seven functions, of those with external forces, and the round trip, in both types
+    assert said.count(" right ") == 2 * (11 + 9 + 1)
     assert "WRONG" not in said
 
 
@@ -78,7 +78,7 @@ def test_two_robots_in_one_program(tmp_path: Path) -> None:
     for name in ("arm", "leg"):
         condyle.export(robot("iiwa14"), "cuda", tmp_path, functions=("id",), name=name)
     main = (
-        '#include "arm.cuh"\n#include "leg.cuh"\nint main() { return arm::NQ == leg::NQ && arm::ABI == 1 ? 0 : 1; }\n'
+        '#include "arm.cuh"\n#include "leg.cuh"\nint main() { return arm::NQ == leg::NQ && arm::ABI == 2 ? 0 : 1; }\n'
     )
     (tmp_path / "main.cpp").write_text(main)
     call([GPP or "g++", *STRICT, "-fsyntax-only", "main.cpp"], tmp_path)
@@ -94,7 +94,10 @@ def test_no_model_text_outside_robot_json(tmp_path: Path) -> None:
     builder = condyle.Builder("nasty")
     builder.body('"; #error évil', mass=1.0, com=(0.1, 0.0, 0.0), inertia=np.eye(3) * 0.01)
     builder.joint("*/ évil", type="revolute", parent="world", child='"; #error évil', axis=(0, 1, 0))
-    for path in condyle.export(builder.build(), "cuda", tmp_path):
+    nasty = builder.build()
+    for path in condyle.export(
+        nasty, "cuda", tmp_path, ("id", "fk"), frames=[name for name in nasty.frames if "vil" in name]
+    ):
         written = path.read_text(encoding="ascii")
         assert ("vil" in written) == (path.name == "robot.json")
 

@@ -10,10 +10,11 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+import condyle
 from condyle.backends.cuda.cpp.plan import plan
 from condyle.backends.cuda.parts import Composed
 from condyle.cli.check import allowed
-from condyle.functions import DEFAULT, FUNCTIONS
+from condyle.functions import DEFAULT, FUNCTIONS, variants
 from condyle.ir.program import Array, Output, Program
 from condyle.model.tree import tree_of
 from condyle.specification import Call, Function
@@ -63,13 +64,37 @@ def test_every_function(library: Libraries, name: str, floating: bool) -> None:
         neither_order_nor_batch_matters(code, function, inputs)
 
 
+@pytest.mark.parametrize(
+    "one",
+    [
+        condyle.chain(3, 1),
+        slow(robot("iiwa14")),
+        slow(robot("hyq", True)),  # dfd as launches
+    ],
+    ids=lambda one: one.name,
+)
+def test_external_forces(tmp_path: Path, one: condyle.Robot) -> None:
+    """Each function that takes them, as a function of its own."""
+    every = variants(name for name in DEFAULT if FUNCTIONS[name].takes_f_ext)
+    code = compile_library(tmp_path, planned(one, every), one.name, one.nq, one.nv)
+    for variant in every:
+        inputs = given(one, variant.of, 33, variant.f_ext)
+        rows = dict(zip((port.name for port in variant.function.inputs), inputs, strict=True))
+        wanted = evaluate(tree_of(one), variant.of, compiler(one).reference_route(variant.of), rows)
+        got = code.kernels(variant.name, inputs)
+        for mine, want in zip(got, wanted, strict=True):
+            error = float(np.abs(mine - np.reshape(want, mine.shape)).max() / np.abs(want).max())
+            assert error <= allowed(FUNCTIONS[variant.of], "float64", condition(one)), variant
+        neither_order_nor_batch_matters(code, variant.name, inputs)
+
+
 def neither_order_nor_batch_matters(code: Library, function: str, inputs: list[np.ndarray]) -> None:
     """The same bits in any order of threads and blocks, in any batch, alone, and from one thread of another kernel."""
     first = code.kernels(function, inputs, seed=1)
-    for n, seed in ((45, 2), (33, 3), (32, 4), (31, 5), (1, 6), (0, 7)):
+    for n, seed in ((len(inputs[0]), 2), (33, 3), (32, 4), (31, 5), (1, 6), (0, 7)):
         for mine, want in zip(code.kernels(function, [array[:n] for array in inputs], seed), first, strict=True):
             np.testing.assert_array_equal(mine, want[:n])
-    for far in (False, True):
+    for far in (0, ~0, 0x55, 0xAA):  # a stride for each array
         for mine, want in zip(code.threads(function, [array[:9] for array in inputs], far), first, strict=True):
             np.testing.assert_array_equal(mine, want[:9])
 
@@ -147,7 +172,7 @@ def test_small_programs(tmp_path: Path) -> None:
         with np.errstate(all="ignore"):
             wanted = meaning(program, inputs)
         flat = [np.reshape(array, (37, -1)) for array in inputs]
-        for got in (code.kernels(name, flat), code.threads(name, flat, False), code.threads(name, flat, True)):
+        for got in (code.kernels(name, flat), code.threads(name, flat, 0), code.threads(name, flat, ~0)):
             for mine, want in zip(got, wanted, strict=True):
                 np.testing.assert_allclose(mine, np.reshape(want, (37, -1)), rtol=1e-9, atol=1e-11)
 

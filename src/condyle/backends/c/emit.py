@@ -21,15 +21,23 @@ from condyle.ir.segments import Segmented
 from condyle.ir.sweep import Code
 from condyle.text import Emitter
 
+LINE = 64
+"""Bytes of the longest vector; a workspace begins at a multiple."""
+
 _SUPPORT = Path(__file__).parent / "support"
 
 
 @dataclass(frozen=True, slots=True)
 class Source:
-    """One function as C text: a main unit, and further units when it is meant to be compiled in parallel."""
+    """One function as C text: a main unit, and further units when it is meant to be compiled in parallel.
+
+    work: bytes of workspace that are enough on any machine. plain: whether they are on the stack of a plain call.
+    """
 
     main: str
     parts: tuple[str, ...]
+    work: int
+    plain: bool
 
     @property
     def units(self) -> tuple[str, ...]:
@@ -62,10 +70,11 @@ def source(
         e(support("product.h"))
     if apart:
         e(*(f"CD_CHUNK void {program.name}_{k}(real_v *w);" for k in range(len(body.chunks))), "")
-    write_function(e, program, facts, bits, body, () if apart else groups[0])
+    write_function(e, program, facts, bits, body, () if apart else groups[0], target)
     if constants:
         write_facts(e, facts)
-    return Source(e.text(), tuple(_part(group, bits, ops) for group in groups) if apart else ())
+    parts = tuple(_part(group, bits, ops) for group in groups) if apart else ()
+    return Source(e.text(), parts, most(body), most(body) <= target.stack)
 
 
 def _body(program: Code, bits: int, target: Target) -> Body:
@@ -103,8 +112,15 @@ def write_preamble(e: Emitter, bits: int, apart: bool, ops: Collection[str] = ()
     e(f"#define CD_CHUNK {storage}", "")
 
 
-def write_function(e: Emitter, program: Code, facts: Facts, bits: int, body: Body, chunks: Sequence[str]) -> None:
-    """Chunks, tables and the three exported symbols of one function."""
+def most(body: Body) -> int:
+    """Bytes of workspace, where a vector is as long as it can be, and room to begin at a whole line."""
+    return (body.size + 1) * LINE
+
+
+def write_function(
+    e: Emitter, program: Code, facts: Facts, bits: int, body: Body, chunks: Sequence[str], target: Target
+) -> None:
+    """Chunks, tables and the exported symbols of one function."""
     name, symbol, real = program.name, f"{facts.name}_{program.name}", real_of(bits)
     e(*chunks)
     e(body.main)
@@ -113,14 +129,20 @@ def write_function(e: Emitter, program: Code, facts: Facts, bits: int, body: Bod
             write_table(e, f"{name}_out_{k}", table + (body.zero,) * (-len(table) % 16))
     e("")
     with e.block(f"size_t {symbol}_work(void)\n{{"):
-        e(f"return {body.size} * sizeof(real_v);")
+        e(f"return {body.size} * sizeof(real_v) + {LINE};")
     e("")
     with e.block(strided_head(symbol, real) + "\n{"):
         _write_driver(e, program, bits, body)
     e("")
-    with e.block(plain_head(program, symbol, real) + "\n{"):
-        _write_plain(e, program, symbol, real)
+    with e.block(given_head(program, symbol, real) + "\n{"):
+        _write_given(e, program, symbol, real)
     e("")
+    if most(body) <= target.stack:
+        with e.block(plain_head(program, symbol, real) + "\n{"):
+            names = [*argument_names(program.inputs, "in"), *argument_names(program.arrays, "out")]
+            e(f"unsigned char work[{body.size} * sizeof(real_v) + {LINE}];")
+            e(f"return {symbol}_with({', '.join(['n', *names, 'work'])});")
+        e("")
 
 
 def real_of(bits: int) -> str:
@@ -136,15 +158,24 @@ def strided_head(symbol: str, real: str) -> str:
 
 
 def plain_head(program: Code, symbol: str, real: str) -> str:
-    """The entry for contiguous arrays, without a workspace."""
+    """The entry for contiguous arrays whose workspace is on the stack."""
+    return f"int {symbol}({', '.join(_arguments(program, real))})"
+
+
+def given_head(program: Code, symbol: str, real: str) -> str:
+    """The entry for contiguous arrays and a given workspace."""
+    return f"int {symbol}_with({', '.join([*_arguments(program, real), 'void *work'])})"
+
+
+def _arguments(program: Code, real: str) -> list[str]:
     inputs = [f"const {real} *{name}" for name in argument_names(program.inputs, "in")]
     outputs = [f"{real} *{name}" for name in argument_names(program.arrays, "out")]
-    return f"int {symbol}({', '.join(['size_t n', *inputs, *outputs])})"
+    return ["size_t n", *inputs, *outputs]
 
 
 def _write_driver(e: Emitter, program: Code, bits: int, body: Body) -> None:
     used = [(k, array.size) for k, array in enumerate(program.inputs) if array.size]
-    e("real_v *const w = (real_v *)work;", "size_t k;")
+    e(f"real_v *const w = (real_v *)(((uintptr_t)work + {LINE - 1}) / {LINE} * {LINE});", "size_t k;")
     if not used:
         e("(void)in;", "(void)in_stride;")
     with e.block("if (n == 0) {"):
@@ -168,18 +199,14 @@ def _write_driver(e: Emitter, program: Code, bits: int, body: Body) -> None:
     e("return 0;")
 
 
-def _write_plain(e: Emitter, program: Code, symbol: str, real: str) -> None:
+def _write_given(e: Emitter, program: Code, symbol: str, real: str) -> None:
     inputs, outputs = argument_names(program.inputs, "in"), argument_names(program.arrays, "out")
     e(f"const {real} *in[{max(1, len(inputs))}];", f"{real} *out[{max(1, len(outputs))}];")
     e(f"const ptrdiff_t in_stride[] = {{{', '.join(str(a.size) for a in program.inputs) or '0'}}};")
     e(f"const ptrdiff_t out_stride[] = {{{', '.join(str(a.size) for a in program.arrays) or '0'}}};")
-    e(f"char *const raw = (char *)malloc({symbol}_work() + 64);", "int status;")
-    with e.block("if (raw == NULL) {"):
-        e("return -1;")
     e(*(f"in[{k}] = {name};" for k, name in enumerate(inputs)))
     e(*(f"out[{k}] = {name};" for k, name in enumerate(outputs)))
-    call = f"{symbol}_strided(n, in, in_stride, out, out_stride, raw + (64 - (size_t)((uintptr_t)raw % 64)))"
-    e(f"status = {call};", "free(raw);", "return status;")
+    e(f"return {symbol}_strided(n, in, in_stride, out, out_stride, work);")
 
 
 def write_facts(e: Emitter, facts: Facts) -> None:

@@ -9,8 +9,11 @@ from pathlib import Path
 import numpy as np
 
 from condyle.backends.c.body import write_numbers
+from condyle.backends.c.cmake import cmake_file
 from condyle.backends.c.emit import (
+    Source,
     fact_symbols,
+    given_head,
     plain_head,
     real_of,
     source,
@@ -36,41 +39,59 @@ def export_c(
     robot: Mapping[str, object],
     joints: Sequence[Coordinates],
     dtype: str = "float64",
+    bodies: int = 0,
 ) -> list[Path]:
     """Writes NAME.h, NAME_FN.c, NAME_facts.c, CMakeLists.txt, test.c, README.md, robot.json and
     the manifest; returns the files.
 
     Only files that an export wrote are replaced: see `write_owned`. vectors: by Program name, those given are
-    tested. robot: names for people, never in code; joints: their order, for the README. Raises UnsupportedError for
-    what C cannot say.
+    tested. robot: names for people, never in code; joints: their order, for the README; bodies: how many move. Raises
+    UnsupportedError for what C cannot say.
     """
     bits, name = bits_of(dtype), facts.name
-    texts = {f"{name}.h": _header_file(programs, facts, bits), f"{name}_facts.c": _facts_file(facts, bits)}
-    for program in programs:
-        texts[f"{name}_{program.name}.c"] = source(program, facts, bits, constants=False).main
-    texts["test.c"] = _test_file(programs, facts, bits, vectors)
-    texts["CMakeLists.txt"] = _cmake_file(programs, facts)
-    texts["README.md"] = readme(programs, facts, real_of(bits), joints)
+    made = {program.name: source(program, facts, bits, constants=False) for program in programs}
+    texts = {
+        f"{name}.h": _header_file(programs, facts, bits, made, bodies),
+        f"{name}_facts.c": _facts_file(facts, bits),
+    }
+    texts |= {f"{name}_{function}.c": one.main for function, one in made.items()}
+    texts["test.c"] = _test_file(programs, facts, bits, vectors, made)
+    texts["CMakeLists.txt"] = cmake_file(programs, facts)
+    texts["README.md"] = readme(programs, facts, real_of(bits), joints, made)
     texts["robot.json"] = json.dumps(robot, indent=1, sort_keys=True, allow_nan=False) + "\n"
     return write_owned(out_dir, texts)
 
 
-def _header_file(programs: Sequence[Code], facts: Facts, bits: int) -> str:
+def _header_file(programs: Sequence[Code], facts: Facts, bits: int, made: Mapping[str, Source], bodies: int) -> str:
     e = Emitter()
     guard = f"CONDYLE_{facts.name.upper()}_H"
     e(f"#ifndef {guard}", f"#define {guard}", "#include <stddef.h>", "#ifdef __cplusplus", 'extern "C" {', "#endif", "")
-    sizes = f"{facts.name.upper()}_NQ = {facts.nq}, {facts.name.upper()}_NV = {facts.nv}"
+    upper = facts.name.upper()
+    sizes = f"{upper}_NQ = {facts.nq}, {upper}_NV = {facts.nv}, {upper}_N_BODIES = {bodies}"
     e("/* for arrays of your own; what was linked says the same below */", f"enum {{ {sizes} }};")
-    e(*(f"extern const {head};" for head, _ in fact_symbols(facts)))
+    e(*(f"extern const {head};" for head, _ in fact_symbols(facts)), "")
+    e(*_CALLS.replace("STACK", str(TARGET.stack // 1024)).replace("NAME", facts.name).splitlines())
     for program in programs:
         symbol = f"{facts.name}_{program.name}"
         e("", *header(program, facts, f"float{bits}", TARGET.abi))
-        e("/* Contiguous arrays, row after row. Returns 0, or -1 when there is no memory. */")
-        e(plain_head(program, symbol, real_of(bits)) + ";")
-        e("/* Rows `stride` numbers apart (0: one row for every state); work: work() bytes, 64-byte aligned. */")
-        e(strided_head(symbol, real_of(bits)) + ";", f"size_t {symbol}_work(void);")
+        one = made[program.name]
+        if one.plain:
+            e(plain_head(program, symbol, real_of(bits)) + ";")
+        e(given_head(program, symbol, real_of(bits)) + ";", strided_head(symbol, real_of(bits)) + ";")
+        e(f"enum {{ {symbol.upper()}_WORK = {one.work} }};", f"size_t {symbol}_work(void);")
     e("", "#ifdef __cplusplus", "}", "#endif", "#endif")
     return e.text()
+
+
+_CALLS = """\
+/* Of each function:
+ *   NAME_FN          contiguous arrays, row after row; its workspace is on the stack; left out where that
+ *                    is more than STACK KiB
+ *   NAME_FN_with     the same with a workspace of yours, at any address
+ *   NAME_FN_strided  the same with rows `stride` numbers apart; 0: one row for every state
+ *   NAME_FN_WORK     bytes of a workspace that are enough on any machine; NAME_FN_work(): what this one takes
+ * All return 0. FN_f_ext is FN with external forces, which are zero in FN.
+ */"""
 
 
 def _facts_file(facts: Facts, bits: int) -> str:
@@ -80,7 +101,9 @@ def _facts_file(facts: Facts, bits: int) -> str:
     return e.text()
 
 
-def _test_file(programs: Sequence[Code], facts: Facts, bits: int, vectors: Mapping[str, Vectors]) -> str:
+def _test_file(
+    programs: Sequence[Code], facts: Facts, bits: int, vectors: Mapping[str, Vectors], made: Mapping[str, Source]
+) -> str:
     real = real_of(bits)
     e = Emitter()
     # functions have a capital letter, which no exported name has: NAME_FN may be anything else
@@ -97,14 +120,14 @@ def _test_file(programs: Sequence[Code], facts: Facts, bits: int, vectors: Mappi
         e('printf("%-8s %s  error %.2e of %.2e\\n", what, bad ? "WRONG" : "right", error, scale);', "return bad;")
     tested = [program for program in programs if program.name in vectors]
     for program in tested:
-        _write_case(e, program, facts, bits, vectors[program.name])
+        _write_case(e, program, facts, bits, vectors[program.name], made[program.name].plain)
     e("")
     with e.block("int main(void)\n{"):
         e("int bad = 0;", *(f"bad |= Test_{program.name}();" for program in tested), "return bad;")
     return e.text()
 
 
-def _write_case(e: Emitter, program: Code, facts: Facts, bits: int, case: Vectors) -> None:
+def _write_case(e: Emitter, program: Code, facts: Facts, bits: int, case: Vectors, plain: bool) -> None:
     real, name = real_of(bits), program.name
     n = max((len(array) for array in (*case.inputs, *case.outputs)), default=0)
     for way, arrays in (("in", case.inputs), ("out", case.outputs)):
@@ -112,34 +135,16 @@ def _write_case(e: Emitter, program: Code, facts: Facts, bits: int, case: Vector
             write_numbers(e, f"{name}_{way}_{k}", [float(x) for x in np.ravel(array)], bits, real)
     for k, array in enumerate(program.arrays):
         e(f"static {real} {name}_got_{k}[{max(1, n * array.size)}];")
-    e("")
-    arguments = [f"{name}_in_{k}" for k in range(len(program.inputs))]
+    arguments = [str(n), *(f"{name}_in_{k}" for k in range(len(program.inputs)))]
     arguments += [f"{name}_got_{k}" for k in range(len(program.arrays))]
+    call = f"{facts.name}_{name}"
+    if not plain:
+        e(f"static unsigned char {name}_work[{call.upper()}_WORK];")
+        call, arguments = f"{call}_with", [*arguments, f"{name}_work"]
+    e("")
     with e.block(f"static int Test_{name}(void)\n{{"):
-        e(f"int bad = {facts.name}_{name}({', '.join([str(n), *arguments])}) != 0;")
+        e(f"int bad = {call}({', '.join(arguments)}) != 0;")
         for k, (array, label) in enumerate(zip(program.arrays, argument_names(program.arrays, "out"), strict=True)):
             what = f'"{name} {label}", {name}_got_{k}, {name}_out_{k}, {n * array.size}'
             e(f"bad |= wrong({what}, {case.tolerance!r});")
         e("return bad;")
-
-
-def _cmake_file(programs: Sequence[Code], facts: Facts) -> str:
-    library = f"condyle_{facts.name}"
-    sources = " ".join(f"{facts.name}_{part}.c" for part in ("facts", *(program.name for program in programs)))
-    e = Emitter()
-    e("cmake_minimum_required(VERSION 3.10)", f"project({library} C)", "")
-    e(f"add_library({library} STATIC {sources})")
-    e(f"target_include_directories({library} PUBLIC ${{CMAKE_CURRENT_SOURCE_DIR}})")
-    e(f"set_target_properties({library} PROPERTIES C_STANDARD 99 POSITION_INDEPENDENT_CODE ON)")
-    e(f"target_link_libraries({library} PUBLIC m)", "")
-    e("# a * b + c as one instruction where the machine has it; OFF builds for any machine of this kind")
-    e('option(CONDYLE_NATIVE "Use every instruction of this machine" ON)')
-    with e.block('if(CMAKE_C_COMPILER_ID MATCHES "GNU|Clang")', "endif()"):
-        e(f"target_compile_options({library} PRIVATE -O2 -ffp-contract=fast -fno-math-errno)")
-        with e.block("if(CONDYLE_NATIVE)", "endif()"):
-            e(f"target_compile_options({library} PRIVATE -march=native)")
-    e("", "enable_testing()", f"add_executable({library}_test test.c)")
-    e(f"set_target_properties({library}_test PROPERTIES C_STANDARD 99)")
-    e(f"target_link_libraries({library}_test PRIVATE {library})")
-    e(f"add_test(NAME {library}_test COMMAND {library}_test)")
-    return e.text()

@@ -2,20 +2,24 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
-from condyle.backends.c.emit import plain_head
-from condyle.backends.common.describe import described
+from condyle.backends.c.emit import Source, given_head, plain_head
+from condyle.backends.c.target import TARGET
+from condyle.backends.common.describe import described, in_ascii
 from condyle.backends.common.facts import Facts
+from condyle.backends.common.package import library_of
 from condyle.backends.common.readme import Coordinates, birth, order
 from condyle.ir.sweep import Code
 
 
-def readme(programs: Sequence[Code], facts: Facts, real: str, joints: Sequence[Coordinates]) -> str:
-    """README.md: the files, how to build and test them, each function, the order of the joints."""
-    name, library = facts.name, f"condyle_{facts.name}"
+def readme(
+    programs: Sequence[Code], facts: Facts, real: str, joints: Sequence[Coordinates], made: Mapping[str, Source]
+) -> str:
+    """README.md: the files, how to build, test and install them, each function, the order of the joints."""
+    name, library = facts.name, library_of(facts.name)
     sources = ", ".join(f"`{name}_{program.name}.c`" for program in programs)
-    functions = "\n".join(_section(program, facts, real) for program in programs)
+    functions = "\n".join(_section(program, facts, real, made[program.name]) for program in programs)
     return f"""\
 # {name}: rigid-body dynamics in C
 
@@ -28,8 +32,8 @@ def readme(programs: Sequence[Code], facts: Facts, real: str, joints: Sequence[C
 | {sources} | the functions: C99 that needs the C library, `libm` and no other file of these |
 | `{name}_facts.c` | sizes, fingerprint and version as constants, to compare with the header's |
 | `test.c` | calls every function on states with known answers |
-| `CMakeLists.txt` | the library `{library}` and the test |
-| `robot.json` | names of joints and bodies, as data |
+| `CMakeLists.txt` | the library `{library}`, the test, and the package `{name}` |
+| `robot.json` | names of joints, bodies and frames, in their order, as data |
 | `condyle-export.json` | which files an export wrote: it replaces no others |
 
 Build and test, with CMake or without; the exit status of the test is 0 if all answers are right:
@@ -39,15 +43,26 @@ cmake -S . -B build && cmake --build build && ctest --test-dir build
 cc -O2 -march=native -ffp-contract=fast -fno-math-errno *.c -lm -o check && ./check
 ```
 
-In a CMake project of yours: `add_subdirectory` this folder and `target_link_libraries(app {library})`;
-`-DCONDYLE_NATIVE=OFF` builds for other machines than this one.
+`-DCONDYLE_NATIVE=OFF` builds for other machines than this one. `cmake --install build --prefix PLACE` installs a
+package, whose version is that of the ABI. Another project uses it, or `add_subdirectory` of this folder, with
+
+```cmake
+find_package({name} {TARGET.abi} CONFIG REQUIRED)   # with -DCMAKE_PREFIX_PATH=PLACE; not after add_subdirectory
+target_link_libraries(app {name}::{name})
+```
+
+and without CMake `pkg-config --cflags --libs {name}`, with PLACE/lib/pkgconfig in PKG_CONFIG_PATH.
 
 ## Functions
 
-Rows of n states stand one after the other. A function returns 0, or -1 when there is no memory; it keeps nothing
-between calls and may run in many threads at once. `_strided` in the header takes rows at any distance and a workspace
-of yours. SI units; where two stand, the first is of an angle, the second of a length. f_ext is zero: external forces
-are not exported to C.
+Rows of n states stand one after the other. No function allocates, fails, or keeps anything between calls; they may run
+in many threads at once. A plain call has its workspace on the stack; there is one where that is at most
+{TARGET.stack // 1024} KiB. `_with` takes a workspace of yours at any address, `_strided` rows at any distance too. A
+workspace has {name.upper()}_FN_WORK bytes, a constant that is enough on any machine, or {name}_FN_work() bytes.
+
+The functions with `_f_ext` take external forces: for each body, in the order of `robot.json`, [force; torque] at the
+origin of the body's frame, in that frame's axes. Without it they are zero. SI units; where two stand, the first is of
+an angle, the second of a length.
 
 {functions}
 ## Order of joints
@@ -59,8 +74,8 @@ qx qy qz qw, and angular velocity in the body's own axes.
 """
 
 
-def _section(program: Code, facts: Facts, real: str) -> str:
-    function = facts.functions.get(program.name)
+def _section(program: Code, facts: Facts, real: str, made: Source) -> str:
+    function, head = facts.functions.get(program.name), plain_head if made.plain else given_head
     rows = [
         f"| `{name}` | {way} | {' x '.join(['n', *map(str, shape)])} | {_cell(port.unit) if port else ''} | "
         f"{_cell(port.doc) if port else ''} |"
@@ -70,9 +85,9 @@ def _section(program: Code, facts: Facts, real: str) -> str:
         [
             f"### {facts.name}_{program.name}",
             "",
-            *([] if function is None else [function.equation, ""]),
+            *([] if function is None else [in_ascii(function.equation), ""]),
             "```c",
-            plain_head(program, f"{facts.name}_{program.name}", real) + ";",
+            head(program, f"{facts.name}_{program.name}", real) + ";",
             "```",
             "",
             "| argument | | shape | unit | meaning |",
@@ -84,4 +99,4 @@ def _section(program: Code, facts: Facts, real: str) -> str:
 
 
 def _cell(text: str) -> str:
-    return text.replace("|", "or")
+    return in_ascii(text.replace("|", "or"))

@@ -84,7 +84,8 @@ class _Writer:
             write_table(e, f"{name}_{label}", numbers)
         for kind, used in enumerate(self.used):
             values = [joint.table[k] for joint in rolled.joints if joint.kind == kind for k in used]
-            write_numbers(e, f"{name}_table{kind}", values, self.bits)
+            if values:
+                write_numbers(e, f"{name}_table{kind}", values, self.bits)
 
     def _loop(self, e: Emitter, loop: Loop) -> None:
         if isinstance(loop, Sweep):

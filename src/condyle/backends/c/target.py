@@ -13,11 +13,13 @@ class Target:
 
     abi: raised when the meaning of an exported symbol changes.
     cut: how long one chunk function is.
+    stack: bytes of workspace that a plain call may put there; the smallest default of a thread is 128 KiB (musl).
     part: operations in one translation unit when a function is compiled in parallel.
     flags: for every compiler; `-ffp-contract=fast` makes a * b + c one instruction, nothing else is relaxed.
     """
 
-    abi: int = 1
+    abi: int = 2
+    stack: int = 96 * 1024
     cut: Cut = CUT
     part: int = 1000
     flags: tuple[str, ...] = (

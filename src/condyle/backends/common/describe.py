@@ -25,14 +25,19 @@ in_stride out_stride k w rows real LANES raw status T class delete namespace new
 def header(program: Code, facts: Facts, numbers: str, abi: int) -> list[str]:
     """The comment at the top: what this is, from which robot, what goes in and out, what it costs."""
     function = facts.functions.get(program.name)
-    lines = [f"/* {program.name}: " + ("a function" if function is None else function.equation)]
+    lines = [f"/* {program.name}: " + ("a function" if function is None else in_ascii(function.equation))]
     lines.append(f" * robot {facts.fingerprint or '-'}, nq = {facts.nq}, nv = {facts.nv}, {numbers}")
     lines.append(f" * Condyle {facts.version or '-'}, ABI {abi}")
     lines.append(f" * operations a state: {_operations(program)}")
     for way, name, shape, port in described(program, facts):
-        meaning = "" if port is None else f"  {port.doc} [{port.unit}]"
+        meaning = "" if port is None else in_ascii(f"  {port.doc} [{port.unit}]")
         lines.append(f" * {way:3} {name}[n][{']['.join(map(str, shape))}]{meaning}")
     return [*lines, " */"]
+
+
+def in_ascii(text: str) -> str:
+    """A specification's text as any compiler reads it."""
+    return text.translate({ord("⊕"): "(+)", ord("⊖"): "(-)"}).encode("ascii", "replace").decode("ascii")
 
 
 def described(program: Code, facts: Facts) -> list[tuple[str, str, tuple[int, ...], Port | None]]:

@@ -43,30 +43,35 @@ def write_kernel(e: Emitter, kernel: Kernel) -> None:
 def write_inner(e: Emitter, function: Exported) -> None:
     """For other people's kernels: one thread, one state."""
     name = function.name
-    e("/* One state by the calling thread: entry k of an input at [k * in_stride], of an output at [k * out_stride].")
-    e(" * Outputs overlap nothing. With arrays of the thread and strides of 1 all of it stays in registers. */")
+    e("/* One state by the calling thread: entry k of x at x[k * x_stride], in registers, shared or global memory.")
+    e(" * Outputs overlap nothing. Without strides all are 1; an array of the thread then stays in registers. */")
+    names = (*function.inputs, *function.outputs)
     arguments = [f"const T *{given}" for given in function.inputs] + [f"T *{given}" for given in function.outputs]
-    arguments += ["size_t in_stride = 1", "size_t out_stride = 1"]
+    strides = [f"size_t {array}_stride" for array in names]
+    head = f"__device__ __forceinline__ void {name}_inner"
     e("template <typename T>")
-    with e.block(f"__device__ __forceinline__ void {name}_inner({', '.join(arguments)})\n{{"):
+    with e.block(f"{head}({', '.join([*arguments, *strides])})\n{{"):
         _write_stages(e, function)
+    e("", "template <typename T>")
+    with e.block(f"{head}({', '.join(arguments)})\n{{"):
+        e(f"{name}_inner<T>({', '.join([*names, *('1' for _ in names)])});")
     e("")
 
 
 def _write_stages(e: Emitter, function: Exported) -> None:
     """One step after the other; products lie where their right sides do, and what is left over in arrays of its own."""
     made, parts = function.made, function.parts
-    where = {array.name: (name, "in") for array, name in zip(made.inputs, function.inputs, strict=True)}
-    where |= {array.name: (name, "out") for array, name in zip(made.outputs, function.outputs, strict=True)}
+    arrays = zip((*made.inputs, *made.outputs), (*function.inputs, *function.outputs), strict=True)
+    where = {array.name: (name, f"{name}_stride") for array, name in arrays}
     lies_in = {step.right: step.gives for step in made.steps if isinstance(step, MinusProduct)}
 
     def place(name: str, type_: str) -> str:
-        pointer, way = where[lies_in.get(name, name)]
-        return f"Direct<{type_}>{{{pointer}, {(way and way + '_stride') or 1}}}"
+        pointer, stride = where[lies_in.get(name, name)]
+        return f"Direct<{type_}>{{{pointer}, {stride}}}"
 
     for array in parts.scratch:
         if array.name not in lies_in:
-            where[array.name] = f"own_{array.name}", ""
+            where[array.name] = f"own_{array.name}", "1"
             e(f"T own_{array.name}[{array.size}];")
     for step, part in zip(stages(made.steps), parts.launches, strict=True):
         reads, writes = ([array.name for array in arrays] for arrays in (part.reads, part.writes))

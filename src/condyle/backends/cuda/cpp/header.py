@@ -15,7 +15,7 @@ from condyle.backends.cuda.cpp.plan import Plan
 from condyle.ir.count import tally
 from condyle.text import Emitter
 
-ABI = 1
+ABI = 2
 """Raised when the meaning of an exported name changes."""
 
 NUMBERS = "float or double"
@@ -27,8 +27,11 @@ def support(name: str) -> str:
     return (_SUPPORT / name).read_text(encoding="ascii")
 
 
-def header(plan: Plan, facts: Facts, joints: Joints) -> str:
-    """The text of NAME.cuh. joints: for the inputs that have joints, the joint of each entry, for comments."""
+def header(plan: Plan, facts: Facts, joints: Joints, bodies: int = 0) -> str:
+    """The text of NAME.cuh. joints: for the inputs that have joints, the joint of each entry, for comments.
+
+    bodies: how many move.
+    """
     e = Emitter()
     guard = f"CONDYLE_{facts.name.upper()}_CUH"
     e(f"/* {facts.name}.cuh: rigid-body dynamics of one robot on NVIDIA GPUs, sm_80 or later. C++17.")
@@ -41,7 +44,7 @@ def header(plan: Plan, facts: Facts, joints: Joints) -> str:
     e(f"#ifndef {guard}", f"#define {guard}", "")
     e("#ifndef __CUDACC_RTC__", "#include <cuda_runtime.h>", "#include <math.h>", "#include <stddef.h>", "#endif", "")
     e(f"namespace {facts.name} {{", "")
-    e(f"inline constexpr int ABI = {ABI}, NQ = {facts.nq}, NV = {facts.nv};")
+    e(f"inline constexpr int ABI = {ABI}, NQ = {facts.nq}, NV = {facts.nv}, N_BODIES = {bodies};")
     e(
         f'inline constexpr const char *FINGERPRINT = "{facts.fingerprint}";',
         f'inline constexpr const char *VERSION = "{facts.version}";',

@@ -10,9 +10,10 @@ import numpy as np
 
 from condyle.backends.common.facts import Facts, Vectors
 from condyle.backends.common.owned import write_owned
+from condyle.backends.common.package import library_of, write_install, write_library
 from condyle.backends.common.readme import Coordinates, birth, order
 from condyle.backends.cuda.cpp.body import Joints
-from condyle.backends.cuda.cpp.header import header, support
+from condyle.backends.cuda.cpp.header import ABI, header, support
 from condyle.backends.cuda.cpp.plan import Exported, Plan, plan
 from condyle.backends.cuda.parts import Composed
 from condyle.ir.program import Program
@@ -35,18 +36,19 @@ def export_cuda(
     vectors: Mapping[str, Vectors],
     robot: Mapping[str, object],
     coordinates: Sequence[Coordinates],
+    bodies: int = 0,
 ) -> list[Path]:
     """Writes NAME.cuh, example.cu, known.h, CMakeLists.txt, README.md, robot.json and the manifest; returns
     the files.
 
     Only files that an export wrote are replaced: see `write_owned`. programs: of all that the functions call.
     vectors: of each function, in float64. robot: names for people, never in code; coordinates: the order of the
-    joints, for the README.
+    joints, for the README; bodies: how many move.
     Raises UnsupportedError for what CUDA C++ cannot say.
     """
     found = plan(functions, programs)
     texts = {
-        f"{facts.name}.cuh": header(found, facts, joints),
+        f"{facts.name}.cuh": header(found, facts, joints, bodies),
         "known.h": known(found, vectors),
         "example.cu": example(found, facts),
         "CMakeLists.txt": cmake(facts),
@@ -153,24 +155,22 @@ def _write_round_trip(e: Emitter, function: Exported, back: Exported, robot: str
 
 
 def cmake(facts: Facts) -> str:
-    """CMakeLists.txt: an interface library and the example as its test."""
-    library = f"condyle_{facts.name}"
-    return f"""\
-cmake_minimum_required(VERSION 3.18)
-if(NOT DEFINED CMAKE_CUDA_ARCHITECTURES)
-    set(CMAKE_CUDA_ARCHITECTURES 80)  # and PTX, which drivers translate for later GPUs
-endif()
-project({library} LANGUAGES CXX CUDA)
-
-add_library({library} INTERFACE)
-target_include_directories({library} INTERFACE ${{CMAKE_CURRENT_SOURCE_DIR}})
-target_compile_features({library} INTERFACE cuda_std_17)
-
-enable_testing()
-add_executable({library}_example example.cu)
-target_link_libraries({library}_example PRIVATE {library})
-add_test(NAME {library}_example COMMAND {library}_example)
-"""
+    """CMakeLists.txt: an interface library, a package of it, and the example as its test."""
+    name, library = facts.name, library_of(facts.name)
+    e = Emitter()
+    write_library(e, name, ABI, "CXX", "INTERFACE")
+    e(f"target_compile_features({library} INTERFACE cxx_std_17)", "")
+    write_install(e, name, f"{name}.cuh")
+    e("", "# the example, unless this folder is a part of another project, and where there is a CUDA compiler")
+    e("include(CheckLanguage)", "check_language(CUDA)")
+    with e.block("if(CMAKE_CUDA_COMPILER AND CMAKE_SOURCE_DIR STREQUAL CMAKE_CURRENT_SOURCE_DIR)", "endif()"):
+        with e.block("if(NOT DEFINED CMAKE_CUDA_ARCHITECTURES)", "endif()"):
+            e("set(CMAKE_CUDA_ARCHITECTURES 80)  # and PTX, which drivers translate for later GPUs")
+        e("enable_language(CUDA)", "enable_testing()", f"add_executable({library}_example example.cu)")
+        e(f"target_compile_features({library}_example PRIVATE cuda_std_17)")
+        e(f"target_link_libraries({library}_example PRIVATE {library})")
+        e(f"add_test(NAME {library}_example COMMAND {library}_example)")
+    return e.text()
 
 
 def readme(plan: Plan, facts: Facts, joints: Sequence[Coordinates]) -> str:
@@ -193,8 +193,8 @@ Rigid-body dynamics of one robot, nq = {facts.nq}, nv = {facts.nv}, as CUDA C++ 
 |---|---|
 | `{name}.cuh` | all there is: copy it, include it |
 | `example.cu`, `known.h` | calls every function on states with known answers, and compares |
-| `CMakeLists.txt` | the library `condyle_{name}` and the example as its test |
-| `robot.json` | names of joints and bodies, as data |
+| `CMakeLists.txt` | the library `{name}::{name}`, a package of it, and the example as its test |
+| `robot.json` | names of joints, bodies and frames, in their order, as data |
 | `condyle-export.json` | which files an export wrote: it replaces no others |
 
 Build the example and run it; its exit status is 0 if all answers are right:
@@ -205,6 +205,8 @@ nvcc -std=c++17 -arch=native example.cu -o example && ./example
 
 or `cmake -B build && cmake --build build && ctest --test-dir build`. It needs a GPU of compute
 capability 8.0 or later and a CUDA toolkit that knows C++17 (11.0 or later; tried with 13.0).
+`cmake --install build --prefix PLACE` installs a package, whose version is that of the ABI; another project says
+`find_package({name} {ABI} CONFIG REQUIRED)` and links `{name}::{name}`, or asks pkg-config for `{name}`.
 
 ```cpp
 {name}::Data<float> data = {{}};
@@ -217,7 +219,10 @@ status = {name}::free_data(&data);
 ```
 
 Arrays of your own on the GPU: `{first.name}_launch`. In a kernel of your own, one thread a state:
-`{first.name}_inner<T>({arguments})`. Comments in the header say shapes and units.
+`{first.name}_inner<T>({arguments})`, where entries lie side by side, or with a stride for each of these
+behind them: entry k of x is x[k * x_stride], so that one may be in registers and another in global memory. Comments in
+the header say shapes and units. `_f_ext` marks what takes external forces: for each body, in the order of `robot.json`, [force; torque] at the
+origin of the body's frame, in that frame's axes. Without it they are zero.
 
 | prefix | call | takes | answers |
 |---|---|---|---|

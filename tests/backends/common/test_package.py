@@ -1,0 +1,132 @@
+"""An installed export is a package that a second project finds, by CMake and by pkg-config, wherever it is moved to."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import subprocess
+from pathlib import Path
+
+import pytest
+
+import condyle
+from condyle.backends.c.target import TARGET
+from condyle.backends.cuda.cpp.header import ABI
+from tests.backends.cuda.exported import SHIM
+from tests.programs import CMAKE, call
+
+pytestmark = pytest.mark.skipif(CMAKE is None, reason="no cmake: pip install 'condyle[test]' brings it")
+needs_gpp = pytest.mark.skipif(shutil.which("g++") is None, reason="no g++")
+needs_pkg_config = pytest.mark.skipif(shutil.which("pkg-config") is None, reason="no pkg-config")
+ARM = condyle.chain(2)
+# a force along the first joint's lever changes its torque; both calls are linked
+MAIN = """
+#include <arm.h>
+int main()
+{
+    double q[ARM_NQ] = {0}, v[ARM_NV] = {0}, a[ARM_NV] = {0}, f_ext[ARM_N_BODIES][6] = {{0}};
+    double held[ARM_NV], pushed[ARM_NV];
+    f_ext[0][5] = 1;
+    if (arm_id(1, q, v, a, held) || arm_id_f_ext(1, q, v, a, &f_ext[0][0], pushed)) {
+        return 1;
+    }
+    return held[0] - pushed[0] > 1 - 1e-12 && held[0] - pushed[0] < 1 + 1e-12 ? 0 : 2;
+}
+"""
+
+
+def lists(version: int, source: str, before: str = "") -> str:
+    found = before or f"find_package(arm {version} CONFIG REQUIRED)"
+    return (
+        "cmake_minimum_required(VERSION 3.18)\nproject(second CXX)\n" if source.endswith("cpp") else
+        "cmake_minimum_required(VERSION 3.18)\nproject(second C)\n"
+    ) + f"{found}\nadd_executable(app {source})\ntarget_link_libraries(app PRIVATE arm::arm)\n"  # fmt: skip
+
+
+def configured(folder: Path, build: Path, *options: str) -> list[str]:
+    return [str(CMAKE), "-S", str(folder), "-B", str(build), *options]
+
+
+def installed(export: Path, work: Path) -> Path:
+    """Built, installed, and moved."""
+    call(configured(export, work / "build", "-DCMAKE_BUILD_TYPE=Debug", "-DCMAKE_INSTALL_LIBDIR=lib"), work)
+    call([str(CMAKE), "--build", str(work / "build")], work)
+    call([str(CMAKE), "--install", str(work / "build"), "--prefix", str(work / "first")], work)
+    (work / "first").rename(work / "place")
+    return work / "place"
+
+
+@pytest.fixture(scope="module")
+def place(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    work = tmp_path_factory.mktemp("package")
+    condyle.export(ARM, "c", work / "export", ("id",), name="arm")
+    return installed(work / "export", work)
+
+
+def second(folder: Path, text: str, source: str = "main.c", main: str = MAIN) -> Path:
+    folder.mkdir()
+    (folder / "CMakeLists.txt").write_text(text)
+    (folder / source).write_text(main)
+    return folder
+
+
+def test_find_package(place: Path, tmp_path: Path) -> None:
+    for version in (TARGET.abi, TARGET.abi - 1):
+        project = second(tmp_path / f"second{version}", lists(version, "main.c"))
+        command = configured(project, project / "build", f"-DCMAKE_PREFIX_PATH={place}")
+        if version != TARGET.abi:
+            done = subprocess.run(command, capture_output=True, text=True, check=False)
+            assert done.returncode != 0
+            assert f"version: {TARGET.abi}" in done.stderr
+            continue
+        call(command, tmp_path)
+        call([str(CMAKE), "--build", str(project / "build")], tmp_path)
+        call([str(project / "build" / "app")], tmp_path)
+
+
+@needs_pkg_config
+def test_pkg_config(place: Path, tmp_path: Path) -> None:
+    asked = ["pkg-config", "--cflags", "--libs", "arm"]
+    found = {**os.environ, "PKG_CONFIG_PATH": str(place / "lib" / "pkgconfig")}
+    flags = subprocess.run(asked, env=found, capture_output=True, text=True, check=True).stdout.split()
+    (tmp_path / "main.c").write_text(MAIN)
+    call(["cc", "main.c", *flags, "-o", "app"], tmp_path)
+    call([str(tmp_path / "app")], tmp_path)
+
+
+def test_a_folder_of_another_project(tmp_path: Path) -> None:
+    """add_subdirectory gives the same target, and neither builds the test nor registers it."""
+    project = second(tmp_path / "second", lists(0, "main.c", "add_subdirectory(arm)\nenable_testing()"))
+    condyle.export(ARM, "c", project / "arm", ("id",), name="arm")
+    call(configured(project, project / "build"), tmp_path)
+    call([str(CMAKE), "--build", str(project / "build")], tmp_path)
+    call([str(project / "build" / "app")], tmp_path)
+    assert not list((project / "build").rglob("*_test"))
+
+
+CUDA_MAIN = """
+#include <arm.cuh>
+#include <shim.cpp>
+int main()
+{
+    double q[arm::NQ] = {}, v[arm::NV] = {}, a[arm::NV] = {}, f_ext[arm::N_BODIES * 6] = {}, held[arm::NV], far[64];
+    f_ext[5] = 1;
+    arm::id_inner<double>(q, v, a, held);
+    arm::id_f_ext_inner<double>(q, v, a, f_ext, far, 1, 1, 1, 1, 32);  // tau alone lies far apart
+    return held[0] - far[0] > 1 - 1e-12 && held[0] - far[0] < 1 + 1e-12 && far[32] == held[1] ? 0 : 2;
+}
+"""
+
+
+@needs_gpp
+@pytest.mark.slow
+def test_the_cuda_header_is_a_package_too(tmp_path: Path) -> None:
+    condyle.export(ARM, "cuda", tmp_path / "export", ("id",), name="arm")
+    call(configured(tmp_path / "export", tmp_path / "build", "-DCMAKE_CUDA_COMPILER="), tmp_path)
+    call([str(CMAKE), "--install", str(tmp_path / "build"), "--prefix", str(tmp_path / "place")], tmp_path)
+    text = lists(ABI, "main.cpp") + f"target_include_directories(app PRIVATE {SHIM})\n"
+    text += "target_compile_definitions(app PRIVATE SHIM_ROBOT=arm)\n"
+    project = second(tmp_path / "second", text, "main.cpp", CUDA_MAIN)
+    call(configured(project, project / "build", f"-DCMAKE_PREFIX_PATH={tmp_path / 'place'}"), tmp_path)
+    call([str(CMAKE), "--build", str(project / "build")], tmp_path)
+    call([str(project / "build" / "app")], tmp_path)
