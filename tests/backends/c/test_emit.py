@@ -42,7 +42,7 @@ def test_same_program_same_text() -> None:
 def test_header_says_what_it_is() -> None:
     text = source(toy(), FACTS, 64).main
     head = text[: text.index("*/")]
-    for part in ("0123abcd", "1.2.3", "nq = 5", "ABI 1", "5 sin", "q[n][5]", "M[n][4][4]", "[rad | m]"):
+    for part in ("0123abcd", "1.2.3", "nq = 5", "ABI 2", "5 sin", "q[n][5]", "M[n][4][4]", "[rad | m]"):
         assert part in head
 
 

@@ -219,10 +219,12 @@ status = {name}::free_data(&data);
 ```
 
 Arrays of your own on the GPU: `{first.name}_launch`. In a kernel of your own, one thread a state:
-`{first.name}_inner<T>({arguments})`, where entries lie side by side, or with a stride for each of these
-behind them: entry k of x is x[k * x_stride], so that one may be in registers and another in global memory. Comments in
-the header say shapes and units. `_f_ext` marks what takes external forces: for each body, in the order of `robot.json`, [force; torque] at the
-origin of the body's frame, in that frame's axes. Without it they are zero.
+`{first.name}_inner<T>({arguments})`, where entries lie side by side, or with a
+stride for each of these behind them: entry k of x is x[k * x_stride], so that one may be in registers and another in
+global memory. Comments in the header say shapes and units.
+
+`_f_ext` marks what takes external forces: for each body, in the order of `robot.json`, [force; torque] at the origin
+of the body's frame, in that frame's axes. Without it they are zero.
 
 | prefix | call | takes | answers |
 |---|---|---|---|
