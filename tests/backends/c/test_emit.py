@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import math
 import os
 import re
@@ -11,6 +12,7 @@ import pytest
 
 from condyle.backends.c.body import literal
 from condyle.backends.c.emit import argument_names, source, support
+from condyle.backends.common.describe import in_ascii
 from condyle.backends.common.facts import Facts
 from condyle.errors import UnsupportedError
 from condyle.functions import FUNCTIONS
@@ -33,6 +35,18 @@ def test_golden(bits: int) -> None:
         path.parent.mkdir(exist_ok=True)
         path.write_text(text)
     assert text == path.read_text()
+
+
+def test_specifications_are_written_in_ascii() -> None:
+    """Compilers read the comments too; nothing of a known text is lost."""
+    for function in FUNCTIONS.values():
+        for text in (
+            function.equation,
+            *(f"{port.doc} [{port.unit}]" for port in (*function.inputs, *function.outputs)),
+        ):
+            assert "?" not in in_ascii(text), text
+    facts = dataclasses.replace(FACTS, functions={"id": FUNCTIONS["integrate"]})
+    assert "/* id: q (+) dv:" in source(toy(), facts, 64).main
 
 
 def test_same_program_same_text() -> None:
