@@ -61,6 +61,7 @@ class MujocoTwin:
         self.model = mujoco.MjModel.from_xml_string(mjcf(robot))
         self.data = mujoco.MjData(self.model)
         assert self.model.nv == robot.nv
+        self.frames = (robot.bodies[len(robot.bodies) // 2].name, robot.bodies[-1].name)
 
     def joint(self, i: int) -> tuple[Joint, int, int]:
         """Our joint, and where it stands in their q and v."""
@@ -114,3 +115,59 @@ class MujocoTwin:
         M = np.zeros((self.model.nv, self.model.nv))
         mujoco.mj_fullM(self.model, self.data, M)
         return T.T @ M @ T
+
+    def still(self, q: Array) -> Array:
+        """Put them where we are, at rest."""
+        T = self.place(q, np.zeros(self.robot.nv))
+        mujoco.mj_forward(self.model, self.data)
+        return T
+
+    def body(self, name: str) -> int:
+        """The body whose frame this is, which is one of ours."""
+        frame = self.robot.frames[name]
+        assert frame.placement.is_identity
+        return mujoco.mj_name2id(self.model, mujoco.mjtObj.mjOBJ_BODY, f"b{frame.body}")
+
+    def fk(self, q: Array) -> tuple[Array, Array]:
+        self.still(q)
+        ids = [self.body(name) for name in self.frames]
+        return np.array([self.data.xmat[i].reshape(3, 3) for i in ids]), np.array([self.data.xpos[i] for i in ids])
+
+    def jac(self, q: Array) -> Array:
+        """In the world's axes, at the frame's origin."""
+        T, found = self.still(q), np.zeros((len(self.frames), 6, self.model.nv))
+        for rows, name in zip(found, self.frames, strict=True):
+            mujoco.mj_jacBody(self.model, self.data, rows[:3], rows[3:], self.body(name))
+        return found @ T
+
+    def fv(self, q: Array, v: Array) -> Array:
+        return self.jac(q) @ v
+
+    def com(self, q: Array) -> Array:
+        self.still(q)
+        return np.array(self.data.subtree_com[0])
+
+    def jcom(self, q: Array) -> Array:
+        T, rows = self.still(q), np.zeros((3, self.model.nv))
+        mujoco.mj_jacSubtreeCom(self.model, self.data, rows, 0)
+        return rows @ T
+
+    def cmm(self, q: Array) -> Array:
+        T, rows = self.still(q), np.zeros((3, self.model.nv))
+        mujoco.mj_angmomMat(self.model, self.data, rows, 0)
+        return np.vstack((sum(body.mass for body in self.robot.bodies) * self.jcom(q), rows @ T))
+
+    def ke(self, q: Array, v: Array) -> Array:
+        self.place(q, v)
+        mujoco.mj_forward(self.model, self.data)
+        mujoco.mj_energyVel(self.model, self.data)
+        return np.array(self.data.energy[1])
+
+    def pe(self, q: Array) -> Array:
+        self.still(q)
+        mujoco.mj_energyPos(self.model, self.data)
+        return np.array(self.data.energy[0])
+
+    def g(self, q: Array) -> Array:
+        T = self.still(q)
+        return T.T @ self.data.qfrc_bias

@@ -19,7 +19,18 @@ from tests.twins.pinocchio_twin import FileTwin
 
 pytestmark = pytest.mark.twins_data
 N = 2
-FLOATING = ("a1", "anymal_kinova", "g1_with_hands", "hyq", "solo12", "talos_reduced")
+FLOATING = (
+    "a1",
+    "anymal_kinova",
+    "g1_with_hands",
+    "hyq",
+    "laikago",
+    "panda",
+    "simple_humanoid",
+    "solo12",
+    "talos_reduced",
+    "ur5",
+)
 CASES = [*((name, False) for name in PATHS), *((name, True) for name in FLOATING)]
 
 

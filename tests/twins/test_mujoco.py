@@ -18,6 +18,7 @@ from tests.laws.evaluated import reference
 from tests.laws.robots import relative, states
 
 pytest.importorskip("mujoco", reason="pip install 'condyle[test]'")
+from tests.twins.compare import error as twins_error
 from tests.twins.mujoco_twin import MujocoTwin, mjcf
 
 N = 5
@@ -74,6 +75,15 @@ def error(name: str, function: str) -> float:
 @pytest.mark.parametrize("name", ROBOTS)
 def test_function(name: str, function: str) -> None:
     assert error(name, function) < FLOAT64[function]
+
+
+@pytest.mark.parametrize("function", ["fk", "fv", "jac", "com", "jcom", "cmm", "ke", "pe", "g"])
+@pytest.mark.parametrize("name", ROBOTS)
+def test_functions_of_frames_and_of_all_bodies(name: str, function: str) -> None:
+    """Their Jacobians are in the world's axes, at the body's origin."""
+    other, given = twin(name), states(robot(name), N, seed=5)
+    dyn = robot(name).compile("numpy", frames=other.frames, reference_frame="local_world_aligned")
+    assert twins_error(dyn, other, function, given, forces=False) < FLOAT64[function]
 
 
 def floating_with_rotors(armature: float = 0.7) -> Robot:
