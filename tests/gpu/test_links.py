@@ -60,8 +60,8 @@ def test_every_function(fake: FakeDriver) -> None:
     dyn, reference = robot.compile(target="cuda", links="scan"), robot.compile(target="numpy")
     some, nv = states(robot, 2), robot.nv
     known = {"q": some.q, "v": some.v, "a": some.a, "tau": some.a, "Minv": reference.mass_matrix_inverse(some.q)}
-    for name, function in FUNCTIONS.items():
-        inputs = [known[port.name] for port in function.inputs]
+    for name in DEFAULT:
+        inputs = [known[port.name] for port in FUNCTIONS[name].inputs]
         for got, want in zip(dyn.call(name, inputs), reference.call(name, inputs), strict=True):
             np.testing.assert_allclose(got, want, rtol=1e-8, atol=1e-8 * np.abs(want).max())
     assert sum("by scans" in line for line in dyn.explain().splitlines()) == len(DEFAULT)

@@ -59,6 +59,16 @@ class Built(Model):
         return number
 
 
+def algorithms(robot: Robot) -> dict[str, str]:
+    """What means the same there, by our names."""
+    known = {**DYNAMICS, **OTHERS}
+    if any(not joint.after.is_identity for joint in robot.joints):
+        del known["reg"]  # parameters of a body refer to its frame, which is the joint's there
+    if any(joint.armature.any() for joint in robot.joints):
+        del known["ke"]  # theirs counts the rotors of some joints, not of all
+    return known
+
+
 class PinocchioCpp:
     """Pinocchio compiled for this very machine. Answers of frames are in the frame itself ("local")."""
 
@@ -68,11 +78,7 @@ class PinocchioCpp:
         headers = toolchain.pinocchio_headers()
         compiler = toolchain.cpp_compiler(COMPILERS[name])
         self._command = [compiler.path, *FLAGS, *headers.flags, *toolchain.SHARED]
-        self.algorithms = {**DYNAMICS, **OTHERS}
-        if any(not joint.after.is_identity for joint in robot.joints):
-            del self.algorithms["reg"]  # parameters of a body refer to its frame, which is the joint's there
-        if self._numbers.armature.any():
-            del self.algorithms["ke"]  # theirs counts the rotors of some joints, not of all
+        self.algorithms = algorithms(robot)
         self.about = {
             "version": headers.pinocchio,
             "eigen": headers.eigen,
