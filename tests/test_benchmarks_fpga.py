@@ -22,6 +22,7 @@ def file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return path
 
 
+@pytest.mark.slow  # it generates an accelerator
 def test_a_row_is_measured_in_a_process_of_its_own_and_kept(file: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     assert command.apart("variants", "folding hyq 450 1") == 0
     (entry,) = json.loads(file.read_text())["measurements"]["variants"].values()
@@ -48,6 +49,7 @@ def test_a_tool_that_is_not_there_says_how_to_get_it(capsys, monkeypatch: pytest
         assert "is not installed" in said and install in said
 
 
+@pytest.mark.slow  # it generates an accelerator
 def test_errors_are_those_of_the_report(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(errors, "CHUNK", 100)
     monkeypatch.setattr("condyle.hardware.accuracy.CHUNK", 100)

@@ -55,6 +55,7 @@ def test_joints_that_mimic_are_multiplied_by_loops(function: str, traced: list[i
     assert max(traced) < MOST
 
 
+@pytest.mark.slow  # long robots are traced
 def test_shorter_robots_stay_straight() -> None:
     """Atlas on the ground and floating: nothing but code without loops."""
     for floating in (False, True):

@@ -14,6 +14,7 @@ from tests.backends.cuda.fake_driver import FakeDriver
 from tests.backends.cuda.simulate import made, robot
 
 
+@pytest.mark.slow  # every row is made
 def test_every_row_and_goal(fake: FakeDriver, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     monkeypatch.setattr(benchmark, "CASES", {"iiwa14": ("id", "minv")})
     monkeypatch.setattr(gpu_beside.shutil, "which", lambda name: None)

@@ -156,6 +156,7 @@ def test_derivatives_are_derivatives(name: str) -> None:
         assert relative(dtau_dv, by_v) < 1e-12, route
 
 
+@pytest.mark.slow  # every route of a chain is traced
 @pytest.mark.parametrize("function", DEFAULT)
 @pytest.mark.parametrize("name", ROBOTS)
 def test_every_route_straight_rolled_and_scanned(name: str, function: str) -> None:

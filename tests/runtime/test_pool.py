@@ -98,6 +98,7 @@ def test_any_number_of_threads_gives_the_same_bits(by_threads: dict[int, Dynamic
             assert one.tobytes() == other.tobytes()
 
 
+@pytest.mark.slow  # seconds of two processors
 def test_callers_at_once_with_different_kernels(by_threads: dict[int, Dynamics]) -> None:
     """Eight Python threads for some seconds: each its own kernel, size and number of threads."""
     names, wrong, rounds = ("id", "fd", "m", "did"), list[str](), [0] * 8

@@ -59,6 +59,7 @@ def test_the_interpreter_agrees_with_the_reference(robot: condyle.Robot, functio
 FIRST = {"id": "rnea", "m": "crba", "did": "adjoint", "dfd": "ltl+adjoint", "difd": "adjoint"}
 
 
+@pytest.mark.slow  # the C compiler takes seconds
 @pytest.mark.parametrize("function", DEFAULT)
 def test_c_agrees_with_the_interpreter(function: str) -> None:
     robot = condyle.random_tree(4, 9)
@@ -107,6 +108,7 @@ def test_a_long_chain_is_compiled_as_loops_and_agrees() -> None:
     assert all(close(one, answer) for one, answer in zip(found, expected, strict=True))
 
 
+@pytest.mark.slow  # counting a long chain takes seconds
 def test_explain_and_counts_say_rolled() -> None:
     counts = {row["function"]: row for row in condyle.operation_counts(condyle.chain(120, 2))}
     assert counts["did"]["route"] == "closed_form, rolled"

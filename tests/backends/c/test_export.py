@@ -92,6 +92,7 @@ def test_nothing_is_allocated(tmp_path: Path, machine: str) -> None:
         assert {name.rstrip("f") for name in wanted} <= LIBRARY, source
 
 
+@pytest.mark.slow  # the C compiler takes seconds
 def test_a_long_workspace_is_given(tmp_path: Path) -> None:
     """It has no plain call, which would put it on the stack; the test and the README use the other one."""
     condyle.export(condyle.chain(40), "c", tmp_path, ("m", "dfd"), name="arm")

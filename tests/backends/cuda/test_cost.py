@@ -37,6 +37,7 @@ except BuildError as error:
     pytest.skip(str(error), allow_module_level=True)
 
 
+@pytest.mark.slow  # it builds a kernel from nothing
 @pytest.mark.parametrize("name", ["iiwa14", slow("atlas")])
 def test_built_from_nothing(name: str) -> None:
     found = built(name)

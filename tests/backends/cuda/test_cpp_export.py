@@ -126,6 +126,7 @@ def test_what_cannot_be_said_is_refused(tmp_path: Path) -> None:
     assert not list(tmp_path.iterdir())
 
 
+@pytest.mark.slow  # nvrtc takes seconds
 @pytest.mark.parametrize("arch", ARCHITECTURES)
 def test_nvrtc_compiles_the_kernels(arch: str) -> None:
     """The device side alone, as a program that compiles at run time would."""

@@ -64,6 +64,7 @@ def test_every_function(library: Libraries, name: str, floating: bool) -> None:
         neither_order_nor_batch_matters(code, function, inputs)
 
 
+@pytest.mark.slow  # the C++ compiler takes seconds
 @pytest.mark.parametrize(
     "one",
     [

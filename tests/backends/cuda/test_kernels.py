@@ -20,6 +20,7 @@ from condyle.trace.reference import evaluate
 from tests.backends.c.small import meaning, states, tangle, toy
 from tests.backends.cuda.machine_code import hold_code
 from tests.backends.cuda.simulate import Floats, compiler, made, robot, simulate
+from tests.processor import slow
 
 ARM, QUADRUPED = ("iiwa14", False), ("hyq", True)
 """Derivatives of the first fit into one kernel, those of the second do not."""
@@ -78,7 +79,7 @@ def check_made(one: Robot, function: str, bits: int, what: Parts, f_ext: bool, n
     return answers
 
 
-@pytest.mark.parametrize("bits", [32, 64])
+@pytest.mark.parametrize("bits", [slow(32), 64])
 @pytest.mark.parametrize("function", DEFAULT)
 @pytest.mark.parametrize(("name", "floating"), robots(ARM, QUADRUPED))
 def test_every_function(name: str, floating: bool, function: str, bits: int) -> None:

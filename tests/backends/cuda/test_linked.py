@@ -90,6 +90,7 @@ def test_columns_meet_in_device_memory_each_task_in_its_own() -> None:
     assert relative(got, want) < BOUNDS["float64"]
 
 
+@pytest.mark.slow  # assembling takes seconds
 @pytest.mark.parametrize(("arch", "dtype"), [*zip(ARCHITECTURES, ("float32", "float64", "float32"), strict=True)])
 def test_the_assembler_takes_matrices(arch: str, dtype: str) -> None:
     pytest.importorskip("cuda.bindings.nvjitlink", reason="pip install 'condyle[cuda]'")

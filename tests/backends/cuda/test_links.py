@@ -263,6 +263,7 @@ def edited(parts: Parts, lines: list[str]) -> Parts:
     return dataclasses.replace(parts, launches=(dataclasses.replace(part, texts=(text,)),))
 
 
+@pytest.mark.slow  # assembling takes seconds
 @pytest.mark.parametrize("bits", BOUNDS)
 def test_the_assembler_takes_all_of_it(bits: int) -> None:
     """Shuffles of both widths, tables of partners, every joint type, one lane and many."""
@@ -274,6 +275,7 @@ def test_the_assembler_takes_all_of_it(bits: int) -> None:
         assert usage.registers <= 255
 
 
+@pytest.mark.slow  # assembling takes seconds
 @pytest.mark.parametrize("arch", ARCHITECTURES)
 def test_nothing_is_spilled(arch: str) -> None:
     """Or hardly anything, in float32; an element of float64 alone takes 180 registers, 1024 threads have 64 each."""

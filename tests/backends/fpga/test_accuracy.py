@@ -54,7 +54,7 @@ def test_free_joints_and_all_others_are_done(robot) -> None:
         assert max(value for name, value in row.items() if name.endswith("relative")) < 1e-2
 
 
-@pytest.mark.parametrize("robot", [every_joint(), slow(condyle.load("hyq"))], ids=["every_joint", "hyq"])
+@pytest.mark.parametrize("robot", [slow(every_joint()), slow(condyle.load("hyq"))], ids=["every_joint", "hyq"])
 def test_external_forces_count(robot) -> None:
     acc = accelerator(robot, "id", "fd", "dfd", word="27", f_ext=100.0)
     found = hardware.errors(robot, acc.plan, 300)

@@ -62,6 +62,7 @@ def test_a_chain_whose_sums_would_be_too_wide_is_not_made() -> None:
     assert steps(0b10000000000000001, 27, 16) is not None
 
 
+@pytest.mark.slow  # it simulates
 @pytest.mark.parametrize("word", ["27x18", slow("27")])
 def test_an_accelerator_computes_the_same_without_those_dsps(word: str) -> None:
     robot = condyle.load("iiwa14")
