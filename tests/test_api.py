@@ -239,6 +239,7 @@ def test_cpu_is_machine_code_and_needs_no_compiler(robot: Robot, monkeypatch: py
     assert relative(pickle.loads(pickle.dumps(dyn)).inverse_dynamics(q, v, a), right) < 1e-9
 
 
+@pytest.mark.slow  # a chain of 200 links is compiled
 @needs_machine_code
 def test_loops_need_no_compiler_and_are_said(monkeypatch: pytest.MonkeyPatch) -> None:
     """A long robot: machine code; where that cannot run and no compiler is there, NumPy and a warning."""

@@ -98,6 +98,7 @@ def test_shared_coordinates_are_refused() -> None:
         roll(tree_of(robot), "id")
 
 
+@pytest.mark.slow  # a long chain is compiled
 def test_a_long_chain_is_compiled_as_loops_and_agrees() -> None:
     robot = condyle.chain(80, 2)  # counted, not estimated
     q, v = robot.random_state(2, 0)
