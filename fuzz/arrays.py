@@ -16,7 +16,7 @@ from fuzz import arrays_out as outs
 from fuzz import small_robots as robots
 
 WHAT = (
-    "odd arrays in and out of the seven functions; found is: a crash, an answer that is not that of plain arrays, an "
+    "odd arrays in and out of every function; found is: a crash, an answer that is not that of plain arrays, an "
     "input or anything beside an output written, an error that is not condyle's own, a refusal of what is allowed"
 )
 Rng = np.random.Generator

@@ -14,6 +14,8 @@ from condyle.specification import Port
 TARGETS = ("cpu", "cpu", "cpu", "cpu", "cpu", "numpy", "numpy")
 C_FUNCTIONS = ("id", "m")
 """What is tried on target c, whose compiler takes seconds."""
+N_FRAMES = 2
+"""Frames that functions of frames answer for."""
 
 
 @cache
@@ -31,7 +33,8 @@ def robots() -> tuple[Robot, ...]:
 
 @cache
 def compiled(robot: int, target: str, dtype: str) -> Dynamics:
-    return robots()[robot].compile(target, dtype=dtype, threads=2)
+    chosen = robots()[robot]
+    return chosen.compile(target, dtype=dtype, threads=2, frames=tuple(chosen.frames)[-N_FRAMES:])
 
 
 def chosen(rng: np.random.Generator) -> tuple[Robot, Dynamics, str]:
@@ -49,13 +52,13 @@ def ports(rng: np.random.Generator, name: str) -> tuple[Port, ...]:
 
 
 def dims(robot: Robot, port: Port) -> tuple[int, ...]:
-    return port.shape({"nq": robot.nq, "nv": robot.nv, "n_bodies": len(robot.bodies)})
+    return port.shape({"nq": robot.nq, "nv": robot.nv, "n_bodies": len(robot.bodies), "n_frames": N_FRAMES})
 
 
 def values(rng: np.random.Generator, robot: Robot, port: Port, batch: tuple[int, ...]) -> np.ndarray:
     """Numbers for this port, float64: a state, whole numbers, or what is hardly a number."""
     shape = (*batch, *dims(robot, port))
-    if port.name == "q":
+    if port.is_configuration:
         count = int(np.prod(batch, dtype=np.int64))
         return np.reshape(robot.random_state(count, rng).q, shape)
     array = rng.uniform(-1.0, 1.0, shape)
