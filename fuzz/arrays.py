@@ -1,4 +1,4 @@
-"""Odd arrays against the seven functions."""
+"""Odd arrays against every function."""
 
 from __future__ import annotations
 
