@@ -8,7 +8,7 @@ from tools.guard import kept
 from tools.guard.cases import CASES, chosen
 from tools.guard.compare import Difference
 
-SMALL = ("iiwa14",)
+SMALL = ("iiwa14", "hyq")
 
 
 @pytest.mark.slow
