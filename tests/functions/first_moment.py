@@ -2,42 +2,23 @@
 
 from __future__ import annotations
 
-from typing import NamedTuple
-
 from condyle.algorithms.joint import Joint
+from condyle.algorithms.kinematics import Pose, placements
 from condyle.algorithms.sweeps import Sweeps
 from condyle.functions.quantities import Q
 from condyle.spatial import vector as vec
-from condyle.spatial.vector import Matrix, Vector
+from condyle.spatial.vector import Vector
 from condyle.specification import Accuracy, Function, Port, Route, Size
-
-
-class Pose(NamedTuple):
-    """A body's axes, a row each, and its origin, in the world's axes."""
-
-    axes: Matrix
-    origin: Vector
-
-
-WORLD = Pose(vec.ONE, vec.ZERO)
-
-
-def pose(joint: Joint, parent: Pose) -> Pose:
-    """Forward step."""
-    x, y, z = vec.transpose(parent.axes)
-    into = joint.rotation.into
-    axes = vec.transpose((into(x), into(y), into(z)))
-    return Pose(axes, vec.add(parent.origin, vec.transposed_times(parent.axes, joint.origin)))
 
 
 def moment(joint: Joint, pose: Pose) -> Vector:
     """m p + R m c."""
     body = joint.inertia
-    return vec.add(vec.scale(body.mass, pose.origin), vec.transposed_times(pose.axes, body.first))
+    return vec.add(vec.scale(body.mass, pose.origin), vec.times(pose.axes, body.first))
 
 
 def first_moment(tree: Sweeps) -> tuple[Vector]:
-    return (tree.total(tree.each(moment, tree.forward(pose, WORLD)), vec.ZERO),)
+    return (tree.total(tree.each(moment, placements(tree)), vec.ZERO),)
 
 
 FIRST_MOMENT = Function(

@@ -1,12 +1,6 @@
-"""Functions parallel in the links: a chain of joints, or a tree's limbs, in segments that a vector's lanes run side by
-side, as straight-line stages and what runs them; and matrices of pairs of records.
+"""Functions parallel in the links: a chain of joints, or a tree's branches, in segments that lanes run side by side.
 
-Lane l of a chain holds its joints l K ... l K + K - 1; K is `length`. A stage is a Program whose arrays are banks:
-`table` has constants of the joint, `io` columns of K numbers a lane (entry e of joint t stands at e K + t), `row` and
-`f_ext` numbers of the joint; every other bank is one value a lane. A stage that writes a bank it reads carries it
-along.
-
-Lanes may also be the links of a tree (`length` 1): then partners are named by tables, and ports are banks of their own.
+Straight-line stages and what runs them; and matrices of pairs of records.
 """
 
 from __future__ import annotations
