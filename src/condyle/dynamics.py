@@ -6,13 +6,14 @@ import math
 import threading
 import warnings
 from collections.abc import Callable, Sequence
-from typing import cast
+from typing import Any, cast
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from condyle.compile.checks import check_bound
 from condyle.compile.serial import Compiler
+from condyle.derivatives import name_of
 from condyle.errors import BuildError, ShapeError, UnsupportedError
 from condyle.functions import FUNCTIONS, quantities
 from condyle.functions.quantities import Q, V
@@ -98,6 +99,22 @@ class Dynamics(Methods):
     def function(self, name: str) -> Callable[..., object]:
         """The method of a function by its short name, such as "fd"."""
         return getattr(self, _known(name).method)
+
+    def jvp(self, name: str) -> Derived:
+        """The derivative of a function, by its short name, along a tangent: `jvp("fd")(q, v, tau, dq, dv, dtau)`."""
+        return Derived(self, "jvp", name)
+
+    def vjp(self, name: str) -> Derived:
+        """The derivative of a cotangent times a function by every input: `vjp("fd")(q, v, tau, a_bar)`."""
+        return Derived(self, "vjp", name)
+
+    def jacobian(self, name: str, by: Sequence[str] | None = None) -> Derived:
+        """The derivatives of a function by some inputs, by default by all: `jacobian("fd", by=("q",))(q, v, tau)`."""
+        return Derived(self, "jacobian", name, by)
+
+    def hessian(self, name: str) -> Derived:
+        """The second derivative of lam^T f by all inputs: `hessian("fd")(q, v, tau, lam)`."""
+        return Derived(self, "hessian", name)
 
     def explain(self, n: int = 1) -> str:
         """What runs for a batch of n states: the route of each function, its operations, its target and threads."""
@@ -223,10 +240,24 @@ class Dynamics(Methods):
             return self._compiler.build(name, f_ext, "numpy", self._dtype)
 
 
+class Derived:
+    """A derivative of a function of one robot, called as the function is."""
+
+    def __init__(self, dynamics: Dynamics, kind: str, of: str, by: Sequence[str] | None = None) -> None:
+        _known(of)
+        self._dynamics, self._function = dynamics, FUNCTIONS[str(name_of(kind, of, by))]
+
+    def __call__(self, *args: ArrayLike, out: Out = None) -> Any:
+        answers = self._dynamics.call(self._function.name, args, None, out)
+        result = result_of(self._function)
+        return answers[0] if result is None else result(*answers)
+
+
 def _known(name: str) -> Function:
-    if name not in FUNCTIONS:
-        raise UnsupportedError(f"there is no function {name!r}; there are {', '.join(FUNCTIONS)}")
-    return FUNCTIONS[name]
+    try:
+        return FUNCTIONS[name]
+    except KeyError:
+        raise UnsupportedError(f"there is no function {name!r}; there are {', '.join(FUNCTIONS)}") from None
 
 
 def fall_back(error: BuildError) -> None:

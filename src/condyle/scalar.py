@@ -9,7 +9,7 @@ from __future__ import annotations
 import operator
 from collections.abc import Callable, Sequence
 from functools import reduce
-from typing import Protocol, cast
+from typing import Any, Protocol, cast
 
 import numpy as np
 from numpy.typing import NDArray
@@ -144,3 +144,17 @@ def reciprocal(x: Scalar) -> Scalar:
     """1 / x; not finite where x is zero, never an exception. Of a float a float, which leaves arrays their dtype."""
     with np.errstate(all="ignore"):
         return cast(Scalar, float(1.0 / np.float64(x))) if isinstance(x, float) else 1.0 / x
+
+
+_OPERATORS: dict[str, Callable[..., Any]] = {
+    "add": operator.add,
+    "sub": operator.sub,
+    "mul": operator.mul,
+    "neg": operator.neg,
+    "rcp": reciprocal,
+}
+
+
+def operation(op: str, operands: Sequence[Scalar | float]) -> Scalar:
+    """Any operation that symbols have, by its name in the table."""
+    return _OPERATORS[op](*operands) if op in _OPERATORS else _function(op, *operands)

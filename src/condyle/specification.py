@@ -7,10 +7,10 @@ C headers, packed layouts, exports, `check`, `explain`.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import Literal, NamedTuple, TypeAlias
+from typing import Any, Literal, NamedTuple, TypeAlias
 
 NormalForm: TypeAlias = Literal["exact", "joint_space"]
 
@@ -19,7 +19,8 @@ NormalForm: TypeAlias = Literal["exact", "joint_space"]
 class Port:
     """One quantity: its name, its dimensions, unit, frame and meaning.
 
-    dims: each a number, a name of `shape`'s sizes, or a product of such: "6", "nv", "10 n_bodies".
+    dims: each a number, a name of `shape`'s sizes, a product of such, or a sum of these: "6", "nv", "10 n_bodies",
+    "nv + nv".
     given_by: the function that answers it, for states in which everything fits together; drawn at random where empty.
     zeros: entries that are zero in every state. "coupled": those (i, j) where no body moves with both velocities i
     and j; "connected": those that no chain of coupled pairs links. symmetric: entry (i, j) equals (j, i).
@@ -41,7 +42,11 @@ class Port:
 
     def shape(self, sizes: Mapping[str, int]) -> tuple[int, ...]:
         """The dimensions as numbers, e.g. {"nq": 7, "nv": 7, "n_bodies": 7}."""
-        return tuple(math.prod(int(x) if x.isdigit() else sizes[x] for x in dim.split()) for dim in self.dims)
+        return tuple(sum(_product(term, sizes) for term in dim.split("+")) for dim in self.dims)
+
+
+def _product(term: str, sizes: Mapping[str, int]) -> int:
+    return math.prod(int(x) if x.isdigit() else sizes[x] for x in term.split())
 
 
 F_EXT = Port("f_ext", ("n_bodies", "6"), "N, N m", "body", "external [force; torque] at each body's link origin")
@@ -138,6 +143,11 @@ class ParallelRoute:
     free_rotors: bool = True
 
 
+Closed: TypeAlias = Callable[..., "Mapping[str, Sequence[Any]]"]
+"""A derivative in closed form: (at, given) -> the answers by name, each flat. at.call(function, *inputs) is another
+function; given: the inputs by name, each flat, of the function and of the derivative."""
+
+
 class Accuracy(NamedTuple):
     """The error allowed, relative to the largest entry of an answer, by number type."""
 
@@ -162,7 +172,8 @@ class Function:
     function that gives the last input back when it takes the answer instead. parallel_ways: the same as ways, with all
     links side by side; the first is taken unless another is named. options: what it depends on of what is fixed when a
     robot is compiled (`Bound`). reference_frames: those in which it has a meaning, where these are not all.
-    divides_by_mass: a robot without mass has no such quantity.
+    divides_by_mass: a robot without mass has no such quantity. closed_ways: gives what is known of its derivatives, by
+    kind; the others are made from its algorithm.
     """
 
     name: str
@@ -183,6 +194,11 @@ class Function:
     options: tuple[str, ...] = ()
     reference_frames: tuple[str, ...] = ()
     divides_by_mass: bool = False
+    closed_ways: Callable[[], Mapping[str, Closed]] = dict[str, Closed]
+
+    @cached_property
+    def closed(self) -> Mapping[str, Closed]:
+        return self.closed_ways()
 
     @cached_property
     def routes(self) -> Mapping[str, Route]:

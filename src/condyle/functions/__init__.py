@@ -6,16 +6,35 @@ name it in a family here; `registered` adds one for a while.
 
 from __future__ import annotations
 
-from collections.abc import Generator, Iterable
+from collections.abc import Callable, Generator, Iterable
 from contextlib import contextmanager
-from typing import NamedTuple
+from typing import ClassVar, NamedTuple
 
-from condyle.functions.dynamics import DYNAMICS
+from condyle.functions.dynamics import AUXILIARY, DYNAMICS
 from condyle.functions.kinematics import KINEMATICS
 from condyle.functions.momentum import MOMENTA
 from condyle.specification import F_EXT, Call, Function, MinusProduct, Port
 
-FUNCTIONS: dict[str, Function] = {function.name: function for function in (*DYNAMICS, *KINEMATICS, *MOMENTA)}
+
+class Functions(dict[str, Function]):
+    """The functions that a robot has, and, by name only, those that are made of them: see `found_by`."""
+
+    makers: ClassVar[list[Callable[[str], Function | None]]] = []
+
+    def __missing__(self, name: str) -> Function:
+        for made in (maker(name) for maker in self.makers):
+            if made is not None:
+                return made
+        raise KeyError(name)
+
+
+def found_by(maker: Callable[[str], Function | None]) -> Callable[[str], Function | None]:
+    """Makes `FUNCTIONS[name]` ask this for names that it does not have; `in` and loops do not."""
+    Functions.makers.append(maker)
+    return maker
+
+
+FUNCTIONS = Functions({function.name: function for function in (*DYNAMICS, *KINEMATICS, *MOMENTA)})
 
 DEFAULT = tuple(function.name for function in DYNAMICS)
 """What an export has where no functions are named."""
@@ -44,6 +63,19 @@ def variants(functions: Iterable[str]) -> list[Variant]:
     """Each function, and behind it the same with external forces where it takes such."""
     both = [Variant(name, f_ext) for name in functions for f_ext in (False, True)]
     return [one for one in both if not one.f_ext or FUNCTIONS[one.of].takes_f_ext]
+
+
+@found_by
+def _auxiliary(name: str) -> Function | None:
+    return next((function for function in AUXILIARY if function.name == name), None)
+
+
+@found_by
+def _with_forces(name: str) -> Function | None:
+    """ "fd_f_ext": a function with external forces as an input of its own."""
+    of = name.removesuffix(f"_{F_EXT.name}")
+    known = FUNCTIONS.get(of) if of != name else None
+    return known.with_forces if known is not None and known.takes_f_ext else None
 
 
 @contextmanager

@@ -140,3 +140,20 @@ DYNAMICS = (
         ),
     ),
 )
+
+AUXILIARY = (
+    Function(
+        "solve",
+        "solve",
+        "M(q)^-1 tau",
+        (Q, TAU),
+        (A,),
+        partial(_routes, "solve"),
+        Size(600),
+        Accuracy(1e-9, 5e-5),
+        "Featherstone 2008, section 6.5",
+        condition=64.0,
+        normal_form="joint_space",
+    ),
+)
+"""What rules for derivatives call beside the functions that users have."""

@@ -11,9 +11,10 @@ from condyle.algorithms.crba import crba
 from condyle.algorithms.derivatives import DERIVATIVES, Derivatives
 from condyle.algorithms.free_base import Known
 from condyle.algorithms.ltl import halves
+from condyle.algorithms.ltl import solve as solve_by
 from condyle.algorithms.mminvgen import mminvgen
 from condyle.algorithms.rnea import rnea
-from condyle.algorithms.solvers import ByElimination, ByFactors, ByInverse, Solver
+from condyle.algorithms.solvers import ByElimination, ByFactors, ByInverse, Solver, factors
 from condyle.algorithms.sweeps import Matrix, Sweeps, Vector
 from condyle.algorithms.unrolled import Unrolled
 from condyle.functions.dynamics import GROWS
@@ -42,6 +43,10 @@ def _mminvgen(inverse: bool, tree: Unrolled) -> Answers:
 
 def _fd(solver: Callable[..., Solver], tree: Sweeps) -> Answers:
     return (solver(tree).acceleration(),)
+
+
+def _solve(tree: Unrolled) -> Answers:
+    return (solve_by(factors(tree), list(tree.inputs["tau"])),)
 
 
 def _minv(solver: Callable[..., Solver], tree: Sweeps) -> Answers:
@@ -128,5 +133,6 @@ ROUTES: Mapping[str, Mapping[str, Route]] = {
         "aba+closed_form": Route(_dfd_by_sweeps, loops=True, alone=True, baseline=True, part="closed_form"),
     },
     "difd": _routes(_difd, _did),
+    "solve": {"ltl": Route(_solve)},
 }
 """By function and by name; the first of each is the reference's."""

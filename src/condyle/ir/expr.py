@@ -78,6 +78,11 @@ class Graph:
     def constant(self, value: float) -> Expr:
         return self.node(("const", float(value) + 0.0))  # + 0.0: one zero only
 
+    def value(self, index: int) -> Expr | float:
+        """A node by its number; a constant as a number."""
+        node = self.nodes[index]
+        return constant_of(node) if node[0] == "const" else Expr(self, index)
+
     def input(self, array: int, k: int) -> Expr:
         return self.node(("input", array, k))
 

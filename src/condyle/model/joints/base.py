@@ -104,6 +104,17 @@ class JointType(ABC):
             raise UnsupportedError(f"a {self.name} joint cannot be integrated by series")
         return Moved([a + b for a, b in zip(q, u, strict=True)])
 
+    def integrate_near(self, q: Sequence[Scalar], dv: Sequence[Scalar]) -> list[Scalar]:
+        """q ⊕ dv to second order in dv, by sums and products: what derivatives are taken of."""
+        moved = self.integrate_by_series(q, dv, 1)
+        return [*moved.q[: self.nq - len(moved.raw)], *moved.raw]
+
+    def difference_near(self, q0: Sequence[Scalar], q1: Sequence[Scalar]) -> list[Scalar]:
+        """q1 ⊖ q0 to second order in itself, by sums and products. UnsupportedError."""
+        if not self.is_flat:
+            raise UnsupportedError(f"a {self.name} joint has no difference of configurations near each other")
+        return self.difference(q0, q1)
+
     def twist(self, x: Sequence[Scalar]) -> Pair:
         """S x, (linear, angular)."""
         return combined(x, self.subspace(0.0))

@@ -39,6 +39,13 @@ class Free(JointType):
         moved = lie.rotate(back, vec.sub((x1, y1, z1), (x0, y0, z0)))
         return [*lie.log6_translation(moved, angular), *angular]
 
+    def difference_near(self, q0: Sequence[Scalar], q1: Sequence[Scalar]) -> list[Scalar]:
+        (x0, y0, z0, *r0), (x1, y1, z1, *r1) = q0, q1
+        back = lie.conjugate(lie.quaternion(r0))
+        angular = vec.scale(2.0, lie.product(back, lie.quaternion(r1))[0])
+        moved = lie.rotate(back, vec.sub((x1, y1, z1), (x0, y0, z0)))
+        return [*vec.sub(moved, vec.scale(0.5, vec.cross(angular, moved))), *angular]
+
     def integrate_by_series(self, q: Sequence[Scalar], u: Sequence[Scalar], count: int) -> series.Moved:
         linear, angular = self.twist(u)
         z, across = vec.dot(angular, angular), vec.cross(angular, linear)

@@ -45,6 +45,13 @@ class Planar(JointType):
         a, b = cosine / half, 0.5 * w
         return [a * x + b * y, a * y - b * x, w]
 
+    def difference_near(self, q0: Sequence[Scalar], q1: Sequence[Scalar]) -> list[Scalar]:
+        (x0, y0, theta), (x1, y1, end) = q0, q1
+        w, dx, dy = end - theta, x1 - x0, y1 - y0
+        c, s = cos(theta), sin(theta)
+        x, y = c * dx + s * dy, c * dy - s * dx
+        return [x + 0.5 * w * y, y - 0.5 * w * x, w]
+
     def integrate_by_series(self, q: Sequence[Scalar], u: Sequence[Scalar], count: int) -> Moved:
         z = u[2] * u[2]
         a, b = series(1, z, count), u[2] * series(2, z, count)

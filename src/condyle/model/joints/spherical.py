@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from condyle.model.joints import lie, series
 from condyle.model.joints.base import ANGULAR, Column, JointType
 from condyle.scalar import Scalar
+from condyle.spatial import vector as vec
 from condyle.spatial.rotation import from_quaternion
 from condyle.spatial.transform import Transform
 from condyle.spatial.vector import ZERO
@@ -33,6 +34,10 @@ class Spherical(JointType):
     def difference(self, q0: Sequence[Scalar], q1: Sequence[Scalar]) -> list[Scalar]:
         back = lie.conjugate(lie.quaternion(q0))
         return [*lie.log3(lie.product(back, lie.quaternion(q1)))]
+
+    def difference_near(self, q0: Sequence[Scalar], q1: Sequence[Scalar]) -> list[Scalar]:
+        turn = lie.product(lie.conjugate(lie.quaternion(q0)), lie.quaternion(q1))
+        return [*vec.scale(2.0, turn[0])]
 
     def integrate_by_series(self, q: Sequence[Scalar], u: Sequence[Scalar], count: int) -> series.Moved:
         return series.turned(q, self.twist(u)[1], count)

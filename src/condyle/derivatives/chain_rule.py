@@ -1,0 +1,177 @@
+"""The chain rule over a recording: forward and reverse sweeps that go around calls by derivatives of what they call."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from typing import cast
+
+from condyle.derivatives.ports import tangent_dims
+from condyle.derivatives.recording import Call, Recording
+from condyle.derivatives.tangent import apart, moved
+from condyle.ir.expr import Expr, Value
+from condyle.passes.forward import Directions, forward
+from condyle.passes.partials import is_zero
+from condyle.passes.reverse import Cotangents, reverse
+from condyle.specification import Port
+from condyle.trace.structure import sizes
+
+Values = Sequence[Value]
+
+
+class ChainRule:
+    """Derivatives of values in one recording.
+
+    moves: configurations in it that are inputs moved by e: their entries' nodes, and e.
+    """
+
+    def __init__(self, at: Recording) -> None:
+        self.at = at
+        self._moves: dict[tuple[int, ...], Values] = {}
+
+    def moved(self, q: Values) -> tuple[list[Value], list[Value]]:
+        """(q ⊕ e, e) for symbols e of their own, zero when the recording is opened."""
+        e = self.at.zeros(self.at.tree.nv)
+        entries = moved(self.at.tree, q, e)
+        self._moves[_nodes(entries)] = e
+        return entries, e
+
+    def tangents(self, values: Values, seeds: Sequence[tuple[Value, Directions]]) -> list[Directions]:
+        """Of each value, given those of leaves."""
+        order = self.at.needed(values)
+        start = {cast(Expr, leaf).index: of for leaf, of in seeds}
+        found = forward(self.at.graph, order, start, self._opened)
+        return [found.get(value.index, {}) if isinstance(value, Expr) else {} for value in values]
+
+    def cotangents(self, values: Values, seeds: Values, leaves: Values) -> list[Value]:
+        """Of each leaf, given those of values."""
+        order = self.at.needed(values)
+        active = self.at.active(order, leaves)
+        start = [(value.index, x) for value, x in zip(values, seeds, strict=True) if isinstance(value, Expr)]
+
+        def closed(node: int, cotangents: Cotangents) -> None:
+            call = self.at.call_of(node)
+            if call is not None and node == call.first and node in active:
+                self._closed(call, cotangents)
+
+        found = reverse(self.at.graph, order, active, start, closed)
+        return [found.get(cast(Expr, leaf).index) for leaf in leaves]
+
+    def _opened(self, node: int, tangents: dict[int, Directions]) -> None:
+        call = self.at.call_of(node)
+        if call is None or node != call.first or call.is_frozen:
+            return
+        of = [self._of_argument(port, x, tangents) for port, x in zip(call.ports, call.given, strict=True)]
+        directions = sorted({direction for part in of for entry in part for direction in entry})
+        answers = self._along(call, of, directions)
+        tangents.update({k: found for k, found in zip(range(call.first, call.end), answers, strict=True) if found})
+
+    def _of_argument(self, port: Port, given: Values, tangents: dict[int, Directions]) -> list[Directions]:
+        """The tangents of an argument, of a configuration in its tangent space."""
+        own = [tangents.get(x.index, {}) if isinstance(x, Expr) else {} for x in given]
+        if not port.is_configuration:
+            return own
+        e = self._moves.get(_nodes(given))
+        if e is not None:
+            return [tangents.get(cast(Expr, x).index, {}) for x in e]
+        return self._mapped(own, lambda entries: apart(self.at.tree, given, entries), given)
+
+    def _mapped(self, own: Sequence[Directions], of: Callable[[Values], Values], at: Values) -> list[Directions]:
+        """A function of entries, differentiated where they are `at`, times tangents."""
+        leaves = self.at.equal(at)
+        changed = of(leaves)
+        return self.tangents(changed, [(leaf, part) for leaf, part in zip(leaves, own, strict=True) if part])
+
+    def _along(self, call: Call, of: Sequence[Sequence[Directions]], directions: Sequence[int]) -> list[Directions]:
+        """The tangents of all answers of a call: one by one where there are few, else by its Jacobian."""
+        found: list[Directions] = [{} for _ in range(call.end - call.first)]
+        if len(directions) <= 2:
+            for direction in directions:
+                given = [[entry.get(direction, 0.0) for entry in part] for part in of]
+                answers = self.at.call(f"jvp_{call.function}", *call.given, *given)
+                self._put(call, found, direction, answers)
+            return found
+        by = [port.name for port, part in zip(call.ports, of, strict=True) if any(part)]
+        blocks = self.at.jacobian(call, by)
+        for direction in directions:
+            names = [output.name for output in call.specification.outputs]
+            products = [_product(blocks, name, call, of, direction) for name in names]
+            self._put(call, found, direction, products)
+        return found
+
+    def _put(self, call: Call, found: list[Directions], direction: int, answers: Sequence[Values]) -> None:
+        place = 0
+        for port, answer, own in zip(call.specification.outputs, answers, call.answers(self.at), strict=True):
+            entries = list(answer)
+            if port.is_configuration:
+                one: list[Directions] = [{0: x} for x in answer]
+                e = self.at.zeros(self.at.tree.nv)
+                changed = moved(self.at.tree, own, e)
+                entries = [part.get(0, 0.0) for part in self.tangents(changed, list(zip(e, one, strict=True)))]
+            for k, x in enumerate(entries):
+                if not is_zero(x):
+                    found[place + k][direction] = x
+            place += len(own)
+
+    def _closed(self, call: Call, cotangents: Cotangents) -> None:
+        if call.is_frozen:
+            return
+        received: list[Values] = []
+        for port, own in zip(call.specification.outputs, call.answers(self.at), strict=True):
+            bar = [cotangents.get(cast(Expr, x).index) for x in own]
+            received.append(self._in_tangent_space(own, bar) if port.is_configuration else bar)
+        if all(is_zero(x) for part in received for x in part):
+            return
+        answers = self.at.call(f"vjp_{call.function}", *call.given, *received)
+        for port, given, bar in zip(call.ports, call.given, answers, strict=True):
+            for x, value in zip(*self._to_entries(port, given, bar), strict=True):
+                if isinstance(x, Expr):
+                    cotangents.add(x.index, value)
+
+    def _in_tangent_space(self, q: Values, bar: Values) -> list[Value]:
+        """The cotangent of e in q ⊕ e, given those of the entries."""
+        e = self.at.zeros(self.at.tree.nv)
+        return self.cotangents(moved(self.at.tree, q, e), bar, e)
+
+    def _to_entries(self, port: Port, given: Values, bar: Values) -> tuple[Values, Values]:
+        """Whose cotangents they are: the entries', or e where a configuration is an input moved by e."""
+        if not port.is_configuration:
+            return given, bar
+        e = self._moves.get(_nodes(given))
+        if e is not None:
+            return e, bar
+        leaves = self.at.equal(given)
+        return given, self.cotangents(apart(self.at.tree, given, leaves), bar, leaves)
+
+
+def _product(
+    blocks: Mapping[tuple[str, str], Values],
+    output: str,
+    call: Call,
+    of: Sequence[Sequence[Directions]],
+    direction: int,
+) -> list[Value]:
+    """The tangent of one answer along one direction, by blocks of the Jacobian."""
+    result: list[Value] = []
+    parts = [(blocks[output, port.name], part) for port, part in zip(call.ports, of, strict=True) if any(part)]
+    rows = len(parts[0][0]) // len(parts[0][1]) if parts else 0
+    for i in range(rows):
+        total: Value = 0.0
+        for block, part in parts:
+            n = len(part)
+            for j, entry in enumerate(part):
+                if direction in entry:
+                    total = total + block[i * n + j] * entry[direction]
+        result.append(total)
+    return result
+
+
+def _nodes(values: Values) -> tuple[int, ...]:
+    return tuple(value.index if isinstance(value, Expr) else -1 for value in values)
+
+
+def tangent_size(at: Recording, port: Port) -> int:
+    """Entries of a small change of a port."""
+    size = 1
+    for n in Port("", tangent_dims(port), "", "", "").shape(sizes(at.tree)):
+        size *= n
+    return size

@@ -1,0 +1,77 @@
+"""Derived functions: each again a function, by its name in `FUNCTIONS`, with a Program as its algorithm."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from functools import lru_cache, partial
+from typing import Any, cast
+
+from condyle.derivatives.differentiate import MADE, Recorded
+from condyle.derivatives.names import Name, parsed
+from condyle.derivatives.ports import derived
+from condyle.derivatives.recording import Recording, replayed
+from condyle.functions import FUNCTIONS, found_by
+from condyle.ir.expr import Graph, Value
+from condyle.ir.program import Program
+from condyle.ir.verify import verify
+from condyle.model.tree import Tree
+from condyle.passes import pipeline
+from condyle.scalar import Scalar
+from condyle.specification import Route
+from condyle.trace.straight import arrays
+
+
+@found_by
+def _derived(name: str) -> Any:
+    known = parsed(name)
+    return None if known is None else _specified(known)
+
+
+@lru_cache(maxsize=1024)
+def _specified(name: Name) -> Any:
+    closed = name.kind in name.base.closed
+    return derived(name, lambda: {"closed rule" if closed else "differentiated": Route(partial(_run, name))})
+
+
+def _run(name: Name, sweeps: Any) -> tuple[object, ...]:
+    """The derivative on the scalars that a sweep has."""
+    program = program_of(_Same(sweeps.tree), name)
+    return tuple(replayed(program, [cast("Sequence[Scalar]", sweeps.inputs[array.name]) for array in program.inputs]))
+
+
+class _Same:
+    """A tree, told from others by identity: to compare all its numbers takes as long as a trace."""
+
+    def __init__(self, tree: Tree) -> None:
+        self.tree = tree
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, _Same) and other.tree is self.tree
+
+    def __hash__(self) -> int:
+        return id(self.tree)
+
+
+@lru_cache(maxsize=256)
+def program_of(tree: _Same, name: Name) -> Program:
+    """A derived function as one Program."""
+    function, at = FUNCTIONS[str(name)], Recording(tree.tree)
+    inputs, outputs = arrays(tree.tree, function.inputs), arrays(tree.tree, function.outputs)
+    given = {array.name: at.leaves(array.size) for array in inputs}
+    answers = _answers(at, name, given)
+    graph = Graph()
+    known: dict[int, Value] = {}
+    for port, array in enumerate(inputs):
+        known.update((cast(Any, leaf).index, graph.input(port, k)) for k, leaf in enumerate(given[array.name]))
+    flat = iter(at.opened([value for answer in answers for value in answer], known))
+    values = [(k, i, next(flat)) for k, answer in enumerate(answers) for i in range(len(answer))]
+    return pipeline.apply(verify(graph.program(str(name), inputs, outputs, values)), pipeline.CLEAN)
+
+
+def _answers(at: Recording, name: Name, given: Mapping[str, Sequence[Value]]) -> Sequence[Sequence[Value]]:
+    """By the closed rule of the function's specification, else by differentiating it."""
+    own = [port.name for port in FUNCTIONS[str(name)].inputs[len(name.base.inputs) :]]
+    if name.kind not in name.base.closed:
+        return MADE[name.kind](Recorded(at, name, given), given, own)
+    found = name.base.closed[name.kind](at, given)
+    return [found[port.name] for port in FUNCTIONS[str(name)].outputs]

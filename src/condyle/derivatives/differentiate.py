@@ -1,0 +1,110 @@
+"""Derivatives of any function that can be recorded: its answers on symbols, then the chain rule.
+
+Every input is moved by a small change e: a configuration by q ⊕ e, others by their sum; derivatives are by e, at e = 0.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import TypeAlias
+
+from condyle.derivatives.chain_rule import ChainRule
+from condyle.derivatives.names import Name
+from condyle.derivatives.recording import Recording, recorded
+from condyle.derivatives.tangent import apart
+from condyle.ir.expr import Value
+from condyle.passes.forward import Directions
+
+Values: TypeAlias = Sequence[Value]
+Answers: TypeAlias = "Sequence[Values]"
+
+
+class Recorded:
+    """A function recorded on the inputs of its derivative, for differentiation by changes of its inputs."""
+
+    def __init__(self, at: Recording, name: Name, given: Mapping[str, Values]) -> None:
+        self.at, self.name, self.rule = at, name, ChainRule(at)
+        self.changes: dict[str, Values] = {}
+        inputs: list[Values] = []
+        for port in name.base.inputs:
+            entries: Values = given[port.name]
+            if port.is_configuration:
+                entries, self.changes[port.name] = self.rule.moved(entries)
+            else:
+                self.changes[port.name] = entries
+            inputs.append(entries)
+        self.answers = [
+            apart(at.tree, at.equal(answer), answer) if port.is_configuration else answer
+            for port, answer in zip(name.base.outputs, recorded(at, name.of, inputs), strict=True)
+        ]
+
+    @property
+    def flat(self) -> list[Value]:
+        """All entries of all answers."""
+        return [entry for answer in self.answers for entry in answer]
+
+    def by(self, ports: Sequence[str]) -> list[Value]:
+        """The changes of some inputs."""
+        return [e for port in ports for e in self.changes[port]]
+
+    def shaped(self, entries: Values) -> list[Values]:
+        """Entries as the answers have them."""
+        parts, begin = list[Values](), 0
+        for answer in self.answers:
+            parts.append(entries[begin : begin + len(answer)])
+            begin += len(answer)
+        return parts
+
+
+def jvp(of: Recorded, given: Mapping[str, Values], more: Sequence[str]) -> Answers:
+    """One direction."""
+    seeds: list[tuple[Value, Directions]] = []
+    for port, tangent in zip(of.name.base.inputs, more, strict=True):
+        seeds += ((e, {0: x}) for e, x in zip(of.changes[port.name], given[tangent], strict=True))
+    return of.shaped([tangent.get(0, 0.0) for tangent in of.rule.tangents(of.flat, seeds)])
+
+
+def vjp(of: Recorded, given: Mapping[str, Values], more: Sequence[str]) -> Answers:
+    """One sweep back."""
+    seeds = [x for cotangent in more for x in given[cotangent]]
+    names = [port.name for port in of.name.base.inputs]
+    found = iter(of.rule.cotangents(of.flat, seeds, of.by(names)))
+    return [[next(found) for _ in of.changes[name]] for name in names]
+
+
+def jacobian(of: Recorded, given: Mapping[str, Values], more: Sequence[str]) -> Answers:
+    """Column by column, or row by row where there are fewer rows."""
+    values, leaves = of.flat, of.by(of.name.by)
+    n = len(leaves)
+    if len(values) < n:
+        rows = [of.rule.cotangents([value], [1.0], leaves) for value in values]
+    else:
+        rows = [[of_row.get(k, 0.0) for k in range(n)] for of_row in of.rule.tangents(values, _units(leaves))]
+    blocks, row = list[Values](), 0
+    for answer in of.answers:
+        column = 0
+        for port in of.name.by:
+            width = len(of.changes[port])
+            blocks.append([x for line in rows[row : row + len(answer)] for x in line[column : column + width]])
+            column += width
+        row += len(answer)
+    return blocks
+
+
+def hessian(of: Recorded, given: Mapping[str, Values], more: Sequence[str]) -> Answers:
+    """Forward over reverse; the lower triangle, mirrored."""
+    factors = [x for lam in more for x in given[lam]]
+    leaves = of.by(of.name.by)
+    n = len(leaves)
+    gradient = of.rule.cotangents(of.flat, factors, leaves)
+    rows = of.rule.tangents(gradient, _units(leaves))
+    return [[rows[max(i, j)].get(min(i, j), 0.0) for i in range(n) for j in range(n)]]
+
+
+def _units(leaves: Values) -> list[tuple[Value, Directions]]:
+    """A direction for every leaf."""
+    return [(leaf, {k: 1.0}) for k, leaf in enumerate(leaves)]
+
+
+MADE = {"jvp": jvp, "vjp": vjp, "jacobian": jacobian, "hessian": hessian}
+"""By kind: (of, given, names of the derivative's own inputs) -> its answers, each flat."""

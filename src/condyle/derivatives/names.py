@@ -1,0 +1,66 @@
+"""What derived functions are called: `vjp_fd`, `jacobian_fd`, `jacobian_fd_by_q_v`."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import NamedTuple
+
+from condyle.errors import UnsupportedError
+from condyle.functions import FUNCTIONS
+from condyle.specification import Function
+
+KINDS = ("jvp", "vjp", "jacobian", "hessian")
+BY = "_by_"
+
+
+class Name(NamedTuple):
+    """A kind of derivative, of a function, by some of its inputs."""
+
+    kind: str
+    of: str
+    by: tuple[str, ...]
+
+    @property
+    def base(self) -> Function:
+        return FUNCTIONS[self.of]
+
+    def __str__(self) -> str:
+        every = tuple(port.name for port in self.base.inputs)
+        return f"{self.kind}_{self.of}" + ("" if self.by == every else BY + "_".join(self.by))
+
+
+def name_of(kind: str, of: str, by: Sequence[str] | None = None) -> Name:
+    """A derived function's name; UnsupportedError for inputs that the function does not have."""
+    every = tuple(port.name for port in FUNCTIONS[of].inputs)
+    if by is None:
+        return Name(kind, of, every)
+    chosen = (by,) if isinstance(by, str) else tuple(by)
+    if not chosen or any(one not in every for one in chosen) or len(set(chosen)) < len(chosen):
+        raise UnsupportedError(f"{kind}({of!r}, by={by!r}): give some of its inputs, each once: {', '.join(every)}")
+    return Name(kind, of, tuple(port for port in every if port in chosen))
+
+
+def parsed(name: str) -> Name | None:
+    """The name of a derived function, read; None for any other name."""
+    kind, _, rest = name.partition("_")
+    if kind not in KINDS or not rest:
+        return None
+    of, _, words = rest.partition(BY)
+    try:
+        every = tuple(port.name for port in FUNCTIONS[of].inputs)
+    except KeyError:
+        return None
+    if not words:
+        return Name(kind, of, every)
+    by = _split(words, every)
+    return Name(kind, of, by) if by and kind == "jacobian" else None
+
+
+def _split(words: str, every: Sequence[str]) -> tuple[str, ...]:
+    """Names of inputs, in order, that were joined by "_"; nothing where the words are none."""
+    for k, name in enumerate(every):
+        if words == name:
+            return (name,)
+        if words.startswith(f"{name}_") and (rest := _split(words[len(name) + 1 :], every[k + 1 :])):
+            return (name, *rest)
+    return ()

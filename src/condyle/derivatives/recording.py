@@ -1,0 +1,222 @@
+"""A function in the making: one graph of symbols, in which calls of other functions stay closed.
+
+A call's arguments are symbols, and its answers are leaves of their own. So a derivative goes around a call by the
+derivative of the function that is called, which may be known in closed form. At the end calls are opened in one graph,
+where equal terms of different functions are one.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import cast
+
+from condyle.algorithms.normal_form import normal_form
+from condyle.algorithms.unrolled import Unrolled
+from condyle.functions import FUNCTIONS
+from condyle.ir.expr import Expr, Graph, Value
+from condyle.ir.program import Program, constant_of, input_of, operands
+from condyle.model.tree import Tree
+from condyle.scalar import Scalar, number, operation
+from condyle.specification import Function, Port
+from condyle.trace.reference import Output
+from condyle.trace.straight import arrays, dense
+
+Values = Sequence[Value]
+
+
+@dataclass(frozen=True)
+class Call:
+    """A call of a function by its short name. given: by port. first, end: its answers' leaves are these nodes."""
+
+    function: str
+    given: tuple[tuple[Value, ...], ...]
+    first: int
+    end: int
+
+    @property
+    def specification(self) -> Function:
+        return FUNCTIONS[self.function]
+
+    @property
+    def is_frozen(self) -> bool:
+        """Whether it only says that its answers equal its arguments, as numbers that nothing is differentiated by."""
+        return not self.function
+
+    @property
+    def ports(self) -> tuple[Port, ...]:
+        return self.specification.inputs
+
+    def answers(self, at: Recording) -> list[list[Value]]:
+        """The leaves of its answers."""
+        found, node = list[list[Value]](), self.first
+        for array in arrays(at.tree, self.specification.outputs):
+            found.append([Expr(at.graph, k) for k in range(node, node + array.size)])
+            node += array.size
+        return found
+
+    @property
+    def reads(self) -> list[int]:
+        """The nodes of its arguments."""
+        return [value.index for values in self.given for value in values if isinstance(value, Expr)]
+
+
+class Recording:
+    """One graph of one tree; leaves of inputs, then of calls, which are ports behind those of the inputs."""
+
+    def __init__(self, tree: Tree) -> None:
+        self.tree, self.graph = tree, Graph()
+        self.calls: list[Call] = []
+        self._ports = 0
+        self._of_port: dict[int, Call] = {}
+        self._known: dict[tuple[object, ...], tuple[list[Value], ...]] = {}
+        self._zeros: dict[int, Value] = {}
+        self._forms: dict[str, Tree] = {}
+
+    def leaves(self, size: int) -> list[Value]:
+        """Fresh symbols."""
+        self._ports += 1
+        return [self.graph.input(self._ports - 1, k) for k in range(size)]
+
+    def zeros(self, size: int) -> list[Value]:
+        """Fresh symbols that are zero when the recording is opened: small changes."""
+        found = self.leaves(size)
+        self._zeros.update((cast(Expr, leaf).index, 0.0) for leaf in found)
+        return found
+
+    def equal(self, values: Values) -> list[Value]:
+        """Fresh symbols that equal these, and that nothing of theirs is differentiated through."""
+        leaves = cast("list[Expr]", self.leaves(len(values)))
+        made = Call("", (tuple(values),), leaves[0].index, leaves[0].index + len(leaves))
+        self._of_port[self._ports - 1] = made
+        return [*leaves]
+
+    def jacobian(self, call: Call, by: Sequence[str]) -> dict[tuple[str, str], list[Value]]:
+        """The blocks of a call's derivative, by output and input."""
+        every = [port.name for port in call.ports]
+        name = f"jacobian_{call.function}" + ("" if list(by) == every else "_by_" + "_".join(by))
+        pairs = [(output.name, one) for output in call.specification.outputs for one in by]
+        return dict(zip(pairs, self.call(name, *call.given), strict=True))
+
+    def call(self, function: str, *given: Values) -> tuple[list[Value], ...]:
+        """The answers of a function, each flat; of equal arguments the same ones."""
+        key = (function, *(tuple(_identity(value) for value in values) for values in given))
+        if key not in self._known:
+            self._known[key] = self._called(function, tuple(map(tuple, given)))
+        return self._known[key]
+
+    def _called(self, function: str, given: tuple[tuple[Value, ...], ...]) -> tuple[list[Value], ...]:
+        sizes = [array.size for array in arrays(self.tree, FUNCTIONS[function].outputs)]
+        leaves = cast("list[Expr]", self.leaves(sum(sizes)))
+        first = leaves[0].index if leaves else len(self.graph.nodes)
+        made = Call(function, given, first, first + len(leaves))
+        self.calls.append(made)
+        self._of_port[self._ports - 1] = made
+        parts, begin = list[list[Value]](), 0
+        for size in sizes:
+            parts.append([*leaves[begin : begin + size]])
+            begin += size
+        return tuple(parts)
+
+    def call_of(self, node: int) -> Call | None:
+        """The call that a leaf is an answer of; None for leaves of inputs."""
+        return self._of_port.get(input_of(self.graph.nodes[node])[0])
+
+    def used(self, node: int) -> Sequence[int]:
+        """The nodes that a node depends on at once: a call's answers on their first, and that on its arguments."""
+        if self.graph.nodes[node][0] != "input":
+            return operands(self.graph.nodes[node])
+        call = self.call_of(node)
+        if call is None:
+            return ()
+        return call.reads if node == call.first else (call.first,)
+
+    def needed(self, values: Iterable[Value]) -> list[int]:
+        """All nodes that these depend on, ascending; of a call that is needed every answer."""
+        found, waiting = set[int](), [value.index for value in values if isinstance(value, Expr)]
+        while waiting:
+            node = waiting.pop()
+            if node in found:
+                continue
+            found.add(node)
+            call = self.call_of(node) if self.graph.nodes[node][0] == "input" else None
+            if call is not None:
+                waiting += range(call.first, call.end)
+            waiting += self.used(node)
+        return sorted(found)
+
+    def active(self, order: Iterable[int], sources: Iterable[Value]) -> dict[int, None]:
+        """Of these nodes, ascending, those that depend on the sources."""
+        found = dict.fromkeys(value.index for value in sources if isinstance(value, Expr))
+        for node in order:
+            if node not in found and any(k in found for k in self.used(node)):
+                found[node] = None
+        return found
+
+    def opened(self, wanted: Sequence[Value], known: Mapping[int, Value]) -> list[Value]:
+        """These values as symbols of another graph (numbers and arrays too), all calls opened.
+
+        known: by node, what stands there for leaves of inputs.
+        """
+        values: dict[int, Value] = {**self._zeros, **known}
+        nodes = self.graph.nodes
+
+        def of(value: Value) -> Value:
+            return values[value.index] if isinstance(value, Expr) else value
+
+        for k in self.needed(wanted):
+            if k in values:
+                continue
+            node = nodes[k]
+            if node[0] == "input":
+                call = self.call_of(k)
+                assert call is not None and k == call.first, f"node {k} is a leaf that nothing is known of"
+                given = [[of(x) for x in part] for part in call.given]
+                answers = given if call.is_frozen else self.answered(call.function, given)
+                values.update(zip(range(call.first, call.end), (x for part in answers for x in part), strict=True))
+            elif node[0] == "const":
+                values[k] = self.graph.value(k)
+            else:
+                given = [cast(Scalar, values[operand]) for operand in operands(node)]
+                values[k] = cast(Value, operation(node[0], given))
+        return [of(value) for value in wanted]
+
+    def answered(self, function: str, given: Sequence[Values]) -> list[list[Value]]:
+        """A function computed on scalars of any kind, its answers flat."""
+        of = FUNCTIONS[function]
+        route = of.routes[of.route_names(self.tree.has_shared_coordinates)[0]]
+        inputs = {port.name: cast("Sequence[Scalar]", x) for port, x in zip(of.inputs, given, strict=True)}
+        if of.normal_form not in self._forms:
+            self._forms[of.normal_form] = normal_form(self.tree, of.normal_form)
+        return [dense(cast("Output", x)) for x in route.run(Unrolled(self._forms[of.normal_form], inputs))]
+
+
+def _identity(value: Value) -> object:
+    return (value.index,) if isinstance(value, Expr) else value
+
+
+def recorded(at: Recording, function: str, given: Sequence[Values]) -> Sequence[Values]:
+    """A function's answers in a recording: calls of a composed function stay closed, an algorithm is run."""
+    of = FUNCTIONS[function]
+    route = of.routes[of.route_names(at.tree.has_shared_coordinates)[0]]
+    record = getattr(route.run, "record", None)
+    if record is not None:
+        return record(at, {port.name: x for port, x in zip(of.inputs, given, strict=True)})
+    return at.answered(function, given)
+
+
+def replayed(program: Program, given: Sequence[Sequence[Scalar]]) -> list[list[Scalar]]:
+    """A Program computed on scalars of any kind, every entry of its answers."""
+    values: list[Scalar] = []
+    for node in program.nodes:
+        if node[0] == "const":
+            values.append(number(constant_of(node)))
+        elif node[0] == "input":
+            port, k = input_of(node)
+            values.append(given[port][k])
+        else:
+            values.append(operation(node[0], [values[operand] for operand in operands(node)]))
+    found = [[number(0.0)] * array.size for array in program.arrays]
+    for output in program.outputs:
+        found[output.array][output.index] = values[output.node]
+    return found

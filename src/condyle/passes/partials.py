@@ -1,0 +1,128 @@
+"""The derivative of every operation by each of its operands, as symbols of the same graph.
+
+At a kink the value is the one on the right of it: |x| and max(x, c) have 1 where x is 0 or c, min(x, c) has 0; of two
+symbols the first counts there. `select` has the derivative of what it selects, and none by its condition.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import NamedTuple
+
+from condyle.ir.expr import Expr, Graph, Value
+from condyle.ir.ops import Node
+from condyle.ir.program import operands
+
+
+class At(NamedTuple):
+    """A node of a graph, seen from one of its operands."""
+
+    graph: Graph
+    node: int
+
+    def operand(self, k: int) -> Value:
+        return self.graph.value(operands(self.graph.nodes[self.node])[k])
+
+    @property
+    def result(self) -> Expr:
+        return Expr(self.graph, self.node)
+
+    def function(self, op: str, *given: Value) -> Value:
+        return self.graph.function(op, given)
+
+
+Rule = Callable[[At, Value], Value]
+"""What a factor (a tangent of the operand, or a cotangent of the result) becomes: times the partial derivative."""
+
+
+def _rcp(at: At, x: Value) -> Value:
+    return -(x * at.result * at.result)
+
+
+def _sqrt(at: At, x: Value) -> Value:
+    return 0.5 * x * at.function("rcp", at.result)
+
+
+def _sin(at: At, x: Value) -> Value:
+    return x * at.function("cos", at.operand(0))
+
+
+def _cos(at: At, x: Value) -> Value:
+    return -(x * at.function("sin", at.operand(0)))
+
+
+def _abs(at: At, x: Value) -> Value:
+    return at.function("select", at.operand(0), x, -x)
+
+
+def _tanh(at: At, x: Value) -> Value:
+    return x - x * at.result * at.result
+
+
+def _log(at: At, x: Value) -> Value:
+    return x * at.function("rcp", at.operand(0))
+
+
+def _square(at: At) -> Value:
+    y, x = at.operand(0), at.operand(1)
+    return at.function("rcp", x * x + y * y)
+
+
+def _is_constant(value: Value) -> bool:
+    return not isinstance(value, Expr) or value.graph.nodes[value.index][0] == "const"
+
+
+def _max(k: int) -> Rule:
+    def rule(at: At, x: Value) -> Value:
+        """Where both are equal it is the symbol's, and of two symbols the first one's."""
+        own, other = at.operand(k), at.operand(1 - k)
+        wins = _is_constant(other) or (k == 0 and not _is_constant(own))
+        return at.function("select", own - other, x, 0.0) if wins else at.function("select", other - own, 0.0, x)
+
+    return rule
+
+
+def _min(k: int) -> Rule:
+    def rule(at: At, x: Value) -> Value:
+        """Where both are equal it is the constant's, and of two symbols the first one's."""
+        own, other = at.operand(k), at.operand(1 - k)
+        wins = _is_constant(own) or (k == 0 and not _is_constant(other))
+        return at.function("select", other - own, x, 0.0) if wins else at.function("select", own - other, 0.0, x)
+
+    return rule
+
+
+PARTIALS: dict[str, tuple[Rule | None, ...]] = {
+    "neg": (lambda at, x: -x,),
+    "add": (lambda at, x: x, lambda at, x: x),
+    "sub": (lambda at, x: x, lambda at, x: -x),
+    "mul": (lambda at, x: x * at.operand(1), lambda at, x: x * at.operand(0)),
+    "rcp": (_rcp,),
+    "sqrt": (_sqrt,),
+    "sin": (_sin,),
+    "cos": (_cos,),
+    "abs": (_abs,),
+    "min": (_min(0), _min(1)),
+    "max": (_max(0), _max(1)),
+    "select": (
+        None,
+        lambda at, x: at.function("select", at.operand(0), x, 0.0),
+        lambda at, x: at.function("select", at.operand(0), 0.0, x),
+    ),
+    "exp": (lambda at, x: x * at.result,),
+    "log": (_log,),
+    "tanh": (_tanh,),
+    "atan2": (lambda at, x: x * at.operand(1) * _square(at), lambda at, x: -(x * at.operand(0) * _square(at))),
+}
+"""By operation, for each operand; None for one without a derivative."""
+
+
+def is_zero(value: Value) -> bool:
+    """Whether a derivative is zero in every state."""
+    return not isinstance(value, Expr) and value == 0.0
+
+
+def rules(node: Node) -> list[tuple[int, Rule]]:
+    """The operands of a node that its value depends on smoothly, each with its rule."""
+    known = zip(operands(node), PARTIALS.get(node[0], ()), strict=False)
+    return [(operand, rule) for operand, rule in known if rule is not None]
