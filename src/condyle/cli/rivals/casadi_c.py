@@ -3,6 +3,8 @@
 This is what Pinocchio's CasADi header is for. The `pin` wheel has no CasADi module for Python, so a small C++ program
 made from its headers does the writing. Derivatives are Pinocchio's analytical ones, not CasADi's differentiation.
 Answers are what CasADi hands out: non-zeros only, the upper triangles of M and Minv.
+
+DERIVED are derivatives that CasADi makes, with one more array: tangents side by side, or a cotangent.
 """
 
 from __future__ import annotations
@@ -31,6 +33,8 @@ WRITER = Path(__file__).with_name("casadi_write.cpp")
 DRIVER = Path(__file__).with_name("casadi_driver.c")
 FLAGS = ("-std=c11", "-O3", "-march=native")
 LONGEST = 2 << 20
+DERIVED = ("jvp_id", "vjp_fd", "hessian_fd")
+WRITTEN = (*FUNCTIONS, *DERIVED)
 SYMMETRIC = {"m": (0,), "minv": (0,), "dfd": (2,)}
 
 
@@ -76,14 +80,14 @@ class CasadiC:
 
     def _compiled(self, function: str) -> Compiled:
         if function not in self._functions:
-            self._functions[function] = Compiled(self._build(function), None)
+            self._functions[function] = _Written(self._build(function), None)
         return self._functions[function]
 
     def _build(self, function: str) -> ctypes.CDLL:
         self._writer.rival_write.argtypes = [ctypes.POINTER(Struct), ctypes.c_int, ctypes.c_char_p]
         with tempfile.TemporaryDirectory() as folder:
             struct = self._numbers.struct()
-            if self._writer.rival_write(ctypes.byref(struct), FUNCTIONS.index(function), folder.encode()) != 0:
+            if self._writer.rival_write(ctypes.byref(struct), WRITTEN.index(function), folder.encode()) != 0:
                 raise BuildError(f"CasADi could not write {function}")
             source = Path(folder, "f.c")
             # one text, so that the cache knows what was compiled
@@ -100,8 +104,13 @@ class CasadiC:
         return built
 
 
+class _Written(Compiled):
+    def number(self, function: str) -> int:
+        return WRITTEN.index(function)
+
+
 def _three(arrays: Sequence[Array]) -> Sequence[Array]:
-    """q, v and a or tau: all of them have a place in what was written, used or not."""
+    """q, v and a or tau, and one more: the first three have a place in what was written, used or not."""
     q = arrays[0]
     idle = np.zeros((len(q), q.shape[-1]))
-    return (*arrays[:3], *[idle] * (3 - len(arrays)))
+    return (*arrays[:4], *[idle] * (3 - len(arrays)))

@@ -47,14 +47,15 @@ __attribute__((visibility("default"))) void rival_run(
     casadi_int integers[64];
     long state;
     int k;
-    (void)handle, (void)function, (void)minv;
+    (void)handle, (void)function;
     res[0] = answers;
     for (k = 0; k + 1 < f_n_out(); k++) {
         const casadi_int *sparsity = f_sparsity_out(k);
         res[k + 1] = res[k] + sparsity[0] * sparsity[1];
     }
     for (state = 0; state < n; state++) {
-        const double *first[3] = {q + state * nq, v + state * nv, x + state * nv};
+        const double *last = minv == NULL ? NULL : minv + state * f_sparsity_in(3)[0];
+        const double *first[4] = {q + state * nq, v + state * nv, x + state * nv, last};
         double *to[16];
         memcpy(arg, first, sizeof first);
         memcpy(to, res, sizeof to);

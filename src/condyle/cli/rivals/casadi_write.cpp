@@ -13,6 +13,7 @@
 
 namespace pin = pinocchio;
 using SX = ::casadi::SX;
+enum { JVP_ID = 7, VJP_FD, HESSIAN_FD };  // functions behind those of every adapter
 using SymbolVector = Eigen::Matrix<SX, Eigen::Dynamic, 1>;
 
 static SymbolVector entries(const SX& symbol) {
@@ -49,13 +50,29 @@ static std::vector<SX> answers(
     }
 }
 
-// Writes folder/f.c with one function `f` of q, v and a or tau; 0, or 1 where CasADi objects.
+// Derivatives by CasADi's own differentiation; y: a tangent of q, v and a, or a cotangent of the answer.
+static SX derivative(
+    const pin::ModelTpl<SX>& model, int function, const SX& q, const SX& v, const SX& x, const SX& y) {
+    pin::DataTpl<SX> data(model);
+    const SX all = vertcat(q, v, x);
+    if (function == JVP_ID) {
+        return jtimes(dense(pin::rnea(model, data, entries(q), entries(v), entries(x))), all, y);
+    }
+    const SX a = dense(pin::aba(model, data, entries(q), entries(v), entries(x)));
+    return function == VJP_FD ? jtimes(a, all, y, true) : SX::densify(hessian(dot(y, a), all));
+}
+
+// Writes folder/f.c with one function `f` of q, v and a or tau, and of y; 0, or 1 where CasADi objects.
 extern "C" __attribute__((visibility("default"))) int rival_write(
     const rival::Numbers* numbers, int function, const char* folder) {
     try {
         const pin::ModelTpl<SX> model = rival::model_of(*numbers).cast<SX>();
         const SX q = SX::sym("q", model.nq), v = SX::sym("v", model.nv), x = SX::sym("x", model.nv);
-        const ::casadi::Function f("f", {q, v, x}, answers(model, function, entries(q), entries(v), entries(x)));
+        const SX y = SX::sym("y", function == JVP_ID ? 3 * model.nv : model.nv);
+        const std::vector<SX> found = function < JVP_ID
+            ? answers(model, function, entries(q), entries(v), entries(x))
+            : std::vector<SX>{derivative(model, function, q, v, x, y)};
+        const ::casadi::Function f("f", {q, v, x, y}, found);
         ::casadi::CodeGenerator code("f.c");
         code.add(f);
         code.generate(std::string(folder) + "/");
