@@ -67,7 +67,14 @@ def test_page_of_a_family_names_its_functions(page: str) -> None:
 
 
 @pytest.mark.parametrize(
-    "script", ["tools/reference.py", "benchmarks.tables", "benchmarks.fpga.tables", "benchmarks.functions", "benchmarks.derivatives"]
+    "script",
+    [
+        "tools/reference.py",
+        "benchmarks.tables",
+        "benchmarks.fpga.tables",
+        "benchmarks.functions",
+        "benchmarks.derivatives",
+    ],
 )
 def test_generated_page_is_up_to_date(script: str) -> None:
     target = ["-m", script] if script.startswith("benchmarks") else [script]
