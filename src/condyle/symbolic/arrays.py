@@ -1,0 +1,316 @@
+"""`Symbols`, an array whose entries are symbols or numbers, and `Condition`, an array of truths.
+
+Both are what NumPy's functions make of them: universal functions come in by `__array_ufunc__`, others by
+`__array_function__`, and what `FUNCTIONS` does not have is an error that names what there is.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from typing import Any, Protocol, TypeAlias, TypeVar, cast
+
+import numpy as np
+from numpy.typing import NDArray
+
+from condyle.errors import UnsupportedError
+from condyle.symbolic.elementwise import COMPARISONS, LOGIC, NUMBERS
+from condyle.symbolic.truths import not_equal
+
+Entries: TypeAlias = NDArray[np.object_]
+T = TypeVar("T", bound="Held")
+
+FUNCTIONS: dict[Callable[..., object], Callable[..., object]] = {}
+"""What NumPy's functions that are not universal do with symbols. The other files of this package put theirs in."""
+
+UNIVERSAL: dict[np.ufunc, Callable[..., object]] = {}
+"""The same of universal functions that are not entry by entry, such as `np.matmul`."""
+
+REDUCED: dict[np.ufunc, Callable[..., object]] = {}
+"""What `ufunc.reduce` is: the function of NumPy that does the same."""
+
+_PLAIN = (bool, int, float, np.bool_, np.integer, np.floating)
+
+BRANCH = (
+    "the truth of a symbol differs from state to state, so Python's `if`, `while`, `and`, `or`, `not`, min, max and "
+    "sorted cannot ask for it; write np.where(condition, a, b), np.logical_and, np.logical_or, np.logical_not, "
+    "np.minimum, np.maximum"
+)
+NUMBER = (
+    "a symbol has no value yet, so float(x), int(x), range(x), math.sin(x), an index and an array of numbers cannot have "
+    "it; use NumPy's functions (np.sin), np.where(condition, a, b) where code depends on it, and np.zeros_like(x) for an "
+    "array to put it into"
+)
+ARRAY = (
+    "an array of numbers cannot hold symbols; write np.stack([...]) in place of np.array([...]), np.block([[...], [...]]) "
+    "for a matrix, and np.zeros_like(x) or np.zeros_like(x, shape=...) for an array to put them into"
+)
+
+
+class Trace(Protocol):
+    """Where symbols are from."""
+
+    def product(self, left: Entries, right: Entries) -> Entries | None:
+        """A large product of matrices, kept as one; None where it shall be sums of products."""
+        ...
+
+
+class Held(np.lib.mixins.NDArrayOperatorsMixin):
+    """An array of things that NumPy knows nothing of; source: the trace that they are from."""
+
+    __slots__ = ("entries", "source")
+    __hash__ = None  # pyright: ignore[reportAssignmentType]  # `==` is entry by entry
+
+    def __init__(self, entries: object, trace: Trace) -> None:
+        self.entries: Entries = as_objects(entries)
+        self.source = trace
+
+    @property
+    def shape(self) -> tuple[int, ...]:
+        return self.entries.shape
+
+    @property
+    def ndim(self) -> int:
+        return self.entries.ndim
+
+    @property
+    def size(self) -> int:
+        return self.entries.size
+
+    @property
+    def T(self: T) -> T:
+        return type(self)(self.entries.T, self.source)
+
+    def __len__(self) -> int:
+        return len(self.entries)
+
+    def __iter__(self: T) -> Iterator[T]:
+        return (self[k] for k in range(len(self)))
+
+    def __getitem__(self: T, index: Any) -> T:
+        return type(self)(self.entries[_plain_index(index)], self.source)
+
+    def __setitem__(self, index: Any, value: object) -> None:
+        if not self.entries.flags.writeable:
+            raise UnsupportedError("an input of a function is not written; change a copy: x = x.copy()")
+        self.entries[_plain_index(index)] = entries_of(value, self.source)
+
+    def __repr__(self) -> str:
+        return f"<{type(self).__name__} {self.shape}>"
+
+    def __array_ufunc__(self, ufunc: np.ufunc, method: str, *inputs: object, **options: Any) -> object:
+        """What a universal function does; called by NumPy, and by operators."""
+        written = options.pop("out", (None,))[0]
+        known = UNIVERSAL.get(ufunc) if method == "__call__" else None
+        if method == "reduce" and ufunc in REDUCED:
+            axis = options.pop("axis", 0)
+            answer = REDUCED[ufunc](inputs[0], axis=axis, keepdims=options.pop("keepdims", False))
+        elif method not in ("__call__", "outer") or not (known or is_elementwise(ufunc)):
+            raise unsupported(f"np.{ufunc.__name__}" + ("" if method == "__call__" else f".{method}"))
+        else:
+            given = _side_by_side(inputs, self.source) if method == "outer" else inputs
+            answer = known(*given) if known else elementwise(ufunc, given, self.source)
+        if any(option != "dtype" for option in options):
+            raise UnsupportedError(f"np.{ufunc.__name__} of symbols takes no option {', '.join(options)}")
+        return answer if written is None else _written(ufunc, answer, written)
+
+    def __array_function__(
+        self,
+        function: Callable[..., object],
+        types: Sequence[type],
+        args: Sequence[object],
+        kwargs: Mapping[str, object],
+    ) -> object:
+        """What another function of NumPy does; called by NumPy."""
+        if function not in FUNCTIONS:
+            raise unsupported(_name(function))
+        return FUNCTIONS[function](*args, **kwargs)
+
+    def flatten(self) -> Held:
+        return type(self)(self.entries.flatten(), self.source)
+
+    def reshape(self, *shape: Any, **order: Any) -> Held:
+        return type(self)(self.entries.reshape(*shape, **order), self.source)
+
+    def transpose(self, *axes: Any) -> Held:
+        return type(self)(self.entries.transpose(*axes), self.source)
+
+    def __getattr__(self, name: str) -> Callable[..., Any]:
+        """NumPy's function of this name, where arrays have a method of it."""
+        function = getattr(np, name, None)
+        if not name.startswith("_") and hasattr(np.ndarray, name):
+            if function is None:
+                raise unsupported(f"ndarray.{name}")
+
+            def method(*args: object, **options: object) -> object:
+                return function(self, *args, **options)
+
+            return method
+        raise AttributeError(f"{type(self).__name__!r} object has no attribute {name!r}")
+
+    def __bool__(self) -> bool:
+        if self.size == 1 and isinstance(self.entries.item(), (bool, float)):
+            return bool(self.entries.item())
+        raise UnsupportedError(BRANCH)
+
+    def __float__(self) -> float:
+        if self.size == 1 and isinstance(self.entries.item(), float):
+            return float(self.entries.item())
+        raise UnsupportedError(NUMBER)
+
+    def __array__(self, dtype: object = None, copy: object = None) -> object:
+        """Called where an array of numbers is made of it, or it is put into one."""
+        raise UnsupportedError(ARRAY)
+
+    def _refused(self, *_: object) -> int:
+        raise UnsupportedError(NUMBER)
+
+    __int__ = __index__ = __complex__ = __round__ = __trunc__ = __floor__ = __ceil__ = _refused
+
+
+class Symbols(Held):
+    """An array of symbols, and of numbers among them."""
+
+    __slots__ = ()
+
+    @property
+    def dtype(self) -> np.dtype[np.float64]:
+        """As of a plain array of floats."""
+        return np.dtype(np.float64)
+
+    @property
+    def real(self) -> Symbols:
+        return self
+
+    def item(self, *index: int) -> Symbols:
+        """One entry, as an array without dimensions."""
+        return Symbols(self.entries.item(*index), self.source)
+
+    def astype(self, dtype: object, **_: object) -> Symbols:
+        """A copy; a symbol stays one."""
+        if np.dtype(cast(Any, dtype)).kind != "f":
+            raise UnsupportedError(NUMBER)
+        return Symbols(self.entries.copy(), self.source)
+
+
+class Condition(Held):
+    """An array of what may hold or not: for `np.where`, `np.select`, and `&`, `|`, `~`, `np.logical_and` and its like."""
+
+    __slots__ = ()
+
+
+def as_objects(entries: object) -> Entries:
+    """The same as an array of objects; a lone one as an array without dimensions."""
+    if isinstance(entries, np.ndarray) and entries.dtype == object:
+        return cast(Entries, entries)
+    if isinstance(entries, np.ndarray):
+        return cast(Entries, entries.astype(object))
+    made = np.empty((), object)
+    made[()] = entries
+    return made
+
+
+def entries_of(value: object, trace: Trace) -> Entries:
+    """The entries of an array of numbers or of symbols of this trace, or of a list of such; numbers as floats."""
+    if isinstance(value, Held):
+        if value.source is not trace:
+            raise UnsupportedError(
+                "a symbol of another trace: a function must not keep what it was given, or what it made of it, for a "
+                "later call; give it as an input"
+            )
+        return value.entries
+    if isinstance(value, (list, tuple)):
+        return np.stack([entries_of(x, trace) for x in cast("Sequence[object]", value)])
+    array = np.asarray(value)
+    if array.dtype.kind in "biuf":
+        return as_objects(array.astype(bool if array.dtype.kind == "b" else np.float64))
+    if array.dtype.kind != "O":
+        raise UnsupportedError(f"an array of {array.dtype} among symbols; give real numbers")
+    return cast(Entries, np.frompyfunc(_entry, 1, 1)(as_objects(array)))
+
+
+def numbers_of(value: object, trace: Trace) -> Entries:
+    """The same; truths of numbers count as 1 and 0, those of symbols are refused."""
+    if isinstance(value, Condition):
+        raise UnsupportedError("a condition is no number; write np.where(condition, 1.0, 0.0)")
+    entries = entries_of(value, trace)
+    return as_objects(entries.astype(np.float64)) if entries.size and isinstance(entries.flat[0], bool) else entries
+
+
+def truths_of(value: object, trace: Trace) -> Entries:
+    """The same as truths: a number holds where it is not zero."""
+    return as_objects(np.frompyfunc(_truth, 1, 1)(entries_of(value, trace)))
+
+
+def is_elementwise(ufunc: np.ufunc) -> bool:
+    return ufunc in NUMBERS or ufunc in COMPARISONS or ufunc in LOGIC
+
+
+def elementwise(ufunc: np.ufunc, given: Sequence[object], trace: Trace) -> Held:
+    """A universal function, entry by entry; of numbers alone it is NumPy's own."""
+    if ufunc in LOGIC:
+        operands = [truths_of(x, trace) for x in given]
+        return Condition(np.frompyfunc(LOGIC[ufunc], len(operands), 1)(*operands), trace)
+    if ufunc in NUMBERS:
+        return Symbols(_applied(ufunc, NUMBERS[ufunc], given, trace), trace)
+    return Condition(_applied(ufunc, COMPARISONS[ufunc], given, trace), trace)
+
+
+def _applied(ufunc: np.ufunc, of_symbols: Callable[..., object], given: Sequence[object], trace: Trace) -> object:
+    def one(*numbers: Any) -> object:
+        if not all(isinstance(x, float) for x in numbers):
+            return of_symbols(*numbers)
+        with np.errstate(all="ignore"):
+            return ufunc(*map(np.float64, numbers)).item()
+
+    return np.frompyfunc(one, len(given), 1)(*(numbers_of(x, trace) for x in given))
+
+
+def unsupported(name: str) -> UnsupportedError:
+    """That a function of NumPy takes no symbols, and which do."""
+    names = {f"np.{ufunc.__name__}" for ufunc in (*NUMBERS, *COMPARISONS, *LOGIC, *UNIVERSAL)}
+    names |= {_name(function) for function in FUNCTIONS}
+    return UnsupportedError(f"{name} takes no symbols; those that do are {', '.join(sorted(names))}")
+
+
+def _name(function: Callable[..., object]) -> str:
+    module = "linalg." if "linalg" in (function.__module__ or "") else ""
+    return f"np.{module}{function.__name__}"
+
+
+def _entry(x: object) -> object:
+    """One entry of an array of objects."""
+    if isinstance(x, _PLAIN):
+        return bool(x) if isinstance(x, (bool, np.bool_)) else float(x)
+    if hasattr(x, "function") or hasattr(x, "chosen"):
+        return x
+    raise UnsupportedError(f"{type(x).__name__} among symbols; give numbers and arrays of numbers")
+
+
+def _truth(x: Any) -> object:
+    if isinstance(x, (bool, float)):
+        return bool(x)
+    return x if hasattr(x, "chosen") else not_equal(x, 0.0)
+
+
+def _plain_index(index: Any) -> Any:
+    parts = index if isinstance(index, tuple) else (index,)
+    if any(isinstance(part, Held) for part in cast("tuple[object, ...]", parts)):
+        raise UnsupportedError(f"an index that differs from state to state; {BRANCH}")
+    return index
+
+
+def _side_by_side(inputs: Sequence[object], trace: Trace) -> list[Entries]:
+    """The operands of `ufunc.outer`, so that they broadcast to all pairs."""
+    first, second = (entries_of(x, trace) for x in inputs)
+    return [first.reshape(first.shape + (1,) * second.ndim), second]
+
+
+def _written(ufunc: np.ufunc, answer: object, out: object) -> object:
+    """`x += y` and `out=`: only an array of symbols can hold symbols."""
+    if not isinstance(out, Held) or not isinstance(answer, Held):
+        raise UnsupportedError(
+            f"np.{ufunc.__name__} into an array of numbers, which cannot hold symbols; write x = x + y in place of "
+            "x += y, and leave out= out"
+        )
+    out[...] = answer
+    return out

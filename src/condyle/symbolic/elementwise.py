@@ -1,0 +1,210 @@
+"""NumPy's functions of single numbers, on symbols: each by operations of the table in `condyle.ir.ops`.
+
+One operand at least is a symbol, the others may be floats. Where a function is put together from two, the argument of
+the one that is not taken is kept where it is finite, so that a derivative is finite too.
+"""
+
+from __future__ import annotations
+
+import math
+import operator
+from collections.abc import Callable, Mapping
+from typing import cast
+
+import numpy as np
+
+from condyle import scalar
+from condyle.errors import UnsupportedError
+from condyle.scalar import Scalar
+from condyle.symbolic import truths
+from condyle.symbolic.truths import Known, Value
+
+LARGEST_POWER = 32
+"""Whole and half powers up to here are products and roots."""
+
+
+def _power(x: Value, y: Value) -> Value:
+    if isinstance(y, float):
+        return _numbered_power(cast(Scalar, x), y)
+    if isinstance(x, float):
+        if x <= 0.0:
+            raise UnsupportedError(f"np.power: {x} to the power of a symbol; the base must be positive")
+        return scalar.exp(y * math.log(x))
+    return truths.chosen(truths.equal(y, 0.0), 1.0, scalar.exp(y * scalar.log(x)))
+
+
+def _numbered_power(x: Scalar, y: float) -> Value:
+    if y == 0.0:
+        return 1.0
+    if y < 0.0:
+        return 1.0 / _numbered_power(x, -y)
+    if y > LARGEST_POWER or 2.0 * y != math.floor(2.0 * y):
+        return scalar.exp(y * scalar.log(x))
+    whole = int(y)
+    if y == whole:
+        return _whole_power(x, whole)
+    return scalar.sqrt(x) if whole == 0 else _whole_power(x, whole) * scalar.sqrt(x)
+
+
+def _whole_power(x: Scalar, n: int) -> Scalar:
+    """x to the power of n >= 1, by squares."""
+    if n == 1:
+        return x
+    half = _whole_power(x, n // 2)
+    return half * half * x if n % 2 else half * half
+
+
+def _sign(x: Scalar) -> Value:
+    return _by_sign(x, -1.0, 0.0, 1.0)
+
+
+def _by_sign(x: Scalar, below: Value, at: Value, above: Value) -> Value:
+    """A value for x < 0, x = 0 and x > 0; NaN of NaN."""
+    return scalar.select(x, scalar.select(-x, at, above), scalar.select(-x, below, x))
+
+
+def _heaviside(x: Value, at: Value) -> Value:
+    if isinstance(x, float):
+        return at if x == 0.0 else float(np.heaviside(x, 0.0))
+    return _by_sign(x, 0.0, at, 1.0)
+
+
+def _clipped(x: Scalar, limit: float) -> Scalar:
+    return scalar.minimum(scalar.maximum(x, -limit), limit)
+
+
+def _within(x: Scalar, limit: float) -> Scalar:
+    """Not negative where |x| <= limit."""
+    return limit - scalar.absolute(x)
+
+
+def _expm1(x: Scalar) -> Value:
+    half = scalar.tanh(_clipped(x, 1.0) * 0.5)
+    return scalar.select(_within(x, 1.0), 2.0 * half / (1.0 - half), scalar.exp(x) - 1.0)
+
+
+def _log1p(x: Scalar) -> Value:
+    """Near zero by Kahan's correction: log(u) x / (u - 1), u = 1 + x rounded."""
+    near = _clipped(x, 0.5)
+    u = 1.0 + near
+    rest = u - 1.0
+    none = -scalar.absolute(rest)
+    corrected = scalar.log(u) * (near / scalar.select(none, 1.0, rest))
+    return scalar.select(_within(x, 0.5), scalar.select(none, near, corrected), scalar.log(1.0 + x))
+
+
+def _sinh(x: Scalar) -> Value:
+    less = cast(Scalar, _expm1(_clipped(x, 1.0)))
+    near = 0.5 * (less + less / (1.0 + less))
+    return scalar.select(_within(x, 1.0), near, 0.5 * (scalar.exp(x) - scalar.exp(-x)))
+
+
+def _cosh(x: Scalar) -> Value:
+    return 0.5 * (scalar.exp(x) + scalar.exp(-x))
+
+
+def _logaddexp(x: Value, y: Value) -> Value:
+    apart = x - y
+    if isinstance(apart, float):  # one symbol twice
+        return x + math.log(2.0)
+    return scalar.maximum(x, y) + _log1p(scalar.exp(-scalar.absolute(apart)))
+
+
+def _complement(x: Scalar) -> Scalar:
+    """The cosine of an angle whose sine is x, and the other way round."""
+    return scalar.sqrt((1.0 - x) * (1.0 + x))
+
+
+def _fmin(x: Value, y: Value) -> Value:
+    return _one_that_is(x, y, scalar.minimum(x, y))
+
+
+def _fmax(x: Value, y: Value) -> Value:
+    return _one_that_is(x, y, scalar.maximum(x, y))
+
+
+def _one_that_is(x: Value, y: Value, both: Value) -> Value:
+    """`both`, but the other one where x or y is NaN."""
+    for one, other in ((x, y), (y, x)):
+        missing = math.isnan(one) if isinstance(one, float) else truths.is_nan(one)
+        both = truths.chosen(missing, other, both)
+    return both
+
+
+def _scaled(factor: float) -> Callable[[Scalar], Scalar]:
+    return lambda x: x * factor
+
+
+def _square(x: Scalar) -> Scalar:
+    return x * x
+
+
+NUMBERS: Mapping[np.ufunc, Callable[..., Value]] = {
+    np.add: operator.add,
+    np.subtract: operator.sub,
+    np.multiply: operator.mul,
+    np.divide: operator.truediv,
+    np.negative: operator.neg,
+    np.positive: lambda x: x,
+    np.conjugate: lambda x: x,
+    np.reciprocal: lambda x: 1.0 / x,
+    np.power: _power,
+    np.float_power: _power,
+    np.square: _square,
+    np.sqrt: scalar.sqrt,
+    np.absolute: scalar.absolute,
+    np.fabs: scalar.absolute,
+    np.sign: _sign,
+    np.heaviside: _heaviside,
+    np.minimum: scalar.minimum,
+    np.maximum: scalar.maximum,
+    np.fmin: _fmin,
+    np.fmax: _fmax,
+    np.exp: scalar.exp,
+    np.exp2: lambda x: scalar.exp(x * math.log(2.0)),
+    np.expm1: _expm1,
+    np.log: scalar.log,
+    np.log2: lambda x: scalar.log(x) * (1.0 / math.log(2.0)),
+    np.log10: lambda x: scalar.log(x) * (1.0 / math.log(10.0)),
+    np.log1p: _log1p,
+    np.logaddexp: _logaddexp,
+    np.sin: scalar.sin,
+    np.cos: scalar.cos,
+    np.tan: lambda x: scalar.sin(x) / scalar.cos(x),
+    np.arcsin: lambda x: scalar.atan2(x, _complement(x)),
+    np.arccos: lambda x: scalar.atan2(_complement(x), x),
+    np.arctan: lambda x: scalar.atan2(x, 1.0),
+    np.arctan2: scalar.atan2,
+    np.sinh: _sinh,
+    np.cosh: _cosh,
+    np.tanh: scalar.tanh,
+    np.hypot: lambda x, y: scalar.sqrt(x * x + y * y),
+    np.degrees: _scaled(180.0 / math.pi),
+    np.rad2deg: _scaled(180.0 / math.pi),
+    np.radians: _scaled(math.pi / 180.0),
+    np.deg2rad: _scaled(math.pi / 180.0),
+}
+"""Numbers of numbers."""
+
+COMPARISONS: Mapping[np.ufunc, Callable[..., Known]] = {
+    np.greater_equal: truths.at_least,
+    np.less_equal: lambda x, y: truths.at_least(y, x),
+    np.greater: truths.greater,
+    np.less: lambda x, y: truths.greater(y, x),
+    np.equal: truths.equal,
+    np.not_equal: truths.not_equal,
+    np.isnan: truths.is_nan,
+}
+"""Truths of numbers."""
+
+LOGIC: Mapping[np.ufunc, Callable[..., Known]] = {
+    np.logical_and: truths.both,
+    np.logical_or: truths.either,
+    np.logical_xor: truths.differ,
+    np.logical_not: truths.negation,
+    np.bitwise_and: truths.both,
+    np.bitwise_or: truths.either,
+    np.bitwise_xor: truths.differ,
+    np.invert: truths.negation,
+}
+"""Truths of truths."""

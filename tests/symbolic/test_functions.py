@@ -1,0 +1,302 @@
+"""NumPy's other functions and the methods of arrays: on symbols as on numbers."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import pytest
+
+from condyle.errors import UnsupportedError
+from condyle.symbolic.arrays import FUNCTIONS, UNIVERSAL
+from tests.symbolic.traced import Source, check, traced
+
+RNG = np.random.default_rng(5)
+C = RNG.normal(size=(3, 3))
+PLACES = [0.0, 0.5, 2.0]
+
+# By name: what is done with a matrix A (3, 3) and vectors x, y (3,).
+CASES: dict[str, Callable[..., Any]] = {
+    "append": lambda A, x, y: np.append(x, [y[0], 1.0]),
+    "array_split": lambda A, x, y: np.array_split(x, 2)[0] + np.array_split(x, 2)[1],
+    "atleast_1d": lambda A, x, y: np.atleast_1d(x[0]),
+    "atleast_2d": lambda A, x, y: np.atleast_2d(x),
+    "atleast_3d": lambda A, x, y: np.atleast_3d(A),
+    "block": lambda A, x, y: np.block([[A, x[:, None]], [y, 1.0]]),
+    "broadcast_arrays": lambda A, x, y: np.broadcast_arrays(A, x)[1] + 0.0,
+    "broadcast_to": lambda A, x, y: np.broadcast_to(x, (2, 3)),
+    "column_stack": lambda A, x, y: np.column_stack([x, y]),
+    "concatenate": lambda A, x, y: np.concatenate([A, x[None], C]),
+    "convolve": lambda A, x, y: np.convolve(x, y),
+    "copy": lambda A, x, y: np.copy(A),
+    "cross": lambda A, x, y: np.cross(A, x) + np.cross(y, [1.0, 2.0, 3.0]),
+    "cumprod": lambda A, x, y: np.cumprod(A, axis=1),
+    "cumsum": lambda A, x, y: np.cumsum(A, axis=0),
+    "delete": lambda A, x, y: np.delete(A, 1, axis=0),
+    "diag": lambda A, x, y: np.diag(A) @ np.diag(x),
+    "diagflat": lambda A, x, y: np.diagflat(x),
+    "diagonal": lambda A, x, y: np.diagonal(A, 1),
+    "diff": lambda A, x, y: np.diff(A, axis=0),
+    "dsplit": lambda A, x, y: np.dsplit(A[None], 3)[1],
+    "dstack": lambda A, x, y: np.dstack([A, C]),
+    "ediff1d": lambda A, x, y: np.ediff1d(x),
+    "expand_dims": lambda A, x, y: np.expand_dims(x, 1),
+    "flip": lambda A, x, y: np.flip(A, 0),
+    "fliplr": lambda A, x, y: np.fliplr(A),
+    "flipud": lambda A, x, y: np.flipud(A),
+    "hsplit": lambda A, x, y: np.hsplit(A, 3)[2],
+    "hstack": lambda A, x, y: np.hstack([x, 0.5, y]),
+    "inner": lambda A, x, y: np.inner(A, x),
+    "insert": lambda A, x, y: np.insert(x, 1, 4.0),
+    "kron": lambda A, x, y: np.kron(A, x),
+    "meshgrid": lambda A, x, y: np.meshgrid(x, y)[1],
+    "moveaxis": lambda A, x, y: np.moveaxis(A[None], 0, 2),
+    "outer": lambda A, x, y: np.outer(x, y) + np.outer([1.0, 2.0, 3.0], y),
+    "polyval": lambda A, x, y: np.polyval(x, y) + np.polyval([1.0, 2.0, 0.5], x),
+    "ravel": lambda A, x, y: np.ravel(A),
+    "repeat": lambda A, x, y: np.repeat(x, 2),
+    "reshape": lambda A, x, y: np.reshape(A, (9, 1)),
+    "resize": lambda A, x, y: np.resize(x, (2, 2)),
+    "roll": lambda A, x, y: np.roll(x, 1),
+    "rollaxis": lambda A, x, y: np.rollaxis(A, 1),
+    "rot90": lambda A, x, y: np.rot90(A),
+    "split": lambda A, x, y: np.split(x, 3)[1],
+    "squeeze": lambda A, x, y: np.squeeze(A[:1]),
+    "stack": lambda A, x, y: np.stack([x, y], axis=1),
+    "swapaxes": lambda A, x, y: np.swapaxes(A, 0, 1),
+    "take": lambda A, x, y: np.take(A, [2, 0], axis=1),
+    "take_along_axis": lambda A, x, y: np.take_along_axis(A, np.array([[0], [2], [1]]), 1),
+    "tensordot": lambda A, x, y: np.tensordot(A, C, 2),
+    "tile": lambda A, x, y: np.tile(x, 2),
+    "trace": lambda A, x, y: np.trace(A),
+    "transpose": lambda A, x, y: np.transpose(A),
+    "tril": lambda A, x, y: np.tril(A),
+    "triu": lambda A, x, y: np.triu(A, 1),
+    "vsplit": lambda A, x, y: np.vsplit(A, 3)[0],
+    "vstack": lambda A, x, y: np.vstack([A, y]),
+    "shape": lambda A, x, y: x * np.shape(A)[0],
+    "ndim": lambda A, x, y: x * np.ndim(A),
+    "size": lambda A, x, y: x * np.size(A) + np.size(A, 1),
+    "zeros_like": lambda A, x, y: np.zeros_like(A) + x,
+    "empty_like": lambda A, x, y: 0.0 * np.empty_like(x, shape=(2, 3)) if isinstance(x, np.ndarray) else np.zeros((2, 3)),
+    "ones_like": lambda A, x, y: np.ones_like(x, shape=(2, 3)),
+    "full_like": lambda A, x, y: np.full_like(A, x[0]) + np.full_like(x, fill_value=2.0),
+    "sum": lambda A, x, y: np.sum(A) + np.sum(A, axis=0) + np.sum(A, axis=(0, 1)) + np.sum(A, -1, keepdims=True),
+    "prod": lambda A, x, y: np.prod(A, axis=0) + x.prod(),
+    "mean": lambda A, x, y: np.mean(A, axis=1) + A.mean(),
+    "var": lambda A, x, y: np.var(A, axis=0) + np.var(A, ddof=1),
+    "std": lambda A, x, y: np.std(A, axis=1),
+    "max": lambda A, x, y: np.max(A, axis=0) + A.max(),
+    "min": lambda A, x, y: np.min(A, axis=0, keepdims=True) + A.min(),
+    "any": lambda A, x, y: np.where(np.any(A > x, axis=1), x, y) + np.where((A > 2).any(), 1.0, 2.0),
+    "all": lambda A, x, y: np.where(np.all(A > -x, axis=0), x, y) + np.where((A > -2).all(), 1.0, 2.0),
+    "where": lambda A, x, y: np.where(A > 0, x, np.where(x < y, 1, [4.0, 5.0, 6.0])) + np.where([True, False, True], x, y),
+    "select": lambda A, x, y: np.select([x > 1, x > 0, x > -1], [x, y, x * y], 7.0),
+    "clip": lambda A, x, y: np.clip(x, -0.5, y) + x.clip(None, 1.0) + np.clip(A, 0.0, None),
+    "interp": lambda A, x, y: np.interp(x, PLACES, [1.0, 3.0, 2.0]) + np.interp(A, PLACES, y)
+    + np.interp(x, PLACES, y, left=-1.0, right=9.0),
+    "dot": lambda A, x, y: np.dot(A, C).dot(x) + np.dot(2.0, y) + np.dot(x, y),
+    "vdot": lambda A, x, y: np.vdot(A, C),
+    "einsum": lambda A, x, y: np.einsum("ij,j->i", A, x) + np.einsum("ii", A) + np.einsum("i,ij,j", x, C, y)
+    + np.einsum("ij->j", A) + np.einsum("ij,jk->ki", A, A)[0],
+    "norm": lambda A, x, y: np.linalg.norm(x) + np.linalg.norm(A, axis=1) + np.linalg.norm(A) + np.linalg.norm(x, 1)
+    + np.linalg.norm(x, np.inf) + np.linalg.norm(A, "fro"),
+    "solve": lambda A, x, y: np.linalg.solve(A, x) + np.linalg.solve(A, C)[0] + np.linalg.solve(C, y),
+    "inv": lambda A, x, y: np.linalg.inv(A),
+    "det": lambda A, x, y: np.linalg.det(A) + np.linalg.det(A[:2, :2]),
+    "matmul": lambda A, x, y: A @ x + x @ A + x @ y + (A @ C)[0] + C @ y + (np.stack([A, C]) @ A)[1, 2] + np.matmul(A, A)[1],
+    "vecdot": lambda A, x, y: np.vecdot(A, x),
+}  # fmt: skip
+
+
+def states() -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    rng = np.random.default_rng(0)
+    return rng.normal(size=(8, 3, 3)), rng.normal(size=(8, 3)), rng.normal(size=(8, 3))
+
+
+@pytest.mark.parametrize("name", CASES)
+def test_a_function_is_numpys(name: str) -> None:
+    if name == "vecdot" and not hasattr(np, name):
+        pytest.skip("this NumPy has none")
+    check(CASES[name], *states(), rtol=1e-10, atol=1e-11)
+
+
+def test_every_function_has_a_case() -> None:
+    aliases = {"amax": "max", "amin": "min"}
+    names = {aliases.get(function.__name__, function.__name__) for function in (*FUNCTIONS, *UNIVERSAL)}
+    assert names | {"vecdot"} == set(CASES)
+
+
+METHODS: dict[str, Callable[..., Any]] = {
+    "T": lambda A, x, y: A.T,
+    "arrangement": lambda A, x, y: A.reshape(9).reshape((3, 3)).transpose().ravel().reshape(3, -1).flatten() * A.size,
+    "copies": lambda A, x, y: A.copy().astype(np.float64) + A.astype(float),
+    "entries": lambda A, x, y: x.item(1) + A.item(2, 1) + A[1, 2] + A[-1][0],
+    "slices": lambda A, x, y: A[1:, ::2] + A[:2, [0, 2]] + A[[0, 2]][:, [1, 1]] + x[..., :2] + x[None, :2],
+    "masks": lambda A, x, y: A[np.array([True, False, True])].sum(axis=0) + x[x.shape[0] - 1],
+    "pairs": lambda A, x, y: A[[0, 1, 2], [2, 1, 0]],
+    "names": lambda A, x, y: A.sum(axis=1) + A.mean() + A.dot(x) + A.trace() + A.diagonal() + A.swapaxes(0, 1)[0],
+    "more": lambda A, x, y: A.squeeze().cumsum(axis=0).take([0], axis=1) + A.repeat(1).sum() + A.std() + A.var() + A.prod(),
+    "iteration": lambda A, x, y: sum(row * k for k, row in enumerate(A)) + sum(x) + [*y][1] + len(A),
+    "unpacking": lambda A, x, y: (lambda a, b, c: a * b + c)(*x),
+    "written": lambda A, x, y: written(A, x, y),
+}
+
+
+def written(A: Any, x: Any, y: Any) -> Any:
+    B = np.zeros_like(A)
+    B[0], B[1, 1], B[2, :2] = x, y[0], 3.0
+    view = B[1:]
+    view[0, 0] = x[2]
+    B += A
+    B[0] *= y
+    return B
+
+
+@pytest.mark.parametrize("name", METHODS)
+def test_methods_and_indexing_are_numpys(name: str) -> None:
+    check(METHODS[name], *states(), rtol=1e-12)
+
+
+@pytest.mark.parametrize("n", [1, 2, 4, 6, 8])
+def test_systems_are_solved_with_pivots(n: int) -> None:
+    rng = np.random.default_rng(n)
+    A, b = rng.normal(size=(20, n, n)), rng.normal(size=(20, n))
+    A[:10, 0, 0] = 0.0  # the first pivot cannot stay
+    check(np.linalg.solve, A, b, rtol=1e-9, atol=1e-9) if n > 1 else check(np.linalg.solve, A[10:], b[10:])
+
+
+def test_zeros_that_are_known_are_no_pivots() -> None:
+    def f(x: Any) -> Any:
+        A = np.zeros_like(x, shape=(3, 3))
+        A[0, 1], A[1, 2], A[2, 0] = x[0], x[1], x[2]
+        return np.linalg.solve(A, x) + np.linalg.inv(A)[0] + np.linalg.det(A)
+
+    check(f, np.random.default_rng(0).uniform(1.0, 2.0, (5, 3)))
+    program, _ = traced(f, [(3,)])
+    assert "select" not in {node[0] for node in program.nodes}
+    with pytest.raises(UnsupportedError, match="singular in every state"):
+        traced(lambda x: np.linalg.solve(np.outer(x, [1.0, 0.0]), x), [(2,)])
+
+
+def test_a_sum_is_added_in_pairs() -> None:
+    program, _ = traced(np.sum, [(64,)])
+    depth: list[int] = []
+    for node in program.nodes:
+        depth.append(0 if node[0] == "input" else 1 + max(depth[int(k)] for k in node[1:]))
+    assert max(depth) <= 10
+    check(np.sum, np.random.default_rng(0).normal(size=(4, 203)), rtol=1e-12)
+
+
+def test_a_large_product_is_offered_to_the_trace() -> None:
+    class Keeps(Source):
+        offered: list[tuple[Any, Any]] = []
+
+        def product(self, left: Any, right: Any) -> Any:
+            self.offered.append((left, right))
+            return np.full((left.shape[0], right.shape[1]), 7.0, object)
+
+    source = Keeps()
+    A, B, x = source.input((20, 20)), source.input((20, 4)), source.input((20,))
+    assert (A @ x).shape == (20,) and (x @ A).shape == (20,) and (C @ np.ones((3, 3)))[0, 0] and A.T.dot(B).shape == (20, 4)
+    assert float((A @ x)[3]) == 7.0
+    assert [(left.shape, right.shape) for left, right in source.offered][:3] == [
+        ((20, 20), (20, 1)),
+        ((1, 20), (20, 20)),
+        ((20, 20), (20, 4)),
+    ]
+    count = len(source.offered)
+    A[:4, :4] @ x[:4] + x @ x
+    assert len(source.offered) == count
+
+
+REFUSED = {
+    "if": (lambda x: x[0] if x[0] > 0 else x[1], "np.where"),
+    "while": (lambda x: next(x for _ in iter(lambda: bool(x.sum()), True)), "np.where"),
+    "min": (lambda x: min(x[0], x[1]), "np.minimum"),
+    "sorted": (lambda x: sorted(x), "np.minimum"),
+    "and": (lambda x: (x[0] > 0) and (x[1] > 0), "np.logical_and"),
+    "chained": (lambda x: np.where(0 < x < 1, x, 0.0), "np.logical_and"),
+    "float": (lambda x: float(x[0]), "np.where"),
+    "int": (lambda x: int(x[0]), "np.where"),
+    "round": (lambda x: round(x[0]), "np.where"),
+    "range": (lambda x: [k for k in range(x[0])], "np.where"),
+    "index": (lambda x: [1.0, 2.0][x[0]], "np.where"),
+    "array": (lambda x: np.array([x[0], 1.0]), r"np\.stack"),
+    "asarray": (lambda x: np.asarray(x), r"np\.stack"),
+    "mask": (lambda x: x[x > 0], "np.where"),
+    "symbols as index": (lambda x: x[x], "np.where"),
+    "where alone": (lambda x: np.where(x > 0), r"np\.where\(condition, a, b\)"),
+    "condition as number": (lambda x: (x > 0) * x, r"np\.where\(condition, 1\.0, 0\.0\)"),
+    "condition among numbers": (lambda x: np.concatenate([x, x > 0]), r"np\.where\(condition, 1\.0, 0\.0\)"),
+    "argmax": (lambda x: x.argmax(), r"np\.argmax takes no symbols"),
+    "sort": (lambda x: np.sort(x), r"np\.sort takes no symbols"),
+    "nonzero": (lambda x: np.nonzero(x), r"np\.nonzero takes no symbols"),
+    "median": (lambda x: np.median(x), r"np\.median takes no symbols"),
+    "eig": (lambda x: np.linalg.eig(x.reshape(1, 2)), r"np\.linalg\.eig takes no symbols; .*np\.linalg\.solve"),
+    "tolist": (lambda x: x.tolist(), r"ndarray\.tolist takes no symbols"),
+    "floor": (lambda x: x // 1, r"np\.floor_divide takes no symbols"),
+    "complex": (lambda x: x * 1j, "real numbers"),
+    "text": (lambda x: x + "a", "real numbers"),
+    "object": (lambda x: x + np.array([None, None]), "NoneType among symbols"),
+    "written input": (lambda x: x.__iadd__(1.0), r"x\.copy\(\)"),
+    "entry of an input": (lambda x: x.__setitem__(0, 1.0), r"x\.copy\(\)"),
+    "added to numbers": (lambda x: np.zeros(2).__iadd__(x), r"x = x \+ y"),
+    "out": (lambda x: np.sum(x, out=np.zeros(())), "out="),
+    "negative base": (lambda x: (-2.0) ** x, "positive"),
+    "matrix norm": (lambda x: np.linalg.norm(np.outer(x, x), 2), "ord=2"),
+    "ellipsis": (lambda x: np.einsum("...i->i", x), "every letter"),
+    "places": (lambda x: np.interp(0.5, x, [1.0, 2.0]), "xp must be numbers"),
+    "long solve": (lambda x: np.linalg.solve(np.outer(np.tile(x, 5), np.tile(x, 5)), np.tile(x, 5)), "at.forward_dynamics"),
+    "integers": (lambda x: x.astype(int), "no value yet"),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", REFUSED)
+def test_what_is_refused_says_what_to_do(name: str) -> None:
+    f, message = REFUSED[name]
+    with pytest.raises(UnsupportedError, match=message):
+        traced(f, [(2,)])
+
+
+SHAPES = [
+    lambda x: x @ np.ones(3),
+    lambda x: x.sum(axis=3),
+    lambda x: x.max(axis=1)[:0].max(),
+    lambda x: np.einsum("ij->k", x),
+    lambda x: np.einsum("ij,jk", x, np.ones((3, 2))),
+    lambda x: np.einsum("ijk->i", x),
+    lambda x: np.einsum("ij,jk", x),
+    lambda x: np.linalg.solve(x, np.ones(3)),
+    lambda x: np.linalg.inv(x[:1]),
+    lambda x: np.select([x > 0], [x, x]),
+    lambda x: x + np.ones(3),
+    lambda x: x @ 2.0,
+]
+
+
+@pytest.mark.parametrize("case", range(len(SHAPES)))
+def test_shapes_that_do_not_fit_are_numpys_errors(case: int) -> None:
+    with pytest.raises(ValueError):
+        traced(SHAPES[case], [(2, 2)])
+    with pytest.raises((ValueError, np.linalg.LinAlgError)):
+        SHAPES[case](np.ones((2, 2)))
+
+
+def test_symbols_of_two_traces_do_not_meet() -> None:
+    one, other = Source().input((2,)), Source().input((2,))
+    for f in (lambda: one + other, lambda: np.stack([one, other]), lambda: np.where(one > 0, 1.0, other), lambda: one @ other):
+        with pytest.raises(UnsupportedError, match="another trace"):
+            f()
+
+
+def test_what_is_known_in_every_state_is_a_number() -> None:
+    x = Source().input((3,))
+    zero = x - x
+    assert float(zero[0]) == 0.0 and not zero[1] and (zero[1] == 0.0)
+    assert repr(x) == "<Symbols (3,)>" and x.dtype == np.float64 and x.real is x and x.ndim == 1
+    with pytest.raises(TypeError):
+        hash(x)
+    with pytest.raises(AttributeError, match="no attribute 'colour'"):
+        _ = x.colour
