@@ -6,7 +6,7 @@ from importlib import import_module
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from condyle.api import Builder, Robot, chain, export, load, operation_counts, random_tree
+    from condyle.api import Builder, Robot, chain, export, function, load, operation_counts, random_tree
     from condyle.dynamics import Dynamics
     from condyle.errors import (
         AccuracyWarning,
@@ -51,6 +51,7 @@ __all__ = [
     "UnsupportedError",
     "chain",
     "export",
+    "function",
     "load",
     "operation_counts",
     "random_tree",
@@ -58,7 +59,7 @@ __all__ = [
 
 _HOMES = {
     "Packed": "runtime.packed",
-    **dict.fromkeys(("Builder", "Robot", "chain", "export", "load", "operation_counts", "random_tree"), "api"),
+    **dict.fromkeys(("Builder", "Robot", "chain", "export", "function", "load", "operation_counts", "random_tree"), "api"),
     **dict.fromkeys((name for name in __all__ if name.endswith("Derivatives")), "methods"),
     "Dynamics": "dynamics",
     **dict.fromkeys((name for name in __all__ if name.endswith(("Error", "Warning", "Finding"))), "errors"),

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
-from typing import Literal
+from typing import Any, Literal
 
 import numpy as np
 from numpy.typing import DTypeLike
@@ -25,7 +25,9 @@ from condyle.model.joints import JOINT_TYPES
 from condyle.model.tree import Tree, tree_of
 from condyle.options import bound_of, check_choice, dtype_name, whole
 from condyle.runtime.toolchain import find_compiler
-from condyle.specification import UNBOUND, Bound
+from condyle.specification import UNBOUND, Bound, Function
+from condyle.user import UserFunction
+from condyle.user.ports import Size
 
 
 class Robot(model.Robot):
@@ -83,6 +85,46 @@ class Robot(model.Robot):
 
             kind, compiler.device, compiler.kernels = GpuDynamics, device or 0, requests(kernels)
         return kind(compiler, runs, dtype, threads, recipe)
+
+    def function(
+        self,
+        f: Callable[..., object],
+        inputs: Mapping[str, Size],
+        sizes: Mapping[str, int] | None = None,
+        reference_frame: str = "local",
+        force_frame: str = "local",
+    ) -> UserFunction:
+        """A function of one's own, written in NumPy: f(at, ...) -> a dict of arrays, or one array; see docs/your-functions.md.
+
+        inputs: name and size of each, in calling order; a size is (), a number, a name ("nq", "nv", "n_bodies"), or a
+        tuple of these. q and v come in `at`, which has this robot's functions too; others come by name. sizes: more
+        names. reference_frame, force_frame: as in `compile`. UnsupportedError or ShapeError say what cannot be traced.
+        """
+        bound = bound_of(self, (), reference_frame, force_frame)
+        return UserFunction(f, inputs, sizes, self, True, bound, _Builds(self))
+
+
+class _Builds:
+    """How users' functions of a robot are compiled and exported."""
+
+    def __init__(self, robot: Robot) -> None:
+        self._robot = robot
+
+    def compile(self, bound: Bound, options: Mapping[str, Any]) -> Dynamics:
+        return self._robot.compile(**options, **bound._asdict())
+
+    def export(
+        self, function: Function, bound: Bound, target: str, out: str | os.PathLike[str], options: Mapping[str, Any]
+    ) -> list[Path]:
+        raise NotImplementedError
+
+
+def function(
+    f: Callable[..., object], inputs: Mapping[str, Size], sizes: Mapping[str, int] | None = None
+) -> UserFunction:
+    """A function without a robot, written in NumPy: every input by name; see `Robot.function`."""
+    nothing = Builder().body("world").build()
+    return UserFunction(f, inputs, sizes, nothing, False, UNBOUND, _Builds(nothing))
 
 
 def runs_on(target: str) -> str:

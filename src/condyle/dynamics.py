@@ -118,7 +118,11 @@ class Dynamics(Methods):
 
     def explain(self, n: int = 1) -> str:
         """What runs for a batch of n states: the route of each function, its operations, its target and threads."""
-        lines = [self._compiler.line(name, self._target, self._dtype, n) for name, _ in self._served()]
+        return self.explained(*(name for name, _ in self._served()), n=n)
+
+    def explained(self, *functions: str, n: int = 1) -> str:
+        """The same of some functions."""
+        lines = [self._compiler.line(name, self._target, self._dtype, n) for name in functions]
         threads = "one thread" if self._target == "numpy" else f"at most {self._threads} threads, fewer for little work"
         return "\n".join([f"target {self._target}, {self._dtype}, batch of {n}, {threads}", *lines])
 
@@ -139,7 +143,11 @@ class Dynamics(Methods):
         ShapeError, DTypeError and OutOfMemoryError as in calls.
         """
         given = as_array("pack", port or "array", array)
-        chosen = self._port(given.shape, port)
+        return self.packed(array, self._port(given.shape, port))
+
+    def packed(self, array: ArrayLike, chosen: Port) -> Packed:
+        """A packed copy of what a port takes."""
+        given = as_array("pack", chosen.name, array)
         layout = layout_of(self._compiler.tree, chosen, self._compiler.lanes(self._target, self._dtype))
         batch = given.shape[: given.ndim - len(layout.dims)]
         memory.check("pack", math.prod(batch), packed_bytes(math.prod(batch), layout, self.dtype))

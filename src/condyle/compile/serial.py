@@ -72,7 +72,7 @@ class Compiler(Router):
             row = self.work(function)
             route = str(row["route"])
             work = f"{row['mul']} mul, {row['add']} add, {row['div']} div, {row['sincos']} sincos a state"
-        return f"{function:11}{route:24}{work}" + ("" if runs(target) == target else f", target {runs(target)}")
+        return f"{function:10} {route:24}{work}" + ("" if runs(target) == target else f", target {runs(target)}")
 
     def check(self, function: str, target: str) -> None:
         """Errors that name the joint if the robot has no such function; see `checks`."""

@@ -91,8 +91,9 @@ class Held(np.lib.mixins.NDArrayOperatorsMixin):
 
     def __setitem__(self, index: Any, value: object) -> None:
         if not self.entries.flags.writeable:
-            raise UnsupportedError("an input of a function is not written; change a copy: x = x.copy()")
-        self.entries[_plain_index(index)] = entries_of(value, self.source)
+            raise UnsupportedError("an input of a function, or an answer of `at`, is not written; change a copy: x = x.copy()")
+        entries = entries_of(value, self.source)
+        self.entries[_plain_index(index)] = entries if entries.ndim else entries.item()
 
     def __repr__(self) -> str:
         return f"<{type(self).__name__} {self.shape}>"

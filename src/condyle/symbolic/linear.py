@@ -195,7 +195,7 @@ def _exchanged(rows: list[list[Any]], k: int, i: int, sign: Any) -> Any:
     if isinstance(lower[k], float) and lower[k] == 0.0:
         return sign
     none = isinstance(upper[k], float) and upper[k] == 0.0
-    ahead: Any = -1.0 if none else scalar.absolute(upper[k]) - scalar.absolute(lower[k])
+    ahead: Any = -1.0 if none else _magnitude(upper[k]) - _magnitude(lower[k])
     if isinstance(ahead, float):  # known in every state
         if ahead >= 0.0:
             return sign
@@ -205,6 +205,10 @@ def _exchanged(rows: list[list[Any]], k: int, i: int, sign: Any) -> Any:
     second = [scalar.select(ahead, y, x) for x, y in zip(upper[k:], lower[k:], strict=True)]
     rows[k], rows[i] = [*upper[:k], *first], [*lower[:k], *second]
     return scalar.select(ahead, sign, -sign)
+
+
+def _magnitude(x: Any) -> Any:
+    return abs(x) if isinstance(x, float) else scalar.absolute(x)
 
 
 UNIVERSAL[np.matmul] = _matmul

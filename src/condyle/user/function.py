@@ -1,0 +1,191 @@
+"""A user's function, and what it is once compiled."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from inspect import Parameter, Signature
+from os import PathLike
+from pathlib import Path
+from typing import Any, Protocol
+
+import numpy as np
+from numpy.typing import ArrayLike, DTypeLike
+
+from condyle.dynamics import Dynamics, Out
+from condyle.errors import UnsupportedError
+from condyle.methods import result_of
+from condyle.model.robot import Robot
+from condyle.model.tree import tree_of
+from condyle.runtime.packed import Packed
+from condyle.specification import Bound, Function
+from condyle.trace.structure import sizes
+from condyle.user.numbers import Numbers, answered
+from condyle.user.ports import NAME, Sizes, inputs_of
+from condyle.user.state import HELD, Caller, State
+from condyle.user.traced import Tracer, answers_of, traced
+
+
+class Builds(Protocol):
+    """What a function is compiled and exported with."""
+
+    def compile(self, bound: Bound, options: Mapping[str, Any]) -> Dynamics:
+        """All functions of the robot, bound to these frames."""
+        ...
+
+    def export(
+        self, function: Function, bound: Bound, target: str, out: str | PathLike[str], options: Mapping[str, Any]
+    ) -> list[Path]:
+        """A project with this function."""
+        ...
+
+
+class UserFunction:
+    """A function that a user wrote in NumPy, traced: `compile` makes it fast, `reference` runs it as it is.
+
+    robot: None for a function without one. bound: its reference frame and force frame.
+    """
+
+    def __init__(
+        self,
+        f: Callable[..., Any],
+        inputs: Mapping[str, Any],
+        sizes_of: Mapping[str, int] | None,
+        robot: Robot,
+        has_state: bool,
+        bound: Bound,
+        builds: Builds,
+    ) -> None:
+        self._f, self._robot, self._has_state, self._builds = f, robot, has_state, builds
+        known = sizes(tree_of(robot)) if has_state else None
+        self._name = getattr(f, "__name__", "function")
+        method = "user_" + (self._name if NAME.fullmatch(self._name) else "function")
+        ports = inputs_of(inputs, Sizes.of(known, sizes_of))
+        tracer = Tracer(known or {})
+        symbols = {port.name: tracer.input(port) for port in ports}
+        outputs = answers_of(self._name, lambda: self._run(tracer, symbols), tracer)
+        self.specification, frames = traced(self._name, method, ports, outputs, tracer)
+        self._bound = bound._replace(frames=frames)
+        self._only = {
+            key: traced(self._name, f"{method}_{key}", ports, {key: output}, tracer)[0]
+            for key, output in outputs.items()
+        }
+
+    def __repr__(self) -> str:
+        takes = ", ".join(port.name for port in self.specification.inputs)
+        gives = ", ".join(port.name for port in self.specification.outputs)
+        return f"<{type(self).__name__} {self._name}: ({takes}) -> ({gives})>"
+
+    def _run(self, caller: Caller, given: Mapping[str, Any]) -> object:
+        """The function itself, on symbols or on numbers."""
+        if not self._has_state:
+            return self._f(**given)
+        state = State({name: given[name] for name in HELD if name in given}, caller, self._robot.frames)
+        return self._f(state, **{name: value for name, value in given.items() if name not in HELD})
+
+    def reference(self, *args: ArrayLike, **named: ArrayLike) -> Any:
+        """The answers by Python and NumPy, state by state in float64: what compiled answers are held to."""
+        given = _bound_arguments(self.specification, args, named)
+        caller, known = Numbers(self._robot, self._bound), sizes(tree_of(self._robot))
+        return _result(
+            self.specification, answered(self.specification, known, lambda of: self._run(caller, of), given)
+        )
+
+    def compile(
+        self, target: str = "cpu", dtype: DTypeLike = "float64", threads: int | None = None, device: int | None = None
+    ) -> CompiledFunction:
+        """The function for a target; the options are those of `Robot.compile`. Nothing is compiled before its use."""
+        options = {"target": target, "dtype": dtype, "threads": threads, "device": device}
+        return CompiledFunction(self, self._builds.compile(self._bound, options))
+
+    def export(self, target: str, out: str | PathLike[str], **options: Any) -> list[Path]:
+        """Writes a project with this function: "c" or "cuda"; name=, dtype= as in `condyle.export`."""
+        return self._builds.export(self.specification, self._bound, target, out, options)
+
+    def only(self, output: str | None) -> Function:
+        """The function with one output alone; it may be left out where there is one."""
+        if output is None and len(self._only) == 1:
+            return self.specification
+        if output not in self._only:
+            raise UnsupportedError(f"of={output!r}: name an output: {', '.join(self._only)}")
+        return self._only[output]
+
+
+class CompiledFunction:
+    """A user's function on one target, called with arrays (..., *size): any leading dimensions, broadcast.
+
+    It answers a named tuple, or an array where it has one output. Arrays may all be packed.
+    """
+
+    def __init__(self, of: UserFunction, dynamics: Dynamics) -> None:
+        self._of, self._dynamics, self._function = of, dynamics, of.specification
+
+    def __repr__(self) -> str:
+        return f"{self._of!r}: target {self._dynamics.target}, {self._dynamics.dtype}"
+
+    def __call__(self, *args: ArrayLike, out: Out = None, **named: ArrayLike) -> Any:
+        given = _bound_arguments(self._function, args, named)
+        return _result(self._function, self._dynamics.call(self._function.name, given, None, out))
+
+    def jvp(self) -> Callable[..., Any]:
+        """The derivative along a tangent of every input: f.jvp()(q, u, dq, du)."""
+        return self._dynamics.jvp(self._function.name)
+
+    def vjp(self) -> Callable[..., Any]:
+        """The derivative of cotangents times the outputs, by every input: f.vjp()(q, u, cost_bar)."""
+        return self._dynamics.vjp(self._function.name)
+
+    def jacobian(self, by: Sequence[str] | str | None = None) -> Callable[..., Any]:
+        """The derivatives of all outputs by some inputs, by default by all: named tuple dcost_dq, ..."""
+        return self._dynamics.jacobian(self._function.name, by)
+
+    def hessian(self, of: str | None = None) -> Callable[..., Any]:
+        """The second derivative (..., n, n) of one output by all inputs in order, n their tangents' sizes together.
+
+        An output that is no single number takes factors of its entries behind the inputs: that of lam . output.
+        """
+        function = self._of.only(of)
+        derived = self._dynamics.hessian(function.name)
+        if function.outputs[0].dims:
+            return derived
+        one = np.ones((), self._dynamics.dtype)
+        return lambda *args, out=None: derived(*args, one, out=out)  # pyright: ignore[reportUnknownLambdaType]
+
+    def pack(self, array: ArrayLike, name: str) -> Packed:
+        """A packed copy of an input of many states, by the input's name."""
+        port = next((port for port in self._function.inputs if port.name == name), None)
+        if port is None:
+            known = ", ".join(port.name for port in self._function.inputs)
+            raise UnsupportedError(f"pack: there is no input {name!r}; there are {known}")
+        return self._dynamics.packed(array, port)
+
+    def explain(self, n: int = 1) -> str:
+        """What runs for a batch of n states."""
+        return self._dynamics.explained(self._function.name, n=n)
+
+    def export(self, target: str, out: str | PathLike[str], **options: Any) -> list[Path]:
+        """See `UserFunction.export`."""
+        return self._of.export(target, out, **options)
+
+    @property
+    def dtype(self) -> np.dtype[np.floating]:
+        return self._dynamics.dtype
+
+    @property
+    def target(self) -> str:
+        return self._dynamics.target
+
+
+def _bound_arguments(
+    function: Function, args: Sequence[ArrayLike], named: Mapping[str, ArrayLike]
+) -> Sequence[ArrayLike]:
+    """By position or by name."""
+    if not named:
+        return args
+    either = Parameter.POSITIONAL_OR_KEYWORD
+    bound = Signature([Parameter(port.name, either) for port in function.inputs]).bind(*args, **named)
+    return list(bound.arguments.values())
+
+
+def _result(function: Function, answers: tuple[Any, ...]) -> Any:
+    made = result_of(function)
+    return answers[0] if made is None else made(*answers)

@@ -1,0 +1,107 @@
+"""The inputs and outputs of a user's function: names and sizes as they were said, checked."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from keyword import iskeyword
+from typing import Any, TypeAlias, cast
+
+from condyle.errors import ShapeError, UnsupportedError
+from condyle.functions.quantities import Q, V
+from condyle.model.change import suggest
+from condyle.specification import Port
+
+Size: TypeAlias = "int | str | tuple[int | str, ...]"
+NAME = re.compile(r"[A-Za-z][A-Za-z0-9_]{0,30}")
+TAKEN = ("at", "out", "self")
+MOST = 1 << 24
+"""Entries of one input: above this no code is made of it."""
+
+
+@dataclass(frozen=True)
+class Sizes:
+    """Sizes by name, and whether they are those of a robot."""
+
+    known: Mapping[str, int]
+    of_robot: bool
+
+    @staticmethod
+    def of(robot: Mapping[str, int] | None, more: Mapping[str, int] | None) -> Sizes:
+        """The robot's and the user's own."""
+        own = dict(robot or {})
+        for name, value in (more or {}).items():
+            if name in own:
+                raise UnsupportedError(f"sizes: {name!r} is {own[name]} of this robot; choose another name")
+            if not _is_whole(value):
+                raise UnsupportedError(f"sizes: {name!r} is {value!r}; give a whole number from 1 on")
+            own[name] = int(value)
+        return Sizes(own, robot is not None)
+
+    def length(self, of: str, dim: object) -> int:
+        """One dimension as a number."""
+        if isinstance(dim, str):
+            if dim not in self.known:
+                known = ", ".join(self.known) or "none yet"
+                raise UnsupportedError(
+                    f"inputs: {of!r} has the size {dim!r}, which is not known; known: {known}"
+                    f"{suggest(dim, tuple(self.known))}; sizes={{{dim!r}: ...}} names more"
+                )
+            return self.known[dim]
+        if not _is_whole(dim):
+            raise UnsupportedError(
+                f"inputs: {of!r} has the size {dim!r}; a size is (), a number, a name, or a tuple of these"
+            )
+        return int(cast(int, dim))
+
+
+def _is_whole(value: object) -> bool:
+    return hasattr(value, "__index__") and not isinstance(value, bool) and 1 <= int(cast(int, value)) <= MOST
+
+
+def inputs_of(inputs: Mapping[str, Any], sizes: Sizes) -> tuple[Port, ...]:
+    """A port for every input, in their order."""
+    if not isinstance(inputs, Mapping) or not inputs:  # pyright: ignore[reportUnnecessaryIsInstance]
+        raise UnsupportedError(f"inputs={inputs!r}: give a dict of names and sizes, such as {{'q': 'nq', 'u': 7}}")
+    check_names("inputs", inputs)
+    return tuple(_input(name, size, sizes) for name, size in inputs.items())
+
+
+def _input(name: str, size: object, sizes: Sizes) -> Port:
+    dims = cast("tuple[object, ...]", size) if isinstance(size, tuple) else (size,)
+    lengths = [sizes.length(name, dim) for dim in dims]
+    if sizes.of_robot and name in (Q.name, V.name):
+        own = Q if name == Q.name else V
+        if lengths != [sizes.known[own.dims[0]]]:
+            raise UnsupportedError(f"inputs: {name!r} has the size {size!r}; of this robot it is {own.dims[0]!r}")
+        return own
+    if dims == Q.dims:
+        return Port(name, Q.dims, Q.unit, Q.frame, "a configuration")
+    return Port(name, tuple(map(str, lengths)), "as given", "as given", "an input")
+
+
+def outputs_of(shapes: Mapping[str, tuple[int, ...]], inputs: Iterable[Port], function: str) -> tuple[Port, ...]:
+    """A port for every output, in their order. function: as which derivatives of it are known."""
+    check_names("outputs", shapes)
+    double = [port.name for port in inputs if port.name in shapes]
+    if double:
+        raise UnsupportedError(f"outputs: {double[0]!r} is the name of an input; call it {double[0]}_next, say")
+    return tuple(
+        Port(name, tuple(map(str, shape)), "as given", "as given", "an output", given_by=function)
+        for name, shape in shapes.items()
+    )
+
+
+def check_names(where: str, names: Iterable[object]) -> None:
+    for name in names:
+        if not isinstance(name, str) or NAME.fullmatch(name) is None or iskeyword(name) or name in TAKEN:
+            raise UnsupportedError(
+                f"{where}: {name!r} cannot be a name: a letter, then up to 30 letters, digits and _, no word of "
+                f"Python, and none of {', '.join(TAKEN)}"
+            )
+
+
+def check_shape(where: str, name: str, shape: tuple[int, ...], expected: tuple[int, ...]) -> None:
+    if shape != expected:
+        raise ShapeError(f"{where}: {name} has shape {shape}, expected {expected}")

@@ -1,0 +1,120 @@
+"""`at`: one state of a robot, as a user's function sees it. What it has follows from the specifications.
+
+Every method of `Dynamics` is one of `at`, without q and v, which the state has: `at.forward_dynamics(tau)`. Functions of
+frames are asked one frame at a time: `at.frame("tool0").velocity`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Mapping, Sequence
+from inspect import Parameter, Signature
+from typing import Any, Protocol
+
+from condyle.errors import UnsupportedError
+from condyle.functions import FUNCTIONS
+from condyle.functions.quantities import Q, V
+from condyle.methods import result_of
+from condyle.model.change import suggest
+from condyle.specification import F_EXT, Function
+
+HELD = (Q.name, V.name)
+"""What a state has."""
+
+
+class Caller(Protocol):
+    """What computes functions at the state."""
+
+    def call(self, function: str, given: Sequence[Any], frame: str) -> Sequence[Any]:
+        """The answers of a function, an array each; frame: the one that a function of frames is asked for."""
+        ...
+
+
+class State:
+    """q, v, `frame(name)`, and the robot's functions."""
+
+    def __init__(self, held: Mapping[str, Any], caller: Caller, frames: Collection[str]) -> None:
+        self._held, self._caller, self._frames = held, caller, frames
+
+    def __getattr__(self, name: str) -> Any:
+        if name in HELD:
+            if name in self._held:
+                return self._held[name]
+            raise UnsupportedError(f"at.{name}: {name} is no input of this function; add {name!r}: 'n{name}' to inputs=")
+        for function in FUNCTIONS.values():
+            if function.method == name:
+                if _is_of_frames(function):
+                    raise UnsupportedError(f"at.{name}: ask one frame, such as at.frame('tool0').{_attribute(function)[0]}")
+                return self._method(function, "")
+        methods = [function.method for function in FUNCTIONS.values() if not _is_of_frames(function)]
+        raise AttributeError(f"at.{name}: there is {', '.join((*HELD, 'frame', *methods))}")
+
+    def frame(self, name: str) -> FrameState:
+        """A frame of the robot, by its name."""
+        if name not in self._frames:
+            raise UnsupportedError(f"at.frame: there is no frame {name!r}{suggest(str(name), tuple(self._frames))}")
+        return FrameState(self, name)
+
+    def _method(self, function: Function, frame: str) -> Callable[..., Any]:
+        signature = _signature(function)
+
+        def method(*args: object, **named: object) -> object:
+            return self._answers(function, signature.bind(*args, **named).arguments, frame)
+
+        method.__name__ = function.method
+        return method
+
+    def _answers(self, function: Function, given: Mapping[str, object], frame: str) -> Any:
+        called = function
+        if given.get(F_EXT.name) is not None:
+            called = FUNCTIONS[function.with_forces.name]
+        inputs = [getattr(self, port.name) if port.name in HELD else given[port.name] for port in called.inputs]
+        answers = self._caller.call(called.name, inputs, frame)
+        if frame:
+            return dict(zip((port.name for port in function.outputs), (answer[0] for answer in answers), strict=True))
+        result = result_of(function)
+        return answers[0] if result is None else result(*answers)
+
+
+class FrameState:
+    """One frame at the state: `rotation`, `translation`, `velocity`, `jacobian`, `acceleration(a)`, ..."""
+
+    def __init__(self, state: State, name: str) -> None:
+        self._state, self._name = state, name
+
+    def __getattr__(self, name: str) -> Any:
+        known: list[str] = []
+        for function in FUNCTIONS.values():
+            if _is_of_frames(function):
+                outputs = dict(zip(_attribute(function), (port.name for port in function.outputs), strict=True))
+                known += outputs
+                if name in outputs:
+                    return self._quantity(function, outputs[name])
+        raise AttributeError(f"at.frame({self._name!r}).{name}: there is {', '.join(known)}")
+
+    def _quantity(self, function: Function, output: str) -> Any:
+        """A value; a method where it takes more than the state has."""
+        method: Callable[..., Mapping[str, Any]] = self._state._method(function, self._name)  # noqa: SLF001
+        if all(port.name in HELD for port in function.inputs):
+            return method()[output]
+        return lambda *args, **named: method(*args, **named)[output]  # pyright: ignore[reportUnknownLambdaType]
+
+
+def _is_of_frames(function: Function) -> bool:
+    return "frames" in function.options
+
+
+def _attribute(function: Function) -> list[str]:
+    """What its answers are called at one frame: by the method's name, where there is one answer."""
+    if len(function.outputs) > 1:
+        return [port.name for port in function.outputs]
+    words = function.method.removeprefix("frame_").split("_")
+    return ["_".join(word[:-3] + "y" if word.endswith("ies") else word.removesuffix("s") for word in words)]
+
+
+def _signature(function: Function) -> Signature:
+    names = [port.name for port in function.inputs if port.name not in HELD]
+    either = Parameter.POSITIONAL_OR_KEYWORD
+    more = [Parameter(F_EXT.name, either, default=None)] if function.takes_f_ext else []
+    return Signature([*(Parameter(name, either) for name in names), *more])
+
+
