@@ -59,7 +59,9 @@ __all__ = [
 
 _HOMES = {
     "Packed": "runtime.packed",
-    **dict.fromkeys(("Builder", "Robot", "chain", "export", "function", "load", "operation_counts", "random_tree"), "api"),
+    **dict.fromkeys(
+        ("Builder", "Robot", "chain", "export", "function", "load", "operation_counts", "random_tree"), "api"
+    ),
     **dict.fromkeys((name for name in __all__ if name.endswith("Derivatives")), "methods"),
     "Dynamics": "dynamics",
     **dict.fromkeys((name for name in __all__ if name.endswith(("Error", "Warning", "Finding"))), "errors"),

@@ -94,7 +94,7 @@ class Robot(model.Robot):
         reference_frame: str = "local",
         force_frame: str = "local",
     ) -> UserFunction:
-        """A function of one's own, written in NumPy: f(at, ...) -> a dict of arrays, or one array; see docs/your-functions.md.
+        """A function of one's own, written in NumPy: f(at, ...) -> a dict of arrays, or one array.
 
         inputs: name and size of each, in calling order; a size is (), a number, a name ("nq", "nv", "n_bodies"), or a
         tuple of these. q and v come in `at`, which has this robot's functions too; others come by name. sizes: more

@@ -13,7 +13,9 @@ from condyle.errors import UnsupportedError
 from condyle.symbolic.elementwise import COMPARISONS, LOGIC, NUMBERS
 from tests.symbolic.traced import check, traced
 
-SPECIAL = np.array([-np.inf, -30.0, -2.5, -1.0, -0.6, -1e-9, -0.0, 0.0, 1e-16, 1e-9, 0.3, 1.0, 2.5, 40.0, np.inf, np.nan])
+SPECIAL = np.array(
+    [-np.inf, -30.0, -2.5, -1.0, -0.6, -1e-9, -0.0, 0.0, 1e-16, 1e-9, 0.3, 1.0, 2.5, 40.0, np.inf, np.nan]
+)
 ONE = SPECIAL[:, None]
 TWO = np.array([(x, y) for x in SPECIAL for y in SPECIAL])
 ALIKE = np.isinf(TWO[:, 0]) & (TWO[:, 0] == TWO[:, 1])
@@ -70,7 +72,7 @@ def test_a_power_by_a_number_is_numpys(power: float) -> None:
 
 @pytest.mark.parametrize("base", [0.5, 1.0, 2.0, 10.0])
 def test_a_number_to_the_power_of_a_symbol(base: float) -> None:
-    check(lambda x: base ** x, ONE, rtol=1e-12)
+    check(lambda x: base**x, ONE, rtol=1e-12)
 
 
 def test_functions_near_zero_keep_their_digits() -> None:

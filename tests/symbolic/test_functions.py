@@ -89,8 +89,8 @@ CASES: dict[str, Callable[..., Any]] = {
     "std": lambda A, x, y: np.std(A, axis=1),
     "max": lambda A, x, y: np.max(A, axis=0) + A.max(),
     "min": lambda A, x, y: np.min(A, axis=0, keepdims=True) + A.min(),
-    "any": lambda A, x, y: np.where(np.any(A > x, axis=1), x, y) + np.where((A > 2).any(), 1.0, 2.0),
-    "all": lambda A, x, y: np.where(np.all(A > -x, axis=0), x, y) + np.where((A > -2).all(), 1.0, 2.0),
+    "any": lambda A, x, y: np.where(np.any(x < A, axis=1), x, y) + np.where((A > 2).any(), 1.0, 2.0),
+    "all": lambda A, x, y: np.where(np.all(-x < A, axis=0), x, y) + np.where((A > -2).all(), 1.0, 2.0),
     "where": lambda A, x, y: np.where(A > 0, x, np.where(x < y, 1, [4.0, 5.0, 6.0])) + np.where([True, False, True], x, y),
     "select": lambda A, x, y: np.select([x > 1, x > 0, x > -1], [x, y, x * y], 7.0),
     "clip": lambda A, x, y: np.clip(x, -0.5, y) + x.clip(None, 1.0) + np.clip(A, 0.0, None),
@@ -137,7 +137,9 @@ METHODS: dict[str, Callable[..., Any]] = {
     "masks": lambda A, x, y: A[np.array([True, False, True])].sum(axis=0) + x[x.shape[0] - 1],
     "pairs": lambda A, x, y: A[[0, 1, 2], [2, 1, 0]],
     "names": lambda A, x, y: A.sum(axis=1) + A.mean() + A.dot(x) + A.trace() + A.diagonal() + A.swapaxes(0, 1)[0],
-    "more": lambda A, x, y: A.squeeze().cumsum(axis=0).take([0], axis=1) + A.repeat(1).sum() + A.std() + A.var() + A.prod(),
+    "more": lambda A, x, y: (
+        A.squeeze().cumsum(axis=0).take([0], axis=1) + A.repeat(1).sum() + A.std() + A.var() + A.prod()
+    ),
     "iteration": lambda A, x, y: sum(row * k for k, row in enumerate(A)) + sum(x) + [*y][1] + len(A),
     "unpacking": lambda A, x, y: (lambda a, b, c: a * b + c)(*x),
     "written": lambda A, x, y: written(A, x, y),
@@ -199,7 +201,12 @@ def test_a_large_product_is_offered_to_the_trace() -> None:
 
     source = Keeps()
     A, B, x = source.input((20, 20)), source.input((20, 4)), source.input((20,))
-    assert (A @ x).shape == (20,) and (x @ A).shape == (20,) and (C @ np.ones((3, 3)))[0, 0] and A.T.dot(B).shape == (20, 4)
+    assert (
+        (A @ x).shape == (20,)
+        and (x @ A).shape == (20,)
+        and (C @ np.ones((3, 3)))[0, 0]
+        and A.T.dot(B).shape == (20, 4)
+    )
     assert float((A @ x)[3]) == 7.0
     assert [(left.shape, right.shape) for left, right in source.offered][:3] == [
         ((20, 20), (20, 1)),
@@ -286,7 +293,12 @@ def test_shapes_that_do_not_fit_are_numpys_errors(case: int) -> None:
 
 def test_symbols_of_two_traces_do_not_meet() -> None:
     one, other = Source().input((2,)), Source().input((2,))
-    for f in (lambda: one + other, lambda: np.stack([one, other]), lambda: np.where(one > 0, 1.0, other), lambda: one @ other):
+    for f in (
+        lambda: one + other,
+        lambda: np.stack([one, other]),
+        lambda: np.where(one > 0, 1.0, other),
+        lambda: one @ other,
+    ):
         with pytest.raises(UnsupportedError, match="another trace"):
             f()
 

@@ -8,7 +8,7 @@ from typing import Any, cast
 import numpy as np
 
 from condyle.errors import UnsupportedError
-from condyle.symbolic.arrays import FUNCTIONS, Held, Symbols, Trace, as_objects, entries_of
+from condyle.symbolic.arrays import FUNCTIONS, Entries, Held, Symbols, Trace, as_objects, entries_of, numpy
 
 NAMES = """
 array_split atleast_1d atleast_2d atleast_3d block broadcast_arrays broadcast_to column_stack concatenate
@@ -72,7 +72,7 @@ def _dressed(value: object, like: Held) -> object:
 
 def _filled(like: Held, value: object, shape: Any = None) -> Symbols:
     """An array into which symbols can be put."""
-    filled = np.broadcast_to(entries_of(value, like.source), like.shape if shape is None else shape)
+    filled: Entries = np.broadcast_to(entries_of(value, like.source), like.shape if shape is None else shape)
     return Symbols(filled.copy(), like.source)
 
 
@@ -84,7 +84,19 @@ def _append(arr: object, values: object, axis: int | None = None) -> object:
     source = source_of(arr, values)
     parts = [Symbols(entries_of(part, source), source) for part in (arr, values)]
     joined: Any = [part.ravel() if axis is None else part for part in parts]
-    return np.concatenate(joined, axis=axis or 0)
+    return numpy.concatenate(joined, axis=axis or 0)
+
+
+def _shape(a: Held) -> tuple[int, ...]:
+    return a.shape
+
+
+def _ndim(a: Held) -> int:
+    return a.ndim
+
+
+def _size(a: Held, axis: int | None = None) -> int:
+    return np.size(a.entries, axis)
 
 
 def _filled_by(value: float) -> Callable[..., Symbols]:
@@ -98,9 +110,9 @@ FUNCTIONS.update({getattr(np, name): _by_numpy(getattr(np, name)) for name in NA
 FUNCTIONS.update(
     {
         np.append: _append,
-        np.shape: lambda a: a.shape,
-        np.ndim: lambda a: a.ndim,
-        np.size: lambda a, axis=None: np.size(a.entries, axis),
+        numpy.shape: _shape,
+        np.ndim: _ndim,
+        np.size: _size,
         np.zeros_like: _filled_by(0.0),
         np.empty_like: _filled_by(0.0),
         np.ones_like: _filled_by(1.0),

@@ -10,25 +10,27 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any, Protocol, TypeAlias, TypeVar, cast
 
 import numpy as np
-from numpy.typing import NDArray
 
 from condyle.errors import UnsupportedError
 from condyle.symbolic.elementwise import COMPARISONS, LOGIC, NUMBERS
 from condyle.symbolic.truths import not_equal
 
-Entries: TypeAlias = NDArray[np.object_]
+Entries: TypeAlias = Any
+"""An array of objects: NumPy's types know nothing of its entries."""
+
+numpy: Any = np
+"""NumPy, called with symbols, which its types do not expect."""
+
 T = TypeVar("T", bound="Held")
 
 FUNCTIONS: dict[Callable[..., object], Callable[..., object]] = {}
 """What NumPy's functions that are not universal do with symbols. The other files of this package put theirs in."""
 
-UNIVERSAL: dict[np.ufunc, Callable[..., object]] = {}
+UNIVERSAL: dict[Any, Callable[..., object]] = {}
 """The same of universal functions that are not entry by entry, such as `np.matmul`."""
 
-REDUCED: dict[np.ufunc, Callable[..., object]] = {}
+REDUCED: dict[Any, Callable[..., object]] = {}
 """What `ufunc.reduce` is: the function of NumPy that does the same."""
-
-_PLAIN = (bool, int, float, np.bool_, np.integer, np.floating)
 
 BRANCH = (
     "the truth of a symbol differs from state to state, so Python's `if`, `while`, `and`, `or`, `not`, min, max and "
@@ -36,13 +38,13 @@ BRANCH = (
     "np.minimum, np.maximum"
 )
 NUMBER = (
-    "a symbol has no value yet, so float(x), int(x), range(x), math.sin(x), an index and an array of numbers cannot have "
-    "it; use NumPy's functions (np.sin), np.where(condition, a, b) where code depends on it, and np.zeros_like(x) for an "
-    "array to put it into"
+    "a symbol has no value yet, so float(x), int(x), range(x), math.sin(x), an index and an array of numbers cannot "
+    "have it; use NumPy's functions (np.sin), np.where(condition, a, b) where code depends on it, and np.zeros_like(x) "
+    "for an array to put it into"
 )
 ARRAY = (
-    "an array of numbers cannot hold symbols; write np.stack([...]) in place of np.array([...]), np.block([[...], [...]]) "
-    "for a matrix, and np.zeros_like(x) or np.zeros_like(x, shape=...) for an array to put them into"
+    "an array of numbers cannot hold symbols; write np.stack([...]) in place of np.array([...]), "
+    "np.block([[...], [...]]) for a matrix, and np.zeros_like(x) or np.zeros_like(x, shape=...) for an array to put them into"
 )
 
 
@@ -91,14 +93,16 @@ class Held(np.lib.mixins.NDArrayOperatorsMixin):
 
     def __setitem__(self, index: Any, value: object) -> None:
         if not self.entries.flags.writeable:
-            raise UnsupportedError("an input of a function, or an answer of `at`, is not written; change a copy: x = x.copy()")
+            raise UnsupportedError(
+                "an input of a function, or an answer of `at`, is not written; change a copy: x = x.copy()"
+            )
         entries = entries_of(value, self.source)
         self.entries[_plain_index(index)] = entries if entries.ndim else entries.item()
 
     def __repr__(self) -> str:
         return f"<{type(self).__name__} {self.shape}>"
 
-    def __array_ufunc__(self, ufunc: np.ufunc, method: str, *inputs: object, **options: Any) -> object:
+    def __array_ufunc__(self, ufunc: Any, method: str, *inputs: object, **options: Any) -> object:
         """What a universal function does; called by NumPy, and by operators."""
         written = options.pop("out", (None,))[0]
         known = UNIVERSAL.get(ufunc) if method == "__call__" else None
@@ -194,18 +198,16 @@ class Symbols(Held):
 
 
 class Condition(Held):
-    """An array of what may hold or not: for `np.where`, `np.select`, and `&`, `|`, `~`, `np.logical_and` and its like."""
+    """An array of what may hold or not: for `np.where`, `np.select`, `&`, `|`, `~`, `np.logical_and`, ..."""
 
     __slots__ = ()
 
 
 def as_objects(entries: object) -> Entries:
     """The same as an array of objects; a lone one as an array without dimensions."""
-    if isinstance(entries, np.ndarray) and entries.dtype == object:
-        return cast(Entries, entries)
     if isinstance(entries, np.ndarray):
-        return cast(Entries, entries.astype(object))
-    made = np.empty((), object)
+        return cast(Entries, entries).astype(object, copy=False)
+    made: Entries = np.empty((), object)
     made[()] = entries
     return made
 
@@ -221,12 +223,12 @@ def entries_of(value: object, trace: Trace) -> Entries:
         return value.entries
     if isinstance(value, (list, tuple)):
         return np.stack([entries_of(x, trace) for x in cast("Sequence[object]", value)])
-    array = np.asarray(value)
+    array: Any = np.asarray(value)
     if array.dtype.kind in "biuf":
         return as_objects(array.astype(bool if array.dtype.kind == "b" else np.float64))
     if array.dtype.kind != "O":
         raise UnsupportedError(f"an array of {array.dtype} among symbols; give real numbers")
-    return cast(Entries, np.frompyfunc(_entry, 1, 1)(as_objects(array)))
+    return np.frompyfunc(_entry, 1, 1)(as_objects(array))
 
 
 def numbers_of(value: object, trace: Trace) -> Entries:
@@ -242,11 +244,11 @@ def truths_of(value: object, trace: Trace) -> Entries:
     return as_objects(np.frompyfunc(_truth, 1, 1)(entries_of(value, trace)))
 
 
-def is_elementwise(ufunc: np.ufunc) -> bool:
+def is_elementwise(ufunc: Any) -> bool:
     return ufunc in NUMBERS or ufunc in COMPARISONS or ufunc in LOGIC
 
 
-def elementwise(ufunc: np.ufunc, given: Sequence[object], trace: Trace) -> Held:
+def elementwise(ufunc: Any, given: Sequence[object], trace: Trace) -> Held:
     """A universal function, entry by entry; of numbers alone it is NumPy's own."""
     if ufunc in LOGIC:
         operands = [truths_of(x, trace) for x in given]
@@ -256,7 +258,7 @@ def elementwise(ufunc: np.ufunc, given: Sequence[object], trace: Trace) -> Held:
     return Condition(_applied(ufunc, COMPARISONS[ufunc], given, trace), trace)
 
 
-def _applied(ufunc: np.ufunc, of_symbols: Callable[..., object], given: Sequence[object], trace: Trace) -> object:
+def _applied(ufunc: Any, of_symbols: Callable[..., object], given: Sequence[object], trace: Trace) -> object:
     def one(*numbers: Any) -> object:
         if not all(isinstance(x, float) for x in numbers):
             return of_symbols(*numbers)
@@ -278,10 +280,14 @@ def _name(function: Callable[..., object]) -> str:
     return f"np.{module}{function.__name__}"
 
 
-def _entry(x: object) -> object:
+def _entry(x: Any) -> object:
     """One entry of an array of objects."""
-    if isinstance(x, _PLAIN):
-        return bool(x) if isinstance(x, (bool, np.bool_)) else float(x)
+    if type(x) is float:
+        return x
+    if isinstance(x, (bool, np.bool_)):
+        return bool(x)
+    if isinstance(x, (int, float, np.number)):
+        return float(cast(float, x))
     if hasattr(x, "function") or hasattr(x, "chosen"):
         return x
     raise UnsupportedError(f"{type(x).__name__} among symbols; give numbers and arrays of numbers")
@@ -294,10 +300,10 @@ def _truth(x: Any) -> object:
 
 
 def _plain_index(index: Any) -> Any:
-    parts = index if isinstance(index, tuple) else (index,)
-    if any(isinstance(part, Held) for part in cast("tuple[object, ...]", parts)):
+    parts = cast("tuple[object, ...]", index) if isinstance(index, tuple) else (index,)
+    if any(isinstance(part, Held) for part in parts):
         raise UnsupportedError(f"an index that differs from state to state; {BRANCH}")
-    return index
+    return cast(Any, index)
 
 
 def _side_by_side(inputs: Sequence[object], trace: Trace) -> list[Entries]:
@@ -306,7 +312,7 @@ def _side_by_side(inputs: Sequence[object], trace: Trace) -> list[Entries]:
     return [first.reshape(first.shape + (1,) * second.ndim), second]
 
 
-def _written(ufunc: np.ufunc, answer: object, out: object) -> object:
+def _written(ufunc: Any, answer: object, out: object) -> object:
     """`x += y` and `out=`: only an array of symbols can hold symbols."""
     if not isinstance(out, Held) or not isinstance(answer, Held):
         raise UnsupportedError(

@@ -9,7 +9,7 @@ from __future__ import annotations
 import math
 import operator
 from collections.abc import Callable, Mapping
-from typing import cast
+from typing import Any, cast
 
 import numpy as np
 
@@ -131,35 +131,16 @@ def _one_that_is(x: Value, y: Value, both: Value) -> Value:
     return both
 
 
-def _scaled(factor: float) -> Callable[[Scalar], Scalar]:
-    return lambda x: x * factor
-
-
-def _square(x: Scalar) -> Scalar:
-    return x * x
-
-
-NUMBERS: Mapping[np.ufunc, Callable[..., Value]] = {
-    np.add: operator.add,
-    np.subtract: operator.sub,
-    np.multiply: operator.mul,
-    np.divide: operator.truediv,
-    np.negative: operator.neg,
+OF_ONE: Mapping[Any, Callable[[Scalar], Value]] = {
+    np.negative: lambda x: -x,
     np.positive: lambda x: x,
     np.conjugate: lambda x: x,
     np.reciprocal: lambda x: 1.0 / x,
-    np.power: _power,
-    np.float_power: _power,
-    np.square: _square,
+    np.square: lambda x: x * x,
     np.sqrt: scalar.sqrt,
     np.absolute: scalar.absolute,
     np.fabs: scalar.absolute,
     np.sign: _sign,
-    np.heaviside: _heaviside,
-    np.minimum: scalar.minimum,
-    np.maximum: scalar.maximum,
-    np.fmin: _fmin,
-    np.fmax: _fmax,
     np.exp: scalar.exp,
     np.exp2: lambda x: scalar.exp(x * math.log(2.0)),
     np.expm1: _expm1,
@@ -167,37 +148,51 @@ NUMBERS: Mapping[np.ufunc, Callable[..., Value]] = {
     np.log2: lambda x: scalar.log(x) * (1.0 / math.log(2.0)),
     np.log10: lambda x: scalar.log(x) * (1.0 / math.log(10.0)),
     np.log1p: _log1p,
-    np.logaddexp: _logaddexp,
     np.sin: scalar.sin,
     np.cos: scalar.cos,
     np.tan: lambda x: scalar.sin(x) / scalar.cos(x),
     np.arcsin: lambda x: scalar.atan2(x, _complement(x)),
     np.arccos: lambda x: scalar.atan2(_complement(x), x),
     np.arctan: lambda x: scalar.atan2(x, 1.0),
-    np.arctan2: scalar.atan2,
     np.sinh: _sinh,
     np.cosh: _cosh,
     np.tanh: scalar.tanh,
-    np.hypot: lambda x, y: scalar.sqrt(x * x + y * y),
-    np.degrees: _scaled(180.0 / math.pi),
-    np.rad2deg: _scaled(180.0 / math.pi),
-    np.radians: _scaled(math.pi / 180.0),
-    np.deg2rad: _scaled(math.pi / 180.0),
+    np.degrees: lambda x: x * (180.0 / math.pi),
+    np.rad2deg: lambda x: x * (180.0 / math.pi),
+    np.radians: lambda x: x * (math.pi / 180.0),
+    np.deg2rad: lambda x: x * (math.pi / 180.0),
 }
+OF_TWO: Mapping[Any, Callable[[Any, Any], Value]] = {
+    np.add: operator.add,
+    np.subtract: operator.sub,
+    np.multiply: operator.mul,
+    np.divide: lambda x, y: x / y,
+    np.power: _power,
+    np.float_power: _power,
+    np.heaviside: _heaviside,
+    np.minimum: scalar.minimum,
+    np.maximum: scalar.maximum,
+    np.fmin: _fmin,
+    np.fmax: _fmax,
+    np.logaddexp: _logaddexp,
+    np.arctan2: scalar.atan2,
+    np.hypot: lambda x, y: scalar.sqrt(x * x + y * y),
+}
+NUMBERS: Mapping[Any, Callable[..., Value]] = {**OF_ONE, **OF_TWO}
 """Numbers of numbers."""
 
-COMPARISONS: Mapping[np.ufunc, Callable[..., Known]] = {
+ORDER: Mapping[Any, Callable[[Any, Any], Known]] = {
     np.greater_equal: truths.at_least,
     np.less_equal: lambda x, y: truths.at_least(y, x),
     np.greater: truths.greater,
     np.less: lambda x, y: truths.greater(y, x),
     np.equal: truths.equal,
     np.not_equal: truths.not_equal,
-    np.isnan: truths.is_nan,
 }
+COMPARISONS: Mapping[Any, Callable[..., Known]] = {**ORDER, np.isnan: truths.is_nan}
 """Truths of numbers."""
 
-LOGIC: Mapping[np.ufunc, Callable[..., Known]] = {
+LOGIC: Mapping[Any, Callable[..., Known]] = {
     np.logical_and: truths.both,
     np.logical_or: truths.either,
     np.logical_xor: truths.differ,

@@ -4,14 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from itertools import product
-from typing import Any, cast
+from typing import Any
 
 import numpy as np
 
 from condyle import scalar
 from condyle.errors import UnsupportedError
 from condyle.symbolic.arrangement import source_of
-from condyle.symbolic.arrays import FUNCTIONS, UNIVERSAL, Entries, Held, Symbols, Trace, numbers_of
+from condyle.symbolic.arrays import FUNCTIONS, UNIVERSAL, Entries, Held, Symbols, Trace, numbers_of, numpy
 from condyle.symbolic.reductions import Axis, total
 
 EXPANDED = 256
@@ -29,8 +29,8 @@ def _matmul(left: object, right: object) -> Symbols:
     lead = np.broadcast_shapes(rows.shape[:-2], columns.shape[:-2])
     rows = np.broadcast_to(rows, lead + rows.shape[-2:])
     columns = np.broadcast_to(columns, lead + columns.shape[-2:])
-    made = np.empty((*lead, rows.shape[-2], columns.shape[-1]), object)
-    for index in np.ndindex(lead):
+    made: Entries = np.empty((*lead, rows.shape[-2], columns.shape[-1]), object)
+    for index in numpy.ndindex(lead):
         made[index] = times(rows[index], columns[index], source)
     made = made[..., 0, :] if a.ndim == 1 else made
     return Symbols(made[..., 0] if b.ndim == 1 else made, source)
@@ -42,7 +42,7 @@ def times(left: Entries, right: Entries, source: Trace) -> Entries:
         kept = source.product(left, right)
         if kept is not None:
             return kept
-    made = np.empty((left.shape[0], right.shape[1]), object)
+    made: Entries = np.empty((left.shape[0], right.shape[1]), object)
     columns = right.T.tolist()
     for i, row in enumerate(left.tolist()):
         made[i] = [total([x * y for x, y in zip(row, column, strict=True)]) for column in columns]
@@ -52,14 +52,14 @@ def times(left: Entries, right: Entries, source: Trace) -> Entries:
 def _dot(a: Any, b: Any, out: None = None) -> object:
     """Of vectors and matrices; a number times an array."""
     if np.ndim(a) == 0 or np.ndim(b) == 0:
-        return np.multiply(a, b)
+        return numpy.multiply(a, b)
     if np.ndim(a) > 2 or np.ndim(b) > 2:
         raise UnsupportedError("np.dot of arrays with more than two dimensions; use np.einsum or np.tensordot")
-    return np.matmul(a, b)
+    return numpy.matmul(a, b)
 
 
 def _vdot(a: Any, b: Any) -> object:
-    return np.matmul(np.ravel(a), np.ravel(b))
+    return numpy.matmul(numpy.ravel(a), numpy.ravel(b))
 
 
 def _einsum(subscripts: object, *operands: object, **options: object) -> Symbols:
@@ -76,8 +76,8 @@ def _einsum(subscripts: object, *operands: object, **options: object) -> Symbols
     if len(set(kept)) < len(kept) or not set(kept) <= set(lengths):
         raise ValueError(f"einsum: {kept!r} of {given!r}")
     summed = [c for c in lengths if c not in kept]
-    made = np.empty([lengths[c] for c in kept], object)
-    for index in np.ndindex(made.shape):
+    made: Entries = np.empty([lengths[c] for c in kept], object)
+    for index in numpy.ndindex(made.shape):
         at = dict(zip(kept, index, strict=True))
         values: list[Any] = []
         for more in product(*(range(lengths[c]) for c in summed)):
@@ -107,12 +107,12 @@ def _lengths(terms: Sequence[str], arrays: Sequence[Entries]) -> dict[str, int]:
 
 def _norm(x: Any, ord: object = None, axis: Axis = None, keepdims: bool = False) -> object:
     """Of vectors 1, 2 and infinity; of matrices Frobenius'."""
-    matrix = x.ndim == 2 and axis is None or isinstance(axis, tuple) and len(cast("tuple[int, ...]", axis)) == 2
+    matrix = bool((x.ndim == 2 and axis is None) or (isinstance(axis, tuple) and len(axis) == 2))
     if ord in ((None, "fro") if matrix else (None, 2)):
-        return np.sqrt(np.sum(np.square(x), axis=cast(Any, axis), keepdims=keepdims))
+        return numpy.sqrt(numpy.sum(numpy.square(x), axis=axis, keepdims=keepdims))
     if not matrix and ord in (1, np.inf):
         of: Callable[..., object] = np.sum if ord == 1 else np.max
-        return of(np.abs(x), axis=axis, keepdims=keepdims)
+        return of(numpy.abs(x), axis=axis, keepdims=keepdims)
     raise UnsupportedError(f"np.linalg.norm: ord={ord!r}; allowed is 1, 2, inf of vectors, 'fro' of matrices")
 
 
@@ -123,7 +123,7 @@ def _solve(a: object, b: object) -> Symbols:
     if right.ndim not in (1, 2) or len(right) != n:
         raise ValueError(f"np.linalg.solve: shapes {matrix.shape} and {right.shape} do not fit")
     columns = right.reshape(n, -1)
-    made = np.empty(columns.shape, object)
+    made: Entries = np.empty(columns.shape, object)
     made[:] = _solved(matrix.tolist(), columns.tolist())
     return Symbols(made.reshape(right.shape), source)
 
@@ -131,7 +131,7 @@ def _solve(a: object, b: object) -> Symbols:
 def _inv(a: Held) -> Symbols:
     matrix = numbers_of(a, a.source)
     n = _check_square("inv", matrix)
-    made = np.empty((n, n), object)
+    made: Entries = np.empty((n, n), object)
     made[:] = _solved(matrix.tolist(), np.eye(n).tolist())
     return Symbols(made, a.source)
 
@@ -152,8 +152,8 @@ def _check_square(name: str, matrix: Entries) -> int:
     n = len(matrix)
     if n > SOLVED and not all(isinstance(x, float) for x in matrix.flat):
         raise UnsupportedError(
-            f"np.linalg.{name}: a matrix of {n} rows; {SOLVED} are the most, since every step chooses a pivot. With the "
-            "mass matrix use at.forward_dynamics(tau) or at.mass_matrix_inverse(); solve blocks of larger systems"
+            f"np.linalg.{name}: a matrix of {n} rows; {SOLVED} are the most, since every step chooses a pivot. With "
+            "the mass matrix use at.forward_dynamics(tau) or at.mass_matrix_inverse(); solve blocks of larger systems"
         )
     return n
 

@@ -20,6 +20,7 @@ from condyle.symbolic.arrays import (
     Held,
     Symbols,
     numbers_of,
+    numpy,
     truths_of,
 )
 from condyle.symbolic.truths import both, chosen, either
@@ -44,8 +45,8 @@ def reduced(of: Callable[[Sequence[Any]], object], entries: Entries, axis: Axis,
     axes = range(n) if axis is None else [k % n for k in np.atleast_1d(cast(Any, axis)).tolist()]
     others = [k for k in range(n) if k not in axes]
     moved = entries.transpose([*others, *axes])
-    made = np.empty(moved.shape[: len(others)], object)
-    for index in np.ndindex(made.shape):
+    made: Entries = np.empty(moved.shape[: len(others)], object)
+    for index in numpy.ndindex(made.shape):
         made[index] = of(moved[index].ravel().tolist())
     return made.reshape(shape)
 
@@ -58,7 +59,7 @@ def _of_numbers(of: Callable[[Sequence[Any]], object]) -> Callable[..., Symbols]
     return run
 
 
-def _of_extremes(ufunc: np.ufunc) -> Callable[..., Symbols]:
+def _of_extremes(ufunc: Any) -> Callable[..., Symbols]:
     def of(row: Sequence[Any]) -> Any:
         if not row:
             raise ValueError(f"np.{ufunc.__name__} of no entries")
@@ -76,7 +77,7 @@ def pairwise(join: Callable[[Any, Any], Any], row: Sequence[Any]) -> Any:
     return row[0] if len(row) == 1 else join(pairwise(join, row[:middle]), pairwise(join, row[middle:]))
 
 
-def _lone(ufunc: np.ufunc, x: Any, y: Any) -> Any:
+def _lone(ufunc: Any, x: Any, y: Any) -> Any:
     from condyle.symbolic.elementwise import NUMBERS
 
     return float(ufunc(x, y)) if isinstance(x, float) and isinstance(y, float) else NUMBERS[ufunc](x, y)
@@ -96,7 +97,9 @@ def _mean_of(row: Sequence[Any]) -> Any:
     return total(row) * (1.0 / len(row)) if row else float("nan")
 
 
-def _variance(a: Held, axis: Axis = None, dtype: object = None, out: None = None, ddof: int = 0, keepdims: bool = False) -> Symbols:
+def _variance(
+    a: Held, axis: Axis = None, dtype: object = None, out: None = None, ddof: int = 0, keepdims: bool = False
+) -> Symbols:
     _check_no_out(out)
 
     def of(row: Sequence[Any]) -> Any:
@@ -108,7 +111,7 @@ def _variance(a: Held, axis: Axis = None, dtype: object = None, out: None = None
 
 
 def _deviation(a: Held, *args: Any, **options: Any) -> object:
-    return np.sqrt(cast(Any, _variance(a, *args, **options)))
+    return numpy.sqrt(_variance(a, *args, **options))
 
 
 def _check_no_out(out: object) -> None:
@@ -130,15 +133,15 @@ def _select(condlist: Sequence[object], choicelist: Sequence[object], default: o
     if len(condlist) != len(choicelist):
         raise ValueError("np.select: as many conditions as choices")
     for condition, choice in zip(reversed(condlist), reversed(choicelist), strict=True):
-        default = np.where(cast(Any, condition), cast(Any, choice), cast(Any, default))
+        default = numpy.where(condition, choice, default)
     return default
 
 
 def _clip(a: Any, a_min: Any = None, a_max: Any = None, out: None = None, *, min: Any = None, max: Any = None) -> Any:
     _check_no_out(out)
     low, high = (a_min if min is None else min), (a_max if max is None else max)
-    above = a if low is None else np.maximum(a, low)
-    return above if high is None else np.minimum(above, high)
+    above = a if low is None else numpy.maximum(a, low)
+    return above if high is None else numpy.minimum(above, high)
 
 
 def _interp(x: Any, xp: Any, fp: Any, left: Any = None, right: Any = None, period: None = None) -> Any:
@@ -147,12 +150,16 @@ def _interp(x: Any, xp: Any, fp: Any, left: Any = None, right: Any = None, perio
         raise UnsupportedError("np.interp: xp must be numbers, and period= is not taken")
     places = np.asarray(xp, np.float64)
     values = [fp[k] for k in range(len(places))]
-    answer = np.where(x < places[0], values[0] if left is None else left, x)  # NaN of NaN
+    answer = numpy.where(x < places[0], values[0] if left is None else left, x)  # NaN of NaN
     for k in range(len(places) - 1):
         slope = (values[k + 1] - values[k]) / (places[k + 1] - places[k])
-        answer = np.where(x >= places[k], values[k] + slope * (x - places[k]), answer)
-    answer = np.where(x >= places[-1], values[-1], answer)
-    return answer if right is None else np.where(x > places[-1], right, answer)
+        answer = numpy.where(x >= places[k], values[k] + slope * (x - places[k]), answer)
+    answer = numpy.where(x >= places[-1], values[-1], answer)
+    return answer if right is None else numpy.where(x > places[-1], right, answer)
+
+
+def _vecdot(x: object, y: object) -> object:
+    return numpy.sum(numpy.multiply(x, y), axis=-1)
 
 
 _maximum, _minimum, _sum = _of_extremes(np.maximum), _of_extremes(np.minimum), _of_numbers(total)
@@ -173,7 +180,7 @@ FUNCTIONS.update(
         np.all: _all,
         np.where: _where,
         np.select: _select,
-        np.clip: _clip,
+        numpy.clip: _clip,
         np.interp: _interp,
     }
 )
@@ -188,4 +195,4 @@ REDUCED.update(
     }
 )
 if hasattr(np, "vecdot"):
-    UNIVERSAL[np.vecdot] = lambda x, y: np.sum(np.multiply(x, y), axis=-1)
+    UNIVERSAL[np.vecdot] = _vecdot

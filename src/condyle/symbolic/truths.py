@@ -113,5 +113,5 @@ def is_nan(x: Scalar) -> Known:
 
 
 def _symbol(x: Value) -> Scalar:
-    assert not isinstance(x, float)
+    assert not isinstance(x, (float, int))
     return x

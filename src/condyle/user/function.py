@@ -86,9 +86,7 @@ class UserFunction:
         """The answers by Python and NumPy, state by state in float64: what compiled answers are held to."""
         given = _bound_arguments(self.specification, args, named)
         caller, known = Numbers(self._robot, self._bound), sizes(tree_of(self._robot))
-        return _result(
-            self.specification, answered(self.specification, known, lambda of: self._run(caller, of), given)
-        )
+        return _result(self.specification, answered(self.specification, known, lambda of: self._run(caller, of), given))
 
     def compile(
         self, target: str = "cpu", dtype: DTypeLike = "float64", threads: int | None = None, device: int | None = None
@@ -147,8 +145,11 @@ class CompiledFunction:
         derived = self._dynamics.hessian(function.name)
         if function.outputs[0].dims:
             return derived
-        one = np.ones((), self._dynamics.dtype)
-        return lambda *args, out=None: derived(*args, one, out=out)  # pyright: ignore[reportUnknownLambdaType]
+
+        def of_one(*args: ArrayLike, out: Out = None) -> Any:
+            return derived(*args, np.ones((), self.dtype), out=out)
+
+        return of_one
 
     def pack(self, array: ArrayLike, name: str) -> Packed:
         """A packed copy of an input of many states, by the input's name."""

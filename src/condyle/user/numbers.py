@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from functools import cache
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -31,11 +31,11 @@ class Numbers:
 
         self._tree = cache(tree)
 
-    def call(self, function: str, given: Sequence[ArrayLike], frame: str) -> Sequence[Array]:
+    def call(self, function: str, given: Sequence[Any], frame: str) -> Sequence[Any]:
         tree, of = self._tree(frame), FUNCTIONS[function]
         known, rows = sizes(tree), dict[str, Array]()
         for port, value in zip(of.inputs, given, strict=True):
-            array = np.asarray(value, np.float64)
+            array: Any = np.asarray(value, np.float64)
             check_shape(f"at.{of.method}", port.name, array.shape, port.shape(known))
             rows[port.name] = array.reshape(1, -1)
         route = of.route_names(tree.has_shared_coordinates)[0]
@@ -50,14 +50,14 @@ def answered(
     call = Binder(function, known, np.dtype(np.float64)).bind(args)
     shapes = [port.shape(known) for port in function.inputs]
     names = [port.name for port in function.inputs]
-    outputs = [np.empty((call.n, *port.shape(known))) for port in function.outputs]
+    outputs: list[Any] = [np.empty((call.n, *port.shape(known))) for port in function.outputs]
     for k in range(call.n):
         state = [rows[k if len(rows) > 1 else 0].reshape(s)[()] for rows, s in zip(call.inputs, shapes, strict=True)]
         with np.errstate(all="ignore"):
             found: Any = run(dict(zip(names, state, strict=True)))
-        every: Mapping[str, Any] = found if isinstance(found, dict) else {"value": found}
+        every = cast("dict[str, Any]", found) if isinstance(found, dict) else {"value": found}
         for port, output in zip(function.outputs, outputs, strict=True):
-            value = np.asarray(every[port.name], np.float64)
+            value: Any = np.asarray(every[port.name], np.float64)
             if value.shape != output.shape[1:]:
                 raise ShapeError(f"{port.name} has shape {value.shape} of numbers and {output.shape[1:]} of symbols")
             output[k] = value

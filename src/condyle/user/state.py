@@ -1,7 +1,7 @@
 """`at`: one state of a robot, as a user's function sees it. What it has follows from the specifications.
 
-Every method of `Dynamics` is one of `at`, without q and v, which the state has: `at.forward_dynamics(tau)`. Functions of
-frames are asked one frame at a time: `at.frame("tool0").velocity`.
+Every method of `Dynamics` is one of `at`, without q and v, which the state has: `at.forward_dynamics(tau)`. Functions
+of frames are asked one frame at a time: `at.frame("tool0").velocity`.
 """
 
 from __future__ import annotations
@@ -39,11 +39,15 @@ class State:
         if name in HELD:
             if name in self._held:
                 return self._held[name]
-            raise UnsupportedError(f"at.{name}: {name} is no input of this function; add {name!r}: 'n{name}' to inputs=")
+            raise UnsupportedError(
+                f"at.{name}: {name} is no input of this function; add {name!r}: 'n{name}' to inputs="
+            )
         for function in FUNCTIONS.values():
             if function.method == name:
                 if _is_of_frames(function):
-                    raise UnsupportedError(f"at.{name}: ask one frame, such as at.frame('tool0').{_attribute(function)[0]}")
+                    raise UnsupportedError(
+                        f"at.{name}: ask one frame, such as at.frame('tool0').{_attribute(function)[0]}"
+                    )
                 return self._method(function, "")
         methods = [function.method for function in FUNCTIONS.values() if not _is_of_frames(function)]
         raise AttributeError(f"at.{name}: there is {', '.join((*HELD, 'frame', *methods))}")
@@ -52,9 +56,10 @@ class State:
         """A frame of the robot, by its name."""
         if name not in self._frames:
             raise UnsupportedError(f"at.frame: there is no frame {name!r}{suggest(str(name), tuple(self._frames))}")
-        return FrameState(self, name)
+        return FrameState(name, self._method)
 
     def _method(self, function: Function, frame: str) -> Callable[..., Any]:
+        """A function that takes what the state has not; frame: of which one."""
         signature = _signature(function)
 
         def method(*args: object, **named: object) -> object:
@@ -78,8 +83,8 @@ class State:
 class FrameState:
     """One frame at the state: `rotation`, `translation`, `velocity`, `jacobian`, `acceleration(a)`, ..."""
 
-    def __init__(self, state: State, name: str) -> None:
-        self._state, self._name = state, name
+    def __init__(self, name: str, method: Callable[[Function, str], Callable[..., Any]]) -> None:
+        self._name, self._method = name, method
 
     def __getattr__(self, name: str) -> Any:
         known: list[str] = []
@@ -93,10 +98,14 @@ class FrameState:
 
     def _quantity(self, function: Function, output: str) -> Any:
         """A value; a method where it takes more than the state has."""
-        method: Callable[..., Mapping[str, Any]] = self._state._method(function, self._name)  # noqa: SLF001
+        method: Callable[..., Mapping[str, Any]] = self._method(function, self._name)
         if all(port.name in HELD for port in function.inputs):
             return method()[output]
-        return lambda *args, **named: method(*args, **named)[output]  # pyright: ignore[reportUnknownLambdaType]
+
+        def of_more(*args: object, **named: object) -> Any:
+            return method(*args, **named)[output]
+
+        return of_more
 
 
 def _is_of_frames(function: Function) -> bool:
@@ -116,5 +125,3 @@ def _signature(function: Function) -> Signature:
     either = Parameter.POSITIONAL_OR_KEYWORD
     more = [Parameter(F_EXT.name, either, default=None)] if function.takes_f_ext else []
     return Signature([*(Parameter(name, either) for name in names), *more])
-
-

@@ -20,7 +20,7 @@ from condyle.ir.program import constant_of, input_of, operands
 from condyle.scalar import Scalar, operation
 from condyle.specification import Accuracy, Function, Port, Route, Size
 from condyle.symbolic import Condition, Symbols
-from condyle.symbolic.arrays import Entries, entries_of, numbers_of
+from condyle.symbolic.arrays import Entries, entries_of, numbers_of, numpy
 from condyle.user.ports import check_shape, outputs_of
 
 Values = Sequence[Value]
@@ -76,8 +76,8 @@ class Tracer:
         """Arrays of the leaves of one port, which are not written."""
         made, k = list[Symbols](), 0
         for shape in shapes:
-            entries = np.empty(shape, object)
-            for index in np.ndindex(shape):
+            entries: Entries = np.empty(shape, object)
+            for index in numpy.ndindex(shape):
                 entries[index] = self.graph.input(self._ports, k)
                 k += 1
             entries.flags.writeable = False
@@ -183,10 +183,9 @@ def answers_of(name: str, run: Callable[[], object], tracer: Tracer) -> dict[str
             raise cause from error
         raise
     every = cast("dict[str, object]", found) if isinstance(found, dict) else {"value": found}
-    if not every or found is None or isinstance(found, (list, tuple, str)):
-        raise UnsupportedError(
-            f"{name} returns {type(found).__name__}; return a dict of names and arrays, or one array"
-        )
+    if not every or isinstance(found, (list, tuple, str, type(None))):
+        kind = type(cast(object, found)).__name__
+        raise UnsupportedError(f"{name} returns {kind}; return a dict of names and arrays, or one array")
     return {key: _answer(name, key, value, tracer) for key, value in every.items()}
 
 
@@ -195,7 +194,9 @@ def _answer(name: str, key: str, value: object, tracer: Tracer) -> Symbols:
         raise UnsupportedError(f"{name}: output {key!r} is a condition; return np.where(condition, 1.0, 0.0)")
     entries = entries_of(value, tracer)
     if not any(isinstance(x, Expr) for x in entries.flat):
-        raise UnsupportedError(f"{name}: output {key!r} depends on no input; leave it out, it is the same in every state")
+        raise UnsupportedError(
+            f"{name}: output {key!r} depends on no input; leave it out, it is the same in every state"
+        )
     return Symbols(entries, tracer)
 
 
@@ -214,7 +215,9 @@ def traced(
     shapes = {key: of.shape for key, of in outputs.items()}
     said = f"{method} {[*shapes.items()]} {made.text()}"
     known = "user_" + hashlib.sha256(said.encode()).hexdigest()[:16]
-    function = _function(known, method, inputs, outputs_of(shapes, inputs, known), made, sorted(k for k in used if k >= 0))
+    function = _function(
+        known, method, inputs, outputs_of(shapes, inputs, known), made, sorted(k for k in used if k >= 0)
+    )
     return KNOWN.setdefault(known, function), made.frames
 
 
@@ -242,5 +245,6 @@ def _function(
         options=tuple(dict.fromkeys(option for one in asked for option in one.depends_on(one.takes_f_ext))),
         divides_by_mass=any(one.divides_by_mass for one in asked),
     )
-    seen = [set(one.reference_frames) for one in asked if one.reference_frames]
-    return replace(own, reference_frames=tuple(sorted(set.intersection(*seen)))) if seen else own
+    seen = [one.reference_frames for one in asked if one.reference_frames]
+    allowed = [frame for frame in (seen[0] if seen else ()) if all(frame in of for of in seen)]
+    return replace(own, reference_frames=tuple(allowed))
