@@ -286,7 +286,7 @@ def _entry(x: Any) -> object:
         return x
     if isinstance(x, (bool, np.bool_)):
         return bool(x)
-    if isinstance(x, (int, float, np.number)):
+    if isinstance(x, (int, float, np.integer, np.floating)):
         return float(cast(float, x))
     if hasattr(x, "function") or hasattr(x, "chosen"):
         return x

@@ -42,6 +42,11 @@ def times(left: Entries, right: Entries, source: Trace) -> Entries:
         kept = source.product(left, right)
         if kept is not None:
             return kept
+    return expanded(left, right)
+
+
+def expanded(left: Entries, right: Entries) -> Entries:
+    """A product of two matrices as sums of products."""
     made: Entries = np.empty((left.shape[0], right.shape[1]), object)
     columns = right.T.tolist()
     for i, row in enumerate(left.tolist()):

@@ -21,6 +21,7 @@ from condyle.scalar import Scalar, operation
 from condyle.specification import Accuracy, Function, Port, Route, Size
 from condyle.symbolic import Condition, Symbols
 from condyle.symbolic.arrays import Entries, entries_of, numbers_of, numpy
+from condyle.symbolic.linear import expanded
 from condyle.user.ports import check_shape, outputs_of
 
 Values = Sequence[Value]
@@ -41,12 +42,24 @@ class Asked(NamedTuple):
     frame: str
 
 
+class Multiplied(NamedTuple):
+    """A large product of matrices, flat; shape: rows of the left one, its columns, columns of the right one."""
+
+    left: tuple[Value, ...]
+    right: tuple[Value, ...]
+    shape: tuple[int, int, int]
+
+    @property
+    def given(self) -> tuple[tuple[Value, ...], ...]:
+        return self.left, self.right
+
+
 class Tracer:
     """What symbols are from: one graph; ports of leaves are those of inputs, then of what was asked."""
 
     def __init__(self, sizes: Mapping[str, int]) -> None:
         self.graph = Graph()
-        self.asked: list[Asked] = []
+        self.asked: list[Asked | Multiplied] = []
         self._sizes = dict(sizes)
         self._ports = 0
         self._answers: dict[tuple[object, ...], list[Symbols]] = {}
@@ -55,8 +68,11 @@ class Tracer:
         """An input's symbols."""
         return self._leaves([port.shape(self._sizes)])[0]
 
-    def product(self, left: Entries, right: Entries) -> Entries | None:
-        return None
+    def product(self, left: Entries, right: Entries) -> Entries:
+        """A large product: fresh symbols, so that a recording can keep it as one operation."""
+        m, inner, n = (*left.shape, right.shape[1])
+        self.asked.append(Multiplied(tuple(left.ravel().tolist()), tuple(right.ravel().tolist()), (m, inner, n)))
+        return self._leaves([(m, n)])[0].entries
 
     def call(self, function: str, given: Sequence[Any], frame: str) -> Sequence[Symbols]:
         """The answers of a function of the robot: fresh symbols, of equal arguments the same ones."""
@@ -99,7 +115,7 @@ class Traced:
 
     nodes: tuple[Node, ...]
     inputs: tuple[Port, ...]
-    asked: tuple[Asked, ...]
+    asked: tuple[Asked | Multiplied, ...]
     answers: tuple[tuple[Value, ...], ...]
     needed: tuple[int, ...]
     frames: tuple[str, ...]
@@ -131,7 +147,8 @@ class Traced:
                 asked = port - len(self.inputs)
                 if asked >= 0 and not ports[port]:
                     one = self.asked[asked]
-                    ports[port] = self._called(at, one, [[of(x) for x in part] for part in one.given])
+                    parts = [[of(x) for x in part] for part in one.given]
+                    ports[port] = self._called(at, one, parts) if isinstance(one, Asked) else _product(at, one, parts)
                 values[k] = ports[port][entry]
             elif node[0] == "const":
                 values[k] = constant_of(node)
@@ -150,13 +167,29 @@ class Traced:
     def text(self) -> str:
         """All that says what is computed, and nothing else."""
         named = [tuple(_key(x) for part in one.given for x in part) for one in self.asked]
-        asked = [(one.function, of, one.frame) for one, of in zip(self.asked, named, strict=True)]
+        asked = [
+            (one[0] if isinstance(one, Asked) else "", of, one[2]) for one, of in zip(self.asked, named, strict=True)
+        ]
         answers = [[_key(x) for x in answer] for answer in self.answers]
         nodes = [(k, self.nodes[k]) for k in self.needed]
         return repr((nodes, [(port.name, port.dims) for port in self.inputs], asked, answers, self.frames))
 
 
-def needed(graph: Graph, first: int, asked: Sequence[Asked], answers: Sequence[Values]) -> list[int]:
+def _product(at: Recording, of: Multiplied, given: Sequence[Values]) -> list[Value]:
+    """A large product in a recording: as it keeps such, else sums of products."""
+    m, inner, n = of.shape
+    left, right = as_entries(given[0], (m, inner)), as_entries(given[1], (inner, n))
+    keep: Callable[..., Entries] = getattr(at, "product", expanded)
+    return cast("list[Value]", keep(left, right).ravel().tolist())
+
+
+def as_entries(values: Values, shape: tuple[int, ...]) -> Entries:
+    made: Entries = np.empty(len(values), object)
+    made[:] = values
+    return made.reshape(shape)
+
+
+def needed(graph: Graph, first: int, asked: Sequence[Asked | Multiplied], answers: Sequence[Values]) -> list[int]:
     """The nodes that answers depend on, ascending; first: the port behind those of inputs."""
     waiting = [value.index for answer in answers for value in answer if isinstance(value, Expr)]
     found: set[int] = set()
@@ -209,7 +242,7 @@ def traced(
     _check_finite(name, [constant_of(tracer.graph.nodes[k]) for k in kept if tracer.graph.nodes[k][0] == "const"])
     _check_finite(name, [x for answer in answers for x in answer if isinstance(x, float)])
     used = {input_of(tracer.graph.nodes[k])[0] - len(inputs) for k in kept if tracer.graph.nodes[k][0] == "input"}
-    frames = dict.fromkeys(one.frame for one in tracer.asked if one.frame)
+    frames = dict.fromkeys(one.frame for one in tracer.asked if isinstance(one, Asked) and one.frame)
     nodes = tuple(tracer.graph.nodes)
     made = Traced(nodes, inputs, tuple(tracer.asked), tuple(answers), tuple(kept), tuple(frames))
     shapes = {key: of.shape for key, of in outputs.items()}
@@ -231,7 +264,8 @@ def _check_finite(name: str, constants: Sequence[float]) -> None:
 def _function(
     name: str, method: str, inputs: tuple[Port, ...], outputs: tuple[Port, ...], made: Traced, used: Sequence[int]
 ) -> Function:
-    asked = [FUNCTIONS[made.asked[k].function] for k in used]
+    every = [made.asked[k] for k in used]
+    asked = [FUNCTIONS[one.function] for one in every if isinstance(one, Asked)]
     own = Function(
         name,
         method,
