@@ -18,14 +18,14 @@ from condyle.compile.checks import check_bound, check_invertible
 from condyle.compile.serial import Compiler
 from condyle.dynamics import Dynamics, fall_back
 from condyle.errors import BuildError, UnsupportedError
-from condyle.functions import DEFAULT, FUNCTIONS
+from condyle.functions import DEFAULT, FUNCTIONS, found
 from condyle.model import builder, generate
 from condyle.model import robot as model
 from condyle.model.joints import JOINT_TYPES
 from condyle.model.tree import Tree, tree_of
 from condyle.options import bound_of, check_choice, dtype_name, whole
 from condyle.runtime.toolchain import find_compiler
-from condyle.specification import UNBOUND, Bound, Function
+from condyle.specification import UNBOUND, Bound
 from condyle.user import UserFunction
 from condyle.user.ports import Size
 
@@ -114,9 +114,17 @@ class _Builds:
         return self._robot.compile(**options, **bound._asdict())
 
     def export(
-        self, function: Function, bound: Bound, target: str, out: str | os.PathLike[str], options: Mapping[str, Any]
+        self,
+        functions: Sequence[str],
+        bound: Bound,
+        target: str,
+        out: str | os.PathLike[str],
+        options: Mapping[str, Any],
     ) -> list[Path]:
-        raise NotImplementedError
+        if bound.force_frame != UNBOUND.force_frame:
+            raise UnsupportedError("exports have forces in the bodies' axes: leave force_frame= out")
+        frame = bound.reference_frame
+        return export(self._robot, target, out, functions, frames=bound.frames, reference_frame=frame, **options)
 
 
 def function(
@@ -281,8 +289,9 @@ def export(
     bound = bound_of(robot, frames, reference_frame or "local")
     compiler = compiler_of(robot, name=named, bound=bound)
     for function in functions:
-        if function in FUNCTIONS:
-            check_bound(compiler.tree, FUNCTIONS[function], robot.frames)
+        known = found(function)
+        if known is not None:
+            check_bound(compiler.tree, known, robot.frames)
     job = Job(robot, compiler, folder, functions, bound, said)
     try:
         check_folder(job.out)
@@ -296,7 +305,7 @@ def check_solvable(robot: Robot, functions: Sequence[str]) -> None:
     from condyle.hardware.functions import tasks
 
     known = {name: task.function for name, task in tasks().items()} | FUNCTIONS
-    if any(known[function].solves for function in {*functions} & {*known}):
+    if any(known[function].solves if function in known else FUNCTIONS[function].solves for function in functions):
         check_invertible(robot)
 
 

@@ -15,7 +15,7 @@ from condyle.compile.checks import check_bound
 from condyle.compile.serial import Compiler
 from condyle.derivatives import name_of
 from condyle.errors import BuildError, ShapeError, UnsupportedError
-from condyle.functions import FUNCTIONS, quantities
+from condyle.functions import FUNCTIONS, found, quantities
 from condyle.functions.quantities import Q, V
 from condyle.methods import Methods, result_of
 from condyle.runtime import memory
@@ -262,10 +262,10 @@ class Derived:
 
 
 def _known(name: str) -> Function:
-    try:
-        return FUNCTIONS[name]
-    except KeyError:
-        raise UnsupportedError(f"there is no function {name!r}; there are {', '.join(FUNCTIONS)}") from None
+    function = found(name)
+    if function is None:
+        raise UnsupportedError(f"there is no function {name!r}; there are {', '.join(FUNCTIONS)}")
+    return function
 
 
 def fall_back(error: BuildError) -> None:

@@ -21,7 +21,7 @@ from condyle.backends.cuda.cpp.project import export_cuda
 from condyle.choices import EXPORTS
 from condyle.compile.serial import Compiler
 from condyle.errors import UnsupportedError
-from condyle.functions import FUNCTIONS, Variant, variants
+from condyle.functions import FUNCTIONS, Variant, found, variants
 from condyle.functions.quantities import M, Q, V
 from condyle.model.robot import Robot
 from condyle.specification import Bound, Function, Port
@@ -93,7 +93,7 @@ def functions_of(target: str, functions: object) -> tuple[str, ...]:
     if not named:
         raise UnsupportedError(f"functions={functions!r}: give a list of {', '.join(allowed)}, such as ('id', 'fd')")
     for name in named:
-        if name not in allowed:
+        if name not in allowed and found(str(name)) is None:
             raise UnsupportedError(f"functions: {name!r} is not one of {', '.join(map(repr, allowed))}")
     return tuple(dict.fromkeys(str(name) for name in named))
 
@@ -150,7 +150,9 @@ def _joints(robot: Robot) -> dict[str, list[int]]:
 
 def _facts(job: Job) -> Facts:
     """With what each function computes that may be called."""
-    return replace(job.compiler.facts, functions={one.name: one.function for one in variants(FUNCTIONS)})
+    return replace(
+        job.compiler.facts, functions={one.name: one.function for one in (*variants(FUNCTIONS), *job.variants)}
+    )
 
 
 def _vectors(job: Job, variant: Variant, dtype: str, n: int = 5) -> Vectors:

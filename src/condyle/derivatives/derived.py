@@ -33,6 +33,11 @@ def _specified(name: Name) -> Any:
     return derived(name, lambda: {"closed rule" if closed else "differentiated": Route(partial(_run, name))})
 
 
+def forget() -> None:
+    """Derivatives are looked up anew: after a name has got another meaning."""
+    _specified.cache_clear()
+
+
 def _run(name: Name, sweeps: Any) -> tuple[object, ...]:
     """The derivative on the scalars that a sweep has."""
     program = program_of(_Same(sweeps.tree), name)

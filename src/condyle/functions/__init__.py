@@ -34,6 +34,14 @@ def found_by(maker: Callable[[str], Function | None]) -> Callable[[str], Functio
     return maker
 
 
+def found(name: str) -> Function | None:
+    """A function by its name, made ones too."""
+    try:
+        return FUNCTIONS[name]
+    except KeyError:
+        return None
+
+
 FUNCTIONS = Functions({function.name: function for function in (*DYNAMICS, *KINEMATICS, *MOMENTA)})
 
 DEFAULT = tuple(function.name for function in DYNAMICS)

@@ -44,7 +44,7 @@ NUMBER = (
 )
 ARRAY = (
     "an array of numbers cannot hold symbols; write np.stack([...]) in place of np.array([...]), "
-    "np.block([[...], [...]]) for a matrix, and np.zeros_like(x) or np.zeros_like(x, shape=...) for an array to put them into"
+    "np.block([[...], [...]]) for a matrix, np.zeros_like(x) or np.zeros_like(x, shape=...) to put them into"
 )
 
 
@@ -223,7 +223,7 @@ def entries_of(value: object, trace: Trace) -> Entries:
         return value.entries
     if isinstance(value, (list, tuple)):
         return np.stack([entries_of(x, trace) for x in cast("Sequence[object]", value)])
-    array: Any = np.asarray(value)
+    array: Any = np.asarray(cast(Any, value))
     if array.dtype.kind in "biuf":
         return as_objects(array.astype(bool if array.dtype.kind == "b" else np.float64))
     if array.dtype.kind != "O":
@@ -260,12 +260,12 @@ def elementwise(ufunc: Any, given: Sequence[object], trace: Trace) -> Held:
 
 def _applied(ufunc: Any, of_symbols: Callable[..., object], given: Sequence[object], trace: Trace) -> object:
     def one(*numbers: Any) -> object:
-        if not all(isinstance(x, float) for x in numbers):
-            return of_symbols(*numbers)
-        with np.errstate(all="ignore"):
+        if all(isinstance(x, float) for x in numbers):
             return ufunc(*map(np.float64, numbers)).item()
+        return of_symbols(*numbers)
 
-    return np.frompyfunc(one, len(given), 1)(*(numbers_of(x, trace) for x in given))
+    with np.errstate(all="ignore"):
+        return np.frompyfunc(one, len(given), 1)(*(numbers_of(x, trace) for x in given))
 
 
 def unsupported(name: str) -> UnsupportedError:
@@ -285,7 +285,7 @@ def _entry(x: Any) -> object:
     if type(x) is float:
         return x
     if isinstance(x, (bool, np.bool_)):
-        return bool(x)
+        return bool(cast(Any, x))
     if isinstance(x, (int, float, np.integer, np.floating)):
         return float(cast(float, x))
     if hasattr(x, "function") or hasattr(x, "chosen"):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from functools import cache, partial
 from inspect import Parameter, Signature
 from os import PathLike
 from pathlib import Path
@@ -11,18 +12,20 @@ from typing import Any, Protocol
 import numpy as np
 from numpy.typing import ArrayLike, DTypeLike
 
+from condyle.derivatives import KINDS
 from condyle.dynamics import Dynamics, Out
 from condyle.errors import UnsupportedError
 from condyle.methods import result_of
 from condyle.model.robot import Robot
 from condyle.model.tree import tree_of
 from condyle.runtime.packed import Packed
-from condyle.specification import Bound, Function
+from condyle.specification import Bound, Function, Port
+from condyle.symbolic import Symbols
 from condyle.trace.structure import sizes
 from condyle.user.numbers import Numbers, answered
 from condyle.user.ports import NAME, Sizes, inputs_of
 from condyle.user.state import HELD, Caller, State
-from condyle.user.traced import Tracer, answers_of, traced
+from condyle.user.traced import Tracer, answers_of, called, traced
 
 
 class Builds(Protocol):
@@ -33,9 +36,9 @@ class Builds(Protocol):
         ...
 
     def export(
-        self, function: Function, bound: Bound, target: str, out: str | PathLike[str], options: Mapping[str, Any]
+        self, functions: Sequence[str], bound: Bound, target: str, out: str | PathLike[str], options: Mapping[str, Any]
     ) -> list[Path]:
-        """A project with this function."""
+        """A project with these functions."""
         ...
 
 
@@ -55,6 +58,7 @@ class UserFunction:
         bound: Bound,
         builds: Builds,
     ) -> None:
+        self._recipe = (f, inputs, sizes_of, robot, has_state, bound, builds)
         self._f, self._robot, self._has_state, self._builds = f, robot, has_state, builds
         known = sizes(tree_of(robot)) if has_state else None
         self._name = getattr(f, "__name__", "function")
@@ -66,9 +70,13 @@ class UserFunction:
         self.specification, frames = traced(self._name, method, ports, outputs, tracer)
         self._bound = bound._replace(frames=frames)
         self._only = {
-            key: traced(self._name, f"{method}_{key}", ports, {key: output}, tracer)[0]
+            key: cache(partial(_alone, self._name, method, ports, {key: output}, tracer))
             for key, output in outputs.items()
         }
+
+    def __reduce__(self) -> tuple[type[UserFunction], tuple[object, ...]]:
+        """A pickle is the function, by its name, and the options; the other side traces it."""
+        return type(self), self._recipe
 
     def __repr__(self) -> str:
         takes = ", ".join(port.name for port in self.specification.inputs)
@@ -93,11 +101,27 @@ class UserFunction:
     ) -> CompiledFunction:
         """The function for a target; the options are those of `Robot.compile`. Nothing is compiled before its use."""
         options = {"target": target, "dtype": dtype, "threads": threads, "device": device}
-        return CompiledFunction(self, self._builds.compile(self._bound, options))
+        recipe = (UserFunction.compile, (self, *options.values()))
+        return CompiledFunction(self, self._builds.compile(self._bound, options), recipe)
 
-    def export(self, target: str, out: str | PathLike[str], **options: Any) -> list[Path]:
-        """Writes a project with this function: "c" or "cuda"; name=, dtype= as in `condyle.export`."""
-        return self._builds.export(self.specification, self._bound, target, out, options)
+    def export(
+        self,
+        target: str,
+        out: str | PathLike[str],
+        derivatives: Sequence[str] = (),
+        name: str | None = None,
+        dtype: DTypeLike | None = None,
+    ) -> list[Path]:
+        """Writes a project with this function, by its own name: target "c" or "cuda"; the files written.
+
+        derivatives: of "jvp", "vjp", "jacobian", "hessian". name, dtype: as in `condyle.export`.
+        """
+        for kind in derivatives:
+            if kind not in KINDS:
+                raise UnsupportedError(f"derivatives: {kind!r}; allowed is {', '.join(map(repr, KINDS))}")
+        with called(self.specification, self._name) as own:
+            functions = (own, *(f"{kind}_{own}" for kind in derivatives))
+            return self._builds.export(functions, self._bound, target, out, {"name": name, "dtype": dtype})
 
     def only(self, output: str | None) -> Function:
         """The function with one output alone; it may be left out where there is one."""
@@ -105,7 +129,7 @@ class UserFunction:
             return self.specification
         if output not in self._only:
             raise UnsupportedError(f"of={output!r}: name an output: {', '.join(self._only)}")
-        return self._only[output]
+        return self._only[output]()
 
 
 class CompiledFunction:
@@ -114,8 +138,14 @@ class CompiledFunction:
     It answers a named tuple, or an array where it has one output. Arrays may all be packed.
     """
 
-    def __init__(self, of: UserFunction, dynamics: Dynamics) -> None:
+    def __init__(
+        self, of: UserFunction, dynamics: Dynamics, recipe: tuple[Callable[..., object], tuple[object, ...]]
+    ) -> None:
+        self._recipe = recipe
         self._of, self._dynamics, self._function = of, dynamics, of.specification
+
+    def __reduce__(self) -> tuple[Callable[..., object], tuple[object, ...]]:
+        return self._recipe
 
     def __repr__(self) -> str:
         return f"{self._of!r}: target {self._dynamics.target}, {self._dynamics.dtype}"
@@ -163,10 +193,6 @@ class CompiledFunction:
         """What runs for a batch of n states."""
         return self._dynamics.explained(self._function.name, n=n)
 
-    def export(self, target: str, out: str | PathLike[str], **options: Any) -> list[Path]:
-        """See `UserFunction.export`."""
-        return self._of.export(target, out, **options)
-
     @property
     def dtype(self) -> np.dtype[np.floating]:
         return self._dynamics.dtype
@@ -174,6 +200,11 @@ class CompiledFunction:
     @property
     def target(self) -> str:
         return self._dynamics.target
+
+
+def _alone(name: str, method: str, ports: tuple[Port, ...], output: Mapping[str, Symbols], tracer: Tracer) -> Function:
+    """A function with one of its outputs."""
+    return traced(name, f"{method}_{next(iter(output))}", ports, output, tracer)[0]
 
 
 def _bound_arguments(

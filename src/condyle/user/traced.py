@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Generator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from math import isfinite
 from typing import Any, NamedTuple, cast
@@ -11,9 +12,11 @@ from weakref import WeakValueDictionary
 
 import numpy as np
 
+from condyle.backends.common.facts import NAME as SYMBOL
+from condyle.derivatives.derived import forget
 from condyle.derivatives.recording import Recording
 from condyle.errors import CondyleError, UnsupportedError
-from condyle.functions import FUNCTIONS, found_by
+from condyle.functions import FUNCTIONS, found, found_by
 from condyle.ir.expr import Expr, Graph, Value
 from condyle.ir.ops import Node
 from condyle.ir.program import constant_of, input_of, operands
@@ -32,6 +35,20 @@ KNOWN: WeakValueDictionary[str, Function] = WeakValueDictionary()
 @found_by
 def _known(name: str) -> Function | None:
     return KNOWN.get(name)
+
+
+@contextmanager
+def called(function: Function, name: str) -> Generator[str]:
+    """Makes a user's function known by its own name for a while, if generated text may have it: for exports."""
+    own = name.lower() if SYMBOL.fullmatch(name.lower()) and found(name.lower()) is None else "function"
+    outputs = tuple(replace(port, given_by=own) for port in function.outputs)
+    KNOWN[own] = held = replace(function, name=own, method=f"user_{own}", outputs=outputs)
+    forget()
+    try:
+        yield held.name
+    finally:
+        del KNOWN[own]
+        forget()
 
 
 class Asked(NamedTuple):
