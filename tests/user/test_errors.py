@@ -106,13 +106,13 @@ def test_errors_of_a_robots_function(arm: condyle.Robot) -> None:
         (lambda at: at.kinetic_energy(), "at.v: v is no input"),
         (lambda at: at.frame("tool").translation, "there is no frame 'tool'"),
         (lambda at: at.frame("iiwa_link7").translation, "did you mean 'iiwa_link_7'"),
-        (lambda at: at.frame_placements(), r"at\.frame_placements: ask one frame, such as at\.frame\('tool0'\)\.rotation"),
+        (lambda at: at.frame_placements(), r"frame_placements: ask one frame, such as at\.frame\('tool0'\)\.rotation"),
     ):
         with pytest.raises(UnsupportedError, match=message):
             arm.function(f, inputs=with_q)
     with pytest.raises(AttributeError, match=r"at\.colour: there is q, v, frame, inverse_dynamics"):
         arm.function(lambda at: at.colour, inputs=with_q)
-    with pytest.raises(AttributeError, match=r"at\.frame\('iiwa_link_7'\)\.colour: there is rotation, translation, velocity"):
+    with pytest.raises(AttributeError, match=r"iiwa_link_7'\)\.colour: there is rotation, translation, velocity"):
         arm.function(lambda at: at.frame(TIP).colour, inputs=with_q)
     with pytest.raises(ShapeError, match=r"at\.forward_dynamics: tau has shape \(3,\), expected \(7,\)"):
         arm.function(lambda at, x: at.forward_dynamics(x), inputs={"q": "nq", "v": "nv", "x": 3})
@@ -160,5 +160,5 @@ def test_errors_of_exports(tmp_path: Path) -> None:
     f = condyle.function(lambda x: x * 2.0, inputs={"x": 2})
     with pytest.raises(UnsupportedError, match="'gradient'; allowed is 'jvp', 'vjp', 'jacobian', 'hessian'"):
         f.export("c", tmp_path / "a", derivatives=("gradient",))
-    with pytest.raises(UnsupportedError, match="target='casadi'|target"):
+    with pytest.raises(UnsupportedError, match="target='nowhere'"):
         f.export("nowhere", tmp_path / "a")

@@ -52,7 +52,8 @@ def states(robot: condyle.Robot, n: int = 5) -> tuple[np.ndarray, np.ndarray, np
 def test_answers_are_the_references(arm: condyle.Robot, reached: UserFunction, target: str) -> None:
     given, f = states(arm), reached.compile(target=target)
     expected, found = reached.reference(*given), f(*given)
-    assert found._fields == expected._fields == ("cost", "tip") and found.cost.shape == (5,) and found.tip.shape == (5, 3)
+    assert found._fields == expected._fields == ("cost", "tip")
+    assert found.cost.shape == (5,) and found.tip.shape == (5, 3)
     for one, other in zip(found, expected, strict=True):
         np.testing.assert_allclose(one, other, 1e-13)
     single = reached.compile(target=target, dtype="float32")
@@ -221,7 +222,7 @@ def test_a_scalar_input_and_shapes_by_name() -> None:
 
 
 def test_a_hessian_of_the_only_output() -> None:
-    f = condyle.function(lambda x: (x[0] * x[1] ** 2), inputs={"x": 2}).compile(target="numpy")
+    f = condyle.function(lambda x: x[0] * x[1] ** 2, inputs={"x": 2}).compile(target="numpy")
     assert np.allclose(f.hessian()(np.array([3.0, 5.0])), [[0.0, 10.0], [10.0, 6.0]])
 
 

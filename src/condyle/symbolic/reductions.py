@@ -19,6 +19,7 @@ from condyle.symbolic.arrays import (
     Entries,
     Held,
     Symbols,
+    as_objects,
     numbers_of,
     numpy,
     truths_of,
@@ -47,7 +48,7 @@ def reduced(of: Callable[[Sequence[Any]], object], entries: Entries, axis: Axis,
     moved = entries.transpose([*others, *axes])
     made: Entries = np.empty(moved.shape[: len(others)], object)
     for index in numpy.ndindex(made.shape):
-        made[index] = of(moved[index].ravel().tolist())
+        made[index] = of(as_objects(moved[index]).ravel().tolist())
     return made.reshape(shape)
 
 
