@@ -7,22 +7,62 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 
-from condyle.ir.expr import Graph, Value
+from typing import TypeAlias
+
+from condyle.ir.expr import Expr, Graph, Value
+from condyle.ir.program import operands
 from condyle.passes.partials import At, is_zero, rules
 
 
+Guard: TypeAlias = tuple[int, bool]
+"""Only where a node is not negative (or only where it is): else zero."""
+
+
 class Cotangents:
-    """The sum of what every node received so far."""
+    """The sum of what every node received so far.
 
-    def __init__(self) -> None:
-        self._known: dict[int, Value] = {}
+    What came through a branch is kept apart, with the branch's condition, and becomes zero where that is not taken as
+    late as can be: on the way back it meets slopes that may be infinite there, and 0 times infinity is no number.
+    """
 
-    def add(self, node: int, value: Value) -> None:
+    def __init__(self, graph: Graph) -> None:
+        self._graph = graph
+        self._known: dict[int, dict[tuple[Guard, ...], Value]] = {}
+
+    def add(self, node: int, value: Value, guards: tuple[Guard, ...] = ()) -> None:
+        guards, value = self._split(value, guards)
         if not is_zero(value):
-            self._known[node] = self._known[node] + value if node in self._known else value
+            known = self._known.setdefault(node, {})
+            known[guards] = known[guards] + value if guards in known else value
 
     def get(self, node: int) -> Value:
-        return self._known.get(node, 0.0)
+        total: Value = 0.0
+        for guards, value in self._known.get(node, {}).items():
+            total = total + self._guarded(guards, value)
+        return total
+
+    def apart(self, node: int) -> tuple[tuple[Guard, ...], Value]:
+        """The same as conditions, and a value that counts where they hold."""
+        known = self._known.get(node, {})
+        return next(iter(known.items())) if len(known) == 1 else ((), self.get(node))
+
+    def _split(self, value: Value, guards: tuple[Guard, ...]) -> tuple[tuple[Guard, ...], Value]:
+        """`select` of a value and 0 as a condition more."""
+        node = self._graph.nodes[value.index] if isinstance(value, Expr) else ("const", value)
+        if node[0] == "select":
+            condition, *parts = operands(node)
+            first, second = (self._graph.value(part) for part in parts)
+            if is_zero(second):
+                return self._split(first, (*guards, (condition, True)))
+            if is_zero(first):
+                return self._split(second, (*guards, (condition, False)))
+        return guards, value
+
+    def _guarded(self, guards: tuple[Guard, ...], value: Value) -> Value:
+        for condition, taken in reversed(guards):
+            parts = (value, 0.0) if taken else (0.0, value)
+            value = self._graph.function("select", (Expr(self._graph, condition), *parts))
+        return value
 
 
 def reverse(
@@ -38,7 +78,7 @@ def reverse(
     closed(k, cotangents): called at every input when nothing behind it is left; it passes on what answers of calls
     received.
     """
-    cotangents = Cotangents()
+    cotangents = Cotangents(graph)
     for node, value in seeds:
         if node in active:
             cotangents.add(node, value)
@@ -48,10 +88,10 @@ def reverse(
             if closed is not None:
                 closed(k, cotangents)
             continue
-        received = cotangents.get(k)
+        guards, received = cotangents.apart(k)
         if k not in active or is_zero(received):
             continue
         for operand, rule in rules(node):
             if operand in active:
-                cotangents.add(operand, rule(At(graph, k), received))
+                cotangents.add(operand, rule(At(graph, k), received), guards)
     return cotangents
