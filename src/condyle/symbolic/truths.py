@@ -51,7 +51,9 @@ class Both:
     second: Truth
 
     def chosen(self, a: Value, b: Value) -> Value:
-        return self.first.chosen(self.second.chosen(a, b), b)
+        """By one `select`, so that a derivative can tell which branch is taken."""
+        holds = self.first.chosen(self.second.chosen(1.0, -1.0), -1.0)
+        return scalar.select(holds, a, b)
 
 
 def chosen(truth: Known, a: Value, b: Value) -> Value:
