@@ -57,6 +57,15 @@ def test_program_of_a_family_runs(page: str, tmp_path: Path) -> None:
     assert done.returncode == 0, done.stderr
 
 
+def test_programs_of_users_functions_run(tmp_path: Path) -> None:
+    text = (ROOT / "docs" / "your-functions.md").read_text()
+    blocks = re.findall(r"^```python\n(.*?)^```$", text, re.MULTILINE | re.DOTALL)
+    assert len(blocks) == 7
+    command = [sys.executable, "-W", "error", "-c", "\n".join(blocks)]
+    done = subprocess.run(command, capture_output=True, text=True, check=False, cwd=tmp_path)
+    assert done.returncode == 0, done.stderr
+
+
 @pytest.mark.parametrize("page", ["kinematics", "momentum"])
 def test_page_of_a_family_names_its_functions(page: str) -> None:
     families = {"kinematics": KINEMATICS, "momentum": MOMENTA}
