@@ -201,14 +201,31 @@ class Dynamics(Methods):
         for name, function in self._served():
             if getattr(type(self), function.method, None) is not getattr(Dynamics, function.method, None):
                 continue  # a subclass has its own
-            inputs, outputs = self._binder(name).specs
-            method = getattr(self, function.method)
-            fast = fast_path(
-                method, function.takes_f_ext, inputs, outputs, self.dtype, result_of(function), self._threads
-            )
-            if fast is not None:
-                self._fast[name] = fast
+            fast = self.direct(name, getattr(self, function.method))
+            if name in self._fast:
                 setattr(self, function.method, fast)
+
+    def direct(self, name: str, slow: Callable[..., Any]) -> Callable[..., Any]:
+        """What a function by its short name is called through: native for plain calls, others go to `slow`."""
+        if name not in self._fast and self._target != "numpy":
+            function, (inputs, outputs) = FUNCTIONS[name], self._binder(name).specs
+            result, takes = result_of(function), function.takes_f_ext
+            fast = fast_path(slow, takes, inputs, outputs, self.dtype, result, self._threads)
+            if fast is None:
+                return slow
+            self._fast[name] = fast
+            for (known, f_ext), kernel in list(self._kernels.items()):
+                if known == name:
+                    self._connect(name, f_ext, kernel)
+        return self._fast.get(name, slow)
+
+    def _connect(self, name: str, f_ext: bool, kernel: Kernel) -> None:
+        """Lets plain calls go to a kernel at once."""
+        if isinstance(kernel, NativeKernel) and name in self._fast:
+            self._fast[name].set_entry(f_ext, kernel.entry, kernel.single)
+            if kernel.packed is not None:
+                before, after = self._compiler.layouts(name, f_ext, self._target, self._dtype)
+                self._fast[name].set_packed(f_ext, kernel.packed, Packed, before + after)
 
     def _binder(self, name: str) -> Binder:
         binder = self._binders.get(name)
@@ -226,11 +243,7 @@ class Dynamics(Methods):
         if kernel is None:
             with self._guard.lock:
                 kernel = self._kernels.get((name, f_ext)) or self._build(name, f_ext)
-                if isinstance(kernel, NativeKernel) and name in self._fast:
-                    self._fast[name].set_entry(f_ext, kernel.entry, kernel.single)
-                    if kernel.packed is not None:
-                        before, after = self._compiler.layouts(name, f_ext, self._target, self._dtype)
-                        self._fast[name].set_packed(f_ext, kernel.packed, Packed, before + after)
+                self._connect(name, f_ext, kernel)
                 self._kernels[name, f_ext] = kernel  # last: a child of a fork before this line does all of it again
         return kernel
 
@@ -255,7 +268,12 @@ class Derived:
         _known(of)
         self._dynamics, self._function = dynamics, FUNCTIONS[str(name_of(kind, of, by))]
 
-    def __call__(self, *args: ArrayLike, out: Out = None) -> Any:
+        self._direct = dynamics.direct(self._function.name, self._call)
+
+    def __call__(self, *args: ArrayLike, **out: Out) -> Any:
+        return self._direct(*args, **out)
+
+    def _call(self, *args: ArrayLike, out: Out = None) -> Any:
         answers = self._dynamics.call(self._function.name, args, None, out)
         result = result_of(self._function)
         return answers[0] if result is None else result(*answers)

@@ -143,6 +143,7 @@ class CompiledFunction:
     ) -> None:
         self._recipe = recipe
         self._of, self._dynamics, self._function = of, dynamics, of.specification
+        self._direct = dynamics.direct(self._function.name, self._call)
 
     def __reduce__(self) -> tuple[Callable[..., object], tuple[object, ...]]:
         return self._recipe
@@ -150,7 +151,11 @@ class CompiledFunction:
     def __repr__(self) -> str:
         return f"{self._of!r}: target {self._dynamics.target}, {self._dynamics.dtype}"
 
-    def __call__(self, *args: ArrayLike, out: Out = None, **named: ArrayLike) -> Any:
+    def __call__(self, *args: ArrayLike, **named: Any) -> Any:
+        """The answers; inputs by position or by name, and `out=`, an array or a tuple of arrays."""
+        return self._direct(*args, **named)
+
+    def _call(self, *args: ArrayLike, out: Out = None, **named: ArrayLike) -> Any:
         given = _bound_arguments(self._function, args, named)
         return _result(self._function, self._dynamics.call(self._function.name, given, None, out))
 
