@@ -6,13 +6,11 @@ Griewank, Walther 2008, chapter 3. Only nodes that depend on what is differentia
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-
 from typing import TypeAlias
 
 from condyle.ir.expr import Expr, Graph, Value
 from condyle.ir.program import operands
 from condyle.passes.partials import At, is_zero, rules
-
 
 Guard: TypeAlias = tuple[int, bool]
 """Only where a node is not negative (or only where it is): else zero."""

@@ -210,6 +210,7 @@ def needed(graph: Graph, first: int, asked: Sequence[Asked | Multiplied], answer
     """The nodes that answers depend on, ascending; first: the port behind those of inputs."""
     waiting = [value.index for answer in answers for value in answer if isinstance(value, Expr)]
     found: set[int] = set()
+    met: set[int] = set()
     while waiting:
         k = waiting.pop()
         if k in found:
@@ -218,7 +219,8 @@ def needed(graph: Graph, first: int, asked: Sequence[Asked | Multiplied], answer
         node = graph.nodes[k]
         waiting += operands(node)
         port = input_of(node)[0] - first if node[0] == "input" else -1
-        if port >= 0:
+        if port >= 0 and port not in met:
+            met.add(port)
             waiting += (x.index for part in asked[port].given for x in part if isinstance(x, Expr))
     return sorted(found)
 
