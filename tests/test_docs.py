@@ -11,6 +11,7 @@ import pytest
 
 from condyle.functions.kinematics import KINEMATICS
 from condyle.functions.momentum import MOMENTA
+from tests.processor import slow
 
 ROOT = Path(__file__).resolve().parent.parent
 PROGRAMS = [ROOT / "docs" / "tour.py", *sorted((ROOT / "examples").glob("*.py"))]
@@ -57,8 +58,9 @@ def test_program_of_a_family_runs(page: str, tmp_path: Path) -> None:
     assert done.returncode == 0, done.stderr
 
 
-def test_programs_of_users_functions_run(tmp_path: Path) -> None:
-    text = (ROOT / "docs" / "your-functions.md").read_text()
+@pytest.mark.parametrize("target", ["cpu", slow("numpy"), slow("c")])
+def test_programs_of_users_functions_run(target: str, tmp_path: Path) -> None:
+    text = (ROOT / "docs" / "your-functions.md").read_text().replace("compile()", f"compile(target={target!r})")
     blocks = re.findall(r"^```python\n(.*?)^```$", text, re.MULTILINE | re.DOTALL)
     assert len(blocks) == 7
     command = [sys.executable, "-W", "error", "-c", "\n".join(blocks)]
