@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Mapping, Sequence
+from functools import partial
 from pathlib import Path
-from typing import Any, Literal
+from typing import Literal
 
 import numpy as np
 from numpy.typing import DTypeLike
@@ -101,30 +102,7 @@ class Robot(model.Robot):
         names. reference_frame, force_frame: as in `compile`. UnsupportedError or ShapeError say what cannot be traced.
         """
         bound = bound_of(self, (), reference_frame, force_frame)
-        return UserFunction(f, inputs, sizes, self, True, bound, _Builds(self))
-
-
-class _Builds:
-    """How users' functions of a robot are compiled and exported."""
-
-    def __init__(self, robot: Robot) -> None:
-        self._robot = robot
-
-    def compile(self, bound: Bound, options: Mapping[str, Any]) -> Dynamics:
-        return self._robot.compile(**options, **bound._asdict())
-
-    def export(
-        self,
-        functions: Sequence[str],
-        bound: Bound,
-        target: str,
-        out: str | os.PathLike[str],
-        options: Mapping[str, Any],
-    ) -> list[Path]:
-        if bound.force_frame != UNBOUND.force_frame:
-            raise UnsupportedError("exports have forces in the bodies' axes: leave force_frame= out")
-        frame = bound.reference_frame
-        return export(self._robot, target, out, functions, frames=bound.frames, reference_frame=frame, **options)
+        return UserFunction(f, inputs, sizes, self, True, bound, self.compile, partial(export, self))
 
 
 def function(
@@ -132,7 +110,7 @@ def function(
 ) -> UserFunction:
     """A function without a robot, written in NumPy: every input by name; see `Robot.function`."""
     nothing = Builder().body("world").build()
-    return UserFunction(f, inputs, sizes, nothing, False, UNBOUND, _Builds(nothing))
+    return UserFunction(f, inputs, sizes, nothing, False, UNBOUND, nothing.compile, partial(export, nothing))
 
 
 def runs_on(target: str) -> str:

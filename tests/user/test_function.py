@@ -3,18 +3,14 @@
 from __future__ import annotations
 
 import pickle
-import subprocess
 from collections.abc import Callable
-from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
 
 import condyle
-from condyle.derivatives.recording import Recording
 from condyle.functions import FUNCTIONS
-from condyle.symbolic.linear import expanded
 from condyle.user import CompiledFunction, UserFunction
 from condyle.user.state import HELD
 
@@ -273,45 +269,3 @@ def test_configurations_among_inputs_and_answers(small: condyle.Robot) -> None:
         }
         for by, moved in of.items():
             np.testing.assert_allclose(getattr(J, f"d{name}_d{by}"), differences(moved, small.nv), atol=1e-7)
-
-
-def test_a_recording_may_keep_large_products(monkeypatch: pytest.MonkeyPatch) -> None:
-    offered: list[tuple[tuple[int, ...], tuple[int, ...]]] = []
-
-    def product(self: Recording, left: Any, right: Any) -> Any:
-        offered.append((left.shape, right.shape))
-        return expanded(left, right)
-
-    monkeypatch.setattr(Recording, "product", product, raising=False)
-    sizes = {"n": 6, "h": 64}
-    f = condyle.function(network, inputs={"x": "n", "W1": ("h", "n"), "b1": "h", "W2": (1, "h")}, sizes=sizes)
-    rng = np.random.default_rng(0)
-    given = [rng.normal(size=size) for size in ((9, 6), (64, 6), (64,), (1, 64))]
-    np.testing.assert_allclose(f.compile(target="numpy")(*given), f.reference(*given), 1e-12)
-    assert offered[0] == ((64, 6), (6, 1)) and all(left == (64, 6) for left, _ in offered)
-
-
-def test_a_gpu_gets_the_same_functions(reached: UserFunction) -> None:
-    assert "traced" in reached.compile(target="cuda").explain(1000)
-    compiler = reached.compile(target="cuda")._dynamics._compiler
-    for name in (reached.specification.name, f"vjp_{reached.specification.name}"):
-        assert compiler.gpu(name, False, "float64", 132).line(1000)
-
-
-@pytest.mark.parametrize("target", ["c", "cuda"])
-def test_an_export_has_the_function_by_its_name(reached: UserFunction, tmp_path: Path, target: str) -> None:
-    files = reached.export(target, tmp_path / "out", derivatives=("vjp",), name="my_arm")
-    text = "".join(path.read_text() for path in files if path.suffix in (".h", ".cuh"))
-    assert (
-        "my_arm" in text and "reach" in text and "vjp_reach" in text and "user_" not in text.replace("user_reach", "")
-    )
-    with pytest.raises(KeyError):
-        _ = FUNCTIONS["reach"]
-
-
-@pytest.mark.slow
-def test_an_exported_function_passes_its_own_test(reached: UserFunction, tmp_path: Path) -> None:
-    reached.export("c", tmp_path / "out", derivatives=("jvp", "vjp", "jacobian"))
-    sources = sorted(str(path) for path in (tmp_path / "out").glob("*.c"))
-    subprocess.run(["cc", "-O1", *sources, "-lm", "-o", str(tmp_path / "check")], check=True)
-    subprocess.run([str(tmp_path / "check")], check=True)

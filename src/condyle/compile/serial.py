@@ -26,6 +26,9 @@ from condyle.trace.structure import layout_of
 if TYPE_CHECKING:
     from condyle.compile.gpu import GpuFunction, GpuKernels
 
+MADE = "made"
+"""What C is told that a function of users, or a derivative, is called: their own names may be no names there."""
+
 LINE = 64
 """Bytes of a column's numbers in one tile where no instruction set says otherwise."""
 
@@ -107,7 +110,7 @@ class Compiler(Router):
                 return kernel
         from condyle.backends.c import build as c_target
 
-        return c_target.build(code, self.facts, dtype)
+        return c_target.build(code if function in OWN else replace(code, name=MADE), self.facts, dtype)
 
     def kept(self, function: str, f_ext: bool, target: str, dtype: str) -> Kernel | None:
         """The kernel that `build` made in an earlier run, if there is one."""

@@ -8,7 +8,8 @@ from typing import Any, cast
 import numpy as np
 
 from condyle.errors import UnsupportedError
-from condyle.symbolic.arrays import FUNCTIONS, Entries, Held, Symbols, Trace, as_objects, entries_of, numpy
+from condyle.symbolic.arrays import FUNCTIONS, Held, Symbols, Trace, entries_of
+from condyle.symbolic.entries import Entries, as_objects, numpy
 
 NAMES = """
 array_split atleast_1d atleast_2d atleast_3d block broadcast_arrays broadcast_to column_stack concatenate

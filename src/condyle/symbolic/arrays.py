@@ -7,19 +7,14 @@ Both are what NumPy's functions make of them: universal functions come in by `__
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from typing import Any, Protocol, TypeAlias, TypeVar, cast
+from typing import Any, Protocol, TypeVar, cast
 
 import numpy as np
 
 from condyle.errors import UnsupportedError
 from condyle.symbolic.elementwise import COMPARISONS, LOGIC, NUMBERS
-from condyle.symbolic.truths import not_equal
-
-Entries: TypeAlias = Any
-"""An array of objects: NumPy's types know nothing of its entries."""
-
-numpy: Any = np
-"""NumPy, called with symbols, which its types do not expect."""
+from condyle.symbolic.entries import Entries, as_objects, entry, truth
+from condyle.symbolic.messages import ARRAY, BRANCH, NUMBER
 
 T = TypeVar("T", bound="Held")
 
@@ -31,21 +26,6 @@ UNIVERSAL: dict[Any, Callable[..., object]] = {}
 
 REDUCED: dict[Any, Callable[..., object]] = {}
 """What `ufunc.reduce` is: the function of NumPy that does the same."""
-
-BRANCH = (
-    "the truth of a symbol differs from state to state, so Python's `if`, `while`, `and`, `or`, `not`, min, max and "
-    "sorted cannot ask for it; write np.where(condition, a, b), np.logical_and, np.logical_or, np.logical_not, "
-    "np.minimum, np.maximum"
-)
-NUMBER = (
-    "a symbol has no value yet, so float(x), int(x), range(x), math.sin(x), an index and an array of numbers cannot "
-    "have it; use NumPy's functions (np.sin), np.where(condition, a, b) where code depends on it, and np.zeros_like(x) "
-    "for an array to put it into"
-)
-ARRAY = (
-    "an array of numbers cannot hold symbols; write np.stack([...]) in place of np.array([...]), "
-    "np.block([[...], [...]]) for a matrix, np.zeros_like(x) or np.zeros_like(x, shape=...) to put them into"
-)
 
 
 class Trace(Protocol):
@@ -203,15 +183,6 @@ class Condition(Held):
     __slots__ = ()
 
 
-def as_objects(entries: object) -> Entries:
-    """The same as an array of objects; a lone one as an array without dimensions."""
-    if isinstance(entries, np.ndarray):
-        return cast(Entries, entries).astype(object, copy=False)
-    made: Entries = np.empty((), object)
-    made[()] = entries
-    return made
-
-
 def entries_of(value: object, trace: Trace) -> Entries:
     """The entries of an array of numbers or of symbols of this trace, or of a list of such; numbers as floats."""
     if isinstance(value, Held):
@@ -228,7 +199,7 @@ def entries_of(value: object, trace: Trace) -> Entries:
         return as_objects(array.astype(bool if array.dtype.kind == "b" else np.float64))
     if array.dtype.kind != "O":
         raise UnsupportedError(f"an array of {array.dtype} among symbols; give real numbers")
-    return np.frompyfunc(_entry, 1, 1)(as_objects(array))
+    return np.frompyfunc(entry, 1, 1)(as_objects(array))
 
 
 def numbers_of(value: object, trace: Trace) -> Entries:
@@ -241,7 +212,7 @@ def numbers_of(value: object, trace: Trace) -> Entries:
 
 def truths_of(value: object, trace: Trace) -> Entries:
     """The same as truths: a number holds where it is not zero."""
-    return as_objects(np.frompyfunc(_truth, 1, 1)(entries_of(value, trace)))
+    return as_objects(np.frompyfunc(truth, 1, 1)(entries_of(value, trace)))
 
 
 def is_elementwise(ufunc: Any) -> bool:
@@ -278,25 +249,6 @@ def unsupported(name: str) -> UnsupportedError:
 def _name(function: Callable[..., object]) -> str:
     module = "linalg." if "linalg" in (function.__module__ or "") else ""
     return f"np.{module}{function.__name__}"
-
-
-def _entry(x: Any) -> object:
-    """One entry of an array of objects."""
-    if type(x) is float:
-        return x
-    if isinstance(x, (bool, np.bool_)):
-        return bool(cast(Any, x))
-    if isinstance(x, (int, float, np.integer, np.floating)):
-        return float(cast(float, x))
-    if hasattr(x, "function") or hasattr(x, "chosen"):
-        return x
-    raise UnsupportedError(f"{type(x).__name__} among symbols; give numbers and arrays of numbers")
-
-
-def _truth(x: Any) -> object:
-    if isinstance(x, (bool, float)):
-        return bool(x)
-    return x if hasattr(x, "chosen") else not_equal(x, 0.0)
 
 
 def _plain_index(index: Any) -> Any:

@@ -11,7 +11,8 @@ import numpy as np
 from condyle import scalar
 from condyle.errors import UnsupportedError
 from condyle.symbolic.arrangement import source_of
-from condyle.symbolic.arrays import FUNCTIONS, UNIVERSAL, Entries, Held, Symbols, Trace, numbers_of, numpy
+from condyle.symbolic.arrays import FUNCTIONS, UNIVERSAL, Held, Symbols, Trace, numbers_of
+from condyle.symbolic.entries import Entries, numpy
 from condyle.symbolic.reductions import Axis, total
 
 EXPANDED = 256

@@ -11,19 +11,8 @@ import numpy as np
 
 from condyle.errors import UnsupportedError
 from condyle.symbolic.arrangement import source_of
-from condyle.symbolic.arrays import (
-    FUNCTIONS,
-    REDUCED,
-    UNIVERSAL,
-    Condition,
-    Entries,
-    Held,
-    Symbols,
-    as_objects,
-    numbers_of,
-    numpy,
-    truths_of,
-)
+from condyle.symbolic.arrays import FUNCTIONS, REDUCED, UNIVERSAL, Condition, Held, Symbols, numbers_of, truths_of
+from condyle.symbolic.entries import Entries, as_objects, numpy
 from condyle.symbolic.truths import both, chosen, either
 
 Axis: TypeAlias = "int | Sequence[int] | None"

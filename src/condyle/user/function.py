@@ -7,7 +7,7 @@ from functools import cache, partial
 from inspect import Parameter, Signature
 from os import PathLike
 from pathlib import Path
-from typing import Any, Protocol
+from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, DTypeLike
@@ -19,33 +19,21 @@ from condyle.methods import result_of
 from condyle.model.robot import Robot
 from condyle.model.tree import tree_of
 from condyle.runtime.packed import Packed
-from condyle.specification import Bound, Function, Port
+from condyle.specification import UNBOUND, Bound, Function, Port
 from condyle.symbolic import Symbols
 from condyle.trace.structure import sizes
 from condyle.user.numbers import Numbers, answered
 from condyle.user.ports import NAME, Sizes, inputs_of
 from condyle.user.state import HELD, Caller, State
-from condyle.user.traced import Tracer, answers_of, called, traced
-
-
-class Builds(Protocol):
-    """What a function is compiled and exported with."""
-
-    def compile(self, bound: Bound, options: Mapping[str, Any]) -> Dynamics:
-        """All functions of the robot, bound to these frames."""
-        ...
-
-    def export(
-        self, functions: Sequence[str], bound: Bound, target: str, out: str | PathLike[str], options: Mapping[str, Any]
-    ) -> list[Path]:
-        """A project with these functions."""
-        ...
+from condyle.user.traced import called, traced
+from condyle.user.tracer import Tracer, answers_of
 
 
 class UserFunction:
     """A function that a user wrote in NumPy, traced: `compile` makes it fast, `reference` runs it as it is.
 
-    robot: None for a function without one. bound: its reference frame and force frame.
+    has_state: whether it takes `at`; if not, the robot has no joints. bound: its reference frame and force frame.
+    build, write: `Robot.compile` and `condyle.export` of the robot.
     """
 
     def __init__(
@@ -56,10 +44,11 @@ class UserFunction:
         robot: Robot,
         has_state: bool,
         bound: Bound,
-        builds: Builds,
+        build: Callable[..., Dynamics],
+        write: Callable[..., list[Path]],
     ) -> None:
-        self._recipe = (f, inputs, sizes_of, robot, has_state, bound, builds)
-        self._f, self._robot, self._has_state, self._builds = f, robot, has_state, builds
+        self._recipe = (f, inputs, sizes_of, robot, has_state, bound, build, write)
+        self._f, self._robot, self._has_state, self._build, self._write = f, robot, has_state, build, write
         known = sizes(tree_of(robot)) if has_state else None
         self._name = getattr(f, "__name__", "function")
         method = "user_" + (self._name if NAME.fullmatch(self._name) else "function")
@@ -102,7 +91,7 @@ class UserFunction:
         """The function for a target; the options are those of `Robot.compile`. Nothing is compiled before its use."""
         options = {"target": target, "dtype": dtype, "threads": threads, "device": device}
         recipe = (UserFunction.compile, (self, *options.values()))
-        return CompiledFunction(self, self._builds.compile(self._bound, options), recipe)
+        return CompiledFunction(self, self._build(**options, **self._bound._asdict()), recipe)
 
     def export(
         self,
@@ -119,9 +108,12 @@ class UserFunction:
         for kind in derivatives:
             if kind not in KINDS:
                 raise UnsupportedError(f"derivatives: {kind!r}; allowed is {', '.join(map(repr, KINDS))}")
+        if self._bound.force_frame != UNBOUND.force_frame:
+            raise UnsupportedError("exports have forces in the bodies' axes: leave force_frame= out")
         with called(self.specification, self._name) as own:
             functions = (own, *(f"{kind}_{own}" for kind in derivatives))
-            return self._builds.export(functions, self._bound, target, out, {"name": name, "dtype": dtype})
+            frames, reference_frame, _ = self._bound
+            return self._write(target, out, functions, name, dtype, frames=frames, reference_frame=reference_frame)
 
     def only(self, output: str | None) -> Function:
         """The function with one output alone; it may be left out where there is one."""

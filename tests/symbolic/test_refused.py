@@ -1,0 +1,100 @@
+"""What symbols cannot do: each an error that says what can."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from condyle.errors import UnsupportedError
+from tests.symbolic.traced import Source, traced
+
+REFUSED = {
+    "if": (lambda x: x[0] if x[0] > 0 else x[1], "np.where"),
+    "while": (lambda x: next(x for _ in iter(lambda: bool(x.sum()), True)), "np.where"),
+    "min": (lambda x: min(x[0], x[1]), "np.minimum"),
+    "sorted": (lambda x: sorted(x), "np.minimum"),
+    "and": (lambda x: (x[0] > 0) and (x[1] > 0), "np.logical_and"),
+    "chained": (lambda x: np.where(0 < x < 1, x, 0.0), "np.logical_and"),
+    "float": (lambda x: float(x[0]), "np.where"),
+    "int": (lambda x: int(x[0]), "np.where"),
+    "round": (lambda x: round(x[0]), "np.where"),
+    "range": (lambda x: list(range(x[0])), "np.where"),
+    "index": (lambda x: [1.0, 2.0][x[0]], "np.where"),
+    "array": (lambda x: np.array([x[0], 1.0]), r"np\.stack"),
+    "asarray": (lambda x: np.asarray(x), r"np\.stack"),
+    "mask": (lambda x: x[x > 0], "np.where"),
+    "symbols as index": (lambda x: x[x], "np.where"),
+    "where alone": (lambda x: np.where(x > 0), r"np\.where\(condition, a, b\)"),
+    "condition as number": (lambda x: (x > 0) * x, r"np\.where\(condition, 1\.0, 0\.0\)"),
+    "condition among numbers": (lambda x: np.concatenate([x, x > 0]), r"np\.where\(condition, 1\.0, 0\.0\)"),
+    "argmax": (lambda x: x.argmax(), r"np\.argmax takes no symbols"),
+    "sort": (lambda x: np.sort(x), r"np\.sort takes no symbols"),
+    "nonzero": (lambda x: np.nonzero(x), r"np\.nonzero takes no symbols"),
+    "median": (lambda x: np.median(x), r"np\.median takes no symbols"),
+    "eig": (lambda x: np.linalg.eig(x.reshape(1, 2)), r"np\.linalg\.eig takes no symbols; .*np\.linalg\.solve"),
+    "tolist": (lambda x: x.tolist(), r"ndarray\.tolist takes no symbols"),
+    "floor": (lambda x: x // 1, r"np\.floor_divide takes no symbols"),
+    "complex": (lambda x: x * 1j, "real numbers"),
+    "text": (lambda x: x + "a", "real numbers"),
+    "object": (lambda x: x + np.array([None, None]), "NoneType among symbols"),
+    "written input": (lambda x: x.__iadd__(1.0), r"x\.copy\(\)"),
+    "entry of an input": (lambda x: x.__setitem__(0, 1.0), r"x\.copy\(\)"),
+    "added to numbers": (lambda x: np.zeros(2).__iadd__(x), r"x = x \+ y"),
+    "out": (lambda x: np.sum(x, out=np.zeros(())), "out="),
+    "negative base": (lambda x: (-2.0) ** x, "positive"),
+    "matrix norm": (lambda x: np.linalg.norm(np.outer(x, x), 2), "ord=2"),
+    "ellipsis": (lambda x: np.einsum("...i->i", x), "every letter"),
+    "places": (lambda x: np.interp(0.5, x, [1.0, 2.0]), "xp must be numbers"),
+    "long solve": (lambda x: np.linalg.inv(np.outer(np.tile(x, 5), np.tile(x, 5))), r"at\.forward_dynamics"),
+    "integers": (lambda x: x.astype(int), "no value yet"),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", REFUSED)
+def test_what_is_refused_says_what_to_do(name: str) -> None:
+    f, message = REFUSED[name]
+    with pytest.raises(UnsupportedError, match=message):
+        traced(f, [(2,)])
+
+
+SHAPES = [
+    lambda x: x @ np.ones(3),
+    lambda x: x.sum(axis=3),
+    lambda x: x.max(axis=1)[:0].max(),
+    lambda x: np.einsum("ij->k", x),
+    lambda x: np.einsum("ij,jk", x, np.ones((3, 2))),
+    lambda x: np.einsum("ijk->i", x),
+    lambda x: np.einsum("ij,jk", x),
+    lambda x: np.linalg.solve(x, np.ones(3)),
+    lambda x: np.linalg.inv(x[:1]),
+    lambda x: np.select([x > 0], [x, x]),
+    lambda x: x + np.ones(3),
+    lambda x: x @ 2.0,
+]
+
+
+@pytest.mark.parametrize("case", range(len(SHAPES)))
+def test_shapes_that_do_not_fit_are_numpys_errors(case: int) -> None:
+    with pytest.raises(ValueError):
+        traced(SHAPES[case], [(2, 2)])
+    with pytest.raises((ValueError, np.linalg.LinAlgError)):
+        SHAPES[case](np.ones((2, 2)))
+
+
+def test_symbols_of_two_traces_do_not_meet() -> None:
+    one, other = Source().input((2,)), Source().input((2,))
+    joined = (np.add, np.matmul, np.arctan2, lambda x, y: np.stack([x, y]), lambda x, y: np.where(x > 0, 1.0, y))
+    for f in joined:
+        with pytest.raises(UnsupportedError, match="another trace"):
+            f(one, other)
+
+
+def test_what_is_known_in_every_state_is_a_number() -> None:
+    x = Source().input((3,))
+    zero = x - x
+    assert float(zero[0]) == 0.0 and not zero[1] and (zero[1] == 0.0)
+    assert repr(x) == "<Symbols (3,)>" and x.dtype == np.float64 and x.real is x and x.ndim == 1
+    with pytest.raises(TypeError):
+        hash(x)
+    with pytest.raises(AttributeError, match="no attribute 'colour'"):
+        _ = x.colour
