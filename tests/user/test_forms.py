@@ -56,6 +56,17 @@ def test_an_export_has_the_function_by_its_name(reached: UserFunction, tmp_path:
         _ = FUNCTIONS["reach"]
 
 
+@pytest.mark.parametrize("name", ["double", "fd", "vjp_fd", "ünlü", "a" * 21, "<lambda>", "module"])
+def test_names_that_exports_do_not_take_become_another(name: str, tmp_path: Path) -> None:
+    def f(x: Any) -> Any:
+        return x * 2.0
+
+    f.__name__ = name
+    files = condyle.function(f, inputs={"x": 2}).export("c", tmp_path / "out")
+    assert "robot_function.c" in [path.name for path in files]
+    assert not any(name in path.read_text() for path in files if name in ("ünlü", "a" * 21, "<lambda>"))
+
+
 @pytest.mark.slow
 def test_an_exported_function_passes_its_own_test(reached: UserFunction, tmp_path: Path) -> None:
     reached.export("c", tmp_path / "out", derivatives=("jvp", "vjp", "jacobian"))

@@ -13,6 +13,7 @@ from weakref import WeakValueDictionary
 import numpy as np
 
 from condyle.backends.common.facts import NAME as SYMBOL
+from condyle.backends.common.words import RESERVED
 from condyle.derivatives.derived import forget
 from condyle.derivatives.recording import Recording
 from condyle.errors import UnsupportedError
@@ -44,13 +45,13 @@ def _known(name: str) -> Function | None:
 def called(function: Function, name: str) -> Generator[str]:
     """Makes a user's function known by its own name for a while, if generated text may have it: for exports."""
     own = name.lower()
-    if SYMBOL.fullmatch(own) is None or len(own) > LONGEST or found(own) is not None:
+    if not SYMBOL.fullmatch(own) or len(own) > LONGEST or own in RESERVED or found(own) is not None:
         own = "function"
     outputs = tuple(replace(port, given_by=own) for port in function.outputs)
-    KNOWN[own] = held = replace(function, name=own, method=f"user_{own}", outputs=outputs)
+    KNOWN[own] = made = replace(function, name=own, method=f"user_{own}", outputs=outputs)
     forget()
     try:
-        yield held.name
+        yield made.name
     finally:
         del KNOWN[own]
         forget()
