@@ -126,6 +126,10 @@ class Segmented:
 
     A Program reads inputs of the function and arrays that earlier segments gave, by their names, and gives arrays. On
     the left of a product may stand a constant too. The function's answers are arrays that segments gave.
+
+    held: inputs that are meant to have one value for all states of a call, such as weights. Given so, products read
+    them where the caller has them; given with a value for each state, the answers are the same. In exported code they
+    are one row.
     """
 
     name: str
@@ -133,6 +137,7 @@ class Segmented:
     arrays: tuple[Array, ...]
     constants: tuple[Constant, ...]
     segments: tuple[Segment, ...]
+    held: frozenset[str] = frozenset()
 
     @property
     def programs(self) -> Iterator[Program]:
@@ -164,6 +169,7 @@ def verify_segments(code: Segmented) -> Segmented:
     """The same; AssertionError (a bug of ours) where a segment breaks a rule. Programs: see `verify`."""
     sizes = {array.name: array.size for array in code.inputs}
     constants = {constant.name: len(constant.values) for constant in code.constants}
+    assert code.held <= set(sizes), f"{code.name}: what is held is an input"
     for segment in code.segments:
         if isinstance(segment, Product):
             _verify_product(segment, sizes | constants, sizes)

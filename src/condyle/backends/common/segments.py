@@ -141,6 +141,12 @@ def own_inputs(code: Segmented, program: Program) -> set[int]:
     return {k for k, array in enumerate(program.inputs) if array.name not in others}
 
 
+def on_the_left(code: Segmented) -> frozenset[str]:
+    """What is held and read by products alone, on the left."""
+    others = {array.name for program in code.programs for array in program.inputs}
+    return code.held - others - {product.right.array for product in code.products}
+
+
 def product_table(product: Product) -> list[int]:
     """The blocks of a product as c/support/product.h reads them."""
     return [n for part in product.blocks(AT_ONCE) for n in (*map(len, part), *part.first, *part.columns, *part.terms)]

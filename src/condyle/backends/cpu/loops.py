@@ -18,10 +18,10 @@ from condyle.ir.sweep import Columns, Mirror, Rolled, Step, Sweep, Walk
 from condyle.runtime.layout import Layouts
 
 CALL, ANGLES, COLUMNS, UPTO, WALK, CLEAR, MIRROR, PRODUCT, COPY = range(1, 10)
-WORDS = 5
+WORDS = 6
 """Before the records: see tiles/loops.h."""
-MINUS, SAME = 1, 2
-"""Kinds of products: - left right; a left factor that is the same for all states."""
+MINUS, SAME, HELD = 1, 2, 4
+"""Kinds of products: - left right; left factors that are the same for all states, or an input that may be."""
 
 
 def assemble_rolled(
@@ -44,20 +44,17 @@ def assemble_rolled(
     return _Writer(rolled, Way(isa, bits, target, tiles)).assembled(layouts or full_layouts(rolled, isa.lanes(bits)))
 
 
-def product_words(
-    product: Product, left: int, right: int, result: int, slots: list[int], same: bool = False
-) -> list[int]:
+def product_words(product: Product, left: int, right: int, result: int, slots: list[int], kind: int = 0) -> list[int]:
     """The command for arrays that begin at these slots; its blocks go into the table `slots`.
 
-    same: `left` is a place in the table of numbers that are the same for all states.
+    kind: SAME where `left` is a place in the table of numbers that are the same for all states, HELD in an input.
     """
     table = product_table(product)
     slots += table
     lines, columns = product.shape
-    kind = MINUS * product.minus + SAME * same
     first, second = product.left, product.right
     return [
-        *(PRODUCT, kind, left + first.offset, first.row, first.column),
+        *(PRODUCT, kind + MINUS * product.minus, left + first.offset, first.row, first.column),
         *(right + second.offset, second.row, second.column, result, lines, product.inner, columns),
         *(len(slots) - len(table), len(table)),
     ]
@@ -91,7 +88,7 @@ class _Writer:
                 words += (MIRROR, place.bases[Bank("matrix", loop.matrix)])
             else:
                 words += self._product(loop)
-        loops = (rolled.nv, self.way.tiles, place.size, len(self.records) // 5, 0, *self.records, *words)
+        loops = (rolled.nv, self.way.tiles, place.size, len(self.records) // 5, 0, 0, *self.records, *words)
         inputs = [place.bases[Bank("input", array.name)] for array in rolled.inputs]
         ports = port_numbers(inputs, place.outputs(), place.zero, layouts, self.slots)
         head = (self.way.tiles * place.size, len(rolled.inputs), len(rolled.arrays), 1, 1, len(loops))

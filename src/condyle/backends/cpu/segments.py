@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import replace
 
-from condyle.backends.common.segments import Copy, Workspace, own_inputs
+from condyle.backends.common.segments import Copy, Workspace, on_the_left, own_inputs
 from condyle.backends.cpu.assemble import LOOPS, Assembled, Straight, full_layouts, packed_constants, port_numbers
-from condyle.backends.cpu.loops import COPY, WORDS, product_words
+from condyle.backends.cpu.loops import COPY, HELD, SAME, WORDS, product_words
 from condyle.backends.cpu.operations import expanded
 from condyle.backends.cpu.sincos import inline_angles
 from condyle.backends.cpu.target import TARGET, Isa, Target
@@ -17,6 +17,8 @@ from condyle.runtime.layout import Layouts
 
 ORDERS = ("tips", "arrays")
 """For long Programs: blocks of columns are for products, which are not in them."""
+BESIDE = 3
+"""Tiles side by side where products have left factors that may be the same for all states (tiles/side.h)."""
 
 
 def assemble_segments(
@@ -37,16 +39,19 @@ def assemble_segments(
         else:
             left, right = segment.left.array, space.bases[segment.right.array]
             base = begins[left] if left in begins else space.bases[left]
-            words += product_words(segment, base, right, space.multiplied(segment), work.slots, left in begins)
+            kind = SAME if left in begins else HELD if left in code.held else 0
+            words += product_words(segment, base, right, space.multiplied(segment), work.slots, kind)
         if work.steps[-3:-2] == [LOOPS] and len(words) > begin:
             work.steps[-1] += len(words) - begin
         elif len(words) > begin:
             work.steps += (LOOPS, WORDS + begin, len(words) - begin)
-    head = (0, 1, space.size, 0, len(packed_constants(work.constants.values, isa, bits)))
+    tiles = BESIDE if any(product.left.array in code.held | begins.keys() for product in code.products) else 1
+    alone = sum(1 << k for k, array in enumerate(code.inputs) if array.name in on_the_left(code))
+    head = (0, tiles, space.size, 0, len(packed_constants(work.constants.values, isa, bits)), alone)
     layouts = layouts or full_layouts(code, isa.lanes(bits))
     bases = [space.bases[array.name] for array in code.inputs]
     ports = port_numbers(bases, space.tables, space.zero, layouts, work.slots)
-    return work.assembled(space.zero, len(bases), ports, space.size, (*head, *words), table)
+    return work.assembled(space.zero, len(bases), ports, tiles * space.size, (*head, *words), table)
 
 
 def _program(work: Straight, space: Workspace, code: Segmented, program: Program) -> list[int]:

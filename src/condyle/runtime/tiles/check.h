@@ -1,5 +1,6 @@
 /* Whether the words of loops (see loops.h) stay inside the data they lead to. */
 typedef struct {
+    const tiles_plan *plan;
     const int64_t *words;
     const uint32_t *table;
     int64_t count, nv, records, tables, slots, numbers; /* numbers: of the table of left factors */
@@ -56,6 +57,18 @@ static int fine_blocks(const words_check *in, const int64_t *word)
     return 1;
 }
 
+/* The left factors of a product: numbers of the table, or slots; those that are held lie in one input. */
+static int fine_left(const words_check *in, const int64_t *word, int64_t lines, int64_t inner)
+{
+    const int64_t kind = word[1] & ~(int64_t)PRODUCT_MINUS;
+    int64_t port, end = kind == PRODUCT_SAME ? in->numbers : in->slots;
+    if (kind == PRODUCT_HELD) {
+        port = input_at(in->plan, word[2]);
+        end = port < 0 ? 0 : in->plan->in[port].slot + in->plan->in[port].size;
+    }
+    return (kind == 0 || kind == PRODUCT_SAME || kind == PRODUCT_HELD) && fine_operand(word + 2, lines, inner, end);
+}
+
 /* The words of a product: operands, result and blocks. */
 static int fine_product(const words_check *in, const int64_t *word)
 {
@@ -65,8 +78,7 @@ static int fine_product(const words_check *in, const int64_t *word)
             return 0;
         }
     }
-    return word[1] >= 0 && word[1] <= (PRODUCT_MINUS | PRODUCT_SAME) &&
-           fine_operand(word + 2, lines, inner, word[1] & PRODUCT_SAME ? in->numbers : in->slots) &&
+    return fine_left(in, word, lines, inner) &&
            fine_operand(word + 5, inner > 0 ? inner : 1, columns, in->slots) &&
            fine_operand(result, lines, columns, in->slots) && fine_table(in, word[12], word[13]) && fine_blocks(in, word);
 }
@@ -124,11 +136,12 @@ static int fine_loops(const tiles_plan *plan, int64_t begin, int64_t count, int6
                       int64_t tables)
 {
     const int64_t *word = plan->loops, slots = plan->stage;
-    words_check in = {word, plan->slots, plan->n_loop, 0, 0, tables, slots, 0};
+    words_check in = {plan, word, plan->slots, plan->n_loop, 0, 0, tables, slots, 0};
     int64_t at, end = 0;
-    if (in.count < WORDS || word[0] < 0 || word[0] >= 1 << 20 || word[1] < 1 || word[1] > 2 || word[2] < 0 ||
+    if (in.count < WORDS || word[0] < 0 || word[0] >= 1 << 20 || word[1] < 1 || word[1] > MOST_TILES || word[2] < 0 ||
         word[1] * word[2] != slots || word[3] < 0 || word[3] > (in.count - WORDS) / RECORD || word[4] < 0 ||
-        word[4] > constants || word[4] % item != 0) {
+        word[4] > constants || word[4] % item != 0 || word[5] < 0 ||
+        (word[5] != 0 && (plan->n_in > 62 || word[5] >> plan->n_in != 0))) {
         return 0;
     }
     in.nv = word[0], in.slots = word[2], in.records = word[3], in.numbers = (constants - word[4]) / item;

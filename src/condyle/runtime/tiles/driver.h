@@ -6,6 +6,7 @@ typedef uint32_t cd_slot;
 #include "transpose.h"
 #include "tiles.h"
 #include "product.h"
+#include "side.h"
 #include "blocks.h"
 #include "loops.h"
 
@@ -53,19 +54,29 @@ static void within_reach(real_v *w, const cd_slot *slot, size_t count)
     }
 }
 
-static void compute(const tiles_plan *plan, real_v *w)
+/* One step that is no loop, of one tile. */
+static void do_one(const tiles_plan *plan, const int64_t *step, real_v *w)
 {
-    int64_t k;
+    if (step[0] == TILES_REACH) {
+        within_reach(w, plan->slots + step[1], (size_t)step[2]);
+    } else if (step[0] == TILES_SINES) {
+        cd_sincos(w, plan->slots + step[1], (size_t)step[2]);
+    } else {
+        ((tiles_kernel *)(uintptr_t)(plan->code + step[0]))(w, plan->constants);
+    }
+}
+
+static void compute(const tiles_plan *plan, const tiles_group *group)
+{
+    int64_t k, t;
     for (k = 0; k < plan->n_step; k++) {
         const int64_t *step = plan->step + 3 * k;
         if (step[0] == TILES_LOOPS) {
-            run_loops(plan, step[1], step[2], w);
-        } else if (step[0] == TILES_REACH) {
-            within_reach(w, plan->slots + step[1], (size_t)step[2]);
-        } else if (step[0] == TILES_SINES) {
-            cd_sincos(w, plan->slots + step[1], (size_t)step[2]);
+            run_loops(plan, step[1], step[2], group);
         } else {
-            ((tiles_kernel *)(uintptr_t)(plan->code + step[0]))(w, plan->constants);
+            for (t = 0; t < group->tiles; t++) {
+                do_one(plan, step, group->w + t * group->size);
+            }
         }
     }
 }
@@ -73,9 +84,12 @@ static void compute(const tiles_plan *plan, real_v *w)
 static void take(const tiles_plan *plan, const tiles_input *in, const real *from, ptrdiff_t stride, size_t rows, real_v *w,
                  int way)
 {
+    if (stride == 0) {
+        return; /* see start */
+    }
     if (way & TILES_PACKED_IN) {
         load_block(plan, in, from, w);
-    } else if (stride != 0) {
+    } else {
         cd_pack(from, stride, rows, (size_t)in->size, w + in->slot);
     }
 }
@@ -94,32 +108,38 @@ static void give(const tiles_plan *plan, const tiles_output *out, real *to, ptrd
     }
 }
 
-/* What is the same for all tiles. */
-static void start(const tiles_plan *plan, const void *const *in, const ptrdiff_t *in_stride, real_v *w, int way)
+/* What is the same for all tiles. A row that serves all states and that only products read, on the left, stays where it is. */
+static void start(const tiles_plan *plan, const void *const *in, const ptrdiff_t *in_stride, real_v *w)
 {
+    const int64_t held = plan->n_loop > 0 ? plan->loops[LOOPS_HELD] : 0;
     int64_t k;
     for (k = 0; k < plan->n_value; k++) {
         w[plan->value_slot[k]] = cd_splat(((const real *)plan->values)[k]);
     }
     for (k = 0; k < plan->n_in; k++) {
-        if (in_stride[k] == 0 && !(way & TILES_PACKED_IN)) {
+        if (in_stride[k] == 0 && !(held != 0 && held >> k & 1)) {
             cd_pack_one((const real *)in[k], (size_t)plan->in[k].size, w + plan->in[k].slot);
         }
     }
 }
 
-/* Tiles that run side by side have their workspaces behind each other; for want of a second one the first runs twice. */
+/* Tiles that run side by side have their workspaces behind each other. Blocks of machine code do all of them: for want of a
+ * second tile the first one runs twice. */
 static int run(size_t n, const void *const *in, const ptrdiff_t *in_stride, void *const *out,
                const ptrdiff_t *out_stride, void *work, const tiles_plan *plan, int way)
 {
     real_v *const w = (real_v *)work;
-    const size_t tiles = plan->n_loop > 0 ? (size_t)plan->loops[1] : 1, size = plan->n_loop > 0 ? (size_t)plan->loops[2] : 0;
+    const size_t most = plan->n_loop > 0 ? (size_t)plan->loops[LOOPS_TILES] : 1;
+    const size_t size = plan->n_loop > 0 ? (size_t)plan->loops[LOOPS_SIZE] : 0;
+    const int whole = plan->n_loop > 0 && plan->loops[LOOPS_RECORDS] > 0;
+    tiles_group group = {w, 0, (int64_t)size, in, in_stride};
     size_t first, t;
     int64_t k;
-    for (t = 0; t < tiles; t++) {
-        start(plan, in, in_stride, w + t * size, way);
+    for (t = 0; t < most; t++) {
+        start(plan, in, in_stride, w + t * size);
     }
-    for (first = 0; first < n; first += LANES * tiles) {
+    for (first = 0; first < n; first += LANES * most) {
+        const size_t left = (n - first + LANES - 1) / LANES, tiles = left < most && !whole ? left : most;
         for (t = 0; t < tiles; t++) {
             const size_t at = first + LANES * t < n ? first + LANES * t : first, rows = n - at < LANES ? n - at : LANES;
             for (k = 0; k < plan->n_in; k++) {
@@ -127,7 +147,8 @@ static int run(size_t n, const void *const *in, const ptrdiff_t *in_stride, void
                 take(plan, plan->in + k, from, in_stride[k], rows, w + t * size, way);
             }
         }
-        compute(plan, w);
+        group.tiles = (int64_t)tiles;
+        compute(plan, &group);
         for (t = 0; t < tiles && first + LANES * t < n; t++) {
             const size_t at = first + LANES * t, rows = n - at < LANES ? n - at : LANES;
             for (k = 0; k < plan->n_out; k++) {

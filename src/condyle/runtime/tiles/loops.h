@@ -1,8 +1,8 @@
 /* Rolled sweeps: blocks of machine code called for runs of joints, by a list of words (int64_t).
  *
  * The words: nv; how many tiles run side by side, and the slots of the workspace of each; the number of records; where
- * among the constants, in bytes, the table of left factors begins; the records, then commands. Blocks do all tiles
- * themselves. A step of the plan runs some of the commands.
+ * among the constants, in bytes, the table of left factors begins; the inputs that products alone read, on the left, as
+ * bits; the records, then commands. Blocks do all tiles themselves. A step of the plan runs some of the commands.
  * A record is one step for one kind of joint, in five words: offset of its code; where its constants begin and the bytes
  * of one joint's; where its table of slots begins and the slots of one joint's part.
  * Commands, c being the column of the COLUMNS around them:
@@ -17,15 +17,25 @@
  *   PRODUCT kind, left, row, column, right, row, column, result, lines, inner, columns, table, count
  *                                        result = left right, lines x columns, its rows side by side; each operand by its
  *                                        first slot and the distances between its rows and columns. kind: PRODUCT_MINUS
- *                                        - left right, PRODUCT_SAME left is numbers of the table of words[4]. The table,
- *                                        of so many numbers, has blocks (product.h)
+ *                                        - left right, PRODUCT_SAME left is numbers of the table of words[4],
+ *                                        PRODUCT_HELD left lies in an input, which may be one row for all states. The
+ *                                        table, of so many numbers, has blocks (product.h)
  *   COPY table, count                    slots, by pairs: from the first to the second
  * A record of -1 does nothing. */
 
 typedef void tiles_steps(void *w, const void *constants, const uint32_t *slots, int64_t count, void *column, void *row);
 
+/* Tiles that run side by side: workspaces `size` slots apart, and the inputs of the call. */
+typedef struct {
+    real_v *w;
+    int64_t tiles, size;
+    const void *const *in;
+    const ptrdiff_t *in_stride;
+} tiles_group;
+
 typedef struct {
     const tiles_plan *plan;
+    const tiles_group *group;
     const int64_t *records;
     int64_t nv, c;
     real_v *w;
@@ -57,11 +67,10 @@ static void walk(const loops *self, const int64_t *word)
 static void clear(const loops *self, const int64_t *word)
 {
     const uint32_t *const slots = self->plan->slots + word[1];
-    const int64_t *const head = self->plan->loops;
     int64_t k, t;
-    for (t = 0; t < head[1]; t++) {
+    for (t = 0; t < self->group->tiles; t++) {
         for (k = 0; k < word[2]; k++) {
-            self->w[t * head[2] + slots[k]] = cd_splat(0);
+            self->w[t * self->group->size + slots[k]] = cd_splat(0);
         }
     }
 }
@@ -76,14 +85,40 @@ static void mirror(const loops *self, real_v *matrix)
     }
 }
 
-/* result = left right; see PRODUCT. */
-static void product(const loops *self, const int64_t *word, real_v *w)
+/* The left factors of a product that are the same for all states; NULL where each state has its own. */
+static const real *same_left(const loops *self, const int64_t *word)
 {
-    const real *const table = (const real *)((const char *)self->plan->constants + self->plan->loops[4]) + word[2];
-    const int same = (word[1] & PRODUCT_SAME) != 0;
-    const cd_factors f = {w + (same ? 0 : word[2]), same ? table : NULL, w + word[5], w + word[8], word[3], word[4],
-                          word[6], word[7], (size_t)word[9], (size_t)word[11]};
-    cd_multiply(&f, self->plan->slots + word[12], (size_t)word[13], (word[1] & PRODUCT_MINUS) != 0);
+    const tiles_plan *const plan = self->plan;
+    if (word[1] & PRODUCT_SAME) {
+        return (const real *)((const char *)plan->constants + plan->loops[LOOPS_TABLE]) + word[2];
+    }
+    if (word[1] & PRODUCT_HELD) {
+        const int64_t port = input_at(plan, word[2]);
+        return self->group->in_stride[port] == 0 ? (const real *)self->group->in[port] + (word[2] - plan->in[port].slot) : NULL;
+    }
+    return NULL;
+}
+
+/* result = left right, of all tiles; see PRODUCT. */
+static void product(const loops *self, const int64_t *word)
+{
+    const tiles_group *const group = self->group;
+    const real *const table = same_left(self, word);
+    real_v *const w = group->w;
+    cd_factors f = {table == NULL ? w + word[2] : NULL, table, w + word[5], w + word[8], word[3], word[4],
+                    word[6], word[7], (size_t)word[9], (size_t)word[11]};
+    const cd_slot *const blocks = self->plan->slots + word[12];
+    const int minus = (word[1] & PRODUCT_MINUS) != 0;
+    int64_t t;
+    if (table != NULL && group->tiles > 1) {
+        multiply_beside(&f, blocks, (size_t)word[13], minus, (int)group->tiles, group->size);
+        return;
+    }
+    for (t = 0; t < group->tiles; t++) {
+        cd_multiply(&f, blocks, (size_t)word[13], minus);
+        f.left += table == NULL ? group->size : 0;
+        f.right += group->size, f.result += group->size;
+    }
 }
 
 /* The commands of the body of COLUMNS, for one column of this joint. */
@@ -114,11 +149,12 @@ static void column_commands(const loops *self, const int64_t *word, const int64_
 }
 
 /* `count` words of commands from the `begin`-th word on, once for all tiles side by side. */
-static void run_loops(const tiles_plan *plan, int64_t begin, int64_t count, real_v *w)
+static void run_loops(const tiles_plan *plan, int64_t begin, int64_t count, const tiles_group *group)
 {
     const int64_t *const head = plan->loops, *word = head + begin, *const end = word + count;
-    const int64_t tiles = head[1], size = head[2];
-    loops self = {plan, head + WORDS, head[0], 0, w};
+    const int64_t tiles = group->tiles, size = group->size;
+    real_v *const w = group->w;
+    loops self = {plan, group, head + WORDS, head[LOOPS_NV], 0, w};
     int64_t t;
     while (word < end) {
         switch (word[0]) {
@@ -158,9 +194,7 @@ static void run_loops(const tiles_plan *plan, int64_t begin, int64_t count, real
             word += 3;
             break;
         default: /* PRODUCT */
-            for (t = 0; t < tiles; t++) {
-                product(&self, word, w + t * size);
-            }
+            product(&self, word);
             word += PRODUCT_WORDS;
         }
     }

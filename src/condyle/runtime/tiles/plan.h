@@ -1,7 +1,7 @@
 /* What the driver of machine code is told. All numbers come from one array of int64_t that the Plan object holds.
  *
  * An array comes as rows, one a state, or packed: tiles of LANES states, in each the numbers of one column side by side.
- * A packed array holds only some entries of a row, its columns. */
+ * A packed array holds only some entries of a row, its columns. An input whose stride is 0 is one row for all states. */
 #ifndef CONDYLE_PLAN_H
 #define CONDYLE_PLAN_H
 #include <stddef.h>
@@ -12,10 +12,11 @@ enum { TILES_SINES = -1, TILES_REACH = -2, TILES_LOOPS = -3 };
 
 /* Commands of loops, and how many words stand before them: of the head, and of each record; see loops.h. */
 enum { CALL = 1, ANGLES, COLUMNS, UPTO, WALK, CLEAR, MIRROR, PRODUCT, COPY };
-enum { RECORD = 5, WORDS = 5 };
+enum { LOOPS_NV, LOOPS_TILES, LOOPS_SIZE, LOOPS_RECORDS, LOOPS_TABLE, LOOPS_HELD, WORDS };
+enum { RECORD = 5, MOST_TILES = 3 };
 
 /* Of PRODUCT: words, and its kinds. */
-enum { PRODUCT_WORDS = 14, PRODUCT_MINUS = 1, PRODUCT_SAME = 2 };
+enum { PRODUCT_WORDS = 14, PRODUCT_MINUS = 1, PRODUCT_SAME = 2, PRODUCT_HELD = 4 };
 
 typedef struct {
     int64_t slot, size;     /* entries of a row, and where the first one goes in the workspace */
@@ -41,6 +42,18 @@ typedef struct {
     int64_t n_in, n_out, n_step, n_value, n_loop;
     int64_t stage; /* slots before the part of the workspace where rows wait to be streamed */
 } tiles_plan;
+
+/* The input whose entries have this slot; inputs are few. -1 where there is none. */
+static inline int64_t input_at(const tiles_plan *plan, int64_t slot)
+{
+    int64_t k;
+    for (k = plan->n_in - 1; k >= 0; k--) {
+        if (slot >= plan->in[k].slot && slot < plan->in[k].slot + plan->in[k].size) {
+            return k;
+        }
+    }
+    return -1;
+}
 
 typedef int tiles_run(size_t n, const void *const *in, const ptrdiff_t *in_stride, void *const *out,
                       const ptrdiff_t *out_stride, void *work, const void *context);
