@@ -84,6 +84,7 @@ VARIANTS: dict[str, Callable[[np.ndarray], object]] = {
     "one more batch": lambda x: x[None].copy(),
     "two batches": lambda x: np.stack([x, x]),
     "one row": lambda x: x[:1].copy(),
+    "the first one": lambda x: x[0].copy(),
     "other batch": lambda x: np.concatenate([x, x]),
     "empty": lambda x: x[:0].copy(),
     "broadcast": lambda x: np.broadcast_to(x[:1], x.shape),
@@ -185,6 +186,7 @@ def test_plain_calls_never_reach_the_method(dyn: Dynamics, monkeypatch: pytest.M
     assert dyn.inverse_dynamics(x, x, x, None, [t]) is t
     assert dyn.inverse_dynamics(a=x, v=x, q=x, f_ext=f_ext).shape == (N, NV)
     assert dyn.inverse_dynamics(x[0], x[0], x[0]).shape == (NV,)
+    assert dyn.inverse_dynamics(x[0], x, x[0]).shape == (N, NV)
     first = dyn.inverse_dynamics_derivatives(x, x, x, out=d)
     assert first.dtau_dq is d[0]
     assert dyn.inverse_dynamics_derivatives(x, x, x, f_ext, out=first).dtau_dv is d[1]

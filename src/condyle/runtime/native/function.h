@@ -85,35 +85,48 @@ static int fits(const Function *self, PyObject *object, const Port *port, const 
     return 1;
 }
 
-/* The batch dimensions of the first input; 0 if there are none to speak of, or too many. */
-static int read_batch(const Function *self, PyObject *object, Batch *batch)
+/* The batch dimensions of the input that has most of them; 0 if there are too many, or an input is no array. */
+static int read_batch(const Function *self, PyObject *const *given, int count, Batch *batch)
 {
-    if (object == NULL || !PyArray_CheckExact(object)) {
-        return 0;
-    }
+    const npy_intp *shape = NULL;
     batch->n = 1;
-    batch->nd = PyArray_NDIM((PyArrayObject *)object) - self->port[0].nd;
+    batch->nd = -1;
+    for (int k = 0; k < count; k++) {
+        PyArrayObject *array = (PyArrayObject *)given[k];
+        if (array == NULL || !PyArray_CheckExact(given[k])) {
+            return 0;
+        }
+        if (PyArray_NDIM(array) - self->port[k].nd > batch->nd) {
+            batch->nd = PyArray_NDIM(array) - self->port[k].nd;
+            shape = PyArray_DIMS(array);
+        }
+    }
     if (batch->nd < 0 || batch->nd > MAX_DIMS) {
         return 0;
     }
     for (int k = 0; k < batch->nd; k++) {
-        batch->length[k] = PyArray_DIM((PyArrayObject *)object, k);
+        batch->length[k] = shape[k];
         batch->n *= batch->length[k]; /* of an array that fits, so it does not overflow */
     }
     return 1;
 }
 
+/* Inputs of this batch, or without batch dimensions: one row for all states. */
 static int take_inputs(const Function *self, PyObject *const *given, Batch *batch, Job *job, int count)
 {
-    if (!read_batch(self, given[0], batch)) {
+    static const Batch none = {0, 1, {0}};
+    const int flags = NPY_ARRAY_C_CONTIGUOUS | NPY_ARRAY_ALIGNED;
+    if (!read_batch(self, given, count, batch)) {
         return 0;
     }
     for (int k = 0; k < count; k++) {
-        if (!fits(self, given[k], &self->port[k], batch, NPY_ARRAY_C_CONTIGUOUS | NPY_ARRAY_ALIGNED)) {
+        const int one = batch->n == 1 || PyArray_NDIM((PyArrayObject *)given[k]) == self->port[k].nd;
+        if (!fits(self, given[k], &self->port[k], batch, flags) &&
+            !(one && fits(self, given[k], &self->port[k], &none, flags))) {
             return 0;
         }
         job->base[k] = PyArray_BYTES((PyArrayObject *)given[k]);
-        job->stride[k] = batch->n == 1 ? 0 : self->port[k].size;
+        job->stride[k] = one ? 0 : self->port[k].size;
     }
     return batch->n > 0;
 }
@@ -158,8 +171,9 @@ static PyObject *fresh_output(const Function *self, int k, const Batch *batch)
 static int overlap(const Job *job, Py_ssize_t a, Py_ssize_t b)
 {
     const char *p = job->base[a], *q = job->base[b];
-    const ptrdiff_t bytes = (ptrdiff_t)job->n * job->self->itemsize;
-    return p < q + bytes * job->self->size[b] && q < p + bytes * job->self->size[a];
+    const ptrdiff_t item = job->self->itemsize, last = (ptrdiff_t)job->n - 1;
+    return p < q + (last * job->stride[b] + job->self->size[b]) * item &&
+           q < p + (last * job->stride[a] + job->self->size[a]) * item;
 }
 
 /* What the method returns; takes the references. */
