@@ -29,7 +29,8 @@ class Body:
     main: tables and NAME_tile itself.
     bases: slot of the first entry of each input. tables: slot of every entry of each output.
     zero: a slot the driver sets to zero; constants: slots it sets to numbers. size: slots in all.
-    products: whether it multiplies matrices (support/product.h).
+    products: whether it multiplies matrices (support/product.h). held: inputs, by number, that products read where the
+    caller has them if one row serves all states; `NAME_tile` takes these rows too. alone: those that nothing else reads.
     """
 
     chunks: tuple[tuple[str, int], ...]
@@ -40,6 +41,13 @@ class Body:
     constants: tuple[tuple[int, float], ...]
     size: int
     products: bool = False
+    held: tuple[int, ...] = ()
+    alone: tuple[int, ...] = ()
+
+    @property
+    def arguments(self) -> str:
+        """What the driver calls NAME_tile with."""
+        return "w, held" if self.held else "w"
 
 
 def literal(value: float, bits: int) -> str:
@@ -84,10 +92,10 @@ class Tile:
                 write_table(self.tables, table, [slot for angle in step.angles for slot in angle_slots(low, angle)])
                 self.statements(f"cd_sincos(w, {table}, {len(step.angles)});")
 
-    def text(self) -> str:
-        """The tables, then the function."""
+    def text(self, held: bool = False) -> str:
+        """The tables, then the function; held: whether it takes rows that serve all states."""
         e = self.tables
-        with e.block(f"CD_STATIC void {self.name}_tile(real_v *w)\n{{"):
+        with e.block(f"CD_STATIC void {self.name}_tile(real_v *w{', const real *const *held' if held else ''})\n{{"):
             e(*(filter(None, self.statements.text().splitlines()) if self.count else ["(void)w;"]))
         return e.text()
 
@@ -110,13 +118,25 @@ def write_numbers(e: Emitter, name: str, values: Sequence[float], bits: int, rea
 
 
 def write_product(
-    tables: Emitter, e: Emitter, product: Product, table: str, left: int | str, right: int, result: int
+    tables: Emitter,
+    e: Emitter,
+    product: Product,
+    table: str,
+    left: int | str,
+    right: int,
+    result: int,
+    row: int | None = None,
 ) -> None:
-    """A product of matrices that begin at these slots, or in a table of numbers; `table`: a name for its blocks."""
+    """A product of matrices that begin at these slots, or in a table of numbers; `table`: a name for its blocks.
+
+    row: the left one may lie in this one of the rows that serve all states.
+    """
     blocks, (lines, columns) = product_table(product), product.shape
     write_table(tables, table, blocks)
     x, y = product.left, product.right
     place = f"NULL, {left} + {x.offset}" if isinstance(left, str) else f"w + {left + x.offset}, NULL"
+    if row is not None:
+        place = f"w + {left} + {x.offset}, held[{row}] == NULL ? NULL : held[{row}] + {x.offset}"
     distances = f"{x.row}, {x.column}, {y.row}, {y.column}, {lines}, {columns}"
     with e.block("{"):
         e(f"const cd_factors f = {{{place}, w + {right + y.offset}, w + {result}, {distances}}};")

@@ -11,7 +11,7 @@ from condyle.backends.c.rolled import rolled_body
 from condyle.backends.c.segments import segmented_body
 from condyle.backends.c.target import TARGET, Target
 from condyle.backends.common.chunks import lower
-from condyle.backends.common.describe import argument_names, header
+from condyle.backends.common.describe import argument_names, header, held_of
 from condyle.backends.common.facts import Facts, checked_name
 from condyle.backends.common.forms import beyond, write_functions
 from condyle.backends.common.words import IN_C
@@ -182,7 +182,11 @@ def _write_driver(e: Emitter, program: Code, bits: int, body: Body) -> None:
         e("return 0;")
     for slot, value in ((body.zero, 0.0), *body.constants):
         e(f"w[{slot}] = cd_splat({literal(value, bits)});")
+    if body.held:
+        e(f"const real *const held[] = {{{', '.join(f'in_stride[{k}] == 0 ? in[{k}] : NULL' for k in body.held)}}};")
     for k, size in used:
+        if k in body.alone:
+            continue
         with e.block(f"if (in_stride[{k}] == 0) {{"):
             e(f"cd_pack_one(in[{k}], {size}, w + {body.bases[k]});")
     with e.block("for (k = 0; k < n; k += LANES) {"):
@@ -191,7 +195,7 @@ def _write_driver(e: Emitter, program: Code, bits: int, body: Body) -> None:
             place = f"in[{k}] + (ptrdiff_t)k * in_stride[{k}], in_stride[{k}]"
             with e.block(f"if (in_stride[{k}] != 0) {{"):
                 e(f"cd_pack({place}, rows, {size}, w + {body.bases[k]});")
-        e(f"{program.name}_tile(w);")
+        e(f"{program.name}_tile({body.arguments});")
         for k, table in enumerate(body.tables):
             if table:
                 place = f"out[{k}] + (ptrdiff_t)k * out_stride[{k}], out_stride[{k}]"
@@ -202,7 +206,9 @@ def _write_driver(e: Emitter, program: Code, bits: int, body: Body) -> None:
 def _write_given(e: Emitter, program: Code, symbol: str, real: str) -> None:
     inputs, outputs = argument_names(program.inputs, "in"), argument_names(program.arrays, "out")
     e(f"const {real} *in[{max(1, len(inputs))}];", f"{real} *out[{max(1, len(outputs))}];")
-    e(f"const ptrdiff_t in_stride[] = {{{', '.join(str(a.size) for a in program.inputs) or '0'}}};")
+    held = held_of(program)
+    strides = ["0" if array.name in held else str(array.size) for array in program.inputs]
+    e(f"const ptrdiff_t in_stride[] = {{{', '.join(strides) or '0'}}};")
     e(f"const ptrdiff_t out_stride[] = {{{', '.join(str(a.size) for a in program.arrays) or '0'}}};")
     e(*(f"in[{k}] = {name};" for k, name in enumerate(inputs)))
     e(*(f"out[{k}] = {name};" for k, name in enumerate(outputs)))

@@ -77,7 +77,7 @@ qx qy qz qw, and angular velocity in the body's own axes.
 def _section(program: Code, facts: Facts, real: str, made: Source) -> str:
     function, head = facts.functions.get(program.name), plain_head if made.plain else given_head
     rows = [
-        f"| `{name}` | {way} | {' x '.join(['n', *map(str, shape)])} | {_cell(port.unit) if port else ''} | "
+        f"| `{name}` | {way} | {' x '.join(map(str, shape)) or '1'} | {_cell(port.unit) if port else ''} | "
         f"{_cell(port.doc) if port else ''} |"
         for way, name, shape, port in described(program, facts)
     ]

@@ -31,7 +31,8 @@ def header(program: Code, facts: Facts, numbers: str, abi: int) -> list[str]:
     lines.append(f" * operations a state: {_operations(program)}")
     for way, name, shape, port in described(program, facts):
         meaning = "" if port is None else in_ascii(f"  {port.doc} [{port.unit}]")
-        lines.append(f" * {way:3} {name}[n][{']['.join(map(str, shape))}]{meaning}")
+        meaning = meaning if shape[:1] == ("n",) else f"{meaning}  one for all states"
+        lines.append(f" * {way:3} {name}{''.join(f'[{n}]' for n in shape)}{meaning}")
     return [*lines, " */"]
 
 
@@ -40,15 +41,20 @@ def in_ascii(text: str) -> str:
     return text.translate({ord("⊕"): "(+)", ord("⊖"): "(-)"}).encode("ascii", "replace").decode("ascii")
 
 
-def described(program: Code, facts: Facts) -> list[tuple[str, str, tuple[int, ...], Port | None]]:
-    """Each argument: "in" or "out", its name in C, its shape, what is known of it."""
-    function = facts.functions.get(program.name)
+def described(program: Code, facts: Facts) -> list[tuple[str, str, tuple[int | str, ...], Port | None]]:
+    """Each argument: "in" or "out", its name in C, its shape ("n" first where each state has one), what is known of it."""
+    function, held = facts.functions.get(program.name), held_of(program)
     docs = {} if function is None else {port.name: port for port in (*function.ports(True), *function.outputs)}
     return [
-        (way, name, array.shape, docs.get(array.name))
+        (way, name, array.shape if way == "in" and array.name in held else ("n", *array.shape), docs.get(array.name))
         for way, arrays in (("in", program.inputs), ("out", program.arrays))
         for name, array in zip(argument_names(arrays, way), arrays, strict=True)
     ]
+
+
+def held_of(program: Code) -> frozenset[str]:
+    """The inputs that are one row for all states where arrays are contiguous."""
+    return program.held if isinstance(program, Segmented) else frozenset()
 
 
 def _operations(program: Code) -> str:
