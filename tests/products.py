@@ -7,12 +7,13 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from condyle.derivatives.lowering import code_of
+from condyle.derivatives.products import ProductGraph
 from condyle.ir.program import Array, Program
 from condyle.ir.segments import Segmented
 from condyle.passes import pipeline
 from condyle.scalar import sin
-from tests.cut import code_of
-from tests.dense import SegmentGraph, matmul
+from tests.dense import matmul
 
 STATES = 11
 
@@ -30,13 +31,20 @@ def traced(
     f: Callable[..., object], inputs: dict[str, tuple[int, ...]], least: int = 256, name: str = "f"
 ) -> Program | Segmented:
     """A function of arrays as code; its answers are y0, y1 ..."""
-    graph = SegmentGraph([Array(key, shape) for key, shape in inputs.items()], least)
-    answers = f(*graph.symbols().values())
-    values = [np.asarray(y, dtype=object) for y in (answers if isinstance(answers, tuple) else (answers,))]
-    code = code_of(graph, name, [Array(f"y{k}", y.shape) for k, y in enumerate(values)], values)
+    code = recorded(f, inputs, least, name)
     if isinstance(code, Segmented):
         return code.rewritten(lambda program: pipeline.apply(program, pipeline.CODE))
     return pipeline.apply(code, pipeline.CODE)
+
+
+def recorded(
+    f: Callable[..., object], inputs: dict[str, tuple[int, ...]], least: int = 256, name: str = "f"
+) -> Program | Segmented:
+    """The same, not contracted."""
+    graph = ProductGraph([Array(key, shape) for key, shape in inputs.items()], least)
+    answers = f(*graph.symbols().values())
+    values = [np.asarray(y, dtype=object) for y in (answers if isinstance(answers, tuple) else (answers,))]
+    return code_of(graph, name, [Array(f"y{k}", y.shape) for k, y in enumerate(values)], values)
 
 
 def case_of(f: Callable[..., object], inputs: dict[str, tuple[int, ...]], least: int = 256) -> Case:

@@ -41,8 +41,9 @@ def test_arrays_that_are_there_are_not_copied() -> None:
     code = traced(network_of_inputs, {"x": (24,), "theta": (1120,)}, least=100)
     assert isinstance(code, Segmented)
     first, second = code.products
-    assert first.left.array == "x"
-    assert tuple(first.right) == ("theta", 0, 40, 1)
+    assert tuple(first.left) == ("theta", 0, 1, 40)
+    assert first.right.array == "x"
+    assert code.held == {"theta"}
     assert tuple(second.left) == ("theta", 1000, 40, 1)
     code = traced(chain, {"a": (20, 20), "b": (20, 20), "c": (20, 20)})
     assert isinstance(code, Segmented)

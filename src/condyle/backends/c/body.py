@@ -30,7 +30,7 @@ class Body:
     bases: slot of the first entry of each input. tables: slot of every entry of each output.
     zero: a slot the driver sets to zero; constants: slots it sets to numbers. size: slots in all.
     products: whether it multiplies matrices (support/product.h). held: inputs, by number, that products read where the
-    caller has them if one row serves all states; `NAME_tile` takes these rows too. alone: those that nothing else reads.
+    caller has them if one row serves all states; `NAME_tile` takes these rows too. alone: those that none else reads.
     """
 
     chunks: tuple[tuple[str, int], ...]

@@ -42,7 +42,10 @@ def in_ascii(text: str) -> str:
 
 
 def described(program: Code, facts: Facts) -> list[tuple[str, str, tuple[int | str, ...], Port | None]]:
-    """Each argument: "in" or "out", its name in C, its shape ("n" first where each state has one), what is known of it."""
+    """Each argument: "in" or "out", its name in C, its shape, what is known of it.
+
+    The shape begins with "n" where each state has one.
+    """
     function, held = facts.functions.get(program.name), held_of(program)
     docs = {} if function is None else {port.name: port for port in (*function.ports(True), *function.outputs)}
     return [

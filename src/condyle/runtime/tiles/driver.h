@@ -123,13 +123,28 @@ static void start(const tiles_plan *plan, const void *const *in, const ptrdiff_t
     }
 }
 
+/* How many tiles run side by side: one where left factors that might be the same for all states are not. */
+static size_t beside(const tiles_plan *plan, const ptrdiff_t *in_stride)
+{
+    int64_t k;
+    if (plan->n_loop == 0) {
+        return 1;
+    }
+    for (k = 0; plan->loops[LOOPS_HELD] >> k != 0; k++) {
+        if ((plan->loops[LOOPS_HELD] >> k & 1) && in_stride[k] != 0) {
+            return 1;
+        }
+    }
+    return (size_t)plan->loops[LOOPS_TILES];
+}
+
 /* Tiles that run side by side have their workspaces behind each other. Blocks of machine code do all of them: for want of a
  * second tile the first one runs twice. */
 static int run(size_t n, const void *const *in, const ptrdiff_t *in_stride, void *const *out,
                const ptrdiff_t *out_stride, void *work, const tiles_plan *plan, int way)
 {
     real_v *const w = (real_v *)work;
-    const size_t most = plan->n_loop > 0 ? (size_t)plan->loops[LOOPS_TILES] : 1;
+    const size_t most = beside(plan, in_stride);
     const size_t size = plan->n_loop > 0 ? (size_t)plan->loops[LOOPS_SIZE] : 0;
     const int whole = plan->n_loop > 0 && plan->loops[LOOPS_RECORDS] > 0;
     tiles_group group = {w, 0, (int64_t)size, in, in_stride};

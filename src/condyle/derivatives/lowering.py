@@ -8,17 +8,17 @@ from typing import NamedTuple, cast
 
 import numpy as np
 
-from condyle.ir.expr import Expr
+from condyle.derivatives.products import Entries, ProductGraph, Recorded, entries, nonzero
+from condyle.ir.expr import Expr, Value
 from condyle.ir.ops import LEAVES, Node
 from condyle.ir.program import Array, Output, Program, input_of, operands
 from condyle.ir.segments import Constant, Product, Segment, Segmented, View, verify_segments, whole
 from condyle.ir.verify import verify
 from condyle.passes import pipeline
 from condyle.trace.structure import rows_of
-from tests.dense import Entry, Recorded, Scalars, SegmentGraph, entries, nonzero
 
 
-def code_of(graph: SegmentGraph, name: str, arrays: Sequence[Array], values: Sequence[Scalars]) -> Program | Segmented:
+def code_of(graph: ProductGraph, name: str, arrays: Sequence[Array], values: Sequence[Entries]) -> Program | Segmented:
     """The function whose output arrays have these values: a Program where it needs no recorded product.
 
     Cleaned, not contracted.
@@ -33,7 +33,7 @@ class Wanted(NamedTuple):
     """An array that a Program is to give, entry by entry."""
 
     array: Array
-    entries: list[Entry]
+    entries: list[Value]
 
 
 @dataclass
@@ -52,7 +52,7 @@ class _Stage:
 class _Cut:
     """stage_of: for each node that some stage computes its number."""
 
-    def __init__(self, graph: SegmentGraph, name: str, products: Sequence[Recorded]) -> None:
+    def __init__(self, graph: ProductGraph, name: str, products: Sequence[Recorded]) -> None:
         self.graph, self.name, self.products = graph, name, products
         self.arrays = dict(enumerate(graph.inputs))
         self.constants: dict[tuple[float, ...], str] = {}
@@ -84,20 +84,21 @@ class _Cut:
             segments += [stage.product] if stage.product else []
         constants = tuple(Constant(name, values) for values, name in self.constants.items())
         arrays = tuple(one.array for one in answers)
-        return verify_segments(Segmented(self.name, self.graph.inputs, arrays, constants, tuple(segments)))
+        held = self.graph.held(self.products)
+        return verify_segments(Segmented(self.name, self.graph.inputs, arrays, constants, tuple(segments), held))
 
     def _stage(self, recorded: Recorded) -> _Stage:
         """The product, and what it needs beside arrays that are there."""
         wanted: list[Wanted] = []
-        k = recorded.number - len(self.graph.inputs)
+        k = recorded.port - len(self.graph.inputs)
         left = self._operand(recorded.left, f"left {k}", wanted, constant=True)
         right = self._operand(recorded.right, f"right {k}", wanted)
         rows, across = (rows_of(kept) for kept in (nonzero(recorded.right), np.transpose(nonzero(recorded.left))))
         product = Product(left, right, f"product {k}", rows, across)
-        self.arrays[recorded.number] = product.array
+        self.arrays[recorded.port] = product.array
         return _Stage(wanted, product)
 
-    def _operand(self, values: Scalars, name: str, wanted: list[Wanted], constant: bool = False) -> View:
+    def _operand(self, values: Entries, name: str, wanted: list[Wanted], constant: bool = False) -> View:
         """Where an operand lies: in an array that is there or a constant, else in one that is wanted now."""
         m, n = values.shape
         given = entries(values)
@@ -113,7 +114,7 @@ class _Cut:
             wanted.append(Wanted(Array(name, (m, n)), given))
         return whole(self.given[key], n)
 
-    def _view(self, values: Scalars) -> View | None:
+    def _view(self, values: Entries) -> View | None:
         """Of entries that are those of one array, at equal distances."""
         leaves = [self.graph.nodes[entry.index] for entry in entries(values) if isinstance(entry, Expr)]
         if len(leaves) < values.size or any(node[0] != "input" for node in leaves):
@@ -148,7 +149,7 @@ class _Cut:
         wanted = list(stage.wanted)
         if stage.kept:
             kept = [Expr(self.graph, index) for index in stage.kept]
-            wanted.append(Wanted(Array(_kept(number), (len(kept),)), list[Entry](kept)))
+            wanted.append(Wanted(Array(_kept(number), (len(kept),)), list[Value](kept)))
         made = _Renumbered(self, number, inputs)
         for index in stage.nodes:
             made.node(index)
@@ -203,20 +204,7 @@ def _kept(stage: int) -> str:
     return f"kept {stage}"
 
 
-def _needed(graph: SegmentGraph, answers: Sequence[Entry]) -> list[Recorded]:
+def _needed(graph: ProductGraph, answers: Sequence[Value]) -> list[Recorded]:
     """The products that the answers depend on, in the order of the trace."""
-    found, seen = set[int](), set[int]()
-    stack = [entry.index for entry in answers if isinstance(entry, Expr)]
-    while stack:
-        index = stack.pop()
-        if index in seen:
-            continue
-        seen.add(index)
-        node = graph.nodes[index]
-        stack += operands(node)
-        number = input_of(node)[0] - len(graph.inputs) if node[0] == "input" else -1
-        if number >= 0 and number not in found:
-            found.add(number)
-            recorded = graph.products[number]
-            stack += (e.index for part in (recorded.left, recorded.right) for e in entries(part) if isinstance(e, Expr))
-    return [graph.products[number] for number in sorted(found)]
+    needed = set(graph.needed(answers))
+    return [product for product in graph.products if product.first in needed]

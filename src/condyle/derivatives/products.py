@@ -1,0 +1,172 @@
+"""Large products in a graph of symbols: each stays one operation, whose entries are leaves of their own.
+
+On the left stands what is the same for all states, if one of the two can be: numbers, else an input's matrix. So its
+factors are read once for many states: x W is computed as (W' x')'.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import TypeAlias, cast
+
+import numpy as np
+from numpy.typing import NDArray
+
+from condyle.ir.expr import Expr, Graph, Value
+from condyle.ir.program import Array, input_of, operands
+
+LEAST = 1024
+"""Products of two entries from which on a product of matrices is an operation: see docs/decisions/0045."""
+
+SHARED = 2
+"""So many times fewer are enough where all states can share the left factors: see docs/decisions/0061."""
+
+Entries: TypeAlias = "NDArray[np.object_]"
+"""Symbols and numbers."""
+
+
+@dataclass(frozen=True)
+class Recorded:
+    """A product left right. first: the node of its first entry; they stand side by side, row major."""
+
+    left: Entries
+    right: Entries
+    port: int
+    first: int
+
+    @property
+    def shape(self) -> tuple[int, int]:
+        return len(self.left), self.right.shape[1]
+
+    @property
+    def end(self) -> int:
+        """Behind the node of its last entry."""
+        return self.first + len(self.left) * self.right.shape[1]
+
+    @property
+    def reads(self) -> list[int]:
+        """The nodes of its factors."""
+        return [x.index for part in (self.left, self.right) for x in entries(part) if isinstance(x, Expr)]
+
+
+class ProductGraph(Graph):
+    """The nodes of one function of arrays, with the large products that were met; least: see LEAST."""
+
+    def __init__(self, inputs: Sequence[Array], least: int = LEAST) -> None:
+        super().__init__()
+        self.inputs, self.least = tuple(inputs), least
+        self.products: list[Recorded] = []
+
+    def symbols(self) -> Mapping[str, Entries]:
+        """An array of symbols for every input, by name."""
+        return {array.name: self._leaves(k, array.shape) for k, array in enumerate(self.inputs)}
+
+    def product(self, left: Entries, right: Entries) -> Entries | None:
+        """The m x n result of a product that is recorded, numbers where no terms are; None for one that is small."""
+        mine, other = self._rank(left), self._rank(right)
+        least = self.least if mine == other else self.least // SHARED
+        if _terms(left, right).sum() < max(least, 1):
+            return None
+        if other > mine:
+            return np.transpose(self._recorded(np.transpose(right), np.transpose(left)))
+        return self._recorded(left, right)
+
+    def _recorded(self, left: Entries, right: Entries) -> Entries:
+        port = len(self.inputs) + len(self.products)
+        self.products.append(Recorded(left, right, port, len(self.nodes)))
+        leaves = self._leaves(port, (len(left), right.shape[1]))
+        return np.where(_terms(left, right) > 0, leaves, 0.0)
+
+    def _leaves(self, port: int, shape: tuple[int, ...]) -> Entries:
+        leaves = np.empty(shape, dtype=object)
+        leaves.ravel()[:] = [self.input(port, k) for k in range(leaves.size)]
+        return leaves
+
+    def _rank(self, operand: Entries) -> int:
+        """How surely it is the same for all states: numbers are, a matrix in an input may be, others are not."""
+        found = entries(operand)
+        if not any(isinstance(x, Expr) for x in found):
+            return 2
+        ports = {self._input(x) for x in found}
+        return int(len(ports) == 1 and -1 not in ports and min(operand.shape) > 1)
+
+    def _input(self, x: Value) -> int:
+        """The input that it is an entry of, or -1."""
+        node = self.nodes[x.index] if isinstance(x, Expr) else ("const", 0.0)
+        port = input_of(node)[0] if node[0] == "input" else -1
+        return port if port < len(self.inputs) else -1
+
+    def held(self, products: Iterable[Recorded]) -> frozenset[str]:
+        """Inputs that stand on the left of these as matrices, with what is none on the right."""
+        shared = [one for one in products if self._rank(one.left) == 1 and self._rank(one.right) == 0]
+        return frozenset(self.inputs[self._input(entries(one.left)[0])].name for one in shared)
+
+    def product_of(self, node: int) -> Recorded | None:
+        """The product whose entry a leaf is; None for other nodes."""
+        if self.nodes[node][0] != "input":
+            return None
+        number = input_of(self.nodes[node])[0] - len(self.inputs)
+        return self.products[number] if number >= 0 else None
+
+    def used(self, node: int) -> Sequence[int]:
+        """The nodes that a node depends on at once: a product's entries on their first, and that on its factors."""
+        product = self.product_of(node)
+        if product is None:
+            return operands(self.nodes[node])
+        return product.reads if node == product.first else (product.first,)
+
+    def needed(self, values: Iterable[Value]) -> list[int]:
+        """All nodes that these depend on, ascending; of a product every entry."""
+        found, waiting = set[int](), [value.index for value in values if isinstance(value, Expr)]
+        while waiting:
+            node = waiting.pop()
+            if node not in found:
+                found.add(node)
+                product = self.product_of(node)
+                waiting += self.used(node)
+                if product is not None and node == product.first:
+                    waiting += range(product.first, product.end)
+        return sorted(found)
+
+    def active(self, order: Iterable[int], sources: Iterable[Value]) -> dict[int, None]:
+        """Of these nodes, ascending, those that depend on the sources."""
+        found = dict.fromkeys(value.index for value in sources if isinstance(value, Expr))
+        for node in order:
+            if node not in found and any(k in found for k in self.used(node)):
+                found[node] = None
+        return found
+
+
+def multiplied(graph: ProductGraph, left: Entries, right: Entries) -> Entries:
+    """The product of two matrices, recorded where it is large, else sums of products."""
+    recorded = graph.product(left, right)
+    return straight(left, right) if recorded is None else recorded
+
+
+def straight(left: Entries, right: Entries) -> Entries:
+    """The product of two matrices as sums of products."""
+    result = np.empty((len(left), right.shape[1]), dtype=object)
+    rows, columns = [entries(row) for row in left], [entries(column) for column in np.transpose(right)]
+    for i, row in enumerate(rows):
+        for j, column in enumerate(columns):
+            total: Value = 0.0
+            for a, b in zip(row, column, strict=True):
+                total = total + a * b
+            result[i, j] = total
+    return result
+
+
+def entries(array: Entries) -> list[Value]:
+    """All entries, row major."""
+    return cast("list[Value]", array.ravel().tolist())
+
+
+def nonzero(array: Entries) -> NDArray[np.bool_]:
+    """Which entries can differ from zero."""
+    return np.reshape(np.array([isinstance(x, Expr) or x != 0.0 for x in entries(array)], np.bool_), array.shape)
+
+
+def _terms(x: Entries, y: Entries) -> NDArray[np.int64]:
+    """For each entry of the product the terms that can differ from zero."""
+    return nonzero(x).astype(np.int64) @ nonzero(y).astype(np.int64)
