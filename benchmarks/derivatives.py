@@ -1,6 +1,6 @@
 """Derivatives and users' functions: writes results/derivatives.json and DERIVATIVES.md.
 
-    python -m benchmarks.derivatives [--parts rates,cost,cold] [--quick]
+    python -m benchmarks.derivatives [--parts rates,cost,cold,network] [--quick]
     python -m benchmarks.derivatives --table     DERIVATIVES.md alone; with --check exit status 1 if it is out of date
 
 N = 256, float64, one thread, one core, interleaved, dense NumPy arrays with out=. What CasADi makes of
@@ -22,6 +22,7 @@ from benchmarks import cold, results
 from benchmarks.bench import BATCH, Subject, pinned
 from benchmarks.costs import TIP, reach
 from benchmarks.derivatives_table import PATH, SOURCE, page
+from benchmarks.network import ACTIVATIONS, network
 from benchmarks.robots import chosen
 from benchmarks.run import FULL, QUICK
 from condyle.cli.rivals.casadi_c import DERIVED, CasadiC
@@ -128,7 +129,7 @@ def cost(sampling: Sampling) -> dict[str, Any]:
 
 def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--parts", default="rates,cost,cold", metavar="rates,cost,cold")
+    parser.add_argument("--parts", default="rates,cost,cold,network", metavar="rates,cost,cold,network")
     parser.add_argument("--quick", action="store_true", help="short samples, nothing is written")
     parser.add_argument("--table", action="store_true")
     parser.add_argument("--check", action="store_true")
@@ -150,6 +151,9 @@ def run(parts: Sequence[str], quick: bool) -> None:
         _keep("cost", CASADI, cost(sampling), quick)
     for robot, name in cold.CASES if "cold" in parts else ():
         _keep("cold", f"{robot} {name}", cold.measure(robot, name, 1 if quick else 5), quick)
+
+    for activation in ACTIVATIONS if "network" in parts else ():
+        _keep("network", activation, network(activation, sampling), quick)
 
 
 def _keep(part: str, name: str, found: dict[str, Any], quick: bool) -> None:

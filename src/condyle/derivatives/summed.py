@@ -27,7 +27,7 @@ class Factors(NamedTuple):
     """
 
     input: str
-    at: tuple[int, ...]
+    at: NDArray[np.intp]
     first: str
     second: str
 
@@ -52,14 +52,14 @@ def vjp_summed(
 
     def takes(to: Entries, first: Entries, second: Entries) -> bool:
         met = [places.get(x, ("", -1)) for x in _nodes(to)]
-        names, found = {key for key, _ in met}, tuple(k for _, k in met)
+        names, found = {key for key, _ in met}, [k for _, k in met]
         if len(names) > 1 or -1 in found or len(set(found)) < len(found):
             return False
         (key,) = names
         parts = first, np.transpose(second)
         labels = [f"{key}_factor_{len(factors)}_{k}" for k in range(2)]
         answers.extend((Array(label, part.shape), part) for label, part in zip(labels, parts, strict=True))
-        factors.append(Factors(key, found, *labels))
+        factors.append(Factors(key, np.array(found), *labels))
         return True
 
     found = at.cotangents(at.answers, [at.inputs[key] for key in cotangents], [at.inputs[key] for key in by], takes)
@@ -70,7 +70,7 @@ def vjp_summed(
         elif (kept := np.flatnonzero(nonzero(bar))).size:
             label, part = f"{key}_summed", np.ravel(bar)[kept]
             answers.append((Array(label, part.shape), part))
-            factors.append(Factors(key, tuple(kept.tolist()), label, ""))
+            factors.append(Factors(key, kept, label, ""))
     arrays, values = zip(*own, *answers, strict=True)
     return code_of(at.graph, name, arrays, values), tuple(factors)
 
@@ -84,7 +84,7 @@ def summed(
         if one.input == name:
             first, second = answers[one.first], answers.get(one.second)
             sums = first.sum(axis=0) if second is None else np.tensordot(first, second, axes=([0, 2], [0, 2]))
-            total[list(one.at)] += np.ravel(sums)
+            total[one.at] += np.ravel(sums)
     return total
 
 
