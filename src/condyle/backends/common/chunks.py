@@ -8,8 +8,8 @@ soon as the angles are known.
 from __future__ import annotations
 
 import heapq
-from collections.abc import Collection, Sequence
-from dataclasses import dataclass
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass, field
 from itertools import accumulate, zip_longest
 from typing import TypeAlias, cast
 
@@ -86,12 +86,16 @@ def angle_slots(low: Lowered, angle: Angle) -> tuple[int, int, int]:
 
 @dataclass(frozen=True, slots=True)
 class Room:
-    """What is taken of the workspace: bases, zero and spare as in `Lowered`; a Program's own slots begin at `first`."""
+    """What is taken of the workspace: bases, zero and spare as in `Lowered`; a Program's own slots begin at `first`.
+
+    fixed: by node, where values go that have a place there already.
+    """
 
     bases: tuple[int, ...]
     zero: int
     spare: int
     first: int
+    fixed: Mapping[int, int] = field(default_factory=dict[int, int])
 
 
 def room_of(inputs: Sequence[Array]) -> Room:
@@ -211,6 +215,7 @@ def _place(program: Program, live: Sequence[int], steps: tuple[Step, ...], room:
         if node[0] == "input" and live[index]:
             _, array, entry = cast("tuple[str, int, int]", node)
             slots[index] = room.bases[array] + entry
+    slots |= room.fixed
     constants: list[tuple[int, float]] = []
     kept = {output.node for output in program.outputs} | _angles(steps)
     for index in sorted(kept):
@@ -241,7 +246,7 @@ def _scan(nodes: Sequence[Node], steps: Sequence[Step], kept: set[int], slots: d
     for number, step in enumerate(steps):
         for index in _defines(step):
             final = len(steps) if index in kept else last.get(index, number)
-            if final == number:
+            if final == number or index in slots:
                 continue
             if free:
                 slot = heapq.heappop(free)

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import NamedTuple
 
 from condyle.backends.common.chunks import Lowered, Room, room_of
+from condyle.ir.ops import LEAVES
 from condyle.ir.program import Array, Program
 from condyle.ir.segments import Product, Segmented, reads
 
@@ -15,7 +16,7 @@ AT_ONCE = {1: 8, 2: 4, 3: 4}
 
 
 class Copy(NamedTuple):
-    """Slots of a Program's answers, and where they go: an array side by side, as equal entries share a slot there.
+    """Slots of a Program's answers, and where they go: an array side by side, where they are not already.
 
     cleared: slots of the array that are zero from the start, as nothing else comes there.
     """
@@ -53,6 +54,7 @@ class Workspace:
         for product in code.products:
             self._rights[product.right.array] |= product.entries_of_right()
         self._programs = {array.name for program in code.programs for array in program.inputs}
+        self._kept = dict[str, Sequence[int]]()
 
     @property
     def tables(self) -> tuple[tuple[int, ...], ...]:
@@ -60,9 +62,23 @@ class Workspace:
         return tuple(self._tables[array.name] for array in self._arrays)
 
     def room(self, program: Program) -> Room:
-        """Room for a Program, its own slots behind all that is taken."""
+        """Room for a Program: places for its answers that are operands, its own slots behind all that is taken."""
+        given, fixed = _given(program), dict[int, int]()
+        shown = {node for array in program.arrays if array.name in self._answers for node in given[array.name].values()}
+        for array in program.arrays:
+            if self._is_operand(array.name):
+                nodes = given[array.name]
+                self._kept[array.name] = kept = self._written(array, nodes)
+                if array.name in self._lefts and len(kept) < array.size:  # behind all that was ever taken, and for good
+                    self.bases[array.name] = self.size
+                    self._take(Span(self.size, self.size + array.size, FOREVER))
+                else:
+                    self._place(array)
+                for k in kept:
+                    if k in nodes and nodes[k] not in shown and program.nodes[nodes[k]][0] not in LEAVES:
+                        fixed.setdefault(nodes[k], self.bases[array.name] + k)
         first = max(span.end for span in self._spans)
-        return Room(tuple(self.bases[array.name] for array in program.inputs), self.zero, self.spare, first)
+        return Room(tuple(self.bases[array.name] for array in program.inputs), self.zero, self.spare, first, fixed)
 
     def programmed(self, low: Lowered, first: int, end: int) -> list[Copy]:
         """The Program was given slots first .. end - 1; copies that make arrays of its answers."""
@@ -74,7 +90,7 @@ class Workspace:
         self._tables |= {array.name: table for array, table in given}
         copies = [self._copied(array, table) for array, table in given if self._is_operand(array.name)]
         self._done()
-        return copies
+        return [copy for copy in copies if copy.to or copy.cleared]
 
     def multiplied(self, product: Product) -> int:
         """The first slot of the result."""
@@ -87,22 +103,19 @@ class Workspace:
     def _is_operand(self, name: str) -> bool:
         return name in self._lefts or name in self._rights or name in self._programs
 
-    def _copied(self, array: Array, table: Sequence[int]) -> Copy:
+    def _written(self, array: Array, nodes: Mapping[int, int]) -> Sequence[int]:
+        """Entries of an operand that have to be there; the others are not read, or zero from the start."""
         name = array.name
         if name in self._programs or (name in self._lefts and name in self._rights):
-            kept = range(array.size)
-        elif name in self._rights:
-            kept = sorted(self._rights[name])
-        else:
-            kept = [k for k, slot in enumerate(table) if slot != self.zero]
-        zeros = sorted(set(range(array.size)) - set(kept)) if name in self._lefts else []
-        if zeros:  # behind all that was ever taken, and for good
-            self.bases[name] = self.size
-            self._take(Span(self.size, self.size + array.size, FOREVER))
-        else:
-            self._place(array)
-        base = self.bases[name]
-        return Copy(tuple(table[k] for k in kept), tuple(base + k for k in kept), tuple(base + k for k in zeros))
+            return range(array.size)
+        return sorted(self._rights[name] if name in self._rights else nodes)
+
+    def _copied(self, array: Array, table: Sequence[int]) -> Copy:
+        """What is not in its place yet: entries that are equal, numbers, parts of other arrays."""
+        base, kept = self.bases[array.name], self._kept[array.name]
+        zeros = sorted(set(range(array.size)) - set(kept)) if array.name in self._lefts else []
+        moved = [k for k in kept if table[k] != base + k]
+        return Copy(tuple(table[k] for k in moved), tuple(base + k for k in moved), tuple(base + k for k in zeros))
 
     def _place(self, array: Array) -> None:
         """The first place that is free."""
@@ -122,6 +135,14 @@ class Workspace:
         """What no later segment reads is free."""
         self._spans = [span for span in self._spans if span.last > self._number]
         self._number += 1
+
+
+def _given(program: Program) -> dict[str, dict[int, int]]:
+    """By array the node of every entry that is not zero."""
+    found: dict[str, dict[int, int]] = {array.name: {} for array in program.arrays}
+    for output in program.outputs:
+        found[program.arrays[output.array].name][output.index] = output.node
+    return found
 
 
 def _last_readers(code: Segmented, answers: set[str]) -> dict[str, int]:
