@@ -18,6 +18,8 @@ from condyle.ir.interp_segments import run_segments
 from condyle.ir.segments import Segmented
 from condyle.runtime import native
 from condyle.runtime.kernel import Kernel
+from condyle.runtime.layout import full
+from condyle.runtime.packed import Packed, pack_rows
 from condyle.runtime.toolchain import find_compiler
 from tests.dense import matmul
 from tests.products import soft, traced
@@ -107,6 +109,26 @@ def test_machine_code(code: Segmented, dtype: str, monkeypatch: pytest.MonkeyPat
             for first in (0, N - n):
                 part = [inputs[0][first : first + n], *inputs[1:]]
                 assert np.array_equal(answer(kernel, code, part, n), whole[first : first + n])
+
+
+@pytest.mark.skipif(not supported(), reason="this processor or installation runs no machine code of ours")
+def test_packed_arrays_beside_rows(code: Segmented) -> None:
+    """Every input packed; all but x as rows that serve all states; one of them packed too."""
+    inputs = rows()
+    isa = supported()[0]
+    lanes = isa.lanes(64)
+    layouts = tuple(full(a.shape, lanes) for a in code.inputs), tuple(full(a.shape, lanes) for a in code.arrays)
+    kernel = build(code, isa=isa, layouts=layouts)
+    assert kernel.packed is not None
+    whole = answer(kernel, code, inputs, N)
+    blocks = [pack_rows(x, one, (N,)).blocks for x, one in zip(spread(inputs), layouts[0], strict=True)]
+    for given in (blocks, [blocks[0], *inputs[1:]], [*blocks[:2], *inputs[2:]]):
+        out = np.full((-(-N // lanes), code.arrays[0].size, lanes), np.nan)
+        kernel.packed.run(N, given, [out], 1)
+        found = Packed(out, layouts[1][0], (N,)).dense()
+        assert np.array_equal(found.reshape(whole.shape), whole)
+    with pytest.raises(ValueError, match="expected shape"):
+        kernel.packed.run(N, [*blocks[:-1], inputs[-1][:, :-1].copy()], [out], 1)
 
 
 @pytest.mark.parametrize("dtype", ["float64", pytest.param("float32", marks=pytest.mark.slow)])

@@ -101,6 +101,25 @@ def test_any_number_of_states_on_any_number_of_threads(robot: Robot, compiled: D
     assert all((a.dense() == b.dense()).all() for a, b in zip(one, two, strict=True))
 
 
+@pytest.mark.parametrize("target", ["cpu", "c", "numpy"])
+def test_what_all_states_share_may_be_plain(robot: Robot, compiled: Dyn, target: str) -> None:
+    """An array without batch dimensions beside packed ones: the first call, the next one, and into out=."""
+    dyn = compiled(target)
+    q, v = robot.random_state(9, 0)
+    want = dyn.inverse_dynamics(q, np.broadcast_to(v[3], v.shape), v)
+    out = dyn.pack(np.zeros_like(v))
+    for _ in range(2):
+        found = dyn.inverse_dynamics(dyn.pack(q), v[3], dyn.pack(v))
+        np.testing.assert_allclose(found.dense(), want, rtol=0, atol=1e-12 * np.abs(want).max())
+        assert dyn.inverse_dynamics(dyn.pack(q), v[3], dyn.pack(v), out=out) is out
+        np.testing.assert_array_equal(out.dense(), found.dense())
+        np.testing.assert_array_equal(
+            dyn.inverse_dynamics(dyn.pack(q), v[3][::-1][::-1], dyn.pack(v)).dense(), found.dense()
+        )
+    with pytest.raises(UnsupportedError, match="q is packed and v not"):
+        dyn.inverse_dynamics(dyn.pack(q), v[:1], dyn.pack(v))
+
+
 def test_batches_of_any_dimensions(robot: Robot, compiled: Dyn) -> None:
     q = robot.random_state(6, 0).q
     dyn = compiled()

@@ -191,10 +191,10 @@ def _movers(layout: Layout, dtype: np.dtype[np.floating]) -> Movers | None:
 
 
 class PackedCall(NamedTuple):
-    """A checked call with packed arrays: n states, what goes in, what comes out."""
+    """A checked call with packed arrays: n states, what goes in, what comes out. An input may be one row (1, size)."""
 
     n: int
-    inputs: tuple[Packed, ...]
+    inputs: tuple[Packed | Floats, ...]
     outputs: tuple[Packed, ...]
 
     def run(self, kernel: Kernel, threads: int) -> tuple[Packed, ...]:
@@ -202,9 +202,12 @@ class PackedCall(NamedTuple):
         if not self.outputs[0].blocks.size:
             return self.outputs
         if isinstance(kernel, NativeKernel) and kernel.packed is not None:
-            kernel.packed.run(self.n, [x.blocks for x in self.inputs], [x.blocks for x in self.outputs], threads)
+            inputs = [x.blocks if isinstance(x, Packed) else x for x in self.inputs]
+            kernel.packed.run(self.n, inputs, [x.blocks for x in self.outputs], threads)
         else:
-            inputs = [np.reshape(x.dense(), (self.n, x.layout.size)) for x in self.inputs]
+            inputs = [
+                np.reshape(x.dense(), (self.n, x.layout.size)) if isinstance(x, Packed) else x for x in self.inputs
+            ]
             outputs = [np.empty((self.n, x.layout.size), x.dtype) for x in self.outputs]
             kernel(self.n, inputs, outputs, threads)
             for rows, x in zip(outputs, self.outputs, strict=True):
@@ -221,26 +224,41 @@ class PackedBinder:
 
     def bind(self, args: Sequence[object], out: object = None) -> PackedCall:
         """ShapeError, DTypeError or UnsupportedError that names the argument, what it is and what was expected."""
-        arrays = self._inputs(args)
-        for name, array, layout in zip(self._names, arrays, self.layouts[0], strict=True):
-            self._check(name, array, layout)
-        batch = arrays[0].batch
+        inputs = self._inputs(args)
+        arrays = [array for array in inputs if isinstance(array, Packed)]
+        for name, array, layout in zip(self._names, inputs, self.layouts[0], strict=True):
+            if isinstance(array, Packed):
+                self._check(name, array, layout)
+        batch = arrays[0].batch if arrays else ()
         if any(array.batch != batch for array in arrays):
-            listed = ", ".join(f"{name} {array.shape}" for name, array in zip(self._names, arrays, strict=True))
+            listed = ", ".join(f"{name} {array.shape}" for name, array in zip(self._names, inputs, strict=True))
             raise ShapeError(f"{self._method}: packed arrays are not broadcast, their batches must agree: {listed}")
         n = math.prod(batch)
-        results = self._fresh(batch, n) if out is None else self._out(out, arrays, batch)
-        return PackedCall(n, arrays, results)
+        results = self._fresh(batch, n) if out is None else self._out(out, inputs, batch)
+        return PackedCall(n, inputs, results)
 
-    def _inputs(self, args: Sequence[object]) -> tuple[Packed, ...]:
+    def _inputs(self, args: Sequence[object]) -> tuple[Packed | Floats, ...]:
         if len(args) != len(self._names):
             raise ShapeError(f"{self._method}: {len(args)} arguments given, expected {', '.join(self._names)}")
-        plain = [name for name, array in zip(self._names, args, strict=True) if not isinstance(array, Packed)]
+        some = any(isinstance(array, Packed) for array in args)
+        found = [self._input(array, layout, some) for array, layout in zip(args, self.layouts[0], strict=True)]
+        plain = [name for name, array in zip(self._names, found, strict=True) if array is None]
         if plain:
-            packed = next((name for name in self._names if name not in plain), "out")
-            cure = "pack every argument with pack(), or none"
-            raise UnsupportedError(f"{self._method}: {packed} is packed and {', '.join(plain)} not: {cure}")
-        return cast("tuple[Packed, ...]", tuple(args))
+            packed = next((n for n, x in zip(self._names, args, strict=True) if isinstance(x, Packed)), "out")
+            cure = "pack every argument with pack(), or none; what all states share may be an array without batch"
+            raise UnsupportedError(f"{self._method}: {packed} is packed and {', '.join(plain)} not: {cure} dimensions")
+        return tuple(array for array in found if array is not None)
+
+    def _input(self, array: object, layout: Layout, some: bool) -> Packed | Floats | None:
+        """A packed array, or one row for all states; None for anything else."""
+        if isinstance(array, Packed):
+            return array
+        if not (some and isinstance(array, np.ndarray) and layout.columns == layout.size):
+            return None
+        given = cast(Floats, array)
+        if given.shape != layout.dims or given.dtype != self._dtype:
+            return None
+        return np.require(np.reshape(given, (1, layout.size)), requirements=["C", "A"])
 
     def _check(self, name: str, array: Packed, layout: Layout) -> None:
         has, head = array.layout, f"{self._method}: {name} is packed"
@@ -268,7 +286,7 @@ class PackedBinder:
             for layout in self.layouts[1]
         )
 
-    def _out(self, out: object, inputs: Sequence[Packed], batch: tuple[int, ...]) -> tuple[Packed, ...]:
+    def _out(self, out: object, inputs: Sequence[Packed | Floats], batch: tuple[int, ...]) -> tuple[Packed, ...]:
         listed = tuple(cast("Sequence[object]", out)) if isinstance(out, (tuple, list)) else (out,)
         if len(listed) != len(self.layouts[1]):
             raise ShapeError(f"{self._method}: out has {len(listed)} arrays, expected {len(self.layouts[1])}")
@@ -282,7 +300,8 @@ class PackedBinder:
                 raise ShapeError(f"{self._method}: {name} has the batch {array.batch}, expected {batch}")
             if not array.blocks.flags.writeable:
                 raise ShapeError(f"{self._method}: {name} is read-only")
-            if any(np.may_share_memory(array.blocks, other.blocks) for other in (*inputs, *results)):
+            others = (other.blocks if isinstance(other, Packed) else other for other in (*inputs, *results))
+            if any(np.may_share_memory(array.blocks, other) for other in others):
                 raise ShapeError(f"{self._method}: {name} overlaps an input or another output; pass a fresh array")
             results.append(array)
         return tuple(results)

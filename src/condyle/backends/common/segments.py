@@ -108,7 +108,7 @@ class Workspace:
         name = array.name
         if name in self._programs or (name in self._lefts and name in self._rights):
             return range(array.size)
-        return sorted(self._rights[name] if name in self._rights else nodes)
+        return sorted(self._rights.get(name, nodes))
 
     def _copied(self, array: Array, table: Sequence[int]) -> Copy:
         """What is not in its place yet: entries that are equal, numbers, parts of other arrays."""

@@ -73,6 +73,14 @@ static int take_views(const Entry *self, PyObject *arrays, Job *job, Py_buffer *
             goto done;
         }
         ++*taken;
+        if (packed && !output && view->ndim == 2) { /* one row for all states, not packed */
+            if (check_view(self, view, 1, port) != 0) {
+                goto done;
+            }
+            job->base[port] = view->buf;
+            job->stride[port] = 0;
+            continue;
+        }
         if ((packed ? check_tiles : check_view)(self, view, (Py_ssize_t)job->n, port) != 0) {
             goto done;
         }

@@ -200,7 +200,20 @@ static PyObject *pack(const Function *self, PyObject **results)
     return packed;
 }
 
-/* Prepares a call where every array is packed; 0 without an exception if the method should take it. */
+/* A plain array without batch dimensions, which serves all states, where a packed one has all entries too. */
+static int take_one(const Function *self, const PackedCall *call, PyObject *object, Job *job, Py_ssize_t port)
+{
+    static const Batch none = {0, 1, {0}};
+    if (call->entry->size[port] != self->port[port].size ||
+        !fits(self, object, &self->port[port], &none, NPY_ARRAY_C_CONTIGUOUS | NPY_ARRAY_ALIGNED)) {
+        return 0;
+    }
+    job->base[port] = PyArray_BYTES((PyArrayObject *)object);
+    job->stride[port] = 0;
+    return 1;
+}
+
+/* Prepares a call where every array is packed, or serves all states; 0 without an exception if the method should take it. */
 static int prepare_packed(const Function *self, const PackedCall *call, PyObject *const *given, PyObject *out, Job *job,
                           PyObject **results)
 {
@@ -208,7 +221,8 @@ static int prepare_packed(const Function *self, const PackedCall *call, PyObject
     const int flags = NPY_ARRAY_C_CONTIGUOUS | NPY_ARRAY_ALIGNED;
     const Py_ssize_t n_in = call->entry->n_in;
     for (Py_ssize_t k = 0; k < n_in; k++) {
-        if (!take_packed(call, given[k], first, self->dtype, job, k, flags)) {
+        if (!take_packed(call, given[k], first, self->dtype, job, k, flags) &&
+            !take_one(self, call, given[k], job, k)) {
             return 0;
         }
     }

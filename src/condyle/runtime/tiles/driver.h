@@ -108,8 +108,22 @@ static void give(const tiles_plan *plan, const tiles_output *out, real *to, ptrd
     }
 }
 
-/* What is the same for all tiles. A row that serves all states and that only products read, on the left, stays where it is. */
-static void start(const tiles_plan *plan, const void *const *in, const ptrdiff_t *in_stride, real_v *w)
+/* One row that serves all states; of an input that comes packed with some columns left out these columns. */
+static void take_one(const tiles_plan *plan, const tiles_input *in, const real *row, real_v *w, int way)
+{
+    int64_t k;
+    if (is_whole(in, way)) {
+        cd_pack_one(row, (size_t)in->size, w + in->slot);
+        return;
+    }
+    for (k = 0; k < in->size; k++) {
+        const int64_t from = plan->slots[in->table + k];
+        w[in->slot + k] = cd_splat(from < in->columns ? row[from] : 0);
+    }
+}
+
+/* What is the same for all tiles. A row that only products read, on the left, stays where it is. */
+static void start(const tiles_plan *plan, const void *const *in, const ptrdiff_t *in_stride, real_v *w, int way)
 {
     const int64_t held = plan->n_loop > 0 ? plan->loops[LOOPS_HELD] : 0;
     int64_t k;
@@ -117,8 +131,8 @@ static void start(const tiles_plan *plan, const void *const *in, const ptrdiff_t
         w[plan->value_slot[k]] = cd_splat(((const real *)plan->values)[k]);
     }
     for (k = 0; k < plan->n_in; k++) {
-        if (in_stride[k] == 0 && !(held != 0 && held >> k & 1)) {
-            cd_pack_one((const real *)in[k], (size_t)plan->in[k].size, w + plan->in[k].slot);
+        if (in_stride[k] == 0 && !(held != 0 && (held >> k & 1) && is_whole(plan->in + k, way))) {
+            take_one(plan, plan->in + k, (const real *)in[k], w, way);
         }
     }
 }
@@ -147,11 +161,11 @@ static int run(size_t n, const void *const *in, const ptrdiff_t *in_stride, void
     const size_t most = beside(plan, in_stride);
     const size_t size = plan->n_loop > 0 ? (size_t)plan->loops[LOOPS_SIZE] : 0;
     const int whole = plan->n_loop > 0 && plan->loops[LOOPS_RECORDS] > 0;
-    tiles_group group = {w, 0, (int64_t)size, in, in_stride};
+    tiles_group group = {w, 0, (int64_t)size, in, in_stride, way};
     size_t first, t;
     int64_t k;
     for (t = 0; t < most; t++) {
-        start(plan, in, in_stride, w + t * size);
+        start(plan, in, in_stride, w + t * size, way);
     }
     for (first = 0; first < n; first += LANES * most) {
         const size_t left = (n - first + LANES - 1) / LANES, tiles = left < most && !whole ? left : most;

@@ -31,6 +31,7 @@ typedef struct {
     int64_t tiles, size;
     const void *const *in;
     const ptrdiff_t *in_stride;
+    int way;
 } tiles_group;
 
 typedef struct {
@@ -94,7 +95,9 @@ static const real *same_left(const loops *self, const int64_t *word)
     }
     if (word[1] & PRODUCT_HELD) {
         const int64_t port = input_at(plan, word[2]);
-        return self->group->in_stride[port] == 0 ? (const real *)self->group->in[port] + (word[2] - plan->in[port].slot) : NULL;
+        const tiles_input *const in = plan->in + port;
+        const int one = self->group->in_stride[port] == 0 && is_whole(in, self->group->way);
+        return one ? (const real *)self->group->in[port] + (word[2] - in->slot) : NULL;
     }
     return NULL;
 }

@@ -61,6 +61,12 @@ typedef int tiles_run(size_t n, const void *const *in, const ptrdiff_t *in_strid
 /* How arrays come and go: a sum of these. STREAM: results are stored past the caches. */
 enum { TILES_PACKED_IN = 1, TILES_PACKED_OUT = 2, TILES_STREAM = 4, TILES_WAYS = 8 };
 
+/* Whether an input comes with all entries of a row. */
+static inline int is_whole(const tiles_input *in, int way)
+{
+    return !(way & TILES_PACKED_IN) || in->table < 0;
+}
+
 enum { TILES_STAGED = 256 }; /* entries of long rows that wait at a time, and 16 that waited before */
 
 /* A driver for each way; each is NULL where the compiler of this extension cannot do it. */
