@@ -43,6 +43,7 @@ TESTS = (
     "tests/backends/cpu/test_loops.py",
     "tests/backends/cpu/test_single.py",
     "tests/backends/cpu/test_stores.py",
+    "tests/backends/test_held.py",
     "tests/test_links.py",
 )
 NO_ROOM = "tests/runtime/test_native.py::test_without_threads_the_caller_does_it_alone"

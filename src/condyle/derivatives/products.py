@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import TypeAlias, cast
+from typing import Protocol, TypeAlias, cast
 
 import numpy as np
 from numpy.typing import NDArray
@@ -138,10 +138,18 @@ class ProductGraph(Graph):
         return found
 
 
-def multiplied(graph: ProductGraph, left: Entries, right: Entries) -> Entries:
-    """The product of two matrices, recorded where it is large, else sums of products."""
-    recorded = graph.product(left, right)
-    return straight(left, right) if recorded is None else recorded
+class Keeps(Protocol):
+    """What may keep a product of matrices of symbols as one operation."""
+
+    def product(self, left: Entries, right: Entries) -> Entries | None:
+        """Its entries, or None where it shall be sums of products."""
+        ...
+
+
+def multiplied(at: Keeps, left: Entries, right: Entries) -> Entries:
+    """The product of two matrices, kept as one operation where it is large, else sums of products."""
+    kept = at.product(left, right)
+    return straight(left, right) if kept is None else kept
 
 
 def straight(left: Entries, right: Entries) -> Entries:

@@ -13,7 +13,7 @@ from typing import cast
 import numpy as np
 
 from condyle.derivatives.lowering import code_of
-from condyle.derivatives.products import LEAST, Entries, ProductGraph, Recorded, entries, multiplied
+from condyle.derivatives.products import LEAST, Entries, Keeps, ProductGraph, Recorded, entries, multiplied
 from condyle.derivatives.recording import replayed
 from condyle.ir.expr import Expr, Value
 from condyle.ir.ops import FUSED
@@ -106,7 +106,7 @@ class Replayed:
             product = graph.product_of(node)
             if product is None or node != product.first:
                 return
-            for k, x in enumerate(entries(_tangent(graph, product, known))):
+            for k, x in enumerate(entries(tangent(graph, product, known))):
                 if not is_zero(x):
                     known[product.first + k] = {0: x}
 
@@ -124,31 +124,27 @@ class Replayed:
         def closed(node: int, known: Cotangents) -> None:
             product = graph.product_of(node)
             if product is not None and node == product.first and node in active:
-                _pass_on(graph, product, active, known, takes)
+                pass_on(graph, product, active, known, takes)
 
         seeds = [(x.index, bar) for x, bar in zip(_flat(values), _flat(given), strict=True) if isinstance(x, Expr)]
         found = reverse(graph, order, active, seeds, closed)
         return [_mapped(array, lambda x: found.get(cast(Expr, x).index)) for array in by]
 
 
-def _tangent(graph: ProductGraph, product: Recorded, known: Mapping[int, Directions]) -> Entries:
-    """dC = dL R + L dR."""
+def tangent(at: Keeps, product: Recorded, known: Mapping[int, Directions]) -> Entries:
+    """dC = dL R + L dR, along direction 0."""
     result = np.zeros(product.shape, object)
     parts = [_mapped(part, lambda x: _of(known, x)) for part in (product.left, product.right)]
     for left, right in ((parts[0], product.right), (product.left, parts[1])):
         if not (_vanishes(left) or _vanishes(right)):
-            result = result + multiplied(graph, left, right)
+            result = result + multiplied(at, left, right)
     return result
 
 
-def _pass_on(
-    graph: ProductGraph,
-    product: Recorded,
-    active: Mapping[int, object],
-    known: Cotangents,
-    takes: Takes | None,
+def pass_on(
+    at: Keeps, product: Recorded, active: Mapping[int, object], known: Cotangents, takes: Takes | None = None
 ) -> None:
-    """L_bar = C_bar R^T and R_bar = L^T C_bar, to those that depend on what is differentiated by."""
+    """L_bar = C_bar R^T and R_bar = L^T C_bar, to those entries that depend on what is differentiated by."""
     bar = _array([known.get(k) for k in range(product.first, product.end)], product.shape)
     if _vanishes(bar):
         return
@@ -156,7 +152,7 @@ def _pass_on(
     for to, first, second in ((left, bar, np.transpose(right)), (right, np.transpose(left), bar)):
         if not _any_of(to, active) or (takes is not None and takes(to, first, second)):
             continue
-        for x, value in zip(entries(to), entries(multiplied(graph, first, second)), strict=True):
+        for x, value in zip(entries(to), entries(multiplied(at, first, second)), strict=True):
             if isinstance(x, Expr) and x.index in active:
                 known.add(x.index, value)
 
