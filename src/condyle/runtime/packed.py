@@ -17,7 +17,7 @@ from condyle.runtime._native import Entry, PackedBase, empty
 from condyle.runtime.kernel import Kernel
 from condyle.runtime.layout import Layout, Layouts
 from condyle.runtime.native import PACKED_IN, PACKED_OUT, NativeKernel, Shape, plan_entry
-from condyle.runtime.rows import MOST_DIMS
+from condyle.runtime.rows import MOST_DIMS, one_row
 
 Floats: TypeAlias = NDArray[np.floating]
 Index: TypeAlias = int | slice | EllipsisType | Sequence[int] | NDArray[np.integer] | NDArray[np.bool_]
@@ -205,9 +205,7 @@ class PackedCall(NamedTuple):
             inputs = [x.blocks if isinstance(x, Packed) else x for x in self.inputs]
             kernel.packed.run(self.n, inputs, [x.blocks for x in self.outputs], threads)
         else:
-            inputs = [
-                np.reshape(x.dense(), (self.n, x.layout.size)) if isinstance(x, Packed) else x for x in self.inputs
-            ]
+            inputs = [np.reshape(x.dense(), (self.n, -1)) if isinstance(x, Packed) else x for x in self.inputs]
             outputs = [np.empty((self.n, x.layout.size), x.dtype) for x in self.outputs]
             kernel(self.n, inputs, outputs, threads)
             for rows, x in zip(outputs, self.outputs, strict=True):
@@ -253,12 +251,7 @@ class PackedBinder:
         """A packed array, or one row for all states; None for anything else."""
         if isinstance(array, Packed):
             return array
-        if not (some and isinstance(array, np.ndarray) and layout.columns == layout.size):
-            return None
-        given = cast(Floats, array)
-        if given.shape != layout.dims or given.dtype != self._dtype:
-            return None
-        return np.require(np.reshape(given, (1, layout.size)), requirements=["C", "A"])
+        return one_row(array, layout.dims, self._dtype) if some and layout.columns == layout.size else None
 
     def _check(self, name: str, array: Packed, layout: Layout) -> None:
         has, head = array.layout, f"{self._method}: {name} is packed"

@@ -5,6 +5,7 @@ from __future__ import annotations
 import itertools
 import math
 from collections.abc import Iterable
+from typing import cast
 
 import numpy as np
 from numpy.typing import NDArray
@@ -75,6 +76,16 @@ def rows_of(array: Floats, dims: Shape, batch: Shape, n: int) -> Floats:
     else:
         rows = shaped(np.broadcast_to(array, batch + dims), (n, size))
     return rows if has_rows(rows) else np.array(rows, order="C")
+
+
+def one_row(array: object, dims: Shape, dtype: np.dtype[np.floating]) -> Floats | None:
+    """(1, size) of an array without batch dimensions; None for anything else."""
+    if not isinstance(array, np.ndarray):
+        return None
+    given = cast(Floats, array)
+    if given.shape != dims or given.dtype != dtype:
+        return None
+    return np.require(shaped(given, (1, math.prod(dims))), requirements=["C", "A"])
 
 
 def overlaps_itself(array: Floats) -> bool:
