@@ -74,9 +74,21 @@ def program_of(tree: _Same, name: Name) -> Program:
 
 
 def _answers(at: Recording, name: Name, given: Mapping[str, Sequence[Value]]) -> Sequence[Sequence[Value]]:
-    """By the closed rule of the function's specification, else by differentiating it."""
-    own = [port.name for port in FUNCTIONS[str(name)].inputs[len(name.base.inputs) :]]
-    if name.kind not in name.base.closed:
-        return MADE[name.kind](Recorded(at, name, given), given, own)
-    found = name.base.closed[name.kind](at, given)
-    return [found[port.name] for port in FUNCTIONS[str(name)].outputs]
+    """By the closed rule of the function's specification, else, and what it leaves out, by differentiation."""
+    function, closed = FUNCTIONS[str(name)], name.base.closed.get(name.kind)
+    found = {} if closed is None else dict(closed(at, given))
+    left = _left(name, [port.name not in found for port in function.outputs])
+    if left is not None:
+        own = [port.name for port in function.inputs[len(name.base.inputs) :]]
+        made = MADE[name.kind](Recorded(at, left, given), given, own)
+        found.update(zip((port.name for port in FUNCTIONS[str(left)].outputs), made, strict=True))
+    return [found[port.name] for port in function.outputs]
+
+
+def _left(name: Name, missing: Sequence[bool]) -> Name | None:
+    """What a closed rule leaves out: of a Jacobian some columns, else all."""
+    if not any(missing):
+        return None
+    n = len(name.by)
+    some = tuple(one for k, one in enumerate(name.by) if any(missing[k::n]))
+    return name._replace(by=some) if name.kind == "jacobian" else name

@@ -5,11 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from functools import partial
 
-from condyle.functions.quantities import DOF_UNIT, MINV, TAU, A, M, Q, V, derivative
-from condyle.specification import Accuracy, Call, Function, MinusProduct, ParallelRoute, Route, Size
-
-DTAU_DQ, DTAU_DV = derivative(TAU, "q", DOF_UNIT), derivative(TAU, "v", DOF_UNIT + " s")
-DA_DQ, DA_DV, DA_DTAU = derivative(A, "q", "1/s^2"), derivative(A, "v", "1/s"), derivative(A, "tau", "1 / M")
+from condyle.functions.quantities import DA_DQ, DA_DTAU, DA_DV, DTAU_DQ, DTAU_DV, MINV, TAU, A, M, Q, V
+from condyle.specification import Accuracy, Call, Closed, Function, MinusProduct, ParallelRoute, Route, Size
 
 GROWS = Size(80, 50, 2)
 """Of routes that factor M: they grow with the cube of the depth."""
@@ -19,6 +16,12 @@ def _routes(name: str) -> Mapping[str, Route]:
     from condyle.functions.dynamics_routes import ROUTES
 
     return ROUTES[name]
+
+
+def _rules(name: str) -> Mapping[str, Closed]:
+    from condyle.functions.dynamics_rules import RULES
+
+    return RULES[name]
 
 
 def _parallel(name: str) -> Mapping[str, ParallelRoute]:
@@ -42,6 +45,7 @@ DYNAMICS = (
         parallel_ways=partial(_parallel, "id"),
         normal_form="joint_space",
         inverse="fd",
+        closed_ways=partial(_rules, "id"),
     ),
     Function(
         "fd",
@@ -57,6 +61,7 @@ DYNAMICS = (
         condition=64.0,
         parallel_ways=partial(_parallel, "fd"),
         normal_form="joint_space",
+        closed_ways=partial(_rules, "fd"),
     ),
     Function(
         "m",

@@ -34,3 +34,7 @@ def derivative(of: Port, by: str, unit: str) -> Port:
     zeros = "coupled" if of is TAU else "connected"
     doc = f"derivative of {of.name} by {by}, row = {of.name}"
     return Port(f"d{of.name}_d{by}", ("nv", "nv"), unit, "joint", doc, zeros=zeros, symmetric=by == "tau")
+
+
+DTAU_DQ, DTAU_DV = derivative(TAU, "q", DOF_UNIT), derivative(TAU, "v", DOF_UNIT + " s")
+DA_DQ, DA_DV, DA_DTAU = derivative(A, "q", "1/s^2"), derivative(A, "v", "1/s"), derivative(A, "tau", "1 / M")
