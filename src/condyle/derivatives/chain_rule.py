@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from typing import cast
 
-from condyle.derivatives.ports import tangent_dims
 from condyle.derivatives.recording import Call, Recording
 from condyle.derivatives.tangent import apart, moved
 from condyle.ir.expr import Expr, Value
@@ -13,7 +12,6 @@ from condyle.passes.forward import Directions, forward
 from condyle.passes.partials import is_zero
 from condyle.passes.reverse import Cotangents, reverse
 from condyle.specification import Port
-from condyle.trace.structure import sizes
 
 Values = Sequence[Value]
 
@@ -167,11 +165,3 @@ def _product(
 
 def _nodes(values: Values) -> tuple[int, ...]:
     return tuple(value.index if isinstance(value, Expr) else -1 for value in values)
-
-
-def tangent_size(at: Recording, port: Port) -> int:
-    """Entries of a small change of a port."""
-    size = 1
-    for n in Port("", tangent_dims(port), "", "", "").shape(sizes(at.tree)):
-        size *= n
-    return size

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from functools import lru_cache, partial
 from typing import Any, cast
 
+from condyle.derivatives import second
 from condyle.derivatives.differentiate import MADE, Recorded
 from condyle.derivatives.names import Name, parsed
 from condyle.derivatives.ports import derived
@@ -30,7 +31,8 @@ def _derived(name: str) -> Any:
 @lru_cache(maxsize=1024)
 def _specified(name: Name) -> Any:
     closed = name.kind in name.base.closed
-    return derived(name, lambda: {"closed rule" if closed else "differentiated": Route(partial(_run, name))})
+    ways = {"closed rule" if closed else "differentiated": Route(_Run(name))}
+    return derived(name, lambda: ways, partial(second.closed, name))
 
 
 def forget() -> None:
@@ -38,10 +40,21 @@ def forget() -> None:
     _specified.cache_clear()
 
 
-def _run(name: Name, sweeps: Any) -> tuple[object, ...]:
-    """The derivative on the scalars that a sweep has."""
-    program = program_of(_Same(sweeps.tree), name)
-    return tuple(replayed(program, [cast("Sequence[Scalar]", sweeps.inputs[array.name]) for array in program.inputs]))
+class _Run:
+    """A derivative on the scalars that a sweep has."""
+
+    def __init__(self, name: Name) -> None:
+        self.name = name
+
+    def __call__(self, sweeps: Any) -> tuple[object, ...]:
+        program = program_of(_Same(sweeps.tree), self.name)
+        given = [cast("Sequence[Scalar]", sweeps.inputs[array.name]) for array in program.inputs]
+        return tuple(replayed(program, given))
+
+    @property
+    def record(self) -> Callable[..., Sequence[Sequence[Value]]] | None:
+        """What a closed rule calls is known when it is differentiated again."""
+        return partial(_answers, name=self.name) if self.name.kind in self.name.base.closed else None
 
 
 class _Same:
@@ -63,7 +76,7 @@ def program_of(tree: _Same, name: Name) -> Program:
     function, at = FUNCTIONS[str(name)], Recording(tree.tree)
     inputs, outputs = arrays(tree.tree, function.inputs), arrays(tree.tree, function.outputs)
     given = {array.name: at.leaves(array.size) for array in inputs}
-    answers = _answers(at, name, given)
+    answers = _answers(at, given, name)
     graph = Graph()
     known: dict[int, Value] = {}
     for port, array in enumerate(inputs):
@@ -73,7 +86,7 @@ def program_of(tree: _Same, name: Name) -> Program:
     return pipeline.apply(verify(graph.program(str(name), inputs, outputs, values)), pipeline.CLEAN)
 
 
-def _answers(at: Recording, name: Name, given: Mapping[str, Sequence[Value]]) -> Sequence[Sequence[Value]]:
+def _answers(at: Recording, given: Mapping[str, Sequence[Value]], name: Name) -> Sequence[Sequence[Value]]:
     """By the closed rule of the function's specification, else, and what it leaves out, by differentiation."""
     function, closed = FUNCTIONS[str(name)], name.base.closed.get(name.kind)
     found = {} if closed is None else dict(closed(at, given))

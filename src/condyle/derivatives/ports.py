@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+import math
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 
 from condyle.derivatives.names import Name
 from condyle.functions import FUNCTIONS
-from condyle.specification import Accuracy, Function, Port, Route
+from condyle.model.tree import Tree
+from condyle.specification import Accuracy, Closed, Function, Port, Route
+from condyle.trace.structure import sizes
 
 LOOSER = {"jvp": 100.0, "vjp": 100.0, "jacobian": 100.0, "hessian": 1000.0}
 """How much larger the error of a derivative may be than the function's."""
@@ -16,6 +19,11 @@ LOOSER = {"jvp": 100.0, "vjp": 100.0, "jacobian": 100.0, "hessian": 1000.0}
 def tangent_dims(port: Port) -> tuple[str, ...]:
     """Of small changes of a quantity: nv of a configuration."""
     return ("nv",) if port.is_configuration else port.dims
+
+
+def sizes_of(tree: Tree, ports: Sequence[Port]) -> list[int]:
+    """Entries of small changes of ports."""
+    return [math.prod(replace(port, dims=tangent_dims(port)).shape(sizes(tree))) for port in ports]
 
 
 def _called(function: Function, port: Port) -> str:
@@ -96,7 +104,9 @@ EQUATIONS = {
 }
 
 
-def derived(name: Name, ways: Callable[[], Mapping[str, Route]]) -> Function:
+def derived(
+    name: Name, ways: Callable[[], Mapping[str, Route]], closed_ways: Callable[[], Mapping[str, Closed]]
+) -> Function:
     """The specification."""
     base, factor = name.base, LOOSER[name.kind]
     more, outputs = _PORTS[name.kind](name)
@@ -109,7 +119,7 @@ def derived(name: Name, ways: Callable[[], Mapping[str, Route]]) -> Function:
         inputs=(*base.inputs, *more),
         outputs=outputs,
         ways=ways,
-        closed_ways=dict,
+        closed_ways=closed_ways,
         accuracy=accuracy,
         condition=base.condition * factor,
         normal_form="exact",

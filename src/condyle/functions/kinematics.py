@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from functools import partial
 
 from condyle.functions.quantities import DV, Q0, Q1, Q_NEXT, A, Q, V
-from condyle.specification import Accuracy, Function, Port, Route, Size
+from condyle.specification import Accuracy, Closed, Function, Port, Route, Size
 
 FRAMES, SEEN = ("frames",), ("frames", "reference_frame")
 EXACT, ROUNDED = Accuracy(1e-12, 2e-5), Accuracy(1e-11, 5e-5)
@@ -21,6 +21,12 @@ def _routes(name: str) -> Mapping[str, Route]:
     from condyle.functions.kinematics_routes import ROUTES
 
     return ROUTES[name]
+
+
+def _rules(name: str) -> Mapping[str, Closed]:
+    from condyle.functions.kinematics_rules import RULES
+
+    return RULES[name]
 
 
 KINEMATICS = (
@@ -98,6 +104,7 @@ KINEMATICS = (
         Size(20),
         EXACT,
         "Solà, Deray, Atchuthan 2018",
+        closed_ways=partial(_rules, "integrate"),
     ),
     Function(
         "difference",
@@ -109,5 +116,6 @@ KINEMATICS = (
         Size(20),
         Accuracy(1e-11, 5e-5),
         "Solà, Deray, Atchuthan 2018",
+        closed_ways=partial(_rules, "difference"),
     ),
 )

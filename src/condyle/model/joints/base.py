@@ -15,7 +15,8 @@ import numpy as np
 
 from condyle.errors import UnsupportedError
 from condyle.model.array import Array
-from condyle.model.joints import lie
+from condyle.model.joints import increments, lie
+from condyle.model.joints.increments import Rows
 from condyle.model.joints.series import Moved
 from condyle.scalar import Scalar, is_zero, number
 from condyle.spatial import vector as vec
@@ -115,6 +116,17 @@ class JointType(ABC):
             raise UnsupportedError(f"a {self.name} joint has no difference of configurations near each other")
         return self.difference(q0, q1)
 
+    def transport(self, dv: Sequence[Scalar]) -> tuple[Rows, Rows]:
+        """The derivatives of q ⊕ dv by q and by dv, (nv, nv), each in its local tangent."""
+        return (_one(self.nv), _one(self.nv)) if self.is_flat else increments.transport(*self._algebra(dv))
+
+    def transport_inverse(self, dv: Sequence[Scalar]) -> Rows:
+        """The inverse of the second: the derivative of dv = q1 ⊖ q0 by q1; that by q0 is minus the inverse at -dv."""
+        return _one(self.nv) if self.is_flat else increments.inverse(*self._algebra(dv))
+
+    def _algebra(self, dv: Sequence[Scalar]) -> tuple[Pair, Sequence[Pair]]:
+        return self.twist(dv), self.subspace(0.0)
+
     def twist(self, x: Sequence[Scalar]) -> Pair:
         """S x, (linear, angular)."""
         return combined(x, self.subspace(0.0))
@@ -153,3 +165,7 @@ class JointType(ABC):
         plain = self.nq - 4 * self.has_quaternion
         q = rng.uniform(-1.0, 1.0, (n, plain)) * self.spread[:plain]
         return np.concatenate((q, lie.random_quaternions(rng, n)), axis=-1) if self.has_quaternion else q
+
+
+def _one(n: int) -> Rows:
+    return [[number(float(i == j)) for j in range(n)] for i in range(n)]
