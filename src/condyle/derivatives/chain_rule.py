@@ -35,7 +35,7 @@ class ChainRule:
 
     def tangents(self, values: Values, seeds: Sequence[tuple[Value, Directions]]) -> list[Directions]:
         """Of each value, given those of leaves."""
-        order = self.at.needed(values)
+        order = self.at.needed(values, smoothly=True)
         start = {cast(Expr, leaf).index: of for leaf, of in seeds}
         found = forward(self.at.graph, order, start, self._opened)
         return [found.get(value.index, {}) if isinstance(value, Expr) else {} for value in values]

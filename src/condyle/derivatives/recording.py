@@ -17,6 +17,7 @@ from condyle.functions import FUNCTIONS
 from condyle.ir.expr import Expr, Graph, Value
 from condyle.ir.program import Program, constant_of, input_of, operands
 from condyle.model.tree import Tree
+from condyle.passes.turns import links
 from condyle.scalar import Scalar, number, operation
 from condyle.specification import Function, Port
 from condyle.trace.reference import Output
@@ -122,16 +123,19 @@ class Recording:
         """The call that a leaf is an answer of; None for leaves of inputs."""
         return self._of_port.get(input_of(self.graph.nodes[node])[0])
 
-    def used(self, node: int) -> Sequence[int]:
-        """The nodes that a node depends on at once: a call's answers on their first, and that on its arguments."""
+    def used(self, node: int, smoothly: bool = False) -> Sequence[int]:
+        """The nodes that a node depends on at once: a call's answers on their first, and that on its arguments.
+
+        smoothly: only those that a tangent is made of.
+        """
         if self.graph.nodes[node][0] != "input":
-            return operands(self.graph.nodes[node])
+            return [k for k, _ in links(self.graph, node)] if smoothly else operands(self.graph.nodes[node])
         call = self.call_of(node)
         if call is None:
             return ()
         return call.reads if node == call.first else (call.first,)
 
-    def needed(self, values: Iterable[Value]) -> list[int]:
+    def needed(self, values: Iterable[Value], smoothly: bool = False) -> list[int]:
         """All nodes that these depend on, ascending; of a call that is needed every answer."""
         found, waiting = set[int](), [value.index for value in values if isinstance(value, Expr)]
         while waiting:
@@ -142,7 +146,7 @@ class Recording:
             call = self.call_of(node) if self.graph.nodes[node][0] == "input" else None
             if call is not None:
                 waiting += range(call.first, call.end)
-            waiting += self.used(node)
+            waiting += self.used(node, smoothly)
         return sorted(found)
 
     def active(self, order: Iterable[int], sources: Iterable[Value]) -> dict[int, None]:

@@ -86,6 +86,14 @@ class Graph:
     def input(self, array: int, k: int) -> Expr:
         return self.node(("input", array, k))
 
+    def find(self, op: str, i: int, j: int) -> Expr | None:
+        """The product, sum or difference of two nodes, if it is there; a difference also if its opposite is."""
+        found = self._known.get((op, i, j) if op == "sub" or i <= j else (op, j, i))
+        if found is not None:
+            return Expr(self, found)
+        opposite = self._known.get((op, j, i)) if op == "sub" else None
+        return None if opposite is None else self.neg(Expr(self, opposite))
+
     def neg(self, x: Expr) -> Expr:
         inner = self._inner[x.index]
         return Expr(self, inner) if inner >= 0 else self.node(("neg", x.index))

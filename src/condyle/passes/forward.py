@@ -8,8 +8,10 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from typing import TypeAlias
 
-from condyle.ir.expr import Graph, Value
-from condyle.passes.partials import At, is_zero, rules
+from condyle.ir.expr import Expr, Graph, Value
+from condyle.ir.program import operands
+from condyle.passes.partials import At, is_zero
+from condyle.passes.turns import links
 
 Directions: TypeAlias = dict[int, Value]
 """By number of the direction: a tangent that is not zero in every state."""
@@ -23,7 +25,7 @@ def forward(
 ) -> dict[int, Directions]:
     """The tangents of all nodes in `order`, for one direction or several.
 
-    order: nodes, ascending, with all that they depend on. seeds: of inputs. opened(k, tangents): called at
+    order: nodes, ascending, with all that their tangents are made of. seeds: of inputs. opened(k, tangents): called at
     every input; it puts in the tangents of those that stand for answers of calls.
     """
     tangents: dict[int, Directions] = {k: dict(of) for k, of in seeds.items()}
@@ -33,12 +35,28 @@ def forward(
             if opened is not None:
                 opened(k, tangents)
             continue
-        found: Directions = {}
-        for operand, rule in rules(node):
-            for direction, x in tangents.get(operand, {}).items():
-                part = rule(At(graph, k), x)
-                found[direction] = found[direction] + part if direction in found else part
+        found = _chosen(graph, k, tangents) if node[0] == "select" else _summed(graph, k, tangents)
         kept = {direction: x for direction, x in found.items() if not is_zero(x)}
         if kept:
             tangents[k] = kept
     return tangents
+
+
+def _summed(graph: Graph, k: int, tangents: Mapping[int, Directions]) -> Directions:
+    found: Directions = {}
+    for operand, rule in links(graph, k):
+        for direction, x in tangents.get(operand, {}).items():
+            part = rule(At(graph, k), x)
+            found[direction] = found[direction] + part if direction in found else part
+    return found
+
+
+def _chosen(graph: Graph, k: int, tangents: Mapping[int, Directions]) -> Directions:
+    """The tangent of what `select` takes: one choice for both."""
+    condition, first, second = operands(graph.nodes[k])
+    x, y = tangents.get(first, {}), tangents.get(second, {})
+    at = Expr(graph, condition)
+    return {
+        direction: graph.function("select", (at, x.get(direction, 0.0), y.get(direction, 0.0)))
+        for direction in sorted({*x, *y})
+    }

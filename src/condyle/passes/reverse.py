@@ -10,7 +10,8 @@ from typing import TypeAlias
 
 from condyle.ir.expr import Expr, Graph, Value
 from condyle.ir.program import operands
-from condyle.passes.partials import At, is_zero, rules
+from condyle.passes.partials import At, is_zero
+from condyle.passes.turns import links
 
 Guard: TypeAlias = tuple[int, bool]
 """Only where a node is not negative (or only where it is): else zero."""
@@ -89,7 +90,7 @@ def reverse(
         guards, received = cotangents.apart(k)
         if k not in active or is_zero(received):
             continue
-        for operand, rule in rules(node):
+        for operand, rule in links(graph, k):
             if operand in active:
                 cotangents.add(operand, rule(At(graph, k), received), guards)
     return cotangents

@@ -1,0 +1,60 @@
+"""Turned vectors: c x + s y and c y - s x, with c, s of one angle, are the derivatives of each other by it.
+
+So where a Graph has both, as algorithms have that turn vectors, a derivative takes one product instead of four
+operations: what a node depends on is then the angle, x and y.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from condyle.ir.expr import Expr, Graph, Value
+from condyle.passes.partials import At, Rule, rules
+
+OTHER = {"cos": "sin", "sin": "cos"}
+
+
+def links(graph: Graph, k: int) -> list[tuple[int, Rule]]:
+    """What the derivative of a node goes to: its operands, or those of a turn, each with its rule."""
+    node = graph.nodes[k]
+    if node[0] in ("add", "sub"):
+        for first in _products(graph, int(node[1])):
+            for second in _products(graph, int(node[2])):
+                found = _turn(graph, node[0], first, second)
+                if found is not None:
+                    return found
+    return rules(node)
+
+
+def _products(graph: Graph, k: int) -> Iterator[tuple[int, int]]:
+    """A product with a sine or a cosine, as that and the other factor."""
+    node = graph.nodes[k]
+    if node[0] == "mul":
+        i, j = int(node[1]), int(node[2])
+        if graph.nodes[i][0] in OTHER:
+            yield i, j
+        if graph.nodes[j][0] in OTHER:
+            yield j, i
+
+
+def _turn(graph: Graph, op: str, first: tuple[int, int], second: tuple[int, int]) -> list[tuple[int, Rule]] | None:
+    """Of u x ± w y, u and w being the sine and the cosine of one angle, if its derivative is there."""
+    (u, x), (w, y) = first, second
+    of_u, of_w = graph.nodes[u], graph.nodes[w]
+    if of_w[0] != OTHER[of_u[0]] or of_u[1] != of_w[1]:
+        return None
+    left, right = graph.find("mul", w, x), graph.find("mul", u, y)
+    if left is None or right is None:
+        return None
+    slope = graph.find("sub" if op == "add" else "add", left.index, right.index)
+    if slope is None:
+        return None
+    sine, plus = of_u[0] == "sin", op == "add"
+    return [(int(of_u[1]), _times(slope, sine)), (x, _times(Expr(graph, u), True)), (y, _times(Expr(graph, w), plus))]
+
+
+def _times(factor: Expr, plus: bool) -> Rule:
+    def rule(_: At, x: Value) -> Value:
+        return x * factor if plus else -(x * factor)
+
+    return rule
