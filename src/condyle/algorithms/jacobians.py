@@ -84,9 +84,8 @@ def local_rates(tree: Sweeps, v: Field[Sequence[Scalar]]) -> Matrices:
     return tree.frame_columns(start, meet, rise, (), v)
 
 
-def world_jacobians(tree: Sweeps) -> Matrices:
-    """J v in the world's axes, at the frame's origin or at the world's."""
-    aligned = tree.reference_frame == "local_world_aligned"
+def world_jacobians(tree: Sweeps, aligned: bool) -> Matrices:
+    """J v in the world's axes, at the frame's origin (aligned) or at the world's."""
 
     def start(at: Transform, pose: Pose) -> Vector:
         return inside(pose, at).origin if aligned else vec.ZERO
@@ -135,9 +134,10 @@ def _rate(column: Pair, w: Vector, arm: Vector, arm_rate: Vector) -> Pair:
     return vec.add(slide, vec.cross(column[1], arm_rate)), turning
 
 
-def frame_jacobians(tree: Sweeps) -> list[Scalar]:
-    """J of every frame, (6, nv), row by row."""
-    return _flat(tree, local_jacobians(tree) if tree.reference_frame == "local" else world_jacobians(tree))
+def frame_jacobians(tree: Sweeps, reference_frame: str = "") -> list[Scalar]:
+    """J of every frame, (6, nv), row by row; in the axes that were asked for unless others are said."""
+    axes = reference_frame or tree.reference_frame
+    return _flat(tree, local_jacobians(tree) if axes == "local" else world_jacobians(tree, axes != "world"))
 
 
 def frame_jacobian_rates(tree: Sweeps, v: Field[Sequence[Scalar]]) -> list[Scalar]:

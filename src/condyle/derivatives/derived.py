@@ -90,6 +90,8 @@ def _answers(at: Recording, given: Mapping[str, Sequence[Value]], name: Name) ->
     """By the closed rule of the function's specification, else, and what it leaves out, by differentiation."""
     function, closed = FUNCTIONS[str(name)], name.base.closed.get(name.kind)
     found = {} if closed is None else dict(closed(at, given))
+    full = FUNCTIONS[str(name._replace(by=tuple(port.name for port in name.base.inputs)))]
+    assert found.keys() <= {port.name for port in full.outputs}, f"{name}: a rule says {sorted(found)}"
     left = _left(name, [port.name not in found for port in function.outputs])
     if left is not None:
         own = [port.name for port in function.inputs[len(name.base.inputs) :]]

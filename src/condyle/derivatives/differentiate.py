@@ -101,7 +101,10 @@ def hessian(of: Recorded, given: Mapping[str, Values], more: Sequence[str]) -> A
     leaves = of.by(of.name.by)
     n = len(leaves)
     gradient = of.rule.cotangents(of.flat, factors, leaves)
-    rows = of.rule.tangents(gradient, _units(leaves))
+    rows, end = list[Directions](), 0
+    for port in of.name.by:  # what is right of the block on the diagonal is not asked for
+        begin, end = end, end + len(of.changes[port])
+        rows += of.rule.tangents(gradient[begin:end], _units(leaves[:end]))
     return [[rows[max(i, j)].get(min(i, j), 0.0) for i in range(n) for j in range(n)]]
 
 

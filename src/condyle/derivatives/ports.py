@@ -9,7 +9,7 @@ from dataclasses import replace
 from condyle.derivatives.names import Name
 from condyle.functions import FUNCTIONS
 from condyle.model.tree import Tree
-from condyle.specification import Accuracy, Closed, Function, Port, Route
+from condyle.specification import F_EXT, Accuracy, Closed, Function, Port, Route
 from condyle.trace.structure import sizes
 
 LOOSER = {"jvp": 100.0, "vjp": 100.0, "jacobian": 100.0, "hessian": 1000.0}
@@ -27,11 +27,11 @@ def sizes_of(tree: Tree, ports: Sequence[Port]) -> list[int]:
 
 
 def _called(function: Function, port: Port) -> str:
-    """What an answer is called in the names of derivatives: a quantity's name, else the function's."""
-    if len(function.outputs) > 1 or port.given_by == function.name:
+    """What an answer is called in the names of derivatives: a quantity's name, else the function's, without forces."""
+    name = function.name.removesuffix(f"_{F_EXT.name}")
+    if len(function.outputs) > 1 or port.given_by == name:
         return port.name
-    inverse = any(known.inverse == function.name for known in FUNCTIONS.values())
-    return port.name if inverse else function.name
+    return port.name if any(known.inverse == name for known in FUNCTIONS.values()) else name
 
 
 def _tangent(port: Port) -> Port:

@@ -144,7 +144,7 @@ class Recording:
                 continue
             found.add(node)
             call = self.call_of(node) if self.graph.nodes[node][0] == "input" else None
-            if call is not None:
+            if call is not None and node == call.first:
                 waiting += range(call.first, call.end)
             waiting += self.used(node, smoothly)
         return sorted(found)

@@ -10,7 +10,8 @@ from collections.abc import Callable, Generator, Iterable
 from contextlib import contextmanager
 from typing import ClassVar, NamedTuple
 
-from condyle.functions.dynamics import AUXILIARY, DYNAMICS
+from condyle.functions import dynamics, kinematics
+from condyle.functions.dynamics import DYNAMICS
 from condyle.functions.kinematics import KINEMATICS
 from condyle.functions.momentum import MOMENTA
 from condyle.specification import F_EXT, Call, Function, MinusProduct, Port
@@ -44,6 +45,9 @@ def found(name: str) -> Function | None:
 
 FUNCTIONS = Functions({function.name: function for function in (*DYNAMICS, *KINEMATICS, *MOMENTA)})
 
+AUXILIARY = {function.name: function for function in (*dynamics.AUXILIARY, *kinematics.AUXILIARY)}
+"""What rules for derivatives call beside these."""
+
 DEFAULT = tuple(function.name for function in DYNAMICS)
 """What an export has where no functions are named."""
 
@@ -75,7 +79,7 @@ def variants(functions: Iterable[str]) -> list[Variant]:
 
 @found_by
 def _auxiliary(name: str) -> Function | None:
-    return next((function for function in AUXILIARY if function.name == name), None)
+    return AUXILIARY.get(name)
 
 
 @found_by

@@ -44,6 +44,7 @@ KINEMATICS = (
         EXACT,
         "Featherstone 2008, section 4.2",
         options=FRAMES,
+        closed_ways=partial(_rules, "fk"),
     ),
     Function(
         "fv",
@@ -119,3 +120,19 @@ KINEMATICS = (
         closed_ways=partial(_rules, "difference"),
     ),
 )
+
+AUXILIARY = (
+    Function(
+        "jac_aligned",
+        "frame_jacobians_in_world_axes",
+        "J(q) of each frame in the world's axes at its origin",
+        (Q,),
+        (Port("J", COLUMNS, "m | 1", "world", "Jacobian of each frame, rows [linear; angular]"),),
+        partial(_routes, "jac_aligned"),
+        Size(100),
+        EXACT,
+        "Featherstone 2008, section 8.2",
+        options=FRAMES,
+    ),
+)
+"""What rules for derivatives call beside the functions that users have."""

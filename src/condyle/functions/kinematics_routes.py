@@ -27,6 +27,10 @@ def _jac(tree: Sweeps) -> tuple[Sequence[Scalar]]:
     return (jacobians.frame_jacobians(tree),)
 
 
+def _jac_aligned(tree: Sweeps) -> tuple[Sequence[Scalar]]:
+    return (jacobians.frame_jacobians(tree, "local_world_aligned"),)
+
+
 def _djac(tree: Sweeps) -> tuple[Sequence[Scalar]]:
     return (jacobians.frame_jacobian_rates(tree, tree.given("v")),)
 
@@ -44,6 +48,7 @@ ROUTES: Mapping[str, Mapping[str, Route]] = {
     "fv": {"sweep": Route(_fv)},
     "fa": {"sweep": Route(_fa)},
     "jac": {"columns": Route(_jac)},
+    "jac_aligned": {"columns": Route(_jac_aligned)},
     "djac": {"columns": Route(_djac)},
     "integrate": {"joints": Route(_integrate)},
     "difference": {"joints": Route(_difference)},

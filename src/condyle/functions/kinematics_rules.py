@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import Any, TypeAlias
 
 from condyle.model.joints.increments import Rows
+from condyle.spatial import vector as vec
 from condyle.specification import Closed
 
 Values: TypeAlias = "Sequence[Any]"
@@ -76,7 +77,29 @@ def _dot(row: Values, x: Values) -> Any:
     return sum(a * b for a, b in zip(row, x, strict=True))
 
 
+def _jacobian_fk(at: Any, given: Given) -> Answers:
+    """Columns of J in the world's axes move the origin, and turn the axes."""
+    n = at.tree.nv
+    (rotation, _), (columns,) = at.call("fk", given["q"]), at.call("jac_aligned", given["q"])
+    by_rotation: list[Any] = [0.0] * (len(rotation) * n)
+    by_translation: list[Any] = []
+    for frame in range(len(rotation) // 9):
+        linear, angular = ([columns[(6 * frame + k) * n : (6 * frame + k + 1) * n] for k in part] for part in HALVES)
+        by_translation += [x for row in linear for x in row]
+        for axis in range(3):
+            entries = [9 * frame + 3 * k + axis for k in range(3)]
+            unit = vec.three([rotation[entry] for entry in entries])
+            for column, w in enumerate(zip(*angular, strict=True)):
+                for entry, x in zip(entries, vec.cross(vec.three(w), unit), strict=True):
+                    by_rotation[entry * n + column] = x
+    return {"drotation_dq": by_rotation, "dtranslation_dq": by_translation}
+
+
+HALVES = range(3), range(3, 6)
+"""The rows of a Jacobian: linear, angular."""
+
 RULES: Mapping[str, Mapping[str, Closed]] = {
+    "fk": {"jacobian": _jacobian_fk},
     "integrate": _JointByJoint("integrate", _integrate, ("q", "dv"), ("dq", "ddv"), "q_next").rules,
     "difference": _JointByJoint("difference", _difference, ("q0", "q1"), ("dq0", "dq1"), "dv").rules,
 }

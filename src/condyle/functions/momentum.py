@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from functools import partial
 
 from condyle.functions.quantities import DOF_UNIT, A, Q, V
-from condyle.specification import Accuracy, Function, Port, Route, Size
+from condyle.specification import Accuracy, Closed, Function, Port, Route, Size
 
 EXACT, ROUNDED = Accuracy(1e-12, 2e-5), Accuracy(1e-11, 5e-5)
 ABOUT = "about the centre of mass"
@@ -17,6 +17,12 @@ def _routes(name: str) -> Mapping[str, Route]:
     from condyle.functions.momentum_routes import ROUTES
 
     return ROUTES[name]
+
+
+def _rules(name: str) -> Mapping[str, Closed]:
+    from condyle.functions.momentum_rules import RULES
+
+    return RULES[name]
 
 
 MOMENTA = (
@@ -31,6 +37,7 @@ MOMENTA = (
         EXACT,
         "Featherstone 2008, section 2.13",
         divides_by_mass=True,
+        closed_ways=partial(_rules, "com"),
     ),
     Function(
         "jcom",
@@ -113,6 +120,7 @@ MOMENTA = (
         Size(80),
         EXACT,
         "Featherstone 2008, section 5.3",
+        closed_ways=partial(_rules, "g"),
         normal_form="joint_space",
     ),
     Function(
@@ -126,6 +134,7 @@ MOMENTA = (
         EXACT,
         "Featherstone 2008, section 5.3",
         takes_f_ext=True,
+        closed_ways=partial(_rules, "nle"),
         normal_form="joint_space",
     ),
     Function(
