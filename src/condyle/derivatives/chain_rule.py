@@ -5,7 +5,9 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from typing import cast
 
+from condyle.derivatives.products import LargeProduct
 from condyle.derivatives.recording import Call, Recording
+from condyle.derivatives.segmented import pass_on, product_tangents
 from condyle.derivatives.tangent import apart, moved
 from condyle.ir.expr import Expr, Value
 from condyle.passes.forward import Directions, forward
@@ -48,7 +50,11 @@ class ChainRule:
 
         def closed(node: int, cotangents: Cotangents) -> None:
             call = self.at.call_of(node)
-            if call is not None and node == call.first and node in active:
+            if call is None or node != call.first or node not in active:
+                return
+            if isinstance(call, LargeProduct):
+                pass_on(self.at, call, active, cotangents)
+            else:
                 self._closed(call, cotangents)
 
         found = reverse(self.at.graph, order, active, start, closed)
@@ -56,8 +62,15 @@ class ChainRule:
 
     def _opened(self, node: int, tangents: dict[int, Directions]) -> None:
         call = self.at.call_of(node)
-        if call is None or node != call.first or call.is_frozen:
+        if call is None or node != call.first:
             return
+        if isinstance(call, LargeProduct):
+            tangents.update(product_tangents(self.at, call, tangents))
+        elif not call.is_frozen:
+            self._called(call, tangents)
+
+    def _called(self, call: Call, tangents: dict[int, Directions]) -> None:
+        """The tangents of all answers of a call."""
         of = [self._of_argument(port, x, tangents) for port, x in zip(call.ports, call.given, strict=True)]
         directions = sorted({direction for part in of for entry in part for direction in entry})
         answers = self._along(call, of, directions)

@@ -8,7 +8,7 @@ from typing import NamedTuple, cast
 
 import numpy as np
 
-from condyle.derivatives.products import Entries, ProductGraph, Recorded, entries, nonzero
+from condyle.derivatives.products import Entries, ProductGraph, LargeProduct, entries, nonzero
 from condyle.ir.expr import Expr, Value
 from condyle.ir.ops import LEAVES, Node
 from condyle.ir.program import Array, Output, Program, input_of, operands
@@ -52,7 +52,7 @@ class _Stage:
 class _Cut:
     """stage_of: for each node that some stage computes its number."""
 
-    def __init__(self, graph: ProductGraph, name: str, products: Sequence[Recorded]) -> None:
+    def __init__(self, graph: ProductGraph, name: str, products: Sequence[LargeProduct]) -> None:
         self.graph, self.name, self.products = graph, name, products
         self.arrays = dict(enumerate(graph.inputs))
         self.constants: dict[tuple[float, ...], str] = {}
@@ -87,7 +87,7 @@ class _Cut:
         held = self.graph.held(self.products)
         return verify_segments(Segmented(self.name, self.graph.inputs, arrays, constants, tuple(segments), held))
 
-    def _stage(self, recorded: Recorded) -> _Stage:
+    def _stage(self, recorded: LargeProduct) -> _Stage:
         """The product, and what it needs beside arrays that are there."""
         wanted: list[Wanted] = []
         k = recorded.port - len(self.graph.inputs)
@@ -204,7 +204,7 @@ def _kept(stage: int) -> str:
     return f"kept {stage}"
 
 
-def _needed(graph: ProductGraph, answers: Sequence[Value]) -> list[Recorded]:
+def _needed(graph: ProductGraph, answers: Sequence[Value]) -> list[LargeProduct]:
     """The products that the answers depend on, in the order of the trace."""
     needed = set(graph.needed(answers))
     return [product for product in graph.products if product.first in needed]

@@ -27,7 +27,7 @@ Entries: TypeAlias = "NDArray[np.object_]"
 
 
 @dataclass(frozen=True)
-class Recorded:
+class LargeProduct:
     """A product left right. first: the node of its first entry; they stand side by side, row major."""
 
     left: Entries
@@ -56,7 +56,7 @@ class ProductGraph(Graph):
     def __init__(self, inputs: Sequence[Array], least: int = LEAST) -> None:
         super().__init__()
         self.inputs, self.least = tuple(inputs), least
-        self.products: list[Recorded] = []
+        self.products: list[LargeProduct] = []
 
     def symbols(self) -> Mapping[str, Entries]:
         """An array of symbols for every input, by name."""
@@ -66,7 +66,7 @@ class ProductGraph(Graph):
         """The m x n result of a product that is recorded, numbers where no terms are; None for one that is small."""
         mine, other = self._rank(left), self._rank(right)
         least = self.least if mine == other else self.least // SHARED
-        if _terms(left, right).sum() < max(least, 1):
+        if size_of(left, right) < max(least, 1):
             return None
         if other > mine:
             return np.transpose(self._recorded(np.transpose(right), np.transpose(left)))
@@ -74,7 +74,7 @@ class ProductGraph(Graph):
 
     def _recorded(self, left: Entries, right: Entries) -> Entries:
         port = len(self.inputs) + len(self.products)
-        self.products.append(Recorded(left, right, port, len(self.nodes)))
+        self.products.append(LargeProduct(left, right, port, len(self.nodes)))
         leaves = self._leaves(port, (len(left), right.shape[1]))
         return np.where(_terms(left, right) > 0, leaves, 0.0)
 
@@ -97,12 +97,12 @@ class ProductGraph(Graph):
         port = input_of(node)[0] if node[0] == "input" else -1
         return port if port < len(self.inputs) else -1
 
-    def held(self, products: Iterable[Recorded]) -> frozenset[str]:
+    def held(self, products: Iterable[LargeProduct]) -> frozenset[str]:
         """Inputs that stand on the left of these as matrices, with what is none on the right."""
         shared = [one for one in products if self._rank(one.left) == 1 and self._rank(one.right) == 0]
         return frozenset(self.inputs[self._input(entries(one.left)[0])].name for one in shared)
 
-    def product_of(self, node: int) -> Recorded | None:
+    def product_of(self, node: int) -> LargeProduct | None:
         """The product whose entry a leaf is; None for other nodes."""
         if self.nodes[node][0] != "input":
             return None
@@ -149,10 +149,10 @@ class Keeps(Protocol):
 def multiplied(at: Keeps, left: Entries, right: Entries) -> Entries:
     """The product of two matrices, kept as one operation where it is large, else sums of products."""
     kept = at.product(left, right)
-    return straight(left, right) if kept is None else kept
+    return written_out(left, right) if kept is None else kept
 
 
-def straight(left: Entries, right: Entries) -> Entries:
+def written_out(left: Entries, right: Entries) -> Entries:
     """The product of two matrices as sums of products."""
     result = np.empty((len(left), right.shape[1]), dtype=object)
     rows, columns = [entries(row) for row in left], [entries(column) for column in np.transpose(right)]
@@ -163,6 +163,19 @@ def straight(left: Entries, right: Entries) -> Entries:
                 total = total + a * b
             result[i, j] = total
     return result
+
+
+def size_of(left: Entries, right: Entries) -> int:
+    """Products of two entries that can differ from zero."""
+    return int(_terms(left, right).sum())
+
+
+def shaped(values: Sequence[Value], shape: tuple[int, ...]) -> Entries:
+    """An array of these entries, which may be arrays of numbers themselves."""
+    made = np.empty(len(values), dtype=object)
+    for k, value in enumerate(values):
+        made[k] = value
+    return made.reshape(shape)
 
 
 def entries(array: Entries) -> list[Value]:

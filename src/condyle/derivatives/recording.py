@@ -7,12 +7,13 @@ where equal terms of different functions are one.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import cast
+from typing import TypeAlias, cast
 
 from condyle.algorithms.normal_form import normal_form
 from condyle.algorithms.unrolled import Unrolled
+from condyle.derivatives.products import LEAST, SHARED, Entries, LargeProduct, entries, shaped, size_of, written_out
 from condyle.functions import FUNCTIONS
 from condyle.ir.expr import Expr, Graph, Value
 from condyle.ir.program import Program, constant_of, input_of, operands
@@ -23,7 +24,8 @@ from condyle.specification import Function, Port
 from condyle.trace.reference import Output
 from condyle.trace.straight import arrays, dense
 
-Values = Sequence[Value]
+Values: TypeAlias = Sequence[Value]
+Multiply: TypeAlias = Callable[[Entries, Entries], Entries]
 
 
 @dataclass(frozen=True)
@@ -69,7 +71,7 @@ class Recording:
         self.tree, self.graph = tree, Graph()
         self.calls: list[Call] = []
         self._ports = 0
-        self._of_port: dict[int, Call] = {}
+        self._of_port: dict[int, Call | LargeProduct] = {}
         self._known: dict[tuple[object, ...], tuple[list[Value], ...]] = {}
         self._zeros: dict[int, Value] = {}
         self._forms: dict[str, Tree] = {}
@@ -119,8 +121,16 @@ class Recording:
             begin += size
         return tuple(parts)
 
-    def call_of(self, node: int) -> Call | None:
-        """The call that a leaf is an answer of; None for leaves of inputs."""
+    def product(self, left: Entries, right: Entries) -> Entries | None:
+        """A large product of matrices, kept closed as a call is; None for a small one."""
+        if size_of(left, right) < LEAST // SHARED:
+            return None
+        leaves = cast("list[Expr]", self.leaves(len(left) * right.shape[1]))
+        self._of_port[self._ports - 1] = LargeProduct(left, right, self._ports - 1, leaves[0].index)
+        return shaped([*leaves], (len(left), right.shape[1]))
+
+    def call_of(self, node: int) -> Call | LargeProduct | None:
+        """The call, or the product, that a leaf is an answer of; None for leaves of inputs."""
         return self._of_port.get(input_of(self.graph.nodes[node])[0])
 
     def used(self, node: int, smoothly: bool = False) -> Sequence[int]:
@@ -157,10 +167,12 @@ class Recording:
                 found[node] = None
         return found
 
-    def opened(self, wanted: Sequence[Value], known: Mapping[int, Value]) -> list[Value]:
+    def opened(
+        self, wanted: Sequence[Value], known: Mapping[int, Value], multiply: Multiply = written_out
+    ) -> list[Value]:
         """These values as symbols of another graph (numbers and arrays too), all calls opened.
 
-        known: by node, what stands there for leaves of inputs.
+        known: by node, what stands there for leaves of inputs. multiply: what becomes of large products.
         """
         values: dict[int, Value] = {**self._zeros, **known}
         nodes = self.graph.nodes
@@ -175,8 +187,7 @@ class Recording:
             if node[0] == "input":
                 call = self.call_of(k)
                 assert call is not None and k == call.first, f"node {k} is a leaf that nothing is known of"
-                given = [[of(x) for x in part] for part in call.given]
-                answers = given if call.is_frozen else self.answered(call.function, given)
+                answers = self._answered(call, of, multiply)
                 values.update(zip(range(call.first, call.end), (x for part in answers for x in part), strict=True))
             elif node[0] == "const":
                 values[k] = self.graph.value(k)
@@ -184,6 +195,16 @@ class Recording:
                 given = [cast(Scalar, values[operand]) for operand in operands(node)]
                 values[k] = cast(Value, operation(node[0], given))
         return [of(value) for value in wanted]
+
+    def _answered(
+        self, call: Call | LargeProduct, of: Callable[[Value], Value], multiply: Multiply
+    ) -> Sequence[Values]:
+        """The answers of a call, or the entries of a product, on other scalars."""
+        if isinstance(call, LargeProduct):
+            left, right = (shaped([of(x) for x in entries(part)], part.shape) for part in (call.left, call.right))
+            return [entries(multiply(left, right))]
+        given = [[of(x) for x in part] for part in call.given]
+        return given if call.is_frozen else self.answered(call.function, given)
 
     def answered(self, function: str, given: Sequence[Values]) -> list[list[Value]]:
         """A function computed on scalars of any kind, its answers flat."""

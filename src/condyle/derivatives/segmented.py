@@ -13,7 +13,7 @@ from typing import cast
 import numpy as np
 
 from condyle.derivatives.lowering import code_of
-from condyle.derivatives.products import LEAST, Entries, Keeps, ProductGraph, Recorded, entries, multiplied
+from condyle.derivatives.products import LEAST, Entries, Keeps, ProductGraph, LargeProduct, entries, multiplied
 from condyle.derivatives.recording import replayed
 from condyle.ir.expr import Expr, Value
 from condyle.ir.ops import FUSED
@@ -104,11 +104,8 @@ class Replayed:
 
         def opened(node: int, known: dict[int, Directions]) -> None:
             product = graph.product_of(node)
-            if product is None or node != product.first:
-                return
-            for k, x in enumerate(entries(tangent(graph, product, known))):
-                if not is_zero(x):
-                    known[product.first + k] = {0: x}
+            if product is not None and node == product.first:
+                known.update(product_tangents(graph, product, known))
 
         found = forward(graph, graph.needed(_flat(values)), start, opened)
         return [_mapped(array, lambda x: _of(found, x)) for array in values]
@@ -131,18 +128,23 @@ class Replayed:
         return [_mapped(array, lambda x: found.get(cast(Expr, x).index)) for array in by]
 
 
-def tangent(at: Keeps, product: Recorded, known: Mapping[int, Directions]) -> Entries:
-    """dC = dL R + L dR, along direction 0."""
-    result = np.zeros(product.shape, object)
-    parts = [_mapped(part, lambda x: _of(known, x)) for part in (product.left, product.right)]
-    for left, right in ((parts[0], product.right), (product.left, parts[1])):
-        if not (_vanishes(left) or _vanishes(right)):
-            result = result + multiplied(at, left, right)
-    return result
+def product_tangents(at: Keeps, product: LargeProduct, known: Mapping[int, Directions]) -> dict[int, Directions]:
+    """dC = dL R + L dR for every direction of dL and dR, by node."""
+    found: dict[int, Directions] = {}
+    for direction in sorted({one for node in product.reads for one in known.get(node, {})}):
+        result = np.zeros(product.shape, object)
+        parts = [_mapped(part, lambda x, d=direction: _of(known, x, d)) for part in (product.left, product.right)]
+        for left, right in ((parts[0], product.right), (product.left, parts[1])):
+            if not (_vanishes(left) or _vanishes(right)):
+                result = result + multiplied(at, left, right)
+        for k, x in enumerate(entries(result)):
+            if not is_zero(x):
+                found.setdefault(product.first + k, {})[direction] = x
+    return found
 
 
 def pass_on(
-    at: Keeps, product: Recorded, active: Mapping[int, object], known: Cotangents, takes: Takes | None = None
+    at: Keeps, product: LargeProduct, active: Mapping[int, object], known: Cotangents, takes: Takes | None = None
 ) -> None:
     """L_bar = C_bar R^T and R_bar = L^T C_bar, to those entries that depend on what is differentiated by."""
     bar = _array([known.get(k) for k in range(product.first, product.end)], product.shape)
@@ -161,8 +163,8 @@ def _any_of(array: Entries, active: Mapping[int, object]) -> bool:
     return any(isinstance(x, Expr) and x.index in active for x in entries(array))
 
 
-def _of(known: Mapping[int, Directions], x: Value) -> Value:
-    return known.get(x.index, {}).get(0, 0.0) if isinstance(x, Expr) else 0.0
+def _of(known: Mapping[int, Directions], x: Value, direction: int = 0) -> Value:
+    return known.get(x.index, {}).get(direction, 0.0) if isinstance(x, Expr) else 0.0
 
 
 def _seen(view: View, flat: Sequence[Value], m: int, n: int) -> Entries:
