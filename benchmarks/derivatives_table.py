@@ -27,7 +27,7 @@ FASTER = {"hessian_fd": 8.0}
 """At least so many times as fast as CasADi's C."""
 COLD = {"panda reach": 0.3, "atlas-floating vjp_fd": 4.0, "talos-reduced-floating vjp_fd": 4.0}
 """Seconds allowed."""
-COST = 1.6
+COST, SHARE = 1.6, 0.5
 
 
 def page() -> str:
@@ -38,6 +38,7 @@ def page() -> str:
     facts = [f"| {key} | {value} |" for key, value in whole["machine"].items()]
     body = [line for name, entry in parts.get("rates", {}).items() for line in _rates(name, entry)]
     body += [line for entry in parts.get("cost", {}).values() for line in _cost(entry)]
+    body += _network(parts.get("network", {}))
     body += _cold(parts.get("cold", {}))
     return "\n".join([HEAD, "| | |", "|---|---|", *facts, "", *body]).rstrip() + "\n"
 
@@ -79,6 +80,25 @@ def _cost(entry: dict[str, Any]) -> list[str]:
     heads = [*least, "cost and gradient over fk and jac", "goal", "met"]
     title = ["## A tracking cost and its gradient by q, v and u, panda", "", _said(entry), ""]
     return [*title, *table(heads, rows)]
+
+
+def _network(found: dict[str, Any]) -> list[str]:
+    if not found:
+        return []
+    rows: list[list[str]] = []
+    for name, entry in found.items():
+        least = [number(entry["ns"][kind]["minimum"]) for kind in ("value", "by_x", "by_weights", "numpy")]
+        shares = [f"{entry['share']:.2f}", f"{entry['ceiling']:.2f}", f"{SHARE:g}"]
+        rows.append([name, *least, *shares, "yes" if entry["share"] >= SHARE else "no"])
+    entry = next(iter(found.values()))
+    heads = ["activation", "value", "Jacobian by x", "cotangents of all weights", "NumPy's value"]
+    text = (
+        f"Layers of {', '.join(map(str, entry['sizes']))}, weights as inputs that all states share; cotangents are "
+        "summed over the states. Share: of the multiply-add peak, taken in the same run; ceiling: if every instruction "
+        "took the time of a multiply-add."
+    )
+    lines = ["## A network", "", f"{text} {_said(entry)}", ""]
+    return [*lines, *table([*heads, "share", "ceiling", "goal", "met"], rows)]
 
 
 def _cold(found: dict[str, Any]) -> list[str]:

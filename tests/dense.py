@@ -7,7 +7,7 @@ from typing import cast
 import numpy as np
 from numpy.typing import ArrayLike
 
-from condyle.derivatives.products import Entries, ProductGraph, entries, multiplied, straight
+from condyle.derivatives.products import Entries, ProductGraph, entries, multiplied, written_out
 from condyle.ir.expr import Expr
 
 
@@ -21,5 +21,5 @@ def matmul(left: ArrayLike, right: ArrayLike) -> Entries:
         raise ValueError(f"matmul: shapes {x.shape} and {y.shape} do not fit: vectors or matrices, (.., k) and (k, ..)")
     rows, columns = x if x.ndim == 2 else x[None, :], y if y.ndim == 2 else y[:, None]
     graph = next((entry.graph for array in (x, y) for entry in entries(array) if isinstance(entry, Expr)), None)
-    product = multiplied(graph, rows, columns) if isinstance(graph, ProductGraph) else straight(rows, columns)
+    product = multiplied(graph, rows, columns) if isinstance(graph, ProductGraph) else written_out(rows, columns)
     return np.reshape(product, (*x.shape[:-1], *y.shape[1:]))

@@ -112,7 +112,7 @@ class Route:
     on short branches only, or never. baseline: it runs when it is named, and is not compared. part: the route, by the
     same name, to a function of the composition that it is made with. factors: what dense products make the answers of,
     where these products are too long as straight code. size: an estimate of its own, where it grows faster than others.
-    alias: another name of it.
+    alias: another name of it. whole: the code of a tree, where the route has large products that `run` writes out.
     """
 
     run: Callable[..., tuple[object, ...]]
@@ -124,6 +124,7 @@ class Route:
     factors: Callable[..., tuple[object, ...]] | None = None
     size: Size | None = None
     alias: str = ""
+    whole: Callable[..., object] | None = None
 
 
 @dataclass(frozen=True)

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cache
+from typing import cast
 
 from condyle.backends.common.facts import Facts
 from condyle.errors import UnsupportedError
@@ -116,12 +117,23 @@ class Router:
 
         A route that was named is traced as it was asked for.
         """
+        whole = self._whole(function)
+        if whole is not None:
+            return whole
         if self.is_hopeless(function):
             return self._loops(function, f_ext)
         if not self._is_surely_long(function):
             return self._straight(function, f_ext)
         made = self._loops if self._has_loops(function, f_ext) else self._multiplied
         return made(function, f_ext)
+
+    def _whole(self, function: str) -> Traced | None:
+        """By a route with large products, which stay what they are."""
+        for name, route in FUNCTIONS[function].routes.items():
+            if route.whole is not None:
+                made = cast(Code, route.whole(self.tree))
+                return Traced(name, made, count(made))
+        return None
 
     def _straight(self, function: str, f_ext: bool) -> Traced:
         """The same, unless it is longer by far; loops where they may be."""
@@ -211,7 +223,7 @@ class Router:
         from condyle.passes import pipeline
 
         code = None if self.is_too_long(function, f_ext) else self.best(function, f_ext).code
-        if isinstance(code, Segmented):
+        if isinstance(code, Segmented) and count(code).arithmetic <= LONGEST:
             code = self._straight(function, f_ext).code
         if not isinstance(code, Program):
             raise UnsupportedError(

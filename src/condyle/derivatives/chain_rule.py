@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from typing import cast
 
+from condyle.derivatives.product_rules import pass_on, product_tangents
 from condyle.derivatives.products import LargeProduct
 from condyle.derivatives.recording import Call, Recording
-from condyle.derivatives.segmented import pass_on, product_tangents
 from condyle.derivatives.tangent import apart, moved
 from condyle.ir.expr import Expr, Value
 from condyle.passes.forward import Directions, forward

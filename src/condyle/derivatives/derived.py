@@ -7,6 +7,7 @@ from functools import lru_cache, partial
 from typing import Any, cast
 
 from condyle.derivatives import second
+from condyle.derivatives.code import code
 from condyle.derivatives.differentiate import MADE, Recorded
 from condyle.derivatives.names import Name, parsed
 from condyle.derivatives.ports import derived
@@ -31,13 +32,20 @@ def _derived(name: str) -> Any:
 @lru_cache(maxsize=1024)
 def _specified(name: Name) -> Any:
     closed = name.kind in name.base.closed
-    ways = {"closed rule" if closed else "differentiated": Route(_Run(name))}
+    large = any(route.whole for route in name.base.routes.values())
+    route = Route(_Run(name), whole=partial(_whole, name) if large else None)
+    ways = {"closed rule" if closed else "differentiated": route}
     return derived(name, lambda: ways, partial(second.closed, name))
 
 
 def forget() -> None:
     """Derivatives are looked up anew: after a name has got another meaning."""
     _specified.cache_clear()
+
+
+def _whole(name: Name, tree: Tree) -> object:
+    """A derivative with its large products."""
+    return code(tree, FUNCTIONS[str(name)], partial(_answers, name=name))
 
 
 class _Run:

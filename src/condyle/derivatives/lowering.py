@@ -8,7 +8,7 @@ from typing import NamedTuple, cast
 
 import numpy as np
 
-from condyle.derivatives.products import Entries, ProductGraph, LargeProduct, entries, nonzero
+from condyle.derivatives.products import Entries, LargeProduct, ProductGraph, entries, nonzero
 from condyle.ir.expr import Expr, Value
 from condyle.ir.ops import LEAVES, Node
 from condyle.ir.program import Array, Output, Program, input_of, operands

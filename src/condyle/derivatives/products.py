@@ -129,14 +129,6 @@ class ProductGraph(Graph):
                     waiting += range(product.first, product.end)
         return sorted(found)
 
-    def active(self, order: Iterable[int], sources: Iterable[Value]) -> dict[int, None]:
-        """Of these nodes, ascending, those that depend on the sources."""
-        found = dict.fromkeys(value.index for value in sources if isinstance(value, Expr))
-        for node in order:
-            if node not in found and any(k in found for k in self.used(node)):
-                found[node] = None
-        return found
-
 
 class Keeps(Protocol):
     """What may keep a product of matrices of symbols as one operation."""
@@ -175,7 +167,7 @@ def shaped(values: Sequence[Value], shape: tuple[int, ...]) -> Entries:
     made = np.empty(len(values), dtype=object)
     for k, value in enumerate(values):
         made[k] = value
-    return made.reshape(shape)
+    return np.reshape(made, shape)
 
 
 def entries(array: Entries) -> list[Value]:

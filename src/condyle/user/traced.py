@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Callable, Generator, Mapping, Sequence
+from collections.abc import Generator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
+from functools import partial
 from math import isfinite
 from typing import Any, cast
 from weakref import WeakValueDictionary
@@ -14,18 +15,20 @@ import numpy as np
 
 from condyle.backends.common.facts import NAME as SYMBOL
 from condyle.backends.common.words import RESERVED
+from condyle.derivatives.code import code
 from condyle.derivatives.derived import forget
+from condyle.derivatives.products import entries, multiplied
 from condyle.derivatives.recording import Recording
 from condyle.errors import UnsupportedError
 from condyle.functions import FUNCTIONS, found, found_by
 from condyle.ir.expr import Expr, Graph, Value
 from condyle.ir.ops import Node
 from condyle.ir.program import constant_of, input_of, operands
+from condyle.model.tree import Tree
 from condyle.scalar import Scalar, operation
 from condyle.specification import Accuracy, Function, Port, Route, Size
 from condyle.symbolic import Symbols
 from condyle.symbolic.entries import Entries
-from condyle.symbolic.linear import expanded
 from condyle.user.ports import outputs_of
 from condyle.user.tracer import Asked, Multiplied, Tracer, Values, key_of
 
@@ -126,12 +129,17 @@ class Traced:
         return repr((nodes, [(port.name, port.dims) for port in self.inputs], asked, answers, self.frames))
 
 
+def _whole(name: str, tree: Tree) -> object:
+    """The code of a function with large products."""
+    of = FUNCTIONS[name]
+    return code(tree, of, cast(Traced, next(iter(of.routes.values())).run).record)
+
+
 def _product(at: Recording, of: Multiplied, given: Sequence[Values]) -> list[Value]:
     """A large product in a recording: as it keeps such, else sums of products."""
     m, inner, n = of.shape
     left, right = as_entries(given[0], (m, inner)), as_entries(given[1], (inner, n))
-    keep: Callable[..., Entries] = getattr(at, "product", expanded)
-    return cast("list[Value]", keep(left, right).ravel().tolist())
+    return entries(multiplied(at, left, right))
 
 
 def as_entries(values: Values, shape: tuple[int, ...]) -> Entries:
@@ -198,7 +206,7 @@ def _function(
         "a user's function",
         inputs,
         outputs,
-        lambda: {"traced": Route(made)},
+        lambda: {"traced": Route(made, whole=partial(_whole, name) if len(asked) < len(every) else None)},
         Size(*(sum(of) for of in zip(*(one.size for one in asked), strict=True))) if asked else Size(0),
         Accuracy(1e-9, 1e-3),
         condition=max((one.condition for one in asked), default=0.0),
