@@ -9,6 +9,7 @@ from __future__ import annotations
 import sys
 from pathlib import Path
 
+from condyle.derivatives import KINDS
 from condyle.functions import FUNCTIONS
 from condyle.methods import result_of
 from condyle.specification import F_EXT, Function, Port
@@ -19,6 +20,11 @@ HEAD = """# Reference
 
 Written by `tools/reference.py` from `src/condyle/functions/`. Every array has any leading batch dimensions before the
 shape given here. Those that say so also take `f_ext`.
+"""
+DERIVATIVES = """## Derivatives
+
+`dyn.vjp("fd")` and its kin, see [derivatives](derivatives.md): what each takes behind the inputs of the function, and
+its answers. With `f_ext=` there is one more input.
 """
 STUB_HEAD = '''"""Written by `tools/reference.py`: what type checkers know of the methods of `Dynamics`."""
 
@@ -34,6 +40,7 @@ from condyle.specification import Function
 Array = NDArray[np.floating]
 Out = Array | Packed | Sequence[Array] | Sequence[Packed] | None
 
+def result_type(method: str, parts: tuple[str, ...]) -> type[tuple[object, ...]]: ...
 def result_of(function: Function) -> type[tuple[object, ...]] | None: ...
 def method_of(function: Function) -> Callable[..., object]: ...
 def document_of(function: Function) -> str: ...
@@ -42,7 +49,7 @@ def document_of(function: Function) -> str: ...
 
 def page() -> str:
     """The whole file."""
-    return "\n".join([HEAD, *map(section, FUNCTIONS.values()), external()])
+    return "\n".join([HEAD, *map(section, FUNCTIONS.values()), external(), derivatives()])
 
 
 def section(function: Function) -> str:
@@ -65,6 +72,21 @@ def external() -> str:
             "",
         ]
     )
+
+
+def derivatives() -> str:
+    """What the derivatives of every function take and answer."""
+    rows = [f"| {name} | {' | '.join(derived(kind, name) for kind in KINDS)} |" for name in FUNCTIONS]
+    heads = " | ".join(f"`{kind}`" for kind in KINDS)
+    return "\n".join([DERIVATIVES, f"| function | {heads} |", "|---|---|---|---|---|", *rows, ""])
+
+
+def derived(kind: str, name: str) -> str:
+    """What it takes behind the function's inputs, and its answers, as `Dynamics` names them."""
+    base, function = FUNCTIONS[name], FUNCTIONS[f"{kind}_{name}"]
+    more = [port.name for port in function.inputs[len(base.inputs) :]]
+    answers = [port.name for port in (base.inputs if kind == "vjp" else function.outputs)]
+    return f"{', '.join(more)} → {', '.join(answers)}" if more else ", ".join(answers)
 
 
 def stub() -> str:

@@ -19,7 +19,7 @@ from condyle.compile.checks import check_bound, check_invertible
 from condyle.compile.serial import Compiler
 from condyle.dynamics import Dynamics, fall_back
 from condyle.errors import BuildError, UnsupportedError
-from condyle.functions import DEFAULT, FUNCTIONS, found
+from condyle.functions import DEFAULT, found
 from condyle.model import builder, generate
 from condyle.model import robot as model
 from condyle.model.joints import JOINT_TYPES
@@ -266,8 +266,7 @@ def export(
     named = prefix_of(robot) if name is None else name
     bound = bound_of(robot, frames, reference_frame or "local")
     compiler = compiler_of(robot, name=named, bound=bound)
-    for function in functions:
-        known = found(function)
+    for known in map(found, functions):
         if known is not None:
             check_bound(compiler.tree, known, robot.frames)
     job = Job(robot, compiler, folder, functions, bound, said)
@@ -282,8 +281,9 @@ def check_solvable(robot: Robot, functions: Sequence[str]) -> None:
     """SingularError if one of the functions has to do with an inverse of the mass matrix that there is for no q."""
     from condyle.hardware.functions import tasks
 
-    known = {name: task.function for name, task in tasks().items()} | FUNCTIONS
-    if any(known[function].solves if function in known else FUNCTIONS[function].solves for function in functions):
+    planned = {name: task.function for name, task in tasks().items()}
+    known = [found(name) or planned.get(name) for name in functions]
+    if any(function.solves for function in known if function is not None):
         check_invertible(robot)
 
 

@@ -13,27 +13,25 @@ from numpy.typing import ArrayLike, NDArray
 
 from condyle.compile.checks import check_bound
 from condyle.compile.serial import Compiler
-from condyle.derivatives import name_of
-from condyle.errors import BuildError, ShapeError, UnsupportedError
-from condyle.functions import FUNCTIONS, found, quantities
-from condyle.functions.quantities import Q, V
-from condyle.methods import Methods, result_of
-from condyle.runtime import memory
-from condyle.runtime.arrays import Binder, as_array
+from condyle.derivatives import parsed
+from condyle.derived_calls import Derivative
+from condyle.errors import BuildError
+from condyle.functions import FUNCTIONS
+from condyle.methods import Methods, method_of, result_of
+from condyle.packing import Packing, known_function
+from condyle.runtime.arrays import Binder
 from condyle.runtime.forks import Guard
 from condyle.runtime.kernel import Kernel, cores
 from condyle.runtime.native import Function as FastPath
 from condyle.runtime.native import NativeKernel, fast_path
-from condyle.runtime.packed import Packed, PackedBinder, pack_rows, packed_bytes
-from condyle.runtime.rows import broadcast
-from condyle.specification import F_EXT, Function, Port
-from condyle.trace.structure import layout_of, sizes
+from condyle.runtime.packed import Packed, PackedBinder
+from condyle.trace.structure import sizes
 
 Array = NDArray[np.floating]
 Out = Array | Packed | Sequence[Array] | Sequence[Packed] | None
 
 
-class Dynamics(Methods):
+class Dynamics(Packing, Methods):
     """The functions of one robot on one target. Safe to call from many threads; a forked child may call too.
 
     Every method takes arrays (..., size) with any leading batch dimensions, broadcast against each other, and gives
@@ -59,9 +57,9 @@ class Dynamics(Methods):
         self._kernels: dict[tuple[str, bool], Kernel] = {}
         self._binders: dict[str, Binder] = {}
         self._guard = Guard(threading.RLock)
-        self._fast: dict[str, FastPath] = {}
-        if target != "numpy":
-            self._shadow_methods()
+        self._fast: dict[str, list[FastPath]] = {}
+        self._derivatives: dict[tuple[object, ...], Any] = {}
+        self._shadow_methods()
 
     def __reduce__(self) -> tuple[Callable[..., Dynamics], tuple[object, ...]]:
         """A pickle is the robot and the options; the other side compiles or takes it from its own cache."""
@@ -70,11 +68,6 @@ class Dynamics(Methods):
     def __repr__(self) -> str:
         """One line: the robot, and what runs."""
         return f"<{type(self).__name__} of {self._recipe[1][0]!r}: target {self._target}, {self._dtype}>"
-
-    @property
-    def dtype(self) -> np.dtype[np.floating]:
-        """The dtype of every array, in and out."""
-        return np.dtype(self._dtype)
 
     @property
     def target(self) -> str:
@@ -89,96 +82,81 @@ class Dynamics(Methods):
     @property
     def signature(self) -> dict[str, str]:
         """The gufunc signature of each function, by its short name: {"id": "(nq),(nv),(nv)->(nv)", ...}."""
-        return {
-            name: ",".join(f"({','.join(port.dims)})" for port in function.inputs)
-            + "->"
-            + ",".join(f"({','.join(port.dims)})" for port in function.outputs)
-            for name, function in self._served()
-        }
+        return {name: FUNCTIONS[name].signature for name in self._compiler.functions}
 
-    def function(self, name: str) -> Callable[..., object]:
-        """The method of a function by its short name, such as "fd"."""
-        return getattr(self, _known(name).method)
+    def function(self, name: str) -> Callable[..., Any]:
+        """The method of a function by its short name, such as "fd"; a derivative by its own, such as "vjp_fd"."""
+        known, derived = known_function(name), parsed(name)
+        if name in FUNCTIONS:
+            return getattr(self, known.method)
+        if derived is None:
+            return method_of(known).__get__(self)
+        return self._derivative(derived.kind, derived.of, derived.by if derived.is_partial else None)
 
-    def jvp(self, name: str) -> Derived:
+    def jvp(self, name: str) -> Callable[..., Any]:
         """The derivative of a function, by its short name, along a tangent: `jvp("fd")(q, v, tau, dq, dv, dtau)`."""
-        return Derived(self, "jvp", name)
+        return self._derivative("jvp", name)
 
-    def vjp(self, name: str) -> Derived:
+    def vjp(self, name: str) -> Callable[..., Any]:
         """The derivative of a cotangent times a function by every input: `vjp("fd")(q, v, tau, a_bar)`."""
-        return Derived(self, "vjp", name)
+        return self._derivative("vjp", name)
 
-    def jacobian(self, name: str, by: Sequence[str] | None = None) -> Derived:
+    def jacobian(self, name: str, by: Sequence[str] | None = None) -> Callable[..., Any]:
         """The derivatives of a function by some inputs, by default by all: `jacobian("fd", by=("q",))(q, v, tau)`."""
-        return Derived(self, "jacobian", name, by)
+        return self._derivative("jacobian", name, by)
 
-    def hessian(self, name: str) -> Derived:
+    def hessian(self, name: str) -> Callable[..., Any]:
         """The second derivative of lam^T f by all inputs: `hessian("fd")(q, v, tau, lam)`."""
-        return Derived(self, "hessian", name)
+        return self._derivative("hessian", name)
 
-    def explain(self, n: int = 1) -> str:
-        """What runs for a batch of n states: the route of each function, its operations, its target and threads."""
-        return self.explained(*(name for name, _ in self._served()), n=n)
+    def _derivative(self, kind: str, of: str, by: Sequence[str] | None = None) -> Callable[..., Any]:
+        """A `Derivative`, with a native callable in front where it serves; one for all who ask."""
+        key = kind, of, tuple(by) if isinstance(by, list) else by
+        try:
+            return self._derivatives[key]
+        except (KeyError, TypeError):  # of what is no name, the next line says it
+            known_function(of)
+        made = Derivative(self, kind, of, by)
+        with self._guard.lock:
+            if made.recipe not in self._derivatives:
+                fast = self.direct(made.name, made, made.result, shares=not made.sums)
+                self._derivatives[made.recipe] = fast or made
+        self._derivatives[key] = self._derivatives[made.recipe]
+        return self._derivatives[key]
 
-    def explained(self, *functions: str, n: int = 1) -> str:
-        """The same of some functions."""
-        lines = [self._compiler.line(name, self._target, self._dtype, n) for name in functions]
+    def explain(self, n: int = 1, functions: Sequence[str] | None = None) -> str:
+        """What runs for a batch of n states: the route of each function, its operations, its target and threads.
+
+        functions: by short name, derivatives too; by default all, and the derivatives that were asked for.
+        """
+        lines = [self._compiler.line(name, self._target, self._dtype, n) for name in self._named(functions)]
         threads = "one thread" if self._target == "numpy" else f"at most {self._threads} threads, fewer for little work"
         return "\n".join([f"target {self._target}, {self._dtype}, batch of {n}, {threads}", *lines])
 
-    def memory(self, n: int) -> dict[str, int]:
-        """Bytes of all inputs and outputs of a batch of n states, for each function, external forces left out."""
-        known = sizes(self._compiler.tree)
-        return {
-            name: n
-            * self.dtype.itemsize
-            * sum(int(np.prod(port.shape(known))) for port in (*function.inputs, *function.outputs))
-            for name, function in self._served()
-        }
+    def memory(self, n: int, functions: Sequence[str] | None = None) -> dict[str, int]:
+        """Bytes of all inputs and outputs of a batch of n states, for each function, external forces left out.
 
-    def pack(self, array: ArrayLike, port: str = "") -> Packed:
-        """A packed copy of an array of many states, for calls that take and give packed arrays.
-
-        Without a port it is vectors, (..., nq) or (..., nv); port names what else can be packed: "f_ext", "Minv", "M".
-        ShapeError, DTypeError and OutOfMemoryError as in calls.
+        functions: as in `explain`.
         """
-        given = as_array("pack", port or "array", array)
-        return self.packed(array, self._port(given.shape, port))
+        known, found = sizes(self._compiler.tree), dict[str, int]()
+        for name in self._named(functions):
+            ports = (*FUNCTIONS[name].inputs, *FUNCTIONS[name].outputs)
+            found[name] = n * self.dtype.itemsize * sum(math.prod(port.shape(known)) for port in ports)
+        return found
 
-    def packed(self, array: ArrayLike, chosen: Port) -> Packed:
-        """A packed copy of what a port takes."""
-        given = as_array("pack", chosen.name, array)
-        layout = layout_of(self._compiler.tree, chosen, self._compiler.lanes(self._target, self._dtype))
-        batch = given.shape[: given.ndim - len(layout.dims)]
-        memory.check("pack", math.prod(batch), packed_bytes(math.prod(batch), layout, self.dtype))
-        only = Function("pack", "pack", "", (chosen,), (), takes_f_ext=False)
-        listed = type(array) in (list, tuple)  # numbers of any precision
-        bound = Binder(only, sizes(self._compiler.tree), self.dtype).bind((array,) if listed else (given,))
-        return pack_rows(bound.inputs[0], layout, batch)
-
-    def _packed_forces(self, f_ext: ArrayLike, batch: tuple[int, ...]) -> Packed:
-        """External forces as packed calls take them: packed, one for each state."""
-        packed = self.pack(f_ext, F_EXT.name)
-        if packed.batch == batch:
-            return packed
-        if broadcast((packed.batch, batch)) != batch:
-            others = f"{batch}, the batch of the other arguments"
-            raise ShapeError(f"f_ext has the batch {packed.batch}, which does not broadcast to {others}")
-        return self.pack(np.broadcast_to(packed.dense(), batch + packed.layout.dims), F_EXT.name)
-
-    def _port(self, shape: tuple[int, ...], name: str) -> Port:
-        if not name:
-            return V if shape[-1:] == (self._compiler.tree.nv,) else Q
-        ports = quantities()
-        if name not in ports:
-            raise UnsupportedError(f"pack: there is no port {name!r}; there are {', '.join(ports)}")
-        return ports[name]
+    def _named(self, functions: Sequence[str] | None) -> list[str]:
+        """Short names: those that were named, else all that can be called and derivatives that were asked for."""
+        if functions is None:
+            return [*self._compiler.functions, *dict.fromkeys(made.name for made in self._derivatives.values())]
+        for name in functions:
+            check_bound(self._compiler.tree, known_function(name), self._compiler.frames)
+        return [*functions]
 
     def call(
         self, name: str, args: Sequence[ArrayLike], f_ext: ArrayLike | None = None, out: Out = None
     ) -> tuple[Array, ...]:
         """A function by its short name; every output in a tuple, also where there is only one."""
-        check_bound(self._compiler.tree, _known(name), self._compiler.frames)
+        binder = self.binder(name)
         given = args if f_ext is None else (*args, f_ext)
         every = (*given, *(out if isinstance(out, (tuple, list)) else (out,)))
         first = next((x for x in every if isinstance(x, Packed)), None)
@@ -187,50 +165,56 @@ class Dynamics(Methods):
                 given = (*args, self._packed_forces(f_ext, first.batch))
             packed = self._packed_binder(name, f_ext is not None).bind(given, out)
             return cast("tuple[Array, ...]", packed.run(self._kernel(name, f_ext is not None), self._threads))
-        call = self._binder(name).bind(args, f_ext, cast("Array | Sequence[Array] | None", out))
+        call = binder.bind(args, f_ext, cast("Array | Sequence[Array] | None", out))
         if call.outputs[0].size:  # neither without states nor without joints
             self._kernel(name, f_ext is not None)(call.n, call.inputs, call.outputs, self._threads)
         return call.finish()
 
-    def _served(self) -> list[tuple[str, Function]]:
-        """The functions that can be called: without frames none of frames."""
-        return [(name, FUNCTIONS[name]) for name in self._compiler.functions]
-
     def _shadow_methods(self) -> None:
         """Puts a native callable in front of each method: it takes plain calls and leaves all others to the method."""
-        for name, function in self._served():
-            if getattr(type(self), function.method, None) is not getattr(Dynamics, function.method, None):
-                continue  # a subclass has its own
-            fast = self.direct(name, getattr(self, function.method))
-            if name in self._fast:
-                setattr(self, function.method, fast)
+        for name in self._compiler.functions:
+            method = FUNCTIONS[name].method
+            if getattr(type(self), method, None) is getattr(Dynamics, method, None):  # no subclass's own
+                direct = self.direct(name, getattr(self, method))
+                if direct is not None:
+                    setattr(self, method, direct)
 
-    def direct(self, name: str, slow: Callable[..., Any]) -> Callable[..., Any]:
-        """What a function by its short name is called through: native for plain calls, others go to `slow`."""
-        if name not in self._fast and self._target != "numpy":
-            function, (inputs, outputs) = FUNCTIONS[name], self._binder(name).specs
-            result, takes = result_of(function), function.takes_f_ext
-            fast = fast_path(slow, takes, inputs, outputs, self.dtype, result, self._threads)
-            if fast is None:
-                return slow
-            self._fast[name] = fast
-            for (known, f_ext), kernel in list(self._kernels.items()):
-                if known == name:
-                    self._connect(name, f_ext, kernel)
-        return self._fast.get(name, slow)
+    def direct(
+        self, name: str, slow: Callable[..., object], result: type[tuple[Any, ...]] | None = None, shares: bool = True
+    ) -> FastPath | None:
+        """A native callable in front of `slow`, which calls a function by its short name; None where there is none.
 
-    def _connect(self, name: str, f_ext: bool, kernel: Kernel) -> None:
-        """Lets plain calls go to a kernel at once."""
-        if isinstance(kernel, NativeKernel) and name in self._fast:
-            self._fast[name].set_entry(f_ext, kernel.entry, kernel.single)
+        result: the named tuple of the answers, where it is not that of the function. shares: whether one row may serve
+        all states.
+        """
+        if self._target == "numpy":
+            return None
+        function, (inputs, outputs) = FUNCTIONS[name], self.binder(name).specs
+        result = result or result_of(function)
+        fast = fast_path(slow, function.takes_f_ext, inputs, outputs, self.dtype, result, self._threads, shares)
+        if fast is not None:
+            self._fast.setdefault(name, []).append(fast)
+            for f_ext in (False, True):
+                self._connect(name, f_ext, self._kernels.get((name, f_ext)))
+        return fast
+
+    def _connect(self, name: str, f_ext: bool, kernel: Kernel | None) -> None:
+        """What is called instead of the method from now on."""
+        if not isinstance(kernel, NativeKernel):
+            return
+        for fast in self._fast.get(name, []):
+            fast.set_entry(f_ext, kernel.entry, kernel.single)
             if kernel.packed is not None:
                 before, after = self._compiler.layouts(name, f_ext, self._target, self._dtype)
-                self._fast[name].set_packed(f_ext, kernel.packed, Packed, before + after)
+                fast.set_packed(f_ext, kernel.packed, Packed, before + after)
 
-    def _binder(self, name: str) -> Binder:
+    def binder(self, name: str) -> Binder:
+        """What checks the calls of a function, by its short name; UnsupportedError where there is none."""
         binder = self._binders.get(name)
         if binder is None:
-            binder = self._binders[name] = Binder(FUNCTIONS[name], sizes(self._compiler.tree), self.dtype)
+            function = known_function(name)
+            check_bound(self._compiler.tree, function, self._compiler.frames)
+            binder = self._binders[name] = Binder(function, sizes(self._compiler.tree), self.dtype)
         return binder
 
     def _packed_binder(self, name: str, f_ext: bool) -> PackedBinder:
@@ -259,31 +243,6 @@ class Dynamics(Methods):
                 raise
             fall_back(error)
             return self._compiler.build(name, f_ext, "numpy", self._dtype)
-
-
-class Derived:
-    """A derivative of a function of one robot, called as the function is."""
-
-    def __init__(self, dynamics: Dynamics, kind: str, of: str, by: Sequence[str] | None = None) -> None:
-        _known(of)
-        self._dynamics, self._function = dynamics, FUNCTIONS[str(name_of(kind, of, by))]
-
-        self._direct = dynamics.direct(self._function.name, self._call)
-
-    def __call__(self, *args: ArrayLike, **out: Out) -> Any:
-        return self._direct(*args, **out)
-
-    def _call(self, *args: ArrayLike, out: Out = None) -> Any:
-        answers = self._dynamics.call(self._function.name, args, None, out)
-        result = result_of(self._function)
-        return answers[0] if result is None else result(*answers)
-
-
-def _known(name: str) -> Function:
-    function = found(name)
-    if function is None:
-        raise UnsupportedError(f"there is no function {name!r}; there are {', '.join(FUNCTIONS)}")
-    return function
 
 
 def fall_back(error: BuildError) -> None:

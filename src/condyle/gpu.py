@@ -41,9 +41,10 @@ class GpuDynamics(Dynamics):
         bound = object.__new__(GpuDynamics)  # a copy would be compiled anew, as a pickle is
         vars(bound).update(vars(self))
         bound._stream = handle_of(stream)
+        bound._derivatives = {}  # each calls the object that it is of
         return bound
 
-    def explain(self, n: int = 1) -> str:
+    def explain(self, n: int = 1, functions: Sequence[str] | None = None) -> str:
         """What runs for a batch of n states: the route of each function, its operations, its form and the estimate
         of its time (unmeasured, see `backends.cuda.choice`).
         """
@@ -53,7 +54,7 @@ class GpuDynamics(Dynamics):
         if found is None:
             device = f"there is no GPU here: estimates are for a card with {multiprocessors} multiprocessors"
         lines = [f"target cuda, {self._dtype}, batch of {n}, {device}"]
-        for name, _ in self._served():
+        for name in self._named(functions):
             form = self._compiler.gpu(name, False, self._dtype, multiprocessors).line(n)
             lines.append(self._compiler.line(name, "cuda", self._dtype, n) + form)
         return "\n".join(lines)
@@ -65,16 +66,16 @@ class GpuDynamics(Dynamics):
         except DeviceError:
             return None
 
-    def memory(self, n: int) -> dict[str, int]:
+    def memory(self, n: int, functions: Sequence[str] | None = None) -> dict[str, int]:
         """Bytes on the GPU of a batch of n states that lies there: inputs, outputs, scratch; no external forces."""
-        return {name: self._sizes(name, n).resident(n) for name, _ in self._served()}
+        return {name: self._sizes(name, n).resident(n) for name in self._named(functions)}
 
     def stage_memory(self, n: int) -> dict[str, int]:
         """Bytes on the GPU of a batch of n states in the processor's memory: two transfers of it at most.
 
         Arrays that are not pinned need as much pinned memory, scratch left out. All of it is kept for the next call.
         """
-        return {name: self._sizes(name, n).staged(n) for name, _ in self._served()}
+        return {name: self._sizes(name, n).staged(n) for name in self._named(None)}
 
     def _sizes(self, name: str, n: int) -> Sizes:
         multiprocessors = self._multiprocessors() or KNOWN_MULTIPROCESSORS
@@ -87,24 +88,24 @@ class GpuDynamics(Dynamics):
         Calls with them, `dyn.inverse_dynamics(q, v, a, out=tau)`, copy straight from and to them, all inputs in one
         transfer and all outputs in one. External forces are left out. They are NumPy arrays, at first zero.
         """
-        inputs, outputs = self._binder(name).specs
+        inputs, outputs = self.binder(name).specs
         specs = (*inputs[: len(FUNCTIONS[name].inputs)], *outputs)
         return tuple(pinned_arrays(gpu(self._compiler.device), [(n, *spec.dims) for spec in specs], self.dtype))
 
-    def pack(self, array: ArrayLike, port: str = "") -> Packed:
+    def pack(self, array: ArrayLike, port: str = "", of: str = "") -> Packed:
         raise UnsupportedError("packed arrays are for the processor: pass plain arrays to target 'cuda'")
 
     def call(
         self, name: str, args: Sequence[ArrayLike], f_ext: ArrayLike | None = None, out: Out = None
     ) -> tuple[Array, ...]:
         given = args if f_ext is None else (*args, f_ext)
-        if name not in FUNCTIONS or not any(is_device_array(value) for value in given):
+        if not any(is_device_array(value) for value in given):
             return super().call(name, args, f_ext, out)
         return cast("tuple[Array, ...]", self._device_call(name, given, f_ext is not None, out))
 
     def _device_call(self, name: str, given: Sequence[object], f_ext: bool, out: object) -> tuple[object, ...]:
         method = FUNCTIONS[name].method
-        inputs, outputs = self._binder(name).specs
+        inputs, outputs = self.binder(name).specs
         inputs = inputs[: len(FUNCTIONS[name].ports(f_ext))]
         if len(given) != len(inputs):
             raise ShapeError(f"{method}: {len(given)} arguments given, expected {len(inputs)}")
@@ -148,7 +149,7 @@ class GpuDynamics(Dynamics):
                 value.readers.add(stream)
         return stream, stream or 1
 
-    def _shadow_methods(self) -> None:
+    def direct(self, name: str, slow: object, result: object = None, shares: bool = True) -> None:
         """No native callable in front: it serves code on the processor."""
 
 

@@ -23,12 +23,21 @@ class Caller(Protocol):
 
 @cache
 def result_type(method: str, parts: tuple[str, ...]) -> type[tuple[Any, ...]]:
-    """The named tuple of a method with several answers; an attribute of this module, so that answers can be pickled."""
+    """The named tuple of a method with several answers; an attribute of this module.
+
+    A pickle says method and parts: a process that has not yet used a derivative makes its named tuple then.
+    """
     name = method.title().replace("_", "")
     made = namedtuple(name, parts, module=__name__)  # pyright: ignore[reportUntypedNamedTuple]
     made.__doc__ = f"{', '.join(parts)}: the answers of `{method}`."
+    made.__reduce__ = lambda self: (_again, (method, parts, tuple(self)))  # pyright: ignore
     globals()[made.__name__] = made
     return made
+
+
+def _again(method: str, parts: tuple[str, ...], answers: tuple[Any, ...]) -> tuple[Any, ...]:
+    """A pickled answer."""
+    return result_type(method, parts)(*answers)
 
 
 def result_of(function: Function) -> type[tuple[Any, ...]] | None:
@@ -44,7 +53,8 @@ def method_of(function: Function) -> Callable[..., Any]:
     def method(self: Caller, *args: Any, **named: Any) -> Any:
         bound = signature.bind(self, *args, **named).arguments
         given = [bound[port.name] for port in function.inputs]
-        answers = self.call(function.name, given, bound.get("f_ext"), bound.get("out"))
+        f_ext = bound.get("f_ext") if function.takes_f_ext else None
+        answers = self.call(function.name, given, f_ext, bound.get("out"))
         return answers[0] if result is None else result(*answers)
 
     method.__name__, method.__qualname__ = function.method, f"Dynamics.{function.method}"

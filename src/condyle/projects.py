@@ -93,8 +93,14 @@ def functions_of(target: str, functions: object) -> tuple[str, ...]:
     if not named:
         raise UnsupportedError(f"functions={functions!r}: give a list of {', '.join(allowed)}, such as ('id', 'fd')")
     for name in named:
-        if name not in allowed and (target == "verilog" or found(str(name)) is None):
-            raise UnsupportedError(f"functions: {name!r} is not one of {', '.join(map(repr, allowed))}")
+        if name not in allowed and found(name) is None:
+            also = "" if target == "verilog" else ", nor a derivative of one such as 'vjp_fd'"
+            raise UnsupportedError(f"functions: {name!r} is not one of {', '.join(map(repr, allowed))}{also}")
+        if name not in allowed and target == "verilog":
+            raise UnsupportedError(
+                f"functions: target 'verilog' has no plan for {name!r}, targets 'c' and 'cuda' export it; "
+                f"planned are {', '.join(map(repr, hardware.functions()))}"
+            )
     return tuple(dict.fromkeys(str(name) for name in named))
 
 

@@ -174,7 +174,8 @@ class Function:
     links side by side; the first is taken unless another is named. options: what it depends on of what is fixed when a
     robot is compiled (`Bound`). reference_frames: those in which it has a meaning, where these are not all.
     divides_by_mass: a robot without mass has no such quantity. closed_ways: gives what is known of its derivatives, by
-    kind; the others are made from its algorithm.
+    kind; the others are made from its algorithm. kept: of functions that are not the library's own: the name says all
+    that is computed, so that kernels may be kept between runs by it.
     """
 
     name: str
@@ -196,6 +197,7 @@ class Function:
     reference_frames: tuple[str, ...] = ()
     divides_by_mass: bool = False
     closed_ways: Callable[[], Mapping[str, Closed]] = dict[str, Closed]
+    kept: bool = False
 
     @cached_property
     def closed(self) -> Mapping[str, Closed]:
@@ -240,6 +242,17 @@ class Function:
     def is_vector(self) -> bool:
         """Whether its answers grow with the number of joints, not with its square."""
         return all(sum(size in dim for dim in port.dims for size in ("nv", "n_bodies")) < 2 for port in self.outputs)
+
+    @property
+    def by_name(self) -> dict[str, Port]:
+        """Its ports."""
+        return {port.name: port for port in (*self.ports(self.takes_f_ext), *self.outputs)}
+
+    @property
+    def signature(self) -> str:
+        """As NumPy writes those of gufuncs: "(nq),(nv),(nv)->(nv)"."""
+        taken, given = (",".join(f"({','.join(port.dims)})" for port in ports) for ports in (self.inputs, self.outputs))
+        return f"{taken}->{given}"
 
     @property
     def made_of(self) -> tuple[str, ...]:

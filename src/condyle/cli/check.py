@@ -23,7 +23,10 @@ from condyle.cli.common import (
     snapped_json,
     table,
 )
+from condyle.cli.differences import STEP, error
+from condyle.cli.export import functions
 from condyle.cli.states import Array, States, draw
+from condyle.derivatives import parsed
 from condyle.errors import SingularError, listed
 from condyle.functions import FUNCTIONS
 from condyle.specification import Function
@@ -34,6 +37,8 @@ if TYPE_CHECKING:
 N_STATES = 64
 # what solving with M may cost: this many roundings for each unit of its condition number
 ROUNDINGS = 16.0
+# central differences with the step of `differences`
+DIFFERENCES = 1e-6
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,7 +56,8 @@ class Verdict:
 
 def fill(command: argparse.ArgumentParser) -> None:
     command.description = (
-        "Compare every function with the NumPy reference at random states, test three laws of mechanics, "
+        "Compare every function, or those that are named, with the NumPy reference at random states, derivatives with "
+        "central differences too; test three laws of mechanics, "
         "list what is odd about the file and the model. Exit status 1 if a function, a law or the physics of what is "
         "computed (links that are welded together count as one body) is wanting."
     )
@@ -59,6 +65,9 @@ def fill(command: argparse.ArgumentParser) -> None:
     add_robot(command)
     add_frames(command)
     add_machine(command)
+    command.add_argument(
+        "--functions", metavar="fd,vjp_fd", type=functions, default=(), help="which, by short name; derivatives too"
+    )
     command.set_defaults(run=run)
 
 
@@ -67,7 +76,7 @@ def run(arguments: argparse.Namespace) -> int:
     dtype: str = arguments.dtype
     frames = frames_of(loaded.robot, arguments)
     dynamics = loaded.robot.compile(target=arguments.target, dtype=dtype, frames=frames)
-    verdicts = compare(loaded.robot, dynamics, dtype, frames)
+    verdicts = compare(loaded.robot, dynamics, dtype, frames, arguments.functions)
     findings = loaded.robot.check()
     said = {(finding.element, finding.message) for finding in loaded.findings}
     fresh = [finding for finding in findings if (finding.element, finding.message) not in said]
@@ -87,9 +96,14 @@ def run(arguments: argparse.Namespace) -> int:
     return int(wanting)
 
 
-def compare(robot: Robot, dynamics: Dynamics, dtype: str, frames: tuple[str, ...]) -> list[Verdict]:
-    """Each function against the reference (the programs' meaning, run in NumPy float64), then the laws."""
-    served = list(dynamics.signature)
+def compare(
+    robot: Robot, dynamics: Dynamics, dtype: str, frames: tuple[str, ...], named: tuple[str, ...] = ()
+) -> list[Verdict]:
+    """Each function against the reference (the programs' meaning, run in NumPy float64), then the laws.
+
+    named: functions, else all; derivatives among them are held to differences of the reference too.
+    """
+    served = list(named or dynamics.signature)
     names = solvable(robot, served)
     states = draw(robot, N_STATES, dtype, names, frames=len(frames))
     exact = States(
@@ -103,6 +117,11 @@ def compare(robot: Robot, dynamics: Dynamics, dtype: str, frames: tuple[str, ...
         found, expected = answers(dynamics, name, states), answers(reference, name, exact)
         worst = max(relative(a, b) for a, b in zip(found, expected, strict=True))
         verdicts.append(Verdict(f"{name} against the reference", worst, allowed(FUNCTIONS[name], dtype, condition)))
+        derived = parsed(name)
+        if derived is not None:
+            solving = ROUNDINGS * condition * np.finfo("float64").eps / STEP if FUNCTIONS[name].solves else 0.0
+            off = error(robot, reference, derived, exact)
+            verdicts.append(Verdict(f"{name} against differences", off, max(DIFFERENCES, float(solving))))
     verdicts += [Verdict(f"{name}: M has no inverse", math.inf, 0.0) for name in served if name not in names]
     verdicts += laws(reference, exact, condition)
     progress("")

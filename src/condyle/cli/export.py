@@ -14,7 +14,7 @@ from condyle.backends.fpga.target import WORDS
 from condyle.choices import DTYPES, EXPORTS, REFERENCE_FRAMES, UNNAMED
 from condyle.cli.common import add_frames, add_robot, load_aloud, progress, say, show, show_json, words
 from condyle.errors import AccuracyWarning
-from condyle.functions import DEFAULT, FUNCTIONS
+from condyle.functions import DEFAULT, FUNCTIONS, found
 from condyle.hardware.functions import library, tasks
 
 
@@ -66,7 +66,7 @@ def add_functions(command: argparse.ArgumentParser, type: Callable[[str], tuple[
         metavar="id,dfd",
         type=type,
         default=DEFAULT,
-        help=f"which, by short name, or all (default: {','.join(DEFAULT)})",
+        help=f"which, by short name, or all (default: {','.join(DEFAULT)}); derivatives too: vjp_fd, jacobian_fk_by_q",
     )
 
 
@@ -77,8 +77,9 @@ def hardware_options(arguments: argparse.Namespace) -> dict[str, Any]:
 
 
 def functions(text: str, more: Iterable[str] = ()) -> tuple[str, ...]:
-    """A list such as id,dfd of the short names; "all" is every function."""
-    return tuple(FUNCTIONS) if text == "all" else words(text, (*FUNCTIONS, *more))
+    """A list such as id,dfd,vjp_fd of the short names; "all" is every function, and no derivative."""
+    derived = [name for name in text.split(",") if found(name) is not None]
+    return tuple(FUNCTIONS) if text == "all" else words(text, (*FUNCTIONS, *more, *derived))
 
 
 def named_functions(text: str) -> tuple[str, ...]:
@@ -115,8 +116,8 @@ def run(arguments: argparse.Namespace) -> int:
             **hardware_options(arguments),
         )
     progress("")
-    for found in caught:
-        say(f"warning: {found.message}")
+    for one in caught:
+        say(f"warning: {one.message}")
     if arguments.json:
         show_json({"files": [str(path) for path in written]})
     else:

@@ -23,6 +23,7 @@ from condyle.cli.common import (
     snapped_json,
     table,
 )
+from condyle.cli.export import functions
 from condyle.errors import UnsupportedError
 from condyle.text import printable
 
@@ -41,6 +42,9 @@ def fill(command: argparse.ArgumentParser) -> None:
         "--functions", action="store_true", help="the functions there are, what each takes and what runs it; no ROBOT"
     )
     command.add_argument("--counts", action="store_true", help="operations and route of each function")
+    command.add_argument(
+        "--also", metavar="vjp_fd,..", type=functions, default=(), help="derivatives that --counts and --target tell of"
+    )
     command.add_argument("--target", choices=TARGETS, help="say what runs there: routes, forms, threads")
     command.add_argument("--batch", type=positive, metavar="N", help="say what runs for so many states (default 256)")
     command.add_argument("--links", choices=LINKS, help="the same, with links parallel or not; for --batch 1")
@@ -55,7 +59,7 @@ def run(arguments: argparse.Namespace) -> int:
     loaded = load(arguments)
     asked = bool(arguments.target or arguments.links or arguments.batch)
     frames = frames_of(loaded.robot, arguments)
-    counts, compared = _counted(loaded.robot, frames) if arguments.counts else (None, {})
+    counts, compared = _counted(loaded.robot, frames, arguments.also) if arguments.counts else (None, {})
     if arguments.json:
         found: dict[str, Json] = {**_summary(loaded)}
         if counts is not None:
@@ -70,7 +74,9 @@ def run(arguments: argparse.Namespace) -> int:
         show("mul and add are counted before multiply-adds are contracted, instructions after")
         show("\nroutes compared by mul + add, the best first:")
         for function, routes in compared.items():
-            show(f"{function:11}" + (", ".join(f"{route} {n}" for route, n in routes.items()) or "loops, by estimates"))
+            show(
+                f"{function:10} " + (", ".join(f"{route} {n}" for route, n in routes.items()) or "loops, by estimates")
+            )
     if asked:
         show("\n" + "\n".join(_explained(loaded, arguments)))
     return 0
@@ -90,22 +96,23 @@ def _functions(arguments: argparse.Namespace) -> int:
 
 
 def _counted(
-    robot: condyle.Robot, frames: tuple[str, ...]
+    robot: condyle.Robot, frames: tuple[str, ...], also: tuple[str, ...]
 ) -> tuple[list[dict[str, str | int]], dict[str, dict[str, int]]]:
     """Operations of each function, and the routes that were compared."""
     from condyle.api import compiler_of
     from condyle.options import bound_of
 
     compiler = compiler_of(robot, bound=bound_of(robot, frames))
-    counts = [compiler.counts(function) for function in compiler.functions]
-    return counts, {function: compiler.compared(function) for function in compiler.functions}
+    named = dict.fromkeys([*compiler.functions, *also])
+    counts = [compiler.counts(function) for function in named]
+    return counts, {function: compiler.compared(function) for function in named}
 
 
 def _explained(loaded: Loaded, arguments: argparse.Namespace) -> list[str]:
     """What runs for a batch, line by line."""
     frames = frames_of(loaded.robot, arguments)
     dyn = loaded.robot.compile(arguments.target or "cpu", links=arguments.links or "serial", frames=frames)
-    return dyn.explain(arguments.batch or 256).splitlines()
+    return dyn.explain(arguments.batch or 256, [*dict.fromkeys([*dyn.signature, *arguments.also])]).splitlines()
 
 
 def _summary(loaded: Loaded) -> dict[str, Json]:

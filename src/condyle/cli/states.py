@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from condyle.functions import FUNCTIONS
+from condyle.specification import Port
 
 if TYPE_CHECKING:
     from condyle import Robot
@@ -19,7 +20,10 @@ Array = NDArray[np.floating]
 
 @dataclass(frozen=True)
 class States:
-    """n states of a robot: every quantity that some function takes."""
+    """n states of a robot: every quantity that some function takes, by its name.
+
+    Where a function has another quantity of a name that is taken, as factors of other answers, it is by `_own`.
+    """
 
     quantities: dict[str, Array]
     sizes: dict[str, int]
@@ -31,7 +35,8 @@ class States:
 
     def arguments(self, function: str) -> tuple[Array, ...]:
         """The inputs of a function, in calling order."""
-        return tuple(self.quantities[port.name] for port in FUNCTIONS[function].inputs)
+        known = self.quantities
+        return tuple(known.get(_own(function, port), known[port.name]) for port in FUNCTIONS[function].inputs)
 
     def outputs(self, function: str) -> tuple[Array, ...]:
         """Fresh arrays for its answers."""
@@ -54,12 +59,19 @@ def draw(robot: Robot, n: int, dtype: str, functions: Iterable[str] = (), rng: i
     quantities: dict[str, Array] = {"q": q, "v": v}
     for name in ("a", "tau"):
         quantities[name] = generator.standard_normal((n, robot.nv))
-    for port in (port for name in functions or FUNCTIONS for port in FUNCTIONS[name].inputs):
+    for function, port in ((one, port) for one in functions or FUNCTIONS for port in FUNCTIONS[one].inputs):
+        shape = (n, *port.shape(sizes))
         if port.name not in quantities:
-            drawn = generator.standard_normal((n, *port.shape(sizes)))
+            drawn = generator.standard_normal(shape)
             quantities[port.name] = robot.random_state(n, generator).q if port.is_configuration else drawn
             if port.given_by:
                 given = [quantities[taken.name] for taken in FUNCTIONS[port.given_by].inputs]
                 (quantities[port.name],) = robot.compile(target="numpy").call(port.given_by, given)
+        elif quantities[port.name].shape != shape:
+            quantities[_own(function, port)] = generator.standard_normal(shape)
     cast = {name: np.ascontiguousarray(array, dtype=dtype) for name, array in quantities.items()}
     return States(cast, sizes, dtype)
+
+
+def _own(function: str, port: Port) -> str:
+    return f"{function} {port.name}"

@@ -16,7 +16,7 @@ from condyle.backends.cuda.parts import Composed, Part, Parts, grouped, parts, s
 from condyle.backends.cuda.target import TARGET, Target
 from condyle.compile.routes import Router
 from condyle.errors import UnsupportedError
-from condyle.functions import FUNCTIONS, Variant, expanded
+from condyle.functions import FUNCTIONS, Variant, expanded, found
 from condyle.ir.program import Program
 from condyle.specification import Call, MinusProduct
 from condyle.trace.straight import arrays
@@ -140,7 +140,7 @@ def requests(kernels: str | Mapping[str, str]) -> dict[str, str]:
         raise UnsupportedError(f"kernels={kernels!r}: give words such as 'group32', or {{'dfd': 'group32 split'}}")
     words = dict.fromkeys(FUNCTIONS, kernels) if isinstance(kernels, str) else dict(kernels)
     for function, asked in words.items():
-        if function not in FUNCTIONS:
+        if found(function) is None:
             raise UnsupportedError(f"kernels: there is no function {function!r}; there are {', '.join(FUNCTIONS)}")
         if not isinstance(asked, str):  # pyright: ignore[reportUnnecessaryIsInstance]
             raise UnsupportedError(f"kernels: {function!r} is {asked!r}, expected words such as 'group32 split'")

@@ -226,9 +226,10 @@ class Router:
         if isinstance(code, Segmented) and count(code).arithmetic <= LONGEST:
             code = self._straight(function, f_ext).code
         if not isinstance(code, Program):
+            scans = ", and links='scan' does for up to 1024 links" if FUNCTIONS[function].parallel else ""
             raise UnsupportedError(
-                f"target 'cuda': {function} of this robot is too long for it; target 'cpu' serves, and "
-                "links='scan' does for up to 1024 links; exported is 'c'"
+                f"target 'cuda': {function} of this robot is too long for it; target 'cpu' serves{scans}; "
+                "exported is 'c'"
             )
         return pipeline.apply(code, pipeline.CODE)
 

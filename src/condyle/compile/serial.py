@@ -14,6 +14,7 @@ from condyle.backends.cpu import build as cpu_target
 from condyle.backends.cpu import keep as cpu_kept
 from condyle.compile.checks import check_elements, check_invertible
 from condyle.compile.routes import Router
+from condyle.derivatives import root
 from condyle.errors import BuildError, UnsupportedError
 from condyle.functions import FUNCTIONS, OWN
 from condyle.model.robot import Frame, Robot
@@ -75,7 +76,7 @@ class Compiler(Router):
             row = self.work(function)
             route = str(row["route"])
             work = f"{row['mul']} mul, {row['add']} add, {row['div']} div, {row['sincos']} sincos a state"
-        return f"{function:10} {route:24}{work}" + ("" if runs(target) == target else f", target {runs(target)}")
+        return f"{function:10} {route:23} {work}" + ("" if runs(target) == target else f", target {runs(target)}")
 
     def check(self, function: str, target: str) -> None:
         """Errors that name the joint if the robot has no such function; see `checks`."""
@@ -105,7 +106,7 @@ class Compiler(Router):
             with suppress(BuildError, UnsupportedError):
                 made = cpu_target.assembled(code, dtype, layouts=layouts)
                 kernel = cpu_target.load(made, layouts)
-                if function in OWN:
+                if self.keeps(function):
                     cpu_kept.keep(self._key(function, f_ext, dtype), made)
                 return kernel
         from condyle.backends.c import build as c_target
@@ -114,9 +115,14 @@ class Compiler(Router):
 
     def kept(self, function: str, f_ext: bool, target: str, dtype: str) -> Kernel | None:
         """The kernel that `build` made in an earlier run, if there is one."""
-        if target != "cpu" or function not in OWN:
+        if target != "cpu" or not self.keeps(function):
             return None
         return cpu_kept.find(self._key(function, f_ext, dtype), self.layouts(function, f_ext, target, dtype))
+
+    @staticmethod
+    def keeps(function: str) -> bool:
+        """Whether the name of a function says all that it computes, so that its kernels are kept between runs."""
+        return root(function) in OWN or FUNCTIONS[function].kept
 
     def _key(self, function: str, f_ext: bool, dtype: str) -> cpu_kept.Key:
         routes = repr(sorted(self.routes.items()))  # a route to one function may decide that of another

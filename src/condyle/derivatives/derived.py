@@ -12,7 +12,7 @@ from condyle.derivatives.differentiate import MADE, Recorded
 from condyle.derivatives.names import Name, parsed
 from condyle.derivatives.ports import derived
 from condyle.derivatives.recording import Recording, replayed
-from condyle.functions import FUNCTIONS, found_by
+from condyle.functions import FUNCTIONS
 from condyle.ir.expr import Graph, Value
 from condyle.ir.program import Program
 from condyle.ir.verify import verify
@@ -23,8 +23,8 @@ from condyle.specification import Route
 from condyle.trace.straight import arrays
 
 
-@found_by
-def _derived(name: str) -> Any:
+def specification_of(name: str) -> Any:
+    """The specification behind a name; None for a name that is none of a derivative."""
     known = parsed(name)
     return None if known is None else _specified(known)
 

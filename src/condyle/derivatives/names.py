@@ -7,7 +7,7 @@ from typing import NamedTuple
 
 from condyle.errors import UnsupportedError
 from condyle.functions import FUNCTIONS
-from condyle.specification import Function
+from condyle.specification import F_EXT, Function
 
 KINDS = ("jvp", "vjp", "jacobian", "hessian")
 BY = "_by_"
@@ -24,9 +24,13 @@ class Name(NamedTuple):
     def base(self) -> Function:
         return FUNCTIONS[self.of]
 
+    @property
+    def is_partial(self) -> bool:
+        """Whether it is by some of the inputs only."""
+        return self.by != tuple(port.name for port in self.base.inputs)
+
     def __str__(self) -> str:
-        every = tuple(port.name for port in self.base.inputs)
-        return f"{self.kind}_{self.of}" + ("" if self.by == every else BY + "_".join(self.by))
+        return f"{self.kind}_{self.of}" + (BY + "_".join(self.by) if self.is_partial else "")
 
 
 def name_of(kind: str, of: str, by: Sequence[str] | None = None) -> Name:
@@ -64,3 +68,12 @@ def _split(words: str, every: Sequence[str]) -> tuple[str, ...]:
         if words.startswith(f"{name}_") and (rest := _split(words[len(name) + 1 :], every[k + 1 :])):
             return (name, *rest)
     return ()
+
+
+def root(name: str) -> str:
+    """The function that a derived one is of, at last; any other function is its own."""
+    known = parsed(name)
+    if known is not None:
+        return root(known.of)
+    of = name.removesuffix(f"_{F_EXT.name}")
+    return of if of in FUNCTIONS and name not in FUNCTIONS else name

@@ -104,6 +104,11 @@ EQUATIONS = {
 }
 
 
+def _in_words(method: str) -> str:
+    forces = f"_{F_EXT.name}"
+    return method.removesuffix(forces).replace("_", " ") + (" with external forces" if method.endswith(forces) else "")
+
+
 def derived(
     name: Name, ways: Callable[[], Mapping[str, Route]], closed_ways: Callable[[], Mapping[str, Closed]]
 ) -> Function:
@@ -115,7 +120,7 @@ def derived(
         base,
         name=str(name),
         method=f"{name.kind}_{base.method}" + str(name).removeprefix(f"{name.kind}_{name.of}"),
-        equation=EQUATIONS[name.kind].format(base.method.replace("_", " ")),
+        equation=EQUATIONS[name.kind].format(_in_words(base.method)),
         inputs=(*base.inputs, *more),
         outputs=outputs,
         ways=ways,

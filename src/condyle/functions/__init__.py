@@ -29,18 +29,18 @@ class Functions(dict[str, Function]):
         raise KeyError(name)
 
 
+def found(name: object) -> Function | None:
+    """A function by its short name, also one that is made of another: "vjp_fd"; None for what names none."""
+    try:
+        return FUNCTIONS[name] if isinstance(name, str) else None
+    except KeyError:
+        return None
+
+
 def found_by(maker: Callable[[str], Function | None]) -> Callable[[str], Function | None]:
     """Makes `FUNCTIONS[name]` ask this for names that it does not have; `in` and loops do not."""
     Functions.makers.append(maker)
     return maker
-
-
-def found(name: str) -> Function | None:
-    """A function by its name, made ones too."""
-    try:
-        return FUNCTIONS[name]
-    except KeyError:
-        return None
 
 
 FUNCTIONS = Functions({function.name: function for function in (*DYNAMICS, *KINEMATICS, *MOMENTA)})
@@ -74,7 +74,8 @@ class Variant(NamedTuple):
 def variants(functions: Iterable[str]) -> list[Variant]:
     """Each function, and behind it the same with external forces where it takes such."""
     both = [Variant(name, f_ext) for name in functions for f_ext in (False, True)]
-    return [one for one in both if not one.f_ext or FUNCTIONS[one.of].takes_f_ext]
+    made = [one for one in both if not one.f_ext or FUNCTIONS[one.of].takes_f_ext]
+    return list({one.name: one for one in made}.values())
 
 
 @found_by

@@ -48,6 +48,7 @@ class Function:
         dtype: np.dtype[np.floating],
         result: type[tuple[object, ...]] | None,
         threads: int,
+        shares: bool = True,
         /,
     ) -> Function: ...
     def __call__(self, *args: object, **keywords: object) -> object: ...

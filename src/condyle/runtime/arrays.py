@@ -104,7 +104,7 @@ class Binder:
         n = math.prod(batch)
         if out is None:
             return self._fresh(batch, n, inputs)
-        results = self._out(out, batch, given)
+        results = self.taken(out, [batch + spec.dims for spec in self._outputs], given)
         return self._into(results, inputs, n)
 
     def _any(
@@ -216,7 +216,10 @@ class Binder:
         if 0 in batch and self._state_bytes * math.prod(length or 1 for length in batch) > sys.maxsize:
             raise ShapeError(f"{self._method}: the batch {batch} is too large for an array, though it has no entries")
 
-    def _out(self, out: Floats | Sequence[Floats], batch: Shape, inputs: Sequence[Floats]) -> tuple[Floats, ...]:
+    def taken(
+        self, out: Floats | Sequence[Floats], shapes: Sequence[Shape], inputs: Sequence[Floats]
+    ) -> tuple[Floats, ...]:
+        """The arrays of `out=`; errors where they do not fit, or lie over one another or over inputs."""
         lends = hasattr(out, "__dlpack__") and not isinstance(out, np.ndarray)
         if lends or not isinstance(out, Iterable):  # pyright: ignore[reportUnnecessaryIsInstance]
             hint = ": give out=tensor.numpy(), which fills it" if hasattr(out, "numpy") else ""
@@ -224,9 +227,9 @@ class Binder:
         listed = (out,) if isinstance(out, np.ndarray) else tuple(out)
         if len(listed) != len(self._outputs):
             raise ShapeError(f"{self._method}: out has {len(listed)} arrays, expected {len(self._outputs)}")
-        for k, (spec, array) in enumerate(zip(self._outputs, listed, strict=True)):
+        for k, (shape, array) in enumerate(zip(shapes, listed, strict=True)):
             name = "out" if len(listed) == 1 else f"out[{k}]"
-            self._check_out(name, array, batch + spec.dims)
+            self._check_out(name, array, shape)
             for other in (*inputs, *listed[:k]):
                 if overlap(array, other):
                     raise ShapeError(f"{self._method}: {name} overlaps an input or another output; pass a fresh array")

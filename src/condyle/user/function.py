@@ -135,7 +135,7 @@ class CompiledFunction:
     ) -> None:
         self._recipe = recipe
         self._of, self._dynamics, self._function = of, dynamics, of.specification
-        self._direct = dynamics.direct(self._function.name, self._call)
+        self._direct = dynamics.direct(self._function.name, self._call) or self._call
 
     def __reduce__(self) -> tuple[Callable[..., object], tuple[object, ...]]:
         return self._recipe
@@ -188,7 +188,7 @@ class CompiledFunction:
 
     def explain(self, n: int = 1) -> str:
         """What runs for a batch of n states."""
-        return self._dynamics.explained(self._function.name, n=n)
+        return self._dynamics.explain(n, (self._function.name,))
 
     @property
     def dtype(self) -> np.dtype[np.floating]:

@@ -20,6 +20,7 @@ typedef struct {
     Py_ssize_t threads;
     int oldest; /* of those */
     int n_in, n_out, takes_f_ext;
+    int shares; /* whether an input without batch dimensions serves all states; else the method answers then */
     Port port[2 * MAX_PORTS]; /* inputs, f_ext if there is one, outputs */
 } Function;
 
@@ -111,7 +112,7 @@ static int read_batch(const Function *self, PyObject *const *given, int count, B
     return 1;
 }
 
-/* Inputs of this batch, or without batch dimensions: one row for all states. */
+/* Inputs of this batch, or, where they may be shared, without batch dimensions: one row for all states. */
 static int take_inputs(const Function *self, PyObject *const *given, Batch *batch, Job *job, int count)
 {
     static const Batch none = {0, 1, {0}};
@@ -122,7 +123,7 @@ static int take_inputs(const Function *self, PyObject *const *given, Batch *batc
     for (int k = 0; k < count; k++) {
         const int one = batch->n == 1 || PyArray_NDIM((PyArrayObject *)given[k]) == self->port[k].nd;
         if (!fits(self, given[k], &self->port[k], batch, flags) &&
-            !(one && fits(self, given[k], &self->port[k], &none, flags))) {
+            !(self->shares && one && fits(self, given[k], &self->port[k], &none, flags))) {
             return 0;
         }
         job->base[k] = PyArray_BYTES((PyArrayObject *)given[k]);
@@ -222,7 +223,7 @@ static int prepare_packed(const Function *self, const PackedCall *call, PyObject
     const Py_ssize_t n_in = call->entry->n_in;
     for (Py_ssize_t k = 0; k < n_in; k++) {
         if (!take_packed(call, given[k], first, self->dtype, job, k, flags) &&
-            !take_one(self, call, given[k], job, k)) {
+            !(self->shares && take_one(self, call, given[k], job, k))) {
             return 0;
         }
     }
@@ -352,13 +353,13 @@ static PyObject *function_new(PyTypeObject *type, PyObject *args, PyObject *keyw
     PyArray_Descr *dtype;
     Py_ssize_t threads;
     Function *self;
-    int takes_f_ext;
+    int takes_f_ext, shares = 1;
     if (keywords != NULL && PyDict_GET_SIZE(keywords) > 0) {
         PyErr_SetString(PyExc_TypeError, "Function takes no keywords");
         return NULL;
     }
-    if (!PyArg_ParseTuple(args, "OO!pO!O!O!On", &slow, &PyTuple_Type, &names, &takes_f_ext, &PyTuple_Type, &inputs,
-                          &PyTuple_Type, &outputs, &PyArrayDescr_Type, &dtype, &result, &threads)) {
+    if (!PyArg_ParseTuple(args, "OO!pO!O!O!On|p", &slow, &PyTuple_Type, &names, &takes_f_ext, &PyTuple_Type, &inputs,
+                          &PyTuple_Type, &outputs, &PyArrayDescr_Type, &dtype, &result, &threads, &shares)) {
         return NULL;
     }
     self = (Function *)type->tp_alloc(type, 0);
@@ -371,6 +372,7 @@ static PyObject *function_new(PyTypeObject *type, PyObject *args, PyObject *keyw
     self->dtype = (PyArray_Descr *)Py_NewRef((PyObject *)dtype);
     self->threads = threads;
     self->takes_f_ext = takes_f_ext;
+    self->shares = shares;
     if (read_ports(inputs, self->port, &self->n_in) != 0 ||
         read_ports(outputs, self->port + self->n_in, &self->n_out) != 0 || check_result(result, self->n_out) != 0) {
         Py_DECREF(self);

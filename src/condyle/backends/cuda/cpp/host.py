@@ -10,8 +10,12 @@ from condyle.text import Emitter
 
 
 def buffers(plan: Plan) -> dict[str, int]:
-    """Numbers a state of each quantity, by the name of its buffers."""
-    return {name: size for function in plan.functions for name, size in (*function.takes, *function.answers)}
+    """Numbers a state of each quantity, by the name of its buffers: the most that a function has of that name."""
+    sizes: dict[str, int] = {}
+    for function in plan.functions:
+        for name, size in (*function.takes, *function.answers):
+            sizes[name] = max(size, sizes.get(name, 0))
+    return sizes
 
 
 def write_launch(e: Emitter, function: Exported) -> None:

@@ -1,0 +1,205 @@
+"""Derivatives of the functions of one robot, called as the functions are: `dyn.vjp("fd")(q, v, tau, a_bar)`."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from inspect import Parameter, Signature
+from typing import Any, Protocol, cast
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from condyle.derivatives.names import Name, name_of
+from condyle.errors import UnsupportedError
+from condyle.functions import FUNCTIONS
+from condyle.methods import document_of, result_type
+from condyle.runtime.arrays import Binder
+from condyle.runtime.packed import Packed
+from condyle.runtime.sums import summed
+from condyle.specification import F_EXT, Function
+
+Array = NDArray[np.floating]
+Shape = tuple[int, ...]
+
+DF_EXT = f"d{F_EXT.name}"
+"""The tangent of external forces."""
+
+
+class Engine(Protocol):
+    """What computes: `Dynamics`."""
+
+    @property
+    def dtype(self) -> np.dtype[np.floating]: ...
+    def binder(self, name: str) -> Binder: ...
+    def call(self, name: str, args: Sequence[Any], f_ext: Any = None, out: Any = None) -> tuple[Any, ...]: ...
+    def explain(self, n: int = 1, functions: Sequence[str] | None = None) -> str: ...
+    def memory(self, n: int, functions: Sequence[str] | None = None) -> dict[str, int]: ...
+    def pack(self, array: ArrayLike, port: str = "", of: str = "") -> Packed: ...
+
+
+class Form:
+    """A derivative with external forces as an input, or without: what a call needs of it."""
+
+    def __init__(self, name: Name) -> None:
+        self.kind, self.name = name.kind, str(name)
+        self.function = FUNCTIONS[self.name]
+        self.inputs = [port.name for port in self.function.inputs]
+        ports = name.base.inputs if name.kind == "vjp" else self.function.outputs
+        named = tuple(port.name for port in ports)
+        self.result = result_type(self.function.method, named) if len(named) > 1 else None
+
+
+class Derivative:
+    """A derivative of a function of one robot, called as the function is.
+
+    Takes the inputs of the function, then tangents (jvp), cotangents (vjp) or factors (hessian), by position or by
+    name; external forces where the function takes them, which are one more input then: vjp, jacobian and hessian answer
+    for them, and jvp takes `df_ext`. Forces, and their tangent, that are not given are zero. A cotangent has the shape
+    of its input, batch dimensions included: where an input was broadcast, it is summed over those dimensions.
+    """
+
+    def __init__(self, engine: Engine, kind: str, of: str, by: Sequence[str] | None = None) -> None:
+        self._base = base = FUNCTIONS[of]  # held: functions of users are known as long as somebody has them
+        every = tuple(port.name for port in base.inputs)
+        chosen = every if by is None else _inputs(kind, base, by)
+        by = None if chosen == every else chosen
+        self._engine = engine
+        self.recipe = kind, of, by
+        self._always = by is not None and F_EXT.name in by and base.takes_f_ext
+        self._plain = Form(name_of(kind, base.with_forces.name if self._always else of, by))
+        self._with_forces = Form(name_of(kind, base.with_forces.name, by)) if base.takes_f_ext else None
+        self.__signature__ = self._signature()
+        self._taken = [one.name for one in self.__signature__.parameters.values() if one.default is Parameter.empty]
+        self.__doc__ = document_of(self.function)
+
+    def __reduce__(self) -> tuple[Callable[..., object], tuple[object, ...]]:
+        return _again, (self._engine, *self.recipe)
+
+    def __repr__(self) -> str:
+        kind, of, by = self.recipe
+        return f"<{kind}({of!r}{'' if by is None else f', by={by}'}) of {self._engine!r}>"
+
+    @property
+    def name(self) -> str:
+        """The short name of this derivative, which `explain` and exports know: "vjp_fd"."""
+        return self._plain.name
+
+    @property
+    def function(self) -> Function:
+        """Its specification."""
+        return self._plain.function
+
+    @property
+    def result(self) -> type[tuple[Any, ...]] | None:
+        """The named tuple of its answers; None for a bare array."""
+        return self._plain.result
+
+    @property
+    def sums(self) -> bool:
+        """Whether its answers are sums over states where an input is one for all of them."""
+        return self._plain.kind == "vjp"
+
+    @property
+    def signature(self) -> str:
+        """The gufunc signature."""
+        return self.function.signature
+
+    def explain(self, n: int = 1) -> str:
+        """What runs for a batch of n states."""
+        return self._engine.explain(n, (self.name,))
+
+    def memory(self, n: int) -> int:
+        """Bytes of all inputs and outputs of a batch of n states, external forces left out."""
+        return self._engine.memory(n, (self.name,))[self.name]
+
+    def pack(self, array: ArrayLike, port: str) -> Packed:
+        """A packed copy of an array for one of its ports, by name."""
+        return self._engine.pack(array, port, self.name)
+
+    def __call__(self, *args: Any, **named: Any) -> Any:
+        """The answers: an array, or a named tuple."""
+        if named or len(args) != len(self._taken):
+            given = self.__signature__.bind(*args, **named).arguments
+        else:
+            given = dict(zip(self._taken, args, strict=True))
+        forces = self._always or any(given.get(name) is not None for name in (F_EXT.name, DF_EXT))
+        form = self._with_forces if self._with_forces and forces else self._plain
+        answers = self._answers(form, [self._value(name, given) for name in form.inputs], given.get("out"))
+        return answers[0] if form.result is None else form.result(*answers)
+
+    def _signature(self) -> Signature:
+        """The inputs by position, then options."""
+        either = Parameter.POSITIONAL_OR_KEYWORD
+        jvp = [DF_EXT] if self._plain.kind == "jvp" else []
+        options = [*([F_EXT.name, *jvp] if self._with_forces else []), "out"]
+        given = [port.name for port in self.function.inputs if port.name not in options]
+        taken = [Parameter(name, either) for name in given]
+        return Signature([*taken, *(Parameter(name, either, default=None) for name in options)])
+
+    def _value(self, port: str, given: Mapping[str, Any]) -> Any:
+        """An input; forces that are not given are zero."""
+        value = given.get(port)
+        if value is not None or port not in (F_EXT.name, DF_EXT) or not self._with_forces:
+            return value
+        specs, _ = self._engine.binder(self._with_forces.name).specs
+        return np.zeros(next(spec.dims for spec in specs if spec.name == port), self._engine.dtype)
+
+    def _answers(self, form: Form, given: Sequence[Any], out: Any) -> Sequence[Any]:
+        """As the engine has them; cotangents of inputs that were broadcast are summed."""
+        binder = self._engine.binder(form.name)
+        inputs, outputs = binder.specs
+        own = [_batch(x, len(spec.dims)) for x, spec in zip(given, inputs, strict=True)]
+        if form.kind != "vjp" or all(batch == own[0] for batch in own):
+            return self._engine.call(form.name, given, None, out)
+        answers = self._engine.call(form.name, given)
+        if any(isinstance(x, Packed) for x in given):
+            return _packed_sums(form, answers, given, out)
+        if not all(isinstance(answer, np.ndarray) for answer in answers):
+            raise UnsupportedError(
+                f"{self.function.method}: one row for all states has a sum of cotangents as its answer, which is not "
+                "made on the GPU: give every argument the same batch, and sum the answer"
+            )
+        shapes = [batch + spec.dims for batch, spec in zip(own, outputs, strict=False)]
+        arrays = [cast(Array, x) for x in given if isinstance(x, np.ndarray)]
+        taken = None if out is None else binder.taken(out, shapes, arrays)
+        sums = [summed(answer, shape) for answer, shape in zip(answers, shapes, strict=True)]
+        for array, found in zip(taken or (), sums, strict=False):
+            array[...] = found
+        return taken or sums
+
+
+def _packed_sums(form: Form, answers: Sequence[Packed], given: Sequence[Any], out: Any) -> list[Any]:
+    """The cotangents, packed where the input is, plain where one row was given for all states."""
+    if out is not None:
+        raise UnsupportedError(
+            f"{form.function.method}: out= is for packed arguments alone, or for plain ones; an input that is one row "
+            "for all states has a plain cotangent: leave out= out"
+        )
+    pairs = zip(answers, given, strict=False)
+    return [answer if isinstance(x, Packed) else summed(answer.dense(), x.shape) for answer, x in pairs]
+
+
+def _batch(value: Any, dims: int) -> Shape:
+    """Its batch dimensions; none of what is no array, of which the call complains."""
+    try:
+        shape = tuple(value.shape) if hasattr(value, "shape") else np.asarray(value).shape
+    except ValueError:
+        shape = ()
+    return shape[: max(len(shape) - dims, 0)]
+
+
+def _inputs(kind: str, base: Function, by: Sequence[str]) -> tuple[str, ...]:
+    """What is differentiated by, in the order of the inputs; UnsupportedError for what is none of them."""
+    every = [port.name for port in base.ports(base.takes_f_ext)]
+    listed = isinstance(by, Iterable)  # pyright: ignore[reportUnnecessaryIsInstance]
+    chosen = [by] if isinstance(by, str) else list(by) if listed else []
+    if not chosen or any(one not in every for one in chosen) or any(chosen.count(one) > 1 for one in chosen):
+        raise UnsupportedError(
+            f"{kind}({base.name!r}, by={by!r}): give some of its inputs, each once: {', '.join(every)}"
+        )
+    return tuple(port for port in every if port in chosen)
+
+
+def _again(engine: Any, kind: str, of: str, by: tuple[str, ...] | None) -> object:
+    """A derivative of an unpickled robot."""
+    return getattr(engine, kind)(of, *([] if by is None else [by]))

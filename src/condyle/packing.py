@@ -1,0 +1,80 @@
+"""Packed copies of arrays, for calls that take and give packed arrays."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from condyle.compile.serial import Compiler
+from condyle.errors import ShapeError, UnsupportedError
+from condyle.functions import FUNCTIONS, found, quantities
+from condyle.functions.quantities import Q, V
+from condyle.runtime import memory
+from condyle.runtime.arrays import Binder, as_array
+from condyle.runtime.packed import Packed, pack_rows, packed_bytes
+from condyle.runtime.rows import broadcast
+from condyle.specification import F_EXT, Function, Port
+from condyle.trace.structure import layout_of, sizes
+
+
+def known_function(name: object) -> Function:
+    """A function by its short name, derivatives too; UnsupportedError for what names none."""
+    function = found(name)
+    if function is None:
+        raise UnsupportedError(f"there is no function {name!r}; there are {', '.join(FUNCTIONS)}")
+    return function
+
+
+class Packing:
+    """What `Dynamics` packs arrays by."""
+
+    _compiler: Compiler
+    _target: str
+    _dtype: str
+
+    @property
+    def dtype(self) -> np.dtype[np.floating]:
+        """The dtype of every array, in and out."""
+        return np.dtype(self._dtype)
+
+    def pack(self, array: ArrayLike, port: str = "", of: str = "") -> Packed:
+        """A packed copy of an array of many states, for calls that take and give packed arrays.
+
+        Without a port it is vectors, (..., nq) or (..., nv); port names what else can be packed: "f_ext", "Minv", "M".
+        of: the function, by its short name, whose port it is: "M_bar" of "vjp_m".
+        ShapeError, DTypeError and OutOfMemoryError as in calls.
+        """
+        given = as_array("pack", port or "array", array)
+        return self.packed(array, self._port(given.shape, port, of))
+
+    def packed(self, array: ArrayLike, chosen: Port) -> Packed:
+        """A packed copy of what a port takes."""
+        given = as_array("pack", chosen.name, array)
+        layout = layout_of(self._compiler.tree, chosen, self._compiler.lanes(self._target, self._dtype))
+        batch = given.shape[: given.ndim - len(layout.dims)]
+        memory.check("pack", math.prod(batch), packed_bytes(math.prod(batch), layout, self.dtype))
+        only = Function("pack", "pack", "", (chosen,), (), takes_f_ext=False)
+        listed = type(array) in (list, tuple)  # numbers of any precision
+        bound = Binder(only, sizes(self._compiler.tree), self.dtype).bind((array,) if listed else (given,))
+        return pack_rows(bound.inputs[0], layout, batch)
+
+    def _packed_forces(self, f_ext: ArrayLike, batch: tuple[int, ...]) -> Packed:
+        """External forces as packed calls take them: packed, one for each state."""
+        packed = self.pack(f_ext, F_EXT.name)
+        if packed.batch == batch:
+            return packed
+        if broadcast((packed.batch, batch)) != batch:
+            others = f"{batch}, the batch of the other arguments"
+            raise ShapeError(f"f_ext has the batch {packed.batch}, which does not broadcast to {others}")
+        return self.pack(np.broadcast_to(packed.dense(), batch + packed.layout.dims), F_EXT.name)
+
+    def _port(self, shape: tuple[int, ...], name: str, of: str) -> Port:
+        if not name:
+            return V if shape[-1:] == (self._compiler.tree.nv,) else Q
+        function = known_function(of) if of else None
+        ports = quantities() if function is None else function.by_name
+        if name not in ports:
+            raise UnsupportedError(f"pack: there is no port {name!r}; there are {', '.join(ports)}")
+        return ports[name]
