@@ -109,6 +109,27 @@ def test_a_cotangent_has_the_shape_of_its_input(dyn: Dynamics, given: dict[str, 
     assert nothing.q.shape == (2, 0, v.shape[1]) and np.array_equal(nothing.v, 0.0 * v[0])
 
 
+def test_one_row_for_all_states_is_summed_by_every_way_in(dyn: Dynamics, given: dict[str, np.ndarray]) -> None:
+    """Also when plain calls are native, and where the other inputs are packed."""
+    q, v, tau, bar = (given[name] for name in ("q", "v", "tau", "a_bar"))
+    want = dyn.vjp("fd")(q, v, np.ascontiguousarray(np.broadcast_to(tau[0], tau.shape)), bar)
+    for one in (tau[0], tau[:1]):
+        found = dyn.vjp("fd")(q, v, one, bar)
+        assert found.tau.shape == one.shape
+        np.testing.assert_allclose(found.tau.reshape(-1), want.tau.sum(0), atol=1e-12 * np.abs(want.tau).max())
+        np.testing.assert_allclose(found.q, want.q, atol=1e-12 * np.abs(want.q).max())
+    single = dyn.vjp("fd")(q[:1], v[:1], tau[0], bar[:1])
+    assert single.tau.shape == tau[0].shape and single.q.shape == v[:1].shape
+    packed = [dyn.pack(x) for x in (q, v, bar)]
+    mixed = dyn.vjp("fd")(packed[0], packed[1], tau[0], packed[2])
+    np.testing.assert_allclose(mixed.tau, want.tau.sum(0), atol=1e-12 * np.abs(want.tau).max())
+    np.testing.assert_allclose(mixed.q.dense(), want.q, atol=1e-12 * np.abs(want.q).max())
+    with pytest.raises(UnsupportedError, match="leave out= out"):
+        dyn.vjp("fd")(packed[0], packed[1], tau[0], packed[2], out=(packed[1], tau[0], packed[2]))
+    shared = dyn.vjp("fd")(*packed[:2], dyn.pack(tau), bar[0])
+    np.testing.assert_allclose(shared.q.dense(), dyn.vjp("fd")(q, v, tau, bar[0]).q, atol=1e-12 * np.abs(want.q).max())
+
+
 def test_a_sum_is_the_same_for_any_number_of_threads() -> None:
     robot, n = condyle.chain(2), 5001
     q, v = robot.random_state(n, 0)

@@ -101,7 +101,7 @@ def test_derivatives_are_those_of_differences(arm: condyle.Robot, compiled: Comp
     weights, dq = np.array([0.3, -0.2, 0.5]), np.linspace(-1, 1, 7)
     back = compiled.vjp()(q, v, u, 2.0, weights)
     assert back._fields == ("q_bar", "v_bar", "u_bar")
-    np.testing.assert_allclose(back.q_bar, 2.0 * J.dcost_dq + weights @ J.dtip_dq, atol=1e-12)
+    np.testing.assert_allclose(back.q, 2.0 * J.dcost_dq + weights @ J.dtip_dq, atol=1e-12)
     along = compiled.jvp()(q, v, u, dq, v, u)
     np.testing.assert_allclose(along.dtip, J.dtip_dq @ dq, atol=1e-12)
     H = compiled.hessian(of="cost")(q, v, u)
@@ -189,7 +189,7 @@ def test_external_forces_and_derivatives_through_a_solve(small: condyle.Robot) -
     np.testing.assert_allclose(J.dvalue_dtau, small.compile(target="numpy").mass_matrix_inverse(q), atol=1e-9)
     by_w = differences(lambda e: compiled(q[0], v[0], tau[0], w[0] + e), 6)
     np.testing.assert_allclose(J.dvalue_dw[0], by_w, atol=1e-6)
-    q_bar = compiled.vjp()(q[0], v[0], tau[0], w[0], np.ones(small.nv)).q_bar
+    q_bar = compiled.vjp()(q[0], v[0], tau[0], w[0], np.ones(small.nv)).q
     moved = differences(lambda e: compiled(small.integrate(q[0], e), v[0], tau[0], w[0]).sum(), small.nv)
     np.testing.assert_allclose(q_bar, moved[0], rtol=1e-5, atol=1e-5 * np.abs(moved).max())
 
