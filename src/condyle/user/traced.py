@@ -51,7 +51,7 @@ def called(function: Function, name: str) -> Generator[str]:
     if not SYMBOL.fullmatch(own) or len(own) > LONGEST or own in RESERVED or found(own) is not None:
         own = "function"
     outputs = tuple(replace(port, given_by=own) for port in function.outputs)
-    KNOWN[own] = made = replace(function, name=own, method=f"user_{own}", outputs=outputs)
+    KNOWN[own] = made = replace(function, name=own, method=f"user_{own}", outputs=outputs, kept=False)
     forget()
     try:
         yield made.name
