@@ -144,6 +144,18 @@ class ParallelRoute:
     free_rotors: bool = True
 
 
+class Columns(NamedTuple):
+    """A matrix whose columns are a derivative along unit vectors.
+
+    function: takes the same inputs, and behind them a tangent of each. by: numbers of the inputs whose unit vectors
+    they are. symmetric: the matrix is one, all answers below each other; else there is one for each answer and input.
+    """
+
+    function: str
+    by: tuple[int, ...]
+    symmetric: bool
+
+
 Closed: TypeAlias = Callable[..., "Mapping[str, Sequence[Any]]"]
 """A derivative in closed form: (at, given) -> the answers by name, each flat. at.call(function, *inputs) is another
 function; given: the inputs by name, each flat, of the function and of the derivative."""
@@ -175,7 +187,8 @@ class Function:
     robot is compiled (`Bound`). reference_frames: those in which it has a meaning, where these are not all.
     divides_by_mass: a robot without mass has no such quantity. closed_ways: gives what is known of its derivatives, by
     kind; the others are made from its algorithm. kept: of functions that are not the library's own: the name says all
-    that is computed, so that kernels may be kept between runs by it.
+    that is computed, so that kernels may be kept between runs by it. columns: of a Jacobian or a Hessian, what gives a
+    column.
     """
 
     name: str
@@ -198,6 +211,7 @@ class Function:
     divides_by_mass: bool = False
     closed_ways: Callable[[], Mapping[str, Closed]] = dict[str, Closed]
     kept: bool = False
+    columns: Columns | None = None
 
     @cached_property
     def closed(self) -> Mapping[str, Closed]:

@@ -5,10 +5,12 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
+import condyle
 from condyle.functions import FUNCTIONS
 from condyle.model.joints import JOINT_TYPES
 from condyle.model.joints.increments import fractions
 from condyle.scalar import number
+from condyle.trace.reference import evaluate
 from tests.derivatives.differences import L, State, error
 from tests.zoo import every_joint
 
@@ -77,3 +79,13 @@ def test_the_fractions_are_one_function_on_both_sides() -> None:
         low, high = np.asarray(values)
         assert abs(high / low - 1.0) < 1e-13, n
     assert [float(f) for f in np.asarray(fractions(number(0.0)))] == [1.0, 1.0, 1 / 2, 1 / 6, 1 / 24, 1 / 120, 1 / 720]
+
+
+def test_both_ways_to_solve_with_m_agree() -> None:
+    state = State(condyle.random_tree(6, 3, floating_base=True), "solve")
+    given = dict(zip(("q", "tau"), state.point, strict=True))
+    by_factors, by_elimination = (evaluate(state.tree, "solve", route, given)[0] for route in ("ltl", "aba"))
+    assert error([by_factors], [by_elimination]) < 1e-11
+    (mass,) = state.call("m", [state.point[0]])
+    nv = state.robot.nv
+    assert error([by_factors @ np.reshape(mass, (nv, nv))], [state.point[1]]) < 1e-11

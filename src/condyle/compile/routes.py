@@ -8,15 +8,16 @@ from functools import cache
 from typing import cast
 
 from condyle.backends.common.facts import Facts
+from condyle.compile.columns import multiplied, refused
 from condyle.errors import UnsupportedError
-from condyle.functions import FUNCTIONS, expanded
+from condyle.functions import FUNCTIONS, OWN, multiplied_by, products_of
 from condyle.ir.count import Counts, count, instructions
 from condyle.ir.program import Program
 from condyle.ir.segments import Segmented
 from condyle.ir.sweep import Code, Rolled
 from condyle.ir.verify import verify
 from condyle.model.tree import Tree
-from condyle.specification import Call, Function, MinusProduct, Size
+from condyle.specification import Columns, Function, Size
 from condyle.trace.structure import product_size, products, straight_size, written
 
 LONGEST = 150_000
@@ -27,6 +28,9 @@ LONG, MORE = 20_000, 1.1
 
 HOPELESS = {True: 60_000, False: 4 * LONGEST}
 """Estimated operations above which straight code is not even traced, for vectors and for matrices; rather too many."""
+
+LARGEST = 6 * LONGEST
+"""The same for functions made of others, derivatives and users': what there is instead is slower by far."""
 
 AMPLE = 1.25
 """The same in products of matrices by the tree alone, which has up to a tenth too many entries."""
@@ -120,6 +124,9 @@ class Router:
         whole = self._whole(function)
         if whole is not None:
             return whole
+        columns = self.by_columns(function)
+        if columns is not None:
+            raise refused(function, columns)
         if self.is_hopeless(function):
             return self._loops(function, f_ext)
         if not self._is_surely_long(function):
@@ -151,13 +158,20 @@ class Router:
 
     def is_hopeless(self, function: str) -> bool:
         """Whether it is loops for sure, by estimates alone."""
+        if function not in OWN:
+            return self._size(function) > LARGEST and not has_loops(function)
         most = HOPELESS[FUNCTIONS[function].is_vector] if has_loops(function) else LONGEST
         long = self._size(function) > most or self._multiplies_long(function)
         return long and self._may_roll(function)
 
+    def by_columns(self, function: str) -> Columns | None:
+        """What is called for every column where straight code of all columns is too long."""
+        return FUNCTIONS[function].columns if self.is_hopeless(function) else None
+
     def is_too_long(self, function: str, f_ext: bool = False) -> bool:
         """Whether it has no form for this robot but the reference: too long for straight code, and without loops."""
-        return self.is_hopeless(function) and not self._has_loops(function, f_ext)
+        hopeless = self.is_hopeless(function) and not self._has_loops(function, f_ext)
+        return hopeless and self.by_columns(function) is None
 
     def _has_loops(self, function: str, f_ext: bool) -> bool:
         """Whether loops serve the robot; they take no forces in the world's axes."""
@@ -235,6 +249,9 @@ class Router:
 
     def counts(self, function: str) -> dict[str, str | int]:
         """One row of operation counts: before contraction, and instructions after it; zeros for what `is_too_long`."""
+        columns = self.by_columns(function)
+        if columns is not None:
+            return multiplied(self.counts(columns.function), function, self.tree, columns)
         if self.is_too_long(function):
             none = dict.fromkeys((*Counts._fields, "instructions"), 0)
             return {"function": function, "route": f"{self.reference_route(function)}, in NumPy", **none}
@@ -273,18 +290,6 @@ def unbound(tree: Tree, function: Function) -> str:
 def has_loops(function: str) -> bool:
     """Whether loops over joints can be recorded."""
     return any(route.loops for route in FUNCTIONS[function].routes.values())
-
-
-def products_of(function: str) -> list[MinusProduct]:
-    """The products with M^-1 that a function is made of."""
-    return [step for step in expanded(FUNCTIONS[function]) if isinstance(step, MinusProduct)]
-
-
-def multiplied_by(function: str) -> str:
-    """The function whose answers these products multiply."""
-    rights = {step.right for step in products_of(function)}
-    calls = (step for step in expanded(FUNCTIONS[function]) if isinstance(step, Call))
-    return next(call.function for call in calls if rights <= set(call.gives))
 
 
 def checked_route(tree: Tree, function: str, route: str) -> str:

@@ -12,6 +12,7 @@ import numpy as np
 
 from condyle.backends.cpu import build as cpu_target
 from condyle.backends.cpu import keep as cpu_kept
+from condyle.compile import columns as columns_of
 from condyle.compile.checks import check_elements, check_invertible
 from condyle.compile.routes import Router
 from condyle.derivatives import root
@@ -63,6 +64,10 @@ class Compiler(Router):
 
         What a long robot has is not counted, which takes seconds.
         """
+        columns = self.by_columns(function)
+        if columns is not None:
+            n = columns_of.count(self.tree, columns)
+            return f"{function:10} {'columns':24}{n} times: {self.line(columns.function, target, dtype, n)}"
         if self.is_too_long(function):
             target, route = "numpy", self.reference_route(function)
             work = "too long for straight code, and without loops: NumPy answers, much slower"
@@ -87,6 +92,9 @@ class Compiler(Router):
 
     def build(self, function: str, f_ext: bool, target: str, dtype: str) -> Kernel:
         """The kernel of one function for one target; "cpu" leaves to C what it cannot do."""
+        columns = None if target == "cuda" else self.by_columns(function)
+        if columns is not None:
+            return columns_of.ColumnsKernel.of(self.tree, columns, self.build(columns.function, False, target, dtype))
         if target == "numpy" or (target != "cuda" and self.is_too_long(function, f_ext)):
             from condyle.trace.reference import evaluate
 

@@ -23,9 +23,13 @@ from condyle.scalar import Scalar, number, operation
 from condyle.specification import Function, Port
 from condyle.trace.reference import Output
 from condyle.trace.straight import arrays, dense
+from condyle.trace.structure import straight_size
 
 Values: TypeAlias = Sequence[Value]
 Multiply: TypeAlias = Callable[[Entries, Entries], Entries]
+
+LONG = 60_000
+"""Estimated operations above which a route that grows less is taken."""
 
 
 @dataclass(frozen=True)
@@ -209,11 +213,20 @@ class Recording:
     def answered(self, function: str, given: Sequence[Values]) -> list[list[Value]]:
         """A function computed on scalars of any kind, its answers flat."""
         of = FUNCTIONS[function]
-        route = of.routes[of.route_names(self.tree.has_shared_coordinates)[0]]
+        route = of.routes[self._route(of)]
         inputs = {port.name: cast("Sequence[Scalar]", x) for port, x in zip(of.inputs, given, strict=True)}
         if of.normal_form not in self._forms:
             self._forms[of.normal_form] = normal_form(self.tree, of.normal_form)
         return [dense(cast("Output", x)) for x in route.run(Unrolled(self._forms[of.normal_form], inputs))]
+
+    def _route(self, of: Function) -> str:
+        """The reference's; the shortest, by estimates, where that is long."""
+        names = of.route_names(self.tree.has_shared_coordinates)
+
+        def size(name: str) -> int:
+            return straight_size(self.tree, of.routes[name].size or of.size)
+
+        return names[0] if size(names[0]) <= LONG else min(names, key=size)
 
 
 def _identity(value: Value) -> object:

@@ -123,6 +123,18 @@ def expanded(function: Function) -> tuple[Call | MinusProduct, ...]:
     return tuple(steps)
 
 
+def products_of(function: str) -> list[MinusProduct]:
+    """The products with M^-1 that a function is made of."""
+    return [step for step in expanded(FUNCTIONS[function]) if isinstance(step, MinusProduct)]
+
+
+def multiplied_by(function: str) -> str:
+    """The function whose answers these products multiply."""
+    rights = {step.right for step in products_of(function)}
+    calls = (step for step in expanded(FUNCTIONS[function]) if isinstance(step, Call))
+    return next(call.function for call in calls if rights <= set(call.gives))
+
+
 def _renamed(step: Call | MinusProduct, names: dict[str, str]) -> Call | MinusProduct:
     def named(name: str) -> str:
         return names.get(name, name)

@@ -19,6 +19,7 @@ from condyle.algorithms.sweeps import Matrix, Sweeps, Vector
 from condyle.algorithms.unrolled import Unrolled
 from condyle.functions.dynamics import GROWS
 from condyle.functions.quantities import MINV
+from condyle.scalar import number
 from condyle.specification import Route
 
 Answers: TypeAlias = "tuple[Vector | Matrix, ...]"
@@ -47,6 +48,12 @@ def _fd(solver: Callable[..., Solver], tree: Sweeps) -> Answers:
 
 def _solve(tree: Unrolled) -> Answers:
     return (solve_by(factors(tree), list(tree.inputs["tau"])),)
+
+
+def _solve_by_elimination(tree: Unrolled) -> Answers:
+    """Forward dynamics at rest without gravity."""
+    at_rest = {**tree.inputs, "v": [number(0.0)] * tree.nv}
+    return (ByElimination(Unrolled(replace(tree.tree, gravity=(0.0, 0.0, 0.0)), at_rest)).acceleration(),)
 
 
 def _minv(solver: Callable[..., Solver], tree: Sweeps) -> Answers:
@@ -133,6 +140,6 @@ ROUTES: Mapping[str, Mapping[str, Route]] = {
         "aba+closed_form": Route(_dfd_by_sweeps, loops=True, alone=True, baseline=True, part="closed_form"),
     },
     "difd": _routes(_difd, _did),
-    "solve": {"ltl": Route(_solve)},
+    "solve": {"ltl": Route(_solve, size=GROWS), "aba": Route(_solve_by_elimination, alone=True)},
 }
 """By function and by name; the first of each is the reference's."""
