@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from condyle.compile.routes import unbound
 from condyle.errors import SingularError, UnsupportedError
 from condyle.functions import FUNCTIONS
 from condyle.model.idle import idle_coordinates
@@ -15,6 +14,15 @@ from condyle.specification import Function
 
 SHOWN = 8
 """Names in a message."""
+
+
+def unbound(tree: Tree, function: Function) -> str:
+    """Which option, or "mass", keeps a robot from having a function; nothing if it has it."""
+    if "frames" in function.options and not tree.frames:
+        return "frames"
+    if function.reference_frames and tree.reference_frame not in function.reference_frames:
+        return "reference_frame"
+    return "mass" if function.divides_by_mass and not tree.mass > 0.0 else ""
 
 
 def check_bound(tree: Tree, function: Function, frames: Mapping[str, Frame]) -> None:

@@ -8,6 +8,7 @@ from functools import cache
 from typing import cast
 
 from condyle.backends.common.facts import Facts
+from condyle.compile.checks import unbound
 from condyle.compile.columns import multiplied, refused
 from condyle.errors import UnsupportedError
 from condyle.functions import FUNCTIONS, OWN, multiplied_by, products_of
@@ -17,7 +18,7 @@ from condyle.ir.segments import Segmented
 from condyle.ir.sweep import Code, Rolled
 from condyle.ir.verify import verify
 from condyle.model.tree import Tree
-from condyle.specification import Columns, Function, Size
+from condyle.specification import Columns, Size
 from condyle.trace.structure import product_size, products, straight_size, written
 
 LONGEST = 150_000
@@ -276,15 +277,6 @@ class Router:
     def reference_route(self, function: str) -> str:
         """The route that the reference takes: the named one, else the first that serves the robot."""
         return self.routes.get(function) or self.serving(function)[0]
-
-
-def unbound(tree: Tree, function: Function) -> str:
-    """Which option, or "mass", keeps a robot from having a function; nothing if it has it."""
-    if "frames" in function.options and not tree.frames:
-        return "frames"
-    if function.reference_frames and tree.reference_frame not in function.reference_frames:
-        return "reference_frame"
-    return "mass" if function.divides_by_mass and not tree.mass > 0.0 else ""
 
 
 def has_loops(function: str) -> bool:
