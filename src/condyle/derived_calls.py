@@ -32,6 +32,9 @@ class Engine(Protocol):
     def dtype(self) -> np.dtype[np.floating]: ...
     def binder(self, name: str) -> Binder: ...
     def call(self, name: str, args: Sequence[Any], f_ext: Any = None, out: Any = None) -> tuple[Any, ...]: ...
+    def direct(
+        self, name: str, slow: Callable[..., object], result: type[tuple[Any, ...]] | None = None, shares: bool = True
+    ) -> Callable[..., Any] | None: ...
     def explain(self, n: int = 1, functions: Sequence[str] | None = None) -> str: ...
     def memory(self, n: int, functions: Sequence[str] | None = None) -> dict[str, int]: ...
     def pack(self, array: ArrayLike, port: str = "", of: str = "") -> Packed: ...
@@ -47,6 +50,22 @@ class Form:
         ports = name.base.inputs if name.kind == "vjp" else self.function.outputs
         named = tuple(port.name for port in ports)
         self.result = result_type(self.function.method, named) if len(named) > 1 else None
+        self._called: Callable[..., Any] | None = None
+
+    def shaped(self, answers: Sequence[Any]) -> Any:
+        """An array, or the named tuple."""
+        return answers[0] if self.result is None else self.result(*answers)
+
+    def every(self, engine: Engine, given: Sequence[Any]) -> Sequence[Any]:
+        """The answers for every state, in plain cases by a native call."""
+
+        def slow(*args: Any) -> Any:
+            return self.shaped(engine.call(self.name, args))
+
+        if self._called is None:
+            self._called = engine.direct(self.name, slow, self.result) or slow
+        answers = self._called(*given)
+        return (answers,) if self.result is None else answers
 
 
 class Derivative:
@@ -124,8 +143,7 @@ class Derivative:
             given = dict(zip(self._taken, args, strict=True))
         forces = self._always or any(given.get(name) is not None for name in (F_EXT.name, DF_EXT))
         form = self._with_forces if self._with_forces and forces else self._plain
-        answers = self._answers(form, [self._value(name, given) for name in form.inputs], given.get("out"))
-        return answers[0] if form.result is None else form.result(*answers)
+        return form.shaped(self._answers(form, [self._value(name, given) for name in form.inputs], given.get("out")))
 
     def _signature(self) -> Signature:
         """The inputs by position, then options."""
@@ -151,7 +169,7 @@ class Derivative:
         own = [_batch(x, len(spec.dims)) for x, spec in zip(given, inputs, strict=True)]
         if form.kind != "vjp" or all(batch == own[0] for batch in own):
             return self._engine.call(form.name, given, None, out)
-        answers = self._engine.call(form.name, given)
+        answers = form.every(self._engine, given)
         if any(isinstance(x, Packed) for x in given):
             return _packed_sums(form, answers, given, out)
         if not all(isinstance(answer, np.ndarray) for answer in answers):

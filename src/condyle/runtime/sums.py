@@ -14,12 +14,15 @@ def summed(array: Floats, shape: Shape) -> Floats:
 
     Halves are added to halves, so that errors grow with the logarithm of the number of terms.
     """
+    if array.shape == shape:
+        return array
     extra = array.ndim - len(shape)
     over = [k for k, n in enumerate(array.shape) if k < extra or (shape[k - extra] == 1 and n != 1)]
     n = math.prod(array.shape[k] for k in over)
-    if not over or array.size == 0:
-        return shaped(array, shape) if array.size else np.zeros(shape, array.dtype)
-    rows = shaped(np.moveaxis(array, over, range(len(over))), (n, -1))
+    if array.size == 0:
+        return np.zeros(shape, array.dtype)
+    leading = list(range(len(over)))
+    rows = shaped(array if over == leading else np.moveaxis(array, over, leading), (n, -1))
     while n > 1:
         half = n // 2
         rows[:half] += rows[n - half : n]
