@@ -242,10 +242,8 @@ class Router:
             code = self._straight(function, f_ext).code
         if not isinstance(code, Program):
             scans = ", and links='scan' does for up to 1024 links" if FUNCTIONS[function].parallel else ""
-            raise UnsupportedError(
-                f"target 'cuda': {function} of this robot is too long for it; target 'cpu' serves{scans}; "
-                "exported is 'c'"
-            )
+            cure = f"target 'cpu' serves{scans}; exported is 'c'"
+            raise UnsupportedError(f"target 'cuda': {function} of this robot is too long for it; {cure}")
         return pipeline.apply(code, pipeline.CODE)
 
     def counts(self, function: str) -> dict[str, str | int]:
