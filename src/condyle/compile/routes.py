@@ -11,7 +11,7 @@ from condyle.backends.common.facts import Facts
 from condyle.compile.checks import unbound
 from condyle.compile.columns import multiplied, refused
 from condyle.errors import UnsupportedError
-from condyle.functions import FUNCTIONS, OWN, multiplied_by, products_of
+from condyle.functions import FUNCTIONS, OWN, has_loops, multiplied_by, products_of
 from condyle.ir.count import Counts, count, instructions
 from condyle.ir.program import Program
 from condyle.ir.segments import Segmented
@@ -238,7 +238,7 @@ class Router:
         from condyle.passes import pipeline
 
         code = None if self.is_too_long(function, f_ext) else self.best(function, f_ext).code
-        if isinstance(code, Segmented) and count(code).arithmetic <= LONGEST:
+        if isinstance(code, Segmented) and count(code).arithmetic <= LARGEST:
             code = self._straight(function, f_ext).code
         if not isinstance(code, Program):
             scans = ", and links='scan' does for up to 1024 links" if FUNCTIONS[function].parallel else ""
@@ -275,11 +275,6 @@ class Router:
     def reference_route(self, function: str) -> str:
         """The route that the reference takes: the named one, else the first that serves the robot."""
         return self.routes.get(function) or self.serving(function)[0]
-
-
-def has_loops(function: str) -> bool:
-    """Whether loops over joints can be recorded."""
-    return any(route.loops for route in FUNCTIONS[function].routes.values())
 
 
 def checked_route(tree: Tree, function: str, route: str) -> str:

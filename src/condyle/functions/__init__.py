@@ -123,6 +123,11 @@ def expanded(function: Function) -> tuple[Call | MinusProduct, ...]:
     return tuple(steps)
 
 
+def has_loops(function: str) -> bool:
+    """Whether loops over joints can be recorded."""
+    return any(route.loops for route in FUNCTIONS[function].routes.values())
+
+
 def products_of(function: str) -> list[MinusProduct]:
     """The products with M^-1 that a function is made of."""
     return [step for step in expanded(FUNCTIONS[function]) if isinstance(step, MinusProduct)]
