@@ -16,7 +16,7 @@ LOOSER = {"jvp": 100.0, "vjp": 100.0, "jacobian": 100.0, "hessian": 1000.0}
 """How much larger the error of a derivative may be than the function's.
 
 A derivative of M^-1 has M^-1 twice, the second one three times, and each brings the condition of M once more; terms are
-as many times more, and cancel, as a link is carried by joints. Random states of real robots stay a tenth below.
+as many times more, and cancel, as a link is carried by joints.
 """
 
 
