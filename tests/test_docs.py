@@ -42,7 +42,8 @@ def test_start_holds_two_commands_of_one_line_each_and_ci_runs_them() -> None:
 
 
 def test_readme_program_runs(tmp_path: Path) -> None:
-    (code,) = re.findall(r"^```python\n(.*?)^```$", (ROOT / "README.md").read_text(), re.MULTILINE | re.DOTALL)
+    blocks = re.findall(r"^```python\n(.*?)^```$", (ROOT / "README.md").read_text(), re.MULTILINE | re.DOTALL)
+    code = "".join(blocks)
     done = subprocess.run(
         [sys.executable, "-W", "error", "-c", code], capture_output=True, text=True, check=False, cwd=tmp_path
     )
