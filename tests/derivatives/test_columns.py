@@ -13,6 +13,7 @@ from condyle.compile import routes
 from condyle.functions import FUNCTIONS
 from condyle.model.tree import tree_of
 from condyle.trace.structure import straight_size
+from tests.processor import slow
 
 TREE = condyle.random_tree(3, 5, types=("revolute", "helical", "spherical"), floating_base=True)
 
@@ -28,8 +29,8 @@ def given(function: str) -> list[np.ndarray]:
     return [TREE.random_state(5, rng).q, *(rng.uniform(-1.0, 1.0, (5, TREE.nv)) for _ in range(plain))]
 
 
-@pytest.mark.parametrize("target", ["numpy", "cpu"])
-@pytest.mark.parametrize("by", [None, ("v",), ("q", "v")])
+@pytest.mark.parametrize("target", [slow("numpy"), "cpu"])
+@pytest.mark.parametrize("by", [slow(None), slow(("v",)), ("q", "v")])
 def test_a_jacobian(target: str, by: tuple[str, ...] | None, monkeypatch: pytest.MonkeyPatch) -> None:
     expected = TREE.compile(target=target).jacobian("id", by=by)(*given("id"))
     shorten(monkeypatch, "jvp_id")
@@ -38,8 +39,8 @@ def test_a_jacobian(target: str, by: tuple[str, ...] | None, monkeypatch: pytest
         np.testing.assert_allclose(one, other, atol=1e-11, rtol=0)
 
 
-@pytest.mark.parametrize("target", ["numpy", "cpu"])
-@pytest.mark.parametrize("function", ["fd", "ke"])
+@pytest.mark.parametrize("target", [slow("numpy"), "cpu"])
+@pytest.mark.parametrize("function", [slow("fd"), "ke"])
 def test_a_hessian(function: str, target: str, monkeypatch: pytest.MonkeyPatch) -> None:
     """Of a floating base too, whose gradient has brackets in its derivative."""
     lam = np.ones((5, TREE.nv)) if function == "fd" else np.ones(5)

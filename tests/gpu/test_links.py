@@ -42,6 +42,7 @@ def test_from_anywhere(fake: FakeDriver) -> None:
     assert "chunks" not in robot.compile(target="cuda", links="auto").explain()
 
 
+@pytest.mark.slow
 def test_dynamics_of_a_tree(fake: FakeDriver) -> None:
     """Several joint types, outer forces, more links than a warp has lanes."""
     robot = condyle.random_tree(34, rng=4, types=("revolute", "universal"), floating_base=True)
@@ -54,6 +55,7 @@ def test_dynamics_of_a_tree(fake: FakeDriver) -> None:
             np.testing.assert_allclose(got, want, rtol=1e-8, atol=1e-8 * np.abs(want).max())
 
 
+@pytest.mark.slow
 def test_every_function(fake: FakeDriver) -> None:
     """Matrices too, and what they take of a GPU's memory: two states of which the launches hand on records."""
     robot = condyle.random_tree(3, rng=4, types=("revolute", "spherical"))

@@ -20,6 +20,7 @@ from tests.functions.first_moment import FIRST_MOMENT
 from tests.laws.evaluated import reference
 from tests.laws.robots import NAMES, Array, States, relative, robot_named, states
 from tests.model.kinematics import frames_at
+from tests.processor import slow
 
 EVERY = (*FUNCTIONS, FIRST_MOMENT.name)
 QUICK = ("zoo", "floating-3")
@@ -84,7 +85,7 @@ def parts_of_packed(answer: object) -> tuple[object, ...]:
     return answer if isinstance(answer, tuple) else (answer,)
 
 
-@pytest.mark.parametrize("function", EVERY)
+@pytest.mark.parametrize("function", [slow(one) if one in ("dfd", "difd") else one for one in EVERY])
 def test_kernels_of_a_gpu_compute_it_too(function: str) -> None:
     robot = robot_named("tree-0")
     given = states(robot, 5)

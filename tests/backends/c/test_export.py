@@ -18,6 +18,7 @@ from condyle.backends.common.readme import Coordinates
 from condyle.errors import UnsupportedError
 from condyle.ir.program import Program
 from tests.backends.c.small import meaning, states, tangle, toy
+from tests.processor import slow
 from tests.programs import CMAKE, call
 
 STRICT = ["-std=c99", "-O1", "-Wall", "-Wextra", "-Werror", "-pedantic"]
@@ -80,7 +81,7 @@ LIBRARY = {
 
 
 @pytest.mark.skipif(not shutil.which("nm"), reason="no nm")
-@pytest.mark.parametrize("machine", ["-march=native", "-DCD_SCALAR"])
+@pytest.mark.parametrize("machine", [slow("-march=native"), "-DCD_SCALAR"])
 def test_nothing_is_allocated(tmp_path: Path, machine: str) -> None:
     """Straight code, loops, products of matrices: only mathematics is called, and `_with` of our own."""
     project(tmp_path)
