@@ -10,10 +10,14 @@ import numpy as np
 import pytest
 
 import condyle
+from condyle.backends.cuda.forms import Form
+from condyle.compile.gpu import GpuFunction
 from condyle.derivatives.recording import Recording
 from condyle.functions import FUNCTIONS
 from condyle.symbolic.linear import expanded
 from condyle.user import UserFunction
+from tests.backends.cuda.simulate import simulate
+from tests.processor import slow
 from tests.user.test_function import network, reach
 
 
@@ -43,6 +47,20 @@ def test_a_gpu_gets_the_same_functions(reached: UserFunction) -> None:
     compiler = reached.compile(target="cuda")._dynamics._compiler
     for name in (reached.specification.name, f"vjp_{reached.specification.name}"):
         assert compiler.gpu(name, False, "float64", 132).line(1000)
+
+
+@pytest.mark.parametrize("kind", ["", "vjp_", slow("jacobian_"), slow("hessian_")])
+def test_a_gpu_computes_them(reached: UserFunction, kind: str) -> None:
+    """A thread a state, as PTX that is interpreted."""
+    name, rng = kind + reached.specification.name, np.random.default_rng(3)
+    kernels = reached.compile(target="cuda")._dynamics._compiler.gpu_kernels
+    gpu = GpuFunction(kernels, name, False, "float64", 132)
+    parts = gpu.launches(Form(1, kernels.usual(name, False)))
+    given = [rng.uniform(-1.0, 1.0, (3, array.size)) for array in parts.inputs]
+    known = reached.compile(target="numpy")._dynamics
+    want = known.call(name, [x.reshape(3, *array.shape) for x, array in zip(given, parts.inputs, strict=True)])
+    for x, y in zip(simulate(parts, given), want, strict=True):
+        np.testing.assert_allclose(x, y.reshape(3, -1), rtol=1e-10, atol=1e-11)
 
 
 @pytest.mark.parametrize("target", ["c", "cuda"])
