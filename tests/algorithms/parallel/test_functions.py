@@ -21,6 +21,7 @@ from condyle.model.tree import Tree, tree_of
 from condyle.scalar import number
 from condyle.trace import reference
 from tests.laws.robots import changed, relative, robot_named, states
+from tests.processor import slow
 
 EVERY = [(function, route) for function, routes in ROUTES.items() for route in routes]
 # Some five times what is reached: rounding in another order, times the condition of M where M is solved with.
@@ -107,7 +108,7 @@ def test_inverse_dynamics_of_a_long_chain(n: int, rng: int) -> None:
         assert relative(in_chunks(tree, inputs, "id", dtype), want) < bound
 
 
-@pytest.mark.parametrize(("n", "rng"), [(30, 4), (100, 3), (100, 4), (1000, 3)])
+@pytest.mark.parametrize(("n", "rng"), [(30, 4), (100, 3), (100, 4), slow(1000, 3)])
 def test_forward_dynamics_of_a_long_chain_in_float32(n: int, rng: int) -> None:
     """At most ten times what the serial articulated-body algorithm with symmetric inertias loses."""
     tree, inputs, want = exact(n, rng, "tau")

@@ -22,6 +22,7 @@ from condyle.runtime import machine, native
 from condyle.runtime.kernel import Kernel
 from condyle.trace.reference import evaluate
 from condyle.trace.structure import rows_of
+from tests.processor import slow
 from tests.zoo import every_joint
 
 pytestmark = pytest.mark.skipif(not supported(), reason="this processor or installation runs no machine code of ours")
@@ -29,7 +30,7 @@ STATES = 35
 TOLERANCE = {"float64": 2e-12, "float32": 1e-3}  # a condition of some hundreds; 6e-14 and 3e-5 were measured
 
 
-@pytest.fixture(scope="module", params=[(f, floating) for f in ("dfd", "difd") for floating in (False, True)])
+@pytest.fixture(scope="module", params=[("dfd", False), ("difd", False), slow(("dfd", True)), slow(("difd", True))])
 def case(request: pytest.FixtureRequest) -> tuple[Robot, Segmented, list[np.ndarray], list[np.ndarray]]:
     """A robot of all joint types, one of which mimics; its code, some states, what the reference answers."""
     function, floating = request.param

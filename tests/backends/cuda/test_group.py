@@ -28,6 +28,7 @@ from tests.backends.cuda.machine_code import hold_code
 from tests.backends.cuda.memory import RaceError
 from tests.backends.cuda.simulate import code, kernel, kernels, on_gpu, robot, simulate
 from tests.backends.cuda.test_kernels import check_made, given
+from tests.processor import slow
 
 RESULTS = FOLDER / "gpu_code.json"
 UNLIMITED = dataclasses.replace(TARGET, values32=1 << 20, values64=1 << 20, pool=1 << 20)
@@ -171,7 +172,7 @@ def test_schedule_keeps_its_promises(program: Program, lanes: int) -> None:
     assert all(held[slot] == node for node, slot in slots.items() if slot >= made.dump)
 
 
-@pytest.mark.parametrize("lanes", [1, 16])
+@pytest.mark.parametrize("lanes", [slow(1), 16])
 def test_partitionings_agree(lanes: int) -> None:
     """Plancher's three are one function."""
     one = robot("iiwa14")

@@ -36,7 +36,7 @@ BOUNDS = {"float64": 1e-10, "float32": 1e-3}
     [
         ("chain 3", 2, "float32"),
         ("chain 34", 1, "float32"),
-        ("floating 5", 1, "float64"),
+        slow("floating 5", 1, "float64"),
         slow("hyq", 2, "float64"),
     ],
 )
