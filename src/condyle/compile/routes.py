@@ -69,6 +69,7 @@ class Router:
         self.routes = {function: checked_route(self.tree, function, route) for function, route in self.routes.items()}
         self.traced = cache(self._traced)
         self.best = cache(self._best)
+        self.estimate = cache(self._estimate)
 
     @property
     def functions(self) -> list[str]:
@@ -94,7 +95,7 @@ class Router:
         if products_of(function):
             part = self._part(function)
             names = [name for name in names if routes[name].part == part] or names
-        sized = [name for name in names if self._estimate(routes[name].size or NOTHING) <= LONGEST]
+        sized = [name for name in names if self.estimate(routes[name].size or NOTHING) <= LONGEST]
         if len(sized) < len(names):
             return sized or names
         if self._size(function) <= DEEP:
@@ -109,7 +110,7 @@ class Router:
         return straight_size(self.tree, size)
 
     def _size(self, function: str) -> int:
-        return self._estimate(FUNCTIONS[function].size)
+        return self.estimate(FUNCTIONS[function].size)
 
     def _part(self, function: str) -> str:
         """The best route to what products multiply; where there is but one to compare, nothing is traced to find it."""
