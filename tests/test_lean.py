@@ -15,6 +15,10 @@ OTHERS = (
     "condyle.backends.fpga",
     "condyle.backends.cuda",
     "condyle.compile.parallel",
+    "condyle.derivatives.derived",
+    "condyle.derived_calls",
+    "condyle.symbolic",
+    "condyle.user",
     "urllib.request",
 )
 CALL = """

@@ -6,7 +6,7 @@ import os
 from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 from pathlib import Path
-from typing import Literal
+from typing import TYPE_CHECKING, Literal
 
 import numpy as np
 from numpy.typing import DTypeLike
@@ -27,8 +27,9 @@ from condyle.model.tree import Tree, tree_of
 from condyle.options import bound_of, check_choice, dtype_name, whole
 from condyle.runtime.toolchain import find_compiler
 from condyle.specification import UNBOUND, Bound
-from condyle.user import UserFunction
-from condyle.user.ports import Size
+
+if TYPE_CHECKING:
+    from condyle.user import Size, UserFunction
 
 
 class Robot(model.Robot):
@@ -102,6 +103,8 @@ class Robot(model.Robot):
         names. reference_frame, force_frame: as in `compile`. UnsupportedError or ShapeError say what cannot be traced.
         """
         bound = bound_of(self, (), reference_frame, force_frame)
+        from condyle.user import UserFunction  # at first use
+
         return UserFunction(f, inputs, sizes, self, True, bound, self.compile, partial(export, self))
 
 
@@ -109,6 +112,8 @@ def function(
     f: Callable[..., object], inputs: Mapping[str, Size], sizes: Mapping[str, int] | None = None
 ) -> UserFunction:
     """A function without a robot, written in NumPy: every input by name; see `Robot.function`."""
+    from condyle.user import UserFunction
+
     nothing = Builder().body("world").build()
     return UserFunction(f, inputs, sizes, nothing, False, UNBOUND, nothing.compile, partial(export, nothing))
 
@@ -281,9 +286,8 @@ def check_solvable(robot: Robot, functions: Sequence[str]) -> None:
     """SingularError if one of the functions has to do with an inverse of the mass matrix that there is for no q."""
     from condyle.hardware.functions import tasks
 
-    planned = {name: task.function for name, task in tasks().items()}
-    known = [found(name) or planned.get(name) for name in functions]
-    if any(function.solves for function in known if function is not None):
+    known = {name: task.function for name, task in tasks().items()}
+    if any(function.solves for name in functions if (function := found(name) or known.get(name)) is not None):
         check_invertible(robot)
 
 

@@ -14,7 +14,6 @@ from numpy.typing import ArrayLike, NDArray
 from condyle.compile.checks import check_bound
 from condyle.compile.serial import Compiler
 from condyle.derivatives import parsed
-from condyle.derived_calls import Derivative
 from condyle.errors import BuildError
 from condyle.functions import FUNCTIONS
 from condyle.methods import Methods, method_of, result_of
@@ -116,6 +115,8 @@ class Dynamics(Packing, Methods):
             return self._derivatives[key]
         except (KeyError, TypeError):  # of what is no name, the next line says it
             known_function(of)
+        from condyle.derived_calls import Derivative  # at first use: calls of functions need none of it
+
         made = Derivative(self, kind, of, by)
         with self._guard.lock:
             if made.recipe not in self._derivatives:

@@ -140,6 +140,15 @@ def total(terms: Sequence[Scalar]) -> Scalar:
     return reduce(operator.add, terms)
 
 
+def matrix_product(rows: Sequence[Sequence[Scalar]], columns: Sequence[Sequence[Scalar]]) -> list[list[Scalar]]:
+    """The product of two matrices as sums of products, by `rows` of the left one and `columns` of the right one."""
+    return [[_dot(row, column) for column in columns] for row in rows]
+
+
+def _dot(row: Sequence[Scalar], column: Sequence[Scalar]) -> Scalar:
+    return total([x * y for x, y in zip(row, column, strict=True)]) if row else number(0.0)
+
+
 def reciprocal(x: Scalar) -> Scalar:
     """1 / x; not finite where x is zero, never an exception. Of a float a float, which leaves arrays their dtype."""
     with np.errstate(all="ignore"):

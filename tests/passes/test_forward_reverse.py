@@ -13,6 +13,7 @@ from condyle.ir.ops import OPERATIONS, TRACED
 from condyle.ir.program import Array
 from condyle.passes.dce import dce
 from condyle.passes.forward import forward
+from condyle.passes.partials import PARTIALS, rules
 from condyle.passes.reverse import reverse
 
 L = np.longdouble
@@ -108,6 +109,14 @@ def test_random_programs_against_differences(seed: int) -> None:
     assert abs(found[0] - found[1:] @ direction) < 1e-11 * scale
 
 
+def test_every_operation_of_symbols_has_derivatives() -> None:
+    """One for each operand; an operation without them is an error, not a zero."""
+    made = {name: row.arity for name, row in OPERATIONS.items() if row.made == TRACED}
+    assert {name: len(of) for name, of in PARTIALS.items()} == made
+    with pytest.raises(KeyError):
+        rules(("fma", 0, 1, 2))
+
+
 def test_all_operations_are_among_them() -> None:
     seen: set[str] = set()
     for seed in range(40):
@@ -169,7 +178,7 @@ def test_a_branch_that_is_not_taken_spoils_nothing(name: str) -> None:
 
 
 @pytest.mark.parametrize("signs", [(1.0, 1.0), (1.0, -1.0), (-1.0, 1.0), (-1.0, -1.0)])
-def test_a_turned_vector_is_differentiated_by_its_sibling(signs: tuple[float, float]) -> None:
+def test_a_rotated_vector_is_differentiated_by_its_sibling(signs: tuple[float, float]) -> None:
     """No sine is multiplied anew: one product by the angle."""
     graph = Graph()
     angle, x, y = (graph.input(0, k) for k in range(3))

@@ -66,8 +66,8 @@ class Compiler(Router):
         """
         columns = self.by_columns(function)
         if columns is not None:
-            n = columns_of.count(self.tree, columns)
-            return f"{function:10} {'columns':24}{n} times: {self.line(columns.function, target, dtype, n)}"
+            times = columns_of.count(self.tree, columns)
+            return f"{function:10} {'columns':24}{times} times: {self.line(columns.function, target, dtype, n)}"
         if self.is_too_long(function):
             target, route = "numpy", self.reference_route(function)
             work = "too long for straight code, and without loops: NumPy answers, much slower"
@@ -94,7 +94,8 @@ class Compiler(Router):
         """The kernel of one function for one target; "cpu" leaves to C what it cannot do."""
         columns = None if target == "cuda" else self.by_columns(function)
         if columns is not None:
-            return columns_of.ColumnsKernel.of(self.tree, columns, self.build(columns.function, False, target, dtype))
+            one = columns.function, False, target, dtype
+            return columns_of.ColumnsKernel.of(self.tree, columns, self.kept(*one) or self.build(*one))
         if target == "numpy" or (target != "cuda" and self.is_too_long(function, f_ext)):
             from condyle.trace.reference import evaluate
 

@@ -7,12 +7,14 @@ from functools import partial
 from typing import TypeAlias, cast
 
 from condyle.derivatives.lowering import code_of
-from condyle.derivatives.products import Entries, ProductGraph, entries, multiplied, shaped
-from condyle.derivatives.recording import Recording
-from condyle.ir.expr import Expr, Value
+from condyle.derivatives.products import ProductGraph, multiplied, shaped, written_out
+from condyle.derivatives.recording import Multiply, Recording
+from condyle.ir.expr import Expr, Graph, Value
 from condyle.ir.program import Program
 from condyle.ir.segments import Segmented
+from condyle.ir.verify import verify
 from condyle.model.tree import Tree
+from condyle.passes import pipeline
 from condyle.specification import Function
 from condyle.trace.straight import arrays
 
@@ -20,16 +22,30 @@ Record: TypeAlias = "Callable[[Recording, Mapping[str, Sequence[Value]]], Sequen
 """The answers of a function, each flat, in a recording, given its inputs by name."""
 
 
-def code(tree: Tree, function: Function, record: Record) -> Program | Segmented:
-    """All calls opened, large products kept. Cleaned, not contracted."""
-    at = Recording(tree)
+def program(tree: Tree, function: Function, record: Record) -> Program:
+    """All calls opened, large products written out. Cleaned, not contracted."""
+    graph = Graph()
+    answers = _opened(tree, function, record, graph, written_out)
+    values = [(k, i, value) for k, answer in enumerate(answers) for i, value in enumerate(answer)]
     inputs, outputs = arrays(tree, function.inputs), arrays(tree, function.outputs)
-    given = {array.name: at.leaves(array.size) for array in inputs}
-    answers = record(at, given)
-    graph = ProductGraph(inputs)
-    known: dict[int, Value] = {}
-    for name, symbols in graph.symbols().items():
-        known.update((cast(Expr, leaf).index, x) for leaf, x in zip(given[name], entries(symbols), strict=True))
-    flat = iter(at.opened([x for answer in answers for x in answer], known, partial(multiplied, graph)))
-    found: list[Entries] = [shaped([next(flat) for _ in range(array.size)], array.shape) for array in outputs]
+    return pipeline.apply(verify(graph.program(function.name, inputs, outputs, values)), pipeline.CLEAN)
+
+
+def code(tree: Tree, function: Function, record: Record) -> Program | Segmented:
+    """The same with large products kept."""
+    graph, outputs = ProductGraph(arrays(tree, function.inputs)), arrays(tree, function.outputs)
+    answers = _opened(tree, function, record, graph, partial(multiplied, graph))
+    found = [shaped(answer, array.shape) for answer, array in zip(answers, outputs, strict=True)]
     return code_of(graph, function.name, outputs, found)
+
+
+def _opened(tree: Tree, function: Function, record: Record, graph: Graph, multiply: Multiply) -> list[list[Value]]:
+    """The answers, each flat, as symbols of a graph whose ports are the inputs."""
+    at = Recording(tree)
+    given = {array.name: at.leaves(array.size) for array in arrays(tree, function.inputs)}
+    answers = record(at, given)
+    known: dict[int, Value] = {}
+    for port, leaves in enumerate(given.values()):
+        known.update((cast(Expr, leaf).index, graph.input(port, k)) for k, leaf in enumerate(leaves))
+    flat = iter(at.opened([x for answer in answers for x in answer], known, multiply))
+    return [[next(flat) for _ in answer] for answer in answers]

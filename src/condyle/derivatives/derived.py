@@ -7,20 +7,17 @@ from functools import lru_cache, partial
 from typing import Any, cast
 
 from condyle.derivatives import second
-from condyle.derivatives.code import code
+from condyle.derivatives.code import code, program
 from condyle.derivatives.differentiate import MADE, Recorded
 from condyle.derivatives.names import Name, parsed
 from condyle.derivatives.ports import derived
 from condyle.derivatives.recording import Recording, replayed
 from condyle.functions import FUNCTIONS
-from condyle.ir.expr import Graph, Value
+from condyle.ir.expr import Value
 from condyle.ir.program import Program
-from condyle.ir.verify import verify
 from condyle.model.tree import Tree
-from condyle.passes import pipeline
 from condyle.scalar import Scalar
 from condyle.specification import Route
-from condyle.trace.straight import arrays
 
 
 def specification_of(name: str) -> Any:
@@ -55,9 +52,9 @@ class _Run:
         self.name = name
 
     def __call__(self, sweeps: Any) -> tuple[object, ...]:
-        program = program_of(_Same(sweeps.tree), self.name)
-        given = [cast("Sequence[Scalar]", sweeps.inputs[array.name]) for array in program.inputs]
-        return tuple(replayed(program, given))
+        made = program_of(_Same(sweeps.tree), self.name)
+        given = [cast("Sequence[Scalar]", sweeps.inputs[array.name]) for array in made.inputs]
+        return tuple(replayed(made, given))
 
     @property
     def record(self) -> Callable[..., Sequence[Sequence[Value]]] | None:
@@ -81,17 +78,7 @@ class _Same:
 @lru_cache(maxsize=256)
 def program_of(tree: _Same, name: Name) -> Program:
     """A derived function as one Program."""
-    function, at = FUNCTIONS[str(name)], Recording(tree.tree)
-    inputs, outputs = arrays(tree.tree, function.inputs), arrays(tree.tree, function.outputs)
-    given = {array.name: at.leaves(array.size) for array in inputs}
-    answers = _answers(at, given, name)
-    graph = Graph()
-    known: dict[int, Value] = {}
-    for port, array in enumerate(inputs):
-        known.update((cast(Any, leaf).index, graph.input(port, k)) for k, leaf in enumerate(given[array.name]))
-    flat = iter(at.opened([value for answer in answers for value in answer], known))
-    values = [(k, i, next(flat)) for k, answer in enumerate(answers) for i in range(len(answer))]
-    return pipeline.apply(verify(graph.program(str(name), inputs, outputs, values)), pipeline.CLEAN)
+    return program(tree.tree, FUNCTIONS[str(name)], partial(_answers, name=name))
 
 
 def _answers(at: Recording, given: Mapping[str, Sequence[Value]], name: Name) -> Sequence[Sequence[Value]]:

@@ -6,7 +6,7 @@ factors are read once for many states: x W is computed as (W' x')'.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Protocol, TypeAlias, cast
 
@@ -15,6 +15,7 @@ from numpy.typing import NDArray
 
 from condyle.ir.expr import Expr, Graph, Value
 from condyle.ir.program import Array, input_of, operands
+from condyle.scalar import matrix_product
 
 LEAST = 1024
 """Products of two entries from which on a product of matrices is an operation: see docs/decisions/0045."""
@@ -118,16 +119,32 @@ class ProductGraph(Graph):
 
     def needed(self, values: Iterable[Value]) -> list[int]:
         """All nodes that these depend on, ascending; of a product every entry."""
-        found, waiting = set[int](), [value.index for value in values if isinstance(value, Expr)]
-        while waiting:
-            node = waiting.pop()
-            if node not in found:
-                found.add(node)
-                product = self.product_of(node)
-                waiting += self.used(node)
-                if product is not None and node == product.first:
-                    waiting += range(product.first, product.end)
-        return sorted(found)
+        return needed(values, self.used, self.product_of)
+
+
+class Block(Protocol):
+    """What stands closed in a graph, a call or a product: its answers are the nodes first .. end - 1."""
+
+    @property
+    def first(self) -> int: ...
+    @property
+    def end(self) -> int: ...
+
+
+def needed(
+    values: Iterable[Value], used: Callable[[int], Sequence[int]], block_of: Callable[[int], Block | None]
+) -> list[int]:
+    """All nodes that these depend on, ascending. used: what a node depends on at once. block_of: of a leaf."""
+    found, waiting = set[int](), [value.index for value in values if isinstance(value, Expr)]
+    while waiting:
+        node = waiting.pop()
+        if node not in found:
+            found.add(node)
+            waiting += used(node)
+            block = block_of(node)
+            if block is not None and node == block.first:
+                waiting += range(block.first, block.end)
+    return sorted(found)
 
 
 class Keeps(Protocol):
@@ -146,15 +163,8 @@ def multiplied(at: Keeps, left: Entries, right: Entries) -> Entries:
 
 def written_out(left: Entries, right: Entries) -> Entries:
     """The product of two matrices as sums of products."""
-    result = np.empty((len(left), right.shape[1]), dtype=object)
-    rows, columns = [entries(row) for row in left], [entries(column) for column in np.transpose(right)]
-    for i, row in enumerate(rows):
-        for j, column in enumerate(columns):
-            total: Value = 0.0
-            for a, b in zip(row, column, strict=True):
-                total = total + a * b
-            result[i, j] = total
-    return result
+    rows = matrix_product(left.tolist(), np.transpose(right).tolist())
+    return shaped([cast(Value, x) for row in rows for x in row], (len(left), right.shape[1]))
 
 
 def size_of(left: Entries, right: Entries) -> int:

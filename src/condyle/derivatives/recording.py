@@ -13,12 +13,23 @@ from typing import TypeAlias, cast
 
 from condyle.algorithms.normal_form import normal_form
 from condyle.algorithms.unrolled import Unrolled
-from condyle.derivatives.products import LEAST, SHARED, Entries, LargeProduct, entries, shaped, size_of, written_out
+from condyle.derivatives.names import name_of
+from condyle.derivatives.products import (
+    LEAST,
+    SHARED,
+    Entries,
+    LargeProduct,
+    entries,
+    needed,
+    shaped,
+    size_of,
+    written_out,
+)
 from condyle.functions import FUNCTIONS
 from condyle.ir.expr import Expr, Graph, Value
 from condyle.ir.program import Program, constant_of, input_of, operands
 from condyle.model.tree import Tree
-from condyle.passes.turns import links
+from condyle.passes.rotations import slopes
 from condyle.scalar import Scalar, number, operation
 from condyle.specification import Function, Port
 from condyle.trace.reference import Output
@@ -73,7 +84,6 @@ class Recording:
 
     def __init__(self, tree: Tree) -> None:
         self.tree, self.graph = tree, Graph()
-        self.calls: list[Call] = []
         self._ports = 0
         self._of_port: dict[int, Call | LargeProduct] = {}
         self._known: dict[tuple[object, ...], tuple[list[Value], ...]] = {}
@@ -85,6 +95,11 @@ class Recording:
         self._ports += 1
         return [self.graph.input(self._ports - 1, k) for k in range(size)]
 
+    def _fresh(self, size: int) -> tuple[list[Value], int]:
+        """Leaves of a port of their own, and the node of the first."""
+        first = len(self.graph.nodes)
+        return self.leaves(size), first
+
     def zeros(self, size: int) -> list[Value]:
         """Fresh symbols that are zero when the recording is opened: small changes."""
         found = self.leaves(size)
@@ -93,15 +108,13 @@ class Recording:
 
     def equal(self, values: Values) -> list[Value]:
         """Fresh symbols that equal these, and that nothing of theirs is differentiated through."""
-        leaves = cast("list[Expr]", self.leaves(len(values)))
-        made = Call("", (tuple(values),), leaves[0].index, leaves[0].index + len(leaves))
-        self._of_port[self._ports - 1] = made
-        return [*leaves]
+        leaves, first = self._fresh(len(values))
+        self._of_port[self._ports - 1] = Call("", (tuple(values),), first, first + len(leaves))
+        return leaves
 
     def jacobian(self, call: Call, by: Sequence[str]) -> dict[tuple[str, str], list[Value]]:
         """The blocks of a call's derivative, by output and input."""
-        every = [port.name for port in call.ports]
-        name = f"jacobian_{call.function}" + ("" if list(by) == every else "_by_" + "_".join(by))
+        name = str(name_of("jacobian", call.function, by))
         pairs = [(output.name, one) for output in call.specification.outputs for one in by]
         return dict(zip(pairs, self.call(name, *call.given), strict=True))
 
@@ -114,14 +127,11 @@ class Recording:
 
     def _called(self, function: str, given: tuple[tuple[Value, ...], ...]) -> tuple[list[Value], ...]:
         sizes = [array.size for array in arrays(self.tree, FUNCTIONS[function].outputs)]
-        leaves = cast("list[Expr]", self.leaves(sum(sizes)))
-        first = leaves[0].index if leaves else len(self.graph.nodes)
-        made = Call(function, given, first, first + len(leaves))
-        self.calls.append(made)
-        self._of_port[self._ports - 1] = made
+        leaves, first = self._fresh(sum(sizes))
+        self._of_port[self._ports - 1] = Call(function, given, first, first + len(leaves))
         parts, begin = list[list[Value]](), 0
         for size in sizes:
-            parts.append([*leaves[begin : begin + size]])
+            parts.append(leaves[begin : begin + size])
             begin += size
         return tuple(parts)
 
@@ -129,13 +139,14 @@ class Recording:
         """A large product of matrices, kept closed as a call is; None for a small one."""
         if size_of(left, right) < LEAST // SHARED:
             return None
-        leaves = cast("list[Expr]", self.leaves(len(left) * right.shape[1]))
-        self._of_port[self._ports - 1] = LargeProduct(left, right, self._ports - 1, leaves[0].index)
-        return shaped([*leaves], (len(left), right.shape[1]))
+        leaves, first = self._fresh(len(left) * right.shape[1])
+        self._of_port[self._ports - 1] = LargeProduct(left, right, self._ports - 1, first)
+        return shaped(leaves, (len(left), right.shape[1]))
 
     def call_of(self, node: int) -> Call | LargeProduct | None:
-        """The call, or the product, that a leaf is an answer of; None for leaves of inputs."""
-        return self._of_port.get(input_of(self.graph.nodes[node])[0])
+        """The call, or the product, that a leaf is an answer of; None for all other nodes."""
+        of = self.graph.nodes[node]
+        return self._of_port.get(input_of(of)[0]) if of[0] == "input" else None
 
     def used(self, node: int, smoothly: bool = False) -> Sequence[int]:
         """The nodes that a node depends on at once: a call's answers on their first, and that on its arguments.
@@ -143,7 +154,7 @@ class Recording:
         smoothly: only those that a tangent is made of.
         """
         if self.graph.nodes[node][0] != "input":
-            return [k for k, _ in links(self.graph, node)] if smoothly else operands(self.graph.nodes[node])
+            return [k for k, _ in slopes(self.graph, node)] if smoothly else operands(self.graph.nodes[node])
         call = self.call_of(node)
         if call is None:
             return ()
@@ -151,17 +162,7 @@ class Recording:
 
     def needed(self, values: Iterable[Value], smoothly: bool = False) -> list[int]:
         """All nodes that these depend on, ascending; of a call that is needed every answer."""
-        found, waiting = set[int](), [value.index for value in values if isinstance(value, Expr)]
-        while waiting:
-            node = waiting.pop()
-            if node in found:
-                continue
-            found.add(node)
-            call = self.call_of(node) if self.graph.nodes[node][0] == "input" else None
-            if call is not None and node == call.first:
-                waiting += range(call.first, call.end)
-            waiting += self.used(node, smoothly)
-        return sorted(found)
+        return needed(values, lambda node: self.used(node, smoothly), self.call_of)
 
     def active(self, order: Iterable[int], sources: Iterable[Value]) -> dict[int, None]:
         """Of these nodes, ascending, those that depend on the sources."""

@@ -10,6 +10,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any, TypeAlias
 
 from condyle.functions.quantities import DA_DQ, DA_DTAU, DA_DV, DTAU_DQ, DTAU_DV
+from condyle.scalar import matrix_product
 from condyle.specification import F_EXT, Closed
 
 Values: TypeAlias = "Sequence[Any]"
@@ -100,7 +101,8 @@ def _hessian_fd(at: Any, given: Given) -> Answers:
 def product(left: Values, right: Values, n: int) -> list[Any]:
     """Of flat matrices, left being n x n."""
     m = len(right) // n
-    return [sum(left[i * n + k] * right[k * m + j] for k in range(n)) for i in range(n) for j in range(m)]
+    rows = matrix_product([left[k * n : k * n + n] for k in range(n)], [right[j::m] for j in range(m)])
+    return [x for row in rows for x in row]
 
 
 RULES: Mapping[str, Mapping[str, Closed]] = {

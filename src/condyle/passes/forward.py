@@ -11,7 +11,7 @@ from typing import TypeAlias
 from condyle.ir.expr import Expr, Graph, Value
 from condyle.ir.program import operands
 from condyle.passes.partials import At, is_zero
-from condyle.passes.turns import links
+from condyle.passes.rotations import slopes
 
 Directions: TypeAlias = dict[int, Value]
 """By number of the direction: a tangent that is not zero in every state."""
@@ -44,7 +44,7 @@ def forward(
 
 def _summed(graph: Graph, k: int, tangents: Mapping[int, Directions]) -> Directions:
     found: Directions = {}
-    for operand, rule in links(graph, k):
+    for operand, rule in slopes(graph, k):
         for direction, x in tangents.get(operand, {}).items():
             part = rule(At(graph, k), x)
             found[direction] = found[direction] + part if direction in found else part

@@ -10,7 +10,7 @@ from collections.abc import Callable
 from typing import NamedTuple
 
 from condyle.ir.expr import Expr, Graph, Value
-from condyle.ir.ops import Node
+from condyle.ir.ops import LEAVES, Node
 from condyle.ir.program import operands
 
 
@@ -72,22 +72,17 @@ def _is_constant(value: Value) -> bool:
     return not isinstance(value, Expr) or value.graph.nodes[value.index][0] == "const"
 
 
-def _max(k: int) -> Rule:
+def _extreme(k: int, largest: bool) -> Rule:
+    """Of max or min. Where both operands are equal, a symbol wins against a constant in max, and loses in min; of two
+    symbols the first one wins.
+    """
+
     def rule(at: At, x: Value) -> Value:
-        """Where both are equal it is the symbol's, and of two symbols the first one's."""
         own, other = at.operand(k), at.operand(1 - k)
-        wins = _is_constant(other) or (k == 0 and not _is_constant(own))
-        return at.function("select", own - other, x, 0.0) if wins else at.function("select", other - own, 0.0, x)
-
-    return rule
-
-
-def _min(k: int) -> Rule:
-    def rule(at: At, x: Value) -> Value:
-        """Where both are equal it is the constant's, and of two symbols the first one's."""
-        own, other = at.operand(k), at.operand(1 - k)
-        wins = _is_constant(own) or (k == 0 and not _is_constant(other))
-        return at.function("select", other - own, x, 0.0) if wins else at.function("select", own - other, 0.0, x)
+        preferred, yielding = (other, own) if largest else (own, other)
+        wins = _is_constant(preferred) or (k == 0 and not _is_constant(yielding))
+        ahead, behind = (own, other) if largest else (other, own)
+        return at.function("select", ahead - behind, x, 0.0) if wins else at.function("select", behind - ahead, 0.0, x)
 
     return rule
 
@@ -102,8 +97,8 @@ PARTIALS: dict[str, tuple[Rule | None, ...]] = {
     "sin": (_sin,),
     "cos": (_cos,),
     "abs": (_abs,),
-    "min": (_min(0), _min(1)),
-    "max": (_max(0), _max(1)),
+    "min": (_extreme(0, False), _extreme(1, False)),
+    "max": (_extreme(0, True), _extreme(1, True)),
     "select": (
         None,
         lambda at, x: at.function("select", at.operand(0), x, 0.0),
@@ -123,6 +118,8 @@ def is_zero(value: Value) -> bool:
 
 
 def rules(node: Node) -> list[tuple[int, Rule]]:
-    """The operands of a node that its value depends on smoothly, each with its rule."""
-    known = zip(operands(node), PARTIALS.get(node[0], ()), strict=False)
+    """The operands of a node that its value depends on smoothly, each with its rule; KeyError for an operation that has
+    no row above: contracted code, or a new operation.
+    """
+    known = zip(operands(node), () if node[0] in LEAVES else PARTIALS[node[0]], strict=True)
     return [(operand, rule) for operand, rule in known if rule is not None]

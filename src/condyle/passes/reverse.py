@@ -11,7 +11,7 @@ from typing import TypeAlias
 from condyle.ir.expr import Expr, Graph, Value
 from condyle.ir.program import operands
 from condyle.passes.partials import At, is_zero
-from condyle.passes.turns import links
+from condyle.passes.rotations import slopes
 
 Guard: TypeAlias = tuple[int, bool]
 """Only where a node is not negative (or only where it is): else zero."""
@@ -90,7 +90,7 @@ def reverse(
         guards, received = cotangents.apart(k)
         if k not in active or is_zero(received):
             continue
-        for operand, rule in links(graph, k):
+        for operand, rule in slopes(graph, k):
             if operand in active:
                 cotangents.add(operand, rule(At(graph, k), received), guards)
     return cotangents

@@ -49,9 +49,7 @@ def times(left: Entries, right: Entries, source: Trace) -> Entries:
 def expanded(left: Entries, right: Entries) -> Entries:
     """A product of two matrices as sums of products."""
     made: Entries = np.empty((left.shape[0], right.shape[1]), object)
-    columns = right.T.tolist()
-    for i, row in enumerate(left.tolist()):
-        made[i] = [total([x * y for x, y in zip(row, column, strict=True)]) for column in columns]
+    made[...] = scalar.matrix_product(left.tolist(), right.T.tolist())
     return made
 
 

@@ -11,13 +11,11 @@ from math import isfinite
 from typing import Any, cast
 from weakref import WeakValueDictionary
 
-import numpy as np
-
 from condyle.backends.common.facts import NAME as SYMBOL
 from condyle.backends.common.words import RESERVED
 from condyle.derivatives.code import code
 from condyle.derivatives.derived import forget
-from condyle.derivatives.products import entries, multiplied
+from condyle.derivatives.products import entries, multiplied, shaped
 from condyle.derivatives.recording import Recording
 from condyle.errors import UnsupportedError
 from condyle.functions import FUNCTIONS, found, found_by
@@ -28,7 +26,6 @@ from condyle.model.tree import Tree
 from condyle.scalar import Scalar, operation
 from condyle.specification import Accuracy, Function, Port, Route, Size
 from condyle.symbolic import Symbols
-from condyle.symbolic.entries import Entries
 from condyle.user.ports import outputs_of
 from condyle.user.tracer import Asked, Multiplied, Tracer, Values, key_of
 
@@ -138,14 +135,8 @@ def _whole(name: str, tree: Tree) -> object:
 def _product(at: Recording, of: Multiplied, given: Sequence[Values]) -> list[Value]:
     """A large product in a recording: as it keeps such, else sums of products."""
     m, inner, n = of.shape
-    left, right = as_entries(given[0], (m, inner)), as_entries(given[1], (inner, n))
+    left, right = shaped(given[0], (m, inner)), shaped(given[1], (inner, n))
     return entries(multiplied(at, left, right))
-
-
-def as_entries(values: Values, shape: tuple[int, ...]) -> Entries:
-    made: Entries = np.empty(len(values), object)
-    made[:] = values
-    return made.reshape(shape)
 
 
 def needed(graph: Graph, first: int, asked: Sequence[Asked | Multiplied], answers: Sequence[Values]) -> list[int]:

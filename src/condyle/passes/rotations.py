@@ -1,7 +1,7 @@
-"""Turned vectors: c x + s y and c y - s x, with c, s of one angle, are the derivatives of each other by it.
+"""Rotated vectors: c x + s y and c y - s x, with c, s of one angle, are the derivatives of each other by it.
 
-So where a Graph has both, as algorithms have that turn vectors, a derivative takes one product instead of four
-operations: what a node depends on is then the angle, x and y.
+An algorithm that rotates a vector has both in its graph. A derivative by the angle then takes one product instead of
+four operations.
 """
 
 from __future__ import annotations
@@ -14,13 +14,13 @@ from condyle.passes.partials import At, Rule, rules
 OTHER = {"cos": "sin", "sin": "cos"}
 
 
-def links(graph: Graph, k: int) -> list[tuple[int, Rule]]:
-    """What the derivative of a node goes to: its operands, or those of a turn, each with its rule."""
+def slopes(graph: Graph, k: int) -> list[tuple[int, Rule]]:
+    """What a node is differentiated by: its operands, or the angle, x and y of a rotation, each with its rule."""
     node = graph.nodes[k]
     if node[0] in ("add", "sub"):
         for first in _products(graph, int(node[1])):
             for second in _products(graph, int(node[2])):
-                found = _turn(graph, node[0], first, second)
+                found = _rotation(graph, node[0], first, second)
                 if found is not None:
                     return found
     return rules(node)
@@ -37,7 +37,7 @@ def _products(graph: Graph, k: int) -> Iterator[tuple[int, int]]:
             yield j, i
 
 
-def _turn(graph: Graph, op: str, first: tuple[int, int], second: tuple[int, int]) -> list[tuple[int, Rule]] | None:
+def _rotation(graph: Graph, op: str, first: tuple[int, int], second: tuple[int, int]) -> list[tuple[int, Rule]] | None:
     """Of u x ± w y, u and w being the sine and the cosine of one angle, if its derivative is there."""
     (u, x), (w, y) = first, second
     of_u, of_w = graph.nodes[u], graph.nodes[w]
