@@ -6,7 +6,7 @@ import json
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
-from functools import cache, partial
+from functools import cache, cached_property, partial
 from pathlib import Path
 from typing import NamedTuple, cast
 
@@ -162,8 +162,7 @@ class LinkParallelCompiler(Compiler):
 
         On a GPU, where nothing was measured, only what has no other kernel: robots too long for straight-line code.
         """
-        elements = self.forms_elements(function, target)
-        if not self.scanned(function, target) or (elements and massless_link(self.tree) is not None):
+        if not self.scanned(function, target) or (self.forms_elements(function, target) and self._has_massless_link):
             return False
         if target == "cuda":
             return self.is_rolled(function)
@@ -172,6 +171,10 @@ class LinkParallelCompiler(Compiler):
         isa = cpu_target.supported()[0].name if target == "cpu" and cpu_target.supported() else ""
         known = crossovers().get((target, isa, dtype, function))
         return known is not None and len(self.tree.links) >= known.links and n <= known.states
+
+    @cached_property
+    def _has_massless_link(self) -> bool:
+        return massless_link(self.tree) is not None
 
     def line(self, function: str, target: str, dtype: str, n: int) -> str:
         if not self._takes(function, target, dtype, n):
