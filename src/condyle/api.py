@@ -49,6 +49,7 @@ class Robot(model.Robot):
         frames: Sequence[str] = (),
         reference_frame: str = "local",
         force_frame: str = "local",
+        integrator: str = "semi_implicit_euler",
     ) -> Dynamics:
         """The functions of this robot; nothing is compiled before its first use.
 
@@ -64,13 +65,13 @@ class Robot(model.Robot):
         these raise an error. reference_frame: what velocities, accelerations and Jacobians of frames refer to, the
         frame itself ("local"), the world's axes and origin ("world"), or the world's axes at the frame's origin
         ("local_world_aligned"). force_frame: the axes of `f_ext`, each body's own ("local") or the world's, at the
-        body's origin ("local_world_aligned"); derivatives hold the force in these axes.
+        body's origin ("local_world_aligned"); derivatives hold the force in these axes. integrator: of `step`.
         UnsupportedError says what was allowed; DeviceError, at the first call, why a GPU does not serve.
         """
         dtype = dtype_name(dtype)
         for name, value, allowed in (("target", target, TARGETS), ("links", links, LINKS)):
             check_choice(name, value, allowed)
-        bound = bound_of(self, frames, reference_frame, force_frame)
+        bound = bound_of(self, frames, reference_frame, force_frame, integrator)
         if target != "cuda" and (device, kernels) != (None, "auto"):
             raise UnsupportedError("device, kernels: this target runs on the processor and takes none; leave them out")
         threads = None if threads is None else whole("threads", threads, 1, "None for every core")
@@ -95,14 +96,15 @@ class Robot(model.Robot):
         sizes: Mapping[str, int] | None = None,
         reference_frame: str = "local",
         force_frame: str = "local",
+        integrator: str = "semi_implicit_euler",
     ) -> UserFunction:
         """A function of one's own, written in NumPy: f(at, ...) -> a dict of arrays, or one array.
 
         inputs: name and size of each, in calling order; a size is (), a number, a name ("nq", "nv", "n_bodies"), or a
         tuple of these. q and v come in `at`, which has this robot's functions too; others come by name. sizes: more
-        names. reference_frame, force_frame: as in `compile`. UnsupportedError or ShapeError say what cannot be traced.
+        names; other options: as in `compile`. UnsupportedError or ShapeError say what cannot be traced.
         """
-        bound = bound_of(self, (), reference_frame, force_frame)
+        bound = bound_of(self, (), reference_frame, force_frame, integrator)
         from condyle.user import UserFunction  # at first use
 
         return UserFunction(f, inputs, sizes, self, True, bound, self.compile, partial(export, self))
@@ -215,10 +217,7 @@ def compiler_of(
 def operation_counts(
     robot: Robot, routes: Mapping[str, str] | None = None, frames: Sequence[str] = ()
 ) -> list[dict[str, str | int]]:
-    """For each function: route, mul, add, div, sincos before contraction, instructions after it.
-
-    frames: of functions of frames, which are left out where there are none.
-    """
+    """For each function: route, mul, add, div, sincos before contraction, instructions after it."""
     compiler = compiler_of(robot, routes, bound=bound_of(robot, frames))
     return [compiler.counts(function) for function in compiler.functions]
 
@@ -240,6 +239,7 @@ def export(
     root: str | None = None,
     frames: Sequence[str] = (),
     reference_frame: str | None = None,
+    integrator: str | None = None,
 ) -> list[Path]:
     """Write a project for another world into the folder `out`; the files written.
 
@@ -251,7 +251,7 @@ def export(
     install a CMake package and a pkg-config file. "verilog": an accelerator with a test bench, a Makefile and
     report.json. robot.json holds the names. name: the prefix of every symbol, `[a-z][a-z0-9_]{0,30}` and no word of C,
     C++, CUDA or Verilog, by default the bundled robot's name, else "robot".
-    For c and cuda: frames, reference_frame, of functions of frames, as in `compile`. For c: dtype ("float64").
+    For c and cuda: frames, reference_frame, integrator, as in `compile`. For c: dtype ("float64").
     For verilog: word, the number format ("27x18", "27", "32", "q16.16"), by default the first; dsp, a budget that
     chooses how often a task may enter; clock [MHz] (125), assumed, to print times; f_ext [N, N m], tasks carry external
     forces, each component within; step [s] (1e-3), of "euler" and "rk4"; constants, "dsp" (the default), "shift" or
@@ -264,12 +264,12 @@ def export(
     number = None if dtype is None else dtype_name(dtype)
     options = {"dtype": number, "word": word, "dsp": dsp, "clock": clock, "f_ext": f_ext}
     options |= {"step": step, "constants": constants, "folding": folding, "root": root}
-    options |= {"frames": tuple(frames) or None, "reference_frame": reference_frame}
+    options |= {"frames": tuple(frames) or None, "reference_frame": reference_frame, "integrator": integrator}
     said = {option: value for option, value in options.items() if value is not None}
     check_taken(target, said)
     check_solvable(robot, functions)
     named = prefix_of(robot) if name is None else name
-    bound = bound_of(robot, frames, reference_frame or "local")
+    bound = bound_of(robot, frames, reference_frame or "local", integrator=integrator or UNBOUND.integrator)
     compiler = compiler_of(robot, name=named, bound=bound)
     for known in map(found, functions):
         if known is not None:

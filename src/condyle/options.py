@@ -8,22 +8,27 @@ from numbers import Integral
 import numpy as np
 from numpy.typing import DTypeLike
 
-from condyle.choices import DTYPES, FORCE_FRAMES, REFERENCE_FRAMES
+from condyle.choices import DTYPES, FORCE_FRAMES, INTEGRATORS, REFERENCE_FRAMES
 from condyle.errors import UnsupportedError
 from condyle.model.change import suggest
 from condyle.model.robot import Frame, Robot
-from condyle.specification import Bound
+from condyle.specification import UNBOUND, Bound
 
 MOST = 1 << 30
 """Threads, or GPUs: no machine has as many."""
 
 
 def bound_of(
-    robot: Robot, frames: Sequence[str] = (), reference_frame: str = "local", force_frame: str = "local"
+    robot: Robot,
+    frames: Sequence[str] = (),
+    reference_frame: str = UNBOUND.reference_frame,
+    force_frame: str = UNBOUND.force_frame,
+    integrator: str = UNBOUND.integrator,
 ) -> Bound:
     """The options that functions depend on; UnsupportedError for frames that are not there, and for other words."""
     check_choice("reference_frame", reference_frame, REFERENCE_FRAMES)
     check_choice("force_frame", force_frame, FORCE_FRAMES)
+    check_choice("integrator", integrator, INTEGRATORS)
     if isinstance(frames, str) or not isinstance(frames, Iterable):  # pyright: ignore[reportUnnecessaryIsInstance]
         raise UnsupportedError(f"frames={frames!r}: give a list of names, such as ({frames!r},)")
     names = tuple(frames)
@@ -31,7 +36,7 @@ def bound_of(
         if name not in robot.frames:
             known = tuple(robot.frames)
             raise UnsupportedError(f"frames: there is no frame {name!r}{suggest(str(name), known)}")
-    return Bound(names, reference_frame, force_frame)
+    return Bound(names, reference_frame, force_frame, integrator)
 
 
 def tip_frame(frames: Mapping[str, Frame]) -> str:

@@ -219,7 +219,9 @@ def _order(robot: Robot) -> list[Coordinates]:
 
 def _names(robot: Robot, bound: Bound, functions: Iterable[Function]) -> dict[str, object]:
     """What people call things: for robot.json."""
+    functions = list(functions)
     seen = {"frames": list(bound.frames), "reference_frame": bound.reference_frame} if bound.frames else {}
+    seen |= {"integrator": bound.integrator} if any("integrator" in one.options for one in functions) else {}
     return {
         **seen,
         "fingerprint": robot.fingerprint,

@@ -45,6 +45,10 @@ class Port:
         return tuple(sum(_product(term, sizes) for term in dim.split("+")) for dim in self.dims)
 
 
+NEXT = "{}_next"
+"""What generated code calls an answer that has the name of an input."""
+
+
 def _product(term: str, sizes: Mapping[str, int]) -> int:
     return math.prod(int(x) if x.isdigit() else sizes[x] for x in term.split())
 
@@ -58,12 +62,14 @@ class Bound(NamedTuple):
 
     frames: names of the robot's frames, in the order of the answers. reference_frame: the axes and the point of
     velocities, accelerations and Jacobians of frames. force_frame: the axes of external forces, "local" for those of
-    the body's frame, "local_world_aligned" for the world's at its origin, which they keep when q varies.
+    the body's frame, "local_world_aligned" for the world's at its origin, which they keep when q varies. integrator:
+    how steps of time are made (`condyle.integrators`).
     """
 
     frames: tuple[str, ...] = ()
     reference_frame: str = "local"
     force_frame: str = "local"
+    integrator: str = "semi_implicit_euler"
 
 
 UNBOUND = Bound()
@@ -241,6 +247,14 @@ class Function:
     def ports(self, f_ext: bool) -> tuple[Port, ...]:
         """The inputs of the variant with or without external forces."""
         return (*self.inputs, F_EXT) if f_ext else self.inputs
+
+    @property
+    def named_outputs(self) -> tuple[Port, ...]:
+        """The outputs as generated code calls them: none has the name of an input."""
+        taken = {port.name for port in self.ports(self.takes_f_ext)}
+        return tuple(
+            replace(port, name=NEXT.format(port.name)) if port.name in taken else port for port in self.outputs
+        )
 
     def depends_on(self, f_ext: bool) -> tuple[str, ...]:
         """What the variant with or without external forces depends on of `Bound`."""

@@ -44,6 +44,7 @@ def frames_of(robot: Robot) -> tuple[str, ...]:
 def arguments(robot: Robot, function: str, given: States) -> list[Array]:
     known = {"q": given.q, "v": given.v, "a": given.a, "tau": given.a}
     known |= {"dv": given.v, "q0": given.q, "q1": robot.integrate(given.q, given.a)}
+    known["dt"] = np.linspace(0.001, 0.02, len(given.q))
     for port in FUNCTIONS[function].inputs:
         if port.name not in known:
             known[port.name] = np.asarray(reference(robot, port.given_by, given.q))

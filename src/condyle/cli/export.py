@@ -11,7 +11,7 @@ import condyle
 from condyle import api
 from condyle.backends.fpga.constants import CONSTANTS
 from condyle.backends.fpga.target import WORDS
-from condyle.choices import DTYPES, EXPORTS, REFERENCE_FRAMES, UNNAMED
+from condyle.choices import DTYPES, EXPORTS, INTEGRATORS, REFERENCE_FRAMES, UNNAMED
 from condyle.cli.common import add_frames, add_robot, load_aloud, progress, say, show, show_json, words
 from condyle.errors import AccuracyWarning
 from condyle.functions import DEFAULT, FUNCTIONS, found
@@ -32,6 +32,7 @@ def fill(command: argparse.ArgumentParser) -> None:
     command.add_argument(
         "--reference-frame", choices=REFERENCE_FRAMES, help="of their velocities and Jacobians (default local)"
     )
+    command.add_argument("--integrator", choices=INTEGRATORS, help=f"of step (default {INTEGRATORS[0]})")
     command.add_argument("--name", help="prefix of the exported symbols: [a-z][a-z0-9_]{0,30}, no word of a language")
     command.add_argument("--dtype", choices=DTYPES, help="c: of every number (default float64)")
     add_hardware(command)
@@ -113,6 +114,7 @@ def run(arguments: argparse.Namespace) -> int:
             dtype=arguments.dtype,
             frames=arguments.frames,
             reference_frame=arguments.reference_frame,
+            integrator=arguments.integrator,
             **hardware_options(arguments),
         )
     progress("")

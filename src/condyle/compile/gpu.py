@@ -47,7 +47,7 @@ class GpuKernels:
     def composed(self, function: str, f_ext: bool, partition: str) -> Composed:
         """The steps that a function is launched as."""
         known, tree = FUNCTIONS[function], self.router.tree
-        inputs, outputs = arrays(tree, known.ports(f_ext)), arrays(tree, known.outputs)
+        inputs, outputs = arrays(tree, known.ports(f_ext)), arrays(tree, known.named_outputs)
         return Composed(known, inputs, outputs, partitions_of(function)[partition])
 
     def exported(self, variants: Sequence[Variant]) -> tuple[list[Composed], dict[str, Program]]:

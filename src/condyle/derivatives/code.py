@@ -27,13 +27,13 @@ def program(tree: Tree, function: Function, record: Record) -> Program:
     graph = Graph()
     answers = _opened(tree, function, record, graph, written_out)
     values = [(k, i, value) for k, answer in enumerate(answers) for i, value in enumerate(answer)]
-    inputs, outputs = arrays(tree, function.inputs), arrays(tree, function.outputs)
+    inputs, outputs = arrays(tree, function.inputs), arrays(tree, function.named_outputs)
     return pipeline.apply(verify(graph.program(function.name, inputs, outputs, values)), pipeline.CLEAN)
 
 
 def code(tree: Tree, function: Function, record: Record) -> Program | Segmented:
     """The same with large products kept."""
-    graph, outputs = ProductGraph(arrays(tree, function.inputs)), arrays(tree, function.outputs)
+    graph, outputs = ProductGraph(arrays(tree, function.inputs)), arrays(tree, function.named_outputs)
     answers = _opened(tree, function, record, graph, partial(multiplied, graph))
     found = [shaped(answer, array.shape) for answer, array in zip(answers, outputs, strict=True)]
     return code_of(graph, function.name, outputs, found)

@@ -14,6 +14,7 @@ from condyle.functions import dynamics, kinematics
 from condyle.functions.dynamics import DYNAMICS
 from condyle.functions.kinematics import KINEMATICS
 from condyle.functions.momentum import MOMENTA
+from condyle.functions.steps import STEPS
 from condyle.specification import F_EXT, Call, Function, MinusProduct, Port
 
 
@@ -43,7 +44,7 @@ def found_by(maker: Callable[[str], Function | None]) -> Callable[[str], Functio
     return maker
 
 
-FUNCTIONS = Functions({function.name: function for function in (*DYNAMICS, *KINEMATICS, *MOMENTA)})
+FUNCTIONS = Functions({function.name: function for function in (*DYNAMICS, *KINEMATICS, *MOMENTA, *STEPS)})
 
 AUXILIARY = {function.name: function for function in (*dynamics.AUXILIARY, *kinematics.AUXILIARY)}
 """What rules for derivatives call beside these."""

@@ -85,6 +85,7 @@ class Tree:
     frames: tuple[TreeFrame, ...] = ()
     reference_frame: str = "local"
     force_frame: str = "local"
+    integrator: str = "semi_implicit_euler"
 
     @property
     def parents(self) -> list[int]:
@@ -141,8 +142,7 @@ def tree_of(robot: RobotData, bound: Bound = UNBOUND) -> Tree:
         _floats3(robot.gravity),
         tuple(builder.links),
         tuple(builder.frame(*robot.frames[name]) for name in bound.frames),
-        bound.reference_frame,
-        bound.force_frame,
+        *bound[1:],
     )
 
 

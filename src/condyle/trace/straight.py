@@ -24,7 +24,7 @@ def trace(tree: Tree, function: str, route: str, f_ext: bool = False, exact: boo
     exact: of the tree as it is, also where a function's normal form is another one.
     """
     specification = FUNCTIONS[function]
-    answers = arrays(tree, specification.outputs)
+    answers = arrays(tree, specification.named_outputs)
     swept = tree if exact else normal_form(tree, specification.normal_form)
     return run(swept, function, specification.routes[route].run, arrays(tree, specification.ports(f_ext)), answers)
 

@@ -112,8 +112,8 @@ class UserFunction:
             raise UnsupportedError("exports have forces in the bodies' axes: leave force_frame= out")
         with called(self.specification, self._name) as own:
             functions = (own, *(f"{kind}_{own}" for kind in derivatives))
-            frames, reference_frame, _ = self._bound
-            return self._write(target, out, functions, name, dtype, frames=frames, reference_frame=reference_frame)
+            options = {key: value for key, value in self._bound._asdict().items() if key != "force_frame"}
+            return self._write(target, out, functions, name, dtype, **options)
 
     def only(self, output: str | None) -> Function:
         """The function with one output alone; it may be left out where there is one."""

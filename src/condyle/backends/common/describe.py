@@ -47,7 +47,9 @@ def described(program: Code, facts: Facts) -> list[tuple[str, str, tuple[int | s
     The shape begins with "n" where each state has one.
     """
     function, held = facts.functions.get(program.name), held_of(program)
-    docs = {} if function is None else {port.name: port for port in (*function.ports(True), *function.outputs)}
+    docs: dict[str, Port] = {}
+    if function is not None:
+        docs = {port.name: port for port in (*function.ports(True), *function.named_outputs)}
     return [
         (way, name, array.shape if way == "in" and array.name in held else ("n", *array.shape), docs.get(array.name))
         for way, arrays in (("in", program.inputs), ("out", program.arrays))

@@ -51,7 +51,7 @@ def partitions(function: Function, expanded: Composition) -> Partitions:
 
     A product needs its right side for itself: it is multiplied where it lies.
     """
-    whole = {WHOLE: (Call(function.name, tuple(port.name for port in function.outputs)),)}
+    whole = {WHOLE: (Call(function.name, tuple(port.name for port in function.named_outputs)),)}
     rights = [step.right for step in expanded if isinstance(step, MinusProduct)]
     called = {name for step in expanded if isinstance(step, Call) for name in step.gives}
     own = called - {port.name for port in function.outputs}

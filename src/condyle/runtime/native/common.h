@@ -73,6 +73,7 @@ typedef struct Job {
     size_t sharers;                    /* threads that may take pieces */
     char *base[2 * MAX_PORTS];
     ptrdiff_t stride[2 * MAX_PORTS]; /* in elements; 0: one row for every state */
+    double number[MAX_PORTS];        /* of inputs that were given as a Python float; of narrower types the first bytes */
     _Atomic uint64_t taken; /* units: at the front, and at the back in the upper 32 bits */
     atomic_int status;
     atomic_int running; /* workers in it */

@@ -86,7 +86,28 @@ static int fits(const Function *self, PyObject *object, const Port *port, const 
     return 1;
 }
 
-/* The batch dimensions of the input that has most of them; 0 if there are too many, or an input is no array. */
+/* Whether it is a plain number for an input of one number: it serves all states, and is kept in the job. */
+static int take_number(const Function *self, PyObject *object, const Port *port, Job *job, Py_ssize_t k)
+{
+    double value;
+    float narrow;
+    if (object == NULL || !PyFloat_CheckExact(object) || port->nd != 0 || !self->shares) {
+        return 0;
+    }
+    value = PyFloat_AS_DOUBLE(object);
+    narrow = (float)value;
+    if (self->dtype->type == 'd') {
+        memcpy(&job->number[k], &value, sizeof value);
+    } else {
+        memcpy(&job->number[k], &narrow, sizeof narrow);
+    }
+    job->base[k] = (char *)&job->number[k];
+    job->stride[k] = 0;
+    return 1;
+}
+
+/* The batch dimensions of the input that has most of them; 0 if there are too many, or an input is neither an array nor a
+ * plain number. */
 static int read_batch(const Function *self, PyObject *const *given, int count, Batch *batch)
 {
     const npy_intp *shape = NULL;
@@ -94,6 +115,9 @@ static int read_batch(const Function *self, PyObject *const *given, int count, B
     batch->nd = -1;
     for (int k = 0; k < count; k++) {
         PyArrayObject *array = (PyArrayObject *)given[k];
+        if (given[k] != NULL && PyFloat_CheckExact(given[k])) {
+            continue;
+        }
         if (array == NULL || !PyArray_CheckExact(given[k])) {
             return 0;
         }
@@ -121,7 +145,14 @@ static int take_inputs(const Function *self, PyObject *const *given, Batch *batc
         return 0;
     }
     for (int k = 0; k < count; k++) {
-        const int one = batch->n == 1 || PyArray_NDIM((PyArrayObject *)given[k]) == self->port[k].nd;
+        int one;
+        if (take_number(self, given[k], &self->port[k], job, k)) {
+            continue;
+        }
+        if (!PyArray_CheckExact(given[k])) {
+            return 0;
+        }
+        one = batch->n == 1 || PyArray_NDIM((PyArrayObject *)given[k]) == self->port[k].nd;
         if (!fits(self, given[k], &self->port[k], batch, flags) &&
             !(self->shares && one && fits(self, given[k], &self->port[k], &none, flags))) {
             return 0;
@@ -205,6 +236,9 @@ static PyObject *pack(const Function *self, PyObject **results)
 static int take_one(const Function *self, const PackedCall *call, PyObject *object, Job *job, Py_ssize_t port)
 {
     static const Batch none = {0, 1, {0}};
+    if (take_number(self, object, &self->port[port], job, port)) {
+        return 1;
+    }
     if (call->entry->size[port] != self->port[port].size ||
         !fits(self, object, &self->port[port], &none, NPY_ARRAY_C_CONTIGUOUS | NPY_ARRAY_ALIGNED)) {
         return 0;

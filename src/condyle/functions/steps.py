@@ -1,0 +1,39 @@
+"""Steps of time: where a state is after dt, and how that depends on the state and on the torques."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from functools import partial
+
+from condyle.functions.quantities import TAU, Q, V
+from condyle.specification import Accuracy, Function, Port, Route, Size
+
+DT = Port("dt", (), "s", "-", "length of the step; negative: back in time")
+Q_AFTER = Port("q", ("nq",), Q.unit, "joint", "configuration after the step")
+V_AFTER = Port("v", ("nv",), V.unit, "joint", "velocity after the step, in the local tangent of that q")
+OPTIONS = ("integrator",)
+
+
+def _routes(name: str) -> Mapping[str, Route]:
+    from condyle.functions.steps_routes import ROUTES
+
+    return ROUTES[name]
+
+
+STEPS = (
+    Function(
+        "step",
+        "step",
+        "q, v after dt, by the integrator that was chosen; tau and f_ext are held",
+        (Q, V, TAU, DT),
+        (Q_AFTER, V_AFTER),
+        partial(_routes, "step"),
+        Size(700),
+        Accuracy(1e-9, 5e-5),
+        "Munthe-Kaas 1998; Hairer, Lubich, Wanner 2006",
+        takes_f_ext=True,
+        condition=64.0,
+        normal_form="joint_space",
+        options=OPTIONS,
+    ),
+)

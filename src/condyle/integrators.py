@@ -1,0 +1,42 @@
+"""How a state is moved by a step of time: methods as data, the same for every target.
+
+With k_i = fd(q_i, v_i), (q_1, v_1) = (q, v), and ⊕ moving q by a vector of its tangent space:
+
+    v_(i+1) = v + c_i h k_i,  q_(i+1) = q ⊕ u_i,  u_i = c_i h v_i + d_i h² [v, v_i] + e_i sum over j < i of b_j h v_j
+    v' = v + h sum b_i k_i,   q' = q ⊕ u of the last stage
+
+Munthe-Kaas 1998 for joints that turn; the bracket has the sign of q ⊕ u = q exp(u), and is zero where q is a plain
+vector. Torques and external forces are held over the step.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import NamedTuple
+
+
+class Stage(NamedTuple):
+    """One evaluation of forward dynamics, and its weights."""
+
+    c: float
+    b: float
+    d: float = 0.0
+    e: float = 0.0
+
+
+@dataclass(frozen=True)
+class Method:
+    """Stages in order. moves_last: q' = q ⊕ h v', by the velocity at the end of the step."""
+
+    stages: tuple[Stage, ...]
+    order: int
+    moves_last: bool = False
+
+
+EULER = Method((Stage(1.0, 1.0),), 1)
+SEMI_IMPLICIT_EULER = Method((Stage(1.0, 1.0),), 1, moves_last=True)
+RK4 = Method((Stage(1 / 2, 1 / 6), Stage(1 / 2, 1 / 3, 1 / 8), Stage(1.0, 1 / 3), Stage(1 / 6, 1 / 6, 1 / 12, 1.0)), 4)
+
+METHODS: Mapping[str, Method] = {"euler": EULER, "semi_implicit_euler": SEMI_IMPLICIT_EULER, "rk4": RK4}
+"""By the words of `compile(integrator=)`."""
