@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cache
-from typing import cast
+from typing import Any, cast
 
 from condyle.backends.common.facts import Facts
 from condyle.compile.checks import unbound
@@ -18,7 +18,7 @@ from condyle.ir.segments import Segmented
 from condyle.ir.sweep import Code, Rolled
 from condyle.ir.verify import verify
 from condyle.model.tree import Tree
-from condyle.specification import Columns, Size
+from condyle.specification import Columns, Route, Size
 from condyle.trace.structure import product_size, products, straight_size, written
 
 LONGEST = 150_000
@@ -139,10 +139,15 @@ class Router:
     def _whole(self, function: str) -> Traced | None:
         """By a route with large products, which stay what they are."""
         for name, route in FUNCTIONS[function].routes.items():
-            if route.whole is not None:
-                made = cast(Code, route.whole(self.tree))
+            if route.whole is not None or route.recorded:
+                made = cast(Code, route.whole(self.tree)) if route.whole else self._recorded(function, route)
                 return Traced(name, made, count(made))
         return None
+
+    def _recorded(self, function: str, route: Route) -> Code:
+        from condyle.derivatives.code import code
+
+        return code(self.tree, FUNCTIONS[function], cast(Any, route.run).record)
 
     def _straight(self, function: str, f_ext: bool) -> Traced:
         """The same, unless it is longer by far; loops where they may be."""

@@ -6,11 +6,15 @@ from collections.abc import Mapping
 from functools import partial
 
 from condyle.functions.quantities import TAU, Q, V
-from condyle.specification import Accuracy, Function, Port, Route, Size
+from condyle.specification import Accuracy, Closed, Function, Port, Route, Size
 
 DT = Port("dt", (), "s", "-", "length of the step; negative: back in time")
 Q_AFTER = Port("q", ("nq",), Q.unit, "joint", "configuration after the step")
 V_AFTER = Port("v", ("nv",), V.unit, "joint", "velocity after the step, in the local tangent of that q")
+STATE = ("nv + nv",)
+MIXED = "of the state after the step by"
+A = Port("A", (*STATE, *STATE), "mixed", "joint", f"derivative {MIXED} that before, [dq; dv], in the local tangents")
+B = Port("B", (*STATE, "nv"), "mixed", "joint", f"derivative {MIXED} tau")
 OPTIONS = ("integrator",)
 
 
@@ -18,6 +22,12 @@ def _routes(name: str) -> Mapping[str, Route]:
     from condyle.functions.steps_routes import ROUTES
 
     return ROUTES[name]
+
+
+def _rules(name: str) -> Mapping[str, Closed]:
+    from condyle.functions.steps_rules import RULES
+
+    return RULES[name]
 
 
 STEPS = (
@@ -32,6 +42,21 @@ STEPS = (
         Accuracy(1e-9, 5e-5),
         "Munthe-Kaas 1998; Hairer, Lubich, Wanner 2006",
         takes_f_ext=True,
+        condition=64.0,
+        normal_form="joint_space",
+        options=OPTIONS,
+        closed_ways=partial(_rules, "step"),
+    ),
+    Function(
+        "dstep",
+        "step_derivatives",
+        "A, B: the state [dq; dv] after the step is A times that before, plus B dtau",
+        (Q, V, TAU, DT),
+        (A, B),
+        partial(_routes, "dstep"),
+        Size(900, 400, 10),
+        Accuracy(1e-8, 5e-5),
+        "Solà, Deray, Atchuthan 2018; Plancher 2021, Algorithm 3",
         condition=64.0,
         normal_form="joint_space",
         options=OPTIONS,

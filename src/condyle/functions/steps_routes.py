@@ -6,12 +6,16 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any, cast
 
 from condyle.algorithms import configurations
+from condyle.algorithms.matrix import SparseMatrix
 from condyle.algorithms.stepping import Vector, stepped
 from condyle.algorithms.unrolled import Unrolled
+from condyle.functions import FUNCTIONS
 from condyle.functions.dynamics_routes import ROUTES as DYNAMICS
 from condyle.functions.steps import DT
+from condyle.functions.steps_rules import StepDerivatives, block
 from condyle.integrators import METHODS
-from condyle.scalar import Scalar
+from condyle.model.tree import Tree
+from condyle.scalar import Scalar, number
 from condyle.specification import F_EXT, Route
 
 
@@ -54,9 +58,45 @@ def _stepped(
     return stepped(tree, METHODS[tree.integrator], acceleration, move, given["q"], given["v"], h)
 
 
+class _Derivatives:
+    """A, B by the chain rule."""
+
+    def __call__(self, at: Unrolled) -> tuple[Vector, Vector]:
+        return self.record(_Calls(at.tree), at.inputs)
+
+    def record(self, at: Any, given: Mapping[str, Any]) -> tuple[Vector, Vector]:
+        made, n = StepDerivatives(at, given), at.tree.nv
+        rows = [*made.q, *made.v]
+        return block(rows, range(2 * n)), block(rows, range(2 * n, 3 * n))
+
+
+class _Calls:
+    """What rules call: other functions on the scalars that a sweep has."""
+
+    def __init__(self, tree: Tree) -> None:
+        self.tree = tree
+
+    def call(self, function: str, *given: Vector) -> list[list[Scalar]]:
+        of = FUNCTIONS[function]
+        route = of.routes[of.route_names(self.tree.has_shared_coordinates)[0]]
+        inputs = {port.name: x for port, x in zip(of.inputs, given, strict=True)}
+        return [flat(x) for x in route.run(Unrolled(self.tree, inputs))]
+
+
+def flat(answer: Any) -> list[Scalar]:
+    """All entries of an answer, row by row."""
+    if not isinstance(answer, SparseMatrix):
+        return list(answer)
+    values = [number(0.0)] * answer.size**2
+    for row, column, value in answer:
+        values[row * answer.size + column] = value
+    return values
+
+
 ROUTES: Mapping[str, Mapping[str, Route]] = {
     "step": {
         name: Route(_Step(route.run), alone=route.alone, shallow=route.shallow, size=route.size)
         for name, route in DYNAMICS["fd"].items()
     },
+    "dstep": {"chain": Route(_Derivatives(), recorded=True)},
 }

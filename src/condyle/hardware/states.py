@@ -11,11 +11,10 @@ from condyle.backends.fpga.datapath import Word
 from condyle.backends.fpga.tasks import BIAS, INVERSE, Task
 from condyle.functions import FUNCTIONS
 from condyle.hardware.functions import MASS, SOLVES, UNITS, tasks
-from condyle.hardware.stepping import integrated
 from condyle.model.robot import Robot
 from condyle.model.state import usual_range
 from condyle.model.tree import tree_of
-from condyle.specification import MinusProduct
+from condyle.specification import UNBOUND, MinusProduct
 from condyle.trace.reference import evaluate as reference
 
 Reals = NDArray[np.float64]
@@ -68,18 +67,18 @@ def answer_of(robot: Robot, function: str, states: Mapping[str, Reals], h: float
     """A function's outputs in float64, flat (n, size)."""
     if function not in FUNCTIONS:
         task = tasks()[function]
-        return _of_a_given_base(robot, task, states) if task.base_given else _stepped(robot, task, states, h)
+        return _of_a_given_base(robot, task, states) if task.base_given else _stepped(robot, function, states, h)
     tree = tree_of(robot)
     given = {port.name: states[port.name] for port in FUNCTIONS[function].ports(FORCE in states)}
     route = FUNCTIONS[function].route_names(tree.has_shared_coordinates)[0]
     return [np.asarray(exact, np.float64) for exact in reference(tree, function, route, given)]
 
 
-def _stepped(robot: Robot, task: Task, states: Mapping[str, Reals], h: float) -> list[Reals]:
-    def fd(q: Reals, v: Reals) -> Reals:
-        return answer_of(robot, SOLVES, {**states, "q": q, "v": v}, h)[0]
-
-    return integrated(robot, task.stages, fd, states["q"], states["v"], h)
+def _stepped(robot: Robot, method: str, states: Mapping[str, Reals], h: float) -> list[Reals]:
+    tree, step = tree_of(robot, UNBOUND._replace(integrator=method)), FUNCTIONS["step"]
+    given = {**states, "dt": np.full((1, 1), h)}
+    route = step.route_names(tree.has_shared_coordinates)[0]
+    return reference(tree, step.name, route, {port.name: given[port.name] for port in step.ports(FORCE in states)})
 
 
 def _of_a_given_base(robot: Robot, task: Task, states: Mapping[str, Reals]) -> list[Reals]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from typing import cast
 
 import numpy as np
@@ -11,14 +11,14 @@ from numpy.typing import NDArray
 
 from condyle.backends.fpga.datapath import Word
 from condyle.backends.fpga.formats import MARGIN
-from condyle.backends.fpga.steps import AGAIN, WEIGHTS, Coordinates, Stage, Stepping
+from condyle.backends.fpga.steps import AGAIN, Coordinates, Stage, Stepping
 from condyle.errors import UnsupportedError
 from condyle.ir.expr import Expr, Graph
 from condyle.ir.program import Array, Program
 from condyle.model.joints.series import LARGEST_TURN, terms
 from condyle.model.parts import Joint
 from condyle.model.robot import Robot
-from condyle.scalar import Scalar, number
+from condyle.scalar import Scalar
 from condyle.text import printable
 
 Reals = NDArray[np.float64]
@@ -31,30 +31,6 @@ def coordinates(robot: Robot) -> Coordinates:
     flat = [joint.q_index + k for joint in moving if joint.kind.is_flat for k in range(joint.nq)]
     curved = [joint.v_index + k for joint in moving if not joint.kind.is_flat for k in range(joint.nv)]
     return Coordinates(robot.nq, robot.nv, tuple(flat), tuple(curved))
-
-
-def integrated(
-    robot: Robot, stages: range, fd: Callable[[Reals, Reals], Reals], q: Reals, v: Reals, h: float
-) -> list[Reals]:
-    """The same step in floats, rows of q and v; fd(q, v) is the acceleration."""
-    sv, su, qi, vi = v, np.zeros_like(v), q, v
-    for stage in stages:
-        c, b, d, e = (WEIGHTS[weight][stage] for weight in "cbde")
-        k = fd(qi, vi)
-        qi = np.asarray(robot.integrate(q, h * c * vi + h * h * d * _brackets(robot, v, vi) + e * su), np.float64)
-        su, sv = su + h * b * vi, sv + h * b * k
-        vi = v + h * c * k
-    return [qi, sv]
-
-
-def _brackets(robot: Robot, x: Reals, y: Reals) -> Reals:
-    """[x, y], zero where q is a plain vector."""
-    found = np.zeros_like(x)
-    for joint in robot.joints:
-        if joint.mimic is None and not joint.kind.is_flat:
-            pair = [[number(rows[:, k]) for k in _entries(joint)] for rows in (x, y)]
-            found[:, joint.v_slice] = np.stack(cast("list[Reals]", joint.kind.bracket(*pair)), axis=1)
-    return found
 
 
 def stepping_of(robot: Robot, h: float, speed: float, bits: int) -> Stepping:

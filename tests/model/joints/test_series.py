@@ -7,7 +7,7 @@ import pytest
 
 import condyle
 from condyle import hardware
-from condyle.hardware import stepping
+from condyle.algorithms import stepping
 from condyle.model.joints import JOINT_TYPES
 from condyle.model.joints.series import LARGEST_TURN, terms
 from tests.model.joints.arrays import difference, integrate
@@ -38,26 +38,20 @@ def test_the_bracket_is_what_two_small_motions_do_not_commute_by(name: str) -> N
 
 
 def test_runge_kutta_is_of_fourth_order_on_curves_too(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The reference of accelerators, which is that of every other target."""
     robot = condyle.random_tree(2, 1, types=("revolute", "spherical"), floating_base=True)
     rng = np.random.default_rng(5)
     q, v = robot.random_state(4, rng)[0], rng.uniform(-1.0, 1.0, (4, robot.nv))
     tau = rng.uniform(-1.0, 1.0, (4, robot.nv))
 
     def end(count: int) -> np.ndarray:
-        state = (q, v)
+        state = {"q": q, "v": v, "tau": tau}
         for _ in range(count):
-            held = {"tau": tau}
-            state = stepping.integrated(
-                robot,
-                hardware.functions()["rk4"].stages,
-                lambda a, b, held=held: hardware.answer_of(robot, "fd", {**held, "q": a, "v": b}, 0.0)[0],
-                *state,
-                0.1 / count,
-            )
-        return state[0]
+            state |= dict(zip("qv", hardware.answer_of(robot, "rk4", state, 0.1 / count), strict=True))
+        return state["q"]
 
     truth = end(40)
     coarse, fine = (np.abs(robot.difference(truth, end(n))).max() for n in (5, 10))
     assert 12.0 < coarse / fine < 20.0
-    monkeypatch.setattr(stepping, "_brackets", lambda robot, x, y: np.zeros_like(x))
+    monkeypatch.setattr(stepping, "brackets", lambda tree, x, y: [0.0 * one for one in x])
     assert np.abs(robot.difference(truth, end(10))).max() > 20.0 * fine  # of second order without

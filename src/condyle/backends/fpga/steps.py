@@ -1,13 +1,7 @@
 """Integration steps: sub-tasks of forward dynamics, fed back until the step is done (Yang 2023, figure 13).
 
-With ki = fd(qi, vi), (q1, v1) = (q, v) and the classical c = 1/2, 1/2, 1, b = 1/6, 1/3, 1/3, 1/6:
-
-    v(i+1) = v + ci h ki,  q(i+1) = q ⊕ ui,  v' = v + h sum bi ki,  q' = q ⊕ u
-    u1 = h/2 v,  u2 = h/2 v2 + h²/8 [v, v2],  u3 = h v3,  u = h sum bi vi + h²/12 [v, v4]
-
-(Munthe-Kaas 1998; the bracket has the sign of q ⊕ u = q exp(u), and is zero where q is a plain vector.)
-Euler's step is one stage: q ⊕ h v, v + h k1. tau and f_ext are held. h is a number of the accelerator, as the robot's
-are: its multiples are chosen by stage and cost no words of a task.
+Methods and equations are those of `condyle.integrators`. h is a number of the accelerator, as the robot's are: its
+multiples are chosen by stage and cost no words of a task.
 """
 
 from __future__ import annotations
@@ -20,16 +14,14 @@ import numpy as np
 
 from condyle.backends.fpga.datapath import Word
 from condyle.backends.fpga.formats import Format, Integers, constant_format
+from condyle.integrators import EULER, RK4
+from condyle.integrators import Stage as Weights
 from condyle.ir.program import Program
 
-WEIGHTS: dict[str, tuple[float, ...]] = {
-    "c": (1 / 2, 1 / 2, 1.0, 1 / 6, 1.0),
-    "b": (1 / 6, 1 / 3, 1 / 3, 1 / 6, 1.0),
-    "d": (0.0, 1 / 8, 0.0, 1 / 12, 0.0),
-    "e": (0.0, 0.0, 0.0, 1.0, 0.0),
-}
-"""By stage, those of a method one after the other, Runge-Kutta's four and Euler's: u = c h vi + d h² [v, vi] + e times
-the sum of b h vi of the stages before."""
+STAGES = (*RK4.stages, *EULER.stages)
+"""Of both methods, one behind the other."""
+WEIGHTS = {name: tuple(getattr(stage, name) for stage in STAGES) for name in Weights._fields}
+"""By stage: u = c h vi + d h² [v, vi] + e times the sum of b h vi of the stages before."""
 POWERS = {"c": 1, "b": 1, "d": 2, "e": 0}
 LAST = (3, 4)
 """The stages that end a step."""
