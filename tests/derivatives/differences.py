@@ -39,11 +39,12 @@ class State:
     function: str
     reference_frame: str = "local"
     seed: int = 0
+    integrator: str = "semi_implicit_euler"
 
     @cached_property
     def tree(self) -> Tree:
         frames = [name for name, frame in self.robot.frames.items() if frame.body >= 0]
-        return tree_of(self.robot, Bound((frames[-1], frames[0]), self.reference_frame))
+        return tree_of(self.robot, Bound((frames[-1], frames[0]), self.reference_frame, integrator=self.integrator))
 
     @cached_property
     def point(self) -> list[Array]:

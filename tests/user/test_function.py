@@ -269,3 +269,20 @@ def test_configurations_among_inputs_and_answers(small: condyle.Robot) -> None:
         }
         for by, moved in of.items():
             np.testing.assert_allclose(getattr(J, f"d{name}_d{by}"), differences(moved, small.nv), atol=1e-7)
+
+
+def test_a_hessian_where_joints_turn_freely() -> None:
+    """Rules of calls differentiate in the tangent space at a moved q; the Hessian is that of e -> f(q + e) at e = 0."""
+    robot = condyle.random_tree(3, 5, types=("revolute", "spherical"), floating_base=True)
+    tip = list(robot.frames)[-1]
+
+    def cost(at: Any) -> dict[str, object]:
+        x = at.frame(tip).translation
+        return {"cost": x[0] * x[1] + 3.0 * x[2]}
+
+    f = robot.function(cost, inputs={"q": "nq"}).compile(target="numpy")
+    q, h = robot.random_state(1, 0).q[0], 1e-3
+    e = np.random.default_rng(0).normal(size=(8, robot.nv))
+    found = np.einsum("ni,ij,nj->n", e, f.hessian()(q), e)
+    ahead, behind = (f(robot.integrate(np.tile(q, (8, 1)), x)) for x in (h * e, -h * e))
+    np.testing.assert_allclose(found, (ahead - 2.0 * f(q) + behind) / h**2, rtol=0, atol=2e-5)

@@ -94,7 +94,11 @@ def jacobian(of: Recorded, given: Mapping[str, Values], more: Sequence[str]) -> 
 
 
 def hessian(of: Recorded, given: Mapping[str, Values], more: Sequence[str]) -> Answers:
-    """Forward over reverse; the lower triangle, mirrored."""
+    """Forward over reverse; the lower triangle, mirrored.
+
+    Rules of calls give gradients in the tangent space at the moved inputs: see `_hessian_of_rule`. The antisymmetric
+    part is there where two velocities are of one joint.
+    """
     if "vjp" in of.name.base.closed:
         return _hessian_of_rule(of, given, more)
     factors = [x for lam in more for x in given[lam]]
@@ -105,7 +109,27 @@ def hessian(of: Recorded, given: Mapping[str, Values], more: Sequence[str]) -> A
     for port in of.name.by:  # what is right of the block on the diagonal is not asked for
         begin, end = end, end + len(of.changes[port])
         rows += of.rule.tangents(gradient[begin:end], _units(leaves[:end]))
-    return [[rows[max(i, j)].get(min(i, j), 0.0) for i in range(n) for j in range(n)]]
+    mixed = _of_one_joint(of)
+
+    def entry(i: int, j: int) -> Value:
+        """i >= j."""
+        own = rows[i].get(j, 0.0)
+        return 0.5 * (own + rows[j].get(i, 0.0)) if (i, j) in mixed else own
+
+    lower = [[entry(i, j) for j in range(i + 1)] for i in range(n)]
+    return [[lower[max(i, j)][min(i, j)] for i in range(n) for j in range(n)]]
+
+
+def _of_one_joint(of: Recorded) -> set[tuple[int, int]]:
+    """Pairs of changes, the larger first, of a joint whose q is no plain vector."""
+    found, begin = set[tuple[int, int]](), 0
+    for port in of.name.base.inputs:
+        if port.is_configuration:
+            for kind, _, rates in of.at.tree.configurations:
+                if not kind.is_flat:
+                    found |= {(begin + i, begin + j) for i in rates for j in rates if i > j}
+        begin += len(of.changes[port.name])
+    return found
 
 
 def _hessian_of_rule(of: Recorded, given: Mapping[str, Values], more: Sequence[str]) -> Answers:

@@ -79,7 +79,9 @@ def rows_of(array: Floats, dims: Shape, batch: Shape, n: int) -> Floats:
 
 
 def one_row(array: object, dims: Shape, dtype: np.dtype[np.floating]) -> Floats | None:
-    """(1, size) of an array without batch dimensions; None for anything else."""
+    """(1, size) of an array without batch dimensions, or of a plain number; None for anything else."""
+    if isinstance(array, (float, int)):
+        array = np.asarray(array, dtype)
     if not isinstance(array, np.ndarray):
         return None
     given = cast(Floats, array)
