@@ -98,6 +98,16 @@ def with_zeros(a: np.ndarray, q: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     return product, matmul(product, turned), q * 2.0
 
 
+def numbers_behind(a: np.ndarray, q: np.ndarray) -> np.ndarray:
+    """A Program of many slots before products, and numbers among the answers of the last one."""
+    parts = [a / (1.0 + k + a * a) for k in range(6)]  # all are needed until their sum is known
+    total = sum(part.sum() for part in parts)
+    turned = matmul(sum(part * (total + k) for k, part in enumerate(parts)), np.transpose(a)) * q
+    found = np.array(turned, object)
+    found[0, 0], found[3, 5] = 1.0, -2.5
+    return found
+
+
 def sine(x: object) -> object:
     return sin(x)  # type: ignore[arg-type]
 
@@ -108,5 +118,6 @@ CASES: dict[str, tuple[Callable[..., object], dict[str, tuple[int, ...]]]] = {
     "chain of 60 x 60": (chain, {"a": (60, 60), "b": (60, 60), "c": (60, 60)}),
     "thin and wide": (chain, {"a": (7, 60), "b": (60, 41), "c": (41, 2)}),
     "riccati": (riccati, {"a": (17, 17), "p": (17, 17)}),
+    "numbers among answers": (numbers_behind, {"a": (12, 12), "q": (12,)}),
     "zeros": (with_zeros, {"a": (24, 24), "q": (24,)}),
 }

@@ -78,7 +78,8 @@ def _stepped(robot: Robot, method: str, states: Mapping[str, Reals], h: float) -
     tree, step = tree_of(robot, UNBOUND._replace(integrator=method)), FUNCTIONS["step"]
     given = {**states, "dt": np.full((1, 1), h)}
     route = step.route_names(tree.has_shared_coordinates)[0]
-    return reference(tree, step.name, route, {port.name: given[port.name] for port in step.ports(FORCE in states)})
+    answers = reference(tree, step.name, route, {port.name: given[port.name] for port in step.ports(FORCE in states)})
+    return [np.asarray(exact, np.float64) for exact in answers]
 
 
 def _of_a_given_base(robot: Robot, task: Task, states: Mapping[str, Reals]) -> list[Reals]:

@@ -77,7 +77,9 @@ class Workspace:
                 for k in kept:
                     if k in nodes and nodes[k] not in shown and program.nodes[nodes[k]][0] not in LEAVES:
                         fixed.setdefault(nodes[k], self.bases[array.name] + k)
-        first = max(span.end for span in self._spans)
+        constant = any(program.nodes[output.node][0] == "const" for output in program.outputs)
+        # constants that are answers are written once a call, before all segments: where nothing was ever taken
+        first = self.size if constant else max(span.end for span in self._spans)
         return Room(tuple(self.bases[array.name] for array in program.inputs), self.zero, self.spare, first, fixed)
 
     def programmed(self, low: Lowered, first: int, end: int) -> list[Copy]:
