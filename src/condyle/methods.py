@@ -46,16 +46,24 @@ def result_of(function: Function) -> type[tuple[Any, ...]] | None:
     return result_type(function.method, parts) if len(parts) > 1 else None
 
 
+def made(function: Function, answers: Sequence[Any]) -> Any:
+    """One answer as it is, several as a named tuple."""
+    result = result_of(function)
+    return answers[0] if result is None else result(*answers)
+
+
 def method_of(function: Function) -> Callable[..., Any]:
     """The method of a function: inputs, external forces where it takes them, and `out`, by position or by name."""
-    result, signature = result_of(function), signature_of(function)
+    signature = signature_of(function)
 
     def method(self: Caller, *args: Any, **named: Any) -> Any:
         bound = signature.bind(self, *args, **named).arguments
         given = [bound[port.name] for port in function.inputs]
-        f_ext = bound.get("f_ext") if function.takes_f_ext else None
-        answers = self.call(function.name, given, f_ext, bound.get("out"))
-        return answers[0] if result is None else result(*answers)
+        f_ext, out = bound.get("f_ext"), bound.get("out")
+        if f_ext is not None and function.forced:
+            forced = FUNCTIONS[function.forced]
+            return made(forced, self.call(forced.name, (*given, f_ext), None, out))
+        return made(function, self.call(function.name, given, f_ext, out))
 
     method.__name__, method.__qualname__ = function.method, f"Dynamics.{function.method}"
     method.__doc__ = document_of(function)
@@ -66,7 +74,7 @@ def method_of(function: Function) -> Callable[..., Any]:
 def signature_of(function: Function) -> Signature:
     """What the method takes."""
     either = Parameter.POSITIONAL_OR_KEYWORD
-    options = ["f_ext", "out"] if function.takes_f_ext else ["out"]
+    options = ["f_ext", "out"] if function.takes_f_ext or function.forced else ["out"]
     given = [Parameter(name, either) for name in ("self", *(port.name for port in function.inputs))]
     return Signature([*given, *(Parameter(name, either, default=None) for name in options)])
 

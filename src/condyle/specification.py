@@ -196,7 +196,8 @@ class Function:
     divides_by_mass: a robot without mass has no such quantity. closed_ways: gives what is known of its derivatives, by
     kind; the others are made from its algorithm. kept: of functions that are not the library's own: the name says all
     that is computed, so that kernels may be kept between runs by it. columns: of a Jacobian or a Hessian, what gives a
-    column.
+    column. forced: the function that is called instead, with external forces as its last input, where these are given
+    and have answers of their own.
     """
 
     name: str
@@ -220,6 +221,7 @@ class Function:
     closed_ways: Callable[[], Mapping[str, Closed]] = dict[str, Closed]
     kept: bool = False
     columns: Columns | None = None
+    forced: str = ""
 
     @cached_property
     def closed(self) -> Mapping[str, Closed]:

@@ -10,7 +10,7 @@ from collections.abc import Callable, Generator, Iterable
 from contextlib import contextmanager
 from typing import ClassVar, NamedTuple
 
-from condyle.functions import dynamics, kinematics
+from condyle.functions import dynamics, kinematics, steps
 from condyle.functions.dynamics import DYNAMICS
 from condyle.functions.kinematics import KINEMATICS
 from condyle.functions.momentum import MOMENTA
@@ -46,7 +46,7 @@ def found_by(maker: Callable[[str], Function | None]) -> Callable[[str], Functio
 
 FUNCTIONS = Functions({function.name: function for function in (*DYNAMICS, *KINEMATICS, *MOMENTA, *STEPS)})
 
-AUXILIARY = {function.name: function for function in (*dynamics.AUXILIARY, *kinematics.AUXILIARY)}
+AUXILIARY = {function.name: function for function in (*dynamics.AUXILIARY, *kinematics.AUXILIARY, *steps.AUXILIARY)}
 """What rules for derivatives call beside these."""
 
 DEFAULT = tuple(function.name for function in DYNAMICS)

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import replace
 from functools import partial
 
 from condyle.functions.quantities import TAU, Q, V
-from condyle.specification import Accuracy, Closed, Function, Port, Route, Size
+from condyle.specification import F_EXT, Accuracy, Closed, Function, Port, Route, Size
 
 DT = Port("dt", (), "s", "-", "length of the step; negative: back in time")
 Q_AFTER = Port("q", ("nq",), Q.unit, "joint", "configuration after the step")
@@ -15,6 +16,7 @@ STATE = ("nv + nv",)
 MIXED = "of the state after the step by"
 A = Port("A", (*STATE, *STATE), "mixed", "joint", f"derivative {MIXED} that before, [dq; dv], in the local tangents")
 B = Port("B", (*STATE, "nv"), "mixed", "joint", f"derivative {MIXED} tau")
+E = Port("E", (*STATE, "6 n_bodies"), "mixed", "joint", f"derivative {MIXED} external forces, body by body")
 OPTIONS = ("integrator",)
 
 
@@ -60,5 +62,20 @@ STEPS = (
         condition=64.0,
         normal_form="joint_space",
         options=OPTIONS,
+        forced="dstep_f_ext",
     ),
 )
+
+AUXILIARY = (
+    replace(
+        STEPS[1],
+        name="dstep_f_ext",
+        method="step_derivatives_f_ext",
+        equation=f"{STEPS[1].equation}, plus E df_ext",
+        inputs=(*STEPS[1].inputs, F_EXT),
+        outputs=(*STEPS[1].outputs, E),
+        options=(*OPTIONS, "force_frame"),
+        forced="",
+    ),
+)
+"""What is called where external forces are given."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from itertools import pairwise
 from typing import Any, cast
 
 from condyle.algorithms import configurations
@@ -59,15 +60,17 @@ def _stepped(
 
 
 class _Derivatives:
-    """A, B by the chain rule."""
+    """A, B, and E where there are forces, by the chain rule."""
 
-    def __call__(self, at: Unrolled) -> tuple[Vector, Vector]:
+    def __call__(self, at: Unrolled) -> tuple[Vector, ...]:
         return self.record(_Calls(at.tree), at.inputs)
 
-    def record(self, at: Any, given: Mapping[str, Any]) -> tuple[Vector, Vector]:
+    def record(self, at: Any, given: Mapping[str, Any]) -> tuple[Vector, ...]:
         made, n = StepDerivatives(at, given), at.tree.nv
         rows = [*made.q, *made.v]
-        return block(rows, range(2 * n)), block(rows, range(2 * n, 3 * n))
+        ends = [0, 2 * n, 3 * n, sum(made.widths.values())]
+        columns = [range(*pair) for pair in pairwise(ends)]
+        return tuple(block(rows, some) for some in columns if some)
 
 
 class _Calls:
@@ -98,5 +101,5 @@ ROUTES: Mapping[str, Mapping[str, Route]] = {
         name: Route(_Step(route.run), alone=route.alone, shallow=route.shallow, size=route.size)
         for name, route in DYNAMICS["fd"].items()
     },
-    "dstep": {"chain": Route(_Derivatives(), recorded=True)},
+    **dict.fromkeys(("dstep", "dstep_f_ext"), {"chain": Route(_Derivatives(), recorded=True)}),
 }

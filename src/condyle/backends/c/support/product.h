@@ -27,31 +27,41 @@ CD_INLINE void cd_block(const cd_factors *f, const cd_slot *block, const int lin
                         const int same)
 {
     const cd_slot *const first = block + 3, *const column = first + block[0], *const term = column + columns;
-    const ptrdiff_t row = f->left_row;
-    size_t i, k;
+    const cd_slot *const end = term + block[2];
+    const size_t item = same ? sizeof(real) : sizeof(real_v);
+    const size_t down = (size_t)f->right_row * sizeof(real_v), along = (size_t)f->left_column * item;
+    size_t i;
     int a, b;
     for (i = 0; i < block[0]; i++) {
-        const ptrdiff_t start = (ptrdiff_t)first[i] * row;
+        const char *const start = same ? (const char *)f->table : (const char *)f->left;
+        const char *const left = start + first[i] * (size_t)f->left_row * item;
         real_v *const to = f->result + first[i] * f->columns;
+        const char *x[8], *from[3];
+        const cd_slot *k;
         real_v sum[8][3];
         CD_UNROLL for (a = 0; a < lines; a++)
         {
+            x[a] = left + (size_t)a * (size_t)f->left_row * item;
             CD_UNROLL for (b = 0; b < columns; b++)
             {
                 sum[a][b] = cd_splat(0);
             }
         }
-        for (k = 0; k < block[2]; k++) {
-            const ptrdiff_t at = start + (ptrdiff_t)term[k] * f->left_column;
-            const real_v *const from = f->right + (ptrdiff_t)term[k] * f->right_row;
+        CD_UNROLL for (b = 0; b < columns; b++)
+        {
+            from[b] = (const char *)(f->right + (ptrdiff_t)column[b] * f->right_column);
+        }
+        for (k = term; k < end; k++) {
+            const size_t across = *k * along, below = *k * down;
             real_v y[3];
             CD_UNROLL for (b = 0; b < columns; b++)
             {
-                y[b] = from[(ptrdiff_t)column[b] * f->right_column];
+                y[b] = *(const real_v *)(from[b] + below);
             }
             CD_UNROLL for (a = 0; a < lines; a++)
             {
-                const real_v factor = same ? cd_splat(f->table[at + a * row]) : f->left[at + a * row];
+                const char *const at = x[a] + across;
+                const real_v factor = same ? cd_splat(*(const real *)at) : *(const real_v *)at;
                 CD_UNROLL for (b = 0; b < columns; b++)
                 {
                     sum[a][b] = minus ? sum[a][b] - factor * y[b] : sum[a][b] + factor * y[b];
