@@ -101,5 +101,5 @@ ROUTES: Mapping[str, Mapping[str, Route]] = {
         name: Route(_Step(route.run), alone=route.alone, shallow=route.shallow, size=route.size)
         for name, route in DYNAMICS["fd"].items()
     },
-    **dict.fromkeys(("dstep", "dstep_f_ext"), {"chain": Route(_Derivatives(), recorded=True)}),
+    **{key: {"chain": Route(_Derivatives(), recorded=True)} for key in ("dstep", "dstep_f_ext")},
 }
