@@ -233,12 +233,8 @@ class Dynamics(Packing, Methods):
         return kernel
 
     def _build(self, name: str, f_ext: bool) -> Kernel:
-        kept = self._compiler.kept(name, f_ext, self._target, self._dtype)
-        if kept is not None:
-            return kept
-        self._compiler.check(name, self._target)
         try:
-            return self._compiler.build(name, f_ext, self._target, self._dtype)
+            return self._compiler.bodies(name, f_ext, self._target, self._dtype)
         except BuildError as error:
             if self._target != "cpu":
                 raise

@@ -164,6 +164,29 @@ class Columns(NamedTuple):
     symmetric: bool
 
 
+class Repeat(NamedTuple):
+    """A function repeated over time: the next step takes what a step answers.
+
+    of: the function, by its short name. steps: how many. carried: names of outputs that are inputs of the next step;
+    at the first one they are given. by_time: inputs with a value for each step, the time axis first; others are held.
+    every: answers are those of every so many steps and of the last one, with a time axis; 0: of the last alone. summed:
+    outputs whose answers are sums over all steps, without time axis. backwards: it is the vjp of all that.
+    """
+
+    of: str
+    steps: int
+    carried: tuple[str, ...]
+    by_time: tuple[str, ...] = ()
+    every: int = 1
+    summed: tuple[str, ...] = ()
+    backwards: bool = False
+
+    @property
+    def rows(self) -> int:
+        """How many steps answers are of, where they have a time axis."""
+        return -(-self.steps // self.every) if self.every else 1
+
+
 Closed: TypeAlias = Callable[..., "Mapping[str, Sequence[Any]]"]
 """A derivative in closed form: (at, given) -> the answers by name, each flat. at.call(function, *inputs) is another
 function; given: the inputs by name, each flat, of the function and of the derivative."""
@@ -197,7 +220,7 @@ class Function:
     kind; the others are made from its algorithm. kept: of functions that are not the library's own: the name says all
     that is computed, so that kernels may be kept between runs by it. columns: of a Jacobian or a Hessian, what gives a
     column. forced: the function that is called instead, with external forces as its last input, where these are given
-    and have answers of their own.
+    and have answers of their own. repeat: of a function that is another one repeated over time; it has no routes.
     """
 
     name: str
@@ -222,6 +245,7 @@ class Function:
     kept: bool = False
     columns: Columns | None = None
     forced: str = ""
+    repeat: Repeat | None = None
 
     @cached_property
     def closed(self) -> Mapping[str, Closed]:

@@ -54,7 +54,10 @@ WRONG: dict[str, tuple[Callable[[Any], Any], str]] = {
     "symbol of C": (lambda x: {"ü": x}, "'ü' cannot be a name"),
     "hidden": (lambda x: {"_y": x}, "'_y' cannot be a name"),
     "number": (lambda x: {3: x}, "3 cannot be a name"),
-    "double": (lambda x: {"x": x * 2}, "'x' is the name of an input; call it x_next, say"),
+    "double": (
+        lambda x: {"x": x * 2, "x_next": x},
+        "'x' is the name of an input, and is 'x_next' in generated code, which is taken: give one of them another name",
+    ),
     "long": (lambda x: {"y" * 32: x}, "cannot be a name"),
 }
 

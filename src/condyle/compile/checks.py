@@ -4,13 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from condyle.errors import SingularError, UnsupportedError
+from condyle.errors import ShapeError, SingularError, UnsupportedError
 from condyle.functions import FUNCTIONS
 from condyle.model.idle import idle_coordinates
 from condyle.model.robot import Frame, Robot
 from condyle.model.tree import Tree
 from condyle.options import tip_frame
-from condyle.specification import Function
+from condyle.specification import Function, Repeat
+from condyle.trace.structure import sizes
 
 SHOWN = 8
 """Names in a message."""
@@ -26,7 +27,12 @@ def unbound(tree: Tree, function: Function) -> str:
 
 
 def check_bound(tree: Tree, function: Function, frames: Mapping[str, Frame]) -> None:
-    """UnsupportedError if the robot as it was compiled has no such function; frames: all that it has."""
+    """UnsupportedError if the robot as it was compiled has no such function; frames: all that it has.
+
+    ShapeError for a rollout that carries an output of another shape than the input's.
+    """
+    if function.repeat is not None:
+        _check_carried(tree, function.repeat)
     wanting = unbound(tree, function)
     if wanting == "frames":
         some = ", ".join(map(repr, list(frames)[:SHOWN])) + (" and more" if len(frames) > SHOWN else "")
@@ -40,6 +46,18 @@ def check_bound(tree: Tree, function: Function, frames: Mapping[str, Frame]) -> 
         )
     if wanting == "mass":
         raise UnsupportedError(f"{function.method}: the moving bodies have no mass; give some of them mass")
+
+
+def _check_carried(tree: Tree, repeat: Repeat) -> None:
+    base, known = FUNCTIONS[repeat.of], sizes(tree)
+    inputs = {port.name: port.shape(known) for port in base.inputs}
+    for port in base.outputs:
+        if port.name in repeat.carried and port.shape(known) != inputs[port.name]:
+            raise ShapeError(
+                f"rollout of {base.method}: output {port.name} has shape {port.shape(known)}, input {port.name} has "
+                f"shape {inputs[port.name]}: the next step takes what a step answers; give both one shape, or the "
+                "output another name"
+            )
 
 
 def check_invertible(robot: Robot) -> None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
-from functools import cache, cached_property, partial
+from functools import cached_property, lru_cache, partial
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -22,7 +22,7 @@ from condyle.model.robot import Frame, Robot
 from condyle.runtime.kernel import Kernel
 from condyle.runtime.layout import Layouts
 from condyle.runtime.numpy_kernel import NumpyKernel
-from condyle.specification import UNBOUND
+from condyle.specification import UNBOUND, Repeat
 from condyle.trace.structure import layout_of
 
 if TYPE_CHECKING:
@@ -48,7 +48,8 @@ class Compiler(Router):
     def __post_init__(self) -> None:
         super().__post_init__()
         self.facts = replace(self.facts, functions=FUNCTIONS)
-        self.layouts = cache(self._layouts)
+        self.layouts = lru_cache(1024)(self._layouts)
+        self.bodies = lru_cache(64)(self._kernel)
 
     @property
     def frames(self) -> Mapping[str, Frame]:
@@ -64,6 +65,9 @@ class Compiler(Router):
 
         What a long robot has is not counted, which takes seconds.
         """
+        repeat = FUNCTIONS[function].repeat
+        if repeat is not None:
+            return self._repeated_line(function, repeat, target, dtype, n)
         columns = self.by_columns(function)
         if columns is not None:
             times = columns_of.count(self.tree, columns)
@@ -83,15 +87,38 @@ class Compiler(Router):
             work = f"{row['mul']} mul, {row['add']} add, {row['div']} div, {row['sincos']} sincos a state"
         return f"{function:10} {route:23} {work}" + ("" if runs(target) == target else f", target {runs(target)}")
 
+    def _repeated_line(self, function: str, repeat: Repeat, target: str, dtype: str, n: int) -> str:
+        """Of a loop over time: what its steps are."""
+        forward = self.line(repeat.of, target, dtype, n)
+        if not repeat.backwards:
+            return f"{function:10} {repeat.steps} times: {forward}"
+        backward = self.line(f"vjp_{repeat.of}", target, dtype, n)
+        return (
+            f"{function:10} forward, every state kept, some rollouts at a time: {repeat.steps - 1} times: {forward}; "
+            f"then backward: {repeat.steps} times: {backward}"
+        )
+
     def check(self, function: str, target: str) -> None:
         """Errors that name the joint if the robot has no such function; see `checks`."""
-        if self.robot is not None and FUNCTIONS[function].inverts:
+        if self.robot is not None and FUNCTIONS[function].repeat is None and FUNCTIONS[function].inverts:
             check_invertible(self.robot)
             if self.needs_elements(function, target):
                 check_elements(self.robot, self.tree)
 
+    def _kernel(self, function: str, f_ext: bool, target: str, dtype: str) -> Kernel:
+        """The kernel of one function, kept or built; checked before."""
+        kept = self.kept(function, f_ext, target, dtype)
+        if kept is not None:
+            return kept
+        self.check(function, target)
+        return self.build(function, f_ext, target, dtype)
+
     def build(self, function: str, f_ext: bool, target: str, dtype: str) -> Kernel:
         """The kernel of one function for one target; "cpu" leaves to C what it cannot do."""
+        if FUNCTIONS[function].repeat is not None:
+            from condyle.compile.repeated import build
+
+            return build(FUNCTIONS[function], self.tree, lambda of: self.bodies(of, False, target, dtype))
         columns = None if target == "cuda" else self.by_columns(function)
         if columns is not None:
             one = columns.function, False, target, dtype
@@ -124,7 +151,7 @@ class Compiler(Router):
 
     def kept(self, function: str, f_ext: bool, target: str, dtype: str) -> Kernel | None:
         """The kernel that `build` made in an earlier run, if there is one."""
-        if target != "cpu" or not self.keeps(function):
+        if target != "cpu" or FUNCTIONS[function].repeat is not None or not self.keeps(function):
             return None
         return cpu_kept.find(self._key(function, f_ext, dtype), self.layouts(function, f_ext, target, dtype))
 

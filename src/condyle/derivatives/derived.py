@@ -28,6 +28,8 @@ def specification_of(name: str) -> Any:
 
 @lru_cache(maxsize=1024)
 def _specified(name: Name) -> Any:
+    if name.base.repeat is not None:
+        return derived(name, dict, dict)
     closed = name.kind in name.base.closed
     large = any(route.whole for route in name.base.routes.values())
     route = Route(_Run(name), whole=partial(_whole, name) if large else None)

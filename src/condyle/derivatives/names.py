@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from typing import NamedTuple
 
 from condyle.errors import UnsupportedError
-from condyle.functions import FUNCTIONS
+from condyle.functions import FUNCTIONS, found
 from condyle.specification import F_EXT, Function
 
 KINDS = ("jvp", "vjp", "jacobian", "hessian")
@@ -36,6 +36,8 @@ class Name(NamedTuple):
 def name_of(kind: str, of: str, by: Sequence[str] | None = None) -> Name:
     """A derived function's name; UnsupportedError for inputs that the function does not have."""
     every = tuple(port.name for port in FUNCTIONS[of].inputs)
+    if not _has(kind, FUNCTIONS[of]):
+        raise UnsupportedError(f"{kind}({of!r}): of a rollout there is vjp; roll out the {kind} of its step, say")
     if by is None:
         return Name(kind, of, every)
     chosen = (by,) if isinstance(by, str) else tuple(by)
@@ -49,15 +51,21 @@ def parsed(name: str) -> Name | None:
     kind, _, rest = name.partition("_")
     if kind not in KINDS or not rest:
         return None
-    of, _, words = rest.partition(BY)
-    try:
-        every = tuple(port.name for port in FUNCTIONS[of].inputs)
-    except KeyError:
+    whole = found(rest)
+    of, _, words = (rest, "", "") if whole else rest.partition(BY)
+    base = whole or found(of)
+    if base is None or not _has(kind, base):
         return None
+    every = tuple(port.name for port in base.inputs)
     if not words:
         return Name(kind, of, every)
     by = _split(words, every)
     return Name(kind, of, by) if by and kind == "jacobian" else None
+
+
+def _has(kind: str, base: Function) -> bool:
+    """Whether a function has this derivative: of one that is repeated over time there is vjp, once."""
+    return base.repeat is None or (kind == "vjp" and not base.repeat.backwards)
 
 
 def _split(words: str, every: Sequence[str]) -> tuple[str, ...]:

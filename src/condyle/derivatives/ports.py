@@ -21,8 +21,8 @@ as many times more, and cancel, as a link is carried by joints.
 
 
 def tangent_dims(port: Port) -> tuple[str, ...]:
-    """Of small changes of a quantity: nv of a configuration."""
-    return ("nv",) if port.is_configuration else port.dims
+    """Of small changes of a quantity: nv of a configuration, also where there is one for each step of time."""
+    return tuple("nv" if dim == "nq" else dim for dim in port.dims)
 
 
 def sizes_of(tree: Tree, ports: Sequence[Port]) -> list[int]:
@@ -155,4 +155,5 @@ def derived(
         composition=(),
         inverse="",
         parallel_ways=dict,
+        repeat=base.repeat and base.repeat._replace(backwards=True),
     )

@@ -92,6 +92,16 @@ def _with_forces(name: str) -> Function | None:
     return known.with_forces if known is not None and known.takes_f_ext else None
 
 
+@found_by
+def _repeated(name: str) -> Function | None:
+    """A function repeated over time, such as "rollout_50_by_tau_of_step"."""
+    if not name.startswith("rollout_"):
+        return None
+    from condyle.functions.rollouts import specification_of
+
+    return specification_of(name)
+
+
 @contextmanager
 def registered(function: Function) -> Generator[Function]:
     """Makes a function of one's own known to everything: methods, commands, exports."""

@@ -3,15 +3,15 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
+from collections.abc import Collection, Iterable, Mapping
+from dataclasses import dataclass, replace
 from keyword import iskeyword
 from typing import Any, TypeAlias, cast
 
 from condyle.errors import ShapeError, UnsupportedError
 from condyle.functions.quantities import Q, V
 from condyle.model.change import suggest
-from condyle.specification import Port
+from condyle.specification import NEXT, Port
 
 Size: TypeAlias = "int | str | tuple[int | str, ...]"
 NAME = re.compile(r"[A-Za-z][A-Za-z0-9_]{0,30}")
@@ -81,16 +81,33 @@ def _input(name: str, size: object, sizes: Sizes) -> Port:
     return Port(name, tuple(map(str, lengths)), "as given", "as given", "an input")
 
 
-def outputs_of(shapes: Mapping[str, tuple[int, ...]], inputs: Iterable[Port], function: str) -> tuple[Port, ...]:
-    """A port for every output, in their order. function: as which derivatives of it are known."""
+def outputs_of(
+    shapes: Mapping[str, tuple[int, ...]], inputs: Iterable[Port], sizes: Mapping[str, int], function: str
+) -> tuple[Port, ...]:
+    """A port for every output, in their order. function: as which derivatives of it are known.
+
+    An output with the name and the shape of an input is that quantity after a step: a configuration stays one.
+    """
     check_names("outputs", shapes)
-    double = [port.name for port in inputs if port.name in shapes]
-    if double:
-        raise UnsupportedError(f"outputs: {double[0]!r} is the name of an input; call it {double[0]}_next, say")
+    given = {port.name: port for port in inputs}
+    _check_next(shapes, given)
     return tuple(
-        Port(name, tuple(map(str, shape)), "as given", "as given", "an output", given_by=function)
+        replace(given[name], doc="an output", given_by=function)
+        if name in given and given[name].shape(sizes) == shape
+        else Port(name, tuple(map(str, shape)), "as given", "as given", "an output", given_by=function)
         for name, shape in shapes.items()
     )
+
+
+def _check_next(outputs: Iterable[str], inputs: Collection[str]) -> None:
+    """In generated code an output with the name of an input has another one, which nothing else may have."""
+    known = {*outputs, *inputs}
+    for name in outputs:
+        if name in inputs and NEXT.format(name) in known:
+            raise UnsupportedError(
+                f"outputs: {name!r} is the name of an input, and is {NEXT.format(name)!r} in generated code, which is "
+                "taken: give one of them another name"
+            )
 
 
 def check_names(where: str, names: Iterable[object]) -> None:

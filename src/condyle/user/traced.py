@@ -174,7 +174,7 @@ def traced(
     said = f"{method} {[*shapes.items()]} {made.text()}"
     known = "user_" + hashlib.sha256(said.encode()).hexdigest()[:16]
     function = _function(
-        known, method, inputs, outputs_of(shapes, inputs, known), made, sorted(k for k in used if k >= 0)
+        known, method, inputs, outputs_of(shapes, inputs, tracer.sizes, known), made, sorted(k for k in used if k >= 0)
     )
     return KNOWN.setdefault(known, function), made.frames
 

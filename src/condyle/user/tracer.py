@@ -45,13 +45,13 @@ class Tracer:
     def __init__(self, sizes: Mapping[str, int]) -> None:
         self.graph = Graph()
         self.asked: list[Asked | Multiplied] = []
-        self._sizes = dict(sizes)
+        self.sizes = dict(sizes)
         self._ports = 0
         self._answers: dict[tuple[object, ...], list[Symbols]] = {}
 
     def input(self, port: Port) -> Symbols:
         """An input's symbols."""
-        return self._leaves([port.shape(self._sizes)])[0]
+        return self._leaves([port.shape(self.sizes)])[0]
 
     def product(self, left: Entries, right: Entries) -> Entries:
         """A large product: fresh symbols, so that a recording can keep it as one operation."""
@@ -61,7 +61,7 @@ class Tracer:
 
     def call(self, function: str, given: Sequence[Any], frame: str) -> Sequence[Symbols]:
         """The answers of a function of the robot: fresh symbols, of equal arguments the same ones."""
-        of, sizes = FUNCTIONS[function], {**self._sizes, "n_frames": 1}
+        of, sizes = FUNCTIONS[function], {**self.sizes, "n_frames": 1}
         flat: list[tuple[Value, ...]] = []
         for port, value in zip(of.inputs, given, strict=True):
             entries = numbers_of(value, self)

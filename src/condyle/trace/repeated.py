@@ -1,0 +1,73 @@
+"""Functions repeated over time, from their specifications: the loops, and the form of a target."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from typing import NamedTuple
+
+from condyle.functions import FUNCTIONS
+from condyle.ir.repeated import Give, Repeated, Take, TimeLoop, verify_repeated
+from condyle.ir.sweep import Code
+from condyle.model.tree import Tree
+from condyle.specification import Function, Port, Repeat
+from condyle.trace.straight import arrays
+from condyle.trace.structure import sizes
+
+
+def time_loop(repeat: Repeat) -> TimeLoop:
+    """The loop of a rollout, not of its vjp."""
+    base = FUNCTIONS[repeat.of]
+    outputs = [port.name for port in base.outputs]
+    takes = [
+        Take(outputs.index(port.name)) if port.name in repeat.carried else Take(every=int(port.name in repeat.by_time))
+        for port in base.inputs
+    ]
+    gives = [Give(k, summed=True) if name in repeat.summed else Give(k, repeat.every) for k, name in enumerate(outputs)]
+    return TimeLoop(repeat.steps, tuple(takes), tuple(gives))
+
+
+def repeated(tree: Tree, function: Function, body: Code) -> Repeated:
+    """A rollout as code; body: that of the function that is repeated."""
+    assert function.repeat is not None and not function.repeat.backwards
+    inputs, outputs = arrays(tree, function.inputs), arrays(tree, function.named_outputs)
+    return verify_repeated(Repeated(function.name, body, time_loop(function.repeat), inputs, outputs))
+
+
+class Tape(NamedTuple):
+    """A vjp of a rollout in two loops: forward, which keeps what is carried, and backward over `vjp`.
+
+    forward: one step less than the rollout has, of `of`; None where one step is all. Its answers are what is carried,
+    at every step: with what is given before the first step they are the states before each step, which the backward
+    loop takes with a time axis. Its further inputs are those of the rollout, then the cotangents. vjp: the function, by
+    its short name.
+    """
+
+    of: str
+    vjp: str
+    forward: TimeLoop | None
+    backward: TimeLoop
+
+
+def tape(repeat: Repeat) -> Tape:
+    """The loops of a rollout's vjp."""
+    base, vjp = FUNCTIONS[repeat.of], f"vjp_{repeat.of}"
+    inputs, outputs = [port.name for port in base.inputs], [port.name for port in base.outputs]
+    plain = time_loop(repeat)
+    forward = TimeLoop(repeat.steps - 1, plain.takes, tuple(Give(outputs.index(name), 1) for name in repeat.carried))
+    takes = [Take(every=int(name in (*repeat.carried, *repeat.by_time))) for name in inputs]
+    for name in outputs:
+        carried = inputs.index(name) if name in repeat.carried else -1
+        every = repeat.every or repeat.steps
+        takes.append(Take(carried, 0 if name in repeat.summed else every))
+    gives = [
+        Give(k) if name in repeat.carried else Give(k, 1) if name in repeat.by_time else Give(k, summed=True)
+        for k, name in enumerate(inputs)
+    ]
+    backward = TimeLoop(repeat.steps, tuple(takes), tuple(gives), backwards=True)
+    return Tape(repeat.of, vjp, forward if repeat.steps > 1 else None, backward)
+
+
+def sizes_of(tree: Tree, ports: Sequence[Port]) -> list[int]:
+    """Entries of ports."""
+    return [math.prod(port.shape(sizes(tree))) for port in ports]

@@ -1,0 +1,1 @@
+"""Functions repeated over time."""
