@@ -92,3 +92,13 @@ def test_the_humanoid_is_as_asked(nv: int) -> None:
         robot = humanoid(nv, mimic)
         assert robot.nv == nv
         assert np.linalg.cond(robot.compile("numpy").mass_matrix(robot.random_state(1, 0)[0])[0]) < 1e6
+
+
+def test_a_variant_with_forces_has_loops_by_its_name_too() -> None:
+    robot = condyle.chain(100, rng=1)
+    q, v = robot.random_state(2, 0)
+    forces, tau = np.ones((2, 100, 6)), np.zeros((2, 100))
+    dyn = robot.compile()
+    want = dyn.forward_dynamics(q, 0.01 * v, tau, f_ext=forces)
+    assert "rolled" in dyn.explain(1, ("fd_f_ext",))
+    assert np.array_equal(dyn.function("fd_f_ext")(q, 0.01 * v, tau, forces), want)

@@ -54,12 +54,12 @@ def made(function: Function, answers: Sequence[Any]) -> Any:
 
 def method_of(function: Function) -> Callable[..., Any]:
     """The method of a function: inputs, external forces where it takes them, and `out`, by position or by name."""
-    signature = signature_of(function)
+    signature, optional = signature_of(function), function.takes_f_ext or function.forced
 
     def method(self: Caller, *args: Any, **named: Any) -> Any:
         bound = signature.bind(self, *args, **named).arguments
         given = [bound[port.name] for port in function.inputs]
-        f_ext, out = bound.get("f_ext"), bound.get("out")
+        f_ext, out = bound.get("f_ext") if optional else None, bound.get("out")
         if f_ext is not None and function.forced:
             forced = FUNCTIONS[function.forced]
             return made(forced, self.call(forced.name, (*given, f_ext), None, out))

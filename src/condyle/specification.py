@@ -119,7 +119,8 @@ class Route:
     same name, to a function of the composition that it is made with. factors: what dense products make the answers of,
     where these products are too long as straight code. size: an estimate of its own, where it grows faster than others.
     alias: another name of it. whole: the code of a tree, where the route has large products that `run` writes out.
-    recorded: its code is made by `run.record` in a recording, which keeps large products.
+    recorded: its code is made by `run.record` in a recording, which keeps large products. parts: the functions that
+    `run.record` calls: where one is loops, their kernels are called one after the other.
     """
 
     run: Callable[..., tuple[object, ...]]
@@ -133,6 +134,7 @@ class Route:
     alias: str = ""
     whole: Callable[..., object] | None = None
     recorded: bool = False
+    parts: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True)

@@ -175,6 +175,14 @@ class Router:
         """What is called for every column where straight code of all columns is too long."""
         return FUNCTIONS[function].columns if self.is_hopeless(function) else None
 
+    def parts(self, function: str) -> tuple[str, ...]:
+        """The functions whose kernels are called one after the other, for one of them is loops; none for most."""
+        if function in self.routes:
+            return ()
+        parts = FUNCTIONS[function].routes[self.serving(function)[0]].parts
+        long = [part for part in parts if self._size(part) > LONG]
+        return parts if any(self.is_hopeless(part) or self.is_rolled(part) for part in long) else ()
+
     def is_too_long(self, function: str, f_ext: bool = False) -> bool:
         """Whether it has no form for this robot but the reference: too long for straight code, and without loops."""
         hopeless = self.is_hopeless(function) and not self._has_loops(function, f_ext)
@@ -257,9 +265,10 @@ class Router:
         columns = self.by_columns(function)
         if columns is not None:
             return multiplied(self.counts(columns.function), function, self.tree, columns)
-        if self.is_too_long(function):
+        if self.is_too_long(function) or self.parts(function):
             none = dict.fromkeys((*Counts._fields, "instructions"), 0)
-            return {"function": function, "route": f"{self.reference_route(function)}, in NumPy", **none}
+            said = ", ".join(self.parts(function)) or f"{self.reference_route(function)}, in NumPy"
+            return {"function": function, "route": said, **none}
         return {**self.work(function), "instructions": instructions(self.code(function, False))}
 
     def work(self, function: str) -> dict[str, str | int]:

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from functools import cached_property, lru_cache, partial
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any, cast
 
 import numpy as np
 
@@ -72,6 +72,9 @@ class Compiler(Router):
         if columns is not None:
             times = columns_of.count(self.tree, columns)
             return f"{function:10} {'columns':24}{times} times: {self.line(columns.function, target, dtype, n)}"
+        parts = self.parts(function) if target != "numpy" else ()
+        if parts:
+            return f"{function:10} {'calls':24}{'; '.join(self.line(part, target, dtype, n) for part in parts)}"
         if self.is_too_long(function):
             target, route = "numpy", self.reference_route(function)
             work = "too long for straight code, and without loops: NumPy answers, much slower"
@@ -123,6 +126,8 @@ class Compiler(Router):
         if columns is not None:
             one = columns.function, False, target, dtype
             return columns_of.ColumnsKernel.of(self.tree, columns, self.kept(*one) or self.build(*one))
+        if target in ("cpu", "c") and self.parts(function):
+            return self._composed(function, f_ext, target, dtype)
         if target == "numpy" or (target != "cuda" and self.is_too_long(function, f_ext)):
             from condyle.trace.reference import evaluate
 
@@ -148,6 +153,20 @@ class Compiler(Router):
         from condyle.backends.c import build as c_target
 
         return c_target.build(code if function in OWN else replace(code, name=MADE), self.facts, dtype)
+
+    def _composed(self, function: str, f_ext: bool, target: str, dtype: str) -> Kernel:
+        """By kernels of other functions: of a long robot."""
+        from condyle.compile.composed import ComposedKernel
+
+        of, parts = FUNCTIONS[function], self.parts(function)
+        route = of.routes[self.serving(function)[0]]
+        names = [port.name for port in of.ports(f_ext)]
+        said = f"calls of {', '.join(parts)}"
+
+        def kernel(name: str) -> Kernel:
+            return self.bodies(name, False, target, dtype)
+
+        return ComposedKernel(self.tree, cast(Any, route.run).record, names, kernel, np.dtype(dtype), said)
 
     def kept(self, function: str, f_ext: bool, target: str, dtype: str) -> Kernel | None:
         """The kernel that `build` made in an earlier run, if there is one."""

@@ -98,8 +98,11 @@ def flat(answer: Any) -> list[Scalar]:
 
 ROUTES: Mapping[str, Mapping[str, Route]] = {
     "step": {
-        name: Route(_Step(route.run), alone=route.alone, shallow=route.shallow, size=route.size)
+        name: Route(_Step(route.run), False, route.alone, route.shallow, size=route.size, parts=("fd", "integrate"))
         for name, route in DYNAMICS["fd"].items()
     },
-    **{key: {"chain": Route(_Derivatives(), recorded=True)} for key in ("dstep", "dstep_f_ext")},
+    **{
+        key: {"chain": Route(_Derivatives(), recorded=True, parts=("fd", "dfd", "integrate"))}
+        for key in ("dstep", "dstep_f_ext")
+    },
 }

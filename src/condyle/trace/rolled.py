@@ -12,6 +12,7 @@ from condyle.functions import FUNCTIONS
 from condyle.ir.sweep import Kind, Rolled
 from condyle.model.tree import Tree
 from condyle.scalar import Scalar
+from condyle.specification import F_EXT
 from condyle.trace.rolling import Rolling
 from condyle.trace.steps import MatrixHandle
 from condyle.trace.straight import arrays
@@ -30,13 +31,15 @@ def rolled_route(function: str) -> str:
 
 def roll(tree: Tree, function: str, f_ext: bool = False) -> Rolled:
     """The loops of one function; UnsupportedError for robots with mimic joints, and for forces in the world's axes."""
-    if f_ext and tree.has_world_forces:
+    specification = FUNCTIONS[function]
+    ports = specification.ports(f_ext)
+    forces = any(port.name == F_EXT.name for port in ports)
+    if forces and tree.has_world_forces:
         raise UnsupportedError(
             f"{function}: loops over joints, which robots as long as this need, take external forces in their bodies' "
             "axes; compile with force_frame='local', and robot.f_ext(..., frame='local_world_aligned', q=q) turns them"
         )
-    specification = FUNCTIONS[function]
-    rolling = Rolling(normal_form(tree, specification.normal_form), f_ext)
+    rolling = Rolling(normal_form(tree, specification.normal_form), forces)
     answers = specification.routes[rolled_route(function)].run(rolling)
     results: dict[str, str] = {}
     for port, answer in zip(specification.outputs, answers, strict=True):
@@ -47,7 +50,7 @@ def roll(tree: Tree, function: str, f_ext: bool = False) -> Rolled:
     loops = rolling.loops()
     return Rolled(
         function,
-        arrays(tree, specification.ports(f_ext)),
+        arrays(tree, ports),
         arrays(tree, specification.outputs),
         tuple(Kind(kind.type.name, kind.type.nq, kind.type.nv) for kind in rolling.kinds),
         rolling.joints,

@@ -1,0 +1,66 @@
+"""A function of a long robot as calls of others: their kernels one after the other, and NumPy between them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from condyle.functions import FUNCTIONS
+from condyle.model.tree import Tree
+from condyle.runtime.kernel import Kernel
+from condyle.trace.structure import sizes
+
+Array = NDArray[np.floating]
+Columns = Sequence[Any]
+"""Entries of an array: numbers, or an array of the states each."""
+
+
+@dataclass(frozen=True)
+class ComposedKernel:
+    """record: the function in terms of calls (`Route.parts`). names: of its inputs. kernel: of another function."""
+
+    tree: Tree
+    record: Callable[[Calls, Mapping[str, Columns]], Sequence[Columns]]
+    names: Sequence[str]
+    kernel: Callable[[str], Kernel]
+    dtype: np.dtype[np.floating]
+    description: str
+
+    def __call__(self, n: int, inputs: Sequence[Array], outputs: Sequence[Array], threads: int) -> None:
+        at = Calls(self.tree, self.kernel, n, threads, self.dtype)
+        given = {name: _columns(array) for name, array in zip(self.names, inputs, strict=True)}
+        with np.errstate(all="ignore"):
+            answers = self.record(at, given)
+        for output, answer in zip(outputs, answers, strict=True):
+            for k, entry in enumerate(answer):
+                output[:, k] = entry
+
+
+@dataclass(frozen=True)
+class Calls:
+    """What `record` calls."""
+
+    tree: Tree
+    kernel: Callable[[str], Kernel]
+    n: int
+    threads: int
+    dtype: np.dtype[np.floating]
+
+    def call(self, function: str, *given: Columns) -> list[Columns]:
+        """The answers of a function, an array of the states for each entry."""
+        inputs = [np.empty((self.n, len(part)), self.dtype) for part in given]
+        for array, part in zip(inputs, given, strict=True):
+            for k, entry in enumerate(part):
+                array[:, k] = entry
+        shapes = [port.shape(sizes(self.tree)) for port in FUNCTIONS[function].outputs]
+        answers = [np.empty((self.n, int(np.prod(shape))), self.dtype) for shape in shapes]
+        self.kernel(function)(self.n, inputs, answers, self.threads)
+        return [_columns(answer) for answer in answers]
+
+
+def _columns(array: Array) -> list[Any]:
+    return list(np.transpose(array))
