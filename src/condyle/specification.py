@@ -6,55 +6,14 @@ C headers, packed layouts, exports, `check`, `explain`.
 
 from __future__ import annotations
 
-import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any, Literal, NamedTuple, TypeAlias
 
+from condyle.ports import F_EXT, NEXT, NUMBERS, Port
+
 NormalForm: TypeAlias = Literal["exact", "joint_space"]
-
-
-@dataclass(frozen=True, slots=True)
-class Port:
-    """One quantity: its name, its dimensions, unit, frame and meaning.
-
-    dims: each a number, a name of `shape`'s sizes, a product of such, or a sum of these: "6", "nv", "10 n_bodies",
-    "nv + nv".
-    given_by: the function that answers it, for states in which everything fits together; drawn at random where empty.
-    zeros: entries that are zero in every state. "coupled": those (i, j) where no body moves with both velocities i
-    and j; "connected": those that no chain of coupled pairs links. symmetric: entry (i, j) equals (j, i).
-    """
-
-    name: str
-    dims: tuple[str, ...]
-    unit: str
-    frame: str
-    doc: str
-    given_by: str = ""
-    zeros: Literal["none", "coupled", "connected"] = "none"
-    symmetric: bool = False
-
-    @property
-    def is_configuration(self) -> bool:
-        """Whether it is a configuration of the robot, whose quaternions are unit."""
-        return self.dims == ("nq",)
-
-    def shape(self, sizes: Mapping[str, int]) -> tuple[int, ...]:
-        """The dimensions as numbers, e.g. {"nq": 7, "nv": 7, "n_bodies": 7}."""
-        return tuple(sum(_product(term, sizes) for term in dim.split("+")) for dim in self.dims)
-
-
-NEXT = "{}_next"
-"""What generated code calls an answer that has the name of an input."""
-
-
-def _product(term: str, sizes: Mapping[str, int]) -> int:
-    return math.prod(int(x) if x.isdigit() else sizes[x] for x in term.split())
-
-
-F_EXT = Port("f_ext", ("n_bodies", "6"), "N, N m", "body", "external [force; torque] at each body's link origin")
-"""What every function that takes external forces takes behind its own inputs."""
 
 
 class Bound(NamedTuple):
@@ -223,6 +182,8 @@ class Function:
     that is computed, so that kernels may be kept between runs by it. columns: of a Jacobian or a Hessian, what gives a
     column. forced: the function that is called instead, with external forces as its last input, where these are given
     and have answers of their own. repeat: of a function that is another one repeated over time; it has no routes.
+    numbers: those of the robot that it depends on, of `condyle.ports.NUMBERS`. variant_of: the function that takes
+    fewer inputs.
     """
 
     name: str
@@ -248,6 +209,8 @@ class Function:
     columns: Columns | None = None
     forced: str = ""
     repeat: Repeat | None = None
+    numbers: tuple[str, ...] = ()
+    variant_of: str = ""
 
     @cached_property
     def closed(self) -> Mapping[str, Closed]:
@@ -270,8 +233,10 @@ class Function:
     def inverts(self) -> bool:
         """Whether it needs an inverse of M that it is not given."""
         given = {port.name for port in self.inputs}
-        return self.solves and not any(
-            isinstance(step, MinusProduct) and step.left in given for step in self.composition
+        return (
+            self.solves
+            and not given & {"inertias", "armature"}
+            and not any(isinstance(step, MinusProduct) and step.left in given for step in self.composition)
         )
 
     def ports(self, f_ext: bool) -> tuple[Port, ...]:
@@ -293,8 +258,38 @@ class Function:
     @property
     def with_forces(self) -> Function:
         """The variant with external forces as a function of its own: what exports have beside it."""
-        name, method = f"{self.name}_{F_EXT.name}", f"{self.method}_{F_EXT.name}"
-        return replace(self, name=name, method=method, inputs=self.ports(True), takes_f_ext=False, inverse="")
+        options = (*self.options, "force_frame")
+        return replace(self._taking((F_EXT,)), takes_f_ext=False, options=options)
+
+    def opened(self, names: Sequence[str]) -> Function:
+        """The variant that takes some of the robot's numbers, in the order of `numbers`.
+
+        Bodies are as they are given then, and nothing is known of them: straight code alone, of the exact model.
+        """
+        of_bodies = "inertias" in names
+        return replace(
+            self._taking([NUMBERS[name] for name in names]),
+            numbers=tuple(name for name in self.numbers if name not in names),
+            ways=self._straight_ways,
+            parallel_ways=dict,
+            composition=(),
+            normal_form="exact" if of_bodies else self.normal_form,
+            divides_by_mass=self.divides_by_mass and not of_bodies,
+        )
+
+    def _taking(self, ports: Sequence[Port]) -> Function:
+        end = "".join(f"_{port.name}" for port in ports)
+        inputs, plain = (*self.inputs, *ports), self.variant_of or self.name
+        return replace(
+            self, name=self.name + end, method=self.method + end, inputs=inputs, inverse="", variant_of=plain
+        )
+
+    def _straight_ways(self) -> Mapping[str, Route]:
+        return {
+            name: replace(route, loops=False, factors=None, part="", parts=())
+            for name, route in self.routes.items()
+            if not route.baseline
+        }
 
     @property
     def is_vector(self) -> bool:

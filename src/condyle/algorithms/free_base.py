@@ -41,7 +41,7 @@ class Known:
             if slides or not tree.world_forces:
                 self.columns_q.add(column)
                 _put(self.by_q, joint, at, column, vec.cross(g, dof.angular))
-            if slides:
+            if slides and tree.damping is None:
                 self.columns_v.add(column)
                 _put(self.by_v, joint, at, column, vec.cross(dof.linear, w))
 

@@ -48,6 +48,8 @@ class Sweeps(Protocol):
     """What frames' answers refer to, see `specification.Bound`."""
     free_rotors: bool
     """Whether some free joint has armature along its linear axes, see `rotors`."""
+    damping: Sequence[Scalar] | None
+    """Viscous friction of each degree of freedom, where it is an input."""
     f_ext: Field[tuple[vec.Vector, vec.Vector]] | None
     world_forces: bool
     """Whether there are external forces, and they keep the world's axes."""

@@ -7,7 +7,7 @@ from functools import cached_property, reduce
 from typing import TypeVar, cast
 
 from condyle.algorithms.crba import crba
-from condyle.algorithms.joint import Dof, Inertia, Joint
+from condyle.algorithms.joint import Dof, Inertia, Joint, inertia_to_parent
 from condyle.algorithms.kinematics import placements
 from condyle.algorithms.ltl import Factors, ltl
 from condyle.algorithms.matrix import SparseMatrix
@@ -32,9 +32,9 @@ class Unrolled:
         """inputs: by port."""
         self.tree, self.inputs, self.nv = tree, inputs, tree.nv
         f_ext = inputs.get("f_ext")
-        x, y, z = tree.gravity
-        self.gravity: vec.Vector = (number(x), number(y), number(z))
-        self.reference_frame, self.free_rotors = tree.reference_frame, tree.has_free_rotors
+        self.gravity = vec.three(inputs.get("gravity") or [number(x) for x in tree.gravity])
+        self.damping, self.reference_frame = inputs.get("damping"), tree.reference_frame
+        self.free_rotors = tree.has_free_rotors or ("armature" in inputs and tree.has_free_joints)
         self.world_forces = f_ext is not None and tree.has_world_forces
         self.f_ext: Field[tuple[vec.Vector, vec.Vector]] | None = None
         if f_ext is not None:
@@ -44,7 +44,18 @@ class Unrolled:
     @cached_property
     def joints(self) -> Sequence[Joint]:
         """All joints at q."""
-        return [joint_at(link.kind, link.numbers, shared(link.q, self.inputs["q"])) for link in self.tree.links]
+        return [joint_at(link.kind, self._numbers(link), shared(link.q, self.inputs["q"])) for link in self.tree.links]
+
+    def _numbers(self, link: Link) -> Numbers:
+        """A link's constants, those that are inputs replaced."""
+        numbers, inertias, armature = link.numbers, self.inputs.get("inertias"), self.inputs.get("armature")
+        if inertias is not None and link.body >= 0:
+            body = inertia_of(inertias[10 * link.body : 10 * link.body + 10])
+            numbers = numbers._replace(**inertia_to_parent(link.body_frame, body)._asdict())
+        if armature is not None:
+            rotors = zip(numbers.armature, link.v, strict=True)
+            numbers = numbers._replace(armature=tuple(armature[c.at] if c.own else own for own, c in rotors))
+        return numbers
 
     @cached_property
     def force_frames(self) -> Sequence[Transform]:
@@ -245,6 +256,13 @@ def _scatter(
             matrix.add(row.at, column.at, part)
         if (entry.transposed and own is None) or (entry.symmetric and own != 0):
             matrix.add(column.at, row.at, part)
+
+
+def inertia_of(parameters: Sequence[Scalar]) -> Inertia:
+    """Of m, m c (3), Ixx, Ixy, Iyy, Ixz, Iyz, Izz: see `condyle.ports.INERTIAS`."""
+    mass, x, y, z, xx, xy, yy, xz, yz, zz = parameters
+    half = 0.5 * (xx + yy + zz)
+    return Inertia(mass, (x, y, z), (half - xx, -xy, -xz, half - yy, -yz, half - zz))
 
 
 def scaled(value: Scalar, ratio: float) -> Scalar:

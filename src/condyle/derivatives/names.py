@@ -7,7 +7,7 @@ from typing import NamedTuple
 
 from condyle.errors import UnsupportedError
 from condyle.functions import FUNCTIONS, found
-from condyle.specification import F_EXT, Function
+from condyle.specification import Function
 
 KINDS = ("jvp", "vjp", "jacobian", "hessian")
 BY = "_by_"
@@ -83,5 +83,5 @@ def root(name: str) -> str:
     known = parsed(name)
     if known is not None:
         return root(known.of)
-    of = name.removesuffix(f"_{F_EXT.name}")
-    return of if of in FUNCTIONS and name not in FUNCTIONS else name
+    base = found(name)
+    return name if base is None else base.variant_of or name

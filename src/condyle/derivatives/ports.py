@@ -9,6 +9,7 @@ from dataclasses import replace
 from condyle.derivatives.names import Name
 from condyle.functions import FUNCTIONS
 from condyle.model.tree import Tree
+from condyle.ports import EXTRA
 from condyle.specification import F_EXT, Accuracy, Closed, Columns, Function, Port, Route, Size
 from condyle.trace.structure import sizes
 
@@ -32,7 +33,7 @@ def sizes_of(tree: Tree, ports: Sequence[Port]) -> list[int]:
 
 def _called(function: Function, port: Port) -> str:
     """What an answer is called in the names of derivatives: a quantity's name, else the function's, without forces."""
-    name = function.name.removesuffix(f"_{F_EXT.name}")
+    name = function.variant_of or function.name
     if len(function.outputs) > 1 or port.given_by == name:
         return port.name
     return port.name if any(known.inverse == name for known in FUNCTIONS.values()) else name
@@ -108,9 +109,11 @@ EQUATIONS = {
 }
 
 
-def _in_words(method: str) -> str:
-    forces = f"_{F_EXT.name}"
-    return method.removesuffix(forces).replace("_", " ") + (" with external forces" if method.endswith(forces) else "")
+def _in_words(function: Function) -> str:
+    extra = [port for port in function.inputs if function.variant_of and port.name in EXTRA]
+    method = function.method.removesuffix("".join(f"_{port.name}" for port in extra)).replace("_", " ")
+    said = ["external forces" if port.name == F_EXT.name else port.name for port in extra]
+    return f"{method} with {' and '.join(said)}" if said else method
 
 
 def _size(name: Name) -> Size:
@@ -141,7 +144,7 @@ def derived(
         base,
         name=str(name),
         method=f"{name.kind}_{base.method}" + str(name).removeprefix(f"{name.kind}_{name.of}"),
-        equation=EQUATIONS[name.kind].format(_in_words(base.method)),
+        equation=EQUATIONS[name.kind].format(_in_words(base)),
         inputs=(*base.inputs, *more),
         outputs=outputs,
         ways=ways,
@@ -155,5 +158,7 @@ def derived(
         composition=(),
         inverse="",
         parallel_ways=dict,
+        numbers=(),
+        variant_of="",
         repeat=base.repeat and base.repeat._replace(backwards=True),
     )

@@ -15,6 +15,7 @@ from condyle.functions.dynamics import DYNAMICS
 from condyle.functions.kinematics import KINEMATICS
 from condyle.functions.momentum import MOMENTA
 from condyle.functions.steps import STEPS
+from condyle.ports import NUMBERS
 from condyle.specification import F_EXT, Call, Function, MinusProduct, Port
 
 
@@ -90,6 +91,30 @@ def _with_forces(name: str) -> Function | None:
     of = name.removesuffix(f"_{F_EXT.name}")
     known = FUNCTIONS.get(of) if of != name else None
     return known.with_forces if known is not None and known.takes_f_ext else None
+
+
+@found_by
+def _opened(name: str) -> Function | None:
+    """A function with numbers of the robot as inputs, such as "fd_f_ext_inertias_gravity"."""
+    rest, names = name, list[str]()
+    for number in reversed(NUMBERS):
+        if rest.endswith(f"_{number}"):
+            rest = rest.removesuffix(f"_{number}")
+            names.insert(0, number)
+    base = found(rest) if names else None
+    return base.opened(names) if base is not None and set(names) <= set(base.numbers) else None
+
+
+def variant(function: str, extra: Iterable[str]) -> str:
+    """The name of a function that takes these too, of `condyle.ports.EXTRA`, as far as it depends on them."""
+    taken = set(extra)
+    return function + "".join(f"_{name}" for name in takes(function) if name in taken)
+
+
+def takes(function: str) -> tuple[str, ...]:
+    """What a function can take behind its own inputs, in order."""
+    known = FUNCTIONS[function]
+    return (*([F_EXT.name] if known.takes_f_ext else []), *known.numbers)
 
 
 @found_by

@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from functools import partial
 
 from condyle.functions.quantities import DA_DQ, DA_DTAU, DA_DV, DTAU_DQ, DTAU_DV, MINV, TAU, A, M, Q, V
+from condyle.ports import NUMBERS
 from condyle.specification import Accuracy, Call, Closed, Function, MinusProduct, ParallelRoute, Route, Size
 
 GROWS = Size(80, 50, 2)
@@ -46,6 +47,7 @@ DYNAMICS = (
         normal_form="joint_space",
         inverse="fd",
         closed_ways=partial(_rules, "id"),
+        numbers=tuple(NUMBERS),
     ),
     Function(
         "fd",
@@ -62,6 +64,7 @@ DYNAMICS = (
         parallel_ways=partial(_parallel, "fd"),
         normal_form="joint_space",
         closed_ways=partial(_rules, "fd"),
+        numbers=tuple(NUMBERS),
     ),
     Function(
         "m",
@@ -75,6 +78,7 @@ DYNAMICS = (
         "Featherstone 2008, section 6.2",
         parallel_ways=partial(_parallel, "m"),
         normal_form="joint_space",
+        numbers=("inertias", "armature"),
     ),
     Function(
         "minv",
@@ -89,6 +93,7 @@ DYNAMICS = (
         condition=8.0,
         parallel_ways=partial(_parallel, "minv"),
         normal_form="joint_space",
+        numbers=("inertias", "armature"),
     ),
     Function(
         "did",
@@ -103,6 +108,7 @@ DYNAMICS = (
         takes_f_ext=True,
         parallel_ways=partial(_parallel, "did"),
         normal_form="joint_space",
+        numbers=tuple(NUMBERS),
     ),
     Function(
         "dfd",
@@ -123,6 +129,7 @@ DYNAMICS = (
             Call("fd", (A.name,)),
             Call("difd", (DA_DQ.name, DA_DV.name), (Q.name, V.name, A.name, DA_DTAU.name)),
         ),
+        numbers=tuple(NUMBERS),
     ),
     Function(
         "difd",
@@ -143,6 +150,7 @@ DYNAMICS = (
             MinusProduct(MINV.name, DTAU_DQ.name, DA_DQ.name),
             MinusProduct(MINV.name, DTAU_DV.name, DA_DV.name),
         ),
+        numbers=tuple(NUMBERS),
     ),
 )
 
@@ -159,6 +167,7 @@ AUXILIARY = (
         "Featherstone 2008, section 6.5",
         condition=64.0,
         normal_form="joint_space",
+        numbers=("inertias", "armature"),
     ),
 )
 """What rules for derivatives call beside the functions that users have."""

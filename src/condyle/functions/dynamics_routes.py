@@ -8,6 +8,7 @@ from functools import partial
 from typing import TypeAlias
 
 from condyle.algorithms.crba import crba
+from condyle.algorithms.damping import driven, resisted, with_damping
 from condyle.algorithms.derivatives import DERIVATIVES, Derivatives
 from condyle.algorithms.free_base import Known
 from condyle.algorithms.ltl import halves
@@ -31,7 +32,7 @@ arithmetic: see `rnea_refactored`."""
 
 
 def _id(tree: Sweeps) -> Answers:
-    return (tree.gathered(rnea(tree, tree.given("v"), tree.given("a"))),)
+    return (resisted(tree, tree.gathered(rnea(tree, tree.given("v"), tree.given("a")))),)
 
 
 def _m(tree: Sweeps) -> Answers:
@@ -43,7 +44,7 @@ def _mminvgen(inverse: bool, tree: Unrolled) -> Answers:
 
 
 def _fd(solver: Callable[..., Solver], tree: Sweeps) -> Answers:
-    return (solver(tree).acceleration(),)
+    return (solver(driven(tree)).acceleration(),)
 
 
 def _solve(tree: Unrolled) -> Answers:
@@ -61,7 +62,8 @@ def _minv(solver: Callable[..., Solver], tree: Sweeps) -> Answers:
 
 
 def _did(derivatives: Derivatives, tree: Sweeps) -> tuple[Matrix, Matrix]:
-    return derivatives(tree, tree.given("v"), tree.given("a"))
+    by_q, by_v = derivatives(tree, tree.given("v"), tree.given("a"))
+    return by_q, with_damping(tree, by_v)
 
 
 def _difd(derivatives: Derivatives, tree: Sweeps) -> Answers:
@@ -71,10 +73,11 @@ def _difd(derivatives: Derivatives, tree: Sweeps) -> Answers:
 
 def _dfd(solver: Callable[[Unrolled], Solver], derivatives: Derivatives, tree: Unrolled) -> Answers:
     """Plancher 2021, Algorithm 3. Columns that are known where a base floats freely are left out of the products."""
-    way, v = solver(tree), tree.given("v")
+    way, v = solver(driven(tree)), tree.given("v")
     a = way.acceleration()
     known = Known(tree, v)
     by_q, by_v = known.left(*derivatives(tree, v, tree.dofs(a)))
+    by_v = with_damping(tree, by_v)
     return *known.joined(way.minus_times(by_q), way.minus_times(by_v)), way.inverse()
 
 

@@ -9,27 +9,28 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any, TypeAlias
 
+from condyle.functions import takes, variant
 from condyle.functions.quantities import DA_DQ, DA_DTAU, DA_DV, DTAU_DQ, DTAU_DV
+from condyle.ports import EXTRA
 from condyle.scalar import matrix_product
-from condyle.specification import F_EXT, Closed
+from condyle.specification import Closed
 
 Values: TypeAlias = "Sequence[Any]"
 Given: TypeAlias = "Mapping[str, Values]"
 Answers: TypeAlias = "Mapping[str, Values]"
 
-F = F_EXT.name
-
 
 class _Variant:
-    """Functions with external forces or without: as they are given."""
+    """Functions with what is given behind their own inputs: external forces, numbers of the robot."""
 
     def __init__(self, at: Any, given: Given) -> None:
         self.at, self.given = at, given
-        self.end, self.forces = (f"_{F}", (given[F],)) if F in given else ("", ())
+        self.extra = {name: given[name] for name in EXTRA if name in given}
 
-    def call(self, function: str, *inputs: Values, more: Values = ()) -> tuple[list[Any], ...]:
-        """A function at these inputs and the forces; more: what its derivative takes behind them."""
-        return self.at.call(function + self.end, *inputs, *self.forces, *more)
+    def call(self, function: str, *inputs: Values, kind: str = "", more: Values = ()) -> tuple[list[Any], ...]:
+        """A function, or its derivative of a kind; more: what the derivative takes behind all inputs."""
+        extra = [x for name, x in self.extra.items() if name in takes(function)]
+        return self.at.call(kind + variant(function, self.extra), *inputs, *extra, *more)
 
     @property
     def state(self) -> tuple[Values, Values]:
@@ -41,38 +42,39 @@ class _Variant:
 
     def solved(self, x: Values) -> list[Any]:
         """M^-1 x."""
-        return self.at.call("solve", self.given["q"], x)[0]
+        return self.call("solve", self.given["q"], x)[0]
 
 
 def _jacobian_id(at: Any, given: Given) -> Answers:
     of = _Variant(at, given)
     by_q, by_v = of.call("did", *of.state, given["a"])
-    return {DTAU_DQ.name: by_q, DTAU_DV.name: by_v, "dtau_da": at.call("m", given["q"])[0]}
+    return {DTAU_DQ.name: by_q, DTAU_DV.name: by_v, "dtau_da": of.call("m", given["q"])[0]}
 
 
 def _jvp_fd(at: Any, given: Given) -> Answers:
     of = _Variant(at, given)
     still = [0.0] * at.tree.nv
-    more = (given["dq"], given["dv"], still, *((given[f"d{F}"],) if of.end else ()))
-    (moved,) = of.call("jvp_id", *of.state, of.acceleration, more=more)
+    more = (given["dq"], given["dv"], still, *(given[f"d{name}"] for name in of.extra))
+    (moved,) = of.call("id", *of.state, of.acceleration, kind="jvp_", more=more)
     return {"da": of.solved([x - y for x, y in zip(given["dtau"], moved, strict=True)])}
 
 
 def _vjp_fd(at: Any, given: Given) -> Answers:
     of = _Variant(at, given)
     w = of.solved(given["a_bar"])
-    by_q, by_v, _, *by_force = of.call("vjp_id", *of.state, of.acceleration, more=([-x for x in w],))
-    return {"q_bar": by_q, "v_bar": by_v, "tau_bar": w, **{f"{F}_bar": x for x in by_force}}
+    by_q, by_v, _, *others = of.call("id", *of.state, of.acceleration, kind="vjp_", more=([-x for x in w],))
+    by_extra = {f"{name}_bar": x for name, x in zip(of.extra, others, strict=True)}
+    return {"q_bar": by_q, "v_bar": by_v, "tau_bar": w, **by_extra}
 
 
 def _jacobian_fd(at: Any, given: Given) -> Answers:
     of = _Variant(at, given)
     by_q, by_v, inverse = of.call("dfd", *of.state, given["tau"])
     found = {DA_DQ.name: by_q, DA_DV.name: by_v, DA_DTAU.name: inverse}
-    if of.end:
-        n = at.tree.nv
-        (by_force,) = at.call(f"jacobian_id{of.end}_by_{F}", *of.state, of.acceleration, *of.forces)
-        found[f"da_d{F}"] = [-x for x in product(inverse, by_force, n)]
+    for name in of.extra:
+        end = variant("id", of.extra)
+        (block,) = at.call(f"jacobian_{end}_by_{name}", *of.state, of.acceleration, *of.extra.values())
+        found[f"da_d{name}"] = [-x for x in product(inverse, block, at.tree.nv)]
     return found
 
 
@@ -83,8 +85,9 @@ def _hessian_fd(at: Any, given: Given) -> Answers:
     """
     of, n = _Variant(at, given), at.tree.nv
     jacobians = _jacobian_fd(at, given)
-    (second,) = of.call("hessian_id", *of.state, of.acceleration, more=([-x for x in of.solved(given["lam"])],))
-    size = 3 * n + sum(map(len, of.forces))
+    factors = [-x for x in of.solved(given["lam"])]
+    (second,) = of.call("id", *of.state, of.acceleration, kind="hessian_", more=(factors,))
+    size = 3 * n + sum(map(len, of.extra.values()))
     by_a = [second[i * size + 2 * n + j] for i in range(n) for j in range(n)]
     columns = [product(by_a, block, n) for block in jacobians.values()]
     widths = [len(block) // n for block in columns]

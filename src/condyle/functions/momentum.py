@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from functools import partial
 
 from condyle.functions.quantities import DOF_UNIT, A, Q, V
+from condyle.ports import NUMBERS
 from condyle.specification import Accuracy, Closed, Function, Port, Route, Size
 
 EXACT, ROUNDED = Accuracy(1e-12, 2e-5), Accuracy(1e-11, 5e-5)
@@ -38,6 +39,7 @@ MOMENTA = (
         "Featherstone 2008, section 2.13",
         divides_by_mass=True,
         closed_ways=partial(_rules, "com"),
+        numbers=("inertias",),
     ),
     Function(
         "jcom",
@@ -50,6 +52,7 @@ MOMENTA = (
         EXACT,
         "Orin, Goswami 2008",
         divides_by_mass=True,
+        numbers=("inertias",),
     ),
     Function(
         "h",
@@ -62,6 +65,7 @@ MOMENTA = (
         EXACT,
         "Orin, Goswami 2008",
         divides_by_mass=True,
+        numbers=("inertias",),
     ),
     Function(
         "dh",
@@ -74,6 +78,7 @@ MOMENTA = (
         ROUNDED,
         "Wensing, Orin 2016",
         divides_by_mass=True,
+        numbers=("inertias",),
     ),
     Function(
         "cmm",
@@ -86,6 +91,7 @@ MOMENTA = (
         EXACT,
         "Orin, Goswami 2008",
         divides_by_mass=True,
+        numbers=("inertias",),
     ),
     Function(
         "ke",
@@ -98,6 +104,7 @@ MOMENTA = (
         EXACT,
         "Featherstone 2008, section 2.14",
         normal_form="joint_space",
+        numbers=("inertias", "armature"),
     ),
     Function(
         "pe",
@@ -109,6 +116,7 @@ MOMENTA = (
         Size(40),
         EXACT,
         "Featherstone 2008, section 2.14",
+        numbers=("inertias", "gravity"),
     ),
     Function(
         "g",
@@ -122,6 +130,7 @@ MOMENTA = (
         "Featherstone 2008, section 5.3",
         closed_ways=partial(_rules, "g"),
         normal_form="joint_space",
+        numbers=("inertias", "gravity"),
     ),
     Function(
         "nle",
@@ -136,6 +145,7 @@ MOMENTA = (
         takes_f_ext=True,
         closed_ways=partial(_rules, "nle"),
         normal_form="joint_space",
+        numbers=tuple(NUMBERS),
     ),
     Function(
         "cor",
@@ -148,6 +158,7 @@ MOMENTA = (
         ROUNDED,
         "Echeandia, Wensing 2021",
         normal_form="joint_space",
+        numbers=("inertias", "armature"),
     ),
     Function(
         "reg",
@@ -167,5 +178,6 @@ MOMENTA = (
         Size(200, 140),
         ROUNDED,
         "Atkeson, An, Hollerbach 1986",
+        numbers=("gravity",),
     ),
 )

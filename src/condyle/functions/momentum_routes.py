@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 
 from condyle.algorithms import energy, momentum, regressor
+from condyle.algorithms.damping import resisted
 from condyle.algorithms.rnea import bias, no_acceleration, rnea
 from condyle.algorithms.sweeps import Matrix, Sweeps, Vector
 from condyle.scalar import Scalar
@@ -45,7 +46,7 @@ def _g(tree: Sweeps) -> tuple[Vector]:
 
 
 def _nle(tree: Sweeps) -> tuple[Vector]:
-    return (tree.gathered(bias(tree, tree.given("v"))),)
+    return (resisted(tree, tree.gathered(bias(tree, tree.given("v")))),)
 
 
 def _cor(tree: Sweeps) -> tuple[Matrix]:

@@ -5,25 +5,31 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from condyle.specification import F_EXT, Closed
+from condyle.functions import takes, variant
+from condyle.specification import Closed
 
 Given = Mapping[str, Sequence[Any]]
 
 
+def _call(at: Any, given: Given, function: str, *inputs: Sequence[Any]) -> Sequence[Any]:
+    """A function with what is given behind its own inputs, as far as it depends on it."""
+    extra = [name for name in takes(function) if name in given]
+    return at.call(variant(function, extra), *inputs, *(given[name] for name in extra))
+
+
 def _jacobian_com(at: Any, given: Given) -> Given:
-    return {"dcom_dq": at.call("jcom", given["q"])[0]}
+    return {"dcom_dq": _call(at, given, "jcom", given["q"])[0]}
 
 
 def _jacobian_g(at: Any, given: Given) -> Given:
     """Inverse dynamics at rest."""
     still = [0.0] * at.tree.nv
-    return {"dg_dq": at.call("did", given["q"], still, still)[0]}
+    return {"dg_dq": _call(at, given, "did", given["q"], still, still)[0]}
 
 
 def _jacobian_nle(at: Any, given: Given) -> Given:
     """Inverse dynamics without acceleration."""
-    name, forces = (f"did_{F_EXT.name}", (given[F_EXT.name],)) if F_EXT.name in given else ("did", ())
-    by_q, by_v = at.call(name, given["q"], given["v"], [0.0] * at.tree.nv, *forces)
+    by_q, by_v = _call(at, given, "did", given["q"], given["v"], [0.0] * at.tree.nv)
     return {"dnle_dq": by_q, "dnle_dv": by_v}
 
 

@@ -7,6 +7,7 @@ from dataclasses import replace
 from functools import partial
 
 from condyle.functions.quantities import TAU, Q, V
+from condyle.ports import NUMBERS
 from condyle.specification import F_EXT, Accuracy, Closed, Function, Port, Route, Size
 
 DT = Port("dt", (), "s", "-", "length of the step; negative: back in time")
@@ -47,6 +48,7 @@ STEPS = (
         condition=64.0,
         normal_form="joint_space",
         options=OPTIONS,
+        numbers=tuple(NUMBERS),
         closed_ways=partial(_rules, "step"),
     ),
     Function(
@@ -62,6 +64,7 @@ STEPS = (
         condition=64.0,
         normal_form="joint_space",
         options=OPTIONS,
+        numbers=tuple(NUMBERS),
         forced="dstep_f_ext",
     ),
 )
@@ -76,6 +79,7 @@ AUXILIARY = (
         outputs=(*STEPS[1].outputs, E),
         options=(*OPTIONS, "force_frame"),
         forced="",
+        variant_of="dstep",
     ),
 )
 """What is called where external forces are given."""

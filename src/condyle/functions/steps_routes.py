@@ -10,14 +10,15 @@ from condyle.algorithms import configurations
 from condyle.algorithms.matrix import SparseMatrix
 from condyle.algorithms.stepping import Vector, stepped
 from condyle.algorithms.unrolled import Unrolled
-from condyle.functions import FUNCTIONS
+from condyle.functions import FUNCTIONS, variant
 from condyle.functions.dynamics_routes import ROUTES as DYNAMICS
 from condyle.functions.steps import DT
 from condyle.functions.steps_rules import StepDerivatives, block
 from condyle.integrators import METHODS
 from condyle.model.tree import Tree
+from condyle.ports import EXTRA, F_EXT
 from condyle.scalar import Scalar, number
-from condyle.specification import F_EXT, Route
+from condyle.specification import Route
 
 
 class _Step:
@@ -40,11 +41,11 @@ class _Step:
 
     def record(self, at: Any, given: Mapping[str, Any]) -> Sequence[Sequence[Any]]:
         """In a recording, where forward dynamics and integrate stay closed."""
-        forces = (given[F_EXT.name],) if F_EXT.name in given else ()
-        fd = f"fd_{F_EXT.name}" if forces else "fd"
+        extra = {name: x for name, x in given.items() if name in EXTRA}
+        fd = variant("fd", extra)
 
         def acceleration(q: Vector, v: Vector) -> Vector:
-            return at.call(fd, q, v, given["tau"], *forces)[0]
+            return at.call(fd, q, v, given["tau"], *extra.values())[0]
 
         return _stepped(at.tree, given, acceleration, lambda q, u: at.call("integrate", q, u)[0])
 
@@ -66,7 +67,7 @@ class _Derivatives:
         return self.record(_Calls(at.tree), at.inputs)
 
     def record(self, at: Any, given: Mapping[str, Any]) -> tuple[Vector, ...]:
-        made, n = StepDerivatives(at, given), at.tree.nv
+        made, n = StepDerivatives(at, given, [name for name in given if name == F_EXT.name]), at.tree.nv
         rows = [*made.q, *made.v]
         ends = [0, 2 * n, 3 * n, sum(made.widths.values())]
         columns = [range(*pair) for pair in pairwise(ends)]

@@ -14,6 +14,7 @@ from functools import cached_property
 from typing import Any, TypeAlias
 
 from condyle.algorithms.stepping import brackets
+from condyle.functions import variant
 from condyle.functions.sparse_rows import (
     Combination,
     Rows,
@@ -29,18 +30,19 @@ from condyle.functions.sparse_rows import (
     unit,
 )
 from condyle.integrators import METHODS
+from condyle.ports import EXTRA
 from condyle.specification import Closed
 
 Values: TypeAlias = "Sequence[Any]"
 
 
 class StepDerivatives:
-    """q, v: the rows of the state after one step."""
+    """q, v: the rows of the state after one step. by: what they are by beside q, v and tau."""
 
-    def __init__(self, at: Any, given: Mapping[str, Values]) -> None:
+    def __init__(self, at: Any, given: Mapping[str, Values], by: Sequence[str]) -> None:
         self.at, self.given, self.n = at, given, at.tree.nv
-        self.more = {name: x for name, x in given.items() if name not in ("q", "v", "tau", "dt")}
-        self.widths = {"q": self.n, "v": self.n, "tau": self.n, **{name: len(x) for name, x in self.more.items()}}
+        self.extra = {name: x for name, x in given.items() if name in EXTRA}
+        self.widths = {"q": self.n, "v": self.n, "tau": self.n, **{name: len(given[name]) for name in by}}
         (self.h,) = given["dt"]
         self.q, self.v = self._after()
 
@@ -71,10 +73,10 @@ class StepDerivatives:
 
     def _acceleration(self, q: Values, v: Values, by_q: Combination, by_v: Combination) -> tuple[Values, Combination]:
         """a = fd(q, v, tau), and its rows."""
-        end = "".join(f"_{name}" for name in self.more)
-        given = (q, v, self.given["tau"], *self.more.values())
-        (a,) = self.at.call(f"fd{end}", *given)
-        of_q, of_v, *others = self.at.call(f"jacobian_fd{end}" if end else "dfd", *given)
+        fd, given = variant("fd", self.extra), (q, v, self.given["tau"], *self.extra.values())
+        (a,) = self.at.call(fd, *given)
+        by = "" if self.extra.keys() <= self.widths.keys() else f"_by_{'_'.join(self.widths)}"
+        of_q, of_v, *others = self.at.call(f"jacobian_{fd}{by}" if self.extra else "dfd", *given)
         rows = added(self._times(matrix(of_q, self.n), by_q), 1.0, self._times(matrix(of_v, self.n), by_v))
         first = 2 * self.n
         for part in others:
@@ -131,7 +133,7 @@ class StepDerivatives:
 
 
 def _jacobian(at: Any, given: Mapping[str, Values]) -> Mapping[str, Values]:
-    made, found = StepDerivatives(at, given), dict[str, Values]()
+    made, found = StepDerivatives(at, given, [name for name in given if name in EXTRA]), dict[str, Values]()
     for name, rows in (("q", made.q), ("v", made.v)):
         begin = 0
         for by, width in made.widths.items():

@@ -41,11 +41,12 @@ class Numbers(NamedTuple):
 
 
 class Coordinate(NamedTuple):
-    """One coordinate of a link: ratio x[at] + offset."""
+    """One coordinate of a link: ratio x[at] + offset. own: whether it is no other joint's that the link mimics."""
 
     at: int
     ratio: float
     offset: float
+    own: bool = True
 
 
 @dataclass(frozen=True)
@@ -113,6 +114,10 @@ class Tree:
     def has_free_rotors(self) -> bool:
         """Whether some free joint has armature along its linear axes."""
         return any(link.kind.is_free and any(link.numbers.armature[:3]) for link in self.links)
+
+    @property
+    def has_free_joints(self) -> bool:
+        return any(link.kind.is_free for link in self.links)
 
     @property
     def has_shared_coordinates(self) -> bool:
@@ -228,7 +233,7 @@ class _TreeBuilder:
 def _coordinates(joint: Joint, part: int | None) -> tuple[tuple[Coordinate, ...], tuple[Coordinate, ...]]:
     if joint.mimic is not None:
         ratio, offset = joint.mimic.multiplier, joint.mimic.offset
-        return (Coordinate(joint.q_index, ratio, offset),), (Coordinate(joint.v_index, ratio, 0.0),)
+        return (Coordinate(joint.q_index, ratio, offset, False),), (Coordinate(joint.v_index, ratio, 0.0, False),)
     if part is not None:
         return (Coordinate(joint.q_index + part, 1.0, 0.0),), (Coordinate(joint.v_index + part, 1.0, 0.0),)
     return (

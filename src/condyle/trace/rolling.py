@@ -42,6 +42,7 @@ class Rolling:
         if tree.has_shared_coordinates:
             raise UnsupportedError("loops need every joint to move alone, and this robot has mimic joints")
         self.gravity, self.free_rotors, self.world_forces = cast(vec.Vector, tree.gravity), tree.has_free_rotors, False
+        self.damping = None
         self.kinds, kind_of = kinds_of(tree)
         self.joints = tuple(
             ir.Joint(kind, link.parent, link.q[0].at, link.v[0].at, 6 * link.body, constants(link))

@@ -1,0 +1,65 @@
+"""What functions take and give: quantities, and those that every function may take behind its own inputs."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Literal
+
+
+@dataclass(frozen=True, slots=True)
+class Port:
+    """One quantity: its name, its dimensions, unit, frame and meaning.
+
+    dims: each a number, a name of `shape`'s sizes, a product of such, or a sum of these: "6", "nv", "10 n_bodies",
+    "nv + nv".
+    given_by: the function that answers it, for states in which everything fits together; drawn at random where empty.
+    zeros: entries that are zero in every state. "coupled": those (i, j) where no body moves with both velocities i
+    and j; "connected": those that no chain of coupled pairs links. symmetric: entry (i, j) equals (j, i).
+    """
+
+    name: str
+    dims: tuple[str, ...]
+    unit: str
+    frame: str
+    doc: str
+    given_by: str = ""
+    zeros: Literal["none", "coupled", "connected"] = "none"
+    symmetric: bool = False
+
+    @property
+    def is_configuration(self) -> bool:
+        """Whether it is a configuration of the robot, whose quaternions are unit."""
+        return self.dims == ("nq",)
+
+    def shape(self, sizes: Mapping[str, int]) -> tuple[int, ...]:
+        """The dimensions as numbers, e.g. {"nq": 7, "nv": 7, "n_bodies": 7}."""
+        return tuple(sum(_product(term, sizes) for term in dim.split("+")) for dim in self.dims)
+
+
+def _product(term: str, sizes: Mapping[str, int]) -> int:
+    return math.prod(int(x) if x.isdigit() else sizes[x] for x in term.split())
+
+
+F_EXT = Port("f_ext", ("n_bodies", "6"), "N, N m", "body", "external [force; torque] at each body's link origin")
+"""What every function that takes external forces takes behind its own inputs."""
+
+INERTIAS = Port(
+    "inertias",
+    ("n_bodies", "10"),
+    "kg, kg m, kg m^2",
+    "body",
+    "of each body m, m c, Ixx Ixy Iyy Ixz Iyz Izz about its link's origin",
+)
+GRAVITY = Port("gravity", ("3",), "m/s^2", "world", "acceleration of gravity")
+ARMATURE = Port("armature", ("nv",), "kg m^2 | kg", "joint", "rotor inertia of each degree of freedom")
+DAMPING = Port("damping", ("nv",), "N m s/rad | N s/m", "joint", "viscous friction: tau - damping v moves the robot")
+NUMBERS = {port.name: port for port in (INERTIAS, GRAVITY, ARMATURE, DAMPING)}
+"""Numbers of a robot that may be inputs, in the order in which functions take them, behind external forces."""
+
+EXTRA = {F_EXT.name: F_EXT, **NUMBERS}
+"""All that a function may take behind its own inputs, in order."""
+
+NEXT = "{}_next"
+"""What generated code calls an answer that has the name of an input."""
