@@ -24,7 +24,7 @@ from condyle.model import builder, generate
 from condyle.model import robot as model
 from condyle.model.joints import JOINT_TYPES
 from condyle.model.tree import Tree, tree_of
-from condyle.options import bound_of, check_choice, dtype_name, whole
+from condyle.options import bound_of, check_choice, dtype_name, numbers_of, whole
 from condyle.runtime.toolchain import find_compiler
 from condyle.specification import UNBOUND, Bound
 
@@ -50,6 +50,7 @@ class Robot(model.Robot):
         reference_frame: str = "local",
         force_frame: str = "local",
         integrator: str = "semi_implicit_euler",
+        inputs: Sequence[str] = (),
     ) -> Dynamics:
         """The functions of this robot; nothing is compiled before its first use.
 
@@ -66,6 +67,7 @@ class Robot(model.Robot):
         frame itself ("local"), the world's axes and origin ("world"), or the world's axes at the frame's origin
         ("local_world_aligned"). force_frame: the axes of `f_ext`, each body's own ("local") or the world's, at the
         body's origin ("local_world_aligned"); derivatives hold the force in these axes. integrator: of `step`.
+        inputs: numbers of the robot that become keywords, of "inertias", "gravity", "armature", "damping".
         UnsupportedError says what was allowed; DeviceError, at the first call, why a GPU does not serve.
         """
         dtype = dtype_name(dtype)
@@ -80,14 +82,15 @@ class Robot(model.Robot):
             raise UnsupportedError(f"routes={routes!r}: name the function too, such as {{'fd': 'aba'}}")
         tree = tree_of(self, bound)
         compiler = _compiler(self, tree, links, target, dict(routes or {}))
-        recipe = (Robot.compile, (self, target, dtype, threads, links, routes, device, kernels, *bound))
+        numbers = numbers_of(self, inputs, dtype)
+        recipe = (Robot.compile, (self, target, dtype, threads, links, routes, device, kernels, *bound, (*numbers,)))
         runs, kind = runs_on(target), Dynamics
         if target == "cuda":
             from condyle.compile.gpu import requests
             from condyle.gpu import GpuDynamics
 
             kind, compiler.device, compiler.kernels = GpuDynamics, device or 0, requests(kernels)
-        return kind(compiler, runs, dtype, threads, recipe)
+        return kind(compiler, runs, dtype, threads, recipe, numbers)
 
     def function(
         self,

@@ -11,8 +11,9 @@ from numpy.typing import ArrayLike, NDArray
 
 from condyle.derivatives.names import Name, name_of
 from condyle.errors import UnsupportedError
-from condyle.functions import FUNCTIONS
+from condyle.functions import FUNCTIONS, variant
 from condyle.methods import document_of, result_type
+from condyle.ports import NUMBERS
 from condyle.runtime.arrays import Binder
 from condyle.runtime.packed import Packed
 from condyle.runtime.sums import summed
@@ -73,20 +74,32 @@ class Derivative:
 
     Takes the inputs of the function, then tangents (jvp), cotangents (vjp) or factors (hessian), by position or by
     name; external forces where the function takes them, which are one more input then: vjp, jacobian and hessian answer
-    for them, and jvp takes `df_ext`. Forces, and their tangent, that are not given are zero. A cotangent has the shape
-    of its input, batch dimensions included: where an input was broadcast, it is summed over those dimensions.
+    for them, and jvp takes `df_ext`. Forces, and their tangent, that are not given are zero. Numbers of the robot that
+    are inputs are keywords as well, with tangents `dinertias`, ...; left out, they are the robot's own. A cotangent has
+    the shape of its input, batch dimensions included: where an input was broadcast, it is summed over those dimensions.
     """
 
-    def __init__(self, engine: Engine, kind: str, of: str, by: Sequence[str] | None = None) -> None:
+    def __init__(
+        self,
+        engine: Engine,
+        kind: str,
+        of: str,
+        by: Sequence[str] | None = None,
+        numbers: Mapping[str, Array] | None = None,
+    ) -> None:
+        """numbers: of the robot, those that are inputs of the function, and its own."""
         self._base = base = FUNCTIONS[of]  # held: functions of users are known as long as somebody has them
-        every = tuple(port.name for port in base.inputs)
-        chosen = every if by is None else _inputs(kind, base, by)
+        self._numbers = dict(numbers or {})
+        own = FUNCTIONS[variant(of, self._numbers)]
+        every = tuple(port.name for port in own.inputs)
+        chosen = every if by is None else _inputs(kind, own, by, base.takes_f_ext)
         by = None if chosen == every else chosen
         self._engine = engine
         self.recipe = kind, of, by
         self._always = by is not None and F_EXT.name in by and base.takes_f_ext
-        self._plain = Form(name_of(kind, base.with_forces.name if self._always else of, by))
-        self._with_forces = Form(name_of(kind, base.with_forces.name, by)) if base.takes_f_ext else None
+        forced = variant(of, (F_EXT.name, *self._numbers))
+        self._plain = Form(name_of(kind, forced if self._always else own.name, by))
+        self._with_forces = Form(name_of(kind, forced, by)) if base.takes_f_ext else None
         self.__signature__ = self._signature()
         self._taken = [one.name for one in self.__signature__.parameters.values() if one.default is Parameter.empty]
         self.__doc__ = document_of(self.function)
@@ -148,18 +161,21 @@ class Derivative:
     def _signature(self) -> Signature:
         """The inputs by position, then options."""
         either = Parameter.POSITIONAL_OR_KEYWORD
-        jvp = [DF_EXT] if self._plain.kind == "jvp" else []
-        options = [*([F_EXT.name, *jvp] if self._with_forces else []), "out"]
+        optional = [*([F_EXT.name] if self._with_forces else []), *self._numbers]
+        tangents = [f"d{name}" for name in optional] if self._plain.kind == "jvp" else []
+        options = [*optional, *tangents, "out"]
         given = [port.name for port in self.function.inputs if port.name not in options]
         taken = [Parameter(name, either) for name in given]
         return Signature([*taken, *(Parameter(name, either, default=None) for name in options)])
 
     def _value(self, port: str, given: Mapping[str, Any]) -> Any:
-        """An input; forces that are not given are zero."""
-        value = given.get(port)
-        if value is not None or port not in (F_EXT.name, DF_EXT) or not self._with_forces:
+        """An input; numbers that are not given are the robot's own, forces and tangents zero."""
+        value, optional = given.get(port), (F_EXT.name, *self._numbers)
+        if value is not None or port not in (*optional, *(f"d{name}" for name in optional)):
             return value
-        specs, _ = self._engine.binder(self._with_forces.name).specs
+        if port in self._numbers:
+            return self._numbers[port]
+        specs, _ = self._engine.binder((self._with_forces or self._plain).name).specs
         return np.zeros(next(spec.dims for spec in specs if spec.name == port), self._engine.dtype)
 
     def _answers(self, form: Form, given: Sequence[Any], out: Any) -> Sequence[Any]:
@@ -206,9 +222,11 @@ def _batch(value: Any, dims: int) -> Shape:
     return shape[: max(len(shape) - dims, 0)]
 
 
-def _inputs(kind: str, base: Function, by: Sequence[str]) -> tuple[str, ...]:
+def _inputs(kind: str, base: Function, by: Sequence[str], forces: bool) -> tuple[str, ...]:
     """What is differentiated by, in the order of the inputs; UnsupportedError for what is none of them."""
-    every = [port.name for port in base.ports(base.takes_f_ext)]
+    own = [port.name for port in base.inputs]
+    every = [name for name in own if name not in NUMBERS]
+    every += [*([F_EXT.name] if forces else []), *(name for name in own if name in NUMBERS)]
     listed = isinstance(by, Iterable)  # pyright: ignore[reportUnnecessaryIsInstance]
     chosen = [by] if isinstance(by, str) else list(by) if listed else []
     if not chosen or any(one not in every for one in chosen) or any(chosen.count(one) > 1 for one in chosen):

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 import threading
 import warnings
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any, cast
 
 import numpy as np
@@ -13,10 +13,11 @@ from numpy.typing import ArrayLike, NDArray
 
 from condyle.compile.checks import check_bound
 from condyle.compile.serial import Compiler
-from condyle.derivatives import parsed
+from condyle.derivatives import name_of, parsed
 from condyle.errors import BuildError
-from condyle.functions import FUNCTIONS
+from condyle.functions import FUNCTIONS, variant
 from condyle.methods import Methods, method_of, result_of
+from condyle.opened_calls import OpenedCall
 from condyle.packing import Packing, known_function
 from condyle.runtime.arrays import Binder
 from condyle.runtime.forks import Guard
@@ -24,6 +25,7 @@ from condyle.runtime.kernel import Kernel, cores
 from condyle.runtime.native import Function as FastPath
 from condyle.runtime.native import NativeKernel, fast_path
 from condyle.runtime.packed import Packed, PackedBinder
+from condyle.specification import Function
 from condyle.trace.structure import sizes
 
 Array = NDArray[np.floating]
@@ -47,8 +49,11 @@ class Dynamics(Packing, Methods):
         dtype: str,
         threads: int | None,
         recipe: tuple[Callable[..., Dynamics], tuple[object, ...]],
+        numbers: Mapping[str, Array] | None = None,
     ) -> None:
+        """numbers: those of the robot that are inputs, and its own."""
         self._recipe = recipe
+        self._numbers = dict(numbers or {})
         self._compiler = compiler
         self._target = target
         self._dtype = dtype
@@ -81,7 +86,7 @@ class Dynamics(Packing, Methods):
     @property
     def signature(self) -> dict[str, str]:
         """The gufunc signature of each function, by its short name: {"id": "(nq),(nv),(nv)->(nv)", ...}."""
-        return {name: FUNCTIONS[name].signature for name in self._compiler.functions}
+        return {name: FUNCTIONS[variant(name, self._numbers)].signature for name in self._compiler.functions}
 
     def function(self, name: str) -> Callable[..., Any]:
         """The method of a function by its short name, such as "fd"; a derivative by its own, such as "vjp_fd"."""
@@ -117,7 +122,7 @@ class Dynamics(Packing, Methods):
             known_function(of)
         from condyle.derived_calls import Derivative  # at first use: calls of functions need none of it
 
-        made = Derivative(self, kind, of, by)
+        made = Derivative(self, kind, of, by, self._own_numbers(known_function(of)))
         with self._guard.lock:
             if made.recipe not in self._derivatives:
                 fast = self.direct(made.name, made, made.result, shares=not made.sums)
@@ -148,10 +153,22 @@ class Dynamics(Packing, Methods):
     def _named(self, functions: Sequence[str] | None) -> list[str]:
         """Short names: those that were named, else all that can be called and derivatives that were asked for."""
         if functions is None:
-            return [*self._compiler.functions, *dict.fromkeys(made.name for made in self._derivatives.values())]
+            every = [variant(name, self._numbers) for name in self._compiler.functions]
+            return [*every, *dict.fromkeys(made.name for made in self._derivatives.values())]
         for name in functions:
             check_bound(self._compiler.tree, known_function(name), self._compiler.frames)
-        return [*functions]
+        return [self._variant(name) for name in functions]
+
+    def _variant(self, name: str) -> str:
+        """The function that is called where this one is asked for: it takes the numbers that are inputs."""
+        known = parsed(name)
+        if known is None or known.base.repeat is not None:
+            return variant(name, self._numbers)
+        return str(name_of(known.kind, variant(known.of, self._numbers), known.by if known.is_partial else None))
+
+    def _own_numbers(self, function: Function) -> dict[str, Array]:
+        """The numbers that are inputs of a function."""
+        return {name: own for name, own in self._numbers.items() if name in function.numbers}
 
     def call(
         self, name: str, args: Sequence[ArrayLike], f_ext: ArrayLike | None = None, out: Out = None
@@ -175,7 +192,10 @@ class Dynamics(Packing, Methods):
         """Puts a native callable in front of each method: it takes plain calls and leaves all others to the method."""
         for name in self._compiler.functions:
             method = FUNCTIONS[name].method
-            if getattr(type(self), method, None) is getattr(Dynamics, method, None):  # no subclass's own
+            numbers = self._own_numbers(FUNCTIONS[name])
+            if numbers:
+                setattr(self, method, OpenedCall(self, FUNCTIONS[name], numbers))
+            elif getattr(type(self), method, None) is getattr(Dynamics, method, None):  # no subclass's own
                 direct = self.direct(name, getattr(self, method))
                 if direct is not None:
                     setattr(self, method, direct)

@@ -42,6 +42,7 @@ class GpuDynamics(Dynamics):
         vars(bound).update(vars(self))
         bound._stream = handle_of(stream)
         bound._derivatives = {}  # each calls the object that it is of
+        bound._shadow_methods()
         return bound
 
     def explain(self, n: int = 1, functions: Sequence[str] | None = None) -> str:

@@ -6,12 +6,13 @@ from collections.abc import Iterable, Mapping, Sequence
 from numbers import Integral
 
 import numpy as np
-from numpy.typing import DTypeLike
+from numpy.typing import DTypeLike, NDArray
 
 from condyle.choices import DTYPES, FORCE_FRAMES, INTEGRATORS, REFERENCE_FRAMES
 from condyle.errors import UnsupportedError
 from condyle.model.change import suggest
 from condyle.model.robot import Frame, Robot
+from condyle.ports import NUMBERS
 from condyle.specification import UNBOUND, Bound
 
 MOST = 1 << 30
@@ -37,6 +38,14 @@ def bound_of(
             known = tuple(robot.frames)
             raise UnsupportedError(f"frames: there is no frame {name!r}{suggest(str(name), known)}")
     return Bound(names, reference_frame, force_frame, integrator)
+
+
+def numbers_of(robot: Robot, inputs: Sequence[str], dtype: str) -> dict[str, NDArray[np.floating]]:
+    """Numbers of the robot that become inputs, and its own; UnsupportedError for what is none, or said twice."""
+    names = [inputs] if isinstance(inputs, str) else list(inputs)
+    if any(name not in NUMBERS for name in names) or len(set(names)) < len(names):
+        raise UnsupportedError(f"inputs={inputs!r}: give some of {', '.join(map(repr, NUMBERS))}, each once")
+    return {name: np.array(getattr(robot, name), dtype) for name in NUMBERS if name in names}
 
 
 def tip_frame(frames: Mapping[str, Frame]) -> str:

@@ -273,6 +273,7 @@ class Function:
             ways=self._straight_ways,
             parallel_ways=dict,
             composition=(),
+            takes_f_ext=False,
             normal_form="exact" if of_bodies else self.normal_form,
             divides_by_mass=self.divides_by_mass and not of_bodies,
         )

@@ -142,7 +142,7 @@ def registered(function: Function) -> Generator[Function]:
 def quantities() -> dict[str, Port]:
     """Every quantity by its name."""
     every = [port for function in FUNCTIONS.values() for port in (*function.inputs, *function.outputs)]
-    return {port.name: port for port in (*every, F_EXT)}
+    return {port.name: port for port in (*every, F_EXT, *NUMBERS.values())}
 
 
 def expanded(function: Function) -> tuple[Call | MinusProduct, ...]:

@@ -231,8 +231,13 @@ class RobotData:
         return self._gathered("velocity")
 
     @property
+    def armature(self) -> Array:
+        """Rotor inertia of each degree of freedom, (nv,) [kg m^2 or kg]; it is part of the mass matrix."""
+        return self._gathered("armature")
+
+    @property
     def damping(self) -> Array:
-        """The joints' own, (nv,) [N m s/rad or N s/m]; no function applies it: give tau - damping * v."""
+        """The joints' own, (nv,) [N m s/rad or N s/m]; applied where it is an input (docs/parameters.md)."""
         return self._gathered("damping")
 
     @property
