@@ -5,6 +5,8 @@ from __future__ import annotations
 from importlib import import_module
 from typing import TYPE_CHECKING
 
+from condyle.version import __version__ as __version__
+
 if TYPE_CHECKING:
     from condyle.api import Builder, Robot, chain, export, function, load, operation_counts, random_tree
     from condyle.dynamics import Dynamics
@@ -26,7 +28,6 @@ if TYPE_CHECKING:
     from condyle.methods import DynamicsDerivatives, ForwardDynamicsDerivatives, InverseDynamicsDerivatives
     from condyle.runtime.packed import Packed
 
-__version__ = "0.1.0"
 
 __all__ = [
     "AccuracyWarning",

@@ -5,28 +5,30 @@ from __future__ import annotations
 import os
 from collections.abc import Callable, Mapping, Sequence
 from functools import partial
-from pathlib import Path
 from typing import TYPE_CHECKING, Literal
 
 import numpy as np
 from numpy.typing import DTypeLike
 
-from condyle import __version__, readers
-from condyle.backends.common.facts import Facts
+from condyle import readers
 from condyle.backends.cpu.build import supported
-from condyle.choices import BUNDLED, EXPORTS, LINKS, TARGETS, UNNAMED
-from condyle.compile.checks import check_bound, check_invertible
+from condyle.choices import LINKS, TARGETS
 from condyle.compile.serial import Compiler
 from condyle.dynamics import Dynamics, fall_back
 from condyle.errors import BuildError, UnsupportedError
-from condyle.functions import DEFAULT, found
+from condyle.exporting import check_solvable as check_solvable
+from condyle.exporting import compiler_of as compiler_of
+from condyle.exporting import export as export
+from condyle.exporting import facts_of
+from condyle.exporting import operation_counts as operation_counts
+from condyle.exporting import prefix_of as prefix_of
 from condyle.model import builder, generate
 from condyle.model import robot as model
 from condyle.model.joints import JOINT_TYPES
 from condyle.model.tree import Tree, tree_of
 from condyle.options import bound_of, check_choice, dtype_name, numbers_of, whole
 from condyle.runtime.toolchain import find_compiler
-from condyle.specification import UNBOUND, Bound
+from condyle.specification import UNBOUND
 
 if TYPE_CHECKING:
     from condyle.user import Size, UserFunction
@@ -136,7 +138,7 @@ def runs_on(target: str) -> str:
 
 
 def _compiler(robot: Robot, tree: Tree, links: str, target: str, routes: dict[str, str]) -> Compiler:
-    facts = _facts(robot, "robot")
+    facts = facts_of(robot, "robot")
     if links == "serial":
         return Compiler(tree, facts, routes, robot=robot)
     if links == "scan" and target == "c":
@@ -208,96 +210,3 @@ def random_tree(
 ) -> Robot:
     """A random tree of n joints of these types, by default of all; the same for the same seed."""
     return Robot.of(generate.random_tree(n, rng, types=types, floating_base=floating_base))
-
-
-def compiler_of(
-    robot: Robot, routes: Mapping[str, str] | None = None, name: str = "robot", bound: Bound = UNBOUND
-) -> Compiler:
-    """What makes Programs of this robot and builds them."""
-    return Compiler(tree_of(robot, bound), _facts(robot, name), dict(routes or {}), robot=robot)
-
-
-def operation_counts(
-    robot: Robot, routes: Mapping[str, str] | None = None, frames: Sequence[str] = ()
-) -> list[dict[str, str | int]]:
-    """For each function: route, mul, add, div, sincos before contraction, instructions after it."""
-    compiler = compiler_of(robot, routes, bound=bound_of(robot, frames))
-    return [compiler.counts(function) for function in compiler.functions]
-
-
-def export(
-    robot: Robot,
-    target: str,
-    out: str | os.PathLike[str],
-    functions: Sequence[str] = DEFAULT,
-    name: str | None = None,
-    dtype: DTypeLike | None = None,
-    word: str | None = None,
-    dsp: int | None = None,
-    clock: float | None = None,
-    f_ext: float | None = None,
-    step: float | None = None,
-    constants: str | None = None,
-    folding: int | None = None,
-    root: str | None = None,
-    frames: Sequence[str] = (),
-    reference_frame: str | None = None,
-    integrator: str | None = None,
-) -> list[Path]:
-    """Write a project for another world into the folder `out`; the files written.
-
-    Files there that an export wrote are replaced while they are unchanged (condyle-export.json holds their sha256);
-    any other file in the way is an UnsupportedError, before anything is written.
-
-    target: "c": header, sources, CMakeLists.txt and a test that checks itself; "cuda": one header for float and double,
-    and an example that checks itself; both have each function that takes external forces once more, with f_ext, and
-    install a CMake package and a pkg-config file. "verilog": an accelerator with a test bench, a Makefile and
-    report.json. robot.json holds the names. name: the prefix of every symbol, `[a-z][a-z0-9_]{0,30}` and no word of C,
-    C++, CUDA or Verilog, by default the bundled robot's name, else "robot".
-    For c and cuda: frames, reference_frame, integrator, as in `compile`. For c: dtype ("float64").
-    For verilog: word, the number format ("27x18", "27", "32", "q16.16"), by default the first; dsp, a budget that
-    chooses how often a task may enter; clock [MHz] (125), assumed, to print times; f_ext [N, N m], tasks carry external
-    forces, each component within; step [s] (1e-3), of "euler" and "rk4"; constants, "dsp" (the default), "shift" or
-    "auto"; folding, root: see docs/fpga.md. UnsupportedError for an option that the target does not take.
-    """
-    from condyle.projects import Job, check_folder, check_taken, folder_of, functions_of, write
-
-    check_choice("target", target, tuple(EXPORTS))
-    folder, functions = folder_of(out), functions_of(target, functions)
-    number = None if dtype is None else dtype_name(dtype)
-    options = {"dtype": number, "word": word, "dsp": dsp, "clock": clock, "f_ext": f_ext}
-    options |= {"step": step, "constants": constants, "folding": folding, "root": root}
-    options |= {"frames": tuple(frames) or None, "reference_frame": reference_frame, "integrator": integrator}
-    said = {option: value for option, value in options.items() if value is not None}
-    check_taken(target, said)
-    check_solvable(robot, functions)
-    named = prefix_of(robot) if name is None else name
-    bound = bound_of(robot, frames, reference_frame or "local", integrator=integrator or UNBOUND.integrator)
-    compiler = compiler_of(robot, name=named, bound=bound)
-    for known in map(found, functions):
-        if known is not None:
-            check_bound(compiler.tree, known, robot.frames)
-    job = Job(robot, compiler, folder, functions, bound, said)
-    try:
-        check_folder(job.out)
-        return write(target, job)
-    except OSError as error:
-        raise UnsupportedError(f"out={str(out)!r} cannot be written: {error.strerror or error}") from error
-
-
-def check_solvable(robot: Robot, functions: Sequence[str]) -> None:
-    """SingularError if one of the functions has to do with an inverse of the mass matrix that there is for no q."""
-    from condyle.hardware.functions import tasks
-
-    known = {name: task.function for name, task in tasks().items()}
-    if any(function.solves for name in functions if (function := found(name) or known.get(name)) is not None):
-        check_invertible(robot)
-
-
-def _facts(robot: Robot, name: str) -> Facts:
-    return Facts(robot.nq, robot.nv, robot.fingerprint, __version__, name)
-
-
-def prefix_of(robot: Robot) -> str:
-    """What exported symbols begin with where no name is said."""
-    return robot.name if robot.name in BUNDLED else UNNAMED

@@ -16,8 +16,8 @@ REFERENCE_FRAMES = ("local", "world", "local_world_aligned")
 FORCE_FRAMES = ("local", "local_world_aligned")
 INTEGRATORS = ("semi_implicit_euler", "euler", "rk4")
 EXPORTS: Mapping[str, tuple[str, ...]] = {
-    "c": ("dtype", "frames", "reference_frame", "integrator"),
-    "cuda": ("frames", "reference_frame", "integrator"),
+    "c": ("dtype", "frames", "reference_frame", "integrator", "inputs"),
+    "cuda": ("frames", "reference_frame", "integrator", "inputs"),
     "verilog": ("word", "dsp", "clock", "f_ext", "step", "constants", "folding", "root"),
 }
 """What is exported, each with the options that not every target takes."""

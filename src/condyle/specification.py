@@ -12,6 +12,7 @@ from functools import cached_property
 from typing import Any, Literal, NamedTuple, TypeAlias
 
 from condyle.ports import F_EXT, NEXT, NUMBERS, Port
+from condyle.routes import ParallelRoute, Route, Size
 
 NormalForm: TypeAlias = Literal["exact", "joint_space"]
 
@@ -56,61 +57,6 @@ class MinusProduct(NamedTuple):
 
 Composition: TypeAlias = tuple["Call | MinusProduct", ...]
 """A function made of others, in an order in which every quantity is known before it is used."""
-
-
-class Size(NamedTuple):
-    """About how many operations straight-line code has: for each link, each pair of a coordinate and an ancestor's,
-    and each triple of such. Fitted to random chains, whose placements are dense; real robots have half.
-    """
-
-    link: int
-    pair: int = 0
-    triple: int = 0
-
-
-@dataclass(frozen=True)
-class Route:
-    """One way to compute a function.
-
-    run: the answers, in the order of the outputs, from a swept tree (`algorithms.sweeps.Sweeps`). loops: loops over
-    joints are recorded from this route. alone: it needs every joint to move alone (no mimic joints). shallow: it wins
-    on short branches only, or never. baseline: it runs when it is named, and is not compared. part: the route, by the
-    same name, to a function of the composition that it is made with. factors: what dense products make the answers of,
-    where these products are too long as straight code. size: an estimate of its own, where it grows faster than others.
-    alias: another name of it. whole: the code of a tree, where the route has large products that `run` writes out.
-    recorded: its code is made by `run.record` in a recording, which keeps large products. parts: the functions that
-    `run.record` calls: where one is loops, their kernels are called one after the other.
-    """
-
-    run: Callable[..., tuple[object, ...]]
-    loops: bool = False
-    alone: bool = False
-    shallow: bool = False
-    baseline: bool = False
-    part: str = ""
-    factors: Callable[..., tuple[object, ...]] | None = None
-    size: Size | None = None
-    alias: str = ""
-    whole: Callable[..., object] | None = None
-    recorded: bool = False
-    parts: tuple[str, ...] = ()
-
-
-@dataclass(frozen=True)
-class ParallelRoute:
-    """One way to compute a function with all links side by side.
-
-    run: the answers, of phases (`algorithms.parallel.phases.Phases`). segments: the same with a chain's segments side
-    by side (`algorithms.parallel.segments.Segments`), if there is such a form. elements: it needs every link to have
-    inertia along its own joint. in_lanes: GPUs have it, a link a lane. free_rotors: GPUs have it for robots whose free
-    joint has armature.
-    """
-
-    run: Callable[..., object]
-    segments: Callable[..., None] | None = None
-    elements: bool = False
-    in_lanes: bool = True
-    free_rotors: bool = True
 
 
 class Columns(NamedTuple):

@@ -15,8 +15,8 @@ from typing import cast
 from condyle.algorithms.joint import Joint
 from condyle.algorithms.matrix import SparseMatrix
 from condyle.algorithms.sweeps import Field, Matrix
-from condyle.algorithms.unrolled import Unrolled, is_zero
-from condyle.scalar import Scalar
+from condyle.algorithms.unrolled import Unrolled
+from condyle.scalar import Scalar, is_zero
 from condyle.spatial import vector as vec
 from condyle.spatial.vector import Vector
 

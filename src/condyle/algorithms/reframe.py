@@ -12,9 +12,8 @@ from collections.abc import Sequence
 from dataclasses import replace
 from typing import cast
 
-from condyle.algorithms.unrolled import is_zero
 from condyle.model.tree import Link, Tree, carried
-from condyle.scalar import number
+from condyle.scalar import is_zero, number
 from condyle.spatial import vector as vec
 from condyle.spatial.rotation import AboutZ, Axes
 from condyle.spatial.transform import Transform

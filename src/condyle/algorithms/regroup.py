@@ -9,10 +9,9 @@ from __future__ import annotations
 from dataclasses import replace
 
 from condyle.algorithms.joint import Inertia, inertia_to_parent
-from condyle.algorithms.unrolled import is_zero
 from condyle.algorithms.values import plus
 from condyle.model.tree import Link, Tree
-from condyle.scalar import Scalar, number
+from condyle.scalar import Scalar, is_zero, number
 from condyle.spatial import vector as vec
 from condyle.spatial.rotation import Full, Identity
 from condyle.spatial.transform import Transform

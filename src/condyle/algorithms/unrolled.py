@@ -7,18 +7,17 @@ from functools import cached_property, reduce
 from typing import TypeVar, cast
 
 from condyle.algorithms.crba import crba
-from condyle.algorithms.joint import Dof, Inertia, Joint, inertia_to_parent
+from condyle.algorithms.joint import Joint, inertia_to_parent
 from condyle.algorithms.kinematics import placements
 from condyle.algorithms.ltl import Factors, ltl
 from condyle.algorithms.matrix import SparseMatrix
-from condyle.algorithms.rnea import NO_FORCE, Wrench
+from condyle.algorithms.placed import external_wrench, inertia_of, joint_at, placement
 from condyle.algorithms.sweeps import Entry, Field, Matrix, Meet, Vector
 from condyle.algorithms.values import flat, plus
-from condyle.model.joints.base import JointType
 from condyle.model.tree import Coordinate, Link, Numbers, Tree
 from condyle.scalar import Scalar, is_zero, number
 from condyle.spatial import vector as vec
-from condyle.spatial.rotation import Full, Identity, Rotation, from_two_turns
+from condyle.spatial.rotation import Full
 from condyle.spatial.transform import Transform
 
 T = TypeVar("T")
@@ -258,13 +257,6 @@ def _scatter(
             matrix.add(column.at, row.at, part)
 
 
-def inertia_of(parameters: Sequence[Scalar]) -> Inertia:
-    """Of m, m c (3), Ixx, Ixy, Iyy, Ixz, Iyz, Izz: see `condyle.ports.INERTIAS`."""
-    mass, x, y, z, xx, xy, yy, xz, yz, zz = parameters
-    half = 0.5 * (xx + yy + zz)
-    return Inertia(mass, (x, y, z), (half - xx, -xy, -xz, half - yy, -yz, half - zz))
-
-
 def scaled(value: Scalar, ratio: float) -> Scalar:
     """Times the ratio of a coordinate, which most have as 1."""
     return value if ratio == 1.0 else value * ratio
@@ -275,43 +267,3 @@ def shared(coordinates: Sequence[Coordinate], values: Sequence[Scalar]) -> tuple
     return tuple(
         values[c.at] if c.ratio == 1.0 and c.offset == 0.0 else values[c.at] * c.ratio + c.offset for c in coordinates
     )
-
-
-def joint_at(kind: JointType, numbers: Numbers, q: Sequence[Scalar]) -> Joint:
-    """Joint and body as steps see them, at coordinates q."""
-    return joint_placed(kind, numbers, placement(numbers.rotation), q)
-
-
-def joint_placed(kind: JointType, numbers: Numbers, placed: Rotation, q: Sequence[Scalar]) -> Joint:
-    """The same with the joint's axes at q = 0 given; they are not read off the numbers."""
-    transform = Transform(placed, numbers.origin).compose(kind.transform(q, numbers.pitch))
-    subspace = kind.subspace(numbers.pitch)
-    dofs = tuple(Dof(*column, armature) for column, armature in zip(subspace, numbers.armature, strict=True))
-    return Joint(transform, dofs, Inertia(numbers.mass, numbers.first, numbers.second), is_axial(dofs))
-
-
-def placement(rows: vec.Matrix) -> Rotation:
-    """A constant rotation by its structure: two turns where they take fewer products than the matrix."""
-    if rows == vec.ONE:
-        return Identity()
-    tilts = not any(isinstance(x, float) and x in (0.0, 1.0, -1.0) for x in rows[2][1:])
-    return from_two_turns(rows) if is_zero(rows[2][0]) and tilts else Full(rows)
-
-
-def is_axial(dofs: Sequence[Dof]) -> bool:
-    """Whether all columns of S lie along one axis (z), or none of them turns."""
-    turns = any(not is_zero(part) for dof in dofs for part in dof.angular)
-    off_axis = any(not is_zero(part) for dof in dofs for part in (*dof.linear[:2], *dof.angular[:2]))
-    return not turns or not off_axis
-
-
-def external_wrench(link: Link, frame: Transform, f_ext: Sequence[Scalar]) -> Wrench:
-    """The external wrench on a link: from the frame that it is given in."""
-    if link.body < 0:
-        return NO_FORCE
-    return wrench_on(frame, f_ext[6 * link.body : 6 * link.body + 6])
-
-
-def wrench_on(frame: Transform, part: Sequence[Scalar]) -> Wrench:
-    """[force; torque] in this frame, on its parent."""
-    return Wrench(*frame.force_to_parent((vec.three(part), vec.three(part, 3))))

@@ -87,3 +87,17 @@ def check_elements(robot: Robot, tree: Tree) -> None:
         "the link makes no element of a scan. Give the joint armature, or lock it, or use links='serial' (or "
         "routes={'fd': 'abia'}, whose articulated inertias are serial)"
     )
+
+
+def checked_route(tree: Tree, function: str, route: str) -> str:
+    """The route by its own name; UnsupportedError for a function or route that is not there, or not for this robot."""
+    if function not in FUNCTIONS:
+        raise UnsupportedError(f"routes: there is no function {function!r}; there are {', '.join(FUNCTIONS)}")
+    names = FUNCTIONS[function].route_names(tree.has_shared_coordinates)
+    known = {FUNCTIONS[function].routes[name].alias or name: name for name in names} | {name: name for name in names}
+    if not isinstance(route, str) or route not in known:  # pyright: ignore[reportUnnecessaryIsInstance]
+        shared = " with mimic joints" if tree.has_shared_coordinates else ""
+        raise UnsupportedError(
+            f"routes: {function!r} has no route {route!r} for a robot{shared}; it has {', '.join(names)}"
+        )
+    return known[route]

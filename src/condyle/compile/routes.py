@@ -8,7 +8,7 @@ from functools import cache
 from typing import Any, cast
 
 from condyle.backends.common.facts import Facts
-from condyle.compile.checks import unbound
+from condyle.compile.checks import checked_route, unbound
 from condyle.compile.columns import multiplied, refused
 from condyle.errors import UnsupportedError
 from condyle.functions import FUNCTIONS, OWN, has_loops, multiplied_by, products_of
@@ -290,17 +290,3 @@ class Router:
     def reference_route(self, function: str) -> str:
         """The route that the reference takes: the named one, else the first that serves the robot."""
         return self.routes.get(function) or self.serving(function)[0]
-
-
-def checked_route(tree: Tree, function: str, route: str) -> str:
-    """The route by its own name; UnsupportedError for a function or route that is not there, or not for this robot."""
-    if function not in FUNCTIONS:
-        raise UnsupportedError(f"routes: there is no function {function!r}; there are {', '.join(FUNCTIONS)}")
-    names = FUNCTIONS[function].route_names(tree.has_shared_coordinates)
-    known = {FUNCTIONS[function].routes[name].alias or name: name for name in names} | {name: name for name in names}
-    if not isinstance(route, str) or route not in known:  # pyright: ignore[reportUnnecessaryIsInstance]
-        shared = " with mimic joints" if tree.has_shared_coordinates else ""
-        raise UnsupportedError(
-            f"routes: {function!r} has no route {route!r} for a robot{shared}; it has {', '.join(names)}"
-        )
-    return known[route]

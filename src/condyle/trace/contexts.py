@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import cast
 
+from condyle.algorithms.placed import joint_at, wrench_on
 from condyle.algorithms.rnea import NO_FORCE, Wrench
 from condyle.algorithms.sweeps import Entry
-from condyle.algorithms.unrolled import joint_at, wrench_on
 from condyle.ir import sweep as ir
 from condyle.ir.expr import Expr, Graph
 from condyle.scalar import Scalar

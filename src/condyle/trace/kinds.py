@@ -6,11 +6,10 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import NamedTuple
 
-from condyle.algorithms.unrolled import is_zero
 from condyle.algorithms.values import numbers, refilled
 from condyle.model.joints.base import JointType
 from condyle.model.tree import Link, Numbers, Tree
-from condyle.scalar import Scalar, number
+from condyle.scalar import Scalar, is_zero, number
 from condyle.spatial import vector as vec
 from condyle.spatial.transform import IDENTITY, Transform
 

@@ -42,7 +42,6 @@ class Rolling:
         if tree.has_shared_coordinates:
             raise UnsupportedError("loops need every joint to move alone, and this robot has mimic joints")
         self.gravity, self.free_rotors, self.world_forces = cast(vec.Vector, tree.gravity), tree.has_free_rotors, False
-        self.damping = None
         self.kinds, kind_of = kinds_of(tree)
         self.joints = tuple(
             ir.Joint(kind, link.parent, link.q[0].at, link.v[0].at, 6 * link.body, constants(link))
@@ -50,9 +49,9 @@ class Rolling:
         )
         self.related, self.connected = rows_of(coupled(tree)), rows_of(connected(coupled(tree)))
         self.scope = self.top = Scope()
-        self.buffers: dict[str, int] = {}
-        self.matrices: list[str] = []
+        self.buffers, self.matrices = dict[str, int](), list[str]()
         self._turn()
+        self.damping = None
         self.f_ext: Field[tuple[vec.Vector, vec.Vector]] | None = None
         if f_ext:
             self.f_ext = External(ir.Ref("input", "f_ext"), ())

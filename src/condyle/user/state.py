@@ -11,7 +11,7 @@ from inspect import Parameter, Signature
 from typing import Any, Protocol
 
 from condyle.errors import UnsupportedError
-from condyle.functions import FUNCTIONS
+from condyle.functions import FUNCTIONS, variant
 from condyle.functions.quantities import Q, V
 from condyle.methods import result_of
 from condyle.model.change import suggest
@@ -69,9 +69,7 @@ class State:
         return method
 
     def _answers(self, function: Function, given: Mapping[str, object], frame: str) -> Any:
-        called = function
-        if given.get(F_EXT.name) is not None:
-            called = FUNCTIONS[function.with_forces.name]
+        called = FUNCTIONS[variant(function.name, [name for name, value in given.items() if value is not None])]
         inputs = [getattr(self, port.name) if port.name in HELD else given[port.name] for port in called.inputs]
         answers = self._caller.call(called.name, inputs, frame)
         if frame:
@@ -124,4 +122,5 @@ def _signature(function: Function) -> Signature:
     names = [port.name for port in function.inputs if port.name not in HELD]
     either = Parameter.POSITIONAL_OR_KEYWORD
     more = [Parameter(F_EXT.name, either, default=None)] if function.takes_f_ext else []
-    return Signature([*(Parameter(name, either) for name in names), *more])
+    numbers = [Parameter(name, Parameter.KEYWORD_ONLY, default=None) for name in function.numbers]
+    return Signature([*(Parameter(name, either) for name in names), *more, *numbers])

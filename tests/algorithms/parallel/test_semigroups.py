@@ -17,8 +17,8 @@ from condyle.algorithms.parallel.lie import Forces, Loaded, Motions, Moved
 from condyle.algorithms.parallel.rotations import Rotations, Turning, Turnings
 from condyle.algorithms.parallel.solve import Maps, Together
 from condyle.algorithms.parallel.sums import Sums
+from condyle.algorithms.placed import joint_at
 from condyle.algorithms.rnea import Wrench
-from condyle.algorithms.unrolled import joint_at
 from condyle.algorithms.values import flat, refilled
 from condyle.model.tree import tree_of
 from condyle.spatial import six

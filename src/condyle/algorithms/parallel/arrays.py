@@ -19,8 +19,8 @@ from condyle.algorithms.parallel.inverse_dynamics import axes_of
 from condyle.algorithms.parallel.links import OfJoints, check_alone
 from condyle.algorithms.parallel.rows import Array, Index, array, assembled, stored, taken
 from condyle.algorithms.parallel.semigroup import Branching, Semigroup
+from condyle.algorithms.placed import joint_placed, wrench_on
 from condyle.algorithms.rnea import Wrench
-from condyle.algorithms.unrolled import joint_placed, wrench_on
 from condyle.algorithms.values import flat, refilled
 from condyle.model.tree import Link, Tree, carried
 from condyle.scalar import Scalar, number

@@ -6,7 +6,7 @@ from typing import cast
 
 from condyle.algorithms.aba import Articulated, apply, eliminate, rigid
 from condyle.algorithms.joint import Dof, along
-from condyle.algorithms.unrolled import joint_at
+from condyle.algorithms.placed import joint_at
 from condyle.model.tree import Link, Tree
 from condyle.scalar import number
 

@@ -10,8 +10,7 @@ from condyle.algorithms.parallel.articulated import NO_INERTIA, NOTHING, Bias, L
 from condyle.algorithms.parallel.inverse_dynamics import axes_of
 from condyle.algorithms.parallel.links import Links, OfJoints
 from condyle.algorithms.rnea import NO_FORCE
-from condyle.algorithms.unrolled import is_zero
-from condyle.scalar import Scalar, number
+from condyle.scalar import Scalar, is_zero, number
 from condyle.spatial import twist
 from condyle.spatial import vector as vec
 from condyle.spatial.rotation import Full

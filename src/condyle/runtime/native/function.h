@@ -91,7 +91,7 @@ static int take_number(const Function *self, PyObject *object, const Port *port,
 {
     double value;
     float narrow;
-    if (object == NULL || !PyFloat_CheckExact(object) || port->nd != 0 || !self->shares) {
+    if (object == NULL || !PyFloat_Check(object) || port->nd != 0 || !self->shares) {
         return 0;
     }
     value = PyFloat_AS_DOUBLE(object);
@@ -115,7 +115,7 @@ static int read_batch(const Function *self, PyObject *const *given, int count, B
     batch->nd = -1;
     for (int k = 0; k < count; k++) {
         PyArrayObject *array = (PyArrayObject *)given[k];
-        if (given[k] != NULL && PyFloat_CheckExact(given[k])) {
+        if (given[k] != NULL && PyFloat_Check(given[k])) {
             continue;
         }
         if (array == NULL || !PyArray_CheckExact(given[k])) {

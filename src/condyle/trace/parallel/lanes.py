@@ -13,8 +13,8 @@ from condyle.algorithms.joint import Inertia, Joint
 from condyle.algorithms.parallel.exchange import exchange_map
 from condyle.algorithms.parallel.links import OfJoints
 from condyle.algorithms.parallel.semigroup import Branching, Semigroup
+from condyle.algorithms.placed import joint_placed, placement, wrench_on
 from condyle.algorithms.rnea import Wrench
-from condyle.algorithms.unrolled import joint_placed, placement, wrench_on
 from condyle.algorithms.values import flat, numbers, refilled
 from condyle.ir import link_parallel as ir
 from condyle.model.joints.base import JointType

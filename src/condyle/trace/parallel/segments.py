@@ -15,12 +15,12 @@ from condyle.algorithms.joint import NO_BODY, Dof, Inertia, Joint
 from condyle.algorithms.parallel.exchange import Row, exchange_map
 from condyle.algorithms.parallel.inverse_dynamics import body
 from condyle.algorithms.parallel.semigroup import Branching, Semigroup
+from condyle.algorithms.placed import joint_at, wrench_on
 from condyle.algorithms.rnea import Wrench
-from condyle.algorithms.unrolled import is_zero, joint_at, wrench_on
 from condyle.algorithms.values import flat, numbers
 from condyle.ir import link_parallel as ir
 from condyle.model.tree import Link, Tree
-from condyle.scalar import Scalar, number
+from condyle.scalar import Scalar, is_zero, number
 from condyle.spatial import six
 from condyle.spatial import vector as vec
 from condyle.spatial.rotation import AboutZ, Axes, Full, Identity, Product, Rotation

@@ -8,14 +8,13 @@ from functools import partial
 from typing import TypeVar, cast
 
 from condyle.algorithms.joint import Joint
-from condyle.algorithms.unrolled import is_zero
 from condyle.algorithms.values import flat, like, refilled
 from condyle.ir.expr import Expr, Graph
 from condyle.ir.link_parallel import TABLE
 from condyle.ir.program import Array, Program
 from condyle.model.joints.base import JointType
 from condyle.passes import pipeline
-from condyle.scalar import Scalar, number
+from condyle.scalar import Scalar, is_zero, number
 
 T = TypeVar("T")
 

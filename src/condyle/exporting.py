@@ -1,0 +1,127 @@
+"""What is written of a robot, and counted: exports for other worlds, operations."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+
+from numpy.typing import DTypeLike
+
+from condyle.backends.common.facts import Facts
+from condyle.choices import BUNDLED, EXPORTS, UNNAMED
+from condyle.compile.checks import check_bound, check_invertible
+from condyle.compile.serial import Compiler
+from condyle.errors import UnsupportedError
+from condyle.functions import DEFAULT, found, takes, variant
+from condyle.model import robot as model
+from condyle.model.tree import tree_of
+from condyle.options import bound_of, check_choice, dtype_name, numbers_of
+from condyle.specification import F_EXT, UNBOUND, Bound
+from condyle.version import __version__
+
+
+def compiler_of(
+    robot: model.Robot, routes: Mapping[str, str] | None = None, name: str = "robot", bound: Bound = UNBOUND
+) -> Compiler:
+    """What makes Programs of this robot and builds them."""
+    return Compiler(tree_of(robot, bound), facts_of(robot, name), dict(routes or {}), robot=robot)
+
+
+def operation_counts(
+    robot: model.Robot, routes: Mapping[str, str] | None = None, frames: Sequence[str] = ()
+) -> list[dict[str, str | int]]:
+    """For each function: route, mul, add, div, sincos before contraction, instructions after it."""
+    compiler = compiler_of(robot, routes, bound=bound_of(robot, frames))
+    return [compiler.counts(function) for function in compiler.functions]
+
+
+def export(
+    robot: model.Robot,
+    target: str,
+    out: str | os.PathLike[str],
+    functions: Sequence[str] = DEFAULT,
+    name: str | None = None,
+    dtype: DTypeLike | None = None,
+    word: str | None = None,
+    dsp: int | None = None,
+    clock: float | None = None,
+    f_ext: float | None = None,
+    step: float | None = None,
+    constants: str | None = None,
+    folding: int | None = None,
+    root: str | None = None,
+    frames: Sequence[str] = (),
+    reference_frame: str | None = None,
+    integrator: str | None = None,
+    inputs: Sequence[str] = (),
+) -> list[Path]:
+    """Write a project for another world into the folder `out`; the files written.
+
+    Files there that an export wrote are replaced while they are unchanged (condyle-export.json holds their sha256);
+    any other file in the way is an UnsupportedError, before anything is written.
+
+    target: "c": header, sources, CMakeLists.txt and a test that checks itself; "cuda": one header for float and double,
+    and an example that checks itself; both have each function that takes external forces once more, with f_ext, and
+    install a CMake package and a pkg-config file. "verilog": an accelerator with a test bench, a Makefile and
+    report.json. robot.json holds the names. name: the prefix of every symbol, `[a-z][a-z0-9_]{0,30}` and no word of C,
+    C++, CUDA or Verilog, by default the bundled robot's name, else "robot".
+    For c and cuda: frames, reference_frame, integrator, inputs, as in `compile`. For c: dtype ("float64").
+    For verilog: word, the number format ("27x18", "27", "32", "q16.16"), by default the first; dsp, a budget that
+    chooses how often a task may enter; clock [MHz] (125), assumed, to print times; f_ext [N, N m], tasks carry external
+    forces, each component within; step [s] (1e-3), of "euler" and "rk4"; constants, "dsp" (the default), "shift" or
+    "auto"; folding, root: see docs/fpga.md. UnsupportedError for an option that the target does not take.
+    """
+    from condyle.projects import Job, check_folder, check_taken, folder_of, functions_of, write
+
+    check_choice("target", target, tuple(EXPORTS))
+    folder, functions = folder_of(out), functions_of(target, functions)
+    number = None if dtype is None else dtype_name(dtype)
+    options = {"dtype": number, "word": word, "dsp": dsp, "clock": clock, "f_ext": f_ext}
+    options |= {"step": step, "constants": constants, "folding": folding, "root": root}
+    options |= {"frames": tuple(frames) or None, "reference_frame": reference_frame, "integrator": integrator}
+    options |= {"inputs": tuple(inputs) or None}
+    said = {option: value for option, value in options.items() if value is not None}
+    check_taken(target, said)
+    check_solvable(robot, functions)
+    functions = _opened(functions, tuple(numbers_of(robot, inputs, "float64")))
+    named = prefix_of(robot) if name is None else name
+    bound = bound_of(robot, frames, reference_frame or "local", integrator=integrator or UNBOUND.integrator)
+    compiler = compiler_of(robot, name=named, bound=bound)
+    for known in map(found, functions):
+        if known is not None:
+            check_bound(compiler.tree, known, robot.frames)
+    job = Job(robot, compiler, folder, functions, bound, said)
+    try:
+        check_folder(job.out)
+        return write(target, job)
+    except OSError as error:
+        raise UnsupportedError(f"out={str(out)!r} cannot be written: {error.strerror or error}") from error
+
+
+def _opened(functions: Sequence[str], numbers: Sequence[str]) -> tuple[str, ...]:
+    """The functions with these numbers of the robot as inputs, each with external forces once more."""
+    if not numbers:
+        return (*functions,)
+    extra = [((), (F_EXT.name,)) if F_EXT.name in takes(name) else ((),) for name in functions]
+    pairs = zip(functions, extra, strict=True)
+    return tuple(variant(name, (*forces, *numbers)) for name, ways in pairs for forces in ways)
+
+
+def check_solvable(robot: model.Robot, functions: Sequence[str]) -> None:
+    """SingularError if one of the functions has to do with an inverse of the mass matrix that there is for no q."""
+    from condyle.hardware.functions import tasks
+
+    known = {name: task.function for name, task in tasks().items()}
+    if any(function.solves for name in functions if (function := found(name) or known.get(name)) is not None):
+        check_invertible(robot)
+
+
+def facts_of(robot: model.Robot, name: str) -> Facts:
+    """What kernels and exports say of the robot."""
+    return Facts(robot.nq, robot.nv, robot.fingerprint, __version__, name)
+
+
+def prefix_of(robot: model.Robot) -> str:
+    """What exported symbols begin with where no name is said."""
+    return robot.name if robot.name in BUNDLED else UNNAMED
