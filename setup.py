@@ -3,7 +3,10 @@
 import numpy as np
 from setuptools import Extension, setup
 
-DRIVER = ("plan", "numbers", "check", "driver", "loops", "side", "blocks", "single", "steps", "single_type")
+DRIVER = (
+    *("plan", "numbers", "check", "driver", "loops", "side", "blocks", "single", "steps", "single_type"),
+    *("repeat", "repeat_run", "repeat_type"),
+)
 RUNTIME = "src/condyle/runtime"
 NATIVE, TILES, CHAIN = (f"{RUNTIME}/{part}" for part in ("native", "tiles", "chain"))
 SHARED = (f"{RUNTIME}/module.h", f"{RUNTIME}/code.h")

@@ -225,7 +225,7 @@ class Dynamics(Packing, Methods):
             return
         for fast in self._fast.get(name, []):
             fast.set_entry(f_ext, kernel.entry, kernel.single)
-            if kernel.packed is not None:
+            if kernel.packed is not None and FUNCTIONS[name].repeat is None:  # layouts of time axes are long
                 before, after = self._compiler.layouts(name, f_ext, self._target, self._dtype)
                 fast.set_packed(f_ext, kernel.packed, Packed, before + after)
 

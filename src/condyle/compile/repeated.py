@@ -9,11 +9,13 @@ from itertools import cycle
 import numpy as np
 from numpy.typing import NDArray
 
+from condyle.backends.cpu.repeat import repeated
 from condyle.functions import FUNCTIONS
 from condyle.ir.interp_repeated import repeat
 from condyle.ir.repeated import TimeLoop
 from condyle.model.tree import Tree
 from condyle.runtime.kernel import Kernel
+from condyle.runtime.native import NativeKernel
 from condyle.specification import Function
 from condyle.trace.repeated import sizes_of, tape, time_loop
 
@@ -40,6 +42,9 @@ def build(function: Function, tree: Tree, body: Callable[[str], Kernel]) -> Kern
 
 def looped(body: Kernel, loop: TimeLoop, tree: Tree, of: str) -> Kernel:
     """A loop around a kernel, by the target that the kernel is of."""
+    made = repeated(body, loop) if isinstance(body, NativeKernel) else None
+    if made is not None:
+        return made
     base = FUNCTIONS[of]
     return SteppedKernel(body, loop, sizes_of(tree, base.inputs), sizes_of(tree, base.outputs))
 

@@ -18,3 +18,11 @@ class Single:
     context: int
     work_bytes: int
     def __new__(cls, isa: str, bits: int, code: bytes, constants: bytes, numbers: bytes, /) -> Single: ...
+
+@final
+class Repeat:
+    context: int
+    work_bytes: int
+    lanes: int
+    def __new__(cls, body: Plan | Single, numbers: bytes, /) -> Repeat: ...
+    def entry(self, way: int, /) -> int: ...

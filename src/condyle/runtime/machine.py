@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from condyle.runtime._chain import Chain
-    from condyle.runtime._tiles import Plan, Single
+    from condyle.runtime._tiles import Plan, Repeat, Single
 
 RETURN = b"\xc3"
 
@@ -48,6 +48,13 @@ def single(isa: str, bits: int, code: bytes, constants: bytes, numbers: Sequence
     from condyle.runtime._tiles import Single
 
     return Single(isa, bits, code, constants + bytes(16), array("q", numbers).tobytes())
+
+
+def repeat(body: Plan | Single, numbers: Sequence[int]) -> Repeat:
+    """The same repeated over time; see tiles/repeat.h."""
+    from condyle.runtime._tiles import Repeat
+
+    return Repeat(body, array("q", numbers).tobytes())
 
 
 def chain(

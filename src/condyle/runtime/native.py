@@ -5,7 +5,7 @@ from __future__ import annotations
 import sys
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -14,7 +14,7 @@ from condyle.runtime._native import Entry, Function
 from condyle.runtime.arrays import ArraySpec
 
 if TYPE_CHECKING:
-    from condyle.runtime._tiles import Plan
+    from condyle.runtime._tiles import Plan, Repeat, Single
 
 PIECE_NS = 50_000.0
 PACKED_IN, PACKED_OUT, STREAM = 1, 2, 4  # as in tiles/plan.h
@@ -49,19 +49,33 @@ class Shape:
         return Shape(in_sizes, out_sizes, lanes, work_bytes, state_ns, side)
 
 
+class Body(NamedTuple):
+    """What a kernel of tiles is made of, for loops over time around it.
+
+    single: the same for one state. packed: the shape with the columns of packed arrays as sizes.
+    """
+
+    tiles: Plan
+    single: Single | None
+    shape: Shape
+    packed: Shape
+
+
 class NativeKernel:
     """A Kernel behind an entry; `owner` keeps its code loaded.
 
-    single: the entry for one state alone. packed: the one for packed arrays. None where there is none.
+    single: the entry for one state alone. packed: the one for packed arrays. body: of a kernel of tiles. None where
+    there is none.
     """
 
-    __slots__ = ("_owner", "_single_owner", "description", "dtype", "entry", "packed", "single")
+    __slots__ = ("_owner", "_single_owner", "body", "description", "dtype", "entry", "packed", "single")
 
     def __init__(
         self, entry: Entry, dtype: np.dtype[np.floating], description: str, owner: object, packed: Entry | None = None
     ) -> None:
         self.entry, self.dtype, self.description, self.packed = entry, dtype, description, packed
         self.single: Entry | None = None
+        self.body: Body | None = None
         self._owner, self._single_owner = owner, owner
 
     def __call__(
@@ -82,7 +96,7 @@ def entry_of(address: int, shape: Shape, dtype: np.dtype[np.floating], context: 
     return Entry(address, shape.work_bytes, shape.lanes, dtype.char, *ports, _grain(shape), context)
 
 
-def plan_entry(plan: Plan, shape: Shape, dtype: np.dtype[np.floating], way: int = 0) -> Entry:
+def plan_entry(plan: Plan | Repeat, shape: Shape, dtype: np.dtype[np.floating], way: int = 0) -> Entry:
     """A plan for arrays that come and go `way`; `plan` has to live as long as the entry."""
     return Entry(
         plan.entry(way),
@@ -99,6 +113,9 @@ def plan_entry(plan: Plan, shape: Shape, dtype: np.dtype[np.floating], way: int 
 
 
 def _grain(shape: Shape) -> int:
+    """How many states a thread takes at once; 1 says that one state alone takes longer than that."""
+    if shape.state_ns > PIECE_NS:
+        return 1
     whole = shape.lanes * shape.side
     return max(1, -(-int(PIECE_NS / max(shape.state_ns, 0.1)) // whole)) * whole
 

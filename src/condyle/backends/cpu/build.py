@@ -19,7 +19,7 @@ from condyle.ir.sweep import Code
 from condyle.runtime import machine
 from condyle.runtime._native import Entry
 from condyle.runtime.layout import Layouts
-from condyle.runtime.native import PACKED_IN, PACKED_OUT, NativeKernel, Shape, entry_of, plan_entry
+from condyle.runtime.native import PACKED_IN, PACKED_OUT, Body, NativeKernel, Shape, entry_of, plan_entry
 
 
 def supported() -> tuple[Isa, ...]:
@@ -80,6 +80,9 @@ def load(made: Recipe, layouts: Layouts | None = None) -> NativeKernel:
         before, after = (tuple(layout.columns for layout in some) for some in layouts)
         packed = plan_entry(plan, replace(shape, in_sizes=before, out_sizes=after), dtype, PACKED_IN + PACKED_OUT)
     kernel = NativeKernel(plan_entry(plan, shape, dtype), dtype, f"machine code, {made.isa}", plan, packed)
+    kernel.body = Body(
+        plan, alone, shape, replace(shape, in_sizes=_columns(numbers, 0), out_sizes=_columns(numbers, 1))
+    )
     if alone is not None:
         ports = made.in_sizes, made.out_sizes
         kernel.add_single(Entry(alone.entry, alone.work_bytes, 1, dtype.char, *ports, 8, alone.context), alone)
@@ -90,6 +93,12 @@ def _numbers(code: str, data: bytes) -> array[int]:
     found: array[int] = array(code)
     found.frombytes(data)
     return found
+
+
+def _columns(numbers: Sequence[int], way: int) -> tuple[int, ...]:
+    """Of packed inputs (way 0) or outputs (way 1); see tiles/plan.h."""
+    first, count = (0, numbers[1]) if way == 0 else (numbers[1], numbers[2])
+    return tuple(numbers[6 + 4 * k + 2 + way] for k in range(first, first + count))
 
 
 def _side(numbers: Sequence[int]) -> int:

@@ -228,7 +228,7 @@ static PyObject *entry_new(PyTypeObject *type, PyObject *args, PyObject *keyword
         self->entry = (entry_t)address;
     }
     self->work = work == 0 ? 64 : (size_t)work;
-    self->brief = (size_t)grain / 8 > 0 ? (size_t)grain / 8 : 1;
+    self->brief = grain >= 16 ? (size_t)grain / 8 : grain > 1;
     self->small = (size_t)grain - (size_t)grain * 3 / 8;
     self->lanes = (size_t)lanes;
     self->grain = (size_t)((grain + lanes - 1) / lanes * lanes);

@@ -21,7 +21,9 @@ typedef struct {
     void *pages;
     size_t mapped;
     tiles_run *const *entries; /* one for each way */
-    Py_ssize_t context, work, lanes;
+    Py_ssize_t context, work, lanes, vector;
+    const char *isa;
+    int bits;
 } Plan;
 
 static PyObject *supported(PyObject *module, PyObject *none)
@@ -90,7 +92,8 @@ static PyObject *plan_new(PyTypeObject *type, PyObject *args, PyObject *keywords
         self->slots = Py_NewRef(slots), self->values = Py_NewRef(values), self->numbers = Py_NewRef(numbers);
         self->entries = run;
         self->context = (Py_ssize_t)(uintptr_t)&self->plan;
-        self->work = bytes;
+        self->work = self->vector = bytes;
+        self->isa = bytes == 64 ? "avx512" : "avx2", self->bits = bits;
         self->lanes = bytes * 8 / bits;
         if (fill(self, &code, &constants, bits) != 0) {
             Py_CLEAR(self);
@@ -161,6 +164,8 @@ static PyType_Spec plan_spec = {
 
 #include "single_type.h"
 
+#include "repeat_type.h"
+
 static PyMethodDef functions[] = {
     {"supported", supported, METH_NOARGS, "supported(): names of the instruction sets that can run here, the best first."},
     {NULL, NULL, 0, NULL},
@@ -168,7 +173,9 @@ static PyMethodDef functions[] = {
 
 static int module_exec(PyObject *module)
 {
-    return add_type(module, "Plan", &plan_spec, NULL) != 0 || add_type(module, "Single", &single_spec, NULL) != 0 ? -1 : 0;
+    const int failed = add_type(module, "Plan", &plan_spec, NULL) != 0 || add_type(module, "Single", &single_spec, NULL) != 0 ||
+                       add_type(module, "Repeat", &repeat_spec, NULL) != 0;
+    return failed ? -1 : 0;
 }
 
 MODULE(_tiles, "Machine code in memory, and the drivers that call it on batches of states.", functions)

@@ -12,6 +12,8 @@ typedef struct {
     void *constants, *pages;
     size_t mapped;
     Py_ssize_t entry, context, work, lanes;
+    const char *isa;
+    int bits;
 } Single;
 
 static single_run *single_driver(const char *isa, int bits, Py_ssize_t *lanes)
@@ -143,6 +145,7 @@ static PyObject *single_new(PyTypeObject *type, PyObject *args, PyObject *keywor
         self->entry = (Py_ssize_t)(uintptr_t)run;
         self->context = (Py_ssize_t)(uintptr_t)&self->plan;
         self->lanes = lanes;
+        self->isa = lanes * bits == 512 ? "avx512" : "avx2", self->bits = bits;
         if (single_fill(self, &code, &constants, bits) != 0) {
             Py_CLEAR(self);
         }
