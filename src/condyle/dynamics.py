@@ -6,7 +6,7 @@ import math
 import threading
 import warnings
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any, cast
+from typing import TYPE_CHECKING, Any, cast
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -27,6 +27,9 @@ from condyle.runtime.native import NativeKernel, fast_path
 from condyle.runtime.packed import Packed, PackedBinder
 from condyle.specification import Function
 from condyle.trace.structure import sizes
+
+if TYPE_CHECKING:
+    from condyle.rollouts import Rollouts
 
 Array = NDArray[np.floating]
 Out = Array | Packed | Sequence[Array] | Sequence[Packed] | None
@@ -63,6 +66,7 @@ class Dynamics(Packing, Methods):
         self._guard = Guard(threading.RLock)
         self._fast: dict[str, list[FastPath]] = {}
         self._derivatives: dict[tuple[object, ...], Any] = {}
+        self._rolled: Any = None
         self._shadow_methods()
 
     def __reduce__(self) -> tuple[Callable[..., Dynamics], tuple[object, ...]]:
@@ -91,6 +95,8 @@ class Dynamics(Packing, Methods):
     def function(self, name: str) -> Callable[..., Any]:
         """The method of a function by its short name, such as "fd"; a derivative by its own, such as "vjp_fd"."""
         known, derived = known_function(name), parsed(name)
+        if known.repeat is not None:
+            return self._rollouts.named(name)
         if name in FUNCTIONS:
             return getattr(self, known.method)
         if derived is None:
@@ -102,8 +108,37 @@ class Dynamics(Packing, Methods):
         return self._derivative("jvp", name)
 
     def vjp(self, name: str) -> Callable[..., Any]:
-        """The derivative of a cotangent times a function by every input: `vjp("fd")(q, v, tau, a_bar)`."""
-        return self._derivative("vjp", name)
+        """The derivative of a cotangent times a function by every input: `vjp("fd")(q, v, tau, a_bar)`.
+
+        `vjp("rollout")(q, v, tau, dt, q_bar, v_bar, f_ext=..., every=..., last=..., by_time=...)` is that of `rollout`,
+        with its options.
+        """
+        return self._rollouts.vjp() if name == "rollout" else self._derivative("vjp", name)
+
+    def rollout(
+        self,
+        q: ArrayLike,
+        v: ArrayLike,
+        tau: ArrayLike,
+        dt: ArrayLike,
+        *,
+        f_ext: ArrayLike | None = None,
+        every: int = 1,
+        last: bool = False,
+        by_time: Sequence[str] | str = (),
+        out: Out = None,
+    ) -> tuple[Array, Array]:
+        """`step` repeated: (q, v) after each step, by the integrator that was chosen; tau has a value for each step.
+
+        q (..., nq), v (..., nv): before the first step. tau (..., T, nv): held over each of the T steps. dt (...): the
+        length of a step, in seconds. f_ext (..., n_bodies, 6): external forces, held over all steps. by_time: names of
+        further inputs with a value for each step, a time axis before their own: "f_ext", "dt".
+        Answers: q (..., T, nq), v (..., T, nv). every=k: those of steps k, 2 k, ... and of the last one; last=True: of
+        the last one alone, without time axis.
+        ShapeError for time axes that disagree, or without a step.
+        """
+        given = (q, v, tau, dt) if f_ext is None else (q, v, tau, dt, f_ext)
+        return self._rollouts.steps(given, by_time, every, last, out)
 
     def jacobian(self, name: str, by: Sequence[str] | None = None) -> Callable[..., Any]:
         """The derivatives of a function by some inputs, by default by all: `jacobian("fd", by=("q",))(q, v, tau)`."""
@@ -130,6 +165,27 @@ class Dynamics(Packing, Methods):
         self._derivatives[key] = self._derivatives[made.recipe]
         return self._derivatives[key]
 
+    def rollouts_of(self, name: str, kind: str = "") -> Callable[..., Any]:
+        """Rollouts of any function, by its short name, with the options of each call; kind: "vjp" for theirs."""
+        return self._rollouts.of(name, kind)
+
+    @property
+    def _rollouts(self) -> Rollouts:
+        """The rollouts of this object, from their first use on."""
+        if self._rolled is None:
+            from condyle.rollouts import Rollouts
+
+            self._rolled = Rollouts(self)
+        return self._rolled
+
+    def forget(self, name: str) -> None:
+        """Lets go of what was made for a function, by its short name; it is made again when it is called."""
+        with self._guard.lock:
+            self._binders.pop(name, None)
+            self._fast.pop(name, None)
+            for f_ext in (False, True):
+                self._kernels.pop((name, f_ext), None)
+
     def explain(self, n: int = 1, functions: Sequence[str] | None = None) -> str:
         """What runs for a batch of n states: the route of each function, its operations, its target and threads.
 
@@ -154,7 +210,8 @@ class Dynamics(Packing, Methods):
         """Short names: those that were named, else all that can be called and derivatives that were asked for."""
         if functions is None:
             every = [variant(name, self._numbers) for name in self._compiler.functions]
-            return [*every, *dict.fromkeys(made.name for made in self._derivatives.values())]
+            derived = dict.fromkeys(made.name for made in self._derivatives.values())
+            return [*every, *derived, *(self._rolled.names if self._rolled else ())]
         for name in functions:
             check_bound(self._compiler.tree, known_function(name), self._compiler.frames)
         return [self._variant(name) for name in functions]

@@ -41,7 +41,7 @@ class GpuDynamics(Dynamics):
         bound = object.__new__(GpuDynamics)  # a copy would be compiled anew, as a pickle is
         vars(bound).update(vars(self))
         bound._stream = handle_of(stream)
-        bound._derivatives = {}  # each calls the object that it is of
+        bound._derivatives, bound._rolled = {}, None  # each calls the object that it is of
         bound._shadow_methods()
         return bound
 

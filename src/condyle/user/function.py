@@ -155,9 +155,38 @@ class CompiledFunction:
         """The derivative along a tangent of every input: f.jvp()(q, u, dq, du)."""
         return self._dynamics.jvp(self._function.name)
 
-    def vjp(self) -> Callable[..., Any]:
-        """The derivative of cotangents times the outputs, by every input: f.vjp()(q, u, cost_bar)."""
-        return self._dynamics.vjp(self._function.name)
+    def vjp(self, of: str = "") -> Callable[..., Any]:
+        """The derivative of cotangents times the outputs, by every input: f.vjp()(q, u, cost_bar).
+
+        of="rollout": of a rollout, f.vjp("rollout")(q, u, q_bar, cost_bar, by_time=("u",), sum=("cost",)), with the
+        options of `rollout`.
+        """
+        if of not in ("", "rollout"):
+            raise UnsupportedError(f"vjp({of!r}): give nothing, or 'rollout'")
+        return self._dynamics.rollouts_of(self._function.name, "vjp") if of else self._dynamics.vjp(self._function.name)
+
+    def rollout(
+        self,
+        *args: ArrayLike,
+        by_time: Sequence[str] | str = (),
+        sum: Sequence[str] | str = (),
+        every: int = 1,
+        last: bool = False,
+        steps: int | None = None,
+        out: Out = None,
+        **named: ArrayLike,
+    ) -> Any:
+        """The function repeated: outputs that have the name of an input are inputs of the next step.
+
+        Inputs by position or by name: before the first step, or held. by_time: names of inputs with a value for each
+        step, a time axis before their own: f.rollout(q, u, by_time=("u",)) with u (..., T, nu). steps: how many, where
+        no input has a time axis. Answers are those of each step, with a time axis; every=k: of steps k, 2 k, ... and of
+        the last one; last=True: of the last one alone. sum: names of outputs whose answers are sums over all steps.
+        ShapeError for time axes that disagree or have no step, and for an output of another shape than the input of its
+        name.
+        """
+        call = self._dynamics.rollouts_of(self._function.name)
+        return call(*args, by_time=by_time, sum=sum, every=every, last=last, steps=steps, out=out, **named)
 
     def jacobian(self, by: Sequence[str] | str | None = None) -> Callable[..., Any]:
         """The derivatives of all outputs by some inputs, by default by all: named tuple dcost_dq, ..."""

@@ -1,0 +1,204 @@
+"""Rollouts of the functions of one robot, called as the functions are: `dyn.rollout(q, v, tau, dt)`."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Sequence
+from inspect import Parameter, Signature
+from threading import Lock
+from typing import Any, NamedTuple, Protocol
+
+import numpy as np
+
+from condyle.derived_calls import Derivative, Engine
+from condyle.errors import ShapeError, UnsupportedError
+from condyle.functions import FUNCTIONS
+from condyle.functions.quantities import TAU
+from condyle.functions.rollouts import name_of
+from condyle.methods import result_of
+from condyle.specification import F_EXT
+
+STEP = "step"
+"""What `Dynamics.rollout` repeats."""
+FORCED = f"{{}}_{F_EXT.name}"
+"""The function with external forces as an input."""
+MOST = 64
+"""Rollouts whose calls are kept ready, each for one number of steps and one choice of options."""
+
+
+class Owner(Engine, Protocol):
+    """What computes, and forgets: `Dynamics`."""
+
+    def forget(self, name: str) -> None: ...
+
+
+class Options(NamedTuple):
+    """What is kept, and what has a time axis; see `Dynamics.rollout`."""
+
+    by_time: tuple[str, ...] = ()
+    every: int = 1
+    last: bool = False
+    summed: tuple[str, ...] = ()
+    steps: int | None = None
+
+
+def names(given: Iterable[str] | str) -> tuple[str, ...]:
+    """Names of ports as they are given: one, or some."""
+    return (given,) if isinstance(given, str) else tuple(given)
+
+
+class Rollouts:
+    """The rollouts of one robot's functions, those of late ready to be called."""
+
+    def __init__(self, engine: Owner) -> None:
+        self._engine = engine
+        self._ready: dict[tuple[object, ...], tuple[str, Callable[..., Any]]] = {}
+        self._inputs: dict[str, dict[str, int]] = {}
+        self._of: dict[tuple[str, str], RolloutOf] = {}
+        self._lock = Lock()
+
+    @property
+    def names(self) -> list[str]:
+        """Short names of those that are ready."""
+        return list(dict.fromkeys(name for name, _ in list(self._ready.values())))
+
+    def call(self, of: str, kind: str, given: Sequence[Any], options: Options, out: Any) -> Any:
+        """A rollout (kind "") or its vjp; given: the inputs of the function, and then cotangents, in order."""
+        steps = self._steps(of, given, options)
+        key = (of, kind, steps, *options)
+        try:
+            _, ready = self._ready[key]
+        except (KeyError, TypeError):  # of what is no name or number, the next line says it
+            name = name_of(of, steps, options.by_time, options.every, options.last, options.summed)
+            ready = self._add(key, name, kind)
+        return ready(*given) if out is None else ready(*given, out=out)
+
+    def steps(self, given: Sequence[Any], by_time: Sequence[str] | str, every: int, last: bool, out: Any) -> Any:
+        """`Dynamics.rollout`; given: the inputs of `step`, those that vary from compile to compile behind them."""
+        by_time = (TAU.name, *names(by_time)) if by_time else (TAU.name,)
+        of = STEP if len(given) == len(FUNCTIONS[STEP].inputs) else FORCED.format(STEP)
+        return self.call(of, "", given, Options(by_time, every, last), out)
+
+    def vjp(self) -> RolloutOf:
+        """The vjp of `Dynamics.rollout`."""
+        return RolloutOf(self, STEP, "vjp", (TAU.name,))
+
+    def of(self, name: str, kind: str = "") -> RolloutOf:
+        """Rollouts of a function by its short name, kept as long as they are."""
+        known = self._of.get((name, kind))
+        if known is None:
+            known = self._of[name, kind] = RolloutOf(self, name, kind)
+        return known
+
+    def named(self, name: str) -> Callable[..., Any]:
+        """A rollout, or its vjp, by its short name."""
+        known = self._ready.get((name,))
+        if known is not None:
+            return known[1]
+        kind = "vjp" if name.startswith("vjp_") else ""
+        return self._add((name,), name.removeprefix("vjp_"), kind)
+
+    def _add(self, key: tuple[object, ...], name: str, kind: str) -> Callable[..., Any]:
+        ready = Derivative(self._engine, kind, name) if kind else _Plain(self._engine, name)
+        call = self._engine.direct(ready.name, ready, ready.result, not kind) or ready
+        with self._lock:
+            self._ready[key] = ready.name, call
+            while len(self._ready) > MOST:
+                old, _ = self._ready.pop(next(iter(self._ready)))
+                if old not in (other for other, _ in self._ready.values()):
+                    self._engine.forget(old)
+        return call
+
+    def _steps(self, of: str, given: Sequence[Any], options: Options) -> int:
+        """How many steps: as the time axes say, else as it is said. ShapeError where they disagree."""
+        known = self._inputs.get(of)
+        if known is None:
+            known = self._inputs[of] = {port.name: len(port.dims) for port in FUNCTIONS[of].inputs}
+        found: dict[str, int] = {}
+        for (name, dims), value in zip(known.items(), given, strict=False):
+            if name in options.by_time:
+                found[name] = _length(name, value, dims)
+        lengths = {*found.values(), *(() if options.steps is None else (options.steps,))}
+        if len(lengths) > 1:
+            said = ", ".join(f"{name} {length}" for name, length in found.items())
+            more = "" if options.steps is None else f"; steps={options.steps}"
+            raise ShapeError(
+                f"rollout: the time axes disagree: {said}{more}: give each input in by_time the same steps"
+            )
+        if not lengths:
+            raise UnsupportedError("rollout: no input has a time axis: name some in by_time=, or say steps=")
+        return lengths.pop()
+
+
+def _length(name: str, value: Any, dims: int) -> int:
+    """The length of the time axis, which stands before those of the input itself."""
+    shape: tuple[int, ...] = tuple(value.shape if hasattr(value, "shape") else np.asarray(value).shape)
+    if len(shape) <= dims:
+        axes = ", ".join(("...", "steps", *(str(n) for n in shape[len(shape) - dims :])))
+        raise ShapeError(f"rollout: {name} has shape {shape}, expected a time axis: ({axes})")
+    steps = shape[len(shape) - dims - 1]
+    if steps < 1:
+        raise ShapeError(f"rollout: {name} has shape {shape}: its time axis has no step; give at least one")
+    return int(steps)
+
+
+class _Plain:
+    """A rollout by its name, called with its inputs in order."""
+
+    def __init__(self, engine: Engine, name: str) -> None:
+        self._engine, self.name = engine, name
+        self.function = FUNCTIONS[name]  # held: functions of users are known as long as somebody has them
+        self._of = FUNCTIONS[self.function.repeat.of] if self.function.repeat else None
+        self.result = result_of(self.function)
+        either = Parameter.POSITIONAL_OR_KEYWORD
+        taken = [Parameter(port.name, either) for port in self.function.inputs]
+        self.__signature__ = Signature([*taken, Parameter("out", either, default=None)])
+
+    def __call__(self, *args: Any, **named: Any) -> Any:
+        given = self.__signature__.bind(*args, **named).arguments
+        inputs = [given[port.name] for port in self.function.inputs]
+        answers = self._engine.call(self.name, inputs, None, given.get("out"))
+        return answers[0] if self.result is None else self.result(*answers)
+
+
+class RolloutOf:
+    """A rollout of one function, or its vjp, with the options of each call.
+
+    Takes the inputs of the function and, of a vjp, then a cotangent of each answer, by position or by name, and the
+    options `by_time`, `every`, `last`, `sum`, `steps` and `out` by name; see `Dynamics.rollout`.
+
+    The vjp answers the derivatives of the number sum(cotangent * answer) by every input, as a named tuple: by a
+    configuration in its tangent space, by an input with a time axis for each step, by one that is held summed over all
+    steps, and over batch dimensions where it was broadcast. The states are kept on a way forward and read on the way
+    back, for some rollouts at a time: `explain` says it.
+    """
+
+    def __init__(self, rollouts: Rollouts, of: str, kind: str = "", by_time: tuple[str, ...] = ()) -> None:
+        self._rollouts, self._kind, self._by_time = rollouts, kind, by_time
+        self._base = FUNCTIONS[of]
+        self._of = of
+        cotangents = [f"{port.name}_bar" for port in self._base.outputs] if kind else []
+        self._taken = [*(port.name for port in self._base.inputs), *cotangents]
+        self.__signature__ = Signature([Parameter(name, Parameter.POSITIONAL_OR_KEYWORD) for name in self._taken])
+
+    def __call__(
+        self,
+        *args: Any,
+        by_time: Sequence[str] | str = (),
+        every: int = 1,
+        last: bool = False,
+        sum: Sequence[str] | str = (),
+        steps: int | None = None,
+        out: Any = None,
+        **named: Any,
+    ) -> Any:
+        every_input = (*self._by_time, *(name for name in names(by_time) if name not in self._by_time))
+        options = Options(every_input, every, last, names(sum), steps)
+        forces = named.pop(F_EXT.name, None) if self._base.takes_f_ext else None
+        if named or len(args) != len(self._taken):
+            bound = self.__signature__.bind(*args, **named).arguments
+            args = tuple(bound[name] for name in self._taken)
+        of = self._of
+        if forces is not None:
+            of, n = FORCED.format(of), len(self._base.inputs)
+            args = (*args[:n], forces, *args[n:])
+        return self._rollouts.call(of, self._kind, args, options, out)
