@@ -41,6 +41,7 @@ TESTS = (
     "tests/runtime/test_leaks.py",
     "tests/backends/cpu/test_allocate.py",
     "tests/backends/cpu/test_loops.py",
+    "tests/backends/cpu/test_repeat.py",
     "tests/backends/cpu/test_single.py",
     "tests/backends/cpu/test_stores.py",
     "tests/backends/test_held.py",

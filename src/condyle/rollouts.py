@@ -112,10 +112,12 @@ class Rollouts:
         """How many steps: as the time axes say, else as it is said. ShapeError where they disagree."""
         known = self._inputs.get(of)
         if known is None:
-            known = self._inputs[of] = {port.name: len(port.dims) for port in FUNCTIONS[of].inputs}
+            carried = {port.name for port in FUNCTIONS[of].outputs}
+            ports = [(port.name, -1 if port.name in carried else len(port.dims)) for port in FUNCTIONS[of].inputs]
+            known = self._inputs[of] = dict(ports)
         found: dict[str, int] = {}
         for (name, dims), value in zip(known.items(), given, strict=False):
-            if name in options.by_time:
+            if dims >= 0 and name in options.by_time:
                 found[name] = _length(name, value, dims)
         lengths = {*found.values(), *(() if options.steps is None else (options.steps,))}
         if len(lengths) > 1:
