@@ -17,7 +17,7 @@ from condyle.derivatives import name_of, parsed
 from condyle.errors import BuildError
 from condyle.functions import FUNCTIONS, variant
 from condyle.methods import Methods, method_of, result_of
-from condyle.opened_calls import OpenedCall
+from condyle.opened_calls import OpenedCall, chosen
 from condyle.packing import Packing, known_function
 from condyle.runtime.arrays import Binder
 from condyle.runtime.forks import Guard
@@ -25,7 +25,7 @@ from condyle.runtime.kernel import Kernel, cores
 from condyle.runtime.native import Function as FastPath
 from condyle.runtime.native import NativeKernel, fast_path
 from condyle.runtime.packed import Packed, PackedBinder
-from condyle.specification import Function
+from condyle.specification import F_EXT, Function
 from condyle.trace.structure import sizes
 
 if TYPE_CHECKING:
@@ -113,7 +113,7 @@ class Dynamics(Packing, Methods):
         `vjp("rollout")(q, v, tau, dt, q_bar, v_bar, f_ext=..., every=..., last=..., by_time=...)` is that of `rollout`,
         with its options.
         """
-        return self._rollouts.vjp() if name == "rollout" else self._derivative("vjp", name)
+        return self._rollouts.vjp(self._numbers) if name == "rollout" else self._derivative("vjp", name)
 
     def rollout(
         self,
@@ -127,6 +127,7 @@ class Dynamics(Packing, Methods):
         last: bool = False,
         by_time: Sequence[str] | str = (),
         out: Out = None,
+        **numbers: ArrayLike,
     ) -> tuple[Array, Array]:
         """`step` repeated: (q, v) after each step, by the integrator that was chosen; tau has a value for each step.
 
@@ -134,11 +135,12 @@ class Dynamics(Packing, Methods):
         length of a step, in seconds. f_ext (..., n_bodies, 6): external forces, held over all steps. by_time: names of
         further inputs with a value for each step, a time axis before their own: "f_ext", "dt".
         Answers: q (..., T, nq), v (..., T, nv). every=k: those of steps k, 2 k, ... and of the last one; last=True: of
-        the last one alone, without time axis.
+        the last one alone, without time axis. numbers: those of the robot that are inputs (`compile(inputs=)`).
         ShapeError for time axes that disagree, or without a step.
         """
-        given = (q, v, tau, dt) if f_ext is None else (q, v, tau, dt, f_ext)
-        return self._rollouts.steps(given, by_time, every, last, out)
+        extra = {} if f_ext is None else {F_EXT.name: f_ext}
+        extra |= chosen("rollout", numbers, self._numbers)
+        return self._rollouts.steps((q, v, tau, dt), extra, by_time, every, last, out)
 
     def jacobian(self, name: str, by: Sequence[str] | None = None) -> Callable[..., Any]:
         """The derivatives of a function by some inputs, by default by all: `jacobian("fd", by=("q",))(q, v, tau)`."""

@@ -70,3 +70,13 @@ class OpenedCall:
         every = (*inputs, *numbers) if forces is None else (*inputs, forces, *numbers)
         call, out = self._plain if forces is None else self._with_forces, given.get("out")
         return call(*every) if out is None else call(*every, out=out)
+
+
+def chosen(method: str, given: Mapping[str, Any], own: Mapping[str, Array]) -> dict[str, Any]:
+    """Numbers of the robot as they are given, else its own; TypeError for a keyword that is none of them."""
+    wrong = next((name for name in given if name not in own), None)
+    if wrong is not None:
+        raise TypeError(
+            f"{method}: got an unexpected keyword {wrong!r}" + (f"; open are {', '.join(own)}" if own else "")
+        )
+    return {name: value if given.get(name) is None else given[name] for name, value in own.items()}

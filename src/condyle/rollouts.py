@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from inspect import Parameter, Signature
 from threading import Lock
 from typing import Any, NamedTuple, Protocol
@@ -11,7 +11,7 @@ import numpy as np
 
 from condyle.derived_calls import Derivative, Engine
 from condyle.errors import ShapeError, UnsupportedError
-from condyle.functions import FUNCTIONS
+from condyle.functions import FUNCTIONS, variant
 from condyle.functions.quantities import TAU
 from condyle.functions.rollouts import name_of
 from condyle.methods import result_of
@@ -19,8 +19,6 @@ from condyle.specification import F_EXT
 
 STEP = "step"
 """What `Dynamics.rollout` repeats."""
-FORCED = f"{{}}_{F_EXT.name}"
-"""The function with external forces as an input."""
 MOST = 64
 """Rollouts whose calls are kept ready, each for one number of steps and one choice of options."""
 
@@ -72,15 +70,23 @@ class Rollouts:
             ready = self._add(key, name, kind)
         return ready(*given) if out is None else ready(*given, out=out)
 
-    def steps(self, given: Sequence[Any], by_time: Sequence[str] | str, every: int, last: bool, out: Any) -> Any:
-        """`Dynamics.rollout`; given: the inputs of `step`, those that vary from compile to compile behind them."""
+    def steps(
+        self,
+        given: Sequence[Any],
+        extra: Mapping[str, Any],
+        by_time: Sequence[str] | str,
+        every: int,
+        last: bool,
+        out: Any,
+    ) -> Any:
+        """`Dynamics.rollout`; given: the inputs of `step`; extra: external forces, and numbers of the robot."""
         by_time = (TAU.name, *names(by_time)) if by_time else (TAU.name,)
-        of = STEP if len(given) == len(FUNCTIONS[STEP].inputs) else FORCED.format(STEP)
-        return self.call(of, "", given, Options(by_time, every, last), out)
+        of = variant(STEP, extra) if extra else STEP
+        return self.call(of, "", (*given, *extra.values()), Options(by_time, every, last), out)
 
-    def vjp(self) -> RolloutOf:
-        """The vjp of `Dynamics.rollout`."""
-        return RolloutOf(self, STEP, "vjp", (TAU.name,))
+    def vjp(self, numbers: Mapping[str, Any]) -> RolloutOf:
+        """The vjp of `Dynamics.rollout`; numbers: of the robot, those that are inputs, and its own."""
+        return RolloutOf(self, STEP, "vjp", (TAU.name,), numbers)
 
     def of(self, name: str, kind: str = "") -> RolloutOf:
         """Rollouts of a function by its short name, kept as long as they are."""
@@ -174,8 +180,15 @@ class RolloutOf:
     back, for some rollouts at a time: `explain` says it.
     """
 
-    def __init__(self, rollouts: Rollouts, of: str, kind: str = "", by_time: tuple[str, ...] = ()) -> None:
-        self._rollouts, self._kind, self._by_time = rollouts, kind, by_time
+    def __init__(
+        self,
+        rollouts: Rollouts,
+        of: str,
+        kind: str = "",
+        by_time: tuple[str, ...] = (),
+        numbers: Mapping[str, Any] | None = None,
+    ) -> None:
+        self._rollouts, self._kind, self._by_time, self._numbers = rollouts, kind, by_time, dict(numbers or {})
         self._base = FUNCTIONS[of]
         self._of = of
         cotangents = [f"{port.name}_bar" for port in self._base.outputs] if kind else []
@@ -196,11 +209,15 @@ class RolloutOf:
         every_input = (*self._by_time, *(name for name in names(by_time) if name not in self._by_time))
         options = Options(every_input, every, last, names(sum), steps)
         forces = named.pop(F_EXT.name, None) if self._base.takes_f_ext else None
+        extra = {} if forces is None else {F_EXT.name: forces}
+        extra |= {name: _or(named.pop(name, None), own) for name, own in self._numbers.items()}
         if named or len(args) != len(self._taken):
             bound = self.__signature__.bind(*args, **named).arguments
             args = tuple(bound[name] for name in self._taken)
-        of = self._of
-        if forces is not None:
-            of, n = FORCED.format(of), len(self._base.inputs)
-            args = (*args[:n], forces, *args[n:])
+        n = len(self._base.inputs)
+        of, args = variant(self._of, extra) if extra else self._of, (*args[:n], *extra.values(), *args[n:])
         return self._rollouts.call(of, self._kind, args, options, out)
+
+
+def _or(value: Any, own: Any) -> Any:
+    return own if value is None else value

@@ -158,6 +158,9 @@ def _specified(name: str, repeat: Repeat, base: Function) -> Function:
         inverse="",
         columns=None,
         kept=False,
+        numbers=(),
+        variant_of="",
+        forced="",
         repeat=repeat,
     )
 
