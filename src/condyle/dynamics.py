@@ -6,7 +6,7 @@ import math
 import threading
 import warnings
 from collections.abc import Callable, Mapping, Sequence
-from typing import TYPE_CHECKING, Any, cast
+from typing import Any, cast
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -17,25 +17,23 @@ from condyle.derivatives import name_of, parsed
 from condyle.errors import BuildError
 from condyle.functions import FUNCTIONS, variant
 from condyle.methods import Methods, method_of, result_of
-from condyle.opened_calls import OpenedCall, chosen
+from condyle.opened_calls import OpenedCall
 from condyle.packing import Packing, known_function
+from condyle.rollout_methods import RolloutMethods
 from condyle.runtime.arrays import Binder
 from condyle.runtime.forks import Guard
 from condyle.runtime.kernel import Kernel, cores
 from condyle.runtime.native import Function as FastPath
 from condyle.runtime.native import NativeKernel, fast_path
 from condyle.runtime.packed import Packed, PackedBinder
-from condyle.specification import F_EXT, Function
+from condyle.specification import Function
 from condyle.trace.structure import sizes
-
-if TYPE_CHECKING:
-    from condyle.rollouts import Rollouts
 
 Array = NDArray[np.floating]
 Out = Array | Packed | Sequence[Array] | Sequence[Packed] | None
 
 
-class Dynamics(Packing, Methods):
+class Dynamics(Packing, RolloutMethods, Methods):
     """The functions of one robot on one target. Safe to call from many threads; a forked child may call too.
 
     Every method takes arrays (..., size) with any leading batch dimensions, broadcast against each other, and gives
@@ -115,33 +113,6 @@ class Dynamics(Packing, Methods):
         """
         return self._rollouts.vjp(self._numbers) if name == "rollout" else self._derivative("vjp", name)
 
-    def rollout(
-        self,
-        q: ArrayLike,
-        v: ArrayLike,
-        tau: ArrayLike,
-        dt: ArrayLike,
-        *,
-        f_ext: ArrayLike | None = None,
-        every: int = 1,
-        last: bool = False,
-        by_time: Sequence[str] | str = (),
-        out: Out = None,
-        **numbers: ArrayLike,
-    ) -> tuple[Array, Array]:
-        """`step` repeated: (q, v) after each step, by the integrator that was chosen; tau has a value for each step.
-
-        q (..., nq), v (..., nv): before the first step. tau (..., T, nv): held over each of the T steps. dt (...): the
-        length of a step, in seconds. f_ext (..., n_bodies, 6): external forces, held over all steps. by_time: names of
-        further inputs with a value for each step, a time axis before their own: "f_ext", "dt".
-        Answers: q (..., T, nq), v (..., T, nv). every=k: those of steps k, 2 k, ... and of the last one; last=True: of
-        the last one alone, without time axis. numbers: those of the robot that are inputs (`compile(inputs=)`).
-        ShapeError for time axes that disagree, or without a step.
-        """
-        extra = {} if f_ext is None else {F_EXT.name: f_ext}
-        extra |= chosen("rollout", numbers, self._numbers)
-        return self._rollouts.steps((q, v, tau, dt), extra, by_time, every, last, out)
-
     def jacobian(self, name: str, by: Sequence[str] | None = None) -> Callable[..., Any]:
         """The derivatives of a function by some inputs, by default by all: `jacobian("fd", by=("q",))(q, v, tau)`."""
         return self._derivative("jacobian", name, by)
@@ -166,19 +137,6 @@ class Dynamics(Packing, Methods):
                 self._derivatives[made.recipe] = fast or made
         self._derivatives[key] = self._derivatives[made.recipe]
         return self._derivatives[key]
-
-    def rollouts_of(self, name: str, kind: str = "") -> Callable[..., Any]:
-        """Rollouts of any function, by its short name, with the options of each call; kind: "vjp" for theirs."""
-        return self._rollouts.of(name, kind)
-
-    @property
-    def _rollouts(self) -> Rollouts:
-        """The rollouts of this object, from their first use on."""
-        if self._rolled is None:
-            from condyle.rollouts import Rollouts
-
-            self._rolled = Rollouts(self)
-        return self._rolled
 
     def forget(self, name: str) -> None:
         """Lets go of what was made for a function, by its short name; it is made again when it is called."""

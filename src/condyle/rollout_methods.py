@@ -1,0 +1,65 @@
+"""The rollouts that `Dynamics` has as methods."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from typing import TYPE_CHECKING, Any, cast
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from condyle.opened_calls import chosen
+from condyle.runtime.packed import Packed
+from condyle.specification import F_EXT
+
+if TYPE_CHECKING:
+    from condyle.rollouts import Rollouts
+
+Array = NDArray[np.floating]
+
+
+class RolloutMethods:
+    """What `Dynamics` repeats over time."""
+
+    _numbers: Mapping[str, Array]
+    _rolled: Rollouts | None
+
+    def rollout(
+        self,
+        q: ArrayLike,
+        v: ArrayLike,
+        tau: ArrayLike,
+        dt: ArrayLike,
+        *,
+        f_ext: ArrayLike | None = None,
+        every: int = 1,
+        last: bool = False,
+        by_time: Sequence[str] | str = (),
+        out: Array | Packed | Sequence[Array] | Sequence[Packed] | None = None,
+        **numbers: ArrayLike,
+    ) -> tuple[Array, Array]:
+        """`step` repeated: (q, v) after each step, by the integrator that was chosen; tau has a value for each step.
+
+        q (..., nq), v (..., nv): before the first step. tau (..., T, nv): held over each of the T steps. dt (...): the
+        length of a step, in seconds. f_ext (..., n_bodies, 6): external forces, held over all steps. by_time: names of
+        further inputs with a value for each step, a time axis before their own: "f_ext", "dt".
+        Answers: q (..., T, nq), v (..., T, nv). every=k: those of steps k, 2 k, ... and of the last one; last=True: of
+        the last one alone, without time axis. numbers: those of the robot that are inputs (`compile(inputs=)`).
+        ShapeError for time axes that disagree, or without a step.
+        """
+        extra = {} if f_ext is None else {F_EXT.name: f_ext}
+        extra |= chosen("rollout", numbers, self._numbers)
+        return self._rollouts.steps((q, v, tau, dt), extra, by_time, every, last, out)
+
+    def rollouts_of(self, name: str, kind: str = "") -> Callable[..., Any]:
+        """Rollouts of any function, by its short name, with the options of each call; kind: "vjp" for theirs."""
+        return self._rollouts.of(name, kind)
+
+    @property
+    def _rollouts(self) -> Rollouts:
+        """The rollouts of this object, from their first use on."""
+        if self._rolled is None:
+            from condyle.rollouts import Rollouts
+
+            self._rolled = Rollouts(cast("Any", self))
+        return self._rolled
