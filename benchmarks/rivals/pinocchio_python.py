@@ -9,12 +9,10 @@ from typing import Any
 import numpy as np
 
 import condyle
-from condyle.cli.rivals.numbers import Numbers, numbers_of
+from condyle.cli.rivals.numbers import numbers_of
 from condyle.cli.rivals.pinocchio_cpp import DYNAMICS, OTHERS
+from condyle.cli.rivals.pinocchio_model import model_of, pinocchio
 from condyle.cli.rivals.rival import EXACT, Array
-
-JOINTS = ("RX", "RY", "RZ", "RevoluteUnaligned", "PX", "PY", "PZ", "PrismaticUnaligned", "Spherical", "FreeFlyer")
-"""In the order of kinds in numbers.py."""
 
 
 class PinocchioPython:
@@ -23,12 +21,8 @@ class PinocchioPython:
     name = "pinocchio-python"
 
     def __init__(self, robot: condyle.Robot, frames: tuple[str, ...] = ()) -> None:
-        try:
-            import pinocchio as pin
-        except ImportError as error:
-            raise condyle.UnsupportedError("Pinocchio is not installed: pip install 'condyle[bench]'") from error
-        self._pin: Any = pin
-        self._model = _model(pin, numbers_of(robot, "Pinocchio", frames))
+        self._pin: Any = pinocchio()
+        self._model = model_of(self._pin, numbers_of(robot, "Pinocchio", frames))
         self._frames = range(1, 1 + len(frames))  # behind that of the world
         self._data = self._model.createData()
         others = {"fk": OTHERS["fk"] + "s", "jac": OTHERS["jac"]} if frames else {}
@@ -87,25 +81,6 @@ class PinocchioPython:
     def tolerance(self, function: str) -> float:
         del function
         return EXACT
-
-
-def _model(pin: Any, numbers: Numbers) -> Any:
-    """Built from the same numbers as ours, joint by joint."""
-    model = pin.Model()
-    for i, (parent, kind) in enumerate(zip(numbers.parent, numbers.kind, strict=True)):
-        word = JOINTS[kind]
-        make = getattr(pin, f"JointModel{word}")
-        joint = make(numbers.axis[i]) if word.endswith("Unaligned") else make()
-        place = pin.SE3(numbers.rotation[i], numbers.translation[i])
-        at = model.addJoint(int(parent) + 1, joint, place, f"j{i}")
-        body = pin.Inertia(float(numbers.mass[i]), numbers.com[i], numbers.inertia[i])
-        model.appendBodyToJoint(at, body, pin.SE3.Identity())
-    for k, joint in enumerate(numbers.frame_joint):
-        place = pin.SE3(numbers.frame_rotation[k], numbers.frame_translation[k])
-        model.addFrame(pin.Frame(f"f{k}", int(joint) + 1, 0, place, pin.FrameType.OP_FRAME))
-    model.armature = numbers.armature
-    model.gravity.linear = numbers.gravity
-    return model
 
 
 def _symmetric(upper: Array) -> Array:

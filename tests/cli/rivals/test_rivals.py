@@ -27,8 +27,9 @@ def test_mujoco_agrees(name: str, floating: bool) -> None:
     pytest.importorskip("mujoco", reason="needs the mujoco package: pip install 'condyle[bench]'")
     robot = condyle.load(name, floating_base=floating)
     rival, dynamics = rivals.opened("mujoco", robot), robot.compile(target="numpy")
-    assert set(rival.algorithms) == {"id", "fd", "m", "minv"} | (set() if floating else {"did", "dfd"})
-    for function in rival.algorithms:
+    exact = {"id", "fd", "m", "minv", "step", "rollout"}
+    assert set(rival.algorithms) == exact | (set() if floating else {"did", "dfd", "dstep"})
+    for function in set(rival.algorithms) & {"id", "fd", "m", "minv", "did", "dfd"}:
         assert agreement(robot, dynamics, rival, function) < rival.tolerance(function)
 
 
@@ -50,7 +51,7 @@ def test_armature_slides_balls_and_branches_agree() -> None:
     types = ("revolute", "prismatic", "spherical")
     robot = condyle.random_tree(7, rng=3, types=types)
     rival, dynamics = rivals.opened("mujoco", robot), robot.compile(target="numpy")
-    for function in rival.algorithms:
+    for function in ("id", "fd", "m", "minv"):
         assert agreement(robot, dynamics, rival, function) < 1e-8
 
 
@@ -80,7 +81,7 @@ def test_pinocchio_has_a_row_for_every_function() -> None:
     for source, functions in SOURCES.items():
         rows = re.findall(r'^    \{"(\w+)"', (FOLDER / source).read_text(), re.MULTILINE)
         assert rows == list(functions)
-    assert {name for functions in SOURCES.values() for name in functions} == set(FUNCTIONS) - {"step", "dstep"}
+    assert {name for functions in SOURCES.values() for name in functions} == set(FUNCTIONS) - {"dstep"} | {"rollout"}
 
 
 def test_frames_are_numbers_seen_from_their_joint() -> None:

@@ -1,5 +1,5 @@
 /* MuJoCo's C functions behind a plain interface; constraints, contacts and passive forces are off. Coordinates are
- * MuJoCo's own: mujoco_frames.py translates. */
+ * MuJoCo's own: mujoco_model.py translates. */
 #include <mujoco/mujoco.h>
 
 #include <stdio.h>
@@ -11,7 +11,7 @@
 typedef struct {
     mjModel *model;
     mjData *data;
-    mjtNum *identity, *by_q, *by_v, *by_a, *answer[3];
+    mjtNum *identity, *by_q, *by_v, *by_a, *answer[3], *by_state, *by_ctrl;
 } Rival;
 
 __attribute__((visibility("default"))) Rival *rival_new(const char *xml, char *complaint, int size)
@@ -32,11 +32,12 @@ __attribute__((visibility("default"))) Rival *rival_new(const char *xml, char *c
     r = calloc(1, sizeof *r);
     r->model = model;
     r->data = mj_makeData(model);
-    r->identity = calloc(7 * square, sizeof(mjtNum));
+    r->identity = calloc(13 * square, sizeof(mjtNum));
     r->by_q = r->identity + square, r->by_v = r->by_q + square, r->by_a = r->by_v + square;
     for (k = 0; k < 3; k++) {
         r->answer[k] = r->by_a + (k + 1) * square;
     }
+    r->by_state = r->by_a + 4 * square, r->by_ctrl = r->by_state + 4 * square;
     for (k = 0; k < (size_t)model->nv; k++) {
         r->identity[k * (size_t)model->nv + k] = 1;
     }
@@ -116,6 +117,14 @@ static void evaluate(Rival *r, int function, const double *x)
         memcpy(d->qacc, x, (size_t)nv * sizeof *x);
         differences(r);
         break;
+    case 7:
+        memcpy(d->qfrc_applied, x, (size_t)nv * sizeof *x);
+        mj_step(m, d);
+        break;
+    case 8: /* the model has a motor for every velocity */
+        memcpy(d->ctrl, x, (size_t)nv * sizeof *x);
+        mjd_transitionFD(m, d, STEP, 1, r->by_state, r->by_ctrl, NULL, NULL);
+        break;
     default:
         forward_dynamics(m, d, x, d->qacc);
         mj_solveM(m, d, r->answer[2], r->identity, nv);
@@ -142,8 +151,14 @@ static void transposed(const mjtNum *from, double *to, int nv)
 static void copy_answers(const Rival *r, int function, double *const *out, long state)
 {
     const int nv = (int)r->model->nv;
-    const long square = (long)nv * nv;
-    if (function < 2) {
+    const long nq = (long)r->model->nq, square = (long)nv * nv;
+    if (function == 7) {
+        memcpy(out[0] + state * nq, r->data->qpos, (size_t)nq * sizeof(double));
+        memcpy(out[1] + state * nv, r->data->qvel, (size_t)nv * sizeof(double));
+    } else if (function == 8) {
+        memcpy(out[0] + state * 4 * square, r->by_state, (size_t)square * 4 * sizeof(double));
+        memcpy(out[1] + state * 2 * square, r->by_ctrl, (size_t)square * 2 * sizeof(double));
+    } else if (function < 2) {
         memcpy(out[0] + state * nv, r->answer[0], (size_t)nv * sizeof(double));
     } else if (function < 4) {
         memcpy(out[0] + state * square, r->answer[0], (size_t)square * sizeof(double));
@@ -156,14 +171,17 @@ static void copy_answers(const Rival *r, int function, double *const *out, long 
     }
 }
 
+/* fourth: the length of steps, for every state. */
 __attribute__((visibility("default"))) void rival_run(
-    Rival *r, int function, long n, const double *q, const double *v, const double *x, const double *minv,
+    Rival *r, int function, long n, const double *q, const double *v, const double *x, const double *fourth,
     double *const *out)
 {
     const long nq = (long)r->model->nq, nv = (long)r->model->nv;
     long state;
-    (void)minv;
     for (state = 0; state < n; state++) {
+        if (fourth != NULL) {
+            r->model->opt.timestep = fourth[state];
+        }
         memcpy(r->data->qpos, q + state * nq, (size_t)nq * sizeof(double));
         memcpy(r->data->qvel, v + state * nv, (size_t)nv * sizeof(double));
         evaluate(r, function, x + state * nv);

@@ -9,15 +9,17 @@ from __future__ import annotations
 
 import ctypes
 from collections.abc import Callable, Sequence
+from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import numpy as np
 
 from condyle.cli.rivals import toolchain
-from condyle.cli.rivals.mujoco_model import Frames, frames, mjcf
+from condyle.cli.rivals.mujoco_model import Frames, frames, mjcf, ours
+from condyle.cli.rivals.mujoco_rollout import SECOND_ORDER, MujocoRollout
 from condyle.cli.rivals.numbers import numbers_of
-from condyle.cli.rivals.rival import EXACT, Array, Model
+from condyle.cli.rivals.rival import EXACT, FUNCTIONS, Array, Model
 from condyle.errors import UnsupportedError
 from condyle.runtime.toolchain import find_compiler
 
@@ -32,14 +34,26 @@ ALGORITHMS = {
     "fd": f"{POSITION}, mj_makeM, mj_factorM, mj_comVel, mj_rne, mj_solveM",
     "m": f"{POSITION}, mj_makeM, mj_fullM",
     "minv": f"{POSITION}, mj_makeM, mj_factorM, mj_solveM",
+    "step": "mj_step",
+    "rollout": "mujoco.rollout",
 }
 DIFFERENCES = {
     "did": "mjd_inverseFD (finite differences)",
     "dfd": "as fd, mjd_inverseFD (finite differences), mj_solveM",
+    "dstep": "mjd_transitionFD (finite differences)",
 }
+NUMBERED = (*FUNCTIONS, "step", "dstep")
+"""As mujoco_c.c numbers them."""
 COARSE = 1e-4
 OLDEST = 4
 COMPLAINT_BYTES = 1000
+
+
+class Numbered(Model):
+    """One robot, with a motor for each velocity or without."""
+
+    def number(self, function: str) -> int:
+        return NUMBERED.index(function)
 
 
 class MujocoC:
@@ -48,7 +62,6 @@ class MujocoC:
     name = "mujoco"
 
     def __init__(self, robot: Robot) -> None:
-        text = mjcf(numbers_of(robot, "MuJoCo")).encode()
         folder = toolchain.wheel_folder("mujoco", "bench")
         shared = next(iter(sorted(folder.glob("libmujoco.so*"))), None)
         if shared is None:
@@ -60,22 +73,42 @@ class MujocoC:
         include = ("-isystem", str(folder / "include"))
         links = (f"-L{folder}", f"-Wl,-rpath,{folder}", f"-l:{shared.name}")
         command = [compiler.path, *FLAGS, *include, *toolchain.SHARED, *links]
-        library = toolchain.library(command, SOURCE, (), "MuJoCo")
-        self._robot = robot
-        floating = any(joint.type in ("free", "spherical") for joint in robot.joints)
-        self.algorithms = ALGORITHMS if floating else {**ALGORITHMS, **DIFFERENCES}
+        self._library = toolchain.library(command, SOURCE, (), "MuJoCo")
+        self._robot, self._numbers = robot, numbers_of(robot, "MuJoCo")
+        turning = any(joint.type in ("free", "spherical") for joint in robot.joints)
+        self._free = any(joint.type == "free" for joint in robot.joints)
+        self.algorithms = ALGORITHMS if turning else {**ALGORITHMS, **DIFFERENCES}
         self.about = {"version": version, "flags": "the wheel's own library"}
+        self._model = self._made(motors=False)
+
+    def _made(self, motors: bool) -> Model:
         complaint = ctypes.create_string_buffer(COMPLAINT_BYTES)
-        self._model = Model(library, text, complaint, COMPLAINT_BYTES)
-        if self._model.handle is None:
-            raise UnsupportedError(f"MuJoCo refuses {robot.name!r}: {complaint.value.decode(errors='replace')}")
+        model = Numbered(self._library, mjcf(self._numbers, motors).encode(), complaint, COMPLAINT_BYTES)
+        if model.handle is None:
+            raise UnsupportedError(f"MuJoCo refuses {self._robot.name!r}: {complaint.value.decode(errors='replace')}")
+        return model
+
+    @cached_property
+    def _rollout(self) -> MujocoRollout:
+        return MujocoRollout(self._robot)
+
+    @cached_property
+    def _with_motors(self) -> Model:
+        return self._made(motors=True)
+
+    def _of(self, function: str) -> Model:
+        return self._with_motors if function == "dstep" else self._model
 
     def call(self, function: str, arrays: Sequence[Array]) -> Callable[[], object]:
-        return self._model.call(function, self._theirs(function, arrays)[1])
+        if function == "rollout":
+            return self._rollout.call(function, arrays)
+        return self._of(function).call(function, self._theirs(function, arrays)[1])
 
     def answers(self, function: str, arrays: Sequence[Array], out: Sequence[Array]) -> None:
+        if function == "rollout":
+            return self._rollout.answers(function, arrays, out)
         where, theirs = self._theirs(function, arrays)
-        self._model.call(function, theirs, out)()
+        self._of(function).call(function, theirs, out)()
         back = np.swapaxes(where.T, -1, -2)
         if function == "id":
             out[0][...] = np.einsum("nij,nj->ni", back, out[0])
@@ -83,8 +116,13 @@ class MujocoC:
             out[0][...] = np.einsum("nij,nj->ni", back, out[0] - where.coriolis)
         elif function in ("m", "minv"):
             out[0][...] = back @ out[0] @ where.T
+        elif function == "step":
+            out[0][...], out[1][...] = ours(self._robot, out[0], out[1])
+        return None
 
     def tolerance(self, function: str) -> float:
+        if function in ("step", "rollout") and self._free:
+            return SECOND_ORDER
         return COARSE if function in DIFFERENCES else EXACT
 
     def _theirs(self, function: str, arrays: Sequence[Array]) -> tuple[Frames, Sequence[Array]]:
@@ -95,4 +133,5 @@ class MujocoC:
         turned = [np.einsum("nij,nj->ni", where.T, rows) for rows in (v, x)]
         if function == "id":
             turned[1] = turned[1] + where.coriolis
-        return where, [np.ascontiguousarray(rows) for rows in (where.q, *turned)]
+        dt = [np.broadcast_to(lengths, len(q)) for lengths in arrays[3:]]
+        return where, [np.ascontiguousarray(rows) for rows in (where.q, *turned, *dt)]

@@ -22,17 +22,21 @@ if TYPE_CHECKING:
 
 Array = NDArray[np.floating]
 HEAD = '<mujoco><compiler angle="radian" autolimits="false"/>'
+FLAGS = 'constraint="disable" contact="disable" eulerdamp="disable"'
 FREE, SPHERICAL, PRISMATIC = KINDS["free"], KINDS["spherical"], KINDS["prismatic"]
 
 
-def mjcf(numbers: Numbers) -> str:
-    """Constraints, contacts and passive forces are off; bodies and joints stand in our order."""
+def mjcf(numbers: Numbers, motors: bool = False) -> str:
+    """Constraints, contacts and passive forces are off; bodies and joints stand in our order.
+
+    motors: one for each joint, which must be hinges and slides: derivatives by torques are by these there.
+    """
     children: dict[int, list[int]] = {}
     for i, parent in enumerate(numbers.parent):
         children.setdefault(int(parent), []).append(i)
     lines = [
         HEAD,
-        f'<option gravity="{_words(numbers.gravity)}"><flag constraint="disable" contact="disable"/></option>',
+        f'<option gravity="{_words(numbers.gravity)}" integrator="Euler"><flag {FLAGS}/></option>',
         "<worldbody>",
     ]
     # ends of bodies wait on the same stack as the bodies
@@ -45,7 +49,8 @@ def mjcf(numbers: Numbers) -> str:
             continue
         lines += _body(numbers, item, float(numbers.armature[degree[item]]))
         waiting += ["</body>", *reversed(children.get(item, []))]
-    return "\n".join([*lines, "</worldbody></mujoco>"])
+    moving = [f'<motor joint="j{i}"/>' for i in range(len(numbers.parent)) if motors]
+    return "\n".join([*lines, "</worldbody><actuator>", *moving, "</actuator></mujoco>"])
 
 
 def _first_degrees(numbers: Numbers) -> list[int]:
@@ -62,13 +67,24 @@ def _body(numbers: Numbers, i: int, armature: float) -> list[str]:
     full = (I[0, 0], I[1, 1], I[2, 2], I[0, 1], I[0, 2], I[1, 2])
     return [
         f'<body pos="{_words(numbers.translation[i])}" xyaxes="{_words(turn)}">',
-        f'<joint type="{word}"{axis} armature="{armature!r}"/>',
+        f'<joint name="j{i}" type="{word}"{axis} armature="{armature!r}"/>',
         f'<inertial {where} mass="{float(numbers.mass[i])!r}" fullinertia="{_words(np.array(full))}"/>',
     ]
 
 
 def _words(x: Array) -> str:
     return " ".join(repr(float(value)) for value in np.ravel(x))
+
+
+def ours(robot: Robot, q: Array, v: Array) -> tuple[Array, Array]:
+    """Their states q (n, nq), v (n, nv) in our coordinates."""
+    found = np.array(q)
+    for joint in robot.joints:
+        if joint.type in ("free", "spherical"):
+            last = joint.q_index + joint.nq
+            found[:, last - 4 : last] = q[:, [last - 3, last - 2, last - 1, last - 4]]
+    where = frames(robot, found, np.zeros_like(v))
+    return found, np.einsum("nji,nj->ni", where.T, v)
 
 
 @dataclass(frozen=True)

@@ -7,6 +7,8 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+import numpy as np
+
 from condyle.cli.rivals import toolchain
 from condyle.cli.rivals.numbers import numbers_of
 from condyle.cli.rivals.rival import EXACT, Array, Model
@@ -46,7 +48,8 @@ OTHERS = {
     "integrate": "integrate",
     "difference": "difference",
 }
-SOURCES = {"pinocchio_dynamics.cpp": DYNAMICS, "pinocchio_functions.cpp": OTHERS}
+STEPS = {"step": "aba, integrate", "rollout": "aba, integrate, in a loop"}
+SOURCES = {"pinocchio_dynamics.cpp": DYNAMICS, "pinocchio_functions.cpp": OTHERS, "pinocchio_steps.cpp": STEPS}
 """Built apart, each when it is first asked for: a compiler takes minutes for one."""
 HEADERS = ("pinocchio_run.hpp", "pinocchio_model.hpp")
 
@@ -58,10 +61,20 @@ class Built(Model):
         number: int = self.library.rival_function(function.encode())
         return number
 
+    def call(self, function: str, arrays: Sequence[Array], out: Sequence[Array] | None = None) -> Callable[[], object]:
+        """Of a step or a rollout: arrays are q, v, tau, dt; dt is that of the first state."""
+        if function not in STEPS:
+            return super().call(function, arrays, out)
+        *states, dt = arrays
+        run, time, handle = super().call(function, states, out), self.library.rival_time, self.handle
+        time.argtypes, time.restype = [ctypes.c_void_p, ctypes.c_double, ctypes.c_long], None
+        numbers = (handle, float(np.ravel(dt)[0]), states[-1].shape[1] if function == "rollout" else 1)
+        return lambda: (time(*numbers), run())
+
 
 def algorithms(robot: Robot) -> dict[str, str]:
     """What means the same there, by our names."""
-    known = {**DYNAMICS, **OTHERS}
+    known = {**DYNAMICS, **OTHERS, **STEPS}
     if any(not joint.after.is_identity for joint in robot.joints):
         del known["reg"]  # parameters of a body refer to its frame, which is the joint's there
     if any(joint.armature.any() for joint in robot.joints):

@@ -17,6 +17,10 @@ struct Rival {
     pin::Model model;
     std::unique_ptr<pin::Data> data;
     Vector q, v, x, q_end;  // v is dv for integrate; x is a or tau; q_end is the second configuration, or the answer
+    Vector dv;
+    double dt = 0;             // of steps
+    long steps = 1;            // of a rollout: so many rows of x belong to a state
+    const double* tau = nullptr;  // these rows
     RowMajor minv, da_dq, da_dv;
     std::vector<pin::FrameIndex> frames;
     std::vector<pin::Motion> twists;  // of every frame
@@ -62,6 +66,7 @@ __attribute__((visibility("default"))) Rival* rival_new(const rival::Numbers* nu
     r->data = std::make_unique<pin::Data>(r->model);
     const int nv = r->model.nv;
     r->q.resize(r->model.nq), r->v.resize(nv), r->x.resize(nv), r->q_end.resize(r->model.nq);
+    r->dv.resize(nv);
     r->minv.resize(nv, nv), r->da_dq.resize(nv, nv), r->da_dv.resize(nv, nv);
     r->twists.resize(r->frames.size());
     r->columns.assign(r->frames.size(), Columns::Zero(6, nv));
@@ -69,6 +74,9 @@ __attribute__((visibility("default"))) Rival* rival_new(const rival::Numbers* nu
 }
 
 __attribute__((visibility("default"))) void rival_free(Rival* r) { delete r; }
+
+// What the next runs are for.
+__attribute__((visibility("default"))) void rival_time(Rival* r, double dt, long steps) { r->dt = dt, r->steps = steps; }
 
 // The number of a function; -1 for one that is not here.
 __attribute__((visibility("default"))) int rival_function(const char* name) {
@@ -91,7 +99,8 @@ __attribute__((visibility("default"))) void rival_run(
         } else {
             r->v = Eigen::Map<const Vector>(v + state * nv, nv);
         }
-        r->x = Eigen::Map<const Vector>(x + state * nv, nv);
+        r->tau = x + state * nv * r->steps;
+        r->x = Eigen::Map<const Vector>(r->tau, nv);
         if (minv != nullptr) r->minv = Eigen::Map<const RowMajor>(minv + state * nv * nv, nv, nv);
         run(*r, r->model, *r->data);
         if (out != nullptr) {

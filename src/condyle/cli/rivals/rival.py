@@ -59,12 +59,12 @@ class Compiled:
         return FUNCTIONS.index(function)
 
     def call(self, function: str, arrays: Sequence[Array], out: Sequence[Array] | None = None) -> Callable[[], object]:
-        """A callable without arguments; keeps the arrays alive."""
+        """A callable without arguments; keeps the model and the arrays alive."""
         q, v, x = arrays[0], arrays[min(1, len(arrays) - 1)], arrays[min(2, len(arrays) - 1)]
         minv = arrays[3].ctypes.data if len(arrays) > 3 else None
         pointers = None if out is None else (ctypes.c_void_p * len(out))(*(array.ctypes.data for array in out))
         numbers = (self._handle, self.number(function), len(q), q.ctypes.data, v.ctypes.data, x.ctypes.data)
-        run, keep = self._run, (q, v, x, *arrays)
+        run, keep = self._run, (self, q, v, x, *arrays)
 
         def calling() -> object:
             run(*numbers, minv, pointers)

@@ -8,8 +8,9 @@ import subprocess
 import sys
 from collections.abc import Sequence
 from dataclasses import dataclass
-from importlib import metadata
+from importlib import import_module, metadata
 from pathlib import Path
+from typing import Any
 
 from condyle.errors import UnsupportedError
 from condyle.runtime import cache, loading
@@ -72,6 +73,14 @@ def cpp_compiler(names: Sequence[str]) -> Cpp:
         raise UnsupportedError(f"no C++ compiler found: tried {', '.join(names)} (Debian: apt-get install g++)")
     said = subprocess.run([path, "--version"], capture_output=True, text=True, check=False).stdout.splitlines()
     return Cpp(path, said[0] if said else "")
+
+
+def package(module: str, install: str) -> Any:
+    """An optional package, imported; says how to install one that is not there."""
+    try:
+        return import_module(module)
+    except ImportError as error:
+        raise UnsupportedError(f"{module} is not installed: pip install {install}") from error
 
 
 def wheel_folder(module: str, extra: str) -> Path:
