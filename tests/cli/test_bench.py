@@ -97,3 +97,14 @@ def test_a_rival_stands_in_the_table_with_its_ratio(run, pendulum) -> None:
     ours, theirs, ratio = float(first[2].rstrip("~")), float(first[5]), float(first[6])
     assert ratio == pytest.approx(theirs / ours, rel=0.05)
     assert second[5:] == ["-", "-"]
+
+
+def test_functions_go_by_their_methods_names_too(run) -> None:
+    pytest.importorskip("mujoco", reason="needs the mujoco package: pip install 'condyle[bench]'")
+    names = "step,step_derivatives,rollout"
+    ran = run("bench", "iiwa14", "--functions", names, "--batch", "16", "--against", "mujoco,mujoco-batch", "--json")
+    rows = [(row["function"], row["engine"]) for row in ran.json["rows"]]
+    rollout = "rollout_50_by_tau_last_of_step"
+    assert [function for function, engine in rows if engine == "condyle"] == ["step", "dstep", rollout]
+    assert {engine for function, engine in rows if function == rollout} == {"condyle", "mujoco", "mujoco-batch"}
+    assert {engine for function, engine in rows if function == "dstep"} == {"condyle", "mujoco"}

@@ -27,7 +27,7 @@ from condyle.cli.common import (
     words,
 )
 from condyle.cli.export import add_functions, functions
-from condyle.cli.rivals.agreement import agreement
+from condyle.cli.rivals.agreement import agreement, word_of
 from condyle.cli.states import Array, States, draw
 from condyle.cli.timing import Call, Row, Sampling, interleaved, spelled_out
 from condyle.text import printable
@@ -37,6 +37,7 @@ if TYPE_CHECKING:
     from condyle.cli.rivals.rival import Rival
 
 OURS = "condyle"
+STEPS = 50
 RIVAL_FEWEST = 256
 """Rivals take one state at a time: they are timed over at least so many, so that the call into C weighs nothing."""
 
@@ -49,7 +50,7 @@ def fill(command: argparse.ArgumentParser) -> None:
         "--batch", metavar="16,64,256", type=integers, default=(16, 64, 256), help="states a call (default: these)"
     )
     add_machine(command)
-    add_functions(command, functions)
+    add_functions(command, _functions)
     add_frames(command)
     command.add_argument(
         "--threads", type=positive, metavar="N", help="default: every core; one beside a rival, which has one"
@@ -114,7 +115,8 @@ def measure(
         calls = {OURS: call(dynamics, name, states.first(n))}
         many = max(n, RIVAL_FEWEST)
         arrays = exact.first(many).arguments(name)
-        calls.update({other: rival.call(name, arrays) for other, rival in others.items() if name in rival.algorithms})
+        word = word_of(name)
+        calls.update({other: rival.call(word, arrays) for other, rival in others.items() if word in rival.algorithms})
         found = interleaved(calls, sampling)
         rows += [Row(name, n, engine, ns.per(n if engine == OURS else many)) for engine, ns in found.items()]
     progress("")
@@ -128,6 +130,12 @@ def call(dynamics: Dynamics, name: str, states: States, outputs: tuple[Array, ..
     return spelled_out(function, arguments, out)
 
 
+def _functions(text: str) -> tuple[str, ...]:
+    """Short names or names of methods; "rollout" is one of STEPS steps, whose last state is kept."""
+    rollout = f"rollout_{STEPS}_by_tau_last_of_step"
+    return functions(",".join(rollout if word == "rollout" else word for word in text.split(",")))
+
+
 def _opened(
     loaded: Loaded, against: tuple[str, ...], names: tuple[str, ...], frames: tuple[str, ...]
 ) -> dict[str, Rival]:
@@ -137,7 +145,7 @@ def _opened(
     for k, library in enumerate(against):
         progress(f"building {library} for this machine, once (minutes)", k, len(against))
         rival = others[library] = rivals.opened(library, loaded.robot, frames)
-        for name in set(names) & set(rival.algorithms):
+        for name in [name for name in names if word_of(name) in rival.algorithms]:
             progress(f"comparing the answers of {library}, {name}", k, len(against))
             agreement(loaded.robot, exact, rival, name)
     return others
@@ -154,6 +162,8 @@ def _print(title: str, rows: list[Row], others: Mapping[str, Rival]) -> None:
     show(f"{title}\n{machine.one_line()}\n")
     show(table(*_table(rows, list(others))))
     show("\nmedian of interleaved samples; inputs and outputs are NumPy arrays, out= is reused")
+    if any(word_of(row.function) == "rollout" for row in rows):
+        show("a state of a rollout is all of its steps")
     for name, rival in others.items():
         about = ", ".join(f"{key} {value}" for key, value in rival.about.items())
         show(f"{name}: float64, one thread, CPU time of a C or C++ loop over the same states; {about}")

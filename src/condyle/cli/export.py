@@ -78,9 +78,13 @@ def hardware_options(arguments: argparse.Namespace) -> dict[str, Any]:
 
 
 def functions(text: str, more: Iterable[str] = ()) -> tuple[str, ...]:
-    """A list such as id,dfd,vjp_fd of the short names; "all" is every function, and no derivative."""
-    derived = [name for name in text.split(",") if found(name) is not None]
-    return tuple(FUNCTIONS) if text == "all" else words(text, (*FUNCTIONS, *more, *derived))
+    """A list such as id,dfd,vjp_fd of the short names, or of methods' names; "all" is every function, no derivative."""
+    if text == "all":
+        return tuple(FUNCTIONS)
+    short = {function.method: name for name, function in FUNCTIONS.items()}
+    names = ",".join(short.get(word, word) for word in text.split(","))
+    derived = [name for name in names.split(",") if found(name) is not None]
+    return words(names, (*FUNCTIONS, *more, *derived))
 
 
 def named_functions(text: str) -> tuple[str, ...]:

@@ -16,6 +16,8 @@ if TYPE_CHECKING:
     from condyle import Robot
 
 Array = NDArray[np.floating]
+DT = 1e-3
+"""Seconds of a step."""
 
 
 @dataclass(frozen=True)
@@ -59,6 +61,7 @@ def draw(robot: Robot, n: int, dtype: str, functions: Iterable[str] = (), rng: i
     quantities: dict[str, Array] = {"q": q, "v": v}
     for name in ("a", "tau"):
         quantities[name] = generator.standard_normal((n, robot.nv))
+    quantities["dt"] = np.full(n, DT)
     for function, port in ((one, port) for one in functions or FUNCTIONS for port in FUNCTIONS[one].inputs):
         shape = (n, *port.shape(sizes))
         if port.name not in quantities:
