@@ -86,6 +86,7 @@ def test_page_of_a_family_names_its_functions(page: str) -> None:
         "benchmarks.fpga.tables",
         "benchmarks.functions",
         "benchmarks.derivatives",
+        "benchmarks.steps",
     ],
 )
 def test_generated_page_is_up_to_date(script: str) -> None:
