@@ -26,6 +26,7 @@ if TYPE_CHECKING:
         UnsupportedError,
     )
     from condyle.methods import DynamicsDerivatives, ForwardDynamicsDerivatives, InverseDynamicsDerivatives
+    from condyle.model.physical import from_log_cholesky, log_cholesky, physical_inertias
     from condyle.runtime.packed import Packed
 
 
@@ -52,9 +53,12 @@ __all__ = [
     "UnsupportedError",
     "chain",
     "export",
+    "from_log_cholesky",
     "function",
     "load",
+    "log_cholesky",
     "operation_counts",
+    "physical_inertias",
     "random_tree",
 ]
 
@@ -64,6 +68,7 @@ _HOMES = {
         ("Builder", "Robot", "chain", "export", "function", "load", "operation_counts", "random_tree"), "api"
     ),
     **dict.fromkeys((name for name in __all__ if name.endswith("Derivatives")), "methods"),
+    **dict.fromkeys(("physical_inertias", "log_cholesky", "from_log_cholesky"), "model.physical"),
     "Dynamics": "dynamics",
     **dict.fromkeys((name for name in __all__ if name.endswith(("Error", "Warning", "Finding"))), "errors"),
 }

@@ -1,0 +1,1 @@
+"""Numbers of the robot as inputs."""

@@ -1,0 +1,208 @@
+"""Inertias, gravity, armature and damping as inputs: the answers of a robot that was built with them."""
+
+from __future__ import annotations
+
+import pickle
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import condyle
+from condyle import DTypeError, Robot, ShapeError, UnsupportedError
+from condyle.functions import FUNCTIONS, variant
+from condyle.model.inertias import with_parameters
+from condyle.ports import NUMBERS
+from tests.laws.robots import changed, relative, robot_named, states
+from tests.laws.test_specification import allowed, arguments, frames_of, parts, parts_of_packed
+from tests.processor import slow
+
+Array = np.ndarray
+OPEN = [name for name, function in FUNCTIONS.items() if function.numbers]
+
+
+def other_numbers(robot: Robot, seed: int = 1) -> dict[str, Array]:
+    """Random ones that a robot can have; damping is zero, as robots do not apply theirs."""
+    rng = np.random.default_rng(seed)
+    found = changed(robot, armature=True)
+    inertias = robot.inertias * rng.uniform(0.5, 1.5, (len(robot.bodies), 1))
+    gravity, none = rng.normal(size=3), np.zeros(robot.nv)
+    return {"inertias": inertias, "gravity": gravity, "armature": found.armature, "damping": none}
+
+
+def rebuilt(robot: Robot, numbers: dict[str, Array]) -> Robot:
+    """The robot with these numbers of its own."""
+    made = with_parameters(robot, numbers["inertias"])
+    joints = tuple(
+        joint if joint.mimic is not None else replace(joint, armature=numbers["armature"][joint.v_slice])
+        for joint in made.joints
+    )
+    return Robot(made.name, numbers["gravity"], joints, made.bodies, made.frames, made.base, made.snap)
+
+
+@pytest.mark.parametrize("target", ["cpu", slow("c"), slow("numpy")])
+@pytest.mark.parametrize("function", OPEN)
+@pytest.mark.parametrize("name", ["tree-1", slow("zoo"), slow("hyq_floating"), slow("floating-2")])
+def test_they_are_those_of_a_robot_built_with_them(name: str, function: str, target: str) -> None:
+    robot = robot_named(name)
+    numbers, known = other_numbers(robot), FUNCTIONS[function].numbers
+    own = {key: value if key in known else getattr(robot, key) for key, value in numbers.items()}
+    given = states(robot, 5)
+    inputs, frames = arguments(robot, function, given), frames_of(robot)
+    want = parts(rebuilt(robot, own).compile(target="numpy", frames=frames).function(function)(*inputs))
+    dyn = robot.compile(target=target, frames=frames, inputs=tuple(NUMBERS))
+    call = dyn.function(function)
+    found = parts(call(*inputs, **{key: own[key] for key in known}))
+    bound = max(allowed(function, "float64"), 1e-9)
+    assert all(relative(x, y) < bound for x, y in zip(found, want, strict=True))
+    each = {key: np.tile(own[key], (5, *(1 for _ in own[key].shape))) for key in known}
+    for x, y in zip(parts(call(*inputs, **each)), found, strict=True):
+        assert relative(x, y) < 1e-12
+    packed = [dyn.pack(x, port.name) for x, port in zip(inputs, FUNCTIONS[function].inputs, strict=True)]
+    for x, y in zip(parts_of_packed(call(*packed, **{key: own[key] for key in known})), found, strict=True):
+        assert np.array_equal(x.dense(), y)  # type: ignore[union-attr]
+    one = parts(call(*(x[2] for x in inputs), **{key: own[key] for key in known}))
+    assert all(relative(x[None], y[2:3]) < bound for x, y in zip(one, want, strict=True))
+
+
+@pytest.mark.parametrize("name", ["zoo", "hyq_floating"])
+def test_what_is_left_out_is_the_robots_own(name: str) -> None:
+    robot = robot_named(name)
+    plain, opened = robot.compile(), robot.compile(inputs=("inertias", "gravity", "armature"))
+    q, v, a, f_ext = states(robot, 4)
+    for method, inputs in (("forward_dynamics", (q, v, a)), ("inverse_dynamics", (q, v, a)), ("mass_matrix", (q,))):
+        assert relative(getattr(opened, method)(*inputs), getattr(plain, method)(*inputs)) < 1e-9
+    found = opened.forward_dynamics(q, v, a, f_ext=f_ext)
+    assert relative(found, plain.forward_dynamics(q, v, a, f_ext=f_ext)) < 1e-9
+    assert np.array_equal(opened.frame_placements.__doc__ is None, False)
+
+
+def test_damping_is_taken_from_tau() -> None:
+    robot = condyle.random_tree(4, 3, floating_base=True)
+    q, v, tau, f_ext = states(robot, 4)
+    friction = np.random.default_rng(2).uniform(0.0, 1.0, robot.nv)
+    plain, dyn = robot.compile(), robot.compile(inputs=("damping",), integrator="rk4")
+    want = plain.forward_dynamics(q, v, tau - friction * v, f_ext=f_ext)
+    assert relative(dyn.forward_dynamics(q, v, tau, f_ext=f_ext, damping=friction), want) < 1e-9
+    a = plain.inverse_dynamics(q, v, tau)
+    assert relative(dyn.inverse_dynamics(q, v, tau, damping=friction), a + friction * v) < 1e-12
+    slopes = dyn.forward_dynamics_derivatives(q, v, tau, damping=friction)
+    h = 1e-6
+    for k in range(robot.nv):
+        e = np.zeros(robot.nv)
+        e[k] = h
+        ends = [dyn.forward_dynamics(q, v + x * e, tau, damping=friction) for x in (1.0, -1.0)]
+        assert np.abs(slopes.da_dv[:, :, k] - (ends[0] - ends[1]) / (2.0 * h)).max() < 1e-5 * np.abs(slopes.da_dv).max()
+
+
+def test_derivatives_by_parameters() -> None:
+    """The regressor is the Jacobian of id; that of fd is -M^-1 Y; cotangents are products with it."""
+    robot = robot_named("floating-2")
+    q, v, a, _ = states(robot, 4)
+    dyn, n = robot.compile(inputs=("inertias",)), len(robot.bodies)
+    pi = robot.inertias * np.random.default_rng(1).uniform(0.8, 1.2, (4, n, 1))
+    tau = dyn.inverse_dynamics(q, v, a, inertias=pi)
+    Y = dyn.jacobian("id", by=("inertias",))(q, v, a, inertias=pi)
+    plain = robot.compile()
+    assert relative(Y.reshape(4, robot.nv, 10 * n), plain.inverse_dynamics_regressor(q, v, a)) < 1e-12
+    J = dyn.jacobian("fd", by=("inertias",))(q, v, tau, inertias=pi)
+    inverse = dyn.mass_matrix_inverse(q, inertias=pi)
+    assert relative(J, -np.einsum("nij,njkl->nikl", inverse, Y)) < 1e-7
+    bars = dyn.vjp("fd")(q, v, tau, a, inertias=pi)
+    assert relative(bars.inertias, np.einsum("ni,nikl->nkl", a, J)) < 1e-7
+    shared = dyn.vjp("fd")(q, v, tau, a, inertias=pi[0])
+    each = dyn.vjp("fd")(q, v, tau, a, inertias=np.tile(pi[0], (4, 1, 1)))
+    assert shared.inertias.shape == (n, 10) and relative(shared.inertias[None], each.inertias.sum(0)[None]) < 1e-12
+    change = 1e-3 * pi
+    along = dyn.jvp("fd")(q, v, tau, 0 * v, 0 * v, 0 * v, inertias=pi, dinertias=change)
+    assert relative(along, np.einsum("nikl,nkl->ni", J, change)) < 1e-7
+    assert dyn.hessian("ke")(q, v, np.ones(4), inertias=pi).shape == (4, 2 * robot.nv + 10 * n, 2 * robot.nv + 10 * n)
+
+
+def test_a_state_with_a_singular_mass_matrix_spoils_its_own_answer_alone() -> None:
+    robot = condyle.load("iiwa14")
+    q, v, tau, _ = states(robot, 4)
+    dyn = robot.compile(inputs=("inertias",))
+    pi = np.tile(robot.inertias, (4, 1, 1))
+    want = dyn.forward_dynamics(q, v, tau, inertias=pi)
+    pi[2] = 0.0
+    found = dyn.forward_dynamics(q, v, tau, inertias=pi)
+    assert not np.isfinite(found[2]).any()
+    assert np.array_equal(np.delete(found, 2, 0), np.delete(want, 2, 0))
+
+
+def test_steps_and_rollouts_take_them() -> None:
+    robot = robot_named("tree-1")
+    numbers = other_numbers(robot)
+    q, v, tau, f_ext = states(robot, 3)
+    torques = np.stack([tau, -tau, 0 * tau], axis=1)
+    dyn = robot.compile(inputs=tuple(NUMBERS))
+    other = rebuilt(robot, numbers).compile(target="numpy")
+    state, last = (q, v), dyn.rollout(q, v, torques, 1e-3, last=True, **numbers)
+    for k in range(3):
+        state = other.step(*state, torques[:, k], 1e-3)
+    assert relative(last.q, state[0]) < 1e-9 and relative(last.v, state[1]) < 1e-8
+    A, B, E = dyn.step_derivatives(q, v, tau, 1e-3, f_ext=f_ext, **numbers)
+    for x, y in zip((A, B, E), other.step_derivatives(q, v, tau, 1e-3, f_ext=f_ext), strict=True):
+        assert relative(x, y) < 1e-8
+    bars = dyn.vjp("rollout")(q, v, torques, 1e-3, v, v, last=True, **numbers)
+    assert bars.inertias.shape == numbers["inertias"].shape and bars.tau.shape == torques.shape
+
+
+def test_users_functions_pass_them_on() -> None:
+    robot = condyle.load("iiwa14")
+
+    def residual(at: condyle.Dynamics, a: Array, theta: Array) -> dict[str, Array]:
+        return {"tau": at.inverse_dynamics(a, inertias=condyle.from_log_cholesky(theta))}
+
+    f = robot.function(residual, inputs={"q": "nq", "v": "nv", "a": "nv", "theta": ("n_bodies", 10)})
+    q, v, a, _ = states(robot, 3)
+    theta = condyle.log_cholesky(robot.inertias)
+    tau = robot.compile().inverse_dynamics(q, v, a)
+    assert relative(f.compile()(q, v, a, theta), tau) < 1e-12
+    assert relative(f.reference(q, v, a, theta), tau) < 1e-12
+
+
+def test_calls_are_checked() -> None:
+    robot = condyle.load("iiwa14")
+    q, v, tau, _ = states(robot, 3)
+    for wrong in (("mass",), ("inertias", "inertias")):
+        with pytest.raises(UnsupportedError, match="'inertias', 'gravity', 'armature', 'damping', each once"):
+            robot.compile(inputs=wrong)
+    dyn = robot.compile(inputs=("inertias",))
+    with pytest.raises(ShapeError, match="inertias"):
+        dyn.forward_dynamics(q, v, tau, inertias=robot.inertias[:3])
+    with pytest.raises(DTypeError, match="inertias"):
+        dyn.forward_dynamics(q, v, tau, inertias=robot.inertias.astype(np.float32))
+    with pytest.raises(TypeError, match="gravity"):
+        dyn.forward_dynamics(q, v, tau, gravity=np.zeros(3))
+    with pytest.raises(TypeError, match=r"compile\(inputs=\('gravity',\)\)"):
+        dyn.rollout(q, v, tau[:, None], 0.01, gravity=np.zeros(3))
+    with pytest.raises(TypeError):
+        robot.compile().forward_dynamics(q, v, tau, inertias=robot.inertias)
+
+
+def test_one_compile_serves_all_and_nothing_else_changes() -> None:
+    robot = condyle.load("iiwa14")
+    dyn = robot.compile(inputs=("gravity", "inertias"))
+    assert dyn.signature["fd"] == "(nq),(nv),(nv),(n_bodies,10),(3)->(nv)"
+    assert "fd_inertias_gravity" in dyn.explain(1, ("fd",)) and "vjp_fd_inertias" in dyn.explain(1, ("vjp_fd",))
+    assert dyn.memory(10, ("fd",))["fd_inertias_gravity"] == 10 * 8 * (4 * 7 + 70 + 3)
+    again = pickle.loads(pickle.dumps(dyn))
+    q, v, tau, _ = states(robot, 3)
+    assert np.array_equal(again.forward_dynamics(q, v, tau), dyn.forward_dynamics(q, v, tau))
+    assert variant("fd", NUMBERS) == "fd_inertias_gravity_armature_damping" and variant("fk", NUMBERS) == "fk"
+    assert variant("fd", ("gravity", "f_ext")) == "fd_f_ext_gravity"
+
+
+@pytest.mark.slow
+def test_exports_take_them(tmp_path: Path) -> None:
+    robot = condyle.load("iiwa14")
+    for target in ("c", "cuda"):
+        condyle.export(robot, target, tmp_path / target, functions=("fd", "m"), inputs=("inertias",))
+        (header,) = (path.read_text() for path in (tmp_path / target).rglob("*.h*") if "iiwa14" in path.name)
+        for name in ("iiwa14_fd_inertias", "iiwa14_fd_f_ext_inertias", "iiwa14_m_inertias"):
+            assert name in header
+    with pytest.raises(UnsupportedError, match="inputs"):
+        condyle.export(robot, "verilog", tmp_path / "v", functions=("fd",), inputs=("inertias",))
