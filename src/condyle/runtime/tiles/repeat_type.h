@@ -3,6 +3,7 @@
 
 #define REPEAT_HEAD 3
 #define REPEAT_STEPS (1 << 24)
+#define REPEAT_PAD 16 /* slots behind the last sum that are read, and not used */
 
 typedef struct {
     PyObject_HEAD
@@ -97,7 +98,7 @@ static Py_ssize_t tile_room(repeat_plan *self, Py_ssize_t vector)
         self->sums += self->give[k].summed ? self->out_size[self->give[k].output] : 0;
     }
     self->direct = is_direct(self);
-    return (Py_ssize_t)((self->body + self->moving + tiles * self->sums) * vector);
+    return (Py_ssize_t)((self->body + self->moving + tiles * self->sums + REPEAT_PAD) * vector);
 }
 
 static Py_ssize_t lone_room(repeat_plan *self, Py_ssize_t work, int64_t item)
@@ -112,7 +113,7 @@ static Py_ssize_t lone_room(repeat_plan *self, Py_ssize_t work, int64_t item)
     return (Py_ssize_t)((self->body + self->moving + 2 * self->sums) * item);
 }
 
-/* Slots 0, 1, 2, ... as many as the longest sum has, padded as rows are. */
+/* Slots 0, 1, 2, ... as many as the longest sum has, and a whole group more, since rows are read by groups. */
 static uint32_t *line_of(const repeat_plan *self)
 {
     int64_t most = 0;
@@ -120,9 +121,9 @@ static uint32_t *line_of(const repeat_plan *self)
     for (int64_t k = 0; k < self->n_out; k++) {
         most = self->out_size[k] > most ? self->out_size[k] : most;
     }
-    line = malloc((size_t)(most + 16) * sizeof *line);
-    for (int64_t k = 0; line != NULL && k < most + 16; k++) {
-        line[k] = k < most ? (uint32_t)k : 0;
+    line = malloc((size_t)(most + REPEAT_PAD) * sizeof *line);
+    for (int64_t k = 0; line != NULL && k < most + REPEAT_PAD; k++) {
+        line[k] = (uint32_t)k;
     }
     return line;
 }
