@@ -21,8 +21,8 @@ from condyle.trace.repeated import sizes_of, tape, time_loop
 
 Array = NDArray[np.floating]
 
-TAPE = 16 << 20
-"""Bytes of states that a gradient keeps at once: so many rollouts run forward, then backward, then the next ones."""
+TAPE = 1 << 20
+"""Bytes of states that a gradient keeps at once for each thread: they are still in near caches on the way back."""
 
 
 def build(function: Function, tree: Tree, body: Callable[[str], Kernel]) -> Kernel:
@@ -98,13 +98,13 @@ class GradientKernel:
     def description(self) -> str:
         return f"forward and back, {self.backward.description}"
 
-    def piece(self, n: int) -> int:
-        """So many rollouts at once."""
+    def piece(self, n: int, threads: int) -> int:
+        """So many rollouts run forward, then backward, then the next ones."""
         each = self.steps * sum(self.carried.values()) * self.dtype.itemsize
-        return max(1, min(n, max(64, TAPE // max(each, 1) // 64 * 64)))
+        return max(1, min(n, max(64, threads * TAPE // max(each, 1) // 64 * 64)))
 
     def __call__(self, n: int, inputs: Sequence[Array], outputs: Sequence[Array], threads: int) -> None:
-        most = self.piece(n)
+        most = self.piece(n, threads)
         states = [np.empty((most, self.steps * width), self.dtype) for width in self.carried.values()]
         for first in range(0, n, most):
             some = slice(first, min(first + most, n))
