@@ -5,7 +5,7 @@ from setuptools import Extension, setup
 
 DRIVER = (
     *("plan", "numbers", "check", "driver", "loops", "side", "blocks", "single", "steps", "single_type"),
-    *("repeat", "repeat_run", "repeat_type"),
+    *("repeat", "repeat_run", "repeat_lone", "repeat_type"),
 )
 RUNTIME = "src/condyle/runtime"
 NATIVE, TILES, CHAIN = (f"{RUNTIME}/{part}" for part in ("native", "tiles", "chain"))

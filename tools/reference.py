@@ -92,7 +92,8 @@ def derived(kind: str, name: str) -> str:
 
 def stub() -> str:
     """The whole file for type checkers."""
-    made = [result for function in FUNCTIONS.values() if (result := _result(function))]
+    answering = (*FUNCTIONS.values(), FUNCTIONS["rollout_1_by_tau_of_step"])
+    made = [result for function in answering if (result := _result(function))]
     methods = ["\nclass Methods:", *(_method(function) for function in FUNCTIONS.values())]
     return STUB_HEAD + "\n".join([*made, *methods]) + "\n"
 

@@ -19,7 +19,7 @@ from condyle.functions import FUNCTIONS, variant
 from condyle.methods import Methods, method_of, result_of
 from condyle.opened_calls import OpenedCall
 from condyle.packing import Packing, known_function
-from condyle.rollout_methods import RolloutMethods
+from condyle.rolling import Rolling
 from condyle.runtime.arrays import Binder
 from condyle.runtime.forks import Guard
 from condyle.runtime.kernel import Kernel, cores
@@ -33,7 +33,7 @@ Array = NDArray[np.floating]
 Out = Array | Packed | Sequence[Array] | Sequence[Packed] | None
 
 
-class Dynamics(Packing, RolloutMethods, Methods):
+class Dynamics(Packing, Rolling, Methods):
     """The functions of one robot on one target. Safe to call from many threads; a forked child may call too.
 
     Every method takes arrays (..., size) with any leading batch dimensions, broadcast against each other, and gives
@@ -111,7 +111,7 @@ class Dynamics(Packing, RolloutMethods, Methods):
         `vjp("rollout")(q, v, tau, dt, q_bar, v_bar, f_ext=..., every=..., last=..., by_time=...)` is that of `rollout`,
         with its options.
         """
-        return self._rollouts.vjp(self._numbers) if name == "rollout" else self._derivative("vjp", name)
+        return self._rollouts.vjp() if name == "rollout" else self._derivative("vjp", name)
 
     def jacobian(self, name: str, by: Sequence[str] | None = None) -> Callable[..., Any]:
         """The derivatives of a function by some inputs, by default by all: `jacobian("fd", by=("q",))(q, v, tau)`."""

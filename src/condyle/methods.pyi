@@ -43,6 +43,10 @@ class StepDerivatives(NamedTuple):
     A: Array
     B: Array
 
+class StepRollout(NamedTuple):
+    q: Array
+    v: Array
+
 class Methods:
     def inverse_dynamics(self, q: ArrayLike, v: ArrayLike, a: ArrayLike, f_ext: ArrayLike | None = None, out: Out = None) -> Array: ...
     def forward_dynamics(self, q: ArrayLike, v: ArrayLike, tau: ArrayLike, f_ext: ArrayLike | None = None, out: Out = None) -> Array: ...

@@ -11,7 +11,6 @@ from numpy.typing import NDArray
 
 from condyle.functions import FUNCTIONS, variant
 from condyle.methods import document_of, made, result_of
-from condyle.ports import NUMBERS
 from condyle.specification import F_EXT, Function
 
 Array = NDArray[np.floating]
@@ -71,13 +70,3 @@ class OpenedCall:
         every = (*inputs, *numbers) if forces is None else (*inputs, forces, *numbers)
         call, out = self._plain if forces is None else self._with_forces, given.get("out")
         return call(*every) if out is None else call(*every, out=out)
-
-
-def chosen(method: str, given: Mapping[str, Any], own: Mapping[str, Array]) -> dict[str, Any]:
-    """Numbers of the robot as they are given, else its own; TypeError for a keyword that is none of them."""
-    wrong = next((name for name in given if name not in own), None)
-    if wrong is not None:
-        known = ", ".join(own) or "none"
-        cure = f"compile(inputs=({wrong!r},)) makes it one" if wrong in NUMBERS else f"there is {known}"
-        raise TypeError(f"{method}: {wrong!r} is no keyword: {cure}")
-    return {name: value if given.get(name) is None else given[name] for name, value in own.items()}

@@ -15,6 +15,7 @@ from condyle.functions import FUNCTIONS, variant
 from condyle.functions.quantities import TAU
 from condyle.functions.rollouts import name_of
 from condyle.methods import result_of
+from condyle.ports import NUMBERS
 from condyle.specification import F_EXT
 
 STEP = "step"
@@ -47,8 +48,10 @@ def names(given: Iterable[str] | str) -> tuple[str, ...]:
 class Rollouts:
     """The rollouts of one robot's functions, those of late ready to be called."""
 
-    def __init__(self, engine: Owner) -> None:
-        self._engine = engine
+    def __init__(self, engine: Owner, numbers: Mapping[str, Any]) -> None:
+        """numbers: of the robot, those that are inputs, and its own."""
+        self._engine, self._numbers = engine, numbers
+        self._variants: dict[tuple[str, bool], tuple[str, dict[str, Any]]] = {}
         self._ready: dict[tuple[object, ...], tuple[str, Callable[..., Any]]] = {}
         self._inputs: dict[str, dict[str, int]] = {}
         self._of: dict[tuple[str, str], RolloutOf] = {}
@@ -72,21 +75,40 @@ class Rollouts:
 
     def steps(
         self,
-        given: Sequence[Any],
-        extra: Mapping[str, Any],
+        given: tuple[Any, ...],
+        f_ext: Any,
+        numbers: Mapping[str, Any],
         by_time: Sequence[str] | str,
         every: int,
         last: bool,
         out: Any,
     ) -> Any:
-        """`Dynamics.rollout`; given: the inputs of `step`; extra: external forces, and numbers of the robot."""
-        by_time = (TAU.name, *names(by_time)) if by_time else (TAU.name,)
-        of = variant(STEP, extra) if extra else STEP
-        return self.call(of, "", (*given, *extra.values()), Options(by_time, every, last), out)
+        """`Dynamics.rollout`; given: the inputs of `step`."""
+        of, extra = self.extended(STEP, f_ext, numbers)
+        options = Options((TAU.name, *names(by_time)) if by_time else (TAU.name,), every, last)
+        return self.call(of, "", (*given, *extra), options, out)
 
-    def vjp(self, numbers: Mapping[str, Any]) -> RolloutOf:
-        """The vjp of `Dynamics.rollout`; numbers: of the robot, those that are inputs, and its own."""
-        return RolloutOf(self, STEP, "vjp", (TAU.name,), numbers)
+    def extended(self, of: str, f_ext: Any, numbers: Mapping[str, Any]) -> tuple[str, list[Any]]:
+        """The function that takes these forces, unless they are None, and the robot's numbers; and what it takes more.
+
+        numbers: as they are given; the robot's own stand for others.
+        """
+        known = self._variants.get((of, f_ext is None))
+        if known is None:
+            own = {name: own for name, own in self._numbers.items() if name in FUNCTIONS[of].numbers}
+            forces = () if f_ext is None else (F_EXT.name,)
+            known = self._variants[of, f_ext is None] = variant(of, (*forces, *own)), own
+        name, own = known
+        wrong = next((given for given in numbers if given not in own), None)
+        if wrong is not None:
+            cure = f"; compile(inputs=({wrong!r},)) makes it one" if wrong in NUMBERS else ""
+            raise TypeError(f"rollout got an unexpected keyword argument {wrong!r}{cure}")
+        extra = [x if numbers.get(key) is None else numbers[key] for key, x in own.items()]
+        return name, extra if f_ext is None else [f_ext, *extra]
+
+    def vjp(self) -> RolloutOf:
+        """The vjp of `Dynamics.rollout`."""
+        return RolloutOf(self, STEP, "vjp", (TAU.name,))
 
     def of(self, name: str, kind: str = "") -> RolloutOf:
         """Rollouts of a function by its short name, kept as long as they are."""
@@ -180,15 +202,8 @@ class RolloutOf:
     back, for some rollouts at a time: `explain` says it.
     """
 
-    def __init__(
-        self,
-        rollouts: Rollouts,
-        of: str,
-        kind: str = "",
-        by_time: tuple[str, ...] = (),
-        numbers: Mapping[str, Any] | None = None,
-    ) -> None:
-        self._rollouts, self._kind, self._by_time, self._numbers = rollouts, kind, by_time, dict(numbers or {})
+    def __init__(self, rollouts: Rollouts, of: str, kind: str = "", by_time: tuple[str, ...] = ()) -> None:
+        self._rollouts, self._kind, self._by_time = rollouts, kind, by_time
         self._base = FUNCTIONS[of]
         self._of = of
         cotangents = [f"{port.name}_bar" for port in self._base.outputs] if kind else []
@@ -209,15 +224,10 @@ class RolloutOf:
         every_input = (*self._by_time, *(name for name in names(by_time) if name not in self._by_time))
         options = Options(every_input, every, last, names(sum), steps)
         forces = named.pop(F_EXT.name, None) if self._base.takes_f_ext else None
-        extra = {} if forces is None else {F_EXT.name: forces}
-        extra |= {name: _or(named.pop(name, None), own) for name, own in self._numbers.items()}
+        numbers = {name: named.pop(name) for name in self._base.numbers if name in named}
         if named or len(args) != len(self._taken):
             bound = self.__signature__.bind(*args, **named).arguments
             args = tuple(bound[name] for name in self._taken)
+        of, extra = self._rollouts.extended(self._of, forces, numbers)
         n = len(self._base.inputs)
-        of, args = variant(self._of, extra) if extra else self._of, (*args[:n], *extra.values(), *args[n:])
-        return self._rollouts.call(of, self._kind, args, options, out)
-
-
-def _or(value: Any, own: Any) -> Any:
-    return own if value is None else value
+        return self._rollouts.call(of, self._kind, (*args[:n], *extra, *args[n:]), options, out)

@@ -214,3 +214,26 @@ def test_memory_of_many_rollouts(arm: Robot) -> None:
     _, peak = tracemalloc.get_traced_memory()
     tracemalloc.stop()
     assert peak < 1.2 * sum(x.nbytes for x in found) + 0.2 * tau.nbytes
+
+
+def test_numbers_of_the_robot_are_keywords(arm: Robot) -> None:
+    """One set a rollout, or for all; the robot's own where they are left out; gradients by them too."""
+    opened = arm.compile(inputs=("inertias", "gravity"))
+    q, v, tau = drawn(arm, 5)
+    heavier = arm.inertias * np.linspace(1.0, 1.4, 5)[:, None, None]
+    found = opened.rollout(q, v, tau, 0.01, inertias=heavier)
+    for t in range(T):
+        q, v = opened.step(q, v, np.ascontiguousarray(tau[:, t]), 0.01, inertias=heavier)
+        same((found.q[:, t], found.v[:, t]), (q, v))
+    q, v, tau = drawn(arm, 5)
+    for one, other in zip(opened.rollout(q, v, tau, 0.01), arm.compile().rollout(q, v, tau, 0.01), strict=True):
+        np.testing.assert_allclose(one, other, 1e-9, 1e-9)
+    bar = np.ones((5, 7))
+    slopes = opened.vjp("rollout")(q, v, tau, 0.01, bar, bar, last=True, inertias=heavier)
+    assert slopes.inertias.shape == heavier.shape and slopes.gravity.shape == (3,)
+    change = np.random.default_rng(0).normal(size=heavier.shape) * 1e-6
+    ends = [opened.rollout(q, v, tau, 0.01, inertias=heavier + s * change, last=True) for s in (1.0, -1.0)]
+    difference = sum(float(np.sum(after - before)) for after, before in zip(*ends, strict=True))
+    assert difference == pytest.approx(2.0 * float(np.sum(slopes.inertias * change)), rel=1e-5)
+    with pytest.raises(TypeError, match="unexpected keyword argument 'mass'"):
+        opened.rollout(q, v, tau, 0.01, mass=1.0)

@@ -145,7 +145,7 @@ def _specified(name: str, repeat: Repeat, base: Function) -> Function:
     return replace(
         base,
         name=name,
-        method=f"rollout_of_{base.method}",
+        method=f"{base.method}_rollout",
         equation=f"{base.method.replace('_', ' ')} {times}, one after the other",
         inputs=tuple(_taken(port, repeat) for port in base.inputs),
         outputs=tuple(_given(port, repeat) for port in base.outputs),
@@ -158,9 +158,9 @@ def _specified(name: str, repeat: Repeat, base: Function) -> Function:
         inverse="",
         columns=None,
         kept=False,
+        forced="",
         numbers=(),
         variant_of="",
-        forced="",
         repeat=repeat,
     )
 

@@ -25,12 +25,12 @@ def physical_inertias(pi: ArrayLike) -> NDArray[np.bool_]:
     """
     rows = np.asarray(pi, np.float64)
     _check("physical_inertias", "pi", rows.shape)
-    finite = np.isfinite(rows).all(axis=-1)
+    finite: NDArray[np.bool_] = np.asarray(np.isfinite(rows).all(axis=-1))
     m, x, y, z, *second = np.moveaxis(np.where(finite[..., None], rows, 0.0), -1, 0)
     xx, xy, xz, yy, yz, zz = _second(*second)
     pseudo = np.array([[xx, xy, xz, x], [xy, yy, yz, y], [xz, yz, zz, z], [x, y, z, m]])
     least = np.linalg.eigvalsh(np.moveaxis(pseudo, (0, 1), (-2, -1)))[..., 0]
-    return np.asarray(finite & (least > 0.0))
+    return np.logical_and(finite, least > 0.0)
 
 
 def log_cholesky(pi: Any) -> Any:

@@ -12,6 +12,7 @@
 #include "driver.h"
 #include "steps.h"
 #include "repeat_run.h"
+#include "repeat_lone.h"
 #else
 single_run *const SINGLE_ENTRY = NULL;
 tiles_run *const *const TILES_ENTRY = NULL;

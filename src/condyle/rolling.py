@@ -1,25 +1,25 @@
-"""The rollouts that `Dynamics` has as methods."""
+"""What `Dynamics` has of rollouts; what they need is imported when one is asked for."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from typing import TYPE_CHECKING, Any, cast
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from condyle.opened_calls import chosen
 from condyle.runtime.packed import Packed
-from condyle.specification import F_EXT
 
 if TYPE_CHECKING:
+    from condyle.methods import StepRollout
     from condyle.rollouts import Rollouts
 
 Array = NDArray[np.floating]
+Out = Array | Packed | Sequence[Array] | Sequence[Packed] | None
 
 
-class RolloutMethods:
-    """What `Dynamics` repeats over time."""
+class Rolling:
+    """`rollout`, and rollouts of any function."""
 
     _numbers: Mapping[str, Array]
     _rolled: Rollouts | None
@@ -35,21 +35,20 @@ class RolloutMethods:
         every: int = 1,
         last: bool = False,
         by_time: Sequence[str] | str = (),
-        out: Array | Packed | Sequence[Array] | Sequence[Packed] | None = None,
+        out: Out = None,
         **numbers: ArrayLike,
-    ) -> tuple[Array, Array]:
+    ) -> StepRollout:
         """`step` repeated: (q, v) after each step, by the integrator that was chosen; tau has a value for each step.
 
         q (..., nq), v (..., nv): before the first step. tau (..., T, nv): held over each of the T steps. dt (...): the
         length of a step, in seconds. f_ext (..., n_bodies, 6): external forces, held over all steps. by_time: names of
-        further inputs with a value for each step, a time axis before their own: "f_ext", "dt".
+        further inputs with a value for each step, a time axis before their own: "f_ext", "dt". numbers: those of the
+        robot that `compile(inputs=)` made keywords, held too; its own where they are left out.
         Answers: q (..., T, nq), v (..., T, nv). every=k: those of steps k, 2 k, ... and of the last one; last=True: of
-        the last one alone, without time axis. numbers: those of the robot that are inputs (`compile(inputs=)`).
+        the last one alone, without time axis.
         ShapeError for time axes that disagree, or without a step.
         """
-        extra = {} if f_ext is None else {F_EXT.name: f_ext}
-        extra |= chosen("rollout", numbers, self._numbers)
-        return self._rollouts.steps((q, v, tau, dt), extra, by_time, every, last, out)
+        return self._rollouts.steps((q, v, tau, dt), f_ext, numbers, by_time, every, last, out)
 
     def rollouts_of(self, name: str, kind: str = "") -> Callable[..., Any]:
         """Rollouts of any function, by its short name, with the options of each call; kind: "vjp" for theirs."""
@@ -61,5 +60,5 @@ class RolloutMethods:
         if self._rolled is None:
             from condyle.rollouts import Rollouts
 
-            self._rolled = Rollouts(cast("Any", self))
+            self._rolled = Rollouts(self, self._numbers)  # pyright: ignore[reportArgumentType]
         return self._rolled
