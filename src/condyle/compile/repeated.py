@@ -9,6 +9,7 @@ from itertools import cycle
 import numpy as np
 from numpy.typing import NDArray
 
+from condyle.backends.c.build import CKernel
 from condyle.backends.cpu.repeat import repeated
 from condyle.functions import FUNCTIONS
 from condyle.ir.interp_repeated import repeat
@@ -42,6 +43,8 @@ def build(function: Function, tree: Tree, body: Callable[[str], Kernel]) -> Kern
 
 def looped(body: Kernel, loop: TimeLoop, tree: Tree, of: str) -> Kernel:
     """A loop around a kernel, by the target that the kernel is of."""
+    if isinstance(body, CKernel):
+        return body.repeated(loop)
     made = repeated(body, loop) if isinstance(body, NativeKernel) else None
     if made is not None:
         return made

@@ -52,8 +52,8 @@ class TimeLoop:
         return t // every if (t + 1) % every == 0 or t == self.steps - 1 else -1
 
     def rows(self, every: int) -> int:
-        """How many rows there are."""
-        return -(-self.steps // every)
+        """How many rows there are: one where every is 0."""
+        return -(-self.steps // every) if every else 1
 
     @property
     def last(self) -> int:

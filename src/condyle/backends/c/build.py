@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ctypes
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -11,6 +12,7 @@ from condyle.backends.c.emit import Source, source
 from condyle.backends.c.target import TARGET
 from condyle.backends.common.facts import Facts, bits_of
 from condyle.ir.count import work as work_of
+from condyle.ir.repeated import TimeLoop
 from condyle.ir.sweep import Code
 from condyle.runtime import cache, loading
 from condyle.runtime.kernel import Kernel, cores
@@ -25,7 +27,7 @@ def build(program: Code, facts: Facts, dtype: str = "float64") -> Kernel:
     UnsupportedError for what C cannot say.
     """
     bits, compiler = bits_of(dtype), find_compiler()
-    text = source(program, facts, bits, split=True)
+    text = source(program, facts, bits, split=True, loops=True)
     parts = ["c", str(TARGET.abi), facts.version, compiler.path, compiler.identity, *TARGET.flags, *text.units]
     description = f"{facts.name} {program.name} {dtype} {facts.fingerprint[:12]}"
     made = cache.fetch(parts, description, lambda target: compile_shared(text, compiler, target))
@@ -53,9 +55,52 @@ def compile_shared(text: Source, compiler: Compiler, target: Path) -> None:
         (place / f"{name}.o").unlink(missing_ok=True)
 
 
+class CKernel(NativeKernel):
+    """A Kernel in a shared object, which can repeat it over time too."""
+
+    __slots__ = ("_library", "_shape", "_symbol")
+
+    def __init__(
+        self, library: ctypes.CDLL, symbol: str, shape: Shape, dtype: np.dtype[np.floating], description: str
+    ) -> None:
+        entry = entry_of(_address(library, f"{symbol}_strided"), shape, dtype)
+        super().__init__(entry, dtype, description, library)
+        self._library, self._symbol, self._shape = library, symbol, shape
+
+    def repeated(self, loop: TimeLoop) -> NativeKernel:
+        """A loop around this kernel: nothing is compiled."""
+        once, numbers = self._shape, _numbers(loop, self._shape)
+        more = sum(once.in_sizes) + sum(once.out_sizes[give.output] for give in loop.gives if give.summed)
+        shape = replace(
+            once,
+            in_sizes=tuple(x * loop.rows(take.every) for take, x in zip(loop.takes, once.in_sizes, strict=True)),
+            out_sizes=tuple(once.out_sizes[give.output] * loop.rows(give.every) for give in loop.gives),
+            work_bytes=once.work_bytes + more * once.lanes * self.dtype.itemsize,
+            state_ns=once.state_ns * loop.steps,
+        )
+        address = _address(self._library, f"{self._symbol}_repeat")
+        entry = entry_of(address, shape, self.dtype, ctypes.addressof(numbers))
+        said = f"{loop.steps} steps a tile, {self.description}"
+        return NativeKernel(entry, self.dtype, said, (self._library, numbers))
+
+
+def _numbers(loop: TimeLoop, shape: Shape) -> ctypes.Array[ctypes.c_ssize_t]:
+    """What support/repeat.h takes: arrays are contiguous."""
+    found = [loop.steps, int(loop.backwards), len(loop.gives)]
+    for take, size in zip(loop.takes, shape.in_sizes, strict=True):
+        found += [take.carried, take.every, size]
+    for give in loop.gives:
+        found += [give.output, give.every, int(give.summed), shape.out_sizes[give.output]]
+    return (ctypes.c_ssize_t * len(found))(*found)
+
+
+def _address(library: ctypes.CDLL, symbol: str) -> int:
+    return ctypes.cast(library[symbol], ctypes.c_void_p).value or 0
+
+
 def _kernel(
     program: Code, facts: Facts, dtype: np.dtype[np.floating], library: ctypes.CDLL, description: str
-) -> NativeKernel:
+) -> CKernel:
     symbol = f"{facts.name}_{program.name}"
     work = library[f"{symbol}_work"]
     work.restype = ctypes.c_size_t
@@ -63,5 +108,4 @@ def _kernel(
     in_sizes = tuple(array.size for array in program.inputs)
     out_sizes = tuple(array.size for array in program.arrays)
     shape = Shape.of(in_sizes, out_sizes, lanes, int(work()), work_of(program))
-    address = ctypes.cast(library[f"{symbol}_strided"], ctypes.c_void_p).value or 0
-    return NativeKernel(entry_of(address, shape, dtype), dtype, description, library)
+    return CKernel(library, symbol, shape, dtype, description)

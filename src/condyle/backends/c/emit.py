@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from condyle.backends.c.body import Body, dialect_of, literal, operand, straight, write_table
+from condyle.backends.c.repeat import write_loop
 from condyle.backends.c.rolled import rolled_body
 from condyle.backends.c.segments import segmented_body
 from condyle.backends.c.target import TARGET, Target
@@ -50,11 +51,18 @@ def support(name: str) -> str:
 
 
 def source(
-    program: Code, facts: Facts, bits: int, split: bool = False, constants: bool = True, target: Target = TARGET
+    program: Code,
+    facts: Facts,
+    bits: int,
+    split: bool = False,
+    constants: bool = True,
+    target: Target = TARGET,
+    loops: bool = False,
 ) -> Source:
     """The complete, self-contained C source of one function.
 
-    split: deal its chunks out to several units. constants: define the robot's exported constants too.
+    split: deal its chunks out to several units. constants: define the robot's exported constants too. loops: an entry
+    that repeats the function over time.
     """
     checked_name(program.name, IN_C)
     body = _body(program, bits, target)
@@ -71,6 +79,9 @@ def source(
     if apart:
         e(*(f"CD_CHUNK void {program.name}_{k}(real_v *w);" for k in range(len(body.chunks))), "")
     write_function(e, program, facts, bits, body, () if apart else groups[0], target)
+    if loops:
+        e(f"#define CD_LINE {LINE}", support("repeat.h"))
+        write_loop(e, f"{facts.name}_{program.name}", program, bits, body)
     if constants:
         write_facts(e, facts)
     parts = tuple(_part(group, bits, ops) for group in groups) if apart else ()
