@@ -13,7 +13,8 @@ from condyle.choices import BUNDLED, EXPORTS, UNNAMED
 from condyle.compile.checks import check_bound, check_invertible
 from condyle.compile.serial import Compiler
 from condyle.errors import UnsupportedError
-from condyle.functions import DEFAULT, found, takes, variant
+from condyle.functions import DEFAULT, takes, variant
+from condyle.functions.open_rollouts import known_as, open_name, opened
 from condyle.model import robot as model
 from condyle.model.tree import tree_of
 from condyle.options import bound_of, check_choice, dtype_name, numbers_of
@@ -64,8 +65,9 @@ def export(
     target: "c": header, sources, CMakeLists.txt and a test that checks itself; "cuda": one header for float and double,
     and an example that checks itself; both have each function that takes external forces once more, with f_ext, and
     install a CMake package and a pkg-config file. "verilog": an accelerator with a test bench, a Makefile and
-    report.json. robot.json holds the names. name: the prefix of every symbol, `[a-z][a-z0-9_]{0,30}` and no word of C,
-    C++, CUDA or Verilog, by default the bundled robot's name, else "robot".
+    report.json. functions: by short name; for c "rollout" too, step repeated. robot.json holds the names. name: the
+    prefix of every symbol, `[a-z][a-z0-9_]{0,30}` and no word of C, C++, CUDA or Verilog, by default the bundled
+    robot's name, else "robot".
     For c and cuda: frames, reference_frame, integrator, inputs, as in `compile`. For c: dtype ("float64").
     For verilog: word, the number format ("27x18", "27", "32", "q16.16"), by default the first; dsp, a budget that
     chooses how often a task may enter; clock [MHz] (125), assumed, to print times; f_ext [N, N m], tasks carry external
@@ -88,7 +90,7 @@ def export(
     named = prefix_of(robot) if name is None else name
     bound = bound_of(robot, frames, reference_frame or "local", integrator=integrator or UNBOUND.integrator)
     compiler = compiler_of(robot, name=named, bound=bound)
-    for known in map(found, functions):
+    for known in map(known_as, functions):
         if known is not None:
             check_bound(compiler.tree, known, robot.frames)
     job = Job(robot, compiler, folder, functions, bound, said)
@@ -103,9 +105,14 @@ def _opened(functions: Sequence[str], numbers: Sequence[str]) -> tuple[str, ...]
     """The functions with these numbers of the robot as inputs, each with external forces once more."""
     if not numbers:
         return (*functions,)
-    extra = [((), (F_EXT.name,)) if F_EXT.name in takes(name) else ((),) for name in functions]
-    pairs = zip(functions, extra, strict=True)
-    return tuple(variant(name, (*forces, *numbers)) for name, ways in pairs for forces in ways)
+    made: list[str] = []
+    for name in functions:
+        repeat = opened(name)
+        of = name if repeat is None else repeat.of
+        for forces in ((), (F_EXT.name,)) if F_EXT.name in takes(of) else ((),):
+            one = variant(of, (*forces, *numbers))
+            made.append(one if repeat is None else open_name(one, repeat.by_time, repeat.summed))
+    return tuple(made)
 
 
 def check_solvable(robot: model.Robot, functions: Sequence[str]) -> None:
@@ -113,7 +120,7 @@ def check_solvable(robot: model.Robot, functions: Sequence[str]) -> None:
     from condyle.hardware.functions import tasks
 
     known = {name: task.function for name, task in tasks().items()}
-    if any(function.solves for name in functions if (function := found(name) or known.get(name)) is not None):
+    if any(function.solves for name in functions if (function := known_as(name) or known.get(name)) is not None):
         check_invertible(robot)
 
 

@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-import math
 import os
-from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, cast
@@ -14,7 +13,8 @@ from numpy.typing import NDArray
 
 from condyle import hardware
 from condyle.backends.c.export import export_c
-from condyle.backends.common.facts import Facts, Vectors
+from condyle.backends.common.describe import body_of, held_of
+from condyle.backends.common.facts import Facts
 from condyle.backends.common.owned import check_owned
 from condyle.backends.common.readme import Coordinates
 from condyle.backends.cuda.cpp.project import export_cuda
@@ -22,11 +22,13 @@ from condyle.choices import EXPORTS
 from condyle.compile.serial import Compiler
 from condyle.errors import UnsupportedError
 from condyle.functions import FUNCTIONS, Variant, found, variants
-from condyle.functions.quantities import M, Q, V
+from condyle.functions.open_rollouts import OpenRollout, open_rollouts, opened
+from condyle.ir.repeated import Repeated
+from condyle.ir.sweep import Code
+from condyle.known_answers import rollout_vectors, vectors_of
 from condyle.model.robot import Robot
-from condyle.specification import Bound, Function, Port
-from condyle.trace.reference import evaluate
-from condyle.trace.structure import sizes
+from condyle.specification import Bound, Function
+from condyle.trace.repeated import time_loop
 
 Reals = NDArray[np.floating]
 
@@ -49,11 +51,15 @@ class Job:
 
     @property
     def variants(self) -> list[Variant]:
-        return variants(self.functions)
+        return variants(name for name in self.functions if opened(name) is None)
+
+    @property
+    def rollouts(self) -> list[OpenRollout]:
+        return open_rollouts(self.functions)
 
     @property
     def specifications(self) -> list[Function]:
-        return [one.function for one in self.variants]
+        return [one.function for one in (*self.variants, *self.rollouts)]
 
 
 def _owners(option: str) -> str:
@@ -93,6 +99,10 @@ def functions_of(target: str, functions: object) -> tuple[str, ...]:
     if not named:
         raise UnsupportedError(f"functions={functions!r}: give a list of {', '.join(allowed)}, such as ('id', 'fd')")
     for name in named:
+        if target != "verilog" and opened(name) is not None:
+            continue
+        if name not in allowed and (function := found(name)) is not None and function.repeat is not None:
+            raise UnsupportedError(f"functions: {name!r}: exports of rollouts, as 'rollout', take any number of steps")
         if name not in allowed and found(name) is None:
             also = "" if target == "verilog" else ", nor a derivative of one such as 'vjp_fd'"
             raise UnsupportedError(f"functions: {name!r} is not one of {', '.join(map(repr, allowed))}{also}")
@@ -116,15 +126,30 @@ def check_folder(out: Path) -> None:
 
 def _export_c(job: Job) -> list[Path]:
     compiler, order = job.compiler, _order(job.robot)
-    programs = [replace(compiler.code(one.of, one.f_ext), name=one.name) for one in job.variants]
-    vectors = {one.name: _vectors(job, one, job.dtype) for one in job.variants}
+    programs = [
+        *(replace(compiler.code(one.of, one.f_ext), name=one.name) for one in job.variants),
+        *(_open(one, compiler.code(one.repeat.of, False)) for one in job.rollouts),
+    ]
+    held = {program.name: held_of(body_of(program)) for program in programs}
+    vectors = {one.name: vectors_of(job.robot, job.compiler, one, job.dtype, held[one.name]) for one in job.variants}
+    vectors |= {
+        one.name: rollout_vectors(job.robot, job.compiler, one, job.dtype, held[one.name]) for one in job.rollouts
+    }
     names, bodies = _names(job.robot, job.bound, job.specifications), len(job.robot.bodies)
     return export_c(programs, _facts(job), job.out, vectors, names, order, job.dtype, bodies)
 
 
+def _open(rollout: OpenRollout, code: Code) -> Repeated:
+    """As code: the number of steps says nothing."""
+    body = replace(code, name=rollout.name)
+    return Repeated(rollout.name, body, time_loop(rollout.repeat), body.inputs, body.arrays)
+
+
 def _export_cuda(job: Job) -> list[Path]:
+    if job.rollouts:
+        raise UnsupportedError("functions: target 'cuda' exports no rollouts yet; target 'c' does")
     functions, programs = job.compiler.gpu_kernels.exported(job.variants)
-    vectors = {one.name: _vectors(job, one, "float64") for one in job.variants}
+    vectors = {one.name: vectors_of(job.robot, job.compiler, one, "float64") for one in job.variants}
     names, order = _names(job.robot, job.bound, job.specifications), _order(job.robot)
     bodies = len(job.robot.bodies)
     return export_cuda(functions, programs, _facts(job), _joints(job.robot), job.out, vectors, names, order, bodies)
@@ -157,49 +182,9 @@ def _joints(robot: Robot) -> dict[str, list[int]]:
 def _facts(job: Job) -> Facts:
     """With what each function computes that may be called."""
     return replace(
-        job.compiler.facts, functions={one.name: one.function for one in (*variants(FUNCTIONS), *job.variants)}
+        job.compiler.facts,
+        functions={one.name: one.function for one in (*variants(FUNCTIONS), *job.variants, *job.rollouts)},
     )
-
-
-def _vectors(job: Job, variant: Variant, dtype: str, n: int = 5) -> Vectors:
-    """States with the reference's answers, for the exported test."""
-    rng = np.random.default_rng(1)
-    q, v = job.robot.random_state(n, rng)
-    known: dict[str, Reals] = {Q.name: q, V.name: v}
-
-    def fill(ports: Sequence[Port]) -> None:
-        for port in ports:
-            if port.name not in known and port.given_by:
-                fill(FUNCTIONS[port.given_by].inputs)
-                (known[port.name],) = _reference(job.compiler, port.given_by, known)
-            elif port.name not in known:
-                drawn = rng.uniform(-1.0, 1.0, (n, math.prod(port.shape(sizes(job.compiler.tree)))))
-                known[port.name] = job.robot.random_state(n, rng).q if port.is_configuration else drawn
-
-    specification, nv = variant.function, job.robot.nv
-    fill((*specification.inputs, M))
-    inputs = tuple(known[port.name].astype(dtype) for port in specification.inputs)
-    rows = {port.name: x.astype(np.float64) for port, x in zip(specification.inputs, inputs, strict=True)}
-    condition = float(np.max(np.linalg.cond(np.reshape(known[M.name], (n, nv, nv))))) if nv else 1.0
-    allowed = _allowed(specification, dtype, nv, condition)
-    return Vectors(inputs, _reference(job.compiler, variant.of, rows), allowed)
-
-
-def _allowed(function: Function, dtype: str, nv: int, condition: float) -> float:
-    """The error that rounding justifies, relative to the largest entry of an answer; inputs are exact.
-
-    Three to eight times what gcc and clang, -O0 and -O3, were seen to err by on the bundled robots and on chains.
-    """
-    sums = 64.0 + nv  # roundings of what is only summed and multiplied; they grow with the depth
-    useless = 1e-8 if dtype == "float64" else 1e-2  # above this no mistake is found either
-    return min(float(np.finfo(dtype).eps) * max(sums, function.condition * condition), useless)
-
-
-def _reference(compiler: Compiler, function: str, rows: Mapping[str, Reals]) -> tuple[Reals, ...]:
-    """Answers, (n, size) each."""
-    given = {port.name: rows[port.name] for port in FUNCTIONS[function].ports("f_ext" in rows)}
-    found = evaluate(compiler.tree, function, compiler.reference_route(function), given)
-    return tuple(np.reshape(np.asarray(array), (len(next(iter(given.values()))), -1)) for array in found)
 
 
 def _order(robot: Robot) -> list[Coordinates]:

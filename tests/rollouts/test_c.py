@@ -23,7 +23,6 @@ from condyle.ir.program import Array, Program
 from condyle.ir.repeated import Give, Take, TimeLoop
 from condyle.ir.segments import Segmented
 from condyle.ir.sweep import Rolled
-
 from condyle.runtime import cache as kept
 from condyle.runtime.native import NativeKernel
 from tests.zoo import every_joint

@@ -15,6 +15,7 @@ from condyle.choices import DTYPES, EXPORTS, INTEGRATORS, REFERENCE_FRAMES, UNNA
 from condyle.cli.common import add_frames, add_robot, load_aloud, progress, say, show, show_json, words
 from condyle.errors import AccuracyWarning
 from condyle.functions import DEFAULT, FUNCTIONS, found
+from condyle.functions.open_rollouts import opened
 from condyle.hardware.functions import library, tasks
 
 
@@ -83,7 +84,7 @@ def functions(text: str, more: Iterable[str] = ()) -> tuple[str, ...]:
         return tuple(FUNCTIONS)
     short = {function.method: name for name, function in FUNCTIONS.items()}
     names = ",".join(short.get(word, word) for word in text.split(","))
-    derived = [name for name in names.split(",") if found(name) is not None]
+    derived = [name for name in names.split(",") if found(name) is not None or opened(name) is not None]
     return words(names, (*FUNCTIONS, *more, *derived))
 
 

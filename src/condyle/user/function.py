@@ -15,6 +15,7 @@ from numpy.typing import ArrayLike, DTypeLike
 from condyle.derivatives import KINDS
 from condyle.dynamics import Dynamics, Out
 from condyle.errors import UnsupportedError
+from condyle.functions.open_rollouts import open_name
 from condyle.methods import result_of
 from condyle.model.robot import Robot
 from condyle.model.tree import tree_of
@@ -100,10 +101,12 @@ class UserFunction:
         derivatives: Sequence[str] = (),
         name: str | None = None,
         dtype: DTypeLike | None = None,
+        rollout: Mapping[str, Sequence[str]] | None = None,
     ) -> list[Path]:
         """Writes a project with this function, by its own name: target "c" or "cuda"; the files written.
 
-        derivatives: of "jvp", "vjp", "jacobian", "hessian". name, dtype: as in `condyle.export`.
+        derivatives: of "jvp", "vjp", "jacobian", "hessian". name, dtype: as in `condyle.export`. rollout: of any number
+        of steps, beside it: {"by_time": inputs with a value for each step, "sum": outputs that are summed}; {}: none.
         """
         for kind in derivatives:
             if kind not in KINDS:
@@ -112,6 +115,7 @@ class UserFunction:
             raise UnsupportedError("exports have forces in the bodies' axes: leave force_frame= out")
         with called(self.specification, self._name) as own:
             functions = (own, *(f"{kind}_{own}" for kind in derivatives))
+            functions = functions if rollout is None else (*functions, _open(own, rollout))
             options = {key: value for key, value in self._bound._asdict().items() if key != "force_frame"}
             return self._write(target, out, functions, name, dtype, **options)
 
@@ -122,6 +126,13 @@ class UserFunction:
         if output not in self._only:
             raise UnsupportedError(f"of={output!r}: name an output: {', '.join(self._only)}")
         return self._only[output]()
+
+
+def _open(own: str, options: Mapping[str, Sequence[str]]) -> str:
+    """What an export calls a rollout of this function."""
+    if not set(options) <= {"by_time", "sum"}:
+        raise UnsupportedError(f"rollout={dict(options)!r}: allowed are 'by_time' and 'sum', each a list of names")
+    return open_name(own, options.get("by_time", ()), options.get("sum", ()))
 
 
 class CompiledFunction:

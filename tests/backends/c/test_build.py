@@ -5,6 +5,7 @@ from __future__ import annotations
 import ctypes
 import dataclasses
 import mmap
+from functools import partial
 
 import numpy as np
 import pytest
@@ -166,7 +167,7 @@ def test_units_compiled_apart_make_the_same_function(part: int, monkeypatch: pyt
     target = dataclasses.replace(TARGET, cut=Cut(shortest=50, longest=100), part=part)
     inputs = states(program, 9)
     want = meaning(program, inputs)[0]
-    monkeypatch.setattr(module, "source", lambda p, f, bits, split: source(p, f, bits, split, target=target))
+    monkeypatch.setattr(module, "source", partial(source, target=target))
     got = answers(build(program, FACTS), program, inputs)[0]
     np.testing.assert_allclose(got, want, rtol=0, atol=1e-12)
 

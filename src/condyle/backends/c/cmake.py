@@ -7,11 +7,12 @@ from collections.abc import Sequence
 from condyle.backends.c.target import TARGET
 from condyle.backends.common.facts import Facts
 from condyle.backends.common.package import library_of, write_install, write_library
+from condyle.ir.repeated import Repeated
 from condyle.ir.sweep import Code
 from condyle.text import Emitter
 
 
-def cmake_file(programs: Sequence[Code], facts: Facts) -> str:
+def cmake_file(programs: Sequence[Code | Repeated], facts: Facts) -> str:
     """The text; the version of the package is that of the ABI."""
     name, library = facts.name, library_of(facts.name)
     sources = " ".join(f"{name}_{part}.c" for part in ("facts", *(program.name for program in programs)))

@@ -7,17 +7,18 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from condyle.backends.c.body import Body, dialect_of, literal, operand, straight, write_table
-from condyle.backends.c.repeat import write_loop
+from condyle.backends.c.repeat import TIMES, room, strided_rollout, time_strides, write_loop, write_rollout
 from condyle.backends.c.rolled import rolled_body
 from condyle.backends.c.segments import segmented_body
 from condyle.backends.c.target import TARGET, Target
 from condyle.backends.common.chunks import lower
-from condyle.backends.common.describe import argument_names, header, held_of
+from condyle.backends.common.describe import argument_names, body_of, header, held_of
 from condyle.backends.common.facts import Facts, checked_name
 from condyle.backends.common.forms import beyond, write_functions
 from condyle.backends.common.words import IN_C
 from condyle.ir.count import tally
 from condyle.ir.program import Program
+from condyle.ir.repeated import Repeated
 from condyle.ir.segments import Segmented
 from condyle.ir.sweep import Code
 from condyle.text import Emitter
@@ -51,7 +52,7 @@ def support(name: str) -> str:
 
 
 def source(
-    program: Code,
+    program: Code | Repeated,
     facts: Facts,
     bits: int,
     split: bool = False,
@@ -65,27 +66,29 @@ def source(
     that repeats the function over time.
     """
     checked_name(program.name, IN_C)
-    body = _body(program, bits, target)
+    code = body_of(program)
+    body = _body(code, bits, target)
     groups = _groups(body, target) if split else [[text for text, _ in body.chunks]]
     apart = len(groups) > 1
     e = Emitter()
     e(*header(program, facts, f"float{bits}", TARGET.abi), "")
-    ops = tally(program)
+    ops = tally(code)
     write_preamble(e, bits, apart, ops)
     e(f"typedef unsigned {'short' if body.size < 65536 else 'int'} cd_slot;", "")
     e(support("sincos.h"), support("transpose.h"), support("tiles.h"))
     if body.products:
         e(support("product.h"))
+    if loops or isinstance(program, Repeated):
+        e(f"#define CD_LINE {LINE}", support("repeat.h"))
     if apart:
         e(*(f"CD_CHUNK void {program.name}_{k}(real_v *w);" for k in range(len(body.chunks))), "")
     write_function(e, program, facts, bits, body, () if apart else groups[0], target)
     if loops:
-        e(f"#define CD_LINE {LINE}", support("repeat.h"))
-        write_loop(e, f"{facts.name}_{program.name}", program, bits, body)
+        write_loop(e, f"{facts.name}_{program.name}", code, bits, body)
     if constants:
         write_facts(e, facts)
     parts = tuple(_part(group, bits, ops) for group in groups) if apart else ()
-    return Source(e.text(), parts, most(body), most(body) <= target.stack)
+    return Source(e.text(), parts, most(program, body), most(program, body) <= target.stack)
 
 
 def _body(program: Code, bits: int, target: Target) -> Body:
@@ -123,13 +126,19 @@ def write_preamble(e: Emitter, bits: int, apart: bool, ops: Collection[str] = ()
     e(f"#define CD_CHUNK {storage}", "")
 
 
-def most(body: Body) -> int:
+def most(program: Code | Repeated, body: Body) -> int:
     """Bytes of workspace, where a vector is as long as it can be, and room to begin at a whole line."""
-    return (body.size + 1) * LINE
+    return (body.size + (room(program.body) if isinstance(program, Repeated) else 0) + 1) * LINE
 
 
 def write_function(
-    e: Emitter, program: Code, facts: Facts, bits: int, body: Body, chunks: Sequence[str], target: Target
+    e: Emitter,
+    program: Code | Repeated,
+    facts: Facts,
+    bits: int,
+    body: Body,
+    chunks: Sequence[str],
+    target: Target,
 ) -> None:
     """Chunks, tables and the exported symbols of one function."""
     name, symbol, real = program.name, f"{facts.name}_{program.name}", real_of(bits)
@@ -139,49 +148,60 @@ def write_function(
         if table:
             write_table(e, f"{name}_out_{k}", table + (body.zero,) * (-len(table) % 16))
     e("")
-    with e.block(f"size_t {symbol}_work(void)\n{{"):
-        e(f"return {body.size} * sizeof(real_v) + {LINE};")
-    e("")
-    with e.block(strided_head(symbol, real) + "\n{"):
-        _write_driver(e, program, bits, body)
-    e("")
+    if isinstance(program, Repeated):
+        write_rollout(e, symbol, program, bits, body, LINE)
+    else:
+        with e.block(f"size_t {symbol}_work(void)\n{{"):
+            e(f"return {body.size} * sizeof(real_v) + {LINE};")
+        e("")
+        with e.block(strided_head(program, symbol, real) + "\n{"):
+            _write_driver(e, program, bits, body)
+        e("")
     with e.block(given_head(program, symbol, real) + "\n{"):
         _write_given(e, program, symbol, real)
     e("")
-    if most(body) <= target.stack:
+    if most(program, body) <= target.stack:
         with e.block(plain_head(program, symbol, real) + "\n{"):
-            names = [*argument_names(program.inputs, "in"), *argument_names(program.arrays, "out")]
-            e(f"unsigned char work[{body.size} * sizeof(real_v) + {LINE}];")
-            e(f"return {symbol}_with({', '.join(['n', *names, 'work'])});")
+            e(f"unsigned char work[{most(program, body) // LINE - 1} * sizeof(real_v) + {LINE}];")
+            e(f"return {symbol}_with({', '.join([*_passed(program), 'work'])});")
         e("")
+
+
+def _passed(program: Code | Repeated) -> list[str]:
+    code = body_of(program)
+    times = ["steps", "every"] if isinstance(program, Repeated) else []
+    return ["n", *times, *argument_names(code.inputs, "in"), *argument_names(code.arrays, "out")]
 
 
 def real_of(bits: int) -> str:
     return "double" if bits == 64 else "float"
 
 
-def strided_head(symbol: str, real: str) -> str:
+def strided_head(program: Code | Repeated, symbol: str, real: str) -> str:
     """The entry for arrays of any batch stride: in elements, 0 = one row for every state."""
+    if isinstance(program, Repeated):
+        return strided_rollout(symbol, real)
     return (
         f"int {symbol}_strided(size_t n, const {real} *const *in, const ptrdiff_t *in_stride,\n"
         f"    {real} *const *out, const ptrdiff_t *out_stride, void *work)"
     )
 
 
-def plain_head(program: Code, symbol: str, real: str) -> str:
+def plain_head(program: Code | Repeated, symbol: str, real: str) -> str:
     """The entry for contiguous arrays whose workspace is on the stack."""
     return f"int {symbol}({', '.join(_arguments(program, real))})"
 
 
-def given_head(program: Code, symbol: str, real: str) -> str:
+def given_head(program: Code | Repeated, symbol: str, real: str) -> str:
     """The entry for contiguous arrays and a given workspace."""
     return f"int {symbol}_with({', '.join([*_arguments(program, real), 'void *work'])})"
 
 
-def _arguments(program: Code, real: str) -> list[str]:
-    inputs = [f"const {real} *{name}" for name in argument_names(program.inputs, "in")]
-    outputs = [f"{real} *{name}" for name in argument_names(program.arrays, "out")]
-    return ["size_t n", *inputs, *outputs]
+def _arguments(program: Code | Repeated, real: str) -> list[str]:
+    code = body_of(program)
+    inputs = [f"const {real} *{name}" for name in argument_names(code.inputs, "in")]
+    outputs = [f"{real} *{name}" for name in argument_names(code.arrays, "out")]
+    return [TIMES if isinstance(program, Repeated) else "size_t n", *inputs, *outputs]
 
 
 def _write_driver(e: Emitter, program: Code, bits: int, body: Body) -> None:
@@ -214,16 +234,23 @@ def _write_driver(e: Emitter, program: Code, bits: int, body: Body) -> None:
     e("return 0;")
 
 
-def _write_given(e: Emitter, program: Code, symbol: str, real: str) -> None:
-    inputs, outputs = argument_names(program.inputs, "in"), argument_names(program.arrays, "out")
+def _write_given(e: Emitter, program: Code | Repeated, symbol: str, real: str) -> None:
+    code = body_of(program)
+    inputs, outputs = argument_names(code.inputs, "in"), argument_names(code.arrays, "out")
     e(f"const {real} *in[{max(1, len(inputs))}];", f"{real} *out[{max(1, len(outputs))}];")
-    held = held_of(program)
-    strides = ["0" if array.name in held else str(array.size) for array in program.inputs]
-    e(f"const ptrdiff_t in_stride[] = {{{', '.join(strides) or '0'}}};")
-    e(f"const ptrdiff_t out_stride[] = {{{', '.join(str(a.size) for a in program.arrays) or '0'}}};")
+    if isinstance(program, Repeated):
+        e(*time_strides(program))
+    else:
+        held = held_of(program)
+        strides = ["0" if array.name in held else str(array.size) for array in program.inputs]
+        e(f"const ptrdiff_t in_stride[] = {{{', '.join(strides) or '0'}}};")
+        e(f"const ptrdiff_t out_stride[] = {{{', '.join(str(a.size) for a in program.arrays) or '0'}}};")
     e(*(f"in[{k}] = {name};" for k, name in enumerate(inputs)))
     e(*(f"out[{k}] = {name};" for k, name in enumerate(outputs)))
-    e(f"return {symbol}_strided(n, in, in_stride, out, out_stride, work);")
+    if isinstance(program, Repeated):
+        e(f"return {symbol}_strided(n, steps, every, in, in_stride, in_step, out, out_stride, out_step, work);")
+    else:
+        e(f"return {symbol}_strided(n, in, in_stride, out, out_stride, work);")
 
 
 def write_facts(e: Emitter, facts: Facts) -> None:

@@ -23,16 +23,17 @@ from condyle.backends.c.emit import (
 )
 from condyle.backends.c.readme import readme
 from condyle.backends.c.target import TARGET
-from condyle.backends.common.describe import argument_names, header
+from condyle.backends.common.describe import argument_names, body_of, header
 from condyle.backends.common.facts import Facts, Vectors, bits_of
 from condyle.backends.common.owned import write_owned
 from condyle.backends.common.readme import Coordinates
+from condyle.ir.repeated import Repeated
 from condyle.ir.sweep import Code
 from condyle.text import Emitter
 
 
 def export_c(
-    programs: Sequence[Code],
+    programs: Sequence[Code | Repeated],
     facts: Facts,
     out_dir: Path,
     vectors: Mapping[str, Vectors],
@@ -62,7 +63,9 @@ def export_c(
     return write_owned(out_dir, texts)
 
 
-def _header_file(programs: Sequence[Code], facts: Facts, bits: int, made: Mapping[str, Source], bodies: int) -> str:
+def _header_file(
+    programs: Sequence[Code | Repeated], facts: Facts, bits: int, made: Mapping[str, Source], bodies: int
+) -> str:
     e = Emitter()
     guard = f"CONDYLE_{facts.name.upper()}_H"
     e(f"#ifndef {guard}", f"#define {guard}", "#include <stddef.h>", "#ifdef __cplusplus", 'extern "C" {', "#endif", "")
@@ -77,7 +80,7 @@ def _header_file(programs: Sequence[Code], facts: Facts, bits: int, made: Mappin
         one = made[program.name]
         if one.plain:
             e(plain_head(program, symbol, real_of(bits)) + ";")
-        e(given_head(program, symbol, real_of(bits)) + ";", strided_head(symbol, real_of(bits)) + ";")
+        e(given_head(program, symbol, real_of(bits)) + ";", strided_head(program, symbol, real_of(bits)) + ";")
         e(f"enum {{ {symbol.upper()}_WORK = {one.work} }};", f"size_t {symbol}_work(void);")
     e("", "#ifdef __cplusplus", "}", "#endif", "#endif")
     return e.text()
@@ -90,7 +93,7 @@ _CALLS = """\
  *   NAME_FN_with     the same with a workspace of yours, at any address
  *   NAME_FN_strided  the same with rows `stride` numbers apart; 0: one row for every state
  *   NAME_FN_WORK     bytes of a workspace that are enough on any machine; NAME_FN_work(): what this one takes
- * All return 0. FN_f_ext is FN with external forces, which are zero in FN.
+ * All return 0, of a rollout 1 where steps = 0. FN_f_ext is FN with external forces, which are zero in FN.
  */"""
 
 
@@ -102,7 +105,11 @@ def _facts_file(facts: Facts, bits: int) -> str:
 
 
 def _test_file(
-    programs: Sequence[Code], facts: Facts, bits: int, vectors: Mapping[str, Vectors], made: Mapping[str, Source]
+    programs: Sequence[Code | Repeated],
+    facts: Facts,
+    bits: int,
+    vectors: Mapping[str, Vectors],
+    made: Mapping[str, Source],
 ) -> str:
     real = real_of(bits)
     e = Emitter()
@@ -127,16 +134,16 @@ def _test_file(
     return e.text()
 
 
-def _write_case(e: Emitter, program: Code, facts: Facts, bits: int, case: Vectors, plain: bool) -> None:
-    real, name = real_of(bits), program.name
+def _write_case(e: Emitter, program: Code | Repeated, facts: Facts, bits: int, case: Vectors, plain: bool) -> None:
+    real, name, code = real_of(bits), program.name, body_of(program)
     n = max((len(array) for array in (*case.inputs, *case.outputs)), default=0)
     for way, arrays in (("in", case.inputs), ("out", case.outputs)):
         for k, array in enumerate(arrays):
             write_numbers(e, f"{name}_{way}_{k}", [float(x) for x in np.ravel(array)], bits, real)
-    for k, array in enumerate(program.arrays):
-        e(f"static {real} {name}_got_{k}[{max(1, n * array.size)}];")
-    arguments = [str(n), *(f"{name}_in_{k}" for k in range(len(program.inputs)))]
-    arguments += [f"{name}_got_{k}" for k in range(len(program.arrays))]
+    for k, array in enumerate(case.outputs):
+        e(f"static {real} {name}_got_{k}[{max(1, array.size)}];")
+    arguments = [str(n), *map(str, case.times), *(f"{name}_in_{k}" for k in range(len(code.inputs)))]
+    arguments += [f"{name}_got_{k}" for k in range(len(code.arrays))]
     call = f"{facts.name}_{name}"
     if not plain:
         e(f"static unsigned char {name}_work[{call.upper()}_WORK];")
@@ -144,7 +151,7 @@ def _write_case(e: Emitter, program: Code, facts: Facts, bits: int, case: Vector
     e("")
     with e.block(f"static int Test_{name}(void)\n{{"):
         e(f"int bad = {call}({', '.join(arguments)}) != 0;")
-        for k, (array, label) in enumerate(zip(program.arrays, argument_names(program.arrays, "out"), strict=True)):
-            what = f'"{name} {label}", {name}_got_{k}, {name}_out_{k}, {n * array.size}'
+        for k, (array, label) in enumerate(zip(case.outputs, argument_names(code.arrays, "out"), strict=True)):
+            what = f'"{name} {label}", {name}_got_{k}, {name}_out_{k}, {array.size}'
             e(f"bad |= wrong({what}, {case.tolerance!r});")
         e("return bad;")

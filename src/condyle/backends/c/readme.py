@@ -10,11 +10,16 @@ from condyle.backends.common.describe import described, in_ascii
 from condyle.backends.common.facts import Facts
 from condyle.backends.common.package import library_of
 from condyle.backends.common.readme import Coordinates, birth, order
+from condyle.ir.repeated import Repeated
 from condyle.ir.sweep import Code
 
 
 def readme(
-    programs: Sequence[Code], facts: Facts, real: str, joints: Sequence[Coordinates], made: Mapping[str, Source]
+    programs: Sequence[Code | Repeated],
+    facts: Facts,
+    real: str,
+    joints: Sequence[Coordinates],
+    made: Mapping[str, Source],
 ) -> str:
     """README.md: the files, how to build, test and install them, each function, the order of the joints."""
     name, library = facts.name, library_of(facts.name)
@@ -63,7 +68,7 @@ workspace has {name.upper()}_FN_WORK bytes, a constant that is enough on any mac
 The functions with `_f_ext` take external forces: for each body, in the order of `robot.json`, [force; torque] at the
 origin of the body's frame, in that frame's axes. Without it they are zero. SI units; where two stand, the first is of
 an angle, the second of a length.
-
+{_rollouts(programs, name)}
 {functions}
 ## Order of joints
 
@@ -74,7 +79,18 @@ qx qy qz qw, and angular velocity in the body's own axes.
 """
 
 
-def _section(program: Code, facts: Facts, real: str, made: Source) -> str:
+def _rollouts(programs: Sequence[Code | Repeated], name: str) -> str:
+    if not any(isinstance(program, Repeated) for program in programs):
+        return ""
+    return f"""
+A rollout repeats a function: what a step answers as `X_next` is X of the next step. It makes `steps` steps and keeps
+those with numbers every, 2 every, ... and the last one: rows = ceil(steps / every); every = 0 keeps the last one alone,
+rows = 1. `{name}_FN_strided` of a rollout takes `in_step` and `out_step` too: how many numbers lie between the rows of
+two steps; an input whose in_step is 0 is the same at every step, any other has a row for each.
+"""
+
+
+def _section(program: Code | Repeated, facts: Facts, real: str, made: Source) -> str:
     function, head = facts.functions.get(program.name), plain_head if made.plain else given_head
     rows = [
         f"| `{name}` | {way} | {' x '.join(map(str, shape)) or '1'} | {_cell(port.unit) if port else ''} | "

@@ -1,8 +1,10 @@
-"""A function repeated over time as C: what support/repeat.h has to know of a body, and the entries that run the loop."""
+"""A function repeated over time as C: a body as support/repeat.h takes it, and the entries that run the loop."""
 
 from __future__ import annotations
 
 from condyle.backends.c.body import Body, literal, write_table
+from condyle.backends.common.describe import held_of
+from condyle.ir.repeated import Repeated
 from condyle.ir.sweep import Code
 from condyle.text import Emitter
 
@@ -53,14 +55,64 @@ HEAD = 3
 """Numbers of a loop before those of its inputs."""
 
 
-def write_work(e: Emitter, symbol: str, code: Code, body: Body, line: int) -> None:
-    with e.block(f"size_t {symbol}_work(void);\nsize_t {symbol}_work(void)\n{{"):
-        e(f"return {body.size + room(code)} * sizeof(real_v) + {line};")
-    e("")
-
-
 def write_call(e: Emitter, code: Code, body: Body, inputs: str, outputs: str) -> None:
     """Runs `loop`."""
     e(f"const real *held[{max(1, len(body.held))}];")
     places = f"{inputs}, in_stride, {outputs}, out_stride, NULL, NULL, NULL, held"
     e(f"const cd_call call = {{&{code.name}_body, &loop, {places}}};", "return cd_repeat(&call, n, work);")
+
+
+TIMES = "size_t n, size_t steps, size_t every"
+
+
+def strided_rollout(symbol: str, real: str) -> str:
+    """The entry for arrays of any strides: in elements, 0 = one row for every state, or at every step."""
+    return (
+        f"int {symbol}_strided({TIMES},\n"
+        f"    const {real} *const *in, const ptrdiff_t *in_stride, const ptrdiff_t *in_step,\n"
+        f"    {real} *const *out, const ptrdiff_t *out_stride, const ptrdiff_t *out_step, void *work)"
+    )
+
+
+def write_rollout(e: Emitter, symbol: str, code: Repeated, bits: int, body: Body, line: int) -> None:
+    """The entry for arrays of any strides, whose loop is in its arguments."""
+    write_body(e, code.body, bits, body)
+    e("")
+    with e.block(f"size_t {symbol}_work(void)\n{{"):
+        e(f"return {body.size + room(code.body)} * sizeof(real_v) + {line};")
+    e("")
+    takes, gives = code.loop.takes, code.loop.gives
+    with e.block(strided_rollout(symbol, "double" if bits == 64 else "float") + "\n{"):
+        e(f"static const ptrdiff_t carried[] = {{{', '.join(str(take.carried) for take in takes)}}};")
+        e(f"static const ptrdiff_t summed[] = {{{', '.join(str(int(give.summed)) for give in gives)}}};")
+        e(f"cd_take take[{len(takes)}];", f"cd_give give[{len(gives)}];")
+        e(f"const cd_loop loop = {{(ptrdiff_t)steps, 0, {len(gives)}, take, give}};", "size_t k;")
+        with e.block(f"for (k = 0; k < {len(takes)}; k++) {{"):
+            e("take[k].carried = carried[k];", "take[k].every = carried[k] < 0 && in_step[k] != 0;")
+            e("take[k].distance = in_step[k];")
+        with e.block(f"for (k = 0; k < {len(gives)}; k++) {{"):
+            e("give[k].output = (ptrdiff_t)k;", "give[k].every = summed[k] ? 0 : (ptrdiff_t)every;")
+            e("give[k].summed = summed[k];", "give[k].distance = out_step[k];")
+        with e.block("{"):
+            write_call(e, code.body, body, "in", "out")
+    e("")
+
+
+def time_strides(code: Repeated) -> list[str]:
+    """Of contiguous arrays: the strides of states and of steps, for the entries whose arrays are contiguous."""
+    held = held_of(code.body)
+    pairs = list(zip(code.loop.takes, code.body.inputs, strict=True))
+    before = ["0" if x.name in held else f"{x.size} * steps" if take.every else str(x.size) for take, x in pairs]
+    steps = [str(x.size) if take.every else "0" for take, x in pairs]
+    after = [
+        str(x.size) if give.summed else f"{x.size} * rows"
+        for give, x in zip(code.loop.gives, code.body.arrays, strict=True)
+    ]
+    rows = [str(x.size) for x in code.body.arrays]
+    return [
+        "const ptrdiff_t rows = every == 0 ? 1 : (ptrdiff_t)((steps + every - 1) / every);",
+        *(
+            f"const ptrdiff_t {name}[] = {{{', '.join(of).replace('steps', '(ptrdiff_t)steps')}}};"
+            for name, of in (("in_stride", before), ("in_step", steps), ("out_stride", after), ("out_step", rows))
+        ),
+    ]

@@ -10,6 +10,7 @@ from condyle.backends.common.facts import Facts
 from condyle.ir.count import work
 from condyle.ir.ops import ARITY
 from condyle.ir.program import Array, Program
+from condyle.ir.repeated import Repeated
 from condyle.ir.segments import Segmented
 from condyle.ir.sweep import Code
 from condyle.specification import Port
@@ -19,16 +20,18 @@ _TAKEN = """
 auto break case char const continue default do double else enum extern float for goto if inline int long register
 restrict return short signed sizeof static struct switch typedef union unsigned void volatile while n work in out
 in_stride out_stride k w rows real LANES raw status T class delete namespace new operator template this typename warp
+in_step out_step steps every
 """
 
 
-def header(program: Code, facts: Facts, numbers: str, abi: int) -> list[str]:
+def header(program: Code | Repeated, facts: Facts, numbers: str, abi: int) -> list[str]:
     """The comment at the top: what this is, from which robot, what goes in and out, what it costs."""
     function = facts.functions.get(program.name)
     lines = [f"/* {program.name}: " + ("a function" if function is None else in_ascii(function.equation))]
     lines.append(f" * robot {facts.fingerprint or '-'}, nq = {facts.nq}, nv = {facts.nv}, {numbers}")
     lines.append(f" * Condyle {facts.version or '-'}, ABI {abi}")
-    lines.append(f" * operations a state: {_operations(program)}")
+    each = "a step of a state" if isinstance(program, Repeated) else "a state"
+    lines.append(f" * operations {each}: {_operations(body_of(program))}")
     for way, name, shape, port in described(program, facts):
         meaning = "" if port is None else in_ascii(f"  {port.doc} [{port.unit}]")
         meaning = meaning if shape[:1] == ("n",) else f"{meaning}  one for all states"
@@ -41,19 +44,35 @@ def in_ascii(text: str) -> str:
     return text.translate({ord("⊕"): "(+)", ord("⊖"): "(-)"}).encode("ascii", "replace").decode("ascii")
 
 
-def described(program: Code, facts: Facts) -> list[tuple[str, str, tuple[int | str, ...], Port | None]]:
+def body_of(program: Code | Repeated) -> Code:
+    """What is repeated, or all of it."""
+    return program.body if isinstance(program, Repeated) else program
+
+
+def described(program: Code | Repeated, facts: Facts) -> list[tuple[str, str, tuple[int | str, ...], Port | None]]:
     """Each argument: "in" or "out", its name in C, its shape, what is known of it.
 
-    The shape begins with "n" where each state has one.
+    The shape begins with "n" where each state has one, then has the steps where they have their own.
     """
-    function, held = facts.functions.get(program.name), held_of(program)
+    function, body = facts.functions.get(program.name), body_of(program)
+    held = held_of(body)
     docs: dict[str, Port] = {}
     if function is not None:
         docs = {port.name: port for port in (*function.ports(True), *function.named_outputs)}
+    loop = program.loop if isinstance(program, Repeated) else None
+    times = {
+        "in": [("steps",) if loop is not None and loop.takes[k].every else () for k in range(len(body.inputs))],
+        "out": [("rows",) if loop is not None and not loop.gives[k].summed else () for k in range(len(body.arrays))],
+    }
     return [
-        (way, name, array.shape if way == "in" and array.name in held else ("n", *array.shape), docs.get(array.name))
-        for way, arrays in (("in", program.inputs), ("out", program.arrays))
-        for name, array in zip(argument_names(arrays, way), arrays, strict=True)
+        (
+            way,
+            name,
+            (*(() if way == "in" and array.name in held else ("n",)), *time, *array.shape),
+            docs.get(array.name),
+        )
+        for way, arrays in (("in", body.inputs), ("out", body.arrays))
+        for name, array, time in zip(argument_names(arrays, way), arrays, times[way], strict=True)
     ]
 
 

@@ -74,9 +74,10 @@ def packed(values: Sequence[float], bits: int) -> bytes:
 class Vectors:
     """States with known answers: inputs and outputs (n, size) each, and the error allowed.
 
-    tolerance: relative to the largest entry of an output.
+    tolerance: relative to the largest entry of an output. times: of a rollout, how many steps, and every which is kept.
     """
 
     inputs: tuple[NDArray[np.floating], ...]
     outputs: tuple[NDArray[np.floating], ...]
     tolerance: float
+    times: tuple[int, ...] = ()

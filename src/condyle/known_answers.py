@@ -1,0 +1,101 @@
+"""States with the reference's answers: what exported tests hold their own to."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Collection, Mapping, Sequence
+
+import numpy as np
+from numpy.typing import NDArray
+
+from condyle.backends.common.facts import Vectors
+from condyle.compile.serial import Compiler
+from condyle.functions import FUNCTIONS, Variant
+from condyle.functions.open_rollouts import OpenRollout
+from condyle.functions.quantities import M, Q, V
+from condyle.functions.steps import DT
+from condyle.model.robot import Robot
+from condyle.specification import Function, Port
+from condyle.trace.reference import evaluate
+from condyle.trace.structure import sizes
+
+Reals = NDArray[np.floating]
+
+
+def vectors_of(
+    robot: Robot, compiler: Compiler, variant: Variant, dtype: str, held: Collection[str] = (), n: int = 5
+) -> Vectors:
+    """States with the reference's answers, for the exported test. held: inputs that are one row for all of them."""
+    specification = variant.function
+    known, condition = _drawn(robot, compiler, specification, n)
+    inputs = tuple(_held(known[port.name], port.name in held).astype(dtype) for port in specification.inputs)
+    rows = {port.name: x.astype(np.float64) for port, x in zip(specification.inputs, inputs, strict=True)}
+    allowed = _allowed(specification, dtype, robot.nv, condition)
+    return Vectors(inputs, _reference(compiler, variant.of, rows), allowed)
+
+
+TIMES = 3, 2
+"""How many steps a rollout has in the exported test, and every which is kept."""
+
+
+def _held(rows: Reals, one: bool) -> Reals:
+    return np.broadcast_to(rows[:1], rows.shape) if one else rows
+
+
+def rollout_vectors(
+    robot: Robot, compiler: Compiler, rollout: OpenRollout, dtype: str, held: Collection[str], n: int = 5
+) -> Vectors:
+    """The same of a rollout of `TIMES`, whose steps are short."""
+    steps, every = TIMES
+    specification, repeat = FUNCTIONS[rollout.repeat.of], rollout.repeat
+    known, condition = _drawn(robot, compiler, specification, n * steps)
+    if DT in specification.inputs:
+        known[DT.name] = 0.01 * np.abs(known[DT.name])
+    ports = specification.inputs
+    rows = [
+        known[port.name].reshape(n, -1) if port.name in repeat.by_time else known[port.name][::steps] for port in ports
+    ]
+    inputs = tuple(_held(x, port.name in held).astype(dtype) for x, port in zip(rows, ports, strict=True))
+    kernel = compiler.build(name := rollout.named(steps, every), False, "numpy", "float64")
+    shapes = (port.shape(sizes(compiler.tree)) for port in FUNCTIONS[name].outputs)
+    outputs = tuple(np.empty((n, math.prod(shape))) for shape in shapes)
+    kernel(n, [x.astype(np.float64) for x in inputs], outputs, 1)
+    allowed = steps * _allowed(specification, dtype, robot.nv, condition)
+    return Vectors(inputs, outputs, allowed, TIMES)
+
+
+def _drawn(robot: Robot, compiler: Compiler, specification: Function, n: int) -> tuple[dict[str, Reals], float]:
+    """Inputs of a function for n states, by name, and how large the condition number of M is there."""
+    rng = np.random.default_rng(1)
+    q, v = robot.random_state(n, rng)
+    known: dict[str, Reals] = {Q.name: q, V.name: v}
+
+    def fill(ports: Sequence[Port]) -> None:
+        for port in ports:
+            if port.name not in known and port.given_by:
+                fill(FUNCTIONS[port.given_by].inputs)
+                (known[port.name],) = _reference(compiler, port.given_by, known)
+            elif port.name not in known:
+                drawn = rng.uniform(-1.0, 1.0, (n, math.prod(port.shape(sizes(compiler.tree)))))
+                known[port.name] = robot.random_state(n, rng).q if port.is_configuration else drawn
+
+    nv = robot.nv
+    fill((*specification.inputs, M))
+    return known, float(np.max(np.linalg.cond(np.reshape(known[M.name], (n, nv, nv))))) if nv else 1.0
+
+
+def _allowed(function: Function, dtype: str, nv: int, condition: float) -> float:
+    """The error that rounding justifies, relative to the largest entry of an answer; inputs are exact.
+
+    Three to eight times what gcc and clang, -O0 and -O3, were seen to err by on the bundled robots and on chains.
+    """
+    sums = 64.0 + nv  # roundings of what is only summed and multiplied; they grow with the depth
+    useless = 1e-8 if dtype == "float64" else 1e-2  # above this no mistake is found either
+    return min(float(np.finfo(dtype).eps) * max(sums, function.condition * condition), useless)
+
+
+def _reference(compiler: Compiler, function: str, rows: Mapping[str, Reals]) -> tuple[Reals, ...]:
+    """Answers, (n, size) each."""
+    given = {port.name: rows[port.name] for port in FUNCTIONS[function].ports("f_ext" in rows)}
+    found = evaluate(compiler.tree, function, compiler.reference_route(function), given)
+    return tuple(np.reshape(np.asarray(array), (len(next(iter(given.values()))), -1)) for array in found)
