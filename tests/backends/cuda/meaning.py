@@ -90,6 +90,7 @@ MEANING: dict[str, Callable[..., Lanes]] = {
     "mul.lo": lambda a, b: a * b,
     "mul.hi": high_product,
     "div": lambda a, b: a / b if a.dtype.kind == "f" else a // b,
+    "rem": lambda a, b: a % b,
     "mad.lo": lambda a, b, c: a * b + c,
     "fma": fma,
     "rcp": _rcp,

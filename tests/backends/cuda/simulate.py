@@ -93,5 +93,6 @@ def run_part(
     values += [addresses[array.name] for array in part.writes]
     if part.constants:
         values.append(memory.adopt(np.frombuffer(part.constants, np.uint8)))
+    values += part.numbers
     block = text.block or block
     launch(parse(text.ptx)[text.name], text.blocks(n, block), block, text.shared_bytes(block), values, memory)

@@ -76,7 +76,7 @@ def emit(low: Lowered, target: Target = TARGET) -> str:
     e(".extern .shared .align 16 .b8 pool[];", "")
     write_entry(e, kernel_name(low), (len(low.program.inputs), len(low.program.arrays)), target.most_threads)
     with e.block("{"):
-        _Body(e, low).write()
+        Body(e, low).write()
     return e.text()
 
 
@@ -94,8 +94,8 @@ def write_entry(e: Emitter, name: str, ports: tuple[int, int], threads: int, mor
     e(f".visible .entry {name}(", "    " + ",\n    ".join(names), ")", f".maxntid {threads}, 1, 1")
 
 
-class _Body:
-    """names: the register that holds a value now."""
+class Body:
+    """What a kernel does. names: the register that holds a value now."""
 
     def __init__(self, e: Emitter, low: Lowered) -> None:
         self.e, self.low, self.bits = e, low, low.bits
@@ -108,6 +108,15 @@ class _Body:
         self.outs = {g.array: g for s in low.steps if isinstance(s, Flush) for g in (s.group,)}
 
     def write(self) -> None:
+        """All of it."""
+        self.declare()
+        self.where()
+        for step in self.low.steps:
+            self.step(step)
+        self.e("ret;")
+
+    def declare(self) -> None:
+        """Registers, and the memory of spilled numbers."""
         values = 1 + sum(1 + isinstance(step, SinCos) for step in self.low.steps)
         e = self.e
         e(f".reg .{self.f} %v<{values}>;", f".reg .{self.f} %t, %na, %nc;")
@@ -121,12 +130,8 @@ class _Body:
             e(f".local .align 16 .b8 parked[{self.low.slots * self.item}];")
             e(".reg .b32 %parked, %zero;", "mov.u32 %parked, parked;", "ld.param.u32 %zero, [zero];")
             e("add.u32 %parked, %parked, %zero;")
-        self._where()
-        for step in self.low.steps:
-            self._step(step)
-        e("ret;")
 
-    def _where(self) -> None:
+    def where(self) -> None:
         """This warp's states, its pool, and for each width the column and row of this lane."""
         e, item = self.e, self.item
         e("mov.u32 %thread, %tid.x;", "mov.u32 %k, %ntid.x;", "mov.u32 %first, %ctaid.x;")
@@ -147,6 +152,11 @@ class _Body:
             e("cvt.u64.u32 %a, %k;", f"mad.lo.u64 %in{array}, %a, %stride{array}, %in{array};")
             e(f"mul.wide.u32 %a, %col{group.width}, {item};", f"add.u64 %in{array}, %in{array}, %a;")
             e(f"mul.lo.u64 %stride{array}, %stride{array}, {group.rows};")
+        self.outputs()
+
+    def outputs(self) -> None:
+        """Where this lane's rows and columns of each output are."""
+        e, item = self.e, self.item
         for array, group in self.outs.items():
             size = self.low.program.arrays[array].size
             e(f"ld.param.u64 %out{array}, [out{array}];", f"cvta.to.global.u64 %out{array}, %out{array};")
@@ -154,23 +164,24 @@ class _Body:
             e(f"add.u64 %out{array}, %out{array}, %a;", f"mul.wide.u32 %a, %col{group.width}, {item};")
             e(f"add.u64 %out{array}, %out{array}, %a;")
 
-    def _step(self, step: Step) -> None:
+    def step(self, step: Step) -> None:
+        """One of the steps."""
         if isinstance(step, Compute):
             self._compute(step.node)
         elif isinstance(step, Take):
-            self.e(f"ld.shared.{self.f} {self._new(step.node)}, [%mine+{step.offset}];")
+            self.e(f"ld.shared.{self.f} {self.new(step.node)}, [%mine+{step.offset}];")
         elif isinstance(step, Put):
-            self.e(f"st.shared.{self.f} [%mine+{step.offset}], {self._register(step.node)};")
+            self.e(f"st.shared.{self.f} [%mine+{step.offset}], {self.register(step.node)};")
         elif isinstance(step, Spill):
             self.e(f"st.local.{self.f} [%parked+{step.slot * self.item}], {self.names[step.node]};")
         elif isinstance(step, Reload):
-            self.e(f"ld.local.{self.f} {self._new(step.node)}, [%parked+{step.slot * self.item}];")
+            self.e(f"ld.local.{self.f} {self.new(step.node)}, [%parked+{step.slot * self.item}];")
         else:
             self._staged(step)
 
     def _staged(self, step: Wait | Load | Flush | Angle | Guard | SinCos) -> None:
         if isinstance(step, SinCos):
-            sine, cosine = (None if node is None else self._new(node) for node in (step.sine, step.cosine))
+            sine, cosine = (None if node is None else self.new(node) for node in (step.sine, step.cosine))
             write_sincos(self.e, step.offset, sine, cosine, self.bits)
         elif isinstance(step, Angle):
             write_angle(self.e, step.offset, self._operand(step.node), step.first, self.bits)
@@ -180,11 +191,12 @@ class _Body:
         elif isinstance(step, Wait):
             self.e("bar.warp.sync 0xFFFFFFFF;")
         elif isinstance(step, Load):
-            self._load(step.group, step.offset)
+            self.load(step.group, step.offset)
         else:
-            self._flush(step.group, step.offset)
+            self.flush(step.group, step.offset)
 
-    def _new(self, node: int) -> str:
+    def new(self, node: int) -> str:
+        """A register for a value."""
         self.count += 1
         self.names[node] = name = f"%v{self.count}"
         return name
@@ -195,7 +207,7 @@ class _Body:
             return literal(constant_of(self.low.program.nodes[node]), self.bits)
         return self.names[node]
 
-    def _register(self, node: int) -> str:
+    def register(self, node: int) -> str:
         """A register that holds the value; zero for no node."""
         if node >= 0 and self.low.program.nodes[node][0] != "const":
             return self.names[node]
@@ -206,9 +218,9 @@ class _Body:
     def _compute(self, node: int) -> None:
         op = self.low.program.nodes[node][0]
         used = [self._operand(value) for value in operands(self.low.program.nodes[node])]
-        write_compute(self.e, op, self._new(node), used, self.f)
+        write_compute(self.e, op, self.new(node), used, self.f)
 
-    def _bounds(self, group: Group) -> str:
+    def bounds(self, group: Group) -> str:
         """How many states are left from this lane's row on; none for a lane beyond the last column."""
         if group.count == group.width:
             return f"%left{group.width}"
@@ -216,23 +228,27 @@ class _Body:
         self.e(f"selp.b32 %k, %left{group.width}, 0, %inside;")
         return "%k"
 
-    def _load(self, group: Group, offset: int) -> None:
+    def load(self, group: Group, offset: int, at: str = "", kept: str = "") -> None:
+        """A tile of an input. at: bytes to its row. kept: whether there is one; else zeros."""
         e, f, array = self.e, self.f, group.array
-        left = self._bounds(group)
+        left = self.bounds(group)
         mask = "@%inside " if group.count < group.width else ""
-        e(f"add.u64 %a, %in{array}, {group.start * self.item};")
+        e(f"add.u64 %a, %in{array}, {group.start * self.item};", *([f"add.u64 %a, %a, {at};"] if at else ()))
         for k in range(group.width):
             row = k * group.rows
             e(f"setp.gt.s32 %there, {left}, {row};", f"mov.{f} %t, {literal(0.0, self.bits)};")
+            if kept:
+                e(f"and.pred %there, %there, {kept};")
             e(f"@%there ld.global.nc.{f} %t, [%a];")
             e(f"{mask}st.shared.{f} [%tile{group.width}+{offset + row * self.item}], %t;")
             e(f"add.u64 %a, %a, %stride{array};")
         e("bar.warp.sync 0xFFFFFFFF;")
 
-    def _flush(self, group: Group, offset: int) -> None:
+    def flush(self, group: Group, offset: int) -> None:
+        """A tile to an output; zeros where it has none."""
         e, f, array = self.e, self.f, group.array
         size = self.low.program.arrays[array].size
-        left = self._bounds(group)
+        left = self.bounds(group)
         if offset < 0:
             e(f"mov.{f} %t, {literal(0.0, self.bits)};")
         else:

@@ -152,7 +152,7 @@ class CudaKernel:
                 values += [known[array.name], strides[array.name]]
             values += [known[array.name] for array in one.part.writes]
             grid, block = one.shape(n, self.gpu.multiprocessors)
-            values += one.constants
+            values += (*one.constants, *one.part.numbers)
             self.gpu.launch(one.function, grid, block, one.text.shared_bytes(block), stream, values)
 
     def _bytes(self, array: Array) -> int:

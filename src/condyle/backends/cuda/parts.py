@@ -55,13 +55,14 @@ class Text:
 class Part:
     """One launch: texts to choose from (see `lower.lower`), and names of the arrays that it reads and writes.
 
-    constants: bytes that lie in device memory; their address is the last parameter.
+    constants: bytes that lie in device memory; their address is the last parameter. numbers: parameters behind that.
     """
 
     texts: tuple[Text, ...]
     reads: tuple[Array, ...]
     writes: tuple[Array, ...]
     constants: bytes = b""
+    numbers: tuple[int, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)

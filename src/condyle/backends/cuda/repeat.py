@@ -1,0 +1,237 @@
+"""A function repeated over time as PTX: one kernel, a thread a state, the loop inside.
+
+What is carried or held stays in registers; inputs by time are loaded at each step, answers are stored at the steps that
+are kept. How many steps there are, and which are kept, are parameters: one text serves every rollout of its kind.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import NamedTuple
+
+from condyle.backends.cuda.emit import Body, kernel_name, write_entry, write_head
+from condyle.backends.cuda.lower import lower
+from condyle.backends.cuda.parts import Part, Parts, Text
+from condyle.backends.cuda.steps import Flush, Group, Guard, Load, Lowered, Put, Step, Take
+from condyle.backends.cuda.target import TARGET, Target
+from condyle.backends.cuda.trig import literal, write_table
+from condyle.ir.program import Array, Program, input_of
+from condyle.ir.repeated import TimeLoop
+from condyle.passes.elementary.expand import expand
+from condyle.text import Emitter
+
+
+class Kind(NamedTuple):
+    """What a text depends on. carried, timed: of each input. outputs, summed, rows: of each answer."""
+
+    carried: tuple[int, ...]
+    timed: tuple[bool, ...]
+    outputs: tuple[int, ...]
+    summed: tuple[bool, ...]
+    rows: tuple[bool, ...]
+    backwards: bool
+
+    @staticmethod
+    def of(loop: TimeLoop) -> Kind:
+        gives = loop.gives
+        return Kind(
+            tuple(take.carried for take in loop.takes),
+            tuple(take.every > 0 for take in loop.takes),
+            tuple(give.output for give in gives),
+            tuple(give.summed for give in gives),
+            tuple(give.every > 0 for give in gives),
+            loop.backwards,
+        )
+
+
+def parts(
+    program: Program,
+    loop: TimeLoop,
+    inputs: Sequence[Array],
+    outputs: Sequence[Array],
+    bits: int,
+    target: Target = TARGET,
+) -> Parts:
+    """The one launch of a rollout; inputs, outputs: with time axes. Each output of the body is given once at most."""
+    texts = tuple(
+        Text(kernel_name(low), emit(low, Kind.of(loop), target), low.pool, 32, low.order, low.slots * bits // 8)
+        for low in lower(expand(program, bits), bits, target)
+    )
+    everies = [take.every for take in loop.takes if take.every] + [give.every for give in loop.gives if give.every]
+    part = Part(
+        texts, tuple(inputs), tuple(outputs), numbers=(loop.steps, *everies, *(a.size * bits // 8 for a in outputs))
+    )
+    return Parts(program.name, bits, tuple(inputs), tuple(outputs), (part,))
+
+
+def emit(low: Lowered, kind: Kind, target: Target = TARGET) -> str:
+    """The text of a module with one kernel.
+
+    Parameters: as `emit.emit` says, the outputs those that are given; behind them the number of steps, every how many
+    steps each input by time has a row, the same of each answer with rows, bytes between states of each answer.
+    """
+    e = Emitter()
+    write_head(e, target)
+    if any(isinstance(step, Guard) for step in low.steps):
+        write_table(e)
+    e(".extern .shared .align 16 .b8 pool[];", "")
+    more = ["steps", *(f"ein{k}" for k, timed in enumerate(kind.timed) if timed)]
+    more += [f"eout{k}" for k, rows in enumerate(kind.rows) if rows] + [f"pace{k}" for k in range(len(kind.outputs))]
+    write_entry(e, kernel_name(low), (len(low.program.inputs), len(kind.outputs)), target.most_threads, more)
+    with e.block("{"):
+        _Loop(e, low, kind).write()
+    return e.text()
+
+
+class _Loop(Body):
+    """c: registers of what stays, by input and entry; d: of what the next step carries; s: sums, by output and entry."""
+
+    def __init__(self, e: Emitter, low: Lowered, kind: Kind) -> None:
+        super().__init__(e, low)
+        self.kind = kind
+        self.number = {array: k for k, array in enumerate(kind.outputs)}
+        self.outs = {array: group for array, group in self.outs.items() if array in self.number}
+        self.c: dict[tuple[int, int], int] = {}
+        self.s: dict[tuple[int, int], int] = {}
+        for node in low.program.nodes:
+            if node[0] == "input" and self._stays(input_of(node)[0]):
+                self.c.setdefault(input_of(node), len(self.c))
+        for step in low.steps:
+            if isinstance(step, Put) and step.node >= 0 and self._is_summed(step.array):
+                self.s.setdefault((step.array, step.entry), len(self.s))
+
+    def _stays(self, array: int) -> bool:
+        """Whether an input is in registers."""
+        return self.kind.carried[array] >= 0 or not self.kind.timed[array]
+
+    def _is_summed(self, array: int) -> bool:
+        return array in self.number and self.kind.summed[self.number[array]]
+
+    def write(self) -> None:
+        e = self.e
+        self.declare()
+        e(f".reg .{self.f} %c<{len(self.c) + 1}>, %d<{len(self.c) + 1}>, %s<{len(self.s) + 1}>;")
+        e(".reg .b32 %steps, %number, %time, %u;", ".reg .pred %ends, %again;", ".reg .b64 %wide;")
+        ports = len(self.kind.timed) + len(self.kind.outputs)
+        e(f".reg .b32 %every<{ports}>;", f".reg .b64 %at<{ports}>, %pace<{ports}>;", f".reg .pred %kept<{ports}>;")
+        self.where()
+        self._begin()
+        e("STEP:")
+        self._times()
+        for step in self.low.steps:
+            self.step(step)
+        self._carry()
+        e("ret;")
+
+    def outputs(self) -> None:
+        for array, group in self.outs.items():
+            e, port = self.e, self._port(array)
+            e(f"ld.param.u64 %out{array}, [out{self.number[array]}];", f"cvta.to.global.u64 %out{array}, %out{array};")
+            e(f"ld.param.u64 %pace{port}, [pace{self.number[array]}];", f"add.u32 %k, %first, %row{group.width};")
+            e("cvt.u64.u32 %a, %k;", f"mad.lo.u64 %out{array}, %a, %pace{port}, %out{array};")
+            e(f"mul.wide.u32 %a, %col{group.width}, {self.item};", f"add.u64 %out{array}, %out{array}, %a;")
+            e(f"mul.lo.u64 %pace{port}, %pace{port}, {group.rows};")
+
+    def _port(self, array: int) -> int:
+        """The number of an output's registers, which come behind those of the inputs."""
+        return len(self.kind.timed) + self.number[array]
+
+    def _begin(self) -> None:
+        """What stays is loaded, what is not known yet is zero."""
+        e = self.e
+        for name, count in (("c", len(self.c)), ("d", len(self.c)), ("s", len(self.s))):
+            e(*(f"mov.{self.f} %{name}{k}, {literal(0.0, self.bits)};" for k in range(count)))
+        e("ld.param.u64 %wide, [steps];", "cvt.u32.u64 %steps, %wide;", "mov.u32 %number, 0;")
+        named = [(k, f"ein{k}") for k, timed in enumerate(self.kind.timed) if timed]
+        named += [(len(self.kind.timed) + k, f"eout{k}") for k, rows in enumerate(self.kind.rows) if rows]
+        for port, name in named:
+            e(f"ld.param.u64 %wide, [{name}];", f"cvt.u32.u64 %every{port}, %wide;")
+        for step in self.low.steps:
+            if isinstance(step, Load) and not self.kind.timed[step.group.array]:
+                self._keep(step.group, step.offset)
+
+    def _keep(self, group: Group, offset: int) -> None:
+        self.load(group, offset)
+        for (array, entry), k in self.c.items():
+            if array == group.array and group.start <= entry < group.start + group.count:
+                place = offset + (entry - group.start) * group.pitch * self.item
+                self.e(f"ld.shared.{self.f} %c{k}, [%mine+{place}];")
+        self.e("bar.warp.sync 0xFFFFFFFF;")
+
+    def _times(self) -> None:
+        """Which rows this step takes and gives."""
+        e, kind = self.e, self.kind
+        e("add.u32 %u, %number, 1;", "setp.eq.u32 %ends, %u, %steps;")
+        e("sub.u32 %time, %steps, %u;" if kind.backwards else "mov.u32 %time, %number;")
+        for array, timed in enumerate(kind.timed):
+            if timed:
+                self._row(array, self.low.program.inputs[array].size)
+        for array, number in self.number.items():
+            if kind.rows[number]:
+                self._row(self._port(array), self.low.program.arrays[array].size)
+
+    def _row(self, port: int, size: int) -> None:
+        """Whether a port has a row of this step, and how many bytes lie before it."""
+        e = self.e
+        e("add.u32 %u, %time, 1;", "setp.eq.u32 %again, %u, %steps;", f"rem.u32 %u, %u, %every{port};")
+        e(f"setp.eq.u32 %kept{port}, %u, 0;", f"or.pred %kept{port}, %kept{port}, %again;")
+        e(f"div.u32 %u, %time, %every{port};", f"mul.wide.u32 %at{port}, %u, {size * self.item};")
+
+    def step(self, step: Step) -> None:
+        if isinstance(step, Load):
+            if self.kind.timed[step.group.array]:
+                self.load(step.group, step.offset, f"%at{step.group.array}", f"%kept{step.group.array}")
+        elif isinstance(step, Take) and self.low.program.nodes[step.node][0] == "input":
+            self._take(step)
+        elif isinstance(step, Put):
+            self._put(step)
+        elif not isinstance(step, Flush) or step.group.array in self.number:
+            super().step(step)
+
+    def _take(self, step: Take) -> None:
+        array, entry = input_of(self.low.program.nodes[step.node])
+        if not self._stays(array):
+            super().step(step)
+        elif self.kind.timed[array]:
+            super().step(step)
+            name = self.names[step.node]
+            self.e(f"add.rn.{self.f} {name}, %c{self.c[array, entry]}, {name};")
+        else:
+            self.names[step.node] = f"%c{self.c[array, entry]}"
+
+    def _put(self, step: Put) -> None:
+        e = self.e
+        for array, carried in enumerate(self.kind.carried):
+            if carried == step.array and (array, step.entry) in self.c:
+                e(f"mov.{self.f} %d{self.c[array, step.entry]}, {self.register(step.node)};")
+        if step.array not in self.number:
+            return
+        if (step.array, step.entry) in self.s:
+            total = f"%s{self.s[step.array, step.entry]}"
+            e(f"add.rn.{self.f} {total}, {total}, {self.register(step.node)};")
+            e(f"st.shared.{self.f} [%mine+{step.offset}], {total};")
+        else:
+            super().step(step)
+
+    def flush(self, group: Group, offset: int) -> None:
+        """A tile to an output's row, if this step has one."""
+        e, f, array = self.e, self.f, group.array
+        port, rows = self._port(array), self.kind.rows[self.number[array]]
+        left = self.bounds(group)
+        e(f"add.u64 %a, %out{array}, {group.start * self.item};", *([f"add.u64 %a, %a, %at{port};"] if rows else ()))
+        e("bar.warp.sync 0xFFFFFFFF;" if offset >= 0 else f"mov.{f} %t, {literal(0.0, self.bits)};")
+        for k in range(group.width):
+            row = k * group.rows
+            e(f"setp.gt.s32 %there, {left}, {row};", f"and.pred %there, %there, {f'%kept{port}' if rows else '%ends'};")
+            if offset >= 0:
+                e(f"@%there ld.shared.{f} %t, [%tile{group.width}+{offset + row * self.item}];")
+            e(f"@%there st.global.{f} [%a], %t;", f"add.u64 %a, %a, %pace{port};")
+
+    def _carry(self) -> None:
+        """Answers are the next step's inputs; tiles are free when all lanes are here."""
+        e = self.e
+        for (array, _), k in self.c.items():
+            if self.kind.carried[array] >= 0:
+                e(f"mov.{self.f} %c{k}, %d{k};")
+        e("bar.warp.sync 0xFFFFFFFF;", "add.u32 %number, %number, 1;", "setp.lt.u32 %again, %number, %steps;")
+        e("@%again bra STEP;")

@@ -1,0 +1,67 @@
+"""Target cuda: one kernel with the loop inside, run by the PTX interpreter; it equals repeated steps within rounding."""
+
+from __future__ import annotations
+
+from typing import cast
+
+import numpy as np
+import pytest
+
+from condyle.backends.cuda import repeat
+from condyle.backends.cuda.parts import Parts
+from condyle.functions import FUNCTIONS
+from condyle.ir.interp_repeated import run_repeated
+from condyle.ir.program import Array, Program
+from condyle.ir.repeated import Give, Repeated, Take, TimeLoop
+from condyle.trace.repeated import time_loop
+from tests.backends.cuda.simulate import compiler, simulate
+from tests.rollouts.test_c import robot_of, states, swap
+
+
+def looped(body: Program, loop: TimeLoop, bits: int = 64) -> tuple[Repeated, Parts]:
+    inputs = [
+        Array(array.name, (loop.rows(take.every), *array.shape))
+        for take, array in zip(loop.takes, body.inputs, strict=True)
+    ]
+    outputs = [
+        Array(body.arrays[give.output].name, (loop.rows(give.every), *body.arrays[give.output].shape))
+        for give in loop.gives
+    ]
+    code = Repeated("made", body, loop, tuple(inputs), tuple(outputs))
+    return code, repeat.parts(body, loop, inputs, outputs, bits)
+
+
+@pytest.mark.parametrize("backwards", [False, True])
+@pytest.mark.parametrize("bits", [64, 32])
+def test_every_way_to_take_and_to_give(backwards: bool, bits: int) -> None:
+    body, rng = swap(), np.random.default_rng(1)
+    for takes, gives in (
+        ((Take(1), Take(0), Take(every=1)), (Give(0, 1), Give(1), Give(2, summed=True))),
+        ((Take(0, 2), Take(-1, 3), Take()), (Give(1, 2), Give(0, summed=True), Give(2, 4))),
+        ((Take(), Take(1, 1), Take(-1, 7)), (Give(2), Give(1, 7))),
+    ):
+        code, made = looped(body, TimeLoop(7, takes, gives, backwards), bits)
+        for n in (1, 37):
+            one = [n > 1 and k == 2 for k in range(3)]
+            inputs = [
+                rng.uniform(-1, 1, (1 if alone else n, array.size)).astype(f"f{bits // 8}")
+                for alone, array in zip(one, code.inputs, strict=True)
+            ]
+            wanted = run_repeated(code, [x.astype(np.float64) for x in inputs])
+            for x, y in zip(simulate(made, inputs), wanted, strict=True):
+                np.testing.assert_allclose(x, y.reshape(n, -1), rtol=0, atol=1e-12 if bits == 64 else 1e-4)
+
+
+@pytest.mark.parametrize("floating", [False, True])
+def test_repeated_steps(floating: bool) -> None:
+    robot = robot_of(floating)
+    body = cast(Program, compiler(robot).code("step", False))
+    given = states(robot, 5, 3)
+    flat = [x.reshape(len(x), -1) for x in given]
+    for name in ("rollout_3_by_tau_of_step", "rollout_3_by_tau_every_2_of_step", "rollout_3_by_tau_last_of_step"):
+        repeated = FUNCTIONS[name].repeat
+        assert repeated is not None
+        _, made = looped(body, time_loop(repeated))
+        wanted = robot.compile(target="numpy").call(name, given)
+        for x, y in zip(simulate(made, flat), wanted, strict=True):
+            np.testing.assert_allclose(x, y.reshape(5, -1), rtol=0, atol=1e-11)
