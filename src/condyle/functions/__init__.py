@@ -102,7 +102,9 @@ def _opened(name: str) -> Function | None:
             rest = rest.removesuffix(f"_{number}")
             names.insert(0, number)
     base = found(rest) if names else None
-    return base.opened(names) if base is not None and set(names) <= set(base.numbers) else None
+    if base is None or base.repeat is not None:  # of a rollout the function that is repeated takes them
+        return None
+    return base.opened(names) if set(names) <= set(base.numbers) else None
 
 
 def variant(function: str, extra: Iterable[str]) -> str:
