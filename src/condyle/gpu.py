@@ -20,6 +20,7 @@ from condyle.runtime.cuda.driver import gpu
 from condyle.runtime.cuda.pinned import pinned_arrays
 from condyle.runtime.cuda.streams import capture_of, handle_of, wait
 from condyle.runtime.packed import Packed
+from condyle.trace.repeated import time_loop
 
 
 class GpuDynamics(Dynamics):
@@ -56,8 +57,10 @@ class GpuDynamics(Dynamics):
             device = f"there is no GPU here: estimates are for a card with {multiprocessors} multiprocessors"
         lines = [f"target cuda, {self._dtype}, batch of {n}, {device}"]
         for name in self._named(functions):
-            form = self._compiler.gpu(name, False, self._dtype, multiprocessors).line(n)
-            lines.append(self._compiler.line(name, "cuda", self._dtype, n) + form)
+            line = self._compiler.line(name, "cuda", self._dtype, n)
+            repeated = FUNCTIONS[name].repeat is not None
+            form = "" if repeated else self._compiler.gpu(name, False, self._dtype, multiprocessors).line(n)
+            lines.append(line + form)
         return "\n".join(lines)
 
     def _multiprocessors(self) -> int | None:
@@ -80,8 +83,12 @@ class GpuDynamics(Dynamics):
 
     def _sizes(self, name: str, n: int) -> Sizes:
         multiprocessors = self._multiprocessors() or KNOWN_MULTIPROCESSORS
-        function = self._compiler.gpu(name, False, self._dtype, multiprocessors)
-        return Sizes.of(function.launches(function.form(n)))
+        function, repeat = FUNCTIONS[name], FUNCTIONS[name].repeat
+        made = self._compiler.gpu(name if repeat is None else repeat.of, False, self._dtype, multiprocessors)
+        found = made if repeat is None else None if repeat.backwards else made.repeated(time_loop(repeat))
+        if found is None:
+            raise UnsupportedError(f"{function.method}: its kernels are called from the processor's memory, in pieces")
+        return Sizes.of(found.launches(found.form(n)))
 
     def pinned(self, name: str, n: int) -> tuple[Array, ...]:
         """Arrays of n states in pinned memory for a function by its short name: its inputs, then its outputs.
@@ -111,7 +118,10 @@ class GpuDynamics(Dynamics):
         if len(given) != len(inputs):
             raise ShapeError(f"{method}: {len(given)} arguments given, expected {len(inputs)}")
         kernel = self._kernel(name, f_ext)
-        assert isinstance(kernel, CudaFunction)
+        if not isinstance(kernel, CudaFunction):
+            raise UnsupportedError(
+                f"{method}: its kernels are called from the processor's memory: pass arrays that lie there"
+            )
         with kernel.gpu.current():
             results: list[Any] = [] if out is None else [out]
             if isinstance(out, (tuple, list)):

@@ -1,4 +1,4 @@
-"""Target cuda: one kernel with the loop inside, run by the PTX interpreter; it equals repeated steps within rounding."""
+"""Target cuda: one kernel with the loop inside, run by the PTX interpreter, equals repeated steps within rounding."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ def looped(body: Program, loop: TimeLoop, bits: int = 64) -> tuple[Repeated, Par
         for give in loop.gives
     ]
     code = Repeated("made", body, loop, tuple(inputs), tuple(outputs))
-    return code, repeat.parts(body, loop, inputs, outputs, bits)
+    return code, repeat.parts("made", body, loop, bits, repeat.texts(body, repeat.Kind.of(loop), bits))
 
 
 @pytest.mark.parametrize("backwards", [False, True])
@@ -52,9 +52,15 @@ def test_every_way_to_take_and_to_give(backwards: bool, bits: int) -> None:
                 np.testing.assert_allclose(x, y.reshape(n, -1), rtol=0, atol=1e-12 if bits == 64 else 1e-4)
 
 
-@pytest.mark.parametrize("floating", [False, True])
-def test_repeated_steps(floating: bool) -> None:
-    robot = robot_of(floating)
+@pytest.mark.parametrize(
+    "robot",
+    [
+        pytest.param(condyle.random_tree(3, rng=2), id="random"),
+        pytest.param(robot_of(False), id="zoo", marks=pytest.mark.slow),
+        pytest.param(robot_of(True), id="zoo_floating", marks=pytest.mark.slow),
+    ],
+)
+def test_repeated_steps(robot: condyle.Robot) -> None:
     body = cast(Program, compiler(robot).code("step", False))
     given = states(robot, 5, 3)
     flat = [x.reshape(len(x), -1) for x in given]

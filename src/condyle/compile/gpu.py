@@ -9,15 +9,17 @@ from functools import cache, cached_property
 
 from condyle.backends.common.facts import bits_of
 from condyle.backends.common.lacking import lacks
+from condyle.backends.cuda import repeat
 from condyle.backends.cuda.choice import Launch, Size, product_launch
 from condyle.backends.cuda.forms import SPLIT, WHOLE, Form, Partitions, partitions, requested, stages
 from condyle.backends.cuda.group.words import OPERATIONS
-from condyle.backends.cuda.parts import Composed, Part, Parts, grouped, parts, straight
+from condyle.backends.cuda.parts import Composed, Part, Parts, Text, grouped, parts, straight
 from condyle.backends.cuda.target import TARGET, Target
 from condyle.compile.routes import Router
 from condyle.errors import UnsupportedError
 from condyle.functions import FUNCTIONS, Variant, expanded, found
 from condyle.ir.program import Program
+from condyle.ir.repeated import TimeLoop
 from condyle.specification import Call, MinusProduct
 from condyle.trace.straight import arrays
 
@@ -27,7 +29,7 @@ class GpuKernels:
 
     def __init__(self, router: Router, target: Target = TARGET) -> None:
         self.router, self.target = router, target
-        self.size, self.part = cache(self._size), cache(self._part)
+        self.size, self.part, self.looped = cache(self._size), cache(self._part), cache(self._looped)
 
     def _size(self, function: str, f_ext: bool) -> Size:
         """What a form is chosen by; UnsupportedError for robots that are too long for a GPU."""
@@ -37,6 +39,12 @@ class GpuKernels:
         """The one kernel of a function; kernels of a split function are those of the plain ones."""
         program, bits = self.size(function, f_ext).program, bits_of(dtype)
         return straight(program, bits, self.target) if lanes == 1 else grouped(program, lanes, bits, self.target)
+
+    def _looped(self, function: str, f_ext: bool, dtype: str, kind: repeat.Kind) -> tuple[Text, ...]:
+        """The one kernel of a loop over time; UnsupportedError where a step is too long for it."""
+        if self.usual(function, f_ext) != WHOLE:
+            raise UnsupportedError(f"target 'cuda': {function} of this robot is too long for one kernel")
+        return repeat.texts(self.size(function, f_ext).program, kind, bits_of(dtype), self.target)
 
     def usual(self, function: str, f_ext: bool, lanes: int = 1) -> str:
         """The partition if nothing is said: one kernel, unless it would be too long for a thread a state."""
@@ -121,12 +129,41 @@ class GpuFunction:
         }
         return parts(made, kernels, bits_of(self.dtype), self.kernels.target)
 
+    def repeated(self, loop: TimeLoop) -> GpuRollout | None:
+        """A loop around it in one kernel; None where a step is too long for that."""
+        made = GpuRollout(self, loop)
+        with suppress(UnsupportedError):
+            made.launches(made.form(1))
+            return made
+        return None
+
     def line(self, n: int) -> str:
         """For people: the form, and the estimate of its time."""
         if self.kernels.router.is_rolled(self.function):
             return ", too long for a GPU"
         form = self.form(n)
         return f", {form}, estimated {self.us(form, n):.0f} us (unmeasured)"
+
+
+@dataclass(frozen=True, eq=False)
+class GpuRollout:
+    """What a rollout runs as: one kernel with the loop inside, a thread a state."""
+
+    of: GpuFunction
+    loop: TimeLoop
+
+    def form(self, n: int) -> Form:
+        return Form()
+
+    def launches(self, form: Form) -> Parts:
+        """What to launch; UnsupportedError where a step is too long for one kernel."""
+        kernels, function, f_ext, dtype = self.of.kernels, self.of.function, self.of.f_ext, self.of.dtype
+        texts = kernels.looped(function, f_ext, dtype, repeat.Kind.of(self.loop))
+        program = kernels.size(function, f_ext).program
+        return repeat.parts(f"rollout of {function}", program, self.loop, bits_of(dtype), texts)
+
+    def repeated(self, loop: TimeLoop) -> None:
+        """Nothing: it is repeated already."""
 
 
 def partitions_of(function: str) -> Partitions:

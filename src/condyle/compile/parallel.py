@@ -25,6 +25,7 @@ from condyle.compile.gpu import GpuFunction
 from condyle.compile.serial import Compiler
 from condyle.errors import BuildError
 from condyle.functions import FUNCTIONS
+from condyle.ir.repeated import TimeLoop
 from condyle.model.tree import Tree
 from condyle.runtime.kernel import Kernel
 from condyle.runtime.native import NativeKernel
@@ -195,6 +196,9 @@ class LinkParallelFunction(GpuFunction):
 
     def launches(self, form: Form) -> Parts:
         return self.parts(self.function, self.f_ext, self.dtype)
+
+    def repeated(self, loop: TimeLoop) -> None:
+        """Nothing: links in the lanes have no loop over time."""
 
     def line(self, n: int) -> str:
         return ""

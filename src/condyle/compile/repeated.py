@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import cycle
+from typing import Protocol, runtime_checkable
 
 import numpy as np
 from numpy.typing import NDArray
 
-from condyle.backends.c.build import CKernel
 from condyle.backends.cpu.repeat import repeated
 from condyle.functions import FUNCTIONS
 from condyle.ir.interp_repeated import repeat
@@ -24,6 +24,13 @@ Array = NDArray[np.floating]
 
 TAPE = 1 << 20
 """Bytes of states that a gradient keeps at once for each thread: they are still in near caches on the way back."""
+
+
+@runtime_checkable
+class Repeatable(Protocol):
+    """A kernel that has a loop around itself, for some loops."""
+
+    def repeated(self, loop: TimeLoop) -> Kernel | None: ...
 
 
 def build(function: Function, tree: Tree, body: Callable[[str], Kernel]) -> Kernel:
@@ -43,9 +50,9 @@ def build(function: Function, tree: Tree, body: Callable[[str], Kernel]) -> Kern
 
 def looped(body: Kernel, loop: TimeLoop, tree: Tree, of: str) -> Kernel:
     """A loop around a kernel, by the target that the kernel is of."""
-    if isinstance(body, CKernel):
-        return body.repeated(loop)
-    made = repeated(body, loop) if isinstance(body, NativeKernel) else None
+    made = body.repeated(loop) if isinstance(body, Repeatable) else None
+    if made is None and isinstance(body, NativeKernel):
+        made = repeated(body, loop)
     if made is not None:
         return made
     base = FUNCTIONS[of]

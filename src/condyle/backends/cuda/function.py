@@ -10,6 +10,7 @@ import numpy as np
 from condyle.backends.cuda.forms import Form
 from condyle.backends.cuda.kernel import CudaKernel, Rows
 from condyle.backends.cuda.parts import Parts
+from condyle.ir.repeated import TimeLoop
 from condyle.runtime.cuda.driver import Gpu
 from condyle.runtime.forks import Guard
 
@@ -20,6 +21,8 @@ class Source(Protocol):
     def form(self, n: int) -> Form: ...
 
     def launches(self, form: Form) -> Parts: ...
+
+    def repeated(self, loop: TimeLoop) -> Source | None: ...
 
 
 class CudaFunction:
@@ -43,6 +46,11 @@ class CudaFunction:
             if form not in self._kernels:
                 self._kernels[form] = CudaKernel(self._source.launches(form), self.gpu, self.dtype)
             return self._kernels[form]
+
+    def repeated(self, loop: TimeLoop) -> CudaFunction | None:
+        """A loop around it in one kernel; None where there is no such form."""
+        source = self._source.repeated(loop)
+        return None if source is None else CudaFunction(source, self.gpu, self.dtype)
 
     def __call__(self, n: int, inputs: Sequence[Rows], outputs: Sequence[Rows], threads: int) -> None:
         self.kernel(n)(n, inputs, outputs, threads)

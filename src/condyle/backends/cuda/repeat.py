@@ -6,7 +6,6 @@ are kept. How many steps there are, and which are kept, are parameters: one text
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from typing import NamedTuple
 
 from condyle.backends.cuda.emit import Body, kernel_name, write_entry, write_head
@@ -44,24 +43,26 @@ class Kind(NamedTuple):
         )
 
 
-def parts(
-    program: Program,
-    loop: TimeLoop,
-    inputs: Sequence[Array],
-    outputs: Sequence[Array],
-    bits: int,
-    target: Target = TARGET,
-) -> Parts:
-    """The one launch of a rollout; inputs, outputs: with time axes. Each output of the body is given once at most."""
-    texts = tuple(
-        Text(kernel_name(low), emit(low, Kind.of(loop), target), low.pool, 32, low.order, low.slots * bits // 8)
+def texts(program: Program, kind: Kind, bits: int, target: Target = TARGET) -> tuple[Text, ...]:
+    """What to choose from, for every loop of a kind."""
+    return tuple(
+        Text(kernel_name(low), emit(low, kind, target), low.pool, 32, low.order, low.slots * bits // 8)
         for low in lower(expand(program, bits), bits, target)
     )
-    everies = [take.every for take in loop.takes if take.every] + [give.every for give in loop.gives if give.every]
-    part = Part(
-        texts, tuple(inputs), tuple(outputs), numbers=(loop.steps, *everies, *(a.size * bits // 8 for a in outputs))
-    )
-    return Parts(program.name, bits, tuple(inputs), tuple(outputs), (part,))
+
+
+def parts(name: str, program: Program, loop: TimeLoop, bits: int, made: tuple[Text, ...]) -> Parts:
+    """The one launch of a rollout, of a body whose outputs are each given once at most."""
+    inputs = tuple(_in_time(array, take.every, loop) for take, array in zip(loop.takes, program.inputs, strict=True))
+    outputs = tuple(_in_time(program.arrays[give.output], give.every, loop) for give in loop.gives)
+    everies = [port.every for port in (*loop.takes, *loop.gives) if port.every]
+    paces = [array.size * bits // 8 for array in outputs]
+    part = Part(made, inputs, outputs, numbers=(loop.steps, *everies, *paces))
+    return Parts(name, bits, inputs, outputs, (part,))
+
+
+def _in_time(array: Array, every: int, loop: TimeLoop) -> Array:
+    return Array(array.name, (loop.rows(every), *array.shape)) if every else array
 
 
 def emit(low: Lowered, kind: Kind, target: Target = TARGET) -> str:
@@ -84,7 +85,7 @@ def emit(low: Lowered, kind: Kind, target: Target = TARGET) -> str:
 
 
 class _Loop(Body):
-    """c: registers of what stays, by input and entry; d: of what the next step carries; s: sums, by output and entry."""
+    """c: registers of what stays, by input and entry; d: of what the next step carries; s: sums, by output."""
 
     def __init__(self, e: Emitter, low: Lowered, kind: Kind) -> None:
         super().__init__(e, low)
