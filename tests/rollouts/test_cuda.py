@@ -7,6 +7,7 @@ from typing import cast
 import numpy as np
 import pytest
 
+import condyle
 from condyle.backends.cuda import repeat
 from condyle.backends.cuda.parts import Parts
 from condyle.functions import FUNCTIONS
