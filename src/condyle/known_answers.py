@@ -53,7 +53,8 @@ def rollout_vectors(
         known[DT.name] = 0.01 * np.abs(known[DT.name])
     ports = specification.inputs
     rows = [
-        known[port.name].reshape(n, -1) if port.name in repeat.by_time else known[port.name][::steps] for port in ports
+        np.reshape(known[port.name], (n, -1)) if port.name in repeat.by_time else known[port.name][::steps]
+        for port in ports
     ]
     inputs = tuple(_held(x, port.name in held).astype(dtype) for x, port in zip(rows, ports, strict=True))
     kernel = compiler.build(name := rollout.named(steps, every), False, "numpy", "float64")

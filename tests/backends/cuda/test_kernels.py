@@ -37,7 +37,7 @@ def given(one: Robot, function: str, n: int, f_ext: bool = False, seed: int = 0)
     that their angles are reduced by a loop."""
     rng = np.random.default_rng(seed)
     state = one.random_state(n, rng)
-    known = {name: rng.uniform(-1.0, 1.0, (n, one.nv)) for name in ("a", "tau")}
+    known = {name: rng.uniform(-1.0, 1.0, (n, one.nv)) for name in ("a", "tau")} | {"dt": np.full((n, 1), 0.01)}
     known |= {"q": state.q, "v": state.v, "f_ext": rng.uniform(-5.0, 5.0, (n, len(one.bodies) * 6))}
     for name in ("v", "a", "tau"):
         known[name][:1] = 0.0
