@@ -43,7 +43,7 @@ def _held(rows: Reals, one: bool) -> Reals:
 
 
 def rollout_vectors(
-    robot: Robot, compiler: Compiler, rollout: OpenRollout, dtype: str, held: Collection[str], n: int = 5
+    robot: Robot, compiler: Compiler, rollout: OpenRollout, dtype: str, held: Collection[str] = (), n: int = 5
 ) -> Vectors:
     """The same of a rollout of `TIMES`, whose steps are short."""
     steps, every = TIMES

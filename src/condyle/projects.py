@@ -146,13 +146,17 @@ def _open(rollout: OpenRollout, code: Code) -> Repeated:
 
 
 def _export_cuda(job: Job) -> list[Path]:
-    if job.rollouts:
-        raise UnsupportedError("functions: target 'cuda' exports no rollouts yet; target 'c' does")
-    functions, programs = job.compiler.gpu_kernels.exported(job.variants)
-    vectors = {one.name: vectors_of(job.robot, job.compiler, one, "float64") for one in job.variants}
-    names, order = _names(job.robot, job.bound, job.specifications), _order(job.robot)
-    bodies = len(job.robot.bodies)
-    return export_cuda(functions, programs, _facts(job), _joints(job.robot), job.out, vectors, names, order, bodies)
+    repeated = [repeat.of for repeat in map(opened, job.functions) if repeat is not None]
+    made = variants([*(one for one in job.functions if opened(one) is None), *repeated])
+    functions, programs = job.compiler.gpu_kernels.exported(made)
+    vectors = {one.name: vectors_of(job.robot, job.compiler, one, "float64") for one in made}
+    vectors |= {one.name: rollout_vectors(job.robot, job.compiler, one, "float64") for one in job.rollouts}
+    specifications = [*(one.function for one in made), *(one.function for one in job.rollouts)]
+    names, order = _names(job.robot, job.bound, specifications), _order(job.robot)
+    bodies, facts = len(job.robot.bodies), _facts(job)
+    rollouts = [(one.name, one.repeat.of, one.repeat, one.function.equation) for one in job.rollouts]
+    joints = _joints(job.robot)
+    return export_cuda(functions, programs, facts, joints, job.out, vectors, names, order, bodies, rollouts)
 
 
 def _export_verilog(job: Job) -> list[Path]:

@@ -42,8 +42,15 @@ def made(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, ctypes.CDLL]:
 
 
 @pytest.mark.parametrize("compiler", COMPILERS)
-@pytest.mark.parametrize("machine", ["-march=native", "-mtune=generic", "-DCD_SCALAR"])
-@pytest.mark.parametrize("dtype", ["float64", "float32"])
+@pytest.mark.parametrize(
+    ("machine", "dtype"),
+    [
+        ("-march=native", "float64"),
+        pytest.param("-march=native", "float32", marks=pytest.mark.slow),
+        pytest.param("-mtune=generic", "float32", marks=pytest.mark.slow),
+        pytest.param("-DCD_SCALAR", "float64", marks=pytest.mark.slow),
+    ],
+)
 def test_compiles_without_a_word_and_is_right(tmp_path: Path, compiler: str, machine: str, dtype: str) -> None:
     condyle.export(condyle.load("iiwa14"), "c", tmp_path, ("step", "rollout"), dtype=dtype)
     sources = sorted(path.name for path in tmp_path.glob("*.c"))

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path
 
 from condyle.backends.common.describe import header as description
@@ -12,6 +12,7 @@ from condyle.backends.cuda.cpp.body import DIALECT, Joints
 from condyle.backends.cuda.cpp.device import write_body, write_inner, write_kernel
 from condyle.backends.cuda.cpp.host import write_calls, write_data, write_launch
 from condyle.backends.cuda.cpp.plan import Plan
+from condyle.backends.cuda.cpp.rollout import Rollout, write_rollout, write_rollout_launch
 from condyle.ir.count import tally
 from condyle.text import Emitter
 
@@ -27,7 +28,7 @@ def support(name: str) -> str:
     return (_SUPPORT / name).read_text(encoding="ascii")
 
 
-def header(plan: Plan, facts: Facts, joints: Joints, bodies: int = 0) -> str:
+def header(plan: Plan, facts: Facts, joints: Joints, bodies: int = 0, rollouts: Sequence[Rollout] = ()) -> str:
     """The text of NAME.cuh. joints: for the inputs that have joints, the joint of each entry, for comments.
 
     bodies: how many move.
@@ -40,7 +41,8 @@ def header(plan: Plan, facts: Facts, joints: Joints, bodies: int = 0) -> str:
     e(" *", " * Every function FN has FN_inner (device: one thread, one state), FN_kernel where it is one kernel,")
     e(" * FN_launch (arrays on the GPU), and for a Data: METHOD_compute_only (on the GPU) and METHOD (copies too).")
     e(" * All host functions return a cudaError_t.", " *")
-    e(*(f" * {function.name}: {function.method}" for function in plan.functions), " */")
+    e(*(f" * {function.name}: {function.method}" for function in plan.functions))
+    e(*(f" * {rollout.name}: {rollout.name}_kernel and {rollout.name}_launch alone" for rollout in rollouts), " */")
     e(f"#ifndef {guard}", f"#define {guard}", "")
     e("#ifndef __CUDACC_RTC__", "#include <cuda_runtime.h>", "#include <math.h>", "#include <stddef.h>", "#endif", "")
     e(f"namespace {facts.name} {{", "")
@@ -63,9 +65,13 @@ def header(plan: Plan, facts: Facts, joints: Joints, bodies: int = 0) -> str:
         write_kernel(e, kernel)
     for function in plan.functions:
         write_inner(e, function)
+    for rollout in rollouts:
+        write_rollout(e, rollout)
     e("#ifndef __CUDACC_RTC__", "", support("host.cuh"))
     for function in plan.functions:
         write_launch(e, function)
+    for rollout in rollouts:
+        write_rollout_launch(e, rollout)
     write_data(e, plan)
     for function in plan.functions:
         write_calls(e, function)

@@ -8,6 +8,7 @@ from pathlib import Path
 
 import numpy as np
 
+from condyle.backends.common.describe import in_ascii
 from condyle.backends.common.facts import Facts, Vectors
 from condyle.backends.common.owned import write_owned
 from condyle.backends.common.package import library_of, write_install, write_library
@@ -15,8 +16,10 @@ from condyle.backends.common.readme import Coordinates, birth, order
 from condyle.backends.cuda.cpp.body import Joints
 from condyle.backends.cuda.cpp.header import ABI, header, support
 from condyle.backends.cuda.cpp.plan import Exported, Plan, plan
+from condyle.backends.cuda.cpp.rollout import Rollout, write_rollout_case
 from condyle.backends.cuda.parts import Composed
 from condyle.ir.program import Program
+from condyle.specification import Repeat
 from condyle.text import Emitter
 
 STATES = 1000
@@ -37,43 +40,57 @@ def export_cuda(
     robot: Mapping[str, object],
     coordinates: Sequence[Coordinates],
     bodies: int = 0,
+    rollouts: Sequence[tuple[str, str, Repeat, str]] = (),
 ) -> list[Path]:
     """Writes NAME.cuh, example.cu, known.h, CMakeLists.txt, README.md, robot.json and the manifest; returns
     the files.
 
     Only files that an export wrote are replaced: see `write_owned`. programs: of all that the functions call.
     vectors: of each function, in float64. robot: names for people, never in code; coordinates: the order of the
-    joints, for the README; bodies: how many move.
+    joints, for the README; bodies: how many move. rollouts: of each the name, the function, what is repeated, and an
+    equation.
     Raises UnsupportedError for what CUDA C++ cannot say.
     """
     found = plan(functions, programs)
+    repeated = _rollouts(found, rollouts)
     texts = {
-        f"{facts.name}.cuh": header(found, facts, joints, bodies),
-        "known.h": known(found, vectors),
-        "example.cu": example(found, facts),
+        f"{facts.name}.cuh": header(found, facts, joints, bodies, repeated),
+        "known.h": known(found, vectors, repeated),
+        "example.cu": example(found, facts, {one: vectors[one.name].times for one in repeated}),
         "CMakeLists.txt": cmake(facts),
-        "README.md": readme(found, facts, coordinates),
+        "README.md": readme(found, facts, coordinates, repeated),
         "robot.json": json.dumps(robot, indent=1, sort_keys=True, allow_nan=False) + "\n",
     }
     return write_owned(out, texts)
 
 
-def known(plan: Plan, vectors: Mapping[str, Vectors]) -> str:
+def _rollouts(plan: Plan, rollouts: Sequence[tuple[str, str, Repeat, str]]) -> list[Rollout]:
+    named, found = {function.name: function for function in plan.functions}, list[Rollout]()
+    for name, of, repeat, equation in rollouts:
+        ports = named[of].made.function
+        inputs, outputs = ([port.name for port in some] for some in (ports.inputs, ports.outputs))
+        carried = tuple((outputs.index(port), inputs.index(port)) for port in repeat.carried)
+        by_time, summed = frozenset(map(inputs.index, repeat.by_time)), frozenset(map(outputs.index, repeat.summed))
+        found.append(Rollout(name, named[of], carried, by_time, summed, in_ascii(equation)))
+    return found
+
+
+def known(plan: Plan, vectors: Mapping[str, Vectors], rollouts: Sequence[Rollout] = ()) -> str:
     """known.h: states with answers of the reference."""
     e = Emitter()
     rows = len(vectors[plan.functions[0].name].inputs[0])
     e("/* States with known answers, in double. */", "#include <stddef.h>", "", f"namespace {_APART} {{", "")
     e(f"const size_t STATES = {rows};")
-    for function in plan.functions:
-        case = vectors[function.name]
-        names = [f"{function.name}_{name}" for name in (*function.inputs, *function.outputs)]
-        for name, array in zip(names, (*case.inputs, *case.outputs), strict=True):
-            e.table(f"static const double {name}", [repr(float(x)) for x in np.ravel(array)], 4)
+    for name, function in (*((one.name, one) for one in plan.functions), *((one.name, one.of) for one in rollouts)):
+        case = vectors[name]
+        names = [f"{name}_{port}" for port in (*function.inputs, *function.outputs)]
+        for table, array in zip(names, (*case.inputs, *case.outputs), strict=True):
+            e.table(f"static const double {table}", [repr(float(x)) for x in np.ravel(array)], 4)
     e("", f"}}  // namespace {_APART}")
     return e.text()
 
 
-def example(plan: Plan, facts: Facts) -> str:
+def example(plan: Plan, facts: Facts, rollouts: Mapping[Rollout, Sequence[int]] | None = None) -> str:
     """example.cu: calls every function on both types and compares."""
     e = Emitter()
     name = facts.name
@@ -84,6 +101,8 @@ def example(plan: Plan, facts: Facts) -> str:
     there_and_back = _inverses(plan)
     if there_and_back:
         _write_round_trip(e, *there_and_back, name)
+    for rollout, times in (rollouts or {}).items():
+        write_rollout_case(e, rollout, name, times)
     e("template <typename T>")
     with e.block(f"bool run({name}::Data<T> *data, size_t n)\n{{"):
         e("bool right = true;")
@@ -91,6 +110,7 @@ def example(plan: Plan, facts: Facts) -> str:
             _write_call(e, function, name)
         if there_and_back:
             e("right = round_trip(data, n) && right;")
+        e(*(f"right = run_{rollout.name}<T>(n) && right;" for rollout in rollouts or {}))
         e("return right;")
     e("", "template <typename T>")
     with e.block("bool all()\n{"):
@@ -173,7 +193,18 @@ def cmake(facts: Facts) -> str:
     return e.text()
 
 
-def readme(plan: Plan, facts: Facts, joints: Sequence[Coordinates]) -> str:
+def _said(rollouts: Sequence[Rollout], robot: str) -> str:
+    if not rollouts:
+        return ""
+    names = ", ".join(f"`{robot}::{one.name}_launch`" for one in rollouts)
+    return f"""
+Rollouts repeat a function, a thread a state, the loop inside: {names}. What a step answers as `X_next` is X of the
+next step; the header says which inputs have a value for each of the `steps` steps. Kept are those with numbers every,
+2 every, ... and the last one; every = 0 keeps the last one alone. They have no `Data`: their arrays are yours.
+"""
+
+
+def readme(plan: Plan, facts: Facts, joints: Sequence[Coordinates], rollouts: Sequence[Rollout] = ()) -> str:
     """README.md: the files, how to build, how to call, the order of the joints."""
     name, first = facts.name, plan.functions[0]
     call = first.method
@@ -231,7 +262,7 @@ of the body's frame, in that frame's axes. Without it they are zero.
 {table}
 
 In brackets: how many numbers a state; of matrices row after row.
-
+{_said(rollouts, name)}
 ## Order of joints
 
 {order(joints)}

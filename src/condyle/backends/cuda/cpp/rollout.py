@@ -1,0 +1,147 @@
+"""Rollouts in a header: a kernel with the loop inside, a thread a state, around the function that is repeated."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from condyle.backends.cuda.cpp.plan import Exported
+from condyle.text import Emitter
+
+
+@dataclass(frozen=True, slots=True)
+class Rollout:
+    """A function of the header, repeated.
+
+    carried: pairs of output and input, by number; by_time: inputs; summed: outputs. equation: for people.
+    """
+
+    name: str
+    of: Exported
+    carried: tuple[tuple[int, int], ...]
+    by_time: frozenset[int]
+    summed: frozenset[int]
+    equation: str
+
+    @property
+    def shapes(self) -> list[tuple[str, str]]:
+        """Each argument, and its numbers a state as C++ text."""
+        inputs = [
+            (x, f"steps * {size}" if k in self.by_time else str(size)) for k, (x, size) in enumerate(self.of.takes)
+        ]
+        return inputs + [
+            (x, str(size) if k in self.summed else f"rows * {size}") for k, (x, size) in enumerate(self.of.answers)
+        ]
+
+
+def write_rollout(e: Emitter, rollout: Rollout) -> None:
+    """The kernel."""
+    of = rollout.of
+    e(f"/* {rollout.name}: {rollout.equation}", " * what a step answers as X_next is X of the next one")
+    e(*(f" * {name}[n][{size.replace(' * ', '][')}]" for name, size in rollout.shapes))
+    e(" * rows = ceil(steps / every), of every so many steps and of the last; every = 0: of the last, rows = 1 */")
+    arguments = [f"Rows<T> {name}" for name in of.inputs] + [f"T *{name}" for name in of.outputs]
+    head = f"{rollout.name}_kernel(size_t n, size_t steps, size_t every, {', '.join(arguments)})"
+    with e.block(f"template <typename T>\n__global__ void __launch_bounds__(128) {head}\n{{"):
+        e("const size_t k_ = size_t(blockIdx.x) * blockDim.x + threadIdx.x;")
+        e("const size_t rows = every == 0 ? 1 : (steps + every - 1) / every;")
+        with e.block("if (k_ >= n) {"):
+            e("return;")
+        for number, (name, size) in enumerate(of.takes):
+            if number not in rollout.by_time:
+                _each(
+                    e,
+                    f"T now_{name}_[{max(1, size)}]",
+                    size,
+                    f"now_{name}_[e_] = {name}.data[k_ * {name}.stride + e_];",
+                )
+        for number, (name, size) in enumerate(of.answers):
+            e(f"T then_{name}_[{max(1, size)}];")
+            if number in rollout.summed:
+                e(f"T sum_{name}_[{max(1, size)}] = {{}};")
+        with e.block("for (size_t t_ = 0; t_ < steps; t_++) {"):
+            _write_step(e, rollout)
+        for number, (name, size) in enumerate(of.answers):
+            if number in rollout.summed:
+                _each(e, "", size, f"{name}[k_ * {size} + e_] = sum_{name}_[e_];")
+    e("")
+
+
+def _write_step(e: Emitter, rollout: Rollout) -> None:
+    of = rollout.of
+    given = [
+        f"{name}.data + k_ * {name}.stride + t_ * {size}" if number in rollout.by_time else f"now_{name}_"
+        for number, (name, size) in enumerate(of.takes)
+    ]
+    e(f"{of.name}_inner<T>({', '.join([*given, *(f'then_{name}_' for name in of.outputs)])});")
+    kept = [pair for number, pair in enumerate(of.answers) if number not in rollout.summed]
+    with e.block("if (t_ + 1 == steps || (every != 0 && (t_ + 1) % every == 0)) {"):
+        e("const size_t row_ = k_ * rows + (every == 0 ? 0 : t_ / every);", "(void)row_;")
+        for name, size in kept:
+            _each(e, "", size, f"{name}[row_ * {size} + e_] = then_{name}_[e_];")
+    for output, taken in rollout.carried:
+        name, size = of.takes[taken]
+        _each(e, "", size, f"now_{name}_[e_] = then_{of.outputs[output]}_[e_];")
+    for number, (name, size) in enumerate(of.answers):
+        if number in rollout.summed:
+            _each(e, "", size, f"sum_{name}_[e_] += then_{name}_[e_];")
+
+
+def _each(e: Emitter, declared: str, size: int, line: str) -> None:
+    if declared:
+        e(f"{declared};")
+    if size:
+        with e.block(f"for (int e_ = 0; e_ < {size}; e_++) {{"):
+            e(line)
+
+
+def write_rollout_launch(e: Emitter, rollout: Rollout) -> None:
+    """The launch on arrays of the GPU."""
+    of = rollout.of
+    arguments = [f"Rows<T> {name}" for name in of.inputs] + [f"T *{name}" for name in of.outputs]
+    head = ", ".join(["size_t n, size_t steps, size_t every", *arguments, "cudaStream_t stream = 0"])
+    e("/* Arrays on the GPU, outputs dense; returns as soon as all is in the stream. */", "template <typename T>")
+    with e.block(f"cudaError_t {rollout.name}_launch({head})\n{{"):
+        with e.block("if (steps == 0) {"):
+            e("return cudaErrorInvalidValue;")
+        values = ", ".join(["n, steps, every", *of.inputs, *of.outputs])
+        e(f"return launch<T>({rollout.name}_kernel<T>, warps_of(n), 0, stream, {values});")
+    e("")
+
+
+def write_rollout_case(e: Emitter, rollout: Rollout, robot: str, times: Sequence[int]) -> None:
+    """`run_NAME` of the example: so many steps, every so many kept, on states with known answers."""
+    of, (steps, every) = rollout.of, times
+    inputs = len(of.inputs)
+    names = [name for name, _ in rollout.shapes]
+    sizes = [size.replace("steps", str(steps)).replace("rows", str(-(-steps // every))) for _, size in rollout.shapes]
+    e("template <typename T>")
+    with e.block(f"bool run_{rollout.name}(size_t n)\n{{"):
+        e(f"const size_t sizes[] = {{{', '.join(sizes)}}};")
+        e(f"const double *const known[] = {{{', '.join(f'{rollout.name}_{name}' for name in names)}}};")
+        said = ", ".join(f'"{rollout.name} {name}"' for name in names)
+        e(f"const char *const said[] = {{{said}}};")
+        e(f"T *host[{len(names)}], *device[{len(names)}];", "bool right = true;")
+        with e.block(f"for (int k = 0; k < {len(names)}; k++) {{"):
+            e("host[k] = device[k] = nullptr;")
+            e('right = check(cudaMalloc(&device[k], n * sizes[k] * sizeof(T)), "cudaMalloc") && right;')
+            e('right = check(cudaMallocHost(&host[k], n * sizes[k] * sizeof(T)), "cudaMallocHost") && right;')
+        with e.block(f"for (int k = 0; k < {inputs} && right; k++) {{"):
+            e("fill(host[k], n, known[k], sizes[k]);")
+            e(f'right = check({robot}::upload(device[k], host[k], n * sizes[k], cudaStream_t(0)), "upload");')
+        values = [f"{{device[{k}], sizes[{k}]}}" for k in range(inputs)]
+        values += [f"device[{k}]" for k in range(inputs, len(names))]
+        call = f"{robot}::{rollout.name}_launch<T>(n, {steps}, {every}, {', '.join(values)})"
+        e(f'right = right && check({call}, "{rollout.name}_launch");')
+        with e.block(f"for (int k = {inputs}; k < {len(names)} && right; k++) {{"):
+            with e.block("for (size_t e = 0; e < n * sizes[k]; e++) {"):
+                e("host[k][e] = T(0);")
+            e(f'right = check({robot}::download(host[k], device[k], n * sizes[k], cudaStream_t(0)), "download");')
+        e('right = right && check(cudaStreamSynchronize(0), "cudaStreamSynchronize");')
+        with e.block(f"for (int k = {inputs}; k < {len(names)} && right; k++) {{"):
+            e("right = compare(said[k], host[k], n, known[k], sizes[k]);")
+        with e.block(f"for (int k = 0; k < {len(names)}; k++) {{"):
+            e('right = check(cudaFreeHost(host[k]), "cudaFreeHost") && right;')
+            e('right = check(cudaFree(device[k]), "cudaFree") && right;')
+        e("return right;")
+    e("")

@@ -1,0 +1,88 @@
+"""Rollouts in the exported CUDA header, compiled for the processor against the shim."""
+
+from __future__ import annotations
+
+import subprocess
+from pathlib import Path
+
+import pytest
+
+import condyle
+from condyle.errors import UnsupportedError
+from tests.backends.cuda.exported import GPP, SHIM
+from tests.backends.cuda.test_cpp_export import STRICT, build_example, needs_gpp
+from tests.programs import call
+
+MAIN = """\
+#include "iiwa14.cuh"
+#include <cstdio>
+
+/* The last state alone is the last of all; dt is one row for all; answers of no step are refused. */
+int main()
+{
+    const size_t n = 37, steps = 3, nv = iiwa14::NV, size = n * steps * nv;
+    double *q, *v, *tau, *dt, *all[2], *last[2];
+    for (double **one : {&q, &v, &tau, &dt, &all[0], &all[1], &last[0], &last[1]}) {
+        if (cudaMalloc(one, size * sizeof(double)) != cudaSuccess) {
+            return 1;
+        }
+        for (size_t k = 0; k < size; k++) {
+            (*one)[k] = one == &dt ? 0.01 : double(k % 13) / 13;
+        }
+    }
+    int wrong = iiwa14::rollout_launch<double>(n, 0, 1, {q, nv}, {v, nv}, {tau, 3 * nv}, {dt, 0}, all[0], all[1]) == cudaSuccess;
+    wrong |= iiwa14::rollout_launch<double>(n, 3, 1, {q, nv}, {v, nv}, {tau, 3 * nv}, {dt, 0}, all[0], all[1]) != cudaSuccess;
+    wrong |= iiwa14::rollout_launch<double>(n, 3, 0, {q, nv}, {v, nv}, {tau, 3 * nv}, {dt, 0}, last[0], last[1]) != cudaSuccess;
+    for (int port = 0; port < 2; port++) {
+        for (size_t k = 0; k < n * nv; k++) {
+            wrong |= last[port][k] != all[port][(k / nv * 3 + 2) * nv + k % nv];
+        }
+    }
+    std::printf(wrong ? "WRONG" : "right");
+    return wrong;
+}
+"""
+
+
+@needs_gpp
+def test_the_example_runs_and_finds_mistakes(tmp_path: Path) -> None:
+    condyle.export(condyle.load("iiwa14"), "cuda", tmp_path, ("rollout",), name="iiwa14")
+    said = call([str(build_example(tmp_path, tmp_path))], tmp_path)
+    assert said.count(" right ") == 2 * (4 + 4) and said.count("rollout_f_ext v_next") == 2
+    (tmp_path / "main.cu").write_text(MAIN)
+    command = [
+        GPP or "g++",
+        *STRICT,
+        "-DSHIM_ROBOT=iiwa14",
+        "-x",
+        "c++",
+        "main.cu",
+        str(SHIM / "shim.cpp"),
+        "-o",
+        "main",
+    ]
+    call(command, tmp_path)
+    assert call(["./main"], tmp_path) == "right"
+    text = (tmp_path / "example.cu").read_text()
+    (tmp_path / "example.cu").write_text(text.replace("rollout_launch<T>(n, 3, 2,", "rollout_launch<T>(n, 2, 1,", 1))
+    done = subprocess.run([str(build_example(tmp_path, tmp_path))], capture_output=True, text=True, check=False)
+    assert done.returncode == 1 and "WRONG" in done.stdout
+
+
+def slides(x: object, u: object) -> object:
+    """A point that is pushed, and what that costs."""
+    return {"x": x + 0.1 * u, "cost": x @ x + u @ u}  # type: ignore[operator]
+
+
+@needs_gpp
+def test_a_users_function_with_a_sum(tmp_path: Path) -> None:
+    f = condyle.function(slides, inputs={"x": 3, "u": 3})
+    f.export("cuda", tmp_path, name="iiwa14", rollout={"by_time": ("u",), "sum": ("cost",)})
+    said = call([str(build_example(tmp_path, tmp_path))], tmp_path)
+    assert said.count(" right ") == 2 * 4 and said.count("rollout_slides cost") == 2
+    assert "cost[n][1]" in (tmp_path / "iiwa14.cuh").read_text()
+
+
+def test_errors(tmp_path: Path) -> None:
+    with pytest.raises(UnsupportedError, match="'rollout' is not one of"):
+        condyle.export(condyle.load("iiwa14"), "verilog", tmp_path, ("rollout",))
