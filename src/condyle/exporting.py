@@ -65,9 +65,9 @@ def export(
     target: "c": header, sources, CMakeLists.txt and a test that checks itself; "cuda": one header for float and double,
     and an example that checks itself; both have each function that takes external forces once more, with f_ext, and
     install a CMake package and a pkg-config file. "verilog": an accelerator with a test bench, a Makefile and
-    report.json. functions: by short name; for c and cuda "rollout" too, step repeated. robot.json holds the names. name: the
-    prefix of every symbol, `[a-z][a-z0-9_]{0,30}` and no word of C, C++, CUDA or Verilog, by default the bundled
-    robot's name, else "robot".
+    report.json. functions: by short name; for c and cuda "rollout" too, step repeated. robot.json holds the names.
+    name: the prefix of every symbol, `[a-z][a-z0-9_]{0,30}` and no word of C, C++, CUDA or Verilog, by default the
+    bundled robot's name, else "robot".
     For c and cuda: frames, reference_frame, integrator, inputs, as in `compile`. For c: dtype ("float64").
     For verilog: word, the number format ("27x18", "27", "32", "q16.16"), by default the first; dsp, a budget that
     chooses how often a task may enter; clock [MHz] (125), assumed, to print times; f_ext [N, N m], tasks carry external

@@ -17,6 +17,11 @@ MAIN = """\
 #include "iiwa14.cuh"
 #include <cstdio>
 
+cudaError_t run(size_t n, size_t steps, size_t every, const iiwa14::Rows<double> *x, double **y)
+{
+    return iiwa14::rollout_launch<double>(n, steps, every, x[0], x[1], x[2], x[3], y[0], y[1]);
+}
+
 /* The last state alone is the last of all; dt is one row for all; answers of no step are refused. */
 int main()
 {
@@ -30,9 +35,10 @@ int main()
             (*one)[k] = one == &dt ? 0.01 : double(k % 13) / 13;
         }
     }
-    int wrong = iiwa14::rollout_launch<double>(n, 0, 1, {q, nv}, {v, nv}, {tau, 3 * nv}, {dt, 0}, all[0], all[1]) == cudaSuccess;
-    wrong |= iiwa14::rollout_launch<double>(n, 3, 1, {q, nv}, {v, nv}, {tau, 3 * nv}, {dt, 0}, all[0], all[1]) != cudaSuccess;
-    wrong |= iiwa14::rollout_launch<double>(n, 3, 0, {q, nv}, {v, nv}, {tau, 3 * nv}, {dt, 0}, last[0], last[1]) != cudaSuccess;
+    const iiwa14::Rows<double> rows[] = {{q, nv}, {v, nv}, {tau, 3 * nv}, {dt, 0}};
+    int wrong = run(n, 0, 1, rows, all) == cudaSuccess;
+    wrong |= run(n, 3, 1, rows, all) != cudaSuccess;
+    wrong |= run(n, 3, 0, rows, last) != cudaSuccess;
     for (int port = 0; port < 2; port++) {
         for (size_t k = 0; k < n * nv; k++) {
             wrong |= last[port][k] != all[port][(k / nv * 3 + 2) * nv + k % nv];
@@ -46,7 +52,7 @@ int main()
 
 @needs_gpp
 def test_the_example_runs_and_finds_mistakes(tmp_path: Path) -> None:
-    condyle.export(condyle.load("iiwa14"), "cuda", tmp_path, ("rollout",), name="iiwa14")
+    condyle.export(condyle.chain(2, rng=1), "cuda", tmp_path, ("rollout",), name="iiwa14")
     said = call([str(build_example(tmp_path, tmp_path))], tmp_path)
     assert said.count(" right ") == 2 * (4 + 4) and said.count("rollout_f_ext v_next") == 2
     (tmp_path / "main.cu").write_text(MAIN)
