@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 import threading
 import warnings
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from typing import Any, cast
 
 import numpy as np
@@ -138,13 +138,13 @@ class Dynamics(Packing, Rolling, Methods):
         self._derivatives[key] = self._derivatives[made.recipe]
         return self._derivatives[key]
 
-    def forget(self, name: str) -> None:
-        """Lets go of what was made for a function, by its short name; it is made again when it is called."""
+    def forget(self, prefixes: tuple[str, ...], kept: Collection[str]) -> None:
+        """Lets go of functions whose names begin so, but for some; each is made again when it is called."""
         with self._guard.lock:
-            self._binders.pop(name, None)
-            self._fast.pop(name, None)
-            for f_ext in (False, True):
-                self._kernels.pop((name, f_ext), None)
+            for name in [name for name in self._binders if name.startswith(prefixes) and name not in kept]:
+                self._binders.pop(name, None)
+                self._fast.pop(name, None)
+                self._kernels.pop((name, False), None)
 
     def explain(self, n: int = 1, functions: Sequence[str] | None = None) -> str:
         """What runs for a batch of n states: the route of each function, its operations, its target and threads.

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from inspect import Parameter, Signature
 from threading import Lock
 from typing import Any, NamedTuple, Protocol
@@ -27,7 +27,7 @@ MOST = 64
 class Owner(Engine, Protocol):
     """What computes, and forgets: `Dynamics`."""
 
-    def forget(self, name: str) -> None: ...
+    def forget(self, prefixes: tuple[str, ...], kept: Collection[str]) -> None: ...
 
 
 class Options(NamedTuple):
@@ -130,10 +130,9 @@ class Rollouts:
         call = self._engine.direct(ready.name, ready, ready.result, not kind) or ready
         with self._lock:
             self._ready[key] = ready.name, call
-            while len(self._ready) > MOST:
-                old, _ = self._ready.pop(next(iter(self._ready)))
-                if old not in (other for other, _ in self._ready.values()):
-                    self._engine.forget(old)
+            if len(self._ready) > MOST:
+                del self._ready[next(iter(self._ready))]
+                self._engine.forget(("rollout_", "vjp_rollout_"), {name for name, _ in self._ready.values()})
         return call
 
     def _steps(self, of: str, given: Sequence[Any], options: Options) -> int:

@@ -229,9 +229,9 @@ static PyObject *entry_new(PyTypeObject *type, PyObject *args, PyObject *keyword
     }
     self->work = work == 0 ? 64 : (size_t)work;
     self->brief = grain >= 16 ? (size_t)grain / 8 : grain > 1;
-    self->small = (size_t)grain - (size_t)grain * 3 / 8;
     self->lanes = (size_t)lanes;
     self->grain = (size_t)((grain + lanes - 1) / lanes * lanes);
+    self->small = self->grain - self->grain * 3 / 8;
     self->format = (char)format;
     self->itemsize = format == 'd' ? 8 : 4;
     self->packed = packed;
