@@ -53,7 +53,7 @@ class Rollouts:
         self._engine, self._numbers = engine, numbers
         self._variants: dict[tuple[str, bool], tuple[str, dict[str, Any]]] = {}
         self._ready: dict[tuple[object, ...], tuple[str, Callable[..., Any]]] = {}
-        self._inputs: dict[str, dict[str, int]] = {}
+        self._timed: dict[tuple[str, tuple[str, ...]], list[tuple[int, str, int]]] = {}
         self._of: dict[tuple[str, str], RolloutOf] = {}
         self._lock = Lock()
 
@@ -137,15 +137,17 @@ class Rollouts:
 
     def _steps(self, of: str, given: Sequence[Any], options: Options) -> int:
         """How many steps: as the time axes say, else as it is said. ShapeError where they disagree."""
-        known = self._inputs.get(of)
-        if known is None:
+        timed = self._timed.get((of, options.by_time))
+        if timed is None:
             carried = {port.name for port in FUNCTIONS[of].outputs}
-            ports = [(port.name, -1 if port.name in carried else len(port.dims)) for port in FUNCTIONS[of].inputs]
-            known = self._inputs[of] = dict(ports)
-        found: dict[str, int] = {}
-        for (name, dims), value in zip(known.items(), given, strict=False):
-            if dims >= 0 and name in options.by_time:
-                found[name] = _length(name, value, dims)
+            timed = self._timed[of, options.by_time] = [
+                (k, port.name, len(port.dims))
+                for k, port in enumerate(FUNCTIONS[of].inputs)
+                if port.name in options.by_time and port.name not in carried
+            ]
+        found = {name: _length(name, given[k], dims) for k, name, dims in timed if k < len(given)}
+        if len(found) == 1 and options.steps is None:
+            return next(iter(found.values()))
         lengths = {*found.values(), *(() if options.steps is None else (options.steps,))}
         if len(lengths) > 1:
             said = ", ".join(f"{name} {length}" for name, length in found.items())
@@ -160,13 +162,13 @@ class Rollouts:
 
 def _length(name: str, value: Any, dims: int) -> int:
     """The length of the time axis, which stands before those of the input itself."""
-    shape: tuple[int, ...] = tuple(value.shape if hasattr(value, "shape") else np.asarray(value).shape)
+    shape: tuple[int, ...] = value.shape if hasattr(value, "shape") else np.asarray(value).shape
     if len(shape) <= dims:
         axes = ", ".join(("...", "steps", *(str(n) for n in shape[len(shape) - dims :])))
-        raise ShapeError(f"rollout: {name} has shape {shape}, expected a time axis: ({axes})")
+        raise ShapeError(f"rollout: {name} has shape {tuple(shape)}, expected a time axis: ({axes})")
     steps = shape[len(shape) - dims - 1]
     if steps < 1:
-        raise ShapeError(f"rollout: {name} has shape {shape}: its time axis has no step; give at least one")
+        raise ShapeError(f"rollout: {name} has shape {tuple(shape)}: its time axis has no step; give at least one")
     return int(steps)
 
 
