@@ -26,7 +26,7 @@ from condyle.cli.common import (
     table,
     words,
 )
-from condyle.cli.export import add_functions, functions
+from condyle.cli.export import add_functions, functions_that_run
 from condyle.cli.rivals.agreement import agreement, word_of
 from condyle.cli.states import Array, States, draw
 from condyle.cli.timing import Call, Row, Sampling, interleaved, spelled_out
@@ -37,7 +37,6 @@ if TYPE_CHECKING:
     from condyle.cli.rivals.rival import Rival
 
 OURS = "condyle"
-STEPS = 50
 RIVAL_FEWEST = 256
 """Rivals take one state at a time: they are timed over at least so many, so that the call into C weighs nothing."""
 
@@ -50,7 +49,7 @@ def fill(command: argparse.ArgumentParser) -> None:
         "--batch", metavar="16,64,256", type=integers, default=(16, 64, 256), help="states a call (default: these)"
     )
     add_machine(command)
-    add_functions(command, _functions)
+    add_functions(command, functions_that_run)
     add_frames(command)
     command.add_argument(
         "--threads", type=positive, metavar="N", help="default: every core; one beside a rival, which has one"
@@ -128,12 +127,6 @@ def call(dynamics: Dynamics, name: str, states: States, outputs: tuple[Array, ..
     function, arguments, outputs = dynamics.function(name), states.arguments(name), outputs or states.outputs(name)
     out = outputs[0] if len(outputs) == 1 else outputs
     return spelled_out(function, arguments, out)
-
-
-def _functions(text: str) -> tuple[str, ...]:
-    """Short names or names of methods; "rollout" is one of STEPS steps, whose last state is kept."""
-    rollout = f"rollout_{STEPS}_by_tau_last_of_step"
-    return functions(",".join(rollout if word == "rollout" else word for word in text.split(",")))
 
 
 def _opened(

@@ -24,7 +24,7 @@ from condyle.cli.common import (
     table,
 )
 from condyle.cli.differences import STEP, error
-from condyle.cli.export import functions
+from condyle.cli.export import functions_that_run
 from condyle.cli.states import Array, States, draw
 from condyle.derivatives import parsed
 from condyle.errors import SingularError, listed
@@ -66,7 +66,11 @@ def fill(command: argparse.ArgumentParser) -> None:
     add_frames(command)
     add_machine(command)
     command.add_argument(
-        "--functions", metavar="fd,vjp_fd", type=functions, default=(), help="which, by short name; derivatives too"
+        "--functions",
+        metavar="fd,vjp_fd",
+        type=functions_that_run,
+        default=(),
+        help="by short name; derivatives too",
     )
     command.set_defaults(run=run)
 

@@ -18,6 +18,9 @@ from condyle.functions import DEFAULT, FUNCTIONS, found
 from condyle.functions.open_rollouts import opened
 from condyle.hardware.functions import library, tasks
 
+STEPS = 50
+"""Of what commands call a rollout where they run it."""
+
 
 def fill(command: argparse.ArgumentParser) -> None:
     command.description = (
@@ -84,13 +87,19 @@ def functions(text: str, more: Iterable[str] = ()) -> tuple[str, ...]:
         return tuple(FUNCTIONS)
     short = {function.method: name for name, function in FUNCTIONS.items()}
     names = ",".join(short.get(word, word) for word in text.split(","))
-    derived = [name for name in names.split(",") if found(name) is not None or opened(name) is not None]
+    derived = [name for name in names.split(",") if found(name) is not None]
     return words(names, (*FUNCTIONS, *more, *derived))
 
 
+def functions_that_run(text: str) -> tuple[str, ...]:
+    """The same; "rollout" is one of STEPS steps, whose last state is kept."""
+    rollout = f"rollout_{STEPS}_by_tau_last_of_step"
+    return functions(",".join(rollout if word == "rollout" else word for word in text.split(",")))
+
+
 def named_functions(text: str) -> tuple[str, ...]:
-    """The same, and what only an accelerator can do."""
-    return functions(text, tasks())
+    """The same, rollouts of any number of steps, and what only an accelerator can do."""
+    return functions(text, (*tasks(), *(name for name in text.split(",") if opened(name) is not None)))
 
 
 def hardware_functions(text: str) -> tuple[str, ...]:
