@@ -34,6 +34,7 @@ def dynamics(dtype: str = "float64", kernels: str | Mapping[str, str] = "auto") 
     named = dyn._compiler.kernels
     dyn._compiler = copy(traced())
     dyn._compiler.kernels = named
+    dyn._compiler.bodies = cache(dyn._compiler._kernel)  # kernels are on the GPU of one test
     return dyn
 
 
