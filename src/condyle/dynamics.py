@@ -270,6 +270,12 @@ class Dynamics(Packing, Rolling, Methods):
         return kernel
 
     def _build(self, name: str, f_ext: bool) -> Kernel:
+        kept = self._compiler.kept(name, f_ext, self._target, self._dtype)  # a cache that is refused is an error
+        if kept is not None:
+            return kept
+        self._compiler.check(name, self._target)
+        if self._target == "cuda":
+            return self._compiler.build(name, f_ext, self._target, self._dtype)  # freed with this object
         try:
             return self._compiler.bodies(name, f_ext, self._target, self._dtype)
         except BuildError as error:

@@ -39,6 +39,8 @@ MEASURED = {
         "nle": 432,
         "cor": 976,
         "reg": 1599,
+        "step": 920,
+        "dstep": 4229,
     },
     "hyq": {
         "id": 776,
@@ -66,6 +68,8 @@ MEASURED = {
         "nle": 672,
         "cor": 922,
         "reg": 678,
+        "step": 1052,
+        "dstep": 3451,
     },
     "atlas": {
         "id": 3340,
@@ -93,6 +97,8 @@ MEASURED = {
         "nle": 3264,
         "cor": 11472,
         "reg": 12007,
+        "step": 8436,
+        "dstep": 38852,
     },
 }
 # What the best generator known needs; products and sums, but instructions after contraction for minv.

@@ -75,8 +75,12 @@ ON_A_MANIFOLD = ("integrate", "difference")
 """Pinocchio's angles are wrapped, ours are not: these are held to `Robot`'s own in tests/laws/test_functions.py."""
 
 
+IN_TIME = ("step", "dstep")
+"""Held to Pinocchio's aba and integrate, and to crocoddyl, in tests/cli/rivals/test_steps.py."""
+
+
 @pytest.mark.parametrize("forces", [False, True], ids=["no_forces", "f_ext"])
-@pytest.mark.parametrize("function", [name for name in FUNCTIONS if name not in ON_A_MANIFOLD])
+@pytest.mark.parametrize("function", [name for name in FUNCTIONS if name not in (*ON_A_MANIFOLD, *IN_TIME)])
 @pytest.mark.parametrize("name", ROBOTS)
 def test_reference(name: str, function: str, forces: bool) -> None:
     if forces and not FUNCTIONS[function].takes_f_ext:

@@ -66,7 +66,7 @@ def unit(n: int, first: int) -> Rows:
 
 
 def matrix(entries: Sequence[Any], n: int) -> list[list[Any]]:
-    width = len(entries) // n
+    width = len(entries) // n if n else 0
     return [list(entries[k * width : (k + 1) * width]) for k in range(n)]
 
 

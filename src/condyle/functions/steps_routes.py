@@ -69,9 +69,8 @@ class _Derivatives:
     def record(self, at: Any, given: Mapping[str, Any]) -> tuple[Vector, ...]:
         made, n = StepDerivatives(at, given, [name for name in given if name == F_EXT.name]), at.tree.nv
         rows = [*made.q, *made.v]
-        ends = [0, 2 * n, 3 * n, sum(made.widths.values())]
-        columns = [range(*pair) for pair in pairwise(ends)]
-        return tuple(block(rows, some) for some in columns if some)
+        ends = [0, 2 * n, 3 * n, *([3 * n + made.widths[F_EXT.name]] if F_EXT.name in made.widths else [])]
+        return tuple(block(rows, range(*columns)) for columns in pairwise(ends))
 
 
 class _Calls:

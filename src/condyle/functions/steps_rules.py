@@ -81,7 +81,7 @@ class StepDerivatives:
         first = 2 * self.n
         for part in others:
             rows = added(rows, 1.0, shifted(matrix(part, self.n), first))
-            first += len(part) // self.n
+            first += len(part) // max(self.n, 1)
         return a, Combination(nothing(self.n), ((1.0, rows),))
 
     def _times(self, left: list[list[Any]], right: Combination) -> Rows:
