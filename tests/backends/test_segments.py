@@ -59,7 +59,7 @@ def test_c(case: Case, dtype: str) -> None:
     agree(answers(build_c(case.code, Facts(1, 1), dtype), case.code, case.inputs), case.expected, TOLERANCE[dtype])
 
 
-PTX = [pytest.param(name, marks=pytest.mark.slow) if "60" in name else name for name in CASES]
+PTX = [pytest.param(name, marks=pytest.mark.slow) if "60" in name or "numbers" in name else name for name in CASES]
 
 
 @pytest.mark.parametrize("dtype", TOLERANCE)

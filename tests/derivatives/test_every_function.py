@@ -25,6 +25,8 @@ ROBOTS: dict[str, Callable[[], Robot]] = {
     "every joint": every_joint,
     "random tree": lambda: condyle.random_tree(6, 3, floating_base=True),
 }
+LONG = ("step_f_ext",)
+"""Seconds for a Hessian; step without forces is quick."""
 MIMIC = (("every joint", "id"), ("every joint", "difference"))
 
 
@@ -32,7 +34,7 @@ def _cases(functions: list[str]) -> list[object]:
     """Matrices of bigger robots are slow to differentiate, and so are those that are solved for."""
     marks = {
         (robot, name): []
-        if robot == ("tree" if FUNCTIONS[name].is_vector else "arm") or (robot, name) in MIMIC
+        if (robot == ("tree" if FUNCTIONS[name].is_vector else "arm") and name not in LONG) or (robot, name) in MIMIC
         else [pytest.mark.slow]
         for robot in ROBOTS
         for name in functions

@@ -86,7 +86,7 @@ def parts_of_packed(answer: object) -> tuple[object, ...]:
     return answer if isinstance(answer, tuple) else (answer,)
 
 
-@pytest.mark.parametrize("function", [slow(one) if one in ("dfd", "difd") else one for one in EVERY])
+@pytest.mark.parametrize("function", [slow(one) if one in ("dfd", "difd", "dstep") else one for one in EVERY])
 def test_kernels_of_a_gpu_compute_it_too(function: str) -> None:
     robot = robot_named("tree-0")
     given = states(robot, 5)

@@ -51,6 +51,7 @@ int main()
 
 
 @needs_gpp
+@pytest.mark.slow
 def test_the_example_runs_and_finds_mistakes(tmp_path: Path) -> None:
     condyle.export(condyle.chain(2, rng=1), "cuda", tmp_path, ("rollout",), name="iiwa14")
     said = call([str(build_example(tmp_path, tmp_path))], tmp_path)

@@ -8,6 +8,7 @@ import pytest
 import condyle
 from condyle.integrators import METHODS
 from tests.laws.robots import relative
+from tests.processor import slow
 from tests.steps.test_step import drawn
 
 
@@ -16,7 +17,7 @@ def long() -> condyle.Robot:
     return condyle.chain(120, rng=1)
 
 
-@pytest.mark.parametrize("integrator", METHODS)
+@pytest.mark.parametrize("integrator", [slow(one) if one == "rk4" else one for one in METHODS])
 def test_a_long_chain_takes_steps(long: condyle.Robot, integrator: str) -> None:
     q, v, tau = drawn(long, 3)
     v *= 0.01
