@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 
 import condyle
+from condyle import UnsupportedError
 from condyle.cli import rivals
 from condyle.cli.rivals.mujoco_rollout import MujocoRollout
 from condyle.cli.rivals.rival import Array, Rival
@@ -91,7 +92,10 @@ def test_pinocchio_steps_as_we_do(name: str, floating: bool) -> None:
         pytest.skip("needs a C++ compiler: apt-get install g++")
     robot = condyle.load(name, floating_base=floating)
     q, v, tau, dt = given(robot)
-    rival, first = rivals.opened("pinocchio-gcc", robot), np.ascontiguousarray(tau[:, 0])
+    try:
+        rival, first = rivals.opened("pinocchio-gcc", robot), np.ascontiguousarray(tau[:, 0])
+    except UnsupportedError as error:
+        pytest.skip(str(error))  # Eigen's headers come with the extra "bench"
     assert worst(rival, "step", [q, v, first, dt], semi_implicit(robot, q, v, tau[:, :1])) < 1e-10
     assert worst(rival, "rollout", [q, v, tau, dt], semi_implicit(robot, q, v, tau)) < 1e-8
 
