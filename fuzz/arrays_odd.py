@@ -58,19 +58,19 @@ def bytes_of(array: np.ndarray) -> np.ndarray | None:
 def gaps(rng: Rng, x: np.ndarray) -> np.ndarray:
     steps = rng.integers(1, 4, x.ndim)
     wide = np.full([int(length * step) for length, step in zip(x.shape, steps, strict=True)], 7.0, x.dtype)
-    view = wide[tuple(slice(None, None, int(step)) for step in steps)]
+    view = wide[(*(slice(None, None, int(step)) for step in steps), ...)]
     view[...] = x
     return view
 
 
 def backwards(rng: Rng, x: np.ndarray) -> np.ndarray:
-    turn = tuple(slice(None, None, -1 if rng.random() < 0.5 else 1) for _ in range(x.ndim))
+    turn = (*(slice(None, None, -1 if rng.random() < 0.5 else 1) for _ in range(x.ndim)), ...)
     return x[turn].copy()[turn]
 
 
 def permuted(rng: Rng, x: np.ndarray) -> np.ndarray:
     order = rng.permutation(x.ndim)
-    return np.ascontiguousarray(x.transpose(order)).transpose(np.argsort(order))
+    return x.transpose(order).copy("C").transpose(np.argsort(order))
 
 
 def one_for_all(rng: Rng, x: np.ndarray) -> np.ndarray:
@@ -159,7 +159,7 @@ def good(rng: Rng, x: np.ndarray, dtype: np.dtype[np.floating], folder: Path) ->
 def bad(rng: Rng, x: np.ndarray, dtype: np.dtype[np.floating], size: tuple[int, ...]) -> Given:
     """Something in its place that must be refused with one of condyle's own errors."""
     other = np.dtype("float32" if dtype == np.float64 else "float64")
-    x = x.astype(dtype)
+    x, last = x.astype(dtype), size[-1] if size else 1
     wrong: list[Callable[[], object]] = [
         lambda: x.astype(other),
         lambda: x.astype("f2"),
@@ -171,28 +171,31 @@ def bad(rng: Rng, x: np.ndarray, dtype: np.dtype[np.floating], size: tuple[int, 
         lambda: x.astype(str),
         lambda: np.zeros(x.shape, "M8[s]"),
         lambda: np.zeros(x.shape, [("x", dtype), ("y", dtype)]),
-        lambda: np.zeros((*x.shape, 1), dtype),
-        lambda: np.zeros((*x.shape[:-1], size[-1] + 1), dtype),
-        lambda: np.zeros((*x.shape[:-1], 0), dtype),
-        lambda: np.float64(1.0),
-        lambda: np.zeros((), dtype),
-        lambda: 1.0,
         lambda: None,
         lambda: "text",
         lambda: b"\x00" * 8,
         lambda: {"q": 1.0},
         lambda: {1.0, 2.0},
         lambda: (number for number in (1.0, 2.0)),
-        lambda: [[1.0] * size[-1], [1.0]],
-        lambda: [None] * size[-1],
-        lambda: ["a"] * size[-1],
-        lambda: [1j] * size[-1],
+        lambda: [[1.0] * (last + 1), [1.0]],
+        lambda: [None] * last,
+        lambda: ["a"] * last,
+        lambda: [1j] * last,
         lambda: Unwilling(RuntimeError("detach it")),
         lambda: Unwilling(ValueError("no")),
         lambda: Unwilling(BufferError("no")),
         lambda: Lends([1.0]),  # type: ignore[arg-type]
         lambda: object,
-        lambda: np.zeros((1,) * 62 + (2, size[-1] + 1), dtype),
-        lambda: np.ma.masked,
     ]
+    if size:  # any shape is a batch of single numbers
+        wrong += [
+            lambda: np.zeros((*x.shape, 1), dtype),
+            lambda: np.zeros((*x.shape[:-1], last + 1), dtype),
+            lambda: np.zeros((*x.shape[:-1], 0), dtype),
+            lambda: np.zeros((1,) * 62 + (2, last + 1), dtype),
+            lambda: np.float64(1.0),
+            lambda: np.zeros((), dtype),
+            lambda: 1.0,
+            lambda: np.ma.masked,
+        ]
     return Given(wrong[int(rng.integers(len(wrong)))](), None)
