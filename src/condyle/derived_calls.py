@@ -57,16 +57,15 @@ class Form:
         """An array, or the named tuple."""
         return answers[0] if self.result is None else self.result(*answers)
 
-    def every(self, engine: Engine, given: Sequence[Any]) -> Sequence[Any]:
-        """The answers for every state, in plain cases by a native call."""
+    def every(self, engine: Engine, given: Sequence[Any], out: Any = None) -> Any:
+        """The answers for every state, an array or the named tuple, in plain cases by a native call."""
 
-        def slow(*args: Any) -> Any:
-            return self.shaped(engine.call(self.name, args))
+        def slow(*args: Any, out: Any = None) -> Any:
+            return self.shaped(engine.call(self.name, args, None, out))
 
         if self._called is None:
             self._called = engine.direct(self.name, slow, self.result) or slow
-        answers = self._called(*given)
-        return (answers,) if self.result is None else answers
+        return self._called(*given) if out is None else self._called(*given, out=out)
 
 
 class Derivative:
@@ -102,6 +101,7 @@ class Derivative:
         self._with_forces = Form(name_of(kind, forced, by)) if base.takes_f_ext else None
         self.__signature__ = self._signature()
         self._taken = [one.name for one in self.__signature__.parameters.values() if one.default is Parameter.empty]
+        self._options = self.__signature__.parameters.keys() - set(self._taken)
         self.__doc__ = document_of(self.function)
 
     def __reduce__(self) -> tuple[Callable[..., object], tuple[object, ...]]:
@@ -150,13 +150,13 @@ class Derivative:
 
     def __call__(self, *args: Any, **named: Any) -> Any:
         """The answers: an array, or a named tuple."""
-        if named or len(args) != len(self._taken):
+        if len(args) != len(self._taken) or not named.keys() <= self._options:
             given = self.__signature__.bind(*args, **named).arguments
         else:
-            given = dict(zip(self._taken, args, strict=True))
+            given = {**dict(zip(self._taken, args, strict=True)), **named}
         forces = self._always or any(given.get(name) is not None for name in (F_EXT.name, DF_EXT))
         form = self._with_forces if self._with_forces and forces else self._plain
-        return form.shaped(self._answers(form, [self._value(name, given) for name in form.inputs], given.get("out")))
+        return self._answers(form, [self._value(name, given) for name in form.inputs], given.get("out"))
 
     def _signature(self) -> Signature:
         """The inputs by position, then options."""
@@ -178,16 +178,17 @@ class Derivative:
         specs, _ = self._engine.binder((self._with_forces or self._plain).name).specs
         return np.zeros(next(spec.dims for spec in specs if spec.name == port), self._engine.dtype)
 
-    def _answers(self, form: Form, given: Sequence[Any], out: Any) -> Sequence[Any]:
+    def _answers(self, form: Form, given: Sequence[Any], out: Any) -> Any:
         """As the engine has them; cotangents of inputs that were broadcast are summed."""
         binder = self._engine.binder(form.name)
         inputs, outputs = binder.specs
-        own = [_batch(x, len(spec.dims)) for x, spec in zip(given, inputs, strict=True)]
-        if form.kind != "vjp" or all(batch == own[0] for batch in own):
-            return self._engine.call(form.name, given, None, out)
-        answers = form.every(self._engine, given)
+        own = [] if form.kind != "vjp" else [_batch(x, len(s.dims)) for x, s in zip(given, inputs, strict=True)]
+        if all(batch == own[0] for batch in own):
+            return form.every(self._engine, given, out)
+        answers: Any = form.every(self._engine, given)
+        answers = (answers,) if form.result is None else answers
         if any(isinstance(x, Packed) for x in given):
-            return _packed_sums(form, answers, given, out)
+            return form.shaped(_packed_sums(form, answers, given, out))
         if not all(isinstance(answer, np.ndarray) for answer in answers):
             raise UnsupportedError(
                 f"{self.function.method}: one row for all states has a sum of cotangents as its answer, which is not "
@@ -199,7 +200,7 @@ class Derivative:
         sums = [summed(answer, shape) for answer, shape in zip(answers, shapes, strict=True)]
         for array, found in zip(taken or (), sums, strict=False):
             array[...] = found
-        return taken or sums
+        return form.shaped(taken or sums)
 
 
 def _packed_sums(form: Form, answers: Sequence[Packed], given: Sequence[Any], out: Any) -> list[Any]:
