@@ -29,9 +29,8 @@ DF_EXT = f"d{F_EXT.name}"
 class Engine(Protocol):
     """What computes: `Dynamics`."""
 
-    @property
-    def dtype(self) -> np.dtype[np.floating]: ...
     def binder(self, name: str) -> Binder: ...
+    def zeros(self, dims: tuple[int, ...]) -> Array: ...
     def call(self, name: str, args: Sequence[Any], f_ext: Any = None, out: Any = None) -> tuple[Any, ...]: ...
     def direct(
         self, name: str, slow: Callable[..., object], result: type[tuple[Any, ...]] | None = None, shares: bool = True
@@ -176,7 +175,7 @@ class Derivative:
         if port in self._numbers:
             return self._numbers[port]
         specs, _ = self._engine.binder((self._with_forces or self._plain).name).specs
-        return np.zeros(next(spec.dims for spec in specs if spec.name == port), self._engine.dtype)
+        return self._engine.zeros(next(spec.dims for spec in specs if spec.name == port))
 
     def _answers(self, form: Form, given: Sequence[Any], out: Any) -> Any:
         """As the engine has them; cotangents of inputs that were broadcast are summed."""

@@ -55,6 +55,7 @@ class Dynamics(Packing, Rolling, Methods):
         """numbers: those of the robot that are inputs, and its own."""
         self._recipe = recipe
         self._numbers = dict(numbers or {})
+        self._zeros: dict[tuple[int, ...], Array] = {}
         self._compiler = compiler
         self._target = target
         self._dtype = dtype
@@ -182,6 +183,10 @@ class Dynamics(Packing, Rolling, Methods):
         if known is None or known.base.repeat is not None:
             return variant(name, self._numbers)
         return str(name_of(known.kind, variant(known.of, self._numbers), known.by if known.is_partial else None))
+
+    def zeros(self, dims: tuple[int, ...]) -> Array:
+        """What stands for an input that is zero where it is not given, for all states; always the same array."""
+        return self._zeros.setdefault(dims, np.zeros(dims, self.dtype))
 
     def _own_numbers(self, function: Function) -> dict[str, Array]:
         """The numbers that are inputs of a function."""

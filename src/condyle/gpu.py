@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
+from functools import cached_property
 from typing import Any, cast
 
 from numpy.typing import ArrayLike
@@ -32,6 +33,11 @@ class GpuDynamics(Dynamics):
     """
 
     _stream: int | None = None
+
+    @cached_property
+    def _copies(self) -> dict[int, DeviceArray]:
+        """On the GPU: numbers of the robot and zeros that calls take where nothing is given."""
+        return {}
 
     def on(self, stream: object) -> GpuDynamics:
         """The same, its device calls put into this stream; a graph may capture them, with `out=`.
@@ -113,6 +119,7 @@ class GpuDynamics(Dynamics):
 
     def _device_call(self, name: str, given: Sequence[object], f_ext: bool, out: object) -> tuple[object, ...]:
         method = FUNCTIONS[name].method
+        given = [self._there(x) for x in given]
         inputs, outputs = self.binder(name).specs
         inputs = inputs[: len(FUNCTIONS[name].ports(f_ext))]
         if len(given) != len(inputs):
@@ -144,6 +151,20 @@ class GpuDynamics(Dynamics):
                 shared = [view.bytes < size for view, size in zip(views, rows, strict=True)]
                 kernel.on_device(n, [v.address for v in views], shared, [v.address for v in into], stream)
         return tuple(results)
+
+    def _there(self, value: object) -> object:
+        """On the GPU, what stands for an input that was not given: it is copied once; all others as they are."""
+        own = (one for one in (*self._numbers.values(), *self._zeros.values()) if one is value)
+        array = next(own, None)
+        if array is None or not array.size:
+            return value
+        if id(array) not in self._copies:
+            device = gpu(self._compiler.device)
+            with device.current():
+                copy = fresh(device, array.shape, self.dtype, 0)
+                device.driver("cuMemcpyHtoD", copy.address, array.ctypes.data, copy.nbytes)
+            self._copies[id(array)] = copy
+        return self._copies[id(array)]
 
     def _ordered(self, kernel: CudaFunction, arrays: Sequence[object]) -> tuple[int, int]:
         """The stream to use, which waits for others that arrays name, and what DLPack is told of it.
