@@ -88,8 +88,8 @@ class Router:
 
         A function that is made of another one by products takes the best route to it.
         """
-        if function in self.routes:
-            return [self.routes[function]]
+        if self.named(function):
+            return [self.named(function)]
         routes = FUNCTIONS[function].routes
         names = [name for name in self.serving(function) if not routes[name].baseline]
         if products_of(function):
@@ -101,6 +101,14 @@ class Router:
         if self._size(function) <= DEEP:
             return names
         return [name for name in names if not routes[name].shallow]
+
+    def named(self, function: str) -> str:
+        """The route that was named for a function, or for the one that it is a variant of; none for most."""
+        if not self.routes:
+            return ""
+        of = FUNCTIONS[function]
+        route = self.routes.get(function) or self.routes.get(of.variant_of, "")
+        return route if route in of.routes else ""
 
     def serving(self, function: str) -> list[str]:
         """The routes that serve the robot."""
@@ -161,7 +169,7 @@ class Router:
         return self.traced(function, best.route, True) if f_ext else best
 
     def _may_roll(self, function: str) -> bool:
-        return function not in self.routes and not self.tree.has_shared_coordinates
+        return not self.named(function) and not self.tree.has_shared_coordinates
 
     def is_hopeless(self, function: str) -> bool:
         """Whether it is loops for sure, by estimates alone."""
@@ -177,7 +185,7 @@ class Router:
 
     def parts(self, function: str) -> tuple[str, ...]:
         """The functions whose kernels are called one after the other, for one of them is loops; none for most."""
-        if function in self.routes:
+        if self.named(function):
             return ()
         parts = FUNCTIONS[function].routes[self.serving(function)[0]].parts
         long = [part for part in parts if self._size(part) > LONG]
@@ -203,7 +211,7 @@ class Router:
 
     def _is_surely_long(self, function: str) -> bool:
         """Whether products of matrices and what they multiply are too long: those are not traced."""
-        if not products_of(function) or function in self.routes:
+        if not products_of(function) or self.named(function):
             return False
         if self._multiplies_long(function):
             return True
@@ -289,4 +297,4 @@ class Router:
 
     def reference_route(self, function: str) -> str:
         """The route that the reference takes: the named one, else the first that serves the robot."""
-        return self.routes.get(function) or self.serving(function)[0]
+        return self.named(function) or self.serving(function)[0]
