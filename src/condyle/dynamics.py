@@ -11,9 +11,9 @@ from typing import Any, cast
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from condyle.compile.checks import check_bound
+from condyle.compile.checks import check_bound, unbound
 from condyle.compile.serial import Compiler
-from condyle.derivatives import name_of, parsed
+from condyle.derivatives import parsed, with_numbers
 from condyle.errors import BuildError
 from condyle.functions import FUNCTIONS, variant
 from condyle.methods import Methods, method_of, result_of
@@ -89,7 +89,7 @@ class Dynamics(Packing, Rolling, Methods):
     @property
     def signature(self) -> dict[str, str]:
         """The gufunc signature of each function, by its short name: {"id": "(nq),(nv),(nv)->(nv)", ...}."""
-        return {name: FUNCTIONS[variant(name, self._numbers)].signature for name in self._compiler.functions}
+        return {name: FUNCTIONS[variant(name, self._numbers)].signature for name in self._functions}
 
     def function(self, name: str) -> Callable[..., Any]:
         """The method of a function by its short name, such as "fd"; a derivative by its own, such as "vjp_fd"."""
@@ -170,19 +170,20 @@ class Dynamics(Packing, Rolling, Methods):
     def _named(self, functions: Sequence[str] | None) -> list[str]:
         """Short names: those that were named, else all that can be called and derivatives that were asked for."""
         if functions is None:
-            every = [variant(name, self._numbers) for name in self._compiler.functions]
+            every = [variant(name, self._numbers) for name in self._functions]
             derived = dict.fromkeys(made.name for made in self._derivatives.values())
             return [*every, *derived, *(self._rolled.names if self._rolled else ())]
-        for name in functions:
-            check_bound(self._compiler.tree, known_function(name), self._compiler.frames)
-        return [self._variant(name) for name in functions]
+        asked = [with_numbers(name, self._numbers) for name in functions if known_function(name)]
+        for name in asked:
+            check_bound(self._compiler.tree, FUNCTIONS[name], self._compiler.frames)
+        return asked
 
-    def _variant(self, name: str) -> str:
-        """The function that is called where this one is asked for: it takes the numbers that are inputs."""
-        known = parsed(name)
-        if known is None or known.base.repeat is not None:
-            return variant(name, self._numbers)
-        return str(name_of(known.kind, variant(known.of, self._numbers), known.by if known.is_partial else None))
+    @property
+    def _functions(self) -> list[str]:
+        """Those that can be called: with open inertias also those of masses that the robot has not."""
+        if not self._numbers:
+            return self._compiler.functions
+        return [name for name in FUNCTIONS if not unbound(self._compiler.tree, FUNCTIONS[variant(name, self._numbers)])]
 
     def zeros(self, dims: tuple[int, ...]) -> Array:
         """What stands for an input that is zero where it is not given, for all states; always the same array."""
@@ -212,7 +213,7 @@ class Dynamics(Packing, Rolling, Methods):
 
     def _shadow_methods(self) -> None:
         """Puts a native callable in front of each method: it takes plain calls and leaves all others to the method."""
-        for name in self._compiler.functions:
+        for name in self._functions:
             method = FUNCTIONS[name].method
             numbers = self._own_numbers(FUNCTIONS[name])
             if numbers:

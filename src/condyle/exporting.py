@@ -12,8 +12,9 @@ from condyle.backends.common.facts import Facts
 from condyle.choices import BUNDLED, EXPORTS, UNNAMED
 from condyle.compile.checks import check_bound, check_invertible
 from condyle.compile.serial import Compiler
+from condyle.derivatives import with_numbers
 from condyle.errors import UnsupportedError
-from condyle.functions import DEFAULT, takes, variant
+from condyle.functions import DEFAULT, takes
 from condyle.functions.open_rollouts import known_as, open_name, opened
 from condyle.model import robot as model
 from condyle.model.tree import tree_of
@@ -85,8 +86,8 @@ def export(
     options |= {"inputs": tuple(inputs) or None}
     said = {option: value for option, value in options.items() if value is not None}
     check_taken(target, said)
-    check_solvable(robot, functions)
     functions = _opened(functions, tuple(numbers_of(robot, inputs, "float64")))
+    check_solvable(robot, functions)
     named = prefix_of(robot) if name is None else name
     bound = bound_of(robot, frames, reference_frame or "local", integrator=integrator or UNBOUND.integrator)
     compiler = compiler_of(robot, name=named, bound=bound)
@@ -110,7 +111,7 @@ def _opened(functions: Sequence[str], numbers: Sequence[str]) -> tuple[str, ...]
         repeat = opened(name)
         of = name if repeat is None else repeat.of
         for forces in ((), (F_EXT.name,)) if F_EXT.name in takes(of) else ((),):
-            one = variant(of, (*forces, *numbers))
+            one = with_numbers(of, (*forces, *numbers))
             made.append(one if repeat is None else open_name(one, repeat.by_time, repeat.summed))
     return tuple(made)
 
@@ -120,7 +121,7 @@ def check_solvable(robot: model.Robot, functions: Sequence[str]) -> None:
     from condyle.hardware.functions import tasks
 
     known = {name: task.function for name, task in tasks().items()}
-    if any(function.solves for name in functions if (function := known_as(name) or known.get(name)) is not None):
+    if any(function.solves_own for name in functions if (function := known_as(name) or known.get(name)) is not None):
         check_invertible(robot)
 
 

@@ -15,6 +15,8 @@ from condyle.functions.open_rollouts import OpenRollout
 from condyle.functions.quantities import M, Q, V
 from condyle.functions.steps import DT
 from condyle.model.robot import Robot
+from condyle.model.varied import varied
+from condyle.ports import NUMBERS
 from condyle.specification import Function, Port
 from condyle.trace.reference import evaluate
 from condyle.trace.structure import sizes
@@ -76,6 +78,8 @@ def _drawn(robot: Robot, compiler: Compiler, specification: Function, n: int) ->
             if port.name not in known and port.given_by:
                 fill(FUNCTIONS[port.given_by].inputs)
                 (known[port.name],) = _reference(compiler, port.given_by, known)
+            elif NUMBERS.get(port.name) == port:
+                known[port.name] = np.reshape(varied(robot, n, rng)[port.name], (n, -1))
             elif port.name not in known:
                 drawn = rng.uniform(-1.0, 1.0, (n, math.prod(port.shape(sizes(compiler.tree)))))
                 known[port.name] = robot.random_state(n, rng).q if port.is_configuration else drawn

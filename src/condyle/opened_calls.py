@@ -34,6 +34,7 @@ class OpenedCall:
     def __init__(self, engine: Engine, function: Function, own: Mapping[str, Array]) -> None:
         self._engine, self._own = engine, own
         self._inputs = [port.name for port in function.inputs]
+        self._closed = [name for name in function.numbers if name not in own]
         self._plain = self._called(FUNCTIONS[variant(function.name, own)])
         forced = FUNCTIONS[function.forced or function.name]
         self._takes_forces = function.takes_f_ext or bool(function.forced)
@@ -59,11 +60,19 @@ class OpenedCall:
         taken += [Parameter(name, either, default=None) for name in options]
         return Signature([*taken, *(Parameter(name, keyword, default=None) for name in self._own)])
 
+    def _bound(self, args: tuple[Any, ...], named: Mapping[str, Any]) -> Mapping[str, Any]:
+        try:
+            return self.__signature__.bind(*args, **named).arguments
+        except TypeError as error:
+            closed = next((name for name in self._closed if name in named), None)
+            cure = "" if closed is None else f"; compile(inputs=({closed!r},)) makes it one"
+            raise TypeError(f"{self.__name__}: {error}{cure}") from None
+
     def __call__(self, *args: Any, **named: Any) -> Any:
         """The answers: an array, or a named tuple."""
         given, inputs = named, args
         if len(args) != len(self._inputs) or not named.keys() <= self._options:
-            given = self.__signature__.bind(*args, **named).arguments
+            given = self._bound(args, named)
             inputs = [given[name] for name in self._inputs]
         forces = given.get(F_EXT.name) if self._takes_forces else None
         numbers = [own if given.get(name) is None else given[name] for name, own in self._own.items()]

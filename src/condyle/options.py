@@ -42,8 +42,10 @@ def bound_of(
 
 def numbers_of(robot: Robot, inputs: Sequence[str], dtype: str) -> dict[str, NDArray[np.floating]]:
     """Numbers of the robot that become inputs, and its own; UnsupportedError for what is none, or said twice."""
-    names = [inputs] if isinstance(inputs, str) else list(inputs)
-    if any(name not in NUMBERS for name in names) or len(set(names)) < len(names):
+    listed = isinstance(inputs, Iterable)  # pyright: ignore[reportUnnecessaryIsInstance]
+    names = [inputs] if isinstance(inputs, str) else list(inputs) if listed else None
+    known = tuple(NUMBERS)
+    if names is None or any(name not in known or names.count(name) > 1 for name in names):
         raise UnsupportedError(f"inputs={inputs!r}: give some of {', '.join(map(repr, NUMBERS))}, each once")
     return {name: np.array(getattr(robot, name), dtype) for name in NUMBERS if name in names}
 

@@ -11,7 +11,7 @@ from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any, Literal, NamedTuple, TypeAlias
 
-from condyle.ports import F_EXT, NEXT, NUMBERS, Port
+from condyle.ports import ARMATURE, F_EXT, INERTIAS, NEXT, NUMBERS, Port
 from condyle.routes import ParallelRoute, Route, Size
 
 NormalForm: TypeAlias = Literal["exact", "joint_space"]
@@ -176,14 +176,16 @@ class Function:
         return self.condition > 0.0
 
     @property
+    def solves_own(self) -> bool:
+        """The same with the inverse of the robot's own M: with other inertias there may be one where it has none."""
+        return self.solves and not any(port in self.inputs for port in (INERTIAS, ARMATURE))
+
+    @property
     def inverts(self) -> bool:
         """Whether it needs an inverse of M that it is not given."""
         given = {port.name for port in self.inputs}
-        return (
-            self.solves
-            and not given & {"inertias", "armature"}
-            and not any(isinstance(step, MinusProduct) and step.left in given for step in self.composition)
-        )
+        known = any(isinstance(step, MinusProduct) and step.left in given for step in self.composition)
+        return self.solves_own and not known
 
     def ports(self, f_ext: bool) -> tuple[Port, ...]:
         """The inputs of the variant with or without external forces."""

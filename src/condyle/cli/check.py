@@ -139,7 +139,7 @@ def solvable(robot: Robot, served: list[str]) -> list[str]:
     try:
         check_solvable(robot, served)
     except SingularError:
-        return [name for name in served if not FUNCTIONS[name].solves]
+        return [name for name in served if not FUNCTIONS[name].solves_own]
     return served
 
 

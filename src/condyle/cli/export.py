@@ -17,6 +17,7 @@ from condyle.errors import AccuracyWarning
 from condyle.functions import DEFAULT, FUNCTIONS, found
 from condyle.functions.open_rollouts import opened
 from condyle.hardware.functions import library, tasks
+from condyle.ports import NUMBERS
 
 STEPS = 50
 """Of what commands call a rollout where they run it."""
@@ -37,10 +38,18 @@ def fill(command: argparse.ArgumentParser) -> None:
         "--reference-frame", choices=REFERENCE_FRAMES, help="of their velocities and Jacobians (default local)"
     )
     command.add_argument("--integrator", choices=INTEGRATORS, help=f"of step (default {INTEGRATORS[0]})")
+    command.add_argument(
+        "--inputs", metavar="inertias,gravity", type=numbers, default=(), help="c, cuda: numbers of the robot as inputs"
+    )
     command.add_argument("--name", help="prefix of the exported symbols: [a-z][a-z0-9_]{0,30}, no word of a language")
     command.add_argument("--dtype", choices=DTYPES, help="c: of every number (default float64)")
     add_hardware(command)
     command.set_defaults(run=run)
+
+
+def numbers(text: str) -> tuple[str, ...]:
+    """A list such as inertias,gravity."""
+    return words(text, NUMBERS)
 
 
 def add_hardware(command: argparse.ArgumentParser) -> None:
@@ -129,6 +138,7 @@ def run(arguments: argparse.Namespace) -> int:
             frames=arguments.frames,
             reference_frame=arguments.reference_frame,
             integrator=arguments.integrator,
+            inputs=arguments.inputs,
             **hardware_options(arguments),
         )
     progress("")

@@ -10,6 +10,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from condyle.functions import FUNCTIONS
+from condyle.model.varied import varied
+from condyle.ports import NUMBERS
 from condyle.specification import Port
 
 if TYPE_CHECKING:
@@ -67,6 +69,8 @@ def draw(robot: Robot, n: int, dtype: str, functions: Iterable[str] = (), rng: i
         if port.name not in quantities:
             drawn = generator.standard_normal(shape)
             quantities[port.name] = robot.random_state(n, generator).q if port.is_configuration else drawn
+            if NUMBERS.get(port.name) == port:
+                quantities[port.name] = varied(robot, n, generator)[port.name]
             if port.given_by:
                 given = [quantities[taken.name] for taken in FUNCTIONS[port.given_by].inputs]
                 (quantities[port.name],) = robot.compile(target="numpy").call(port.given_by, given)

@@ -4,6 +4,7 @@ from condyle.derivatives.names import KINDS as KINDS
 from condyle.derivatives.names import name_of as name_of
 from condyle.derivatives.names import parsed as parsed
 from condyle.derivatives.names import root as root
+from condyle.derivatives.names import with_numbers as with_numbers
 from condyle.functions import found_by
 from condyle.specification import Function
 

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from typing import NamedTuple
 
 from condyle.errors import UnsupportedError
-from condyle.functions import FUNCTIONS, found
+from condyle.functions import FUNCTIONS, found, variant
 from condyle.specification import Function
 
 KINDS = ("jvp", "vjp", "jacobian", "hessian")
@@ -61,6 +61,14 @@ def parsed(name: str) -> Name | None:
         return Name(kind, of, every)
     by = _split(words, every)
     return Name(kind, of, by) if by and kind == "jacobian" else None
+
+
+def with_numbers(name: str, numbers: Collection[str]) -> str:
+    """The variant of a function that takes these too, or the same derivative of that: what is called instead."""
+    known = parsed(name)
+    if known is None or known.base.repeat is not None:
+        return variant(name, numbers)
+    return str(name_of(known.kind, with_numbers(known.of, numbers), known.by if known.is_partial else None))
 
 
 def _has(kind: str, base: Function) -> bool:

@@ -13,7 +13,7 @@ from condyle.backends.c.segments import segmented_body
 from condyle.backends.c.target import TARGET, Target
 from condyle.backends.common.chunks import lower
 from condyle.backends.common.describe import argument_names, body_of, header, held_of
-from condyle.backends.common.facts import Facts, checked_name
+from condyle.backends.common.facts import LONG, Facts, checked_name
 from condyle.backends.common.forms import beyond, write_functions
 from condyle.backends.common.words import IN_C
 from condyle.ir.count import tally
@@ -65,7 +65,7 @@ def source(
     split: deal its chunks out to several units. constants: define the robot's exported constants too. loops: an entry
     that repeats the function over time.
     """
-    checked_name(program.name, IN_C)
+    checked_name(program.name, IN_C, LONG)
     code = body_of(program)
     body = _body(code, bits, target)
     groups = _groups(body, target) if split else [[text for text, _ in body.chunks]]

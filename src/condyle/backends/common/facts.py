@@ -13,7 +13,9 @@ from condyle.backends.common.words import OWN, RESERVED
 from condyle.errors import UnsupportedError
 from condyle.specification import Function
 
-NAME = re.compile(r"[a-z][a-z0-9_]{0,30}")
+NAME = re.compile(r"[a-z][a-z0-9_]*")
+SHORT, LONG = 31, 127
+"""How long a prefix may be, and the name of a function behind it."""
 BITS = {"float64": 64, "float32": 32}
 """The number types that code computes in."""
 _WORD = re.compile(r"[A-Za-z0-9.+:_-]{0,120}")
@@ -41,15 +43,17 @@ class Facts:
                 raise UnsupportedError(f"{text!r} cannot stand in generated code")
 
 
-def checked_name(name: str, taken: Collection[str] = RESERVED) -> str:
+def checked_name(name: str, taken: Collection[str] = RESERVED, most: int = SHORT) -> str:
     """The name itself if generated code of any target, or of those that have these words, may carry it."""
-    if not isinstance(name, str) or NAME.fullmatch(name) is None:  # pyright: ignore[reportUnnecessaryIsInstance]
-        raise UnsupportedError(f"name={name!r} cannot name generated code: allowed is [a-z][a-z0-9_]{{0,30}}")
+    allowed = f"[a-z][a-z0-9_]{{0,{most - 1}}}"
+    fits = isinstance(name, str) and len(name) <= most  # pyright: ignore[reportUnnecessaryIsInstance]
+    if not fits or NAME.fullmatch(name) is None:
+        raise UnsupportedError(f"name={name!r} cannot name generated code: allowed is {allowed}")
     if name in taken or name.startswith(OWN):
-        other = f"my_{name}"[:31]
+        other = f"my_{name}"[:most]
         raise UnsupportedError(
             f"name={name!r} cannot name generated code: C, C++, CUDA, Verilog or their libraries have that name. Any "
-            f"other [a-z][a-z0-9_]{{0,30}} is allowed, such as {other!r}"
+            f"other {allowed} is allowed, such as {other!r}"
         )
     return name
 

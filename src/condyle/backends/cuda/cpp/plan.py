@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from condyle.backends.common.describe import argument_names
-from condyle.backends.common.facts import checked_name
+from condyle.backends.common.facts import LONG, checked_name
 from condyle.backends.common.words import IN_C
 from condyle.backends.cuda import product
 from condyle.backends.cuda.lower import lower
@@ -101,7 +101,7 @@ class Plan:
 
 def plan(functions: Sequence[Composed], programs: Mapping[str, Program]) -> Plan:
     """programs: of all that is called, in the order in which they are first launched."""
-    texts = {name: (Text(checked_name(name, IN_C), "", 0, 32, "", 0),) for name in programs}
+    texts = {name: (Text(checked_name(name, IN_C, LONG), "", 0, 32, "", 0),) for name in programs}
     kernels = {name: Part(texts[name], program.inputs, program.arrays) for name, program in programs.items()}
     found: list[Exported] = []
     for made in functions:
