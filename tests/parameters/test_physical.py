@@ -14,22 +14,38 @@ def test_bodies_of_points_can_be_and_no_others() -> None:
     rng = np.random.default_rng(0)
     for _ in range(50):
         m, p = rng.uniform(0.1, 1.0, 6), rng.normal(size=(6, 3))
-        second = np.einsum("i,ij,ik->jk", m, p, p)
-        inertia = np.trace(second) * np.eye(3) - second
-        pi = np.array([m.sum(), *(m @ p), *(inertia[k] for k in ((0, 0), (0, 1), (1, 1), (0, 2), (1, 2), (2, 2)))])
+        pi = of_points(m, p)
         assert condyle.physical_inertias(pi)
         heavy = pi.copy()
-        heavy[9] += 2.0 * np.trace(inertia)  # more than the other two together: the triangle inequality
+        heavy[9] += 2.0 * (pi[4] + pi[6] + pi[9])  # more than the other two together: the triangle inequality
         assert not condyle.physical_inertias(heavy)
         assert not condyle.physical_inertias(-pi)
     for robot in (condyle.load("iiwa14"), condyle.load("hyq", floating_base=True)):
         assert condyle.physical_inertias(robot.inertias).all()
 
 
+def test_plates_are_at_the_border_wherever_they_lie() -> None:
+    """The same points a little out of the plane are a body."""
+    rng = np.random.default_rng(3)
+    for _ in range(100):
+        m, p = rng.uniform(0.1, 1.0, 6), rng.normal(size=(6, 3))
+        turn, far = np.linalg.qr(rng.normal(size=(3, 3)))[0], rng.normal(scale=3.0, size=3)
+        for thickness, wanted in ((0.0, False), (1e-4, True)):
+            p[:, 2] = thickness * rng.normal(size=6)
+            assert condyle.physical_inertias(of_points(m, p @ turn + far)) == wanted
+
+
+def of_points(m: np.ndarray, p: np.ndarray) -> np.ndarray:
+    """The parameters of masses at points."""
+    second = np.einsum("i,ij,ik->jk", m, p, p)
+    inertia = np.trace(second) * np.eye(3) - second
+    return np.array([m.sum(), *(m @ p), *(inertia[k] for k in ((0, 0), (0, 1), (1, 1), (0, 2), (1, 2), (2, 2)))])
+
+
 def test_edges() -> None:
     rod = [1.0, 0.0, 0.0, 0.0, 0.0, 0.0, 1.0, 0.0, 0.0, 1.0]
-    answers = condyle.physical_inertias([rod, [0.0] * 10, [np.nan] * 10, [np.inf] * 10])
-    assert answers.tolist() == [False] * 4
+    answers = condyle.physical_inertias([rod, [0.0] * 10, [np.nan] * 10, [np.inf] * 10, [1e300] * 10])
+    assert answers.tolist() == [False] * 5
     assert not np.isfinite(condyle.log_cholesky(np.array(rod))).all()
     for call in (condyle.physical_inertias, condyle.log_cholesky, condyle.from_log_cholesky):
         with pytest.raises(ShapeError, match=r"expected \(\.\.\., 10\)"):

@@ -15,27 +15,37 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from condyle.errors import ShapeError
+from condyle.model.array import LARGEST
+
+
+ROUNDING = 1e-14
+"""Of the second moment about the origin: less than that about the centre of mass may be rounding."""
 
 
 def physical_inertias(pi: ArrayLike) -> NDArray[np.bool_]:
-    """Which bodies can be: whether the pseudo-inertia is positive definite.
+    """Which bodies can be: whether the pseudo-inertia is positive definite, by more than rounding.
 
+    It is where mass is positive, and so is its second moment about the centre of mass in every direction.
     pi (..., 10): m, m c (3), Ixx, Ixy, Iyy, Ixz, Iyz, Izz about the frame's origin, as `robot.inertias`; the answer is
     (...). Rods and plates without thickness are at the border, and say False. ShapeError. Wensing, Kim, Slotine 2018.
     """
     rows = np.asarray(pi, np.float64)
     _check("physical_inertias", "pi", rows.shape)
-    finite: NDArray[np.bool_] = np.asarray(np.isfinite(rows).all(axis=-1))
-    m, x, y, z, *second = np.moveaxis(np.where(finite[..., None], rows, 0.0), -1, 0)
-    xx, xy, xz, yy, yz, zz = _second(*second)
-    pseudo = np.array([[xx, xy, xz, x], [xy, yy, yz, y], [xz, yz, zz, z], [x, y, z, m]])
-    least = np.linalg.eigvalsh(np.moveaxis(pseudo, (0, 1), (-2, -1)))[..., 0]
-    return np.logical_and(finite, least > 0.0)
+    finite: NDArray[np.bool_] = np.asarray((np.abs(rows) <= LARGEST).all(axis=-1))
+    m, x, y, z, *inertia = np.moveaxis(np.where(finite[..., None], rows, 0.0), -1, 0)
+    heavy = m > 0.0
+    second = np.array(_second(*inertia))
+    spread = second - np.array([x * x, x * y, x * z, y * y, y * z, z * z]) / np.where(heavy, m, 1.0)
+    xx, xy, xz, yy, yz, zz = spread
+    about_center = np.moveaxis(np.array([[xx, xy, xz], [xy, yy, yz], [xz, yz, zz]]), (0, 1), (-2, -1))
+    least = np.linalg.eigvalsh(about_center)[..., 0]
+    return finite & heavy & (least > ROUNDING * np.abs(second[0] + second[3] + second[5]))
 
 
 def log_cholesky(pi: Any) -> Any:
     """The log-Cholesky parameters theta (..., 10) of inertial parameters pi (..., 10); not finite for what no body has.
 
+    At the border, of rods and plates, rounding says whether they are finite: ask `physical_inertias`.
     theta = (alpha, d1, d2, d3, s12, s23, s13, t1, t2, t3), with P = U U^T and U upper triangular: exp(alpha) times
     [[exp(d1), s12, s13, t1], [0, exp(d2), s23, t2], [0, 0, exp(d3), t3], [0, 0, 0, 1]]. ShapeError.
     """
