@@ -13,8 +13,8 @@ from numpy.typing import DTypeLike
 from condyle import readers
 from condyle.backends.cpu.build import supported
 from condyle.choices import LINKS, TARGETS
-from condyle.compile.serial import Compiler
-from condyle.dynamics import Dynamics, fall_back
+from condyle.compile.serial import Compiler, fall_back
+from condyle.dynamics import Dynamics
 from condyle.errors import BuildError, UnsupportedError
 from condyle.exporting import check_solvable as check_solvable
 from condyle.exporting import compiler_of as compiler_of

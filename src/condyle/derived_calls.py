@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from inspect import Parameter, Signature
+from itertools import takewhile
 from typing import Any, Protocol, cast
 
 import numpy as np
@@ -33,7 +34,12 @@ class Engine(Protocol):
     def zeros(self, dims: tuple[int, ...]) -> Array: ...
     def call(self, name: str, args: Sequence[Any], f_ext: Any = None, out: Any = None) -> tuple[Any, ...]: ...
     def direct(
-        self, name: str, slow: Callable[..., object], result: type[tuple[Any, ...]] | None = None, shares: bool = True
+        self,
+        name: str,
+        slow: Callable[..., object],
+        result: type[tuple[Any, ...]] | None = None,
+        shares: bool = True,
+        positional: int = ...,
     ) -> Callable[..., Any] | None: ...
     def explain(self, n: int = 1, functions: Sequence[str] | None = None) -> str: ...
     def memory(self, n: int, functions: Sequence[str] | None = None) -> dict[str, int]: ...
@@ -129,6 +135,12 @@ class Derivative:
     def sums(self) -> bool:
         """Whether its answers are sums over states where an input is one for all of them."""
         return self._plain.kind == "vjp"
+
+    @property
+    def positional(self) -> int:
+        """How many arguments come in the order of the function's inputs; those behind have another."""
+        both = zip((*self._plain.inputs, "out"), self.__signature__.parameters, strict=False)
+        return len([*takewhile(lambda pair: pair[0] == pair[1], both)])
 
     @property
     def signature(self) -> str:

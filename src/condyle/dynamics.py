@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import math
+import sys
 import threading
-import warnings
 from collections.abc import Callable, Collection, Mapping, Sequence
 from typing import Any, cast
 
@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from condyle.compile.checks import check_bound, unbound
-from condyle.compile.serial import Compiler
+from condyle.compile.serial import Compiler, fall_back
 from condyle.derivatives import parsed, with_numbers
 from condyle.errors import BuildError
 from condyle.functions import FUNCTIONS, variant
@@ -134,7 +134,7 @@ class Dynamics(Packing, Rolling, Methods):
         made = Derivative(self, kind, of, by, self._own_numbers(known_function(of)))
         with self._guard.lock:
             if made.recipe not in self._derivatives:
-                fast = self.direct(made.name, made, made.result, shares=not made.sums)
+                fast = self.direct(made.name, made, made.result, not made.sums, made.positional)
                 self._derivatives[made.recipe] = fast or made
         self._derivatives[key] = self._derivatives[made.recipe]
         return self._derivatives[key]
@@ -217,25 +217,31 @@ class Dynamics(Packing, Rolling, Methods):
             method = FUNCTIONS[name].method
             numbers = self._own_numbers(FUNCTIONS[name])
             if numbers:
-                setattr(self, method, OpenedCall(self, FUNCTIONS[name], numbers))
+                setattr(self, method, OpenedCall(self, FUNCTIONS[name], numbers).front)
             elif getattr(type(self), method, None) is getattr(Dynamics, method, None):  # no subclass's own
                 direct = self.direct(name, getattr(self, method))
                 if direct is not None:
                     setattr(self, method, direct)
 
     def direct(
-        self, name: str, slow: Callable[..., object], result: type[tuple[Any, ...]] | None = None, shares: bool = True
+        self,
+        name: str,
+        slow: Callable[..., object],
+        result: type[tuple[Any, ...]] | None = None,
+        shares: bool = True,
+        positional: int = sys.maxsize,
     ) -> FastPath | None:
         """A native callable in front of `slow`, which calls a function by its short name; None where there is none.
 
-        result: the named tuple of the answers, where it is not that of the function. shares: whether one row may serve
-        all states.
+        result: the named tuple of the answers, where it is not that of the function. shares, positional: see
+        `fast_path`.
         """
         if self._target == "numpy":
             return None
         function, (inputs, outputs) = FUNCTIONS[name], self.binder(name).specs
         result = result or result_of(function)
-        fast = fast_path(slow, function.takes_f_ext, inputs, outputs, self.dtype, result, self._threads, shares)
+        ports = function.takes_f_ext, inputs, outputs
+        fast = fast_path(slow, *ports, self.dtype, result, self._threads, shares, positional)
         if fast is not None:
             self._fast.setdefault(name, []).append(fast)
             for f_ext in (False, True):
@@ -289,12 +295,3 @@ class Dynamics(Packing, Rolling, Methods):
                 raise
             fall_back(error)
             return self._compiler.build(name, f_ext, "numpy", self._dtype)
-
-
-def fall_back(error: BuildError) -> None:
-    """Say once that there is no compiler."""
-    warnings.warn(
-        f"{error}; NumPy answers instead, much slower. Install a C compiler (Debian: apt install gcc)",
-        RuntimeWarning,
-        stacklevel=4,
-    )

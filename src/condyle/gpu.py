@@ -181,7 +181,7 @@ class GpuDynamics(Dynamics):
                 value.readers.add(stream)
         return stream, stream or 1
 
-    def direct(self, name: str, slow: object, result: object = None, shares: bool = True) -> None:
+    def direct(self, name: str, slow: object, result: object = None, shares: bool = True, positional: int = 0) -> None:
         """No native callable in front: it serves code on the processor."""
 
 

@@ -21,7 +21,12 @@ class Engine(Protocol):
 
     def call(self, name: str, args: Sequence[Any], f_ext: Any = None, out: Any = None) -> tuple[Any, ...]: ...
     def direct(
-        self, name: str, slow: Callable[..., object], result: type[tuple[Any, ...]] | None = None, shares: bool = True
+        self,
+        name: str,
+        slow: Callable[..., object],
+        result: type[tuple[Any, ...]] | None = None,
+        shares: bool = True,
+        positional: int = ...,
     ) -> Callable[..., Any] | None: ...
 
 
@@ -35,7 +40,8 @@ class OpenedCall:
         self._engine, self._own = engine, own
         self._inputs = [port.name for port in function.inputs]
         self._closed = [name for name in function.numbers if name not in own]
-        self._plain = self._called(FUNCTIONS[variant(function.name, own)])
+        self._opened = FUNCTIONS[variant(function.name, own)]
+        self._plain = self._called(self._opened)
         forced = FUNCTIONS[function.forced or function.name]
         self._takes_forces = function.takes_f_ext or bool(function.forced)
         self._with_forces = (
@@ -43,7 +49,19 @@ class OpenedCall:
         )
         self.__signature__ = self._signature()
         self._options = self.__signature__.parameters.keys() - set(self._inputs)
-        self.__name__, self.__doc__ = function.method, document_of(FUNCTIONS[variant(function.name, own)])
+        self.__name__, self.__doc__ = function.method, document_of(self._opened)
+
+    def __reduce__(self) -> tuple[Callable[..., object], tuple[object, ...]]:
+        return getattr, (self._engine, self.__name__)
+
+    def __repr__(self) -> str:
+        return f"<{self.__name__} of {self._engine!r}>"
+
+    @property
+    def front(self) -> Callable[..., Any]:
+        """A native callable for calls with all numbers by name; it leaves all others to this object."""
+        of = self._opened
+        return self._engine.direct(of.name, self, result_of(of), True, len(self._inputs)) or self
 
     def _called(self, function: Function) -> Callable[..., Any]:
         """A variant by position: all inputs, and `out`."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import inspect
 import pickle
 from dataclasses import replace
 from pathlib import Path
@@ -219,6 +220,39 @@ def test_calls_are_checked() -> None:
         dyn.rollout(q, v, tau[:, None], 0.01, gravity=np.zeros(3))
     with pytest.raises(TypeError):
         robot.compile().forward_dynamics(q, v, tau, inertias=robot.inertias)
+
+
+def test_arguments_by_position_keep_their_order() -> None:
+    """External forces, then `out`, stand before numbers, whose shapes may be the same: here 6 bodies, 6 joints."""
+    robot = condyle.chain(6, rng=3)
+    q, v, tau, _ = states(robot, 6)
+    rng, own = np.random.default_rng(1), {"armature": np.zeros(6)}
+    dyn, forces = robot.compile(inputs=("armature",)), rng.normal(size=(6, 6))
+    each, bar = rng.uniform(0.1, 1.0, (6, 6)), rng.normal(size=(6, 6))
+    for _ in range(2):  # the second call is the native one
+        want = dyn.forward_dynamics(q, v, tau, f_ext=forces, **own)
+        assert np.array_equal(dyn.forward_dynamics(q, v, tau, forces, **own), want)
+        out = np.empty((6, 6))
+        assert dyn.forward_dynamics(q, v, tau, None, out, armature=each) is out
+        assert np.array_equal(out, dyn.forward_dynamics(q, v, tau, armature=each))
+        gradient = dyn.vjp("fd")
+        assert np.array_equal(gradient(q, v, tau, bar, None, each).tau, gradient(q, v, tau, bar, armature=each).tau)
+        along = dyn.jvp("m")
+        assert np.array_equal(along(q, bar, each, each), along(q, bar, armature=each, darmature=each))
+        tangents = v, tau, bar
+        jvp = robot.compile().jvp("id")
+        assert np.array_equal(jvp(q, v, tau, *tangents, forces), jvp(q, v, tau, *tangents, f_ext=forces))
+
+
+def test_calls_are_those_of_methods() -> None:
+    dyn = condyle.load("iiwa14").compile(inputs=("inertias",))
+    call = dyn.forward_dynamics
+    assert str(inspect.signature(call)) == "(q, v, tau, f_ext=None, out=None, *, inertias=None)"
+    assert "inertias (..., n_bodies, 10)" in (call.__doc__ or "") and repr(call).startswith(
+        "<forward_dynamics of <Dyna"
+    )
+    q, v, tau, _ = states(condyle.load("iiwa14"), 3)
+    assert np.array_equal(pickle.loads(pickle.dumps(call))(q, v, tau), call(q, v, tau))
 
 
 def test_one_compile_serves_all_and_nothing_else_changes() -> None:

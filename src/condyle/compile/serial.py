@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Mapping
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
@@ -216,3 +217,12 @@ class Compiler(Router):
 def runs(target: str) -> str:
     """What computes when this target is asked for: itself, but "c" for "cpu" without machine code."""
     return "c" if target == "cpu" and not cpu_target.supported() else target
+
+
+def fall_back(error: BuildError) -> None:
+    """Say once that there is no compiler."""
+    warnings.warn(
+        f"{error}; NumPy answers instead, much slower. Install a C compiler (Debian: apt install gcc)",
+        RuntimeWarning,
+        stacklevel=4,
+    )

@@ -17,7 +17,6 @@ from numpy.typing import ArrayLike, NDArray
 from condyle.errors import ShapeError
 from condyle.model.array import LARGEST
 
-
 ROUNDING = 1e-14
 """Of the second moment about the origin: less than that about the centre of mass may be rounding."""
 

@@ -49,6 +49,7 @@ class Function:
         result: type[tuple[object, ...]] | None,
         threads: int,
         shares: bool = True,
+        positional: int = ...,
         /,
     ) -> Function: ...
     def __call__(self, *args: object, **keywords: object) -> object: ...

@@ -129,14 +129,16 @@ def fast_path(
     result: type[tuple[object, ...]] | None,
     threads: int,
     shares: bool = True,
+    positional: int = sys.maxsize,
 ) -> Function | None:
     """What a method is called through: runs plain arrays at once, as soon as it has an entry, else calls the method.
 
     takes_f_ext: the last input is external forces. result: the named tuple of several outputs. shares: whether an
-    input without batch dimensions may be one row for all states. None for a robot with empty arrays.
+    input without batch dimensions may be one row for all states. positional: so many arguments may be given without
+    their names; the method has those behind in another order. None for a robot with empty arrays.
     """
     if not all(spec.size for spec in (*inputs, *outputs)):
         return None
     names = (*(sys.intern(spec.name) for spec in inputs), "out")
     befores, afters = (tuple(spec.dims for spec in specs) for specs in (inputs, outputs))
-    return Function(slow, names, takes_f_ext, befores, afters, dtype, result, threads, shares)
+    return Function(slow, names, takes_f_ext, befores, afters, dtype, result, threads, shares, positional)

@@ -20,6 +20,7 @@ typedef struct {
     Py_ssize_t threads;
     int oldest; /* of those */
     int n_in, n_out, takes_f_ext;
+    Py_ssize_t positional; /* so many arguments may be given without their names; the method has another order behind */
     int shares; /* whether an input without batch dimensions serves all states; else the method answers then */
     Port port[2 * MAX_PORTS]; /* inputs, f_ext if there is one, outputs */
 } Function;
@@ -35,7 +36,7 @@ static int sort_arguments(const Function *self, PyObject *const *args, Py_ssize_
                           PyObject **given)
 {
     const Py_ssize_t known = self->n_in + self->takes_f_ext + 1;
-    if (count > known) {
+    if (count > known || count > self->positional) {
         return 0;
     }
     for (Py_ssize_t k = 0; k < known; k++) {
@@ -385,15 +386,16 @@ static PyObject *function_new(PyTypeObject *type, PyObject *args, PyObject *keyw
 {
     PyObject *slow, *names, *inputs, *outputs, *result;
     PyArray_Descr *dtype;
-    Py_ssize_t threads;
+    Py_ssize_t threads, positional = PY_SSIZE_T_MAX;
     Function *self;
     int takes_f_ext, shares = 1;
     if (keywords != NULL && PyDict_GET_SIZE(keywords) > 0) {
         PyErr_SetString(PyExc_TypeError, "Function takes no keywords");
         return NULL;
     }
-    if (!PyArg_ParseTuple(args, "OO!pO!O!O!On|p", &slow, &PyTuple_Type, &names, &takes_f_ext, &PyTuple_Type, &inputs,
-                          &PyTuple_Type, &outputs, &PyArrayDescr_Type, &dtype, &result, &threads, &shares)) {
+    if (!PyArg_ParseTuple(args, "OO!pO!O!O!On|pn", &slow, &PyTuple_Type, &names, &takes_f_ext, &PyTuple_Type, &inputs,
+                          &PyTuple_Type, &outputs, &PyArrayDescr_Type, &dtype, &result, &threads, &shares,
+                          &positional)) {
         return NULL;
     }
     self = (Function *)type->tp_alloc(type, 0);
@@ -407,6 +409,7 @@ static PyObject *function_new(PyTypeObject *type, PyObject *args, PyObject *keyw
     self->threads = threads;
     self->takes_f_ext = takes_f_ext;
     self->shares = shares;
+    self->positional = positional;
     if (read_ports(inputs, self->port, &self->n_in) != 0 ||
         read_ports(outputs, self->port + self->n_in, &self->n_out) != 0 || check_result(result, self->n_out) != 0) {
         Py_DECREF(self);
