@@ -13,6 +13,7 @@ from condyle.errors import DTypeError
 from condyle.ports import NUMBERS
 from tests.backends.cuda.fake_driver import FakeDriver
 from tests.gpu.calls import given, on_gpu, same
+from tests.processor import slow
 
 N = 40
 OPEN = ("inertias", "gravity")
@@ -38,7 +39,7 @@ def lent(api: FakeDriver, *arrays: np.ndarray) -> list[SimpleNamespace]:
     return made
 
 
-@pytest.mark.parametrize("kernels", ["thread", "group8"])
+@pytest.mark.parametrize("kernels", [slow("thread"), slow("group8")])
 def test_arrays_of_the_processor(fake: FakeDriver, reference: condyle.Dynamics, kernels: str) -> None:
     robot = condyle.load("iiwa14")
     named = {"fd_inertias_gravity": kernels, "fd_f_ext_inertias_gravity": kernels}
@@ -72,6 +73,7 @@ def test_arrays_on_the_gpu(fake: FakeDriver, reference: condyle.Dynamics) -> Non
         dyn.forward_dynamics(*there[:3], inertias=there[3], gravity=np.zeros(3))
 
 
+@pytest.mark.slow  # four functions are traced
 def test_gradients_and_rollouts_there(fake: FakeDriver, reference: condyle.Dynamics) -> None:
     dyn, pi, (q, v, tau) = opened(), inertias(), given("fd", N)
     gravity = np.tile(condyle.load("iiwa14").gravity, (N, 1))

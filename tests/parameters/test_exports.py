@@ -29,6 +29,7 @@ WANTED = (
 )
 
 
+@pytest.mark.slow  # the C compiler takes seconds
 @pytest.mark.skipif(shutil.which("gcc") is None, reason="no gcc: it compiles what is exported")
 @pytest.mark.parametrize("dtype", ["float64", "float32"])
 def test_in_c(tmp_path: Path, dtype: str) -> None:

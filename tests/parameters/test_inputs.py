@@ -67,7 +67,7 @@ def test_they_are_those_of_a_robot_built_with_them(name: str, function: str, tar
     assert all(relative(x[None], y[2:3]) < bound for x, y in zip(one, want, strict=True))
 
 
-@pytest.mark.parametrize("name", ["zoo", "hyq_floating"])
+@pytest.mark.parametrize("name", [slow("zoo"), "hyq_floating"])
 def test_what_is_left_out_is_the_robots_own(name: str) -> None:
     robot = robot_named(name)
     plain, opened = robot.compile(), robot.compile(inputs=("inertias", "gravity", "armature"))
@@ -133,16 +133,16 @@ def test_a_state_with_a_singular_mass_matrix_spoils_its_own_answer_alone() -> No
     assert np.array_equal(np.delete(found, 2, 0), np.delete(want, 2, 0))
 
 
-@pytest.mark.parametrize("massless", [slice(6, 7), slice(0, 7)])
+@pytest.mark.parametrize("massless", [slice(2, 3), slice(0, 3)])
 def test_masses_of_a_robot_without_any(massless: slice, tmp_path: Path) -> None:
     """What its own numbers have no answer for, others have; its own answers are not finite."""
-    robot = condyle.load("iiwa14")
+    robot = condyle.chain(3, rng=1)
     pi = robot.inertias.copy()
     pi[massless] = 0.0
     with pytest.warns(condyle.ModelWarning):
         light = robot.with_inertias(pi)
     q, v, tau, _ = states(robot, 3)
-    with pytest.raises(SingularError, match="iiwa_joint_7"):
+    with pytest.raises(SingularError, match="moves no inertia of its own"):
         light.compile(inputs=("gravity",)).forward_dynamics(q, v, tau)
     dyn, plain = light.compile(inputs=("inertias",)), robot.compile()
     for name in ("forward_dynamics", "inverse_dynamics"):
