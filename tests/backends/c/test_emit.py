@@ -60,7 +60,7 @@ def test_header_says_what_it_is() -> None:
         assert part in head
 
 
-@pytest.mark.parametrize("name", ["", "A", "1a", "a-b", "a b", "a" * 32, "x;", "é", "a\n"])
+@pytest.mark.parametrize("name", ["", "A", "1a", "a-b", "a b", "a" * 128, "x;", "é", "a\n"])
 def test_names_that_cannot_be_symbols_are_refused(name: str) -> None:
     with pytest.raises(UnsupportedError):
         Facts(1, 1, name=name)
