@@ -173,7 +173,7 @@ class Dynamics(Packing, Rolling, Methods):
             every = [variant(name, self._numbers) for name in self._functions]
             derived = dict.fromkeys(made.name for made in self._derivatives.values())
             return [*every, *derived, *(self._rolled.names if self._rolled else ())]
-        asked = [with_numbers(name, self._numbers) for name in functions if known_function(name)]
+        asked = [with_numbers(known_function(name).name, self._numbers) for name in functions]
         for name in asked:
             check_bound(self._compiler.tree, FUNCTIONS[name], self._compiler.frames)
         return asked
