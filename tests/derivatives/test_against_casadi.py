@@ -8,9 +8,9 @@ import numpy as np
 import pytest
 
 import condyle
+from condyle.algorithms.matrix import dense
 from condyle.algorithms.unrolled import Unrolled
 from condyle.functions import FUNCTIONS
-from condyle.trace.straight import dense
 from tests.derivatives.differences import Array, State
 
 casadi = pytest.importorskip("casadi")

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
 
-from condyle.scalar import Scalar
+from condyle.scalar import Scalar, number
 
 
 class SparseMatrix:
@@ -65,3 +65,13 @@ class SparseMatrix:
             block = [new if b == old else b for b in block]
         pairs = ((i, j) for i in range(self.size) for j in range(self.size) if block[i] == block[j])
         return SparseMatrix.of(self.size, ((i, j, values[i * self.size + j]) for i, j in pairs))
+
+
+def dense(answer: Sequence[Scalar] | SparseMatrix) -> list[Scalar]:
+    """Every entry of what an algorithm answers, row by row."""
+    if not isinstance(answer, SparseMatrix):
+        return list(answer)
+    values = [number(0.0)] * answer.size**2
+    for row, column, value in answer:
+        values[row * answer.size + column] = value
+    return values

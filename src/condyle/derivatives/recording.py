@@ -11,6 +11,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TypeAlias, cast
 
+from condyle.algorithms.matrix import dense
 from condyle.algorithms.normal_form import normal_form
 from condyle.algorithms.unrolled import Unrolled
 from condyle.derivatives.names import name_of
@@ -33,7 +34,7 @@ from condyle.passes.rotations import slopes
 from condyle.scalar import Scalar, number, operation
 from condyle.specification import Function, Port
 from condyle.trace.reference import Output
-from condyle.trace.straight import arrays, dense
+from condyle.trace.straight import arrays
 from condyle.trace.structure import straight_size
 
 Values: TypeAlias = Sequence[Value]
@@ -218,7 +219,8 @@ class Recording:
         inputs = {port.name: cast("Sequence[Scalar]", x) for port, x in zip(of.inputs, given, strict=True)}
         if of.normal_form not in self._forms:
             self._forms[of.normal_form] = normal_form(self.tree, of.normal_form)
-        return [dense(cast("Output", x)) for x in route.run(Unrolled(self._forms[of.normal_form], inputs))]
+        answers = cast("tuple[Output, ...]", route.run(Unrolled(self._forms[of.normal_form], inputs)))
+        return cast("list[list[Value]]", [dense(x) for x in answers])
 
     def _route(self, of: Function) -> str:
         """The reference's; the shortest, by estimates, where that is long."""

@@ -7,7 +7,7 @@ from itertools import pairwise
 from typing import Any, cast
 
 from condyle.algorithms import configurations
-from condyle.algorithms.matrix import SparseMatrix
+from condyle.algorithms.matrix import dense
 from condyle.algorithms.stepping import Vector, stepped
 from condyle.algorithms.unrolled import Unrolled
 from condyle.functions import FUNCTIONS, variant
@@ -17,7 +17,7 @@ from condyle.functions.steps_rules import StepDerivatives, block
 from condyle.integrators import METHODS
 from condyle.model.tree import Tree
 from condyle.ports import EXTRA, F_EXT
-from condyle.scalar import Scalar, number
+from condyle.scalar import Scalar
 from condyle.specification import Route
 
 
@@ -83,17 +83,7 @@ class _Calls:
         of = FUNCTIONS[function]
         route = of.routes[of.route_names(self.tree.has_shared_coordinates)[0]]
         inputs = {port.name: x for port, x in zip(of.inputs, given, strict=True)}
-        return [flat(x) for x in route.run(Unrolled(self.tree, inputs))]
-
-
-def flat(answer: Any) -> list[Scalar]:
-    """All entries of an answer, row by row."""
-    if not isinstance(answer, SparseMatrix):
-        return list(answer)
-    values = [number(0.0)] * answer.size**2
-    for row, column, value in answer:
-        values[row * answer.size + column] = value
-    return values
+        return [dense(cast(Any, x)) for x in route.run(Unrolled(self.tree, inputs))]
 
 
 ROUTES: Mapping[str, Mapping[str, Route]] = {

@@ -53,16 +53,6 @@ def leaves(graph: Graph, inputs: Sequence[Array]) -> dict[str, list[Scalar]]:
     return {array.name: [cast(Scalar, graph.input(i, k)) for k in range(array.size)] for i, array in enumerate(inputs)}
 
 
-def dense(output: Output) -> list[Expr | float]:
-    """Every entry of what a route answers, row by row."""
-    if not isinstance(output, SparseMatrix):
-        return [cast(Expr, value) for value in output]
-    values: list[Expr | float] = [0.0] * output.size**2
-    for row, column, value in output:
-        values[row * output.size + column] = cast(Expr, value)
-    return values
-
-
 def entries(outputs: Sequence[Output]) -> list[tuple[int, int, Expr | float]]:
     """(array, flat index, value) of everything that a route answers."""
     result: list[tuple[int, int, Expr | float]] = []
