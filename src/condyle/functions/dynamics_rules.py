@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any, TypeAlias
 
-from condyle.functions import takes, variant
+from condyle.functions.calls import call
 from condyle.functions.quantities import DA_DQ, DA_DTAU, DA_DV, DTAU_DQ, DTAU_DV
 from condyle.ports import EXTRA
 from condyle.scalar import matrix_product
@@ -27,10 +27,8 @@ class _Variant:
         self.at, self.given = at, given
         self.extra = {name: given[name] for name in EXTRA if name in given}
 
-    def call(self, function: str, *inputs: Values, kind: str = "", more: Values = ()) -> tuple[list[Any], ...]:
-        """A function, or its derivative of a kind; more: what the derivative takes behind all inputs."""
-        extra = [x for name, x in self.extra.items() if name in takes(function)]
-        return self.at.call(kind + variant(function, self.extra), *inputs, *extra, *more)
+    def call(self, function: str, *inputs: Values, **derivative: Any) -> tuple[list[Any], ...]:
+        return call(self.at, self.given, function, *inputs, **derivative)
 
     @property
     def state(self) -> tuple[Values, Values]:
@@ -72,8 +70,7 @@ def _jacobian_fd(at: Any, given: Given) -> Answers:
     by_q, by_v, inverse = of.call("dfd", *of.state, given["tau"])
     found = {DA_DQ.name: by_q, DA_DV.name: by_v, DA_DTAU.name: inverse}
     for name in of.extra:
-        end = variant("id", of.extra)
-        (block,) = at.call(f"jacobian_{end}_by_{name}", *of.state, of.acceleration, *of.extra.values())
+        (block,) = of.call("id", *of.state, of.acceleration, kind="jacobian_", by=f"_by_{name}")
         found[f"da_d{name}"] = [-x for x in product(inverse, block, at.tree.nv)]
     return found
 

@@ -10,13 +10,14 @@ from condyle.algorithms import configurations
 from condyle.algorithms.matrix import dense
 from condyle.algorithms.stepping import Vector, stepped
 from condyle.algorithms.unrolled import Unrolled
-from condyle.functions import FUNCTIONS, variant
+from condyle.functions import FUNCTIONS
+from condyle.functions.calls import call
 from condyle.functions.dynamics_routes import ROUTES as DYNAMICS
 from condyle.functions.steps import DT
 from condyle.functions.steps_rules import StepDerivatives, block
 from condyle.integrators import METHODS
 from condyle.model.tree import Tree
-from condyle.ports import EXTRA, F_EXT
+from condyle.ports import F_EXT
 from condyle.scalar import Scalar
 from condyle.specification import Route
 
@@ -41,11 +42,9 @@ class _Step:
 
     def record(self, at: Any, given: Mapping[str, Any]) -> Sequence[Sequence[Any]]:
         """In a recording, where forward dynamics and integrate stay closed."""
-        extra = {name: x for name, x in given.items() if name in EXTRA}
-        fd = variant("fd", extra)
 
         def acceleration(q: Vector, v: Vector) -> Vector:
-            return at.call(fd, q, v, given["tau"], *extra.values())[0]
+            return call(at, given, "fd", q, v, given["tau"])[0]
 
         return _stepped(at.tree, given, acceleration, lambda q, u: at.call("integrate", q, u)[0])
 

@@ -14,7 +14,7 @@ from functools import cached_property
 from typing import Any, TypeAlias
 
 from condyle.algorithms.stepping import brackets
-from condyle.functions import variant
+from condyle.functions.calls import call
 from condyle.functions.sparse_rows import (
     Combination,
     Rows,
@@ -41,7 +41,7 @@ class StepDerivatives:
 
     def __init__(self, at: Any, given: Mapping[str, Values], by: Sequence[str]) -> None:
         self.at, self.given, self.n = at, given, at.tree.nv
-        self.extra = {name: x for name, x in given.items() if name in EXTRA}
+        self.extra = given.keys() & EXTRA.keys()
         self.widths = {"q": self.n, "v": self.n, "tau": self.n, **{name: len(given[name]) for name in by}}
         (self.h,) = given["dt"]
         self.q, self.v = self._after()
@@ -73,10 +73,13 @@ class StepDerivatives:
 
     def _acceleration(self, q: Values, v: Values, by_q: Combination, by_v: Combination) -> tuple[Values, Combination]:
         """a = fd(q, v, tau), and its rows."""
-        fd, given = variant("fd", self.extra), (q, v, self.given["tau"], *self.extra.values())
-        (a,) = self.at.call(fd, *given)
-        by = "" if self.extra.keys() <= self.widths.keys() else f"_by_{'_'.join(self.widths)}"
-        of_q, of_v, *others = self.at.call(f"jacobian_{fd}{by}" if self.extra else "dfd", *given)
+        state = (q, v, self.given["tau"])
+        (a,) = call(self.at, self.given, "fd", *state)
+        if self.extra:
+            by = "" if self.extra <= self.widths.keys() else f"_by_{'_'.join(self.widths)}"
+            of_q, of_v, *others = call(self.at, self.given, "fd", *state, kind="jacobian_", by=by)
+        else:
+            of_q, of_v, *others = call(self.at, self.given, "dfd", *state)
         rows = added(self._times(matrix(of_q, self.n), by_q), 1.0, self._times(matrix(of_v, self.n), by_v))
         first = 2 * self.n
         for part in others:
