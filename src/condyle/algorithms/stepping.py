@@ -22,6 +22,20 @@ def stepped(
     h: Scalar,
 ) -> tuple[Vector, Vector]:
     """(q', v'). acceleration(q, v) is forward dynamics, move(q, u) is q ⊕ u."""
+    u, after = displacement(tree, method, acceleration, move, q, v, h)
+    return move(q, u), after
+
+
+def displacement(
+    tree: Tree,
+    method: Method,
+    acceleration: Callable[[Vector, Vector], Vector],
+    move: Callable[[Vector, Vector], Vector],
+    q: Vector,
+    v: Vector,
+    h: Scalar,
+) -> tuple[Vector, Vector]:
+    """(u, v') with q' = q ⊕ u. Each stage but the last is followed by one move."""
     at_q, at_v, u = q, v, q
     sum_q = sum_v = [number(0.0)] * tree.nv
     for stage in method.stages:
@@ -33,7 +47,7 @@ def stepped(
         if stage is not method.stages[-1]:
             at_q, at_v = move(q, u), _plus(v, h * stage.c, a)
     after = [x + y for x, y in zip(v, sum_v, strict=True)]
-    return move(q, [h * x for x in after] if method.moves_last else u), after
+    return [h * x for x in after] if method.moves_last else u, after
 
 
 def _plus(x: Vector | None, weight: Scalar, y: Vector) -> Vector:

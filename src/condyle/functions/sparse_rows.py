@@ -78,11 +78,6 @@ def shifted(rows: Sequence[Sequence[Any]], first: int) -> Rows:
     return [{first + k: x for k, x in enumerate(row) if not is_zero(x)} for row in rows]
 
 
-def moved(x: Sequence[Any], weight: Any, y: Sequence[Any]) -> list[Any]:
-    """x + weight y, of vectors."""
-    return [total(a, times(weight, b)) for a, b in zip(x, y, strict=True)]
-
-
 def plus(row: Row, weight: Any, other: Row) -> Row:
     """row + weight other."""
     found = dict(row)

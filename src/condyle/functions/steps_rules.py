@@ -13,7 +13,7 @@ from dataclasses import replace
 from functools import cached_property
 from typing import Any, TypeAlias
 
-from condyle.algorithms.stepping import brackets
+from condyle.algorithms.stepping import displacement
 from condyle.functions.calls import call
 from condyle.functions.sparse_rows import (
     Combination,
@@ -21,7 +21,6 @@ from condyle.functions.sparse_rows import (
     added,
     dense,
     matrix,
-    moved,
     nothing,
     plus,
     product,
@@ -29,7 +28,7 @@ from condyle.functions.sparse_rows import (
     transposed,
     unit,
 )
-from condyle.integrators import METHODS
+from condyle.integrators import METHODS, Method
 from condyle.ports import EXTRA
 from condyle.specification import Closed
 
@@ -47,34 +46,42 @@ class StepDerivatives:
         self.q, self.v = self._after()
 
     def _after(self) -> tuple[Rows, Rows]:
-        n, h, q, v = self.n, self.h, self.given["q"], self.given["v"]
-        method = METHODS[self.at.tree.integrator]
-        by_q0, by_v0, none = (Combination(rows) for rows in (unit(n, 0), unit(n, n), nothing(n)))
-        at_q, at_v, u, by_q, by_v, by_u = q, v, v, by_q0, by_v0, none
-        sums, by_sums = ([0.0] * n, [0.0] * n), (none, none)
-        for stage in method.stages:
-            a, slope = self._acceleration(at_q, at_v, by_q, by_v)
-            u, by_u = [h * stage.c * x for x in at_v], by_v.scaled(h * stage.c)
+        n, h, method = self.n, self.h, METHODS[self.at.tree.integrator]
+        by_q, by_v0, none = (Combination(rows) for rows in (unit(n, 0), unit(n, n), nothing(n)))
+        by_v, by_sums = by_v0, (none, none)
+        states, moves = self._path(method)
+        for stage, (q, v), u in zip(method.stages, states, moves, strict=True):
+            slope = self._slope(q, v, by_q, by_v)
+            by_u = by_v.scaled(h * stage.c)
             if stage.d:
-                weight = h * h * stage.d
-                u = moved(u, weight, brackets(self.at.tree, v, at_v))
-                by_u = by_u.plus(weight, self._bracket_slopes(at_v, by_v))
+                by_u = by_u.plus(h * h * stage.d, self._bracket_slopes(v, by_v))
             if stage.e:
-                u, by_u = moved(u, 1.0, sums[0]), by_u.plus(1.0, by_sums[0])
-            sums = moved(sums[0], h * stage.b, at_v), moved(sums[1], h * stage.b, a)
+                by_u = by_u.plus(1.0, by_sums[0])
             by_sums = by_sums[0].plus(h * stage.b, by_v), by_sums[1].plus(h * stage.b, slope)
-            if stage is not method.stages[-1]:
-                by_q, at_q = self._along(u, by_u), self.at.call("integrate", q, u)[0]
-                by_v, at_v = by_v0.plus(h * stage.c, slope), moved(v, h * stage.c, a)
+            by_q, by_v = self._along(u, by_u), by_v0.plus(h * stage.c, slope)
         after = Combination(by_v0.plus(1.0, by_sums[1]).rows)
         if method.moves_last:
-            u, by_u = [h * x for x in moved(v, 1.0, sums[1])], after.scaled(h)
-        return self._along(u, by_u).rows, after.rows
+            by_q = self._along(moves[-1], after.scaled(h))
+        return by_q.rows, after.rows
 
-    def _acceleration(self, q: Values, v: Values, by_q: Combination, by_v: Combination) -> tuple[Values, Combination]:
-        """a = fd(q, v, tau), and its rows."""
+    def _path(self, method: Method) -> tuple[list[tuple[Values, Values]], list[Values]]:
+        """(q, v) of each stage, and the u behind it; the last u leads to the end of the step."""
+        states, moves = list[tuple[Values, Values]](), list[Values]()
+
+        def acceleration(q: Values, v: Values) -> Values:
+            states.append((q, v))
+            return call(self.at, self.given, "fd", q, v, self.given["tau"])[0]
+
+        def move(q: Values, u: Values) -> Values:
+            moves.append(u)
+            return self.at.call("integrate", q, u)[0]
+
+        u, _ = displacement(self.at.tree, method, acceleration, move, self.given["q"], self.given["v"], self.h)
+        return states, [*moves, u]
+
+    def _slope(self, q: Values, v: Values, by_q: Combination, by_v: Combination) -> Combination:
+        """The rows of a = fd(q, v, tau)."""
         state = (q, v, self.given["tau"])
-        (a,) = call(self.at, self.given, "fd", *state)
         if self.extra:
             by = "" if self.extra <= self.widths.keys() else f"_by_{'_'.join(self.widths)}"
             of_q, of_v, *others = call(self.at, self.given, "fd", *state, kind="jacobian_", by=by)
@@ -85,7 +92,7 @@ class StepDerivatives:
         for part in others:
             rows = added(rows, 1.0, shifted(matrix(part, self.n), first))
             first += len(part) // max(self.n, 1)
-        return a, Combination(nothing(self.n), ((1.0, rows),))
+        return Combination(nothing(self.n), ((1.0, rows),))
 
     def _times(self, left: list[list[Any]], right: Combination) -> Rows:
         """A product with each part."""
