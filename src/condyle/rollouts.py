@@ -14,7 +14,7 @@ from condyle.errors import ShapeError, UnsupportedError
 from condyle.functions import FUNCTIONS, variant
 from condyle.functions.quantities import TAU
 from condyle.functions.rollouts import name_of
-from condyle.methods import result_of
+from condyle.methods import made
 from condyle.ports import NUMBERS
 from condyle.specification import F_EXT
 
@@ -175,11 +175,14 @@ def _length(name: str, value: Any, dims: int) -> int:
 class _Plain:
     """A rollout by its name, called with its inputs in order."""
 
+    result = None
+    """The type of answers is the function's."""
+
     def __init__(self, engine: Engine, name: str) -> None:
         self._engine, self.name = engine, name
-        self.function = FUNCTIONS[name]  # held: functions of users are known as long as somebody has them
-        self._of = FUNCTIONS[self.function.repeat.of] if self.function.repeat else None
-        self.result = result_of(self.function)
+        self.function = FUNCTIONS[name]
+        repeat = self.function.repeat
+        self._held = FUNCTIONS[repeat.of] if repeat else None  # a user's function is known while somebody has it
         either = Parameter.POSITIONAL_OR_KEYWORD
         taken = [Parameter(port.name, either) for port in self.function.inputs]
         self.__signature__ = Signature([*taken, Parameter("out", either, default=None)])
@@ -187,8 +190,7 @@ class _Plain:
     def __call__(self, *args: Any, **named: Any) -> Any:
         given = self.__signature__.bind(*args, **named).arguments
         inputs = [given[port.name] for port in self.function.inputs]
-        answers = self._engine.call(self.name, inputs, None, given.get("out"))
-        return answers[0] if self.result is None else self.result(*answers)
+        return made(self.function, self._engine.call(self.name, inputs, None, given.get("out")))
 
 
 class RolloutOf:

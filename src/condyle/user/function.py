@@ -16,7 +16,7 @@ from condyle.derivatives import KINDS
 from condyle.dynamics import Dynamics, Out
 from condyle.errors import UnsupportedError
 from condyle.functions.open_rollouts import open_name
-from condyle.methods import result_of
+from condyle.methods import made
 from condyle.model.robot import Robot
 from condyle.model.tree import tree_of
 from condyle.runtime.packed import Packed
@@ -84,7 +84,7 @@ class UserFunction:
         """The answers by Python and NumPy, state by state in float64: what compiled answers are held to."""
         given = _bound_arguments(self.specification, args, named)
         caller, known = Numbers(self._robot, self._bound), sizes(tree_of(self._robot))
-        return _result(self.specification, answered(self.specification, known, lambda of: self._run(caller, of), given))
+        return made(self.specification, answered(self.specification, known, lambda of: self._run(caller, of), given))
 
     def compile(
         self, target: str = "cpu", dtype: DTypeLike = "float64", threads: int | None = None, device: int | None = None
@@ -160,7 +160,7 @@ class CompiledFunction:
 
     def _call(self, *args: ArrayLike, out: Out = None, **named: ArrayLike) -> Any:
         given = _bound_arguments(self._function, args, named)
-        return _result(self._function, self._dynamics.call(self._function.name, given, None, out))
+        return made(self._function, self._dynamics.call(self._function.name, given, None, out))
 
     def jvp(self) -> Callable[..., Any]:
         """The derivative along a tangent of every input: f.jvp()(q, u, dq, du)."""
@@ -253,8 +253,3 @@ def _bound_arguments(
     either = Parameter.POSITIONAL_OR_KEYWORD
     bound = Signature([Parameter(port.name, either) for port in function.inputs]).bind(*args, **named)
     return list(bound.arguments.values())
-
-
-def _result(function: Function, answers: tuple[Any, ...]) -> Any:
-    made = result_of(function)
-    return answers[0] if made is None else made(*answers)

@@ -13,7 +13,7 @@ from typing import Any, Protocol
 from condyle.errors import UnsupportedError
 from condyle.functions import FUNCTIONS, variant
 from condyle.functions.quantities import Q, V
-from condyle.methods import result_of
+from condyle.methods import made
 from condyle.model.change import suggest
 from condyle.specification import F_EXT, Function
 
@@ -74,8 +74,7 @@ class State:
         answers = self._caller.call(called.name, inputs, frame)
         if frame:
             return dict(zip((port.name for port in function.outputs), (answer[0] for answer in answers), strict=True))
-        result = result_of(function)
-        return answers[0] if result is None else result(*answers)
+        return made(function, answers)
 
 
 class FrameState:
