@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from condyle.functions import FUNCTIONS
 from condyle.model.tree import Tree
 from condyle.runtime.kernel import Kernel
-from condyle.trace.structure import sizes
+from condyle.trace.straight import arrays
 
 Array = NDArray[np.floating]
 Columns = Sequence[Any]
@@ -56,8 +56,8 @@ class Calls:
         for array, part in zip(inputs, given, strict=True):
             for k, entry in enumerate(part):
                 array[:, k] = entry
-        shapes = [port.shape(sizes(self.tree)) for port in FUNCTIONS[function].outputs]
-        answers = [np.empty((self.n, int(np.prod(shape))), self.dtype) for shape in shapes]
+        outputs = arrays(self.tree, FUNCTIONS[function].outputs)
+        answers = [np.empty((self.n, array.size), self.dtype) for array in outputs]
         self.kernel(function)(self.n, inputs, answers, self.threads)
         return [_columns(answer) for answer in answers]
 

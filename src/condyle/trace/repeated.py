@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Sequence
 from typing import NamedTuple
 
@@ -12,7 +11,6 @@ from condyle.ir.sweep import Code
 from condyle.model.tree import Tree
 from condyle.specification import Function, Port, Repeat
 from condyle.trace.straight import arrays
-from condyle.trace.structure import sizes
 
 
 def time_loop(repeat: Repeat) -> TimeLoop:
@@ -70,4 +68,4 @@ def tape(repeat: Repeat) -> Tape:
 
 def sizes_of(tree: Tree, ports: Sequence[Port]) -> list[int]:
     """Entries of ports."""
-    return [math.prod(port.shape(sizes(tree))) for port in ports]
+    return [array.size for array in arrays(tree, ports)]
