@@ -16,6 +16,7 @@ from condyle.cli.common import add_frames, add_robot, load_aloud, progress, say,
 from condyle.errors import AccuracyWarning
 from condyle.functions import DEFAULT, FUNCTIONS, found
 from condyle.functions.open_rollouts import opened
+from condyle.functions.rollouts import name_of
 from condyle.hardware.functions import library, tasks
 from condyle.ports import NUMBERS
 
@@ -102,7 +103,7 @@ def functions(text: str, more: Iterable[str] = ()) -> tuple[str, ...]:
 
 def functions_that_run(text: str) -> tuple[str, ...]:
     """The same; "rollout" is one of STEPS steps, whose last state is kept."""
-    rollout = f"rollout_{STEPS}_by_tau_last_of_step"
+    rollout = name_of("step", STEPS, ("tau",), last=True)
     return functions(",".join(rollout if word == "rollout" else word for word in text.split(",")))
 
 

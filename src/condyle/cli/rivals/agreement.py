@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
@@ -12,6 +11,7 @@ from condyle.cli.check import answers, relative
 from condyle.cli.states import Array, draw
 from condyle.errors import BuildError
 from condyle.functions import FUNCTIONS
+from condyle.functions.rollouts import parsed
 from condyle.specification import Port
 
 if TYPE_CHECKING:
@@ -19,7 +19,6 @@ if TYPE_CHECKING:
     from condyle.cli.rivals.rival import Rival
 
 N_STATES = 16
-ROLLOUT = re.compile(r"rollout_\d+_by_tau_last_of_step")
 
 
 def agreement(robot: Robot, dynamics: Dynamics, rival: Rival, function: str) -> float:
@@ -43,7 +42,9 @@ def held(
 
 def word_of(function: str) -> str:
     """What rivals call a function: rollouts of so many steps, of which only the last state is kept, are one to them."""
-    return "rollout" if ROLLOUT.fullmatch(function) else function
+    repeat = parsed(function)
+    same = repeat is not None and (repeat.of, repeat.by_time, repeat.every) == ("step", ("tau",), 0)
+    return "rollout" if same else function
 
 
 def _error(robot: Robot, port: Port, theirs: Array, ours: Array) -> float:
