@@ -65,8 +65,8 @@ def test_as_compiled(made: tuple[Path, ctypes.CDLL], every: int) -> None:
     kept = {0: "_last", 1: "", 4: "_every_4"}[every]
     wanted = robot.compile(target="numpy").call(f"rollout_{STEPS}_by_tau{kept}_of_step", given)
     found = [np.full(x.shape, np.nan) for x in wanted]
-    places = [ctypes.c_void_p(x.ctypes.data) for x in (*given, *found)]
-    assert made[1].zoo_rollout(*map(ctypes.c_size_t, (n, STEPS, every)), *places) == 0
+    arrays = [ctypes.c_void_p(x.ctypes.data) for x in (*given, *found)]
+    assert made[1].zoo_rollout(*map(ctypes.c_size_t, (n, STEPS, every)), *arrays) == 0
     for x, y in zip(found, wanted, strict=True):
         np.testing.assert_allclose(x, y, rtol=0, atol=1e-12)
 

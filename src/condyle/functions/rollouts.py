@@ -113,8 +113,8 @@ def _split(words: str) -> list[tuple[str, str]]:
     if not words.startswith(_BY):
         return [] if words else [("", "")]
     left = words[len(_BY) :]
-    places = [k for k in range(len(left)) if left.startswith(_SUM, k)]
-    return [(left, ""), *((left[:k], left[k + len(_SUM) :]) for k in places)]
+    starts = [k for k in range(len(left)) if left.startswith(_SUM, k)]
+    return [(left, ""), *((left[:k], left[k + len(_SUM) :]) for k in starts)]
 
 
 def _names(words: str, every: Sequence[str]) -> tuple[str, ...] | None:

@@ -8,7 +8,7 @@ from condyle.ir.repeated import Repeated
 from condyle.ir.sweep import Code
 from condyle.text import Emitter
 
-PLACES = "const void *const *in, const ptrdiff_t *in_stride, void *const *out, const ptrdiff_t *out_stride, void *work"
+ARRAYS = "const void *const *in, const ptrdiff_t *in_stride, void *const *out, const ptrdiff_t *out_stride, void *work"
 
 
 def room(code: Code) -> int:
@@ -42,7 +42,7 @@ def write_loop(e: Emitter, symbol: str, code: Code, bits: int, body: Body) -> No
     """The entry for loops that are not known yet: as `_strided`, and numbers that are a `cd_loop`."""
     write_body(e, code, bits, body)
     e("")
-    head = f"int {symbol}_repeat(size_t n, {PLACES},\n    const void *numbers)"
+    head = f"int {symbol}_repeat(size_t n, {ARRAYS},\n    const void *numbers)"
     with e.block(f"{head};\n{head}\n{{"):
         e("const ptrdiff_t *const at = (const ptrdiff_t *)numbers;")
         e(f"const cd_take *const take = (const cd_take *)(at + {HEAD});")
@@ -58,8 +58,8 @@ HEAD = 3
 def write_call(e: Emitter, code: Code, body: Body, inputs: str, outputs: str) -> None:
     """Runs `loop`."""
     e(f"const real *held[{max(1, len(body.held))}];")
-    places = f"{inputs}, in_stride, {outputs}, out_stride, NULL, NULL, NULL, held"
-    e(f"const cd_call call = {{&{code.name}_body, &loop, {places}}};", "return cd_repeat(&call, n, work);")
+    arrays = f"{inputs}, in_stride, {outputs}, out_stride, NULL, NULL, NULL, held"
+    e(f"const cd_call call = {{&{code.name}_body, &loop, {arrays}}};", "return cd_repeat(&call, n, work);")
 
 
 TIMES = "size_t n, size_t steps, size_t every"
