@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, TypeAlias
 
 import numpy as np
@@ -26,9 +26,11 @@ class Combination:
     without: frozenset[int] = frozenset()
 
     def scaled(self, weight: Any) -> Combination:
-        return Combination(scaled(weight, self.own), tuple((times(weight, w), part) for w, part in self.parts))
+        parts = tuple((times(weight, w), part) for w, part in self.parts)
+        return replace(self, own=scaled(weight, self.own), parts=parts)
 
     def plus(self, weight: Any, other: Combination) -> Combination:
+        assert self.without == other.without
         found = list(self.parts)
         for w, part in other.scaled(weight).parts:
             same = next((k for k, (_, known) in enumerate(found) if known is part), None)
@@ -36,7 +38,7 @@ class Combination:
                 found.append((w, part))
             else:
                 found[same] = (total(found[same][0], w), part)
-        return Combination(added(self.own, weight, other.own), tuple(found))
+        return replace(self, own=added(self.own, weight, other.own), parts=tuple(found))
 
     def row(self, k: int) -> Row:
         found = self.own[k]
