@@ -22,6 +22,7 @@ from benchmarks.steps_table import PATH, SOURCE, page
 PARTS: dict[str, tuple[Callable[[Plan], dict[str, Any]], tuple[str, ...]]] = {
     "rollout": (steps_rollouts.rollout, ("panda", "iiwa14", "hyq-floating")),
     "threads": (steps_rollouts.threads, ("panda", "iiwa14")),
+    "few": (steps_rollouts.few, ("panda", "iiwa14", "hyq-floating")),
     "kept": (steps_rollouts.kept, ("panda", "iiwa14")),
     "gradient": (steps_rollouts.gradient, ("panda",)),
     "memory": (steps_memory.memory, ("panda",)),
@@ -29,7 +30,7 @@ PARTS: dict[str, tuple[Callable[[Plan], dict[str, Any]], tuple[str, ...]]] = {
     "derivatives": (steps_parts.derivatives, ("panda", "hyq-floating")),
     "linearisation": (steps_parts.linearisation, ("iiwa14",)),
     "tangent": (steps_parts.tangent, ("hyq-floating",)),
-    "open": (steps_parts.open_inertias, ("panda", "hyq-floating", "talos-reduced")),
+    "open": (steps_parts.open_inertias, ("panda", "iiwa14", "hyq-floating", "talos-reduced")),
 }
 """What is measured, and of which robots."""
 

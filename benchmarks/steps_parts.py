@@ -14,6 +14,7 @@ from condyle.cli.timing import Call
 from condyle.errors import BuildError
 
 KNOTS, MANY, EXACT = 64, 4096, 1e-8
+KNOT_BY_KNOT = "numpy, knot by knot"
 
 
 def derivatives(plan: Plan) -> dict[str, Any]:
@@ -46,6 +47,10 @@ def linearisation(plan: Plan) -> dict[str, Any]:
                 raise BuildError(f"NumPy and condyle differ by {off:.1e} in dstep; nothing was timed")
         return lambda: rk4(dynamics, q, v, tau, DT)
 
+    def knot_by_knot() -> Call:
+        knots = [(q[k : k + 1], v[k : k + 1], tau[k : k + 1]) for k in range(KNOTS)]
+        return lambda: [rk4(dynamics, *knot, DT) for knot in knots]
+
     def by_crocoddyl() -> Call:
         def ours(q: Array, v: Array, tau: Array, dt: Array) -> tuple[Array, ...]:
             return tuple(dynamics.step_derivatives(q, v, tau, dt))
@@ -55,6 +60,7 @@ def linearisation(plan: Plan) -> dict[str, Any]:
     makers: dict[str, tuple[Maker, int]] = {
         "dstep": (lambda: reusing(dynamics.step_derivatives, q, v, tau, DT), KNOTS),
         "numpy": (by_numpy, KNOTS),
+        KNOT_BY_KNOT: (knot_by_knot, KNOTS),
         "crocoddyl": (by_crocoddyl, KNOTS),
     }
     return {"batch": KNOTS, **Timed.of(makers).measured(plan)}

@@ -83,6 +83,18 @@ def threads(plan: Plan) -> dict[str, Any]:
     return Timed.of(makers).measured(plan, "wall")
 
 
+def few(plan: Plan) -> dict[str, Any]:
+    """One state and one rollout, as a node of a controller has them; nanoseconds a call, of the rollout a step."""
+    given, rolled, dynamics = plan.states(1), plan.rolled(1), plan.dynamics()
+    makers: dict[str, tuple[Maker, int]] = {
+        "fd": (lambda: reusing(dynamics.forward_dynamics, *given), 1),
+        "step": (lambda: reusing(dynamics.step, *given, DT), 1),
+        "dstep": (lambda: reusing(dynamics.step_derivatives, *given, DT), 1),
+        "rollout": (lambda: reusing(plan.rollout(dynamics), *rolled, DT), plan.steps),
+    }
+    return Timed.of(makers).measured(plan)
+
+
 def kept(plan: Plan) -> dict[str, Any]:
     """Every state kept, beside the last one only and the time that moving these states' bytes takes."""
     q, v, tau = plan.rolled()

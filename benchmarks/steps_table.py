@@ -64,7 +64,11 @@ GOALS: dict[str, list[Goal]] = {
         _most("panda", "dstep rk4", "dfd", 6),
         _most(LEGS, "dstep rk4", "dfd", 8),
     ],
-    "linearisation": [_least("iiwa14", "numpy", "dstep", 30), _least("iiwa14", "crocoddyl", "dstep", 10)],
+    "linearisation": [
+        _least("iiwa14", "numpy", "dstep", 30),
+        _least("iiwa14", "numpy, knot by knot", "dstep", 30),
+        _least("iiwa14", "crocoddyl", "dstep", 10),
+    ],
     "tangent": [_most(LEGS, "integrate", "fd", 0.5), _most(LEGS, "difference", "fd", 0.5)],
     "open": [
         _most("panda", "a set a state", "fd", 1.7),
@@ -75,6 +79,7 @@ MEMORY = 1.2
 TITLES = {
     "rollout": "Rollouts of semi-implicit Euler, the last state kept, beside fd at N = 256, dense",
     "threads": "Two threads, wall time",
+    "few": "One state a call, and one rollout of 50 steps, a step",
     "kept": "Every state kept, beside the last one and the time that moving these states' bytes takes",
     "gradient": "The vjp of a rollout by everything that it takes",
     "memory": "Memory of many rollouts, the last state kept",

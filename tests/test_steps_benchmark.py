@@ -32,7 +32,9 @@ def test_numpys_slopes_are_those_of_a_step() -> None:
         np.testing.assert_allclose(theirs, ours, rtol=0, atol=1e-10 * np.abs(ours).max())
 
 
-@pytest.mark.parametrize("part", [steps_parts.derivatives, steps_parts.linearisation, steps_rollouts.gradient])
+@pytest.mark.parametrize(
+    "part", [steps_parts.derivatives, steps_parts.linearisation, steps_rollouts.gradient, steps_rollouts.few]
+)
 def test_a_part_measures(part: Any) -> None:
     found = part(Plan(ARM, BRIEF, quick=True))
     assert len(found["ns"]) >= 2
