@@ -37,10 +37,10 @@ typedef struct {
     int64_t direct; /* whether no carried output stands in the slot of another carried input */
 } repeat_plan;
 
-/* The row of step t where every so many are kept, and the last one; -1 if it is not kept. */
+/* The row of step t where every so many are kept, and the last one; -1 if it is not kept. Divisions take time. */
 static inline int64_t repeat_row(const repeat_plan *self, int64_t every, int64_t t)
 {
-    return (t + 1) % every == 0 || t == self->steps - 1 ? t / every : -1;
+    return every == 1 ? t : (t + 1) % every == 0 || t == self->steps - 1 ? t / every : -1;
 }
 
 extern tiles_run *const *const repeat_avx512_64, *const *const repeat_avx512_32;
