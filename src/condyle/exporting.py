@@ -53,6 +53,7 @@ def export(
     constants: str | None = None,
     folding: int | None = None,
     root: str | None = None,
+    box: Mapping[str, object] | None = None,
     frames: Sequence[str] = (),
     reference_frame: str | None = None,
     integrator: str | None = None,
@@ -73,7 +74,9 @@ def export(
     For verilog: word, the number format ("27x18", "27", "32", "q16.16"), by default the first; dsp, a budget that
     chooses how often a task may enter; clock [MHz] (125), assumed, to print times; f_ext [N, N m], tasks carry external
     forces, each component within; step [s] (1e-3), of "euler" and "rk4"; constants, "dsp" (the default), "shift" or
-    "auto"; folding, root: see docs/fpga.md. UnsupportedError for an option that the target does not take.
+    "auto"; folding, root: see docs/fpga.md; box, the largest |v|, |a| and |tau| of its tasks, {"v": 10, "a": 100}, also
+    an array (nv,) or by joint, {"v": {"joint_3": 2}}; by default v 2, a 5 and the tau of such states. UnsupportedError
+    for an option that the target does not take.
     """
     from condyle.projects import Job, check_folder, check_taken, folder_of, functions_of, write
 
@@ -81,7 +84,7 @@ def export(
     folder, functions = folder_of(out), functions_of(target, functions)
     number = None if dtype is None else dtype_name(dtype)
     options = {"dtype": number, "word": word, "dsp": dsp, "clock": clock, "f_ext": f_ext}
-    options |= {"step": step, "constants": constants, "folding": folding, "root": root}
+    options |= {"step": step, "constants": constants, "folding": folding, "root": root, "box": box}
     options |= {"frames": tuple(frames) or None, "reference_frame": reference_frame, "integrator": integrator}
     options |= {"inputs": tuple(inputs) or None}
     said = {option: value for option, value in options.items() if value is not None}

@@ -58,3 +58,18 @@ def test_a_budget_that_is_too_small(run, pendulum) -> None:
     ran = run("fpga", "report", pendulum(), "--dsp", "1")
     assert ran.status == 2
     assert "smallest budget" in ran.err
+
+
+def test_a_box_of_ones_own(run, pendulum) -> None:
+    ran = run("fpga", "report", pendulum(), "--states", "100", "--functions", "id", "--box", "v=10,a=100", "--json")
+    assert ran.status == 0, ran.err
+    assert ran.json["box"]["v"] == 10.0 and ran.json["box"]["a"] == 100.0
+
+
+@pytest.mark.parametrize("box", ["v", "v=", "=1", "v=1,v=2", "v=x", "w=1", "v=0", "v=nan", "v.nobody=1", ""])
+def test_what_is_no_box(run, pendulum, box: str, tmp_path) -> None:
+    out = tmp_path / "out"
+    ran = run("export", pendulum(), "--target", "verilog", "--out", str(out), "--functions", "id", "--box", box)
+    assert ran.status == 2
+    assert "v=10,v.joint_3=2" in ran.err or "give v, a or tau" in ran.err or "joints are" in ran.err
+    assert not out.exists()

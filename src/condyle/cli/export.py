@@ -53,6 +53,22 @@ def numbers(text: str) -> tuple[str, ...]:
     return words(text, NUMBERS)
 
 
+def sizes(text: str) -> dict[str, float]:
+    """A list such as v=10,v.joint_3=2,a=100, each key once."""
+    found: dict[str, float] = {}
+    for word in text.split(","):
+        key, equals, number = word.rpartition("=")
+        try:
+            value = float(number)
+        except ValueError:
+            value, equals = 0.0, ""
+        if not equals or not key or key in found:
+            again = ", said twice" if key in found else ""
+            raise argparse.ArgumentTypeError(f"{word!r}{again}: give numbers such as v=10,v.joint_3=2,a=100,tau=300")
+        found[key] = value
+    return found
+
+
 def add_hardware(command: argparse.ArgumentParser) -> None:
     """What only the verilog target takes; None is not said."""
     command.add_argument("--word", choices=tuple(WORDS), help="verilog: the number format (default 27x18)")
@@ -70,6 +86,12 @@ def add_hardware(command: argparse.ArgumentParser) -> None:
     command.add_argument("--step", type=float, metavar="S", help="verilog: seconds of euler and rk4 (default 0.001)")
     command.add_argument(
         "--folding", type=int, metavar="N", help="verilog: how many branches that are alike share an array"
+    )
+    command.add_argument(
+        "--box",
+        metavar="v=10,a=100",
+        type=sizes,
+        help="verilog: largest |v|, |a|, |tau|, of all joints or of one, as v.joint_3=2 (default v=2,a=5, tau of such)",
     )
     command.add_argument("--root", metavar="LINK", help="verilog: hold a floating robot by this link, or auto")
 

@@ -16,10 +16,11 @@ from condyle.backends.fpga.export import Facts, Sheet, Tasks, write
 from condyle.backends.fpga.vectors import answer_lines, task_lines, task_of
 from condyle.errors import AccuracyWarning
 from condyle.hardware.accuracy import GOAL, advice, errors
+from condyle.hardware.box import BOX, FORCE, box_of
 from condyle.hardware.functions import tasks as functions
 from condyle.hardware.plans import ROUTES, Options, accelerator, planned
 from condyle.hardware.roots import held
-from condyle.hardware.states import BOX, FORCE, answer_of, consistent, limits, sampled
+from condyle.hardware.states import answer_of, consistent, limits, sampled
 from condyle.model.robot import Robot
 
 __all__ = [
@@ -31,6 +32,7 @@ __all__ = [
     "Options",
     "accelerator",
     "answer_of",
+    "box_of",
     "consistent",
     "errors",
     "export_verilog",
@@ -57,7 +59,7 @@ def tasks(robot: Robot, acc: Accelerator, each: int, seed: int = 2) -> Tasks:
     states = sampled(robot, each, seed, acc.plan.box)
     for k, (name, factor) in enumerate(FAR[: max(1, each // 4)], 1):
         states[name][-k] *= factor
-    states = consistent(robot, states)
+    states = consistent(robot, states, acc.plan.box)
     lines: list[tuple[str, str]] = []
     for function in acc.plan.functions:
         given = task_of(acc.plan, function, states)

@@ -23,7 +23,7 @@ def errors(robot: Robot, plan: Plan, n: int, seed: int = 1) -> dict[str, dict[st
     """For each function the largest errors of the integer model over n states of the box, against the reference."""
     found: dict[str, dict[str, float]] = {function: {} for function in plan.functions}
     for chunk in range(-(-n // CHUNK)):
-        states = consistent(robot, sampled(robot, min(CHUNK, n - chunk * CHUNK), seed + chunk, plan.box))
+        states = consistent(robot, sampled(robot, min(CHUNK, n - chunk * CHUNK), seed + chunk, plan.box), plan.box)
         for function in plan.functions:
             truth = answer_of(robot, function, states, plan.stepping.h)
             answer = evaluate(plan, function, task_of(plan, function, states))
@@ -45,7 +45,7 @@ def advice(robot: Robot, options: Options, found: Mapping[str, Mapping[str, floa
             cures |= _within(robot, replace(options, functions=left), word, states)
     return [
         f"{function}: errors reach {error:.2g} of the range over {states} states, more than {GOAL:g}; "
-        + cures.get(function, "no word here does better: take a smaller box, or this function from the host")
+        + cures.get(function, "no word here does better: take a smaller box (box), or this function from the host")
         for function, error in far.items()
     ]
 

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+
+import numpy as np
 
 from condyle.backends.common.facts import checked_name
 from condyle.backends.fpga.accelerator import Plan
@@ -15,8 +17,9 @@ from condyle.backends.fpga.target import XCVU9P, word_of
 from condyle.backends.fpga.tasks import Task
 from condyle.compile.stages import stages
 from condyle.errors import UnsupportedError
+from condyle.hardware.box import box_of, check_held
 from condyle.hardware.functions import PRODUCT_NAMES, UNITS, chosen, library
-from condyle.hardware.states import BOX, FORCE, limits, sampled
+from condyle.hardware.states import limits, sampled
 from condyle.hardware.stepping import stepping_of
 from condyle.model.robot import Robot
 from condyle.model.tree import tree_of
@@ -33,7 +36,7 @@ class Options:
 
     f_ext: None, or tasks carry external forces, each component within so many N and N m. step: of euler and rk4 [s].
     constants: how products with them are made, see `CONSTANTS`. folding: how many isomorphic branches share an array;
-    by default what needs the fewest DSPs at the shortest interval. root: see `held`.
+    by default what needs the fewest DSPs at the shortest interval. root: see `held`. box: see `box_of`.
     """
 
     functions: tuple[str, ...] = field(default_factory=library)
@@ -47,6 +50,7 @@ class Options:
     constants: str = "dsp"
     folding: int | None = None
     root: str | None = None
+    box: Mapping[str, object] = field(default_factory=dict[str, object], hash=False)
 
     def __post_init__(self) -> None:
         checked_name(self.name)
@@ -63,28 +67,25 @@ class Options:
     def budget(self) -> int:
         return self.dsp if self.dsp is not None else XCVU9P.dsp * 62 // 100
 
-    @property
-    def box(self) -> dict[str, float]:
-        return BOX if self.f_ext is None else {**BOX, FORCE: self.f_ext}
-
 
 def planned(robot: Robot, options: Options) -> Plan:
     """The arrays and their formats; UnsupportedError says what cannot be done and what could."""
     if robot.nv == 0:
         raise UnsupportedError("verilog: no joint of this robot moves, so an accelerator has nothing to compute")
-    tree, asked, edges = tree_of(robot), chosen(options.functions), limits(robot, options.box)
+    tree, asked, numbers = tree_of(robot), chosen(options.functions), word_of(options.word)
+    box = box_of(robot, options.box, options.f_ext)
+    edges = limits(robot, box)
+    check_held(edges, numbers)
     base = _given_base(robot, asked)
     named = {(word.name, word.index): bound for word, bound in edges.items()}
     solving = any(task.function.solves for task in asked)  # else M may have no inverse
     units = tuple(unit for unit in UNITS.values() if solving or not unit.function.solves)
     routes = [(unit.letter, unit.function, unit.route) for unit in units]
     program = stages(tree, routes, options.f_ext is not None, base, named)
-    samples, numbers = sampled(robot, RANGES, 0, options.box), word_of(options.word)
     steps = any(task.stages for task in asked)
-    stepping = stepping_of(robot, options.step, options.box["v"], numbers.data) if steps else STANDING
-    box = options.box
+    stepping = stepping_of(robot, options.step, float(np.max(box["v"])), numbers.data) if steps else STANDING
     known = (asked, PRODUCT_NAMES, box, edges, stepping, base, branches_of(tree))
-    return Planner(program, units, samples, numbers, *known).run()
+    return Planner(program, units, sampled(robot, RANGES, 0, box), numbers, *known).run()
 
 
 def accelerator(robot: Robot, options: Options) -> Accelerator:

@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 from condyle.backends.fpga.datapath import Word
 from condyle.backends.fpga.tasks import BIAS, INVERSE, Task
 from condyle.functions import FUNCTIONS
+from condyle.hardware.box import BOX, FORCE, Box
 from condyle.hardware.functions import MASS, SOLVES, UNITS, tasks
 from condyle.model.robot import Robot
 from condyle.model.state import usual_range
@@ -18,13 +19,9 @@ from condyle.specification import UNBOUND, MinusProduct
 from condyle.trace.reference import evaluate as reference
 
 Reals = NDArray[np.float64]
-BOX = {"q": np.pi, "v": 2.0, "a": 5.0}
-"""The states an accelerator is made for: angles within a turn, speeds and accelerations within these; tau of such."""
-FORCE = "f_ext"
-"""The box has this entry too where a task carries external forces."""
 
 
-def sampled(robot: Robot, n: int, seed: int, box: Mapping[str, float] = BOX) -> dict[str, Reals]:
+def sampled(robot: Robot, n: int, seed: int, box: Box = BOX) -> dict[str, Reals]:
     """q, v, a and, where the box has any, f_ext, (n, size) each; a quarter of them at the corners of v and a."""
     rng = np.random.default_rng(seed)
     q = robot.random_state(n, rng).q
@@ -39,17 +36,18 @@ def sampled(robot: Robot, n: int, seed: int, box: Mapping[str, float] = BOX) -> 
     return states
 
 
-def limits(robot: Robot, box: Mapping[str, float]) -> dict[Word, float]:
-    """The largest absolute value of every word of q, v, a and f_ext in the box."""
-    found = {Word(name, k): box[name] for name in "va" for k in range(robot.nv)}
+def limits(robot: Robot, box: Box) -> dict[Word, float]:
+    """The largest absolute value of every word of q, v, a, tau and f_ext that has one in the box."""
+    sizes = {name: np.broadcast_to(box[name], robot.nv).tolist() for name in ("v", "a", "tau") if name in box}
+    found = {Word(name, k): x for name, entries in sizes.items() for k, x in enumerate(entries) if np.isfinite(x)}
     for joint in robot.joints:
         if joint.mimic is None:
             low, high = usual_range(joint)
             turns = joint.kind.is_periodic
-            largest = [box["q"]] if turns else np.maximum(np.abs(low), np.abs(high)).tolist()
+            largest = [float(box["q"])] if turns else np.maximum(np.abs(low), np.abs(high)).tolist()
             found.update({Word("q", joint.q_index + k): value for k, value in enumerate(largest)})
     if FORCE in box:
-        found.update({Word(FORCE, k): box[FORCE] for k in range(6 * len(robot.bodies))})
+        found.update({Word(FORCE, k): float(box[FORCE]) for k in range(6 * len(robot.bodies))})
     return found
 
 
@@ -57,10 +55,11 @@ NAMES = {unit.leaf: name for name, unit in UNITS.items()}
 """The functions whose answers the groups are."""
 
 
-def consistent(robot: Robot, states: Mapping[str, Reals]) -> dict[str, Reals]:
-    """tau and Minv too, of the same states."""
+def consistent(robot: Robot, states: Mapping[str, Reals], box: Box = BOX) -> dict[str, Reals]:
+    """tau, within the box where that bounds it, and Minv too, of the same states."""
     (tau,), (inverse,) = (answer_of(robot, NAMES[leaf], states, 0.0) for leaf in (BIAS, INVERSE))
-    return {**states, "tau": tau, "Minv": inverse}
+    most = box.get("tau", np.inf)
+    return {**states, "tau": np.minimum(np.maximum(tau, np.negative(most)), most), "Minv": inverse}
 
 
 def answer_of(robot: Robot, function: str, states: Mapping[str, Reals], h: float) -> list[Reals]:

@@ -76,7 +76,7 @@ def states(robot: Robot, box: Mapping[str, float]) -> dict[str, Reals]:
 
 def traced(robot: Robot, f_ext: float | None = None) -> tuple[Staged, dict[int, float], Mapping[str, float]]:
     tree = tree_of(robot)
-    box = hardware.Options(f_ext=f_ext).box
+    box = hardware.box_of(robot, {}, f_ext)
     edges = {(word.name, word.index): x for word, x in hardware.limits(robot, box).items()}
     staged = trace_staged(normal_form(tree, "joint_space"), hardware.ROUTES, f_ext is not None)
     found = upper_bounds(staged, [link.parent for link in tree.links], math.hypot(*tree.gravity), edges)

@@ -9,6 +9,7 @@ from typing import NamedTuple
 from condyle.backends.fpga import steps
 from condyle.backends.fpga.datapath import Datapath, Word
 from condyle.backends.fpga.formats import Format
+from condyle.backends.fpga.ranges import Reals
 from condyle.backends.fpga.target import Word as Numbers
 from condyle.backends.fpga.tasks import Leaf, Task
 
@@ -40,9 +41,10 @@ class Plan:
     """The datapaths of some functions of one robot and the formats at the edge.
 
     tasks: by name, in the order of their codes. formats: of q, v, a, tau, f_ext and Minv words. results: for each
-    function its output words and their formats. box: the bounds of the states that it is made for, by name. limits: the
-    bound of each word that has one. course: what goes with an integration step's sub-tasks, and the formats.
-    base: its degrees of freedom, where its motion can be given; else 0.
+    function its output words and their formats. box: the bounds of the states that it is made for, by name, of all
+    entries or of each. torques: the largest of its sampled states, by entry. limits: the bound of each word that has
+    one. course: what goes with an integration step's sub-tasks, and the formats. base: its degrees of freedom, where
+    its motion can be given; else 0.
     """
 
     numbers: Numbers
@@ -52,7 +54,8 @@ class Plan:
     datapaths: Mapping[str, Datapath]
     formats: Mapping[Word, Format]
     results: Mapping[str, tuple[tuple[Word, Format], ...]]
-    box: Mapping[str, float]
+    box: Mapping[str, float | Reals]
+    torques: tuple[float, ...]
     limits: Mapping[Word, float]
     stepping: steps.Stepping
     course: Mapping[Word, Format]

@@ -1,7 +1,7 @@
 """The edge of the stated box: which words of a task lie outside, said by the flag of its result.
 
-Words of q, v, a and f_ext are held against the box. tau and Minv have no bound of their own: they are outside where
-they stand at the end of their format, which is where a host clamps them.
+Words are held against the box. Minv, and tau where the box says none, have no bound of their own: they are outside
+where they stand at the end of their format, which is where a host clamps them.
 """
 
 from __future__ import annotations

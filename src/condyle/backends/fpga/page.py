@@ -8,7 +8,7 @@ from typing import cast
 
 from condyle.backends.fpga.binding import Binding
 from condyle.backends.fpga.build import Accelerator
-from condyle.backends.fpga.report import Json, array_dsp, cycles, words_held
+from condyle.backends.fpga.report import Json, array_dsp, cycles, said_box, words_held
 
 STYLE = (
     "body{font:15px/1.45 system-ui,sans-serif;max-width:64em;margin:2em auto;padding:0 1em;color:#222;background:#fff}"
@@ -59,6 +59,7 @@ def page(acc: Accelerator, found: Mapping[str, Json]) -> str:
         *(_timetable(acc, name) for name in acc.arrays),
         "<h2>Arrays</h2>",
         _arrays(acc, found),
+        f"<p>The box: {escape(said_box(found))}.</p>",
         "<p>Proven: signals whose format holds all of the box, by norms. Sampled ones are guarded by the flag.</p>",
     ]
     head = f'<!doctype html>\n<html lang="en"><head><meta charset="utf-8"><title>{escape(title)}</title>'

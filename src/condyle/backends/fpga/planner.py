@@ -30,6 +30,7 @@ from condyle.backends.fpga.tasks import (
     Task,
     Unit,
 )
+from condyle.errors import UnsupportedError
 from condyle.ir.program import Program, operands
 
 TAILS = 4.0
@@ -52,12 +53,13 @@ class Planner:
     numbers: Numbers
     tasks: Sequence[Task]
     products: Mapping[str, str]
-    box: Mapping[str, float]
+    box: Mapping[str, float | Reals]
     limits: Mapping[Word, float]
     stepping: steps.Stepping
     base: int
     branches: sharing.Branches
     paths: dict[str, Datapath] = field(default_factory=dict[str, Datapath], init=False)
+    torques: tuple[float, ...] = field(default=(), init=False)
 
     def __post_init__(self) -> None:
         self.n = self.program.arrays[0].size
@@ -92,7 +94,7 @@ class Planner:
         paths = {name: self.paths[name] for name in ORDER if name in self.paths}
         tasks = {task.function.name: task for task in self.tasks}
         results = {name: tuple(paths[task.leaf.array].formats(task.leaf.group).items()) for name, task in tasks.items()}
-        known = (self.box, self.limits, self.stepping, course, self.base)
+        known = (self.box, self.torques, self.limits, self.stepping, course, self.base)
         return Plan(self.numbers, tasks, self.program.inputs[0].size, self.n, paths, formats, results, *known)
 
     def _outputs(self, leaf: Leaf) -> list[tuple[Word, int]]:
@@ -129,14 +131,16 @@ class Planner:
         outputs = ranges.outputs(self.program, self.found)
         inverse = [word for word, _ in self._outputs(INVERSE)]
         if SOLVED in self.leaves:
-            tau = {
-                Word("tau", k): format_for(self.numbers, float(np.abs(outputs["tau"][:, k]).max()))
-                for k in range(self.n)
-            }
+            most = self.box.get("tau", np.inf)
+            outputs["tau"] = np.minimum(np.maximum(outputs["tau"], np.negative(most)), most)
+            self.torques = tuple(np.abs(outputs["tau"]).max(axis=0).tolist())
+            words = {Word("tau", k): x for k, x in enumerate(self.torques)}
+            tau = {word: format_for(self.numbers, self.limits.get(word, x)) for word, x in words.items()}
             formats.update(tau)
             made = _exact(tau) | self._made(BIAS, "c") | self._made(INVERSE)
             samples = {"tau": outputs["tau"], "c": self._bias(outputs["tau"]), "Minv": outputs["Minv"]}
             self._product(SOLVED, products.solve(self.n, inverse), samples, made)
+            self._check_solved()
         if PRODUCTS in self.leaves:
             largest = np.abs(outputs["Minv"]).max(axis=0)
             triangle = products.upper(inverse, self.n)
@@ -147,6 +151,18 @@ class Planner:
             by = [word for word, _ in self._outputs(COLUMNS)]
             program = products.derivatives(self.n, inverse, by, self.products)
             self._product(PRODUCTS, program, outputs, self._made(COLUMNS) | given)
+
+    def _check_solved(self) -> None:
+        """UnsupportedError where accelerations of the box are less than what rounding leaves of those solved for."""
+        solved = self.paths[SOLVED.array].formats(SOLVED.group).values()
+        units = [2.0**-format.frac for format in solved]
+        for k, unit in enumerate(units):
+            bound = self.limits[Word("a", k)]
+            if bound < unit:
+                raise UnsupportedError(
+                    f"box: a_{k} up to {bound:g} is less than one unit of fd's answer, {unit:.2g}, that v and tau of "
+                    f"the box leave in word {self.numbers.name!r}: take a larger a, or a smaller v or tau"
+                )
 
     def _bias(self, tau: Reals) -> Reals:
         """c of the samples; of a given base, the second half of them, tau of the joints is that of its motion."""

@@ -14,7 +14,7 @@ from condyle.backends.fpga.build import Accelerator
 from condyle.backends.fpga.datapath import Word
 from condyle.backends.fpga.emit_wires import result_width, task_words
 from condyle.backends.fpga.formats import Format
-from condyle.backends.fpga.report import Facts, cycles
+from condyle.backends.fpga.report import Facts, cycles, said_box
 from condyle.backends.fpga.tasks import Task
 
 
@@ -27,7 +27,7 @@ def readme(acc: Accelerator, facts: Facts, report: Mapping[str, Any], joints: Se
     function = plan.functions[0]
     first, (result, format) = words[0], plan.results[function][0]
     width = sum(format.width for _, format in words)
-    box = ", ".join(f"|{name}| ≤ {value:.4g}" for name, value in report["box"].items())
+    box = said_box(report)
     rows = "\n".join(_function(task, report["functions"][name]) for name, task in plan.tasks.items())
     return f"""\
 # {name}: rigid-body dynamics in hardware

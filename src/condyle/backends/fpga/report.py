@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass
-from typing import TypeAlias
+from typing import Any, TypeAlias, cast
 
 from condyle.backends.fpga.adders import widest
 from condyle.backends.fpga.bounds import count, proven
 from condyle.backends.fpga.build import Accelerator
 from condyle.backends.fpga.constants import is_constant_product
 from condyle.backends.fpga.datapath import unit_dsp
+from condyle.backends.fpga.ranges import Reals
 from condyle.backends.fpga.target import ADDER, XCVU9P
 from condyle.backends.fpga.tasks import TRIG, Leaf
 from condyle.backends.fpga.vectors import worst
@@ -35,7 +37,7 @@ class Sheet:
 
     errors: Mapping[str, Mapping[str, float]]
     states: int
-    box: Mapping[str, float]
+    box: Mapping[str, float | Reals]
     warnings: tuple[str, ...] = ()
 
 
@@ -115,10 +117,19 @@ def report(acc: Accelerator, facts: Facts, sheet: Sheet) -> dict[str, Json]:
         "queues": {name: getattr(acc.queues, name) for name in acc.queues.__dataclass_fields__},
         "word": facts.word,
         "formats": _formats(acc),
-        "box": {name: float(value) for name, value in sheet.box.items()},
+        "box": {name: _sizes(value) for name, value in sheet.box.items()},
+        "torques_sampled": list[Json](acc.plan.torques),
         "assumed_clock_mhz": facts.clock,
         "tools": {"condyle": facts.version, "iverilog": "make sim", "yosys": "make count"},
     }
+
+
+def _sizes(value: float | Reals) -> Json:
+    """A number of all entries, or one of each; null where the box has none."""
+    if isinstance(value, (float, int)):
+        return float(value)
+    entries: list[float] = value.tolist()
+    return [x if math.isfinite(x) else None for x in entries]
 
 
 def _constants(acc: Accelerator) -> Json:
@@ -159,3 +170,23 @@ def _formats(acc: Accelerator) -> dict[str, Json]:
         function: [f"{word} {format}" for word, format in words] for function, words in acc.plan.results.items()
     }
     return {"inputs": inputs, "results": results}
+
+
+def said_box(report: Mapping[str, Any]) -> str:
+    """The box in words, from what report.json holds."""
+    said = [f"|{name}| ≤ {_said(value)}" for name, value in report["box"].items()]
+    torques: list[float] = report["torques_sampled"]
+    if torques and not _all_said(report["box"].get("tau")):
+        said.append(f"tau of such states (sampled: {_said(torques)})")
+    return ", ".join(said)
+
+
+def _all_said(value: Any) -> bool:
+    return value is not None and (not isinstance(value, list) or None not in value)
+
+
+def _said(value: Any) -> str:
+    """A number, or one for each entry; a dash for none."""
+    if isinstance(value, list):
+        return " ".join("-" if x is None else f"{x:.4g}" for x in cast("list[float | None]", value))
+    return f"{value:.4g}"

@@ -1,0 +1,102 @@
+"""The box: how large the words of a task may be, as it is said and for each entry."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import TypeAlias, cast
+
+import numpy as np
+from numpy.typing import NDArray
+
+from condyle.backends.fpga.datapath import Word
+from condyle.backends.fpga.formats import format_for
+from condyle.backends.fpga.target import Word as Numbers
+from condyle.errors import UnsupportedError
+from condyle.model.robot import Robot
+from condyle.text import printable
+
+Reals = NDArray[np.float64]
+Box: TypeAlias = Mapping[str, "float | Reals"]
+"""By name the largest absolute value, of all entries or of each (nv,)."""
+BOX = {"q": np.pi, "v": 2.0, "a": 5.0}
+"""Where nothing is said: angles within a turn, speeds and accelerations within these; tau of such states."""
+FORCE = "f_ext"
+"""The box has this entry too where a task carries external forces."""
+SAID = {"v": BOX["v"], "a": BOX["a"], "tau": np.inf}
+"""What can be said, each with its default; a torque without a bound is what the other words need."""
+LEAST, MOST = 1e-6, 1e6
+"""Beyond these, sums of what follows from the box and of gravity keep no digit of one of them in any word."""
+RULE = f"give v, a or tau, or one joint's such as v.joint_3, each from {LEAST:g} to {MOST:g} in SI units"
+
+
+def box_of(robot: Robot, said: object, f_ext: float | None) -> Box:
+    """The box of this robot: what is said, defaults for the rest.
+
+    said: v, a, tau, each a number, an array (nv,), or numbers by joint; "v.joint_3" is that joint's too, and goes
+    before what is said of all. UnsupportedError names what is wrong and what is allowed.
+    """
+    found = {name: np.full(robot.nv, default) for name, default in SAID.items()}
+    for key, value in sorted(_flat(said).items(), key=lambda pair: "." in pair[0]):
+        name, dot, joint = key.partition(".")
+        if name not in SAID:
+            more = "; external forces have an option of their own, f_ext" if name == FORCE else ""
+            raise UnsupportedError(f"box: {printable(key)!r} is not known: {RULE}{more}")
+        entries = _entries(robot, key, joint) if dot else range(robot.nv)
+        found[name][list(entries)] = _numbers(key, value, 1 if dot else robot.nv)
+    box: dict[str, float | Reals] = {"q": BOX["q"], "v": _one(found["v"]), "a": _one(found["a"])}
+    if np.isfinite(found["tau"]).any():
+        box["tau"] = _one(found["tau"])
+    return box if f_ext is None else {**box, FORCE: f_ext}
+
+
+def check_held(limits: Mapping[Word, float], numbers: Numbers) -> None:
+    """UnsupportedError for a box that goes beyond a word whose point is fixed."""
+    for word, bound in limits.items():
+        format = format_for(numbers, bound)
+        most = float(format.to_real(np.array(format.limit)))
+        if bound > most:
+            raise UnsupportedError(
+                f"box: {word} up to {bound:g} does not fit word {numbers.name!r}, which ends at {most:g}: take a "
+                "smaller box, or a word that scales each signal"
+            )
+
+
+def _flat(said: object) -> dict[str, object]:
+    """Joints behind a dot: {"v": {"j": 2}} is {"v.j": 2}."""
+    if not isinstance(said, Mapping):
+        raise UnsupportedError(f"box={said!r} is no mapping such as {{'v': 10, 'a': 100}}: {RULE}")
+    found: dict[str, object] = {}
+    for name, value in cast("Mapping[object, object]", said).items():
+        by_joint = cast("Mapping[object, object]", value).items() if isinstance(value, Mapping) else ()
+        pairs = [(f"{name}.{joint}", one) for joint, one in by_joint] if isinstance(value, Mapping) else [(name, value)]
+        found |= {str(key): one for key, one in pairs}
+    return found
+
+
+def _entries(robot: Robot, key: str, name: str) -> range:
+    """Where a joint stands in v."""
+    joints = {joint.name: joint for joint in robot.joints}
+    if name not in joints or joints[name].mimic is not None:
+        there = ", ".join(printable(joint.name) for joint in robot.joints if joint.mimic is None)
+        what = "follows another joint" if name in joints else "names no joint that moves"
+        raise UnsupportedError(f"box: {printable(key)!r} {what}: joints are {there}")
+    return range(joints[name].v_index, joints[name].v_index + joints[name].nv)
+
+
+def _numbers(key: str, value: object, n: int) -> Reals:
+    """One number, or n of them."""
+    try:
+        found = np.asarray(value)
+    except ValueError:
+        found = np.empty(0)
+    if found.dtype.kind not in "iuf" or found.shape not in ((), (n,)):
+        also = f" or {n} numbers" if n > 1 else ""
+        raise UnsupportedError(f"box: {printable(key)}={printable(repr(value))} is not a number{also}: {RULE}")
+    if not ((found >= LEAST) & (found <= MOST)).all():
+        raise UnsupportedError(f"box: {printable(key)}={printable(repr(value))} is out of range: {RULE}")
+    return found.astype(np.float64)
+
+
+def _one(sizes: Reals) -> float | Reals:
+    """A number where all entries are equal."""
+    return float(sizes[0]) if len(set(sizes.tolist())) == 1 else sizes

@@ -1,0 +1,162 @@
+"""The box that a user says: what it bounds, what is flagged, what is refused."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import condyle
+from condyle import hardware
+from condyle.backends.fpga.accelerator import Plan
+from condyle.backends.fpga.datapath import Word
+from condyle.backends.fpga.evaluate import evaluate
+from condyle.backends.fpga.report import said_box
+from condyle.backends.fpga.vectors import task_of
+from condyle.errors import UnsupportedError
+from tests.zoo import every_joint
+
+ROBOT = condyle.chain(3, 4)
+SECOND = ROBOT.joints[1].name
+
+
+def box_of(said: object, robot: condyle.Robot = ROBOT, f_ext: float | None = None) -> dict[str, object]:
+    return {name: np.asarray(x).tolist() for name, x in hardware.box_of(robot, said, f_ext).items()}
+
+
+def test_what_is_left_out_has_its_default() -> None:
+    assert box_of({}) == hardware.BOX
+    assert box_of({"v": 10}) == hardware.BOX | {"v": 10.0}
+    assert box_of({"tau": 300.0}, f_ext=50.0) == hardware.BOX | {"tau": 300.0, "f_ext": 50.0}
+
+
+def test_joints_go_before_all_in_any_order() -> None:
+    for said in ({f"v.{SECOND}": 3, "v": 10}, {"v": 10, f"v.{SECOND}": 3}, {"v": np.array((10, 3, 10))}):
+        assert box_of(said)["v"] == [10.0, 3.0, 10.0]
+    assert box_of({"a": {SECOND: 3}})["a"] == [5.0, 3.0, 5.0]
+    assert box_of({"tau": {SECOND: 3}})["tau"] == [np.inf, 3.0, np.inf]
+
+
+def test_a_joint_has_all_its_entries() -> None:
+    robot = every_joint()
+    joint = next(joint for joint in robot.joints if joint.nv > 1)
+    found = np.asarray(box_of({"v": {joint.name: 0.5}}, robot)["v"])
+    assert np.flatnonzero(found == 0.5).tolist() == list(range(joint.v_index, joint.v_index + joint.nv))
+
+
+@pytest.mark.parametrize(
+    ("said", "match"),
+    [
+        ({"w": 1}, "box: 'w' is not known: give v, a or tau"),
+        ({"q": 1}, "box: 'q' is not known"),
+        ({"f_ext": 1}, "option of their own, f_ext"),
+        ({"v": {"nobody": 1}}, f"'v.nobody' names no joint that moves: joints are .*{SECOND}"),
+        ({"v": {SECOND: [1.0, 2.0]}}, "is not a number"),
+        ({"v": [1.0, 2.0]}, "is not a number or 3 numbers"),
+        ({"v": [[1], [1, 2]]}, "is not a number or 3 numbers"),
+        ({"v": "10"}, "is not a number"),
+        ({"a": None}, "is not a number"),
+        ({"a": True}, "is not a number"),
+        (7, "no mapping such as"),
+        *(({"a": x}, "box: a=.* is out of range: .* from 1e-06 to 1e\\+06") for x in (0, -1, np.nan, np.inf, 1e7)),
+    ],
+)
+def test_what_is_no_box_is_refused(said: object, match: str) -> None:
+    with pytest.raises(UnsupportedError, match=match):
+        box_of(said)
+
+
+def test_a_joint_that_follows_another_has_no_box() -> None:
+    robot = every_joint()
+    follower = next(joint.name for joint in robot.joints if joint.mimic is not None)
+    with pytest.raises(UnsupportedError, match="follows another joint"):
+        box_of({"v": {follower: 1.0}}, robot)
+
+
+@pytest.mark.parametrize(
+    ("box", "word", "match"),
+    [
+        ({"v": 4e4}, "q16.16", "v_0 up to 40000 does not fit word 'q16.16', which ends at 32768"),
+        ({"tau": 4e4}, "q16.16", "tau_0 up to 40000 does not fit"),
+        ({"v": 1e6, "a": 1e-6}, "27x18", "a_. up to 1e-06 is less than one unit"),
+    ],
+)
+def test_what_no_word_holds_is_refused_before_anything_is_written(
+    box: Mapping[str, object], word: str, match: str, tmp_path: Path
+) -> None:
+    with pytest.raises(UnsupportedError, match=match):
+        condyle.export(ROBOT, "verilog", tmp_path / "out", ("fd",), word=word, box=box)
+    assert not (tmp_path / "out").exists()
+
+
+def plan_of(**box: object) -> Plan:
+    return hardware.planned(ROBOT, hardware.Options(box=box))
+
+
+@pytest.mark.parametrize("name", ["v", "a", "tau"])
+def test_a_word_beyond_the_box_raises_the_flag_of_those_that_take_it(name: str) -> None:
+    plan = plan_of(v={SECOND: 20.0}, a=100.0, tau=[400.0, 50.0, 400.0])
+    inside = hardware.consistent(ROBOT, hardware.sampled(ROBOT, 20, 4, plan.box), plan.box)
+    corner = np.broadcast_to(plan.box[name], ROBOT.nv)
+    states = {**inside, name: inside[name].copy()}
+    states[name][2], states[name][3] = 0.0, 0.0
+    states[name][2, 1], states[name][3, 1] = corner[1], 1.001 * corner[1]
+    for function, task in plan.tasks.items():
+        if name == "v" or not task.is_fed_back:  # what is fed back may leave the box: the next test
+            found = evaluate(plan, function, task_of(plan, function, states)).over
+            assert found[3] == (name in task.inputs) and not found[:3].any(), function
+
+
+@pytest.mark.parametrize("wide", [{}, {"v": 10.0, "a": 100.0}, {"v": 10.0, "a": 1000.0}])
+def test_without_torque_a_task_is_flagged_only_where_its_acceleration_leaves_the_box(wide: dict[str, float]) -> None:
+    robot = condyle.load("iiwa14")
+    plan = hardware.planned(robot, hardware.Options(("fd", "dfd"), box=wide))
+    states = hardware.consistent(robot, hardware.sampled(robot, 1000, 5, plan.box), plan.box)
+    states["tau"] *= 0.0
+    (a,) = hardware.answer_of(robot, "fd", states, 0.0)
+    left = (np.abs(a) > plan.box["a"]).any(axis=1)
+    for function in ("fd", "dfd"):
+        flagged = evaluate(plan, function, task_of(plan, function, states)).over
+        assert not (flagged & ~left).any()
+    assert flagged.mean() < (0.01 if plan.box["a"] == 1000.0 else 0.99)
+
+
+def test_torques_are_held_to_their_box() -> None:
+    free, held = plan_of(), plan_of(tau=[1e3, 2.0, 1e3])
+    assert held.torques[1] == 2.0 < free.torques[1]
+    assert held.limits[Word("tau", 1)] == 2.0 and Word("tau", 1) not in free.limits
+    assert held.formats[Word("tau", 1)].frac > free.formats[Word("tau", 1)].frac
+    assert held.formats[Word("tau", 0)].frac < free.formats[Word("tau", 0)].frac
+
+
+def test_a_wide_box_costs_neither_accuracy_nor_units() -> None:
+    robot = condyle.load("iiwa14")
+    small, wide = (hardware.accelerator(robot, hardware.Options(box=box)) for box in ({}, {"v": 10, "a": 100}))
+    assert (small.dsp, small.ii) == (wide.dsp, wide.ii)
+    assert all(small.latency(name) == wide.latency(name) for name in small.plan.functions)
+    found, known = (hardware.errors(robot, acc.plan, 1000) for acc in (wide, small))
+    for function, row in found.items():
+        assert row["clamped"] == 0.0
+        for name, error in row.items():
+            if name.endswith("relative"):
+                assert error <= 1.3 * known[function][name], (function, name)
+
+
+def test_the_verilog_is_right_in_a_box_of_ones_own(bench) -> None:
+    options = hardware.Options(box={"v": 30.0, f"v.{SECOND}": 0.1, "a": 200.0, "tau": {SECOND: 5.0}})
+    assert bench(ROBOT, hardware.accelerator(ROBOT, options), 10).startswith("right")
+
+
+def test_the_folder_says_its_box(tmp_path: Path) -> None:
+    box = {"v": {SECOND: 10.0}, "tau": {SECOND: 20.0}}
+    condyle.export(ROBOT, "verilog", tmp_path, ("fd",), box=box)
+    found = json.loads((tmp_path / "report.json").read_text())
+    assert found["box"]["v"] == [2.0, 10.0, 2.0] and found["box"]["tau"] == [None, 20.0, None]
+    assert len(found["torques_sampled"]) == 3
+    said = said_box(found)
+    assert "|v| ≤ 2 10 2" in said and "|tau| ≤ - 20 -" in said and "tau of such states" in said
+    assert said in (tmp_path / "README.md").read_text()
+    assert said in (tmp_path / "report.html").read_text()
