@@ -11,7 +11,7 @@ import sys
 from importlib import import_module
 from typing import Any
 
-from benchmarks.fpga import choices
+from benchmarks.fpga import boxes, choices
 from benchmarks.fpga.text import Found, certificate, dash, entries_of, error, listed, per_cent
 from benchmarks.results import FOLDER, ROOT
 from benchmarks.sections import FUNCTIONS, table
@@ -211,6 +211,7 @@ SECTIONS = (
     ("Errors", "errors", errors),
     ("Errors and what was wanted of them", "errors", limits),
     ("Words that reach 1 %", "errors", words),
+    ("Boxes", "boxes", boxes.boxes),
     ("Tables and registers", "counts", counts),
     ("Long simulation", "simulation", simulation),
     ("Tests", "suite", suite),

@@ -6,13 +6,14 @@ import argparse
 import tempfile
 from contextlib import suppress
 from pathlib import Path
+from typing import cast
 
 import condyle
 from condyle import api, hardware, simulation
 from condyle.backends.common.facts import checked_name
 from condyle.backends.fpga.export import Facts, Sheet
 from condyle.backends.fpga.page import page
-from condyle.backends.fpga.report import report
+from condyle.backends.fpga.report import report, said_box
 from condyle.cli.common import Json, add_robot, check_page, load_aloud, positive, progress, say, show, show_json, table
 from condyle.cli.export import add_functions, add_hardware, hardware_functions, hardware_options
 from condyle.errors import UnsupportedError
@@ -110,9 +111,10 @@ def _report(arguments: argparse.Namespace, acc: hardware.Accelerator, facts: Fac
         row = found["functions"]
         assert isinstance(row, dict)
         rows.append(_row(function, row[function]))
-    show(table(["function", "latency", "ii", "dsp", "worst relative", "clamped"], rows))
+    show(table(["function", "latency", "ii", "dsp", "relative: median", "99 %", "maximum", "clamped"], rows))
     device = f"{found['dsp_percent']} % of an {found['device']}"
-    show(f"\n{acc.dsp} DSPs, {device}; words {facts.word}; {sheet.states} states")
+    show(f"\n{acc.dsp} DSPs, {device}; words {facts.word}; {said_box(found)}")
+    show(f"errors: quantiles, and the maximum of {sheet.states} samples of the box, which is not a bound")
     return 0
 
 
@@ -121,6 +123,7 @@ def _row(function: str, found: Json) -> list[str]:
     return [
         function,
         *(str(found[name]) for name in ("latency", "ii", "dsp")),
+        *(f"{cast('dict[str, float]', found['relative_quantiles'])[part]:.1e}" for part in ("p50", "p99")),
         f"{found['worst_relative']:.1e}",
         f"{found['errors']['clamped']:.1e}",
     ]

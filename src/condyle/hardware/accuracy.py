@@ -5,9 +5,12 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import replace
 
+import numpy as np
+
 from condyle.backends.fpga.accelerator import Plan
 from condyle.backends.fpga.evaluate import evaluate
-from condyle.backends.fpga.vectors import errors_of, task_of, worst
+from condyle.backends.fpga.ranges import Reals
+from condyle.backends.fpga.vectors import errors_of, task_errors, task_of, worst
 from condyle.hardware.plans import Options, planned
 from condyle.hardware.states import answer_of, consistent, sampled
 from condyle.model.robot import Robot
@@ -20,16 +23,17 @@ WIDER = ("27x18", "27", "32")
 
 
 def errors(robot: Robot, plan: Plan, n: int, seed: int = 1) -> dict[str, dict[str, float]]:
-    """For each function the largest errors of the integer model over n states of the box, against the reference."""
-    found: dict[str, dict[str, float]] = {function: {} for function in plan.functions}
+    """Of each function over n states of the box, the integer model against the reference: see `errors_of`."""
+    found: dict[str, dict[str, list[Reals]]] = {function: {} for function in plan.functions}
     for chunk in range(-(-n // CHUNK)):
         states = consistent(robot, sampled(robot, min(CHUNK, n - chunk * CHUNK), seed + chunk, plan.box), plan.box)
         for function in plan.functions:
             truth = answer_of(robot, function, states, plan.stepping.h)
             answer = evaluate(plan, function, task_of(plan, function, states))
-            for name, value in errors_of(plan, function, answer, truth).items():
-                found[function][name] = max(value, found[function].get(name, 0.0))
-    return found
+            for name, each in task_errors(plan, function, answer, truth).items():
+                found[function].setdefault(name, []).append(each)
+    whole = {function: {name: np.concatenate(parts) for name, parts in of.items()} for function, of in found.items()}
+    return {function: errors_of(of) for function, of in whole.items()}
 
 
 def advice(robot: Robot, options: Options, found: Mapping[str, Mapping[str, float]], states: int) -> list[str]:

@@ -15,7 +15,7 @@ from condyle.backends.fpga.accelerator import Plan
 from condyle.backends.fpga.datapath import Word
 from condyle.backends.fpga.evaluate import evaluate
 from condyle.backends.fpga.report import said_box
-from condyle.backends.fpga.vectors import task_of
+from condyle.backends.fpga.vectors import dense, errors_of, task_errors, task_of
 from condyle.errors import UnsupportedError
 from tests.zoo import every_joint
 
@@ -153,10 +153,45 @@ def test_the_verilog_is_right_in_a_box_of_ones_own(bench) -> None:
 def test_the_folder_says_its_box(tmp_path: Path) -> None:
     box = {"v": {SECOND: 10.0}, "tau": {SECOND: 20.0}}
     condyle.export(ROBOT, "verilog", tmp_path, ("fd",), box=box)
+    page, text = (tmp_path / "report.html").read_text(), (tmp_path / "README.md").read_text()
     found = json.loads((tmp_path / "report.json").read_text())
     assert found["box"]["v"] == [2.0, 10.0, 2.0] and found["box"]["tau"] == [None, 20.0, None]
     assert len(found["torques_sampled"]) == 3
     said = said_box(found)
     assert "|v| ≤ 2 10 2" in said and "|tau| ≤ - 20 -" in said and "tau of such states" in said
-    assert said in (tmp_path / "README.md").read_text()
-    assert said in (tmp_path / "report.html").read_text()
+    assert said in text and said in page
+    row = found["functions"]["fd"]
+    assert row["relative_quantiles"]["p50"] == row["errors"]["a_relative_p50"] < row["worst_relative"]
+    shown = " | ".join(f"{x:.1e}" for x in (*row["relative_quantiles"].values(), row["worst_relative"]))
+    assert shown in text and "maximum of\n1000 samples" in text
+    assert "a median " in page and "a maximum " in page and "not a bound" in page
+
+
+def test_errors_are_quantiles_and_maxima_of_tasks_without_a_flag() -> None:
+    plan = hardware.planned(ROBOT, hardware.Options(("m", "id")))
+    states = hardware.consistent(ROBOT, hardware.sampled(ROBOT, 40, 3))
+    states["a"][7] = 1e3
+    for function, flagged in (("id", [k == 7 for k in range(40)]), ("m", [False] * 40)):
+        answer = evaluate(plan, function, task_of(plan, function, states))
+        (truth,) = hardware.answer_of(ROBOT, function, states, 0.0)
+        each = task_errors(plan, function, answer, [truth])
+        name, port = next(iter(each)), plan.tasks[function].function.outputs[0].name
+        far = np.abs(dense(plan, function, port, answer, truth) - truth).max(axis=1)
+        assert np.isnan(each[name]).tolist() == flagged
+        kept = far[~np.array(flagged)]
+        found = errors_of(each)
+        assert found["clamped"] == np.mean(flagged)
+        assert found[name] == kept.max() > 0.0
+        for part, x in ((50, "p50"), (90, "p90"), (99, "p99")):
+            assert found[f"{name}_{x}"] == np.percentile(kept, part)
+
+
+def test_all_tasks_flagged_have_no_error() -> None:
+    assert errors_of({"x": np.full(3, np.nan)}) == {"clamped": 1.0, "x": 0.0, "x_p50": 0.0, "x_p90": 0.0, "x_p99": 0.0}
+
+
+def test_quantiles_hardly_depend_on_the_count_of_samples() -> None:
+    plan = hardware.planned(ROBOT, hardware.Options(("id",)))
+    few, many = (hardware.errors(ROBOT, plan, n)["id"] for n in (300, 3000))
+    assert many["tau_absolute_p50"] == pytest.approx(few["tau_absolute_p50"], rel=0.3)
+    assert many["tau_absolute_p50"] <= many["tau_absolute_p90"] <= many["tau_absolute_p99"] <= many["tau_absolute"]

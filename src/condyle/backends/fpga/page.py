@@ -61,6 +61,7 @@ def page(acc: Accelerator, found: Mapping[str, Json]) -> str:
         _arrays(acc, found),
         f"<p>The box: {escape(said_box(found))}.</p>",
         "<p>Proven: signals whose format holds all of the box, by norms. Sampled ones are guarded by the flag.</p>",
+        "<p>Errors are those of random states of the box without a flag; a maximum of samples is not a bound.</p>",
     ]
     head = f'<!doctype html>\n<html lang="en"><head><meta charset="utf-8"><title>{escape(title)}</title>'
     return f"{head}\n<style>{STYLE}</style></head>\n<body>" + "\n".join(parts) + "\n</body></html>\n"
@@ -152,7 +153,7 @@ def _functions(found: Mapping[str, Json]) -> str:
         known = [name, *(row[column] for column in ("latency", "ii", "dsp", "assumed_us")), _proven(row)]
         rows.append([*known, f"{errors.get('clamped', 0.0):.2g}", _errors(errors), row["states"]])
     heads = ["function", "latency in cycles", "cycles between results", "DSPs", "assumed us"]
-    return _table([*heads, "proven, sampled", "flagged part", "errors: absolute (relative)", "states"], rows)
+    return _table([*heads, "proven, sampled", "flagged part", "errors: absolute (relative)", "samples"], rows)
 
 
 def _table(heads: Sequence[str], rows: Sequence[Sequence[Json]]) -> str:
@@ -161,9 +162,14 @@ def _table(heads: Sequence[str], rows: Sequence[Sequence[Json]]) -> str:
 
 
 def _errors(errors: Mapping[str, float]) -> str:
-    """A line for each output."""
+    """A line for each output and quantile, and for the maximum of the samples."""
     outputs = [name.removesuffix("_absolute") for name in errors if name.endswith("_absolute")]
-    lines = (f"{name} {errors[f'{name}_absolute']:.2g} ({errors[f'{name}_relative']:.1g})" for name in outputs)
+    ends = {"median": "_p50", "90 %": "_p90", "99 %": "_p99", "maximum": ""}
+    lines = (
+        f"{name} {said} {errors[f'{name}_absolute{end}']:.2g} ({errors[f'{name}_relative{end}']:.1g})"
+        for name in outputs
+        for said, end in ends.items()
+    )
     return "<br>".join(map(escape, lines))
 
 

@@ -87,12 +87,14 @@ Results are read alike: the first word of `{function}` is `{result}`, `{format}`
 Words that a function does not take are ignored. The box: {box}, other coordinates of q within their
 limits; SI units.
 
-| function | code | result | latency | interval | worst relative error |
-|---|---:|---|---:|---:|---:|
+| function | code | result | latency | interval | relative error: median | 90 % | 99 % | maximum |
+|---|---:|---|---:|---:|---:|---:|---:|---:|
 {rows}
 
-In cycles: the latency of a task alone, the interval of tasks one after the other. Errors are those of
-{report["functions"][function]["states"]} random states of the box against float64.
+In cycles: the latency of a task alone, the interval of tasks one after the other. Errors are against float64, relative
+to the largest entry of a column (of an entry, for vectors): quantiles, and the maximum of
+{report["functions"][function]["states"]} samples of the box without a flag,
+which is not a bound; `report.json` has those of each output.
 {_orders(joints)}"""
 
 
@@ -120,7 +122,8 @@ SHARED_GIVEN = f"{SHARED}; of a given base its a, then tau of the joints"
 
 def _function(task: Task, found: Mapping[str, Any]) -> str:
     result = ", ".join(port.name for port in task.function.outputs)
-    cells = (task.function.name, task.codes[0], result, found["latency"], found["ii"], f"{found['worst_relative']:.1e}")
+    errors = (*found["relative_quantiles"].values(), found["worst_relative"])
+    cells = (task.function.name, task.codes[0], result, found["latency"], found["ii"], *(f"{x:.1e}" for x in errors))
     return "| " + " | ".join(map(str, cells)) + " |"
 
 

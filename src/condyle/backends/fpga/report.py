@@ -15,7 +15,7 @@ from condyle.backends.fpga.datapath import unit_dsp
 from condyle.backends.fpga.ranges import Reals
 from condyle.backends.fpga.target import ADDER, XCVU9P
 from condyle.backends.fpga.tasks import TRIG, Leaf
-from condyle.backends.fpga.vectors import worst
+from condyle.backends.fpga.vectors import PARTS, worst
 
 Json: TypeAlias = "str | int | float | bool | list[Json] | dict[str, Json] | None"
 
@@ -117,6 +117,8 @@ def report(acc: Accelerator, facts: Facts, sheet: Sheet) -> dict[str, Json]:
         "queues": {name: getattr(acc.queues, name) for name in acc.queues.__dataclass_fields__},
         "word": facts.word,
         "formats": _formats(acc),
+        "errors_are": "of sampled states without a flag: names alone are the maximum of `states` samples, not a bound; "
+        "_p50, _p90, _p99 are quantiles of the same samples",
         "box": {name: _sizes(value) for name, value in sheet.box.items()},
         "torques_sampled": list[Json](acc.plan.torques),
         "assumed_clock_mhz": facts.clock,
@@ -154,6 +156,7 @@ def _function(acc: Accelerator, facts: Facts, sheet: Sheet, function: str) -> di
         "lut": None,
         "ff": None,
         "worst_relative": worst(errors),
+        "relative_quantiles": {part: worst(errors, f"_{part}") for part in PARTS},
         "max_error": max((value for name, value in errors.items() if name.endswith("absolute")), default=0.0),
         "errors": {name: float(value) for name, value in errors.items()},
         "states": sheet.states,

@@ -15,6 +15,9 @@ from condyle.backends.fpga.evaluate import Answer
 from condyle.backends.fpga.formats import Format, Integers
 from condyle.backends.fpga.ranges import Reals
 
+QUANTILES = (0.5, 0.9, 0.99)
+"""Of tasks' errors: a largest one of samples is no bound, and grows with their count."""
+PARTS = tuple(f"p{100 * part:.0f}" for part in QUANTILES)
 ZERO = 1e-9
 """Columns whose exact entries stay below are zero but for rounding; their errors count as absolute ones only."""
 
@@ -62,26 +65,39 @@ def answer_lines(acc: Accelerator, function: str, answer: Answer, n: int) -> lis
     return [f"{head | data:x}" for head, data in zip(heads, pack(fields, n), strict=True)]
 
 
-def errors_of(plan: Plan, function: str, answer: Answer, truth: Sequence[Reals]) -> dict[str, float]:
-    """Largest errors of each output: absolute, relative to the largest entry of its column (of itself, for vectors)
-    over these tasks, those with a flag left out, and the part of the tasks that have one."""
-    found = {"clamped": float(answer.over.mean())}
+def task_errors(plan: Plan, function: str, answer: Answer, truth: Sequence[Reals]) -> dict[str, Reals]:
+    """Each task's largest error (n,) of each output: absolute, relative to the largest entry of its column (of itself,
+    for vectors) over these tasks; NaN of those with a flag."""
+    found: dict[str, Reals] = {}
     for port, exact in zip(plan.tasks[function].function.outputs, truth, strict=True):
         got = dense(plan, function, port.name, answer, exact)
-        error, size = np.abs(got - exact) * ~answer.over[:, None], np.abs(exact)
+        error, size = np.abs(got - exact), np.abs(exact)
+        size = size.max(axis=0)
         if len(port.dims) == 2:
-            error, size = (np.reshape(x, (-1, plan.nv, plan.nv)).max(axis=(0, 1)) for x in (error, size))
-        else:
-            error, size = error.max(axis=0), size.max(axis=0)
+            error = np.reshape(error, (-1, plan.nv, plan.nv)).max(axis=1)
+            size = np.reshape(size, (plan.nv, plan.nv)).max(axis=0)
         there = size > ZERO
-        found[f"{port.name}_absolute"] = float(error.max())
-        found[f"{port.name}_relative"] = float((error[there] / size[there]).max(initial=0.0))
+        relative = (error[:, there] / size[there]).max(axis=1, initial=0.0)
+        for name, value in (("absolute", error.max(axis=1)), ("relative", relative)):
+            found[f"{port.name}_{name}"] = np.where(answer.over, np.nan, value)
     return found
 
 
-def worst(row: Mapping[str, float]) -> float:
-    """The largest of a function's relative errors."""
-    return max((value for name, value in row.items() if name.endswith("relative")), default=0.0)
+def errors_of(found: Mapping[str, Reals]) -> dict[str, float]:
+    """Of tasks' errors the largest, QUANTILES, and the part of the tasks that have a flag."""
+    flagged = np.isnan(next(iter(found.values())))
+    result = {"clamped": float(flagged.mean())}
+    for name, errors in found.items():
+        kept = errors[~flagged]
+        result[name] = float(kept.max(initial=0.0))
+        at: list[float] = np.quantile(kept, QUANTILES).tolist() if kept.size else [0.0] * len(QUANTILES)
+        result |= {f"{name}_{part}": x for part, x in zip(PARTS, at, strict=True)}
+    return result
+
+
+def worst(row: Mapping[str, float], which: str = "") -> float:
+    """The largest of the outputs' relative errors, maxima of samples or a quantile such as "_p99"."""
+    return max((value for name, value in row.items() if name.endswith(f"relative{which}")), default=0.0)
 
 
 def dense(plan: Plan, function: str, name: str, answer: Answer, exact: Reals) -> Reals:
