@@ -13,7 +13,7 @@ from condyle.backends.fpga.accelerator import Plan
 from condyle.backends.fpga.build import Accelerator
 from condyle.backends.fpga.evaluate import Answer, evaluate
 from condyle.backends.fpga.export import Facts, Sheet, Tasks, write
-from condyle.backends.fpga.vectors import answer_lines, task_lines, task_of
+from condyle.backends.fpga.vectors import answer_lines, refused_lines, task_lines, task_of
 from condyle.errors import AccuracyWarning
 from condyle.hardware.accuracy import GOAL, advice, errors
 from condyle.hardware.box import BOX, FORCE, box_of
@@ -54,13 +54,16 @@ def sheet_of(robot: Robot, plan: Plan, options: Options, states: int) -> Sheet:
     return Sheet(found, states, plan.box, tuple(advice(robot, options, found, states)))
 
 
-def tasks(robot: Robot, acc: Accelerator, each: int, seed: int = 2) -> Tasks:
-    """`each` tasks of every function, mixed, with the model's answers; some states are outside the box."""
+def tasks(robot: Robot, acc: Accelerator, each: int, seed: int = 2, refused: int = 0) -> Tasks:
+    """`each` tasks of every function, mixed, with the model's answers; some states are outside the box.
+
+    refused: so many tasks of every code that names no function.
+    """
     states = sampled(robot, each, seed, acc.plan.box)
     for k, (name, factor) in enumerate(FAR[: max(1, each // 4)], 1):
         states[name][-k] *= factor
     states = consistent(robot, states, acc.plan.box)
-    lines: list[tuple[str, str]] = []
+    lines = refused_lines(acc, refused, np.random.default_rng(seed))
     for function in acc.plan.functions:
         given = task_of(acc.plan, function, states)
         answer: Answer = evaluate(acc.plan, function, given)
@@ -83,4 +86,4 @@ def export_verilog(
     sheet = sheet_of(robot, acc.plan, options, options.states)
     for warning in sheet.warnings:
         warnings.warn(warning, AccuracyWarning, stacklevel=2)
-    return write(out, acc, facts, sheet, tasks(robot, acc, 10), names, joints)
+    return write(out, acc, facts, sheet, tasks(robot, acc, 10, refused=1), names, joints)

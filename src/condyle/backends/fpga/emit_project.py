@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from pathlib import Path
 
 from condyle.backends.fpga.accelerator import TAG_BITS
@@ -28,32 +29,34 @@ STAGES = {
 
 
 def operators() -> str:
-    """The operator modules with their constants."""
+    """The operator modules with their constants and tables."""
     text = support("operators.v")
-    constants = {"`FX_TURN_HIGH": TWO_PI_INVERSE >> 17, "`FX_TURN_LOW": TWO_PI_INVERSE & 0x1FFFF}
+    constants = {"`FX_TURN_HIGH": str(TWO_PI_INVERSE >> 17), "`FX_TURN_LOW": str(TWO_PI_INVERSE & 0x1FFFF)}
+    constants |= {"`FX_SINCOS": _rom(_sincos_rows(), 78), "`FX_RECIPROCAL": _rom(reciprocal_table().tolist(), 17)}
     for name, value in constants.items():
-        text = text.replace(name, str(value))
+        text = text.replace(name, value)
     return text
 
 
-def sincos_rom() -> str:
-    """1024 rows of sine, cosine (21 bits each), 2 pi cosine, 2 pi sine (18 each)."""
-    rows: list[str] = []
+def _rom(rows: Sequence[int], width: int) -> str:
+    """Assignments, so that no tool looks for another file."""
+    return "\n".join(f"        rom[{k}] = {width}'h{row:x};" for k, row in enumerate(rows))
+
+
+def _sincos_rows() -> list[int]:
+    """Of sine, cosine (21 bits each), 2 pi cosine, 2 pi sine (18 each)."""
+    rows: list[int] = []
     for sine, cosine, slope, fall in zip(*(table.tolist() for table in sincos_table()), strict=True):
         row = 0
         for value, width in ((sine, 21), (cosine, 21), (slope, 18), (fall, 18)):
             row = row << width | (value & ((1 << width) - 1))
-        rows.append(f"{row:020x}")
-    return "\n".join(rows) + "\n"
-
-
-def reciprocal_rom() -> str:
-    return "\n".join(f"{value:05x}" for value in reciprocal_table().tolist()) + "\n"
+        rows.append(row)
+    return rows
 
 
 def sources(acc: Accelerator, prefix: str, header: str) -> dict[str, str]:
-    """File name to text: NAME_ARRAY.v with all stages of an array, NAME.v, fx_operators.v and the tables."""
-    texts = {"fx_operators.v": operators(), "fx_sincos.hex": sincos_rom(), "fx_reciprocal.hex": reciprocal_rom()}
+    """File name to text: NAME_ARRAY.v with all stages of an array, NAME.v and fx_operators.v."""
+    texts = {"fx_operators.v": operators()}
     for name, array in acc.arrays.items():
         about = header + NAMES + STAGES.get(name, "")
         texts[f"{prefix}_{name}.v"] = about + "\n".join(text for _, text in emit_array(array, prefix))
@@ -78,7 +81,7 @@ def emit_bench(acc: Accelerator, prefix: str, n: int) -> str:
     """The bench of n tasks; prints `right: ...` or WRONG and what."""
     task, answer = bench_widths(acc)
     code = acc.plan.id.code_bits
-    padded = -(-(1 + code + answer) // 32) * 32
+    padded = -(-(2 + code + answer) // 32) * 32
     e = Emitter()
     e(f"module {prefix}_bench;")
     e(f"    localparam N = {n}, F = {code}, G = {TAG_BITS}, T = {task}, A = {answer}, P = {padded};")

@@ -25,7 +25,7 @@ class TopEmitter(Feedback):
         ports += [f"input [{self.id.code_bits - 1}:0] in_function", f"input [{TAG_BITS - 1}:0] in_tag"]
         ports += [f"input [{width - 1}:0] in_data", "output out_valid", "input out_ready"]
         ports += [f"output [{self.id.code_bits - 1}:0] out_function", f"output [{TAG_BITS - 1}:0] out_tag"]
-        ports += ["output out_flag", f"output [{result_width(self.acc) - 1}:0] out_data"]
+        ports += ["output out_flag", "output out_error", f"output [{result_width(self.acc) - 1}:0] out_data"]
         e(f"module {self.prefix} (", *(f"    {port}," for port in ports[:-1]), f"    {ports[-1]}", ");")
         with e.block("", "endmodule"):
             self._decode()
@@ -46,7 +46,8 @@ class TopEmitter(Feedback):
         e, low = self.e, self.nq + self.nv
         high = low + self.nu
         e("// decode, input stream, feedback")
-        e("wire take = in_valid & in_ready;", "wire " + ", ".join(f"{name}_ready" for name in self.acc.arrays) + ";")
+        e(f"wire is_known = {self.sent(True for _ in self.tasks)};", "wire take = in_valid & in_ready & is_known;")
+        e("wire " + ", ".join(f"{name}_ready" for name in self.acc.arrays) + ";")
         room = ["trig_ready"]
         queues = self.acc.queues
         if "solve" in self.plan.datapaths:
@@ -83,7 +84,8 @@ class TopEmitter(Feedback):
             e(f"assign tau_enters = {tau[0]};", f"assign tau_in = {tau[1]};")
         e(f"wire [{high + self.nf - 1}:0] trig_in = {first};")
         waiting = ["~round_full" if name == "round_now" else f"~{name}" for name in again]
-        e(f"assign in_ready = {' & '.join([*room, *waiting])};")
+        refused = self.result("refused", "in_valid & in_ready & ~is_known", "{1'b1, in_function, in_tag}", "", 0)
+        e(f"assign in_ready = ~reset & (is_known ? {' & '.join([*room, *waiting])} : {refused});")
         e(f"wire trig_valid = {' | '.join(['take', *again])};")
         self.outside()
         e(f"wire [{self.id.width - 1}:0] trig_id = {id_};")
@@ -200,42 +202,48 @@ class TopEmitter(Feedback):
         e(f"assign derivatives_out_ready = {free};")
 
     def _encode(self) -> None:
-        """Results of all functions in one stream: in turns, so that none waits for ever."""
-        e, n, width = self.e, len(self.sources), result_width(self.acc)
-        heads = [f"out_{name}" for name in self.sources]
+        """Results of all functions in one stream; behind them the error of a code that names none."""
+        e, width = self.e, result_width(self.acc)
         e("", "// encode")
-        if n == 1:
-            (head,) = heads
-            e(f"assign out_valid = {head}_full;", f"assign {head}_pop = out_ready;")
-            e(f"wire [{self.id.width + width - 1}:0] encoded = {head}_q;")
+        e(f"wire [{self.id.width + width}:0] encoded;")
+        (refused, error), *heads = self.sources.items()
+        heads = [(head, f"{{1'b0, {data}}}") for head, data in heads]
+        if len(heads) == 1:
+            self._one(heads[0], (refused, f"{{1'b1, {error}}}"))
         else:
-            e(f"wire [{n - 1}:0] full = {{{', '.join(f'{head}_full' for head in reversed(heads))}}};")
-            e(
-                f"reg [{n - 1}:0] turn;",
-                f"wire [{2 * n - 1}:0] from_turn = {{full, full}} & ~({{{n}'b0, turn}} - 1'b1);",
-            )
-            e(f"wire [{2 * n - 1}:0] first = from_turn & (~from_turn + 1'b1);")
-            e(f"wire [{n - 1}:0] grant = first[{2 * n - 1}:{n}] | first[{n - 1}:0];")
-            e(*(f"assign {head}_pop = grant[{k}] & merged_free;" for k, head in enumerate(heads)))
-            with e.block("always @(posedge clock) begin", "end"):
-                e(
-                    "if (reset) turn <= 1;",
-                    f"else if (|full & merged_free) turn <= {{grant[{n - 2}:0], grant[{n - 1}]}};",
-                )
-            e(f"reg [{self.id.width + width - 1}:0] chosen;")
-            with e.block("always @* begin", "end"):
-                e(f"chosen = {heads[0]}_q;")
-                e(*(f"if (grant[{k}]) chosen = {head}_q;" for k, head in enumerate(heads) if k))
-            self.queue("merged", self.id.width + width, 2, "|full", "chosen")
-            e("assign merged_pop = out_ready;", "assign out_valid = merged_full;")
-            e(f"wire [{self.id.width + width - 1}:0] encoded = merged_q;")
-        bits = self.id.code_bits
-        e(f"wire [{bits - 1}:0] code = encoded[{width + TAG_BITS + bits - 1}:{width + TAG_BITS}];")
+            self._turns([*heads, (refused, f"{{1'b1, {error}}}")], self.id.width + width + 1)
+        bits, at = self.id.code_bits, width + TAG_BITS
+        e(f"wire [{bits - 1}:0] code = encoded[{at + bits - 1}:{at}];")
+        e(f"assign out_error = encoded[{width + self.id.width}], out_flag = encoded[{width + self.id.width - 1}];")
         codes = [task.codes for task in self.twice]
         was = " : ".join([*(f"code == {second} ? {bits}'d{first}" for first, second in codes), "code"])
-        e(f"assign out_function = {was};")
-        e(f"assign out_tag = encoded[{width + TAG_BITS - 1}:{width}];")
-        e(f"assign out_flag = encoded[{width + self.id.width - 1}];", f"assign out_data = encoded[{width - 1}:0];")
+        e(f"assign out_function = {f'out_error ? code : {was}' if self.twice else 'code'};")
+        e(f"assign out_tag = encoded[{width + TAG_BITS - 1}:{width}];", f"assign out_data = encoded[{width - 1}:0];")
+
+    def _one(self, head: tuple[str, str], refused: tuple[str, str]) -> None:
+        """Results go first; an error that is shown stays until it is taken."""
+        e, (name, data), (error, code) = self.e, head, refused
+        e("reg error_waits;", f"wire error_now = {error}_full & (error_waits | ~{name}_full);")
+        e("always @(posedge clock) error_waits <= ~reset & error_now & ~out_ready;")
+        e(f"assign out_valid = {name}_full | {error}_full, encoded = error_now ? {code} : {data};")
+        e(f"assign {name}_pop = out_ready & ~error_now, {error}_pop = out_ready & error_now;")
+
+    def _turns(self, heads: list[tuple[str, str]], width: int) -> None:
+        """In turns, so that none waits for ever."""
+        e, n = self.e, len(heads)
+        e(f"wire [{n - 1}:0] full = {{{', '.join(f'{name}_full' for name, _ in reversed(heads))}}};")
+        e(f"reg [{n - 1}:0] turn;", f"wire [{2 * n - 1}:0] from_turn = {{full, full}} & ~({{{n}'b0, turn}} - 1'b1);")
+        e(f"wire [{2 * n - 1}:0] first = from_turn & (~from_turn + 1'b1);")
+        e(f"wire [{n - 1}:0] grant = first[{2 * n - 1}:{n}] | first[{n - 1}:0];")
+        e(*(f"assign {name}_pop = grant[{k}] & merged_free;" for k, (name, _) in enumerate(heads)))
+        with e.block("always @(posedge clock) begin", "end"):
+            e("if (reset) turn <= 1;", f"else if (|full & merged_free) turn <= {{grant[{n - 2}:0], grant[{n - 1}]}};")
+        e(f"reg [{width - 1}:0] chosen;")
+        with e.block("always @* begin", "end"):
+            e(f"chosen = {heads[0][1]};")
+            e(*(f"if (grant[{k}]) chosen = {data};" for k, (_, data) in enumerate(heads) if k))
+        self.queue("merged", width, 2, "|full", "chosen")
+        e("assign merged_pop = out_ready;", "assign out_valid = merged_full, encoded = merged_q;")
 
 
 def emit_top(acc: Accelerator, prefix: str) -> str:

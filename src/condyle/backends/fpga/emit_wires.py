@@ -70,7 +70,7 @@ class Wires:
         forced = [word for word in self.plan.takes("tau") if word.index < self.plan.base]
         self.nb = sum(self.plan.formats[word].width for word in forced)
         self.twice = self.plan.fed_back
-        self.sources: list[str] = []
+        self.sources: dict[str, str] = {}
         self.nq, self.nv = field_width(self.acc, "q"), field_width(self.acc, "v")
         self.nu = max(field_width(self.acc, "a"), field_width(self.acc, "tau"))
         self.nf = field_width(self.acc, "f_ext")
@@ -153,8 +153,10 @@ class Wires:
         return laid(bus, ((word, self.plan.formats[word].width) for word in words))
 
     def result(self, name: str, valid: str, id_: str, data: str, width: int) -> str:
-        """A queue of results; the expression for its being ready."""
-        self.sources.append(name)
-        padded = f"{{{result_width(self.acc) - width}'b0, {data}}}" if width < result_width(self.acc) else data
-        self.queue(f"out_{name}", self.id.width + result_width(self.acc), 2, valid, f"{{{id_}, {padded}}}")
-        return f"out_{name}_free"
+        """A queue of results, as wide as they are; the expression for its being ready."""
+        queue, rest = f"out_{name}", result_width(self.acc) - width
+        self.queue(queue, self.id.width + width, 2, valid, f"{{{id_}, {data}}}" if width else id_)
+        parts = [f"{queue}_q[{self.id.width + width - 1}:{width}]"]
+        parts += [f"{rest}'b0"] * (rest > 0) + [f"{queue}_q[{width - 1}:0]"] * (width > 0)
+        self.sources[queue] = f"{{{', '.join(parts)}}}"
+        return f"{queue}_free"

@@ -41,8 +41,7 @@ nq = {plan.nq}, nv = {plan.nv}, words {facts.word}, a task every {cycles(acc.ii)
 |---|---|
 | `{name}.v` | the top: queues, feedback, the stream of results |
 | {arrays} | the arrays with their stages; what the names in them mean stands at their top |
-| `fx_operators.v` | products, sine and cosine, reciprocal, queues: one module an operator |
-| `fx_sincos.hex`, `fx_reciprocal.hex` | their tables, read by `$readmemh` from the folder where the tool runs |
+| `fx_operators.v` | products, sine and cosine, reciprocal, with their tables, queues: one module an operator |
 | `{name}_bench.v`, `tasks.hex`, `answers.hex` | the test bench: tasks, and their answers to the bit |
 | `Makefile`, `count.ys`, `count.py` | the commands below |
 | `report.json`, `report.html` | cycles, units, formats of all words, errors; a page with the pipeline drawn |
@@ -56,23 +55,25 @@ make fast     # the same by verilator, for many tasks
 make count    # yosys: tables, registers and DSPs on UltraScale+, into report.json
 ```
 
-For synthesis take all `.v` files but the bench, and both tables. There are no constraints but the clock's.
+For synthesis take all `.v` files but the bench. There are no constraints but the clock's.
 
 ## Ports
 
 | port | bits | what it is |
 |---|---:|---|
 | `clock`, `reset` | 1 | all registers take the rising edge; reset is synchronous, high at the start |
-| `in_valid`, `in_ready` | 1 | a task is taken at a rising edge at which both are high |
+| `in_valid`, `in_ready` | 1 | a task is taken at a rising edge at which both are high; `in_ready` is low in reset |
 | `in_function` | {plan.id.code_bits} | the code of the function, below |
 | `in_tag` | {TAG_BITS} | any number of yours; it comes back with the result |
 | `in_data` | {width} | the task's words |
 | `out_valid`, `out_ready` | 1 | a result leaves at a rising edge at which both are high; it waits as long as you like |
 | `out_function`, `out_tag` | {plan.id.code_bits}, {TAG_BITS} | those of the task |
 | `out_flag` | 1 | a word was outside the stated box, or a signal had to be clamped: do not trust this result |
+| `out_error` | 1 | `in_function` named no function: `out_function` is what was sent, `out_data` zero, `out_flag` high |
 | `out_data` | {result_width(acc)} | the result's words; what is above them means nothing |
 
-Functions mix freely. Results come when they are ready; those of one function in the order of its tasks.
+Functions mix freely; a code that names none disturbs no other task. Results come when they are ready; those of one
+function in the order of its tasks.
 
 ## A task
 

@@ -54,8 +54,20 @@ def task_lines(acc: Accelerator, function: str, given: Mapping[Word, Integers], 
     return [f"{(acc.plan.tasks[function].codes[0] << width) | data:x}" for data in pack(fields, n)]
 
 
+def refused_lines(acc: Accelerator, each: int, rng: np.random.Generator) -> list[tuple[str, str]]:
+    """`each` tasks of every code that names no function, and their answers: the error, the flag, the code, zeros."""
+    code_bits, (task, answer) = acc.plan.id.code_bits, bench_widths(acc)
+    known = {of.codes[0] for of in acc.plan.tasks.values()}
+    refused = [code for code in range(1 << code_bits) if code not in known]
+    data = (int.from_bytes(rng.bytes(task // 8 + 1), "little") % (1 << task) for _ in range(each * len(refused)))
+    return [
+        (f"{code << task | bits:x}", f"{(0b11 << code_bits | code) << answer:x}")
+        for code, bits in zip(refused * each, data, strict=True)
+    ]
+
+
 def answer_lines(acc: Accelerator, function: str, answer: Answer, n: int) -> list[str]:
-    """Flag, function and data in hexadecimal."""
+    """Error (none), flag, function and data in hexadecimal."""
     width = bench_widths(acc)[1]
     fields = [(format, answer.words[word]) for word, format in acc.plan.results[function]]
     heads = [

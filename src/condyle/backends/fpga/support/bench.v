@@ -2,11 +2,11 @@
     // +stall_in=N and +stall_out=N stall N of 100 cycles,
     // +sparse=N sends a task only N cycles after the last answer, when all arrays are empty, +seed=N
     reg [F + T - 1:0] tasks [0:N - 1];
-    reg [F + A:0] answers [0:N - 1];
+    reg [F + A + 1:0] answers [0:N - 1];
     reg [P - 1:0] got_bits, want_bits;
     reg [N - 1:0] seen;
     reg clock, reset, in_valid, out_ready, accepted;
-    wire in_ready, out_valid, out_flag;
+    wire in_ready, out_valid, out_flag, out_error;
     wire [F - 1:0] out_function;
     wire [G - 1:0] out_tag;
     wire [A - 1:0] out_data;
@@ -15,12 +15,13 @@
     integer entered [0:N - 1];
     integer first_out, last_out, slowest;
 
-    wire [F + T - 1:0] now = tasks[next];
+    // what is not valid is unknown, and must not matter
+    wire [F + T - 1:0] now = in_valid ? tasks[next] : {(F + T){1'bx}};
     TOP dut (
         .clock(clock), .reset(reset), .in_valid(in_valid), .in_ready(in_ready),
-        .in_function(now[F + T - 1:T]), .in_tag(next[G - 1:0]), .in_data(now[T - 1:0]),
+        .in_function(now[F + T - 1:T]), .in_tag(in_valid ? next[G - 1:0] : {G{1'bx}}), .in_data(now[T - 1:0]),
         .out_valid(out_valid), .out_ready(out_ready), .out_function(out_function), .out_tag(out_tag),
-        .out_flag(out_flag), .out_data(out_data)
+        .out_flag(out_flag), .out_error(out_error), .out_data(out_data)
     );
 
     function integer stalled(input integer percent);
@@ -60,7 +61,16 @@
         out_ready = !stalled(stall_out);
     end
 
+    always @(posedge clock) if (reset && in_ready !== 0) begin
+        $display("WRONG in_ready: %b in reset", in_ready);
+        wrong = wrong + 1;
+    end
+
     always @(posedge clock) if (!reset) begin
+        if (^out_valid === 1'bx || (in_valid && ^in_ready === 1'bx)) begin
+            $display("WRONG: out_valid %b, in_ready %b", out_valid, in_ready);
+            wrong = wrong + 1;
+        end
         cycle = cycle + 1;
         idle = idle + 1;
         if (out_valid && out_ready) check;
@@ -103,9 +113,9 @@
                     wrong = wrong + 1;
                 end
                 last[out_function] = out_tag;
-                if ({out_flag, out_function, out_data} !== answers[out_tag]) begin
+                if ({out_error, out_flag, out_function, out_data} !== answers[out_tag]) begin
                     $display("WRONG answer, tag %0d function %0d flag %0d", out_tag, out_function, out_flag);
-                    got_bits = {out_flag, out_function, out_data};
+                    got_bits = {out_error, out_flag, out_function, out_data};
                     want_bits = answers[out_tag];
                     for (k = 0; k < P; k = k + 32) if (got_bits[k +: 32] !== want_bits[k +: 32])
                         $display("  bits from %0d: got %h, want %h", k, got_bits[k +: 32], want_bits[k +: 32]);

@@ -92,7 +92,9 @@ module fx_sincos #(parameter W = 27, parameter F = 23) (
     reg [77:0] row;
     reg signed [20:0] s0, c0;
     reg [77:0] rom [0:1023];
-    initial $readmemh("fx_sincos.hex", rom);
+    initial begin
+`FX_SINCOS
+    end
     wire signed [32:0] ps, pc;
     fx_product #(15, 18) sine (.clock(clock), .go(go), .a(d), .b(row[35:18]), .p(ps));
     fx_product #(15, 18) cosine (.clock(clock), .go(go), .a(d), .b(row[17:0]), .p(pc));
@@ -132,7 +134,9 @@ module fx_reciprocal #(parameter W = 27) (
     reg signed [17:0] y3, y4, y5, y6;
     reg signed [26:0] e5;
     reg [16:0] rom [0:1023];
-    initial $readmemh("fx_reciprocal.hex", rom);
+    initial begin
+`FX_RECIPROCAL
+    end
     wire signed [44:0] p4, q6;
     wire signed [38:0] p4s = p4 >>> 6;
     wire signed [17:0] q6s = q6 >>> 27;
