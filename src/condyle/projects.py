@@ -207,7 +207,7 @@ def _order(robot: Robot) -> list[Coordinates]:
 
 
 def _names(robot: Robot, bound: Bound, functions: Iterable[Function]) -> dict[str, object]:
-    """What people call things: for robot.json."""
+    """What people call things, and gravity: for robot.json."""
     functions = list(functions)
     seen = {"frames": list(bound.frames), "reference_frame": bound.reference_frame} if bound.frames else {}
     seen |= {"integrator": bound.integrator} if any("integrator" in one.options for one in functions) else {}
@@ -215,6 +215,7 @@ def _names(robot: Robot, bound: Bound, functions: Iterable[Function]) -> dict[st
         **seen,
         "fingerprint": robot.fingerprint,
         "joints": [{"name": j.name, "type": j.type, "q_index": j.q_index, "v_index": j.v_index} for j in robot.joints],
+        "gravity": robot.gravity.tolist(),
         "bodies": [body.name for body in robot.bodies],
         "ports": {one.name: [port.name for port in (*one.inputs, *one.outputs)] for one in functions},
     }

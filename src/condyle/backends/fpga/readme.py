@@ -45,7 +45,7 @@ nq = {plan.nq}, nv = {plan.nv}, words {facts.word}, a task every {cycles(acc.ii)
 | `{name}_bench.v`, `tasks.hex`, `answers.hex` | the test bench: tasks, and their answers to the bit |
 | `Makefile`, `count.ys`, `count.py` | the commands below |
 | `report.json`, `report.html` | cycles, units, formats of all words, errors; a page with the pipeline drawn |
-| `robot.json` | names of joints and bodies, as data |
+| `robot.json` | names of joints and bodies, and gravity, as data |
 | `condyle-export.json` | which files an export wrote: it replaces no others |
 
 ```sh
@@ -85,6 +85,9 @@ Words stand one after the other, entry 0 lowest, each a two's-complement integer
 `report.json` lists them all from bit 0 on, `{first[1]}` for {first[1].width} bits, {first[1].frac} of them behind the \
 point. The first is `{first[0]}`: for the value 0.5 send {first[1].from_real(np.array(0.5))}.
 Results are read alike: the first word of `{function}` is `{result}`, `{format}`, the integer over 2^{format.frac}.
+Of a matrix, entry `row nv + column` is the number in the word's name; of symmetric ones the upper triangle is sent, and
+every other entry that is not listed is zero. difd and dfd also send the M⁻¹ that they used. Gravity is that of
+`robot.json`, a constant here; damping and friction are left out.
 Words that a function does not take are ignored. The box: {box}, other coordinates of q within their
 limits; SI units.
 
