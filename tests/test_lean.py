@@ -47,6 +47,10 @@ def test_a_call_needs_no_other_target() -> None:
     assert not imported(CALL) & set(OTHERS)
 
 
+def test_public_names_need_no_call_before() -> None:
+    assert imported("; ".join(f"condyle.{name}" for name in condyle.__all__))
+
+
 def test_every_public_name_is_there() -> None:
     assert {name for name in condyle.__all__ if getattr(condyle, name).__name__ == name} == set(condyle.__all__)
     assert set(condyle.__all__) <= set(dir(condyle))

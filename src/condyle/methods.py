@@ -27,12 +27,23 @@ def result_type(method: str, parts: tuple[str, ...]) -> type[tuple[Any, ...]]:
 
     A pickle says method and parts: a process that has not yet used a derivative makes its named tuple then.
     """
-    name = method.title().replace("_", "")
-    made = namedtuple(name, parts, module=__name__)  # pyright: ignore[reportUntypedNamedTuple]
+    made = namedtuple(_type_name(method), parts, module=__name__)  # pyright: ignore[reportUntypedNamedTuple]
     made.__doc__ = f"{', '.join(parts)}: the answers of `{method}`."
     made.__reduce__ = lambda self: (_again, (method, parts, tuple(self)))  # pyright: ignore
     globals()[made.__name__] = made
     return made
+
+
+def __getattr__(name: str) -> Any:
+    """The named tuple of a function that has not answered yet: `condyle.DynamicsDerivatives`."""
+    for function in FUNCTIONS.values():
+        if _type_name(function.method) == name and (found := result_of(function)) is not None:
+            return found
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+
+
+def _type_name(method: str) -> str:
+    return method.title().replace("_", "")
 
 
 def _again(method: str, parts: tuple[str, ...], answers: tuple[Any, ...]) -> tuple[Any, ...]:
