@@ -25,6 +25,12 @@ from tests.processor import slow
 EVERY = (*FUNCTIONS, FIRST_MOMENT.name)
 QUICK = ("zoo", "floating-3")
 """Every joint type, a floating base; armature."""
+LONG = ("did", "dfd", "difd", "dstep")
+CASES = [
+    (name, function) if name == QUICK[0] or (name in QUICK and function not in LONG) else slow(name, function)
+    for name in NAMES
+    for function in EVERY
+]
 CONDITION = 1e5
 """Of the mass matrices of these robots, at most; what solving with M may cost."""
 
@@ -61,8 +67,7 @@ def parts(answer: object) -> tuple[Array, ...]:
     return answer if isinstance(answer, tuple) else (np.asarray(answer),)
 
 
-@pytest.mark.parametrize("function", EVERY)
-@pytest.mark.parametrize("name", [*QUICK, *(pytest.param(x, marks=pytest.mark.slow) for x in NAMES if x not in QUICK)])
+@pytest.mark.parametrize(("name", "function"), CASES)
 def test_a_compiled_answer_is_that_of_the_exact_model(name: str, function: str) -> None:
     """Dense and packed, one state and many, float64 and float32, with external forces where they are taken."""
     robot = robot_named(name)

@@ -81,7 +81,7 @@ def check_made(one: Robot, function: str, bits: int, what: Parts, f_ext: bool, n
 
 @pytest.mark.parametrize("bits", [slow(32), 64])
 @pytest.mark.parametrize("function", DEFAULT)
-@pytest.mark.parametrize(("name", "floating"), robots(ARM, QUADRUPED))
+@pytest.mark.parametrize(("name", "floating"), robots(ARM))
 def test_every_function(name: str, floating: bool, function: str, bits: int) -> None:
     """In shared memory that notices races; and its machine code keeps the limits."""
     one = robot(name, floating)
