@@ -72,6 +72,7 @@ For synthesis take all `.v` files but the bench. There are no constraints but th
 | `out_error` | 1 | `in_function` named no function: `out_function` is what was sent, `out_data` zero, `out_flag` high |
 | `out_data` | {result_width(acc)} | the result's words; what is above them means nothing |
 
+`in_ready` depends on `in_function`: it means nothing while `in_valid` is low.
 Functions mix freely; a code that names none disturbs no other task. Results come when they are ready; those of one
 function in the order of its tasks.
 
