@@ -59,7 +59,7 @@ def page(acc: Accelerator, found: Mapping[str, Json]) -> str:
         *(_timetable(acc, name) for name in acc.arrays),
         "<h2>Arrays</h2>",
         _arrays(acc, found),
-        f"<p>The box: {escape(said_box(found))}.</p>",
+        f"<p>The box: {escape(said_box(found)).replace('≤', '&le;')}.</p>",
         "<p>Proven: signals whose format holds all of the box, by norms. Sampled ones are guarded by the flag.</p>",
         "<p>Errors are those of random states of the box without a flag; a maximum of samples is not a bound.</p>",
     ]
