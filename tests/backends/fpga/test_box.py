@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping
+from html import unescape
 from pathlib import Path
 
 import numpy as np
@@ -159,7 +160,7 @@ def test_the_folder_says_its_box(tmp_path: Path) -> None:
     assert len(found["torques_sampled"]) == 3
     said = said_box(found)
     assert "|v| ≤ 2 10 2" in said and "|tau| ≤ - 20 -" in said and "tau of such states" in said
-    assert said in text and said in page
+    assert said in text and said in unescape(page)
     row = found["functions"]["fd"]
     assert row["relative_quantiles"]["p50"] == row["errors"]["a_relative_p50"] < row["worst_relative"]
     shown = " | ".join(f"{x:.1e}" for x in (*row["relative_quantiles"].values(), row["worst_relative"]))
