@@ -14,7 +14,6 @@ from condyle.cli.timing import Call
 from condyle.errors import BuildError
 
 KNOTS, MANY, EXACT = 64, 4096, 1e-8
-KNOT_BY_KNOT = "numpy, knot by knot"
 
 
 def derivatives(plan: Plan) -> dict[str, Any]:
@@ -60,7 +59,7 @@ def linearisation(plan: Plan) -> dict[str, Any]:
     makers: dict[str, tuple[Maker, int]] = {
         "dstep": (lambda: reusing(dynamics.step_derivatives, q, v, tau, DT), KNOTS),
         "numpy": (by_numpy, KNOTS),
-        KNOT_BY_KNOT: (knot_by_knot, KNOTS),
+        "numpy, knot by knot": (knot_by_knot, KNOTS),
         "crocoddyl": (by_crocoddyl, KNOTS),
     }
     return {"batch": KNOTS, **Timed.of(makers).measured(plan)}

@@ -12,7 +12,7 @@ from typing import Any
 
 import condyle
 from condyle.backends.fpga.evaluate import evaluate
-from condyle.backends.fpga.vectors import task_errors, task_of
+from condyle.backends.fpga.vectors import errors_of, task_errors, task_of
 from condyle.hardware import BOX, Options, answer_of, consistent, planned, sampled
 
 STATES, CHUNK = 10_000, 1000
@@ -31,11 +31,9 @@ def measure(row: str, states: int = STATES) -> dict[str, Any]:
         for function, found in functions.items():
             answer = evaluate(plan, function, task_of(plan, function, given))
             truth = answer_of(robot, function, given, 0.0)
-            rows = {
-                name: float(x[~answer.over].max(initial=0.0))
-                for name, x in task_errors(plan, function, answer, truth).items()
-            }
+            rows = errors_of(task_errors(plan, function, answer, truth))
+            maxima = {name: value for name, value in rows.items() if name.endswith(("absolute", "relative"))}
             found["flagged"] += int(answer.over.sum())
-            found.update({key: max(value, found.get(key, 0.0)) for key, value in rows.items()})
+            found.update({key: max(value, found.get(key, 0.0)) for key, value in maxima.items()})
     functions["fd"]["a_of_box"] = functions["fd"]["a_absolute"] / BOX["a"]
     return {"word": word, "states": states // CHUNK * CHUNK, "functions": functions}
