@@ -22,7 +22,7 @@ from condyle.cli import main
 
 ARRAYS = ("trig", "solve", "mass", "dynamics", "derivatives")
 ROWS = ("iiwa14", "hyq", *(f"atlas {array}" for array in ARRAYS))
-WHAT = ("lut", "ff", "ff_of_products", "dsp")
+WHAT = ("lut", "ff", "ff_of_products", "dsp", "bram18")
 
 
 def measure(row: str) -> dict[str, Any]:

@@ -126,7 +126,7 @@ def words(found: Found) -> list[str]:
     return table(["robot, word", "M⁻¹", "fd", "flagged minv / fd", "within 1 %"], rows)
 
 
-WHAT = ("lut", "ff", "ff_of_products", "dsp")
+WHAT = ("lut", "ff", "ff_of_products", "dsp", "bram18")
 
 
 def counts(found: Found) -> list[str]:
@@ -141,7 +141,7 @@ def counts(found: Found) -> list[str]:
     rows += [
         ["yosys: processor s, peak GiB", *(f"{e['seconds']:.0f}, {e['peak'] / 1024:.1f}" for e in robots.values())]
     ]
-    return table(["lut / ff / ff_of_products / dsp", *heads], rows)
+    return table([" / ".join(WHAT), *heads], rows)
 
 
 def _robots(rows: Found) -> Found:
@@ -158,7 +158,7 @@ def _robots(rows: Found) -> Found:
 
 
 def _counted(cells: Found | None) -> str:
-    return " / ".join(str(cells[key]) for key in WHAT) if cells else "-"
+    return " / ".join(str(cells.get(key, "-")) for key in WHAT) if cells else "-"
 
 
 def simulation(found: Found) -> list[str]:

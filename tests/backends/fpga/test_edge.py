@@ -62,9 +62,9 @@ def test_only_codes_that_name_no_function(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("correct", "broken", "said"),
     [
-        ("assign in_ready = ~reset & (", "assign in_ready = (", "WRONG in_ready: "),
-        ("take = in_valid & in_ready & is_known", "take = in_valid & in_ready", "WRONG"),
-        (".in_data({1'b1, in_function, in_tag})", ".in_data({1'b0, in_function, in_tag})", "WRONG answer"),
+        ("assign in_ready = entry_free & ~reset", "assign in_ready = 1", "WRONG in_ready: "),
+        ("wire is_known = ", "wire is_known = 1 | ", "WRONG"),
+        ("refused_all = {2'b11", "refused_all = {2'b01", "WRONG answer"),
     ],
 )
 def test_the_bench_finds_such_bugs(correct: str, broken: str, said: str, tmp_path: Path) -> None:

@@ -187,7 +187,13 @@ def test_counts_are_instances_times_modules(tmp_path, monkeypatch) -> None:
     count = _counter()
     assert count.put(report, count.Design(_stat(MODULES)), "Yosys 0") == 0
     found = json.loads((tmp_path / "report.json").read_text())
-    assert found["totals"] == {"dsp": 14, "lut": 4 * 7 + 2 * 16 + 1, "ff": 7 + 2, "ff_of_products": 14 * 45}
+    assert found["totals"] == {
+        "dsp": 14,
+        "lut": 4 * 7 + 2 * 16 + 1,
+        "ff": 7 + 2,
+        "ff_of_products": 14 * 45,
+        "bram18": 2,
+    }
     assert [found["functions"]["id"][what] for what in ("lut", "ff", "ff_of_products")] == [28 + 16, 7 + 1, 13 * 45]
     assert found["functions"]["m"]["lut"] == 16
     assert found["tools"]["yosys"] == "Yosys 0"

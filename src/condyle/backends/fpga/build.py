@@ -11,26 +11,15 @@ from condyle.backends.fpga.adders import widest
 from condyle.backends.fpga.constants import with_constants
 from condyle.backends.fpga.datapath import unit_dsp
 from condyle.backends.fpga.emit_array import Array
+from condyle.backends.fpga.queues import depths
 from condyle.backends.fpga.schedule import schedule, units_at
 from condyle.backends.fpga.target import ADDER
-from condyle.backends.fpga.tasks import BIAS, COLUMNS, INVERSE, PRODUCTS, SOLVED, STAGE, STEP, TRIG, Leaf
+from condyle.backends.fpga.tasks import PRODUCTS, SOLVED, STAGE, STEP, TRIG, Leaf
 from condyle.errors import BuildError, UnsupportedError
 
 LARGEST_II = 64
-ROOM = 4
-"""Places in a queue beyond those that a full pipeline fills."""
-
-
-@dataclass(frozen=True)
-class Queues:
-    """Depths of the queues that hold what waits for a slower path."""
-
-    tau: int
-    c: int
-    inverse: int
-    given: int
-    again: int
-    course: int
+EDGES = 2
+"""Cycles in the queues at either end: where tasks come in, where results go out."""
 
 
 @dataclass(frozen=True)
@@ -56,14 +45,13 @@ class Accelerator:
         cycles = sum(map(self._through, task.passes))
         if task.has_rounds:
             cycles += (len(task.stages) - 1) * self._through((*task.passes[0][:-1], STAGE))
-        return cycles + (len({task.leaf for task in self.plan.tasks.values()}) > 1)
+        return EDGES + cycles
 
     def _through(self, leaves: Sequence[Leaf]) -> int:
-        """One pass: groups of traced arrays side by side, then the others; no queue is between solve and step."""
+        """One pass: groups of traced arrays side by side, then the others."""
         after = [leaf for leaf in leaves if leaf in (SOLVED, PRODUCTS, STEP, STAGE)]
         beside = [self.tap(leaf) for leaf in leaves if leaf not in after]
-        direct = not {STEP, STAGE}.isdisjoint(leaves)
-        return self.tap(TRIG) + 1 + max(beside) + 1 + sum(self.tap(leaf) + 1 for leaf in after) - direct
+        return self.tap(TRIG) + 1 + max(beside) + 1 + sum(self.tap(leaf) + 1 for leaf in after)
 
     def interval(self, function: str) -> int:
         """Cycles between results of one function after the other."""
@@ -71,21 +59,9 @@ class Accelerator:
         return self.ii * len(task.passes) * max(1, len(task.stages))
 
     @cached_property
-    def queues(self) -> Queues:
-        trig, c, inverse, dtau, solve = map(self.tap, (TRIG, BIAS, INVERSE, COLUMNS, SOLVED))
-        net = trig + max(c, inverse)
-
-        def depth(cycles: int, ii: int) -> int:
-            return max(0, cycles) // ii + ROOM
-
-        return Queues(
-            tau=depth(net + 4, self.ii),
-            c=depth(inverse - c, self.ii),
-            inverse=depth(c - inverse, self.ii),
-            given=depth(trig + dtau + 4, self.ii),
-            again=depth(net + trig + solve + dtau + 8, 2 * self.ii),
-            course=depth(net + solve + self.tap(STAGE) + 4, self.ii),
-        )
+    def depths(self) -> Mapping[str, int]:
+        """Places of each queue."""
+        return depths(self.plan, self.ii, self.tap)
 
 
 def build(plan: Plan, ii: int, folding: int = 1) -> Accelerator:

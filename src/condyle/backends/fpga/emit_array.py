@@ -1,4 +1,7 @@
-"""One array as a Verilog module: its stages wired together, the phase counter, the tasks in flight."""
+"""One array as a Verilog module: its stages wired together, the phase counter, the tasks in flight.
+
+Nothing in an array waits: a task enters only when there is a place in the queue in which its result will wait.
+"""
 
 from __future__ import annotations
 
@@ -61,38 +64,35 @@ def _array(array: Array, binding: Binding, name: str, emitters: Mapping[str, Sta
     ports = ["input clock", "input reset", "input in_valid", "output in_ready"]
     ports += [f"input [{array.id.width - 1}:0] in_id", f"input [{input_width(array) - 1}:0] in_data"]
     for group in groups:
-        ports += [f"output {group}_valid", f"input {group}_ready", f"output [{array.id.width - 1}:0] {group}_id"]
+        ports += [f"output {group}_valid", f"output [{array.id.width - 1}:0] {group}_id"]
         ports += [f"output reg [{widths(array, group) - 1}:0] {group}_data"]
     e(f"module {name} (", *(f"    {port}," for port in ports[:-1]), f"    {ports[-1]}", ");")
     with e.block("", "endmodule"):
-        _control(e, array, groups)
+        _control(e, array)
         _stages(e, array, binding, name, emitters)
         for group in groups:
-            _group(e, array, binding, group, groups, emitters)
+            _group(e, array, binding, group, emitters)
     return e.text()
 
 
-def _control(e: Emitter, array: Array, groups: list[str]) -> None:
-    """`go` freezes everything while a result that is due cannot leave; an empty array waits in phase 0.
-
-    `run`: the stages of an empty array stand still.
-    """
+def _control(e: Emitter, array: Array) -> None:
+    """An empty array waits in phase 0; what goes with a task moves on by a place an interval."""
     ii, depth = array.schedule.ii, -(-array.schedule.latency // array.schedule.ii)
-    bits = phase_bits(ii)
-    e(f"reg [{bits - 1}:0] phase;", f"reg [{depth - 1}:0] live;", f"reg [{depth * array.id.width - 1}:0] ids;")
-    e("wire go = " + " & ".join(f"~({group}_due & ~{group}_ready)" for group in groups) + ";")
-    e("assign in_ready = go & phase == 0;", "wire accept = in_valid & in_ready;")
-    e("wire run = go & (in_valid | |live);")
     older = f"live[{depth - 2}:0], " if depth > 1 else ""
     ids = f"ids[{(depth - 1) * array.id.width - 1}:0], " if depth > 1 else ""
+    e(f"reg [{depth - 1}:0] live;", f"reg [{depth * array.id.width - 1}:0] ids;")
+    moves = ""
+    if ii > 1:
+        bits = phase_bits(ii)
+        e(f"wire [{bits - 1}:0] phase, next_phase;", "assign in_ready = phase == 0;")
+        idle = "phase == 0 & ~in_valid & live == 0"
+        e(f"assign next_phase = reset | phase == {ii - 1} | ({idle}) ? {bits}'d0 : phase + 1'b1;")
+        e(f"fx_copy #({bits}) counter (.clock(clock), .next(next_phase), .now(phase));")
+        moves = "if (phase == 0) "
+    else:
+        e("assign in_ready = 1'b1;")
     with e.block("always @(posedge clock) begin", "end"):
-        with e.block("if (reset) begin", "end"):
-            e("phase <= 0;", "live <= 0;")
-        with e.block("else if (go) begin", "end"):
-            if ii > 1:
-                e(f"phase <= phase == {ii - 1} || (phase == 0 && !accept && live == 0) ? 0 : phase + 1'b1;")
-            e(f"if (phase == 0) live <= {{{older}accept}};")
-        e(f"if (go && phase == 0) ids <= {{{ids}in_id}};")
+        e("if (reset) live <= 0;", f"else {moves}live <= {{{older}in_valid}};", f"{moves}ids <= {{{ids}in_id}};")
 
 
 def _stages(e: Emitter, array: Array, binding: Binding, name: str, emitters: Mapping[str, StageEmitter]) -> None:
@@ -105,7 +105,7 @@ def _stages(e: Emitter, array: Array, binding: Binding, name: str, emitters: Map
         e(f"wire {word(width)} d{k} = in_data[{place + width - 1}:{place}];")
         place += width
     for stage, emitter in emitters.items():
-        ports = [".clock(clock)", ".go(run)", ".phase(phase)"]
+        ports = [".clock(clock)", *([".next_phase(next_phase)"] if emitter.has_phases else [])]
         ports += [f".d{k}(d{k})" for k in binding.stages[stage]] if stage == INPUTS else []
         ports += [f".{tap}({tap})" for tap in (*binding.taken[stage], *binding.offered.get(stage, []))]
         for group in emitter.flags():
@@ -114,9 +114,7 @@ def _stages(e: Emitter, array: Array, binding: Binding, name: str, emitters: Map
         e(f"{name}_{stage} {stage} (" + wrapped(", ", ports) + ");")
 
 
-def _group(
-    e: Emitter, array: Array, binding: Binding, group: str, groups: list[str], emitters: Mapping[str, StageEmitter]
-) -> None:
+def _group(e: Emitter, array: Array, binding: Binding, group: str, emitters: Mapping[str, StageEmitter]) -> None:
     schedule = array.schedule
     tap = schedule.taps[group]
     age = -(-tap // schedule.ii) - 1
@@ -124,9 +122,8 @@ def _group(
     wants = " | ".join(f"{group}_is == {code}" for code in array.wants[group])
     low = age * array.id.width + TAG_BITS
     e(f"wire [{array.id.code_bits - 1}:0] {group}_is = ids[{low + array.id.code_bits - 1}:{low}];")
-    e(f"wire {group}_due = phase == {tap % schedule.ii} & live[{age}] & ({wants});")
-    others = [f"~({other}_due & ~{other}_ready)" for other in groups if other != group]
-    e(f"assign {group}_valid = " + " & ".join([f"{group}_due", *others]) + ";")
+    due = f"phase == {tap % schedule.ii} & " if schedule.ii > 1 else ""
+    e(f"assign {group}_valid = {due}live[{age}] & ({wants});")
     flags = [f"over_{group}_{stage}" for stage, emitter in emitters.items() if group in emitter.flags()]
     over = " | ".join(flags) or "1'b0"
     e(f"assign {group}_id = {taken} | {{{over}, {array.id.width - 1}'b0}};")

@@ -18,31 +18,24 @@ from condyle.text import wrapped
 class Feedback(Wires):
     """Writes the feedback module."""
 
-    def admitted(self, name: str, enters: str, returned: str, places: int) -> None:
-        """A register NAME that counts the tasks in a loop."""
-        self.e(f"reg [{places.bit_length()}:0] {name};")
-        with self.e.block("always @(posedge clock) begin", "end"):
-            self.e(f"if (reset) {name} <= 0;", f"else {name} <= {name} + ({enters}) - {returned};")
-
     def second_pass(self, room: list[str]) -> None:
         """Of dfd: a enters with the task's state."""
-        e, queues, low = self.e, self.acc.queues, self.nq + self.nv
+        e, depth, low = self.e, self.acc.depths["back"], self.nq + self.nv
         solve = self.acc.arrays["solve"]
-        e(f"wire is_dfd = {self.sent(task.is_fed_back for task in self.tasks)};", "wire returned;")
-        self.admitted("out_there", "take & is_dfd", "returned", queues.again)
-        state = f"in_data[{low - 1}:0]"
+        e(f"wire is_dfd = {self.sent(task.is_fed_back for task in self.tasks)};")
+        self.places("loop", depth, "take & is_dfd", "kept_pop")
+        state = f"entry_q[{low - 1}:0]"
         if self.nf:
-            state = f"{{in_data[{low + self.nu + self.nf - 1}:{low + self.nu}], {state}}}"
+            state = f"{{entry_q[{low + self.nu + self.nf - 1}:{low + self.nu}], {state}}}"
         if self.nb:
             state = f"{{given_a, {state}}}"
-        self.queue("state", low + self.nf + self.nb, queues.again, "take & is_dfd", state)
+        self.queue("state", low + self.nf + self.nb, depth, "take & is_dfd", state)
         wide = self.id.width + widths(solve, "out")
-        e("wire back_valid;", f"wire [{wide - 1}:0] back_in;")
-        self.queue("back", wide, queues.again, "back_valid", "back_in")
-        e("wire again = back_full;", "assign back_pop = trig_ready;", "assign state_pop = again & trig_ready;")
+        e("wire again = back_full;", "assign back_pop = again & trig_take, state_pop = back_pop;")
+        wide = self.id.width + widths(solve, "out")
         over: list[str] = []
         parts: list[str] = []
-        places = self.places("back_q", SOLVED)
+        places = self.found("back_q", SOLVED)
         for word in self.plan.takes("a"):
             was, now = solve.datapath.formats("out")[word], self.plan.formats[word]
             n = word.index
@@ -62,28 +55,26 @@ class Feedback(Wires):
         e(f"wire [{bits - 1}:0] back_code = {was}{bits}'d{last};")
         over_any = " | ".join([f"was_id[{self.id.width - 1}]", *over])
         e(f"wire [{self.id.width - 1}:0] back_id = {{{over_any}, back_code, was_id[{TAG_BITS - 1}:0]}};")
-        room.append(f"(~is_dfd | (state_free & out_there < {queues.again}))")
+        room.append("(~is_dfd | loop_room)")
 
     def rounds(self, room: list[str]) -> None:
         """Of integration steps: what goes with a sub-task waits in `course`; what a stage left waits in `round`."""
-        e, depth = self.e, self.acc.queues.course
-        e(f"wire is_step = {self.sent(bool(task.stages) for task in self.tasks)};", "wire stepped;")
-        self.admitted("in_course", "take & is_step", "stepped", depth)
-        room.append(f"(~is_step | in_course < {depth})")
-        fresh = self.fields("in_data", "q", "v", "tau", "f_ext")
+        e, depth = self.e, self.acc.depths["course"]
+        e(f"wire is_step = {self.sent(bool(task.stages) for task in self.tasks)};")
+        self.places("steps", depth, "take & is_step", "step_out_valid")
+        room.append("(~is_step | steps_room)")
+        fresh = self.fields("entry_q", "q", "v", "tau", "f_ext")
         sums = [word for word in self.plan.course if word.name in steps.FRESH]
         fresh |= {word: fresh.get(Word(steps.FRESH[word.name], word.index), ("", 0)) for word in sums}
         enters, data = "take & is_step", self._joined(fresh, self._first())
         if self.plan.has_rounds:
             (code,) = (task.codes[0] for task in self.tasks if task.has_rounds)
             width = self.id.width + widths(self.acc.arrays["step"], "again")
-            e("wire round_valid;", f"wire [{width - 1}:0] round_in;")
-            self.queue("round", width, depth, "round_valid", "round_in")
             e(f"wire round_now = round_full & tau_free{' & ~again' if self.twice else ''};")
-            e("assign round_pop = round_now & trig_ready;")
+            e("assign round_pop = round_now & trig_take;")
             e(f"wire [{self.id.width - 1}:0] round_id = {{round_q[{width - 1}], {self.id.code_bits}'d{code}, ")
             e(f"    round_q[{width - self.id.width + TAG_BITS - 1}:{width - self.id.width}]}};")
-            places = self.places("round_q", STAGE)
+            places = self.found("round_q", STAGE)
             places |= {word: places[Word(steps.AGAIN[word.name], word.index)] for word in sums}
             enters += " | round_pop"
             stage = self._slice(places, Word("stage", 0))
@@ -92,7 +83,7 @@ class Feedback(Wires):
 
     def round_task(self) -> str:
         """The state of the next stage, as the trigonometry takes a task: q, v, a = 0, f_ext."""
-        places = self.places("round_q", STAGE)
+        places = self.found("round_q", STAGE)
         words = [Word(f"n{word.name}", word.index) for name in ("q", "v") for word in self.plan.takes(name)]
         forces = [self._slice(places, word) for word in reversed(self.plan.takes("f_ext"))]
         state = [self._slice(places, word) for word in reversed(words)]
@@ -100,7 +91,7 @@ class Feedback(Wires):
 
     def round_tau(self) -> str:
         """The torques of a step for its next stage, as wide as the task's."""
-        places = self.places("round_q", STAGE)
+        places = self.found("round_q", STAGE)
         parts = [self._slice(places, word) for word in reversed(self.plan.takes("tau"))]
         wide = sum(self.width_of(word) for word in self.plan.takes("tau"))
         return "{" + wrapped(", ", [*([self._zeros(self.nu - wide)] if wide < self.nu else []), *parts]) + "}"
@@ -120,20 +111,15 @@ class Feedback(Wires):
                 e(*(f"{s}: step_{name} = {value};" for s, value in enumerate(rest)))
                 e(f"default: step_{name} = {final};")
             at[Word(name, 0)] = (f"step_{name}", 0)
-        at |= self.places("solve_out", SOLVED, "k")
-        kind = f"solve_out_id[{self.id.code}]"
+        at |= self.found("solved_q", SOLVED, "k")
+        width = widths(self.acc.arrays["solve"], "out")
+        code = kind = f"solved_q[{width + self.id.code_bits + TAG_BITS - 1}:{width + TAG_BITS}]"
         if self.plan.has_rounds:
             (follows,) = self.plan.through(STAGE)
-            kind = f"step_last ? {kind} : {self.id.code_bits}'d{follows}"
-        id_ = f"{{solve_out_id[{self.id.width - 1}], {kind}, solve_out_id[{TAG_BITS - 1}:0]}}"
-        self.instance("step", "solve_out_valid & solve_step", id_, self.gather("step", at))
-        e("assign course_pop = solve_out_valid & solve_step & step_ready;")
-        width = widths(self.acc.arrays["step"], "out")
-        free = self.result("step", "step_out_valid", "step_out_id", "step_out", width)
-        e(f"assign step_out_ready = {free};", f"assign stepped = step_out_valid & {free};")
-        if self.plan.has_rounds:
-            e("assign round_valid = step_again_valid;", "assign round_in = {step_again_id, step_again};")
-            e("assign step_again_ready = round_free;")
+            kind = f"step_last ? {code} : {self.id.code_bits}'d{follows}"
+        id_ = f"{{solved_q[{width + self.id.width - 1}], {kind}, solved_q[{width + TAG_BITS - 1}:{width}]}}"
+        self.array("step", "solved_full", id_, self.gather("step", at))
+        e("assign solved_pop = step_take, course_pop = step_take;")
 
     def width_of(self, word: Word) -> int:
         course = self.plan.course
@@ -150,7 +136,7 @@ class Feedback(Wires):
         return sliced(places[word], width) if places[word][0] else self._zeros(width)
 
     def _first(self) -> str:
-        codes = [f"in_function == {task.codes[0]} ? {task.stages[0]}" for task in self.tasks if task.stages]
+        codes = [f"entry_code == {task.codes[0]} ? {task.stages[0]}" for task in self.tasks if task.stages]
         return " : ".join([*codes, "0"])
 
     def _zeros(self, width: int) -> str:

@@ -102,11 +102,11 @@ class OperatorEmitter:
             self._product(name, a, b)
         elif kind == "sincos":
             self.e(f"wire signed [17:0] {name}_s, {name}_c;")
-            self.e(f"fx_sincos #({a}, {b}) {name} (.clock(clock), .go(go), .a({name}_a), .s({name}_s), .c({name}_c));")
+            self.e(f"fx_sincos #({a}, {b}) {name} (.clock(clock), .a({name}_a), .s({name}_s), .c({name}_c));")
         else:
             self.e(f"wire [27:0] {name}_r;", f"wire [4:0] {name}_place;", f"wire {name}_bad;")
             self.e(
-                f"fx_reciprocal #({a}) {name} (.clock(clock), .go(go), .a({name}_a), .r({name}_r), "
+                f"fx_reciprocal #({a}) {name} (.clock(clock), .a({name}_a), .r({name}_r), "
                 f".place({name}_place), .bad({name}_bad));"
             )
 
@@ -151,7 +151,7 @@ class OperatorEmitter:
             for j, (right, wb) in self._pieces(f"{name}_b", b, second):
                 self.e(f"wire {word(wa + wb)} {name}_p{i}{j};")
                 self.e(
-                    f"fx_product #({wa}, {wb}) {name}_m{i}{j} (.clock(clock), .go(go), .a({left}), .b({right}), "
+                    f"fx_product #({wa}, {wb}) {name}_m{i}{j} (.clock(clock), .a({left}), .b({right}), "
                     f".p({name}_p{i}{j}));"
                 )
 

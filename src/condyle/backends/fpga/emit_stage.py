@@ -31,7 +31,7 @@ class StageEmitter(OperatorEmitter):
     """Writes the module of one stage."""
 
     def text(self) -> str:
-        ports = ["input clock", "input go", f"input [{phase_bits(self.ii) - 1}:0] phase"]
+        ports = ["input clock", *([f"input [{phase_bits(self.ii) - 1}:0] next_phase"] if self.has_phases else [])]
         if self.stage == INPUTS:
             ports += [f"input {word(self.format_of(k).width)} d{k}" for k in self.ops]
         ports += [f"input {word(self.format_of(tap.op).width)} {tap}" for tap in self.binding.taken[self.stage]]
@@ -46,6 +46,11 @@ class StageEmitter(OperatorEmitter):
                 self.write_operation(k)
             self._registers()
         return self.e.text()
+
+    @property
+    def has_phases(self) -> bool:
+        """Whether the stage does different things in the cycles of an interval."""
+        return self.ii > 1 and bool(self.ops)
 
     def flags(self) -> dict[str, dict[int, list[int]]]:
         """For each group that this stage serves: its clamping operations by the cycle in which they end."""
@@ -63,6 +68,10 @@ class StageEmitter(OperatorEmitter):
 
     def _declarations(self) -> None:
         """Everything that holds a word; what is a port is declared in the head."""
+        if self.has_phases:
+            bits = phase_bits(self.ii)
+            self.e(f"wire [{bits - 1}:0] phase;")
+            self.e(f"fx_copy #({bits}) counter (.clock(clock), .next(next_phase), .now(phase));")
         ports = self.binding.offered.get(self.stage, [])
         for k in self.ops:
             if self.datapath.ops[k].kind != "sincos":
@@ -82,7 +91,7 @@ class StageEmitter(OperatorEmitter):
         shifted = self._flags()
         if not self.loads:
             return
-        with self.e.block("always @(posedge clock) if (go) begin", "end"):
+        with self.e.block("always @(posedge clock) begin", "end"):
             self.e(*(["over = 0;"] if self.bit else []), *shifted)
             if self.ii == 1:
                 self.e(*self.loads[0])

@@ -26,12 +26,12 @@ PLACES = {
     "step": (600, 245, "Schedule: next state"),
 }
 EDGES = (
-    ("trig", "dynamics", ""),
-    ("trig", "mass", ""),
-    ("dynamics", "derivatives", ""),
+    ("trig", "dynamics", "dynamics_in"),
+    ("trig", "mass", "mass_in"),
+    ("dynamics", "derivatives", "dtau"),
     ("mass", "solve", "inverse"),
     ("dynamics", "solve", "c"),
-    ("solve", "step", ""),
+    ("solve", "step", "solved"),
 )
 STAGES = (
     "Stages of joints from 0: Rf, Rb the forward and the backward step of inverse dynamics, Df, Db those of its "
@@ -73,16 +73,16 @@ def _drawing(acc: Accelerator) -> str:
     shapes = [f'<defs>{marker}<path d="M0 0L8 4L0 8z" fill="#555"/></marker></defs>']
     for start, end, queue in EDGES:
         if start in acc.arrays and end in acc.arrays:
-            depth = {"c": acc.queues.c, "inverse": acc.queues.inverse}.get(queue, 2)
+            depth = acc.depths[queue]
             shapes.append(_arrow(PLACES[start], PLACES[end], f"queue of {depth}"))
     if acc.plan.fed_back:
-        text = f"feedback: a, queue of {acc.queues.again}"
+        text = f"feedback: a, queue of {acc.depths['back']}"
         shapes.append(
             f'<path d="M700 200V235H110V140" fill="none" stroke="#555" marker-end="url(#to)"/>'
             f'<text x="320" y="230">{text}</text>'
         )
     if acc.plan.has_rounds:
-        text = f"feedback: the next stage's state, queue of {acc.queues.course}"
+        text = f"feedback: the next stage's state, queue of {acc.depths['round']}"
         shapes.append(
             f'<path d="M600 275H90V140" fill="none" stroke="#555" marker-end="url(#to)"/>'
             f'<text x="250" y="270">{text}</text>'

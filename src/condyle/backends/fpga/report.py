@@ -114,7 +114,7 @@ def report(acc: Accelerator, facts: Facts, sheet: Sheet) -> dict[str, Json]:
         },
         "arrays": arrays,
         "constants": _constants(acc),
-        "queues": {name: getattr(acc.queues, name) for name in acc.queues.__dataclass_fields__},
+        "queues": dict[str, Json](acc.depths),
         "word": facts.word,
         "formats": _formats(acc),
         "errors_are": "of sampled states without a flag: names alone are the maximum of `states` samples, not a bound; "

@@ -32,9 +32,11 @@ LUTS = {
 """Look-up tables of six inputs that a cell takes; that two small functions fit into one is not counted."""
 FLIP_FLOPS: dict[str, int] = dict.fromkeys(("FDRE", "FDSE", "FDCE", "FDPE"), 1)
 DSPS = {"DSP48E2": 1}
+BLOCKS = {"RAMB18E2": 1, "RAMB36E2": 2}
+"""Block memories of 18 kbit."""
 IN_DSP = "P"
 """A flip-flop of a product. It is one of the DSP48E2's own, which yosys does not use on UltraScale+."""
-REST = ("BUFG", "CARRY4", "CARRY8", "MUXF7", "MUXF8", "MUXF9", "RAMB18E2", "RAMB36E2")
+REST = ("BUFG", "CARRY4", "CARRY8", "MUXF7", "MUXF8", "MUXF9")
 
 
 class Design:
@@ -58,9 +60,9 @@ class Design:
         return self.known[module]
 
     def counts(self, module: str) -> dict[str, int]:
-        """lut, ff, ff_of_products (not in ff) and dsp of all that stands in a module."""
+        """lut, ff, ff_of_products (not in ff), dsp and bram18 of all that stands in a module."""
         cells = self.cells(module)
-        unknown = set(cells) - {*LUTS, *FLIP_FLOPS, *DSPS, IN_DSP, *REST}
+        unknown = set(cells) - {*LUTS, *FLIP_FLOPS, *DSPS, *BLOCKS, IN_DSP, *REST}
         if unknown:
             sys.exit(f"count.py does not know how much {', '.join(sorted(unknown))} takes: add it to LUTS or REST")
         return {
@@ -68,6 +70,7 @@ class Design:
             "ff": weigh(cells, FLIP_FLOPS),
             "ff_of_products": cells[IN_DSP],
             "dsp": weigh(cells, DSPS),
+            "bram18": weigh(cells, BLOCKS),
         }
 
 
@@ -148,7 +151,7 @@ def put(report: dict[str, Any], design: Design, tool: str) -> int:
     if whole["dsp"] != report["totals"]["dsp"]:
         sys.exit(f"yosys found {whole['dsp']} DSPs, report.json says {report['totals']['dsp']}: nothing written")
     arrays = {array: design.counts(f"{name}_{array}") for array in report["arrays"]}
-    for what in ("lut", "ff", "ff_of_products"):
+    for what in ("lut", "ff", "ff_of_products", "bram18"):
         report["totals"][what] = whole[what]
         for array, counted in arrays.items():
             report["arrays"][array][what] = counted[what]

@@ -1,12 +1,12 @@
-// One module an operator. A register stands behind every product and every sum; `go` low freezes all of them.
+// One module an operator. A register stands behind every product and every sum; nothing here ever stands still.
 
 // The product of one DSP.
 module fx_product #(parameter WA = 27, parameter WB = 18) (
-    input clock, input go,
+    input clock,
     input signed [WA-1:0] a, input signed [WB-1:0] b,
     output reg signed [WA+WB-1:0] p
 );
-    always @(posedge clock) if (go) p <= a * b;
+    always @(posedge clock) p <= a * b;
 endmodule
 
 // y = p / 2^R (p * 2^-R for a negative R), bits below dropped, clamped to W bits; no register.
@@ -70,7 +70,7 @@ endmodule
 
 // Sine and cosine of an angle of W bits, F of them behind the point: the cycle of a, three registers, a fifth cycle.
 module fx_sincos #(parameter W = 27, parameter F = 23) (
-    input clock, input go, input signed [W-1:0] a,
+    input clock, input signed [W-1:0] a,
     output signed [17:0] s, output signed [17:0] c
 );
     localparam CUT = W > 27 ? W - 27 : 0;
@@ -82,8 +82,8 @@ module fx_sincos #(parameter W = 27, parameter F = 23) (
     localparam signed [17:0] LOW = 18'd`FX_TURN_LOW;
     wire signed [26:0] x = a >>> CUT;
     wire signed [44:0] ph, pl;
-    fx_product #(27, 18) high (.clock(clock), .go(go), .a(x), .b(HIGH), .p(ph));
-    fx_product #(27, 18) low (.clock(clock), .go(go), .a(x), .b(LOW), .p(pl));
+    fx_product #(27, 18) high (.clock(clock), .a(x), .b(HIGH), .p(ph));
+    fx_product #(27, 18) low (.clock(clock), .a(x), .b(LOW), .p(pl));
     wire signed [61:0] wide = ph;
     wire signed [61:0] th = (wide <<< L) >>> S;
     wire signed [44:0] tl = pl >>> R;
@@ -96,9 +96,9 @@ module fx_sincos #(parameter W = 27, parameter F = 23) (
 `FX_SINCOS
     end
     wire signed [32:0] ps, pc;
-    fx_product #(15, 18) sine (.clock(clock), .go(go), .a(d), .b(row[35:18]), .p(ps));
-    fx_product #(15, 18) cosine (.clock(clock), .go(go), .a(d), .b(row[17:0]), .p(pc));
-    always @(posedge clock) if (go) begin
+    fx_product #(15, 18) sine (.clock(clock), .a(d), .b(row[35:18]), .p(ps));
+    fx_product #(15, 18) cosine (.clock(clock), .a(d), .b(row[17:0]), .p(pc));
+    always @(posedge clock) begin
         turn <= th[23:0] + tl[23:0];
         row <= rom[turn[23:14]];
         d <= $signed({1'b0, turn[13:0]}) - 15'sd8192;
@@ -117,7 +117,7 @@ endmodule
 
 // The mantissa of 1 / a for a > 0: normalise, seed, one Newton step; fx_denormal is the eighth cycle.
 module fx_reciprocal #(parameter W = 27) (
-    input clock, input go, input signed [W-1:0] a,
+    input clock, input signed [W-1:0] a,
     output reg [27:0] r, output [4:0] place, output bad
 );
     localparam CUT = W > 27 ? W - 27 : 0;
@@ -140,9 +140,9 @@ module fx_reciprocal #(parameter W = 27) (
     wire signed [44:0] p4, q6;
     wire signed [38:0] p4s = p4 >>> 6;
     wire signed [17:0] q6s = q6 >>> 27;
-    fx_product #(27, 18) check (.clock(clock), .go(go), .a(m3), .b(y3), .p(p4));
-    fx_product #(27, 18) refine (.clock(clock), .go(go), .a(e5), .b(y5), .p(q6));
-    always @(posedge clock) if (go) begin
+    fx_product #(27, 18) check (.clock(clock), .a(m3), .b(y3), .p(p4));
+    fx_product #(27, 18) refine (.clock(clock), .a(e5), .b(y5), .p(q6));
+    always @(posedge clock) begin
         x1 <= x <= 0 ? 27'sd1 : x;
         places <= {places[29:0], x <= 0 ? 5'd0 : first};
         bads <= {bads[5:0], x <= 0};
@@ -176,30 +176,108 @@ module fx_outside #(parameter W = 27, parameter LARGEST = 1) (input signed [W-1:
     assign far = x > LARGEST || x < -LARGEST;
 endmodule
 
-// A queue; `ready` and `valid` come from registers, so that no path runs through it.
+// A register of control that has copies: each drives a part of what needs it, and no tool makes one of them again.
+(* keep_hierarchy = "yes" *)
+module fx_copy #(parameter W = 1) (input clock, input [W-1:0] next, output [W-1:0] now);
+    (* keep = "true" *) reg [W-1:0] value;
+    always @(posedge clock) value <= next;
+    assign now = value;
+endmodule
+
+// A queue of DEPTH words. What its neighbours see, and what they say, meets registers: no path runs through it.
+// Wide words are cut into lanes with control of their own. `next` says whether out_valid is high in the next cycle.
 module fx_fifo #(parameter W = 32, parameter DEPTH = 4, parameter BITS = 2) (
     input clock, input reset,
     input in_valid, output in_ready, input [W-1:0] in_data,
-    output out_valid, input out_ready, output [W-1:0] out_data
+    output out_valid, input out_ready, output [W-1:0] out_data, output next
 );
-    reg [W-1:0] memory [0:DEPTH-1];
+    localparam LANES = (W + 511) / 512;
+    localparam LANE = (W + LANES - 1) / LANES;
+    wire [LANES-1:0] readies, valids, nexts;
+    genvar k;
+    generate
+        for (k = 0; k < LANES; k = k + 1) begin : lane
+            localparam WIDTH = k == LANES - 1 ? W - k * LANE : LANE;
+            fx_lane #(WIDTH, DEPTH, BITS) queue (
+                .clock(clock), .reset(reset), .push(in_valid & readies[k]), .in_data(in_data[k*LANE +: WIDTH]),
+                .pop(out_ready & valids[k]), .ready(readies[k]), .valid(valids[k]), .next(nexts[k]),
+                .out_data(out_data[k*LANE +: WIDTH])
+            );
+        end
+    endgenerate
+    assign in_ready = readies[0];
+    assign out_valid = valids[0];
+    assign next = nexts[0];
+endmodule
+
+// A lane of a queue: its output register, behind a memory that is gone around when it is empty. A deep memory is block
+// RAM, read a cycle before its word is needed; a word that waits there may come a cycle after the one before it has left.
+(* keep_hierarchy = "yes" *)
+module fx_lane #(parameter W = 32, parameter DEPTH = 4, parameter BITS = 2) (
+    input clock, input reset, input push, input [W-1:0] in_data, input pop,
+    output reg ready, output reg valid, output next, output reg [W-1:0] out_data
+);
+    localparam PLACES = DEPTH - 1;
+    localparam DEEP = DEPTH > 33;
     reg [BITS-1:0] head, tail;
-    reg [BITS:0] count;
-    wire push = in_valid & in_ready;
-    wire pop = out_valid & out_ready;
-    assign in_ready = count != DEPTH;
-    assign out_valid = count != 0;
-    assign out_data = memory[head];
+    reg [BITS:0] count, stored;
+    wire moves = ~valid | pop;
+    wire some, waits, reads;
+    wire [W-1:0] first;
+    wire direct = moves & ~some & ~waits;
+    wire writes = push & ~direct;
+    wire [BITS:0] left = count + {{BITS{1'b0}}, push} - {{BITS{1'b0}}, pop};
+    assign waits = stored != 0;
+    assign next = ~moves | some | (direct & push);
+    generate
+        if (DEEP) begin : deep
+            (* ram_style = "block" *) reg [W-1:0] memory [0:PLACES-1];
+            reg [W-1:0] word;
+            reg fetched;
+            assign some = fetched;
+            assign reads = waits & (~fetched | moves);
+            assign first = word;
+            always @(posedge clock) begin
+                if (writes) memory[tail] <= in_data;
+                if (reads) word <= memory[head];
+                fetched <= ~reset & (reads | (fetched & ~moves));
+            end
+        end else begin : shallow
+            reg [W-1:0] memory [0:PLACES-1];
+            assign some = waits;
+            assign reads = waits & moves;
+            assign first = memory[head];
+            always @(posedge clock) if (writes) memory[tail] <= in_data;
+        end
+    endgenerate
     always @(posedge clock) begin
-        if (push) memory[tail] <= in_data;
+        if (moves) out_data <= some ? first : in_data;
         if (reset) begin
             head <= 0;
             tail <= 0;
             count <= 0;
+            stored <= 0;
+            ready <= 1'b1;
+            valid <= 1'b0;
         end else begin
-            if (push) tail <= tail == DEPTH - 1 ? 0 : tail + 1'b1;
-            if (pop) head <= head == DEPTH - 1 ? 0 : head + 1'b1;
-            count <= count + push - pop;
+            if (writes) tail <= tail == PLACES - 1 ? 0 : tail + 1'b1;
+            if (reads) head <= head == PLACES - 1 ? 0 : head + 1'b1;
+            count <= left;
+            stored <= stored + {{BITS{1'b0}}, writes} - {{BITS{1'b0}}, reads};
+            ready <= left != DEPTH;
+            valid <= next;
         end
+    end
+endmodule
+
+// How many of a queue's places are promised: a task takes one when it starts towards it, and gives it back when it leaves.
+module fx_places #(parameter DEPTH = 4, parameter BITS = 2) (
+    input clock, input reset, input take, input give, output reg free
+);
+    reg [BITS:0] taken;
+    wire [BITS:0] left = taken + {{BITS{1'b0}}, take} - {{BITS{1'b0}}, give};
+    always @(posedge clock) begin
+        taken <= reset ? 0 : left;
+        free <= reset | (left != DEPTH);
     end
 endmodule

@@ -1,0 +1,64 @@
+"""Results of all functions in one stream, in turns; behind them the error of a code that names none."""
+
+from __future__ import annotations
+
+from condyle.backends.fpga.accelerator import TAG_BITS
+from condyle.backends.fpga.emit_feedback import Feedback
+from condyle.backends.fpga.emit_wires import result_width
+from condyle.backends.fpga.queues import MERGED
+
+LANE = 512
+"""Bits that one copy of the grant chooses."""
+
+
+class Encode(Feedback):
+    """Writes the merging of results."""
+
+    def encode(self) -> None:
+        e, width = self.e, result_width(self.acc)
+        e("", "// encode")
+        ids, error = self.id.width, width + self.id.width
+        heads = {name: f"{{1'b0, {name}_q[{own + ids - 1}:{own}], " for name, own in self.results.items()}
+        heads["refused"] = "{2'b11, refused_q, "
+        for name, head in heads.items():
+            own = self.results.get(name, 0)
+            parts = [f"{width - own}'b0"] * (own < width) + [f"{name}_q[{own - 1}:0]"] * (own > 0)
+            e(f"wire [{error}:0] {name}_all = {head}{', '.join(parts)}}};")
+        self._turns(list(heads))
+        self.d(f"wire [{error}:0] chosen;")
+        for lane, low in enumerate(range(0, error + 1, LANE)):
+            self._lane(lane, low, min(low + LANE, error + 1), list(heads))
+        self.queue("merged", error + 1, MERGED, "|grant", "chosen")
+        e("assign out_valid = merged_full, merged_pop = out_ready;")
+        bits, at = self.id.code_bits, width + TAG_BITS
+        e(f"wire [{bits - 1}:0] code = merged_q[{at + bits - 1}:{at}];")
+        e(f"assign out_error = merged_q[{error}], out_flag = merged_q[{error - 1}];")
+        codes = [task.codes for task in self.twice]
+        was = " : ".join([*(f"code == {second} ? {bits}'d{first}" for first, second in codes), "code"])
+        e(f"assign out_function = {f'out_error ? code : {was}' if self.twice else 'code'};")
+        e(f"assign out_tag = merged_q[{width + TAG_BITS - 1}:{width}], out_data = merged_q[{width - 1}:0];")
+
+    def _turns(self, heads: list[str]) -> None:
+        """Who goes next cycle, each in turn, so that none waits for ever; a place in `merged` is taken now."""
+        e, n = self.e, len(heads)
+        e(f"wire [{n - 1}:0] waiting = {{{', '.join(f'{name}_next' for name in reversed(heads))}}};")
+        e(
+            f"reg [{n - 1}:0] turn;",
+            f"wire [{2 * n - 1}:0] from_turn = {{waiting, waiting}} & ~({{{n}'b0, turn}} - 1'b1);",
+        )
+        e(f"wire [{2 * n - 1}:0] first = from_turn & (~from_turn + 1'b1);")
+        e(f"wire [{n - 1}:0] pick = {{{n}{{merged_room & ~reset}}}} & (first[{2 * n - 1}:{n}] | first[{n - 1}:0]);")
+        with e.block("always @(posedge clock) begin", "end"):
+            e("if (reset) turn <= 1;", f"else if (|pick) turn <= {{pick[{n - 2}:0], pick[{n - 1}]}};")
+        e(f"wire [{n - 1}:0] grant;", f"fx_copy #({n}) granted (.clock(clock), .next(pick), .now(grant));")
+        e(*(f"assign {name}_pop = grant[{k}];" for k, name in enumerate(heads)))
+        self.places("merged", MERGED, "|pick", "merged_full & merged_pop")
+
+    def _lane(self, lane: int, low: int, stop: int, heads: list[str]) -> None:
+        """Some bits of what is granted, by a grant of their own; only those that have such bits."""
+        e, n, width = self.e, len(heads), result_width(self.acc)
+        e(f"wire [{n - 1}:0] grant_{lane};")
+        e(f"fx_copy #({n}) granted_{lane} (.clock(clock), .next(pick), .now(grant_{lane}));")
+        there = [(k, name) for k, name in enumerate(heads) if stop > width or self.results.get(name, 0) > low]
+        parts = [f"({{{stop - low}{{grant_{lane}[{k}]}}}} & {name}_all[{stop - 1}:{low}])" for k, name in there]
+        e(f"assign chosen[{stop - 1}:{low}] = " + "\n    | ".join(parts) + ";")
