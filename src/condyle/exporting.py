@@ -52,6 +52,7 @@ def export(
     step: float | None = None,
     constants: str | None = None,
     folding: int | None = None,
+    part: str | None = None,
     root: str | None = None,
     box: Mapping[str, object] | None = None,
     frames: Sequence[str] = (),
@@ -71,8 +72,9 @@ def export(
     name: the prefix of every symbol, `[a-z][a-z0-9_]{0,30}` and no word of C, C++, CUDA or Verilog, by default the
     bundled robot's name, else "robot".
     For c and cuda: frames, reference_frame, integrator, inputs, as in `compile`. For c: dtype ("float64").
-    For verilog: word, the number format ("27x18", "27", "32", "q16.16"), by default the first; dsp, a budget that
-    chooses how often a task may enter; clock [MHz] (125), assumed, to print times; f_ext [N, N m], tasks carry external
+    For verilog: part, the FPGA ("xcvu9p", "xcu250", "xck26", "ecp5-85k", "ecp5-45k", "ecp5-25k"), by default the first;
+    word, the number format ("27x18", "27", "32", "q16.16"), too; dsp, a budget (62 % of the part) that chooses how
+    often a task may enter; clock [MHz] (125), assumed, to print times; f_ext [N, N m], tasks carry external
     forces, each component within; step [s] (1e-3), of "euler" and "rk4"; constants, "dsp" (the default), "shift" or
     "auto"; folding, root: see docs/fpga.md; box, the largest |v|, |a| and |tau| of its tasks, {"v": 10, "a": 100}, also
     an array (nv,) or by joint, {"v": {"joint_3": 2}}; by default v 2, a 5 and the tau of such states. UnsupportedError
@@ -84,7 +86,7 @@ def export(
     folder, functions = folder_of(out), functions_of(target, functions)
     number = None if dtype is None else dtype_name(dtype)
     options = {"dtype": number, "word": word, "dsp": dsp, "clock": clock, "f_ext": f_ext}
-    options |= {"step": step, "constants": constants, "folding": folding, "root": root, "box": box}
+    options |= {"step": step, "constants": constants, "folding": folding, "root": root, "box": box, "part": part}
     options |= {"frames": tuple(frames) or None, "reference_frame": reference_frame, "integrator": integrator}
     options |= {"inputs": tuple(inputs) or None}
     said = {option: value for option, value in options.items() if value is not None}

@@ -9,11 +9,11 @@ import numpy as np
 
 from condyle.backends.common.facts import checked_name
 from condyle.backends.fpga.accelerator import Plan
-from condyle.backends.fpga.build import Accelerator, build, fit, with_folding
-from condyle.backends.fpga.constants import with_constants
+from condyle.backends.fpga.build import Accelerator
+from condyle.backends.fpga.fitting import fitted
 from condyle.backends.fpga.planner import Planner
 from condyle.backends.fpga.steps import STANDING
-from condyle.backends.fpga.target import XCVU9P, word_of
+from condyle.backends.fpga.target import Device, part_of, word_of
 from condyle.backends.fpga.tasks import Task
 from condyle.compile.stages import stages
 from condyle.errors import UnsupportedError
@@ -32,7 +32,8 @@ ROUTES = tuple((unit.letter, unit.function, unit.route) for unit in UNITS.values
 
 @dataclass(frozen=True)
 class Options:
-    """dsp: a budget, 62 % of an XCVU9P by default. word: see the target. clock: MHz, assumed, to print times.
+    """part: see `PARTS`. dsp: a budget, 62 % of the part by default. word: see the target. clock: MHz, assumed,
+    to print times.
 
     f_ext: None, or tasks carry external forces, each component within so many N and N m. step: of euler and rk4 [s].
     constants: how products with them are made, see `CONSTANTS`. folding: how many isomorphic branches share an array;
@@ -42,6 +43,7 @@ class Options:
     functions: tuple[str, ...] = field(default_factory=library)
     word: str = "27x18"
     dsp: int | None = None
+    part: str = "xcvu9p"
     clock: float = 125.0
     name: str = "robot"
     states: int = 1000
@@ -53,6 +55,7 @@ class Options:
     box: Mapping[str, object] = field(default_factory=dict[str, object], hash=False)
 
     def __post_init__(self) -> None:
+        part_of(self.part)
         checked_name(self.name)
         if self.dsp is not None and self.dsp < 1:
             raise UnsupportedError(f"dsp={self.dsp}: give a positive number of DSPs")
@@ -64,8 +67,12 @@ class Options:
             raise UnsupportedError(f"step={self.step}: give the length of an integration step in seconds")
 
     @property
+    def device(self) -> Device:
+        return part_of(self.part)
+
+    @property
     def budget(self) -> int:
-        return self.dsp if self.dsp is not None else XCVU9P.dsp * 62 // 100
+        return self.dsp if self.dsp is not None else self.device.budget
 
 
 def planned(robot: Robot, options: Options) -> Plan:
@@ -91,8 +98,7 @@ def planned(robot: Robot, options: Options) -> Plan:
 def accelerator(robot: Robot, options: Options) -> Accelerator:
     """Planned, fitted to the budget and scheduled."""
     made = planned(robot, options)
-    ii, folding = fit(made, options.budget, options.constants, options.folding)
-    return build(with_constants(with_folding(made, folding), options.constants, ii), ii)
+    return fitted(made, options.budget, options.constants, options.folding, options.device)
 
 
 def _given_base(robot: Robot, asked: Sequence[Task]) -> int:

@@ -9,8 +9,9 @@ import pytest
 import condyle
 from condyle.backends.fpga.adders import widest
 from condyle.backends.fpga.binding import Binding, Tap
-from condyle.backends.fpga.build import build, dsp_at, fit, foldings, with_folding
+from condyle.backends.fpga.build import build, dsp_at, with_folding
 from condyle.backends.fpga.datapath import LEAVES, SHARED
+from condyle.backends.fpga.fitting import fit, foldings
 from condyle.backends.fpga.report import words_held
 from condyle.backends.fpga.schedule import pool_of, schedule
 from condyle.errors import UnsupportedError

@@ -8,31 +8,30 @@ from functools import cached_property
 
 from condyle.backends.fpga.accelerator import Plan
 from condyle.backends.fpga.adders import widest
-from condyle.backends.fpga.constants import with_constants
 from condyle.backends.fpga.datapath import unit_dsp
 from condyle.backends.fpga.emit_array import Array
 from condyle.backends.fpga.queues import depths
-from condyle.backends.fpga.schedule import schedule, units_at
-from condyle.backends.fpga.target import ADDER
+from condyle.backends.fpga.schedule import Schedule, schedule, units_at
+from condyle.backends.fpga.target import ADDER, XCVU9P, Device
 from condyle.backends.fpga.tasks import PRODUCTS, SOLVED, STAGE, STEP, TRIG, Leaf
-from condyle.errors import BuildError, UnsupportedError
+from condyle.errors import BuildError
 
-LARGEST_II = 64
 EDGES = 2
 """Cycles in the queues at either end: where tasks come in, where results go out."""
 
 
 @dataclass(frozen=True)
 class Accelerator:
-    """A plan whose arrays are scheduled at one initiation interval."""
+    """A plan whose arrays are scheduled at one initiation interval, for a part."""
 
     plan: Plan
     arrays: Mapping[str, Array]
     ii: int
+    device: Device = XCVU9P
 
     @cached_property
     def dsp(self) -> int:
-        return dsp_at(self.plan, self.ii)
+        return dsp_at(self.plan, self.ii, self.device)
 
     def tap(self, leaf: Leaf) -> int:
         """When a group leaves its array; 0 where there is none."""
@@ -59,12 +58,29 @@ class Accelerator:
         return self.ii * len(task.passes) * max(1, len(task.stages))
 
     @cached_property
+    def words(self) -> Mapping[str, Mapping[int, int]]:
+        """Of each array the registers of data words: how many of each operation's."""
+        return {name: _held(array.schedule) for name, array in self.arrays.items()}
+
+    @cached_property
+    def register_bits(self) -> int:
+        """Bits of all data words, those in lines too; queues apart."""
+        paths = {name: array.datapath for name, array in self.arrays.items()}
+        return sum(n * paths[name].ops[k].format.width for name, held in self.words.items() for k, n in held.items())
+
+    @cached_property
     def depths(self) -> Mapping[str, int]:
         """Places of each queue."""
         return depths(self.plan, self.ii, self.tap)
 
 
-def build(plan: Plan, ii: int, folding: int = 1) -> Accelerator:
+def _held(schedule: Schedule) -> dict[int, int]:
+    path = schedule.datapath
+    timed = [k for k in path.members if path.ops[k].kind not in ("const", "wire", "sincos")]
+    return {k: 1 + schedule.copies[k] for k in timed}
+
+
+def build(plan: Plan, ii: int, folding: int = 1, device: Device = XCVU9P) -> Accelerator:
     """Every array scheduled at this interval; BuildError if a sum between two registers broke the rule.
 
     folding: how many branches share an array, each at its own rate: it divides ii.
@@ -77,43 +93,16 @@ def build(plan: Plan, ii: int, folding: int = 1) -> Accelerator:
     for name, path in plan.datapaths.items():
         wants = {group: tuple(plan.through(Leaf(name, group))) for group, _ in path.groups}
         arrays[name] = Array(schedule(path, ii), wants, plan.id)
-    return Accelerator(plan, arrays, ii)
+    return Accelerator(plan, arrays, ii, device)
 
 
-def dsp_at(plan: Plan, ii: int) -> int:
+def dsp_at(plan: Plan, ii: int, device: Device = XCVU9P) -> int:
     """DSPs of all units at an interval."""
-    return sum(n * unit_dsp(pool[1]) for path in plan.datapaths.values() for pool, n in units_at(path, ii).items())
+    pools = [units_at(path, ii) for path in plan.datapaths.values()]
+    return sum(n * unit_dsp(pool[1], device) for units in pools for pool, n in units.items())
 
 
 def with_folding(plan: Plan, folding: int) -> Plan:
     """The plan in which so many branches share an array."""
     paths = {name: replace(path, folding=folding) for name, path in plan.datapaths.items()}
     return plan if folding == 1 else replace(plan, datapaths=paths)
-
-
-def foldings(plan: Plan) -> list[int]:
-    """How many branches can share arrays, ascending."""
-    counts = {len(alike) for path in plan.datapaths.values() for alike in path.shared}
-    return sorted({1, *(k for n in counts for k in range(2, n + 1) if n % k == 0)})
-
-
-def fit(plan: Plan, budget: int, constants: str = "dsp", folding: int | None = None) -> tuple[int, int]:
-    """The shortest interval whose units stay within a budget of DSPs, and the folding factor that then needs fewest.
-
-    folding: only this one. UnsupportedError says which there are, or the smallest budget that can.
-    """
-    known = foldings(plan)
-    if folding is not None and folding not in known:
-        raise UnsupportedError(f"folding={folding}: factors of this robot's branches are {', '.join(map(str, known))}")
-    plans = {n: with_folding(plan, n) for n in (known if folding is None else [folding])}
-    for ii in range(1, LARGEST_II + 1):
-        there = {n: with_constants(shared, constants, ii) for n, shared in plans.items() if ii % n == 0}
-        costs = [(dsp_at(shared, ii), n) for n, shared in there.items()]
-        if costs and min(costs)[0] <= budget:
-            return ii, min(costs)[1]
-    slowest = {n: LARGEST_II // n * n for n in plans}
-    least = min(dsp_at(with_constants(plans[n], constants, ii), ii) for n, ii in slowest.items())
-    raise UnsupportedError(
-        f"{budget} DSPs do not hold {', '.join(plan.functions)}: the smallest budget is {least}, at one task in "
-        f"{LARGEST_II} cycles; ask for fewer functions or a narrower word"
-    )

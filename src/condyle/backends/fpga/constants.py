@@ -14,7 +14,7 @@ from condyle.backends.fpga.accelerator import Plan
 from condyle.backends.fpga.adders import product_shift
 from condyle.backends.fpga.datapath import Datapath, Op, unit_dsp
 from condyle.backends.fpga.formats import Format
-from condyle.backends.fpga.target import ADDER, XCVU9P
+from condyle.backends.fpga.target import ADDER, XCVU9P, Device
 from condyle.errors import UnsupportedError
 
 CONSTANTS = ("dsp", "shift", "auto")
@@ -103,11 +103,11 @@ class _Rewriting:
         return acc
 
 
-def shifted(path: Datapath, ii: int, mode: str) -> Datapath:
+def shifted(path: Datapath, ii: int, mode: str, device: Device = XCVU9P) -> Datapath:
     """The datapath with products of constants as sums, where the mode says so."""
     new = _Rewriting(path)
     for k, op in enumerate(path.ops):
-        chain = _chosen(path, k, ii, mode)
+        chain = _chosen(path, k, ii, mode, device)
         new.at.append(new.chain(k, chain) if chain else new.copy(op))
     inputs = tuple((word, new.at[k]) for word, k in path.inputs)
     groups = tuple((name, tuple((word, new.at[k]) for word, k in pairs)) for name, pairs in path.groups)
@@ -120,21 +120,21 @@ def is_constant_product(path: Datapath, k: int) -> bool:
     return op.kind == "mul" and path.ops[op.args[1]].kind == "const" and path.ops[op.args[1]].value != 0
 
 
-def _chosen(path: Datapath, k: int, ii: int, mode: str) -> list[Step] | None:
+def _chosen(path: Datapath, k: int, ii: int, mode: str, device: Device) -> list[Step] | None:
     if k in path.folds or not is_constant_product(path, k):
         return None  # a constant that changes with the turn is a factor
     op = path.ops[k]
     chain = steps(path.ops[op.args[1]].value, path.ops[op.args[0]].format.width, product_shift(path, k))
     if not chain or mode == "shift":
         return chain
-    cost, saved = sum(step.width for step in chain), unit_dsp(path.unit(k)) / ii
-    return chain if cost / XCVU9P.lut < saved / XCVU9P.dsp else None
+    cost, saved = sum(step.width for step in chain), unit_dsp(path.unit(k), device) / ii
+    return chain if cost / device.lut < saved / device.dsp else None
 
 
-def with_constants(plan: Plan, mode: str, ii: int) -> Plan:
+def with_constants(plan: Plan, mode: str, ii: int, device: Device = XCVU9P) -> Plan:
     """The plan with its constants as the mode says, at this interval; UnsupportedError names the modes."""
     if mode not in CONSTANTS:
         raise UnsupportedError(f"constants={mode!r}: allowed is {', '.join(CONSTANTS)}")
     if mode == "dsp":
         return plan
-    return replace(plan, datapaths={name: shifted(path, ii, mode) for name, path in plan.datapaths.items()})
+    return replace(plan, datapaths={name: shifted(path, ii, mode, device) for name, path in plan.datapaths.items()})

@@ -10,14 +10,15 @@ from typing import NamedTuple
 
 from condyle.backends.common.order import reached
 from condyle.backends.fpga.formats import Format
+from condyle.backends.fpga.operators import splits
 from condyle.backends.fpga.target import (
     ADD_CYCLES,
     RECIPROCAL_CYCLES,
-    RECIPROCAL_DSP,
+    RECIPROCAL_PRODUCTS,
     SINCOS_CYCLES,
-    SINCOS_DSP,
+    SINCOS_PRODUCTS,
+    Device,
     product_cycles,
-    product_dsp,
 )
 
 LEAVES = frozenset({"input", "const"})
@@ -199,6 +200,20 @@ class Datapath:
         return k
 
 
-def unit_dsp(unit: tuple[str, int, int]) -> int:
+def unit_products(unit: tuple[str, int, int]) -> tuple[tuple[int, int], ...]:
+    """The bits of the factors of each `fx_product` in a unit."""
     kind, a, b = unit
-    return {"mul": product_dsp(a, b), "sincos": SINCOS_DSP, "rcp": RECIPROCAL_DSP}[kind]
+    if kind == "mul":
+        first, second = splits(a, b)
+        return tuple((x, y) for x in _pieces(a, first) for y in _pieces(b, second))
+    return {"sincos": SINCOS_PRODUCTS, "rcp": RECIPROCAL_PRODUCTS}[kind]
+
+
+def _pieces(width: int, place: int) -> tuple[int, ...]:
+    """The lower piece of a factor has no sign of its own: a zero stands before it."""
+    return (width - place, place + 1) if place else (width,)
+
+
+def unit_dsp(unit: tuple[str, int, int], device: Device) -> int:
+    """Multipliers of the part that a unit takes."""
+    return sum(device.product(a, b) for a, b in unit_products(unit))

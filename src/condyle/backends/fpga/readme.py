@@ -33,7 +33,7 @@ def readme(acc: Accelerator, facts: Facts, report: Mapping[str, Any], joints: Se
 # {name}: rigid-body dynamics in hardware
 
 One pipelined accelerator in Verilog-2005, module `{name}`: {len(plan.functions)} functions of one robot,
-nq = {plan.nq}, nv = {plan.nv}, words {facts.word}, a task every {cycles(acc.ii)}, {acc.dsp} DSP48E2
+nq = {plan.nq}, nv = {plan.nv}, words {facts.word}, a task every {cycles(acc.ii)}, {acc.dsp} {acc.device.multiplier}
 ({report["dsp_percent"]} % of an {report["device"]}).
 {birth(known)} No clock is promised: nothing was placed and routed.
 

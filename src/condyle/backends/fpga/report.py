@@ -11,9 +11,9 @@ from condyle.backends.fpga.adders import widest
 from condyle.backends.fpga.bounds import count, proven
 from condyle.backends.fpga.build import Accelerator
 from condyle.backends.fpga.constants import is_constant_product
-from condyle.backends.fpga.datapath import unit_dsp
+from condyle.backends.fpga.datapath import unit_dsp, unit_products
 from condyle.backends.fpga.ranges import Reals
-from condyle.backends.fpga.target import ADDER, XCVU9P
+from condyle.backends.fpga.target import ADDER
 from condyle.backends.fpga.tasks import TRIG, Leaf
 from condyle.backends.fpga.vectors import PARTS, worst
 
@@ -65,15 +65,18 @@ def cycles(n: int) -> str:
 
 
 def array_dsp(acc: Accelerator, name: str) -> int:
-    return sum(n * unit_dsp(pool[1]) for pool, n in acc.arrays[name].schedule.units.items())
+    return sum(n * unit_dsp(pool[1], acc.device) for pool, n in acc.arrays[name].schedule.units.items())
 
 
 def words_held(acc: Accelerator, name: str) -> int:
     """Registers of data words in an array."""
-    schedule = acc.arrays[name].schedule
-    path = schedule.datapath
-    timed = [k for k in path.members if path.ops[k].kind not in ("const", "wire", "sincos")]
-    return sum(1 + schedule.copies[k] for k in timed)
+    return sum(acc.words[name].values())
+
+
+def products(acc: Accelerator) -> int:
+    """Instances of `fx_product`."""
+    units = (unit for array in acc.arrays.values() for unit in array.schedule.units.items())
+    return sum(n * len(unit_products(pool[1])) for pool, n in units)
 
 
 def report(acc: Accelerator, facts: Facts, sheet: Sheet) -> dict[str, Json]:
@@ -101,9 +104,16 @@ def report(acc: Accelerator, facts: Facts, sheet: Sheet) -> dict[str, Json]:
         "functions": functions,
         "warnings": list(sheet.warnings),
         "folding": max(array.datapath.folding for array in acc.arrays.values()),
-        "totals": {"dsp": acc.dsp, "lut": None, "ff": None},
-        "device": XCVU9P.name,
-        "dsp_percent": round(100.0 * acc.dsp / XCVU9P.dsp, 1),
+        "totals": {
+            "dsp": acc.dsp,
+            "products": products(acc),
+            "register_bits": acc.register_bits,
+            "lut": None,
+            "ff": None,
+        },
+        "device": acc.device.name,
+        "board": acc.device.board,
+        "dsp_percent": round(100.0 * acc.dsp / acc.device.dsp, 1),
         "registers": {
             "max_between": {
                 "sum_bits": max(widest(array.datapath) for array in acc.arrays.values()),

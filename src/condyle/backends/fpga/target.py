@@ -33,17 +33,51 @@ WORDS = {
 
 @dataclass(frozen=True, slots=True)
 class Device:
-    """A part and what it holds."""
+    """A part and what it holds. factors: bits of the two signed factors of one of its multipliers; ram: block RAMs.
+
+    family: that of yosys. order: the part as its tools name it; board: one that carries it. A part of Xilinx keeps
+    lines of registers in tables, an ECP5 does not: each bit there is one of as many flip-flops as tables.
+    """
 
     name: str
     dsp: int
     lut: int
+    ram: int
+    order: str
+    board: str
+    family: str = "xcup"
+    factors: tuple[int, int] = (A, B)
+
+    @property
+    def multiplier(self) -> str:
+        """What one of its DSPs is called."""
+        return "DSP48E2" if self.family == "xcup" else "MULT18X18D"
+
+    @property
+    def budget(self) -> int:
+        """The DSPs that an accelerator may take where none are named: 62 %."""
+        return self.dsp * 62 // 100
+
+    def product(self, a: int, b: int) -> int:
+        """Multipliers of one `fx_product` of a and b bits."""
+        pairs = ((a, b), (b, a))
+        return min(-(-x // wide) * -(-y // narrow) for x, y in pairs for wide, narrow in [self.factors])
 
 
-XCVU9P = Device("XCVU9P", 6840, 1_182_240)
+PARTS = {
+    "xcvu9p": Device("XCVU9P", 6840, 1_182_240, 2160, "xcvu9p-flga2104-2L-e", "VCU118"),
+    "xcu250": Device("XCU250", 12_288, 1_728_000, 2688, "xcu250-figd2104-2L-e", "Alveo U250"),
+    "xck26": Device("XCK26", 1248, 117_120, 144, "xck26-sfvc784-2LV-c", "KV260"),
+    "ecp5-85k": Device("LFE5U-85F", 156, 83_640, 208, "LFE5U-85F-6BG381C", "ULX3S-85F", "ecp5", (18, 18)),
+    "ecp5-45k": Device("LFE5U-45F", 72, 43_848, 108, "LFE5U-45F-6BG381C", "ULX3S-45F", "ecp5", (18, 18)),
+    "ecp5-25k": Device("LFE5U-25F", 28, 24_288, 56, "LFE5U-25F-6BG381C", "ULX3S-25F", "ecp5", (18, 18)),
+}
+"""The parts that an export can be for, by the name of `--part`; the first is the default. Block RAMs are of
+36 kbit, of 18 in an ECP5."""
+XCVU9P = PARTS["xcvu9p"]
 ADD_CYCLES = 1
-SINCOS_CYCLES, SINCOS_DSP = 5, 4
-RECIPROCAL_CYCLES, RECIPROCAL_DSP = 8, 2
+SINCOS_CYCLES, SINCOS_PRODUCTS = 5, ((27, 18), (27, 18), (15, 18), (15, 18))
+RECIPROCAL_CYCLES, RECIPROCAL_PRODUCTS = 8, ((27, 18), (27, 18))
 ADDER = 32
 """Bits of the operands of the widest sum between two registers."""
 
@@ -53,6 +87,13 @@ def word_of(name: str) -> Word:
     if name not in WORDS:
         raise UnsupportedError(f"word {name!r}: allowed is {', '.join(WORDS)}")
     return WORDS[name]
+
+
+def part_of(name: str) -> Device:
+    """The part of that name; UnsupportedError says which there are."""
+    if name not in PARTS:
+        raise UnsupportedError(f"part {name!r}: allowed is {', '.join(PARTS)}")
+    return PARTS[name]
 
 
 def product_dsp(a: int, b: int) -> int:

@@ -1,0 +1,85 @@
+"""Whether an accelerator fits a part: the shortest interval within a budget of DSPs, and room for its registers."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from condyle.backends.fpga.accelerator import Plan
+from condyle.backends.fpga.build import Accelerator, build, dsp_at, with_folding
+from condyle.backends.fpga.constants import with_constants
+from condyle.backends.fpga.target import XCVU9P, Device
+from condyle.errors import UnsupportedError
+
+LARGEST_II = 64
+
+
+def foldings(plan: Plan) -> list[int]:
+    """How many branches can share arrays, ascending."""
+    counts = {len(alike) for path in plan.datapaths.values() for alike in path.shared}
+    return sorted({1, *(k for n in counts for k in range(2, n + 1) if n % k == 0)})
+
+
+def fit(
+    plan: Plan, budget: int, constants: str = "dsp", folding: int | None = None, device: Device = XCVU9P
+) -> tuple[int, int]:
+    """The shortest interval whose units stay within a budget of DSPs, and the folding factor that then needs fewest.
+
+    folding: only this one. UnsupportedError says which there are, or what the part can hold.
+    """
+    known = foldings(plan)
+    if folding is not None and folding not in known:
+        raise UnsupportedError(f"folding={folding}: factors of this robot's branches are {', '.join(map(str, known))}")
+    plans = {n: with_folding(plan, n) for n in (known if folding is None else [folding])}
+    costs: dict[int, tuple[int, int]] = {}
+    for ii in range(1, LARGEST_II + 1):
+        there = {n: with_constants(shared, constants, ii, device) for n, shared in plans.items() if ii % n == 0}
+        if there:
+            costs[ii] = min((dsp_at(shared, ii, device), n) for n, shared in there.items())
+            if costs[ii][0] <= min(budget, device.dsp):
+                if budget > device.dsp:
+                    break
+                return ii, costs[ii][1]
+    raise UnsupportedError(_does_not_fit(plan, budget, device, {ii: cost for ii, (cost, _) in costs.items()}))
+
+
+def _does_not_fit(plan: Plan, budget: int, device: Device, costs: Mapping[int, int]) -> str:
+    """What a part can hold of the functions; costs: DSPs at the intervals that were tried."""
+    functions = ", ".join(plan.functions)
+    ii = next((ii for ii, cost in costs.items() if cost <= device.dsp), None)
+    if ii is None:
+        return (
+            f"an {device.name} does not hold {functions} at any interval: it has {device.dsp} DSPs, "
+            f"{min(costs.values())} are needed at one task in {LARGEST_II} cycles; ask for fewer functions, a narrower "
+            "word or a larger part"
+        )
+    shortest = f"it has {device.dsp} DSPs, the shortest interval that fits is {ii} cycles, with {costs[ii]}"
+    if budget > device.dsp:
+        return f"dsp={budget}: more than an {device.name} holds; {shortest}"
+    return (
+        f"{budget} DSPs do not hold {functions}: the smallest budget is {min(costs.values())}, at one task in "
+        f"{max(costs)} cycles (of an {device.name}: {shortest}); ask for fewer functions, a narrower word or a larger "
+        "part"
+    )
+
+
+def fitted(plan: Plan, budget: int, constants: str, folding: int | None, device: Device) -> Accelerator:
+    """The accelerator at the shortest interval; UnsupportedError if the part has too few DSPs, or flip-flops."""
+    ii, fold = fit(plan, budget, constants, folding, device)
+    acc = _built(plan, constants, fold, ii, device)
+    if device.family != "ecp5" or acc.register_bits <= device.lut:
+        return acc
+    longer = [ii * k for k in range(2, LARGEST_II // ii + 1)]
+    there = (
+        one for one in (_built(plan, constants, fold, n, device) for n in longer) if one.register_bits <= device.lut
+    )
+    found = next(there, None)
+    fits = f"the smallest interval that fits is {found.ii} cycles: --dsp {found.dsp}" if found else "no interval does"
+    raise UnsupportedError(
+        f"an {device.name} does not hold {', '.join(plan.functions)} at a task in {ii} cycles: the words between "
+        f"operators take {acc.register_bits} flip-flops, it has {device.lut}; {fits}; ask for fewer functions or a "
+        "larger part"
+    )
+
+
+def _built(plan: Plan, constants: str, folding: int, ii: int, device: Device) -> Accelerator:
+    return build(with_constants(with_folding(plan, folding), constants, ii, device), ii, device=device)

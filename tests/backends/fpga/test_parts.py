@@ -1,0 +1,73 @@
+"""Parts: what a product costs there, which interval fits, what is said where none does."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+
+import condyle
+from condyle import hardware
+from condyle.backends.fpga.datapath import unit_dsp
+from condyle.backends.fpga.fitting import fit
+from condyle.backends.fpga.target import PARTS
+from condyle.errors import UnsupportedError
+from condyle.hardware import Options
+
+ARM = condyle.chain(2, 0)
+
+
+@pytest.mark.parametrize(
+    ("unit", "dsp48", "mult18"),
+    [
+        (("mul", 27, 18), 1, 2),
+        (("mul", 18, 18), 1, 1),
+        (("mul", 27, 27), 2, 4),
+        (("mul", 32, 32), 4, 4),
+        (("sincos", 27, 23), 4, 6),
+        (("rcp", 27, 0), 2, 4),
+    ],
+)
+def test_what_a_unit_costs(unit, dsp48, mult18) -> None:
+    assert [unit_dsp(unit, PARTS[name]) for name in ("xcvu9p", "ecp5-85k")] == [dsp48, mult18]
+
+
+@pytest.mark.parametrize("part", PARTS)
+def test_the_budget_and_the_report_are_of_the_part(tmp_path, part) -> None:
+    condyle.export(ARM, "verilog", tmp_path, ("id",), name="arm", part=part)
+    report = json.loads((tmp_path / "report.json").read_text())
+    device = PARTS[part]
+    assert report["device"] == device.name and report["totals"]["dsp"] <= device.dsp * 62 // 100
+    assert report["dsp_percent"] == round(100 * report["totals"]["dsp"] / device.dsp, 1)
+    readme = (tmp_path / "README.md").read_text()
+    assert f"{report['totals']['dsp']} {device.multiplier}" in readme and device.name in readme
+
+
+def test_a_smaller_part_takes_a_longer_interval() -> None:
+    intervals = [hardware.accelerator(ARM, Options(part=part)).ii for part in ("xcvu9p", "ecp5-85k", "ecp5-45k")]
+    assert intervals == sorted(set(intervals)), "each is longer than the one before"
+
+
+def test_a_budget_beyond_the_part_names_the_smallest_interval_that_fits() -> None:
+    plan = hardware.planned(ARM, Options())
+    ii, _ = fit(plan, PARTS["ecp5-85k"].dsp, device=PARTS["ecp5-85k"])
+    with pytest.raises(UnsupportedError, match=rf"^dsp=1200: .*LFE5U-85F .*it has 156 DSPs, .* fits is {ii} cycles"):
+        hardware.accelerator(ARM, Options(dsp=1200, part="ecp5-85k"))
+
+
+def test_a_robot_that_no_interval_brings_into_the_part() -> None:
+    with pytest.raises(UnsupportedError, match=r"LFE5U-25F does not hold .* at any interval: it has 28 DSPs, \d+ are"):
+        hardware.accelerator(condyle.chain(4, 0), Options(part="ecp5-25k"))
+
+
+def test_words_beyond_the_flip_flops_of_a_part() -> None:
+    """An ECP5 keeps no lines of registers in tables."""
+    iiwa = condyle.load("iiwa14")
+    with pytest.raises(UnsupportedError, match=r"LFE5U-85F .* take \d+ flip-flops, it has 83640; no interval does"):
+        hardware.accelerator(iiwa, Options(dsp=156, part="ecp5-85k"))
+    assert hardware.accelerator(iiwa, Options(("id",), part="ecp5-85k")).register_bits < 83_640
+
+
+def test_a_part_that_is_not_there(tmp_path) -> None:
+    with pytest.raises(UnsupportedError, match=r"part 'spartan': allowed is xcvu9p, xcu250, xck26, ecp5-85k"):
+        condyle.export(ARM, "verilog", tmp_path, part="spartan")
