@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from condyle.backends.fpga.accelerator import TAG_BITS
 from condyle.backends.fpga.emit_feedback import Feedback
-from condyle.backends.fpga.emit_wires import result_width
 from condyle.backends.fpga.queues import MERGED
+from condyle.backends.fpga.stream import result_width
 
 LANE = 512
 """Bits that one copy of the grant chooses."""
@@ -15,7 +15,7 @@ class Encode(Feedback):
     """Writes the merging of results."""
 
     def encode(self) -> None:
-        e, width = self.e, result_width(self.acc)
+        e, width = self.e, result_width(self.plan)
         e("", "// encode")
         ids, error = self.id.width, width + self.id.width
         heads = {name: f"{{1'b0, {name}_q[{own + ids - 1}:{own}], " for name, own in self.results.items()}
@@ -56,7 +56,7 @@ class Encode(Feedback):
 
     def _lane(self, lane: int, low: int, stop: int, heads: list[str]) -> None:
         """Some bits of what is granted, by a grant of their own; only those that have such bits."""
-        e, n, width = self.e, len(heads), result_width(self.acc)
+        e, n, width = self.e, len(heads), result_width(self.plan)
         e(f"wire [{n - 1}:0] grant_{lane};")
         e(f"fx_copy #({n}) granted_{lane} (.clock(clock), .next(pick), .now(grant_{lane}));")
         there = [(k, name) for k, name in enumerate(heads) if stop > width or self.results.get(name, 0) > low]

@@ -9,8 +9,8 @@ from condyle.backends.fpga.accelerator import TAG_BITS
 from condyle.backends.fpga.build import Accelerator
 from condyle.backends.fpga.emit_array import emit_array
 from condyle.backends.fpga.emit_top import emit_top
-from condyle.backends.fpga.emit_wires import field_width, result_width
 from condyle.backends.fpga.operators import TWO_PI_INVERSE, reciprocal_table, sincos_table
+from condyle.backends.fpga.stream import bus, result_width, width
 from condyle.text import Emitter
 
 TASKS, ANSWERS = "tasks.hex", "answers.hex"
@@ -48,8 +48,8 @@ def _sincos_rows() -> list[int]:
     rows: list[int] = []
     for sine, cosine, slope, fall in zip(*(table.tolist() for table in sincos_table()), strict=True):
         row = 0
-        for value, width in ((sine, 21), (cosine, 21), (slope, 18), (fall, 18)):
-            row = row << width | (value & ((1 << width) - 1))
+        for value, bits in ((sine, 21), (cosine, 21), (slope, 18), (fall, 18)):
+            row = row << bits | (value & ((1 << bits) - 1))
         rows.append(row)
     return rows
 
@@ -73,8 +73,7 @@ def support(name: str) -> str:
 
 def bench_widths(acc: Accelerator) -> tuple[int, int]:
     """Bits of a task's and of an answer's data."""
-    u = max(field_width(acc, "a"), field_width(acc, "tau"))
-    return u + sum(field_width(acc, name) for name in ("q", "v", "f_ext", "Minv")), result_width(acc)
+    return width(bus(acc.plan)), result_width(acc.plan)
 
 
 def emit_bench(acc: Accelerator, prefix: str, n: int) -> str:

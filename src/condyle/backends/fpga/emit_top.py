@@ -9,8 +9,9 @@ from condyle.backends.fpga.accelerator import TAG_BITS
 from condyle.backends.fpga.build import Accelerator
 from condyle.backends.fpga.emit_array import widths
 from condyle.backends.fpga.emit_encode import Encode
-from condyle.backends.fpga.emit_wires import is_one_of, result_width
+from condyle.backends.fpga.emit_wires import is_one_of
 from condyle.backends.fpga.queues import ENTRY, fed_by_trig
+from condyle.backends.fpga.stream import result_width
 from condyle.backends.fpga.tasks import BIAS, COLUMNS, FLAG, FLOATS, INVERSE, TRIG
 from condyle.text import Emitter
 
@@ -24,7 +25,7 @@ class TopEmitter(Encode):
         ports += [f"input [{self.id.code_bits - 1}:0] in_function", f"input [{TAG_BITS - 1}:0] in_tag"]
         ports += [f"input [{width - 1}:0] in_data", "output out_valid", "input out_ready"]
         ports += [f"output [{self.id.code_bits - 1}:0] out_function", f"output [{TAG_BITS - 1}:0] out_tag"]
-        ports += ["output out_flag", "output out_error", f"output [{result_width(self.acc) - 1}:0] out_data"]
+        ports += ["output out_flag", "output out_error", f"output [{result_width(self.plan) - 1}:0] out_data"]
         self._enter(width)
         self._decode()
         self._fork()

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterable
 from dataclasses import dataclass
 
+from condyle.backends.fpga import stream
 from condyle.backends.fpga.build import Accelerator
 from condyle.backends.fpga.datapath import Word
 from condyle.backends.fpga.edge import largest, takers
@@ -13,22 +15,6 @@ from condyle.backends.fpga.emit_operators import any_of
 from condyle.backends.fpga.queues import queues
 from condyle.backends.fpga.tasks import Leaf
 from condyle.text import Emitter
-
-
-def task_words(acc: Accelerator) -> list[Word]:
-    """The words of a task, from bit 0 on: q, v, u (a or tau), f_ext, the upper triangle of Minv."""
-    plan = acc.plan
-    u = plan.takes("a") or plan.takes("tau")
-    return [*plan.takes("q"), *plan.takes("v"), *u, *plan.takes("f_ext"), *plan.takes("Minv")]
-
-
-def field_width(acc: Accelerator, name: str) -> int:
-    return sum(acc.plan.formats[word].width for word in acc.plan.takes(name))
-
-
-def result_width(acc: Accelerator) -> int:
-    return max(sum(format.width for _, format in words) for words in acc.plan.results.values())
-
 
 Places = dict[Word, tuple[str, int]]
 """Of each word the bus that carries it, and its lowest bit there."""
@@ -73,10 +59,11 @@ class Wires:
         self.nb = sum(self.plan.formats[word].width for word in forced)
         self.twice = self.plan.fed_back
         self.results: dict[str, int] = {}
-        self.nq, self.nv = field_width(self.acc, "q"), field_width(self.acc, "v")
-        self.nu = max(field_width(self.acc, "a"), field_width(self.acc, "tau"))
-        self.nf = field_width(self.acc, "f_ext")
-        self.ni = field_width(self.acc, "Minv")
+        bits = Counter[str]()
+        for field in stream.bus(self.plan):
+            bits[field.word.name] += field.format.width
+        self.nq, self.nv, self.nf, self.ni = (bits[name] for name in ("q", "v", "f_ext", "Minv"))
+        self.nu = bits["a"] + bits["tau"]
 
     def outside(self) -> None:
         """Whether a word that the task's function takes is outside the box."""

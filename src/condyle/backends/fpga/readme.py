@@ -11,10 +11,8 @@ from condyle.backends.common.facts import Facts as Birth
 from condyle.backends.common.readme import Coordinates, birth, order
 from condyle.backends.fpga.accelerator import TAG_BITS
 from condyle.backends.fpga.build import Accelerator
-from condyle.backends.fpga.datapath import Word
-from condyle.backends.fpga.emit_wires import result_width, task_words
-from condyle.backends.fpga.formats import Format
 from condyle.backends.fpga.report import Facts, cycles, said_box
+from condyle.backends.fpga.stream import Field, bus, result_width
 from condyle.backends.fpga.tasks import Task
 
 
@@ -22,11 +20,10 @@ def readme(acc: Accelerator, facts: Facts, report: Mapping[str, Any], joints: Se
     """README.md: the files, the ports, how a task is sent, each function, the order of the joints."""
     name, plan = facts.name, acc.plan
     known = Birth(plan.nq, plan.nv, facts.fingerprint, facts.version, name)
-    words = [(word, plan.formats[word]) for word in task_words(acc)]
+    fields = bus(plan)
     arrays = ", ".join(f"`{name}_{array}.v`" for array in acc.arrays)
     function = plan.functions[0]
-    first, (result, format) = words[0], plan.results[function][0]
-    width = sum(format.width for _, format in words)
+    first, (result, format) = fields[0], plan.results[function][0]
     box = said_box(report)
     rows = "\n".join(_function(task, report["functions"][name]) for name, task in plan.tasks.items())
     return f"""\
@@ -65,12 +62,12 @@ For synthesis take all `.v` files but the bench. There are no constraints but th
 | `in_valid`, `in_ready` | 1 | a task is taken at a rising edge at which both are high; `in_ready` is low in reset |
 | `in_function` | {plan.id.code_bits} | the code of the function, below |
 | `in_tag` | {TAG_BITS} | any number of yours; it comes back with the result |
-| `in_data` | {width} | the task's words |
+| `in_data` | {fields[-1].high + 1} | the task's words |
 | `out_valid`, `out_ready` | 1 | a result leaves at a rising edge at which both are high; it waits as long as you like |
 | `out_function`, `out_tag` | {plan.id.code_bits}, {TAG_BITS} | those of the task |
 | `out_flag` | 1 | a word was outside the stated box, or a signal had to be clamped: do not trust this result |
 | `out_error` | 1 | `in_function` named no function: `out_function` is what was sent, `out_data` zero, `out_flag` high |
-| `out_data` | {result_width(acc)} | the result's words; what is above them means nothing |
+| `out_data` | {result_width(plan)} | the result's words; what is above them means nothing |
 
 `in_ready` depends on `in_function`: it means nothing while `in_valid` is low.
 Functions mix freely; a code that names none disturbs no other task. Results come when they are ready; those of one
@@ -80,11 +77,11 @@ function in the order of its tasks.
 
 | field | bits of `in_data` | words |
 |---|---|---:|
-{_fields(acc, words)}
+{_fields(acc, fields)}
 
 Words stand one after the other, entry 0 lowest, each a two's-complement integer with a scale of its own. `formats` in
-`report.json` lists them all from bit 0 on, `{first[1]}` for {first[1].width} bits, {first[1].frac} of them behind the \
-point. The first is `{first[0]}`: for the value 0.5 send {first[1].from_real(np.array(0.5))}.
+`report.json` lists them all from bit 0 on, `{first.format}` for {first.format.width} bits, {first.format.frac} of them \
+behind the point. The first is `{first.word}`: for the value 0.5 send {first.format.from_real(np.array(0.5))}.
 Results are read alike: the first word of `{function}` is `{result}`, `{format}`, the integer over 2^{format.frac}.
 Of a matrix, entry `row nv + column` is the number in the word's name; of symmetric ones the upper triangle is sent, and
 every other entry that is not listed is zero. difd and dfd also send the M⁻¹ that they used. Gravity is that of
@@ -103,20 +100,17 @@ which is not a bound; `report.json` has those of each output.
 {_orders(joints)}"""
 
 
-def _fields(acc: Accelerator, words: Sequence[tuple[Word, Format]]) -> str:
+def _fields(acc: Accelerator, fields: Sequence[Field]) -> str:
     """A row for each run of words of one name; a and tau share their place."""
     rows: list[str] = []
-    low = 0
-    for name in dict.fromkeys(word.name for word, _ in words):
-        formats = [format for word, format in words if word.name == name]
-        high = low + sum(format.width for format in formats)
+    for name in dict.fromkeys(field.word.name for field in fields):
+        own = [field for field in fields if field.word.name == name]
         said = name
         if name == "Minv":
             said = UPPER + ", ".join(function for function, task in acc.plan.tasks.items() if name in task.inputs)
         elif name == "a" and acc.plan.takes("tau"):
             said = SHARED_GIVEN if acc.plan.base else SHARED
-        rows.append(f"| {said} | {high - 1}:{low} | {len(formats)} |")
-        low = high
+        rows.append(f"| {said} | {own[-1].high}:{own[0].low} | {len(own)} |")
     return "\n".join(rows)
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 
 import numpy as np
 
@@ -10,10 +10,10 @@ from condyle.backends.fpga.accelerator import Plan
 from condyle.backends.fpga.build import Accelerator
 from condyle.backends.fpga.datapath import Word
 from condyle.backends.fpga.emit_project import bench_widths
-from condyle.backends.fpga.emit_wires import task_words
 from condyle.backends.fpga.evaluate import Answer
-from condyle.backends.fpga.formats import Format, Integers
+from condyle.backends.fpga.formats import Integers
 from condyle.backends.fpga.ranges import Reals
+from condyle.backends.fpga.stream import Field, bus, result, result_width, shared, width
 
 QUANTILES = (0.5, 0.9, 0.99)
 """Of tasks' errors: a largest one of samples is no bound, and grows with their count."""
@@ -30,28 +30,21 @@ def task_of(plan: Plan, function: str, states: Mapping[str, Reals]) -> dict[Word
     return {word: plan.formats[word].from_real(states[word.name][:, word.index]) for word in chosen}
 
 
-def pack(words: Sequence[tuple[Format, Integers | None]], n: int) -> list[int]:
-    """For each of n tasks one integer with the first word lowest."""
+def pack(fields: Iterable[Field], given: Mapping[Word, Integers], n: int) -> list[int]:
+    """For each of n tasks one integer, each word at its place; zeros for words that are not given."""
     total = [0] * n
-    low = 0
-    for format, value in words:
-        if value is not None:
-            mask = (1 << format.width) - 1
-            total = [
-                t | ((int(x) & mask) << low) for t, x in zip(total, np.broadcast_to(value, n).tolist(), strict=True)
-            ]
-        low += format.width
+    for field in fields:
+        for word in shared(field.word):
+            mask, values = (1 << field.format.width) - 1, np.broadcast_to(given.get(word, np.int64(0)), n)
+            total = [t | ((x & mask) << field.low) for t, x in zip(total, values.tolist(), strict=True)]
     return total
 
 
 def task_lines(acc: Accelerator, function: str, given: Mapping[Word, Integers], n: int) -> list[str]:
     """Function and data in hexadecimal, a task a line."""
-    formats, width = acc.plan.formats, bench_widths(acc)[0]
-    fields: list[tuple[Format, Integers | None]] = []
-    for word in task_words(acc):
-        force = Word("tau", word.index)
-        fields.append((formats[word], given.get(force if word.name == "a" and force in given else word)))
-    return [f"{(acc.plan.tasks[function].codes[0] << width) | data:x}" for data in pack(fields, n)]
+    fields = bus(acc.plan)
+    code = acc.plan.tasks[function].codes[0] << width(fields)
+    return [f"{code | data:x}" for data in pack(fields, given, n)]
 
 
 def refused_lines(acc: Accelerator, each: int, rng: np.random.Generator) -> list[tuple[str, str]]:
@@ -68,13 +61,9 @@ def refused_lines(acc: Accelerator, each: int, rng: np.random.Generator) -> list
 
 def answer_lines(acc: Accelerator, function: str, answer: Answer, n: int) -> list[str]:
     """Error (none), flag, function and data in hexadecimal."""
-    width = bench_widths(acc)[1]
-    fields = [(format, answer.words[word]) for word, format in acc.plan.results[function]]
-    heads = [
-        ((int(flag) << acc.plan.id.code_bits) + acc.plan.tasks[function].codes[0]) << width
-        for flag in answer.over.tolist()
-    ]
-    return [f"{head | data:x}" for head, data in zip(heads, pack(fields, n), strict=True)]
+    head = [(int(flag) << acc.plan.id.code_bits) + acc.plan.tasks[function].codes[0] for flag in answer.over.tolist()]
+    low, data = result_width(acc.plan), pack(result(acc.plan, function), answer.words, n)
+    return [f"{one << low | bits:x}" for one, bits in zip(head, data, strict=True)]
 
 
 def task_errors(plan: Plan, function: str, answer: Answer, truth: Sequence[Reals]) -> dict[str, Reals]:
