@@ -46,7 +46,8 @@ def measure(row: str) -> dict[str, Any]:
         kind: {name: {key: found[key] for key in WHAT} for name, found in report[kind].items()}
         for kind in ("arrays", "functions")
     }
-    return {**about, "tool": report["tools"]["yosys"], "whole": {key: report["totals"][key] for key in WHAT}, **parts}
+    whole = {key: report["totals"][key] for key in (*WHAT, "most_loads")}
+    return {**about, "tool": report["tools"]["yosys"], "whole": whole, **parts}
 
 
 def _array(folder: Path, robot: str, array: str, yosys: str) -> dict[str, Any]:
@@ -57,5 +58,5 @@ def _array(folder: Path, robot: str, array: str, yosys: str) -> dict[str, Any]:
     spec.loader.exec_module(count)
     os.chdir(folder)  # this process is for this row alone
     stat = count.synthesised(yosys, "fx_operators.v", [f"{robot}_{array}.v"])
-    counted = count.Design(stat["modules"]).counts(f"{robot}_{array}")
+    counted = count.Design(stat["modules"], stat["loads"]).counts(f"{robot}_{array}")
     return {"tool": stat["creator"].partition(" (")[0], "arrays": {array: counted}, "functions": {}}

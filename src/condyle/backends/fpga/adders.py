@@ -61,12 +61,12 @@ def product(datapath: Datapath, k: int, unit: str = "u") -> Product:
 
 
 def adder_bits(a: Operand, b: Operand) -> int:
-    """Bits of the adder that sums two operands; the sum's sign follows from theirs."""
+    """Bits of the operands of a sum, which has one more."""
     return max(a.bits, b.bits, 2)
 
 
 def widest(datapath: Datapath) -> int:
-    """Bits of the widest adder between two registers."""
+    """Bits of the operands of the widest sum between two registers."""
     return max((bits for k in range(len(datapath.ops)) for bits in _adders(datapath, k)), default=0)
 
 

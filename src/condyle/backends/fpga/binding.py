@@ -6,8 +6,8 @@ from collections import defaultdict
 from dataclasses import dataclass
 from functools import cached_property
 
-from condyle.backends.fpga.datapath import Datapath
-from condyle.backends.fpga.schedule import Schedule
+from condyle.backends.fpga.datapath import SHARED, Datapath
+from condyle.backends.fpga.schedule import Pool, Schedule, pool_of
 
 INPUTS = "in"
 """The stage that takes the task's words in."""
@@ -36,8 +36,21 @@ class Binding:
 
     def stage(self, k: int) -> str:
         """The stage of an operation; words from outside and their delays stand in their own."""
-        op = self.datapath.ops[self.datapath.first(k)]
-        return INPUTS if op.kind == "input" else op.stage or "x"
+        k = self.datapath.first(k)
+        return INPUTS if self.datapath.ops[k].kind == "input" else self._own(self.homes.get(self._unit(k), k))
+
+    def _own(self, k: int) -> str:
+        return self.datapath.ops[k].stage.rpartition(".")[2] or "x"
+
+    def _unit(self, k: int) -> tuple[Pool, int] | None:
+        shared = self.datapath.ops[k].kind in SHARED
+        return (pool_of(self.datapath, k), self.schedule.unit[k]) if shared else None
+
+    @cached_property
+    def homes(self) -> dict[tuple[Pool, int] | None, int]:
+        """The first operation of each unit: it stands where that does."""
+        every = reversed(list(self.datapath.members))
+        return {self._unit(k): k for k in every if self.datapath.ops[k].kind in SHARED}
 
     @cached_property
     def stages(self) -> dict[str, list[int]]:

@@ -31,9 +31,10 @@ class Op:
 
     kind: "input" | "const" (`value` is the integer) | "add" | "sub" | "mul" | "rcp" | "sincos" (an angle; makes no
     word itself) | "sin" | "cos" (of a sincos) | "wire" (the same integer in another unit: a product with 2^k).
-    factor: bits of a product's second factor. stage: where it stands. noise: about how much of it is rounding.
-    drop: bits that a sum loses before it becomes a word. shifts: the sums of the constant's product that ends here,
-    the constant `value`'s. upper: a bound of its magnitude, lower: one of a reciprocal's argument, see `bounds`.
+    factor: bits of a product's second factor. stage: where it stands; those with the same part before a dot share
+    units. noise: about how much of it is rounding. drop: bits that a sum loses before it becomes a word. shifts: the
+    sums of the constant's product that ends here, the constant `value`'s. upper: a bound of its magnitude, lower: one
+    of a reciprocal's argument, see `bounds`.
     """
 
     kind: str

@@ -23,39 +23,26 @@ def literal(value: int, width: int) -> str:
     return f"{width}'sd{value}" if value >= 0 else f"-{width}'sd{-value}"
 
 
-def sign_of(x: Operand) -> str:
-    """The upper bit of a name or of a literal."""
-    if "'" in x.text:
-        return "1'b1" if x.text.startswith("-") else "1'b0"
-    return f"{x.text}[{x.width - 1}]"
-
-
 def summed(name: str, a: Operand, b: Operand, sub: bool, drop: int, kept: Kept) -> list[str]:
-    """name = a + b, or a - b, then clamped.
-
-    The adder is as wide as its operands, the sign of the sum follows from theirs.
-    """
-    bits = adder_bits(a, b)
-    sign_a, sign_b = sign_of(a), sign_of(b)
-    sign = f"{sign_a} {'!=' if sub else '=='} {sign_b} ? {sign_a} : {name}[{bits - 1}]"
+    """name = a + b, or a - b, then clamped; the register `name` is a bit wider than the operands."""
     line = f"{name} = {a.aligned} {'-' if sub else '+'} {b.aligned};"
-    return [line, *clamped(Operand(name, bits, drop), kept, f"({sign})")]
+    return [line, *clamped(Operand(name, adder_bits(a, b) + 1, drop), kept)]
 
 
-def clamped(x: Operand, kept: Kept, sign: str = "") -> list[str]:
-    """x / 2^right, bits below dropped, clamped and kept; sign: a further bit above those of x."""
+def clamped(x: Operand, kept: Kept) -> list[str]:
+    """x / 2^right, bits below dropped, clamped and kept."""
     width, target = kept.width, kept.target
     top, low, high = x.width - 1, max(0, x.right), x.right + width - 1
-    above, zeros = f"{sign}, " if sign else "", f", {-x.right}'b0" if x.right < 0 else ""
-    bits = top - high + 1 + bool(sign)
+    zeros = f", {-x.right}'b0" if x.right < 0 else ""
+    bits = top - high + 1
     if bits < 2:
-        return [f"{target} $signed({{{above}{x.text}[{top}:{min(low, top)}]{zeros}}});"]
-    upper = f"{{{above}{x.text}[{top}:{high}]}}"
+        return [f"{target} $signed({{{x.text}[{top}:{min(low, top)}]{zeros}}});"]
+    upper = f"{x.text}[{top}:{high}]"
     value = f"{{{x.text}[{high}:{low}]{zeros}}}"
     fitting = f"{bits}'d0, {bits}'d{(1 << bits) - 1}"
     if high < 0:
-        fitting, upper, value = "0", f"{{{above}{x.text}}}", f"{width}'d0"
-    sign = sign or f"{x.text}[{top}]"
+        fitting, upper, value = "0", x.text, f"{width}'d0"
+    sign = f"{x.text}[{top}]"
     limit = f"{{{sign}, {{{width - 1}{{~{sign}}}}}}}"
     return [
         f"case ({upper})",

@@ -229,7 +229,7 @@ class OperatorEmitter:
     def _sum(self, name: str, k: int, operands: tuple[Operand, ...], kept: Kept, sub: bool = False) -> list[str]:
         """Statements; the register `name` holds the sum until it is clamped."""
         a, b = operands
-        self.e(f"reg {word(adder_bits(a, b))} {name};")
+        self.e(f"reg {word(adder_bits(a, b) + 1)} {name};")
         return summed(name, a, b, sub, self.datapath.ops[k].drop, kept)
 
     def _word(self, k: int) -> Kept:

