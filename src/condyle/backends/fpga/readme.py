@@ -80,7 +80,7 @@ function in the order of its tasks.
 {_fields(acc, fields)}
 
 Words stand one after the other, entry 0 lowest, each a two's-complement integer with a scale of its own. `formats` in
-`report.json` lists them all from bit 0 on, `{first.format}` for {first.format.width} bits, {first.format.frac} of them \
+`report.json` lists all from bit 0 on, `{first.format}` for {first.format.width} bits, {first.format.frac} of them \
 behind the point. The first is `{first.word}`: for the value 0.5 send {first.format.from_real(np.array(0.5))}.
 Results are read alike: the first word of `{function}` is `{result}`, `{format}`, the integer over 2^{format.frac}.
 Of a matrix, entry `row nv + column` is the number in the word's name; of symmetric ones the upper triangle is sent, and
