@@ -18,6 +18,6 @@ INTEGRATORS = ("semi_implicit_euler", "euler", "rk4")
 EXPORTS: Mapping[str, tuple[str, ...]] = {
     "c": ("dtype", "frames", "reference_frame", "integrator", "inputs"),
     "cuda": ("frames", "reference_frame", "integrator", "inputs"),
-    "verilog": ("part", "word", "dsp", "clock", "f_ext", "step", "constants", "folding", "root", "box"),
+    "verilog": ("part", "word", "dsp", "clock", "f_ext", "step", "constants", "folding", "pipeline", "root", "box"),
 }
 """What is exported, each with the options that not every target takes."""

@@ -52,6 +52,7 @@ def export(
     step: float | None = None,
     constants: str | None = None,
     folding: int | None = None,
+    pipeline: int | None = None,
     part: str | None = None,
     root: str | None = None,
     box: Mapping[str, object] | None = None,
@@ -76,9 +77,9 @@ def export(
     word, the number format ("27x18", "27", "32", "q16.16"), too; dsp, a budget (62 % of the part) that chooses how
     often a task may enter; clock [MHz] (125), assumed, to print times; f_ext [N, N m], tasks carry external
     forces, each component within; step [s] (1e-3), of "euler" and "rk4"; constants, "dsp" (the default), "shift" or
-    "auto"; folding, root: see docs/fpga.md; box, the largest |v|, |a| and |tau| of its tasks, {"v": 10, "a": 100}, also
-    an array (nv,) or by joint, {"v": {"joint_3": 2}}; by default v 2, a 5 and the tau of such states. UnsupportedError
-    for an option that the target does not take.
+    "auto"; folding, pipeline (0 to 3), root: see docs/fpga.md; box, the largest |v|, |a| and |tau| of its tasks,
+    {"v": 10, "a": 100}, also an array (nv,) or by joint, {"v": {"joint_3": 2}}; by default v 2, a 5 and the tau of
+    such states. UnsupportedError for an option that the target does not take.
     """
     from condyle.projects import Job, check_folder, check_taken, folder_of, functions_of, write
 
@@ -86,7 +87,8 @@ def export(
     folder, functions = folder_of(out), functions_of(target, functions)
     number = None if dtype is None else dtype_name(dtype)
     options = {"dtype": number, "word": word, "dsp": dsp, "clock": clock, "f_ext": f_ext}
-    options |= {"step": step, "constants": constants, "folding": folding, "root": root, "box": box, "part": part}
+    options |= {"step": step, "constants": constants, "folding": folding, "pipeline": pipeline}
+    options |= {"root": root, "box": box, "part": part}
     options |= {"frames": tuple(frames) or None, "reference_frame": reference_frame, "integrator": integrator}
     options |= {"inputs": tuple(inputs) or None}
     said = {option: value for option, value in options.items() if value is not None}

@@ -10,7 +10,7 @@ from typing import Any
 import condyle
 from condyle import api
 from condyle.backends.fpga.constants import CONSTANTS
-from condyle.backends.fpga.target import PARTS, WORDS
+from condyle.backends.fpga.target import PARTS, PIPELINES, WORDS
 from condyle.choices import DTYPES, EXPORTS, INTEGRATORS, REFERENCE_FRAMES, UNNAMED
 from condyle.cli.common import add_frames, add_robot, load_aloud, progress, say, show, show_json, words
 from condyle.errors import AccuracyWarning
@@ -87,6 +87,12 @@ def add_hardware(command: argparse.ArgumentParser) -> None:
     command.add_argument("--step", type=float, metavar="S", help="verilog: seconds of euler and rk4 (default 0.001)")
     command.add_argument(
         "--folding", type=int, metavar="N", help="verilog: how many branches that are alike share an array"
+    )
+    command.add_argument(
+        "--pipeline",
+        type=int,
+        choices=range(len(PIPELINES)),
+        help="verilog: registers also of factors (1), multipliers (2), before clamps (3); default 0",
     )
     command.add_argument(
         "--box",

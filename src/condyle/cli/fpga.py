@@ -13,7 +13,7 @@ from condyle import api, hardware, simulation
 from condyle.backends.common.facts import checked_name
 from condyle.backends.fpga.export import Facts, Sheet
 from condyle.backends.fpga.page import page
-from condyle.backends.fpga.report import report, said_box
+from condyle.backends.fpga.report import report, said_box, said_latency
 from condyle.cli.common import Json, add_robot, check_page, load_aloud, positive, progress, say, show, show_json, table
 from condyle.cli.export import add_functions, add_hardware, hardware_functions, hardware_options
 from condyle.errors import UnsupportedError
@@ -122,7 +122,8 @@ def _row(function: str, found: Json) -> list[str]:
     assert isinstance(found, dict) and isinstance(found["errors"], dict)
     return [
         function,
-        *(str(found[name]) for name in ("latency", "ii", "dsp")),
+        said_latency(found),
+        *(str(found[name]) for name in ("ii", "dsp")),
         *(f"{cast('dict[str, float]', found['relative_quantiles'])[part]:.1e}" for part in ("p50", "p99")),
         f"{found['worst_relative']:.1e}",
         f"{found['errors']['clamped']:.1e}",

@@ -9,11 +9,11 @@ import numpy as np
 
 from condyle.backends.common.facts import checked_name
 from condyle.backends.fpga.accelerator import Plan
-from condyle.backends.fpga.build import Accelerator
+from condyle.backends.fpga.build import Accelerator, with_pipeline
 from condyle.backends.fpga.fitting import fitted
 from condyle.backends.fpga.planner import Planner
 from condyle.backends.fpga.steps import STANDING
-from condyle.backends.fpga.target import Device, part_of, word_of
+from condyle.backends.fpga.target import Device, part_of, pipeline_of, word_of
 from condyle.backends.fpga.tasks import Task
 from condyle.compile.stages import stages
 from condyle.errors import UnsupportedError
@@ -37,7 +37,8 @@ class Options:
 
     f_ext: None, or tasks carry external forces, each component within so many N and N m. step: of euler and rk4 [s].
     constants: how products with them are made, see `CONSTANTS`. folding: how many isomorphic branches share an array;
-    by default what needs the fewest DSPs at the shortest interval. root: see `held`. box: see `box_of`.
+    by default what needs the fewest DSPs at the shortest interval. pipeline: see `PIPELINES`. root: see `held`. box:
+    see `box_of`.
     """
 
     functions: tuple[str, ...] = field(default_factory=library)
@@ -51,11 +52,13 @@ class Options:
     step: float = 1e-3
     constants: str = "dsp"
     folding: int | None = None
+    pipeline: int = 0
     root: str | None = None
     box: Mapping[str, object] = field(default_factory=dict[str, object], hash=False)
 
     def __post_init__(self) -> None:
         part_of(self.part)
+        pipeline_of(self.pipeline)
         checked_name(self.name)
         if self.dsp is not None and self.dsp < 1:
             raise UnsupportedError(f"dsp={self.dsp}: give a positive number of DSPs")
@@ -97,7 +100,7 @@ def planned(robot: Robot, options: Options) -> Plan:
 
 def accelerator(robot: Robot, options: Options) -> Accelerator:
     """Planned, fitted to the budget and scheduled."""
-    made = planned(robot, options)
+    made = with_pipeline(planned(robot, options), options.pipeline)
     return fitted(made, options.budget, options.constants, options.folding, options.device)
 
 

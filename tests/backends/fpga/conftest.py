@@ -12,7 +12,7 @@ import pytest
 import condyle
 from condyle import hardware
 from condyle.api import Robot
-from condyle.backends.fpga.build import Accelerator, build
+from condyle.backends.fpga.build import Accelerator, build, with_pipeline
 from condyle.backends.fpga.export import Facts, Sheet, write
 from condyle.functions import DEFAULT
 from condyle.hardware import Options
@@ -64,6 +64,7 @@ def accelerator(
     ii: int | None = None,
     f_ext: float | None = None,
     folding: int = 1,
+    pipeline: int = 0,
 ) -> Accelerator:
     """An accelerator at a given interval, or at what the default budget allows; each is planned once."""
     options = Options(functions or tuple(DEFAULT), word, f_ext=f_ext)
@@ -71,4 +72,5 @@ def accelerator(
     if key not in _PLANNED:
         _PLANNED[key] = hardware.accelerator(robot, options)
     acc = _PLANNED[key]
-    return acc if ii is None else build(acc.plan, ii, folding)
+    plan = with_pipeline(acc.plan, pipeline)
+    return acc if ii is None else build(plan, ii, folding)

@@ -46,7 +46,7 @@ endmodule
 
 
 def lane(deep: bool, planted: tuple[str, str] = ("", "")) -> str:
-    """A lane with its assertions inside, and a bug if one is planted. deep: with the memory that is read a cycle before."""
+    """A lane with its assertions inside, and a bug if one is planted. deep: with block RAM."""
     was, now = planted
     text = module(Path(QUEUES).read_text(), "fx_lane")
     assert was in text and text.count(CHOICE) == 1

@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import re
 import shutil
+from dataclasses import replace
 
 import pytest
 
 import condyle
 from condyle import hardware
 from condyle.backends.fpga.export import Facts
+from condyle.backends.fpga.target import PARTS
 from condyle.errors import BuildError
 from condyle.simulation import check
 from tests.processor import slow
@@ -57,6 +59,26 @@ def test_latency_and_interval_are_what_the_report_says(bench: Bench, ii: int) ->
         cycles, gaps = map(int, re.findall(r"interval (\d+)/(\d+)", stream)[0])
         if function != "dfd":  # two passes: short streams overlap them
             assert cycles == acc.interval(function) * gaps, function
+
+
+@pytest.mark.parametrize("word", ["27x18", slow("27"), slow("32"), slow("q16.16")])
+@pytest.mark.parametrize(("pipeline", "ii"), [(1, 1), slow(2, 1), slow(2, 3), (3, 3), slow(3, 1)])
+def test_operators_with_more_registers(bench: Bench, word: str, pipeline: int, ii: int) -> None:
+    robot = condyle.chain(2, 0)
+    acc = accelerator(robot, word=word, ii=ii, pipeline=pipeline)
+    assert acc.plain.latency("difd") < acc.latency("difd")
+    assert bench(robot, acc, 10, *STALLS).startswith("right: 70 tasks")
+    code, latency = TASKS["fd"].codes[0], acc.latency("fd")
+    assert f"latency {latency}," in bench(robot, acc, 10, f"+only={code}", f"+sparse={latency}", "+tasks=25")
+
+
+@pytest.mark.parametrize("functions", [("did", "minv"), slow(("dfd", "rk4"))])
+def test_shared_branches_and_narrow_multipliers_with_more_registers(bench: Bench, functions) -> None:
+    """Sums that take turns; products cut for multipliers of 18 x 18 bits."""
+    robot = condyle.load("hyq")
+    acc = accelerator(robot, *functions, ii=4, folding=4, pipeline=3)
+    cut = replace(acc, device=PARTS["ecp5-85k"])
+    assert bench(robot, cut, 6, *STALLS).startswith(f"right: {6 * len(functions)} tasks")
 
 
 @pytest.mark.parametrize(

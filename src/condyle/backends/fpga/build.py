@@ -12,7 +12,7 @@ from condyle.backends.fpga.datapath import unit_dsp
 from condyle.backends.fpga.emit_array import Array
 from condyle.backends.fpga.queues import depths
 from condyle.backends.fpga.schedule import Schedule, schedule, units_at
-from condyle.backends.fpga.target import ADDER, XCVU9P, Device
+from condyle.backends.fpga.target import ADDER, PIPELINES, XCVU9P, Device, pipeline_of
 from condyle.backends.fpga.tasks import PRODUCTS, SOLVED, STAGE, STEP, TRIG, Leaf
 from condyle.errors import BuildError
 
@@ -68,6 +68,16 @@ class Accelerator:
         paths = {name: array.datapath for name, array in self.arrays.items()}
         return sum(n * paths[name].ops[k].format.width for name, held in self.words.items() for k, n in held.items())
 
+    @property
+    def pipeline(self) -> int:
+        """The level of `PIPELINES` that the operators have."""
+        return max(PIPELINES.index(array.datapath.pipeline) for array in self.arrays.values())
+
+    @cached_property
+    def plain(self) -> Accelerator:
+        """The same with operators of one register."""
+        return build(with_pipeline(self.plan, 0), self.ii, device=self.device) if self.pipeline else self
+
     @cached_property
     def depths(self) -> Mapping[str, int]:
         """Places of each queue."""
@@ -100,6 +110,12 @@ def dsp_at(plan: Plan, ii: int, device: Device = XCVU9P) -> int:
     """DSPs of all units at an interval."""
     pools = [units_at(path, ii) for path in plan.datapaths.values()]
     return sum(n * unit_dsp(pool[1], device) for units in pools for pool, n in units.items())
+
+
+def with_pipeline(plan: Plan, n: int) -> Plan:
+    """The plan whose operators have so many levels of registers more, see `PIPELINES`."""
+    paths = {name: replace(path, pipeline=pipeline_of(n)) for name, path in plan.datapaths.items()}
+    return replace(plan, datapaths=paths)
 
 
 def with_folding(plan: Plan, folding: int) -> Plan:

@@ -112,7 +112,7 @@ def shifted(path: Datapath, ii: int, mode: str, device: Device = XCVU9P) -> Data
     inputs = tuple((word, new.at[k]) for word, k in path.inputs)
     groups = tuple((name, tuple((word, new.at[k]) for word, k in pairs)) for name, pairs in path.groups)
     shared = tuple(tuple(new.at[k] if k in path.folds else -1 for k in alike) for alike in path.shared)
-    return Datapath(path.name, tuple(new.ops), inputs, groups, shared, path.folding)
+    return replace(path, ops=tuple(new.ops), inputs=inputs, groups=groups, shared=shared)
 
 
 def is_constant_product(path: Datapath, k: int) -> bool:

@@ -12,13 +12,11 @@ from condyle.backends.common.order import reached
 from condyle.backends.fpga.formats import Format
 from condyle.backends.fpga.operators import splits
 from condyle.backends.fpga.target import (
-    ADD_CYCLES,
-    RECIPROCAL_CYCLES,
+    PIPELINES,
     RECIPROCAL_PRODUCTS,
-    SINCOS_CYCLES,
     SINCOS_PRODUCTS,
     Device,
-    product_cycles,
+    Pipeline,
 )
 
 LEAVES = frozenset({"input", "const"})
@@ -83,7 +81,8 @@ class Datapath:
     """inputs[k] is the word of the k-th "input"; groups: named outputs that leave together, (word, op) each.
 
     shared: operations that isomorphic branches have in common, -1 for one that a branch does otherwise. folding: how
-    many branches share one array, or the largest number below that divides the number of branches.
+    many branches share one array, or the largest number below that divides the number of branches. pipeline: registers
+    that operators have beyond their first.
     """
 
     name: str
@@ -92,6 +91,7 @@ class Datapath:
     groups: tuple[tuple[str, tuple[tuple[Word, int], ...]], ...]
     shared: tuple[tuple[int, ...], ...] = ()
     folding: int = 1
+    pipeline: Pipeline = PIPELINES[0]
 
     @cached_property
     def folds(self) -> dict[int, Fold]:
@@ -180,8 +180,10 @@ class Datapath:
         """From the first operand read to the result in its register."""
         op = self.ops[k]
         if op.kind == "mul":
-            return product_cycles(self.ops[op.args[0]].format.width, op.factor)
-        return {"add": ADD_CYCLES, "sub": ADD_CYCLES, "rcp": RECIPROCAL_CYCLES, "sincos": SINCOS_CYCLES}.get(op.kind, 0)
+            return self.pipeline.product_cycles(self.ops[op.args[0]].format.width, op.factor)
+        more = self.pipeline
+        cycles = {"rcp": more.reciprocal_cycles, "sincos": more.sincos_cycles}
+        return {"add": more.sum_cycles, "sub": more.sum_cycles, **cycles}.get(op.kind, 0)
 
     def unit(self, k: int) -> tuple[str, int, int]:
         """What kind of shared unit does this operation: its name and the widths of its factors.

@@ -25,8 +25,11 @@ def literal(value: int, width: int) -> str:
 
 def summed(name: str, a: Operand, b: Operand, sub: bool, drop: int, kept: Kept) -> list[str]:
     """name = a + b, or a - b, then clamped; the register `name` is a bit wider than the operands."""
-    line = f"{name} = {a.aligned} {'-' if sub else '+'} {b.aligned};"
-    return [line, *clamped(Operand(name, adder_bits(a, b) + 1, drop), kept)]
+    return [f"{name} = {added(a, b, sub)};", *clamped(Operand(name, adder_bits(a, b) + 1, drop), kept)]
+
+
+def added(a: Operand, b: Operand, sub: bool) -> str:
+    return f"{a.aligned} {'-' if sub else '+'} {b.aligned}"
 
 
 def clamped(x: Operand, kept: Kept) -> list[str]:

@@ -9,7 +9,7 @@ from typing import NamedTuple
 from condyle.backends.fpga.adders import Operand, adder_bits, product, summands
 from condyle.backends.fpga.binding import Binding, Tap
 from condyle.backends.fpga.datapath import SHARED
-from condyle.backends.fpga.emit_clamps import Kept, clamped, literal, summed
+from condyle.backends.fpga.emit_clamps import Kept, added, clamped, literal, summed
 from condyle.backends.fpga.formats import Format
 from condyle.backends.fpga.operators import splits
 from condyle.backends.fpga.schedule import pool_of
@@ -49,7 +49,7 @@ class OperatorEmitter:
 
     def __post_init__(self) -> None:
         self.schedule, self.datapath = self.binding.schedule, self.binding.datapath
-        self.ii = self.schedule.ii
+        self.ii, self.pipeline = self.schedule.ii, self.datapath.pipeline
         self.ops = self.binding.stages[self.stage]
         self.loads: dict[int, list[str]] = defaultdict(list)
         self.unit_name: dict[int, str] = {}
@@ -92,7 +92,7 @@ class OperatorEmitter:
                         )
 
     def _unit(self, name: str, ops: list[int]) -> None:
-        kind, a, b = self.datapath.unit(ops[0])
+        (kind, a, b), more = self.datapath.unit(ops[0]), self.pipeline.product
         for k in ops:
             self.unit_name[k] = name
         every = [member for k in ops for member in self.datapath.members[k]]
@@ -102,11 +102,11 @@ class OperatorEmitter:
             self._product(name, a, b)
         elif kind == "sincos":
             self.e(f"wire signed [17:0] {name}_s, {name}_c;")
-            self.e(f"fx_sincos #({a}, {b}) {name} (.clock(clock), .a({name}_a), .s({name}_s), .c({name}_c));")
+            self.e(f"fx_sincos #({a}, {b}, {more}) {name} (.clock(clock), .a({name}_a), .s({name}_s), .c({name}_c));")
         else:
             self.e(f"wire [27:0] {name}_r;", f"wire [4:0] {name}_place;", f"wire {name}_bad;")
             self.e(
-                f"fx_reciprocal #({a}) {name} (.clock(clock), .a({name}_a), .r({name}_r), "
+                f"fx_reciprocal #({a}, {more}) {name} (.clock(clock), .a({name}_a), .r({name}_r), "
                 f".place({name}_place), .bad({name}_bad));"
             )
 
@@ -151,8 +151,8 @@ class OperatorEmitter:
             for j, (right, wb) in self._pieces(f"{name}_b", b, second):
                 self.e(f"wire {word(wa + wb)} {name}_p{i}{j};")
                 self.e(
-                    f"fx_product #({wa}, {wb}) {name}_m{i}{j} (.clock(clock), .a({left}), .b({right}), "
-                    f".p({name}_p{i}{j}));"
+                    f"fx_product #({wa}, {wb}, {self.pipeline.product}) {name}_m{i}{j} (.clock(clock), "
+                    f".a({left}), .b({right}), .p({name}_p{i}{j}));"
                 )
 
     def _pieces(self, name: str, width: int, place: int) -> list[tuple[int, tuple[str, int]]]:
@@ -189,7 +189,7 @@ class OperatorEmitter:
                 self._choice(f"m{k}", 2, [(turn.phase, f"{turn.sign}") for turn in turns], signed=False)
                 self._signed_sum(k, operands, width)
             else:
-                self._load(k, *self._sum(f"x{k}", k, operands, self._word(k), op.kind == "sub"))
+                self._sum(k, operands, op.kind == "sub")
 
     def _turn(self, k: int, member: int) -> Turn:
         """A sum as its operator's first one: operands in the order of its formats, the same words where they are."""
@@ -214,23 +214,40 @@ class OperatorEmitter:
     def _signed_sum(self, k: int, operands: tuple[Operand, ...], width: int) -> None:
         a, b = operands
         sizes = f"{a.width}, {a.right}, {b.width}, {b.right}, {adder_bits(a, b)}, {width}"
-        self._result(k, f"fx_add_in_turns #({sizes})", f".sign(m{k}), .a({a.text}), .b({b.text})")
+        ports = f".sign(m{k}), .a({a.text}), .b({b.text})"
+        self._result(k, f"fx_add_in_turns #({sizes})", ports, self.pipeline.sum_cycles)
 
     def _load(self, k: int, *statements: str, before: int = 1) -> None:
         for phase in self.schedule.phases(k, self.schedule.ready[k] - before):
             self.loads[phase] += statements
 
-    def _result(self, k: int, module: str, ports: str) -> None:
-        """An operation that is an instance of its own."""
-        self.e(f"wire {word(self.format_of(k).width)} d{k};", f"wire o{k};")
-        self.e(f"{module} f{k} ({ports}, .y(d{k}), .over(o{k}));")
-        self._load(k, f"w{k} <= d{k};", f"{self.over(k)} = o{k};")
+    def _result(self, k: int, module: str, ports: str, cycles: int = 1) -> None:
+        """An operation that is an instance of its own; its answer may be held for a cycle."""
+        kind = word(self.format_of(k).width)
+        self.e(f"wire {kind} d{k};", f"wire o{k};", f"{module} f{k} ({ports}, .y(d{k}), .over(o{k}));")
+        value, over = f"d{k}", f"o{k}"
+        if cycles > 1:
+            self.e(f"reg {kind} x{k};", f"reg p{k};")
+            self._load(k, f"x{k} <= d{k};", f"p{k} <= o{k};", before=2)
+            value, over = f"x{k}", f"p{k}"
+        self._load(k, f"w{k} <= {value};", f"{self.over(k)} = {over};")
 
-    def _sum(self, name: str, k: int, operands: tuple[Operand, ...], kept: Kept, sub: bool = False) -> list[str]:
-        """Statements; the register `name` holds the sum until it is clamped."""
-        a, b = operands
-        self.e(f"reg {word(adder_bits(a, b) + 1)} {name};")
-        return summed(name, a, b, sub, self.datapath.ops[k].drop, kept)
+    def _sum(self, k: int, operands: tuple[Operand, ...], sub: bool = False, over: str = "") -> None:
+        """x is the sum, clamped in the same cycle or in the next; over: whether an operand was clamped before."""
+        (a, b), x = operands, f"x{k}"
+        self.e(f"reg {word(adder_bits(a, b) + 1)} {x};")
+        drop, flag = self.datapath.ops[k].drop, self.over(k)
+        if not self.pipeline.clamp:
+            before = [f"{flag} = {over};"] if over else []
+            self._load(k, *before, *summed(x, a, b, sub, drop, self._word(k)))
+            return
+        now: list[str] = []
+        if over:
+            self.e(f"reg q{k};")
+            self._load(k, f"q{k} <= {over};", before=2)
+            now = [f"{flag} = q{k};"]
+        self._load(k, f"{x} <= {added(a, b, sub)};", before=2)
+        self._load(k, *now, *clamped(Operand(x, adder_bits(a, b) + 1, drop), self._word(k)))
 
     def _word(self, k: int) -> Kept:
         """Where the result of an operation is kept."""
@@ -247,18 +264,25 @@ class OperatorEmitter:
         if not across:
             self._load(k, *clamped(straight, self._word(k)))
             return
-        width = self.format_of(k).width
+        width, sums = self.format_of(k).width, self.pipeline.sum_cycles
         straight = self._named(f"h{k}_p", straight)
         pieces = [self._named(f"t{k}_p{n}", piece) for n, piece in enumerate(across)]
         self.e(f"reg {word(width)} h{k};")
-        before: list[str] = []
-        if len(pieces) == 1:
+        high = Operand(f"h{k}", width)
+        if not self.pipeline.has_pieces_held(2 * len(pieces)):
             before = clamped(straight, Kept(width, f"h{k} =", f"{self.over(k)} = 1'b1;"))
+            self._load(k, *before)
+            self._sum(k, (high, pieces[0]))
+            return
+        over = f"p{k} <= 1'b1;"
+        first = [f"p{k} <= 1'b0;", *clamped(straight, Kept(width, f"h{k} <=", over))]
+        low = pieces[0]._replace(text=f"t{k}") if len(pieces) == 1 else Operand(f"t{k}", ADDER)
+        self.e(f"reg {word(low.width)} t{k};", f"reg p{k};")
+        if len(pieces) == 1:
+            first.append(f"t{k} <= {pieces[0].text};")
         else:
-            self.e(f"reg {word(ADDER)} t{k};", f"reg p{k};")
-            over = f"p{k} <= 1'b1;"
-            first = [f"p{k} <= 1'b0;", *clamped(straight, Kept(width, f"h{k} <=", over))]
-            first += self._sum(f"y{k}", k, (pieces[0], pieces[1]), Kept(ADDER, f"t{k} <=", over))
-            self._load(k, *first, before=2)
-            pieces, before = [Operand(f"t{k}", ADDER)], [f"{self.over(k)} = p{k};"]
-        self._load(k, *before, *self._sum(f"x{k}", k, (Operand(f"h{k}", width), pieces[0]), self._word(k)))
+            a, b = pieces
+            self.e(f"reg {word(adder_bits(a, b) + 1)} y{k};")
+            first += summed(f"y{k}", a, b, False, self.datapath.ops[k].drop, Kept(ADDER, f"t{k} <=", over))
+        self._load(k, *first, before=1 + sums)
+        self._sum(k, (high, low), over=f"p{k}")

@@ -11,6 +11,7 @@ from condyle.backends.fpga.emit_array import emit_array
 from condyle.backends.fpga.emit_top import emit_top
 from condyle.backends.fpga.operators import TWO_PI_INVERSE, reciprocal_table, sincos_table
 from condyle.backends.fpga.stream import bus, result_width, width
+from condyle.backends.fpga.target import Device
 from condyle.text import Emitter
 
 TASKS, ANSWERS = "tasks.hex", "answers.hex"
@@ -28,11 +29,12 @@ STAGES = {
 }
 
 
-def operators() -> str:
+def operators(device: Device) -> str:
     """The operator modules with their constants and tables."""
     text = support("operators.v")
     constants = {"`FX_TURN_HIGH": str(TWO_PI_INVERSE >> 17), "`FX_TURN_LOW": str(TWO_PI_INVERSE & 0x1FFFF)}
     constants |= {"`FX_SINCOS": _rom(_sincos_rows(), 78), "`FX_RECIPROCAL": _rom(reciprocal_table().tolist(), 17)}
+    constants["`FX_FACTOR"] = str(device.factors[0])
     for name, value in constants.items():
         text = text.replace(name, value)
     return text
@@ -56,7 +58,7 @@ def _sincos_rows() -> list[int]:
 
 def sources(acc: Accelerator, prefix: str, header: str) -> dict[str, str]:
     """File name to text: NAME_ARRAY.v with all stages of an array, NAME.v and fx_operators.v."""
-    texts = {"fx_operators.v": operators()}
+    texts = {"fx_operators.v": operators(acc.device)}
     for name, array in acc.arrays.items():
         about = header + NAMES + STAGES.get(name, "")
         texts[f"{prefix}_{name}.v"] = about + "\n".join(text for _, text in emit_array(array, prefix))

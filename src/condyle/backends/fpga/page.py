@@ -8,7 +8,7 @@ from typing import cast
 
 from condyle.backends.fpga.binding import Binding
 from condyle.backends.fpga.build import Accelerator
-from condyle.backends.fpga.report import Json, array_dsp, cycles, said_box, words_held
+from condyle.backends.fpga.report import Json, array_dsp, cycles, said_box, said_latency, words_held
 
 STYLE = (
     "body{font:15px/1.45 system-ui,sans-serif;max-width:64em;margin:2em auto;padding:0 1em;color:#222;background:#fff}"
@@ -150,7 +150,7 @@ def _functions(found: Mapping[str, Json]) -> str:
     rows: list[list[Json]] = []
     for name, row in cast("dict[str, dict[str, Json]]", found["functions"]).items():
         errors = cast("dict[str, float]", row["errors"])
-        known = [name, *(row[column] for column in ("latency", "ii", "dsp", "assumed_us")), _proven(row)]
+        known = [name, said_latency(row), *(row[column] for column in ("ii", "dsp", "assumed_us")), _proven(row)]
         rows.append([*known, f"{errors.get('clamped', 0.0):.2g}", _errors(errors), row["states"]])
     heads = ["function", "latency in cycles", "cycles between results", "DSPs", "assumed us"]
     return _table([*heads, "proven, sampled", "flagged part", "errors: absolute (relative)", "samples"], rows)

@@ -11,8 +11,9 @@ from condyle.backends.common.facts import Facts as Birth
 from condyle.backends.common.readme import Coordinates, birth, order
 from condyle.backends.fpga.accelerator import TAG_BITS
 from condyle.backends.fpga.build import Accelerator
-from condyle.backends.fpga.report import Facts, cycles, said_box
+from condyle.backends.fpga.report import Facts, cycles, said_box, said_latency
 from condyle.backends.fpga.stream import Field, bus, result_width
+from condyle.backends.fpga.target import STEPS
 from condyle.backends.fpga.tasks import Task
 
 
@@ -32,7 +33,7 @@ def readme(acc: Accelerator, facts: Facts, report: Mapping[str, Any], joints: Se
 One pipelined accelerator in Verilog-2005, module `{name}`: {len(plan.functions)} functions of one robot,
 nq = {plan.nq}, nv = {plan.nv}, words {facts.word}, a task every {cycles(acc.ii)}, {acc.dsp} {acc.device.multiplier}
 ({report["dsp_percent"]} % of an {report["device"]}).
-{birth(known)} No clock is promised: nothing was placed and routed.
+{_pipelined(acc)}{birth(known)} No clock is promised: nothing was placed and routed.
 
 | file | what it is |
 |---|---|
@@ -69,7 +70,7 @@ For synthesis take all `.v` files but the bench. There are no constraints but th
 | `out_error` | 1 | `in_function` named no function: `out_function` is what was sent, `out_data` zero, `out_flag` high |
 | `out_data` | {result_width(plan)} | the result's words; what is above them means nothing |
 
-`in_ready` depends on `in_function`: it means nothing while `in_valid` is low.
+`in_ready` comes from a register and depends on no input.
 Functions mix freely; a code that names none disturbs no other task. Results come when they are ready; those of one
 function in the order of its tasks.
 
@@ -119,10 +120,19 @@ SHARED = "a, or tau for functions that take it"
 SHARED_GIVEN = f"{SHARED}; of a given base its a, then tau of the joints"
 
 
+def _pipelined(acc: Accelerator) -> str:
+    """What `--pipeline` gave the operators."""
+    return (
+        f"Operators have further registers, `--pipeline {acc.pipeline}`: {STEPS[acc.pipeline]}.\n"
+        if acc.pipeline
+        else ""
+    )
+
+
 def _function(task: Task, found: Mapping[str, Any]) -> str:
     result = ", ".join(port.name for port in task.function.outputs)
     errors = (*found["relative_quantiles"].values(), found["worst_relative"])
-    cells = (task.function.name, task.codes[0], result, found["latency"], found["ii"], *(f"{x:.1e}" for x in errors))
+    cells = (task.function.name, task.codes[0], result, said_latency(found), found["ii"], *(f"{x:.1e}" for x in errors))
     return "| " + " | ".join(map(str, cells)) + " |"
 
 

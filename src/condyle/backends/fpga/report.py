@@ -68,6 +68,12 @@ def array_dsp(acc: Accelerator, name: str) -> int:
     return sum(n * unit_dsp(pool[1], acc.device) for pool, n in acc.arrays[name].schedule.units.items())
 
 
+def said_latency(function: Mapping[str, Any]) -> str:
+    """Cycles, and those without further registers in operators where there are any."""
+    latency, plain = function["latency"], function["latency_default"]
+    return f"{latency}" if latency == plain else f"{latency} ({plain} by default)"
+
+
 def words_held(acc: Accelerator, name: str) -> int:
     """Registers of data words in an array."""
     return sum(acc.words[name].values())
@@ -103,6 +109,7 @@ def report(acc: Accelerator, facts: Facts, sheet: Sheet) -> dict[str, Json]:
         "fingerprint": facts.fingerprint,
         "functions": functions,
         "warnings": list(sheet.warnings),
+        "pipeline": acc.pipeline,
         "folding": max(array.datapath.folding for array in acc.arrays.values()),
         "totals": {
             "dsp": acc.dsp,
@@ -160,6 +167,7 @@ def _function(acc: Accelerator, facts: Facts, sheet: Sheet, function: str) -> di
     return {
         "code": acc.plan.tasks[function].codes[0],
         "latency": latency,
+        "latency_default": acc.plain.latency(function),
         "ii": interval,
         "arrays": list[Json](arrays),
         "dsp": sum(array_dsp(acc, name) for name in arrays),

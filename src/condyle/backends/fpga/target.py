@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import NamedTuple
 
 from condyle.errors import UnsupportedError
 
@@ -75,7 +76,6 @@ PARTS = {
 """The parts that an export can be for, by the name of `--part`; the first is the default. Block RAMs are of
 36 kbit, of 18 in an ECP5."""
 XCVU9P = PARTS["xcvu9p"]
-ADD_CYCLES = 1
 SINCOS_CYCLES, SINCOS_PRODUCTS = 5, ((27, 18), (27, 18), (15, 18), (15, 18))
 RECIPROCAL_CYCLES, RECIPROCAL_PRODUCTS = 8, ((27, 18), (27, 18))
 ADDER = 32
@@ -104,6 +104,44 @@ def product_dsp(a: int, b: int) -> int:
     return 2 if narrow <= A and (wide <= A or narrow <= B) else 4
 
 
-def product_cycles(a: int, b: int) -> int:
-    """Product, [sum of partial products,] shift and clamp."""
-    return 3 if product_dsp(a, b) == 4 else 2
+class Pipeline(NamedTuple):
+    """How many registers an operator has beyond its first: a product's factors and its multiplier; sums, whose clamp
+    then has a cycle of its own."""
+
+    product: int = 0
+    clamp: int = 0
+
+    @property
+    def sum_cycles(self) -> int:
+        return 1 + self.clamp
+
+    @property
+    def sincos_cycles(self) -> int:
+        return SINCOS_CYCLES + 2 * self.product
+
+    @property
+    def reciprocal_cycles(self) -> int:
+        return RECIPROCAL_CYCLES + 2 * self.product
+
+    def product_cycles(self, a: int, b: int) -> int:
+        """Product, [sums of partial products,] shift and clamp."""
+        pieces = product_dsp(a, b)
+        sums = 0 if pieces == 1 else self.has_pieces_held(pieces) + self.clamp
+        return 2 + self.product + sums
+
+    def has_pieces_held(self, pieces: int) -> bool:
+        """Whether the pieces of a product have a register before they are summed."""
+        return pieces == 4 or self.product > 0
+
+
+STEPS = ("none", "factors of products", "factors and multipliers", "factors and multipliers; sums before their clamp")
+"""Which registers each level of `PIPELINES` has."""
+PIPELINES = tuple(Pipeline(*levels) for levels in ((0, 0), (1, 0), (2, 0), (2, 1)))
+"""`--pipeline`: none; registers of factors; those of multipliers too; those between a sum and its clamp too."""
+
+
+def pipeline_of(n: int) -> Pipeline:
+    """UnsupportedError says which there are."""
+    if not 0 <= n < len(PIPELINES):
+        raise UnsupportedError(f"pipeline={n}: allowed is 0 to {len(PIPELINES) - 1}")
+    return PIPELINES[n]

@@ -1,12 +1,68 @@
 // One module an operator. A register stands behind every product and every sum; nothing here ever stands still.
 
-// The product of one DSP.
-module fx_product #(parameter WA = 27, parameter WB = 18) (
+// The product of one DSP: its output register, and before it N more, those of the operands, then that of the
+// multiplier. Where a device's multiplier has 18 x 18 bits and a register follows it, a wide product is cut there.
+module fx_product #(parameter WA = 27, parameter WB = 18, parameter N = 0) (
     input clock,
     input signed [WA-1:0] a, input signed [WB-1:0] b,
     output reg signed [WA+WB-1:0] p
 );
-    always @(posedge clock) p <= a * b;
+    wire signed [WA-1:0] x;
+    wire signed [WB-1:0] y;
+    generate
+        if (N > 0) begin : operands
+            reg signed [WA-1:0] xa;
+            reg signed [WB-1:0] yb;
+            always @(posedge clock) begin
+                xa <= a;
+                yb <= b;
+            end
+            assign x = xa;
+            assign y = yb;
+        end else begin : direct
+            assign x = a;
+            assign y = b;
+        end
+        if (N < 2) begin : one
+            always @(posedge clock) p <= x * y;
+        end else if (WA <= `FX_FACTOR && WB <= `FX_FACTOR || `FX_FACTOR > 18) begin : whole
+            reg signed [WA+WB-1:0] m;
+            always @(posedge clock) begin
+                m <= x * y;
+                p <= m;
+            end
+        end else if (WA > 18) begin : cut
+            reg signed [WA+WB-18:0] high;
+            reg signed [WB+17:0] low;
+            always @(posedge clock) begin
+                high <= $signed(x[WA-1:17]) * y;
+                low <= $signed({1'b0, x[16:0]}) * y;
+                p <= $signed({high, 17'b0}) + low;
+            end
+        end else begin : cut
+            reg signed [WA+WB-18:0] high;
+            reg signed [WA+17:0] low;
+            always @(posedge clock) begin
+                high <= x * $signed(y[WB-1:17]);
+                low <= x * $signed({1'b0, y[16:0]});
+                p <= $signed({high, 17'b0}) + low;
+            end
+        end
+    endgenerate
+endmodule
+
+// A word N cycles later.
+module fx_later #(parameter W = 27, parameter N = 0) (input clock, input [W-1:0] x, output [W-1:0] y);
+    generate
+        if (N == 0) begin : now
+            assign y = x;
+        end else begin : line
+            reg [N*W-1:0] words;
+            wire [(N+1)*W-1:0] longer = {words, x};
+            always @(posedge clock) words <= longer[N*W-1:0];
+            assign y = words[N*W-1:(N-1)*W];
+        end
+    endgenerate
 endmodule
 
 // y = p / 2^R (p * 2^-R for a negative R), bits below dropped, clamped to W bits; no register.
@@ -65,8 +121,9 @@ module fx_add_in_turns #(
     assign over = o;
 endmodule
 
-// Sine and cosine of an angle of W bits, F of them behind the point: the cycle of a, three registers, a fifth cycle.
-module fx_sincos #(parameter W = 27, parameter F = 23) (
+// Sine and cosine of an angle of W bits, F of them behind the point: the cycle of a, three registers, a fifth cycle;
+// two products follow one another, with N registers more.
+module fx_sincos #(parameter W = 27, parameter F = 23, parameter N = 0) (
     input clock, input signed [W-1:0] a,
     output signed [17:0] s, output signed [17:0] c
 );
@@ -79,8 +136,8 @@ module fx_sincos #(parameter W = 27, parameter F = 23) (
     localparam signed [17:0] LOW = 18'd`FX_TURN_LOW;
     wire signed [26:0] x = a >>> CUT;
     wire signed [44:0] ph, pl;
-    fx_product #(27, 18) high (.clock(clock), .a(x), .b(HIGH), .p(ph));
-    fx_product #(27, 18) low (.clock(clock), .a(x), .b(LOW), .p(pl));
+    fx_product #(27, 18, N) high (.clock(clock), .a(x), .b(HIGH), .p(ph));
+    fx_product #(27, 18, N) low (.clock(clock), .a(x), .b(LOW), .p(pl));
     wire signed [61:0] wide = ph;
     wire signed [61:0] th = (wide <<< L) >>> S;
     wire signed [44:0] tl = pl >>> R;
@@ -92,15 +149,17 @@ module fx_sincos #(parameter W = 27, parameter F = 23) (
     initial begin
 `FX_SINCOS
     end
+    wire [77:36] row_later;
+    fx_later #(42, N) later (.clock(clock), .x(row[77:36]), .y(row_later));
     wire signed [32:0] ps, pc;
-    fx_product #(15, 18) sine (.clock(clock), .a(d), .b(row[35:18]), .p(ps));
-    fx_product #(15, 18) cosine (.clock(clock), .a(d), .b(row[17:0]), .p(pc));
+    fx_product #(15, 18, N) sine (.clock(clock), .a(d), .b(row[35:18]), .p(ps));
+    fx_product #(15, 18, N) cosine (.clock(clock), .a(d), .b(row[17:0]), .p(pc));
     always @(posedge clock) begin
         turn <= th[23:0] + tl[23:0];
         row <= rom[turn[23:14]];
         d <= $signed({1'b0, turn[13:0]}) - 15'sd8192;
-        s0 <= row[77:57];
-        c0 <= row[56:36];
+        s0 <= row_later[77:57];
+        c0 <= row_later[56:36];
     end
     wire signed [13:0] ds = ps >>> 19;
     wire signed [13:0] dc = pc >>> 19;
@@ -112,8 +171,9 @@ module fx_sincos #(parameter W = 27, parameter F = 23) (
     assign c = cq > 20'sd131071 ? 18'sd131071 : cq < -20'sd131071 ? -18'sd131071 : cq[17:0];
 endmodule
 
-// The mantissa of 1 / a for a > 0: normalise, seed, one Newton step; fx_denormal is the eighth cycle.
-module fx_reciprocal #(parameter W = 27) (
+// The mantissa of 1 / a for a > 0: normalise, seed, one Newton step; fx_denormal is the eighth cycle. Two products follow
+// one another, with N registers more.
+module fx_reciprocal #(parameter W = 27, parameter N = 0) (
     input clock, input signed [W-1:0] a,
     output reg [27:0] r, output [4:0] place, output bad
 );
@@ -126,8 +186,8 @@ module fx_reciprocal #(parameter W = 27) (
         for (i = 0; i < 27; i = i + 1) if (x[i]) first = i;
     end
     reg signed [26:0] x1, m2, m3;
-    reg [5*7-1:0] places;
-    reg [6:0] bads;
+    reg [5*(7+2*N)-1:0] places;
+    reg [6+2*N:0] bads;
     reg signed [17:0] y3, y4, y5, y6;
     reg signed [26:0] e5;
     reg [16:0] rom [0:1023];
@@ -135,25 +195,28 @@ module fx_reciprocal #(parameter W = 27) (
 `FX_RECIPROCAL
     end
     wire signed [44:0] p4, q6;
+    wire signed [17:0] y3_later, y5_later;
+    fx_later #(18, N) seed (.clock(clock), .x(y3), .y(y3_later));
+    fx_later #(18, N) step (.clock(clock), .x(y5), .y(y5_later));
     wire signed [38:0] p4s = p4 >>> 6;
     wire signed [17:0] q6s = q6 >>> 27;
-    fx_product #(27, 18) check (.clock(clock), .a(m3), .b(y3), .p(p4));
-    fx_product #(27, 18) refine (.clock(clock), .a(e5), .b(y5), .p(q6));
+    fx_product #(27, 18, N) check (.clock(clock), .a(m3), .b(y3), .p(p4));
+    fx_product #(27, 18, N) refine (.clock(clock), .a(e5), .b(y5), .p(q6));
     always @(posedge clock) begin
         x1 <= x <= 0 ? 27'sd1 : x;
-        places <= {places[29:0], x <= 0 ? 5'd0 : first};
-        bads <= {bads[5:0], x <= 0};
+        places <= {places[5*(6+2*N)-1:0], x <= 0 ? 5'd0 : first};
+        bads <= {bads[5+2*N:0], x <= 0};
         m2 <= x1 << (25 - places[4:0]);
         m3 <= m2;
         y3 <= {1'b0, rom[m2[24:15]]};
-        y4 <= y3;
+        y4 <= y3_later;
         e5 <= 37'h1000000000 - p4s;
         y5 <= y4;
-        y6 <= y5;
+        y6 <= y5_later;
         r <= {1'b0, y6, 9'b0} + {{10{q6s[17]}}, q6s};
     end
-    assign place = places[34:30];
-    assign bad = bads[6];
+    assign place = places[5*(7+2*N)-1:5*(6+2*N)];
+    assign bad = bads[6+2*N];
 endmodule
 
 // 1 / a of fx_reciprocal, shifted by C + place into W bits; no register.
