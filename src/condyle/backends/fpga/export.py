@@ -9,6 +9,7 @@ from pathlib import Path
 
 from condyle.backends.common.owned import write_owned
 from condyle.backends.common.readme import Coordinates
+from condyle.backends.fpga.board import board, rules
 from condyle.backends.fpga.build import Accelerator
 from condyle.backends.fpga.emit_project import ANSWERS, TASKS, emit_bench, sources, support
 from condyle.backends.fpga.page import page
@@ -45,10 +46,13 @@ def write(
     texts = sources(acc, prefix, header(acc, facts))
     verilog = " ".join(name for name in texts if name.endswith(".v"))
     found = report(acc, facts, sheet)
+    brought = board(acc, prefix, facts.clock, texts)
     texts[f"{prefix}_bench.v"] = emit_bench(acc, prefix, len(tasks.tasks))
     texts[TASKS], texts[ANSWERS] = lines(tasks.tasks), lines(tasks.answers)
-    texts["Makefile"] = support("Makefile.in").format(sources=verilog, name=prefix)
-    texts |= {name: support(name) for name in ("count.ys", "count.py")}
+    texts["Makefile"] = support("Makefile.in").format(sources=verilog, name=prefix) + rules(acc, prefix)
+    if acc.device.family != "ecp5":
+        texts |= {name: support(name) for name in ("count.ys", "count.py")}
+    texts |= brought
     texts["report.json"] = json.dumps(found, indent=1, allow_nan=False) + "\n"
     texts["report.html"] = page(acc, found)
     texts["README.md"] = readme(acc, facts, found, joints)

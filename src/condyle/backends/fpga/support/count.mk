@@ -1,0 +1,3 @@
+
+count:
+	$(PYTHON) count.py "$(YOSYS)" $(SOURCES)

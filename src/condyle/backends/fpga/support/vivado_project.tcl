@@ -1,0 +1,12 @@
+# vivado -mode batch -source vivado_project.tcl: a project in vivado/project with all sources, to be opened.
+# @top@ has more ports than a part has pins, so it is synthesised out of context; a design of yours is its top.
+set here [file dirname [file normalize [info script]]]
+create_project -force -part @part@ @top@ [file join $here vivado project]
+foreach source {@sources@} { add_files -norecurse [file join $here $source] }
+add_files -fileset constrs_1 -norecurse [file join $here clocks.xdc]
+set_property USED_IN {out_of_context synthesis implementation} [get_files clocks.xdc]
+add_files -fileset sim_1 -norecurse [list @simulation@]
+set_property top @top@ [get_filesets sources_1]
+set_property top @name@_bench [get_filesets sim_1]
+set_property -name {STEPS.SYNTH_DESIGN.ARGS.MORE OPTIONS} -value {-mode out_of_context} -objects [get_runs synth_1]
+update_compile_order -fileset sources_1

