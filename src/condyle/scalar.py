@@ -74,6 +74,8 @@ OF_NUMBERS: dict[str, Callable[..., Numbers]] = {
     "abs": np.abs,
     "min": np.minimum,
     "max": np.maximum,
+    "floor": np.floor,
+    "rint": np.rint,
     "select": _select,
 }
 
@@ -128,6 +130,16 @@ def minimum(x: Scalar | float, y: Scalar | float) -> Scalar:
 def maximum(x: Scalar | float, y: Scalar | float) -> Scalar:
     """The larger one; NaN if either is. Of 0.0 and -0.0 it is one of both."""
     return _function("max", x, y)
+
+
+def floor(x: Scalar) -> Scalar:
+    """The largest whole number that is at most x."""
+    return _function("floor", x)
+
+
+def rint(x: Scalar) -> Scalar:
+    """The nearest whole number; of halves the even one."""
+    return _function("rint", x)
 
 
 def select(x: Scalar | float, a: Scalar | float, b: Scalar | float) -> Scalar:

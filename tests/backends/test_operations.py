@@ -48,7 +48,7 @@ from tests.backends.cpu.machine import execute
 from tests.backends.points import columns, exact, samples, ulps
 from tests.backends.targets import FEW, RUNNERS, SINGLE
 
-NEW = ("abs", "min", "max", "select", "sqrt", "exp", "log", "tanh", "atan2")
+NEW = ("abs", "min", "max", "floor", "rint", "select", "sqrt", "exp", "log", "tanh", "atan2")
 DTYPES = ("float64", "float32")
 MANY = 40_000
 

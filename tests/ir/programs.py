@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Sequence
 from fractions import Fraction
 
@@ -38,6 +39,8 @@ EXACT: dict[str, Callable[..., Fraction]] = {
     "tanh": lambda a: a**3 - 2 * a,
     "atan2": lambda a, b: a * (b * b + 1),
     "abs": abs,
+    "floor": math.floor,
+    "rint": round,
     "min": min,
     "max": max,
     "select": lambda a, b, c: b if a >= 0 else c,

@@ -51,6 +51,9 @@ def is_clear(op: str, given: list[float]) -> bool:
         return abs(x) > CLEAR
     if op in ("sqrt", "log"):
         return x > CLEAR
+    if op in ("floor", "rint"):
+        step = x + 0.5 * (op == "rint")
+        return abs(step - round(step)) > CLEAR
     if op == "atan2":
         return np.hypot(x, given[1]) > 0.3 and (abs(x) > CLEAR or given[1] > CLEAR)
     return op not in ("min", "max") or abs(x - given[1]) > CLEAR

@@ -103,6 +103,9 @@ _ROWS = (
     Operation("abs", 1, OF_NUMBERS["abs"], add=1, parity=EVEN),
     Operation("min", 2, OF_NUMBERS["min"], add=1, commutes=True),
     Operation("max", 2, OF_NUMBERS["max"], add=1, commutes=True),
+    Operation("floor", 1, OF_NUMBERS["floor"], add=1, depth=2),
+    # to the nearest whole number, halves to the even one
+    Operation("rint", 1, OF_NUMBERS["rint"], add=1, depth=2, parity=ODD),
     # select x a b: a where x >= 0 (-0.0 too), else b (of NaN too)
     Operation("select", 3, OF_NUMBERS["select"], add=1),
     Operation("exp", 1, OF_NUMBERS["exp"], mul=17, add=23, size=27, depth=25),

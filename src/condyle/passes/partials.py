@@ -99,6 +99,8 @@ PARTIALS: dict[str, tuple[Rule | None, ...]] = {
     "abs": (_abs,),
     "min": (_extreme(0, False), _extreme(1, False)),
     "max": (_extreme(0, True), _extreme(1, True)),
+    "floor": (None,),
+    "rint": (None,),
     "select": (
         None,
         lambda at, x: at.function("select", at.operand(0), x, 0.0),

@@ -33,6 +33,8 @@ PLAIN: dict[str, Callable[[np.float64, np.float64], np.float64]] = {
 ALONE: dict[str, Callable[[np.float64], np.float64]] = {
     "load": lambda b: b,
     "sqrt": np.sqrt,
+    "floor": np.floor,
+    "rint": np.rint,
     "bit0": lambda b: number(bits(b) << 63),
     "bit1": lambda b: number(bits(b) << 62),
     "shl": lambda b: number(bits(b) << 52),

@@ -21,6 +21,7 @@ GENERAL = ("rax", "rcx", "rdx", "rbx", "rsp", "rbp", "rsi", "rdi", *(f"r{k}" for
 NAMES = {"fma": "vfmadd", "fms": "vfmsub", "fnma": "vfnmadd", "fnms": "vfnmsub"}
 FUSED = [name + order for name in NAMES for order in ("132", "213", "231")]
 SHIFTS = {"bit0": ("ll", (63, 31)), "bit1": ("ll", (62, 30)), "shl": ("ll", (52, 23)), "shr": ("rl", (52, 23))}
+ROUNDED = {"floor": 9, "rint": 8}
 BITS = ("xor", "and", "andn", "or")
 OPERATIONS = ["load", "store", *(name for row in ROWS.values() for name in row.instructions)]
 
@@ -63,6 +64,8 @@ def text(i: Instruction, encoder: Encoder) -> str:
         return f"{name} {last}, {first}, {to}"
     if i.op in SHIFTS:
         return f"vps{SHIFTS[i.op][0]}{letter} ${SHIFTS[i.op][1][bits == 32]}, {last}, {to}"
+    if i.op in ROUNDED:
+        return f"{'vrndscale' if isa.broadcast else 'vround'}{kind} ${ROUNDED[i.op]}, {last}, {to}"
     if i.op == "pick":
         signs = f"{vector}{i.c}"
         if isa.broadcast:
@@ -93,6 +96,8 @@ def scalar_text(i: Instruction, encoder: Encoder) -> str:
     if i.op in SHIFTS:
         way, places = SHIFTS[i.op]
         return f"{evex}vps{way}{letter} ${places[d == 's']}, {last}, {to}"
+    if i.op in ROUNDED:
+        return f"{'vrndscale' if isa.broadcast else 'vround'}s{d} ${ROUNDED[i.op]}, {last}, {last}, {to}"
     if i.op == "pick":
         if isa.broadcast:
             return f"vpmov{letter}2m %xmm{i.c}, %k1\nvblendmp{d} {last}, {first}, {to}{{%k1}}"
@@ -131,7 +136,7 @@ def arbitrary(rng: random.Random, isa: Isa) -> Instruction:
         return Instruction(op, register(), NONE, slot(rng.randrange(5000)))
     if op == "pick":
         return Instruction(op, register(), register(), register(), register())
-    if op in SHIFTS:
+    if op in SHIFTS or op in ROUNDED:
         return Instruction(op, register(), NONE, register())
     first = NONE if op in ("load", "sqrt") else register()
     return Instruction(op, register(), first, rng.choice((register(), place)))

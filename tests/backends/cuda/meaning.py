@@ -95,6 +95,8 @@ MEANING: dict[str, Callable[..., Lanes]] = {
     "fma": fma,
     "rcp": _rcp,
     "sqrt": np.sqrt,
+    "cvt.rmi": np.floor,
+    "cvt.rni": np.rint,
     "max": np.fmax,
     "min": np.fmin,
     "and": lambda a, b: a & b,

@@ -25,6 +25,8 @@ FORMS = {
     "abs": "{at}abs({0})",
     "min": "{at}min({0}, {1})",
     "max": "{at}max({0}, {1})",
+    "floor": "{at}floor({0})",
+    "rint": "{at}rint({0})",
     "select": "{at}select({0}, {1}, {2})",
     "and": "{at}and({0}, {1})",
     "or": "{at}or({0}, {1})",

@@ -11,6 +11,7 @@ An operand is one whole number: 0 .. 63 a register, 64 + s slot s of the workspa
     bit0    to = bit 0 of b where the sign stands, zeros behind it; bit1 alike, with bit 0 behind it; b is a register
     shl     to = bits of b, moved up by as many places as a mantissa has; shr down; b is a register
     pick    to = b where c has a minus, else a; all are registers
+    floor   to = b without its fraction, downwards; rint: the nearest; b is a register
     sqrt    to = square root of b
     fma132  to = to * b + a         fms -: ... - a     fnma: a - to * b     fnms: - to * b - a
     fma213  to = a * to + b         and so on, the last factor or summand b may be any operand

@@ -34,6 +34,8 @@ _BITS = {"xor": (0xEF, 0x57), "and": (0xDB, 0x54), "andn": (0xDF, 0x55), "or": (
 """Operations on bits: of whole registers in the scalar form too."""
 _SHIFTS = {"bit0": (6, {64: 63, 32: 31}), "bit1": (6, {64: 62, 32: 30}), "shl": (6, MANTISSA), "shr": (2, MANTISSA)}
 """What tells the direction, and by how many places."""
+_ROUNDED = {"floor": 9, "rint": 8}
+"""What tells the direction, without a word to the flags of the processor."""
 _LOAD, _STORE = 0x28, 0x29
 
 Form = tuple[int, int, int, int]  # map, prefix bits, W, opcode
@@ -60,6 +62,8 @@ class Encoder:
             return self._shift(i)
         if op == "pick":
             return self._pick(i)
+        if op in _ROUNDED:
+            return self._round(i)
         form = self.forms[op]
         first = 0 if op in _UNARY else i.a
         if self.isa.scalar and op == "sqrt":
@@ -84,6 +88,12 @@ class Encoder:
         form, (way, places) = self.forms["shift"], _SHIFTS[i.op]
         code = self._evex(form, way, i.to, i.b) if self.isa.broadcast else self._vex(form, way, i.to, i.b)
         return code + bytes((places[self.bits],))
+
+    def _round(self, i: Instruction) -> bytes:
+        """The form's other lanes come from the operand too."""
+        first = i.b if self.isa.scalar else 0
+        made = self._evex if self.isa.broadcast else self._vex
+        return made(self.forms["round"], i.to, first, i.b) + bytes((_ROUNDED[i.op],))
 
     def _pick(self, i: Instruction) -> bytes:
         """The signs of c to the mask register k1, and a blend under it; with AVX2 the blend reads the signs itself."""
@@ -166,6 +176,7 @@ def _forms(isa: Isa, bits: int) -> dict[str, Form]:
     for name, (evex, vex) in _BITS.items():
         forms[name] = (_MAP_0F, 1, wide, evex) if isa.broadcast else (_MAP_0F, int(double), 0, vex)
     forms["shift"] = (_MAP_0F, 1, wide, 0x73 if double else 0x72)
+    forms["round"] = (_MAP_0F3A, 1, wide, 0x09 if double else 0x08)
     forms["signs"] = (_MAP_0F38, 2, wide, 0x39)
     forms["pick"] = (_MAP_0F38, 1, wide, 0x65) if isa.broadcast else (_MAP_0F3A, 1, 0, 0x4B if double else 0x4A)
     for name, code in _FUSED.items():
@@ -180,6 +191,7 @@ def _scalar_forms(isa: Isa, bits: int) -> dict[str, Form]:
     prefix, wide = (3 if double else 2), int(double and isa.broadcast)
     forms: dict[str, Form] = {name: (_MAP_0F, prefix, wide, code) for name, code in _ARITHMETIC.items()}
     forms["get"], forms["put"] = (_MAP_0F, prefix, wide, 0x10), (_MAP_0F, prefix, wide, 0x11)
+    forms["round"] = (_MAP_0F3A, 1, wide, 0x0B if double else 0x0A)
     for name, (table, bits_66, w, code) in _forms(isa, bits).items():
         forms.setdefault(name, (table, bits_66, w, code + (name[:-3] in _FUSED)))
     return forms

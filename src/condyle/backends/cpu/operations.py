@@ -51,6 +51,8 @@ ROWS: dict[str, Row] = {
     "least": Row(("min",), BINARY, (0, 1)),
     "most": Row(("max",), BINARY, (0, 1)),
     "sqrt": Row(("sqrt",), UNARY, (0,), latency=20),
+    "floor": Row(("floor",), REGISTERS, (0,), latency=8),
+    "rint": Row(("rint",), REGISTERS, (0,), latency=8),
     "bit0": Row(("bit0",), REGISTERS, (0,)),
     "bit1": Row(("bit1",), REGISTERS, (0,)),
     "shl": Row(("shl",), REGISTERS, (0,)),
@@ -60,13 +62,19 @@ ROWS: dict[str, Row] = {
 }
 
 
-def _minimum(x: Value, y: Value) -> Value:
-    """NaN where either is: of the one order or the other. A NaN or any number is a NaN, bit by bit."""
-    return x.code.op("least", x, y) | x.code.op("least", y, x)
+def _extreme(op: str) -> Rule:
+    """NaN where either is: of the one order or the other. A NaN or any number is a NaN, bit by bit.
 
+    A number that is none comes through where it stands behind.
+    """
 
-def _maximum(x: Value, y: Value) -> Value:
-    return x.code.op("most", x, y) | x.code.op("most", y, x)
+    def rule(x: Value, y: Value) -> Value:
+        for first, behind in ((x, y), (y, x)):
+            if first.is_number:
+                return x.code.op(op, first, behind)
+        return x.code.op(op, x, y) | x.code.op(op, y, x)
+
+    return rule
 
 
 def _select(x: Value, a: Value, b: Value) -> Value:
@@ -74,7 +82,7 @@ def _select(x: Value, a: Value, b: Value) -> Value:
     return x.code.op("pick", a, b, x.code.op("most", x, -1.0) + 0.0)
 
 
-OWN: Mapping[str, Rule] = {"min": _minimum, "max": _maximum, "select": _select}
+OWN: Mapping[str, Rule] = {"min": _extreme("least"), "max": _extreme("most"), "select": _select}
 
 
 def expanded(program: Program, bits: int) -> Program:

@@ -48,6 +48,8 @@ OPERATIONS = {
     "abs": "abs.{f} {to}, {0};",
     "min": _two_numbers("min"),
     "max": _two_numbers("max"),
+    "floor": "cvt.rmi.{f}.{f} {to}, {0};",
+    "rint": "cvt.rni.{f}.{f} {to}, {0};",
     "select": "setp.ge.{f} %odd, {0}, {zero}; selp.{f} {to}, {1}, {2}, %odd;",
     "and": "and.{b} {to}, {0}, {1};",
     "or": "or.{b} {to}, {0}, {1};",

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Mapping, Sequence
 
 from condyle.ir.ops import Node
@@ -53,6 +54,12 @@ class Value:
     @property
     def bits(self) -> int:
         return self.code.bits
+
+    @property
+    def is_number(self) -> bool:
+        """Whether it is a constant, and not NaN."""
+        node = self.code.nodes[self.index]
+        return node[0] == "const" and not math.isnan(constant_of(node))
 
     __add__, __radd__ = _binary("add"), _swapped("add")
     __sub__, __rsub__ = _binary("sub"), _swapped("sub")

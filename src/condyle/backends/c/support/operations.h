@@ -2,9 +2,11 @@
 #if REAL_BITS == 64
 typedef uint64_t word;
 #define CD_MANTISSA 52
+#define CD_WHOLE 0x1p52
 #else
 typedef uint32_t word;
 #define CD_MANTISSA 23
+#define CD_WHOLE 0x1p23f
 #endif
 
 #if LANES > 1
@@ -52,6 +54,20 @@ CD_INLINE real_v cd_max(real_v a, real_v b)
 CD_INLINE real_v cd_abs(real_v x)
 {
     return cd_real(cd_word(x) << 1 >> 1);
+}
+
+/* From CD_WHOLE on every number is whole; below, a sum with it has no place for a fraction. */
+CD_INLINE real_v cd_rint(real_v x)
+{
+    const real_v size = cd_abs(x), whole = cd_splat(CD_WHOLE);
+    const word_v sign = cd_word(x) ^ cd_word(size);
+    return cd_pick(CD_WHERE(size < whole), cd_real(cd_word(size + whole - whole) | sign), x);
+}
+
+CD_INLINE real_v cd_floor(real_v x)
+{
+    const real_v nearest = cd_rint(x);
+    return cd_pick(CD_WHERE(nearest > x), nearest - cd_splat(1), nearest);
 }
 
 CD_INLINE real_v cd_and(real_v a, real_v b)

@@ -55,6 +55,18 @@ __device__ inline T op_abs(T x)
 }
 
 template <typename T>
+__device__ inline T op_floor(T x)
+{
+    return floor(x);
+}
+
+template <typename T>
+__device__ inline T op_rint(T x)
+{
+    return rint(x);
+}
+
+template <typename T>
 __device__ inline T op_and(T a, T b)
 {
     return op_real<T>(op_word(a) & op_word(b));
