@@ -11,6 +11,7 @@ from pathlib import Path
 
 from condyle.derivatives import KINDS
 from condyle.functions import FUNCTIONS
+from condyle.hardware.functions import tasks
 from condyle.methods import result_of
 from condyle.specification import F_EXT, Function, Port
 
@@ -26,9 +27,16 @@ DERIVATIVES = """## Derivatives
 `dyn.vjp("fd")` and its kin, see [derivatives](derivatives.md): what each takes behind the inputs of the function, and
 its answers. With `f_ext=` there is one more input.
 """
+FIXED_POINT = """## Fixed point
+
+`condyle.fixed_point(robot, word, box)`, see [FPGA accelerators](fpga.md#the-integers-in-python): each method
+answers (value, flag).
+Those of `Dynamics`: {}; and
+"""
 STUB_HEAD = '''"""Written by `tools/reference.py`: what type checkers know of the methods of `Dynamics`."""
 
 from collections.abc import Callable, Sequence
+from inspect import Signature
 from typing import NamedTuple
 
 import numpy as np
@@ -45,12 +53,13 @@ def result_of(function: Function) -> type[tuple[object, ...]] | None: ...
 def made(function: Function, answers: Sequence[object]) -> object: ...
 def method_of(function: Function) -> Callable[..., object]: ...
 def document_of(function: Function) -> str: ...
+def signature_of(function: Function) -> Signature: ...
 '''
 
 
 def page() -> str:
     """The whole file."""
-    return "\n".join([HEAD, *map(section, FUNCTIONS.values()), external(), derivatives()])
+    return "\n".join([HEAD, *map(section, FUNCTIONS.values()), external(), derivatives(), fixed_point()])
 
 
 def section(function: Function) -> str:
@@ -80,6 +89,18 @@ def derivatives() -> str:
     rows = [f"| {name} | {' | '.join(derived(kind, name) for kind in KINDS)} |" for name in FUNCTIONS]
     heads = " | ".join(f"`{kind}`" for kind in KINDS)
     return "\n".join([DERIVATIVES, f"| function | {heads} |", "|---|---|---|---|---|", *rows, ""])
+
+
+def fixed_point() -> str:
+    """The methods of `FixedPoint` beside those of `Dynamics`."""
+    own = [task.function for name, task in tasks().items() if name not in FUNCTIONS]
+    rows = [f"| `{f.name}({', '.join(port.name for port in f.inputs)})` | {f.equation} | {answers(f)} |" for f in own]
+    shared = ", ".join(f"`{task.function.method}`" for name, task in tasks().items() if name in FUNCTIONS)
+    return "\n".join([FIXED_POINT.format(shared), "| method | equation | value |", "|---|---|---|", *rows, ""])
+
+
+def answers(function: Function) -> str:
+    return ", ".join(f"{port.name} ({', '.join(port.dims)})" for port in function.outputs)
 
 
 def derived(kind: str, name: str) -> str:

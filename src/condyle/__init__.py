@@ -25,6 +25,7 @@ if TYPE_CHECKING:
         StateError,
         UnsupportedError,
     )
+    from condyle.integers import FixedPoint, fixed_point
     from condyle.methods import DynamicsDerivatives, ForwardDynamicsDerivatives, InverseDynamicsDerivatives
     from condyle.model.physical import from_log_cholesky, log_cholesky, physical_inertias
     from condyle.runtime.packed import Packed
@@ -40,6 +41,7 @@ __all__ = [
     "Dynamics",
     "DynamicsDerivatives",
     "Finding",
+    "FixedPoint",
     "ForwardDynamicsDerivatives",
     "InverseDynamicsDerivatives",
     "ModelError",
@@ -53,6 +55,7 @@ __all__ = [
     "UnsupportedError",
     "chain",
     "export",
+    "fixed_point",
     "from_log_cholesky",
     "function",
     "load",
@@ -63,7 +66,9 @@ __all__ = [
 ]
 
 _HOMES = {
+    "FixedPoint": "integers",
     "Packed": "runtime.packed",
+    "fixed_point": "integers",
     **dict.fromkeys(
         ("Builder", "Robot", "chain", "export", "function", "load", "operation_counts", "random_tree"), "api"
     ),

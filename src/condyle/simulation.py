@@ -5,22 +5,34 @@ from __future__ import annotations
 import re
 import shutil
 import subprocess
-from collections.abc import Sequence
+import tempfile
+import weakref
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
+from functools import cached_property
 from pathlib import Path
 from typing import NamedTuple
 
 from condyle import hardware
 from condyle.backends.fpga.build import Accelerator
+from condyle.backends.fpga.datapath import Word
 from condyle.backends.fpga.emit_array import TAG_BITS
-from condyle.backends.fpga.emit_project import ANSWERS, TASKS
-from condyle.backends.fpga.export import Facts, Sheet, lines, write
+from condyle.backends.fpga.emit_project import ANSWERS, TASKS, emit_bench
+from condyle.backends.fpga.evaluate import Answer, evaluate
+from condyle.backends.fpga.export import Facts, Sheet, Tasks, lines, write
+from condyle.backends.fpga.formats import Integers
+from condyle.backends.fpga.vectors import answer_lines, answer_of, task_lines
 from condyle.errors import BuildError, UnsupportedError
 from condyle.model.robot import Robot
+from condyle.options import check_choice
 from condyle.text import write_whole
+from condyle.version import __version__
 
 TOOLS = {"iverilog": ("{}.vvp", "vvp -N {}.vvp"), "verilator": ("obj/V{}_bench", "obj/V{}_bench")}
 """What is made of the bench, and how it is run. iverilog is there at once; verilator compiles long and runs fast."""
 
+LEAST_TASKS, MOST_TASKS = 64, 1 << TAG_BITS
+"""Of one run of a bench that serves many."""
 MOST_STALLED = 95
 """Per cent: an end that stalls in every cycle ends no simulation."""
 
@@ -85,3 +97,53 @@ def check(
     if states > each and answer.startswith("right"):
         answer = f"right: {tasks} tasks, cycles {cycles}"
     return Verdict(answer, tasks, cycles)
+
+
+class Bench:
+    """The Verilog of one function, simulated again and again: what is compiled serves every call."""
+
+    def __init__(self, robot: Robot, options: hardware.Options, function: str, tool: str) -> None:
+        check_choice("tool", tool, tuple(TOOLS))
+        self.robot, self.function, self.tool = robot, function, tool
+        self.options = replace(options, functions=(function,), name="robot")
+        self.folder = Path(tempfile.mkdtemp())
+        weakref.finalize(self, shutil.rmtree, self.folder, ignore_errors=True)
+
+    @cached_property
+    def acc(self) -> Accelerator:
+        return hardware.accelerator(self.robot, self.options)
+
+    def answer(self, given: Mapping[Word, Integers], progress: Callable[[str], None]) -> Answer:
+        """The words that the simulated hardware answers. BuildError where one differs from the integer model."""
+        progress("generating ...")
+        n = max(len(value) for value in given.values())
+        expected = evaluate(self.acc.plan, self.function, given)
+        rows = answer_lines(self.acc, self.function, expected, n)
+        tasks = task_lines(self.acc, self.function, given, n)
+        found: list[str] = []
+        for first in range(0, n, MOST_TASKS):
+            progress(f"simulating, {first} of {n} tasks done ...")
+            part = slice(first, first + MOST_TASKS)
+            found += self._simulated(Tasks(tuple(tasks[part]), tuple(rows[part])))
+        progress("")
+        return answer_of(self.acc, self.function, found)
+
+    def _simulated(self, tasks: Tasks) -> list[str]:
+        folder, n = self.folder, len(tasks.tasks)
+        bench = folder / f"{self.options.name}_bench.v"
+        room = max(LEAST_TASKS, 1 << (n - 1).bit_length())
+        text = emit_bench(self.acc, self.options.name, room)
+        if not bench.exists():
+            facts = Facts(self.options.name, self.robot.fingerprint, __version__, self.options.clock, self.options.word)
+            write(folder, self.acc, facts, Sheet({self.function: {}}, 0, self.acc.plan.box), tasks, {})
+            write_whole(bench, text)
+        elif f"N = {room}," not in bench.read_text(encoding="ascii"):
+            write_whole(bench, text)
+        padding = ("0",) * (room - n)
+        write_whole(folder / TASKS, lines(tasks.tasks + padding))
+        write_whole(folder / ANSWERS, lines(tasks.answers + padding))
+        said = simulate(folder, self.options.name, ("+show", f"+tasks={n}"), self.tool)
+        if re.search(r"^right:", said, re.MULTILINE) is None:
+            raise BuildError(f"the Verilog differs from the integer model, please report it:\n{said[-1000:]}")
+        by_tag = {int(tag): row for tag, row in re.findall(r"^answer (\d+) ([0-9a-f]+)$", said, re.MULTILINE)}
+        return [by_tag[tag] for tag in range(n)]

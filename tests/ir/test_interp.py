@@ -34,7 +34,17 @@ def test_every_operation(op: str) -> None:
         "fnma": c - a * b,
         "fnms": -a * b - c,
     }
-    expected |= {"abs": a, "min": b, "max": a, "floor": np.floor(a), "rint": np.rint(a), "select": b, "exp": np.exp(a), "log": np.log(a), "tanh": np.tanh(a)}
+    expected |= {
+        "abs": a,
+        "min": b,
+        "max": a,
+        "floor": np.floor(a),
+        "rint": np.rint(a),
+        "select": b,
+        "exp": np.exp(a),
+        "log": np.log(a),
+        "tanh": np.tanh(a),
+    }
     expected |= {"atan2": np.arctan2(a, b), "div": a / b}
     # 1.5 is 0x3FF8..., 0.75 is 0x3FE8...
     expected["and"] = np.uint64(0x3FE8 << 48).view(np.float64)

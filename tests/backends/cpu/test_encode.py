@@ -56,16 +56,15 @@ def text(i: Instruction, encoder: Encoder) -> str:
         last += f"{{1to{isa.lanes(bits)}}}"
     if i.op in ("load", "store"):
         return f"vmovap{kind[1]} {last}, {to}" if i.op == "load" else f"vmovap{kind[1]} {to}, {last}"
-    if i.op == "sqrt":
-        return f"vsqrt{kind} {last}, {to}"
+    alone = {"sqrt": "vsqrt", **dict.fromkeys(ROUNDED, "vrndscale" if isa.broadcast else "vround")}
+    if i.op in alone:
+        return f"{alone[i.op]}{kind} {f'${ROUNDED[i.op]}, ' if i.op in ROUNDED else ''}{last}, {to}"
     letter = "q" if bits == 64 else "d"
     if i.op in BITS:
         name = f"vp{i.op}{letter}" if isa.broadcast else f"v{i.op}{kind}"
         return f"{name} {last}, {first}, {to}"
     if i.op in SHIFTS:
         return f"vps{SHIFTS[i.op][0]}{letter} ${SHIFTS[i.op][1][bits == 32]}, {last}, {to}"
-    if i.op in ROUNDED:
-        return f"{'vrndscale' if isa.broadcast else 'vround'}{kind} ${ROUNDED[i.op]}, {last}, {to}"
     if i.op == "pick":
         signs = f"{vector}{i.c}"
         if isa.broadcast:

@@ -97,9 +97,7 @@ def add(
     return clamps.clamped(shifted(summed(a, b, sign), -drop), out)
 
 
-def multiply(
-    x: Signal, y: Signal, formats: tuple[Format, Format], factor: int, out: Format, clamps: Clamps
-) -> Signal:
+def multiply(x: Signal, y: Signal, formats: tuple[Format, Format], factor: int, out: Format, clamps: Clamps) -> Signal:
     y = shifted(y, min(factor, formats[1].width) - formats[1].width)
     right = formats[0].frac + formats[1].narrowed(factor).frac - out.frac
     sums = [whole(0.0), whole(0.0)]

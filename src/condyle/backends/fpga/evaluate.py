@@ -1,21 +1,22 @@
-"""The integer model of the whole accelerator: a function's tasks through the arrays, as the streams take them."""
+"""A function's tasks through the arrays, as the streams take them, and the integer model of the whole accelerator."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from typing import NamedTuple
+from typing import Generic, NamedTuple, Protocol, TypeVar
 
 import numpy as np
 
 from condyle.backends.fpga import model, steps
 from condyle.backends.fpga.accelerator import Plan
-from condyle.backends.fpga.datapath import Word
+from condyle.backends.fpga.datapath import Datapath, Word
 from condyle.backends.fpga.edge import outside
-from condyle.backends.fpga.formats import Integers
+from condyle.backends.fpga.formats import Format, Integers
 from condyle.backends.fpga.operators import Flags, clamped, shifted
 from condyle.backends.fpga.tasks import BIAS, FLOATS, SOLVED, STAGE, STEP, TRIG, Leaf, Task
 
 Words = Mapping[Word, Integers]
+Number = TypeVar("Number")
 
 
 class Answer(NamedTuple):
@@ -25,23 +26,38 @@ class Answer(NamedTuple):
     over: Flags
 
 
-class _Run:
-    def __init__(self, plan: Plan, task: Task, given: Words, strict: bool) -> None:
-        self.plan, self.task, self.given, self.strict = plan, task, given, strict
-        self.n = max(len(value) for value in given.values())
-        self.over: Flags = outside(plan, task, given)
-        self.floats = steps.constant(not task.base_given, self.n)
+class Arithmetic(Protocol[Number]):
+    """What words are computed in; it remembers whether anything was clamped.
 
-    def zeros(self, *names: str) -> dict[Word, Integers]:
-        return {word: steps.constant(0, self.n) for word in self.plan.formats if word.name in names}
+    array: the words of a group of outputs. again: a word in the format in which it goes in again. either: of two words
+    one of which is 0, the other one.
+    """
 
-    def array(self, leaf: Leaf, inputs: Words) -> dict[Word, Integers]:
-        path = self.plan.datapaths[leaf.array]
-        outcome = model.run(path, inputs, self.strict)
-        self.over = self.over | outcome.over[leaf.group]
-        return {word: np.broadcast_to(outcome.words[word], self.n) for word, _ in path.group(leaf.group)}
+    def constant(self, value: int, /) -> Number: ...
+    def array(self, path: Datapath, group: str, given: Mapping[Word, Number], /) -> dict[Word, Number]: ...
+    def again(self, x: Number, was: Format, format: Format, /) -> Number: ...
+    def either(self, x: Number, y: Number, /) -> Number: ...
 
-    def through(self, leaves: Iterable[Leaf], state: Words, known: Words) -> dict[Word, Integers]:
+
+class Run(Generic[Number]):
+    """Tasks of one function. given: their words."""
+
+    def __init__(self, plan: Plan, task: Task, given: Mapping[Word, Number], arithmetic: Arithmetic[Number]) -> None:
+        self.plan, self.task, self.given, self.arithmetic = plan, task, given, arithmetic
+        self.floats = arithmetic.constant(not task.base_given)
+
+    def answer(self) -> Mapping[Word, Number]:
+        return self.step() if self.task.stages else self.passes()
+
+    def zeros(self, *names: str) -> dict[Word, Number]:
+        return {word: self.arithmetic.constant(0) for word in self.plan.formats if word.name in names}
+
+    def array(self, leaf: Leaf, inputs: Mapping[Word, Number]) -> dict[Word, Number]:
+        return self.arithmetic.array(self.plan.datapaths[leaf.array], leaf.group, inputs)
+
+    def through(
+        self, leaves: Iterable[Leaf], state: Mapping[Word, Number], known: Mapping[Word, Number]
+    ) -> dict[Word, Number]:
         """One pass: what the groups leave, of the task's state (`known` where it is not given here) and `known`."""
         task = {**self.zeros("q", "v", "a", "f_ext"), **self.given, **state, FLOATS: self.floats}
         found = {**self.zeros("tau"), **self.given, **known, **self.array(TRIG, task)}
@@ -52,24 +68,24 @@ class _Run:
             found |= made
         return found
 
-    def passes(self) -> Words:
+    def passes(self) -> Mapping[Word, Number]:
         first, *others = self.task.passes
         found = self.through(first, {}, {})
         for leaves in others:
             found = self.through(leaves, self._fed_back(found), found)
         return found
 
-    def step(self) -> Words:
+    def step(self) -> Mapping[Word, Number]:
         """An integration step: its sub-tasks one after the other."""
-        plan, zeros = self.plan, steps.constant(0, self.n)
+        plan, constant = self.plan, self.arithmetic.constant
         fresh = {word: Word(steps.FRESH.get(word.name, word.name), word.index) for word in plan.course}
-        words = {word: self.given.get(was, zeros) for word, was in fresh.items()}
+        words = {word: self.given.get(was, constant(0)) for word, was in fresh.items()}
         state = {word: word for word in plan.formats if word.name in ("q", "v")}
         for stage in self.task.stages:
             solved = self.through(self.task.passes[0][:-1], {word: words[was] for word, was in state.items()}, {})
             words |= {Word("k", word.index): solved[word] for word, _ in plan.datapaths["solve"].group(SOLVED.group)}
-            words[Word("stage", 0)] = steps.constant(stage, self.n)
-            words |= {Word(name, 0): steps.constant(one.values[stage], self.n) for name, one in plan.weights.items()}
+            words[Word("stage", 0)] = constant(stage)
+            words |= {Word(name, 0): constant(one.values[stage]) for name, one in plan.weights.items()}
             if stage == self.task.stages[-1]:
                 break
             words |= self.array(STAGE, words)
@@ -77,22 +93,43 @@ class _Run:
             state = {word: Word(f"n{word.name}", word.index) for word in state}
         return self.array(STEP, words)
 
-    def _fed_back(self, solved: Words) -> dict[Word, Integers]:
+    def _fed_back(self, solved: Mapping[Word, Number]) -> dict[Word, Number]:
         """a in the format in which it enters again; of a given base's a and the joints' one is 0."""
-        path = self.plan.datapaths["solve"]
+        path, arithmetic = self.plan.datapaths["solve"], self.arithmetic
         formats = {word: path.ops[k].format for word, k in path.group(SOLVED.group)}
-        result: dict[Word, Integers] = {}
+        result: dict[Word, Number] = {}
         for word in self.plan.takes("a"):
-            format = self.plan.formats[word]
-            again = clamped(shifted(solved[word], format.frac - formats[word].frac), format)
-            self.over = self.over | again.over
-            result[word] = again.value | self.given.get(word, steps.constant(0, self.n))
+            again = arithmetic.again(solved[word], formats[word], self.plan.formats[word])
+            result[word] = arithmetic.either(again, self.given[word]) if word in self.given else again
         return result
+
+
+class _Integers:
+    """int64, all tasks (n,) at once. strict: see `model.run`."""
+
+    def __init__(self, n: int, strict: bool, over: Flags) -> None:
+        self.n, self.strict, self.over = n, strict, over
+
+    def constant(self, value: int) -> Integers:
+        return steps.constant(value, self.n)
+
+    def array(self, path: Datapath, group: str, given: Words) -> dict[Word, Integers]:
+        outcome = model.run(path, given, self.strict)
+        self.over = self.over | outcome.over[group]
+        return {word: np.broadcast_to(outcome.words[word], self.n) for word, _ in path.group(group)}
+
+    def again(self, x: Integers, was: Format, format: Format) -> Integers:
+        result = clamped(shifted(x, format.frac - was.frac), format)
+        self.over = self.over | result.over
+        return result.value
+
+    def either(self, x: Integers, y: Integers) -> Integers:
+        return x | y
 
 
 def evaluate(plan: Plan, function: str, given: Words, strict: bool = False) -> Answer:
     """All tasks (n,) of one function; `given` has its input words in the plan's formats."""
     task = plan.tasks[function]
-    run = _Run(plan, task, given, strict)
-    found = run.step() if task.stages else run.passes()
-    return Answer({word: found[word] for word, _ in plan.results[function]}, run.over)
+    arithmetic = _Integers(max(len(value) for value in given.values()), strict, outside(plan, task, given))
+    found = Run(plan, task, given, arithmetic).answer()
+    return Answer({word: found[word] for word, _ in plan.results[function]}, arithmetic.over)

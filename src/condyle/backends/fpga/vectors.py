@@ -40,6 +40,16 @@ def pack(fields: Iterable[Field], given: Mapping[Word, Integers], n: int) -> lis
     return total
 
 
+def unpack(fields: Iterable[Field], rows: Sequence[int]) -> dict[Word, Integers]:
+    """The words of packed integers: `pack` the other way round."""
+    found: dict[Word, Integers] = {}
+    for field in fields:
+        size = 1 << field.format.width
+        values = [(row >> field.low) % size for row in rows]
+        found[field.word] = np.array([x - size if 2 * x >= size else x for x in values], np.int64)
+    return found
+
+
 def task_lines(acc: Accelerator, function: str, given: Mapping[Word, Integers], n: int) -> list[str]:
     """Function and data in hexadecimal, a task a line."""
     fields = bus(acc.plan)
@@ -64,6 +74,13 @@ def answer_lines(acc: Accelerator, function: str, answer: Answer, n: int) -> lis
     head = [(int(flag) << acc.plan.id.code_bits) + acc.plan.tasks[function].codes[0] for flag in answer.over.tolist()]
     low, data = result_width(acc.plan), pack(result(acc.plan, function), answer.words, n)
     return [f"{one << low | bits:x}" for one, bits in zip(head, data, strict=True)]
+
+
+def answer_of(acc: Accelerator, function: str, rows: Sequence[str]) -> Answer:
+    """The answer that such lines say."""
+    low, numbers = result_width(acc.plan), [int(row, 16) for row in rows]
+    over = np.array([number >> (low + acc.plan.id.code_bits) & 1 for number in numbers], np.bool_)
+    return Answer(unpack(result(acc.plan, function), numbers), over)
 
 
 def task_errors(plan: Plan, function: str, answer: Answer, truth: Sequence[Reals]) -> dict[str, Reals]:

@@ -1,11 +1,12 @@
     // +first=N and +tasks=N choose a part of the file; +only=CODE sends tasks of one function,
     // +stall_in=N and +stall_out=N stall N of 100 cycles,
+    // +show prints every answer with its tag,
     // +sparse=N sends a task only N cycles after the last answer, when all arrays are empty, +seed=N
     reg [F + T - 1:0] tasks [0:N - 1];
     reg [F + A + 1:0] answers [0:N - 1];
     reg [P - 1:0] got_bits, want_bits;
     reg [N - 1:0] seen;
-    reg clock, reset, in_valid, out_ready, accepted;
+    reg clock, reset, in_valid, out_ready, accepted, show;
     wire in_ready, out_valid, out_flag, out_error;
     wire [F - 1:0] out_function;
     wire [G - 1:0] out_tag;
@@ -36,6 +37,7 @@
         if (!$value$plusargs("stall_out=%d", stall_out)) stall_out = 0;
         if (!$value$plusargs("seed=%d", seed)) seed = 1;
         if (!$value$plusargs("sparse=%d", sparse)) sparse = 0;
+        show = $test$plusargs("show");
         if (!$value$plusargs("first=%d", first)) first = 0;
         if (!$value$plusargs("tasks=%d", stop)) stop = N - first;
         stop = first + stop;
@@ -108,6 +110,7 @@
                 wrong = wrong + 1;
             end else begin
                 seen[out_tag] = 1;
+                if (show) $display("answer %0d %h", out_tag, {out_error, out_flag, out_function, out_data});
                 if ($signed({1'b0, out_tag}) < last[out_function]) begin
                     $display("WRONG order: tag %0d after %0d", out_tag, last[out_function]);
                     wrong = wrong + 1;

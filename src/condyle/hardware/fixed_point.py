@@ -1,0 +1,164 @@
+"""The accelerator's integers compiled: a kernel for each function, from real inputs to real outputs and a flag."""
+
+from __future__ import annotations
+
+import hashlib
+import threading
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from functools import partial
+
+import numpy as np
+from numpy.typing import NDArray
+
+from condyle.backends.cpu import build as cpu
+from condyle.backends.cpu import keep
+from condyle.backends.fpga.accelerator import Plan
+from condyle.backends.fpga.datapath import Word
+from condyle.backends.fpga.evaluate import Answer, evaluate
+from condyle.backends.fpga.formats import Integers
+from condyle.backends.fpga.recorded import program_of
+from condyle.backends.fpga.target import word_of
+from condyle.backends.fpga.vectors import dense, task_of
+from condyle.errors import BuildError, UnsupportedError
+from condyle.hardware.box import box_of, check_held
+from condyle.hardware.functions import GIVEN, STEPS, chosen, library, tasks
+from condyle.hardware.plans import Options, planned
+from condyle.hardware.states import limits, sampled
+from condyle.model.robot import Robot
+from condyle.model.tree import tree_of
+from condyle.runtime.kernel import Kernel
+from condyle.runtime.numpy_kernel import NumpyKernel
+from condyle.specification import Port
+from condyle.trace.structure import sizes
+
+Reals = NDArray[np.float64]
+Floats = NDArray[np.floating]
+CHUNK = 1000
+"""States that NumPy computes at once: it keeps every signal of all of them."""
+LONGEST = 150_000
+"""Operations of a task beyond which compiling takes minutes; NumPy answers then."""
+TARGETS = ("cpu", "numpy")
+"""Machine code, where the processor and the system allow it, or the integer model itself."""
+SEEN = 8
+"""Sampled states that tell robots of one fingerprint apart: limits of joints are not in it."""
+
+
+def families(robot: Robot) -> tuple[tuple[str, ...], ...]:
+    """The functions of three accelerators: the library's, steps, those of a given base where there can be one."""
+    given = tuple(f"{name}_given" for name in GIVEN) if robot.joints and robot.joints[0].kind.is_free else ()
+    return tuple(family for family in (library(), tuple(STEPS), given) if family)
+
+
+class Compiled:
+    """Kernels of one robot's accelerators. functions: of one accelerator, or None for `families`.
+
+    UnsupportedError, also at the first use of a function, for what cannot be planned.
+    """
+
+    def __init__(self, robot: Robot, options: Options, functions: Sequence[str] | None, target: str) -> None:
+        self.robot, self.options, self.target = robot, options, target
+        self.sizes = sizes(tree_of(robot))
+        every = families(robot) if functions is None else (tuple(task.function.name for task in chosen(functions)),)
+        self.families = every
+        self.tasks = {name: task for name, task in tasks().items() if any(name in family for family in every)}
+        self._plans: dict[tuple[str, ...], Plan] = {}
+        self._kernels: dict[tuple[str, bool], Kernel] = {}
+        self._lock = threading.RLock()
+        self._box = limits(robot, box_of(robot, options.box, options.f_ext))
+        check_held(self._box, word_of(options.word))
+
+    def options_of(self, function: str) -> Options:
+        """Those of the accelerator that has a function."""
+        return replace(self.options, functions=next(family for family in self.families if function in family))
+
+    def plan(self, function: str) -> Plan:
+        options = self.options_of(function)
+        with self._lock:
+            if options.functions not in self._plans:
+                self._plans[options.functions] = planned(self.robot, options)
+            return self._plans[options.functions]
+
+    def kernel(self, function: str, f_ext: bool) -> Kernel:
+        """Its last output is the flag, see `recorded.FLAG`; of the model one or zero."""
+        kernel = self._kernels.get((function, f_ext))
+        if kernel is None:
+            with self._lock:
+                kernel = self._kernels.get((function, f_ext)) or self._made(function, f_ext)
+                self._kernels[function, f_ext] = kernel
+        return kernel
+
+    def words(self, function: str, states: Mapping[str, Floats]) -> dict[Word, Integers]:
+        """A task's words: inputs (n or 1, size) rounded and clamped; words of other functions are zero."""
+        plan, n = self.plan(function), max(len(x) for x in states.values())
+        whole: dict[str, Reals] = {}
+        for word in plan.formats:
+            size = 1 + max(other.index for other in plan.takes(word.name))
+            given = np.asarray(states.get(word.name, np.zeros((1, size))), np.float64)
+            whole[word.name] = np.broadcast_to(given, (n, size))
+        return task_of(plan, function, whole)
+
+    def reals(self, function: str, answer: Answer) -> list[Reals]:
+        """The outputs (n, size) in SI units, dense."""
+        plan, n = self.plan(function), len(answer.over)
+        ports = self.tasks[function].function.outputs
+        return [dense(plan, function, port.name, answer, np.zeros((n, self._size(port)))) for port in ports]
+
+    def line(self, function: str) -> str:
+        """What runs, for people, as far as it is known."""
+        made = {f_ext: kernel for (name, f_ext), kernel in self._kernels.items() if name == function}
+        said = "; ".join(f"{kernel.description}{', with f_ext' * f_ext}" for f_ext, kernel in made.items())
+        return f"{function:10} {said or 'not compiled before its first call'}"
+
+    def _size(self, port: Port) -> int:
+        return int(np.prod(port.shape(self.sizes)))
+
+    def _made(self, function: str, f_ext: bool) -> Kernel:
+        kept = keep.find(self._key(function, f_ext), None) if self.target == "cpu" else None
+        if kept is not None:
+            return kept
+        self.plan(function)  # what it cannot do is an error
+        why = self._why_not(function)
+        if not why:
+            try:
+                made = cpu.assembled(program_of(self.plan(function), function, f_ext, self.sizes), "float64")
+                kernel = cpu.load(made)
+                keep.keep(self._key(function, f_ext), made)
+                return kernel
+            except (UnsupportedError, BuildError) as error:
+                why = str(error)
+        ports = self.tasks[function].function.ports(f_ext)
+        return NumpyKernel(partial(self._model, function), ports, np.dtype("f8"), f"NumPy, {why}")
+
+    def _why_not(self, function: str) -> str:
+        """Why a function is not compiled; empty where it is."""
+        plan, task = self.plan(function), self.tasks[function]
+        leaves = [leaf for one in task.passes for leaf in one]
+        length = sum(len(plan.datapaths[leaf.array].cones[leaf.group]) for leaf in leaves) * max(1, len(task.stages))
+        if self.target == "numpy":
+            return "as asked for"
+        return f"{length} operations are too many to compile" if length > LONGEST else ""
+
+    def _model(self, function: str, inputs: Mapping[str, Floats]) -> list[Reals]:
+        n = max(len(x) for x in inputs.values())
+        parts: list[list[Reals]] = []
+        for first in range(0, n, CHUNK):
+            states = {name: x if len(x) == 1 else x[first : first + CHUNK] for name, x in inputs.items()}
+            known = {name: np.where(np.isfinite(x), x, 0.0) for name, x in states.items()}
+            answer = evaluate(self.plan(function), function, self.words(function, known))
+            flags = answer.over[:, None].astype(np.float64)
+            for x in states.values():
+                flags = np.where(np.isfinite(x).all(axis=1, keepdims=True), flags, np.nan)
+            parts.append([*self.reals(function, answer), flags])
+        return [np.concatenate(part) for part in zip(*parts, strict=True)]
+
+    def _key(self, function: str, f_ext: bool) -> keep.Key:
+        """All that a plan depends on: the robot with its limits, the options."""
+        options = self.options_of(function)
+        box = box_of(self.robot, options.box, options.f_ext)
+        seen = sampled(self.robot, SEEN, 0, box)
+        said = repr((options.functions, options.word, options.f_ext, options.step, sorted(self._box.items(), key=str)))
+        digest = hashlib.sha256(said.encode())
+        for name in sorted(seen):
+            digest.update(seen[name].tobytes())
+        return keep.Key(self.robot.fingerprint, f"integers of {function}", f_ext, digest.hexdigest(), "float64")

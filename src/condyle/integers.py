@@ -1,0 +1,221 @@
+"""The accelerator's integers in Python: the functions of `Dynamics` as the hardware answers them, bit for bit."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from condyle.errors import StateError, UnsupportedError
+from condyle.exporting import check_solvable
+from condyle.hardware import Options
+from condyle.hardware.fixed_point import TARGETS, Compiled
+from condyle.hardware.functions import tasks
+from condyle.methods import document_of, made, signature_of
+from condyle.model.robot import Robot
+from condyle.options import check_choice, whole
+from condyle.runtime.arrays import Binder, Call
+from condyle.runtime.kernel import cores
+from condyle.simulation import Bench
+from condyle.specification import F_EXT, Function
+
+Array = NDArray[np.float64]
+Out = Array | Sequence[Array] | None
+
+
+def named(function: Function) -> Function:
+    """A function with the name of its method: its own, as in `Dynamics`, or its short name."""
+    return replace(function, method=function.method or function.name)
+
+
+class FixedPoint:
+    """The functions of one robot in the integers of its accelerator. Safe to call from many threads.
+
+    Every method takes what that of `Dynamics` takes, float64, any leading batch dimensions, and answers (value, flag):
+    value as there (a named tuple of several arrays), flag (...) bool, true where an input was outside the box or
+    anything was clamped. `out=` takes the arrays of the value. Inputs are rounded to the nearest word, halves to even,
+    and clamped; both are exactly what the Verilog of `condyle.export` answers. StateError for NaN and infinities.
+    """
+
+    def __init__(self, compiled: Compiled, threads: int, recipe: tuple[object, ...]) -> None:
+        self._compiled, self._threads, self._recipe = compiled, threads, recipe
+        self._functions = {name: named(task.function) for name, task in compiled.tasks.items()}
+        self._binders: dict[str, Binder] = {}
+        self._benches: dict[tuple[str, str], Bench] = {}
+
+    def __reduce__(self) -> tuple[Callable[..., FixedPoint], tuple[object, ...]]:
+        return fixed_point, self._recipe
+
+    def __getattr__(self, name: str) -> Callable[..., Any]:
+        """A function that was registered later."""
+        for function in () if name.startswith("_") else self._functions.values():
+            if function.method == name:
+                return _method(function).__get__(self)
+        raise AttributeError(f"{type(self).__name__!r} object has no attribute {name!r}")
+
+    def __repr__(self) -> str:
+        return f"<FixedPoint of {self._compiled.robot!r}: word {self._compiled.options.word}>"
+
+    @property
+    def functions(self) -> tuple[str, ...]:
+        """Short names of what can be called."""
+        return tuple(self._functions)
+
+    def function(self, name: str) -> Callable[..., Any]:
+        """The method of a function by its short name, such as "fd"."""
+        return getattr(self, self._known(name).method)
+
+    def explain(self) -> str:
+        """What runs for each function: machine code, or NumPy and why."""
+        return "\n".join(map(self._compiled.line, self.functions))
+
+    def call(self, name: str, args: Sequence[ArrayLike], f_ext: ArrayLike | None = None, out: Out = None) -> Any:
+        """A function by its short name: (value, flag)."""
+        function, call = self._bound(name, args, f_ext, out)
+        flags = np.empty((call.n, 1))
+        if call.n:
+            kernel = self._compiled.kernel(name, f_ext is not None)
+            kernel(call.n, call.inputs, (*call.outputs, flags), self._threads)
+            if not flags.max() < np.inf:
+                self._check_finite(function, call, f_ext is not None)
+        return _answered(function, call, flags > 0.0)
+
+    def words(self, name: str, *args: ArrayLike, f_ext: ArrayLike | None = None) -> dict[str, NDArray[np.int64]]:
+        """The integers of a function's task, by input (..., size), clamped: what a host sends. See `formats`."""
+        function, call = self._bound(name, args, f_ext, None)
+        self._check_finite(function, call, f_ext is not None)
+        inputs = {port.name: x for port, x in zip(function.ports(f_ext is not None), call.inputs, strict=True)}
+        found: dict[str, NDArray[np.int64]] = {}
+        for word, value in self._compiled.words(name, inputs).items():
+            if word.name in inputs:
+                empty = np.zeros((call.n, inputs[word.name].shape[1]), np.int64)
+                found.setdefault(word.name, empty)[:, word.index] = value
+        batch = _batch(function, call)
+        return {name: np.reshape(x, (*batch, -1)) for name, x in found.items()}
+
+    def formats(self, name: str) -> dict[str, dict[int, tuple[int, int]]]:
+        """Of each input and output, by entry (flat, row major), the bits of its word and those behind the point."""
+        self._known(name)
+        plan, task = self._compiled.plan(name), self._compiled.tasks[name]
+        found: dict[str, dict[int, tuple[int, int]]] = {}
+        for word, format in plan.formats.items():
+            if task.takes(word, plan.base):
+                found.setdefault(word.name, {})[word.index] = format.width, format.frac
+        outputs = {held: name for name, held in task.words.items()}
+        for word, format in plan.results[name]:
+            found.setdefault(outputs[word.name], {})[word.index] = format.width, format.frac
+        return found
+
+    def simulate(
+        self,
+        name: str,
+        *args: ArrayLike,
+        f_ext: ArrayLike | None = None,
+        tool: str = "iverilog",
+        progress: Callable[[str], None] | None = None,
+    ) -> Any:
+        """The same call answered by the Verilog, simulated: (value, flag), to the bit what the method answers.
+
+        The accelerator has this function alone. tool: "iverilog", or "verilator", which compiles for minutes and runs
+        fast; what is compiled serves later calls too. progress: is told what is done. BuildError without the tool, or
+        where an answer differs from the integer model, which is a mistake of ours.
+        """
+        function, call = self._bound(name, args, f_ext, None)
+        self._check_finite(function, call, f_ext is not None)
+        flags = np.empty((call.n, 1), np.bool_)
+        if call.n:
+            bench = self._benches.get((name, tool))
+            if bench is None:
+                options = self._compiled.options_of(name)
+                bench = self._benches[name, tool] = Bench(self._compiled.robot, options, name, tool)
+            inputs = {port.name: x for port, x in zip(function.ports(f_ext is not None), call.inputs, strict=True)}
+            answer = bench.answer(self._compiled.words(name, inputs), progress or (lambda _: None))
+            for rows, value in zip(call.outputs, self._compiled.reals(name, answer), strict=True):
+                rows[...] = value
+            flags[:, 0] = answer.over
+        return _answered(function, call, flags)
+
+    def _known(self, name: str) -> Function:
+        if name not in self._functions:
+            raise UnsupportedError(f"there is no function {name!r} here; there are {', '.join(self.functions)}")
+        return self._functions[name]
+
+    def _bound(self, name: str, args: Sequence[ArrayLike], f_ext: ArrayLike | None, out: Out) -> tuple[Function, Call]:
+        """The checked call."""
+        function = self._known(name)
+        if f_ext is not None and self._compiled.options.f_ext is None:
+            raise UnsupportedError(
+                "f_ext: these tasks carry no external forces: fixed_point(..., f_ext=largest [N, N m])"
+            )
+        if name not in self._binders:
+            check_solvable(self._compiled.robot, (name,))
+            self._binders[name] = Binder(function, self._compiled.sizes, np.dtype("f8"))
+        return function, self._binders[name].bind(args, f_ext, out)
+
+    def _check_finite(self, function: Function, call: Call, f_ext: bool) -> None:
+        for port, rows in zip(function.ports(f_ext), call.inputs, strict=True):
+            bad = np.flatnonzero(~np.isfinite(rows).all(axis=1))
+            if bad.size:
+                raise StateError(
+                    f"{function.method}: {port.name} has entries that are not finite, first in state {bad[0]} of "
+                    f"{len(rows)}: an integer has no NaN and no infinity",
+                    tuple(bad.tolist()),
+                )
+
+
+def _batch(function: Function, call: Call) -> tuple[int, ...]:
+    dims = len(function.outputs[0].dims)
+    shape = call.results[0].shape
+    return shape[: len(shape) - dims]
+
+
+def _answered(function: Function, call: Call, flags: NDArray[np.bool_]) -> Any:
+    return made(function, call.finish()), np.reshape(flags, _batch(function, call))[()]
+
+
+def _method(function: Function) -> Callable[..., Any]:
+    signature, name, count = signature_of(function), function.name, len(function.inputs)
+
+    def method(self: FixedPoint, *args: Any, **given: Any) -> Any:
+        if len(args) == count and not given:
+            return self.call(name, args)
+        bound = signature.bind(self, *args, **given).arguments
+        inputs = [bound[port.name] for port in function.inputs]
+        return self.call(name, inputs, bound.get(F_EXT.name), bound.get("out"))
+
+    method.__name__, method.__qualname__ = function.method, f"FixedPoint.{function.method}"
+    method.__doc__ = f"{document_of(function)}\n\nAnswers (value, flag): see `FixedPoint`."
+    method.__dict__["__signature__"] = signature
+    return method
+
+
+for _task in tasks().values():
+    setattr(FixedPoint, named(_task.function).method, _method(named(_task.function)))
+
+
+def fixed_point(
+    robot: Robot,
+    word: str = "27x18",
+    box: Mapping[str, object] | None = None,
+    f_ext: float | None = None,
+    step: float = 1e-3,
+    functions: Sequence[str] | None = None,
+    threads: int | None = None,
+    target: str = "cpu",
+) -> FixedPoint:
+    """The functions of a robot in the integers of its accelerator, bit for bit; compiled at their first use.
+
+    word, box, f_ext, step: as in `export` for Verilog. functions: those of one accelerator, as there; by default there
+    are three accelerators: of the library's functions, of the steps "rk4" and "euler", and of those of a given base.
+    threads: None is every core. target: "cpu", machine code; "numpy", the model that defines the integers, some ten
+    thousand times slower. UnsupportedError says what was allowed.
+    """
+    check_choice("target", target, TARGETS)
+    count = cores() if threads is None else whole("threads", threads, 1, "None for every core")
+    options = Options(word=word, f_ext=f_ext, step=step, box=box or {})
+    chosen = None if functions is None else tuple(functions)
+    compiled = Compiled(robot, options, chosen, target)
+    return FixedPoint(compiled, count, (robot, word, box, f_ext, step, chosen, threads, target))

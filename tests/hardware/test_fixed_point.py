@@ -1,0 +1,140 @@
+"""The integers compiled are the model's and the Verilog's, on every bit."""
+
+from __future__ import annotations
+
+import shutil
+from collections.abc import Mapping
+
+import numpy as np
+import pytest
+
+import condyle
+from condyle import FixedPoint, Robot, UnsupportedError, hardware
+from condyle.backends.fpga.evaluate import evaluate
+from condyle.backends.fpga.vectors import dense, task_of
+from tests.backends.fpga.conftest import ball_and_plane
+from tests.processor import slow
+
+HARD = {"v": 3.0, "a": 20.0}
+FORCE = 50.0
+needs_iverilog = pytest.mark.skipif(
+    shutil.which("iverilog") is None or shutil.which("make") is None,
+    reason="iverilog and make are needed to simulate generated Verilog (apt-get install iverilog make)",
+)
+
+
+def states(robot: Robot, n: int, box: Mapping[str, object], f_ext: float | None = None) -> dict[str, np.ndarray]:
+    """Fresh ones; every third is far outside the box."""
+    found = hardware.consistent(robot, hardware.sampled(robot, n, 77, hardware.box_of(robot, box, f_ext)))
+    wild = np.random.default_rng(5)
+    for name in found:
+        found[name][::3] *= wild.choice([1.0, 3.0, 50.0, 1e9], found[name][::3].shape)
+    return found
+
+
+def same_as_the_model(fx: FixedPoint, name: str, given: Mapping[str, np.ndarray], f_ext: bool = False) -> int:
+    """Every bit of every answer; how many words."""
+    compiled = fx._compiled
+    plan, task = compiled.plan(name), compiled.tasks[name]
+    want = evaluate(plan, name, task_of(plan, name, given))
+    n = len(want.over)
+    shapes = [(n, *port.shape(compiled.sizes)) for port in task.function.ports(f_ext)]
+    args = [np.reshape(given[port.name], shape) for port, shape in zip(task.function.ports(f_ext), shapes, strict=True)]
+    forces = args.pop() if f_ext else None
+    value, flag = fx.call(name, args, forces)
+    values = value if isinstance(value, tuple) else (value,)
+    for port, got in zip(task.function.outputs, values, strict=True):
+        flat = np.reshape(got, (n, -1))
+        exact = dense(plan, name, port.name, want, np.zeros_like(flat))
+        assert flat.tobytes() == exact.tobytes(), (name, port.name)
+    np.testing.assert_array_equal(flag, want.over)
+    assert want.over.any() or name in ("m", "minv", "minv_given")
+    assert "machine code" in compiled.kernel(name, f_ext).description
+    return len(plan.results[name]) * n
+
+
+@pytest.mark.parametrize("word", ["27x18", *(slow(word) for word in ("27", "32"))])
+@pytest.mark.parametrize(
+    "robot", [ball_and_plane(), slow(condyle.random_tree(4, 3, floating_base=True))], ids=["small", "tree"]
+)
+def test_every_function_is_the_model_on_every_bit(robot: Robot, word: str) -> None:
+    """Configurations that are no plain vectors; of a floating base also the functions to which its motion is given."""
+    fx = condyle.fixed_point(robot, word, HARD, f_ext=FORCE)
+    given = states(robot, 60, HARD, FORCE)
+    for name in fx.functions:
+        same_as_the_model(fx, name, given, fx._compiled.tasks[name].function.takes_f_ext)
+
+
+def test_a_given_base_and_one_accelerator_of_some_functions() -> None:
+    robot = (
+        condyle.Builder("two")
+        .body("base", mass=1.0, inertia=0.1 * np.eye(3))
+        .body("arm", mass=0.5, com=(0.1, 0.2, 0.3), inertia=0.05 * np.eye(3))
+        .joint("hinge", parent="base", child="arm", type="revolute", axis=(0.0, 1.0, 0.0))
+        .build(floating_base=True)
+    )
+    fx = condyle.fixed_point(robot, functions=("dfd_given", "fd"))
+    assert fx.functions == ("fd", "dfd_given")
+    given = states(robot, 30, {})
+    for name in fx.functions:
+        same_as_the_model(fx, name, given)
+    with pytest.raises(UnsupportedError, match="no function 'id' here; there are fd, dfd_given"):
+        fx.function("id")
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("seed", range(6))
+def test_random_robots_are_the_model_on_every_bit(seed: int) -> None:
+    robot = condyle.random_tree(3 + seed % 3, seed, floating_base=seed % 2 == 0)
+    fx = condyle.fixed_point(robot, ("27x18", "27", "32")[seed % 3], HARD)
+    given = states(robot, 200, HARD)
+    for name in fx.functions:
+        same_as_the_model(fx, name, given)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(("name", "n"), [("iiwa14", 400), ("hyq", 100)])
+def test_bundled_robots_are_the_model_on_every_bit(name: str, n: int) -> None:
+    robot = condyle.load(name, floating_base=name == "hyq")
+    fx = condyle.fixed_point(robot, box={"v": 10, "a": 100})
+    given = states(robot, n, {"v": 10, "a": 100})
+    assert sum(same_as_the_model(fx, function, given) for function in fx.functions) > 20_000
+
+
+@pytest.mark.slow
+@needs_iverilog
+@pytest.mark.parametrize("name", ["rk4", "dfd"])
+def test_the_simulated_verilog_answers_the_same_of_several_passes(name: str) -> None:
+    robot = ball_and_plane()
+    fx = condyle.fixed_point(robot, functions=(name,), f_ext=FORCE)
+    given = states(robot, 40, {}, FORCE)
+    args, f_ext = [given[name] for name in ("q", "v", "tau")], np.reshape(given["f_ext"], (40, -1, 6))
+    value, flag = fx.simulate(name, *args, f_ext=f_ext)
+    want, flags = fx.call(name, args, f_ext)
+    assert all(x.tobytes() == y.tobytes() for x, y in zip(value, want, strict=True))
+    assert np.array_equal(flag, flags)
+
+
+@pytest.mark.slow
+@needs_iverilog
+def test_a_million_words_of_iiwa14_are_those_of_the_verilog() -> None:
+    robot = condyle.load("iiwa14")
+    box, words = {"v": 10, "a": 100}, 0
+    fx = condyle.fixed_point(robot, box=box)
+    for name in fx.functions:
+        task, plan = fx._compiled.tasks[name], fx._compiled.plan(name)
+        n = -(-SHARES.get(name, 60_000) // len(plan.results[name]))
+        given = states(robot, n, box)
+        args = [np.reshape(given[port.name], (n, *port.shape(fx._compiled.sizes))) for port in task.function.inputs]
+        tool = "verilator" if shutil.which("verilator") else "iverilog"
+        value, flag = fx.simulate(name, *args, tool=tool)
+        want, flags = fx.call(name, args)
+        for x, y in zip(*(x if isinstance(x, tuple) else (x,) for x in (value, want)), strict=True):
+            assert x.tobytes() == y.tobytes(), name
+        assert np.array_equal(flag, flags)
+        words += n * len(plan.results[name])
+    assert words >= 1_000_000
+
+
+SHARES = {"did": 200_000, "difd": 300_000, "dfd": 250_000}
+"""Words by function; tasks of those with many words are quickest a word."""
