@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import re
 import shutil
+import subprocess
 from dataclasses import replace
 
 import pytest
 
 import condyle
 from condyle import hardware
+from condyle.backends.fpga.emit_project import sources
 from condyle.backends.fpga.export import Facts
 from condyle.backends.fpga.target import PARTS
 from condyle.errors import BuildError
@@ -177,6 +179,27 @@ def test_atlas(bench: Bench, functions: tuple[str, ...], ii: int) -> None:
 def test_all_of_atlas(bench: Bench) -> None:
     robot = condyle.load("atlas")
     assert bench(robot, accelerator(robot, ii=16), 2, *STALLS).startswith("right: 14 tasks")
+
+
+STYLE = ("BLKSEQ", "UNUSEDSIGNAL", "DECLFILENAME")
+"""A sum before its clamp is a variable of a clocked block; products lose low bits; files hold many modules."""
+
+
+@pytest.mark.skipif(shutil.which("verilator") is None, reason="verilator is needed (apt-get install verilator)")
+@pytest.mark.parametrize(
+    ("functions", "ii", "folding", "pipeline"),
+    [(("dfd", "difd", "rk4"), 2, 1, 0), slow((), 1, 1, 3), slow(("did", "minv"), 4, 4, 2)],
+)
+def test_verilator_has_nothing_to_say(tmp_path, functions, ii: int, folding: int, pipeline: int) -> None:
+    robot = condyle.load("hyq") if folding > 1 else condyle.chain(2, 0)
+    acc = accelerator(robot, *functions, ii=ii, folding=folding, pipeline=pipeline)
+    texts = sources(acc, "rig", "")
+    for name, text in texts.items():
+        (tmp_path / name).write_text(text)
+    command = ["verilator", "--lint-only", "-Wall", *(f"-Wno-{one}" for one in STYLE), "--top-module", "rig"]
+    command += ["--default-language", "1364-2005", *texts]
+    found = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, check=False)
+    assert (found.returncode, found.stdout + found.stderr) == (0, "")
 
 
 @pytest.mark.slow

@@ -9,6 +9,11 @@ from condyle.backends.fpga.operators import splits
 from condyle.backends.fpga.target import ADDER
 
 
+def literal(value: int, width: int) -> str:
+    """An integer as a signed literal."""
+    return f"{width}'sd{value}" if value >= 0 else f"-{width}'sd{-value}"
+
+
 class Operand(NamedTuple):
     """An expression, its bits, and how far it is shifted to the right."""
 
@@ -16,12 +21,18 @@ class Operand(NamedTuple):
     width: int
     right: int = 0
 
-    @property
-    def aligned(self) -> str:
-        """Brought to the result's unit: wires, no logic."""
-        if self.right == 0:
+    def aligned(self, width: int) -> str:
+        """Brought to the result's unit and to so many bits: wires, no logic."""
+        if "'" in self.text:
+            value = int(self.text.replace(f"{self.width}'sd", ""))
+            return literal(value >> self.right if self.right > 0 else value << -self.right, width)
+        if self.right == 0 and self.width == width:
             return self.text
-        return f"({self.text} >>> {self.right})" if self.right > 0 else f"$signed({{{self.text}, {-self.right}'b0}})"
+        top, low = self.width - 1, min(max(0, self.right), self.width - 1)
+        kept = f"{self.text}[{top}:{low}]" if low else self.text
+        spare = width - self.bits
+        parts = [f"{{{spare}{{{self.text}[{top}]}}}}"] * (spare > 0) + [kept] + [f"{-self.right}'b0"] * (self.right < 0)
+        return f"$signed({{{', '.join(parts)}}})"
 
     @property
     def bits(self) -> int:

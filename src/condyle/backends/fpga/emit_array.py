@@ -9,9 +9,9 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 from condyle.backends.fpga.accelerator import TAG_BITS, Id
+from condyle.backends.fpga.adders import literal
 from condyle.backends.fpga.binding import INPUTS, Binding, Tap
 from condyle.backends.fpga.datapath import Datapath
-from condyle.backends.fpga.emit_clamps import literal
 from condyle.backends.fpga.emit_operators import word
 from condyle.backends.fpga.emit_stage import StageEmitter, phase_bits
 from condyle.backends.fpga.schedule import Schedule

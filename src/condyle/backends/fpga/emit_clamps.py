@@ -18,18 +18,14 @@ class Kept(NamedTuple):
     over: str
 
 
-def literal(value: int, width: int) -> str:
-    """An integer as a signed literal."""
-    return f"{width}'sd{value}" if value >= 0 else f"-{width}'sd{-value}"
-
-
 def summed(name: str, a: Operand, b: Operand, sub: bool, drop: int, kept: Kept) -> list[str]:
     """name = a + b, or a - b, then clamped; the register `name` is a bit wider than the operands."""
     return [f"{name} = {added(a, b, sub)};", *clamped(Operand(name, adder_bits(a, b) + 1, drop), kept)]
 
 
 def added(a: Operand, b: Operand, sub: bool) -> str:
-    return f"{a.aligned} {'-' if sub else '+'} {b.aligned}"
+    width = adder_bits(a, b)
+    return f"{a.aligned(width)} {'-' if sub else '+'} {b.aligned(width)}"
 
 
 def clamped(x: Operand, kept: Kept) -> list[str]:
@@ -39,7 +35,10 @@ def clamped(x: Operand, kept: Kept) -> list[str]:
     zeros = f", {-x.right}'b0" if x.right < 0 else ""
     bits = top - high + 1
     if bits < 2:
-        return [f"{target} $signed({{{x.text}[{top}:{min(low, top)}]{zeros}}});"]
+        low = min(low, top)
+        more = width - (top - low + 1) - max(0, -x.right)
+        spare = f"{{{more}{{{x.text}[{top}]}}}}, " if more else ""
+        return [f"{target} {{{spare}{x.text}[{top}:{low}]{zeros}}};"]
     upper = f"{x.text}[{top}:{high}]"
     value = f"{{{x.text}[{high}:{low}]{zeros}}}"
     fitting = f"{bits}'d0, {bits}'d{(1 << bits) - 1}"

@@ -7,9 +7,9 @@ from __future__ import annotations
 
 from condyle.backends.fpga import steps
 from condyle.backends.fpga.accelerator import TAG_BITS
+from condyle.backends.fpga.adders import literal
 from condyle.backends.fpga.datapath import Word
 from condyle.backends.fpga.emit_array import widths
-from condyle.backends.fpga.emit_clamps import literal
 from condyle.backends.fpga.emit_wires import Places, Wires, laid, sliced
 from condyle.backends.fpga.tasks import SOLVED, STAGE
 from condyle.text import wrapped

@@ -6,10 +6,10 @@ from collections import defaultdict
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
-from condyle.backends.fpga.adders import Operand, adder_bits, product, summands
+from condyle.backends.fpga.adders import Operand, adder_bits, literal, product, summands
 from condyle.backends.fpga.binding import Binding, Tap
 from condyle.backends.fpga.datapath import SHARED
-from condyle.backends.fpga.emit_clamps import Kept, added, clamped, literal, summed
+from condyle.backends.fpga.emit_clamps import Kept, added, clamped, summed
 from condyle.backends.fpga.formats import Format
 from condyle.backends.fpga.operators import splits
 from condyle.backends.fpga.schedule import pool_of
@@ -180,7 +180,8 @@ class OperatorEmitter:
             source = self.format_of(op.args[0])
             shift = 26 - source.narrowed(A).frac - op.format.frac
             u = self.unit_name[k]
-            self._result(k, f"fx_denormal #({shift}, {width})", f".r({u}_r), .place({u}_place), .bad({u}_bad)")
+            ports = f".r({u}_r), .place({u}_place), .bad({u}_bad)"
+            self._result(k, f"fx_denormal #({literal(shift, 9)}, {width})", ports)
         else:
             turns = [self._turn(k, member) for member in self.datapath.members[k]]
             texts = [self._in_turn(f"x{which}_{k}", op.args[which], turns, which) for which in (0, 1)]

@@ -164,4 +164,5 @@ class Wires:
 
 
 def _bits(depth: int) -> int:
-    return max(1, (depth - 1).bit_length())
+    """Of an index into the memory of a queue."""
+    return max(1, (depth - 2).bit_length())

@@ -32,20 +32,20 @@ module fx_product #(parameter WA = 27, parameter WB = 18, parameter N = 0) (
                 p <= m;
             end
         end else if (WA > 18) begin : cut
-            reg signed [WA+WB-18:0] high;
-            reg signed [WB+17:0] low;
+            reg signed [WA+WB-18:0] upper;
+            reg signed [WB+17:0] lower;
             always @(posedge clock) begin
-                high <= $signed(x[WA-1:17]) * y;
-                low <= $signed({1'b0, x[16:0]}) * y;
-                p <= $signed({high, 17'b0}) + low;
+                upper <= $signed(x[WA-1:17]) * y;
+                lower <= $signed({1'b0, x[16:0]}) * y;
+                p <= $signed({upper, 17'b0}) + lower;
             end
         end else begin : cut
-            reg signed [WA+WB-18:0] high;
-            reg signed [WA+17:0] low;
+            reg signed [WA+WB-18:0] upper;
+            reg signed [WA+17:0] lower;
             always @(posedge clock) begin
-                high <= x * $signed(y[WB-1:17]);
-                low <= x * $signed({1'b0, y[16:0]});
-                p <= $signed({high, 17'b0}) + low;
+                upper <= x * $signed(y[WB-1:17]);
+                lower <= x * $signed({1'b0, y[16:0]});
+                p <= $signed({upper, 17'b0}) + lower;
             end
         end
     endgenerate
@@ -76,7 +76,7 @@ module fx_fit #(parameter WP = 45, parameter R = 18, parameter W = 27) (
     reg signed [W-1:0] r;
     reg o;
     always @(p) begin
-        x = p;
+        x = {{(X-WP){p[WP-1]}}, p};
         x = (x <<< L) >>> S;
         o = x[X-1:W-1] != {(X-W+1){x[X-1]}};
         r = o ? {x[X-1], {(W-1){~x[X-1]}}} : x[W-1:0];
@@ -138,7 +138,7 @@ module fx_sincos #(parameter W = 27, parameter F = 23, parameter N = 0) (
     wire signed [44:0] ph, pl;
     fx_product #(27, 18, N) high (.clock(clock), .a(x), .b(HIGH), .p(ph));
     fx_product #(27, 18, N) low (.clock(clock), .a(x), .b(LOW), .p(pl));
-    wire signed [61:0] wide = ph;
+    wire signed [61:0] wide = {{17{ph[44]}}, ph};
     wire signed [61:0] th = (wide <<< L) >>> S;
     wire signed [44:0] tl = pl >>> R;
     reg [23:0] turn;
@@ -161,12 +161,10 @@ module fx_sincos #(parameter W = 27, parameter F = 23, parameter N = 0) (
         s0 <= row_later[77:57];
         c0 <= row_later[56:36];
     end
-    wire signed [13:0] ds = ps >>> 19;
-    wire signed [13:0] dc = pc >>> 19;
-    wire signed [21:0] ss = s0 + ds;
-    wire signed [21:0] cc = c0 - dc;
-    wire signed [19:0] sq = ss >>> 2;
-    wire signed [19:0] cq = cc >>> 2;
+    wire signed [21:0] ss = {s0[20], s0} + {{8{ps[32]}}, ps[32:19]};
+    wire signed [21:0] cc = {c0[20], c0} - {{8{pc[32]}}, pc[32:19]};
+    wire signed [19:0] sq = ss[21:2];
+    wire signed [19:0] cq = cc[21:2];
     assign s = sq > 20'sd131071 ? 18'sd131071 : sq < -20'sd131071 ? -18'sd131071 : sq[17:0];
     assign c = cq > 20'sd131071 ? 18'sd131071 : cq < -20'sd131071 ? -18'sd131071 : cq[17:0];
 endmodule
@@ -183,7 +181,7 @@ module fx_reciprocal #(parameter W = 27, parameter N = 0) (
     integer i;
     always @* begin
         first = 0;
-        for (i = 0; i < 27; i = i + 1) if (x[i]) first = i;
+        for (i = 0; i < 27; i = i + 1) if (x[i]) first = i[4:0];
     end
     reg signed [26:0] x1, m2, m3;
     reg [5*(7+2*N)-1:0] places;
@@ -198,8 +196,7 @@ module fx_reciprocal #(parameter W = 27, parameter N = 0) (
     wire signed [17:0] y3_later, y5_later;
     fx_later #(18, N) seed (.clock(clock), .x(y3), .y(y3_later));
     fx_later #(18, N) step (.clock(clock), .x(y5), .y(y5_later));
-    wire signed [38:0] p4s = p4 >>> 6;
-    wire signed [17:0] q6s = q6 >>> 27;
+    wire signed [17:0] q6s = q6[44:27];
     fx_product #(27, 18, N) check (.clock(clock), .a(m3), .b(y3), .p(p4));
     fx_product #(27, 18, N) refine (.clock(clock), .a(e5), .b(y5), .p(q6));
     always @(posedge clock) begin
@@ -210,7 +207,7 @@ module fx_reciprocal #(parameter W = 27, parameter N = 0) (
         m3 <= m2;
         y3 <= {1'b0, rom[m2[24:15]]};
         y4 <= y3_later;
-        e5 <= 37'h1000000000 - p4s;
+        e5 <= -p4[32:6];
         y5 <= y4;
         y6 <= y5_later;
         r <= {1'b0, y6, 9'b0} + {{10{q6s[17]}}, q6s};
@@ -220,12 +217,13 @@ module fx_reciprocal #(parameter W = 27, parameter N = 0) (
 endmodule
 
 // 1 / a of fx_reciprocal, shifted by C + place into W bits; no register.
-module fx_denormal #(parameter C = 0, parameter W = 27) (
+module fx_denormal #(parameter signed [8:0] C = 0, parameter W = 27) (
     input [27:0] r, input [4:0] place, input bad, output signed [W-1:0] y, output over
 );
     wire signed [8:0] right = C + $signed({4'b0, place});
     wire [63:0] wide = {36'b0, r};
-    wire [63:0] x = right >= 0 ? wide >> right[5:0] : wide << (-right > 32 ? 6'd32 : -right);
+    wire [5:0] left = right < -9'sd32 ? 6'd32 : -right[5:0];
+    wire [63:0] x = right >= 0 ? wide >> right[5:0] : wide << left;
     wire fits = ~(|x[63:W-1]);
     assign over = bad | ~fits;
     assign y = over ? {1'b0, {(W-1){1'b1}}} : x[W-1:0];
@@ -278,6 +276,7 @@ module fx_lane #(parameter W = 32, parameter DEPTH = 4, parameter BITS = 2) (
     output reg ready, output reg valid, output next, output reg [W-1:0] out_data
 );
     localparam PLACES = DEPTH - 1;
+    localparam [31:0] LAST = PLACES - 1;
     localparam DEEP = DEPTH > 33;
     reg [BITS-1:0] head, tail;
     reg [BITS:0] count, stored;
@@ -320,8 +319,8 @@ module fx_lane #(parameter W = 32, parameter DEPTH = 4, parameter BITS = 2) (
             ready <= 1'b1;
             valid <= 1'b0;
         end else begin
-            if (writes) tail <= tail == PLACES - 1 ? 0 : tail + 1'b1;
-            if (reads) head <= head == PLACES - 1 ? 0 : head + 1'b1;
+            if (writes) tail <= {{(32-BITS){1'b0}}, tail} == LAST ? 0 : tail + 1'b1;
+            if (reads) head <= {{(32-BITS){1'b0}}, head} == LAST ? 0 : head + 1'b1;
             count <= left;
             stored <= stored + {{BITS{1'b0}}, writes} - {{BITS{1'b0}}, reads};
             ready <= left != DEPTH;
