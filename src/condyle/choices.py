@@ -15,9 +15,23 @@ LINKS = ("serial", "scan", "auto")
 REFERENCE_FRAMES = ("local", "world", "local_world_aligned")
 FORCE_FRAMES = ("local", "local_world_aligned")
 INTEGRATORS = ("semi_implicit_euler", "euler", "rk4")
+BOUNDARY = ("axi", "float32", "async_clock", "link")
 EXPORTS: Mapping[str, tuple[str, ...]] = {
     "c": ("dtype", "frames", "reference_frame", "integrator", "inputs"),
     "cuda": ("frames", "reference_frame", "integrator", "inputs"),
-    "verilog": ("part", "word", "dsp", "clock", "f_ext", "step", "constants", "folding", "pipeline", "root", "box"),
+    "verilog": (
+        "part",
+        "word",
+        "dsp",
+        "clock",
+        "f_ext",
+        "step",
+        "constants",
+        "folding",
+        "pipeline",
+        "root",
+        "box",
+        *BOUNDARY,
+    ),
 }
 """What is exported, each with the options that not every target takes."""

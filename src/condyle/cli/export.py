@@ -100,6 +100,19 @@ def add_hardware(command: argparse.ArgumentParser) -> None:
         type=sizes,
         help="verilog: largest |v|, |a|, |tau|, of all joints or of one, as v.joint_3=2 (default v=2,a=5, tau of such)",
     )
+    command.add_argument("--axi", type=int, metavar="BITS", help="verilog: of an AXI4-Stream, 32 to 1024 (default 512)")
+    command.add_argument(
+        "--float32", action="store_const", const=True, help="verilog: singles on the streams, converted on chip"
+    )
+    command.add_argument(
+        "--async-clock", action="store_const", const=True, help="verilog: the core has a clock of its own"
+    )
+    command.add_argument(
+        "--link",
+        type=float,
+        metavar="GB/S",
+        help="verilog: the link to the host, each direction: tasks enter as often as it can feed them",
+    )
     command.add_argument("--root", metavar="LINK", help="verilog: hold a floating robot by this link, or auto")
 
 

@@ -54,7 +54,7 @@ def run(arguments: argparse.Namespace) -> int:
     api.check_solvable(robot, options.functions)
     progress("generating ...")
     acc = hardware.accelerator(robot, options)
-    facts = Facts(options.name, robot.fingerprint, condyle.__version__, options.clock, options.word)
+    facts = Facts(options.name, robot.fingerprint, condyle.__version__, options.clock, options.word, options.boundary)
     if arguments.what == "simulate":
         return _simulate(arguments, robot, acc, facts)
     return _report(arguments, acc, facts, _compared(arguments, robot, acc, options))
@@ -111,7 +111,23 @@ def _report(arguments: argparse.Namespace, acc: hardware.Accelerator, facts: Fac
         row = found["functions"]
         assert isinstance(row, dict)
         rows.append(_row(function, row[function]))
-    show(table(["function", "latency", "ii", "dsp", "relative: median", "99 %", "maximum", "clamped"], rows))
+    show(
+        table(
+            [
+                "function",
+                "latency",
+                "ii",
+                "dsp",
+                "bytes in, out",
+                "M/s chip, board",
+                "relative: median",
+                "99 %",
+                "maximum",
+                "clamped",
+            ],
+            rows,
+        )
+    )
     device = f"{found['dsp_percent']} % of an {found['device']}"
     show(f"\n{acc.dsp} DSPs, {device}; words {facts.word}; {said_box(found)}")
     show(f"errors: quantiles, and the maximum of {sheet.states} samples of the box, which is not a bound")
@@ -120,10 +136,13 @@ def _report(arguments: argparse.Namespace, acc: hardware.Accelerator, facts: Fac
 
 def _row(function: str, found: Json) -> list[str]:
     assert isinstance(found, dict) and isinstance(found["errors"], dict)
+    rates = cast("dict[str, float]", found["boundary"])
     return [
         function,
         said_latency(found),
         *(str(found[name]) for name in ("ii", "dsp")),
+        f"{rates['task_bytes']:.0f}, {rates['result_bytes']:.0f}",
+        f"{rates['chip_million_per_s']:.4g}, {rates['board_million_per_s']:.4g}",
         *(f"{cast('dict[str, float]', found['relative_quantiles'])[part]:.1e}" for part in ("p50", "p99")),
         f"{found['worst_relative']:.1e}",
         f"{found['errors']['clamped']:.1e}",

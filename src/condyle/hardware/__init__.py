@@ -10,9 +10,11 @@ import numpy as np
 
 from condyle.backends.common.readme import Coordinates
 from condyle.backends.fpga.accelerator import Plan
+from condyle.backends.fpga.boundary import Boundary
 from condyle.backends.fpga.build import Accelerator
 from condyle.backends.fpga.evaluate import Answer, evaluate
 from condyle.backends.fpga.export import Facts, Sheet, Tasks, write
+from condyle.backends.fpga.packets import packets
 from condyle.backends.fpga.vectors import answer_lines, refused_lines, task_lines, task_of
 from condyle.errors import AccuracyWarning
 from condyle.hardware.accuracy import GOAL, advice, errors
@@ -54,22 +56,25 @@ def sheet_of(robot: Robot, plan: Plan, options: Options, states: int) -> Sheet:
     return Sheet(found, states, plan.box, tuple(advice(robot, options, found, states)))
 
 
-def tasks(robot: Robot, acc: Accelerator, each: int, seed: int = 2, refused: int = 0) -> Tasks:
+def tasks(
+    robot: Robot, acc: Accelerator, each: int, seed: int = 2, refused: int = 0, boundary: Boundary | None = None
+) -> Tasks:
     """`each` tasks of every function, mixed, with the model's answers; some states are outside the box.
 
-    refused: so many tasks of every code that names no function.
+    refused: so many tasks of every code that names no function. boundary: packets of the same tasks too.
     """
     states = sampled(robot, each, seed, acc.plan.box)
     for k, (name, factor) in enumerate(FAR[: max(1, each // 4)], 1):
         states[name][-k] *= factor
     states = consistent(robot, states, acc.plan.box)
     lines = refused_lines(acc, refused, np.random.default_rng(seed))
-    for function in acc.plan.functions:
-        given = task_of(acc.plan, function, states)
+    of = {function: task_of(acc.plan, function, states) for function in acc.plan.functions}
+    for function, given in of.items():
         answer: Answer = evaluate(acc.plan, function, given)
         lines += zip(task_lines(acc, function, given, each), answer_lines(acc, function, answer, each), strict=True)
     order: list[int] = np.random.default_rng(seed).permutation(len(lines)).tolist()
-    return Tasks(tuple(lines[k][0] for k in order), tuple(lines[k][1] for k in order))
+    sent = packets(acc, boundary, of, seed) if boundary else ()
+    return Tasks(tuple(lines[k][0] for k in order), tuple(lines[k][1] for k in order), tuple(sent))
 
 
 def export_verilog(
@@ -82,8 +87,8 @@ def export_verilog(
 ) -> list[Path]:
     """The whole project; the files written. joints: their order, for the README."""
     acc = accelerator(robot, options)
-    facts = Facts(options.name, robot.fingerprint, version, options.clock, options.word)
+    facts = Facts(options.name, robot.fingerprint, version, options.clock, options.word, options.boundary)
     sheet = sheet_of(robot, acc.plan, options, options.states)
     for warning in sheet.warnings:
         warnings.warn(warning, AccuracyWarning, stacklevel=2)
-    return write(out, acc, facts, sheet, tasks(robot, acc, 10, refused=1), names, joints)
+    return write(out, acc, facts, sheet, tasks(robot, acc, 10, refused=1, boundary=options.boundary), names, joints)

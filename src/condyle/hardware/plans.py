@@ -9,6 +9,7 @@ import numpy as np
 
 from condyle.backends.common.facts import checked_name
 from condyle.backends.fpga.accelerator import Plan
+from condyle.backends.fpga.boundary import Boundary, least_interval
 from condyle.backends.fpga.build import Accelerator, with_pipeline
 from condyle.backends.fpga.fitting import fitted
 from condyle.backends.fpga.planner import Planner
@@ -38,7 +39,7 @@ class Options:
     f_ext: None, or tasks carry external forces, each component within so many N and N m. step: of euler and rk4 [s].
     constants: how products with them are made, see `CONSTANTS`. folding: how many isomorphic branches share an array;
     by default what needs the fewest DSPs at the shortest interval. pipeline: see `PIPELINES`. root: see `held`. box:
-    see `box_of`.
+    see `box_of`. axi, float32, async_clock, link: see `Boundary`.
     """
 
     functions: tuple[str, ...] = field(default_factory=library)
@@ -55,11 +56,16 @@ class Options:
     pipeline: int = 0
     root: str | None = None
     box: Mapping[str, object] = field(default_factory=dict[str, object], hash=False)
+    axi: int = 512
+    float32: bool = False
+    async_clock: bool = False
+    link: float | None = None
 
     def __post_init__(self) -> None:
         part_of(self.part)
         pipeline_of(self.pipeline)
         checked_name(self.name)
+        _ = self.boundary
         if self.dsp is not None and self.dsp < 1:
             raise UnsupportedError(f"dsp={self.dsp}: give a positive number of DSPs")
         if not 0.0 < self.clock < 10_000.0:
@@ -68,6 +74,10 @@ class Options:
             raise UnsupportedError(f"f_ext={self.f_ext}: give the largest external force in N, or leave it out")
         if not 0.0 < self.step < 1e3:
             raise UnsupportedError(f"step={self.step}: give the length of an integration step in seconds")
+
+    @property
+    def boundary(self) -> Boundary:
+        return Boundary(self.axi, self.float32, self.async_clock, self.link)
 
     @property
     def device(self) -> Device:
@@ -99,9 +109,11 @@ def planned(robot: Robot, options: Options) -> Plan:
 
 
 def accelerator(robot: Robot, options: Options) -> Accelerator:
-    """Planned, fitted to the budget and scheduled."""
+    """Planned, fitted to the budget, and to the link where one is said, and scheduled."""
     made = with_pipeline(planned(robot, options), options.pipeline)
-    return fitted(made, options.budget, options.constants, options.folding, options.device)
+    options.boundary.check(made)
+    least = least_interval(made, options.boundary, options.clock)
+    return fitted(made, options.budget, options.constants, options.folding, options.device, least)
 
 
 def _given_base(robot: Robot, asked: Sequence[Task]) -> int:

@@ -7,11 +7,15 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from condyle.backends.common.owned import write_owned
+from condyle.backends.common.owned import check_owned, write_owned
 from condyle.backends.common.readme import Coordinates
 from condyle.backends.fpga.board import board, rules
+from condyle.backends.fpga.boundary import describe
 from condyle.backends.fpga.build import Accelerator
+from condyle.backends.fpga.emit_axi import emit_axi, emit_axi_bench
+from condyle.backends.fpga.emit_host import emit_host
 from condyle.backends.fpga.emit_project import ANSWERS, TASKS, emit_bench, sources, support
+from condyle.backends.fpga.packets import Packet, beat_lines, starts
 from condyle.backends.fpga.page import page
 from condyle.backends.fpga.readme import readme
 from condyle.backends.fpga.report import Facts, Sheet, cycles, report
@@ -25,6 +29,7 @@ class Tasks:
 
     tasks: tuple[str, ...]
     answers: tuple[str, ...]
+    packets: tuple[Packet, ...] = ()
 
 
 REWRITTEN = ("report.json",)
@@ -46,18 +51,36 @@ def write(
     texts = sources(acc, prefix, header(acc, facts))
     verilog = " ".join(name for name in texts if name.endswith(".v"))
     found = report(acc, facts, sheet)
+    stream = describe(acc.plan, facts.boundary, prefix, facts.fingerprint)
+    texts |= {"fx_axi.v": support("axi.v"), f"{prefix}_axi.v": header(acc, facts) + emit_axi(acc, prefix, facts)}
     brought = board(acc, prefix, facts.clock, texts)
     texts[f"{prefix}_bench.v"] = emit_bench(acc, prefix, len(tasks.tasks))
+    texts |= {f"{prefix}_stream.json": json.dumps(stream, indent=1, allow_nan=False) + "\n"}
+    texts |= {f"{prefix}_host.h": emit_host(stream), "condyle_host.py": support("host.py")}
+    texts |= axi_bench(facts, tasks.packets)
     texts[TASKS], texts[ANSWERS] = lines(tasks.tasks), lines(tasks.answers)
     texts["Makefile"] = support("Makefile.in").format(sources=verilog, name=prefix) + rules(acc, prefix)
     if acc.device.family != "ecp5":
         texts |= {name: support(name) for name in ("count.ys", "count.py")}
     texts |= brought
-    texts["report.json"] = json.dumps(found, indent=1, allow_nan=False) + "\n"
     texts["report.html"] = page(acc, found)
     texts["README.md"] = readme(acc, facts, found, joints)
     texts["robot.json"] = json.dumps(names, indent=1, sort_keys=True, allow_nan=False) + "\n"
+    texts["report.json"] = json.dumps(found, indent=1, allow_nan=False) + "\n"
+    check_owned(out, texts)
+    (out / "report.json").unlink(missing_ok=True)  # it comes last: a folder that has it is whole
     return write_owned(out, texts, REWRITTEN)
+
+
+def axi_bench(facts: Facts, packets: Sequence[Packet]) -> dict[str, str]:
+    """The bench of the boundary with its packets; nothing where there are none."""
+    if not packets:
+        return {}
+    texts = {f"{facts.name}_axi_bench.v": emit_axi_bench(facts.name, facts.boundary, packets)}
+    for name, many in {"tasks": [p.task for p in packets], "answers": [p.answer for p in packets]}.items():
+        texts[f"axi_{name}.hex"] = lines(beat_lines(facts.boundary, many))
+        texts[f"axi_{name}_from.hex"] = lines(starts(many))
+    return texts
 
 
 def lines(rows: Sequence[str]) -> str:

@@ -20,18 +20,24 @@ def foldings(plan: Plan) -> list[int]:
 
 
 def fit(
-    plan: Plan, budget: int, constants: str = "dsp", folding: int | None = None, device: Device = XCVU9P
+    plan: Plan,
+    budget: int,
+    constants: str = "dsp",
+    folding: int | None = None,
+    device: Device = XCVU9P,
+    least: int = 1,
 ) -> tuple[int, int]:
     """The shortest interval whose units stay within a budget of DSPs, and the folding factor that then needs fewest.
 
-    folding: only this one. UnsupportedError says which there are, or what the part can hold.
+    folding: only this one. least: nothing feeds shorter intervals, so they are left out. UnsupportedError says which
+    there are, or what the part can hold.
     """
     known = foldings(plan)
     if folding is not None and folding not in known:
         raise UnsupportedError(f"folding={folding}: factors of this robot's branches are {', '.join(map(str, known))}")
     plans = {n: with_folding(plan, n) for n in (known if folding is None else [folding])}
     costs: dict[int, tuple[int, int]] = {}
-    for ii in range(1, LARGEST_II + 1):
+    for ii in range(min(least, LARGEST_II // 2), LARGEST_II + 1):
         there = {n: with_constants(shared, constants, ii, device) for n, shared in plans.items() if ii % n == 0}
         if there:
             costs[ii] = min((dsp_at(shared, ii, device), n) for n, shared in there.items())
@@ -62,9 +68,9 @@ def _does_not_fit(plan: Plan, budget: int, device: Device, costs: Mapping[int, i
     )
 
 
-def fitted(plan: Plan, budget: int, constants: str, folding: int | None, device: Device) -> Accelerator:
+def fitted(plan: Plan, budget: int, constants: str, folding: int | None, device: Device, least: int = 1) -> Accelerator:
     """The accelerator at the shortest interval; UnsupportedError if the part has too few DSPs, or flip-flops."""
-    ii, fold = fit(plan, budget, constants, folding, device)
+    ii, fold = fit(plan, budget, constants, folding, device, least)
     acc = _built(plan, constants, fold, ii, device)
     if device.family != "ecp5" or acc.register_bits <= device.lut:
         return acc

@@ -146,14 +146,19 @@ def _tick(latency: int) -> int:
     return next(step for step in (1, 2, 5, 10, 20, 50, 100, 200, 500, latency) if latency <= 16 * step)
 
 
+RATES = ("bytes of a task", "of a result", "million a second of the chip", "of the board")
+
+
 def _functions(found: Mapping[str, Json]) -> str:
     rows: list[list[Json]] = []
     for name, row in cast("dict[str, dict[str, Json]]", found["functions"]).items():
         errors = cast("dict[str, float]", row["errors"])
         known = [name, said_latency(row), *(row[column] for column in ("ii", "dsp", "assumed_us")), _proven(row)]
+        rates = cast("dict[str, Json]", row["boundary"])
+        known += [rates[what] for what in ("task_bytes", "result_bytes", "chip_million_per_s", "board_million_per_s")]
         rows.append([*known, f"{errors.get('clamped', 0.0):.2g}", _errors(errors), row["states"]])
     heads = ["function", "latency in cycles", "cycles between results", "DSPs", "assumed us"]
-    return _table([*heads, "proven, sampled", "flagged part", "errors: absolute (relative)", "samples"], rows)
+    return _table([*heads, "proven, sampled", *RATES, "flagged part", "errors: absolute (relative)", "samples"], rows)
 
 
 def _table(heads: Sequence[str], rows: Sequence[Sequence[Json]]) -> str:

@@ -12,6 +12,7 @@ from condyle.backends.common.readme import Coordinates, birth, order
 from condyle.backends.fpga.accelerator import TAG_BITS
 from condyle.backends.fpga.board import commands, files, tried
 from condyle.backends.fpga.build import Accelerator
+from condyle.backends.fpga.readme_boundary import boundary_files, boundary_readme
 from condyle.backends.fpga.report import Facts, cycles, said_box, said_latency
 from condyle.backends.fpga.stream import Field, bus, result_width
 from condyle.backends.fpga.target import STEPS
@@ -42,6 +43,7 @@ nq = {plan.nq}, nv = {plan.nv}, words {facts.word}, a task every {cycles(acc.ii)
 | {arrays} | the arrays with their stages; what the names in them mean stands at their top |
 | `fx_operators.v` | products, sine and cosine, reciprocal, with their tables, queues: one module an operator |
 | `{name}_bench.v`, `tasks.hex`, `answers.hex` | the test bench: tasks, and their answers to the bit |
+{boundary_files(name)}
 {files(acc)}
 | `report.json`, `report.html` | cycles, units, formats of all words, errors; a page with the pipeline drawn |
 | `robot.json` | names of joints and bodies, and gravity, as data |
@@ -50,13 +52,15 @@ nq = {plan.nq}, nv = {plan.nv}, words {facts.word}, a task every {cycles(acc.ii)
 ```sh
 make sim      # iverilog: every bit of every answer; fails at the first wrong one
 make stall    # the same, both ends stalling at random
+make axi      # the boundary, packet by packet
 make fast     # the same by verilator, for many tasks
 {commands(acc)}
 ```
 
-For synthesis take all `.v` files but the bench. {tried(acc, facts.clock)}
+For synthesis take all `.v` files but the benches. {tried(acc, facts.clock)}
 
-## Ports
+{boundary_readme(facts, report)}
+## Ports of the accelerator itself
 
 | port | bits | what it is |
 |---|---:|---|

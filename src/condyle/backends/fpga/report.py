@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import math
 from collections.abc import Collection, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any, TypeAlias, cast
 
 from condyle.backends.fpga.adders import widest
+from condyle.backends.fpga.boundary import Boundary, rate
 from condyle.backends.fpga.bounds import count, proven
 from condyle.backends.fpga.build import Accelerator
 from condyle.backends.fpga.constants import is_constant_product
@@ -29,6 +30,7 @@ class Facts:
     version: str
     clock: float
     word: str
+    boundary: Boundary = field(default_factory=Boundary)
 
 
 @dataclass(frozen=True)
@@ -139,6 +141,12 @@ def report(acc: Accelerator, facts: Facts, sheet: Sheet) -> dict[str, Json]:
         "box": {name: _sizes(value) for name, value in sheet.box.items()},
         "torques_sampled": list[Json](acc.plan.torques),
         "assumed_clock_mhz": facts.clock,
+        "boundary": {
+            "axi": facts.boundary.axi,
+            "float32": facts.boundary.float32,
+            "async_clock": facts.boundary.async_clock,
+            "link_gb_per_s": facts.boundary.link,
+        },
         "tools": {"condyle": facts.version, "iverilog": "make sim", "yosys": "make count"},
     }
 
@@ -180,7 +188,19 @@ def _function(acc: Accelerator, facts: Facts, sheet: Sheet, function: str) -> di
         "states": sheet.states,
         "assumed_us": round(latency / facts.clock, 4),
         "assumed_million_per_s": round(facts.clock / interval, 3),
+        "boundary": _rates(acc, facts, function),
         "result": [str(word) for word, _ in acc.plan.results[function]],
+    }
+
+
+def _rates(acc: Accelerator, facts: Facts, function: str) -> dict[str, Json]:
+    """Bytes of a task and of a result; how many a second the chip, the bus and the link do, and all of them."""
+    found = rate(acc.plan, facts.boundary, function, acc.interval(function), facts.clock)
+    rates = {"chip": found.chip, "bus": found.bus, "link": found.link, "board": found.board}
+    return {
+        "task_bytes": found.task * found.bytes,
+        "result_bytes": found.result * found.bytes,
+        **{f"{name}_million_per_s": None if x is None else round(1e-6 * x, 3) for name, x in rates.items()},
     }
 
 

@@ -1,0 +1,210 @@
+"""The boundary to a host: packets on a bus of some width, registers, rates. `describe` is what the packers read.
+
+A packet is a header of 32 bits and a function's words, from bit 0 of the first beat on; the last beat says so. Words
+are two's-complement integers one after the other, or IEEE singles.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from condyle.backends.fpga import stream
+from condyle.backends.fpga.accelerator import TAG_BITS, Plan
+from condyle.backends.fpga.stream import Field
+from condyle.errors import UnsupportedError
+
+WIDTHS = tuple(1 << k for k in range(5, 11))
+"""Bits of an AXI4-Stream."""
+HEAD, SINGLE = 32, 32
+HEADER = {"function": (7, 0), "flag": (8, 8), "error": (9, 9), "malformed": (10, 10), "tag": (31, 32 - TAG_BITS)}
+"""Bits of the header; flag, error and malformed of results only. Other bits: 0 of a result, ignored in a task."""
+LARGEST_LINK = 1e6
+SINGLES = range(-64, 120)
+"""Bits behind the point of words that normal singles hold."""
+
+
+@dataclass(frozen=True)
+class Boundary:
+    """axi: bits of a beat. float32: words are singles on the bus, converted on chip. async_clock: the core has a clock
+    of its own. link: GB/s in each direction, or None: only the bus limits."""
+
+    axi: int = 512
+    float32: bool = False
+    async_clock: bool = False
+    link: float | None = None
+
+    def __post_init__(self) -> None:
+        if not isinstance(self.axi, int) or self.axi not in WIDTHS:  # type: ignore[reportUnnecessaryIsInstance]
+            raise UnsupportedError(f"axi={self.axi!r}: a stream has {', '.join(map(str, WIDTHS))} bits")
+        number = isinstance(self.link, (int, float)) and not isinstance(self.link, bool)
+        if self.link is not None and not (number and 0.0 < self.link < LARGEST_LINK):
+            raise UnsupportedError(f"link={self.link!r}: give the GB/s of the link in each direction, such as 12")
+
+    def packet(self, plan: Plan, words: list[Field]) -> list[Field]:
+        """Where the words stand behind the header."""
+        formats = [(field.word, field.format) for field in words]
+        if not self.float32:
+            return stream.laid(formats, HEAD)
+        return [field._replace(low=HEAD + SINGLE * k) for k, field in enumerate(stream.laid(formats))]
+
+    def task(self, plan: Plan, function: str) -> list[Field]:
+        return self.packet(plan, stream.taken(plan, function))
+
+    def result(self, plan: Plan, function: str) -> list[Field]:
+        return self.packet(plan, stream.result(plan, function))
+
+    def beats(self, fields: list[Field]) -> int:
+        """Of a packet: its header and its words."""
+        end = max((field.low + (SINGLE if self.float32 else field.format.width) for field in fields), default=HEAD)
+        return -(-end // self.axi)
+
+    def check(self, plan: Plan) -> None:
+        """UnsupportedError where the header has no room for a code."""
+        bits = HEADER["function"][0] + 1
+        if plan.id.code_bits > bits:
+            raise UnsupportedError(f"codes of {plan.id.code_bits} bits, a header has {bits}: export fewer functions")
+        formats = [format for words in plan.results.values() for _, format in words] + list(plan.formats.values())
+        far = [str(format) for format in formats if format.frac not in SINGLES]
+        if self.float32 and far:
+            raise UnsupportedError(f"float32: words of format {far[0]} are out of a single's range: leave float32 out")
+
+
+@dataclass(frozen=True)
+class Rate:
+    """Of one function. task, result: beats. per_s: of the chip alone, the bus, the link (None: not said), each task
+    after task of this function."""
+
+    task: int
+    result: int
+    bytes: int
+    chip: float
+    bus: float
+    link: float | None
+
+    @property
+    def board(self) -> float:
+        return min(rate for rate in (self.chip, self.bus, self.link) if rate is not None)
+
+
+def rate(plan: Plan, boundary: Boundary, function: str, interval: int, clock: float) -> Rate:
+    """clock: MHz, of the core and of the bus."""
+    task = boundary.beats(boundary.task(plan, function))
+    result = boundary.beats(boundary.result(plan, function))
+    most, each = max(task, result), boundary.axi // 8
+    link = None if boundary.link is None else 1e9 * boundary.link / (most * each)
+    return Rate(task, result, each, 1e6 * clock / interval, 1e6 * clock / most, link)
+
+
+def least_interval(plan: Plan, boundary: Boundary, clock: float) -> int:
+    """Cycles: the longest interval at which every function is as fast as the bus and the link can feed it; 1 where
+    no link is said."""
+    if boundary.link is None:
+        return 1
+    longest: list[int] = []
+    for name, task in plan.tasks.items():
+        passes = len(task.passes) * max(1, len(task.stages))
+        fed = rate(plan, boundary, name, passes, clock)
+        limit = min(fed.bus, fed.link or fed.bus)
+        longest.append(int(1e6 * clock / (limit * passes) * (1 + 1e-9)))
+    return max(1, min(longest))
+
+
+REGISTERS: Mapping[str, tuple[int, str, str]] = {
+    "magic": (0x00, "r", "0x434e4459: an accelerator of Condyle"),
+    "version": (0x04, "r", "1: of this table and of the header"),
+    "fingerprint": (0x08, "r", "the first 32 bits of the robot's fingerprint"),
+    "shape": (0x0C, "r", "nq in bits 15:0, nv in 31:16"),
+    "stream": (0x10, "r", "bits of a beat in 15:0, of a word in 23:16; 24: float32; 25: the core has its own clock"),
+    "control": (0x14, "rw", "write 1 to bit 0: soft reset; it reads 1 while that lasts"),
+    "errors": (0x18, "rw", "seen since cleared, write 1 to clear: bit 0 flag, 1 unknown code, 2 malformed packet"),
+    "tasks": (0x1C, "r", "packets taken"),
+    "results": (0x20, "r", "packets sent, answers to wrong ones among them"),
+    "flagged": (0x24, "r", "of these with a flag; errors have one too"),
+    "unknown": (0x28, "r", "of these for codes that name no function"),
+    "malformed": (0x2C, "r", "of these for packets with too few or too many beats"),
+    "stalled_in": (0x30, "r", "cycles at which a beat came and was not taken"),
+    "stalled_out": (0x34, "r", "cycles at which a beat was ready and was not taken"),
+}
+"""Name: address, access, what it is. 32 bits each; counters wrap, and a soft reset clears them."""
+
+
+def describe(plan: Plan, boundary: Boundary, name: str, fingerprint: str) -> dict[str, object]:
+    """All of the boundary as data: NAME_stream.json. entries: where a word stands in the function's arrays, one after
+    the other, row by row; two where a matrix is symmetric. Entries that no word has are zero."""
+    return {
+        "version": 1,
+        "name": name,
+        "fingerprint": fingerprint,
+        "axi": boundary.axi,
+        "float32": boundary.float32,
+        "async_clock": boundary.async_clock,
+        "header": {what: {"high": high, "low": low} for what, (high, low) in HEADER.items()},
+        "registers": {
+            key: {"address": address, "access": access, "about": about}
+            for key, (address, access, about) in REGISTERS.items()
+        },
+        "functions": {function: _function(plan, boundary, function) for function in plan.functions},
+    }
+
+
+def _function(plan: Plan, boundary: Boundary, function: str) -> dict[str, object]:
+    task = plan.tasks[function]
+    sent, answered = boundary.task(plan, function), boundary.result(plan, function)
+    given = list(dict.fromkeys(field.word.name for field in sent))
+    sizes = {"q": plan.nq, "Minv": plan.nv**2}
+    inputs = {name: sizes.get(name, 1 + max(w.index for w in plan.takes(name))) for name in given}
+    square = {port.name: len(port.dims) == 2 and port.name != "f_ext" for port in task.function.outputs}
+    outputs = {port.name: plan.nv**2 if square[port.name] else 0 for port in task.function.outputs}
+    named = {task.words[port.name]: port for port in task.function.outputs}
+    for port in task.function.outputs:
+        outputs[port.name] = outputs[port.name] or (plan.nq if port.dims == ("nq",) else plan.nv)
+    symmetric = {held: port.symmetric for held, port in named.items()}
+    names = {held: port.name for held, port in named.items()}
+    for field in answered:
+        if field.word.name not in names:  # what goes out beside the function's outputs: M^-1 of dfd
+            held = field.word.name
+            names[held], symmetric[held], outputs[held] = held, held == "Minv", plan.nv**2
+    return {
+        "code": task.codes[0],
+        "inputs": inputs,
+        "outputs": outputs,
+        "task": _packet(boundary, sent, _starts(inputs), {"Minv": plan.nv}, {}),
+        "result": _packet(
+            boundary, answered, _starts(outputs), {h: plan.nv for h, both in symmetric.items() if both}, names
+        ),
+    }
+
+
+def _starts(sizes: Mapping[str, int]) -> dict[str, int]:
+    found, at = dict[str, int](), 0
+    for name, size in sizes.items():
+        found[name], at = at, at + size
+    return found
+
+
+def _packet(
+    boundary: Boundary,
+    fields: list[Field],
+    starts: Mapping[str, int],
+    symmetric: Mapping[str, int],
+    names: Mapping[str, str],
+) -> dict[str, object]:
+    rows: list[dict[str, object]] = []
+    for field in fields:
+        name = names.get(field.word.name, field.word.name)
+        places = [field.word.index]
+        if nv := symmetric.get(field.word.name):
+            row, column = divmod(field.word.index, nv)
+            places = sorted({field.word.index, column * nv + row})
+        rows.append(
+            {
+                "word": f"{name}_{field.word.index}",
+                "low": field.low,
+                "width": field.format.width,
+                "frac": field.format.frac,
+                "entries": [starts[name] + place for place in places],
+            }
+        )
+    beats = boundary.beats(fields)
+    return {"beats": beats, "bytes": beats * boundary.axi // 8, "words": rows}

@@ -1,0 +1,40 @@
+"""A C99 header for the host: packets of tasks and results, from the same data as NAME_stream.json."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from condyle.backends.fpga.boundary import HEADER
+from condyle.backends.fpga.emit_project import support
+from condyle.text import Emitter
+
+
+def emit_host(stream: Mapping[str, Any]) -> str:
+    """NAME_host.h. stream: see `describe`."""
+    name, e = stream["name"], Emitter()
+    for function, row in stream["functions"].items():
+        for what in ("task", "result"):
+            words = [
+                f"{{{w['low']}, {w['width']}, {w['frac']}, {w['entries'][0]}, {w['entries'][-1]}}}"
+                for w in row[what]["words"]
+            ]
+            e.table(f"static const {name}_word {name}_{function}_{what}", words or ["{0, 0, 0, 0, 0}"], 4)
+    with e.block(f"static const {name}_function {name}_functions[] = {{", "};"):
+        for function, row in stream["functions"].items():
+            sizes = [sum(row[what].values()) for what in ("inputs", "outputs")]
+            said = [", ".join(f"{key}[{n}]" for key, n in row[what].items()) for what in ("inputs", "outputs")]
+            counts = [row[what]["bytes"] for what in ("task", "result")]
+            counts += [len(row[what]["words"]) for what in ("task", "result")]
+            numbers = ", ".join(map(str, (row["code"], *sizes, *counts)))
+            words = f"{name}_{function}_task, {name}_{function}_result"
+            e(f'{{"{function}", "{said[0]}", "{said[1]}", {numbers}, {words}}},')
+    guard = f"{name}_host_h".upper()
+    known = {"NAME": name, "TABLES": e.text(), "TAG": str(HEADER["tag"][1])}
+    known |= {"BEAT": str(stream["axi"] // 8), "FLOAT32": str(int(stream["float32"]))}
+    text = support("host.h")
+    for word, value in known.items():
+        text = text.replace(word, value)
+    head = f"/* Packets of the accelerator {name}, of model {stream['fingerprint']}: see {name}_stream.json. */\n"
+    includes = "".join(f"#include <{file}>\n" for file in ("math.h", "stddef.h", "stdint.h", "string.h"))
+    return f"{head}#ifndef {guard}\n#define {guard}\n{includes}\n{text}#endif\n"

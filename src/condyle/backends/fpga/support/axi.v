@@ -1,0 +1,243 @@
+// What the boundary NAME_axi is made of; see README.md. Queues are those of fx_operators.v.
+
+// A queue between two clocks of any ratio: places in Gray code, two registers each way.
+module fx_crossing #(parameter W = 32, parameter BITS = 4) (
+    input in_clock, input in_reset, input in_valid, output in_ready, input [W-1:0] in_data,
+    input out_clock, input out_reset, output reg out_valid, input out_ready, output reg [W-1:0] out_data
+);
+    reg [W-1:0] memory [0:(1<<BITS)-1];
+    reg [BITS:0] head, tail, head_gray, tail_gray;
+    (* ASYNC_REG = "TRUE" *) reg [BITS:0] head_1, head_2, tail_1, tail_2;
+    wire [BITS:0] head_next = head + 1'b1, tail_next = tail + 1'b1;
+    wire some = head_gray != tail_2;
+    wire moves = ~out_valid | out_ready;
+    wire push = in_valid & in_ready;
+    assign in_ready = ~in_reset & tail_gray != {~head_2[BITS:BITS-1], head_2[BITS-2:0]};
+    always @(posedge in_clock) begin
+        if (push) memory[tail[BITS-1:0]] <= in_data;
+        tail <= in_reset ? 0 : push ? tail_next : tail;
+        tail_gray <= in_reset ? 0 : push ? tail_next ^ (tail_next >> 1) : tail_gray;
+        head_1 <= in_reset ? 0 : head_gray;
+        head_2 <= in_reset ? 0 : head_1;
+    end
+    always @(posedge out_clock) begin
+        if (moves) out_data <= memory[head[BITS-1:0]];
+        out_valid <= ~out_reset & (some | ~moves);
+        head <= out_reset ? 0 : some & moves ? head_next : head;
+        head_gray <= out_reset ? 0 : some & moves ? head_next ^ (head_next >> 1) : head_gray;
+        tail_1 <= out_reset ? 0 : tail_gray;
+        tail_2 <= out_reset ? 0 : tail_1;
+    end
+endmodule
+
+// A reset of another clock: it begins at once and ends at an edge of this one; `done` after eight cycles of it.
+module fx_reset (input clock, input wanted, output reset, output done);
+    (* ASYNC_REG = "TRUE" *) reg [1:0] chain;
+    reg [7:0] held;
+    assign reset = chain[1];
+    assign done = held[7];
+    always @(posedge clock or posedge wanted) chain <= wanted ? 2'b11 : {chain[0], 1'b0};
+    always @(posedge clock) held <= reset ? {held[6:0], 1'b1} : 8'b0;
+endmodule
+
+// Which beat of a packet this is, and the packet's header.
+module fx_marks (
+    input clock, input reset, input moves, input last, input [31:0] word, output [31:0] head, output reg [15:0] place
+);
+    reg [31:0] kept;
+    assign head = place == 0 ? word : kept;
+    always @(posedge clock) begin
+        if (moves) kept <= head;
+        place <= reset ? 0 : ~moves ? place : last ? 0 : place + (place != 16'hffff);
+    end
+endmodule
+
+// Beats of a packet side by side. `beats`: how many this header's code has, 0 for no function.
+module fx_gather #(parameter B = 512, parameter BEATS = 4) (
+    input clock, input reset, input in_valid, output in_ready, input in_last, input [31:0] in_head,
+    input [15:0] in_place, input [15:0] beats, input [B-1:0] in_data,
+    output reg full, input taken, output reg [31:0] head, output reg [BEATS*B-1:0] data,
+    output reg unknown, output reg malformed
+);
+    wire moves = in_valid & in_ready;
+    assign in_ready = ~full | taken;
+    genvar k;
+    generate
+        for (k = 0; k < BEATS; k = k + 1) begin : beat
+            always @(posedge clock) if (moves & in_place == k) data[k*B +: B] <= in_data;
+        end
+    endgenerate
+    always @(posedge clock) begin
+        if (moves) begin
+            head <= in_head;
+            unknown <= beats == 0;
+            malformed <= beats != 0 & beats != {1'b0, in_place} + 1'b1;
+        end
+        full <= ~reset & (in_ready ? moves & in_last : full);
+    end
+endmodule
+
+// A packet beat by beat; the next one is taken with the last beat.
+module fx_spread #(parameter B = 512, parameter BEATS = 4) (
+    input clock, input reset, input in_valid, output in_ready, input [15:0] in_beats, input [31:0] in_head,
+    input [BEATS*B-1:0] in_data,
+    output out_valid, input out_ready, output out_last, output reg [31:0] head, output reg [15:0] place,
+    output [B-1:0] out_data
+);
+    reg [15:0] left;
+    reg [BEATS*B-1:0] data;
+    wire moves = out_valid & out_ready;
+    assign in_ready = left == 0 | (moves & out_last);
+    assign out_valid = left != 0;
+    assign out_last = left == 1;
+    assign out_data = data[B-1:0];
+    always @(posedge clock) begin
+        if (in_ready) head <= in_head;
+        if (in_ready) data <= in_data;
+        else if (moves) data <= data >> B;
+        place <= in_ready ? 0 : place + moves;
+        left <= reset ? 0 : in_ready ? (in_valid ? in_beats : 0) : left - moves;
+    end
+endmodule
+
+// A single to an integer of W bits in units of 2^-frac: nearest, halves to even, clamped; NaN is the least integer,
+// which the accelerator flags as any word at the end of its format. Three cycles.
+module fx_from_single #(parameter W = 27) (
+    input clock, input moves, input signed [7:0] frac, input [31:0] x, output reg [W-1:0] y
+);
+    wire [7:0] exponent = x[30:23];
+    wire signed [11:0] up = $signed({4'b0, exponent == 0 ? 8'd1 : exponent}) + frac - 12'sd124;
+    reg [2:0] sign;
+    reg [1:0] none, far;
+    reg [23:0] mantissa;
+    reg [6:0] shift;
+    reg [W+49:0] wide;
+    wire more = wide[25] & (wide[26] | (|wide[24:0]));
+    wire [W:0] size = {1'b0, wide[26 +: W]} + more;
+    wire over = far[1] | (|wide[W+49:W+26]) | (size[W:W-1] != 0 & ~(sign[1] & size == {2'b01, {(W-1){1'b0}}}));
+    wire [W-1:0] least = {1'b1, {(W-1){1'b0}}};
+    always @(posedge clock) if (moves) begin
+        sign <= {1'b0, sign[0], x[31]};
+        none <= {none[0], exponent == 8'hff & x[22:0] != 0};
+        mantissa <= up < 0 ? 24'b0 : {exponent != 0, x[22:0]};
+        far <= {far[0], exponent == 8'hff | (up > W + 26 & x[30:0] != 0)};
+        shift <= up < 0 | up > W + 26 ? 7'd0 : up[6:0];
+        wide <= {{(W+26){1'b0}}, mantissa} << shift;
+        y <= none[1] ? least : over ? {sign[1], {(W-1){~sign[1]}}} : sign[1] ? -size[W-1:0] : size[W-1:0];
+    end
+endmodule
+
+// An integer of W bits in units of 2^-frac to a single: nearest, halves to even. Three cycles.
+module fx_to_single #(parameter W = 27) (
+    input clock, input moves, input signed [7:0] frac, input [W-1:0] x, output reg [31:0] y
+);
+    reg [1:0] sign;
+    reg signed [7:0] point;
+    reg [W-1:0] size, norm;
+    reg [7:0] first, exponent;
+    integer i;
+    always @* begin
+        first = 0;
+        for (i = 0; i < W; i = i + 1) if (size[i]) first = i;
+    end
+    wire [W+24:0] wide = {norm, 25'b0};
+    wire more = wide[W] & (wide[W+1] | (|wide[W-1:0]));
+    wire [31:0] whole = {1'b0, exponent, wide[W+23 -: 23]} + more;
+    always @(posedge clock) if (moves) begin
+        sign <= {sign[0], x[W-1]};
+        size <= x[W-1] ? -x : x;
+        point <= frac;
+        norm <= size << (W - 1 - first);
+        exponent <= 8'd127 + first - point;
+        y <= norm[W-1] ? {sign[1], whole[30:0]} : 32'b0;
+    end
+endmodule
+
+// Beats of singles to beats of words, or back, with what goes beside them.
+module fx_convert #(parameter LANES = 16, parameter IN = 32, parameter OUT = 27, parameter BACK = 0, parameter S = 49) (
+    input clock, input reset, input in_valid, output in_ready, input [S-1:0] in_side, input [8*LANES-1:0] frac,
+    input [IN*LANES-1:0] in_data,
+    output out_valid, input out_ready, output [S-1:0] out_side, output [OUT*LANES-1:0] out_data
+);
+    reg [2:0] valid;
+    reg [S-1:0] side_1, side_2, side_3;
+    wire moves = ~valid[2] | out_ready;
+    assign in_ready = moves;
+    assign out_valid = valid[2];
+    assign out_side = side_3;
+    always @(posedge clock) begin
+        if (moves) {side_3, side_2, side_1} <= {side_2, side_1, in_side};
+        valid <= reset ? 0 : moves ? {valid[1:0], in_valid} : valid;
+    end
+    genvar k;
+    generate
+        for (k = 0; k < LANES; k = k + 1) begin : lane
+            if (BACK) begin : out
+                fx_to_single #(IN) single (.clock(clock), .moves(moves), .frac(frac[8*k +: 8]),
+                    .x(in_data[IN*k +: IN]), .y(out_data[OUT*k +: OUT]));
+            end else begin : in
+                fx_from_single #(OUT) single (.clock(clock), .moves(moves), .frac(frac[8*k +: 8]),
+                    .x(in_data[IN*k +: IN]), .y(out_data[OUT*k +: OUT]));
+            end
+        end
+    endgenerate
+endmodule
+
+// The registers, by AXI4-Lite. `resetting` stays until the core's clock has seen it (`done`).
+module fx_registers #(parameter FINGERPRINT = 0, parameter SHAPE = 0, parameter STREAM = 0) (
+    input clock, input resetn,
+    input [7:0] awaddr, input awvalid, output awready, input [31:0] wdata, input [3:0] wstrb, input wvalid,
+    output wready, output [1:0] bresp, output reg bvalid, input bready, input [7:0] araddr, input arvalid,
+    output arready, output reg [31:0] rdata, output [1:0] rresp, output reg rvalid, input rready,
+    output reg resetting, input done, input stalled_in, input stalled_out, input task_in, input result_out,
+    input flag, input error, input malformed
+);
+    reg [3:0] least;
+    reg [2:0] errors;
+    reg [31:0] tasks, results, flagged, unknown, wrong, ins, outs;
+    wire write = awvalid & wvalid & ~bvalid;
+    wire [2:0] cleared = {3{write & wstrb[0] & awaddr[7:2] == 6'h06}} & wdata[2:0];
+    wire [2:0] seen = {3{result_out}} & {malformed, error & ~malformed, flag};
+    assign awready = write, wready = write, arready = ~rvalid, bresp = 0, rresp = 0;
+    always @(posedge clock) begin
+        bvalid <= resetn & (write | (bvalid & ~bready));
+        rvalid <= resetn & (rvalid ? ~rready : arvalid);
+        if (arready) case (araddr[7:2])
+            6'h00: rdata <= 32'h434e4459;
+            6'h01: rdata <= 32'd1;
+            6'h02: rdata <= FINGERPRINT;
+            6'h03: rdata <= SHAPE;
+            6'h04: rdata <= STREAM;
+            6'h05: rdata <= resetting;
+            6'h06: rdata <= errors;
+            6'h07: rdata <= tasks;
+            6'h08: rdata <= results;
+            6'h09: rdata <= flagged;
+            6'h0a: rdata <= unknown;
+            6'h0b: rdata <= wrong;
+            6'h0c: rdata <= ins;
+            6'h0d: rdata <= outs;
+            default: rdata <= 32'd0;
+        endcase
+        if (~resetn | (write & wstrb[0] & awaddr[7:2] == 6'h05 & wdata[0])) begin
+            resetting <= 1'b1;
+            least <= 0;
+        end else begin
+            least <= least + (least != 4'hf);
+            if (least == 4'hf & done) resetting <= 1'b0;
+        end
+        if (~resetn | resetting) begin
+            errors <= 0;
+            {tasks, results, flagged, unknown, wrong, ins, outs} <= 0;
+        end else begin
+            errors <= (errors & ~cleared) | seen;
+            tasks <= tasks + task_in;
+            results <= results + result_out;
+            flagged <= flagged + seen[0];
+            unknown <= unknown + seen[1];
+            wrong <= wrong + seen[2];
+            ins <= ins + stalled_in;
+            outs <= outs + stalled_out;
+        end
+    end
+endmodule

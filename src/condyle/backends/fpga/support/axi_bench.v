@@ -1,0 +1,240 @@
+    // +first=N and +tasks=N choose a part of the packets; +only=CODE those of one code; +stall_in=N, +stall_out=N stall
+    // N of 100 cycles; +sparse=1 sends a packet when all is answered; +restart=1 begins with a reset inside a packet;
+    // +bus=N and +core=N are halves of the clocks' periods; +seed=N
+    reg [AXI:0] beats [0:IN - 1];
+    reg [AXI:0] answers [0:OUT - 1];
+    reg [31:0] sent_from [0:N];
+    reg [31:0] answer_from [0:N];
+    reg [N - 1:0] seen;
+    reg aclk, core_clk, aresetn, s_valid, m_ready, going;
+    reg [AXI:0] now;
+    wire [AXI - 1:0] m_data;
+    wire s_ready, m_valid, m_last;
+    reg [7:0] address;
+    reg [31:0] wdata, got_word;
+    reg write_valid, read_valid;
+    wire write_done, read_done;
+    wire [31:0] rdata;
+    integer first, stop, next, at, sent, got, wrong, cycle, idle, seed, only, stall_in, stall_out, sparse, restart;
+    integer bus_half, core_half, total, k, place, tag, first_out, last_out, slowest, beats_out, flags, unknowns, malforms;
+    integer entered [0:N - 1];
+
+    TOP_axi #(.AXI(AXI)) dut (
+        .aclk(aclk), .aresetn(aresetn), CORE
+        .s_axis_tdata(s_valid ? now[AXI - 1:0] : {AXI{1'bx}}), .s_axis_tlast(s_valid ? now[AXI] : 1'bx),
+        .s_axis_tvalid(s_valid), .s_axis_tready(s_ready),
+        .m_axis_tdata(m_data), .m_axis_tvalid(m_valid), .m_axis_tready(m_ready), .m_axis_tlast(m_last),
+        .s_axil_awaddr(address), .s_axil_awvalid(write_valid), .s_axil_awready(), .s_axil_wdata(wdata),
+        .s_axil_wstrb(4'hf), .s_axil_wvalid(write_valid), .s_axil_wready(), .s_axil_bresp(),
+        .s_axil_bvalid(write_done), .s_axil_bready(1'b1), .s_axil_araddr(address), .s_axil_arvalid(read_valid),
+        .s_axil_arready(), .s_axil_rdata(rdata), .s_axil_rresp(), .s_axil_rvalid(read_done), .s_axil_rready(1'b1)
+    );
+
+    function integer stalled(input integer percent);
+        stalled = percent > 0 && ($unsigned($random(seed)) % 100) < percent;
+    endfunction
+
+    function [7:0] kind(input integer packet);
+        reg [AXI:0] row;
+        begin
+            row = beats[sent_from[packet]];
+            kind = row[7:0];
+        end
+    endfunction
+
+    function integer following(input integer after);
+        integer to;
+        begin
+            to = after + 1;
+            while (to < stop && only >= 0 && kind(to) != only) to = to + 1;
+            following = to;
+        end
+    endfunction
+
+    task read(input [7:0] from, input [31:0] want);
+        begin
+            @(negedge aclk) address = from;
+            read_valid = 1;
+            @(negedge aclk) read_valid = 0;
+            while (!read_done) @(negedge aclk);
+            got_word = rdata;
+            if (got_word !== want) begin
+                $display("WRONG register %h: %h, not %h", from, got_word, want);
+                wrong = wrong + 1;
+            end
+        end
+    endtask
+
+    task write(input [7:0] to, input [31:0] value);
+        begin
+            @(negedge aclk) address = to;
+            wdata = value;
+            write_valid = 1;
+            @(negedge aclk) write_valid = 0;
+            while (!write_done) @(negedge aclk);
+        end
+    endtask
+
+    // until the core's clock has seen the reset
+    task restarted;
+        begin
+            got_word = 1;
+            while (got_word != 0) begin
+                @(negedge aclk) address = 8'h14;
+                read_valid = 1;
+                @(negedge aclk) read_valid = 0;
+                while (!read_done) @(negedge aclk);
+                got_word = rdata;
+            end
+        end
+    endtask
+
+    initial begin
+        $readmemh("axi_tasks.hex", beats);
+        $readmemh("axi_answers.hex", answers);
+        $readmemh("axi_tasks_from.hex", sent_from);
+        $readmemh("axi_answers_from.hex", answer_from);
+        if (!$value$plusargs("only=%d", only)) only = -1;
+        if (!$value$plusargs("stall_in=%d", stall_in)) stall_in = 0;
+        if (!$value$plusargs("stall_out=%d", stall_out)) stall_out = 0;
+        if (!$value$plusargs("seed=%d", seed)) seed = 1;
+        if (!$value$plusargs("sparse=%d", sparse)) sparse = 0;
+        if (!$value$plusargs("restart=%d", restart)) restart = 0;
+        if (!$value$plusargs("bus=%d", bus_half)) bus_half = 4;
+        if (!$value$plusargs("core=%d", core_half)) core_half = 4;
+        if (!$value$plusargs("first=%d", first)) first = 0;
+        if (!$value$plusargs("tasks=%d", stop)) stop = N - first;
+        stop = first + stop;
+        total = 0;
+        for (k = first; k < stop; k = k + 1) if (only < 0 || kind(k) == only) total = total + 1;
+        sent = 0; got = 0; wrong = 0; cycle = 0; idle = 0; seen = 0; first_out = 0; last_out = 0; slowest = 0;
+        beats_out = 0; flags = 0; unknowns = 0; malforms = 0; place = 0; tag = 0; going = 0;
+        s_valid = 0; m_ready = 0; read_valid = 0; write_valid = 0; address = 0; wdata = 0; now = 0;
+        aclk = 0; core_clk = 0; aresetn = 0;
+        next = following(first - 1);
+        at = sent_from[next];
+        repeat (4) @(negedge aclk);
+        aresetn = 1;
+        restarted;
+        read(8'h00, 32'h434e4459);
+        if (restart != 0) begin
+            @(negedge aclk) now = {1'b0, beats[at][AXI - 1:0]};
+            s_valid = 1;
+            @(posedge aclk);
+            while (!s_ready) @(posedge aclk);
+            @(negedge aclk) s_valid = 0;
+            write(8'h14, 1);
+            restarted;
+            repeat (3) begin
+                @(negedge aclk) now = {1'b0, {AXI{1'b1}}};
+                s_valid = 1;
+                @(posedge aclk);
+                while (!s_ready) @(posedge aclk);
+            end
+            @(negedge aclk) now[AXI] = 1;
+            @(posedge aclk);
+            while (!s_ready) @(posedge aclk);
+            @(negedge aclk) s_valid = 0;
+            read(8'h1c, 0);
+        end
+        going = 1;
+    end
+
+    always #(bus_half) aclk = ~aclk;
+    always #(core_half) core_clk = ~core_clk;
+
+    // everything is driven at the falling edge and read just before it, so that order at an edge does not matter
+    reg accepted;
+    initial accepted = 0;
+    always @(negedge aclk) if (going) begin
+        if (accepted) begin
+            s_valid = 0;
+            at = at + 1;
+            if (at == sent_from[next + 1]) begin
+                next = following(next);
+                at = next < stop ? sent_from[next] : 0;
+            end
+        end
+        s_valid = s_valid | (next < stop && !stalled(stall_in) && !(sparse > 0 && sent != got));
+        if (next < stop) now = beats[at];
+        m_ready = !stalled(stall_out);
+    end
+
+    always @(posedge aclk) begin
+        if (!aresetn && aclk && s_ready !== 0 && $time > 2 * bus_half) begin
+            $display("WRONG s_axis_tready: %b in reset", s_ready);
+            wrong = wrong + 1;
+        end
+        if (going) begin
+            if (^m_valid === 1'bx || ^s_ready === 1'bx) begin
+                $display("WRONG: m_axis_tvalid %b, s_axis_tready %b", m_valid, s_ready);
+                wrong = wrong + 1;
+            end
+            cycle = cycle + 1;
+            idle = idle + 1;
+            if (m_valid && m_ready) check;
+            accepted = s_valid && s_ready;
+            if (accepted) begin
+                idle = 0;
+                if (at == sent_from[next]) entered[next] = cycle;
+                if (now[AXI]) sent = sent + 1;
+            end
+            if (got == total || wrong > 0 || idle > 20000) begin
+                going = 0;
+                finish;
+            end
+        end
+    end
+
+    task check;
+        begin
+            idle = 0;
+            if (place == 0) begin
+                tag = m_data[31:16];
+                flags = flags + m_data[8];
+                unknowns = unknowns + (m_data[9] & ~m_data[10]);
+                malforms = malforms + m_data[10];
+            end
+            if (tag >= N || tag > next || (place == 0 && seen[tag])) begin
+                $display("WRONG tag %0d: never sent, or answered before", tag);
+                wrong = wrong + 1;
+            end else if ({m_last, m_data} !== answers[answer_from[tag] + place]) begin
+                $display("WRONG beat %0d of tag %0d:\n  got  %h\n  want %h", place, tag, {m_last, m_data},
+                    answers[answer_from[tag] + place]);
+                wrong = wrong + 1;
+            end else begin
+                seen[tag] = 1;
+                if (got == 0 && m_last) first_out = cycle;
+                if (got > 0) beats_out = beats_out + 1;
+                if (place == 0 && cycle - entered[tag] > slowest) slowest = cycle - entered[tag];
+                place = m_last ? 0 : place + 1;
+                if (m_last) begin
+                    got = got + 1;
+                    last_out = cycle;
+                end
+            end
+        end
+    endtask
+
+    task finish;
+        begin
+            if (total == 0) $display("WRONG: no packet to send");
+            else if (wrong == 0 && got != total) $display("WRONG: %0d of %0d packets answered, no more", got, total);
+            else if (wrong == 0) begin
+                read(8'h1c, total);
+                read(8'h20, total);
+                read(8'h24, flags);
+                read(8'h28, unknowns);
+                read(8'h2c, malforms);
+                read(8'h18, {29'b0, malforms != 0, unknowns != 0, flags != 0});
+                write(8'h18, 7);
+                read(8'h18, 0);
+                write(8'h14, 1);
+                restarted;
+                read(8'h20, 0);
+                if (wrong == 0) $display("right: %0d packets, cycles %0d, latency %0d, interval %0d/%0d, beats %0d", got,
+                    cycle, slowest, last_out - first_out, got > 1 ? got - 1 : 1, beats_out);
+            end
+            $finish;
+        end
+    endtask

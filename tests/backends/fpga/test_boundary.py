@@ -1,0 +1,168 @@
+"""The boundary: packets over AXI, bit by bit against the integer model; the host's packers; links; refusals."""
+
+from __future__ import annotations
+
+import json
+import re
+import shutil
+from pathlib import Path
+
+import pytest
+
+import condyle
+from condyle import hardware
+from condyle.backends.common import owned
+from condyle.backends.fpga.boundary import Boundary, least_interval, rate
+from condyle.backends.fpga.export import Facts, Sheet, write
+from condyle.errors import UnsupportedError
+from condyle.hardware import Accelerator, Options
+from condyle.simulation import simulate
+from tests.processor import slow
+
+from .conftest import accelerator
+
+ARM = condyle.chain(2, 0)
+needs_iverilog = pytest.mark.skipif(
+    shutil.which("iverilog") is None or shutil.which("make") is None,
+    reason="iverilog and make are needed to simulate (apt-get install iverilog make)",
+)
+
+
+def written(folder: Path, robot: condyle.Robot, acc: Accelerator, boundary: Boundary, each: int) -> Path:
+    """The project of an accelerator, packets among its files."""
+    sheet = Sheet({function: {} for function in acc.plan.functions}, 0, acc.plan.box)
+    tasks = hardware.tasks(robot, acc, each, boundary=boundary)
+    write(folder, acc, Facts("rig", robot.fingerprint, "", 125.0, "27x18", boundary), sheet, tasks, {})
+    return folder
+
+
+def ran(folder: Path, *plusargs: str) -> str:
+    """What the bench of the boundary says."""
+    return simulate(folder, "rig_axi", plusargs)
+
+
+STALLS = ("+stall_in=40", "+stall_out=40", "+seed=3")
+
+
+@needs_iverilog
+@pytest.mark.parametrize(
+    "boundary",
+    [
+        Boundary(512),
+        Boundary(32, async_clock=True),
+        slow(Boundary(32)),
+        slow(Boundary(1024)),
+        slow(Boundary(64, float32=True)),
+        Boundary(128, float32=True, async_clock=True),
+    ],
+    ids=str,
+)
+def test_packets_are_answered_bit_by_bit(tmp_path, boundary: Boundary) -> None:
+    """All functions mixed, with packets too short, too long and of no function between them."""
+    folder = written(tmp_path / "rig", ARM, accelerator(ARM, ii=2), boundary, 6)
+    for plusargs in ((), (*STALLS, "+restart=1"), ("+stall_out=70", "+bus=3", "+core=7"), ("+bus=7", "+core=2")):
+        assert re.match(r"right: [56]\d packets", ran(folder, *plusargs)), plusargs
+
+
+@needs_iverilog
+def test_the_bench_sees_a_wrong_bit(tmp_path) -> None:
+    folder = written(tmp_path / "rig", ARM, accelerator(ARM, "id", ii=2), Boundary(64), 4)
+    text = (folder / "fx_axi.v").read_text()
+    (folder / "fx_axi.v").write_text(text.replace("data <= data >> B;", "data <= data >> (B - 1);"))
+    assert "WRONG beat 1" in ran(folder)
+
+
+@needs_iverilog
+@pytest.mark.parametrize(
+    ("robot", "options"),
+    [
+        (ARM, Options(("fd", "rk4", "euler"), word="32", f_ext=20.0)),
+        slow("hyq", Options(("fd", "fd_given", "dfd_given"), dsp=2000)),
+        slow("iiwa14", Options(dsp=600)),
+    ],
+    ids=("forces and steps", "a given base", "iiwa14"),
+)
+@pytest.mark.parametrize("float32", [False, slow(True)])
+def test_other_tasks(tmp_path, robot, options: Options, float32: bool) -> None:
+    if isinstance(robot, str):
+        robot = condyle.load(robot, floating_base=robot == "hyq")
+    folder = written(tmp_path, robot, hardware.accelerator(robot, options), Boundary(256, float32), 4)
+    assert ran(folder, *STALLS).startswith("right: ")
+
+
+def test_the_link_chooses_the_interval(tmp_path) -> None:
+    """The longest one at which no function is slower than the bus and the link can feed it."""
+    condyle.export(ARM, "verilog", tmp_path, ("id", "did", "dfd"), name="arm", axi=64, link=0.5)
+    report = json.loads((tmp_path / "report.json").read_text())
+    rows = {name: row["boundary"] for name, row in report["functions"].items()}
+    limits = {name: 500.0 / max(row["task_bytes"], row["result_bytes"]) for name, row in rows.items()}
+    for name, row in rows.items():
+        assert row["link_million_per_s"] == pytest.approx(limits[name], abs=1e-3)
+        assert row["board_million_per_s"] == pytest.approx(min(limits[name], 125e6), abs=1e-3)
+        assert row["chip_million_per_s"] >= row["board_million_per_s"]
+    found = {name: row["ii"] for name, row in report["functions"].items()}
+    longer = {name: 125.0 / (ii / found["id"] * (found["id"] + 1)) for name, ii in found.items()}
+    assert found["id"] > 1 and any(longer[name] < limits[name] for name in found)
+
+
+def test_rates_of_iiwa14_over_pcie() -> None:
+    """Those of the review: over 12 GB/s did 37.5, difd 26.8 million a second; the bus is slower."""
+    plan = hardware.planned(condyle.load("iiwa14"), Options(("did", "difd")))
+    boundary = Boundary(512, link=12.0)
+    for function, beats in (("did", 5), ("difd", 7)):
+        found = rate(plan, boundary, function, 1, 125.0)
+        assert found.result == beats and found.board == found.bus == 125e6 / beats < (found.link or 0.0)
+    assert least_interval(plan, boundary, 125.0) == 5
+    assert least_interval(plan, Boundary(512), 125.0) == 1
+
+
+@pytest.mark.parametrize(
+    ("wrong", "said"),
+    [
+        ({"axi": 500}, r"axi=500: a stream has 32, 64, 128, 256, 512, 1024 bits"),
+        ({"axi": 16}, "axi=16"),
+        ({"axi": 2048}, "axi=2048"),
+        ({"axi": 512.0}, "axi=512.0"),
+        ({"link": 0.0}, r"link=0\.0: give the GB/s"),
+        ({"link": -12.0}, "link=-12"),
+        ({"link": float("nan")}, "link=nan"),
+        ({"link": float("inf")}, "link=inf"),
+        ({"link": "12"}, "link='12'"),
+    ],
+)
+def test_what_no_bus_or_link_is_is_refused(tmp_path, wrong, said: str) -> None:
+    with pytest.raises(UnsupportedError, match=said):
+        condyle.export(ARM, "verilog", tmp_path / "out", **wrong)
+    assert not (tmp_path / "out").exists()
+
+
+def test_packets_hold_what_a_function_takes_and_no_more(tmp_path) -> None:
+    folder = written(tmp_path, ARM, accelerator(ARM, ii=2), Boundary(32), 1)
+    rows = json.loads((folder / "rig_stream.json").read_text())["functions"]
+    assert list(rows["m"]["inputs"]) == ["q"] and list(rows["difd"]["inputs"]) == ["q", "v", "a", "Minv"]
+    for row in rows.values():
+        for what in ("task", "result"):
+            bits = 32 + sum(word["width"] for word in row[what]["words"])
+            assert row[what]["beats"] == -(-bits // 32) and row[what]["bytes"] == 4 * row[what]["beats"]
+
+
+def test_an_export_that_is_cut_off_never_looks_whole(tmp_path, monkeypatch) -> None:
+    """report.json comes last: a folder that has it has all; the next export goes on."""
+    whole = condyle.export(ARM, "verilog", tmp_path / "whole", ("id",), name="arm")
+    for stop in range(0, len(whole), 5):
+        folder, left = tmp_path / str(stop), [stop]
+
+        def cut(path: Path, text: str, left=left) -> Path:
+            if not left[0]:
+                raise KeyboardInterrupt
+            left[0] -= 1
+            path.write_text(text)
+            return path
+
+        with monkeypatch.context() as patch:
+            patch.setattr(owned, "write_whole", cut)
+            with pytest.raises(KeyboardInterrupt):
+                condyle.export(ARM, "verilog", folder, ("id",), name="arm")
+        assert not (folder / "report.json").exists()
+        condyle.export(ARM, "verilog", folder, ("id",), name="arm")
+        assert (folder / "report.json").is_file()

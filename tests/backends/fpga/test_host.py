@@ -1,0 +1,234 @@
+"""The packers for hosts: floats through the Verilog and back; singles converted on chip."""
+
+from __future__ import annotations
+
+import shutil
+import subprocess
+from importlib.util import module_from_spec, spec_from_file_location
+from pathlib import Path
+from types import ModuleType
+
+import numpy as np
+import pytest
+
+import condyle
+from condyle import hardware
+from condyle.backends.fpga.boundary import Boundary
+from condyle.backends.fpga.emit_project import support
+from condyle.backends.fpga.evaluate import evaluate
+from condyle.backends.fpga.vectors import task_of
+from condyle.hardware import Accelerator
+from tests.processor import slow
+
+from .conftest import accelerator
+from .test_boundary import ARM, needs_iverilog, written
+
+
+def _host() -> ModuleType:
+    """condyle_host.py as it stands in an exported folder."""
+    spec = spec_from_file_location("condyle_host", Path(condyle.__file__).parent / "backends/fpga/support/host.py")
+    assert spec is not None and spec.loader is not None
+    module = module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module
+
+
+def _states(acc: Accelerator, n: int) -> dict[str, np.ndarray]:
+    states = hardware.sampled(ARM, n, 5, acc.plan.box)
+    states["v"][-1] *= 1e3
+    return hardware.consistent(ARM, states, acc.plan.box)
+
+
+@needs_iverilog
+@pytest.mark.parametrize("boundary", [Boundary(64), Boundary(128, float32=True)], ids=str)
+def test_floats_packed_answered_and_unpacked_are_those_of_the_model(tmp_path, boundary: Boundary) -> None:
+    """Python's packer -> the Verilog -> Python's and C's unpacker; C's packets are those of Python."""
+    n, acc = 5, accelerator(ARM, ii=2)
+    folder = written(tmp_path, ARM, acc, boundary, 1)
+    host, states = _host().Host(folder / "rig_stream.json"), _states(acc, n)
+    sent, tag = [], 0
+    for function, row in host.functions.items():
+        sent += list(host.pack(function, range(tag, tag + n), **{name: states[name] for name in row["inputs"]}))
+        tag += n
+    stream = _driven(folder, boundary, sent)
+    answers = {head["tag"]: (head, found) for head, found in host.results(stream)}
+    _as_c(folder, host, states, sent, stream)
+    assert len(answers) == tag
+    if boundary.float32:
+        states = {name: x.astype(np.float32).astype(np.float64) for name, x in states.items()}
+    for k, function in enumerate(acc.plan.functions):
+        model = evaluate(acc.plan, function, task_of(acc.plan, function, states))
+        for i in range(n):
+            head, found = answers[n * k + i]
+            assert (head["function"], head["flag"], head["error"]) == (function, model.over[i], 0)
+            _same(acc, function, found, {word: values[i] for word, values in model.words.items()}, boundary.float32)
+
+
+def _same(acc, function: str, found: dict[str, np.ndarray], words, single: bool) -> None:
+    names = {held: name for name, held in acc.plan.tasks[function].words.items()}
+    for word, format in acc.plan.results[function]:
+        real = format.to_real(words[word])
+        got = found[names.get(word.name, word.name)]
+        assert got[word.index] == (np.float32(real) if single else real), (function, word)
+        if word.name in ("M", "Minv"):
+            i, j = divmod(word.index, acc.plan.nv)
+            assert got[j * acc.plan.nv + i] == got[word.index]
+
+
+PIPE = """
+module pipe;
+    parameter N = 1, AXI = 64;
+    reg [AXI:0] beats [0:N - 1];
+    reg aclk, aresetn, valid;
+    wire ready, m_valid, m_last;
+    wire [AXI - 1:0] m_data;
+    integer at, file, idle;
+    rig_axi dut (.aclk(aclk), .aresetn(aresetn), .s_axis_tdata(beats[at][AXI - 1:0]), .s_axis_tlast(beats[at][AXI]),
+        .s_axis_tvalid(valid), .s_axis_tready(ready), .m_axis_tdata(m_data), .m_axis_tvalid(m_valid),
+        .m_axis_tready(1'b1), .m_axis_tlast(m_last), .s_axil_awvalid(1'b0), .s_axil_wvalid(1'b0), .s_axil_bready(1'b1),
+        .s_axil_arvalid(1'b0), .s_axil_rready(1'b1), .s_axil_awaddr(8'b0), .s_axil_wdata(32'b0), .s_axil_wstrb(4'b0),
+        .s_axil_araddr(8'b0));
+    initial begin
+        $readmemh("pipe.hex", beats);
+        file = $fopen("pipe.out");
+        at = 0; idle = 0; valid = 0; aclk = 0; aresetn = 0;
+        #8 aresetn = 1; valid = 1;
+    end
+    always #1 aclk = ~aclk;
+    always @(posedge aclk) if (aresetn) begin
+        idle = m_valid ? 0 : idle + 1;
+        if (m_valid) $fdisplay(file, "%h", m_data);
+        if (valid && ready) at <= at + 1;
+        if (valid && ready && at == N - 1) valid <= 0;
+        if (idle > 1000) $finish;
+    end
+endmodule
+"""
+
+
+def _driven(folder: Path, boundary: Boundary, packets) -> bytes:
+    """The bytes that answer these packets, by iverilog."""
+    each = boundary.axi // 8
+    beats = [packet[k : k + each] for packet in packets for k in range(0, len(packet), each)]
+    ends = [k + each == len(packet) for packet in packets for k in range(0, len(packet), each)]
+    lines = [f"{int(last)}{bytes(beat)[::-1].hex()}" for beat, last in zip(beats, ends, strict=True)]
+    (folder / "pipe.hex").write_text("\n".join(lines))
+    (folder / "pipe.v").write_text(PIPE)
+    sources = sorted(path.name for path in folder.glob("*.v") if "bench" not in path.name)
+    command = ["iverilog", "-g2005", "-s", "pipe", f"-Ppipe.N={len(beats)}", f"-Ppipe.AXI={boundary.axi}"]
+    command += ["-o", "pipe.vvp", *sources]
+    subprocess.run(command, cwd=folder, check=True)
+    subprocess.run(["vvp", "-N", "pipe.vvp"], cwd=folder, check=True, capture_output=True)
+    return b"".join(bytes.fromhex(line)[::-1] for line in (folder / "pipe.out").read_text().split())
+
+
+MAIN = """
+#include <stdio.h>
+#include "rig_host.h"
+int main(void) {
+    static unsigned char packet[4096], stream[65536];
+    static double values[4096];
+    int code, n = 0;
+    unsigned tag;
+    rig_head head;
+    FILE *tasks = fopen("tasks.txt", "r"), *packets = fopen("packets.bin", "wb"), *results = fopen("results.bin", "rb");
+    while (fscanf(tasks, "%d %u", &code, &tag) == 2) {
+        const rig_function *function = rig_find(code);
+        for (uint32_t k = 0; k < function->input_size; ++k) if (fscanf(tasks, "%la", &values[k]) != 1) return 1;
+        fwrite(packet, 1, rig_pack(function, tag, values, packet), packets);
+    }
+    for (size_t size = fread(stream, 1, sizeof stream, results), at = 0, used; at < size; at += used, ++n) {
+        used = rig_unpack(stream + at, size - at, values, &head);
+        if (!used || rig_unpack(stream + at, used - 1, values, &head)) return 2;
+        rig_unpack(stream + at, used, values, &head);
+        printf("%d %u %d %d", head.function, head.tag, head.flag, head.error);
+        for (uint32_t k = 0; k < rig_find(head.function)->output_size; ++k) printf(" %a", values[k]);
+        printf("\\n");
+    }
+    return fclose(packets);
+}
+"""
+
+
+def _as_c(folder: Path, host, states, sent, stream: bytes) -> None:
+    compiler = shutil.which("cc") or shutil.which("gcc")
+    if compiler is None:
+        pytest.skip("a C compiler is needed to try the header for hosts (apt-get install gcc)")
+    rows, n = [], len(states["q"])
+    for k, row in enumerate(host.functions.values()):
+        for i in range(n):
+            values = np.concatenate([states[name][i] for name in row["inputs"]])
+            rows.append(" ".join([str(row["code"]), str(n * k + i), *(float(x).hex() for x in values)]))
+    (folder / "tasks.txt").write_text("\n".join(rows))
+    (folder / "results.bin").write_bytes(stream)
+    (folder / "main.c").write_text(MAIN)
+    flags = ["-std=c99", "-O1", "-Wall", "-Wextra", "-Werror", "-Wpedantic"]
+    subprocess.run([compiler, *flags, "main.c", "-o", "main", "-lm"], cwd=folder, check=True)
+    said = subprocess.run(["./main"], cwd=folder, check=True, capture_output=True, text=True).stdout.splitlines()
+    assert (folder / "packets.bin").read_bytes() == b"".join(packet.tobytes() for packet in sent)
+    for line, (head, found) in zip(said, host.results(stream), strict=True):
+        code, tag, flag, error, *values = line.split()
+        assert [int(code), int(tag), int(flag), int(error)] == [head[x] for x in ("code", "tag", "flag", "error")]
+        assert [float.fromhex(x) for x in values] == np.concatenate(list(found.values())).tolist()
+
+
+def test_the_packer_rounds_and_clamps_as_formats_do() -> None:
+    host, rng = _host(), np.random.default_rng(0)
+    acc = accelerator(ARM, ii=2)
+    format = next(iter(acc.plan.formats.values()))
+    x = np.concatenate([rng.standard_normal(1000) * 20, (np.arange(-8, 8) + 0.5) * 2.0**-format.frac, [1e30, -1e30]])
+    assert np.array_equal(host.integers(x, format.width, format.frac), format.from_real(x))
+    assert host.integers(np.array([np.nan]), 27, 20) == -(1 << 26)
+
+
+SINGLES = """
+module singles;
+    parameter W = 27, N = 2000;
+    reg clock;
+    reg [31:0] x [0:N - 1];
+    reg [31:0] frac [0:N - 1];
+    wire [W - 1:0] word;
+    wire [31:0] single;
+    integer at;
+    fx_from_single #(W) from (.clock(clock), .moves(1'b1), .frac(frac[at][7:0]), .x(x[at]), .y(word));
+    fx_to_single #(W) to (.clock(clock), .moves(1'b1), .frac(frac[at][7:0]), .x(x[at][W - 1:0]), .y(single));
+    initial begin
+        $readmemh("x.hex", x);
+        $readmemh("frac.hex", frac);
+        for (at = 0; at < N; at = at + 1) begin
+            repeat (3) begin clock = 0; #1 clock = 1; #1; end
+            $display("%h %h", word, single);
+        end
+    end
+endmodule
+"""
+
+
+@needs_iverilog
+@pytest.mark.parametrize("width", [27, slow(32), slow(18)])
+def test_singles_are_rounded_to_nearest_even_and_clamped(tmp_path, width: int) -> None:
+    """Random bits (NaN, infinities, subnormal numbers among them), numbers near words, halves."""
+    rng, n = np.random.default_rng(1), 2000
+    frac = rng.integers(-20, 46, n)
+    bits = rng.integers(0, 1 << 32, n, dtype=np.uint32)
+    near = np.ldexp(rng.integers(-(1 << width), 1 << width, n) / 4.0, -frac).astype(np.float32)
+    bits[1000:] = np.frombuffer(near.tobytes(), np.uint32)[1000:]
+    bits[:6] = (0x7F800000, 0xFF800000, 0x7FC00000, 0x80000000, 1, 0x80000001)
+    for name, values in (("x", bits), ("frac", frac & 0xFF)):
+        (tmp_path / f"{name}.hex").write_text("\n".join(f"{int(value):x}" for value in values))
+    (tmp_path / "axi.v").write_text(support("axi.v") + SINGLES)
+    subprocess.run(
+        ["iverilog", "-g2005", "-s", "singles", f"-Psingles.W={width}", "-o", "s.vvp", "axi.v"],
+        cwd=tmp_path,
+        check=True,
+    )
+    said = subprocess.run(["vvp", "-N", "s.vvp"], cwd=tmp_path, check=True, capture_output=True, text=True).stdout
+    words, singles = np.array([[int(x, 16) for x in line.split()] for line in said.splitlines()]).T
+    with np.errstate(all="ignore"):
+        reals = np.frombuffer(bits.tobytes(), np.float32).astype(np.float64)
+    host = _host()
+    expected = np.array([host.integers(x[None], width, f)[0] for x, f in zip(reals, frac, strict=True)])
+    assert np.array_equal(words, expected & ((1 << width) - 1))
+    integers = (bits.astype(np.int64) & ((1 << width) - 1)) - ((bits.astype(np.int64) >> (width - 1) & 1) << width)
+    back = np.ldexp(integers.astype(np.float64), -frac).astype(np.float32)
+    assert np.array_equal(singles.astype(np.uint32), np.frombuffer(back.tobytes(), np.uint32))
