@@ -47,8 +47,8 @@ A packet is a task or a result; `tlast` is high at its last beat. Its first 32 b
 function's code, 8 flag, 9 error, 10 malformed (the three of results only), 31 to 16 the tag; the others are 0. Behind
 it stand the words that the function takes, or gives, no others: {words}.
 The last beat is filled up with bits that mean nothing in a task and are 0 in a result. Results come when they are
-ready. A packet with too few or too many beats, or of a code that names no function, is answered by a header alone, with flag
-and error, and disturbs no other; such answers may overtake results.
+ready. A packet with too few or too many beats, or of a code that names no function, is answered by a header alone,
+with flag and error, and disturbs no other; such answers may overtake results.
 
 | function | bytes of a task | of a result | M/s: chip | bus | link | board |
 |---|---:|---:|---:|---:|---:|---:|
@@ -62,7 +62,7 @@ slowest of the others. {_link(of)}
 {registers}
 
 32 bits each, written whole; counters wrap. A soft reset drops what is inside, waits for the core's clock, and drops the
-rest of a packet that was half sent; stop the DMA before. `make axi` simulates all this by iverilog, unknown bits refused.
+rest of a packet that was half sent; stop the DMA before. `make axi` simulates all this by iverilog, in four states.
 
 ```python
 from condyle_host import Host            # NumPy only
