@@ -268,19 +268,28 @@ def _cell(kind: str, inputs: dict[str, list[int | str]], outputs: dict[str, list
 
 def test_loads_are_those_of_all_that_stands_below() -> None:
     """Clock and reset apart; a bit of a port has the loads that it has inside, on either side."""
-    ports = {"clock": {"bits": [2]}, "reset": {"bits": [3]}, "a": {"bits": [4, 5]}, "y": {"bits": [6]}}
+    ports = {
+        "clock": {"bits": [2]},
+        "reset": {"bits": [3]},
+        "a": {"bits": [4, 5]},
+        "y": {"bits": [6]},
+        "z": {"bits": ["0"]},
+    }
     names = {**ports, "$n": {"bits": [5]}}
     flop = _cell("FDRE", {"C": [2], "R": [3], "D": [4]}, {"Q": [6]})
     tables = {f"t{k}": _cell("LUT2", {"A": [5, 6 if k == 2 else "0"]}, {"Y": [7 + k]}) for k in range(3)}
     box = _cell("known", {"p": [5]}, {})
     leaf = {"ports": ports, "netnames": names, "cells": {"flop": flop, **tables, "box": box}}
-    twice = {f"l{k}": _cell("leaf", {"clock": [2], "reset": [3], "a": [4, 4]}, {"y": [5 + k]}) for k in range(2)}
+    twice = {
+        f"l{k}": _cell("leaf", {"clock": [2], "reset": [3], "a": [4, 4]}, {"y": [5 + k], "z": [7 + k]})
+        for k in range(2)
+    }
     top = {"ports": {"reset": {"bits": [3]}}, "netnames": {"shared": {"bits": [4]}}, "cells": twice}
     found = _counter().loads(
         {"top": top, "leaf": leaf}, {"known": {"ports": {"p": [10]}, "most": ["n", 10], "reset": 0}}
     )
     assert found["leaf"] == {
-        "ports": {"clock": [1], "reset": [1], "a": [1, 13], "y": [1]},
+        "ports": {"clock": [1], "reset": [1], "a": [1, 13], "y": [1], "z": [0]},
         "most": ["a", 13],
         "reset": 1,
     }

@@ -117,7 +117,10 @@ def loads(modules: dict[str, Any], known: dict[str, Any]) -> dict[str, Any]:
         apart = {bit for name in BY_NAME if name in module["ports"] for bit in module["ports"][name]["bits"]}
         named = [bit for bit in names if bit not in apart and not isinstance(bit, str)]
         most = max(((count[bit], names[bit]) for bit in named), default=(0, ""))
-        ports = {name: [count[bit] for bit in port["bits"]] for name, port in module["ports"].items()}
+        ports = {
+            name: [0 if isinstance(bit, str) else count[bit] for bit in port["bits"]]  # a string is a constant
+            for name, port in module["ports"].items()
+        }
         return {"ports": ports, "most": [most[1], most[0]], "reset": sum(ports.get("reset", []))}
 
     return {name: inside(name) for name in modules}
