@@ -214,9 +214,9 @@ class OperatorEmitter:
 
     def _signed_sum(self, k: int, operands: tuple[Operand, ...], width: int) -> None:
         a, b = operands
-        sizes = f"{a.width}, {a.right}, {b.width}, {b.right}, {adder_bits(a, b)}, {width}"
-        ports = f".sign(m{k}), .a({a.text}), .b({b.text})"
-        self._result(k, f"fx_add_in_turns #({sizes})", ports, self.pipeline.sum_cycles)
+        bits = adder_bits(a, b)
+        ports = f".sign(m{k}), .a({a.aligned(bits)}), .b({b.aligned(bits)})"
+        self._result(k, f"fx_add_in_turns #({bits}, {width})", ports, self.pipeline.sum_cycles)
 
     def _load(self, k: int, *statements: str, before: int = 1) -> None:
         for phase in self.schedule.phases(k, self.schedule.ready[k] - before):

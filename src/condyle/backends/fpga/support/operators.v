@@ -85,35 +85,20 @@ module fx_fit #(parameter WP = 45, parameter R = 18, parameter W = 27) (
     assign over = o;
 endmodule
 
-// The sum of folded branches, a + b (sign 0), a - b (1) or b - a (2), clamped to W bits; no register. X: bits of
-// the operands brought to one unit.
-module fx_add_in_turns #(
-    parameter WA = 27, parameter RA = 0, parameter WB = 27, parameter RB = 0,
-    parameter X = 27, parameter W = 27
-) (
-    input [1:0] sign, input signed [WA-1:0] a, input signed [WB-1:0] b, output signed [W-1:0] y, output over
+// The sum of folded branches, a + b (sign 0), a - b (1) or b - a (2), of X bits, clamped to W bits; no register.
+module fx_add_in_turns #(parameter X = 27, parameter W = 27) (
+    input [1:0] sign, input signed [X-1:0] a, input signed [X-1:0] b, output signed [W-1:0] y, output over
 );
-    localparam LA = RA < 0 ? -RA : 0;
-    localparam SA = RA < 0 ? 0 : RA;
-    localparam LB = RB < 0 ? -RB : 0;
-    localparam SB = RB < 0 ? 0 : RB;
-    localparam Z = (X > W ? X : W) + 1;
-    reg signed [WA+LA-1:0] wa;
-    reg signed [WB+LB-1:0] wb;
-    reg signed [X-1:0] xa, xb;
+    localparam Z = (X > W ? X : W) + 2;
     reg signed [X:0] p, q, x;
     reg signed [Z-1:0] z;
     reg signed [W-1:0] r;
     reg o;
     always @(sign, a, b) begin
-        wa = a;
-        wb = b;
-        xa = (wa <<< LA) >>> SA;
-        xb = (wb <<< LB) >>> SB;
-        p = sign[1] ? xb : xa;
-        q = sign[1] ? xa : xb;
+        p = sign[1] ? {b[X-1], b} : {a[X-1], a};
+        q = sign[1] ? {a[X-1], a} : {b[X-1], b};
         x = sign != 0 ? p - q : p + q;
-        z = x;
+        z = {{(Z-X-1){x[X]}}, x};
         o = z[Z-1:W-1] != {(Z-W+1){z[Z-1]}};
         r = o ? {z[Z-1], {(W-1){~z[Z-1]}}} : z[W-1:0];
     end
