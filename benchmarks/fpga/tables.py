@@ -194,6 +194,25 @@ def simulation(found: Found) -> list[str]:
     return table(heads, rows)
 
 
+def axi(found: Found) -> list[str]:
+    """Through AXI4-Streams of so many bits, tasks of one function after the other, simulated; at an assumed 125 MHz.
+    The limit is a beat in each cycle of the wider direction, or the interval where that is longer; added are cycles
+    from the first beat of a task to the first of its result, beyond the accelerator's latency."""
+    rows = [
+        [
+            f"{row}, interval {entry['interval']}: {function}",
+            *(f"{of[f'{what}_beats']}, {of[f'{what}_bytes']}" for what in ("task", "result")),
+            f"{1e-6 * of['per_s']:.1f}",
+            f"{100 * of['share']:.1f} %",
+            f"{of['latency']} ({of['added']})",
+        ]
+        for row, entry in found.get("axi", {}).items()
+        for function, of in entry["functions"].items()
+    ]
+    heads = ["robot, bits", "task: beats, bytes", "result", "million tasks a second", "of the limit", "latency (added)"]
+    return table(heads, rows)
+
+
 def suite(found: Found) -> list[str]:
     """The FPGA target's part of the tests, `pytest -n auto --dist worksteal`. Where the load says that others worked
     too, the processor's seconds over the cores are the fair figure; in brackets what was wanted of wall seconds."""
@@ -221,6 +240,7 @@ SECTIONS = (
     ("Tables and registers", "counts", counts),
     ("Place and route on ECP5", "ecp5", ecp5.ecp5),
     ("Long simulation", "simulation", simulation),
+    ("Boundary", "axi", axi),
     ("Tests", "suite", suite),
     *choices.SECTIONS,
 )

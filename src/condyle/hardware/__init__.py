@@ -57,11 +57,18 @@ def sheet_of(robot: Robot, plan: Plan, options: Options, states: int) -> Sheet:
 
 
 def tasks(
-    robot: Robot, acc: Accelerator, each: int, seed: int = 2, refused: int = 0, boundary: Boundary | None = None
+    robot: Robot,
+    acc: Accelerator,
+    each: int,
+    seed: int = 2,
+    refused: int = 0,
+    boundary: Boundary | None = None,
+    wrong: bool = True,
 ) -> Tasks:
     """`each` tasks of every function, mixed, with the model's answers; some states are outside the box.
 
-    refused: so many tasks of every code that names no function. boundary: packets of the same tasks too.
+    refused: so many tasks of every code that names no function. boundary: packets of the same tasks
+    too, and wrong ones.
     """
     states = sampled(robot, each, seed, acc.plan.box)
     for k, (name, factor) in enumerate(FAR[: max(1, each // 4)], 1):
@@ -73,7 +80,7 @@ def tasks(
         answer: Answer = evaluate(acc.plan, function, given)
         lines += zip(task_lines(acc, function, given, each), answer_lines(acc, function, answer, each), strict=True)
     order: list[int] = np.random.default_rng(seed).permutation(len(lines)).tolist()
-    sent = packets(acc, boundary, of, seed) if boundary else ()
+    sent = packets(acc, boundary, of, seed, wrong) if boundary else ()
     return Tasks(tuple(lines[k][0] for k in order), tuple(lines[k][1] for k in order), tuple(sent))
 
 

@@ -27,21 +27,21 @@ class Packet:
 
 
 def packets(
-    acc: Accelerator, boundary: Boundary, given: Mapping[str, Mapping[Word, Integers]], seed: int
+    acc: Accelerator, boundary: Boundary, given: Mapping[str, Mapping[Word, Integers]], seed: int, wrong: bool = True
 ) -> list[Packet]:
-    """Of each function its tasks (n,), in a random order, with tags from 0 on; between them wrong ones: too short, too
-    long, of a code that no function has."""
+    """Of each function its tasks (n,), in a random order, with tags from 0 on; between them, if asked for, wrong ones:
+    too short, too long, of a code that no function has."""
     made: list[tuple[int, list[int], list[int]]] = []  # head of the answer, beats without headers
     for function, words in given.items():
         made += _of(acc, boundary, function, words)
     codes = [task.codes[0] for task in acc.plan.tasks.values()]
     nothing = next(code for code in range(256) if code not in codes)
-    for code, task, _ in list(made[:: max(1, len(made) // 6)]):
-        wrong = (code & 0xFF) | 1 << FLAG | 1 << ERROR
-        made.append((wrong | 1 << MALFORMED, [*task, 0], [0]))
-        made.append((wrong | 1 << MALFORMED, [*task, *[0] * 40], [0]))
+    for code, task, _ in list(made[:: max(1, len(made) // 6)]) if wrong else ():
+        head = (code & 0xFF) | 1 << FLAG | 1 << ERROR
+        made.append((head | 1 << MALFORMED, [*task, 0], [0]))
+        made.append((head | 1 << MALFORMED, [*task, *[0] * 40], [0]))
         if len(task) > 1:
-            made.append((wrong | 1 << MALFORMED, task[:-1], [0]))
+            made.append((head | 1 << MALFORMED, task[:-1], [0]))
         made.append((nothing | 1 << FLAG | 1 << ERROR, task, [0]))
     order: list[int] = np.random.default_rng(seed).permutation(len(made)).tolist()
     return [_tagged(tag, *made[k]) for tag, k in enumerate(order)]
