@@ -20,7 +20,7 @@ from condyle.simulation import simulate
 
 CASES = {"iiwa14 512": Boundary(512), "iiwa14 512 float32": Boundary(512, float32=True), "iiwa14 128": Boundary(128)}
 ROWS = tuple(CASES)
-FUNCTIONS, TASKS, CLOCK = ("did", "dfd", "difd"), 12, 125.0
+FUNCTIONS, TASKS, CLOCK = ("id", "fd", "did", "dfd", "difd"), 40, 125.0
 
 
 def measure(row: str) -> dict[str, Any]:
