@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import re
 import shutil
+import subprocess
 from pathlib import Path
 
 import pytest
@@ -20,6 +21,7 @@ from condyle.simulation import simulate
 from tests.processor import slow
 
 from .conftest import accelerator
+from .test_rtl import STYLE
 
 ARM = condyle.chain(2, 0)
 needs_iverilog = pytest.mark.skipif(
@@ -62,6 +64,17 @@ def test_packets_are_answered_bit_by_bit(tmp_path, boundary: Boundary) -> None:
     folder = written(tmp_path / "rig", ARM, accelerator(ARM, ii=2), boundary, 6)
     for plusargs in ((), (*STALLS, "+restart=1"), ("+stall_out=70", "+bus=3", "+core=7"), ("+bus=7", "+core=2")):
         assert re.match(r"right: [56]\d packets", ran(folder, *plusargs)), plusargs
+
+
+@pytest.mark.skipif(shutil.which("verilator") is None, reason="verilator is needed (apt-get install verilator)")
+@pytest.mark.parametrize("boundary", [Boundary(32), Boundary(64, float32=True, async_clock=True)], ids=str)
+def test_verilator_has_nothing_to_say(tmp_path, boundary: Boundary) -> None:
+    folder = written(tmp_path, ARM, accelerator(ARM, ii=2), boundary, 1)
+    sources = sorted(path.name for path in folder.glob("*.v") if "bench" not in path.name)
+    command = ["verilator", "--lint-only", "-Wall", *(f"-Wno-{one}" for one in STYLE), "--top-module", "rig_axi"]
+    command += ["--default-language", "1364-2005", *sources]
+    found = subprocess.run(command, cwd=folder, capture_output=True, text=True, check=False)
+    assert (found.returncode, found.stdout + found.stderr) == (0, "")
 
 
 @needs_iverilog

@@ -79,7 +79,7 @@ class AxiEmitter:
         e, plan, boundary = self.e, self.plan, self.boundary
         about = boundary.axi | self.word << 16 | boundary.float32 << 24 | boundary.async_clock << 25
         e("", "// registers and resets")
-        e("wire resetting, done, task_in, result_out;", "reg inside, skip, more;")
+        e("wire resetting, done, task_in, result_out;", "reg midway, skip, more;")
         if boundary.async_clock:
             e("wire clock = core_clk;", "wire reset, core_done;", '(* ASYNC_REG = "TRUE" *) reg [1:0] done_chain;')
             e("fx_reset core_reset (.clock(core_clk), .wanted(resetting), .reset(reset), .done(core_done));")
@@ -95,8 +95,8 @@ class AxiEmitter:
         e("wire beat_in = s_axis_tvalid & s_axis_tready, beat_out = m_axis_tvalid & m_axis_tready;")
         e("assign task_in = beat_in & s_axis_tlast & ~skip, result_out = beat_out & ~more;")
         with e.block("always @(posedge aclk) begin", "end"):
-            e("inside <= aresetn & (beat_in ? ~s_axis_tlast : inside);")
-            e("skip <= aresetn & (resetting ? inside : skip & ~(beat_in & s_axis_tlast));")
+            e("midway <= aresetn & (beat_in ? ~s_axis_tlast : midway);")
+            e("skip <= aresetn & (resetting ? midway : skip & ~(beat_in & s_axis_tlast));")
             e("more <= ~resetting & (beat_out ? ~m_axis_tlast : more);")
 
     def _queue(self, name: str, into: Mapping[str, str], out: Mapping[str, str], bus_first: bool) -> None:
@@ -109,7 +109,11 @@ class AxiEmitter:
             self.e(f"fx_crossing #(AXI + 1, 4) {name} (.in_clock({c1}), .in_reset({r1}), .out_clock({c2}),")
             self.e(f"    .out_reset({r2}), {said});")
         else:
-            self.e(f"fx_fifo #(AXI + 1, 4, 2) {name} (.clock(aclk), .reset(resetting), .next(),", f"    {said});")
+            self.e(
+                f"wire {name}_next;",
+                f"fx_fifo #(AXI + 1, 4, 2) {name} (.clock(aclk), .reset(resetting), .next({name}_next),",
+                f"    {said});",
+            )
 
     def _in(self) -> None:
         e = self.e
@@ -188,8 +192,10 @@ class AxiEmitter:
     def _out(self) -> None:
         e = self.e
         e("", "// result: an answer to a wrong packet, or of the accelerator, beat by beat")
-        e("wire wrong_full, wrong_pop, next_ready;", "wire [24:0] wrong_q;", "wire [7:0] out_code = out_function;")
-        e("fx_fifo #(25, 4, 2) wrongs (.clock(clock), .reset(reset), .next(), .in_valid(full & wrong),")
+        e("wire wrong_full, wrong_pop, wrong_next, next_ready;", "wire [24:0] wrong_q;", "wire [7:0] out_code;")
+        zeros = 8 - self.plan.id.code_bits
+        e("assign out_code = {" + f"{zeros}'b0, " * (zeros > 0) + "out_function};")
+        e("fx_fifo #(25, 4, 2) wrongs (.clock(clock), .reset(reset), .next(wrong_next), .in_valid(full & wrong),")
         e("    .in_ready(wrong_room), .in_data({malformed, head[31:16], head[7:0]}), .out_valid(wrong_full),")
         e("    .out_ready(wrong_pop), .out_data(wrong_q));")
         e("assign wrong_pop = next_ready, out_ready = next_ready & ~wrong_full;")

@@ -30,13 +30,13 @@ module fx_crossing #(parameter W = 32, parameter BITS = 4) (
     end
 endmodule
 
-// A reset of another clock: it begins at once and ends at an edge of this one; `done` after eight cycles of it.
+// A reset that comes from another clock, which holds it until eight cycles of this one are `done`.
 module fx_reset (input clock, input wanted, output reset, output done);
     (* ASYNC_REG = "TRUE" *) reg [1:0] chain;
     reg [7:0] held;
     assign reset = chain[1];
     assign done = held[7];
-    always @(posedge clock or posedge wanted) chain <= wanted ? 2'b11 : {chain[0], 1'b0};
+    always @(posedge clock) chain <= {chain[0], wanted};
     always @(posedge clock) held <= reset ? {held[6:0], 1'b1} : 8'b0;
 endmodule
 
@@ -48,7 +48,7 @@ module fx_marks (
     assign head = place == 0 ? word : kept;
     always @(posedge clock) begin
         if (moves) kept <= head;
-        place <= reset ? 0 : ~moves ? place : last ? 0 : place + (place != 16'hffff);
+        place <= reset ? 0 : ~moves ? place : last ? 0 : place == 16'hffff ? place : place + 1'b1;
     end
 endmodule
 
@@ -71,7 +71,7 @@ module fx_gather #(parameter B = 512, parameter BEATS = 4) (
         if (moves) begin
             head <= in_head;
             unknown <= beats == 0;
-            malformed <= beats != 0 & beats != {1'b0, in_place} + 1'b1;
+            malformed <= beats != 0 & {1'b0, beats} != {1'b0, in_place} + 1'b1;
         end
         full <= ~reset & (in_ready ? moves & in_last : full);
     end
@@ -95,8 +95,8 @@ module fx_spread #(parameter B = 512, parameter BEATS = 4) (
         if (in_ready) head <= in_head;
         if (in_ready) data <= in_data;
         else if (moves) data <= data >> B;
-        place <= in_ready ? 0 : place + moves;
-        left <= reset ? 0 : in_ready ? (in_valid ? in_beats : 0) : left - moves;
+        place <= in_ready ? 0 : place + {15'b0, moves};
+        left <= reset ? 0 : in_ready ? (in_valid ? in_beats : 0) : left - {15'b0, moves};
     end
 endmodule
 
@@ -106,14 +106,14 @@ module fx_from_single #(parameter W = 27) (
     input clock, input moves, input signed [7:0] frac, input [31:0] x, output reg [W-1:0] y
 );
     wire [7:0] exponent = x[30:23];
-    wire signed [11:0] up = $signed({4'b0, exponent == 0 ? 8'd1 : exponent}) + frac - 12'sd124;
+    wire signed [11:0] up = $signed({4'b0, exponent == 0 ? 8'd1 : exponent}) + {{4{frac[7]}}, frac} - 12'sd124;
     reg [2:0] sign;
     reg [1:0] none, far;
     reg [23:0] mantissa;
     reg [6:0] shift;
     reg [W+49:0] wide;
     wire more = wide[25] & (wide[26] | (|wide[24:0]));
-    wire [W:0] size = {1'b0, wide[26 +: W]} + more;
+    wire [W:0] size = {1'b0, wide[26 +: W]} + {{W{1'b0}}, more};
     wire over = far[1] | (|wide[W+49:W+26]) | (size[W:W-1] != 0 & ~(sign[1] & size == {2'b01, {(W-1){1'b0}}}));
     wire [W-1:0] least = {1'b1, {(W-1){1'b0}}};
     always @(posedge clock) if (moves) begin
@@ -138,11 +138,11 @@ module fx_to_single #(parameter W = 27) (
     integer i;
     always @* begin
         first = 0;
-        for (i = 0; i < W; i = i + 1) if (size[i]) first = i;
+        for (i = 0; i < W; i = i + 1) if (size[i]) first = i[7:0];
     end
     wire [W+24:0] wide = {norm, 25'b0};
     wire more = wide[W] & (wide[W+1] | (|wide[W-1:0]));
-    wire [31:0] whole = {1'b0, exponent, wide[W+23 -: 23]} + more;
+    wire [31:0] whole = {1'b0, exponent, wide[W+23 -: 23]} + {31'b0, more};
     always @(posedge clock) if (moves) begin
         sign <= {sign[0], x[W-1]};
         size <= x[W-1] ? -x : x;
@@ -208,8 +208,8 @@ module fx_registers #(parameter FINGERPRINT = 0, parameter SHAPE = 0, parameter 
             6'h02: rdata <= FINGERPRINT;
             6'h03: rdata <= SHAPE;
             6'h04: rdata <= STREAM;
-            6'h05: rdata <= resetting;
-            6'h06: rdata <= errors;
+            6'h05: rdata <= {31'b0, resetting};
+            6'h06: rdata <= {29'b0, errors};
             6'h07: rdata <= tasks;
             6'h08: rdata <= results;
             6'h09: rdata <= flagged;
@@ -223,7 +223,7 @@ module fx_registers #(parameter FINGERPRINT = 0, parameter SHAPE = 0, parameter 
             resetting <= 1'b1;
             least <= 0;
         end else begin
-            least <= least + (least != 4'hf);
+            least <= least == 4'hf ? least : least + 1'b1;
             if (least == 4'hf & done) resetting <= 1'b0;
         end
         if (~resetn | resetting) begin
@@ -231,13 +231,13 @@ module fx_registers #(parameter FINGERPRINT = 0, parameter SHAPE = 0, parameter 
             {tasks, results, flagged, unknown, wrong, ins, outs} <= 0;
         end else begin
             errors <= (errors & ~cleared) | seen;
-            tasks <= tasks + task_in;
-            results <= results + result_out;
-            flagged <= flagged + seen[0];
-            unknown <= unknown + seen[1];
-            wrong <= wrong + seen[2];
-            ins <= ins + stalled_in;
-            outs <= outs + stalled_out;
+            tasks <= tasks + {31'b0, task_in};
+            results <= results + {31'b0, result_out};
+            flagged <= flagged + {31'b0, seen[0]};
+            unknown <= unknown + {31'b0, seen[1]};
+            wrong <= wrong + {31'b0, seen[2]};
+            ins <= ins + {31'b0, stalled_in};
+            outs <= outs + {31'b0, stalled_out};
         end
     end
 endmodule
