@@ -65,7 +65,7 @@ def measure(row: str) -> dict[str, Any]:
         report = json.loads((folder / "report.json").read_text(encoding="utf-8"))
         top = f"arm_{case.array}" if case.array else "arm"
         sources = " ".join(
-            sorted(path.name for path in folder.glob("*.v") if path.name not in ("arm_bench.v", "serial.v"))
+            sorted(path.name for path in folder.glob("*.v") if not path.name.endswith(("_bench.v", "serial.v")))
         )
         commands = f"read_verilog {sources}; synth_ecp5 -top {top} -json top.json"
         subprocess.run([yosys, "-q", "-p", commands], cwd=folder, check=True)
