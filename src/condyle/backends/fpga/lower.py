@@ -9,12 +9,11 @@ from dataclasses import dataclass, field, replace
 from condyle.backends.common.lacking import refused
 from condyle.backends.common.order import reached
 from condyle.backends.fpga.datapath import Datapath, Given, Op, Word
-from condyle.backends.fpga.formats import MARGIN, Format, bits_for, constant_format, format_for
+from condyle.backends.fpga.formats import Format, constant_format, format_for
 from condyle.backends.fpga.operators import least_shift
 from condyle.backends.fpga.sharing import folded
 from condyle.backends.fpga.target import ADDER, B
 from condyle.backends.fpga.target import Word as Numbers
-from condyle.errors import UnsupportedError
 from condyle.ir.ops import Node
 from condyle.ir.program import Program, constant_of, input_of, operands
 
@@ -102,15 +101,9 @@ class Lowering:
 
     def _ideal(self, k: int, noise: float) -> Format:
         """The format for a node's range, its rounding included."""
+        if self.numbers.frac is not None:  # a word that saturates is never further off than it is long
+            noise = min(noise, math.ldexp(1.0, self.numbers.data - self.numbers.frac))
         self.noise[k] = noise
-        needed = bits_for(self._reach(k) * MARGIN)
-        there = self.numbers.data - 1 - (self.numbers.frac or 0)
-        if self.numbers.frac is not None and needed > there:
-            raise UnsupportedError(
-                f"word {self.numbers.name}: a signal of stage {self.stage(k) or 'trig'} reaches {self._reach(k):.3g} "
-                f"and needs {needed} bits before the point, there are {there}; "
-                "take a word that scales each signal by itself, such as 27x18 or 32"
-            )
         return format_for(self.numbers, self._reach(k))
 
     def _bounded(self, k: int, nodes: tuple[int, ...], noise: float, scale: float) -> Format:
@@ -167,7 +160,7 @@ class Lowering:
         noise = self._reach(a) * loss + self.noise[a] * (self._reach(b) + loss)
         ideal = self._bounded(k, nodes, noise, self._reach(a) * self._reach(b))
         exact = first.frac + cut.frac - least_shift(first.width, factor)
-        format = Format(ideal.width, min(ideal.frac, exact))
+        format = ideal if self.numbers.frac is not None else Format(ideal.width, min(ideal.frac, exact))
         self.noise[k] += 2.0 * math.ldexp(1.0, -format.frac)
         return self.add(Op("mul", format, args, self.stage(k), factor=factor))
 

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass
 from typing import NamedTuple
 
 from condyle.errors import UnsupportedError
+from condyle.text import printable
 
 A, B = 27, 18
 """The two signed factors of one DSP48E2."""
@@ -13,9 +15,10 @@ A, B = 27, 18
 
 @dataclass(frozen=True, slots=True)
 class Word:
-    """How numbers are held: `data` bits a signal; a product's second factor is cut to `factor` bits; constants 18.
+    """How numbers are held: `data` bits a signal; a product's second factor is cut to `factor` bits.
 
-    frac: bits behind the point of every signal, or None for a scale of its own for each.
+    frac: bits behind the point of every signal, or None for a scale of its own for each. constant: bits of a
+    constant, whose scale is always its own.
     """
 
     name: str
@@ -25,11 +28,15 @@ class Word:
     constant: int = B
 
 
-WORDS = {
-    word.name: word
-    for word in (Word("27x18", 27, 18), Word("27", 27, 27), Word("32", 32, 32), Word("q16.16", 32, 32, 16, 32))
-}
-"""27x18: one DSP a product. 27: two where both factors are signals. 32: four. q16.16: the papers' format."""
+NARROWEST, WIDEST = 8, 32
+"""Bits of a word. Narrower ones leave no digit of a robot; wider ones need sums of more than `ADDER` bits."""
+SCALED, FIXED = re.compile(r"([0-9]{1,2})(?:x([0-9]{1,2}))?"), re.compile(r"q([0-9]{1,2})\.([0-9]{1,2})")
+WORDS = (
+    f"27x18 (27 bits a signal, each with a scale of its own; second factors of products cut to 18), 32 (not cut), or "
+    f"q16.16 (every signal has 16 bits before the point, its sign among them, and 16 behind); {NARROWEST} to {WIDEST} bits, "
+    "a cut factor at least half of them"
+)
+"""What can be said, for people."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -83,10 +90,23 @@ ADDER = 32
 
 
 def word_of(name: str) -> Word:
-    """The word of that name; UnsupportedError says which there are."""
-    if name not in WORDS:
-        raise UnsupportedError(f"word {name!r}: allowed is {', '.join(WORDS)}")
-    return WORDS[name]
+    """The word of that name: 27x18, 27, 32, q16.16 and their like; UnsupportedError says what is allowed.
+
+    27x18: one DSP a product. 27: two where both factors are signals. 32: four. q16.16: the papers' format.
+    """
+    scaled, fixed = SCALED.fullmatch(name), FIXED.fullmatch(name)
+    if fixed:
+        whole, frac = map(int, fixed.groups())
+        data = factor = whole + frac
+        word = Word(name, data, factor, frac, data) if whole else None
+    elif scaled:
+        data, factor = int(scaled[1]), int(scaled[2] or scaled[1])
+        word = Word(name, data, factor)
+    else:
+        word, data, factor = None, 0, 0
+    if word is None or not NARROWEST <= data <= WIDEST or not data <= 2 * factor <= 2 * data:
+        raise UnsupportedError(f"word {printable(name)!r}: allowed are words such as {WORDS}")
+    return word
 
 
 def part_of(name: str) -> Device:
