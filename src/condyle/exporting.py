@@ -77,15 +77,15 @@ def export(
     name: the prefix of every symbol, `[a-z][a-z0-9_]{0,30}` and no word of C, C++, CUDA or Verilog, by default the
     bundled robot's name, else "robot".
     For c and cuda: frames, reference_frame, integrator, inputs, as in `compile`. For c: dtype ("float64").
-    For verilog: part, the FPGA ("xcvu9p", "xcu250", "xck26", "ecp5-85k", "ecp5-45k", "ecp5-25k"), by default the first;
-    word, the number format ("27x18", "27", "32", "q16.16"), too; dsp, a budget (62 % of the part) that chooses how
-    often a task may enter; clock [MHz] (125), assumed, to print times; f_ext [N, N m], tasks carry external
-    forces, each component within; step [s] (1e-3), of "euler" and "rk4"; constants, "dsp" (the default), "shift" or
-    "auto"; folding, pipeline (0 to 3), root: see docs/fpga.md; box, the largest |v|, |a| and |tau| of its tasks,
-    {"v": 10, "a": 100}, also an array (nv,) or by joint, {"v": {"joint_3": 2}}; by default v 2, a 5 and the tau of
-    such states; axi, bits of its AXI4-Streams, 32 to 1024 (512); float32, numbers are singles there; async_clock, the
-    core has a clock of its own; link [GB/s], of the link to the host in each direction: it chooses how often a task may
-    enter. UnsupportedError for an option that the target does not take.
+    For verilog: part, the FPGA ("xcvu9p", "xcu250", "xck26", "ecp5-85k", "ecp5-45k", "ecp5-25k"), by default the
+    first; word, the number format, "27x18", "32", "q16.16" and their like (docs/fpga.md), too; dsp, a budget (62 %
+    of the part) that chooses how often a task may enter; clock [MHz] (125), assumed, to print times; f_ext [N, N
+    m], tasks carry external forces, each component within; step [s] (1e-3), of "euler" and "rk4"; constants, "dsp"
+    (the default), "shift" or "auto"; folding, pipeline (0 to 3), root: see docs/fpga.md; box, the largest |v|, |a|
+    and |tau| of its tasks, {"v": 10, "a": 100}, also an array (nv,) or by joint, {"v": {"joint_3": 2}}; by default
+    v 2, a 5 and the tau of such states; axi, bits of its AXI4-Streams, 32 to 1024 (512); float32, numbers are
+    singles there; async_clock, the core has a clock of its own; link [GB/s], of the link to the host in each
+    direction: it chooses how often a task may enter. UnsupportedError for an option that the target does not take.
     """
     from condyle.projects import Job, check_folder, check_taken, folder_of, functions_of, write
 

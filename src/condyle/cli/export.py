@@ -72,7 +72,7 @@ def sizes(text: str) -> dict[str, float]:
 def add_hardware(command: argparse.ArgumentParser) -> None:
     """What only the verilog target takes; None is not said."""
     command.add_argument("--part", choices=tuple(PARTS), help="verilog: the FPGA (default xcvu9p, that of a VCU118)")
-    command.add_argument("--word", metavar="AxB", help="verilog: the numbers, as 18x18, 27, 32 or q16.16 (default 27x18)")
+    command.add_argument("--word", metavar="AxB", help="verilog: numbers, as 18x18, 27, 32 or q16.16 (default 27x18)")
     command.add_argument("--dsp", type=int, metavar="N", help="verilog: a budget of DSPs (default 62 %% of the part)")
     command.add_argument("--clock", type=float, metavar="MHZ", help="verilog: assumed, to print times (default 125)")
     command.add_argument(

@@ -18,6 +18,8 @@ from condyle.model.robot import Robot
 CHUNK = 1000
 GOAL = 0.01
 """What a function's largest relative error should stay within."""
+CLAMPED = 0.01
+"""The part of the states that may have a clamped signal before it is said."""
 WIDER = ("27x18", "27", "32")
 """Words that scale each signal, the cheapest first."""
 
@@ -37,7 +39,8 @@ def errors(robot: Robot, plan: Plan, n: int, seed: int = 1) -> dict[str, dict[st
 
 
 def advice(robot: Robot, options: Options, found: Mapping[str, Mapping[str, float]], states: int) -> list[str]:
-    """A sentence for each function whose errors `found` over so many states pass the GOAL: how far, which word does.
+    """A sentence for each function whose errors `found` over so many states pass the GOAL: how far, which word does;
+    and for each that clamps more than CLAMPED of them.
 
     Other words are planned and compared over the same states.
     """
@@ -47,7 +50,13 @@ def advice(robot: Robot, options: Options, found: Mapping[str, Mapping[str, floa
         left = tuple(function for function in far if function not in cures)
         if left:
             cures |= _within(robot, replace(options, functions=left), word, states)
-    return [
+    many = {function: row["clamped"] for function, row in found.items() if row["clamped"] > CLAMPED}
+    flagged = [
+        f"{function}: a signal is clamped in {share:.0%} of {states} states of the box: word {options.word!r} does not "
+        "hold it; take one with more bits before the point, or one that scales each signal, such as 27x18"
+        for function, share in many.items()
+    ]
+    return flagged + [
         f"{function}: errors reach {error:.2g} of the range over {states} states, more than {GOAL:g}; "
         + cures.get(function, "no word here does better: take a smaller box (box), or this function from the host")
         for function, error in far.items()

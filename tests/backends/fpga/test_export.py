@@ -6,6 +6,7 @@ import json
 import re
 from html import escape
 
+import numpy as np
 import pytest
 
 import condyle
@@ -90,7 +91,15 @@ def test_a_budget_chooses_the_interval() -> None:
     assert tight.ii > loose.ii == 1
 
 
-def test_a_word_too_narrow_says_which_signal_and_how_many_bits() -> None:
+@pytest.mark.parametrize(
+    "word", ["7", "33", "27x28", "27x13", "x18", "27x", "q0.16", "q16", "q16.17", "q7.0", "Q8.8", "27X18", "٢٧"]
+)
+def test_a_word_that_no_hardware_has_says_what_is_allowed(word: str) -> None:
+    with pytest.raises(UnsupportedError, match=r"word .*: allowed are words such as 27x18 .*q16\.16.*8 to 32 bits"):
+        hardware.accelerator(ARM, hardware.Options(("id",), word=word))
+
+
+def test_a_word_whose_point_is_fixed_saturates() -> None:
     heavy = (
         condyle.Builder()
         .body("base")
@@ -98,15 +107,17 @@ def test_a_word_too_narrow_says_which_signal_and_how_many_bits() -> None:
         .joint("hinge", parent="base", child="anvil", type="revolute", axis=(0.0, 1.0, 0.0))
         .build()
     )
-    with pytest.raises(UnsupportedError, match=r"q16\.16: a signal of stage .* needs \d+ bits before the point"):
-        hardware.accelerator(heavy, hardware.Options(("id",), word="q16.16"))
-    hardware.accelerator(heavy, hardware.Options(("id",)))
+    narrow, scaled = (condyle.fixed_point(heavy, word=word, functions=("id",)) for word in ("q16.16", "27x18"))
+    zero = np.zeros(1)
+    value, flag = narrow.inverse_dynamics(zero, zero, zero)  # 9.8e6 N m
+    assert flag and value == -(2.0**15) + 2.0**-16  # the end of the word, and then its negative
+    assert not scaled.inverse_dynamics(zero, zero, zero)[1]
 
 
 @pytest.mark.parametrize(
     "wrong",
     [
-        {"word": "12"},
+        {"word": "7"},
         {"dsp": 0},
         {"clock": 0.0},
         {"clock": float("nan")},

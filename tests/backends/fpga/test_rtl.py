@@ -25,7 +25,11 @@ TASKS = hardware.functions()
 STALLS = ("+stall_in=40", "+stall_out=40", "+seed=5")
 
 
-@pytest.mark.parametrize("word", ["27x18", "27", "32", "q16.16"])
+WORDS = ("27x18", "27", "32", "q16.16", "q12.10")
+MORE_WORDS = ("8x8", "12x9", "18x18", "20x13", "24x18", "29x18", "32x17", "q8.8", "q12.5", "q27.5", "q4.28", "q32.0")
+
+
+@pytest.mark.parametrize("word", [*WORDS, *map(slow, MORE_WORDS)])
 @pytest.mark.parametrize("ii", [slow(1), 3])
 def test_every_word_and_sharing(bench: Bench, word: str, ii: int) -> None:
     robot = condyle.chain(2, 0)

@@ -32,9 +32,9 @@ NARROWEST, WIDEST = 8, 32
 """Bits of a word. Narrower ones leave no digit of a robot; wider ones need sums of more than `ADDER` bits."""
 SCALED, FIXED = re.compile(r"([0-9]{1,2})(?:x([0-9]{1,2}))?"), re.compile(r"q([0-9]{1,2})\.([0-9]{1,2})")
 WORDS = (
-    f"27x18 (27 bits a signal, each with a scale of its own; second factors of products cut to 18), 32 (not cut), or "
-    f"q16.16 (every signal has 16 bits before the point, its sign among them, and 16 behind); {NARROWEST} to {WIDEST} bits, "
-    "a cut factor at least half of them"
+    "27x18 (27 bits a signal, each with a scale of its own; second factors of products cut to 18, at least half of "
+    "them), 32 (not cut), or q16.16 (of every signal 16 bits before the point, its sign among them, and 16 behind); "
+    f"{NARROWEST} to {WIDEST} bits"
 )
 """What can be said, for people."""
 
