@@ -11,7 +11,7 @@ import sys
 from importlib import import_module
 from typing import Any
 
-from benchmarks.fpga import boxes, choices, ecp5
+from benchmarks.fpga import boxes, choices, ecp5, integers
 from benchmarks.fpga.text import Found, certificate, dash, entries_of, error, listed, per_cent
 from benchmarks.results import FOLDER, ROOT
 from benchmarks.sections import FUNCTIONS, table
@@ -237,6 +237,7 @@ SECTIONS = (
     ("Errors and what was wanted of them", "errors", limits),
     ("Words that reach 1 %", "errors", words),
     ("Boxes", "boxes", boxes.boxes),
+    ("Integers in Python", "integers", integers.integers),
     ("Tables and registers", "counts", counts),
     ("Place and route on ECP5", "ecp5", ecp5.ecp5),
     ("Long simulation", "simulation", simulation),

@@ -4,21 +4,24 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
+from functools import wraps
 from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from condyle.backends.fpga.recorded import FLAG
 from condyle.errors import StateError, UnsupportedError
 from condyle.exporting import check_solvable
 from condyle.hardware import Options
 from condyle.hardware.fixed_point import TARGETS, Compiled
 from condyle.hardware.functions import tasks
-from condyle.methods import document_of, made, signature_of
+from condyle.methods import document_of, made, result_type, signature_of
 from condyle.model.robot import Robot
 from condyle.options import check_choice, whole
-from condyle.runtime.arrays import Binder, Call
+from condyle.runtime.arrays import ArraySpec, Binder, Call
 from condyle.runtime.kernel import cores
+from condyle.runtime.native import NativeKernel, fast_path
 from condyle.simulation import Bench
 from condyle.specification import F_EXT, Function
 
@@ -78,6 +81,8 @@ class FixedPoint:
         flags = np.empty((call.n, 1))
         if call.n:
             kernel = self._compiled.kernel(name, f_ext is not None)
+            if f_ext is None and isinstance(kernel, NativeKernel):
+                self._shadow(function, kernel)
             kernel(call.n, call.inputs, (*call.outputs, flags), self._threads)
             if not flags.max() < np.inf:
                 self._check_finite(function, call, f_ext is not None)
@@ -138,6 +143,18 @@ class FixedPoint:
             flags[:, 0] = answer.over
         return _answered(function, call, flags)
 
+    def _shadow(self, function: Function, kernel: NativeKernel) -> None:
+        """Puts a native callable in front of a method, for plain calls; all others are left to the method."""
+        inputs, outputs = self._binders[function.name].specs
+        inputs = inputs[: len(function.inputs)]
+        result = result_type(f"{function.method}_flagged", (*(spec.name for spec in outputs), FLAG))
+        method = _method(function).__get__(self)
+        every = (*outputs, ArraySpec(FLAG, (), 1))
+        fast = fast_path(method, False, inputs, every, np.dtype("f8"), result, self._threads)
+        if fast is not None and function.method not in self.__dict__:
+            fast.set_entry(False, kernel.entry, kernel.single)
+            setattr(self, function.method, _front(function, fast, method, result))
+
     def _known(self, name: str) -> Function:
         if name not in self._functions:
             raise UnsupportedError(f"there is no function {name!r} here; there are {', '.join(self.functions)}")
@@ -174,6 +191,23 @@ def _batch(function: Function, call: Call) -> tuple[int, ...]:
 
 def _answered(function: Function, call: Call, flags: NDArray[np.bool_]) -> Any:
     return made(function, call.finish()), np.reshape(flags, _batch(function, call))[()]
+
+
+def _front(function: Function, fast: Any, method: Callable[..., Any], flagged: type) -> Callable[..., Any]:
+    """A call by position through `fast`; what it leaves to the method, and what is not finite, is the method's."""
+    count = len(function.inputs)
+
+    @wraps(method)
+    def front(*args: Any, **given: Any) -> Any:
+        if given or len(args) != count:
+            return method(*args, **given)
+        answers = fast(*args)
+        if type(answers) is not flagged:
+            return answers
+        flags = answers[-1]
+        return (made(function, answers[:-1]), flags > 0.0) if flags.sum() < np.inf else method(*args)
+
+    return front
 
 
 def _method(function: Function) -> Callable[..., Any]:

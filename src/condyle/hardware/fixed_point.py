@@ -157,7 +157,7 @@ class Compiled:
         options = self.options_of(function)
         box = box_of(self.robot, options.box, options.f_ext)
         seen = sampled(self.robot, SEEN, 0, box)
-        said = repr((options.functions, options.word, options.f_ext, options.step, sorted(self._box.items(), key=str)))
+        said = repr((replace(options, box={}), sorted(self._box.items(), key=str)))
         digest = hashlib.sha256(said.encode())
         for name in sorted(seen):
             digest.update(seen[name].tobytes())
