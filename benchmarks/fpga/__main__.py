@@ -22,7 +22,19 @@ from typing import Any
 from benchmarks import results
 from benchmarks.fpga.cases import AbsentError
 
-SECTIONS = ("cycles", "variants", "generation", "errors", "boxes", "integers", "simulation", "axi", "counts", "ecp5", "suite")
+SECTIONS = (
+    "cycles",
+    "variants",
+    "generation",
+    "errors",
+    "boxes",
+    "integers",
+    "simulation",
+    "axi",
+    "counts",
+    "ecp5",
+    "suite",
+)
 FILE = results.FOLDER / "fpga.json"
 
 

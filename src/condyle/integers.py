@@ -124,9 +124,10 @@ class FixedPoint:
     ) -> Any:
         """The same call answered by the Verilog, simulated: (value, flag), to the bit what the method answers.
 
-        The accelerator has this function alone. tool: "iverilog", or "verilator", which compiles for minutes and runs
-        fast; what is compiled serves later calls too. progress: is told what is done. BuildError without the tool, or
-        where an answer differs from the integer model, which is a mistake of ours.
+        The accelerator has this function alone, where its formats do not depend on others. tool: "iverilog", or
+        "verilator", which compiles for minutes and runs fast; what is compiled serves later calls too. progress: is
+        told what is done. BuildError without the tool, or where an answer differs from the integer model, which is a
+        mistake of ours.
         """
         function, call = self._bound(name, args, f_ext, None)
         self._check_finite(function, call, f_ext is not None)
@@ -134,7 +135,7 @@ class FixedPoint:
         if call.n:
             bench = self._benches.get((name, tool))
             if bench is None:
-                options = self._compiled.options_of(name)
+                options = self._compiled.smallest(name)
                 bench = self._benches[name, tool] = Bench(self._compiled.robot, options, name, tool)
             inputs = {port.name: x for port, x in zip(function.ports(f_ext is not None), call.inputs, strict=True)}
             answer = bench.answer(self._compiled.words(name, inputs), progress or (lambda _: None))

@@ -100,12 +100,12 @@ def check(
 
 
 class Bench:
-    """The Verilog of one function, simulated again and again: what is compiled serves every call."""
+    """One function of an accelerator's Verilog, simulated again and again: what is compiled serves every call."""
 
     def __init__(self, robot: Robot, options: hardware.Options, function: str, tool: str) -> None:
         check_choice("tool", tool, tuple(TOOLS))
         self.robot, self.function, self.tool = robot, function, tool
-        self.options = replace(options, functions=(function,), name="robot")
+        self.options = replace(options, name="robot")
         self.folder = Path(tempfile.mkdtemp())
         weakref.finalize(self, shutil.rmtree, self.folder, ignore_errors=True)
 
@@ -135,7 +135,14 @@ class Bench:
         text = emit_bench(self.acc, self.options.name, room)
         if not bench.exists():
             facts = Facts(self.options.name, self.robot.fingerprint, __version__, self.options.clock, self.options.word)
-            write(folder, self.acc, facts, Sheet({self.function: {}}, 0, self.acc.plan.box), tasks, {})
+            write(
+                folder,
+                self.acc,
+                facts,
+                Sheet({function: {} for function in self.acc.plan.functions}, 0, self.acc.plan.box),
+                tasks,
+                {},
+            )
             write_whole(bench, text)
         elif f"N = {room}," not in bench.read_text(encoding="ascii"):
             write_whole(bench, text)

@@ -55,7 +55,7 @@ def same_as_the_model(fx: FixedPoint, name: str, given: Mapping[str, np.ndarray]
 
 @pytest.mark.parametrize("word", ["27x18", *(slow(word) for word in ("27", "32"))])
 @pytest.mark.parametrize(
-    "robot", [ball_and_plane(), slow(condyle.random_tree(4, 3, floating_base=True))], ids=["small", "tree"]
+    "robot", [ball_and_plane(), slow(condyle.random_tree(2, 3, floating_base=True))], ids=["small", "tree"]
 )
 def test_every_function_is_the_model_on_every_bit(robot: Robot, word: str) -> None:
     """Configurations that are no plain vectors; of a floating base also the functions to which its motion is given."""
@@ -83,17 +83,17 @@ def test_a_given_base_and_one_accelerator_of_some_functions() -> None:
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("seed", range(6))
+@pytest.mark.parametrize("seed", range(4))
 def test_random_robots_are_the_model_on_every_bit(seed: int) -> None:
-    robot = condyle.random_tree(3 + seed % 3, seed, floating_base=seed % 2 == 0)
+    robot = condyle.random_tree(2 + seed % 2, seed, floating_base=seed % 2 == 0)
     fx = condyle.fixed_point(robot, ("27x18", "27", "32")[seed % 3], HARD)
-    given = states(robot, 200, HARD)
+    given = states(robot, 100, HARD)
     for name in fx.functions:
         same_as_the_model(fx, name, given)
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize(("name", "n"), [("iiwa14", 400), ("hyq", 100)])
+@pytest.mark.parametrize(("name", "n"), [("iiwa14", 300), ("hyq", 60)])
 def test_bundled_robots_are_the_model_on_every_bit(name: str, n: int) -> None:
     robot = condyle.load(name, floating_base=name == "hyq")
     fx = condyle.fixed_point(robot, box={"v": 10, "a": 100})
@@ -106,7 +106,7 @@ def test_bundled_robots_are_the_model_on_every_bit(name: str, n: int) -> None:
 @pytest.mark.parametrize("name", ["rk4", "dfd"])
 def test_the_simulated_verilog_answers_the_same_of_several_passes(name: str) -> None:
     robot = ball_and_plane()
-    fx = condyle.fixed_point(robot, functions=(name,), f_ext=FORCE)
+    fx = condyle.fixed_point(robot, f_ext=FORCE)  # of both steps the weights have one format, of rk4 alone another
     given = states(robot, 40, {}, FORCE)
     args, f_ext = [given[name] for name in ("q", "v", "tau")], np.reshape(given["f_ext"], (40, -1, 6))
     value, flag = fx.simulate(name, *args, f_ext=f_ext)
@@ -123,11 +123,10 @@ def test_a_million_words_of_iiwa14_are_those_of_the_verilog() -> None:
     fx = condyle.fixed_point(robot, box=box)
     for name in fx.functions:
         task, plan = fx._compiled.tasks[name], fx._compiled.plan(name)
-        n = -(-SHARES.get(name, 60_000) // len(plan.results[name]))
+        n = -(-SHARES.get(name, 10_000) // len(plan.results[name]))
         given = states(robot, n, box)
         args = [np.reshape(given[port.name], (n, *port.shape(fx._compiled.sizes))) for port in task.function.inputs]
-        tool = "verilator" if shutil.which("verilator") else "iverilog"
-        value, flag = fx.simulate(name, *args, tool=tool)
+        value, flag = fx.simulate(name, *args)
         want, flags = fx.call(name, args)
         for x, y in zip(*(x if isinstance(x, tuple) else (x,) for x in (value, want)), strict=True):
             assert x.tobytes() == y.tobytes(), name
@@ -136,5 +135,5 @@ def test_a_million_words_of_iiwa14_are_those_of_the_verilog() -> None:
     assert words >= 1_000_000
 
 
-SHARES = {"did": 200_000, "difd": 300_000, "dfd": 250_000}
+SHARES = {"did": 300_000, "difd": 300_000, "dfd": 290_000, "m": 40_000, "minv": 40_000}
 """Words by function; tasks of those with many words are quickest a word."""

@@ -79,6 +79,13 @@ class Compiled:
                 self._plans[options.functions] = planned(self.robot, options)
             return self._plans[options.functions]
 
+    def smallest(self, function: str) -> Options:
+        """Those of the smallest accelerator with these integers: of the function alone, if its formats are the same."""
+        alone = replace(self.options, functions=(function,))
+        made = (self.plan(function), planned(self.robot, alone))
+        one, other = (_said(plan, function) for plan in made)
+        return alone if one == other else self.options_of(function)
+
     def kernel(self, function: str, f_ext: bool) -> Kernel:
         """Its last output is the flag, see `recorded.FLAG`; of the model one or zero."""
         kernel = self._kernels.get((function, f_ext))
@@ -162,3 +169,15 @@ class Compiled:
         for name in sorted(seen):
             digest.update(seen[name].tobytes())
         return keep.Key(self.robot.fingerprint, f"integers of {function}", f_ext, digest.hexdigest(), "float64")
+
+
+def _said(plan: Plan, function: str) -> list[object]:
+    """All that a function's integers depend on: the formats of its words, operations of the arrays behind the sines."""
+    task = plan.tasks[function]
+    found: list[object] = [(word, format) for word, format in plan.formats.items() if task.takes(word, plan.base)]
+    for array, group in dict.fromkeys(leaf for leaves in task.passes for leaf in leaves):
+        path = plan.datapaths[array]
+        ops = [path.ops[k] for k in sorted(path.cones[group])]
+        found += [(op.kind, op.format, op.value, op.factor, op.drop) for op in ops]
+    weights = plan.weights if task.stages else {}
+    return [*found, *((name, [one.values[k] for k in task.stages], one.format) for name, one in weights.items())]
