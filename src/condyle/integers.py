@@ -81,7 +81,7 @@ class FixedPoint:
         flags = np.empty((call.n, 1))
         if call.n:
             kernel = self._compiled.kernel(name, f_ext is not None)
-            if f_ext is None and isinstance(kernel, NativeKernel):
+            if f_ext is None and function.method not in self.__dict__ and isinstance(kernel, NativeKernel):
                 self._shadow(function, kernel)
             kernel(call.n, call.inputs, (*call.outputs, flags), self._threads)
             if not flags.max() < np.inf:
@@ -152,7 +152,7 @@ class FixedPoint:
         method = _method(function).__get__(self)
         every = (*outputs, ArraySpec(FLAG, (), 1))
         fast = fast_path(method, False, inputs, every, np.dtype("f8"), result, self._threads)
-        if fast is not None and function.method not in self.__dict__:
+        if fast is not None:
             fast.set_entry(False, kernel.entry, kernel.single)
             setattr(self, function.method, _front(function, fast, method, result))
 
