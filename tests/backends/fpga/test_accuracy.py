@@ -26,7 +26,7 @@ def iiwa() -> condyle.Robot:
     return condyle.load("iiwa14")
 
 
-@pytest.mark.parametrize("word", ["27x18", "27", "32"])
+@pytest.mark.parametrize("word", ["27x18", slow("27"), slow("32")])
 def test_iiwa14_stays_within_the_stated_errors(iiwa, word: str) -> None:
     found = hardware.errors(iiwa, accelerator(iiwa, word=word).plan, 1000, seed=11)
     assert found["id"]["tau_absolute"] < 5e-3  # N m
@@ -74,7 +74,7 @@ def test_inputs_inside_the_box_raise_no_flag(iiwa) -> None:
 
 
 @pytest.mark.parametrize("name", ["q", "v", "a", "tau", "Minv"])
-@pytest.mark.parametrize("factor", [1.01, 1e6])
+@pytest.mark.parametrize("factor", [1.01, slow(1e6)])
 def test_each_input_outside_the_box_raises_the_flag_of_those_that_take_it(iiwa, name: str, factor: float) -> None:
     acc = accelerator(iiwa)
     inside = hardware.consistent(iiwa, hardware.sampled(iiwa, 20, 4))

@@ -34,6 +34,7 @@ from condyle.trace.lengths import Moving
 from condyle.trace.magnitudes import GAIN, MagnitudeBounds, upper_bounds
 from condyle.trace.pivots import pivot_bounds
 from condyle.trace.staged import Staged, trace_staged
+from tests.processor import slow
 from tests.zoo import every_joint
 
 from .conftest import accelerator
@@ -132,7 +133,9 @@ def computed(acc: Accelerator, given: dict[str, Reals]) -> dict[str, dict[int, I
     return {name: words(acc.plan.datapaths[name], passed) for name in ("dynamics", "mass")}
 
 
-@pytest.mark.parametrize(("name", "word"), [("iiwa14", "27x18"), ("iiwa14", "32"), ("hyq", "27x18"), ("tree", "27x18")])
+@pytest.mark.parametrize(
+    ("name", "word"), [("iiwa14", "27x18"), slow("iiwa14", "32"), slow("hyq", "27x18"), ("tree", "27x18")]
+)
 def test_no_word_leaves_its_bound_rounding_included(name: str, word: str) -> None:
     robot = ROBOTS[name]()
     acc = accelerator(robot, "id", "m", "minv", "did", word=word)
