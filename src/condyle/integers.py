@@ -245,8 +245,8 @@ def fixed_point(
 
     word, box, f_ext, step: as in `export` for Verilog. functions: those of one accelerator, as there; by default there
     are three accelerators: of the library's functions, of the steps "rk4" and "euler", and of those of a given base.
-    threads: None is every core. target: "cpu", machine code; "numpy", the model that defines the integers, some ten
-    thousand times slower. UnsupportedError says what was allowed.
+    threads: None is every core. target: "cpu", machine code; "numpy", the model that defines the integers,
+    thousands of times slower for one state. UnsupportedError says what was allowed.
     """
     check_choice("target", target, TARGETS)
     count = cores() if threads is None else whole("threads", threads, 1, "None for every core")

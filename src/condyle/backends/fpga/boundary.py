@@ -6,8 +6,9 @@ are two's-complement integers one after the other, or IEEE singles.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass
+from math import prod
 
 from condyle.backends.fpga import stream
 from condyle.backends.fpga.accelerator import TAG_BITS, Plan
@@ -41,7 +42,7 @@ class Boundary:
         if self.link is not None and not (number and 0.0 < self.link < LARGEST_LINK):
             raise UnsupportedError(f"link={self.link!r}: give the GB/s of the link in each direction, such as 12")
 
-    def packet(self, plan: Plan, words: list[Field]) -> list[Field]:
+    def packet(self, words: list[Field]) -> list[Field]:
         """Where the words stand behind the header."""
         formats = [(field.word, field.format) for field in words]
         if not self.float32:
@@ -49,10 +50,10 @@ class Boundary:
         return [field._replace(low=HEAD + SINGLE * k) for k, field in enumerate(stream.laid(formats))]
 
     def task(self, plan: Plan, function: str) -> list[Field]:
-        return self.packet(plan, stream.taken(plan, function))
+        return self.packet(stream.taken(plan, function))
 
     def result(self, plan: Plan, function: str) -> list[Field]:
-        return self.packet(plan, stream.result(plan, function))
+        return self.packet(stream.result(plan, function))
 
     def beats(self, fields: list[Field]) -> int:
         """Of a packet: its header and its words."""
@@ -154,25 +155,19 @@ def _function(plan: Plan, boundary: Boundary, function: str) -> dict[str, object
     given = list(dict.fromkeys(field.word.name for field in sent))
     sizes = {"q": plan.nq, "Minv": plan.nv**2}
     inputs = {name: sizes.get(name, 1 + max(w.index for w in plan.takes(name))) for name in given}
-    square = {port.name: len(port.dims) == 2 and port.name != "f_ext" for port in task.function.outputs}
-    outputs = {port.name: plan.nv**2 if square[port.name] else 0 for port in task.function.outputs}
-    named = {task.words[port.name]: port for port in task.function.outputs}
-    for port in task.function.outputs:
-        outputs[port.name] = outputs[port.name] or (plan.nq if port.dims == ("nq",) else plan.nv)
-    symmetric = {held: port.symmetric for held, port in named.items()}
-    names = {held: port.name for held, port in named.items()}
+    outputs = {port.name: prod(port.shape({"nq": plan.nq, "nv": plan.nv})) for port in task.function.outputs}
+    names = {task.words[port.name]: port.name for port in task.function.outputs}
+    symmetric = {task.words[port.name] for port in task.function.outputs if port.symmetric} | {"Minv"}
     for field in answered:
         if field.word.name not in names:  # what goes out beside the function's outputs: M^-1 of dfd
-            held = field.word.name
-            names[held], symmetric[held], outputs[held] = held, held == "Minv", plan.nv**2
+            names[field.word.name] = field.word.name
+            outputs[field.word.name] = plan.nv**2
     return {
         "code": task.codes[0],
         "inputs": inputs,
         "outputs": outputs,
-        "task": _packet(boundary, sent, _starts(inputs), {"Minv": plan.nv}, {}),
-        "result": _packet(
-            boundary, answered, _starts(outputs), {h: plan.nv for h, both in symmetric.items() if both}, names
-        ),
+        "task": _packet(boundary, sent, _starts(inputs), plan.nv, {"Minv"}, {}),
+        "result": _packet(boundary, answered, _starts(outputs), plan.nv, symmetric, names),
     }
 
 
@@ -187,16 +182,14 @@ def _packet(
     boundary: Boundary,
     fields: list[Field],
     starts: Mapping[str, int],
-    symmetric: Mapping[str, int],
+    nv: int,
+    symmetric: Collection[str],
     names: Mapping[str, str],
 ) -> dict[str, object]:
     rows: list[dict[str, object]] = []
     for field in fields:
         name = names.get(field.word.name, field.word.name)
-        places = [field.word.index]
-        if nv := symmetric.get(field.word.name):
-            row, column = divmod(field.word.index, nv)
-            places = sorted({field.word.index, column * nv + row})
+        places = stream.entries(field.word, nv, field.word.name in symmetric)
         rows.append(
             {
                 "word": f"{name}_{field.word.index}",

@@ -52,7 +52,7 @@ class Encode(Feedback):
             e("if (reset) turn <= 1;", f"else if (|pick) turn <= {{pick[{n - 2}:0], pick[{n - 1}]}};")
         e(f"wire [{n - 1}:0] grant;", f"fx_copy #({n}) granted (.clock(clock), .next(pick), .now(grant));")
         e(*(f"assign {name}_pop = grant[{k}];" for k, name in enumerate(heads)))
-        self.places("merged", MERGED, "|pick", "merged_full & merged_pop")
+        self.credits("merged", MERGED, "|pick", "merged_full & merged_pop")
 
     def _lane(self, lane: int, low: int, stop: int, heads: list[str]) -> None:
         """Some bits of what is granted, by a grant of their own; only those that have such bits."""

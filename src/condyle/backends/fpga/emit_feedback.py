@@ -23,7 +23,7 @@ class Feedback(Wires):
         e, depth, low = self.e, self.acc.depths["back"], self.nq + self.nv
         solve = self.acc.arrays["solve"]
         e(f"wire is_dfd = {self.sent(task.is_fed_back for task in self.tasks)};")
-        self.places("loop", depth, "take & is_dfd", "kept_pop")
+        self.credits("loop", depth, "take & is_dfd", "kept_pop")
         state = f"entry_q[{low - 1}:0]"
         if self.nf:
             state = f"{{entry_q[{low + self.nu + self.nf - 1}:{low + self.nu}], {state}}}"
@@ -61,7 +61,7 @@ class Feedback(Wires):
         """Of integration steps: what goes with a sub-task waits in `course`; what a stage left waits in `round`."""
         e, depth = self.e, self.acc.depths["course"]
         e(f"wire is_step = {self.sent(bool(task.stages) for task in self.tasks)};")
-        self.places("steps", depth, "take & is_step", "step_out_valid")
+        self.credits("steps", depth, "take & is_step", "step_out_valid")
         room.append("(~is_step | steps_room)")
         fresh = self.fields("entry_q", "q", "v", "tau", "f_ext")
         sums = [word for word in self.plan.course if word.name in steps.FRESH]

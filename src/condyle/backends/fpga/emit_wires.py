@@ -104,16 +104,16 @@ class Wires:
         self.e(f"    .in_valid({valid}), .in_ready({name}_free), .in_data({data}),")
         self.e(f"    .out_valid({name}_full), .out_ready({name}_pop), .out_data({name}_q), .next({name}_next));")
 
-    def places(self, name: str, depth: int, take: str, give: str) -> None:
-        """A wire NAME_room: whether one of so many places can be taken."""
+    def credits(self, name: str, depth: int, take: str, give: str) -> None:
+        """A wire NAME_room: whether one of so many credits is left."""
         self.d(f"wire {name}_room;")
-        self.e(f"fx_places #({depth}, {_bits(depth)}) {name}_places (.clock(clock), .reset(reset), .take({take}),")
+        self.e(f"fx_credits #({depth}, {_bits(depth)}) {name}_credits (.clock(clock), .reset(reset), .take({take}),")
         self.e(f"    .give({give}), .free({name}_room));")
 
     def array(self, name: str, valid: str, id_: str, data: list[str]) -> None:
         """An array and the queues of its results, with wires NAME_take and, for each group G, NAME_G_id, NAME_G.
 
-        A task starts when the queue that its result will wait in has a place for it.
+        A task starts when the queue that its result will wait in has a credit, a free place, for it.
         """
         array = self.acc.arrays[name]
         code = self.id.code
@@ -135,7 +135,7 @@ class Wires:
             self.queue(queue.name, width, depth, comes, f"{{{where}_id, {where}}}")
             if not queue.counted:
                 needs = is_one_of(f"{name}_id[{code}]", queue.codes)
-                self.places(queue.name, depth, f"{name}_take & {needs}", f"{queue.name}_full & {queue.name}_pop")
+                self.credits(queue.name, depth, f"{name}_take & {needs}", f"{queue.name}_full & {queue.name}_pop")
                 rooms.append(f"(~{needs} | {queue.name}_room)")
             if queue.is_result:
                 self.results[queue.name] = width - self.id.width

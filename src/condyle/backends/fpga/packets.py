@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from condyle.backends.fpga.boundary import Boundary
+from condyle.backends.fpga.boundary import HEADER, Boundary
 from condyle.backends.fpga.build import Accelerator
 from condyle.backends.fpga.datapath import Word
 from condyle.backends.fpga.evaluate import Answer, evaluate
@@ -15,7 +15,7 @@ from condyle.backends.fpga.formats import Integers
 from condyle.backends.fpga.stream import Field
 from condyle.backends.fpga.vectors import pack
 
-FLAG, ERROR, MALFORMED, TAG = 8, 9, 10, 16
+FLAG, ERROR, MALFORMED, TAG = (HEADER[what][1] for what in ("flag", "error", "malformed", "tag"))
 
 
 @dataclass(frozen=True)
@@ -58,7 +58,7 @@ def _of(
     sent, back = boundary.task(acc.plan, function), boundary.result(acc.plan, function)
     n = max(len(values) for values in given.values())
     if boundary.float32:
-        known = {**acc.plan.formats}
+        known = acc.plan.formats
         given = {word: known[word].from_real(known[word].to_real(x).astype(np.float32)) for word, x in given.items()}
     answer: Answer = evaluate(acc.plan, function, given)
     code = acc.plan.tasks[function].codes[0]

@@ -13,6 +13,7 @@ from condyle.backends.fpga.doubles import Clamps, Signal, shifted, summed, whole
 from condyle.backends.fpga.edge import largest
 from condyle.backends.fpga.evaluate import Run
 from condyle.backends.fpga.formats import Format
+from condyle.backends.fpga.stream import entries
 from condyle.backends.fpga.tasks import Task
 from condyle.ir.expr import Expr, Graph, Value
 from condyle.ir.program import Array, Program
@@ -80,13 +81,13 @@ def program_of(plan: Plan, function: str, f_ext: bool, sizes: Mapping[str, int])
     """
     task, graph, arithmetic = plan.tasks[function], Graph(), Doubles()
     ports = task.function.ports(f_ext)
-    places = {port.name: k for k, port in enumerate(ports)}
+    numbers = {port.name: k for k, port in enumerate(ports)}
     given: dict[Word, Signal] = {}
     for word, format in plan.formats.items():
         if task.takes(word, plan.base):
             given[word] = whole(0.0)
-            if word.name in places:
-                x = cast(Scalar, graph.input(places[word.name], word.index))
+            if word.name in numbers:
+                x = cast(Scalar, graph.input(numbers[word.name], word.index))
                 given[word] = arithmetic.taken(x, format, largest(plan, word))
     found = Run(plan, task, given, arithmetic).answer()
     reals = {
@@ -94,9 +95,9 @@ def program_of(plan: Plan, function: str, f_ext: bool, sizes: Mapping[str, int])
         for word, format in plan.results[function]
     }
     values = [
-        (k, place, reals[word])
+        (k, entry, reals[word])
         for k, port in enumerate(task.function.outputs)
-        for word, place in _placed(plan, task, port)
+        for word, entry in _placed(plan, task, port)
     ]
     values.append((len(task.function.outputs), 0, cast(Value, arithmetic.clamps.flag())))
     inputs, outputs = ([_array(port, sizes) for port in some] for some in (ports, task.function.outputs))
@@ -106,8 +107,7 @@ def program_of(plan: Plan, function: str, f_ext: bool, sizes: Mapping[str, int])
 def _placed(plan: Plan, task: Task, port: Port) -> list[tuple[Word, int]]:
     """The words of an output and where they stand in it: of a symmetric one both triangles."""
     words = [word for word, _ in plan.results[task.function.name] if word.name == task.words[port.name]]
-    mirrored = [(word, divmod(word.index, plan.nv)) for word in words if port.symmetric]
-    return [(word, word.index) for word in words] + [(word, j * plan.nv + i) for word, (i, j) in mirrored if i != j]
+    return [(word, entry) for word in words for entry in entries(word, plan.nv, port.symmetric)]
 
 
 def _array(port: Port, sizes: Mapping[str, int]) -> Array:

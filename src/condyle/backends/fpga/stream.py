@@ -47,6 +47,12 @@ def shared(word: Word) -> tuple[Word, ...]:
     return (Word("tau", word.index), Word("a", word.index)) if word.name in ("a", "tau") else (word,)
 
 
+def entries(word: Word, nv: int, symmetric: bool) -> list[int]:
+    """Where a word stands in its array, flat: of a symmetric matrix in both triangles."""
+    row, column = divmod(word.index, nv)
+    return sorted({word.index, column * nv + row}) if symmetric else [word.index]
+
+
 def bus(plan: Plan) -> list[Field]:
     """A task of any function: `in_data`."""
     return laid((word, plan.formats[word]) for word in task_words(plan))

@@ -13,7 +13,7 @@ from condyle.backends.fpga.emit_project import bench_widths
 from condyle.backends.fpga.evaluate import Answer
 from condyle.backends.fpga.formats import Integers
 from condyle.backends.fpga.ranges import Reals
-from condyle.backends.fpga.stream import Field, bus, result, result_width, shared, width
+from condyle.backends.fpga.stream import Field, bus, entries, result, result_width, shared, width
 
 QUANTILES = (0.5, 0.9, 0.99)
 """Of tasks' errors: a largest one of samples is no bound, and grows with their count."""
@@ -126,8 +126,5 @@ def dense(plan: Plan, function: str, name: str, answer: Answer, exact: Reals) ->
     for word, format in plan.results[function]:
         if word.name == held:
             value = format.to_real(np.broadcast_to(answer.words[word], len(exact)))
-            result[:, word.index] = value
-            if symmetric:
-                i, j = divmod(word.index, plan.nv)
-                result[:, j * plan.nv + i] = value
+            result[:, entries(word, plan.nv, symmetric)] = value[:, None]
     return result

@@ -314,8 +314,8 @@ module fx_lane #(parameter W = 32, parameter DEPTH = 4, parameter BITS = 2) (
     end
 endmodule
 
-// How many of a queue's places are promised: a task takes one when it starts towards it, and gives it back when it leaves.
-module fx_places #(parameter DEPTH = 4, parameter BITS = 2) (
+// Credits of a queue, one for each place: a task takes one when it starts towards it, and gives it back when it leaves.
+module fx_credits #(parameter DEPTH = 4, parameter BITS = 2) (
     input clock, input reset, input take, input give, output reg free
 );
     reg [BITS:0] taken;
