@@ -120,7 +120,7 @@ def test_what_runs_for_a_long_chain_is_known_at_once(target: str) -> None:
     dyn = condyle.chain(2000, rng=4).compile(links="auto", target=target)
     start = time.process_time()
     lines = dyn.explain().splitlines()[1:]
-    assert time.process_time() - start < 1.0  # not counted; counting takes half a minute
+    assert time.process_time() - start < 10.0  # not counted: counting takes half a minute, and sanitizers slow it down
     assert sum("rolled" in line and "loops over 2000 links" in line for line in lines) >= 5
 
 
