@@ -17,8 +17,8 @@ from condyle.backends.fpga.export import Facts, Sheet, Tasks, write
 from condyle.backends.fpga.packets import packets
 from condyle.backends.fpga.vectors import answer_lines, refused_lines, task_lines, task_of
 from condyle.errors import AccuracyWarning
-from condyle.hardware.accuracy import GOAL, advice, errors
-from condyle.hardware.box import BOX, FORCE, box_of
+from condyle.hardware.accuracy import advice, errors
+from condyle.hardware.box import FORCE, box_of
 from condyle.hardware.functions import tasks as functions
 from condyle.hardware.plans import ROUTES, Options, accelerator, planned
 from condyle.hardware.roots import held
@@ -26,9 +26,7 @@ from condyle.hardware.states import answer_of, consistent, limits, sampled
 from condyle.model.robot import Robot
 
 __all__ = [
-    "BOX",
     "FORCE",
-    "GOAL",
     "ROUTES",
     "Accelerator",
     "Options",

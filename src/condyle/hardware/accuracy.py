@@ -10,18 +10,13 @@ import numpy as np
 from condyle.backends.fpga.accelerator import Plan
 from condyle.backends.fpga.evaluate import evaluate
 from condyle.backends.fpga.ranges import Reals
+from condyle.backends.fpga.settings import CLAMPED, GOAL, WIDER
 from condyle.backends.fpga.vectors import errors_of, task_errors, task_of, worst
 from condyle.hardware.plans import Options, planned
 from condyle.hardware.states import answer_of, consistent, sampled
 from condyle.model.robot import Robot
 
 CHUNK = 1000
-GOAL = 0.01
-"""What a function's largest relative error should stay within."""
-CLAMPED = 0.01
-"""The part of the states that may have a clamped signal before it is said."""
-WIDER = ("27x18", "27", "32")
-"""Words that scale each signal, the cheapest first."""
 
 
 def errors(robot: Robot, plan: Plan, n: int, seed: int = 1) -> dict[str, dict[str, float]]:

@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 
 from condyle.backends.fpga.datapath import Word
 from condyle.backends.fpga.formats import format_for
+from condyle.backends.fpga.settings import FASTEST, LEAST, MOST, RISE, SPEED
 from condyle.backends.fpga.target import Word as Numbers
 from condyle.errors import UnsupportedError
 from condyle.model.robot import Robot
@@ -18,35 +19,48 @@ from condyle.text import printable
 Reals = NDArray[np.float64]
 Box: TypeAlias = Mapping[str, "float | Reals"]
 """By name the largest absolute value, of all entries or of each (nv,)."""
-BOX = {"q": np.pi, "v": 2.0, "a": 5.0}
-"""Where nothing is said: angles within a turn, speeds and accelerations within these; tau of such states."""
+TURN = np.pi
+"""Angles of joints that turn without end."""
 FORCE = "f_ext"
 """The box has this entry too where a task carries external forces."""
-SAID = {"v": BOX["v"], "a": BOX["a"], "tau": np.inf}
-"""What can be said, each with its default; a torque without a bound is what the other words need."""
-LEAST, MOST = 1e-6, 1e6
-"""Beyond these, sums of what follows from the box and of gravity keep no digit of one of them in any word."""
+SAID = ("v", "a", "tau")
+"""What can be said."""
 RULE = f"give v, a or tau, or one joint's such as v.joint_3, each from {LEAST:g} to {MOST:g} in SI units"
 
 
 def box_of(robot: Robot, said: object, f_ext: float | None) -> Box:
     """The box of this robot: what is said, defaults for the rest.
 
+    v: the velocity limit of each joint in the model file; SPEED where it has none, or one beyond FASTEST. a: v / RISE.
+    tau: without a bound, what states of the box need.
+
     said: v, a, tau, each a number, an array (nv,), or numbers by joint; "v.joint_3" is that joint's too, and goes
     before what is said of all. UnsupportedError names what is wrong and what is allowed.
     """
-    found = {name: np.full(robot.nv, default) for name, default in SAID.items()}
-    for key, value in sorted(_flat(said).items(), key=lambda pair: "." in pair[0]):
+    found = {name: np.full(robot.nv, np.nan) for name in SAID}
+    for key, value in sorted(flat(said).items(), key=lambda pair: "." in pair[0]):
         name, dot, joint = key.partition(".")
         if name not in SAID:
             more = "; external forces have an option of their own, f_ext" if name == FORCE else ""
             raise UnsupportedError(f"box: {printable(key)!r} is not known: {RULE}{more}")
         entries = _entries(robot, key, joint) if dot else range(robot.nv)
         found[name][list(entries)] = _numbers(key, value, 1 if dot else robot.nv)
-    box: dict[str, float | Reals] = {"q": BOX["q"], "v": _one(found["v"]), "a": _one(found["a"])}
+    v = _else(found["v"], usual_speeds(robot))
+    a = _else(found["a"], np.clip(v / RISE, LEAST, MOST))
+    box: dict[str, float | Reals] = {"q": TURN, "v": _one(v), "a": _one(a)}
     if np.isfinite(found["tau"]).any():
-        box["tau"] = _one(found["tau"])
+        box["tau"] = _one(_else(found["tau"], np.full(robot.nv, np.inf)))
     return box if f_ext is None else {**box, FORCE: f_ext}
+
+
+def usual_speeds(robot: Robot) -> Reals:
+    """The velocities (nv,) of a box that says none [rad/s, m/s]."""
+    return np.where((robot.velocity >= LEAST) & (robot.velocity <= FASTEST), robot.velocity, SPEED)
+
+
+def _else(said: Reals, default: Reals) -> Reals:
+    """What is said, else its default."""
+    return np.where(np.isnan(said), default, said)
 
 
 def check_held(limits: Mapping[Word, float], numbers: Numbers) -> None:
@@ -61,15 +75,15 @@ def check_held(limits: Mapping[Word, float], numbers: Numbers) -> None:
             )
 
 
-def _flat(said: object) -> dict[str, object]:
-    """Joints behind a dot: {"v": {"j": 2}} is {"v.j": 2}."""
+def flat(said: object) -> dict[str, object]:
+    """Joints behind a dot, {"v": {"j": 2}} is {"v.j": 2}; arrays as lists, which compare."""
     if not isinstance(said, Mapping):
         raise UnsupportedError(f"box={said!r} is no mapping such as {{'v': 10, 'a': 100}}: {RULE}")
     found: dict[str, object] = {}
     for name, value in cast("Mapping[object, object]", said).items():
         by_joint = cast("Mapping[object, object]", value).items() if isinstance(value, Mapping) else ()
         pairs = [(f"{name}.{joint}", one) for joint, one in by_joint] if isinstance(value, Mapping) else [(name, value)]
-        found |= {str(key): one for key, one in pairs}
+        found |= {str(key): one.tolist() if isinstance(one, np.ndarray) else one for key, one in pairs}
     return found
 
 

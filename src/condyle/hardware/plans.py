@@ -13,12 +13,13 @@ from condyle.backends.fpga.boundary import Boundary, least_interval
 from condyle.backends.fpga.build import Accelerator, with_pipeline
 from condyle.backends.fpga.fitting import fitted
 from condyle.backends.fpga.planner import Planner
+from condyle.backends.fpga.settings import RANGES, STATES
 from condyle.backends.fpga.steps import STANDING
 from condyle.backends.fpga.target import Device, part_of, pipeline_of, word_of
 from condyle.backends.fpga.tasks import Task
 from condyle.compile.stages import stages
 from condyle.errors import UnsupportedError
-from condyle.hardware.box import box_of, check_held
+from condyle.hardware.box import box_of, check_held, flat
 from condyle.hardware.functions import PRODUCT_NAMES, UNITS, chosen, library
 from condyle.hardware.states import limits, sampled
 from condyle.hardware.stepping import stepping_of
@@ -26,8 +27,6 @@ from condyle.model.robot import Robot
 from condyle.model.tree import tree_of
 from condyle.trace.branches import branches_of
 
-RANGES = 4000
-"""States whose values choose the formats."""
 ROUTES = tuple((unit.letter, unit.function, unit.route) for unit in UNITS.values())
 
 
@@ -48,7 +47,7 @@ class Options:
     part: str = "xcvu9p"
     clock: float = 125.0
     name: str = "robot"
-    states: int = 1000
+    states: int = STATES
     f_ext: float | None = None
     step: float = 1e-3
     constants: str = "dsp"
@@ -62,6 +61,7 @@ class Options:
     link: float | None = None
 
     def __post_init__(self) -> None:
+        object.__setattr__(self, "box", flat(self.box))
         part_of(self.part)
         pipeline_of(self.pipeline)
         checked_name(self.name)

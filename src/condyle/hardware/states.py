@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 from condyle.backends.fpga.datapath import Word
 from condyle.backends.fpga.tasks import BIAS, INVERSE, Task
 from condyle.functions import FUNCTIONS
-from condyle.hardware.box import BOX, FORCE, Box
+from condyle.hardware.box import FORCE, Box, box_of
 from condyle.hardware.functions import MASS, SOLVES, UNITS, tasks
 from condyle.model.robot import Robot
 from condyle.model.state import usual_range
@@ -21,8 +21,12 @@ from condyle.trace.reference import evaluate as reference
 Reals = NDArray[np.float64]
 
 
-def sampled(robot: Robot, n: int, seed: int, box: Box = BOX) -> dict[str, Reals]:
-    """q, v, a and, where the box has any, f_ext, (n, size) each; a quarter of them at the corners of v and a."""
+def sampled(robot: Robot, n: int, seed: int, box: Box | None = None) -> dict[str, Reals]:
+    """q, v, a and, where the box has any, f_ext, (n, size) each; a quarter of them at the corners of v and a.
+
+    box: None is the robot's where nothing is said.
+    """
+    box = box_of(robot, {}, None) if box is None else box
     rng = np.random.default_rng(seed)
     q = robot.random_state(n, rng).q
     for joint in robot.joints:
@@ -55,10 +59,10 @@ NAMES = {unit.leaf: name for name, unit in UNITS.items()}
 """The functions whose answers the groups are."""
 
 
-def consistent(robot: Robot, states: Mapping[str, Reals], box: Box = BOX) -> dict[str, Reals]:
+def consistent(robot: Robot, states: Mapping[str, Reals], box: Box | None = None) -> dict[str, Reals]:
     """tau, within the box where that bounds it, and Minv too, of the same states."""
     (tau,), (inverse,) = (answer_of(robot, NAMES[leaf], states, 0.0) for leaf in (BIAS, INVERSE))
-    most = box.get("tau", np.inf)
+    most = (box or {}).get("tau", np.inf)
     return {**states, "tau": np.minimum(np.maximum(tau, np.negative(most)), most), "Minv": inverse}
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import shutil
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from pathlib import Path
 
 import numpy as np
@@ -65,9 +65,10 @@ def accelerator(
     f_ext: float | None = None,
     folding: int = 1,
     pipeline: int = 0,
+    box: Mapping[str, object] | None = None,
 ) -> Accelerator:
     """An accelerator at a given interval, or at what the default budget allows; each is planned once."""
-    options = Options(functions or tuple(DEFAULT), word, f_ext=f_ext)
+    options = Options(functions or tuple(DEFAULT), word, f_ext=f_ext, box=box or {})
     key = (robot.fingerprint, options)
     if key not in _PLANNED:
         _PLANNED[key] = hardware.accelerator(robot, options)

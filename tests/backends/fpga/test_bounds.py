@@ -49,6 +49,8 @@ def with_rotors(robot: condyle.Robot) -> condyle.Robot:
     return replace(robot, joints=(rotors, *robot.joints[1:]))
 
 
+TURNING = {"q": np.pi, "v": 2.0, "a": 5.0}
+
 ROBOTS: dict[str, Callable[[], condyle.Robot]] = {
     "iiwa14": lambda: condyle.load("iiwa14"),
     "hyq": lambda: condyle.load("hyq", floating_base=True),
@@ -139,7 +141,7 @@ def computed(acc: Accelerator, given: dict[str, Reals]) -> dict[str, dict[int, I
 def test_no_word_leaves_its_bound_rounding_included(name: str, word: str) -> None:
     robot = ROBOTS[name]()
     acc = accelerator(robot, "id", "m", "minv", "did", word=word)
-    for array, found in computed(acc, states(robot, hardware.BOX)).items():
+    for array, found in computed(acc, states(robot, acc.plan.box)).items():
         path = acc.plan.datapaths[array]
         there = bounds(path, acc.plan.limits)
         for k, bound in enumerate(there):
@@ -205,7 +207,7 @@ def test_two_links_by_hand() -> None:
     for name, parent, child, x in (("j1", "base", "one", 0.0), ("j2", "one", "two", l1)):
         builder.joint(name, parent=parent, child=child, type="continuous", axis=(0, 0, 1), xyz=(x, 0, 0))
     staged, _, _ = traced(builder.build())
-    edges = {(name, k): bound for name, bound in hardware.BOX.items() for k in (0, 1)}
+    edges = {(name, k): bound for name, bound in TURNING.items() for k in (0, 1)}
     known = MagnitudeBounds(staged, [-1, 0], Moving(0.0, 0.0, g, 0.0, 0.0), edges)
     for step in staged.steps:
         known.take(step)

@@ -29,16 +29,39 @@ def box_of(said: object, robot: condyle.Robot = ROBOT, f_ext: float | None = Non
 
 
 def test_what_is_left_out_has_its_default() -> None:
-    assert box_of({}) == hardware.BOX
-    assert box_of({"v": 10}) == hardware.BOX | {"v": 10.0}
-    assert box_of({"tau": 300.0}, f_ext=50.0) == hardware.BOX | {"tau": 300.0, "f_ext": 50.0}
+    default = {"q": np.pi, "v": 10.0, "a": 100.0}
+    assert box_of({}) == default
+    assert box_of({"v": 2}) == default | {"v": 2.0, "a": 20.0}
+    assert box_of({"a": 5}) == default | {"a": 5.0}
+    assert box_of({"tau": 300.0}, f_ext=50.0) == default | {"tau": 300.0, "f_ext": 50.0}
+
+
+def test_velocity_limits_of_the_model_are_the_default_where_they_are_of_use() -> None:
+    builder = condyle.Builder("limits").body("base")
+    speeds = (3.0, 0.0, 1000.0, np.inf)
+    for k, speed in enumerate(speeds):
+        builder.body(f"b{k}", mass=1.0, inertia=1e-3 * np.eye(3))
+        parent = "base" if k == 0 else f"b{k - 1}"
+        builder.joint(f"j{k}", parent=parent, child=f"b{k}", type="revolute", axis=(0, 0, 1), velocity=speed)
+    robot = builder.build()
+    assert box_of({}, robot)["v"] == [3.0, 10.0, 10.0, 10.0]
+    assert box_of({}, robot)["a"] == [30.0, 100.0, 100.0, 100.0]
+    said = box_of({"v": {"j2": 20.0}}, robot)
+    assert said["v"] == [3.0, 10.0, 20.0, 10.0] and said["a"] == [30.0, 100.0, 200.0, 100.0]
+    assert box_of({"v": 1e6}, robot)["a"] == 1e6  # the largest number of a box
+    assert box_of({}, condyle.load("hyq"))["v"] == 12.0
 
 
 def test_joints_go_before_all_in_any_order() -> None:
     for said in ({f"v.{SECOND}": 3, "v": 10}, {"v": 10, f"v.{SECOND}": 3}, {"v": np.array((10, 3, 10))}):
         assert box_of(said)["v"] == [10.0, 3.0, 10.0]
-    assert box_of({"a": {SECOND: 3}})["a"] == [5.0, 3.0, 5.0]
+    assert box_of({"a": {SECOND: 3}})["a"] == [100.0, 3.0, 100.0]
     assert box_of({"tau": {SECOND: 3}})["tau"] == [np.inf, 3.0, np.inf]
+
+
+def test_options_with_arrays_compare() -> None:
+    one, same, other = (hardware.Options(box={"v": np.array(x), "a": {SECOND: 3}}) for x in ([1, 2], [1, 2], [1, 3]))
+    assert one == same != other and hash(one) == hash(same)
 
 
 def test_a_joint_has_all_its_entries() -> None:
@@ -111,7 +134,7 @@ def test_a_word_beyond_the_box_raises_the_flag_of_those_that_take_it(name: str) 
             assert found[3] == (name in task.inputs) and not found[:3].any(), function
 
 
-@pytest.mark.parametrize("wide", [{}, {"v": 10.0, "a": 100.0}, {"v": 10.0, "a": 1000.0}])
+@pytest.mark.parametrize("wide", [{"v": 2.0, "a": 5.0}, {"v": 10.0, "a": 100.0}, {"v": 10.0, "a": 1000.0}])
 def test_without_torque_a_task_is_flagged_only_where_its_acceleration_leaves_the_box(wide: dict[str, float]) -> None:
     robot = condyle.load("iiwa14")
     plan = hardware.planned(robot, hardware.Options(("fd", "dfd"), box=wide))
@@ -135,7 +158,8 @@ def test_torques_are_held_to_their_box() -> None:
 
 def test_a_wide_box_costs_neither_accuracy_nor_units() -> None:
     robot = condyle.load("iiwa14")
-    small, wide = (hardware.accelerator(robot, hardware.Options(box=box)) for box in ({}, {"v": 10, "a": 100}))
+    boxes = ({"v": 2, "a": 5}, {"v": 10, "a": 100})
+    small, wide = (hardware.accelerator(robot, hardware.Options(box=box)) for box in boxes)
     assert (small.dsp, small.ii) == (wide.dsp, wide.ii)
     assert all(small.latency(name) == wide.latency(name) for name in small.plan.functions)
     found, known = (hardware.errors(robot, acc.plan, 1000) for acc in (wide, small))
@@ -152,14 +176,14 @@ def test_the_verilog_is_right_in_a_box_of_ones_own(bench) -> None:
 
 
 def test_the_folder_says_its_box(tmp_path: Path) -> None:
-    box = {"v": {SECOND: 10.0}, "tau": {SECOND: 20.0}}
+    box = {"v": {SECOND: 2.0}, "tau": {SECOND: 20.0}}
     condyle.export(ROBOT, "verilog", tmp_path, ("fd",), box=box)
     page, text = (tmp_path / "report.html").read_text(), (tmp_path / "README.md").read_text()
     found = json.loads((tmp_path / "report.json").read_text())
-    assert found["box"]["v"] == [2.0, 10.0, 2.0] and found["box"]["tau"] == [None, 20.0, None]
+    assert found["box"]["v"] == [10.0, 2.0, 10.0] and found["box"]["tau"] == [None, 20.0, None]
     assert len(found["torques_sampled"]) == 3
     said = said_box(found)
-    assert "|v| ≤ 2 10 2" in said and "|tau| ≤ - 20 -" in said and "tau of such states" in said
+    assert "|v| ≤ 10 2 10" in said and "|tau| ≤ - 20 -" in said and "tau of such states" in said
     assert said in text and said in unescape(page)
     row = found["functions"]["fd"]
     assert row["relative_quantiles"]["p50"] == row["errors"]["a_relative_p50"] < row["worst_relative"]

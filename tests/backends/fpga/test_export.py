@@ -11,6 +11,7 @@ import pytest
 
 import condyle
 from condyle import hardware
+from condyle.backends.fpga.settings import GOAL
 from condyle.cli import main
 from condyle.errors import AccuracyWarning, ModelWarning, SingularError, UnsupportedError
 
@@ -29,7 +30,7 @@ def test_files_and_report(tmp_path) -> None:
     assert report["registers"]["max_between"]["sum_bits"] <= 32
     assert report["functions"]["id"]["states"] == 1000
     page = (tmp_path / "report.html").read_text()
-    assert "assumed" in page and "|v| &le; 2" in page and page.isascii()
+    assert "assumed" in page and "|v| &le; 10" in page and page.isascii()
 
 
 def test_the_readme_says_what_the_verilog_has(tmp_path) -> None:
@@ -64,7 +65,7 @@ def test_errors_above_one_percent_are_said_with_the_word_that_does(tmp_path, cap
     with pytest.warns(AccuracyWarning, match=r"^minv: errors reach 0\.0\d+ .* word '27x18' stays within"):
         condyle.export(arm, "verilog", tmp_path, ("minv",), name="arm", word="q16.16")
     found = json.loads((tmp_path / "report.json").read_text())
-    assert found["functions"]["minv"]["worst_relative"] > hardware.GOAL
+    assert found["functions"]["minv"]["worst_relative"] > GOAL
     (said,) = found["warnings"]
     assert escape(said) in (tmp_path / "report.html").read_text()
     (tmp_path / "arm.urdf").write_text(arm.to_urdf())
@@ -134,7 +135,7 @@ def test_bad_options_are_named(tmp_path, wrong) -> None:
 
 def test_steps_too_long_for_the_series_say_the_longest() -> None:
     robot = condyle.load("hyq", floating_base=True)
-    with pytest.raises(UnsupportedError, match=r"root_joint \(free\) may turn by 0.69 rad .* steps up to 0.072 s"):
+    with pytest.raises(UnsupportedError, match=r"root_joint \(free\) may turn by 4.2 rad .* steps up to 0.012 s"):
         hardware.accelerator(robot, hardware.Options(("rk4",), step=0.1))
     hardware.planned(condyle.chain(2, 0), hardware.Options(("rk4",), step=0.1))
 

@@ -9,12 +9,11 @@ from typing import TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
+from condyle.backends.fpga.settings import MARGIN
 from condyle.backends.fpga.target import Word
 
 Integers = NDArray[np.int64]
 Number = TypeVar("Number", np.int64, np.float64)
-MARGIN = 2.0
-"""A signal's format holds so many times the largest value that sampling met."""
 
 
 @dataclass(frozen=True, slots=True)

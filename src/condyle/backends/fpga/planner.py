@@ -10,9 +10,10 @@ import numpy as np
 from condyle.backends.fpga import products, ranges, sharing, steps
 from condyle.backends.fpga.accelerator import Plan, named
 from condyle.backends.fpga.datapath import Datapath, Given, Word
-from condyle.backends.fpga.formats import MARGIN, Format, format_for
+from condyle.backends.fpga.formats import Format, format_for
 from condyle.backends.fpga.lower import SINCOS_ERROR, TRIG_FORMAT, Source, input_word, lower
 from condyle.backends.fpga.ranges import Reals
+from condyle.backends.fpga.settings import MARGIN, TAILS
 from condyle.backends.fpga.target import Word as Numbers
 from condyle.backends.fpga.tasks import (
     BIAS,
@@ -33,8 +34,6 @@ from condyle.backends.fpga.tasks import (
 from condyle.errors import UnsupportedError
 from condyle.ir.program import Program, operands
 
-TAILS = 4.0
-"""Products with M^-1 have long tails that sampling does not meet: two bits more for them."""
 Groups = dict[str, list[tuple[Word, int]]]
 
 
