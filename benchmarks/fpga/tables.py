@@ -12,6 +12,7 @@ from importlib import import_module
 from typing import Any
 
 from benchmarks.fpga import boxes, choices, ecp5, integers
+from benchmarks.fpga.errors import SLOW
 from benchmarks.fpga.text import Found, certificate, dash, entries_of, error, listed, per_cent
 from benchmarks.results import FOLDER, ROOT
 from benchmarks.sections import FUNCTIONS, table
@@ -33,7 +34,7 @@ GOALS: dict[str, dict[str, Any]] = {
 }
 """The most that is wanted: cycles of SHOWN, per cent of the device's DSPs."""
 LIMITS = {
-    "id, N m": ("iiwa14 27x18", "id", "tau_absolute", 5e-3),
+    "id, N m": (f"iiwa14 27x18 {SLOW}", "id", "tau_absolute", 5e-3),
     "id, of each joint's range": ("iiwa14 27x18", "id", "tau_relative", 5e-4),
     "did, of each column's largest": ("iiwa14 27x18", "did", None, 1e-2),
     "difd, of each column's largest": ("iiwa14 27x18", "difd", None, 1e-2),
@@ -96,7 +97,8 @@ def worst(errors: Found) -> float:
 def errors(found: Found) -> list[str]:
     """Of the integer model against float64, 10 000 random states of the box, tasks with a flag left out. id also in
     N m; else relative to the largest entry of a column (of each entry, for a vector), fd to the largest acceleration
-    of the box, 5 rad/s². `flagged` is of all 70 000 tasks."""
+    of the box. The box is the model's: v 10 and a 100 of iiwa14, 12 and 120 of HyQ, 1 and 10 of Atlas, but where a row
+    says another. `flagged` is of all 70 000 tasks."""
     rows: list[list[str]] = []
     for row, entry in found.get("errors", {}).items():
         of = entry["functions"]

@@ -15,7 +15,8 @@ LINKS = ("serial", "scan", "auto")
 REFERENCE_FRAMES = ("local", "world", "local_world_aligned")
 FORCE_FRAMES = ("local", "local_world_aligned")
 INTEGRATORS = ("semi_implicit_euler", "euler", "rk4")
-BOUNDARY = ("axi", "float32", "async_clock", "link")
+OVERFLOWS = ("flag", "silent")
+BOUNDARY = ("axi", "float32", "async_clock", "link", "echo")
 EXPORTS: Mapping[str, tuple[str, ...]] = {
     "c": ("dtype", "frames", "reference_frame", "integrator", "inputs"),
     "cuda": ("frames", "reference_frame", "integrator", "inputs"),
@@ -31,6 +32,7 @@ EXPORTS: Mapping[str, tuple[str, ...]] = {
         "pipeline",
         "root",
         "box",
+        "overflow",
         *BOUNDARY,
     ),
 }

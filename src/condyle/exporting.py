@@ -56,10 +56,12 @@ def export(
     part: str | None = None,
     root: str | None = None,
     box: Mapping[str, object] | None = None,
+    overflow: str | None = None,
     axi: int | None = None,
     float32: bool = False,
     async_clock: bool = False,
     link: float | None = None,
+    echo: bool = False,
     frames: Sequence[str] = (),
     reference_frame: str | None = None,
     integrator: str | None = None,
@@ -83,9 +85,11 @@ def export(
     m], tasks carry external forces, each component within; step [s] (1e-3), of "euler" and "rk4"; constants, "dsp"
     (the default), "shift" or "auto"; folding, pipeline (0 to 3), root: see docs/fpga.md; box, the largest |v|, |a|
     and |tau| of its tasks, {"v": 10, "a": 100}, also an array (nv,) or by joint, {"v": {"joint_3": 2}}; by default
-    v 2, a 5 and the tau of such states; axi, bits of its AXI4-Streams, 32 to 1024 (512); float32, numbers are
-    singles there; async_clock, the core has a clock of its own; link [GB/s], of the link to the host in each
-    direction: it chooses how often a task may enter. UnsupportedError for an option that the target does not take.
+    the model's velocity limits (10 where it has none), ten times as much for a, and the tau of such states;
+    overflow, "flag" (an answer says that something was clamped) or "silent"; axi, bits of its AXI4-Streams, 32 to
+    1024 (512); float32, numbers are singles there; async_clock, the core has a clock of its own; link [GB/s], of
+    the link to the host in each direction: it chooses how often a task may enter; echo, difd sends M^-1 back.
+    UnsupportedError for an option that the target does not take.
     """
     from condyle.projects import Job, check_folder, check_taken, folder_of, functions_of, write
 
@@ -94,7 +98,7 @@ def export(
     number = None if dtype is None else dtype_name(dtype)
     options = {"dtype": number, "word": word, "dsp": dsp, "clock": clock, "f_ext": f_ext}
     options |= {"step": step, "constants": constants, "folding": folding, "pipeline": pipeline}
-    options |= {"root": root, "box": box, "part": part}
+    options |= {"root": root, "box": box, "part": part, "overflow": overflow, "echo": echo or None}
     options |= {"axi": axi, "float32": float32 or None, "async_clock": async_clock or None, "link": link}
     options |= {"frames": tuple(frames) or None, "reference_frame": reference_frame, "integrator": integrator}
     options |= {"inputs": tuple(inputs) or None}

@@ -111,7 +111,8 @@ class FixedPoint:
                 found.setdefault(word.name, {})[word.index] = format.width, format.frac
         outputs = {held: name for name, held in task.words.items()}
         for word, format in plan.results[name]:
-            found.setdefault(outputs[word.name], {})[word.index] = format.width, format.frac
+            if word.name in outputs:
+                found.setdefault(outputs[word.name], {})[word.index] = format.width, format.frac
         return found
 
     def simulate(

@@ -53,7 +53,14 @@ def same_as_the_model(fx: FixedPoint, name: str, given: Mapping[str, np.ndarray]
     return len(plan.results[name]) * n
 
 
-@pytest.mark.parametrize("word", ["27x18", *(slow(word) for word in ("27", "32"))])
+def test_formats_are_those_of_inputs_and_outputs() -> None:
+    fx = condyle.fixed_point(condyle.chain(2, 0))
+    for name in fx.functions[:7]:
+        task = fx._compiled.tasks[name].function
+        assert set(fx.formats(name)) == {port.name for port in (*task.inputs, *task.outputs)}, name
+
+
+@pytest.mark.parametrize("word", ["27x18", *(slow(word) for word in ("27", "32", "18x18", "12x8", "q12.10", "q8.20"))])
 @pytest.mark.parametrize(
     "robot", [ball_and_plane(), slow(condyle.random_tree(2, 3, floating_base=True))], ids=["small", "tree"]
 )

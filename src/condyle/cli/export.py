@@ -11,7 +11,7 @@ import condyle
 from condyle import api
 from condyle.backends.fpga.constants import CONSTANTS
 from condyle.backends.fpga.target import PARTS, PIPELINES
-from condyle.choices import DTYPES, EXPORTS, INTEGRATORS, REFERENCE_FRAMES, UNNAMED
+from condyle.choices import DTYPES, EXPORTS, INTEGRATORS, OVERFLOWS, REFERENCE_FRAMES, UNNAMED
 from condyle.cli.common import add_frames, add_robot, load_aloud, progress, say, show, show_json, words
 from condyle.errors import AccuracyWarning
 from condyle.functions import DEFAULT, FUNCTIONS, found
@@ -98,7 +98,10 @@ def add_hardware(command: argparse.ArgumentParser) -> None:
         "--box",
         metavar="v=10,a=100",
         type=sizes,
-        help="verilog: largest |v|, |a|, |tau|, of all joints or of one, as v.joint_3=2 (default v=2,a=5, tau of such)",
+        help="verilog: largest |v|, |a|, |tau|, of all joints or of one, as v.joint_3=2 (default: see docs/fpga.md)",
+    )
+    command.add_argument(
+        "--overflow", choices=OVERFLOWS, help="verilog: what is clamped raises the answer's flag (default), or does not"
     )
     command.add_argument("--axi", type=int, metavar="BITS", help="verilog: of an AXI4-Stream, 32 to 1024 (default 512)")
     command.add_argument(
@@ -113,6 +116,7 @@ def add_hardware(command: argparse.ArgumentParser) -> None:
         metavar="GB/S",
         help="verilog: the link to the host, each direction: tasks enter as often as it can feed them",
     )
+    command.add_argument("--echo", action="store_const", const=True, help="verilog: difd sends M^-1 back")
     command.add_argument("--root", metavar="LINK", help="verilog: hold a floating robot by this link, or auto")
 
 

@@ -22,6 +22,7 @@ CHUNK = 1000
 def errors(robot: Robot, plan: Plan, n: int, seed: int = 1) -> dict[str, dict[str, float]]:
     """Of each function over n states of the box, the integer model against the reference: see `errors_of`."""
     found: dict[str, dict[str, list[Reals]]] = {function: {} for function in plan.functions}
+    plan = replace(plan, flags=True)  # what is clamped is counted, said or not
     for chunk in range(-(-n // CHUNK)):
         states = consistent(robot, sampled(robot, min(CHUNK, n - chunk * CHUNK), seed + chunk, plan.box), plan.box)
         for function in plan.functions:

@@ -46,7 +46,7 @@ def box_of(robot: Robot, said: object, f_ext: float | None) -> Box:
         entries = _entries(robot, key, joint) if dot else range(robot.nv)
         found[name][list(entries)] = _numbers(key, value, 1 if dot else robot.nv)
     v = _else(found["v"], usual_speeds(robot))
-    a = _else(found["a"], np.clip(v / RISE, LEAST, MOST))
+    a = _else(found["a"], np.minimum(np.maximum(v / RISE, LEAST), MOST))
     box: dict[str, float | Reals] = {"q": TURN, "v": _one(v), "a": _one(a)}
     if np.isfinite(found["tau"]).any():
         box["tau"] = _one(_else(found["tau"], np.full(robot.nv, np.inf)))

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 import numpy as np
 
@@ -17,6 +17,7 @@ from condyle.backends.fpga.settings import RANGES, STATES
 from condyle.backends.fpga.steps import STANDING
 from condyle.backends.fpga.target import Device, part_of, pipeline_of, word_of
 from condyle.backends.fpga.tasks import Task
+from condyle.choices import OVERFLOWS
 from condyle.compile.stages import stages
 from condyle.errors import UnsupportedError
 from condyle.hardware.box import box_of, check_held, flat
@@ -25,6 +26,7 @@ from condyle.hardware.states import limits, sampled
 from condyle.hardware.stepping import stepping_of
 from condyle.model.robot import Robot
 from condyle.model.tree import tree_of
+from condyle.options import check_choice
 from condyle.trace.branches import branches_of
 
 ROUTES = tuple((unit.letter, unit.function, unit.route) for unit in UNITS.values())
@@ -38,7 +40,8 @@ class Options:
     f_ext: None, or tasks carry external forces, each component within so many N and N m. step: of euler and rk4 [s].
     constants: how products with them are made, see `CONSTANTS`. folding: how many isomorphic branches share an array;
     by default what needs the fewest DSPs at the shortest interval. pipeline: see `PIPELINES`. root: see `held`. box:
-    see `box_of`. axi, float32, async_clock, link: see `Boundary`.
+    see `box_of`. overflow: whether an answer says that something was clamped, see `OVERFLOWS`. axi, float32,
+    async_clock, link, echo: see `Boundary`.
     """
 
     functions: tuple[str, ...] = field(default_factory=library)
@@ -55,16 +58,19 @@ class Options:
     pipeline: int = 0
     root: str | None = None
     box: Mapping[str, object] = field(default_factory=dict[str, object], hash=False)
+    overflow: str = OVERFLOWS[0]
     axi: int = 512
     float32: bool = False
     async_clock: bool = False
     link: float | None = None
+    echo: bool = False
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "box", flat(self.box))
         part_of(self.part)
         pipeline_of(self.pipeline)
         checked_name(self.name)
+        check_choice("overflow", self.overflow, OVERFLOWS)
         _ = self.boundary
         if self.dsp is not None and self.dsp < 1:
             raise UnsupportedError(f"dsp={self.dsp}: give a positive number of DSPs")
@@ -77,7 +83,7 @@ class Options:
 
     @property
     def boundary(self) -> Boundary:
-        return Boundary(self.axi, self.float32, self.async_clock, self.link)
+        return Boundary(self.axi, self.float32, self.async_clock, self.link, self.echo)
 
     @property
     def device(self) -> Device:
@@ -104,8 +110,9 @@ def planned(robot: Robot, options: Options) -> Plan:
     program = stages(tree, routes, options.f_ext is not None, base, named)
     steps = any(task.stages for task in asked)
     stepping = stepping_of(robot, options.step, float(np.max(box["v"])), numbers.data) if steps else STANDING
-    known = (asked, PRODUCT_NAMES, box, edges, stepping, base, branches_of(tree))
-    return Planner(program, units, sampled(robot, RANGES, 0, box), numbers, *known).run()
+    known = (asked, PRODUCT_NAMES, box, edges, stepping, base, branches_of(tree), options.echo)
+    plan = Planner(program, units, sampled(robot, RANGES, 0, box), numbers, *known).run()
+    return replace(plan, flags=options.overflow == OVERFLOWS[0])
 
 
 def accelerator(robot: Robot, options: Options) -> Accelerator:

@@ -51,6 +51,7 @@ STALLS = ("+stall_in=40", "+stall_out=40", "+seed=3")
     "boundary",
     [
         Boundary(512),
+        Boundary(512, echo=True),
         Boundary(32, async_clock=True),
         slow(Boundary(32)),
         slow(Boundary(1024)),
@@ -118,14 +119,25 @@ def test_the_link_chooses_the_interval(tmp_path) -> None:
     assert found["id"] > 1 and any(longer[name] < limits[name] for name in found)
 
 
+def test_difd_sends_the_inverse_back_only_where_that_is_asked_for(tmp_path) -> None:
+    """What it says in the JSON and what the accelerator gives; dfd has it as an output."""
+    for echo in (False, True):
+        condyle.export(ARM, "verilog", tmp_path / str(echo), ("difd", "dfd"), name="arm", echo=echo)
+        found = json.loads((tmp_path / str(echo) / "arm_stream.json").read_text())["functions"]
+        assert ("Minv" in found["difd"]["outputs"]) == echo and "da_dtau" in found["dfd"]["outputs"]
+        text = (tmp_path / str(echo) / "README.md").read_text()
+        assert "Behind the words of difd stands the M⁻¹ that it was given." in text
+    alone = hardware.planned(ARM, Options(("difd",)))
+    assert {word.name for word, _ in alone.results["difd"]} == {"da_dq", "da_dv"}
+
+
 def test_rates_of_iiwa14_over_pcie() -> None:
     """Those of the review: over 12 GB/s did 37.5, difd 26.8 million a second; the bus is slower."""
-    plan = hardware.planned(condyle.load("iiwa14"), Options(("did", "difd")))
-    boundary = Boundary(512, link=12.0)
-    for function, beats in (("did", 5), ("difd", 7)):
-        found = rate(plan, boundary, function, 1, 125.0)
+    for function, beats, echo in (("did", 5, False), ("difd", 7, True), ("difd", 5, False)):
+        plan = hardware.planned(condyle.load("iiwa14"), Options(("did", "difd"), echo=echo))
+        found = rate(plan, Boundary(512, link=12.0, echo=echo), function, 1, 125.0)
         assert found.result == beats and found.board == found.bus == 125e6 / beats < (found.link or 0.0)
-    assert least_interval(plan, boundary, 125.0) == 5
+    assert least_interval(plan, Boundary(512, link=12.0), 125.0) == 5
     assert least_interval(plan, Boundary(512), 125.0) == 1
 
 

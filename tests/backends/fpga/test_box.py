@@ -175,6 +175,25 @@ def test_the_verilog_is_right_in_a_box_of_ones_own(bench) -> None:
     assert bench(ROBOT, hardware.accelerator(ROBOT, options), 10).startswith("right")
 
 
+def test_silent_saturation_changes_the_flag_alone(bench) -> None:
+    acc, silent = (hardware.accelerator(ROBOT, hardware.Options(overflow=how)) for how in ("flag", "silent"))
+    states = hardware.consistent(ROBOT, hardware.sampled(ROBOT, 30, 6))
+    states["v"][::3] *= 1e3
+    for function in acc.plan.functions:
+        given = task_of(acc.plan, function, states)
+        found, known = (evaluate(one.plan, function, given) for one in (silent, acc))
+        assert not found.over.any() and known.over.any() == ("v" in acc.plan.tasks[function].inputs)
+        assert all((found.words[word] == known.words[word]).all() for word in known.words)
+    assert bench(ROBOT, silent, 10).startswith("right")
+    loud, quiet = (hardware.errors(ROBOT, one.plan, 50) for one in (acc, silent))
+    assert loud == quiet
+
+
+def test_an_overflow_that_is_none_is_refused() -> None:
+    with pytest.raises(UnsupportedError, match=r"overflow='wrap'.*flag.*silent"):
+        hardware.Options(overflow="wrap")
+
+
 def test_the_folder_says_its_box(tmp_path: Path) -> None:
     box = {"v": {SECOND: 2.0}, "tau": {SECOND: 20.0}}
     condyle.export(ROBOT, "verilog", tmp_path, ("fd",), box=box)

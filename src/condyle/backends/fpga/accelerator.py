@@ -44,7 +44,7 @@ class Plan:
     function its output words and their formats. box: the bounds of the states that it is made for, by name, of all
     entries or of each. torques: the largest of its sampled states, by entry. limits: the bound of each word that has
     one. course: what goes with an integration step's sub-tasks, and the formats. base: its degrees of freedom, where
-    its motion can be given; else 0.
+    its motion can be given; else 0. flags: whether an answer says that something was clamped.
     """
 
     numbers: Numbers
@@ -60,6 +60,7 @@ class Plan:
     stepping: steps.Stepping
     course: Mapping[Word, Format]
     base: int
+    flags: bool = True
 
     def takes(self, name: str) -> list[Word]:
         """The words of an input array, in order."""

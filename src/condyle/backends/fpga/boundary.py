@@ -28,12 +28,14 @@ SINGLES = range(-64, 120)
 @dataclass(frozen=True)
 class Boundary:
     """axi: bits of a beat. float32: words are singles on the bus, converted on chip. async_clock: the core has a clock
-    of its own. link: GB/s in each direction, or None: only the bus limits."""
+    of its own. link: GB/s in each direction, or None: only the bus limits. echo: difd sends back M^-1, which it was
+    given."""
 
     axi: int = 512
     float32: bool = False
     async_clock: bool = False
     link: float | None = None
+    echo: bool = False
 
     def __post_init__(self) -> None:
         if not isinstance(self.axi, int) or self.axi not in WIDTHS:  # type: ignore[reportUnnecessaryIsInstance]
@@ -53,7 +55,9 @@ class Boundary:
         return self.packet(stream.taken(plan, function))
 
     def result(self, plan: Plan, function: str) -> list[Field]:
-        return self.packet(stream.result(plan, function))
+        """Words of the function's outputs; the accelerator may give more behind them."""
+        words = plan.tasks[function].words.values()
+        return self.packet([f for f in stream.result(plan, function) if self.echo or f.word.name in words])
 
     def beats(self, fields: list[Field]) -> int:
         """Of a packet: its header and its words."""
@@ -159,7 +163,7 @@ def _function(plan: Plan, boundary: Boundary, function: str) -> dict[str, object
     names = {task.words[port.name]: port.name for port in task.function.outputs}
     symmetric = {task.words[port.name] for port in task.function.outputs if port.symmetric} | {"Minv"}
     for field in answered:
-        if field.word.name not in names:  # what goes out beside the function's outputs: M^-1 of dfd
+        if field.word.name not in names:  # what goes out beside the function's outputs: M^-1 of difd
             names[field.word.name] = field.word.name
             outputs[field.word.name] = plan.nv**2
     return {

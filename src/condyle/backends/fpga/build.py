@@ -102,7 +102,7 @@ def build(plan: Plan, ii: int, folding: int = 1, device: Device = XCVU9P) -> Acc
     arrays: dict[str, Array] = {}
     for name, path in plan.datapaths.items():
         wants = {group: tuple(plan.through(Leaf(name, group))) for group, _ in path.groups}
-        arrays[name] = Array(schedule(path, ii), wants, plan.id)
+        arrays[name] = Array(schedule(path, ii), wants, plan.id, plan.flags)
     return Accelerator(plan, arrays, ii, device)
 
 

@@ -22,11 +22,15 @@ NOTHING = "1'b0"
 
 @dataclass(frozen=True)
 class Array:
-    """A scheduled datapath that answers tasks; `wants`: for each group the codes of the functions that leave there."""
+    """A scheduled datapath that answers tasks; `wants`: for each group the codes of the functions that leave there.
+
+    flags: see `Plan`.
+    """
 
     schedule: Schedule
     wants: Mapping[str, tuple[int, ...]]
     id: Id
+    flags: bool = True
 
     @property
     def datapath(self) -> Datapath:
@@ -125,7 +129,7 @@ def _group(e: Emitter, array: Array, binding: Binding, group: str, emitters: Map
     due = f"phase == {tap % schedule.ii} & " if schedule.ii > 1 else ""
     e(f"assign {group}_valid = {due}live[{age}] & ({wants});")
     flags = [f"over_{group}_{stage}" for stage, emitter in emitters.items() if group in emitter.flags()]
-    over = " | ".join(flags) or "1'b0"
+    over = " | ".join(flags if array.flags else ()) or "1'b0"
     e(f"assign {group}_id = {taken} | {{{over}, {array.id.width - 1}'b0}};")
     parts: list[str] = []
     for (_, k), where in zip(array.datapath.group(group), binding.leaving[group], strict=True):

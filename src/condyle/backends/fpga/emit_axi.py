@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Mapping, Sequence
+from itertools import pairwise
 
 from condyle.backends.fpga import stream
 from condyle.backends.fpga.accelerator import TAG_BITS
@@ -204,10 +205,8 @@ class AxiEmitter:
         self._beats("result_beats", "out_function", 1, "16'd1")
         size, width = self.most[1] * self.inner, stream.result_width(self.plan)
         first = "next_head" if not self.boundary.float32 else f"{self.word}'b0"
-        shown = min(width, self.inner - self.head)
         parts = [f"{size - width - self.head}'b0"] * (size > width + self.head)
-        parts += [f"out_data[{width - 1}:{shown}]"] * (width > shown)
-        parts += [f"out_data[{shown - 1}:0] & {{{shown}{{~wrong_full}}}}"] * (shown > 0)
+        parts += self._result_bits(width)[::-1]
         e(f"wire [{size - 1}:0] next_data = {{{', '.join([*parts, first])}}};")
         e("wire beat_leaves, beat_room, leaves_last;", "wire [31:0] leaves_head;", "wire [15:0] leaves_place;")
         e(f"wire [{self.inner - 1}:0] leaves;")
@@ -230,6 +229,24 @@ class AxiEmitter:
         into = {"valid": "last_valid", "ready": "last_ready", "data": "{last_last, last_beat}"}
         out = {"valid": "m_axis_tvalid", "ready": "m_axis_tready", "data": "{m_axis_tlast, m_axis_tdata}"}
         self._queue("beats_out", into, out, False)
+
+    def _result_bits(self, width: int) -> list[str]:
+        """Of out_data what packets hold, the lowest bits first: no words in an answer to a wrong packet, nor behind a
+        function's own words in its last beat."""
+        hidden = {(0, min(width, self.inner - self.head)): "wrong_full"}
+        for name, (_, beats) in self.beats.items():
+            own = stream.width(stream.laid((f.word, f.format) for f in self.boundary.result(self.plan, name)))
+            end = min(beats * self.inner - self.head, stream.width(stream.result(self.plan, name)))
+            if own < end:
+                code = f"out_function == {self.codes[name]}"
+                hidden[own, end] = f"{hidden[own, end]} | {code}" if (own, end) in hidden else code
+        edges = sorted({0, width, *(edge for run in hidden for edge in run)})
+        parts: list[str] = []
+        for low, stop in pairwise(edges):
+            by = [when for (first, end), when in hidden.items() if first <= low and stop <= end]
+            mask = f" & {{{stop - low}{{~({' | '.join(by)})}}}}" if by else ""
+            parts.append(f"out_data[{stop - 1}:{low}]{mask}")
+        return parts
 
     def _beats(self, name: str, code: str, side: int, none: str) -> None:
         e = self.e

@@ -53,7 +53,7 @@ class Feedback(Wires):
         bits, at = self.id.code_bits, self.id.code
         was = "".join(f"was_id[{at}] == {first} ? {bits}'d{second} : " for first, second in rest)
         e(f"wire [{bits - 1}:0] back_code = {was}{bits}'d{last};")
-        over_any = " | ".join([f"was_id[{self.id.width - 1}]", *over])
+        over_any = " | ".join([f"was_id[{self.id.width - 1}]", *(over if self.plan.flags else ())])
         e(f"wire [{self.id.width - 1}:0] back_id = {{{over_any}, back_code, was_id[{TAG_BITS - 1}:0]}};")
         room.append("(~is_dfd | loop_room)")
 

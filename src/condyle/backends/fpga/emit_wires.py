@@ -67,6 +67,9 @@ class Wires:
 
     def outside(self) -> None:
         """Whether a word that the task's function takes is outside the box."""
+        if not self.plan.flags:
+            self.e("wire outside = 1'b0;")
+            return
         flags: list[str] = []
         for name in ("q", "v", "a", "tau", "f_ext", "Minv"):
             places = self.fields("entry_q", "q", "v", "tau" if name == "tau" else "a", "f_ext", "Minv")

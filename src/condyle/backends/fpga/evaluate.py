@@ -132,4 +132,5 @@ def evaluate(plan: Plan, function: str, given: Words, strict: bool = False) -> A
     task = plan.tasks[function]
     arithmetic = _Integers(max(len(value) for value in given.values()), strict, outside(plan, task, given))
     found = Run(plan, task, given, arithmetic).answer()
-    return Answer({word: found[word] for word, _ in plan.results[function]}, arithmetic.over)
+    over = arithmetic.over & plan.flags
+    return Answer({word: found[word] for word, _ in plan.results[function]}, over)

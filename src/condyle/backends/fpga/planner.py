@@ -43,7 +43,7 @@ class Planner:
 
     tasks: in the order of their codes. products: of each derivative of inverse dynamics what -M^-1 times it is called.
     box, limits: see `Plan`. base: degrees of freedom whose motion can be given. branches: where joints, and entries of
-    input arrays, stand in branches that are alike.
+    input arrays, stand in branches that are alike. echo: see `Boundary`.
     """
 
     program: Program
@@ -57,6 +57,7 @@ class Planner:
     stepping: steps.Stepping
     base: int
     branches: sharing.Branches
+    echo: bool
     paths: dict[str, Datapath] = field(default_factory=dict[str, Datapath], init=False)
     torques: tuple[float, ...] = field(default=(), init=False)
 
@@ -148,7 +149,9 @@ class Planner:
             if any("Minv" in task.inputs for task in self.tasks):
                 formats.update({word: one.format for word, one in given.items()})
             by = [word for word, _ in self._outputs(COLUMNS)]
-            program = products.derivatives(self.n, inverse, by, self.products)
+            leave = [task.words.values() for task in self.tasks if task.leaf == PRODUCTS]
+            keeps = self.echo or any(INVERSE.group in words for words in leave)
+            program = products.derivatives(self.n, inverse, by, self.products, keeps)
             self._product(PRODUCTS, program, outputs, self._made(COLUMNS) | given)
 
     def _check_solved(self) -> None:

@@ -59,11 +59,14 @@ def solve(n: int, inverse: Sequence[Word]) -> Program:
     return Program("solve", arrays, (Array("a", (n,)),), tuple(nodes.nodes), tuple(outputs))
 
 
-def derivatives(n: int, inverse: Sequence[Word], by: Sequence[Word], called: Mapping[str, str]) -> Program:
-    """-Minv times the matrices `by`, called so, a stage a column; Minv's upper triangle goes through to the end."""
+def derivatives(n: int, inverse: Sequence[Word], by: Sequence[Word], called: Mapping[str, str], keeps: bool) -> Program:
+    """-Minv times the matrices `by`, called so, a stage a column.
+
+    keeps: whether Minv's upper triangle goes through to the end.
+    """
     names = tuple(called)
     arrays = (*(Array(name, (n, n)) for name in names), Array("Minv", (n, n)))
-    results = (*(Array(name, (n, n)) for name in called.values()), Array("Minv", (n, n)))
+    results = (*(Array(name, (n, n)) for name in called.values()), *([Array("Minv", (n, n))] * keeps))
     nodes = _Sums(arrays)
     triangle = {word: nodes.word(word) for word in upper(inverse, n)}
     zero = nodes.add_node("const", 0.0)
@@ -83,6 +86,6 @@ def derivatives(n: int, inverse: Sequence[Word], by: Sequence[Word], called: Map
         first = len(nodes.nodes)
         outputs.append(Output(array, index, nodes.total(found)))
         columns |= dict.fromkeys(range(first, len(nodes.nodes)), columns[found[0]])
-    outputs += [Output(2, word.index, node) for word, node in triangle.items()]
+    outputs += [Output(len(names), word.index, node) for word, node in triangle.items() if keeps]
     notes = tuple(Note(columns.get(k, "")) for k in range(len(nodes.nodes)))
     return Program("derivatives", arrays, results, tuple(nodes.nodes), tuple(outputs), notes=notes)

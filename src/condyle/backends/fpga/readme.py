@@ -9,7 +9,7 @@ import numpy as np
 
 from condyle.backends.common.facts import Facts as Birth
 from condyle.backends.common.readme import Coordinates, birth, order
-from condyle.backends.fpga.accelerator import TAG_BITS
+from condyle.backends.fpga.accelerator import TAG_BITS, Plan
 from condyle.backends.fpga.board import commands, files, tried
 from condyle.backends.fpga.build import Accelerator
 from condyle.backends.fpga.readme_boundary import boundary_files, boundary_readme
@@ -71,7 +71,7 @@ For synthesis take all `.v` files but the benches. {tried(acc, facts.clock)}
 | `in_data` | {fields[-1].high + 1} | the task's words |
 | `out_valid`, `out_ready` | 1 | a result leaves at a rising edge at which both are high; it waits as long as you like |
 | `out_function`, `out_tag` | {plan.id.code_bits}, {TAG_BITS} | those of the task |
-| `out_flag` | 1 | a word was outside the stated box, or a signal had to be clamped: do not trust this result |
+| `out_flag` | 1 | {FLAGS[plan.flags]} |
 | `out_error` | 1 | `in_function` named no function: `out_function` is what was sent, `out_data` zero, `out_flag` high |
 | `out_data` | {result_width(plan)} | the result's words; what is above them means nothing |
 
@@ -90,7 +90,7 @@ Words stand one after the other, entry 0 lowest, each a two's-complement integer
 behind the point. The first is `{first.word}`: for the value 0.5 send {first.format.from_real(np.array(0.5))}.
 Results are read alike: the first word of `{function}` is `{result}`, `{format}`, the integer over 2^{format.frac}.
 Of a matrix, entry `row nv + column` is the number in the word's name; of symmetric ones the upper triangle is sent, and
-every other entry that is not listed is zero. difd and dfd also send the M⁻¹ that they used. Gravity is that of
+every other entry that is not listed is zero. {_echoed(plan)}Gravity is that of
 `robot.json`, a constant here; damping and friction are left out.
 Words that a function does not take are ignored. The box: {box}, other coordinates of q within their
 limits; SI units.
@@ -120,9 +120,23 @@ def _fields(acc: Accelerator, fields: Sequence[Field]) -> str:
     return "\n".join(rows)
 
 
+FLAGS = {
+    True: "a word was outside the stated box, or a signal had to be clamped: do not trust this result",
+    False: "0: this accelerator clamps silently (`--overflow silent`); only an error raises it",
+}
 UPPER = "M⁻¹, upper triangle, row by row; for "
 SHARED = "a, or tau for functions that take it"
 SHARED_GIVEN = f"{SHARED}; of a given base its a, then tau of the joints"
+
+
+def _echoed(plan: Plan) -> str:
+    """What stands behind the words of a function's outputs."""
+    beside = [
+        name
+        for name, words in plan.results.items()
+        if not {word.name for word, _ in words} <= {*plan.tasks[name].words.values()}
+    ]
+    return f"Behind the words of {', '.join(beside)} stands the M⁻¹ that it was given. " if beside else ""
 
 
 def _pipelined(acc: Accelerator) -> str:
