@@ -8,6 +8,7 @@ import shutil
 import subprocess
 from pathlib import Path
 
+import numpy as np
 import pytest
 
 import condyle
@@ -65,6 +66,19 @@ def test_packets_are_answered_bit_by_bit(tmp_path, boundary: Boundary) -> None:
     folder = written(tmp_path / "rig", ARM, accelerator(ARM, ii=2), boundary, 6)
     for plusargs in ((), (*STALLS, "+restart=1"), ("+stall_out=70", "+bus=3", "+core=7"), ("+bus=7", "+core=2")):
         assert re.match(r"right: [56]\d packets", ran(folder, *plusargs)), plusargs
+
+
+@needs_iverilog
+@pytest.mark.parametrize("functions", [("did",), ("did", "id", "m")])
+def test_answers_without_words(tmp_path, functions: tuple[str, ...]) -> None:
+    """Of one joint that slides no torque changes with q or v: of did there is a header alone."""
+    inertia = 0.1 * np.eye(3)
+    builder = condyle.Builder("slide").body("base", mass=1.0, inertia=inertia).body("one", mass=1.0, inertia=inertia)
+    builder.joint("slider", parent="base", child="one", type="prismatic", axis=(0.0, 0.0, 1.0))
+    robot = builder.build()
+    folder = written(tmp_path / "rig", robot, accelerator(robot, *functions), Boundary(32), 6)
+    assert simulate(folder, "rig", STALLS).startswith(f"right: {6 * len(functions)} tasks")
+    assert ran(folder, *STALLS).startswith("right: ")
 
 
 @pytest.mark.skipif(shutil.which("verilator") is None, reason="verilator is needed (apt-get install verilator)")

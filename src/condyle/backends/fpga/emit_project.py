@@ -73,15 +73,9 @@ def support(name: str) -> str:
     return (_SUPPORT / name).read_text(encoding="ascii")
 
 
-def bench_widths(acc: Accelerator) -> tuple[int, int]:
-    """Bits of a task's and of an answer's data."""
-    return width(bus(acc.plan)), result_width(acc.plan)
-
-
 def emit_bench(acc: Accelerator, prefix: str, n: int) -> str:
     """The bench of n tasks; prints `right: ...` or WRONG and what."""
-    task, answer = bench_widths(acc)
-    code = acc.plan.id.code_bits
+    code, task, answer = acc.plan.id.code_bits, width(bus(acc.plan)), result_width(acc.plan)
     padded = -(-(2 + code + answer) // 32) * 32
     e = Emitter()
     e(f"module {prefix}_bench;")

@@ -7,11 +7,11 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from condyle.backends.fpga.boundary import HEADER, Boundary
+from condyle.backends.fpga.boundary import HEADER, SINGLE, Boundary
 from condyle.backends.fpga.build import Accelerator
 from condyle.backends.fpga.datapath import Word
 from condyle.backends.fpga.evaluate import Answer, evaluate
-from condyle.backends.fpga.formats import Integers
+from condyle.backends.fpga.formats import Format, Integers
 from condyle.backends.fpga.stream import Field
 from condyle.backends.fpga.vectors import pack
 
@@ -70,15 +70,10 @@ def _of(
 def _beats(boundary: Boundary, fields: list[Field], words: Mapping[Word, Integers], n: int) -> list[list[int]]:
     """Each packet's beats, its header zero."""
     if boundary.float32:
-        whole = [0] * n
-        for field in fields:
-            reals = np.broadcast_to(field.format.to_real(words[field.word]), n).astype(np.float32)
-            whole = [
-                one | bits << field.low
-                for one, bits in zip(whole, np.frombuffer(reals.tobytes(), np.uint32).tolist(), strict=True)
-            ]
-    else:
-        whole = pack(fields, words, n)
+        singles = {field.word: field.format.to_real(words[field.word]).astype(np.float32) for field in fields}
+        words = {word: np.frombuffer(x.tobytes(), np.uint32).astype(np.int64) for word, x in singles.items()}
+        fields = [field._replace(format=Format(SINGLE, 0)) for field in fields]
+    whole = pack(fields, words, n)
     mask, beats = (1 << boundary.axi) - 1, boundary.beats(fields)
     return [[one >> boundary.axi * k & mask for k in range(beats)] for one in whole]
 

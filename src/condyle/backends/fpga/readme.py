@@ -25,8 +25,7 @@ def readme(acc: Accelerator, facts: Facts, report: Mapping[str, Any], joints: Se
     known = Birth(plan.nq, plan.nv, facts.fingerprint, facts.version, name)
     fields = bus(plan)
     arrays = ", ".join(f"`{name}_{array}.v`" for array in acc.arrays)
-    function = plan.functions[0]
-    first, (result, format) = fields[0], plan.results[function][0]
+    first = fields[0]
     box = said_box(report)
     rows = "\n".join(_function(task, report["functions"][name]) for name, task in plan.tasks.items())
     return f"""\
@@ -88,7 +87,7 @@ function in the order of its tasks.
 Words stand one after the other, entry 0 lowest, each a two's-complement integer with a scale of its own. `formats` in
 `report.json` lists all from bit 0 on, `{first.format}` for {first.format.width} bits, {first.format.frac} of them \
 behind the point. The first is `{first.word}`: for the value 0.5 send {first.format.from_real(np.array(0.5))}.
-Results are read alike: the first word of `{function}` is `{result}`, `{format}`, the integer over 2^{format.frac}.
+{_example(acc)}
 Of a matrix, entry `row nv + column` is the number in the word's name; of symmetric ones the upper triangle is sent, and
 every other entry that is not listed is zero. {_echoed(plan)}Gravity is that of
 `robot.json`, a constant here; damping and friction are left out.
@@ -101,7 +100,7 @@ limits; SI units.
 
 In cycles: the latency of a task alone, the interval of tasks one after the other. Errors are against float64, relative
 to the largest entry of a column (of an entry, for vectors): quantiles, and the maximum of
-{report["functions"][function]["states"]} samples of the box without a flag,
+{report["functions"][plan.functions[0]]["states"]} samples of the box without a flag,
 which is not a bound; `report.json` has those of each output.
 {_orders(joints)}"""
 
@@ -118,6 +117,15 @@ def _fields(acc: Accelerator, fields: Sequence[Field]) -> str:
             said = SHARED_GIVEN if acc.plan.base else SHARED
         rows.append(f"| {said} | {own[-1].high}:{own[0].low} | {len(own)} |")
     return "\n".join(rows)
+
+
+def _example(acc: Accelerator) -> str:
+    """How a word of a result is read."""
+    for function, words in acc.plan.results.items():
+        for word, format in words:
+            read = f"`{format}`, the integer over 2^{format.frac}"
+            return f"Results are read alike: the first word of `{function}` is `{word}`, {read}."
+    return "No result has a word: all are zeros."
 
 
 FLAGS = {

@@ -70,16 +70,17 @@ def units_at(datapath: Datapath, ii: int) -> dict[Pool, int]:
 
 class _Scheduler:
     def __init__(self, datapath: Datapath, ii: int) -> None:
-        self.datapath, self.ii = datapath, ii
+        self.datapath, self.ii, self.source = datapath, ii, datapath.source
         n = len(datapath.ops)
         self.latency = [datapath.cycles(k) for k in range(n)]
-        self.operands = [tuple(dict.fromkeys(self._operand(a) for a in op.args)) for op in datapath.ops]
+        self.operands = [tuple(dict.fromkeys(self.source(a) for a in op.args)) for op in datapath.ops]
         self.readers: list[list[int]] = [[] for _ in range(n)]
         for k in range(n):
             if not self._is_free(k):
                 for a in self.operands[k]:
                     self.readers[a].append(k)
         self.start = [0] * n
+        self.last = [-1] * n  # when a word leaves with a group
         self.units = units_at(datapath, ii)
         self.taken: dict[Pool, list[list[int]]] = {
             pool: [[-1] * m for _ in range(ii // pool[2])] for pool, m in self.units.items()
@@ -90,9 +91,6 @@ class _Scheduler:
         self.pool: list[Pool | None] = [
             pool_of(datapath, k) if op.kind in SHARED else None for k, op in enumerate(datapath.ops)
         ]
-
-    def _operand(self, a: int) -> int:
-        return self.datapath.source(a)
 
     def _is_free(self, k: int) -> bool:
         """Leaves and wires happen at no time."""
@@ -112,8 +110,11 @@ class _Scheduler:
             if not self._is_free(k):
                 self._place(k, self.earliest(k))
         taps = self._taps()
+        for name, pairs in self.datapath.groups:
+            for _, k in pairs:
+                self.last[self.source(k)] = max(self.last[self.source(k)], taps[name])
         for sweep in range(SWEEPS):
-            self._relax(taps, sweep % 2 == 0)
+            self._relax(sweep % 2 == 0)
         return self._result(taps)
 
     def _order(self) -> list[int]:
@@ -153,16 +154,11 @@ class _Scheduler:
             self.taken[pool][self.start[k] % self.rate[k]][self.unit[k]] = -1
 
     def _taps(self) -> dict[str, int]:
-        return {
-            name: max([1, *(self.done(self._operand(k)) for _, k in pairs)]) for name, pairs in self.datapath.groups
-        }
+        groups = self.datapath.groups
+        return {name: max([1, *(self.done(self.source(k)) for _, k in pairs)]) for name, pairs in groups}
 
-    def _relax(self, taps: dict[str, int], backwards: bool) -> None:
+    def _relax(self, backwards: bool) -> None:
         """Move operations within their slack to where fewest registers are needed."""
-        self.last = [-1] * len(self.start)
-        for name, pairs in self.datapath.groups:
-            for _, k in pairs:
-                self.last[self._operand(k)] = max(self.last[self._operand(k)], taps[name])
         order = [k for k in sorted(self.datapath.members, key=self.start.__getitem__) if not self._is_free(k)]
         for k in reversed(order) if backwards else order:
             ends = [end for member in self.datapath.members[k] for end in self._ends(member)]
@@ -192,19 +188,13 @@ class _Scheduler:
         free = [cycle for cycle in (*span, self.start[k]) if self._slot(k, cycle) != -1]
         self._put(k, min(free, key=cost))
 
-    def _last_read(self, a: int, but: int) -> int:
+    def _last_read(self, a: int, but: int = -1) -> int:
         return max([self.last[a], *(self.start[r] for r in self.readers[a] if r != but)])
 
     def _result(self, taps: dict[str, int]) -> Schedule:
-        n = len(self.start)
-        ready = [self.done(k) for k in range(n)]
-        last = [max((self.start[r] for r in self.readers[k]), default=-1) for k in range(n)]
-        for name, pairs in self.datapath.groups:
-            for _, k in pairs:
-                a = self._operand(k)
-                last[a] = max(last[a], taps[name])
-        const = [op.kind == "const" for op in self.datapath.ops]
-        copies = [0 if const[k] else max(0, last[k] - ready[k]) // self.rate[k] for k in range(n)]
+        ready = [self.done(k) for k in range(len(self.start))]
+        copies = [max(0, self._last_read(k) - ready[k]) // self.rate[k] for k in range(len(self.start))]
+        copies = [0 if op.kind == "const" else n for op, n in zip(self.datapath.ops, copies, strict=True)]
         for ops in self.datapath.members.values():
             for k in ops:
                 copies[k] = max(copies[x] for x in ops)

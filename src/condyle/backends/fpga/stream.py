@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from typing import NamedTuple
 
-from condyle.backends.fpga.accelerator import Plan
+from condyle.backends.fpga.accelerator import TAG_BITS, Id, Plan
 from condyle.backends.fpga.datapath import Word
 from condyle.backends.fpga.formats import Format
+
+Words = Sequence[tuple[Word, Format]]
+DATA, TAG, CODE, OVER, ERROR = (Word(f"stream.{name}", 0) for name in ("data", "tag", "code", "over", "error"))
+"""The words of a function as one, and what goes with them; names of a function's own words have no dot."""
 
 
 class Field(NamedTuple):
@@ -36,10 +40,39 @@ def width(fields: Iterable[Field]) -> int:
     return max((field.high + 1 for field in fields), default=0)
 
 
-def task_words(plan: Plan) -> list[Word]:
-    """The words of a task's bus, from bit 0 on: q, v, u (a or tau), f_ext, the upper triangle of Minv."""
-    u = plan.takes("a") or plan.takes("tau")
-    return [*plan.takes("q"), *plan.takes("v"), *u, *plan.takes("f_ext"), *plan.takes("Minv")]
+def head(id: Id) -> Words:
+    """What goes with a task: see `Id`."""
+    return [(TAG, Format(TAG_BITS, 0)), (CODE, Format(id.code_bits, 0)), (OVER, Format(1, 0))]
+
+
+class Bus(dict[Word, str]):
+    """A wire of the Verilog: of each word that it carries, the first lowest, the text of its bits."""
+
+    def __init__(self, name: str, words: Words) -> None:
+        self.name, fields = name, laid(words)
+        self.width = width(fields)
+        self.at = {word: field for field in fields for word in shared(field.word)}
+        self.data = [word for word, _ in words if word not in (TAG, CODE, OVER, ERROR)]
+        super().__init__({word: self.span([word]) for word in self.at})
+
+    def span(self, words: Iterable[Word]) -> str:
+        """The bits of words that stand side by side; nothing where there are none."""
+        fields = [self.at[word] for word in words]
+        low, high = min((field.low for field in fields), default=0), max((field.high for field in fields), default=-1)
+        return f"{self.name}[{high}:{low}]" if high > low else f"{self.name}[{low}]" * (high == low)
+
+    def part(self, *names: str) -> str:
+        """The bits of arrays that stand side by side."""
+        return self.span(word for word in self if word.name in names)
+
+    @property
+    def id(self) -> str:
+        """The bits that go with a task: see `head`."""
+        return self.span([TAG, CODE, OVER])
+
+    def renamed(self, name: str) -> dict[Word, str]:
+        """Its data under another name."""
+        return {Word(name, word.index): self[word] for word in self.data}
 
 
 def shared(word: Word) -> tuple[Word, ...]:
@@ -54,8 +87,9 @@ def entries(word: Word, nv: int, symmetric: bool) -> list[int]:
 
 
 def bus(plan: Plan) -> list[Field]:
-    """A task of any function: `in_data`."""
-    return laid((word, plan.formats[word]) for word in task_words(plan))
+    """A task of any function: `in_data`; q, v, u (a or tau), f_ext, the upper triangle of Minv."""
+    names = ("q", "v", "a" if plan.takes("a") else "tau", "f_ext", "Minv")
+    return laid((word, plan.formats[word]) for name in names for word in plan.takes(name))
 
 
 def taken(plan: Plan, function: str) -> list[Field]:
@@ -75,5 +109,5 @@ def result(plan: Plan, function: str) -> list[Field]:
 
 
 def result_width(plan: Plan) -> int:
-    """Bits of `out_data`."""
-    return max(width(result(plan, function)) for function in plan.functions)
+    """Bits of `out_data`; one where all results are empty."""
+    return max(1, *(width(result(plan, function)) for function in plan.functions))

@@ -9,7 +9,6 @@ import numpy as np
 from condyle.backends.fpga.accelerator import Plan
 from condyle.backends.fpga.build import Accelerator
 from condyle.backends.fpga.datapath import Word
-from condyle.backends.fpga.emit_project import bench_widths
 from condyle.backends.fpga.evaluate import Answer
 from condyle.backends.fpga.formats import Integers
 from condyle.backends.fpga.ranges import Reals
@@ -59,7 +58,7 @@ def task_lines(acc: Accelerator, function: str, given: Mapping[Word, Integers], 
 
 def refused_lines(acc: Accelerator, each: int, rng: np.random.Generator) -> list[tuple[str, str]]:
     """`each` tasks of every code that names no function, and their answers: the error, the flag, the code, zeros."""
-    code_bits, (task, answer) = acc.plan.id.code_bits, bench_widths(acc)
+    code_bits, task, answer = acc.plan.id.code_bits, width(bus(acc.plan)), result_width(acc.plan)
     known = {of.codes[0] for of in acc.plan.tasks.values()}
     refused = [code for code in range(1 << code_bits) if code not in known]
     data = (int.from_bytes(rng.bytes(task // 8 + 1), "little") % (1 << task) for _ in range(each * len(refused)))
