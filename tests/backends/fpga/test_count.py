@@ -33,11 +33,17 @@ MODULES = {
     "\\arm_x": {"$paramod\\fx_product": 3, "LUT2": 5, "SRL16E": 2},
     "\\arm_dynamics": {"arm_x": 4, "FDRE": 7},
     "\\arm_trig": {"$paramod\\fx_product": 1, "FDSE": 1, "RAM32M16": 2, "RAMB18E2": 1},
-    "\\arm": {"arm_dynamics": 1, "arm_trig": 2, "INV": 1},
+    "\\arm": {"arm_dynamics": 1, "arm_trig": 2, "$paramod\\fx_lane": 1, "INV": 1},
+    "$paramod\\fx_lane": {},
+    "\\arm_axi": {"arm": 1, "$paramod\\fx_marks": 2, "LUT6": 3},
+    "$paramod\\fx_marks": {"FDRE": 8, "LUT3": 1},
 }
-
-
-LOADS = {"\\arm": {"most": ["take", 9], "reset": 4}, "$paramod\\fx_lane": {"most": ["pop", 512], "reset": 3}}
+LOADS = {
+    "\\arm": {"most": ["take", 9], "reset": 4},
+    "$paramod\\fx_lane": {"most": ["pop", 512], "reset": 3},
+    "\\arm_axi": {"most": ["full", 99], "reset": 0},
+    "$paramod\\fx_marks": {"most": ["moves", 33], "reset": 2},
+}
 
 
 def test_counts_are_instances_times_modules(tmp_path, monkeypatch) -> None:
@@ -47,6 +53,7 @@ def test_counts_are_instances_times_modules(tmp_path, monkeypatch) -> None:
         "totals": {"dsp": 14, "lut": None, "ff": None},
         "arrays": {"trig": {}, "dynamics": {}},
         "functions": {"m": {"arrays": ["trig"]}, "id": {"arrays": ["trig", "dynamics"]}},
+        "boundary": {"axi": 512, "lut": None, "ff": None},
         "tools": {},
     }
     count = _counter()
@@ -58,6 +65,8 @@ def test_counts_are_instances_times_modules(tmp_path, monkeypatch) -> None:
     assert [found["functions"]["id"][what] for what in ("lut", "ff", "ff_of_products")] == [28 + 16, 7 + 1, 13 * 45]
     assert found["functions"]["m"]["lut"] == 16
     assert found["tools"]["yosys"] == "Yosys 0"
+    edge = {"lut": 5, "ff": 16, "ff_of_products": 0, "dsp": 0, "bram18": 0}
+    assert found["boundary"] == {"axi": 512, **edge, "most_loads": {"net": "arm_axi.full", "loads": 99, "reset": 0}}
 
 
 def _stat(modules: dict[str, dict[str, int]]) -> dict[str, dict[str, dict[str, int]]]:
@@ -169,3 +178,4 @@ def test_yosys_finds_the_dsps_of_the_report(tmp_path) -> None:
     assert found["totals"]["lut"] > found["functions"]["m"]["lut"] > 0
     assert found["totals"]["ff"] >= found["functions"]["m"]["ff"] > 0
     assert found["totals"]["most_loads"]["loads"] < 1000
+    assert found["boundary"]["lut"] > 0 and found["boundary"]["most_loads"]["loads"] < 1000

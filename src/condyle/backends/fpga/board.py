@@ -59,7 +59,7 @@ def clocks(clock: float, axi: bool, asynchronous: bool) -> str:
 def rules(acc: Accelerator, name: str) -> str:
     """What the Makefile has beside simulation: counting on UltraScale+, or an ECP5 to its bits."""
     if acc.device.family != "ecp5":
-        return support("count.mk") + "\n.PHONY: count\n"
+        return support("count.mk").replace("{name}", name) + "\n.PHONY: count\n"
     size = acc.device.name.removeprefix("LFE5U-").removesuffix("F").lower() + "k"
     return "\n" + TOOLS + support("ecp5.mk").replace("{name}", name).replace("{size}", size) + "\n.PHONY: ecp5\n"
 

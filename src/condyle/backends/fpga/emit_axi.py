@@ -10,8 +10,8 @@ from condyle.backends.fpga import stream
 from condyle.backends.fpga.accelerator import TAG_BITS
 from condyle.backends.fpga.boundary import HEAD, SINGLE, Boundary
 from condyle.backends.fpga.build import Accelerator
+from condyle.backends.fpga.emit_packet import words
 from condyle.backends.fpga.emit_project import support
-from condyle.backends.fpga.emit_wires import is_one_of
 from condyle.backends.fpga.packets import Packet
 from condyle.backends.fpga.report import Facts
 from condyle.text import Emitter, wrapped
@@ -154,53 +154,25 @@ class AxiEmitter:
         e("", "// the accelerator; a packet that is wrong goes around it")
         e("wire wrong = unknown | malformed;", "wire in_ready, wrong_room, out_valid, out_ready, out_flag, out_error;")
         e("assign taken = wrong ? wrong_room : in_ready;")
-        e(f"wire [{stream.width(stream.bus(self.plan)) - 1}:0] words;")
-        for (low, high), parts in sorted(self._runs().items()):
-            bits = high - low + 1
-            chosen = [
-                f"({{{bits}{{{is_one_of('head[7:0]', codes)}}}}} & packet[{at + bits - 1}:{at}])" for at, codes in parts
-            ]
-            e(f"assign words[{high}:{low}] = " + "\n    | ".join(chosen) + ";")
-        driven = {bit for low, high in self._runs() for bit in range(low, high + 1)}
-        for field in stream.bus(self.plan):
-            if field.low not in driven:
-                e(f"assign words[{field.high}:{field.low}] = 0;")
+        e(*words(self.plan, self.codes, self.head))
         e(f"wire [{code - 1}:0] out_function;", f"wire [{TAG_BITS - 1}:0] out_tag;", f"wire [{width - 1}:0] out_data;")
         e(f"{self.prefix} core (.clock(clock), .reset(reset), .in_valid(full & ~wrong), .in_ready(in_ready),")
         e(f"    .in_function(head[{code - 1}:0]), .in_tag(head[31:16]), .in_data(words),")
         e("    .out_valid(out_valid), .out_ready(out_ready), .out_function(out_function), .out_tag(out_tag),")
         e("    .out_flag(out_flag), .out_error(out_error), .out_data(out_data));")
 
-    def _runs(self) -> dict[tuple[int, int], list[tuple[int, list[int]]]]:
-        """Of runs of the accelerator's bits where they stand in packets, and of which codes."""
-        found: dict[tuple[int, int], dict[int, list[int]]] = defaultdict(lambda: defaultdict(list))
-        names = {field.low: field.word.name for field in stream.bus(self.plan)}
-        for function, code in self.codes.items():
-            taken = stream.taken(self.plan, function)
-            behind = stream.laid(((field.word, field.format) for field in taken), self.head)
-            runs: list[list[int]] = []
-            last = ""
-            for to, at in zip(taken, behind, strict=True):
-                if runs and runs[-1][1] + 1 == to.low and last == names[to.low]:
-                    runs[-1][1] = to.high
-                else:
-                    runs.append([to.low, to.high, at.low])
-                last = names[to.low]
-            for low, high, at in runs:
-                found[low, high][at].append(code)
-        return {run: list(parts.items()) for run, parts in found.items()}
-
     def _out(self) -> None:
         e = self.e
         e("", "// result: an answer to a wrong packet, or of the accelerator, beat by beat")
-        e("wire wrong_full, wrong_pop, wrong_next, next_ready;", "wire [24:0] wrong_q;", "wire [7:0] out_code;")
+        e("wire wrong_full, wrong_pop, wrong_next, next_ready, first;", "wire [24:0] wrong_q;", "wire [7:0] out_code;")
         zeros = 8 - self.plan.id.code_bits
         e("assign out_code = {" + f"{zeros}'b0, " * (zeros > 0) + "out_function};")
         e("fx_fifo #(25, 4, 2) wrongs (.clock(clock), .reset(reset), .next(wrong_next), .in_valid(full & wrong),")
         e("    .in_ready(wrong_room), .in_data({malformed, head[31:16], head[7:0]}), .out_valid(wrong_full),")
         e("    .out_ready(wrong_pop), .out_data(wrong_q));")
-        e("assign wrong_pop = next_ready, out_ready = next_ready & ~wrong_full;")
-        e("wire [31:0] next_head = wrong_full ? {wrong_q[23:8], 5'b0, wrong_q[24], 2'b11, wrong_q[7:0]} :")
+        e("wire wrong_now = wrong_full & first;")
+        e("assign wrong_pop = next_ready & wrong_now, out_ready = next_ready & ~wrong_now;")
+        e("wire [31:0] next_head = wrong_now ? {wrong_q[23:8], 5'b0, wrong_q[24], 2'b11, wrong_q[7:0]} :")
         e("    {out_tag, 6'b0, out_error, out_flag, out_code};")
         self._beats("result_beats", "out_function", 1, "16'd1")
         size, width = self.most[1] * self.inner, stream.result_width(self.plan)
@@ -211,9 +183,10 @@ class AxiEmitter:
         e("wire beat_leaves, beat_room, leaves_last;", "wire [31:0] leaves_head;", "wire [15:0] leaves_place;")
         e(f"wire [{self.inner - 1}:0] leaves;")
         e(f"fx_spread #({self.inner}, {self.most[1]}) spread (.clock(clock), .reset(reset),")
-        e("    .in_valid(out_valid | wrong_full), .in_ready(next_ready), .in_head(next_head), .in_data(next_data),")
-        e("    .in_beats(wrong_full ? 16'd1 : result_beats), .out_valid(beat_leaves), .out_ready(beat_room),")
-        e("    .out_last(leaves_last), .head(leaves_head), .place(leaves_place), .out_data(leaves));")
+        e("    .in_valid(out_valid | wrong_now), .in_ready(next_ready), .in_head(next_head), .in_data(next_data),")
+        e("    .in_beats(wrong_now ? 16'd1 : result_beats), .first(first), .out_valid(beat_leaves),")
+        e("    .out_ready(beat_room), .out_last(leaves_last), .head(leaves_head), .place(leaves_place),")
+        e("    .out_data(leaves));")
         e("wire last_valid, last_ready, last_last;", "wire [AXI-1:0] last_beat;")
         if self.boundary.float32:
             self._fractions("frac_out", "leaves_head[7:0]", "leaves_place", 1)

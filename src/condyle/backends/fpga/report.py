@@ -146,6 +146,8 @@ def report(acc: Accelerator, facts: Facts, sheet: Sheet) -> dict[str, Json]:
             "float32": facts.boundary.float32,
             "async_clock": facts.boundary.async_clock,
             "link_gb_per_s": facts.boundary.link,
+            "lut": None,
+            "ff": None,
         },
         "tools": {"condyle": facts.version, "iverilog": "make sim", "yosys": "make count"},
     }

@@ -1,9 +1,35 @@
 // What the boundary NAME_axi is made of; see README.md. Queues are those of fx_operators.v.
 
+// A register that takes a word when it is empty or is emptied. Wide words are cut into lanes, each with a copy of what
+// says whether it is empty: `next`, a cycle before.
+module fx_hold #(parameter W = 512) (
+    input clock, input next, input ready, input [W-1:0] in_data, output reg [W-1:0] out_data
+);
+    localparam LANES = (W + 511) / 512;
+    localparam LANE = (W + LANES - 1) / LANES;
+    genvar k;
+    generate
+        for (k = 0; k < LANES; k = k + 1) begin : lane
+            localparam WIDTH = k == LANES - 1 ? W - k * LANE : LANE;
+            wire valid;
+            fx_copy #(1) full (.clock(clock), .next(next), .now(valid));
+            always @(posedge clock) if (~valid | ready) out_data[k*LANE +: WIDTH] <= in_data[k*LANE +: WIDTH];
+        end
+    endgenerate
+endmodule
+
+// A word that is taken where both agree; so that each lane makes its enable itself.
+(* keep_hierarchy = "yes" *)
+module fx_beat #(parameter W = 512) (
+    input clock, input moves, input here, input [W-1:0] in_data, output reg [W-1:0] out_data
+);
+    always @(posedge clock) if (moves & here) out_data <= in_data;
+endmodule
+
 // A queue between two clocks of any ratio: places in Gray code, two registers each way.
 module fx_crossing #(parameter W = 32, parameter BITS = 4) (
     input in_clock, input in_reset, input in_valid, output in_ready, input [W-1:0] in_data,
-    input out_clock, input out_reset, output reg out_valid, input out_ready, output reg [W-1:0] out_data
+    input out_clock, input out_reset, output reg out_valid, input out_ready, output [W-1:0] out_data
 );
     reg [W-1:0] memory [0:(1<<BITS)-1];
     reg [BITS:0] head, tail, head_gray, tail_gray;
@@ -11,7 +37,10 @@ module fx_crossing #(parameter W = 32, parameter BITS = 4) (
     wire [BITS:0] head_next = head + 1'b1, tail_next = tail + 1'b1;
     wire some = head_gray != tail_2;
     wire moves = ~out_valid | out_ready;
+    wire next = ~out_reset & (some | ~moves);
     wire push = in_valid & in_ready;
+    fx_hold #(W) leaves (.clock(out_clock), .next(next), .ready(out_ready), .in_data(memory[head[BITS-1:0]]),
+        .out_data(out_data));
     assign in_ready = ~in_reset & tail_gray != {~head_2[BITS:BITS-1], head_2[BITS-2:0]};
     always @(posedge in_clock) begin
         if (push) memory[tail[BITS-1:0]] <= in_data;
@@ -21,8 +50,7 @@ module fx_crossing #(parameter W = 32, parameter BITS = 4) (
         head_2 <= in_reset ? 0 : head_1;
     end
     always @(posedge out_clock) begin
-        if (moves) out_data <= memory[head[BITS-1:0]];
-        out_valid <= ~out_reset & (some | ~moves);
+        out_valid <= next;
         head <= out_reset ? 0 : some & moves ? head_next : head;
         head_gray <= out_reset ? 0 : some & moves ? head_next ^ (head_next >> 1) : head_gray;
         tail_1 <= out_reset ? 0 : tail_gray;
@@ -56,15 +84,21 @@ endmodule
 module fx_gather #(parameter B = 512, parameter BEATS = 4) (
     input clock, input reset, input in_valid, output in_ready, input in_last, input [31:0] in_head,
     input [15:0] in_place, input [15:0] beats, input [B-1:0] in_data,
-    output reg full, input taken, output reg [31:0] head, output reg [BEATS*B-1:0] data,
+    output reg full, input taken, output reg [31:0] head, output [BEATS*B-1:0] data,
     output reg unknown, output reg malformed
 );
     wire moves = in_valid & in_ready;
     assign in_ready = ~full | taken;
-    genvar k;
+    localparam LANES = (B + 511) / 512;
+    localparam LANE = B / LANES;
+    genvar k, n;
     generate
         for (k = 0; k < BEATS; k = k + 1) begin : beat
-            always @(posedge clock) if (moves & in_place == k) data[k*B +: B] <= in_data;
+            wire here = in_place == k;
+            for (n = 0; n < LANES; n = n + 1) begin : lane
+                fx_beat #(LANE) word (.clock(clock), .moves(moves), .here(here), .in_data(in_data[n*LANE +: LANE]),
+                    .out_data(data[k*B+n*LANE +: LANE]));
+            end
         end
     endgenerate
     always @(posedge clock) begin
@@ -77,26 +111,46 @@ module fx_gather #(parameter B = 512, parameter BEATS = 4) (
     end
 endmodule
 
-// A packet beat by beat; the next one is taken with the last beat.
+// A packet beat by beat; it stays where it is until the last one is taken. `first`: the next beat is a packet's first.
 module fx_spread #(parameter B = 512, parameter BEATS = 4) (
     input clock, input reset, input in_valid, output in_ready, input [15:0] in_beats, input [31:0] in_head,
-    input [BEATS*B-1:0] in_data,
-    output out_valid, input out_ready, output out_last, output reg [31:0] head, output reg [15:0] place,
+    input [BEATS*B-1:0] in_data, output first,
+    output reg out_valid, input out_ready, output reg out_last, output reg [31:0] head, output reg [15:0] place,
     output [B-1:0] out_data
 );
-    reg [15:0] left;
-    reg [BEATS*B-1:0] data;
-    wire moves = out_valid & out_ready;
-    assign in_ready = left == 0 | (moves & out_last);
-    assign out_valid = left != 0;
-    assign out_last = left == 1;
-    assign out_data = data[B-1:0];
+    localparam LANES = (B + 511) / 512;
+    localparam LANE = B / LANES;
+    reg [15:0] number;
+    reg [BEATS-1:0] turn;
+    wire moves = ~out_valid | out_ready;
+    wire ends = number == in_beats;
+    wire next = ~reset & (in_valid | ~moves);
+    wire [BEATS-1:0] next_turn = reset | (moves & in_valid & ends) ? 1 : moves & in_valid ? turn << 1 : turn;
+    wire [B-1:0] beat;
+    assign first = turn[0];
+    assign in_ready = moves & ends;
+    fx_hold #(B) leaves (.clock(clock), .next(next), .ready(out_ready), .in_data(beat), .out_data(out_data));
+    genvar n;
+    generate
+        for (n = 0; n < LANES; n = n + 1) begin : lane
+            wire [BEATS-1:0] mine;
+            reg [LANE-1:0] one;
+            integer k;
+            fx_copy #(BEATS) turns (.clock(clock), .next(next_turn), .now(mine));
+            always @* begin
+                one = 0;
+                for (k = 0; k < BEATS; k = k + 1) one = one | (in_data[k*B+n*LANE +: LANE] & {LANE{mine[k]}});
+            end
+            assign beat[n*LANE +: LANE] = one;
+        end
+    endgenerate
     always @(posedge clock) begin
-        if (in_ready) head <= in_head;
-        if (in_ready) data <= in_data;
-        else if (moves) data <= data >> B;
-        place <= in_ready ? 0 : place + {15'b0, moves};
-        left <= reset ? 0 : in_ready ? (in_valid ? in_beats : 0) : left - {15'b0, moves};
+        turn <= next_turn;
+        number <= reset | (moves & in_valid & ends) ? 1 : number + {15'b0, moves & in_valid};
+        out_valid <= next;
+        if (moves) head <= in_head;
+        if (moves) place <= number - 1'b1;
+        if (moves) out_last <= ends;
     end
 endmodule
 
@@ -162,21 +216,25 @@ module fx_convert #(parameter LANES = 16, parameter IN = 32, parameter OUT = 27,
     reg [2:0] valid;
     reg [S-1:0] side_1, side_2, side_3;
     wire moves = ~valid[2] | out_ready;
+    wire [2:0] next = reset ? 3'b0 : moves ? {valid[1:0], in_valid} : valid;
     assign in_ready = moves;
     assign out_valid = valid[2];
     assign out_side = side_3;
     always @(posedge clock) begin
         if (moves) {side_3, side_2, side_1} <= {side_2, side_1, in_side};
-        valid <= reset ? 0 : moves ? {valid[1:0], in_valid} : valid;
+        valid <= next;
     end
     genvar k;
     generate
         for (k = 0; k < LANES; k = k + 1) begin : lane
+            wire full;
+            fx_copy #(1) fulls (.clock(clock), .next(next[2]), .now(full));
+            wire go = ~full | out_ready;
             if (BACK) begin : out
-                fx_to_single #(IN) single (.clock(clock), .moves(moves), .frac(frac[8*k +: 8]),
+                fx_to_single #(IN) single (.clock(clock), .moves(go), .frac(frac[8*k +: 8]),
                     .x(in_data[IN*k +: IN]), .y(out_data[OUT*k +: OUT]));
             end else begin : in
-                fx_from_single #(OUT) single (.clock(clock), .moves(moves), .frac(frac[8*k +: 8]),
+                fx_from_single #(OUT) single (.clock(clock), .moves(go), .frac(frac[8*k +: 8]),
                     .x(in_data[IN*k +: IN]), .y(out_data[OUT*k +: OUT]));
             end
         end

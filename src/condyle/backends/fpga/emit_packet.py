@@ -1,0 +1,79 @@
+"""The words of the accelerator out of a packet: functions leave words out, so theirs stand at places of their own."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Mapping, Sequence
+
+from condyle.backends.fpga import stream
+from condyle.backends.fpga.accelerator import Plan
+from condyle.backends.fpga.emit_encode import LANE
+from condyle.backends.fpga.emit_wires import is_one_of
+from condyle.text import wrapped
+
+
+class Kinds:
+    """Registers that each say whether a packet has one of some codes, and choose at most LANE bits."""
+
+    def __init__(self) -> None:
+        self.codes: list[tuple[int, ...]] = []
+        self.bits: list[int] = []
+
+    def place(self, codes: Sequence[int], bits: int) -> int:
+        """Of a register of these codes that has room for so many bits more."""
+        key = tuple(codes)
+        for k, known in enumerate(self.codes):
+            if known == key and self.bits[k] + bits <= LANE:
+                self.bits[k] += bits
+                return k
+        self.codes.append(key)
+        self.bits.append(bits)
+        return len(self.codes) - 1
+
+
+def words(plan: Plan, codes: Mapping[str, int], head: int) -> list[str]:
+    """`words` by `packet`; codes: of each function; head: bits before a packet's words. What is chosen is decided as
+    the packet is taken (`word_head`)."""
+    kinds, found, known = Kinds(), runs(plan, codes, head), set[int]()
+    assigned: list[str] = []
+    for (low, high), parts in sorted(found.items()):
+        known |= set(range(low, high + 1))
+        for start in range(low, high + 1, LANE):
+            stop = min(start + LANE, high + 1)
+            chosen = [
+                f"({{{stop - start}{{kind[{kinds.place(of, stop - start)}]}}}}"
+                f" & packet[{at + stop - low - 1}:{at + start - low}])"
+                for at, of in parts
+            ]
+            assigned.append(f"assign words[{stop - 1}:{start}] = " + "\n    | ".join(chosen) + ";")
+    bus = stream.bus(plan)
+    assigned += [f"assign words[{field.high}:{field.low}] = 0;" for field in bus if field.low not in known]
+    of, n = [is_one_of("word_head[7:0]", known) for known in kinds.codes], len(kinds.codes)
+    return [
+        f"wire [{n - 1}:0] kind, next_kind;",
+        "assign next_kind = ~(word_valid & word_ready) ? kind :",
+        f"    {{{wrapped(', ', of[::-1])}}};",
+        f"fx_copy #({n}) kinds (.clock(clock), .next(next_kind), .now(kind));",
+        f"wire [{stream.width(bus) - 1}:0] words;",
+        *assigned,
+    ]
+
+
+def runs(plan: Plan, codes: Mapping[str, int], head: int) -> dict[tuple[int, int], list[tuple[int, list[int]]]]:
+    """Of runs of the accelerator's bits where they stand in packets, and of which codes."""
+    found: dict[tuple[int, int], dict[int, list[int]]] = defaultdict(lambda: defaultdict(list))
+    names = {field.low: field.word.name for field in stream.bus(plan)}
+    for function, code in codes.items():
+        taken = stream.taken(plan, function)
+        behind = stream.laid(((field.word, field.format) for field in taken), head)
+        rows: list[list[int]] = []
+        last = ""
+        for to, at in zip(taken, behind, strict=True):
+            if rows and rows[-1][1] + 1 == to.low and last == names[to.low]:
+                rows[-1][1] = to.high
+            else:
+                rows.append([to.low, to.high, at.low])
+            last = names[to.low]
+        for low, high, at in rows:
+            found[low, high][at].append(code)
+    return {run: list(parts.items()) for run, parts in found.items()}
