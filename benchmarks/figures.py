@@ -20,7 +20,7 @@ def pyplot() -> Any:
     return found
 
 
-def save(plots: Any, figure: Any, path: Path) -> None:
-    """Without a date in it."""
-    figure.savefig(path, metadata={"Date": None})
+def save(plots: Any, figure: Any, path: Path, description: str | None = None) -> None:
+    """Without a date in it; the description is part of the file and is not seen."""
+    figure.savefig(path, metadata={"Date": None} | ({"Description": description} if description else {}))
     plots.close(figure)

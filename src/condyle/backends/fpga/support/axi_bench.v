@@ -1,6 +1,6 @@
     // +first=N and +tasks=N choose a part of the packets; +only=CODE those of one code; +stall_in=N, +stall_out=N stall
     // N of 100 cycles; +sparse=1 sends a packet when all is answered; +restart=1 begins with a reset inside a packet;
-    // +bus=N and +core=N are halves of the clocks' periods; +seed=N
+    // +bus=N and +core=N are halves of the clocks' periods; +seed=N; +dump writes axi.vcd, the signals of TOP_axi
     reg [AXI:0] beats [0:IN - 1];
     reg [AXI:0] answers [0:OUT - 1];
     reg [31:0] sent_from [0:N];
@@ -90,6 +90,10 @@
     endtask
 
     initial begin
+        if ($test$plusargs("dump")) begin
+            $dumpfile("axi.vcd");
+            $dumpvars(1, dut);
+        end
         $readmemh("axi_tasks.hex", beats);
         $readmemh("axi_answers.hex", answers);
         $readmemh("axi_tasks_from.hex", sent_from);

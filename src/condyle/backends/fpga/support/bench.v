@@ -1,6 +1,6 @@
     // +first=N and +tasks=N choose a part of the file; +only=CODE sends tasks of one function,
     // +stall_in=N and +stall_out=N stall N of 100 cycles,
-    // +show prints every answer with its tag,
+    // +show prints every answer with its tag, +dump writes sim.vcd, the signals of TOP,
     // +sparse=N sends a task only N cycles after the last answer, when all arrays are empty, +seed=N
     reg [F + T - 1:0] tasks [0:N - 1];
     reg [F + A + 1:0] answers [0:N - 1];
@@ -30,6 +30,10 @@
     endfunction
 
     initial begin
+        if ($test$plusargs("dump")) begin
+            $dumpfile("sim.vcd");
+            $dumpvars(1, dut);
+        end
         $readmemh("tasks.hex", tasks);
         $readmemh("answers.hex", answers);
         if (!$value$plusargs("only=%d", only)) only = -1;
