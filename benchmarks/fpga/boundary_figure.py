@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from benchmarks.figures import pyplot, save
-from condyle.backends.fpga.queues import fed_by_trig, queues
+from condyle.backends.fpga.queues import fed_by_trig
 from condyle.backends.fpga.stream import bus, result_width, width
 from condyle.hardware import Accelerator
 
@@ -103,7 +103,7 @@ def _core(axes: Any, acc: Accelerator) -> None:
             if k:
                 middle = place.x + place.wide / 2
                 _arrow(axes, (middle, place.y + place.tall + gap), (middle, place.y + place.tall), CORE)
-    deep = [acc.depths[queue.name] for ways in queues(acc.plan).values() for queue in ways]
+    deep = acc.depths.values()
     said = f"a task every {acc.ii} cycles; between the arrays\n{len(deep)} queues of up to {max(deep)} places"
     axes.text(9.45, 4.54, said, ha="center", va="top", color=CORE, fontsize=SMALL)
 

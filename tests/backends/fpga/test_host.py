@@ -75,6 +75,20 @@ def _same(acc, function: str, found: dict[str, np.ndarray], words, boundary: Bou
             assert got[j * acc.plan.nv + i] == got[word.index]
 
 
+def test_another_accelerator_is_found_by_its_registers(tmp_path) -> None:
+    """The same robot with another box, whose words have other scales, has another fingerprint."""
+    hosts = []
+    for box in ({}, {"v": 40.0}):
+        acc = hardware.accelerator(ARM, hardware.Options(("id",), box=box))
+        hosts.append(_host().Host(written(tmp_path / f"{len(hosts)}", ARM, acc, Boundary(64), 1) / "rig_stream.json"))
+    one, other = ({row["address"]: row.get("value") for row in host.known["registers"].values()} for host in hosts)
+    hosts[0].check(one.__getitem__)
+    with pytest.raises(ValueError, match=r"register fingerprint \(0x08\) reads 0x\w+, rig has 0x\w+: load the bits"):
+        hosts[0].check(other.__getitem__)
+    with pytest.raises(ValueError, match="register magic"):
+        hosts[0].check(lambda _: 0)
+
+
 PIPE = """
 module pipe;
     parameter N = 1, AXI = 64;
@@ -131,6 +145,12 @@ int main(void) {
     int code, n = 0;
     unsigned tag;
     rig_head head;
+    uint32_t registers[16] = {0}, *fingerprint = &registers[2];
+    for (size_t k = 0; k < sizeof rig_identity / sizeof *rig_identity; ++k)
+        registers[rig_identity[k].address / 4] = rig_identity[k].value;
+    if (rig_check(registers)) return 3;
+    *fingerprint ^= 1;
+    if (strcmp(rig_check(registers), "fingerprint")) return 4;
     FILE *tasks = fopen("tasks.txt", "r"), *packets = fopen("packets.bin", "wb"), *results = fopen("results.bin", "rb");
     while (fscanf(tasks, "%d %u", &code, &tag) == 2) {
         const rig_function *function = rig_find(code);

@@ -6,6 +6,8 @@ are two's-complement integers one after the other, or IEEE singles.
 
 from __future__ import annotations
 
+import hashlib
+import json
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 from math import prod
@@ -118,7 +120,7 @@ def least_interval(plan: Plan, boundary: Boundary, clock: float) -> int:
 REGISTERS: Mapping[str, tuple[int, str, str]] = {
     "magic": (0x00, "r", "0x434e4459: an accelerator of Condyle"),
     "version": (0x04, "r", "1: of this table and of the header"),
-    "fingerprint": (0x08, "r", "the first 32 bits of the robot's fingerprint"),
+    "fingerprint": (0x08, "r", "of the robot and of all packets: another export with other words has another"),
     "shape": (0x0C, "r", "nq in bits 15:0, nv in 31:16"),
     "stream": (0x10, "r", "bits of a beat in 15:0, of a word in 23:16; 24: float32; 25: the core has its own clock"),
     "control": (0x14, "rw", "write 1 to bit 0: soft reset; it reads 1 while that lasts"),
@@ -134,9 +136,26 @@ REGISTERS: Mapping[str, tuple[int, str, str]] = {
 """Name: address, access, what it is. 32 bits each; counters wrap, and a soft reset clears them."""
 
 
+def identity(plan: Plan, boundary: Boundary, fingerprint: str) -> dict[str, int]:
+    """The registers that never change, by which a host knows its accelerator. fingerprint: the robot's."""
+    packets = {function: _function(plan, boundary, function) for function in plan.functions}
+    own = hashlib.sha256(json.dumps([fingerprint, packets]).encode()).hexdigest()[:8]
+    word = max(format.width for format in plan.formats.values())
+    about = boundary.axi | word << 16 | boundary.float32 << 24 | boundary.async_clock << 25
+    return {
+        "magic": 0x434E4459,
+        "version": 1,
+        "fingerprint": int(own, 16),
+        "shape": plan.nq | plan.nv << 16,
+        "stream": about,
+    }
+
+
 def describe(plan: Plan, boundary: Boundary, name: str, fingerprint: str) -> dict[str, object]:
     """All of the boundary as data: NAME_stream.json. entries: where a word stands in the function's arrays, one after
-    the other, row by row; two where a matrix is symmetric. Entries that no word has are zero."""
+    the other, row by row; two where a matrix is symmetric. Entries that no word has are zero. value: of registers that
+    never change."""
+    known = identity(plan, boundary, fingerprint)
     return {
         "version": 1,
         "name": name,
@@ -147,6 +166,7 @@ def describe(plan: Plan, boundary: Boundary, name: str, fingerprint: str) -> dic
         "header": {what: {"high": high, "low": low} for what, (high, low) in HEADER.items()},
         "registers": {
             key: {"address": address, "access": access, "about": about}
+            | ({"value": known[key]} if key in known else {})
             for key, (address, access, about) in REGISTERS.items()
         },
         "functions": {function: _function(plan, boundary, function) for function in plan.functions},

@@ -5,10 +5,11 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Mapping, Sequence
 from itertools import pairwise
+from typing import Any
 
 from condyle.backends.fpga import stream
 from condyle.backends.fpga.accelerator import TAG_BITS
-from condyle.backends.fpga.boundary import HEAD, SINGLE, Boundary
+from condyle.backends.fpga.boundary import HEAD, SINGLE, Boundary, identity
 from condyle.backends.fpga.build import Accelerator
 from condyle.backends.fpga.emit_packet import words
 from condyle.backends.fpga.emit_project import support
@@ -77,8 +78,7 @@ class AxiEmitter:
         return e.text()
 
     def _registers(self) -> None:
-        e, plan, boundary = self.e, self.plan, self.boundary
-        about = boundary.axi | self.word << 16 | boundary.float32 << 24 | boundary.async_clock << 25
+        e, boundary, known = self.e, self.boundary, identity(self.plan, self.boundary, self.fingerprint)
         e("", "// registers and resets")
         e("wire resetting, done, task_in, result_out;", "reg midway, skip, more;")
         if boundary.async_clock:
@@ -88,7 +88,8 @@ class AxiEmitter:
         else:
             e("wire clock = aclk, reset = resetting;", "assign done = 1'b1;")
         named = [port.split()[-1].removeprefix("s_axil_") for port in LITE.split("\n")]
-        e(f"fx_registers #(32'h{self.fingerprint[:8] or '0'}, 32'd{plan.nq | plan.nv << 16}, 32'd{about}) registers (")
+        own = f"32'h{known['fingerprint']:08x}, 32'd{known['shape']}, 32'd{known['stream']}"
+        e(f"fx_registers #({own}) registers (")
         e("    .clock(aclk), .resetn(aresetn), " + wrapped(", ", [f".{name}(s_axil_{name})" for name in named]) + ",")
         e("    .resetting(resetting), .done(done), .stalled_in(s_axis_tvalid & ~s_axis_tready & ~resetting),")
         e("    .stalled_out(m_axis_tvalid & ~m_axis_tready), .task_in(task_in), .result_out(result_out),")
@@ -249,11 +250,15 @@ def emit_axi(acc: Accelerator, prefix: str, facts: Facts) -> str:
     return AxiEmitter(acc, prefix, facts.fingerprint, facts.boundary).text()
 
 
-def emit_axi_bench(prefix: str, boundary: Boundary, packets: Sequence[Packet]) -> str:
-    """The bench of NAME_axi; prints `right: ...` or WRONG and what."""
+def emit_axi_bench(stream: Mapping[str, Any], boundary: Boundary, packets: Sequence[Packet]) -> str:
+    """The bench of NAME_axi; prints `right: ...` or WRONG and what. stream: see `describe`."""
+    prefix = stream["name"]
     sent, back = (sum(len(getattr(packet, what)) for packet in packets) for what in ("task", "answer"))
     e = Emitter()
     e(f"module {prefix}_axi_bench;")
     e(f"    localparam AXI = {boundary.axi}, N = {len(packets)}, IN = {sent}, OUT = {back};")
     core = ".core_clk(core_clk)," if boundary.async_clock else ""
-    return e.text() + support("axi_bench.v").replace("TOP", prefix).replace("CORE", core) + "endmodule\n"
+    known = [row for row in stream["registers"].values() if "value" in row]
+    reads = " ".join(f"read(8'h{row['address']:02x}, 32'h{row['value']:08x});" for row in known)
+    text = support("axi_bench.v").replace("TOP", prefix).replace("CORE", core).replace("IDENTITY", reads)
+    return e.text() + text + "endmodule\n"

@@ -20,6 +20,9 @@ def emit_host(stream: Mapping[str, Any]) -> str:
                 for w in row[what]["words"]
             ]
             e.table(f"static const {name}_word {name}_{function}_{what}", words or ["{0, 0, 0, 0, 0}"], 4)
+    with e.block(f"static const {name}_register {name}_identity[] = {{", "};"):
+        known = {key: row for key, row in stream["registers"].items() if "value" in row}
+        e(*(f'{{"{key}", 0x{row["address"]:02x}, 0x{row["value"]:08x}}},' for key, row in known.items()))
     with e.block(f"static const {name}_function {name}_functions[] = {{", "};"):
         for function, row in stream["functions"].items():
             sizes = [sum(row[what].values()) for what in ("inputs", "outputs")]

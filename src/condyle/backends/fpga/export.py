@@ -57,7 +57,7 @@ def write(
     texts[f"{prefix}_bench.v"] = emit_bench(acc, prefix, len(tasks.tasks))
     texts |= {f"{prefix}_stream.json": json.dumps(stream, indent=1, allow_nan=False) + "\n"}
     texts |= {f"{prefix}_host.h": emit_host(stream), "condyle_host.py": support("host.py")}
-    texts |= axi_bench(facts, tasks.packets)
+    texts |= axi_bench(facts, stream, tasks.packets)
     texts[TASKS], texts[ANSWERS] = lines(tasks.tasks), lines(tasks.answers)
     texts["Makefile"] = support("Makefile.in").format(sources=verilog, name=prefix) + rules(acc, prefix)
     if acc.device.family != "ecp5":
@@ -72,11 +72,11 @@ def write(
     return write_owned(out, texts, REWRITTEN)
 
 
-def axi_bench(facts: Facts, packets: Sequence[Packet]) -> dict[str, str]:
+def axi_bench(facts: Facts, stream: Mapping[str, object], packets: Sequence[Packet]) -> dict[str, str]:
     """The bench of the boundary with its packets; nothing where there are none."""
     if not packets:
         return {}
-    texts = {f"{facts.name}_axi_bench.v": emit_axi_bench(facts.name, facts.boundary, packets)}
+    texts = {f"{facts.name}_axi_bench.v": emit_axi_bench(stream, facts.boundary, packets)}
     for name, many in {"tasks": [p.task for p in packets], "answers": [p.answer for p in packets]}.items():
         texts[f"axi_{name}.hex"] = lines(beat_lines(facts.boundary, many))
         texts[f"axi_{name}_from.hex"] = lines(starts(many))

@@ -80,5 +80,8 @@ def depths(plan: Plan, ii: int, tap: Callable[[Leaf], int]) -> Mapping[str, int]
         for way in ways
     }
     again, course = depth(net + trig + solve + dtau + 8, 2 * ii), depth(net + solve + tap(STAGE) + 6)
-    found |= dict.fromkeys(("state", "back", "kept"), again) | dict.fromkeys(("course", "round"), course)
-    return found | {"tau": depth(net + 4), "given": depth(trig + dtau + 4)}
+    found |= dict.fromkeys(("state", "back", "kept"), again) if plan.fed_back else {}
+    found |= {"course": course} if "step" in plan.datapaths else {}
+    found |= {"round": course} if plan.has_rounds else {}
+    found |= {"tau": depth(net + 4)} if "solve" in plan.datapaths else {}
+    return found | ({"given": depth(trig + dtau + 4)} if plan.takes("Minv") else {})

@@ -67,6 +67,7 @@ rest of a packet that was half sent; stop the DMA before. `make axi` simulates a
 ```python
 from condyle_host import Host            # NumPy only
 host = Host("{name}_stream.json")
+host.check(read)                         # read(address) is your way to read a register: is it this accelerator?
 packets = host.pack("FUNCTION", tags, q=q, ...)      # uint8 (n, bytes): what a DMA sends
 for head, outputs in host.results(received): ...     # matrices row by row, symmetric ones whole
 ```

@@ -120,7 +120,7 @@
         repeat (4) @(negedge aclk);
         aresetn = 1;
         restarted;
-        read(8'h00, 32'h434e4459);
+        IDENTITY
         if (restart != 0) begin
             @(negedge aclk) now = {1'b0, beats[at][AXI - 1:0]};
             s_valid = 1;

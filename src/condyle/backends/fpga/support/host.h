@@ -11,9 +11,19 @@ typedef struct {
     const NAME_word *task, *result;
 } NAME_function;
 
+typedef struct { const char *name; uint32_t address, value; } NAME_register;
+
 typedef struct { int function; unsigned tag; int flag, error, malformed; } NAME_head;
 
 TABLES
+/* The name of the first register that another accelerator would have otherwise; a null pointer where all are right.
+   registers: where they are mapped. Call it before the first packet. */
+static inline const char *NAME_check(const volatile uint32_t *registers) {
+    for (size_t k = 0; k < sizeof NAME_identity / sizeof *NAME_identity; ++k)
+        if (registers[NAME_identity[k].address / 4] != NAME_identity[k].value) return NAME_identity[k].name;
+    return 0;
+}
+
 /* The function of a code; a null pointer for none. */
 static inline const NAME_function *NAME_find(int code) {
     for (size_t k = 0; k < sizeof NAME_functions / sizeof *NAME_functions; ++k)

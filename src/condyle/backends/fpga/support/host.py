@@ -1,6 +1,7 @@
 """Packs tasks for the accelerator and unpacks its results: NumPy and NAME_stream.json, nothing else.
 
 host = Host("NAME_stream.json")
+host.check(lambda address: ...)                     # your way to read a register: whether it is that accelerator
 packets = host.pack("id", tags, q=q, v=v, a=a)      # (n, bytes), what a DMA sends; a row a packet
 head, found = host.unpack(row)                      # {"function", "tag", "flag", ...}, {"tau": ...}
 for head, found in host.results(stream): ...        # of bytes as a DMA received them, one packet after the other
@@ -10,7 +11,7 @@ from __future__ import annotations
 
 import json
 import struct
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -28,6 +29,15 @@ class Host:
         self.known: dict[str, Any] = json.loads(Path(path).read_text(encoding="utf-8"))
         self.functions: dict[str, Any] = self.known["functions"]
         self.named: dict[int, str] = {row["code"]: name for name, row in self.functions.items()}
+
+    def check(self, read: Callable[[int], int]) -> None:
+        """ValueError where a register that never changes says that this is another accelerator; call it first."""
+        for name, row in self.known["registers"].items():
+            found = read(row["address"]) if "value" in row else None
+            if found != row.get("value"):
+                at, want = row["address"], row["value"]
+                said = f"register {name} (0x{at:02x}) reads 0x{found:08x}, {self.known['name']} has 0x{want:08x}"
+                raise ValueError(f"{said}: load the bits made from this folder, or take the folder of those bits")
 
     def pack(self, function: str, tags: ArrayLike, **inputs: ArrayLike) -> Bytes:
         """uint8 (n, bytes). tags (n,), each input (n, size), matrices row by row. Nearest, halves to even; what a word
