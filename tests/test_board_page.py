@@ -1,0 +1,77 @@
+"""docs/board.md: its commands and programs run, its figures are what today's exporter and its Verilog do."""
+
+from __future__ import annotations
+
+import json
+import re
+import shlex
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from benchmarks import results
+from benchmarks.fpga import figures, wave_figure
+
+needs_iverilog = pytest.mark.skipif(
+    shutil.which("iverilog") is None or shutil.which("make") is None,
+    reason="iverilog and make are needed to simulate (apt-get install iverilog make)",
+)
+PAGE = results.ROOT / "docs" / "board.md"
+
+
+def said(path: Path) -> list[str]:
+    """All texts of a figure, and its description: the bits of a waveform."""
+    found = path.read_text()
+    return re.findall(r"<text[^>]*>(.*?)</text>|<dc:description>(.*?)</dc:description>", found, re.DOTALL)
+
+
+@needs_iverilog
+def test_the_page_shows_what_the_script_draws(tmp_path: Path) -> None:
+    assert figures.main(tmp_path) == 0
+    page = PAGE.read_text()
+    for name in figures.NAMES:
+        assert said(tmp_path / name) == said(figures.FOLDER / name), "python -m benchmarks.fpga.figures"
+        assert f"](figures/{name})" in page
+
+
+@needs_iverilog
+def test_the_commands_and_the_host_of_the_page(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The third step, and the program of the host with a DMA that answers what the bench's answers are."""
+    shutil.copy(PAGE.with_name("arm.urdf"), tmp_path)
+    step = PAGE.read_text().split("## 3. ", 1)[1].split("## 4a. ", 1)[0]
+    for line in re.findall(r"^(?:condyle|make|cd) .*", step, re.MULTILINE):
+        ran = line.split("#")[0].replace("condyle ", f"{shlex.quote(sys.executable)} -m condyle ")
+        assert (
+            "WRONG"
+            not in subprocess.run(ran, shell=True, cwd=tmp_path, check=True, capture_output=True, text=True).stdout
+        )
+    assert (tmp_path / "arm" / "axi.vcd").is_file()
+    monkeypatch.chdir(tmp_path / "arm")
+    monkeypatch.syspath_prepend(str(tmp_path / "arm"))
+    answers = [int(line, 16) & (1 << 64) - 1 for line in Path("axi_answers.hex").read_text().split()]
+    sent: list[bytes] = []
+    state = {name: np.zeros((2, 2)) for name in "qva"}
+    dma = {"send": sent.append, "receive": lambda: b"".join(beat.to_bytes(8, "little") for beat in answers)}
+    (program,) = re.findall(r"^```python\n(.*?)^```$", step, re.MULTILINE | re.DOTALL)
+    values = {
+        row["address"]: row.get("value")
+        for row in json.loads(Path("arm_stream.json").read_text())["registers"].values()
+    }
+    exec(program, {"read": values.get, **state, **dma})
+    assert len(sent[0]) == 64
+
+
+def test_a_beat_waits_until_it_is_taken() -> None:
+    """Two packets of two beats: the second beat of the first waits for two cycles, a pause stands between the two."""
+    bits = {"tvalid": "0111101100", "tready": "1100111111", "tlast": "x0111x01xx"}
+    data = [None, 5 << 16, 1, 1, 1, None, 7 << 16, 7 << 16, None, None]
+    assert wave_figure.beats(wave_figure.Stream(bits, data)) == [
+        wave_figure.Beat(1, 2, 5, 0),
+        wave_figure.Beat(2, 5, 5, 1),
+        wave_figure.Beat(6, 7, 7, 0),
+        wave_figure.Beat(7, 8, 7, 1),
+    ]
