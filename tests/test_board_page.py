@@ -45,10 +45,8 @@ def test_the_commands_and_the_host_of_the_page(tmp_path: Path, monkeypatch: pyte
     step = PAGE.read_text().split("## 3. ", 1)[1].split("## 4a. ", 1)[0]
     for line in re.findall(r"^(?:condyle|make|cd) .*", step, re.MULTILINE):
         ran = line.split("#")[0].replace("condyle ", f"{shlex.quote(sys.executable)} -m condyle ")
-        assert (
-            "WRONG"
-            not in subprocess.run(ran, shell=True, cwd=tmp_path, check=True, capture_output=True, text=True).stdout
-        )
+        done = subprocess.run(ran, shell=True, cwd=tmp_path, check=True, capture_output=True, text=True)
+        assert "WRONG" not in done.stdout
     assert (tmp_path / "arm" / "axi.vcd").is_file()
     monkeypatch.chdir(tmp_path / "arm")
     monkeypatch.syspath_prepend(str(tmp_path / "arm"))
@@ -57,10 +55,8 @@ def test_the_commands_and_the_host_of_the_page(tmp_path: Path, monkeypatch: pyte
     state = {name: np.zeros((2, 2)) for name in "qva"}
     dma = {"send": sent.append, "receive": lambda: b"".join(beat.to_bytes(8, "little") for beat in answers)}
     (program,) = re.findall(r"^```python\n(.*?)^```$", step, re.MULTILINE | re.DOTALL)
-    values = {
-        row["address"]: row.get("value")
-        for row in json.loads(Path("arm_stream.json").read_text())["registers"].values()
-    }
+    registers = json.loads(Path("arm_stream.json").read_text())["registers"].values()
+    values = {row["address"]: row.get("value") for row in registers}
     exec(program, {"read": values.get, **state, **dma})
     assert len(sent[0]) == 64
 
