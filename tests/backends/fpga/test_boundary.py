@@ -103,6 +103,17 @@ def test_the_bench_sees_a_wrong_bit(tmp_path) -> None:
 
 
 @needs_iverilog
+def test_the_bench_sees_a_beat_that_a_soft_reset_withdraws(tmp_path) -> None:
+    folder = written(tmp_path / "rig", ARM, accelerator(ARM, "id", ii=2), Boundary(64), 2)
+    text = (folder / "rig_axi.v").read_text()
+    waits = "(closed | (beat_out ? m_axis_tlast : ~leaving & ~more))"
+    assert waits in text
+    assert ran(folder, "+restart=1").startswith("right")
+    (folder / "rig_axi.v").write_text(text.replace(waits, "1'b1"))
+    assert "WRONG: a beat was withdrawn" in ran(folder, "+restart=1")
+
+
+@needs_iverilog
 @pytest.mark.parametrize(
     ("robot", "options"),
     [

@@ -80,7 +80,7 @@ class AxiEmitter:
     def _registers(self) -> None:
         e, boundary, known = self.e, self.boundary, identity(self.plan, self.boundary, self.fingerprint)
         e("", "// registers and resets")
-        e("wire resetting, done, task_in, result_out;", "reg midway, skip, more;")
+        e("wire asked, resetting, done, leaving, task_in, result_out;", "reg midway, skip, more, closed;")
         if boundary.async_clock:
             e("wire clock = core_clk;", "wire reset, core_done;", '(* ASYNC_REG = "TRUE" *) reg [1:0] done_chain;')
             e("fx_reset core_reset (.clock(core_clk), .wanted(resetting), .reset(reset), .done(core_done));")
@@ -91,7 +91,7 @@ class AxiEmitter:
         own = f"32'h{known['fingerprint']:08x}, 32'd{known['shape']}, 32'd{known['stream']}"
         e(f"fx_registers #({own}) registers (")
         e("    .clock(aclk), .resetn(aresetn), " + wrapped(", ", [f".{name}(s_axil_{name})" for name in named]) + ",")
-        e("    .resetting(resetting), .done(done), .stalled_in(s_axis_tvalid & ~s_axis_tready & ~resetting),")
+        e("    .asked(asked), .resetting(resetting), .closed(closed), .done(done), .stalled_in(s_axis_tvalid & ~s_axis_tready & ~resetting),")
         e("    .stalled_out(m_axis_tvalid & ~m_axis_tready), .task_in(task_in), .result_out(result_out),")
         e("    .flag(m_axis_tdata[8]), .error(m_axis_tdata[9]), .malformed(m_axis_tdata[10]));")
         e("wire beat_in = s_axis_tvalid & s_axis_tready, beat_out = m_axis_tvalid & m_axis_tready;")
@@ -100,6 +100,8 @@ class AxiEmitter:
             e("midway <= aresetn & (beat_in ? ~s_axis_tlast : midway);")
             e("skip <= aresetn & (resetting ? midway : skip & ~(beat_in & s_axis_tlast));")
             e("more <= ~resetting & (beat_out ? ~m_axis_tlast : more);")
+            e("closed <= (asked | resetting) & (closed | (beat_out ? m_axis_tlast : ~leaving & ~more));")
+        e("assign m_axis_tvalid = leaving & ~closed;")
 
     def _queue(self, name: str, into: Mapping[str, str], out: Mapping[str, str], bus_first: bool) -> None:
         """A queue at the edge, {tlast, tdata} its word; a crossing where the core has a clock of its own."""
@@ -201,7 +203,7 @@ class AxiEmitter:
         else:
             e("assign last_valid = beat_leaves, beat_room = last_ready, last_last = leaves_last, last_beat = leaves;")
         into = {"valid": "last_valid", "ready": "last_ready", "data": "{last_last, last_beat}"}
-        out = {"valid": "m_axis_tvalid", "ready": "m_axis_tready", "data": "{m_axis_tlast, m_axis_tdata}"}
+        out = {"valid": "leaving", "ready": "m_axis_tready & ~closed", "data": "{m_axis_tlast, m_axis_tdata}"}
         self._queue("beats_out", into, out, False)
 
     def _result_bits(self, width: int) -> list[str]:

@@ -247,7 +247,7 @@ module fx_registers #(parameter FINGERPRINT = 0, parameter SHAPE = 0, parameter 
     input [7:0] awaddr, input awvalid, output awready, input [31:0] wdata, input [3:0] wstrb, input wvalid,
     output wready, output [1:0] bresp, output reg bvalid, input bready, input [7:0] araddr, input arvalid,
     output arready, output reg [31:0] rdata, output [1:0] rresp, output reg rvalid, input rready,
-    output reg resetting, input done, input stalled_in, input stalled_out, input task_in, input result_out,
+    output reg asked, output reg resetting, input closed, input done, input stalled_in, input stalled_out, input task_in, input result_out,
     input flag, input error, input malformed
 );
     reg [3:0] least;
@@ -266,7 +266,7 @@ module fx_registers #(parameter FINGERPRINT = 0, parameter SHAPE = 0, parameter 
             6'h02: rdata <= FINGERPRINT;
             6'h03: rdata <= SHAPE;
             6'h04: rdata <= STREAM;
-            6'h05: rdata <= {31'b0, resetting};
+            6'h05: rdata <= {31'b0, asked | resetting};
             6'h06: rdata <= {29'b0, errors};
             6'h07: rdata <= tasks;
             6'h08: rdata <= results;
@@ -277,7 +277,8 @@ module fx_registers #(parameter FINGERPRINT = 0, parameter SHAPE = 0, parameter 
             6'h0d: rdata <= outs;
             default: rdata <= 32'd0;
         endcase
-        if (~resetn | (write & wstrb[0] & awaddr[7:2] == 6'h05 & wdata[0])) begin
+        asked <= resetn & ((write & wstrb[0] & awaddr[7:2] == 6'h05 & wdata[0]) | (asked & ~closed));
+        if (~resetn | (asked & closed)) begin
             resetting <= 1'b1;
             least <= 0;
         end else begin

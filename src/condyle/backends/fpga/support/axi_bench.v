@@ -75,6 +75,28 @@
         end
     endtask
 
+    // a packet of which a beat is offered ends before a soft reset: nothing is withdrawn, `tlast` comes
+    task reset_while_sending;
+        integer k;
+        begin
+            for (k = 0; k < sent_from[first + 1] - sent_from[first]; k = k + 1) begin
+                @(negedge aclk) now = beats[sent_from[first] + k];
+                s_valid = 1;
+                @(posedge aclk);
+                while (!s_ready) @(posedge aclk);
+            end
+            @(negedge aclk) s_valid = 0;
+            while (!m_valid) @(negedge aclk);
+            write(8'h14, 1);
+            repeat (40) @(negedge aclk);
+            m_ready = 1;
+            for (k = 0; k < 100 && !(m_valid && m_last); k = k + 1) @(posedge aclk);
+            @(negedge aclk) m_ready = 0;
+            restarted;
+            read(8'h1c, 0);
+        end
+    endtask
+
     // until the core's clock has seen the reset
     task restarted;
         begin
@@ -122,6 +144,7 @@
         restarted;
         IDENTITY
         if (restart != 0) begin
+            reset_while_sending;
             @(negedge aclk) now = {1'b0, beats[at][AXI - 1:0]};
             s_valid = 1;
             @(posedge aclk);
@@ -148,8 +171,10 @@
     always #(core_half) core_clk = ~core_clk;
 
     // everything is driven at the falling edge and read just before it, so that order at an edge does not matter
-    reg accepted;
+    reg accepted, offers;
+    reg [AXI:0] offered;
     initial accepted = 0;
+    initial offers = 0;
     always @(negedge aclk) if (going) begin
         if (accepted) begin
             s_valid = 0;
@@ -169,6 +194,12 @@
             $display("WRONG s_axis_tready: %b in reset", s_ready);
             wrong = wrong + 1;
         end
+        if (offers && aresetn && (m_valid !== 1 || {m_last, m_data} !== offered)) begin
+            $display("WRONG: a beat was withdrawn before it was taken");
+            wrong = wrong + 1;
+        end
+        offers = aresetn && m_valid && !m_ready;
+        offered = {m_last, m_data};
         if (going) begin
             if (^m_valid === 1'bx || ^s_ready === 1'bx) begin
                 $display("WRONG: m_axis_tvalid %b, s_axis_tready %b", m_valid, s_ready);
