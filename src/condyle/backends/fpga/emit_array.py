@@ -13,7 +13,8 @@ from condyle.backends.fpga.adders import literal
 from condyle.backends.fpga.binding import INPUTS, Binding, Tap
 from condyle.backends.fpga.datapath import Datapath
 from condyle.backends.fpga.emit_operators import word
-from condyle.backends.fpga.emit_stage import StageEmitter, phase_bits
+from condyle.backends.fpga.emit_phases import phase_bits
+from condyle.backends.fpga.emit_stage import StageEmitter
 from condyle.backends.fpga.schedule import Schedule
 from condyle.text import Emitter, wrapped
 

@@ -10,6 +10,7 @@ from condyle.backends.fpga.adders import Operand, adder_bits, literal, product, 
 from condyle.backends.fpga.binding import Binding, Tap
 from condyle.backends.fpga.datapath import SHARED
 from condyle.backends.fpga.emit_clamps import Kept, added, clamped, summed
+from condyle.backends.fpga.emit_phases import Phases
 from condyle.backends.fpga.formats import Format
 from condyle.backends.fpga.operators import splits
 from condyle.backends.fpga.schedule import pool_of
@@ -40,7 +41,7 @@ class Turn(NamedTuple):
 
 @dataclass
 class OperatorEmitter:
-    """Writes the operations of one stage; `loads`: assignments to registers by the phase in which they are loaded."""
+    """Writes the operations of one stage; `phases`: assignments to registers by the phase in which they are loaded."""
 
     binding: Binding
     module: str
@@ -51,9 +52,9 @@ class OperatorEmitter:
         self.schedule, self.datapath = self.binding.schedule, self.binding.datapath
         self.ii, self.pipeline = self.schedule.ii, self.datapath.pipeline
         self.ops = self.binding.stages[self.stage]
-        self.loads: dict[int, list[str]] = defaultdict(list)
+        self.phases = Phases(self.e, self.ii)
         self.unit_name: dict[int, str] = {}
-        self.factors: list[tuple[str, dict[int, str]]] = []
+        self.factors: dict[str, list[tuple[str, dict[int, str]]]] = defaultdict(list)
         self.bit = {k: place for place, k in enumerate(self._flagged())}
 
     def _flagged(self) -> list[int]:
@@ -82,14 +83,12 @@ class OperatorEmitter:
                 users[(pool_of(self.datapath, k)[1:], self.schedule.unit[k])].append(k)
         for number, ops in enumerate(users.values()):
             self._unit(f"u{number}", ops)
-        if self.factors:
-            with self.e.block("always @* case (phase)", "endcase"):
+        for copy, factors in self.factors.items():
+            with self.e.block(f"always @* case ({copy})", "endcase"):
                 for phase in range(self.ii):
                     head = "default" if phase == self.ii - 1 else f"{phase}"
                     with self.e.block(f"{head}: begin", "end"):
-                        self.e(
-                            *(f"{name} = {cases.get(phase, max(cases.items())[1])};" for name, cases in self.factors)
-                        )
+                        self.e(*(f"{name} = {cases.get(phase, max(cases.items())[1])};" for name, cases in factors))
 
     def _unit(self, name: str, ops: list[int]) -> None:
         (kind, a, b), more = self.datapath.unit(ops[0]), self.pipeline.product
@@ -127,12 +126,12 @@ class OperatorEmitter:
         return f"{tap}[{self.format_of(op.args[1]).width - 1}:{drop}]" if drop > 0 else str(tap)
 
     def _shared(self, name: str, width: int, cases: list[tuple[int, str]]) -> None:
-        """A factor of a unit: chosen with those of all other units of the stage, which simulates five times as fast."""
+        """A factor of a unit: chosen with those of other units of the stage, which simulates five times as fast."""
         if len({value for _, value in cases}) == 1:
             self.e(f"wire {word(width)} {name} = {cases[0][1]};")
             return
         self.e(f"reg {word(width)} {name};")
-        self.factors.append((name, dict(cases)))
+        self.factors[self.phases.of(width, self.ii)].append((name, dict(cases)))
 
     def _choice(self, name: str, width: int, cases: list[tuple[int, str]], signed: bool = True) -> None:
         kind = word(width) if signed else f"[{width - 1}:0]"
@@ -140,7 +139,7 @@ class OperatorEmitter:
             self.e(f"wire {kind} {name} = {cases[0][1]};")
             return
         self.e(f"reg {kind} {name};")
-        with self.e.block("always @* case (phase)", "endcase"):
+        with self.e.block(f"always @* case ({self.phases.of(width, len(cases))})", "endcase"):
             *rest, (_, last) = sorted(cases)
             self.e(*(f"{phase}: {name} = {value};" for phase, value in rest), f"default: {name} = {last};")
 
@@ -167,7 +166,8 @@ class OperatorEmitter:
     def write_operation(self, k: int) -> None:
         op, width = self.datapath.ops[k], self.format_of(k).width
         if op.kind == "input":
-            self.loads[0].append(f"w{k} <= d{k};")
+            self.phases.of(width)
+            self.phases.load(0, f"w{k} <= d{k};")
             return
         if op.kind == "sincos":
             return
@@ -219,8 +219,13 @@ class OperatorEmitter:
         self._result(k, f"fx_add_in_turns #({bits}, {width})", ports, self.pipeline.sum_cycles)
 
     def _load(self, k: int, *statements: str, before: int = 1) -> None:
+        self._move(k, self.format_of(k).width, *statements, before=before)
+
+    def _move(self, k: int, bits: int, *statements: str, before: int = 1) -> None:
+        """Statements that load so many bits."""
+        self.phases.of(bits)
         for phase in self.schedule.phases(k, self.schedule.ready[k] - before):
-            self.loads[phase] += statements
+            self.phases.load(phase, *statements)
 
     def _result(self, k: int, module: str, ports: str, cycles: int = 1) -> None:
         """An operation that is an instance of its own; its answer may be held for a cycle."""

@@ -20,7 +20,7 @@ NAMES = """\
 // w12 is the word of operation 12, w12_3 its third copy, an interval later each, l12_3 the line of registers up to it;
 // u0 a unit, u0_a and u0_b its factors, u0_p11 its product for operation 11; x12 a sum before its clamp; d12 a word of
 // the task; over[7] says that the seventh clamping operation of a stage was clamped; phase counts the
-// cycles of an interval.
+// cycles of an interval, and phase0, phase1 are copies of it.
 """
 STAGES = {
     "dynamics": "// Stages, of joints from 0: Rf, Rb the forward and the backward step of inverse dynamics,\n"

@@ -6,13 +6,10 @@ from collections import defaultdict
 
 from condyle.backends.fpga.binding import INPUTS, Tap
 from condyle.backends.fpga.emit_operators import CLAMPING, OperatorEmitter, any_of, word
+from condyle.backends.fpga.emit_phases import phase_bits
 
 LONG = 3
 """Registers in a row from which on they are one line, of which nobody reads what is in between."""
-
-
-def phase_bits(ii: int) -> int:
-    return max(1, (ii - 1).bit_length())
 
 
 def is_long(link: tuple[Tap, Tap]) -> bool:
@@ -68,10 +65,6 @@ class StageEmitter(OperatorEmitter):
 
     def _declarations(self) -> None:
         """Everything that holds a word; what is a port is declared in the head."""
-        if self.has_phases:
-            bits = phase_bits(self.ii)
-            self.e(f"wire [{bits - 1}:0] phase;")
-            self.e(f"fx_copy #({bits}) counter (.clock(clock), .next(next_phase), .now(phase));")
         ports = self.binding.offered.get(self.stage, [])
         for k in self.ops:
             if self.datapath.ops[k].kind != "sincos":
@@ -89,17 +82,11 @@ class StageEmitter(OperatorEmitter):
                 for link in self.links(k):
                     self._link(link)
         shifted = self._flags()
-        if not self.loads:
+        if not self.phases.lanes:
             return
         with self.e.block("always @(posedge clock) begin", "end"):
             self.e(*(["over = 0;"] if self.bit else []), *shifted)
-            if self.ii == 1:
-                self.e(*self.loads[0])
-                return
-            with self.e.block("case (phase)", "endcase"):
-                for phase in sorted(self.loads):
-                    with self.e.block(f"{phase}: begin", "end"):
-                        self.e(*self.loads[phase])
+            self.phases.write()
 
     def links(self, k: int) -> list[tuple[Tap, Tap]]:
         """(from, to): the word's registers in a row; a link of LONG or more is a delay."""
@@ -122,7 +109,7 @@ class StageEmitter(OperatorEmitter):
         width, line = self.format_of(k).width, f"l{k}_{tap.copy}"
         self.e(f"reg [{width * gap - 1}:0] {line};")
         self.e(f"assign {tap} = {line}[{width * gap - 1}:{width * (gap - 1)}];")
-        self._load(k, f"{line} <= {{{line}[{width * (gap - 1) - 1}:0], {before}}};")
+        self._move(k, width * gap, f"{line} <= {{{line}[{width * (gap - 1) - 1}:0], {before}}};")
 
     def _output(self, tap: Tap) -> str:
         delayed = any(link[1] == tap and is_long(link) for link in self.links(tap.op))
@@ -139,5 +126,5 @@ class StageEmitter(OperatorEmitter):
             shifts.append(f"{row} <= {{{row}[{n - 2}:0], 1'b0}};" if n > 1 else f"{row} <= 1'b0;")
             for cycle in sorted(ends):
                 asked = any_of(slices("over", sorted({self.bit[k] for k in ends[cycle]})))
-                self.loads[cycle % self.ii].append(f"if ({asked}) {row}[{cycle - first}] <= 1'b1;")
+                self.phases.load(cycle % self.ii, f"if ({asked}) {row}[{cycle - first}] <= 1'b1;")
         return shifts
