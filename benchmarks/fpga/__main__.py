@@ -32,6 +32,7 @@ SECTIONS = (
     "simulation",
     "axi",
     "counts",
+    "levels",
     "ecp5",
     "suite",
 )

@@ -11,7 +11,7 @@ import sys
 from importlib import import_module
 from typing import Any
 
-from benchmarks.fpga import boxes, choices, ecp5, integers
+from benchmarks.fpga import boxes, choices, ecp5, integers, levels
 from benchmarks.fpga.errors import SLOW
 from benchmarks.fpga.text import Found, certificate, dash, entries_of, error, listed, per_cent
 from benchmarks.results import FOLDER, ROOT
@@ -245,6 +245,7 @@ SECTIONS = (
     ("Boxes", "boxes", boxes.boxes),
     ("Integers in Python", "integers", integers.integers),
     ("Tables and registers", "counts", counts),
+    ("Logic levels", "levels", levels.levels),
     ("Place and route on ECP5", "ecp5", ecp5.ecp5),
     ("Long simulation", "simulation", simulation),
     ("Boundary", "axi", axi),
