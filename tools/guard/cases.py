@@ -57,6 +57,9 @@ VERILOG = ("iiwa14", "hyq", "bolt-floating", "ur5")
 STEPPED = ("iiwa14", "bolt-floating")
 """Those that are exported as accelerators, and those with steps in time too."""
 
+PLANNED = ("id", "fd", "m", "minv", "did", "dfd", "difd")
+"""Functions of accelerators: exports of others are refused."""
+
 PARTITIONS = ("thread split", "thread fused")
 
 
@@ -115,7 +118,10 @@ class Plan:
             yield "c float32", {**given, "target": "c", "dtype": "float32"}
             yield "cuda", {**given, "target": "cuda"}
         if self.case.name in VERILOG:
-            yield "verilog", {**given, "target": "verilog"}
+            yield (
+                "verilog",
+                {**given, "target": "verilog", "functions": [name for name in self.functions if name in PLANNED]},
+            )
         if self.case.name in STEPPED:
             yield "verilog step", {**given, "target": "verilog", "functions": ["euler", "rk4"]}
         yield from self._gpu()

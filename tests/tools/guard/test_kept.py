@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pytest
 
+from condyle import errors
 from tools.guard import kept
 from tools.guard.cases import CASES, chosen
 from tools.guard.compare import Difference
@@ -23,6 +24,12 @@ def test_robots_that_are_kept_have_names() -> None:
     names = list(kept.read())
     assert {*SMALL} <= {*names}
     assert names == [case.name for case in CASES if case.name in names]
+
+
+def test_no_error_is_kept() -> None:
+    """A refused export has the hash of its error's name, which stays the same whatever is written."""
+    refused = {kept.one({"export": name}) for name in vars(errors)}
+    assert not [(name, what) for name, row in kept.read().items() for what, found in row.items() if found in refused]
 
 
 def test_a_change_is_found(monkeypatch: pytest.MonkeyPatch) -> None:
