@@ -1,4 +1,4 @@
-"""Assertions of the protocol, proven by yosys: of a queue by induction, of a whole accelerator up to so many cycles."""
+"""Assertions of queues and of credits, proven by yosys by induction."""
 
 from __future__ import annotations
 
@@ -96,3 +96,47 @@ def test_a_queue_neither_loses_nor_doubles_nor_reorders(tmp_path, depth, deep) -
 )
 def test_a_planted_bug_is_found(tmp_path, planted, deep) -> None:
     assert not holds(tmp_path, 4, deep, planted)
+
+
+CREDITS = """
+    credits_formal #(DEPTH, BITS) formal (
+        .clock(clock), .reset(reset), .take(take), .give(give), .free(free), .taken(taken)
+    );
+endmodule
+"""
+
+
+def counts(folder: Path, depth: int, planted: tuple[str, str] = ("", "")) -> bool:
+    was, now = planted
+    text = module(Path(QUEUES).read_text(), "fx_credits")
+    assert was in text
+    text = text.replace(was, now, 1) if was else text
+    (folder / "credits.v").write_text(text.replace("endmodule\n", CREDITS))
+    bits = max(1, (depth - 2).bit_length())
+    return proven(
+        folder,
+        f"read_verilog -formal credits.v {HERE / 'credits.v'}; "
+        f"chparam -set DEPTH {depth} -set BITS {bits} fx_credits; "
+        "prep -top fx_credits -flatten; async2sync; opt -full; chformal -lower; "
+        "sat -tempinduct -maxsteps 8 -prove-asserts -set-assumes -set-init-def -set-def-inputs -show-public",
+    )
+
+
+@pytest.mark.parametrize("depth", [2, 4, 5, 9, 10, 20, 34])
+def test_never_more_tasks_are_inside_than_credits(tmp_path, depth) -> None:
+    """By induction, so for ever; a credit comes back for each task that leaves."""
+    assert counts(tmp_path, depth)
+
+
+@pytest.mark.parametrize(
+    "planted",
+    [
+        ("free <= reset | (left != DEPTH)", "free <= reset | (taken != DEPTH)"),
+        ("taken <= reset ? 0 : left", "taken <= reset | give ? 0 : left"),
+        (" - {{BITS{1'b0}}, give}", ""),
+        (" + {{BITS{1'b0}}, take}", ""),
+        ("reg [BITS:0] taken", "reg [BITS-1:0] taken"),
+    ],
+)
+def test_a_planted_bug_in_credits_is_found(tmp_path, planted) -> None:
+    assert not counts(tmp_path, 4, planted)
