@@ -91,7 +91,8 @@ class AxiEmitter:
         own = f"32'h{known['fingerprint']:08x}, 32'd{known['shape']}, 32'd{known['stream']}"
         e(f"fx_registers #({own}) registers (")
         e("    .clock(aclk), .resetn(aresetn), " + wrapped(", ", [f".{name}(s_axil_{name})" for name in named]) + ",")
-        e("    .asked(asked), .resetting(resetting), .closed(closed), .done(done), .stalled_in(s_axis_tvalid & ~s_axis_tready & ~resetting),")
+        e("    .asked(asked), .resetting(resetting), .closed(closed), .done(done),")
+        e("    .stalled_in(s_axis_tvalid & ~s_axis_tready & ~resetting),")
         e("    .stalled_out(m_axis_tvalid & ~m_axis_tready), .task_in(task_in), .result_out(result_out),")
         e("    .flag(m_axis_tdata[8]), .error(m_axis_tdata[9]), .malformed(m_axis_tdata[10]));")
         e("wire beat_in = s_axis_tvalid & s_axis_tready, beat_out = m_axis_tvalid & m_axis_tready;")

@@ -62,8 +62,8 @@ slowest of the others. {_link(of)}
 {registers}
 
 32 bits each, written whole; counters wrap. A soft reset lets the packet that is leaving end, drops what is inside,
-waits for the core's clock, and drops the rest of a packet that was half sent; a receiver that stays not ready delays it, and only
-`aresetn` does not wait. `make axi` simulates all this by iverilog, in four states.
+waits for the core's clock, and drops the rest of a packet that was half sent. A receiver that stays not ready delays
+it; `aresetn` does not wait. `make axi` simulates all this by iverilog, in four states.
 
 ```python
 from condyle_host import Host            # NumPy only
