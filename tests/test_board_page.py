@@ -38,6 +38,19 @@ def test_the_page_shows_what_the_script_draws(tmp_path: Path) -> None:
         assert f"](figures/{name})" in page
 
 
+def test_the_page_names_the_cycles_of_the_figures() -> None:
+    """The interval, and where the first beat of either stream waits."""
+    (interval,) = re.findall(r"a task every \d+ cycles", (figures.FOLDER / figures.NAMES[0]).read_text())
+    assert f"takes {interval}:" in PAGE.read_text()
+    bits: dict[str, dict[str, str]] = {}
+    for name, what, row in re.findall(r"([sm]_axis) (\w+) ([01x]+)", (figures.FOLDER / figures.NAMES[1]).read_text()):
+        bits.setdefault(name, {})[what] = row
+    for name in wave_figure.STREAMS:
+        beats = wave_figure.beats(wave_figure.Stream(bits[name], [None] * len(bits[name]["tvalid"])))
+        first = next(beat.first for beat in beats if beat.stop - beat.first > 1)
+        assert f"At cycle {first} " in PAGE.read_text(), name
+
+
 @needs_iverilog
 def test_the_commands_and_the_host_of_the_page(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """The third step, and the program of the host with a DMA that answers what the bench's answers are."""
