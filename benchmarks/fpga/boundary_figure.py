@@ -104,7 +104,7 @@ def _core(axes: Any, acc: Accelerator) -> None:
                 middle = place.x + place.wide / 2
                 _arrow(axes, (middle, place.y + place.tall + gap), (middle, place.y + place.tall), CORE)
     deep = acc.depths.values()
-    said = f"a task every {acc.ii} cycles; between the arrays\n{len(deep)} queues of up to {max(deep)} places"
+    said = f"a task every {acc.ii} cycles; between the arrays\n{len(deep)} queues of up to {max(deep)} words"
     axes.text(9.45, 4.54, said, ha="center", va="top", color=CORE, fontsize=SMALL)
 
 
