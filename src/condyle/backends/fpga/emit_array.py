@@ -1,6 +1,6 @@
 """One array as a Verilog module: its stages wired together, the phase counter, the tasks in flight.
 
-Nothing in an array waits: a task enters only when there is a place in the queue in which its result will wait.
+Nothing in an array waits: a task enters only when the queue in which its result will wait has a credit for it.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
 """What comes in again: a of a dfd for its derivatives, the state of an integration step for its next stage.
 
-As many tasks of either kind are admitted as the queues of the loop have places: no loop can block itself.
+As many tasks of either kind are admitted as the queues of the loop have entries: no loop can block itself.
 """
 
 from __future__ import annotations

@@ -55,17 +55,21 @@ def _does_not_fit(plan: Plan, budget: int, device: Device, costs: Mapping[int, i
     if ii is None:
         return (
             f"an {device.name} does not hold {functions} at any interval: it has {device.dsp} DSPs, "
-            f"{min(costs.values())} are needed at one task in {LARGEST_II} cycles; ask for fewer functions, a narrower "
+            f"{min(costs.values())} are needed at one task in {_cycles(LARGEST_II)}; ask for fewer functions, a narrower "
             "word or a larger part"
         )
-    shortest = f"it has {device.dsp} DSPs, the shortest interval that fits is {ii} cycles, with {costs[ii]}"
+    shortest = f"it has {device.dsp} DSPs, the shortest interval that fits is {_cycles(ii)}, with {costs[ii]}"
     if budget > device.dsp:
         return f"dsp={budget}: more than an {device.name} holds; {shortest}"
     return (
         f"{budget} DSPs do not hold {functions}: the smallest budget is {min(costs.values())}, at one task in "
-        f"{max(costs)} cycles (of an {device.name}: {shortest}); ask for fewer functions, a narrower word or a larger "
+        f"{_cycles(max(costs))} (of an {device.name}: {shortest}); ask for fewer functions, a narrower word or a larger "
         "part"
     )
+
+
+def _cycles(n: int) -> str:
+    return "1 cycle" if n == 1 else f"{n} cycles"
 
 
 def fitted(plan: Plan, budget: int, constants: str, folding: int | None, device: Device, least: int = 1) -> Accelerator:
@@ -79,9 +83,9 @@ def fitted(plan: Plan, budget: int, constants: str, folding: int | None, device:
         one for one in (_built(plan, constants, fold, n, device) for n in longer) if one.register_bits <= device.lut
     )
     found = next(there, None)
-    fits = f"the smallest interval that fits is {found.ii} cycles: --dsp {found.dsp}" if found else "no interval does"
+    fits = f"the smallest interval that fits is {_cycles(found.ii)}: --dsp {found.dsp}" if found else "no interval does"
     raise UnsupportedError(
-        f"an {device.name} does not hold {', '.join(plan.functions)} at a task in {ii} cycles: the words between "
+        f"an {device.name} does not hold {', '.join(plan.functions)} at a task in {_cycles(ii)}: the words between "
         f"operators take {acc.register_bits} flip-flops, it has {device.lut}; {fits}; ask for fewer functions or a "
         "larger part"
     )

@@ -1,6 +1,6 @@
-"""The queues between arrays: what waits where, for whom, how many places it has.
+"""The queues between arrays: what waits where, for whom, how many words it holds.
 
-A task takes a place in the queue ahead before it starts towards it, so no array ever has to stand still.
+A task takes a credit of the queue ahead before it starts towards it, so no array ever has to stand still.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ NAMES = {BIAS: "c", COLUMNS: "dtau", INVERSE: "inverse", SOLVED: "back", STAGE: 
 @dataclass(frozen=True)
 class Queue:
     """Where the words of a group wait under these codes; is_result: to leave. counted: as many tasks are in its loop as
-    it has places, so none takes a place of its own."""
+    it holds words, so none takes a credit of its own."""
 
     name: str
     leaf: Leaf

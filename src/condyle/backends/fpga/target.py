@@ -41,7 +41,7 @@ WORDS = (
 
 @dataclass(frozen=True, slots=True)
 class Device:
-    """A part and what it holds. factors: bits of the two signed factors of one of its multipliers; ram: block RAMs.
+    """A part and what it holds. factors: bits of the two signed factors of one of its multipliers.
 
     family: that of yosys. order: the part as its tools name it; board: one that carries it. A part of Xilinx keeps
     lines of registers in tables, an ECP5 does not: each bit there is one of as many flip-flops as tables.
@@ -50,7 +50,6 @@ class Device:
     name: str
     dsp: int
     lut: int
-    ram: int
     order: str
     board: str
     family: str = "xcup"
@@ -73,15 +72,14 @@ class Device:
 
 
 PARTS = {
-    "xcvu9p": Device("XCVU9P", 6840, 1_182_240, 2160, "xcvu9p-flga2104-2L-e", "VCU118"),
-    "xcu250": Device("XCU250", 12_288, 1_728_000, 2688, "xcu250-figd2104-2L-e", "Alveo U250"),
-    "xck26": Device("XCK26", 1248, 117_120, 144, "xck26-sfvc784-2LV-c", "KV260"),
-    "ecp5-85k": Device("LFE5U-85F", 156, 83_640, 208, "LFE5U-85F-6BG381C", "ULX3S-85F", "ecp5", (18, 18)),
-    "ecp5-45k": Device("LFE5U-45F", 72, 43_848, 108, "LFE5U-45F-6BG381C", "ULX3S-45F", "ecp5", (18, 18)),
-    "ecp5-25k": Device("LFE5U-25F", 28, 24_288, 56, "LFE5U-25F-6BG381C", "ULX3S-25F", "ecp5", (18, 18)),
+    "xcvu9p": Device("XCVU9P", 6840, 1_182_240, "xcvu9p-flga2104-2L-e", "VCU118"),
+    "xcu250": Device("XCU250", 12_288, 1_728_000, "xcu250-figd2104-2L-e", "Alveo U250"),
+    "xck26": Device("XCK26", 1248, 117_120, "xck26-sfvc784-2LV-c", "KV260"),
+    "ecp5-85k": Device("LFE5U-85F", 156, 83_640, "LFE5U-85F-6BG381C", "ULX3S-85F", "ecp5", (18, 18)),
+    "ecp5-45k": Device("LFE5U-45F", 72, 43_848, "LFE5U-45F-6BG381C", "ULX3S-45F", "ecp5", (18, 18)),
+    "ecp5-25k": Device("LFE5U-25F", 28, 24_288, "LFE5U-25F-6BG381C", "ULX3S-25F", "ecp5", (18, 18)),
 }
-"""The parts that an export can be for, by the name of `--part`; the first is the default. Block RAMs are of
-36 kbit, of 18 in an ECP5."""
+"""The parts that an export can be for, by the name of `--part`; the first is the default."""
 XCVU9P = PARTS["xcvu9p"]
 SINCOS_CYCLES, SINCOS_PRODUCTS = 5, ((27, 18), (27, 18), (15, 18), (15, 18))
 RECIPROCAL_CYCLES, RECIPROCAL_PRODUCTS = 8, ((27, 18), (27, 18))
