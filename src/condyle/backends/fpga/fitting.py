@@ -55,16 +55,16 @@ def _does_not_fit(plan: Plan, budget: int, device: Device, costs: Mapping[int, i
     if ii is None:
         return (
             f"an {device.name} does not hold {functions} at any interval: it has {device.dsp} DSPs, "
-            f"{min(costs.values())} are needed at one task in {_cycles(LARGEST_II)}; ask for fewer functions, a narrower "
-            "word or a larger part"
+            f"{min(costs.values())} are needed at one task in {_cycles(LARGEST_II)}; ask for fewer functions, a "
+            "narrower word or a larger part"
         )
     shortest = f"it has {device.dsp} DSPs, the shortest interval that fits is {_cycles(ii)}, with {costs[ii]}"
     if budget > device.dsp:
         return f"dsp={budget}: more than an {device.name} holds; {shortest}"
     return (
         f"{budget} DSPs do not hold {functions}: the smallest budget is {min(costs.values())}, at one task in "
-        f"{_cycles(max(costs))} (of an {device.name}: {shortest}); ask for fewer functions, a narrower word or a larger "
-        "part"
+        f"{_cycles(max(costs))} (of an {device.name}: {shortest}); ask for fewer functions, a narrower word or a "
+        "larger part"
     )
 
 
