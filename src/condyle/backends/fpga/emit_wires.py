@@ -10,7 +10,7 @@ from condyle.backends.fpga.build import Accelerator
 from condyle.backends.fpga.datapath import Word
 from condyle.backends.fpga.edge import largest, takers
 from condyle.backends.fpga.emit_array import bus, input_width, widths
-from condyle.backends.fpga.emit_operators import any_of
+from condyle.backends.fpga.emit_phases import any_of
 from condyle.backends.fpga.formats import Format
 from condyle.backends.fpga.queues import queues
 from condyle.backends.fpga.stream import CODE, DATA, Bus, width

@@ -130,6 +130,11 @@ class Pipeline(NamedTuple):
     clamp: int = 0
 
     @property
+    def one_hot(self) -> bool:
+        """Whether a bit for each cycle of an interval chooses what is done in it: more registers, fewer levels."""
+        return self.clamp > 0
+
+    @property
     def sum_cycles(self) -> int:
         return 1 + self.clamp
 
