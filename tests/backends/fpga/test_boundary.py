@@ -198,23 +198,39 @@ def test_packets_hold_what_a_function_takes_and_no_more(tmp_path) -> None:
             assert row[what]["beats"] == -(-bits // 32) and row[what]["bytes"] == 4 * row[what]["beats"]
 
 
+def cut_off(monkeypatch: pytest.MonkeyPatch, folder: Path, functions: tuple[str, ...], stop: int) -> None:
+    """An export that ends before it writes file number `stop`."""
+    left, write_whole = [stop], owned.write_whole
+
+    def cut(path: Path, text: str) -> Path:
+        if not left[0]:
+            raise KeyboardInterrupt
+        left[0] -= 1
+        return write_whole(path, text)
+
+    with monkeypatch.context() as patch:
+        patch.setattr(owned, "write_whole", cut)
+        with pytest.raises(KeyboardInterrupt):
+            condyle.export(ARM, "verilog", folder, functions, name="arm")
+
+
 def test_an_export_that_is_cut_off_never_looks_whole(tmp_path, monkeypatch) -> None:
     """report.json comes last: a folder that has it has all; the next export goes on."""
     whole = condyle.export(ARM, "verilog", tmp_path / "whole", ("id",), name="arm")
     for stop in range(0, len(whole), 5):
-        folder, left = tmp_path / str(stop), [stop]
-
-        def cut(path: Path, text: str, left=left) -> Path:
-            if not left[0]:
-                raise KeyboardInterrupt
-            left[0] -= 1
-            path.write_text(text)
-            return path
-
-        with monkeypatch.context() as patch:
-            patch.setattr(owned, "write_whole", cut)
-            with pytest.raises(KeyboardInterrupt):
-                condyle.export(ARM, "verilog", folder, ("id",), name="arm")
+        folder = tmp_path / str(stop)
+        cut_off(monkeypatch, folder, ("id",), stop)
         assert not (folder / "report.json").exists()
         condyle.export(ARM, "verilog", folder, ("id",), name="arm")
         assert (folder / "report.json").is_file()
+
+
+@pytest.mark.parametrize("stop", [0, 3])
+def test_an_export_over_a_whole_one_that_is_cut_off_does_not_look_whole(tmp_path, monkeypatch, stop: int) -> None:
+    """The report of the earlier export goes first: it would vouch for files of two exports."""
+    condyle.export(ARM, "verilog", tmp_path, ("id",), name="arm")
+    assert (tmp_path / "report.json").is_file()
+    cut_off(monkeypatch, tmp_path, ("minv",), stop)
+    assert not (tmp_path / "report.json").exists()
+    condyle.export(ARM, "verilog", tmp_path, ("minv",), name="arm")
+    assert json.loads((tmp_path / "report.json").read_text())["functions"].keys() == {"minv"}
