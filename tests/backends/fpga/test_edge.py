@@ -1,7 +1,8 @@
-"""Bugs that a hardware engineer found at the edge of the accelerator: each is a test."""
+"""Bugs that a hardware engineer found at the edge of the accelerator: each is a test, see BUGS."""
 
 from __future__ import annotations
 
+import re
 import shutil
 from pathlib import Path
 
@@ -11,11 +12,41 @@ import condyle
 from condyle import hardware
 from condyle.backends.fpga.build import Accelerator
 from condyle.backends.fpga.export import Facts, Sheet, write
+from condyle.backends.fpga.stream import result, width
 from condyle.simulation import simulate
 from tests.processor import slow
 
 from .conftest import accelerator
 
+BUGS = {
+    "a code of a second pass is taken, and steals another task's inverse": "test_edge.test_codes_that_name_no_function",
+    "an undefined code is swallowed": "test_edge.test_only_codes_that_name_no_function",
+    "the bench sees neither": "test_edge.test_the_bench_finds_such_bugs",
+    "the box is a constant": "test_box.test_joints_go_before_all_in_any_order",
+    "control within the model's velocity limits is flagged": (
+        "test_box.test_velocity_limits_of_the_model_are_the_default_where_they_are_of_use"
+    ),
+    "fd without torque is flagged though its acceleration is small": (
+        "test_box.test_without_torque_a_task_is_flagged_only_where_its_acceleration_leaves_the_box"
+    ),
+    "a wide box might cost accuracy": "test_box.test_a_wide_box_costs_neither_accuracy_nor_units",
+    "there is no box for tau": "test_box.test_torques_are_held_to_their_box",
+    "a maximum of samples is said to be a bound": (
+        "test_box.test_errors_are_quantiles_and_maxima_of_tasks_without_a_flag"
+    ),
+    "without its .hex tables every answer is wrong": "test_edge.test_tables_need_no_file",
+    "in_ready is high in reset": "test_edge.test_in_ready_is_low_in_reset",
+    "unknown words where nothing is valid": "test_edge.test_unknown_words_reach_no_answer",
+    "the README leaves its reader to guess": "test_edge.test_the_readme_leaves_nothing_to_guess",
+    "a result queue carries zeros": "test_edge.test_a_queue_is_as_wide_as_its_results",
+    "one net drives all of an array": "test_count.test_yosys_finds_the_dsps_of_the_report",
+    "words other than four are refused": "test_box.test_what_no_word_holds_is_refused_before_anything_is_written",
+    "the integer model is public nowhere": "test_fixed_point.test_every_function_is_the_model_on_every_bit",
+    "no stream, no registers": "test_boundary.test_packets_are_answered_bit_by_bit",
+    "no conversion from floats": "test_host.test_floats_packed_answered_and_unpacked_are_those_of_the_model",
+    "no constraints, no scripts": "test_board.test_vivado_scripts_run_to_their_end",
+}
+"""What was found, and the test that would fail."""
 REFUSED = 4
 EACH = 12
 needs_iverilog = pytest.mark.skipif(
@@ -84,3 +115,54 @@ def test_tables_need_no_file(tmp_path: Path) -> None:
     sources = [path for path in (tmp_path / "rig").glob("*.v") if not path.name.endswith("_bench.v")]
     assert all("$readmem" not in path.read_text() for path in sources)
     assert sorted(path.name for path in (tmp_path / "rig").glob("*.hex")) == ["answers.hex", "tasks.hex"]
+
+
+@needs_iverilog
+def test_in_ready_is_low_in_reset(tmp_path: Path) -> None:
+    """The bench watches it; without the reset's part it fails."""
+    written(tmp_path / "rig", accelerator(condyle.chain(2, 0), "id", ii=2))
+    top = tmp_path / "rig" / "rig.v"
+    assert simulate(tmp_path / "rig", "rig").startswith("right")
+    top.write_text(top.read_text().replace("assign in_ready = entry_free & ~reset", "assign in_ready = entry_free"))
+    assert "WRONG in_ready: 1 in reset" in simulate(tmp_path / "rig", "rig")
+
+
+@needs_iverilog
+def test_unknown_words_reach_no_answer(tmp_path: Path) -> None:
+    """Four states: what is sent while nothing is valid is unknown; a queue that took it would answer with it."""
+    written(tmp_path / "rig", accelerator(condyle.chain(2, 0), "id", ii=2))
+    bench, top = ((tmp_path / "rig" / name).read_text() for name in ("rig_bench.v", "rig.v"))
+    assert "in_valid ? tasks[next] : {(F + T){1'bx}}" in bench
+    assert simulate(tmp_path / "rig", "rig", ("+stall_in=50", "+seed=4")).startswith("right")
+    (tmp_path / "rig" / "rig.v").write_text(top.replace(".in_valid(in_valid & in_ready)", ".in_valid(in_ready)"))
+    assert "WRONG" in simulate(tmp_path / "rig", "rig", ("+stall_in=50", "+seed=4"))
+
+
+def test_the_readme_leaves_nothing_to_guess(tmp_path: Path) -> None:
+    condyle.export(condyle.chain(2, 0), "verilog", tmp_path, ("fd", "did", "dfd", "difd"), name="arm")
+    text = " ".join((tmp_path / "README.md").read_text().split())
+    for said in (
+        "Of a matrix, entry `row nv + column` is the number in the word's name",
+        "of symmetric ones the upper triangle is sent, and every other entry that is not listed is zero",
+        "Behind the words of difd stands the M⁻¹ that it was given",
+        "Gravity is that of `robot.json`, a constant here; damping and friction are left out",
+        "tau of such states (sampled:",
+        "`in_ready` is low in reset",
+    ):
+        assert said in text, said
+
+
+def test_a_queue_is_as_wide_as_its_results(tmp_path: Path) -> None:
+    acc = accelerator(condyle.chain(2, 0), ii=2)
+    written(tmp_path / "rig", acc)
+    text = (tmp_path / "rig" / "rig.v").read_text()
+    found = {name: int(bits) for bits, name in re.findall(r"fx_fifo #\((\d+), .*?\) (out_\w+) ", text)}
+    ends = {leaf: width(result(acc.plan, name)) for name, task in acc.plan.tasks.items() for leaf in [task.leaf]}
+    assert len(found) >= 5 and sorted(found.values()) == sorted(bits + acc.plan.id.width for bits in ends.values())
+
+
+@pytest.mark.parametrize("test", BUGS.values(), ids=BUGS)
+def test_each_bug_has_its_test(test: str) -> None:
+    module, name = test.split(".")
+    (path,) = Path(__file__).parents[2].rglob(f"{module}.py")
+    assert f"def {name}(" in path.read_text()
