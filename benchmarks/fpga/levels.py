@@ -21,6 +21,7 @@ from benchmarks.fpga.cases import version
 from benchmarks.fpga.text import Found
 from benchmarks.sections import table
 from condyle.backends.fpga.target import PIPELINES, pipeline_of
+from condyle.functions import DEFAULT
 
 ARRAYS = ("trig", "solve", "derivatives", "mass", "dynamics")
 ROWS = tuple(f"2 joints, {array}, pipeline {n}" for array in ARRAYS for n in range(len(PIPELINES)))
@@ -34,7 +35,7 @@ def measure(row: str) -> dict[str, Any]:
     tool = version(yosys, "-V", install="pip install 'condyle[synthesis]'")
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)
-        condyle.export(condyle.chain(2, 0), "verilog", folder, condyle.functions.DEFAULT, name="arm", pipeline=n)
+        condyle.export(condyle.chain(2, 0), "verilog", folder, DEFAULT, name="arm", pipeline=n)
         script = (folder / "count.ys").read_text(encoding="utf-8")
         (folder / "levels.ys").write_text(script.replace("-top parts", f"-top arm_{array} -flatten"), encoding="utf-8")
         commands = f"read_verilog fx_operators.v arm_{array}.v; script levels.ys; select arm_{array}; "
@@ -108,10 +109,12 @@ class Paths:
         return False
 
     def end(self, name: str, port: str, bit: Any) -> tuple[int, int]:
-        """Of a path that ends at a port of a clocked cell."""
+        """Of a path that ends at a port of a clocked cell; within a DSP it has no levels."""
         levels, carries = self.to(bit)
         cell = self.cells[name]
         register = cell["type"].startswith(REGISTERS) and port == "D"
+        if register and self._of_dsp(cell["connections"]["Q"][0]):
+            return 0, 0
         straight = register and self.kind(bit).startswith((TABLES, *REGISTERS)) and len(self.loads[bit]) == 1
         factor = register and self._is_factor(cell["connections"]["Q"][0])
         return levels + (not straight or factor), carries

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import defaultdict
 from dataclasses import dataclass, field
+from itertools import pairwise
 from typing import NamedTuple
 
 from condyle.backends.fpga.adders import Operand, adder_bits, literal, product, summands
@@ -47,7 +48,7 @@ class OperatorEmitter:
         self.ii, self.pipeline = self.schedule.ii, self.datapath.pipeline
         self.ops = self.binding.stages[self.stage]
         self.count = Count(self.ii, self.pipeline.one_hot)
-        self.phases = Phases(self.e, self.count)
+        self.phases, self.lane = Phases(self.e, self.count), dict[int, int]()
         self.unit_name: dict[int, str] = {}
         self.factors: dict[str, list[tuple[str, dict[int, str]]]] = defaultdict(list)
         self.bit = {k: place for place, k in enumerate(self._flagged())}
@@ -125,7 +126,7 @@ class OperatorEmitter:
         if self._wired(name, word(width), width, cases):
             return
         self.e(f"reg {word(width)} {name};")
-        self.factors[self.phases.of(width, self.ii)].append((name, dict(cases)))
+        self.factors[self.phases.copy(width, self.ii)].append((name, dict(cases)))
 
     def _wired(self, name: str, kind: str, width: int, cases: list[tuple[int, str]]) -> bool:
         """Whether a word needs no process: it is always the same, or bits of its phases choose it."""
@@ -143,7 +144,7 @@ class OperatorEmitter:
         if self._wired(name, kind, width, cases):
             return
         self.e(f"reg {kind} {name};")
-        with self.e.block(f"always @* case ({self.phases.of(width, len(cases))})", "endcase"):
+        with self.e.block(f"always @* case ({self.phases.copy(width, len(cases))})", "endcase"):
             *rest, (_, last) = sorted(cases)
             self.e(*(f"{phase}: {name} = {value};" for phase, value in rest), f"default: {name} = {last};")
 
@@ -169,11 +170,11 @@ class OperatorEmitter:
 
     def write_operation(self, k: int) -> None:
         op, width = self.datapath.ops[k], self.format_of(k).width
-        if op.kind == "input":
-            self.phases.of(width)
-            self.phases.load(0, f"w{k} <= d{k};")
-            return
         if op.kind == "sincos":
+            return
+        self.lane[k] = self.phases.lane(self._bits(k))
+        if op.kind == "input":
+            self.phases.load(self.lane[k], 0, f"w{k} <= d{k};")
             return
         if op.kind in ("sin", "cos"):
             self._load(k, f"w{k} <= {self.unit_name[op.args[0]]}_{op.kind[0]};")
@@ -223,13 +224,13 @@ class OperatorEmitter:
         self._result(k, f"fx_add_in_turns #({bits}, {width})", ports, self.pipeline.sum_cycles)
 
     def _load(self, k: int, *statements: str, before: int = 1) -> None:
-        self._move(k, self.format_of(k).width, *statements, before=before)
-
-    def _move(self, k: int, bits: int, *statements: str, before: int = 1) -> None:
-        """Statements that load so many bits."""
-        self.phases.of(bits)
         for phase in self.schedule.phases(k, self.schedule.ready[k] - before):
-            self.phases.load(phase, *statements)
+            self.phases.load(self.lane[k], phase, *statements)
+
+    def _bits(self, k: int) -> int:
+        """Of the registers of a word; a table holds sixteen of a line. All are in one lane: a line has one enable."""
+        copies = [0, *self.binding.used.get(k, [])]
+        return self.format_of(k).width * (1 + sum(min(b - a, 2 + (b - a) // 16) for a, b in pairwise(copies)))
 
     def _result(self, k: int, module: str, ports: str, cycles: int = 1) -> None:
         """An operation that is an instance of its own; its answer may be held for a cycle."""

@@ -43,21 +43,24 @@ class Count(NamedTuple):
 
 
 class Phases:
-    """Assignments to registers by the phase in which they are loaded. What comes later stands in the same lane or in a
-    later one, and so is done later; an interval of 1 has no phase and one lane."""
+    """Assignments to registers by the phase in which they are loaded. Lanes are done one after the other, the flags,
+    which ask what others have clamped, in the last; an interval of 1 has no phase and one lane."""
 
     def __init__(self, e: Emitter, count: Count) -> None:
         self.e, self.count, self.ii = e, count, count.ii
         self.lanes: list[dict[int, list[str]]] = []
         self.room = 0
 
-    def of(self, bits: int, words: int = 1) -> str:
+    def copy(self, bits: int, words: int = 1) -> str:
         """The copy of the phase that chooses so many bits more, each of so many words."""
-        needed = bits * -(-words // TABLE)
-        if not self.lanes or (self.ii > 1 and self.room < needed):
+        return f"phase{self.lane(bits * -(-words // TABLE))}"
+
+    def lane(self, bits: int) -> int:
+        """The last lane, or a new one where that has no room for so many bits more."""
+        if not self.lanes or (self.ii > 1 and self.room < bits):
             self._lane()
-        self.room -= needed
-        return f"phase{len(self.lanes) - 1}"
+        self.room -= bits
+        return len(self.lanes) - 1
 
     def _lane(self) -> None:
         place, bits = len(self.lanes), self.count.bits
@@ -69,15 +72,14 @@ class Phases:
 
     def chosen(self, width: int, cases: list[tuple[int, str]]) -> str:
         """Each word with the bits of its phases; nothing is chosen where none is needed."""
-        copy, phases = self.of(width, len(cases)), defaultdict[str, list[int]](list)
+        copy, phases = self.copy(width, len(cases)), defaultdict[str, list[int]](list)
         for phase, value in sorted(cases):
             phases[value].append(phase)
         when = {value: any_of([f"{copy}[{phase}]" for phase in found]) for value, found in phases.items()}
         return wrapped(" | ", [f"{{{width}{{{chosen}}}}} & {value}" for value, chosen in when.items()])
 
-    def load(self, phase: int, *statements: str) -> None:
-        """In the lane that was given last."""
-        self.lanes[-1][phase] += statements
+    def load(self, lane: int, phase: int, *statements: str) -> None:
+        self.lanes[lane][phase] += statements
 
     def write(self) -> None:
         """All of them, inside a process of the clock."""

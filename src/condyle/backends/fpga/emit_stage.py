@@ -109,7 +109,7 @@ class StageEmitter(OperatorEmitter):
         width, line = self.format_of(k).width, f"l{k}_{tap.copy}"
         self.e(f"reg [{width * gap - 1}:0] {line};")
         self.e(f"assign {tap} = {line}[{width * gap - 1}:{width * (gap - 1)}];")
-        self._move(k, width * gap, f"{line} <= {{{line}[{width * (gap - 1) - 1}:0], {before}}};")
+        self._load(k, f"{line} <= {{{line}[{width * (gap - 1) - 1}:0], {before}}};")
 
     def _output(self, tap: Tap) -> str:
         delayed = any(link[1] == tap and is_long(link) for link in self.links(tap.op))
@@ -126,5 +126,5 @@ class StageEmitter(OperatorEmitter):
             shifts.append(f"{row} <= {{{row}[{n - 2}:0], 1'b0}};" if n > 1 else f"{row} <= 1'b0;")
             for cycle in sorted(ends):
                 asked = any_of(slices("over", sorted({self.bit[k] for k in ends[cycle]})))
-                self.phases.load(cycle % self.ii, f"if ({asked}) {row}[{cycle - first}] <= 1'b1;")
+                self.phases.load(-1, cycle % self.ii, f"if ({asked}) {row}[{cycle - first}] <= 1'b1;")
         return shifts
