@@ -1,4 +1,5 @@
-"""Place and route on ECP5 by yosys and nextpnr: what clock an accelerator reaches there, speed grade 6.
+"""Place and route on ECP5 by yosys and nextpnr: what clock an accelerator reaches there, speed grade 6 (a ULX3S)
+or 8, the fastest.
 
 The design is placed alone (`--out-of-context`: it has more ports than the part has pins). An array row places one
 module of an accelerator. Of iiwa14's arrays at interval 1 the others do not fit: mass has 318 products of 27x18,
@@ -40,12 +41,15 @@ class Case:
     part: str = "ecp5-85k"
     dsp: int | None = None
     planned: str = ""
+    speed: int = 6
 
 
 CASES = {
     "1 joint, id, pipeline 3": Case(1, ("id",), 3, seeds=(1, 2, 3), part="ecp5-25k"),
     **{f"2 joints, id, pipeline {n}": Case(2, ("id",), n, dsp=40) for n in (0, 2, 3)},
+    "1 joint, id, pipeline 3, grade 8": Case(1, ("id",), 3, seeds=(1, 2, 3), part="ecp5-25k", speed=8),
     "2 joints, id, interval 1, pipeline 3": Case(2, ("id",), 3, dsp=156),
+    "2 joints, id, interval 1, pipeline 3, grade 8": Case(2, ("id",), 3, dsp=156, speed=8),
     **{
         f"2 joints, all seven, {array}, pipeline 3": Case(2, ("all",), 3, array)
         for array in ("solve", "derivatives", "mass", "trig", "dynamics")
@@ -76,7 +80,7 @@ def measure(row: str) -> dict[str, Any]:
         )
         commands = f"read_verilog {sources}; synth_ecp5 -top {top} -json top.json"
         subprocess.run([yosys, "-q", "-p", commands], cwd=folder, check=True)
-        found = {str(seed): placed(folder, nextpnr, case.part, seed) for seed in case.seeds}
+        found = {str(seed): placed(folder, nextpnr, case, seed) for seed in case.seeds}
     clocks = {seed: one["best"] for seed, one in found.items()}
     best = max(found.values(), key=lambda one: one["best"])
     about = {"part": part_of(case.part).name, "interval": min(one["ii"] for one in report["functions"].values())}
@@ -91,11 +95,11 @@ def _nextpnr(tool: str, install: str) -> str:
     return "".join(re.findall(r"nextpnr-[\d.]+\w*", said.stdout + said.stderr)[:1])
 
 
-def placed(folder: Path, nextpnr: str, part: str, seed: int) -> dict[str, Any]:
+def placed(folder: Path, nextpnr: str, case: Case, seed: int) -> dict[str, Any]:
     """One run of nextpnr: the clock, the cells, what the critical path is made of."""
-    size = part.removeprefix("ecp5-")
-    command = [nextpnr, f"--{size}", "--package", "CABGA381", "--speed", "6", "--out-of-context", "--json", "top.json"]
-    command += ["--freq", str(WANTED), "--seed", str(seed), "--router", "router2", "--report", "report.out", "-q"]
+    size = case.part.removeprefix("ecp5-")
+    command = [nextpnr, f"--{size}", "--package", "CABGA381", "--speed", str(case.speed), "--out-of-context"]
+    command += ["--json", "top.json", "--freq", str(WANTED), "--seed", str(seed), "--router", "router2", "--report", "report.out", "-q"]
     subprocess.run([*command, "--timing-allow-fail"], cwd=folder, check=True)
     return read(json.loads((folder / "report.out").read_text(encoding="utf-8")))
 
@@ -120,7 +124,7 @@ def _clocked(event: str) -> str:
 
 
 def ecp5(found: Found) -> list[str]:
-    """nextpnr's estimate for speed grade 6 of an ECP5, out of context, of so many seeds, when asked for 150 MHz. The
+    """nextpnr's estimate for an ECP5, speed grade 6 where none is said, out of context, of so many seeds, when asked for 150 MHz. The
     path is the critical one of the best seed. 2 joints: `condyle.chain(2, 0)`. An estimate, not measured on a board."""
     rows = [_row(row, entry) for row, entry in found.get("ecp5", {}).items()]
     heads = ["design", "interval", "MHz of each seed", "MULT18X18D", "LUT4 and carry", "flip-flops", "block RAM"]
