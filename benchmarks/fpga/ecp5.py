@@ -46,6 +46,10 @@ class Case:
 
 CASES = {
     "1 joint, id, pipeline 3": Case(1, ("id",), 3, seeds=(1, 2, 3), part="ecp5-25k"),
+    **{
+        f"1 joint, id, dynamics, pipeline 3{said}": Case(1, ("id",), 3, "dynamics", (1, 2, 3), "ecp5-25k", speed=speed)
+        for said, speed in (("", 6), (", grade 8", 8))
+    },
     **{f"2 joints, id, pipeline {n}": Case(2, ("id",), n, dsp=40) for n in (0, 2, 3)},
     "1 joint, id, pipeline 3, grade 8": Case(1, ("id",), 3, seeds=(1, 2, 3), part="ecp5-25k", speed=8),
     "2 joints, id, interval 1, pipeline 3": Case(2, ("id",), 3, dsp=156),
@@ -99,7 +103,19 @@ def placed(folder: Path, nextpnr: str, case: Case, seed: int) -> dict[str, Any]:
     """One run of nextpnr: the clock, the cells, what the critical path is made of."""
     size = case.part.removeprefix("ecp5-")
     command = [nextpnr, f"--{size}", "--package", "CABGA381", "--speed", str(case.speed), "--out-of-context"]
-    command += ["--json", "top.json", "--freq", str(WANTED), "--seed", str(seed), "--router", "router2", "--report", "report.out", "-q"]
+    command += [
+        "--json",
+        "top.json",
+        "--freq",
+        str(WANTED),
+        "--seed",
+        str(seed),
+        "--router",
+        "router2",
+        "--report",
+        "report.out",
+        "-q",
+    ]
     subprocess.run([*command, "--timing-allow-fail"], cwd=folder, check=True)
     return read(json.loads((folder / "report.out").read_text(encoding="utf-8")))
 
