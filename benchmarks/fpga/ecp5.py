@@ -103,19 +103,8 @@ def placed(folder: Path, nextpnr: str, case: Case, seed: int) -> dict[str, Any]:
     """One run of nextpnr: the clock, the cells, what the critical path is made of."""
     size = case.part.removeprefix("ecp5-")
     command = [nextpnr, f"--{size}", "--package", "CABGA381", "--speed", str(case.speed), "--out-of-context"]
-    command += [
-        "--json",
-        "top.json",
-        "--freq",
-        str(WANTED),
-        "--seed",
-        str(seed),
-        "--router",
-        "router2",
-        "--report",
-        "report.out",
-        "-q",
-    ]
+    command += ["--json", "top.json", "--freq", str(WANTED), "--seed", str(seed), "--router", "router2"]
+    command += ["--report", "report.out", "-q"]
     subprocess.run([*command, "--timing-allow-fail"], cwd=folder, check=True)
     return read(json.loads((folder / "report.out").read_text(encoding="utf-8")))
 
@@ -140,8 +129,9 @@ def _clocked(event: str) -> str:
 
 
 def ecp5(found: Found) -> list[str]:
-    """nextpnr's estimate for an ECP5, speed grade 6 where none is said, out of context, of so many seeds, when asked for 150 MHz. The
-    path is the critical one of the best seed. 2 joints: `condyle.chain(2, 0)`. An estimate, not measured on a board."""
+    """nextpnr's estimate for an ECP5, speed grade 6 where none is said, out of context, of so many seeds, when asked
+    for 150 MHz. The path is the critical one of the best seed. 2 joints: `condyle.chain(2, 0)`. An estimate, not
+    measured on a board."""
     rows = [_row(row, entry) for row, entry in found.get("ecp5", {}).items()]
     heads = ["design", "interval", "MHz of each seed", "MULT18X18D", "LUT4 and carry", "flip-flops", "block RAM"]
     return table([*heads, "path: cells + routing, ns"], rows)
