@@ -96,6 +96,10 @@ def test_only_codes_that_name_no_function(tmp_path: Path) -> None:
         ("assign in_ready = entry_free & ~reset", "assign in_ready = 1", "WRONG in_ready: "),
         ("wire is_known = ", "wire is_known = 1 | ", "WRONG"),
         ("refused_all = {2'b11", "refused_all = {2'b01", "WRONG answer"),
+        (".give(merged_full & merged_pop)", ".give(1'b0)", "WRONG"),  # credits are lost: no task goes on
+        ("{merged_room & ~reset}", "{~reset}", "WRONG"),  # a result is lost in a full queue
+        ("assign dtau_pop = derivatives_take", "assign dtau_pop = derivatives_take & ~is_own", "WRONG"),  # done twice
+        ("is_own ? kept_q : given_q", "is_own ? given_q : kept_q", "WRONG"),
     ],
 )
 def test_the_bench_finds_such_bugs(correct: str, broken: str, said: str, tmp_path: Path) -> None:
@@ -105,7 +109,7 @@ def test_the_bench_finds_such_bugs(correct: str, broken: str, said: str, tmp_pat
     text = top.read_text()
     assert text.count(correct) == 1
     top.write_text(text.replace(correct, broken))
-    assert said in simulate(tmp_path / "rig", "rig")
+    assert said in simulate(tmp_path / "rig", "rig", ("+stall_out=60", "+seed=3"))
 
 
 @needs_iverilog
