@@ -66,7 +66,7 @@ CHOICE = "localparam DEEP = DEPTH > 33;"
 
 def holds(folder: Path, depth: int, deep: bool, planted: tuple[str, str] = ("", "")) -> bool:
     (folder / "lane.v").write_text(lane(deep, planted))
-    bits = max(1, (depth - 1).bit_length())
+    bits = max(1, (depth - 2).bit_length())
     return proven(
         folder,
         f"read_verilog -formal lane.v {HERE / 'lane.v'}; "
