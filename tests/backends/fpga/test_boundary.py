@@ -115,15 +115,14 @@ def test_the_bench_sees_a_beat_that_a_soft_reset_withdraws(tmp_path) -> None:
 
 @needs_iverilog
 @pytest.mark.parametrize(
-    ("robot", "options"),
+    ("robot", "options", "float32"),
     [
-        (ARM, Options(("fd", "rk4", "euler"), word="32", f_ext=20.0)),
-        slow("hyq", Options(("fd", "fd_given", "dfd_given"), dsp=2000)),
-        slow("iiwa14", Options(dsp=600)),
+        (ARM, Options(("fd", "rk4", "euler"), word="32", f_ext=20.0), False),
+        slow("hyq", Options(("fd", "fd_given", "dfd_given"), dsp=2000), True),
+        slow("iiwa14", Options(dsp=600), False),
     ],
     ids=("forces and steps", "a given base", "iiwa14"),
 )
-@pytest.mark.parametrize("float32", [False, slow(True)])
 def test_other_tasks(tmp_path, robot, options: Options, float32: bool) -> None:
     if isinstance(robot, str):
         robot = condyle.load(robot, floating_base=robot == "hyq")
