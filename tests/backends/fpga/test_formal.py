@@ -19,8 +19,17 @@ pytestmark = [
 QUEUES = str(files("condyle.backends.fpga") / "support" / "operators.v")
 
 
-def proven(folder: Path, commands: str) -> bool:
-    """Whether yosys proves all assertions; anything but a proof or a counterexample is an error."""
+def proven(folder: Path, top: str, text: str, depth: int, steps: int, more: str = "") -> bool:
+    """Whether yosys proves all assertions of a module and of formal/TOP.v by induction over so many steps; anything but
+    a proof or a counterexample is an error. more: parameters."""
+    (folder / "module.v").write_text(text)
+    bits = max(1, (depth - 2).bit_length())  # as the emitter counts them
+    commands = (
+        f"read_verilog -formal module.v {HERE / top.removeprefix('fx_')}.v; "
+        f"chparam {more} -set DEPTH {depth} -set BITS {bits} {top}; "
+        f"prep -top {top} -flatten; memory_map; async2sync; opt -full; chformal -lower; "
+        f"sat -tempinduct -maxsteps {steps} -prove-asserts -set-assumes -set-init-def -set-def-inputs -show-public"
+    )
     ran = subprocess.run([YOSYS, "-Q", "-p", commands], cwd=folder, capture_output=True, text=True, check=False)
     if "SUCCESS!" in ran.stdout:
         return True
@@ -65,15 +74,7 @@ CHOICE = "localparam DEEP = DEPTH > 33;"
 
 
 def holds(folder: Path, depth: int, deep: bool, planted: tuple[str, str] = ("", "")) -> bool:
-    (folder / "lane.v").write_text(lane(deep, planted))
-    bits = max(1, (depth - 2).bit_length())
-    return proven(
-        folder,
-        f"read_verilog -formal lane.v {HERE / 'lane.v'}; "
-        f"chparam -set W 2 -set DEPTH {depth} -set BITS {bits} fx_lane; "
-        "prep -top fx_lane -flatten; memory_map; async2sync; opt -full; chformal -lower; "
-        "sat -tempinduct -maxsteps 12 -prove-asserts -set-assumes -set-init-def -set-def-inputs -show-public",
-    )
+    return proven(folder, "fx_lane", lane(deep, planted), depth, 12, "-set W 2")
 
 
 @pytest.mark.parametrize("deep", [False, True])
@@ -111,15 +112,7 @@ def counts(folder: Path, depth: int, planted: tuple[str, str] = ("", "")) -> boo
     text = module(Path(QUEUES).read_text(), "fx_credits")
     assert was in text
     text = text.replace(was, now, 1) if was else text
-    (folder / "credits.v").write_text(text.replace("endmodule\n", CREDITS))
-    bits = max(1, (depth - 2).bit_length())
-    return proven(
-        folder,
-        f"read_verilog -formal credits.v {HERE / 'credits.v'}; "
-        f"chparam -set DEPTH {depth} -set BITS {bits} fx_credits; "
-        "prep -top fx_credits -flatten; async2sync; opt -full; chformal -lower; "
-        "sat -tempinduct -maxsteps 8 -prove-asserts -set-assumes -set-init-def -set-def-inputs -show-public",
-    )
+    return proven(folder, "fx_credits", text.replace("endmodule\n", CREDITS), depth, 8)
 
 
 @pytest.mark.parametrize("depth", [2, 4, 5, 9, 10, 20, 34])
