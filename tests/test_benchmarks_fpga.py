@@ -63,7 +63,7 @@ def test_errors_are_those_of_the_report(monkeypatch: pytest.MonkeyPatch) -> None
         assert row["flagged"] == 0 == expected[function]["clamped"]
         maxima = {name: value for name, value in expected[function].items() if name.endswith(("absolute", "relative"))}
         assert maxima and {name: row[name] for name in maxima} == maxima
-    assert found["functions"]["fd"]["a_of_box"] == found["functions"]["fd"]["a_absolute"] / 120.0  # 10 times its 12 rad/s
+    assert found["functions"]["fd"]["a_of_box"] == found["functions"]["fd"]["a_absolute"] / 120.0
 
 
 def entry(**values: Any) -> dict[str, Any]:
