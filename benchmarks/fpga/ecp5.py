@@ -46,12 +46,12 @@ class Case:
 
 CASES = {
     "1 joint, id, pipeline 3": Case(1, ("id",), 3, seeds=(1, 2, 3), part="ecp5-25k"),
+    "1 joint, id, pipeline 3, grade 8": Case(1, ("id",), 3, seeds=(1, 2, 3), part="ecp5-25k", speed=8),
     **{
         f"1 joint, id, dynamics, pipeline 3{said}": Case(1, ("id",), 3, "dynamics", (1, 2, 3), "ecp5-25k", speed=speed)
         for said, speed in (("", 6), (", grade 8", 8))
     },
     **{f"2 joints, id, pipeline {n}": Case(2, ("id",), n, dsp=40) for n in (0, 2, 3)},
-    "1 joint, id, pipeline 3, grade 8": Case(1, ("id",), 3, seeds=(1, 2, 3), part="ecp5-25k", speed=8),
     "2 joints, id, interval 1, pipeline 3": Case(2, ("id",), 3, dsp=156),
     "2 joints, id, interval 1, pipeline 3, grade 8": Case(2, ("id",), 3, dsp=156, speed=8),
     **{

@@ -40,7 +40,7 @@ BUGS = {
     "the README leaves its reader to guess": "test_edge.test_the_readme_leaves_nothing_to_guess",
     "a result queue carries zeros": "test_edge.test_a_queue_is_as_wide_as_its_results",
     "one net drives all of an array": "test_count.test_yosys_finds_the_dsps_of_the_report",
-    "words other than four are refused": "test_box.test_what_no_word_holds_is_refused_before_anything_is_written",
+    "words other than four are refused": "test_rtl.test_every_word_and_sharing",
     "the integer model is public nowhere": "test_fixed_point.test_every_function_is_the_model_on_every_bit",
     "no stream, no registers": "test_boundary.test_packets_are_answered_bit_by_bit",
     "no conversion from floats": "test_host.test_floats_packed_answered_and_unpacked_are_those_of_the_model",

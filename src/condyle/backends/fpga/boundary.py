@@ -117,9 +117,10 @@ def least_interval(plan: Plan, boundary: Boundary, clock: float) -> int:
     return max(1, min(longest))
 
 
+MAGIC, VERSION = 0x434E4459, 1
 REGISTERS: Mapping[str, tuple[int, str, str]] = {
-    "magic": (0x00, "r", "0x434e4459: an accelerator of Condyle"),
-    "version": (0x04, "r", "1: of this table and of the header"),
+    "magic": (0x00, "r", f"0x{MAGIC:08x}: an accelerator of Condyle"),
+    "version": (0x04, "r", f"{VERSION}: of this table and of the header"),
     "fingerprint": (0x08, "r", "of the robot and of all packets: another export with other words has another"),
     "shape": (0x0C, "r", "nq in bits 15:0, nv in 31:16"),
     "stream": (0x10, "r", "bits of a beat in 15:0, of a word in 23:16; 24: float32; 25: the core has its own clock"),
@@ -143,8 +144,8 @@ def identity(plan: Plan, boundary: Boundary, fingerprint: str) -> dict[str, int]
     word = max(format.width for format in plan.formats.values())
     about = boundary.axi | word << 16 | boundary.float32 << 24 | boundary.async_clock << 25
     return {
-        "magic": 0x434E4459,
-        "version": 1,
+        "magic": MAGIC,
+        "version": VERSION,
         "fingerprint": int(own, 16),
         "shape": plan.nq | plan.nv << 16,
         "stream": about,
@@ -157,7 +158,7 @@ def describe(plan: Plan, boundary: Boundary, name: str, fingerprint: str) -> dic
     never change."""
     known = identity(plan, boundary, fingerprint)
     return {
-        "version": 1,
+        "version": VERSION,
         "name": name,
         "fingerprint": fingerprint,
         "axi": boundary.axi,

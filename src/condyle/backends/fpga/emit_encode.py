@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from condyle.backends.fpga.emit_feedback import Feedback
-from condyle.backends.fpga.emit_wires import joined, zeros
+from condyle.backends.fpga.expressions import joined, zeros
 from condyle.backends.fpga.formats import Format
 from condyle.backends.fpga.queues import MERGED
 from condyle.backends.fpga.stream import CODE, DATA, ERROR, OVER, TAG, Bus, result_width

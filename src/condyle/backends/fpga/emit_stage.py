@@ -6,7 +6,7 @@ from collections import defaultdict
 
 from condyle.backends.fpga.binding import INPUTS, Tap
 from condyle.backends.fpga.emit_operators import CLAMPING, OperatorEmitter, word
-from condyle.backends.fpga.emit_phases import any_of
+from condyle.backends.fpga.expressions import any_of
 
 LONG = 3
 """Registers in a row from which on they are one line, of which nobody reads what is in between."""

@@ -10,27 +10,12 @@ from condyle.backends.fpga.build import Accelerator
 from condyle.backends.fpga.datapath import Word
 from condyle.backends.fpga.edge import largest, takers
 from condyle.backends.fpga.emit_array import bus, input_width, widths
-from condyle.backends.fpga.emit_phases import any_of
+from condyle.backends.fpga.expressions import any_of, is_one_of, joined, zeros
 from condyle.backends.fpga.formats import Format
 from condyle.backends.fpga.queues import queues
 from condyle.backends.fpga.stream import CODE, DATA, Bus, width
 from condyle.backends.fpga.tasks import Leaf
 from condyle.text import Emitter
-
-
-def joined(*parts: str) -> str:
-    """Bits side by side, the first highest."""
-    there = [part for part in parts if part]
-    return f"{{{', '.join(there)}}}" if len(there) > 1 else there[0]
-
-
-def zeros(width: int) -> str:
-    return f"{width}'b0" if width else ""
-
-
-def is_one_of(code: str, codes: Iterable[int]) -> str:
-    """Whether a code is one of these."""
-    return "(" + (" | ".join(f"{code} == {one}" for one in codes) or "1'b0") + ")"
 
 
 @dataclass

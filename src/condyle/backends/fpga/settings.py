@@ -1,4 +1,4 @@
-"""The numbers that decide formats, and what is said of errors. Nothing else depends on a choice of ours."""
+"""The numbers that decide formats, and what is said of errors."""
 
 SPEED = 10.0
 """rad/s and m/s: the box's velocity of a joint whose model file has no limit of use."""

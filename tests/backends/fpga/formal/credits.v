@@ -1,4 +1,4 @@
-// Assertions of credits, bound in by the test: never more tasks inside than places, and a credit comes back for each
+// Assertions of credits, bound in by the test: never more tasks inside than entries, and a credit comes back for each
 // that leaves. Whoever takes one sees it free; whoever gives one back has taken it.
 module credits_formal #(parameter DEPTH = 4, parameter BITS = 2) (
     input clock, input reset, input take, input give, input free, input [BITS:0] taken
