@@ -13,9 +13,11 @@ import pytest
 import condyle
 from condyle import hardware
 from condyle.backends.fpga.accelerator import Plan
+from condyle.backends.fpga.boundary import Boundary
 from condyle.backends.fpga.datapath import Word
 from condyle.backends.fpga.evaluate import evaluate
-from condyle.backends.fpga.report import said_box
+from condyle.backends.fpga.export import Facts, Sheet
+from condyle.backends.fpga.report import report, said_box
 from condyle.backends.fpga.vectors import dense, errors_of, task_errors, task_of
 from condyle.errors import UnsupportedError
 from tests.zoo import every_joint
@@ -187,6 +189,15 @@ def test_silent_saturation_changes_the_flag_alone(bench) -> None:
     assert bench(ROBOT, silent, 10).startswith("right")
     loud, quiet = (hardware.errors(ROBOT, one.plan, 50) for one in (acc, silent))
     assert loud == quiet
+
+
+def test_the_report_names_what_happens_at_the_edge_and_the_echo() -> None:
+    for how, echo in (("flag", False), ("silent", True)):
+        acc = hardware.accelerator(ROBOT, hardware.Options(overflow=how))
+        facts = Facts("r", "", "", 1.0, "27x18", Boundary(echo=echo))
+        found = report(acc, facts, Sheet({name: {} for name in acc.plan.functions}, 0, {}))
+        assert found["overflow"] == how
+        assert found["boundary"]["echo"] is echo
 
 
 def test_an_overflow_that_is_none_is_refused() -> None:

@@ -17,6 +17,7 @@ from condyle.backends.fpga.ranges import Reals
 from condyle.backends.fpga.target import ADDER
 from condyle.backends.fpga.tasks import TRIG, Leaf
 from condyle.backends.fpga.vectors import PARTS, worst
+from condyle.choices import OVERFLOWS
 
 Json: TypeAlias = "str | int | float | bool | list[Json] | dict[str, Json] | None"
 
@@ -139,6 +140,7 @@ def report(acc: Accelerator, facts: Facts, sheet: Sheet) -> dict[str, Json]:
         "errors_are": "of sampled states without a flag: names alone are the maximum of `states` samples, not a bound; "
         "_p50, _p90, _p99 are quantiles of the same samples",
         "box": {name: _sizes(value) for name, value in sheet.box.items()},
+        "overflow": OVERFLOWS[0] if acc.plan.flags else OVERFLOWS[1],
         "torques_sampled": list[Json](acc.plan.torques),
         "assumed_clock_mhz": facts.clock,
         "boundary": {
@@ -146,6 +148,7 @@ def report(acc: Accelerator, facts: Facts, sheet: Sheet) -> dict[str, Json]:
             "float32": facts.boundary.float32,
             "async_clock": facts.boundary.async_clock,
             "link_gb_per_s": facts.boundary.link,
+            "echo": facts.boundary.echo,
             "lut": None,
             "ff": None,
         },
