@@ -12,9 +12,12 @@ from condyle.backends.fpga.target import A, B, product_dsp
 RNG = np.random.default_rng(3)
 
 
-@pytest.mark.parametrize("width", [27, 32])
-def test_sine_and_cosine_are_within_1e_5(width: int) -> None:
-    format = Format(width, width - 4)
+SCALED = (Format(27, 23), Format(32, 28))
+FIXED = (Format(32, 5), Format(32, 16), Format(32, 24), Format(32, 25), Format(28, 24), Format(29, 12), Format(32, 0))
+
+
+@pytest.mark.parametrize("format", [*SCALED, *FIXED], ids=str)
+def test_sine_and_cosine_are_within_1e_5_of_the_words_angle(format: Format) -> None:
     x = np.concatenate([RNG.uniform(-7.9, 7.9, 200_000), np.linspace(-np.pi, np.pi, 4097), [0.0, np.pi / 2, -np.pi]])
     n = format.from_real(x)
     sine, cosine = operators.sincos(n, format)

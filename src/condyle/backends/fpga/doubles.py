@@ -11,7 +11,7 @@ from math import ceil, inf, ldexp, pi
 from typing import NamedTuple
 
 from condyle.backends.fpga.formats import Format
-from condyle.backends.fpga.operators import PHASE, SEED_BITS, TWO_PI_INVERSE, splits
+from condyle.backends.fpga.operators import PHASE, SEED_BITS, TWO_PI_INVERSE, angle_cut, splits
 from condyle.backends.fpga.target import ADDER, A, B
 from condyle.errors import UnsupportedError
 from condyle.scalar import Scalar, cos, floor, maximum, minimum, number, reciprocal, rint, select, sin
@@ -125,9 +125,12 @@ def cut(x: Signal, format: Format) -> tuple[Signal, Format]:
 
 def sincos(x: Signal, format: Format) -> tuple[Signal, Signal]:
     """Sine and cosine; the tables' entries are rounded sines and cosines of the middle of a sector."""
-    x, format = cut(x, format)
+    dropped, half = angle_cut(format), whole(1 << (A - 1))
+    x = shifted(x, -dropped)
+    if format.width - dropped > A:
+        x = summed(pieces(summed(x, half), A)[1][1], half, -1)
     high, low = whole(TWO_PI_INVERSE >> 17), whole(TWO_PI_INVERSE & 0x1FFFF)
-    right = format.frac + 36 - PHASE
+    right = format.frac - dropped + 36 - PHASE
     turns = summed(shifted(times(x, high), 17 - right), shifted(times(x, low), -right))
     _, (_, phase) = pieces(turns, PHASE)
     step = PHASE - SEED_BITS

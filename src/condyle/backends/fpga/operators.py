@@ -105,12 +105,20 @@ def sincos_table() -> tuple[Integers, Integers, Integers, Integers]:
     return sine, cosine, slope, fall
 
 
+def angle_cut(format: Format) -> int:
+    """How many of its lowest bits an angle loses, so that what is left fits a DSP with 4 bits before the point.
+
+    A word with a fixed point has more of them than an angle needs: there the upper bits are lost, not the lower.
+    """
+    return max(0, min(format.width - A, format.frac - (A - 4)))
+
+
 def turns(x: Integers, format: Format) -> Integers:
     """The angle in units of 2^-24 turn, whole turns dropped: two products, one sum."""
-    if format.width > A:
-        x, format = x >> (format.width - A), format.narrowed(A)
+    cut, half = angle_cut(format), 1 << (A - 1)
+    x = (((x >> cut) + half) & ((1 << A) - 1)) - half
     high, low = TWO_PI_INVERSE >> 17, TWO_PI_INVERSE & 0x1FFFF
-    right = format.frac + 36 - PHASE
+    right = format.frac - cut + 36 - PHASE
     return (shifted(x * high, 17 - right) + shifted(x * low, -right)) & ((1 << PHASE) - 1)
 
 

@@ -107,12 +107,12 @@ module fx_add_in_turns #(parameter X = 27, parameter W = 27) (
 endmodule
 
 // Sine and cosine of an angle of W bits, F of them behind the point: the cycle of a, three registers, a fifth cycle;
-// two products follow one another, with N registers more.
+// two products follow one another, with N registers more. A wider word keeps 4 bits before the point, or more.
 module fx_sincos #(parameter W = 27, parameter F = 23, parameter N = 0) (
     input clock, input signed [W-1:0] a,
     output signed [17:0] s, output signed [17:0] c
 );
-    localparam CUT = W > 27 ? W - 27 : 0;
+    localparam CUT = W <= 27 || F <= 23 ? 0 : F - 23 < W - 27 ? F - 23 : W - 27;
     localparam R = F - CUT + 12;
     localparam RH = R - 17;
     localparam L = RH < 0 ? -RH : 0;
