@@ -9,7 +9,7 @@ from condyle.backends.fpga.queues import MERGED
 from condyle.backends.fpga.stream import CODE, DATA, ERROR, OVER, TAG, Bus, result_width
 
 LANE = 512
-"""Bits that one copy of the grant chooses."""
+"""Bits that one copy of the grant, or of what says that a task comes again, chooses."""
 
 
 class Encode(Feedback):

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from condyle.backends.fpga.accelerator import TAG_BITS
 from condyle.backends.fpga.build import Accelerator
-from condyle.backends.fpga.emit_encode import Encode
+from condyle.backends.fpga.emit_encode import LANE, Encode
 from condyle.backends.fpga.expressions import joined, zeros
 from condyle.backends.fpga.queues import ENTRY, fed_by_trig
 from condyle.backends.fpga.stream import CODE, OVER, TAG, Bus, bus, result_width, width
@@ -57,11 +57,10 @@ class TopEmitter(Encode):
             still, torques = self.base_and_joints() if self.base else (zeros(self.tau.width), torques)
             u = f"keeps_tau ? {still} : {self.entry.part('a')}"
             first = joined(self.entry.part("f_ext"), u, self.entry.part("q", "v"))
-        again, id_, tau = list[str](), "{outside, entry_code, entry_tag}", ("take & keeps_tau", torques)
+        state, again, id_, tau = "", list[str](), "{outside, entry_code, entry_tag}", ("take & keeps_tau", torques)
         if self.twice:
             again.append("again")
-            state = self.second_pass(room)
-            first, id_ = f"again ? {state} : {first}", f"again ? back_id : {id_}"
+            state, id_ = self.second_pass(room), f"again ? back_id : {id_}"
         if "step" in self.plan.datapaths:
             self.rounds(room)
         if self.plan.has_rounds:
@@ -71,7 +70,7 @@ class TopEmitter(Encode):
             tau = (f"{tau[0]} | round_pop", f"round_pop ? {self.round_tau()} : {tau[1]}")
         if solves:
             e(f"assign tau_enters = {tau[0]};", f"assign tau_in = {tau[1]};")
-        self._start(first, id_, again, room)
+        self._start(self._entering(first, state), id_, again, room)
 
     def _keep(self) -> list[str]:
         """Queues of what a task needs later, and when there is room for it."""
@@ -87,10 +86,26 @@ class TopEmitter(Encode):
             room.append("(~keeps_inverse | given_free)")
         return room
 
-    def _start(self, first: str, id_: str, again: list[str], room: list[str]) -> None:
-        """A code that names no function goes out; trigonometry takes the others, and what comes again before them."""
+    def _entering(self, first: str, state: str) -> Bus:
+        """What the trigonometry takes: a task's words or, chosen by a copy every LANE bits, a second pass's state."""
         e, enters = self.e, Bus("trig_in", [*self.takes("q", "v"), *self.u, *self.takes("f_ext")])
-        e(f"wire [{enters.width - 1}:0] trig_in = {first};")
+        if not state:
+            e(f"wire [{enters.width - 1}:0] trig_in = {first};")
+            return enters
+        e(f"wire [{enters.width - 1}:0] trig_in, first_in, again_in;", f"assign first_in = {first};")
+        e(f"assign again_in = {state};")
+        for lane, low in enumerate(range(0, enters.width, LANE)):
+            bits = f"{min(low + LANE, enters.width) - 1}:{low}"
+            e(
+                f"wire again_{lane};",
+                f"fx_copy #(1) again_copy_{lane} (.clock(clock), .next(back_next), .now(again_{lane}));",
+            )
+            e(f"assign trig_in[{bits}] = again_{lane} ? again_in[{bits}] : first_in[{bits}];")
+        return enters
+
+    def _start(self, enters: Bus, id_: str, again: list[str], room: list[str]) -> None:
+        """A code that names no function goes out; trigonometry takes the others, and what comes again before them."""
+        e = self.e
         e(f"assign take = {' & '.join(['trig_take', 'entry_full', *(f'~{name}' for name in again)])};")
         e("wire refuse = entry_full & ~is_known & refused_free;", "assign entry_pop = take | refuse;")
         self.queue(self.buses["refused"], 2, "refuse", "{entry_code, entry_tag}")
