@@ -118,7 +118,7 @@ def test_the_bench_sees_a_beat_that_a_soft_reset_withdraws(tmp_path) -> None:
     ("robot", "options", "float32"),
     [
         (ARM, Options(("fd", "rk4", "euler"), word="32", f_ext=20.0), False),
-        slow("hyq", Options(("fd", "fd_given", "dfd_given"), dsp=2000), True),
+        slow("hyq", Options(("fd", "fd_given"), dsp=2000), True),
         slow("iiwa14", Options(dsp=600), False),
     ],
     ids=("forces and steps", "a given base", "iiwa14"),
