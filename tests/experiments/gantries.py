@@ -26,27 +26,22 @@ def gantry() -> Problem:
 
 
 def least_cost(problem: Problem, x0: NDArray[np.float64]) -> tuple[NDArray[np.float64], float]:
-    """The torques (knots - 1, n) and the cost that one dense system of equations gives: cost(u) is a quadratic in u."""
+    """The torques (knots - 1, n) and the cost by least squares: the residuals r0 + R u of all knots, 1/2 |r|^2."""
     n, knots = problem.robot.nv, problem.knots
-    size = (knots - 1) * n
-    at_zero, basis = _cost(problem, x0, np.zeros(size)), np.eye(size)
-    plus = np.array([_cost(problem, x0, e) for e in basis])
-    minus = np.array([_cost(problem, x0, -e) for e in basis])
-    slope = (plus - minus) / 2
-    both = np.array([[_cost(problem, x0, e + f) for f in basis] for e in basis])
-    H = both - plus[:, None] - plus[None] + at_zero
-    u = -np.linalg.solve(H, slope)
-    return u.reshape(knots - 1, n), float(at_zero + slope @ u + u @ H @ u / 2)
+    r0 = _residuals(problem, x0, np.zeros((knots - 1) * n))
+    R = np.array([_residuals(problem, x0, e) - r0 for e in np.eye((knots - 1) * n)]).T
+    u = -np.linalg.lstsq(R, r0, rcond=None)[0]
+    return u.reshape(knots - 1, n), float(0.5 * ((r0 + R @ u) ** 2).sum())
 
 
-def _cost(problem: Problem, x0: NDArray[np.float64], u: NDArray[np.float64]) -> float:
-    """The cost of torques, rolled out by hand: masses slide, gravity pulls the last one."""
+def _residuals(problem: Problem, x0: NDArray[np.float64], u: NDArray[np.float64]) -> NDArray[np.float64]:
+    """Of all knots, weighted, of torques rolled out by hand: masses slide, gravity pulls the last one."""
     n, carried = problem.robot.nv, np.array([5.7, 2.7, 0.7])
     torques = np.vstack([u.reshape(-1, n), np.zeros(n)])
-    q, v, cost = x0[:n], x0[n:], 0.0
+    q, v, found = x0[:n], x0[n:], list[NDArray[np.float64]]()
     for torque, w in zip(torques, problem.weights(), strict=True):
         parts = (q - problem.goal, q - problem.rest, v, torque)
-        cost += sum(0.5 * weight * part @ part for weight, part in zip(w, parts, strict=True))
+        found += [np.sqrt(weight) * part for weight, part in zip(w, parts, strict=True)]
         a = (torque - np.array([0.0, 0.0, 0.7 * 9.81])) / carried
         q, v = q + problem.h * v, v + problem.h * a
-    return float(cost)
+    return np.concatenate(found)
