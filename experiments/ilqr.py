@@ -13,12 +13,12 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from experiments import riccati
+from experiments.paths import Gains, Path, Reached, Solved, Values, in_blocks, in_order, turned
 from experiments.problems import Functions
 
 Array = NDArray[np.floating]
@@ -42,6 +42,9 @@ class Options:
     """... and where no defect is larger, in the sum of its entries' absolute values."""
     backward_blocks: int = 1
     forward_blocks: int = 1
+    followed_first: bool = False
+    """Whether the first trajectory is followed under the first gains before any cost is compared with its own: for a
+    plan whose first state was measured since, which is no rollout. One block only."""
 
     def __post_init__(self) -> None:
         if self.backward_blocks % self.forward_blocks:
@@ -49,57 +52,6 @@ class Options:
                 f"backward_blocks={self.backward_blocks}: a multiple of forward_blocks={self.forward_blocks} is "
                 f"needed, so that defects stand where backward blocks meet"
             )
-
-
-@dataclass(frozen=True)
-class Path:
-    """Trajectories of many trials: q, v, u (trials, knots, n), and the defects (trials, forward blocks - 1, 2 n)."""
-
-    q: Array
-    v: Array
-    u: Array
-    defect: Array
-
-    @property
-    def x(self) -> Array:
-        return np.concatenate([self.q, self.v], axis=-1)
-
-    def put(self, trials: Array, other: Path) -> None:
-        """The other path, of fewer trials, in the place of these."""
-        for mine, theirs in zip(
-            (self.q, self.v, self.u, self.defect), (other.q, other.v, other.u, other.defect), strict=True
-        ):
-            mine[trials] = theirs
-
-
-@dataclass(frozen=True)
-class Values:
-    """V dx^2 / 2 + p dx at the first knot of every backward block, and the states x there."""
-
-    V: Array
-    p: Array
-    x: Array
-
-
-@dataclass(frozen=True)
-class Gains:
-    """Gains (trials, knots, ...) by the acceleration and by the torque; the cost changes by s g1 + s^2/2 g2."""
-
-    K: Array
-    k: Array
-    K_u: Array
-    k_u: Array
-    g1: Array
-    g2: Array
-
-
-@dataclass(frozen=True)
-class Solved:
-    """Trajectories, the cost after 0, 1, ... iterations, and the step lengths, 0 where none was taken."""
-
-    path: Path
-    cost: Array
-    length: Array
 
 
 class Solver:
@@ -111,8 +63,7 @@ class Solver:
         if self.problem.knots % options.backward_blocks:
             raise ValueError(f"{self.problem.knots} knots are no multiple of {options.backward_blocks} blocks")
         self.dtype = np.dtype(functions.dtype)
-        self.backward = riccati.backward(self.n, functions.dtype, functions.threads)
-        self.by_torque = riccati.by_torque(self.n, functions.dtype, functions.threads)
+        self.backward = functions.backward(slope is not None, options.forward_blocks > 1)
         self.h = self.problem.steps().astype(self.dtype)
         self.weights = self.problem.weights().astype(self.dtype)
         self.rest = self.problem.rest.astype(self.dtype)
@@ -125,27 +76,28 @@ class Solver:
         defect = np.zeros((trials, options.forward_blocks - 1, 2 * self.n), self.dtype)
         path = Path(q.astype(self.dtype), v.astype(self.dtype), u.astype(self.dtype), defect)
         path.u[:, -1] = 0.0
-        cost = self.functions.cost(path.q, path.v, path.u, goals, self.rest, self.weights).cost.sum(axis=-1)
         values = self.no_values(path)
         rho, growth = np.full(trials, options.rho), np.ones(trials)
-        costs, lengths = [cost], list[Array]()
-        for _ in range(options.iterations):
+        costs, lengths = list[Array](), list[Array]()
+        for iteration in range(options.iterations):
             gains, values = self.backward_pass(path, goals, values, rho)
-            path, cost, length = self.forward_pass(path, goals, gains, cost)
+            if iteration == 0:
+                base = self.first(path, goals, gains)
+                costs.append(base.cost)
+            base, length = self.forward_pass(path, goals, gains, base)
+            path, cost = base.path, base.cost
             rho, growth = self.regularised(rho, growth, length > 0.0)
             costs.append(cost)
             lengths.append(length)
         return Solved(path, np.stack(costs, axis=-1), np.stack(lengths, axis=-1))
 
-    def model(self, path: Path, goals: Array) -> Any:
-        """The quadratic model of every knot (`problems.knot_model`)."""
-        q, v, u = path.q, path.v, path.u
-        a = self.functions.acceleration(q, v, u)
+    def slopes(self, path: Path) -> dict[str, Array]:
+        """The slope of every knot, where it comes from elsewhere."""
         if self.slope is None:
-            return self.functions.quadratic(q, v, a, u, goals, self.rest, self.weights)
+            return {}
+        a = self.functions.acceleration(path.q, path.v, path.u)
         a[:, -1] = 0.0  # no step follows the last knot: its derivatives are multiplied by nothing
-        slope = self.slope(q, v, a).astype(self.dtype)
-        return self.functions.quadratic_of(q, v, slope, u, goals, self.rest, self.weights)
+        return {"slope": self.slope(path.q, path.v, a).astype(self.dtype)}
 
     def no_values(self, path: Path) -> Values:
         blocks = self.options.backward_blocks
@@ -167,46 +119,47 @@ class Solver:
     def backward_pass(self, path: Path, goals: Array, values: Values, rho: Array) -> tuple[Gains, Values]:
         """Gains of every knot, all blocks at once."""
         blocks = self.options.backward_blocks
-        model = self.model(path, goals)
         V, p = self.behind(path, values)
-        names = [name for name in riccati.BY_KNOT if name != "h"]
-        reverse = {name: turned(in_blocks(getattr(model, name), blocks)) for name in names}
+        by_knot = {"q": path.q, "v": path.v, "u": path.u, "goal": goals, **self.slopes(path)}
+        by_knot |= {"w": self.weights[None], "h": self.h[None]}
         found = self.backward.rollout(
-            V,
-            p,
-            **reverse,
-            h=turned(in_blocks(self.h[None], blocks)),
+            **{name: turned(in_blocks(rows, blocks)) for name, rows in by_knot.items()},
+            V=V,
+            p=p,
+            rest=self.rest,
             rho=rho.astype(self.dtype)[:, None],
             gain=np.array([0.0, 0.0, np.inf], self.dtype),
-            by_time=riccati.BY_KNOT,
+            by_time=tuple(by_knot),
         )
-        K, k = (in_order(part) for part in (found.K, found.k))
-        by_u = self.by_torque(K, k, model.M, model.slope)
         g1, g2 = found.gain[:, :, -1, 0].sum(axis=1), found.gain[:, :, -1, 1].sum(axis=1)
+        by_a = (in_order(found.K_a), in_order(found.k_a)) if self.options.forward_blocks > 1 else None
         first = Values(found.V[:, :, -1].copy(), found.p[:, :, -1].copy(), in_blocks(path.x, blocks)[:, :, 0])
-        return Gains(K, k, by_u.K, by_u.k, g1, g2), first
+        return Gains(in_order(found.K), in_order(found.k), by_a, g1, g2), first
 
-    def forward_pass(self, path: Path, goals: Array, gains: Gains, cost: Array) -> tuple[Path, Array, Array]:
-        """The longest step length that lowers the cost by enough, of each trial: its path, cost and length."""
-        starts = self.starts(path, gains)
-        best, cost, length = (
-            Path(path.q.copy(), path.v.copy(), path.u.copy(), path.defect.copy()),
-            cost.copy(),
-            np.zeros_like(cost),
-        )
+    def first(self, path: Path, goals: Array, gains: Gains) -> Reached:
+        """What the first step is compared with: the first trajectory, or what following it comes to."""
+        if self.options.followed_first:
+            return self.followed(path, goals, gains, self.starts(path, gains), np.arange(len(path.q)), 0.0)
+        cost = self.functions.cost(path.q, path.v, path.u, goals, self.rest, self.weights).cost
+        return Reached(path, cost.sum(axis=-1))
+
+    def forward_pass(self, path: Path, goals: Array, gains: Gains, base: Reached) -> tuple[Reached, Array]:
+        """The longest step length that lowers the cost by enough, of each trial, else what was reached before."""
+        starts, before = self.starts(path, gains), base.cost
+        best, cost, length = base.path.copy(), before.copy(), np.zeros_like(before)
         left = np.arange(len(cost))
         for s in 0.5 ** np.arange(self.options.lengths):
-            new, reached = self.followed(path, goals, gains, starts, left, s)
+            new = self.followed(path, goals, gains, starts, left, s)
             promised = -(s * gains.g1[left] + 0.5 * s * s * gains.g2[left])
-            fine = (cost[left] - reached > self.options.accept * promised) & (promised > 0.0)
-            fine &= (np.abs(new.defect).sum(axis=-1) < self.options.largest_defect).all(axis=-1)
+            fine = (before[left] - new.cost > self.options.accept * promised) & (promised > 0.0)
+            fine &= (np.abs(new.path.defect).sum(axis=-1) < self.options.largest_defect).all(axis=-1)
             taken = left[fine]
-            best.put(taken, Path(new.q[fine], new.v[fine], new.u[fine], new.defect[fine]))
-            cost[taken], length[taken] = reached[fine], s
+            best.put(taken, new.path.of(fine))
+            cost[taken], length[taken] = new.cost[fine], s
             left = left[~fine]
             if not left.size:
                 break
-        return best, cost, length
+        return Reached(best, cost), length
 
     def starts(self, path: Path, gains: Gains) -> Array:
         """By the linear model, how far the first state of each forward block moves: (trials, blocks, 2 n, 2).
@@ -216,10 +169,13 @@ class Solver:
         blocks, n = self.options.forward_blocks, self.n
         each = self.problem.knots // blocks
         found = np.zeros((len(path.q), blocks, 2 * n, 2))
+        if gains.by_a is None:
+            return found
+        K, k = gains.by_a
         moved = found[:, 0].copy()
         for j in range(1, each * (blocks - 1) + 1):
-            a = gains.K[:, j - 1] @ moved
-            a[..., 0] += gains.k[:, j - 1]
+            a = K[:, j - 1] @ moved
+            a[..., 0] += k[:, j - 1]
             moved = np.concatenate(
                 [moved[:, :n] + self.problem.h * moved[:, n:], moved[:, n:] + self.problem.h * a], axis=1
             )
@@ -228,14 +184,12 @@ class Solver:
                 found[:, j // each] = moved
         return found
 
-    def followed(
-        self, path: Path, goals: Array, gains: Gains, starts: Array, trials: Array, s: float
-    ) -> tuple[Path, Array]:
-        """Some trials rolled out by a step length: their paths and costs."""
+    def followed(self, path: Path, goals: Array, gains: Gains, starts: Array, trials: Array, s: float) -> Reached:
+        """Some trials rolled out by a step length."""
         blocks = self.options.forward_blocks
-        q, v, u, K, k, goal = (
-            in_blocks(part[trials], blocks) for part in (path.q, path.v, path.u, gains.K_u, gains.k_u, goals)
-        )
+        parts = (path.q, path.v, path.u, gains.K, gains.k, goals)
+        parts = parts if len(trials) == len(goals) else tuple(part[trials] for part in parts)
+        q, v, u, K, k, goal = (in_blocks(part, blocks) for part in parts)
         moved = (starts[trials] @ np.array([s, 1.0])).astype(self.dtype)
         first = np.concatenate([q[:, :, 0], v[:, :, 0]], axis=-1) + moved
         weights, h = in_blocks(self.weights[None], blocks), in_blocks(self.h[None], blocks)
@@ -262,25 +216,10 @@ class Solver:
         applied = found.applied.reshape(len(trials), self.problem.knots, -1)
         applied[:, -1] = 0.0
         new = Path(x[..., : self.n], x[..., self.n :], applied, after[:, :-1, -1] - first[:, 1:])
-        return new, found.cost.sum(axis=-1)
+        return Reached(new, found.cost.sum(axis=-1))
 
     def regularised(self, rho: Array, growth: Array, stepped: Array) -> tuple[Array, Array]:
         """Faster and faster down while steps are taken, up where none was."""
         f, (least, most) = self.options.factor, self.options.rho_limits
         growth = np.where(stepped, np.minimum(growth / f, 1.0 / f), np.maximum(growth * f, f))
         return np.clip(rho * growth, least, most), growth
-
-
-def in_blocks(rows: Array, blocks: int) -> Array:
-    """(trials, knots, ...) as (trials, blocks, knots of a block, ...)."""
-    return rows.reshape(len(rows), blocks, rows.shape[1] // blocks, *rows.shape[2:])
-
-
-def in_order(blocks: Array) -> Array:
-    """Knots of blocks from last to first, as (trials, knots, ...)."""
-    return turned(blocks).reshape(len(blocks), -1, *blocks.shape[3:])
-
-
-def turned(blocks: Array) -> Array:
-    """The knots of every block from last to first; a copy, as calls read it faster than a view."""
-    return np.ascontiguousarray(blocks[:, :, ::-1])

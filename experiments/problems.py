@@ -20,6 +20,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 import condyle
+from experiments import riccati
 
 Array = NDArray[np.floating]
 
@@ -100,21 +101,48 @@ class Functions:
         """
 
         def quadratic(at: Any, a: Any, u: Any, goal: Any, rest: Any, w: Any) -> dict[str, Any]:
-            by = at.inverse_dynamics_derivatives(a)
-            slope = np.concatenate([by.dtau_dq, by.dtau_dv + self.damping * np.eye(len(u))], axis=1)
-            return knot_model(at, at.frame(self.problem.tip), slope, u, goal, rest, w)
+            return knot_model(at, at.frame(self.problem.tip), self.slope(at, a), u, goal, rest, w)
 
         return self.compiled(quadratic, q="nq", v="nv", a="nv", **GIVEN)
 
-    @cached_property
-    def quadratic_of(self) -> Any:
-        """quadratic_of(q, v, slope, u, goal, rest, w): the same, slope = [dtau/dq, dtau/dv] (..., nv, 2 nv) given."""
+    def backward(self, given: bool, blocks: bool) -> Any:
+        """The model of a knot and its step of the backward pass in one: rolled out from the last knot to the first.
 
-        def quadratic_of(at: Any, slope: Any, u: Any, goal: Any, rest: Any, w: Any) -> dict[str, Any]:
-            return knot_model(at, at.frame(self.problem.tip), slope, u, goal, rest, w)
+        backward(given, blocks)(q, v, V, p, u, [slope,] goal, rest, w, h, rho, gain): V, p and gain of `riccati.knot`,
+        the gains K and k by the torque, and for several blocks those by the acceleration, K_a and k_a. slope is
+        [dtau/dq, dtau/dv] (..., nv, 2 nv) where it is given, else the robot's own.
+        """
+
+        def knot(at: Any, u: Any, slope: Any, rest_of_cost: tuple[Any, ...], *value: Any) -> dict[str, Any]:
+            goal, rest, w = rest_of_cost
+            model = knot_model(at, at.frame(self.problem.tip), slope, u, goal, rest, w)
+            M, slope = model.pop("M"), model.pop("slope")
+            V, p, h, rho, gain = value
+            found = riccati.knot(V, p, h=h, rho=rho, gain=gain, **model)
+            by_a = {"K_a": found["K"], "k_a": found["k"]} if blocks else {}
+            return found | by_a | riccati.torque_gains(found["K"], found["k"], M, slope)
+
+        def own(
+            at: Any, V: Any, p: Any, u: Any, goal: Any, rest: Any, w: Any, h: Any, rho: Any, gain: Any
+        ) -> dict[str, Any]:
+            slope = self.slope(at, at.forward_dynamics(u - self.damping * at.v))
+            return knot(at, u, slope, (goal, rest, w), V, p, h, rho, gain)
+
+        def other(
+            at: Any, V: Any, p: Any, u: Any, slope: Any, goal: Any, rest: Any, w: Any, h: Any, rho: Any, gain: Any
+        ) -> dict[str, Any]:
+            return knot(at, u, slope, (goal, rest, w), V, p, h, rho, gain)
 
         n = self.problem.robot.nv
-        return self.compiled(quadratic_of, q="nq", v="nv", slope=(n, 2 * n), **GIVEN)
+        inputs = {"q": "nq", "v": "nv", "V": n * (2 * n + 1), "p": 2 * n, "u": "nv"}
+        inputs |= {"slope": (n, 2 * n)} if given else {}
+        inputs |= {"goal": 3, "rest": "nq", "w": 4, "h": (), "rho": (), "gain": 3}
+        return self.compiled(other if given else own, **inputs)
+
+    def slope(self, at: Any, a: Any) -> Any:
+        """[dtau/dq, dtau/dv] of the inverse dynamics at the acceleration a, on symbols."""
+        by = at.inverse_dynamics_derivatives(a)
+        return np.concatenate([by.dtau_dq, by.dtau_dv + self.damping * np.eye(len(a))], axis=1)
 
     @cached_property
     def follow(self) -> Any:

@@ -78,50 +78,51 @@ BY_KNOT = ("Hxx", "Hax", "Haa", "gx", "ga", "h")
 
 
 def backward(n: int, dtype: str = "float64", threads: int | None = None) -> Any:
-    """The compiled knot of a double integrator, n coordinates: rolled out from the last knot, it is the backward pass.
+    """`knot` compiled: rolled out over knots that stand from the last to the first, it is the backward pass.
 
-    rollout(V, p, Hxx, Hax, Haa, gx, ga, h, rho, gain, by_time=BY_KNOT): V, p, the gains K (n, 2n) and k (n) by a, and
-    gain (3): g1 and g2 of the knots so far (see `textbook`), and the least pivot, which is not above zero where the
-    Hessian by a was not positive; K and k are no numbers then. The last knot has no step: h = 0, V = 0, p = 0.
+    rollout(V, p, Hxx, Hax, Haa, gx, ga, h, rho, gain, by_time=BY_KNOT).
     """
-
-    def knot(V: Any, p: Any, Hxx: Any, Hax: Any, Haa: Any, gx: Any, ga: Any, h: Any, rho: Any, gain: Any) -> Any:
-        r, s = rho * h * h, rho * h
-        P = symmetric(V, 2 * n)
-        Pqq, Pqv, Pvv = P[:n, :n], P[:n, n:], P[n:, n:]
-        Qqv = h * Pqq + Pqv
-        Qvv = h * Qqv + (h * Pqv).T + Pvv
-        Qxx = symmetric(Hxx, 2 * n) + np.block([[Pqq, Qqv], [Qqv.T, Qvv]])
-        Qax = Hax + h * np.concatenate([Pqv.T, h * Pqv.T + Pvv], axis=1)
-        Qaa = symmetric(Haa, n) + (h * h) * Pvv
-        qx = gx + np.concatenate([p[:n], h * p[:n] + p[n:]])
-        qa = ga + h * p[n:]
-        sides = np.concatenate([Qax + s * np.eye(n, 2 * n, n), qa[:, None]], axis=1)
-        solved, least = cholesky_solve(Qaa + r * np.eye(n), sides)
-        K, k = -solved[:, : 2 * n], -solved[:, 2 * n]
-        W = Qax - r * K  # K^T Qaa K + K^T Qax = -(r K^T + s [0 I]^T) K, as K solves the regularised system
-        value = Qxx + (W[:, :, None] * K[:, None, :]).sum(axis=0)
-        value = value - s * np.concatenate([np.zeros((2 * n, n)), K.T], axis=1)
-        linear = (k * qa).sum()
-        return {
-            "V": value[np.triu_indices(2 * n)],
-            "p": qx + (W * k[:, None]).sum(axis=0),
-            "K": K,
-            "k": k,
-            "gain": np.stack([gain[0] + linear, gain[1] - linear - r * (k * k).sum(), np.minimum(gain[2], least)]),
-        }
-
     return condyle.function(knot, inputs=inputs(n)).compile(dtype=dtype, threads=threads)
 
 
+def knot(V: Any, p: Any, Hxx: Any, Hax: Any, Haa: Any, gx: Any, ga: Any, h: Any, rho: Any, gain: Any) -> dict[str, Any]:
+    """One knot of a double integrator, on symbols: V, p, and the gains K (n, 2n) and k (n) by the acceleration.
+
+    gain (3): g1 and g2 of the knots so far (see `textbook`), and the least pivot, which is not above zero where the
+    Hessian by a was not positive; K and k are no numbers then. The last knot has no step: h = 0, V = 0, p = 0.
+    """
+    n = len(ga)
+    r, s = rho * h * h, rho * h
+    P = symmetric(V, 2 * n)
+    Pqq, Pqv, Pvv = P[:n, :n], P[:n, n:], P[n:, n:]
+    Qqv = h * Pqq + Pqv
+    Qvv = h * Qqv + (h * Pqv).T + Pvv
+    Qxx = symmetric(Hxx, 2 * n) + np.block([[Pqq, Qqv], [Qqv.T, Qvv]])
+    Qax = Hax + h * np.concatenate([Pqv.T, h * Pqv.T + Pvv], axis=1)
+    Qaa = symmetric(Haa, n) + (h * h) * Pvv
+    qx = gx + np.concatenate([p[:n], h * p[:n] + p[n:]])
+    qa = ga + h * p[n:]
+    sides = np.concatenate([Qax + s * np.eye(n, 2 * n, n), qa[:, None]], axis=1)
+    solved, least = cholesky_solve(Qaa + r * np.eye(n), sides)
+    K, k = -solved[:, : 2 * n], -solved[:, 2 * n]
+    W = Qax - r * K  # K^T Qaa K + K^T Qax = -(r K^T + s [0 I]^T) K, as K solves the regularised system
+    value = Qxx + (W[:, :, None] * K[:, None, :]).sum(axis=0)
+    value = value - s * np.concatenate([np.zeros((2 * n, n)), K.T], axis=1)
+    linear = (k * qa).sum()
+    changes = [gain[0] + linear, gain[1] - linear - r * (k * k).sum(), np.minimum(gain[2], least)]
+    slope = qx + (W * k[:, None]).sum(axis=0)
+    return {"V": value[np.triu_indices(2 * n)], "p": slope, "K": K, "k": k, "gain": np.stack(changes)}
+
+
 def by_torque(n: int, dtype: str = "float64", threads: int | None = None) -> Any:
-    """The gains by u of those by a: f(K, k, M, slope) answers K (n, 2n) and k (n)."""
-
-    def gains(K: Any, k: Any, M: Any, slope: Any) -> dict[str, Any]:
-        return {"K": (M[:, :, None] * K[None, :, :]).sum(axis=1) + slope, "k": (M * k[None, :]).sum(axis=1)}
-
+    """`torque_gains` compiled."""
     sizes = {"K": (n, 2 * n), "k": n, "M": (n, n), "slope": (n, 2 * n)}
-    return condyle.function(gains, inputs=sizes).compile(dtype=dtype, threads=threads)
+    return condyle.function(torque_gains, inputs=sizes).compile(dtype=dtype, threads=threads)
+
+
+def torque_gains(K: Any, k: Any, M: Any, slope: Any) -> dict[str, Any]:
+    """Gains K (n, 2n) and k (n) by u of those by a: du = M da + slope dx."""
+    return {"K": (M[:, :, None] * K[None, :, :]).sum(axis=1) + slope, "k": (M * k[None, :]).sum(axis=1)}
 
 
 def symmetric(upper: Any, n: int) -> Any:

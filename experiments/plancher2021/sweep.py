@@ -21,7 +21,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 import condyle
-from experiments.ilqr import Options, Slope, Solved, Solver
+from experiments.ilqr import Options, Slope, Solver
+from experiments.paths import Solved
 from experiments.problems import Functions, Problem, Weights
 
 Array = NDArray[np.floating]

@@ -7,7 +7,8 @@ import pytest
 
 import condyle
 from experiments import riccati
-from experiments.ilqr import Options, Path, Solver
+from experiments.ilqr import Options, Solver
+from experiments.paths import Path
 from experiments.problems import Functions, Problem, Weights
 from tests.experiments.gantries import gantry, least_cost
 
@@ -85,9 +86,20 @@ def test_gains_are_the_textbooks_by_a_and_b(reaching, rho):
         still = j == 7
         knot = riccati.textbook(V, p, *((0 * A[j], 0 * B[j]) if still else (A[j], B[j])), H, g, rho)
         V, p, g1 = knot.V, knot.p, g1 + knot.g[0]
-        assert np.allclose(gains.K_u[0, j], knot.K, rtol=1e-6, atol=1e-6 * max(1.0, np.abs(knot.K).max()))
-        assert np.allclose(gains.k_u[0, j], knot.k, rtol=1e-6, atol=1e-6 * max(1.0, np.abs(knot.k).max()))
+        assert np.allclose(gains.K[0, j], knot.K, rtol=1e-6, atol=1e-6 * max(1.0, np.abs(knot.K).max()))
+        assert np.allclose(gains.k[0, j], knot.k, rtol=1e-6, atol=1e-6 * max(1.0, np.abs(knot.k).max()))
     assert np.isclose(gains.g1[0], g1, rtol=1e-7)
+
+
+def test_a_given_slope_serves_as_the_robots_own(reaching):
+    def slope(q, v, a):
+        by = reaching.dynamics.inverse_dynamics_derivatives(q, v, a)
+        return np.concatenate([by.dtau_dq, by.dtau_dv], axis=-1)
+
+    options = Options(iterations=3, backward_blocks=2, forward_blocks=2)
+    own, given = (Solver(reaching, options, source).solve(*at_rest(reaching, 2)) for source in (None, slope))
+    assert np.allclose(own.cost, given.cost, rtol=1e-10)
+    assert (own.length[:, 0] > 0.0).all()
 
 
 def test_it_stops_where_differences_of_the_cost_are_zero(reaching):

@@ -49,15 +49,6 @@ def test_a_knots_model_is_gauss_and_newtons(arm, state):
     assert np.isclose(arm.cost(q, v, u, GOAL, REST, W).cost, r @ r / 2)
 
 
-def test_a_given_slope_serves_as_the_robots_own(arm, state):
-    q, v, a = state
-    u = np.ones(7)
-    own = arm.quadratic(q, v, a, u, GOAL, REST, W)
-    given = arm.quadratic_of(q, v, own.slope, u, GOAL, REST, W)
-    for mine, theirs in zip(own, given, strict=True):
-        assert np.allclose(mine, theirs, rtol=1e-12, atol=1e-12)
-
-
 def test_a_step_is_eulers_and_its_torque_follows_the_gains(arm, state):
     q, v, _ = state
     rng = np.random.default_rng(2)

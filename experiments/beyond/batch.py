@@ -1,0 +1,126 @@
+"""1024 tracking problems of an iiwa14 solved at once on a processor: problems a second.
+
+The instance is that of GATO (A2R-Lab/GATO, MIT: examples/benchmark_fig8.py, python/bsqp/config.py): a figure of eight
+of 6 s, 64 knots 0.01 s apart, one iteration a solve from the last answer, weights 2 (tip), 0.01 (velocity), 2e-6
+(torque), 50 (last tip), a constant regularisation of 0.01, 8 step lengths. Each problem is an arm elsewhere on the
+curve, with a disturbed state. Ours differs in this: the step is explicit Euler's, where theirs has the acceleration's
+h^2 / 2 too; there is no barrier at the joints' limits (theirs weighs 0.01); the linear system is solved exactly, by a
+backward pass, where theirs is solved by conjugate gradients up to 1e-4; and GATO's printed times are of an Indy7, which
+has six joints.
+"""
+
+from __future__ import annotations
+
+import os
+import time
+from concurrent.futures import ThreadPoolExecutor
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+import condyle
+from experiments.ilqr import Options, Solver
+from experiments.paths import Path
+from experiments.problems import Functions, Problem, Weights
+
+Array = NDArray[np.floating]
+
+TIP = "iiwa_link_7"
+H, KNOTS, LOOP = 0.01, 64, 6.0
+START = np.array([0.75, 0.2, 0.0, -0.5, 0.0, 0.3, 0.0]) * np.pi
+"""Near the curve's middle."""
+OPTIONS = Options(iterations=1, rho=0.01, rho_limits=(0.01, 0.01), lengths=8, followed_first=True)
+CHUNK = 64
+"""Problems that one thread solves at a time: their numbers stay in its cache."""
+PRINTED = {"1": 0.12, "32": 0.37, "64": 0.75, "128": 1.48, "256": 2.95, "512": 7.76}
+"""GATO's milliseconds a solve of so many problems with 64 knots, one iteration, float32, Indy7: printed in its heatmap
+(plots/gato_solve_time_heatmap.png); 1024 are left out there."""
+ROWS = ("1 float32", "64 float32", "1024 float32", "1024 float64", "1024 float32 one core")
+QUICK = ("64 float32",)
+
+
+def figure_eight(t: Array) -> Array:
+    """The goal at times t (...) [s], (..., 3): in a plane turned by 45 degrees about the vertical axis."""
+    s = 2.0 * np.pi * t / LOOP
+    x, y, z = 0.4 * np.sin(s), 0.5, 0.6 + 0.2 * np.sin(2.0 * s) + 0.2
+    return np.stack([(x - y) / np.sqrt(2.0), (x + y) / np.sqrt(2.0), z], axis=-1)
+
+
+def problem() -> Problem:
+    running, final = Weights(2.0, 0.0, 1e-2, 2e-6), Weights(50.0, 0.0, 1e-2, 2e-6)
+    return Problem(condyle.load("iiwa14"), TIP, KNOTS, H, running, final, np.zeros(7))
+
+
+def measure(row: str, quick: bool) -> dict[str, Any]:
+    """The arms settle from a posture and come to the curve; then so many solves in closed loop, timed one by one."""
+    count, dtype, *cores = row.split(" ", 2)
+    fleet = Fleet(int(count), dtype, 1 if cores else os.cpu_count() or 1)
+    fleet.settle(3 if quick else 20)
+    for _ in range(10 if quick else 100):
+        fleet.solve()
+        fleet.advance()
+    times, errors = list[float](), list[Array]()
+    for _ in range(5 if quick else 100):
+        start = time.perf_counter()
+        fleet.solve()
+        times.append(time.perf_counter() - start)
+        errors.append(fleet.advance())
+    ms, miss = np.array(times) * 1e3, np.array(errors)
+    return {
+        "problems": fleet.count,
+        "threads": fleet.threads,
+        "solves": len(times),
+        "solve_ms": {f"p{p}": float(np.percentile(ms, p)) for p in (1, 50, 99)},
+        "problems_per_s": float(fleet.count / np.median(times)),
+        "tracking_error_m": {"mean": miss.mean(), "worst_problem": miss.mean(axis=0).max(), "max": miss.max()},
+        "no_step": float((fleet.length == 0.0).mean()),
+        "printed_ms": PRINTED,
+        "printed_problems_per_s": {name: 1e3 * int(name) / value for name, value in PRINTED.items()},
+    }
+
+
+class Fleet:
+    """Many arms, each at its own time of the curve, with their plans."""
+
+    def __init__(self, count: int, dtype: str, threads: int) -> None:
+        self.count, self.threads = count, threads
+        self.solver = Solver(Functions(problem(), dtype=dtype, threads=1), OPTIONS)
+        self.arm = condyle.load("iiwa14").compile(integrator="rk4", frames=(TIP,))
+        self.rng = np.random.default_rng(0)
+        self.time = LOOP * np.arange(count) / count
+        shape = (count, KNOTS, 7)
+        self.q, self.v = (np.broadcast_to(x, shape).astype(dtype) for x in (START, np.zeros(7)))
+        self.u = np.broadcast_to(self.arm.generalized_gravity(START), shape).astype(dtype)
+        self.length = np.zeros(count)
+        self.pool = ThreadPoolExecutor(threads)
+
+    def settle(self, iterations: int) -> None:
+        """Iterations of all plans, the arms standing still."""
+        for _ in range(iterations):
+            self.solve()
+        self.length[:] = 0.0
+
+    def solve(self) -> None:
+        """One iteration of every plan; a thread a chunk of problems."""
+        list(self.pool.map(self.solve_some, range(0, self.count, CHUNK)))
+
+    def solve_some(self, begin: int) -> None:
+        here = slice(begin, begin + CHUNK)
+        goal = figure_eight(self.time[here, None] + H * np.arange(KNOTS))
+        found = self.solver.solve(self.q[here], self.v[here], self.u[here], goal)
+        path: Path = found.path
+        self.q[here], self.v[here], self.u[here], self.length[here] = path.q, path.v, path.u, found.length[:, 0]
+
+    def advance(self) -> Array:
+        """The arms move on by a knot, are disturbed, and the plans with them; how far tips are from goals (count,)."""
+        state = (x.astype(np.float64) for x in (self.q[:, 0], self.v[:, 0], self.u[:, 0]))
+        after = self.arm.step(*state, H)
+        v = after.v + self.rng.normal(0.0, 1e-2, after.v.shape)
+        self.time = self.time + H
+        for plan in (self.q, self.v, self.u):
+            plan[:, :-1] = plan[:, 1:].copy()
+        self.u[:, -2] = self.u[:, -3]  # the last knot has no torque, so the one before it keeps that of its neighbour
+        self.q[:, 0], self.v[:, 0] = after.q, v
+        tip = self.arm.frame_placements(after.q).translation[:, 0]
+        return np.linalg.norm(tip - figure_eight(self.time), axis=1)
