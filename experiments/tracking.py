@@ -1,4 +1,4 @@
-"""Model predictive control of an arm whose tip follows a path: one iLQR iteration a control step, on one core.
+"""Model predictive control of an arm whose tip follows a path: an iLQR iteration or more a control step, on one core.
 
 Knots keep their distance h while time goes on by a control period, so the last plan is read between its knots. The plan
 starts at the state that is predicted for the end of the period in which it is computed; its first knot takes that
@@ -24,15 +24,17 @@ LENGTHS = (1.0, 0.5, 0.25, 0.0)
 
 
 class Controller:
-    """Plans (knots, n) in q, v, u, improved by one iteration at each call."""
+    """A plan of q, v and u (knots, 3 n), improved at each call."""
 
-    def __init__(self, functions: Functions, period: float, rho: float = 1e-2) -> None:
+    def __init__(self, functions: Functions, period: float, iterations: int = 1, rho: float = 1e-2) -> None:
         problem, dtype = functions.problem, np.dtype(functions.dtype)
         self.functions, self.n, self.dtype = functions, problem.robot.nv, dtype
         self.backward = riccati.backward(self.n, functions.dtype, functions.threads)
         self.by_torque = riccati.by_torque(self.n, functions.dtype, functions.threads)
-        self.part = period / problem.h
+        self.iterations = iterations
         self.rest, self.weights, self.h = (x.astype(dtype) for x in (problem.rest, problem.weights(), problem.steps()))
+        self.times = problem.h * np.arange(problem.knots)
+        self.next = self.places(period + self.times)
         full = self.n * (2 * self.n + 1)
         self.behind = np.zeros(full, dtype), np.zeros(2 * self.n, dtype)
         self.rho, self.gain = np.asarray(rho, dtype), np.array([0.0, 0.0, np.inf], dtype)
@@ -45,15 +47,34 @@ class Controller:
         """The first plan: one state and one torque at every knot."""
         self.plan = np.tile(np.concatenate([q, v, u]).astype(self.dtype), (len(self.h), 1))
 
-    def __call__(self, q: Array, v: Array, goal: Array) -> Array:
-        """The torque for the state (q, v) in which the next period begins; goal (knots, 3)."""
-        n, clock = self.n, time.perf_counter
-        t0 = clock()
-        plan = self.plan
-        plan[:-1] += self.part * (plan[1:] - plan[:-1])
+    def __call__(self, q: Array, v: Array, goal: Array) -> None:
+        """The plan for the state (q, v) in which the next period begins; goal (knots, 3)."""
+        n, start = self.n, time.perf_counter()
+        plan = self.plan = self.read(self.next)
         plan[0, :n], plan[0, n : 2 * n] = q, v
         plan[-1, 2 * n :] = 0.0
         goal = goal.astype(self.dtype)
+        self.seconds[:] = 0.0
+        self.seconds[0] = time.perf_counter() - start
+        for _ in range(self.iterations):
+            self.improve(goal)
+
+    def places(self, times: Array) -> tuple[NDArray[np.int64], Array]:
+        """Where times (m,) [s] from the plan's beginning are: the knots before them, and the parts of a knot behind."""
+        place = np.minimum(times / self.functions.problem.h, len(self.times) - 1)
+        before = np.minimum(place.astype(np.int64), len(self.times) - 2)
+        return before, (place - before).astype(self.dtype)[:, None]
+
+    def read(self, places: tuple[NDArray[np.int64], Array]) -> Array:
+        """The plan there, (m, 3 n)."""
+        before, part = places
+        here = self.plan[before]
+        return here + part * (self.plan[before + 1] - here)
+
+    def improve(self, goal: Array) -> None:
+        """One iteration."""
+        n, clock, plan = self.n, time.perf_counter, self.plan
+        t0 = clock()
         q0, v0, u0 = (np.ascontiguousarray(plan[:, i : i + n]) for i in (0, n, 2 * n))
         back = [np.ascontiguousarray(x[::-1]) for x in (q0, v0, u0, goal)]
         t1 = clock()
@@ -70,8 +91,7 @@ class Controller:
         )
         self.take(found)
         t5 = clock()
-        self.seconds[:] = t1 - t0, t2 - t1, t3 - t2, t4 - t3, t5 - t4
-        return self.plan[0, 2 * n :]
+        self.seconds += t1 - t0, t2 - t1, t3 - t2, t4 - t3, t5 - t4
 
     def gains(self, model: Any) -> tuple[Array, Array]:
         """Gains k and K by the torque, from the first knot to the last."""

@@ -47,6 +47,9 @@ COSTS = {
 BOX = {"tip": {"v": 10.0, "a": 200.0}, "joint": {"v": 10.0, "a": 1000.0}}
 """Largest inputs of the accelerator [rad/s, rad/s^2]: above what any trajectory of the float64 runs has."""
 
+PRINTED = {"chosen": "q16.16", "least bits before the point": 12, "least bits behind the point": 5}
+"""Footnote 2 of the paper, of words of 32 bits: the valid range goes down to these. Criterion and cost are unstated."""
+
 WORDS = ("float64", "float32", *(f"q{32 - f}.{f}" for f in range(5, 25)), "27x18", "27")
 TRAPS = (
     "tip q16.16 difd",
@@ -162,7 +165,8 @@ def gradient_of(word: str, cost: str, trap: str, damping: float) -> Callable[...
     loss = np.concatenate([np.zeros((7, 7)), damping * np.eye(7)], axis=1)
     if word.startswith("float"):
         return lambda q, v, a: (floating(robot, word)(q, v, a) + loss, np.zeros(q.shape[:-1], bool))
-    fx = condyle.fixed_point(robot, word=word, box=box_of(word, cost))
+    alone = "difd" if trap == "difd" else "did"
+    fx = condyle.fixed_point(robot, word=word, box=box_of(word, cost), functions=(alone,))
     if trap == "difd":
         return through_difd(robot, fx)
 
