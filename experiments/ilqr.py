@@ -79,9 +79,10 @@ class Solver:
         values = self.no_values(path)
         rho, growth = np.full(trials, options.rho), np.ones(trials)
         costs, lengths = list[Array](), list[Array]()
-        for iteration in range(options.iterations):
+        base: Reached | None = None
+        for _ in range(options.iterations):
             gains, values = self.backward_pass(path, goals, values, rho)
-            if iteration == 0:
+            if base is None:
                 base = self.first(path, goals, gains)
                 costs.append(base.cost)
             base, length = self.forward_pass(path, goals, gains, base)
@@ -184,7 +185,9 @@ class Solver:
                 found[:, j // each] = moved
         return found
 
-    def followed(self, path: Path, goals: Array, gains: Gains, starts: Array, trials: Array, s: float) -> Reached:
+    def followed(
+        self, path: Path, goals: Array, gains: Gains, starts: Array, trials: NDArray[np.integer], s: float
+    ) -> Reached:
         """Some trials rolled out by a step length."""
         blocks = self.options.forward_blocks
         parts = (path.q, path.v, path.u, gains.K, gains.k, goals)
@@ -218,7 +221,7 @@ class Solver:
         new = Path(x[..., : self.n], x[..., self.n :], applied, after[:, :-1, -1] - first[:, 1:])
         return Reached(new, found.cost.sum(axis=-1))
 
-    def regularised(self, rho: Array, growth: Array, stepped: Array) -> tuple[Array, Array]:
+    def regularised(self, rho: Array, growth: Array, stepped: NDArray[np.bool_]) -> tuple[Array, Array]:
         """Faster and faster down while steps are taken, up where none was."""
         f, (least, most) = self.options.factor, self.options.rho_limits
         growth = np.where(stepped, np.minimum(growth / f, 1.0 / f), np.maximum(growth * f, f))

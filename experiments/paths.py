@@ -8,6 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 Array = NDArray[np.floating]
+Trials = NDArray[np.integer] | NDArray[np.bool_]
 
 
 @dataclass(frozen=True)
@@ -23,12 +24,12 @@ class Path:
     def x(self) -> Array:
         return np.concatenate([self.q, self.v], axis=-1)
 
-    def put(self, trials: Array, other: Path) -> None:
+    def put(self, trials: Trials, other: Path) -> None:
         """The other path, of fewer trials, in the place of these."""
         for mine, theirs in zip(self.parts(), other.parts(), strict=True):
             mine[trials] = theirs
 
-    def of(self, trials: Array) -> Path:
+    def of(self, trials: Trials) -> Path:
         return Path(*(part[trials] for part in self.parts()))
 
     def copy(self) -> Path:

@@ -114,13 +114,13 @@ class Fleet:
 
     def advance(self) -> Array:
         """The arms move on by a knot, are disturbed, and the plans with them; how far tips are from goals (count,)."""
-        state = (x.astype(np.float64) for x in (self.q[:, 0], self.v[:, 0], self.u[:, 0]))
-        after = self.arm.step(*state, H)
-        v = after.v + self.rng.normal(0.0, 1e-2, after.v.shape)
+        q, v, u = (x[:, 0].astype(np.float64) for x in (self.q, self.v, self.u))
+        after = self.arm.step(q, v, u, H)
+        disturbed = after.v + self.rng.normal(0.0, 1e-2, after.v.shape)
         self.time = self.time + H
         for plan in (self.q, self.v, self.u):
             plan[:, :-1] = plan[:, 1:].copy()
         self.u[:, -2] = self.u[:, -3]  # the last knot has no torque, so the one before it keeps that of its neighbour
-        self.q[:, 0], self.v[:, 0] = after.q, v
+        self.q[:, 0], self.v[:, 0] = after.q, disturbed
         tip = self.arm.frame_placements(after.q).translation[:, 0]
         return np.linalg.norm(tip - figure_eight(self.time), axis=1)
