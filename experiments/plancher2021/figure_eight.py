@@ -12,7 +12,7 @@ from __future__ import annotations
 import gc
 import os
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import Any
 
 import numpy as np
@@ -167,3 +167,26 @@ def least(call: Callable[[], Any], times: int = 200) -> float:
         call()
         found = min(found, time.perf_counter() - start)
     return found * 1e6
+
+
+def tables(rows: Mapping[str, Mapping[str, Any]]) -> dict[str, list[list[str]]]:
+    """Heading to table, its head first, from measured rows alone."""
+    head = ["control step", "mean error, mm", "largest", "p50, us", "p99, us", "later than the period", "dynamics"]
+    loop, parts = [head], [["control step", *PARTS, "rest"]]
+    for name in ROWS:
+        row = rows.get(name)
+        if row is None:
+            loop.append([name, "not measured"])
+            continue
+        error, step = row["tracking_error_m"], row["step_us"]
+        numbers = [
+            f"{1e3 * error['mean']:.1f}",
+            f"{1e3 * error['max']:.1f}",
+            f"{step['p50']:.0f}",
+            f"{step['p99']:.0f}",
+        ]
+        loop.append([name, *numbers, f"{row['late']:.2%}", f"{row['dynamics_share']:.0%}"])
+        parts.append([name, *(f"{row['parts_us'][part]:.0f}" for part in (*PARTS, "rest"))])
+    published = [f"{1e3 * PUBLISHED['mean tracking error']:.0f}", "-", "-", "-", "-", "-"]
+    loop.append(["published, about, 20 ms", *published])
+    return {"The loop": loop, "Parts of a control step, us": parts}

@@ -54,6 +54,16 @@ def test_the_closed_loop_follows_the_curve():
     found = figure_eight.measure("float64 1 ms", quick=True)
     assert found["tracking_error_m"]["mean"] < 0.06
     assert found["control_steps"] == 300 and set(found["parts_us"]) == {*PARTS, "rest"}
+    loop = figure_eight.tables({"float64 1 ms": found})["The loop"]
+    assert loop[1][0] == "float64 1 ms" and len(loop[1]) == len(loop[0]) and loop[2] == ["float32 1 ms", "not measured"]
+    assert loop[-1][1] == "60"
+
+
+def test_a_batchs_table_has_the_printed_times_beside_it():
+    row = {"solve_ms": {"p50": 100.0}, "problems_per_s": 10240.0, "tracking_error_m": {"mean": 0.02}}
+    table = batch.tables({"1024 float32": row})["Problems a second"]
+    assert ["1024 float32", "100.00", "10240", "20.0"] in table
+    assert table[-1] == ["GATO, 512, a GPU, printed", "7.76", "65979 (derived)", "-"]
 
 
 def test_a_batch_follows_its_curve():

@@ -1,0 +1,33 @@
+"""The sweep's tables come from rows alone, and say what is missing."""
+
+from __future__ import annotations
+
+from experiments.plancher2021 import sweep_text
+
+
+def row(converged: float = 1.0, diverged: int = 0) -> dict[str, object]:
+    return {
+        "converged": converged,
+        "diverged": diverged,
+        "iterations_needed": 9.0 if converged else None,
+        "final_cost": {"median": 19.132},
+        "tip_error_m": {"median": 0.0445},
+        "flagged": 0.0237,
+        "cost_median": [335.0, 19.132],
+    }
+
+
+def test_rows_become_tables_and_curves():
+    rows = {"tip q16.16": row(), "tip q8.24": row(0.0, 3)}
+    tables = sweep_text.tables(rows)
+    lines = {line[0]: line[1:] for line in tables["Words, the end effector's cost"]}
+    assert lines["tip q16.16"] == ["100%", "9", "19.13", "44.5", "2.37%"]
+    assert lines["tip q8.24"][:2] == ["0%, 3 diverged", "-"] and lines["tip q27.5"] == ["not measured"]
+    assert sweep_text.curves(rows)["Median cost over iterations, the end effector's cost"]["q8.24"] == [335.0, 19.132]
+    assert len(tables) == 3
+
+
+def test_the_range_that_is_valid():
+    rows = {f"tip q{32 - f}.{f}": row(float(6 <= f <= 20)) for f in range(5, 25)}
+    assert sweep_text.valid(rows, "tip") == {"before": 12, "behind": 6}
+    assert sweep_text.valid({}, "joint") == {"before": None, "behind": None}
