@@ -61,11 +61,12 @@ def measure(row: str, quick: bool) -> dict[str, Any]:
     for _ in range(10 if quick else 100):
         fleet.solve()
         fleet.advance()
-    times, errors = list[float](), list[Array]()
+    times, busy, errors = list[float](), list[float](), list[Array]()
     for _ in range(5 if quick else 100):
-        start = time.perf_counter()
+        start, before = time.perf_counter(), time.process_time()
         fleet.solve()
         times.append(time.perf_counter() - start)
+        busy.append(time.process_time() - before)
         errors.append(fleet.advance())
     ms, miss = np.array(times) * 1e3, np.array(errors)
     return {
@@ -73,6 +74,7 @@ def measure(row: str, quick: bool) -> dict[str, Any]:
         "threads": fleet.threads,
         "solves": len(times),
         "solve_ms": {f"p{p}": float(np.percentile(ms, p)) for p in (1, 50, 99)},
+        "processor_us_a_problem": float(1e6 * np.median(busy) / fleet.count),
         "problems_per_s": float(fleet.count / np.median(times)),
         "tracking_error_m": {"mean": miss.mean(), "worst_problem": miss.mean(axis=0).max(), "max": miss.max()},
         "no_step": float((fleet.length == 0.0).mean()),
