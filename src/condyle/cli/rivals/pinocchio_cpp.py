@@ -85,18 +85,20 @@ def algorithms(robot: Robot) -> dict[str, str]:
 class PinocchioCpp:
     """Pinocchio compiled for this very machine. Answers of frames are in the frame itself ("local")."""
 
-    def __init__(self, robot: Robot, name: str = "pinocchio", frames: tuple[str, ...] = ()) -> None:
+    def __init__(
+        self, robot: Robot, name: str = "pinocchio", frames: tuple[str, ...] = (), flags: tuple[str, ...] = FLAGS
+    ) -> None:
         self.name = name
         self._numbers = numbers_of(robot, "Pinocchio", frames)
         headers = toolchain.pinocchio_headers()
         compiler = toolchain.cpp_compiler(COMPILERS[name])
-        self._command = [compiler.path, *FLAGS, *headers.flags, *toolchain.SHARED]
+        self._command = [compiler.path, *flags, *headers.flags, *toolchain.SHARED]
         self.algorithms = algorithms(robot)
         self.about = {
             "version": headers.pinocchio,
             "eigen": headers.eigen,
             "compiler": compiler.version,
-            "flags": " ".join(FLAGS),
+            "flags": " ".join(flags),
         }
         self._built: dict[str, Built] = {}
 

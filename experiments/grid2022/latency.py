@@ -1,0 +1,89 @@
+"""Table I, figure 4 and figure 5 of GRiD: five functions of three robots, one computation, and N = 16 to 256.
+
+The paper's CPU is Pinocchio with generated code, 8 threads, float32. Here it is Pinocchio's C++, float64, on 1 and all
+cores; CasADi's generated C stands beside it. Times of a GPU are not measured here.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+import condyle
+from experiments.grid2022.printed import FIGURE_4_CPU_256, FREEDOMS, MACHINE, ROBOTS, TABLE_I
+from experiments.timed import Timed, us
+
+FUNCTIONS = ("id", "minv", "fd", "did", "dfd")
+BATCHES = (1, 16, 32, 64, 128, 256)
+ROWS = tuple(f"{robot} {function}" for robot in ROBOTS for function in FUNCTIONS)
+QUICK = ("iiwa14 id",)
+ENGINES = ("condyle", "condyle float32", "condyle all", "condyle float32 all", "pinocchio", "pinocchio all", "casadi")
+QUICK_ENGINES = ("condyle", "condyle float32")
+
+Rows = Mapping[str, Mapping[str, Any]]
+Table = list[list[str]]
+
+TEXT = (
+    f"Printed in the paper: table I, and of figure 4 three sums in the text. Its machine: {MACHINE}. Derived: figure "
+    "5, from table I. Unmeasured here: all times of a GPU, so figure 4's split into computing and copying. "
+    "Unstated there: raw data, which mass and inertia each model has."
+)
+
+
+def measure(row: str, quick: bool) -> dict[str, Any]:
+    robot, function = row.split()
+    timed = Timed(condyle.load(robot), QUICK_ENGINES if quick else ENGINES, quick)
+    batches = {str(n): timed.row(function, n) for n in (BATCHES[:2] if quick else BATCHES)}
+    return {"batches": batches, "rivals": timed.about()}
+
+
+def tables(rows: Rows) -> dict[str, Table]:
+    return {
+        "Table I: one computation, us": one(rows),
+        "Figure 4: dfd of N states, us": many(rows),
+        "Figure 5: times longer than iiwa14, one computation": scaling(rows),
+    }
+
+
+def one(rows: Rows) -> Table:
+    engines = ("condyle", "condyle float32", "pinocchio", "casadi")
+    found = [["robot", "function", *engines, "paper, CPU", "paper, GPU"]]
+    for k, robot in enumerate(ROBOTS):
+        for name in FUNCTIONS:
+            row = cell(rows, robot, name, 1)
+            printed = [f"{TABLE_I[device][name][k]:g}" for device in ("CPU", "GPU")]
+            found.append([robot, name, *(us(row, engine) for engine in engines), *printed])
+    return found
+
+
+def many(rows: Rows) -> Table:
+    engines = ("condyle", "condyle all", "condyle float32 all", "pinocchio", "pinocchio all")
+    found = [["robot", "N", *engines, "paper, 8 cores", "our GPU"]]
+    for robot in ROBOTS:
+        for n in BATCHES[1:]:
+            row = cell(rows, robot, "dfd", n)
+            printed = f"{FIGURE_4_CPU_256[robot]:g}" if n == 256 else "in the figure only"
+            found.append([robot, str(n), *(us(row, engine, n) for engine in engines), printed, "unmeasured"])
+    return found
+
+
+def scaling(rows: Rows) -> Table:
+    found = [["function", "to", "degrees of freedom", "condyle", "pinocchio", "paper, CPU", "paper, GPU"]]
+    for name in FUNCTIONS:
+        for k, robot in enumerate(ROBOTS):
+            if k:
+                ours = [ratio(rows, robot, name, engine) for engine in ("condyle", "pinocchio")]
+                printed = [f"{TABLE_I[device][name][k] / TABLE_I[device][name][0]:.1f}" for device in ("CPU", "GPU")]
+                freedoms = f"{FREEDOMS[robot] / FREEDOMS['iiwa14']:.1f}"
+                found.append([name, ROBOTS[robot], freedoms, *ours, *printed])
+    return found
+
+
+def ratio(rows: Rows, robot: str, function: str, engine: str) -> str:
+    ends = [cell(rows, name, function, 1).get("ns", {}).get(engine) for name in (robot, "iiwa14")]
+    return "not measured" if None in ends else f"{ends[0]['median'] / ends[1]['median']:.1f}"
+
+
+def cell(rows: Rows, robot: str, function: str, n: int) -> Mapping[str, Any]:
+    """The measurement, empty where there is none."""
+    return rows.get(f"{robot} {function}", {}).get("batches", {}).get(str(n), {})

@@ -1,0 +1,144 @@
+"""Figures 1 to 3: the gradient of forward dynamics of iiwa14 from a given M^-1 (`difd`), one state and N of them.
+
+Ours on one and all cores, exported C, Pinocchio with flags for this very machine and without -march as in the paper,
+CasADi's C (derivatives of inverse dynamics only: it has no difd, so it does less), the accelerator by simulated cycles.
+A GPU's partitionings are counted: instructions and registers of the kernels; their times are not measured.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from typing import Any
+
+import condyle
+from benchmarks import results
+from experiments import accelerator
+from experiments.plancher2021.printed import FIGURE_1, FIGURE_2, FIGURE_3, FPGA_US, MACHINE
+from experiments.timed import OURS, Timed, us
+
+ROBOT, FUNCTION, OTHER = "iiwa14", "difd", "did"
+BATCHES = (1, 10, 16, 32, 64, 128, 256, 1024, 4096, 16384, 65536)
+DESIGNS = ("iiwa14 27x18 difd", "iiwa14 27x18", "iiwa14 32")
+FPGA, GPU = "accelerator", "GPU kernels"
+ROWS = (*(f"N {n}" for n in BATCHES), FPGA, GPU)
+QUICK = ("N 1", FPGA, GPU)
+SHOWN = (*OURS, "pinocchio", "pinocchio plain", "pinocchio all")
+
+Rows = Mapping[str, Mapping[str, Any]]
+Table = list[list[str]]
+
+TEXT = (
+    f"Printed in the paper: ratios only. Its machine: {MACHINE}. The FPGA's {FPGA_US} us are printed by Dadu-RBD; from "
+    f"that and the ratios are derived {FPGA_US * FIGURE_1['FPGA over CPU']:.1f} us of its CPU and "
+    f"{FPGA_US * FIGURE_1['FPGA over GPU']:.1f} us of its GPU. Unstated there: heights of bars. Unmeasured here: GPUs. "
+    "Its Pinocchio was compiled without -march, "
+    "its own code with it: both are here."
+)
+LINK = (
+    f"The link is {accelerator.LINK_BYTES_PER_S / 1e9:g} GB/s, copies both ways, nothing overlapped: an assumption, as "
+    "the paper states the generation of PCIe but not its lanes."
+)
+
+
+def measure(row: str, quick: bool) -> dict[str, Any]:
+    if row == FPGA:
+        return {design: accelerator.cycles(design) for design in DESIGNS} | {"bytes": accelerator.bytes_of(FUNCTION)}
+    if row == GPU:
+        return gpu_kernels()
+    n = int(row.split()[1])
+    timed = Timed(condyle.load(ROBOT), ("condyle", "condyle float32") if quick else SHOWN, quick)
+    found = timed.row(FUNCTION, n)
+    other = Timed(timed.robot, () if quick else ("condyle", "casadi", "pinocchio"), quick)
+    return {**found, "rivals": timed.about(), "did": {} if quick else other.row(OTHER, n)}
+
+
+def gpu_kernels() -> dict[str, Any]:
+    """Of the paper's three partitionings what a GPU would run, as counted without one."""
+    found = json.loads((results.FOLDER / "gpu_code.json").read_text())
+    mine = [k for k in found["kernels"] if (k["robot"], k["floating"], k["bits"]) == (ROBOT, False, 32)]
+    keys = ("function", "arch", "lanes", "instructions", "registers", "spilled_bytes")
+    kernels = [{key: k[key] for key in keys} for k in mine if k["function"] in ("id", OTHER, FUNCTION)]
+    return {"kernels": kernels, "date_of_counts": found["date"], "commit_of_counts": found["commit"]}
+
+
+def tables(rows: Rows) -> dict[str, Table]:
+    return {
+        "Figure 1: one computation, us": single(rows),
+        "Figure 3: N computations, us": batches(rows),
+        "Derivatives of inverse dynamics beside CasADi, us": beside_casadi(rows),
+        "Accelerator, by simulated cycles": fpga(rows),
+        "Figure 2: kernels of a GPU, counted, times unmeasured": gpu(rows),
+        "Ratios": ratios(rows),
+    }
+
+
+def single(rows: Rows) -> Table:
+    row = rows.get("N 1", {})
+    return [["engine", "us"], *([engine, us(row, engine)] for engine in SHOWN if engine != "pinocchio all")]
+
+
+def batches(rows: Rows) -> Table:
+    head = ["N", *SHOWN, "our GPU"]
+    return [head, *([str(n), *(us(rows.get(f"N {n}", {}), e, n) for e in SHOWN), "unmeasured"] for n in BATCHES)]
+
+
+def beside_casadi(rows: Rows) -> Table:
+    engines = ("condyle", "casadi", "pinocchio")
+    return [["N", *engines], *([str(n), *(us(_did(rows, n), e, n) for e in engines)] for n in BATCHES)]
+
+
+def fpga(rows: Rows) -> Table:
+    """Microseconds of N tasks at the paper's clock, at the assumed one, and what the link adds."""
+    found = [["design", "N", "cycles", "at 55.6 MHz, us", "at 125 MHz (assumed), us", "link, us"]]
+    row = rows.get(FPGA)
+    for design in DESIGNS if row else ():
+        assert row is not None
+        of = accelerator.of(row[design], FUNCTION)
+        for n in (1, 16, 32, 64, 128):
+            at = [f"{accelerator.microseconds(of, n, hz):.3g}" for hz in (accelerator.PAPER_HZ, accelerator.ASSUMED_HZ)]
+            link = f"{accelerator.link_microseconds(row['bytes'], n):.3g}"
+            found.append([design, str(n), f"{of['latency'] + (n - 1) * of['interval']:.0f}", *at, link])
+    return found if row else [*found, ["not measured"]]
+
+
+def gpu(rows: Rows) -> Table:
+    keys = ("function", "arch", "lanes", "instructions", "registers", "spilled_bytes")
+    return [list(keys), *([str(k[key]) for key in keys] for k in rows.get(GPU, {}).get("kernels", ()))]
+
+
+def ratios(rows: Rows) -> Table:
+    """The paper's, and ours of the same name."""
+    one = rows.get("N 1", {})
+    ours = {
+        "CPU over Pinocchio": _over(one, "pinocchio plain", "condyle float32"),
+        "FPGA over CPU": _fpga_over_cpu(rows, 1),
+    }
+    found = [["one computation", "paper", "ours"]]
+    found += [[name, f"{x:g}", ours.get(name, "unmeasured")] for name, x in FIGURE_1.items()]
+    found += [[f"split over completely fused, N = {n}", f"{x:g}", "unmeasured"] for n, x in FIGURE_2.items()]
+    for name, of in FIGURE_3.items():
+        for n, x in of.items():
+            mine = _fpga_over_cpu(rows, n) if name == "FPGA over CPU" else "unmeasured"
+            found.append([f"{name}, N = {n}", f"{x:g}", mine])
+    return found
+
+
+def _over(row: Mapping[str, Any], above: str, below: str) -> str:
+    ns = row.get("ns", {})
+    return f"{ns[above]['median'] / ns[below]['median']:.2f}" if above in ns and below in ns else "not measured"
+
+
+def _fpga_over_cpu(rows: Rows, n: int) -> str:
+    """Simulated cycles at the paper's clock; for more than one state with the link, and against all cores."""
+    engine = "condyle float32" if n == 1 else "condyle float32 all"
+    ours, row = rows.get(f"N {n}", {}).get("ns", {}).get(engine), rows.get(FPGA)
+    if ours is None or row is None:
+        return "not measured"
+    us = accelerator.microseconds(accelerator.of(row[DESIGNS[0]], FUNCTION), n, accelerator.PAPER_HZ)
+    us += accelerator.link_microseconds(row["bytes"], n) if n > 1 else 0.0
+    return f"{n * ours['median'] / 1e3 / us:.2f}"
+
+
+def _did(rows: Rows, n: int) -> Mapping[str, Any]:
+    return rows.get(f"N {n}", {}).get("did", {})
