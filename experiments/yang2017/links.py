@@ -1,0 +1,73 @@
+"""Chains of links in groups, as benchmarks.links measures them: one state by length, groups of 1 to 1000 states.
+
+A row is one length and number type, or one length of groups, so that a run may be broken off.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping
+from typing import Any
+
+from benchmarks import links
+from condyle.backends.cpu.build import supported
+from experiments.yang2017.printed import JSIIA_LOSES, MACHINE, REPEATS
+
+GROUP_LENGTHS = (10, 100, 200)
+ONE = tuple(f"{name} {dtype} {n}" for name in ("fd", "id") for dtype, ns in links.LENGTHS.items() for n in ns)
+MANY = tuple(f"groups {n}" for n in GROUP_LENGTHS)
+ROWS = (*ONE, *MANY)
+QUICK = ("fd float32 8", "id float64 8")
+
+Rows = Mapping[str, Mapping[str, Any]]
+Table = list[list[str]]
+
+_LOSES = " and ".join(f"to {name} from {n} links on" for name, n in JSIIA_LOSES.items())
+TEXT = (
+    f"The paper's machine: {MACHINE}; {REPEATS} repeats, random twists. Its figures have no numbers; its text says "
+    f"that forward dynamics by inverse dynamics (JSIIA) loses {_LOSES}. Unstated there: the number type, the "
+    "ranges of parameters. Unmeasured here: GPUs. docs/links.md has the same on more machines, and the errors."
+)
+
+
+def measure(row: str, quick: bool) -> dict[str, Any]:
+    """quick changes nothing: the rows that it has are short."""
+    del quick
+    os.sched_setaffinity(0, {max(os.sched_getaffinity(0))})
+    words = row.split()
+    isa = {"isa": supported()[0].name}
+    if words[0] == "groups":
+        return {**isa, "rows": links.groups(int(words[1]))}
+    function, dtype, n = words
+    return {**isa, **links.one_state(int(n), dtype, function)}
+
+
+def tables(rows: Rows) -> dict[str, Table]:
+    """Figures 1 to 3 of the paper, in its order."""
+    return {
+        "One state, us a call": one_state(rows),
+        "Groups, forward dynamics, float32, us in all": groups(rows),
+    }
+
+
+def one_state(rows: Rows) -> Table:
+    found = [["function", "number type", "links", "serial", "segments", "ratio"]]
+    for name in ONE:
+        row = rows.get(name)
+        numbers = ["not measured"]
+        if row is not None:
+            numbers = [f"{row['serial_us']:.1f} ({row['serial']})", f"{row['chunks_us']:.1f}", f"{row['ratio']:.2f}"]
+        found.append([*name.split(), *numbers])
+    return found
+
+
+def groups(rows: Rows) -> Table:
+    found = [["links", "states", "one by one", "a state a lane", "segments"]]
+    for n in GROUP_LENGTHS:
+        of = rows.get(f"groups {n}")
+        for row in of["rows"] if of else ():
+            times = [f"{row[key]:.1f}" for key in ("serial_us", "simd_us", "chunks_us")]
+            found.append([str(n), str(row["states"]), *times])
+        if of is None:
+            found.append([str(n), "not measured"])
+    return found
