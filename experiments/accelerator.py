@@ -1,7 +1,7 @@
 """Times of the FPGA's accelerator from the cycles of its simulated Verilog (benchmarks/results/fpga.json).
 
-N tasks take latency + (N - 1) interval cycles. Cycles of the functions that were simulated are the simulation's, those
-of the others are of the schedule that the simulation confirmed. No board was used: the clock is an assumption.
+N tasks take latency + (N - 1) interval cycles. Cycles of functions that were simulated (id, fd, difd) are the
+simulation's; those of the others are the schedule's. No board was used: the clock is an assumption.
 """
 
 from __future__ import annotations

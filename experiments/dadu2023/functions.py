@@ -2,8 +2,8 @@
 
 Latency: one task a call on one thread (the paper: 128 tasks in a loop, a task's share).
 Throughput: batches of 256 tasks on every core.
-The accelerator's numbers are simulated cycles at the paper's 125 MHz, without a link, as no board was used. Power,
-energy and their product with time are not measured.
+The accelerator's numbers are cycles at the paper's 125 MHz (see experiments.accelerator), without a link, as no board was
+used. Power, energy and their product with time are not measured.
 """
 
 from __future__ import annotations
@@ -39,7 +39,8 @@ Table = list[list[str]]
 TEXT = (
     f"Printed in the paper: ranges and means of ratios, the latency of difd ({DIFD_US} us), shares of the device, and "
     f"{POWER_W[0]} to {POWER_W[1]} W. Bars stand in its figures only. Unmeasured here: power, energy, the product of "
-    "energy and delay, GPUs, an Orin, an i9-13900HX. Unstated there: the word of each robot."
+    "energy and delay, GPUs, an Orin, an i9-13900HX. Unstated there: the word of each robot. Cycles of id, fd and difd "
+    "are simulated, those of the others are the schedule's. Flip-flops inside DSPs are not counted."
 )
 LATENCY_NOTE = (
     "Ours is called from Python for one task, and that call is counted. Pinocchio's is a loop in C++ over 256 tasks; "
