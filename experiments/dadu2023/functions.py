@@ -1,9 +1,8 @@
 """Figures 15 to 17 and the resources of Dadu-RBD: latency and throughput of seven functions of three robots.
 
-Latency: one task a call on one thread (the paper: 128 tasks in a loop, a task's share).
-Throughput: batches of 256 tasks on every core.
-The accelerator's numbers are cycles at the paper's 125 MHz (see experiments.accelerator), without a link, as no board was
-used. Power, energy and their product with time are not measured.
+Latency: one task a call on one thread (the paper: 128 tasks in a loop, a task's share). Throughput: batches of 256
+tasks on every core. The accelerator's numbers are cycles at the paper's 125 MHz (see experiments.accelerator), without
+a link, as no board was used. Power, energy and their product with time are not measured.
 """
 
 from __future__ import annotations
