@@ -33,6 +33,8 @@ TRAP = (
     "one block."
 )
 
+TEXT = "\n".join((PAPER, METHOD, TRAP))
+
 
 def tables(rows: Rows) -> dict[str, Table]:
     """Heading to table, its head first; a row that was not measured says so."""

@@ -1,0 +1,87 @@
+"""Rows are kept one by one, pages hold what files hold."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+from importlib import import_module
+from pathlib import Path
+
+import pytest
+
+from benchmarks import results
+from experiments import page, runner
+from experiments.papers import PAPERS, part, rows
+
+ROOT = Path(__file__).resolve().parents[2]
+
+
+@pytest.fixture
+def counted(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> list[str]:
+    """Results in a folder of their own; no row is measured, its name is noted."""
+    asked: list[str] = []
+
+    def apart(paper: str, name: str, row: str, quick: bool) -> dict[str, object] | None:
+        asked.append(row)
+        if row == "tip q16.16":
+            return {"left_out": "solver is not installed: pip install solver"}
+        return None if row == "N 1" else {"seconds": 1.0}
+
+    monkeypatch.setattr(runner, "apart", apart)
+    monkeypatch.setattr(runner, "QUICK", tmp_path / "quick")
+    monkeypatch.setattr(runner, "FOLDER", tmp_path / "full")
+    return asked
+
+
+def test_a_run_goes_on_where_it_was(counted: list[str], tmp_path: Path) -> None:
+    failed, said = runner.run("plancher2021", quick=True)
+    every = [row for _, row in rows("plancher2021", quick=True)]
+    assert counted == every
+    assert failed == 1
+    assert any("tip q16.16: left out, solver is not installed: pip install solver" in line for line in said)
+    counted.clear()
+    runner.run("plancher2021", quick=True)
+    assert counted == ["N 1", "tip q16.16"]  # what failed and what was left out
+    counted.clear()
+    runner.run("plancher2021", quick=True, again=True, only="tip 27x18")
+    assert counted == ["tip 27x18 difd"]
+    assert not (tmp_path / "full").exists()
+
+
+def test_a_row_of_another_commit_is_measured_again(counted: list[str], monkeypatch: pytest.MonkeyPatch) -> None:
+    runner.run("beyond", quick=True)
+    monkeypatch.setattr(results, "commit", lambda: "another")
+    runner.run("beyond", quick=True)
+    assert len(counted) == 2
+
+
+def test_a_missing_module_says_how_it_is_installed(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    def measure(row: str, quick: bool) -> None:
+        import_module("no_such_solver")
+
+    monkeypatch.setattr(part("beyond", "batch"), "measure", measure)
+    runner.here("beyond", "batch/1 float32", quick=True, answer=tmp_path / "answer.json")
+    said = json.loads((tmp_path / "answer.json").read_text())["left_out"]
+    assert "no_such_solver" in said and "pip install 'condyle[experiments]'" in said
+
+
+@pytest.mark.parametrize("paper", PAPERS)
+def test_a_page_without_rows_says_so_and_needs_nothing(paper: str) -> None:
+    text = page.page(paper, {"machine": {"cpu": "<script>x</script>", "versions": {"numpy": "2"}}})
+    assert "Nothing of this part is measured" in text
+    assert "<script" not in text and "&lt;script&gt;" in text
+    assert "http" not in text.replace("http://www.w3.org", "")
+
+
+@pytest.mark.parametrize("paper", PAPERS)
+def test_quick_rows_are_among_the_rows(paper: str) -> None:
+    for name, tells in PAPERS[paper].parts.items():
+        assert part(paper, name).QUICK and set(part(paper, name).QUICK) <= set(part(paper, name).ROWS)
+        assert part(paper, tells).tables({})
+
+
+def test_unknown_names_are_refused_with_what_there_is() -> None:
+    done = subprocess.run([sys.executable, "-m", "experiments", "mpc"], cwd=ROOT, capture_output=True, text=True)
+    assert done.returncode == 2
+    assert all(paper in done.stderr for paper in PAPERS)
