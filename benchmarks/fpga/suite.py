@@ -10,14 +10,15 @@ from typing import Any
 
 from benchmarks.fpga.cases import version
 
-PARTS = ("tests/backends/fpga", "tests/cli/test_fpga.py")
-ROWS = ("all",)
+PARTS = ("tests/backends/fpga", "tests/hardware", "tests/cli/test_fpga.py")
+ROWS = ("quick", "slow")
 GOAL_S = 360.0
 
 
 def measure(row: str) -> dict[str, Any]:
     tool = version("iverilog", "-V", install="apt-get install iverilog")
     command = [sys.executable, "-m", "pytest", "-n", "auto", "--dist", "worksteal", "-q", *PARTS]
+    command += ["-m", "slow"] if row == "slow" else []
     said = subprocess.run(command, stdout=subprocess.PIPE, text=True, check=True).stdout
     passed = re.findall(r"(\d+) passed", said)[-1]
     return {"passed": int(passed), "cores": os.cpu_count(), "tool": tool, "load_after": os.getloadavg()[0]}
