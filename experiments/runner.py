@@ -15,6 +15,7 @@ from experiments.papers import part, rows
 FOLDER = results.ROOT / "experiments" / "results"
 QUICK = results.ROOT / "build" / "experiments"
 """Of --quick, whose numbers say nothing of speed."""
+OURS = ("condyle", "experiments", "benchmarks")
 
 
 def path(paper: str, quick: bool) -> Path:
@@ -32,6 +33,8 @@ def run(paper: str, *, quick: bool, only: str = "", again: bool = False) -> tupl
 
     failed, said, file, commit = 0, list[str](), path(paper, quick), results.commit()
     wanted = list(rows(paper, quick, only))
+    if not wanted:
+        return 0, [f"{paper}: no row begins with {only!r}; there are {', '.join(row for _, row in rows(paper, quick))}"]
     for name, row in tqdm(wanted, desc=paper, disable=None, unit="row"):
         if not again and kept(file).get(name, {}).get(row, {}).get("commit") == commit:
             continue
@@ -62,5 +65,7 @@ def here(paper: str, name_and_row: str, quick: bool, answer: Path) -> None:
     try:
         found: dict[str, Any] = part(paper, name).measure(row, quick)
     except ModuleNotFoundError as missing:
+        if str(missing.name).partition(".")[0] in OURS:
+            raise
         found = {"left_out": f"{missing.name} is not installed: pip install 'condyle[experiments]'"}
     answer.write_text(json.dumps(found))

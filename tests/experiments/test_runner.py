@@ -66,6 +66,20 @@ def test_a_missing_module_says_how_it_is_installed(monkeypatch: pytest.MonkeyPat
     assert "no_such_solver" in said and "pip install 'condyle[experiments]'" in said
 
 
+def test_a_module_of_our_own_that_is_missing_is_an_error(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    def measure(row: str, quick: bool) -> None:
+        import_module("experiments.no_such_file")
+
+    monkeypatch.setattr(part("beyond", "batch"), "measure", measure)
+    with pytest.raises(ModuleNotFoundError):
+        runner.here("beyond", "batch/1 float32", quick=True, answer=tmp_path / "answer.json")
+
+
+def test_only_that_names_no_row_says_what_there_is(counted: list[str]) -> None:
+    _, (said,) = runner.run("beyond", quick=False, only="2048")
+    assert "'2048'" in said and "1024 float32" in said and not counted
+
+
 @pytest.mark.parametrize("paper", PAPERS)
 def test_a_page_without_rows_says_so_and_needs_nothing(paper: str) -> None:
     text = page.page(paper, {"machine": {"cpu": "<script>x</script>", "versions": {"numpy": "2"}}})
