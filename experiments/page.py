@@ -5,6 +5,7 @@ Matplotlib draws the figures (the extra `condyle[experiments]`); without it a pa
 
 from __future__ import annotations
 
+import base64
 import io
 import json
 from collections.abc import Mapping, Sequence
@@ -20,7 +21,7 @@ STYLE = """
 @media (prefers-color-scheme:dark){:root{--ink:#e4e7ea;--soft:#aab2ba;--line:#3a424a;--paper:#14181c}}
 body{font:15px/1.5 system-ui,-apple-system,"Segoe UI",sans-serif;max-width:68em;margin:2em auto;padding:0 1em;
 color:var(--ink);background:var(--paper)}h1{font-size:1.5em}h2{font-size:1.2em;margin-top:2em}h3{font-size:1em}
-p{color:var(--soft)}figure{margin:1em 0;background:#fff;max-width:36em}svg{width:100%;height:auto}
+p{color:var(--soft)}img{display:block;width:100%;max-width:36em;background:#fff}
 .wide{overflow-x:auto}table{border-collapse:collapse;font-variant-numeric:tabular-nums;font-size:.93em}
 td,th{padding:.2em .6em;text-align:right;border-bottom:1px solid var(--line);font-weight:400}
 th{color:var(--soft)}td:first-child,th:first-child{text-align:left;padding-left:0}
@@ -78,6 +79,7 @@ def _table(lines: Sequence[Sequence[str]], head: Sequence[str] = ()) -> str:
 
 
 def _figure(heading: str, curves: Mapping[str, Sequence[float]]) -> list[str]:
+    """An image of its own, as names inside an SVG would meet those of the next one."""
     plots = pyplot() if curves else None
     if plots is None:
         return []
@@ -87,10 +89,11 @@ def _figure(heading: str, curves: Mapping[str, Sequence[float]]) -> list[str]:
     axes.set(title=heading, xlabel="iteration", ylabel="cost")
     axes.grid(visible=True, alpha=0.25)
     axes.legend(fontsize=7)
-    text = io.StringIO()
-    figure.savefig(text, format="svg", metadata={"Date": None})
+    drawn = io.BytesIO()
+    figure.savefig(drawn, format="svg", metadata={"Date": None})
     plots.close(figure)
-    return [f"<figure>{text.getvalue()[text.getvalue().index('<svg') :]}</figure>"]
+    data = base64.b64encode(drawn.getvalue()).decode("ascii")
+    return [f'<img alt="{escape(heading)}" src="data:image/svg+xml;base64,{data}">']
 
 
 def _flat(about: Mapping[str, Any], before: str = "") -> list[tuple[str, Any]]:

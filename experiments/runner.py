@@ -32,11 +32,11 @@ def run(paper: str, *, quick: bool, only: str = "", again: bool = False) -> tupl
     from tqdm import tqdm  # drawn on a terminal only
 
     failed, said, file, commit = 0, list[str](), path(paper, quick), results.commit()
-    wanted = list(rows(paper, quick, only))
+    wanted, there = list(rows(paper, quick, only)), kept(file)
     if not wanted:
         return 0, [f"{paper}: no row begins with {only!r}; there are {', '.join(row for _, row in rows(paper, quick))}"]
     for name, row in tqdm(wanted, desc=paper, disable=None, unit="row"):
-        if not again and kept(file).get(name, {}).get(row, {}).get("commit") == commit:
+        if not again and there.get(name, {}).get(row, {}).get("commit") == commit:
             continue
         about = results.certificate()
         found = apart(paper, name, row, quick)

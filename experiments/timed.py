@@ -113,6 +113,17 @@ class Timed:
                 self.absent[name] = str(error)
         return found
 
+    @cached_property
+    def several(self) -> list[Rival]:
+        """Pinocchio, a model for each core; none where it is not asked for or not there."""
+        if THREADED not in self.engines:
+            return []
+        try:
+            return [RIVALS["pinocchio"](self.robot) for _ in range(cores())]
+        except CondyleError as error:
+            self.absent[THREADED] = str(error)
+            return []
+
     def _states(self, function: str, n: int, dtype: str) -> States:
         return draw(self.robot, n, dtype, (function,))
 
@@ -130,17 +141,12 @@ class Timed:
 
     def _threaded(self, function: str, n: int) -> dict[str, Any]:
         """Pinocchio on every core: a share of the batch in each, the batch so often that a call is long."""
-        if THREADED not in self.engines or n < cores():
-            return {}
-        try:
-            several = [RIVALS["pinocchio"](self.robot) for _ in range(cores())]
-        except CondyleError as error:
-            self.absent[THREADED] = str(error)
+        if n < cores() or not self.several:
             return {}
         states, share = self._states(function, n, "float64"), -(-n // cores())
         repeats = max(1, SHARE // share)
         calls: list[Call] = []
-        for k, rival in enumerate(several):
+        for k, rival in enumerate(self.several):
             mine = [array[k * share : (k + 1) * share] for array in states.arguments(function)]
             if len(mine[0]):
                 calls.append(rival.call(function, [np.concatenate([array] * repeats) for array in mine]))

@@ -39,9 +39,7 @@ TEXT = (
     f"Printed in the paper: ranges and means of ratios, the latency of difd ({DIFD_US} us), shares of the device, and "
     f"{POWER_W[0]} to {POWER_W[1]} W. Bars stand in its figures only. Unmeasured here: power, energy, the product of "
     "energy and delay, GPUs, an Orin, an i9-13900HX. Unstated there: the word of each robot. Cycles of id, fd and difd "
-    "are simulated, those of the others are the schedule's. Flip-flops inside DSPs are not counted."
-)
-LATENCY_NOTE = (
+    "are simulated, those of the others are the schedule's. Flip-flops inside DSPs are not counted.\n"
     "Ours is called from Python for one task, and that call is counted. Pinocchio's is a loop in C++ over 256 tasks; "
     "the paper's loop has 128."
 )

@@ -19,6 +19,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 import condyle
+from condyle.cli.timing import Call, Sampling, interleaved
 from experiments.problems import Functions, Problem, Weights
 from experiments.tracking import LENGTHS, PARTS, Controller
 
@@ -156,21 +157,13 @@ def dynamics_alone(functions: Functions) -> dict[str, float]:
     dynamics, dtype = functions.dynamics, functions.dtype
     q, v, u = (np.tile(x, (knots, 1)).astype(dtype) for x in (START, 0.1 * np.ones(7), np.ones(7)))
     steps = np.ones((len(LENGTHS), knots, 7), dtype)
-    return {
-        "fd of all knots": least(lambda: dynamics.forward_dynamics(q, v, u)),
-        "did of all knots": least(lambda: dynamics.inverse_dynamics_derivatives(q, v, u)),
-        "m of all knots": least(lambda: dynamics.mass_matrix(q)),
-        "rollouts of fd": least(lambda: dynamics.rollout(q[0], v[0], steps, np.asarray(1e-3, dtype), last=True)),
+    calls: dict[str, Call] = {
+        "fd of all knots": lambda: dynamics.forward_dynamics(q, v, u),
+        "did of all knots": lambda: dynamics.inverse_dynamics_derivatives(q, v, u),
+        "m of all knots": lambda: dynamics.mass_matrix(q),
+        "rollouts of fd": lambda: dynamics.rollout(q[0], v[0], steps, np.asarray(1e-3, dtype), last=True),
     }
-
-
-def least(call: Callable[[], Any], times: int = 200) -> float:
-    found = np.inf
-    for _ in range(times):
-        start = time.perf_counter()
-        call()
-        found = min(found, time.perf_counter() - start)
-    return found * 1e6
+    return {name: spread.minimum / 1e3 for name, spread in interleaved(calls, Sampling()).items()}
 
 
 def tables(rows: Mapping[str, Mapping[str, Any]]) -> dict[str, list[list[str]]]:

@@ -33,9 +33,7 @@ TEXT = (
     f"that and the ratios are derived {FPGA_US * FIGURE_1['FPGA over CPU']:.1f} us of its CPU and "
     f"{FPGA_US * FIGURE_1['FPGA over GPU']:.1f} us of its GPU. Unstated there: heights of bars. Unmeasured here: GPUs. "
     "Its Pinocchio was compiled without -march, "
-    "its own code with it: both are here."
-)
-LINK = (
+    "its own code with it: both are here.\n"
     f"The link is {accelerator.LINK_BYTES_PER_S / 1e9:g} GB/s, copies both ways, nothing overlapped: an assumption, as "
     "the paper states the generation of PCIe but not its lanes."
 )

@@ -39,7 +39,13 @@ TEXT = "\n".join((PAPER, METHOD, TRAP))
 def tables(rows: Rows) -> dict[str, Table]:
     """Heading to table, its head first; a row that was not measured says so."""
     found = {f"Words, {TITLES[cost]}": table(rows, [f"{cost} {word}" for word in WORDS]) for cost in COSTS}
-    return found | {"Variants": table(rows, TRAPS)}
+    return found | {"Fewest bits of 32 with which every trial converges": fewest(rows), "Variants": table(rows, TRAPS)}
+
+
+def fewest(rows: Rows) -> Table:
+    printed = [str(PRINTED[f"least bits {where} the point"]) for where in ("before", "behind")]
+    ours = [[TITLES[cost], *(str(bits or "-") for bits in valid(rows, cost).values())] for cost in COSTS]
+    return [["cost", "before the point", "behind it"], *ours, ["the paper's", *printed]]
 
 
 def table(rows: Rows, names: list[str] | tuple[str, ...]) -> Table:

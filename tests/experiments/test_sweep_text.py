@@ -24,7 +24,10 @@ def test_rows_become_tables_and_curves():
     assert lines["tip q16.16"] == ["100%", "9", "19.13", "44.5", "2.37%"]
     assert lines["tip q8.24"][:2] == ["0%, 3 diverged", "-"] and lines["tip q27.5"] == ["not measured"]
     assert sweep_text.curves(rows)["Median cost over iterations, the end effector's cost"]["q8.24"] == [335.0, 19.132]
-    assert len(tables) == 3
+    assert len(tables) == 4
+    head, tip, joint, paper = tables["Fewest bits of 32 with which every trial converges"]
+    assert tip == ["the end effector's cost", "16", "16"] and joint[1:] == ["-", "-"]
+    assert head[1:] == ["before the point", "behind it"] and paper[1:] == ["12", "5"]
 
 
 def test_the_range_that_is_valid():

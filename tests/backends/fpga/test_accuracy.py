@@ -40,7 +40,7 @@ def test_iiwa14_stays_within_the_stated_errors(iiwa, word: str) -> None:
         assert row["clamped"] == 0.0, function
 
 
-def test_the_papers_format_is_less_accurate(iiwa) -> None:
+def test_the_papers_format_is_less_accurate_where_entries_are_small(iiwa) -> None:
     """Small entries have few bits in it; large torques have as many as in words that scale each signal."""
     ours = hardware.errors(iiwa, accelerator(iiwa, "id", "m", "minv").plan, 500)
     theirs = hardware.errors(iiwa, accelerator(iiwa, "id", "m", "minv", word="q16.16").plan, 500)

@@ -98,7 +98,7 @@ def test_something_always_moves_while_tasks_are_inside(tmp_path, watched) -> Non
 
 @pytest.mark.parametrize("watched", [("id", "dfd"), ("fd", "difd"), ("dfd", "minv"), ("m", "did"), ("dfd", "unknown")])
 def test_no_queue_gets_a_word_that_it_has_no_room_for(tmp_path, watched) -> None:
-    """For ever: by induction."""
+    """For ever, by ABC's pdr."""
     assert judged(tmp_path, watched, CREDITS, None) == "proved"
 
 
@@ -128,18 +128,18 @@ PACKETS, AXI = 1, 2
 def bounded(
     folder: Path,
     other: str,
-    beats: tuple[int, int] | None,
+    beats: tuple[int, int],
     what: int,
     frames: int | None,
     planted: tuple[str, str] | None = None,
 ) -> str:
-    """A property of the boundary while packets of id, and others with so many beats, are sent."""
+    """A property of the boundary while packets of id come, and others; beats: of the others and of their results."""
     acc, boundary = planned("32"), Boundary(axi=32)
     text = changed(emit_axi(acc, "top", Facts("top", "", "", 125.0, "32", boundary)), planted)
     codes = {"F": code(acc, "id"), "OTHER": code(acc, other)}
     sent, back = boundary.beats(boundary.task(acc.plan, "id")), boundary.beats(boundary.result(acc.plan, "id"))
-    ways = dict(zip(("OTHER_SENT", "OTHER_BACK"), beats or (sent, back), strict=True))
-    values = {**codes, "SENT": sent, "BACK": back, **ways, "WHAT": what}
+    others = {"OTHER_SENT": beats[0], "OTHER_BACK": beats[1]}
+    values = {**codes, "SENT": sent, "BACK": back, **others, "WHAT": what}
     return found(folder, boundary_skeleton(acc, text), values, frames)
 
 
