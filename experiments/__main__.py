@@ -2,9 +2,9 @@
 
     python -m experiments NAME [--quick] [--only ROW] [--again]
 
-NAME is a paper's folder, or `all`. Results go to experiments/results/NAME.json, a row at a time: a run that was broken
-off goes on where it was, and rows of the present commit stay. The page NAME.html stands beside. --quick takes a few
-short rows, writes to build/experiments/ and says nothing of speed.
+NAME is a paper's folder, or `all`. Results go to experiments/results/NAME.json, a row at a time, each with its commit
+and date: rows that are there stay, so a run that was broken off goes on where it was. The page NAME.html stands
+beside. --quick takes a few short rows, always anew, writes to build/experiments/ and says nothing of speed.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ def main() -> int:
     parser.add_argument("name", metavar="NAME", choices=(*PAPERS, "all"), help=", ".join((*PAPERS, "all")))
     parser.add_argument("--quick", action="store_true", help="a few short rows, to see that all of it runs")
     parser.add_argument("--only", default="", metavar="ROW", help="rows whose name begins so")
-    parser.add_argument("--again", action="store_true", help="measure rows again that this commit has already")
+    parser.add_argument("--again", action="store_true", help="measure rows again that are there already")
     parser.add_argument("--row", help=argparse.SUPPRESS)
     parser.add_argument("--answer", type=Path, help=argparse.SUPPRESS)
     options = parser.parse_args()

@@ -28,15 +28,15 @@ def kept(file: Path) -> dict[str, dict[str, dict[str, Any]]]:
 
 
 def run(paper: str, *, quick: bool, only: str = "", again: bool = False) -> tuple[int, list[str]]:
-    """How many rows failed, and what is to be said of those that are not there. Rows of this commit stay."""
+    """How many rows failed, and what is to be said of those that are not there. Rows that are there stay, unless quick."""
     from tqdm import tqdm  # drawn on a terminal only
 
-    failed, said, file, commit = 0, list[str](), path(paper, quick), results.commit()
+    failed, said, file = 0, list[str](), path(paper, quick)
     wanted, there = list(rows(paper, quick, only)), kept(file)
     if not wanted:
         return 0, [f"{paper}: no row begins with {only!r}; there are {', '.join(row for _, row in rows(paper, quick))}"]
     for name, row in tqdm(wanted, desc=paper, disable=None, unit="row"):
-        if not again and there.get(name, {}).get(row, {}).get("commit") == commit:
+        if not (again or quick) and row in there.get(name, {}):
             continue
         about = results.certificate()
         found = apart(paper, name, row, quick)

@@ -10,7 +10,6 @@ from pathlib import Path
 
 import pytest
 
-from benchmarks import results
 from experiments import page, runner
 from experiments.papers import PAPERS, part, rows
 
@@ -35,25 +34,24 @@ def counted(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> list[str]:
 
 
 def test_a_run_goes_on_where_it_was(counted: list[str], tmp_path: Path) -> None:
-    failed, said = runner.run("plancher2021", quick=True)
-    every = [row for _, row in rows("plancher2021", quick=True)]
-    assert counted == every
+    failed, said = runner.run("plancher2021", quick=False)
+    assert counted == [row for _, row in rows("plancher2021", quick=False)]
     assert failed == 1
     assert any("tip q16.16: left out, solver is not installed: pip install solver" in line for line in said)
     counted.clear()
-    runner.run("plancher2021", quick=True)
+    runner.run("plancher2021", quick=False)
     assert counted == ["N 1", "tip q16.16"]  # what failed and what was left out
     counted.clear()
-    runner.run("plancher2021", quick=True, again=True, only="tip 27x18")
+    runner.run("plancher2021", quick=False, again=True, only="tip 27x18 difd")
     assert counted == ["tip 27x18 difd"]
+    assert not (tmp_path / "quick").exists()
+
+
+def test_quick_measures_anew(counted: list[str], tmp_path: Path) -> None:
+    for _ in range(2):
+        runner.run("beyond", quick=True)
+    assert counted == 2 * [row for _, row in rows("beyond", quick=True)]
     assert not (tmp_path / "full").exists()
-
-
-def test_a_row_of_another_commit_is_measured_again(counted: list[str], monkeypatch: pytest.MonkeyPatch) -> None:
-    runner.run("beyond", quick=True)
-    monkeypatch.setattr(results, "commit", lambda: "another")
-    runner.run("beyond", quick=True)
-    assert len(counted) == 2
 
 
 def test_a_missing_module_says_how_it_is_installed(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
