@@ -38,7 +38,7 @@ PAPERS = {
         "Dadu-RBD: a multifunction accelerator",
         "Y. Yang, X. Chen, Y. Han: Dadu-RBD: Robot Rigid Body Dynamics Accelerator with Multifunctional Pipelines, "
         "MICRO 2023",
-        {"functions": "functions"},
+        {"functions": "functions", "end_to_end": "end_to_end"},
     ),
     "yang2017": Paper(
         "Dynamics parallel in the links",
@@ -48,7 +48,7 @@ PAPERS = {
     "beyond": Paper(
         "Beyond the four papers",
         "A batch of tracking problems as GATO solves it on a GPU (arXiv 2510.07625)",
-        {"batch": "batch"},
+        {"batch": "batch", "reach": "reach"},
     ),
 }
 

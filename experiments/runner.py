@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import subprocess
 import sys
 import tempfile
@@ -28,7 +29,7 @@ def kept(file: Path) -> dict[str, dict[str, dict[str, Any]]]:
 
 
 def run(paper: str, *, quick: bool, only: str = "", again: bool = False) -> tuple[int, list[str]]:
-    """How many rows failed, and what is to be said of those that are not there. Rows that are there stay, unless quick."""
+    """How many rows failed, and what is to be said of those that are missing. Only a quick run measures rows anew."""
     from tqdm import tqdm  # drawn on a terminal only
 
     failed, said, file = 0, list[str](), path(paper, quick)
@@ -55,7 +56,9 @@ def apart(paper: str, name: str, row: str, quick: bool) -> dict[str, Any] | None
     with tempfile.TemporaryDirectory() as folder:
         answer = Path(folder, "answer.json")
         command = [sys.executable, "-m", "experiments", paper, "--row", f"{name}/{row}", "--answer", str(answer)]
-        done = subprocess.run([*command, *["--quick"] * quick], cwd=results.ROOT, check=False)
+        # NumPy's matrix products on one core: a row has the threads that it asks for
+        alone = {**os.environ, "OPENBLAS_NUM_THREADS": "1", "OMP_NUM_THREADS": "1"}
+        done = subprocess.run([*command, *["--quick"] * quick], cwd=results.ROOT, check=False, env=alone)
         return json.loads(answer.read_text()) if done.returncode == 0 else None
 
 

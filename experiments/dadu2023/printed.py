@@ -37,3 +37,7 @@ RESOURCES = {"dsp": 0.62, "lut": 0.54, "ff": 0.17}
 DEVICE = {"dsp": 6840, "lut": 1182240, "ff": 2364480}
 """What an XCVU9P has: AMD's data sheet DS890."""
 POWER_W = (6.2, 36.8)
+RATE_GAIN = 1.8
+"""Of the control rate, end to end, against 4 threads of a processor: section V-C."""
+DYNAMICS_SHARE_CPU = "30 to 90 %"
+"""Of a period of model-predictive control on processors, as the introductions of the papers say."""

@@ -1,0 +1,168 @@
+"""A quadruped with an arm, trotting: the period of its controller, by whose dynamics, and how well it tracks.
+
+The instance is ours, as the paper states none: anymal-kinova (24 degrees of freedom), a horizon of 67 steps of 15 ms,
+RK4 with derivatives, one Gauss-Newton SQP iteration a control step, by multiple shooting; inputs are the joints'
+torques and the forces of the feet that stand by a trot's schedule. The base moves at 0.25 m/s, the tip draws a circle.
+Controllers of one row make each plan one after the other, so that what else runs on the machine slows all of them.
+"""
+
+from __future__ import annotations
+
+import gc
+import os
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+
+from condyle import hardware
+from condyle.errors import UnsupportedError
+from experiments import accelerator
+from experiments.dadu2023.engines import Crocoddyl, Engine, Ours, Pinocchio
+from experiments.dadu2023.loop import Loop
+from experiments.dadu2023.printed import DYNAMICS_SHARE_CPU, RATE_GAIN
+from experiments.dadu2023.sqp import PARTS, Controller
+from experiments.dadu2023.walker import KNOTS, NQ, NV, H, Walker
+
+Rows = Mapping[str, Mapping[str, Any]]
+Table = list[list[str]]
+
+SECONDS = 6.0
+FPGA = "anymal-kinova accelerator"
+GROUPS = {
+    "trot": ("condyle", "condyle float32", "pinocchio"),
+    "trot one core": ("condyle", "condyle float32", "pinocchio"),
+    "trot crocoddyl": ("condyle", "crocoddyl"),
+    "trot float32": ("condyle float32",),
+    "trot mujoco": ("condyle",),
+}
+"""Row to its controllers; the robot follows the first one."""
+ROWS = (*GROUPS, FPGA)
+QUICK = ("trot mujoco",)
+STAGES = 4
+"""Of RK4, one after the other."""
+
+TEXT = (
+    f"Of the paper: the control rate of a quadruped with an arm rises by {RATE_GAIN - 1:.0%} against 4 threads of a "
+    f"processor; dynamics are {DYNAMICS_SHARE_CPU} of a period on processors. Unstated there: the robot, solver, "
+    "horizon, step, cost, gait, contacts, the processor, figure 2's values, the word. So this instance is ours, and "
+    "its numbers are of this instance only.\n"
+    f"anymal-kinova, {KNOTS} steps of {1e3 * H:g} ms, 48 states, 30 inputs. Dynamics: A and B of all steps, and the "
+    "steps of the line search. LQ: costs to second order, and how the feet's forces act. Riccati: the backward pass, "
+    "by matrix products of NumPy and LAPACK on one core, the same for all. The robot follows each plan by its feedback "
+    "at 1 kHz, on springs of 50 kN/m, or in MuJoCo with MuJoCo's contacts. A plan is made from the state that is "
+    "predicted for the time at which it begins to hold.\n"
+    "Pinocchio: C++, a thread and a model a core; its stages lack the terms by which ours keeps the fourth order on a "
+    "floating base, so its work is less. crocoddyl: its own loop over nodes, one thread; the copies of its matrices to "
+    "NumPy are counted."
+)
+
+
+def measure(row: str, quick: bool) -> dict[str, Any]:
+    if row == FPGA:
+        return schedule()
+    threads = 1 if row in ("trot one core", "trot crocoddyl") else os.cpu_count() or 1
+    try:
+        controllers = {name: made(name, threads) for name in GROUPS[row]}
+    except UnsupportedError as error:
+        return {"left_out": str(error)}
+    loop = Loop(controllers, "mujoco" if "mujoco" in row else "springs")
+    gc.disable()
+    try:
+        loop.until(0.6 if quick else SECONDS)
+    except FloatingPointError as error:
+        return {"diverged": f"{error}, at {loop.time:.3f} s"}
+    finally:
+        gc.enable()
+    engines = {name: controller.engine.about for name, controller in controllers.items()}
+    agreed = {name: agreement(loop, controller) for name, controller in controllers.items()}
+    found = {"threads": threads, "engines": engines, "agreement": agreed}
+    return {**found, "periods": loop.periods(), "tracking": loop.tracking()}
+
+
+def made(name: str, threads: int) -> Controller:
+    walker = Walker("float32" if "float32" in name else "float64", threads)
+    return Controller(walker, engine_of(name, walker, threads))
+
+
+def engine_of(name: str, walker: Walker, threads: int) -> Engine:
+    if name == "pinocchio":
+        return Pinocchio(walker, threads)
+    return Crocoddyl(walker) if name == "crocoddyl" else Ours(walker)
+
+
+def agreement(loop: Loop, controller: Controller) -> dict[str, float]:
+    """How far A, B and the steps along the first plan are from ours in float64, relative to the largest entry."""
+    leader, exact = loop.leader, Ours(loop.walker)
+    force = leader.cost(leader.q, leader.v, leader.u, loop.wanted(leader, loop.time))[0]
+    given = [x[:KNOTS].astype(float) for x in (leader.q, leader.v, force)]
+    theirs = controller.engine.linearise(*(x.astype(controller.walker.dtype) for x in given))
+    pairs = zip(("A", "B", "q", "v"), exact.linearise(*given), theirs, strict=True)
+    return {name: float(np.abs(x - y).max() / np.abs(x).max()) for name, x, y in pairs}
+
+
+def schedule() -> dict[str, Any]:
+    """Cycles of an accelerator for this robot: all seven functions in 62 % of an XCVU9P's DSPs, 27x18 bits."""
+    of = hardware.accelerator(Walker().robot, hardware.Options())
+    cycles = {f: {"latency": of.latency(f), "interval": of.interval(f)} for f in of.plan.functions}
+    floats = NQ + 2 * NV, NV + 3 * NV * NV  # q, v, tau; a and its derivatives
+    return {"dsp": of.dsp, "functions": cycles, "bytes": [4 * n for n in floats]}
+
+
+def tables(rows: Rows) -> dict[str, Table]:
+    return {
+        "A control step": periods(rows),
+        "Medians of its parts, us": parts(rows),
+        "Tracking": tracking(rows),
+        "Dynamics of a control step by an accelerator": by_accelerator(rows),
+    }
+
+
+def periods(rows: Rows) -> Table:
+    head = ["row", "dynamics by", "threads", "p50, us", "p99, us", "p99 / p50", "steps a second, p50", "p99"]
+    found = [[*head, "times pinocchio's rate", "dynamics"]]
+    for row in GROUPS:
+        if not rows.get(row, {}).get("periods"):
+            found.append([row, rows.get(row, {}).get("diverged", "not measured")])
+            continue
+        base = rows[row]["periods"].get("pinocchio", {}).get("us", {}).get("p50")
+        for name, of in rows[row]["periods"].items():
+            p50, p99 = of["us"]["p50"], of["us"]["p99"]
+            gain = f"{base / p50:.2f}" if base else "-"
+            numbers = [f"{p50:.0f}", f"{p99:.0f}", f"{p99 / p50:.2f}", f"{1e6 / p50:.0f}", f"{1e6 / p99:.0f}", gain]
+            found.append([row, name, str(rows[row]["threads"]), *numbers, f"{of['dynamics_share']:.0%}"])
+    return found
+
+
+def parts(rows: Rows) -> Table:
+    found = [["row", "dynamics by", *PARTS]]
+    for row in GROUPS:
+        for name, of in rows.get(row, {}).get("periods", {}).items():
+            found.append([row, name, *(f"{of['parts_us'][part]:.0f}" for part in PARTS)])
+    return found
+
+
+def tracking(rows: Rows) -> Table:
+    found = [["row", "followed", "base, mm, mean", "largest", "tip, mm, mean", "largest"]]
+    for row, names in GROUPS.items():
+        of = rows.get(row, {}).get("tracking")
+        if of:
+            numbers = [f"{of[what][x]:.1f}" for what in ("base_mm", "tip_mm") for x in ("mean", "max")]
+            found.append([row, names[0], *numbers])
+    return found
+
+
+def by_accelerator(rows: Rows) -> Table:
+    """A and B of all steps: dfd of the states of a stage follow each other, stages wait; chain products not counted."""
+    found = [["", "us", ""]]
+    of, row = rows.get(FPGA), rows.get("trot", {}).get("periods", {})
+    if of is None:
+        return [*found, ["accelerator", "not measured"]]
+    dfd = of["functions"]["dfd"]
+    stage = accelerator.microseconds(dfd, KNOTS, accelerator.ASSUMED_HZ)
+    link = accelerator.link_microseconds(tuple(of["bytes"]), STAGES * KNOTS)
+    found.append(["dfd at 4 stages of 67 states, 125 MHz", f"{STAGES * stage:.0f}", f"{dfd['interval']} cycles a task"])
+    found.append(["the link, 2 GB/s, float32", f"{link:.0f}", "both ways, nothing overlapped"])
+    for name, found_of in row.items():
+        found.append([f"A and B and steps by {name}", f"{found_of['parts_us']['dynamics']:.0f}", "measured"])
+    return found
