@@ -6,14 +6,13 @@ Matplotlib draws the figures (the extra `condyle[experiments]`); without it a pa
 from __future__ import annotations
 
 import base64
-import io
 import json
 from collections.abc import Mapping, Sequence
 from html import escape
 from pathlib import Path
 from typing import Any
 
-from benchmarks.figures import pyplot
+from experiments.figure import Figure, svg
 from experiments.papers import PAPERS, part
 
 STYLE = """
@@ -57,8 +56,8 @@ def _part(module: Any, name: str, rows: Rows) -> list[str]:
     body.append(f"<p>{escape(_when(rows))}</p>")
     for heading, lines in module.tables(rows).items():
         body += [f"<h3>{escape(heading)}</h3>", _table(lines[1:], lines[0])]
-    for heading, curves in getattr(module, "curves", lambda _: {})(rows).items():
-        body += _figure(heading, curves)
+    for heading, figure in getattr(module, "figures", lambda _: {})(rows).items():
+        body += _figure(heading, figure)
     return body
 
 
@@ -78,22 +77,10 @@ def _table(lines: Sequence[Sequence[str]], head: Sequence[str] = ()) -> str:
     return f'<div class="wide"><table>{heads}{rows}</table></div>'
 
 
-def _figure(heading: str, curves: Mapping[str, Sequence[float]]) -> list[str]:
+def _figure(heading: str, figure: Figure) -> list[str]:
     """An image of its own, as names inside an SVG would meet those of the next one."""
-    plots = pyplot() if curves else None
-    if plots is None:
-        return []
-    figure, axes = plots.subplots(figsize=(5.6, 3.4), layout="constrained")
-    for label, values in curves.items():
-        axes.semilogy(values, label=label, linewidth=1.2)
-    axes.set(title=heading, xlabel="iteration", ylabel="cost")
-    axes.grid(visible=True, alpha=0.25)
-    axes.legend(fontsize=7)
-    drawn = io.BytesIO()
-    figure.savefig(drawn, format="svg", metadata={"Date": None})
-    plots.close(figure)
-    data = base64.b64encode(drawn.getvalue()).decode("ascii")
-    return [f'<img alt="{escape(heading)}" src="data:image/svg+xml;base64,{data}">']
+    data = base64.b64encode(svg(heading, figure)).decode("ascii")
+    return [f'<img alt="{escape(heading)}" src="data:image/svg+xml;base64,{data}">'] if data else []
 
 
 def _flat(about: Mapping[str, Any], before: str = "") -> list[tuple[str, Any]]:

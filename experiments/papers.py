@@ -13,7 +13,7 @@ class Paper:
     """A title, its source, and its parts: files of its folder with ROWS, QUICK and `measure(row, quick)`.
 
     parts: name to the file that has `tables(rows)`, and may have TEXT, a paragraph a line, and
-    `curves(rows)`: heading to label to the cost after each iteration.
+    `figures(rows)`: heading to `figure.Figure`.
     """
 
     title: str

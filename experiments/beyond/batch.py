@@ -21,6 +21,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 import condyle
+from experiments.figure import Figure, Lines
 from experiments.ilqr import Options, Solver
 from experiments.paths import Path
 from experiments.problems import Functions, Problem, Weights
@@ -125,6 +126,17 @@ class Fleet:
         self.q[:, 0], self.v[:, 0] = after.q, disturbed
         tip = self.arm.frame_placements(after.q).translation[:, 0]
         return np.linalg.norm(tip - figure_eight(self.time), axis=1)
+
+
+def figures(rows: Mapping[str, Mapping[str, Any]]) -> dict[str, Figure]:
+    """Ours on all cores in float32, and what GATO prints."""
+    ours = {int(row["problems"]): row["solve_ms"]["p50"] for name, row in rows.items() if name.endswith("float32")}
+    points = dict(sorted(ours.items()))
+    lines = {
+        "condyle float32, a processor": (list(points), list(points.values())),
+        "GATO, a GPU, printed": ([int(name) for name in PRINTED], list(PRINTED.values())),
+    }
+    return {"A solve of all problems": Lines("problems", "ms", lines)} if points else {}
 
 
 def tables(rows: Mapping[str, Mapping[str, Any]]) -> dict[str, list[list[str]]]:

@@ -59,7 +59,13 @@ def measure(row: str, quick: bool) -> dict[str, Any]:
     solved = bool(solver.solve())
     reached = placed(pinocchio, model, solver.xs[-1][: model.nq])
     versions = {name: str(module.__version__) for name, module in (("crocoddyl", crocoddyl), ("pinocchio", pinocchio))}
-    answer = {"solved": solved, "iterations": int(solver.iter), "cost": float(solver.cost), "tip": reached}
+    answer = {
+        "solved": solved,
+        "iterations": int(solver.iter),
+        "cost": float(solver.cost),
+        "tip": reached,
+        "where": _point(reached),
+    }
     return answer | {"text": f"{solver.cost:.10g}", "versions": versions}
 
 
@@ -145,7 +151,7 @@ def tables(rows: Mapping[str, Mapping[str, Any]]) -> dict[str, list[list[str]]]:
         elif not row["solved"]:
             found.append([name, f"did not converge in {row['iterations']}"])
         else:
-            found.append([name, str(row["iterations"]), row["text"], _point(row["tip"])])
+            found.append([name, str(row["iterations"]), row["text"], row["where"]])
     return {"Reach": [*found, ["crocoddyl's log", str(PRINTED["iterations"]), "8.125e+00", _point(PRINTED["tip"])]]}
 
 

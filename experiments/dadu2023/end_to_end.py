@@ -23,6 +23,7 @@ from experiments.dadu2023.loop import Loop
 from experiments.dadu2023.printed import DYNAMICS_SHARE_CPU, RATE_GAIN
 from experiments.dadu2023.sqp import PARTS, Controller
 from experiments.dadu2023.walker import KNOTS, NQ, NV, H, Walker
+from experiments.figure import Bars, Figure
 
 Rows = Mapping[str, Mapping[str, Any]]
 Table = list[list[str]]
@@ -116,6 +117,14 @@ def tables(rows: Rows) -> dict[str, Table]:
         "Tracking": tracking(rows),
         "Dynamics of a control step by an accelerator": by_accelerator(rows),
     }
+
+
+def figures(rows: Rows) -> dict[str, Figure]:
+    bars: dict[str, list[float]] = {}
+    for row in GROUPS:
+        for name, of in rows.get(row, {}).get("periods", {}).items():
+            bars[f"{row}: {name}"] = [of["parts_us"][part] / 1e3 for part in PARTS]
+    return {"A control step, medians of its parts": Bars("ms", PARTS, bars)}
 
 
 def periods(rows: Rows) -> Table:

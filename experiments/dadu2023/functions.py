@@ -22,6 +22,7 @@ from experiments.dadu2023.printed import (
     RESOURCES,
     THROUGHPUT,
 )
+from experiments.figure import Figure, Lines
 from experiments.timed import Timed
 
 FUNCTIONS = ("id", "fd", "m", "minv", "did", "dfd", "difd")
@@ -69,6 +70,19 @@ def tables(rows: Rows) -> dict[str, Table]:
         "Resources, share of an XCVU9P": resources(rows),
         "Power and energy": [["", "paper", "ours"], ["W", f"{POWER_W[0]} to {POWER_W[1]}", "unmeasured"]],
     }
+
+
+def figures(rows: Rows) -> dict[str, Figure]:
+    """Figure 17."""
+    lines: dict[str, tuple[list[int], list[float]]] = {name: ([], []) for name in ("accelerator, 125 MHz", *ALL)}
+    for n in LARGER:
+        fpga, row = _fpga_us(rows, "iiwa14", "dfd", n), rows.get(SCALES, {}).get("batches", {}).get(str(n), {})
+        rates = {engine: 1e3 / of["median"] for engine, of in row.get("ns", {}).items()}
+        rates |= {"accelerator, 125 MHz": n / fpga} if fpga else {}
+        for name, rate in rates.items():
+            lines[name][0].append(n)
+            lines[name][1].append(rate)
+    return {"Throughput of dfd of iiwa14": Lines("N", "million a second", lines)}
 
 
 def latency(rows: Rows) -> Table:

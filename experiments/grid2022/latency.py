@@ -10,6 +10,7 @@ from collections.abc import Mapping
 from typing import Any
 
 import condyle
+from experiments.figure import Figure, Lines
 from experiments.grid2022.printed import FIGURE_4_CPU_256, FREEDOMS, MACHINE, ROBOTS, TABLE_I
 from experiments.timed import Timed, us
 
@@ -43,6 +44,19 @@ def tables(rows: Rows) -> dict[str, Table]:
         "Figure 4: dfd of N states, us": many(rows),
         "Figure 5: times longer than iiwa14, one computation": scaling(rows),
     }
+
+
+def figures(rows: Rows) -> dict[str, Figure]:
+    """Figure 4 for each robot, and the paper's number at N = 256."""
+    found: dict[str, Figure] = {}
+    for robot, title in ROBOTS.items():
+        lines: dict[str, tuple[list[int], list[float]]] = {}
+        for engine in ("condyle", "condyle float32 all", "pinocchio", "pinocchio all", "casadi"):
+            ns = {n: cell(rows, robot, "dfd", n).get("ns", {}).get(engine) for n in BATCHES[1:]}
+            lines[engine] = ([n for n, of in ns.items() if of], [n * of["median"] / 1e3 for n, of in ns.items() if of])
+        printed = {"paper, 8 cores": ([256], [FIGURE_4_CPU_256[robot]])}
+        found[f"dfd of {title}, N computations"] = Lines("N", "us", lines, points=printed)
+    return found
 
 
 def one(rows: Rows) -> Table:

@@ -14,6 +14,7 @@ from typing import Any
 import condyle
 from benchmarks import results
 from experiments import accelerator
+from experiments.figure import Figure, Lines
 from experiments.plancher2021.printed import FIGURE_1, FIGURE_2, FIGURE_3, FPGA_US, MACHINE
 from experiments.timed import OURS, Timed, us
 
@@ -69,6 +70,23 @@ def tables(rows: Rows) -> dict[str, Table]:
         "Figure 2: kernels of a GPU, counted, times unmeasured": gpu(rows),
         "Ratios": ratios(rows),
     }
+
+
+def figures(rows: Rows) -> dict[str, Figure]:
+    """Figure 3, with the accelerator by its cycles."""
+    lines = {name: _line(rows, name) for name in SHOWN if not name.endswith("plain")}
+    if FPGA in rows:
+        of = accelerator.of(rows[FPGA][DESIGNS[0]], FUNCTION)
+        cycles = [accelerator.microseconds(of, n, accelerator.ASSUMED_HZ) for n in BATCHES]
+        lines["accelerator, 125 MHz, no link"] = (BATCHES, cycles)
+    return {"difd of iiwa14, N computations": Lines("N", "us", lines)}
+
+
+def _line(rows: Rows, engine: str) -> tuple[list[int], list[float]]:
+    """Batches and microseconds."""
+    measured = {n: rows.get(f"N {n}", {}).get("ns", {}).get(engine) for n in BATCHES}
+    found = {n: n * spread["median"] / 1e3 for n, spread in measured.items() if spread}
+    return list(found), list(found.values())
 
 
 def single(rows: Rows) -> Table:

@@ -1,10 +1,11 @@
-"""What the sweep's section says: text, tables and curves as plain data, from measured rows alone."""
+"""What the sweep's section says: text, tables and figures as plain data, from measured rows alone."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
 from typing import Any
 
+from experiments.figure import Figure, Lines
 from experiments.plancher2021.sweep import CONVERGED, COSTS, PRINTED, TRAPS, WORDS
 
 Rows = Mapping[str, Mapping[str, Any]]
@@ -63,14 +64,14 @@ def line(row: Mapping[str, Any]) -> list[str]:
     ]
 
 
-def curves(rows: Rows) -> dict[str, dict[str, list[float]]]:
-    """Figure to word to the median cost after 0, 1, ... iterations."""
-    return {
-        f"Median cost over iterations, {TITLES[cost]}": {
-            word: list(rows[f"{cost} {word}"]["cost_median"]) for word in CURVES if f"{cost} {word}" in rows
-        }
-        for cost in COSTS
-    }
+def figures(rows: Rows) -> dict[str, Figure]:
+    """The median cost after 0, 1, ... iterations, a line a word."""
+    found: dict[str, Figure] = {}
+    for cost in COSTS:
+        lines = {word: list(rows[f"{cost} {word}"]["cost_median"]) for word in CURVES if f"{cost} {word}" in rows}
+        drawn = {word: (range(len(values)), values) for word, values in lines.items()}
+        found[f"Median cost over iterations, {TITLES[cost]}"] = Lines("iteration", "cost", drawn, "y")
+    return found
 
 
 def valid(rows: Rows, cost: str) -> dict[str, int | None]:

@@ -11,6 +11,7 @@ from typing import Any
 
 from benchmarks import links
 from condyle.backends.cpu.build import supported
+from experiments.figure import Figure, Lines
 from experiments.yang2017.printed import JSIIA_LOSES, MACHINE, REPEATS
 
 GROUP_LENGTHS = (10, 100, 200)
@@ -48,6 +49,23 @@ def tables(rows: Rows) -> dict[str, Table]:
         "One state, us a call": one_state(rows),
         "Groups, forward dynamics, float32, us in all": groups(rows),
     }
+
+
+def figures(rows: Rows) -> dict[str, Figure]:
+    """One state by length; groups of states by their number."""
+    found: dict[str, Figure] = {}
+    for name in ("fd", "id"):
+        of = {n: rows.get(f"{name} float32 {n}") for n in links.LENGTHS["float32"]}
+        measured = {n: row for n, row in of.items() if row}
+        ways = {"serial": "serial_us", "segments": "chunks_us"}
+        lines = {way: (list(measured), [row[key] for row in measured.values()]) for way, key in ways.items()}
+        found[f"{name} of a chain, one state, float32"] = Lines("links", "us", lines)
+    for n in GROUP_LENGTHS:
+        many = rows.get(f"groups {n}", {}).get("rows", ())
+        ways = {"one by one": "serial_us", "a state a lane": "simd_us", "segments": "chunks_us"}
+        lines = {way: ([row["states"] for row in many], [row[key] for row in many]) for way, key in ways.items()}
+        found[f"fd of groups of chains of {n} links, float32"] = Lines("states", "us", lines)
+    return found
 
 
 def one_state(rows: Rows) -> Table:

@@ -11,6 +11,7 @@ from pathlib import Path
 import pytest
 
 from experiments import page, runner
+from experiments.figure import Bars, Lines, svg
 from experiments.papers import PAPERS, part, rows
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -97,3 +98,24 @@ def test_unknown_names_are_refused_with_what_there_is() -> None:
     done = subprocess.run([sys.executable, "-m", "experiments", "mpc"], cwd=ROOT, capture_output=True, text=True)
     assert done.returncode == 2
     assert all(paper in done.stderr for paper in PAPERS)
+
+
+def test_figures_are_drawn_the_same_each_time() -> None:
+    lines = Lines("N", "us", {"a": ([1, 16, 256], [1.0, 2.0, 30.0])}, points={"paper": ([256], [50.0])})
+    bars = Bars("ms", ("one", "two"), {"a": (1.0, 2.0), "b": (3.0, 0.5)})
+    for figure in (lines, bars):
+        drawn = svg("title", figure)
+        assert drawn.startswith(b"<?xml") and drawn == svg("title", figure)
+    assert svg("title", Lines("N", "us", {"a": ([], [])})) == b"" == svg("title", Bars("ms", ("one",), {}))
+
+
+@pytest.mark.parametrize("paper", PAPERS)
+def test_rows_of_the_results_become_tables_and_figures(paper: str) -> None:
+    """Of the files of the repository."""
+    found = json.loads(runner.path(paper, quick=False).read_text())["measurements"]
+    for name, tells in PAPERS[paper].parts.items():
+        module = part(paper, tells)
+        head, *lines = next(iter(module.tables(found.get(name, {})).values()))
+        assert lines and all(len(line) in (2, len(head)) for line in lines)
+        for figure in getattr(module, "figures", lambda _: {})(found.get(name, {})).values():
+            assert not figure.empty()

@@ -17,13 +17,14 @@ def row(converged: float = 1.0, diverged: int = 0) -> dict[str, object]:
     }
 
 
-def test_rows_become_tables_and_curves():
+def test_rows_become_tables_and_figures():
     rows = {"tip q16.16": row(), "tip q8.24": row(0.0, 3)}
     tables = sweep_text.tables(rows)
     lines = {line[0]: line[1:] for line in tables["Words, the end effector's cost"]}
     assert lines["tip q16.16"] == ["100%", "9", "19.13", "44.5", "2.37%"]
     assert lines["tip q8.24"][:2] == ["0%, 3 diverged", "-"] and lines["tip q27.5"] == ["not measured"]
-    assert sweep_text.curves(rows)["Median cost over iterations, the end effector's cost"]["q8.24"] == [335.0, 19.132]
+    figure = sweep_text.figures(rows)["Median cost over iterations, the end effector's cost"]
+    assert figure.lines["q8.24"] == (range(2), [335.0, 19.132])
     assert len(tables) == 4
     head, tip, joint, paper = tables["Fewest bits of 32 with which every trial converges"]
     assert tip == ["the end effector's cost", "16", "16"] and joint[1:] == ["-", "-"]
