@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import gc
 import os
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from typing import Any
 
 import numpy as np
@@ -19,7 +19,7 @@ from condyle import hardware
 from condyle.errors import UnsupportedError
 from experiments import accelerator
 from experiments.dadu2023.engines import Crocoddyl, Engine, Ours, Pinocchio
-from experiments.dadu2023.loop import Loop
+from experiments.dadu2023.loop import QUIET, Loop
 from experiments.dadu2023.printed import DYNAMICS_SHARE_CPU, RATE_GAIN
 from experiments.dadu2023.sqp import PARTS, Controller
 from experiments.dadu2023.walker import KNOTS, NQ, NV, H, Walker
@@ -40,6 +40,8 @@ GROUPS = {
 """Row to its controllers; the robot follows the first one."""
 ROWS = (*GROUPS, FPGA)
 QUICK = ("trot mujoco",)
+HEAD = ["row", "dynamics by", "threads", "p99 / p50 of all", "quiet steps", "p50, us", "p99, us", "p99 / p50"]
+HEAD += ["steps a second", "times pinocchio's rate", "dynamics"]
 STAGES = 4
 """Of RK4, one after the other."""
 
@@ -55,7 +57,9 @@ TEXT = (
     "predicted for the time at which it begins to hold.\n"
     "Pinocchio: C++, a thread and a model a core; its stages lack the terms by which ours keeps the fourth order on a "
     "floating base, so its work is less. crocoddyl: its own loop over nodes, one thread; the copies of its matrices to "
-    "NumPy are counted."
+    "NumPy are counted.\n"
+    "The machine is shared and has slow phases. A control step is quiet where a fixed piece of work, timed before and "
+    f"after it, took at most {QUIET} times its least; times are those of quiet steps."
 )
 
 
@@ -120,33 +124,50 @@ def tables(rows: Rows) -> dict[str, Table]:
 
 
 def figures(rows: Rows) -> dict[str, Figure]:
-    bars: dict[str, list[float]] = {}
-    for row in GROUPS:
-        for name, of in rows.get(row, {}).get("periods", {}).items():
-            bars[f"{row}: {name}"] = [of["parts_us"][part] / 1e3 for part in PARTS]
+    bars = {
+        f"{row}: {name}": [of["parts_us"][part] / 1e3 for part in PARTS]
+        for row, name, of in spreads(rows)
+        if of is not None
+    }
     return {"A control step, medians of its parts": Bars("ms", PARTS, bars)}
 
 
-def periods(rows: Rows) -> Table:
-    head = ["row", "dynamics by", "threads", "p50, us", "p99, us", "p99 / p50", "steps a second, p50", "p99"]
-    found = [[*head, "times pinocchio's rate", "dynamics"]]
+def spreads(rows: Rows) -> Iterator[tuple[str, str, Mapping[str, Any] | None]]:
+    """Row, controller, and its quiet control steps; None where there are none."""
     for row in GROUPS:
-        if not rows.get(row, {}).get("periods"):
-            found.append([row, rows.get(row, {}).get("diverged", "not measured")])
-            continue
-        base = rows[row]["periods"].get("pinocchio", {}).get("us", {}).get("p50")
-        for name, of in rows[row]["periods"].items():
-            p50, p99 = of["us"]["p50"], of["us"]["p99"]
-            gain = f"{base / p50:.2f}" if base else "-"
-            numbers = [f"{p50:.0f}", f"{p99:.0f}", f"{p99 / p50:.2f}", f"{1e6 / p50:.0f}", f"{1e6 / p99:.0f}", gain]
-            found.append([row, name, str(rows[row]["threads"]), *numbers, f"{of['dynamics_share']:.0%}"])
-    return found
+        for name, of in rows.get(row, {}).get("periods", {}).items():
+            yield row, name, of.get("quiet")
+
+
+def periods(rows: Rows) -> Table:
+    missing = {row: rows.get(row, {}).get("diverged", "not measured") for row in GROUPS}
+    found = [HEAD, *([row, said] for row, said in missing.items() if "periods" not in rows.get(row, {}))]
+    return found + [[row, name, *_numbers(rows[row], name, of)] for row, name, of in spreads(rows)]
+
+
+def _numbers(row: Mapping[str, Any], name: str, of: Mapping[str, Any] | None) -> list[str]:
+    whole, base = row["periods"][name], row["periods"].get("pinocchio", {}).get("quiet")
+    every, quiet = whole["every"]["us"], f"{whole['quiet_share']:.0%}"
+    first = [str(row["threads"]), f"{every['p99'] / every['p50']:.2f}", quiet]
+    if of is None:
+        return first
+    p50, p99 = of["us"]["p50"], of["us"]["p99"]
+    over = f"{base['us']['p50'] / p50:.2f}" if base else "-"
+    return [
+        *first,
+        f"{p50:.0f}",
+        f"{p99:.0f}",
+        f"{p99 / p50:.2f}",
+        f"{1e6 / p50:.0f}",
+        over,
+        f"{of['dynamics_share']:.0%}",
+    ]
 
 
 def parts(rows: Rows) -> Table:
     found = [["row", "dynamics by", *PARTS]]
-    for row in GROUPS:
-        for name, of in rows.get(row, {}).get("periods", {}).items():
+    for row, name, of in spreads(rows):
+        if of is not None:
             found.append([row, name, *(f"{of['parts_us'][part]:.0f}" for part in PARTS)])
     return found
 
@@ -172,6 +193,7 @@ def by_accelerator(rows: Rows) -> Table:
     link = accelerator.link_microseconds(tuple(of["bytes"]), STAGES * KNOTS)
     found.append(["dfd at 4 stages of 67 states, 125 MHz", f"{STAGES * stage:.0f}", f"{dfd['interval']} cycles a task"])
     found.append(["the link, 2 GB/s, float32", f"{link:.0f}", "both ways, nothing overlapped"])
-    for name, found_of in row.items():
-        found.append([f"A and B and steps by {name}", f"{found_of['parts_us']['dynamics']:.0f}", "measured"])
+    for name, spread in row.items():
+        us = spread["every"]["parts_us"]["dynamics"]
+        found.append([f"A and B and steps by {name}", f"{us:.0f}", "measured"])
     return found
