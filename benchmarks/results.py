@@ -16,6 +16,7 @@ from typing import Any
 
 ROOT = Path(__file__).resolve().parent.parent
 FOLDER = ROOT / "benchmarks" / "results"
+CODE = ("src", "benchmarks/*.py", "experiments/*.py")
 
 
 def certificate() -> dict[str, Any]:
@@ -33,9 +34,9 @@ def machine() -> dict[str, Any]:
 
 
 def commit() -> str:
-    """The commit that was measured, marked where the tree differed from it."""
+    """The commit that was measured, marked where its code differed from it; results and docs may."""
     head = _git("rev-parse", "HEAD") or "unknown"
-    return head + ("+changes" if _git("status", "--porcelain", "--untracked-files=no", "--", "src") else "")
+    return head + ("+changes" if _git("status", "--porcelain", "--untracked-files=no", "--", *CODE) else "")
 
 
 def merge(measurement: str, robot: str, found: dict[str, Any], path: Path | None = None) -> Path:

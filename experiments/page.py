@@ -33,7 +33,7 @@ def page(paper: str, found: Mapping[str, Any]) -> str:
     about, parts = PAPERS[paper], found.get("measurements", {})
     body = [f"<h1>{escape(about.title)}</h1>", f"<p>{escape(about.source)}</p>"]
     for name, tells in about.parts.items():
-        body += _part(part(paper, tells), name, parts.get(name, {}))
+        body += _part(part(paper, tells), name, parts.get(name, {}), found.get("left_out", {}).get(name, {}))
     body += ["<h2>Machine and versions</h2>", _table([[key, str(value)] for key, value in _flat(found["machine"])])]
     return (
         f'<!doctype html>\n<html lang="en"><head><meta charset="utf-8"><title>{escape(about.title)}</title>\n'
@@ -50,10 +50,11 @@ def write(paper: str, file: Path) -> Path:
     return where
 
 
-def _part(module: Any, name: str, rows: Rows) -> list[str]:
+def _part(module: Any, name: str, rows: Rows, left_out: Mapping[str, str]) -> list[str]:
     body = [f"<h2>{escape(name.replace('_', ' ').capitalize())}</h2>"]
     body += [f"<p>{escape(text)}</p>" for text in getattr(module, "TEXT", module.__doc__).split("\n") if text.strip()]
     body.append(f"<p>{escape(_when(rows))}</p>")
+    body += [f"<p>Left out: {escape(row)}: {escape(why)}</p>" for row, why in left_out.items()]
     for heading, lines in module.tables(rows).items():
         body += [f"<h3>{escape(heading)}</h3>", _table(lines[1:], lines[0])]
     for heading, figure in getattr(module, "figures", lambda _: {})(rows).items():

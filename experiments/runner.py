@@ -46,9 +46,21 @@ def run(paper: str, *, quick: bool, only: str = "", again: bool = False) -> tupl
             said.append(f"{paper}, {row}: failed, see above")
         elif "left_out" in found:
             said.append(f"{paper}, {row}: left out, {found['left_out']}")
+            leave_out(file, name, row, found["left_out"])
         else:
             results.merge(name, row, {**about, **found}, file)
+            leave_out(file, name, row, None)
     return failed, said
+
+
+def leave_out(file: Path, name: str, row: str, why: str | None) -> None:
+    """Keeps why a row is missing, for the page; None: it is there."""
+    whole: dict[str, Any] = json.loads(file.read_text()) if file.exists() else {"machine": results.machine()}
+    rows: dict[str, str] = whole.setdefault("left_out", {}).setdefault(name, {})
+    rows.pop(row, None)
+    if why and row not in whole.get("measurements", {}).get(name, {}):
+        rows[row] = why
+    results.write(file, whole)
 
 
 def apart(paper: str, name: str, row: str, quick: bool) -> dict[str, Any] | None:

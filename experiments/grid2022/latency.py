@@ -1,7 +1,7 @@
 """Table I, figure 4 and figure 5 of GRiD: five functions of three robots, one computation, and N = 16 to 256.
 
 The paper's CPU is Pinocchio with generated code, 8 threads, float32. Here it is Pinocchio's C++, float64, on 1 and all
-cores; CasADi's generated C stands beside it. Times of a GPU are not measured here.
+cores; CasADi's generated C stands beside it. Kernels are launched where there is a GPU.
 """
 
 from __future__ import annotations
@@ -10,13 +10,16 @@ from collections.abc import Mapping
 from typing import Any
 
 import condyle
+from experiments import gpu
 from experiments.figure import Figure, Lines
 from experiments.grid2022.printed import FIGURE_4_CPU_256, FREEDOMS, MACHINE, ROBOTS, TABLE_I
 from experiments.timed import Timed, us
 
 FUNCTIONS = ("id", "minv", "fd", "did", "dfd")
 BATCHES = (1, 16, 32, 64, 128, 256)
-ROWS = tuple(f"{robot} {function}" for robot in ROBOTS for function in FUNCTIONS)
+GPU = "GPU"
+CELLS = tuple(f"{robot} {function}" for robot in ROBOTS for function in FUNCTIONS)
+ROWS = (*CELLS, *(f"{robot} {GPU}" for robot in ROBOTS))
 QUICK = ("iiwa14 id",)
 ENGINES = ("condyle", "condyle float32", "condyle all", "condyle float32 all", "pinocchio", "pinocchio all", "casadi")
 QUICK_ENGINES = ("condyle", "condyle float32")
@@ -26,13 +29,15 @@ Table = list[list[str]]
 
 TEXT = (
     f"Printed in the paper: table I, and of figure 4 three sums in the text. Its machine: {MACHINE}. Derived: figure "
-    "5, from table I. Unmeasured here: all times of a GPU, so figure 4's split into computing and copying. "
+    "5, from table I. "
     "Unstated there: raw data, which mass and inertia each model has."
 )
 
 
 def measure(row: str, quick: bool) -> dict[str, Any]:
     robot, function = row.split()
+    if function == GPU:
+        return gpu.times(robot, FUNCTIONS, BATCHES)
     timed = Timed(condyle.load(robot), QUICK_ENGINES if quick else ENGINES, quick)
     batches = {str(n): timed.row(function, n) for n in (BATCHES[:2] if quick else BATCHES)}
     return {"batches": batches, "rivals": timed.about()}
@@ -61,23 +66,25 @@ def figures(rows: Rows) -> dict[str, Figure]:
 
 def one(rows: Rows) -> Table:
     engines = ("condyle", "condyle float32", "pinocchio", "casadi")
-    found = [["robot", "function", *engines, "paper, CPU", "paper, GPU"]]
+    found = [["robot", "function", *engines, "our GPU", "paper, CPU", "paper, GPU"]]
     for k, robot in enumerate(ROBOTS):
         for name in FUNCTIONS:
             row = cell(rows, robot, name, 1)
             printed = [f"{TABLE_I[device][name][k]:g}" for device in ("CPU", "GPU")]
-            found.append([robot, name, *(us(row, engine) for engine in engines), *printed])
+            ours = [*(us(row, engine) for engine in engines), gpu.us(rows.get(f"{robot} {GPU}"), name, 1)]
+            found.append([robot, name, *ours, *printed])
     return found
 
 
 def many(rows: Rows) -> Table:
     engines = ("condyle", "condyle all", "condyle float32 all", "pinocchio", "pinocchio all")
-    found = [["robot", "N", *engines, "paper, 8 cores", "our GPU"]]
+    found = [["robot", "N", *engines, "paper, 8 cores", "our GPU", "with copies"]]
     for robot in ROBOTS:
         for n in BATCHES[1:]:
             row = cell(rows, robot, "dfd", n)
             printed = f"{FIGURE_4_CPU_256[robot]:g}" if n == 256 else "in the figure only"
-            found.append([robot, str(n), *(us(row, engine, n) for engine in engines), printed, "unmeasured"])
+            ours = [gpu.us(rows.get(f"{robot} {GPU}"), "dfd", n, what) for what in (gpu.KERNEL, gpu.WHOLE)]
+            found.append([robot, str(n), *(us(row, engine, n) for engine in engines), printed, *ours])
     return found
 
 

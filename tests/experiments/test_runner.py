@@ -39,6 +39,8 @@ def test_a_run_goes_on_where_it_was(counted: list[str], tmp_path: Path) -> None:
     assert counted == [row for _, row in rows("plancher2021", quick=False)]
     assert failed == 1
     assert any("tip q16.16: left out, solver is not installed: pip install solver" in line for line in said)
+    kept = json.loads((tmp_path / "full" / "plancher2021.json").read_text())
+    assert kept["left_out"]["sweep"] == {"tip q16.16": "solver is not installed: pip install solver"}
     counted.clear()
     runner.run("plancher2021", quick=False)
     assert counted == ["N 1", "tip q16.16"]  # what failed and what was left out
@@ -77,6 +79,14 @@ def test_a_module_of_our_own_that_is_missing_is_an_error(monkeypatch: pytest.Mon
 def test_only_that_names_no_row_says_what_there_is(counted: list[str]) -> None:
     _, (said,) = runner.run("beyond", quick=False, only="2048")
     assert "'2048'" in said and "1024 float32" in said and not counted
+
+
+def test_what_was_left_out_stands_on_the_page_until_it_is_measured(counted: list[str], tmp_path: Path) -> None:
+    file = tmp_path / "full" / "beyond.json"
+    runner.leave_out(file, "reach", "reach by condyle", "no <solver>: pip install it")
+    assert "Left out: reach by condyle: no &lt;solver&gt;: pip install it" in page.write("beyond", file).read_text()
+    runner.run("beyond", quick=False, only="reach by condyle")
+    assert json.loads(file.read_text())["left_out"]["reach"] == {}
 
 
 @pytest.mark.parametrize("paper", PAPERS)
