@@ -33,11 +33,13 @@ def run(paper: str, *, quick: bool, only: str = "", again: bool = False) -> tupl
     from tqdm import tqdm  # drawn on a terminal only
 
     failed, said, file = 0, list[str](), path(paper, quick)
-    wanted, there = list(rows(paper, quick, only)), kept(file)
+    wanted, there = list(rows(paper, quick, only)), {} if quick else kept(file)
     if not wanted:
         return 0, [f"{paper}: no row begins with {only!r}; there are {', '.join(row for _, row in rows(paper, quick))}"]
+    if quick:
+        file.unlink(missing_ok=True)  # of other code, perhaps
     for name, row in tqdm(wanted, desc=paper, disable=None, unit="row"):
-        if not (again or quick) and row in there.get(name, {}):
+        if not again and row in there.get(name, {}):
             continue
         about = results.certificate()
         found = apart(paper, name, row, quick)
