@@ -1,7 +1,7 @@
 """A quadruped with an arm, trotting: the period of its controller, by whose dynamics, and how well it tracks.
 
-The instance is ours, as the paper states none: anymal-kinova (24 degrees of freedom), a horizon of 67 steps of 15 ms,
-RK4 with derivatives, one Gauss-Newton SQP iteration a control step, by multiple shooting; inputs are the joints'
+The paper states the 24 degrees of freedom and no more of the instance. Here: anymal-kinova, a horizon of 67 steps of
+15 ms, RK4 with derivatives, one Gauss-Newton SQP iteration a control step, by multiple shooting; inputs are the joints'
 torques and the forces of the feet that stand by a trot's schedule. The base moves at 0.25 m/s, the tip draws a circle.
 Controllers of one row make each plan one after the other, so that what else runs on the machine slows all of them.
 """
@@ -47,7 +47,7 @@ STAGES = 4
 
 TEXT = (
     f"Of the paper: the control rate of a quadruped with an arm rises by {RATE_GAIN - 1:.0%} against 4 threads of a "
-    f"processor; dynamics are {DYNAMICS_SHARE_CPU} of a period on processors. Unstated there: the robot, solver, "
+    f"processor; dynamics are {DYNAMICS_SHARE_CPU} of a period on processors. Unstated there: the model, solver, "
     "horizon, step, cost, gait, contacts, the processor, figure 2's values, the word. So this instance is ours, and "
     "its numbers are of this instance only.\n"
     f"anymal-kinova, {KNOTS} steps of {1e3 * H:g} ms, 48 states, 30 inputs. Dynamics: A and B of all steps, and the "

@@ -29,15 +29,15 @@ LATENCY = {"AGX Orin CPU": Range(0.12, 0.55, 0.29), "i9-13900HX": Range(0.34, 1.
 FIGURE_16 = {"CPU": Range(10.3, 13.0), "GPU": Range(3.4, 11.3), "FPGA": Range(6.3, 7.0)}
 """Times faster than Plancher 2021 at batches of difd: text beside figure 16."""
 DIFD_US = 0.76
-"""Latency of difd of iiwa: section V-A."""
+"""Latency of difd of iiwa: section VI-A."""
 GPU_WINS_ABOVE = 512
 """States from which on the RTX 4090M has the higher throughput of dfd: text beside figure 17."""
 RESOURCES = {"dsp": 0.62, "lut": 0.54, "ff": 0.17}
-"""Shares of the device: section V-B."""
+"""Shares of the device: section VI-C."""
 DEVICE = {"dsp": 6840, "lut": 1182240, "ff": 2364480}
 """What an XCVU9P has: AMD's data sheet DS890."""
 POWER_W = (6.2, 36.8)
 RATE_GAIN = 1.8
-"""Of the control rate, end to end, against 4 threads of a processor: section V-C."""
+"""Of the control rate, end to end, against 4 threads of a processor: section VI-B."""
 DYNAMICS_SHARE_CPU = "30 to 90 %"
 """Of a period of model-predictive control on processors, as the introductions of the papers say."""

@@ -13,5 +13,5 @@ FIGURE_2 = {16: 1.9, 128: 2.8}
 """Completely fused over split on the GPU, by N."""
 FIGURE_3 = {"GPU over CPU": {16: 1.2, 128: 3.0}, "FPGA over CPU": {16: 1.9, 128: 1.6}}
 FPGA_US = 0.61
-"""One computation on the FPGA: printed by Dadu-RBD (section V-A), not by this paper."""
+"""One computation on the FPGA: printed by Dadu-RBD (section VI-A), not by this paper."""
 MACHINE = "Intel i7-7700, 4 cores, 3.6 GHz, turbo off; NVIDIA RTX 2080, 1.7 GHz; VCU118 at 55.6 MHz over PCIe Gen1"
