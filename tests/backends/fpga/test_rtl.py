@@ -162,7 +162,7 @@ def test_mimics_and_every_joint_type(bench: Bench) -> None:
     ("name", "ii", "each"),
     [
         ("iiwa14", 4, 5),
-        *(slow(*many) for many in (("iiwa14", 2, 100), ("hyq", 3, 100))),
+        *(slow(*many) for many in (("iiwa14", 2, 40), ("hyq", 3, 40))),
     ],
 )
 def test_robots_of_the_papers(bench: Bench, name: str, ii: int, each: int) -> None:
