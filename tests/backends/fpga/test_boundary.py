@@ -118,14 +118,14 @@ def test_the_bench_sees_a_beat_that_a_soft_reset_withdraws(tmp_path) -> None:
     ("robot", "options", "float32"),
     [
         (ARM, Options(("fd", "rk4", "euler"), word="32", f_ext=20.0), False),
-        slow("hyq", Options(("fd", "fd_given"), dsp=2000), True),
+        slow(condyle.random_tree(3, 1, floating_base=True), Options(("fd", "fd_given"), dsp=2000), True),
         slow("iiwa14", Options(dsp=600), False),
     ],
     ids=("forces and steps", "a given base", "iiwa14"),
 )
 def test_other_tasks(tmp_path, robot, options: Options, float32: bool) -> None:
     if isinstance(robot, str):
-        robot = condyle.load(robot, floating_base=robot == "hyq")
+        robot = condyle.load(robot)
     folder = written(tmp_path, robot, hardware.accelerator(robot, options), Boundary(256, float32), 4)
     assert ran(folder, *STALLS).startswith("right: ")
 
