@@ -11,6 +11,7 @@ from typing import Any, cast
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from condyle.chunked import Mapped
 from condyle.compile.checks import check_bound, unbound
 from condyle.compile.serial import Compiler, fall_back
 from condyle.derivatives import parsed, with_numbers
@@ -33,7 +34,7 @@ Array = NDArray[np.floating]
 Out = Array | Packed | Sequence[Array] | Sequence[Packed] | None
 
 
-class Dynamics(Packing, Rolling, Methods):
+class Dynamics(Packing, Rolling, Mapped, Methods):
     """The functions of one robot on one target. Safe to call from many threads; a forked child may call too.
 
     Every method takes arrays (..., size) with any leading batch dimensions, broadcast against each other, and gives

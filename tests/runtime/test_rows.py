@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import sys
 
 import numpy as np
 import pytest
@@ -77,3 +78,15 @@ def test_rows_of_every_length(size: int, dtype: str) -> None:
         assert np.array_equal(found[:, 1:-1], q + dv)
         assert (found[:, 0] == 9.0).all() and (found[:, -1] == 9.0).all()
         assert np.array_equal(dyn.integrate(q.copy(), dv.copy()), q + dv)
+
+
+def test_a_dtype_that_names_this_machines_byte_order_is_the_same() -> None:
+    """As Zarr's arrays have it; strided ones and outputs too."""
+    dyn = condyle.load("iiwa14").compile(threads=1)
+    q, v = condyle.load("iiwa14").random_state(6, 0)
+    named = np.dtype("float64").newbyteorder("<" if sys.byteorder == "little" else ">")
+    want, out = dyn.inverse_dynamics(q, v, v), np.empty((6, 7), named)
+    assert named == np.dtype("float64") and named.byteorder != "="
+    assert np.array_equal(dyn.inverse_dynamics(q.astype(named), v, v), want)
+    assert np.array_equal(dyn.inverse_dynamics(q.astype(named)[::2], v[::2], v[::2]), want[::2])
+    assert dyn.inverse_dynamics(q, v, v, out=out) is out and np.array_equal(out, want)

@@ -29,6 +29,7 @@ from condyle.runtime.rows import (
     overlaps_itself,
     rows_of,
     shaped,
+    spelled,
 )
 from condyle.specification import F_EXT, Function, Port
 
@@ -173,7 +174,7 @@ class Binder:
         dims = spec.dims
         if array.shape[array.ndim - len(dims) :] != dims or array.ndim < len(dims):
             raise ShapeError(self._misshapen(spec, array.shape))
-        return array
+        return spelled(array, self._dtype)
 
     def _converts(self, array: Floats, listed: bool) -> bool:
         return array.dtype.kind in "iu" or (listed and (array.dtype.kind == "f" or array.size == 0))
@@ -251,7 +252,7 @@ class Binder:
         outputs: list[Floats] = []
         late: list[tuple[Floats, Floats]] = []
         for spec, result in zip(self._outputs, results, strict=True):
-            array = np.asarray(result)
+            array = spelled(np.asarray(result), self._dtype)
             rows = shaped(array, (n, spec.size))
             if not (np.may_share_memory(rows, array) and has_rows(rows)) and rows.size:
                 rows = np.empty((n, spec.size), self._dtype)
@@ -262,6 +263,11 @@ class Binder:
 
 def as_array(method: str, name: str, arg: ArrayLike) -> Floats:
     """What is no array yet as one; DTypeError or ShapeError where it is nothing of the kind."""
+    if hasattr(arg, "__dask_graph__"):  # it would be computed here, whole
+        raise DTypeError(
+            f"{method}: {name} is a lazy array of Dask: condyle.interop.dask.wrap(dyn).{method} takes it by blocks; "
+            f"{name}.compute() makes it an array"
+        )
     try:
         array = np.asarray(arg)
     except MemoryError:

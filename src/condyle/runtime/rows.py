@@ -32,6 +32,12 @@ def broadcast(shapes: Iterable[Shape]) -> Shape | None:
     return tuple(result[::-1])
 
 
+def spelled(array: Floats, dtype: np.dtype[np.floating]) -> Floats:
+    """The same memory by the dtype itself: kernels refuse one that is equal but names this machine's byte order."""
+    plain = array.dtype.byteorder == "=" or array.dtype != dtype
+    return array if plain else array.view(dtype)  # pyright: ignore[reportUnknownMemberType]
+
+
 def has_rows(rows: Floats) -> bool:
     """Whether a kernel can walk these rows: contiguous, aligned, a whole number of entries apart."""
     flags = rows.flags

@@ -16,6 +16,7 @@ from condyle.derivatives import KINDS
 from condyle.dynamics import Dynamics, Out
 from condyle.errors import UnsupportedError
 from condyle.functions.open_rollouts import open_name
+from condyle.mapping import Sink, Source
 from condyle.methods import made
 from condyle.model.robot import Robot
 from condyle.model.tree import tree_of
@@ -161,6 +162,17 @@ class CompiledFunction:
     def _call(self, *args: ArrayLike, out: Out = None, **named: ArrayLike) -> Any:
         given = _bound_arguments(self._function, args, named)
         return made(self._function, self._dynamics.call(self._function.name, given, None, out))
+
+    def map(
+        self,
+        source: Source,
+        sink: Sink,
+        chunk: int = 65536,
+        journal: str | PathLike[str] | None = None,
+        progress: bool | None = None,
+    ) -> int:
+        """The function of more states than memory holds: see `Dynamics.map`."""
+        return self._dynamics.map(self._function.name, source, sink, chunk, journal, progress)
 
     def jvp(self) -> Callable[..., Any]:
         """The derivative along a tangent of every input: f.jvp()(q, u, dq, du)."""

@@ -1,0 +1,160 @@
+"""Jobs in chunks beside bare calls of the same chunks; Dask's workers beside one.
+
+    python -m benchmarks.large_jobs [--states N]
+
+Writes results/large_jobs.json and LARGE_JOBS.md. States are made once, a chunk of them, and given again and again by
+an iterator; the sink is an array of a chunk that is written over. So neither a disk nor memory bounds the job, and what
+is compared is what `dyn.map` adds. Ratios are of runs one after the other in one process.
+"""
+
+from __future__ import annotations
+
+import argparse
+import resource
+import time
+from collections.abc import Iterator
+from typing import Any
+
+import numpy as np
+
+import condyle
+from benchmarks import results
+
+FILE, PAGE = results.FOLDER / "large_jobs.json", results.ROOT / "benchmarks" / "LARGE_JOBS.md"
+CHUNK, STATE_BYTES = 1 << 16, 4 * 7 * 8
+BLOCKS, BLOCK = 40, 50_000
+ROUNDS = 5
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(prog="python -m benchmarks.large_jobs", description=(__doc__ or "").split("\n")[0])
+    parser.add_argument("--states", type=int, default=100_000_000)
+    states = parser.parse_args().states
+    found = {**results.certificate(), "machine": results.machine(), "map": mapped(states), "dask": clusters()}
+    results.write(FILE, found)
+    PAGE.write_text(page(found), encoding="utf-8")
+
+
+def mapped(states: int) -> dict[str, Any]:
+    """Seconds of the bare chunks and of the job, and what the job adds to the memory."""
+    robot = condyle.load("iiwa14")
+    dyn = robot.compile(threads=1)
+    q, v = robot.random_state(CHUNK, 0)
+    source, out, count = (q, v, v.copy()), np.empty_like(q), states // CHUNK
+
+    def bare() -> float:
+        start = time.perf_counter()
+        for _ in range(count):
+            dyn.call("id", source, None, out)
+        return time.perf_counter() - start
+
+    def parts() -> Iterator[tuple[np.ndarray, ...]]:
+        for _ in range(count):
+            yield source
+
+    def job() -> float:
+        start = time.perf_counter()
+        dyn.map("id", parts(), lambda begin, answers: None, progress=False)
+        return time.perf_counter() - start
+
+    dyn.call("id", source, None, out)
+    before = peak_mb()
+    times = [(bare(), job()) for _ in range(2)]
+    least_bare, least_job = (min(column) for column in zip(*times, strict=True))
+    added = peak_mb() - before
+    arrays = in_memory(dyn, robot)
+    return {
+        "states": count * CHUNK,
+        "chunk": CHUNK,
+        "bare_s": least_bare,
+        "job_s": least_job,
+        "speed": least_bare / least_job,
+        "million_a_second": count * CHUNK / least_job / 1e6,
+        "added_mb": added,
+        "chunk_mb": CHUNK * STATE_BYTES / 1e6,
+        "arrays": arrays,
+    }
+
+
+def in_memory(dyn: condyle.Dynamics, robot: condyle.Robot) -> dict[str, float]:
+    """The same from arrays to an array, 4 million states."""
+    n = 64 * CHUNK
+    q, v = robot.random_state(CHUNK, 0)
+    source = [np.tile(x, (64, 1)) for x in (q, v, v)]
+    out = np.zeros((n, 7))
+
+    def bare() -> float:
+        start = time.perf_counter()
+        for begin in range(0, n, CHUNK):
+            part = slice(begin, begin + CHUNK)
+            dyn.call("id", [x[part] for x in source], None, out[part])
+        return time.perf_counter() - start
+
+    def job() -> float:
+        start = time.perf_counter()
+        dyn.map("id", source, out, CHUNK, progress=False)
+        return time.perf_counter() - start
+
+    times = [(bare(), job()) for _ in range(ROUNDS)]
+    least_bare, least_job = (min(column) for column in zip(*times, strict=True))
+    return {"states": n, "bare_s": least_bare, "job_s": least_job, "speed": least_bare / least_job}
+
+
+def clusters() -> dict[str, Any]:
+    """Seconds of blocks of fd on one worker process and on two, states made by the workers, the least acceleration."""
+    import dask.array as da
+    from dask.distributed import Client, LocalCluster
+
+    from condyle.interop import dask as lazy
+
+    robot = condyle.load("atlas")
+    far, seconds = lazy.wrap(robot.compile(threads=1)), dict[str, float]()
+    for workers in (1, 2):
+        local = LocalCluster(workers, processes=True, threads_per_worker=1, dashboard_address=None)
+        with local as cluster, Client(cluster):
+            size, draw = (BLOCKS * BLOCK, robot.nv), da.random.default_rng(0).normal
+            least = far.forward_dynamics(*(draw(size=size, chunks=(BLOCK, robot.nv)) for _ in range(3))).min()
+            least.compute()  # workers come with the kernel, or take it from the cache
+            times = list[float]()
+            for _ in range(3):
+                start = time.perf_counter()
+                least.compute()
+                times.append(time.perf_counter() - start)
+            seconds[str(workers)] = min(times)
+    return {"states": BLOCKS * BLOCK, "block": BLOCK, "seconds": seconds, "speed_up": seconds["1"] / seconds["2"]}
+
+
+def peak_mb() -> float:
+    return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
+
+
+def page(found: dict[str, Any]) -> str:
+    job, dask, machine = found["map"], found["dask"], found["machine"]
+    one, two = dask["seconds"]["1"], dask["seconds"]["2"]
+    made = "Made by `python -m benchmarks.large_jobs` from [large_jobs.json](results/large_jobs.json)."
+    where = f"{found['date']}, commit {found['commit'][:10]}, load {found['load']:.2f}; {machine['cpu']}, "
+    where += f"{machine['cores']} cores. id of iiwa14, float64, one thread, chunks of {job['chunk']}; least of runs."
+    speed = (
+        f"The first takes {job['million_a_second']:.1f} million states a second and adds {job['added_mb']:.1f} MB to "
+    )
+    speed += f"the process; a chunk of inputs and answers is {job['chunk_mb']:.1f} MB."
+    lines = ["# Large jobs", "", made, where, "", HEAD, "|---|---:|---:|---:|---:|---:|---:|"]
+    lines += [_row("an iterator to a function", job), _row("arrays to an array", job["arrays"]), "", speed, "", DASK]
+    lines += ["|---|---:|---:|---:|---:|---:|---:|"]
+    cells = f"{dask['states']} | {one:.2f} | {two:.2f} | {one / two:.2f} | 1.6 | {'yes' if one / two >= 1.6 else 'no'}"
+    return (
+        "\n".join([*lines, f"| fd of Atlas, blocks of {dask['block']}, states made by the workers | {cells} |"]) + "\n"
+    )
+
+
+HEAD = "| | states | bare chunks, s | `dyn.map`, s | speed of the bare chunks | goal | met |"
+DASK = "| Dask, processes of a LocalCluster | states | one worker, s | two, s | times faster | goal | met |"
+
+
+def _row(name: str, of: dict[str, Any]) -> str:
+    met = "yes" if of["speed"] >= 0.9 else "no"
+    return f"| {name} | {of['states']} | {of['bare_s']:.2f} | {of['job_s']:.2f} | {of['speed']:.3f} | 0.9 | {met} |"
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,72 @@
+"""What `Dynamics` has of jobs that are larger than memory."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from condyle import mapping
+from condyle.mapping import Sink, Source
+from condyle.packing import known_function
+from condyle.runtime.arrays import Binder
+
+if TYPE_CHECKING:
+    from condyle.compile.serial import Compiler
+
+Array = NDArray[np.floating]
+
+
+class Mapped:
+    """`map`."""
+
+    _compiler: Compiler
+
+    if TYPE_CHECKING:
+
+        @property
+        def dtype(self) -> np.dtype[np.floating]: ...
+
+        def binder(self, name: str) -> Binder: ...
+
+        def call(
+            self,
+            name: str,
+            args: Sequence[ArrayLike],
+            f_ext: ArrayLike | None = None,
+            out: Sequence[Array] | None = None,
+        ) -> tuple[Array, ...]: ...
+
+    def map(
+        self,
+        function: str,
+        source: Source,
+        sink: Sink,
+        chunk: int = 65536,
+        journal: str | os.PathLike[str] | None = None,
+        progress: bool | None = None,
+    ) -> int:
+        """A function, by its short name, of more states than memory holds; how many states were computed.
+
+        source: an array for each input, (states, ...), or one for all states; NumPy arrays, memory maps, Zarr arrays or
+        the like; or an iterator of such chunks. sink: the same for the answers, or a function sink(begin, answers).
+        chunk: states that are read, computed and written at a time; the next ones are read meanwhile. journal: a file
+        that says how far the job is: a job that was killed goes on there, and a chunk that was broken off is computed
+        again. progress: a bar; by default on a terminal, where tqdm is installed.
+        """
+        return mapping.run(self._job(function), source, sink, chunk, journal, progress)
+
+    def _job(self, name: str) -> mapping.Job:
+        binder = self.binder(name)
+        inputs, outputs = ({spec.name: spec.dims for spec in specs} for specs in binder.specs)
+        if known_function(name).takes_f_ext:
+            inputs.popitem()  # forces are an input of the function that has them in its name
+
+        def compute(given: Sequence[Array], out: tuple[Array, ...] | None) -> tuple[Array, ...]:
+            return self.call(name, given, None, out)
+
+        identity = f"{name} of {self._compiler.facts.fingerprint[:16]}, {self.dtype}"
+        return mapping.Job(known_function(name).method, inputs, outputs, self.dtype, compute, identity)

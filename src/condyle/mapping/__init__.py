@@ -1,0 +1,109 @@
+"""Batches that are larger than memory: chunks of states, read, computed and written one after the other.
+
+While a chunk is computed the next one is read. A journal says how many states are done, so that a job whose process was
+killed goes on where it was.
+"""
+
+from __future__ import annotations
+
+import operator
+import os
+from collections.abc import Iterator, Sequence
+from concurrent.futures import Future, ThreadPoolExecutor
+from contextlib import AbstractContextManager, nullcontext
+from importlib import import_module
+from pathlib import Path
+from typing import Any, Protocol
+
+import numpy as np
+
+from condyle.errors import ShapeError, UnsupportedError
+from condyle.mapping.job import Array, Job, Sink, Source, Stored, length
+from condyle.mapping.journal import Done, begun, keep
+from condyle.mapping.sinks import writer
+
+__all__ = ["Job", "Sink", "Source", "run"]
+
+
+def run(
+    job: Job, source: Source, sink: Sink, chunk: int, journal: str | os.PathLike[str] | None, progress: bool | None
+) -> int:
+    """How many states were computed, those of an earlier run left out; see `Dynamics.map`."""
+    if operator.index(chunk) < 1:
+        raise ShapeError(f"{job.method}: chunk={chunk!r}, expected 1 state or more")
+    if isinstance(source, Iterator):
+        if journal is not None:
+            raise UnsupportedError(f"{job.method}: an iterator cannot go back to where a journal is: give arrays")
+        return _stream(job, source, sink, progress)
+    states = length(job, source)
+    writes = writer(job, sink, states, source)
+    path = None if journal is None else Path(journal)
+    begin = 0 if path is None else begun(path, job, states)
+    count = 0
+    with ThreadPoolExecutor(1) as reader, _bar(progress, states, begin, job.method) as bar:
+        ahead: Future[list[Array]] | None = None
+        while begin < states:
+            end = min(begin + int(chunk), states)
+            inputs = ahead.result() if ahead else _read(job, source, begin, end)
+            last = min(end + int(chunk), states)
+            ahead = reader.submit(_read, job, source, end, last) if end < states else None
+            writes(begin, inputs)
+            if path is not None:
+                keep(path, Done(job.identity, states, end))
+            count += end - begin
+            bar.update(end - begin)
+            begin = end
+    return count
+
+
+def _stream(job: Job, source: Iterator[Sequence[Array]], sink: Sink, progress: bool | None) -> int:
+    """Chunks as an iterator gives them."""
+    begin, writes = 0, None
+    with _bar(progress, None, 0, job.method) as bar:
+        for inputs in source:
+            states = length(job, inputs)
+            writes = writes or writer(job, sink, None, ())
+            writes(begin, _read(job, inputs, 0, states))
+            begin += states
+            bar.update(states)
+    return begin
+
+
+def _read(job: Job, source: Sequence[Stored], begin: int, end: int) -> list[Array]:
+    """States begin to end of every input, in memory; what all states share as it is."""
+    found: list[Array] = []
+    for dims, array in zip(job.inputs.values(), source, strict=True):
+        own = len(array.shape) > len(dims)
+        part: Any = array[begin:end] if own else array
+        # a slice of a memory map is read when it is copied: here, while the chunk before is computed
+        plain = isinstance(array, np.ndarray) and not isinstance(array, np.memmap)
+        found.append(np.asarray(part) if plain else np.array(part, job.dtype, order="C"))
+    return found
+
+
+class Bar(Protocol):
+    """A bar of progress."""
+
+    def update(self, n: int) -> object: ...
+
+
+class _NoBar:
+    def update(self, n: int) -> None:
+        """Nothing is shown."""
+
+
+def _bar(progress: bool | None, states: int | None, begin: int, method: str) -> AbstractContextManager[Bar]:
+    """tqdm's; by default on a terminal, and only where tqdm is installed."""
+    if progress is False:
+        return nullcontext(_NoBar())
+    try:
+        tqdm = import_module("tqdm").tqdm
+    except ImportError as error:
+        if progress:
+            raise UnsupportedError("progress=True needs tqdm: pip install tqdm") from error
+        return nullcontext(_NoBar())
+    disable = None if progress is None else False
+    made: AbstractContextManager[Bar] = tqdm(
+        total=states, initial=begin, desc=method, unit="state", unit_scale=True, disable=disable
+    )
+    return made

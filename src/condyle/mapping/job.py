@@ -1,0 +1,74 @@
+"""What a job is: a function, and what holds its states; what does not fit is said before anything is computed."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, Protocol
+
+import numpy as np
+from numpy.typing import NDArray
+
+from condyle.errors import DTypeError, ShapeError
+
+Array = NDArray[np.floating]
+Dims = tuple[int, ...]
+
+
+class Stored(Protocol):
+    """What holds states: a NumPy array, a memory map, a Zarr array."""
+
+    @property
+    def shape(self) -> tuple[int, ...]: ...
+
+    @property
+    def dtype(self) -> np.dtype[Any]: ...
+
+    def __getitem__(self, key: Any, /) -> Any: ...
+
+    def __setitem__(self, key: Any, value: Any, /) -> None: ...
+
+
+Source = Sequence[Stored] | Iterator[Sequence[Array]]
+Sink = Stored | Sequence[Stored] | Callable[[int, tuple[Array, ...]], object]
+
+
+@dataclass(frozen=True)
+class Job:
+    """A function, by its method's name; names and dimensions of what it takes and gives; compute(inputs, out or None).
+
+    identity: what must be the same where a job goes on: robot, function and number type.
+    """
+
+    method: str
+    inputs: Mapping[str, Dims]
+    outputs: Mapping[str, Dims]
+    dtype: np.dtype[np.floating]
+    compute: Callable[[Sequence[Array], tuple[Array, ...] | None], tuple[Array, ...]]
+    identity: str
+
+
+def length(job: Job, source: Sequence[Stored]) -> int:
+    """States of the source; a ShapeError or DTypeError names what does not fit."""
+    if len(source) != len(job.inputs):
+        raise ShapeError(f"{job.method}: the source has {len(source)} arrays, expected {', '.join(job.inputs)}")
+    lengths: dict[str, int] = {}
+    for (name, dims), array in zip(job.inputs.items(), source, strict=True):
+        check(job, name, array, dims)
+        if len(array.shape) == len(dims) + 1:
+            lengths[name] = array.shape[0]
+    if len(set(lengths.values())) != 1:
+        said = ", ".join(f"{name} {length}" for name, length in lengths.items()) or "no input has states"
+        raise ShapeError(f"{job.method}: inputs must have the same number of states: {said}")
+    return next(iter(lengths.values()))
+
+
+def check(job: Job, name: str, array: Stored, dims: Dims, shared: bool = True) -> None:
+    """Whether an array holds states (n, *dims), or, where `shared`, one for all (*dims)."""
+    if not all(hasattr(array, has) for has in ("shape", "dtype", "__getitem__")):
+        raise DTypeError(f"{job.method}: {name} is {type(array).__name__}, expected an array, a memory map or the like")
+    if np.dtype(array.dtype) != job.dtype:
+        raise DTypeError(f"{job.method}: {name} is {array.dtype}, expected {job.dtype}")
+    shape = tuple(array.shape)
+    if shape[1:] != dims and not (shared and shape == dims):
+        raise ShapeError(f"{job.method}: {name} has shape {shape}, expected (states, {', '.join(map(str, dims))})")

@@ -1,0 +1,46 @@
+"""How far a job is, in a file: a job whose process was killed goes on where it was."""
+
+from __future__ import annotations
+
+import json
+import operator
+from dataclasses import asdict, dataclass
+from pathlib import Path
+
+from condyle.errors import UnsupportedError
+from condyle.mapping.job import Job
+
+
+@dataclass(frozen=True)
+class Done:
+    """What a journal says."""
+
+    identity: str
+    states: int
+    done: int
+
+
+def begun(path: Path, job: Job, states: int) -> int:
+    """States that an earlier run has done; UnsupportedError for the journal of another job."""
+    try:
+        text = path.read_text(encoding="utf-8")
+    except FileNotFoundError:
+        return 0
+    try:
+        found = Done(**json.loads(text))
+        fine = 0 <= operator.index(found.done) <= states
+    except (ValueError, TypeError) as error:
+        raise UnsupportedError(f"{job.method}: {path} is no journal of a job ({error}); name another file") from error
+    if not fine or (found.identity, found.states) != (job.identity, states):
+        raise UnsupportedError(
+            f"{job.method}: {path} is the journal of another job ({found.identity}, {found.states} states), this is "
+            f"{job.identity}, {states} states: delete the file, or name another"
+        )
+    return found.done
+
+
+def keep(path: Path, done: Done) -> None:
+    """Written beside and renamed: a killed process leaves the old journal or the new one."""
+    beside = path.with_name(path.name + ".new")
+    beside.write_text(json.dumps(asdict(done)), encoding="utf-8")
+    beside.replace(path)
