@@ -110,7 +110,7 @@ def clusters() -> dict[str, Any]:
     robot = condyle.load("atlas")
     far, seconds = lazy.wrap(robot.compile(threads=1)), dict[str, float]()
     for workers in (1, 2):
-        local = LocalCluster(workers, processes=True, threads_per_worker=1, dashboard_address=None)
+        local = LocalCluster(n_workers=workers, processes=True, threads_per_worker=1, dashboard_address=None)
         with local as cluster, Client(cluster):
             size, draw = (BLOCKS * BLOCK, robot.nv), da.random.default_rng(0).normal
             least = far.forward_dynamics(*(draw(size=size, chunks=(BLOCK, robot.nv)) for _ in range(3))).min()

@@ -48,7 +48,10 @@ def test_several_answers_and_what_all_blocks_share(dyn, states):
 
 
 def test_worker_processes_and_one_that_dies(dyn, states, tmp_path):
-    with LocalCluster(2, processes=True, threads_per_worker=1, dashboard_address=None) as cluster, Client(cluster):
+    with (
+        LocalCluster(n_workers=2, processes=True, threads_per_worker=1, dashboard_address=None) as cluster,
+        Client(cluster),
+    ):
         far = lazy.wrap(dyn)
         found = far.inverse_dynamics(*blocks(states))
         assert np.array_equal(found.compute(), dyn.inverse_dynamics(*states))
