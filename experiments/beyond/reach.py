@@ -48,14 +48,15 @@ def measure(row: str, quick: bool) -> dict[str, Any]:
     x0 = np.concatenate([q0, np.zeros(model.nv)])
     running, terminal = costs(crocoddyl, pinocchio, state, x0)
     if row.endswith("condyle"):
-        arm = condyle.load(loader.df_path).compile(threads=1)
-        make = model_of(crocoddyl, pinocchio, arm)
-        motions = [make(state, cost) for cost in (running, terminal)]
+        ours, arm = import_module("condyle.interop.crocoddyl"), condyle.load(loader.df_path).compile(threads=1)
+        motions = [ours.DifferentialActionModel(state, arm, cost) for cost in (running, terminal)]
+        step, problem = ours.IntegratedActionModel, ours.ShootingProblem
     else:
         actuation = crocoddyl.ActuationModelFull(state)
         motions = [crocoddyl.DifferentialActionModelFreeFwdDynamics(state, actuation, c) for c in (running, terminal)]
-    nodes = [crocoddyl.IntegratedActionModelEuler(m, h) for m, h in zip(motions, (H, 0.0), strict=True)]
-    solver = crocoddyl.SolverFDDP(crocoddyl.ShootingProblem(x0, [nodes[0]] * KNOTS, nodes[1]))
+        step, problem = crocoddyl.IntegratedActionModelEuler, crocoddyl.ShootingProblem
+    nodes = [step(motion, h) for motion, h in zip(motions, (H, 0.0), strict=True)]
+    solver = crocoddyl.SolverFDDP(problem(x0, [nodes[0]] * KNOTS, nodes[1]))
     solved = bool(solver.solve())
     reached = placed(pinocchio, model, solver.xs[-1][: model.nq])
     versions = {name: str(module.__version__) for name, module in (("crocoddyl", crocoddyl), ("pinocchio", pinocchio))}
@@ -83,56 +84,6 @@ def costs(crocoddyl: Any, pinocchio: Any, state: Any, x0: Array) -> tuple[Any, A
         running.addCost(name, crocoddyl.CostModelResidual(state, residual), weight)
     terminal.addCost("placement", crocoddyl.CostModelResidual(state, placement), 1e3)
     return running, terminal
-
-
-def model_of(crocoddyl: Any, pinocchio: Any, arm: condyle.Dynamics) -> Any:
-    """A class of crocoddyl's nodes whose accelerations and their derivatives are ours."""
-
-    class Node(crocoddyl.DifferentialActionModelAbstract):  # type: ignore[misc]
-        def __init__(self, state: Any, cost: Any) -> None:
-            super().__init__(state, state.nv, cost.nr)
-            self.cost = cost
-
-        def createData(self) -> Any:
-            data = super().createData()
-            data.kinematics = pinocchio.Data(self.state.pinocchio)
-            data.costs = self.cost.createData(crocoddyl.DataCollectorMultibody(data.kinematics))
-            return data
-
-        def calc(self, data: Any, x: Array, u: Array | None = None) -> None:
-            q, v = x[: self.state.nq], x[self.state.nq :]
-            pinocchio.forwardKinematics(self.state.pinocchio, data.kinematics, q, v)
-            pinocchio.updateFramePlacements(self.state.pinocchio, data.kinematics)
-            if u is None:
-                self.cost.calc(data.costs, x)
-            else:
-                data.xout[:] = arm.forward_dynamics(angles(self.state.pinocchio, q), v, u)
-                self.cost.calc(data.costs, x, u)
-            data.cost = data.costs.cost
-
-        def calcDiff(self, data: Any, x: Array, u: Array | None = None) -> None:
-            q, v = x[: self.state.nq], x[self.state.nq :]
-            pinocchio.computeJointJacobians(self.state.pinocchio, data.kinematics, q)
-            pinocchio.updateFramePlacements(self.state.pinocchio, data.kinematics)
-            if u is None:
-                self.cost.calcDiff(data.costs, x)
-            else:
-                by = arm.forward_dynamics_derivatives(angles(self.state.pinocchio, q), v, u)
-                data.Fx[:], data.Fu[:] = np.hstack([by.da_dq, by.da_dv]), by.da_dtau
-                self.cost.calcDiff(data.costs, x, u)
-                data.Lu[:], data.Luu[:], data.Lxu[:] = data.costs.Lu, data.costs.Luu, data.costs.Lxu
-            data.Lx[:], data.Lxx[:] = data.costs.Lx, data.costs.Lxx
-
-    return Node
-
-
-def angles(model: Any, q: Array) -> Array:
-    """q in our coordinates: Pinocchio has the cosine and sine of a joint without limits."""
-    found: list[float] = []
-    for joint in list(model.joints)[1:]:
-        part = q[joint.idx_q : joint.idx_q + joint.nq]
-        found.append(float(np.arctan2(part[1], part[0]) if joint.nq == 2 else part[0]))
-    return np.array(found)
 
 
 def placed(pinocchio: Any, model: Any, q: Array) -> list[float]:

@@ -58,6 +58,10 @@ class State:
             raise UnsupportedError(f"at.frame: there is no frame {name!r}{suggest(str(name), tuple(self._frames))}")
         return FrameState(name, self._method)
 
+    def moved_to(self, q: Any, v: Any) -> State:
+        """The robot at another state: q (nq), v (nv). What comes in other inputs stays as it is."""
+        return State({**self._held, Q.name: q, V.name: v}, self._caller, self._frames)
+
     def _method(self, function: Function, frame: str) -> Callable[..., Any]:
         """A function that takes what the state has not; frame: of which one."""
         signature = _signature(function)
