@@ -1,4 +1,4 @@
-"""The same functions for other frameworks: one thin file each, imported only when it is used.
+"""The same functions for other frameworks: imported only when it is used.
 
 Each file needs its framework's package, which is an extra: `pip install 'condyle[NAME]'`.
 """
