@@ -48,28 +48,24 @@ def test_several_answers_and_what_all_blocks_share(dyn, states):
 
 
 def test_worker_processes_and_one_that_dies(dyn, states, tmp_path):
-    with (
-        LocalCluster(n_workers=2, processes=True, threads_per_worker=1, dashboard_address=None) as cluster,
-        Client(cluster),
-    ):
-        far = lazy.wrap(dyn)
-        found = far.inverse_dynamics(*blocks(states))
-        assert np.array_equal(found.compute(), dyn.inverse_dynamics(*states))
-        q, v, a = blocks(states)
-        dies = q.map_blocks(_dies_once, os.getpid(), str(tmp_path / "died"), dtype=q.dtype)
-        assert np.array_equal(far.inverse_dynamics(dies, v, a).compute(), dyn.inverse_dynamics(*states))
+    parent, flag = os.getpid(), tmp_path / "died"
 
-
-def _dies_once(block: np.ndarray, parent: int, flag: str) -> np.ndarray:
-    """Kills its worker the first time that any worker comes here; Dask also asks this process what it makes."""
-    try:
-        if os.getpid() == parent:
-            return block
-        os.close(os.open(flag, os.O_CREAT | os.O_EXCL))
-    except FileExistsError:
+    def dies_once(block):
+        """Kills its worker the first time that any worker comes here; Dask also asks this process what it makes."""
+        if os.getpid() != parent and not flag.exists():
+            flag.touch()
+            os.kill(os.getpid(), 9)
         return block
-    os.kill(os.getpid(), 9)
-    return block
+
+    local = LocalCluster(n_workers=2, processes=True, threads_per_worker=1, dashboard_address=None)
+    with local as cluster, Client(cluster):
+        far = lazy.wrap(dyn)
+        found = far.inverse_dynamics(*blocks(states)).compute(timeout=60)
+        assert np.array_equal(found, dyn.inverse_dynamics(*states))
+        q, v, a = blocks(states)
+        dies = q.map_blocks(dies_once, dtype=q.dtype)
+        found = far.inverse_dynamics(dies, v, a).compute(timeout=60)
+        assert flag.exists() and np.array_equal(found, dyn.inverse_dynamics(*states))
 
 
 def test_what_does_not_fit_is_said(dyn, states):
