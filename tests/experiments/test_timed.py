@@ -31,7 +31,7 @@ def test_a_cell_that_was_not_measured_says_so() -> None:
 def test_table_i_has_a_line_for_every_function_and_the_papers_numbers() -> None:
     rows = {"iiwa14 dfd": {"batches": {"1": {"ns": {"condyle": {"median": 700.0}}}}}}
     table = latency.one(rows)
-    assert len(table) == 1 + len(latency.ROWS)
+    assert len(table) == 1 + len(latency.CELLS)
     line = next(line for line in table if line[:2] == ["iiwa14", "dfd"])
     assert line[2] == "0.7" and line[3] == "not measured" and line[-2:] == ["2.9", "12.9"]
     assert latency.scaling(rows)[-1][2:] == ["4.3", "not measured", "not measured", "7.2", "3.3"]
