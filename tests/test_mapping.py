@@ -137,6 +137,27 @@ def test_a_journal_of_another_job_is_refused(dyn, states, tmp_path):
         dyn.map("id", iter([states]), sink, CHUNK, journal, progress=False)
 
 
+def test_a_journal_of_other_options_is_refused(states, tmp_path):
+    robot, journal = condyle.load("iiwa14"), tmp_path / "job.json"
+    q, v, tau = states
+    sinks = [np.empty_like(q), np.empty_like(v)]
+    dt = np.full(N, 1e-3)
+    robot.compile(integrator="rk4").map("step", (q, v, tau, dt), sinks, CHUNK, journal, progress=False)
+    with pytest.raises(UnsupportedError, match="another job"):
+        robot.compile().map("step", (q, v, tau, dt), sinks, CHUNK, journal, progress=False)
+    robot.compile(integrator="rk4", threads=1).map("step", (q, v, tau, dt), sinks, CHUNK, journal, progress=False)
+
+
+def test_a_sink_over_the_source_is_refused(dyn, states, tmp_path):
+    path, (q, v, a) = tmp_path / "a", states
+    memmap(path, a)
+    one, other = (np.memmap(path, a.dtype, "r+", shape=a.shape) for _ in range(2))
+    kept = zarr.array(a, chunks=(64, 7))
+    for source, sink in ((one, other), (kept, kept)):
+        with pytest.raises(ShapeError, match="tau overlaps the source"):
+            dyn.map("id", (q, v, source), sink, CHUNK, progress=False)
+
+
 def test_what_does_not_fit_is_said(dyn, states):
     q, v, a = states
     sink = np.empty_like(q)

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Sequence
-from typing import TYPE_CHECKING
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -24,6 +24,7 @@ class Mapped:
     """`map`."""
 
     _compiler: Compiler
+    _recipe: tuple[Callable[..., Any], tuple[object, ...]]
 
     if TYPE_CHECKING:
 
@@ -68,5 +69,6 @@ class Mapped:
         def compute(given: Sequence[Array], out: tuple[Array, ...] | None) -> tuple[Array, ...]:
             return self.call(name, given, None, out)
 
-        identity = f"{name} of {self._compiler.facts.fingerprint[:16]}, {self.dtype}"
+        _, _, dtype, _, *options = self._recipe[1]  # what target and threads are changes no answer
+        identity = f"{name} of {self._compiler.facts.fingerprint[:16]}, {dtype}, {options!r}"
         return mapping.Job(known_function(name).method, inputs, outputs, self.dtype, compute, identity)

@@ -55,8 +55,13 @@ def _in_memory(array: Stored) -> bool:
 
 
 def _overlap(x: Any, y: Any) -> bool:
-    """Whether two NumPy arrays may lie over one another."""
-    return _in_memory(x) and _in_memory(y) and np.may_share_memory(x, y)
+    """Whether two arrays may lie over one another: the same array, the same memory, or maps of the same file."""
+    if x is y:
+        return True
+    if not (_in_memory(x) and _in_memory(y)):
+        return False
+    files = getattr(x, "filename", None), getattr(y, "filename", None)
+    return np.may_share_memory(x, y) or (files[0] is not None and files[0] == files[1])
 
 
 def _hand(sink: Callable[[int, tuple[Array, ...]], object], begin: int, answers: tuple[Array, ...]) -> None:
