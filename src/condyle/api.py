@@ -26,7 +26,7 @@ from condyle.model import builder, generate
 from condyle.model import robot as model
 from condyle.model.joints import JOINT_TYPES
 from condyle.model.tree import Tree, tree_of
-from condyle.options import bound_of, check_choice, dtype_name, numbers_of, whole
+from condyle.options import CompileArguments, bound_of, check_choice, dtype_name, numbers_of, whole
 from condyle.runtime.toolchain import find_compiler
 from condyle.specification import UNBOUND
 
@@ -85,14 +85,16 @@ class Robot(model.Robot):
         tree = tree_of(self, bound)
         compiler = _compiler(self, tree, links, target, dict(routes or {}))
         numbers = numbers_of(self, inputs, dtype)
-        recipe = (Robot.compile, (self, target, dtype, threads, links, routes, device, kernels, *bound, (*numbers,)))
+        given = CompileArguments(
+            self, target, dtype, threads, links, routes, device, kernels, *bound, inputs=tuple(numbers)
+        )
         runs, kind = runs_on(target), Dynamics
         if target == "cuda":
             from condyle.compile.gpu import requests
             from condyle.gpu import GpuDynamics
 
             kind, compiler.device, compiler.kernels = GpuDynamics, device or 0, requests(kernels)
-        return kind(compiler, runs, dtype, threads, recipe, numbers)
+        return kind(compiler, runs, dtype, threads, (Robot.compile, given), numbers)
 
     def function(
         self,

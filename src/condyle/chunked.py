@@ -11,6 +11,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from condyle import mapping
 from condyle.mapping import Sink, Source
+from condyle.options import CompileArguments
 from condyle.packing import known_function
 from condyle.runtime.arrays import Binder
 
@@ -19,12 +20,15 @@ if TYPE_CHECKING:
 
 Array = NDArray[np.floating]
 
+SPEED = ("target", "threads", "device", "kernels")
+"""Options that change no answer but its last digits: a job may go on with others."""
+
 
 class Mapped:
     """`map`."""
 
     _compiler: Compiler
-    _recipe: tuple[Callable[..., Any], tuple[object, ...]]
+    _recipe: tuple[Callable[..., Any], CompileArguments]
 
     if TYPE_CHECKING:
 
@@ -69,6 +73,7 @@ class Mapped:
         def compute(given: Sequence[Array], out: tuple[Array, ...] | None) -> tuple[Array, ...]:
             return self.call(name, given, None, out)
 
-        _, _, dtype, _, *options = self._recipe[1]  # what target and threads are changes no answer
-        identity = f"{name} of {self._compiler.facts.fingerprint[:16]}, {dtype}, {options!r}"
+        given = self._recipe[1]._asdict()
+        options = {key: value for key, value in given.items() if key not in ("robot", *SPEED)}
+        identity = f"{name} of {self._compiler.facts.fingerprint[:16]}, {options}"
         return mapping.Job(known_function(name).method, inputs, outputs, self.dtype, compute, identity)

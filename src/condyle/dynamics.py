@@ -19,6 +19,7 @@ from condyle.errors import BuildError
 from condyle.functions import FUNCTIONS, variant
 from condyle.methods import Methods, method_of, result_of
 from condyle.opened_calls import OpenedCall
+from condyle.options import CompileArguments
 from condyle.packing import Packing, known_function
 from condyle.rolling import Rolling
 from condyle.runtime.arrays import Binder
@@ -50,7 +51,7 @@ class Dynamics(Packing, Rolling, Mapped, Methods):
         target: str,
         dtype: str,
         threads: int | None,
-        recipe: tuple[Callable[..., Dynamics], tuple[object, ...]],
+        recipe: tuple[Callable[..., Dynamics], CompileArguments],
         numbers: Mapping[str, Array] | None = None,
     ) -> None:
         """numbers: those of the robot that are inputs, and its own."""
@@ -69,13 +70,13 @@ class Dynamics(Packing, Rolling, Mapped, Methods):
         self._rolled: Any = None
         self._shadow_methods()
 
-    def __reduce__(self) -> tuple[Callable[..., Dynamics], tuple[object, ...]]:
+    def __reduce__(self) -> tuple[Callable[..., Dynamics], CompileArguments]:
         """A pickle is the robot and the options; the other side compiles or takes it from its own cache."""
         return self._recipe
 
     def __repr__(self) -> str:
         """One line: the robot, and what runs."""
-        return f"<{type(self).__name__} of {self._recipe[1][0]!r}: target {self._target}, {self._dtype}>"
+        return f"<{type(self).__name__} of {self._recipe[1].robot!r}: target {self._target}, {self._dtype}>"
 
     @property
     def target(self) -> str:

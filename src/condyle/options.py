@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from numbers import Integral
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import DTypeLike, NDArray
@@ -14,6 +15,25 @@ from condyle.model.change import suggest
 from condyle.model.robot import Frame, Robot
 from condyle.ports import NUMBERS
 from condyle.specification import UNBOUND, Bound
+
+
+class CompileArguments(NamedTuple):
+    """What `Robot.compile` was given, in its order: the pickle of a `Dynamics`."""
+
+    robot: Robot
+    target: str
+    dtype: str
+    threads: int | None
+    links: str
+    routes: Mapping[str, str] | None
+    device: int | None
+    kernels: str | Mapping[str, str]
+    frames: tuple[str, ...]
+    reference_frame: str
+    force_frame: str
+    integrator: str
+    inputs: tuple[str, ...]
+
 
 MOST = 1 << 30
 """Threads, or GPUs: no machine has as many."""

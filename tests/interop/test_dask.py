@@ -84,6 +84,8 @@ def test_what_does_not_fit_is_said(dyn, states):
         far.no_such_method(Q)
     with pytest.raises(DTypeError, match=r"lazy array of Dask: condyle.interop.dask.wrap\(dyn\).inverse_dynamics"):
         dyn.inverse_dynamics(Q, V, A)
+    with pytest.raises(DTypeError, match="q is a lazy array of Dask"):
+        dyn.map("id", (Q, V, A), np.empty((1000, 7)))
 
 
 def test_without_dask_the_pip_line_is_said(dyn, monkeypatch):

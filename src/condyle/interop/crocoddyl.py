@@ -232,12 +232,12 @@ class _Memory:
 
 def _robot_of(dyn: Dynamics) -> Any:
     """The robot behind it. UnsupportedError where its arrays are not crocoddyl's."""
-    robot, _, dtype, *_, numbers = dyn.__reduce__()[1]
-    if dtype != "float64" or dyn.target == "cuda":
-        raise UnsupportedError(f"dyn has {dtype} on {dyn.target!r}; crocoddyl needs float64 on a processor")
-    if numbers:
+    given = dyn.__reduce__()[1]
+    if given.dtype != "float64" or dyn.target == "cuda":
+        raise UnsupportedError(f"dyn has {given.dtype} on {dyn.target!r}; crocoddyl needs float64 on a processor")
+    if given.inputs:
         raise UnsupportedError("dyn has open numbers; crocoddyl gives none: compile the robot without inputs=")
-    return robot
+    return given.robot
 
 
 def _write(data: Any, slope: Array, curvature: Array, has_u: bool = True) -> None:

@@ -1,7 +1,7 @@
 """Functions of a robot on Dask arrays: lazy, by blocks of states, on threads, processes or a cluster.
 
     far = condyle.interop.dask.wrap(dyn)
-    tau = far.inverse_dynamics(q, v, a)         # Dask arrays, or NumPy arrays that all blocks share
+    tau = far.inverse_dynamics(q, v, a)         # one Dask array or more; NumPy arrays are cut alike, or one for all
     tau.compute()
 
 Blocks are those of the first Dask argument along the states; the dimensions of a state are one block. A worker has the
@@ -42,6 +42,8 @@ class Lazy:
         self._there = delayed(dyn, pure=True, traverse=False)  # one value of the graph, sent to a worker once
 
     def __getattr__(self, method: str) -> Callable[..., Any]:
+        if method.startswith("__"):  # copy and pickle ask before there is a Dynamics
+            raise AttributeError(method)
         known = {FUNCTIONS[name].method: name for name in self._dyn.signature}
         if method not in known:
             raise AttributeError(f"{method}: Dask arrays are taken by {', '.join(known)}")

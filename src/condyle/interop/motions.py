@@ -38,7 +38,7 @@ class Motion:
     """
 
     def __init__(self, robot: Any, dyn: Dynamics, at: Coordinates, method: str, residual: Residual | None) -> None:
-        options = {"target": dyn.target, "threads": dyn.__reduce__()[1][3]}  # recipe: robot, target, dtype, threads
+        options = {"target": dyn.target, "threads": dyn.__reduce__()[1].threads}
         self._robot, self._options, self._residual = robot, options, residual
         self._stages, self._last, self.dyn = METHODS[method], method == "semi_implicit_euler", dyn
         self.coordinates, self.weights = at, np.array([b for _, b in self._stages])

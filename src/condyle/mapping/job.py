@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from condyle.errors import DTypeError, ShapeError
+from condyle.runtime.arrays import refuse_lazy
 
 Array = NDArray[np.floating]
 Dims = tuple[int, ...]
@@ -37,7 +38,7 @@ Sink = Stored | Sequence[Stored] | Callable[[int, tuple[Array, ...]], object]
 class Job:
     """A function, by its method's name; names and dimensions of what it takes and gives; compute(inputs, out or None).
 
-    identity: what must be the same where a job goes on: robot, function and number type.
+    identity: what must be the same where a job goes on: robot, function, number type and options of the compile.
     """
 
     method: str
@@ -58,13 +59,14 @@ def length(job: Job, source: Sequence[Stored]) -> int:
         if len(array.shape) == len(dims) + 1:
             lengths[name] = array.shape[0]
     if len(set(lengths.values())) != 1:
-        said = ", ".join(f"{name} {length}" for name, length in lengths.items()) or "no input has states"
+        said = ", ".join(f"{name} {n}" for name, n in lengths.items()) or "no input has states"
         raise ShapeError(f"{job.method}: inputs must have the same number of states: {said}")
     return next(iter(lengths.values()))
 
 
 def check(job: Job, name: str, array: Stored, dims: Dims, shared: bool = True) -> None:
     """Whether an array holds states (n, *dims), or, where `shared`, one for all (*dims)."""
+    refuse_lazy(job.method, name, array)
     if not all(hasattr(array, has) for has in ("shape", "dtype", "__getitem__")):
         raise DTypeError(f"{job.method}: {name} is {type(array).__name__}, expected an array, a memory map or the like")
     if np.dtype(array.dtype) != job.dtype:

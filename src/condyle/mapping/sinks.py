@@ -10,7 +10,7 @@ import numpy as np
 from condyle.errors import ShapeError
 from condyle.mapping.job import Array, Job, Sink, Stored, check
 
-Write = Callable[[int, list[Array]], None]
+Write = Callable[[int, list[Array]], object]
 
 
 def writer(job: Job, sink: Sink, states: int | None, source: Sequence[Stored]) -> Write:
@@ -19,7 +19,7 @@ def writer(job: Job, sink: Sink, states: int | None, source: Sequence[Stored]) -
     states: how many there will be, where it is known.
     """
     if callable(sink):
-        return lambda begin, inputs: _hand(sink, begin, job.compute(inputs, None))
+        return lambda begin, inputs: sink(begin, job.compute(inputs, None))
     listed: Sequence[Stored] = [sink] if hasattr(sink, "shape") else list(sink)  # type: ignore[list-item, arg-type]
     if len(listed) != len(job.outputs):
         raise ShapeError(f"{job.method}: the sink has {len(listed)} arrays, expected {', '.join(job.outputs)}")
@@ -62,7 +62,3 @@ def _overlap(x: Any, y: Any) -> bool:
         return False
     files = getattr(x, "filename", None), getattr(y, "filename", None)
     return np.may_share_memory(x, y) or (files[0] is not None and files[0] == files[1])
-
-
-def _hand(sink: Callable[[int, tuple[Array, ...]], object], begin: int, answers: tuple[Array, ...]) -> None:
-    sink(begin, answers)

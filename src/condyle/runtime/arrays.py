@@ -261,13 +261,18 @@ class Binder:
         return Call(n, inputs, tuple(outputs), results, tuple(late))
 
 
-def as_array(method: str, name: str, arg: ArrayLike) -> Floats:
-    """What is no array yet as one; DTypeError or ShapeError where it is nothing of the kind."""
-    if hasattr(arg, "__dask_graph__"):  # it would be computed here, whole
+def refuse_lazy(method: str, name: str, arg: object) -> None:
+    """DTypeError for a lazy array, which would be computed here, whole."""
+    if hasattr(arg, "__dask_graph__"):
         raise DTypeError(
             f"{method}: {name} is a lazy array of Dask: condyle.interop.dask.wrap(dyn).{method} takes it by blocks; "
             f"{name}.compute() makes it an array"
         )
+
+
+def as_array(method: str, name: str, arg: ArrayLike) -> Floats:
+    """What is no array yet as one; DTypeError or ShapeError where it is nothing of the kind."""
+    refuse_lazy(method, name, arg)
     try:
         array = np.asarray(arg)
     except MemoryError:
