@@ -26,7 +26,7 @@ PRINTED = {"iterations": 72, "cost": 8.125, "tip": (0.60058469, 0.1980805, 0.497
 ROWS = ("reach by crocoddyl", "reach by condyle")
 QUICK = (ROWS[1],)
 PACKAGES = ("crocoddyl", "pinocchio", "example_robot_data")
-INSTALL = "pip install crocoddyl 'pin==4.0.0' 'libpinocchio==4.0.0' example-robot-data"
+INSTALL = "pip install 'condyle[crocoddyl]' example-robot-data"
 
 TEXT = (
     "crocoddyl's example arm_manipulation_fwddyn to its own log: iterations, cost, and where the end effector is. The "

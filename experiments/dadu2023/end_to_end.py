@@ -185,15 +185,17 @@ def tracking(rows: Rows) -> Table:
 def by_accelerator(rows: Rows) -> Table:
     """A and B of all steps: dfd of the states of a stage follow each other, stages wait; chain products not counted."""
     found = [["", "us", ""]]
-    of, row = rows.get(FPGA), rows.get("trot", {}).get("periods", {})
+    of = rows.get(FPGA)
     if of is None:
         return [*found, ["accelerator", "not measured"]]
     dfd = of["functions"]["dfd"]
     stage = accelerator.microseconds(dfd, KNOTS, accelerator.ASSUMED_HZ)
     link = accelerator.link_microseconds(tuple(of["bytes"]), STAGES * KNOTS)
-    found.append(["dfd at 4 stages of 67 states, 125 MHz", f"{STAGES * stage:.0f}", f"{dfd['interval']} cycles a task"])
-    found.append(["the link, 2 GB/s, float32", f"{link:.0f}", "both ways, nothing overlapped"])
-    for name, spread in row.items():
-        us = spread["every"]["parts_us"]["dynamics"]
-        found.append([f"A and B and steps by {name}", f"{us:.0f}", "measured"])
+    stages = f"dfd at {STAGES} stages of {KNOTS} states, {accelerator.ASSUMED_HZ / 1e6:g} MHz"
+    found.append([stages, f"{STAGES * stage:.0f}", f"{dfd['interval']} cycles a task"])
+    bandwidth = f"the link, {accelerator.LINK_BYTES_PER_S / 1e9:g} GB/s, float32"
+    found.append([bandwidth, f"{link:.0f}", "both ways, nothing overlapped"])
+    for row, name, quiet in spreads(rows):
+        if row == "trot" and quiet is not None:
+            found.append([f"A and B and steps by {name}", f"{quiet['parts_us']['dynamics']:.0f}", "measured"])
     return found

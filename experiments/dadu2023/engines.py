@@ -15,8 +15,9 @@ from typing import Any, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
-from condyle.cli.rivals import pinocchio_cpp, toolchain
+from condyle.cli.rivals import toolchain
 from condyle.cli.rivals.numbers import numbers_of
+from condyle.cli.rivals.pinocchio_cpp import PinocchioCpp
 from condyle.cli.rivals.pinocchio_model import model_of, pinocchio
 from condyle.cli.rivals.rival import Model
 from experiments.dadu2023.walker import KNOTS, NV, H, Walker
@@ -66,26 +67,14 @@ class Pinocchio:
     """A loop in C++ over the states of each thread, which has a model of its own."""
 
     def __init__(self, walker: Walker, threads: int) -> None:
-        headers, compiler = toolchain.pinocchio_headers(), toolchain.cpp_compiler(toolchain.CLANG_FIRST)
-        folder = pinocchio_cpp.FOLDER
-        flags = (*pinocchio_cpp.FLAGS, "-I", str(folder))
-        command = [compiler.path, *flags, *headers.flags, *toolchain.SHARED]
-        beside = tuple(folder / name for name in pinocchio_cpp.HEADERS)
-        library = toolchain.library(command, SOURCE, beside, f"RK4 of Pinocchio {headers.pinocchio}")
-        numbers = numbers_of(walker.robot, "Pinocchio")
-        library.rival_time.argtypes = [ctypes.c_void_p, ctypes.c_double, ctypes.c_long]
-        library.rival_time.restype = None
-        self.models = [pinocchio_cpp.Built(library, ctypes.byref(numbers.struct())) for _ in range(threads)]
+        rival = PinocchioCpp(walker.robot)
+        self.models, self.about = [rival.build(SOURCE) for _ in range(threads)], rival.about
         for model in self.models:
-            library.rival_time(model.handle, H, 1)
+            time = model.library.rival_time
+            time.argtypes, time.restype = [ctypes.c_void_p, ctypes.c_double, ctypes.c_long], None
+            time(model.handle, H, 1)
         self.pool = ThreadPoolExecutor(threads)
         self.out = np.empty((KNOTS, 2 * NV, 2 * NV)), np.empty((KNOTS, 2 * NV, NV))
-        self.about = {
-            "pinocchio": headers.pinocchio,
-            "eigen": headers.eigen,
-            "compiler": compiler.version,
-            "flags": " ".join(pinocchio_cpp.FLAGS),
-        }
 
     def linearise(self, q: Array, v: Array, force: Array) -> tuple[Array, ...]:
         return self._run("drk4", (q, v, force), (*self.out, np.empty(q.shape), np.empty(v.shape)))
@@ -111,7 +100,7 @@ class Crocoddyl:
     """A node for each state: IntegratedActionModelRK of its free forward dynamics, without costs; one thread."""
 
     def __init__(self, walker: Walker) -> None:
-        self.crocoddyl: Any = toolchain.package("crocoddyl", "crocoddyl 'pin==4.0.0' 'libpinocchio==4.0.0'")
+        self.crocoddyl: Any = toolchain.package("crocoddyl", "'condyle[crocoddyl]'")
         crocoddyl, model = self.crocoddyl, model_of(pinocchio(), numbers_of(walker.robot, "crocoddyl"))
         state = crocoddyl.StateMultibody(model)
         motion = crocoddyl.DifferentialActionModelFreeFwdDynamics(

@@ -94,7 +94,7 @@ class Loop:
         """How far base and tip are from where they are to be."""
         q, wanted = self.world.q, self.wanted(self, self.time)
         if not q[2] > FALLEN:
-            raise FloatingPointError(f"the robot fell after {self.time:.3f} s")
+            raise FloatingPointError("the robot fell")
         tip = self.walker.points(q)[1]
         base = np.linalg.norm(q[:3] - wanted.q[0, :3])
         self.misses.append(np.array([base, np.linalg.norm(tip - wanted.tip[0])]))

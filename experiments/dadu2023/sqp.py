@@ -60,7 +60,8 @@ class Controller:
         self.gains = self.backward.gains(model)
         dx, du = self.backward.follow(self.gains)
         t5 = clock()
-        stepped = self.search(dx, du, defect, wanted)
+        merit = float(model.cost.sum()) + DEFECT * np.abs(defect).sum()
+        stepped = self.search(dx, du, merit, wanted)
         t6 = clock()
         self.seconds[:] = t1 - t0, t3 - t2 + stepped, t2 - t1 + t4 - t3, t5 - t4, t6 - t5 - stepped
 
@@ -73,10 +74,8 @@ class Controller:
         """Of the states behind the steps (KNOTS, NX), in the tangent spaces of the knots that they should meet."""
         return np.concatenate([self.walker.dynamics.difference(q[1:], q_behind), v_behind - v[1:]], axis=1)
 
-    def search(self, dx: Array, du: Array, defect: Array, wanted: Wanted) -> float:
-        """The longest step that lowers the merit becomes the plan, else the shortest; seconds in the engine."""
-        cost = self.cost(self.q, self.v, self.u, wanted)[1]
-        before = cost + DEFECT * np.abs(defect).sum()
+    def search(self, dx: Array, du: Array, before: float, wanted: Wanted) -> float:
+        """The longest step with a merit below `before` becomes the plan, else the shortest; seconds in the engine."""
         seconds = 0.0
         for length in LENGTHS:
             q = self.walker.dynamics.integrate(self.q, length * dx[:, :NV])

@@ -1,7 +1,7 @@
 """A trot of a quadruped, as data: which feet stand at a time, and where base, feet and tip are to be.
 
-Diagonal legs move together. Half a period one pair swings for SWING seconds, and all four feet stand in between. The
-base moves forward at SPEED. A foot lands where the base's course has it in the middle of its next stance.
+Diagonal legs move together: a pair swings for SWING seconds, the other pair half a period later. In between all four
+feet stand. The base moves forward at SPEED. A foot lands where its hip will be in the middle of its next stance.
 """
 
 from __future__ import annotations

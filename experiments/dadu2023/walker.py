@@ -59,12 +59,13 @@ class Model:
     """Costs of knots to second order (Gauss-Newton), and how the generalised force depends on q and the feet's forces.
 
     H (n, 49, 49) is by (dq, dv, 1): its last row and column are the gradient. gu (n, 30) and the diagonal Huu (30) are
-    by du. force (n, 24), by_q (n, 24, 24), by_feet (n, 24, 12).
+    by du. cost (n), force (n, 24), by_q (n, 24, 24), by_feet (n, 24, 12).
     """
 
     H: Array
     gu: Array
     Huu: Array
+    cost: Array
     force: Array
     by_q: Array
     by_feet: Array
@@ -118,9 +119,9 @@ class Walker:
         q[:, :3] = course.base
         v[:, :3] = course.velocity
         share = course.stand / np.maximum(course.stand.sum(axis=1, keepdims=True), 1.0)
-        u[:, 20::3] = self.weight * share
+        u[:, NJ + 2 :: 3] = self.weight * share
         jacobians = self.standing_jacobians
-        u[:, :18] = self.gravity[6:] - np.einsum("fcj,nfc->nj", jacobians, u[:, 18:].reshape(n, 4, 3))[:, 6:]
+        u[:, :NJ] = self.gravity[6:] - np.einsum("fcj,nfc->nj", jacobians, u[:, NJ:].reshape(n, 4, 3))[:, 6:]
         every = q, v, u, course.stand, course.feet.reshape(n, 12), course.tip
         return Wanted(*(np.ascontiguousarray(x, self.dtype) for x in every))
 
@@ -144,7 +145,7 @@ class Walker:
         H[:, -1, :-1] += gradient
         H[:, :-1, -1] += gradient
         gu = self.w_input * (u - wanted.u)
-        return Model(H, gu, self.w_input, at.force, by.dforce_dq, by.dforce_du[:, :, NJ:])
+        return Model(H, gu, self.w_input, at.cost, at.force, by.dforce_dq, by.dforce_du[:, :, NJ:])
 
     def costs(self, q: Array, v: Array, u: Array, wanted: Wanted) -> tuple[Array, Array]:
         """F (..., 24) and the cost (...) of each knot."""
@@ -162,12 +163,12 @@ def tasks(at: Any, u: Any, stand: Any, feet: Any, tip: Any) -> dict[str, Any]:
 
     Each entry of task is a miss times the root of its weight.
     """
-    force: Any = np.concatenate([np.zeros(6), u[:18]])
+    force: Any = np.concatenate([np.zeros(NV - NJ), u[:NJ]])
     found: list[Any] = []
     for i, name in enumerate(FEET):
         foot = at.frame(name)
         J, c = foot.jacobian[:3], stand[i]
-        force = force + c * (J * u[18 + 3 * i : 21 + 3 * i, None]).sum(axis=0)
+        force = force + c * (J * u[NJ + 3 * i : NJ + 3 * i + 3, None]).sum(axis=0)
         miss = foot.translation - feet[3 * i : 3 * i + 3]
         found += [np.sqrt(W_SWING) * (1.0 - c) * miss[:2], np.sqrt(W_HEIGHT) * miss[2:]]
         found += [np.sqrt(W_SLIP) * c * (J * at.v[None, :]).sum(axis=1)]

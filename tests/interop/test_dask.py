@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 import os
 import sys
 
@@ -86,6 +87,11 @@ def test_what_does_not_fit_is_said(dyn, states):
         dyn.inverse_dynamics(Q, V, A)
     with pytest.raises(DTypeError, match="q is a lazy array of Dask"):
         dyn.map("id", (Q, V, A), np.empty((1000, 7)))
+
+
+def test_a_wrap_can_be_copied(dyn, states):
+    found = copy.copy(lazy.wrap(dyn)).inverse_dynamics(*blocks(states))
+    assert np.array_equal(found.compute(), dyn.inverse_dynamics(*states))
 
 
 def test_without_dask_the_pip_line_is_said(dyn, monkeypatch):

@@ -105,11 +105,16 @@ class PinocchioCpp:
     def _of(self, function: str) -> Model:
         source = next(source for source, functions in SOURCES.items() if function in functions)
         if source not in self._built:
-            label = f"Pinocchio {self.about['version']} by {self.name}"
-            beside = tuple(FOLDER / header for header in HEADERS)
-            library = toolchain.library(self._command, FOLDER / source, beside, label)
-            self._built[source] = Built(library, ctypes.byref(self._numbers.struct()))
+            self._built[source] = self.build(FOLDER / source)
         return self._built[source]
+
+    def build(self, source: Path) -> Built:
+        """A model of the robot in a source file that has a table of functions, here or elsewhere."""
+        label = f"Pinocchio {self.about['version']} by {self.name}"
+        beside = tuple(FOLDER / header for header in HEADERS)
+        here = () if source.parent == FOLDER else ("-I", str(FOLDER))
+        library = toolchain.library([*self._command, *here], source, beside, label)
+        return Built(library, ctypes.byref(self._numbers.struct()))
 
     def call(self, function: str, arrays: Sequence[Array]) -> Callable[[], object]:
         return self._of(function).call(function, arrays)
