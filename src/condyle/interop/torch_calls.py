@@ -44,17 +44,8 @@ class Engine:
         said = hashlib.sha256(f"{self.robot.fingerprint} {options} {named}".encode()).hexdigest()[:16]
         self.key = next(key for key in (f"{said}.{k}" for k in count()) if key not in _ENGINES)
         self.calls: dict[str, Call] = {}
-        self._ready: dict[str, Callable[..., Any]] = {}
         self._streams: dict[int, Any] = {}
         _ENGINES[self.key] = self
-
-    def ready(self, name: str) -> Callable[..., Any]:
-        """What computes a function of arrays; rollouts are kept by the `Dynamics`, as there may be many."""
-        if FUNCTIONS[name].repeat is not None:
-            return self.dyn.function(name)
-        if name not in self._ready:
-            self._ready[name] = self.dyn.function(name)
-        return self._ready[name]
 
     def on(self, stream: int) -> Any:
         """The `GpuDynamics` whose calls go into this stream."""
@@ -124,6 +115,8 @@ class Call:
         self._inner = [port.shape(engine.sizes) for port in function.inputs]
         self._answers = [port.shape(engine.sizes) for port in function.outputs]
         self.owners = _owners(self.name)
+        repeats = function.repeat is not None  # there may be many, of which the `Dynamics` keeps some
+        self._compute: Callable[..., Any] | None = None if repeats else engine.dyn.function(self.name)
         self._is_wide = self.takes != self._inner or self.gives != self._answers
         known = parsed(self.name)
         sums = any(owner is not None for owner in self.owners)
@@ -158,7 +151,8 @@ class Call:
         arrays = [(x.detach() if x.requires_grad else x).numpy() for x in given]
         if self._is_wide:
             arrays = [self._narrowed(x, dims) for x, dims in zip(arrays, self._inner, strict=True)]
-        found = self.engine.ready(self.name)(*arrays)
+        compute = self._compute or self.engine.dyn.function(self.name)
+        found = compute(*arrays)
         answers = cast("Sequence[Any]", found if isinstance(found, tuple) else (found,))
         if self._sums:
             _, batches = self.batches([x.shape for x in given])
