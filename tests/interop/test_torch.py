@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import copy
+import pickle
 import re
 import subprocess
 import sys
@@ -231,6 +233,37 @@ def test_calls_on_a_gpu_with_a_fake_one(floating):
         found, want = call.on_gpu(given, 7), call.on_processor(given)
         assert all(torch.allclose(x, y) and x.shape == y.shape for x, y in zip(found, want, strict=True))
     assert set(streams) == {7}
+
+
+def test_copies_and_pickles(floating):
+    q, v, tau = (x.detach() for x in floating.args)
+    want = floating.far.forward_dynamics(q, v, tau)
+    for far in (copy.deepcopy(floating.far), pickle.loads(pickle.dumps(floating.far))):
+        assert torch.equal(far.forward_dynamics(q, v, tau), want)
+
+
+def test_tensors_of_other_devices(fixed):
+    q, v, tau = (x.detach() for x in fixed.args)
+    found = fixed.far.forward_dynamics(q.to("meta"), v.to("meta"), tau.to("meta"))
+    assert found.device.type == "meta" and found.shape == q.shape
+    with pytest.raises((DeviceError, NotImplementedError)):
+        fixed.far.forward_dynamics(q, v.to("meta"), tau)
+
+
+@pytest.mark.gpu
+def test_answers_and_gradients_on_a_gpu(hyq):
+    if not torch.cuda.is_available():
+        pytest.skip("no GPU")
+    far = wrap(hyq.robot.compile(target="cuda"))
+    there = [x.detach().cuda().requires_grad_() for x in hyq.args]
+    with torch.cuda.stream(torch.cuda.Stream()):
+        a = far.forward_dynamics(*there)
+        found = torch.autograd.grad(a.sum(), there)
+        torch.cuda.current_stream().synchronize()
+    want = hyq.far.forward_dynamics(*hyq.args)
+    assert torch.allclose(a.cpu(), want)
+    for x, y in zip(found, torch.autograd.grad(want.sum(), hyq.args), strict=True):
+        assert x.is_cuda and torch.allclose(x.cpu(), y)
 
 
 def test_program_of_the_page_runs(tmp_path: Path) -> None:

@@ -23,6 +23,7 @@ from condyle.dynamics import Dynamics
 from condyle.errors import DeviceError, ShapeError, UnsupportedError
 from condyle.functions import FUNCTIONS, found
 from condyle.model.tree import tree_of
+from condyle.runtime._native import empty
 from condyle.runtime.sums import summed
 from condyle.trace.structure import sizes
 
@@ -103,7 +104,9 @@ class Call:
         self.engine = engine
         self.name = "".join(f"{KINDS[letter]}_" for letter in chain) + base
         if found(self.name) is None:
-            raise UnsupportedError(f"{FUNCTIONS[base].method}: there is no {self.name!r}: it has fewer derivatives")
+            raise UnsupportedError(
+                f"{FUNCTIONS[base].method}: there is no derivative {self.name!r}; a rollout has its gradient, once"
+            )
         function, of = FUNCTIONS[self.name], FUNCTIONS[base]
         self.method = function.method
         self.names = [port.name for port in function.inputs]
@@ -148,7 +151,11 @@ class Call:
 
     def on_processor(self, given: Sequence[Any]) -> list[Any]:
         """The answers, in fresh memory; inputs are read where they lie."""
-        arrays = [(x.detach() if x.requires_grad else x).numpy() for x in given]
+        try:
+            arrays = [(x.detach() if x.requires_grad else x).numpy() for x in given]
+        except TypeError:
+            listed = ", ".join(f"{name} on {x.device}" for name, x in zip(self.names, given, strict=True))
+            raise DeviceError(f"{self.method}: tensors lie on several devices: {listed}") from None
         if self._is_wide:
             arrays = [self._narrowed(x, dims) for x, dims in zip(arrays, self._inner, strict=True)]
         compute = self._compute or self.engine.dyn.function(self.name)
@@ -184,8 +191,9 @@ class Call:
     def _widened(self, x: Array, dims: Shape) -> Array:
         if not dims or x.shape[-1] == dims[-1]:
             return x
-        wide = np.zeros((*x.shape[:-1], dims[-1]), x.dtype)
+        wide = empty((*x.shape[:-1], dims[-1]), x.dtype)  # memory that is kept: fresh pages take longer than the copy
         wide[..., : x.shape[-1]] = x
+        wide[..., x.shape[-1] :] = 0.0
         return wide
 
 
@@ -195,10 +203,14 @@ LIBRARY.define("call(Tensor[] inputs, str what) -> Tensor[]")
 
 def run(inputs: Sequence[Any], what: str) -> list[Any]:
     """The answers, where the first tensor lies."""
-    if inputs[0].device.type == "cpu":
+    device = inputs[0].device
+    if device.type == "cpu":
         return call_of(what).on_processor(inputs)
-    stream = torch.cuda.current_stream(inputs[0].device).cuda_stream
-    return call_of(what).on_gpu(inputs, stream)
+    if device.type == "meta":
+        return _fake(inputs, what)
+    if device.type != "cuda":
+        raise DeviceError(f"tensors lie on {device}: pass those of the processor or of an NVIDIA GPU, by x.cpu() say")
+    return call_of(what).on_gpu(inputs, torch.cuda.current_stream(device).cuda_stream)
 
 
 def _fake(inputs: Sequence[Any], what: str) -> list[Any]:

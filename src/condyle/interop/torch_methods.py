@@ -175,7 +175,7 @@ class Functions:
     """The functions of a robot on tensors: the methods of `Dynamics`, without `out=`."""
 
     def __init__(self, dyn: Dynamics, is_tangent: bool) -> None:
-        self._maker = Maker(dyn, dyn, "", is_tangent)
+        self._maker, self._recipe = Maker(dyn, dyn, "", is_tangent), (dyn, is_tangent)
         self._derivatives: dict[tuple[object, ...], Method] = {}
         for name in dyn.signature:
             known = FUNCTIONS[name]
@@ -185,6 +185,10 @@ class Functions:
             setattr(self, known.method, Method(self._maker, variant(name, own), with_forces, own))
         if "step" in dyn.signature:
             self.rollout = Rollout(self._maker, "step", ("tau",))
+
+    def __reduce__(self) -> tuple[type[Functions], tuple[Dynamics, bool]]:
+        """A pickle, and a copy, is made from the robot and the options."""
+        return type(self), self._recipe
 
     def __repr__(self) -> str:
         return f"<PyTorch's functions of {self._maker.engine.dyn!r}>"
@@ -223,13 +227,16 @@ class Function:
 
     def __init__(self, of: CompiledFunction, is_tangent: bool) -> None:
         self._of, self._name = of, of.specification.name
-        self._maker = Maker(of.dynamics, of, self._name, is_tangent)
+        self._maker, self._recipe = Maker(of.dynamics, of, self._name, is_tangent), (of, is_tangent)
         self._call = Method(self._maker, self._name, None, ())
         self.rollout = Rollout(self._maker, self._name, ())
 
     def __call__(self, *args: Any, **named: Any) -> Any:
         """The answers."""
         return self._call(*args, **named)
+
+    def __reduce__(self) -> tuple[type[Function], tuple[CompiledFunction, bool]]:
+        return type(self), self._recipe
 
     def __repr__(self) -> str:
         return f"<PyTorch's function of {self._of!r}>"
