@@ -142,6 +142,23 @@ def test_compiled_graphs_have_no_breaks(case, request):
         assert torch.allclose(x, y)
 
 
+@pytest.mark.slow
+def test_compiled_graphs_without_gradients_and_with_an_argument_twice(fixed):
+    q, v, tau = fixed.args
+    jacobian = fixed.far.jacobian("fd", by="q")
+    torch.compiler.reset()
+
+    def both(q, v):
+        return fixed.far.forward_dynamics(q, v, v), jacobian(q, v, v)
+
+    compiled = torch.compile(both, fullgraph=True, backend="aot_eager")
+    for given in ((q, v), (q.detach(), v.detach())):
+        assert all(torch.equal(x, y) for x, y in zip(compiled(*given), both(*given), strict=True))
+    func = torch.func.grad(lambda q: fixed.far.forward_dynamics(q, v, tau).sum())
+    with pytest.raises(Exception, match=r"put torch\.func outside"):
+        torch.compile(func, fullgraph=True, backend="aot_eager")(q)
+
+
 def test_what_does_not_fit_is_said(fixed):
     q, v, tau = fixed.args
     fd = fixed.far.forward_dynamics

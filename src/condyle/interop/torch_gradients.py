@@ -10,6 +10,7 @@ from collections.abc import Callable, Sequence
 from importlib import import_module
 from typing import Any
 
+from condyle.errors import UnsupportedError
 from condyle.interop.torch_calls import call_of, engine_of, run
 from condyle.interop.torch_charts import Charts
 
@@ -20,6 +21,18 @@ _transformed: Callable[[], Any] = getattr(torch._C, "_are_functorch_transforms_a
 _modes: Callable[[], Any] = getattr(torch._C, "_len_torch_dispatch_stack", lambda: 1)
 _traced: Callable[[], Any] = getattr(torch._C, "_get_tracing_state", lambda: True)
 """What PyTorch says of itself; where it no longer does, calls go the long way."""
+
+
+INSIDE = (
+    "torch.func inside torch.compile does not know these functions: put torch.func outside, or take the derivatives of "
+    "the library, such as far.jacobian('fd')"
+)
+
+
+@torch.compiler.assume_constant_result
+def _is_transformed() -> bool:
+    """Whether a transform of torch.func is being compiled, which would find zeros for gradients."""
+    return bool(_transformed())
 
 
 def _is_forward() -> bool:
@@ -114,7 +127,20 @@ def called(what: str, *inputs: Any) -> tuple[Any, ...]:
             if x.requires_grad and torch.is_grad_enabled():
                 return _QuickCall.apply(what, *inputs)
         return tuple(run(inputs, what))
-    return (_Call if torch.compiler.is_compiling() else _CallBothWays).apply(what, *inputs)
+    if torch.compiler.is_compiling():
+        if _is_transformed():
+            raise UnsupportedError(INSIDE)
+        recorded = torch.is_grad_enabled() and any(x.requires_grad for x in inputs)  # graphs refuse what is not
+        return _Call.apply(what, *_distinct(inputs)) if recorded else _once(what, *inputs)
+    return _CallBothWays.apply(what, *inputs)
+
+
+def _distinct(inputs: Sequence[Any]) -> list[Any]:
+    """The same tensors, none twice, which graphs refuse."""
+    found: list[Any] = []
+    for k, x in enumerate(inputs):
+        found.append(x.view_as(x) if any(x is y for y in inputs[:k]) else x)
+    return found
 
 
 class _Chart(torch.autograd.Function):
