@@ -125,6 +125,8 @@ def test_a_design_that_is_not_placed_says_what_it_lacks() -> None:
     log = "Info:  MULT18X18D:   200/  156   128%\nInfo:  TRELLIS_FF: 900/83640  1%\nERROR: Unable to place cell 'p'\n"
     found = ecp5.unplaced(log, "")
     assert found["unplaced"] == "Unable to place cell 'p'" and found["of"] == {"MULT18X18D": 156}
-    rows = {"a": entry(interval=9, mhz={}, **found), "b": entry(interval=9, mhz={}, **ecp5.unplaced("", "stopped"))}
-    lines = ecp5.ecp5({"ecp5": rows})
-    assert "200 MULT18X18D of 156" in "".join(lines) and "not placed | 0 | 0 | 0 | 0 | stopped" in "".join(lines)
+    routed = ecp5.unplaced("Info:     iter=18 wires=3 overused=2 overuse=4\n", "stopped after 9 s")
+    rows = {"a": entry(interval=9, mhz={}, **found), "b": entry(interval=9, mhz={}, **routed)}
+    text = "\n".join(ecp5.ecp5({"ecp5": rows}))
+    assert "none | 200 | 0 | 900 | 0 | 200 MULT18X18D of 156 |" in text
+    assert "stopped after 9 s: 2 wires in use twice after 18 rounds of routing |" in text

@@ -121,9 +121,14 @@ def placed(folder: Path, nextpnr: str, case: Case, seed: int) -> dict[str, Any]:
 
 
 def unplaced(log: str, why: str) -> dict[str, Any]:
-    """Of a design that was not placed and routed: the cells, of how many, and why: the tool's own first error."""
+    """Of a design that was not placed and routed: the cells, of how many, and why: how far routing came, or the tool's
+    own first error."""
     cells = {name: (int(used), int(there)) for name, used, there in re.findall(r"(\w+): +(\d+)/ *(\d+) ", log)}
-    said = re.findall(r"ERROR: (.*)", log)
+    said, rounds = re.findall(r"ERROR: (.*)", log), re.findall(r"iter=(\d+) .*overused=(\d+)", log)
+    if why and rounds:
+        why += f": {rounds[-1][1]} wires in use twice after {rounds[-1][0]} rounds of routing"
+    elif why:
+        why += ": not placed yet"
     return {
         "unplaced": why or (said[0] if said else "nextpnr failed"),
         "cells": {name: used for name, (used, _) in cells.items() if used},
@@ -152,8 +157,8 @@ def _clocked(event: str) -> str:
 
 def ecp5(found: Found) -> list[str]:
     """nextpnr's estimate for an ECP5, speed grade 6 where none is said, out of context, of so many seeds, when asked
-    for 150 MHz. The path is the critical one of the best seed. 2 joints: `condyle.chain(2, 0)`. An estimate, not
-    measured on a board."""
+    for 150 MHz. The path is the critical one of the best seed, or why there is none. 2 joints: `condyle.chain(2, 0)`.
+    An estimate, not measured on a board."""
     rows = [_row(row, entry) for row, entry in found.get("ecp5", {}).items()]
     heads = ["design", "interval", "MHz of each seed", "MULT18X18D", "LUT4 and carry", "flip-flops", "block RAM"]
     return table([*heads, "path: cells + routing, ns"], rows)
@@ -164,7 +169,7 @@ def _row(row: str, entry: Found) -> list[str]:
     used = [str(cells.get(name, 0)) for name in ("MULT18X18D", "TRELLIS_COMB", "TRELLIS_FF", "DP16KD")]
     if "unplaced" in entry:
         more = "; ".join(f"{cells[name]} {name} of {there}" for name, there in entry["of"].items())
-        return [row, str(entry["interval"]), "not placed", *used, more or entry["unplaced"]]
+        return [row, str(entry["interval"]), "none", *used, more or entry["unplaced"]]
     clocks = ", ".join(f"{mhz:.0f}" for mhz in entry["mhz"].values())
     path = f"{entry['path_ns']['cells']:.1f} + {entry['path_ns']['routing']:.1f}"
     return [row, str(entry["interval"]), clocks, *used, path]
