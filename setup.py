@@ -22,7 +22,7 @@ setup(
                 f"{RUNTIME}/module.h",
                 *(
                     f"{NATIVE}/{name}.h"
-                    for name in ("common", "pool", "entry", "blocks", "packed", "function", "answers")
+                    for name in ("common", "pool", "entry", "blocks", "packed", "function", "answers", "ffi")
                 ),
             ],
             extra_compile_args=["-O2", "-pthread"],

@@ -61,7 +61,7 @@ class Dynamics(Packing, Rolling, Mapped, Methods):
         self._compiler = compiler
         self._target = target
         self._dtype = dtype
-        self._threads = threads or cores()
+        self.threads = threads or cores()
         self._kernels: dict[tuple[str, bool], Kernel] = {}
         self._binders: dict[str, Binder] = {}
         self._guard = Guard(threading.RLock)
@@ -155,7 +155,7 @@ class Dynamics(Packing, Rolling, Mapped, Methods):
         functions: by short name, derivatives too; by default all, and the derivatives that were asked for.
         """
         lines = [self._compiler.line(name, self._target, self._dtype, n) for name in self._named(functions)]
-        threads = "one thread" if self._target == "numpy" else f"at most {self._threads} threads, fewer for little work"
+        threads = "one thread" if self._target == "numpy" else f"at most {self.threads} threads, fewer for little work"
         return "\n".join([f"target {self._target}, {self._dtype}, batch of {n}, {threads}", *lines])
 
     def memory(self, n: int, functions: Sequence[str] | None = None) -> dict[str, int]:
@@ -207,10 +207,10 @@ class Dynamics(Packing, Rolling, Mapped, Methods):
             if f_ext is not None and isinstance(args[0], Packed) and not isinstance(f_ext, Packed):
                 given = (*args, self._packed_forces(f_ext, first.batch))
             packed = self._packed_binder(name, f_ext is not None).bind(given, out)
-            return cast("tuple[Array, ...]", packed.run(self._kernel(name, f_ext is not None), self._threads))
+            return cast("tuple[Array, ...]", packed.run(self.kernel(name, f_ext is not None), self.threads))
         call = binder.bind(args, f_ext, cast("Array | Sequence[Array] | None", out))
         if call.outputs[0].size:  # neither without states nor without joints
-            self._kernel(name, f_ext is not None)(call.n, call.inputs, call.outputs, self._threads)
+            self.kernel(name, f_ext is not None)(call.n, call.inputs, call.outputs, self.threads)
         return call.finish()
 
     def _shadow_methods(self) -> None:
@@ -243,7 +243,7 @@ class Dynamics(Packing, Rolling, Mapped, Methods):
         function, (inputs, outputs) = FUNCTIONS[name], self.binder(name).specs
         result = result or result_of(function)
         ports = function.takes_f_ext, inputs, outputs
-        fast = fast_path(slow, *ports, self.dtype, result, self._threads, shares, positional)
+        fast = fast_path(slow, *ports, self.dtype, result, self.threads, shares, positional)
         if fast is not None:
             self._fast.setdefault(name, []).append(fast)
             for f_ext in (False, True):
@@ -274,7 +274,8 @@ class Dynamics(Packing, Rolling, Mapped, Methods):
         layouts = self._compiler.layouts(name, f_ext, self._target, self._dtype)
         return PackedBinder(function.method, [port.name for port in function.ports(f_ext)], layouts, self.dtype)
 
-    def _kernel(self, name: str, f_ext: bool) -> Kernel:
+    def kernel(self, name: str, f_ext: bool = False) -> Kernel:
+        """The compiled code of a function by its short name, for callers other than Python."""
         kernel = self._kernels.get((name, f_ext))
         if kernel is None:
             with self._guard.lock:

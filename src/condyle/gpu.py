@@ -124,7 +124,7 @@ class GpuDynamics(Dynamics):
         inputs = inputs[: len(FUNCTIONS[name].ports(f_ext))]
         if len(given) != len(inputs):
             raise ShapeError(f"{method}: {len(given)} arguments given, expected {len(inputs)}")
-        kernel = self._kernel(name, f_ext)
+        kernel = self.kernel(name, f_ext)
         if not isinstance(kernel, CudaFunction):
             raise UnsupportedError(
                 f"{method}: its kernels are called from the processor's memory: pass arrays that lie there"

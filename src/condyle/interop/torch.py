@@ -38,7 +38,7 @@ def wrap(x: Dynamics | CompiledFunction, q_gradient: str | None = None) -> Any:
         raise UnsupportedError(f"wrap({type(x).__name__}): give a Dynamics, or a function that compile() made")
     _check_installed()
     methods = import_module("condyle.interop.torch_methods")
-    made: Callable[..., Any] = methods.Functions if isinstance(x, Dynamics) else methods.Function
+    made: Callable[..., Any] = methods.functions if isinstance(x, Dynamics) else methods.function
     return made(x, q_gradient == "tangent")
 
 

@@ -12,6 +12,7 @@
 #include "native/blocks.h"
 #include "native/packed.h"
 #include "native/function.h"
+#include "native/ffi.h"
 
 #include "module.h"
 
@@ -52,6 +53,8 @@ done:
 }
 
 static PyMethodDef module_methods[] = {
+    {"export", module_export, METH_VARARGS, "export(number, entry, single): what XLA calls by this number, for ever."},
+    {"xla_handler", module_xla_handler, METH_NOARGS, "xla_handler(): a capsule for jax.ffi.register_ffi_target."},
     {"empty", module_empty, METH_VARARGS, "empty(shape, dtype): numpy.empty, in used memory if large."},
     {"workers", module_workers, METH_O, "workers(limit): how many there are; a limit >= 0 holds from now on."},
     {NULL, NULL, 0, NULL},

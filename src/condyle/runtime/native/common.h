@@ -77,7 +77,7 @@ typedef struct Job {
     _Atomic uint64_t taken; /* units: at the front, and at the back in the upper 32 bits */
     atomic_int status;
     atomic_int running; /* workers in it */
-    PyThreadState *caller; /* while it does not hold the GIL */
+    PyThreadState *caller; /* while it does not hold the GIL; NULL for one that is no thread of Python's */
     int open;           /* workers that may still join */
     int posted;         /* whether it is in the list, and workers may be in it */
     unsigned process;   /* that of the pool when it was posted */

@@ -101,6 +101,7 @@ static void start_job(Job *job, const Entry *self, size_t n)
     atomic_init(&job->taken, 0);
     atomic_init(&job->status, 0);
     atomic_init(&job->running, 0);
+    job->caller = NULL;
 }
 
 /* Runs a job whose bases and strides are set; -1 with an exception. */

@@ -23,13 +23,13 @@ static void look_for_signals(Job *job)
     job->caller = PyEval_SaveThread();
 }
 
-/* What the caller does: its share, with an ear for signals. */
+/* What the caller does: its share, with an ear for signals if it is a thread of Python. */
 static void lead(Job *job, void *work)
 {
     int64_t heard = now_ns();
     while (take_piece(job, work, 0)) {
         const int64_t now = now_ns();
-        if (now - heard > SIGNALS_NS) {
+        if (job->caller != NULL && now - heard > SIGNALS_NS) {
             look_for_signals(job);
             heard = now_ns();
         }

@@ -1,25 +1,36 @@
-"""Rollouts on tensors: one call forward, one back."""
+"""Rollouts on arrays of another framework: one call forward, one back; and how arguments are bound."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from importlib import import_module
+from collections.abc import Mapping, Sequence
 from typing import Any
+
+import numpy as np
 
 from condyle.errors import ShapeError, UnsupportedError
 from condyle.functions import FUNCTIONS, variant
-from condyle.functions.rollouts import name_of
 from condyle.methods import result_type
 from condyle.rollouts import names
 from condyle.specification import F_EXT
 
-torch: Any = import_module("torch")
 
-
-@torch.compiler.assume_constant_result
-def _name(*said: Any) -> str:
-    """The name of a rollout, which a compiled graph has as a constant."""
-    return name_of(*said)
+def bound(
+    method: str, taken: Sequence[str], order: Sequence[str], args: Sequence[Any], named: Mapping[str, Any]
+) -> dict[str, Any]:
+    """Arguments by name; TypeError as of any call."""
+    if len(args) > len(order):
+        raise TypeError(f"{method}({', '.join(order)}): {len(args)} arguments given")
+    given = dict(zip(order, args, strict=False))
+    for name, value in named.items():
+        if name == "out":
+            raise UnsupportedError(f"{method}: answers are always fresh arrays here: leave out= out")
+        if name not in order or name in given:
+            raise TypeError(f"{method}({', '.join(order)}): {name!r} is none of these, or given twice")
+        given[name] = value
+    for name in taken:
+        if name not in given:
+            raise TypeError(f"{method}({', '.join(order)}): {name!r} is missing")
+    return given
 
 
 class Rollout:
@@ -55,8 +66,6 @@ class Rollout:
         **named: Any,
     ) -> Any:
         """The answers of each step."""
-        from condyle.interop.torch_methods import bound
-
         given = bound("rollout", self._taken, self._order, args, named)
         for name in self._numbers:
             if given.get(name) is None:
@@ -65,11 +74,10 @@ class Rollout:
         of = self._forced if has_forces and self._forced is not None else self._plain
         timed = (*self._by_time, *(name for name in names(by_time) if name not in self._by_time))
         length = self._steps(given, timed, steps)
-        name = _name(of, length, timed, every, last, names(sum))
+        name = self._maker.rollout(of, length, timed, every, last, names(sum))
         form = self._forms[of]
-        what = f"|{self._maker.engine.key}|{name}"
         inputs = [given[port] for port, _ in form.takes]
-        return self._maker.call(what, form, inputs, "rollout")
+        return self._maker.call(self._maker.what(name), form, inputs, "rollout")
 
     def _steps(self, given: dict[str, Any], timed: Sequence[str], steps: int | None) -> int:
         """As the time axes say, else as it is said."""
@@ -77,7 +85,7 @@ class Rollout:
         for name in timed:
             if name not in given or name in self._carried:
                 continue
-            shape, dims = tuple(given[name].shape), self._dims[name]
+            shape, dims = _shape(given[name]), self._dims[name]
             if len(shape) <= dims or shape[len(shape) - dims - 1] < 1:
                 raise ShapeError(
                     f"rollout: {name} has shape {shape}, expected a time axis before its own, one step at least"
@@ -88,3 +96,7 @@ class Rollout:
         if not found:
             raise UnsupportedError("rollout: no input has a time axis: name some in by_time=, or say steps=")
         return found.pop()
+
+
+def _shape(x: Any) -> tuple[int, ...]:
+    return tuple(x.shape if hasattr(x, "shape") else np.asarray(x).shape)

@@ -1,0 +1,98 @@
+"""The methods of `Dynamics` and of users' functions on JAX arrays."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from importlib import import_module
+from typing import Any, cast
+
+import numpy as np
+
+from condyle.dynamics import Dynamics
+from condyle.errors import DTypeError, ShapeError
+from condyle.functions.rollouts import name_of
+from condyle.interop.gradients import is_plain, layout_of
+from condyle.interop.jax_calls import Engine, What, called, ports_of
+from condyle.interop.wrapped import Form, Function, Functions, Maker
+from condyle.options import numbers_of
+from condyle.user.function import CompiledFunction
+
+import_module("condyle.interop.jax_rules")
+jax: Any = import_module("jax")
+jnp: Any = import_module("jax.numpy")
+
+
+class JaxMaker(Maker):
+    """What all methods of one object share."""
+
+    framework, gradient = "JAX", "jax.grad"
+
+    def __init__(self, dyn: Dynamics, held: object, named: str, is_tangent: bool) -> None:
+        options = dyn.__reduce__()[1]
+        self.engine = Engine(dyn, held, named, is_tangent or is_plain(layout_of(options.robot)))
+        self.sizes, self.dtype = self.engine.sizes, dyn.dtype
+        self.numbers = numbers_of(options.robot, options.inputs, options.dtype)
+
+    def what(self, name: str) -> What:
+        return What(self.engine, "", name)
+
+    def rollout(self, *said: Any) -> str:
+        return name_of(*said)
+
+    def number(self, name: str, like: Any) -> Any:
+        return self.numbers[name]
+
+    def filled(self, shape: tuple[int, ...], value: float, like: Any) -> Any:
+        return np.full(shape, value, self.dtype)
+
+    def call(self, what: What, form: Form, given: Sequence[Any], method: str) -> Any:
+        if self.dtype == np.float64 and not jax.config.jax_enable_x64:
+            raise DTypeError(
+                f"{method}: JAX is in single precision, and these functions are float64: "
+                'jax.config.update("jax_enable_x64", True) at the start, or compile(dtype="float32")'
+            )
+        arrays = [self._array(method, name, x) for (name, _), x in zip(form.takes, given, strict=True)]
+        found = called(what, *self._broadcast(what, form, arrays, method))
+        return found[0] if form.result is None else form.result(*found)
+
+    def _broadcast(self, what: What, form: Form, arrays: Sequence[Any], method: str) -> list[Any]:
+        """With equal batch dimensions, or none for what is one for all."""
+        own: list[tuple[int, ...]] = []
+        for (name, _), x, port in zip(form.takes, arrays, ports_of(what)[0], strict=True):
+            split = x.ndim - len(port.dims)
+            if split < 0 or tuple(x.shape[split:]) != port.dims:
+                expected = f"(..., {', '.join(map(str, port.dims))})"
+                raise ShapeError(f"{method}: {name} has shape {tuple(x.shape)}, expected {expected}")
+            own.append(tuple(x.shape[:split]))
+        try:
+            whole = np.broadcast_shapes(*own)
+        except ValueError:
+            listed = ", ".join(f"{name} {batch}" for (name, _), batch in zip(form.takes, own, strict=True))
+            raise ShapeError(f"{method}: batch dimensions do not broadcast: {listed}") from None
+        pairs = zip(arrays, own, ports_of(what)[0], strict=True)
+        return [x if b in ((), whole) else jnp.broadcast_to(x, (*whole, *port.dims)) for x, b, port in pairs]
+
+    def _array(self, method: str, name: str, value: Any) -> Any:
+        """An argument as a JAX array of the right dtype; lists and integers convert."""
+        if value is None or isinstance(value, dict) or hasattr(value, "__dask_graph__"):
+            raise DTypeError(f"{method}: {name} is {type(cast(object, value)).__name__}, expected an array")
+        dtype = getattr(value, "dtype", None)
+        if dtype is None or jnp.issubdtype(dtype, jnp.integer) or jnp.issubdtype(dtype, bool):
+            return jnp.asarray(value, dtype=self.dtype)
+        if dtype == self.dtype:
+            return jnp.asarray(value)
+        cure = f', or compile(dtype="{dtype}")' if str(dtype) in ("float32", "float64") else ""
+        raise DTypeError(
+            f"{method}: {name} is {dtype}, expected {self.dtype}: pass {name}.astype({self.dtype!s}){cure}"
+        )
+
+
+def functions(dyn: Dynamics, is_tangent: bool) -> Functions:
+    """The functions of a robot on JAX arrays."""
+    return Functions(dyn, JaxMaker(dyn, dyn, "", is_tangent), (functions, (dyn, is_tangent)))
+
+
+def function(of: CompiledFunction, is_tangent: bool) -> Function:
+    """A user's function on JAX arrays."""
+    made = JaxMaker(of.dynamics, of, of.specification.name, is_tangent)
+    return Function(of, made, (function, (of, is_tangent)))

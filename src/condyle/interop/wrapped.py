@@ -1,0 +1,223 @@
+"""The methods of `Dynamics` and of users' functions on arrays of another framework: arguments by position or by name.
+
+A framework brings a `Maker`: how its arrays are made and how a function is called on them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from functools import partial
+from typing import Any, ClassVar, NamedTuple
+
+from condyle.derivatives.names import name_of, parsed
+from condyle.dynamics import Dynamics
+from condyle.errors import UnsupportedError
+from condyle.functions import FUNCTIONS, variant
+from condyle.interop.rollouts import Rollout, bound
+from condyle.methods import document_of, result_type
+from condyle.packing import known_function
+from condyle.specification import F_EXT
+from condyle.user.function import CompiledFunction
+
+
+class Form(NamedTuple):
+    """A function as it is called.
+
+    what: as the framework's calls have it. takes: names of inputs, and gives: of answers, each with whether it is a
+    configuration.
+    """
+
+    what: Any
+    takes: tuple[tuple[str, bool], ...]
+    gives: tuple[tuple[str, bool], ...]
+    result: Any
+
+
+class Maker:
+    """What all methods of one object share.
+
+    framework: its name. sizes: what dimension names are. numbers: those of the robot that are inputs, and its own.
+    """
+
+    framework: ClassVar[str]
+    gradient: ClassVar[str]
+    """How a user of the framework takes a gradient."""
+    sizes: Mapping[str, int]
+    numbers: Mapping[str, Any]
+
+    def what(self, name: str) -> Any:
+        """A function as calls have it, by its short name."""
+        raise NotImplementedError
+
+    def call(self, what: Any, form: Form, given: Sequence[Any], method: str) -> Any:
+        """The answers: an array, or the named tuple. form: how it is called."""
+        raise NotImplementedError
+
+    def number(self, name: str, like: Any) -> Any:
+        """A number of the robot itself, where the argument `like` lies."""
+        raise NotImplementedError
+
+    def filled(self, shape: tuple[int, ...], value: float, like: Any) -> Any:
+        """An array of one number, where `like` lies."""
+        raise NotImplementedError
+
+    def rollout(self, *said: Any) -> str:
+        """The name of a rollout: see `condyle.functions.rollouts.name_of`."""
+        raise NotImplementedError
+
+    def form(self, name: str) -> Form:
+        """A function by its short name."""
+        function, known = FUNCTIONS[name], parsed(name)
+        named = function.outputs if known is None or known.kind != "vjp" else known.base.inputs
+        parts = tuple(port.name for port in named)
+        return Form(
+            self.what(name),
+            tuple((port.name, port.dims[-1:] == ("nq",)) for port in function.inputs),
+            tuple((part, port.dims[-1:] == ("nq",)) for part, port in zip(parts, function.outputs, strict=True)),
+            result_type(function.method, parts) if len(parts) > 1 else None,
+        )
+
+    def own(self, name: str) -> list[str]:
+        """The numbers that are inputs of a function."""
+        return [number for number in self.numbers if number in FUNCTIONS[name].numbers]
+
+
+class Method:
+    """A function, or a derivative, of arrays.
+
+    plain, forced: names of the function without external forces and with them, if it takes them.
+    """
+
+    def __init__(
+        self, maker: Maker, plain: str, forced: str | None, numbers: Sequence[str], always: bool = False
+    ) -> None:
+        function = FUNCTIONS[plain]
+        self._maker, self._forced = maker, None if forced is None else maker.form(forced)
+        self._plain = self._forced if always and self._forced is not None else maker.form(plain)
+        self.__name__, self.__doc__ = function.method, document_of(function)
+        options = [*([] if forced is None else [F_EXT.name]), *numbers]
+        self._tangents: dict[str, str] = {f"d{name}": name for name in options} if plain.startswith("jvp_") else {}
+        options += self._tangents
+        self._taken = [name for name, _ in self._plain.takes if name not in options]
+        self._order = [*self._taken, *options]
+        self._forces = {F_EXT.name, f"d{F_EXT.name}"}
+
+    def __call__(self, *args: Any, **named: Any) -> Any:
+        """The answers."""
+        form = self._plain
+        if not named and len(args) == len(form.takes) == len(self._taken):
+            return self._maker.call(form.what, form, args, self.__name__)
+        given = bound(self.__name__, self._taken, self._order, args, named)
+        if self._forced is not None and any(given.get(name) is not None for name in self._forces):
+            form = self._forced
+        inputs = [self._value(name, given) for name, _ in form.takes]
+        return self._maker.call(form.what, form, inputs, self.__name__)
+
+    def _value(self, name: str, given: Mapping[str, Any]) -> Any:
+        """An input; numbers that are not given are the robot's own, forces and tangents zero."""
+        value = given.get(name)
+        if value is not None or name in self._taken:
+            return value
+        if name in self._maker.numbers:
+            return self._maker.number(name, given[self._taken[0]])
+        number = self._tangents.get(name, name)
+        like = self._maker.numbers.get(number)
+        shape = (self._maker.sizes["n_bodies"], 6) if like is None else tuple(like.shape)
+        return self._maker.filled(shape, 0.0, given[self._taken[0]])
+
+
+class Functions:
+    """The functions of a robot: the methods of `Dynamics`, without `out=`."""
+
+    def __init__(self, dyn: Dynamics, maker: Maker, recipe: tuple[Any, ...]) -> None:
+        """recipe: a function and its arguments that make this again."""
+        self._dyn, self._maker, self._recipe = dyn, maker, recipe
+        self._derivatives: dict[tuple[object, ...], Method] = {}
+        for name in dyn.signature:
+            known = FUNCTIONS[name]
+            own = self._maker.own(name)
+            forced = known.forced or (name if known.takes_f_ext else "")
+            with_forces = variant(forced, (F_EXT.name, *own)) if forced else None
+            setattr(self, known.method, Method(self._maker, variant(name, own), with_forces, own))
+        if "step" in dyn.signature:
+            self.rollout = Rollout(self._maker, "step", ("tau",))
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        """A pickle, and a copy, is made from the robot and the options."""
+        return self._recipe
+
+    def __repr__(self) -> str:
+        return f"<{self._maker.framework}: the functions of {self._dyn!r}>"
+
+    def jvp(self, name: str) -> Method:
+        """See `Dynamics.jvp`."""
+        return self._derivative("jvp", name)
+
+    def vjp(self, name: str) -> Method:
+        """See `Dynamics.vjp`."""
+        return self._derivative("vjp", name)
+
+    def jacobian(self, name: str, by: Sequence[str] | str | None = None) -> Method:
+        """See `Dynamics.jacobian`."""
+        return self._derivative("jacobian", name, by)
+
+    def hessian(self, name: str) -> Method:
+        """See `Dynamics.hessian`."""
+        return self._derivative("hessian", name)
+
+    def _derivative(self, kind: str, of: str, by: Sequence[str] | str | None = None) -> Method:
+        if of == "rollout":
+            raise UnsupportedError(f"rollout has gradients as any other method: call it, then {self._maker.gradient}")
+        names = (by,) if isinstance(by, str) else None if by is None else tuple(by)
+        if (kind, of, names) not in self._derivatives:
+            takes, own = known_function(of).takes_f_ext, self._maker.own(of)
+            forced = str(name_of(kind, variant(of, (F_EXT.name, *own)), names)) if takes else None
+            always = names is not None and F_EXT.name in names
+            plain = forced if always and forced else str(name_of(kind, variant(of, own), names))
+            self._derivatives[kind, of, names] = Method(self._maker, plain, forced, own, always)
+        return self._derivatives[kind, of, names]
+
+
+class Function:
+    """A user's function: called as it is, and the methods of the compiled function, without `out=`."""
+
+    def __init__(self, of: CompiledFunction, maker: Maker, recipe: tuple[Any, ...]) -> None:
+        """recipe: as in `Functions`."""
+        self._of, self._name = of, of.specification.name
+        self._maker, self._recipe = maker, recipe
+        self._call = Method(self._maker, self._name, None, ())
+        self.rollout = Rollout(self._maker, self._name, ())
+
+    def __call__(self, *args: Any, **named: Any) -> Any:
+        """The answers."""
+        return self._call(*args, **named)
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return self._recipe
+
+    def __repr__(self) -> str:
+        return f"<{self._maker.framework}: the function {self._of!r}>"
+
+    def jvp(self) -> Method:
+        """See `CompiledFunction.jvp`."""
+        return self._derivative("jvp", self._name)
+
+    def vjp(self) -> Method:
+        """See `CompiledFunction.vjp`."""
+        return self._derivative("vjp", self._name)
+
+    def jacobian(self, by: Sequence[str] | str | None = None) -> Method:
+        """See `CompiledFunction.jacobian`."""
+        return self._derivative("jacobian", self._name, by)
+
+    def hessian(self, of: str | None = None) -> Any:
+        """See `CompiledFunction.hessian`."""
+        function = self._of.only(of)
+        made = self._derivative("hessian", function.name)
+        return made if function.outputs[0].dims else partial(self._of_one, made)
+
+    def _of_one(self, made: Method, *args: Any) -> Any:
+        return made(*args, self._maker.filled((), 1.0, args[0]))
+
+    def _derivative(self, kind: str, of: str, by: Sequence[str] | str | None = None) -> Method:
+        return Method(self._maker, str(name_of(kind, of, by)), None, ())

@@ -1,0 +1,258 @@
+"""Functions on JAX arrays: answers as of arrays, every transformation, what is refused."""
+
+from __future__ import annotations
+
+import copy
+import pickle
+import re
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import numpy as np
+import pytest
+
+import condyle
+from condyle.errors import DTypeError, ShapeError, UnsupportedError
+
+jax = pytest.importorskip("jax")
+import jax.numpy as jnp  # noqa: E402
+
+from condyle.interop.jax import wrap  # noqa: E402
+
+
+@pytest.fixture(autouse=True, scope="module")
+def double_precision():
+    before = jax.config.jax_enable_x64
+    jax.config.update("jax_enable_x64", True)
+    yield
+    jax.config.update("jax_enable_x64", before)
+
+
+class Case(NamedTuple):
+    robot: Any
+    dyn: Any
+    far: Any
+    q: Any
+    v: Any
+    tau: Any
+
+    @property
+    def one(self) -> tuple[Any, Any, Any]:
+        return self.q[0], self.v[0], self.tau[0]
+
+
+def case(robot: Any, **options: Any) -> Case:
+    dyn = robot.compile(threads=1, **options)
+    q, v = robot.random_state(5, 3)
+    return Case(robot, dyn, wrap(dyn), q, v, 0.3 * v)
+
+
+@pytest.fixture(scope="module")
+def fixed():
+    return case(condyle.random_tree(3, 4, types=("revolute", "prismatic")))
+
+
+@pytest.fixture(scope="module")
+def floating():
+    """Quaternions, a planar joint's angle, forces and open numbers."""
+    robot = condyle.random_tree(2, 7, types=("spherical", "planar"), floating_base=True)
+    return case(robot, inputs=("inertias", "gravity"))
+
+
+def differences(f, x, along, h=1e-6):
+    return (np.asarray(f(x + h * along)) - np.asarray(f(x - h * along))) / (2 * h)
+
+
+@pytest.mark.parametrize("kind", ["fixed", "floating"])
+@pytest.mark.parametrize("batch", [(), (1,), (5,), (2, 3), (0,)])
+def test_answers_are_those_of_arrays(kind, batch, request):
+    of = request.getfixturevalue(kind)
+    q, v = of.robot.random_state(int(np.prod(batch, dtype=int)), 5)
+    q, v, tau = (
+        q.reshape(*batch, -1) if q.size else q.reshape(*batch, of.robot.nq),
+        v.reshape(*batch, of.robot.nv),
+        of.tau[0],
+    )
+    want = of.dyn.forward_dynamics(q, v, tau)
+    for call in (of.far.forward_dynamics, jax.jit(of.far.forward_dynamics)):
+        assert np.array_equal(call(q, v, tau), want)
+    found, want = of.far.inverse_dynamics_derivatives(q, v, v), of.dyn.inverse_dynamics_derivatives(q, v, v)
+    assert type(found) is type(want) and all(np.array_equal(x, y) for x, y in zip(found, want, strict=True))
+    assert np.array_equal(of.far.kinetic_energy(q=q, v=v), of.dyn.kinetic_energy(q, v))
+
+
+def test_jacobians_forward_and_in_reverse_are_the_closed_ones(fixed):
+    fd, want = fixed.far.forward_dynamics, fixed.dyn.forward_dynamics_derivatives(*fixed.one)
+    for mode in (jax.jacfwd, jax.jacrev):
+        found = mode(fd, (0, 1, 2))(*fixed.one)
+        assert all(np.allclose(x, y, rtol=1e-9, atol=1e-9) for x, y in zip(found, want, strict=True))
+    lam = fixed.v[1]
+    hessian = fixed.dyn.hessian("fd")(*fixed.one, lam)[:3, :3]
+    for outer in (jax.jacfwd, jax.jacrev):
+        for inner in (jax.jacfwd, jax.jacrev):
+            found = outer(inner(lambda q: (fd(q, *fixed.one[1:]) * lam).sum()))(fixed.q[0])
+            assert np.allclose(found, hessian, rtol=1e-8, atol=1e-8)
+
+
+def test_third_derivatives_agree_with_differences(fixed):
+    def second(x):
+        return jax.grad(lambda y: jax.grad(lambda q: fixed.far.kinetic_energy(q, fixed.v[0]))(y) @ fixed.v[1])(x)
+
+    q, along = fixed.q[0], fixed.v[2]
+    third = jax.jvp(second, (q,), (along,))[1]
+    assert np.allclose(third, differences(second, q, along), rtol=1e-5, atol=1e-6)
+
+
+def test_tangents_of_a_floating_base_are_those_of_its_entries(floating):
+    """Along a curve of configurations, and in reverse by the transpose."""
+    robot, far = floating.robot, floating.far
+    q, v, tau = floating.one
+    step = floating.v[1]
+    h = 1e-6
+    ends = [np.asarray(robot.integrate(q, s * step)) for s in (h, -h)]
+    entries = (ends[0] - ends[1]) / (2 * h)
+    fd = lambda q: far.forward_dynamics(q, v, tau)  # noqa: E731
+    found = jax.jvp(fd, (q,), (entries,))[1]
+    assert np.allclose(found, (fd(ends[0]) - fd(ends[1])) / (2 * h), rtol=1e-5, atol=1e-5)
+    bar = floating.v[2]
+    (slope,) = jax.vjp(fd, q)[1](jnp.asarray(bar))
+    assert np.isclose(slope @ entries, found @ bar)
+    tangent = wrap(floating.dyn, q_gradient="tangent")
+    (slope,) = jax.vjp(lambda q: tangent.forward_dynamics(q, v, tau), q)[1](jnp.asarray(bar))
+    assert np.allclose(slope[: robot.nv], floating.dyn.vjp("fd")(q, v, tau, bar).q) and not slope[robot.nv :].any()
+    moved = jax.jvp(lambda s: far.integrate(q, s), (0 * step,), (step,))[1]
+    assert np.allclose(moved, entries, atol=1e-8)
+    second = jax.grad(lambda q: (jax.grad(lambda q: fd(q) @ bar)(q) * entries).sum())(q)
+    slopes = [jax.grad(lambda q: fd(q) @ bar)(x) @ entries for x in ends]
+    assert np.isclose(second @ entries, (slopes[0] - slopes[1]) / (2 * h), rtol=1e-4, atol=1e-4)
+
+
+def test_forces_and_open_numbers_are_differentiated(floating):
+    q, v, tau = floating.q, floating.v, floating.tau
+    pi = np.array(floating.robot.inertias)
+    f_ext = np.random.default_rng(0).standard_normal((5, len(pi), 6))
+    loss = lambda f, pi: (floating.far.forward_dynamics(q, v, tau, f_ext=f, inertias=pi) ** 2).sum()  # noqa: E731
+    a = floating.dyn.forward_dynamics(q, v, tau, f_ext=f_ext)
+    want = floating.dyn.vjp("fd")(q, v, tau, 2 * a, f_ext=f_ext, inertias=pi)
+    by_force, by_inertias = jax.jit(jax.grad(loss, (0, 1)))(f_ext, pi)
+    assert np.allclose(by_force, want.f_ext) and np.allclose(by_inertias, want.inertias)
+    assert np.array_equal(floating.far.vjp("fd")(q, v, tau, a).tau, floating.dyn.vjp("fd")(q, v, tau, a).tau)
+
+
+def test_vmap_in_vmap_and_what_is_one_for_all(fixed):
+    q, v, tau = fixed.q, fixed.v, fixed.tau
+    fd = fixed.far.forward_dynamics
+    both = jax.vmap(jax.vmap(fd, (0, None, None)), (None, 0, None))
+    assert np.array_equal(both(q, v, tau[0]), fixed.dyn.forward_dynamics(q[None], v[:, None], tau[0]))
+    inner = jax.vmap(lambda t: fd(q, v, t), 1, 1)(jnp.stack([tau, 2 * tau], 1))
+    assert np.array_equal(inner[:, 1], fixed.dyn.forward_dynamics(q, v, 2 * tau))
+    shared = jax.vmap(lambda q, t: fd(q, v, t))(q, tau)  # v is a batch inside, q and tau one state each
+    assert np.array_equal(shared, fixed.dyn.forward_dynamics(q[:, None], v, tau[:, None]))
+    found = jax.vmap(jax.grad(lambda q, t: fd(q, v, t).sum()))(q, tau)
+    want = [fixed.dyn.vjp("fd")(x, v, t, np.ones_like(v)).q for x, t in zip(q, tau, strict=True)]
+    assert np.allclose(found, want)
+
+
+def test_rollouts_and_scans(fixed):
+    q, v, _ = fixed.one
+    tau = 0.1 * np.ones((20, 3))
+    loss = lambda tau: (far.rollout(q, v, tau, 0.01, last=True).q ** 2).sum()  # noqa: E731
+    far = fixed.far
+    found, end = jax.jit(jax.grad(loss))(tau), fixed.dyn.rollout(q, v, tau, 0.01, last=True)
+    want = fixed.dyn.vjp("rollout")(q, v, tau, 0.01, 2 * end.q, 0 * end.v, last=True).tau
+    assert np.allclose(found, want, rtol=1e-9)
+
+    def scanned(tau):
+        (x, _), _ = jax.lax.scan(
+            lambda s, u: (tuple(far.step(*s, u, 0.01)), 0.0), (jnp.asarray(q), jnp.asarray(v)), tau
+        )
+        return (x**2).sum()
+
+    assert np.allclose(jax.jit(jax.grad(scanned))(tau), want, rtol=1e-9)
+    with pytest.raises(UnsupportedError, match="a rollout has its gradient, once"):
+        jax.jvp(loss, (jnp.asarray(tau),), (jnp.asarray(tau),))
+
+
+def test_functions_of_users(floating):
+    tip = list(floating.robot.frames)[-1]
+
+    def reach(at, u):
+        return {"cost": (at.frame(tip).translation ** 2).sum() + (u**2).sum(), "twice": 2.0 * u}
+
+    f = floating.robot.function(reach, inputs={"q": "nq", "u": 3}).compile(threads=1)
+    far, u = wrap(f), np.arange(3.0)
+    found, want = far(floating.q, u=u), f(floating.q, u)
+    assert type(found) is type(want) and np.array_equal(found.cost, want.cost)
+    assert np.allclose(jax.grad(lambda u: far(floating.q[0], u).cost)(u), 2 * u)
+    assert np.array_equal(far.hessian("cost")(floating.q, u), f.hessian("cost")(floating.q, u))
+    g = condyle.function(lambda x, u: {"x": x + 0.1 * u, "cost": (x * u).sum()}, {"x": 2, "u": 2}).compile(threads=1)
+    x, u = np.ones(2), np.ones((4, 2))
+    sums = lambda u: wrap(g).rollout(x, u, by_time="u", sum="cost").cost  # noqa: E731
+    want = np.array([[(sums(u + h) - sums(u - h)) / 2e-6 for h in row] for row in 1e-6 * np.eye(8).reshape(4, 2, 4, 2)])
+    assert np.allclose(jax.grad(sums)(u), want, atol=1e-8)
+
+
+@pytest.mark.parametrize("target", ["numpy", "c"])
+def test_other_targets(fixed, target):
+    far = wrap(fixed.robot.compile(target=target, threads=1))
+    want = fixed.dyn.forward_dynamics(fixed.q, fixed.v, fixed.tau[0])
+    assert np.allclose(jax.jit(far.forward_dynamics)(fixed.q, fixed.v, fixed.tau[0]), want)
+
+
+def test_single_precision(fixed):
+    dyn = fixed.robot.compile(dtype="float32", threads=1)
+    q, v, tau = (x.astype(np.float32) for x in (fixed.q, fixed.v, fixed.tau))
+    a = jax.jit(wrap(dyn).forward_dynamics)(q, v, tau)
+    assert a.dtype == np.float32 and np.array_equal(a, dyn.forward_dynamics(q, v, tau))
+
+
+def test_what_does_not_fit_is_said(fixed, monkeypatch):
+    q, v, tau = fixed.one
+    fd = fixed.far.forward_dynamics
+    with pytest.raises(DTypeError, match=r'q is float32.*pass q.astype\(float64\), or compile\(dtype="float32"\)'):
+        fd(q.astype(np.float32), v, tau)
+    jax.config.update("jax_enable_x64", False)
+    try:
+        with pytest.raises(DTypeError, match=r'jax_enable_x64", True\).*or compile\(dtype="float32"\)'):
+            fd(q, v, tau)
+    finally:
+        jax.config.update("jax_enable_x64", True)
+    with pytest.raises(ShapeError, match=r"v has shape \(2,\), expected \(..., 3\)"):
+        fd(q, v[:2], tau)
+    with pytest.raises(ShapeError, match="do not broadcast"):
+        fd(fixed.q[:2], fixed.v[:3], tau)
+    with pytest.raises(TypeError, match="'tau' is missing"):
+        fd(q, v)
+    with pytest.raises(UnsupportedError, match="leave out= out"):
+        fd(q, v, tau, out=tau)
+    with pytest.raises(DTypeError, match="q is dict"):
+        fd({}, v, tau)
+    with pytest.raises(UnsupportedError, match="q_gradient='flat'"):
+        wrap(fixed.dyn, q_gradient="flat")
+    with pytest.raises(UnsupportedError, match=r"wrap\(Robot\)"):
+        wrap(fixed.robot)
+    with pytest.raises(UnsupportedError, match=r"then jax\.grad"):
+        fixed.far.vjp("rollout")
+    assert np.array_equal(fd([0, 0, 0], [0.0] * 3, np.zeros(3, int)), fixed.dyn.forward_dynamics(*np.zeros((3, 3))))
+    monkeypatch.setattr(jax, "__version__", "0.4.30")
+    with pytest.raises(UnsupportedError, match=r"JAX 0.4.30 is too old, 0.10 is needed"):
+        wrap(fixed.dyn)
+    monkeypatch.setitem(sys.modules, "jax", None)
+    with pytest.raises(UnsupportedError, match=r"pip install 'condyle\[jax\]'"):
+        wrap(fixed.dyn)
+
+
+def test_copies_and_pickles(fixed):
+    want = fixed.far.forward_dynamics(*fixed.one)
+    for far in (copy.deepcopy(fixed.far), pickle.loads(pickle.dumps(fixed.far))):
+        assert np.array_equal(far.forward_dynamics(*fixed.one), want)
+
+
+def test_program_of_the_page_runs(tmp_path: Path) -> None:
+    page = Path(__file__).resolve().parents[2] / "docs" / "interfaces.md"
+    section = page.read_text().split("## JAX", 1)[1].split("\n## ", 1)[0]
+    code = "".join(re.findall(r"^```python\n(.*?)^```$", section, re.MULTILINE | re.DOTALL))
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False, cwd=tmp_path)
+    assert done.returncode == 0 and code, done.stderr

@@ -1,0 +1,92 @@
+"""What XLA calls: structures of its header, numbers and arrays that do not fit, several devices."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+jax = pytest.importorskip("jax")
+
+from condyle.interop.jax_calls import Engine  # noqa: E402
+from tests.interop.test_jax import double_precision, fixed  # noqa: E402
+
+__all__ = ["double_precision", "fixed"]
+
+
+def test_a_program_of_another_process_is_refused():
+    """XLA's program names the function by a number: one that is not loaded is an error, not a jump into the dark."""
+    call = jax.ffi.ffi_call("condyle_call", jax.ShapeDtypeStruct((3,), np.float64))
+    with pytest.raises(Exception, match="this process has not loaded the function"):
+        jax.block_until_ready(jax.jit(lambda x: call(x, number=np.int64(1), threads=np.int64(1)))(np.zeros(3)))
+
+
+def test_arrays_that_do_not_fit_are_refused_by_the_handler(fixed):
+    number = Engine(fixed.dyn, None, "", True).number("fd")
+    call = jax.ffi.ffi_call("condyle_call", jax.ShapeDtypeStruct((4, 3), np.float64))
+    f = jax.jit(lambda *x: call(*x, number=np.int64(number), threads=np.int64(1)))
+    row = np.zeros((4, 3))
+    assert f(row, row, row[0]).shape == (4, 3)
+    for given in ((row, row), (row, row, row[:3]), (row, row, row[:, :2]), (row, row, row.astype(np.float32))):
+        with pytest.raises(Exception, match="the arrays do not fit the function"):
+            jax.block_until_ready(f(*given))
+
+
+STRUCTURES = """
+#include <stddef.h>
+#include "xla/ffi/api/c_api.h"
+#define Entry void
+%s
+#define SAME(own, field, theirs, other) _Static_assert(offsetof(own, field) == offsetof(theirs, other), #field)
+SAME(FfiFrame, api, XLA_FFI_CallFrame, api); SAME(FfiFrame, inputs, XLA_FFI_CallFrame, args);
+SAME(FfiFrame, outputs, XLA_FFI_CallFrame, rets); SAME(FfiFrame, attributes, XLA_FFI_CallFrame, attrs);
+SAME(FfiBuffer, dtype, XLA_FFI_Buffer, dtype); SAME(FfiBuffer, dims, XLA_FFI_Buffer, dims);
+SAME(FfiBuffers, buffers, XLA_FFI_Args, args); SAME(FfiBuffers, count, XLA_FFI_Rets, size);
+SAME(FfiAttributes, names, XLA_FFI_Attrs, names); SAME(FfiAttributes, values, XLA_FFI_Attrs, attrs);
+SAME(FfiApi, new_error, XLA_FFI_Api, XLA_FFI_Error_Create); SAME(FfiScalar, value, XLA_FFI_Scalar, value);
+SAME(FfiErrorArguments, code, XLA_FFI_Error_Create_Args, errc); SAME(FfiText, length, XLA_FFI_ByteSpan, len);
+SAME(FfiMetadata, metadata, XLA_FFI_Metadata_Extension, metadata);
+_Static_assert(FFI_F32 == XLA_FFI_DataType_F32 && FFI_F64 == XLA_FFI_DataType_F64, "");
+_Static_assert(FFI_S64 == XLA_FFI_DataType_S64, "");
+_Static_assert(FFI_SCALAR == XLA_FFI_AttrType_SCALAR && FFI_METADATA == XLA_FFI_Extension_Metadata, "");
+_Static_assert(FFI_MAJOR == XLA_FFI_API_MAJOR && FFI_MINOR <= XLA_FFI_API_MINOR, "");
+"""
+
+
+def test_structures_are_those_of_the_header_of_xla(tmp_path):
+    text = (Path(__file__).resolve().parents[2] / "src/condyle/runtime/native/ffi.h").read_text()
+    own = text.split("/* Entries that a program of XLA may call")[0]
+    (tmp_path / "same.c").write_text(STRUCTURES % own)
+    command = ["cc", "-std=c11", "-fsyntax-only", f"-I{jax.ffi.include_dir()}", str(tmp_path / "same.c")]
+    done = subprocess.run(command, capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr
+
+
+SHARDED = """
+import jax, numpy as np
+from jax.sharding import Mesh, PartitionSpec as P
+jax.config.update("jax_enable_x64", True)
+import condyle
+from condyle.interop.jax import wrap
+robot = condyle.chain(3, 0)
+dyn = robot.compile(threads=1)
+q, v = robot.random_state(8, 0)
+mesh = Mesh(np.array(jax.devices()), ("states",))
+assert mesh.size == 4
+far = wrap(dyn)
+f = jax.jit(jax.shard_map(far.forward_dynamics, mesh=mesh, in_specs=P("states"), out_specs=P("states")))
+assert np.array_equal(f(q, v, v), dyn.forward_dynamics(q, v, v))
+assert "all-gather" not in f.lower(q, v, v).compile().as_text()
+g = jax.jit(jax.grad(lambda q: f(q, v, v).sum()))(q)
+assert np.allclose(g, dyn.vjp("fd")(q, v, v, np.ones_like(v)).q)
+"""
+
+
+def test_several_devices():
+    there = {**os.environ, "XLA_FLAGS": "--xla_force_host_platform_device_count=4", "JAX_PLATFORMS": "cpu"}
+    done = subprocess.run([sys.executable, "-c", SHARDED], capture_output=True, text=True, check=False, env=there)
+    assert done.returncode == 0, done.stderr[-2000:]
