@@ -105,7 +105,7 @@ def line(values: dict[str, Any]) -> str:
 
 def sized(dyn: GpuDynamics, function: str, n: int) -> CudaKernel:
     """What runs n states."""
-    chosen = dyn._kernel(function, False)
+    chosen = dyn.kernel(function)
     assert isinstance(chosen, CudaFunction)
     return chosen.kernel(n)
 
