@@ -78,5 +78,7 @@ def test_machine_code_is_refused_with_the_target_that_runs(monkeypatch: pytest.M
 
 def test_other_files_of_a_model_where_a_name_cannot_be_held(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     monkeypatch.delattr(os, "O_PATH")
-    with pytest.raises(condyle.ModelError, match="a mesh, and other files than the model itself are read on Linux only"):
+    with pytest.raises(
+        condyle.ModelError, match="a mesh, and other files than the model itself are read on Linux only"
+    ):
         Folders(tmp_path).read([tmp_path / "mesh.stl"], 10, "a mesh", ("model.urdf", 3))

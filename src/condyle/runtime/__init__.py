@@ -3,4 +3,6 @@
 import sys
 
 if sys.platform == "win32":
-    raise ImportError("condyle does not run on Windows: install it in WSL 2 (Linux); docs/installing.md says what is missing")
+    raise ImportError(
+        "condyle does not run on Windows: install it in WSL 2 (Linux); docs/installing.md says what is missing"
+    )
