@@ -25,7 +25,7 @@ from pathlib import Path
 
 ROOT = Path(__file__).resolve().parent.parent
 VERSIONS = ("3.10", "3.11", "3.12", "3.13", "3.14", "3.13t", "3.14t")
-NUMPYS = ("1.26.4", "2")
+NUMPYS = ("1.23.5", "1.26.4", "2")
 """The oldest NumPy that pyproject.toml allows, and the newest 2 there is."""
 PROBE = (
     "import json, sys, sysconfig; v = sys.version_info;"
@@ -110,8 +110,8 @@ def try_out(python: Python, made: Path, numpy: str, place: Path) -> dict[str, st
     run(own, "-m", "pip", *only, made)
     empty = place / "nothing"
     empty.mkdir()
-    env = {"PATH": str(empty), "HOME": str(place), "CONDYLE_NO_CACHE": "1", "PYTHONWARNINGS": "error"}
-    return json.loads(run(own, "-I", USE, env=env, cwd=empty))
+    env = {"PATH": str(empty), "HOME": str(place), "CONDYLE_NO_CACHE": "1"}
+    return json.loads(run(own, "-W", "error", "-I", USE, env=env, cwd=empty))
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
