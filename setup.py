@@ -1,5 +1,7 @@
 """The native extensions: in a file of their own, because only code knows where NumPy's headers are."""
 
+import sys
+
 import numpy as np
 from setuptools import Extension, setup
 
@@ -11,6 +13,9 @@ RUNTIME = "src/condyle/runtime"
 NATIVE, TILES, CHAIN = (f"{RUNTIME}/{part}" for part in ("native", "tiles", "chain"))
 SHARED = (f"{RUNTIME}/module.h", f"{RUNTIME}/code.h")
 SUPPORT = "src/condyle/backends/c/support"
+
+if sys.platform == "win32":
+    sys.exit("condyle is not built for Windows: install it in WSL 2 (Linux); docs/installing.md says what is missing")
 
 setup(
     ext_modules=[

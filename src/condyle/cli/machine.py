@@ -11,6 +11,7 @@ from pathlib import Path
 import condyle
 from condyle.backends.cpu.build import supported
 from condyle.errors import BuildError
+from condyle.runtime.kernel import cores
 from condyle.runtime.toolchain import find_compiler
 
 
@@ -18,7 +19,7 @@ def describe() -> dict[str, str | int]:
     """Machine and versions, as strings and numbers for a results file."""
     return {
         "cpu": cpu(),
-        "cores": len(os.sched_getaffinity(0)),
+        "cores": cores(),
         "system": f"{platform.system()} {platform.release()}",
         "machine": platform.machine(),
         "python": platform.python_version(),

@@ -28,6 +28,8 @@ class Folders:
         Links are followed to their end, and the end must lie in a folder. `what` the model says, and where (file and
         line), begin the ModelError for a file outside, one that is not regular, over `most` bytes, or missing.
         """
+        if not hasattr(os, "O_PATH"):
+            raise _wrong(f"{what}, and other files than the model itself are read on Linux only", at)
         for path in paths:
             try:
                 handle = os.open(path, os.O_PATH | os.O_CLOEXEC)  # names the file without opening it

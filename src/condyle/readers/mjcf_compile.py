@@ -40,6 +40,8 @@ class Limits:
 
 def library() -> Path:
     """MuJoCo's shared library, found without importing the package; UnsupportedError where it is not installed."""
+    if not hasattr(os, "memfd_create"):
+        raise UnsupportedError("MJCF files are compiled on Linux only: read a URDF file, or build the robot in Python")
     spec = importlib.util.find_spec("mujoco")
     for folder in (spec.submodule_search_locations or ()) if spec else ():
         for path in sorted(Path(folder).glob("libmujoco.so*")):
