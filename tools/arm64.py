@@ -35,7 +35,7 @@ TESTS = (
     "tests/spatial",
 )
 """The native call path on several threads, the C target, a robot on each target. The pool's tests fork and send signals
-to many processes, for which qemu-user is too slow."""
+to many processes, which did not end under qemu-user within minutes."""
 
 
 def run(*command: str | Path, env: dict[str, str] | None = None) -> str:
