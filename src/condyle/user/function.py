@@ -81,6 +81,15 @@ class UserFunction:
         state = State({name: given[name] for name in HELD if name in given}, caller, self._robot.frames)
         return self._f(state, **{name: value for name, value in given.items() if name not in HELD})
 
+    @property
+    def specification_frames(self) -> tuple[str, ...]:
+        """The frames that it asks."""
+        return self._bound.frames
+
+    def at_state(self, at: Any, **given: Any) -> object:
+        """The function itself at a state of symbols."""
+        return self._f(at, **given)
+
     def reference(self, *args: ArrayLike, **named: ArrayLike) -> Any:
         """The answers by Python and NumPy, state by state in float64: what compiled answers are held to."""
         given = _bound_arguments(self.specification, args, named)
