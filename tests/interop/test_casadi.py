@@ -161,3 +161,13 @@ def test_what_is_refused():
         wrap(robot.compile(target="numpy"), q_gradient="other")
     with pytest.raises(AttributeError, match="forward_dynamics"):
         _ = wrap(robot.compile(target="numpy")).forwards
+
+
+def test_a_map_of_steps_is_differentiated_twice():
+    robot = two_links()
+    F = wrap(robot.compile(target="numpy")).step
+    q, v, tau = (ca.MX.sym(name, 3, 2) for name in ("q", "v", "tau"))
+    after = ca.vertcat(*F.map(2)(q, v, tau, ca.DM.ones(1, 2) * 0.1))
+    H = ca.Function("H", [q, v, tau], [ca.hessian(ca.sumsqr(after), ca.vec(q))[0]])(1, 2, 3)
+    assert np.isfinite(np.array(H)).all()
+    assert np.abs(np.array(H)).max() > 0
