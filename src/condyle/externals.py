@@ -1,13 +1,13 @@
 """Functions with CasADi's interface: of a robot, and of a user.
 
 Where q has unit quaternions, F is f(q) with every quaternion divided by its length, recorded as a user's function is.
-So derivatives by the nq entries are those along the manifold ("ambient"), exact in first order, and in second order
-where the function is the library's and no answer is a configuration; others have no Hessian there.
+So derivatives by the nq entries are those along the manifold ("ambient"), exact in first and second order.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -18,6 +18,7 @@ from condyle.compile.serial import Compiler
 from condyle.derivatives import parsed
 from condyle.errors import UnsupportedError
 from condyle.functions import FUNCTIONS
+from condyle.functions.open_rollouts import opened
 from condyle.functions.quantities import Q, V
 from condyle.model.robot import Robot
 from condyle.specification import Bound, Function
@@ -30,9 +31,12 @@ HEAD = (
 )
 
 
-def source_of(robot: Robot, compiler: Compiler, functions: Sequence[str], bound: Bound) -> str:
-    """The C text of some functions, by short name, called PREFIX_NAME. UnsupportedError for derivatives."""
-    families = [_family_of(robot, compiler, name, bound) for name in functions]
+def source_of(robot: Robot, compiler: Compiler, functions: Sequence[str], bound: Bound, called_so: str = "") -> str:
+    """The C text of some functions, by short name, called PREFIX_NAME; called_so: what one is called instead.
+
+    UnsupportedError for derivatives.
+    """
+    families = [_family_of(robot, compiler, name, bound, called_so or name) for name in functions]
     return _text(compiler, families)
 
 
@@ -51,21 +55,26 @@ def _text(compiler: Compiler, families: Sequence[Family]) -> str:
     return text_of([one for family in families for one in family.externals()], lines)
 
 
-def _family_of(robot: Robot, compiler: Compiler, name: str, bound: Bound) -> Family:
-    function = FUNCTIONS[name]
-    if parsed(name) is not None or function.repeat is not None:
+def _family_of(robot: Robot, compiler: Compiler, name: str, bound: Bound, own: str) -> Family:
+    if opened(name) is not None or parsed(name) is not None or FUNCTIONS[name].repeat is not None:
         raise UnsupportedError(
             f"target 'casadi': {name!r}: name the function itself, its derivatives come with it; a rollout is "
-            "F.mapaccum(T) of 'step'"
+            "F.mapaccum(T) of 'step', or of a function of yours"
         )
+    function = FUNCTIONS[name]
     if robot.nq == robot.nv:
-        return _plain(compiler, function, name)
+        return _plain(compiler, function, own)
     configurations = [port.name for port in function.inputs if "nq" in port.dims]
     if not configurations:
-        return _plain(compiler, function, name)
+        return _plain(compiler, function, own)
     if configurations != [Q.name]:
         raise UnsupportedError(f"target 'casadi': {name!r} of a robot with quaternions: it takes two configurations")
-    return _on_manifold(robot, compiler, function, _library(function, bound), name, bound)
+    if function.method.startswith("user_"):
+        raise UnsupportedError(
+            f"target 'casadi': {name!r}, a function of yours of a robot with quaternions, cannot be exported; "
+            "condyle.interop.casadi.wrap(f.compile()) serves it"
+        )
+    return _on_manifold(robot, compiler, function, _library(function, bound), own, bound)
 
 
 def _plain(compiler: Compiler, function: Function, name: str) -> Family:
@@ -116,7 +125,8 @@ def _on_manifold(
         return {f"y{k}": part for k, part in enumerate(parts)}
 
     # numbers: a size that is called nq would be a configuration's, with tangents
-    dims = [robot.nq if p.name == Q.name else p.dims for p in function.inputs]
+    numbered = [tuple(int(dim) if dim.isdigit() else dim for dim in port.dims) for port in function.inputs]
+    dims = [robot.nq if p.name == Q.name else own for p, own in zip(function.inputs, numbered, strict=True)]
     called_so = [f"at_{p.name}" if p.name in held else p.name for p in function.inputs]
     inputs = dict(zip(called_so, dims, strict=True))
     options = bound._replace(frames=())
@@ -126,11 +136,7 @@ def _on_manifold(
     with called(made.specification, "function") as own:
         family = _plain(compiler, FUNCTIONS[own], name)
     names = [port.name for port in function.inputs]
-    has_hessian = not function.method.startswith("user_") and not any("nq" in p.dims for p in function.outputs)
-    return Family(
-        family.name, tuple(names), _apart(names, [port.name for port in function.outputs]),
-        family.value, family.jacobian, family.vjp, family.hessian if has_hessian else None,
-    )  # fmt: skip
+    return replace(family, inputs=tuple(names), outputs=_apart(names, [port.name for port in function.outputs]))
 
 
 def robot_unbuilt(*_: Any, **__: Any) -> Any:
@@ -142,7 +148,7 @@ def compiler_with(compiler: Compiler, robot: Robot, bound: Bound) -> Compiler:
     """The same with other frames."""
     from condyle.model.tree import tree_of
 
-    return Compiler(tree_of(robot, bound), compiler.facts, {}, robot=robot)
+    return Compiler(tree_of(robot, bound), compiler.facts, compiler.routes, robot=robot)
 
 
 def unit(robot: Robot, q: Any) -> Any:

@@ -13,6 +13,7 @@ from condyle.errors import DTypeError, UnsupportedError
 
 ca = pytest.importorskip("casadi")
 from condyle.interop.casadi import wrap  # noqa: E402
+from tests.processor import slow  # noqa: E402
 
 
 def two_links():
@@ -24,7 +25,7 @@ def jacobian(F, *args):
     """Jacobian by all inputs, without a Hessian."""
     x = [ca.MX.sym(f"x{k}", F.size1_in(k)) for k in range(F.n_in())]
     y = F(*x)
-    y = ca.vertcat(*y) if isinstance(y, tuple) else y
+    y = ca.veccat(*y) if isinstance(y, tuple) else y
     return np.array(ca.Function("first", x, [ca.jacobian(y, ca.vertcat(*x))])(*args))
 
 
@@ -32,7 +33,7 @@ def derivatives(F, *args):
     """Jacobian and Hessian of lam . F by all inputs, as CasADi makes them in a graph of MX; lam is 1, 2, ..."""
     x = [ca.MX.sym(f"x{k}", F.size1_in(k)) for k in range(F.n_in())]
     y = F(*x)
-    y = ca.vertcat(*y) if isinstance(y, tuple) else y
+    y = ca.veccat(*y) if isinstance(y, tuple) else y
     z, lam = ca.vertcat(*x), np.arange(1.0, y.numel() + 1)
     found = ca.Function("both", x, [ca.jacobian(y, z), ca.hessian(ca.dot(lam, y), z)[0]])(*args)
     return [np.array(one) for one in found], lam
@@ -50,7 +51,7 @@ def test_values_and_derivatives_are_those_of_the_dynamics():
     np.testing.assert_allclose(H, dyn.hessian("fd")(q, v, tau, lam), rtol=1e-9, atol=1e-9 * np.abs(H).max())
 
 
-@pytest.mark.parametrize("name", ["forward_dynamics", pytest.param("step", marks=pytest.mark.slow)])
+@pytest.mark.parametrize("name", ["forward_dynamics", "potential_energy", "frame_placements", slow("step"), "user"])
 def test_floating_base_has_ambient_derivatives(name):
     robot = (
         condyle.Builder()
@@ -58,10 +59,18 @@ def test_floating_base_has_ambient_derivatives(name):
         .joint("j", parent="world", child="a", type="free")
     )
     robot = robot.build()
-    F = getattr(wrap(robot.compile(target="numpy")), name)
+
+    def user(at, tau):
+        after, _ = at.step(tau, 0.1)
+        return np.concatenate([after, at.potential_energy() * at.v])
+
+    if name == "user":
+        F = wrap(robot.function(user, {"q": "nq", "v": "nv", "tau": "nv"}).compile(target="numpy"))
+    else:
+        F = getattr(wrap(robot.compile(target="numpy", frames=(next(reversed(robot.frames)),))), name)
     rng = np.random.default_rng(2)
     q, v = robot.random_state(1, 0)
-    args = [q[0], v[0], rng.normal(size=6), *([0.1] if name == "step" else [])]
+    args = [q[0], v[0], rng.normal(size=6), 0.1][: F.n_in()]
     J = jacobian(F, *args)
 
     def moved(by):
@@ -69,15 +78,11 @@ def test_floating_base_has_ambient_derivatives(name):
 
     def value(by):
         found = F(*moved(by))
-        return np.concatenate([np.array(x).ravel() for x in (found if isinstance(found, tuple) else (found,))])
+        return np.concatenate([np.array(x).ravel(order="F") for x in (found if isinstance(found, tuple) else (found,))])
 
     n = J.shape[1]
     e = 1e-6 * np.eye(n)
     np.testing.assert_allclose(J, np.stack([(value(d) - value(-d)) / 2e-6 for d in e], -1), atol=1e-6)
-    if name == "step":  # its answer is a configuration: no exact Hessian, and none by differences
-        with pytest.raises(RuntimeError):
-            derivatives(F, *args)
-        return
     (_, H), lam = derivatives(F, *args)
     slopes = [(lam @ derivatives(F, *moved(d))[0][0] - lam @ derivatives(F, *moved(-d))[0][0]) / 2e-6 for d in e]
     np.testing.assert_allclose(H, np.array(slopes), atol=1e-4)
@@ -171,3 +176,48 @@ def test_a_map_of_steps_is_differentiated_twice():
     H = ca.Function("H", [q, v, tau], [ca.hessian(ca.sumsqr(after), ca.vec(q))[0]])(1, 2, 3)
     assert np.isfinite(np.array(H)).all()
     assert np.abs(np.array(H)).max() > 0
+
+
+def test_numbers_and_routes_are_those_of_compile():
+    robot = two_links()
+    dyn = robot.compile(target="numpy", inputs=("gravity", "inertias"), routes={"fd": "aba"})
+    F = wrap(dyn).forward_dynamics
+    q, v = robot.random_state(1, 3)
+    q, v, tau, g, heavier = q[0], v[0], np.ones(3), np.array([1.0, 2.0, 3.0]), 1.1 * robot.inertias
+    np.testing.assert_allclose(
+        np.array(F(q, v, tau, heavier, g)).ravel(),
+        dyn.forward_dynamics(q, v, tau, inertias=heavier, gravity=g),
+        rtol=1e-9,
+    )
+    found = [np.array(block) for block in F.jacobian()(q, v, tau, heavier, g, 0)]
+    want = dyn.jacobian("fd")(q, v, tau, inertias=heavier, gravity=g)
+    np.testing.assert_allclose(found[3].reshape(3, 10, 3).transpose(0, 2, 1), want.da_dinertias, atol=1e-8)
+    np.testing.assert_allclose(found[4], want.da_dgravity, atol=1e-9)
+    ball = condyle.random_tree(1, 0, floating_base=True)
+    with pytest.raises(UnsupportedError, match="inputs="):
+        _ = wrap(ball.compile(inputs=("gravity",))).forward_dynamics
+
+
+def test_a_users_function_is_exported(tmp_path):
+    def reach(at, u):
+        return at.q @ u
+
+    robot, compiler = two_links(), shutil.which("cc") or pytest.skip("no C compiler")
+    made = robot.function(reach, {"q": "nq", "u": 3})
+    made.export("casadi", tmp_path, name="arm")
+    subprocess.run([compiler, "-shared", "-fPIC", "arm.c", "-o", "arm.so", "-lm"], cwd=tmp_path, check=True)
+    F = ca.external("arm_reach", str(tmp_path / "arm.so"))
+    q, u = np.array([1.0, 2.0, 3.0]), np.array([3.0, 5.0, 7.0])
+    assert float(F(q, u)) == q @ u
+    np.testing.assert_array_equal(derivatives(F, q, u)[0][1], np.kron([[0, 1], [1, 0]], np.eye(3)))
+    for options in ({"derivatives": ("vjp",)}, {"rollout": {}}):
+        with pytest.raises(UnsupportedError, match="casadi"):
+            made.export("casadi", tmp_path, name="arm", **options)
+    ball = condyle.random_tree(1, 0, floating_base=True)
+    with pytest.raises(UnsupportedError, match=r"wrap\(f"):
+        ball.function(reach, {"q": "nq", "u": ball.nq}).export("casadi", tmp_path, name="ball")
+    for name, message in (("rollout", "mapaccum"), ("vjp_fd", "itself"), ("nope", "nope")):
+        with pytest.raises(UnsupportedError, match=message):
+            wrap(robot.compile(target="numpy")).function(name)
+    with pytest.raises(UnsupportedError, match="mapaccum"):
+        _ = wrap(robot.compile(target="numpy")).rollout

@@ -10,6 +10,7 @@ manifold: F divides each quaternion by its length.
 from __future__ import annotations
 
 import tempfile
+from collections.abc import Mapping
 from importlib import import_module
 from pathlib import Path
 from typing import Any, cast
@@ -19,11 +20,14 @@ from condyle.compile.serial import Compiler
 from condyle.dynamics import Dynamics
 from condyle.errors import DTypeError, UnsupportedError
 from condyle.externals import source_of, source_of_user
-from condyle.functions import FUNCTIONS
+from condyle.functions import FUNCTIONS, variant
+from condyle.model.robot import Robot
 from condyle.model.tree import tree_of
 from condyle.options import bound_of
+from condyle.packing import known_function
 from condyle.runtime import cache
 from condyle.runtime.toolchain import find_compiler, run
+from condyle.specification import Bound
 from condyle.user.function import CompiledFunction
 from condyle.version import __version__
 
@@ -55,8 +59,7 @@ def wrap(x: Dynamics | CompiledFunction, q_gradient: str | None = None) -> Any:
     if isinstance(x, Dynamics):
         return Functions(dyn, casadi)
     of: Any = cast(Any, x)._of
-    bound = of._bound
-    compiler = Compiler(tree_of(robot, bound), Facts(robot.nq, robot.nv, robot.fingerprint, __version__), robot=robot)
+    bound, compiler = of._bound, _compiler(robot, of._bound, {})
     return _loaded(casadi, source_of_user(of, robot, compiler, "user", bound), "robot_user")
 
 
@@ -74,11 +77,14 @@ class Functions:
         given = dyn.__reduce__()[1]
         self._dyn, self._casadi, self._robot = dyn, casadi, cast(Any, given.robot)
         self._bound = bound_of(self._robot, given.frames, given.reference_frame, given.force_frame, given.integrator)
+        self._routes, self._inputs = dict(given.routes or {}), given.inputs
         self._made: dict[str, Any] = {}
 
     def __getattr__(self, method: str) -> Any:
         if method.startswith("_"):
             raise AttributeError(method)
+        if method == "rollout":
+            return self.function(method)
         known = {FUNCTIONS[name].method: name for name in self._dyn.signature}
         if method not in known:
             raise AttributeError(f"{method}: there is {', '.join(known)}")
@@ -87,11 +93,23 @@ class Functions:
     def function(self, name: str) -> Any:
         """The `casadi.Function` of a function by its short name; "fd_f_ext" has external forces as an input."""
         if name not in self._made:
-            facts = Facts(self._robot.nq, self._robot.nv, self._robot.fingerprint, __version__)
-            compiler = Compiler(tree_of(self._robot, self._bound), facts, robot=self._robot)
-            text = source_of(self._robot, compiler, (name,), self._bound)
+            if name == "rollout":
+                raise UnsupportedError("rollout: take step.mapaccum(T) of what `wrap` answers")
+            known_function(name)
+            opened = variant(name, self._inputs)
+            if opened != name and self._robot.nq != self._robot.nv:
+                raise UnsupportedError(
+                    f"inputs={self._inputs!r}: functions for CasADi of a robot with quaternions have none: leave it out"
+                )
+            compiler = _compiler(self._robot, self._bound, self._routes)
+            text = source_of(self._robot, compiler, (opened,), self._bound, name)
             self._made[name] = _loaded(self._casadi, text, f"robot_{name}")
         return self._made[name]
+
+
+def _compiler(robot: Robot, bound: Bound, routes: Mapping[str, str]) -> Compiler:
+    facts = Facts(robot.nq, robot.nv, robot.fingerprint, __version__)
+    return Compiler(tree_of(robot, bound), facts, routes, robot=robot)
 
 
 def _loaded(casadi: Any, text: str, name: str) -> Any:

@@ -110,7 +110,7 @@ def _reads(shapes: Sequence[Shape], ports: Sequence[Port], numbers: Sequence[int
 class Family:
     """A function and its derivatives, by Programs: the function, `jacobian`, `vjp` and `hessian` of it.
 
-    inputs, outputs: their names. hessian: none where there is no exact one; CasADi then refuses to make it.
+    inputs, outputs: their names.
     """
 
     name: str
@@ -119,7 +119,7 @@ class Family:
     value: Program
     jacobian: Program
     vjp: Program
-    hessian: Program | None
+    hessian: Program
 
     @cached_property
     def takes(self) -> list[Shape]:
@@ -143,8 +143,7 @@ class Family:
 
     def externals(self) -> list[External]:
         """The function, its Jacobian, its adjoint and the Jacobian of that."""
-        first = [self._value(), self._jacobian(), self._adjoint()]
-        return first if self.hessian is None else [*first, self._second(self.hessian)]
+        return [self._value(), self._jacobian(), self._adjoint(), self._second()]
 
     def _value(self) -> External:
         return _made(self.name, self.ins, self.outs, [self._evaluated()])
@@ -197,14 +196,14 @@ class Family:
         writes = [(o.array, self.takes[o.array].cell(o.index), o.node) for o in self.vjp.outputs]
         return self.vjp, self._seeded_reads(), writes
 
-    def _second(self, hessian: Program) -> External:
+    def _second(self) -> External:
         n, m = len(self.takes), len(self.gives)
         inputs = [*self._seeded, *(_empty(f"out_adj_{port.name}", port) for port in self.ins)]
         width = n + 2 * m
         cells: list[list[tuple[int, int]]] = [[] for _ in range(n * width)]
         curved: list[tuple[int, tuple[int, int], int]] = []
         owner = [(by, self.takes[by].number(k)) for by in range(n) for k in range(self.takes[by].size)]
-        for o in hessian.outputs:
+        for o in self.hessian.outputs:
             (by, row), (also, column) = (owner[k] for k in divmod(o.index, len(owner)))
             curved.append((by * width + also, (row, column), o.node))
         sloped = [(by * width + n + m + of, (col, row), node) for of, by, row, col, node in self._blocks()]
@@ -217,7 +216,7 @@ class Family:
             for k, y in enumerate(columns)
         ]
         slopes = (self.jacobian, _reads(self.takes, self.ins, range(n)), sloped)
-        parts = [(hessian, self._seeded_reads(), curved), slopes]
+        parts = [(self.hessian, self._seeded_reads(), curved), slopes]
         return _made(f"jac_adj1_{self.name}", inputs, outputs, parts)
 
 
