@@ -61,8 +61,7 @@ def test_floating_base_has_ambient_derivatives(name):
     robot = robot.build()
 
     def user(at, tau):
-        after, _ = at.step(tau, 0.1)
-        return np.concatenate([after, at.potential_energy() * at.v])
+        return np.concatenate([at.q * tau[0], at.potential_energy() * at.v])
 
     if name == "user":
         F = wrap(robot.function(user, {"q": "nq", "v": "nv", "tau": "nv"}).compile(target="numpy"))

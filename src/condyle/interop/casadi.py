@@ -9,7 +9,6 @@ manifold: F divides each quaternion by its length.
 
 from __future__ import annotations
 
-import tempfile
 from collections.abc import Mapping
 from importlib import import_module
 from pathlib import Path
@@ -25,7 +24,7 @@ from condyle.model.robot import Robot
 from condyle.model.tree import tree_of
 from condyle.options import bound_of
 from condyle.packing import known_function
-from condyle.runtime import cache
+from condyle.runtime import cache, loading
 from condyle.runtime.toolchain import find_compiler, run
 from condyle.specification import Bound
 from condyle.user.function import CompiledFunction
@@ -124,7 +123,11 @@ def _loaded(casadi: Any, text: str, name: str) -> Any:
 
     parts = ["casadi", __version__, compiler.path, compiler.identity, *FLAGS, text]
     data = cache.fetch(parts, f"casadi {name}", make)
-    with tempfile.TemporaryDirectory(prefix="condyle-") as folder:  # loaded libraries need no file any more
-        path = Path(folder) / f"{name}.so"
-        path.write_bytes(data)
-        return casadi.external(name, str(path))
+
+    def load(path: str) -> Any:
+        try:
+            return casadi.external(name, path)
+        except RuntimeError as error:
+            raise OSError(str(error)) from error
+
+    return loading.loaded(data, load)

@@ -115,7 +115,7 @@ class UserFunction:
     ) -> list[Path]:
         """Writes a project with this function, by its own name: target "c", "cuda" or "casadi"; the files written.
 
-        "casadi" has its derivatives in any case; it takes no robot with quaternions, `condyle.interop.casadi.wrap` does.
+        "casadi" has its derivatives in any case; it takes no robot with quaternions, condyle.interop.casadi.wrap does.
         derivatives: of "jvp", "vjp", "jacobian", "hessian". name, dtype: as in `condyle.export`. rollout: of any number
         of steps, beside it: {"by_time": inputs with a value for each step, "sum": outputs that are summed}; {}: none.
         """
