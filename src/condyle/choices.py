@@ -20,6 +20,7 @@ BOUNDARY = ("axi", "float32", "async_clock", "link", "echo")
 EXPORTS: Mapping[str, tuple[str, ...]] = {
     "c": ("dtype", "frames", "reference_frame", "integrator", "inputs"),
     "cuda": ("frames", "reference_frame", "integrator", "inputs"),
+    "casadi": ("frames", "reference_frame", "integrator"),
     "verilog": (
         "part",
         "word",

@@ -78,6 +78,7 @@ def export(
     report.json. functions: by short name; for c and cuda "rollout" too, step repeated. robot.json holds the names.
     name: the prefix of every symbol, `[a-z][a-z0-9_]{0,30}` and no word of C, C++, CUDA or Verilog, by default the
     bundled robot's name, else "robot".
+    "casadi": one C file for `casadi.external`; frames, reference_frame, integrator.
     For c and cuda: frames, reference_frame, integrator, inputs, as in `compile`. For c: dtype ("float64").
     For verilog: part, the FPGA ("xcvu9p", "xcu250", "xck26", "ecp5-85k", "ecp5-45k", "ecp5-25k"), by default the
     first; word, the number format, "27x18", "32", "q16.16" and their like (docs/fpga.md), too; dsp, a budget (62 %

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 from collections.abc import Callable, Collection, Iterable, Mapping
 from dataclasses import dataclass, replace
@@ -15,12 +16,13 @@ from condyle import hardware
 from condyle.backends.c.export import export_c
 from condyle.backends.common.describe import body_of, held_of
 from condyle.backends.common.facts import Facts
-from condyle.backends.common.owned import check_owned
+from condyle.backends.common.owned import check_owned, write_owned
 from condyle.backends.common.readme import Coordinates
 from condyle.backends.cuda.cpp.project import export_cuda
 from condyle.choices import EXPORTS
 from condyle.compile.serial import Compiler
 from condyle.errors import UnsupportedError
+from condyle.externals import source_of
 from condyle.functions import FUNCTIONS, Variant, found, variants
 from condyle.functions.open_rollouts import OpenRollout, open_rollouts, opened
 from condyle.ir.repeated import Repeated
@@ -166,7 +168,35 @@ def _export_verilog(job: Job) -> list[Path]:
     return hardware.export_verilog(robot, options, job.out, job.compiler.facts.version, names, _order(robot))
 
 
-_WRITERS: Mapping[str, Callable[[Job], list[Path]]] = {"c": _export_c, "cuda": _export_cuda, "verilog": _export_verilog}
+def _export_casadi(job: Job) -> list[Path]:
+    """NAME.c, robot.json and a README: a function of CasADi for each function that was named."""
+    name = job.compiler.facts.name
+    functions = [FUNCTIONS[function] if opened(function) is None else None for function in job.functions]
+    names = _names(job.robot, job.bound, [one for one in functions if one is not None])
+    texts = {
+        f"{name}.c": source_of(job.robot, job.compiler, job.functions, job.bound),
+        "robot.json": json.dumps(names, indent=1, sort_keys=True, allow_nan=False) + "\n",
+        "README.md": _CASADI.replace("NAME", name).replace("FN", job.functions[0]),
+    }
+    return write_owned(job.out, texts)
+
+
+_CASADI = """\
+# NAME for CasADi and acados
+
+    cc -shared -fPIC -O2 NAME.c -o NAME.so -lm
+
+    F = casadi.external("NAME_FN", "./NAME.so")
+
+Vectors are columns, one state a call. Jacobian and Hessian are found by their names: jac_F, adj1_F, jac_adj1_F.
+"""
+
+_WRITERS: Mapping[str, Callable[[Job], list[Path]]] = {
+    "c": _export_c,
+    "cuda": _export_cuda,
+    "casadi": _export_casadi,
+    "verilog": _export_verilog,
+}
 
 
 def write(target: str, job: Job) -> list[Path]:

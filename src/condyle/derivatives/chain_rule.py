@@ -66,7 +66,11 @@ class ChainRule:
             return
         if isinstance(call, LargeProduct):
             tangents.update(product_tangents(self.at, call, tangents))
-        elif not call.is_frozen:
+        elif call.is_equal:
+            own = () if call.is_frozen else zip(range(call.first, call.end), call.given[0], strict=True)
+            found = ((k, tangents.get(x.index)) for k, x in own if isinstance(x, Expr))
+            tangents.update({k: of for k, of in found if of})
+        else:
             self._called(call, tangents)
 
     def _called(self, call: Call, tangents: dict[int, Directions]) -> None:
@@ -88,7 +92,7 @@ class ChainRule:
 
     def _mapped(self, own: Sequence[Directions], of: Callable[[Values], Values], at: Values) -> list[Directions]:
         """A function of entries, differentiated where they are `at`, times tangents."""
-        leaves = self.at.equal(at)
+        leaves = self.at.copy(at)
         changed = of(leaves)
         return self.tangents(changed, [(leaf, part) for leaf, part in zip(leaves, own, strict=True) if part])
 
@@ -124,7 +128,11 @@ class ChainRule:
             place += len(own)
 
     def _closed(self, call: Call, cotangents: Cotangents) -> None:
-        if call.is_frozen:
+        if call.is_equal:
+            own = () if call.is_frozen else zip(range(call.first, call.end), call.given[0], strict=True)
+            for k, x in own:
+                if isinstance(x, Expr):
+                    cotangents.add(x.index, cotangents.get(k))
             return
         received: list[Values] = []
         for port, own in zip(call.specification.outputs, call.answers(self.at), strict=True):
@@ -150,7 +158,7 @@ class ChainRule:
         e = self._moves.get(_nodes(given))
         if e is not None:
             return e, bar
-        leaves = self.at.equal(given)
+        leaves = self.at.copy(given)
         return given, self.cotangents(apart(self.at.tree, given, leaves), bar, leaves)
 
 

@@ -40,6 +40,8 @@ from condyle.trace.structure import straight_size
 Values: TypeAlias = Sequence[Value]
 Multiply: TypeAlias = Callable[[Entries, Entries], Entries]
 
+FROZEN, COPY = "", "="
+"""What calls are named that only say that symbols are equal."""
 LONG = 60_000
 """Estimated operations above which a route that grows less is taken."""
 
@@ -58,9 +60,14 @@ class Call:
         return FUNCTIONS[self.function]
 
     @property
+    def is_equal(self) -> bool:
+        """Whether it only says that its answers equal its arguments."""
+        return self.function in (FROZEN, COPY)
+
+    @property
     def is_frozen(self) -> bool:
-        """Whether it only says that its answers equal its arguments, as numbers that nothing is differentiated by."""
-        return not self.function
+        """Whether they equal them as numbers that nothing is differentiated by."""
+        return self.function == FROZEN
 
     @property
     def ports(self) -> tuple[Port, ...]:
@@ -109,8 +116,15 @@ class Recording:
 
     def equal(self, values: Values) -> list[Value]:
         """Fresh symbols that equal these, and that nothing of theirs is differentiated through."""
+        return self._equal(FROZEN, values)
+
+    def copy(self, values: Values) -> list[Value]:
+        """Fresh symbols that equal these: a sweep that begins at them ends there, later ones go through."""
+        return self._equal(COPY, values)
+
+    def _equal(self, kind: str, values: Values) -> list[Value]:
         leaves, first = self._fresh(len(values))
-        self._of_port[self._ports - 1] = Call("", (tuple(values),), first, first + len(leaves))
+        self._of_port[self._ports - 1] = Call(kind, (tuple(values),), first, first + len(leaves))
         return leaves
 
     def jacobian(self, call: Call, by: Sequence[str]) -> dict[tuple[str, str], list[Value]]:
@@ -210,7 +224,7 @@ class Recording:
             left, right = (shaped([of(x) for x in entries(part)], part.shape) for part in (call.left, call.right))
             return [entries(multiply(left, right))]
         given = [[of(x) for x in part] for part in call.given]
-        return given if call.is_frozen else self.answered(call.function, given)
+        return given if call.is_equal else self.answered(call.function, given)
 
     def answered(self, function: str, given: Sequence[Values]) -> list[list[Value]]:
         """A function computed on scalars of any kind, its answers flat."""

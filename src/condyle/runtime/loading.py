@@ -8,15 +8,17 @@ import fcntl
 import itertools
 import os
 import tempfile
-from collections.abc import Generator
+from collections.abc import Callable, Generator
 from contextlib import contextmanager
 from pathlib import Path
+from typing import TypeVar
 
 from condyle.errors import BuildError
 from condyle.runtime import trusted
 
 NOEXEC_SEAL = 0x8
 """MFD_NOEXEC_SEAL, Linux 6.3: the file is no program; its pages may hold code all the same."""
+Loaded = TypeVar("Loaded")
 _turns = itertools.count(1)
 
 
@@ -25,11 +27,16 @@ def library(data: bytes) -> ctypes.CDLL:
 
     Raises BuildError where it cannot be loaded.
     """
+    return loaded(data, ctypes.CDLL)
+
+
+def loaded(data: bytes, load: Callable[[str], Loaded]) -> Loaded:
+    """The same by any loader, which raises OSError for a path that it cannot load."""
     problems: list[str] = []
     for way in (_in_memory, _in_private_folder):
         try:
             with way(data) as path:
-                return ctypes.CDLL(path)
+                return load(path)
         except (OSError, trusted.RefusedError) as error:  # noqa: PERF203
             problems.append(str(error))
     raise BuildError(

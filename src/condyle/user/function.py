@@ -81,6 +81,15 @@ class UserFunction:
         state = State({name: given[name] for name in HELD if name in given}, caller, self._robot.frames)
         return self._f(state, **{name: value for name, value in given.items() if name not in HELD})
 
+    @property
+    def specification_frames(self) -> tuple[str, ...]:
+        """The frames that it asks."""
+        return self._bound.frames
+
+    def at_state(self, at: Any, **given: Any) -> object:
+        """The function itself at a state of symbols."""
+        return self._f(at, **given)
+
     def reference(self, *args: ArrayLike, **named: ArrayLike) -> Any:
         """The answers by Python and NumPy, state by state in float64: what compiled answers are held to."""
         given = _bound_arguments(self.specification, args, named)
@@ -104,8 +113,9 @@ class UserFunction:
         dtype: DTypeLike | None = None,
         rollout: Mapping[str, Sequence[str]] | None = None,
     ) -> list[Path]:
-        """Writes a project with this function, by its own name: target "c" or "cuda"; the files written.
+        """Writes a project with this function, by its own name: target "c", "cuda" or "casadi"; the files written.
 
+        "casadi" has its derivatives in any case; it takes no robot with quaternions, condyle.interop.casadi.wrap does.
         derivatives: of "jvp", "vjp", "jacobian", "hessian". name, dtype: as in `condyle.export`. rollout: of any number
         of steps, beside it: {"by_time": inputs with a value for each step, "sum": outputs that are summed}; {}: none.
         """

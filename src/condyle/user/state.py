@@ -46,7 +46,7 @@ class State:
             if function.method == name:
                 if _is_of_frames(function):
                     raise UnsupportedError(
-                        f"at.{name}: ask one frame, such as at.frame('tool0').{_attribute(function)[0]}"
+                        f"at.{name}: ask one frame, such as at.frame('tool0').{attributes(function)[0]}"
                     )
                 return self._method(function, "")
         methods = [function.method for function in FUNCTIONS.values() if not _is_of_frames(function)]
@@ -91,7 +91,7 @@ class FrameState:
         known: list[str] = []
         for function in FUNCTIONS.values():
             if _is_of_frames(function):
-                outputs = dict(zip(_attribute(function), (port.name for port in function.outputs), strict=True))
+                outputs = dict(zip(attributes(function), (port.name for port in function.outputs), strict=True))
                 known += outputs
                 if name in outputs:
                     return self._quantity(function, outputs[name])
@@ -113,7 +113,7 @@ def _is_of_frames(function: Function) -> bool:
     return "frames" in function.options
 
 
-def _attribute(function: Function) -> list[str]:
+def attributes(function: Function) -> list[str]:
     """What its answers are called at one frame: by the method's name, where there is one answer."""
     if len(function.outputs) > 1:
         return [port.name for port in function.outputs]

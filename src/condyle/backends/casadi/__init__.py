@@ -1,0 +1,1 @@
+"""C sources with CasADi's external interface, which CasADi and acados load."""

@@ -1,0 +1,151 @@
+"""C that `casadi.external` loads: scalar code of Programs, with the functions by which CasADi asks about them."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from condyle.backends.c.body import literal
+from condyle.backends.casadi.external import External, Part, Port
+from condyle.errors import UnsupportedError
+from condyle.ir.program import constant_of, input_of, operands
+from condyle.text import Emitter
+
+OPERATIONS = {
+    "neg": "-{0}",
+    "add": "{0} + {1}",
+    "sub": "{0} - {1}",
+    "mul": "{0} * {1}",
+    "rcp": "1.0 / {0}",
+    "div": "{0} / {1}",
+    "sqrt": "sqrt({0})",
+    "sin": "sin({0})",
+    "cos": "cos({0})",
+    "abs": "fabs({0})",
+    "min": "cd_min({0}, {1})",
+    "max": "cd_max({0}, {1})",
+    "floor": "floor({0})",
+    "rint": "rint({0})",
+    "select": "({0} >= 0 ? {1} : {2})",
+    "exp": "exp({0})",
+    "log": "log({0})",
+    "tanh": "tanh({0})",
+    "atan2": "atan2({0}, {1})",
+    "fma": "{0} * {1} + {2}",
+    "fms": "{0} * {1} - {2}",
+    "fnma": "{2} - {0} * {1}",
+    "fnms": "-({0} * {1}) - {2}",
+}
+"""How C spells operations on doubles."""
+
+PREAMBLE = """\
+#include <math.h>
+
+#ifndef casadi_real
+#define casadi_real double
+#endif
+#ifndef casadi_int
+#define casadi_int long long int
+#endif
+#if defined(_WIN32)
+#define CD_API __declspec(dllexport)
+#elif defined(__GNUC__)
+#define CD_API __attribute__((visibility("default")))
+#else
+#define CD_API
+#endif
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/* of what is no number: no number */
+static double cd_min(double a, double b) { return a < b || a != a ? a : b; }
+static double cd_max(double a, double b) { return a > b || a != a ? a : b; }
+static double cd_unused(void) { return cd_min(0, 0) + cd_max(0, 0); }
+"""
+
+
+def text_of(externals: Sequence[External], lines: Sequence[str]) -> str:
+    """One file with these functions; lines: what its head says."""
+    e = Emitter()
+    e("/* " + lines[0], *(f" * {line}" for line in lines[1:]), " */")
+    e(*PREAMBLE.splitlines())
+    largest = max((port.nnz for one in externals for port in one.inputs), default=1)
+    e(f"static const casadi_real cd_zeros[{max(1, largest)}] = {{0}};", "")
+    for one in externals:
+        _write_code(e, one)
+        _write_questions(e, one)
+    e("#ifdef __cplusplus", "}", "#endif")
+    return e.text()
+
+
+def _write_code(e: Emitter, one: External) -> None:
+    """The function itself. An input that is NULL is zero; answers for which NULL is given go to the workspace."""
+    e(f"/* {one.name}({', '.join(p.name for p in one.inputs)}) -> ({', '.join(p.name for p in one.outputs)}) */")
+    head = "const casadi_real **arg, casadi_real **res, casadi_int *iw, casadi_real *w, int mem"
+    with e.block(f"CD_API int {one.name}({head})\n{{"):
+        used = sorted({k for part in one.parts for k, _ in part.reads.values()})
+        for k in used:
+            e(f"const casadi_real *const a{k} = arg[{k}] ? arg[{k}] : cd_zeros;")
+        at = 0
+        for k, port in enumerate(one.outputs):
+            if port.nnz:
+                e(f"casadi_real *const r{k} = res[{k}] ? res[{k}] : w + {at};")
+                at += port.nnz
+        e("(void)arg, (void)res, (void)iw, (void)w, (void)mem, (void)cd_unused;")
+        for part in one.parts:
+            with e.block("{"):
+                _write_part(e, part)
+        written = {(k, i) for part in one.parts for k, i, _ in part.writes}
+        e(*(f"r{k}[{i}] = 0;" for k, p in enumerate(one.outputs) for i in range(p.nnz) if (k, i) not in written))
+        e("return 0;")
+
+
+def _write_part(e: Emitter, part: Part) -> None:
+    for k, node in enumerate(part.program.nodes):
+        if node[0] == "const":
+            said = literal(constant_of(node), 64)
+        elif node[0] == "input":
+            place = part.reads.get(input_of(node))
+            said = "0" if place is None else f"a{place[0]}[{place[1]}]"
+        elif node[0] in OPERATIONS:
+            said = OPERATIONS[node[0]].format(*(f"t{i}" for i in operands(node)))
+        else:
+            raise UnsupportedError(f"target 'casadi': the operation {node[0]!r} has no word in C")
+        e(f"const casadi_real t{k} = {said};")
+    e(*(f"r{k}[{i}] = t{node};" for k, i, node in part.writes))
+
+
+def _write_questions(e: Emitter, one: External) -> None:
+    """Sizes, names, sparsities and workspace."""
+    name = one.name
+    e(f"CD_API int {name}_checkout(void) {{ return 0; }}")
+    e(f"CD_API void {name}_release(int mem) {{ (void)mem; }}")
+    e(f"CD_API void {name}_incref(void) {{ }}", f"CD_API void {name}_decref(void) {{ }}")
+    for way, ports in (("in", one.inputs), ("out", one.outputs)):
+        e(f"CD_API casadi_int {name}_n_{way}(void) {{ return {len(ports)}; }}")
+        with e.block(f"CD_API const char *{name}_name_{way}(casadi_int i)\n{{"), e.block("switch (i) {"):
+            e(*(f'case {k}: return "{port.name}";' for k, port in enumerate(ports)), "default: return 0;")
+        with e.block(f"CD_API const casadi_int *{name}_sparsity_{way}(casadi_int i)\n{{"):
+            for k, port in enumerate(ports):
+                e(f"static const casadi_int s{k}[] = {{{', '.join(map(str, _columns(port)))}}};")
+            with e.block("switch (i) {"):
+                e(*(f"case {k}: return s{k};" for k in range(len(ports))), "default: return 0;")
+    work = sum(port.nnz for port in one.outputs)
+    head = "casadi_int *sz_arg, casadi_int *sz_res, casadi_int *sz_iw, casadi_int *sz_w"
+    with e.block(f"CD_API int {name}_work({head})\n{{"):
+        for what, size in (("arg", len(one.inputs)), ("res", len(one.outputs)), ("iw", 0), ("w", work)):
+            e(f"if (sz_{what}) *sz_{what} = {size};")
+        e("return 0;")
+    e("")
+
+
+def _columns(port: Port) -> list[int]:
+    """Rows, columns, where each column begins, and the row of every entry; dense: a one behind the columns."""
+    if port.nnz == port.rows * port.columns:
+        return [port.rows, port.columns, 1]
+    begins = [0] * (port.columns + 1)
+    for _, column in port.entries:
+        begins[column + 1] += 1
+    for k in range(port.columns):
+        begins[k + 1] += begins[k]
+    return [port.rows, port.columns, *begins, *(row for row, _ in port.entries)]

@@ -1,0 +1,222 @@
+"""casadi.Functions of a robot: values, Jacobians, Hessians, and exports that CasADi loads."""
+
+from __future__ import annotations
+
+import shutil
+import subprocess
+
+import numpy as np
+import pytest
+
+import condyle
+from condyle.errors import DTypeError, UnsupportedError
+
+ca = pytest.importorskip("casadi")
+from condyle.interop.casadi import wrap  # noqa: E402
+from tests.processor import slow  # noqa: E402
+
+
+def two_links():
+    """A small arm."""
+    return condyle.chain(3, rng=1)
+
+
+def jacobian(F, *args):
+    """Jacobian by all inputs, without a Hessian."""
+    x = [ca.MX.sym(f"x{k}", F.size1_in(k)) for k in range(F.n_in())]
+    y = F(*x)
+    y = ca.veccat(*y) if isinstance(y, tuple) else y
+    return np.array(ca.Function("first", x, [ca.jacobian(y, ca.vertcat(*x))])(*args))
+
+
+def derivatives(F, *args):
+    """Jacobian and Hessian of lam . F by all inputs, as CasADi makes them in a graph of MX; lam is 1, 2, ..."""
+    x = [ca.MX.sym(f"x{k}", F.size1_in(k)) for k in range(F.n_in())]
+    y = F(*x)
+    y = ca.veccat(*y) if isinstance(y, tuple) else y
+    z, lam = ca.vertcat(*x), np.arange(1.0, y.numel() + 1)
+    found = ca.Function("both", x, [ca.jacobian(y, z), ca.hessian(ca.dot(lam, y), z)[0]])(*args)
+    return [np.array(one) for one in found], lam
+
+
+def test_values_and_derivatives_are_those_of_the_dynamics():
+    robot = two_links()
+    dyn = robot.compile(target="numpy")
+    q, v = robot.random_state(1, 3)
+    q, v, tau = q[0], v[0], np.array([0.3, -1.0, 2.0])
+    F = wrap(dyn).forward_dynamics
+    np.testing.assert_allclose(np.array(F(q, v, tau)).ravel(), dyn.forward_dynamics(q, v, tau), rtol=1e-9)
+    (J, H), lam = derivatives(F, q, v, tau)
+    np.testing.assert_allclose(J, np.hstack(dyn.jacobian("fd")(q, v, tau)), rtol=1e-9, atol=1e-9 * np.abs(J).max())
+    np.testing.assert_allclose(H, dyn.hessian("fd")(q, v, tau, lam), rtol=1e-9, atol=1e-9 * np.abs(H).max())
+
+
+@pytest.mark.parametrize("name", ["forward_dynamics", "potential_energy", "frame_placements", slow("step"), "user"])
+def test_floating_base_has_ambient_derivatives(name):
+    robot = (
+        condyle.Builder()
+        .body("a", mass=1.0, com=(0.1, 0, 0.2), inertia=np.diag([0.1, 0.2, 0.25]))
+        .joint("j", parent="world", child="a", type="free")
+    )
+    robot = robot.build()
+
+    def user(at, tau):
+        return np.concatenate([at.q * tau[0], at.potential_energy() * at.v])
+
+    if name == "user":
+        F = wrap(robot.function(user, {"q": "nq", "v": "nv", "tau": "nv"}).compile(target="numpy"))
+    else:
+        F = getattr(wrap(robot.compile(target="numpy", frames=(next(reversed(robot.frames)),))), name)
+    rng = np.random.default_rng(2)
+    q, v = robot.random_state(1, 0)
+    args = [q[0], v[0], rng.normal(size=6), 0.1][: F.n_in()]
+    J = jacobian(F, *args)
+
+    def moved(by):
+        return np.split(np.concatenate([np.ravel(a) for a in args]) + by, np.cumsum([np.size(a) for a in args])[:-1])
+
+    def value(by):
+        found = F(*moved(by))
+        return np.concatenate([np.array(x).ravel(order="F") for x in (found if isinstance(found, tuple) else (found,))])
+
+    n = J.shape[1]
+    e = 1e-6 * np.eye(n)
+    np.testing.assert_allclose(J, np.stack([(value(d) - value(-d)) / 2e-6 for d in e], -1), atol=1e-6)
+    (_, H), lam = derivatives(F, *args)
+    slopes = [(lam @ derivatives(F, *moved(d))[0][0] - lam @ derivatives(F, *moved(-d))[0][0]) / 2e-6 for d in e]
+    np.testing.assert_allclose(H, np.array(slopes), atol=1e-4)
+
+
+def test_a_users_function_is_one_function():
+    robot = two_links()
+
+    def reach(at, u):
+        return {"cost": (at.q @ at.q) * (u**2).sum(), "a": at.forward_dynamics(u)}
+
+    f = robot.function(reach, {"q": "nq", "v": "nv", "u": 3}).compile(target="numpy")
+    F = wrap(f)
+    q, v = robot.random_state(1, 3)
+    u = np.array([1.0, 2.0, 3.0])
+    for got, want in zip(F(q[0], v[0], u), f(q[0], v[0], u), strict=True):
+        np.testing.assert_allclose(np.array(got).ravel(), np.ravel(want), rtol=1e-9)
+
+
+def test_export_is_one_file_that_external_loads(tmp_path):
+    robot = two_links()
+    frame = list(robot.frames)[-1]
+    condyle.export(robot, "casadi", tmp_path, ("fd", "step", "fk", "m"), name="arm", frames=(frame,))
+    compiler = shutil.which("cc") or pytest.skip("no C compiler")
+    flags = ["-shared", "-fPIC", "-O1", "-Wall", "-Wextra", "-Werror"]
+    subprocess.run([compiler, *flags, "arm.c", "-o", "arm.so", "-lm"], cwd=tmp_path, check=True)
+    dyn = robot.compile(target="numpy", frames=(frame,))
+    q, v = robot.random_state(1, 5)
+    q, v, tau = q[0], v[0], np.ones(3)
+    F = {name: ca.external(f"arm_{name}", str(tmp_path / "arm.so")) for name in ("fd", "step", "fk", "m")}
+    np.testing.assert_allclose(np.array(F["fd"](q, v, tau)).ravel(), dyn.forward_dynamics(q, v, tau), rtol=1e-9)
+    for got, want in zip(F["step"](q, v, tau, 0.1), dyn.step(q, v, tau, 0.1), strict=True):
+        np.testing.assert_allclose(np.array(got).ravel(), want, rtol=1e-9)
+    rotation, translation = F["fk"](q)
+    np.testing.assert_allclose(np.array(rotation), dyn.frame_placements(q).rotation[0], atol=1e-12)
+    np.testing.assert_allclose(np.array(translation).ravel(), dyn.frame_placements(q).translation[0], atol=1e-12)
+    np.testing.assert_allclose(np.array(F["m"](q)), dyn.mass_matrix(q), rtol=1e-10)
+
+
+def test_ipopt_takes_the_iterations_of_symbolic_dynamics():
+    """A pendulum: its dynamics by CasADi's own symbols, and ours."""
+    robot = condyle.Builder().body("a", mass=2.0, com=(0, 0, -0.5), inertia=np.diag([0.3, 0.3, 0.1]))
+    robot = robot.joint("j", parent="world", child="a", type="revolute", axis=(0, 1, 0)).build()
+    ours = wrap(robot.compile(target="numpy")).forward_dynamics
+    q, v, u = (ca.SX.sym(name) for name in "qvu")
+    moment = float(robot.compile(target="numpy").mass_matrix([0.0])[0, 0])
+    own = ca.Function("own", [q, v, u], [(u - 2.0 * 9.81 * 0.5 * ca.sin(q)) / moment])
+    counts, costs = [], []
+    for fd in (ours, own):
+        opti = ca.Opti()
+        X, U, h = opti.variable(2, 21), opti.variable(1, 20), 0.05
+        for k in range(20):
+            a = fd(X[0, k], X[1, k], U[k])
+            opti.subject_to(X[:, k + 1] == X[:, k] + h * ca.vertcat(X[1, k] + h * a, a))
+        opti.subject_to(X[:, 0] == 0)
+        opti.subject_to(opti.bounded(-9, U, 9))
+        opti.minimize(h * (ca.sumsqr(X[0, :] - 3.0) + 1e-2 * ca.sumsqr(U)))
+        opti.solver("ipopt", {"print_time": False}, {"print_level": 0, "sb": "yes"})
+        found = opti.solve()
+        counts.append(opti.stats()["iter_count"])
+        costs.append(found.value(opti.f))
+    assert counts[0] == counts[1]
+    np.testing.assert_allclose(*costs, rtol=1e-8)
+
+
+def test_map_takes_a_column_a_state():
+    robot = two_links()
+    dyn = robot.compile(target="numpy")
+    q, v = robot.random_state(4, 3)
+    a = np.array(wrap(dyn).forward_dynamics.map(4)(q.T, v.T, np.ones((3, 4))))
+    np.testing.assert_allclose(a.T, dyn.forward_dynamics(q, v, np.ones((4, 3))), rtol=1e-9)
+
+
+def test_what_is_refused():
+    robot = two_links()
+    with pytest.raises(DTypeError, match="float64"):
+        wrap(robot.compile(target="numpy", dtype="float32"))
+    with pytest.raises(UnsupportedError, match="compile"):
+        wrap(robot)
+    with pytest.raises(UnsupportedError, match="ambient"):
+        wrap(robot.compile(target="numpy"), q_gradient="other")
+    with pytest.raises(AttributeError, match="forward_dynamics"):
+        _ = wrap(robot.compile(target="numpy")).forwards
+
+
+def test_a_map_of_steps_is_differentiated_twice():
+    robot = two_links()
+    F = wrap(robot.compile(target="numpy")).step
+    q, v, tau = (ca.MX.sym(name, 3, 2) for name in ("q", "v", "tau"))
+    after = ca.vertcat(*F.map(2)(q, v, tau, ca.DM.ones(1, 2) * 0.1))
+    H = ca.Function("H", [q, v, tau], [ca.hessian(ca.sumsqr(after), ca.vec(q))[0]])(1, 2, 3)
+    assert np.isfinite(np.array(H)).all()
+    assert np.abs(np.array(H)).max() > 0
+
+
+def test_numbers_and_routes_are_those_of_compile():
+    robot = two_links()
+    dyn = robot.compile(target="numpy", inputs=("gravity", "inertias"), routes={"fd": "aba"})
+    F = wrap(dyn).forward_dynamics
+    q, v = robot.random_state(1, 3)
+    q, v, tau, g, heavier = q[0], v[0], np.ones(3), np.array([1.0, 2.0, 3.0]), 1.1 * robot.inertias
+    np.testing.assert_allclose(
+        np.array(F(q, v, tau, heavier, g)).ravel(),
+        dyn.forward_dynamics(q, v, tau, inertias=heavier, gravity=g),
+        rtol=1e-9,
+    )
+    found = [np.array(block) for block in F.jacobian()(q, v, tau, heavier, g, 0)]
+    want = dyn.jacobian("fd")(q, v, tau, inertias=heavier, gravity=g)
+    np.testing.assert_allclose(found[3].reshape(3, 10, 3).transpose(0, 2, 1), want.da_dinertias, atol=1e-8)
+    np.testing.assert_allclose(found[4], want.da_dgravity, atol=1e-9)
+    ball = condyle.random_tree(1, 0, floating_base=True)
+    with pytest.raises(UnsupportedError, match="inputs="):
+        _ = wrap(ball.compile(inputs=("gravity",))).forward_dynamics
+
+
+def test_a_users_function_is_exported(tmp_path):
+    def reach(at, u):
+        return at.q @ u
+
+    robot, compiler = two_links(), shutil.which("cc") or pytest.skip("no C compiler")
+    made = robot.function(reach, {"q": "nq", "u": 3})
+    made.export("casadi", tmp_path, name="arm")
+    subprocess.run([compiler, "-shared", "-fPIC", "arm.c", "-o", "arm.so", "-lm"], cwd=tmp_path, check=True)
+    F = ca.external("arm_reach", str(tmp_path / "arm.so"))
+    q, u = np.array([1.0, 2.0, 3.0]), np.array([3.0, 5.0, 7.0])
+    assert float(F(q, u)) == q @ u
+    np.testing.assert_array_equal(derivatives(F, q, u)[0][1], np.kron([[0, 1], [1, 0]], np.eye(3)))
+    for options in ({"derivatives": ("vjp",)}, {"rollout": {}}):
+        with pytest.raises(UnsupportedError, match="casadi"):
+            made.export("casadi", tmp_path, name="arm", **options)
+    ball = condyle.random_tree(1, 0, floating_base=True)
+    with pytest.raises(UnsupportedError, match=r"wrap\(f"):
+        ball.function(reach, {"q": "nq", "u": ball.nq}).export("casadi", tmp_path, name="ball")
+    for name, message in (("rollout", "mapaccum"), ("vjp_fd", "itself"), ("nope", "nope")):
+        with pytest.raises(UnsupportedError, match=message):
+            wrap(robot.compile(target="numpy")).function(name)
+    with pytest.raises(UnsupportedError, match="mapaccum"):
+        _ = wrap(robot.compile(target="numpy")).rollout
