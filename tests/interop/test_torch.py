@@ -293,9 +293,8 @@ def test_program_of_the_page_runs(tmp_path: Path) -> None:
 
 
 def test_program_of_the_readme_runs() -> None:
-    (code,) = re.findall(
-        r"^```py\n(.*?)^```$", (Path(__file__).resolve().parents[2] / "README.md").read_text(), re.MULTILINE | re.DOTALL
-    )
+    text = (Path(__file__).resolve().parents[2] / "README.md").read_text()
+    (code,) = re.findall(r"^```py\n(.*?)^```$", text, re.MULTILINE | re.DOTALL)
     there: dict[str, Any] = {"robot": condyle.load("iiwa14")}
     exec(code, there)
     assert there["tau"].grad.shape == (256, 7)
