@@ -26,7 +26,7 @@ from condyle.user.function import UserFunction
 from condyle.user.traced import called
 
 HEAD = (
-    "Written by Condyle: functions with CasADi's external interface. Build: cc -shared -fPIC -O2 -lm",
+    "Written by Condyle: functions with CasADi's external interface. Build: cc -shared -fPIC -O1 -lm",
     "F, jac_F, adj1_F and jac_adj1_F: values, Jacobian, gradient, and the Hessian of adj_F times F.",
 )
 

@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import re
 import shutil
 import subprocess
+import sys
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -220,3 +223,18 @@ def test_a_users_function_is_exported(tmp_path):
             wrap(robot.compile(target="numpy")).function(name)
     with pytest.raises(UnsupportedError, match="mapaccum"):
         _ = wrap(robot.compile(target="numpy")).rollout
+
+
+def test_program_of_the_page_runs(tmp_path):
+    page = Path(__file__).resolve().parents[2] / "docs" / "interfaces.md"
+    section = page.read_text().split("## CasADi and acados", 1)[1].split("\n## ", 1)[0]
+    (code,) = re.findall(r"^```python\n(.*?)^```$", section, re.MULTILINE | re.DOTALL)
+    command = [sys.executable, "-W", "error", "-c", code]
+    done = subprocess.run(command, capture_output=True, text=True, check=False, cwd=tmp_path)
+    assert done.returncode == 0, done.stderr
+
+
+def test_a_missing_package_says_how_to_install_it(monkeypatch):
+    monkeypatch.setitem(sys.modules, "casadi", None)
+    with pytest.raises(UnsupportedError, match="pip install"):
+        wrap(two_links().compile(target="numpy"))
