@@ -133,6 +133,10 @@ def test_a_journal_of_another_job_is_refused(dyn, states, tmp_path):
         journal.write_text(text)
         with pytest.raises(UnsupportedError, match="no journal"):
             dyn.map("id", states, sink, CHUNK, journal, progress=False)
+    with pytest.raises(UnsupportedError, match=r"there is no folder .*name a file in a folder that exists"):
+        dyn.map("id", states, sink, CHUNK, tmp_path / "none" / "job.json", progress=False)
+    with pytest.raises(UnsupportedError, match="is a folder"):
+        dyn.map("id", states, sink, CHUNK, tmp_path, progress=False)
     with pytest.raises(UnsupportedError, match="iterator cannot go back"):
         dyn.map("id", iter([states]), sink, CHUNK, journal, progress=False)
 
@@ -177,8 +181,10 @@ def test_what_does_not_fit_is_said(dyn, states):
         dyn.map("id", (q.astype("float32"), v, a), sink, CHUNK, progress=False)
     with pytest.raises(DTypeError, match="q is list"):
         dyn.map("id", (q.tolist(), v, a), sink, CHUNK, progress=False)
-    for chunk in (0, -1):
-        with pytest.raises(ShapeError, match="expected 1 state or more"):
+    with pytest.raises(DTypeError, match="the sink is NoneType, expected an array for each answer, or a function"):
+        dyn.map("id", states, None, CHUNK, progress=False)
+    for chunk in (0, -1, 1.5, None):
+        with pytest.raises(ShapeError, match="expected an integer, 1 state or more"):
             dyn.map("id", states, sink, chunk, progress=False)
     sink.flags.writeable = False
     with pytest.raises(ShapeError, match="read-only"):

@@ -19,7 +19,7 @@ import numpy as np
 
 from condyle.errors import ShapeError, UnsupportedError
 from condyle.mapping.job import Array, Job, Sink, Source, Stored, length
-from condyle.mapping.journal import Done, begun, keep
+from condyle.mapping.journal import Done, begun, keep, placed
 from condyle.mapping.sinks import writer
 
 __all__ = ["Job", "Sink", "Source", "run"]
@@ -29,15 +29,15 @@ def run(
     job: Job, source: Source, sink: Sink, chunk: int, journal: str | os.PathLike[str] | None, progress: bool | None
 ) -> int:
     """How many states were computed, those of an earlier run left out; see `Dynamics.map`."""
-    if operator.index(chunk) < 1:
-        raise ShapeError(f"{job.method}: chunk={chunk!r}, expected 1 state or more")
+    if not hasattr(chunk, "__index__") or operator.index(chunk) < 1:
+        raise ShapeError(f"{job.method}: chunk={chunk!r}, expected an integer, 1 state or more")
     if isinstance(source, Iterator):
         if journal is not None:
             raise UnsupportedError(f"{job.method}: an iterator cannot go back to where a journal is: give arrays")
         return _stream(job, source, sink, progress)
     states = length(job, source)
     writes = writer(job, sink, states, source)
-    path = None if journal is None else Path(journal)
+    path = None if journal is None else placed(job, Path(journal))
     begin = 0 if path is None else begun(path, job, states)
     count = 0
     with ThreadPoolExecutor(1) as reader, _bar(progress, states, begin, job.method) as bar:
