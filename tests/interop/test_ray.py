@@ -1,0 +1,79 @@
+"""Functions on Ray's actors and data sets: the answers of one call; an actor is killed."""
+
+from __future__ import annotations
+
+import os
+import sys
+
+import numpy as np
+import pytest
+
+import condyle
+from condyle.errors import ShapeError, UnsupportedError
+from condyle.interop import ray as far_away
+
+os.environ["RAY_USAGE_STATS_ENABLED"] = "0"
+ray = pytest.importorskip("ray")
+pytestmark = pytest.mark.filterwarnings("ignore")  # Ray leaves sockets and files to the collector
+
+
+@pytest.fixture(scope="module")
+def dyn() -> condyle.Dynamics:
+    ray.init(num_cpus=2, include_dashboard=False, log_to_driver=False, configure_logging=False)
+    yield condyle.load("iiwa14").compile(threads=1)
+    ray.shutdown()
+
+
+@pytest.fixture(scope="module")
+def states():
+    q, v = condyle.load("iiwa14").random_state(1000, 0)
+    return q, v, 2.0 * v
+
+
+def test_blocks_are_one_call_and_a_killed_actor_is_replaced(dyn, states):
+    far = far_away.wrap(dyn, actors=2, block=300)
+    assert np.array_equal(far.inverse_dynamics(*states), dyn.inverse_dynamics(*states))
+    q, v, a = states
+    found, want = far.forward_dynamics_derivatives(q, v, a[0]), dyn.forward_dynamics_derivatives(q, v, a[0])
+    assert found._fields == want._fields
+    assert all(np.array_equal(x, y) for x, y in zip(found, want, strict=True))
+    assert far.inverse_dynamics(q[:0], v[:0], a[:0]).shape == (0, 7)
+    taken: list[int] = []
+
+    def chunks():
+        for k in range(0, 1000, 100):
+            taken.append(k)
+            if k == 300:
+                ray.kill(far._actors[0], no_restart=False)
+            yield [x[k : k + 100] for x in states]
+
+    answers = []
+    for answer in far.map("id", chunks()):
+        answers.append(answer[0])
+        assert len(taken) <= len(answers) + 4
+    assert np.array_equal(np.concatenate(answers), dyn.inverse_dynamics(*states))
+    with pytest.raises(ShapeError, match="2 arguments given"):
+        far.inverse_dynamics(q, v)
+    with pytest.raises(ShapeError, match="one number of states"):
+        far.inverse_dynamics(q, v[:5], a)
+    with pytest.raises(AttributeError, match="inverse_dynamics"):
+        far.no_such_method(q)
+
+
+def test_columns_of_a_batch(states):
+    own, (q, v, a) = condyle.load("iiwa14").compile(threads=1), states
+    found = far_away.Map(own, "id", columns={"a": "acc"})({"q": q, "v": v, "acc": a})
+    assert np.array_equal(found["tau"], own.inverse_dynamics(q, v, a)) and list(found) == ["q", "v", "acc", "tau"]
+    with pytest.raises(ShapeError, match="no column a"):
+        far_away.Map(own, "id")({"q": q, "v": v})
+    with pytest.raises(UnsupportedError, match="inputs of id"):
+        far_away.Map(own, "id", columns={"x": "y"})
+
+
+def test_without_ray_the_pip_line_is_said(monkeypatch):
+    own = condyle.load("iiwa14").compile(threads=1)
+    with pytest.raises(ShapeError, match="actors=0"):
+        far_away.wrap(own, actors=0)
+    monkeypatch.setitem(sys.modules, "ray", None)
+    with pytest.raises(UnsupportedError, match=r"pip install 'condyle\[ray\]'"):
+        far_away.wrap(own)
