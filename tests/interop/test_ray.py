@@ -38,6 +38,12 @@ def test_blocks_are_one_call_and_a_killed_actor_is_replaced(dyn, states):
     assert found._fields == want._fields
     assert all(np.array_equal(x, y) for x, y in zip(found, want, strict=True))
     assert far.inverse_dynamics(q[:0], v[:0], a[:0]).shape == (0, 7)
+    f = np.random.default_rng(0).normal(size=(1000, 7, 6))
+    assert np.array_equal(far.forward_dynamics(*states, f_ext=f), dyn.forward_dynamics(*states, f_ext=f))
+    for kind, more in (("jvp", states), ("jacobian", ()), ("hessian", states[:1])):
+        found, want = getattr(far, kind)("fd")(*states, *more), getattr(dyn, kind)("fd")(*states, *more)
+        pairs = zip(found, want, strict=True) if isinstance(want, tuple) else ((found, want),)
+        assert all(np.array_equal(x, y) for x, y in pairs)
     taken: list[int] = []
 
     def chunks():
@@ -58,6 +64,17 @@ def test_blocks_are_one_call_and_a_killed_actor_is_replaced(dyn, states):
         far.inverse_dynamics(q, v[:5], a)
     with pytest.raises(AttributeError, match="inverse_dynamics"):
         far.no_such_method(q)
+
+
+def test_a_data_set_of_ray_data(dyn, states):
+    data = pytest.importorskip("ray.data")
+    q, v, a = states
+    rows = data.from_items([{"k": k, "q": q[k], "v": v[k], "a": a[k]} for k in range(200)])
+    answers = rows.map_batches(
+        far_away.Map, fn_constructor_args=(dyn, "id"), concurrency=1, batch_format="numpy", batch_size=64
+    ).take_all()
+    want = dyn.inverse_dynamics(q[:200], v[:200], a[:200])
+    assert len(answers) == 200 and all(np.array_equal(row["tau"], want[row["k"]]) for row in answers)
 
 
 def test_columns_of_a_batch(states):

@@ -3,7 +3,7 @@
     far = condyle.interop.ray.wrap(dyn, actors=4)
     tau = far.inverse_dynamics(q, v, a)                      # NumPy arrays (states, ...), or one for all states
     for tau in far.map("id", chunks): ...                    # an iterator of chunks: answers in its order
-    answers = data.map_batches(Map(dyn, "id"), batch_format="numpy")
+    answers = data.map_batches(Map, fn_constructor_args=(dyn, "id"), batch_format="numpy", concurrency=4)
 
 An actor has the robot and the options by pickle, and compiles, or takes the kernel from its own cache, once. A block
 whose actor died is done again by a new one; each block is answered once.
@@ -53,7 +53,8 @@ class Worker:
 
     def run(self, name: str, args: Sequence[Array]) -> tuple[Array, ...]:
         """The answers of a block."""
-        return self._dyn.call(name, args)
+        n = len(known_function(name).inputs)
+        return self._dyn.call(name, args[:n], *args[n:])  # external forces come last
 
 
 class Far:
@@ -71,7 +72,23 @@ class Far:
         known = {FUNCTIONS[name].method: name for name in self._dyn.signature}
         if method not in known:
             raise AttributeError(f"{method}: Ray's actors have {', '.join(known)}")
-        return lambda *args: self._call(known[method], args)
+
+        def far(*args: Any, f_ext: Any = None) -> Any:
+            return self._call(known[method], args, f_ext)
+
+        return far
+
+    def jvp(self, name: str) -> Callable[..., Any]:
+        """As `Dynamics.jvp`, without forces."""
+        return lambda *args: self._call(f"jvp_{name}", args)
+
+    def jacobian(self, name: str) -> Callable[..., Any]:
+        """As `Dynamics.jacobian` by all inputs, without forces."""
+        return lambda *args: self._call(f"jacobian_{name}", args)
+
+    def hessian(self, name: str) -> Callable[..., Any]:
+        """As `Dynamics.hessian`, without forces."""
+        return lambda *args: self._call(f"hessian_{name}", args)
 
     def map(self, name: str, chunks: Iterable[Sequence[Array]]) -> Iterator[tuple[Array, ...]]:
         """Answers of a function, by its short name, of each chunk of inputs, in order.
@@ -87,11 +104,14 @@ class Far:
         while pending:
             yield self._ray.get(pending.popleft())
 
-    def _call(self, name: str, args: Sequence[Any]) -> Any:
+    def _call(self, name: str, args: Sequence[Any], f_ext: Any = None) -> Any:
         function, (inputs, outputs) = known_function(name), self._dyn.binder(name).specs
         if len(args) != len(function.inputs):
             said = ", ".join(port.name for port in function.inputs)
             raise ShapeError(f"{function.method}({said}): {len(args)} arguments given, expected {len(function.inputs)}")
+        if f_ext is not None and not function.takes_f_ext:
+            raise UnsupportedError(f"{function.method} takes no f_ext here: leave it out")
+        args = args if f_ext is None else (*args, f_ext)
         dims = [len(spec.dims) for spec in inputs[: len(args)]]
         given = [np.asarray(x) for x in args]
         lengths = {len(x) for x, n in zip(given, dims, strict=True) if x.ndim == n + 1}
@@ -109,9 +129,9 @@ class Far:
 
 
 class Map:
-    """A function for `ray.data.Dataset.map_batches(Map(dyn, "id"), batch_format="numpy")`: answers as new columns.
+    """A class for `Dataset.map_batches(Map, fn_constructor_args=(dyn, "id"), ...)`: answers are new columns.
 
-    columns: the column of each input, by default of its name. Each process compiles once.
+    columns: the column of each input, by default of its name. batch_format="numpy" is needed. An actor compiles once.
     """
 
     def __init__(self, dyn: Dynamics, name: str, columns: Mapping[str, str] | None = None) -> None:
