@@ -48,6 +48,18 @@ def test_several_answers_and_what_all_blocks_share(dyn, states):
     assert np.array_equal(lazy.wrap(dyn).inverse_dynamics(Q, v, a).compute(), dyn.inverse_dynamics(*states))
 
 
+def test_forces_and_derivatives(dyn, states):
+    far, f = lazy.wrap(dyn), np.random.default_rng(0).normal(size=(1000, 7, 6))
+    for forces in (f, da.from_array(f, chunks=(250, -1, -1)), f[0]):
+        found = far.forward_dynamics(*blocks(states), f_ext=forces).compute(scheduler="sync")
+        assert np.array_equal(found, dyn.forward_dynamics(*states, f_ext=np.asarray(forces)))
+    for kind, more in (("jvp", states), ("jacobian", ()), ("hessian", states[:1])):
+        found = getattr(far, kind)("fd")(*blocks((*states, *more)))
+        want = getattr(dyn, kind)("fd")(*states, *more)
+        pairs = zip(found, want, strict=True) if isinstance(want, tuple) else ((found, want),)
+        assert all(np.array_equal(x.compute(scheduler="sync"), y) for x, y in pairs)
+
+
 def test_worker_processes_and_one_that_dies(dyn, states, tmp_path):
     parent, flag = os.getpid(), tmp_path / "died"
 

@@ -21,6 +21,7 @@ from condyle.dynamics import Dynamics
 from condyle.errors import ShapeError, UnsupportedError
 from condyle.functions import FUNCTIONS
 from condyle.methods import made
+from condyle.packing import known_function
 from condyle.specification import Function
 
 Array = NDArray[np.floating]
@@ -47,14 +48,33 @@ class Lazy:
         known = {FUNCTIONS[name].method: name for name in self._dyn.signature}
         if method not in known:
             raise AttributeError(f"{method}: Dask arrays are taken by {', '.join(known)}")
-        return lambda *args: self._call(known[method], FUNCTIONS[known[method]], args)
 
-    def _call(self, name: str, function: Function, args: Sequence[Any]) -> Any:
+        def far(*args: Any, f_ext: Any = None) -> Any:
+            return self._call(known[method], FUNCTIONS[known[method]], args, f_ext)
+
+        return far
+
+    def jvp(self, name: str) -> Callable[..., Any]:
+        """As `Dynamics.jvp`, without forces."""
+        return lambda *args: self._call(f"jvp_{name}", known_function(f"jvp_{name}"), args)
+
+    def jacobian(self, name: str) -> Callable[..., Any]:
+        """As `Dynamics.jacobian` by all inputs, without forces."""
+        return lambda *args: self._call(f"jacobian_{name}", known_function(f"jacobian_{name}"), args)
+
+    def hessian(self, name: str) -> Callable[..., Any]:
+        """As `Dynamics.hessian`, without forces."""
+        return lambda *args: self._call(f"hessian_{name}", known_function(f"hessian_{name}"), args)
+
+    def _call(self, name: str, function: Function, args: Sequence[Any], f_ext: Any = None) -> Any:
         """Answers as Dask arrays, in a named tuple where there are several."""
         inputs, outputs = self._dyn.binder(name).specs
         if len(args) != len(function.inputs):
             said = ", ".join(port.name for port in function.inputs)
             raise ShapeError(f"{function.method}({said}): {len(args)} arguments given, expected {len(function.inputs)}")
+        if f_ext is not None and not function.takes_f_ext:
+            raise UnsupportedError(f"{function.method} takes no f_ext here: leave it out")
+        args = args if f_ext is None else (*args, f_ext)
         lengths = self._blocks(function.method, args)
         given = [self._split(arg, len(spec.dims), lengths) for arg, spec in zip(args, inputs, strict=False)]
         blocks = [self._delayed(_block)(self._there, name, [part[k] for part in given]) for k in range(len(lengths))]
@@ -97,4 +117,5 @@ class Lazy:
 
 def _block(dyn: Dynamics, name: str, args: Sequence[Array]) -> tuple[Array, ...]:
     """A block, in a worker."""
-    return dyn.call(name, args)
+    n = len(known_function(name).inputs)
+    return dyn.call(name, args[:n], *args[n:])  # external forces come last
