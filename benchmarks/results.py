@@ -40,20 +40,35 @@ def commit() -> str:
 
 
 def merge(measurement: str, robot: str, found: dict[str, Any], path: Path | None = None) -> Path:
-    """Put one robot's numbers into a results file, by default that of today and this machine."""
+    """Put one robot's numbers into a results file, by default that of today and this machine.
+
+    A row of another processor than the file's names its own ("cpu"), until all rows are of that one.
+    """
     from benchmarks.robots import CASES
 
     about = machine()
     entry = {**certificate(), **found}
     path = path or FOLDER / f"{entry['date'][:10]}-{_slug(about)}.json"
     whole: dict[str, Any] = json.loads(path.read_text()) if path.exists() else {}
-    whole["machine"] = about
     robots = whole.setdefault("measurements", {}).setdefault(measurement, {})
     robots[robot] = entry
+    _of_machine(whole, entry, about)
     order = [case.name for case in CASES]
     whole["measurements"][measurement] = dict(sorted(robots.items(), key=lambda item: _place(item[0], order)))
     write(path, whole)
     return path
+
+
+def _of_machine(whole: dict[str, Any], entry: dict[str, Any], about: dict[str, Any]) -> None:
+    if whole.get("machine", about)["cpu"] != about["cpu"]:
+        entry["cpu"] = about["cpu"]
+    entries = [entry for of in whole["measurements"].values() for entry in of.values()]
+    if all(entry.get("cpu") == about["cpu"] for entry in entries):
+        for one in entries:
+            del one["cpu"]
+    elif "cpu" in entry:
+        return
+    whole["machine"] = about
 
 
 def _place(name: str, order: Sequence[str]) -> int:

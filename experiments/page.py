@@ -69,7 +69,8 @@ def _when(rows: Rows) -> str:
     dates, loads = sorted(row["date"] for row in rows.values()), [row["load"] for row in rows.values()]
     commits = ", ".join(sorted({row["commit"][:10] for row in rows.values()}))
     busy = f"load of the machine before a row {min(loads):.1f} to {max(loads):.1f}"
-    return f"{len(rows)} rows, {dates[0]} to {dates[-1]}, commit {commits}; {busy}."
+    elsewhere = "".join(f" Measured on {row['cpu']}: {name}." for name, row in rows.items() if "cpu" in row)
+    return f"{len(rows)} rows, {dates[0]} to {dates[-1]}, commit {commits}; {busy}.{elsewhere}"
 
 
 def _table(lines: Sequence[Sequence[str]], head: Sequence[str] = ()) -> str:

@@ -130,6 +130,21 @@ def test_runs_are_merged_into_one_file(tmp_path: Path) -> None:
     assert all(entry["date"] and entry["commit"] for of in measured.values() for entry in of.values())
 
 
+def test_rows_of_another_processor_name_it(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    path = tmp_path / "results.json"
+
+    def merged(cpu: str, row: str) -> tuple[str, dict[str, str | None]]:
+        monkeypatch.setattr(results, "machine", lambda: {"cpu": cpu})
+        results.merge("part", row, {}, path)
+        whole = json.loads(path.read_text())
+        return whole["machine"]["cpu"], {name: row.get("cpu") for name, row in whole["measurements"]["part"].items()}
+
+    assert merged("old", "a") == ("old", {"a": None})
+    assert merged("old", "b") == ("old", {"a": None, "b": None})
+    assert merged("new", "b") == ("old", {"a": None, "b": "new"})
+    assert merged("new", "a") == ("new", {"a": None, "b": None})
+
+
 def test_every_results_file_has_a_certificate() -> None:
     for path in results.FOLDER.glob("*.json"):
         about = json.loads(path.read_text())

@@ -11,7 +11,7 @@ import pytest
 
 import condyle
 from benchmarks.fpga import __main__ as command
-from benchmarks.fpga import errors, levels, tables
+from benchmarks.fpga import ecp5, errors, levels, tables
 from condyle import hardware
 
 
@@ -119,3 +119,14 @@ def test_levels_are_the_tables_on_the_longest_path() -> None:
     cells["last"]["type"] = "ODDR"
     with pytest.raises(ValueError, match="no rule for a cell ODDR"):
         levels.longest({"cells": cells}, 0)
+
+
+def test_a_design_that_is_not_placed_says_what_it_lacks() -> None:
+    log = "Info:  MULT18X18D:   200/  156   128%\nInfo:  TRELLIS_FF: 900/83640  1%\nERROR: Unable to place cell 'p'\n"
+    found = ecp5.unplaced(log, "")
+    assert found["unplaced"] == "Unable to place cell 'p'" and found["of"] == {"MULT18X18D": 156}
+    routed = ecp5.unplaced("Info:     iter=18 wires=3 overused=2 overuse=4\n", "stopped after 9 s")
+    rows = {"a": entry(interval=9, mhz={}, **found), "b": entry(interval=9, mhz={}, **routed)}
+    text = "\n".join(ecp5.ecp5({"ecp5": rows}))
+    assert "none | 200 | 0 | 900 | 0 | 200 MULT18X18D of 156 |" in text
+    assert "stopped after 9 s: 2 wires in use twice after 18 rounds of routing |" in text

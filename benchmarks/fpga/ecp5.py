@@ -4,7 +4,7 @@ or 8, the fastest.
 The design is placed alone (`--out-of-context`: it has more ports than the part has pins). An array row places one
 module of an accelerator. Of iiwa14's arrays at interval 1 the others do not fit: mass has 318 products of 27x18,
 derivatives 623, dynamics 1134, each two of an 85k's 156 multipliers. The largest clock is the tool's own estimate; no
-board was measured.
+board was measured. A design that does not fit, or takes longer than LIMIT_S, has the cells that were counted and why.
 """
 
 from __future__ import annotations
@@ -26,6 +26,8 @@ from condyle.backends.fpga.target import part_of
 
 WANTED = 150
 """MHz that nextpnr is asked for."""
+LIMIT_S = 1500
+"""Longest run of nextpnr."""
 
 
 @dataclass(frozen=True)
@@ -62,6 +64,10 @@ CASES = {
         f"iiwa14, all seven, {array}, pipeline 3": Case(7, ("all",), 3, array, planned="xcvu9p")
         for array in ("solve", "trig")
     },
+    **{
+        f"iiwa14, id, {said}pipeline 3": Case(7, ("id",), 3, dsp=dsp)
+        for said, dsp in (("", 140), ("80 DSPs, ", 80), ("40 DSPs, ", 40))
+    },
 }
 ROWS = tuple(CASES)
 
@@ -85,8 +91,8 @@ def measure(row: str) -> dict[str, Any]:
         commands = f"read_verilog {sources}; synth_ecp5 -top {top} -json top.json"
         subprocess.run([yosys, "-q", "-p", commands], cwd=folder, check=True)
         found = {str(seed): placed(folder, nextpnr, case, seed) for seed in case.seeds}
-    clocks = {seed: one["best"] for seed, one in found.items()}
-    best = max(found.values(), key=lambda one: one["best"])
+    clocks = {seed: one["best"] for seed, one in found.items() if "best" in one}
+    best = max(found.values(), key=lambda one: one.get("best", 0.0))
     about = {"part": part_of(case.part).name, "interval": min(one["ii"] for one in report["functions"].values())}
     latency = {name: one["latency"] for name, one in report["functions"].items()}
     return {"tool": ", ".join(tools), **about, "latency": latency, **best, "mhz": clocks}
@@ -104,9 +110,30 @@ def placed(folder: Path, nextpnr: str, case: Case, seed: int) -> dict[str, Any]:
     size = case.part.removeprefix("ecp5-")
     command = [nextpnr, f"--{size}", "--package", "CABGA381", "--speed", str(case.speed), "--out-of-context"]
     command += ["--json", "top.json", "--freq", str(WANTED), "--seed", str(seed), "--router", "router2"]
-    command += ["--report", "report.out", "-q"]
-    subprocess.run([*command, "--timing-allow-fail"], cwd=folder, check=True)
+    command += ["--report", "report.out", "--log", "nextpnr.log", "-q", "--timing-allow-fail"]
+    try:
+        subprocess.run(command, cwd=folder, check=True, timeout=LIMIT_S)
+    except subprocess.TimeoutExpired:
+        return unplaced((folder / "nextpnr.log").read_text(encoding="utf-8"), f"stopped after {LIMIT_S} s")
+    except subprocess.CalledProcessError:
+        return unplaced((folder / "nextpnr.log").read_text(encoding="utf-8"), "")
     return read(json.loads((folder / "report.out").read_text(encoding="utf-8")))
+
+
+def unplaced(log: str, why: str) -> dict[str, Any]:
+    """Of a design that was not placed and routed: the cells, of how many, and why: how far routing came, or the tool's
+    own first error."""
+    cells = {name: (int(used), int(there)) for name, used, there in re.findall(r"(\w+): +(\d+)/ *(\d+) ", log)}
+    said, rounds = re.findall(r"ERROR: (.*)", log), re.findall(r"iter=(\d+) .*overused=(\d+)", log)
+    if why and rounds:
+        why += f": {rounds[-1][1]} wires in use twice after {rounds[-1][0]} rounds of routing"
+    elif why:
+        why += ": not placed yet"
+    return {
+        "unplaced": why or (said[0] if said else "nextpnr failed"),
+        "cells": {name: used for name, (used, _) in cells.items() if used},
+        "of": {name: there for name, (used, there) in cells.items() if used > there},
+    }
 
 
 def read(report: dict[str, Any]) -> dict[str, Any]:
@@ -130,8 +157,8 @@ def _clocked(event: str) -> str:
 
 def ecp5(found: Found) -> list[str]:
     """nextpnr's estimate for an ECP5, speed grade 6 where none is said, out of context, of so many seeds, when asked
-    for 150 MHz. The path is the critical one of the best seed. 2 joints: `condyle.chain(2, 0)`. An estimate, not
-    measured on a board."""
+    for 150 MHz. The path is the critical one of the best seed, or why there is none. 2 joints: `condyle.chain(2, 0)`.
+    An estimate, not measured on a board."""
     rows = [_row(row, entry) for row, entry in found.get("ecp5", {}).items()]
     heads = ["design", "interval", "MHz of each seed", "MULT18X18D", "LUT4 and carry", "flip-flops", "block RAM"]
     return table([*heads, "path: cells + routing, ns"], rows)
@@ -140,6 +167,9 @@ def ecp5(found: Found) -> list[str]:
 def _row(row: str, entry: Found) -> list[str]:
     cells = entry["cells"]
     used = [str(cells.get(name, 0)) for name in ("MULT18X18D", "TRELLIS_COMB", "TRELLIS_FF", "DP16KD")]
+    if "unplaced" in entry:
+        more = "; ".join(f"{cells[name]} {name} of {there}" for name, there in entry["of"].items())
+        return [row, str(entry["interval"]), "none", *used, more or entry["unplaced"]]
     clocks = ", ".join(f"{mhz:.0f}" for mhz in entry["mhz"].values())
     path = f"{entry['path_ns']['cells']:.1f} + {entry['path_ns']['routing']:.1f}"
     return [row, str(entry["interval"]), clocks, *used, path]

@@ -38,12 +38,12 @@ def _of(row: str, title: str) -> bool:
 
 
 def certificate(entries: Sequence[Found]) -> str:
-    """When, from which commits, by which tools."""
-    dates, commits, tools = (
+    """When, from which commits, by which tools; on which processor, where it is not the file's."""
+    dates, commits, *others = (
         ", ".join(sorted({short(entry[key]) for entry in entries if key in entry}))
-        for key, short in (("date", _day), ("commit", _commit), ("tool", str))
+        for key, short in (("date", _day), ("commit", _commit), ("tool", str), ("cpu", str))
     )
-    return f"*{dates}, commit {commits}{'; ' if tools else ''}{tools}.*"
+    return f"*{'; '.join([f'{dates}, commit {commits}', *filter(None, others)])}.*"
 
 
 def _day(date: str) -> str:

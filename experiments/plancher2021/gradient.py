@@ -2,28 +2,27 @@
 
 Ours on one and all cores, exported C, Pinocchio with flags for this very machine and without -march as in the paper,
 CasADi's C (derivatives of inverse dynamics only: it has no difd, so it does less), the accelerator by simulated cycles.
-A GPU's kernels are counted, instructions and registers, and launched where there is a GPU.
+A GPU's kernels are counted and launched where there is a GPU: see `partitionings`.
 """
 
 from __future__ import annotations
 
-import json
 from collections.abc import Mapping
 from typing import Any
 
 import condyle
-from benchmarks import results
 from experiments import accelerator, gpu
 from experiments.figure import Figure, Lines
+from experiments.plancher2021 import partitionings
 from experiments.plancher2021.printed import FIGURE_1, FIGURE_2, FIGURE_3, FPGA_US, MACHINE
 from experiments.timed import OURS, Timed, us
 
 ROBOT, FUNCTION, OTHER = "iiwa14", "difd", "did"
 BATCHES = (1, 10, 16, 32, 64, 128, 256, 1024, 4096, 16384, 65536)
 DESIGNS = ("iiwa14 27x18 difd", "iiwa14 27x18", "iiwa14 32")
-FPGA, GPU, LAUNCHED = "accelerator", "GPU kernels", "GPU"
-ROWS = (*(f"N {n}" for n in BATCHES), FPGA, GPU, LAUNCHED)
-QUICK = ("N 1", FPGA, GPU)
+FPGA, GPU, LAUNCHED, PROCESSOR = "accelerator", "GPU kernels", "GPU", "processor beside a GPU"
+ROWS = (*(f"N {n}" for n in BATCHES), FPGA, GPU, LAUNCHED, PROCESSOR)
+QUICK = ("N 1", FPGA, GPU, PROCESSOR)
 SHOWN = (*OURS, "pinocchio", "pinocchio plain", "pinocchio all")
 
 Rows = Mapping[str, Mapping[str, Any]]
@@ -35,7 +34,8 @@ TEXT = (
     f"{FPGA_US * FIGURE_1['FPGA over GPU']:.1f} us of its GPU. Unstated there: heights of bars. "
     "Its Pinocchio was compiled without -march, "
     "its own code with it: both are here. On a GPU our did is the paper's fused kernel, difd its "
-    "completely fused one; the split one is not built.\n"
+    "completely fused one, did_split its split one: dc/du alone, from the motions and forces of the links, which the "
+    "processor computes. Ours needs no v there: it enters through the links' velocities.\n"
     f"The link is {accelerator.LINK_BYTES_PER_S / 1e9:g} GB/s, copies both ways, nothing overlapped: an assumption, as "
     "the paper states the generation of PCIe but not its lanes."
 )
@@ -45,23 +45,16 @@ def measure(row: str, quick: bool) -> dict[str, Any]:
     if row == FPGA:
         return {design: accelerator.cycles(design) for design in DESIGNS} | {"bytes": accelerator.bytes_of(FUNCTION)}
     if row == GPU:
-        return gpu_kernels()
+        return partitionings.counted()
     if row == LAUNCHED:
-        return gpu.times(ROBOT, (OTHER, FUNCTION), BATCHES)
+        return partitionings.launched(BATCHES)
+    if row == PROCESSOR:
+        return partitionings.processor((1, 16) if quick else BATCHES, quick)
     n = int(row.split()[1])
     timed = Timed(condyle.load(ROBOT), ("condyle", "condyle float32") if quick else SHOWN, quick)
     found = timed.row(FUNCTION, n)
     other = Timed(timed.robot, () if quick else ("condyle", "casadi", "pinocchio"), quick)
     return {**found, "rivals": timed.about(), "did": {} if quick else other.row(OTHER, n)}
-
-
-def gpu_kernels() -> dict[str, Any]:
-    """Of the paper's three partitionings what a GPU would run, as counted without one."""
-    found = json.loads((results.FOLDER / "gpu_code.json").read_text())
-    mine = [k for k in found["kernels"] if (k["robot"], k["floating"], k["bits"]) == (ROBOT, False, 32)]
-    keys = ("function", "arch", "lanes", "instructions", "registers", "spilled_bytes")
-    kernels = [{key: k[key] for key in keys} for k in mine if k["function"] in ("id", OTHER, FUNCTION)]
-    return {"kernels": kernels, "date_of_counts": found["date"], "commit_of_counts": found["commit"]}
 
 
 def tables(rows: Rows) -> dict[str, Table]:
@@ -70,7 +63,10 @@ def tables(rows: Rows) -> dict[str, Table]:
         "Figure 3: N computations, us": batches(rows),
         "Derivatives of inverse dynamics beside CasADi, us": beside_casadi(rows),
         "Accelerator, by simulated cycles": fpga(rows),
-        "Figure 2: kernels of a GPU, counted": kernels(rows),
+        "Figure 2: what is computed where": partitionings.parts(rows.get(GPU, {})),
+        "Figure 2: kernels of a GPU, counted": partitionings.kernels(rows.get(GPU, {})),
+        "Figure 2: N computations, the processor's part, us": partitionings.on_processor(rows.get(PROCESSOR, {})),
+        "Figure 2: N computations end to end, us": partitioned(rows),
         "Ratios": ratios(rows),
     }
 
@@ -124,9 +120,17 @@ def fpga(rows: Rows) -> Table:
     return found if row else [*found, ["not measured"]]
 
 
-def kernels(rows: Rows) -> Table:
-    keys = ("function", "arch", "lanes", "instructions", "registers", "spilled_bytes")
-    return [list(keys), *([str(k[key]) for key in keys] for k in rows.get(GPU, {}).get("kernels", ()))]
+def partitioned(rows: Rows) -> Table:
+    """Kernel, copies, and the processor's part on all cores; unmeasured without a GPU."""
+    found = [["N", *partitionings.PARTITIONINGS]]
+    for n in BATCHES:
+        each = [_end_to_end(rows, n, name) for name in partitionings.PARTITIONINGS]
+        found.append([str(n), *("unmeasured" if us is None else f"{us:.3g}" for us in each)])
+    return found
+
+
+def _end_to_end(rows: Rows, n: int, name: str) -> float | None:
+    return partitionings.end_to_end(rows.get(PROCESSOR, {}), rows.get(LAUNCHED), n, name)
 
 
 def ratios(rows: Rows) -> Table:
@@ -138,7 +142,9 @@ def ratios(rows: Rows) -> Table:
     }
     found = [["one computation", "paper", "ours"]]
     found += [[name, f"{x:g}", ours.get(name, "unmeasured")] for name, x in FIGURE_1.items()]
-    found += [[f"split over completely fused, N = {n}", f"{x:g}", "unmeasured"] for n, x in FIGURE_2.items()]
+    for n, x in FIGURE_2.items():
+        mine = partitionings.ratio(rows.get(PROCESSOR, {}), rows.get(LAUNCHED), n)
+        found.append([f"split over completely fused, N = {n}", f"{x:g}", mine])
     for name, of in FIGURE_3.items():
         for n, x in of.items():
             mine = _fpga_over_cpu(rows, n) if name == "FPGA over CPU" else _gpu_over_cpu(rows, n)

@@ -14,9 +14,9 @@ from pathlib import Path
 from typing import NamedTuple
 
 from condyle import hardware
+from condyle.backends.fpga.accelerator import TAG_BITS
 from condyle.backends.fpga.build import Accelerator
 from condyle.backends.fpga.datapath import Word
-from condyle.backends.fpga.emit_array import TAG_BITS
 from condyle.backends.fpga.emit_project import ANSWERS, TASKS, emit_bench
 from condyle.backends.fpga.evaluate import Answer, evaluate
 from condyle.backends.fpga.export import Facts, Sheet, Tasks, lines, write

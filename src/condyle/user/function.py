@@ -238,6 +238,20 @@ class CompiledFunction:
             raise UnsupportedError(f"pack: there is no input {name!r}; there are {known}")
         return self._dynamics.packed(array, port)
 
+    @property
+    def specification(self) -> Function:
+        """What it takes and gives."""
+        return self._function
+
+    @property
+    def dynamics(self) -> Dynamics:
+        """What computes: it knows this function by the name of its specification."""
+        return self._dynamics
+
+    def only(self, output: str | None) -> Function:
+        """The function with one output alone; see `UserFunction.only`."""
+        return self._of.only(output)
+
     def explain(self, n: int = 1) -> str:
         """What runs for a batch of n states."""
         return self._dynamics.explain(n, (self._function.name,))

@@ -11,7 +11,7 @@ import pytest
 
 import condyle
 from condyle import hardware
-from condyle.backends.fpga.emit_project import sources
+from condyle.backends.fpga.emit_project import sources, support
 from condyle.backends.fpga.export import Facts
 from condyle.backends.fpga.target import PARTS
 from condyle.errors import BuildError
@@ -200,6 +200,19 @@ def test_verilator_has_nothing_to_say(tmp_path, functions, ii: int, folding: int
     command += ["--default-language", "1364-2005", *texts]
     found = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, check=False)
     assert (found.returncode, found.stdout + found.stderr) == (0, "")
+
+
+@pytest.mark.skipif(shutil.which("verilator") is None, reason="verilator is needed (apt-get install verilator)")
+def test_verilator_takes_the_bench_of_answers_of_any_width(tmp_path) -> None:
+    sizes = {"N": 2, "F": 3, "G": 16, "T": 64, "A": 9000, "P": 9024}
+    ports = ["input clock, reset, in_valid, out_ready", "input [2:0] in_function", "input [15:0] in_tag"]
+    ports += ["input [63:0] in_data", "output in_ready, out_valid, out_flag, out_error", "output [2:0] out_function"]
+    text = f"module rig ({', '.join([*ports, 'output [15:0] out_tag', 'output [8999:0] out_data'])});\nendmodule\n"
+    text += f"module rig_bench;\nlocalparam {', '.join(f'{name} = {size}' for name, size in sizes.items())};\n"
+    (tmp_path / "rig.v").write_text(text + support("bench.v").replace("TOP", "rig") + "endmodule\n")
+    command = ["verilator", "--lint-only", "-Wno-fatal", "-Wno-lint", "--timing", "--top-module", "rig_bench", "rig.v"]
+    found = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, check=False)
+    assert found.returncode == 0, found.stderr
 
 
 @pytest.mark.slow

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
+from condyle.backends.fpga.binding import Tap
 from condyle.backends.fpga.datapath import Datapath
 from condyle.backends.fpga.operators import splits
 from condyle.backends.fpga.target import ADDER
@@ -12,6 +13,11 @@ from condyle.backends.fpga.target import ADDER
 def literal(value: int, width: int) -> str:
     """An integer as a signed literal."""
     return f"{width}'sd{value}" if value >= 0 else f"-{width}'sd{-value}"
+
+
+def name_of(where: Tap | int, width: int) -> str:
+    """A register, or a constant of so many bits."""
+    return str(where) if isinstance(where, Tap) else literal(where, width)
 
 
 class Operand(NamedTuple):

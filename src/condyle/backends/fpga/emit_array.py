@@ -5,17 +5,19 @@ Nothing in an array waits: a task enters only when the queue in which its result
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
-from condyle.backends.fpga.accelerator import TAG_BITS, Id
-from condyle.backends.fpga.adders import literal
-from condyle.backends.fpga.binding import INPUTS, Binding, Tap
-from condyle.backends.fpga.datapath import Datapath
+from condyle.backends.fpga.accelerator import Id
+from condyle.backends.fpga.adders import name_of
+from condyle.backends.fpga.binding import INPUTS, Binding
+from condyle.backends.fpga.datapath import Datapath, Word
 from condyle.backends.fpga.emit_operators import word
 from condyle.backends.fpga.emit_phases import Count
 from condyle.backends.fpga.emit_stage import StageEmitter
+from condyle.backends.fpga.expressions import copy, module
 from condyle.backends.fpga.schedule import Schedule
+from condyle.backends.fpga.stream import head, laid
 from condyle.text import Emitter, wrapped
 
 NOTHING = "1'b0"
@@ -58,28 +60,22 @@ def bus(e: Emitter, name: str, parts: list[str]) -> None:
     e(f"always @* {name} = {whole};" if varies else f"initial {name} = {whole};")
 
 
-def widths(array: Array, group: str) -> int:
-    """Bits of a group's data; one where there is none."""
-    return max(1, sum(array.datapath.ops[k].format.width for _, k in array.datapath.group(group)))
-
-
-def input_width(array: Array) -> int:
-    return max(1, sum(array.datapath.ops[k].format.width for _, k in array.datapath.inputs))
+def bits_of(array: Array, words: Iterable[tuple[Word, int]]) -> int:
+    """Bits of words side by side, each with its operation; one where there is none."""
+    return max(1, sum(array.datapath.ops[k].format.width for _, k in words))
 
 
 def _array(array: Array, binding: Binding, name: str, emitters: Mapping[str, StageEmitter]) -> str:
     e = Emitter()
-    groups = [group for group, _ in array.datapath.groups]
     ports = ["input clock", "input reset", "input in_valid", "output in_ready"]
-    ports += [f"input [{array.id.width - 1}:0] in_id", f"input [{input_width(array) - 1}:0] in_data"]
-    for group in groups:
+    ports += [f"input [{array.id.width - 1}:0] in_id", f"input [{bits_of(array, array.datapath.inputs) - 1}:0] in_data"]
+    for group, words in array.datapath.groups:
         ports += [f"output {group}_valid", f"output [{array.id.width - 1}:0] {group}_id"]
-        ports += [f"output reg [{widths(array, group) - 1}:0] {group}_data"]
-    e(f"module {name} (", *(f"    {port}," for port in ports[:-1]), f"    {ports[-1]}", ");")
-    with e.block("", "endmodule"):
+        ports += [f"output reg [{bits_of(array, words) - 1}:0] {group}_data"]
+    with module(e, name, ports):
         _control(e, array)
         _stages(e, array, binding, name, emitters)
-        for group in groups:
+        for group, _ in array.datapath.groups:
             _group(e, array, binding, group, emitters)
     return e.text()
 
@@ -95,7 +91,7 @@ def _control(e: Emitter, array: Array) -> None:
         count = array.count
         e(f"wire [{count.bits - 1}:0] phase, next_phase;", f"assign in_ready = {count.at(0)};")
         e(f"assign next_phase = {count.after(f'{count.at(0)} & ~in_valid & live == 0')};")
-        e(f"fx_copy #({count.bits}) counter (.clock(clock), .next(next_phase), .now(phase));")
+        e(copy(count.bits, "counter", "next_phase", "phase"))
         moves = f"if ({count.at(0)}) "
     else:
         e("assign in_ready = 1'b1;")
@@ -107,11 +103,9 @@ def _stages(e: Emitter, array: Array, binding: Binding, name: str, emitters: Map
     ops = array.datapath.ops
     for taps in binding.offered.values():
         e(*(f"wire {word(ops[tap.op].format.width)} {tap};" for tap in taps))
-    place = 0
-    for _, k in array.datapath.inputs:
-        width = ops[k].format.width
-        e(f"wire {word(width)} d{k} = in_data[{place + width - 1}:{place}];")
-        place += width
+    fields = laid((what, ops[k].format) for what, k in array.datapath.inputs)
+    for (_, k), field in zip(array.datapath.inputs, fields, strict=True):
+        e(f"wire {word(field.format.width)} d{k} = in_data[{field.high}:{field.low}];")
     for stage, emitter in emitters.items():
         ports = [".clock(clock)", *([".next_phase(next_phase)"] if emitter.has_phases else [])]
         ports += [f".d{k}(d{k})" for k in binding.stages[stage]] if stage == INPUTS else []
@@ -126,17 +120,13 @@ def _group(e: Emitter, array: Array, binding: Binding, group: str, emitters: Map
     schedule = array.schedule
     tap = schedule.taps[group]
     age = -(-tap // schedule.ii) - 1
-    taken = f"ids[{age * array.id.width + array.id.width - 1}:{age * array.id.width}]"
+    tag, code, over = laid(head(array.id), age * array.id.width)
     wants = " | ".join(f"{group}_is == {code}" for code in array.wants[group])
-    low = age * array.id.width + TAG_BITS
-    e(f"wire [{array.id.code_bits - 1}:0] {group}_is = ids[{low + array.id.code_bits - 1}:{low}];")
+    e(f"wire [{array.id.code_bits - 1}:0] {group}_is = ids[{code.high}:{code.low}];")
     due = f"{array.count.at(tap % schedule.ii)} & " if schedule.ii > 1 else ""
     e(f"assign {group}_valid = {due}live[{age}] & ({wants});")
     flags = [f"over_{group}_{stage}" for stage, emitter in emitters.items() if group in emitter.flags()]
-    over = " | ".join(flags if array.flags else ()) or "1'b0"
-    e(f"assign {group}_id = {taken} | {{{over}, {array.id.width - 1}'b0}};")
-    parts: list[str] = []
-    for (_, k), where in zip(array.datapath.group(group), binding.leaving[group], strict=True):
-        width = array.datapath.ops[k].format.width
-        parts.append(str(where) if isinstance(where, Tap) else literal(where, width))
-    bus(e, f"{group}_data", parts)
+    flag = " | ".join(flags if array.flags else ()) or "1'b0"
+    e(f"assign {group}_id = ids[{over.high}:{tag.low}] | {{{flag}, {array.id.width - 1}'b0}};")
+    leaving = zip(array.datapath.group(group), binding.leaving[group], strict=True)
+    bus(e, f"{group}_data", [name_of(where, array.datapath.ops[k].format.width) for (_, k), where in leaving])

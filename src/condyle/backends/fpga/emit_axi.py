@@ -13,6 +13,7 @@ from condyle.backends.fpga.boundary import HEAD, SINGLE, Boundary, identity
 from condyle.backends.fpga.build import Accelerator
 from condyle.backends.fpga.emit_packet import words
 from condyle.backends.fpga.emit_project import support
+from condyle.backends.fpga.expressions import cases, module
 from condyle.backends.fpga.packets import Packet
 from condyle.backends.fpga.report import Facts
 from condyle.text import Emitter, wrapped
@@ -68,9 +69,7 @@ class AxiEmitter:
         ports = [*STREAMS.split("\n"), *LITE.split("\n")]
         if self.boundary.async_clock:
             ports.insert(2, "input core_clk")
-        e(f"module {self.prefix}_axi #(parameter AXI = {self.boundary.axi}) (")
-        e(*(f"    {port}," for port in ports[:-1]), f"    {ports[-1]}", ");")
-        with e.block("", "endmodule"):
+        with module(e, f"{self.prefix}_axi #(parameter AXI = {self.boundary.axi})", ports):
             self._registers()
             self._in()
             self._core()
@@ -226,25 +225,20 @@ class AxiEmitter:
         return parts
 
     def _beats(self, name: str, code: str, side: int, none: str) -> None:
-        e = self.e
-        e(f"reg [15:0] {name};")
-        with e.block(f"always @* case ({code})", "endcase"):
-            e(*(f"{self.codes[function]}: {name} = 16'd{both[side]};" for function, both in self.beats.items()))
-            e(f"default: {name} = {none};")
+        self.e(f"reg [15:0] {name};")
+        known = [(self.codes[function], f"16'd{both[side]}") for function, both in self.beats.items()]
+        cases(self.e, name, code, known, none)
 
     def _fractions(self, name: str, code: str, place: str, side: int) -> None:
         """Bits behind the point of each word of a beat, by function and beat."""
-        e = self.e
-        e(f"reg [{8 * self.lanes - 1}:0] {name};")
-        with e.block(f"always @* case ({{{code}, {place}}})", "endcase"):
-            for function, number in self.codes.items():
-                of = (self.boundary.task, self.boundary.result)[side](self.plan, function)
-                rows: dict[int, int] = defaultdict(int)
-                for field in of:
-                    beat, bit = divmod(field.low, self.boundary.axi)
-                    rows[beat] |= (field.format.frac & 0xFF) << 8 * (bit // SINGLE)
-                e(*(f"{{8'd{number}, 16'd{k}}}: {name} = {8 * self.lanes}'h{row:x};" for k, row in rows.items()))
-            e(f"default: {name} = 0;")
+        self.e(f"reg [{8 * self.lanes - 1}:0] {name};")
+        rows: dict[tuple[int, int], int] = defaultdict(int)
+        for function, number in self.codes.items():
+            for field in (self.boundary.task, self.boundary.result)[side](self.plan, function):
+                beat, bit = divmod(field.low, self.boundary.axi)
+                rows[number, beat] |= (field.format.frac & 0xFF) << 8 * (bit // SINGLE)
+        known = [(f"{{8'd{number}, 16'd{k}}}", f"{8 * self.lanes}'h{row:x}") for (number, k), row in rows.items()]
+        cases(self.e, name, f"{{{code}, {place}}}", known, "0")
 
 
 def emit_axi(acc: Accelerator, prefix: str, facts: Facts) -> str:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from condyle.backends.fpga.emit_feedback import Feedback
-from condyle.backends.fpga.expressions import joined, zeros
+from condyle.backends.fpga.expressions import copy, joined, zeros
 from condyle.backends.fpga.formats import Format
 from condyle.backends.fpga.queues import MERGED
 from condyle.backends.fpga.stream import CODE, DATA, ERROR, OVER, TAG, Bus, result_width
@@ -51,15 +51,14 @@ class Encode(Feedback):
         e(f"wire [{n - 1}:0] pick = {{{n}{{merged_room & ~reset}}}} & (first[{2 * n - 1}:{n}] | first[{n - 1}:0]);")
         with e.block("always @(posedge clock) begin", "end"):
             e("if (reset) turn <= 1;", f"else if (|pick) turn <= {{pick[{n - 2}:0], pick[{n - 1}]}};")
-        e(f"wire [{n - 1}:0] grant;", f"fx_copy #({n}) granted (.clock(clock), .next(pick), .now(grant));")
+        e(f"wire [{n - 1}:0] grant;", copy(n, "granted", "pick", "grant"))
         e(*(f"assign {name}_pop = grant[{k}];" for k, name in enumerate(heads)))
         self.credits("merged", MERGED, "|pick", "merged_full & merged_pop")
 
     def _lane(self, lane: int, low: int, stop: int, heads: list[str]) -> None:
         """Some bits of what is granted, by a grant of their own; only those that have such bits."""
         e, n, width = self.e, len(heads), result_width(self.plan)
-        e(f"wire [{n - 1}:0] grant_{lane};")
-        e(f"fx_copy #({n}) granted_{lane} (.clock(clock), .next(pick), .now(grant_{lane}));")
+        e(f"wire [{n - 1}:0] grant_{lane};", copy(n, f"granted_{lane}", "pick", f"grant_{lane}"))
         there = [(k, name) for k, name in enumerate(heads) if stop > width or self.buses[name].at[TAG].low > low]
         parts = [f"({{{stop - low}{{grant_{lane}[{k}]}}}} & {name}_all[{stop - 1}:{low}])" for k, name in there]
         e(f"assign chosen[{stop - 1}:{low}] = " + "\n    | ".join(parts) + ";")

@@ -11,7 +11,7 @@ from condyle.backends.fpga import steps
 from condyle.backends.fpga.adders import literal
 from condyle.backends.fpga.datapath import Word
 from condyle.backends.fpga.emit_wires import Wires
-from condyle.backends.fpga.expressions import joined, zeros
+from condyle.backends.fpga.expressions import cases, joined, zeros
 from condyle.backends.fpga.stream import CODE, OVER, TAG, Bus, laid, width
 from condyle.backends.fpga.tasks import SOLVED, STAGE
 from condyle.text import wrapped
@@ -102,10 +102,8 @@ class Feedback(Wires):
         for name, (values, format) in self.plan.weights.items():
             weight = Bus(f"step_{name}", [(Word(name, 0), format)])
             e(f"reg signed [{format.width - 1}:0] {weight.name};")
-            with e.block(f"always @* case ({stage})", "endcase"):
-                *rest, final = [literal(value, format.width) for value in values]
-                e(*(f"{s}: {weight.name} = {value};" for s, value in enumerate(rest)))
-                e(f"default: {weight.name} = {final};")
+            *rest, final = [literal(value, format.width) for value in values]
+            cases(e, weight.name, stage, enumerate(rest), final)
             words |= weight
         kind = solved[CODE]
         if self.plan.has_rounds:

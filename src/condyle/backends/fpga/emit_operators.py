@@ -7,11 +7,12 @@ from dataclasses import dataclass, field
 from itertools import pairwise
 from typing import NamedTuple
 
-from condyle.backends.fpga.adders import Operand, adder_bits, literal, product, summands
+from condyle.backends.fpga.adders import Operand, adder_bits, literal, name_of, product, summands
 from condyle.backends.fpga.binding import Binding, Tap
 from condyle.backends.fpga.datapath import SHARED
 from condyle.backends.fpga.emit_clamps import Kept, added, clamped, summed
 from condyle.backends.fpga.emit_phases import Count, Phases
+from condyle.backends.fpga.expressions import cases
 from condyle.backends.fpga.formats import Format
 from condyle.backends.fpga.operators import splits
 from condyle.backends.fpga.schedule import pool_of
@@ -68,9 +69,6 @@ class OperatorEmitter:
     def format_of(self, k: int) -> Format:
         return self.datapath.ops[k].format
 
-    def name_of(self, tap: Tap | int, width: int) -> str:
-        return str(tap) if isinstance(tap, Tap) else literal(tap, width)
-
     def write_units(self) -> None:
         """Shared units, each with its operands chosen by the phase."""
         users: dict[tuple[object, int], list[int]] = defaultdict(list)
@@ -84,7 +82,7 @@ class OperatorEmitter:
                 for phase in range(self.ii):
                     head = "default" if phase == self.ii - 1 else f"{phase}"
                     with self.e.block(f"{head}: begin", "end"):
-                        self.e(*(f"{name} = {cases.get(phase, max(cases.items())[1])};" for name, cases in factors))
+                        self.e(*(f"{name} = {of.get(phase, max(of.items())[1])};" for name, of in factors))
 
     def _unit(self, name: str, ops: list[int]) -> None:
         (kind, a, b), more = self.datapath.unit(ops[0]), self.pipeline.product
@@ -110,7 +108,7 @@ class OperatorEmitter:
 
     def _operand(self, k: int, which: int) -> str:
         a = self.datapath.ops[k].args[which]
-        return self.name_of(self.binding.read(a, self.schedule.start[k]), self.format_of(a).width)
+        return name_of(self.binding.read(a, self.schedule.start[k]), self.format_of(a).width)
 
     def _factor(self, k: int) -> str:
         """The upper bits of the second factor."""
@@ -121,32 +119,31 @@ class OperatorEmitter:
             return literal(tap >> drop if drop > 0 else tap, op.factor)
         return f"{tap}[{self.format_of(op.args[1]).width - 1}:{drop}]" if drop > 0 else str(tap)
 
-    def _shared(self, name: str, width: int, cases: list[tuple[int, str]]) -> None:
+    def _shared(self, name: str, width: int, values: list[tuple[int, str]]) -> None:
         """A factor of a unit: chosen with those of other units of the stage, which simulates five times as fast."""
-        if self._wired(name, word(width), width, cases):
+        if self._wired(name, word(width), width, values):
             return
         self.e(f"reg {word(width)} {name};")
-        self.factors[self.phases.copy(width, self.ii)].append((name, dict(cases)))
+        self.factors[self.phases.copy(width, self.ii)].append((name, dict(values)))
 
-    def _wired(self, name: str, kind: str, width: int, cases: list[tuple[int, str]]) -> bool:
+    def _wired(self, name: str, kind: str, width: int, values: list[tuple[int, str]]) -> bool:
         """Whether a word needs no process: it is always the same, or bits of its phases choose it."""
-        if len({value for _, value in cases}) == 1:
-            text = cases[0][1]
+        if len({value for _, value in values}) == 1:
+            text = values[0][1]
         elif self.count.one_hot:
-            text = self.phases.chosen(width, cases)
+            text = self.phases.chosen(width, values)
         else:
             return False
         self.e(f"wire {kind} {name} = {text};")
         return True
 
-    def _choice(self, name: str, width: int, cases: list[tuple[int, str]], signed: bool = True) -> None:
+    def _choice(self, name: str, width: int, values: list[tuple[int, str]], signed: bool = True) -> None:
         kind = word(width) if signed else f"[{width - 1}:0]"
-        if self._wired(name, kind, width, cases):
+        if self._wired(name, kind, width, values):
             return
         self.e(f"reg {kind} {name};")
-        with self.e.block(f"always @* case ({self.phases.copy(width, len(cases))})", "endcase"):
-            *rest, (_, last) = sorted(cases)
-            self.e(*(f"{phase}: {name} = {value};" for phase, value in rest), f"default: {name} = {last};")
+        *rest, (_, last) = sorted(values)
+        cases(self.e, name, self.phases.copy(width, len(values)), rest, last)
 
     def _product(self, name: str, a: int, b: int) -> None:
         """One DSP for each pair of pieces; the lower piece of a factor has no sign of its own."""

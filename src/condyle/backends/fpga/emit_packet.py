@@ -8,7 +8,7 @@ from collections.abc import Mapping, Sequence
 from condyle.backends.fpga import stream
 from condyle.backends.fpga.accelerator import Plan
 from condyle.backends.fpga.emit_encode import LANE
-from condyle.backends.fpga.expressions import is_one_of
+from condyle.backends.fpga.expressions import copy, is_one_of
 from condyle.text import wrapped
 
 
@@ -53,7 +53,7 @@ def words(plan: Plan, codes: Mapping[str, int], head: int) -> list[str]:
         f"wire [{n - 1}:0] kind, next_kind;",
         "assign next_kind = ~(word_valid & word_ready) ? kind :",
         f"    {{{wrapped(', ', of[::-1])}}};",
-        f"fx_copy #({n}) kinds (.clock(clock), .next(next_kind), .now(kind));",
+        copy(n, "kinds", "next_kind", "kind"),
         f"wire [{stream.width(bus) - 1}:0] words;",
         *assigned,
     ]

@@ -6,7 +6,7 @@ from __future__ import annotations
 from collections import defaultdict
 from typing import NamedTuple
 
-from condyle.backends.fpga.expressions import any_of
+from condyle.backends.fpga.expressions import any_of, copy
 from condyle.text import Emitter, wrapped
 
 LANE = 512
@@ -62,8 +62,7 @@ class Phases:
         self.lanes.append(defaultdict(list))
         self.room = LANE
         if self.ii > 1:
-            self.e(f"wire [{bits - 1}:0] phase{place};")
-            self.e(f"fx_copy #({bits}) counter{place} (.clock(clock), .next(next_phase), .now(phase{place}));")
+            self.e(f"wire [{bits - 1}:0] phase{place};", copy(bits, f"counter{place}", "next_phase", f"phase{place}"))
 
     def chosen(self, width: int, cases: list[tuple[int, str]]) -> str:
         """Each word with the bits of its phases; nothing is chosen where none is needed."""

@@ -6,7 +6,7 @@ from collections import defaultdict
 
 from condyle.backends.fpga.binding import INPUTS, Tap
 from condyle.backends.fpga.emit_operators import CLAMPING, OperatorEmitter, word
-from condyle.backends.fpga.expressions import any_of
+from condyle.backends.fpga.expressions import any_of, module
 
 LONG = 3
 """Registers in a row from which on they are one line, of which nobody reads what is in between."""
@@ -34,9 +34,7 @@ class StageEmitter(OperatorEmitter):
         ports += [f"input {word(self.format_of(tap.op).width)} {tap}" for tap in self.binding.taken[self.stage]]
         ports += [self._output(tap) for tap in self.binding.offered.get(self.stage, [])]
         ports += [f"output over_{group}" for group in self.flags()]
-        self.e(f"module {self.module} (")
-        self.e(*(f"    {port}," for port in ports[:-1]), f"    {ports[-1]}", ");")
-        with self.e.block("", "endmodule"):
+        with module(self.e, self.module, ports):
             self._declarations()
             self.write_units()
             for k in self.ops:
@@ -66,21 +64,20 @@ class StageEmitter(OperatorEmitter):
     def _declarations(self) -> None:
         """Everything that holds a word; what is a port is declared in the head."""
         ports = self.binding.offered.get(self.stage, [])
-        for k in self.ops:
-            if self.datapath.ops[k].kind != "sincos":
-                links = [
-                    (Tap(k, 0), "reg"),
-                    *((to, "wire" if is_long(link) else "reg") for link in self.links(k) for to in link[1:]),
-                ]
-                for tap, kind in links:
-                    if tap not in ports:
-                        self.e(f"{kind} {word(self.format_of(k).width)} {tap};")
+        for k in self._words():
+            kinds = {Tap(k, 0): "reg"} | {link[1]: "wire" if is_long(link) else "reg" for link in self.links(k)}
+            for tap, kind in kinds.items():
+                if tap not in ports:
+                    self.e(f"{kind} {word(self.format_of(k).width)} {tap};")
+
+    def _words(self) -> list[int]:
+        """The operations whose answer is one word."""
+        return [k for k in self.ops if self.datapath.ops[k].kind != "sincos"]
 
     def _registers(self) -> None:
-        for k in self.ops:
-            if self.datapath.ops[k].kind != "sincos":
-                for link in self.links(k):
-                    self._link(link)
+        for k in self._words():
+            for link in self.links(k):
+                self._link(link)
         shifted = self._flags()
         if not self.phases.lanes:
             return

@@ -8,7 +8,7 @@ from __future__ import annotations
 from condyle.backends.fpga.accelerator import TAG_BITS
 from condyle.backends.fpga.build import Accelerator
 from condyle.backends.fpga.emit_encode import LANE, Encode
-from condyle.backends.fpga.expressions import joined, zeros
+from condyle.backends.fpga.expressions import copy, joined, module, zeros
 from condyle.backends.fpga.queues import ENTRY, fed_by_trig
 from condyle.backends.fpga.stream import CODE, OVER, TAG, Bus, bus, result_width, width
 from condyle.backends.fpga.tasks import FLAG, FLOATS, INVERSE
@@ -33,8 +33,7 @@ class TopEmitter(Encode):
                 write()
         self.encode()
         whole = Emitter()
-        whole(f"module {self.prefix} (", *(f"    {port}," for port in ports[:-1]), f"    {ports[-1]}", ");")
-        with whole.block("", "endmodule"):
+        with module(whole, self.prefix, ports):
             whole(*self.d.text().splitlines(), *self.e.text().splitlines())
         return whole.text()
 
@@ -96,10 +95,7 @@ class TopEmitter(Encode):
         e(f"assign again_in = {state};")
         for lane, low in enumerate(range(0, enters.width, LANE)):
             bits = f"{min(low + LANE, enters.width) - 1}:{low}"
-            e(
-                f"wire again_{lane};",
-                f"fx_copy #(1) again_copy_{lane} (.clock(clock), .next(back_next), .now(again_{lane}));",
-            )
+            e(f"wire again_{lane};", copy(1, f"again_copy_{lane}", "back_next", f"again_{lane}"))
             e(f"assign trig_in[{bits}] = again_{lane} ? again_in[{bits}] : first_in[{bits}];")
         return enters
 

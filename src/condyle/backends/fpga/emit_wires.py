@@ -9,7 +9,7 @@ from condyle.backends.fpga import stream
 from condyle.backends.fpga.build import Accelerator
 from condyle.backends.fpga.datapath import Word
 from condyle.backends.fpga.edge import largest, takers
-from condyle.backends.fpga.emit_array import bus, input_width, widths
+from condyle.backends.fpga.emit_array import bits_of, bus
 from condyle.backends.fpga.expressions import any_of, is_one_of, joined, zeros
 from condyle.backends.fpga.formats import Format
 from condyle.backends.fpga.queues import queues
@@ -100,13 +100,13 @@ class Wires:
         """
         array = self.acc.arrays[name]
         self.d(f"wire {name}_ready, {name}_take;", f"wire [{self.id.width - 1}:0] {name}_id;")
-        self.d(f"reg [{input_width(array) - 1}:0] {name}_words;")
+        self.d(f"reg [{bits_of(array, array.datapath.inputs) - 1}:0] {name}_words;")
         bus(self.e, f"{name}_words", data)
         ports = [f".in_valid({name}_take)", f".in_ready({name}_ready)", f".in_id({name}_id)"]
         ports.append(f".in_data({name}_words)")
-        for group, _ in array.datapath.groups:
+        for group, words in array.datapath.groups:
             self.d(f"wire {name}_{group}_valid;", f"wire [{self.id.width - 1}:0] {name}_{group}_id;")
-            self.d(f"wire [{widths(array, group) - 1}:0] {name}_{group};")
+            self.d(f"wire [{bits_of(array, words) - 1}:0] {name}_{group};")
             ports += [f".{group}_{what}({name}_{group}_{what})" for what in ("valid", "id")]
             ports.append(f".{group}_data({name}_{group})")
         rooms = [valid, f"{name}_ready"]

@@ -1,10 +1,30 @@
-"""Expressions of Verilog as text."""
+"""Expressions and frames of Verilog as text."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Generator, Iterable
+from contextlib import contextmanager
 
-from condyle.text import wrapped
+from condyle.text import Emitter, wrapped
+
+
+@contextmanager
+def module(e: Emitter, name: str, ports: list[str]) -> Generator[None]:
+    """A module around what is written meanwhile; name: with its parameters."""
+    e(f"module {name} (", *(f"    {port}," for port in ports[:-1]), f"    {ports[-1]}", ");")
+    with e.block("", "endmodule"):
+        yield
+
+
+def cases(e: Emitter, name: str, by: str, values: Iterable[tuple[object, str]], otherwise: str) -> None:
+    """A `reg` that has one of some values by what another word is."""
+    with e.block(f"always @* case ({by})", "endcase"):
+        e(*(f"{key}: {name} = {value};" for key, value in values), f"default: {name} = {otherwise};")
+
+
+def copy(width: int, instance: str, of: str, now: str) -> str:
+    """A register that no tool merges with others that hold the same."""
+    return f"fx_copy #({width}) {instance} (.clock(clock), .next({of}), .now({now}));"
 
 
 def joined(*parts: str) -> str:

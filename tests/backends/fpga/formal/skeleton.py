@@ -12,7 +12,7 @@ from pathlib import Path
 
 from condyle.backends.fpga.accelerator import TAG_BITS
 from condyle.backends.fpga.build import Accelerator
-from condyle.backends.fpga.emit_array import Array, input_width, widths
+from condyle.backends.fpga.emit_array import Array, bits_of
 from condyle.backends.fpga.queues import queues
 from condyle.backends.fpga.stream import bus, result_width, width
 
@@ -72,12 +72,12 @@ def _stub(array: Array, name: str) -> str:
     id_, ages = array.id.width, _ages(array)
     depth = max(ages.values())
     ports = ["input clock", "input reset", "input in_valid", "output in_ready", f"input [{id_ - 1}:0] in_id"]
-    ports.append(f"input [{input_width(array) - 1}:0] in_data")
+    ports.append(f"input [{bits_of(array, array.datapath.inputs) - 1}:0] in_data")
     lines = [f"reg [{depth}:1] live;", f"reg [{depth * id_ - 1}:0] ids;", "assign in_ready = 1'b1;"]
     lines.append("always @(posedge clock) begin live <= reset ? 0 : {live, in_valid}; ids <= {ids, in_id}; end")
     for group, age in ages.items():
         ports += [f"output {group}_valid", f"output [{id_ - 1}:0] {group}_id"]
-        ports.append(f"output [{widths(array, group) - 1}:0] {group}_data")
+        ports.append(f"output [{bits_of(array, array.datapath.group(group)) - 1}:0] {group}_data")
         wants = " | ".join(f"{_code(array, age)} == {code}" for code in array.wants[group])
         lines.append(f"assign {group}_valid = live[{age}] & ({wants}), {group}_data = 0;")
         lines.append(f"assign {group}_id = ids[{age * id_ - 1}:{(age - 1) * id_}];")

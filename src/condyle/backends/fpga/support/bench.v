@@ -114,7 +114,12 @@
                 wrong = wrong + 1;
             end else begin
                 seen[out_tag] = 1;
-                if (show) $display("answer %0d %h", out_tag, {out_error, out_flag, out_function, out_data});
+                if (show) begin  // by words: verilator takes no more than 8192 bits at once
+                    got_bits = {out_error, out_flag, out_function, out_data};
+                    $write("answer %0d ", out_tag);
+                    for (k = P - 32; k >= 0; k = k - 32) $write("%h", got_bits[k +: 32]);
+                    $write("\n");
+                end
                 if ($signed({1'b0, out_tag}) < last[out_function]) begin
                     $display("WRONG order: tag %0d after %0d", out_tag, last[out_function]);
                     wrong = wrong + 1;

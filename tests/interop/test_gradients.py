@@ -1,0 +1,39 @@
+"""Changes and gradients by the entries of q, held to differences of `integrate`."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+import condyle
+from condyle.interop import gradients as g
+
+ROBOTS = {
+    "all": lambda: condyle.random_tree(9, 3, floating_base=True),
+    "planar": lambda: condyle.random_tree(1, 0, types=("planar",)),
+    "spherical": lambda: condyle.random_tree(1, 0, types=("spherical",)),
+    "flat": lambda: condyle.chain(3, 0),
+}
+
+
+@pytest.mark.parametrize("name", ROBOTS)
+def test_maps_between_entries_and_tangents(name):
+    robot = ROBOTS[name]()
+    layout, rng = g.layout_of(robot), np.random.default_rng(1)
+    assert sum(nq for _, nq, _ in layout) == robot.nq and sum(nv for _, _, nv in layout) == robot.nv
+    assert g.is_plain(layout) == (name == "flat")
+    q, _ = robot.random_state(5, 0)
+    step, bar = rng.normal(size=(5, robot.nv)), rng.normal(size=(5, robot.nq))
+    h = 1e-6
+    moved = (robot.integrate(q, h * step) - robot.integrate(q, -h * step)) / (2 * h)
+    change = g.entries_of(np, layout, q, step)
+    assert np.allclose(change, moved, atol=1e-8)
+    assert np.allclose(g.step_of(np, layout, q, change), step)
+    tangent = g.tangent_gradient(np, layout, q, bar)
+    assert np.allclose((tangent * step).sum(-1), (bar * change).sum(-1))
+    ambient = g.ambient_gradient(np, layout, q, step)
+    assert np.allclose(g.tangent_gradient(np, layout, q, ambient), step)
+    assert np.allclose(g.entries_of(np, layout, q, g.step_of(np, layout, q, ambient)), ambient)  # along the manifold
+    assert np.allclose(
+        g.ambient_gradient(np, layout, q[0], step), [g.ambient_gradient(np, layout, q[0], x) for x in step]
+    )
