@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 import os
+import signal
 import sys
 
 import numpy as np
 import pytest
 
 import condyle
-from condyle.errors import ShapeError, UnsupportedError
+from condyle.errors import DTypeError, ShapeError, UnsupportedError
 from condyle.interop import ray as far_away
+from tests.interop.block_cases import calls, calls_of_user, of_library, of_user, same
 
 os.environ["RAY_USAGE_STATS_ENABLED"] = "0"
 ray = pytest.importorskip("ray")
@@ -50,7 +52,7 @@ def test_blocks_are_one_call_and_a_killed_actor_is_replaced(dyn, states):
         for k in range(0, 1000, 100):
             taken.append(k)
             if k == 300:
-                ray.kill(far._actors[0], no_restart=False)
+                ray.kill(far._actors.handles[0], no_restart=False)
             yield [x[k : k + 100] for x in states]
 
     answers = []
@@ -58,12 +60,73 @@ def test_blocks_are_one_call_and_a_killed_actor_is_replaced(dyn, states):
         answers.append(answer[0])
         assert len(taken) <= len(answers) + 4
     assert np.array_equal(np.concatenate(answers), dyn.inverse_dynamics(*states))
-    with pytest.raises(ShapeError, match="2 arguments given"):
+    with pytest.raises(TypeError, match="missing a required argument: 'a'"):
         far.inverse_dynamics(q, v)
     with pytest.raises(ShapeError, match="one number of states"):
         far.inverse_dynamics(q, v[:5], a)
     with pytest.raises(AttributeError, match="inverse_dynamics"):
         far.no_such_method(q)
+
+
+@pytest.mark.parametrize(
+    ("name", "dtype", "options"), [("iiwa14", "float64", {}), ("hyq", "float32", {"floating_base": True})]
+)
+def test_every_kind_of_call(dyn, name, dtype, options):
+    robot, own = of_library(name, dtype, **options)
+    far = far_away.wrap(own, block=40)
+    for case, method, args, named in calls(robot, dtype):
+        if not (name == "hyq" and "vjp" in case and "roll" in case):
+            same(method(far)(*args, **named), method(own)(*args, **named), dtype)
+    q, v = (x.astype(dtype) for x in robot.random_state(3, 0))
+    same(far.inverse_dynamics(q[0], v[0], v[1]), own.inverse_dynamics(q[0], v[0], v[1]), dtype)
+    same(far.inverse_dynamics(q[:0], v[:0], v[0]), own.inverse_dynamics(q[:0], v[:0], v[0]), dtype)
+    with pytest.raises(DTypeError, match=f"v is float16, expected {dtype}"):
+        far.inverse_dynamics(q, v.astype("float16"), v)
+    with pytest.raises(ShapeError, match="q has shape"):
+        far.inverse_dynamics(q[None], v[None], v[None])
+
+
+def test_a_users_function(dyn):
+    robot, own = of_user()
+    far = far_away.wrap(own, block=40)
+    for _, method, args, named in calls_of_user(robot):
+        same(method(far)(*args, **named), method(own)(*args, **named))
+    q, v = robot.random_state(6, 0)
+    parts = [(q[k : k + 2], v[k : k + 2], v[:2], np.asarray(1.0)) for k in (0, 2, 4)]
+    for found, part in zip(far.map(parts), parts, strict=True):
+        same(tuple(found), tuple(own(*part)))
+
+
+def test_an_actor_that_dies_inside_a_block(dyn, states, tmp_path, monkeypatch):
+    flag, log = tmp_path / "died", tmp_path / "log"
+
+    class Dies(far_away.Worker):
+        """Kills its process in the third block, the first time that it comes there."""
+
+        def run(self, task, args):
+            with log.open("a") as file:
+                file.write(f"{args[0][0, 0]!r}\n")
+            if args[0][0, 0] == third and not flag.exists():
+                flag.touch()
+                os.kill(os.getpid(), signal.SIGKILL)
+            return super().run(task, args)
+
+    third = states[0][200, 0]
+    monkeypatch.setattr(far_away, "Worker", Dies)
+    far = far_away.wrap(dyn, block=100)
+    chunks = [[x[k : k + 100] for x in states] for k in range(0, 1000, 100)]
+    answers = [part for (part,) in far.map("id", chunks)]
+    assert flag.exists() and log.read_text().splitlines().count(repr(third)) == 2
+    assert [len(part) for part in answers] == [100] * 10  # each block once, in order
+    assert np.array_equal(np.concatenate(answers), dyn.inverse_dynamics(*states))
+    flag.unlink()
+    q, v, a = states
+    same(far.vjp("id")(q, v[0], a, a), dyn.vjp("id")(q, v[0], a, a))  # nor is a block summed twice
+    assert flag.exists()
+    flag.unlink()
+    never = far_away.wrap(dyn, block=100, retries=0)
+    with pytest.raises(ray.exceptions.RayError):
+        never.inverse_dynamics(*states)
 
 
 def test_a_data_set_of_ray_data(dyn, states):
@@ -89,8 +152,9 @@ def test_columns_of_a_batch(states):
 
 def test_without_ray_the_pip_line_is_said(monkeypatch):
     own = condyle.load("iiwa14").compile(threads=1)
-    with pytest.raises(ShapeError, match="actors=0"):
-        far_away.wrap(own, actors=0)
+    for name, value in (("actors", 0), ("block", 1.5), ("in_flight", True), ("retries", -1), ("retries", None)):
+        with pytest.raises(ShapeError, match=f"{name}={value}, expected an integer"):
+            far_away.wrap(own, **{name: value})
     monkeypatch.setitem(sys.modules, "ray", None)
     with pytest.raises(UnsupportedError, match=r"pip install 'condyle\[ray\]'"):
         far_away.wrap(own)
