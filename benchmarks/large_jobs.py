@@ -165,8 +165,10 @@ def page(found: dict[str, Any]) -> str:
         f"The first takes {job['million_a_second']:.1f} million states a second and adds {job['added_mb']:.1f} MB to "
     )
     speed += f"the process; a chunk of inputs and answers is {job['chunk_mb']:.1f} MB. From memory maps it is "
-    speed += f"{added:.1f} MB: {added / job['chunk_mb']:.2f} chunks for a thread that computes and one that reads (at "
-    speed += "most 1.5 a thread were wanted)."
+    speed += (
+        f"{added:.1f} MB, {added / job['chunk_mb']:.2f} chunks (at most 1.5 a thread were wanted), for maps are read "
+    )
+    speed += "where they lie."
     one, two, ratio = (sorted(values) for values in (*dask["seconds"].values(), dask["speed_up"]))
     middle = ratio[len(ratio) // 2]
     spread = f"{middle:.2f} ({ratio[0]:.2f} to {ratio[-1]:.2f}) | 1.6 | {'yes' if middle >= 1.6 else 'no'}"

@@ -13,6 +13,7 @@ import pytest
 import zarr
 
 import condyle
+from condyle import mapping
 from condyle.errors import DTypeError, ShapeError, UnsupportedError
 
 N, CHUNK = 1003, 100
@@ -48,6 +49,18 @@ def test_chunks_are_one_call(kind, dyn, states, tmp_path):
         sink = zarr.zeros(want.shape, chunks=(64, 7), dtype=want.dtype)
     assert dyn.map("id", source, sink, chunk=CHUNK, progress=False) == N
     assert np.array_equal(np.asarray(sink[:]), want)
+
+
+def test_memory_maps_are_read_where_they_lie(dyn, states, tmp_path):
+    maps = [memmap(tmp_path / f"{k}", x) for k, x in enumerate(states)]
+    wide = memmap(tmp_path / "wide", np.repeat(states[0], 2, 0))
+    source, sink = [wide[::2], *maps[1:]], np.empty_like(states[0])
+    job = dyn._job("id")
+    parts = mapping._read(job, source, 100, 200)
+    seen = [np.may_share_memory(part, array) for part, array in zip(parts, source, strict=True)]
+    assert seen == [False, True, True] and parts[0].flags.c_contiguous
+    dyn.map("id", source, sink, CHUNK, progress=False)
+    assert np.array_equal(sink, dyn.inverse_dynamics(*states))
 
 
 def test_several_answers_inputs_for_all_states_and_a_function_as_sink(dyn, states):
