@@ -73,7 +73,7 @@ def _stream(job: Job, source: Iterator[Sequence[Array]], sink: Sink, progress: b
 
 
 def _read(job: Job, source: Sequence[Stored], begin: int, end: int) -> list[Array]:
-    """States begin to end of every input, in memory; what all states share as it is. Nothing is copied that lies there."""
+    """States begin to end of every input, in memory; what lies there already is not copied."""
     found: list[Array] = []
     for dims, array in zip(job.inputs.values(), source, strict=True):
         own = len(array.shape) > len(dims)
@@ -86,7 +86,8 @@ def _touched(part: Array) -> Array:
     """A piece of a memory map once the system has read its pages: here, while the chunk before is computed."""
     if not (part.flags.c_contiguous and part.flags.aligned):
         return np.array(part, order="C")
-    part.reshape(-1).view(np.uint8)[::STRIDE].max(initial=0)
+    numbers: Any = part.reshape(-1)  # pyright: ignore[reportUnknownMemberType]
+    numbers.view(np.uint8)[::STRIDE].max(initial=0)
     return part
 
 
