@@ -104,6 +104,22 @@ def test_one_state_no_state_and_what_all_share_as_dask_arrays(dyn, states):
     same(computed(far.vjp("id")(none, v[0], a[0], a[1])), dyn.vjp("id")(q[:0], v[0], a[0], a[1]))
 
 
+def test_a_block_is_one_task_with_what_makes_its_states(dyn):
+    index = da.arange(600, chunks=100)
+
+    def drawn(at, k):
+        return np.random.default_rng([k, int(at[0])]).random((len(at), 7))
+
+    made = [
+        index.map_blocks(drawn, k, dtype=float, new_axis=1, chunks=(index.chunks[0], (7,)), meta=np.empty((0, 0)))
+        for k in range(3)
+    ]
+    (fused,) = dask.optimize(lazy.wrap(dyn).inverse_dynamics(*made))
+    assert len(fused.__dask_graph__()) == 6 + 6 + 1  # indices, blocks, the robot
+    want = dyn.inverse_dynamics(*(x.compute(scheduler="sync") for x in made))
+    assert np.array_equal(fused.compute(scheduler="sync"), want)
+
+
 def test_worker_processes_and_one_that_dies(dyn, states, tmp_path):
     parent, flag = os.getpid(), tmp_path / "died"
 

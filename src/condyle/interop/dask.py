@@ -12,7 +12,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from importlib import import_module
-from itertools import count
 from typing import Any, overload
 
 import numpy as np
@@ -52,42 +51,55 @@ class Lazy:
         return isinstance(value, self._array.Array)
 
     def answers(self, call: Call) -> Sequence[Any]:
-        """Dask arrays."""
-        lengths, fresh = self._blocks(call), count(1)
-        states = () if lengths is None else (0,)  # 0: the index of states; the others are of one block each
+        """Dask arrays.
+
+        Index 0 is that of states, and 1, 2, ... are those of a state's dimensions, of one block each. `found` keeps all
+        of them: where indices end, Dask does not fuse a block with what makes its inputs.
+        """
+        lengths, most = self._blocks(call), max(len(x.dims) for x in call.inputs)
         pairs: list[Any] = []
         for x in call.inputs:
-            own = tuple(next(fresh) for _ in x.dims)
+            own = tuple(range(1, len(x.dims) + 1))
             pairs += [self._cut(call.method, x, lengths), own if x.is_shared else (0, *own)]
-        none = np.empty((0,) * len(states), object)
         found = self._array.blockwise(
-            _block, states, self._there, None, call.task, None, *pairs, dtype=object, meta=none, **BLOCKWISE
-        )
-        return [self._answer(found, k, lengths, dims, call.sums[k], fresh) for k, dims in enumerate(call.outputs)]
-
-    def _answer(
-        self, found: Any, k: int, lengths: Sequence[int] | None, dims: Sequence[int], is_sum: bool, fresh: count[int]
-    ) -> Any:
-        """One of the answers of all blocks."""
-        states = () if lengths is None else (0,)
-        own = tuple(next(fresh) for _ in dims)
-        chunks = {} if lengths is None else {0: (1,) * len(lengths) if is_sum else tuple(lengths)}
-        answer = self._array.blockwise(
-            _part,
-            (*states, *own),
-            found,
-            states,
-            k,
+            _block,
+            tuple(range(most + 1)),
+            self._there,
             None,
-            is_sum,
+            call.task,
             None,
-            new_axes=dict(zip(own, dims, strict=True)),
-            adjust_chunks=chunks,
-            dtype=self._dtype,
-            meta=np.empty((0,) * (len(states) + len(own)), self._dtype),
+            *pairs,
+            new_axes={} if lengths else {0: 1},
+            dtype=object,
+            meta=np.empty((0,) * (most + 1), object),
             **BLOCKWISE,
         )
-        return answer.sum(axis=0) if is_sum else answer
+        blocks = (1,) if lengths is None else lengths
+        answers = [
+            self._answer(found, k, (1,) * len(blocks) if is_sum else blocks, dims)
+            for k, (dims, is_sum) in enumerate(zip(call.outputs, call.sums, strict=True))
+        ]
+        answers = [x.sum(axis=0) if is_sum else x for x, is_sum in zip(answers, call.sums, strict=True)]
+        return answers if lengths else [x[0] for x in answers]
+
+    def _answer(self, found: Any, k: int, lengths: tuple[int, ...], dims: tuple[int, ...]) -> Any:
+        """One of the answers of all blocks; of a sum, or of one state, a row of one."""
+        more = dict(enumerate(dims, 1))
+        return self._array.blockwise(
+            _part,
+            tuple(range(len(dims) + 1)),
+            found,
+            tuple(range(found.ndim)),
+            k,
+            None,
+            len(dims),
+            None,
+            new_axes={index: n for index, n in more.items() if index >= found.ndim},
+            adjust_chunks={0: lengths, **{index: (n,) for index, n in more.items() if index < found.ndim}},
+            dtype=self._dtype,
+            meta=np.empty((0,) * (len(dims) + 1), self._dtype),
+            **(BLOCKWISE if found.ndim <= len(dims) + 1 else {**BLOCKWISE, "concatenate": None}),
+        )
 
     def _blocks(self, call: Call) -> tuple[int, ...] | None:
         """Lengths of the blocks of states; None where every argument is one for all."""
@@ -115,7 +127,10 @@ class Lazy:
         return x.value.rechunk(chunks) if self.takes(x.value) else self._array.from_array(x.value, chunks, name=False)
 
 
-BLOCKWISE: dict[str, Any] = {"concatenate": True, "align_arrays": False}
+BLOCKWISE: dict[str, Any] = {
+    "concatenate": True,
+    "align_arrays": False,
+}  # as of da.map_blocks, for only the like is fused
 
 
 def _block(target: Target, task: Task, *args: Array) -> Any:
@@ -123,6 +138,9 @@ def _block(target: Target, task: Task, *args: Array) -> Any:
     return run(target, task, args)
 
 
-def _part(found: tuple[Array, ...], k: int, is_sum: bool) -> Array:
-    """One of them; of a sum, a row of one."""
-    return found[k][None] if is_sum else found[k]
+def _part(found: Any, k: int, dims: int) -> Array:
+    """One of a block's answers; they come in lists where the inputs had more dimensions."""
+    if isinstance(found, list):
+        return _part(found[0], k, dims)
+    answer: Array = found[k]
+    return answer if answer.ndim > dims else answer[None]
