@@ -13,6 +13,7 @@ import pytest
 import zarr
 
 import condyle
+from condyle import mapping
 from condyle.errors import DTypeError, ShapeError, UnsupportedError
 
 N, CHUNK = 1003, 100
@@ -48,6 +49,18 @@ def test_chunks_are_one_call(kind, dyn, states, tmp_path):
         sink = zarr.zeros(want.shape, chunks=(64, 7), dtype=want.dtype)
     assert dyn.map("id", source, sink, chunk=CHUNK, progress=False) == N
     assert np.array_equal(np.asarray(sink[:]), want)
+
+
+def test_memory_maps_are_read_where_they_lie(dyn, states, tmp_path):
+    maps = [memmap(tmp_path / f"{k}", x) for k, x in enumerate(states)]
+    wide = memmap(tmp_path / "wide", np.repeat(states[0], 2, 0))
+    source, sink = [wide[::2], *maps[1:]], np.empty_like(states[0])
+    job = dyn._job("id")
+    parts = mapping._read(job, source, 100, 200)
+    seen = [np.may_share_memory(part, array) for part, array in zip(parts, source, strict=True)]
+    assert seen == [False, True, True] and parts[0].flags.c_contiguous
+    dyn.map("id", source, sink, CHUNK, progress=False)
+    assert np.array_equal(sink, dyn.inverse_dynamics(*states))
 
 
 def test_several_answers_inputs_for_all_states_and_a_function_as_sink(dyn, states):
@@ -133,6 +146,10 @@ def test_a_journal_of_another_job_is_refused(dyn, states, tmp_path):
         journal.write_text(text)
         with pytest.raises(UnsupportedError, match="no journal"):
             dyn.map("id", states, sink, CHUNK, journal, progress=False)
+    with pytest.raises(UnsupportedError, match=r"there is no folder .*name a file in a folder that exists"):
+        dyn.map("id", states, sink, CHUNK, tmp_path / "none" / "job.json", progress=False)
+    with pytest.raises(UnsupportedError, match="is a folder"):
+        dyn.map("id", states, sink, CHUNK, tmp_path, progress=False)
     with pytest.raises(UnsupportedError, match="iterator cannot go back"):
         dyn.map("id", iter([states]), sink, CHUNK, journal, progress=False)
 
@@ -177,8 +194,10 @@ def test_what_does_not_fit_is_said(dyn, states):
         dyn.map("id", (q.astype("float32"), v, a), sink, CHUNK, progress=False)
     with pytest.raises(DTypeError, match="q is list"):
         dyn.map("id", (q.tolist(), v, a), sink, CHUNK, progress=False)
-    for chunk in (0, -1):
-        with pytest.raises(ShapeError, match="expected 1 state or more"):
+    with pytest.raises(DTypeError, match="the sink is NoneType, expected an array for each answer, or a function"):
+        dyn.map("id", states, None, CHUNK, progress=False)
+    for chunk in (0, -1, 1.5, None):
+        with pytest.raises(ShapeError, match="expected an integer, 1 state or more"):
             dyn.map("id", states, sink, chunk, progress=False)
     sink.flags.writeable = False
     with pytest.raises(ShapeError, match="read-only"):

@@ -6,6 +6,7 @@ import copy
 import os
 import sys
 
+import dask
 import dask.array as da
 import numpy as np
 import pytest
@@ -14,6 +15,7 @@ from dask.distributed import Client, LocalCluster
 import condyle
 from condyle.errors import DTypeError, ShapeError, UnsupportedError
 from condyle.interop import dask as lazy
+from tests.interop.block_cases import calls, calls_of_user, of_library, of_user, same
 
 
 @pytest.fixture(scope="module")
@@ -48,6 +50,76 @@ def test_several_answers_and_what_all_blocks_share(dyn, states):
     assert np.array_equal(lazy.wrap(dyn).inverse_dynamics(Q, v, a).compute(), dyn.inverse_dynamics(*states))
 
 
+def test_forces_and_derivatives(dyn, states):
+    far, f = lazy.wrap(dyn), np.random.default_rng(0).normal(size=(1000, 7, 6))
+    for forces in (f, da.from_array(f, chunks=(250, -1, -1)), f[0]):
+        found = far.forward_dynamics(*blocks(states), f_ext=forces).compute(scheduler="sync")
+        assert np.array_equal(found, dyn.forward_dynamics(*states, f_ext=np.asarray(forces)))
+    for kind, more in (("jvp", states), ("jacobian", ()), ("hessian", states[:1])):
+        found = getattr(far, kind)("fd")(*blocks((*states, *more)))
+        want = getattr(dyn, kind)("fd")(*states, *more)
+        pairs = zip(found, want, strict=True) if isinstance(want, tuple) else ((found, want),)
+        assert all(np.array_equal(x.compute(scheduler="sync"), y) for x, y in pairs)
+
+
+def lifted(x):
+    return da.from_array(x, chunks=(40, *x.shape[1:])) if np.ndim(x) > 1 and len(x) > 40 else x
+
+
+def computed(found):
+    return tuple.__new__(type(found), da.compute(*found)) if isinstance(found, tuple) else found.compute()
+
+
+@pytest.mark.parametrize(
+    ("name", "dtype", "options"), [("iiwa14", "float64", {}), ("hyq", "float32", {"floating_base": True})]
+)
+def test_every_kind_of_call(name, dtype, options):
+    robot, own = of_library(name, dtype, **options)
+    far = lazy.wrap(own)
+    with dask.config.set(scheduler="sync"):
+        for case, method, args, named in calls(robot, dtype):
+            if len(args[0]) > 40 and not (name == "hyq" and "vjp" in case and "roll" in case):
+                found = method(far)(*map(lifted, args), **{k: lifted(x) for k, x in named.items()})
+                same(computed(found), method(own)(*args, **named), dtype)
+
+
+def test_a_users_function():
+    robot, own = of_user()
+    with dask.config.set(scheduler="sync"):
+        for _, method, args, named in calls_of_user(robot):
+            given = [da.from_array(args[0], chunks=(4, -1)), *map(lifted, args[1:])]
+            found = method(lazy.wrap(own))(*given, **{k: lifted(x) for k, x in named.items()})
+            same(computed(found), method(own)(*args, **named))
+
+
+def test_one_state_no_state_and_what_all_share_as_dask_arrays(dyn, states):
+    far, (q, v, a) = lazy.wrap(dyn), states
+    one = far.vjp("id")(da.from_array(q[0]), v[0], a[0], a[1])
+    same(computed(one), dyn.vjp("id")(q[0], v[0], a[0], a[1]))
+    Q, none = da.from_array(q, chunks=(300, -1)), da.from_array(q[:0], chunks=(1, -1))
+    same(
+        far.inverse_dynamics(Q, da.from_array(v[0], chunks=2), 0 * a[0]).compute(),
+        dyn.inverse_dynamics(q, v[0], 0 * a[0]),
+    )
+    same(computed(far.vjp("id")(none, v[0], a[0], a[1])), dyn.vjp("id")(q[:0], v[0], a[0], a[1]))
+
+
+def test_a_block_is_one_task_with_what_makes_its_states(dyn):
+    index = da.arange(600, chunks=100)
+
+    def drawn(at, k):
+        return np.random.default_rng([k, int(at[0])]).random((len(at), 7))
+
+    made = [
+        index.map_blocks(drawn, k, dtype=float, new_axis=1, chunks=(index.chunks[0], (7,)), meta=np.empty((0, 0)))
+        for k in range(3)
+    ]
+    (fused,) = dask.optimize(lazy.wrap(dyn).inverse_dynamics(*made))
+    assert len(fused.__dask_graph__()) == 6 + 6 + 1  # indices, blocks, the robot
+    want = dyn.inverse_dynamics(*(x.compute(scheduler="sync") for x in made))
+    assert np.array_equal(fused.compute(scheduler="sync"), want)
+
+
 def test_worker_processes_and_one_that_dies(dyn, states, tmp_path):
     parent, flag = os.getpid(), tmp_path / "died"
 
@@ -71,13 +143,27 @@ def test_worker_processes_and_one_that_dies(dyn, states, tmp_path):
 
 def test_what_does_not_fit_is_said(dyn, states):
     far, (Q, V, A) = lazy.wrap(dyn), blocks(states)
-    with pytest.raises(ShapeError, match="2 arguments given, expected 3"):
+    with pytest.raises(TypeError, match="missing a required argument: 'a'"):
         far.inverse_dynamics(Q, V)
+    with pytest.raises(UnsupportedError, match="leave out= out"):
+        far.inverse_dynamics(Q, V, A, out=np.empty((1000, 7)))
+    with pytest.raises(ShapeError, match=r"q has shape \(1000, 6\), expected \(states, 7\), or \(7\)"):
+        far.inverse_dynamics(Q[:, :6], V, A)
+    with pytest.raises(DTypeError, match=r"v is float32, expected float64: pass v.astype"):
+        far.inverse_dynamics(Q, V.astype("float32"), A)
+    with pytest.raises(DTypeError, match="a is bool, expected float64: pass real numbers"):
+        far.inverse_dynamics(Q, V, A > 0)
+    with pytest.raises(ShapeError, match="no argument with states is a Dask array"):
+        far.inverse_dynamics(*states[:2], A[0])
+    with pytest.raises(UnsupportedError, match="no input has a time axis"):
+        lazy.wrap(of_user()[1]).rollout(Q, V, A, 1.0)
+    with pytest.raises(ShapeError, match="expected a time axis"):
+        far.rollout(Q[0], V[0], A[0], 0.1)
     with pytest.raises(ShapeError, match="no argument is a Dask array"):
         far.inverse_dynamics(*states)
     with pytest.raises(ShapeError, match="expected 1000 states"):
         far.inverse_dynamics(Q, V[:10], A)
-    with pytest.raises(ShapeError, match="an array has 10 states"):
+    with pytest.raises(ShapeError, match="v has 10 states"):
         far.inverse_dynamics(Q, states[1][:10], A)
     with pytest.raises(ShapeError, match="unknown length"):
         far.inverse_dynamics(Q[Q[:, 0] > 0], V, A)

@@ -1,10 +1,10 @@
 """Functions of a robot on Dask arrays: lazy, by blocks of states, on threads, processes or a cluster.
 
-    far = condyle.interop.dask.wrap(dyn)
+    far = condyle.interop.dask.wrap(dyn)        # or a user's function, compiled
     tau = far.inverse_dynamics(q, v, a)         # one Dask array or more; NumPy arrays are cut alike, or one for all
     tau.compute()
 
-Blocks are those of the first Dask argument along the states; the dimensions of a state are one block. A worker has the
+Blocks are those of the first Dask argument that has states; the dimensions of a state are one block. A worker has the
 robot and the options by pickle, and compiles, or takes the kernel from its own cache, at its first block.
 """
 
@@ -12,89 +12,135 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from importlib import import_module
-from typing import Any
+from typing import Any, overload
 
 import numpy as np
 from numpy.typing import NDArray
 
 from condyle.dynamics import Dynamics
 from condyle.errors import ShapeError, UnsupportedError
-from condyle.functions import FUNCTIONS
-from condyle.methods import made
-from condyle.specification import Function
+from condyle.interop.block_methods import Function, Functions
+from condyle.interop.blocks import Call, Input, Target, Task, engine_of, run
+from condyle.user.function import CompiledFunction
 
 Array = NDArray[np.floating]
 
 
-def wrap(dyn: Dynamics) -> Lazy:
-    """An object with the methods of `dyn`; UnsupportedError where Dask is not installed."""
+@overload
+def wrap(of: Dynamics) -> Functions: ...
+@overload
+def wrap(of: CompiledFunction) -> Function: ...
+def wrap(of: Target) -> Functions | Function:
+    """An object with the methods of `of`; UnsupportedError where Dask is not installed."""
     try:
-        return Lazy(dyn, import_module("dask.array"), import_module("dask").delayed)
+        lazy = Lazy(of, import_module("dask.array"), import_module("dask").delayed)
     except ImportError as error:
         raise UnsupportedError("Dask is not installed: pip install 'condyle[dask]'") from error
+    return Function(of, lazy) if isinstance(of, CompiledFunction) else Functions(of, lazy)
 
 
 class Lazy:
-    """Methods of `Dynamics` on Dask arrays (states, ...)."""
+    """Graphs of Dask, one task a block."""
 
-    def __init__(self, dyn: Dynamics, array: Any, delayed: Callable[..., Any]) -> None:
-        self._dyn, self._array, self._delayed = dyn, array, delayed
-        self._there = delayed(dyn, pure=True, traverse=False)  # one value of the graph, sent to a worker once
+    def __init__(self, target: Target, array: Any, delayed: Callable[..., Any]) -> None:
+        self._array, self._dtype = array, engine_of(target).dtype
+        self._there = delayed(target, pure=True, traverse=False)  # one value of the graph, sent to a worker once
 
-    def __getattr__(self, method: str) -> Callable[..., Any]:
-        if method.startswith("__"):  # copy and pickle ask before there is a Dynamics
-            raise AttributeError(method)
-        known = {FUNCTIONS[name].method: name for name in self._dyn.signature}
-        if method not in known:
-            raise AttributeError(f"{method}: Dask arrays are taken by {', '.join(known)}")
-        return lambda *args: self._call(known[method], FUNCTIONS[known[method]], args)
+    def takes(self, value: object) -> bool:
+        """Whether this is a Dask array."""
+        return isinstance(value, self._array.Array)
 
-    def _call(self, name: str, function: Function, args: Sequence[Any]) -> Any:
-        """Answers as Dask arrays, in a named tuple where there are several."""
-        inputs, outputs = self._dyn.binder(name).specs
-        if len(args) != len(function.inputs):
-            said = ", ".join(port.name for port in function.inputs)
-            raise ShapeError(f"{function.method}({said}): {len(args)} arguments given, expected {len(function.inputs)}")
-        lengths = self._blocks(function.method, args)
-        given = [self._split(arg, len(spec.dims), lengths) for arg, spec in zip(args, inputs, strict=False)]
-        blocks = [self._delayed(_block)(self._there, name, [part[k] for part in given]) for k in range(len(lengths))]
-        answers: list[Any] = []
-        for i, spec in enumerate(outputs):
-            parts = [
-                self._array.from_delayed(block[i], (length, *spec.dims), self._dyn.dtype)
-                for block, length in zip(blocks, lengths, strict=True)
-            ]
-            answers.append(self._array.concatenate(parts))
-        return made(function, answers)
+    def answers(self, call: Call) -> Sequence[Any]:
+        """Dask arrays.
 
-    def _blocks(self, method: str, args: Sequence[Any]) -> tuple[int, ...]:
-        """Lengths of the blocks of states."""
-        first = next((arg for arg in args if isinstance(arg, self._array.Array)), None)
+        Index 0 is that of states, and 1, 2, ... are those of a state's dimensions, of one block each. `found` keeps all
+        of them: where indices end, Dask does not fuse a block with what makes its inputs.
+        """
+        lengths, most = self._blocks(call), max(len(x.dims) for x in call.inputs)
+        pairs: list[Any] = []
+        for x in call.inputs:
+            own = tuple(range(1, len(x.dims) + 1))
+            pairs += [self._cut(call.method, x, lengths), own if x.is_shared else (0, *own)]
+        found = self._array.blockwise(
+            _block,
+            tuple(range(most + 1)),
+            self._there,
+            None,
+            call.task,
+            None,
+            *pairs,
+            new_axes={} if lengths else {0: 1},
+            dtype=object,
+            meta=np.empty((0,) * (most + 1), object),
+            **BLOCKWISE,
+        )
+        blocks = (1,) if lengths is None else lengths
+        answers = [
+            self._answer(found, k, (1,) * len(blocks) if is_sum else blocks, dims)
+            for k, (dims, is_sum) in enumerate(zip(call.outputs, call.sums, strict=True))
+        ]
+        answers = [x.sum(axis=0) if is_sum else x for x, is_sum in zip(answers, call.sums, strict=True)]
+        return answers if lengths else [x[0] for x in answers]
+
+    def _answer(self, found: Any, k: int, lengths: tuple[int, ...], dims: tuple[int, ...]) -> Any:
+        """One of the answers of all blocks; of a sum, or of one state, a row of one."""
+        more = dict(enumerate(dims, 1))
+        return self._array.blockwise(
+            _part,
+            tuple(range(len(dims) + 1)),
+            found,
+            tuple(range(found.ndim)),
+            k,
+            None,
+            len(dims),
+            None,
+            new_axes={index: n for index, n in more.items() if index >= found.ndim},
+            adjust_chunks={0: lengths, **{index: (n,) for index, n in more.items() if index < found.ndim}},
+            dtype=self._dtype,
+            meta=np.empty((0,) * (len(dims) + 1), self._dtype),
+            **(BLOCKWISE if found.ndim <= len(dims) + 1 else {**BLOCKWISE, "concatenate": None}),
+        )
+
+    def _blocks(self, call: Call) -> tuple[int, ...] | None:
+        """Lengths of the blocks of states; None where every argument is one for all."""
+        if not any(self.takes(x.value) for x in call.inputs):
+            raise ShapeError(f"{call.method}: no argument is a Dask array; call the method of the Dynamics itself")
+        if all(x.is_shared for x in call.inputs):
+            return None
+        first = next((x.value for x in call.inputs if self.takes(x.value) and not x.is_shared), None)
         if first is None:
-            raise ShapeError(f"{method}: no argument is a Dask array; call the method of the Dynamics itself")
+            raise ShapeError(f"{call.method}: no argument with states is a Dask array: their blocks are not known")
         found: tuple[int, ...] = first.chunks[0]
         if any(np.isnan(length) for length in found):
-            raise ShapeError(f"{method}: a Dask array has blocks of unknown length: call its compute_chunk_sizes()")
+            raise ShapeError(
+                f"{call.method}: a Dask array has blocks of unknown length: call its compute_chunk_sizes()"
+            )
         return found
 
-    def _split(self, arg: Any, dims: int, lengths: tuple[int, ...]) -> list[Any]:
-        """What each block gets of an argument: its own states, or all of what all states share."""
-        if not isinstance(arg, self._array.Array):
-            return [arg] * len(lengths) if np.ndim(arg) == dims else self._split_array(np.asarray(arg), lengths)
-        if arg.ndim != dims + 1 or arg.shape[0] != sum(lengths):
-            raise ShapeError(
-                f"a Dask array has shape {arg.shape}, expected {sum(lengths)} states in its first dimension"
-            )
-        whole = arg.rechunk((lengths, *((size,) for size in arg.shape[1:])))
-        return list(whole.to_delayed().ravel())
-
-    def _split_array(self, arg: Array, lengths: tuple[int, ...]) -> list[Array]:
-        if len(arg) != sum(lengths):
-            raise ShapeError(f"an array has {len(arg)} states, the Dask arrays {sum(lengths)}")
-        ends = np.cumsum(lengths)
-        return [arg[end - length : end] for length, end in zip(lengths, ends, strict=True)]
+    def _cut(self, method: str, x: Input, lengths: tuple[int, ...] | None) -> Any:
+        """An argument in blocks of states, or whole where it is one for all of them."""
+        chunks = tuple((size,) for size in x.dims)
+        if not x.is_shared and lengths is not None:
+            if x.value.shape[0] != sum(lengths):
+                raise ShapeError(f"{method}: {x.name} has {x.value.shape[0]} states, expected {sum(lengths)} states")
+            chunks = (lengths, *chunks)
+        return x.value.rechunk(chunks) if self.takes(x.value) else self._array.from_array(x.value, chunks, name=False)
 
 
-def _block(dyn: Dynamics, name: str, args: Sequence[Array]) -> tuple[Array, ...]:
-    """A block, in a worker."""
-    return dyn.call(name, args)
+BLOCKWISE: dict[str, Any] = {
+    "concatenate": True,
+    "align_arrays": False,
+}  # as of da.map_blocks, for only the like is fused
+
+
+def _block(target: Target, task: Task, *args: Array) -> Any:
+    """The answers of a block, in a worker."""
+    return run(target, task, args)
+
+
+def _part(found: Any, k: int, dims: int) -> Array:
+    """One of a block's answers; they come in lists where the inputs had more dimensions."""
+    if isinstance(found, list):
+        return _part(found[0], k, dims)
+    answer: Array = found[k]
+    return answer if answer.ndim > dims else answer[None]

@@ -19,8 +19,11 @@ import numpy as np
 
 from condyle.errors import ShapeError, UnsupportedError
 from condyle.mapping.job import Array, Job, Sink, Source, Stored, length
-from condyle.mapping.journal import Done, begun, keep
+from condyle.mapping.journal import Done, begun, keep, placed
 from condyle.mapping.sinks import writer
+
+STRIDE = 512
+"""Bytes from one that is touched to the next: less than a page, as NumPy lets other threads run in long loops only."""
 
 __all__ = ["Job", "Sink", "Source", "run"]
 
@@ -29,15 +32,15 @@ def run(
     job: Job, source: Source, sink: Sink, chunk: int, journal: str | os.PathLike[str] | None, progress: bool | None
 ) -> int:
     """How many states were computed, those of an earlier run left out; see `Dynamics.map`."""
-    if operator.index(chunk) < 1:
-        raise ShapeError(f"{job.method}: chunk={chunk!r}, expected 1 state or more")
+    if not hasattr(chunk, "__index__") or operator.index(chunk) < 1:
+        raise ShapeError(f"{job.method}: chunk={chunk!r}, expected an integer, 1 state or more")
     if isinstance(source, Iterator):
         if journal is not None:
             raise UnsupportedError(f"{job.method}: an iterator cannot go back to where a journal is: give arrays")
         return _stream(job, source, sink, progress)
     states = length(job, source)
     writes = writer(job, sink, states, source)
-    path = None if journal is None else Path(journal)
+    path = None if journal is None else placed(job, Path(journal))
     begin = 0 if path is None else begun(path, job, states)
     count = 0
     with ThreadPoolExecutor(1) as reader, _bar(progress, states, begin, job.method) as bar:
@@ -70,15 +73,22 @@ def _stream(job: Job, source: Iterator[Sequence[Array]], sink: Sink, progress: b
 
 
 def _read(job: Job, source: Sequence[Stored], begin: int, end: int) -> list[Array]:
-    """States begin to end of every input, in memory; what all states share as it is."""
+    """States begin to end of every input, in memory; what lies there already is not copied."""
     found: list[Array] = []
     for dims, array in zip(job.inputs.values(), source, strict=True):
         own = len(array.shape) > len(dims)
-        part: Any = array[begin:end] if own else array
-        # a slice of a memory map is read when it is copied: here, while the chunk before is computed
-        plain = isinstance(array, np.ndarray) and not isinstance(array, np.memmap)
-        found.append(np.asarray(part) if plain else np.array(part, job.dtype, order="C"))
+        part = np.asarray(array[begin:end] if own else array, job.dtype)
+        found.append(_touched(part) if isinstance(array, np.memmap) else part)
     return found
+
+
+def _touched(part: Array) -> Array:
+    """A piece of a memory map once the system has read its pages: here, while the chunk before is computed."""
+    if not (part.flags.c_contiguous and part.flags.aligned):
+        return np.array(part, order="C")
+    numbers: Any = part.reshape(-1)  # pyright: ignore[reportUnknownMemberType]
+    numbers.view(np.uint8)[::STRIDE].max(initial=0)
+    return part
 
 
 class Bar(Protocol):

@@ -20,6 +20,14 @@ class Done:
     done: int
 
 
+def placed(job: Job, path: Path) -> Path:
+    """The path; UnsupportedError where no journal can be, said before anything is computed."""
+    if path.is_dir() or not path.parent.is_dir():
+        what = "is a folder" if path.is_dir() else f"cannot be written, there is no folder {path.parent}"
+        raise UnsupportedError(f"{job.method}: journal={str(path)!r} {what}; name a file in a folder that exists")
+    return path
+
+
 def begun(path: Path, job: Job, states: int) -> int:
     """States that an earlier run has done; UnsupportedError for the journal of another job."""
     try:

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from condyle.errors import ShapeError
+from condyle.errors import DTypeError, ShapeError
 from condyle.mapping.job import Array, Job, Sink, Stored, check
 
 Write = Callable[[int, list[Array]], object]
@@ -20,6 +20,9 @@ def writer(job: Job, sink: Sink, states: int | None, source: Sequence[Stored]) -
     """
     if callable(sink):
         return lambda begin, inputs: sink(begin, job.compute(inputs, None))
+    if not hasattr(sink, "shape") and not isinstance(sink, (list, tuple)):
+        what = f"{type(sink).__name__}, expected an array for each answer, or a function sink(begin, answers)"
+        raise DTypeError(f"{job.method}: the sink is {what}")
     listed: Sequence[Stored] = [sink] if hasattr(sink, "shape") else list(sink)  # type: ignore[list-item, arg-type]
     if len(listed) != len(job.outputs):
         raise ShapeError(f"{job.method}: the sink has {len(listed)} arrays, expected {', '.join(job.outputs)}")

@@ -1,0 +1,89 @@
+"""The methods of `Dynamics`, and of users' functions, by blocks."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+
+from condyle.dynamics import Dynamics
+from condyle.functions import FUNCTIONS
+from condyle.interop.blocks import Method, Rollout, Runner, Task, names
+from condyle.user.function import CompiledFunction
+
+
+class Functions:
+    """The methods of `Dynamics`, without `out=`. An input is per state, (states, ...), or one for all states."""
+
+    def __init__(self, dyn: Dynamics, runner: Runner) -> None:
+        self._dyn, self._runner = dyn, runner
+
+    def __getattr__(self, method: str) -> Callable[..., Any]:
+        if method.startswith("_"):  # copy and pickle ask before there is a Dynamics
+            raise AttributeError(method)
+        known = {FUNCTIONS[name].method: name for name in self._dyn.signature}
+        if method not in known:
+            raise AttributeError(f"{method}: there are {', '.join(known)}, rollout, jvp, vjp, jacobian, hessian")
+        return Method(self._dyn, self._runner, Task("", known[method]))
+
+    @property
+    def rollout(self) -> Rollout:
+        """See `Dynamics.rollout`; by blocks of rollouts."""
+        return Rollout(self._dyn, self._runner, "", "step", ("tau",))
+
+    def jvp(self, name: str) -> Method:
+        """See `Dynamics.jvp`."""
+        return self._derivative("jvp", name)
+
+    def vjp(self, name: str) -> Method:
+        """See `Dynamics.vjp`: cotangents of inputs that are one for all states are sums over them."""
+        if name == "rollout":
+            return Rollout(self._dyn, self._runner, "vjp", "step", ("tau",))
+        return self._derivative("vjp", name)
+
+    def jacobian(self, name: str, by: Sequence[str] | str | None = None) -> Method:
+        """See `Dynamics.jacobian`."""
+        return self._derivative("jacobian", name, by)
+
+    def hessian(self, name: str) -> Method:
+        """See `Dynamics.hessian`."""
+        return self._derivative("hessian", name)
+
+    def _derivative(self, kind: str, of: str, by: Sequence[str] | str | None = None) -> Method:
+        return Method(self._dyn, self._runner, Task(kind, of, None if by is None else names(by)))
+
+
+class Function:
+    """A user's function and the methods of `CompiledFunction`, without `out=`, for arrays as in `Functions`."""
+
+    def __init__(self, of: CompiledFunction, runner: Runner) -> None:
+        self._of, self._runner = of, runner
+
+    def __call__(self, *args: Any, **named: Any) -> Any:
+        """The answers."""
+        return Method(self._of, self._runner, Task("", ""))(*args, **named)
+
+    def rollout(self, *args: Any, **named: Any) -> Any:
+        """See `CompiledFunction.rollout`; by blocks of rollouts."""
+        return Rollout(self._of, self._runner, "", "")(*args, **named)
+
+    def jvp(self) -> Method:
+        """See `CompiledFunction.jvp`."""
+        return Method(self._of, self._runner, Task("jvp", ""))
+
+    def vjp(self, of: str = "") -> Method:
+        """See `CompiledFunction.vjp`."""
+        if of == "rollout":
+            return Rollout(self._of, self._runner, "vjp", "")
+        return Method(self._of, self._runner, Task("vjp", ""))
+
+    def jacobian(self, by: Sequence[str] | str | None = None) -> Method:
+        """See `CompiledFunction.jacobian`."""
+        return Method(self._of, self._runner, Task("jacobian", "", None if by is None else names(by)))
+
+    def hessian(self, of: str | None = None) -> Method:
+        """See `CompiledFunction.hessian`."""
+        function = self._of.only(of)
+        filled = {} if function.outputs[0].dims else {"lam": np.ones((), self._of.dtype)}  # of a number there is one
+        return Method(self._of, self._runner, Task("hessian", function.outputs[0].name), filled)

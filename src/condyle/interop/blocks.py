@@ -1,0 +1,253 @@
+"""Functions of a robot, and of users, whose states are computed elsewhere by blocks: arguments, names, shapes.
+
+An input is per state, (states, *dims), and goes by blocks; or one for all states, (*dims). An answer is per state; but
+the cotangent of an input that is one for all is a sum over states, and so over blocks. A rollout counts as a state.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from inspect import Parameter, Signature
+from typing import Any, NamedTuple, Protocol, cast
+
+import numpy as np
+from numpy.typing import NDArray
+
+from condyle.derivatives.names import name_of, parsed
+from condyle.dynamics import Dynamics
+from condyle.errors import DTypeError, ShapeError, UnsupportedError
+from condyle.functions import FUNCTIONS, variant
+from condyle.functions.rollouts import name_of as rollout_name
+from condyle.methods import result_type
+from condyle.options import numbers_of
+from condyle.packing import known_function
+from condyle.rollouts import names
+from condyle.runtime.arrays import as_array
+from condyle.specification import F_EXT
+from condyle.user.function import CompiledFunction
+
+Array = NDArray[np.floating]
+Shape = tuple[int, ...]
+Target = Dynamics | CompiledFunction
+
+
+class Rolled(NamedTuple):
+    """The options of a rollout, its steps counted; see `CompiledFunction.rollout`."""
+
+    steps: int
+    by_time: tuple[str, ...]
+    every: int
+    last: bool
+    summed: tuple[str, ...]
+
+
+class Task(NamedTuple):
+    """What a worker computes. A user's function has another short name in each process, so names are made there.
+
+    of: a short name; of a user's function, one of its outputs, or nothing. extra: forces and numbers that are inputs.
+    """
+
+    kind: str
+    of: str
+    by: tuple[str, ...] | None = None
+    extra: tuple[str, ...] = ()
+    rolled: Rolled | None = None
+
+
+class Input(NamedTuple):
+    """An argument: an array, or a lazy one."""
+
+    name: str
+    dims: Shape
+    value: Any
+
+    @property
+    def is_shared(self) -> bool:
+        """Whether it is one for all states."""
+        return len(self.value.shape) == len(self.dims)
+
+
+class Call(NamedTuple):
+    """A call with its arguments checked. sums: of each answer, whether it is a sum over states."""
+
+    task: Task
+    method: str
+    inputs: list[Input]
+    outputs: list[Shape]
+    sums: list[bool]
+    result: type[tuple[Any, ...]] | None
+
+
+class Runner(Protocol):
+    """What has the workers."""
+
+    def takes(self, value: object) -> bool:
+        """Whether this is a lazy array, which is not read here."""
+        ...
+
+    def answers(self, call: Call) -> Sequence[Any]:
+        """All answers."""
+        ...
+
+
+def engine_of(target: Target) -> Dynamics:
+    """What computes."""
+    return target.dynamics if isinstance(target, CompiledFunction) else target
+
+
+def short_name(target: Target, task: Task) -> str:
+    """The function of a task by its short name, in this process."""
+    of = task.of
+    if isinstance(target, CompiledFunction):
+        of = (target.only(task.of) if task.of else target.specification).name
+    of = variant(of, task.extra)
+    if task.rolled is not None:
+        of = rollout_name(of, *task.rolled)
+    return str(name_of(task.kind, of, task.by)) if task.kind else of
+
+
+def run(target: Target, task: Task, args: Sequence[Array]) -> tuple[Array, ...]:
+    """The answers of a block, in a worker."""
+    dyn, name = engine_of(target), short_name(target, task)
+    if not task.kind and task.rolled is None:
+        return dyn.call(name, args)
+    found = dyn.function(name)(*args)
+    return cast("tuple[Array, ...]", found) if isinstance(found, tuple) else (found,)
+
+
+class Method:
+    """A function, a derivative or a rollout, called with arrays by position or by name."""
+
+    def __init__(self, target: Target, runner: Runner, task: Task, filled: Mapping[str, Array] | None = None) -> None:
+        """filled: inputs that are not asked for."""
+        self._target, self._runner, self._task = target, runner, task
+        self._dyn = dyn = engine_of(target)
+        base = known_function(short_name(target, Task("", task.of)))
+        self._base, self._forced = base, base.forced if not task.kind else ""
+        options = dyn.__reduce__()[1]
+        own = numbers_of(options.robot, options.inputs, options.dtype)
+        self._own = {name: value for name, value in own.items() if name in base.numbers}
+        self._takes_forces = base.takes_f_ext or bool(self._forced)
+        self._always = task.by is not None and F_EXT.name in task.by
+        extra = [*([F_EXT.name] if self._takes_forces else []), *self._own]
+        tangents = [f"d{name}" for name in extra] if task.kind == "jvp" else []
+        self._options = [*extra, *tangents]
+        self._filled = dict(filled or {})
+        short = short_name(target, task._replace(extra=tuple(extra) if self._always else tuple(self._own)))
+        held = (*self._options, *self._filled)
+        if task.rolled is None:
+            self._taken = [port.name for port in known_function(short).inputs if port.name not in held]
+        else:
+            cotangents = [f"{port.name}_bar" for port in base.outputs] if task.kind else []
+            self._taken = [*(port.name for port in base.inputs), *cotangents]
+
+    def __call__(self, *args: Any, **named: Any) -> Any:
+        """The answers: an array, or a named tuple."""
+        return self._run(self._bound(args, named), self._task)
+
+    def _bound(self, args: Sequence[Any], named: Mapping[str, Any]) -> dict[str, Any]:
+        """Arguments by name; TypeError as of any call."""
+        method = self._base.method
+        if "out" in named:
+            raise UnsupportedError(f"{method}: answers are new arrays here: leave out= out")
+        either = Parameter.POSITIONAL_OR_KEYWORD
+        optional = [Parameter(name, either, default=None) for name in self._options]
+        signature = Signature([*(Parameter(name, either) for name in self._taken), *optional])
+        try:
+            return {**signature.bind(*args, **named).arguments, **self._filled}
+        except TypeError as error:
+            raise TypeError(f"{method}({', '.join((*self._taken, *self._options))}): {error}") from None
+
+    def _run(self, given: Mapping[str, Any], task: Task) -> Any:
+        forced = self._always or any(given.get(name) is not None for name in (F_EXT.name, f"d{F_EXT.name}"))
+        task = task._replace(
+            of=self._forced if forced and self._forced else task.of,
+            extra=(*([F_EXT.name] if forced else []), *self._own),
+        )
+        name = short_name(self._target, task)
+        function, (takes, gives) = FUNCTIONS[name], self._dyn.binder(name).specs
+        inputs = [self._input(spec.name, spec.dims, given) for spec in takes[: len(function.inputs)]]
+        known = parsed(name)
+        sums = [x.is_shared for x in inputs] if known is not None and known.kind == "vjp" else [False] * len(gives)
+        named = known.base.inputs if known is not None and known.kind == "vjp" else function.outputs
+        parts = tuple(port.name for port in named)
+        result = result_type(function.method, parts) if len(parts) > 1 else None
+        if all(x.is_shared for x in inputs):
+            sums = [False] * len(gives)
+        call = Call(task, function.method, inputs, [spec.dims for spec in gives], sums[: len(gives)], result)
+        answers = self._runner.answers(call)
+        return answers[0] if result is None else result(*answers)
+
+    def _input(self, name: str, dims: Shape, given: Mapping[str, Any]) -> Input:
+        """An argument, checked; numbers that are not given are the robot's own, forces and tangents zero."""
+        method, dtype = self._base.method, self._dyn.dtype
+        value: Any = given.get(name)
+        if given.get(name) is None and name in self._options:
+            value = self._own.get(name, np.zeros(dims, dtype))
+        array = value if self._runner.takes(value) else _array(method, name, value, dtype)
+        _check(method, name, array, dims, dtype)
+        return Input(name, dims, array)
+
+
+def _array(method: str, name: str, value: Any, dtype: np.dtype[np.floating]) -> Array:
+    """What is no lazy array; lists and integers convert."""
+    array = as_array(method, name, value)
+    plain = array.dtype.kind in "iu" or (array.dtype.kind == "f" and not hasattr(value, "dtype"))
+    return array.astype(dtype) if plain else array
+
+
+def _check(method: str, name: str, array: Any, dims: Shape, dtype: np.dtype[np.floating]) -> None:
+    """DTypeError and ShapeError."""
+    if array.dtype != dtype:
+        other = f', or compile(dtype="{array.dtype}")' if str(array.dtype) in ("float32", "float64") else ""
+        cure = f'pass {name}.astype("{dtype}"){other}' if array.dtype.kind == "f" else "pass real numbers"
+        raise DTypeError(f"{method}: {name} is {array.dtype}, expected {dtype}: {cure}")
+    shape = tuple(array.shape)
+    if shape[len(shape) - len(dims) :] != dims or not len(dims) <= len(shape) <= len(dims) + 1:
+        said = ", ".join(map(str, dims))
+        many = f"states, {said}" if said else "states,"
+        raise ShapeError(
+            f"{method}: {name} has shape {shape}, expected ({many}), or ({said}), which is one for all states"
+        )
+
+
+class Rollout(Method):
+    """A rollout, or its vjp: see `Dynamics.rollout` and `CompiledFunction.rollout`, without `out=`."""
+
+    def __init__(self, target: Target, runner: Runner, kind: str, of: str, by_time: tuple[str, ...] = ()) -> None:
+        super().__init__(target, runner, Task(kind, of, None, (), Rolled(1, by_time, 1, False, ())))
+        self._by_time = by_time
+
+    def __call__(
+        self,
+        *args: Any,
+        by_time: Sequence[str] | str = (),
+        every: int = 1,
+        last: bool = False,
+        sum: Sequence[str] | str = (),
+        steps: int | None = None,
+        **named: Any,
+    ) -> Any:
+        """The answers of each step, or the cotangents."""
+        given = self._bound(args, named)
+        timed = (*self._by_time, *(name for name in names(by_time) if name not in self._by_time))
+        rolled = Rolled(self._steps(given, timed, steps), timed, every, last, names(sum))
+        return self._run(given, self._task._replace(rolled=rolled))
+
+    def _steps(self, given: Mapping[str, Any], timed: Sequence[str], steps: int | None) -> int:
+        """As the time axes say, else as it is said."""
+        found: set[int] = set() if steps is None else {steps}
+        extra = [name for name in self._options if given.get(name) is not None]
+        ports = FUNCTIONS[variant(self._base.name, extra)].inputs
+        for port in ports:
+            if port.name in timed:
+                value, dims = given[port.name], len(port.dims)
+                shape: Shape = tuple((value if hasattr(value, "shape") else np.asarray(value)).shape)
+                if len(shape) <= dims or shape[len(shape) - dims - 1] < 1:
+                    raise ShapeError(f"rollout: {port.name} has shape {shape}, expected a time axis before its own")
+                found.add(int(shape[len(shape) - dims - 1]))
+        if len(found) > 1:
+            raise ShapeError(f"rollout: the time axes disagree: {sorted(found)} steps; give each the same")
+        if not found:
+            raise UnsupportedError("rollout: no input has a time axis: name some in by_time=, or say steps=")
+        return found.pop()
