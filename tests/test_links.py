@@ -149,7 +149,7 @@ def test_chunks_take_outer_forces_and_a_floating_base() -> None:
         arguments = (some.q, some.v, some.a, some.f_ext)
         want = getattr(serial, method)(*arguments)
         assert relative(getattr(scan, method)(*arguments), want) < 2e-14
-        assert "chunks" in scan._kernel("fd" if method[0] == "f" else "id", True).description
+        assert "chunks" in scan.kernel("fd" if method[0] == "f" else "id", True).description
 
 
 def test_the_c_target_has_no_scans(robot: condyle.Robot) -> None:

@@ -112,6 +112,7 @@ def test_an_indefinite_hessian_is_an_error(walker):
         backward.gains(model)
 
 
+@pytest.mark.slow
 def test_iterations_close_the_defects_and_lower_the_cost(walker):
     controller, w = Controller(walker, Ours(walker)), wanted(walker)
     controller.begin(walker.stance, STILL, w)
@@ -136,6 +137,7 @@ def test_the_robot_stands_on_springs_and_in_mujoco(walker):
         assert abs(world.q[2] - walker.stance[2]) < 5e-3 and np.abs(world.v[:3]).max() < 0.05
 
 
+@pytest.mark.slow
 def test_the_robot_trots():
     found = end_to_end.measure("trot mujoco", quick=True)
     # the largest of the full runs are 22 and 12 mm; a robot that stumbles is off by more than 50

@@ -8,11 +8,12 @@ from typing import Any, cast
 
 import numpy as np
 
+from condyle.derivatives.names import parsed
 from condyle.dynamics import Dynamics
 from condyle.errors import DTypeError, ShapeError
 from condyle.functions.rollouts import name_of
 from condyle.interop.gradients import is_plain, layout_of
-from condyle.interop.jax_calls import Engine, What, called, ports_of
+from condyle.interop.jax_calls import KINDS, Engine, What, called, ports_of
 from condyle.interop.wrapped import Form, Function, Functions, Maker
 from condyle.options import numbers_of
 from condyle.user.function import CompiledFunction
@@ -20,6 +21,9 @@ from condyle.user.function import CompiledFunction
 import_module("condyle.interop.jax_rules")
 jax: Any = import_module("jax")
 jnp: Any = import_module("jax.numpy")
+
+
+LETTERS = {kind: letter for letter, kind in KINDS.items()}
 
 
 class JaxMaker(Maker):
@@ -34,7 +38,11 @@ class JaxMaker(Maker):
         self.numbers = numbers_of(options.robot, options.inputs, options.dtype)
 
     def what(self, name: str) -> What:
-        return What(self.engine, "", name)
+        chain, known = "", parsed(name)
+        while known is not None and known.kind in LETTERS and not known.is_partial:
+            chain, name = chain + LETTERS[known.kind], known.of
+            known = parsed(name)
+        return What(self.engine, chain, name)
 
     def rollout(self, *said: Any) -> str:
         return name_of(*said)
@@ -52,11 +60,18 @@ class JaxMaker(Maker):
                 'jax.config.update("jax_enable_x64", True) at the start, or compile(dtype="float32")'
             )
         arrays = [self._array(method, name, x) for (name, _), x in zip(form.takes, given, strict=True)]
-        found = called(what, *self._broadcast(what, form, arrays, method))
+        own, whole = self._batches(what, form, arrays, method)
+        triples = zip(arrays, own, ports_of(what)[0], strict=True)
+        inputs = [x if b in ((), whole) else jnp.broadcast_to(x, (*whole, *port.dims)) for x, b, port in triples]
+        found = called(what, *inputs)
+        if what.chain.startswith("v"):  # cotangents have their inputs' own shapes
+            found = [_summed(x, whole, batch) for x, batch in zip(found, own, strict=False)]
         return found[0] if form.result is None else form.result(*found)
 
-    def _broadcast(self, what: What, form: Form, arrays: Sequence[Any], method: str) -> list[Any]:
-        """With equal batch dimensions, or none for what is one for all."""
+    def _batches(
+        self, what: What, form: Form, arrays: Sequence[Any], method: str
+    ) -> tuple[list[tuple[int, ...]], tuple[int, ...]]:
+        """The batch dimensions of each, and of all together."""
         own: list[tuple[int, ...]] = []
         for (name, _), x, port in zip(form.takes, arrays, ports_of(what)[0], strict=True):
             split = x.ndim - len(port.dims)
@@ -69,12 +84,13 @@ class JaxMaker(Maker):
         except ValueError:
             listed = ", ".join(f"{name} {batch}" for (name, _), batch in zip(form.takes, own, strict=True))
             raise ShapeError(f"{method}: batch dimensions do not broadcast: {listed}") from None
-        pairs = zip(arrays, own, ports_of(what)[0], strict=True)
-        return [x if b in ((), whole) else jnp.broadcast_to(x, (*whole, *port.dims)) for x, b, port in pairs]
+        return own, whole
 
     def _array(self, method: str, name: str, value: Any) -> Any:
         """An argument as a JAX array of the right dtype; lists and integers convert."""
-        if value is None or isinstance(value, dict) or hasattr(value, "__dask_graph__"):
+        if hasattr(value, "__dask_graph__"):
+            raise DTypeError(f"{method}: {name} is lazy: use condyle.interop.dask.wrap(dyn), or pass {name}.compute()")
+        if value is None or isinstance(value, dict):
             raise DTypeError(f"{method}: {name} is {type(cast(object, value)).__name__}, expected an array")
         dtype = getattr(value, "dtype", None)
         if dtype is None or jnp.issubdtype(dtype, jnp.integer) or jnp.issubdtype(dtype, bool):
@@ -85,6 +101,15 @@ class JaxMaker(Maker):
         raise DTypeError(
             f"{method}: {name} is {dtype}, expected {self.dtype}: pass {name}.astype({self.dtype!s}){cure}"
         )
+
+
+def _summed(x: Any, whole: tuple[int, ...], batch: tuple[int, ...]) -> Any:
+    """Over the batch dimensions that an input lacks."""
+    if batch == whole:
+        return x
+    more = len(whole) - len(batch)
+    axes = [k for k, size in enumerate(whole) if k < more or batch[k - more] != size]
+    return jnp.sum(x, tuple(axes)).reshape((*batch, *x.shape[len(whole) :]))
 
 
 def functions(dyn: Dynamics, is_tangent: bool) -> Functions:

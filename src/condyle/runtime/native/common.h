@@ -110,15 +110,19 @@ static struct {
     size_t bytes, limit, held; /* held: the part whose pages were not offered to the system */
 } kept = {.lock = PTHREAD_MUTEX_INITIALIZER};
 
+static pthread_mutex_t exported_lock = PTHREAD_MUTEX_INITIALIZER; /* of what XLA calls: see ffi.h */
+
 /* Forks hold the locks, so that the child finds whole lists. The child has no workers: it starts its own. */
 static void before_fork(void)
 {
     pthread_mutex_lock(&pool.lock);
     pthread_mutex_lock(&kept.lock);
+    pthread_mutex_lock(&exported_lock);
 }
 
 static void after_fork_in_parent(void)
 {
+    pthread_mutex_unlock(&exported_lock);
     pthread_mutex_unlock(&kept.lock);
     pthread_mutex_unlock(&pool.lock);
 }
@@ -131,6 +135,7 @@ static void after_fork_in_child(void)
     pool.process++; /* a job of the thread that forked sees by this that its workers are not here: see adopt */
     pool.workers = pool.spinning = pool.sleeping = pool.waiting = 0;
     pool.limit = -1;
+    pthread_mutex_unlock(&exported_lock);
     pthread_mutex_unlock(&kept.lock);
     pthread_mutex_unlock(&pool.lock);
 }

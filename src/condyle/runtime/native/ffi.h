@@ -102,22 +102,21 @@ typedef struct {
 } Exported;
 
 static struct {
-    pthread_mutex_t lock;
     Exported *rows;
     size_t count, room;
-} exported = {.lock = PTHREAD_MUTEX_INITIALIZER};
+} exported; /* under exported_lock */
 
 static int find_exported(int64_t number, Exported *found)
 {
     int known = 0;
-    pthread_mutex_lock(&exported.lock);
+    pthread_mutex_lock(&exported_lock);
     for (size_t k = exported.count; k-- > 0 && !known;) {
         if (exported.rows[k].number == number) {
             *found = exported.rows[k];
             known = 1;
         }
     }
-    pthread_mutex_unlock(&exported.lock);
+    pthread_mutex_unlock(&exported_lock);
     return known;
 }
 
@@ -230,11 +229,11 @@ static PyObject *module_export(PyObject *Py_UNUSED(module), PyObject *args)
         PyErr_SetString(PyExc_TypeError, "export(number, entry, single): single is an Entry or None");
         return NULL;
     }
-    pthread_mutex_lock(&exported.lock);
+    pthread_mutex_lock(&exported_lock);
     if (exported.count == exported.room) {
         rows = realloc(exported.rows, (2 * exported.room + 16) * sizeof *rows);
         if (rows == NULL) {
-            pthread_mutex_unlock(&exported.lock);
+            pthread_mutex_unlock(&exported_lock);
             return PyErr_NoMemory();
         }
         exported.rows = rows;
@@ -243,7 +242,7 @@ static PyObject *module_export(PyObject *Py_UNUSED(module), PyObject *args)
     exported.rows[exported.count].number = number;
     exported.rows[exported.count].entry = (Entry *)entry;
     exported.rows[exported.count++].single = single == Py_None ? NULL : (Entry *)single;
-    pthread_mutex_unlock(&exported.lock);
+    pthread_mutex_unlock(&exported_lock);
     Py_INCREF(entry); /* for ever: a program of XLA may call it at any time */
     Py_INCREF(single);
     Py_RETURN_NONE;
