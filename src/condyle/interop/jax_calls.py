@@ -186,8 +186,8 @@ def _run(*inputs: Any, what: What) -> list[Any]:
     """By XLA's call of machine code; by Python where there is none, such as with target "numpy"."""
     if found(what.name) is None:
         raise UnsupportedError(
-            f"{what.name}: there is no such derivative; a rollout has its gradient, once, in reverse: for others put the "
-            "method `step` into jax.lax.scan"
+            f"{what.name}: there is no such derivative; a rollout has its gradient, once, in reverse: for others put "
+            "the method `step` into jax.lax.scan"
         )
     dyn, batch = what.engine.dyn, _batch(what, [x.shape for x in inputs])
     answers = [jax.ShapeDtypeStruct((*batch, *port.dims), dyn.dtype) for port in ports_of(what)[1]]
