@@ -66,7 +66,8 @@ class Job:
 
 def _owners(option: str) -> str:
     """The targets that take it."""
-    return " and ".join(repr(target) for target, own in EXPORTS.items() if option in own)
+    *others, last = (repr(target) for target, own in EXPORTS.items() if option in own)
+    return f"{', '.join(others)} and {last}" if others else last
 
 
 def check_taken(target: str, options: Collection[str]) -> None:
