@@ -11,7 +11,6 @@ counts. Answers and gradients are compared before anything is timed.
 from __future__ import annotations
 
 import argparse
-import time
 from collections.abc import Callable
 from importlib import metadata
 from typing import Any
@@ -20,6 +19,7 @@ import numpy as np
 
 import condyle
 from benchmarks import results
+from benchmarks.interop_torch import least
 from benchmarks.jax_port import forward_dynamics
 from benchmarks.robots import chosen
 
@@ -28,18 +28,6 @@ ROBOTS = ("iiwa14", "panda")
 SIZES = (1, 4096)
 STEPS, DT = 50, 0.005
 ROUNDS = 100
-
-
-def least(calls: dict[str, Callable[[], Any]], rounds: int) -> dict[str, dict[str, float]]:
-    """Microseconds of each call: the least, and the median beside it."""
-    taken: dict[str, list[float]] = {name: [] for name in calls}
-    for _ in range(rounds):
-        for name, call in calls.items():
-            call()
-            begin = time.perf_counter()
-            call()
-            taken[name].append(1e6 * (time.perf_counter() - begin))
-    return {name: {"least": min(all_of), "median": float(np.median(all_of))} for name, all_of in taken.items()}
 
 
 def check(what: str, found: Any, want: Any) -> None:

@@ -44,25 +44,22 @@ class Engine:
     def __init__(self, dyn: Dynamics, held: object, named: str, is_tangent: bool) -> None:
         """held: what must live as long; named: the user's function that this is of."""
         self.dyn, self.held, self.is_tangent = dyn, held, is_tangent
-        self.robot, *options = dyn.__reduce__()[1]
-        self.sizes = {**sizes(tree_of(self.robot)), "n_frames": dyn.n_frames}
-        self.layout: Layout = layout_of(self.robot)
-        self._said = f"{self.robot.fingerprint} {options} {named}"
-        self._numbers: dict[str, tuple[NativeKernel, int] | None] = {}
+        robot, *options = dyn.__reduce__()[1]
+        self.sizes = {**sizes(tree_of(robot)), "n_frames": dyn.n_frames}
+        self.layout: Layout = layout_of(robot)
+        self._said = f"{robot.fingerprint} {options} {named}"
+        self._numbers: dict[str, int | None] = {}
 
     def number(self, name: str) -> int | None:
         """That by which XLA calls a function; None for one that is no machine code, which Python calls."""
         if name not in self._numbers:
-            kernel = self.dyn.kernel(name)
+            kernel, number = self.dyn.kernel(name), None
             if isinstance(kernel, NativeKernel):
                 number = _number(f"{self._said} {name}")
                 export(number, kernel.entry, kernel.single)
                 _HELD.append(kernel)
-                self._numbers[name] = kernel, number
-            else:
-                self._numbers[name] = None
-        known = self._numbers[name]
-        return None if known is None else known[1]
+            self._numbers[name] = number
+        return self._numbers[name]
 
 
 _HELD: list[NativeKernel] = []
@@ -71,13 +68,11 @@ _HELD: list[NativeKernel] = []
 
 def _number(said: str) -> int:
     """The same for the same function in every process, so that kept programs of XLA find it."""
-    for k in count():
-        digest = hashlib.sha256(f"{said} {k}".encode()).digest()
-        number = int.from_bytes(digest[:8], "little", signed=True)
-        if number not in _NUMBERS:
-            _NUMBERS.add(number)
-            return number
-    raise AssertionError
+    digests = (hashlib.sha256(f"{said} {k}".encode()).digest() for k in count())
+    numbers = (int.from_bytes(digest[:8], "little", signed=True) for digest in digests)
+    number = next(number for number in numbers if number not in _NUMBERS)
+    _NUMBERS.add(number)
+    return number
 
 
 class What(NamedTuple):
