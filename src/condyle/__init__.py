@@ -27,6 +27,7 @@ if TYPE_CHECKING:
     )
     from condyle.integers import FixedPoint, fixed_point
     from condyle.methods import DynamicsDerivatives, ForwardDynamicsDerivatives, InverseDynamicsDerivatives
+    from condyle.model.contact import Contact
     from condyle.model.physical import from_log_cholesky, log_cholesky, physical_inertias
     from condyle.runtime.packed import Packed
 
@@ -36,6 +37,7 @@ __all__ = [
     "BuildError",
     "Builder",
     "CondyleError",
+    "Contact",
     "DTypeError",
     "DeviceError",
     "Dynamics",
@@ -74,6 +76,7 @@ _HOMES = {
     ),
     **dict.fromkeys((name for name in __all__ if name.endswith("Derivatives")), "methods"),
     **dict.fromkeys(("physical_inertias", "log_cholesky", "from_log_cholesky"), "model.physical"),
+    "Contact": "model.contact",
     "Dynamics": "dynamics",
     **dict.fromkeys((name for name in __all__ if name.endswith(("Error", "Warning", "Finding"))), "errors"),
 }

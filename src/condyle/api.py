@@ -24,9 +24,11 @@ from condyle.exporting import operation_counts as operation_counts
 from condyle.exporting import prefix_of as prefix_of
 from condyle.model import builder, generate
 from condyle.model import robot as model
+from condyle.model.contact import Contact as Contact
 from condyle.model.joints import JOINT_TYPES
 from condyle.model.tree import Tree, tree_of
 from condyle.options import CompileArguments, bound_of, check_choice, dtype_name, numbers_of, whole
+from condyle.ports import ACTIVE
 from condyle.runtime.toolchain import find_compiler
 from condyle.specification import UNBOUND
 
@@ -53,6 +55,7 @@ class Robot(model.Robot):
         force_frame: str = "local",
         integrator: str = "semi_implicit_euler",
         inputs: Sequence[str] = (),
+        contacts: Sequence[Contact] | None = None,
     ) -> Dynamics:
         """The functions of this robot; nothing is compiled before its first use.
 
@@ -69,13 +72,15 @@ class Robot(model.Robot):
         frame itself ("local"), the world's axes and origin ("world"), or the world's axes at the frame's origin
         ("local_world_aligned"). force_frame: the axes of `f_ext`, each body's own ("local") or the world's, at the
         body's origin ("local_world_aligned"); derivatives hold the force in these axes. integrator: of `step`.
-        inputs: numbers of the robot that become keywords, of "inertias", "gravity", "armature", "damping".
+        inputs: numbers of the robot that become keywords, of "inertias", "gravity", "armature", "damping", and, with
+        contacts, "gains" and "anchors". contacts: frames that are held while their flags say so, see
+        `condyle.Contact`; None is those of the file, `robot.contacts`.
         UnsupportedError says what was allowed; DeviceError, at the first call, why a GPU does not serve.
         """
         dtype = dtype_name(dtype)
         for name, value, allowed in (("target", target, TARGETS), ("links", links, LINKS)):
             check_choice(name, value, allowed)
-        bound = bound_of(self, frames, reference_frame, force_frame, integrator)
+        bound = bound_of(self, frames, reference_frame, force_frame, integrator, contacts)
         if target != "cuda" and (device, kernels) != (None, "auto"):
             raise UnsupportedError("device, kernels: this target runs on the processor and takes none; leave them out")
         threads = None if threads is None else whole("threads", threads, 1, "None for every core")
@@ -84,9 +89,10 @@ class Robot(model.Robot):
             raise UnsupportedError(f"routes={routes!r}: name the function too, such as {{'fd': 'aba'}}")
         tree = tree_of(self, bound)
         compiler = _compiler(self, tree, links, target, dict(routes or {}))
-        numbers = numbers_of(self, inputs, dtype)
+        numbers = numbers_of(self, inputs, dtype, bound.contacts)
+        named = tuple(name for name in numbers if name != ACTIVE.name)
         given = CompileArguments(
-            self, target, dtype, threads, links, routes, device, kernels, *bound, inputs=tuple(numbers)
+            self, target, dtype, threads, links, routes, device, kernels, *bound[:4], named, bound.contacts
         )
         runs, kind = runs_on(target), Dynamics
         if target == "cuda":

@@ -14,7 +14,7 @@ from condyle.derivatives.names import Name, name_of
 from condyle.errors import UnsupportedError
 from condyle.functions import FUNCTIONS, variant
 from condyle.methods import document_of, result_type
-from condyle.ports import NUMBERS
+from condyle.ports import OPEN
 from condyle.runtime.arrays import Binder
 from condyle.runtime.packed import Packed
 from condyle.runtime.sums import summed
@@ -237,8 +237,8 @@ def _batch(value: Any, dims: int) -> Shape:
 def _inputs(kind: str, base: Function, by: Sequence[str], forces: bool) -> tuple[str, ...]:
     """What is differentiated by, in the order of the inputs; UnsupportedError for what is none of them."""
     own = [port.name for port in base.inputs]
-    every = [name for name in own if name not in NUMBERS]
-    every += [*([F_EXT.name] if forces else []), *(name for name in own if name in NUMBERS)]
+    every = [name for name in own if name not in OPEN]
+    every += [*([F_EXT.name] if forces else []), *(name for name in own if name in OPEN)]
     listed = isinstance(by, Iterable)  # pyright: ignore[reportUnnecessaryIsInstance]
     chosen = [by] if isinstance(by, str) else list(by) if listed else []
     if not chosen or any(one not in every for one in chosen) or any(chosen.count(one) > 1 for one in chosen):

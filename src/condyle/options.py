@@ -12,8 +12,9 @@ from numpy.typing import DTypeLike, NDArray
 from condyle.choices import DTYPES, FORCE_FRAMES, INTEGRATORS, REFERENCE_FRAMES
 from condyle.errors import UnsupportedError
 from condyle.model.change import suggest
+from condyle.model.contact import Contact, anchors_of, checked_contacts, gains_of
 from condyle.model.robot import Frame, Robot
-from condyle.ports import NUMBERS
+from condyle.ports import ACTIVE, ANCHORS, GAINS, NUMBERS
 from condyle.specification import UNBOUND, Bound
 
 
@@ -33,6 +34,7 @@ class CompileArguments(NamedTuple):
     force_frame: str
     integrator: str
     inputs: tuple[str, ...]
+    contacts: tuple[Contact, ...]
 
 
 MOST = 1 << 30
@@ -45,6 +47,7 @@ def bound_of(
     reference_frame: str = UNBOUND.reference_frame,
     force_frame: str = UNBOUND.force_frame,
     integrator: str = UNBOUND.integrator,
+    contacts: Sequence[Contact] | None = None,
 ) -> Bound:
     """The options that functions depend on; UnsupportedError for frames that are not there, and for other words."""
     check_choice("reference_frame", reference_frame, REFERENCE_FRAMES)
@@ -57,17 +60,34 @@ def bound_of(
         if name not in robot.frames:
             known = tuple(robot.frames)
             raise UnsupportedError(f"frames: there is no frame {name!r}{suggest(str(name), known)}")
-    return Bound(names, reference_frame, force_frame, integrator)
+    held = robot.contacts if contacts is None else checked_contacts(robot, contacts)
+    return Bound(names, reference_frame, force_frame, integrator, held)
 
 
-def numbers_of(robot: Robot, inputs: Sequence[str], dtype: str) -> dict[str, NDArray[np.floating]]:
-    """Numbers of the robot that become inputs, and its own; UnsupportedError for what is none, or said twice."""
+def numbers_of(
+    robot: Robot, inputs: Sequence[str], dtype: str, contacts: Sequence[Contact] = ()
+) -> dict[str, NDArray[np.floating]]:
+    """Numbers of the robot and its contacts that become inputs, and its own; flags of contacts always do.
+
+    UnsupportedError for what is none, or said twice, and for a contact that is drawn back to no anchor.
+    """
     listed = isinstance(inputs, Iterable)  # pyright: ignore[reportUnnecessaryIsInstance]
     names = [inputs] if isinstance(inputs, str) else list(inputs) if listed else None
-    known = tuple(NUMBERS)
+    known = (*NUMBERS, *((GAINS.name, ANCHORS.name) if contacts else ()))
     if names is None or any(name not in known or names.count(name) > 1 for name in names):
-        raise UnsupportedError(f"inputs={inputs!r}: give some of {', '.join(map(repr, NUMBERS))}, each once")
-    return {name: np.array(getattr(robot, name), dtype) for name in NUMBERS if name in names}
+        raise UnsupportedError(f"inputs={inputs!r}: give some of {', '.join(map(repr, known))}, each once")
+    loose = next((one for one in contacts if one.gains[0] and not one.is_loop and one.anchor is None), None)
+    if loose is not None and ANCHORS.name not in names:
+        raise UnsupportedError(
+            f"{loose.title}: kp={loose.gains[0]:g} draws it back to its anchor, which is not known: give anchor=, or "
+            f"compile(inputs=({ANCHORS.name!r},)) and one a state"
+        )
+    own = {name: np.array(getattr(robot, name), dtype) for name in NUMBERS if name in names}
+    if not contacts:
+        return own
+    flags = {ACTIVE.name: np.ones(len(contacts), dtype)}
+    more = {GAINS.name: gains_of, ANCHORS.name: anchors_of}
+    return own | flags | {name: of(contacts).astype(dtype) for name, of in more.items() if name in names}
 
 
 def tip_frame(frames: Mapping[str, Frame]) -> str:

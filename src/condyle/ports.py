@@ -58,7 +58,23 @@ DAMPING = Port("damping", ("nv",), "N m s/rad | N s/m", "joint", "viscous fricti
 NUMBERS = {port.name: port for port in (INERTIAS, GRAVITY, ARMATURE, DAMPING)}
 """Numbers of a robot that may be inputs, in the order in which functions take them, behind external forces."""
 
-EXTRA = {F_EXT.name: F_EXT, **NUMBERS}
+ACTIVE = Port("active", ("n_contacts",), "1", "-", "1 where a contact holds, 0 where it is off")
+GAINS = Port("gains", ("n_contacts", "2"), "1/s^2, 1/s", "-", "kp, kd of each contact: Baumgarte's stabilisation")
+ANCHORS = Port(
+    "anchors",
+    ("n_contacts", "12"),
+    "m, 1",
+    "world",
+    "where each contact is held, in the world or in its other frame: x y z, rotation row by row",
+)
+RISING = Port("rising", ("n_contacts",), "1", "-", "1 where a contact was off in the step before and holds now")
+CONTACT_NUMBERS = {port.name: port for port in (ACTIVE, GAINS, ANCHORS, RISING)}
+"""What functions of constrained motion may take, behind numbers of the robot."""
+
+OPEN = {**NUMBERS, **CONTACT_NUMBERS}
+"""All numbers that may be inputs, in the order in which functions take them."""
+
+EXTRA = {F_EXT.name: F_EXT, **OPEN}
 """All that a function may take behind its own inputs, in order."""
 
 NEXT = "{}_next"

@@ -15,7 +15,7 @@ from condyle.functions import FUNCTIONS, variant
 from condyle.functions.quantities import TAU
 from condyle.functions.rollouts import name_of
 from condyle.methods import made
-from condyle.ports import NUMBERS
+from condyle.ports import OPEN
 from condyle.specification import F_EXT
 
 STEP = "step"
@@ -101,7 +101,7 @@ class Rollouts:
         name, own = known
         wrong = next((given for given in numbers if given not in own), None)
         if wrong is not None:
-            cure = f"; compile(inputs=({wrong!r},)) makes it one" if wrong in NUMBERS else ""
+            cure = f"; compile(inputs=({wrong!r},)) makes it one" if wrong in OPEN else ""
             raise TypeError(f"rollout got an unexpected keyword argument {wrong!r}{cure}")
         extra = [x if numbers.get(key) is None else numbers[key] for key, x in own.items()]
         return name, extra if f_ext is None else [f_ext, *extra]

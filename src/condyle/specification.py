@@ -11,7 +11,7 @@ from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any, Literal, NamedTuple, TypeAlias
 
-from condyle.ports import ARMATURE, F_EXT, INERTIAS, NEXT, NUMBERS, Port
+from condyle.ports import ARMATURE, F_EXT, INERTIAS, NEXT, OPEN, Port
 from condyle.routes import ParallelRoute, Route, Size
 
 NormalForm: TypeAlias = Literal["exact", "joint_space"]
@@ -23,13 +23,15 @@ class Bound(NamedTuple):
     frames: names of the robot's frames, in the order of the answers. reference_frame: the axes and the point of
     velocities, accelerations and Jacobians of frames. force_frame: the axes of external forces, "local" for those of
     the body's frame, "local_world_aligned" for the world's at its origin, which they keep when q varies. integrator:
-    how steps of time are made (`condyle.integrators`).
+    how steps of time are made (`condyle.integrators`). contacts: frames that are held, in the order of their
+    flags, each a `condyle.Contact`.
     """
 
     frames: tuple[str, ...] = ()
     reference_frame: str = "local"
     force_frame: str = "local"
     integrator: str = "semi_implicit_euler"
+    contacts: tuple[Any, ...] = ()
 
 
 UNBOUND = Bound()
@@ -128,7 +130,7 @@ class Function:
     that is computed, so that kernels may be kept between runs by it. columns: of a Jacobian or a Hessian, what gives a
     column. forced: the function that is called instead, with external forces as its last input, where these are given
     and have answers of their own. repeat: of a function that is another one repeated over time; it has no routes.
-    numbers: those of the robot that it depends on, of `condyle.ports.NUMBERS`. variant_of: the function that takes
+    numbers: those of the robot that it depends on, of `condyle.ports.OPEN`. variant_of: the function that takes
     fewer inputs.
     """
 
@@ -216,7 +218,7 @@ class Function:
         """
         of_bodies = "inertias" in names
         return replace(
-            self._taking([NUMBERS[name] for name in names]),
+            self._taking([OPEN[name] for name in names]),
             numbers=tuple(name for name in self.numbers if name not in names),
             ways=self._straight_ways,
             parallel_ways=dict,

@@ -6,7 +6,7 @@ zero unless one of i and j carries the other; the structure is read off the entr
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import NamedTuple
 
 from condyle.algorithms.matrix import SparseMatrix
@@ -40,13 +40,25 @@ def ltl(mass: SparseMatrix) -> Factors:
 
 def solve(factors: Factors, b: Sequence[Scalar]) -> list[Scalar]:
     """x with M x = b."""
-    x = list(b)
-    n = len(x)
-    for k in reversed(range(n)):  # Lᵀ y = b
-        for i, value in factors.L.row(k).items():
-            x[i] = x[i] - value * x[k]
-    x = [value * scale for value, scale in zip(x, factors.inverse_D, strict=True)]
-    for k in range(n):  # L x = y
+    y = half_solved(factors, dict(enumerate(b)))
+    return rest_solved(factors, [y[k] for k in range(len(b))])
+
+
+def half_solved(factors: Factors, b: Mapping[int, Scalar]) -> dict[int, Scalar]:
+    """y with Lᵀ y = b, b given by its entries that can differ from zero."""
+    y = dict(b)
+    for k in reversed(range(len(factors.inverse_D))):
+        if k in y:
+            for i, value in factors.L.row(k).items():
+                part = value * y[k]
+                y[i] = y[i] - part if i in y else -part
+    return y
+
+
+def rest_solved(factors: Factors, y: Sequence[Scalar]) -> list[Scalar]:
+    """x with D L x = y."""
+    x = [value * scale for value, scale in zip(y, factors.inverse_D, strict=True)]
+    for k in range(len(x)):
         for i, value in factors.L.row(k).items():
             x[k] = x[k] - value * x[i]
     return x

@@ -8,11 +8,11 @@ joint's own angle. Of nine products for every vector four are left. Exact for ev
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import cast
 
-from condyle.model.tree import Link, Tree, carried
+from condyle.model.tree import Link, Tree, TreeContact, TreeFrame, carried
 from condyle.scalar import is_zero, number
 from condyle.spatial import vector as vec
 from condyle.spatial.rotation import AboutZ, Axes
@@ -27,6 +27,7 @@ def reframed(tree: Tree) -> Tree:
     links = list(tree.links)
     children: dict[int, list[int]] = {}
     weights = carried(tree.parents, [1] * len(links))
+    turns: dict[int, AboutZ] = {}
     for i in reversed(range(len(links))):
         children.setdefault(links[i].parent, []).append(i)
     for i, link in enumerate(links):
@@ -34,12 +35,25 @@ def reframed(tree: Tree) -> Tree:
             continue
         heaviest = max(children[i], key=lambda child: (weights[child], -child))
         if not any(is_zero(x) for row in links[heaviest].numbers.rotation for x in row):
-            _turn(links, i, children[i], heaviest)
-    return replace(tree, links=tuple(links))
+            turns[i] = _turn(links, i, children[i], heaviest)
+    return replace(tree, links=tuple(links), contacts=tuple(_contact(one, turns) for one in tree.contacts))
 
 
-def _turn(links: list[Link], i: int, children: Sequence[int], chosen: int) -> None:
-    """Turn frame i about z so that the chosen child's placement begins with a turn about x."""
+def _contact(one: TreeContact, turns: Mapping[int, AboutZ]) -> TreeContact:
+    """A contact of links whose frames were turned."""
+    return one._replace(frame=_frame(one.frame, turns), other=_frame(one.other, turns))
+
+
+def _frame(frame: TreeFrame, turns: Mapping[int, AboutZ]) -> TreeFrame:
+    turn = turns.get(frame.link)
+    if turn is None:
+        return frame
+    x, y, z = frame.rotation
+    return TreeFrame(frame.link, (turn.into(x), turn.into(y), turn.into(z)), turn.into(frame.origin))
+
+
+def _turn(links: list[Link], i: int, children: Sequence[int], chosen: int) -> AboutZ:
+    """Turn frame i about z so that the chosen child's placement begins with a turn about x; by how much."""
     x, y, _ = (float(cast(float, value)) for value in links[chosen].numbers.rotation[2])
     length = math.hypot(x, y)
     turn = AboutZ(number(-y / length), number(x / length))
@@ -50,6 +64,7 @@ def _turn(links: list[Link], i: int, children: Sequence[int], chosen: int) -> No
     first, second, (_, below, along) = numbers.rotation
     rotation = (first, second, (number(0.0), below, along))
     links[chosen] = replace(links[chosen], numbers=numbers._replace(rotation=rotation))
+    return turn
 
 
 def _turned(link: Link, turn: AboutZ) -> Link:

@@ -12,6 +12,7 @@ from condyle.algorithms.kinematics import placements
 from condyle.algorithms.ltl import Factors, ltl
 from condyle.algorithms.matrix import SparseMatrix
 from condyle.algorithms.placed import external_wrench, inertia_of, joint_at, placement
+from condyle.algorithms.rnea import NO_FORCE, Wrench
 from condyle.algorithms.sweeps import Entry, Field, Matrix, Meet, Vector
 from condyle.algorithms.values import flat, plus
 from condyle.model.tree import Coordinate, Link, Numbers, Tree
@@ -35,7 +36,7 @@ class Unrolled:
         self.damping, self.reference_frame = inputs.get("damping"), tree.reference_frame
         self.free_rotors = tree.has_free_rotors or ("armature" in inputs and tree.has_free_joints)
         self.world_forces = f_ext is not None and tree.has_world_forces
-        self.f_ext: Field[tuple[vec.Vector, vec.Vector]] | None = None
+        self.f_ext: Field[Wrench] | None = None
         if f_ext is not None:
             self.f_ext = [external_wrench(*of, f_ext) for of in zip(tree.links, self.force_frames, strict=True)]
         self._negated: dict[str, SparseMatrix] = {}
@@ -215,7 +216,21 @@ class Unrolled:
         rise: Callable[..., T],
         values: Field[object],
     ) -> list[list[Scalar]]:
-        """The rows of what `carry` meets on its way from link j to the root; none where it hangs on the world."""
+        """The rows of `columns`; none where j hangs on the world."""
+        columns = self.columns(j, carry, meet, rise, values)
+        size = max(map(len, columns.values()), default=0)
+        none = (number(0.0),) * size
+        return [[columns.get(k, none)[row] for k in range(self.tree.nv)] for row in range(size)]
+
+    def columns(
+        self,
+        j: int,
+        carry: T,
+        meet: Callable[..., Sequence[object]],
+        rise: Callable[..., T],
+        values: Field[object],
+    ) -> dict[int, tuple[Scalar, ...]]:
+        """By coordinate what `carry` meets on its way from link j to the root; see `frame_columns`."""
         columns: dict[int, tuple[Scalar, ...]] = {}
         while j >= 0:
             link, joint = self.tree.links[j], self.joints[j]
@@ -223,9 +238,14 @@ class Unrolled:
                 column = tuple(scaled(value, coordinate.ratio) for value in flat(met))
                 columns[coordinate.at] = plus(columns[coordinate.at], column) if coordinate.at in columns else column
             carry, j = rise(joint, carry, values[j]), link.parent
-        size = max(map(len, columns.values()), default=0)
-        none = (number(0.0),) * size
-        return [[columns.get(k, none)[row] for k in range(self.tree.nv)] for row in range(size)]
+        return columns
+
+    def pushed(self, wrenches: Mapping[int, Wrench]) -> Unrolled:
+        """The same with these wrenches too, by link, each in the link's axes about its origin."""
+        own = self.f_ext or [NO_FORCE] * len(self.tree.links)
+        found = Unrolled(self.tree, self.inputs)
+        found.f_ext = [plus(wrench, wrenches[i]) if i in wrenches else wrench for i, wrench in enumerate(own)]
+        return found
 
     def gathered(self, field: Field[Sequence[Scalar]]) -> list[Scalar]:
         result: list[Scalar | None] = [None] * self.tree.nv

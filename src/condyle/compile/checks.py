@@ -19,6 +19,8 @@ SHOWN = 8
 
 def unbound(tree: Tree, function: Function) -> str:
     """Which option, or "mass", keeps a robot from having a function; nothing if it has it."""
+    if "contacts" in function.options and not tree.contacts:
+        return "contacts"
     if "frames" in function.options and not tree.frames:
         return "frames"
     if function.reference_frames and tree.reference_frame not in function.reference_frames:
@@ -38,6 +40,11 @@ def check_bound(tree: Tree, function: Function, frames: Mapping[str, Frame]) -> 
         some = ", ".join(map(repr, list(frames)[:SHOWN])) + (" and more" if len(frames) > SHOWN else "")
         raise UnsupportedError(
             f"{function.method}: no frames were named; give frames=({tip_frame(frames)!r},), say. This robot has {some}"
+        )
+    if wanting == "contacts":
+        tip = tip_frame(frames) if frames else "foot"
+        raise UnsupportedError(
+            f"{function.method}: the robot has no contacts; give contacts=(condyle.Contact({tip!r}, 'point'),), say"
         )
     if wanting == "reference_frame":
         known = " or ".join(map(repr, function.reference_frames))

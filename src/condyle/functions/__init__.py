@@ -10,12 +10,13 @@ from collections.abc import Callable, Generator, Iterable
 from contextlib import contextmanager
 from typing import ClassVar, NamedTuple
 
-from condyle.functions import dynamics, kinematics, steps
+from condyle.functions import contacts, dynamics, kinematics, steps
+from condyle.functions.contacts import CONSTRAINED
 from condyle.functions.dynamics import DYNAMICS
 from condyle.functions.kinematics import KINEMATICS
 from condyle.functions.momentum import MOMENTA
 from condyle.functions.steps import STEPS
-from condyle.ports import NUMBERS
+from condyle.ports import OPEN
 from condyle.specification import F_EXT, Call, Function, MinusProduct, Port
 
 
@@ -45,9 +46,13 @@ def found_by(maker: Callable[[str], Function | None]) -> Callable[[str], Functio
     return maker
 
 
-FUNCTIONS = Functions({function.name: function for function in (*DYNAMICS, *KINEMATICS, *MOMENTA, *STEPS)})
+_FAMILIES = (DYNAMICS, KINEMATICS, MOMENTA, STEPS, CONSTRAINED)
 
-AUXILIARY = {function.name: function for function in (*dynamics.AUXILIARY, *kinematics.AUXILIARY, *steps.AUXILIARY)}
+FUNCTIONS = Functions({function.name: function for family in _FAMILIES for function in family})
+
+AUXILIARY = {
+    function.name: function for family in (dynamics, kinematics, steps, contacts) for function in family.AUXILIARY
+}
 """What rules for derivatives call beside these."""
 
 DEFAULT = tuple(function.name for function in DYNAMICS)
@@ -97,7 +102,7 @@ def _with_forces(name: str) -> Function | None:
 def _opened(name: str) -> Function | None:
     """A function with numbers of the robot as inputs, such as "fd_f_ext_inertias_gravity"."""
     rest, names = name, list[str]()
-    for number in reversed(NUMBERS):
+    for number in reversed(OPEN):
         if rest.endswith(f"_{number}"):
             rest = rest.removesuffix(f"_{number}")
             names.insert(0, number)
@@ -144,7 +149,7 @@ def registered(function: Function) -> Generator[Function]:
 def quantities() -> dict[str, Port]:
     """Every quantity by its name."""
     every = [port for function in FUNCTIONS.values() for port in (*function.inputs, *function.outputs)]
-    return {port.name: port for port in (*every, F_EXT, *NUMBERS.values())}
+    return {port.name: port for port in (*every, F_EXT, *OPEN.values())}
 
 
 def expanded(function: Function) -> tuple[Call | MinusProduct, ...]:

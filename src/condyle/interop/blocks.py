@@ -125,7 +125,7 @@ class Method:
         base = known_function(short_name(target, Task("", task.of)))
         self._base, self._forced = base, base.forced if not task.kind else ""
         options = dyn.__reduce__()[1]
-        own = numbers_of(options.robot, options.inputs, options.dtype)
+        own = numbers_of(options.robot, options.inputs, options.dtype, options.contacts)
         self._own = {name: value for name, value in own.items() if name in base.numbers}
         self._takes_forces = base.takes_f_ext or bool(self._forced)
         self._always = task.by is not None and F_EXT.name in task.by

@@ -35,7 +35,7 @@ class JaxMaker(Maker):
         options = dyn.__reduce__()[1]
         self.engine = Engine(dyn, held, named, is_tangent or is_plain(layout_of(options.robot)))
         self.sizes, self.dtype = self.engine.sizes, dyn.dtype
-        self.numbers = numbers_of(options.robot, options.inputs, options.dtype)
+        self.numbers = numbers_of(options.robot, options.inputs, options.dtype, options.contacts)
 
     def what(self, name: str) -> What:
         chain, known = "", parsed(name)

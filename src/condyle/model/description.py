@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 
@@ -84,6 +85,7 @@ class Description:
     snap: float = 1e-9
     snapped: Snapped = NONE_SNAPPED
     file: str | None = None
+    contacts: tuple[Any, ...] = ()
 
 
 def describe(robot: RobotData) -> Description:
@@ -101,7 +103,8 @@ def describe(robot: RobotData) -> Description:
         if name not in named:
             links.append(Link(massless(name)))
             joints.append(JointSpec("", FIXED, carrier(robot, frame.body), name, frame.placement))
-    return Description(robot.name, robot.gravity, tuple(links), tuple(joints), robot.snap, robot.snapped)
+    whole = (robot.name, robot.gravity, tuple(links), tuple(joints))
+    return Description(*whole, robot.snap, robot.snapped, contacts=robot.contacts)
 
 
 def carrier(robot: RobotData, body: int) -> str | None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, fields
 from types import MappingProxyType
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -176,7 +176,8 @@ class RobotData:
     base: what is welded to the world, in world axes (None when nothing is, as with a floating base).
     ModelError for a body with a negative mass, or a number that is not finite.
     snap: the angle [rad] within which rotations were taken as quarter turns. snapped: how many were (count), and
-    the largest change (largest, [rad]). nq: length of q. nv: length of v, a, tau.
+    the largest change (largest, [rad]). contacts: loop closures of its file, each a `condyle.Contact`. nq: length of
+    q. nv: length of v, a, tau.
     """
 
     name: str
@@ -187,6 +188,7 @@ class RobotData:
     base: Body | None
     snap: float
     snapped: Snapped = NONE_SNAPPED
+    contacts: tuple[Any, ...] = ()
     nq: int = field(init=False)
     nv: int = field(init=False)
 
@@ -202,7 +204,17 @@ class RobotData:
 
     def __reduce__(self) -> tuple[type[RobotData], tuple[object, ...]]:
         frames = dict(self.frames)
-        numbers = (self.name, self.gravity, self.joints, self.bodies, frames, self.base, self.snap, self.snapped)
+        numbers = (
+            self.name,
+            self.gravity,
+            self.joints,
+            self.bodies,
+            frames,
+            self.base,
+            self.snap,
+            self.snapped,
+            self.contacts,
+        )
         return type(self), numbers
 
     @property

@@ -13,8 +13,9 @@ from typing import NamedTuple, TypeVar, cast
 import numpy as np
 
 from condyle.model.array import Array, transpose
+from condyle.model.contact import HERE, Contact
 from condyle.model.joints import JointType
-from condyle.model.parts import Joint, RobotData
+from condyle.model.parts import Frame, Joint, RobotData
 from condyle.model.placement import Placement, alignment
 from condyle.scalar import Scalar, number
 from condyle.spatial.rotation import Axes
@@ -74,9 +75,28 @@ class TreeFrame(NamedTuple):
     origin: Vector
 
 
+class TreeContact(NamedTuple):
+    """A frame that is held against another one."""
+
+    frame: TreeFrame
+    """the contact itself"""
+    other: TreeFrame
+    """where its anchor is given: a frame of another link, or the world"""
+    anchor: tuple[float, ...]
+    """x y z, then the rotation row by row, in `other`"""
+    rows: tuple[int, ...]
+    """which entries of the relative motion [linear; angular] are held"""
+    gains: tuple[float, float]
+
+    @property
+    def classical(self) -> bool:
+        """Whether the origin alone is held: its classical acceleration, not the spatial one."""
+        return self.rows == (0, 1, 2)
+
+
 @dataclass(frozen=True)
 class Tree:
-    """Links in order, parents first; the frames and the axes that were asked for, see `Bound`."""
+    """Links in order, parents first; the frames, axes and contacts that were asked for, see `Bound`."""
 
     nq: int
     nv: int
@@ -87,6 +107,12 @@ class Tree:
     reference_frame: str = "local"
     force_frame: str = "local"
     integrator: str = "semi_implicit_euler"
+    contacts: tuple[TreeContact, ...] = ()
+
+    @property
+    def n_rows(self) -> int:
+        """How many entries of relative motions all contacts hold."""
+        return sum(len(one.rows) for one in self.contacts)
 
     @property
     def parents(self) -> list[int]:
@@ -147,7 +173,10 @@ def tree_of(robot: RobotData, bound: Bound = UNBOUND) -> Tree:
         _floats3(robot.gravity),
         tuple(builder.links),
         tuple(builder.frame(*robot.frames[name]) for name in bound.frames),
-        *bound[1:],
+        bound.reference_frame,
+        bound.force_frame,
+        bound.integrator,
+        tuple(builder.contact(one) for one in bound.contacts),
     )
 
 
@@ -180,6 +209,20 @@ class _TreeBuilder:
         rotation, origin = self.pose_of_body[body]
         axes, at = rotation @ placement.rotation, rotation @ placement.translation + origin
         return TreeFrame(self.link_of_body[body], _matrix(transpose(axes)), _vector(at))
+
+    def contact(self, one: Contact) -> TreeContact:
+        """A contact: its own frame, and the frame that its anchor is given in."""
+        frames = self.robot.frames
+        body, placement = frames[one.frame]
+        world = Frame(-1, HERE)
+        anchor = [*one.anchored.translation, *np.ravel(one.anchored.rotation)]
+        return TreeContact(
+            self.frame(body, placement.compose(one.placed)),
+            self.frame(*(world if one.other is None else frames[one.other])),
+            tuple(float(x) for x in anchor),
+            one.rows,
+            one.gains,
+        )
 
     def _append(
         self,

@@ -16,6 +16,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from condyle.errors import DTypeError, ShapeError, UnsupportedError
+from condyle.ports import ACTIVE, RISING
 from condyle.runtime import memory
 from condyle.runtime._native import empty
 from condyle.runtime.rows import (
@@ -33,6 +34,8 @@ from condyle.runtime.rows import (
 )
 from condyle.specification import F_EXT, Function, Port
 
+FLAGS = (ACTIVE.name, RISING.name)
+"""Inputs that may be truth values."""
 _PLAIN = 0x101  # NumPy's flags C_CONTIGUOUS and ALIGNED
 
 
@@ -169,7 +172,11 @@ class Binder:
     def _array(self, spec: ArraySpec, arg: ArrayLike) -> Floats:
         """The argument as an array that ends in the port's dimensions, of a dtype that is right or may be converted."""
         array = arg if type(arg) is np.ndarray else as_array(self._method, spec.name, arg)
-        if array.dtype != self._dtype and not self._converts(array, listed=isinstance(arg, (list, tuple, int, float))):
+        if (
+            array.dtype != self._dtype
+            and not self._converts(array, listed=isinstance(arg, (list, tuple, int, float)))
+            and not (array.dtype.kind == "b" and spec.name in FLAGS)
+        ):
             raise DTypeError(self._wrong_dtype(spec.name, array))
         dims = spec.dims
         if array.shape[array.ndim - len(dims) :] != dims or array.ndim < len(dims):

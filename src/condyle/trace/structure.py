@@ -18,7 +18,14 @@ Entries: TypeAlias = "NDArray[np.bool_]"
 
 def sizes(tree: Tree) -> dict[str, int]:
     """What the dimension names of `condyle.specification` are for this tree."""
-    return {"nq": tree.nq, "nv": tree.nv, "n_bodies": tree.n_bodies, "n_frames": len(tree.frames)}
+    return {
+        "nq": tree.nq,
+        "nv": tree.nv,
+        "n_bodies": tree.n_bodies,
+        "n_frames": len(tree.frames),
+        "n_contacts": len(tree.contacts),
+        "n_rows": tree.n_rows,
+    }
 
 
 def layout_of(tree: Tree, port: Port, lanes: int) -> Layout:

@@ -1,0 +1,220 @@
+"""Derivatives of motion with contacts: [da; -df] = -K^-1 [d(M a + c - Jᵀ f) - dtau; d(J a + gamma)].
+
+Of the forces: those of inverse dynamics where forces f are fixed to their bodies, and, where a force has the axes of
+another body, how it turns. Of the contacts: with s a column of a side at the contact, V and A its velocity and
+acceleration there, V_j that of body j behind the joint, V_p and A_p those of its parent,
+
+    dV / dq = V_p x s                                   dV / dv = s
+    dA / dq = A_p x s + (V_p x s) x (V - V_p)           dA / dv = (V_j + V_p - V) x s
+
+in the contact's axes as they move with that side. What is held against another body B turns with both: (s_A - s_B) x
+of B's V and A are added. Featherstone 2008, section 2.11; Singh, Russell, Wensing 2022.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import NamedTuple, TypeAlias
+
+from condyle.algorithms.contacts import Contacts, Held, Row, Side
+from condyle.algorithms.damping import with_damping
+from condyle.algorithms.derivatives import DERIVATIVES
+from condyle.algorithms.jacobians import columns_at, from_parent
+from condyle.algorithms.joint import Joint
+from condyle.algorithms.kinematics import Pose
+from condyle.algorithms.matrix import SparseMatrix
+from condyle.algorithms.rnea import Motion, Wrench, at_rest, motion
+from condyle.algorithms.unrolled import Unrolled
+from condyle.model.joints import JOINT_TYPES
+from condyle.scalar import Scalar, is_zero
+from condyle.spatial import twist
+from condyle.spatial import vector as vec
+from condyle.spatial.twist import Pair, cross_motion
+from condyle.spatial.vector import Vector
+
+Columns: TypeAlias = "dict[int, Pair]"
+"""By coordinate."""
+
+
+class Rates(NamedTuple):
+    """Of a joint: its v and a, and whether the world is its parent."""
+
+    v: tuple[Scalar, ...]
+    a: tuple[Scalar, ...]
+    first: bool
+
+
+class Seen(NamedTuple):
+    """The contact seen from a body, and the body's velocity and acceleration there."""
+
+    frame: Pose
+    V: Pair
+    A: Pair
+
+
+class Column(NamedTuple):
+    """Of a side by one coordinate: its motion, and the derivatives of V by q, of A by q and by v."""
+
+    s: Pair
+    V_q: Pair
+    A_q: Pair
+    A_v: Pair
+
+
+class Slopes:
+    """Derivatives of J a + gamma by q and by v, row by row."""
+
+    def __init__(self, contacts: Contacts, a: Sequence[Scalar]) -> None:
+        self.contacts, self.tree = contacts, contacts.tree
+        v, rates = self.tree.given("v"), self.tree.dofs(a)
+        self.rates = [
+            Rates(tuple(one), tuple(other), link.parent < 0)
+            for one, other, link in zip(v, rates, self.tree.tree.links, strict=True)
+        ]
+        self.motions = self.tree.forward(motion, at_rest(vec.ZERO), v, rates)
+        self.by_q, self.by_v = list[Row](), list[Row]()
+        for k, one in enumerate(contacts.held):
+            self._add(k, one)
+
+    def _add(self, k: int, one: Held) -> None:
+        """The rows of contact k."""
+        by_q, by_v, moving = self._moving(k, one)
+        relative = self.contacts.relative[k]
+        if one.damped:
+            _add_scaled(by_q, one.gains[1], moving)
+            _add_scaled(by_v, one.gains[1], relative)
+        if one.drawn:
+            _add_scaled(by_q, one.gains[0], self._errors(k, one))
+        for row in one.of.rows:
+            for found, columns in ((self.by_q, by_q), (self.by_v, by_v)):
+                entries = ((i, (*x[0], *x[1])[row]) for i, x in columns.items())
+                found.append({i: value for i, value in entries if not is_zero(value)})
+
+    def _moving(self, k: int, one: Held) -> tuple[Columns, Columns, Columns]:
+        """By coordinate: of the relative acceleration by q and by v, of the relative velocity by q."""
+        by_q, by_v, moving = dict[int, Pair](), dict[int, Pair](), dict[int, Pair]()
+        for sign, side in one.sides:
+            for coordinate, column in self._side(one, side).items():
+                _plus(by_q, coordinate, twist.scale(sign, column.A_q))
+                _plus(by_v, coordinate, twist.scale(sign, column.A_v))
+                _plus(moving, coordinate, twist.scale(sign, column.V_q))
+        if one.other is not None:
+            V, A = self._at(one, one.other)
+            for coordinate, column in self.contacts.relative[k].items():
+                turn = (vec.ZERO, column[1]) if one.of.classical else column
+                _plus(by_q, coordinate, cross_motion(turn, A))
+                _plus(moving, coordinate, cross_motion(turn, V))
+        return by_q, by_v, moving
+
+    def _at(self, one: Held, side: Side) -> tuple[Pair, Pair]:
+        """V and A of a side in the contact's axes: A classical where the contact is a point."""
+        (axes, point), link = side.frame, self.motions[side.link]
+        V = side.frame.transform.motion_to_child(self.contacts.twists[side.link])
+        linear = vec.transposed_times(axes, vec.add(link.a, vec.times(link.U, point)))
+        if not one.of.classical:
+            linear = vec.sub(linear, vec.cross(V[1], V[0]))
+        return V, (linear, vec.transposed_times(axes, link.dw))
+
+    def _side(self, one: Held, side: Side) -> dict[int, Column]:
+        V, A = self._at(one, side)
+        if one.of.classical:
+            A = vec.sub(A[0], vec.cross(V[1], V[0])), A[1]
+
+        def meet(joint: Joint, seen: Seen, rates: Rates) -> list[Column]:
+            V_p, A_p = _parent(joint, seen, rates)
+            return [_column(s, V, seen.V, V_p, A_p, one.of.classical) for s in columns_at(joint, seen.frame)]
+
+        def rise(joint: Joint, seen: Seen, rates: Rates) -> Seen:
+            return Seen(from_parent(joint, seen.frame), *_parent(joint, seen, rates))
+
+        found = self.tree.columns(side.link, Seen(side.frame, V, A), meet, rise, self.rates)
+        parts = {k: [(vec.three(x, 6 * i), vec.three(x, 6 * i + 3)) for i in range(4)] for k, x in found.items()}
+        return {k: Column(*x) for k, x in parts.items()}
+
+    def _errors(self, k: int, one: Held) -> dict[int, Pair]:
+        """Derivatives of e by q."""
+        arm, turn = self.contacts.errors(k)
+        rows = [] if one.of.classical else JOINT_TYPES["spherical"].transport_inverse(list(turn))
+        own, found = self.contacts.columns(one.own), dict[int, Pair]()
+        for i, (slide, w) in self.contacts.relative[k].items():
+            if one.of.classical:
+                found[i] = slide, vec.ZERO
+                continue
+            angular = vec.three([row[0] * w[0] + row[1] * w[1] + row[2] * w[2] for row in rows])
+            found[i] = self._slide(k, one, i, (slide, w)), angular
+        for i, (_, w) in own.items():
+            found[i] = vec.add(found[i][0], vec.cross(arm, w)), found[i][1]
+        return found
+
+    def _slide(self, k: int, one: Held, i: int, column: Pair) -> Vector:
+        """How A's origin moves against B's anchor, by coordinate i: B's column is given at A's origin."""
+        if one.other is None:
+            return column[0]
+        own = self.contacts.columns(one.own).get(i, twist.ZERO)
+        turned = vec.sub(own[1], column[1])  # B's
+        arm = self.contacts.errors(k)[0]
+        return vec.add(column[0], vec.cross(turned, arm))
+
+
+def _parent(joint: Joint, seen: Seen, rates: Rates) -> tuple[Pair, Pair]:
+    """V_p and A_p."""
+    if rates.first:
+        return twist.ZERO, twist.ZERO
+    columns = columns_at(joint, seen.frame)
+    own = twist.combined(rates.v, columns)
+    grown = twist.add(twist.combined(rates.a, columns), cross_motion(seen.V, own))
+    return twist.add(seen.V, twist.scale(-1.0, own)), twist.add(seen.A, twist.scale(-1.0, grown))
+
+
+def _column(s: Pair, V: Pair, V_j: Pair, V_p: Pair, A_p: Pair, classical: bool) -> Column:
+    V_q = cross_motion(V_p, s)
+    left = twist.add(V, twist.scale(-1.0, V_p))
+    A_q = twist.add(cross_motion(A_p, s), cross_motion(V_q, left))
+    A_v = cross_motion(twist.add(V_j, twist.scale(-1.0, left)), s)
+    if classical:
+        A_q, A_v = _classical(A_q, V, V_q), _classical(A_v, V, s)
+    return Column(s, V_q, A_q, A_v)
+
+
+def _classical(A: Pair, V: Pair, of_V: Pair) -> Pair:
+    """The derivative of A + w x v, given those of A and V."""
+    return vec.add(A[0], vec.add(vec.cross(of_V[1], V[0]), vec.cross(V[1], of_V[0]))), A[1]
+
+
+def _add_scaled(found: Columns, factor: Scalar, columns: Columns) -> None:
+    for k, column in columns.items():
+        _plus(found, k, twist.scale(factor, column))
+
+
+def _plus(found: Columns, k: int, part: Pair) -> None:
+    found[k] = twist.add(found[k], part) if k in found else part
+
+
+def wrenches(contacts: Contacts, f: Sequence[Scalar]) -> dict[int, Wrench]:
+    """What forces of contacts, [force; torque] each, do to links: in the axes of each, about its origin."""
+    found: dict[int, Pair] = {}
+    for k, one in enumerate(contacts.held):
+        wrench = vec.three(f, 6 * k), vec.three(f, 6 * k + 3)
+        for sign, side in one.sides:
+            part = twist.scale(sign, side.frame.transform.force_to_parent(wrench))
+            _plus(found, side.link, part)
+    return {link: Wrench(*wrench) for link, wrench in found.items()}
+
+
+def force_slopes(contacts: Contacts, a: Sequence[Scalar], f: Sequence[Scalar]) -> tuple[SparseMatrix, SparseMatrix]:
+    """Derivatives of M a + c - Jᵀ f by q and by v, at given a and forces [force; torque] of contacts."""
+    tree: Unrolled = contacts.tree.pushed(wrenches(contacts, f))
+    by_q, by_v = DERIVATIVES["closed_form"](tree, tree.given("v"), tree.dofs(a))
+    assert isinstance(by_q, SparseMatrix)
+    for k, one in enumerate(contacts.held):
+        if one.other is None:
+            continue
+        force, torque = vec.three(f, 6 * k), vec.three(f, 6 * k + 3)
+        for j, turn in contacts.relative[k].items():
+            moved = (vec.ZERO, turn[1]) if one.of.classical else turn
+            for i, s in contacts.columns(one.other).items():
+                part = cross_motion(s, moved)
+                value = vec.dot(part[0], force) + vec.dot(part[1], torque)
+                if not is_zero(value):
+                    by_q.add(i, j, value)
+    return by_q, with_damping(tree, by_v)  # pyright: ignore[reportReturnType]

@@ -1,0 +1,161 @@
+"""Motion with contacts: M a + c = tau + Jᵀ f, J a + gamma = 0, from the factors of M.
+
+With M = Lᵀ D L and Y = L^-T Jᵀ, the Delassus matrix is G = J M^-1 Jᵀ = Yᵀ D^-1 Y, and forces follow from
+
+    (G + mu 1) f_(k+1) = b + mu f_k,    b = - J a_free - gamma,
+
+a few times: for independent rows the error falls by mu / (mu + G) each time; dependent ones have the proximal limit,
+which is the force of least size where the rows agree. Rows of a contact that is off are zero, and 1 is added on their
+diagonal: its force is zero. Featherstone 2008, section 8.8; Carpentier, Budhiraja, Mansard 2021.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from functools import cached_property
+
+from condyle.algorithms.contacts import Contacts, Row
+from condyle.algorithms.damping import driven
+from condyle.algorithms.ltl import Factors, half_solved, inverse, ltl, rest_solved
+from condyle.algorithms.ltl import solve as solve_by
+from condyle.algorithms.matrix import SparseMatrix
+from condyle.algorithms.solvers import factors, net_force
+from condyle.algorithms.unrolled import Unrolled
+from condyle.scalar import Scalar, number, sqrt, total
+
+MU = 1e-6
+"""mu, as a part of the mean of G's diagonal: float32 still tells G + mu 1 from a singular G."""
+LEAST = 1e-12
+"""The same [1/kg] where G is zero."""
+TIMES = 4
+"""Proximal iterations. Two more than are needed where G's eigenvalues spread by less than 1e3."""
+
+
+class Constrained:
+    """A robot with contacts at one state, ready to be solved for any right-hand side."""
+
+    def __init__(self, tree: Unrolled, active: Sequence[Scalar]) -> None:
+        self.tree, self.contacts = tree, Contacts(tree)
+        flags = zip(active, tree.tree.contacts, strict=True)
+        self.active = [flag for flag, one in flags for _ in one.rows]
+
+    @cached_property
+    def J(self) -> list[Row]:
+        """The rows of the contacts that are on; zeros for others."""
+        flagged = zip(self.active, self.contacts.J, strict=True)
+        return [{k: flag * x for k, x in row.items()} for flag, row in flagged]
+
+    @cached_property
+    def factors(self) -> Factors:
+        return factors(self.tree)
+
+    @cached_property
+    def Y(self) -> list[Row]:
+        """Of L^-T Jᵀ the columns."""
+        return [half_solved(self.factors, row) for row in self.J]
+
+    @cached_property
+    def scaled(self) -> list[Row]:
+        """Of D^-1 Y the columns."""
+        return [{k: x * self.factors.inverse_D[k] for k, x in column.items()} for column in self.Y]
+
+    @cached_property
+    def G(self) -> SparseMatrix:
+        """J M^-1 Jᵀ."""
+        found = SparseMatrix(len(self.Y))
+        for i, column in enumerate(self.Y):
+            for j in range(i + 1):
+                terms = [x * self.scaled[j][k] for k, x in column.items() if k in self.scaled[j]]
+                if terms:
+                    found.put(i, j, total(terms))
+                    found.put(j, i, total(terms))
+        return found
+
+    @cached_property
+    def mu(self) -> Scalar:
+        """MU times the mean of G's diagonal."""
+        diagonal = [x for i in range(self.G.size) if (x := self.G.get(i, i)) is not None]
+        return total([number(LEAST), *([(MU / self.G.size) * total(diagonal)] if diagonal else [])])
+
+    @cached_property
+    def regular(self) -> Factors:
+        """Of G + mu 1, and 1 for what is off."""
+        return self.regularised(self.G)
+
+    def regularised(self, matrix: SparseMatrix) -> Factors:
+        """The factors of a matrix like G, with mu and what is off on its diagonal."""
+        found = SparseMatrix.of(matrix.size, matrix)
+        for k, flag in enumerate(self.active):
+            found.add(k, k, self.mu + (1.0 - flag))
+        return ltl(found)
+
+    def forces(self, b: Sequence[Scalar], by: Factors | None = None) -> list[Scalar]:
+        """f with G f = b, or what the proximal iterations make of it."""
+        regular = by or self.regular
+        f = solve_by(regular, b)
+        for _ in range(TIMES - 1):
+            f = solve_by(regular, [x + self.mu * y for x, y in zip(b, f, strict=True)])
+        return f
+
+    @cached_property
+    def inverse(self) -> SparseMatrix:
+        """The matrix that takes b to these forces: P_2 = P + mu P P, P_4 = P_2 + (mu P)² P_2."""
+        found = inverse(self.regular)
+        small, done = _times(found, self.mu), 1
+        while done < TIMES:
+            found, done = _sum(found, small.times(found)), 2 * done
+            small = small.times(small) if done < TIMES else small
+        return found
+
+    def at(self, half: Mapping[int, Scalar]) -> list[Scalar]:
+        """J M^-1 x, given L^-T x."""
+        return [
+            total(terms) if (terms := [x * half[k] for k, x in column.items() if k in half]) else number(0.0)
+            for column in self.scaled
+        ]
+
+    def moved(self, half: Mapping[int, Scalar], f: Sequence[Scalar]) -> list[Scalar]:
+        """M^-1 (x + Jᵀ f), given L^-T x."""
+        found = [half.get(k, number(0.0)) for k in range(self.tree.nv)]
+        for force, column in zip(f, self.Y, strict=True):
+            for k, x in column.items():
+                found[k] = found[k] + force * x
+        return rest_solved(self.factors, found)
+
+    def solved(self, x: Sequence[Scalar], y: Sequence[Scalar]) -> tuple[list[Scalar], list[Scalar]]:
+        """(a, f) with M a - Jᵀ f = x, and J a = y in the rows that are on, f = y in the others."""
+        half = half_solved(self.factors, dict(enumerate(x)))
+        f = self.forces([one - reached for one, reached in zip(y, self.at(half), strict=True)])
+        return self.moved(half, f), f
+
+    def dynamics(self) -> tuple[list[Scalar], list[Scalar]]:
+        """(a, f) of the tree's v, tau and external forces."""
+        held = zip(self.active, self.contacts.bias, strict=True)
+        return self.solved(net_force(driven(self.tree)), [-(flag * x) for flag, x in held])
+
+    def impact(self, v: Sequence[Scalar], restitution: Sequence[Scalar]) -> tuple[list[Scalar], list[Scalar]]:
+        """(v after, impulses), no more energy than before: see decision 0081."""
+        contacts = zip(restitution, self.tree.tree.contacts, strict=True)
+        factors = [sqrt((1.0 - e) / (1.0 + e)) for e, one in contacts for _ in one.rows]
+        kept = ((i, j, x + factors[i] * factors[j] * x) for i, j, x in self.G)
+        approach = [flag * x for flag, x in zip(self.active, self.contacts.velocities(v), strict=True)]
+        f = self.forces([-2.0 * x for x in approach], self.regularised(SparseMatrix.of(self.G.size, kept)))
+        return [x + y for x, y in zip(v, self.moved({}, f), strict=True)], f
+
+    def placed(self, f: Sequence[Scalar]) -> list[Scalar]:
+        """Forces of rows as [force; torque] of each contact."""
+        values, found = iter(f), list[Scalar]()
+        for one in self.tree.tree.contacts:
+            found += [next(values) if row in one.rows else number(0.0) for row in range(6)]
+        return found
+
+
+def _times(matrix: SparseMatrix, factor: Scalar) -> SparseMatrix:
+    return SparseMatrix.of(matrix.size, ((i, j, x * factor) for i, j, x in matrix))
+
+
+def _sum(a: SparseMatrix, b: SparseMatrix) -> SparseMatrix:
+    found = SparseMatrix.of(a.size, a)
+    for i, j, x in b:
+        found.add(i, j, x)
+    return found

@@ -1,0 +1,227 @@
+"""Contacts: the rows J of what they hold, and gamma, with J a + gamma = 0.
+
+A contact holds entries of the motion of its frame A relative to the world, or to a frame B of another body, in A's
+axes. With columns s of a side, [linear; angular] at the contact,
+
+    J = s_A - s_B,    gamma = acceleration_A - acceleration_B at a = 0, + kd J v + kp e.
+
+A point is held by the classical acceleration of its origin, each side at its own point; lines and planes by the
+spatial one, both sides at A's origin. e: the placement of A seen from B's, as a translation in A's axes and the
+logarithm of its rotation. Featherstone 2008, sections 8.1 to 8.4; Baumgarte 1972.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from functools import cached_property
+from typing import NamedTuple, TypeAlias
+
+from condyle.algorithms import kinematics
+from condyle.algorithms.jacobians import columns_at, from_parent, nothing
+from condyle.algorithms.joint import Joint
+from condyle.algorithms.kinematics import WORLD, Pose, inside
+from condyle.algorithms.placed import placement
+from condyle.algorithms.rnea import Motion, at_rest, motion, no_acceleration
+from condyle.algorithms.sweeps import Field
+from condyle.algorithms.unrolled import Unrolled
+from condyle.model.joints import lie
+from condyle.model.tree import TreeContact, TreeFrame
+from condyle.scalar import Scalar, is_zero, maximum, number, sqrt, total
+from condyle.spatial import twist
+from condyle.spatial import vector as vec
+from condyle.spatial.rotation import Full
+from condyle.spatial.transform import Transform
+from condyle.spatial.twist import Pair
+from condyle.spatial.vector import Matrix, Vector
+
+Row: TypeAlias = "dict[int, Scalar]"
+"""The entries of a row of J that can differ from zero, by coordinate."""
+
+SMALL = 1e-12
+"""Of the square of a quaternion's real part: at half a turn the logarithm is large, not NaN."""
+
+
+class Side(NamedTuple):
+    """One of the two bodies of a contact: its link, and the contact's axes and point seen from there."""
+
+    link: int
+    frame: Pose
+
+
+class Held(NamedTuple):
+    """A contact at one state. other: the side that it is held against, None for the world."""
+
+    of: TreeContact
+    own: Side
+    other: Side | None
+    gains: tuple[Scalar, Scalar]
+
+    @property
+    def sides(self) -> list[tuple[float, Side]]:
+        """Both, with their signs in J."""
+        return [(1.0, self.own), *([] if self.other is None else [(-1.0, self.other)])]
+
+    @property
+    def damped(self) -> bool:
+        return not is_zero(self.gains[1])
+
+    @property
+    def drawn(self) -> bool:
+        """Whether it is drawn back to its anchor."""
+        return not is_zero(self.gains[0])
+
+
+class Contacts:
+    """All contacts of a tree at one state."""
+
+    def __init__(self, tree: Unrolled) -> None:
+        self.tree = tree
+
+    @cached_property
+    def held(self) -> list[Held]:
+        return [self._held(k, one) for k, one in enumerate(self.tree.tree.contacts)]
+
+    def _held(self, k: int, one: TreeContact) -> Held:
+        gains = self.tree.inputs.get("gains")
+        kp, kd = (number(x) for x in one.gains) if gains is None else gains[2 * k : 2 * k + 2]
+        own, at = Side(one.frame.link, inside(WORLD, _transform(one.frame))), one.other.link
+        if at < 0:
+            return Held(one, own, None, (kp, kd))
+        pose, here = self._pose(one.frame), self.poses[at]
+        if one.classical:
+            origin = self._anchored(k, one).translation
+        else:
+            origin = vec.transposed_times(here.axes, vec.sub(pose.origin, here.origin))
+        x, y, z = (vec.transposed_times(here.axes, axis) for axis in vec.transpose(pose.axes))
+        return Held(one, own, Side(at, Pose(vec.transpose((x, y, z)), origin)), (kp, kd))
+
+    @cached_property
+    def poses(self) -> Field[Pose]:
+        """Of all links in the world."""
+        return kinematics.placements(self.tree)
+
+    def _pose(self, frame: TreeFrame) -> Pose:
+        """Of a frame in the world."""
+        return inside(self.poses[frame.link] if frame.link >= 0 else WORLD, _transform(frame))
+
+    def _anchored(self, k: int, one: TreeContact) -> Transform:
+        """The anchor in its link, or in the world."""
+        anchors = self.tree.inputs.get("anchors")
+        x = [number(y) for y in one.anchor] if anchors is None else anchors[12 * k : 12 * k + 12]
+        rows: Matrix = (vec.three(x, 3), vec.three(x, 6), vec.three(x, 9))
+        return _transform(one.other).compose(Transform(Full(vec.transpose(rows)), vec.three(x)))
+
+    def errors(self, k: int) -> Pair:
+        """e of contact k."""
+        one, own = self.tree.tree.contacts[k], self._pose(self.tree.tree.contacts[k].frame)
+        at = self._anchored(k, one)
+        there = inside(self.poses[one.other.link] if one.other.link >= 0 else WORLD, at)
+        arm = vec.transposed_times(own.axes, vec.sub(own.origin, there.origin))
+        if one.classical:
+            return arm, vec.ZERO
+        columns = [vec.transposed_times(there.axes, axis) for axis in vec.transpose(own.axes)]
+        return arm, logarithm(vec.transpose((columns[0], columns[1], columns[2])))
+
+    def columns(self, side: Side) -> dict[int, Pair]:
+        """Of a side, by coordinate: how the contact moves with it."""
+
+        def meet(joint: Joint, frame: Pose, _: object) -> list[Pair]:
+            return columns_at(joint, frame)
+
+        def rise(joint: Joint, frame: Pose, _: object) -> Pose:
+            return from_parent(joint, frame)
+
+        found = self.tree.columns(side.link, side.frame, meet, rise, self.tree.each(nothing))
+        return {k: (vec.three(x), vec.three(x, 3)) for k, x in found.items()}
+
+    @cached_property
+    def relative(self) -> list[dict[int, Pair]]:
+        """Of each contact, by coordinate, all six entries of the relative motion."""
+        found: list[dict[int, Pair]] = []
+        for one in self.held:
+            both: dict[int, Pair] = {}
+            for sign, side in one.sides:
+                for k, column in self.columns(side).items():
+                    part = column if sign > 0.0 else twist.scale(-1.0, column)
+                    both[k] = twist.add(both[k], part) if k in both else part
+            found.append(both)
+        return found
+
+    @cached_property
+    def J(self) -> list[Row]:
+        """The rows of all contacts."""
+        return [row for one, columns in zip(self.held, self.relative, strict=True) for row in rows_of(one, columns)]
+
+    def velocities(self, v: Sequence[Scalar]) -> list[Scalar]:
+        """J v."""
+        return [total([x * v[k] for k, x in row.items()]) if row else number(0.0) for row in self.J]
+
+    @cached_property
+    def bias(self) -> list[Scalar]:
+        """gamma."""
+        still = self.tree.forward(
+            motion, at_rest(self.tree.gravity), self.tree.given("v"), self.tree.each(no_acceleration)
+        )
+        return self._gamma(still, self._downwards)
+
+    def acceleration(self, a: Sequence[Scalar]) -> list[Scalar]:
+        """J a + gamma."""
+        moving = self.tree.forward(motion, at_rest(self.tree.gravity), self.tree.given("v"), self.tree.dofs(a))
+        return self._gamma(moving, self._downwards)
+
+    @cached_property
+    def _downwards(self) -> Field[Vector]:
+        """Gravity in the axes of every link: motions of links are less it."""
+        return self.tree.forward(lambda joint, g: joint.rotation.into(g), self.tree.gravity)
+
+    @cached_property
+    def twists(self) -> Field[Pair]:
+        """The velocity of every link."""
+        return self.tree.forward(kinematics.velocity, twist.ZERO, self.tree.given("v"))
+
+    def _gamma(self, motions: Field[Motion], gravity: Field[Vector]) -> list[Scalar]:
+        found, velocities = list[Scalar](), iter(self._velocities)
+        for k, one in enumerate(self.held):
+            held = twist.ZERO
+            for sign, side in one.sides:
+                held = twist.add(held, twist.scale(sign, self._acceleration(one, side, motions, gravity)))
+            error = self.errors(k) if one.drawn else twist.ZERO
+            for row in one.of.rows:
+                value = (*held[0], *held[1])[row] + one.gains[0] * (*error[0], *error[1])[row]
+                found.append(value + one.gains[1] * next(velocities))
+        return found
+
+    @property
+    def _velocities(self) -> list[Scalar]:
+        """J v where some contact is damped."""
+        if any(one.damped for one in self.held):
+            return self.velocities(self.tree.inputs["v"])
+        return [number(0.0)] * self.tree.tree.n_rows
+
+    def _acceleration(self, one: Held, side: Side, motions: Field[Motion], gravity: Field[Vector]) -> Pair:
+        """Of the contact with one side, in the contact's axes; gravity does not count where the other is the world."""
+        link, (axes, point) = motions[side.link], side.frame
+        linear = vec.add(link.a, vec.times(link.U, point))
+        if one.other is None:
+            linear = vec.add(linear, gravity[side.link])
+        if not one.of.classical:
+            slide, turn = self.twists[side.link]
+            linear = vec.sub(linear, vec.cross(turn, vec.add(slide, vec.cross(turn, point))))
+        return vec.transposed_times(axes, linear), vec.transposed_times(axes, link.dw)
+
+
+def rows_of(one: Held, columns: Mapping[int, Pair]) -> list[Row]:
+    """The entries that a contact holds."""
+    return [{k: value for k, x in columns.items() if not is_zero(value := (*x[0], *x[1])[row])} for row in one.of.rows]
+
+
+def logarithm(rows: Matrix) -> Vector:
+    """Of a rotation matrix, by its quaternion; for less than half a turn."""
+    (xx, xy, xz), (yx, yy, yz), (zx, zy, zz) = rows
+    w = sqrt(maximum(0.25 * (1.0 + xx + yy + zz), SMALL))
+    scale = 0.25 / w
+    return lie.log3(((scale * (zy - yz), scale * (xz - zx), scale * (yx - xy)), w))
+
+
+def _transform(frame: TreeFrame) -> Transform:
+    return Transform(placement(frame.rotation), frame.origin)

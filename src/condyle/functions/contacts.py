@@ -1,0 +1,257 @@
+"""Motion with contacts: accelerations and forces, impacts, and the matrices behind them."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import replace
+from functools import partial
+
+from condyle.functions.quantities import DA_DQ, DA_DTAU, DA_DV, DTAU_DQ, DTAU_DV, TAU, A, Q, V
+from condyle.ports import ACTIVE, NUMBERS
+from condyle.specification import Accuracy, Closed, Function, Port, Route, Size
+
+CONTACTS = ("contacts",)
+FORCE = Port("force", ("n_contacts", "6"), "N, N m", "contact", "[force; torque] on the body, in the contact's axes")
+IMPULSE = Port("impulse", FORCE.dims, "N s, N m s", "contact", "the same of an impact")
+RESTITUTION = Port("restitution", ("n_contacts",), "1", "-", "how much of the approach comes back, from 0 to 1")
+V_AFTER = Port("v", ("nv",), V.unit, "joint", "velocity after the impact")
+GAMMA = Port("gamma", ("n_rows",), "m/s^2, rad/s^2", "contact", "J a + gamma: zero where contacts hold")
+ERROR = Port("error", ("n_rows",), "m, rad", "contact", "placement of each contact seen from its anchor")
+J = Port("J", ("n_rows", "nv"), "m | 1", "contact", "Jacobian of all contacts: what they hold moves with J v")
+KKT = Port("kkt", ("nv + n_rows", "nv + n_rows"), "mixed", "-", "[M, Jᵀ; J, 0], rows of what is off zero, symmetric")
+KINV = replace(KKT, name="kinv", doc="the inverse, rows of what is off zero, symmetric")
+G = Port("delassus", ("n_rows", "n_rows"), "1/kg", "contact", "J M^-1 Jᵀ, rows of what is off zero, symmetric")
+GINV = replace(G, name="ginv", unit="kg", doc="its inverse, rows of what is off zero, symmetric")
+X, Y = replace(TAU, name="x", given_by=""), replace(GAMMA, name="y", doc="J a where it is on, f where it is off")
+ROWS = replace(GAMMA, name="f", unit="N, N m", doc="forces row by row")
+
+SOLVED, DERIVED = Accuracy(1e-8, 5e-4), Accuracy(1e-7, 5e-3)
+CONDITION = 512.0
+"""Forces are solved for with a matrix that M^-1 is in."""
+GAINED = (*NUMBERS, "gains", "anchors")
+"""What motion with contacts depends on beside the state."""
+
+
+def _by(of: Port, by: Port, unit: str) -> Port:
+    return Port(f"d{of.name}_d{by.name}", (*of.dims, "nv"), unit, of.frame, f"derivative of {of.name} by {by.name}")
+
+
+DA = tuple(replace(port, zeros="none", symmetric=False) for port in (DA_DQ, DA_DV, DA_DTAU))
+DFORCE = (_by(FORCE, Q, "N, N m"), _by(FORCE, V, "N s, N m s"), _by(FORCE, TAU, "mixed"))
+DGAMMA = (_by(GAMMA, Q, "1/s^2"), _by(GAMMA, V, "1/s"))
+
+
+def _routes(name: str) -> Mapping[str, Route]:
+    from condyle.functions.contacts_routes import ROUTES
+
+    return ROUTES[name]
+
+
+def _rules(name: str) -> Mapping[str, Closed]:
+    from condyle.functions.contacts_rules import RULES
+
+    return RULES[name]
+
+
+CONSTRAINED = (
+    Function(
+        "cfd",
+        "constrained_forward_dynamics",
+        "M a + c = tau + Jᵀ force, J a + gamma = 0 where contacts are on",
+        (Q, V, TAU, ACTIVE),
+        (A, FORCE),
+        partial(_routes, "cfd"),
+        Size(1600, 60, 2),
+        SOLVED,
+        "Featherstone 2008, section 8.8; Carpentier, Budhiraja, Mansard 2021",
+        takes_f_ext=True,
+        condition=CONDITION,
+        normal_form="joint_space",
+        options=CONTACTS,
+        numbers=GAINED,
+        closed_ways=partial(_rules, "cfd"),
+    ),
+    Function(
+        "dcfd",
+        "constrained_forward_dynamics_derivatives",
+        "derivatives of a and force by q, v and tau: -K^-1 times those of the residuals",
+        (Q, V, TAU, ACTIVE),
+        (*DA, *DFORCE),
+        partial(_routes, "dcfd"),
+        Size(2500, 400, 10),
+        DERIVED,
+        "Featherstone 2008, section 8.8; Singh, Russell, Wensing 2022",
+        takes_f_ext=True,
+        condition=CONDITION,
+        normal_form="joint_space",
+        options=CONTACTS,
+        numbers=GAINED,
+    ),
+    Function(
+        "impact",
+        "impulse_dynamics",
+        "M (v_next - v) = Jᵀ impulse, J v_next = - restitution J v where contacts are on",
+        (Q, V, ACTIVE, RESTITUTION),
+        (V_AFTER, IMPULSE),
+        partial(_routes, "impact"),
+        Size(1000, 60, 2),
+        SOLVED,
+        "Featherstone 2008, section 11.7",
+        condition=CONDITION,
+        normal_form="joint_space",
+        options=CONTACTS,
+        numbers=("inertias", "armature"),
+    ),
+    Function(
+        "cid",
+        "constrained_inverse_dynamics",
+        "tau + Jᵀ force = M a + c, with the least force that leaves no torque on a floating base",
+        (Q, V, A, ACTIVE),
+        (TAU, FORCE),
+        partial(_routes, "cid"),
+        Size(1000, 40),
+        SOLVED,
+        "Featherstone 2008, section 8.8",
+        condition=CONDITION,
+        normal_form="joint_space",
+        options=CONTACTS,
+        numbers=tuple(NUMBERS),
+    ),
+    Function(
+        "kkt",
+        "constraint_matrix_inverse",
+        "[M, Jᵀ; J, 0]^-1",
+        (Q, ACTIVE),
+        (KINV,),
+        partial(_routes, "kkt"),
+        Size(1200, 120, 4),
+        SOLVED,
+        "Featherstone 2008, section 8.8",
+        condition=CONDITION,
+        normal_form="joint_space",
+        options=CONTACTS,
+        numbers=("inertias", "armature"),
+    ),
+    Function(
+        "kktm",
+        "constraint_matrix",
+        "[M, Jᵀ; J, 0]",
+        (Q, ACTIVE),
+        (KKT,),
+        partial(_routes, "kktm"),
+        Size(300, 60),
+        Accuracy(1e-12, 2e-5),
+        "Featherstone 2008, section 8.8",
+        normal_form="joint_space",
+        options=CONTACTS,
+        numbers=("inertias", "armature"),
+    ),
+    Function(
+        "delassus",
+        "delassus_matrix",
+        "J M^-1 Jᵀ",
+        (Q, ACTIVE),
+        (G,),
+        partial(_routes, "delassus"),
+        Size(900, 60, 2),
+        Accuracy(1e-9, 5e-5),
+        "Featherstone 2008, section 8.8",
+        condition=64.0,
+        normal_form="joint_space",
+        options=CONTACTS,
+        numbers=("inertias", "armature"),
+    ),
+    Function(
+        "delassusinv",
+        "delassus_matrix_inverse",
+        "(J M^-1 Jᵀ)^-1",
+        (Q, ACTIVE),
+        (GINV,),
+        partial(_routes, "delassusinv"),
+        Size(1100, 60, 2),
+        SOLVED,
+        "Featherstone 2008, section 8.8",
+        condition=CONDITION,
+        normal_form="joint_space",
+        options=CONTACTS,
+        numbers=("inertias", "armature"),
+    ),
+    Function(
+        "cjac",
+        "constraint_jacobian",
+        "J(q) of all contacts, those that are off too",
+        (Q,),
+        (J,),
+        partial(_routes, "cjac"),
+        Size(200),
+        Accuracy(1e-12, 2e-5),
+        "Featherstone 2008, section 8.3",
+        options=CONTACTS,
+    ),
+    Function(
+        "cerr",
+        "constraint_errors",
+        "how far contacts are from their anchors: translation in the contact's axes, logarithm of the rotation",
+        (Q,),
+        (ERROR,),
+        partial(_routes, "cerr"),
+        Size(100),
+        Accuracy(1e-12, 2e-5),
+        "Featherstone 2008, section 8.3",
+        options=CONTACTS,
+        numbers=("anchors",),
+    ),
+)
+
+AUXILIARY = (
+    Function(
+        "cres",
+        "constraint_residuals",
+        "tau = M a + c - Jᵀ force, and J a + gamma",
+        (Q, V, A, FORCE),
+        (TAU, GAMMA),
+        partial(_routes, "cres"),
+        Size(700),
+        Accuracy(1e-11, 5e-5),
+        "Featherstone 2008, section 8.8",
+        takes_f_ext=True,
+        normal_form="joint_space",
+        options=CONTACTS,
+        numbers=GAINED,
+        closed_ways=partial(_rules, "cres"),
+    ),
+    Function(
+        "dcres",
+        "constraint_residual_derivatives",
+        "derivatives of the residuals by q and v",
+        (Q, V, A, FORCE),
+        (
+            *(replace(port, zeros="none") for port in (DTAU_DQ, DTAU_DV)),
+            *DGAMMA,
+        ),
+        partial(_routes, "dcres"),
+        Size(1200, 180),
+        Accuracy(1e-10, 5e-5),
+        "Singh, Russell, Wensing 2022",
+        takes_f_ext=True,
+        normal_form="joint_space",
+        options=CONTACTS,
+        numbers=GAINED,
+    ),
+    Function(
+        "ksolve",
+        "constraint_solve",
+        "M a - Jᵀ f = x, J a = y",
+        (Q, ACTIVE, X, Y),
+        (A, ROWS),
+        partial(_routes, "ksolve"),
+        Size(1200, 60, 2),
+        SOLVED,
+        "Featherstone 2008, section 8.8",
+        condition=CONDITION,
+        normal_form="joint_space",
+        options=CONTACTS,
+        numbers=("inertias", "armature"),
+    ),
+)
+"""What rules for derivatives call beside the functions that users have."""

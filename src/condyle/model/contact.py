@@ -1,0 +1,110 @@
+"""Contacts and loop closures as data: which frame is held, in which directions, against what."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from condyle.errors import UnsupportedError
+from condyle.model.array import Array
+from condyle.model.change import suggest
+from condyle.model.parts import Frame, RobotData
+from condyle.model.placement import Placement
+
+KINDS: Mapping[str, tuple[int, ...]] = {"point": (0, 1, 2), "line": (0, 1, 2, 4, 5), "plane": (0, 1, 2, 3, 4, 5)}
+"""Which entries of the relative motion [linear; angular] each kind holds, in the contact's axes."""
+
+HERE = Placement(np.eye(3), np.zeros(3))
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Contact:
+    """A frame that does not move against the world, or against a frame of another body.
+
+    frame: a name of `robot.frames`, on a body that moves. kind: "point" holds the origin; "line" the origin and all
+    turns but those about the contact's x axis; "plane" the whole frame. other: a frame of another body; None is the
+    world. placement: where the contact stands in `frame`, by default at its origin. gains: (kp, kd) of Baumgarte's
+    stabilisation [1/s^2, 1/s], J a + gamma + kd J v + kp e = 0. anchor: where the contact is held, in `other` or in
+    the world; by default at the origin of `other`; in the world it is needed where kp is not zero. UnsupportedError
+    for another kind, and for gains that are negative or not finite.
+    """
+
+    frame: str
+    kind: str = "point"
+    other: str | None = None
+    placement: Placement | None = None
+    gains: tuple[float, float] = (0.0, 0.0)
+    anchor: Placement | None = None
+
+    def __post_init__(self) -> None:
+        if self.kind not in KINDS:
+            raise UnsupportedError(f"{self.title}: kind={self.kind!r}; allowed is {', '.join(map(repr, KINDS))}")
+        gains = np.asarray(self.gains, np.float64)
+        if gains.shape != (2,) or not np.all(np.isfinite(gains)) or np.any(gains < 0.0):
+            raise UnsupportedError(
+                f"{self.title}: gains={self.gains!r}; give (kp, kd), two finite numbers from 0 on [1/s^2, 1/s]"
+            )
+        object.__setattr__(self, "gains", (float(gains[0]), float(gains[1])))
+
+    @property
+    def title(self) -> str:
+        """What messages call it."""
+        return f"contact {self.frame!r}" + ("" if self.other is None else f" on {self.other!r}")
+
+    @property
+    def is_loop(self) -> bool:
+        """Whether it ties two bodies, and not one to the world."""
+        return self.other is not None
+
+    @property
+    def rows(self) -> tuple[int, ...]:
+        """The entries of the relative motion that are held."""
+        return KINDS[self.kind]
+
+    @property
+    def placed(self) -> Placement:
+        return self.placement or HERE
+
+    @property
+    def anchored(self) -> Placement:
+        return self.anchor or HERE
+
+
+def checked_contacts(robot: RobotData, contacts: Sequence[Contact]) -> tuple[Contact, ...]:
+    """These contacts; UnsupportedError, which names the contact, for one that this robot cannot have."""
+    if isinstance(contacts, Contact) or not all(isinstance(one, Contact) for one in contacts):  # pyright: ignore
+        raise UnsupportedError(f"contacts={contacts!r}: give a list of condyle.Contact")
+    seen = set[tuple[str, str | None, bytes]]()
+    for one in contacts:
+        _check(robot.frames, one)
+        key = one.frame, one.other, one.placed.translation.tobytes()
+        if key in seen:
+            raise UnsupportedError(f"{one.title} is there twice; leave one out")
+        seen.add(key)
+    return tuple(contacts)
+
+
+def _check(frames: Mapping[str, Frame], one: Contact) -> None:
+    for name in (one.frame, *(() if one.other is None else (one.other,))):
+        if name not in frames:
+            raise UnsupportedError(f"{one.title}: there is no frame {name!r}{suggest(str(name), tuple(frames))}")
+    own, other = frames[one.frame].body, -1 if one.other is None else frames[one.other].body
+    if own < 0:
+        raise UnsupportedError(f"{one.title}: frame {one.frame!r} is fixed to the world; name a frame that moves")
+    if one.other is not None and other < 0:
+        raise UnsupportedError(f"{one.title}: frame {one.other!r} is fixed to the world; leave `other` out")
+    if own == other:
+        raise UnsupportedError(f"{one.title}: both frames are on the same body, so that they never move")
+
+
+def gains_of(contacts: Sequence[Contact]) -> Array:
+    """(C, 2): kp, kd of each contact."""
+    return np.array([one.gains for one in contacts], np.float64).reshape(-1, 2)
+
+
+def anchors_of(contacts: Sequence[Contact]) -> Array:
+    """(C, 12): of each anchor x y z, then its rotation row by row."""
+    rows = [[*one.anchored.translation, *np.ravel(one.anchored.rotation)] for one in contacts]
+    return np.array(rows, np.float64).reshape(-1, 12)
