@@ -11,12 +11,11 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
-import numpy as np
 from numpy.typing import ArrayLike
 
 from condyle.ground.feet import Foot
-from condyle.model.array import transpose
 from condyle.model.change import carrier
+from condyle.symbolic.entries import numpy as np
 
 if TYPE_CHECKING:
     from condyle.api import Robot
@@ -36,7 +35,7 @@ def longest_step(
     for foot in feet:
         k = names.index(foot.frame)
         arm = turns[k] @ np.asarray(foot.point)
-        rows.append(jacobians[k, :3] + transpose(np.cross(transpose(jacobians[k, 3:]), arm)))
+        rows.append(jacobians[k, :3] + np.cross(jacobians[k, 3:].T, arm).T)
     J: Any = np.concatenate(rows)
     L = J @ dynamics.mass_matrix_inverse(q) @ J.T
     b = np.tile(np.asarray(damping, np.float64), len(feet))

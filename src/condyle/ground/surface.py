@@ -24,8 +24,9 @@ class Grid:
 
     shape: nodes along x and along y, 2 to 64 each. spacing [m]: between neighbours, along x and y; one number for
     both. origin [m]: x and y of node (0, 0). Heights (nx, ny) [m] are the control values of a uniform bicubic B-spline:
-    slopes and curvatures are continuous, planes are exact, and a bump of one node is lower than its height. Outside
-    the grid the ground goes on at the heights of its border. ShapeError, UnsupportedError for what is no grid.
+    slopes and curvatures are continuous, a plane is exact from one node inside of the border on, and a bump of one node
+    has 4/9 of its height. Outside the grid the ground goes on at the heights of its border. ShapeError,
+    UnsupportedError for what is no grid.
     """
 
     shape: tuple[int, int]
