@@ -110,7 +110,8 @@ def _part(part: str, robots: Found) -> Iterator[str]:
     yield from (f"## {TITLES[part]}", "")
     for robot, entry in robots.items():
         size = f", {entry['rollouts']} x {entry['steps']}" if "rollouts" in entry else ""
-        yield from (f"{robot}{size}. {entry['date']}, commit {entry['commit'][:10]}, load {entry['load']}.", "")
+        where = f", {entry['cpu']}" if "cpu" in entry else ""
+        yield from (f"{robot}{size}. {entry['date']}, commit {entry['commit'][:10]}, load {entry['load']}{where}.", "")
         ns: Found = entry.get("ns", {})
         if ns:
             yield from table(["", *ns], _times(ns))

@@ -50,7 +50,7 @@ def test_a_quadruped_on_the_ground_is_measured_beside_mujocos() -> None:
     assert all(0 < ns["minimum"] <= ns["median"] for ns in found["ns"].values())
 
 
-def test_a_ground_that_does_not_carry_the_robot_is_not_timed(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_ground_that_does_not_carry_the_robot_is_not_timed() -> None:
     pytest.importorskip("mujoco", reason="needs the mujoco package: pip install 'condyle[bench]'")
     plan = Plan(next(case for case in CASES if case.name == "hyq-floating"), BRIEF, quick=True)
     q, v, tau = steps_ground.standing(plan)
