@@ -15,7 +15,7 @@ from condyle.compile.gpu import GpuFunction
 from condyle.ground import Grid, Ground
 from condyle.user import UserFunction
 from tests.backends.cuda.simulate import simulate
-from tests.ground.robots import FEET, quadruped, standing
+from tests.ground.robots import FEET, ball, quadruped, standing
 from tests.processor import slow
 
 GRID = Grid((4, 4), 0.4, (-0.6, -0.6))
@@ -108,6 +108,28 @@ def test_gradients_go_through_a_rollout(plane: UserFunction) -> None:
     ends = [f.rollout(q, v, tau + sign * change, DT, **options).q for sign in (1.0, -1.0)]
     found, wanted = 2.0 * (slope * change).sum(), (robot.difference(ends[1], ends[0]) * bar).sum()
     assert np.isclose(found, wanted, rtol=1e-5) and abs(wanted) > 1e-12
+
+
+def test_second_derivatives_are_those_of_first_ones() -> None:
+    """On a rough ground, by the state, heights and friction."""
+    f = Ground(["ball"], height=Grid((3, 3), 0.5, (-0.5, -0.5))).step(ball(), inputs=("friction",)).compile()
+    rng, h = np.random.default_rng(10), 1e-6
+    given = [
+        np.array([0.1, -0.2, -0.02]),
+        rng.normal(size=3),
+        np.zeros(3),
+        np.array(DT),
+        np.zeros((3, 3)),
+        np.array(0.5),
+    ]
+    given[4] += 0.03 * rng.normal(size=(3, 3))
+    along, bar = [rng.normal(size=x.shape) * s for x, s in zip(given, (1, 1, 1, 0, 0.1, 0.1), strict=True)], np.ones(3)
+    H = f.hessian(of="v")(*given, bar)
+    slopes = [f.vjp()(*(x + s * h * d for x, d in zip(given, along, strict=True)), 0 * bar, bar) for s in (1, -1)]
+    wanted = np.concatenate([np.ravel(x - y) / (2 * h) for x, y in zip(*slopes, strict=True)])
+    found = H @ np.concatenate([np.ravel(x) for x in along])
+    np.testing.assert_allclose(found, wanted, rtol=0, atol=1e-6 * np.abs(wanted).max())
+    assert np.array_equal(H, H.T)
 
 
 def test_a_gpu_computes_the_same(plane: UserFunction) -> None:
