@@ -89,3 +89,24 @@ def test_inputs_that_are_no_numbers_of_a_ground() -> None:
         Ground(["ball"]).step(ball(), inputs=("feet",))
     with pytest.raises(ShapeError, match=r"friction has shape \(2,\); give one number for all feet"):
         ball().function(lambda at, mu: Ground(["ball"], friction=mu).forces(at), {"q": "nq", "v": "nv", "mu": 2})
+
+
+def test_what_the_longest_step_cannot_be_asked() -> None:
+    ground = Ground(["ball"])
+    with pytest.raises(ShapeError, match=r"q has shape \(2, 3\), expected \(3,\): one state"):
+        ground.longest_step(ball(), np.zeros((2, 3)))
+    with pytest.raises(UnsupportedError, match=r"load=-1\.0; give zero or a positive number"):
+        ground.longest_step(ball(), np.zeros(3), load=-1.0)
+
+    def asked(at: Any, mu: Any) -> Any:
+        return Ground(["ball"], friction=mu).longest_step(ball(), np.zeros(3)) * mu
+
+    with pytest.raises(UnsupportedError, match="longest_step: friction is a symbol; ask a ground with numbers"):
+        ball().function(asked, {"q": "nq", "mu": ()})
+
+
+def test_a_foot_that_the_ground_cannot_move_bounds_no_step() -> None:
+    builder = condyle.Builder().body("sled", mass=1.0, inertia=1e-3 * np.eye(3))
+    sled = builder.joint("rail", parent="world", child="sled", type="prismatic", axis=(1.0, 0.0, 0.0)).build()
+    assert Ground(["sled"], friction=0.0).longest_step(sled, np.zeros(1)) == np.inf
+    assert np.isclose(Ground(["sled"], friction=0.5, slip=0.1).longest_step(sled, np.zeros(1)), 2 * 0.1 / (0.5 * 9.81))

@@ -26,6 +26,7 @@ from condyle.ground.feet import Array, Foot, Placed, feet_of, on_bodies, placed
 from condyle.ground.ramp import ramp, ramp_integral
 from condyle.ground.stability import longest_step
 from condyle.ground.surface import Grid
+from condyle.symbolic import Symbols
 from condyle.user.state import State
 
 if TYPE_CHECKING:
@@ -89,10 +90,15 @@ class Ground:
     def longest_step(self, robot: Robot, q: ArrayLike, load: float | None = None) -> float:
         """The longest dt [s] of "semi_implicit_euler" at which small motions on flat ground do not grow: q (nq,).
 
-        load [N]: on each foot, by default an equal share of the robot's weight. See docs/ground.md.
+        load [N]: on each foot, by default an equal share of the robot's weight. Infinite where no foot can move up and
+        down, and none is damped. See docs/ground.md. ShapeError for many states, ModelError for feet that are none,
+        UnsupportedError for a ground whose numbers are symbols.
         """
+        if open_numbers := [name for name in VALUES if isinstance(getattr(self, name), Symbols)]:
+            raise UnsupportedError(f"longest_step: {open_numbers[0]} is a symbol; ask a ground with numbers")
         feet = tuple(foot for foot in self.feet if isinstance(foot, Foot))
         load = robot.mass * float(np.linalg.norm(robot.gravity)) / len(feet) if load is None else load
+        check_values({"load": load}, ("load",))
         along = self.friction * load / self.slip
         return longest_step(robot, feet, q, self.stiffness, (along, along, self.damping * load))
 

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 from numpy.typing import ArrayLike
 
+from condyle.errors import ShapeError
 from condyle.ground.feet import Foot
 from condyle.model.change import carrier
 from condyle.symbolic.entries import numpy as np
@@ -20,11 +21,19 @@ from condyle.symbolic.entries import numpy as np
 if TYPE_CHECKING:
     from condyle.api import Robot
 
+NEVER = 1e6
+"""Seconds: a step that is this long has no limit."""
+
 
 def longest_step(
     robot: Robot, feet: Sequence[Foot], q: ArrayLike, stiffness: float, damping: tuple[float, float, float]
 ) -> float:
-    """The largest h [s]; stiffness [N/m] upwards, damping [N s/m] along the world's axes, of each foot."""
+    """The largest h [s]; stiffness [N/m] upwards, damping [N s/m] along the world's axes, of each foot.
+
+    Infinite where the ground cannot move the robot: no foot goes up and down, and none is damped.
+    """
+    if np.shape(q) != (robot.nq,):
+        raise ShapeError(f"longest_step: q has shape {np.shape(q)}, expected {(robot.nq,)}: one state")
     for foot in feet:
         carrier(robot, foot.frame, "no ground can push it; name a frame of a moving body")
     names = tuple(dict.fromkeys(foot.frame for foot in feet))
@@ -43,6 +52,8 @@ def longest_step(
     low, high = 0.0, 1.0
     while _largest(L, k, b, high) < 4.0:
         low, high = high, 2.0 * high
+        if high > NEVER:
+            return float("inf")
     for _ in range(60):
         middle = 0.5 * (low + high)
         low, high = (middle, high) if _largest(L, k, b, middle) < 4.0 else (low, middle)
