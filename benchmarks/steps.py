@@ -14,7 +14,7 @@ import sys
 from collections.abc import Callable
 from typing import Any
 
-from benchmarks import results, steps_memory, steps_parts, steps_rollouts
+from benchmarks import results, steps_ground, steps_memory, steps_parts, steps_rollouts
 from benchmarks.robots import chosen
 from benchmarks.steps_common import FULL, QUICK, Plan
 from benchmarks.steps_table import PATH, SOURCE, page
@@ -27,6 +27,7 @@ PARTS: dict[str, tuple[Callable[[Plan], dict[str, Any]], tuple[str, ...]]] = {
     "gradient": (steps_rollouts.gradient, ("panda",)),
     "memory": (steps_memory.memory, ("panda",)),
     "mjx": (steps_rollouts.mjx, ("iiwa14",)),
+    "ground": (steps_ground.ground, ("hyq-floating",)),
     "derivatives": (steps_parts.derivatives, ("panda", "hyq-floating")),
     "linearisation": (steps_parts.linearisation, ("iiwa14",)),
     "tangent": (steps_parts.tangent, ("hyq-floating",)),

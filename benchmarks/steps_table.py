@@ -53,6 +53,7 @@ GOALS: dict[str, list[Goal]] = {
         _most(f"{ARMS} {LEGS}", "rk4", "rollout", 3.8),
         _least(f"{ARMS} {LEGS}", "rollout", "float32", 1.7),
     ],
+    "ground": [_most(LEGS, "ground", "rollout", 1.8), _least(LEGS, "mujoco, contacts", "ground", 40)],
     "threads": [_least(ARMS, "1 thread", "2 threads", 1.8)],
     "kept": [Goal(tuple(ARMS.split()), "every state", ("last", "moved"), 1.0)],
     "gradient": [_most("panda", "vjp", "rollout", 6)],
@@ -84,6 +85,8 @@ TITLES = {
     "gradient": "The vjp of a rollout by everything that it takes",
     "memory": "Memory of many rollouts, the last state kept",
     "mjx": "MJX on the processor, wall time; it takes as many threads as it likes",
+    "ground": "A quadruped that stands on the smooth ground, beside the same in the air and MuJoCo's contacts: "
+    "another model, Coulomb friction solved for in each step",
     "derivatives": "A and B of a step beside the derivatives of fd, N = 256",
     "linearisation": "A trajectory of 64 knots by Runge and Kutta's fourth-order step: in NumPy on fd and dfd, by "
     "crocoddyl's calcDiff",
@@ -107,7 +110,8 @@ def _part(part: str, robots: Found) -> Iterator[str]:
     yield from (f"## {TITLES[part]}", "")
     for robot, entry in robots.items():
         size = f", {entry['rollouts']} x {entry['steps']}" if "rollouts" in entry else ""
-        yield from (f"{robot}{size}. {entry['date']}, commit {entry['commit'][:10]}, load {entry['load']}.", "")
+        where = f", {entry['cpu']}" if "cpu" in entry else ""
+        yield from (f"{robot}{size}. {entry['date']}, commit {entry['commit'][:10]}, load {entry['load']}{where}.", "")
         ns: Found = entry.get("ns", {})
         if ns:
             yield from table(["", *ns], _times(ns))

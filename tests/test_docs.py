@@ -50,7 +50,9 @@ def test_readme_program_runs(tmp_path: Path) -> None:
     assert done.returncode == 0, done.stderr
 
 
-@pytest.mark.parametrize("page", ["kinematics", "momentum", "parameters", "steps", "rollouts", slow("derivatives")])
+@pytest.mark.parametrize(
+    "page", ["kinematics", "momentum", "parameters", "steps", "rollouts", "ground", slow("derivatives")]
+)
 def test_program_of_a_family_runs(page: str, tmp_path: Path) -> None:
     text = (ROOT / "docs" / f"{page}.md").read_text()
     (code,) = re.findall(r"^```python\n(.*?)^```$", text, re.MULTILINE | re.DOTALL)

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 import condyle
-from benchmarks import results, steps, steps_parts, steps_rollouts, steps_table
+from benchmarks import results, steps, steps_ground, steps_parts, steps_rollouts, steps_table
 from benchmarks.linearised import rk4
 from benchmarks.robots import CASES, chosen
 from benchmarks.steps_common import Plan, Timed, beside
@@ -40,6 +40,23 @@ def test_a_part_measures(part: Any) -> None:
     assert len(found["ns"]) >= 2
     assert all(0 < ns["minimum"] <= ns["median"] for ns in found["ns"].values())
     assert set(found["absent"]) <= {"crocoddyl"}
+
+
+def test_a_quadruped_on_the_ground_is_measured_beside_mujocos() -> None:
+    pytest.importorskip("mujoco", reason="needs the mujoco package: pip install 'condyle[bench]'")
+    dog = next(case for case in CASES if case.name == "hyq-floating")
+    found = steps_ground.ground(Plan(dog, BRIEF, quick=True))
+    assert not found["absent"] and {"ground", "rollout", "mujoco, contacts"} <= found["ns"].keys()
+    assert all(0 < ns["minimum"] <= ns["median"] for ns in found["ns"].values())
+
+
+def test_a_ground_that_does_not_carry_the_robot_is_not_timed() -> None:
+    pytest.importorskip("mujoco", reason="needs the mujoco package: pip install 'condyle[bench]'")
+    plan = Plan(next(case for case in CASES if case.name == "hyq-floating"), BRIEF, quick=True)
+    q, v, tau = steps_ground.standing(plan)
+    q[:, 2] += 1.0
+    with pytest.raises(condyle.BuildError, match=r"0\.0 feet touch; nothing was timed"):
+        steps_ground._theirs(plan, q, v, tau, batch=False)
 
 
 def test_a_rival_that_differs_is_not_timed() -> None:

@@ -51,6 +51,7 @@ class UserFunction:
     ) -> None:
         self._recipe = (f, inputs, sizes_of, robot, has_state, bound, build, write)
         self._f, self._robot, self._has_state, self._build, self._write = f, robot, has_state, build, write
+        self._bound = bound
         known = sizes(tree_of(robot)) if has_state else None
         self._name = getattr(f, "__name__", "function")
         method = "user_" + (self._name if NAME.fullmatch(self._name) else "function")
@@ -78,7 +79,8 @@ class UserFunction:
         """The function itself, on symbols or on numbers."""
         if not self._has_state:
             return self._f(**given)
-        state = State({name: given[name] for name in HELD if name in given}, caller, self._robot.frames)
+        held = {name: given[name] for name in HELD if name in given}
+        state = State(held, caller, self._robot, self._bound)
         return self._f(state, **{name: value for name, value in given.items() if name not in HELD})
 
     @property

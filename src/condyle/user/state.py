@@ -1,12 +1,12 @@
 """`at`: one state of a robot, as a user's function sees it. What it has follows from the specifications.
 
 Every method of `Dynamics` is one of `at`, without q and v, which the state has: `at.forward_dynamics(tau)`. Functions
-of frames are asked one frame at a time: `at.frame("tool0").velocity`.
+of frames are asked one frame at a time: `at.frame("tool0").velocity`. `at.robot` is the robot itself.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from inspect import Parameter, Signature
 from typing import Any, Protocol
 
@@ -15,7 +15,8 @@ from condyle.functions import FUNCTIONS, variant
 from condyle.functions.quantities import Q, V
 from condyle.methods import made
 from condyle.model.change import suggest
-from condyle.specification import F_EXT, Function
+from condyle.model.robot import Robot
+from condyle.specification import F_EXT, Bound, Function
 
 HELD = (Q.name, V.name)
 """What a state has."""
@@ -30,10 +31,14 @@ class Caller(Protocol):
 
 
 class State:
-    """q, v, `frame(name)`, and the robot's functions."""
+    """q, v, `frame(name)`, and the robot's functions.
 
-    def __init__(self, held: Mapping[str, Any], caller: Caller, frames: Collection[str]) -> None:
-        self._held, self._caller, self._frames = held, caller, frames
+    robot: whose state it is. reference_frame, force_frame: what velocities of frames, and `f_ext`, refer to.
+    """
+
+    def __init__(self, held: Mapping[str, Any], caller: Caller, robot: Robot, bound: Bound) -> None:
+        self._held, self._caller, self._bound = held, caller, bound
+        self.robot, self.reference_frame, self.force_frame = robot, bound.reference_frame, bound.force_frame
 
     def __getattr__(self, name: str) -> Any:
         if name in HELD:
@@ -54,13 +59,14 @@ class State:
 
     def frame(self, name: str) -> FrameState:
         """A frame of the robot, by its name."""
-        if name not in self._frames:
-            raise UnsupportedError(f"at.frame: there is no frame {name!r}{suggest(str(name), tuple(self._frames))}")
+        if name not in self.robot.frames:
+            known = suggest(str(name), tuple(self.robot.frames))
+            raise UnsupportedError(f"at.frame: there is no frame {name!r}{known}")
         return FrameState(name, self._method)
 
     def moved_to(self, q: Any, v: Any) -> State:
         """The robot at another state: q (nq), v (nv). What comes in other inputs stays as it is."""
-        return State({**self._held, Q.name: q, V.name: v}, self._caller, self._frames)
+        return State({**self._held, Q.name: q, V.name: v}, self._caller, self.robot, self._bound)
 
     def _method(self, function: Function, frame: str) -> Callable[..., Any]:
         """A function that takes what the state has not; frame: of which one."""

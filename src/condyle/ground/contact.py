@@ -1,0 +1,148 @@
+"""A smooth ground: a spring, a damper and a friction for each foot, all functions of the state.
+
+depth = h(x, y) - z of the foot, N = (-dh/dx, -dh/dy, 1), which is normal to the ground, v the foot's velocity:
+
+    p = k r(depth, w) r(3/2 - c N.v, 1)            push, N; r: `condyle.ground.ramp`
+    t = v - N (N.v) / (N.N)                        velocity along the ground
+    f = p N - mu p |N| t / sqrt(t.t + eps^2)       force on the foot, in the world's axes
+
+k r(depth, w) N is the gradient of a potential (`energy`); the second factor of p is 1 where N.v = 0, more where the
+foot goes in and less where it comes out, never negative: so the ground never pulls, and the power of f is at most that
+of the potential. After Hunt and Crossley, Coefficient of restitution interpreted as damping in vibroimpact, 1975.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from condyle.errors import ShapeError, UnsupportedError
+from condyle.ground.checks import check_values
+from condyle.ground.feet import Array, Foot, Placed, feet_of, on_bodies, placed
+from condyle.ground.ramp import ramp, ramp_integral
+from condyle.ground.stability import longest_step
+from condyle.ground.surface import Grid
+from condyle.symbolic import Symbols
+from condyle.user.state import State
+
+if TYPE_CHECKING:
+    from condyle.api import Robot
+    from condyle.user import UserFunction
+
+VALUES = ("stiffness", "damping", "friction", "slip", "blend")
+MAY_BE_ZERO = ("damping", "friction")
+
+
+@dataclass(frozen=True)
+class Ground:
+    """A ground under some feet of a robot; its methods are called inside of functions of one's own.
+
+    feet: names of frames, whose origins touch the ground, or `Foot(frame, point)`.
+    stiffness k [N/m]: upwards, of each foot. damping c [s/m]: how much harder it pushes a foot that sinks at 1 m/s.
+    friction mu: grip over push, at most. slip eps [m/s]: at this velocity the grip is 0.71 of its largest.
+    blend w [m]: the depth at which the stiffness has become k. height: None is the plane z = 0.
+    The five numbers may be symbols, inputs of a function. UnsupportedError, ShapeError for what they cannot be.
+    """
+
+    feet: Sequence[str | Foot]
+    stiffness: Any = 5e4
+    damping: Any = 0.5
+    friction: Any = 0.8
+    slip: Any = 0.1
+    blend: Any = 1e-3
+    height: Grid | None = None
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "feet", feet_of(self.feet))
+        check_values({name: getattr(self, name) for name in VALUES}, MAY_BE_ZERO)
+        if not isinstance(self.height, Grid | None):  # pyright: ignore[reportUnnecessaryIsInstance]
+            raise UnsupportedError(f"Ground: height={self.height!r}; give a Grid, or None for the plane z = 0")
+
+    def forces(self, at: State, heights: Any = None) -> Array:
+        """Forces on the feet (K, 3) [N] in the world's axes, at the feet. heights (nx, ny) [m]: where there is a grid.
+
+        ModelError for a foot that is no frame of the robot, or is fixed to the world.
+        """
+        return np.stack([self._force(foot, heights) for foot in self._placed(at)])
+
+    def f_ext(self, at: State, heights: Any = None) -> Array:
+        """The same as external forces (n_bodies, 6): `at.step(tau, dt, f_ext=ground.f_ext(at))`."""
+        feet = self._placed(at)
+        return on_bodies(at, feet, [self._force(foot, heights) for foot in feet])
+
+    def energy(self, at: State, heights: Any = None) -> Array:
+        """What is stored in the springs of all feet () [J]."""
+        depths = [self._surface(foot, heights)[0] for foot in self._placed(at)]
+        return self.stiffness * np.sum(np.stack([ramp_integral(depth, self.blend) for depth in depths]))
+
+    def step(self, robot: Robot, inputs: Sequence[str] = (), integrator: str = "semi_implicit_euler") -> UserFunction:
+        """A robot's step of time on this ground, a function of the user's kind: q, v, tau, dt -> q, v.
+
+        With a grid its heights (nx, ny) come behind dt, as `heights`, then each name of `inputs`, of "stiffness",
+        "damping", "friction", "slip" and "blend", a number each. Forces are those at the beginning of the step.
+        """
+        return Step(self, tuple(inputs)).on(robot, integrator)
+
+    def longest_step(self, robot: Robot, q: ArrayLike, load: float | None = None) -> float:
+        """The longest dt [s] of "semi_implicit_euler" at which small motions on flat ground do not grow: q (nq,).
+
+        load [N]: on each foot, by default an equal share of the robot's weight. Infinite where no foot can move up and
+        down, and none is damped. See docs/ground.md. ShapeError for many states, ModelError for feet that are none,
+        UnsupportedError for a ground whose numbers are symbols.
+        """
+        if open_numbers := [name for name in VALUES if isinstance(getattr(self, name), Symbols)]:
+            raise UnsupportedError(f"longest_step: {open_numbers[0]} is a symbol; ask a ground with numbers")
+        feet = tuple(foot for foot in self.feet if isinstance(foot, Foot))
+        load = robot.mass * float(np.linalg.norm(robot.gravity)) / len(feet) if load is None else load
+        check_values({"load": load}, ("load",))
+        along = self.friction * load / self.slip
+        return longest_step(robot, feet, q, self.stiffness, (along, along, self.damping * load))
+
+    def _placed(self, at: State) -> list[Placed]:
+        return [placed(at, foot) for foot in self.feet if isinstance(foot, Foot)]
+
+    def _surface(self, foot: Placed, heights: Any) -> tuple[Array, Array]:
+        """The depth of a foot and N."""
+        x, y, z = (foot.translation[k] for k in range(3))
+        if self.height is None:
+            if heights is not None:
+                raise UnsupportedError("heights: this ground is the plane z = 0; say Ground(..., height=Grid(...))")
+            return -z, np.array([0.0, 0.0, 1.0])
+        if heights is None:
+            raise ShapeError(f"heights are missing; give an array {self.height.shape} [m], the shape of the grid")
+        height, by_x, by_y = self.height.height(heights, x, y)
+        return height - z, np.stack([-by_x, -by_y, 1.0])
+
+    def _force(self, foot: Placed, heights: Any) -> Array:
+        depth, normal = self._surface(foot, heights)
+        length2, rate = normal @ normal, normal @ foot.velocity
+        push = self.stiffness * ramp(depth, self.blend) * ramp(1.5 - self.damping * rate, 1.0)
+        along = foot.velocity - normal * (rate / length2)
+        grip = self.friction * push * np.sqrt(length2) / np.sqrt(along @ along + self.slip**2)
+        return push * normal - grip * along
+
+
+@dataclass(frozen=True)
+class Step:
+    """The step of a ground as a user's function; inputs: which of its numbers come with each state."""
+
+    ground: Ground
+    inputs: tuple[str, ...]
+    __name__ = "ground_step"
+
+    def __call__(self, at: State, tau: Any, dt: Any, heights: Any = None, **numbers: Any) -> dict[str, Any]:
+        after = at.step(tau, dt, f_ext=replace(self.ground, **numbers).f_ext(at, heights))
+        return {"q": after.q, "v": after.v}
+
+    def on(self, robot: Robot, integrator: str) -> UserFunction:
+        """Traced."""
+        if unknown := [name for name in self.inputs if name not in VALUES]:
+            raise UnsupportedError(f"inputs: {unknown[0]!r}; allowed is {', '.join(map(repr, VALUES))}")
+        grid = self.ground.height
+        sizes: dict[str, Any] = {"q": "nq", "v": "nv", "tau": "nv", "dt": ()}
+        sizes |= {} if grid is None else {"heights": grid.shape}
+        return robot.function(self, sizes | dict.fromkeys(self.inputs, ()), integrator=integrator)

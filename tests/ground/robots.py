@@ -1,0 +1,47 @@
+"""Robots with feet for tests, and grounds under them."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from functools import cache
+
+import numpy as np
+
+import condyle
+from condyle.ground import Foot
+
+FEET = tuple(Foot(f"{leg}_lowerleg", (0.35, 0.0, 0.0)) for leg in ("lf", "rf", "lh", "rh"))
+MASS = 2.0
+
+
+@cache
+def ball(gravity: Sequence[float] = (0.0, 0.0, -9.81)) -> condyle.Robot:
+    """A point that moves along the world's axes: q and v are its position and velocity."""
+    builder = condyle.Builder(gravity=gravity).body("ball", mass=MASS, inertia=0.01 * np.eye(3))
+    return builder.joint("way", parent="world", child="ball", type="translation").build()
+
+
+@cache
+def box() -> condyle.Robot:
+    """A free body with a foot at each of four corners, `corners`."""
+    builder = condyle.Builder().body("box", mass=MASS, inertia=np.diag([0.02, 0.03, 0.04]))
+    return builder.joint("base", parent="world", child="box", type="free").build()
+
+
+CORNERS = tuple(Foot("box", (x, y, -0.05)) for x in (-0.2, 0.2) for y in (-0.1, 0.1))
+
+
+@cache
+def quadruped() -> condyle.Robot:
+    return condyle.load("hyq", floating_base=True)
+
+
+def standing(height: float = 0.59) -> np.ndarray:
+    """q of the quadruped with bent legs."""
+    robot = quadruped()
+    q = robot.neutral()
+    q[2] = height
+    for leg, sign in (("lf", 1.0), ("rf", 1.0), ("lh", -1.0), ("rh", -1.0)):
+        q[robot.joint(f"{leg}_hfe_joint").q_slice] = 0.75 * sign
+        q[robot.joint(f"{leg}_kfe_joint").q_slice] = -1.5 * sign
+    return q
