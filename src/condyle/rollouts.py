@@ -15,7 +15,7 @@ from condyle.functions import FUNCTIONS, variant
 from condyle.functions.quantities import TAU
 from condyle.functions.rollouts import name_of
 from condyle.methods import made
-from condyle.ports import OPEN
+from condyle.ports import ACTIVE, OPEN, RISING
 from condyle.specification import F_EXT
 
 STEP = "step"
@@ -51,7 +51,7 @@ class Rollouts:
     def __init__(self, engine: Owner, numbers: Mapping[str, Any]) -> None:
         """numbers: of the robot, those that are inputs, and its own."""
         self._engine, self._numbers = engine, numbers
-        self._variants: dict[tuple[str, bool], tuple[str, dict[str, Any]]] = {}
+        self._variants: dict[tuple[str, bool, bool], tuple[str, dict[str, Any]]] = {}
         self._ready: dict[tuple[object, ...], tuple[str, Callable[..., Any]]] = {}
         self._timed: dict[tuple[str, tuple[str, ...]], list[tuple[int, str, int]]] = {}
         self._of: dict[tuple[str, str], RolloutOf] = {}
@@ -84,27 +84,36 @@ class Rollouts:
         out: Any,
     ) -> Any:
         """`Dynamics.rollout`; given: the inputs of `step`."""
-        of, extra = self.extended(STEP, f_ext, numbers)
-        options = Options((TAU.name, *names(by_time)) if by_time else (TAU.name,), every, last)
-        return self.call(of, "", (*given, *extra), options, out)
+        timed = (TAU.name, *names(by_time)) if by_time else (TAU.name,)
+        of, extra, timed = self.extended(STEP, f_ext, numbers, timed)
+        return self.call(of, "", (*given, *extra), Options(timed, every, last), out)
 
-    def extended(self, of: str, f_ext: Any, numbers: Mapping[str, Any]) -> tuple[str, list[Any]]:
-        """The function that takes these forces, unless they are None, and the robot's numbers; and what it takes more.
+    def extended(
+        self, of: str, f_ext: Any, numbers: Mapping[str, Any], timed: tuple[str, ...] = ()
+    ) -> tuple[str, list[Any], tuple[str, ...]]:
+        """The function that takes these forces, unless they are None, and the robot's numbers; what it takes more; and
+        what of that has a time axis.
 
-        numbers: as they are given; the robot's own stand for others.
+        numbers: as they are given; the robot's own stand for others. Where flags of contacts have a time axis, so has
+        what rises between two steps.
         """
-        known = self._variants.get((of, f_ext is None))
+        rises = ACTIVE.name in timed and RISING.name in FUNCTIONS[of].numbers
+        key = of, f_ext is None, rises
+        known = self._variants.get(key)
         if known is None:
             own = {name: own for name, own in self._numbers.items() if name in FUNCTIONS[of].numbers}
-            forces = () if f_ext is None else (F_EXT.name,)
-            known = self._variants[of, f_ext is None] = variant(of, (*forces, *own)), own
+            forces, more = () if f_ext is None else (F_EXT.name,), (RISING.name,) if rises else ()
+            known = self._variants[key] = variant(of, (*forces, *own, *more)), own
         name, own = known
         wrong = next((given for given in numbers if given not in own), None)
         if wrong is not None:
             cure = f"; compile(inputs=({wrong!r},)) makes it one" if wrong in OPEN else ""
             raise TypeError(f"rollout got an unexpected keyword argument {wrong!r}{cure}")
         extra = [x if numbers.get(key) is None else numbers[key] for key, x in own.items()]
-        return name, extra if f_ext is None else [f_ext, *extra]
+        if rises:
+            extra.append(risen(numbers.get(ACTIVE.name), self._engine.dtype))
+            timed = (*timed, RISING.name)
+        return name, extra if f_ext is None else [f_ext, *extra], timed
 
     def vjp(self) -> RolloutOf:
         """The vjp of `Dynamics.rollout`."""
@@ -158,6 +167,15 @@ class Rollouts:
         if not lengths:
             raise UnsupportedError("rollout: no input has a time axis: name some in by_time=, or say steps=")
         return lengths.pop()
+
+
+def risen(active: Any, dtype: Any) -> Any:
+    """(..., T, C): where a flag is on that was off in the step before; never in the first step."""
+    flags = np.asarray(active, dtype)
+    if flags.ndim < 2:  # without a time axis, of which the call complains
+        return flags
+    before = np.concatenate((flags[..., :1, :], flags[..., :-1, :]), axis=-2)
+    return flags * (1 - before)
 
 
 def _length(name: str, value: Any, dims: int) -> int:
@@ -225,12 +243,12 @@ class RolloutOf:
         **named: Any,
     ) -> Any:
         every_input = (*self._by_time, *(name for name in names(by_time) if name not in self._by_time))
-        options = Options(every_input, every, last, names(sum), steps)
         forces = named.pop(F_EXT.name, None) if self._base.takes_f_ext else None
         numbers = {name: named.pop(name) for name in self._base.numbers if name in named}
         if named or len(args) != len(self._taken):
             bound = self.__signature__.bind(*args, **named).arguments
             args = tuple(bound[name] for name in self._taken)
-        of, extra = self._rollouts.extended(self._of, forces, numbers)
+        of, extra, timed = self._rollouts.extended(self._of, forces, numbers, every_input)
+        options = Options(timed, every, last, names(sum), steps)
         n = len(self._base.inputs)
         return self._rollouts.call(of, self._kind, (*args[:n], *extra, *args[n:]), options, out)

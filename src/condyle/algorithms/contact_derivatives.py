@@ -23,7 +23,7 @@ from condyle.algorithms.jacobians import columns_at, from_parent
 from condyle.algorithms.joint import Joint
 from condyle.algorithms.kinematics import Pose
 from condyle.algorithms.matrix import SparseMatrix
-from condyle.algorithms.rnea import Motion, Wrench, at_rest, motion
+from condyle.algorithms.rnea import Wrench, at_rest, motion
 from condyle.algorithms.unrolled import Unrolled
 from condyle.model.joints import JOINT_TYPES
 from condyle.scalar import Scalar, is_zero

@@ -23,18 +23,19 @@ from condyle.specification import Route
 Answers: TypeAlias = "tuple[Sequence[Scalar] | SparseMatrix, ...]"
 
 
-def _constrained(tree: Unrolled) -> Constrained:
-    return Constrained(tree, tree.inputs[ACTIVE.name])
+def constrained(tree: Unrolled, active: Sequence[Scalar] | None = None) -> Constrained:
+    """The tree with its contacts, by default those that its flags say."""
+    return Constrained(tree, tree.inputs[ACTIVE.name] if active is None else active)
 
 
 def _cfd(tree: Unrolled) -> Answers:
-    way = _constrained(tree)
+    way = constrained(tree)
     a, f = way.dynamics()
     return a, way.placed(f)
 
 
 def _dcfd(tree: Unrolled) -> Answers:
-    way = _constrained(tree)
+    way = constrained(tree)
     a, f = way.dynamics()
     force = way.placed([flag * x for flag, x in zip(way.active, f, strict=True)])
     by_q, by_v = slopes.force_slopes(way.contacts, a, force)
@@ -42,24 +43,24 @@ def _dcfd(tree: Unrolled) -> Answers:
 
 
 def _impact(tree: Unrolled) -> Answers:
-    way = _constrained(tree)
+    way = constrained(tree)
     v, f = way.impact(tree.inputs["v"], tree.inputs["restitution"])
     return v, way.placed(f)
 
 
 def _cid(tree: Unrolled) -> Answers:
-    way = _constrained(tree)
+    way = constrained(tree)
     tau = list(resisted(tree, tree.gathered(rnea(tree, tree.given("v"), tree.given("a")))))
     f, left = least_forces(way, tau)  # pyright: ignore[reportArgumentType]
     return left, way.placed(f)
 
 
 def _kkt(tree: Unrolled) -> Answers:
-    return (inverse_blocks(_constrained(tree)),)
+    return (inverse_blocks(constrained(tree)),)
 
 
 def _kktm(tree: Unrolled) -> Answers:
-    way, n = _constrained(tree), tree.nv
+    way, n = constrained(tree), tree.nv
     found = SparseMatrix.of(n + len(way.J), mass_matrix(tree))
     for i, row in enumerate(way.J):
         for k, x in row.items():
@@ -69,11 +70,11 @@ def _kktm(tree: Unrolled) -> Answers:
 
 
 def _delassus(tree: Unrolled) -> Answers:
-    return (_constrained(tree).G,)
+    return (constrained(tree).G,)
 
 
 def _delassus_inverse(tree: Unrolled) -> Answers:
-    way = _constrained(tree)
+    way = constrained(tree)
     entries = ((i, j, way.active[i] * way.active[j] * x) for i, j, x in way.inverse)
     return (SparseMatrix.of(len(way.J), entries),)
 
@@ -105,7 +106,7 @@ def _dcres(tree: Unrolled) -> Answers:
 
 
 def _ksolve(tree: Unrolled) -> Answers:
-    return _constrained(tree).solved(tree.inputs["x"], tree.inputs["y"])
+    return constrained(tree).solved(tree.inputs["x"], tree.inputs["y"])
 
 
 def flat(rows: Sequence[Row], n: int) -> list[Scalar]:

@@ -7,7 +7,7 @@ from dataclasses import replace
 from functools import partial
 
 from condyle.functions.quantities import TAU, Q, V
-from condyle.ports import NUMBERS
+from condyle.ports import OPEN, RISING
 from condyle.specification import F_EXT, Accuracy, Closed, Function, Port, Route, Size
 
 DT = Port("dt", (), "s", "-", "length of the step; negative: back in time")
@@ -37,7 +37,7 @@ STEPS = (
     Function(
         "step",
         "step",
-        "q, v after dt, by the integrator that was chosen; tau and f_ext are held",
+        "q, v after dt, by the integrator that was chosen; tau, f_ext and contacts are held",
         (Q, V, TAU, DT),
         (Q_AFTER, V_AFTER),
         partial(_routes, "step"),
@@ -48,7 +48,7 @@ STEPS = (
         condition=64.0,
         normal_form="joint_space",
         options=OPTIONS,
-        numbers=tuple(NUMBERS),
+        numbers=tuple(OPEN),
         closed_ways=partial(_rules, "step"),
     ),
     Function(
@@ -64,7 +64,7 @@ STEPS = (
         condition=64.0,
         normal_form="joint_space",
         options=OPTIONS,
-        numbers=tuple(NUMBERS),
+        numbers=tuple(name for name in OPEN if name != RISING.name),
         forced="dstep_f_ext",
     ),
 )

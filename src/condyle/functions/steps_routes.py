@@ -12,13 +12,14 @@ from condyle.algorithms.stepping import Vector, stepped
 from condyle.algorithms.unrolled import Unrolled
 from condyle.functions import FUNCTIONS
 from condyle.functions.calls import call
+from condyle.functions.contacts_routes import constrained
 from condyle.functions.dynamics_routes import ROUTES as DYNAMICS
 from condyle.functions.steps import DT
 from condyle.functions.steps_rules import StepDerivatives, block
 from condyle.integrators import METHODS
 from condyle.model.tree import Tree
-from condyle.ports import F_EXT
-from condyle.scalar import Scalar
+from condyle.ports import ACTIVE, F_EXT, RISING
+from condyle.scalar import Scalar, number
 from condyle.specification import Route
 
 
@@ -33,20 +34,40 @@ class _Step:
 
         def acceleration(q: Vector, v: Vector) -> Vector:
             here = Unrolled(at.tree, {**given, "q": q, "v": v})
-            return cast(Vector, self._acceleration(here)[0])
+            return (
+                constrained(here).dynamics()[0] if ACTIVE.name in given else cast(Vector, self._acceleration(here)[0])
+            )
 
         def move(q: Vector, u: Vector) -> Vector:
             return configurations.integrate(at.tree, {"q": q, "dv": u})
 
+        if RISING.name in given:
+            given = {**given, "v": constrained(at, _landing(given)).impact(given["v"], _no_bounce(given))[0]}
         return _stepped(at.tree, given, acceleration, move)
 
     def record(self, at: Any, given: Mapping[str, Any]) -> Sequence[Sequence[Any]]:
         """In a recording, where forward dynamics and integrate stay closed."""
 
         def acceleration(q: Vector, v: Vector) -> Vector:
-            return call(at, given, "fd", q, v, given["tau"])[0]
+            held = [given[ACTIVE.name]] if ACTIVE.name in given else []
+            return call(at, given, "cfd" if held else "fd", q, v, given["tau"], *held)[0]
 
+        if RISING.name in given:
+            landed = call(at, given, "impact", given["q"], given["v"], _landing(given), _no_bounce(given))
+            given = {**given, "v": landed[0]}
         return _stepped(at.tree, given, acceleration, lambda q, u: at.call("integrate", q, u)[0])
+
+
+def _landing(given: Mapping[str, Sequence[Scalar]]) -> list[Scalar]:
+    """The contacts that hold after an impact: all that are on, if some flag rises."""
+    left = number(1.0)
+    for flag in given[RISING.name]:
+        left = left * (1.0 - flag)
+    return [flag * (1.0 - left) for flag in given[ACTIVE.name]]
+
+
+def _no_bounce(given: Mapping[str, Sequence[Scalar]]) -> list[Scalar]:
+    return [number(0.0)] * len(given[ACTIVE.name])
 
 
 def _stepped(

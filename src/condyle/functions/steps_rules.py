@@ -29,7 +29,7 @@ from condyle.functions.sparse_rows import (
     unit,
 )
 from condyle.integrators import METHODS, Method
-from condyle.ports import EXTRA
+from condyle.ports import ACTIVE, EXTRA, RISING
 from condyle.specification import Closed
 
 Values: TypeAlias = "Sequence[Any]"
@@ -41,6 +41,7 @@ class StepDerivatives:
     def __init__(self, at: Any, given: Mapping[str, Values], by: Sequence[str]) -> None:
         self.at, self.given, self.n = at, given, at.tree.nv
         self.extra = given.keys() & EXTRA.keys()
+        self.held = [given[ACTIVE.name]] if ACTIVE.name in given else []
         self.widths = {"q": self.n, "v": self.n, "tau": self.n, **{name: len(given[name]) for name in by}}
         (self.h,) = given["dt"]
         self.q, self.v = self._after()
@@ -70,7 +71,7 @@ class StepDerivatives:
 
         def acceleration(q: Values, v: Values) -> Values:
             states.append((q, v))
-            return call(self.at, self.given, "fd", q, v, self.given["tau"])[0]
+            return call(self.at, self.given, "cfd" if self.held else "fd", q, v, self.given["tau"], *self.held)[0]
 
         def move(q: Values, u: Values) -> Values:
             moves.append(u)
@@ -82,17 +83,23 @@ class StepDerivatives:
     def _slope(self, q: Values, v: Values, by_q: Combination, by_v: Combination) -> Combination:
         """The rows of a = fd(q, v, tau)."""
         state = (q, v, self.given["tau"])
-        if self.extra:
-            by = "" if self.extra <= self.widths.keys() else f"_by_{'_'.join(self.widths)}"
-            of_q, of_v, *others = call(self.at, self.given, "fd", *state, kind="jacobian_", by=by)
-        else:
-            of_q, of_v, *others = call(self.at, self.given, "dfd", *state)
+        of_q, of_v, *others = self._slopes(*state)
         rows = added(self._times(matrix(of_q, self.n), by_q), 1.0, self._times(matrix(of_v, self.n), by_v))
         first = 2 * self.n
         for part in others:
             rows = added(rows, 1.0, shifted(matrix(part, self.n), first))
             first += len(part) // max(self.n, 1)
         return Combination(nothing(self.n), ((1.0, rows),))
+
+    def _slopes(self, *state: Values) -> Sequence[Values]:
+        """Of a by q, by v, by tau and by what is behind them."""
+        held = self.held
+        function, derivatives = ("cfd", "dcfd") if held else ("fd", "dfd")
+        extra = self.extra - {ACTIVE.name}
+        if not extra:
+            return call(self.at, self.given, derivatives, *state, *held)[: len(self.widths)]
+        by = "" if not held and extra <= self.widths.keys() else f"_by_{'_'.join(self.widths)}"
+        return call(self.at, self.given, function, *state, *held, kind="jacobian_", by=by)[: len(self.widths)]
 
     def _times(self, left: list[list[Any]], right: Combination) -> Rows:
         """A product with each part."""
@@ -143,7 +150,11 @@ class StepDerivatives:
 
 
 def _jacobian(at: Any, given: Mapping[str, Values]) -> Mapping[str, Values]:
-    made, found = StepDerivatives(at, given, [name for name in given if name in EXTRA]), dict[str, Values]()
+    """All but those by flags of contacts, and none where contacts may begin: these are differentiated."""
+    if RISING.name in given:
+        return {}
+    by = [name for name in given if name in EXTRA and name != ACTIVE.name]
+    made, found = StepDerivatives(at, given, by), dict[str, Values]()
     for name, rows in (("q", made.q), ("v", made.v)):
         begin = 0
         for by, width in made.widths.items():
