@@ -60,7 +60,10 @@ def test_the_seven_are_what_an_export_has_and_all_are_all(run, pendulum, tmp_pat
     refused = run(*common, "--out", str(tmp_path / "b"), "--functions", "all")
     assert refused.status == 2 and "no frames were named" in refused.err
     assert not (tmp_path / "b").exists()
-    assert run(*common, "--out", str(tmp_path / "b"), "--functions", "all", "--frames", "rod").status == 0
+    assert (
+        run(*common, "--out", str(tmp_path / "b"), "--functions", "all", "--frames", "rod", "--contacts", "rod").status
+        == 0
+    )
     assert written(tmp_path / "b", "rod") == {*FUNCTIONS}
     assert json.loads((tmp_path / "b" / "robot.json").read_text())["frames"] == ["rod"]
     verilog = run(*common[:3], "verilog", "--out", str(tmp_path / "v"), "--functions", "all")

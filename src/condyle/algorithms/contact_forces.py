@@ -105,6 +105,11 @@ class Constrained:
             small = small.times(small) if done < TIMES else small
         return found
 
+    @cached_property
+    def pseudoinverse(self) -> SparseMatrix:
+        """P G P: the inverse of G where it has one, zero where rows depend on others."""
+        return self.inverse.times(self.G).times(self.inverse)
+
     def at(self, half: Mapping[int, Scalar]) -> list[Scalar]:
         """J M^-1 x, given L^-T x."""
         return [

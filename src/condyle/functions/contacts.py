@@ -21,7 +21,12 @@ J = Port("J", ("n_rows", "nv"), "m | 1", "contact", "Jacobian of all contacts: w
 KKT = Port("kkt", ("nv + n_rows", "nv + n_rows"), "mixed", "-", "[M, Jᵀ; J, 0], rows of what is off zero, symmetric")
 KINV = replace(KKT, name="kinv", doc="the inverse, rows of what is off zero, symmetric")
 G = Port("delassus", ("n_rows", "n_rows"), "1/kg", "contact", "J M^-1 Jᵀ, rows of what is off zero, symmetric")
-GINV = replace(G, name="ginv", unit="kg", doc="its inverse, rows of what is off zero, symmetric")
+GINV = replace(
+    G,
+    name="ginv",
+    unit="kg",
+    doc="its pseudo-inverse, rows of what is off zero, symmetric",
+)
 X, Y = replace(TAU, name="x", given_by=""), replace(GAMMA, name="y", doc="J a where it is on, f where it is off")
 ROWS = replace(GAMMA, name="f", unit="N, N m", doc="forces row by row")
 
