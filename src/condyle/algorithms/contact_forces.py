@@ -2,10 +2,10 @@
 
 With M = Lᵀ D L and Y = L^-T Jᵀ, the Delassus matrix is G = J M^-1 Jᵀ = Yᵀ D^-1 Y, and forces follow from
 
-    (G + mu 1) f_(k+1) = b + mu f_k,    b = - J a_free - gamma,
+    (G + mu D) f_(k+1) = b + mu D f_k,    b = - J a_free - gamma,    D the diagonal of G,
 
-a few times: for independent rows the error falls by mu / (mu + G) each time; dependent ones have the proximal limit,
-which is the force of least size where the rows agree. Rows of a contact that is off are zero, and 1 is added on their
+a few times: for independent rows the error falls by mu / (mu + G) each time, G with units on its diagonal; dependent
+ones have the proximal limit, where the rows agree the forces of least Σ D_i f_i², in any units. Rows of a contact that is off are zero, and 1 is added on their
 diagonal: its force is zero. Featherstone 2008, section 8.8; Carpentier, Budhiraja, Mansard 2021.
 """
 
@@ -24,11 +24,11 @@ from condyle.algorithms.unrolled import Unrolled
 from condyle.scalar import Scalar, number, sqrt, total
 
 MU = 1e-6
-"""mu, as a part of the mean of G's diagonal: float32 still tells G + mu 1 from a singular G."""
+"""mu: float32 still tells G + mu D from a singular G."""
 LEAST = 1e-12
-"""The same [1/kg] where G is zero."""
+"""mu D [1/kg] where G is zero."""
 TIMES = 4
-"""Proximal iterations. Two more than are needed where G's eigenvalues spread by less than 1e3."""
+"""Proximal iterations: they leave 1e-12 of what an eigenvalue of 1e-3, of G with units on its diagonal, asks for."""
 
 
 class Constrained:
@@ -72,21 +72,21 @@ class Constrained:
         return found
 
     @cached_property
-    def mu(self) -> Scalar:
-        """MU times the mean of G's diagonal."""
-        diagonal = [x for i in range(self.G.size) if (x := self.G.get(i, i)) is not None]
-        return total([number(LEAST), *([(MU / self.G.size) * total(diagonal)] if diagonal else [])])
+    def damped(self) -> list[Scalar]:
+        """mu D."""
+        diagonal = [self.G.get(i, i) for i in range(self.G.size)]
+        return [number(LEAST) if x is None else MU * x + LEAST for x in diagonal]
 
     @cached_property
     def regular(self) -> Factors:
-        """Of G + mu 1, and 1 for what is off."""
+        """Of G + mu D, and 1 for what is off."""
         return self.regularised(self.G)
 
     def regularised(self, matrix: SparseMatrix) -> Factors:
-        """The factors of a matrix like G, with mu and what is off on its diagonal."""
+        """The factors of a matrix like G, with mu D and what is off on its diagonal."""
         found = SparseMatrix.of(matrix.size, matrix)
         for k, flag in enumerate(self.active):
-            found.add(k, k, self.mu + (1.0 - flag))
+            found.add(k, k, self.damped[k] + (1.0 - flag))
         return ltl(found)
 
     def forces(self, b: Sequence[Scalar], by: Factors | None = None) -> list[Scalar]:
@@ -94,17 +94,29 @@ class Constrained:
         regular = by or self.regular
         f = solve_by(regular, b)
         for _ in range(TIMES - 1):
-            f = solve_by(regular, [x + self.mu * y for x, y in zip(b, f, strict=True)])
+            f = solve_by(regular, [x + mu * y for x, mu, y in zip(b, self.damped, f, strict=True)])
         return f
 
     @cached_property
     def inverse(self) -> SparseMatrix:
-        """The matrix that takes b to these forces: P_2 = P + mu P P, P_4 = P_2 + (mu P)² P_2."""
-        found = inverse(self.regular)
-        small, done = _times(found, self.mu), 1
+        """The matrix that takes b to these forces: P_2 = P + P mu D P, P_4 = P_2 + (P mu D P) mu D P_2."""
+        found = power = inverse(self.regular)
+        done = 1
         while done < TIMES:
-            found, done = _sum(found, small.times(found)), 2 * done
-            small = small.times(small) if done < TIMES else small
+            found, done = _sum(found, self._between(power, found)), 2 * done
+            power = self._between(power, power) if done < TIMES else power
+        return found
+
+    def _between(self, a: SparseMatrix, b: SparseMatrix) -> SparseMatrix:
+        """a mu D b, for what makes a symmetric matrix."""
+        found = SparseMatrix(a.size)
+        for i in range(a.size):
+            row = {k: x * self.damped[k] for k, x in a.row(i).items()}
+            for j in range(i + 1):
+                terms = [x * y for k, x in row.items() if (y := b.get(k, j)) is not None]
+                if terms:
+                    found.put(i, j, total(terms))
+                    found.put(j, i, total(terms))
         return found
 
     def at(self, half: Mapping[int, Scalar]) -> list[Scalar]:
@@ -148,10 +160,6 @@ class Constrained:
         for one in self.tree.tree.contacts:
             found += [next(values) if row in one.rows else number(0.0) for row in range(6)]
         return found
-
-
-def _times(matrix: SparseMatrix, factor: Scalar) -> SparseMatrix:
-    return SparseMatrix.of(matrix.size, ((i, j, x * factor) for i, j, x in matrix))
 
 
 def _sum(a: SparseMatrix, b: SparseMatrix) -> SparseMatrix:
