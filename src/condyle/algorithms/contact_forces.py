@@ -5,8 +5,9 @@ With M = Lᵀ D L and Y = L^-T Jᵀ, the Delassus matrix is G = J M^-1 Jᵀ = Y�
     (G + mu D) f_(k+1) = b + mu D f_k,    b = - J a_free - gamma,    D the diagonal of G,
 
 a few times: for independent rows the error falls by mu / (mu + G) each time, G with units on its diagonal; dependent
-ones have the proximal limit, where the rows agree the forces of least Σ D_i f_i², in any units. Rows of a contact that is off are zero, and 1 is added on their
-diagonal: its force is zero. Featherstone 2008, section 8.8; Carpentier, Budhiraja, Mansard 2021.
+ones have the proximal limit, where the rows agree the forces of least Σ D_i f_i², in any units. Rows of a contact that
+is off are zero, and 1 is added on their diagonal: its force is zero. Featherstone 2008, section 8.8; Carpentier,
+Budhiraja, Mansard 2021.
 """
 
 from __future__ import annotations
