@@ -166,7 +166,9 @@ def slopes(robot: Robot, f: Callable[..., Any], given: Sequence[Array], along: S
 def apart(found: Any, expected: Any) -> float:
     """The largest difference, relative to the largest entry of each answer, or to one."""
     pairs = zip(parts(found), parts(expected), strict=True)
-    return max(float(np.max(np.abs(x - y)) / max(1.0, np.max(np.abs(y)))) for x, y in pairs)
+    return max(
+        (float(np.max(np.abs(x - y)) / max(1.0, np.max(np.abs(y)))) for x, y in pairs if np.size(x)), default=0.0
+    )
 
 
 def parts(answer: Any) -> list[Array]:
