@@ -64,9 +64,26 @@ class Constrained:
         return [half_solved(self.factors, row) for row in self.J]
 
     @cached_property
+    def inverse_D(self) -> list[Scalar]:
+        return self.factors.inverse_D
+
+    def half(self, x: Sequence[Scalar]) -> Mapping[int, Scalar]:
+        """L^-T x."""
+        return half_solved(self.factors, dict(enumerate(x)))
+
+    @cached_property
+    def net(self) -> Mapping[int, Scalar]:
+        """L^-T (tau - c)."""
+        return self.half(net_force(driven(self.tree)))
+
+    def rest(self, y: Sequence[Scalar]) -> list[Scalar]:
+        """M^-1 x, given y = L^-T x."""
+        return rest_solved(self.factors, y)
+
+    @cached_property
     def scaled(self) -> list[Row]:
         """Of D^-1 Y the columns."""
-        return [{k: x * self.factors.inverse_D[k] for k, x in column.items()} for column in self.Y]
+        return [{k: x * self.inverse_D[k] for k, x in column.items()} for column in self.Y]
 
     @cached_property
     def G(self) -> SparseMatrix:
@@ -133,18 +150,20 @@ class Constrained:
         for force, column in zip(f, self.Y, strict=True):
             for k, x in column.items():
                 found[k] = found[k] + force * x
-        return rest_solved(self.factors, found)
+        return self.rest(found)
 
     def solved(self, x: Sequence[Scalar], y: Sequence[Scalar]) -> tuple[list[Scalar], list[Scalar]]:
         """(a, f) with M a - Jᵀ f = x, and J a = y in the rows that are on, f = y in the others."""
-        half = half_solved(self.factors, dict(enumerate(x)))
+        return self._solved(self.half(x), y)
+
+    def _solved(self, half: Mapping[int, Scalar], y: Sequence[Scalar]) -> tuple[list[Scalar], list[Scalar]]:
         f = self.forces([one - reached for one, reached in zip(y, self.at(half), strict=True)])
         return self.moved(half, f), f
 
     def dynamics(self) -> tuple[list[Scalar], list[Scalar]]:
         """(a, f) of the tree's v, tau and external forces."""
         held = zip(self.active, self.contacts.bias, strict=True)
-        return self.solved(net_force(driven(self.tree)), [-(flag * x) for flag, x in held])
+        return self._solved(self.net, [-(flag * x) for flag, x in held])
 
     def impact(self, v: Sequence[Scalar], restitution: Sequence[Scalar]) -> tuple[list[Scalar], list[Scalar]]:
         """(v after, impulses), no more energy than before: see decision 0081."""

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from functools import partial
 from typing import TypeAlias
 
 from condyle.algorithms import contact_derivatives as slopes
+from condyle.algorithms.contact_elimination import ByElimination
 from condyle.algorithms.contact_forces import Constrained
 from condyle.algorithms.contact_products import KktDerivatives, inverse_blocks
 from condyle.algorithms.contacts import Contacts, Row
@@ -18,18 +20,22 @@ from condyle.algorithms.unrolled import Unrolled
 from condyle.functions.contacts import FORCE
 from condyle.ports import ACTIVE
 from condyle.scalar import Scalar, number
-from condyle.specification import Route
+from condyle.specification import Route, Size
 
 Answers: TypeAlias = "tuple[Sequence[Scalar] | SparseMatrix, ...]"
 
 
-def constrained(tree: Unrolled, active: Sequence[Scalar] | None = None) -> Constrained:
+Way: TypeAlias = "type[Constrained]"
+"""By the factors of M, or by eliminating joints."""
+
+
+def constrained(tree: Unrolled, kind: Way = Constrained, active: Sequence[Scalar] | None = None) -> Constrained:
     """The tree with its contacts, by default those that its flags say."""
-    return Constrained(tree, tree.inputs[ACTIVE.name] if active is None else active)
+    return kind(tree, tree.inputs[ACTIVE.name] if active is None else active)
 
 
-def _cfd(tree: Unrolled) -> Answers:
-    way = constrained(tree)
+def _cfd(kind: Way, tree: Unrolled) -> Answers:
+    way = constrained(tree, kind)
     a, f = way.dynamics()
     return a, way.placed(f)
 
@@ -42,8 +48,8 @@ def _dcfd(tree: Unrolled) -> Answers:
     return KktDerivatives(way, way.inverse).answers((by_q, by_v), slopes.Slopes(way.contacts, a))
 
 
-def _impact(tree: Unrolled) -> Answers:
-    way = constrained(tree)
+def _impact(kind: Way, tree: Unrolled) -> Answers:
+    way = constrained(tree, kind)
     v, f = way.impact(tree.inputs["v"], tree.inputs["restitution"])
     return v, way.placed(f)
 
@@ -69,8 +75,8 @@ def _kktm(tree: Unrolled) -> Answers:
     return (found,)
 
 
-def _delassus(tree: Unrolled) -> Answers:
-    return (constrained(tree).G,)
+def _delassus(kind: Way, tree: Unrolled) -> Answers:
+    return (constrained(tree, kind).G,)
 
 
 def _delassus_inverse(tree: Unrolled) -> Answers:
@@ -105,8 +111,16 @@ def _dcres(tree: Unrolled) -> Answers:
     return by_q, by_v, flat(rows.by_q, tree.nv), flat(rows.by_v, tree.nv)
 
 
-def _ksolve(tree: Unrolled) -> Answers:
-    return constrained(tree).solved(tree.inputs["x"], tree.inputs["y"])
+def _ksolve(kind: Way, tree: Unrolled) -> Answers:
+    return constrained(tree, kind).solved(tree.inputs["x"], tree.inputs["y"])
+
+
+def _ways(run: Callable[[Way, Unrolled], Answers], size: Size) -> Mapping[str, Route]:
+    """By both; size: of the second."""
+    return {
+        "ltl": Route(partial(run, Constrained)),
+        "aba": Route(partial(run, ByElimination), alone=True, size=size),
+    }
 
 
 def flat(rows: Sequence[Row], n: int) -> list[Scalar]:
@@ -115,17 +129,17 @@ def flat(rows: Sequence[Row], n: int) -> list[Scalar]:
 
 
 ROUTES: Mapping[str, Mapping[str, Route]] = {
-    "cfd": {"ltl": Route(_cfd)},
+    "cfd": _ways(_cfd, Size(500, 0, 0, 3)),
     "dcfd": {"ltl+closed_form": Route(_dcfd)},
-    "impact": {"ltl": Route(_impact)},
+    "impact": _ways(_impact, Size(400, 0, 0, 3)),
     "cid": {"rnea": Route(_cid)},
     "kkt": {"ltl": Route(_kkt)},
     "kktm": {"crba": Route(_kktm)},
-    "delassus": {"ltl": Route(_delassus)},
+    "delassus": _ways(_delassus, Size(350, 0, 0, 2)),
     "delassusinv": {"ltl": Route(_delassus_inverse)},
     "cjac": {"columns": Route(_cjac)},
     "cerr": {"poses": Route(_cerr)},
     "cres": {"rnea": Route(_cres)},
     "dcres": {"closed_form": Route(_dcres)},
-    "ksolve": {"ltl": Route(_ksolve)},
+    "ksolve": _ways(_ksolve, Size(400, 0, 0, 3)),
 }

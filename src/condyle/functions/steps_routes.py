@@ -7,6 +7,8 @@ from itertools import pairwise
 from typing import Any, cast
 
 from condyle.algorithms import configurations
+from condyle.algorithms.contact_elimination import ByElimination
+from condyle.algorithms.contact_forces import Constrained
 from condyle.algorithms.matrix import dense
 from condyle.algorithms.stepping import Vector, stepped
 from condyle.algorithms.unrolled import Unrolled
@@ -26,23 +28,27 @@ from condyle.specification import Route
 class _Step:
     """A step by one route to forward dynamics."""
 
-    def __init__(self, acceleration: Callable[..., tuple[object, ...]]) -> None:
-        self._acceleration = acceleration
+    def __init__(self, acceleration: Callable[..., tuple[object, ...]], contacts: type[Constrained]) -> None:
+        """contacts: how it is solved for the forces of contacts, where there are flags."""
+        self._acceleration, self._contacts = acceleration, contacts
 
     def __call__(self, at: Unrolled) -> tuple[Vector, Vector]:
         given = at.inputs
 
         def acceleration(q: Vector, v: Vector) -> Vector:
             here = Unrolled(at.tree, {**given, "q": q, "v": v})
-            return (
-                constrained(here).dynamics()[0] if ACTIVE.name in given else cast(Vector, self._acceleration(here)[0])
-            )
+            if ACTIVE.name in given:
+                return constrained(here, self._contacts).dynamics()[0]
+            return cast(Vector, self._acceleration(here)[0])
 
         def move(q: Vector, u: Vector) -> Vector:
             return configurations.integrate(at.tree, {"q": q, "dv": u})
 
         if RISING.name in given:
-            given = {**given, "v": constrained(at, _landing(given)).impact(given["v"], _no_bounce(given))[0]}
+            given = {
+                **given,
+                "v": constrained(at, self._contacts, _landing(given)).impact(given["v"], _no_bounce(given))[0],
+            }
         return _stepped(at.tree, given, acceleration, move)
 
     def record(self, at: Any, given: Mapping[str, Any]) -> Sequence[Sequence[Any]]:
@@ -108,7 +114,14 @@ class _Calls:
 
 ROUTES: Mapping[str, Mapping[str, Route]] = {
     "step": {
-        name: Route(_Step(route.run), False, route.alone, route.shallow, size=route.size, parts=("fd", "integrate"))
+        name: Route(
+            _Step(route.run, ByElimination if route.alone else Constrained),
+            False,
+            route.alone,
+            route.shallow,
+            size=route.size,
+            parts=("fd", "integrate"),
+        )
         for name, route in DYNAMICS["fd"].items()
     },
     **{
