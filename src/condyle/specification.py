@@ -11,7 +11,7 @@ from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any, Literal, NamedTuple, TypeAlias
 
-from condyle.ports import ARMATURE, F_EXT, INERTIAS, NEXT, OPEN, Port
+from condyle.ports import ARMATURE, CONTACT_NUMBERS, F_EXT, INERTIAS, NEXT, OPEN, Port
 from condyle.routes import ParallelRoute, Route, Size
 
 NormalForm: TypeAlias = Literal["exact", "joint_space"]
@@ -216,9 +216,10 @@ class Function:
 
         Bodies are as they are given then, and nothing is known of them: straight code alone, of the exact model.
         """
-        of_bodies = "inertias" in names
+        of_bodies, held = "inertias" in names, ("contacts",) if any(name in CONTACT_NUMBERS for name in names) else ()
         return replace(
             self._taking([OPEN[name] for name in names]),
+            options=tuple(dict.fromkeys((*self.options, *held))),
             numbers=tuple(name for name in self.numbers if name not in names),
             ways=self._straight_ways,
             parallel_ways=dict,
