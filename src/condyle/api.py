@@ -215,10 +215,10 @@ def load(
     floating_base: adds a 6-DOF free joint, "root_joint", above the root link. gravity: (3,) [m/s^2], by default the
     file's, else (0, 0, -9.81). strict: doubtful physics is an error, not a ModelWarning. snap: angles within it [rad]
     of a quarter turn are taken as exact. mimic: "independent" makes mimic joints coordinates of their own. unmodelled:
-    "ignore" turns tendons that act, flexes, plugins and equality constraints of an MJCF file into a ModelWarning; by
-    default they are an UnsupportedError. assets: folders, besides the model's own, in which an MJCF file's includes and
-    meshes may lie; only meshes that determine masses are opened. timeout [s], memory [bytes]: what MuJoCo's compiler,
-    a process of its own, may take for an MJCF file.
+    "ignore" turns tendons that act, flexes, plugins and equality constraints of an MJCF file into a ModelWarning, but
+    for those that become mimic joints or closures; by default they are an UnsupportedError. assets: folders, besides
+    the model's own, in which an MJCF file's includes and meshes may lie; only meshes that determine masses are opened.
+    timeout [s], memory [bytes]: what MuJoCo's compiler, a process of its own, may take for an MJCF file.
     ModelError has everything that is wrong with the file, each with line, element and cure.
     """
     return Robot.of(

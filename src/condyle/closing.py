@@ -29,6 +29,7 @@ Reals = NDArray[np.float64]
 
 FIRST, LESS, MORE, LARGEST = 1.0, 0.1, 8.0, 1e12
 """Damping: at the start, after a step that was good and after one that was not, and where a state is given up."""
+ROUNDING = 1e-13
 RANK = 1e-10
 """Directions that J moves by less, of the largest, are taken as held."""
 _SHOWN = 3
@@ -76,7 +77,9 @@ class Loops:
             size = np.linalg.norm(e, axis=1)
             J = self._jacobian(q[todo]) * moves
             back = np.swapaxes(J, 1, 2)
-            damped = J @ back + (damping[todo] * size)[:, None, None] * np.eye(e.shape[1])
+            square = J @ back
+            least = ROUNDING * np.trace(square, axis1=1, axis2=2)  # of rows that depend on each other
+            damped = square + (damping[todo] * size + least)[:, None, None] * np.eye(e.shape[1])
             pull = np.asarray(np.linalg.solve(damped, e[..., None])[..., 0], np.float64)
             steps = _times(back, -pull)
             tried = np.asarray(self.robot.integrate(q[todo], steps), np.float64)
