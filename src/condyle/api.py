@@ -133,7 +133,7 @@ class Robot(model.Robot):
     def _loops(self, contacts: Sequence[Contact] | None) -> closing.Loops:
         held = self.contacts if contacts is None else checked_contacts(self, contacts)
         closing.check_held(held)
-        return closing.Loops(self, tuple(held), self.compile("numpy", contacts=held))
+        return closing.Loops(self, tuple(held), self.compile("numpy", contacts=contacts))
 
     def function(
         self,
