@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 import sys
 import threading
 from collections.abc import Callable, Collection, Mapping, Sequence
@@ -11,10 +10,11 @@ from typing import Any, cast
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from condyle.about import About
 from condyle.chunked import Mapped
 from condyle.compile.checks import check_bound, unbound
 from condyle.compile.serial import Compiler, fall_back
-from condyle.derivatives import parsed, with_numbers
+from condyle.derivatives import parsed
 from condyle.errors import BuildError
 from condyle.functions import FUNCTIONS, variant
 from condyle.methods import Methods, method_of, result_of
@@ -35,7 +35,7 @@ Array = NDArray[np.floating]
 Out = Array | Packed | Sequence[Array] | Sequence[Packed] | None
 
 
-class Dynamics(Packing, Rolling, Mapped, Methods):
+class Dynamics(Packing, Rolling, Mapped, About, Methods):
     """The functions of one robot on one target. Safe to call from many threads; a forked child may call too.
 
     Every method takes arrays (..., size) with any leading batch dimensions, broadcast against each other, and gives
@@ -82,11 +82,6 @@ class Dynamics(Packing, Rolling, Mapped, Methods):
     def target(self) -> str:
         """What runs: "cpu", "c", "numpy" or "cuda". "cpu" leaves to C what this machine cannot do (see `explain`)."""
         return self._target
-
-    @property
-    def n_frames(self) -> int:
-        """How many frames `frame_placements` and its kin answer for."""
-        return len(self._compiler.tree.frames)
 
     @property
     def signature(self) -> dict[str, str]:
@@ -148,37 +143,6 @@ class Dynamics(Packing, Rolling, Mapped, Methods):
                 self._binders.pop(name, None)
                 self._fast.pop(name, None)
                 self._kernels.pop((name, False), None)
-
-    def explain(self, n: int = 1, functions: Sequence[str] | None = None) -> str:
-        """What runs for a batch of n states: the route of each function, its operations, its target and threads.
-
-        functions: by short name, derivatives too; by default all, and the derivatives that were asked for.
-        """
-        lines = [self._compiler.line(name, self._target, self._dtype, n) for name in self._named(functions)]
-        threads = "one thread" if self._target == "numpy" else f"at most {self.threads} threads, fewer for little work"
-        return "\n".join([f"target {self._target}, {self._dtype}, batch of {n}, {threads}", *lines])
-
-    def memory(self, n: int, functions: Sequence[str] | None = None) -> dict[str, int]:
-        """Bytes of all inputs and outputs of a batch of n states, for each function, external forces left out.
-
-        functions: as in `explain`.
-        """
-        known, found = sizes(self._compiler.tree), dict[str, int]()
-        for name in self._named(functions):
-            ports = (*FUNCTIONS[name].inputs, *FUNCTIONS[name].outputs)
-            found[name] = n * self.dtype.itemsize * sum(math.prod(port.shape(known)) for port in ports)
-        return found
-
-    def _named(self, functions: Sequence[str] | None) -> list[str]:
-        """Short names: those that were named, else all that can be called and derivatives that were asked for."""
-        if functions is None:
-            every = [variant(name, self._numbers) for name in self._functions]
-            derived = dict.fromkeys(made.name for made in self._derivatives.values())
-            return [*every, *derived, *(self._rolled.names if self._rolled else ())]
-        asked = [with_numbers(known_function(name).name, self._numbers) for name in functions]
-        for name in asked:
-            check_bound(self._compiler.tree, FUNCTIONS[name], self._compiler.frames)
-        return asked
 
     @property
     def _functions(self) -> list[str]:

@@ -15,7 +15,7 @@ from condyle.functions.open_rollouts import OpenRollout
 from condyle.functions.quantities import M, Q, V
 from condyle.functions.steps import DT
 from condyle.model.robot import Robot
-from condyle.model.varied import varied
+from condyle.model.varied import contact_numbers, varied
 from condyle.ports import NUMBERS
 from condyle.specification import Function, Port
 from condyle.trace.reference import evaluate
@@ -72,12 +72,15 @@ def _drawn(robot: Robot, compiler: Compiler, specification: Function, n: int) ->
     rng = np.random.default_rng(1)
     q, v = robot.random_state(n, rng)
     known: dict[str, Reals] = {Q.name: q, V.name: v}
+    flags = contact_numbers(len(compiler.tree.contacts), n, rng)
 
     def fill(ports: Sequence[Port]) -> None:
         for port in ports:
             if port.name not in known and port.given_by:
                 fill(FUNCTIONS[port.given_by].inputs)
                 (known[port.name],) = _reference(compiler, port.given_by, known)
+            elif port.name in flags:
+                known[port.name] = np.reshape(flags[port.name], (n, -1))
             elif NUMBERS.get(port.name) == port:
                 known[port.name] = np.reshape(varied(robot, n, rng)[port.name], (n, -1))
             elif port.name not in known:

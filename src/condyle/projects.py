@@ -242,6 +242,8 @@ def _names(robot: Robot, bound: Bound, functions: Iterable[Function]) -> dict[st
     """What people call things, and gravity: for robot.json."""
     functions = list(functions)
     seen = {"frames": list(bound.frames), "reference_frame": bound.reference_frame} if bound.frames else {}
+    held = [{"frame": c.frame, "kind": c.kind, "other": c.other, "gains": list(c.gains)} for c in bound.contacts]
+    seen |= {"contacts": held} if held else {}
     seen |= {"integrator": bound.integrator} if any("integrator" in one.options for one in functions) else {}
     return {
         **seen,

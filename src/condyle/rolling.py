@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -21,7 +21,7 @@ Out = Array | Packed | Sequence[Array] | Sequence[Packed] | None
 class Rolling:
     """`rollout`, and rollouts of any function."""
 
-    _numbers: Mapping[str, Array]
+    _numbers: dict[str, Array]
     _rolled: Rollouts | None
 
     def rollout(

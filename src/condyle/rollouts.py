@@ -27,6 +27,8 @@ MOST = 64
 class Owner(Engine, Protocol):
     """What computes, and forgets: `Dynamics`."""
 
+    @property
+    def dtype(self) -> np.dtype[np.floating]: ...
     def forget(self, prefixes: tuple[str, ...], kept: Collection[str]) -> None: ...
 
 

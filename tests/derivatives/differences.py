@@ -13,9 +13,11 @@ import condyle.derivatives  # noqa: F401  names of derivatives are found from he
 from condyle.functions import FUNCTIONS
 from condyle.model.robot import Robot
 from condyle.model.tree import Tree, tree_of
+from condyle.model.varied import contact_numbers
 from condyle.specification import Bound, Port
 from condyle.trace.reference import evaluate
 from condyle.trace.structure import sizes
+from tests.held import held
 
 Array: TypeAlias = np.ndarray
 L = np.longdouble
@@ -44,7 +46,9 @@ class State:
     @cached_property
     def tree(self) -> Tree:
         frames = [name for name, frame in self.robot.frames.items() if frame.body >= 0]
-        return tree_of(self.robot, Bound((frames[-1], frames[0]), self.reference_frame, integrator=self.integrator))
+        contacts = held(self.robot, self.function)
+        bound = Bound((frames[-1], frames[0]), self.reference_frame, integrator=self.integrator, contacts=contacts)
+        return tree_of(self.robot, bound)
 
     @cached_property
     def point(self) -> list[Array]:
@@ -62,6 +66,9 @@ class State:
     def _drawn(self, port: Port, rng: np.random.Generator) -> Array:
         if port.is_configuration:
             return self.robot.random_state(1, rng).q
+        flags = contact_numbers(len(self.tree.contacts), 1, rng)
+        if port.name in flags:
+            return np.reshape(flags[port.name], (1, -1))
         return rng.uniform(-1.0, 1.0, (1, int(np.prod(port.shape(sizes(self.tree))))))
 
     def small(self, ports: Sequence[Port], more: int) -> list[Array]:

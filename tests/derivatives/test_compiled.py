@@ -8,6 +8,7 @@ import pytest
 import condyle
 from condyle.functions import FUNCTIONS
 from tests.derivatives.differences import State, every_function
+from tests.held import held
 from tests.processor import slow
 
 KINDS = ("jvp", "vjp", "jacobian", "hessian")
@@ -22,7 +23,7 @@ def test_every_kind(function: str, dtype: str) -> None:
     """What float32 may lose where M is solved with grows with the condition of M, which is small here."""
     state = State(TREE, function)
     frames = [name for name, frame in TREE.frames.items() if frame.body >= 0]
-    dyn = TREE.compile(dtype=dtype, frames=(frames[-1], frames[0]))
+    dyn = TREE.compile(dtype=dtype, frames=(frames[-1], frames[0]), contacts=held(TREE, function))
     more = {"jvp": state.tangent, "vjp": state.cotangent, "hessian": state.cotangent}
     for kind in KINDS:
         name = f"{kind}_{function}"

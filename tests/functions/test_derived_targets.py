@@ -13,7 +13,7 @@ import numpy as np
 import pytest
 
 import condyle
-from condyle import Dynamics, Robot, UnsupportedError
+from condyle import Contact, Dynamics, Robot, UnsupportedError
 from condyle.backends.cuda.target import TARGET
 from condyle.cli import main
 from condyle.cli.check import relative
@@ -23,6 +23,7 @@ from condyle.derivatives import KINDS, parsed
 from condyle.functions import FUNCTIONS
 from condyle.runtime.toolchain import find_compiler
 from tests.backends.cuda.simulate import made, simulate
+from tests.held import held
 from tests.processor import slow
 
 N = 5
@@ -37,8 +38,13 @@ def robot() -> Robot:
 
 
 @cache
-def compiled(target: str, dtype: str = "float64") -> Dynamics:
-    return robot().compile(target=target, dtype=dtype, frames=frames())
+def compiled(target: str, dtype: str = "float64", name: str = "fd") -> Dynamics:
+    return made_for(target, dtype, held(robot(), name))
+
+
+@cache
+def made_for(target: str, dtype: str, contacts: tuple[Contact, ...]) -> Dynamics:
+    return robot().compile(target=target, dtype=dtype, frames=frames(), contacts=contacts)
 
 
 def frames() -> tuple[str, ...]:
@@ -48,8 +54,8 @@ def frames() -> tuple[str, ...]:
 @cache
 def known(name: str) -> tuple[States, tuple[Array, ...]]:
     """Random states, and what NumPy answers."""
-    states = draw(robot(), N, "float64", [name], frames=1)
-    return states, compiled("numpy").call(name, states.arguments(name))
+    states = draw(robot(), N, "float64", [name], frames=1, contacts=held(robot(), name))
+    return states, compiled("numpy", name=name).call(name, states.arguments(name))
 
 
 def allowed(name: str, dtype: str = "float64") -> float:
@@ -81,14 +87,14 @@ def test_the_robot_is_what_the_tests_say() -> None:
 def test_machine_code_computes_what_numpy_does(name: str) -> None:
     """Dense, packed, one state; and the answer is that of differences."""
     states, want = known(name)
-    given, call = states.arguments(name), compiled("cpu").function(name)
-    assert error(robot(), compiled("numpy"), parsed(name), states) < max(1e-6, allowed(name))
-    many = compiled("cpu").call(name, given)
+    given, call = states.arguments(name), compiled("cpu", name=name).function(name)
+    assert error(robot(), compiled("numpy", name=name), parsed(name), states) < max(1e-6, allowed(name))
+    many = compiled("cpu", name=name).call(name, given)
     assert worst(many, want) < allowed(name)
     packed = [call.pack(x, port.name) for x, port in zip(given, FUNCTIONS[name].inputs, strict=True)]
-    found = tuple(x.dense() for x in compiled("cpu").call(name, packed))
+    found = tuple(x.dense() for x in compiled("cpu", name=name).call(name, packed))
     assert worst(found, want) < allowed(name)
-    one = compiled("cpu").call(name, [x[0] for x in given])
+    one = compiled("cpu", name=name).call(name, [x[0] for x in given])
     assert worst(tuple(x[None] for x in one), tuple(x[:1] for x in want)) < allowed(name)
 
 
@@ -98,7 +104,7 @@ def test_machine_code_computes_what_numpy_does(name: str) -> None:
 def test_other_targets_and_numbers(name: str, target: str, dtype: str) -> None:
     states, want = known(name)
     given = [x.astype(dtype) for x in states.arguments(name)]
-    assert worst(compiled(target, dtype).call(name, given), want) < allowed(name, dtype)
+    assert worst(compiled(target, dtype, name).call(name, given), want) < allowed(name, dtype)
 
 
 @pytest.mark.parametrize("name", ["vjp_id", *(slow(name) for name in NAMES if name != "vjp_id")])
@@ -106,7 +112,7 @@ def test_kernels_of_a_gpu_compute_it_too(name: str) -> None:
     """A thread a state, as PTX that is interpreted."""
     states, want = known(name)
     given = [np.reshape(x, (N, -1)) for x in states.arguments(name)]
-    found = simulate(made(robot(), name, 64, target=TARGET, frames=frames()), given)
+    found = simulate(made(robot(), name, 64, target=TARGET, frames=frames(), contacts=held(robot(), name)), given)
     assert worst(tuple(found), tuple(np.reshape(x, (N, -1)) for x in want)) < allowed(name)
 
 
@@ -201,5 +207,5 @@ def test_differences_see_a_wrong_entry(name: str) -> None:
             first.reshape(-1)[-1] += 1e-3 * np.abs(first).max()
             return (first, *found[1:])
 
-    assert error(robot(), compiled("numpy"), parsed(name), states) < 1e-6
+    assert error(robot(), compiled("numpy", name=name), parsed(name), states) < 1e-6
     assert error(robot(), Wrong(), parsed(name), states) > 1e-6

@@ -6,6 +6,7 @@ from functools import cache
 
 import numpy as np
 
+from condyle import Contact
 from condyle.functions import FUNCTIONS
 from condyle.model.robot import Robot
 from condyle.model.tree import Tree, tree_of
@@ -29,9 +30,10 @@ def reference(
     route: str | None = None,
     frames: tuple[str, ...] = (),
     force_frame: str = "local",
+    contacts: tuple[Contact, ...] = (),
 ) -> Array | tuple[Array, ...]:
     """A function by one route (the first, unless named); inputs (n, ...), outputs (n, ...)."""
-    tree = tree_for(robot, Bound(frames, force_frame=force_frame))
+    tree = tree_for(robot, Bound(frames, force_frame=force_frame, contacts=contacts))
     name = route or FUNCTIONS[function].route_names(tree.has_shared_coordinates)[0]
     ports = FUNCTIONS[function]
     given = inputs if f_ext is None else (*inputs, f_ext)

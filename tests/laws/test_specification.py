@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import replace
+from typing import Any
 
 import numpy as np
 import pytest
@@ -14,9 +15,11 @@ import pytest
 from condyle import Robot
 from condyle.backends.cuda.target import TARGET
 from condyle.functions import FUNCTIONS, expanded, registered
+from condyle.model.varied import contact_numbers
 from condyle.specification import Call, Function
 from tests.backends.cuda.simulate import made, simulate
 from tests.functions.first_moment import FIRST_MOMENT
+from tests.held import held
 from tests.laws.evaluated import reference
 from tests.laws.robots import NAMES, Array, States, relative, robot_named, states
 from tests.model.kinematics import frames_at
@@ -47,10 +50,17 @@ def frames_of(robot: Robot) -> tuple[str, ...]:
     return names[0], names[len(names) // 2], names[-1]
 
 
+def bound_of(robot: Robot, function: str) -> dict[str, Any]:
+    """What functions of frames and of contacts are compiled for."""
+    return {"frames": frames_of(robot), "contacts": held(robot, function)}
+
+
 def arguments(robot: Robot, function: str, given: States) -> list[Array]:
     known = {"q": given.q, "v": given.v, "a": given.a, "tau": given.a}
     known |= {"dv": given.v, "q0": given.q, "q1": robot.integrate(given.q, given.a)}
     known["dt"] = np.linspace(0.001, 0.02, len(given.q))
+    contacts = held(robot, function)
+    known |= contact_numbers(len(contacts), len(given.q), np.random.default_rng(5))
     for port in FUNCTIONS[function].inputs:
         if port.name not in known:
             known[port.name] = np.asarray(reference(robot, port.given_by, given.q))
@@ -73,18 +83,18 @@ def test_a_compiled_answer_is_that_of_the_exact_model(name: str, function: str) 
     robot = robot_named(name)
     given = states(robot, 9)
     inputs = arguments(robot, function, given)
-    forces, frames = {"f_ext": given.f_ext} if FUNCTIONS[function].takes_f_ext else {}, frames_of(robot)
-    exact = parts(reference(robot, function, *inputs, **forces, frames=frames))
+    forces, bound = {"f_ext": given.f_ext} if FUNCTIONS[function].takes_f_ext else {}, bound_of(robot, function)
+    exact = parts(reference(robot, function, *inputs, **forces, **bound))
     for dtype in ("float64", "float32"):
-        dyn = robot.compile(dtype=dtype, frames=frames)
-        call, bound = dyn.function(function), allowed(function, dtype)
+        dyn = robot.compile(dtype=dtype, **bound)
+        call, most = dyn.function(function), allowed(function, dtype)
         cast = [np.asarray(x, dtype) for x in inputs]
         extra = {key: np.asarray(x, dtype) for key, x in forces.items()}
         packed = [dyn.pack(x, port.name) for x, port in zip(cast, FUNCTIONS[function].inputs, strict=True)]
         for found in (parts(call(*cast, **extra)), tuple(x.dense() for x in parts_of_packed(call(*packed, **extra)))):
-            assert all(relative(one, two) < bound for one, two in zip(found, exact, strict=True)), dtype
+            assert all(relative(one, two) < most for one, two in zip(found, exact, strict=True)), dtype
         one = parts(call(*(x[0] for x in cast), **{key: x[0] for key, x in extra.items()}))
-        assert all(relative(x[None], want[:1]) < bound for x, want in zip(one, exact, strict=True)), dtype
+        assert all(relative(x[None], want[:1]) < most for x, want in zip(one, exact, strict=True)), dtype
 
 
 def parts_of_packed(answer: object) -> tuple[object, ...]:
@@ -96,9 +106,9 @@ def test_kernels_of_a_gpu_compute_it_too(function: str) -> None:
     robot = robot_named("tree-0")
     given = states(robot, 5)
     inputs = arguments(robot, function, given)
-    frames = frames_of(robot)
-    found = simulate(made(robot, function, 64, target=TARGET, frames=frames), [np.reshape(x, (5, -1)) for x in inputs])
-    exact = parts(reference(robot, function, *inputs, frames=frames))
+    bound = bound_of(robot, function)
+    found = simulate(made(robot, function, 64, target=TARGET, **bound), [np.reshape(x, (5, -1)) for x in inputs])
+    exact = parts(reference(robot, function, *inputs, **bound))
     for one, want in zip(found, exact, strict=True):
         assert relative(one, np.reshape(want, (5, -1))) < allowed(function, "float64")
 

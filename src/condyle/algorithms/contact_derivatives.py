@@ -116,9 +116,8 @@ class Slopes:
         return V, (linear, vec.transposed_times(axes, link.dw))
 
     def _side(self, one: Held, side: Side) -> dict[int, Column]:
-        V, A = self._at(one, side)
-        if one.of.classical:
-            A = vec.sub(A[0], vec.cross(V[1], V[0])), A[1]
+        V, there = self._at(one, side)
+        A = (vec.sub(there[0], vec.cross(V[1], V[0])), there[1]) if one.of.classical else there
 
         def meet(joint: Joint, seen: Seen, rates: Rates) -> list[Column]:
             V_p, A_p = _parent(joint, seen, rates)

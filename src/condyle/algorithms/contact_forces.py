@@ -13,6 +13,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from functools import cached_property
+from typing import NamedTuple
 
 from condyle.algorithms.contacts import Contacts, Row
 from condyle.algorithms.damping import driven
@@ -29,6 +30,13 @@ LEAST = 1e-12
 """The same [1/kg] where G is zero."""
 TIMES = 4
 """Proximal iterations. Two more than are needed where G's eigenvalues spread by less than 1e3."""
+
+
+class Regular(NamedTuple):
+    """Factors of a matrix with mu on its diagonal."""
+
+    factors: Factors
+    mu: Scalar
 
 
 class Constrained:
@@ -62,46 +70,36 @@ class Constrained:
     @cached_property
     def G(self) -> SparseMatrix:
         """J M^-1 Jᵀ."""
-        found = SparseMatrix(len(self.Y))
-        for i, column in enumerate(self.Y):
-            for j in range(i + 1):
-                terms = [x * self.scaled[j][k] for k, x in column.items() if k in self.scaled[j]]
-                if terms:
-                    found.put(i, j, total(terms))
-                    found.put(j, i, total(terms))
-        return found
+        return gram(self.Y, self.scaled)
 
     @cached_property
-    def mu(self) -> Scalar:
-        """MU times the mean of G's diagonal."""
-        diagonal = [x for i in range(self.G.size) if (x := self.G.get(i, i)) is not None]
-        return total([number(LEAST), *([(MU / self.G.size) * total(diagonal)] if diagonal else [])])
-
-    @cached_property
-    def regular(self) -> Factors:
+    def regular(self) -> Regular:
         """Of G + mu 1, and 1 for what is off."""
         return self.regularised(self.G)
 
-    def regularised(self, matrix: SparseMatrix) -> Factors:
-        """The factors of a matrix like G, with mu and what is off on its diagonal."""
+    def regularised(self, matrix: SparseMatrix) -> Regular:
+        """A matrix like G, with mu and what is off on its diagonal."""
+        diagonal = [x for i in range(matrix.size) if (x := matrix.get(i, i)) is not None]
+        mu = total([number(LEAST), *([(MU / matrix.size) * total(diagonal)] if diagonal else [])])
         found = SparseMatrix.of(matrix.size, matrix)
         for k, flag in enumerate(self.active):
-            found.add(k, k, self.mu + (1.0 - flag))
-        return ltl(found)
+            found.add(k, k, mu + (1.0 - flag))
+        return Regular(ltl(found), mu)
 
-    def forces(self, b: Sequence[Scalar], by: Factors | None = None) -> list[Scalar]:
+    def forces(self, b: Sequence[Scalar], by: Regular | None = None) -> list[Scalar]:
         """f with G f = b, or what the proximal iterations make of it."""
-        regular = by or self.regular
-        f = solve_by(regular, b)
+        factors, mu = by or self.regular
+        f = solve_by(factors, b)
         for _ in range(TIMES - 1):
-            f = solve_by(regular, [x + self.mu * y for x, y in zip(b, f, strict=True)])
+            f = solve_by(factors, [x + mu * y for x, y in zip(b, f, strict=True)])
         return f
 
     @cached_property
     def inverse(self) -> SparseMatrix:
         """The matrix that takes b to these forces: P_2 = P + mu P P, P_4 = P_2 + (mu P)² P_2."""
-        found = inverse(self.regular)
-        small, done = _times(found, self.mu), 1
+        factors, mu = self.regular
+        found, done = inverse(factors), 1
+        small = _times(found, mu)
         while done < TIMES:
             found, done = _sum(found, small.times(found)), 2 * done
             small = small.times(small) if done < TIMES else small
@@ -148,6 +146,19 @@ class Constrained:
         for one in self.tree.tree.contacts:
             found += [next(values) if row in one.rows else number(0.0) for row in range(6)]
         return found
+
+
+def gram(left: Sequence[Row], right: Sequence[Row]) -> SparseMatrix:
+    """The products of rows with rows, which are symmetric."""
+    found = SparseMatrix(len(left))
+    for i, one in enumerate(left):
+        for j, other in enumerate(right[: i + 1]):
+            terms = [x * other[k] for k, x in one.items() if k in other]
+            if terms:
+                value = total(terms)
+                found.put(i, j, value)
+                found.put(j, i, value)
+    return found
 
 
 def _times(matrix: SparseMatrix, factor: Scalar) -> SparseMatrix:

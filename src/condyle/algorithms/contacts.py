@@ -172,7 +172,11 @@ class Contacts:
     @cached_property
     def _downwards(self) -> Field[Vector]:
         """Gravity in the axes of every link: motions of links are less it."""
-        return self.tree.forward(lambda joint, g: joint.rotation.into(g), self.tree.gravity)
+
+        def turned(joint: Joint, gravity: Vector) -> Vector:
+            return joint.rotation.into(gravity)
+
+        return self.tree.forward(turned, self.tree.gravity)
 
     @cached_property
     def twists(self) -> Field[Pair]:

@@ -36,7 +36,7 @@ class Unrolled:
         self.damping, self.reference_frame = inputs.get("damping"), tree.reference_frame
         self.free_rotors = tree.has_free_rotors or ("armature" in inputs and tree.has_free_joints)
         self.world_forces = f_ext is not None and tree.has_world_forces
-        self.f_ext: Field[Wrench] | None = None
+        self.f_ext: Field[tuple[vec.Vector, vec.Vector]] | None = None
         if f_ext is not None:
             self.f_ext = [external_wrench(*of, f_ext) for of in zip(tree.links, self.force_frames, strict=True)]
         self._negated: dict[str, SparseMatrix] = {}
@@ -242,7 +242,7 @@ class Unrolled:
 
     def pushed(self, wrenches: Mapping[int, Wrench]) -> Unrolled:
         """The same with these wrenches too, by link, each in the link's axes about its origin."""
-        own = self.f_ext or [NO_FORCE] * len(self.tree.links)
+        own = cast("Field[Wrench]", self.f_ext or [NO_FORCE] * len(self.tree.links))
         found = Unrolled(self.tree, self.inputs)
         found.f_ext = [plus(wrench, wrenches[i]) if i in wrenches else wrench for i, wrench in enumerate(own)]
         return found

@@ -9,14 +9,13 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from condyle.cli import machine, rivals
+from condyle.cli.bound import add_frames, contacts_of, frames_of
 from condyle.cli.common import (
     Json,
     Loaded,
-    add_frames,
     add_machine,
     add_robot,
     check_page,
-    frames_of,
     integers,
     load_aloud,
     positive,
@@ -76,8 +75,10 @@ def run(arguments: argparse.Namespace) -> int:
     against: tuple[str, ...] = arguments.against
     threads: int | None = 1 if against and arguments.threads is None else arguments.threads
     dtype: str = arguments.dtype
-    frames = frames_of(loaded.robot, arguments)
-    dynamics = loaded.robot.compile(target=arguments.target, dtype=dtype, threads=threads, frames=frames)
+    frames, contacts = frames_of(loaded.robot, arguments), contacts_of(loaded.robot, arguments)
+    dynamics = loaded.robot.compile(
+        target=arguments.target, dtype=dtype, threads=threads, frames=frames, contacts=contacts
+    )
     others = _opened(loaded, against, arguments.functions, frames)
     sampling = Sampling("cpu" if against else "wall")
     rows = measure(loaded.robot, dynamics, others, arguments.functions, arguments.batch, sampling)
@@ -104,9 +105,9 @@ def measure(
     sampling: Sampling,
 ) -> list[Row]:
     """Every function at every batch size, in the number type of `dynamics`; rivals have float64."""
-    frames = dynamics.n_frames
-    states = draw(robot, max(batches), str(dynamics.dtype), names, frames=frames)
-    exact = draw(robot, max(*batches, RIVAL_FEWEST), "float64", names, frames=frames) if others else states
+    made = dynamics.n_frames, dynamics.contacts
+    states = draw(robot, max(batches), str(dynamics.dtype), names, 0, *made)
+    exact = draw(robot, max(*batches, RIVAL_FEWEST), "float64", names, 0, *made) if others else states
     cells = [(name, n) for name in names for n in batches]
     rows: list[Row] = []
     for k, (name, n) in enumerate(cells):

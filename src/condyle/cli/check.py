@@ -9,12 +9,11 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from condyle.cli.bound import add_frames, contacts_of, frames_of
 from condyle.cli.common import (
     Json,
-    add_frames,
     add_machine,
     add_robot,
-    frames_of,
     load,
     progress,
     show,
@@ -78,8 +77,8 @@ def fill(command: argparse.ArgumentParser) -> None:
 def run(arguments: argparse.Namespace) -> int:
     loaded = load(arguments)
     dtype: str = arguments.dtype
-    frames = frames_of(loaded.robot, arguments)
-    dynamics = loaded.robot.compile(target=arguments.target, dtype=dtype, frames=frames)
+    frames, contacts = frames_of(loaded.robot, arguments), contacts_of(loaded.robot, arguments)
+    dynamics = loaded.robot.compile(target=arguments.target, dtype=dtype, frames=frames, contacts=contacts)
     verdicts = compare(loaded.robot, dynamics, dtype, frames, arguments.functions)
     findings = loaded.robot.check()
     said = {(finding.element, finding.message) for finding in loaded.findings}
@@ -109,11 +108,12 @@ def compare(
     """
     served = list(named or dynamics.signature)
     names = solvable(robot, served)
-    states = draw(robot, N_STATES, dtype, names, frames=len(frames))
+    contacts = dynamics.contacts
+    states = draw(robot, N_STATES, dtype, names, frames=len(frames), contacts=contacts)
     exact = States(
         {name: array.astype(np.float64) for name, array in states.quantities.items()}, states.sizes, "float64"
     )
-    reference = robot.compile(target="numpy", frames=frames)
+    reference = robot.compile(target="numpy", frames=frames, contacts=contacts)
     condition = float(np.max(np.linalg.cond(reference.mass_matrix(exact.quantities["q"]))))
     verdicts: list[Verdict] = []
     for name in names:

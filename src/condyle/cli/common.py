@@ -93,24 +93,6 @@ def add_robot(command: argparse.ArgumentParser, optional: bool = False) -> None:
     add_json(command)
 
 
-def add_frames(command: argparse.ArgumentParser) -> None:
-    """Of functions that answer for frames."""
-    command.add_argument(
-        "--frames", metavar="A,B", type=_names, default=(), help="frames that frame functions answer for, by name"
-    )
-
-
-def frames_of(robot: condyle.Robot, arguments: argparse.Namespace) -> tuple[str, ...]:
-    """The frames that were named; else one at a tip."""
-    from condyle.options import tip_frame
-
-    return arguments.frames or (tip_frame(robot.frames),)
-
-
-def _names(text: str) -> tuple[str, ...]:
-    return tuple(text.split(","))
-
-
 def add_json(command: argparse.ArgumentParser) -> None:
     command.add_argument("--json", action="store_true", help="print JSON instead of text")
 

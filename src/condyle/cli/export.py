@@ -12,7 +12,8 @@ from condyle import api
 from condyle.backends.fpga.constants import CONSTANTS
 from condyle.backends.fpga.target import PARTS, PIPELINES
 from condyle.choices import DTYPES, EXPORTS, INTEGRATORS, OVERFLOWS, REFERENCE_FRAMES, UNNAMED
-from condyle.cli.common import add_frames, add_robot, load_aloud, progress, say, show, show_json, words
+from condyle.cli.bound import add_frames
+from condyle.cli.common import add_robot, load_aloud, progress, say, show, show_json, words
 from condyle.errors import AccuracyWarning
 from condyle.functions import DEFAULT, FUNCTIONS, found
 from condyle.functions.open_rollouts import opened
@@ -186,6 +187,7 @@ def run(arguments: argparse.Namespace) -> int:
             reference_frame=arguments.reference_frame,
             integrator=arguments.integrator,
             inputs=arguments.inputs,
+            contacts=tuple(map(condyle.Contact, arguments.contacts)) or None,
             **hardware_options(arguments),
         )
     progress("")

@@ -9,12 +9,11 @@ import argparse
 import condyle
 from condyle.choices import LINKS, TARGETS
 from condyle.cli import machine
+from condyle.cli.bound import add_frames, contacts_of, frames_of
 from condyle.cli.common import (
     Json,
     Loaded,
-    add_frames,
     add_robot,
-    frames_of,
     load,
     positive,
     show,
@@ -58,8 +57,8 @@ def run(arguments: argparse.Namespace) -> int:
         raise UnsupportedError("info: name a ROBOT (or --functions, to list what can be computed)")
     loaded = load(arguments)
     asked = bool(arguments.target or arguments.links or arguments.batch)
-    frames = frames_of(loaded.robot, arguments)
-    counts, compared = _counted(loaded.robot, frames, arguments.also) if arguments.counts else (None, {})
+    made = frames_of(loaded.robot, arguments), contacts_of(loaded.robot, arguments)
+    counts, compared = _counted(loaded.robot, *made, arguments.also) if arguments.counts else (None, {})
     if arguments.json:
         found: dict[str, Json] = {**_summary(loaded)}
         if counts is not None:
@@ -96,13 +95,13 @@ def _functions(arguments: argparse.Namespace) -> int:
 
 
 def _counted(
-    robot: condyle.Robot, frames: tuple[str, ...], also: tuple[str, ...]
+    robot: condyle.Robot, frames: tuple[str, ...], contacts: tuple[condyle.Contact, ...], also: tuple[str, ...]
 ) -> tuple[list[dict[str, str | int]], dict[str, dict[str, int]]]:
     """Operations of each function, and the routes that were compared."""
     from condyle.api import compiler_of
     from condyle.options import bound_of
 
-    compiler = compiler_of(robot, bound=bound_of(robot, frames))
+    compiler = compiler_of(robot, bound=bound_of(robot, frames, contacts=contacts))
     named = dict.fromkeys([*compiler.functions, *also])
     counts = [compiler.counts(function) for function in named]
     return counts, {function: compiler.compared(function) for function in named}
@@ -110,8 +109,10 @@ def _counted(
 
 def _explained(loaded: Loaded, arguments: argparse.Namespace) -> list[str]:
     """What runs for a batch, line by line."""
-    frames = frames_of(loaded.robot, arguments)
-    dyn = loaded.robot.compile(arguments.target or "cpu", links=arguments.links or "serial", frames=frames)
+    frames, contacts = frames_of(loaded.robot, arguments), contacts_of(loaded.robot, arguments)
+    dyn = loaded.robot.compile(
+        arguments.target or "cpu", links=arguments.links or "serial", frames=frames, contacts=contacts
+    )
     return dyn.explain(arguments.batch or 256, [*dict.fromkeys([*dyn.signature, *arguments.also])]).splitlines()
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -10,7 +10,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from condyle.functions import FUNCTIONS
-from condyle.model.varied import varied
+from condyle.model.contact import Contact
+from condyle.model.varied import contact_numbers, varied
 from condyle.ports import NUMBERS
 from condyle.specification import Port
 
@@ -52,14 +53,25 @@ class States:
         return States({name: array[:n] for name, array in self.quantities.items()}, self.sizes, self.dtype)
 
 
-def draw(robot: Robot, n: int, dtype: str, functions: Iterable[str] = (), rng: int = 0, frames: int = 0) -> States:
+def draw(
+    robot: Robot,
+    n: int,
+    dtype: str,
+    functions: Iterable[str] = (),
+    rng: int = 0,
+    frames: int = 0,
+    contacts: Sequence[Contact] = (),
+) -> States:
     """n random states; joint-space vectors are of order one, matrices are those of the states.
 
-    functions: those whose inputs are needed, by default all. frames: how many the robot is compiled for.
+    functions: those whose inputs are needed, by default all. frames: how many the robot is compiled for, contacts:
+    which.
     """
     generator = np.random.default_rng(rng)
     q, v = robot.random_state(n, generator)
     sizes = {"nq": robot.nq, "nv": robot.nv, "n_bodies": len(robot.bodies), "n_frames": frames}
+    sizes |= {"n_contacts": len(contacts), "n_rows": sum(len(one.rows) for one in contacts)}
+    flags = contact_numbers(len(contacts), n, np.random.default_rng(rng))
     quantities: dict[str, Array] = {"q": q, "v": v}
     for name in ("a", "tau"):
         quantities[name] = generator.standard_normal((n, robot.nv))
@@ -69,6 +81,8 @@ def draw(robot: Robot, n: int, dtype: str, functions: Iterable[str] = (), rng: i
         if port.name not in quantities:
             drawn = generator.standard_normal(shape)
             quantities[port.name] = robot.random_state(n, generator).q if port.is_configuration else drawn
+            if port.name in flags:
+                quantities[port.name] = flags[port.name]
             if NUMBERS.get(port.name) == port:
                 quantities[port.name] = varied(robot, n, generator)[port.name]
             if port.given_by:

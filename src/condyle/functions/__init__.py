@@ -94,7 +94,7 @@ def _auxiliary(name: str) -> Function | None:
 def _with_forces(name: str) -> Function | None:
     """A function with external forces as an input of its own, such as "fd_f_ext"."""
     of = name.removesuffix(f"_{F_EXT.name}")
-    known = FUNCTIONS.get(of) if of != name else None
+    known = found(of) if of != name else None
     return known.with_forces if known is not None and known.takes_f_ext else None
 
 

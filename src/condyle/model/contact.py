@@ -101,10 +101,10 @@ def _check(frames: Mapping[str, Frame], one: Contact) -> None:
 
 def gains_of(contacts: Sequence[Contact]) -> Array:
     """(C, 2): kp, kd of each contact."""
-    return np.array([one.gains for one in contacts], np.float64).reshape(-1, 2)
+    return np.reshape(np.array([one.gains for one in contacts], np.float64), (-1, 2))
 
 
 def anchors_of(contacts: Sequence[Contact]) -> Array:
     """(C, 12): of each anchor x y z, then its rotation row by row."""
     rows = [[*one.anchored.translation, *np.ravel(one.anchored.rotation)] for one in contacts]
-    return np.array(rows, np.float64).reshape(-1, 12)
+    return np.reshape(np.array(rows, np.float64), (-1, 12))

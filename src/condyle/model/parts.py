@@ -176,8 +176,7 @@ class RobotData:
     base: what is welded to the world, in world axes (None when nothing is, as with a floating base).
     ModelError for a body with a negative mass, or a number that is not finite.
     snap: the angle [rad] within which rotations were taken as quarter turns. snapped: how many were (count), and
-    the largest change (largest, [rad]). contacts: loop closures of its file, each a `condyle.Contact`. nq: length of
-    q. nv: length of v, a, tau.
+    the largest change (largest, [rad]). contacts: loop closures of its file. nq: length of q. nv: of v, a, tau.
     """
 
     name: str

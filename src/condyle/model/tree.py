@@ -16,15 +16,16 @@ from condyle.model.array import Array, transpose
 from condyle.model.contact import HERE, Contact
 from condyle.model.joints import JointType
 from condyle.model.parts import Frame, Joint, RobotData
-from condyle.model.placement import Placement, alignment
+from condyle.model.placement import Placement
+from condyle.model.tree_numbers import aligned as aligned
+from condyle.model.tree_numbers import floats3, matrix, symmetric, vector
 from condyle.scalar import Scalar, number
 from condyle.spatial.rotation import Axes
 from condyle.spatial.transform import Transform
-from condyle.spatial.vector import Matrix, Symmetric, Vector, three
+from condyle.spatial.vector import Matrix, Symmetric, Vector
 from condyle.specification import UNBOUND, Bound
 
 N = TypeVar("N", int, float)
-DUST = 1e-14  # what a few products of exact quarter turns leave instead of zero
 
 
 class Numbers(NamedTuple):
@@ -170,7 +171,7 @@ def tree_of(robot: RobotData, bound: Bound = UNBOUND) -> Tree:
         robot.nq,
         robot.nv,
         len(robot.bodies),
-        _floats3(robot.gravity),
+        floats3(robot.gravity),
         tuple(builder.links),
         tuple(builder.frame(*robot.frames[name]) for name in bound.frames),
         bound.reference_frame,
@@ -208,7 +209,7 @@ class _TreeBuilder:
         """A frame of a body, seen from the link."""
         rotation, origin = self.pose_of_body[body]
         axes, at = rotation @ placement.rotation, rotation @ placement.translation + origin
-        return TreeFrame(self.link_of_body[body], _matrix(transpose(axes)), _vector(at))
+        return TreeFrame(self.link_of_body[body], matrix(transpose(axes)), vector(at))
 
     def contact(self, one: Contact) -> TreeContact:
         """A contact: its own frame, and the frame that its anchor is given in."""
@@ -250,15 +251,15 @@ class _TreeBuilder:
                 q,
                 v,
                 Numbers(
-                    _matrix(rotation),
-                    _vector(origin),
+                    matrix(rotation),
+                    vector(origin),
                     number(joint.pitch or 0.0),
                     number(mass),
-                    _vector(first),
-                    _symmetric(second),
+                    vector(first),
+                    symmetric(second),
                     tuple(number(float(x)) for x in np.atleast_1d(armature)),
                 ),
-                Transform(Axes(_matrix(after_rotation)), _vector(after_origin)),
+                Transform(Axes(matrix(after_rotation)), vector(after_origin)),
             )
         )
 
@@ -283,39 +284,3 @@ def _coordinates(joint: Joint, part: int | None) -> tuple[tuple[Coordinate, ...]
         tuple(Coordinate(joint.q_index + k, 1.0, 0.0) for k in range(joint.nq)),
         tuple(Coordinate(joint.v_index + k, 1.0, 0.0) for k in range(joint.nv)),
     )
-
-
-def aligned(axis: Sequence[float] | Array | None) -> Array:
-    """A rotation whose third column is the axis: exact for the coordinate axes, the identity for z or none."""
-    return np.eye(3) if axis is None else alignment(np.asarray(axis, dtype=np.float64))
-
-
-def _clean(x: float, scale: float = 1.0) -> float:
-    if abs(x) <= DUST * scale:
-        return 0.0
-    if abs(abs(x) - 1.0) <= DUST and scale == 1.0:
-        return float(np.sign(x))
-    return float(x)
-
-
-def _matrix(m: Array) -> Matrix:
-    rows = [tuple(number(_clean(float(x))) for x in row) for row in m]
-    return three(rows[0]), three(rows[1]), three(rows[2])
-
-
-def _vector(v: Array) -> Vector:
-    scale = float(np.max(np.abs(v))) or 1.0
-    return three(tuple(number(0.0 if abs(x) <= DUST * scale else float(x)) for x in v))
-
-
-def _symmetric(s: Array) -> Symmetric:
-    scale = float(np.max(np.abs(s))) or 1.0
-    xx, xy, xz, yy, yz, zz = (
-        number(0.0 if abs(s[i, j]) <= DUST * scale else float(s[i, j])) for i in range(3) for j in range(i, 3)
-    )
-    return xx, xy, xz, yy, yz, zz
-
-
-def _floats3(values: Sequence[float] | Array) -> tuple[float, float, float]:
-    x, y, z = (float(value) for value in values)
-    return x, y, z

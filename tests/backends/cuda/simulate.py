@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 import condyle
+from condyle import Contact
 from condyle.api import Robot
 from condyle.backends.common.facts import Facts
 from condyle.backends.cuda.forms import Form
@@ -32,8 +33,8 @@ def robot(name: str, floating: bool = False) -> Robot:
 
 
 @cache
-def compiler(one: Robot, frames: tuple[str, ...] = ()) -> Compiler:
-    return Compiler(tree_of(one, Bound(frames)), Facts(one.nq, one.nv), {})
+def compiler(one: Robot, frames: tuple[str, ...] = (), contacts: tuple[Contact, ...] = ()) -> Compiler:
+    return Compiler(tree_of(one, Bound(frames, contacts=contacts)), Facts(one.nq, one.nv), {})
 
 
 @cache
@@ -44,8 +45,10 @@ def code(one: Robot, function: str, f_ext: bool) -> Program:
 
 
 @cache
-def kernels(one: Robot, target: Target = TARGET, frames: tuple[str, ...] = ()) -> GpuKernels:
-    return GpuKernels(compiler(one, frames), target)
+def kernels(
+    one: Robot, target: Target = TARGET, frames: tuple[str, ...] = (), contacts: tuple[Contact, ...] = ()
+) -> GpuKernels:
+    return GpuKernels(compiler(one, frames, contacts), target)
 
 
 def kernel(one: Robot, function: str, bits: int, f_ext: bool, target: Target) -> Part:
@@ -59,10 +62,16 @@ def on_gpu(one: Robot, function: str, bits: int, f_ext: bool = False, target: Ta
 
 
 def made(
-    one: Robot, function: str, bits: int, f_ext: bool = False, target: Target = TARGET, frames: tuple[str, ...] = ()
+    one: Robot,
+    function: str,
+    bits: int,
+    f_ext: bool = False,
+    target: Target = TARGET,
+    frames: tuple[str, ...] = (),
+    contacts: tuple[Contact, ...] = (),
 ) -> Parts:
     """A thread a state."""
-    known = kernels(one, target, frames)
+    known = kernels(one, target, frames, contacts)
     form = Form(1, known.usual(function, f_ext))
     return GpuFunction(known, function, f_ext, f"float{bits}", 132).launches(form)
 

@@ -1,0 +1,84 @@
+"""What `Dynamics` says of itself: what runs, how much memory it takes, what it was compiled for."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from condyle.compile.checks import check_bound
+from condyle.derivatives import with_numbers
+from condyle.functions import FUNCTIONS, variant
+from condyle.model.contact import Contact
+from condyle.options import CompileArguments
+from condyle.packing import known_function
+from condyle.trace.structure import sizes
+
+if TYPE_CHECKING:
+    from condyle.compile.serial import Compiler
+    from condyle.rollouts import Rollouts
+
+
+class About:
+    """`explain`, `memory`, `n_frames`, `contacts`."""
+
+    _compiler: Compiler
+    _target: str
+    _dtype: str
+    _numbers: dict[str, NDArray[np.floating]]
+    _derivatives: dict[tuple[object, ...], Any]
+    _rolled: Rollouts | None
+    _recipe: tuple[Any, CompileArguments]
+    threads: int
+
+    if TYPE_CHECKING:
+
+        @property
+        def dtype(self) -> np.dtype[np.floating]: ...
+
+        @property
+        def _functions(self) -> list[str]: ...
+
+    @property
+    def n_frames(self) -> int:
+        """How many frames `frame_placements` and its kin answer for."""
+        return len(self._compiler.tree.frames)
+
+    @property
+    def contacts(self) -> tuple[Contact, ...]:
+        """The contacts that it was compiled for, in the order of their flags."""
+        return self._recipe[1].contacts
+
+    def explain(self, n: int = 1, functions: Sequence[str] | None = None) -> str:
+        """What runs for a batch of n states: the route of each function, its operations, its target and threads.
+
+        functions: by short name, derivatives too; by default all, and the derivatives that were asked for.
+        """
+        lines = [self._compiler.line(name, self._target, self._dtype, n) for name in self._named(functions)]
+        threads = "one thread" if self._target == "numpy" else f"at most {self.threads} threads, fewer for little work"
+        return "\n".join([f"target {self._target}, {self._dtype}, batch of {n}, {threads}", *lines])
+
+    def memory(self, n: int, functions: Sequence[str] | None = None) -> dict[str, int]:
+        """Bytes of all inputs and outputs of a batch of n states, for each function, external forces left out.
+
+        functions: as in `explain`.
+        """
+        known, found = sizes(self._compiler.tree), dict[str, int]()
+        for name in self._named(functions):
+            ports = (*FUNCTIONS[name].inputs, *FUNCTIONS[name].outputs)
+            found[name] = n * self.dtype.itemsize * sum(math.prod(port.shape(known)) for port in ports)
+        return found
+
+    def _named(self, functions: Sequence[str] | None) -> list[str]:
+        """Short names: those that were named, else all that can be called and derivatives that were asked for."""
+        if functions is None:
+            every = [variant(name, self._numbers) for name in self._functions]
+            derived = dict.fromkeys(made.name for made in self._derivatives.values())
+            return [*every, *derived, *(self._rolled.names if self._rolled else ())]
+        asked = [with_numbers(known_function(name).name, self._numbers) for name in functions]
+        for name in asked:
+            check_bound(self._compiler.tree, FUNCTIONS[name], self._compiler.frames)
+        return asked
