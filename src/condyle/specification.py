@@ -216,10 +216,10 @@ class Function:
 
         Bodies are as they are given then, and nothing is known of them: straight code alone, of the exact model.
         """
-        of_bodies, held = "inertias" in names, ("contacts",) if any(name in CONTACT_NUMBERS for name in names) else ()
+        of_bodies, of_contacts = "inertias" in names, bool(CONTACT_NUMBERS.keys() & set(names))
         return replace(
             self._taking([OPEN[name] for name in names]),
-            options=tuple(dict.fromkeys((*self.options, *held))),
+            options=tuple(dict.fromkeys((*self.options, *(("contacts",) if of_contacts else ())))),
             numbers=tuple(name for name in self.numbers if name not in names),
             ways=self._straight_ways,
             parallel_ways=dict,
