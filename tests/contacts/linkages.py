@@ -1,4 +1,4 @@
-"""Linkages that tests move: a four-bar built in code, and its angles by plane geometry alone."""
+"""Robots with loops: a four-bar with its angles by plane geometry alone, and a branched one in space."""
 
 from __future__ import annotations
 
@@ -11,6 +11,7 @@ from condyle.model.placement import Placement
 GROUND, CRANK, COUPLER, ROCKER = 0.5, 0.2, 0.55, 0.4
 """Lengths [m]: the crank goes all the way round, as CRANK + COUPLER < GROUND + ROCKER (Grashof)."""
 Array = np.ndarray
+CRANKS = np.linspace(-2.5, 2.5, 7)
 
 
 def at(x: float, y: float = 0.0, z: float = 0.0) -> Placement:
@@ -50,3 +51,26 @@ def slopes(crank: Array, h: float = 1e-4) -> tuple[Array, Array]:
     first = np.tensordot([1.0, -8.0, 0.0, 8.0, -1.0], around, 1) / (12.0 * h)
     second = np.tensordot([-1.0, 16.0, -30.0, 16.0, -1.0], around, 1) / (12.0 * h * h)
     return first, second
+
+
+def errors(robot: Robot, q: np.ndarray) -> float:
+    return float(np.abs(robot.compile("numpy").constraint_errors(q)).max())
+
+
+def branched(floating: bool = False, shoulder: str = "spherical") -> Robot:
+    """A tree whose two branches hold each other, one foot held in the world."""
+    builder = condyle.Builder("branched")
+    for k, name in enumerate(("base", "l1", "l2", "l3", "r1", "r2", "r3")):
+        builder.body(name, mass=1.0 + 0.1 * k, com=(0.1, 0.02 * k, 0.05), inertia=np.diag((0.01, 0.02, 0.025)))
+    for side, y in (("l", 0.1), ("r", -0.1)):
+        for k, kind, axis in (
+            (1, shoulder, (0.0, 1.0, 0.0)),
+            (2, "revolute", (1.0, 0.0, 0.0)),
+            (3, "revolute", (0.0, 0.6, 0.8)),
+        ):
+            parent, name = "base" if k == 1 else f"{side}{k - 1}", f"{side}{k}"
+            builder.joint(f"j{name}", parent=parent, child=name, type=kind, axis=axis, xyz=(0.3, y / k, 0.0))
+    turned = Placement.from_rpy((0.2, 0.0, 0.1), (0.3, 0.2, 0.1))
+    builder.contact("l3", "point", "r3", placement=at(0.2), anchor=turned, gains=(100.0, 20.0))
+    builder.contact("l2", "point", placement=at(0.1, 0.1), anchor=at(0.71, 0.15, 0.04))
+    return builder.build(floating_base=floating)
