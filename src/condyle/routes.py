@@ -9,12 +9,14 @@ from typing import NamedTuple
 
 class Size(NamedTuple):
     """About how many operations straight-line code has: for each link, each pair of a coordinate and an ancestor's,
-    and each triple of such. Fitted to random chains, whose placements are dense; real robots have half.
+    and each triple of such; with R rows of contacts, for each of R² (nv + R). Fitted to random chains, whose placements
+    are dense, real robots have half; functions of contacts are fitted to real robots.
     """
 
     link: int
     pair: int = 0
     triple: int = 0
+    row: int = 0
 
 
 @dataclass(frozen=True)

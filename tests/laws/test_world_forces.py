@@ -20,6 +20,7 @@ from condyle.specification import Bound
 from condyle.trace.rolled import roll
 from tests.accuracies import ROUNDING, SOLVED
 from tests.backends.cuda.simulate import simulate
+from tests.held import held
 from tests.laws.evaluated import by_complex_step, reference, tree_for
 from tests.laws.robots import NAMES, Array, States, relative, robot_named, states
 from tests.laws.tangent import tangent_map
@@ -33,8 +34,11 @@ SOME = [*QUICK, *(slow(name) for name in NAMES if name not in QUICK)]
 
 
 @cache
-def compiled(name: str, target: str = "cpu", dtype: str = "float64", force_frame: str = WORLD) -> Dynamics:
-    return robot_named(name).compile(target=target, dtype=dtype, force_frame=force_frame)
+def compiled(
+    name: str, target: str = "cpu", dtype: str = "float64", force_frame: str = WORLD, function: str = "fd"
+) -> Dynamics:
+    robot = robot_named(name)
+    return robot.compile(target=target, dtype=dtype, force_frame=force_frame, contacts=held(robot, function))
 
 
 def turned(robot: Robot, given: States) -> Array:
@@ -90,9 +94,10 @@ def test_every_call_is_that_of_the_reference(name: str, function: str) -> None:
     robot = robot_named(name)
     given = states(robot, 9)
     inputs = arguments(robot, function, given)
-    exact = parts(reference(robot, function, *inputs, f_ext=given.f_ext, force_frame=WORLD))
+    known = {"f_ext": given.f_ext, "force_frame": WORLD, "contacts": held(robot, function)}
+    exact = parts(reference(robot, function, *inputs, **known))
     for target, dtype in (("numpy", "float64"), ("cpu", "float64"), ("cpu", "float32")):
-        dyn, bound = compiled(name, target, dtype), allowed(function, dtype)
+        dyn, bound = compiled(name, target, dtype, function=function), allowed(function, dtype)
         *cast, forces = (np.asarray(x, dtype) for x in (*inputs, given.f_ext))
         call = dyn.function(function)
         packed = [dyn.pack(x, port.name) for x, port in zip(cast, FUNCTIONS[function].inputs, strict=True)]
@@ -147,13 +152,15 @@ def test_kernels_of_a_gpu_take_them_too(function: str) -> None:
 def test_scans_leave_them_to_serial_code(links: str, target: str) -> None:
     robot = robot_named("chain")
     given = states(robot, 5)
-    dyn = robot.compile(target=target, links=links, force_frame=WORLD)
     for function in FORCED:
+        contacts = held(robot, function)
+        dyn = robot.compile(target=target, links=links, force_frame=WORLD, contacts=contacts)
         inputs = arguments(robot, function, given)
-        exact = parts(reference(robot, function, *inputs, f_ext=given.f_ext, force_frame=WORLD))
+        known = {"force_frame": WORLD, "contacts": contacts}
+        exact = parts(reference(robot, function, *inputs, f_ext=given.f_ext, **known))
         for one, want in zip(parts(dyn.function(function)(*inputs, f_ext=given.f_ext)), exact, strict=True):
             assert relative(one, want) < allowed(function, "float64"), function
-        plain = parts(reference(robot, function, *inputs))
+        plain = parts(reference(robot, function, *inputs, contacts=contacts))
         for one, want in zip(parts(dyn.function(function)(*inputs)), plain, strict=True):
             assert relative(one, want) < allowed(function, "float64"), function
 

@@ -2,11 +2,12 @@
 
 With M = Lᵀ D L and Y = L^-T Jᵀ, the Delassus matrix is G = J M^-1 Jᵀ = Yᵀ D^-1 Y, and forces follow from
 
-    (G + mu 1) f_(k+1) = b + mu f_k,    b = - J a_free - gamma,
+    (G + mu D) f_(k+1) = b + mu D f_k,    b = - J a_free - gamma,    D the diagonal of G,
 
-a few times: for independent rows the error falls by mu / (mu + G) each time; dependent ones have the proximal limit,
-which is the force of least size where the rows agree. Rows of a contact that is off are zero, and 1 is added on their
-diagonal: its force is zero. Featherstone 2008, section 8.8; Carpentier, Budhiraja, Mansard 2021.
+a few times: for independent rows the error falls by mu / (mu + G) each time, G with units on its diagonal; dependent
+ones have the proximal limit, where the rows agree the forces of least Σ D_i f_i², in any units. Rows of a contact that
+is off are zero, and 1 is added on their diagonal: its force is zero. Featherstone 2008, section 8.8; Carpentier,
+Budhiraja, Mansard 2021.
 """
 
 from __future__ import annotations
@@ -25,18 +26,18 @@ from condyle.algorithms.unrolled import Unrolled
 from condyle.scalar import Scalar, number, sqrt, total
 
 MU = 1e-6
-"""mu, as a part of the mean of G's diagonal: float32 still tells G + mu 1 from a singular G."""
+"""mu: float32 still tells G + mu D from a singular G."""
 LEAST = 1e-12
-"""The same [1/kg] where G is zero."""
+"""mu D [1/kg] where G is zero."""
 TIMES = 4
-"""Proximal iterations. Two more than are needed where G's eigenvalues spread by less than 1e3."""
+"""Proximal iterations: they leave 1e-12 of what an eigenvalue of 1e-3, of G with units on its diagonal, asks for."""
 
 
 class Regular(NamedTuple):
-    """Factors of a matrix with mu on its diagonal."""
+    """Factors of a matrix with mu D on its diagonal, and mu D."""
 
     factors: Factors
-    mu: Scalar
+    damped: list[Scalar]
 
 
 class Constrained:
@@ -74,36 +75,50 @@ class Constrained:
 
     @cached_property
     def regular(self) -> Regular:
-        """Of G + mu 1, and 1 for what is off."""
+        """Of G + mu D, and 1 for what is off."""
         return self.regularised(self.G)
 
-    def regularised(self, matrix: SparseMatrix) -> Regular:
-        """A matrix like G, with mu and what is off on its diagonal."""
-        diagonal = [x for i in range(matrix.size) if (x := matrix.get(i, i)) is not None]
-        mu = total([number(LEAST), *([(MU / matrix.size) * total(diagonal)] if diagonal else [])])
+    def regularised(self, matrix: SparseMatrix, alike: bool = False) -> Regular:
+        """A matrix like G, with mu D and what is off added to its diagonal.
+
+        D is its diagonal; alike: the mean of that, so that of all forces those of least size are found.
+        """
+        diagonal = [number(0.0) if (x := matrix.get(i, i)) is None else x for i in range(matrix.size)]
+        if alike:
+            diagonal = [total(diagonal) * (1.0 / matrix.size)] * matrix.size
+        damped = [MU * x + LEAST for x in diagonal]
         found = SparseMatrix.of(matrix.size, matrix)
-        for k, flag in enumerate(self.active):
-            found.add(k, k, mu + (1.0 - flag))
-        return Regular(ltl(found), mu)
+        for k, (flag, more) in enumerate(zip(self.active, damped, strict=True)):
+            found.add(k, k, more + (1.0 - flag))
+        return Regular(ltl(found), damped)
 
     def forces(self, b: Sequence[Scalar], by: Regular | None = None) -> list[Scalar]:
         """f with G f = b, or what the proximal iterations make of it."""
-        factors, mu = by or self.regular
+        factors, damped = by or self.regular
         f = solve_by(factors, b)
         for _ in range(TIMES - 1):
-            f = solve_by(factors, [x + mu * y for x, y in zip(b, f, strict=True)])
+            f = solve_by(factors, [x + mu * y for x, mu, y in zip(b, damped, f, strict=True)])
         return f
 
     @cached_property
     def inverse(self) -> SparseMatrix:
-        """The matrix that takes b to these forces: P_2 = P + mu P P, P_4 = P_2 + (mu P)² P_2."""
-        factors, mu = self.regular
-        found, done = inverse(factors), 1
-        small = _times(found, mu)
+        """The matrix that takes b to these forces: P_2 = P + P mu D P, P_4 = P_2 + (P mu D P) mu D P_2."""
+        found = power = inverse(self.regular.factors)
+        done = 1
         while done < TIMES:
-            found, done = _sum(found, small.times(found)), 2 * done
-            small = small.times(small) if done < TIMES else small
+            found, done = _sum(found, self._between(power, found)), 2 * done
+            power = self._between(power, power) if done < TIMES else power
         return found
+
+    def _between(self, a: SparseMatrix, b: SparseMatrix) -> SparseMatrix:
+        """a mu D b, for what makes a symmetric matrix."""
+        rows = [{k: x * self.regular.damped[k] for k, x in a.row(i).items()} for i in range(a.size)]
+        return gram(rows, [b.row(j) for j in range(b.size)])
+
+    @cached_property
+    def pseudoinverse(self) -> SparseMatrix:
+        """P G P: the inverse of G where it has one, zero where rows depend on others."""
+        return self.inverse.times(self.G).times(self.inverse)
 
     def at(self, half: Mapping[int, Scalar]) -> list[Scalar]:
         """J M^-1 x, given L^-T x."""
@@ -159,10 +174,6 @@ def gram(left: Sequence[Row], right: Sequence[Row]) -> SparseMatrix:
                 found.put(i, j, value)
                 found.put(j, i, value)
     return found
-
-
-def _times(matrix: SparseMatrix, factor: Scalar) -> SparseMatrix:
-    return SparseMatrix.of(matrix.size, ((i, j, x * factor) for i, j, x in matrix))
 
 
 def _sum(a: SparseMatrix, b: SparseMatrix) -> SparseMatrix:

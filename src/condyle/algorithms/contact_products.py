@@ -66,13 +66,13 @@ class KktDerivatives:
     df = P (Yᵀ D^-1 X - r2),    da = W D^-1 (Y df - X).
     """
 
-    def __init__(self, way: Constrained) -> None:
+    def __init__(self, way: Constrained, inverse: SparseMatrix) -> None:
         self.way, n = way, way.tree.nv
         self.n, ones = n, Rows([{k: number(1.0)} for k in range(n)])
         self.W = Rows.of(inverse_of_lower(way.factors.L)).plus(ones)
         self.Wt = self.W.transposed(n)
         self.N, self.Y = Rows(way.scaled), Rows(way.Y).transposed(n)
-        self.P = Rows.of(way.inverse)
+        self.P = Rows.of(inverse)
 
     def solved(self, r1: Rows, r2: Rows | None) -> tuple[Rows, Rows]:
         """(da, df)."""
@@ -99,7 +99,7 @@ class KktDerivatives:
 
 def inverse_blocks(way: Constrained) -> SparseMatrix:
     """K^-1 = [A, B; Bᵀ, C]: A = da / dtau, B = M^-1 Jᵀ G^-1, C = - G^-1; zeros in rows of what is off."""
-    n, kkt = way.tree.nv, KktDerivatives(way)
+    n, kkt = way.tree.nv, KktDerivatives(way, way.pseudoinverse)
     size = n + len(way.J)
     a, f = kkt.solved(Rows([{k: number(-1.0)} for k in range(n)]), None)
     found = SparseMatrix(size)
@@ -110,6 +110,6 @@ def inverse_blocks(way: Constrained) -> SparseMatrix:
         for k, x in row.items():
             found.put(n + i, k, -x)
             found.put(k, n + i, -x)
-    for i, j, x in way.inverse:
+    for i, j, x in way.pseudoinverse:
         found.put(n + i, n + j, -(way.active[i] * way.active[j] * x))
     return found

@@ -31,7 +31,7 @@ def least_forces(way: Constrained, tau: Sequence[Scalar]) -> tuple[list[Scalar],
         return [number(0.0)] * len(way.J), list(tau)
     rows = [{k: x for k, x in row.items() if k in base} for row in way.J]
     wanted = [total([number(0.0), *(x * tau[k] for k, x in row.items())]) for row in rows]
-    forces, left = way.forces(wanted, way.regularised(gram(rows, rows))), list(tau)
+    forces, left = way.forces(wanted, way.regularised(gram(rows, rows), alike=True)), list(tau)
     for force, row in zip(forces, way.J, strict=True):
         for k, y in row.items():
             left[k] = left[k] - y * force

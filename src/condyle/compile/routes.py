@@ -31,7 +31,7 @@ HOPELESS = {True: 60_000, False: 4 * LONGEST}
 """Estimated operations above which straight code is not even traced, for vectors and for matrices; rather too many."""
 
 LARGEST = 6 * LONGEST
-"""The same for functions made of others, derivatives and users': what there is instead is slower by far."""
+"""The same for functions of contacts and those made of others, derivatives and users': all else is slower by far."""
 
 AMPLE = 1.25
 """The same in products of matrices by the tree alone, which has up to a tenth too many entries."""
@@ -173,7 +173,7 @@ class Router:
 
     def is_hopeless(self, function: str) -> bool:
         """Whether it is loops for sure, by estimates alone."""
-        if function not in OWN:
+        if function not in OWN or "contacts" in FUNCTIONS[function].options:
             return self._size(function) > LARGEST and not has_loops(function)
         most = HOPELESS[FUNCTIONS[function].is_vector] if has_loops(function) else LONGEST
         long = self._size(function) > most or self._multiplies_long(function)

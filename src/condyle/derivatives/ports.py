@@ -118,12 +118,12 @@ def _in_words(function: Function) -> str:
 
 def _size(name: Name) -> Size:
     """About how long straight code is: a coordinate moves what it carries, so that a pair has what a link had."""
-    link, pair, triple = name.base.size
+    link, pair, triple, row = name.base.size
     if name.kind in ("jvp", "vjp"):
-        return Size(3 * link, 3 * pair, 3 * triple)
+        return Size(3 * link, 3 * pair, 3 * triple, 3 * row)
     if name.kind == "jacobian":
-        return Size(link, link, pair + triple)
-    return Size(3 * link, 3 * link, 3 * (pair + triple))
+        return Size(link, link, pair + triple, row)
+    return Size(3 * link, 3 * link, 3 * (pair + triple), 3 * row)
 
 
 def _columns(name: Name) -> Columns | None:

@@ -39,7 +39,7 @@ def _dcfd(tree: Unrolled) -> Answers:
     a, f = way.dynamics()
     force = way.placed([flag * x for flag, x in zip(way.active, f, strict=True)])
     by_q, by_v = slopes.force_slopes(way.contacts, a, force)
-    return KktDerivatives(way).answers((by_q, by_v), slopes.Slopes(way.contacts, a))
+    return KktDerivatives(way, way.inverse).answers((by_q, by_v), slopes.Slopes(way.contacts, a))
 
 
 def _impact(tree: Unrolled) -> Answers:
@@ -75,7 +75,7 @@ def _delassus(tree: Unrolled) -> Answers:
 
 def _delassus_inverse(tree: Unrolled) -> Answers:
     way = constrained(tree)
-    entries = ((i, j, way.active[i] * way.active[j] * x) for i, j, x in way.inverse)
+    entries = ((i, j, way.active[i] * way.active[j] * x) for i, j, x in way.pseudoinverse)
     return (SparseMatrix.of(len(way.J), entries),)
 
 

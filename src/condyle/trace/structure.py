@@ -69,7 +69,8 @@ def straight_size(tree: Tree, size: Size) -> int:
         depth.append(len(link.v) + (depth[link.parent] if link.parent >= 0 else 0))
     pairs = sum(len(link.v) * d for link, d in zip(tree.links, depth, strict=True))
     triples = sum(len(link.v) * d * d for link, d in zip(tree.links, depth, strict=True))
-    return size.link * len(tree.links) + size.pair * pairs + size.triple * triples
+    rows = tree.n_rows**2 * (tree.nv + tree.n_rows)
+    return size.link * len(tree.links) + size.pair * pairs + size.triple * triples + size.row * rows
 
 
 def product_size(tree: Tree, by_factors: bool) -> int:
