@@ -14,6 +14,7 @@ from xml.etree import ElementTree
 import numpy as np
 
 from condyle import ModelError, Robot, UnsupportedError, load
+from condyle.model.contact import checked_contacts
 from fuzz.mjcf_changes import change
 from fuzz.watched import Watched
 
@@ -94,6 +95,10 @@ def check_numbers(robot: Robot) -> None:
     for body in robot.bodies:
         for value in (body.mass, body.com, body.inertia):
             assert np.isfinite(value).all(), f"body {body.name!r}: {value}"
+    for one in robot.contacts:
+        for value in (one.placed.translation, one.placed.rotation, one.anchored.translation, one.anchored.rotation):
+            assert np.isfinite(value).all(), f"{one.title}: {value}"
+        checked_contacts(robot, [one])
     for joint in robot.joints:
         for value in (joint.armature, joint.damping, joint.friction, joint.placement.rotation, joint.axis):
             assert value is None or np.isfinite(value).all(), f"joint {joint.name!r}: {value}"

@@ -97,6 +97,10 @@ ADDED = {
         'joint joint1="left" joint2="right"',
         'joint joint1="j1" joint2="j2"',
         'connect body1="left" anchor="0 0 0"',
+        'connect body1="left" body2="right" anchor="0.1 0 1e3"',
+        'connect site1="s1" site2="s2"',
+        'weld body1="right" anchor="0 0.1 0" relpose="0 0 0 0 0 0 0"',
+        'weld body1="left" body2="right" torquescale="0" relpose="0.1 0 0 1 0 2 0"',
     ),
     "tendon": ('fixed name="t3" stiffness="1"', 'spatial name="t4"'),
     "default": (

@@ -51,7 +51,8 @@ def test_readme_program_runs(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    "page", ["kinematics", "momentum", "parameters", "steps", "rollouts", "ground", "contacts", slow("derivatives")]
+    "page",
+    ["kinematics", "momentum", "parameters", "steps", "rollouts", "ground", "contacts", "loops", slow("derivatives")],
 )
 def test_program_of_a_family_runs(page: str, tmp_path: Path) -> None:
     text = (ROOT / "docs" / f"{page}.md").read_text()

@@ -8,9 +8,9 @@ from functools import partial
 from typing import TYPE_CHECKING, Literal
 
 import numpy as np
-from numpy.typing import DTypeLike
+from numpy.typing import ArrayLike, DTypeLike, NDArray
 
-from condyle import readers
+from condyle import closing, readers
 from condyle.backends.cpu.build import supported
 from condyle.choices import LINKS, TARGETS
 from condyle.compile.serial import Compiler, fall_back
@@ -25,6 +25,7 @@ from condyle.exporting import prefix_of as prefix_of
 from condyle.model import builder, generate
 from condyle.model import robot as model
 from condyle.model.contact import Contact as Contact
+from condyle.model.contact import checked_contacts
 from condyle.model.joints import JOINT_TYPES
 from condyle.model.tree import Tree, tree_of
 from condyle.options import CompileArguments, bound_of, check_choice, dtype_name, numbers_of, whole
@@ -101,6 +102,38 @@ class Robot(model.Robot):
 
             kind, compiler.device, compiler.kernels = GpuDynamics, device or 0, requests(kernels)
         return kind(compiler, runs, dtype, threads, (Robot.compile, given), numbers)
+
+    def close(
+        self,
+        q: ArrayLike,
+        contacts: Sequence[Contact] | None = None,
+        fixed: Sequence[str] = (),
+        tolerance: float = 1e-9,
+        iterations: int = 200,
+    ) -> NDArray[np.floating]:
+        """A configuration near q, (..., nq), in which every contact is at its anchor: loops are closed.
+
+        contacts: by default `contacts` of the robot. fixed: names of joints that keep their q. Every step is the least
+        change of q, in its tangent space, that closes the loops to first order; float64 inside. tolerance [m, rad]: of
+        the answer, which mostly is far better. StateError names the contacts that stay open, by how much and in which
+        states; ModelError an unknown joint; UnsupportedError a contact that has no anchor, or that there is none.
+        """
+        return self._loops(contacts).close(q, fixed, tolerance, iterations)
+
+    def close_velocity(
+        self, q: ArrayLike, v: ArrayLike, contacts: Sequence[Contact] | None = None, fixed: Sequence[str] = ()
+    ) -> NDArray[np.floating]:
+        """The nearest velocity to v, (..., nv), with which no contact opens at q: J v = 0, by least squares of entries.
+
+        contacts, fixed and errors as for `close`. What an impact without restitution leaves is the nearest in the
+        kinetic energy's measure instead: `impulse_dynamics`.
+        """
+        return self._loops(contacts).project(q, v, fixed)
+
+    def _loops(self, contacts: Sequence[Contact] | None) -> closing.Loops:
+        held = self.contacts if contacts is None else checked_contacts(self, contacts)
+        closing.check_held(held)
+        return closing.Loops(self, tuple(held), self.compile("numpy", contacts=contacts))
 
     def function(
         self,
@@ -182,10 +215,10 @@ def load(
     floating_base: adds a 6-DOF free joint, "root_joint", above the root link. gravity: (3,) [m/s^2], by default the
     file's, else (0, 0, -9.81). strict: doubtful physics is an error, not a ModelWarning. snap: angles within it [rad]
     of a quarter turn are taken as exact. mimic: "independent" makes mimic joints coordinates of their own. unmodelled:
-    "ignore" turns tendons that act, flexes, plugins and equality constraints of an MJCF file into a ModelWarning; by
-    default they are an UnsupportedError. assets: folders, besides the model's own, in which an MJCF file's includes and
-    meshes may lie; only meshes that determine masses are opened. timeout [s], memory [bytes]: what MuJoCo's compiler,
-    a process of its own, may take for an MJCF file.
+    "ignore" turns tendons that act, flexes, plugins and equality constraints of an MJCF file into a ModelWarning, but
+    for those that become mimic joints or closures; by default they are an UnsupportedError. assets: folders, besides
+    the model's own, in which an MJCF file's includes and meshes may lie; only meshes that determine masses are opened.
+    timeout [s], memory [bytes]: what MuJoCo's compiler, a process of its own, may take for an MJCF file.
     ModelError has everything that is wrong with the file, each with line, element and cure.
     """
     return Robot.of(

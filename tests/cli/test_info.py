@@ -69,12 +69,27 @@ def test_snapped_angles_are_told(run, pendulum) -> None:
 def test_what_mjcf_has_beside_the_tree_is_left_out(run, tmp_path) -> None:
     pytest.importorskip("mujoco")
     path = tmp_path / "tied.xml"
-    body = '<worldbody><body name="b"><joint/><geom size=".1"/></body></worldbody>'
-    path.write_text(f'<mujoco>{body}<equality><weld body1="b"/></equality></mujoco>', encoding="utf-8")
+    body = '<worldbody><body name="b"><joint name="j"/><geom size=".1"/></body></worldbody>'
+    tied = '<tendon><fixed name="t" stiffness="1"><joint joint="j" coef="1"/></fixed></tendon>'
+    path.write_text(f"<mujoco>{body}{tied}</mujoco>", encoding="utf-8")
     refused = run("info", str(path))
     assert refused.status == 2 and "unmodelled='ignore'" in refused.err
     about = run("info", str(path), "--unmodelled", "ignore", "--json").json
     assert (about["nv"], len(about["warnings"])) == (1, 1)
+
+
+def test_closures_are_listed(run, tmp_path) -> None:
+    pytest.importorskip("mujoco")
+    path = tmp_path / "closed.xml"
+    world = '<body name="{0}"><joint/><geom size=".1" pos="1 0 0"/></body>'
+    ties = '<equality><weld body1="b"/><connect body1="b" body2="c" anchor="1 0 0"/></equality>'
+    path.write_text(f"<mujoco><worldbody>{world.format('b')}{world.format('c')}</worldbody>{ties}</mujoco>")
+    assert run("info", str(path), "--json").json["contacts"] == [
+        {"frame": "b", "kind": "plane", "other": None, "gains": [0.0, 0.0]},
+        {"frame": "b", "kind": "point", "other": "c", "gains": [0.0, 0.0]},
+    ]
+    told = run("info", str(path)).out.splitlines()
+    assert "b           plane  the world" in told and "b           point  c" in told
 
 
 def test_counts_name_every_function(run, pendulum) -> None:

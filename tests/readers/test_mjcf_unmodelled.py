@@ -64,7 +64,7 @@ def load(path: Path, mimic: str = "exact") -> Robot:
 
 
 def test_each_kind_is_refused_or_noted_with_its_count(path: Path) -> None:
-    acting = "equality constraints (3): <joint> (line 24), <joint> (line 26), <weld> (line 27)"
+    acting = "equality constraints (2): <joint> (line 24), <joint> (line 26)"
     tendons = "tendons with a spring, damping, friction, a limit or armature (1): 't' (line 20)"
     with pytest.raises(UnsupportedError, match=re.escape(f"flexes (1): <flex> (line 29); {acting}; {tendons}: not")):
         load_robot(path)
@@ -78,6 +78,7 @@ def test_each_kind_is_refused_or_noted_with_its_count(path: Path) -> None:
         f"{tendons}: ignored",
         "joint springs (2): 'wrist' (line 5), 'left' (line 8): ignored",
     ]
+    assert [(one.frame, one.other) for one in load(path).contacts] == [("tip", "left")]  # the weld is a closure
     with pytest.warns(ModelWarning):  # none is doubtful physics of the tree
         load_robot(path, unmodelled="ignore", strict=True)
 

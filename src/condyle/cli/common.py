@@ -71,7 +71,7 @@ def add_robot(command: argparse.ArgumentParser, optional: bool = False) -> None:
         "--unmodelled",
         choices=UNMODELLED,
         default="refuse",
-        help="tendons that act, flexes, plugins, equality constraints of an MJCF file: an error (default), or left out",
+        help="tendons that act, flexes, plugins, some equalities of an MJCF file: an error (default), or left out",
     )
     command.add_argument(
         "--assets",

@@ -1,5 +1,5 @@
-"""`condyle info`: the tree, sizes, masses, warnings; with --counts the operations and the route of each function, with
---target, --links or --batch what runs for a batch; with --functions what there is to compute.
+"""`condyle info`: the tree, closures, sizes, masses, warnings; with --counts the operations and the route of each
+function, with --target, --links or --batch what runs for a batch; with --functions what there is to compute.
 """
 
 from __future__ import annotations
@@ -140,6 +140,9 @@ def _summary(loaded: Loaded) -> dict[str, Json]:
             }
             for joint, body in zip(robot.joints, robot.bodies, strict=True)
         ],
+        "contacts": [
+            {"frame": one.frame, "kind": one.kind, "other": one.other, "gains": [*one.gains]} for one in robot.contacts
+        ],
         "warnings": list(loaded.warnings),
         "cpu": machine.instructions(),
     }
@@ -164,6 +167,9 @@ def _print(loaded: Loaded) -> None:
         for k, (joint, body) in enumerate(zip(robot.joints, robot.bodies, strict=True))
     ]
     show(table(("joint", "type", "q", "body", "mass / kg"), rows))
+    if robot.contacts:
+        held = [[one.frame, one.kind, one.other or "the world"] for one in robot.contacts]
+        show("\n" + table(("closure of", "kind", "held on"), held))
     show(f"\ntarget cpu: {machine.instructions()}, {machine.compiler()}")
     show_snapped(robot)
     for warning in loaded.warnings:

@@ -8,9 +8,10 @@ from typing import TypeVar
 import numpy as np
 from numpy.typing import ArrayLike
 
-from condyle.errors import Finding
+from condyle.errors import Finding, UnsupportedError
 from condyle.model.array import LARGEST, Array, frozen, moderate
 from condyle.model.change import suggest
+from condyle.model.contact import Contact
 from condyle.model.description import FIXED, Description, JointSpec, Link, MimicOf, Numbers, unit_axis
 from condyle.model.finish import GRAVITY, Options, finish
 from condyle.model.joints import JOINT_TYPES
@@ -25,7 +26,7 @@ Mimicry = MimicOf | tuple[str, float, float] | str
 
 
 class Builder:
-    """Collects bodies and joints; `build()` checks all of them at once and makes the robot.
+    """Collects bodies, joints and closures; `build()` checks all of them at once and makes the robot.
 
     Joint order is depth first, siblings in the order of the `joint` calls. A joint with parent "world" hangs on the
     world (which need not be declared); without one the body that has no joint above it is fixed to the world.
@@ -34,6 +35,7 @@ class Builder:
     def __init__(self, name: str = "robot", *, gravity: ArrayLike = GRAVITY, snap: float = 1e-9) -> None:
         self._links: list[Link] = []
         self._joints: list[JointSpec] = []
+        self._contacts: list[Contact] = []
         self._findings: list[Finding] = []
         self._name = self._text("robot", name)
         self._gravity = gravity
@@ -121,6 +123,31 @@ class Builder:
         self._joints.append(JointSpec(name, type, parent, child, here, IDENTITY, first, second, turn, numbers, follows))
         return self
 
+    def contact(
+        self: Self,
+        frame: str,
+        kind: str = "point",
+        other: str | None = None,
+        placement: Placement | None = None,
+        gains: tuple[float, float] = (0.0, 0.0),
+        anchor: Placement | None = None,
+    ) -> Self:
+        """A closure of the robot, one of `robot.contacts`: `frame` is held against `other`, or against the world.
+
+        The words are those of `condyle.Contact`; frames are names of bodies. A body that turns out to be fixed to the
+        world stands for the world. ModelWarning, when the robot is built, for a closure between two frames of one body.
+        """
+        frame, other = self._text("contact", frame), None if other is None else self._text("contact", other)
+        places = (placement, anchor)
+        if not all(one is None or isinstance(one, Placement) for one in places):  # pyright: ignore
+            self._wrong(f"contact {frame!r}", f"placement and anchor are {places!r}, expected a Placement each")
+            return self
+        try:
+            self._contacts.append(Contact(frame, kind, other, placement, gains, anchor))
+        except (UnsupportedError, ValueError, TypeError) as error:
+            self._wrong(f"contact {frame!r}", str(error))
+        return self
+
     def build(self, *, floating_base: bool = False, strict: bool = False, mimic: str = "exact") -> Robot:
         """The robot; ModelError with everything that is wrong with it, ModelWarning for what is odd.
 
@@ -132,7 +159,7 @@ class Builder:
             links = (Link(massless(WORLD)), *links)
         gravity = self._array("gravity", "gravity", self._gravity, 3)
         return finish(
-            Description(self._name, gravity, links, tuple(self._joints)),
+            Description(self._name, gravity, links, tuple(self._joints), contacts=tuple(self._contacts)),
             Options(floating_base, strict, self._snap, mimic),
             self._findings,
         )

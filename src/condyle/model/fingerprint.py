@@ -7,6 +7,7 @@ import hashlib
 import numpy as np
 
 from condyle.model.array import Array
+from condyle.model.contact import Contact
 from condyle.model.parts import Joint, RobotData
 
 _VERSION = "condyle robot 1"
@@ -14,7 +15,8 @@ _NONE = np.zeros(0)
 
 
 def fingerprint(robot: RobotData) -> str:
-    """sha256 (hex) over joint types and order, placements, axes, pitches, mimics, inertias, armature and gravity.
+    """sha256 (hex) over joint types and order, placements, axes, pitches, mimics, inertias, armature, gravity and
+    closures.
 
     Names, limits, damping and friction do not count; neither does the sign of a zero.
     """
@@ -25,7 +27,20 @@ def fingerprint(robot: RobotData) -> str:
         digest.update(f"\n{joint.type} {joint.parent} {master}\n".encode())
         digest.update(b"".join(_bytes(x) for x in _numbers(joint)))
         digest.update(_bytes(np.array([body.mass])) + _bytes(body.com) + _bytes(body.inertia))
+    for one in robot.contacts:
+        digest.update(_closure(robot, one))
     return digest.hexdigest()
+
+
+def _closure(robot: RobotData, one: Contact) -> bytes:
+    """Where a closure stands on its two bodies, and what it holds."""
+    (body, place), at, other = robot.frames[one.frame], one.anchored, -1
+    if one.other is not None:
+        other, there = robot.frames[one.other]
+        at = there.compose(at)
+    own = place.compose(one.placed)
+    numbers = (own.rotation, own.translation, at.rotation, at.translation, np.array(one.gains))
+    return f"\n{one.kind} {body} {other}\n".encode() + b"".join(_bytes(x) for x in numbers)
 
 
 def _numbers(joint: Joint) -> tuple[Array, ...]:

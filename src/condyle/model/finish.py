@@ -11,8 +11,10 @@ from condyle.errors import Finding, ModelError, ModelWarning, listed
 from condyle.model.checks import POINT_MASS, Source, check_body, check_structure
 from condyle.model.description import FIXED, Description, JointSpec
 from condyle.model.graph import check_graph, resolve_mimics
+from condyle.model.loops import settled, unknown_ends
 from condyle.model.parts import NONE_SNAPPED
 from condyle.model.robot import Robot
+from condyle.model.topology import assemble
 
 ROOT_JOINT = "root_joint"
 GRAVITY = (0.0, 0.0, -9.81)
@@ -45,7 +47,7 @@ def finish(draft: Description, options: Options, findings: Sequence[Finding] = (
         joints = tuple(replace(joint, mimic=None) for joint in joints)
     joints, more = resolve_mimics(joints, draft.file)
     root, wrong = check_graph(draft.links, joints, draft.file)
-    found += more + wrong
+    found += more + wrong + unknown_ends(draft.contacts, draft.links, draft.file)
     bodies = {link.name: check_body(link.body, source) for link in draft.links}
     if options.floating_base and any(joint.name == ROOT_JOINT and joint.type != FIXED for joint in joints):
         message = f"floating_base adds a joint {ROOT_JOINT!r}, and a moving joint has that name"
@@ -56,7 +58,9 @@ def finish(draft: Description, options: Options, findings: Sequence[Finding] = (
         joints = (_root_joint(root, options.floating_base), *joints)
     placements = (*(link.place for link in draft.links), *(joint.placement for joint in joints))
     snapped = NONE_SNAPPED.more(angle for placement in placements for angle in placement.moved)
-    robot = Robot.assemble(replace(draft, joints=joints, snap=options.snap, snapped=snapped))
+    whole, left_out = settled(assemble(replace(draft, joints=joints, snap=options.snap, snapped=snapped)), draft.file)
+    robot = Robot.of(whole)
+    found += left_out
     _report([*found, *_weighed(robot, bodies, source), *check_structure(robot, source)], options)
     return robot
 

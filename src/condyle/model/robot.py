@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from condyle.errors import ModelError
-from condyle.model import change, checks, forces, state, write
+from condyle.model import change, checks, forces, loops, state, write
 from condyle.model.array import Array
 from condyle.model.description import Description
 from condyle.model.fingerprint import fingerprint
@@ -106,18 +106,20 @@ class Robot(RobotData):
     def lock(self: Self, values: Mapping[str, float | Sequence[float] | Array]) -> Self:
         """The robot with the named joints frozen at their values (a number, or kind.nq numbers), bodies merged.
 
-        Locking a master locks its mimics. ModelError for unknown names and values that cannot be.
+        Locking a master locks its mimics. ModelError for unknown names and values that cannot be, ModelWarning for a
+        closure of `contacts` whose two frames are on one body then: it is left out.
         """
-        return self.assemble(change.lock(self, values))
+        return self.of(loops.locked(self, values))
 
     def reroot(self: Self, link: str) -> Self:
         """The same robot held by `link`: fixed base, the world stands where `link` does and the old root moves;
         floating base, the free joint's q and v are those of `link`'s frame.
 
         Link frames, joint names and signs, and the meaning of every other q stay; the joint order is new (see
-        `permutation`). UnsupportedError for a joint on the way that cannot be reversed.
+        `permutation`). Closures are held where they were. UnsupportedError for a joint on the way that cannot be
+        reversed.
         """
-        return self.assemble(change.reroot(self, link))
+        return self.of(loops.rerooted(self, link))
 
     def permutation(self, names: Sequence[str]) -> Permutation:
         """Where this robot's q and v stand in another joint order, given by all names of its moving joints.

@@ -154,6 +154,12 @@ def configurations(robot: RobotData, q: ArrayLike) -> tuple[Array, np.dtype[np.f
     return q64, np.dtype(kind)
 
 
+def velocities(robot: RobotData, v: ArrayLike) -> tuple[Array, np.dtype[np.floating]]:
+    """v as float64 (..., nv), and its own number type; ShapeError for other shapes."""
+    v64, kind = _array("v", v, robot.nv)
+    return v64, np.dtype(kind)
+
+
 def normalize(robot: RobotData, q: ArrayLike) -> NDArray[np.floating]:
     """q with its quaternions made unit, (..., nq). ShapeError for other shapes."""
     q64, kind = _array("q", q, robot.nq)

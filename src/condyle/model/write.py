@@ -21,12 +21,14 @@ def to_urdf(robot: RobotData) -> str:
 
     Bodies stand merged, with their other links as massless links fixed to them. A floating base is written without its
     free joint: read it back with floating_base=True. An infinite limit is written as the largest number. Errors:
-    UnsupportedError naming every joint type, armature, body frame off its joint, mass or name that URDF cannot hold.
+    UnsupportedError naming every joint type, armature, body frame off its joint, closure, mass or name that URDF cannot
+    hold.
     """
     refused = [reason for joint in robot.joints for reason in _refusals(joint)]
     names = (robot.name, *robot.joint_names, *robot.frames)
     parts = robot.bodies if robot.base is None else (robot.base, *robot.bodies)
     refused += [f"body {body.name!r}: merged links add up to more than {LARGEST:.0e}" for body in parts if _heavy(body)]
+    refused += [f"{one.title}: a loop is closed there" for one in robot.contacts]
     refused += [f"name {name!r}: a character that XML cannot hold" for name in names if _ILLEGAL.search(name)]
     if refused:
         raise UnsupportedError("URDF cannot say this robot:\n" + "\n".join(refused))

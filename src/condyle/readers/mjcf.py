@@ -21,6 +21,7 @@ from condyle.readers.mjcf_assets import take_files
 from condyle.readers.mjcf_checks import check_tree
 from condyle.readers.mjcf_compile import Limits, compile_tree, library
 from condyle.readers.mjcf_compiled import Compiled, DamagedError, read_compiled
+from condyle.readers.mjcf_loops import closures, opened
 from condyle.readers.mjcf_prune import prune_geoms, prune_sections, take_unmodelled
 from condyle.readers.mjcf_schema import schema_of
 from condyle.readers.mjcf_tree import read_tree
@@ -37,8 +38,9 @@ def read(
     """The robot `name` of an MJCF file: hinge, slide, ball and free joints, any number on a body.
 
     top: the root element of the file. q counts from the file's zero as in MuJoCo (`ref` kept), quaternions are
-    (x, y, z, w) and velocities local, unlike there. Named sites are frames, linear joint equalities mimic joints;
-    contacts, cameras and actuators (but for their armature and damping) are ignored.
+    (x, y, z, w) and velocities local, unlike there. Named sites are frames, linear joint equalities mimic joints,
+    `connect` and `weld` closures (`Robot.contacts`, their gains zero); contacts, cameras and actuators (but for their
+    armature and damping) are ignored, and equalities that are not active.
     Errors: UnsupportedError for parts that run code or make bodies, for other equality constraints, tendons that act,
     plugins and flexes (unless options.unmodelled is "ignore"), or where mujoco is not installed; ModelError for the
     rest.
@@ -61,7 +63,9 @@ def read(
     down = gravity
     if down is None:
         down = np.zeros(3) if model.weightless else model.gravity
-    return finish(_Reader(model, path, options).draft(name, frozen(down, 3)), options, findings)
+    reader = _Reader(model, path, options)
+    findings += opened(model, reader.contacts, reader.bodies, str(path))
+    return finish(reader.draft(name, frozen(down, 3)), options, findings)
 
 
 def _check_finite(model: Compiled, file: str) -> None:
@@ -90,6 +94,7 @@ class _Reader:
         self.armature = reflected(model, model.actuator_armature)
         self.damping = reflected(model, model.actuator_damping)
         self.followers = followers(model)
+        self.contacts = closures(model, self.bodies, options.snap)
         self.taken = {"joint": set(self.joints), "link": set(self.bodies)}
         self.links: list[Link] = [Link(massless(self.bodies[0]))]
         self.specs: list[JointSpec] = []
@@ -102,7 +107,8 @@ class _Reader:
         links, specs = self.links, self.specs
         if self.options.floating_base:
             links, specs = self.floating()
-        return Description(name, gravity, tuple(links), tuple(specs), file=str(self.path))
+        held = tuple(self.contacts)
+        return Description(name, gravity, tuple(links), tuple(specs), file=str(self.path), contacts=held)
 
     def floating(self) -> tuple[list[Link], list[JointSpec]]:
         """Links and joints without the world: its only child becomes the root."""

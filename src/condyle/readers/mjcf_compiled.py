@@ -63,6 +63,7 @@ class Compiled:
     site_pos: Array
     site_quat: Array
     eq_type: Ints
+    eq_objtype: Ints
     eq_obj1id: Ints
     eq_obj2id: Ints
     eq_active0: Ints
@@ -217,7 +218,7 @@ def _check_indices(model: Compiled, nv: int) -> None:
         kinds: list[int] = model.jnt_type.tolist()
         q, v = [JOINT_Q[kind] for kind in kinds], [JOINT_V[kind] for kind in kinds]
         fine = model.jnt_qposadr.tolist() == _starts(q) and model.jnt_dofadr.tolist() == _starts(v)
-        fine = fine and (sum(q), sum(v)) == (len(model.qpos0), nv) and model.eq_data.shape[1:] >= (5,)
+        fine = fine and (sum(q), sum(v)) == (len(model.qpos0), nv) and model.eq_data.shape[1:] >= (11,)
     if not fine:
         raise DamagedError("indices")
 

@@ -10,6 +10,7 @@ from condyle.errors import Finding, UnsupportedError
 from condyle.model.array import Array
 from condyle.readers.mjcf_checks import place
 from condyle.readers.mjcf_compiled import Compiled, Ints
+from condyle.readers.mjcf_loops import closing
 from condyle.readers.xml import Element
 from condyle.text import few
 
@@ -30,7 +31,8 @@ def check_modelled(
     found = [_said(what, [_label(node, root.file) for node in nodes]) for what, nodes in taken.items()]
     tied = set(followers(model))
     first = {int(model.eq_obj1id[i]): i for i in reversed(_followed(model)) if int(model.eq_obj1id[i]) in tied}
-    loose = [i for i in np.flatnonzero(model.eq_active0).tolist() if i not in first.values()]
+    modelled = {*first.values(), *closing(model)}
+    loose = [i for i in np.flatnonzero(model.eq_active0).tolist() if i not in modelled]
     found += label.said("equality constraints", "eq", loose)
     found += label.said("tendons with a spring, damping, friction, a limit or armature", "tendon", acting)
     if found and not ignore:
