@@ -18,9 +18,9 @@ INTEGRATORS = ("semi_implicit_euler", "euler", "rk4")
 OVERFLOWS = ("flag", "silent")
 BOUNDARY = ("axi", "float32", "async_clock", "link", "echo")
 EXPORTS: Mapping[str, tuple[str, ...]] = {
-    "c": ("dtype", "frames", "reference_frame", "integrator", "inputs"),
-    "cuda": ("frames", "reference_frame", "integrator", "inputs"),
-    "casadi": ("frames", "reference_frame", "integrator"),
+    "c": ("dtype", "frames", "reference_frame", "integrator", "inputs", "contacts"),
+    "cuda": ("frames", "reference_frame", "integrator", "inputs", "contacts"),
+    "casadi": ("frames", "reference_frame", "integrator", "contacts"),
     "verilog": (
         "part",
         "word",

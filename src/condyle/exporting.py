@@ -17,6 +17,7 @@ from condyle.errors import UnsupportedError
 from condyle.functions import DEFAULT, takes
 from condyle.functions.open_rollouts import known_as, open_name, opened
 from condyle.model import robot as model
+from condyle.model.contact import Contact
 from condyle.model.tree import tree_of
 from condyle.options import bound_of, check_choice, dtype_name, numbers_of
 from condyle.specification import F_EXT, UNBOUND, Bound
@@ -66,6 +67,7 @@ def export(
     reference_frame: str | None = None,
     integrator: str | None = None,
     inputs: Sequence[str] = (),
+    contacts: Sequence[Contact] | None = None,
 ) -> list[Path]:
     """Write a project for another world into the folder `out`; the files written.
 
@@ -79,7 +81,7 @@ def export(
     name: the prefix of every symbol, `[a-z][a-z0-9_]{0,30}` and no word of C, C++, CUDA or Verilog, by default the
     bundled robot's name, else "robot".
     "casadi": one C file for `casadi.external`; frames, reference_frame, integrator.
-    For c and cuda: frames, reference_frame, integrator, inputs, as in `compile`. For c: dtype ("float64").
+    For c and cuda: frames, reference_frame, integrator, inputs, contacts, as in `compile`. For c: dtype ("float64").
     For verilog: part, the FPGA ("xcvu9p", "xcu250", "xck26", "ecp5-85k", "ecp5-45k", "ecp5-25k"), by default the
     first; word, the number format, "27x18", "32", "q16.16" and their like (docs/fpga.md), too; dsp, a budget (62 %
     of the part) that chooses how often a task may enter; clock [MHz] (125), assumed, to print times; f_ext [N, N
@@ -102,13 +104,13 @@ def export(
     options |= {"root": root, "box": box, "part": part, "overflow": overflow, "echo": echo or None}
     options |= {"axi": axi, "float32": float32 or None, "async_clock": async_clock or None, "link": link}
     options |= {"frames": tuple(frames) or None, "reference_frame": reference_frame, "integrator": integrator}
-    options |= {"inputs": tuple(inputs) or None}
+    options |= {"inputs": tuple(inputs) or None, "contacts": tuple(contacts or ()) or None}
     said = {option: value for option, value in options.items() if value is not None}
     check_taken(target, said)
     functions = _opened(functions, tuple(numbers_of(robot, inputs, "float64")))
     check_solvable(robot, functions)
     named = prefix_of(robot) if name is None else name
-    bound = bound_of(robot, frames, reference_frame or "local", integrator=integrator or UNBOUND.integrator)
+    bound = bound_of(robot, frames, reference_frame or "local", "local", integrator or UNBOUND.integrator, contacts)
     compiler = compiler_of(robot, name=named, bound=bound)
     for known in map(known_as, functions):
         if known is not None:

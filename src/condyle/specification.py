@@ -11,7 +11,7 @@ from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any, Literal, NamedTuple, TypeAlias
 
-from condyle.ports import ARMATURE, F_EXT, INERTIAS, NEXT, OPEN, Port
+from condyle.ports import ACTIVE, ARMATURE, F_EXT, INERTIAS, NEXT, OPEN, Port
 from condyle.routes import ParallelRoute, Route, Size
 
 NormalForm: TypeAlias = Literal["exact", "joint_space"]
@@ -215,11 +215,13 @@ class Function:
         """The variant that takes some of the robot's numbers, in the order of `numbers`.
 
         Bodies are as they are given then, and nothing is known of them: straight code alone, of the exact model.
+        With flags of contacts it depends on these, whose frames are fixed when a robot is compiled.
         """
-        of_bodies = "inertias" in names
+        of_bodies, held = "inertias" in names, ("contacts",) if ACTIVE.name in names else ()
         return replace(
             self._taking([OPEN[name] for name in names]),
             numbers=tuple(name for name in self.numbers if name not in names),
+            options=(*self.options, *(one for one in held if one not in self.options)),
             ways=self._straight_ways,
             parallel_ways=dict,
             composition=(),
