@@ -20,7 +20,7 @@ from condyle.methods import made
 from condyle.model.change import suggest
 from condyle.model.robot import Robot
 from condyle.options import tip_frame
-from condyle.ports import ACTIVE, CONTACT_NUMBERS
+from condyle.ports import ACTIVE, CONTACT_NUMBERS, FRICTION_NUMBERS
 from condyle.specification import F_EXT, Bound, Function
 
 HELD = (Q.name, V.name)
@@ -96,7 +96,7 @@ class State:
 
     def _held_by_contacts(self, function: Function, given: Mapping[str, object]) -> Mapping[str, object]:
         """With all contacts on where a function may take their flags; UnsupportedError where there are none."""
-        said = [name for name in CONTACT_NUMBERS if given.get(name) is not None]
+        said = [name for name in (*CONTACT_NUMBERS, *FRICTION_NUMBERS) if given.get(name) is not None]
         if not self.contacts and ("contacts" in function.options or said):
             raise UnsupportedError(
                 f"at.{function.method}: the robot has no contacts; give contacts=(condyle.Contact({self._tip!r}),), "
