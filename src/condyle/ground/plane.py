@@ -55,7 +55,9 @@ class Plane:
             raise UnsupportedError(f"Plane: recovery={part!r}; give a number from 0 to 1")
 
     def gaps(self, at: State) -> Array:
-        """How far each contact of the function is above the plane (C,) [m]; negative: in it."""
+        """How far contacts are above the plane (C,) [m]; negative: in it. UnsupportedError where it has none."""
+        if not at.contacts:
+            raise UnsupportedError("Plane: the function has no contacts; give contacts= to robot.function, or to step")
         normal = self._normal
         return np.stack([normal @ _point(at, one) - self.offset for one in at.contacts])
 
