@@ -138,7 +138,7 @@ def test_targets_agree(target: str) -> None:
     rng = np.random.default_rng(0)
     q, v = box().random_state(10, 1)
     given = [q, v, rng.normal(size=(10, 6)), np.full(10, DT), rng.uniform(0.2, 1.0, 10), rng.normal(size=(10, 3))]
-    given += [(given[5] * q[:, :3]).sum(axis=1) / np.linalg.norm(given[5], axis=1), rng.uniform(0.0, 1.0, 10)]
+    given += [(given[5] * q[:, :3]).sum(axis=1) / np.linalg.norm(given[5], axis=1), rng.uniform(0.0, 2000.0, 10)]
     found, want = f.compile(target)(*given), f.reference(*given)
     assert found._fields == ("q", "v", "impulse", "residual") and want.impulse.any()
     for x, y in zip(found, want, strict=True):
@@ -169,7 +169,7 @@ def test_it_is_exported(tmp_path: Path) -> None:
         ({"normal": (0.0, 0.0, 0.0)}, "normal=.*give three numbers, not all zero"),
         ({"normal": (0.0, 1.0)}, "normal=.*give three numbers, not all zero"),
         ({"offset": np.inf}, "offset=inf; give a number of metres"),
-        ({"recovery": 1.5}, "recovery=1.5; give a number from 0 to 1"),
+        ({"recovery": -1.0}, "recovery=-1.0; give zero or a positive number"),
     ],
 )
 def test_what_a_plane_cannot_be(options: dict[str, Any], said: str) -> None:
@@ -186,3 +186,13 @@ def test_what_a_step_cannot_be() -> None:
         Plane().step(ball(), [condyle.Contact("ball", "plane")]).compile()(
             np.zeros(3), np.zeros(3), np.zeros(3), DT, 0.5
         )
+
+
+def test_a_depth_is_given_back() -> None:
+    """By exp(-recovery t), whatever the step; at most all of it in one."""
+    for dt in (1e-3, 4e-3):
+        f = Plane(recovery=10.0).step(ball(), [condyle.Contact("ball")]).compile()
+        path = f.rollout([0.0, 0.0, -0.05], np.zeros(3), np.zeros(3), dt, 0.5, steps=round(0.2 / dt))
+        assert abs(path.q[-1, 2] + 0.05 * np.exp(-2.0)) < 1e-3 and path.v[-1, 2] < 0.1
+    f = Plane(recovery=1e6).step(ball(), [condyle.Contact("ball")]).compile()
+    assert abs(f(np.array([0.0, 0.0, -0.05]), np.zeros(3), np.zeros(3), DT, 0.5).q[2]) < 1e-12

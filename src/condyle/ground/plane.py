@@ -4,8 +4,8 @@ With N the unit normal, x_k the contact points and d the plane's offset,
 
     gap_k = N.x_k - d,    v_next by `contact_solve` with N and the gaps,    q_next = q (+) dt v_next.
 
-A point may come down to the plane within a step and no further. Where it is in the plane already, as much of the depth
-as `recovery` says is given back in a step (Stewart, Trinkle 1996; Anitescu, Potra 1997).
+A point may come down to the plane within a step and no further (Stewart, Trinkle 1996; Anitescu, Potra 1997). Where it
+is in the plane already it leaves it with `recovery` times the depth, not faster than in one step.
 """
 
 from __future__ import annotations
@@ -34,13 +34,13 @@ class Plane:
     """A plane; its methods are called inside of functions of one's own that have contacts.
 
     normal (3,): from the ground to the robot, in the world's axes, of any length but zero. offset [m]: the distance of
-    the plane from the world's origin along the normal. recovery: the part of a depth that is given back in one step,
-    from 0 to 1. All may be symbols, inputs of a function. UnsupportedError for what they cannot be.
+    the plane from the world's origin along the normal. recovery [1/s]: how fast a depth is given back, as a part of it.
+    All may be symbols, inputs of a function. UnsupportedError for what they cannot be.
     """
 
     normal: Any = (0.0, 0.0, 1.0)
     offset: Any = 0.0
-    recovery: Any = 0.2
+    recovery: Any = 20.0
 
     def __post_init__(self) -> None:
         if not isinstance(self.normal, Symbols):
@@ -50,9 +50,9 @@ class Plane:
             object.__setattr__(self, "normal", normal)
         if not isinstance(self.offset, Symbols) and not is_number(self.offset):
             raise UnsupportedError(f"Plane: offset={self.offset!r}; give a number of metres")
-        part = self.recovery
-        if not isinstance(part, Symbols) and not (is_number(part) and 0.0 <= part <= 1.0):
-            raise UnsupportedError(f"Plane: recovery={part!r}; give a number from 0 to 1")
+        rate = self.recovery
+        if not isinstance(rate, Symbols) and not (is_number(rate) and rate >= 0.0):
+            raise UnsupportedError(f"Plane: recovery={rate!r}; give zero or a positive number, 1/s")
 
     def gaps(self, at: State) -> Array:
         """How far contacts are above the plane (C,) [m]; negative: in it. UnsupportedError where it has none."""
@@ -67,7 +67,7 @@ class Plane:
         friction: one number, or one a contact (C,). more: what `contact_solve` takes besides, such as `impulse0`.
         """
         count, gaps = len(at.contacts), self.gaps(at)
-        kept = np.where(gaps >= 0.0, gaps, self.recovery * gaps)
+        kept = np.where(gaps >= 0.0, gaps, np.minimum(self.recovery * dt, 1.0) * gaps)
         ones = np.ones(count)
         normals = {} if self._is_level else {"normals": np.stack([self._normal] * count)}
         return at.contact_solve(tau, ones, dt, friction * ones, gaps=kept, **normals, **more)
