@@ -73,8 +73,8 @@ class Robot(model.Robot):
         ("local_world_aligned"). force_frame: the axes of `f_ext`, each body's own ("local") or the world's, at the
         body's origin ("local_world_aligned"); derivatives hold the force in these axes. integrator: of `step`.
         inputs: numbers of the robot that become keywords, of "inertias", "gravity", "armature", "damping", and, with
-        contacts, "gains" and "anchors". contacts: frames that are held while their flags say so, see
-        `condyle.Contact`; None is those of the file, `robot.contacts`.
+        contacts, "gains" and "anchors", and "normals", "gaps" and "impulse0" of `contact_solve`. contacts: frames that
+        are held while their flags say so, see `condyle.Contact`; None is those of the file, `robot.contacts`.
         UnsupportedError says what was allowed; DeviceError, at the first call, why a GPU does not serve.
         """
         dtype = dtype_name(dtype)
