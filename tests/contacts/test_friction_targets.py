@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 import condyle
-from tests.contacts.test_friction import DT, EDGES, FEET, MU, OPEN, excess, given, states
+from tests.contacts.test_friction import DT, EDGES, FEET, OPEN, excess, given, states
 from tests.ground.robots import box, quadruped
 from tests.processor import slow
 
