@@ -52,7 +52,18 @@ def test_readme_program_runs(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize(
     "page",
-    ["kinematics", "momentum", "parameters", "steps", "rollouts", "ground", "contacts", "loops", slow("derivatives")],
+    [
+        "kinematics",
+        "momentum",
+        "parameters",
+        "steps",
+        "rollouts",
+        "ground",
+        "contacts",
+        "loops",
+        "friction",
+        slow("derivatives"),
+    ],
 )
 def test_program_of_a_family_runs(page: str, tmp_path: Path) -> None:
     text = (ROOT / "docs" / f"{page}.md").read_text()

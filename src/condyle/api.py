@@ -74,8 +74,8 @@ class Robot(model.Robot):
         ("local_world_aligned"). force_frame: the axes of `f_ext`, each body's own ("local") or the world's, at the
         body's origin ("local_world_aligned"); derivatives hold the force in these axes. integrator: of `step`.
         inputs: numbers of the robot that become keywords, of "inertias", "gravity", "armature", "damping", and, with
-        contacts, "gains" and "anchors". contacts: frames that are held while their flags say so, see
-        `condyle.Contact`; None is those of the file, `robot.contacts`.
+        contacts, "gains" and "anchors", and "normals", "gaps" and "impulse0" of `contact_solve`. contacts: frames that
+        are held while their flags say so, see `condyle.Contact`; None is those of the file, `robot.contacts`.
         UnsupportedError says what was allowed; DeviceError, at the first call, why a GPU does not serve.
         """
         dtype = dtype_name(dtype)
@@ -143,14 +143,16 @@ class Robot(model.Robot):
         reference_frame: str = "local",
         force_frame: str = "local",
         integrator: str = "semi_implicit_euler",
+        contacts: Sequence[Contact] | None = None,
     ) -> UserFunction:
         """A function of one's own, written in NumPy: f(at, ...) -> a dict of arrays, or one array.
 
-        inputs: name and size of each, in calling order; a size is (), a number, a name ("nq", "nv", "n_bodies"), or a
-        tuple of these. q and v come in `at`, which has this robot's functions too; others come by name. sizes: more
-        names; other options: as in `compile`. UnsupportedError or ShapeError say what cannot be traced.
+        inputs: name and size of each, in calling order; a size is (), a number, a name ("nq", "nv", "n_bodies",
+        "n_contacts"), or a tuple of these. q and v come in `at`, which has this robot's functions too; others come by
+        name. sizes: more names; other options, contacts among them: as in `compile`. UnsupportedError or ShapeError
+        say what cannot be traced.
         """
-        bound = bound_of(self, (), reference_frame, force_frame, integrator)
+        bound = bound_of(self, (), reference_frame, force_frame, integrator, contacts)
         from condyle.user import UserFunction  # at first use
 
         return UserFunction(f, inputs, sizes, self, True, bound, self.compile, partial(export, self))

@@ -33,7 +33,9 @@ def vectors_of(
     inputs = tuple(_held(known[port.name], port.name in held).astype(dtype) for port in specification.inputs)
     rows = {port.name: x.astype(np.float64) for port, x in zip(specification.inputs, inputs, strict=True)}
     allowed = _allowed(specification, dtype, robot.nv, condition)
-    return Vectors(inputs, _reference(compiler, variant.of, rows), allowed)
+    found = _reference(compiler, variant.of, rows)
+    moved = _reference(compiler, variant.of, {name: _rounded(x, dtype) for name, x in rows.items()})
+    return Vectors(inputs, found, allowed, (), _coarser(found, moved, allowed))
 
 
 TIMES = 3, 2
@@ -63,8 +65,29 @@ def rollout_vectors(
     shapes = (port.shape(sizes(compiler.tree)) for port in FUNCTIONS[name].outputs)
     outputs = tuple(np.empty((n, math.prod(shape))) for shape in shapes)
     kernel(n, [x.astype(np.float64) for x in inputs], outputs, 1)
+    moved = tuple(np.empty_like(output) for output in outputs)
+    kernel(n, [_rounded(x.astype(np.float64), dtype) for x in inputs], moved, 1)
     allowed = steps * _allowed(specification, dtype, robot.nv, condition)
-    return Vectors(inputs, outputs, allowed, TIMES)
+    return Vectors(inputs, outputs, allowed, TIMES, _coarser(outputs, moved, allowed))
+
+
+def _rounded(rows: Reals, dtype: str) -> Reals:
+    """Every other entry a rounding larger."""
+    return rows * (1.0 + np.finfo(dtype).eps * (np.indices(rows.shape).sum(axis=0) % 2))
+
+
+def _coarser(answers: Sequence[Reals], moved: Sequence[Reals], allowed: float) -> tuple[tuple[int, float], ...]:
+    """Tolerances of outputs that inputs which are a rounding off move by more, such as of a residual.
+
+    moved: the answers of such inputs.
+    """
+    found: list[tuple[int, float]] = []
+    for k, (answer, other) in enumerate(zip(answers, moved, strict=True)):
+        scale = float(np.max(np.abs(answer), initial=0.0))
+        change = float(np.max(np.abs(answer - other), initial=0.0)) / scale if scale else 0.0
+        if change > allowed:
+            found.append((k, 16.0 * change))
+    return tuple(found)
 
 
 def _drawn(robot: Robot, compiler: Compiler, specification: Function, n: int) -> tuple[dict[str, Reals], float]:

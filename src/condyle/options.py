@@ -12,9 +12,9 @@ from numpy.typing import DTypeLike, NDArray
 from condyle.choices import DTYPES, FORCE_FRAMES, INTEGRATORS, REFERENCE_FRAMES
 from condyle.errors import UnsupportedError
 from condyle.model.change import suggest
-from condyle.model.contact import Contact, anchors_of, checked_contacts, gains_of
+from condyle.model.contact import Contact, anchors_of, checked_contacts, gains_of, normals_of
 from condyle.model.robot import Frame, Robot
-from condyle.ports import ACTIVE, ANCHORS, GAINS, NUMBERS
+from condyle.ports import ACTIVE, ANCHORS, FRICTION_NUMBERS, GAINS, GAPS, IMPULSE0, NORMALS, NUMBERS
 from condyle.specification import UNBOUND, Bound
 
 
@@ -73,7 +73,7 @@ def numbers_of(
     """
     listed = isinstance(inputs, Iterable)  # pyright: ignore[reportUnnecessaryIsInstance]
     names = [inputs] if isinstance(inputs, str) else list(inputs) if listed else None
-    known = (*NUMBERS, *((GAINS.name, ANCHORS.name) if contacts else ()))
+    known = (*NUMBERS, *((GAINS.name, ANCHORS.name, *FRICTION_NUMBERS) if contacts else ()))
     if names is None or any(name not in known or names.count(name) > 1 for name in names):
         raise UnsupportedError(f"inputs={inputs!r}: give some of {', '.join(map(repr, known))}, each once")
     loose = next((one for one in contacts if one.gains[0] and not one.is_loop and one.anchor is None), None)
@@ -86,8 +86,9 @@ def numbers_of(
     if not contacts:
         return own
     flags = {ACTIVE.name: np.ones(len(contacts), dtype)}
-    more = {GAINS.name: gains_of, ANCHORS.name: anchors_of}
-    return own | flags | {name: of(contacts).astype(dtype) for name, of in more.items() if name in names}
+    zeros = {name: np.zeros((len(contacts), *of)) for name, of in ((GAPS.name, ()), (IMPULSE0.name, (3,)))}
+    more = {GAINS.name: gains_of(contacts), ANCHORS.name: anchors_of(contacts), NORMALS.name: normals_of(contacts)}
+    return own | flags | {name: x.astype(dtype) for name, x in (more | zeros).items() if name in names}
 
 
 def tip_frame(frames: Mapping[str, Frame]) -> str:

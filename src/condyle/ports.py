@@ -71,7 +71,13 @@ RISING = Port("rising", ("n_contacts",), "1", "-", "1 where a contact was off in
 CONTACT_NUMBERS = {port.name: port for port in (ACTIVE, GAINS, ANCHORS, RISING)}
 """What functions of constrained motion may take, behind numbers of the robot."""
 
-OPEN = {**NUMBERS, **CONTACT_NUMBERS}
+NORMALS = Port("normals", ("n_contacts", "3"), "1", "world", "where each contact is pushed to; of any length but zero")
+GAPS = Port("gaps", ("n_contacts",), "m", "-", "how far each contact is from the ground; negative: how deep in it")
+IMPULSE0 = Port("impulse0", ("n_contacts", "3"), "N s", "world", "where the search for impulses begins")
+FRICTION_NUMBERS = {port.name: port for port in (NORMALS, GAPS, IMPULSE0)}
+"""What contacts with friction may take, behind these."""
+
+OPEN = {**NUMBERS, **CONTACT_NUMBERS, **FRICTION_NUMBERS}
 """All numbers that may be inputs, in the order in which functions take them."""
 
 EXTRA = {F_EXT.name: F_EXT, **OPEN}

@@ -125,6 +125,7 @@ class Function:
     function that gives the last input back when it takes the answer instead. parallel_ways: the same as ways, with all
     links side by side; the first is taken unless another is named. options: what it depends on of what is fixed when a
     robot is compiled (`Bound`). reference_frames: those in which it has a meaning, where these are not all.
+    contact_kinds: those of contacts that it has a meaning for, where these are not all.
     divides_by_mass: a robot without mass has no such quantity. closed_ways: gives what is known of its derivatives, by
     kind; the others are made from its algorithm. kept: of functions that are not the library's own: the name says all
     that is computed, so that kernels may be kept between runs by it. columns: of a Jacobian or a Hessian, what gives a
@@ -151,6 +152,7 @@ class Function:
     parallel_ways: Callable[[], Mapping[str, ParallelRoute]] = dict[str, ParallelRoute]
     options: tuple[str, ...] = ()
     reference_frames: tuple[str, ...] = ()
+    contact_kinds: tuple[str, ...] = ()
     divides_by_mass: bool = False
     closed_ways: Callable[[], Mapping[str, Closed]] = dict[str, Closed]
     kept: bool = False
@@ -215,6 +217,7 @@ class Function:
         """The variant that takes some of the robot's numbers, in the order of `numbers`.
 
         Bodies are as they are given then, and nothing is known of them: straight code alone, of the exact model.
+        With flags of contacts it depends on these, whose frames are fixed when a robot is compiled.
         """
         of_bodies, of_contacts = "inertias" in names, bool(CONTACT_NUMBERS.keys() & set(names))
         return replace(

@@ -127,7 +127,8 @@ def every_method(at: Any, x: Any) -> dict[str, Any]:
             if port.name in HELD:
                 continue
             of_size = {0: 0.1 * x[0], 1: at.q if port.dims == ("nq",) else x, 2: at.mass_matrix_inverse()}
-            given.append(of_size[len(port.dims)])
+            flags = port.dims == ("n_contacts",)
+            given.append(np.full(1, 0.9) + 0.01 * x[:1] if flags else of_size[len(port.dims)])
         answers = getattr(at, function.method)(*given)
         for k, answer in enumerate(answers if isinstance(answers, tuple) else (answers,)):
             found[f"{name}_{k}"] = answer + 0.0 * x[0] + x[0]
@@ -135,7 +136,8 @@ def every_method(at: Any, x: Any) -> dict[str, Any]:
 
 
 def test_a_state_has_every_function(small: condyle.Robot) -> None:
-    f = small.function(every_method, inputs={"q": "nq", "v": "nv", "x": "nv"})
+    tip = condyle.Contact(list(small.frames)[-1])
+    f = small.function(every_method, inputs={"q": "nq", "v": "nv", "x": "nv"}, contacts=[tip])
     given = states(small, 2)
     for one, other in zip(f.compile(target="numpy")(*given), f.reference(*given), strict=True):
         np.testing.assert_allclose(one, other, 1e-9, 1e-9)

@@ -6,6 +6,7 @@ from collections.abc import Mapping
 
 from condyle.errors import ShapeError, SingularError, UnsupportedError
 from condyle.functions import FUNCTIONS
+from condyle.model.contact import KINDS
 from condyle.model.idle import idle_coordinates
 from condyle.model.robot import Frame, Robot
 from condyle.model.tree import Tree
@@ -25,7 +26,14 @@ def unbound(tree: Tree, function: Function) -> str:
         return "frames"
     if function.reference_frames and tree.reference_frame not in function.reference_frames:
         return "reference_frame"
+    if any(one not in function.contact_kinds for one in kinds_of(tree) if function.contact_kinds):
+        return "contact_kinds"
     return "mass" if function.divides_by_mass and not tree.mass > 0.0 else ""
+
+
+def kinds_of(tree: Tree) -> list[str]:
+    """The kind of each contact."""
+    return [next(kind for kind, rows in KINDS.items() if rows == one.rows) for one in tree.contacts]
 
 
 def check_bound(tree: Tree, function: Function, frames: Mapping[str, Frame]) -> None:
@@ -50,6 +58,13 @@ def check_bound(tree: Tree, function: Function, frames: Mapping[str, Frame]) -> 
         known = " or ".join(map(repr, function.reference_frames))
         raise UnsupportedError(
             f"{function.method} has no meaning with reference_frame={tree.reference_frame!r}; compile with {known}"
+        )
+    if wanting == "contact_kinds":
+        k, kind = next((k, kind) for k, kind in enumerate(kinds_of(tree)) if kind not in function.contact_kinds)
+        known = " or ".join(map(repr, function.contact_kinds))
+        raise UnsupportedError(
+            f"{function.method}: contact {k} is of kind {kind!r}, which has no friction cone; give contacts of kind "
+            f"{known}, such as the corners of a foot"
         )
     if wanting == "mass":
         raise UnsupportedError(f"{function.method}: the moving bodies have no mass; give some of them mass")

@@ -7,7 +7,7 @@ from dataclasses import replace
 from functools import partial
 
 from condyle.functions.quantities import DA_DQ, DA_DTAU, DA_DV, DTAU_DQ, DTAU_DV, TAU, A, Q, V
-from condyle.ports import ACTIVE, NUMBERS
+from condyle.ports import ACTIVE, FRICTION_NUMBERS, NUMBERS
 from condyle.specification import Accuracy, Closed, Function, Port, Route, Size
 
 CONTACTS = ("contacts",)
@@ -29,6 +29,13 @@ GINV = replace(
 )
 X, Y = replace(TAU, name="x", given_by=""), replace(GAMMA, name="y", doc="J a where it is on, f where it is off")
 ROWS = replace(GAMMA, name="f", unit="N, N m", doc="forces row by row")
+
+DT_AHEAD = Port("dt", (), "s", "-", "length of the step, above zero")
+FRICTION = Port(
+    "friction", ("n_contacts",), "1", "-", "Coulomb's coefficient of each contact; below zero counts as zero"
+)
+PUSH = Port("impulse", ("n_contacts", "3"), "N s", "world", "on the body at each contact, over the step")
+RESIDUAL = Port("residual", (), "m/s", "-", "how far contacts are from complementarity: zero at a solution")
 
 SOLVED, DERIVED = Accuracy(1e-8, 5e-4), Accuracy(1e-7, 5e-3)
 CONDITION = 512.0
@@ -106,6 +113,24 @@ CONSTRAINED = (
         normal_form="joint_space",
         options=CONTACTS,
         numbers=("inertias", "armature"),
+    ),
+    Function(
+        "cfric",
+        "contact_solve",
+        "M (v_next - v) = dt (tau - c) + Jᵀ p, p_n >= 0, J_n v_next + gap / dt >= 0, one of them 0, |p_t| <= mu p_n, "
+        "against the slip: about, by a fixed number of sweeps",
+        (Q, V, TAU, ACTIVE, DT_AHEAD, FRICTION),
+        (V_AFTER, PUSH, RESIDUAL),
+        partial(_routes, "cfric"),
+        Size(3000, 60, 2),
+        Accuracy(1e-7, 2e-2),
+        "Moreau 1988; Jean 1999; Acary, Brogliato 2008, section 3.9",
+        takes_f_ext=True,
+        condition=CONDITION,
+        normal_form="joint_space",
+        options=CONTACTS,
+        contact_kinds=("point",),
+        numbers=(*NUMBERS, *FRICTION_NUMBERS),
     ),
     Function(
         "cid",

@@ -9,6 +9,7 @@ from typing import TypeAlias
 from condyle.algorithms import contact_derivatives as slopes
 from condyle.algorithms.contact_elimination import ByElimination
 from condyle.algorithms.contact_forces import Constrained
+from condyle.algorithms.contact_friction import Frictional
 from condyle.algorithms.contact_products import KktDerivatives, inverse_blocks
 from condyle.algorithms.contacts import Contacts, Row
 from condyle.algorithms.damping import resisted
@@ -52,6 +53,11 @@ def _impact(kind: Way, tree: Unrolled) -> Answers:
     way = constrained(tree, kind)
     v, f = way.impact(tree.inputs["v"], tree.inputs["restitution"])
     return v, way.placed(f)
+
+
+def _cfric(tree: Unrolled) -> Answers:
+    v, impulse, residual = Frictional(tree, tree.inputs[ACTIVE.name]).step()
+    return v, impulse, [residual]
 
 
 def _cid(tree: Unrolled) -> Answers:
@@ -132,6 +138,7 @@ ROUTES: Mapping[str, Mapping[str, Route]] = {
     "cfd": _ways(_cfd, Size(500, 0, 0, 3)),
     "dcfd": {"ltl+closed_form": Route(_dcfd)},
     "impact": _ways(_impact, Size(400, 0, 0, 3)),
+    "cfric": {"gauss_seidel": Route(_cfric)},
     "cid": {"rnea": Route(_cid)},
     "kkt": {"ltl": Route(_kkt)},
     "kktm": {"crba": Route(_kktm)},

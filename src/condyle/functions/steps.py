@@ -7,7 +7,7 @@ from dataclasses import replace
 from functools import partial
 
 from condyle.functions.quantities import TAU, Q, V
-from condyle.ports import OPEN, RISING
+from condyle.ports import CONTACT_NUMBERS, NUMBERS, RISING
 from condyle.specification import F_EXT, Accuracy, Closed, Function, Port, Route, Size
 
 DT = Port("dt", (), "s", "-", "length of the step; negative: back in time")
@@ -19,6 +19,7 @@ A = Port("A", (*STATE, *STATE), "mixed", "joint", f"derivative {MIXED} that befo
 B = Port("B", (*STATE, "nv"), "mixed", "joint", f"derivative {MIXED} tau")
 E = Port("E", (*STATE, "6 n_bodies"), "mixed", "joint", f"derivative {MIXED} external forces, body by body")
 OPTIONS = ("integrator",)
+OPENED = (*NUMBERS, *CONTACT_NUMBERS)
 
 
 def _routes(name: str) -> Mapping[str, Route]:
@@ -48,7 +49,7 @@ STEPS = (
         condition=64.0,
         normal_form="joint_space",
         options=OPTIONS,
-        numbers=tuple(OPEN),
+        numbers=OPENED,
         closed_ways=partial(_rules, "step"),
     ),
     Function(
@@ -64,7 +65,7 @@ STEPS = (
         condition=64.0,
         normal_form="joint_space",
         options=OPTIONS,
-        numbers=tuple(name for name in OPEN if name != RISING.name),
+        numbers=tuple(name for name in OPENED if name != RISING.name),
         forced="dstep_f_ext",
     ),
 )

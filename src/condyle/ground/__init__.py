@@ -1,6 +1,10 @@
-"""A smooth ground under the feet of a robot: spring, damper and regularised friction, for functions of one's own."""
+"""Grounds under a robot, for functions of one's own.
+
+`Ground`: smooth, of a spring, a damper and a regularised friction. `Plane`: hard, its contacts stick and slip.
+"""
 
 from condyle.ground.contact import Foot, Ground
+from condyle.ground.plane import Plane
 from condyle.ground.surface import Grid
 
-__all__ = ["Foot", "Grid", "Ground"]
+__all__ = ["Foot", "Grid", "Ground", "Plane"]

@@ -104,6 +104,11 @@ def gains_of(contacts: Sequence[Contact]) -> Array:
     return np.reshape(np.array([one.gains for one in contacts], np.float64), (-1, 2))
 
 
+def normals_of(contacts: Sequence[Contact]) -> Array:
+    """(C, 3): upwards in the world."""
+    return np.tile((0.0, 0.0, 1.0), (len(contacts), 1))
+
+
 def anchors_of(contacts: Sequence[Contact]) -> Array:
     """(C, 12): of each anchor x y z, then its rotation row by row."""
     rows = [[*one.anchored.translation, *np.ravel(one.anchored.rotation)] for one in contacts]

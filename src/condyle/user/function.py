@@ -34,7 +34,7 @@ from condyle.user.tracer import Tracer, answers_of
 class UserFunction:
     """A function that a user wrote in NumPy, traced: `compile` makes it fast, `reference` runs it as it is.
 
-    has_state: whether it takes `at`; if not, the robot has no joints. bound: its reference frame and force frame.
+    has_state: whether it takes `at`; if not, the robot has no joints. bound: its axes and its contacts.
     build, write: `Robot.compile` and `condyle.export` of the robot.
     """
 
@@ -52,7 +52,7 @@ class UserFunction:
         self._recipe = (f, inputs, sizes_of, robot, has_state, bound, build, write)
         self._f, self._robot, self._has_state, self._build, self._write = f, robot, has_state, build, write
         self._bound = bound
-        known = sizes(tree_of(robot)) if has_state else None
+        known = sizes(tree_of(robot, bound)) if has_state else None
         self._name = getattr(f, "__name__", "function")
         method = "user_" + (self._name if NAME.fullmatch(self._name) else "function")
         ports = inputs_of(inputs, Sizes.of(known, sizes_of))
@@ -95,7 +95,7 @@ class UserFunction:
     def reference(self, *args: ArrayLike, **named: ArrayLike) -> Any:
         """The answers by Python and NumPy, state by state in float64: what compiled answers are held to."""
         given = _bound_arguments(self.specification, args, named)
-        caller, known = Numbers(self._robot, self._bound), sizes(tree_of(self._robot))
+        caller, known = Numbers(self._robot, self._bound), sizes(tree_of(self._robot, self._bound))
         return made(self.specification, answered(self.specification, known, lambda of: self._run(caller, of), given))
 
     def compile(

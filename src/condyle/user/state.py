@@ -1,7 +1,8 @@
 """`at`: one state of a robot, as a user's function sees it. What it has follows from the specifications.
 
 Every method of `Dynamics` is one of `at`, without q and v, which the state has: `at.forward_dynamics(tau)`. Functions
-of frames are asked one frame at a time: `at.frame("tool0").velocity`. `at.robot` is the robot itself.
+of frames are asked one frame at a time: `at.frame("tool0").velocity`. `at.robot` is the robot itself, `at.contacts` are
+its contacts, which hold in steps unless `active=` says otherwise.
 """
 
 from __future__ import annotations
@@ -10,12 +11,16 @@ from collections.abc import Callable, Mapping, Sequence
 from inspect import Parameter, Signature
 from typing import Any, Protocol
 
+import numpy as np
+
 from condyle.errors import UnsupportedError
 from condyle.functions import FUNCTIONS, variant
 from condyle.functions.quantities import Q, V
 from condyle.methods import made
 from condyle.model.change import suggest
 from condyle.model.robot import Robot
+from condyle.options import tip_frame
+from condyle.ports import ACTIVE, CONTACT_NUMBERS, FRICTION_NUMBERS
 from condyle.specification import F_EXT, Bound, Function
 
 HELD = (Q.name, V.name)
@@ -33,12 +38,14 @@ class Caller(Protocol):
 class State:
     """q, v, `frame(name)`, and the robot's functions.
 
-    robot: whose state it is. reference_frame, force_frame: what velocities of frames, and `f_ext`, refer to.
+    robot: whose state it is. reference_frame, force_frame: what velocities of frames, and `f_ext`, refer to. contacts:
+    those that the function was given.
     """
 
     def __init__(self, held: Mapping[str, Any], caller: Caller, robot: Robot, bound: Bound) -> None:
         self._held, self._caller, self._bound = held, caller, bound
         self.robot, self.reference_frame, self.force_frame = robot, bound.reference_frame, bound.force_frame
+        self.contacts = bound.contacts
 
     def __getattr__(self, name: str) -> Any:
         if name in HELD:
@@ -79,12 +86,29 @@ class State:
         return method
 
     def _answers(self, function: Function, given: Mapping[str, object], frame: str) -> Any:
+        given = self._held_by_contacts(function, given)
         called = FUNCTIONS[variant(function.name, [name for name, value in given.items() if value is not None])]
         inputs = [getattr(self, port.name) if port.name in HELD else given[port.name] for port in called.inputs]
         answers = self._caller.call(called.name, inputs, frame)
         if frame:
             return dict(zip((port.name for port in function.outputs), (answer[0] for answer in answers), strict=True))
         return made(function, answers)
+
+    def _held_by_contacts(self, function: Function, given: Mapping[str, object]) -> Mapping[str, object]:
+        """With all contacts on where a function may take their flags; UnsupportedError where there are none."""
+        said = [name for name in (*CONTACT_NUMBERS, *FRICTION_NUMBERS) if given.get(name) is not None]
+        if not self.contacts and ("contacts" in function.options or said):
+            raise UnsupportedError(
+                f"at.{function.method}: the robot has no contacts; give contacts=(condyle.Contact({self._tip!r}),), "
+                "say, to robot.function"
+            )
+        if not self.contacts or ACTIVE.name not in function.numbers or given.get(ACTIVE.name) is not None:
+            return given
+        return {**given, ACTIVE.name: np.ones(len(self.contacts))}
+
+    @property
+    def _tip(self) -> str:
+        return tip_frame(self.robot.frames) if self.robot.frames else "foot"
 
 
 class FrameState:

@@ -207,4 +207,5 @@ def _function(
     )
     seen = [one.reference_frames for one in asked if one.reference_frames]
     allowed = [frame for frame in (seen[0] if seen else ()) if all(frame in of for of in seen)]
-    return replace(own, reference_frames=tuple(allowed))
+    kinds = next((one.contact_kinds for one in asked if one.contact_kinds), ())
+    return replace(own, reference_frames=tuple(allowed), contact_kinds=kinds)

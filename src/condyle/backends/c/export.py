@@ -153,5 +153,5 @@ def _write_case(e: Emitter, program: Code | Repeated, facts: Facts, bits: int, c
         e(f"int bad = {call}({', '.join(arguments)}) != 0;")
         for k, (array, label) in enumerate(zip(case.outputs, argument_names(code.arrays, "out"), strict=True)):
             what = f'"{name} {label}", {name}_got_{k}, {name}_out_{k}, {array.size}'
-            e(f"bad |= wrong({what}, {case.tolerance!r});")
+            e(f"bad |= wrong({what}, {case.tolerance_of(k)!r});")
         e("return bad;")

@@ -79,9 +79,14 @@ class Vectors:
     """States with known answers: inputs and outputs (n, size) each, and the error allowed.
 
     tolerance: relative to the largest entry of an output. times: of a rollout, how many steps, and every which is kept.
+    coarser: tolerances of single outputs, by their numbers, where more is allowed.
     """
 
     inputs: tuple[NDArray[np.floating], ...]
     outputs: tuple[NDArray[np.floating], ...]
     tolerance: float
     times: tuple[int, ...] = ()
+    coarser: tuple[tuple[int, float], ...] = ()
+
+    def tolerance_of(self, output: int) -> float:
+        return dict(self.coarser).get(output, self.tolerance)

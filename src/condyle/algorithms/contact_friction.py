@@ -1,0 +1,170 @@
+"""One step of time with contacts that push, stick and slip: complementarity of velocities and Coulomb's cones.
+
+With v_f = v + h M^-1 (tau - c), J of the contacts' points and impulses p, along the normal n and across it t,
+
+    v_next = v_f + M^-1 Jᵀ p,    u = J v_next = J v_f + G p,    G = J M^-1 Jᵀ,    w = u_n + gap / h,
+    0 <= p_n,  0 <= w,  p_n w = 0,    |p_t| <= friction p_n,    p_t |u_t| = -friction p_n u_t.
+
+Moreau 1988; Jean 1999. Sweeps of projected Gauss-Seidel over the contacts, `SWEEPS` of them, go towards it: of each p_n
+first, then p_t. The residual is de Saxcé's: with u' = (u_t, w + friction |u_t|) all conditions say together that p is
+the point of the cone that is nearest to p - rho u' (Acary, Brogliato 2008, section 3.9).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from functools import cached_property, reduce
+
+from condyle.algorithms.contact_forces import Constrained
+from condyle.algorithms.contacts import Row
+from condyle.algorithms.damping import driven
+from condyle.algorithms.ltl import half_solved
+from condyle.algorithms.solvers import net_force
+from condyle.scalar import Scalar, is_zero, maximum, minimum, number, reciprocal, select, sqrt, total
+from condyle.spatial import vector as vec
+from condyle.spatial.vector import Matrix, Vector
+
+SWEEPS = 25
+"""Of all contacts."""
+SMALL = 1e-24
+"""Of squares of lengths: at zero a length has a derivative, and nothing is divided by zero."""
+
+
+class Frictional(Constrained):
+    """Points that push and rub; the rows of each are along two tangents and the normal."""
+
+    @cached_property
+    def axes(self) -> list[Matrix]:
+        """Of each contact two tangents and the normal, in the world's axes."""
+        normals = self.tree.inputs.get("normals")
+        contacts = range(len(self.tree.tree.contacts))
+        return [vec.ONE if normals is None else basis(vec.three(normals, 3 * k)) for k in contacts]
+
+    @cached_property
+    def J(self) -> list[Row]:
+        found = list[Row]()
+        for k, (one, axes) in enumerate(zip(self.contacts.held, self.axes, strict=True)):
+            link, rows = self.contacts.poses[one.own.link], self.contacts.J[3 * k : 3 * k + 3]
+            for axis in axes:
+                turn = vec.transposed_times(one.own.frame.axes, vec.transposed_times(link.axes, axis))
+                found.append(_combined(vec.scale(self.active[3 * k], turn), rows))
+        return found
+
+    @cached_property
+    def rows(self) -> list[list[Scalar]]:
+        """G, all entries."""
+        n = range(self.G.size)
+        return [[number(0.0) if (x := self.G.get(i, j)) is None else x for j in n] for i in n]
+
+    @cached_property
+    def steps(self) -> list[tuple[Scalar, Scalar]]:
+        """How far p_n and p_t of each contact move against a velocity of 1: the inverse of the largest entry there."""
+        found = list[tuple[Scalar, Scalar]]()
+        for k in range(0, self.G.size, 3):
+            least = self.regular.damped[k] + (1.0 - self.active[k])
+            xx, xy, yy, nn = self.rows[k][k], self.rows[k][k + 1], self.rows[k + 1][k + 1], self.rows[k + 2][k + 2]
+            half = 0.5 * (xx - yy)
+            largest = 0.5 * (xx + yy) + sqrt(half * half + xy * xy + SMALL)
+            found.append((reciprocal(nn + least), reciprocal(largest + least)))
+        return found
+
+    def step(self) -> tuple[list[Scalar], list[Scalar], Scalar]:
+        """(v after, impulses in the world's axes, residual) of the tree's inputs."""
+        v, (h,) = self.tree.inputs["v"], self.tree.inputs["dt"]
+        friction = [maximum(x, 0.0) for x in self.tree.inputs["friction"]]
+        half = half_solved(self.factors, dict(enumerate(h * x for x in net_force(driven(self.tree)))))
+        b = [total([x * v[k] for k, x in row.items()]) if row else number(0.0) for row in self.J]
+        b = [x + y for x, y in zip(b, self.at(half), strict=True)]
+        for k, gap in enumerate(self.tree.inputs.get("gaps", ())):
+            b[3 * k + 2] = b[3 * k + 2] + self.active[3 * k] * gap * reciprocal(h)
+        p = self._start(b, friction)
+        for _ in range(SWEEPS):
+            p = self._sweep(b, p, friction)
+        p = self._without_gain(b, p)
+        moved = self.moved(half, p)
+        found = [x + y for x, y in zip(v, moved, strict=True)]
+        return found, self._in_world(p), self._residual(b, p, friction)
+
+    def _start(self, b: Sequence[Scalar], friction: Sequence[Scalar]) -> list[Scalar]:
+        """What is given, else what makes all contacts stick; as far as the cones have it."""
+        given = self.tree.inputs.get("impulse0")
+        if given is None:
+            p = self.forces([-x for x in b])
+        else:
+            p = [x for k, axes in enumerate(self.axes) for x in vec.times(axes, vec.three(given, 3 * k))]
+        found = list[Scalar]()
+        for k, mu in enumerate(friction):
+            push = maximum(p[3 * k + 2], 0.0)
+            found += [*shortened((p[3 * k], p[3 * k + 1]), mu * push), push]
+        return found
+
+    def _velocity(self, i: int, b: Sequence[Scalar], p: Sequence[Scalar]) -> Scalar:
+        return total([b[i], *(x * y for x, y in zip(self.rows[i], p, strict=True) if not is_zero(x))])
+
+    def _sweep(self, b: Sequence[Scalar], p: Sequence[Scalar], friction: Sequence[Scalar]) -> list[Scalar]:
+        p = list(p)
+        for k, (mu, (normal, across)) in enumerate(zip(friction, self.steps, strict=True)):
+            x, y, n = 3 * k, 3 * k + 1, 3 * k + 2
+            p[n] = maximum(p[n] - normal * self._velocity(n, b, p), 0.0)
+            moved = p[x] - across * self._velocity(x, b, p), p[y] - across * self._velocity(y, b, p)
+            p[x], p[y] = shortened(moved, mu * p[n])
+        return p
+
+    def _without_gain(self, b: Sequence[Scalar], p: Sequence[Scalar]) -> list[Scalar]:
+        """p, or so much of it that the energy pᵀ (b + G p / 2) of these impulses is not above zero."""
+        given = total([x * y for x, y in zip(p, b, strict=True)])
+        taken = total([x * (self._velocity(i, b, p) - b[i]) for i, x in enumerate(p)])
+        part = minimum(maximum(-2.0 * given * reciprocal(taken + SMALL), 0.0), 1.0)
+        return [part * x for x in p]
+
+    def _residual(self, b: Sequence[Scalar], p: Sequence[Scalar], friction: Sequence[Scalar]) -> Scalar:
+        """The largest |p - nearest(p - rho u')| / rho of the contacts that are on."""
+        found = list[Scalar]()
+        for k, mu in enumerate(friction):
+            ux, uy, un = (self._velocity(3 * k + i, b, p) for i in range(3))
+            across = sqrt(ux * ux + uy * uy + SMALL)
+            rho = minimum(*self.steps[k])
+            own = vec.three(p, 3 * k)
+            back = nearest(vec.sub(own, vec.scale(rho, (ux, uy, un + mu * across))), mu)
+            miss = vec.sub(own, back)
+            found.append(self.active[3 * k] * sqrt(vec.dot(miss, miss) + SMALL * rho * rho) * reciprocal(rho))
+        return reduce(maximum, found)
+
+    def _in_world(self, p: Sequence[Scalar]) -> list[Scalar]:
+        """The impulses that act."""
+        turned = (vec.transposed_times(axes, vec.three(p, 3 * k)) for k, axes in enumerate(self.axes))
+        return [self.active[3 * k] * x for k, one in enumerate(turned) for x in one]
+
+
+def _combined(weights: Vector, rows: Sequence[Row]) -> Row:
+    """A sum of rows."""
+    found: Row = {}
+    for weight, row in zip(weights, rows, strict=True):
+        for k, x in row.items():
+            found[k] = found[k] + weight * x if k in found else weight * x
+    return found
+
+
+def basis(normal: Vector) -> Matrix:
+    """Two tangents and the unit vector along a normal of any length: Duff et al. 2017."""
+    x, y, z = vec.scale(reciprocal(sqrt(vec.dot(normal, normal))), normal)
+    sign = select(z, 1.0, -1.0)
+    a = -reciprocal(sign + z)
+    b = x * y * a
+    return (1.0 + sign * x * x * a, sign * b, -(sign * x)), (b, sign + y * y * a, -y), (x, y, z)
+
+
+def shortened(across: tuple[Scalar, Scalar], most: Scalar) -> tuple[Scalar, Scalar]:
+    """A vector, not longer than this."""
+    x, y = across
+    part = minimum(most * reciprocal(sqrt(x * x + y * y + SMALL)), 1.0)
+    return x * part, y * part
+
+
+def nearest(p: Vector, mu: Scalar) -> Vector:
+    """The nearest point of the cone |p_t| <= mu p_n."""
+    x, y, n = p
+    across = sqrt(x * x + y * y + SMALL)
+    push = maximum((n + mu * across) * reciprocal(1.0 + mu * mu), 0.0)
+    inside, part = mu * n - across, mu * push * reciprocal(across)
+    return select(inside, x, part * x), select(inside, y, part * y), select(inside, n, push)

@@ -1,0 +1,33 @@
+"""What steps with friction are made of: axes of a contact, cones."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from condyle.algorithms.contact_friction import basis, nearest, shortened
+
+
+@pytest.mark.parametrize("z", [1.0, 0.0, -0.0, -1.0, -1.0 + 1e-9])
+def test_a_basis_is_right_handed(z: float) -> None:
+    normal = np.array([0.3 * (1.0 - z * z), 0.1 * (1.0 - z * z), z])
+    axes = np.array(basis(tuple(np.float64(x) for x in normal)))  # type: ignore[arg-type]
+    np.testing.assert_allclose(axes @ axes.T, np.eye(3), rtol=0, atol=1e-12)
+    assert np.linalg.det(axes) > 0.0 and axes[2] @ normal > 0.0
+
+
+def test_the_nearest_point_of_a_cone() -> None:
+    """Moreau: what is left is in the polar cone, and normal to it."""
+    rng = np.random.default_rng(0)
+    p, mu = 2.0 * rng.normal(size=(3, 1000)), rng.uniform(0.0, 2.0, 1000)
+    near = np.array(nearest(tuple(p), mu))  # type: ignore[arg-type]
+    left, across = p - near, np.linalg.norm(near[:2], axis=0)
+    assert np.all(across <= mu * near[2] + 1e-11) and np.all(near[2] >= 0.0)
+    np.testing.assert_allclose((left * near).sum(axis=0), 0.0, rtol=0, atol=1e-11)
+    assert np.all(left[2] + mu * np.linalg.norm(left[:2], axis=0) <= 1e-11)
+
+
+def test_a_shortened_vector_keeps_its_direction() -> None:
+    x, y = np.array([3.0, 0.3, 0.0]), np.array([-4.0, -0.4, 0.0])
+    short = np.array(shortened((x, y), np.array([1.0, 1.0, 0.0])))  # type: ignore[arg-type]
+    np.testing.assert_allclose(short, [[0.6, 0.3, 0.0], [-0.8, -0.4, 0.0]], rtol=1e-12)
