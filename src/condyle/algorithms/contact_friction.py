@@ -15,7 +15,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from functools import cached_property, reduce
 
-from condyle.algorithms.contact_forces import Constrained
+from condyle.algorithms.contact_forces import Constrained, Regular
 from condyle.algorithms.contacts import Row
 from condyle.algorithms.damping import driven
 from condyle.algorithms.ltl import half_solved
@@ -49,6 +49,11 @@ class Frictional(Constrained):
                 turn = vec.transposed_times(one.own.frame.axes, vec.transposed_times(link.axes, axis))
                 found.append(_combined(vec.scale(self.active[3 * k], turn), rows))
         return found
+
+    @cached_property
+    def regular(self) -> Regular:
+        """With the same mu for all rows: how axes are chosen across a normal does not matter then."""
+        return self.regularised(self.G, alike=True)
 
     @cached_property
     def rows(self) -> list[list[Scalar]]:
