@@ -20,7 +20,7 @@ from condyle.backends.fpga.packets import Packet
 from condyle.backends.fpga.report import Facts
 from condyle.text import Emitter, wrapped
 
-FRAME = support("boundary.v.in")
+FRAME = support("boundary.v.in").splitlines(keepends=True)
 """What stands in every NAME_axi; behind a word and `::`, in those of that kind alone."""
 
 
@@ -41,7 +41,7 @@ class AxiEmitter:
     def text(self) -> str:
         boundary, known = self.boundary, identity(self.plan, self.boundary, self.fingerprint)
         there = ("", "async" if boundary.async_clock else "sync", "float32" if boundary.float32 else "integers")
-        lines = [line.rpartition("::") for line in FRAME.splitlines()]
+        frame = "".join(line for where, _, line in (row.rpartition("::") for row in FRAME) if where in there)
         most = [max(both[side] for both in self.beats.values()) for side in (0, 1)]
         code, answer, width = self.plan.id.code_bits, most[1] * self.inner, stream.result_width(self.plan)
         sizes = {"beat": self.inner, "packet": most[0] * self.inner, "answer": answer, "code": code, "tag": TAG_BITS}
@@ -61,9 +61,7 @@ class AxiEmitter:
         if boundary.float32:
             holes["frac_in"] = self._fractions("frac_in", "beat_head[7:0], beat_place", 0)
             holes["frac_out"] = self._fractions("frac_out", "leaves_head[7:0], leaves_place", 1)
-        return Template("\n".join(line for where, _, line in lines if where in there) + "\n").substitute(
-            holes, **numbers
-        )
+        return Template(frame).substitute(holes, **numbers)
 
     def _next_data(self, size: int, width: int) -> list[str]:
         """Of an answer as wide as the longest, the highest bits first: no words in an answer to a wrong packet, nor
@@ -100,7 +98,7 @@ class AxiEmitter:
 
 def ports(prefix: str) -> tuple[str, ...]:
     """The ports of an interface of NAME_axi."""
-    return tuple(re.findall(rf"put .*\b({prefix}_\w+)", FRAME))
+    return tuple(re.findall(rf"put .*\b({prefix}_\w+)", "".join(FRAME)))
 
 
 def _chosen(name: str, bits: int, by: str, values: Iterable[tuple[object, str]], otherwise: str) -> str:

@@ -11,10 +11,9 @@ from condyle.backends.fpga import steps
 from condyle.backends.fpga.adders import literal
 from condyle.backends.fpga.datapath import Word
 from condyle.backends.fpga.emit_wires import Wires
-from condyle.backends.fpga.expressions import cases, joined, zeros
+from condyle.backends.fpga.expressions import cases, joined, packed, zeros
 from condyle.backends.fpga.stream import CODE, OVER, TAG, Bus, laid, width
 from condyle.backends.fpga.tasks import SOLVED, STAGE
-from condyle.text import wrapped
 
 STAGE_NUMBER = Word("stage", 0)
 
@@ -65,7 +64,8 @@ class Feedback(Wires):
         for word, format in self.plan.course.items():
             if word.name in steps.FRESH:
                 own[word] = own.get(Word(steps.FRESH[word.name], word.index), zeros(format.width))
-        enters, data = "take & is_step", self._course(own, self.entry.name, self._first())
+        first = [f"entry_code == {task.codes[0]} ? {task.stages[0]}" for task in self.tasks if task.stages]
+        enters, data = "take & is_step", self._course(own, self.entry.name, " : ".join([*first, "0"]))
         if self.plan.has_rounds:
             (code,) = (task.codes[0] for task in self.tasks if task.has_rounds)
             left = self.buses["round"]
@@ -82,15 +82,13 @@ class Feedback(Wires):
     def round_task(self) -> str:
         """The state of the next stage, as the trigonometry takes a task: q, v, a = 0, f_ext."""
         left = self.buses["round"]
-        state = [left[Word(f"n{word.name}", word.index)] for word, _ in reversed(self.takes("q", "v"))]
-        forces = [left[word] for word, _ in reversed(self.takes("f_ext"))]
-        return "{" + wrapped(", ", [*forces, zeros(self.tau.width), *state]) + "}"
+        state = [left[Word(f"n{word.name}", word.index)] for word, _ in self.takes("q", "v")]
+        return packed([*state, zeros(self.tau.width), *(left[word] for word, _ in self.takes("f_ext"))])
 
     def round_tau(self) -> str:
         """The torques of a step for its next stage, as wide as the task's."""
-        parts = [self.buses["round"][word] for word, _ in reversed(self.takes("tau"))]
         rest = self.tau.width - width(laid(self.takes("tau")))
-        return "{" + wrapped(", ", [zeros(rest)] * (rest > 0) + parts) + "}"
+        return packed([*(self.buses["round"][word] for word, _ in self.takes("tau")), *[zeros(rest)] * (rest > 0)])
 
     def step(self) -> None:
         """Schedule module: fd's answer and the step's sums become the next sub-task, or the result."""
@@ -113,17 +111,8 @@ class Feedback(Wires):
         self.array("step", "solved_full", id_, self.gather("step", words | solved.renamed("k")))
         e("assign solved_pop = step_take, course_pop = step_take;")
 
-    @property
-    def course(self) -> Bus:
-        """What goes with a sub-task."""
-        return Bus("course_q", list(self.plan.course.items()))
-
     def _course(self, words: Mapping[Word, str], source: str, stage: str) -> str:
         """Its words, and the number of its stage."""
         (_, format), *rest = self.plan.course.items()
         self.e(f"wire [{format.width - 1}:0] stage_{source} = {stage};")
-        return "{" + wrapped(", ", [*(words[word] for word, _ in reversed(rest)), f"stage_{source}"]) + "}"
-
-    def _first(self) -> str:
-        codes = [f"entry_code == {task.codes[0]} ? {task.stages[0]}" for task in self.tasks if task.stages]
-        return " : ".join([*codes, "0"])
+        return packed([f"stage_{source}", *(words[word] for word, _ in rest)])
