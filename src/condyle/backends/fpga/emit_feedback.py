@@ -32,15 +32,11 @@ class Feedback(Wires):
         kept = joined(self.entry.part("f_ext"), self.entry.part("q", "v"))
         self.queue(state, depth, "take & is_dfd", joined("given_a", kept) if own else kept)
         e("wire again = back_full;", "assign back_pop = again & trig_take, state_pop = back_pop;")
-        over: list[str] = []
-        parts: list[str] = []
+        over, parts = list[str](), list[str]()
         for (word, was), (_, now) in zip(self.group(SOLVED), self.takes("a"), strict=True):
-            n = word.index
+            n, sizes = word.index, f"{was.width}, {was.frac - now.frac}, {now.width}"
             e(f"wire [{now.width - 1}:0] again_a{n};", f"wire again_over{n};")
-            e(
-                f"fx_fit #({was.width}, {was.frac - now.frac}, {now.width}) again_fit{n} "
-                f"(.p({back[word]}), .y(again_a{n}), .over(again_over{n}));"
-            )
+            e(f"fx_fit #({sizes}) again_fit{n} (.p({back[word]}), .y(again_a{n}), .over(again_over{n}));")
             over.append(f"again_over{n}")
             parts.append(f"again_a{n} | {state[word]}" if word in state.at else f"again_a{n}")  # one of the two is zero
         e(f"wire [{self.tau.width - 1}:0] back_a = {{{', '.join(reversed(parts))}}};")

@@ -43,7 +43,8 @@ def _pieces(name: str, width: int, place: int) -> dict[int, tuple[str, int]]:
 
 @dataclass
 class OperatorEmitter:
-    """Writes the operations of one stage; `phases`: assignments to registers by the phase in which they are loaded."""
+    """Writes the operations of one stage. phases: assignments to registers by the phase in which they are loaded; bit,
+    over: which operations clamp, and what says in a cycle that they did."""
 
     binding: Binding
     module: str
@@ -58,19 +59,11 @@ class OperatorEmitter:
         self.phases, self.lane = Phases(self.e, self.count), dict[int, int]()
         self.unit_name: dict[int, str] = {}
         self.factors: dict[str, list[tuple[str, dict[int, str]]]] = defaultdict(list)
-        self.bit = {k: place for place, k in enumerate(self._flagged())}
-
-    def _flagged(self) -> list[int]:
-        """The operations that clamp, in the order of their ends: what one flag asks for lies side by side."""
-        groups = self.datapath.cones.values()
-        return sorted(
-            (k for k in self.ops if self.datapath.ops[k].kind in CLAMPING),
-            key=lambda k: (self.schedule.ready[k], [k in cone for cone in groups], k),
-        )
-
-    def over(self, k: int) -> str:
-        """The bit that says that an operation was clamped in this cycle."""
-        return f"over[{self.bit[k]}]"
+        clamping = [k for k in self.ops if self.datapath.ops[k].kind in CLAMPING]
+        cones = self.datapath.cones.values()  # by their ends, so that what one flag asks for lies side by side
+        clamping.sort(key=lambda k: (self.schedule.ready[k], [k in cone for cone in cones], k))
+        self.bit = {k: place for place, k in enumerate(clamping)}
+        self.over = {k: f"over[{place}]" for k, place in self.bit.items()}
 
     def format_of(self, k: int) -> Format:
         return self.datapath.ops[k].format
@@ -147,27 +140,21 @@ class OperatorEmitter:
         first, second = splits(a, b)
         for i, (left, wa) in _pieces(f"{name}_a", a, first).items():
             for j, (right, wb) in _pieces(f"{name}_b", b, second).items():
-                self.e(f"wire {word(wa + wb)} {name}_p{i}{j};")
-                self.e(
-                    f"fx_product #({wa}, {wb}, {self.pipeline.product}) {name}_m{i}{j} (.clock(clock), "
-                    f".a({left}), .b({right}), .p({name}_p{i}{j}));"
-                )
+                m, p, more = f"{name}_m{i}{j}", f"{name}_p{i}{j}", self.pipeline.product
+                self.e(f"wire {word(wa + wb)} {p};")
+                self.e(f"fx_product #({wa}, {wb}, {more}) {m} (.clock(clock), .a({left}), .b({right}), .p({p}));")
 
     def write_operation(self, k: int) -> None:
         op, width = self.datapath.ops[k], self.format_of(k).width
         self.lane[k] = self.phases.lane(self._bits(k))
         if op.kind == "input":
             self.phases.load(self.lane[k], 0, f"w{k} <= d{k};")
-            return
-        if op.kind in ("sin", "cos"):
+        elif op.kind in ("sin", "cos"):
             self._load(k, f"w{k} <= {self.unit_name[op.args[0]]}_{op.kind[0]};")
-            return
-        if op.kind == "mul":
+        elif op.kind == "mul":
             self._fit_product(k)
         elif op.kind == "rcp":
-            source = self.format_of(op.args[0])
-            shift = 26 - source.narrowed(A).frac - op.format.frac
-            u = self.unit_name[k]
+            shift, u = 26 - self.format_of(op.args[0]).narrowed(A).frac - op.format.frac, self.unit_name[k]
             ports = f".r({u}_r), .place({u}_place), .bad({u}_bad)"
             self._result(k, f"fx_denormal #({literal(shift, 9)}, {width})", ports)
         else:
@@ -222,7 +209,7 @@ class OperatorEmitter:
             self.e(f"reg {kind} x{k};", f"reg p{k};")
             self._load(k, f"x{k} <= d{k};", f"p{k} <= o{k};", before=2)
             value, over = f"x{k}", f"p{k}"
-        self._load(k, f"w{k} <= {value};", f"{self.over(k)} = {over};")
+        self._load(k, f"w{k} <= {value};", f"{self.over[k]} = {over};")
 
     def _sum(self, k: int, operands: tuple[Operand, ...], sub: bool = False, over: str = "") -> None:
         """x is the sum, clamped in the same cycle or in the next; over: whether an operand was clamped before."""
@@ -235,12 +222,12 @@ class OperatorEmitter:
                 self._load(k, f"q{k} <= {over};", before=2)
                 over = f"q{k}"
             self._load(k, f"{x} <= {total};", before=2)
-        now = [f"{self.over(k)} = {over};"] * bool(over) + [f"{x} = {total};"] * (not self.pipeline.clamp)
+        now = [f"{self.over[k]} = {over};"] * bool(over) + [f"{x} = {total};"] * (not self.pipeline.clamp)
         self._load(k, *now, *clamped(Operand(x, bits, self.datapath.ops[k].drop), self._word(k)))
 
     def _word(self, k: int) -> Kept:
         """Where the result of an operation is kept."""
-        return Kept(self.format_of(k).width, f"w{k} <=", f"{self.over(k)} = 1'b1;")
+        return Kept(self.format_of(k).width, f"w{k} <=", f"{self.over[k]} = 1'b1;")
 
     def _named(self, name: str, x: Operand) -> Operand:
         """An expression as a wire, so that its bits have names."""
@@ -259,7 +246,7 @@ class OperatorEmitter:
         self.e(f"reg {word(width)} h{k};")
         high = Operand(f"h{k}", width)
         if not self.pipeline.has_pieces_held(2 * len(pieces)):
-            self._load(k, *clamped(straight, Kept(width, f"h{k} =", f"{self.over(k)} = 1'b1;")))
+            self._load(k, *clamped(straight, Kept(width, f"h{k} =", f"{self.over[k]} = 1'b1;")))
             self._sum(k, (high, pieces[0]))
             return
         over = f"p{k} <= 1'b1;"

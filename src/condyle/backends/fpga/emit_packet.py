@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Mapping, Sequence
+from itertools import groupby
 
 from condyle.backends.fpga import stream
 from condyle.backends.fpga.accelerator import Plan
@@ -62,14 +63,8 @@ def runs(plan: Plan, codes: Mapping[str, int], head: int) -> dict[tuple[int, int
     for function, code in codes.items():
         taken = stream.taken(plan, function)
         behind = stream.laid(((field.word, field.format) for field in taken), head)
-        rows: list[list[int]] = []
-        last = ""
-        for to, at in zip(taken, behind, strict=True):
-            if rows and rows[-1][1] + 1 == to.low and last == names[to.low]:
-                rows[-1][1] = to.high
-            else:
-                rows.append([to.low, to.high, at.low])
-            last = names[to.low]
-        for low, high, at in rows:
-            found[low, high][at].append(code)
+        both = zip(taken, behind, strict=True)
+        for (shift, _), run in groupby(both, key=lambda pair: (pair[0].low - pair[1].low, names[pair[0].low])):
+            fields = [to for to, _ in run]
+            found[fields[0].low, fields[-1].high][fields[0].low - shift].append(code)
     return {run: list(parts.items()) for run, parts in found.items()}
