@@ -33,8 +33,8 @@ LIMIT_S = 1500
 @dataclass(frozen=True)
 class Case:
     """What is exported, and which module of it is placed: the whole, or an array. planned: the part that it is planned
-    for, where only an array is placed. router: nextpnr's; router1 routes a connection at a time, router2 all of them, and
-    again those whose wires are in use twice."""
+    for, where only an array is placed. router: nextpnr's; router1 routes a connection at a time, router2 all of them,
+    and again those whose wires are in use twice."""
 
     joints: int
     functions: tuple[str, ...]
