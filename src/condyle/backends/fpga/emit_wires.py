@@ -57,7 +57,8 @@ class Wires:
             taken: dict[tuple[int, ...], list[Word]] = defaultdict(list)
             for word in self.plan.takes(name):
                 taken[tuple(task.codes[0] for task in takers(self.plan, word))].append(word)
-            for codes, words in ((codes, words) for codes, words in taken.items() if codes):
+            taken.pop((), None)  # what no task takes
+            for codes, words in taken.items():
                 for word in words:
                     sizes = f"{self.plan.formats[word].width}, {largest(self.plan, word)}"
                     self.e(f"wire far_{word};")
