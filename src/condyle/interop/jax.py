@@ -19,7 +19,7 @@ from condyle.errors import UnsupportedError
 from condyle.options import check_choice
 from condyle.user.function import CompiledFunction
 
-OLDEST = (0, 10)
+OLDEST = (0, 8)
 CHOICES = ("tangent", "ambient")
 
 

@@ -106,12 +106,17 @@ def _axes(x: Any) -> frozenset[Any]:
 
 
 def _axes_of(aval: Any) -> frozenset[Any]:
-    return frozenset(getattr(getattr(aval, "mat", None), "varying", ()))
+    axes: Any = getattr(getattr(aval, "mat", None), "varying", None)
+    return frozenset(getattr(aval, "vma", ()) if axes is None else axes)  # vma: before JAX 0.10
 
 
 def _varied(x: Any, axes: frozenset[Any]) -> Any:
     """The same value, whose cotangent is summed over these axes."""
-    return jax.lax.pcast(x, tuple(axes), to="varying") if axes else x
+    if not axes:
+        return x
+    if hasattr(jax.lax, "pcast"):
+        return jax.lax.pcast(x, tuple(axes), to="varying")
+    return jax.lax.pvary(x, tuple(axes))  # JAX 0.8.0 and before
 
 
 @lru_cache(maxsize=4096)

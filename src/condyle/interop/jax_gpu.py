@@ -64,7 +64,7 @@ class Caller:
             export_launches(number, *place, scratch > 0, len(inputs), counts, launches)
 
         said = self._name, part, self._n, *strides, kernel.gpu.arch
-        number = number_of(self._engine, said, kernel, export)
+        number = number_of(self._engine, said, export)  # code on a GPU stays loaded
         more = [jax.ShapeDtypeStruct((scratch,), np.uint8)] if scratch else []
         return jax.ffi.ffi_call(TARGET, [*shapes, *more])(*inputs, number=np.int64(number))[: len(shapes)]
 

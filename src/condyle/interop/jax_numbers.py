@@ -9,16 +9,13 @@ from itertools import count
 from condyle.interop.jax_calls import Engine
 
 _TAKEN: set[int] = set()
-_HELD: list[object] = []
-"""Kernels: a program of XLA may call these as long as the process lives."""
 
 
-def number_of(engine: Engine, said: object, kernel: object, export: Callable[[int], None]) -> int:
-    """The number of what is said of a kernel; `export` gives it to XLA's handler, once."""
+def number_of(engine: Engine, said: object, export: Callable[[int], None]) -> int:
+    """The number of what is said; `export` gives that to XLA's handler, once."""
     if said not in engine.numbers:
         number = _number(f"{engine.said} {said}")
         export(number)
-        _HELD.append(kernel)
         engine.numbers[said] = number
     return engine.numbers[said]
 

@@ -18,12 +18,20 @@ from condyle.runtime.native import NativeKernel
 
 jax: Any = import_module("jax")
 
+_HELD: list[Kernel] = []
+"""A program of XLA may call these as long as the process lives."""
+
 
 def number(engine: Engine, name: str) -> int | None:
     """That of a function by its short name; None for one that is no machine code."""
+    if name in engine.numbers:
+        return engine.numbers[name]
     kernel = engine.dyn.kernel(name)
     export = _of_entry(kernel) if isinstance(kernel, NativeKernel) else _of_tape(kernel)
-    return None if export is None else number_of(engine, name, kernel, export)
+    if export is None:
+        return None
+    _HELD.append(kernel)
+    return number_of(engine, name, export)
 
 
 def _of_entry(kernel: NativeKernel) -> Callable[[int], None]:
