@@ -96,10 +96,6 @@ class Functions:
                 raise UnsupportedError("rollout: take step.mapaccum(T) of what `wrap` answers")
             known_function(name)
             opened = variant(name, self._inputs)
-            if opened != name and self._robot.nq != self._robot.nv:
-                raise UnsupportedError(
-                    f"inputs={self._inputs!r}: functions for CasADi of a robot with quaternions have none: leave it out"
-                )
             compiler = _compiler(self._robot, self._bound, self._routes)
             text = source_of(self._robot, compiler, (opened,), self._bound, name)
             self._made[name] = _loaded(self._casadi, text, f"robot_{name}")
