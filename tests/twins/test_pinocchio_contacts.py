@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from functools import cache
 
 import numpy as np
@@ -104,6 +105,28 @@ def test_constrained_dynamics(name: str) -> None:
     ours, theirs = compared(name)
     for k, (one, other) in enumerate(zip(ours, theirs, strict=True)):
         assert relative(one, other) < (MOTION if k < 2 else DERIVATIVES), k
+
+
+@pytest.mark.parametrize("between", [False, True], ids=["world", "loop"])
+def test_planes_are_drawn_back(between: bool) -> None:
+    """Where A is turned as its anchor is: else their error is log6, ours a translation beside log3."""
+    case = loop("plane", 3) if between else held("plane", 2)
+    robot, (one,), at = case.robot, case.contacts, case.state(N, 3)
+    frames = (one.frame, one.other or one.frame)
+    turns, places = robot.compile("numpy", frames=frames).frame_placements(at.q)
+    for k in range(N):
+        here = turns[k, 0] @ one.placed.rotation, places[k, 0] + turns[k, 0] @ one.placed.translation
+        there = (turns[k, 1], places[k, 1]) if between else (np.eye(3), np.zeros(3))
+        slid = there[0].T @ (here[1] - there[1]) + (0.1, -0.2, 0.3)
+        anchor = Placement(there[0].T @ here[0], slid)
+        drawn = Case(robot, (replace(one, gains=(100.0, 20.0), anchor=anchor),))
+        dyn, twin = drawn.compile(), ContactTwin(Twin(robot), drawn.contacts)
+        assert np.linalg.norm(dyn.constraint_errors(at.q[k])) == pytest.approx(np.linalg.norm((0.1, 0.2, 0.3)))
+        state = at.q[k], at.v[k], at.tau[k]
+        a, force = dyn.constrained_forward_dynamics(*state, np.ones(1))
+        expected = twin.cfd(*state)
+        assert relative(a[None], expected[0][None]) < MOTION
+        assert relative(drawn.rows(force)[None], expected[1][None]) < MOTION
 
 
 @pytest.mark.parametrize("e", [0.0, 0.6])
