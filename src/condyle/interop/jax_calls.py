@@ -17,9 +17,7 @@ from condyle.dynamics import Dynamics
 from condyle.errors import UnsupportedError
 from condyle.functions import FUNCTIONS, found
 from condyle.interop.gradients import Layout, layout_of
-from condyle.model.tree import tree_of
 from condyle.ports import Port
-from condyle.trace.structure import sizes
 
 jax: Any = import_module("jax")
 mlir: Any = import_module("jax.interpreters.mlir")
@@ -38,7 +36,7 @@ class Engine:
         """held: what must live as long; named: the user's function that this is of."""
         self.dyn, self.held, self.is_tangent = dyn, held, is_tangent
         robot, *options = dyn.__reduce__()[1]
-        self.sizes = {**sizes(tree_of(robot)), "n_frames": dyn.n_frames}
+        self.sizes = dyn.sizes
         self.layout: Layout = layout_of(robot)
         self.said = f"{robot.fingerprint} {options} {named}"
         self.numbers: dict[object, int] = {}
