@@ -6,15 +6,30 @@ quaternions are x y z w, velocities local. A planar joint, which has an angle he
 
 from __future__ import annotations
 
-from typing import Any
+from dataclasses import replace
+from typing import Any, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
 
 from condyle.errors import UnsupportedError
+from condyle.model.description import describe
+from condyle.model.robot import Robot
 from condyle.text import quoted
 
 Array = NDArray[np.floating]
+AnyRobot = TypeVar("AnyRobot", bound=Robot)
+
+
+def arranged(robot: AnyRobot, model: Any) -> AnyRobot:
+    """The robot with its joints in the order of a Pinocchio model of it, which reads URDF files by name.
+
+    Every link comes behind its parent; siblings change places. Names that the model lacks stay where they are.
+    """
+    order = {str(name): k for k, name in enumerate(model.names)}
+    description = describe(robot)
+    joints = sorted(description.joints, key=lambda joint: order.get(joint.name, -1))
+    return robot.assemble(replace(description, joints=tuple(joints)))
 
 
 class Coordinates:
@@ -68,11 +83,10 @@ class Coordinates:
 
 
 def _same_names(there: list[str], here: list[str]) -> None:
+    cure = "arranged(robot, state.pinocchio)" if sorted(there) == sorted(here) else "load both from the same file"
     for k, (a, b) in enumerate(zip(there, here, strict=False)):
         if a != b:
-            raise UnsupportedError(
-                f"joint {k} is {quoted(a)} in the state and {quoted(b)} in the robot: load both from the same file"
-            )
+            raise UnsupportedError(f"joint {k} is {quoted(a)} in the state and {quoted(b)} in the robot: {cure}")
     if len(there) != len(here):
         raise UnsupportedError(
             f"the state has {len(there)} joints and the robot {len(here)}: load both from the same file, with a "
