@@ -116,7 +116,8 @@ class DifferentialActionModel(Differential):
         q, _ = self.coordinates.ours(np.asarray(x))
         pushes = np.eye(nv)[:, nv - nu :]
         if self.drive.contacts:
-            pushes = np.hstack([pushes, self.dyn.constraint_jacobian(q)[self.held.picks].T])
+            J: Array = cast(Any, self.dyn).constraint_jacobian(q)
+            pushes = np.hstack([pushes, np.transpose(J[self.held.picks])])
         return (np.linalg.pinv(pushes) @ self.dyn.inverse_dynamics(q, still, still))[:nu]
 
 

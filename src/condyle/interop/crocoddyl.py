@@ -65,8 +65,8 @@ class ShootingProblem(Problem):
 def rebuilt(problem: Any, dyn: Dynamics) -> ShootingProblem:
     """A problem of crocoddyl's with our dynamics behind its nodes; costs, contacts and impulses stay crocoddyl's.
 
-    dyn: compiled with contacts at every frame that some node holds. Nodes of ours are made of IntegratedActionModelEuler
-    over forward dynamics, free or with contacts, and of ActionModelImpulseFwdDynamics. UnsupportedError for others.
+    dyn: compiled with contacts at every frame that some node holds. Nodes may be IntegratedActionModelEuler of forward
+    dynamics, free or with contacts, and ActionModelImpulseFwdDynamics. UnsupportedError for others.
     """
     models = [_rebuilt(k, model, dyn) for k, model in enumerate([*problem.runningModels, problem.terminalModel])]
     return ShootingProblem(np.array(problem.x0), models[:-1], models[-1])
@@ -75,7 +75,7 @@ def rebuilt(problem: Any, dyn: Dynamics) -> ShootingProblem:
 def _rebuilt(k: int, model: Any, dyn: Dynamics) -> Any:
     if isinstance(model, CROC.ActionModelImpulseFwdDynamics):
         return ImpulseActionModel(model.state, dyn, model.costs, model.impulses, model.r_coeff)
-    of = getattr(model, "differential", None)
+    of: Any = getattr(model, "differential", None)
     free, held = CROC.DifferentialActionModelFreeFwdDynamics, CROC.DifferentialActionModelContactFwdDynamics
     if not isinstance(model, CROC.IntegratedActionModelEuler) or not isinstance(of, free | held):
         title = type(model).__name__ if of is None else f"{type(model).__name__} of {type(of).__name__}"

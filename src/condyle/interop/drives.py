@@ -111,7 +111,7 @@ class Drive:
         state: dict[str, Any] = {"q": "nq", "v": "nv", "u": self.nu}
         if self.coordinates.plain:
             state = {"y": 2 * nv + self.nu}
-        sizes = state | {name: NUMBERS[name] for name in names} | {name: () for name in more}
+        sizes = state | {name: NUMBERS[name] for name in names} | dict.fromkeys(more, ())
         return self.robot.function(whole, sizes, contacts=self.contacts).compile(**self.options)
 
     @property

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from itertools import accumulate
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -47,7 +48,7 @@ def held(items: Sequence[tuple[str, Any]], model: Any, robot: Any, contacts: Seq
     gains that would mean another error.
     """
     gains, anchors = np.zeros((len(contacts), 2)), np.tile(ORIGIN, (len(contacts), 1))
-    ends = np.cumsum([len(one.rows) for one in contacts])
+    ends = list(accumulate(len(one.rows) for one in contacts))
     found, worlds = list[int](), set[bool]()
     for name, one in items:
         kind = _kind(name, one)
@@ -65,9 +66,9 @@ def held(items: Sequence[tuple[str, Any]], model: Any, robot: Any, contacts: Seq
     if len(worlds) > 1:
         names = ", ".join(quoted(name) for name, _ in items)
         raise UnsupportedError(f"contacts {names}: some are LOCAL, some are not; give all of them one type")
-    picks = [np.arange(ends[k] - len(contacts[k].rows), ends[k]) for k in found]
+    picks = [row for k in found for row in range(ends[k] - len(contacts[k].rows), ends[k])]
     active = np.isin(np.arange(len(contacts)), found).astype(float)
-    return Held(active, gains, anchors, False not in worlds, np.concatenate([np.empty(0, np.intp), *picks]))
+    return Held(active, gains, anchors, False not in worlds, np.array(picks, np.intp))
 
 
 def _kind(name: str, one: Any) -> str:

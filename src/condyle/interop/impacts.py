@@ -41,7 +41,10 @@ class ImpactMotion:
 
 
 class ImpactNodes(Batch):
-    """Impacts of one `ImpactMotion`. by_x (n, 2 nv, 2 nv): derivatives of the state behind; by_force (n, rows, 2 nv)."""
+    """Impacts of one `ImpactMotion`.
+
+    by_x (n, 2 nv, 2 nv), by_force (n, rows, 2 nv): derivatives of the state behind them, and of the impulses.
+    """
 
     def __init__(self, motion: ImpactMotion, active: Sequence[Array], restitution: Sequence[Array]) -> None:
         n, at = len(active), motion.coordinates

@@ -115,7 +115,7 @@ class ContactCosts(ModelCosts):
 
 
 class ImpulseCosts(ModelCosts):
-    """The same behind an impact: its residuals may read v behind it, and impulses. impulses: an ImpulseModelMultiple."""
+    """The same of an impact: residuals may read v behind it, and the impulses. impulses: an ImpulseModelMultiple."""
 
     def __init__(self, packages: tuple[Any, Any], state: Any, costs: Any, impulses: Any) -> None:
         super().__init__(packages, state, costs, None)

@@ -130,4 +130,3 @@ class Nodes(Batch):
         found[:, :nv] = by_move @ found[:, :nv]
         found[:, :nv, :nv] += by_q
         return found
-
