@@ -21,7 +21,10 @@ import numpy as np
 import condyle
 from benchmarks import results
 
-FEET = ("LF_FOOT", "RF_FOOT", "LH_FOOT", "RH_FOOT")
+FEET = {
+    "anymal": ("LF_FOOT", "RF_FOOT", "LH_FOOT", "RH_FOOT"),
+    "hyq": ("lf_foot", "rf_foot", "lh_foot", "rh_foot"),
+}
 GAITS = {
     "walking": (0.25, 0.15, 1e-2, 25, 2),
     "trotting": (0.15, 0.1, 1e-2, 25, 2),
@@ -37,15 +40,15 @@ LOG = {
     "bounding": "207700 79630 62300 11450 6229 2881 2221 2071 2068 2068 2068 2068 2068 2068 2068",
     "jumping": "1439000 1102000 620000 181300 53940 35470 11430 3339 3334 3111 3099 3059 3059 3059 3059 3059 3059",
 }
-"""Costs of the iterations in `examples/log/quadrupedal_gaits_fwddyn.log` of crocoddyl (commit 30db9237), four digits."""
+"""Costs of iterations, four digits: `examples/log/quadrupedal_gaits_fwddyn.log` of crocoddyl at commit 30db9237."""
 SOURCE = results.FOLDER / "crocoddyl.json"
 ROUNDS = 15
 
 
 class Quadruped:
-    """ANYmal in both."""
+    """A robot of `example-robot-data` in both."""
 
-    def __init__(self) -> None:
+    def __init__(self, name: str = "anymal") -> None:
         import crocoddyl
         import example_robot_data
         from crocoddyl.utils.quadruped import SimpleQuadrupedalGaitProblem
@@ -53,12 +56,12 @@ class Quadruped:
         from condyle.interop.crocoddyl import arranged
 
         self.croc: Any = crocoddyl
-        loaded: Any = example_robot_data.load("anymal")
-        self.model = loaded.model
+        loaded: Any = example_robot_data.load(name)
+        self.model, self.feet = loaded.model, FEET[name]
         with warnings.catch_warnings():
-            warnings.simplefilter("ignore", condyle.ModelWarning)  # a massless base of 1e-22 kg m²
-            robot = arranged(condyle.load(loaded.urdf, floating_base=True), self.model)
-        self.dyn = robot.compile(contacts=[condyle.Contact(foot) for foot in FEET], threads=1)
+            warnings.simplefilter("ignore", condyle.ModelWarning)  # ANYmal's base has inertias of 1e-22 kg m²
+            self.robot = arranged(condyle.load(loaded.urdf, floating_base=True), self.model)
+        self.dyn = self.robot.compile(contacts=[condyle.Contact(foot) for foot in self.feet], threads=1)
         self._gaits: Any = SimpleQuadrupedalGaitProblem
 
     @property
@@ -67,7 +70,7 @@ class Quadruped:
 
     def gaits(self) -> Any:
         """crocoddyl's problems; it keeps whether a step is the first."""
-        return self._gaits(self.model, *FEET)
+        return self._gaits(self.model, *self.feet)
 
     def problem(self, gaits: Any, name: str, x0: Any) -> Any:
         given = copy.deepcopy(GAITS[name])  # crocoddyl adds to lists that it is given
@@ -103,7 +106,7 @@ def logged(name: str) -> list[float]:
 
 
 def differences(found: dict[str, list[float]], wanted: dict[str, list[float]]) -> dict[str, float]:
-    """Of each gait the largest relative difference of the costs of an iteration; infinite for another number of them."""
+    """Of each gait the largest relative difference of an iteration's cost; infinite for another number of them."""
     pairs = ((name, np.array(costs), np.array(wanted[name])) for name, costs in found.items())
     return {name: float(np.abs(a / b - 1).max()) if len(a) == len(b) else float("inf") for name, a, b in pairs}
 

@@ -52,7 +52,9 @@ for name, problem in (("crocoddyl", theirs), ("condyle", ours)):
     us = [np.asarray(u) for u in problem.quasiStatic([x0] * problem.T)]
     solver.solve([x0] * (problem.T + 1), us, 100, False)
     costs.append(np.array(log.costs))
-    print(f"{name}: {problem.T} nodes, {solver.iter} iterations, cost {solver.cost:.9g}, base at {solver.xs[-1][0]:.3f} m")
+    print(
+        f"{name}: {problem.T} nodes, {solver.iter} iterations, cost {solver.cost:.9g}, base at {solver.xs[-1][0]:.3f} m"
+    )
 
 end = np.array(solver.xs[-1])
 pinocchio.framesForwardKinematics(model, data, end[: robot.nq])

@@ -195,6 +195,10 @@ class IntegratedActionModel(Model):
         data.Fx[:], data.Fu[:] = nodes.by_x[k], nodes.by_u[k]
         pushed = [nodes.by_force[k][of.held.picks]] if of.drive.contacts else []
         each = [of.costs.slopes(kept, at, u, *pushed) for kept, at in zip(data.of_costs, data.states, strict=True)]
+        if len(each) == 1:
+            slope, curvature = each[0]
+            write(data, self.dt * slope, self.dt * curvature)
+            return
         n = len(each[0][0])
         tall, slope = nodes.weighed[k].reshape(-1, n), np.concatenate([slope for slope, _ in each])
         turned = np.concatenate([part @ turn for (_, part), turn in zip(each, nodes.by_stage[k], strict=True)])

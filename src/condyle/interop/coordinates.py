@@ -35,7 +35,8 @@ def arranged(robot: AnyRobot, model: Any) -> AnyRobot:
 class Coordinates:
     """How q of a Pinocchio model and of a robot go into each other. UnsupportedError where the joints differ.
 
-    nq, nv: of the robot. plain: whether q is a plain vector, so that its tangent space is itself.
+    nq, nv: of the robot. plain: whether q is a plain vector, so that its tangent space is itself. curved: the slices of
+    v whose joints are not. nx: of a state in Pinocchio's.
     """
 
     def __init__(self, model: Any, robot: Any) -> None:
@@ -43,6 +44,7 @@ class Coordinates:
         _same_names([str(name) for name in model.names][1:], [joint.name for joint in own])
         self.nq, self.nv = int(robot.nq), int(robot.nv)
         self.plain = self.nq == self.nv
+        self.curved = [slice(joint.v_index, joint.v_index + joint.nv) for joint in own if joint.nq != joint.nv]
         self._parts: list[tuple[int, int, bool]] = []
         """Of each joint where its q begins there, how many numbers it has there, and whether its last is an angle."""
         for joint, there in zip(own, list(model.joints)[1:], strict=True):
@@ -56,6 +58,7 @@ class Coordinates:
             self._parts.append((int(there.idx_q), int(there.nq), turned))
         self.same = not any(turned for *_, turned in self._parts)
         self._there = self.nq + sum(turned for *_, turned in self._parts)
+        self.nx = self._there + self.nv
 
     def ours(self, x: Array) -> tuple[Array, Array]:
         """q (..., nq) and v (..., nv) of the robot, from x (..., nx) of the state."""

@@ -130,9 +130,14 @@ class Drive:
         found = function(*parts, *more)
         return cast("Sequence[Array]", found) if isinstance(found, tuple) else [found]
 
-    def by_y(self, found: Sequence[Array], k: int) -> Array:
+    def by_y(self, found: Sequence[Array], k: int, out: Array | None = None) -> Array:
         """(..., size, 2 nv + nu): derivatives of answer k, from those of all."""
-        return found[k] if self.coordinates.plain else np.concatenate(found[3 * k : 3 * k + 3], axis=-1)
+        if not self.coordinates.plain:
+            return np.concatenate(found[3 * k : 3 * k + 3], axis=-1, out=out)
+        if out is None:
+            return found[k]
+        out[:] = found[k]
+        return out
 
     def put(self, y: Array, x: Array, u: Array) -> None:
         """y of a state x of crocoddyl, and u."""

@@ -48,7 +48,7 @@ class ImpactNodes(Batch):
 
     def __init__(self, motion: ImpactMotion, active: Sequence[Array], restitution: Sequence[Array]) -> None:
         n, at = len(active), motion.coordinates
-        super().__init__(np.zeros((n, at.nq + at.nv)), [np.array(active), np.array(restitution)])
+        super().__init__(n, at.nx, 0, motion.drive.size, [np.array(active), np.array(restitution)])
         self.motion = motion
         self.by_x = np.zeros((n, 2 * at.nv, 2 * at.nv))
         self.by_x[:, : at.nv, : at.nv] = np.eye(at.nv)
