@@ -4,7 +4,8 @@
 
 ANYmal walks, trots, paces, bounds and jumps as in `examples/quadrupedal_gaits_fwddyn.py` of crocoddyl, each from where
 the one before ended; FDDP, one thread. Costs of every iteration are compared with crocoddyl's nodes and with its log.
-Then solves of the trot take turns, the least time of an iteration counts. Needs `example-robot-data`.
+Then solves of the trot from rest take turns, by crocoddyl's nodes, by ours under its costs, and by ours with the costs
+as a residual; the least processor time of an iteration counts. Needs `example-robot-data`.
 """
 
 from __future__ import annotations
@@ -20,6 +21,7 @@ import numpy as np
 
 import condyle
 from benchmarks import results
+from benchmarks.crocoddyl_trot import by_residual
 
 FEET = {
     "anymal": ("LF_FOOT", "RF_FOOT", "LH_FOOT", "RH_FOOT"),
@@ -81,21 +83,31 @@ class Quadruped:
 
         return rebuilt(problem, self.dyn)
 
-    def solve(self, problem: Any) -> tuple[Any, list[float], float]:
-        """The solver, the cost of each iteration, and seconds of one."""
+    def by_residual(self, problem: Any) -> Any:
+        return by_residual(problem, self)
+
+    def solve(self, problem: Any) -> tuple[Any, list[float]]:
+        """The solver, and the cost of each iteration."""
         solver, log, x0 = self.croc.SolverFDDP(problem), self.croc.CallbackLogger(), np.array(problem.x0)
         solver.setCallbacks([log])
         us = [np.asarray(u) for u in problem.quasiStatic([x0] * problem.T)]
-        begin = time.perf_counter()
         solver.solve([x0] * (problem.T + 1), us, 100, False)
-        return solver, list(log.costs), (time.perf_counter() - begin) / max(1, len(log.costs))
+        return solver, list(log.costs)
+
+    def seconds(self, problem: Any, iterations: int) -> float:
+        """Of the processor, an iteration: the logger, which copies in Python, is not there."""
+        solver, x0 = self.croc.SolverFDDP(problem), np.array(problem.x0)
+        us = [np.asarray(u) for u in problem.quasiStatic([x0] * problem.T)]
+        begin = time.process_time()
+        solver.solve([x0] * (problem.T + 1), us, 100, False)
+        return (time.process_time() - begin) / iterations
 
     def all(self, is_ours: bool) -> dict[str, list[float]]:
         """Costs of the iterations of every gait, each from where the one before ended."""
         gaits, x, found = self.gaits(), self.standing, dict[str, list[float]]()
         for name in GAITS:
             problem = self.problem(gaits, name, x)
-            solver, found[name], _ = self.solve(self.rebuilt(problem) if is_ours else problem)
+            solver, found[name] = self.solve(self.rebuilt(problem) if is_ours else problem)
             x = np.array(solver.xs[-1])
         return found
 
@@ -116,18 +128,29 @@ def measure(rounds: int) -> dict[str, Any]:
     theirs, ours = of.all(False), of.all(True)
     to_theirs, to_log = differences(ours, theirs), differences(ours, {name: logged(name) for name in GAITS})
     trot = of.problem(of.gaits(), "trotting", of.standing)
-    forms = {"crocoddyl": trot, "condyle, crocoddyl's costs": of.rebuilt(trot)}
+    forms = {
+        "crocoddyl": trot,
+        "condyle, crocoddyl's costs": of.rebuilt(trot),
+        "condyle, a residual": of.by_residual(trot),
+    }
+    trots = {name: of.solve(form)[1] for name, form in forms.items()}
+    alike = differences(trots, dict.fromkeys(forms, trots["crocoddyl"]))
     times: dict[str, list[float]] = {name: [] for name in forms}
     for _ in range(rounds):
         for name, form in forms.items():
-            times[name].append(of.solve(form)[2])
+            times[name].append(of.seconds(form, len(trots[name])))
     least = {name: 1e3 * min(taken) for name, taken in times.items()}
     return {
         "iterations": {name: len(costs) for name, costs in ours.items()},
         "cost": {name: costs[-1] for name, costs in ours.items()},
         "difference_from_crocoddyl": to_theirs,
         "difference_from_its_log": to_log,
-        "trot": {"nodes": int(trot.T), "ms_an_iteration": least},
+        "trot": {
+            "nodes": int(trot.T),
+            "iterations": len(trots["crocoddyl"]),
+            "difference": alike,
+            "ms_an_iteration": least,
+        },
         "times_as_fast": {name: least["crocoddyl"] / ms for name, ms in least.items()},
         "versions": {name: metadata.version(name) for name in ("crocoddyl", "libpinocchio", "numpy")},
         "solves": rounds,

@@ -194,6 +194,35 @@ def test_a_residual_reads_the_forces(of: Quadruped, integrator: str) -> None:
     assert end.cost == 0.0
 
 
+def test_one_residual_serves_nodes_with_numbers_of_their_own(of: Quadruped) -> None:
+    """In one call, each with its own weight and contacts."""
+
+    def residual(at: Any, u: Any, force: Any, own: Any) -> Any:
+        return np.concatenate([own[0] * force, own[1:] * u])
+
+    def fixed(own: Any) -> Any:
+        return lambda at, u, force: residual(at, u, force, own)
+
+    own, flags = of.rng.uniform(0, 1, (3, 13)), FLAGS[:3]
+    contacts = [of.contacts(on) for on in flags]
+    make, x0 = ours.DifferentialActionModel, of.state.zero()
+    models = [make(of.state, of.dyn, residual, c, of.actuation, own=n) for c, n in zip(contacts, own, strict=True)]
+    nodes = [ours.IntegratedActionModel(model, DT) for model in models]
+    problem = ours.ShootingProblem(x0, nodes, nodes[0])
+    assert len(problem._groups) == 1
+    xs, us = [of.x() for _ in range(4)], [of.u() for _ in range(3)]
+    problem.calc(xs, us)
+    problem.calcDiff(xs, us)
+    last = ours.IntegratedActionModel(make(of.state, of.dyn, fixed(own[2]), contacts[2], of.actuation), DT)
+    wanted = last.createData()
+    last.calc(wanted, xs[2], us[2])
+    last.calcDiff(wanted, xs[2], us[2])
+    for name in ("cost", "xnext", *BLOCKS):
+        assert np.allclose(getattr(problem.datas[2], name), getattr(wanted, name), rtol=1e-9, atol=1e-9), name
+    with pytest.raises(UnsupportedError, match="own is given with a CostModelSum"):
+        make(of.state, of.dyn, of.costs(flags[0]), contacts[0], of.actuation, own=[1.0])
+
+
 def test_joints_are_put_into_pinocchios_order() -> None:
     text = condyle.load("hyq").to_urdf().replace('="lf_', '="zz_')  # joints and links alike
     model = pinocchio.buildModelFromXML(text, pinocchio.JointModelFreeFlyer())

@@ -27,10 +27,12 @@ def test_gaits_have_the_iterations_and_costs_of_crocoddyls_log(of: Quadruped) ->
     assert max(differences(found, {name: logged(name) for name in GAITS}).values()) < 5e-4
 
 
-def test_a_trot_has_crocoddyls_motion(of: Quadruped) -> None:
+def test_a_trot_has_crocoddyls_motion_with_its_costs_and_with_a_residual(of: Quadruped) -> None:
     theirs = of.problem(of.gaits(), "trotting", of.standing)
-    problem = of.rebuilt(theirs)
-    assert sum(len(which) for _, which in problem._groups) == theirs.T  # every node is ours
-    (want, _, _), (have, _, _) = of.solve(theirs), of.solve(problem)
-    assert np.allclose(np.array(have.xs), np.array(want.xs), atol=1e-6)
-    assert np.allclose(np.concatenate(list(have.us)), np.concatenate(list(want.us)), atol=1e-4)
+    want, costs = of.solve(theirs)
+    for problem in (of.rebuilt(theirs), of.by_residual(theirs)):
+        assert [len(which) for _, which in problem._groups] == [theirs.T - 2, 2]  # two impacts; every node is ours
+        have, found = of.solve(problem)
+        assert len(found) == len(costs) and np.allclose(found, costs, rtol=1e-6)
+        assert np.allclose(np.array(have.xs), np.array(want.xs), atol=1e-6)
+        assert np.allclose(np.concatenate(list(have.us)), np.concatenate(list(want.us)), atol=1e-4)

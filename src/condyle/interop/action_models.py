@@ -11,6 +11,7 @@ from typing import Any, cast
 from weakref import WeakKeyDictionary
 
 import numpy as np
+from numpy.typing import ArrayLike
 
 from condyle.dynamics import Dynamics
 from condyle.errors import UnsupportedError
@@ -27,9 +28,9 @@ from condyle.interop.crocoddyl_bases import (
     robot_of,
     write,
 )
-from condyle.interop.drives import Drive
+from condyle.interop.drives import Drive, Residual
 from condyle.interop.held import held
-from condyle.interop.motions import METHODS, Motion, Residual
+from condyle.interop.motions import METHODS, Motion
 from condyle.interop.node_costs import ContactCosts, ModelCosts, ResidualCosts
 from condyle.interop.nodes import Nodes
 from condyle.options import check_choice
@@ -47,11 +48,20 @@ class DifferentialActionModel(Differential):
     references, in 3-D and 6-D; `dyn` is compiled with contacts at all their frames. With contacts a residual is
     f(at, u, force), of all contacts of `dyn` one behind the other, 3 or 6 numbers each, in the axes that crocoddyl's
     contacts have; zero at a terminal node. actuation: crocoddyl's, of all joints or of those behind a floating base; by
-    default all. It serves in crocoddyl's own integrators too. UnsupportedError where the joints of state and robot
-    differ, and for what is not named here.
+    default all. own: numbers (p,) of this node, the last argument of its residual: weights and references, so that one
+    residual serves many nodes in one call. It serves in crocoddyl's own integrators too. UnsupportedError where the
+    joints of state and robot differ, and for what is not named here.
     """
 
-    def __init__(self, state: Any, dyn: Dynamics, costs: Any, contacts: Any = None, actuation: Any = None) -> None:
+    def __init__(
+        self,
+        state: Any,
+        dyn: Dynamics,
+        costs: Any,
+        contacts: Any = None,
+        actuation: Any = None,
+        own: ArrayLike | None = None,
+    ) -> None:
         self.dyn, robot = dyn, robot_of(dyn)
         at = Coordinates(multibody(state).pinocchio, robot)
         actuation = CROC.ActuationModelFull(state) if actuation is None else actuation
@@ -65,8 +75,12 @@ class DifferentialActionModel(Differential):
         known = dyn.__reduce__()[1].contacts if contacts is not None else ()
         items = active(contacts, "contact") if contacts is not None else []
         self.held = held(items, state.pinocchio, robot, known)
-        self.drive, self.coordinates = Drive(robot, dyn, at, nu, known, self.held.is_world), at
-        self.numbers = (self.held.active, self.held.gains, self.held.anchors) if known else ()
+        numbers = [] if own is None else [np.atleast_1d(np.array(own, float))]
+        if numbers and is_model:
+            raise UnsupportedError("own is given with a CostModelSum, which has its own: give it with a residual")
+        n_own = sum(map(len, numbers))
+        self.drive, self.coordinates = Drive(robot, dyn, at, nu, known, self.held.is_world, n_own), at
+        self.numbers = (*(self.held[:3] if known else ()), *numbers)
         if self.residual is not None:
             self.costs = ResidualCosts(self.drive, self.residual, self.numbers)
         elif known:
@@ -75,14 +89,13 @@ class DifferentialActionModel(Differential):
             self.costs = ModelCosts(PACKAGES, state, costs, actuation)
         limit = np.asarray(state.pinocchio.effortLimit)[len(state.pinocchio.effortLimit) - nu :]
         self.u_lb, self.u_ub = -limit, limit
-        self._motions: dict[tuple[Drive, str], Motion] = {}
 
     def motion(self, method: str) -> Motion:
-        """Its step, shared by all models that move alike whose costs are crocoddyl's."""
-        known = self._motions if self.residual else _MOTIONS.setdefault(self.dyn, {})
-        if (self.drive, method) not in known:
-            known[self.drive, method] = Motion(self.drive, method, self.residual)
-        return known[self.drive, method]
+        """Its step, shared by all models that move alike, and have crocoddyl's costs or the same residual."""
+        known, key = _MOTIONS.setdefault(self.dyn, {}), (self.drive, method, self.residual)
+        if key not in known:
+            known[key] = Motion(*key)
+        return known[key]
 
     def createData(self) -> Any:
         """crocoddyl's data, with that of the costs."""
@@ -121,7 +134,8 @@ class DifferentialActionModel(Differential):
         return (np.linalg.pinv(pushes) @ self.dyn.inverse_dynamics(q, still, still))[:nu]
 
 
-_MOTIONS: WeakKeyDictionary[Dynamics, dict[tuple[Drive, str], Motion]] = WeakKeyDictionary()
+_MOTIONS: WeakKeyDictionary[Dynamics, dict[tuple[Drive, str, Residual | None], Motion]] = WeakKeyDictionary()
+"""Kept as long as the dynamics; those of a residual too."""
 
 
 class IntegratedActionModel(Model):

@@ -25,13 +25,18 @@ NUMBERS: Mapping[str, tuple[str | int, ...]] = {
     "anchors": ("n_contacts", 12),
 }
 """Of a node with contacts, by the names of `condyle.ports`."""
+OWN = "own"
+Residual = Callable[..., Any]
+"""r (m) at a state under torques: f(at, u), as in `Robot.function`; with contacts f(at, u, force), their forces row by
+row; where nodes have numbers of their own, these come last."""
 
 
 @dataclass(frozen=True)
 class Drive:
     """a and forces of contacts at a state under u (nu).
 
-    is_world: forces are in the world's axes, at the contact; else in the contact's own.
+    is_world: forces are in the world's axes, at the contact; else in the contact's own. n_own: length of the vector of
+    numbers that a node has for its residual.
     """
 
     robot: Any = field(compare=False)
@@ -40,6 +45,7 @@ class Drive:
     nu: int
     contacts: tuple[Contact, ...] = ()
     is_world: bool = True
+    n_own: int = 0
 
     @property
     def n_rows(self) -> int:
@@ -53,8 +59,8 @@ class Drive:
 
     @property
     def numbers(self) -> tuple[str, ...]:
-        """Of its contacts, those that a node has."""
-        return tuple(NUMBERS) if self.contacts else ()
+        """What a node has beside its state and u."""
+        return (*(NUMBERS if self.contacts else ()), *((OWN,) if self.n_own else ()))
 
     def acceleration(self, at: Any, u: Any, numbers: Sequence[Any]) -> tuple[Any, Any]:
         """a (nv), and the forces row by row, None without contacts; of symbols."""
@@ -62,9 +68,14 @@ class Drive:
         tau = u if self.nu == nv else np.concatenate([np.zeros(nv - self.nu), u])
         if not self.contacts:
             return at.forward_dynamics(tau), None
-        active, gains, anchors = numbers
+        active, gains, anchors = numbers[: len(NUMBERS)]
         found = at.constrained_forward_dynamics(tau, active, gains=gains, anchors=anchors)
         return found.a, self.rows(at, found.force)
+
+    def rest(self, residual: Residual, at: Any, u: Any, force: Any, numbers: Sequence[Any]) -> Any:
+        """r of a residual; of symbols. force: None without contacts."""
+        own = numbers[len(numbers) - 1 :] if self.n_own else ()
+        return residual(at, u, *(() if force is None else (force,)), *own)
 
     def rows(self, at: Any, force: Any) -> Any:
         """Forces (C, 6) in the contacts' axes as those that hold, one contact behind the other, in the axes asked for;
@@ -111,7 +122,8 @@ class Drive:
         state: dict[str, Any] = {"q": "nq", "v": "nv", "u": self.nu}
         if self.coordinates.plain:
             state = {"y": 2 * nv + self.nu}
-        sizes = state | {name: NUMBERS[name] for name in names} | dict.fromkeys(more, ())
+        of_node = {name: self.n_own if name == OWN else NUMBERS[name] for name in names}
+        sizes = state | of_node | dict.fromkeys(more, ())
         return self.robot.function(whole, sizes, contacts=self.contacts).compile(**self.options)
 
     @property

@@ -17,12 +17,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from condyle.interop.drives import Drive
+from condyle.interop.drives import Drive, Residual
 
 Array = NDArray[np.floating]
-Residual = Callable[..., Any]
-"""r (m) at a state under torques: f(at, u), as in `Robot.function`; with contacts f(at, u, f), f their forces."""
-
 METHODS = {
     "semi_implicit_euler": ((0.0, 1.0),),
     "rk4": ((0.0, 1 / 6), (1 / 2, 1 / 3), (1 / 2, 1 / 3), (1.0, 1 / 6)),
@@ -97,9 +94,8 @@ class Motion:
         dv = dt * sum(b * a for b, (_, _, a, _) in weighed)
         dq = dt * ((at.v + dv) if self._last else sum(b * here.v for b, (here, *_) in weighed))
         residual = self.residual
-        rests = [] if residual is None else [np.sqrt(b) * self._rest(residual, each, u) for b, each in weighed]
-        return states, (dq, dv), np.concatenate(rests) if rests else None
-
-    def _rest(self, residual: Residual, stage: Any, u: Any) -> Any:
-        here, _, _, force = stage
-        return residual(here, u) if force is None else residual(here, u, force)
+        if residual is None:
+            return states, (dq, dv), None
+        rest = self.drive.rest
+        rests = [np.sqrt(b) * rest(residual, here, u, force, numbers) for b, (here, _, _, force) in weighed]
+        return states, (dq, dv), np.concatenate(rests)

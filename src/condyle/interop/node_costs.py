@@ -10,8 +10,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from condyle.interop.drives import Drive
-from condyle.interop.motions import Residual
+from condyle.interop.drives import Drive, Residual
 
 Array = NDArray[np.floating]
 OF_STATES = (
@@ -139,7 +138,7 @@ class ImpulseCosts(ModelCosts):
 class ResidualCosts:
     """r·r / 2 of a residual, with Gauss-Newton's curvature; where a node has no u, it and the forces are zero.
 
-    numbers: of the node's contacts.
+    numbers: of the node, as `Drive.numbers` names them.
     """
 
     def __init__(self, drive: Drive, residual: Residual, numbers: Sequence[Array]) -> None:
@@ -152,17 +151,17 @@ class ResidualCosts:
 
         def miss(at: Any, u: Any, numbers: Sequence[Any]) -> dict[str, Any]:
             _, force = self._drive.acceleration(at, u, numbers)
-            return {"r": self._residual(at, u, force)}
+            return {"r": self._drive.rest(self._residual, at, u, force, numbers)}
 
         return self._with_slopes(miss) if self._drive.contacts else self._resting
 
     @cached_property
     def _resting(self) -> Any:
         """r at a state under u, without forces."""
-        forces = (np.zeros(self._drive.n_rows),) if self._drive.contacts else ()
+        none = np.zeros(self._drive.n_rows) if self._drive.contacts else None
 
         def miss(at: Any, u: Any, numbers: Sequence[Any]) -> dict[str, Any]:
-            return {"r": self._residual(at, u, *forces)}
+            return {"r": self._drive.rest(self._residual, at, u, none, numbers)}
 
         return self._with_slopes(miss)
 
