@@ -23,7 +23,7 @@ import numpy as np
 from benchmarks import results
 from benchmarks.crocoddyl_gaits import SOURCE, Quadruped
 
-N, DT, ROUNDS = 256, 1e-2, 40
+N, DT, ROUNDS = 256, 1e-2, 120
 
 
 class Nodes:

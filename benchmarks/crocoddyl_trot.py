@@ -38,8 +38,8 @@ def residual(state: Any, feet: tuple[str, ...], standing: Any) -> Callable[..., 
     def rest(at: Any, u: Any, force: Any, own: Any) -> Any:
         places = [at.center_of_mass(), *(at.frame(foot).translation for foot in feet)]
         found = [own[4 * k] * (place - own[4 * k + 1 : 4 * k + 4]) for k, place in enumerate(places)]
-        for k in range(len(feet)):
-            found.append(10**0.5 * beyond(cone.A @ force[3 * k : 3 * k + 3], cone.lb, cone.ub))
+        pushes = (cone.A @ force[3 * k : 3 * k + 3] for k in range(len(feet)))
+        found += [10**0.5 * beyond(push, cone.lb, cone.ub) for push in pushes]
         found += [turned * at.difference(goal, at.q)[3:], moving * at.v, 0.1**0.5 * u]
         found += [1e3**0.5 * beyond(at.q[7:], q_low, q_high), 1e3**0.5 * beyond(at.v, v_low, v_high)]
         return np.concatenate(found)
