@@ -27,6 +27,7 @@ def test_gaits_have_the_iterations_and_costs_of_crocoddyls_log(of: Quadruped) ->
     assert max(differences(found, {name: logged(name) for name in GAITS}).values()) < 5e-4
 
 
+@pytest.mark.slow
 def test_a_trot_has_crocoddyls_motion_with_its_costs_and_with_a_residual(of: Quadruped) -> None:
     theirs = of.problem(of.gaits(), "trotting", of.standing)
     want, costs = of.solve(theirs)
