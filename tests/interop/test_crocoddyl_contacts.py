@@ -10,8 +10,9 @@ import pytest
 
 import condyle
 from condyle.errors import UnsupportedError
+from condyle.model.placement import Placement
 from tests.interop.cases import crocoddyl, ours, pinocchio
-from tests.interop.contact_cases import AXES, Quadruped
+from tests.interop.contact_cases import AXES, FOOT, LEGS, Quadruped
 from tests.processor import slow
 
 DT = 0.01
@@ -221,6 +222,29 @@ def test_one_residual_serves_nodes_with_numbers_of_their_own(of: Quadruped) -> N
         assert np.allclose(getattr(problem.datas[2], name), getattr(wanted, name), rtol=1e-9, atol=1e-9), name
     with pytest.raises(UnsupportedError, match="own is given with a CostModelSum"):
         make(of.state, of.dyn, of.costs(flags[0]), contacts[0], of.actuation, own=[1.0])
+
+
+def test_loops_of_the_robot_hold_in_every_node(of: Quadruped) -> None:
+    """Without contacts of crocoddyl's, and beside them."""
+    loop = condyle.Contact("lf_lowerleg", other="rf_lowerleg", gains=(9.0, 6.0))
+    feet = [condyle.Contact(f"{leg}_lowerleg", placement=Placement.from_rpy(FOOT)) for leg in LEGS]
+    costs = of.costs((0, 0, 0, 0))
+    for contacts, held_, on in ((None, [loop], [1]), (of.contacts((0, 0, 0, 1)), [loop, *feet], [1, 0, 0, 0, 1])):
+        dyn = of.robot.compile(contacts=held_, inputs=("gains",), threads=1)
+        own = ours.DifferentialActionModel(of.state, of.robot.compile(contacts=held_), costs, contacts, of.actuation)
+        data, x, u = own.createData(), of.x(), of.u()
+        own.calc(data, x, u)
+        gains = [[9.0, 6.0], *[[0.0, 50.0]] * (len(on) - 1)]
+        tau = np.concatenate([np.zeros(6), u])
+        a = dyn.constrained_forward_dynamics(x[:19], x[19:], tau, np.array(on, float), gains=np.array(gains)).a
+        assert np.allclose(data.xout, a, atol=1e-9 * np.abs(a).max())
+
+
+def test_a_residual_that_cannot_be_traced_is_said_before_a_solver_runs(of: Quadruped) -> None:
+    model = ours.DifferentialActionModel(of.state, of.robot.compile(), lambda at, u: u[:5] + u, None, of.actuation)
+    node = ours.IntegratedActionModel(model, DT)
+    with pytest.raises(ValueError, match="broadcast"):
+        ours.ShootingProblem(of.state.zero(), [node], node)
 
 
 def test_joints_are_put_into_pinocchios_order() -> None:

@@ -24,6 +24,7 @@ from condyle.interop.crocoddyl_bases import (
     Memory,
     Model,
     active,
+    contacts_of,
     multibody,
     robot_of,
     write,
@@ -72,7 +73,7 @@ class DifferentialActionModel(Differential):
             raise UnsupportedError(f"costs is a {type(costs).__name__}; expected crocoddyl.CostModelSum or a function")
         super().__init__(state, nu, cast(Any, costs).nr if is_model else 1)
         self.residual: Residual | None = None if is_model else cast(Residual, costs)
-        known = dyn.__reduce__()[1].contacts if contacts is not None else ()
+        known = contacts_of(dyn) if contacts is not None or any(one.is_loop for one in contacts_of(dyn)) else ()
         items = active(contacts, "contact") if contacts is not None else []
         self.held = held(items, state.pinocchio, robot, known)
         numbers = [] if own is None else [np.atleast_1d(np.array(own, float))]
@@ -83,7 +84,7 @@ class DifferentialActionModel(Differential):
         self.numbers = (*(self.held[:3] if known else ()), *numbers)
         if self.residual is not None:
             self.costs = ResidualCosts(self.drive, self.residual, self.numbers)
-        elif known:
+        elif contacts is not None:
             self.costs = ContactCosts(PACKAGES, state, costs, actuation, contacts)
         else:
             self.costs = ModelCosts(PACKAGES, state, costs, actuation)
@@ -130,7 +131,8 @@ class DifferentialActionModel(Differential):
         pushes = np.eye(nv)[:, nv - nu :]
         if self.drive.contacts:
             J: Array = cast(Any, self.dyn).constraint_jacobian(q)
-            pushes = np.hstack([pushes, np.transpose(J[self.held.picks])])
+            sizes = [len(one.rows) for one in self.drive.contacts]
+            pushes = np.hstack([pushes, np.transpose(J[np.repeat(self.held.active > 0.0, sizes)])])
         return (np.linalg.pinv(pushes) @ self.dyn.inverse_dynamics(q, still, still))[:nu]
 
 

@@ -44,6 +44,7 @@ class ShootingProblem(Problem):
                 alike.setdefault(model.motion, []).append(k)
         for which in alike.values():
             nodes = self.models[which[0]].batch([self.models[k] for k in which])
+            _ = nodes.motion.value  # traced here: an error inside a solver would end the process
             self._groups.append((nodes, which))
             for place, k in enumerate(which):
                 self.datas[k].place = nodes, place

@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 
 from condyle.dynamics import Dynamics
 from condyle.errors import UnsupportedError
+from condyle.model.contact import Contact
 
 Array = NDArray[np.floating]
 INSTALL = "pip install 'condyle[crocoddyl]'"
@@ -77,6 +78,11 @@ def robot_of(dyn: Dynamics) -> Any:
     if given.inputs:
         raise UnsupportedError("dyn has open numbers; crocoddyl gives none: compile the robot without inputs=")
     return given.robot
+
+
+def contacts_of(dyn: Dynamics) -> tuple[Contact, ...]:
+    """Those that it is compiled with."""
+    return dyn.__reduce__()[1].contacts
 
 
 def multibody(state: Any) -> Any:

@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from condyle.errors import UnsupportedError
-from condyle.model.contact import Contact
+from condyle.model.contact import Contact, anchors_of, gains_of
 from condyle.model.placement import Placement
 from condyle.text import quoted
 
@@ -31,7 +31,7 @@ class Held(NamedTuple):
     """Contacts of one node. active (C,), gains (C, 2), anchors (C, 12): as `condyle.ports` has them.
 
     is_world: forces are in the world's axes, else in the contact's. picks: where the rows of its forces stand among
-    those of all contacts, in crocoddyl's order.
+    those of all contacts, in crocoddyl's order. Loops that the robot closes hold in every node, as they are compiled.
     """
 
     active: Array
@@ -47,7 +47,9 @@ def held(items: Sequence[tuple[str, Any]], model: Any, robot: Any, contacts: Seq
     UnsupportedError, which names the model, for a kind that there is not, for one without a contact there, and for
     gains that would mean another error.
     """
-    gains, anchors = np.zeros((len(contacts), 2)), np.tile(ORIGIN, (len(contacts), 1))
+    is_loop = np.array([one.is_loop for one in contacts], bool)
+    gains = np.where(is_loop[:, None], gains_of(contacts), 0.0)
+    anchors = np.where(is_loop[:, None], anchors_of(contacts), ORIGIN)
     ends = list(accumulate(len(one.rows) for one in contacts))
     found, worlds = list[int](), set[bool]()
     for name, one in items:
@@ -67,7 +69,7 @@ def held(items: Sequence[tuple[str, Any]], model: Any, robot: Any, contacts: Seq
         names = ", ".join(quoted(name) for name, _ in items)
         raise UnsupportedError(f"contacts {names}: some are LOCAL, some are not; give all of them one type")
     picks = [row for k in found for row in range(ends[k] - len(contacts[k].rows), ends[k])]
-    active = np.isin(np.arange(len(contacts)), found).astype(float)
+    active = (is_loop | np.isin(np.arange(len(contacts)), found)).astype(float)
     return Held(active, gains, anchors, False not in worlds, np.array(picks, np.intp))
 
 

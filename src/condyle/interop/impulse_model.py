@@ -11,7 +11,17 @@ import numpy as np
 from condyle.dynamics import Dynamics
 from condyle.errors import UnsupportedError
 from condyle.interop.coordinates import Coordinates
-from condyle.interop.crocoddyl_bases import CROC, PACKAGES, Array, Model, active, multibody, robot_of, write
+from condyle.interop.crocoddyl_bases import (
+    CROC,
+    PACKAGES,
+    Array,
+    Model,
+    active,
+    contacts_of,
+    multibody,
+    robot_of,
+    write,
+)
 from condyle.interop.drives import Drive
 from condyle.interop.held import held
 from condyle.interop.impacts import ImpactMotion, ImpactNodes
@@ -32,7 +42,7 @@ class ImpulseActionModel(Model):
         if not isinstance(costs, CROC.CostModelSum):
             raise UnsupportedError(f"costs is a {type(costs).__name__}; expected crocoddyl.CostModelSum with nu = 0")
         super().__init__(state, 0, costs.nr)
-        contacts = dyn.__reduce__()[1].contacts
+        contacts = contacts_of(dyn)
         self.held = held(active(impulses, "impulse"), state.pinocchio, robot, contacts)
         drive, known = Drive(robot, dyn, at, 0, contacts, self.held.is_world), _MOTIONS.setdefault(dyn, {})
         self.motion = known.setdefault(drive, ImpactMotion(drive))
