@@ -15,7 +15,7 @@ from tests.processor import slow
 
 ROOT = Path(__file__).resolve().parent.parent
 PROGRAMS = [ROOT / "docs" / "tour.py", *sorted((ROOT / "examples").glob("*.py"))]
-NEEDS = {"16_trotting.py": "crocoddyl"}
+NEEDS = {"17_trotting.py": "crocoddyl"}
 """Packages that the test extra lacks, of programs that need one."""
 PAGES = [*ROOT.glob("*.md"), *ROOT.glob("docs/**/*.md"), *ROOT.glob("benchmarks/*.md")]
 
