@@ -291,15 +291,3 @@ def test_a_missing_package_says_how_to_install_it(monkeypatch):
     monkeypatch.setitem(sys.modules, "casadi", None)
     with pytest.raises(UnsupportedError, match="pip install"):
         wrap(two_links().compile(target="numpy"))
-
-
-def test_functions_of_contacts_and_steps_with_flags() -> None:
-    robot = condyle.load("iiwa14")
-    dyn = robot.compile(contacts=[condyle.Contact("iiwa_link_7")])
-    F, (q, v) = wrap(dyn), (x[0] for x in robot.random_state(1, 0))
-    tau, active = np.ones(7), np.ones(1)
-    found = F.constrained_forward_dynamics(q, v, tau, active)
-    for x, want in zip(found, dyn.constrained_forward_dynamics(q, v, tau, active), strict=True):
-        assert np.allclose(np.ravel(x), np.ravel(want), atol=1e-9)
-    after = F.step(q, v, tau, 1e-3, active)
-    assert np.allclose(np.ravel(after[1]), dyn.step(q, v, tau, 1e-3, active=active).v, atol=1e-12)
