@@ -5,6 +5,8 @@ python -m tools.bundle NAME --source FILE  write one from a file elsewhere; the 
 python -m tools.bundle NAME... --check     exit status 1 if a file is not what would be written
 python -m tools.bundle --expand FOLDER     tests/robots/sources/ur5e.urdf from a checkout of Universal Robots' ROS 2
                                            description (pip install xacro==2.1.1)
+
+Inertias of links that were fixed to another are sums: their last digit may differ on another processor.
 """
 
 from __future__ import annotations

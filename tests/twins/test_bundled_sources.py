@@ -12,7 +12,7 @@ import condyle
 from condyle import Robot
 from tests.laws.robots import states
 from tests.twins.example_robots import path_of
-from tools.bundle import KEPT, SOURCES, made
+from tools.bundle import KEPT, SOURCES, made, text
 
 pytest.importorskip("pinocchio", reason="pip install 'condyle[test]'")
 import pinocchio as pin
@@ -88,3 +88,10 @@ def test_written_again_from_its_source(name: str) -> None:
             other.damping,
             other.friction,
         )
+
+
+def test_another_source_is_refused(tmp_path: Path) -> None:
+    path = tmp_path / "ur5e.urdf"
+    path.write_text((KEPT / "ur5e.urdf").read_text().replace('mass value="3.761"', 'mass value="3.762"'))
+    with pytest.raises(SystemExit, match="its sha256 is .*, that of the source of ur5e is"):
+        text("ur5e", path)
