@@ -93,5 +93,5 @@ def test_written_again_from_its_source(name: str) -> None:
 def test_another_source_is_refused(tmp_path: Path) -> None:
     path = tmp_path / "ur5e.urdf"
     path.write_text((KEPT / "ur5e.urdf").read_text().replace('mass value="3.761"', 'mass value="3.762"'))
-    with pytest.raises(SystemExit, match="its sha256 is .*, that of the source of ur5e is"):
+    with pytest.raises(SystemExit, match=r"its sha256 is .*, that of the source of ur5e is"):
         text("ur5e", path)
