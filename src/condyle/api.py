@@ -212,7 +212,8 @@ def load(
     timeout: float = 60.0,
     memory: int = 2 << 30,
 ) -> Robot:
-    """A robot from a URDF or MJCF file, or a bundled one: "iiwa14", "hyq", "atlas".
+    """A robot from a URDF or MJCF file, or a bundled one: "iiwa14", "hyq", "atlas", "panda", "ur5e", "anymal_kinova",
+    "talos", "allegro".
 
     floating_base: adds a 6-DOF free joint, "root_joint", above the root link. gravity: (3,) [m/s^2], by default the
     file's, else (0, 0, -9.81). strict: doubtful physics is an error, not a ModelWarning. snap: angles within it [rad]

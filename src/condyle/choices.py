@@ -4,7 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-BUNDLED = ("iiwa14", "hyq", "atlas")
+PAPERS = ("iiwa14", "hyq", "atlas")
+"""The bundled robots of the papers' benchmarks."""
+BUNDLED = (*PAPERS, "panda", "ur5e", "anymal_kinova", "talos", "allegro")
 UNNAMED = "robot"
 """What exported symbols of other robots begin with where no name is said."""
 MIMICS = ("exact", "independent")
