@@ -23,9 +23,9 @@ from condyle.specification import Route
 Answers: TypeAlias = "tuple[Sequence[Scalar] | SparseMatrix, ...]"
 
 
-def constrained(tree: Unrolled, active: Sequence[Scalar] | None = None) -> Constrained:
+def constrained(tree: Unrolled, active: Sequence[Scalar] | None = None, inverted: bool = False) -> Constrained:
     """The tree with its contacts, by default those that its flags say."""
-    return Constrained(tree, tree.inputs[ACTIVE.name] if active is None else active)
+    return Constrained(tree, tree.inputs[ACTIVE.name] if active is None else active, inverted)
 
 
 def _cfd(tree: Unrolled) -> Answers:
@@ -35,7 +35,7 @@ def _cfd(tree: Unrolled) -> Answers:
 
 
 def _dcfd(tree: Unrolled) -> Answers:
-    way = constrained(tree)
+    way = constrained(tree, inverted=True)
     a, f = way.dynamics()
     force = way.placed([flag * x for flag, x in zip(way.active, f, strict=True)])
     by_q, by_v = slopes.force_slopes(way.contacts, a, force)
