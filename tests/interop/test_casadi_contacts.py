@@ -9,7 +9,7 @@ import condyle
 
 pytest.importorskip("casadi")
 
-from condyle.interop.casadi import wrap  # noqa: E402
+from condyle.interop.casadi import wrap
 
 
 def test_functions_of_contacts_and_steps_with_flags() -> None:
