@@ -129,6 +129,27 @@ def test_a_floating_base_and_single_precision(xla: FakeXla) -> None:
     close(found, np.concatenate([want, np.zeros((2, 1))], 1), 1e-3)
 
 
+def test_forces_numbers_and_functions_of_users(xla: FakeXla) -> None:
+    robot = condyle.chain(2, 0)
+    dyn, far = (robot.compile(target=target, inputs=("inertias",), threads=1) for target in ("cpu", "cuda"))
+    far, (q, v) = wrap(far), robot.random_state(3, 0)
+    pi, f_ext = np.array(robot.inertias), np.random.default_rng(0).normal(size=(3, 2, 6))
+    close(far.forward_dynamics(q, v, v, inertias=1.1 * pi), dyn.forward_dynamics(q, v, v, inertias=1.1 * pi))
+    a = dyn.forward_dynamics(q, v, v, f_ext=f_ext)
+    want = dyn.vjp("fd")(q, v, v, 2 * a, f_ext=f_ext, inertias=pi)
+    loss = lambda f, pi: (far.forward_dynamics(q, v, v, f_ext=f, inertias=pi) ** 2).sum()  # noqa: E731
+    close(jax.grad(loss, (0, 1))(f_ext, pi), (want.f_ext, want.inertias))
+
+    def reach(at: Any, u: Any) -> Any:
+        return {"cost": (at.q**2).sum() + (u**2).sum(), "a": at.forward_dynamics(u)}
+
+    made = robot.function(reach, inputs={"q": "nq", "v": "nv", "u": 2})
+    own, want = wrap(made.compile(target="cuda")), made.compile(threads=1)(q, v, v)
+    close(tuple(own(q, v, v)), tuple(want))
+    close(jax.grad(lambda u: own(q, v, u).cost.sum())(v), 2 * v)
+    assert xla.launches
+
+
 def test_what_does_not_fit_is_said(arm: Case, xla: FakeXla, monkeypatch: pytest.MonkeyPatch) -> None:
     ((number, _),) = lowered(arm.far.forward_dynamics, *arm.args)
     a = np.empty((5, 2))
