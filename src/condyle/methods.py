@@ -68,7 +68,10 @@ def method_of(function: Function) -> Callable[..., Any]:
     signature, optional = signature_of(function), function.takes_f_ext or function.forced
 
     def method(self: Caller, *args: Any, **named: Any) -> Any:
-        bound = signature.bind(self, *args, **named).arguments
+        try:
+            bound = signature.bind(self, *args, **named).arguments
+        except TypeError as error:
+            raise TypeError(f"{function.called}: {error}") from None
         given = [bound[port.name] for port in function.inputs]
         f_ext, out = bound.get("f_ext") if optional else None, bound.get("out")
         if f_ext is not None and function.forced:
