@@ -39,6 +39,22 @@ def quoted(text: str) -> str:
     return printable(repr(text))
 
 
+def short_path(path: str) -> str:
+    """An absolute path as a person would write it here: from the working directory, or from home with "~", where it
+    lies below; any other path as it is."""
+    if not os.path.isabs(path):
+        return path
+    try:
+        places = ((os.getcwd(), ""), (os.path.expanduser("~"), f"~{os.sep}"))
+    except OSError:  # a working directory that was deleted
+        return path
+    for folder, start in places:
+        inside = folder.rstrip(os.sep) + os.sep
+        if len(inside) > 1 and path.startswith(inside):
+            return start + path[len(inside) :]
+    return path
+
+
 def _escaped(char: str) -> str:
     shown = repr(char)[1:-1]
     return shown if shown != char else f"\\u{ord(char):04x}" if ord(char) < 0x10000 else f"\\U{ord(char):08x}"
