@@ -56,3 +56,31 @@ def test_a_message_begins_with_the_method_that_was_called(said: str, call: Calla
 def test_a_missing_argument_is_of_a_named_method(said: str, call: Callable[[], object]) -> None:
     with pytest.raises(TypeError, match=rf"^{re.escape(said)}"):
         call()
+
+
+def test_wrong_names_are_told_the_right_ones() -> None:
+    dyn = R.compile()
+    for name, meant in (
+        ("forward_dynamic", "forward_dynamics"),
+        ("fd", "forward_dynamics"),
+        ("massmatrix", "mass_matrix"),
+    ):
+        with pytest.raises(AttributeError, match=rf"no attribute '{name}'; did you mean '{meant}'"):
+            getattr(dyn, name)
+    with pytest.raises(AttributeError, match=r"no attribute 'xyz'$"):
+        _ = dyn.xyz
+    with pytest.raises(CondyleError, match="there is no function 'step_derivatives'; the method .* short name 'dstep'"):
+        dyn.vjp("step_derivatives")
+    with pytest.raises(CondyleError, match="there is no function 'sway'; there are id, fd"):
+        dyn.vjp("sway")
+
+
+def test_what_has_to_be_named_when_compiling_is_said_so() -> None:
+    with pytest.raises(
+        CondyleError, match=rf"^frame_placements: no frames were named .*compile\(frames=\('{TIP}',\)\)"
+    ):
+        R.compile().frame_placements(Q)
+    with pytest.raises(CondyleError, match=r"^constrained_forward_dynamics: .*; compile\(contacts=\(condyle.Contact\("):
+        R.compile().constrained_forward_dynamics(Q, V, V, [])
+    with pytest.raises(CondyleError, match="random_state: rng='x': give a seed"):
+        R.random_state(3, "x")

@@ -27,7 +27,9 @@ def known_function(name: object) -> Function:
     """A function by its short name, derivatives too; UnsupportedError for what names none."""
     function = found(name)
     if function is None:
-        raise UnsupportedError(f"there is no function {name!r}; there are {', '.join(FUNCTIONS)}")
+        short = next((one.name for one in FUNCTIONS.values() if one.method == name), None)
+        cure = f"the method {name} has the short name {short!r}" if short else f"there are {', '.join(FUNCTIONS)}"
+        raise UnsupportedError(f"there is no function {name!r}; {cure}")
     return function
 
 
