@@ -35,11 +35,8 @@ class Finding:
 
     def __str__(self) -> str:
         """One line, without the severity, its path short; text of the file is escaped where it could pass for more."""
-        place = (
-            ""
-            if self.file is None
-            else short_path(self.file) + (f":{self.line}" if self.line is not None else "") + ": "
-        )
+        line = "" if self.line is None else f":{self.line}"
+        place = "" if self.file is None else f"{short_path(self.file)}{line}: "
         element = "" if self.element is None else f"{self.element}: "
         cure = "" if self.cure is None else f" ({self.cure})"
         return printable(f"{place}{element}{self.message}{cure}")

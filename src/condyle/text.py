@@ -42,15 +42,15 @@ def quoted(text: str) -> str:
 def short_path(path: str) -> str:
     """An absolute path as a person would write it here: from the working directory, or from home with "~", where it
     lies below; any other path as it is."""
-    if not os.path.isabs(path):
+    if not Path(path).is_absolute():
         return path
     try:
-        places = ((os.getcwd(), ""), (os.path.expanduser("~"), f"~{os.sep}"))
-    except OSError:  # a working directory that was deleted
+        places = ((Path.cwd(), ""), (Path.home(), f"~{os.sep}"))
+    except (OSError, RuntimeError):  # a working directory that was deleted, or no home
         return path
     for folder, start in places:
-        inside = folder.rstrip(os.sep) + os.sep
-        if len(inside) > 1 and path.startswith(inside):
+        inside = f"{folder}{os.sep}"
+        if folder != folder.parent and path.startswith(inside):
             return start + path[len(inside) :]
     return path
 

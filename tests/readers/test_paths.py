@@ -12,7 +12,8 @@ from condyle import ModelError
 from condyle.readers.load import load_robot
 
 ARM = """<robot name="arm"><link name="base"/>
-  <link name="rod"><inertial><mass value="1"/><inertia ixx=".01" iyy=".01" izz=".01" ixy="0" ixz="0" iyz="0"/></inertial>
+  <link name="rod"><inertial><mass value="1"/><inertia ixx=".01" iyy=".01" izz=".01" ixy="0" ixz="0" iyz="0"/>
+    </inertial>
     <visual><geometry><mesh filename="package://nowhere/rod.stl"/></geometry></visual>
     <collision><geometry><mesh filename="package://nowhere/rod.stl"/></geometry></collision></link>
   <joint name="j" type="continuous"><parent link="base"/><child link="rod"/></joint>

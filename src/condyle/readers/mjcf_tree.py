@@ -32,9 +32,7 @@ def uri_cure(name: str) -> str | None:
     """What to write instead of a file's URI."""
     if "://" not in name:
         return None
-    return (
-        "URIs such as package:// are not resolved: write the path from the model's folder, and allow others by assets="
-    )
+    return "URIs such as package:// are not resolved: write the path from the model's folder; assets= allows others"
 
 
 class _Includes:
