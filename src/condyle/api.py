@@ -24,11 +24,13 @@ from condyle.exporting import operation_counts as operation_counts
 from condyle.exporting import prefix_of as prefix_of
 from condyle.model import builder, generate
 from condyle.model import robot as model
+from condyle.model.array import dtype_name
 from condyle.model.contact import Contact as Contact
 from condyle.model.contact import checked_contacts
 from condyle.model.joints import JOINT_TYPES
+from condyle.model.sound import refuse_impossible
 from condyle.model.tree import Tree, tree_of
-from condyle.options import CompileArguments, bound_of, check_choice, dtype_name, numbers_of, whole
+from condyle.options import CompileArguments, bound_of, check_choice, numbers_of, whole
 from condyle.ports import ACTIVE
 from condyle.runtime.toolchain import find_compiler
 from condyle.specification import UNBOUND
@@ -76,6 +78,7 @@ class Robot(model.Robot):
         inputs: numbers of the robot that become keywords, of "inertias", "gravity", "armature", "damping", and, with
         contacts, "gains" and "anchors", and "normals", "gaps" and "impulse0" of `contact_solve`. contacts: frames that
         are held while their flags say so, see `condyle.Contact`; None is those of the file, `robot.contacts`.
+        ModelError names bodies and joints that cannot be, as `dataclasses.replace` may make them.
         UnsupportedError says what was allowed; DeviceError, at the first call, why a GPU does not serve.
         """
         dtype = dtype_name(dtype)
@@ -88,6 +91,7 @@ class Robot(model.Robot):
         device = None if device is None else whole("device", device, 0, "None for the first GPU")
         if not isinstance(routes or {}, Mapping):  # pyright: ignore[reportUnnecessaryIsInstance]
             raise UnsupportedError(f"routes={routes!r}: name the function too, such as {{'fd': 'aba'}}")
+        refuse_impossible(self)
         tree = tree_of(self, bound)
         compiler = _compiler(self, tree, links, target, dict(routes or {}))
         numbers = numbers_of(self, inputs, dtype, bound.contacts)

@@ -26,6 +26,8 @@ from condyle.cli.export import functions
 from condyle.errors import UnsupportedError
 from condyle.text import printable
 
+DEEPEST = 12
+"""How many joints above one indent it in the tree."""
 COUNTS = ("function", "route", "mul", "add", "div", "sincos", "instructions")
 
 
@@ -167,6 +169,11 @@ def _print(loaded: Loaded) -> None:
         for k, (joint, body) in enumerate(zip(robot.joints, robot.bodies, strict=True))
     ]
     show(table(("joint", "type", "q", "body", "mass / kg"), rows))
+    if any(_depth(robot.parents, k) > DEEPEST for k in range(len(robot.joints))):
+        show(
+            f"joints are indented by their depth; from {DEEPEST + 1} on it is a number in brackets: "
+            f"[{DEEPEST + 1}] has {DEEPEST + 1} joints between it and the root"
+        )
     if robot.contacts:
         held = [[one.frame, one.kind, one.other or "the world"] for one in robot.contacts]
         show("\n" + table(("closure of", "kind", "held on"), held))
@@ -176,12 +183,18 @@ def _print(loaded: Loaded) -> None:
         show(f"warning: {warning}")
 
 
-def _branch(parents: tuple[int, ...], k: int) -> str:
-    """Indentation by depth, kept short on a long chain."""
+def _depth(parents: tuple[int, ...], k: int) -> int:
+    """How many joints stand between joint k and the root."""
     depth = 0
     while parents[k] >= 0:
         k, depth = parents[k], depth + 1
-    return "  " * depth if depth <= 12 else f"[{depth}] "
+    return depth
+
+
+def _branch(parents: tuple[int, ...], k: int) -> str:
+    """Indentation by depth; its number where that would be too wide."""
+    depth = _depth(parents, k)
+    return "  " * depth if depth <= DEEPEST else f"[{depth}] "
 
 
 def _span(start: int, size: int) -> str:
