@@ -12,7 +12,7 @@ from numpy.typing import ArrayLike, DTypeLike, NDArray
 
 from condyle import closing, readers
 from condyle.backends.cpu.build import supported
-from condyle.choices import LAYERS, LINKS, TARGETS
+from condyle.choices import LINKS, TARGETS
 from condyle.compile.serial import Compiler, fall_back
 from condyle.dynamics import Dynamics
 from condyle.errors import BuildError, UnsupportedError
@@ -145,7 +145,7 @@ class Robot(model.Robot):
         forces: Mapping[str, ArrayLike] | None = None,
         frames: Sequence[str] | None = None,
         spacing: float | None = None,
-        layers: Sequence[str] = LAYERS,
+        layers: Sequence[str] | None = None,
         file: str | os.PathLike[str] | None = None,
         view: str = "iso",
         theme: str = "auto",
@@ -158,10 +158,11 @@ class Robot(model.Robot):
         (N, T, nq), states dt [s] apart. forces [N]: in world axes by the name of the frame that they act on, (3,),
         (N, 3), (T, 3) or (N, T, 3). frames: names of those that are drawn, all by default. spacing [m]: between robots,
         0 puts them over each other. layers: of "bodies" (ellipsoids with the body's mass and inertia), "links", "axes"
-        (of joints), "frames", "names", "com", "forces".
+        (of joints), "frames", "names", "com", "forces"; all by default, on a page names only where they are few.
         file: .svg, or .png with matplotlib, and None is the answer; view "iso", "front", "side" or "top"; theme "auto",
-        "light" or "dark". Else the page (`condyle[view]`) at this port of this machine, or the next free one; the
-        answer is its handle, and the call does not wait: `update(q)`, `time`, `address`, `wait()`, `close()`.
+        "light" or "dark" (of the page too). Else the page (`condyle[view]`) at this port of this machine, or the next
+        free one; the answer is its handle, and the call does not wait: `update(q)`, `time`, `address`, `wait()`,
+        `close()`.
         ShapeError, StateError, ModelError for a frame, UnsupportedError for a word, a file and a missing package.
         """
         from condyle import view as seen  # at first use
@@ -173,7 +174,7 @@ class Robot(model.Robot):
         again = partial(seen.scene_of, self, poses, dt=dt, frames=frames, spacing=spacing)
         scene = again(q, trajectory=trajectory, forces=forces)
         if file is None:
-            return seen.serve(scene, again, layers, port, browser)
+            return seen.serve(scene, again, layers, theme, port, browser)
         seen.save(scene, file, view, layers, theme)
         return None
 

@@ -32,13 +32,11 @@ def fill(command: argparse.ArgumentParser) -> None:
         help=".npy with q (T, nq) or (N, T, nq), or .npz with it as 'q' and perhaps seconds 'dt'",
     )
     command.add_argument("--dt", metavar="S", type=float, help="seconds between two states (the file's, else 0.01)")
-    command.add_argument(
-        "--layers", metavar="WORDS", type=_layers, default=LAYERS, help=f"what is drawn, of {','.join(LAYERS)}"
-    )
+    command.add_argument("--layers", metavar="WORDS", type=_layers, help=f"what is drawn, of {','.join(LAYERS)}")
     command.add_argument("--spacing", metavar="M", type=float, help="metres between robots; 0: over each other")
     command.add_argument("--out", metavar="FILE", type=Path, help="a picture instead: .svg, or .png (matplotlib)")
     command.add_argument("--view", choices=VIEWS, default="iso", help="of the picture, from where")
-    command.add_argument("--theme", choices=THEMES, default="auto", help="of the picture")
+    command.add_argument("--theme", choices=THEMES, default="auto", help="colours")
     command.add_argument(
         "--port", type=_port, default=PORT, help=f"of the page, on this machine ({PORT}, else the next free one)"
     )

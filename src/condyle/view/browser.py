@@ -73,7 +73,7 @@ class Stage:
         wide = 4.0 * size + float(np.ptp(self.scene.origins[0, :, -1, :2])) * 2.0
         self.server.scene.add_grid("/ground", wide, wide, position=(0.0, 0.0, self.scene.floor))
         middle = self.scene.com[0].mean(axis=0)
-        reach = size * (1.2 + 0.8 * math.sqrt(self.scene.robots))
+        reach = size * (0.6 + 0.6 * math.sqrt(self.scene.robots))
         self.server.initial_camera.look_at = tuple(middle.tolist())
         self.server.initial_camera.position = tuple((middle + reach * np.array((0.8, -1.0, 0.6))).tolist())
         for robot in range(self.scene.robots):
@@ -118,7 +118,9 @@ class Stage:
             frame = self.server.scene.add_frame(
                 f"{at[mark.origin.body]}/frame{k}", axes_length=length, axes_radius=0.05 * length, **place
             )
-            label = self.server.scene.add_label(f"{at[mark.origin.body]}/name{k}", printable(mark.name), **place)
+            label = self.server.scene.add_label(
+                f"{at[mark.origin.body]}/name{k}", printable(mark.name), font_screen_scale=0.8, **place
+            )
             self.layers["frames"].append(frame)
             self.layers["names"].append(label)
         com = self.server.scene.add_icosphere(f"{root}/com", radius=0.02 * scene.size, color=colour("com"))

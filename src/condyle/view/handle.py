@@ -5,6 +5,8 @@ from __future__ import annotations
 import threading
 import time
 from collections.abc import Callable, Sequence
+from contextlib import redirect_stdout
+from io import StringIO
 from typing import Any
 
 from condyle.choices import LAYERS
@@ -24,6 +26,8 @@ TITLES = {
     "forces": "forces",
 }
 SPEEDS = (0.1, 4.0)
+MOST_NAMES = 20
+"""More names than these are shown only when asked for: they cover the robots."""
 FASTEST = 60.0
 """States that are sent in a second; others are skipped."""
 
@@ -34,19 +38,24 @@ class View:
     address: what a browser opens. `update(q)` draws other states, `time` is the index of the state that is shown.
     """
 
-    def __init__(self, scene: Scene, again: Callable[..., Scene], layers: Sequence[str], port: int) -> None:
+    def __init__(
+        self, scene: Scene, again: Callable[..., Scene], layers: Sequence[str] | None, port: int, dark: bool
+    ) -> None:
         """again: makes the scene of other arguments. DeviceError where the port cannot be had."""
-        shown = checked_layers(layers)
+        labels = len(scene.parts.marks) * scene.robots
+        usual = LAYERS if labels <= MOST_NAMES else tuple(layer for layer in LAYERS if layer != "names")
+        shown = usual if layers is None else checked_layers(layers)
         package = viser()
         try:
-            self._server: Any = package.ViserServer(host=HOST, port=port, label=printable(scene.name), verbose=False)
+            with redirect_stdout(StringIO()):  # its banner, which no option turns off
+                self._server: Any = package.ViserServer(HOST, port, printable(scene.name), verbose=False)
         except OSError as error:
             raise DeviceError(f"port {port} cannot be had: {error}; name another: port=") from None
         self._server.request_share_url = _refused  # a page could ask for a tunnel to the internet
         self._again, self._layers = again, {layer: layer in shown for layer in LAYERS}
         self._lock, self._closed = threading.RLock(), threading.Event()
         self._time, self._speed, self._playing = 0, 1.0, False
-        self._server.gui.configure_theme(dark_mode=False, show_logo=False, show_share_button=False)
+        self._server.gui.configure_theme(dark_mode=dark, show_logo=False, show_share_button=False)
         self._put(scene)
         self._player = threading.Thread(target=self._play, name="condyle view", daemon=True)
         self._player.start()
@@ -87,7 +96,8 @@ class View:
         if not self._closed.is_set():
             self._closed.set()
             self._player.join(timeout=2.0)
-            self._server.stop()
+            with redirect_stdout(StringIO()):
+                self._server.stop()
 
     def wait(self) -> None:
         """Serve until `close()` or an interrupt."""

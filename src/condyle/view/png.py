@@ -21,6 +21,7 @@ def write_png(picture: Picture, path: Path, theme: str) -> None:
         from matplotlib.figure import Figure
         from matplotlib.lines import Line2D
         from matplotlib.patches import Ellipse as Patch
+        from matplotlib.patheffects import withStroke
     except ImportError as error:
         raise UnsupportedError("PNG is drawn by matplotlib: pip install 'condyle[plots]', or name a .svg") from error
     colours = DARK if theme == "dark" else LIGHT
@@ -59,5 +60,6 @@ def write_png(picture: Picture, path: Path, theme: str) -> None:
                 va="baseline",
                 zorder=order,
                 parse_math=False,
+                path_effects=[withStroke(linewidth=2.0, foreground=colours["paper"])] if kind == "name" else None,
             )
     figure.savefig(path, dpi=DPI, facecolor=colours["paper"], metadata={"Software": None})

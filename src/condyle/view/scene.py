@@ -137,9 +137,9 @@ def _with_world(rotations: Array, origins: Array, batch: tuple[int, int]) -> tup
 
 
 def _layout(robots: int, spacing: float) -> Array:
-    """Where each robot stands, (N, 3): rows along x, then y."""
+    """Where each robot stands, (N, 3): side by side along y, the next rows along x."""
     columns = math.ceil(math.sqrt(robots))
-    return np.array([(spacing * (k % columns), spacing * (k // columns), 0.0) for k in range(robots)])
+    return np.array([(spacing * (k // columns), spacing * (k % columns), 0.0) for k in range(robots)])
 
 
 def _com(robot: Robot, rotations: Array, origins: Array) -> Array:
