@@ -67,7 +67,7 @@ def rows(robot: Robot) -> list[Row]:
 
 
 def _welded(robot: Robot) -> str:
-    return "" if robot.base is None else f"{printable(robot.base.name)} {robot.base.mass:.4g} kg"
+    return "" if robot.base is None else f"welded to it: {printable(robot.base.name)} {robot.base.mass:.4g} kg"
 
 
 def _said(robot: Robot, index: int) -> str:

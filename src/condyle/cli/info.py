@@ -62,13 +62,21 @@ def fill(command: argparse.ArgumentParser) -> None:
 def run(arguments: argparse.Namespace) -> int:
     if arguments.functions:
         return _functions(arguments)
+    _check_named(arguments)
+    loaded = load(arguments)
+    return _graph(loaded, arguments) if arguments.graph is not None else _tell(loaded, arguments)
+
+
+def _check_named(arguments: argparse.Namespace) -> None:
+    """There is a robot: `info --graph ROBOT` means it too."""
     if arguments.robot is None and arguments.graph and not arguments.graph.endswith(".svg"):
-        arguments.robot, arguments.graph = arguments.graph, ""  # --graph took the word
+        arguments.robot, arguments.graph = arguments.graph, ""
     if arguments.robot is None:
         raise UnsupportedError("info: name a ROBOT (or --functions, to list what can be computed)")
-    loaded = load(arguments)
-    if arguments.graph is not None:
-        return _graph(loaded, arguments)
+
+
+def _tell(loaded: Loaded, arguments: argparse.Namespace) -> int:
+    """All but the graph."""
     asked = bool(arguments.target or arguments.links or arguments.batch)
     made = frames_of(loaded.robot, arguments), contacts_of(loaded.robot, arguments)
     counts, compared = _counted(loaded.robot, *made, arguments.also) if arguments.counts else (None, {})

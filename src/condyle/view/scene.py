@@ -16,7 +16,7 @@ from condyle.model.parts import Frame
 from condyle.model.placement import IDENTITY
 from condyle.model.robot import Robot
 from condyle.view.parts import Parts, Point, parts_of
-from condyle.view.states import checked_dt, checked_forces, checked_states
+from condyle.view.states import checked_dt, checked_forces, checked_points, checked_states
 
 R = TypeVar("R", bound=Robot)
 Poses = Callable[[Array], tuple[Array, Array]]
@@ -100,6 +100,7 @@ def scene_of(
     dt: float = 0.01,
     frames: Iterable[str] | None = None,
     forces: Mapping[str, ArrayLike] | None = None,
+    points: Mapping[str, ArrayLike] | None = None,
     spacing: float | None = None,
 ) -> Scene:
     """The scene of these states; arguments and errors are those of `Robot.show`."""
@@ -114,7 +115,8 @@ def scene_of(
     first = placed(rotations[:1, :1], origins[:1, :1], drawn or [Point(-1, np.zeros(3))])[0, 0]
     size = max(float(np.linalg.norm(np.ptp(first, axis=0))), 0.1)
     origins = origins + _layout(robots, 1.2 * size if spacing is None else spacing)[:, None]
-    places = {name: Point(robot.frames[name].body, robot.frames[name].placement.translation) for name in pushed}
+    acting = checked_points(pushed, points)
+    places = {k: Point(robot.frames[k].body, robot.frames[k].placement.apply(acting[k])) for k in pushed}
     weight = robot.mass * float(np.linalg.norm(robot.gravity)) or 1.0
     return Scene(
         robot.name,

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import zipfile
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import NamedTuple, cast
 
@@ -99,6 +99,19 @@ def checked_forces(
         shape = shapes[array.shape]
         whole = np.moveaxis(array, 0, 1) if shape is None else np.reshape(array, shape)
         found[name] = np.broadcast_to(whole, (times, robots, 3))
+    return found
+
+
+def checked_points(forces: Iterable[str], points: Mapping[str, ArrayLike] | None) -> dict[str, Array]:
+    """Where each force acts, (3,) [m] in its frame, by default the origin. ShapeError, UnsupportedError."""
+    found: dict[str, Array] = {name: np.zeros(3) for name in forces}
+    for name, given in (points or {}).items():
+        if name not in found:
+            raise UnsupportedError(f"points: there is no force on {name!r}; there are {few(found, 8) or 'none'}")
+        array = reals(f"points[{name!r}]", given).astype(np.float64)
+        if array.shape != (3,) or not np.isfinite(array).all():
+            raise ShapeError(f"points[{name!r}] is {given}, expected three finite numbers, metres in the frame")
+        found[name] = array
     return found
 
 
