@@ -95,9 +95,15 @@ def _numbers(sheet: Sheet, ground: Ground, axis: int, edge: Array, letter: str) 
         else:
             along = sheet.camera.flat(np.eye(3)[axis])
             steep = abs(float(along[1])) / max(float(np.linalg.norm(along)), 1e-9)
-            sheet.words((x + side * away * steep, y + away * 0.9), text, style, "middle")
+            down = 0.9 * away * math.sqrt(1.0 - steep**2) + 4.0 * steep**2
+            sheet.words((x + side * away * steep, y + down), text, style, "middle")
 
     ticks = ground.ticks(axis)
+    if axis == 2:
+        x, y = sheet.pixel(np.array((*edge[:2], ground.high[2])))
+        sheet.words((x, y - 8.0), f"{letter} [m]", "tick", "middle")
+    else:
+        middle = ticks[(len(ticks) - 1) // 2] + 0.5 * ground.step
+        put(middle, 34.0, f"{letter} [m]", "tick")
     for value in ticks:
         put(value, 16.0, f"{value + 0.0:.6g}", "tick")
-    put(0.5 * (ticks[0] + ticks[-1]) + 0.5 * ground.step * (len(ticks) % 2), 32.0, f"{letter} [m]", "tick")

@@ -12,7 +12,7 @@ from condyle.model.array import Array
 from condyle.view.camera import Camera
 
 Pixel = tuple[float, float]
-WIDTH, HEIGHT, MARGIN = 760.0, 640.0, 46.0
+WIDTH, HEIGHT, MARGIN = 760.0, 640.0, 56.0
 LETTER = 6.3
 """Pixels of a letter, about: names that would cover another are left out."""
 

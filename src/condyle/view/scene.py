@@ -30,7 +30,8 @@ class Scene:
     rotations (T, N, n_bodies + 1, 3, 3), origins (T, N, n_bodies + 1, 3): body frames in world axes; the last one is
     the world of that robot, so that body -1 is found. com (T, N, 3): of what moves. forces: (T, N, 3) [N] in world
     axes by frame. force_points: where they act, (T, N, 3). weight [N]: of one robot. size [m]: the diagonal of the box
-    around one robot at the first time. floor [m]: the height of the ground, 0 or that of the lowest point then.
+    around one robot at the first time. floor [m]: the height of the ground, 0 or that of the lowest point then where a joint is
+    below 0.
     """
 
     name: str
@@ -128,7 +129,7 @@ def scene_of(
         {name: placed(rotations, origins, [at])[:, :, 0] for name, at in places.items()},
         weight,
         size,
-        min(0.0, float(first[:, 2].min())),
+        _floor(parts, rotations, origins, first),
         checked_dt(dt),
     )
 
@@ -136,6 +137,18 @@ def scene_of(
 def _with_world(rotations: Array, origins: Array, batch: tuple[int, int]) -> tuple[Array, Array]:
     world = np.broadcast_to(np.eye(3), (*batch, 1, 3, 3))
     return np.concatenate([rotations, world], axis=2), np.concatenate([origins, np.zeros((*batch, 1, 3))], axis=2)
+
+
+def _floor(parts: Parts, rotations: Array, origins: Array, first: Array) -> float:
+    """0, or the lowest point of all ellipsoids where joints and centres, first (n, 3), reach below 0."""
+    if float(first[:, 2].min()) > -1e-3:
+        return 0.0
+    lowest = [float(first[:, 2].min())]
+    for e in parts.ellipsoids:
+        half = rotations[0, 0, e.centre.body] @ (e.axes * e.radii)
+        at = placed(rotations[:1, :1], origins[:1, :1], [e.centre])[0, 0, 0, 2]
+        lowest.append(float(at - np.linalg.norm(half[2])))
+    return min(lowest)
 
 
 def _layout(robots: int, spacing: float) -> Array:

@@ -53,9 +53,9 @@ def checked_states(robot: Robot, q: ArrayLike | None, trajectory: ArrayLike | No
     robot.check_state(array)
     whole = array.astype(np.float64)
     if trajectory is None:
-        states = np.reshape(whole, (1, -1, robot.nq))
+        states = np.reshape(whole, (1, 1 if whole.ndim == 1 else len(whole), robot.nq))
     else:
-        states = np.moveaxis(np.reshape(whole, (-1, *whole.shape[-2:])), 0, 1)
+        states = np.moveaxis(whole if whole.ndim == 3 else whole[None], 0, 1)
     return _few_enough(robot, name, states)
 
 
@@ -133,6 +133,8 @@ def read_trajectory(path: str | os.PathLike[str]) -> Recorded:
         with np.load(path, allow_pickle=False) as arrays:
             if "q" not in arrays:
                 raise UnsupportedError(f"{path} holds {few(arrays.files, 8) or 'nothing'}, expected an array 'q'")
+            if not isinstance(arrays["q"], np.ndarray):  # a member that is no .npy file: bytes
+                raise ValueError
             return Recorded(arrays["q"], _dt(path, arrays["dt"]) if "dt" in arrays else None)
     except (ValueError, EOFError, zipfile.BadZipFile):
         raise UnsupportedError(f"{path} is no .npy or .npz file of numbers; Python objects are not read") from None
