@@ -17,6 +17,11 @@ LINKS = ("serial", "scan", "auto")
 REFERENCE_FRAMES = ("local", "world", "local_world_aligned")
 FORCE_FRAMES = ("local", "local_world_aligned")
 INTEGRATORS = ("semi_implicit_euler", "euler", "rk4")
+LAYERS = ("bodies", "links", "axes", "frames", "names", "com", "forces")
+"""What is drawn of a robot."""
+VIEWS = ("iso", "front", "side", "top")
+THEMES = ("auto", "light", "dark")
+"""Of pictures; auto: light, or dark where the reader's system prefers that."""
 OVERFLOWS = ("flag", "silent")
 BOUNDARY = ("axi", "float32", "async_clock", "link", "echo")
 EXPORTS: Mapping[str, tuple[str, ...]] = {
