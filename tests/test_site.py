@@ -1,0 +1,94 @@
+"""The manual: its contents name every page, its tutorials run as they stand, its equations need no network."""
+
+from __future__ import annotations
+
+import os
+import re
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from tests.processor import slow
+from tests.programs import CMAKE, HERE
+from tools.manual.pages import INCLUDED, contents, parts
+
+ROOT = Path(__file__).resolve().parent.parent
+DOCS = ROOT / "docs"
+INDEX, DECISIONS = DOCS / "index.md", DOCS / "decisions"
+TUTORIALS = sorted((DOCS / "tutorials").glob("*.md"))
+BLOCK = re.compile(r"^```(\w+)\n(.*?)^```$", re.MULTILINE | re.DOTALL)
+FILES = {"cpp": "main.cpp", "cmake": "CMakeLists.txt"}
+
+
+def test_contents_name_every_page_once() -> None:
+    listed = [(DOCS / page).resolve() for _, pages in parts(INDEX.read_text()) for page in pages]
+    assert len(listed) == len(set(listed))
+    wanted = {path for pattern in INCLUDED for path in ROOT.glob(pattern.replace("**.md", "**/*.md"))} - {INDEX}
+    assert {path for path in wanted if path.parent != DECISIONS or path.name == "README.md"} <= set(listed)
+
+
+def test_contents_keep_the_order_of_the_page() -> None:
+    page = "# T\n[a](a.md)\n## One\n* [b](x/b.md): text\n* [c](../C.md#there)\n* [p](p.py)\n* [d](d.md)\n## Two\n"
+    assert list(parts(page)) == [("One", ["x/b.md", "d.md"]), ("Two", [])]
+    assert contents(page) == "```{toctree}\n:hidden:\n:caption: One\n\nx/b\nd\n```"
+
+
+def test_tutorials_are_short() -> None:
+    assert TUTORIALS
+    for page in TUTORIALS:
+        assert len(page.read_text().splitlines()) <= 100, page
+
+
+def run(command: list[str], folder: Path) -> str:
+    path = os.pathsep.join([HERE, *([str(Path(CMAKE).parent)] if CMAKE else []), os.environ["PATH"]])
+    done = subprocess.run(
+        command, cwd=folder, env={**os.environ, "PATH": path}, capture_output=True, text=True, check=False, timeout=300
+    )
+    assert done.returncode == 0, (done.stdout + done.stderr)[-3000:]
+    return done.stdout
+
+
+@pytest.mark.parametrize("name", ["arm", "identification", "legs", slow("jax")])
+def test_python_of_a_tutorial_runs_and_prints_what_the_page_says(name: str, tmp_path: Path) -> None:
+    blocks = BLOCK.findall((DOCS / "tutorials" / f"{name}.md").read_text())
+    program = "\n".join(text for kind, text in blocks if kind == "python")
+    printed = run([sys.executable, "-W", "error", "-c", program], tmp_path)
+    for kind, text in blocks:
+        assert kind in {"python", "text"}
+        assert kind != "text" or text in printed
+
+
+@pytest.mark.parametrize("name", ["cpp", "fpga"])
+def test_commands_of_a_tutorial_run_in_their_order(name: str, tmp_path: Path) -> None:
+    if name == "fpga" and not shutil.which("iverilog"):
+        pytest.skip("iverilog is not installed")
+    if name == "cpp" and not CMAKE:
+        pytest.skip("cmake is not installed")
+    shutil.copy(DOCS / "arm.urdf", tmp_path)
+    blocks = BLOCK.findall((DOCS / "tutorials" / f"{name}.md").read_text())
+    for kind, text in blocks:
+        if kind in FILES:
+            (tmp_path / FILES[kind]).write_text(text)
+    for kind, text in blocks:
+        if kind == "sh":
+            run(["bash", "-euo", "pipefail", "-c", text], tmp_path)
+        elif kind == "python":
+            run([sys.executable, "-W", "error", "-c", text], tmp_path)
+
+
+def test_every_tutorial_is_run() -> None:
+    assert {page.stem for page in TUTORIALS} == {"arm", "cpp", "fpga", "identification", "jax", "legs"}
+
+
+def test_equations_become_mathml() -> None:
+    pytest.importorskip("latex2mathml")
+    from latex2mathml.converter import convert
+
+    equations = re.findall(r"\$\$(.*?)\$\$", (DOCS / "algorithms.md").read_text(), re.DOTALL)
+    assert equations
+    for equation in equations:
+        made = convert(equation, display="block")
+        assert made.startswith("<math") and "\\" not in made, equation

@@ -1,0 +1,34 @@
+"""Settings of Sphinx: `python -m sphinx -W --keep-going -c tools/manual . build/site`.
+
+The source folder is the repository itself, so that one relative link between pages serves GitHub and the site.
+"""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+
+HERE = Path(__file__).resolve().parent
+sys.path[:0] = [str(HERE), str(HERE.parents[1] / "src")]
+
+from pages import INCLUDED  # noqa: E402
+
+from condyle.version import __version__  # noqa: E402
+
+project, author, copyright = "Condyle", "the authors of Condyle", "the authors of Condyle, Apache-2.0"
+version = release = __version__
+extensions = ["myst_parser", "sphinx.ext.autodoc", "sphinx_copybutton", "pages", "mathml", "docstrings"]
+root_doc, include_patterns, exclude_patterns = "docs/index", INCLUDED, ["build", ".venv", "**/.*"]
+default_role = "code"
+
+myst_enable_extensions = ["dollarmath"]
+myst_heading_anchors = 4  # the anchors that GitHub gives to headings
+autodoc_member_order, autodoc_typehints = "bysource", "signature"
+autodoc_default_options = {"members": True, "inherited-members": True, "exclude-members": "with_traceback, add_note"}
+
+html_theme, html_title, html_show_sphinx = "furo", "Condyle", False
+html_math_renderer = "mathml"
+html_copy_source = False
+html_additional_pages = {"index": "front.html"}
+templates_path = ["templates"]
+copybutton_selector = "div.highlight-sh pre, div.highlight-bash pre, div.highlight-python pre"
