@@ -15,7 +15,7 @@ from tests.processor import slow
 
 ROOT = Path(__file__).resolve().parent.parent
 PROGRAMS = [ROOT / "docs" / "tour.py", *sorted((ROOT / "examples").glob("*.py"))]
-PAGES = [*ROOT.glob("*.md"), *ROOT.glob("docs/**/*.md"), *ROOT.glob("benchmarks/*.md")]
+PAGES = [*ROOT.glob("*.md"), *ROOT.glob("docs/**/*.md"), *ROOT.glob("benchmarks/*.md"), *ROOT.glob("examples/**/*.md")]
 
 
 def start_commands() -> list[str]:

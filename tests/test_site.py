@@ -13,6 +13,7 @@ import pytest
 
 from tests.processor import slow
 from tests.programs import CMAKE, HERE
+from tools.manual.docstrings import plain, rewritten
 from tools.manual.pages import INCLUDED, contents, parts
 
 ROOT = Path(__file__).resolve().parent.parent
@@ -49,6 +50,11 @@ def run(command: list[str], folder: Path) -> str:
     )
     assert done.returncode == 0, (done.stdout + done.stderr)[-3000:]
     return done.stdout
+
+
+def test_examples_of_extensions_run(tmp_path: Path) -> None:
+    blocks = BLOCK.findall((DOCS / "extending.md").read_text())
+    run([sys.executable, "-W", "error", "-c", "\n".join(text for kind, text in blocks if kind == "python")], tmp_path)
 
 
 @pytest.mark.parametrize("name", ["arm", "identification", "legs", slow("jax")])
@@ -92,3 +98,35 @@ def test_equations_become_mathml() -> None:
     for equation in equations:
         made = convert(equation, display="block")
         assert made.startswith("<math") and "\\" not in made, equation
+
+
+def test_markup_outside_code_is_escaped() -> None:
+    assert plain("a*b in `x*y_`, |q| and dt_") == r"a\*b in `x*y_`, \|q\| and dt\_"
+
+
+def test_parameters_and_quantities_of_a_docstring_become_lists() -> None:
+    text = ["Moves it.", "", "step [s]: how long. limit: (3,) [m], at most; see", "`load`. ModelError says why."]
+    assert rewritten(text, ["step", "limit"]) == [
+        *("Moves it.", "", "* step [s]: how long.", "", "* limit: (3,) [m], at most; see `load`.", ""),
+        *("ModelError says why.", ""),
+    ]
+    port = "q (..., nq) [rad | m], frame joint: configuration"
+    assert rewritten(["id.", "", port], []) == ["id.", "", r"* q (..., nq) [rad \| m], frame joint: configuration", ""]
+
+
+def test_a_page_loads_nothing_from_elsewhere(tmp_path: Path) -> None:
+    pytest.importorskip("furo")
+    pytest.importorskip("sphinx")
+    (tmp_path / "docs").mkdir()
+    (tmp_path / "docs" / "index.md").write_text("# Manual\n\n## Part\n\n* [a page](page.md)\n")
+    (tmp_path / "docs" / "page.md").write_text(
+        "# A page\n\nFor $x_1$, back to [the index](index.md#part).\n\n$$y^2$$\n"
+    )
+    made = tmp_path / "made"
+    settings = ROOT / "tools" / "manual"
+    run([sys.executable, "-m", "sphinx", "-q", "-W", "-c", str(settings), str(tmp_path), str(made)], ROOT)
+    page = (made / "docs" / "page.html").read_text()
+    assert page.count("<math") == 2 and 'href="index.html#part"' in page
+    loaded = re.findall(r"<(?:script|link|img)[^>]*(?:src|href)=\"([^\"]*)", page)
+    assert loaded and not [place for place in loaded if "//" in place]
+    assert "docs/index.html" in (made / "index.html").read_text()

@@ -23,12 +23,14 @@ default_role = "code"
 
 myst_enable_extensions = ["dollarmath"]
 myst_heading_anchors = 4  # the anchors that GitHub gives to headings
-autodoc_member_order, autodoc_typehints = "bysource", "signature"
+autodoc_member_order, autodoc_typehints, autodoc_typehints_format = "bysource", "signature", "short"
+autodoc_type_aliases = {name: name for name in ("Array", "ArrayLike", "DTypeLike", "Size")}
+smartquotes = False  # "cpu" is a word that one types
 autodoc_default_options = {"members": True, "inherited-members": True, "exclude-members": "with_traceback, add_note"}
 
 html_theme, html_title, html_show_sphinx = "furo", "Condyle", False
 html_math_renderer = "mathml"
 html_copy_source = False
 html_additional_pages = {"index": "front.html"}
-templates_path = ["templates"]
+templates_path, html_static_path, html_css_files = ["templates"], ["static"], ["manual.css"]
 copybutton_selector = "div.highlight-sh pre, div.highlight-bash pre, div.highlight-python pre"

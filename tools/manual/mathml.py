@@ -20,7 +20,7 @@ def inline(page: HTML5Translator, node: math) -> None:
 def display(page: HTML5Translator, node: math_block) -> None:
     """An equation of its own; a blank line parts two of them, as in Sphinx's own renderers."""
     for equation in filter(str.strip, node.astext().split("\n\n")):
-        page.body.append(f'<div class="math">{convert(equation, display="block")}</div>')
+        page.body.append(f'<div class="equation">{convert(equation, display="block")}</div>')
 
 
 def setup(app: Sphinx) -> dict[str, bool]:
