@@ -8,8 +8,7 @@ from __future__ import annotations
 import sys
 from pathlib import Path
 
-HERE = Path(__file__).resolve().parent
-sys.path[:0] = [str(HERE), str(HERE.parents[1] / "src")]
+sys.path.insert(0, str(Path(__file__).resolve().parent))
 
 from pages import INCLUDED  # noqa: E402
 
