@@ -10,9 +10,9 @@ from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).resolve().parent))
 
-from pages import INCLUDED  # noqa: E402
+from pages import INCLUDED
 
-from condyle.version import __version__  # noqa: E402
+from condyle.version import __version__
 
 project, author, copyright = "Condyle", "the authors of Condyle", "the authors of Condyle, Apache-2.0"
 version = release = __version__
