@@ -57,6 +57,17 @@ def test_examples_of_extensions_run(tmp_path: Path) -> None:
     run([sys.executable, "-W", "error", "-c", "\n".join(text for kind, text in blocks if kind == "python")], tmp_path)
 
 
+@pytest.mark.parametrize("page", ["guide", "large-jobs", "links", "fpga"])
+def test_programs_of_a_page_run(page: str, tmp_path: Path) -> None:
+    if page == "fpga" and not shutil.which("iverilog"):
+        pytest.skip("iverilog is not installed")
+    if page == "large-jobs":
+        pytest.importorskip("dask.array")
+    shutil.copy(DOCS / "arm.urdf", tmp_path)
+    blocks = BLOCK.findall((DOCS / f"{page}.md").read_text())
+    run([sys.executable, "-W", "error", "-c", "\n".join(text for kind, text in blocks if kind == "python")], tmp_path)
+
+
 @pytest.mark.parametrize("name", ["arm", "identification", "legs", slow("jax")])
 def test_python_of_a_tutorial_runs_and_prints_what_the_page_says(name: str, tmp_path: Path) -> None:
     blocks = BLOCK.findall((DOCS / "tutorials" / f"{name}.md").read_text())
