@@ -17,7 +17,7 @@ ROOT = Path(__file__).resolve().parent.parent
 PROGRAMS = [ROOT / "docs" / "tour.py", *sorted((ROOT / "examples").glob("*.py"))]
 NEEDS = {"17_trotting.py": "crocoddyl"}
 """Packages that the test extra lacks, of programs that need one."""
-PAGES = [*ROOT.glob("*.md"), *ROOT.glob("docs/**/*.md"), *ROOT.glob("benchmarks/*.md")]
+PAGES = [*ROOT.glob("*.md"), *ROOT.glob("docs/**/*.md"), *ROOT.glob("benchmarks/*.md"), *ROOT.glob("examples/**/*.md")]
 
 
 def start_commands() -> list[str]:
