@@ -12,6 +12,7 @@ import condyle
 from condyle import Dynamics, ModelWarning, Robot
 from condyle.choices import PAPERS
 from condyle.functions import DEFAULT, FUNCTIONS
+from condyle.functions.contacts import CONSTRAINED
 from condyle.model.joints import JOINT_TYPES
 from condyle.model.robot import Joint
 from tests.accuracies import allowed
@@ -77,10 +78,12 @@ ON_A_MANIFOLD = ("integrate", "difference")
 
 IN_TIME = ("step", "dstep")
 """Held to Pinocchio's aba and integrate, and to crocoddyl, in tests/cli/rivals/test_steps.py."""
+HELD = tuple(one.name for one in CONSTRAINED)
+"""Functions of contacts are held to Pinocchio's in test_pinocchio_contacts.py."""
 
 
 @pytest.mark.parametrize("forces", [False, True], ids=["no_forces", "f_ext"])
-@pytest.mark.parametrize("function", [name for name in FUNCTIONS if name not in (*ON_A_MANIFOLD, *IN_TIME)])
+@pytest.mark.parametrize("function", [name for name in FUNCTIONS if name not in (*ON_A_MANIFOLD, *IN_TIME, *HELD)])
 @pytest.mark.parametrize("name", ROBOTS)
 def test_reference(name: str, function: str, forces: bool) -> None:
     if forces and not FUNCTIONS[function].takes_f_ext:

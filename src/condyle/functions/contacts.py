@@ -35,7 +35,7 @@ FRICTION = Port(
     "friction", ("n_contacts",), "1", "-", "Coulomb's coefficient of each contact; below zero counts as zero"
 )
 PUSH = Port("impulse", ("n_contacts", "3"), "N s", "world", "on the body at each contact, over the step")
-RESIDUAL = Port("residual", (), "m/s", "-", "how far contacts are from complementarity: zero at a solution")
+RESIDUAL = Port("residual", (), "m/s", "-", "how far contacts are from complementarity: zero at a solution", beside="v")
 
 SOLVED, DERIVED = Accuracy(1e-8, 5e-4), Accuracy(1e-7, 5e-3)
 CONDITION = 512.0
