@@ -66,6 +66,7 @@ def test_readme_program_runs(tmp_path: Path) -> None:
         "contacts",
         "loops",
         "friction",
+        "viewer",
         slow("derivatives"),
     ],
 )

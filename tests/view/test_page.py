@@ -74,6 +74,22 @@ def test_layers_are_switched(page) -> None:
     assert not any(ball.visible for ball in balls)
 
 
+def test_forces_without_length_are_hidden() -> None:
+    pytest.importorskip("viser", reason="needs viser: pip install 'condyle[view]'")
+    force = {"iiwa_link_7": np.array([(0.0, 0.0, 0.0), (0.0, 0.0, 50.0)])}
+    with ARM.show(trajectory=np.zeros((2, 7)), forces=force, browser=False, port=18080) as shown:
+        (arrow,) = shown._stage.arrows
+        assert not arrow.visible
+        shown.time = 1
+        assert arrow.visible
+        start, end = arrow.points[0]
+        np.testing.assert_allclose(start, shown.scene.force_points["iiwa_link_7"][1, 0], atol=1e-6)
+        assert end[2] > start[2]
+        shown._stage.show("forces", False)
+        shown.time = 1
+        assert not arrow.visible
+
+
 def test_it_plays_in_time(page) -> None:
     page._playing = True
     assert page._closed.wait(0.3) is False

@@ -19,7 +19,7 @@ from condyle.text import printable
 from condyle.view.drawing import AXIS, FORCE, TRIAD
 from condyle.view.parts import Point
 from condyle.view.scene import Scene
-from condyle.view.svg import LIGHT
+from condyle.view.svg import DARK, LIGHT
 
 MISSING = "the viewer in the browser is viser: pip install 'condyle[view]'; a file needs nothing: file='arm.svg'"
 HOST = "127.0.0.1"
@@ -49,25 +49,21 @@ def quaternion(turn: Array) -> Array:
     return np.linalg.eigh(k)[1][:, -1]
 
 
-def colour(style: str) -> tuple[int, int, int]:
-    """Of a style, as three numbers of 0 to 255."""
-    code = LIGHT[style]
-    return int(code[1:3], 16), int(code[3:5], 16), int(code[5:7], 16)
-
-
 @dataclass
 class Stage:
     """The nodes of a scene on a server. Names of the model are shown as text and never part of a node's path."""
 
     server: Any
     scene: Scene
+    dark: bool = False
 
     def __post_init__(self) -> None:
         self.layers: dict[str, list[Any]] = {layer: [] for layer in LAYERS}
         self.bodies: list[list[Any]] = []
         self.coms: list[Any] = []
         self.links: Any = None
-        self.arrows: Any = None
+        self.arrows: list[Any] = []
+        self.shown: dict[str, bool] = dict.fromkeys(LAYERS, True)
         size = self.scene.size
         self.server.scene.set_up_direction("+z")
         wide = 4.0 * size + float(np.ptp(self.scene.origins[0, :, -1, :2])) * 2.0
@@ -80,11 +76,19 @@ class Stage:
             self._robot(robot)
         ends = self._ends(0)
         if len(ends):
-            self.links = self.server.scene.add_line_segments("/links", ends, colour("link"), thickness=0.012 * size)
+            self.links = self.server.scene.add_line_segments(
+                "/links", ends, self.colour("link"), thickness=0.012 * size
+            )
             self.layers["links"].append(self.links)
-        if self.scene.forces:
-            self.arrows = self._arrows("/forces", self._forces(0), "force", 0.008)
-            self.layers["forces"].append(self.arrows)
+        for k, ends in enumerate(self._forces(0)):
+            self.arrows.append(self._arrows(f"/forces/{k}", ends[None], "force", 0.008))
+        self.layers["forces"] += self.arrows
+        self._push(0)
+
+    def colour(self, style: str) -> tuple[int, int, int]:
+        """Of a style, as three numbers of 0 to 255."""
+        code = (DARK if self.dark else LIGHT)[style]
+        return int(code[1:3], 16), int(code[3:5], 16), int(code[5:7], 16)
 
     def _robot(self, robot: int) -> None:
         """Nodes of the bodies, the world last, and what is fixed on each."""
@@ -101,7 +105,7 @@ class Stage:
             ball = self.server.scene.add_icosphere(
                 f"{at[e.centre.body]}/body{k}",
                 scale=tuple(radii),
-                color=colour("body"),
+                color=self.colour("body"),
                 opacity=0.45,
                 wxyz=quaternion(e.axes),
                 position=e.centre.at,
@@ -111,7 +115,7 @@ class Stage:
         for k, axis in enumerate(scene.parts.axes):
             along = axis.direction * AXIS * scene.size
             ends = np.stack([axis.at.at - 0.5 * along, axis.at.at + along])[None]
-            self.layers["axes"].append(self._arrows(f"{at[axis.at.body]}/axis{k}", ends, "axis", 0.004))
+            self.layers["axes"].append(self._arrows(f"{at[axis.at.body]}/axis{k}", ends, "axis", 0.006))
         for k, mark in enumerate(scene.parts.marks):
             place = {"wxyz": quaternion(mark.axes), "position": mark.origin.at}
             length = TRIAD * scene.size
@@ -123,7 +127,7 @@ class Stage:
             )
             self.layers["frames"].append(frame)
             self.layers["names"].append(label)
-        com = self.server.scene.add_icosphere(f"{root}/com", radius=0.02 * scene.size, color=colour("com"))
+        com = self.server.scene.add_icosphere(f"{root}/com", radius=0.02 * scene.size, color=self.colour("com"))
         com.position = scene.com[0, robot]
         self.coms.append(com)
         self.layers["com"].append(com)
@@ -131,7 +135,7 @@ class Stage:
     def _arrows(self, name: str, ends: Array, style: str, radius: float) -> Any:
         thick = radius * self.scene.size
         return self.server.scene.add_arrows(
-            name, ends, colour(style), shaft_radius=thick, head_radius=2.5 * thick, head_length=6.0 * thick
+            name, ends, self.colour(style), shaft_radius=thick, head_radius=2.5 * thick, head_length=6.0 * thick
         )
 
     def _ends(self, time: int) -> Array:
@@ -141,6 +145,9 @@ class Stage:
         return np.reshape(now, (-1, 2, 3))
 
     def _forces(self, time: int) -> Array:
+        """Of all arrows, (n, 2, 3)."""
+        if not self.scene.forces:
+            return np.zeros((0, 2, 3))
         starts = np.concatenate([at[time] for at in self.scene.force_points.values()])
         pushed = np.concatenate([force[time] for force in self.scene.forces.values()])
         scale = FORCE * self.scene.size / self.scene.weight
@@ -157,9 +164,18 @@ class Stage:
                 self.coms[robot].position = scene.com[time, robot]
             if self.links is not None:
                 self.links.points = np.asarray(self._ends(time), np.float32)
-            if self.arrows is not None:
-                self.arrows.points = np.asarray(self._forces(time), np.float32)
+            self._push(time)
 
     def show(self, layer: str, visible: bool) -> None:
+        self.shown[layer] = visible
         for node in self.layers[layer]:
             node.visible = visible
+        if layer == "forces":
+            self._push(self.time)
+
+    def _push(self, time: int) -> None:
+        """The arrows of forces; one without length would still have a head, and is hidden."""
+        self.time = time
+        for arrow, ends in zip(self.arrows, self._forces(time), strict=True):
+            arrow.points = np.asarray(ends[None], np.float32)
+            arrow.visible = self.shown["forces"] and bool(np.linalg.norm(ends[1] - ends[0]) > 1e-6 * self.scene.size)

@@ -96,10 +96,7 @@ def _robot(sheet: Sheet, scene: Scene, shot: Shot, layers: tuple[str, ...]) -> N
         sheet.dot(scene.com[shot.time, shot.robot], 5.5, "com", shot.opacity, "centre of mass")
         sheet.dot(scene.com[shot.time, shot.robot], 1.5, "com solid", shot.opacity)
     if "forces" in layers:
-        for name, force in scene.forces.items():
-            start, size = (of[shot.time, shot.robot] for of in (scene.force_points[name], force))
-            title = f"force on {printable(name)}: {np.linalg.norm(size):.4g} N"
-            sheet.arrow(start, start + _force(scene, size), "force", shot.opacity, title)
+        _forces(sheet, scene, shot)
     if "names" in layers and shot.time == scene.times - 1:
         _names(sheet, scene, shot)
 
@@ -144,6 +141,14 @@ def _frames(sheet: Sheet, scene: Scene, shot: Shot) -> None:
         ends = at + TRIAD * scene.size * scene.turned(mark.origin.body, mark.axes)[shot.time, shot.robot].T
         for letter, end in zip("xyz", ends, strict=True):
             sheet.line([at, end], letter, shot.opacity, f"{letter} of {printable(mark.name)}")
+
+
+def _forces(sheet: Sheet, scene: Scene, shot: Shot) -> None:
+    for name, force in scene.forces.items():
+        start, pushed = (of[shot.time, shot.robot] for of in (scene.force_points[name], force))
+        if pushed.any():
+            title = f"force on {printable(name)}: {np.linalg.norm(pushed):.4g} N"
+            sheet.arrow(start, start + _force(scene, pushed), "force", shot.opacity, title)
 
 
 def _names(sheet: Sheet, scene: Scene, shot: Shot) -> None:

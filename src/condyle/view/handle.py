@@ -16,14 +16,14 @@ from condyle.view.browser import HOST, Stage, viser
 from condyle.view.drawing import checked_layers
 from condyle.view.scene import Scene
 
-TITLES = {
-    "bodies": "bodies (ellipsoids of inertia)",
-    "links": "links",
-    "axes": "joint axes",
-    "frames": "frames",
-    "names": "names of frames",
-    "com": "centre of mass",
-    "forces": "forces",
+HINTS = {
+    "bodies": "ellipsoids with the mass and inertia of each body",
+    "links": "from joint to joint",
+    "axes": "of joints, in their positive direction",
+    "frames": "x red, y green, z blue",
+    "names": "of frames",
+    "com": "centre of mass of what moves",
+    "forces": "as they were given",
 }
 SPEEDS = (0.1, 4.0)
 MOST_NAMES = 20
@@ -52,7 +52,7 @@ class View:
         except OSError as error:
             raise DeviceError(f"port {port} cannot be had: {error}; name another: port=") from None
         self._server.request_share_url = _refused  # a page could ask for a tunnel to the internet
-        self._again, self._layers = again, {layer: layer in shown for layer in LAYERS}
+        self._again, self._dark, self._layers = again, dark, {layer: layer in shown for layer in LAYERS}
         self._lock, self._closed = threading.RLock(), threading.Event()
         self._time, self._speed, self._playing = 0, 1.0, False
         self._server.gui.configure_theme(dark_mode=dark, show_logo=False, show_share_button=False)
@@ -118,7 +118,8 @@ class View:
         with self._lock:
             self._server.scene.reset()
             self._server.gui.reset()
-            self._stage, self._time, self._slider = Stage(self._server, scene), 0, None
+            self._server.gui.main_panel.dock_right()  # beside the robots, not over them
+            self._stage, self._time, self._slider = Stage(self._server, scene, self._dark), 0, None
             self._controls()
 
     def _controls(self) -> None:
@@ -148,7 +149,7 @@ class View:
                 self._toggle(gui, layer)
 
     def _toggle(self, gui: Any, layer: str) -> None:
-        box = gui.add_checkbox(TITLES[layer], self._layers[layer])
+        box = gui.add_checkbox(layer, self._layers[layer], hint=HINTS[layer])
 
         def changed(_: object) -> None:
             with self._lock:

@@ -30,8 +30,8 @@ class Scene:
     rotations (T, N, n_bodies + 1, 3, 3), origins (T, N, n_bodies + 1, 3): body frames in world axes; the last one is
     the world of that robot, so that body -1 is found. com (T, N, 3): of what moves. forces: (T, N, 3) [N] in world
     axes by frame. force_points: where they act, (T, N, 3). weight [N]: of one robot. size [m]: the diagonal of the box
-    around one robot at the first time. floor [m]: the height of the ground, 0 or that of the lowest point then where a joint is
-    below 0.
+    around one robot at the first time. floor [m]: the height of the ground, 0, or the lowest point then where a joint
+    is below 0.
     """
 
     name: str
