@@ -13,7 +13,7 @@ import pytest
 
 from tests.processor import slow
 from tests.programs import CMAKE, HERE
-from tools.manual.docstrings import plain, rewritten
+from tools.manual.docstrings import plain, readable, rewritten
 from tools.manual.pages import INCLUDED, contents, parts
 
 ROOT = Path(__file__).resolve().parent.parent
@@ -129,6 +129,12 @@ def test_parameters_and_quantities_of_a_docstring_become_lists() -> None:
     ]
     port = "q (..., nq) [rad | m], frame joint: configuration"
     assert rewritten(["id.", "", port], []) == ["id.", "", r"* q (..., nq) [rad \| m], frame joint: configuration", ""]
+
+
+def test_types_are_readable() -> None:
+    assert readable(None) is None
+    assert readable("(q: TypeAliasForwardRef('ArrayLike') | None)") == "(q: ArrayLike | None)"
+    assert readable("dict[str, ndarray[tuple[Any, ...], dtype[floating]]]") == "dict[str, ndarray]"
 
 
 def test_a_page_loads_nothing_from_elsewhere(tmp_path: Path) -> None:
