@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import pickle
+from dataclasses import replace
+from pathlib import Path
 
 import pytest
 
@@ -61,3 +63,20 @@ def test_text_of_a_model_starts_no_line(forged: str) -> None:
     assert line.isprintable()
     assert len(listed([Finding("note", "odd", None, None, f"joint {forged}")] * 2).splitlines()) == 1
     assert "\u202e" not in str(UnsupportedError("x\u202ey"))
+
+
+def test_a_path_is_said_from_where_one_stands(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """From the working directory or from home where the file lies below; the data keep the whole path."""
+    file = tmp_path / "ws" / "arms" / "arm.urdf"
+    file.parent.mkdir(parents=True)
+    finding = Finding("note", "odd", str(file), 7, "joint 'j'")
+    monkeypatch.setenv("HOME", str(tmp_path / "elsewhere"))
+    assert str(finding) == f"{file}:7: joint 'j': odd"
+    monkeypatch.setenv("HOME", str(tmp_path))
+    assert str(finding) == "~/ws/arms/arm.urdf:7: joint 'j': odd"
+    monkeypatch.chdir(tmp_path / "ws")
+    assert str(finding) == "arms/arm.urdf:7: joint 'j': odd"
+    assert listed([finding, replace(finding, element="joint 'k'", line=9)]).startswith("note: arms/arm.urdf: 2 joints")
+    assert finding.file == str(file)
+    assert str(replace(finding, file="../arm.urdf")).startswith("../arm.urdf:7")
+    assert str(replace(finding, file=f"{tmp_path}/ws2/arm.urdf")).startswith("~/ws2/arm.urdf:7")

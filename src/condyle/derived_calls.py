@@ -162,7 +162,10 @@ class Derivative:
     def __call__(self, *args: Any, **named: Any) -> Any:
         """The answers: an array, or a named tuple."""
         if len(args) != len(self._taken) or not named.keys() <= self._options:
-            given = self.__signature__.bind(*args, **named).arguments
+            try:
+                given = self.__signature__.bind(*args, **named).arguments
+            except TypeError as error:
+                raise TypeError(f"{self.function.called}: {error}") from None
         else:
             given = {**dict(zip(self._taken, args, strict=True)), **named}
         forces = self._always or any(given.get(name) is not None for name in (F_EXT.name, DF_EXT))
@@ -202,7 +205,7 @@ class Derivative:
             return form.shaped(_packed_sums(form, answers, given, out))
         if not all(isinstance(answer, np.ndarray) for answer in answers):
             raise UnsupportedError(
-                f"{self.function.method}: one row for all states has a sum of cotangents as its answer, which is not "
+                f"{self.function.called}: one row for all states has a sum of cotangents as its answer, which is not "
                 "made on the GPU: give every argument the same batch, and sum the answer"
             )
         shapes = [batch + spec.dims for batch, spec in zip(own, outputs, strict=False)]
@@ -218,7 +221,7 @@ def _packed_sums(form: Form, answers: Sequence[Packed], given: Sequence[Any], ou
     """The cotangents, packed where the input is, plain where one row was given for all states."""
     if out is not None:
         raise UnsupportedError(
-            f"{form.function.method}: out= is for packed arguments alone, or for plain ones; an input that is one row "
+            f"{form.function.called}: out= is for packed arguments alone, or for plain ones; an input that is one row "
             "for all states has a plain cotangent: leave out= out"
         )
     pairs = zip(answers, given, strict=False)

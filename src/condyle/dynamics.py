@@ -168,8 +168,8 @@ class Dynamics(Packing, Rolling, Mapped, About, Methods):
         every = (*given, *(out if isinstance(out, (tuple, list)) else (out,)))
         first = next((x for x in every if isinstance(x, Packed)), None)
         if first is not None:
-            if f_ext is not None and isinstance(args[0], Packed) and not isinstance(f_ext, Packed):
-                given = (*args, self._packed_forces(f_ext, first.batch))
+            if any(isinstance(x, Packed) for x in args):
+                given = self.with_packed_forces(name, given, f_ext is not None, first.batch)
             packed = self._packed_binder(name, f_ext is not None).bind(given, out)
             return cast("tuple[Array, ...]", packed.run(self.kernel(name, f_ext is not None), self.threads))
         call = binder.bind(args, f_ext, cast("Array | Sequence[Array] | None", out))
@@ -236,7 +236,7 @@ class Dynamics(Packing, Rolling, Mapped, About, Methods):
     def _packed_binder(self, name: str, f_ext: bool) -> PackedBinder:
         function = FUNCTIONS[name]
         layouts = self._compiler.layouts(name, f_ext, self._target, self._dtype)
-        return PackedBinder(function.method, [port.name for port in function.ports(f_ext)], layouts, self.dtype)
+        return PackedBinder(function.called, [port.name for port in function.ports(f_ext)], layouts, self.dtype)
 
     def kernel(self, name: str, f_ext: bool = False) -> Kernel:
         """The compiled code of a function by its short name, for callers other than Python."""

@@ -6,7 +6,7 @@ import re
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
-from condyle.text import printable, printable_lines
+from condyle.text import printable, printable_lines, short_path
 
 SEVERITIES = ("error", "physics", "note")
 """Of findings, the worst first."""
@@ -34,8 +34,9 @@ class Finding:
     cure: str | None = None
 
     def __str__(self) -> str:
-        """One line, without the severity; text of the file is escaped where it could pass for more."""
-        place = "" if self.file is None else self.file + (f":{self.line}" if self.line is not None else "") + ": "
+        """One line, without the severity, its path short; text of the file is escaped where it could pass for more."""
+        line = "" if self.line is None else f":{self.line}"
+        place = "" if self.file is None else f"{short_path(self.file)}{line}: "
         element = "" if self.element is None else f"{self.element}: "
         cure = "" if self.cure is None else f" ({self.cure})"
         return printable(f"{place}{element}{self.message}{cure}")
@@ -77,7 +78,7 @@ def _line(group: Sequence[Finding]) -> str:
     first = group[0]
     if len(group) == 1:
         return str(first)
-    file = "" if first.file is None else f"{first.file}: "
+    file = "" if first.file is None else f"{short_path(first.file)}: "
     names = list(dict.fromkeys(_name(finding) for finding in group))
     what = f"{_kind(first)}s" if len(names) == len(group) and _kind(first) else "times"
     alike = all(finding.message == first.message for finding in group)

@@ -17,9 +17,10 @@ from condyle.errors import UnsupportedError
 from condyle.functions import DEFAULT, takes
 from condyle.functions.open_rollouts import known_as, open_name, opened
 from condyle.model import robot as model
+from condyle.model.array import dtype_name
 from condyle.model.contact import Contact
 from condyle.model.tree import tree_of
-from condyle.options import bound_of, check_choice, dtype_name, numbers_of
+from condyle.options import bound_of, check_choice, numbers_of
 from condyle.specification import F_EXT, UNBOUND, Bound
 from condyle.version import __version__
 

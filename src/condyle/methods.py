@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections import namedtuple
 from collections.abc import Callable, Sequence
+from difflib import get_close_matches
 from functools import cache
 from inspect import Parameter, Signature
 from typing import Any, Protocol
@@ -68,7 +69,10 @@ def method_of(function: Function) -> Callable[..., Any]:
     signature, optional = signature_of(function), function.takes_f_ext or function.forced
 
     def method(self: Caller, *args: Any, **named: Any) -> Any:
-        bound = signature.bind(self, *args, **named).arguments
+        try:
+            bound = signature.bind(self, *args, **named).arguments
+        except TypeError as error:
+            raise TypeError(f"{function.called}: {error}") from None
         given = [bound[port.name] for port in function.inputs]
         f_ext, out = bound.get("f_ext") if optional else None, bound.get("out")
         if f_ext is not None and function.forced:
@@ -103,6 +107,15 @@ def _line(port: Port) -> str:
     return f"{port.name} (..., {', '.join(port.dims)}) [{port.unit}], frame {port.frame}: {port.doc}"
 
 
+def _meant(name: str) -> str:
+    """The method that a wrong name, or a short one, was meant for; nothing for names that Python and NumPy ask for."""
+    if name.startswith("_"):
+        return ""
+    short = FUNCTIONS[name].method if name in FUNCTIONS else None
+    close = [short] if short else get_close_matches(name, [one.method for one in FUNCTIONS.values()], 2, 0.75)
+    return f"; did you mean {' or '.join(map(repr, close))}?" if close else ""
+
+
 class Methods:
     """One method for each function."""
 
@@ -111,7 +124,7 @@ class Methods:
         for function in FUNCTIONS.values():
             if function.method == name:
                 return method_of(function).__get__(self)
-        raise AttributeError(f"{type(self).__name__!r} object has no attribute {name!r}")
+        raise AttributeError(f"{type(self).__name__!r} object has no attribute {name!r}{_meant(name)}")
 
 
 for _function in FUNCTIONS.values():

@@ -7,9 +7,9 @@ from numbers import Integral
 from typing import NamedTuple
 
 import numpy as np
-from numpy.typing import DTypeLike, NDArray
+from numpy.typing import NDArray
 
-from condyle.choices import DTYPES, FORCE_FRAMES, INTEGRATORS, REFERENCE_FRAMES
+from condyle.choices import FORCE_FRAMES, INTEGRATORS, REFERENCE_FRAMES
 from condyle.errors import UnsupportedError
 from condyle.model.change import suggest
 from condyle.model.contact import Contact, anchors_of, checked_contacts, gains_of, normals_of
@@ -107,15 +107,3 @@ def whole(name: str, value: int, least: int, instead: str) -> int:
     if not isinstance(value, Integral) or not least <= value <= MOST:
         raise UnsupportedError(f"{name}={value!r}: give a whole number from {least} on, or {instead}")
     return int(value)
-
-
-def dtype_name(dtype: DTypeLike) -> str:
-    """ "float64" or "float32", however NumPy lets it be said; UnsupportedError for anything else."""
-    try:
-        found = None if dtype is None else np.dtype(dtype)  # pyright: ignore[reportUnnecessaryComparison]
-    except TypeError:
-        found = None
-    for name in DTYPES:
-        if found is not None and found == np.dtype(name):  # NumPy takes None for float64
-            return name
-    raise UnsupportedError(f"dtype={dtype!r}: allowed is {', '.join(map(repr, DTYPES))}")

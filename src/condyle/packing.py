@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -18,12 +19,17 @@ from condyle.runtime.rows import broadcast
 from condyle.specification import F_EXT, Function, Port
 from condyle.trace.structure import layout_of, sizes
 
+FORCES = (F_EXT.name, f"d{F_EXT.name}")
+"""Ports whose arrays packed calls broadcast: forces and tangents of them are mostly one for all states, or none."""
+
 
 def known_function(name: object) -> Function:
     """A function by its short name, derivatives too; UnsupportedError for what names none."""
     function = found(name)
     if function is None:
-        raise UnsupportedError(f"there is no function {name!r}; there are {', '.join(FUNCTIONS)}")
+        short = next((one.name for one in FUNCTIONS.values() if one.method == name), None)
+        cure = f"the method {name} has the short name {short!r}" if short else f"there are {', '.join(FUNCTIONS)}"
+        raise UnsupportedError(f"there is no function {name!r}; {cure}")
     return function
 
 
@@ -60,15 +66,31 @@ class Packing:
         bound = Binder(only, sizes(self._compiler.tree), self.dtype).bind((array,) if listed else (given,))
         return pack_rows(bound.inputs[0], layout, batch)
 
-    def _packed_forces(self, f_ext: ArrayLike, batch: tuple[int, ...]) -> Packed:
-        """External forces as packed calls take them: packed, one for each state."""
-        packed = self.pack(f_ext, F_EXT.name)
+    def with_packed_forces(
+        self, name: str, given: Sequence[ArrayLike], f_ext: bool, batch: tuple[int, ...]
+    ) -> tuple[ArrayLike, ...]:
+        """The arguments of a packed call, dense external forces and tangents of them packed, one for each state.
+
+        An array without batch dimensions stays as it is where forces are an input like others: calls take it.
+        """
+        ports = known_function(name).ports(f_ext)
+        if len(ports) != len(given):
+            return tuple(given)  # the call says what is missing
+        dense = [
+            port.name in FORCES and not isinstance(x, Packed) and (f_ext or np.ndim(x) > len(port.dims))
+            for port, x in zip(ports, given, strict=True)
+        ]
+        every = zip(ports, given, dense, strict=True)
+        return tuple(self._packed_forces(x, batch, port) if pack else x for port, x, pack in every)
+
+    def _packed_forces(self, f_ext: ArrayLike, batch: tuple[int, ...], port: Port) -> Packed:
+        packed = self.packed(f_ext, port)
         if packed.batch == batch:
             return packed
         if broadcast((packed.batch, batch)) != batch:
             others = f"{batch}, the batch of the other arguments"
-            raise ShapeError(f"f_ext has the batch {packed.batch}, which does not broadcast to {others}")
-        return self.pack(np.broadcast_to(packed.dense(), batch + packed.layout.dims), F_EXT.name)
+            raise ShapeError(f"{port.name} has the batch {packed.batch}, which does not broadcast to {others}")
+        return self.packed(np.broadcast_to(packed.dense(), batch + packed.layout.dims), port)
 
     def _port(self, shape: tuple[int, ...], name: str, of: str) -> Port:
         if not name:

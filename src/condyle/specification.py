@@ -132,7 +132,7 @@ class Function:
     column. forced: the function that is called instead, with external forces as its last input, where these are given
     and have answers of their own. repeat: of a function that is another one repeated over time; it has no routes.
     numbers: those of the robot that it depends on, of `condyle.ports.OPEN`. variant_of: the function that takes
-    fewer inputs.
+    fewer inputs. call: the method that a user calls, where it is not `method`.
     """
 
     name: str
@@ -161,6 +161,12 @@ class Function:
     repeat: Repeat | None = None
     numbers: tuple[str, ...] = ()
     variant_of: str = ""
+    call: str = ""
+
+    @property
+    def called(self) -> str:
+        """What a user calls it, for messages: the method, without the inputs that a variant takes by name."""
+        return self.call or self.method
 
     @cached_property
     def closed(self) -> Mapping[str, Closed]:
@@ -236,7 +242,13 @@ class Function:
         end = "".join(f"_{port.name}" for port in ports)
         inputs, plain = (*self.inputs, *ports), self.variant_of or self.name
         return replace(
-            self, name=self.name + end, method=self.method + end, inputs=inputs, inverse="", variant_of=plain
+            self,
+            name=self.name + end,
+            method=self.method + end,
+            inputs=inputs,
+            inverse="",
+            variant_of=plain,
+            call=self.called,
         )
 
     def _straight_ways(self) -> Mapping[str, Route]:

@@ -39,6 +39,22 @@ def quoted(text: str) -> str:
     return printable(repr(text))
 
 
+def short_path(path: str) -> str:
+    """An absolute path as a person would write it here: from the working directory, or from home with "~", where it
+    lies below; any other path as it is."""
+    if not Path(path).is_absolute():
+        return path
+    try:
+        places = ((Path.cwd(), ""), (Path.home(), f"~{os.sep}"))
+    except (OSError, RuntimeError):  # a working directory that was deleted, or no home
+        return path
+    for folder, start in places:
+        inside = f"{folder}{os.sep}"
+        if folder != folder.parent and path.startswith(inside):
+            return start + path[len(inside) :]
+    return path
+
+
 def _escaped(char: str) -> str:
     shown = repr(char)[1:-1]
     return shown if shown != char else f"\\u{ord(char):04x}" if ord(char) < 0x10000 else f"\\U{ord(char):08x}"

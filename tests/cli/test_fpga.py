@@ -13,6 +13,17 @@ def test_a_report(run, pendulum, tmp_path) -> None:
     assert "<svg" in page.read_text()
 
 
+@pytest.mark.parametrize(
+    ("name", "shown"), [("pendulum", "pendulum"), ("My Arm-2", "My Arm-2"), ("a&lt;b&gt;", "a&lt;b&gt;"), ("", "robot")]
+)
+def test_the_page_has_the_name_of_the_robot(run, pendulum, tmp_path, name, shown) -> None:
+    """Also where it cannot name a module; text of the model stays text."""
+    page = tmp_path / "page.html"
+    ran = run("fpga", "report", pendulum(name), "--functions", "id", "--states", "50", "--html", str(page))
+    assert ran.status == 0, ran.err
+    assert f"<title>{shown}: id</title>" in page.read_text() and f"<h1>{shown}: id</h1>" in page.read_text()
+
+
 def test_a_report_as_json(run, pendulum) -> None:
     ran = run("fpga", "report", pendulum(), "--states", "100", "--functions", "id", "--word", "32", "--json")
     assert ran.status == 0, ran.err

@@ -2,6 +2,7 @@ from __future__ import annotations
 
 import pytest
 
+import condyle
 from condyle.functions import FUNCTIONS
 
 FOLLOWED = """<robot name="followed">
@@ -125,6 +126,15 @@ def test_a_card_that_is_not_there_is_not_invented(run, pendulum, monkeypatch) ->
     said = run("info", pendulum(), "--target", "cuda").out
     assert "there is no GPU here: estimates are for a card with 132 multiprocessors" in said
     assert "GPU 0" not in said
+
+
+def test_a_tree_too_deep_to_indent_has_numbers_and_a_legend(run, tmp_path) -> None:
+    legend = "from 13 on it is a number in brackets: [13] has 13 joints between it and the root"
+    for n, has in ((13, False), (14, True)):
+        path = tmp_path / f"chain{n}.urdf"
+        path.write_text(condyle.chain(n, rng=0).to_urdf())
+        said = run("info", str(path)).out
+        assert (legend in said, "[13] joint13" in said) == (has, has)
 
 
 def test_functions_are_listed_without_a_robot(run) -> None:

@@ -100,7 +100,7 @@ def test_a_cotangent_has_the_shape_of_its_input(dyn: Dynamics, given: dict[str, 
     out = tuple(np.full_like(x, np.nan) for x in found)
     again = dyn.vjp("fd")(q, v, tau[:1], bar, f_ext=f[0], out=out)
     assert all(one is two and np.array_equal(one, x) for one, two, x in zip(again, out, found, strict=True))
-    with pytest.raises(ShapeError, match=r"vjp_forward_dynamics_f_ext: out\[1\] has shape"):
+    with pytest.raises(ShapeError, match=r"vjp_forward_dynamics: out\[1\] has shape"):
         dyn.vjp("fd")(q, v, tau[:1], bar, f_ext=f[0], out=(out[0], out[0], *out[2:]))
     with pytest.raises(ShapeError, match="overlaps"):
         dyn.vjp("fd")(q, v, tau[:1], bar, f_ext=f[0], out=(out[0], v, *out[2:]))

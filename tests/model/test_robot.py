@@ -8,7 +8,7 @@ from dataclasses import FrozenInstanceError, replace
 import numpy as np
 import pytest
 
-from condyle.errors import ModelError, ShapeError
+from condyle.errors import ModelError, ShapeError, UnsupportedError
 from condyle.model.builder import Builder
 from condyle.model.generate import chain, random_tree
 from condyle.model.robot import Robot
@@ -211,6 +211,19 @@ def test_random_states_keep_to_the_limits(lower: float, upper: float, low: float
     q = robot.random_state(500, 0).q
     assert low <= q.min() < low + 0.1 * (high - low)
     assert high >= q.max() > high - 0.1 * (high - low)
+
+
+@pytest.mark.parametrize("dtype", ["float32", np.float32, np.dtype("f4")])
+def test_random_states_of_a_number_type_are_the_same_rounded(dtype: object) -> None:
+    robot = every_joint(floating_base=True)
+    exact, single = robot.random_state(5, 2), robot.random_state(5, 2, dtype=dtype)  # type: ignore[arg-type]
+    for one, other in zip(exact, single, strict=True):
+        assert one.dtype == np.float64
+        assert other.dtype == np.float32
+        np.testing.assert_array_equal(one.astype(np.float32), other)
+    robot.check_state(*single)
+    with pytest.raises(UnsupportedError, match="dtype='int': allowed is 'float64', 'float32'"):
+        robot.random_state(5, 2, dtype="int")
 
 
 def test_any_order_can_be_mapped() -> None:

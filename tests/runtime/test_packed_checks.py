@@ -86,6 +86,31 @@ def test_one_wrench_serves_all_packed_states(robot: Robot, compiled: dict[str, D
         np.testing.assert_array_equal(got.dense(), dyn.inverse_dynamics(q, v, v, dense))
 
 
+def test_dense_forces_are_broadcast_in_every_packed_call(robot: Robot, compiled: dict[str, Dynamics]) -> None:
+    """Where forces are one input among others too: with open numbers, in derivatives, in steps with E."""
+    dyn, opened, rng = compiled["cpu"], robot.compile(inputs=("inertias",)), np.random.default_rng(0)
+    q, v = robot.random_state(9, 0)
+    state, packed, wrong = (q, v, v), tuple(dyn.pack(x) for x in (q, v, v)), np.zeros((8, len(robot.bodies), 6))
+    f_ext = rng.uniform(-1, 1, (9, len(robot.bodies), 6))
+    for given in (f_ext[0], f_ext[:1], f_ext):
+        got = opened.inverse_dynamics(*packed, f_ext=given)
+        assert isinstance(got, Packed)
+        np.testing.assert_array_equal(got.dense(), opened.inverse_dynamics(*state, f_ext=given))
+        pairs = [
+            (dyn.step_derivatives(*packed, 0.01, f_ext=given), dyn.step_derivatives(*state, 0.01, f_ext=given)),
+            (dyn.vjp("id")(*packed, packed[1], f_ext=given), dyn.vjp("id")(*state, v, f_ext=given)),
+        ]
+        for some, others in pairs:
+            for x, y in zip(some, others, strict=True):
+                np.testing.assert_allclose(np.asarray(x), y, rtol=0, atol=1e-12 * np.abs(y).max())
+    tangent = dyn.jvp("id")(*packed, packed[1], packed[1], packed[1], df_ext=f_ext[:1])
+    np.testing.assert_array_equal(tangent.dense(), dyn.jvp("id")(*state, v, v, v, df_ext=f_ext[:1]))
+    for call in (opened.inverse_dynamics, dyn.vjp("id")):
+        more = () if call is opened.inverse_dynamics else (packed[1],)
+        with pytest.raises(ShapeError, match=r"f_ext has the batch \(8,\), which does not broadcast to \(9,\)"):
+            call(*packed, *more, f_ext=wrong)
+
+
 def test_pack_is_checked_as_calls_are(compiled: dict[str, Dynamics], robot: Robot) -> None:
     dyn, nq = compiled["cpu"], robot.nq
     wrong: list[tuple[type[Exception], str, object, str]] = [

@@ -10,6 +10,7 @@ import pytest
 
 import condyle
 from condyle import Dynamics, ModelWarning, Robot
+from condyle.choices import PAPERS
 from condyle.functions import DEFAULT, FUNCTIONS
 from condyle.model.joints import JOINT_TYPES
 from condyle.model.robot import Joint
@@ -24,7 +25,6 @@ import pinocchio as pin
 from tests.twins.pinocchio_twin import FileTwin, Twin
 
 N = 5
-BUNDLED = ("iiwa14", "hyq", "atlas")
 
 
 def massless_bodies() -> Robot:
@@ -42,7 +42,7 @@ def massless_bodies() -> Robot:
 
 
 ROBOTS = {
-    **{name: lambda name=name: condyle.load(name, snap=0.0) for name in BUNDLED},
+    **{name: lambda name=name: condyle.load(name, snap=0.0) for name in PAPERS},
     "hyq_floating": lambda: condyle.load("hyq", snap=0.0, floating_base=True, gravity=(0.5, -1.0, -3.0)),
     "atlas_floating": lambda: condyle.load("atlas", snap=0.0, floating_base=True),
     "massless_bodies": massless_bodies,
@@ -127,7 +127,7 @@ def test_compiled_with_forces(function: str, compiled: Callable[..., Dynamics]) 
 
 
 @pytest.mark.parametrize("floating_base", [False, True], ids=["fixed", "floating"])
-@pytest.mark.parametrize("name", BUNDLED)
+@pytest.mark.parametrize("name", PAPERS)
 def test_urdf_that_we_write_means_the_robot_it_was_written_from(name: str, floating_base: bool) -> None:
     """Angles snapped to quarter turns are written as such; Pinocchio reads them back."""
     ours = condyle.load(name, floating_base=floating_base)

@@ -57,11 +57,11 @@ def run(arguments: argparse.Namespace) -> int:
     facts = Facts(options.name, robot.fingerprint, condyle.__version__, options.clock, options.word, options.boundary)
     if arguments.what == "simulate":
         return _simulate(arguments, robot, acc, facts)
-    return _report(arguments, acc, facts, _compared(arguments, robot, acc, options))
+    return _report(arguments, robot, acc, facts, _compared(arguments, robot, acc, options))
 
 
 def _name(robot: api.Robot) -> str:
-    """What the page calls the robot: its own name where that can name a module too."""
+    """What modules are called: the robot's own name where it can be one."""
     with suppress(UnsupportedError):
         return checked_name(robot.name)
     return "robot"
@@ -99,10 +99,12 @@ def _compared(
     return sheet
 
 
-def _report(arguments: argparse.Namespace, acc: hardware.Accelerator, facts: Facts, sheet: Sheet) -> int:
+def _report(
+    arguments: argparse.Namespace, robot: api.Robot, acc: hardware.Accelerator, facts: Facts, sheet: Sheet
+) -> int:
     found = report(acc, facts, sheet)
     if arguments.html:
-        arguments.html.write_text(page(acc, found), encoding="utf-8")
+        arguments.html.write_text(page(acc, found, robot.name), encoding="utf-8")
     if arguments.json:
         show_json(found)
         return 0

@@ -1,10 +1,12 @@
 """`condyle info`: the tree, closures, sizes, masses, warnings; with --counts the operations and the route of each
-function, with --target, --links or --batch what runs for a batch; with --functions what there is to compute.
+function, with --target, --links or --batch what runs for a batch; with --functions what there is to compute; with
+--graph the tree of joints.
 """
 
 from __future__ import annotations
 
 import argparse
+from pathlib import Path
 
 import condyle
 from condyle.choices import LINKS, TARGETS
@@ -26,6 +28,8 @@ from condyle.cli.export import functions
 from condyle.errors import UnsupportedError
 from condyle.text import printable
 
+DEEPEST = 12
+"""How many joints above one indent it in the tree."""
 COUNTS = ("function", "route", "mul", "add", "div", "sincos", "instructions")
 
 
@@ -40,6 +44,13 @@ def fill(command: argparse.ArgumentParser) -> None:
     command.add_argument(
         "--functions", action="store_true", help="the functions there are, what each takes and what runs it; no ROBOT"
     )
+    command.add_argument(
+        "--graph",
+        nargs="?",
+        const="",
+        metavar="FILE.svg",
+        help="draw the tree of joints, as text or into a file",
+    )
     command.add_argument("--counts", action="store_true", help="operations and route of each function")
     command.add_argument(
         "--also", metavar="vjp_fd,..", type=functions, default=(), help="derivatives that --counts and --target tell of"
@@ -53,9 +64,21 @@ def fill(command: argparse.ArgumentParser) -> None:
 def run(arguments: argparse.Namespace) -> int:
     if arguments.functions:
         return _functions(arguments)
+    _check_named(arguments)
+    loaded = load(arguments)
+    return _graph(loaded, arguments) if arguments.graph is not None else _tell(loaded, arguments)
+
+
+def _check_named(arguments: argparse.Namespace) -> None:
+    """There is a robot: `info --graph ROBOT` means it too."""
+    if arguments.robot is None and arguments.graph and not arguments.graph.endswith(".svg"):
+        arguments.robot, arguments.graph = arguments.graph, ""
     if arguments.robot is None:
         raise UnsupportedError("info: name a ROBOT (or --functions, to list what can be computed)")
-    loaded = load(arguments)
+
+
+def _tell(loaded: Loaded, arguments: argparse.Namespace) -> int:
+    """All but the graph."""
     asked = bool(arguments.target or arguments.links or arguments.batch)
     made = frames_of(loaded.robot, arguments), contacts_of(loaded.robot, arguments)
     counts, compared = _counted(loaded.robot, *made, arguments.also) if arguments.counts else (None, {})
@@ -78,6 +101,20 @@ def run(arguments: argparse.Namespace) -> int:
             )
     if asked:
         show("\n" + "\n".join(_explained(loaded, arguments)))
+    return 0
+
+
+def _graph(loaded: Loaded, arguments: argparse.Namespace) -> int:
+    """The tree of joints alone."""
+    from condyle.cli import graph
+
+    if arguments.graph:
+        graph.write_svg(loaded.robot, Path(arguments.graph))
+    lines = [f"wrote {arguments.graph}"] if arguments.graph else graph.text(loaded.robot)
+    if arguments.json:
+        show_json({"graph": lines})
+    else:
+        show("\n".join(lines))
     return 0
 
 
@@ -167,6 +204,11 @@ def _print(loaded: Loaded) -> None:
         for k, (joint, body) in enumerate(zip(robot.joints, robot.bodies, strict=True))
     ]
     show(table(("joint", "type", "q", "body", "mass / kg"), rows))
+    if any(_depth(robot.parents, k) > DEEPEST for k in range(len(robot.joints))):
+        show(
+            f"joints are indented by their depth; from {DEEPEST + 1} on it is a number in brackets: "
+            f"[{DEEPEST + 1}] has {DEEPEST + 1} joints between it and the root"
+        )
     if robot.contacts:
         held = [[one.frame, one.kind, one.other or "the world"] for one in robot.contacts]
         show("\n" + table(("closure of", "kind", "held on"), held))
@@ -176,12 +218,18 @@ def _print(loaded: Loaded) -> None:
         show(f"warning: {warning}")
 
 
-def _branch(parents: tuple[int, ...], k: int) -> str:
-    """Indentation by depth, kept short on a long chain."""
+def _depth(parents: tuple[int, ...], k: int) -> int:
+    """How many joints stand between joint k and the root."""
     depth = 0
     while parents[k] >= 0:
         k, depth = parents[k], depth + 1
-    return "  " * depth if depth <= 12 else f"[{depth}] "
+    return depth
+
+
+def _branch(parents: tuple[int, ...], k: int) -> str:
+    """Indentation by depth; its number where that would be too wide."""
+    depth = _depth(parents, k)
+    return "  " * depth if depth <= DEEPEST else f"[{depth}] "
 
 
 def _span(start: int, size: int) -> str:

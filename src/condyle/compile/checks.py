@@ -47,12 +47,14 @@ def check_bound(tree: Tree, function: Function, frames: Mapping[str, Frame]) -> 
     if wanting == "frames":
         some = ", ".join(map(repr, list(frames)[:SHOWN])) + (" and more" if len(frames) > SHOWN else "")
         raise UnsupportedError(
-            f"{function.method}: no frames were named; give frames=({tip_frame(frames)!r},), say. This robot has {some}"
+            f"{function.called}: no frames were named when the robot was compiled; "
+            f"compile(frames=({tip_frame(frames)!r},)) names one. This robot has {some}"
         )
     if wanting == "contacts":
         tip = tip_frame(frames) if frames else "foot"
         raise UnsupportedError(
-            f"{function.method}: the robot has no contacts; give contacts=(condyle.Contact({tip!r}, 'point'),), say"
+            f"{function.called}: the robot has no contacts; compile(contacts=(condyle.Contact({tip!r}, 'point'),)) "
+            "gives it one"
         )
     if wanting == "reference_frame":
         known = " or ".join(map(repr, function.reference_frames))

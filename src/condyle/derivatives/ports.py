@@ -144,6 +144,7 @@ def derived(
         base,
         name=str(name),
         method=f"{name.kind}_{base.method}" + str(name).removeprefix(f"{name.kind}_{name.of}"),
+        call=f"{name.kind}_{base.called}",
         equation=EQUATIONS[name.kind].format(_in_words(base)),
         inputs=(*base.inputs, *more),
         outputs=outputs,

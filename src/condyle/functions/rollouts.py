@@ -146,6 +146,7 @@ def _specified(name: str, repeat: Repeat, base: Function) -> Function:
         base,
         name=name,
         method=f"{base.method}_rollout",
+        call="rollout",
         equation=f"{base.method.replace('_', ' ')} {times}, one after the other",
         inputs=tuple(_taken(port, repeat) for port in base.inputs),
         outputs=tuple(_given(port, repeat) for port in base.outputs),

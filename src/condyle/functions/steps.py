@@ -81,6 +81,7 @@ AUXILIARY = (
         options=(*OPTIONS, "force_frame"),
         forced="",
         variant_of="dstep",
+        call=STEPS[1].called,
     ),
 )
 """What is called where external forces are given."""

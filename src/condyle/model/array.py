@@ -5,9 +5,10 @@ from __future__ import annotations
 from typing import TypeAlias
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike, DTypeLike, NDArray
 
-from condyle.errors import DTypeError, ShapeError
+from condyle.choices import DTYPES
+from condyle.errors import DTypeError, ShapeError, UnsupportedError
 
 Array: TypeAlias = NDArray[np.float64]
 
@@ -28,6 +29,18 @@ def reals(name: str, x: ArrayLike) -> NDArray[np.generic]:
     if array.dtype.kind not in "fiub":
         raise DTypeError(f"{name} is {array.dtype}, expected real numbers")
     return array
+
+
+def dtype_name(dtype: DTypeLike) -> str:
+    """ "float64" or "float32", however NumPy lets it be said; UnsupportedError for anything else."""
+    try:
+        found = None if dtype is None else np.dtype(dtype)  # pyright: ignore[reportUnnecessaryComparison]
+    except TypeError:
+        found = None
+    for name in DTYPES:
+        if found is not None and found == np.dtype(name):  # NumPy takes None for float64
+            return name
+    raise UnsupportedError(f"dtype={dtype!r}: allowed is {', '.join(map(repr, DTYPES))}")
 
 
 def frozen(x: ArrayLike, *shape: int) -> Array:

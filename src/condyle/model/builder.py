@@ -15,7 +15,8 @@ from condyle.model.contact import Contact
 from condyle.model.description import FIXED, Description, JointSpec, Link, MimicOf, Numbers, unit_axis
 from condyle.model.finish import GRAVITY, Options, finish
 from condyle.model.joints import JOINT_TYPES
-from condyle.model.parts import Body, massless, wrong_armature
+from condyle.model.named import wrong_armature
+from condyle.model.parts import Body, massless
 from condyle.model.placement import IDENTITY, Placement
 from condyle.model.robot import Robot
 

@@ -8,9 +8,9 @@ from types import MappingProxyType
 from typing import Any, NamedTuple
 
 import numpy as np
-from numpy.typing import ArrayLike
 
 from condyle.errors import Finding, ModelError
+from condyle.model import named
 from condyle.model.array import LARGEST, Array, congruence, frozen, moderate, short
 from condyle.model.joints import JOINT_TYPES, JointType
 from condyle.model.placement import Placement
@@ -53,7 +53,7 @@ class Mimic:
 class Body:
     """A rigid body: mass [kg], com (3,) [m] in its own frame, inertia (3, 3) [kg m²] about the com in body axes.
 
-    ModelError, which names the body, for an array of another shape.
+    ModelError, which names the body, for an array of another shape and a mass that is no number.
     """
 
     name: str
@@ -62,9 +62,9 @@ class Body:
     inertia: Array
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "mass", float(self.mass) + 0.0)
+        object.__setattr__(self, "mass", named.number(f"body {self.name!r}: mass", self.mass))
         for name, shape in (("com", (3,)), ("inertia", (3, 3))):
-            object.__setattr__(self, name, _frozen(f"body {self.name!r}: {name}", getattr(self, name), *shape))
+            object.__setattr__(self, name, named.array(f"body {self.name!r}: {name}", getattr(self, name), *shape))
 
     def __repr__(self) -> str:
         return f"<{type(self).__name__} {quoted(self.name)}: {self.mass:.4g} kg, com {short(self.com)} m>"
@@ -88,7 +88,8 @@ class Joint:
     its master for a mimic joint. lower, upper: the limits of q, (kind.nq,), infinite where there are none. effort,
     velocity: limits, (kind.nv,), infinite where there are none. armature, damping, friction: (kind.nv,), 0 where
     there is none. A free joint's linear armature acts along the parent's axes, one number for all three. ModelError,
-    which names the joint, for an array of another shape and for unequal ones of these.
+    which names the joint, for an array of another shape and for unequal ones of these, a type that there is not, a
+    placement that is none.
     """
 
     name: str
@@ -113,16 +114,21 @@ class Joint:
     mimic: Mimic | None
 
     def __post_init__(self) -> None:
+        what = f"joint {self.name!r}"
+        named.known_type(what, self.type)
+        for name in ("placement", "after"):
+            named.instance(f"{what}: {name}", getattr(self, name), Placement)
+        object.__setattr__(self, "pitch", named.number(f"{what}: pitch", self.pitch))
         kind = self.kind
         sizes = {"axis": 3, "lower": kind.nq, "upper": kind.nq}
         if self.second_axis is not None:
             sizes["second_axis"] = 3
         sizes |= dict.fromkeys(("effort", "velocity", "armature", "damping", "friction"), kind.nv)
         for name, size in sizes.items():
-            object.__setattr__(self, name, _frozen(f"joint {self.name!r}: {name}", getattr(self, name), size))
-        wrong = wrong_armature(kind, self.armature)
+            object.__setattr__(self, name, named.array(f"{what}: {name}", getattr(self, name), size))
+        wrong = named.wrong_armature(kind, self.armature)
         if wrong:
-            raise ModelError([Finding("error", wrong, element=f"joint {self.name!r}")])
+            raise ModelError([Finding("error", wrong, element=what)])
 
     def __repr__(self) -> str:
         """One line: what it is, and where its numbers stand."""
@@ -150,31 +156,12 @@ class Joint:
         return slice(self.v_index, self.v_index + self.nv)
 
 
-def _frozen(what: str, value: ArrayLike, *shape: int) -> Array:
-    """`frozen`, with an error that says what is wrong."""
-    try:
-        return frozen(value, *shape)
-    except (ValueError, TypeError) as error:
-        raise ModelError(f"{what}: {error}") from None
-
-
-def wrong_armature(kind: JointType, armature: Array) -> str:
-    """What is wrong with the armature of a joint of this type; "" for nothing."""
-    linear = armature[:3]
-    if not kind.is_free or bool((linear == linear[0]).all()):
-        return ""
-    return (
-        f"armature {short(linear)} along the linear axes, which turn against the parent's, where it acts: "
-        "expected one number for all three"
-    )
-
-
 @dataclass(frozen=True, slots=True, eq=False)
 class RobotData:
     """Joints and bodies in depth-first order, siblings in document order: parent index < child index.
 
     base: what is welded to the world, in world axes (None when nothing is, as with a floating base).
-    ModelError for a body with a negative mass, or a number that is not finite.
+    ModelError for a body with a negative mass, or a number that is not finite; for joints in another order.
     snap: the angle [rad] within which rotations were taken as quarter turns. snapped: how many were (count), and
     the largest change (largest, [rad]). contacts: loop closures of its file. nq: length of q. nv: of v, a, tau.
     """
@@ -192,7 +179,8 @@ class RobotData:
     nv: int = field(init=False)
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "gravity", frozen(self.gravity, 3))
+        object.__setattr__(self, "gravity", named.array("gravity", self.gravity, 3))
+        named.check_order(self.joints, len(self.bodies))
         object.__setattr__(self, "frames", MappingProxyType(dict(self.frames)))
         for body in (*self.bodies, *(() if self.base is None else (self.base,))):
             if not (body.mass >= 0.0 and np.isfinite(body.mass) and moderate(body.inertia) and moderate(body.com)):

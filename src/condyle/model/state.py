@@ -8,10 +8,10 @@ from numbers import Integral
 from typing import NamedTuple
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike, DTypeLike, NDArray
 
-from condyle.errors import ShapeError, StateError
-from condyle.model.array import Array, reals
+from condyle.errors import DTypeError, ShapeError, StateError
+from condyle.model.array import Array, dtype_name, reals
 from condyle.model.joints import JointType
 from condyle.model.joints.lie import components, stacked, transport
 from condyle.model.parts import Joint, RobotData
@@ -41,20 +41,25 @@ def neutral(robot: RobotData) -> Array:
     return np.concatenate([np.zeros(0), *(joint.kind.neutral() for joint in robot.joints if joint.mimic is None)])
 
 
-def random_state(robot: RobotData, n: int, rng: int | np.random.Generator) -> State:
-    """n random states, a named tuple q (n, nq), v (n, nv); rng: a seed too.
+def random_state(robot: RobotData, n: int, rng: int | np.random.Generator, dtype: DTypeLike = "float64") -> State:
+    """n random states, a named tuple q (n, nq), v (n, nv); rng: a seed too. dtype: "float64" or "float32".
 
     q is within its limits where these are finite, else angles in [-π, π], lengths in [-1, 1] m, uniform orientations;
-    v in [-1, 1].
+    v in [-1, 1]. In float32 the same states, rounded.
     """
+    kind = dtype_name(dtype)
     if not isinstance(n, Integral) or n < 0:
         raise ShapeError(f"n={n!r} random states: give a whole number, 0 or more")
-    rng = np.random.default_rng(rng)
+    try:
+        rng = np.random.default_rng(rng)
+    except (TypeError, ValueError):
+        raise DTypeError(f"random_state: rng={rng!r}: give a seed, a whole number from 0 on, or a Generator") from None
     q = np.empty((n, robot.nq))
     for joint in robot.joints:
         if joint.mimic is None:
             q[:, joint.q_slice] = _within(joint, joint.kind.random(rng, n))
-    return State(q, rng.uniform(-1.0, 1.0, (n, robot.nv)))
+    v = rng.uniform(-1.0, 1.0, (n, robot.nv))
+    return State(q.astype(kind, copy=False), v.astype(kind, copy=False))
 
 
 def _within(joint: Joint, q: Array) -> Array:

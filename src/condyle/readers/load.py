@@ -34,7 +34,8 @@ def load_robot(
     timeout: float = 60.0,
     memory: int = 2 << 30,
 ) -> Robot:
-    """A robot from a URDF or MJCF file, or a bundled one: "iiwa14", "hyq", "atlas".
+    """A robot from a URDF or MJCF file, or a bundled one: "iiwa14", "hyq", "atlas", "panda", "ur5e", "anymal_kinova",
+    "talos", "allegro".
 
     floating_base: a 6-DOF free joint, "root_joint", above the root link. gravity [m/s²] in world axes: the file's if
     it has one, else (0, 0, -9.81). strict: not physical is an error too. snap [rad]: angles this close to a quarter
@@ -63,10 +64,26 @@ def load_robot(
         raise ModelError("expected a path or a bundled name, got XML text: write it to a file and load that")
     path = Path(source)
     if not path.exists():
-        meant = get_close_matches(str(source).lower(), BUNDLED, 1)
-        message = f"does not exist; did you mean {meant[0]!r}?" if meant else "does not exist"
-        raise ModelError([Finding("error", message, str(path), cure=f"give a path, or one of {', '.join(BUNDLED)}")])
+        raise ModelError([_missing(str(source), path)])
     return _load(path, str(path), down, options, assets, limits)
+
+
+def _missing(source: str, path: Path) -> Finding:
+    """What is wrong with a path that leads nowhere, and what may have been meant."""
+    if "://" in source:
+        cure = "give the file's path: ROS knows it, `ros2 pkg prefix --share PACKAGE` prints that of a package"
+        return Finding("error", "is a URI, expected a path", source, cure=cure)
+    meant = [repr(name) for name in get_close_matches(source.lower(), BUNDLED, 1)]
+    try:
+        beside = {other.name.lower(): other.name for other in path.parent.iterdir() if other.is_file()}
+    except OSError:
+        beside = dict[str, str]()
+    near = get_close_matches(path.name.lower(), beside, 2, 0.75)
+    meant += [repr(str(path.with_name(beside[name]))) for name in near]
+    hint = f"; did you mean {' or '.join(meant)}?" if meant else ""
+    if not path.parent.is_dir():
+        hint += f"; there is no folder {str(path.parent)!r}"
+    return Finding("error", f"does not exist{hint}", str(path), cure=f"give a path, or one of {', '.join(BUNDLED)}")
 
 
 def _load(

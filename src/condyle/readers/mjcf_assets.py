@@ -8,7 +8,7 @@ from pathlib import Path
 from condyle.errors import ModelError
 from condyle.readers.folders import Folders
 from condyle.readers.mjcf_prune import asset_name
-from condyle.readers.mjcf_tree import is_odd
+from condyle.readers.mjcf_tree import is_odd, uri_cure
 from condyle.readers.xml import Element
 
 
@@ -24,7 +24,7 @@ def take_files(root: Element, folders: Folders, most: int) -> dict[str, tuple[Pa
         if name is None:
             continue
         if node.tag not in ("mesh", "hfield") or is_odd(name) or is_odd(home):
-            raise ModelError([node.error(f"<{node.tag}> file={name!r} leaves the model's directory")])
+            raise ModelError([node.error(f"<{node.tag}> file={name!r} leaves the model's directory", uri_cure(name))])
         node.attributes["name"] = asset_name(node)
         last = name.rpartition("/")[2] if strip else name
         places = (folders.own / home / last, *(() if strip else (node.folder / last,)))

@@ -28,6 +28,13 @@ def is_odd(name: str) -> bool:
     return "\\" in name or ":" in name or "\0" in name
 
 
+def uri_cure(name: str) -> str | None:
+    """What to write instead of a file's URI."""
+    if "://" not in name:
+        return None
+    return "URIs such as package:// are not resolved: write the path from the model's folder; assets= allows others"
+
+
 class _Includes:
     """One tree, and what it has included."""
 
@@ -56,7 +63,8 @@ class _Includes:
         name = element.get("file")
         if not name or element.children or is_odd(name):
             what = f"<include> file={name!r} leaves the model's directory" if name else "<include> has no file"
-            raise ModelError([Finding("error", "<include> has children" if element.children else what, *at)])
+            said, cure = ("<include> has children", None) if element.children else (what, uri_cure(name or ""))
+            raise ModelError([Finding("error", said, *at, cure=cure)])
         what = f"<include> file={name!r}: includes {name!r}"
         true, data = self.folders.read((self.top / name, folder / name), xml.MAX_BYTES, what, at)
         if true in self.seen:

@@ -83,7 +83,7 @@ class Binder:
     __slots__ = ("_dtype", "_f_ext", "_inputs", "_method", "_outputs", "_state_bytes")
 
     def __init__(self, function: Function, sizes: Mapping[str, int], dtype: np.dtype[np.floating]) -> None:
-        self._method = function.method
+        self._method = function.called
         self._dtype = np.dtype(dtype)
         self._inputs = tuple(ArraySpec.of(port, sizes) for port in function.inputs)
         self._outputs = tuple(ArraySpec.of(port, sizes) for port in function.outputs)

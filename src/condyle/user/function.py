@@ -289,5 +289,8 @@ def _bound_arguments(
     if not named:
         return args
     either = Parameter.POSITIONAL_OR_KEYWORD
-    bound = Signature([Parameter(port.name, either) for port in function.inputs]).bind(*args, **named)
+    try:
+        bound = Signature([Parameter(port.name, either) for port in function.inputs]).bind(*args, **named)
+    except TypeError as error:
+        raise TypeError(f"{function.called}: {error}") from None
     return list(bound.arguments.values())

@@ -203,6 +203,7 @@ def _function(
         condition=max((one.condition for one in asked), default=0.0),
         options=tuple(dict.fromkeys(option for one in asked for option in one.depends_on(one.takes_f_ext))),
         divides_by_mass=any(one.divides_by_mass for one in asked),
+        call=method.removeprefix("user_"),
         kept=True,
     )
     seen = [one.reference_frames for one in asked if one.reference_frames]

@@ -9,6 +9,7 @@ from typing import cast
 from condyle.backends.fpga.binding import Binding
 from condyle.backends.fpga.build import Accelerator
 from condyle.backends.fpga.report import Json, array_dsp, cycles, said_box, said_latency, words_held
+from condyle.text import printable
 
 STYLE = (
     "body{font:15px/1.45 system-ui,sans-serif;max-width:64em;margin:2em auto;padding:0 1em;color:#222;background:#fff}"
@@ -40,9 +41,9 @@ STAGES = (
 WIDE, HIGH, ROW, LEFT, CHART = 200, 70, 16, 110, 760
 
 
-def page(acc: Accelerator, found: Mapping[str, Json]) -> str:
-    """The page of an accelerator and its report."""
-    title = f"{found['name']}: {', '.join(acc.plan.functions)}"
+def page(acc: Accelerator, found: Mapping[str, Json], robot: str = "") -> str:
+    """The page of an accelerator and its report. robot: what the page calls it, else the name of the module."""
+    title = f"{printable(robot) or found['name']}: {', '.join(acc.plan.functions)}"
     percent = f"{acc.dsp} DSPs, {found['dsp_percent']} % of an {found['device']}"
     parts = [
         f"<h1>{escape(title)}</h1>",

@@ -44,7 +44,7 @@ class CasadiC:
     name = "casadi"
 
     def __init__(self, robot: Robot) -> None:
-        self._folder = toolchain.wheel_folder("casadi", "bench")
+        self._folder = toolchain.wheel_folder("casadi", "bench", "casadi/casadi.hpp")
         self._headers = toolchain.pinocchio_headers()
         self._numbers = numbers_of(robot, "CasADi")
         self._compiler = find_compiler()

@@ -62,7 +62,7 @@ class MujocoC:
     name = "mujoco"
 
     def __init__(self, robot: Robot) -> None:
-        folder = toolchain.wheel_folder("mujoco", "bench")
+        folder = toolchain.wheel_folder("mujoco", "bench", "mujoco/mujoco.h")
         shared = next(iter(sorted(folder.glob("libmujoco.so*"))), None)
         if shared is None:
             raise UnsupportedError("the mujoco package has no shared library: pip install 'condyle[bench]'")

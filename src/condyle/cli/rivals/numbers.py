@@ -13,6 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from condyle.errors import UnsupportedError
+from condyle.text import quoted
 
 if TYPE_CHECKING:
     from condyle.model.placement import Placement
@@ -72,7 +73,9 @@ class Numbers:
 
 def numbers_of(robot: Robot, library: str, frames: tuple[str, ...] = ()) -> Numbers:
     """The arrays; UnsupportedError for joints that `library` is not given here."""
-    kinds = [_kind(joint, library) for joint in robot.joints]
+    if not robot.joints:
+        raise UnsupportedError(f"no joint of this robot moves: there is nothing to compare with {library}")
+    kinds = [_kind(robot, joint, library) for joint in robot.joints]
     places = [_inside(robot, joint.parent, joint.placement) for joint in robot.joints]
     bodies = list(zip(robot.joints, robot.bodies, strict=True))
     turns = [joint.after.rotation for joint in robot.joints]
@@ -94,13 +97,23 @@ def numbers_of(robot: Robot, library: str, frames: tuple[str, ...] = ()) -> Numb
     )
 
 
-def _kind(joint: Joint, library: str) -> int:
+def _kind(robot: Robot, joint: Joint, library: str) -> int:
     if joint.mimic is not None:
-        raise UnsupportedError(f"the comparison with {library} knows no mimic joints such as {joint.name!r}")
+        raise UnsupportedError(
+            f"the comparison with {library} knows no mimic joints such as {joint.name!r}: --mimic independent makes "
+            f"them joints of their own here and there; --lock {quoted(robot.joints[joint.mimic.joint].name)}=VALUE "
+            "freezes it"
+        )
     if joint.type not in KINDS:
-        raise UnsupportedError(f"the comparison with {library} knows no {joint.type} joints such as {joint.name!r}")
+        raise UnsupportedError(
+            f"the comparison with {library} knows no {joint.type} joints such as {joint.name!r}; it knows "
+            f"{', '.join(KINDS)}: --lock {quoted(joint.name)}=VALUE freezes it, or leave {library} out of --against"
+        )
     if joint.type == "free" and joint.armature.any() and library != "MuJoCo":
-        raise UnsupportedError(f"{library} has another meaning of armature on a free joint such as {joint.name!r}")
+        raise UnsupportedError(
+            f"{library} has another meaning of armature on a free joint such as {joint.name!r}: take it out of the "
+            f"file, or leave {library} out of --against"
+        )
     base = KINDS[joint.type]
     if base >= WITHOUT_AXIS:
         return base

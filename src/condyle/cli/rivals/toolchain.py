@@ -83,11 +83,18 @@ def package(module: str, install: str) -> Any:
         raise UnsupportedError(f"{module} is not installed: pip install {install}") from error
 
 
-def wheel_folder(module: str, extra: str) -> Path:
-    """The folder of a package that is installed but need not be imported; says how to install one that is not."""
+def wheel_folder(module: str, extra: str, header: str) -> Path:
+    """The folder of a package that is installed but need not be imported; says how to install one that is not, or one
+    that was built without this header.
+    """
     folder = next((path for entry in sys.path if (path := Path(entry) / module).is_dir()), None)
     if folder is None:
         raise UnsupportedError(f"{module} is not installed: pip install 'condyle[{extra}]'")
+    if not (folder / "include" / header).is_file():
+        raise UnsupportedError(
+            f"{module} is installed without its C headers (there is no include/{header} in {folder}): the wheels on "
+            f"PyPI have them, pip install --force-reinstall --no-deps --only-binary :all: {module}"
+        )
     return folder
 
 

@@ -1,0 +1,98 @@
+"""Errors that name the part and the field where `dataclasses.replace` was given what cannot be."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any, Protocol
+
+from numpy.typing import ArrayLike
+
+from condyle.errors import Finding, ModelError
+from condyle.model.array import Array, frozen, short
+from condyle.model.joints import JOINT_TYPES, JointType
+
+
+class Joint(Protocol):
+    """What is read here of `condyle.model.parts.Joint`."""
+
+    @property
+    def name(self) -> str: ...
+    @property
+    def kind(self) -> JointType: ...
+    @property
+    def nq(self) -> int: ...
+    @property
+    def nv(self) -> int: ...
+    @property
+    def q_index(self) -> int: ...
+    @property
+    def v_index(self) -> int: ...
+    @property
+    def parent(self) -> int: ...
+    @property
+    def mimic(self) -> Any: ...
+
+
+def array(what: str, value: ArrayLike, *shape: int) -> Array:
+    """A read-only copy with this shape; ModelError that begins with `what`."""
+    try:
+        return frozen(value, *shape)
+    except (ValueError, TypeError) as error:
+        cure = f"; give [{value}]" if shape == (1,) and isinstance(value, (int, float)) else ""
+        raise ModelError(f"{what}: {error}{cure}") from None
+
+
+def number(what: str, value: Any) -> float:
+    """The same of one number."""
+    try:
+        return float(value) + 0.0
+    except (ValueError, TypeError):
+        raise ModelError(f"{what}: expected a number, got {value!r}") from None
+
+
+def instance(what: str, value: object, kind: type) -> None:
+    """ModelError that begins with `what` for a value of another class."""
+    if not isinstance(value, kind):
+        raise ModelError(f"{what}: expected a {kind.__name__}, got {type(value).__name__}")
+
+
+def known_type(what: str, name: object) -> None:
+    """ModelError for a word that is no joint type."""
+    if name not in JOINT_TYPES:
+        raise ModelError(f"{what}: type: {name!r} is none, expected one of {', '.join(JOINT_TYPES)}")
+
+
+def wrong_armature(kind: JointType, armature: Array) -> str:
+    """What is wrong with the armature of a joint of this type; "" for nothing."""
+    linear = armature[:3]
+    if not kind.is_free or bool((linear == linear[0]).all()):
+        return ""
+    return (
+        f"armature {short(linear)} along the linear axes, which turn against the parent's, where it acts: "
+        "expected one number for all three"
+    )
+
+
+def check_order(joints: Sequence[Joint], n_bodies: int) -> None:
+    """ModelError with every joint whose parent does not come before it, or whose place in q and v is not its own."""
+    if len(joints) != n_bodies:
+        raise ModelError(f"{len(joints)} joints and {n_bodies} bodies: expected as many, body i behind joint i")
+    findings: list[Finding] = []
+    nq = nv = 0
+    for k, joint in enumerate(joints):
+        wrong = [] if -1 <= joint.parent < k else [f"parent {joint.parent}, expected -1 to {k - 1}"]
+        if joint.mimic is None:
+            own = (joint.q_index, joint.nq, joint.v_index, joint.nv)
+            right = (nq, joint.kind.nq, nv, joint.kind.nv)
+        else:
+            own, right = (joint.nq, joint.nv), (0, 0)
+            if not 0 <= joint.mimic.joint < len(joints):
+                wrong.append(f"mimic of joint {joint.mimic.joint}, expected 0 to {len(joints) - 1}")
+        if own != right:
+            names = ("q_index", "nq", "v_index", "nv") if len(own) == 4 else ("nq", "nv")
+            each = zip(names, own, right, strict=True)
+            wrong += [f"{name} {x}, expected {y}" for name, x, y in each if x != y]
+        findings += [Finding("error", one, element=f"joint {joint.name!r}") for one in wrong]
+        nq, nv = nq + joint.nq, nv + joint.nv
+    if findings:
+        raise ModelError(findings)

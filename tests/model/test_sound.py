@@ -1,0 +1,92 @@
+"""Robots that were put together in code and cannot be: refused by name, before anything is computed."""
+
+from __future__ import annotations
+
+import re
+import warnings
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+import pytest
+
+import condyle
+from condyle import ModelError
+from condyle.model.parts import Mimic
+from condyle.model.placement import Placement
+
+R = condyle.chain(3, rng=0)
+MIRROR = Placement(np.diag([1.0, 1.0, -1.0]), np.zeros(3))
+FAR = Placement(np.eye(3), np.full(3, np.nan))
+
+
+def with_joint(**fields: Any) -> condyle.Robot:
+    return replace(R, joints=(R.joints[0], replace(R.joints[1], **fields), R.joints[2]))
+
+
+def with_body(**fields: Any) -> condyle.Robot:
+    return replace(R, bodies=(R.bodies[0], replace(R.bodies[1], **fields), R.bodies[2]))
+
+
+@pytest.mark.parametrize(
+    ("field", "wrong", "said"),
+    [
+        ("type", "wobbly", "joint 'joint1': type: 'wobbly' is none, expected one of revolute"),
+        ("placement", np.eye(4), "joint 'joint1': placement: expected a Placement, got ndarray"),
+        ("pitch", "steep", "joint 'joint1': pitch: expected a number, got 'steep'"),
+        ("armature", 0.1, "joint 'joint1': armature: expected shape (1,), got (); give [0.1]"),
+        ("parent", 7, "joint 'joint1': parent 7, expected -1 to 0"),
+        ("parent", 1, "joint 'joint1': parent 1, expected -1 to 0"),
+        ("q_index", 0, "joint 'joint1': q_index 0, expected 1"),
+        ("nv", 2, "joint 'joint1': nv 2, expected 1"),
+        ("mimic", Mimic(9, 1.0, 0.0), "joint 'joint1': mimic of joint 9"),
+    ],
+)
+def test_a_joint_that_fits_nowhere_is_named(field: str, wrong: object, said: str) -> None:
+    with pytest.raises(ModelError, match=re.escape(said)):
+        with_joint(**{field: wrong})
+
+
+@pytest.mark.parametrize("wrong", ["heavy", [1.0, 2.0], None])
+def test_a_mass_that_is_no_number_is_named(wrong: object) -> None:
+    with pytest.raises(ModelError, match=r"^body 'link1': mass: expected a number, got "):
+        with_body(mass=wrong)
+
+
+def test_a_robot_needs_as_many_bodies_as_joints_and_three_numbers_of_gravity() -> None:
+    with pytest.raises(ModelError, match="2 joints and 3 bodies"):
+        replace(R, joints=R.joints[:-1])
+    with pytest.raises(ModelError, match=re.escape("gravity: expected shape (3,), got (2,)")):
+        replace(R, gravity=(0.0, 0.0))
+
+
+@pytest.mark.parametrize(
+    ("robot", "said"),
+    [
+        (with_body(inertia=-np.eye(3)), "link 'link1': inertia not positive definite"),
+        (with_body(inertia=np.diag([1.0, -1.0, 1.0]), com=np.zeros(3)), "link 'link1': inertia not positive definite"),
+        (with_joint(armature=[-0.1]), "joint 'joint1': armature [-0.1], expected 0 or more"),
+        (with_joint(armature=[np.nan]), "joint 'joint1': armature [nan], expected 0 or more"),
+        (with_joint(damping=[np.inf]), "joint 'joint1': damping [inf], expected finite numbers"),
+        (with_joint(axis=[0.0, 0.0, 0.0]), "joint 'joint1': axis [0 0 0], expected a unit vector"),
+        (with_joint(axis=[0.0, 0.0, 2.0]), "joint 'joint1': axis [0 0 2], expected a unit vector"),
+        (with_joint(placement=MIRROR), "joint 'joint1': placement: its rotation [[1 0 0] [0 1 0] [0 0 -1]] is not one"),
+        (with_joint(after=FAR), "joint 'joint1': after: its rotation"),
+    ],
+)
+def test_what_cannot_be_is_refused_by_compile(robot: condyle.Robot, said: str) -> None:
+    with pytest.raises(ModelError, match=re.escape(said)):
+        robot.compile()
+
+
+def test_everything_wrong_is_said_at_once() -> None:
+    with pytest.raises(ModelError) as caught:
+        replace(with_body(inertia=-np.eye(3)), joints=with_joint(armature=[-1.0]).joints).compile()
+    assert [finding.element for finding in caught.value.findings] == ["link 'link1'", "joint 'joint1'"]
+
+
+@pytest.mark.parametrize("name", ["iiwa14", "hyq", "atlas"])
+def test_robots_of_files_are_sound(name: str) -> None:
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        condyle.load(name, floating_base=True).compile()
