@@ -13,7 +13,7 @@ import pytest
 
 from tests.processor import slow
 from tests.programs import CMAKE, HERE
-from tools.manual.docstrings import plain, rewritten
+from tools.manual.docstrings import plain, readable, rewritten
 from tools.manual.pages import INCLUDED, contents, parts
 
 ROOT = Path(__file__).resolve().parent.parent
@@ -89,15 +89,21 @@ def test_commands_of_a_tutorial_run_in_their_order(name: str, tmp_path: Path) ->
     for kind, text in blocks:
         if kind in FILES:
             (tmp_path / FILES[kind]).write_text(text)
+    printed = ""
     for kind, text in blocks:
         if kind == "sh":
-            run(["bash", "-euo", "pipefail", "-c", text], tmp_path)
+            printed = run(["bash", "-euo", "pipefail", "-c", text], tmp_path)
         elif kind == "python":
             run([sys.executable, "-W", "error", "-c", text], tmp_path)
+        elif kind == "text":
+            assert text in printed
 
 
-def test_every_tutorial_is_run() -> None:
-    assert {page.stem for page in TUTORIALS} == {"arm", "cpp", "fpga", "identification", "jax", "legs"}
+def test_every_page_with_a_program_is_named_by_a_test() -> None:
+    tests = "\n".join(path.read_text() for path in (ROOT / "tests").rglob("*.py"))
+    pages = [path for path in DOCS.rglob("*.md") if path.parent != DECISIONS and "```python\n" in path.read_text()]
+    assert len(pages) > 20
+    assert not [page.stem for page in pages if f'"{page.stem}"' not in tests and f'"{page.name}"' not in tests]
 
 
 def test_equations_become_mathml() -> None:
@@ -123,6 +129,12 @@ def test_parameters_and_quantities_of_a_docstring_become_lists() -> None:
     ]
     port = "q (..., nq) [rad | m], frame joint: configuration"
     assert rewritten(["id.", "", port], []) == ["id.", "", r"* q (..., nq) [rad \| m], frame joint: configuration", ""]
+
+
+def test_types_are_readable() -> None:
+    assert readable(None) is None
+    assert readable("(q: TypeAliasForwardRef('ArrayLike') | None)") == "(q: ArrayLike | None)"
+    assert readable("dict[str, ndarray[tuple[Any, ...], dtype[floating]]]") == "dict[str, ndarray]"
 
 
 def test_a_page_loads_nothing_from_elsewhere(tmp_path: Path) -> None:

@@ -25,7 +25,11 @@ myst_heading_anchors = 4  # the anchors that GitHub gives to headings
 autodoc_member_order, autodoc_typehints, autodoc_typehints_format = "bysource", "signature", "short"
 autodoc_type_aliases = {name: name for name in ("Array", "ArrayLike", "DTypeLike", "Size")}
 smartquotes = False  # "cpu" is a word that one types
-autodoc_default_options = {"members": True, "inherited-members": True, "exclude-members": "with_traceback, add_note"}
+autodoc_default_options = {
+    "members": True,
+    "inherited-members": True,
+    "exclude-members": "with_traceback, add_note, assemble, of",
+}
 
 html_theme, html_title, html_show_sphinx = "furo", "Condyle", False
 html_math_renderer = "mathml"

@@ -91,7 +91,15 @@ def shorten(
     """Signatures without what a user has no use for."""
     if what == "class" and name.rsplit(".", 1)[-1] in MADE_BY_CONDYLE:
         return "", None
-    return taken, None if answer in ("Any", "typing.Any") else answer
+    return readable(taken), None if answer in ("Any", "typing.Any") else readable(answer)
+
+
+def readable(types: str | None) -> str | None:
+    """Types by the names that sources write; arrays of NumPy in one word."""
+    if types is None:
+        return None
+    types = re.sub(r"TypeAliasForwardRef\('(\w+)'\)", r"\1", types)
+    return re.sub(r"ndarray\[tuple\[Any, \.\.\.\], dtype\[\w+\]\]", "ndarray", types)
 
 
 def setup(app: Sphinx) -> dict[str, bool]:
