@@ -47,7 +47,7 @@ Times: TypeAlias = Mapping[str, Mapping[int, Mapping[str, float]]]
 
 
 def plots(times: Mapping[str, Times], engines: Sequence[str]) -> str:
-    """One panel a function, all with the same axes, so that functions compare."""
+    """One panel a function, all with the same axes, so that functions compare; bars where there is one batch size."""
     columns = min(PANELS, len(times))
     lines = math.ceil(len(times) / columns)
     with mpl.rc_context():
@@ -57,7 +57,7 @@ def plots(times: Mapping[str, Times], engines: Sequence[str]) -> str:
         alone = every if len(every) == 1 else []
         high = 0.9 + 0.45 * len(engines) if alone else 2.5
         figure = Figure(figsize=(2.9 * columns + 0.4, high * lines + 0.4), layout="constrained")
-        grid = figure.subplots(lines, columns, sharex=True, sharey=True, squeeze=False)
+        grid = figure.subplots(lines, columns, sharex=not alone, sharey=True, squeeze=False)
         panels: list[Axes] = [axes for line in grid for axes in line]
         for axes, (name, of) in zip(panels, times.items(), strict=False):
             (_bars if alone else _panel)(axes, name, of, engines)

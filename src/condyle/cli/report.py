@@ -29,7 +29,7 @@ def page(found: Mapping[str, Json]) -> str:
     body = [
         f"<p>{INTRODUCTION}</p>",
         pages.scrolled(plots(times, engines)),
-        *(_medians(times, engine) for engine in engines),
+        _row([_medians(times, engine) for engine in engines]),
         _row([_ratios(times, engine) for engine in engines[1:]]),
         _row([_facts("Machine and versions", found["machine"]), *(_facts(*item) for item in others.items())]),
         f"<h2>Every number</h2><details><summary>show</summary>{_numbers(times)}</details>",
