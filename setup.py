@@ -27,7 +27,10 @@ setup(
                 f"{RUNTIME}/module.h",
                 *(
                     f"{NATIVE}/{name}.h"
-                    for name in ("common", "pool", "entry", "blocks", "packed", "function", "answers", "ffi")
+                    for name in (
+                        *("common", "pieces", "pool", "entry", "blocks", "packed", "function", "answers"),
+                        *("ffi", "ffi_entries", "ffi_launches"),
+                    )
                 ),
             ],
             extra_compile_args=["-O2", "-pthread"],

@@ -56,8 +56,9 @@ def page(paths: Sequence[Path]) -> str:
 def _results(path: Path) -> str:
     whole: dict[str, Any] = json.loads(path.read_text())
     facts = [f"| {key} | {value} |" for key, value in whole["machine"].items()]
-    title = [f"# {whole['machine']['cpu']}", "", f"[{path.name}](results/{path.name})"]
-    body = [*title, "", "| | |", "|---|---|", *facts, "", *sections.page(whole["measurements"])]
+    title = [f"## {whole['machine']['cpu']}", "", f"[{path.name}](results/{path.name})"]
+    parts = (f"#{line}" if line.startswith("## ") else line for line in sections.page(whole["measurements"]))
+    body = [*title, "", "| | |", "|---|---|", *facts, "", *parts]
     return "\n".join(body).rstrip() + "\n"
 
 

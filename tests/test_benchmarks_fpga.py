@@ -126,7 +126,11 @@ def test_a_design_that_is_not_placed_says_what_it_lacks() -> None:
     found = ecp5.unplaced(log, "")
     assert found["unplaced"] == "Unable to place cell 'p'" and found["of"] == {"MULT18X18D": 156}
     routed = ecp5.unplaced("Info:     iter=18 wires=3 overused=2 overuse=4\n", "stopped after 9 s")
-    rows = {"a": entry(interval=9, mhz={}, **found), "b": entry(interval=9, mhz={}, **routed)}
+    one = "Info: Routing 70 arcs.\nInfo:   1000 |   21    788 |  11   788 |    30|   68.55   68.55|\n"
+    wired = ecp5.unplaced(one, "stopped after 9 s")
+    rows = {name: entry(interval=9, mhz={}, **what) for name, what in {"a": found, "b": routed, "c": wired}.items()}
+    rows["c"]["router"] = "router1"
     text = "\n".join(ecp5.ecp5({"ecp5": rows}))
     assert "none | 200 | 0 | 900 | 0 | 200 MULT18X18D of 156 |" in text
     assert "stopped after 9 s: 2 wires in use twice after 18 rounds of routing |" in text
+    assert "c, router1 |" in text and "stopped after 9 s: 30 of 70 connections were left to route |" in text

@@ -48,6 +48,11 @@ class About:
         return len(self._compiler.tree.frames)
 
     @property
+    def sizes(self) -> dict[str, int]:
+        """What names of dimensions stand for: nq, nv, n_bodies, n_frames, n_contacts, n_rows (of all contacts)."""
+        return sizes(self._compiler.tree)
+
+    @property
     def contacts(self) -> tuple[Contact, ...]:
         """The contacts that it was compiled for, in the order of their flags."""
         return self._recipe[1].contacts

@@ -37,6 +37,7 @@ from condyle.specification import UNBOUND
 
 if TYPE_CHECKING:
     from condyle.user import Size, UserFunction
+    from condyle.view import View
 
 
 class Robot(model.Robot):
@@ -139,6 +140,50 @@ class Robot(model.Robot):
         closing.check_held(held)
         return closing.Loops(self, tuple(held), self.compile("numpy", contacts=contacts))
 
+    def show(
+        self,
+        q: ArrayLike | None = None,
+        *,
+        trajectory: ArrayLike | None = None,
+        dt: float = 0.01,
+        forces: Mapping[str, ArrayLike] | None = None,
+        points: Mapping[str, ArrayLike] | None = None,
+        frames: Sequence[str] | None = None,
+        spacing: float | None = None,
+        layers: Sequence[str] | None = None,
+        file: str | os.PathLike[str] | None = None,
+        view: str = "iso",
+        theme: str = "auto",
+        port: int = 8080,
+        browser: bool = True,
+    ) -> View | None:
+        """The robot to be looked at: a page in the browser, or a picture where a file is named (docs/viewer.md).
+
+        q (nq,) or (N, nq): robots that stand still, by default one in its neutral state. trajectory: (T, nq) or
+        (N, T, nq), states dt [s] apart. forces [N]: in world axes by the name of the frame that they act on, (3,),
+        (N, 3), (T, 3) or (N, T, 3). points (3,) [m]: where these act, in the frame, by default its origin. frames:
+        names of those that are drawn, all by default. spacing [m]: between robots, 0 puts them over each other.
+        layers: of "bodies" (ellipsoids with the body's mass and inertia), "links", "axes" (of joints), "frames",
+        "names", "com", "forces"; all by default, on a page names only where they are few.
+        file: .svg, or .png with matplotlib, and None is the answer; view "iso", "front", "side" or "top"; theme "auto",
+        "light" or "dark" (of the page too). Else the page (`condyle[view]`) at this port of this machine, or the next
+        free one; the answer is its handle, and the call does not wait: `update(q)`, `time`, `address`, `wait()`,
+        `close()`.
+        ShapeError, StateError, ModelError for a frame, UnsupportedError for a word, a file and a missing package.
+        """
+        from condyle import view as seen  # at first use
+
+        held = seen.with_body_frames(self)
+        poses = (
+            partial(seen.poses_of, held.compile("numpy", frames=tuple(held.frames))) if held.frames else seen.nowhere
+        )
+        again = partial(seen.scene_of, self, poses, dt=dt, frames=frames, spacing=spacing)
+        scene = again(q, trajectory=trajectory, forces=forces, points=points)
+        if file is None:
+            return seen.serve(scene, again, layers, theme, port, browser)
+        seen.save(scene, file, view, layers, theme)
+        return None
+
     def function(
         self,
         f: Callable[..., object],
@@ -216,7 +261,8 @@ def load(
     timeout: float = 60.0,
     memory: int = 2 << 30,
 ) -> Robot:
-    """A robot from a URDF or MJCF file, or a bundled one: "iiwa14", "hyq", "atlas".
+    """A robot from a URDF or MJCF file, or a bundled one: "iiwa14", "hyq", "atlas", "panda", "ur5e", "anymal_kinova",
+    "talos", "allegro".
 
     floating_base: adds a 6-DOF free joint, "root_joint", above the root link. gravity: (3,) [m/s^2], by default the
     file's, else (0, 0, -9.81). strict: doubtful physics is an error, not a ModelWarning. snap: angles within it [rad]

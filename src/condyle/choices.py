@@ -4,7 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-BUNDLED = ("iiwa14", "hyq", "atlas")
+PAPERS = ("iiwa14", "hyq", "atlas")
+"""The bundled robots of the papers' benchmarks."""
+BUNDLED = (*PAPERS, "panda", "ur5e", "anymal_kinova", "talos", "allegro")
 UNNAMED = "robot"
 """What exported symbols of other robots begin with where no name is said."""
 MIMICS = ("exact", "independent")
@@ -15,6 +17,11 @@ LINKS = ("serial", "scan", "auto")
 REFERENCE_FRAMES = ("local", "world", "local_world_aligned")
 FORCE_FRAMES = ("local", "local_world_aligned")
 INTEGRATORS = ("semi_implicit_euler", "euler", "rk4")
+LAYERS = ("bodies", "links", "axes", "frames", "names", "com", "forces")
+"""What is drawn of a robot."""
+VIEWS = ("iso", "front", "side", "top")
+THEMES = ("auto", "light", "dark")
+"""Of pictures; auto: light, or dark where the reader's system prefers that."""
 OVERFLOWS = ("flag", "silent")
 BOUNDARY = ("axi", "float32", "async_clock", "link", "echo")
 EXPORTS: Mapping[str, tuple[str, ...]] = {

@@ -78,7 +78,12 @@ def _family_of(robot: Robot, compiler: Compiler, name: str, bound: Bound, own: s
 
 
 def _plain(compiler: Compiler, function: Function, name: str) -> Family:
-    derived = [compiler.straight(f"{kind}_{function.name}") for kind in ("jacobian", "vjp", "hessian")]
+    try:
+        derived = [compiler.straight(f"{kind}_{function.name}") for kind in ("jacobian", "vjp", "hessian")]
+    except KeyError as error:  # of what is differentiated already and takes numbers of the robot
+        raise UnsupportedError(
+            f"target 'casadi': {name!r}: its Hessian needs {error.args[0]!r}, which is not there: leave inputs= out"
+        ) from error
     inputs, outputs = ([port.name for port in ports] for ports in (function.inputs, function.outputs))
     symbol = f"{compiler.facts.name}_{name}"
     return Family(symbol, tuple(inputs), _apart(inputs, outputs), compiler.straight(function.name), *derived)

@@ -17,6 +17,7 @@ class Port:
     given_by: the function that answers it, for states in which everything fits together; drawn at random where empty.
     zeros: entries that are zero in every state. "coupled": those (i, j) where no body moves with both velocities i
     and j; "connected": those that no chain of coupled pairs links. symmetric: entry (i, j) equals (j, i).
+    beside: of what is a difference of larger numbers, the output whose size its rounding goes by.
     """
 
     name: str
@@ -27,6 +28,7 @@ class Port:
     given_by: str = ""
     zeros: Literal["none", "coupled", "connected"] = "none"
     symmetric: bool = False
+    beside: str = ""
 
     @property
     def is_configuration(self) -> bool:

@@ -156,19 +156,26 @@ class Rollouts:
                 for k, port in enumerate(FUNCTIONS[of].inputs)
                 if port.name in options.by_time and port.name not in carried
             ]
-        found = {name: _length(name, given[k], dims) for k, name, dims in timed if k < len(given)}
-        if len(found) == 1 and options.steps is None:
-            return next(iter(found.values()))
-        lengths = {*found.values(), *(() if options.steps is None else (options.steps,))}
-        if len(lengths) > 1:
-            said = ", ".join(f"{name} {length}" for name, length in found.items())
-            more = "" if options.steps is None else f"; steps={options.steps}"
-            raise ShapeError(
-                f"rollout: the time axes disagree: {said}{more}: give each input in by_time the same steps"
-            )
-        if not lengths:
-            raise UnsupportedError("rollout: no input has a time axis: name some in by_time=, or say steps=")
-        return lengths.pop()
+        return steps_of(((name, given[k], dims) for k, name, dims in timed if k < len(given)), options.steps)
+
+
+def steps_of(timed: Iterable[tuple[str, Any, int]], steps: int | None) -> int:
+    """How many steps the time axes say, else as it is said.
+
+    timed: names of inputs with a time axis, their values, and how many dimensions one step has. ShapeError where they
+    disagree, UnsupportedError where nothing says it.
+    """
+    found = {name: _length(name, value, dims) for name, value, dims in timed}
+    if len(found) == 1 and steps is None:
+        return next(iter(found.values()))
+    lengths = {*found.values(), *(() if steps is None else (steps,))}
+    if len(lengths) > 1:
+        said = ", ".join(f"{name} {length}" for name, length in found.items())
+        more = "" if steps is None else f"; steps={steps}"
+        raise ShapeError(f"rollout: the time axes disagree: {said}{more}: give each input in by_time the same steps")
+    if not lengths:
+        raise UnsupportedError("rollout: no input has a time axis: name some in by_time=, or say steps=")
+    return lengths.pop()
 
 
 def risen(active: Any, dtype: Any) -> Any:

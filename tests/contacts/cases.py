@@ -134,6 +134,8 @@ def is_independent(J: Array, on: Array, M: Array) -> bool:
     """Whether the active rows are: the eigenvalues of J M^-1 Jᵀ, with units on its diagonal, from 1e-3 on."""
     rows = J[on]
     G = rows @ np.linalg.solve(M, rows.T)
+    if np.any(np.diag(G) < 1e-12):
+        return False
     units = 1.0 / np.sqrt(np.diag(G))
     return bool(np.linalg.eigvalsh(units[:, None] * G * units).min(initial=1.0) > 1e-3)
 

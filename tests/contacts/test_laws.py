@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from functools import cache
 
 import numpy as np
@@ -112,7 +113,7 @@ def test_what_is_held_stays_at_rest(name: str) -> None:
     at = settled(case, dyn, at._replace(active=np.ones_like(at.active)))
     a, _ = dyn.constrained_forward_dynamics(at.q, at.v, at.tau, at.active)
 
-    def moving(h: Array) -> Array:
+    def moving(h: float) -> Array:
         q = case.robot.integrate(at.q, h * at.v + 0.5 * h * h * a)
         return np.einsum("nij,nj->ni", dyn.constraint_jacobian(q), at.v + h * a)
 
@@ -120,6 +121,25 @@ def test_what_is_held_stays_at_rest(name: str) -> None:
     rate = (8.0 * (moving(h) - moving(-h)) - (moving(2 * h) - moving(-2 * h))) / (12.0 * h)
     assert np.abs(at.v).max() > 0.1
     np.testing.assert_allclose(rate, 0.0, rtol=0, atol=1e-7 * max(1.0, np.abs(a).max()))
+
+
+@pytest.mark.parametrize("kind", ["line", "plane"])
+@pytest.mark.parametrize("seed", [1, 3])
+def test_lines_and_planes_say_the_rate_of_their_velocity(seed: int, kind: str) -> None:
+    """J a + gamma is d(J v) / dt at any velocity and acceleration, between two bodies too."""
+    case = tree(seed, 5, 3, gains=False)
+    case = Case(case.robot, tuple(replace(one, kind=kind) for one in case.contacts))
+    dyn, at = case.compile(), case.state(3, 4)
+    a = np.random.default_rng(5).normal(size=at.v.shape)
+    _, found = dyn.call("cres", [at.q, at.v, a, np.zeros((3, 3, 6))])
+
+    def moving(h: float) -> Array:
+        q = case.robot.integrate(at.q, h * at.v + 0.5 * h * h * a)
+        return np.einsum("nij,nj->ni", dyn.constraint_jacobian(q), at.v + h * a)
+
+    h = 1e-3
+    rate = (8.0 * (moving(h) - moving(-h)) - (moving(2 * h) - moving(-2 * h))) / (12.0 * h)
+    np.testing.assert_allclose(found, rate, rtol=0, atol=1e-8 * max(1.0, np.abs(rate).max()))
 
 
 def test_gains_draw_errors_back() -> None:

@@ -91,3 +91,14 @@ def test_inverse_is_the_inverse_of_forward() -> None:
     again, _ = dyn.constrained_forward_dynamics(at.q, at.v, tau, on)
     assert np.abs(tau[:, :6]).max() < 1e-8 * np.abs(tau).max()
     assert apart(again, a) < 1e-8
+
+
+@pytest.mark.parametrize("legs", [1, 2])
+def test_single_precision_leaves_what_cannot_be_carried(legs: int) -> None:
+    """One or two points cannot hold a base: what is left to it does not spoil the forces."""
+    case = hyq("point", legs)
+    at = case.state(8, 3)
+    given = [at.q, at.v, at.tau, np.ones_like(at.active)]
+    want = case.compile().constrained_inverse_dynamics(*given)
+    found = case.compile("cpu", dtype="float32").constrained_inverse_dynamics(*(x.astype(np.float32) for x in given))
+    assert apart(list(found), list(want)) < 5e-4

@@ -42,7 +42,7 @@ def test_one_kernel_serves_every_number_of_steps(fake: FakeDriver, robot: condyl
         same(dyn.call(name, given(robot, steps)), numpy.call(name, given(robot, steps)))
         assert fake.calls.count("cuLaunchKernel") == 1
     made = [kernel for function in dyn._kernels.values() for kernel in cast(CudaFunction, function)._kernels.values()]
-    assert len({kernel._launches[0].text.ptx for kernel in made}) == 1
+    assert len({kernel.launches[0].text.ptx for kernel in made}) == 1
 
 
 def test_arrays_on_the_gpu(fake: FakeDriver, robot: condyle.Robot) -> None:

@@ -12,11 +12,15 @@ import numpy as np
 import pytest
 
 import condyle
+from condyle.backends.common.chunks import Cut
 from condyle.errors import DTypeError, UnsupportedError
 
 ca = pytest.importorskip("casadi")
+from condyle.interop import casadi as ours  # noqa: E402
 from condyle.interop.casadi import wrap  # noqa: E402
 from tests.processor import slow  # noqa: E402
+
+loaded = ours._loaded
 
 
 def two_links():
@@ -195,9 +199,58 @@ def test_numbers_and_routes_are_those_of_compile():
     want = dyn.jacobian("fd")(q, v, tau, inertias=heavier, gravity=g)
     np.testing.assert_allclose(found[3].reshape(3, 10, 3).transpose(0, 2, 1), want.da_dinertias, atol=1e-8)
     np.testing.assert_allclose(found[4], want.da_dgravity, atol=1e-9)
-    ball = condyle.random_tree(1, 0, floating_base=True)
-    with pytest.raises(UnsupportedError, match="inputs="):
-        _ = wrap(ball.compile(inputs=("gravity",))).forward_dynamics
+    with pytest.raises(UnsupportedError, match="leave inputs= out"):
+        _ = wrap(robot.compile(target="numpy", inputs=("gravity",))).step_derivatives
+
+
+def test_numbers_of_a_robot_with_quaternions():
+    robot = condyle.random_tree(1, 1, types=("revolute",), floating_base=True)
+    dyn = robot.compile(target="numpy", inputs=("gravity", "inertias"))
+    F = wrap(dyn).forward_dynamics
+    q, v = robot.random_state(1, 3)
+    q, v, tau, g, heavier = q[0], v[0], np.ones(robot.nv), np.array([1.0, 2.0, 3.0]), 1.1 * robot.inertias
+    want = dyn.forward_dynamics(q, v, tau, inertias=heavier, gravity=g)
+    np.testing.assert_allclose(np.array(F(q, v, tau, heavier, g)).ravel(), want, rtol=1e-9)
+    found = [np.array(block) for block in F.jacobian()(q, v, tau, heavier, g, 0)]
+    want = dyn.jacobian("fd")(q, v, tau, inertias=heavier, gravity=g)
+    by_inertias = found[3].reshape(robot.nv, 10, len(robot.bodies)).transpose(0, 2, 1)
+    np.testing.assert_allclose(by_inertias, want.da_dinertias, atol=1e-9)
+    np.testing.assert_allclose(found[4], want.da_dgravity, atol=1e-9)
+
+
+def test_long_functions_are_several_in_c(monkeypatch):
+    """The same numbers to the bit, answers that are constants and inputs among them."""
+
+    def reach(at, u):
+        return {"cost": (at.q @ at.q) * (u**2).sum(), "u": np.concatenate([u, [1.0, 2.0]]), "a": at.forward_dynamics(u)}
+
+    robot = two_links()
+    q, v = robot.random_state(1, 3)
+    args, found = [q[0], v[0], np.array([0.3, -1.0, 2.0])], []
+    monkeypatch.setattr("condyle.backends.casadi.split.CUT", Cut(20, 40))
+    for longest in (40, 1 << 30):
+        monkeypatch.setattr("condyle.backends.casadi.split.LONGEST", longest)
+        text = []
+        monkeypatch.setattr(ours, "_loaded", lambda *given: (text.append(given[1]), loaded(*given))[1])
+        F = wrap(robot.function(reach, {"q": "nq", "v": "nv", "u": 3}).compile(target="numpy"))
+        assert (text[0].count("static void robot_user") > 4) == (longest == 40)
+        found.append([*map(np.array, F(*args)), *derivatives(F, *args)[0]])
+    assert all(np.array_equal(x, y) for x, y in zip(*found, strict=True))
+
+
+@pytest.mark.slow
+def test_a_quadruped_is_compiled_in_seconds():
+    """One C function took more than 150 s; the functions it is cut into take some 11 s of a processor."""
+    robot = condyle.load("hyq", floating_base=True)
+    dyn = robot.compile(threads=1)
+    q, v = robot.random_state(1, 0)
+    args = q[0], v[0], 0.1 * v[0]
+    F = wrap(dyn).forward_dynamics
+    np.testing.assert_allclose(np.array(F(*args)).ravel(), dyn.forward_dynamics(*args), rtol=1e-8)
+    by_v, by_tau = (np.array(F.jacobian()(*args, 0)[k]) for k in (1, 2))
+    want = dyn.jacobian("fd")(*args)
+    np.testing.assert_allclose(by_v, want.da_dv, rtol=1e-7, atol=1e-8)
+    np.testing.assert_allclose(by_tau, want.da_dtau, rtol=1e-7, atol=1e-8)
 
 
 def test_a_users_function_is_exported(tmp_path):

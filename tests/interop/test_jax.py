@@ -240,7 +240,7 @@ def test_what_does_not_fit_is_said(fixed, monkeypatch):
         fixed.far.vjp("rollout")
     assert np.array_equal(fd([0, 0, 0], [0.0] * 3, np.zeros(3, int)), fixed.dyn.forward_dynamics(*np.zeros((3, 3))))
     monkeypatch.setattr(jax, "__version__", "0.4.30")
-    with pytest.raises(UnsupportedError, match=r"JAX 0.4.30 is too old, 0.10 is needed"):
+    with pytest.raises(UnsupportedError, match=r"JAX 0.4.30 is too old, 0.8 is needed"):
         wrap(fixed.dyn)
     monkeypatch.setitem(sys.modules, "jax", None)
     with pytest.raises(UnsupportedError, match=r"pip install 'condyle\[jax\]'"):

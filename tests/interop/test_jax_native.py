@@ -13,6 +13,7 @@ import pytest
 jax = pytest.importorskip("jax")
 
 from condyle.interop.jax_calls import Engine  # noqa: E402
+from condyle.interop.jax_processor import number  # noqa: E402
 from tests.interop.test_jax import double_precision, fixed  # noqa: E402
 
 __all__ = ["double_precision", "fixed"]
@@ -26,9 +27,9 @@ def test_a_program_of_another_process_is_refused():
 
 
 def test_arrays_that_do_not_fit_are_refused_by_the_handler(fixed):
-    number = Engine(fixed.dyn, None, "", True).number("fd")
+    called = number(Engine(fixed.dyn, None, "", True), "fd")
     call = jax.ffi.ffi_call("condyle_call", jax.ShapeDtypeStruct((4, 3), np.float64))
-    f = jax.jit(lambda *x: call(*x, number=np.int64(number), threads=np.int64(1)))
+    f = jax.jit(lambda *x: call(*x, number=np.int64(called), threads=np.int64(1)))
     row = np.zeros((4, 3))
     assert f(row, row, row[0]).shape == (4, 3)
     for given in ((row, row), (row, row, row[:3]), (row, row, row[:, :2]), (row, row, row.astype(np.float32))):
@@ -47,11 +48,16 @@ SAME(FfiFrame, outputs, XLA_FFI_CallFrame, rets); SAME(FfiFrame, attributes, XLA
 SAME(FfiBuffer, dtype, XLA_FFI_Buffer, dtype); SAME(FfiBuffer, dims, XLA_FFI_Buffer, dims);
 SAME(FfiBuffers, buffers, XLA_FFI_Args, args); SAME(FfiBuffers, count, XLA_FFI_Rets, size);
 SAME(FfiAttributes, names, XLA_FFI_Attrs, names); SAME(FfiAttributes, values, XLA_FFI_Attrs, attrs);
-SAME(FfiApi, new_error, XLA_FFI_Api, XLA_FFI_Error_Create); SAME(FfiScalar, value, XLA_FFI_Scalar, value);
+SAME(FfiApi, new_error, XLA_FFI_Api, XLA_FFI_Error_Create);
+SAME(FfiApi, get_stream, XLA_FFI_Api, XLA_FFI_Stream_Get);
+SAME(FfiStreamArguments, context, XLA_FFI_Stream_Get_Args, ctx);
+SAME(FfiStreamArguments, stream, XLA_FFI_Stream_Get_Args, stream);
+SAME(FfiFrame, context, XLA_FFI_CallFrame, ctx); SAME(FfiScalar, value, XLA_FFI_Scalar, value);
 SAME(FfiErrorArguments, code, XLA_FFI_Error_Create_Args, errc); SAME(FfiText, length, XLA_FFI_ByteSpan, len);
 SAME(FfiMetadata, metadata, XLA_FFI_Metadata_Extension, metadata);
 _Static_assert(FFI_F32 == XLA_FFI_DataType_F32 && FFI_F64 == XLA_FFI_DataType_F64, "");
-_Static_assert(FFI_S64 == XLA_FFI_DataType_S64, "");
+_Static_assert(FFI_S64 == XLA_FFI_DataType_S64 && FFI_U8 == XLA_FFI_DataType_U8, "");
+_Static_assert(FFI_CAPTURED == XLA_FFI_HANDLER_TRAITS_COMMAND_BUFFER_COMPATIBLE, "");
 _Static_assert(FFI_SCALAR == XLA_FFI_AttrType_SCALAR && FFI_METADATA == XLA_FFI_Extension_Metadata, "");
 _Static_assert(FFI_MAJOR == XLA_FFI_API_MAJOR && FFI_MINOR <= XLA_FFI_API_MINOR, "");
 """
@@ -59,7 +65,7 @@ _Static_assert(FFI_MAJOR == XLA_FFI_API_MAJOR && FFI_MINOR <= XLA_FFI_API_MINOR,
 
 def test_structures_are_those_of_the_header_of_xla(tmp_path):
     text = (Path(__file__).resolve().parents[2] / "src/condyle/runtime/native/ffi.h").read_text()
-    own = text.split("/* Entries that a program of XLA may call")[0]
+    own = text.split("/* What a program of XLA may call")[0]
     (tmp_path / "same.c").write_text(STRUCTURES % own)
     command = ["cc", "-std=c11", "-fsyntax-only", f"-I{jax.ffi.include_dir()}", str(tmp_path / "same.c")]
     done = subprocess.run(command, capture_output=True, text=True, check=False)

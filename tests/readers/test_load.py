@@ -22,7 +22,7 @@ def test_a_path_as_text_or_as_a_path(tmp_path: Path) -> None:
 
 
 def test_bundled_names() -> None:
-    assert BUNDLED == ("iiwa14", "hyq", "atlas")
+    assert BUNDLED == ("iiwa14", "hyq", "atlas", "panda", "ur5e", "anymal_kinova", "talos", "allegro")
     assert load_robot("iiwa14").name == "iiwa14"
 
 

@@ -7,7 +7,7 @@ import pytest
 
 import condyle
 from condyle import Robot
-from condyle.choices import BUNDLED
+from condyle.choices import BUNDLED, PAPERS
 from tests.accuracies import DIFFERENCES, FLOAT64, ROUNDING
 from tests.laws.robots import Array, relative, robot_named, states
 from tests.processor import slow
@@ -62,7 +62,7 @@ def test_derivatives_with_them(name: str) -> None:
     assert relative(found.dtau_dq, np.stack(columns, axis=-1)[None]) < DIFFERENCES
 
 
-@pytest.mark.parametrize("name", [*BUNDLED, "zoo", "chain"])
+@pytest.mark.parametrize("name", [*PAPERS, "zoo", "chain"])
 def test_parameters_are_dynamic_parameters(name: str) -> None:
     robot = named(name)
     for body, row in zip(robot.bodies, robot.inertias, strict=True):

@@ -10,7 +10,9 @@ import pytest
 
 import condyle
 from condyle import Dynamics, ModelWarning, Robot
+from condyle.choices import PAPERS
 from condyle.functions import DEFAULT, FUNCTIONS
+from condyle.functions.contacts import CONSTRAINED
 from condyle.model.joints import JOINT_TYPES
 from condyle.model.robot import Joint
 from tests.accuracies import allowed
@@ -24,7 +26,6 @@ import pinocchio as pin
 from tests.twins.pinocchio_twin import FileTwin, Twin
 
 N = 5
-BUNDLED = ("iiwa14", "hyq", "atlas")
 
 
 def massless_bodies() -> Robot:
@@ -42,7 +43,7 @@ def massless_bodies() -> Robot:
 
 
 ROBOTS = {
-    **{name: lambda name=name: condyle.load(name, snap=0.0) for name in BUNDLED},
+    **{name: lambda name=name: condyle.load(name, snap=0.0) for name in PAPERS},
     "hyq_floating": lambda: condyle.load("hyq", snap=0.0, floating_base=True, gravity=(0.5, -1.0, -3.0)),
     "atlas_floating": lambda: condyle.load("atlas", snap=0.0, floating_base=True),
     "massless_bodies": massless_bodies,
@@ -77,10 +78,12 @@ ON_A_MANIFOLD = ("integrate", "difference")
 
 IN_TIME = ("step", "dstep")
 """Held to Pinocchio's aba and integrate, and to crocoddyl, in tests/cli/rivals/test_steps.py."""
+HELD = tuple(one.name for one in CONSTRAINED)
+"""Functions of contacts are held to Pinocchio's in test_pinocchio_contacts.py."""
 
 
 @pytest.mark.parametrize("forces", [False, True], ids=["no_forces", "f_ext"])
-@pytest.mark.parametrize("function", [name for name in FUNCTIONS if name not in (*ON_A_MANIFOLD, *IN_TIME)])
+@pytest.mark.parametrize("function", [name for name in FUNCTIONS if name not in (*ON_A_MANIFOLD, *IN_TIME, *HELD)])
 @pytest.mark.parametrize("name", ROBOTS)
 def test_reference(name: str, function: str, forces: bool) -> None:
     if forces and not FUNCTIONS[function].takes_f_ext:
@@ -127,7 +130,7 @@ def test_compiled_with_forces(function: str, compiled: Callable[..., Dynamics]) 
 
 
 @pytest.mark.parametrize("floating_base", [False, True], ids=["fixed", "floating"])
-@pytest.mark.parametrize("name", BUNDLED)
+@pytest.mark.parametrize("name", PAPERS)
 def test_urdf_that_we_write_means_the_robot_it_was_written_from(name: str, floating_base: bool) -> None:
     """Angles snapped to quarter turns are written as such; Pinocchio reads them back."""
     ours = condyle.load(name, floating_base=floating_base)

@@ -7,8 +7,9 @@ acceleration there, V_j that of body j behind the joint, V_p and A_p those of it
     dV / dq = V_p x s                                   dV / dv = s
     dA / dq = A_p x s + (V_p x s) x (V - V_p)           dA / dv = (V_j + V_p - V) x s
 
-in the contact's axes as they move with that side. What is held against another body B turns with both: (s_A - s_B) x
-of B's V and A are added. Featherstone 2008, section 2.11; Singh, Russell, Wensing 2022.
+in the contact's axes as they move with that side. What is held against another body B turns with both: (s_A - s_B) x of
+B's V and A are added, and of lines and planes the derivatives of (V_A - V_B) x V_B. Featherstone 2008, section 2.11;
+Singh, Russell, Wensing 2022.
 """
 
 from __future__ import annotations
@@ -104,12 +105,27 @@ class Slopes:
                 turn = (vec.ZERO, column[1]) if one.of.classical else column
                 _plus(by_q, coordinate, cross_motion(turn, A))
                 _plus(moving, coordinate, cross_motion(turn, V))
+        if one.turns:
+            self._turning(k, one, (by_q, by_v, moving))
         return by_q, by_v, moving
+
+    def _turning(self, k: int, one: Held, found: tuple[Columns, Columns, Columns]) -> None:
+        """Adds the derivatives of (V_A - V_B) x V_B to those of the relative acceleration; `moving` is whole."""
+        assert one.other is not None
+        (by_q, by_v, moving), (slip, V), side = found, self.contacts.slip(one), self._side(one, one.other)
+        for coordinate, column in self.contacts.relative[k].items():
+            own = side.get(coordinate)
+            turned = cross_motion(V, column)  # V_B by q in A's axes, which turn
+            other = turned if own is None else twist.add(turned, own.V_q)
+            _plus(by_q, coordinate, twist.add(cross_motion(moving[coordinate], V), cross_motion(slip, other)))
+            _plus(by_v, coordinate, cross_motion(column, V))
+            if own is not None:
+                _plus(by_v, coordinate, cross_motion(slip, own.s))
 
     def _at(self, one: Held, side: Side) -> tuple[Pair, Pair]:
         """V and A of a side in the contact's axes: A classical where the contact is a point."""
         (axes, point), link = side.frame, self.motions[side.link]
-        V = side.frame.transform.motion_to_child(self.contacts.twists[side.link])
+        V = self.contacts.velocity(side)
         linear = vec.transposed_times(axes, vec.add(link.a, vec.times(link.U, point)))
         if not one.of.classical:
             linear = vec.sub(linear, vec.cross(V[1], V[0]))

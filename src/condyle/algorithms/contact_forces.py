@@ -43,7 +43,9 @@ class Regular(NamedTuple):
 class Constrained:
     """A robot with contacts at one state, ready to be solved for any right-hand side."""
 
-    def __init__(self, tree: Unrolled, active: Sequence[Scalar]) -> None:
+    def __init__(self, tree: Unrolled, active: Sequence[Scalar], inverted: bool = False) -> None:
+        """inverted: forces are found by `inverse`, which is needed anyway."""
+        self.inverted = inverted
         self.tree, self.contacts = tree, Contacts(tree)
         flags = zip(active, tree.tree.contacts, strict=True)
         self.active = [flag for flag, one in flags for _ in one.rows]
@@ -111,6 +113,9 @@ class Constrained:
 
     def forces(self, b: Sequence[Scalar], by: Regular | None = None) -> list[Scalar]:
         """f with G f = b, or what the proximal iterations make of it."""
+        if self.inverted and by is None:
+            rows = (self.inverse.row(i) for i in range(self.inverse.size))
+            return [total([x * b[k] for k, x in row.items()]) for row in rows]
         factors, damped = by or self.regular
         f = solve_by(factors, b)
         for _ in range(TIMES - 1):

@@ -1,4 +1,4 @@
-"""Products with the inverse of the KKT matrix, column by column through the factors of M and G."""
+"""Products with the inverse of the KKT matrix, by its blocks or through the factors of M and G."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from condyle.algorithms.contact_forces import Constrained
 from condyle.algorithms.contacts import Row
 from condyle.algorithms.ltl import inverse_of_lower
 from condyle.algorithms.matrix import SparseMatrix
-from condyle.scalar import Scalar, number
+from condyle.scalar import Scalar, is_zero, number, total
 
 
 class Rows:
@@ -20,7 +20,8 @@ class Rows:
 
     @staticmethod
     def of(matrix: SparseMatrix) -> Rows:
-        return Rows([matrix.row(i) for i in range(matrix.size)])
+        rows = [matrix.row(i) for i in range(matrix.size)]
+        return Rows([{k: x for k, x in row.items() if not is_zero(x)} for row in rows])
 
     def transposed(self, n: int) -> Rows:
         """n: rows of the answer."""
@@ -39,6 +40,10 @@ class Rows:
                     total[j] = total[j] + x * y if j in total else x * y
             found.append(total)
         return Rows(found)
+
+    def cost(self, other: Rows) -> int:
+        """Products of two entries in `times`."""
+        return sum(len(other.rows[k]) for row in self.rows for k in row)
 
     def plus(self, other: Rows) -> Rows:
         found = [dict(row) for row in self.rows]
@@ -61,9 +66,14 @@ class Rows:
 
 
 class KktDerivatives:
-    """[da; -df] = -K^-1 [r1; r2], with a half solve before and one after: W = L^-1, X = Wᵀ r1,
+    """[da; -df] = -K^-1 [r1; r2]. With W = L^-1, N = Yᵀ D^-1, C = P N Wᵀ and A = W D^-1 (Wᵀ - Y C), which derivatives
+    by tau are,
 
-    df = P (Yᵀ D^-1 X - r2),    da = W D^-1 (Y df - X).
+    df = C r1 - P r2,         da = -A r1 - Cᵀ r2,
+
+    or, where that is shorter, with X = Wᵀ r1,
+
+    df = P (N X - r2),        da = W D^-1 (Y df - X).
     """
 
     def __init__(self, way: Constrained, inverse: SparseMatrix) -> None:
@@ -73,20 +83,39 @@ class KktDerivatives:
         self.Wt = self.W.transposed(n)
         self.N, self.Y = Rows(way.scaled), Rows(way.Y).transposed(n)
         self.P = Rows.of(inverse)
+        self.C = self.P.times(self.N).times(self.Wt)
+        self.Ct = self.C.transposed(n)
+        self.A = self._inverse()
 
-    def solved(self, r1: Rows, r2: Rows | None) -> tuple[Rows, Rows]:
+    def _inverse(self) -> Rows:
+        """A, by entries on and right of the diagonal: their rows of W are the short ones."""
+        rest = self.Wt.plus(self.Y.times(self.C).negative()).scaled(self.way.factors.inverse_D)
+        found = SparseMatrix(self.n)
+        for i, row in enumerate(self.W.rows):
+            for j in range(i, self.n):
+                terms = [x * rest.rows[k][j] for k, x in row.items() if j in rest.rows[k]]
+                if terms:
+                    found.put(i, j, total(terms))
+                    found.put(j, i, total(terms))
+        return Rows.of(found)
+
+    def solved(self, r1: Rows, r2: Rows) -> tuple[Rows, Rows]:
         """(da, df)."""
         X = self.Wt.times(r1)
-        wanted = self.N.times(X)
-        df = self.P.times(wanted if r2 is None else wanted.plus(r2.negative()))
+        df = self.C.times(r1).plus(self.P.times(r2).negative())
+        wanted = self.N.times(X).plus(r2.negative())
+        if self.N.cost(X) + self.P.cost(wanted) < self.C.cost(r1) + self.P.cost(r2):
+            df = self.P.times(wanted)
         rest = self.Y.times(df).plus(X.negative())
-        return self.W.times(rest.scaled(self.way.factors.inverse_D)), df
+        if self.Wt.cost(r1) + self.Y.cost(df) + self.W.cost(rest) < self.A.cost(r1) + self.Ct.cost(r2):
+            return self.W.times(rest.scaled(self.way.factors.inverse_D)), df
+        return self.A.times(r1).plus(self.Ct.times(r2)).negative(), df
 
     def answers(self, forces: Sequence[SparseMatrix], slopes: Slopes) -> tuple[list[Scalar], ...]:
         """da / d(q, v, tau), then d force / d(q, v, tau)."""
         r2 = [Rows(rows).scaled(self.way.active) for rows in (slopes.by_q, slopes.by_v)]
         made = [self.solved(Rows.of(r1), more) for r1, more in zip(forces, r2, strict=True)]
-        made.append(self.solved(Rows([{k: number(-1.0)} for k in range(self.n)]), None))
+        made.append((self.A, self.C.negative()))
         return *(da.flat(self.n) for da, _ in made), *(self._placed(df) for _, df in made)
 
     def _placed(self, df: Rows) -> list[Scalar]:
@@ -98,18 +127,16 @@ class KktDerivatives:
 
 
 def inverse_blocks(way: Constrained) -> SparseMatrix:
-    """K^-1 = [A, B; Bᵀ, C]: A = da / dtau, B = M^-1 Jᵀ G^-1, C = - G^-1; zeros in rows of what is off."""
+    """K^-1 = [A, Cᵀ; C, - P]: zeros in rows of what is off."""
     n, kkt = way.tree.nv, KktDerivatives(way, way.pseudoinverse)
-    size = n + len(way.J)
-    a, f = kkt.solved(Rows([{k: number(-1.0)} for k in range(n)]), None)
-    found = SparseMatrix(size)
-    for i, row in enumerate(a.rows):
+    found = SparseMatrix(n + len(way.J))
+    for i, row in enumerate(kkt.A.rows):
         for k, x in row.items():
             found.put(i, k, x)
-    for i, row in enumerate(f.rows):
+    for i, row in enumerate(kkt.C.rows):
         for k, x in row.items():
-            found.put(n + i, k, -x)
-            found.put(k, n + i, -x)
+            found.put(n + i, k, x)
+            found.put(k, n + i, x)
     for i, j, x in way.pseudoinverse:
         found.put(n + i, n + j, -(way.active[i] * way.active[j] * x))
     return found

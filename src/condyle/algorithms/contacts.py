@@ -5,9 +5,10 @@ axes. With columns s of a side, [linear; angular] at the contact,
 
     J = s_A - s_B,    gamma = acceleration_A - acceleration_B at a = 0, + kd J v + kp e.
 
-A point is held by the classical acceleration of its origin, each side at its own point; lines and planes by the
-spatial one, both sides at A's origin. e: the placement of A seen from B's, as a translation in A's axes and the
-logarithm of its rotation. Featherstone 2008, sections 8.1 to 8.4; Baumgarte 1972.
+A point is held by the classical acceleration of its origin, each side at its own point; lines and planes by the spatial
+one, both sides at A's origin, and (V_A - V_B) x V_B is added: their J a + gamma is the rate of J v. e: the placement of
+A seen from B's, as a translation in A's axes and the logarithm of its rotation. Featherstone 2008, sections 8.1 to 8.4;
+Baumgarte 1972.
 """
 
 from __future__ import annotations
@@ -60,6 +61,11 @@ class Held(NamedTuple):
     def sides(self) -> list[tuple[float, Side]]:
         """Both, with their signs in J."""
         return [(1.0, self.own), *([] if self.other is None else [(-1.0, self.other)])]
+
+    @property
+    def turns(self) -> bool:
+        """Whether its rows turn with what moves on both sides: a line or a plane between two bodies."""
+        return self.other is not None and not self.of.classical
 
     @property
     def damped(self) -> bool:
@@ -183,12 +189,24 @@ class Contacts:
         """The velocity of every link."""
         return self.tree.forward(kinematics.velocity, twist.ZERO, self.tree.given("v"))
 
+    def velocity(self, side: Side) -> Pair:
+        """Of a side, at the contact and in its axes."""
+        return side.frame.transform.motion_to_child(self.twists[side.link])
+
+    def slip(self, one: Held) -> tuple[Pair, Pair]:
+        """(V_A - V_B, V_B) of a contact between two bodies."""
+        assert one.other is not None
+        other = self.velocity(one.other)
+        return twist.add(self.velocity(one.own), twist.scale(-1.0, other)), other
+
     def _gamma(self, motions: Field[Motion], gravity: Field[Vector]) -> list[Scalar]:
         found, velocities = list[Scalar](), iter(self._velocities)
         for k, one in enumerate(self.held):
             held = twist.ZERO
             for sign, side in one.sides:
                 held = twist.add(held, twist.scale(sign, self._acceleration(one, side, motions, gravity)))
+            if one.turns:
+                held = twist.add(held, twist.cross_motion(*self.slip(one)))
             error = self.errors(k) if one.drawn else twist.ZERO
             for row in one.of.rows:
                 value = (*held[0], *held[1])[row] + one.gains[0] * (*error[0], *error[1])[row]

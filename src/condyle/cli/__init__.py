@@ -18,6 +18,7 @@ COMMANDS = {
     "bench": "time each function over batch sizes",
     "export": "write the generated source of a robot's functions",
     "fpga": "simulate or report a robot's accelerator",
+    "view": "show a robot in the browser, or draw it into a file",
     "cache": "list, clear or locate the compiled functions",
 }
 """Each subcommand, the file of its name, in a line."""

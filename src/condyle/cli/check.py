@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 import math
+from collections.abc import Sequence
 from dataclasses import asdict, dataclass
 from typing import TYPE_CHECKING
 
@@ -119,7 +120,7 @@ def compare(
     for name in names:
         progress(f"checking {name}")
         found, expected = answers(dynamics, name, states), answers(reference, name, exact)
-        worst = max(relative(a, b) for a, b in zip(found, expected, strict=True))
+        worst = max(worst_of(FUNCTIONS[name], found, expected))
         verdicts.append(Verdict(f"{name} against the reference", worst, allowed(FUNCTIONS[name], dtype, condition)))
         derived = parsed(name)
         if derived is not None:
@@ -180,13 +181,21 @@ def allowed(function: Function, dtype: str, condition: float) -> float:
     return max(told, ROUNDINGS * condition * float(np.finfo(dtype).eps)) if function.solves else told
 
 
-def relative(found: Array, expected: Array) -> float:
-    """The worst error of a state, relative to the largest entry of that state's answer."""
+def worst_of(function: Function, found: Sequence[Array], expected: Sequence[Array]) -> list[float]:
+    """The worst error of each answer; of a difference of larger numbers relative to these."""
+    sizes = {port.name: x for port, x in zip(function.outputs, expected, strict=True)}
+    triples = zip(function.outputs, found, expected, strict=True)
+    return [relative(a, b, sizes.get(port.beside)) for port, a, b in triples]
+
+
+def relative(found: Array, expected: Array, beside: Array | None = None) -> float:
+    """The worst error of a state, relative to the largest entry of that state's answer, or of `beside`."""
     if expected.size == 0:
         return 0.0
+    size = expected if beside is None else beside
     worst = [
         float(np.max(np.abs(a.astype(np.float64) - b)))
-        / max(float(np.max(np.abs(b))), float(np.finfo(np.float64).tiny))
-        for a, b in zip(found, expected, strict=True)
+        / max(float(np.max(np.abs(c))), float(np.finfo(np.float64).tiny))
+        for a, b, c in zip(found, expected, size, strict=True)
     ]
     return float(np.max(worst))  # unlike max, keeps NaN

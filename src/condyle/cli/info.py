@@ -1,10 +1,12 @@
 """`condyle info`: the tree, closures, sizes, masses, warnings; with --counts the operations and the route of each
-function, with --target, --links or --batch what runs for a batch; with --functions what there is to compute.
+function, with --target, --links or --batch what runs for a batch; with --functions what there is to compute; with
+--graph the tree of joints.
 """
 
 from __future__ import annotations
 
 import argparse
+from pathlib import Path
 
 import condyle
 from condyle.choices import LINKS, TARGETS
@@ -42,6 +44,13 @@ def fill(command: argparse.ArgumentParser) -> None:
     command.add_argument(
         "--functions", action="store_true", help="the functions there are, what each takes and what runs it; no ROBOT"
     )
+    command.add_argument(
+        "--graph",
+        nargs="?",
+        const="",
+        metavar="FILE.svg",
+        help="draw the tree of joints, as text or into a file",
+    )
     command.add_argument("--counts", action="store_true", help="operations and route of each function")
     command.add_argument(
         "--also", metavar="vjp_fd,..", type=functions, default=(), help="derivatives that --counts and --target tell of"
@@ -55,9 +64,21 @@ def fill(command: argparse.ArgumentParser) -> None:
 def run(arguments: argparse.Namespace) -> int:
     if arguments.functions:
         return _functions(arguments)
+    _check_named(arguments)
+    loaded = load(arguments)
+    return _graph(loaded, arguments) if arguments.graph is not None else _tell(loaded, arguments)
+
+
+def _check_named(arguments: argparse.Namespace) -> None:
+    """There is a robot: `info --graph ROBOT` means it too."""
+    if arguments.robot is None and arguments.graph and not arguments.graph.endswith(".svg"):
+        arguments.robot, arguments.graph = arguments.graph, ""
     if arguments.robot is None:
         raise UnsupportedError("info: name a ROBOT (or --functions, to list what can be computed)")
-    loaded = load(arguments)
+
+
+def _tell(loaded: Loaded, arguments: argparse.Namespace) -> int:
+    """All but the graph."""
     asked = bool(arguments.target or arguments.links or arguments.batch)
     made = frames_of(loaded.robot, arguments), contacts_of(loaded.robot, arguments)
     counts, compared = _counted(loaded.robot, *made, arguments.also) if arguments.counts else (None, {})
@@ -80,6 +101,20 @@ def run(arguments: argparse.Namespace) -> int:
             )
     if asked:
         show("\n" + "\n".join(_explained(loaded, arguments)))
+    return 0
+
+
+def _graph(loaded: Loaded, arguments: argparse.Namespace) -> int:
+    """The tree of joints alone."""
+    from condyle.cli import graph
+
+    if arguments.graph:
+        graph.write_svg(loaded.robot, Path(arguments.graph))
+    lines = [f"wrote {arguments.graph}"] if arguments.graph else graph.text(loaded.robot)
+    if arguments.json:
+        show_json({"graph": lines})
+    else:
+        show("\n".join(lines))
     return 0
 
 

@@ -35,7 +35,7 @@ FRICTION = Port(
     "friction", ("n_contacts",), "1", "-", "Coulomb's coefficient of each contact; below zero counts as zero"
 )
 PUSH = Port("impulse", ("n_contacts", "3"), "N s", "world", "on the body at each contact, over the step")
-RESIDUAL = Port("residual", (), "m/s", "-", "how far contacts are from complementarity: zero at a solution")
+RESIDUAL = Port("residual", (), "m/s", "-", "how far contacts are from complementarity: zero at a solution", beside="v")
 
 SOLVED, DERIVED = Accuracy(1e-8, 5e-4), Accuracy(1e-7, 5e-3)
 CONDITION = 512.0
@@ -90,7 +90,7 @@ CONSTRAINED = (
         (Q, V, TAU, ACTIVE),
         (*DA, *DFORCE),
         partial(_routes, "dcfd"),
-        Size(420, 0, 27, 9),
+        Size(500, 0, 27, 5),
         DERIVED,
         "Featherstone 2008, section 8.8; Singh, Russell, Wensing 2022",
         takes_f_ext=True,
@@ -154,7 +154,7 @@ CONSTRAINED = (
         (Q, ACTIVE),
         (KINV,),
         partial(_routes, "kkt"),
-        Size(10, 0, 8, 6),
+        Size(70, 0, 5, 3),
         SOLVED,
         "Featherstone 2008, section 8.8",
         condition=CONDITION,

@@ -42,7 +42,7 @@ def _cfd(kind: Way, tree: Unrolled) -> Answers:
 
 
 def _dcfd(tree: Unrolled) -> Answers:
-    way = constrained(tree)
+    way = Constrained(tree, tree.inputs[ACTIVE.name], inverted=True)
     a, f = way.dynamics()
     force = way.placed([flag * x for flag, x in zip(way.active, f, strict=True)])
     by_q, by_v = slopes.force_slopes(way.contacts, a, force)

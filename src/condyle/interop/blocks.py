@@ -7,7 +7,6 @@ the cotangent of an input that is one for all is a sum over states, and so over 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from inspect import Parameter, Signature
 from typing import Any, NamedTuple, Protocol, cast
 
 import numpy as np
@@ -15,13 +14,14 @@ from numpy.typing import NDArray
 
 from condyle.derivatives.names import name_of, parsed
 from condyle.dynamics import Dynamics
-from condyle.errors import DTypeError, ShapeError, UnsupportedError
+from condyle.errors import DTypeError, ShapeError
 from condyle.functions import FUNCTIONS, variant
 from condyle.functions.rollouts import name_of as rollout_name
+from condyle.interop.rollouts import bound
 from condyle.methods import result_type
 from condyle.options import numbers_of
 from condyle.packing import known_function
-from condyle.rollouts import names
+from condyle.rollouts import names, steps_of
 from condyle.runtime.arrays import as_array
 from condyle.specification import F_EXT
 from condyle.user.function import CompiledFunction
@@ -147,16 +147,8 @@ class Method:
 
     def _bound(self, args: Sequence[Any], named: Mapping[str, Any]) -> dict[str, Any]:
         """Arguments by name; TypeError as of any call."""
-        method = self._base.method
-        if "out" in named:
-            raise UnsupportedError(f"{method}: answers are new arrays here: leave out= out")
-        either = Parameter.POSITIONAL_OR_KEYWORD
-        optional = [Parameter(name, either, default=None) for name in self._options]
-        signature = Signature([*(Parameter(name, either) for name in self._taken), *optional])
-        try:
-            return {**signature.bind(*args, **named).arguments, **self._filled}
-        except TypeError as error:
-            raise TypeError(f"{method}({', '.join((*self._taken, *self._options))}): {error}") from None
+        order = [*self._taken, *self._options]
+        return {**bound(self._base.method, self._taken, order, args, named), **self._filled}
 
     def _run(self, given: Mapping[str, Any], task: Task) -> Any:
         forced = self._always or any(given.get(name) is not None for name in (F_EXT.name, f"d{F_EXT.name}"))
@@ -231,23 +223,10 @@ class Rollout(Method):
         """The answers of each step, or the cotangents."""
         given = self._bound(args, named)
         timed = (*self._by_time, *(name for name in names(by_time) if name not in self._by_time))
-        rolled = Rolled(self._steps(given, timed, steps), timed, every, last, names(sum))
-        return self._run(given, self._task._replace(rolled=rolled))
-
-    def _steps(self, given: Mapping[str, Any], timed: Sequence[str], steps: int | None) -> int:
-        """As the time axes say, else as it is said."""
-        found: set[int] = set() if steps is None else {steps}
         extra = [name for name in self._options if given.get(name) is not None]
-        ports = FUNCTIONS[variant(self._base.name, extra)].inputs
-        for port in ports:
-            if port.name in timed:
-                value, dims = given[port.name], len(port.dims)
-                shape: Shape = tuple((value if hasattr(value, "shape") else np.asarray(value)).shape)
-                if len(shape) <= dims or shape[len(shape) - dims - 1] < 1:
-                    raise ShapeError(f"rollout: {port.name} has shape {shape}, expected a time axis before its own")
-                found.add(int(shape[len(shape) - dims - 1]))
-        if len(found) > 1:
-            raise ShapeError(f"rollout: the time axes disagree: {sorted(found)} steps; give each the same")
-        if not found:
-            raise UnsupportedError("rollout: no input has a time axis: name some in by_time=, or say steps=")
-        return found.pop()
+        carried = {port.name for port in self._base.outputs}
+        ports = {port.name: len(port.dims) for port in FUNCTIONS[variant(self._base.name, extra)].inputs}
+        there = [name for name in timed if name in ports and name not in carried]
+        length = steps_of(((name, given[name], ports[name]) for name in there), steps)
+        rolled = Rolled(length, timed, every, last, names(sum))
+        return self._run(given, self._task._replace(rolled=rolled))

@@ -22,7 +22,7 @@ from condyle.externals import source_of, source_of_user
 from condyle.functions import FUNCTIONS, variant
 from condyle.model.robot import Robot
 from condyle.model.tree import tree_of
-from condyle.options import bound_of
+from condyle.options import bound_of, numbers_of
 from condyle.packing import known_function
 from condyle.runtime import cache, loading
 from condyle.runtime.toolchain import find_compiler, run
@@ -75,8 +75,10 @@ class Functions:
     def __init__(self, dyn: Dynamics, casadi: Any) -> None:
         given = dyn.__reduce__()[1]
         self._dyn, self._casadi, self._robot = dyn, casadi, cast(Any, given.robot)
-        self._bound = bound_of(self._robot, given.frames, given.reference_frame, given.force_frame, given.integrator)
-        self._routes, self._inputs = dict(given.routes or {}), given.inputs
+        words = given.reference_frame, given.force_frame, given.integrator
+        self._bound = bound_of(self._robot, given.frames, *words, given.contacts)
+        self._inputs = tuple(numbers_of(self._robot, given.inputs, given.dtype, given.contacts))
+        self._routes = dict(given.routes or {})
         self._made: dict[str, Any] = {}
 
     def __getattr__(self, method: str) -> Any:
@@ -96,10 +98,6 @@ class Functions:
                 raise UnsupportedError("rollout: take step.mapaccum(T) of what `wrap` answers")
             known_function(name)
             opened = variant(name, self._inputs)
-            if opened != name and self._robot.nq != self._robot.nv:
-                raise UnsupportedError(
-                    f"inputs={self._inputs!r}: functions for CasADi of a robot with quaternions have none: leave it out"
-                )
             compiler = _compiler(self._robot, self._bound, self._routes)
             text = source_of(self._robot, compiler, (opened,), self._bound, name)
             self._made[name] = _loaded(self._casadi, text, f"robot_{name}")

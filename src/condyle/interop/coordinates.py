@@ -6,21 +6,37 @@ quaternions are x y z w, velocities local. A planar joint, which has an angle he
 
 from __future__ import annotations
 
-from typing import Any
+from dataclasses import replace
+from typing import Any, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
 
 from condyle.errors import UnsupportedError
+from condyle.model.description import describe
+from condyle.model.robot import Robot
 from condyle.text import quoted
 
 Array = NDArray[np.floating]
+AnyRobot = TypeVar("AnyRobot", bound=Robot)
+
+
+def arranged(robot: AnyRobot, model: Any) -> AnyRobot:
+    """The robot with its joints in the order of a Pinocchio model of it, which reads URDF files by name.
+
+    Every link comes behind its parent; siblings change places. Names that the model lacks stay where they are.
+    """
+    order = {str(name): k for k, name in enumerate(model.names)}
+    description = describe(robot)
+    joints = sorted(description.joints, key=lambda joint: order.get(joint.name, -1))
+    return robot.assemble(replace(description, joints=tuple(joints)))
 
 
 class Coordinates:
     """How q of a Pinocchio model and of a robot go into each other. UnsupportedError where the joints differ.
 
-    nq, nv: of the robot. plain: whether q is a plain vector, so that its tangent space is itself.
+    nq, nv: of the robot. plain: whether q is a plain vector, so that its tangent space is itself. curved: the slices of
+    v whose joints are not. nx: of a state in Pinocchio's.
     """
 
     def __init__(self, model: Any, robot: Any) -> None:
@@ -28,6 +44,7 @@ class Coordinates:
         _same_names([str(name) for name in model.names][1:], [joint.name for joint in own])
         self.nq, self.nv = int(robot.nq), int(robot.nv)
         self.plain = self.nq == self.nv
+        self.curved = [slice(joint.v_index, joint.v_index + joint.nv) for joint in own if joint.nq != joint.nv]
         self._parts: list[tuple[int, int, bool]] = []
         """Of each joint where its q begins there, how many numbers it has there, and whether its last is an angle."""
         for joint, there in zip(own, list(model.joints)[1:], strict=True):
@@ -41,6 +58,7 @@ class Coordinates:
             self._parts.append((int(there.idx_q), int(there.nq), turned))
         self.same = not any(turned for *_, turned in self._parts)
         self._there = self.nq + sum(turned for *_, turned in self._parts)
+        self.nx = self._there + self.nv
 
     def ours(self, x: Array) -> tuple[Array, Array]:
         """q (..., nq) and v (..., nv) of the robot, from x (..., nx) of the state."""
@@ -68,11 +86,10 @@ class Coordinates:
 
 
 def _same_names(there: list[str], here: list[str]) -> None:
+    cure = "arranged(robot, state.pinocchio)" if sorted(there) == sorted(here) else "load both from the same file"
     for k, (a, b) in enumerate(zip(there, here, strict=False)):
         if a != b:
-            raise UnsupportedError(
-                f"joint {k} is {quoted(a)} in the state and {quoted(b)} in the robot: load both from the same file"
-            )
+            raise UnsupportedError(f"joint {k} is {quoted(a)} in the state and {quoted(b)} in the robot: {cure}")
     if len(there) != len(here):
         raise UnsupportedError(
             f"the state has {len(there)} joints and the robot {len(here)}: load both from the same file, with a "

@@ -4,8 +4,8 @@
     a = jax.jit(far.forward_dynamics)(q, v, tau)
 
 The methods are those of `Dynamics`; they work under `jit`, `vmap`, `grad`, `jvp`, `jacfwd`, `jacrev`, `hessian`,
-`scan` and `shard_map`. XLA calls the compiled code in its own thread, without Python and without a copy. Derivatives
-are made by the jvp and vjp of the function.
+`scan` and `shard_map`. XLA calls the compiled code in its own thread, without Python and without a copy; with target
+"cuda" it puts the kernels in its own stream. Derivatives are made by the jvp and vjp of the function.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from condyle.errors import UnsupportedError
 from condyle.options import check_choice
 from condyle.user.function import CompiledFunction
 
-OLDEST = (0, 10)
+OLDEST = (0, 8)
 CHOICES = ("tangent", "ambient")
 
 
@@ -30,18 +30,13 @@ def wrap(x: Dynamics | CompiledFunction, q_gradient: str | None = None) -> Any:
     along the manifold, as JAX has gradients; the default. "tangent": the tangent space's nv entries in front and zeros
     behind; the default where q is a plain vector, where both are equal. With "tangent" configurations that are answers
     may go into other methods of this object only, not into other operations whose gradients are wanted.
-    UnsupportedError where JAX is not installed or too old, and for target "cuda".
+    UnsupportedError where JAX is not installed or too old.
     """
     if q_gradient is not None:
         check_choice("q_gradient", q_gradient, CHOICES)
     if not isinstance(x, Dynamics | CompiledFunction):  # pyright: ignore[reportUnnecessaryIsInstance]
         raise UnsupportedError(f"wrap({type(x).__name__}): give a Dynamics, or a function that compile() made")
     _check_installed()
-    if x.target == "cuda":
-        raise UnsupportedError(
-            'wrap: XLA cannot call functions of target "cuda": compile(target="cpu") for jit and gradients, or call '
-            "the function itself with JAX arrays that lie on the GPU"
-        )
     methods = import_module("condyle.interop.jax_methods")
     made: Callable[..., Any] = methods.functions if isinstance(x, Dynamics) else methods.function
     return made(x, q_gradient == "tangent")

@@ -2,30 +2,22 @@
 
 A call is named by a chain of derivatives and a function: ("vj", "fd") is the vjp of the jvp of fd. Its arguments all
 have the same batch dimensions, or none; its answers have them. Tangents and cotangents of a configuration have nv
-entries in a call. `jax_rules` has how calls are differentiated and mapped.
+entries in a call. `jax_rules` has how calls are differentiated and mapped, `jax_processor` and `jax_gpu` what XLA's
+programs have in their place.
 """
 
 from __future__ import annotations
 
-import hashlib
-import math
 from collections.abc import Mapping, Sequence
 from functools import lru_cache, partial
 from importlib import import_module
-from itertools import count
 from typing import Any, NamedTuple
-
-import numpy as np
 
 from condyle.dynamics import Dynamics
 from condyle.errors import UnsupportedError
 from condyle.functions import FUNCTIONS, found
 from condyle.interop.gradients import Layout, layout_of
-from condyle.model.tree import tree_of
 from condyle.ports import Port
-from condyle.runtime._native import export, xla_handler
-from condyle.runtime.native import NativeKernel
-from condyle.trace.structure import sizes
 
 jax: Any = import_module("jax")
 mlir: Any = import_module("jax.interpreters.mlir")
@@ -35,7 +27,6 @@ extend: Any = import_module("jax.extend.core")
 Shape = tuple[int, ...]
 KINDS = {"v": "vjp", "j": "jvp"}
 TARGET = "condyle_call"
-_NUMBERS: set[int] = set()
 
 
 class Engine:
@@ -45,34 +36,11 @@ class Engine:
         """held: what must live as long; named: the user's function that this is of."""
         self.dyn, self.held, self.is_tangent = dyn, held, is_tangent
         robot, *options = dyn.__reduce__()[1]
-        self.sizes = {**sizes(tree_of(robot)), "n_frames": dyn.n_frames}
+        self.sizes = dyn.sizes
         self.layout: Layout = layout_of(robot)
-        self._said = f"{robot.fingerprint} {options} {named}"
-        self._numbers: dict[str, int | None] = {}
-
-    def number(self, name: str) -> int | None:
-        """That by which XLA calls a function; None for one that is no machine code, which Python calls."""
-        if name not in self._numbers:
-            kernel, number = self.dyn.kernel(name), None
-            if isinstance(kernel, NativeKernel):
-                number = _number(f"{self._said} {name}")
-                export(number, kernel.entry, kernel.single)
-                _HELD.append(kernel)
-            self._numbers[name] = number
-        return self._numbers[name]
-
-
-_HELD: list[NativeKernel] = []
-"""A program of XLA may call these as long as the process lives."""
-
-
-def _number(said: str) -> int:
-    """The same for the same function in every process, so that kept programs of XLA find it."""
-    digests = (hashlib.sha256(f"{said} {k}".encode()).digest() for k in count())
-    numbers = (int.from_bytes(digest[:8], "little", signed=True) for digest in digests)
-    number = next(number for number in numbers if number not in _NUMBERS)
-    _NUMBERS.add(number)
-    return number
+        self.said = f"{robot.fingerprint} {options} {named}"
+        self.numbers: dict[object, int] = {}
+        """Those by which XLA calls its functions: see `jax_numbers`."""
 
 
 class What(NamedTuple):
@@ -136,12 +104,17 @@ def _axes(x: Any) -> frozenset[Any]:
 
 
 def _axes_of(aval: Any) -> frozenset[Any]:
-    return frozenset(getattr(getattr(aval, "mat", None), "varying", ()))
+    axes: Any = getattr(getattr(aval, "mat", None), "varying", None)
+    return frozenset(getattr(aval, "vma", ()) if axes is None else axes)  # vma: before JAX 0.10
 
 
 def _varied(x: Any, axes: frozenset[Any]) -> Any:
     """The same value, whose cotangent is summed over these axes."""
-    return jax.lax.pcast(x, tuple(axes), to="varying") if axes else x
+    if not axes:
+        return x
+    if hasattr(jax.lax, "pcast"):
+        return jax.lax.pcast(x, tuple(axes), to="varying")
+    return jax.lax.pvary(x, tuple(axes))  # JAX 0.8.0 and before
 
 
 @lru_cache(maxsize=4096)
@@ -177,37 +150,32 @@ def _abstract(*inputs: Any, what: What) -> list[Any]:
     ]
 
 
-def _run(*inputs: Any, what: What) -> list[Any]:
-    """By XLA's call of machine code; by Python where there is none, such as with target "numpy"."""
+def answers_of(what: What, inputs: Sequence[Any]) -> tuple[Shape, list[Any]]:
+    """The batch dimensions of a call, and shapes and types of its answers; UnsupportedError where there is none."""
     if found(what.name) is None:
         raise UnsupportedError(
             f"{what.name}: there is no such derivative; a rollout has its gradient, once, in reverse: for others put "
             "the method `step` into jax.lax.scan"
         )
-    dyn, batch = what.engine.dyn, _batch(what, [x.shape for x in inputs])
-    answers = [jax.ShapeDtypeStruct((*batch, *port.dims), dyn.dtype) for port in ports_of(what)[1]]
-    number = what.engine.number(what.name) if math.prod(answers[0].shape) else None
-    if number is not None:
-        call = jax.ffi.ffi_call(TARGET, answers)
-        return list(call(*inputs, number=np.int64(number), threads=np.int64(dyn.threads)))
-
-    def by_python(*arrays: Any) -> Any:
-        wanted = [(*batch, *port.dims) for port in ports_of(what)[0]]
-        whole = [np.broadcast_to(np.asarray(x), shape) for x, shape in zip(arrays, wanted, strict=True)]
-        return list(dyn.call(what.name, whole))
-
-    return list(jax.pure_callback(by_python, answers, *inputs, vmap_method="sequential"))
+    batch = _batch(what, [x.shape for x in inputs])
+    return batch, [jax.ShapeDtypeStruct((*batch, *port.dims), what.engine.dyn.dtype) for port in ports_of(what)[1]]
 
 
-jax.ffi.register_ffi_target(TARGET, xla_handler(), platform="cpu")
-mlir.register_lowering(call_p, mlir.lower_fun(_run, multiple_results=True), platform="cpu")
+def lowered(run: Any, platform: str) -> None:
+    """From now on XLA's programs for this platform have what `run` makes of a call."""
+    mlir.register_lowering(call_p, mlir.lower_fun(run, multiple_results=True), platform=platform)
 
 
-def _elsewhere(_: Any, *inputs: Any, what: What) -> Any:
-    raise UnsupportedError(
-        f"{what.name}: this runs on the processor, and JAX's device is another: set JAX_PLATFORMS=cpu, or use "
+def elsewhere(_: Any, *inputs: Any, what: What) -> Any:
+    """The error of a call whose arrays lie where its target does not run."""
+    target = what.engine.dyn.target
+    cure = (
+        "put the arrays on an NVIDIA GPU (pip install 'jax[cuda13]' where JAX sees none), or compile(target=\"cpu\")"
+        if target == "cuda"
+        else 'for an NVIDIA GPU compile(target="cuda"); else set JAX_PLATFORMS=cpu, or use '
         'jax.default_device(jax.devices("cpu")[0]) around it'
     )
+    raise UnsupportedError(f"{what.name}: target {target!r} does not run where JAX's arrays lie: {cure}")
 
 
-mlir.register_lowering(call_p, _elsewhere)
+mlir.register_lowering(call_p, elsewhere)

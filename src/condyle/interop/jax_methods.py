@@ -18,7 +18,8 @@ from condyle.interop.wrapped import Form, Function, Functions, Maker
 from condyle.options import numbers_of
 from condyle.user.function import CompiledFunction
 
-import_module("condyle.interop.jax_rules")
+for _part in ("rules", "processor"):
+    import_module(f"condyle.interop.jax_{_part}")
 jax: Any = import_module("jax")
 jnp: Any = import_module("jax.numpy")
 
@@ -33,6 +34,8 @@ class JaxMaker(Maker):
 
     def __init__(self, dyn: Dynamics, held: object, named: str, is_tangent: bool) -> None:
         options = dyn.__reduce__()[1]
+        if dyn.target == "cuda":
+            import_module("condyle.interop.jax_gpu")
         self.engine = Engine(dyn, held, named, is_tangent or is_plain(layout_of(options.robot)))
         self.sizes, self.dtype = self.engine.sizes, dyn.dtype
         self.numbers = numbers_of(options.robot, options.inputs, options.dtype, options.contacts)

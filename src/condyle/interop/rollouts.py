@@ -5,12 +5,10 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-import numpy as np
-
-from condyle.errors import ShapeError, UnsupportedError
+from condyle.errors import UnsupportedError
 from condyle.functions import FUNCTIONS, variant
 from condyle.methods import result_type
-from condyle.rollouts import names
+from condyle.rollouts import names, steps_of
 from condyle.specification import F_EXT
 
 
@@ -73,30 +71,9 @@ class Rollout:
         has_forces = given.get(F_EXT.name) is not None
         of = self._forced if has_forces and self._forced is not None else self._plain
         timed = (*self._by_time, *(name for name in names(by_time) if name not in self._by_time))
-        length = self._steps(given, timed, steps)
+        there = [name for name in timed if name in given and name not in self._carried]
+        length = steps_of(((name, given[name], self._dims[name]) for name in there), steps)
         name = self._maker.rollout(of, length, timed, every, last, names(sum))
         form = self._forms[of]
         inputs = [given[port] for port, _ in form.takes]
         return self._maker.call(self._maker.what(name), form, inputs, "rollout")
-
-    def _steps(self, given: dict[str, Any], timed: Sequence[str], steps: int | None) -> int:
-        """As the time axes say, else as it is said."""
-        found: set[int] = set() if steps is None else {steps}
-        for name in timed:
-            if name not in given or name in self._carried:
-                continue
-            shape, dims = _shape(given[name]), self._dims[name]
-            if len(shape) <= dims or shape[len(shape) - dims - 1] < 1:
-                raise ShapeError(
-                    f"rollout: {name} has shape {shape}, expected a time axis before its own, one step at least"
-                )
-            found.add(int(shape[len(shape) - dims - 1]))
-        if len(found) > 1:
-            raise ShapeError(f"rollout: the time axes disagree: {sorted(found)} steps; give each the same")
-        if not found:
-            raise UnsupportedError("rollout: no input has a time axis: name some in by_time=, or say steps=")
-        return found.pop()
-
-
-def _shape(x: Any) -> tuple[int, ...]:
-    return tuple(x.shape if hasattr(x, "shape") else np.asarray(x).shape)

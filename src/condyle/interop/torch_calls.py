@@ -22,10 +22,8 @@ from condyle.derivatives.names import parsed
 from condyle.dynamics import Dynamics
 from condyle.errors import DeviceError, ShapeError, UnsupportedError
 from condyle.functions import FUNCTIONS, found
-from condyle.model.tree import tree_of
 from condyle.runtime._native import empty
 from condyle.runtime.sums import summed
-from condyle.trace.structure import sizes
 
 torch: Any = import_module("torch")
 
@@ -41,7 +39,7 @@ class Engine:
         """held: what must live as long; named: the user's function that this is of."""
         self.dyn, self.held = dyn, held
         self.robot, *options = dyn.__reduce__()[1]
-        self.sizes = {**sizes(tree_of(self.robot)), "n_frames": dyn.n_frames}
+        self.sizes = dyn.sizes
         said = hashlib.sha256(f"{self.robot.fingerprint} {options} {named}".encode()).hexdigest()[:16]
         self.key = next(key for key in (f"{said}.{k}" for k in count()) if key not in _ENGINES)
         self.calls: dict[str, Call] = {}

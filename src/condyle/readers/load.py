@@ -34,7 +34,8 @@ def load_robot(
     timeout: float = 60.0,
     memory: int = 2 << 30,
 ) -> Robot:
-    """A robot from a URDF or MJCF file, or a bundled one: "iiwa14", "hyq", "atlas".
+    """A robot from a URDF or MJCF file, or a bundled one: "iiwa14", "hyq", "atlas", "panda", "ur5e", "anymal_kinova",
+    "talos", "allegro".
 
     floating_base: a 6-DOF free joint, "root_joint", above the root link. gravity [m/s²] in world axes: the file's if
     it has one, else (0, 0, -9.81). strict: not physical is an error too. snap [rad]: angles this close to a quarter

@@ -13,6 +13,8 @@
 #include "native/packed.h"
 #include "native/function.h"
 #include "native/ffi.h"
+#include "native/ffi_entries.h"
+#include "native/ffi_launches.h"
 
 #include "module.h"
 
@@ -54,6 +56,12 @@ done:
 
 static PyMethodDef module_methods[] = {
     {"export", module_export, METH_VARARGS, "export(number, entry, single): what XLA calls by this number, for ever."},
+    {"export_tape", module_export_tape, METH_VARARGS,
+     "export_tape(number, forward, its single, backward, its single, steps, ((port, entries), ...)): a rollout's vjp."},
+    {"export_launches", module_export_launches, METH_VARARGS,
+     "export_launches(number, context, device, format, scratch, inputs, counts, launches): what XLA puts in a stream."},
+    {"open_gpu_driver", module_open_gpu_driver, METH_VARARGS, "open_gpu_driver(path): the library that launches."},
+    {"xla_gpu_handler", module_xla_gpu_handler, METH_NOARGS, "xla_gpu_handler(): the same for platform CUDA."},
     {"xla_handler", module_xla_handler, METH_NOARGS, "xla_handler(): a capsule for jax.ffi.register_ffi_target."},
     {"empty", module_empty, METH_VARARGS, "empty(shape, dtype): numpy.empty, in used memory if large."},
     {"workers", module_workers, METH_O, "workers(limit): how many there are; a limit >= 0 holds from now on."},

@@ -59,4 +59,27 @@ class Function:
 def empty(shape: tuple[int, ...], dtype: np.dtype[np.floating], /) -> NDArray[np.floating]: ...
 def workers(limit: int, /) -> int: ...
 def export(number: int, entry: Entry, single: Entry | None, /) -> None: ...
+def export_tape(
+    number: int,
+    forward: Entry | None,
+    forward_single: Entry | None,
+    backward: Entry,
+    single: Entry | None,
+    steps: int,
+    carried: tuple[tuple[int, int], ...],
+    /,
+) -> None: ...
+def export_launches(
+    number: int,
+    context: int,
+    device: int,
+    format: str,
+    scratch: bool,
+    inputs: int,
+    counts: tuple[int, ...],
+    launches: tuple[tuple[int, int, int, int, tuple[tuple[int, int], ...]], ...],
+    /,
+) -> None: ...
+def open_gpu_driver(path: str, /) -> None: ...
+def xla_gpu_handler() -> object: ...
 def xla_handler() -> object: ...

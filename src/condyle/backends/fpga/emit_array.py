@@ -15,12 +15,10 @@ from condyle.backends.fpga.datapath import Datapath, Word
 from condyle.backends.fpga.emit_operators import word
 from condyle.backends.fpga.emit_phases import Count
 from condyle.backends.fpga.emit_stage import StageEmitter
-from condyle.backends.fpga.expressions import copy, module
+from condyle.backends.fpga.expressions import copy, module, packed
 from condyle.backends.fpga.schedule import Schedule
 from condyle.backends.fpga.stream import head, laid
 from condyle.text import Emitter, wrapped
-
-NOTHING = "1'b0"
 
 
 @dataclass(frozen=True)
@@ -55,7 +53,7 @@ def emit_array(array: Array, prefix: str) -> list[tuple[str, str]]:
 
 def bus(e: Emitter, name: str, parts: list[str]) -> None:
     """A register-less `reg` that joins words, the first lowest: simulators join a process's parts once a change."""
-    whole = "{" + wrapped(", ", parts[::-1]) + "}" if parts else NOTHING
+    whole = packed(parts) if parts else "1'b0"
     varies = any(not part.lstrip("-").split("'")[0].isdigit() for part in parts)
     e(f"always @* {name} = {whole};" if varies else f"initial {name} = {whole};")
 
@@ -110,7 +108,7 @@ def _stages(e: Emitter, array: Array, binding: Binding, name: str, emitters: Map
         ports = [".clock(clock)", *([".next_phase(next_phase)"] if emitter.has_phases else [])]
         ports += [f".d{k}(d{k})" for k in binding.stages[stage]] if stage == INPUTS else []
         ports += [f".{tap}({tap})" for tap in (*binding.taken[stage], *binding.offered.get(stage, []))]
-        for group in emitter.flags():
+        for group in emitter.flags:
             e(f"wire over_{group}_{stage};")
             ports.append(f".over_{group}(over_{group}_{stage})")
         e(f"{name}_{stage} {stage} (" + wrapped(", ", ports) + ");")
@@ -125,7 +123,7 @@ def _group(e: Emitter, array: Array, binding: Binding, group: str, emitters: Map
     e(f"wire [{array.id.code_bits - 1}:0] {group}_is = ids[{code.high}:{code.low}];")
     due = f"{array.count.at(tap % schedule.ii)} & " if schedule.ii > 1 else ""
     e(f"assign {group}_valid = {due}live[{age}] & ({wants});")
-    flags = [f"over_{group}_{stage}" for stage, emitter in emitters.items() if group in emitter.flags()]
+    flags = [f"over_{group}_{stage}" for stage, emitter in emitters.items() if group in emitter.flags]
     flag = " | ".join(flags if array.flags else ()) or "1'b0"
     e(f"assign {group}_id = ids[{over.high}:{tag.low}] | {{{flag}, {array.id.width - 1}'b0}};")
     leaving = zip(array.datapath.group(group), binding.leaving[group], strict=True)

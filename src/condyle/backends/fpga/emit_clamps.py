@@ -18,12 +18,8 @@ class Kept(NamedTuple):
     over: str
 
 
-def summed(name: str, a: Operand, b: Operand, sub: bool, drop: int, kept: Kept) -> list[str]:
-    """name = a + b, or a - b, then clamped; the register `name` is a bit wider than the operands."""
-    return [f"{name} = {added(a, b, sub)};", *clamped(Operand(name, adder_bits(a, b) + 1, drop), kept)]
-
-
-def added(a: Operand, b: Operand, sub: bool) -> str:
+def added(a: Operand, b: Operand, sub: bool = False) -> str:
+    """a + b, or a - b: a bit wider than the operands."""
     width = adder_bits(a, b)
     return f"{a.aligned(width)} {'-' if sub else '+'} {b.aligned(width)}"
 

@@ -3,13 +3,11 @@
 from __future__ import annotations
 
 from condyle.backends.fpga.emit_feedback import Feedback
+from condyle.backends.fpga.emit_phases import LANE
 from condyle.backends.fpga.expressions import copy, joined, zeros
 from condyle.backends.fpga.formats import Format
 from condyle.backends.fpga.queues import MERGED
 from condyle.backends.fpga.stream import CODE, DATA, ERROR, OVER, TAG, Bus, result_width
-
-LANE = 512
-"""Bits that one copy of the grant, or of what says that a task comes again, chooses."""
 
 
 class Encode(Feedback):

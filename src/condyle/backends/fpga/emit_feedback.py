@@ -11,10 +11,9 @@ from condyle.backends.fpga import steps
 from condyle.backends.fpga.adders import literal
 from condyle.backends.fpga.datapath import Word
 from condyle.backends.fpga.emit_wires import Wires
-from condyle.backends.fpga.expressions import cases, joined, zeros
+from condyle.backends.fpga.expressions import cases, joined, packed, zeros
 from condyle.backends.fpga.stream import CODE, OVER, TAG, Bus, laid, width
 from condyle.backends.fpga.tasks import SOLVED, STAGE
-from condyle.text import wrapped
 
 STAGE_NUMBER = Word("stage", 0)
 
@@ -33,15 +32,11 @@ class Feedback(Wires):
         kept = joined(self.entry.part("f_ext"), self.entry.part("q", "v"))
         self.queue(state, depth, "take & is_dfd", joined("given_a", kept) if own else kept)
         e("wire again = back_full;", "assign back_pop = again & trig_take, state_pop = back_pop;")
-        over: list[str] = []
-        parts: list[str] = []
+        over, parts = list[str](), list[str]()
         for (word, was), (_, now) in zip(self.group(SOLVED), self.takes("a"), strict=True):
-            n = word.index
+            n, sizes = word.index, f"{was.width}, {was.frac - now.frac}, {now.width}"
             e(f"wire [{now.width - 1}:0] again_a{n};", f"wire again_over{n};")
-            e(
-                f"fx_fit #({was.width}, {was.frac - now.frac}, {now.width}) again_fit{n} "
-                f"(.p({back[word]}), .y(again_a{n}), .over(again_over{n}));"
-            )
+            e(f"fx_fit #({sizes}) again_fit{n} (.p({back[word]}), .y(again_a{n}), .over(again_over{n}));")
             over.append(f"again_over{n}")
             parts.append(f"again_a{n} | {state[word]}" if word in state.at else f"again_a{n}")  # one of the two is zero
         e(f"wire [{self.tau.width - 1}:0] back_a = {{{', '.join(reversed(parts))}}};")
@@ -65,7 +60,8 @@ class Feedback(Wires):
         for word, format in self.plan.course.items():
             if word.name in steps.FRESH:
                 own[word] = own.get(Word(steps.FRESH[word.name], word.index), zeros(format.width))
-        enters, data = "take & is_step", self._course(own, self.entry.name, self._first())
+        first = [f"entry_code == {task.codes[0]} ? {task.stages[0]}" for task in self.tasks if task.stages]
+        enters, data = "take & is_step", self._course(own, self.entry.name, " : ".join([*first, "0"]))
         if self.plan.has_rounds:
             (code,) = (task.codes[0] for task in self.tasks if task.has_rounds)
             left = self.buses["round"]
@@ -82,15 +78,13 @@ class Feedback(Wires):
     def round_task(self) -> str:
         """The state of the next stage, as the trigonometry takes a task: q, v, a = 0, f_ext."""
         left = self.buses["round"]
-        state = [left[Word(f"n{word.name}", word.index)] for word, _ in reversed(self.takes("q", "v"))]
-        forces = [left[word] for word, _ in reversed(self.takes("f_ext"))]
-        return "{" + wrapped(", ", [*forces, zeros(self.tau.width), *state]) + "}"
+        state = [left[Word(f"n{word.name}", word.index)] for word, _ in self.takes("q", "v")]
+        return packed([*state, zeros(self.tau.width), *(left[word] for word, _ in self.takes("f_ext"))])
 
     def round_tau(self) -> str:
         """The torques of a step for its next stage, as wide as the task's."""
-        parts = [self.buses["round"][word] for word, _ in reversed(self.takes("tau"))]
         rest = self.tau.width - width(laid(self.takes("tau")))
-        return "{" + wrapped(", ", [zeros(rest)] * (rest > 0) + parts) + "}"
+        return packed([*(self.buses["round"][word] for word, _ in self.takes("tau")), *[zeros(rest)] * (rest > 0)])
 
     def step(self) -> None:
         """Schedule module: fd's answer and the step's sums become the next sub-task, or the result."""
@@ -113,17 +107,8 @@ class Feedback(Wires):
         self.array("step", "solved_full", id_, self.gather("step", words | solved.renamed("k")))
         e("assign solved_pop = step_take, course_pop = step_take;")
 
-    @property
-    def course(self) -> Bus:
-        """What goes with a sub-task."""
-        return Bus("course_q", list(self.plan.course.items()))
-
     def _course(self, words: Mapping[Word, str], source: str, stage: str) -> str:
         """Its words, and the number of its stage."""
         (_, format), *rest = self.plan.course.items()
         self.e(f"wire [{format.width - 1}:0] stage_{source} = {stage};")
-        return "{" + wrapped(", ", [*(words[word] for word, _ in reversed(rest)), f"stage_{source}"]) + "}"
-
-    def _first(self) -> str:
-        codes = [f"entry_code == {task.codes[0]} ? {task.stages[0]}" for task in self.tasks if task.stages]
-        return " : ".join([*codes, "0"])
+        return packed([f"stage_{source}", *(words[word] for word, _ in rest)])

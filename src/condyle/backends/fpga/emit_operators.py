@@ -10,7 +10,7 @@ from typing import NamedTuple
 from condyle.backends.fpga.adders import Operand, adder_bits, literal, name_of, product, summands
 from condyle.backends.fpga.binding import Binding, Tap
 from condyle.backends.fpga.datapath import SHARED
-from condyle.backends.fpga.emit_clamps import Kept, added, clamped, summed
+from condyle.backends.fpga.emit_clamps import Kept, added, clamped
 from condyle.backends.fpga.emit_phases import Count, Phases
 from condyle.backends.fpga.expressions import cases
 from condyle.backends.fpga.formats import Format
@@ -35,9 +35,16 @@ class Turn(NamedTuple):
     texts: tuple[str, str]
 
 
+def _pieces(name: str, width: int, place: int) -> dict[int, tuple[str, int]]:
+    """Of a factor the upper bits from a place on (1) and those below (0), where there are any: text, width."""
+    low = {0: (f"$signed({{1'b0, {name}[{place - 1}:0]}})", place + 1)} if place else {}
+    return {1: (f"$signed({name}[{width - 1}:{place}])" if place else name, width - place)} | low
+
+
 @dataclass
 class OperatorEmitter:
-    """Writes the operations of one stage; `phases`: assignments to registers by the phase in which they are loaded."""
+    """Writes the operations of one stage. phases: assignments to registers by the phase in which they are loaded; bit,
+    over: which operations clamp, and what says in a cycle that they did."""
 
     binding: Binding
     module: str
@@ -52,19 +59,11 @@ class OperatorEmitter:
         self.phases, self.lane = Phases(self.e, self.count), dict[int, int]()
         self.unit_name: dict[int, str] = {}
         self.factors: dict[str, list[tuple[str, dict[int, str]]]] = defaultdict(list)
-        self.bit = {k: place for place, k in enumerate(self._flagged())}
-
-    def _flagged(self) -> list[int]:
-        """The operations that clamp, in the order of their ends: what one flag asks for lies side by side."""
-        groups = self.datapath.cones.values()
-        return sorted(
-            (k for k in self.ops if self.datapath.ops[k].kind in CLAMPING),
-            key=lambda k: (self.schedule.ready[k], [k in cone for cone in groups], k),
-        )
-
-    def over(self, k: int) -> str:
-        """The bit that says that an operation was clamped in this cycle."""
-        return f"over[{self.bit[k]}]"
+        clamping = [k for k in self.ops if self.datapath.ops[k].kind in CLAMPING]
+        cones = self.datapath.cones.values()  # by their ends, so that what one flag asks for lies side by side
+        clamping.sort(key=lambda k: (self.schedule.ready[k], [k in cone for cone in cones], k))
+        self.bit = {k: place for place, k in enumerate(clamping)}
+        self.over = {k: f"over[{place}]" for k, place in self.bit.items()}
 
     def format_of(self, k: int) -> Format:
         return self.datapath.ops[k].format
@@ -89,9 +88,9 @@ class OperatorEmitter:
         for k in ops:
             self.unit_name[k] = name
         every = [member for k in ops for member in self.datapath.members[k]]
-        self._shared(f"{name}_a", a, [(self._phase(k), self._operand(k, 0)) for k in every])
+        self._chosen(f"{name}_a", a, [(self._phase(k), self._operand(k, 0)) for k in every], shared=True)
         if kind == "mul":
-            self._shared(f"{name}_b", b, [(self._phase(k), self._factor(k)) for k in every])
+            self._chosen(f"{name}_b", b, [(self._phase(k), self._factor(k)) for k in every], shared=True)
             self._product(name, a, b)
         elif kind == "sincos":
             self.e(f"wire signed [17:0] {name}_s, {name}_c;")
@@ -119,69 +118,43 @@ class OperatorEmitter:
             return literal(tap >> drop if drop > 0 else tap, op.factor)
         return f"{tap}[{self.format_of(op.args[1]).width - 1}:{drop}]" if drop > 0 else str(tap)
 
-    def _shared(self, name: str, width: int, values: list[tuple[int, str]]) -> None:
-        """A factor of a unit: chosen with those of other units of the stage, which simulates five times as fast."""
-        if self._wired(name, word(width), width, values):
-            return
-        self.e(f"reg {word(width)} {name};")
-        self.factors[self.phases.copy(width, self.ii)].append((name, dict(values)))
-
-    def _wired(self, name: str, kind: str, width: int, values: list[tuple[int, str]]) -> bool:
-        """Whether a word needs no process: it is always the same, or bits of its phases choose it."""
-        if len({value for _, value in values}) == 1:
-            text = values[0][1]
-        elif self.count.one_hot:
-            text = self.phases.chosen(width, values)
-        else:
-            return False
-        self.e(f"wire {kind} {name} = {text};")
-        return True
-
-    def _choice(self, name: str, width: int, values: list[tuple[int, str]], signed: bool = True) -> None:
-        kind = word(width) if signed else f"[{width - 1}:0]"
-        if self._wired(name, kind, width, values):
+    def _chosen(
+        self, name: str, width: int, values: list[tuple[int, str]], signed: bool = True, shared: bool = False
+    ) -> None:
+        """A word by the phase, or what it always is. shared: a factor of a unit, chosen with those of the stage's other
+        units, which simulates five times as fast."""
+        kind, same = word(width) if signed else f"[{width - 1}:0]", len({value for _, value in values}) == 1
+        if same or self.count.one_hot:
+            self.e(f"wire {kind} {name} = {values[0][1] if same else self.phases.chosen(width, values)};")
             return
         self.e(f"reg {kind} {name};")
-        *rest, (_, last) = sorted(values)
-        cases(self.e, name, self.phases.copy(width, len(values)), rest, last)
+        copy = self.phases.copy(width, self.ii if shared else len(values))
+        if shared:
+            self.factors[copy].append((name, dict(values)))
+        else:
+            *rest, (_, last) = sorted(values)
+            cases(self.e, name, copy, rest, last)
 
     def _product(self, name: str, a: int, b: int) -> None:
         """One DSP for each pair of pieces; the lower piece of a factor has no sign of its own."""
         first, second = splits(a, b)
-        for i, (left, wa) in self._pieces(f"{name}_a", a, first):
-            for j, (right, wb) in self._pieces(f"{name}_b", b, second):
-                self.e(f"wire {word(wa + wb)} {name}_p{i}{j};")
-                self.e(
-                    f"fx_product #({wa}, {wb}, {self.pipeline.product}) {name}_m{i}{j} (.clock(clock), "
-                    f".a({left}), .b({right}), .p({name}_p{i}{j}));"
-                )
-
-    def _pieces(self, name: str, width: int, place: int) -> list[tuple[int, tuple[str, int]]]:
-        if place == 0:
-            return [(1, (name, width))]
-        upper = f"{name}[{width - 1}:{place}]"
-        return [
-            (1, (f"$signed({upper})", width - place)),
-            (0, (f"$signed({{1'b0, {name}[{place - 1}:0]}})", place + 1)),
-        ]
+        for i, (left, wa) in _pieces(f"{name}_a", a, first).items():
+            for j, (right, wb) in _pieces(f"{name}_b", b, second).items():
+                m, p, more = f"{name}_m{i}{j}", f"{name}_p{i}{j}", self.pipeline.product
+                self.e(f"wire {word(wa + wb)} {p};")
+                self.e(f"fx_product #({wa}, {wb}, {more}) {m} (.clock(clock), .a({left}), .b({right}), .p({p}));")
 
     def write_operation(self, k: int) -> None:
         op, width = self.datapath.ops[k], self.format_of(k).width
-        if op.kind == "sincos":
-            return
         self.lane[k] = self.phases.lane(self._bits(k))
         if op.kind == "input":
             self.phases.load(self.lane[k], 0, f"w{k} <= d{k};")
-            return
-        if op.kind in ("sin", "cos"):
+        elif op.kind in ("sin", "cos"):
             self._load(k, f"w{k} <= {self.unit_name[op.args[0]]}_{op.kind[0]};")
-            return
-        if op.kind == "mul":
+        elif op.kind == "mul":
             self._fit_product(k)
         elif op.kind == "rcp":
-            source = self.format_of(op.args[0])
-            shift = 26 - source.narrowed(A).frac - op.format.frac
-            u = self.unit_name[k]
+            shift, u = 26 - self.format_of(op.args[0]).narrowed(A).frac - op.format.frac, self.unit_name[k]
             ports = f".r({u}_r), .place({u}_place), .bad({u}_bad)"
             self._result(k, f"fx_denormal #({literal(shift, 9)}, {width})", ports)
         else:
@@ -189,29 +162,27 @@ class OperatorEmitter:
             texts = [self._in_turn(f"x{which}_{k}", op.args[which], turns, which) for which in (0, 1)]
             operands = summands(self.datapath, k, (texts[0], texts[1]))
             if len({turn.sign for turn in turns}) > 1:
-                self._choice(f"m{k}", 2, [(turn.phase, f"2'd{turn.sign}") for turn in turns], signed=False)
+                self._chosen(f"m{k}", 2, [(turn.phase, f"2'd{turn.sign}") for turn in turns], signed=False)
                 self._signed_sum(k, operands, width)
             else:
                 self._sum(k, operands, op.kind == "sub")
 
     def _turn(self, k: int, member: int) -> Turn:
         """A sum as its operator's first one: operands in the order of its formats, the same words where they are."""
-        ops = self.datapath.ops
-        formats = [self.format_of(a) for a in ops[k].args]
-        first = [self._operand(k, which) for which in (0, 1)]
-        sub = ops[member].kind == "sub"
-        fitting: list[Turn] = []
-        for order, sign in (((0, 1), int(sub)), ((1, 0), 2 * sub)):
-            if [self.format_of(ops[member].args[which]) for which in order] == formats:
-                texts = (self._operand(member, order[0]), self._operand(member, order[1]))
-                fitting.append(Turn(self._phase(member), sign, texts))
+        ops, first = self.datapath.ops, [self._operand(k, which) for which in (0, 1)]
+        formats, sub = [self.format_of(a) for a in ops[k].args], ops[member].kind == "sub"
+        fitting = [
+            Turn(self._phase(member), sign, (self._operand(member, a), self._operand(member, b)))
+            for (a, b), sign in (((0, 1), int(sub)), ((1, 0), 2 * sub))
+            if [self.format_of(ops[member].args[which]) for which in (a, b)] == formats
+        ]
         return max(fitting, key=lambda turn: sum(a == b for a, b in zip(turn.texts, first, strict=True)))
 
     def _in_turn(self, name: str, operand: int, turns: list[Turn], which: int) -> str:
         """An operand of a sum, chosen by the turn where it is not the same."""
         if len({turn.texts[which] for turn in turns}) == 1:
             return turns[0].texts[which]
-        self._choice(name, self.format_of(operand).width, [(turn.phase, turn.texts[which]) for turn in turns])
+        self._chosen(name, self.format_of(operand).width, [(turn.phase, turn.texts[which]) for turn in turns])
         return name
 
     def _signed_sum(self, k: int, operands: tuple[Operand, ...], width: int) -> None:
@@ -238,28 +209,25 @@ class OperatorEmitter:
             self.e(f"reg {kind} x{k};", f"reg p{k};")
             self._load(k, f"x{k} <= d{k};", f"p{k} <= o{k};", before=2)
             value, over = f"x{k}", f"p{k}"
-        self._load(k, f"w{k} <= {value};", f"{self.over(k)} = {over};")
+        self._load(k, f"w{k} <= {value};", f"{self.over[k]} = {over};")
 
     def _sum(self, k: int, operands: tuple[Operand, ...], sub: bool = False, over: str = "") -> None:
         """x is the sum, clamped in the same cycle or in the next; over: whether an operand was clamped before."""
         (a, b), x = operands, f"x{k}"
-        self.e(f"reg {word(adder_bits(a, b) + 1)} {x};")
-        drop, flag = self.datapath.ops[k].drop, self.over(k)
-        if not self.pipeline.clamp:
-            before = [f"{flag} = {over};"] if over else []
-            self._load(k, *before, *summed(x, a, b, sub, drop, self._word(k)))
-            return
-        now: list[str] = []
-        if over:
-            self.e(f"reg q{k};")
-            self._load(k, f"q{k} <= {over};", before=2)
-            now = [f"{flag} = q{k};"]
-        self._load(k, f"{x} <= {added(a, b, sub)};", before=2)
-        self._load(k, *now, *clamped(Operand(x, adder_bits(a, b) + 1, drop), self._word(k)))
+        bits, total = adder_bits(a, b) + 1, added(a, b, sub)
+        self.e(f"reg {word(bits)} {x};")
+        if self.pipeline.clamp:
+            if over:
+                self.e(f"reg q{k};")
+                self._load(k, f"q{k} <= {over};", before=2)
+                over = f"q{k}"
+            self._load(k, f"{x} <= {total};", before=2)
+        now = [f"{self.over[k]} = {over};"] * bool(over) + [f"{x} = {total};"] * (not self.pipeline.clamp)
+        self._load(k, *now, *clamped(Operand(x, bits, self.datapath.ops[k].drop), self._word(k)))
 
     def _word(self, k: int) -> Kept:
         """Where the result of an operation is kept."""
-        return Kept(self.format_of(k).width, f"w{k} <=", f"{self.over(k)} = 1'b1;")
+        return Kept(self.format_of(k).width, f"w{k} <=", f"{self.over[k]} = 1'b1;")
 
     def _named(self, name: str, x: Operand) -> Operand:
         """An expression as a wire, so that its bits have names."""
@@ -272,14 +240,13 @@ class OperatorEmitter:
         if not across:
             self._load(k, *clamped(straight, self._word(k)))
             return
-        width, sums = self.format_of(k).width, self.pipeline.sum_cycles
+        width = self.format_of(k).width
         straight = self._named(f"h{k}_p", straight)
         pieces = [self._named(f"t{k}_p{n}", piece) for n, piece in enumerate(across)]
         self.e(f"reg {word(width)} h{k};")
         high = Operand(f"h{k}", width)
         if not self.pipeline.has_pieces_held(2 * len(pieces)):
-            before = clamped(straight, Kept(width, f"h{k} =", f"{self.over(k)} = 1'b1;"))
-            self._load(k, *before)
+            self._load(k, *clamped(straight, Kept(width, f"h{k} =", f"{self.over[k]} = 1'b1;")))
             self._sum(k, (high, pieces[0]))
             return
         over = f"p{k} <= 1'b1;"
@@ -290,7 +257,8 @@ class OperatorEmitter:
             first.append(f"t{k} <= {pieces[0].text};")
         else:
             a, b = pieces
-            self.e(f"reg {word(adder_bits(a, b) + 1)} y{k};")
-            first += summed(f"y{k}", a, b, False, self.datapath.ops[k].drop, Kept(ADDER, f"t{k} <=", over))
-        self._load(k, *first, before=1 + sums)
+            both = Operand(f"y{k}", adder_bits(a, b) + 1, self.datapath.ops[k].drop)
+            self.e(f"reg {word(both.width)} y{k};")
+            first += [f"y{k} = {added(a, b)};", *clamped(both, Kept(ADDER, f"t{k} <=", over))]
+        self._load(k, *first, before=1 + self.pipeline.sum_cycles)
         self._sum(k, (high, low), over=f"p{k}")

@@ -4,31 +4,28 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Mapping, Sequence
+from itertools import groupby
 
 from condyle.backends.fpga import stream
 from condyle.backends.fpga.accelerator import Plan
-from condyle.backends.fpga.emit_encode import LANE
-from condyle.backends.fpga.expressions import copy, is_one_of
-from condyle.text import wrapped
+from condyle.backends.fpga.emit_phases import LANE
+from condyle.backends.fpga.expressions import copy, is_one_of, packed
 
 
 class Kinds:
     """Registers that each say whether a packet has one of some codes, and choose at most LANE bits."""
 
     def __init__(self) -> None:
-        self.codes: list[tuple[int, ...]] = []
-        self.bits: list[int] = []
+        self.chosen: list[tuple[Sequence[int], int]] = []
 
     def place(self, codes: Sequence[int], bits: int) -> int:
         """Of a register of these codes that has room for so many bits more."""
-        key = tuple(codes)
-        for k, known in enumerate(self.codes):
-            if known == key and self.bits[k] + bits <= LANE:
-                self.bits[k] += bits
+        for k, (known, used) in enumerate(self.chosen):
+            if known == codes and used + bits <= LANE:
+                self.chosen[k] = known, used + bits
                 return k
-        self.codes.append(key)
-        self.bits.append(bits)
-        return len(self.codes) - 1
+        self.chosen.append((codes, bits))
+        return len(self.chosen) - 1
 
 
 def words(plan: Plan, codes: Mapping[str, int], head: int) -> list[str]:
@@ -48,11 +45,11 @@ def words(plan: Plan, codes: Mapping[str, int], head: int) -> list[str]:
             assigned.append(f"assign words[{stop - 1}:{start}] = " + "\n    | ".join(chosen) + ";")
     bus = stream.bus(plan)
     assigned += [f"assign words[{field.high}:{field.low}] = 0;" for field in bus if field.low not in known]
-    of, n = [is_one_of("word_head[7:0]", known) for known in kinds.codes], len(kinds.codes)
+    of, n = [is_one_of("word_head[7:0]", known) for known, _ in kinds.chosen], len(kinds.chosen)
     return [
         f"wire [{n - 1}:0] kind, next_kind;",
         "assign next_kind = ~(word_valid & word_ready) ? kind :",
-        f"    {{{wrapped(', ', of[::-1])}}};",
+        f"    {packed(of)};",
         copy(n, "kinds", "next_kind", "kind"),
         f"wire [{stream.width(bus) - 1}:0] words;",
         *assigned,
@@ -66,14 +63,8 @@ def runs(plan: Plan, codes: Mapping[str, int], head: int) -> dict[tuple[int, int
     for function, code in codes.items():
         taken = stream.taken(plan, function)
         behind = stream.laid(((field.word, field.format) for field in taken), head)
-        rows: list[list[int]] = []
-        last = ""
-        for to, at in zip(taken, behind, strict=True):
-            if rows and rows[-1][1] + 1 == to.low and last == names[to.low]:
-                rows[-1][1] = to.high
-            else:
-                rows.append([to.low, to.high, at.low])
-            last = names[to.low]
-        for low, high, at in rows:
-            found[low, high][at].append(code)
+        both = zip(taken, behind, strict=True)
+        for (shift, _), run in groupby(both, key=lambda pair: (pair[0].low - pair[1].low, names[pair[0].low])):
+            fields = [to for to, _ in run]
+            found[fields[0].low, fields[-1].high][fields[0].low - shift].append(code)
     return {run: list(parts.items()) for run, parts in found.items()}

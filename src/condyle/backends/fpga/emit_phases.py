@@ -10,7 +10,7 @@ from condyle.backends.fpga.expressions import any_of, copy
 from condyle.text import Emitter, wrapped
 
 LANE = 512
-"""Bits that one copy of the phase chooses; more where a single line of registers is longer."""
+"""Bits that one copy of what chooses them may choose; more where a single line of registers is longer."""
 TABLE = 4
 """Words of which one table chooses a bit."""
 
@@ -53,16 +53,12 @@ class Phases:
     def lane(self, bits: int) -> int:
         """The last lane, or a new one where that has no room for so many bits more."""
         if not self.lanes or (self.ii > 1 and self.room < bits):
-            self._lane()
+            name, wide, self.room = f"phase{len(self.lanes)}", self.count.bits, LANE
+            if self.ii > 1:
+                self.e(f"wire [{wide - 1}:0] {name};", copy(wide, f"counter{len(self.lanes)}", "next_phase", name))
+            self.lanes.append(defaultdict(list))
         self.room -= bits
         return len(self.lanes) - 1
-
-    def _lane(self) -> None:
-        place, bits = len(self.lanes), self.count.bits
-        self.lanes.append(defaultdict(list))
-        self.room = LANE
-        if self.ii > 1:
-            self.e(f"wire [{bits - 1}:0] phase{place};", copy(bits, f"counter{place}", "next_phase", f"phase{place}"))
 
     def chosen(self, width: int, cases: list[tuple[int, str]]) -> str:
         """Each word with the bits of its phases; nothing is chosen where none is needed."""

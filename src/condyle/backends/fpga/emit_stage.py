@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 from collections import defaultdict
+from collections.abc import Mapping, Sequence
+from functools import cached_property
+from itertools import pairwise
 
 from condyle.backends.fpga.binding import INPUTS, Tap
-from condyle.backends.fpga.emit_operators import CLAMPING, OperatorEmitter, word
+from condyle.backends.fpga.emit_operators import OperatorEmitter, word
 from condyle.backends.fpga.expressions import any_of, module
 
 LONG = 3
@@ -33,13 +36,14 @@ class StageEmitter(OperatorEmitter):
             ports += [f"input {word(self.format_of(k).width)} d{k}" for k in self.ops]
         ports += [f"input {word(self.format_of(tap.op).width)} {tap}" for tap in self.binding.taken[self.stage]]
         ports += [self._output(tap) for tap in self.binding.offered.get(self.stage, [])]
-        ports += [f"output over_{group}" for group in self.flags()]
+        ports += [f"output over_{group}" for group in self.flags]
         with module(self.e, self.module, ports):
-            self._declarations()
+            words = [k for k in self.ops if self.datapath.ops[k].kind != "sincos"]  # which has two
+            self._declarations(words)
             self.write_units()
-            for k in self.ops:
+            for k in words:
                 self.write_operation(k)
-            self._registers()
+            self._registers(words)
         return self.e.text()
 
     @property
@@ -47,37 +51,28 @@ class StageEmitter(OperatorEmitter):
         """Whether the stage does different things in the cycles of an interval."""
         return self.ii > 1 and bool(self.ops)
 
-    def flags(self) -> dict[str, dict[int, list[int]]]:
-        """For each group that this stage serves: its clamping operations by the cycle in which they end."""
-        result: dict[str, dict[int, list[int]]] = {}
+    @cached_property
+    def flags(self) -> Mapping[str, Mapping[int, set[int]]]:
+        """For each group that this stage serves: the bits of clamping operations by the cycle in which they end."""
+        found: dict[str, dict[int, set[int]]] = defaultdict(lambda: defaultdict(set))
         for name, _ in self.datapath.groups:
-            cone = self.datapath.cones[name]
-            ends: dict[int, list[int]] = defaultdict(list)
-            for k in self.ops:
-                if self.datapath.ops[k].kind in CLAMPING:
-                    for member in cone.intersection(self.datapath.members[k]):
-                        ends[self.schedule.ready[member] - 1].append(k)
-            if ends:
-                result[name] = ends
-        return result
+            for k, bit in self.bit.items():
+                for member in self.datapath.cones[name].intersection(self.datapath.members[k]):
+                    found[name][self.schedule.ready[member] - 1].add(bit)
+        return found
 
-    def _declarations(self) -> None:
+    def _declarations(self, words: Sequence[int]) -> None:
         """Everything that holds a word; what is a port is declared in the head."""
         ports = self.binding.offered.get(self.stage, [])
-        for k in self._words():
+        for k in words:
             kinds = {Tap(k, 0): "reg"} | {link[1]: "wire" if is_long(link) else "reg" for link in self.links(k)}
             for tap, kind in kinds.items():
                 if tap not in ports:
                     self.e(f"{kind} {word(self.format_of(k).width)} {tap};")
 
-    def _words(self) -> list[int]:
-        """The operations whose answer is one word."""
-        return [k for k in self.ops if self.datapath.ops[k].kind != "sincos"]
-
-    def _registers(self) -> None:
-        for k in self._words():
-            for link in self.links(k):
-                self._link(link)
+    def _registers(self, words: Sequence[int]) -> None:
+        for link in (link for k in words for link in self.links(k)):
+            self._link(link)
         shifted = self._flags()
         if not self.phases.lanes:
             return
@@ -88,13 +83,9 @@ class StageEmitter(OperatorEmitter):
     def links(self, k: int) -> list[tuple[Tap, Tap]]:
         """(from, to): the word's registers in a row; a link of LONG or more is a delay."""
         result: list[tuple[Tap, Tap]] = []
-        before = Tap(k, 0)
-        for copy in self.binding.used.get(k, []):
-            if copy - before.copy >= LONG:
-                result.append((before, Tap(k, copy)))
-            else:
-                result += [(Tap(k, one - 1), Tap(k, one)) for one in range(before.copy + 1, copy + 1)]
-            before = Tap(k, copy)
+        for before, copy in pairwise([0, *self.binding.used.get(k, [])]):
+            at = (before, copy) if copy - before >= LONG else range(before, copy + 1)
+            result += pairwise(Tap(k, one) for one in at)
         return result
 
     def _link(self, link: tuple[Tap, Tap]) -> None:
@@ -117,11 +108,11 @@ class StageEmitter(OperatorEmitter):
         if self.bit:
             self.e(f"reg [{len(self.bit) - 1}:0] over;")
         shifts: list[str] = []
-        for group, ends in self.flags().items():
+        for group, ends in self.flags.items():
             first, n, row = min(ends), self.schedule.taps[group] - min(ends), f"flag_{group}"
             self.e(f"reg [{n - 1}:0] {row};", f"assign over_{group} = {row}[{n - 1}];")
             shifts.append(f"{row} <= {{{row}[{n - 2}:0], 1'b0}};" if n > 1 else f"{row} <= 1'b0;")
             for cycle in sorted(ends):
-                asked = any_of(slices("over", sorted({self.bit[k] for k in ends[cycle]})))
+                asked = any_of(slices("over", sorted(ends[cycle])))
                 self.phases.load(-1, cycle % self.ii, f"if ({asked}) {row}[{cycle - first}] <= 1'b1;")
         return shifts

@@ -7,7 +7,8 @@ from __future__ import annotations
 
 from condyle.backends.fpga.accelerator import TAG_BITS
 from condyle.backends.fpga.build import Accelerator
-from condyle.backends.fpga.emit_encode import LANE, Encode
+from condyle.backends.fpga.emit_encode import Encode
+from condyle.backends.fpga.emit_phases import LANE
 from condyle.backends.fpga.expressions import copy, joined, module, zeros
 from condyle.backends.fpga.queues import ENTRY, fed_by_trig
 from condyle.backends.fpga.stream import CODE, OVER, TAG, Bus, bus, result_width, width

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import defaultdict
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
@@ -23,8 +24,8 @@ class Wires:
     """Writes parts of the top module.
 
     d: declarations of wires. head: what goes with a task. u: the words of a or tau of a task, base: those of the base,
-    where its motion can be given. entry, tau, given, buses: the queues, buses those behind arrays and of codes that
-    are refused; results: of these the names of those whose words leave.
+    where its motion can be given. course: what goes with a sub-task. entry, tau, given, buses: the queues, buses those
+    behind arrays and of codes that are refused; results: of these the names of those whose words leave.
     """
 
     acc: Accelerator
@@ -40,6 +41,7 @@ class Wires:
         self.u = [(word, format) for word, format in task if word.name in ("a", "tau")]
         self.tau, self.given = Bus("tau_q", self.u), Bus("given_q", self.takes("Minv"))
         self.base = [word for word in self.plan.takes("tau") if word.index < self.plan.base]
+        self.course = Bus("course_q", list(self.plan.course.items()))
         waiting = [queue for ways in queues(self.plan).values() for queue in ways]
         self.buses = {queue.name: Bus(f"{queue.name}_q", [*self.group(queue.leaf), *self.head]) for queue in waiting}
         self.buses["refused"] = Bus("refused_q", self.head[:2])
@@ -52,21 +54,17 @@ class Wires:
             return
         flags: list[str] = []
         for name in ("q", "v", "a", "tau", "f_ext", "Minv"):
-            known = {word: [task.codes[0] for task in takers(self.plan, word)] for word in self.plan.takes(name)}
-            for codes in dict.fromkeys(tuple(found) for found in known.values() if found):
-                words = [word for word, found in known.items() if found == list(codes)]
-                self._edges(words)
-                far = any_of([f"far_{word}" for word in words])
-                flags.append(f"{is_one_of('entry_code', codes)} & ({far})")
+            taken: dict[tuple[int, ...], list[Word]] = defaultdict(list)
+            for word in self.plan.takes(name):
+                taken[tuple(task.codes[0] for task in takers(self.plan, word))].append(word)
+            taken.pop((), None)  # what no task takes
+            for codes, words in taken.items():
+                for word in words:
+                    sizes = f"{self.plan.formats[word].width}, {largest(self.plan, word)}"
+                    self.e(f"wire far_{word};")
+                    self.e(f"fx_outside #({sizes}) is_far_{word} (.x({self.entry[word]}), .far(far_{word}));")
+                flags.append(f"{is_one_of('entry_code', codes)} & ({any_of([f'far_{word}' for word in words])})")
         self.e(f"wire outside = {' | '.join(flags)};")
-
-    def _edges(self, words: list[Word]) -> None:
-        for word in words:
-            self.e(
-                f"wire far_{word};",
-                f"fx_outside #({self.plan.formats[word].width}, {largest(self.plan, word)}) is_far_{word} "
-                f"(.x({self.entry[word]}), .far(far_{word}));",
-            )
 
     def base_and_joints(self) -> tuple[str, str]:
         """What goes to the dynamics array as a with a task to solve, and its torques: u holds either's part."""

@@ -33,6 +33,11 @@ def joined(*parts: str) -> str:
     return f"{{{', '.join(there)}}}" if len(there) > 1 else there[0]
 
 
+def packed(parts: list[str]) -> str:
+    """Words side by side, the first lowest."""
+    return "{" + wrapped(", ", parts[::-1]) + "}"
+
+
 def zeros(width: int) -> str:
     return f"{width}'b0" if width else ""
 

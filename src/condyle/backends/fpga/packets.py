@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from itertools import accumulate
 
 import numpy as np
 
@@ -85,5 +86,4 @@ def beat_lines(boundary: Boundary, many: Sequence[Sequence[int]]) -> list[str]:
 
 def starts(many: Sequence[Sequence[int]]) -> list[str]:
     """The line at which each packet begins, and where the last one ends."""
-    ends: list[int] = np.cumsum([0, *(len(beats) for beats in many)]).tolist()
-    return [f"{end:x}" for end in ends]
+    return [f"{end:x}" for end in accumulate(map(len, many), initial=0)]

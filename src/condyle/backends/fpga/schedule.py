@@ -6,14 +6,17 @@ their stage, `ii` to a unit. There are no recurrences, so every interval can be 
 
 from __future__ import annotations
 
-from collections import defaultdict
+from collections import Counter
 from dataclasses import dataclass
+from itertools import count
 
 from condyle.backends.fpga.datapath import LEAVES, SHARED, Datapath
 
 Pool = tuple[str, tuple[str, int, int], int]
 """A stage, or those that share units, a kind of unit, in how many turns an interval."""
 SWEEPS = 3
+NONE = -1
+"""No unit, no operation."""
 REACH = 48
 """How far an operation is moved to save registers, in cycles."""
 
@@ -55,17 +58,10 @@ def pool_of(datapath: Datapath, k: int) -> Pool:
     return datapath.ops[first].stage.partition(".")[0], datapath.unit(first), turns
 
 
-def pools(datapath: Datapath) -> dict[Pool, int]:
-    """How many operations want each pool."""
-    wanted: dict[Pool, int] = defaultdict(int)
-    for k in datapath.members:
-        if datapath.ops[k].kind in SHARED:
-            wanted[pool_of(datapath, k)] += 1
-    return dict(wanted)
-
-
 def units_at(datapath: Datapath, ii: int) -> dict[Pool, int]:
-    return {pool: -(-n // (ii // pool[2])) for pool, n in pools(datapath).items()}
+    """How many units each pool has."""
+    wanted = Counter(pool_of(datapath, k) for k in datapath.members if datapath.ops[k].kind in SHARED)
+    return {pool: -(-n // (ii // pool[2])) for pool, n in wanted.items()}
 
 
 class _Scheduler:
@@ -83,14 +79,13 @@ class _Scheduler:
         self.last = [-1] * n  # when a word leaves with a group
         self.units = units_at(datapath, ii)
         self.taken: dict[Pool, list[list[int]]] = {
-            pool: [[-1] * m for _ in range(ii // pool[2])] for pool, m in self.units.items()
+            pool: [[NONE] * m for _ in range(ii // pool[2])] for pool, m in self.units.items()
         }
         self.rate = [datapath.rate(k, ii) for k in range(n)]
         self.lag = [datapath.lag(k, ii) for k in range(n)]
-        self.unit = [-1] * n
-        self.pool: list[Pool | None] = [
-            pool_of(datapath, k) if op.kind in SHARED else None for k, op in enumerate(datapath.ops)
-        ]
+        self.unit = [NONE] * n
+        shared = [op.kind in SHARED for op in datapath.ops]
+        self.pool = [pool_of(datapath, k) if one else None for k, one in enumerate(shared)]
 
     def _is_free(self, k: int) -> bool:
         """Leaves and wires happen at no time."""
@@ -108,9 +103,11 @@ class _Scheduler:
     def run(self) -> Schedule:
         for k in self._order():
             if not self._is_free(k):
-                self._place(k, self.earliest(k))
-        taps = self._taps()
-        for name, pairs in self.datapath.groups:
+                cycles = count(self.earliest(k))
+                self._put(k, next(cycle for cycle in cycles if self._slot(k, cycle) != NONE))
+        groups = self.datapath.groups
+        taps = {name: max([1, *(self.done(self.source(k)) for _, k in pairs)]) for name, pairs in groups}
+        for name, pairs in groups:
             for _, k in pairs:
                 self.last[self.source(k)] = max(self.last[self.source(k)], taps[name])
         for sweep in range(SWEEPS):
@@ -127,35 +124,23 @@ class _Scheduler:
         return sorted(members, key=lambda k: (-height[k], k))
 
     def _slot(self, k: int, cycle: int) -> int:
-        """A unit that is free then; -1 if none is, -2 if none is needed."""
-        pool = self.pool[k]
-        if pool is None:
-            return -2
+        """A unit that is free then, or NONE; 0 where units are not shared."""
+        if (pool := self.pool[k]) is None:
+            return 0
         slots = self.taken[pool][cycle % self.rate[k]]
-        return slots.index(-1) if -1 in slots else -1
-
-    def _place(self, k: int, cycle: int) -> None:
-        while self._slot(k, cycle) == -1:
-            cycle += 1
-        self._put(k, cycle)
+        return slots.index(NONE) if NONE in slots else NONE
 
     def _put(self, k: int, cycle: int) -> None:
-        pool = self.pool[k]
-        unit = -1
-        if pool is not None:
+        unit = NONE
+        if (pool := self.pool[k]) is not None:
             unit = self._slot(k, cycle)
             self.taken[pool][cycle % self.rate[k]][unit] = k
         for member in self.datapath.members[k]:
             self.start[member], self.unit[member] = cycle + self.lag[member], unit
 
     def _lift(self, k: int) -> None:
-        pool = self.pool[k]
-        if pool is not None:
-            self.taken[pool][self.start[k] % self.rate[k]][self.unit[k]] = -1
-
-    def _taps(self) -> dict[str, int]:
-        groups = self.datapath.groups
-        return {name: max([1, *(self.done(self.source(k)) for _, k in pairs)]) for name, pairs in groups}
+        if (pool := self.pool[k]) is not None:
+            self.taken[pool][self.start[k] % self.rate[k]][self.unit[k]] = NONE
 
     def _relax(self, backwards: bool) -> None:
         """Move operations within their slack to where fewest registers are needed."""
@@ -185,7 +170,7 @@ class _Scheduler:
             return copies + (end - cycle - self.latency[k]) // self.rate[k], cycle
 
         span = range(max(low, high - REACH), high + 1)
-        free = [cycle for cycle in (*span, self.start[k]) if self._slot(k, cycle) != -1]
+        free = [cycle for cycle in (*span, self.start[k]) if self._slot(k, cycle) != NONE]
         self._put(k, min(free, key=cost))
 
     def _last_read(self, a: int, but: int = -1) -> int:
@@ -196,8 +181,9 @@ class _Scheduler:
         copies = [max(0, self._last_read(k) - ready[k]) // self.rate[k] for k in range(len(self.start))]
         copies = [0 if op.kind == "const" else n for op, n in zip(self.datapath.ops, copies, strict=True)]
         for ops in self.datapath.members.values():
+            most = max(copies[k] for k in ops)
             for k in ops:
-                copies[k] = max(copies[x] for x in ops)
+                copies[k] = most
         return Schedule(
             self.datapath, self.ii, tuple(self.start), tuple(ready), tuple(self.unit), tuple(copies), taps, self.units
         )

@@ -140,6 +140,11 @@ class Gpu:
         (self._context,) = driver("cuDevicePrimaryCtxRetain", self._device)
 
     @property
+    def context(self) -> int:
+        """The address of its primary context."""
+        return int(cast(int, self._context))
+
+    @property
     def name(self) -> str:
         """As its maker calls it."""
         (name,) = self.driver("cuDeviceGetName", 100, self._device)

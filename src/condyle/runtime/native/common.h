@@ -8,6 +8,7 @@
 #define NPY_NO_DEPRECATED_API NPY_1_22_API_VERSION
 #include <numpy/arrayobject.h>
 
+#include <dlfcn.h>
 #include <pthread.h>
 #include <sched.h>
 #include <signal.h>
@@ -23,6 +24,7 @@
 #define WARN_ON_WRITE ((int)0x80000000u) /* what numpy.broadcast_arrays sets; NumPy has no public name for it */
 #define MAX_PORTS 32
 #define MAX_DIMS 4
+#define MAX_PARAMETERS 256 /* of a kernel on a GPU */
 #define MAX_THREADS 256
 #define STACK_BYTES (1 << 20)
 #define PACKED_IN 1
@@ -37,6 +39,7 @@
 #define BLOCK_STEP (64 << 10)
 #define BLOCK_HEAD 64
 #define HUGE_BYTES (4 << 20)
+#define TAPE_BYTES (1 << 20) /* of states that a gradient keeps for each thread: TAPE of compile/repeated.py */
 #define MANY_BYTES (256 << 20) /* kept pages beyond these are offered to the system, which costs page by page */
 
 typedef int (*entry_t)(size_t n, const void *const *in, const ptrdiff_t *in_stride, void *const *out,

@@ -1,0 +1,70 @@
+"""Operations of a Program as scalar C."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+
+from condyle.backends.c.body import literal
+from condyle.backends.casadi.external import Part
+from condyle.errors import UnsupportedError
+from condyle.ir.program import constant_of, input_of, operands
+from condyle.text import Emitter
+
+OPERATIONS = {
+    "neg": "-{0}",
+    "add": "{0} + {1}",
+    "sub": "{0} - {1}",
+    "mul": "{0} * {1}",
+    "rcp": "1.0 / {0}",
+    "div": "{0} / {1}",
+    "sqrt": "sqrt({0})",
+    "sin": "sin({0})",
+    "cos": "cos({0})",
+    "abs": "fabs({0})",
+    "min": "cd_min({0}, {1})",
+    "max": "cd_max({0}, {1})",
+    "floor": "floor({0})",
+    "rint": "rint({0})",
+    "select": "({0} >= 0 ? {1} : {2})",
+    "exp": "exp({0})",
+    "log": "log({0})",
+    "tanh": "tanh({0})",
+    "atan2": "atan2({0}, {1})",
+    "fma": "{0} * {1} + {2}",
+    "fms": "{0} * {1} - {2}",
+    "fnma": "{2} - {0} * {1}",
+    "fnms": "-({0} * {1}) - {2}",
+}
+"""How C spells operations on doubles."""
+
+
+def value(part: Part, index: int) -> str:
+    """A constant or an entry of an argument."""
+    node = part.program.nodes[index]
+    if node[0] == "const":
+        return literal(constant_of(node), 64)
+    place = part.reads.get(input_of(node))
+    return "0" if place is None else f"a[{place[0]}][{place[1]}]"
+
+
+def write_nodes(e: Emitter, part: Part, order: Iterable[int], slots: Mapping[int, int]) -> None:
+    """Nodes in order, each a number t; slots: where in w those lie that other functions compute."""
+    nodes, named = part.program.nodes, set[int]()
+
+    def bring(index: int) -> None:
+        if index not in named:
+            named.add(index)
+            said = value(part, index) if nodes[index][0] in ("const", "input") else f"w[{slots[index]}]"
+            e(f"const casadi_real t{index} = {said};")
+
+    for index in order:
+        node = nodes[index]
+        if node[0] in ("const", "input"):
+            bring(index)
+            continue
+        if node[0] not in OPERATIONS:
+            raise UnsupportedError(f"target 'casadi': the operation {node[0]!r} has no word in C")
+        for used in operands(node):
+            bring(used)
+        named.add(index)
+        e(f"const casadi_real t{index} = {OPERATIONS[node[0]].format(*(f't{i}' for i in operands(node)))};")

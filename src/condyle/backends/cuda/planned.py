@@ -1,0 +1,68 @@
+"""The launches of a call whose arrays are known later: who has the addresses puts them in, without Python."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import NamedTuple, cast
+
+from condyle.backends.cuda.kernel import MOST, CudaKernel
+from condyle.errors import UnsupportedError
+from condyle.runtime.cuda.driver import MOST_BLOCKS
+
+
+class At(NamedTuple):
+    """A parameter: the address of buffer `port` and so many bytes; port -1: the number itself."""
+
+    port: int
+    value: int
+
+
+class Planned(NamedTuple):
+    """One launch. Buffers are counted: inputs, outputs, then one for all scratch."""
+
+    function: int
+    grid: int
+    block: int
+    shared_bytes: int
+    values: tuple[At, ...]
+
+
+def scratch_bytes(kernel: CudaKernel, n: int) -> int:
+    """Of a call with n states."""
+    return kernel.sizes.piece(n) * kernel.sizes.scratch if n else 0
+
+
+def planned(kernel: CudaKernel, n: int, strides: Sequence[int]) -> list[Planned]:
+    """What `CudaKernel.on_device` launches for n states, in order.
+
+    strides: bytes between the rows of each input, 0 where one row serves every state.
+    """
+    parts, item = kernel.parts, kernel.dtype.itemsize
+    if n > MOST:
+        raise UnsupportedError(f"{n} states at once: pass at most {MOST}")
+    piece, outputs = kernel.sizes.piece(n), len(parts.inputs)
+    moving = [*strides, *(array.size * item for array in parts.outputs)]
+    pitch = {array.name: array.size * item for array in (*parts.outputs, *parts.scratch)}
+    pitch |= {array.name: stride for array, stride in zip(parts.inputs, strides, strict=True)}
+    kept, offset = dict[str, At](), 0
+    for array in parts.scratch:
+        kept[array.name] = At(outputs + len(parts.outputs), offset)
+        offset += piece * array.size * item
+    made: list[Planned] = []
+    for start in range(0, n, piece):
+        some = min(piece, n - start)
+        arrays = (*parts.inputs, *parts.outputs)
+        places = kept | {array.name: At(k, start * moving[k]) for k, array in enumerate(arrays)}
+        made += (_one(kernel, number, some, places, pitch) for number in range(len(kernel.launches)))
+    return made
+
+
+def _one(kernel: CudaKernel, number: int, n: int, places: dict[str, At], pitch: dict[str, int]) -> Planned:
+    launch = kernel.launches[number]
+    grid, block = launch.shape(n, kernel.gpu.multiprocessors)
+    if grid > MOST_BLOCKS:
+        raise UnsupportedError(f"{n} states at once are {grid} blocks: pass fewer")
+    values = launch.values(n, places, pitch)
+    shared = launch.text.shared_bytes(block)
+    numbers = tuple(value if isinstance(value, At) else At(-1, value) for value in values)
+    return Planned(int(cast(int, launch.function.handle)), grid, block, shared, numbers)

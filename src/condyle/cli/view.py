@@ -1,0 +1,110 @@
+"""`condyle view`: a robot in the browser, standing still or along a trajectory, or its picture in a file."""
+
+from __future__ import annotations
+
+import argparse
+import os
+from pathlib import Path
+from typing import Any
+
+from condyle.choices import LAYERS, THEMES, VIEWS
+from condyle.cli.common import Loaded, add_robot, load_aloud, show, show_json, words
+from condyle.errors import UnsupportedError
+
+PORT = 8080
+
+
+def fill(command: argparse.ArgumentParser) -> None:
+    command.description = (
+        "Show a robot: bodies as ellipsoids of their inertia, links, joint axes, frames, the centre of mass. In the "
+        "browser (pip install 'condyle[view]') until Ctrl-C, or as a picture with --out, which needs no package "
+        "for .svg."
+    )
+    command.epilog = "example: condyle view hyq --floating-base --out hyq.svg"
+    add_robot(command)
+    command.add_argument(
+        "--q", metavar="X,Y,..", type=_numbers, help="the configuration, nq numbers (by default the neutral one)"
+    )
+    command.add_argument(
+        "--trajectory",
+        metavar="FILE",
+        type=Path,
+        help=".npy with q (T, nq) or (N, T, nq), or .npz with it as 'q' and perhaps seconds 'dt'",
+    )
+    command.add_argument("--dt", metavar="S", type=float, help="seconds between two states (the file's, else 0.01)")
+    command.add_argument("--layers", metavar="WORDS", type=_layers, help=f"what is drawn, of {','.join(LAYERS)}")
+    command.add_argument("--spacing", metavar="M", type=float, help="metres between robots; 0: over each other")
+    command.add_argument("--out", metavar="FILE", type=Path, help="a picture instead: .svg, or .png (matplotlib)")
+    command.add_argument("--view", choices=VIEWS, default="iso", help="of the picture, from where")
+    command.add_argument("--theme", choices=THEMES, default="auto", help="colours")
+    command.add_argument(
+        "--port", type=_port, default=PORT, help=f"of the page, on this machine ({PORT}, else the next free one)"
+    )
+    command.add_argument("--no-browser", action="store_true", help="print the page's address only")
+    command.set_defaults(run=run)
+
+
+def run(arguments: argparse.Namespace) -> int:
+    if arguments.trajectory is not None and arguments.q is not None:
+        raise UnsupportedError("--q and --trajectory: give one of them")
+    given = _states(arguments)
+    loaded = load_aloud(arguments)
+    chosen: dict[str, Any] = {**given, "spacing": arguments.spacing, "layers": arguments.layers}
+    if arguments.out is not None:
+        return _draw(loaded, arguments, chosen)
+    quiet = arguments.no_browser or not _has_display()
+    page = loaded.robot.show(arguments.q, port=arguments.port, browser=not quiet, **chosen)
+    if page is None:
+        raise AssertionError("a page was asked for")
+    with page:
+        if arguments.json:
+            show_json({"address": page.address})
+        else:
+            show(f"{page.address} shows {loaded.robot.name}; Ctrl-C ends it")
+        page.wait()
+    return 0
+
+
+def _states(arguments: argparse.Namespace) -> dict[str, Any]:
+    """The trajectory of the file that is named, and dt: the arguments of `Robot.show`."""
+    from condyle.view.states import checked_dt, read_trajectory
+
+    given: dict[str, Any] = {} if arguments.dt is None else {"dt": checked_dt(arguments.dt, "--dt")}
+    if arguments.trajectory is not None:
+        found = read_trajectory(arguments.trajectory)
+        given["trajectory"] = found.q
+        if found.dt is not None:
+            given.setdefault("dt", found.dt)
+    return given
+
+
+def _draw(loaded: Loaded, arguments: argparse.Namespace, chosen: dict[str, Any]) -> int:
+    out: Path = arguments.out
+    loaded.robot.show(arguments.q, file=out, view=arguments.view, theme=arguments.theme, **chosen)
+    if arguments.json:
+        show_json({"file": str(out)})
+    else:
+        show(f"wrote {out}")
+    return 0
+
+
+def _has_display() -> bool:
+    """Whether a browser can be expected: without one, text browsers would take the terminal."""
+    return bool(os.environ.get("DISPLAY") or os.environ.get("WAYLAND_DISPLAY"))
+
+
+def _layers(text: str) -> tuple[str, ...]:
+    return words(text, LAYERS)
+
+
+def _port(text: str) -> int:
+    if not text.isdecimal() or not 1 <= int(text) <= 65535:
+        raise argparse.ArgumentTypeError(f"{text!r} is not a port, 1 to 65535")
+    return int(text)
+
+
+def _numbers(text: str) -> list[float]:
+    try:
+        return [float(word) for word in text.split(",")]
+    except ValueError:
+        raise argparse.ArgumentTypeError(f"{text!r} is not a list of numbers such as 0,1.5,-0.2") from None

@@ -1,0 +1,177 @@
+"""From a scene to a picture: what is drawn, in which order, and how large."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from condyle.choices import LAYERS
+from condyle.errors import UnsupportedError
+from condyle.model.array import Array
+from condyle.text import printable
+from condyle.view.camera import camera
+from condyle.view.ground import Ground, draw_ground
+from condyle.view.picture import HEIGHT, MARGIN, WIDTH, Picture, Sheet, Words
+from condyle.view.scene import Scene
+
+AXIS, TRIAD, FORCE = 0.11, 0.06, 0.5
+"""Lengths as a share of the robot's size; of a force: that of its weight."""
+SHOTS = 5
+"""Times of a trajectory that are drawn over each other."""
+
+
+@dataclass(frozen=True, slots=True)
+class Shot:
+    """One robot at one time, and how opaque it is drawn."""
+
+    time: int
+    robot: int
+    opacity: float
+
+
+def checked_layers(layers: Sequence[str]) -> tuple[str, ...]:
+    """UnsupportedError for a word that is no layer."""
+    if isinstance(layers, str):
+        raise UnsupportedError(f"layers={layers!r}, expected several words, such as ({layers!r},)")
+    if wrong := [word for word in layers if word not in LAYERS]:
+        raise UnsupportedError(f"layers: {wrong[0]!r} is not one of {', '.join(LAYERS)}")
+    return tuple(layers)
+
+
+def draw(scene: Scene, view: str = "iso", layers: Sequence[str] = LAYERS) -> Picture:
+    """The picture of a scene; of a trajectory at most five times, the last one opaque. UnsupportedError."""
+    layers, seen_by = checked_layers(layers), camera(view)
+    shown = sorted({round(k) for k in np.linspace(0, scene.times - 1, min(SHOTS, scene.times)).tolist()})
+    fades = np.linspace(0.25, 1.0, len(shown)).tolist() if len(shown) > 1 else [1.0]
+    shots = [Shot(time, robot, fade) for time, fade in zip(shown, fades, strict=True) for robot in range(scene.robots)]
+    box = _box(scene, shots)
+    ground = Ground.under(box, scene.floor)
+    sheet = Sheet.around(seen_by, seen_by.flat(np.concatenate([box, ground.corners, ground.upright(seen_by)])))
+    draw_ground(sheet, ground)
+    for shot in shots:
+        _robot(sheet, scene, shot, layers)
+    if "com" in layers and scene.times > 1:
+        for robot in range(scene.robots):
+            sheet.line(list(scene.com[:, robot]), "path", title="path of the centre of mass")
+    _legend(sheet, scene, layers)
+    return Picture(printable(scene.name), WIDTH, HEIGHT, tuple(sheet.items))
+
+
+def _box(scene: Scene, shots: Sequence[Shot]) -> Array:
+    """Points (n, 3) that hold all that is drawn."""
+    ends = scene.points([end for link in scene.parts.links for end in (link.start, link.end)])
+    marks = scene.points([mark.origin for mark in scene.parts.marks])
+    reach: list[Array] = []
+    for e in scene.parts.ellipsoids:
+        half = scene.turned(e.centre.body, e.axes * e.radii)
+        wide = np.sqrt(np.sum(half**2, axis=-1))
+        at = scene.points([e.centre])[:, :, 0]
+        reach += [at - wide, at + wide]
+    tips = [scene.force_points[k] + _force(scene, f) for k, f in scene.forces.items()]
+    every = np.concatenate([ends, marks, np.stack([*reach, *tips, scene.com], axis=2)], axis=2)
+    return np.concatenate([every[shot.time, shot.robot] for shot in shots])
+
+
+def _force(scene: Scene, force: Array) -> Array:
+    """A force [N] as a displacement [m]."""
+    return force * (FORCE * scene.size / scene.weight)
+
+
+def _robot(sheet: Sheet, scene: Scene, shot: Shot, layers: tuple[str, ...]) -> None:
+    """One robot: bodies and links from far to near, then what lies on them, names last."""
+    solid: list[tuple[float, Callable[[], None]]] = []
+    if "bodies" in layers:
+        solid += _bodies(sheet, scene, shot)
+    if "links" in layers:
+        solid += _links(sheet, scene, shot)
+    for _, put in sorted(solid, key=lambda one: one[0]):
+        put()
+    if "axes" in layers:
+        _axes(sheet, scene, shot)
+    if "frames" in layers:
+        _frames(sheet, scene, shot)
+    if "com" in layers:
+        sheet.dot(scene.com[shot.time, shot.robot], 5.5, "com", shot.opacity, "centre of mass")
+        sheet.dot(scene.com[shot.time, shot.robot], 1.5, "com solid", shot.opacity)
+    if "forces" in layers:
+        for name, force in scene.forces.items():
+            start, size = (of[shot.time, shot.robot] for of in (scene.force_points[name], force))
+            title = f"force on {printable(name)}: {np.linalg.norm(size):.4g} N"
+            sheet.arrow(start, start + _force(scene, size), "force", shot.opacity, title)
+    if "names" in layers and shot.time == scene.times - 1:
+        _names(sheet, scene, shot)
+
+
+def _bodies(sheet: Sheet, scene: Scene, shot: Shot) -> list[tuple[float, Callable[[], None]]]:
+    found: list[tuple[float, Callable[[], None]]] = []
+    for e in scene.parts.ellipsoids:
+        at = scene.points([e.centre])[shot.time, shot.robot, 0]
+        half = scene.turned(e.centre.body, e.axes * e.radii)[shot.time, shot.robot]
+        title = f"{printable(e.name)}: {e.mass:.4g} kg"
+
+        def put(at: Array = at, half: Array = half, title: str = title) -> None:
+            sheet.ellipse(at, half, "body", shot.opacity, title)
+
+        found.append((float(sheet.camera.depth(at)), put))
+    return found
+
+
+def _links(sheet: Sheet, scene: Scene, shot: Shot) -> list[tuple[float, Callable[[], None]]]:
+    found: list[tuple[float, Callable[[], None]]] = []
+    ends = scene.points([end for link in scene.parts.links for end in (link.start, link.end)])[shot.time, shot.robot]
+    for link, start, end in zip(scene.parts.links, ends[::2], ends[1::2], strict=True):
+
+        def put(start: Array = start, end: Array = end, title: str = printable(link.name)) -> None:
+            sheet.line([start, end], "link", shot.opacity, title)
+
+        found.append((float(sheet.camera.depth(0.5 * (start + end))), put))
+    return found
+
+
+def _axes(sheet: Sheet, scene: Scene, shot: Shot) -> None:
+    for axis in scene.parts.axes:
+        at = scene.points([axis.at])[shot.time, shot.robot, 0]
+        along = scene.turned(axis.at.body, axis.direction[:, None])[shot.time, shot.robot, :, 0] * AXIS * scene.size
+        title = f"{printable(axis.name)}: {axis.type}"
+        sheet.arrow(at - 0.5 * along, at + along, "axis", shot.opacity, title)
+
+
+def _frames(sheet: Sheet, scene: Scene, shot: Shot) -> None:
+    for mark in scene.parts.marks:
+        at = scene.points([mark.origin])[shot.time, shot.robot, 0]
+        ends = at + TRIAD * scene.size * scene.turned(mark.origin.body, mark.axes)[shot.time, shot.robot].T
+        for letter, end in zip("xyz", ends, strict=True):
+            sheet.line([at, end], letter, shot.opacity, f"{letter} of {printable(mark.name)}")
+
+
+def _names(sheet: Sheet, scene: Scene, shot: Shot) -> None:
+    """The frames' names, on the right of each or on its left; one that would cover another is left out."""
+    for mark in scene.parts.marks:
+        x, y = sheet.pixel(scene.points([mark.origin])[shot.time, shot.robot, 0])
+        text = printable(mark.name)
+        _ = sheet.words((x + 9.0, y - 5.0), text, "name") or sheet.words((x - 9.0, y - 5.0), text, "name", "end")
+
+
+def _legend(sheet: Sheet, scene: Scene, layers: tuple[str, ...]) -> None:
+    """The robot's name above; below, what each sign means."""
+    moving = "" if scene.times == 1 else f", {scene.times} states, {scene.dt * (scene.times - 1):.4g} s"
+    many = "" if scene.robots == 1 else f", {scene.robots} robots"
+    sheet.items.append(Words((MARGIN / 2, 26.0), printable(scene.name) + many + moving, "title"))
+    said = {
+        "bodies": ("body", "body: ellipsoid of its inertia"),
+        "links": ("link", "link"),
+        "axes": ("axis", "joint axis"),
+        "com": ("com", "centre of mass"),
+        "forces": ("force", f"force ({scene.weight:.4g} N: {FORCE * scene.size:.3g} m)"),
+    }
+    x = MARGIN / 2
+    for layer, (style, text) in said.items():
+        if layer in layers and (layer != "forces" or scene.forces):
+            sheet.items.append(Words((x, HEIGHT - 12.0), "\u25cf", f"{style} sign"))
+            sheet.items.append(Words((x + 13.0, HEIGHT - 12.0), text, "tick"))
+            x += 13.0 + LETTER_LEGEND * len(text) + 18.0
+
+
+LETTER_LEGEND = 6.0

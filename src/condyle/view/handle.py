@@ -1,0 +1,187 @@
+"""A page that shows a scene, and the handle that a script keeps of it."""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections.abc import Callable, Sequence
+from contextlib import redirect_stdout
+from io import StringIO
+from typing import Any
+
+from condyle.choices import LAYERS
+from condyle.errors import DeviceError, ShapeError
+from condyle.text import printable
+from condyle.view.browser import HOST, Stage, viser
+from condyle.view.drawing import checked_layers
+from condyle.view.scene import Scene
+
+TITLES = {
+    "bodies": "bodies (ellipsoids of inertia)",
+    "links": "links",
+    "axes": "joint axes",
+    "frames": "frames",
+    "names": "names of frames",
+    "com": "centre of mass",
+    "forces": "forces",
+}
+SPEEDS = (0.1, 4.0)
+MOST_NAMES = 20
+"""More names than these are shown only when asked for: they cover the robots."""
+FASTEST = 60.0
+"""States that are sent in a second; others are skipped."""
+
+
+class View:
+    """A page that is being served; it stays until `close()`, the end of a `with` or of the process.
+
+    address: what a browser opens. `update(q)` draws other states, `time` is the index of the state that is shown.
+    """
+
+    def __init__(
+        self, scene: Scene, again: Callable[..., Scene], layers: Sequence[str] | None, port: int, dark: bool
+    ) -> None:
+        """again: makes the scene of other arguments. DeviceError where the port cannot be had."""
+        labels = len(scene.parts.marks) * scene.robots
+        usual = LAYERS if labels <= MOST_NAMES else tuple(layer for layer in LAYERS if layer != "names")
+        shown = usual if layers is None else checked_layers(layers)
+        package = viser()
+        try:
+            with redirect_stdout(StringIO()):  # its banner, which no option turns off
+                self._server: Any = package.ViserServer(HOST, port, printable(scene.name), verbose=False)
+        except OSError as error:
+            raise DeviceError(f"port {port} cannot be had: {error}; name another: port=") from None
+        self._server.request_share_url = _refused  # a page could ask for a tunnel to the internet
+        self._again, self._layers = again, {layer: layer in shown for layer in LAYERS}
+        self._lock, self._closed = threading.RLock(), threading.Event()
+        self._time, self._speed, self._playing = 0, 1.0, False
+        self._server.gui.configure_theme(dark_mode=dark, show_logo=False, show_share_button=False)
+        self._put(scene)
+        self._player = threading.Thread(target=self._play, name="condyle view", daemon=True)
+        self._player.start()
+
+    @property
+    def address(self) -> str:
+        return f"http://{HOST}:{self._server.get_port()}"
+
+    @property
+    def scene(self) -> Scene:
+        return self._stage.scene
+
+    @property
+    def time(self) -> int:
+        return self._time
+
+    @time.setter
+    def time(self, value: int) -> None:
+        """ShapeError beyond the states there are."""
+        if not 0 <= value < self.scene.times:
+            raise ShapeError(f"time {value}: there are the states 0 to {self.scene.times - 1}")
+        self._go(int(value))
+        if self._slider is not None and self._slider.value != value:
+            self._slider.value = value
+
+    def update(self, q: Any = None, **arguments: Any) -> None:
+        """Draw other states of the same robot: the arguments of `Robot.show`, but for those of the page."""
+        scene = self._again(q, **arguments)
+        with self._lock:
+            if _alike(scene, self.scene):
+                self._stage.scene = scene
+                self._go(0)
+            else:
+                self._put(scene)
+
+    def close(self) -> None:
+        """Stop serving. A second call does nothing."""
+        if not self._closed.is_set():
+            self._closed.set()
+            self._player.join(timeout=2.0)
+            with redirect_stdout(StringIO()):
+                self._server.stop()
+
+    def wait(self) -> None:
+        """Serve until `close()` or an interrupt."""
+        while not self._closed.wait(0.2):
+            pass
+
+    def __enter__(self) -> View:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+    def __repr__(self) -> str:
+        return f"<View of {printable(self.scene.name)}: {self.address}{' (closed)' if self._closed.is_set() else ''}>"
+
+    def _put(self, scene: Scene) -> None:
+        """Everything anew."""
+        with self._lock:
+            self._server.scene.reset()
+            self._server.gui.reset()
+            self._stage, self._time, self._slider = Stage(self._server, scene), 0, None
+            self._controls()
+
+    def _controls(self) -> None:
+        gui = self._server.gui
+        if self.scene.times > 1:
+            self._slider = slider = gui.add_slider("state", 0, self.scene.times - 1, 1, 0)
+            seconds = gui.add_text("time [s]", "0", disabled=True)
+            button = gui.add_button("Play")
+            speed = gui.add_slider("speed", *SPEEDS, 0.1, self._speed)
+
+            def moved(_: object) -> None:
+                self._go(int(slider.value))
+                seconds.value = f"{slider.value * self.scene.dt:.3f}"
+
+            def pressed(_: object) -> None:
+                self._playing = not self._playing
+                button.label = "Pause" if self._playing else "Play"
+
+            def faster(_: object) -> None:
+                self._speed = float(speed.value)
+
+            slider.on_update(moved)
+            button.on_click(pressed)
+            speed.on_update(faster)
+        for layer in LAYERS:
+            if self._stage.layers[layer]:
+                self._toggle(gui, layer)
+
+    def _toggle(self, gui: Any, layer: str) -> None:
+        box = gui.add_checkbox(TITLES[layer], self._layers[layer])
+
+        def changed(_: object) -> None:
+            with self._lock:
+                self._layers[layer] = bool(box.value)
+                self._stage.show(layer, self._layers[layer])
+
+        box.on_update(changed)
+        self._stage.show(layer, self._layers[layer])
+
+    def _go(self, now: int) -> None:
+        with self._lock:
+            self._time = min(now, self.scene.times - 1)
+            self._stage.move(self._time)
+
+    def _play(self) -> None:
+        """The thread that plays: real time by `dt`, round and round."""
+        began, first = time.monotonic(), 0
+        while not self._closed.wait(1.0 / FASTEST):
+            slider = self._slider
+            if not self._playing or slider is None:
+                began, first = time.monotonic(), self._time
+                continue
+            elapsed = (time.monotonic() - began) * self._speed
+            now = (first + int(elapsed / self.scene.dt)) % self.scene.times
+            if now != self._time:
+                slider.value = now  # its handler moves the robots
+
+
+def _refused(*_: object, **__: object) -> None:
+    """Nothing leaves this machine."""
+
+
+def _alike(one: Scene, other: Scene) -> bool:
+    """Whether the same nodes can show both."""
+    same = (one.times, one.robots, list(one.forces)) == (other.times, other.robots, list(other.forces))
+    return same and [m.name for m in one.parts.marks] == [m.name for m in other.parts.marks]

@@ -1,0 +1,166 @@
+"""A scene: robots at some times, as numbers. What draws it knows no robot."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import TypeVar
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from condyle.dynamics import Dynamics
+from condyle.model.array import Array
+from condyle.model.parts import Frame
+from condyle.model.placement import IDENTITY
+from condyle.model.robot import Robot
+from condyle.view.parts import Parts, Point, parts_of
+from condyle.view.states import checked_dt, checked_forces, checked_points, checked_states
+
+R = TypeVar("R", bound=Robot)
+Poses = Callable[[Array], tuple[Array, Array]]
+"""q (..., nq) to rotations (..., n_bodies, 3, 3) and origins (..., n_bodies, 3) of body frames in the world."""
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Scene:
+    """N robots at T times, dt [s] apart.
+
+    rotations (T, N, n_bodies + 1, 3, 3), origins (T, N, n_bodies + 1, 3): body frames in world axes; the last one is
+    the world of that robot, so that body -1 is found. com (T, N, 3): of what moves. forces: (T, N, 3) [N] in world
+    axes by frame. force_points: where they act, (T, N, 3). weight [N]: of one robot. size [m]: the diagonal of the box
+    around one robot at the first time. floor [m]: the height of the ground, 0 or that of the lowest point then where a joint is
+    below 0.
+    """
+
+    name: str
+    parts: Parts
+    rotations: Array
+    origins: Array
+    com: Array
+    forces: Mapping[str, Array]
+    force_points: Mapping[str, Array]
+    weight: float
+    size: float
+    floor: float
+    dt: float
+
+    @property
+    def times(self) -> int:
+        return self.origins.shape[0]
+
+    @property
+    def robots(self) -> int:
+        return self.origins.shape[1]
+
+    def points(self, points: Sequence[Point]) -> Array:
+        """Points of bodies in the world, (T, N, n, 3)."""
+        return placed(self.rotations, self.origins, points)
+
+    def points_at(self, time: int, points: Sequence[Point]) -> Array:
+        """The same at one time, (N, n, 3)."""
+        return placed(self.rotations[time : time + 1], self.origins[time : time + 1], points)[0]
+
+    def turned(self, body: int, axes: Array) -> Array:
+        """Axes (3, n) of a body in world axes, (T, N, 3, n)."""
+        return self.rotations[:, :, body] @ axes
+
+
+def placed(rotations: Array, origins: Array, points: Sequence[Point]) -> Array:
+    """Points of bodies in the world, (T, N, n, 3)."""
+    if not points:
+        return np.zeros((*origins.shape[:2], 0, 3))
+    bodies = [point.body for point in points]
+    offsets = np.stack([point.at for point in points])
+    return (rotations[:, :, bodies] @ offsets[:, :, None])[..., 0] + origins[:, :, bodies]
+
+
+def with_body_frames(robot: R) -> R:
+    """The robot whose frames are those of its bodies, named by their numbers: what `Poses` asks for."""
+    return replace(robot, frames={str(k): Frame(k, IDENTITY) for k in range(len(robot.bodies))})
+
+
+def poses_of(dynamics: Dynamics, q: Array) -> tuple[Array, Array]:
+    """`Poses` of a robot that was compiled for its bodies' frames."""
+    found = dynamics.frame_placements(q)
+    return np.asarray(found.rotation, np.float64), np.asarray(found.translation, np.float64)
+
+
+def nowhere(q: Array) -> tuple[Array, Array]:
+    """`Poses` of a robot without bodies."""
+    return np.zeros((*q.shape[:-1], 0, 3, 3)), np.zeros((*q.shape[:-1], 0, 3))
+
+
+def scene_of(
+    robot: Robot,
+    poses: Poses,
+    q: ArrayLike | None = None,
+    *,
+    trajectory: ArrayLike | None = None,
+    dt: float = 0.01,
+    frames: Iterable[str] | None = None,
+    forces: Mapping[str, ArrayLike] | None = None,
+    points: Mapping[str, ArrayLike] | None = None,
+    spacing: float | None = None,
+) -> Scene:
+    """The scene of these states; arguments and errors are those of `Robot.show`."""
+    states = checked_states(robot, q, trajectory)
+    times, robots = states.shape[:2]
+    pushed = checked_forces(robot, forces, times, robots)
+    parts = parts_of(robot, frames)
+    rotations, origins = _with_world(*poses(states), (times, robots))
+    joints = [Point(j.parent, j.placement.translation) for j in robot.joints if not j.kind.is_free]
+    drawn = [*joints, *(end for link in parts.links for end in (link.start, link.end))]
+    drawn += [e.centre for e in parts.ellipsoids]
+    first = placed(rotations[:1, :1], origins[:1, :1], drawn or [Point(-1, np.zeros(3))])[0, 0]
+    size = max(float(np.linalg.norm(np.ptp(first, axis=0))), 0.1)
+    origins = origins + _layout(robots, 1.2 * size if spacing is None else spacing)[:, None]
+    acting = checked_points(pushed, points)
+    places = {k: Point(robot.frames[k].body, robot.frames[k].placement.apply(acting[k])) for k in pushed}
+    weight = robot.mass * float(np.linalg.norm(robot.gravity)) or 1.0
+    return Scene(
+        robot.name,
+        parts,
+        rotations,
+        origins,
+        _com(robot, rotations, origins),
+        pushed,
+        {name: placed(rotations, origins, [at])[:, :, 0] for name, at in places.items()},
+        weight,
+        size,
+        _floor(parts, rotations, origins, first),
+        checked_dt(dt),
+    )
+
+
+def _with_world(rotations: Array, origins: Array, batch: tuple[int, int]) -> tuple[Array, Array]:
+    world = np.broadcast_to(np.eye(3), (*batch, 1, 3, 3))
+    return np.concatenate([rotations, world], axis=2), np.concatenate([origins, np.zeros((*batch, 1, 3))], axis=2)
+
+
+def _floor(parts: Parts, rotations: Array, origins: Array, first: Array) -> float:
+    """0, or the lowest point of all ellipsoids where joints and centres, first (n, 3), reach below 0."""
+    if float(first[:, 2].min()) > -1e-3:
+        return 0.0
+    lowest = [float(first[:, 2].min())]
+    for e in parts.ellipsoids:
+        half = rotations[0, 0, e.centre.body] @ (e.axes * e.radii)
+        at = placed(rotations[:1, :1], origins[:1, :1], [e.centre])[0, 0, 0, 2]
+        lowest.append(float(at - np.linalg.norm(half[2])))
+    return min(lowest)
+
+
+def _layout(robots: int, spacing: float) -> Array:
+    """Where each robot stands, (N, 3): side by side along y, the next rows along x."""
+    columns = math.ceil(math.sqrt(robots))
+    return np.array([(spacing * (k // columns), spacing * (k % columns), 0.0) for k in range(robots)])
+
+
+def _com(robot: Robot, rotations: Array, origins: Array) -> Array:
+    """The centre of mass of what moves, (T, N, 3); the world's origin where nothing has mass."""
+    masses = np.array([body.mass for body in robot.bodies])
+    if not masses.sum():
+        return origins[:, :, -1]
+    centres = placed(rotations, origins, [Point(k, body.com) for k, body in enumerate(robot.bodies)])
+    return np.tensordot(centres, masses, axes=([2], [0])) / masses.sum()

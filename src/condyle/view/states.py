@@ -1,0 +1,153 @@
+"""States to draw, checked: from arrays and from files."""
+
+from __future__ import annotations
+
+import os
+import zipfile
+from collections.abc import Iterable, Mapping
+from pathlib import Path
+from typing import NamedTuple, cast
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from condyle.errors import ShapeError, StateError, UnsupportedError
+from condyle.model.array import Array, reals
+from condyle.model.parts import RobotData
+from condyle.model.robot import Robot
+from condyle.text import few
+
+MOST_ROBOTS = 100
+MOST_POSES = 2_000_000
+"""Bodies x states that are kept at once: 200 MB."""
+MOST_BYTES = 1 << 30
+"""Of an array in a file."""
+
+
+class Recorded(NamedTuple):
+    """A trajectory of a file: q as it stands there, and the seconds between states where the file says so."""
+
+    q: np.ndarray[tuple[int, ...], np.dtype[np.generic]]
+    dt: float | None
+
+
+def checked_states(robot: Robot, q: ArrayLike | None, trajectory: ArrayLike | None) -> Array:
+    """(T, N, nq) of N robots at T times, float64.
+
+    q (nq,) or (N, nq): robots that stand still, by default one in its neutral state. trajectory: (T, nq) or
+    (N, T, nq), as `rollout` answers. UnsupportedError for both, ShapeError for another shape or too many, StateError
+    for entries that are not finite and quaternions that are not unit.
+    """
+    if q is not None and trajectory is not None:
+        raise UnsupportedError("q and trajectory: give one of them")
+    name, given = ("q", q) if trajectory is None else ("trajectory", trajectory)
+    array = reals(name, robot.neutral() if given is None else given)
+    allowed = f"({robot.nq},) or (N, {robot.nq})" if trajectory is None else f"(T, {robot.nq}) or (N, T, {robot.nq})"
+    dimensions = (1, 2) if trajectory is None else (2, 3)
+    if array.ndim not in dimensions or array.shape[-1] != robot.nq:
+        turned = array.ndim >= 2 and array.shape[-2] == robot.nq
+        cure = "; states are rows: give the transpose of its last two dimensions" if turned else ""
+        raise ShapeError(f"{name} has shape {array.shape}, expected {allowed} with nq {robot.nq}{cure}")
+    if 0 in array.shape[:-1]:
+        raise ShapeError(f"{name} has shape {array.shape}: there is no state to draw")
+    robot.check_state(array)
+    whole = array.astype(np.float64)
+    if trajectory is None:
+        states = np.reshape(whole, (1, 1 if whole.ndim == 1 else len(whole), robot.nq))
+    else:
+        states = np.moveaxis(whole if whole.ndim == 3 else whole[None], 0, 1)
+    return _few_enough(robot, name, states)
+
+
+def _few_enough(robot: RobotData, name: str, states: Array) -> Array:
+    times, robots = states.shape[:2]
+    if robots > MOST_ROBOTS:
+        raise ShapeError(f"{name}: {robots} robots, at most {MOST_ROBOTS} are drawn: give some, such as {name}[:16]")
+    most = MOST_POSES // max(1, robots * len(robot.bodies))
+    if times > most:
+        raise ShapeError(
+            f"{name}: {times} times of {robots} robots, at most {most} are kept: give fewer, such as every "
+            f"{-(-times // most)}th"
+        )
+    return states
+
+
+def checked_forces(
+    robot: RobotData, forces: Mapping[str, ArrayLike] | None, times: int, robots: int
+) -> dict[str, Array]:
+    """Forces (T, N, 3) [N] in world axes by the frame that they act on.
+
+    Each is (3,), (N, 3) without a trajectory, (T, 3) or (N, T, 3) with one. ShapeError, StateError, UnsupportedError.
+    """
+    found: dict[str, Array] = {}
+    for name, given in (forces or {}).items():
+        if name not in robot.frames:
+            known = few(robot.frames, 8)
+            raise UnsupportedError(f"forces: there is no frame {name!r}; frames are {known}")
+        array = reals(f"forces[{name!r}]", given).astype(np.float64)
+        shapes: dict[tuple[int, ...], tuple[int, ...] | None] = {(3,): (1, 1, 3), (robots, times, 3): None}
+        if times == 1:
+            shapes[robots, 3] = (1, robots, 3)
+        if robots == 1:
+            shapes.setdefault((times, 3), (times, 1, 3))
+        if array.shape not in shapes:
+            allowed = ", ".join(map(str, shapes))
+            raise ShapeError(f"forces[{name!r}] has shape {array.shape}, expected one of {allowed}")
+        if not np.isfinite(array).all():
+            rows = tuple(int(k) for k in np.flatnonzero(~np.isfinite(np.reshape(array, (-1, 3))).all(axis=1)))
+            raise StateError(f"forces[{name!r}]: not finite in rows {few(map(str, rows), 8)}", rows)
+        shape = shapes[array.shape]
+        whole = np.moveaxis(array, 0, 1) if shape is None else np.reshape(array, shape)
+        found[name] = np.broadcast_to(whole, (times, robots, 3))
+    return found
+
+
+def checked_points(forces: Iterable[str], points: Mapping[str, ArrayLike] | None) -> dict[str, Array]:
+    """Where each force acts, (3,) [m] in its frame, by default the origin. ShapeError, UnsupportedError."""
+    found: dict[str, Array] = {name: np.zeros(3) for name in forces}
+    for name, given in (points or {}).items():
+        if name not in found:
+            raise UnsupportedError(f"points: there is no force on {name!r}; there are {few(found, 8) or 'none'}")
+        array = reals(f"points[{name!r}]", given).astype(np.float64)
+        if array.shape != (3,) or not np.isfinite(array).all():
+            raise ShapeError(f"points[{name!r}] is {given}, expected three finite numbers, metres in the frame")
+        found[name] = array
+    return found
+
+
+def read_trajectory(path: str | os.PathLike[str]) -> Recorded:
+    """A trajectory of a .npy file, or of a .npz file with an array `q` and perhaps a number `dt` [s].
+
+    OSError where there is no such file; UnsupportedError, which names the file, for what it holds otherwise.
+    """
+    path = Path(path)
+    with path.open("rb") as stream:
+        is_archive = stream.read(2) == b"PK"
+    try:
+        if not is_archive:
+            return Recorded(np.array(np.load(path, mmap_mode="r", allow_pickle=False)), None)
+        with zipfile.ZipFile(path) as archive:
+            large = [entry.filename for entry in archive.infolist() if entry.file_size > MOST_BYTES]
+        if large:
+            raise UnsupportedError(f"{path}: {large[0]!r} is larger than {MOST_BYTES} bytes")
+        with np.load(path, allow_pickle=False) as arrays:
+            if "q" not in arrays:
+                raise UnsupportedError(f"{path} holds {few(arrays.files, 8) or 'nothing'}, expected an array 'q'")
+            if not isinstance(arrays["q"], np.ndarray):  # a member that is no .npy file: bytes
+                raise ValueError
+            return Recorded(arrays["q"], _dt(path, arrays["dt"]) if "dt" in arrays else None)
+    except (ValueError, EOFError, zipfile.BadZipFile):
+        raise UnsupportedError(f"{path} is no .npy or .npz file of numbers; Python objects are not read") from None
+
+
+def _dt(path: Path, value: np.ndarray[tuple[int, ...], np.dtype[np.generic]]) -> float:
+    if value.shape != () or value.dtype.kind not in "fiu":
+        raise UnsupportedError(f"{path}: dt has shape {value.shape} and type {value.dtype}, expected one number")
+    return checked_dt(float(cast(float, value)), f"{path}: dt")
+
+
+def checked_dt(dt: float, what: str = "dt") -> float:
+    """Seconds between states. UnsupportedError unless positive and finite."""
+    if not 0.0 < dt < np.inf:
+        raise UnsupportedError(f"{what} is {dt}, expected the positive number of seconds between two states")
+    return dt

@@ -1,0 +1,100 @@
+"""`condyle view` and `condyle info --graph`: files, errors, what a page prints."""
+
+from __future__ import annotations
+
+import sys
+from xml.etree import ElementTree
+
+import numpy as np
+import pytest
+
+from tests.cli.test_forged import TEXT, check_lines
+
+
+def test_a_picture(run, tmp_path) -> None:
+    out = tmp_path / "arm.svg"
+    ran = run("view", "iiwa14", "--q=0,1,0,-1,0,0.5,0", "--out", str(out), "--view", "side", "--layers", "links,com")
+    assert (ran.status, ran.out) == (0, f"wrote {out}\n")
+    text = out.read_text()
+    assert 'class="link"' in text and 'class="body"' not in text
+    assert run("view", "iiwa14", "--out", str(out), "--json").json == {"file": str(out)}
+
+
+def test_a_trajectory(run, tmp_path) -> None:
+    np.savez(tmp_path / "way.npz", q=np.zeros((3, 11, 7)), dt=0.1)
+    for more, seconds in ((), "1 s"), (("--dt", "0.5"), "5 s"):
+        ran = run("view", "iiwa14", "--trajectory", str(tmp_path / "way.npz"), "--out", str(tmp_path / "a.svg"), *more)
+        assert ran.status == 0, ran.err
+        assert f"iiwa14, 3 robots, 11 states, {seconds}</text>" in (tmp_path / "a.svg").read_text()
+
+
+@pytest.mark.parametrize(
+    ("words", "status", "said"),
+    [
+        (("nobody",), 1, "does not exist"),
+        (("iiwa14", "--trajectory", "none.npy"), 2, "No such file or directory: 'none.npy'"),
+        (("iiwa14", "--trajectory", "narrow.npy"), 2, "trajectory has shape (5, 6), expected (T, 7) or (N, T, 7)"),
+        (("iiwa14", "--trajectory", "nan.npy"), 2, "not finite in row 2"),
+        (("iiwa14", "--trajectory", "nan.npy", "--q", "0"), 2, "give one of them"),
+        (("iiwa14", "--q", "0,1"), 2, "q has shape (2,), expected (7,)"),
+        (("iiwa14", "--q", "0,x"), 2, "'0,x' is not a list of numbers"),
+        (("iiwa14", "--layers", "bones"), 2, "'bones' is not one of bodies, links"),
+        (("iiwa14", "--port", "0"), 2, "'0' is not a port"),
+        (("iiwa14", "--dt", "nan"), 2, "--dt is nan, expected the positive number"),
+    ],
+)
+def test_errors(run, tmp_path, monkeypatch, words, status, said) -> None:
+    monkeypatch.chdir(tmp_path)
+    np.save("narrow.npy", np.zeros((5, 6)))
+    q = np.zeros((5, 7))
+    q[2, 3] = np.nan
+    np.save("nan.npy", q)
+    ran = run("view", *words, "--out", "a.svg")
+    assert ran.status == status
+    assert said in ran.err
+    assert not (tmp_path / "a.svg").exists()
+
+
+def test_without_the_package_the_line_of_pip_is_said(run, monkeypatch) -> None:
+    monkeypatch.setitem(sys.modules, "viser", None)
+    ran = run("view", "iiwa14")
+    assert ran.status == 2
+    assert "pip install 'condyle[view]'" in ran.err
+
+
+def test_a_chain_is_not_indented(run) -> None:
+    lines = run("info", "iiwa14", "--graph").out.splitlines()
+    assert lines[0].split() == ["world", "welded", "to", "it:", "base", "5", "kg"]
+    assert [line.split()[0] for line in lines[1:]] == [f"iiwa_joint_{k}" for k in range(1, 8)]
+    assert lines[1].split("  ")[-1] == "revolute q[0] -> iiwa_link_1 5.76 kg"
+    assert run("info", "--graph", "iiwa14").out.splitlines() == lines
+
+
+def test_branches_are(run) -> None:
+    lines = run("info", "hyq", "--floating-base", "--graph").out.splitlines()
+    assert lines[1].startswith("root_joint ") and "free q[0:7] -> base_link_0" in lines[1]
+    assert [line[:4] for line in lines[2:14]] == ["|-- ", *["|   "] * 2] * 3 + ["`-- ", *["    "] * 2]
+    assert "begins a branch" in lines[-1]
+    assert run("info", "hyq", "--graph", "--json").json["graph"][-1] == lines[-1]
+
+
+def test_a_graph_as_svg(run, tmp_path, pendulum) -> None:
+    out = tmp_path / "tree.svg"
+    assert run("info", "atlas", "--graph", str(out)).out == f"wrote {out}\n"
+    root = ElementTree.fromstring(out.read_text())
+    assert sum(item.tag.endswith("circle") for item in root.iter()) == 31
+    assert sum(item.tag.endswith("path") for item in root.iter()) == 30
+    ran = run("info", "atlas", "--graph", str(tmp_path / "none" / "tree.svg"))
+    assert ran.status == 2 and "expected a .svg file in a folder that exists" in ran.err
+
+
+def test_forged_names(run, tmp_path, pendulum) -> None:
+    model = pendulum(text=TEXT)
+    for words in (("view", model, "--out", str(tmp_path / "a.svg")), ("info", model, "--graph")):
+        ran = run(*words)
+        assert ran.status == 0
+        check_lines(ran.out + ran.err)
+    run("info", model, "--graph", str(tmp_path / "b.svg"))
+    for name in ("a.svg", "b.svg"):
+        ElementTree.fromstring((tmp_path / name).read_text())
+        check_lines((tmp_path / name).read_text())

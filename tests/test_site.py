@@ -1,0 +1,143 @@
+"""The manual: its contents name every page, its tutorials run as they stand, its equations need no network."""
+
+from __future__ import annotations
+
+import os
+import re
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from tests.processor import slow
+from tests.programs import CMAKE, HERE
+from tools.manual.docstrings import plain, rewritten
+from tools.manual.pages import INCLUDED, contents, parts
+
+ROOT = Path(__file__).resolve().parent.parent
+DOCS = ROOT / "docs"
+INDEX, DECISIONS = DOCS / "index.md", DOCS / "decisions"
+TUTORIALS = sorted((DOCS / "tutorials").glob("*.md"))
+BLOCK = re.compile(r"^```(\w+)\n(.*?)^```$", re.MULTILINE | re.DOTALL)
+FILES = {"cpp": "main.cpp", "cmake": "CMakeLists.txt"}
+
+
+def test_contents_name_every_page_once() -> None:
+    listed = [(DOCS / page).resolve() for _, pages in parts(INDEX.read_text()) for page in pages]
+    assert len(listed) == len(set(listed))
+    wanted = {path for pattern in INCLUDED for path in ROOT.glob(pattern.replace("**.md", "**/*.md"))} - {INDEX}
+    assert {path for path in wanted if path.parent != DECISIONS or path.name == "README.md"} <= set(listed)
+
+
+def test_contents_keep_the_order_of_the_page() -> None:
+    page = "# T\n[a](a.md)\n## One\n* [b](x/b.md): text\n* [c](../C.md#there)\n* [p](p.py)\n* [d](d.md)\n## Two\n"
+    assert list(parts(page)) == [("One", ["x/b.md", "d.md"]), ("Two", [])]
+    assert contents(page) == "```{toctree}\n:hidden:\n:caption: One\n\nx/b\nd\n```"
+
+
+def test_tutorials_are_short() -> None:
+    assert TUTORIALS
+    for page in TUTORIALS:
+        assert len(page.read_text().splitlines()) <= 100, page
+
+
+def run(command: list[str], folder: Path) -> str:
+    path = os.pathsep.join([HERE, *([str(Path(CMAKE).parent)] if CMAKE else []), os.environ["PATH"]])
+    done = subprocess.run(
+        command, cwd=folder, env={**os.environ, "PATH": path}, capture_output=True, text=True, check=False, timeout=300
+    )
+    assert done.returncode == 0, (done.stdout + done.stderr)[-3000:]
+    return done.stdout
+
+
+def test_examples_of_extensions_run(tmp_path: Path) -> None:
+    blocks = BLOCK.findall((DOCS / "extending.md").read_text())
+    run([sys.executable, "-W", "error", "-c", "\n".join(text for kind, text in blocks if kind == "python")], tmp_path)
+
+
+@pytest.mark.parametrize("page", ["guide", "large-jobs", "links", "fpga"])
+def test_programs_of_a_page_run(page: str, tmp_path: Path) -> None:
+    if page == "fpga" and not shutil.which("iverilog"):
+        pytest.skip("iverilog is not installed")
+    if page == "large-jobs":
+        pytest.importorskip("dask.array")
+    shutil.copy(DOCS / "arm.urdf", tmp_path)
+    blocks = BLOCK.findall((DOCS / f"{page}.md").read_text())
+    run([sys.executable, "-W", "error", "-c", "\n".join(text for kind, text in blocks if kind == "python")], tmp_path)
+
+
+@pytest.mark.parametrize("name", ["arm", "identification", "legs", slow("jax")])
+def test_python_of_a_tutorial_runs_and_prints_what_the_page_says(name: str, tmp_path: Path) -> None:
+    blocks = BLOCK.findall((DOCS / "tutorials" / f"{name}.md").read_text())
+    program = "\n".join(text for kind, text in blocks if kind == "python")
+    printed = run([sys.executable, "-W", "error", "-c", program], tmp_path)
+    for kind, text in blocks:
+        assert kind in {"python", "text"}
+        assert kind != "text" or text in printed
+
+
+@pytest.mark.parametrize("name", ["cpp", "fpga"])
+def test_commands_of_a_tutorial_run_in_their_order(name: str, tmp_path: Path) -> None:
+    if name == "fpga" and not shutil.which("iverilog"):
+        pytest.skip("iverilog is not installed")
+    if name == "cpp" and not CMAKE:
+        pytest.skip("cmake is not installed")
+    shutil.copy(DOCS / "arm.urdf", tmp_path)
+    blocks = BLOCK.findall((DOCS / "tutorials" / f"{name}.md").read_text())
+    for kind, text in blocks:
+        if kind in FILES:
+            (tmp_path / FILES[kind]).write_text(text)
+    for kind, text in blocks:
+        if kind == "sh":
+            run(["bash", "-euo", "pipefail", "-c", text], tmp_path)
+        elif kind == "python":
+            run([sys.executable, "-W", "error", "-c", text], tmp_path)
+
+
+def test_every_tutorial_is_run() -> None:
+    assert {page.stem for page in TUTORIALS} == {"arm", "cpp", "fpga", "identification", "jax", "legs"}
+
+
+def test_equations_become_mathml() -> None:
+    pytest.importorskip("latex2mathml")
+    from latex2mathml.converter import convert
+
+    equations = re.findall(r"\$\$(.*?)\$\$", (DOCS / "algorithms.md").read_text(), re.DOTALL)
+    assert equations
+    for equation in equations:
+        made = convert(equation, display="block")
+        assert made.startswith("<math") and "\\" not in made, equation
+
+
+def test_markup_outside_code_is_escaped() -> None:
+    assert plain("a*b in `x*y_`, |q| and dt_") == r"a\*b in `x*y_`, \|q\| and dt\_"
+
+
+def test_parameters_and_quantities_of_a_docstring_become_lists() -> None:
+    text = ["Moves it.", "", "step [s]: how long. limit: (3,) [m], at most; see", "`load`. ModelError says why."]
+    assert rewritten(text, ["step", "limit"]) == [
+        *("Moves it.", "", "* step [s]: how long.", "", "* limit: (3,) [m], at most; see `load`.", ""),
+        *("ModelError says why.", ""),
+    ]
+    port = "q (..., nq) [rad | m], frame joint: configuration"
+    assert rewritten(["id.", "", port], []) == ["id.", "", r"* q (..., nq) [rad \| m], frame joint: configuration", ""]
+
+
+def test_a_page_loads_nothing_from_elsewhere(tmp_path: Path) -> None:
+    pytest.importorskip("furo")
+    pytest.importorskip("sphinx")
+    (tmp_path / "docs").mkdir()
+    (tmp_path / "docs" / "index.md").write_text("# Manual\n\n## Part\n\n* [a page](page.md)\n")
+    (tmp_path / "docs" / "page.md").write_text(
+        "# A page\n\nFor $x_1$, back to [the index](index.md#part).\n\n$$y^2$$\n"
+    )
+    made = tmp_path / "made"
+    settings = ROOT / "tools" / "manual"
+    run([sys.executable, "-m", "sphinx", "-q", "-W", "-c", str(settings), str(tmp_path), str(made)], ROOT)
+    page = (made / "docs" / "page.html").read_text()
+    assert page.count("<math") == 2 and 'href="index.html#part"' in page
+    loaded = re.findall(r"<(?:script|link|img)[^>]*(?:src|href)=\"([^\"]*)", page)
+    assert loaded and not [place for place in loaded if "//" in place]
+    assert "docs/index.html" in (made / "index.html").read_text()

@@ -1,0 +1,136 @@
+"""The page in the browser: it is served on this machine, its scene moves, it stops. Needs viser."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import subprocess
+import sys
+import urllib.request
+
+import numpy as np
+import pytest
+
+import condyle
+from condyle.errors import ShapeError, UnsupportedError
+from condyle.model.placement import Placement
+from condyle.view.browser import quaternion
+
+ARM = condyle.load("iiwa14")
+LAST = 6
+
+
+@pytest.fixture
+def page():
+    pytest.importorskip("viser", reason="needs viser: pip install 'condyle[view]'")
+    q = np.linspace(0.0, 1.0, 21)[:, None] * np.ones(7)
+    with ARM.show(trajectory=np.stack([q, -q]), dt=0.02, browser=False, port=18080) as shown:
+        yield shown
+
+
+def got(address: str) -> str:
+    with urllib.request.urlopen(address, timeout=10) as answer:
+        return answer.read().decode()
+
+
+def test_it_is_served_here(page) -> None:
+    assert page.address.startswith("http://127.0.0.1:")
+    assert "<html" in got(page.address)
+    assert repr(page) == f"<View of iiwa14: {page.address}>"
+
+
+def test_bodies_stand_where_the_scene_has_them(page) -> None:
+    for now in (7, 20, 0):
+        page.time = now
+        for robot in (0, 1):
+            node = page._stage.bodies[robot][LAST]
+            np.testing.assert_allclose(node.position, page.scene.origins[now, robot, LAST], atol=1e-6)
+            w, *xyz = node.wxyz
+            turn = page.scene.rotations[now, robot, LAST]
+            np.testing.assert_allclose(abs(np.dot(quaternion(turn), (w, *xyz))), 1.0, atol=1e-6)
+        ends = page._stage.links.points
+        np.testing.assert_allclose(ends, page._stage._ends(now), atol=1e-6)
+    assert page.time == 0
+    with pytest.raises(ShapeError, match="time 21: there are the states 0 to 20"):
+        page.time = 21
+
+
+def test_other_states_are_drawn(page) -> None:
+    first = page._stage
+    page.update(trajectory=np.full((2, 21, 7), 0.3))
+    assert page._stage is first  # the same nodes move
+    np.testing.assert_allclose(first.bodies[1][LAST].position, page.scene.origins[0, 1, LAST], atol=1e-6)
+    page.update(np.zeros((3, 7)))
+    assert page._stage is not first and len(page._stage.bodies) == 3 and page._slider is None
+    with pytest.raises(ShapeError, match=r"expected \(7,\)"):
+        page.update(np.zeros(6))
+
+
+def test_layers_are_switched(page) -> None:
+    balls = page._stage.layers["bodies"]
+    assert len(balls) == 2 * 8 and all(ball.visible for ball in balls)
+    page._stage.show("bodies", False)
+    assert not any(ball.visible for ball in balls)
+
+
+def test_it_plays_in_time(page) -> None:
+    page._playing = True
+    assert page._closed.wait(0.3) is False
+    assert page.time > 0
+
+
+def test_no_tunnel_is_opened(page) -> None:
+    assert page._server.request_share_url() is None
+    assert page._server._share_tunnel is None
+
+
+def test_it_stops(page) -> None:
+    page.close()
+    page.close()
+    page.wait()
+    with pytest.raises(OSError):
+        got(page.address)
+
+
+def test_many_names_begin_hidden() -> None:
+    pytest.importorskip("viser", reason="needs viser: pip install 'condyle[view]'")
+    q = np.zeros((3, 7))
+    for layers, visible in ((None, False), (("names",), True)):
+        with ARM.show(q, browser=False, port=18080, layers=layers) as shown:
+            assert all(label.visible is visible for label in shown._stage.layers["names"])
+
+
+def test_the_command_serves_until_it_is_interrupted() -> None:
+    pytest.importorskip("viser", reason="needs viser: pip install 'condyle[view]'")
+    command = [sys.executable, "-m", "condyle", "view", "iiwa14", "--no-browser", "--port", "18090", "--json"]
+    with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as started:
+        text = ""
+        while "}" not in text:
+            line = started.stdout.readline()
+            assert line, started.stderr.read()
+            text += line
+        assert "<html" in got(json.loads(text)["address"])
+        os.kill(started.pid, signal.SIGINT)
+        assert started.wait(timeout=20) == 130
+        assert started.stdout.read() == ""
+
+
+def test_without_the_package(monkeypatch) -> None:
+    monkeypatch.setitem(sys.modules, "viser", None)
+    with pytest.raises(UnsupportedError, match=r"pip install 'condyle\[view\]'"):
+        ARM.show()
+
+
+def test_the_package_is_imported_only_for_pages(tmp_path) -> None:
+    code = "import condyle, sys; condyle.load('iiwa14').show(file=sys.argv[1]); sys.exit('viser' in sys.modules)"
+    subprocess.run([sys.executable, "-c", code, str(tmp_path / "a.svg")], check=True, timeout=60)
+
+
+@pytest.mark.parametrize("rpy", [(0, 0, 0), (np.pi, 0, 0), (0.3, -1.0, 2.5), (0, 0, np.pi)])
+def test_quaternions_of_rotations(rpy) -> None:
+    turn = Placement.from_rpy(rpy=rpy).rotation
+    w, x, y, z = quaternion(turn)
+    v = np.array((x, y, z))
+    cross = np.array(((0, -z, y), (z, 0, -x), (-y, x, 0)))
+    np.testing.assert_allclose((w * w - v @ v) * np.eye(3) + 2 * np.outer(v, v) + 2 * w * cross, turn, atol=1e-12)

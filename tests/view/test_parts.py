@@ -1,0 +1,78 @@
+"""What is drawn of a robot: equivalent ellipsoids, links, axes, frames."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+import condyle
+from condyle.errors import ModelError
+from condyle.model.parts import Body
+from condyle.model.placement import Placement
+from condyle.view.parts import WORLD, ellipsoid, parts_of
+
+MASS, RADII = 2.5, np.array([0.1, 0.2, 0.4])
+
+
+def solid(turn: np.ndarray) -> Body:
+    """A solid ellipsoid: I_xx = m (b² + c²) / 5 in its principal axes."""
+    moments = MASS / 5.0 * (np.sum(RADII**2) - RADII**2)
+    return Body("solid", MASS, np.array([0.3, 0.0, -0.1]), turn @ np.diag(moments) @ turn.T)
+
+
+@pytest.mark.parametrize("rpy", [(0.0, 0.0, 0.0), (0.4, -1.1, 2.0)])
+def test_a_solid_ellipsoid_is_itself(rpy) -> None:
+    turn = Placement.from_rpy(rpy=rpy).rotation
+    found = ellipsoid(solid(turn), 3)
+    assert found is not None and found.centre.body == 3
+    np.testing.assert_allclose(np.sort(found.radii), RADII, rtol=1e-12)
+    shape = (found.axes * found.radii**2) @ found.axes.T
+    np.testing.assert_allclose(shape, turn @ np.diag(RADII**2) @ turn.T, atol=1e-14)
+    assert np.linalg.det(found.axes) == pytest.approx(1.0)
+
+
+def test_no_mass_is_no_ellipsoid_and_impossible_moments_are_flat() -> None:
+    assert ellipsoid(Body("none", 0.0, np.zeros(3), np.zeros((3, 3))), 0) is None
+    flat = ellipsoid(Body("flat", 1.0, np.zeros(3), np.diag([1.0, 1.0, 5.0])), 0)
+    assert flat is not None and flat.radii.min() == 0.0 and np.isfinite(flat.radii).all()
+
+
+def test_an_arm_is_a_chain_of_links() -> None:
+    robot = condyle.load("iiwa14")
+    parts = parts_of(robot)
+    assert [axis.name for axis in parts.axes] == list(robot.joint_names)
+    assert {mark.name for mark in parts.marks} == set(robot.frames)
+    assert [e.name for e in parts.ellipsoids] == [*robot.body_names, robot.base.name]
+    assert parts.ellipsoids[-1].centre.body == WORLD
+    for link in parts.links:
+        if link.start.body not in (WORLD, robot.nv - 1):
+            following = robot.joints[link.start.body + 1]
+            np.testing.assert_array_equal(link.end.at, following.placement.translation)
+
+
+def test_a_joint_that_slides_is_a_link_between_two_bodies() -> None:
+    inertia = 1e-3 * np.eye(3)
+    robot = (
+        condyle.Builder()
+        .body("rail")
+        .body("cart", mass=1.0, inertia=inertia)
+        .joint("slide", parent="rail", child="cart", type="prismatic", axis=(1, 0, 0), lower=-1, upper=1)
+        .build()
+    )
+    sliding = [link for link in parts_of(robot).links if link.start.body != link.end.body]
+    assert [(link.start.body, link.end.body) for link in sliding] == [(WORLD, 0)]
+
+
+def test_frames_are_chosen_by_name() -> None:
+    robot = condyle.load("iiwa14")
+    assert [mark.name for mark in parts_of(robot, ["iiwa_link_7"]).marks] == ["iiwa_link_7"]
+    with pytest.raises(ModelError, match="no frame 'iiwa_link_8'; did you mean"):
+        parts_of(robot, ["iiwa_link_8"])
+
+
+@pytest.mark.parametrize("kind", ["revolute", "universal", "spherical", "planar", "helical", "translation", "free"])
+def test_every_type_of_joint_has_parts(kind) -> None:
+    robot = condyle.random_tree(4, 1, types=[kind])
+    parts = parts_of(robot)
+    assert len(parts.ellipsoids) == 4
+    assert len(parts.axes) == sum(joint.kind.axes for joint in robot.joints)

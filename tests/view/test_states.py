@@ -1,0 +1,127 @@
+"""States from arrays and files: what is no state is an error with words."""
+
+from __future__ import annotations
+
+import zipfile
+
+import numpy as np
+import pytest
+
+import condyle
+from condyle.errors import CondyleError, DTypeError, ShapeError, StateError, UnsupportedError
+from condyle.view import states
+from condyle.view.states import checked_forces, checked_states, read_trajectory
+
+ARM = condyle.load("iiwa14")
+
+
+@pytest.mark.parametrize(("q", "shape"), [(None, (1, 1, 7)), (np.ones(7), (1, 1, 7)), (np.ones((4, 7)), (1, 4, 7))])
+def test_robots_that_stand_still(q, shape) -> None:
+    assert checked_states(ARM, q, None).shape == shape
+
+
+@pytest.mark.parametrize(("shape", "found"), [((5, 7), (5, 1, 7)), ((2, 5, 7), (5, 2, 7))])
+def test_trajectories(shape, found) -> None:
+    q = np.random.default_rng(0).uniform(size=shape)
+    made = checked_states(ARM, None, q)
+    assert made.shape == found
+    np.testing.assert_array_equal(made[3, -1], q[3] if q.ndim == 2 else q[-1, 3])
+
+
+@pytest.mark.parametrize(
+    ("q", "trajectory", "error", "words"),
+    [
+        (np.ones(6), None, ShapeError, r"q has shape \(6,\), expected \(7,\) or \(N, 7\)"),
+        (None, np.ones(7), ShapeError, r"trajectory has shape \(7,\), expected \(T, 7\) or \(N, T, 7\)"),
+        (None, np.ones((7, 5)), ShapeError, "give the transpose"),
+        (None, np.ones((0, 7)), ShapeError, "no state to draw"),
+        (np.ones(7), np.ones((2, 7)), UnsupportedError, "give one of them"),
+        (np.full(7, np.nan), None, StateError, "not finite in row 0"),
+        ("abc", None, DTypeError, "expected real numbers"),
+        (np.ones((101, 7)), None, ShapeError, r"101 robots, at most 100 are drawn: give some, such as q\[:16\]"),
+    ],
+)
+def test_what_is_no_state(q, trajectory, error, words) -> None:
+    with pytest.raises(error, match=words):
+        checked_states(ARM, q, trajectory)
+
+
+def test_too_many_times(monkeypatch) -> None:
+    monkeypatch.setattr(states, "MOST_POSES", 70)
+    assert checked_states(ARM, None, np.zeros((10, 7))).shape == (10, 1, 7)
+    with pytest.raises(ShapeError, match="25 times of 1 robots, at most 10 are kept: give fewer, such as every 3th"):
+        checked_states(ARM, None, np.zeros((25, 7)))
+
+
+def test_quaternions_are_unit() -> None:
+    robot = condyle.load("hyq", floating_base=True)
+    with pytest.raises(StateError, match="quaternion is not unit"):
+        checked_states(robot, np.zeros(19), None)
+
+
+@pytest.mark.parametrize("shape", [(3,), (4, 3), (2, 4, 3)])
+def test_forces_of_trajectories(shape) -> None:
+    robots = shape[0] if len(shape) == 3 else 1
+    found = checked_forces(ARM, {"iiwa_link_7": np.ones(shape)}, 4, robots)["iiwa_link_7"]
+    assert found.shape == (4, robots, 3)
+
+
+@pytest.mark.parametrize(
+    ("forces", "error", "words"),
+    [
+        ({"hand": (0, 0, 1)}, UnsupportedError, "no frame 'hand'; frames are base, iiwa_link_1"),
+        ({"base": (0, 1)}, ShapeError, r"forces\['base'\] has shape \(2,\), expected one of \(3,\)"),
+        ({"base": (0, np.inf, 1)}, StateError, "not finite in rows 0"),
+    ],
+)
+def test_what_is_no_force(forces, error, words) -> None:
+    with pytest.raises(error, match=words):
+        checked_forces(ARM, forces, 4, 2)
+
+
+def test_files(tmp_path) -> None:
+    q = np.arange(14.0).reshape(2, 7)
+    np.save(tmp_path / "q.npy", q)
+    np.savez(tmp_path / "q.npz", q=q, dt=0.25)
+    for name, dt in (("q.npy", None), ("q.npz", 0.25)):
+        found = read_trajectory(tmp_path / name)
+        np.testing.assert_array_equal(found.q, q)
+        assert found.dt == dt
+
+
+def test_files_that_are_none(tmp_path) -> None:
+    with pytest.raises(FileNotFoundError):
+        read_trajectory(tmp_path / "none.npy")
+    np.save(tmp_path / "objects.npy", np.array([{}], dtype=object), allow_pickle=True)
+    np.savez(tmp_path / "other.npz", v=np.zeros(3))
+    np.savez(tmp_path / "dt.npz", q=np.zeros((2, 7)), dt=[1.0, 2.0])
+    np.savez(tmp_path / "negative.npz", q=np.zeros((2, 7)), dt=-1.0)
+    (tmp_path / "text.npy").write_text("0 1 2")
+    (tmp_path / "empty.npy").write_bytes(b"")
+    (tmp_path / "broken.npz").write_bytes(b"PK\x03\x04 and no more")
+    with zipfile.ZipFile(tmp_path / "no_array.npz", "w") as archive:
+        archive.writestr("q", "words")
+    whole = (tmp_path / "dt.npz").read_bytes()
+    (tmp_path / "cut.npz").write_bytes(whole[: len(whole) // 2])
+    said = {
+        "objects.npy": "Python objects are not read",
+        "other.npz": "holds v, expected an array 'q'",
+        "dt.npz": r"dt has shape \(2,\)",
+        "negative.npz": "dt is -1.0, expected the positive number",
+        "text.npy": "is no .npy or .npz file",
+        "empty.npy": "is no .npy or .npz file",
+        "broken.npz": "is no .npy or .npz file",
+        "no_array.npz": "is no .npy or .npz file",
+        "cut.npz": "is no .npy or .npz file",
+    }
+    for name, words in said.items():
+        with pytest.raises(CondyleError, match=words) as caught:
+            checked_states(ARM, None, read_trajectory(tmp_path / name).q)
+        assert "pickle" not in str(caught.value)
+
+
+def test_a_bomb_is_not_unpacked(tmp_path, monkeypatch) -> None:
+    np.savez_compressed(tmp_path / "large.npz", q=np.zeros((1000, 7)))
+    monkeypatch.setattr(states, "MOST_BYTES", 1000)
+    with pytest.raises(UnsupportedError, match=r"'q.npy' is larger than 1000 bytes"):
+        read_trajectory(tmp_path / "large.npz")
