@@ -8,6 +8,12 @@ import pytest
 from condyle.errors import UnsupportedError
 
 
+def duration(ns: float) -> str:
+    """As plots write it; matplotlib may be missing here."""
+    unit, size = next((of for of in (("s", 1e9), ("ms", 1e6), ("us", 1e3)) if ns >= of[1]), ("ns", 1.0))
+    return f"{ns / size:.3g} {unit}"
+
+
 def test_a_table_of_functions_and_batches(run, pendulum) -> None:
     ran = run("bench", pendulum(), "--target", "numpy", "--functions", "id,m", "--batch", "2,8")
     assert ran.status == 0
@@ -44,6 +50,27 @@ def test_html_is_one_page_that_fetches_nothing(run, pendulum, tmp_path) -> None:
     assert "<script" not in text
     assert not re.search(r"<(link|img|iframe|image)|url\((?!#)|@import", text)
     assert re.findall(r"href=.(?!#)", text) == []
+
+
+@pytest.mark.parametrize("batches", ["8", "2,4", "1,2,4,8,16"])
+def test_a_page_has_axes_and_numbers_at_any_number_of_batch_sizes(run, pendulum, tmp_path, batches) -> None:
+    pytest.importorskip("matplotlib", reason="plots need matplotlib: pip install 'condyle[plots]'")
+    page = tmp_path / "page.html"
+    words = ("--target", "numpy", "--functions", "id,m", "--batch", batches, "--html", str(page), "--json")
+    ran = run("bench", pendulum(), *words)
+    assert ran.status == 0, ran.err
+    text = page.read_text(encoding="utf-8")
+    svg = text[text.index("<svg") : text.index("</svg>")]
+    labels = re.findall(r"<text[^>]*>([^<]*)</text>", svg)
+    assert any(label.endswith("states a call") for label in labels) and any("time a state" in label for label in labels)
+    assert sum(label.endswith((" ns", " us", " ms")) for label in labels) >= 2
+    medians = [duration(row["ns"]["median"]) for row in ran.json["rows"]]
+    assert all(f"<td>{median}</td>" in text[: text.index("<details>")] for median in medians)
+    if "," not in batches:  # bars, each with its number
+        assert set(medians) <= set(labels)
+    # dark and light: every stroke and text of the drawing that is no engine's takes the page's colours
+    assert "prefers-color-scheme:dark" in text and "@media print" in text and 'name="viewport"' in text
+    assert "currentColor" in svg and not re.search("#23282d|#d9dde1|#ffffff|#000000", svg)
 
 
 def test_a_page_has_ratios_and_the_birth_certificate(run, pendulum) -> None:

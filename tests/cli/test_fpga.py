@@ -1,7 +1,9 @@
 from __future__ import annotations
 
+import re
 import shutil
 
+import numpy as np
 import pytest
 
 
@@ -22,6 +24,52 @@ def test_the_page_has_the_name_of_the_robot(run, pendulum, tmp_path, name, shown
     ran = run("fpga", "report", pendulum(name), "--functions", "id", "--states", "50", "--html", str(page))
     assert ran.status == 0, ran.err
     assert f"<title>{shown}: id</title>" in page.read_text() and f"<h1>{shown}: id</h1>" in page.read_text()
+
+
+def test_the_page_has_axes_bars_and_both_colour_schemes(run, pendulum, tmp_path) -> None:
+    page = tmp_path / "page.html"
+    ran = run("fpga", "report", pendulum(), "--functions", "id,fd", "--states", "50", "--html", str(page), "--json")
+    assert ran.status == 0, ran.err
+    text = page.read_text()
+    arrays, totals = ran.json["arrays"], ran.json["totals"]
+    assert text.count(">cycle</text>") == len(arrays)
+    for name, dsp in [*((name, array["dsp"]) for name, array in arrays.items()), ("all", totals["dsp"])]:
+        assert re.search(rf">{name}</text>.*>{dsp} of \d+, [\d.]+ %</text>", text)
+    widths = {float(width) for width in re.findall(r'width="([\d.]+)" height="14" class="used"', text)}
+    assert max(widths) == pytest.approx(480 * ran.json["dsp_percent"] / 100, abs=0.5)
+    assert "prefers-color-scheme:dark" in text and "@media print" in text and 'name="viewport"' in text
+    assert "<script" not in text and not re.search(r"<(link|img|iframe)|url\((?!#)|@import", text)
+
+
+def _boxes(text: str) -> tuple[list[tuple[float, ...]], list[tuple[float, ...]]]:
+    """Boxes of the drawing, and about the ones of its labels: left, top, right, bottom."""
+    svg = text[text.index('aria-label="pipeline"') : text.index("</svg>")]
+    rects = re.findall(r'<rect x="(\d+)" y="(\d+)" width="(\d+)" height="(\d+)"', svg)
+    boxes = [(float(x), float(y), float(x) + float(w), float(y) + float(h)) for x, y, w, h in rects]
+    labels: list[tuple[float, ...]] = []
+    for x, y, anchor, said in re.findall(r'<text x="(\d+)" y="(\d+)" text-anchor="(\w+)">([^<]*)<', svg):
+        wide = 6.2 * len(said)
+        left = float(x) - {"start": 0.0, "middle": 0.5, "end": 1.0}[anchor] * wide
+        labels.append((left, float(y) - 10, left + wide, float(y) + 2))
+    return boxes, labels
+
+
+def test_labels_stand_off_the_arrows_and_the_boxes(run, pendulum, tmp_path) -> None:
+    page = tmp_path / "page.html"
+    ran = run("fpga", "report", pendulum(), "--states", "50", "--html", str(page))
+    assert ran.status == 0, ran.err
+    text = page.read_text()
+    boxes, labels = _boxes(text)
+    assert len(boxes) == 5 and len(labels) == 5
+    for k, label in enumerate(labels):
+        for other in (*boxes, *labels[:k]):
+            apart = label[2] <= other[0] or other[2] <= label[0] or label[3] <= other[1] or other[3] <= label[1]
+            assert apart, (label, other)
+    arrows = [tuple(map(float, a)) for a in re.findall(r'<path d="M(\d+) (\d+)L(\d+) (\d+)" class="arrow"', text)]
+    for x0, y0, x1, y1 in arrows:
+        for t in np.linspace(0.0, 1.0, 200):
+            x, y = x0 + t * (x1 - x0), y0 + t * (y1 - y0)
+            assert not any(left < x < right and top < y < bottom for left, top, right, bottom in labels), (x, y)
 
 
 def test_a_report_as_json(run, pendulum) -> None:

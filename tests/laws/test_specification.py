@@ -61,6 +61,7 @@ def arguments(robot: Robot, function: str, given: States) -> list[Array]:
     known["dt"] = np.linspace(0.001, 0.02, len(given.q))
     contacts = held(robot, function)
     known |= contact_numbers(len(contacts), len(given.q), np.random.default_rng(5))
+    known["friction"] = np.random.default_rng(6).uniform(0.0, 1.0, (len(given.q), len(contacts)))
     for port in FUNCTIONS[function].inputs:
         if port.name not in known:
             known[port.name] = np.asarray(reference(robot, port.given_by, given.q))

@@ -142,7 +142,7 @@ class Unwilling:
         (np.zeros((3, 7), bool), ["bool"]),
         (np.full((3, 7), None), ["object"]),
         (None, ["q is NoneType"]),
-        ({"lf_foot": 1}, ["q is dict, expected an array"]),
+        ({"lf_foot": 1}, ["q is dict, expected an array; the entries of joint j are q[..., j.q_slice]"]),
         (Unwilling(), ["q (Unwilling)", "detach it"]),
         ("text", ["real numbers"]),
         ([1j] * 7, ["complex"]),

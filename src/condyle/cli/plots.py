@@ -18,16 +18,18 @@ from condyle.functions import FUNCTIONS
 try:
     import matplotlib as mpl
     from matplotlib.figure import Figure
-    from matplotlib.ticker import FuncFormatter, NullFormatter, NullLocator
+    from matplotlib.ticker import FuncFormatter, LogLocator, MaxNLocator, NullFormatter, NullLocator
 except ImportError as error:
     raise UnsupportedError("plots are drawn by matplotlib: pip install 'condyle[plots]'") from error
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
-COLOURS = ("#1f6f8b", "#c8702a", "#7a5195", "#5b8c3a", "#9a3b3b")
-"""Ours first, then the others as they come."""
+COLOURS = ("#2a8bab", "#d07a35", "#9a6fb5", "#6a9f47", "#b85555")
+"""Ours first, then the others as they come; each can be seen on white and on black."""
 INK, FAINT = "#23282d", "#d9dde1"
+PAGES = {INK: "currentColor", FAINT: "var(--line)"}
+"""What these colours are on a page: see `condyle.pages.STYLE`."""
 SETTINGS = {
     "svg.fonttype": "none",
     "svg.hashsalt": "condyle",
@@ -45,31 +47,62 @@ Times: TypeAlias = Mapping[str, Mapping[int, Mapping[str, float]]]
 
 
 def plots(times: Mapping[str, Times], engines: Sequence[str]) -> str:
-    """One panel a function, all with the same axes, so that functions compare."""
+    """One panel a function, all with the same axes, so that functions compare; bars where there is one batch size."""
     columns = min(PANELS, len(times))
     lines = math.ceil(len(times) / columns)
     with mpl.rc_context():
         for key, value in SETTINGS.items():
             mpl.rcParams[key] = value  # pyright: ignore[reportArgumentType]
-        figure = Figure(figsize=(2.9 * columns + 0.4, 2.5 * lines + 0.4), layout="constrained")
-        grid = figure.subplots(lines, columns, sharex=True, sharey=True, squeeze=False)
+        every = sorted({n for of in times.values() for batches in of.values() for n in batches})
+        alone = every if len(every) == 1 else []
+        high = 0.9 + 0.45 * len(engines) if alone else 2.5
+        figure = Figure(figsize=(2.9 * columns + 0.4, high * lines + 0.4), layout="constrained")
+        grid = figure.subplots(lines, columns, sharex=not alone, sharey=True, squeeze=False)
         panels: list[Axes] = [axes for line in grid for axes in line]
         for axes, (name, of) in zip(panels, times.items(), strict=False):
-            _panel(axes, name, of, engines)
+            (_bars if alone else _panel)(axes, name, of, engines)
         for axes in panels[len(times) :]:
             axes.set_axis_off()
         for axes in panels[len(times) - columns : len(times)]:
             axes.tick_params(labelbottom=True)
-            axes.set_xlabel("states a call")
-        for line in grid:
+            axes.set_xlabel(f"time a state, {alone[0]:,} states a call" if alone else "states a call")
+        for line in grid if not alone else ():
             line[0].set_ylabel("time a state")
-        if len(engines) > 1:
+        if len(engines) > 1 and not alone:
             handles, labels = panels[0].get_legend_handles_labels()
             figure.legend(handles, labels, loc="outside upper left", ncols=len(engines), frameon=False)
         drawn = io.StringIO()
-        figure.savefig(drawn, format="svg", metadata={"Date": None, "Creator": None, "Format": None, "Type": None})
+        figure.savefig(
+            drawn,
+            format="svg",
+            transparent=True,
+            metadata={"Date": None, "Creator": None, "Format": None, "Type": None},
+        )
     svg = drawn.getvalue()
+    for colour, own in PAGES.items():
+        svg = svg.replace(colour, own)
     return svg[svg.index("<svg") :]
+
+
+def _bars(axes: Axes, name: str, times: Times, engines: Sequence[str]) -> None:
+    """Of one batch size: a bar an engine, its median beside it, a line from quartile to quartile."""
+    ((batch, _),) = next(iter(times.values())).items()
+    for k, engine in enumerate(engines):
+        if engine not in times:
+            continue
+        ns, colour = times[engine][batch], COLOURS[k % len(COLOURS)]
+        axes.barh(k, ns["median"], height=0.6, color=colour, alpha=0.75)
+        axes.plot([ns["low"], ns["high"]], [k, k], color=INK, linewidth=1.2)
+        axes.annotate(
+            duration(ns["median"]), (max(ns["median"], ns["high"]), k), (4, 0), textcoords="offset points", va="center"
+        )
+    axes.set_yticks(range(len(engines)), engines)
+    axes.set_ylim(len(engines) - 0.4, -0.6)
+    axes.margins(x=0.3)
+    axes.xaxis.set_major_formatter(FuncFormatter(_tick))
+    axes.xaxis.set_major_locator(MaxNLocator(4))
+    axes.spines[["top", "right"]].set_visible(False)
+    axes.set_title(f"{name}: {FUNCTIONS[name].method.replace('_', ' ')}", loc="left", fontsize=10)
 
 
 def _panel(axes: Axes, name: str, times: Times, engines: Sequence[str]) -> None:
@@ -85,6 +118,7 @@ def _panel(axes: Axes, name: str, times: Times, engines: Sequence[str]) -> None:
     every = sorted({n for of in times.values() for n in of})
     axes.set_xticks(every, [f"{n:,}" for n in every])
     axes.xaxis.set_minor_locator(NullLocator())
+    axes.yaxis.set_major_locator(LogLocator(subs=(1.0, 2.0, 5.0)))
     axes.yaxis.set_major_formatter(FuncFormatter(_tick))
     axes.yaxis.set_minor_formatter(NullFormatter())
     axes.grid(color=FAINT, linewidth=0.6)

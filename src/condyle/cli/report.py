@@ -9,46 +9,32 @@ from collections.abc import Mapping, Sequence
 from html import escape
 from typing import cast
 
+from condyle import pages
 from condyle.cli.common import Json
 from condyle.cli.plots import Times, duration, plots
 from condyle.text import printable
 
 INTRODUCTION = (
-    "Time of one state: the median, a band from quartile to quartile, a dot at the minimum. Lower is better. Samples "
-    "of all engines take turns. NumPy arrays in and out, outputs reused; other libraries loop over the same states in "
-    "C or C++, in float64."
+    "Time of one state: the median, a band or a line from quartile to quartile, a dot at the minimum. Lower is "
+    "better. Samples of all engines take turns. NumPy arrays in and out, outputs reused; other libraries loop over "
+    "the same states in C or C++, in float64."
 )
-STYLE = """
-body{font:15px/1.5 system-ui,-apple-system,"Segoe UI",sans-serif;max-width:68em;margin:2.5em auto;padding:0 1.2em;
-color:#23282d;background:#fff}h1{font-size:1.5em;margin:0 0 .2em}h2{font-size:1.1em;margin:2em 0 .4em}
-p{margin:.3em 0;color:#4a535b}svg{width:100%;height:auto}svg text{font-family:inherit}
-table{border-collapse:collapse;font-variant-numeric:tabular-nums;font-size:.93em}
-td,th{padding:.22em .65em;text-align:right;border-bottom:1px solid #e6e9ec;font-weight:400}
-th{color:#4a535b}td:first-child,th:first-child{text-align:left;padding-left:0}
-.row{display:flex;flex-wrap:wrap;column-gap:3em}summary{cursor:pointer;color:#4a535b}
-.facts td{text-align:left;max-width:24em;overflow-wrap:break-word}.facts td:first-child{color:#4a535b}
-"""
 
 
 def page(found: Mapping[str, Json]) -> str:
     """The page of what `condyle bench --json` prints; all text is escaped, since a robot's name is untrusted."""
     times = _times(cast("Sequence[Mapping[str, Json]]", found["rows"]))
     engines = list(dict.fromkeys(engine for of in times.values() for engine in of))
-    title, others = _text(found["title"]), cast("Mapping[str, Json]", found["rivals"])
+    title, others = printable(str(found["title"])), cast("Mapping[str, Json]", found["rivals"])
     body = [
-        f"<h1>{title}</h1>",
         f"<p>{INTRODUCTION}</p>",
-        plots(times, engines),
+        pages.scrolled(plots(times, engines)),
+        _row([_medians(times, engine) for engine in engines]),
         _row([_ratios(times, engine) for engine in engines[1:]]),
         _row([_facts("Machine and versions", found["machine"]), *(_facts(*item) for item in others.items())]),
         f"<h2>Every number</h2><details><summary>show</summary>{_numbers(times)}</details>",
     ]
-    return (
-        f'<!doctype html>\n<html lang="en"><head><meta charset="utf-8"><title>{title}</title>\n'
-        f'<meta name="viewport" content="width=device-width">\n<style>{STYLE}</style></head>\n<body>\n'
-        + "\n".join(body)
-        + "\n</body></html>\n"
-    )
+    return pages.whole(title, body)
 
 
 def _times(rows: Sequence[Mapping[str, Json]]) -> dict[str, dict[str, dict[int, dict[str, float]]]]:
@@ -57,6 +43,18 @@ def _times(rows: Sequence[Mapping[str, Json]]) -> dict[str, dict[str, dict[int, 
         engines = found.setdefault(str(row["function"]), {})
         engines.setdefault(str(row["engine"]), {})[cast("int", row["batch"])] = cast("dict[str, float]", row["ns"])
     return found
+
+
+def _medians(times: Mapping[str, Times], engine: str) -> str:
+    """The median of each function at each batch size."""
+    batches = sorted({n for of in times.values() for n in of.get(engine, {})})
+    rows = [
+        [name, *(duration(of[engine][n]["median"]) if n in of[engine] else "-" for n in batches)]
+        for name, of in times.items()
+        if engine in of
+    ]
+    heads = ["states a call", *(f"{n:,}" for n in batches)]
+    return f"<h2>Time a state, median: {_text(engine)}</h2>{_table(heads, rows)}"
 
 
 def _ratios(times: Mapping[str, Times], rival: str) -> str:
@@ -87,7 +85,7 @@ def _numbers(times: Mapping[str, Times]) -> str:
 def _table(heads: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
     head = "".join(f"<th>{_text(word)}</th>" for word in heads)
     lines = "\n".join("<tr>" + "".join(f"<td>{_text(cell)}</td>" for cell in row) + "</tr>" for row in rows)
-    return f"<table><tr>{head}</tr>\n{lines}</table>"
+    return pages.scrolled(f"<table><tr>{head}</tr>\n{lines}</table>")
 
 
 def _facts(title: str, facts: Json) -> str:

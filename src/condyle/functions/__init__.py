@@ -147,9 +147,10 @@ def registered(function: Function) -> Generator[Function]:
 
 
 def quantities() -> dict[str, Port]:
-    """Every quantity by its name."""
+    """Every quantity by its name: as the first function has it, where another has zeros elsewhere or no symmetry."""
     every = [port for function in FUNCTIONS.values() for port in (*function.inputs, *function.outputs)]
-    return {port.name: port for port in (*every, F_EXT, *OPEN.values())}
+    first = {port.name: port for port in reversed(every)}
+    return {port.name: first[port.name] for port in every} | {port.name: port for port in (F_EXT, *OPEN.values())}
 
 
 def expanded(function: Function) -> tuple[Call | MinusProduct, ...]:

@@ -289,6 +289,8 @@ def as_array(method: str, name: str, arg: ArrayLike) -> Floats:
     except Exception as error:  # what lends itself as an array may refuse: a tensor with a gradient, a tracer
         raise DTypeError(f"{method}: {name} ({type(arg).__name__}) cannot be read as an array: {error}") from error
     if array.dtype.kind == "O" and array.ndim == 0:
-        cure = ": robot.f_ext({...}) makes one from named frames" if name == F_EXT.name else ""
+        by_joint = f"; the entries of joint j are {name}[..., j.{'q' if name == 'q' else 'v'}_slice], j of robot.joints"
+        cure = by_joint if isinstance(arg, dict) and name in ("q", "v", "a", "tau") else ""
+        cure = ": robot.f_ext({...}) makes one from named frames" if name == F_EXT.name else cure
         raise DTypeError(f"{method}: {name} is {type(arg).__name__}, expected an array{cure}")
     return array
