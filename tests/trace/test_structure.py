@@ -7,7 +7,7 @@ import pytest
 
 import condyle
 from condyle import Robot
-from condyle.functions import FUNCTIONS
+from condyle.functions import FUNCTIONS, quantities
 from condyle.model.tree import tree_of
 from condyle.trace.structure import layout_of
 
@@ -51,7 +51,7 @@ def test_zeros_and_mirrors_hold(seed: int, floating: bool, types: str) -> None:
 def test_an_arm_and_a_quadruped() -> None:
     """Known patterns: an arm has no zeros; the legs of a quadruped on a fixed base do not see each other."""
     arm, dog = (tree_of(condyle.load(name)) for name in ("iiwa14", "hyq"))
-    ports = {port.name: port for f in FUNCTIONS.values() for port in f.outputs}
+    ports = quantities()
     columns = {name: (layout_of(arm, port, 8).columns, layout_of(dog, port, 8).columns) for name, port in ports.items()}
     assert columns["M"] == columns["Minv"] == columns["da_dtau"] == (28, 24)
     assert columns["dtau_dq"] == columns["da_dv"] == (49, 36)
