@@ -13,7 +13,8 @@ from numpy.typing import ArrayLike, DTypeLike, NDArray
 from condyle import closing, readers
 from condyle.backends.cpu.build import supported
 from condyle.choices import LINKS, TARGETS
-from condyle.compile.serial import Compiler, fall_back
+from condyle.compile.chosen import chosen
+from condyle.compile.serial import fall_back
 from condyle.dynamics import Dynamics
 from condyle.errors import BuildError, UnsupportedError
 from condyle.exporting import check_solvable as check_solvable
@@ -29,7 +30,7 @@ from condyle.model.contact import Contact as Contact
 from condyle.model.contact import checked_contacts
 from condyle.model.joints import JOINT_TYPES
 from condyle.model.sound import refuse_impossible
-from condyle.model.tree import Tree, tree_of
+from condyle.model.tree import tree_of
 from condyle.options import CompileArguments, bound_of, check_choice, numbers_of, whole
 from condyle.ports import ACTIVE
 from condyle.runtime.toolchain import find_compiler
@@ -94,7 +95,7 @@ class Robot(model.Robot):
             raise UnsupportedError(f"routes={routes!r}: name the function too, such as {{'fd': 'aba'}}")
         refuse_impossible(self)
         tree = tree_of(self, bound)
-        compiler = _compiler(self, tree, links, target, dict(routes or {}))
+        compiler = chosen(self, tree, facts_of(self, "robot"), links, target, dict(routes or {}))
         numbers = numbers_of(self, inputs, dtype, bound.contacts)
         named = tuple(name for name in numbers if name != ACTIVE.name)
         given = CompileArguments(
@@ -227,17 +228,6 @@ def runs_on(target: str) -> str:
         fall_back(error)
         return "numpy"
     return "c"
-
-
-def _compiler(robot: Robot, tree: Tree, links: str, target: str, routes: dict[str, str]) -> Compiler:
-    facts = facts_of(robot, "robot")
-    if links == "serial":
-        return Compiler(tree, facts, routes, robot=robot)
-    if links == "scan" and target == "c":
-        raise UnsupportedError("links='scan': target 'c' has no scans; 'cpu', 'cuda' and 'numpy' have")
-    from condyle.compile.parallel import LinkParallelCompiler
-
-    return LinkParallelCompiler(tree, facts, routes, links == "auto", robot=robot)
 
 
 class Builder(builder.Builder):

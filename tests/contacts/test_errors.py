@@ -75,7 +75,7 @@ METHODS = {
 @pytest.mark.parametrize("method", METHODS)
 def test_without_contacts(method: str) -> None:
     with pytest.raises(
-        UnsupportedError, match=rf"{method}: the robot has no contacts; give contacts=\(condyle.Contact"
+        UnsupportedError, match=rf"{method}: the robot has no contacts; compile\(contacts=\(condyle.Contact"
     ):
         getattr(ROBOT.compile("numpy"), method)(*[np.zeros(7)] * METHODS[method])
 
@@ -102,7 +102,7 @@ def test_flags_that_cannot_be(target: str) -> None:
         dyn.constrained_forward_dynamics(zero, zero, zero, np.ones(1, np.complex128))
     with pytest.raises(DTypeError, match="active"):
         dyn.constrained_forward_dynamics(zero, zero, zero, np.ones(1, np.float32))
-    with pytest.raises(ShapeError, match=r"step: active has shape \(3,\)|step_active: active has shape \(3,\)"):
+    with pytest.raises(ShapeError, match=r"^step: active has shape \(3,\)"):
         dyn.step(zero, zero, zero, 1e-3, active=np.ones(3))
     with pytest.raises(ShapeError, match=r"rollout: active has shape \(1,\), expected a time axis"):
         dyn.rollout(zero, zero, np.zeros((4, 7)), 1e-3, active=np.ones(1), by_time=("active",))

@@ -1,0 +1,20 @@
+"""Which compiler serves a robot: link by link, or parallel in the links."""
+
+from __future__ import annotations
+
+from condyle.backends.common.facts import Facts
+from condyle.compile.serial import Compiler
+from condyle.errors import UnsupportedError
+from condyle.model.robot import Robot
+from condyle.model.tree import Tree
+
+
+def chosen(robot: Robot, tree: Tree, facts: Facts, links: str, target: str, routes: dict[str, str]) -> Compiler:
+    """The compiler for `compile(links=)`; UnsupportedError for scans on a target that has none."""
+    if links == "serial":
+        return Compiler(tree, facts, routes, robot=robot)
+    if links == "scan" and target == "c":
+        raise UnsupportedError("links='scan': target 'c' has no scans; 'cpu', 'cuda' and 'numpy' have")
+    from condyle.compile.parallel import LinkParallelCompiler  # at first use
+
+    return LinkParallelCompiler(tree, facts, routes, links == "auto", robot=robot)
