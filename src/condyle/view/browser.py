@@ -17,11 +17,14 @@ from condyle.errors import UnsupportedError
 from condyle.model.array import Array
 from condyle.text import printable
 from condyle.view.drawing import AXIS, FORCE, TRIAD
+from condyle.view.meshes import Shell
 from condyle.view.parts import Point
 from condyle.view.scene import Scene
 from condyle.view.svg import DARK, LIGHT
 
 MISSING = "the viewer in the browser is viser: pip install 'condyle[view]'; a file needs nothing: file='arm.svg'"
+MESHES = "meshes"
+"""The layer that only pages have."""
 HOST = "127.0.0.1"
 """This machine only: viser's own default answers to the whole network."""
 
@@ -56,14 +59,15 @@ class Stage:
     server: Any
     scene: Scene
     dark: bool = False
+    shells: tuple[Shell, ...] = ()
 
     def __post_init__(self) -> None:
-        self.layers: dict[str, list[Any]] = {layer: [] for layer in LAYERS}
+        self.layers: dict[str, list[Any]] = {layer: [] for layer in (*LAYERS, MESHES)}
         self.bodies: list[list[Any]] = []
         self.coms: list[Any] = []
         self.links: Any = None
         self.arrows: list[Any] = []
-        self.shown: dict[str, bool] = dict.fromkeys(LAYERS, True)
+        self.shown: dict[str, bool] = dict.fromkeys((*LAYERS, MESHES), True)
         size = self.scene.size
         self.server.scene.set_up_direction("+z")
         wide = 4.0 * size + float(np.ptp(self.scene.origins[0, :, -1, :2])) * 2.0
@@ -112,6 +116,11 @@ class Stage:
                 cast_shadow=False,
             )
             self.layers["bodies"].append(ball)
+        for k, shell in enumerate(self.shells):
+            mesh = self.server.scene.add_mesh_simple(
+                f"{at[shell.body]}/mesh{k}", shell.vertices, shell.faces, color=self.colour("grid"), side="double"
+            )
+            self.layers[MESHES].append(mesh)
         for k, axis in enumerate(scene.parts.axes):
             along = axis.direction * AXIS * scene.size
             ends = np.stack([axis.at.at - 0.5 * along, axis.at.at + along])[None]

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import TypeVar
 
 import numpy as np
@@ -85,6 +86,12 @@ def poses_of(dynamics: Dynamics, q: Array) -> tuple[Array, Array]:
     """`Poses` of a robot that was compiled for its bodies' frames."""
     found = dynamics.frame_placements(q)
     return np.asarray(found.rotation, np.float64), np.asarray(found.translation, np.float64)
+
+
+def poses_by(robot: R, compiled: Callable[[R, tuple[str, ...]], Dynamics]) -> Poses:
+    """Poses of a robot; compiled: its functions with these frames."""
+    held = with_body_frames(robot)
+    return partial(poses_of, compiled(held, tuple(held.frames))) if held.frames else nowhere
 
 
 def nowhere(q: Array) -> tuple[Array, Array]:
