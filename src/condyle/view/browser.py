@@ -72,7 +72,9 @@ class Stage:
         self.server.scene.set_up_direction("+z")
         wide = 4.0 * size + float(np.ptp(self.scene.origins[0, :, -1, :2])) * 2.0
         self.server.scene.add_grid("/ground", wide, wide, position=(0.0, 0.0, self.scene.floor))
-        middle = self.scene.com[0].mean(axis=0)
+        seen = [*(mark.origin for mark in self.scene.parts.marks), Point(-1, np.zeros(3))]
+        spread = np.concatenate([np.reshape(self._ends(0), (-1, 3)), *self.scene.points_at(0, seen)])
+        middle = 0.5 * (spread.min(axis=0) + spread.max(axis=0))
         reach = size * (0.6 + 0.6 * math.sqrt(self.scene.robots))
         self.server.initial_camera.look_at = tuple(middle.tolist())
         self.server.initial_camera.position = tuple((middle + reach * np.array((0.8, -1.0, 0.6))).tolist())

@@ -122,6 +122,10 @@ class View:
     def __repr__(self) -> str:
         return f"<View of {printable(self.scene.name)}: {self.address}{' (closed)' if self._closed.is_set() else ''}>"
 
+    def _repr_html_(self) -> str:
+        """What a notebook shows: the page itself."""
+        return f'<iframe src="{self.address}" width="100%" height="520" style="border:0"></iframe>'
+
     def _put(self, scene: Scene) -> None:
         """Everything anew."""
         with self._lock:
