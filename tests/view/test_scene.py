@@ -101,6 +101,12 @@ def test_forces_act_on_frames() -> None:
         scene(robot, robot.neutral(), forces=force, points={"rf_lowerleg": (0, 0, 0)})
 
 
+@pytest.mark.parametrize("spacing", [-1.0, np.nan, np.inf])
+def test_a_spacing_that_is_none(spacing) -> None:
+    with pytest.raises(UnsupportedError, match="expected metres between robots"):
+        scene(condyle.load("iiwa14"), np.zeros((2, 7)), spacing=spacing)
+
+
 def test_nothing_is_a_scene_too() -> None:
     nothing = condyle.Builder().body("world").build()
     made = scene(nothing)

@@ -12,6 +12,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from condyle.dynamics import Dynamics
+from condyle.errors import UnsupportedError
 from condyle.model.array import Array
 from condyle.model.parts import Frame
 from condyle.model.placement import IDENTITY
@@ -58,6 +59,18 @@ class Scene:
     def points(self, points: Sequence[Point]) -> Array:
         """Points of bodies in the world, (T, N, n, 3)."""
         return placed(self.rotations, self.origins, points)
+
+    def taken(self, times: Sequence[int]) -> Scene:
+        """The scene at some of its times."""
+        picked = list(times)
+        return replace(
+            self,
+            rotations=self.rotations[picked],
+            origins=self.origins[picked],
+            com=self.com[picked],
+            forces={name: force[picked] for name, force in self.forces.items()},
+            force_points={name: at[picked] for name, at in self.force_points.items()},
+        )
 
     def points_at(self, time: int, points: Sequence[Point]) -> Array:
         """The same at one time, (N, n, 3)."""
@@ -112,6 +125,8 @@ def scene_of(
     spacing: float | None = None,
 ) -> Scene:
     """The scene of these states; arguments and errors are those of `Robot.show`."""
+    if spacing is not None and not 0.0 <= spacing < math.inf:
+        raise UnsupportedError(f"spacing={spacing}, expected metres between robots, 0 or more")
     states = checked_states(robot, q, trajectory)
     times, robots = states.shape[:2]
     pushed = checked_forces(robot, forces, times, robots)
