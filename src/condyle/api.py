@@ -157,6 +157,8 @@ class Robot(model.Robot):
         theme: str = "auto",
         port: int = 8080,
         browser: bool = True,
+        meshes: str | os.PathLike[str] | None = None,
+        assets: Sequence[str | os.PathLike[str]] = (),
     ) -> View | None:
         """The robot to be looked at: a page in the browser, or a picture where a file is named (docs/viewer.md).
 
@@ -169,21 +171,19 @@ class Robot(model.Robot):
         file: .svg, or .png with matplotlib, and None is the answer; view "iso", "front", "side" or "top"; theme "auto",
         "light" or "dark" (of the page too). Else the page (`condyle[view]`) at this port of this machine, or the next
         free one; the answer is its handle, and the call does not wait: `update(q)`, `time`, `address`, `wait()`,
-        `close()`.
+        `close()`. meshes: the robot's URDF file: its STL and OBJ meshes, in its folder or those of assets, are shown.
         ShapeError, StateError, ModelError for a frame, UnsupportedError for a word, a file and a missing package.
         """
         from condyle import view as seen  # at first use
 
-        held = seen.with_body_frames(self)
-        poses = (
-            partial(seen.poses_of, held.compile("numpy", frames=tuple(held.frames))) if held.frames else seen.nowhere
-        )
+        shells = seen.shells_of(self, meshes, assets, file)
+
+        poses = seen.poses_by(self, lambda robot, frames: robot.compile("numpy", frames=frames))
         again = partial(seen.scene_of, self, poses, dt=dt, frames=frames, spacing=spacing)
         scene = again(q, trajectory=trajectory, forces=forces, points=points)
         if file is None:
-            return seen.serve(scene, again, layers, theme, port, browser)
-        seen.save(scene, file, view, layers, theme)
-        return None
+            return seen.serve(scene, again, layers, theme, port, browser, shells)
+        return seen.save(scene, file, view, layers, theme)
 
     def function(
         self,

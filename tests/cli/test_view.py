@@ -62,6 +62,12 @@ def test_without_the_package_the_line_of_pip_is_said(run, monkeypatch) -> None:
     assert "pip install 'condyle[view]'" in ran.err
 
 
+def test_meshes_are_for_pages(run, pendulum, tmp_path) -> None:
+    ran = run("view", pendulum(), "--meshes", "--out", str(tmp_path / "a.svg"))
+    assert ran.status == 2
+    assert "not in a picture: leave out" in ran.err
+
+
 def test_a_chain_is_not_indented(run) -> None:
     lines = run("info", "iiwa14", "--graph").out.splitlines()
     assert lines[0].split() == ["world", "welded", "to", "it:", "base", "5", "kg"]

@@ -37,6 +37,7 @@ def got(address: str) -> str:
 def test_it_is_served_here(page) -> None:
     assert page.address.startswith("http://127.0.0.1:")
     assert "<html" in got(page.address)
+    assert f'<iframe src="{page.address}"' in page._repr_html_()
     assert repr(page) == f"<View of iiwa14: {page.address}>"
 
 

@@ -86,6 +86,15 @@ def test_layers_can_be_left_out(tmp_path, layer) -> None:
         assert bool(of_class(drawn(tmp_path / "a.svg"), kind.get(layer, layer))) is there
 
 
+def test_long_trajectories_are_short_files(tmp_path) -> None:
+    q = np.linspace(0.0, 1.0, 5001)[:, None] * np.ones(7)
+    condyle.load("iiwa14").show(trajectory=q, file=tmp_path / "a.svg", layers=("links", "com"))
+    (path,) = of_class(drawn(tmp_path / "a.svg"), "path")
+    assert 300 < len(path.get("points").split()) <= 400
+    opacities = {item.get("opacity", "1") for item in of_class(drawn(tmp_path / "a.svg"), "link")}
+    assert len(opacities) == 5
+
+
 def test_themes(tmp_path) -> None:
     texts = {}
     for theme in ("auto", "light", "dark"):

@@ -7,15 +7,14 @@ import pytest
 
 import condyle
 from condyle.errors import UnsupportedError
-from condyle.view import nowhere, poses_of, scene_of, with_body_frames
+from condyle.view import poses_by, scene_of
 from condyle.view.parts import Point
 from condyle.view.scene import Scene
 
 
 def scene(robot: condyle.Robot, *arguments, **named) -> Scene:
-    held = with_body_frames(robot)
-    dyn = held.compile("numpy", frames=tuple(held.frames))
-    return scene_of(robot, lambda q: poses_of(dyn, q), *arguments, **named)
+    poses = poses_by(robot, lambda one, frames: one.compile("numpy", frames=frames))
+    return scene_of(robot, poses, *arguments, **named)
 
 
 def two_links() -> condyle.Robot:
@@ -102,7 +101,13 @@ def test_forces_act_on_frames() -> None:
         scene(robot, robot.neutral(), forces=force, points={"rf_lowerleg": (0, 0, 0)})
 
 
+@pytest.mark.parametrize("spacing", [-1.0, np.nan, np.inf])
+def test_a_spacing_that_is_none(spacing) -> None:
+    with pytest.raises(UnsupportedError, match="expected metres between robots"):
+        scene(condyle.load("iiwa14"), np.zeros((2, 7)), spacing=spacing)
+
+
 def test_nothing_is_a_scene_too() -> None:
     nothing = condyle.Builder().body("world").build()
-    made = scene_of(nothing, nowhere)
+    made = scene(nothing)
     assert made.origins.shape == (1, 1, 1, 3) and made.size == 0.1

@@ -34,6 +34,9 @@ def fill(command: argparse.ArgumentParser) -> None:
     command.add_argument("--dt", metavar="S", type=float, help="seconds between two states (the file's, else 0.01)")
     command.add_argument("--layers", metavar="WORDS", type=_layers, help=f"what is drawn, of {','.join(LAYERS)}")
     command.add_argument("--spacing", metavar="M", type=float, help="metres between robots; 0: over each other")
+    command.add_argument(
+        "--meshes", action="store_true", help="open and show the meshes of a URDF file, in its folder or in --assets"
+    )
     command.add_argument("--out", metavar="FILE", type=Path, help="a picture instead: .svg, or .png (matplotlib)")
     command.add_argument("--view", choices=VIEWS, default="iso", help="of the picture, from where")
     command.add_argument("--theme", choices=THEMES, default="auto", help="colours")
@@ -50,6 +53,8 @@ def run(arguments: argparse.Namespace) -> int:
     given = _states(arguments)
     loaded = load_aloud(arguments)
     chosen: dict[str, Any] = {**given, "spacing": arguments.spacing, "layers": arguments.layers}
+    if arguments.meshes:
+        chosen |= {"meshes": arguments.robot, "assets": arguments.assets}
     if arguments.out is not None:
         return _draw(loaded, arguments, chosen)
     quiet = arguments.no_browser or not _has_display()

@@ -45,6 +45,11 @@ def read(root: Element, file: str, gravity: Array, snap: float) -> tuple[Descrip
     return said, reader.report.findings
 
 
+def origin_of(parent: Element, element: str, report: Report) -> Placement:
+    """The placement that the <origin> of an element says; what is wrong goes to the report."""
+    return _Reader(report, 0.0).origin(parent, element)
+
+
 class _Reader:
     """Reads elements one by one; what is wrong goes to the report, and a harmless value takes its place."""
 

@@ -8,17 +8,21 @@ from pathlib import Path
 
 from condyle.choices import LAYERS, THEMES
 from condyle.errors import UnsupportedError
+from condyle.model.robot import Robot
+from condyle.readers.visuals import read_visuals
 from condyle.text import write_whole
+from condyle.view.browser import MISSING
 from condyle.view.drawing import draw
 from condyle.view.handle import View
+from condyle.view.meshes import Shell, shells
 from condyle.view.png import write_png
-from condyle.view.scene import Scene, nowhere, poses_of, scene_of, with_body_frames
+from condyle.view.scene import Scene, poses_by, scene_of, with_body_frames
 from condyle.view.svg import svg
 
-__all__ = ["Scene", "View", "nowhere", "poses_of", "save", "scene_of", "serve", "with_body_frames"]
+__all__ = ["Scene", "View", "poses_by", "save", "scene_of", "serve", "shells_of", "with_body_frames"]
 
 
-def save(scene: Scene, file: str | PathLike[str], view: str, layers: Sequence[str] | None, theme: str) -> Path:
+def save(scene: Scene, file: str | PathLike[str], view: str, layers: Sequence[str] | None, theme: str) -> None:
     """Write a picture, .svg or .png by its name. UnsupportedError for another ending, a missing folder, a word."""
     path = Path(file)
     if path.suffix not in (".svg", ".png"):
@@ -29,8 +33,8 @@ def save(scene: Scene, file: str | PathLike[str], view: str, layers: Sequence[st
     picture = draw(scene, view, LAYERS if layers is None else layers)
     if path.suffix == ".png":
         write_png(picture, path, theme)
-        return path
-    return write_whole(path, svg(picture, theme))
+    else:
+        write_whole(path, svg(picture, theme))
 
 
 def check_theme(theme: str) -> None:
@@ -39,12 +43,32 @@ def check_theme(theme: str) -> None:
         raise UnsupportedError(f"theme={theme!r}, expected one of {', '.join(THEMES)}")
 
 
+def shells_of(
+    robot: Robot,
+    meshes: str | PathLike[str] | None,
+    assets: Sequence[str | PathLike[str]],
+    file: str | PathLike[str] | None,
+) -> tuple[Shell, ...]:
+    """The meshes of a robot's file, if they are asked for. ModelError, UnsupportedError."""
+    if meshes is None:
+        return ()
+    if file is not None:
+        raise UnsupportedError("meshes: they are shown on a page, not in a picture: leave out file= or meshes=")
+    return shells(read_visuals(meshes, assets), robot.frames, MISSING)
+
+
 def serve(
-    scene: Scene, again: Callable[..., Scene], layers: Sequence[str] | None, theme: str, port: int, browser: bool
+    scene: Scene,
+    again: Callable[..., Scene],
+    layers: Sequence[str] | None,
+    theme: str,
+    port: int,
+    browser: bool,
+    shells: tuple[Shell, ...] = (),
 ) -> View:
     """A page, opened in the user's browser if asked for. UnsupportedError."""
     check_theme(theme)
-    page = View(scene, again, layers, port, theme == "dark")
+    page = View(scene, again, layers, port, theme == "dark", shells)
     if browser:
         import webbrowser
 

@@ -17,11 +17,14 @@ from condyle.errors import UnsupportedError
 from condyle.model.array import Array
 from condyle.text import printable
 from condyle.view.drawing import AXIS, FORCE, TRIAD
+from condyle.view.meshes import Shell
 from condyle.view.parts import Point
 from condyle.view.scene import Scene
 from condyle.view.svg import DARK, LIGHT
 
 MISSING = "the viewer in the browser is viser: pip install 'condyle[view]'; a file needs nothing: file='arm.svg'"
+MESHES = "meshes"
+"""The layer that only pages have."""
 HOST = "127.0.0.1"
 """This machine only: viser's own default answers to the whole network."""
 
@@ -29,7 +32,7 @@ HOST = "127.0.0.1"
 def viser() -> ModuleType:
     """The package, imported at first use. UnsupportedError with the line of pip where it is missing."""
     try:
-        import viser as package
+        import viser as package  # pyright: ignore[reportMissingImports]
     except ImportError as error:
         raise UnsupportedError(MISSING) from error
     return package
@@ -56,19 +59,22 @@ class Stage:
     server: Any
     scene: Scene
     dark: bool = False
+    shells: tuple[Shell, ...] = ()
 
     def __post_init__(self) -> None:
-        self.layers: dict[str, list[Any]] = {layer: [] for layer in LAYERS}
+        self.layers: dict[str, list[Any]] = {layer: [] for layer in (*LAYERS, MESHES)}
         self.bodies: list[list[Any]] = []
         self.coms: list[Any] = []
         self.links: Any = None
         self.arrows: list[Any] = []
-        self.shown: dict[str, bool] = dict.fromkeys(LAYERS, True)
+        self.shown: dict[str, bool] = dict.fromkeys((*LAYERS, MESHES), True)
         size = self.scene.size
         self.server.scene.set_up_direction("+z")
         wide = 4.0 * size + float(np.ptp(self.scene.origins[0, :, -1, :2])) * 2.0
         self.server.scene.add_grid("/ground", wide, wide, position=(0.0, 0.0, self.scene.floor))
-        middle = self.scene.com[0].mean(axis=0)
+        seen = [*(mark.origin for mark in self.scene.parts.marks), Point(-1, np.zeros(3))]
+        spread = np.concatenate([np.reshape(self._ends(0), (-1, 3)), *self.scene.points_at(0, seen)])
+        middle = 0.5 * (spread.min(axis=0) + spread.max(axis=0))
         reach = size * (0.6 + 0.6 * math.sqrt(self.scene.robots))
         self.server.initial_camera.look_at = tuple(middle.tolist())
         self.server.initial_camera.position = tuple((middle + reach * np.array((0.8, -1.0, 0.6))).tolist())
@@ -112,6 +118,11 @@ class Stage:
                 cast_shadow=False,
             )
             self.layers["bodies"].append(ball)
+        for k, shell in enumerate(self.shells):
+            mesh = self.server.scene.add_mesh_simple(
+                f"{at[shell.body]}/mesh{k}", shell.vertices, shell.faces, color=self.colour("grid"), side="double"
+            )
+            self.layers[MESHES].append(mesh)
         for k, axis in enumerate(scene.parts.axes):
             along = axis.direction * AXIS * scene.size
             ends = np.stack([axis.at.at - 0.5 * along, axis.at.at + along])[None]

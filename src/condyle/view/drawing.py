@@ -18,6 +18,8 @@ from condyle.view.scene import Scene
 
 AXIS, TRIAD, FORCE = 0.11, 0.06, 0.5
 """Lengths as a share of the robot's size; of a force: that of its weight."""
+PATH = 400
+"""Points of a path, at most."""
 SHOTS = 5
 """Times of a trajectory that are drawn over each other."""
 
@@ -44,22 +46,23 @@ def draw(scene: Scene, view: str = "iso", layers: Sequence[str] = LAYERS) -> Pic
     """The picture of a scene; of a trajectory at most five times, the last one opaque. UnsupportedError."""
     layers, seen_by = checked_layers(layers), camera(view)
     shown = sorted({round(k) for k in np.linspace(0, scene.times - 1, min(SHOTS, scene.times)).tolist()})
+    some = scene.taken(shown)
     fades = np.linspace(0.25, 1.0, len(shown)).tolist() if len(shown) > 1 else [1.0]
-    shots = [Shot(time, robot, fade) for time, fade in zip(shown, fades, strict=True) for robot in range(scene.robots)]
-    box = _box(scene, shots)
+    shots = [Shot(time, robot, fade) for time, fade in enumerate(fades) for robot in range(scene.robots)]
+    box = _box(some)
     ground = Ground.under(box, scene.floor)
     sheet = Sheet.around(seen_by, seen_by.flat(np.concatenate([box, ground.corners, ground.upright(seen_by)])))
     draw_ground(sheet, ground)
     for shot in shots:
-        _robot(sheet, scene, shot, layers)
+        _robot(sheet, some, shot, layers)
     if "com" in layers and scene.times > 1:
         for robot in range(scene.robots):
-            sheet.line(list(scene.com[:, robot]), "path", title="path of the centre of mass")
+            sheet.line(list(scene.com[:: -(-scene.times // PATH), robot]), "path", title="path of the centre of mass")
     _legend(sheet, scene, layers)
     return Picture(printable(scene.name), WIDTH, HEIGHT, tuple(sheet.items))
 
 
-def _box(scene: Scene, shots: Sequence[Shot]) -> Array:
+def _box(scene: Scene) -> Array:
     """Points (n, 3) that hold all that is drawn."""
     ends = scene.points([end for link in scene.parts.links for end in (link.start, link.end)])
     marks = scene.points([mark.origin for mark in scene.parts.marks])
@@ -71,7 +74,7 @@ def _box(scene: Scene, shots: Sequence[Shot]) -> Array:
         reach += [at - wide, at + wide]
     tips = [scene.force_points[k] + _force(scene, f) for k, f in scene.forces.items()]
     every = np.concatenate([ends, marks, np.stack([*reach, *tips, scene.com], axis=2)], axis=2)
-    return np.concatenate([every[shot.time, shot.robot] for shot in shots])
+    return np.reshape(every, (-1, 3))
 
 
 def _force(scene: Scene, force: Array) -> Array:

@@ -12,8 +12,9 @@ from typing import Any
 from condyle.choices import LAYERS
 from condyle.errors import DeviceError, ShapeError
 from condyle.text import printable
-from condyle.view.browser import HOST, Stage, viser
+from condyle.view.browser import HOST, MESHES, Stage, viser
 from condyle.view.drawing import checked_layers
+from condyle.view.meshes import Shell
 from condyle.view.scene import Scene
 
 HINTS = {
@@ -24,6 +25,7 @@ HINTS = {
     "names": "of frames",
     "com": "centre of mass of what moves",
     "forces": "as they were given",
+    MESHES: "of the model's file",
 }
 SPEEDS = (0.1, 4.0)
 MOST_NAMES = 20
@@ -39,7 +41,13 @@ class View:
     """
 
     def __init__(
-        self, scene: Scene, again: Callable[..., Scene], layers: Sequence[str] | None, port: int, dark: bool
+        self,
+        scene: Scene,
+        again: Callable[..., Scene],
+        layers: Sequence[str] | None,
+        port: int,
+        dark: bool,
+        shells: tuple[Shell, ...] = (),
     ) -> None:
         """again: makes the scene of other arguments. DeviceError where the port cannot be had."""
         labels = len(scene.parts.marks) * scene.robots
@@ -52,7 +60,8 @@ class View:
         except OSError as error:
             raise DeviceError(f"port {port} cannot be had: {error}; name another: port=") from None
         self._server.request_share_url = _refused  # a page could ask for a tunnel to the internet
-        self._again, self._dark, self._layers = again, dark, {layer: layer in shown for layer in LAYERS}
+        self._again, self._dark, self._shells = again, dark, shells
+        self._layers = {MESHES: True, **{layer: layer in shown for layer in LAYERS}}
         self._lock, self._closed = threading.RLock(), threading.Event()
         self._time, self._speed, self._playing = 0, 1.0, False
         self._server.gui.configure_theme(dark_mode=dark, show_logo=False, show_share_button=False)
@@ -113,13 +122,17 @@ class View:
     def __repr__(self) -> str:
         return f"<View of {printable(self.scene.name)}: {self.address}{' (closed)' if self._closed.is_set() else ''}>"
 
+    def _repr_html_(self) -> str:
+        """What a notebook shows: the page itself."""
+        return f'<iframe src="{self.address}" width="100%" height="520" style="border:0"></iframe>'
+
     def _put(self, scene: Scene) -> None:
         """Everything anew."""
         with self._lock:
             self._server.scene.reset()
             self._server.gui.reset()
             self._server.gui.main_panel.dock_right()  # beside the robots, not over them
-            self._stage, self._time, self._slider = Stage(self._server, scene, self._dark), 0, None
+            self._stage, self._time, self._slider = Stage(self._server, scene, self._dark, self._shells), 0, None
             self._controls()
 
     def _controls(self) -> None:
@@ -144,7 +157,7 @@ class View:
             slider.on_update(moved)
             button.on_click(pressed)
             speed.on_update(faster)
-        for layer in LAYERS:
+        for layer in self._layers:
             if self._stage.layers[layer]:
                 self._toggle(gui, layer)
 

@@ -5,12 +5,14 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import TypeVar
 
 import numpy as np
 from numpy.typing import ArrayLike
 
 from condyle.dynamics import Dynamics
+from condyle.errors import UnsupportedError
 from condyle.model.array import Array
 from condyle.model.parts import Frame
 from condyle.model.placement import IDENTITY
@@ -58,6 +60,18 @@ class Scene:
         """Points of bodies in the world, (T, N, n, 3)."""
         return placed(self.rotations, self.origins, points)
 
+    def taken(self, times: Sequence[int]) -> Scene:
+        """The scene at some of its times."""
+        picked = list(times)
+        return replace(
+            self,
+            rotations=self.rotations[picked],
+            origins=self.origins[picked],
+            com=self.com[picked],
+            forces={name: force[picked] for name, force in self.forces.items()},
+            force_points={name: at[picked] for name, at in self.force_points.items()},
+        )
+
     def points_at(self, time: int, points: Sequence[Point]) -> Array:
         """The same at one time, (N, n, 3)."""
         return placed(self.rotations[time : time + 1], self.origins[time : time + 1], points)[0]
@@ -87,6 +101,12 @@ def poses_of(dynamics: Dynamics, q: Array) -> tuple[Array, Array]:
     return np.asarray(found.rotation, np.float64), np.asarray(found.translation, np.float64)
 
 
+def poses_by(robot: R, compiled: Callable[[R, tuple[str, ...]], Dynamics]) -> Poses:
+    """Poses of a robot; compiled: its functions with these frames."""
+    held = with_body_frames(robot)
+    return partial(poses_of, compiled(held, tuple(held.frames))) if held.frames else nowhere
+
+
 def nowhere(q: Array) -> tuple[Array, Array]:
     """`Poses` of a robot without bodies."""
     return np.zeros((*q.shape[:-1], 0, 3, 3)), np.zeros((*q.shape[:-1], 0, 3))
@@ -105,6 +125,8 @@ def scene_of(
     spacing: float | None = None,
 ) -> Scene:
     """The scene of these states; arguments and errors are those of `Robot.show`."""
+    if spacing is not None and not 0.0 <= spacing < math.inf:
+        raise UnsupportedError(f"spacing={spacing}, expected metres between robots, 0 or more")
     states = checked_states(robot, q, trajectory)
     times, robots = states.shape[:2]
     pushed = checked_forces(robot, forces, times, robots)

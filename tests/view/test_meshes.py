@@ -1,0 +1,134 @@
+"""Meshes: opened only when they are asked for, in folders that are allowed; damaged ones are an error with words."""
+
+from __future__ import annotations
+
+import struct
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import condyle
+from condyle.errors import ModelError, UnsupportedError
+from condyle.readers.visuals import read_visuals
+
+CORNERS = np.array([(0, 0, 0), (1, 0, 0), (0, 1, 0), (0, 0, 1)], np.float32)
+FACES = ((0, 2, 1), (0, 1, 3), (0, 3, 2), (1, 2, 3))
+OBJ = "mtllib secret.mtl\n" + "".join(f"v {x} {y} {z}\n" for x, y, z in CORNERS)
+OBJ += "".join(f"f {a + 1} {b + 1} {c + 1}\n" for a, b, c in FACES)
+INERTIA = '<inertial><mass value="1"/><inertia ixx="1e-3" iyy="1e-3" izz="1e-3" ixy="0" ixz="0" iyz="0"/></inertial>'
+
+
+def stl() -> bytes:
+    """A tetrahedron in binary STL."""
+    triangles = b"".join(struct.pack("<12fH", 0, 0, 0, *CORNERS[list(face)].ravel(), 0) for face in FACES)
+    return bytes(80) + struct.pack("<I", len(FACES)) + triangles
+
+
+def robot_with(folder: Path, mesh: str, origin: str = "") -> Path:
+    """A URDF file: an arm whose hand, welded to its link, shows a mesh."""
+    folder.mkdir(parents=True, exist_ok=True)
+    path = folder / "arm.urdf"
+    path.write_text(
+        f"""<robot name="arm"><link name="base"/><link name="rod">{INERTIA}</link>
+        <link name="hand"><visual>{origin}<geometry><mesh {mesh}/></geometry></visual>
+        <visual><geometry><box size="1 1 1"/></geometry></visual></link>
+        <joint name="turn" type="continuous"><parent link="base"/><child link="rod"/><axis xyz="0 0 1"/></joint>
+        <joint name="weld" type="fixed"><parent link="rod"/><child link="hand"/><origin xyz="0 0 1"/></joint></robot>"""
+    )
+    return path
+
+
+def test_a_mesh_in_the_model_s_folder(tmp_path) -> None:
+    path = robot_with(tmp_path, 'filename="hand.stl" scale="2 1 1"', '<origin xyz="0.5 0 0"/>')
+    (tmp_path / "hand.stl").write_bytes(stl())
+    (visual,) = read_visuals(path)
+    assert (visual.link, visual.kind, visual.data) == ("hand", "stl", stl())
+    np.testing.assert_array_equal(visual.scale, (2, 1, 1))
+    np.testing.assert_array_equal(visual.placement.translation, (0.5, 0, 0))
+
+
+def test_packages(tmp_path) -> None:
+    path = robot_with(tmp_path / "my_arm" / "urdf", 'filename="package://my_arm/meshes/hand.stl"')
+    (tmp_path / "my_arm" / "meshes").mkdir()
+    (tmp_path / "my_arm" / "meshes" / "hand.stl").write_bytes(stl())
+    with pytest.raises(ModelError, match=r"leaves the model's directory .*--assets"):
+        read_visuals(path)
+    for folder in (tmp_path / "my_arm", tmp_path):
+        assert read_visuals(path, [folder])[0].data == stl()
+
+
+@pytest.mark.parametrize(
+    ("name", "words"),
+    [
+        ("../outside.stl", "leaves the model's directory"),
+        ("package://../outside.stl", "leaves the model's directory|does not exist"),
+        ("package://arm/../../outside.stl", "leaves the model's directory|does not exist"),
+        ("link.stl", "leaves the model's directory"),
+        ("none.stl", "does not exist"),
+        ("hand.dae", "neither STL nor OBJ"),
+        ("/etc/passwd", "neither STL nor OBJ"),
+        ("", "neither STL nor OBJ"),
+        ("folder.stl", "is not a regular file"),
+    ],
+)
+def test_what_is_not_opened(tmp_path, name, words) -> None:
+    path = robot_with(tmp_path / "arm", f'filename="{name}"')
+    (tmp_path / "outside.stl").write_bytes(stl())
+    (tmp_path / "arm" / "link.stl").symlink_to(tmp_path / "outside.stl")
+    (tmp_path / "arm" / "folder.stl").mkdir()
+    with pytest.raises(ModelError, match=words) as caught:
+        read_visuals(path)
+    assert "arm.urdf:2" in str(caught.value)
+
+
+def test_a_file_by_its_whole_path(tmp_path) -> None:
+    outside = tmp_path / "outside.stl"
+    outside.write_bytes(stl())
+    for name in (outside, f"file://{outside}"):
+        path = robot_with(tmp_path / "arm", f'filename="{name}"')
+        with pytest.raises(ModelError, match="leaves the model's directory"):
+            read_visuals(path)
+        assert read_visuals(path, [tmp_path])[0].data == stl()
+
+
+def test_what_has_no_meshes(tmp_path) -> None:
+    with pytest.raises(UnsupportedError, match="the bundled iiwa14 has none"):
+        read_visuals("iiwa14")
+    (tmp_path / "arm.xml").write_text("<mujoco/>")
+    with pytest.raises(UnsupportedError, match="is no URDF file"):
+        read_visuals(tmp_path / "arm.xml")
+    with pytest.raises(UnsupportedError, match="not in a picture"):
+        condyle.load("iiwa14").show(meshes="arm.urdf", file="a.svg")
+
+
+@pytest.mark.parametrize("kind", ["stl", "obj"])
+def test_they_stand_on_the_page_where_the_file_says(tmp_path, kind) -> None:
+    pytest.importorskip("viser", reason="needs viser: pip install 'condyle[view]'")
+    path = robot_with(tmp_path, f'filename="hand.{kind}" scale="2 1 1"', '<origin xyz="0.5 0 0"/>')
+    (tmp_path / f"hand.{kind}").write_bytes(stl() if kind == "stl" else OBJ.encode())
+    with condyle.load(path).show(meshes=path, browser=False, port=18080) as page:
+        (mesh,) = page._stage.layers["meshes"]
+        assert len(mesh.faces) == 4
+        corners = np.unique(np.round(mesh.vertices, 6), axis=0)
+        expected = CORNERS * (2, 1, 1) + (0.5, 0, 0) + (0, 0, 1)
+        np.testing.assert_allclose(corners, np.unique(expected, axis=0), atol=1e-6)
+
+
+@pytest.mark.parametrize(
+    "data", [b"", b"solid nothing\nendsolid", stl()[:100], stl().replace(b"\x80\x3f", b"\xc0\x7f")]
+)
+def test_damaged_meshes(tmp_path, data) -> None:
+    pytest.importorskip("viser", reason="needs viser: pip install 'condyle[view]'")
+    path = robot_with(tmp_path, 'filename="hand.stl"')
+    (tmp_path / "hand.stl").write_bytes(data)
+    with pytest.raises(ModelError, match=r"mesh 'hand.stl' (cannot be read|holds no triangles)"):
+        condyle.load(path).show(meshes=path, browser=False)
+
+
+def test_another_robot_s_file(tmp_path) -> None:
+    pytest.importorskip("viser", reason="needs viser: pip install 'condyle[view]'")
+    path = robot_with(tmp_path, 'filename="hand.stl"')
+    (tmp_path / "hand.stl").write_bytes(stl())
+    with pytest.raises(ModelError, match="the robot has no link 'hand'"):
+        condyle.load("iiwa14").show(meshes=path, browser=False)
