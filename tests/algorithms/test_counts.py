@@ -110,8 +110,9 @@ TO_BEAT = {
 
 
 def arithmetic(robot: Robot) -> dict[str, int]:
-    """With one frame, at a tip."""
-    rows = condyle.operation_counts(robot, frames=(tip_frame(robot.frames),))
+    """With one frame, at a tip; of HyQ that of a lower leg, which its feet are turned against."""
+    frame = "rh_lowerleg" if "rh_lowerleg" in robot.frames else tip_frame(robot.frames)
+    rows = condyle.operation_counts(robot, frames=(frame,))
     return {str(row["function"]): int(row["mul"]) + int(row["add"]) for row in rows}
 
 

@@ -28,7 +28,8 @@ from tests.laws.test_specification import QUICK, allowed, arguments, parts
 from tests.processor import slow
 
 WORLD = "local_world_aligned"
-FORCED = tuple(name for name, function in FUNCTIONS.items() if function.takes_f_ext)
+FORCED = tuple(name for name, function in FUNCTIONS.items() if function.takes_f_ext and name != "cfric")
+"""Of `contact_solve` the residual is rounding alone: it is held to its own in tests/contacts/test_friction.py."""
 DERIVED = {"did": "id", "dfd": "fd"}
 SOME = [*QUICK, *(slow(name) for name in NAMES if name not in QUICK)]
 

@@ -32,6 +32,9 @@ LEAST = 1e-12
 TIMES = 4
 """Proximal iterations: they leave 1e-12 of what an eigenvalue of 1e-3, of G with units on its diagonal, asks for."""
 
+SOFT, SOFTLY = 1e-4, 8
+"""mu and iterations of explicit inverses: rounding of G grows by 1 / mu² where G is singular."""
+
 
 class Regular(NamedTuple):
     """Factors of a matrix with mu D on its diagonal, and mu D."""
@@ -97,7 +100,7 @@ class Constrained:
         """Of G + mu D, and 1 for what is off."""
         return self.regularised(self.G)
 
-    def regularised(self, matrix: SparseMatrix, alike: bool = False) -> Regular:
+    def regularised(self, matrix: SparseMatrix, alike: bool = False, mu: float = MU) -> Regular:
         """A matrix like G, with mu D and what is off added to its diagonal.
 
         D is its diagonal; alike: the mean of that, so that of all forces those of least size are found.
@@ -105,7 +108,7 @@ class Constrained:
         diagonal = [number(0.0) if (x := matrix.get(i, i)) is None else x for i in range(matrix.size)]
         if alike:
             diagonal = [total(diagonal) * (1.0 / matrix.size)] * matrix.size
-        damped = [MU * x + LEAST for x in diagonal]
+        damped = [mu * x + LEAST for x in diagonal]
         found = SparseMatrix.of(matrix.size, matrix)
         for k, (flag, more) in enumerate(zip(self.active, damped, strict=True)):
             found.add(k, k, more + (1.0 - flag))
@@ -124,23 +127,14 @@ class Constrained:
 
     @cached_property
     def inverse(self) -> SparseMatrix:
-        """The matrix that takes b to these forces: P_2 = P + P mu D P, P_4 = P_2 + (P mu D P) mu D P_2."""
-        found = power = inverse(self.regular.factors)
-        done = 1
-        while done < TIMES:
-            found, done = _sum(found, self._between(power, found)), 2 * done
-            power = self._between(power, power) if done < TIMES else power
-        return found
-
-    def _between(self, a: SparseMatrix, b: SparseMatrix) -> SparseMatrix:
-        """a mu D b, for what makes a symmetric matrix."""
-        rows = [{k: x * self.regular.damped[k] for k, x in a.row(i).items()} for i in range(a.size)]
-        return gram(rows, [b.row(j) for j in range(b.size)])
+        """The matrix that takes b to these forces."""
+        return proximal_inverse(self.regular, TIMES)
 
     @cached_property
     def pseudoinverse(self) -> SparseMatrix:
-        """P G P: the inverse of G where it has one, zero where rows depend on others."""
-        return self.inverse.times(self.G).times(self.inverse)
+        """P G P: the inverse of G where it has one, zero where rows depend on others, for which mu is larger."""
+        made = proximal_inverse(self.regularised(self.G, mu=SOFT), SOFTLY)
+        return made.times(self.G).times(made)
 
     def at(self, half: Mapping[int, Scalar]) -> list[Scalar]:
         """J M^-1 x, given L^-T x."""
@@ -185,6 +179,22 @@ class Constrained:
         for one in self.tree.tree.contacts:
             found += [next(values) if row in one.rows else number(0.0) for row in range(6)]
         return found
+
+
+def proximal_inverse(regular: Regular, times: int) -> SparseMatrix:
+    """What so many iterations make of b: P_2 = P + P mu D P, P_4 = P_2 + (P mu D P) mu D P_2, and so on."""
+    found = power = inverse(regular.factors)
+    done = 1
+    while done < times:
+        found, done = _sum(found, _between(power, regular, found)), 2 * done
+        power = _between(power, regular, power) if done < times else power
+    return found
+
+
+def _between(a: SparseMatrix, regular: Regular, b: SparseMatrix) -> SparseMatrix:
+    """a mu D b, for what makes a symmetric matrix."""
+    rows = [{k: x * regular.damped[k] for k, x in a.row(i).items()} for i in range(a.size)]
+    return gram(rows, [b.row(j) for j in range(b.size)])
 
 
 def gram(left: Sequence[Row], right: Sequence[Row]) -> SparseMatrix:

@@ -18,9 +18,9 @@ V_AFTER = Port("v", ("nv",), V.unit, "joint", "velocity after the impact")
 GAMMA = Port("gamma", ("n_rows",), "m/s^2, rad/s^2", "contact", "J a + gamma: zero where contacts hold")
 ERROR = Port("error", ("n_rows",), "m, rad", "contact", "placement of each contact seen from its anchor")
 J = Port("J", ("n_rows", "nv"), "m | 1", "contact", "Jacobian of all contacts: what they hold moves with J v")
-KKT = Port("kkt", ("nv + n_rows", "nv + n_rows"), "mixed", "-", "[M, Jᵀ; J, 0], rows of what is off zero, symmetric")
+KKT = Port("kkt", ("nv + n_rows", "nv + n_rows"), "mixed", "-", "[M, J^T; J, 0], rows of what is off zero, symmetric")
 KINV = replace(KKT, name="kinv", doc="the inverse, rows of what is off zero, symmetric")
-G = Port("delassus", ("n_rows", "n_rows"), "1/kg", "contact", "J M^-1 Jᵀ, rows of what is off zero, symmetric")
+G = Port("delassus", ("n_rows", "n_rows"), "1/kg", "contact", "J M^-1 J^T, rows of what is off zero, symmetric")
 GINV = replace(
     G,
     name="ginv",
@@ -38,6 +38,8 @@ PUSH = Port("impulse", ("n_contacts", "3"), "N s", "world", "on the body at each
 RESIDUAL = Port("residual", (), "m/s", "-", "how far contacts are from complementarity: zero at a solution", beside="v")
 
 SOLVED, DERIVED = Accuracy(1e-8, 5e-4), Accuracy(1e-7, 5e-3)
+SINGULAR = Accuracy(1e-5, 5e-2)
+"""Where rows depend on others, rounding of G grows by 1e8 in its pseudo-inverse; by no more than in forces elsewhere."""
 CONDITION = 512.0
 """Forces are solved for with a matrix that M^-1 is in."""
 GAINED = (*NUMBERS, "gains", "anchors")
@@ -69,7 +71,7 @@ CONSTRAINED = (
     Function(
         "cfd",
         "constrained_forward_dynamics",
-        "M a + c = tau + Jᵀ force, J a + gamma = 0 where contacts are on",
+        "M a + c = tau + J^T force, J a + gamma = 0 where contacts are on",
         (Q, V, TAU, ACTIVE),
         (A, FORCE),
         partial(_routes, "cfd"),
@@ -102,7 +104,7 @@ CONSTRAINED = (
     Function(
         "impact",
         "impulse_dynamics",
-        "M (v_next - v) = Jᵀ impulse, J v_next = - restitution J v where contacts are on",
+        "M (v_next - v) = J^T impulse, J v_next = - restitution J v where contacts are on",
         (Q, V, ACTIVE, RESTITUTION),
         (V_AFTER, IMPULSE),
         partial(_routes, "impact"),
@@ -117,7 +119,7 @@ CONSTRAINED = (
     Function(
         "cfric",
         "contact_solve",
-        "M (v_next - v) = dt (tau - c) + Jᵀ p, p_n >= 0, J_n v_next + gap / dt >= 0, one of them 0, |p_t| <= mu p_n, "
+        "M (v_next - v) = dt (tau - c) + J^T p, p_n >= 0, J_n v_next + gap / dt >= 0, one of them 0, |p_t| <= mu p_n, "
         "against the slip: about, by a fixed number of sweeps",
         (Q, V, TAU, ACTIVE, DT_AHEAD, FRICTION),
         (V_AFTER, PUSH, RESIDUAL),
@@ -135,7 +137,7 @@ CONSTRAINED = (
     Function(
         "cid",
         "constrained_inverse_dynamics",
-        "tau + Jᵀ force = M a + c, with the least force that leaves no torque on a floating base",
+        "tau + J^T force = M a + c, with the least force that leaves no torque on a floating base",
         (Q, V, A, ACTIVE),
         (TAU, FORCE),
         partial(_routes, "cid"),
@@ -150,12 +152,12 @@ CONSTRAINED = (
     Function(
         "kkt",
         "constraint_matrix_inverse",
-        "[M, Jᵀ; J, 0]^-1",
+        "[M, J^T; J, 0]^-1",
         (Q, ACTIVE),
         (KINV,),
         partial(_routes, "kkt"),
         Size(70, 0, 5, 3),
-        SOLVED,
+        SINGULAR,
         "Featherstone 2008, section 8.8",
         condition=CONDITION,
         normal_form="joint_space",
@@ -165,7 +167,7 @@ CONSTRAINED = (
     Function(
         "kktm",
         "constraint_matrix",
-        "[M, Jᵀ; J, 0]",
+        "[M, J^T; J, 0]",
         (Q, ACTIVE),
         (KKT,),
         partial(_routes, "kktm"),
@@ -179,7 +181,7 @@ CONSTRAINED = (
     Function(
         "delassus",
         "delassus_matrix",
-        "J M^-1 Jᵀ",
+        "J M^-1 J^T",
         (Q, ACTIVE),
         (G,),
         partial(_routes, "delassus"),
@@ -194,12 +196,12 @@ CONSTRAINED = (
     Function(
         "delassusinv",
         "delassus_matrix_inverse",
-        "(J M^-1 Jᵀ)^-1",
+        "(J M^-1 J^T)^-1",
         (Q, ACTIVE),
         (GINV,),
         partial(_routes, "delassusinv"),
         Size(10, 0, 2, 3),
-        SOLVED,
+        SINGULAR,
         "Featherstone 2008, section 8.8",
         condition=CONDITION,
         normal_form="joint_space",
@@ -237,7 +239,7 @@ AUXILIARY = (
     Function(
         "cres",
         "constraint_residuals",
-        "tau = M a + c - Jᵀ force, and J a + gamma",
+        "tau = M a + c - J^T force, and J a + gamma",
         (Q, V, A, FORCE),
         (TAU, GAMMA),
         partial(_routes, "cres"),
@@ -271,7 +273,7 @@ AUXILIARY = (
     Function(
         "ksolve",
         "constraint_solve",
-        "M a - Jᵀ f = x, J a = y",
+        "M a - J^T f = x, J a = y",
         (Q, ACTIVE, X, Y),
         (A, ROWS),
         partial(_routes, "ksolve"),

@@ -91,7 +91,11 @@ def test_every_function(name: str, floating: bool, function: str, bits: int) -> 
             hold_code(part, function, bits, floating)
 
 
-@pytest.mark.parametrize("function", [name for name, function in FUNCTIONS.items() if function.takes_f_ext])
+FORCED = [name for name, one in FUNCTIONS.items() if one.takes_f_ext and "contacts" not in one.options]
+"""Kernels of contacts with forces are run in tests/contacts/test_targets.py."""
+
+
+@pytest.mark.parametrize("function", FORCED)
 def test_external_forces(function: str) -> None:
     check(robot("iiwa14"), function, 64, f_ext=True)
 
