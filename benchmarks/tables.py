@@ -103,8 +103,8 @@ def _certificate(path: Path, whole: dict[str, Any], robots: dict[str, Any]) -> s
     where = path.relative_to(ROOT).as_posix()
     return (
         f"Nanoseconds a state of Condyle; in brackets, how many times as long Pinocchio {rival['version']} takes. "
-        f"float64, one thread, {batch} states a call, NumPy arrays in and out, medians of CPU time, in turn in one process. "
-        f"{machine['cpu']}, {machine['instructions']}; Pinocchio by {rival['compiler']}, `{rival['flags']}`. "
+        f"float64, one thread, {batch} states a call, NumPy arrays in and out, medians of CPU time, in turn in one "
+        f"process. {machine['cpu']}, {machine['instructions']}; Pinocchio by {rival['compiler']}, `{rival['flags']}`. "
         f"{', '.join(dates)}, commit {', '.join(commits)}: [results]({where})."
     )
 
