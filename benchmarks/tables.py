@@ -102,10 +102,10 @@ def _certificate(path: Path, whole: dict[str, Any], robots: dict[str, Any]) -> s
     commits = sorted({entry["commit"][:10] for entry in robots.values()})
     where = path.relative_to(ROOT).as_posix()
     return (
-        f"Nanoseconds per state of Condyle, and in brackets how many times longer Pinocchio {rival['version']} takes: "
-        f"float64, one thread, batches of {batch}, NumPy arrays in and out, medians of CPU time, interleaved in one "
-        f"process. {machine['cpu']}, {machine['instructions']}; Pinocchio built by {rival['compiler']} with "
-        f"`{rival['flags']}`. {', '.join(dates)}, commit {', '.join(commits)}: [{where}]({where})."
+        f"Nanoseconds a state of Condyle; in brackets, how many times as long Pinocchio {rival['version']} takes. "
+        f"float64, one thread, {batch} states a call, NumPy arrays in and out, medians of CPU time, in turn in one "
+        f"process. {machine['cpu']}, {machine['instructions']}; Pinocchio by {rival['compiler']}, `{rival['flags']}`. "
+        f"{', '.join(dates)}, commit {', '.join(commits)}: [results]({where})."
     )
 
 

@@ -106,12 +106,21 @@ def test_page_of_a_family_names_its_functions(page: str) -> None:
         "benchmarks.functions",
         "benchmarks.derivatives",
         "benchmarks.steps",
+        "benchmarks.first_figure",
     ],
 )
 def test_generated_page_is_up_to_date(script: str) -> None:
     target = ["-m", script] if script.startswith("benchmarks") else [script]
     done = subprocess.run([sys.executable, *target, "--check"], cwd=ROOT, capture_output=True, text=True, check=False)
     assert done.returncode == 0, f"out of date: {script}\n{done.stderr}"
+
+
+def test_paragraphs_of_the_readme_are_short() -> None:
+    text = re.sub(r"^```.*?^```$", "", (ROOT / "README.md").read_text(), flags=re.MULTILINE | re.DOTALL)
+    text = re.sub(r"\]\([^)]*\)", "]", text)
+    paragraphs = [part for part in re.split(r"\n\n|\n(?=\* )", text) if not part.strip().startswith(("|", "#"))]
+    assert len(paragraphs) > 20
+    assert not [part for part in paragraphs if len(part) > 4 * 130]
 
 
 @pytest.mark.parametrize("page", PAGES, ids=lambda path: path.relative_to(ROOT).as_posix())
