@@ -25,7 +25,7 @@ ROBOTS: dict[str, Callable[[], Robot]] = {
     "every joint": every_joint,
     "random tree": lambda: condyle.random_tree(6, 3, floating_base=True),
 }
-LONG = ("step_f_ext",)
+LONG = ("step_f_ext", "cfric", "cfric_f_ext", "cfd_f_ext", "dcfd", "dcfd_f_ext")
 """Seconds for a Hessian; step without forces is quick."""
 MIMIC = (("every joint", "id"), ("every joint", "difference"))
 

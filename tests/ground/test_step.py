@@ -48,7 +48,7 @@ def given_to(f: UserFunction, n: int) -> list[Any]:
 
 
 @pytest.mark.parametrize("target", ["numpy", "cpu", slow("c")])
-@pytest.mark.parametrize("name", ["plane", "rough"])
+@pytest.mark.parametrize("name", ["plane", slow("rough")])
 def test_targets_agree(name: str, target: str, request: pytest.FixtureRequest) -> None:
     f: UserFunction = request.getfixturevalue(name)
     given = given_to(f, 6)
@@ -66,7 +66,7 @@ def test_float32_has_its_digits(plane: UserFunction) -> None:
     assert found.v.dtype == np.float32 and np.abs(found.v - wanted.v).max() < 1e-3 * np.abs(wanted.v).max()
 
 
-@pytest.mark.parametrize("name", ["plane", "rough"])
+@pytest.mark.parametrize("name", ["plane", slow("rough")])
 def test_derivatives_are_those_of_differences(name: str, request: pytest.FixtureRequest) -> None:
     f: UserFunction = request.getfixturevalue(name)
     robot, n = quadruped(), 4

@@ -29,7 +29,7 @@ from tests.processor import slow
 EVERY = (*FUNCTIONS, FIRST_MOMENT.name)
 QUICK = ("zoo", "floating-3")
 """Every joint type, a floating base; armature."""
-LONG = ("did", "dfd", "difd", "dstep")
+LONG = ("did", "dfd", "difd", "dstep", "dcfd")
 CASES = [
     (name, function) if name == QUICK[0] or (name in QUICK and function not in LONG) else slow(name, function)
     for name in NAMES
@@ -103,7 +103,7 @@ def parts_of_packed(answer: object) -> tuple[object, ...]:
     return answer if isinstance(answer, tuple) else (answer,)
 
 
-@pytest.mark.parametrize("function", [slow(one) if one in ("dfd", "difd", "dstep") else one for one in EVERY])
+@pytest.mark.parametrize("function", [slow(one) if one in ("dfd", "difd", "dstep", "dcfd") else one for one in EVERY])
 def test_kernels_of_a_gpu_compute_it_too(function: str) -> None:
     robot = robot_named("tree-0")
     given = states(robot, 5)

@@ -39,7 +39,7 @@ RESIDUAL = Port("residual", (), "m/s", "-", "how far contacts are from complemen
 
 SOLVED, DERIVED = Accuracy(1e-8, 5e-4), Accuracy(1e-7, 5e-3)
 SINGULAR = Accuracy(1e-5, 5e-2)
-"""Where rows depend on others, rounding of G grows by 1e8 in its pseudo-inverse; by no more than in forces elsewhere."""
+"""Where rows depend on others, rounding of G grows by 1e8 in its pseudo-inverse; elsewhere as in forces."""
 CONDITION = 512.0
 """Forces are solved for with a matrix that M^-1 is in."""
 GAINED = (*NUMBERS, "gains", "anchors")
