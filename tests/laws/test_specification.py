@@ -35,6 +35,8 @@ CASES = [
     for name in NAMES
     for function in EVERY
 ]
+INVERSES = ("kkt", "delassusinv")
+"""In float32 the pseudo-inverse of rows that depend on others has no digits; tests/contacts has rows that do not."""
 CONDITION = 1e5
 """Of the mass matrices of these robots, at most; what solving with M may cost."""
 
@@ -87,7 +89,7 @@ def test_a_compiled_answer_is_that_of_the_exact_model(name: str, function: str) 
     inputs = arguments(robot, function, given)
     forces, bound = {"f_ext": given.f_ext} if FUNCTIONS[function].takes_f_ext else {}, bound_of(robot, function)
     exact = parts(reference(robot, function, *inputs, **forces, **bound))
-    for dtype in ("float64", "float32"):
+    for dtype in ("float64", "float32") if function not in INVERSES else ("float64",):
         dyn = robot.compile(dtype=dtype, **bound)
         call, most = dyn.function(function), allowed(function, dtype)
         cast = [np.asarray(x, dtype) for x in inputs]
