@@ -77,10 +77,7 @@ SWEPT = ("cfric",)
 """Its residual is zero but for rounding at a solution, and has no derivative there; tests/contacts/test_friction.py."""
 EVERY = [function for function in FUNCTIONS if function not in SWEPT]
 NAMES = [f"{kind}_{function}" for kind in KINDS for function in EVERY]
-TOO_MANY = ("jacobian_dcfd_f_ext",)
-"""The derivative of dforce_dq by f_ext has five dimensions, and a batch: more than packed arrays have."""
 FORCED = [f"{kind}_{function}_f_ext" for kind in KINDS for function in EVERY if FUNCTIONS[function].takes_f_ext]
-FORCED = [name for name in FORCED if name not in TOO_MANY]
 QUICK = [name if not (name.startswith("hessian") or is_long(*name.split("_", 1))) else slow(name) for name in NAMES]
 
 

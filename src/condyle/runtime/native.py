@@ -120,6 +120,10 @@ def _grain(shape: Shape) -> int:
     return max(1, -(-int(PIECE_NS / max(shape.state_ns, 0.1)) // whole)) * whole
 
 
+MOST_DIMS = 4
+"""Dimensions of a port that native calls take, MAX_DIMS in common.h."""
+
+
 def fast_path(
     slow: Callable[..., object],
     takes_f_ext: bool,
@@ -135,9 +139,10 @@ def fast_path(
 
     takes_f_ext: the last input is external forces. result: the named tuple of several outputs. shares: whether an
     input without batch dimensions may be one row for all states. positional: so many arguments may be given without
-    their names; the method has those behind in another order. None for a robot with empty arrays.
+    their names; the method has those behind in another order. None for a robot with empty arrays, and for arrays of
+    many dimensions.
     """
-    if not all(spec.size for spec in (*inputs, *outputs)):
+    if not all(spec.size and len(spec.dims) <= MOST_DIMS for spec in (*inputs, *outputs)):
         return None
     names = (*(sys.intern(spec.name) for spec in inputs), "out")
     befores, afters = (tuple(spec.dims for spec in specs) for specs in (inputs, outputs))
