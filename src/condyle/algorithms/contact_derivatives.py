@@ -31,7 +31,6 @@ from condyle.scalar import Scalar, is_zero
 from condyle.spatial import twist
 from condyle.spatial import vector as vec
 from condyle.spatial.twist import Pair, cross_motion
-from condyle.spatial.vector import Vector
 
 Columns: TypeAlias = "dict[int, Pair]"
 """By coordinate."""
@@ -156,19 +155,13 @@ class Slopes:
                 found[i] = slide, vec.ZERO
                 continue
             angular = vec.three([row[0] * w[0] + row[1] * w[1] + row[2] * w[2] for row in rows])
-            found[i] = self._slide(k, one, i, (slide, w)), angular
+            other = (
+                twist.ZERO if one.other is None else twist.add(own.get(i, twist.ZERO), twist.scale(-1.0, (slide, w)))
+            )
+            found[i] = vec.add(slide, vec.cross(other[1], arm)), angular  # B's column is given at A's origin
         for i, (_, w) in own.items():
             found[i] = vec.add(found[i][0], vec.cross(arm, w)), found[i][1]
         return found
-
-    def _slide(self, k: int, one: Held, i: int, column: Pair) -> Vector:
-        """How A's origin moves against B's anchor, by coordinate i: B's column is given at A's origin."""
-        if one.other is None:
-            return column[0]
-        own = self.contacts.columns(one.own).get(i, twist.ZERO)
-        turned = vec.sub(own[1], column[1])  # B's
-        arm = self.contacts.errors(k)[0]
-        return vec.add(column[0], vec.cross(turned, arm))
 
 
 def _parent(joint: Joint, seen: Seen, rates: Rates) -> tuple[Pair, Pair]:
@@ -225,9 +218,10 @@ def force_slopes(contacts: Contacts, a: Sequence[Scalar], f: Sequence[Scalar]) -
         if one.other is None:
             continue
         force, torque = vec.three(f, 6 * k), vec.three(f, 6 * k + 3)
+        columns = contacts.columns(one.other)
         for j, turn in contacts.relative[k].items():
             moved = (vec.ZERO, turn[1]) if one.of.classical else turn
-            for i, s in contacts.columns(one.other).items():
+            for i, s in columns.items():
                 part = cross_motion(s, moved)
                 value = vec.dot(part[0], force) + vec.dot(part[1], torque)
                 if not is_zero(value):

@@ -16,7 +16,7 @@ from collections.abc import Mapping, Sequence
 from functools import cached_property
 from typing import NamedTuple
 
-from condyle.algorithms.contacts import Contacts, Row
+from condyle.algorithms.contacts import Contacts, Row, among_six
 from condyle.algorithms.damping import driven
 from condyle.algorithms.ltl import Factors, half_solved, inverse, ltl, rest_solved
 from condyle.algorithms.ltl import solve as solve_by
@@ -119,11 +119,7 @@ class Constrained:
         if self.inverted and by is None:
             rows = (self.inverse.row(i) for i in range(self.inverse.size))
             return [total([x * b[k] for k, x in row.items()]) for row in rows]
-        factors, damped = by or self.regular
-        f = solve_by(factors, b)
-        for _ in range(TIMES - 1):
-            f = solve_by(factors, [x + mu * y for x, mu, y in zip(b, damped, f, strict=True)])
-        return f
+        return proximal(by or self.regular, b, TIMES)
 
     @cached_property
     def inverse(self) -> SparseMatrix:
@@ -175,10 +171,16 @@ class Constrained:
 
     def placed(self, f: Sequence[Scalar]) -> list[Scalar]:
         """Forces of rows as [force; torque] of each contact."""
-        values, found = iter(f), list[Scalar]()
-        for one in self.tree.tree.contacts:
-            found += [next(values) if row in one.rows else number(0.0) for row in range(6)]
-        return found
+        return among_six(self.tree.tree.contacts, f, number(0.0))
+
+
+def proximal(regular: Regular, b: Sequence[Scalar], times: int) -> list[Scalar]:
+    """f after so many iterations from zero."""
+    factors, damped = regular
+    f = solve_by(factors, b)
+    for _ in range(times - 1):
+        f = solve_by(factors, [x + mu * y for x, mu, y in zip(b, damped, f, strict=True)])
+    return f
 
 
 def proximal_inverse(regular: Regular, times: int) -> SparseMatrix:

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 from condyle.algorithms.contact_derivatives import Slopes
 from condyle.algorithms.contact_forces import Constrained
-from condyle.algorithms.contacts import Row
+from condyle.algorithms.contacts import Row, among_six
 from condyle.algorithms.ltl import inverse_of_lower
 from condyle.algorithms.matrix import SparseMatrix
 from condyle.scalar import Scalar, is_zero, number, total
@@ -120,10 +120,7 @@ class KktDerivatives:
 
     def _placed(self, df: Rows) -> list[Scalar]:
         """Rows of every contact among six."""
-        rows, found = iter(df.rows), list[Row]()
-        for one in self.way.tree.tree.contacts:
-            found += [next(rows) if row in one.rows else {} for row in range(6)]
-        return Rows(found).flat(self.n)
+        return Rows(among_six(self.way.tree.tree.contacts, df.rows, {})).flat(self.n)
 
 
 def inverse_blocks(way: Constrained) -> SparseMatrix:

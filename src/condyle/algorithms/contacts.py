@@ -15,7 +15,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from functools import cached_property
-from typing import NamedTuple, TypeAlias
+from typing import NamedTuple, TypeAlias, TypeVar
 
 from condyle.algorithms import kinematics
 from condyle.algorithms.jacobians import columns_at, from_parent, nothing
@@ -35,6 +35,7 @@ from condyle.spatial.transform import Transform
 from condyle.spatial.twist import Pair
 from condyle.spatial.vector import Matrix, Vector
 
+T = TypeVar("T")
 Row: TypeAlias = "dict[int, Scalar]"
 """The entries of a row of J that can differ from zero, by coordinate."""
 
@@ -230,6 +231,12 @@ class Contacts:
             slide, turn = self.twists[side.link]
             linear = vec.sub(linear, vec.cross(turn, vec.add(slide, vec.cross(turn, point))))
         return vec.transposed_times(axes, linear), vec.transposed_times(axes, link.dw)
+
+
+def among_six(contacts: Sequence[TreeContact], rows: Sequence[T], none: T) -> list[T]:
+    """What all contacts hold, row by row, as six entries of each; `none` where a kind holds nothing."""
+    values = iter(rows)
+    return [next(values) if row in one.rows else none for one in contacts for row in range(6)]
 
 
 def rows_of(one: Held, columns: Mapping[int, Pair]) -> list[Row]:

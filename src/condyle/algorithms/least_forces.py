@@ -13,10 +13,9 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from condyle.algorithms.contact_forces import LEAST, Constrained
+from condyle.algorithms.contact_forces import LEAST, Constrained, Regular, gram, proximal
 from condyle.algorithms.contacts import Row
-from condyle.algorithms.ltl import ltl, solve
-from condyle.algorithms.matrix import SparseMatrix
+from condyle.algorithms.ltl import ltl
 from condyle.scalar import Scalar, number, total
 
 MU = 1e-4
@@ -43,7 +42,7 @@ def least_forces(way: Constrained, tau: Sequence[Scalar]) -> tuple[list[Scalar],
     for row, push in zip(rows, pushes, strict=True):
         for k, x in row.items():
             carried[k] = carried[k] + x * push
-    forces = _times(rows, _solved(_gram(rows, len(base)), carried))
+    forces = _times(rows, _solved(rows, len(base), carried))
     left = list(tau)
     for force, row in zip(forces, J, strict=True):
         for k, y in row.items():
@@ -55,28 +54,13 @@ def _times(rows: Sequence[Row], x: Sequence[Scalar]) -> list[Scalar]:
     return [total([number(0.0), *(y * x[k] for k, y in row.items())]) for row in rows]
 
 
-def _gram(rows: Sequence[Row], size: int) -> SparseMatrix:
-    """G."""
-    gram = SparseMatrix(size)
-    for i in range(size):
-        for j in range(i + 1):
-            terms = [row[i] * row[j] for row in rows if i in row and j in row]
-            if terms:
-                gram.put(i, j, total(terms))
-                gram.put(j, i, total(terms))
-    return gram
-
-
-def _solved(gram: SparseMatrix, wanted: Sequence[Scalar]) -> list[Scalar]:
+def _solved(rows: Sequence[Row], size: int, wanted: Sequence[Scalar]) -> list[Scalar]:
     """G^-2 times it."""
-    diagonal = [x for i in range(gram.size) if (x := gram.get(i, i)) is not None]
-    mu = (MU / gram.size) * total([number(0.0), *diagonal]) + LEAST
-    regular = SparseMatrix.of(gram.size, gram)
-    for i in range(gram.size):
-        regular.add(i, i, mu)
-    factors, found = ltl(regular), list(wanted)
-    for _ in range(2):
-        right, found = found, solve(factors, found)
-        for _ in range(TIMES - 1):
-            found = solve(factors, [x + mu * y for x, y in zip(right, found, strict=True)])
-    return found
+    columns = [{i: row[k] for i, row in enumerate(rows) if k in row} for k in range(size)]
+    G = gram(columns, columns)
+    diagonal = [x for i in range(size) if (x := G.get(i, i)) is not None]
+    mu = (MU / size) * total([number(0.0), *diagonal]) + LEAST
+    for i in range(size):
+        G.add(i, i, mu)
+    regular = Regular(ltl(G), [mu] * size)
+    return proximal(regular, proximal(regular, wanted, TIMES), TIMES)

@@ -7,9 +7,10 @@ and a solve, a vjp a solve and that of the residuals.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any, TypeAlias
 
+from condyle.algorithms.contacts import among_six
 from condyle.functions.calls import call
 from condyle.functions.contacts import DA, DFORCE, DGAMMA, FORCE, GAMMA
 from condyle.functions.quantities import DTAU_DQ, DTAU_DV, TAU, A
@@ -55,8 +56,7 @@ class _At:
 
     def placed(self, rows: Values) -> list[Any]:
         """The same among six."""
-        values: Iterator[Any] = iter(rows)
-        return [next(values) if row in one.rows else 0.0 for one in self.at.tree.contacts for row in range(6)]
+        return among_six(self.at.tree.contacts, rows, 0.0)
 
     def of_rows(self, flags: Values) -> list[Any]:
         """A number of each contact, for each row."""
