@@ -14,18 +14,13 @@ from crocoddyl.utils.quadruped import SimpleQuadrupedalGaitProblem
 
 import condyle
 from condyle.interop.crocoddyl import rebuilt
-from condyle.model.placement import Placement
 
-LEGS, SIGN, FOOT = ("lf", "rf", "lh", "rh"), (1.0, 1.0, -1.0, -1.0), (0.33, 0.0, 0.0)  # of a foot in its lower leg [m]
+LEGS, SIGN = ("lf", "rf", "lh", "rh"), (1.0, 1.0, -1.0, -1.0)  # hind legs bend the other way
 STEP, LIFT, H, KNOTS, SUPPORT = 0.15, 0.1, 0.01, 25, 2  # [m], [m], [s], nodes of a step, of all feet on the ground
 
-# The same robot in Pinocchio, which crocoddyl's costs read, with its feet as frames and its posture.
+# The same robot in Pinocchio, which crocoddyl's costs read, in its posture.
 robot = condyle.load("hyq", floating_base=True)
 model: Any = pinocchio.buildModelFromXML(condyle.load("hyq").to_urdf(), pinocchio.JointModelFreeFlyer())
-for leg in LEGS:
-    link = model.frames[model.getFrameId(f"{leg}_lowerleg")]
-    place = link.placement * pinocchio.SE3(np.eye(3), np.array(FOOT))
-    model.addFrame(pinocchio.Frame(f"{leg}_foot", link.parentJoint, place, pinocchio.FrameType.OP_FRAME))
 q = robot.neutral()
 for leg, sign in zip(LEGS, SIGN, strict=True):
     first = next(joint for joint in robot.joints if joint.name.startswith(leg)).q_index
@@ -42,7 +37,7 @@ gait = SimpleQuadrupedalGaitProblem(model, *(f"{leg}_foot" for leg in LEGS))
 theirs = gait.createTrottingProblem(x0, STEP, LIFT, H, KNOTS, SUPPORT)
 
 # One compiled robot with all four feet serves every phase: which of them hold is a number of each node.
-held = [condyle.Contact(f"{leg}_lowerleg", placement=Placement.from_rpy(FOOT)) for leg in LEGS]
+held = [condyle.Contact(f"{leg}_foot") for leg in LEGS]
 ours = rebuilt(theirs, robot.compile(contacts=held, threads=1))
 
 costs: list[Any] = []

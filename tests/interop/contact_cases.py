@@ -25,7 +25,7 @@ class Quadruped:
         for leg in LEGS:
             link = self.model.frames[self.model.getFrameId(f"{leg}_lowerleg")]
             place = link.placement * pinocchio.SE3(np.eye(3), np.array(FOOT))
-            self.model.addFrame(pinocchio.Frame(f"{leg}_foot", link.parentJoint, place, pinocchio.FrameType.OP_FRAME))
+            self.model.addFrame(pinocchio.Frame(f"{leg}_point", link.parentJoint, place, pinocchio.FrameType.OP_FRAME))
         self.state = crocoddyl.StateMultibody(self.model)
         self.actuation = crocoddyl.ActuationModelFloatingBase(self.state)
         feet = [condyle.Contact(f"{leg}_lowerleg", placement=Placement.from_rpy(FOOT)) for leg in LEGS]
@@ -34,7 +34,7 @@ class Quadruped:
 
     @cached_property
     def ids(self) -> list[int]:
-        return [self.model.getFrameId(f"{leg}_foot") for leg in LEGS]
+        return [self.model.getFrameId(f"{leg}_point") for leg in LEGS]
 
     def x(self) -> Any:
         return self.state.integrate(self.state.zero(), self.rng.uniform(-1, 1, self.state.ndx))

@@ -269,7 +269,7 @@ def test_what_crocoddyl_has_and_we_do_not_is_refused_by_name(of: Quadruped) -> N
     state, costs, make = of.state, of.costs(FLAGS[0]), ours.DifferentialActionModel
     contacts = of.contacts(FLAGS[0])
     with pytest.raises(
-        UnsupportedError, match=r"'a_rf' is at frame 'rf_foot', where dyn has no contact of kind 'point'"
+        UnsupportedError, match=r"'a_rf' is at frame 'rf_point', where dyn has no contact of kind 'point'"
     ):
         make(state, of.robot.compile(), costs, contacts, of.actuation)
     one = crocoddyl.ContactModelMultiple(state, 12)
