@@ -118,19 +118,28 @@ def test_many_names_begin_hidden() -> None:
             assert all(label.visible is visible for label in shown._stage.layers["names"])
 
 
+def _unignored() -> None:
+    """A background run inherits an ignored SIGINT."""
+    signal.signal(signal.SIGINT, signal.SIG_DFL)
+
+
 def test_the_command_serves_until_it_is_interrupted() -> None:
     pytest.importorskip("viser", reason="needs viser: pip install 'condyle[view]'")
     command = [sys.executable, "-m", "condyle", "view", "iiwa14", "--no-browser", "--port", "18090", "--json"]
-    with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as started:
-        text = ""
-        while "}" not in text:
-            line = started.stdout.readline()
-            assert line, started.stderr.read()
-            text += line
-        assert "<html" in got(json.loads(text)["address"])
-        os.kill(started.pid, signal.SIGINT)
-        assert started.wait(timeout=20) == 130
-        assert started.stdout.read() == ""
+    pipe = subprocess.PIPE
+    with subprocess.Popen(command, stdout=pipe, stderr=pipe, text=True, preexec_fn=_unignored) as started:
+        try:
+            text = ""
+            while "}" not in text:
+                line = started.stdout.readline()
+                assert line, started.stderr.read()
+                text += line
+            assert "<html" in got(json.loads(text)["address"])
+            os.kill(started.pid, signal.SIGINT)
+            assert started.wait(timeout=20) == 130
+            assert started.stdout.read() == ""
+        finally:
+            started.kill()
 
 
 def test_without_the_package(monkeypatch) -> None:
