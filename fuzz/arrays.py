@@ -36,7 +36,7 @@ def case(rng: Rng, folder: Path) -> None:
     if rng.random() < 0.3:
         k = int(rng.integers(len(given)))
         wrong = odd.bad(rng, plain[k], dyn.dtype, robots.dims(robot, ports[k]))
-        if wrong.argument is not None or ports[k].name != "f_ext":
+        if not allowed(ports[k], wrong.argument):
             given[k] = wrong
     known = [(x.numbers, len(port.dims)) for x, port in zip(given, ports, strict=True) if x.numbers is not None]
     full = broadcast([x.shape[: x.ndim - d] for x, d in known])
@@ -47,6 +47,12 @@ def case(rng: Rng, folder: Path) -> None:
     call(rng, dyn, name, ports, given, out)
     for x, old, port in zip(given, before, ports, strict=True):
         assert old is None or np.array_equal(x.memory, old), f"{name}: input {port.name} was written"
+
+
+def allowed(port: Port, argument: object) -> bool:
+    """What is wrong elsewhere: no forces at all, and flags that are truth values."""
+    flags = isinstance(argument, np.ndarray) and argument.dtype == bool
+    return (port.name == "f_ext" and argument is None) or (port.name == "active" and flags)
 
 
 def part(rng: Rng, batch: tuple[int, ...]) -> tuple[int, ...]:

@@ -29,7 +29,7 @@ def case(rng: Rng, folder: Path) -> None:
     batch = robots.short_batch(rng)
     dense = [robots.values(rng, robot, port, batch).astype(dyn.dtype) for port in ports]
     symmetric(ports, dense)
-    packed = [dyn.pack(x, port.name) for x, port in zip(dense, ports, strict=True)]
+    packed = [dyn.pack(x, port.name, name) for x, port in zip(dense, ports, strict=True)]
     kind = rng.random()
     if kind < 0.25:
         alone(rng, packed[int(rng.integers(len(packed)))])
@@ -57,7 +57,9 @@ def answered(
     if ports[-1].name == "f_ext" and rng.random() < 0.5:
         arguments[-1] = dense[-1]
     want = listed(method(*dense))
-    out = [dyn.pack(np.full_like(x, 3.0), port.name) for x, port in zip(want, FUNCTIONS[name].outputs, strict=True)]
+    out = [
+        dyn.pack(np.full_like(x, 3.0), port.name, name) for x, port in zip(want, FUNCTIONS[name].outputs, strict=True)
+    ]
     if rng.random() < 0.5:
         words["out"] = out[0] if len(out) == 1 and rng.random() < 0.7 else (rng.choice([0, 1]) and tuple(out)) or out
     results = listed(method(*arguments, **words))

@@ -7,7 +7,7 @@ from functools import cache
 import numpy as np
 
 import condyle
-from condyle import Dynamics, Robot
+from condyle import Contact, Dynamics, Robot
 from condyle.functions import FUNCTIONS
 from condyle.specification import Port
 
@@ -16,6 +16,8 @@ C_FUNCTIONS = ("id", "m")
 """What is tried on target c, whose compiler takes seconds."""
 N_FRAMES = 2
 """Frames that functions of frames answer for."""
+N_CONTACTS, N_ROWS = 2, 6
+"""Points of robots whose base is free: with few joints rows would be dependent, and their answers without digits."""
 
 
 @cache
@@ -34,7 +36,9 @@ def robots() -> tuple[Robot, ...]:
 @cache
 def compiled(robot: int, target: str, dtype: str) -> Dynamics:
     chosen = robots()[robot]
-    return chosen.compile(target, dtype=dtype, threads=2, frames=tuple(chosen.frames)[-N_FRAMES:])
+    frames = tuple(chosen.frames)[-N_FRAMES:]
+    held = [Contact(frame) for frame in frames] if chosen.nv > N_ROWS else []
+    return chosen.compile(target, dtype=dtype, threads=2, frames=frames, contacts=held)
 
 
 def chosen(rng: np.random.Generator) -> tuple[Robot, Dynamics, str]:
@@ -42,7 +46,8 @@ def chosen(rng: np.random.Generator) -> tuple[Robot, Dynamics, str]:
     number, dtype = int(rng.integers(len(robots()))), "float64" if rng.random() < 0.6 else "float32"
     if rng.random() < 0.03:
         return robots()[0], compiled(0, "c", "float64"), str(rng.choice(C_FUNCTIONS))
-    name = str(rng.choice(list(FUNCTIONS)))
+    held = robots()[number].nv > N_ROWS
+    name = str(rng.choice([name for name, one in FUNCTIONS.items() if held or "contacts" not in one.options]))
     return robots()[number], compiled(number, str(rng.choice(TARGETS)), dtype), name
 
 
@@ -52,7 +57,8 @@ def ports(rng: np.random.Generator, name: str) -> tuple[Port, ...]:
 
 
 def dims(robot: Robot, port: Port) -> tuple[int, ...]:
-    return port.shape({"nq": robot.nq, "nv": robot.nv, "n_bodies": len(robot.bodies), "n_frames": N_FRAMES})
+    sizes = {"nq": robot.nq, "nv": robot.nv, "n_bodies": len(robot.bodies), "n_frames": N_FRAMES}
+    return port.shape({**sizes, "n_contacts": N_CONTACTS, "n_rows": N_ROWS})
 
 
 def values(rng: np.random.Generator, robot: Robot, port: Port, batch: tuple[int, ...]) -> np.ndarray:
@@ -61,7 +67,9 @@ def values(rng: np.random.Generator, robot: Robot, port: Port, batch: tuple[int,
     if port.is_configuration:
         count = int(np.prod(batch, dtype=np.int64))
         return np.reshape(robot.random_state(count, rng).q, shape)
-    array = rng.uniform(-1.0, 1.0, shape)
+    if port.name == "active":
+        return rng.integers(0, 2, shape).astype(float)
+    array = rng.uniform(0.0 if port.name == "restitution" else -1.0, 1.0, shape)
     if rng.random() < 0.05 and array.size:
         array.flat[int(rng.integers(array.size))] = rng.choice([np.nan, np.inf, -np.inf, 1e300, 5e-324, -0.0])
     return array
