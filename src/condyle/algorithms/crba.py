@@ -49,6 +49,7 @@ def mass_entries(joint: Joint, force: Wrench, _: Inertia) -> Sequence[Sequence[S
 
 
 def force_up(joint: Joint, force: Wrench) -> Wrench:
+    """F in the axes and about the origin of the parent: Xᵀ F."""
     return Wrench(*joint.transform.force_to_parent(force))
 
 

@@ -15,6 +15,7 @@ FINE, WANTING, BAD_USE = 0, 1, 2
 COMMANDS = {
     "info": "the tree, sizes, masses and warnings of a robot",
     "check": "compare every function with the reference; the model's findings",
+    "explain": "how a function is computed: routes, steps, operations",
     "bench": "time each function over batch sizes",
     "export": "write the generated source of a robot's functions",
     "fpga": "simulate or report a robot's accelerator",

@@ -18,15 +18,18 @@ from condyle.trace.reference import Output
 from condyle.trace.structure import sizes
 
 
-def trace(tree: Tree, function: str, route: str, f_ext: bool = False, exact: bool = False) -> Program:
+def trace(
+    tree: Tree, function: str, route: str, f_ext: bool = False, exact: bool = False, graph: Graph | None = None
+) -> Program:
     """The straight-line Program of one function by one route, the tree's numbers inside it.
 
-    exact: of the tree as it is, also where a function's normal form is another one.
+    exact: of the tree as it is, also where a function's normal form is another one. graph: where its nodes go.
     """
     specification = FUNCTIONS[function]
     answers = arrays(tree, specification.named_outputs)
     swept = tree if exact else normal_form(tree, specification.normal_form)
-    return run(swept, function, specification.routes[route].run, arrays(tree, specification.ports(f_ext)), answers)
+    inputs = arrays(tree, specification.ports(f_ext))
+    return run(swept, function, specification.routes[route].run, inputs, answers, graph)
 
 
 def run(
@@ -35,9 +38,10 @@ def run(
     route: Callable[..., tuple[object, ...]],
     inputs: tuple[Array, ...],
     answers: tuple[Array, ...],
+    graph: Graph | None = None,
 ) -> Program:
     """The Program of any algorithm that takes these inputs and gives these answers."""
-    graph = Graph()
+    graph = Graph() if graph is None else graph
     outputs = cast("tuple[Output, ...]", route(Unrolled(tree, leaves(graph, inputs))))
     return graph.program(name, inputs, answers, entries(outputs))
 

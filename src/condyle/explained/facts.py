@@ -1,0 +1,175 @@
+"""What is to be said of a function: gathered from the router, from an attributed trace and from the assembler."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from math import inf
+
+from condyle.compile.routes import LONGEST, NOTHING, Router
+from condyle.compile.serial import Compiler
+from condyle.functions import FUNCTIONS
+from condyle.ir.count import Counts
+from condyle.ir.ops import LEAVES, OPERATIONS, TRIGONOMETRIC
+from condyle.ir.program import Program, operands
+from condyle.ir.sweep import Rolled
+from condyle.specification import Function
+from condyle.trace.attributed import Step, attributed, has_steps
+
+STRAIGHT, LOOPS, PRODUCTS = "straight-line code", "loops over the joints", "straight-line code and matrix products"
+
+
+@dataclass(frozen=True, slots=True)
+class RouteFacts:
+    """One way to compute the function. counts: of its straight-line code, None where nobody traced it. note: why."""
+
+    name: str
+    counts: Counts | None
+    note: str
+
+
+@dataclass(frozen=True, slots=True)
+class StepFacts:
+    """One step of the algorithm, and the operations that all joints' calls of it take."""
+
+    step: Step
+    counts: Counts
+
+
+@dataclass(frozen=True, slots=True)
+class Explained:
+    """One function of one robot.
+
+    line: what `explain` says of it. form: straight-line code, loops, or products. counts: operations of one state;
+    instructions: after multiply-adds are contracted. steps: in the order of the program, none where it is not
+    traced step by step; missing: why. code: of the machine code, in words. listing: a line an operation, with its step.
+    """
+
+    function: Function
+    line: str
+    form: str
+    counts: Counts | None
+    instructions: int
+    routes: Sequence[RouteFacts]
+    steps: Sequence[StepFacts]
+    missing: str
+    code: Mapping[str, str]
+    listing: Sequence[tuple[str, str]]
+
+
+def explained(compiler: Compiler, name: str, target: str, dtype: str, n: int = 256) -> Explained:
+    """All of it, for a batch of n states. name: a short name.
+
+    Straight-line code of the route is traced once more with its steps; what is too long for straight code is not.
+    """
+    function = FUNCTIONS[name]
+    line = compiler.line(name, target, dtype, n)
+    if function.repeat is not None or compiler.by_columns(name) or compiler.parts(name) or compiler.is_too_long(name):
+        return Explained(function, line, "", None, 0, (), (), "It is made of calls of other functions.", {}, ())
+    best = compiler.best(name, False)
+    form = STRAIGHT if isinstance(best.code, Program) else LOOPS if isinstance(best.code, Rolled) else PRODUCTS
+    missing = _missing(name, best.route, form)
+    program, of = (None, []) if missing else attributed(compiler.tree, name, best.route)
+    instructions = int(compiler.counts(name)["instructions"])
+    routes = _routes(compiler, name, best.route, form)
+    code = _machine_code(compiler, name, dtype) if form == STRAIGHT and target == "cpu" else {}
+    steps, listing = ((), ()) if program is None else (_steps(program, of), _listing(program, of))
+    return Explained(function, line, form, best.counts, instructions, routes, steps, missing, code, listing)
+
+
+def _missing(name: str, route: str, form: str) -> str:
+    """Why there are no steps; empty where there are."""
+    if form == LOOPS:
+        return "The steps run in loops over the joints; operations are counted for the loops as a whole."
+    if form == PRODUCTS or not has_steps(name, route):
+        return "This route is composed of other functions' programs, which are explained under their own names."
+    return ""
+
+
+def _routes(router: Router, name: str, best: str, form: str) -> list[RouteFacts]:
+    """All routes to the function, the best first, then by their operations."""
+    if form == LOOPS:
+        why = f"straight-line code would have more than {LONGEST:,} operations, or is slower than loops"
+        return [RouteFacts(best, None, f"taken, as loops: {why}")]
+    found = [_route(router, name, route, best) for route in FUNCTIONS[name].routes]
+    return sorted(found, key=lambda one: (one.name != best, one.counts.arithmetic if one.counts else inf, one.name))
+
+
+def _route(router: Router, name: str, route: str, best: str) -> RouteFacts:
+    of = FUNCTIONS[name].routes[route]
+    if not has_steps(name, route):
+        return RouteFacts(
+            route, router.best(name, False).counts if route == best else None, "taken: it is the only one"
+        )
+    if route not in router.serving(name):
+        return RouteFacts(route, None, "not possible: joints share coordinates (mimic joints)")
+    if router.estimate(of.size or NOTHING) > LONGEST:
+        return RouteFacts(route, None, "not traced: its estimate is too long")
+    counts = router.traced(name, route, False).counts
+    if route == best:
+        why = "it was named" if router.named(name) else "fewest products and sums"
+        return RouteFacts(route, counts, f"taken: {why}")
+    if route in router.candidates(name):
+        return RouteFacts(route, counts, "compared: more products and sums")
+    if of.baseline:
+        return RouteFacts(route, counts, "not compared: a baseline, which runs when it is named")
+    if of.shallow:
+        return RouteFacts(route, counts, "not compared: it gains on short branches only")
+    return RouteFacts(route, counts, "not compared: it is made with a route that was not the best for its part")
+
+
+def _steps(program: Program, of: Sequence[Step]) -> list[StepFacts]:
+    """Operations by step, in the order in which steps first appear."""
+    found: dict[Step, Counter[str]] = {}
+    angles: dict[tuple[int, ...], Step] = {}
+    for node, step in zip(program.nodes, of, strict=True):
+        if node[0] not in LEAVES:
+            found.setdefault(step, Counter())[node[0]] += 1
+        if node[0] in TRIGONOMETRIC:
+            angles.setdefault(operands(node), step)
+    turned = Counter(angles.values())
+    return [StepFacts(step, _counts(ops, turned[step])) for step, ops in found.items()]
+
+
+def _counts(ops: Counter[str], angles: int) -> Counts:
+    mul, add, div = (sum(n * getattr(OPERATIONS[op], kind) for op, n in ops.items()) for kind in ("mul", "add", "div"))
+    return Counts(mul, add, div, angles)
+
+
+def _listing(program: Program, of: Sequence[Step]) -> list[tuple[str, str]]:
+    """Each line of the program, and the step that it belongs to; inputs, constants and answers have none."""
+    from condyle.ir.show import show
+
+    lines = [line.strip() for line in show(program).splitlines()][1:-1]
+    names = ["" if node[0] in LEAVES else step.name for node, step in zip(program.nodes, of, strict=True)]
+    return [*zip(lines, [*names, *[""] * (len(lines) - len(names))], strict=True)]
+
+
+def _machine_code(compiler: Compiler, name: str, dtype: str) -> dict[str, str]:
+    """Of the kernel for many states."""
+    from condyle.backends.common.facts import bits_of
+    from condyle.backends.cpu import build
+
+    can = build.supported()
+    code = compiler.code(name, False)
+    if not can or not isinstance(code, Program):
+        return {}
+    from condyle.backends.cpu.assemble import assemble
+    from condyle.backends.cpu.code import SLOT
+
+    isa, bits = can[0], bits_of(dtype)
+    made = assemble(code, isa, bits)
+    instructions = [one for kernel in made.kernels for one in kernel.code]
+    stores = sum(one.op == "store" for one in instructions)
+    reads = sum(one.b >= SLOT for one in instructions if one.op != "store")
+    constants = len(made.constants) // (isa.vector_bytes if not isa.broadcast else bits // 8)
+    return {
+        "instruction set": f"{isa.name}: {isa.lanes(bits)} states of {dtype} in a register, {isa.registers} registers",
+        "instructions": f"{len(instructions):,} for {isa.lanes(bits)} states, loops over sines and cosines not counted",
+        "constants": f"{constants:,}",
+        "reads of memory": f"{reads:,}: inputs, and values that were spilled from registers",
+        "stores to memory": f"{stores:,}: answers ({len(code.outputs):,} entries), and values that are spilled",
+        "order of the operations": ", ".join(dict.fromkeys(kernel.order for kernel in made.kernels)),
+        "bytes of code": f"{len(made.text):,}",
+    }
