@@ -1,1 +1,1 @@
-"""The algorithms of rigid-body dynamics, each a few sweeps over the tree, on any scalar."""
+"""The algorithms of rigid-body dynamics, each a few sweeps over the tree, on any scalar; README.md says which file."""

@@ -10,7 +10,7 @@ from collections.abc import Callable, Sequence
 from typing import TypeAlias, TypeVar, cast
 
 from condyle.algorithms.joint import Joint
-from condyle.algorithms.sweeps import Entry, Field, Matrix, Meet, Vector
+from condyle.algorithms.sweeps import Entry, Field, Matrix, PairStep, Vector
 from condyle.algorithms.values import flat, like, plus
 from condyle.errors import UnsupportedError
 from condyle.ir import sweep as ir
@@ -130,11 +130,11 @@ class Rolling:
     def pairs(
         self,
         start: Callable[..., T],
-        meet: Meet,
+        meet: PairStep,
         rise: Callable[[Joint, T], T],
         entries: Sequence[Entry],
         *given: Field[object],
-        own: Meet | None = None,
+        own: PairStep | None = None,
     ) -> Sequence[Matrix]:
         names = [self._matrix() for _ in range(1 + max(entry.matrix for entry in entries))]
         outside, self.scope = self.scope, self.scope.columns(unit=True)

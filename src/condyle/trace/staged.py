@@ -9,7 +9,7 @@ from typing import NamedTuple, TypeVar, cast
 from condyle.algorithms.joint import Joint
 from condyle.algorithms.ltl import Factors, held
 from condyle.algorithms.matrix import SparseMatrix
-from condyle.algorithms.sweeps import Entry, Field, Meet
+from condyle.algorithms.sweeps import Entry, Field, PairStep
 from condyle.algorithms.unrolled import Unrolled
 from condyle.ir.expr import Expr, Graph
 from condyle.ir.ops import Node
@@ -109,11 +109,11 @@ class _Stages(Unrolled):
     def pairs(
         self,
         start: Callable[..., T],
-        meet: Meet,
+        meet: PairStep,
         rise: Callable[[Joint, T], T],
         entries: Sequence[Entry],
         *given: Field[object],
-        own: Meet | None = None,
+        own: PairStep | None = None,
     ) -> Sequence[SparseMatrix]:
         staged = (self._at("b", start), self._at("b", meet), self._at("b", rise))
         at_start = None if own is None else self._at("b", own)

@@ -12,6 +12,7 @@ from typing import NamedTuple
 from condyle.algorithms import rnea_derivatives as closed
 from condyle.algorithms.crba import unit_force
 from condyle.algorithms.joint import NO_BODY, Dof, Inertia, Joint
+from condyle.algorithms.kinematics import turned
 from condyle.algorithms.parallel.inverse_dynamics import (
     VECTORS,
     Rates,
@@ -33,6 +34,7 @@ from condyle.spatial import twist
 from condyle.spatial import vector as vec
 from condyle.spatial.rotation import Full, Identity
 from condyle.spatial.transform import Transform
+from condyle.spatial.twist import Pair
 from condyle.spatial.vector import ONE, Matrix, Symmetric, Vector
 
 
@@ -41,7 +43,7 @@ class Record(NamedTuple):
     seen from the root link."""
 
     carried: Carried
-    motion: Wrench
+    motion: Pair
     column: Column
     place: Vector
 
@@ -50,7 +52,7 @@ class MassRecord(NamedTuple):
     """The same for the mass matrix: I S, S, and armature."""
 
     inertia: Wrench
-    motion: Wrench
+    motion: Pair
     place: Vector
     armature: Scalar
 
@@ -77,9 +79,9 @@ class Moments(NamedTuple):
 
 
 RECORD = Record(
-    Carried(NO_FORCE, vec.ZERO, NO_FORCE, NO_FORCE), NO_FORCE, Column(NO_FORCE, NO_FORCE, NO_FORCE), vec.ZERO
+    Carried(NO_FORCE, vec.ZERO, NO_FORCE, NO_FORCE), twist.ZERO, Column(twist.ZERO, twist.ZERO, twist.ZERO), vec.ZERO
 )
-MASS_RECORD = MassRecord(NO_FORCE, NO_FORCE, vec.ZERO, number(0.0))
+MASS_RECORD = MassRecord(NO_FORCE, twist.ZERO, vec.ZERO, number(0.0))
 SECOND = Sums(vec.ZERO_SYMMETRIC)
 LINEAR, QUADRATIC = Sums(Linear(vec.ZERO, vec.ZERO)), Sums(Quadratic(vec.ZERO_MATRIX, vec.ZERO_SYMMETRIC))
 
@@ -226,12 +228,10 @@ def _record(
     columns = closed.columns(joint, state)
     world = Joint(Transform(own, vec.ZERO), (), joint.inertia, True)
 
-    def out(pair: Wrench | tuple[Vector, Vector]) -> Wrench:
-        return Wrench(vec.times(axes, pair[0]), vec.times(axes, pair[1]))
-
     def record(k: int, dof: Dof) -> Record:
         start = closed.start(joint, k, columns, inertia, momentum, into_own(axes, force))
-        return Record(closed.rise(world, start), out(dof.column), Column(*map(out, columns[k])), place)
+        rate, rate2, both = (turned(axes, column) for column in columns[k])
+        return Record(closed.rise(world, start), turned(axes, dof.column), Column(rate, rate2, both), place)
 
     return tuple(record(k, dof) for k, dof in enumerate(joint.dofs))
 
@@ -242,10 +242,7 @@ def _mass_record(
     back = Full(axes)
     inertia = Inertia(mass, back.back(first), back.back_symmetric(second))
 
-    def out(pair: Wrench | tuple[Vector, Vector]) -> Wrench:
-        return Wrench(vec.times(axes, pair[0]), vec.times(axes, pair[1]))
-
     return tuple(
-        MassRecord(out(unit_force(joint, k, inertia)), out(dof.column), place, dof.armature)
+        MassRecord(Wrench(*turned(axes, unit_force(joint, k, inertia))), turned(axes, dof.column), place, dof.armature)
         for k, dof in enumerate(joint.dofs)
     )
