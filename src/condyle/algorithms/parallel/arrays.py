@@ -157,7 +157,7 @@ class ArrayLinks:
 
     def outward(self, semigroup: Semigroup[T], elements: T) -> T:
         for row in self.exchange["ancestors"]:
-            elements = self.meet(row, lambda tip, base: semigroup.combine(base, tip), elements, elements)
+            elements = self.with_partner(row, lambda tip, base: semigroup.combine(base, tip), elements, elements)
         return elements
 
     def inward(self, semigroup: Branching[T], elements: T) -> T:
@@ -165,10 +165,10 @@ class ArrayLinks:
             branches = min(row) < NONE  # a row names links along paths, or branches
             partners = [-2 - i if i < NONE else NONE for i in row] if branches else row
             other = semigroup.handed(elements) if branches else elements
-            elements = self.meet(partners, semigroup.combine, elements, other)
+            elements = self.with_partner(partners, semigroup.combine, elements, other)
         return elements
 
-    def meet(self, partners: Sequence[int], step: Callable[[T, U], T], value: T, other: U) -> T:
+    def with_partner(self, partners: Sequence[int], step: Callable[[T, U], T], value: T, other: U) -> T:
         row = np.array(partners, np.int64)
         those = np.flatnonzero(row >= 0)
         return stored(value, those, step(taken(value, those), taken(other, row[those])))

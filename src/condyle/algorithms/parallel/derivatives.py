@@ -232,8 +232,8 @@ def _record(
 
     def record(k: int, dof: Dof) -> Record:
         start = closed.start(joint, k, columns, inertia, momentum, into_own(axes, force))
-        rate, rate2, both = (turned(axes, column) for column in columns[k])
-        return Record(closed.rise(world, start), turned(axes, dof.column), Column(rate, rate2, both), origin)
+        of_column = (turned(axes, column) for column in columns[k])
+        return Record(closed.rise(world, start), turned(axes, dof.column), Column(*of_column), origin)
 
     return tuple(record(k, dof) for k, dof in enumerate(joint.dofs))
 

@@ -80,9 +80,9 @@ class Links(Protocol):
         """For every link the sum of the values of its children."""
         ...
 
-    def meet(self, partners: Sequence[int], step: Callable[[T, U], T], value: T, other: U) -> T:
-        """For every link with a partner step(value, `other` of the partner), for others the value, which may be
-        overwritten. partners: a link for each link, -1 for none."""
+    def with_partner(self, partners: Sequence[int], step: Callable[[T, U], T], value: T, other: U) -> T:
+        """step(value, `other` of the partner) for every link with a partner, the value for others. partners: a link for
+        each link, -1 for none. The value may be overwritten."""
         ...
 
 

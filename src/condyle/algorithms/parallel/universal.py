@@ -46,14 +46,14 @@ class Universal:
         if not self.some:
             return segments
         hinges = self.links.each(_hinge, known, tau)
-        segments = self.links.meet(self.first, _joined, segments, hinges)
-        return self.links.meet(self.second, _empty, segments, hinges)
+        segments = self.links.with_partner(self.first, _joined, segments, hinges)
+        return self.links.with_partner(self.second, _empty, segments, hinges)
 
     def parted(self, load: Load, known: Bias, tau: OfJoints) -> Load:
         """The load that the second link alone passes to the first."""
         if not self.some:
             return load
-        return self.links.meet(self.second, _handed, load, self.links.each(_second, known, load, tau))
+        return self.links.with_partner(self.second, _handed, load, self.links.each(_second, known, load, tau))
 
 
 def _turns(joint: Joint) -> bool:

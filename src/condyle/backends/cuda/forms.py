@@ -36,7 +36,7 @@ class Form:
 
 
 LINK_PARALLEL = Form(0)
-"""Lanes are links, or chunks of a chain of links: see the folder `links`."""
+"""Lanes are links, or segments of a chain of links: see the folder `links`."""
 
 
 class Request(NamedTuple):
