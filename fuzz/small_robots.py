@@ -15,7 +15,7 @@ TARGETS = ("cpu", "cpu", "cpu", "cpu", "cpu", "numpy", "numpy")
 C_FUNCTIONS = ("id", "m")
 """The functions tried on target c, whose compiler takes seconds."""
 N_FRAMES = 2
-"""The number of frames that functions of frames are compiled for."""
+"""Frames that functions of frames answer for."""
 
 
 @cache
