@@ -1,1 +1,1 @@
-"""Fuzzers: hostile input for every door of the package. `python -m fuzz --help` says how to run them."""
+"""Fuzzers: invalid and damaged input for all public interfaces. `python -m fuzz --help` says how to run them."""

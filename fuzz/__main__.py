@@ -1,4 +1,4 @@
-"""python -m fuzz NAME --seconds N: attacks one door of the package; exit status 1 if something was found."""
+"""python -m fuzz NAME --seconds N: runs one fuzzer; exit status 1 if it found something."""
 
 from __future__ import annotations
 

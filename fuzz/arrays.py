@@ -1,4 +1,4 @@
-"""Odd arrays against every function."""
+"""Calls of every function with unusual and invalid arrays."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ NEAR = {"float64": 1e-7, "float32": 3e-2}
 
 
 def case(rng: Rng, folder: Path) -> None:
-    """One call: all of it allowed, or something in it not."""
+    """One call, with valid arguments or with one that is invalid."""
     robot, dyn, name = robots.chosen(rng)
     ports = robots.ports(rng, name)
     if rng.random() < 0.03:
@@ -56,7 +56,7 @@ def allowed(port: Port, argument: object) -> bool:
 
 
 def part(rng: Rng, batch: tuple[int, ...]) -> tuple[int, ...]:
-    """Batch dimensions that broadcast to these; often the same."""
+    """Batch dimensions that broadcast to `batch`; often `batch` itself."""
     if rng.random() < 0.5:
         return batch
     kept = batch[int(rng.integers(len(batch) + 1)) :]
@@ -75,7 +75,7 @@ def chosen_out(
 def call(
     rng: Rng, dyn: Dynamics, name: str, ports: Sequence[Port], given: Sequence[odd.Given], out: outs.Out | None
 ) -> None:
-    """The call, by position or by name, and what must come of it."""
+    """Calls by position or by name and checks the result, or that it was refused."""
     method = dyn.function(name)
     words = {} if out is None else {"out": out.argument}
     refused = [type(x.argument).__name__ for x in given if x.numbers is None]
@@ -106,7 +106,7 @@ def check_out(results: Sequence[np.ndarray], out: outs.Out | None) -> None:
 
 
 def compare(rng: Rng, dyn: Dynamics, name: str, numbers: Sequence[np.ndarray], results: Sequence[np.ndarray]) -> None:
-    """With the call on plain arrays of one batch shape, to the bit; rarely with the reference too."""
+    """Compares with the call on C-ordered arrays of one batch shape, bit by bit; rarely with the reference too."""
     dims = [len(port.dims) for port in FUNCTIONS[name].ports(len(numbers) > len(FUNCTIONS[name].inputs))]
     batch = broadcast([x.shape[: x.ndim - d] for x, d in zip(numbers, dims, strict=True)])
     assert batch is not None

@@ -1,4 +1,4 @@
-"""Odd arrays: the same numbers in odd memory, which every call must take, and what every call must refuse."""
+"""Arguments that every call must accept, the same numbers in unusual memory layouts, and some that it must refuse."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ Rng = np.random.Generator
 
 
 class Given(NamedTuple):
-    """One argument: what is passed, the numbers in it (None: it must be refused), and bytes that must not change."""
+    """One argument: the object passed, its numbers (None: it must be refused), and bytes that must not change."""
 
     argument: object
     numbers: np.ndarray | None
@@ -24,7 +24,7 @@ class Given(NamedTuple):
 
 
 class Lends:
-    """Not an array, but lends itself as one."""
+    """Not an array, but has `__array__`."""
 
     def __init__(self, array: np.ndarray) -> None:
         self._array = array
@@ -34,7 +34,7 @@ class Lends:
 
 
 class Unwilling:
-    """Says that it is an array, and raises."""
+    """Its `__array__` raises."""
 
     def __init__(self, error: Exception) -> None:
         self._error = error
@@ -44,11 +44,11 @@ class Unwilling:
 
 
 class Sub(np.ndarray):
-    """A subclass that answers nothing itself."""
+    """A subclass of ndarray that overrides nothing."""
 
 
 def bytes_of(array: np.ndarray) -> np.ndarray | None:
-    """All memory behind an array, as bytes; of a mapping the array itself."""
+    """All memory of an array and its bases, as bytes; for mapped memory only the array's own."""
     while isinstance(array.base, np.ndarray) and not isinstance(array.base.base, (mmap.mmap, memoryview)):
         array = array.base
     contiguous = array.flags.c_contiguous and array.ndim > 0
@@ -74,7 +74,7 @@ def permuted(rng: Rng, x: np.ndarray) -> np.ndarray:
 
 
 def one_for_all(rng: Rng, x: np.ndarray) -> np.ndarray:
-    """Zero strides along some dimensions; the numbers are others then."""
+    """Zero strides along some dimensions, which changes the numbers."""
     part = x[tuple(slice(0, 1) if rng.random() < 0.5 and length else slice(None) for length in x.shape)]
     return np.broadcast_to(part, x.shape)
 
@@ -134,7 +134,7 @@ def in_a_file(x: np.ndarray, folder: Path) -> np.ndarray:
 
 
 def good(rng: Rng, x: np.ndarray, dtype: np.dtype[np.floating], folder: Path) -> Given:
-    """Numbers of a port as something that must be taken."""
+    """An argument with a port's numbers that must be accepted."""
     kind = rng.random()
     if kind < 0.06:
         whole = np.round(np.nan_to_num(x, posinf=1, neginf=-1).clip(-9, 9)).astype(str(rng.choice(["i1", "i4", ">i8"])))
@@ -157,7 +157,7 @@ def good(rng: Rng, x: np.ndarray, dtype: np.dtype[np.floating], folder: Path) ->
 
 
 def bad(rng: Rng, x: np.ndarray, dtype: np.dtype[np.floating], size: tuple[int, ...]) -> Given:
-    """Something in its place that must be refused with one of condyle's own errors."""
+    """An argument that must be refused with one of condyle's own errors."""
     other = np.dtype("float32" if dtype == np.float64 else "float64")
     x, last = x.astype(dtype), size[-1] if size else 1
     wrong: list[Callable[[], object]] = [

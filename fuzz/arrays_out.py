@@ -1,4 +1,4 @@
-"""Arrays for out=: such as must be filled, and nothing beside them, and such as must be refused."""
+"""Arguments for out=: arrays that must be filled, without writing beside them, and some that must be refused."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ Shapes = Sequence[tuple[int, ...]]
 
 
 class Out(NamedTuple):
-    """What is passed as out=, its arrays where they must be filled, and memory to look at afterwards."""
+    """An argument for out=; its arrays, or None if it must be refused; the guarded memory to check after the call."""
 
     argument: object
     arrays: tuple[np.ndarray, ...] | None
@@ -24,7 +24,7 @@ class Out(NamedTuple):
 
 
 def fenced(rng: Rng, shape: tuple[int, ...], dtype: np.dtype[np.floating]) -> tuple[np.ndarray, Guarded]:
-    """In guarded memory, in C order or in another one, with gaps or without."""
+    """An array in guarded memory, in C order or in another one, with gaps or without, and the memory."""
     how = rng.random()
     if how < 0.7 or not shape:
         return guarded(shape, dtype, at_end=bool(rng.random() < 0.7))
@@ -40,7 +40,7 @@ def fenced(rng: Rng, shape: tuple[int, ...], dtype: np.dtype[np.floating]) -> tu
 
 
 def good(rng: Rng, name: str, shapes: Shapes, dtype: np.dtype[np.floating]) -> Out:
-    """Arrays that must be filled, as an array, a tuple, a list or the named tuple that calls give."""
+    """Arrays that must be filled, as an array, a tuple, a list or the named tuple that calls return."""
     made = [fenced(rng, shape, dtype) for shape in shapes]
     arrays = tuple(array for array, _ in made)
     forms: list[object] = [arrays, list(arrays)]
@@ -52,7 +52,7 @@ def good(rng: Rng, name: str, shapes: Shapes, dtype: np.dtype[np.floating]) -> O
 
 
 def bad(rng: Rng, shapes: Shapes, dtype: np.dtype[np.floating], inputs: Sequence[object]) -> Out:
-    """Something that must be refused; `inputs` may be overlapped."""
+    """An argument that must be refused; it may overlap `inputs`."""
     other = np.dtype("float32" if dtype == np.float64 else "float64")
     arrays = [np.zeros(shape, dtype) for shape in shapes]
     rest = arrays[1:]
@@ -89,7 +89,7 @@ def _may_lie_under(x: object, shape: tuple[int, ...], dtype: np.dtype[np.floatin
 
 
 def _over(x: object, shape: tuple[int, ...], rest: list[np.ndarray]) -> Callable[[], object]:
-    """The last bytes of an input as the first output."""
+    """An out= whose first array is the last bytes of an input."""
     assert isinstance(x, np.ndarray)
     flat = x.view(np.ndarray).reshape(-1)
     return lambda: [flat[len(flat) - int(np.prod(shape)) :].reshape(shape), *rest]

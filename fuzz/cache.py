@@ -29,7 +29,7 @@ NAMES = ("a", "b", "c")
 
 
 def case(rng: np.random.Generator, folder: Path) -> None:
-    """Entries, damage, and every use of the cache: one after another, beside each other, or with a process killed."""
+    """Damage to the cache and calls of it: in turns, at the same time, or with a process killed."""
     root = folder / "cache"
     os.environ["CONDYLE_CACHE_DIR"] = str(root)
     os.environ["CONDYLE_CACHE_MAX_MB"] = str(rng.choice(["", "512", "0.01", "0", "nan", "-1", "1e300", "x"]))
@@ -52,19 +52,19 @@ def content(name: str) -> bytes:
 
 
 def get(name: str) -> None:
-    """`fetch` gives the right bytes."""
+    """Checks that `fetch` returns the right bytes."""
     found = cache.fetch((name,), name, lambda path: path.write_bytes(content(name)) and None)
     assert found == content(name), f"fetch({name!r}) gave {found[:40]!r}"
 
 
 def look(name: str) -> None:
-    """`look` gives nothing or the right bytes."""
+    """Checks that `look` returns None or the right bytes."""
     found = cache.look((name,))
     assert found in (None, content(name)), f"look({name!r}) gave {found[:40] if found else found!r}"
 
 
 def use(rng: np.random.Generator) -> None:
-    """One call of the cache by chance."""
+    """One random call of the cache."""
     name, way = str(rng.choice(NAMES)), int(rng.integers(5))
     if way == 0:
         get(name)
@@ -79,7 +79,8 @@ def use(rng: np.random.Generator) -> None:
 
 
 def plain(rng: np.random.Generator, root: Path) -> None:
-    """Damage and use in turns; a folder that is refused is an error and stays as it is, all else is made again."""
+    """Damage and calls in turns: an unsafe folder must be refused with an error; damaged entries must be built
+    again."""
     for name in NAMES[: int(rng.integers(1, 4))]:
         cache.keep((name,), name, content(name))
     for _ in range(int(rng.integers(1, 5))):
@@ -98,7 +99,7 @@ def plain(rng: np.random.Generator, root: Path) -> None:
 
 
 def robot(rng: np.random.Generator, root: Path) -> None:
-    """A function of a robot, from machine code that was kept and damaged."""
+    """Calls a robot's function while its cached machine code is damaged."""
     whole = False
     for _ in range(3):
         dyn = ROBOT.compile(target="cpu")
@@ -109,7 +110,7 @@ def robot(rng: np.random.Generator, root: Path) -> None:
 
 
 def beside(rng: np.random.Generator, root: Path) -> None:
-    """Things vanish and move in the folder while it is used."""
+    """Calls the cache while another thread damages its entries."""
     seed, stop = int(rng.integers(2**31)), threading.Event()
 
     def meddle() -> None:
@@ -131,7 +132,7 @@ def beside(rng: np.random.Generator, root: Path) -> None:
 
 
 def killed(rng: np.random.Generator, root: Path) -> None:
-    """A process is killed at any moment of its work; what is left hinders nobody."""
+    """Kills a process at a random moment of writing; the cache must still work."""
     delay, child = float(rng.uniform(0.0, 0.01)), os.fork()
     if child == 0:
         with contextlib.suppress(BaseException):

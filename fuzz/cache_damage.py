@@ -1,4 +1,4 @@
-"""What may happen to a cache folder."""
+"""Kinds of damage to a cache folder."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ JSON = (b"[" * 4000, b"[" * 100_000, b"{}", b"[]", b"null", b"1e999", b"\xff\xfe
 
 
 def tree(folder: Path) -> dict[str, tuple[object, ...]]:
-    """What is in a folder: modes, times and contents."""
+    """Modes, times and contents of all files in a folder."""
     found: dict[str, tuple[object, ...]] = {}
     for path in sorted(folder.rglob("*")):
         status = path.lstat()
@@ -30,7 +30,8 @@ def tree(folder: Path) -> dict[str, tuple[object, ...]]:
 def damage(rng: np.random.Generator, root: Path, outside: Path, entries_only: bool = False) -> bool:
     """One change; True if the folder itself was changed, so that it may be refused.
 
-    entries_only: while the cache is used. Who exchanges the folder to build in for a link then, is this user.
+    entries_only: leaves the folder itself alone, for damage while the cache is in use. Only this user could then
+    replace the build folder by a link.
     """
     if not entries_only and rng.random() < 0.1:
         with contextlib.suppress(OSError):
@@ -53,7 +54,7 @@ def damage(rng: np.random.Generator, root: Path, outside: Path, entries_only: bo
 
 
 def folder(rng: np.random.Generator, root: Path, outside: Path) -> None:
-    """The cache folder or its parent."""
+    """Changes the mode of the cache folder or its parent, or replaces the cache folder."""
     way = int(rng.integers(5))
     if way == 0 and root.is_dir() and not root.is_symlink():
         root.chmod(int(rng.choice([0o777, 0o770, 0o702, 0o1777, 0o500, 0])))
@@ -70,7 +71,7 @@ def folder(rng: np.random.Generator, root: Path, outside: Path) -> None:
 
 
 def replaced(rng: np.random.Generator, place: Path, outside: Path) -> None:
-    """Something else stands where an entry or a file stood."""
+    """Replaces an entry or a file by something else."""
     way = int(rng.integers(8))
     if way == 0 and place.exists() and not place.is_symlink():
         place.chmod(int(rng.choice([0, 0o400, 0o777, 0o666])))
@@ -104,7 +105,7 @@ def put(file: Path, data: bytes) -> None:
 
 
 def inside(rng: np.random.Generator, file: Path, places: list[Path], outside: Path) -> None:
-    """One of the two files of an entry; both where a whole entry is planted."""
+    """Damages one of the two files of an entry, or plants a whole entry."""
     way = int(rng.integers(8))
     data = file.read_bytes() if file.is_file() and file.stat().st_size < 1 << 20 else b""
     if way == 0 and data:
@@ -128,7 +129,7 @@ def inside(rng: np.random.Generator, file: Path, places: list[Path], outside: Pa
 
 
 def swap(one: Path, other: Path) -> None:
-    """Two entries, or two files, change names."""
+    """Exchanges the names of two entries, or of two files."""
     if one != other and one.exists() and other.exists():
         aside = one.with_name("moved")
         one.rename(aside)
@@ -145,7 +146,7 @@ def plant(rng: np.random.Generator, place: Path) -> None:
 
 
 def odd_json(rng: np.random.Generator, data: bytes) -> bytes:
-    """A text of no use, or a manifest with a value of another kind."""
+    """Invalid text, or a manifest with a value of another type."""
     if rng.random() < 0.5:
         return JSON[int(rng.integers(len(JSON)))]
     with contextlib.suppress(ValueError, RecursionError):

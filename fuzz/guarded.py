@@ -1,4 +1,4 @@
-"""Arrays between two pages that nobody may touch: reading or writing beyond them ends the process at once."""
+"""Arrays between two protected pages: reading or writing beyond the array's pages ends the process with a signal."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ _libc.mprotect.argtypes = ctypes.c_void_p, ctypes.c_size_t, ctypes.c_int
 class Guarded:
     """Memory for one array; `array` is its bytes, at the end of the pages or at their beginning.
 
-    What is left of the pages is filled with a pattern, which `check` looks at.
+    The rest of the pages is filled with a pattern, which `check` verifies.
     """
 
     def __init__(self, size: int, at_end: bool) -> None:
@@ -35,7 +35,7 @@ class Guarded:
                 raise OSError(ctypes.get_errno(), "mprotect")
 
     def check(self) -> None:
-        """AssertionError where something was written beside the array."""
+        """Raises AssertionError if something was written beside the array."""
         before = self._whole[PAGE : self._begin]
         after = self._whole[self._begin + len(self.array) : PAGE + self._inner]
         assert (before == PATTERN).all() and (after == PATTERN).all(), "bytes beside an array were written"

@@ -29,7 +29,7 @@ NEAR = 1e-9  # of the largest entry of M and of the inertias: what a damaged fil
 
 
 def case(rng: np.random.Generator, folder: Path) -> None:
-    """One file with a few changes, loaded with options by chance; what loads is compared with MuJoCo."""
+    """One file with a few changes, loaded with random options; if it loads, it is compared with MuJoCo."""
     model = lay_out(rng, folder)
     floating, ignore = rng.random() < 0.2, rng.random() < 0.8
     assets = (folder / "meshes",) if rng.random() < 0.3 else ()
@@ -91,7 +91,7 @@ def block() -> bytes:
 
 
 def check_numbers(robot: Robot) -> None:
-    """Only limits may be infinite."""
+    """Checks that only limits are infinite."""
     for body in robot.bodies:
         for value in (body.mass, body.com, body.inertia):
             assert np.isfinite(value).all(), f"body {body.name!r}: {value}"
@@ -105,7 +105,7 @@ def check_numbers(robot: Robot) -> None:
 
 
 def check_mass_matrix(robot: Robot, model: Path, folder: Path) -> None:
-    """M at three states against MuJoCo's, which runs on the same file in a process of its own."""
+    """Compares M at three states with MuJoCo's of the same file, which runs in another process."""
     q, _ = robot.random_state(3, 0)
     np.save(folder / "q.npy", q)
     kinds = [("free", "spherical").index(joint.type) if joint.nq > 1 else 2 for joint in robot.joints]

@@ -1,4 +1,4 @@
-"""Changes of an MJCF tree that keep it a tree of elements: what a careless or a hostile hand would write."""
+"""Changes of an MJCF tree that keep it well-formed XML: mistakes and hostile content."""
 
 from __future__ import annotations
 
@@ -128,7 +128,7 @@ REPLACED = (
 
 
 def change(root: Element, rng: np.random.Generator) -> None:
-    """One change somewhere."""
+    """Makes one change at a random place."""
     elements = list(root.iter())
     at = elements[int(rng.integers(len(elements)))]
     kinds = (_number, _name, _file, _add, _copy, _drop, _move, _deep, _swap)
@@ -141,7 +141,7 @@ def _pick(words: tuple[str, ...], rng: np.random.Generator) -> str:
 
 
 def _number(root: Element, at: Element, rng: np.random.Generator) -> None:
-    """One word of a number, in another spelling or size."""
+    """Changes the spelling or size of one number."""
     keys = [key for key, value in at.attrib.items() if value[:1] in "-.0123456789"]
     if keys:
         key = keys[int(rng.integers(len(keys)))]

@@ -1,4 +1,4 @@
-"""MuJoCo's own M of a file, in a process that may die: python mjcf_twin.py MODEL FOLDER."""
+"""MuJoCo's M of a file, in a process that may crash: python mjcf_twin.py MODEL FOLDER."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ def main(model_path: str, folder: Path) -> None:
 
 
 def positions(q: np.ndarray, kinds: np.ndarray) -> np.ndarray:
-    """MuJoCo's q: quaternions begin with w."""
+    """MuJoCo's q from ours: its quaternions begin with w."""
     out, at = q.copy(), 0
     for kind in kinds:
         first = at + (3 if kind == 0 else 0)

@@ -1,4 +1,4 @@
-"""Packed arrays: mixed, changed, damaged, pickled, against dense ones."""
+"""Calls with packed arrays that were mixed, changed, damaged or pickled, compared with dense ones."""
 
 from __future__ import annotations
 
@@ -40,7 +40,8 @@ def case(rng: Rng, folder: Path) -> None:
 
 
 def symmetric(ports: Sequence[Port], dense: list[np.ndarray]) -> None:
-    """Such a port keeps one triangle: the other one has to be its image, and what nothing couples zero."""
+    """Replaces symmetric matrices by the identity: packed ports store one triangle, only entries that can be
+    nonzero."""
     for k, port in enumerate(ports):
         if port.symmetric:
             dense[k] = np.zeros_like(dense[k]) + np.eye(dense[k].shape[-1], dtype=dense[k].dtype)
@@ -49,7 +50,7 @@ def symmetric(ports: Sequence[Port], dense: list[np.ndarray]) -> None:
 def answered(
     rng: Rng, dyn: Dynamics, name: str, ports: Sequence[Port], dense: Sequence[np.ndarray], packed: Sequence[Packed]
 ) -> None:
-    """The same bits as of dense arrays; a wrench for all states may stay dense."""
+    """A valid call: its result has the same bits as that of dense arrays. Forces f_ext may stay dense."""
     method, given = dyn.function(name), [travelled(rng, x) for x in packed]
     before = [x.blocks.copy() for x in given]
     words: dict[str, object] = {}
@@ -73,7 +74,7 @@ def answered(
 
 
 def travelled(rng: Rng, x: Packed) -> Packed:
-    """The same array, perhaps through a pickle, copied, with other numbers in lanes that mean nothing, or read-only."""
+    """The same array, perhaps pickled and loaded, copied, with other numbers in padding lanes, or read-only."""
     kind = rng.random()
     if kind < 0.15:
         return pickle.loads(pickle.dumps(x, protocol=int(rng.integers(2, 6))))
@@ -88,7 +89,7 @@ def travelled(rng: Rng, x: Packed) -> Packed:
 
 
 def refused(rng: Rng, robot: Robot, dyn: Dynamics, name: str, ports: Sequence[Port], packed: list[Packed]) -> None:
-    """One argument is wrong: condyle's own error, and no answer."""
+    """A call with one invalid argument: it must raise condyle's own error."""
     k = int(rng.integers(len(packed)))
     wrong = spoilt(rng, robot, dyn, ports[k], packed[k])
     words: dict[str, object] = {}
@@ -107,7 +108,7 @@ def refused(rng: Rng, robot: Robot, dyn: Dynamics, name: str, ports: Sequence[Po
 
 
 def spoilt(rng: Rng, robot: Robot, dyn: Dynamics, port: Port, x: Packed) -> object:
-    """What is no such packed array of this batch."""
+    """An argument that is not a packed array of this port and batch."""
     n, number = int(np.prod(x.batch)), int(rng.integers(len(robots.robots())))
     dtype = "float32" if dyn.dtype == np.float64 else "float64"
     other = robots.compiled(number, str(rng.choice(robots.TARGETS)), dtype)

@@ -1,4 +1,4 @@
-"""Runs the cases of one fuzzer in a child process, so that a crash or a hang is found like any wrong answer.
+"""Runs the cases of one fuzzer in a child process, so that crashes and hangs are found like wrong results.
 
 A fuzzer is a module of this folder with a line `WHAT` and a function `case(rng, folder)`, which raises when it finds
 something. Case k of seed s gets the generator `numpy.random.default_rng([s, k])` and an empty folder, and nothing else,
@@ -38,7 +38,7 @@ class Fuzzer(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class Found:
-    """One case in which something was found, and what was seen of it."""
+    """One case in which something was found, and its message."""
 
     case: int
     what: str
@@ -46,7 +46,7 @@ class Found:
 
 @dataclass(frozen=True, slots=True)
 class Outcome:
-    """What one attack came to; `found` is empty if all is well."""
+    """The result of one run of a fuzzer; `found` is empty if nothing was found."""
 
     name: str
     what: str
@@ -76,7 +76,7 @@ def load(name: str) -> Fuzzer:
 
 
 def replay(name: str, seed: int, case: int) -> None:
-    """Runs one case here; raises what it finds."""
+    """Runs one case in this process; an error that it finds is raised."""
     with tempfile.TemporaryDirectory(prefix="condyle-fuzz-") as folder:
         load(name).case(np.random.default_rng([seed, case]), Path(folder))
 
@@ -94,7 +94,7 @@ def attack(name: str, seed: int, seconds: float) -> Outcome:
 
 
 class _Child:
-    """A process that runs cases from `first` on and says the number of each before it starts."""
+    """A process that runs cases from `first` on and writes the number of each to a pipe before it starts."""
 
     def __init__(self, name: str, seed: int, first: int) -> None:
         self.case, self.started = first, False
@@ -127,7 +127,7 @@ class _Child:
         self.folder.cleanup()
 
     def watch(self, end: float) -> tuple[int, Found | None]:
-        """The case to go on with, and what was found; returns at `end`, or as soon as something is found."""
+        """The next case to run, and what was found; returns at `end`, or as soon as something is found."""
         while True:
             limit = LONGEST_CASE_S if self.started else LONGEST_START_S
             ready, _, _ = select.select([self.said], [], [], limit)
@@ -149,6 +149,6 @@ class _Child:
 
 
 def progress(case: int) -> None:
-    """How far it is, on a terminal only."""
+    """Prints the number of the case, on a terminal only."""
     if sys.stderr.isatty():
         print(f"\r{case} cases", end="", file=sys.stderr, flush=True)

@@ -1,4 +1,4 @@
-"""Small robots, compiled once a process, and states for them; together they have every type of joint."""
+"""Small robots, compiled once a process, and states for them; together they have every joint type."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from condyle.specification import Port
 
 TARGETS = ("cpu", "cpu", "cpu", "cpu", "cpu", "numpy", "numpy")
 C_FUNCTIONS = ("id", "m")
-"""What is tried on target c, whose compiler takes seconds."""
+"""The functions tried on target c, whose compiler takes seconds."""
 N_FRAMES = 2
 """Frames that functions of frames answer for."""
 N_CONTACTS, N_ROWS = 2, 6
@@ -22,7 +22,7 @@ N_CONTACTS, N_ROWS = 2, 6
 
 @cache
 def robots() -> tuple[Robot, ...]:
-    """Fixed and floating, of two or three joints."""
+    """Robots with a fixed and with a floating base, of two or three joints."""
     kinds = (
         ("revolute", "prismatic"),
         ("spherical", "planar"),
@@ -52,7 +52,7 @@ def chosen(rng: np.random.Generator) -> tuple[Robot, Dynamics, str]:
 
 
 def ports(rng: np.random.Generator, name: str) -> tuple[Port, ...]:
-    """Of a call of this function, sometimes with external forces."""
+    """The input ports of a call of this function, sometimes with external forces."""
     return FUNCTIONS[name].ports(FUNCTIONS[name].takes_f_ext and bool(rng.random() < 0.4))
 
 

@@ -1,4 +1,4 @@
-"""URDF files: well-formed ones with changes, loaded, checked, written back, exported."""
+"""Changed URDF files: loaded, checked, written back, exported."""
 
 from __future__ import annotations
 
@@ -69,7 +69,7 @@ def case(rng: np.random.Generator, folder: Path) -> None:
 
 
 def _damaged(text: bytes, rng: np.random.Generator) -> bytes:
-    """Some bytes of it are others, missing or twice."""
+    """Replaces, removes or repeats some bytes."""
     data = bytearray(text)
     for _ in range(int(rng.integers(1, 6))):
         at = int(rng.integers(len(data)))
@@ -81,7 +81,7 @@ def _damaged(text: bytes, rng: np.random.Generator) -> bytes:
 
 
 def _shown(text: str) -> None:
-    """A message: lines of our own, nothing that a terminal takes for more."""
+    """Checks that a message has only printable lines, with the prefixes of ours, so that no file can forge a line."""
     lines = text.split("\n")
     for line in lines:
         assert line.isprintable(), f"a message has {line!r}"
@@ -89,7 +89,7 @@ def _shown(text: str) -> None:
 
 
 def _sound(robot: Robot) -> None:
-    """Everything about it can be asked, and every number is finite."""
+    """Checks that every query of the robot works, and that every number is finite."""
     robot.check()
     for thing in (robot, *robot.joints, *robot.bodies):
         assert repr(thing).isprintable(), f"a prompt shows {thing!r}"
@@ -104,7 +104,7 @@ def _sound(robot: Robot) -> None:
 
 
 def _written(robot: Robot, snap: float, folder: Path) -> None:
-    """to_urdf, read back, is the same robot to the digit."""
+    """Checks that to_urdf, read back, is the same robot, bit by bit."""
     try:
         text = robot.to_urdf()
     except UnsupportedError:
@@ -133,9 +133,9 @@ def _exported(robot: Robot, target: str, folder: Path) -> None:
 
 
 def _run(robot: Robot) -> None:
-    """Machine code against the reference; numbers of the file are those of a seed.
+    """Compares machine code with the reference, for files whose numbers were not changed.
 
-    Both round the angle of a mimic joint, each in its own way: a large one has few digits behind the point.
+    The two round the angle of a mimic joint differently, and the absolute error grows with the angle.
     """
     q, v = robot.random_state(3, 1)
     expected = robot.compile("numpy").inverse_dynamics(q, v, v)

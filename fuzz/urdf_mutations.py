@@ -31,7 +31,7 @@ Rng = np.random.Generator
 
 
 def mutate(root: Element, rng: Rng) -> bool:
-    """One to eight changes; whether none of them touched a number."""
+    """Makes one to eight changes; whether none of them changed a number."""
     kinds = [CHANGES[k] for k in rng.integers(len(CHANGES), size=int(rng.integers(1, 9)))]
     for change in kinds:
         change(root, rng)
@@ -52,7 +52,7 @@ def _fresh(rng: Rng) -> str:
 
 
 def odd_number(root: Element, rng: Rng) -> None:
-    """One number of an attribute, or all of it, in another spelling."""
+    """Respells one number of an attribute, or all of it."""
     element = _any(root, rng, "mass", "inertia", "origin", "axis", "limit", "dynamics", "mimic")
     if element is not None and element.attrib:
         name = _word(rng, tuple(element.attrib))
@@ -71,7 +71,7 @@ def scaled_number(root: Element, rng: Rng) -> None:
 
 
 def renamed(root: Element, rng: Rng) -> None:
-    """A link or a joint, wherever it is named; or the robot."""
+    """Renames a link or a joint everywhere, or the robot."""
     element = _any(root, rng, "link", "joint", "robot")
     old, new = (element.get("name") if element is not None else None), _fresh(rng)
     for other in root.iter():
@@ -81,7 +81,7 @@ def renamed(root: Element, rng: Rng) -> None:
 
 
 def named_alone(root: Element, rng: Rng) -> None:
-    """The name in one place only: what refers to it no longer does."""
+    """Changes a name in one place only, which breaks references to it."""
     element = _any(root, rng, "link", "joint", "parent", "child", "mimic", "robot")
     if element is not None:
         for name in ("name", "link", "joint"):
@@ -90,7 +90,7 @@ def named_alone(root: Element, rng: Rng) -> None:
 
 
 def rewired(root: Element, rng: Rng) -> None:
-    """Another link at the end of a joint: loops, two parents, islands."""
+    """Changes a joint's parent or child link: loops, two parents, separate trees."""
     end, link = _any(root, rng, "parent", "child"), _any(root, rng, "link")
     if end is not None and link is not None:
         end.attrib["link"] = link.get("name") or ""

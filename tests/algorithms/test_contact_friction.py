@@ -1,4 +1,4 @@
-"""What steps with friction are made of: axes of a contact, cones."""
+"""Parts of a step with friction: the axes of a contact, projection to cones."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ def test_a_basis_is_right_handed(z: float) -> None:
 
 
 def test_the_nearest_point_of_a_cone() -> None:
-    """Moreau: what is left is in the polar cone, and normal to it."""
+    """Moreau's decomposition: the residual is in the polar cone and normal to the projection."""
     rng = np.random.default_rng(0)
     p, mu = 2.0 * rng.normal(size=(3, 1000)), rng.uniform(0.0, 2.0, 1000)
     near = np.array(nearest(tuple(p), mu))  # type: ignore[arg-type]

@@ -1,4 +1,4 @@
-"""Operations: no robot needs more than it did, and fewer than Pinocchio's generated code."""
+"""Operation counts: none grows, and all are below those of Pinocchio's generated code."""
 
 from __future__ import annotations
 
@@ -110,7 +110,8 @@ TO_BEAT = {
 
 
 def arithmetic(robot: Robot) -> dict[str, int]:
-    """With one frame, at a tip; of HyQ that of a lower leg, which its feet are turned against."""
+    """Multiplications and additions of each function, with one frame at a tip; for HyQ that of a lower leg, since its
+    feet are rotated against it."""
     frame = "rh_lowerleg" if "rh_lowerleg" in robot.frames else tip_frame(robot.frames)
     rows = condyle.operation_counts(robot, frames=(frame,))
     return {str(row["function"]): int(row["mul"]) + int(row["add"]) for row in rows}

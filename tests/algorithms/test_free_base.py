@@ -49,7 +49,7 @@ def test_which_columns_are_known() -> None:
 
 
 def test_a_base_with_rotor_inertia_is_computed(tmp_path: Path) -> None:
-    """Rotor inertia on the base's own coordinates breaks the symmetry; the product is taken then."""
+    """Rotor inertia on the base's own coordinates breaks the symmetry, so the product is computed."""
     file = tmp_path / "robot.xml"
     file.write_text("""<mujoco><worldbody><body pos="0 0 1"><joint type="free" armature="0.7"/>
     <inertial pos="0.1 0 0.2" mass="2" diaginertia="0.1 0.2 0.3"/>

@@ -1,4 +1,4 @@
-"""Turned link frames change no answer."""
+"""Link frames turned by `reframe` change no result."""
 
 from __future__ import annotations
 
@@ -56,6 +56,6 @@ def test_placements_of_a_chain_are_two_turns() -> None:
 
 
 def test_sparse_placements_are_left_alone() -> None:
-    """A product with a zero costs nothing, and a turn would fill it in."""
+    """Products with zeros cost nothing; turned frames would have other entries in their place."""
     tree = tree_of(condyle.load("hyq"))
     assert reframed(tree) == tree

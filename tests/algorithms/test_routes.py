@@ -118,7 +118,7 @@ def test_the_reference_computes_in_the_dtype_of_its_inputs(dtype: type) -> None:
 
 
 def test_float64_loses_little_beside_long_double() -> None:
-    """The same numbers in 64 and 80 bits: what is left is rounding."""
+    """Results in 64 and 80 bits differ by rounding only."""
     if np.finfo(np.longdouble).eps > 1e-18:
         pytest.skip("this machine's long double is no longer than its double")
     robot = robot_named("zoo_floating")
@@ -131,7 +131,7 @@ def test_float64_loses_little_beside_long_double() -> None:
 
 
 def test_baselines_have_their_papers_names() -> None:
-    """GRiD's name means the route that has its arithmetic; nobody gets a baseline who did not name it."""
+    """The alias of GRiD is the route with its arithmetic; a baseline is never the default."""
     robot = robot_named("chain")
     for function, alias in (("did", "grid"), ("dfd", "minv+grid"), ("difd", "grid")):
         assert alias in [route.alias for route in FUNCTIONS[function].routes.values()]

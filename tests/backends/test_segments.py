@@ -9,7 +9,7 @@ from condyle.backends.c.build import build as build_c
 from condyle.backends.common.facts import Facts
 from condyle.backends.cpu.build import build, load, supported
 from condyle.backends.cpu.loops import COPY, PRODUCT, WORDS
-from condyle.backends.cpu.recipe import recipe
+from condyle.backends.cpu.object_code import object_code
 from condyle.backends.cpu.segments import assemble_segments
 from condyle.backends.cuda.segments import segmented
 from condyle.errors import UnsupportedError
@@ -105,7 +105,7 @@ def test_what_leads_out_of_its_tables_is_refused() -> None:
     """Every word of the copies and products, and every number of the blocks."""
     code = case_of(*CASES["network"]).code
     isa = supported()[0]
-    made = recipe(code, assemble_segments(code, isa, 64), isa.name, 64)
+    made = object_code(code, assemble_segments(code, isa, 64), isa.name, 64)
     load(made)
     numbers, slots = np.frombuffer(made.numbers, np.int64), np.frombuffer(made.slots, np.uint32)
 

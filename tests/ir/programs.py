@@ -1,4 +1,4 @@
-"""Random expressions and Programs, and what they mean in exact arithmetic."""
+"""Random expressions and Programs, and their values in exact arithmetic."""
 
 from __future__ import annotations
 
@@ -49,7 +49,7 @@ HUGE = 10**12  # larger numerators only cost time
 
 
 def built(steps: Sequence[tuple[str, int, int]], point: Sequence[Fraction]) -> tuple[Program, list[Fraction]]:
-    """A Program whose outputs are all values on the way, and those values computed directly at `point`."""
+    """A Program whose outputs are all intermediate values, and those values computed directly at `point`."""
     graph = Graph()
     symbols: list[Expr | float] = [graph.input(0, k) for k in range(3)] + [graph.input(1, k) for k in range(4)]
     values = list(point)

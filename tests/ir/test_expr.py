@@ -1,4 +1,4 @@
-"""Symbols simplify as they are built, and mean what the plain computation means."""
+"""Symbols simplify as they are built, without a change of value."""
 
 from __future__ import annotations
 

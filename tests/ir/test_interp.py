@@ -1,4 +1,4 @@
-"""What Programs mean in floating point."""
+"""The values of Programs in floating point."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from condyle.ir.program import Array, Output, Program
 
 
 def one(op: str) -> Program:
-    """x[0] op x[1] op x[2], as far as the operation goes."""
+    """x[0] op x[1] op x[2], with as many operands as the operation has."""
     n = ARITY[op]
     nodes = (*(("input", 0, k) for k in range(3)), (op, *range(n)))
     return Program("one", (Array("x", (3,)),), (Array("y", (1,)),), nodes, (Output(0, 0, 3),))

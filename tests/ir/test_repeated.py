@@ -1,4 +1,4 @@
-"""What a loop over time means: every way in which an input is taken and an answer is given."""
+"""The meaning of a loop over time: all kinds of inputs and outputs."""
 
 from __future__ import annotations
 

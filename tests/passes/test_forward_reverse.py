@@ -20,7 +20,7 @@ L = np.longdouble
 OPS = [row.name for row in OPERATIONS.values() if row.made == TRACED]
 N = 4
 CLEAR = 0.05
-"""How far arguments stay from kinks and poles."""
+"""The distance of arguments from kinks and poles."""
 
 
 def values_of(graph: Graph, wanted: list[Value], point: np.ndarray) -> np.ndarray:
@@ -182,7 +182,7 @@ def test_a_branch_that_is_not_taken_spoils_nothing(name: str) -> None:
 
 @pytest.mark.parametrize("signs", [(1.0, 1.0), (1.0, -1.0), (-1.0, 1.0), (-1.0, -1.0)])
 def test_a_rotated_vector_is_differentiated_by_its_sibling(signs: tuple[float, float]) -> None:
-    """No sine is multiplied anew: one product by the angle."""
+    """The derivative by the angle is the other component or its negative, which adds at most one node."""
     graph = Graph()
     angle, x, y = (graph.input(0, k) for k in range(3))
     c, s = graph.function("cos", (angle,)), graph.function("sin", (angle,))

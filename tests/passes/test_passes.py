@@ -1,4 +1,4 @@
-"""Every pass keeps the meaning, leaves a sound Program, and does what it is for."""
+"""Every pass keeps the values, gives a valid Program, and has its intended effect."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ PASSES: dict[str, Callable[[Program], Program]] = {
 
 
 def last_only(program: Program, keep: int) -> Program:
-    """The Program with a few of its outputs, so that something is dead."""
+    """The Program with a few of its outputs, so that it has dead nodes."""
     return Program(program.name, program.inputs, program.arrays, program.nodes, program.outputs[-keep:])
 
 
@@ -107,7 +107,7 @@ def test_contract_spells_out_sums_of_sums() -> None:
 
 
 def test_contract_lets_a_late_term_come_last() -> None:
-    """A sine is not waited for by products that are ready long before."""
+    """Products that are ready early do not wait for a sine."""
 
     def build(g: Graph, last: Expr) -> object:
         a, b, c = (g.input(0, k) for k in range(1, 4))

@@ -1,4 +1,4 @@
-"""Rolled sweeps mean what the reference means: interpreted, and as C."""
+"""Rolled sweeps give the reference's results, interpreted and as C."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ def close(found: np.ndarray, expected: np.ndarray) -> bool:
 
 @pytest.fixture(scope="module", params=[False, True], ids=["fixed", "floating"])
 def robot(request: pytest.FixtureRequest) -> condyle.Robot:
-    """Every joint type there is, but no mimic joint."""
+    """A robot with every joint type, but no mimic joint."""
     return condyle.random_tree(5 if request.param else 6, 4, floating_base=request.param)
 
 
@@ -123,13 +123,15 @@ def test_memory_is_linear_in_the_links() -> None:
 
 
 def test_sweeps_are_shared() -> None:
-    """Forward dynamics is a way out, a way back and a way out; its gradient adds a way back, pairs and columns."""
+    """Forward dynamics has three sweeps: outward, inward, outward; its gradient adds an inward sweep, pairs and
+    columns."""
     for function, loops in (("id", 3), ("fd", 4), ("did", 4), ("dfd", 9)):
         assert len(roll(tree_of(condyle.chain(9, 0)), function).loops) == loops
 
 
 def test_places_are_given_out_again() -> None:
-    """Two entries share a place only where the one is read out before the other is written, joint by joint."""
+    """Two entries share a place only if, joint by joint, the last read of one is before the first write of the
+    other."""
     place = layout(roll(tree_of(condyle.chain(9, 0)), "fd"))
     assert place.block_width < len(place.kept)
     assert len(set(place.kept.values())) == len(place.kept)

@@ -1,6 +1,6 @@
 """Moving in the space of configurations: q ⊕ dv and q1 ⊖ q0, joint by joint.
 
-Solà, Deray, Atchuthan 2018. The tangent vectors are local, as velocities are.
+Solà, Deray, Atchuthan 2018, right plus and right minus. Tangent vectors are in the body's own axes, as velocities are.
 """
 
 from __future__ import annotations

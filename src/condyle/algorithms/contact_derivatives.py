@@ -1,15 +1,16 @@
-"""Derivatives of motion with contacts: [da; -df] = -K^-1 [d(M a + c - Jᵀ f) - dtau; d(J a + gamma)].
+"""Derivatives of constrained dynamics: [da; -df] = -K^-1 [d(M a + c - Jᵀ f) - dtau; d(J a + gamma)].
 
-Of the forces: those of inverse dynamics where forces f are fixed to their bodies, and, where a force has the axes of
-another body, how it turns. Of the contacts: with s a column of a side at the contact, V and A its velocity and
-acceleration there, V_j that of body j behind the joint, V_p and A_p those of its parent,
+First row: the derivatives of inverse dynamics for contact forces fixed in their bodies, plus the rotation of a force
+that is given in the axes of the other body. Second row: s is a column of one side's Jacobian at the contact, by joint
+j; V and A are the side's velocity and acceleration there, V_j the velocity of body j, V_p and A_p those of its parent,
+all as spatial vectors at the contact:
 
     dV / dq = V_p x s                                   dV / dv = s
     dA / dq = A_p x s + (V_p x s) x (V - V_p)           dA / dv = (V_j + V_p - V) x s
 
-in the contact's axes as they move with that side. What is held against another body B turns with both: (s_A - s_B) x of
-B's V and A are added, and of lines and planes the derivatives of (V_A - V_B) x V_B. Featherstone 2008, section 2.11;
-Singh, Russell, Wensing 2022.
+in the contact's axes, fixed in that side. The axes are A's, so for a contact with another body B, (s_A - s_B) x V_B and
+(s_A - s_B) x A_B are added for B's side, and for lines and planes the derivatives of (V_A - V_B) x V_B. Featherstone
+2008, section 2.11; Singh, Russell, Wensing 2022.
 """
 
 from __future__ import annotations
@@ -33,11 +34,11 @@ from condyle.spatial import vector as vec
 from condyle.spatial.twist import Pair, cross_motion
 
 Columns: TypeAlias = "dict[int, Pair]"
-"""By coordinate."""
+"""{coordinate: (linear, angular)}."""
 
 
 class Rates(NamedTuple):
-    """Of a joint: its v and a, and whether the world is its parent."""
+    """v and a of a joint, and whether its parent is the world."""
 
     v: tuple[Scalar, ...]
     a: tuple[Scalar, ...]
@@ -45,7 +46,7 @@ class Rates(NamedTuple):
 
 
 class Seen(NamedTuple):
-    """The contact seen from a body, and the body's velocity and acceleration there."""
+    """The contact's pose in a body, and the body's velocity V and acceleration A at the contact, in its axes."""
 
     frame: Pose
     V: Pair
@@ -53,7 +54,7 @@ class Seen(NamedTuple):
 
 
 class Column(NamedTuple):
-    """Of a side by one coordinate: its motion, and the derivatives of V by q, of A by q and by v."""
+    """Of one side and one coordinate: s, dV/dq, dA/dq and dA/dv."""
 
     s: Pair
     V_q: Pair
@@ -62,7 +63,7 @@ class Column(NamedTuple):
 
 
 class Slopes:
-    """Derivatives of J a + gamma by q and by v, row by row."""
+    """d(J a + gamma)/dq and d(J a + gamma)/dv (`by_q`, `by_v`), as rows."""
 
     def __init__(self, contacts: Contacts, a: Sequence[Scalar]) -> None:
         self.contacts, self.tree = contacts, contacts.tree
@@ -91,7 +92,7 @@ class Slopes:
                 found.append({i: value for i, value in entries if not is_zero(value)})
 
     def _moving(self, k: int, one: Held) -> tuple[Columns, Columns, Columns]:
-        """By coordinate: of the relative acceleration by q and by v, of the relative velocity by q."""
+        """Derivatives of the relative acceleration by q and by v, and of the relative velocity by q (`moving`)."""
         by_q, by_v, moving = dict[int, Pair](), dict[int, Pair](), dict[int, Pair]()
         for sign, side in one.sides:
             for coordinate, column in self._side(one, side).items():
@@ -109,12 +110,13 @@ class Slopes:
         return by_q, by_v, moving
 
     def _turning(self, k: int, one: Held, found: tuple[Columns, Columns, Columns]) -> None:
-        """Adds the derivatives of (V_A - V_B) x V_B to those of the relative acceleration; `moving` is whole."""
+        """Adds the derivatives of (V_A - V_B) x V_B to those of the relative acceleration; `moving` must be
+        complete."""
         assert one.other is not None
         (by_q, by_v, moving), (slip, V), side = found, self.contacts.slip(one), self._side(one, one.other)
         for coordinate, column in self.contacts.relative[k].items():
             own = side.get(coordinate)
-            turned = cross_motion(V, column)  # V_B by q in A's axes, which turn
+            turned = cross_motion(V, column)  # dV_B/dq by the rotation of A's axes
             other = turned if own is None else twist.add(turned, own.V_q)
             _plus(by_q, coordinate, twist.add(cross_motion(moving[coordinate], V), cross_motion(slip, other)))
             _plus(by_v, coordinate, cross_motion(column, V))
@@ -122,7 +124,7 @@ class Slopes:
                 _plus(by_v, coordinate, cross_motion(slip, own.s))
 
     def _at(self, one: Held, side: Side) -> tuple[Pair, Pair]:
-        """V and A of a side in the contact's axes: A classical where the contact is a point."""
+        """V and A of a side in the contact's axes; A is classical if the contact is a point."""
         (axes, point), link = side.frame, self.motions[side.link]
         V = self.contacts.velocity(side)
         linear = vec.transposed_times(axes, vec.add(link.a, vec.times(link.U, point)))
@@ -185,7 +187,7 @@ def _column(s: Pair, V: Pair, V_j: Pair, V_p: Pair, A_p: Pair, classical: bool) 
 
 
 def _classical(A: Pair, V: Pair, of_V: Pair) -> Pair:
-    """The derivative of A + w x v, given those of A and V."""
+    """The derivative of the classical acceleration A + w x v, given those of A and of V = (v, w)."""
     return vec.add(A[0], vec.add(vec.cross(of_V[1], V[0]), vec.cross(V[1], of_V[0]))), A[1]
 
 
@@ -199,7 +201,7 @@ def _plus(found: Columns, k: int, part: Pair) -> None:
 
 
 def wrenches(contacts: Contacts, f: Sequence[Scalar]) -> dict[int, Wrench]:
-    """What forces of contacts, [force; torque] each, do to links: in the axes of each, about its origin."""
+    """{link: wrench} of contact forces, [force; torque] each; wrenches are in the link's axes, about its origin."""
     found: dict[int, Pair] = {}
     for k, one in enumerate(contacts.held):
         wrench = vec.three(f, 6 * k), vec.three(f, 6 * k + 3)
@@ -210,7 +212,7 @@ def wrenches(contacts: Contacts, f: Sequence[Scalar]) -> dict[int, Wrench]:
 
 
 def force_slopes(contacts: Contacts, a: Sequence[Scalar], f: Sequence[Scalar]) -> tuple[SparseMatrix, SparseMatrix]:
-    """Derivatives of M a + c - Jᵀ f by q and by v, at given a and forces [force; torque] of contacts."""
+    """Derivatives of M a + c - Jᵀ f by q and by v at this a; f: [force; torque] of each contact."""
     tree: Unrolled = contacts.tree.pushed(wrenches(contacts, f))
     by_q, by_v = DERIVATIVES["closed_form"](tree, tree.given("v"), tree.dofs(a))
     assert isinstance(by_q, SparseMatrix)

@@ -1,8 +1,9 @@
-"""The same forces without the mass matrix: unit forces of contacts passed through articulated bodies.
+"""Contact forces without the mass matrix: unit forces of contacts, propagated to the root by articulated bodies.
 
-What the articulated-body algorithm leaves of a force at a joint, y = Sᵀ p, is an entry of L^-T Jᵀ; with its D the rest
-is as by factors. A row costs as much as its contact is deep, not the square of that: the faster way for long chains.
-The idea is that of PV and constrainedABA (Popov and Vereshchagin 1978; Sathya, Carpentier 2024).
+The articulated-body algorithm's y = Sᵀ p of such a force at a joint is an entry of L^-T Jᵀ. With its D in place of that
+of the factors, all else is as in `contact_forces`. The cost of a row is proportional to the depth of its contact, not
+to its square, so long chains are faster. The idea is that of the PV solver and constrainedABA (Popov and Vereshchagin
+1978; Sathya, Carpentier 2024).
 """
 
 from __future__ import annotations
@@ -25,7 +26,7 @@ from condyle.spatial import vector as vec
 
 
 class ByElimination(Constrained):
-    """A robot with contacts whose joints move alone."""
+    """A robot with contacts; no two of its joints share a coordinate."""
 
     @cached_property
     def eliminated(self) -> Field[tuple[Elimination, ...]]:
@@ -62,7 +63,7 @@ class ByElimination(Constrained):
         return self.tree.gathered(self.tree.outward(accelerate, twist.ZERO, u, self.eliminated))
 
     def _passed(self, forces: Mapping[int, Wrench], torques: Mapping[int, Sequence[Scalar]]) -> Row:
-        """What forces on links and torques leave at every joint on their way to the root."""
+        """y of every joint between the root and a force on a link (by link) or a joint torque (by joint)."""
         carried, found = dict(forces), dict[int, Scalar]()
         for i in reversed(range(len(self.tree.tree.links))):
             if i not in carried and i not in torques:
@@ -79,7 +80,7 @@ class ByElimination(Constrained):
 def _through(
     joint: Joint, force: Wrench, eliminated: Sequence[Elimination], tau: Sequence[Scalar]
 ) -> tuple[list[Scalar], Wrench]:
-    """y = tau + Sᵀ p, degree of freedom by degree of freedom, and what the parent takes: Xᵀ (p - U y / D)."""
+    """y = tau + Sᵀ p of each degree of freedom, last first, and the force on the parent, Xᵀ (p - U y / D)."""
     left: list[Scalar] = []
     for dof, elimination, torque in reversed(list(zip(joint.dofs, eliminated, tau, strict=True))):
         y = torque + along(dof, *force)

@@ -4,10 +4,11 @@ With M = Lᵀ D L and Y = L^-T Jᵀ, the Delassus matrix is G = J M^-1 Jᵀ = Y�
 
     (G + mu D) f_(k+1) = b + mu D f_k,    b = - J a_free - gamma,    D the diagonal of G,
 
-a few times: for independent rows the error falls by mu / (mu + G) each time, G with units on its diagonal; dependent
-ones have the proximal limit, where the rows agree the forces of least Σ D_i f_i², in any units. Rows of a contact that
-is off are zero, and 1 is added on their diagonal: its force is zero. Featherstone 2008, section 8.8; Carpentier,
-Budhiraja, Mansard 2021.
+iterated `TIMES` times from f = 0 (proximal iterations). If the rows are independent, f converges to G^-1 b: each
+iteration multiplies the error along an eigenvector by mu / (mu + lambda), lambda its eigenvalue of G scaled to ones on
+the diagonal. If rows are dependent and consistent, f converges to the forces of least sum D_i f_i², whatever the units
+of the rows. Rows of an inactive contact are zero, and 1 is added on their diagonal: the force is zero. Featherstone
+2008, section 8.8; Carpentier, Budhiraja, Mansard 2021.
 """
 
 from __future__ import annotations
@@ -26,28 +27,28 @@ from condyle.algorithms.unrolled import Unrolled
 from condyle.scalar import Scalar, number, sqrt, total
 
 MU = 1e-6
-"""mu: float32 still tells G + mu D from a singular G."""
+"""mu: large enough that float32 factors G + mu D where G is singular."""
 LEAST = 1e-12
-"""mu D [1/kg] where G is zero."""
+"""Added to mu D [1/kg], for rows where G is zero."""
 TIMES = 4
-"""Proximal iterations: they leave 1e-12 of what an eigenvalue of 1e-3, of G with units on its diagonal, asks for."""
+"""Proximal iterations: for an eigenvalue of 1e-3, of G scaled to ones on its diagonal, the relative error is 1e-12."""
 
 SOFT, SOFTLY = 1e-4, 8
-"""mu and iterations of explicit inverses: rounding of G grows by 1 / mu² where G is singular."""
+"""mu and iterations for `pseudoinverse`: rounding of G grows by 1 / mu² where G is singular, so mu is larger."""
 
 
 class Regular(NamedTuple):
-    """Factors of a matrix with mu D on its diagonal, and mu D."""
+    """Factors of a matrix with mu D added on its diagonal, and mu D (`damped`)."""
 
     factors: Factors
     damped: list[Scalar]
 
 
 class Constrained:
-    """A robot with contacts at one state, ready to be solved for any right-hand side."""
+    """A robot with contacts at one state, and solves for any right-hand side. Letters are those of the module."""
 
     def __init__(self, tree: Unrolled, active: Sequence[Scalar], inverted: bool = False) -> None:
-        """inverted: forces are found by `inverse`, which is needed anyway."""
+        """active: 1 or 0 for each contact. inverted: forces by `inverse`, where that matrix is needed anyway."""
         self.inverted = inverted
         self.tree, self.contacts = tree, Contacts(tree)
         flags = zip(active, tree.tree.contacts, strict=True)
@@ -55,7 +56,7 @@ class Constrained:
 
     @cached_property
     def J(self) -> list[Row]:
-        """The rows of the contacts that are on; zeros for others."""
+        """The constrained rows, times 0 for contacts that are inactive."""
         flagged = zip(self.active, self.contacts.J, strict=True)
         return [{k: flag * x for k, x in row.items()} for flag, row in flagged]
 
@@ -65,7 +66,7 @@ class Constrained:
 
     @cached_property
     def Y(self) -> list[Row]:
-        """Of L^-T Jᵀ the columns."""
+        """The columns of L^-T Jᵀ, one for each row of J."""
         return [half_solved(self.factors, row) for row in self.J]
 
     @cached_property
@@ -87,7 +88,7 @@ class Constrained:
 
     @cached_property
     def scaled(self) -> list[Row]:
-        """Of D^-1 Y the columns."""
+        """The columns of D^-1 Y."""
         return [{k: x * self.inverse_D[k] for k, x in column.items()} for column in self.Y]
 
     @cached_property
@@ -97,13 +98,13 @@ class Constrained:
 
     @cached_property
     def regular(self) -> Regular:
-        """Of G + mu D, and 1 for what is off."""
+        """G + mu D, and 1 more on the diagonal of inactive rows."""
         return self.regularised(self.G)
 
     def regularised(self, matrix: SparseMatrix, alike: bool = False, mu: float = MU) -> Regular:
-        """A matrix like G, with mu D and what is off added to its diagonal.
+        """The factors of a matrix like G with mu D added on its diagonal, and 1 for inactive rows.
 
-        D is its diagonal; alike: the mean of that, so that of all forces those of least size are found.
+        D is the diagonal of the matrix. alike: D is the mean of that diagonal, so that the forces have the least norm.
         """
         diagonal = [number(0.0) if (x := matrix.get(i, i)) is None else x for i in range(matrix.size)]
         if alike:
@@ -115,7 +116,7 @@ class Constrained:
         return Regular(ltl(found), damped)
 
     def forces(self, b: Sequence[Scalar], by: Regular | None = None) -> list[Scalar]:
-        """f with G f = b, or what the proximal iterations make of it."""
+        """f with G f = b, by proximal iterations."""
         if self.inverted and by is None:
             rows = (self.inverse.row(i) for i in range(self.inverse.size))
             return [total([x * b[k] for k, x in row.items()]) for row in rows]
@@ -128,7 +129,9 @@ class Constrained:
 
     @cached_property
     def pseudoinverse(self) -> SparseMatrix:
-        """P G P: the inverse of G where it has one, zero where rows depend on others, for which mu is larger."""
+        """P G P, P the result of `SOFTLY` proximal iterations with mu = `SOFT`: near G^-1 where G has an inverse, and
+        near zero along forces that J does not see (dependent rows).
+        """
         made = proximal_inverse(self.regularised(self.G, mu=SOFT), SOFTLY)
         return made.times(self.G).times(made)
 
@@ -156,12 +159,12 @@ class Constrained:
         return self.moved(half, f), f
 
     def dynamics(self) -> tuple[list[Scalar], list[Scalar]]:
-        """(a, f) of the tree's v, tau and external forces."""
+        """(a, f) for the tree's inputs v, tau and f_ext."""
         held = zip(self.active, self.contacts.bias, strict=True)
         return self._solved(self.net, [-(flag * x) for flag, x in held])
 
     def impact(self, v: Sequence[Scalar], restitution: Sequence[Scalar]) -> tuple[list[Scalar], list[Scalar]]:
-        """(v after, impulses), no more energy than before: see decision 0081."""
+        """(v after, impulses). The kinetic energy does not grow: see decision 81."""
         contacts = zip(restitution, self.tree.tree.contacts, strict=True)
         factors = [sqrt((1.0 - e) / (1.0 + e)) for e, one in contacts for _ in one.rows]
         kept = ((i, j, x + factors[i] * factors[j] * x) for i, j, x in self.G)
@@ -170,12 +173,12 @@ class Constrained:
         return [x + y for x, y in zip(v, self.moved({}, f), strict=True)], f
 
     def placed(self, f: Sequence[Scalar]) -> list[Scalar]:
-        """Forces of rows as [force; torque] of each contact."""
+        """Forces of constrained rows as [force; torque] of each contact."""
         return among_six(self.tree.tree.contacts, f, number(0.0))
 
 
 def proximal(regular: Regular, b: Sequence[Scalar], times: int) -> list[Scalar]:
-    """f after so many iterations from zero."""
+    """f after this number of iterations from zero."""
     factors, damped = regular
     f = solve_by(factors, b)
     for _ in range(times - 1):
@@ -184,7 +187,10 @@ def proximal(regular: Regular, b: Sequence[Scalar], times: int) -> list[Scalar]:
 
 
 def proximal_inverse(regular: Regular, times: int) -> SparseMatrix:
-    """What so many iterations make of b: P_2 = P + P mu D P, P_4 = P_2 + (P mu D P) mu D P_2, and so on."""
+    """The matrix P_n with f = P_n b after n iterations: P_2 = P + P mu D P, P_4 = P_2 + (P mu D P) mu D P_2, ...
+
+    P = (G + mu D)^-1, and n is the least power of two that is not below `times`.
+    """
     found = power = inverse(regular.factors)
     done = 1
     while done < times:
@@ -194,13 +200,13 @@ def proximal_inverse(regular: Regular, times: int) -> SparseMatrix:
 
 
 def _between(a: SparseMatrix, regular: Regular, b: SparseMatrix) -> SparseMatrix:
-    """a mu D b, for what makes a symmetric matrix."""
+    """a mu D b, where the product is symmetric."""
     rows = [{k: x * regular.damped[k] for k, x in a.row(i).items()} for i in range(a.size)]
     return gram(rows, [b.row(j) for j in range(b.size)])
 
 
 def gram(left: Sequence[Row], right: Sequence[Row]) -> SparseMatrix:
-    """The products of rows with rows, which are symmetric."""
+    """left rightᵀ, given by their rows, where the product is symmetric."""
     found = SparseMatrix(len(left))
     for i, one in enumerate(left):
         for j, other in enumerate(right[: i + 1]):

@@ -1,13 +1,13 @@
-"""One step of time with contacts that push, stick and slip: complementarity of velocities and Coulomb's cones.
+"""One step of time with unilateral contacts and Coulomb friction, as a complementarity problem of velocities.
 
-With v_f = v + h M^-1 (tau - c), J of the contacts' points and impulses p, along the normal n and across it t,
+With v_f = v + h M^-1 (tau - c), J of the contacts' points and impulses p, along the normal n and the tangents t,
 
     v_next = v_f + M^-1 Jᵀ p,    u = J v_next = J v_f + G p,    G = J M^-1 Jᵀ,    w = u_n + gap / h,
     0 <= p_n,  0 <= w,  p_n w = 0,    |p_t| <= friction p_n,    p_t |u_t| = -friction p_n u_t.
 
-Moreau 1988; Jean 1999. Sweeps of projected Gauss-Seidel over the contacts, `SWEEPS` of them, go towards it: of each p_n
-first, then p_t. The residual is de Saxcé's: with u' = (u_t, w + friction |u_t|) all conditions say together that p is
-the point of the cone that is nearest to p - rho u' (Acary, Brogliato 2008, section 3.9).
+Moreau 1988; Jean 1999. Solved by `SWEEPS` sweeps of projected Gauss-Seidel over the contacts; at each contact p_n
+first, then p_t. The residual is de Saxcé's: with u' = (u_t, w + friction |u_t|) the conditions hold if and only if p is
+the projection of p - rho u' onto the cone, for any rho > 0 (Acary, Brogliato 2008, section 3.9).
 """
 
 from __future__ import annotations
@@ -25,17 +25,17 @@ from condyle.spatial import vector as vec
 from condyle.spatial.vector import Matrix, Vector
 
 SWEEPS = 25
-"""Of all contacts."""
+"""Sweeps over all contacts."""
 SMALL = 1e-24
-"""Of squares of lengths: at zero a length has a derivative, and nothing is divided by zero."""
+"""Added to squares of lengths: a length of zero has a derivative then, and nothing is divided by zero."""
 
 
 class Frictional(Constrained):
-    """Points that push and rub; the rows of each are along two tangents and the normal."""
+    """Point contacts with friction; the rows of each are along two tangents and the normal."""
 
     @cached_property
     def axes(self) -> list[Matrix]:
-        """Of each contact two tangents and the normal, in the world's axes."""
+        """Two tangents and the normal of each contact, in the world's axes (rows)."""
         normals = self.tree.inputs.get("normals")
         contacts = range(len(self.tree.tree.contacts))
         return [vec.ONE if normals is None else basis(vec.three(normals, 3 * k)) for k in contacts]
@@ -52,7 +52,7 @@ class Frictional(Constrained):
 
     @cached_property
     def regular(self) -> Regular:
-        """With the same mu for all rows: how axes are chosen across a normal does not matter then."""
+        """With the same mu D for all rows: the result then does not depend on the choice of tangents."""
         return self.regularised(self.G, alike=True)
 
     @cached_property
@@ -63,7 +63,8 @@ class Frictional(Constrained):
 
     @cached_property
     def steps(self) -> list[tuple[Scalar, Scalar]]:
-        """How far p_n and p_t of each contact move against a velocity of 1: the inverse of the largest entry there."""
+        """Step lengths (p_n, p_t) of each contact: 1 / G_nn, and 1 / the largest eigenvalue of the tangents' 2 x 2
+        block."""
         found = list[tuple[Scalar, Scalar]]()
         for k in range(0, self.G.size, 3):
             least = self.regular.damped[k] + (1.0 - self.active[k])
@@ -74,7 +75,7 @@ class Frictional(Constrained):
         return found
 
     def step(self) -> tuple[list[Scalar], list[Scalar], Scalar]:
-        """(v after, impulses in the world's axes, residual) of the tree's inputs."""
+        """(v_next, impulses in the world's axes, residual) for the tree's inputs."""
         v, (h,) = self.tree.inputs["v"], self.tree.inputs["dt"]
         friction = [maximum(x, 0.0) for x in self.tree.inputs["friction"]]
         half = half_solved(self.factors, dict(enumerate(h * x for x in net_force(driven(self.tree)))))
@@ -91,7 +92,7 @@ class Frictional(Constrained):
         return found, self._in_world(p), self._residual(b, p, friction)
 
     def _start(self, b: Sequence[Scalar], friction: Sequence[Scalar]) -> list[Scalar]:
-        """What is given, else what makes all contacts stick; as far as the cones have it."""
+        """The first p: the input impulse0, else that of sticking contacts (w = 0, u_t = 0); cut off at the cones."""
         given = self.tree.inputs.get("impulse0")
         if given is None:
             p = self.forces([-x for x in b])
@@ -116,14 +117,14 @@ class Frictional(Constrained):
         return p
 
     def _without_gain(self, b: Sequence[Scalar], p: Sequence[Scalar]) -> list[Scalar]:
-        """p, or so much of it that the energy pᵀ (b + G p / 2) of these impulses is not above zero."""
+        """p times the largest factor up to 1 at which the energy of the impulses, pᵀ (b + G p / 2), is not positive."""
         given = total([x * y for x, y in zip(p, b, strict=True)])
         taken = total([x * (self._velocity(i, b, p) - b[i]) for i, x in enumerate(p)])
         part = minimum(maximum(-2.0 * given * reciprocal(taken + SMALL), 0.0), 1.0)
         return [part * x for x in p]
 
     def _residual(self, b: Sequence[Scalar], p: Sequence[Scalar], friction: Sequence[Scalar]) -> Scalar:
-        """The largest |p - nearest(p - rho u')| / rho of the contacts that are on."""
+        """The largest |p - nearest(p - rho u')| / rho [m/s] of the active contacts."""
         found = list[Scalar]()
         for k, mu in enumerate(friction):
             ux, uy, un = (self._velocity(3 * k + i, b, p) for i in range(3))
@@ -136,13 +137,13 @@ class Frictional(Constrained):
         return reduce(maximum, found)
 
     def _in_world(self, p: Sequence[Scalar]) -> list[Scalar]:
-        """The impulses that act."""
+        """Impulses in the world's axes; zero for inactive contacts."""
         turned = (vec.transposed_times(axes, vec.three(p, 3 * k)) for k, axes in enumerate(self.axes))
         return [self.active[3 * k] * x for k, one in enumerate(turned) for x in one]
 
 
 def _combined(weights: Vector, rows: Sequence[Row]) -> Row:
-    """A sum of rows."""
+    """The sum of rows with these weights."""
     found: Row = {}
     for weight, row in zip(weights, rows, strict=True):
         for k, x in row.items():
@@ -151,7 +152,7 @@ def _combined(weights: Vector, rows: Sequence[Row]) -> Row:
 
 
 def basis(normal: Vector) -> Matrix:
-    """Two tangents and the unit vector along a normal of any length: Duff et al. 2017."""
+    """Two unit tangents and the unit normal (rows), given a normal of any length: Duff et al. 2017."""
     x, y, z = vec.scale(reciprocal(sqrt(vec.dot(normal, normal))), normal)
     sign = select(z, 1.0, -1.0)
     a = -reciprocal(sign + z)
@@ -160,14 +161,14 @@ def basis(normal: Vector) -> Matrix:
 
 
 def shortened(across: tuple[Scalar, Scalar], most: Scalar) -> tuple[Scalar, Scalar]:
-    """A vector, not longer than this."""
+    """The vector, scaled down where it is longer than `most`."""
     x, y = across
     part = minimum(most * reciprocal(sqrt(x * x + y * y + SMALL)), 1.0)
     return x * part, y * part
 
 
 def nearest(p: Vector, mu: Scalar) -> Vector:
-    """The nearest point of the cone |p_t| <= mu p_n."""
+    """The projection of p onto the cone |p_t| <= mu p_n."""
     x, y, n = p
     across = sqrt(x * x + y * y + SMALL)
     push = maximum((n + mu * across) * reciprocal(1.0 + mu * mu), 0.0)

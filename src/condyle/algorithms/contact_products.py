@@ -1,4 +1,4 @@
-"""Products with the inverse of the KKT matrix, by its blocks or through the factors of M and G."""
+"""Products with the inverse of the KKT matrix K = [M, Jᵀ; J, 0], by its blocks or by the factors of M and G."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ class Rows:
         return Rows([{k: x for k, x in row.items() if not is_zero(x)} for row in rows])
 
     def transposed(self, n: int) -> Rows:
-        """n: rows of the answer."""
+        """n: number of rows of the result."""
         found: list[Row] = [{} for _ in range(n)]
         for i, row in enumerate(self.rows):
             for k, x in row.items():
@@ -42,7 +42,7 @@ class Rows:
         return Rows(found)
 
     def cost(self, other: Rows) -> int:
-        """Products of two entries in `times`."""
+        """Number of multiplications in `times`."""
         return sum(len(other.rows[k]) for row in self.rows for k in row)
 
     def plus(self, other: Rows) -> Rows:
@@ -53,7 +53,7 @@ class Rows:
         return Rows(found)
 
     def scaled(self, factors: Sequence[Scalar | float]) -> Rows:
-        """Each row by its factor."""
+        """Each row times its factor."""
         pairs = zip(self.rows, factors, strict=True)
         return Rows([{k: x * factor for k, x in row.items()} for row, factor in pairs])
 
@@ -61,19 +61,21 @@ class Rows:
         return Rows([{k: -x for k, x in row.items()} for row in self.rows])
 
     def flat(self, n: int) -> list[Scalar]:
-        """All entries, n columns."""
+        """All entries, row by row, of a matrix with n columns."""
         return [row.get(k, number(0.0)) for row in self.rows for k in range(n)]
 
 
 class KktDerivatives:
-    """[da; -df] = -K^-1 [r1; r2]. With W = L^-1, N = Yᵀ D^-1, C = P N Wᵀ and A = W D^-1 (Wᵀ - Y C), which derivatives
-    by tau are,
+    """[da; -df] = -K^-1 [r1; r2]. With P the inverse of the Delassus matrix, W = L^-1, N = Yᵀ D^-1, C = P N Wᵀ and
+    A = W D^-1 (Wᵀ - Y C),
 
     df = C r1 - P r2,         da = -A r1 - Cᵀ r2,
 
-    or, where that is shorter, with X = Wᵀ r1,
+    or, where that takes fewer multiplications, with X = Wᵀ r1,
 
     df = P (N X - r2),        da = W D^-1 (Y df - X).
+
+    da/dtau = A and df/dtau = -C, since r1 = -1 and r2 = 0 there.
     """
 
     def __init__(self, way: Constrained, inverse: SparseMatrix) -> None:
@@ -88,7 +90,7 @@ class KktDerivatives:
         self.A = self._inverse()
 
     def _inverse(self) -> Rows:
-        """A, by entries on and right of the diagonal: their rows of W are the short ones."""
+        """A, from its entries on and right of the diagonal, which need the short rows of W."""
         rest = self.Wt.plus(self.Y.times(self.C).negative()).scaled(self.way.factors.inverse_D)
         found = SparseMatrix(self.n)
         for i, row in enumerate(self.W.rows):
@@ -119,12 +121,12 @@ class KktDerivatives:
         return *(da.flat(self.n) for da, _ in made), *(self._placed(df) for _, df in made)
 
     def _placed(self, df: Rows) -> list[Scalar]:
-        """Rows of every contact among six."""
+        """Constrained rows as six rows for each contact."""
         return Rows(among_six(self.way.tree.tree.contacts, df.rows, {})).flat(self.n)
 
 
 def inverse_blocks(way: Constrained) -> SparseMatrix:
-    """K^-1 = [A, Cᵀ; C, - P]: zeros in rows of what is off."""
+    """K^-1 = [A, Cᵀ; C, -P]; rows and columns of inactive contacts are zero."""
     n, kkt = way.tree.nv, KktDerivatives(way, way.pseudoinverse)
     found = SparseMatrix(n + len(way.J))
     for i, row in enumerate(kkt.A.rows):

@@ -1,14 +1,15 @@
-"""Contacts: the rows J of what they hold, and gamma, with J a + gamma = 0.
+"""Contacts as constraints J a + gamma = 0: the matrix J and gamma.
 
-A contact holds entries of the motion of its frame A relative to the world, or to a frame B of another body, in A's
-axes. With columns s of a side, [linear; angular] at the contact,
+A contact constrains entries of the motion of its frame A relative to the world, or to a frame B of another body, in A's
+axes. Those entries are the rows of J. s_A and s_B: the columns of the Jacobians of the two sides, [linear; angular] at
+the contact.
 
-    J = s_A - s_B,    gamma = acceleration_A - acceleration_B at a = 0, + kd J v + kp e.
+    J = s_A - s_B,    gamma = (acceleration_A - acceleration_B at a = 0) + kd J v + kp e.
 
-A point is held by the classical acceleration of its origin, each side at its own point; lines and planes by the spatial
-one, both sides at A's origin, and (V_A - V_B) x V_B is added: their J a + gamma is the rate of J v. e: the placement of
-A seen from B's, as a translation in A's axes and the logarithm of its rotation. Featherstone 2008, sections 8.1 to 8.4;
-Baumgarte 1972.
+Points have the classical acceleration of their origins, of each side at its own point. Lines and planes have the
+spatial acceleration, of both sides at A's origin, and (V_A - V_B) x V_B is added, so that J a + gamma without gains is
+d(J v)/dt. e: the placement of A relative to B's anchor, as a translation in A's axes and the logarithm of its rotation.
+kp [1/s²] and kd [1/s] are Baumgarte's gains. Featherstone 2008, sections 8.1 to 8.4; Baumgarte 1972.
 """
 
 from __future__ import annotations
@@ -37,21 +38,22 @@ from condyle.spatial.vector import Matrix, Vector
 
 T = TypeVar("T")
 Row: TypeAlias = "dict[int, Scalar]"
-"""The entries of a row of J that can differ from zero, by coordinate."""
+"""A row of J: {coordinate: entry}, without entries that are always zero."""
 
 SMALL = 1e-12
-"""Of the square of a quaternion's real part: at half a turn the logarithm is large, not NaN."""
+"""Least square of a quaternion's real part: at half a turn the logarithm is large, not NaN."""
 
 
 class Side(NamedTuple):
-    """One of the two bodies of a contact: its link, and the contact's axes and point seen from there."""
+    """One of the two bodies of a contact: its link, and the contact's pose (A's axes, this side's point) in the
+    link."""
 
     link: int
     frame: Pose
 
 
 class Held(NamedTuple):
-    """A contact at one state. other: the side that it is held against, None for the world."""
+    """A contact at one state. own: side A. other: side B, None for the world. gains: (kp, kd)."""
 
     of: TreeContact
     own: Side
@@ -60,12 +62,12 @@ class Held(NamedTuple):
 
     @property
     def sides(self) -> list[tuple[float, Side]]:
-        """Both, with their signs in J."""
+        """Both sides, with their signs in J."""
         return [(1.0, self.own), *([] if self.other is None else [(-1.0, self.other)])]
 
     @property
     def turns(self) -> bool:
-        """Whether its rows turn with what moves on both sides: a line or a plane between two bodies."""
+        """Whether (V_A - V_B) x V_B is added: for a line or a plane between two bodies."""
         return self.other is not None and not self.of.classical
 
     @property
@@ -74,7 +76,7 @@ class Held(NamedTuple):
 
     @property
     def drawn(self) -> bool:
-        """Whether it is drawn back to its anchor."""
+        """Whether kp e is added, which draws it back to its anchor."""
         return not is_zero(self.gains[0])
 
 
@@ -104,15 +106,15 @@ class Contacts:
 
     @cached_property
     def poses(self) -> Field[Pose]:
-        """Of all links in the world."""
+        """The pose of every link in the world."""
         return kinematics.placements(self.tree)
 
     def _pose(self, frame: TreeFrame) -> Pose:
-        """Of a frame in the world."""
+        """The pose of a frame in the world."""
         return inside(self.poses[frame.link] if frame.link >= 0 else WORLD, _transform(frame))
 
     def _anchored(self, k: int, one: TreeContact) -> Transform:
-        """The anchor in its link, or in the world."""
+        """The placement of the anchor in its link, or in the world."""
         anchors = self.tree.inputs.get("anchors")
         x = [number(y) for y in one.anchor] if anchors is None else anchors[12 * k : 12 * k + 12]
         rows: Matrix = (vec.three(x, 3), vec.three(x, 6), vec.three(x, 9))
@@ -130,7 +132,7 @@ class Contacts:
         return arm, logarithm(vec.transpose((columns[0], columns[1], columns[2])))
 
     def columns(self, side: Side) -> dict[int, Pair]:
-        """Of a side, by coordinate: how the contact moves with it."""
+        """The columns of a side's Jacobian at the contact, {coordinate: (linear, angular)}."""
 
         def meet(joint: Joint, frame: Pose, _: object) -> list[Pair]:
             return columns_at(joint, frame)
@@ -143,7 +145,7 @@ class Contacts:
 
     @cached_property
     def relative(self) -> list[dict[int, Pair]]:
-        """Of each contact, by coordinate, all six entries of the relative motion."""
+        """s_A - s_B of each contact, {coordinate: (linear, angular)}: all six rows."""
         found: list[dict[int, Pair]] = []
         for one in self.held:
             both: dict[int, Pair] = {}
@@ -156,7 +158,7 @@ class Contacts:
 
     @cached_property
     def J(self) -> list[Row]:
-        """The rows of all contacts."""
+        """The constrained rows of all contacts."""
         return [row for one, columns in zip(self.held, self.relative, strict=True) for row in rows_of(one, columns)]
 
     def velocities(self, v: Sequence[Scalar]) -> list[Scalar]:
@@ -178,7 +180,7 @@ class Contacts:
 
     @cached_property
     def _downwards(self) -> Field[Vector]:
-        """Gravity in the axes of every link: motions of links are less it."""
+        """Gravity in the axes of every link, which is subtracted in rnea's motions."""
 
         def turned(joint: Joint, gravity: Vector) -> Vector:
             return joint.rotation.into(gravity)
@@ -191,7 +193,7 @@ class Contacts:
         return self.tree.forward(kinematics.velocity, twist.ZERO, self.tree.given("v"))
 
     def velocity(self, side: Side) -> Pair:
-        """Of a side, at the contact and in its axes."""
+        """The velocity of a side, at the contact and in its axes."""
         return side.frame.transform.motion_to_child(self.twists[side.link])
 
     def slip(self, one: Held) -> tuple[Pair, Pair]:
@@ -216,13 +218,14 @@ class Contacts:
 
     @property
     def _velocities(self) -> list[Scalar]:
-        """J v where some contact is damped."""
+        """J v, or zeros where no contact is damped."""
         if any(one.damped for one in self.held):
             return self.velocities(self.tree.inputs["v"])
         return [number(0.0)] * self.tree.tree.n_rows
 
     def _acceleration(self, one: Held, side: Side, motions: Field[Motion], gravity: Field[Vector]) -> Pair:
-        """Of the contact with one side, in the contact's axes; gravity does not count where the other is the world."""
+        """Acceleration of one side at the contact, in its axes. Gravity is added back where the other side is the
+        world."""
         link, (axes, point) = motions[side.link], side.frame
         linear = vec.add(link.a, vec.times(link.U, point))
         if one.other is None:
@@ -234,18 +237,18 @@ class Contacts:
 
 
 def among_six(contacts: Sequence[TreeContact], rows: Sequence[T], none: T) -> list[T]:
-    """What all contacts hold, row by row, as six entries of each; `none` where a kind holds nothing."""
+    """Values of the constrained rows of all contacts as six entries for each contact; `none` for rows left free."""
     values = iter(rows)
     return [next(values) if row in one.rows else none for one in contacts for row in range(6)]
 
 
 def rows_of(one: Held, columns: Mapping[int, Pair]) -> list[Row]:
-    """The entries that a contact holds."""
+    """The rows that a contact constrains."""
     return [{k: value for k, x in columns.items() if not is_zero(value := (*x[0], *x[1])[row])} for row in one.of.rows]
 
 
 def logarithm(rows: Matrix) -> Vector:
-    """Of a rotation matrix, by its quaternion; for less than half a turn."""
+    """The logarithm of a rotation matrix, by its quaternion; for angles below half a turn."""
     (xx, xy, xz), (yx, yy, yz), (zx, zy, zz) = rows
     w = sqrt(maximum(0.25 * (1.0 + xx + yy + zz), SMALL))
     scale = 0.25 / w

@@ -1,7 +1,7 @@
 """The mass matrix: the composite-rigid-body algorithm.
 
-Featherstone 2008, section 6.2: M_ij = S_jᵀ F_i for every ancestor j of i, where F_i = I_i^c S_i is carried
-from frame to frame towards the root.
+Featherstone 2008, section 6.2: M_ij = M_ji = S_jᵀ F_i for every ancestor j of i, and for i itself, where F_i = I_i^c
+S_i is transformed from frame to frame towards the root. Armature is added on the diagonal.
 """
 
 from __future__ import annotations
@@ -28,18 +28,18 @@ def inertia_to_parent(joint: Joint, total: Inertia) -> tuple[Inertia, Inertia]:
 
 
 def composites(tree: Sweeps) -> Field[Inertia]:
-    """I_i^c: the inertia of all that joint i carries."""
+    """I_i^c: the inertia of all bodies that joint i carries, as one rigid body."""
     return tree.backward(inertia_to_parent, tree.each(own_inertia))
 
 
 def times_motion(inertia: Inertia, linear: vec.Vector, angular: vec.Vector) -> Wrench:
-    """I S."""
+    """I times a motion: force m u + w x h, torque h x u + (rotational inertia) w, with first moment h."""
     force = vec.add(vec.scale(inertia.mass, linear), vec.cross(angular, inertia.first))
     return Wrench(force, vec.add(vec.cross(inertia.first, linear), rotational(inertia.second, angular)))
 
 
 def unit_force(joint: Joint, k: int, composite: Inertia) -> Wrench:
-    """F = I^c S_k."""
+    """F = I^c S_k: the force for a unit acceleration of dof k."""
     dof = joint.dofs[k]
     return times_motion(composite, dof.linear, dof.angular)
 

@@ -1,4 +1,4 @@
-"""Viscous friction where it is an input: tau = M a + c + damping v."""
+"""Viscous friction where it is an input: tau = M a + c + damping v, damping in N m s/rad or N s/m."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ S = TypeVar("S", bound=Sweeps)
 
 
 def driven(tree: S) -> S:
-    """The tree with tau less friction as its tau."""
+    """The tree with tau - damping v in place of tau."""
     if tree.damping is None:
         return tree
     unrolled = cast(Unrolled, tree)
@@ -22,12 +22,12 @@ def driven(tree: S) -> S:
 
 
 def resisted(tree: Sweeps, tau: Vector) -> Vector:
-    """tau and what overcomes friction."""
+    """tau + damping v."""
     return tau if tree.damping is None else _plus(cast(Unrolled, tree), cast("Sequence[Scalar]", tau), 1.0)
 
 
 def with_damping(tree: Sweeps, by_v: Matrix) -> Matrix:
-    """The derivative of that by v."""
+    """d tau / d v with damping added on its diagonal."""
     for k, value in enumerate(tree.damping or ()):
         cast(SparseMatrix, by_v).add(k, k, value)
     return by_v

@@ -18,16 +18,16 @@ from condyle.scalar import Scalar, is_zero
 
 Dofs: TypeAlias = Field[Sequence[Scalar]]
 Derivatives: TypeAlias = Callable[..., tuple[Matrix, Matrix]]
-"""(d tau / d q, d tau / d v) of a swept tree, v and a."""
+"""(d tau / d q, d tau / d v), given the tree, v and a."""
 
 
 def _with_rotors(derivatives: Callable[[Unrolled, Dofs, Dofs], tuple[SparseMatrix, SparseMatrix]]) -> Derivatives:
-    """The derivatives with what armature of free joints adds to those by v."""
+    """The derivatives, with the terms by v of the rotors of free joints (see `rotors`)."""
 
     def run(tree: Unrolled, v: Dofs, a: Dofs) -> tuple[Matrix, Matrix]:
         by_q, by_v = derivatives(tree, v, a)
         for joint, link, own in zip(tree.joints, tree.tree.links, v, strict=True):
-            for k, row in enumerate(link.v if tree.free_rotors and rotors.turn(joint) else ()):
+            for k, row in enumerate(link.v if tree.free_rotors and rotors.has_turning_rotors(joint) else ()):
                 for column, value in zip(link.v, rotors.by_v(joint, k, own), strict=True):
                     if not is_zero(value):
                         by_v.add(row.at, column.at, value)

@@ -1,10 +1,12 @@
 """Kinetic energy and the Coriolis matrix.
 
-Echeandia, Wensing 2021: with I and B the composites of all that joint i carries, j an ancestor of i or i itself,
+Echeandia, Wensing 2021: with S' = v x S, and I_i and B_i the sums of inertia and Coriolis matrix over all bodies that
+joint i carries, for j an ancestor of i (or i itself),
 
     C_ij = S_iᵀ (I_i S'_j + B_i S_j)        C_ji = S_jᵀ (I_i S'_i + B_i S_i)
 
-which makes M' - 2 C skew. B is that of `rnea_derivatives`, whose twice p and twice Q are p and Q here.
+With this C, dM/dt - 2 C is skew-symmetric. B is that of `rnea_derivatives`; where that file has 2 p and 2 Q, here are
+p and Q.
 """
 
 from __future__ import annotations
@@ -30,7 +32,7 @@ ENTRIES = (Entry(0), Entry(0, transposed=True))
 
 
 class Carried(NamedTuple):
-    """What one degree of freedom carries to its ancestors: I S, the torque of Bᵀ S, and I S' + B S."""
+    """What dof k of joint i brings to its ancestors: I S, the torque of Bᵀ S (its force is zero), and I S' + B S."""
 
     inertia: Wrench
     coriolis: Vector
@@ -51,7 +53,7 @@ def kinetic_energy(tree: Sweeps, v: Field[Sequence[Scalar]]) -> tuple[Scalar]:
 
 
 def twice_energy(inertia: Inertia, u: Vector, w: Vector) -> Scalar:
-    """m u . u + 2 h . (u x w) + w . I w, with h the first moment and I = tr(Q) 1 - Q, Q the second moments."""
+    """m u . u + 2 h . (u x w) + w . J w, with first moment h and J = tr(second) 1 - second, the rotational inertia."""
     mass, first, (xx, xy, xz, yy, yz, zz) = inertia
     x, y, z = w
     two = number(2.0)
@@ -74,7 +76,7 @@ def own_momentum(joint: Joint, velocity: Pair) -> Momentum:
 
 
 def start(joint: Joint, k: int, columns: Sequence[Pair], inertia: Inertia, momentum: Momentum, *_: object) -> Carried:
-    """At joint i."""
+    """The record of dof k of joint i, at joint i."""
     dof = joint.dofs[k]
     coriolis = vec.add(vec.cross(momentum.p, dof.linear), trace_less(vec.transpose(momentum.Q), dof.angular))
     force = plus(times_coriolis(momentum, dof.angular), times_motion(inertia, *columns[k]))
@@ -92,9 +94,10 @@ def meet(joint: Joint, carry: Carried, columns: Sequence[Pair], *_: object) -> S
 def meet_rotors(
     joint: Joint, k: int, carry: Carried, columns: Sequence[Pair], *given: Sequence[Scalar]
 ) -> Sequence[Sequence[Scalar]]:
-    """At joint i itself, where armature (a + w x v) of a free joint's rotors has a part too; v is the last given."""
+    """At joint i itself, where armature (w x v) of a free joint adds its part (see `rotors`); v is the last of
+    `given`."""
     values = meet(joint, carry, columns)
-    if not rotors.turn(joint):
+    if not rotors.has_turning_rotors(joint):
         return values
     own, (_, spin) = joint.dofs[k], joint.rate(given[-1])
     parts = (own.armature * vec.dot(own.linear, vec.cross(spin, dof.linear)) for dof in joint.dofs)
@@ -102,7 +105,7 @@ def meet_rotors(
 
 
 def rise(joint: Joint, carry: Carried) -> Carried:
-    """The same in the axes and about the origin of the parent."""
+    """The same record in the parent's axes and about its origin."""
     return Carried(
         Wrench(*joint.transform.force_to_parent(carry.inertia)),
         joint.rotation.back(carry.coriolis),
@@ -111,7 +114,7 @@ def rise(joint: Joint, carry: Carried) -> Carried:
 
 
 def coriolis_matrix(tree: Sweeps, v: Field[Sequence[Scalar]]) -> Matrix:
-    """C(q, v) with C v + g = c(q, v)."""
+    """C(q, v), (nv, nv), with C v + g = c(q, v)."""
     velocities = tree.forward(velocity, twist.ZERO, v)
     momenta = tree.backward(momentum_to_parent, tree.each(own_momentum, velocities))
     given = (tree.each(columns, velocities), composites(tree), momenta)

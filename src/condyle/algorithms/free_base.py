@@ -1,10 +1,10 @@
-"""What is known of forward dynamics' derivatives where a robot floats freely.
+"""Columns of da/dq and da/dv of a floating robot that are known without any product of matrices.
 
-Velocities of a free joint are local, so nothing but gravity tells where the robot is and how it is turned: moving the
-base changes no acceleration, and turning it about e changes only the linear one of the base, by g x e, with gravity g
-in the axes of the base. Nor do the laws of motion change at constant velocity: a linear velocity u of the base enters
-only through its local acceleration, by -w x u. These columns of da/dq and da/dv need no matrix. External forces
-that keep the world's axes tell how the robot is turned: with them the columns of turns are not known.
+The velocity of a free joint is in the body's axes, so only gravity depends on the pose of the base. Moving the base
+changes no acceleration. Rotating it about e changes only the linear acceleration of the base, by g x e, with gravity g
+in the axes of the base. A constant linear velocity u of the base changes no force (Galilean invariance); its
+acceleration in rotating axes has the term -w x u, with the angular velocity w. External forces in the world's axes
+depend on the rotation of the base: with them the columns of rotations are not known.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from condyle.spatial.vector import Vector
 
 
 class Known:
-    """Columns of da/dq and da/dv that are known; `by_q` and `by_v` have their entries that differ from zero."""
+    """The known columns: their numbers in `columns_q` and `columns_v`, their nonzero entries in `by_q` and `by_v`."""
 
     def __init__(self, tree: Unrolled, v: Field[Sequence[Scalar]]) -> None:
         size = tree.tree.nv
@@ -46,11 +46,11 @@ class Known:
                 _put(self.by_v, joint, at, column, vec.cross(dof.linear, w))
 
     def left(self, by_q: Matrix, by_v: Matrix) -> tuple[Matrix, Matrix]:
-        """The derivatives of inverse dynamics without the columns that are known."""
+        """The derivatives of inverse dynamics without the known columns."""
         return _without(by_q, self.columns_q), _without(by_v, self.columns_v)
 
     def joined(self, by_q: Matrix, by_v: Matrix) -> tuple[Matrix, Matrix]:
-        """The derivatives of forward dynamics with them."""
+        """The derivatives of forward dynamics with the known columns."""
         for matrix, known in ((by_q, self.by_q), (by_v, self.by_v)):
             for row, column, value in known:
                 cast(SparseMatrix, matrix).put(row, column, value)
@@ -58,12 +58,12 @@ class Known:
 
 
 def is_bare(joint: Joint) -> bool:
-    """Whether no rotor inertia resists the base itself, which would tell one frame from another."""
+    """Whether the base itself has no armature: with armature it would not fall with the acceleration g."""
     return all(is_zero(dof.armature) for dof in joint.dofs)
 
 
 def _put(matrix: SparseMatrix, joint: Joint, at: Sequence[int], column: int, change: Vector) -> None:
-    """A change of the base's linear acceleration."""
+    """Stores a change of the base's linear acceleration in one column."""
     for row, dof in zip(at, joint.dofs, strict=True):
         value = vec.dot(dof.linear, change)
         if not is_zero(value):

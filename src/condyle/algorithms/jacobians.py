@@ -1,7 +1,8 @@
-"""Jacobians of frames and their time derivatives: one column for each degree of freedom on the way to the root.
+"""Jacobians of frames and their time derivatives: one column for each degree of freedom on the path to the root.
 
-Featherstone 2008, section 8.2. In the frame itself the way is walked with the frame seen from one body after the
-other; in the world's axes the columns are those of the bodies' poses.
+Featherstone 2008, section 8.2. "local": the frame's pose is transformed from body to body along the path, and a column
+is S of the joint seen from the frame. In the world's axes a column is S turned by the pose of its body. J is (6, nv),
+linear rows first.
 """
 
 from __future__ import annotations
@@ -20,11 +21,11 @@ from condyle.spatial.twist import Pair, cross_motion
 from condyle.spatial.vector import Vector
 
 Matrices: TypeAlias = "Sequence[Sequence[Sequence[Scalar]]]"
-"""Of every frame its rows."""
+"""For every frame the rows of its matrix."""
 
 
 class Seen(NamedTuple):
-    """A frame seen from a body, and its velocity relative to the body, in the frame itself."""
+    """A frame's pose in a body, and its velocity relative to the body in the axes of the frame."""
 
     pose: Pose
     velocity: Pair
@@ -38,23 +39,23 @@ class Point(NamedTuple):
 
 
 def from_parent(joint: Joint, pose: Pose) -> Pose:
-    """The same frame seen from the parent."""
+    """The pose of the same frame in the parent."""
     back = joint.rotation.back
     x, y, z = vec.transpose(pose.axes)
     return Pose(vec.transpose((back(x), back(y), back(z))), vec.add(joint.origin, back(pose.origin)))
 
 
 def columns_at(joint: Joint, frame: Pose) -> list[Pair]:
-    """What the joint's motions are at a frame that is seen from the body, in the frame itself."""
+    """The columns of S at a frame with this pose in the body, in the axes of the frame."""
     return [frame.transform.motion_to_child(dof.column) for dof in joint.dofs]
 
 
 def nothing(_: Joint) -> None:
-    """What is known of a joint beside itself."""
+    """A value for joints where the step needs none."""
 
 
 def local_jacobians(tree: Sweeps) -> Matrices:
-    """J v is the velocity of the frame in itself."""
+    """J with J v the velocity of the frame in its own axes, at its origin."""
 
     def start(at: Transform, _: object) -> Pose:
         return inside(WORLD, at)
@@ -69,7 +70,8 @@ def local_jacobians(tree: Sweeps) -> Matrices:
 
 
 def local_rates(tree: Sweeps, v: Field[Sequence[Scalar]]) -> Matrices:
-    """A column X S changes by X (v_j - v_f) x S, v_f being the frame's velocity."""
+    """dJ/dt in the frame's axes: d/dt (X S) = X ((v_j - v_f) x S), with velocities v_j of body j and v_f of the
+    frame."""
 
     def start(at: Transform, _: object) -> Seen:
         return Seen(inside(WORLD, at), twist.ZERO)
@@ -85,7 +87,7 @@ def local_rates(tree: Sweeps, v: Field[Sequence[Scalar]]) -> Matrices:
 
 
 def world_jacobians(tree: Sweeps, aligned: bool) -> Matrices:
-    """J v in the world's axes, at the frame's origin (aligned) or at the world's."""
+    """J in the world's axes, at the frame's origin (aligned) or at the world's."""
 
     def start(at: Transform, pose: Pose) -> Vector:
         return inside(pose, at).origin if aligned else vec.ZERO
@@ -101,12 +103,12 @@ def world_jacobians(tree: Sweeps, aligned: bool) -> Matrices:
 
 
 def _at(column: Pair, arm: Vector) -> Pair:
-    """A motion at a point, `arm` away."""
+    """A motion, given at a point, at the point `arm` away."""
     return vec.add(column[0], vec.cross(column[1], arm)), column[1]
 
 
 def world_rates(tree: Sweeps, v: Field[Sequence[Scalar]]) -> Matrices:
-    """The axes of body j turn with w_j, its origin and the frame's move."""
+    """dJ/dt in the world's axes: the axes of body j rotate with w_j, and its origin and the frame's origin move."""
     aligned = tree.reference_frame == "local_world_aligned"
 
     def start(at: Transform, link: Moving) -> Point:
@@ -128,24 +130,24 @@ def world_rates(tree: Sweeps, v: Field[Sequence[Scalar]]) -> Matrices:
 
 
 def _rate(column: Pair, w: Vector, arm: Vector, arm_rate: Vector) -> Pair:
-    """How a motion at a point changes where its axes turn with w."""
+    """The time derivative of `_at` for a column whose axes rotate with w; arm_rate is that of arm."""
     turning = vec.cross(w, column[1])
     slide = vec.add(vec.cross(w, column[0]), vec.cross(turning, arm))
     return vec.add(slide, vec.cross(column[1], arm_rate)), turning
 
 
 def frame_jacobians(tree: Sweeps, reference_frame: str = "") -> list[Scalar]:
-    """J of every frame, (6, nv), row by row; in the axes that were asked for unless others are said."""
+    """J of every requested frame, (6, nv), row by row, in the tree's reference frame unless another one is given."""
     axes = reference_frame or tree.reference_frame
     return _flat(tree, local_jacobians(tree) if axes == "local" else world_jacobians(tree, axes != "world"))
 
 
 def frame_jacobian_rates(tree: Sweeps, v: Field[Sequence[Scalar]]) -> list[Scalar]:
-    """The time derivatives of the entries."""
+    """dJ/dt of every requested frame: the time derivatives of the entries of J."""
     return _flat(tree, local_rates(tree, v) if tree.reference_frame == "local" else world_rates(tree, v))
 
 
 def _flat(tree: Sweeps, matrices: Matrices) -> list[Scalar]:
-    """All entries; a frame of the world moves with no joint."""
+    """All entries; zeros for a frame of the world, which no joint moves."""
     still = [[number(0.0)] * tree.nv] * 6
     return [x for matrix in matrices for row in matrix or still for x in row]

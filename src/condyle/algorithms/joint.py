@@ -1,7 +1,7 @@
-"""What a step of an algorithm sees of one joint and the body behind it.
+"""One joint and the body that it carries, as the steps of the algorithms see them.
 
 Frames: body i's frame has its origin at the joint and, for joints with an axis, z along that axis.
-`transform` places it in its parent's frame at the present q.
+`transform` is the placement of this frame in the parent's frame at the given q. Units: m, rad, kg.
 """
 
 from __future__ import annotations
@@ -48,16 +48,17 @@ NO_BODY = Inertia(number(0.0), vec.ZERO, vec.ZERO_SYMMETRIC)
 
 @dataclass(frozen=True, slots=True)
 class Joint:
-    """Joint i at the present q, and the inertia of body i."""
+    """Joint i at the given q, and the inertia of body i."""
 
     transform: Transform
     dofs: tuple[Dof, ...]
     inertia: Inertia
     axial: bool
-    """Every motion is along or about one line, or there is no rotation: points of the axis move with either body."""
+    """All motions are along or about z, or none is a rotation. U (see `rnea.spin`) times a column of S is then the same
+    for the U of the body and for that of its parent."""
 
     def rate(self, x: Sequence[Scalar]) -> tuple[Vector, Vector]:
-        """S x as (linear, angular)."""
+        """S x as (linear, angular), x having one number for each degree of freedom."""
         return twist.combined(x, [dof.column for dof in self.dofs])
 
     @property
@@ -67,7 +68,7 @@ class Joint:
 
     @property
     def origin(self) -> Vector:
-        """The body's origin seen from the parent's, in the parent's axes."""
+        """The body's origin relative to the parent's, in the parent's axes."""
         return self.transform.translation
 
 
@@ -84,7 +85,7 @@ def rotational(second: Symmetric, w: Vector) -> Vector:
 
 
 def inertia_to_parent(at: Transform, inertia: Inertia) -> Inertia:
-    """Xᵀ I X: an inertia in the parent's axes and about the parent's origin."""
+    """Xᵀ I X: the inertia in the parent's axes and about the parent's origin."""
     rotation, origin = at
     first = rotation.back(inertia.first)
     second = vec.add_symmetric(rotation.back_symmetric(inertia.second), vec.outer_symmetric(first, origin))

@@ -1,7 +1,7 @@
-"""Where frames are, and how they move: placements, velocities, accelerations.
+"""Placements, velocities and accelerations of frames.
 
 Featherstone 2008, sections 4.2 and 2.7. Reference frames are Pinocchio's: "local" is the frame itself, "world" the
-world's axes and origin, "local_world_aligned" the world's axes at the frame's origin.
+world's axes and origin, "local_world_aligned" the world's axes at the frame's origin. Velocities are (linear, angular).
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ from condyle.spatial.vector import Matrix, Vector
 
 
 class Pose(NamedTuple):
-    """Where a frame stands in the world: x_world = axes x + origin; its axes are the columns."""
+    """The placement of a frame in the world: x_world = axes x + origin; the columns of `axes` are the frame's axes."""
 
     axes: Matrix
     origin: Vector
@@ -34,14 +34,14 @@ class Pose(NamedTuple):
 
 
 class Moving(NamedTuple):
-    """A pose and a velocity (linear, angular), in the frame itself."""
+    """A pose, and the velocity (linear, angular) in the axes of the frame itself."""
 
     pose: Pose
     velocity: Pair
 
 
 class Accelerated(NamedTuple):
-    """A pose and a motion, in the frame itself."""
+    """A pose, and the motion in the axes of the frame itself."""
 
     pose: Pose
     motion: Motion
@@ -52,14 +52,14 @@ AT_REST = Moving(WORLD, twist.ZERO)
 
 
 def inside(pose: Pose, at: Transform) -> Pose:
-    """The pose of a frame that stands at `at` in another one."""
+    """The pose of a frame whose placement is `at` in the frame that has this pose."""
     x, y, z = pose.axes
     into = at.rotation.into
     return Pose((into(x), into(y), into(z)), vec.add(pose.origin, vec.times(pose.axes, at.translation)))
 
 
 def placed(joint: Joint, parent: Pose) -> Pose:
-    """Forward step."""
+    """Forward step: the pose of the body."""
     return inside(parent, joint.transform)
 
 
@@ -69,12 +69,12 @@ def velocity(joint: Joint, parent: Pair, v: Sequence[Scalar]) -> Pair:
 
 
 def moving(joint: Joint, parent: Moving, v: Sequence[Scalar]) -> Moving:
-    """Forward step."""
+    """Forward step: pose and velocity of the body."""
     return Moving(placed(joint, parent.pose), velocity(joint, parent.velocity, v))
 
 
 def accelerated(joint: Joint, parent: Accelerated, v: Sequence[Scalar], a: Sequence[Scalar]) -> Accelerated:
-    """Forward step."""
+    """Forward step: pose and motion of the body."""
     return Accelerated(placed(joint, parent.pose), rnea.motion(joint, parent.motion, v, a))
 
 
@@ -84,13 +84,13 @@ def placements(tree: Sweeps) -> Field[Pose]:
 
 
 def frame_placements(tree: Sweeps) -> tuple[list[Scalar], list[Scalar]]:
-    """Rotations, row by row, and translations, of every frame in the world."""
+    """(rotations, 9 numbers each, row by row; translations, 3 each) of every requested frame in the world."""
     poses = tree.at_frames(lambda at, pose: inside(pose, at), WORLD, placements(tree))
     return [x for pose in poses for row in pose.axes for x in row], [x for pose in poses for x in pose.origin]
 
 
 def frame_velocities(tree: Sweeps, v: Field[Sequence[Scalar]]) -> list[Scalar]:
-    """The twist of every frame in the reference frame."""
+    """The velocity of every requested frame, [linear; angular] in the reference frame."""
 
     def seen(at: Transform, link: Moving) -> Pair:
         if tree.reference_frame == "world":
@@ -102,7 +102,7 @@ def frame_velocities(tree: Sweeps, v: Field[Sequence[Scalar]]) -> list[Scalar]:
 
 
 def frame_accelerations(tree: Sweeps, v: Field[Sequence[Scalar]], a: Field[Sequence[Scalar]]) -> list[Scalar]:
-    """The acceleration of every frame's origin and its angular acceleration; gravity does not count."""
+    """The classical acceleration of every requested frame, [linear of its origin; angular], without gravity."""
 
     def seen(at: Transform, link: Accelerated) -> Pair:
         of_origin = vec.add(link.motion.a, vec.times(link.motion.U, at.translation))
@@ -114,7 +114,7 @@ def frame_accelerations(tree: Sweeps, v: Field[Sequence[Scalar]], a: Field[Seque
 
 
 def turned(axes: Matrix, pair: Pair) -> Pair:
-    """Both parts in the axes that these columns are given in."""
+    """Both parts, from the frame whose axes these columns are to the frame that the columns are given in."""
     return vec.times(axes, pair[0]), vec.times(axes, pair[1])
 
 

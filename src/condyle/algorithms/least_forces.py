@@ -1,12 +1,12 @@
-"""The least forces of contacts that carry a floating base: what its joints cannot.
+"""The least contact forces that give the generalised force of a floating base, where no actuator acts.
 
-With J_b the columns of the base's six velocities, and tau_b what inverse dynamics asks of them,
+With J_b the columns of J for the base's six velocities, and tau_b the entries of inverse dynamics for them,
 
     force = J_b G^-1 G^-1 J_bᵀ J_b tau_b,    G = J_bᵀ J_b,
 
-the least-squares solution, each G^-1 by proximal iterations with G + mu 1. Twice, for what no contact can carry is to
-be left out first: a singular G would return 1 / mu of it, and rounding of that. A robot on a fixed base needs none.
-Featherstone 2008, section 8.8.
+the least-squares solution of least norm of J_bᵀ force = tau_b. Each G^-1 is a number of proximal iterations with G + mu
+1. The product J_bᵀ J_b tau_b first removes the part that no contact can carry; with a singular G one inverse would
+multiply that part, and its rounding, by 1 / mu. On a fixed base all forces are zero. Featherstone 2008, section 8.8.
 """
 
 from __future__ import annotations
@@ -19,9 +19,9 @@ from condyle.algorithms.ltl import ltl
 from condyle.scalar import Scalar, number, total
 
 MU = 1e-4
-"""mu, as a part of the mean of G's diagonal: rounding of what cannot be carried grows by (eps / mu)²."""
+"""mu, relative to the mean of G's diagonal: rounding of the part that cannot be carried grows by (eps / mu)²."""
 TIMES = 6
-"""Proximal iterations: they leave 1e-12 of what an eigenvalue of 1e-2 of that mean asks for."""
+"""Proximal iterations: for an eigenvalue of 1e-2 of that mean the relative error is 1e-12."""
 
 
 def base_coordinates(way: Constrained) -> list[int]:
@@ -55,7 +55,7 @@ def _times(rows: Sequence[Row], x: Sequence[Scalar]) -> list[Scalar]:
 
 
 def _solved(rows: Sequence[Row], size: int, wanted: Sequence[Scalar]) -> list[Scalar]:
-    """G^-2 times it."""
+    """G^-2 `wanted`."""
     columns = [{i: row[k] for i, row in enumerate(rows) if k in row} for k in range(size)]
     G = gram(columns, columns)
     diagonal = [x for i in range(size) if (x := G.get(i, i)) is not None]

@@ -1,7 +1,7 @@
-"""Sparse factors of the mass matrix, M = Lᵀ D L, L unit lower triangular, and what they solve.
+"""Sparse factors of the mass matrix, M = Lᵀ D L, L unit lower triangular, and solves with them.
 
-Featherstone 2008, section 6.5: eliminating the last coordinate first fills nothing in, because M_ij is
-zero unless one of i and j carries the other; the structure is read off the entries themselves.
+Featherstone 2008, section 6.5: the last coordinate is eliminated first, and there is no fill-in, because M_ij is zero
+unless one of i and j carries the other. The sparsity is that of the stored entries of M.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from condyle.scalar import Scalar, number, reciprocal, total
 
 
 class Factors(NamedTuple):
-    """L below its diagonal of ones, and the reciprocals of D."""
+    """L without its diagonal of ones, and the reciprocals of D."""
 
     L: SparseMatrix
     inverse_D: list[Scalar]
@@ -45,7 +45,7 @@ def solve(factors: Factors, b: Sequence[Scalar]) -> list[Scalar]:
 
 
 def half_solved(factors: Factors, b: Mapping[int, Scalar]) -> dict[int, Scalar]:
-    """y with Lᵀ y = b, b given by its entries that can differ from zero."""
+    """y with Lᵀ y = b, both as {coordinate: entry}, without the entries that are zero."""
     y = dict(b)
     for k in reversed(range(len(factors.inverse_D))):
         if k in y:
@@ -65,7 +65,7 @@ def rest_solved(factors: Factors, y: Sequence[Scalar]) -> list[Scalar]:
 
 
 def inverse_of_lower(L: SparseMatrix) -> SparseMatrix:
-    """L^-1, its diagonal of ones left out; as sparse as L."""
+    """L^-1 without its diagonal of ones; as sparse as L."""
     inverse = SparseMatrix(L.size)
     for k in range(L.size):
         for i, value in L.row(k).items():
@@ -93,7 +93,7 @@ def inverse(factors: Factors) -> SparseMatrix:
 def _entry(
     W: SparseMatrix, scaled: Sequence[dict[int, Scalar]], inverse_D: Sequence[Scalar], i: int, j: int
 ) -> Scalar | None:
-    """(W D^-1 Wᵀ)_ij for j <= i, with the ones of W's diagonal spelled out."""
+    """(W D^-1 Wᵀ)_ij for j <= i, W = L^-1; W is stored without the ones of its diagonal."""
     terms = [value * scaled[j][k] for k, value in W.row(i).items() if k in scaled[j]]
     if i == j:
         terms.append(inverse_D[i])
@@ -103,7 +103,7 @@ def _entry(
 
 
 def halves(factors: Factors) -> tuple[SparseMatrix, SparseMatrix]:
-    """D^-1 L^-T and - L^-1, their diagonals too; minus the second times the first is M^-1."""
+    """(D^-1 L^-T, - L^-1) with their diagonals; M^-1 is minus the second times the first."""
     W = inverse_of_lower(factors.L)
     upper, lower = SparseMatrix(W.size), SparseMatrix(W.size)
     for k, d in enumerate(factors.inverse_D):
@@ -116,18 +116,19 @@ def halves(factors: Factors) -> tuple[SparseMatrix, SparseMatrix]:
 
 
 def held(factors: Factors, floats: Scalar, first: int) -> Factors:
-    """D^-1 of the first coordinates times `floats`: at 0 they are held, at 1 the factors stay.
+    """The factors with D^-1 of the first coordinates times `floats`: 0 holds these coordinates still, 1 changes
+    nothing.
 
-    Each term of an entry of M^-1 that has one of these coordinates has an entry of their D^-1, and the factors of the
-    others' own mass matrix are the rest: what is left is its inverse, among zeros.
+    With 0, every term of M^-1 with one of these coordinates is zero. The other factors are those of the mass matrix of
+    the other coordinates, so the result is the inverse of that matrix, among zeros.
     """
     return Factors(factors.L, [d * floats if k < first else d for k, d in enumerate(factors.inverse_D)])
 
 
 def minus_inverse_times(factors: Factors, b: SparseMatrix) -> SparseMatrix:
-    """-M^-1 B column by column through the factors: fewer operations than M^-1 itself on a branched tree."""
+    """-M^-1 B = -W D^-1 (Wᵀ B), W = L^-1: fewer operations than a product with M^-1 on a branched tree."""
     W = inverse_of_lower(factors.L)
-    y = _plus_product(b, W.transposed(), b)  # W^T B
+    y = _plus_product(b, W.transposed(), b)  # Wᵀ B
     minus = [-d for d in factors.inverse_D]
     scaled = SparseMatrix.of(b.size, ((row, column, value * minus[row]) for row, column, value in y))
     return _plus_product(scaled, W, scaled)

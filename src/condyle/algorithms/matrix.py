@@ -8,7 +8,7 @@ from condyle.scalar import Scalar, number
 
 
 class SparseMatrix:
-    """Rows of {column: value}; adding to an entry that is there sums (joints that share a coordinate do)."""
+    """Rows of {column: value}. `add` sums with an entry that is stored, as for joints that share a coordinate."""
 
     def __init__(self, size: int) -> None:
         self.size = size
@@ -58,7 +58,10 @@ class SparseMatrix:
         return result
 
     def connected(self, values: Sequence[Scalar]) -> SparseMatrix:
-        """A full matrix, flat, without the entries that no chain of entries of this one connects: they are zero."""
+        """The matrix with these entries, row by row, without those between blocks, which must be zero.
+
+        Two coordinates are in one block if a chain of entries of this matrix connects them.
+        """
         block = list(range(self.size))
         for i, j, _ in self:
             old, new = max(block[i], block[j]), min(block[i], block[j])
@@ -68,7 +71,7 @@ class SparseMatrix:
 
 
 def dense(answer: Sequence[Scalar] | SparseMatrix) -> list[Scalar]:
-    """Every entry of what an algorithm answers, row by row."""
+    """All entries of an algorithm's output, row by row."""
     if not isinstance(answer, SparseMatrix):
         return list(answer)
     values = [number(0.0)] * answer.size**2

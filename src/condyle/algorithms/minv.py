@@ -1,7 +1,7 @@
 """The inverse of the mass matrix directly, without the mass matrix.
 
-After Carpentier 2018 ("analytical inverse of the joint space inertia matrix"): column c is the acceleration
-under a unit force at coordinate c, and the articulated inertias serve all columns.
+After Carpentier 2018 ("analytical inverse of the joint space inertia matrix"): column c is the joint acceleration for a
+unit force at coordinate c, at rest and without gravity. The articulated inertias are computed once for all columns.
 """
 
 from __future__ import annotations

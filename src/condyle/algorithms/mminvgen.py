@@ -1,8 +1,8 @@
 """The mass matrix or its inverse in one pair of sweeps: MMinvGen.
 
-Yang 2023 (Dadu-RBD), Algorithm 2, with its sign conventions: F_i collects the forces of all columns of the
-subtree of i. For M the sweeps are the composite-rigid-body algorithm and end after the first; for M^-1 the
-articulated inertias take the composites' place and a forward sweep adds what the ancestors' motion gives.
+Yang 2023 (Dadu-RBD), Algorithm 2, with its sign conventions: F_i has one force for each column of the subtree of i. For
+M there is one backward sweep, the composite-rigid-body algorithm. For M^-1 the backward sweep has articulated inertias
+in place of composite ones, and a forward sweep adds the terms of the ancestors' motion.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
-"""Momentum about the centre of mass, and the centre of mass itself, in the world's axes.
+"""The centre of mass, and the momentum about it, in the world's axes.
 
-Orin, Goswami 2008; Wensing, Orin 2016. Rotor inertias have no part in it.
+Orin, Goswami 2008; Wensing, Orin 2016. Armature is no part of them.
 """
 
 from __future__ import annotations
@@ -32,17 +32,17 @@ def own_moment(joint: Joint) -> Moment:
 
 
 def moment_up(joint: Joint, total: Moment) -> Moment:
-    """Backward step: first moment about the parent's origin, in its axes."""
+    """Backward step: mass and first moment about the parent's origin, in its axes."""
     return Moment(total.mass, vec.add(joint.rotation.back(total.first), vec.scale(total.mass, joint.origin)))
 
 
 def carried_moment(joint: Joint, total: Moment) -> tuple[Moment, Moment]:
-    """Backward step, which keeps the total."""
+    """Backward step that gives the body's total too."""
     return total, moment_up(joint, total)
 
 
 def force_up(joint: Joint, total: Pair) -> Pair:
-    """Backward step: a force or a momentum."""
+    """Backward step: Xᵀ times a force or a momentum."""
     return joint.transform.force_to_parent(total)
 
 
@@ -61,12 +61,14 @@ def center_of_mass(tree: Sweeps) -> Vector:
 
 
 def potential_energy(tree: Sweeps) -> tuple[Scalar]:
-    """- g . sum m_i c_i: zero at the world's origin."""
+    """- g . sum m_i c_i [J]: zero for a centre of mass at the world's origin."""
     return (-vec.dot(tree.gravity, moment_of_all(tree).first),)
 
 
 def center_of_mass_jacobian(tree: Sweeps) -> list[Scalar]:
-    """Column k: what degree of freedom k moves of the centre of mass: m_k^c (J_k at the centre of what it carries)."""
+    """J_com, (3, nv). Column k is (m_k s_k + w_k x h_k) / m in the world's axes: S_k = (s_k, w_k), m the mass of all
+    bodies, m_k and h_k mass and first moment of the bodies that degree of freedom k carries.
+    """
     carried = tree.backward(carried_moment, tree.each(own_moment))
     scale = reciprocal(moment_of_all(tree).mass)
 
@@ -79,7 +81,7 @@ def center_of_mass_jacobian(tree: Sweeps) -> list[Scalar]:
 
 
 def about(point: Vector, force: Pair) -> Pair:
-    """A force or a momentum about another point than the world's origin."""
+    """A force or a momentum about the world's origin, about this point."""
     return force[0], vec.sub(force[1], vec.cross(point, force[0]))
 
 
@@ -89,26 +91,29 @@ def own_momentum(joint: Joint, velocity: Pair) -> Pair:
 
 
 def inertial_force(joint: Joint, motion: rnea.Motion) -> Pair:
-    """What moves one body."""
+    """I a + v x* I v of one body, (force, torque)."""
     force, torque = rnea.newton_euler(joint, motion)
     return force, torque
 
 
 def centroidal_momentum(tree: Sweeps, v: Field[Sequence[Scalar]]) -> list[Scalar]:
-    """(linear, angular) about the centre of mass."""
+    """h = [linear; angular] about the centre of mass."""
     momenta = tree.each(own_momentum, tree.forward(velocity, twist.ZERO, v))
     return _both(about(center_of_mass(tree), tree.to_world(force_up, momenta, twist.ZERO)))
 
 
 def centroidal_momentum_rate(tree: Sweeps, v: Field[Sequence[Scalar]], a: Field[Sequence[Scalar]]) -> list[Scalar]:
-    """Its time derivative: the inertial forces of all bodies about the centre of mass, whose own motion adds none."""
+    """dh/dt: the sum of I a + v x* I v about the centre of mass. Its motion adds no term: it is along the linear
+    momentum."""
     motions = tree.forward(rnea.motion, rnea.at_rest(vec.ZERO), v, a)
     forces = tree.each(inertial_force, motions)
     return _both(about(center_of_mass(tree), tree.to_world(force_up, forces, twist.ZERO)))
 
 
 def centroidal_momentum_matrix(tree: Sweeps) -> list[Scalar]:
-    """Column k: the momentum of all that degree of freedom k carries when it moves with unit velocity."""
+    """A_g, (6, nv). Column k is I^c_k S_k about the centre of mass: the momentum of the bodies that degree of freedom k
+    carries at unit velocity.
+    """
     centre = center_of_mass(tree)
 
     def columns(joint: Joint, composite: Inertia, pose: Pose) -> Sequence[Sequence[Scalar]]:
@@ -124,6 +129,6 @@ def _both(pair: Pair) -> list[Scalar]:
 
 
 def _rows(tree: Sweeps, columns: Field[Sequence[Sequence[Scalar]]], size: int) -> list[Scalar]:
-    """A matrix of so many rows by the columns that joints have for their degrees of freedom, row by row."""
+    """A matrix with `size` rows, row by row, from one column for each degree of freedom of each joint."""
     rows = [tree.gathered([tuple(column[k] for column in own) for own in columns]) for k in range(size)]
     return [x for row in rows for x in cast("Sequence[Scalar]", row)]

@@ -1,4 +1,4 @@
-"""The tree that a function is traced or swept on, by the normal form of its specification."""
+"""The tree that a function is computed on, by the normal form of its specification."""
 
 from __future__ import annotations
 
@@ -9,10 +9,11 @@ from condyle.specification import NormalForm
 
 
 def normal_form(tree: Tree, form: NormalForm, own_inertia: bool = False) -> Tree:
-    """The same joint-space quantities from fewer operations; a tree as it is for functions of bodies or frames.
+    """`joint_space`: inertias regrouped and link frames turned, for fewer operations. Else the tree itself, since
+    outputs of bodies or frames need the model's own.
 
-    own_inertia: every link keeps its inertia, since what is left of it after regrouping is none of a body: scans of
-    articulated elements lose two digits then.
+    own_inertia: every link keeps its inertia. What regrouping leaves need not be the inertia of a body, and scans of
+    articulated elements lose two digits with it.
     """
     if form != "joint_space":
         return tree

@@ -1,8 +1,9 @@
-"""Reframing: link frames turned about their joints' axes, so that placements turn about two axes only.
+"""Reframing: link frames turned about their joints' axes, so that placements rotate about two axes only.
 
-A joint about or along z does not mind how its frame is turned about z. Any placement is a turn about z, one about x
-and one about z; the first goes to the parent's frame, as Denavit and Hartenberg chose frames, and the last joins the
-joint's own angle. Of nine products for every vector four are left. Exact for every q, v and a.
+The frame of a joint that moves about or along z can be turned about z without changing the joint. The rotation of any
+placement is one about z, then about x, then about z (Euler angles). The first is put into the parent's frame, as in
+Denavit and Hartenberg's convention. The product with a vector then takes four multiplications in place of nine. Exact
+for every q, v and a.
 """
 
 from __future__ import annotations
@@ -20,9 +21,9 @@ from condyle.spatial.transform import Transform
 
 
 def reframed(tree: Tree) -> Tree:
-    """The same dynamics with the frames of joints about or along z turned for the child that carries most.
+    """The same dynamics; the frame of each joint about or along z is turned for the child that carries the most links.
 
-    Only for children whose placement has no zero: others lose more than they gain.
+    Only if the rotation of that child's placement has no zero: with zeros, turning costs more operations than it saves.
     """
     links = list(tree.links)
     children: dict[int, list[int]] = {}
@@ -53,7 +54,7 @@ def _frame(frame: TreeFrame, turns: Mapping[int, AboutZ]) -> TreeFrame:
 
 
 def _turn(links: list[Link], i: int, children: Sequence[int], chosen: int) -> AboutZ:
-    """Turn frame i about z so that the chosen child's placement begins with a turn about x; by how much."""
+    """Turns frame i about z so that the chosen child's placement begins with a rotation about x; gives the turn."""
     x, y, _ = (float(cast(float, value)) for value in links[chosen].numbers.rotation[2])
     length = math.hypot(x, y)
     turn = AboutZ(number(-y / length), number(x / length))

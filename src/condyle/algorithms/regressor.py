@@ -1,7 +1,8 @@
 """The regressor of inverse dynamics: tau = Y(q, v, a) pi, linear in the bodies' inertial parameters.
 
-Atkeson, An, Hollerbach 1986. pi of a body is (m, m c, Ixx, Ixy, Iyy, Ixz, Iyz, Izz) in its own frame, the rotational
-inertia about the frame's origin. Rotor inertias are no part of it.
+Atkeson, An, Hollerbach 1986. pi of a body is (m, m c, Ixx, Ixy, Iyy, Ixz, Iyz, Izz) in its own frame [kg, kg m, kg m²],
+with the rotational inertia about the frame's origin. Column k of a body's block is Jᵀ times the force for a unit of
+parameter k. Armature is not among the parameters.
 """
 
 from __future__ import annotations
@@ -26,14 +27,18 @@ SYMMETRIC = ((0, 0), (0, 1), (1, 1), (0, 2), (1, 2), (2, 2))
 
 
 class Seen(NamedTuple):
-    """A body's frame seen from an ancestor, and the force for a unit of each parameter, in that frame."""
+    """The pose of a body's frame in an ancestor's, and the force for a unit of each parameter, in the body's frame."""
 
     pose: Pose
     forces: tuple[Pair, ...]
 
 
 def unit_forces(w: Vector, dw: Vector, a: Vector) -> tuple[Pair, ...]:
-    """What moves a body with a unit of each parameter: w, dw and the acceleration a of its origin less gravity."""
+    """The force that a body with a unit of each parameter needs: of w, dw, and acceleration a of its origin minus
+    gravity.
+
+    In the body's axes, about its origin: (force, torque).
+    """
     U = spin(w, dw)
     first = ((column, vec.cross(e, a)) for column, e in zip(vec.transpose(U), vec.ONE, strict=True))
     turning = ((vec.ZERO, vec.add(m, vec.cross(w, h))) for m, h in zip(_columns(dw), _columns(w), strict=True))
@@ -41,7 +46,7 @@ def unit_forces(w: Vector, dw: Vector, a: Vector) -> tuple[Pair, ...]:
 
 
 def _columns(x: Vector) -> list[Vector]:
-    """I x for the inertia with a one in each entry."""
+    """I x for each rotational inertia I that has one entry of 1, and its mirror image."""
     columns: list[Vector] = []
     for i, j in SYMMETRIC:
         entries = [vec.scale(x[j], vec.ONE[i])] + ([vec.scale(x[i], vec.ONE[j])] if i != j else [])

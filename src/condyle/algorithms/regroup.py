@@ -1,7 +1,8 @@
-"""Regrouping: what of a body's inertia a joint cannot tell from its parent's goes to the parent.
+"""Regrouping of inertial parameters: the part of a body's inertia that its joint does not move goes to the parent.
 
-Exact for every q, v and a: mass on a revolute joint's axis moves with both bodies. The bodies that are
-left have no physical meaning, but every function of the whole tree is unchanged and needs fewer operations.
+As for base inertial parameters (Gautier, Khalil 1990). Exact for every q, v and a: mass on the axis of a revolute joint
+is at rest in both bodies. The inertias that are left need not be those of a body, but all joint-space quantities are
+unchanged and need fewer operations.
 """
 
 from __future__ import annotations
@@ -20,10 +21,11 @@ NOTHING = number(0.0)
 
 
 def movable(link: Link, inertia: Inertia) -> Inertia:
-    """The part of a body's moments that its joint's motion leaves where it is, read off the motion subspace.
+    """The part of a body's mass and moments that is constant in the parent's frame, by the motion subspace of its
+    joint.
 
-    Turns about z keep the second moment along z, no turns keep all of it; without displacements the mass at the origin
-    stays too, and along the axis of turns about z.
+    Second moments: all of them where nothing rotates, zz where all rotations are about z. Where nothing translates: the
+    mass, and the first moment along z unless there are rotations about other axes.
     """
     subspace = link.kind.subspace(link.numbers.pitch)
     slides = any(not is_zero(x) for linear, _ in subspace for x in linear)
@@ -39,7 +41,8 @@ def movable(link: Link, inertia: Inertia) -> Inertia:
 
 
 def regrouped(tree: Tree) -> Tree:
-    """The same dynamics with as many moments as possible moved towards the root, and from the first body away."""
+    """The same dynamics with all such parts moved to the parents, leaves to root; those that reach the world are
+    dropped."""
     inertias = [Inertia(link.numbers.mass, link.numbers.first, link.numbers.second) for link in tree.links]
     for i in reversed(range(len(inertias))):
         link = tree.links[i]

@@ -1,7 +1,13 @@
 """Inverse dynamics: the recursive Newton-Euler algorithm.
 
-Featherstone 2008, section 5.3; Plancher 2021, Algorithm 1. Written with classical accelerations of the
-body origins and U = [dw]x + [w]x[w]x, which needs no linear velocity and the fewest operations.
+Featherstone 2008, section 5.3; Plancher 2021, Algorithm 1:
+
+    v_i = X v_p + S v,    a_i = X a_p + S a + v_i x S v,    f_i = I_i a_i + v_i x* I_i v_i - f_ext_i + sum Xᵀ f_child,
+    tau_i = S_iᵀ f_i
+
+with a_p = -gravity at the root. The code has classical accelerations of the body origins in place of spatial ones, and
+U = [dw]x + [w]x[w]x: no linear velocity is needed, and this form takes the fewest operations (decision 4). All vectors
+of body i are in its axes.
 """
 
 from __future__ import annotations
@@ -18,7 +24,8 @@ from condyle.spatial.vector import Matrix, Vector
 
 
 class Motion(NamedTuple):
-    """Body i: angular velocity w, angular acceleration dw, U, and acceleration a of its origin less gravity."""
+    """Of body i: angular velocity w, angular acceleration dw, U, and classical acceleration a of its origin minus
+    gravity."""
 
     w: Vector
     dw: Vector
@@ -37,12 +44,12 @@ NO_FORCE = Wrench(vec.ZERO, vec.ZERO)
 
 
 def at_rest(gravity: Vector) -> Motion:
-    """The world: still, and accelerated against gravity."""
+    """The world: no velocity, and the acceleration -gravity in place of gravity."""
     return Motion(vec.ZERO, vec.ZERO, vec.ZERO_MATRIX, vec.scale(-1.0, gravity))
 
 
 def spin(w: Vector, dw: Vector) -> Matrix:
-    """U = [dw]x + [w]x[w]x: the acceleration of a point r of the body is a + U r."""
+    """U = [dw]x + [w]x[w]x: the classical acceleration of a point r of the body is a + U r."""
     x, y, z = w
     xx, yy, zz = x * x, y * y, z * z
     xy, xz, yz = x * y, x * z, y * z
@@ -54,13 +61,13 @@ def spin(w: Vector, dw: Vector) -> Matrix:
 
 
 def carried(joint: Joint, parent: Motion) -> tuple[Vector, Vector, Vector]:
-    """w, dw and a of the parent, at this joint's origin and in this body's axes."""
+    """w, dw and a of the parent's motion, at this joint's origin and in this body's axes."""
     into = joint.rotation.into
     return into(parent.w), into(parent.dw), into(vec.add(parent.a, vec.times(parent.U, joint.origin)))
 
 
 def motion(joint: Joint, parent: Motion, v: Sequence[Scalar], a: Sequence[Scalar]) -> Motion:
-    """Forward step: v_i = X v_p + S v,  a_i = X a_p + S a + v_i x S v."""
+    """Forward step: v_i = X v_p + S v,  a_i = X a_p + S a + v_i x S v, with a classical acceleration."""
     wp, dwp, ap = carried(joint, parent)
     slide, turn = joint.rate(v)
     slide_rate, turn_rate = joint.rate(a)
@@ -71,7 +78,7 @@ def motion(joint: Joint, parent: Motion, v: Sequence[Scalar], a: Sequence[Scalar
 
 
 def axial_moment(U: Matrix, inertia: Inertia) -> Vector:
-    """sum m r x (U r): the moment of the field U r over the body."""
+    """sum m r x (U r) over the points r of the body."""
     x, y, z = vec.symmetric_rows(inertia.second)
     return (
         vec.dot(U[2], y) - vec.dot(U[1], z),
@@ -81,35 +88,35 @@ def axial_moment(U: Matrix, inertia: Inertia) -> Vector:
 
 
 def newton_euler(joint: Joint, motion: Motion) -> Wrench:
-    """f_i = I_i a_i + v_i x* I_i v_i."""
+    """I_i a_i + v_i x* I_i v_i of one body: force m a + U h, torque h x a + sum m r x (U r), with first moment h."""
     body = joint.inertia
     force = vec.add(vec.scale(body.mass, motion.a), vec.times(motion.U, body.first))
     return Wrench(force, vec.add(vec.cross(body.first, motion.a), axial_moment(motion.U, body)))
 
 
 def less_external(joint: Joint, own: Wrench, external: Wrench) -> Wrench:
-    """f_i - f_ext_i."""
+    """The force on one body minus the external one, f_ext_i."""
     return Wrench(vec.sub(own.force, external.force), vec.sub(own.torque, external.torque))
 
 
 def to_parent(joint: Joint, total: Wrench) -> tuple[Wrench, Wrench]:
-    """Backward step: f_p += Xᵀ f_i. Keeps the total for those who need it."""
+    """Backward step: f_p += Xᵀ f_i; gives f_i too."""
     return total, Wrench(*joint.transform.force_to_parent(total))
 
 
 def torques(joint: Joint, total: Wrench, rates: Sequence[Scalar]) -> tuple[Scalar, ...]:
-    """tau_i = S_iᵀ f_i, and armature times the rotors' rates, which are a for most joints: see `rotors`."""
+    """tau_i = S_iᵀ f_i + armature rates, where rates are a, but for a free joint with armature: see `rotors`."""
     return tuple(along(dof, *total) + dof.armature * rate for dof, rate in zip(joint.dofs, rates, strict=True))
 
 
 def own_forces(tree: Sweeps, motions: Field[Motion]) -> Field[Wrench]:
-    """What each body takes of force."""
+    """I_i a_i + v_i x* I_i v_i - f_ext_i of each body alone."""
     own = tree.each(newton_euler, motions)
     return own if tree.f_ext is None else tree.each(less_external, own, tree.f_ext)
 
 
 def total_forces(tree: Sweeps, motions: Field[Motion]) -> Field[Wrench]:
-    """f_i: the force through joint i, which moves all that it carries."""
+    """f_i: the force that joint i transmits, the sum over all bodies that it carries."""
     return tree.backward(to_parent, own_forces(tree, motions))
 
 
@@ -120,17 +127,17 @@ def rnea(tree: Sweeps, v: Field[Sequence[Scalar]], a: Field[Sequence[Scalar]]) -
 
 
 def bias(tree: Sweeps, v: Field[Sequence[Scalar]]) -> Field[Sequence[Scalar]]:
-    """c(q, v, f_ext): the forces of rnea at a = 0."""
+    """c(q, v, f_ext) = rnea at a = 0."""
     return rnea(tree, v, tree.each(no_acceleration))
 
 
 def turning(w: Vector) -> Motion:
-    """A body that turns and does not accelerate."""
+    """The motion of a body with angular velocity w and no acceleration."""
     return Motion(w, vec.ZERO, spin(w, vec.ZERO), vec.ZERO)
 
 
 def coasting(joint: Joint, parent_w: Vector, v: Sequence[Scalar]) -> Motion:
-    """Forward step where the parent only turns and the joint's rates stay."""
+    """Forward step from a parent that has an angular velocity only, with a = 0 at the joint."""
     return motion(joint, turning(parent_w), v, no_acceleration(joint))
 
 

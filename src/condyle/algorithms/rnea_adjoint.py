@@ -1,8 +1,9 @@
-"""Derivatives of inverse dynamics row by row: the adjoint of the recursive Newton-Euler algorithm.
+"""Derivatives of inverse dynamics row by row: rnea differentiated in reverse mode.
 
-One row is the gradient of one tau_k. Backwards through rnea: the adjoint of the forces is a unit motion of
-dof k, which spreads over the subtree that k carries; each body answers with the adjoints of its w, dw and a,
-which flow back to the root and meet every joint on the way. Cheapest where subtrees are short (legs).
+One row is the gradient of one tau_k = S_kᵀ f_i. The adjoint of every force in the subtree of joint i is the motion S_k,
+carried to that body. From it follow the adjoints of w, dw and a of the body. They are summed from the leaves to the
+root; at every joint on the way they give the row's entries by q and v of that joint. Fewest operations where subtrees
+are short, as legs are. Vectors of body i are in its axes.
 """
 
 from __future__ import annotations
@@ -23,7 +24,7 @@ from condyle.spatial.vector import Vector
 
 
 class Adjoint(NamedTuple):
-    """Adjoints of a body's angular velocity w, angular acceleration dw and origin acceleration a."""
+    """Adjoints of a body's angular velocity w, angular acceleration dw and acceleration a of its origin."""
 
     w: Vector
     dw: Vector
@@ -34,7 +35,7 @@ NOTHING = Adjoint(vec.ZERO, vec.ZERO, vec.ZERO)
 
 
 def answer(joint: Joint, unit: Pair, state: State) -> Adjoint:
-    """Adjoint of f = m a + U h, n = h x a + sum r x U r, given that of (f, n): a unit motion (linear, angular)."""
+    """Adjoints of w, dw and a in f = m a + U h, n = h x a + sum m r x U r, given those of (f, n): (linear, angular)."""
     linear, angular = unit
     mass, first, second = joint.inertia
     a = vec.add(vec.scale(mass, linear), vec.cross(angular, first))
@@ -44,7 +45,7 @@ def answer(joint: Joint, unit: Pair, state: State) -> Adjoint:
 
 
 def adjoint_of_w(U: vec.Matrix, w: Vector) -> Vector:
-    """Adjoint of w in U = [dw]x + w wᵀ - |w|², given that of U."""
+    """Adjoint of w in U = [dw]x + w wᵀ - |w|² 1, given that of U."""
     (xx, xy, xz), (yx, yy, yz), (zx, zy, zz) = U
     x, y, z = w
     p, q, r = xy + yx, xz + zx, yz + zy
@@ -56,14 +57,14 @@ def adjoint_of_w(U: vec.Matrix, w: Vector) -> Vector:
 
 
 def before(joint: Joint, total: Adjoint, v: Sequence[Scalar]) -> Adjoint:
-    """Adjoint of the parent's motion as it arrives at the joint, given that of the body's."""
+    """Adjoint of the parent's motion at the joint (`rnea.carried`), given that of the body's motion."""
     slide, turn = joint.rate(v)
     w = vec.add(vec.add(total.w, vec.cross(turn, total.dw)), vec.scale(2.0, vec.cross(slide, total.a)))
     return Adjoint(w, total.dw, total.a)
 
 
 def to_parent(joint: Joint, arrived: Adjoint, parent_w: Vector) -> Adjoint:
-    """The same, of the parent's motion at its own origin: a' = E (a + U r)."""
+    """Adjoint of the parent's motion at its own origin, given that at the joint, a' = E (a + U r)."""
     back = joint.rotation.back
     a = back(arrived.a)
     w = vec.add(back(arrived.w), adjoint_of_w(vec.outer(a, joint.origin), parent_w))
@@ -71,7 +72,7 @@ def to_parent(joint: Joint, arrived: Adjoint, parent_w: Vector) -> Adjoint:
 
 
 def by_v(joint: Joint, dof: Dof, total: Adjoint, state: State, v: Sequence[Scalar]) -> Scalar:
-    """The row's entry at the velocity of one dof."""
+    """The row's entry by the velocity of one dof."""
     w = state.before.w
     slide, turn = joint.rate(v)
     coriolis = vec.add(vec.cross(vec.add(vec.scale(2.0, w), turn), dof.linear), vec.cross(dof.angular, slide))
@@ -79,7 +80,7 @@ def by_v(joint: Joint, dof: Dof, total: Adjoint, state: State, v: Sequence[Scala
 
 
 def by_q(joint: Joint, dof: Dof, arrived: Adjoint, state: State) -> Scalar:
-    """The row's entry at the position of one dof: the joint turns and moves what arrives from the parent."""
+    """The row's entry by the position of one dof, which changes the parent's motion as seen from the body."""
     at = state.before
     U = state.motion.U if joint.axial else spin(at.w, at.dw)
     return (
@@ -90,7 +91,7 @@ def by_q(joint: Joint, dof: Dof, arrived: Adjoint, state: State) -> Scalar:
 
 
 class _Rows:
-    """Everything that one row after the other needs."""
+    """What all rows need, and the matrices that they are stored in."""
 
     def __init__(self, tree: Unrolled, v: Field[Sequence[Scalar]], a: Field[Sequence[Scalar]]) -> None:
         self.tree = tree
@@ -119,7 +120,7 @@ class _Rows:
             ratio = row.ratio * column.ratio
             entry = by_q(joint, dof, arrived, state)
             if unit is not None and j != i:
-                # S x* f: how the force through a joint changes for those before it
+                # S_j x* f_j: the change of joint j's force as its parent sees it
                 entry = entry + power(unit, cross_force(dof.column, self.forces[j]))
             self.dq.add(row.at, column.at, scaled(entry, ratio))
             self.dv.add(row.at, column.at, scaled(by_v(joint, dof, total, state, self.v[j]), ratio))

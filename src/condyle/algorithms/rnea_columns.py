@@ -1,7 +1,7 @@
-"""Derivatives of inverse dynamics column by column, beside their paper.
+"""Derivatives of inverse dynamics column by column, line by line as in the paper.
 
-Plancher 2021, Algorithm 2 (from Carpentier and Mansard 2018): the recursion of rnea in spatial vectors,
-differentiated by one coordinate u at a time. The most operations; kept as the papers' baseline.
+Plancher 2021, Algorithm 2 (from Carpentier and Mansard 2018): the recursion of rnea in spatial vectors, differentiated
+by one coordinate u of q or v at a time. It takes the most operations, and is kept as the papers' baseline.
 """
 
 from __future__ import annotations
@@ -23,11 +23,11 @@ from condyle.spatial.twist import Pair, cross_force, cross_motion
 BY_Q, BY_V = 0, 1
 
 Columns: TypeAlias = dict[tuple[int, int, int], Pair]
-"""What each column has in one body; a column is (BY_Q or BY_V, joint, number of its degree of freedom)."""
+"""Of one body, a vector for each column; a column is (BY_Q or BY_V, joint, number of its degree of freedom)."""
 
 
 class Body(NamedTuple):
-    """v, a, f of a body, and S v of its joint; v and a of its parent in this frame."""
+    """v and a of a body, S v of its joint (rate), and v and a of its parent, all in the body's frame."""
 
     v: Pair
     a: Pair
@@ -37,7 +37,7 @@ class Body(NamedTuple):
 
 
 class ColumnRecursion:
-    """One run: what is known of each body so far."""
+    """One run, with the values of each body: v, a, f and their columns dv, da, df."""
 
     def __init__(self, tree: Unrolled, v: Field[Sequence[Scalar]], a: Field[Sequence[Scalar]]) -> None:
         self.tree = tree
@@ -50,7 +50,7 @@ class ColumnRecursion:
         self.v, self.a = v, a
 
     def forward(self, i: int) -> None:
-        """Lines 1 to 4."""
+        """Lines 1 to 4 for body i."""
         joint, parent = self.tree.joints[i], self.links[i].parent
         body, momentum = self.move(i)
         dv = {u: joint.transform.motion_to_child(x) for u, x in (self.dv[parent].items() if parent >= 0 else ())}
@@ -63,7 +63,7 @@ class ColumnRecursion:
         self.df.append({u: self._force(joint, body, momentum, dv[u], da[u]) for u in dv})
 
     def move(self, i: int) -> tuple[Body, Wrench]:
-        """Rnea's step to one body, whose momentum is given too."""
+        """rnea's forward step to body i; gives its momentum I v too."""
         joint = self.tree.joints[i]
         body = self._body(joint, i)
         self.bodies.append(body)
@@ -87,7 +87,7 @@ class ColumnRecursion:
         return Body(v, a, rate, v_parent, a_parent)
 
     def own_columns(self, i: int, dv: Columns, da: Columns) -> None:
-        """The columns of the joint's own coordinates start here."""
+        """The terms of the joint's own coordinates in lines 2 and 3, where their columns begin."""
         body = self.bodies[i]
         for k, dof in enumerate(self.tree.joints[i].dofs):
             S = dof.column
@@ -102,7 +102,7 @@ class ColumnRecursion:
         return twist.add(inertial, cross_force(body.v, times_motion(joint.inertia, *dv)))
 
     def backward(self, i: int, results: tuple[SparseMatrix, SparseMatrix]) -> None:
-        """Lines 5 to 7."""
+        """Lines 5 to 7 for body i."""
         joint, parent = self.tree.joints[i], self.links[i].parent
         self.project(i, results)
         if parent < 0:
@@ -116,14 +116,14 @@ class ColumnRecursion:
         self.pass_force(i)
 
     def pass_force(self, i: int) -> None:
-        """Rnea's backward step of one body."""
+        """rnea's backward step: f_p += Xᵀ f_i."""
         parent = self.links[i].parent
         if parent >= 0:
             up = self.tree.joints[i].transform.force_to_parent(self.forces[i])
             self.forces[parent] = twist.add(self.forces[parent], up)
 
     def project(self, i: int, results: tuple[SparseMatrix, SparseMatrix]) -> None:
-        """S^T df into the rows of one joint."""
+        """Line 6: Sᵀ df, stored in the rows of joint i."""
         joint = self.tree.joints[i]
         for (by, j, l), force in self.df[i].items():
             column = self.links[j].v[l]

@@ -1,15 +1,16 @@
 """Derivatives of inverse dynamics in closed form, in body frames.
 
-Singh, Russell, Wensing 2022: for j an ancestor of i (or i itself), with S, psi' = v_p x S and
-psi'' = a_p x S + v_p x psi' of each degree of freedom, and composites I, B, f of all that joint i carries,
+Singh, Russell, Wensing 2022. Of each degree of freedom: S, S' = v x S, psi' = v_p x S, psi'' = a_p x S + v_p x psi',
+with v of its body, v_p and a_p of the parent. I_i, B_i and f_i are sums over all bodies that joint i carries: inertia,
+Coriolis matrix B S = 1/2 (v x* I S + S x* I v - I (v x S)), and force. For j an ancestor of i (or i itself),
 
     d tau_i / d q_j = S_iᵀ (2 B_i psi'_j + I_i psi''_j)
     d tau_j / d q_i = S_jᵀ (2 B_i psi'_i + I_i psi''_i + S_i x* f_i)
     d tau_i / d v_j = S_iᵀ (2 B_i S_j + I_i (psi'_j + S'_j))
     d tau_j / d v_i = S_jᵀ (2 B_i S_i + I_i (psi'_i + S'_i))
 
-B S needs 12 numbers only: 2 B S = 2 sum r x (w_S x m u) with momentum p = sum m u and Q = sum m u rᵀ.
-External forces are fixed in their bodies, so they enter through f alone.
+With u the velocity of the point r of a body, 2 B S = 2 sum m (w_S x u; r x (w_S x u)), linear part first. It needs 12
+numbers: the momentum p = sum m u and Q = sum m u rᵀ. External forces are fixed in their bodies, so they enter f only.
 """
 
 from __future__ import annotations
@@ -33,14 +34,14 @@ ENTRIES = (Entry(DQ, False), Entry(DV, False), Entry(DQ, True), Entry(DV, True))
 
 
 class Momentum(NamedTuple):
-    """Twice p = sum m u and twice Q = sum m u rᵀ over what a joint carries."""
+    """2 p = 2 sum m u and 2 Q = 2 sum m u rᵀ over all bodies that a joint carries."""
 
     p: Vector
     Q: vec.Matrix
 
 
 class Before(NamedTuple):
-    """The parent's motion at a joint, in the body's axes: velocities w and u, accelerations dw and a."""
+    """The parent's motion at a joint, in the body's axes: velocities w and u, classical accelerations dw and a."""
 
     w: Vector
     u: Vector
@@ -49,7 +50,7 @@ class Before(NamedTuple):
 
 
 class State(NamedTuple):
-    """Motion of a body, linear velocity u of its origin, and the parent's motion there."""
+    """Motion of a body, linear velocity u of its origin, and the parent's motion at that point."""
 
     motion: Motion
     u: Vector
@@ -57,15 +58,16 @@ class State(NamedTuple):
 
 
 class Column(NamedTuple):
-    """One degree of freedom: psi', psi'' and psi' + S', as (linear, angular) pairs."""
+    """Of one degree of freedom the motions psi', psi'' and psi' + S', each (linear, angular)."""
 
-    rate: Wrench
-    rate2: Wrench
-    both: Wrench
+    rate: Pair
+    rate2: Pair
+    both: Pair
 
 
 class Carried(NamedTuple):
-    """What one degree of freedom carries to its ancestors: I S, the torque of 2 Bᵀ S, and two columns of forces."""
+    """What dof k of joint i brings to its ancestors: I S, the torque of 2 Bᵀ S (its force is zero), and the forces
+    2 B psi' + I psi'' + S x* f and 2 B S + I (psi' + S')."""
 
     inertia: Wrench
     coriolis: Vector
@@ -74,12 +76,12 @@ class Carried(NamedTuple):
 
 
 def in_the_world(gravity: Vector) -> State:
-    """The world's own state; nothing was before it."""
+    """The state of the world, which has no parent."""
     return State(at_rest(gravity), vec.ZERO, Before(vec.ZERO, vec.ZERO, vec.ZERO, vec.ZERO))
 
 
 def state(joint: Joint, parent: State, v: Sequence[Scalar], a: Sequence[Scalar]) -> State:
-    """Forward step: rnea's motion, the linear velocity too."""
+    """Forward step: rnea's motion, and the linear velocity."""
     w, dw, a_at = carried(joint, parent.motion)
     u = joint.rotation.into(vec.add(parent.u, vec.cross(parent.motion.w, joint.origin)))
     slide, _ = joint.rate(v)
@@ -95,20 +97,18 @@ def _column(joint: Joint, dof: Dof, state: State) -> Column:
     w, u, dw, a = state.before
     turn = vec.cross(w, dof.angular)
     slide = vec.add(vec.cross(u, dof.angular), vec.cross(w, dof.linear))
-    # points of an axial joint's axis move with either body, so the body's own U serves
+    # U_p S = U_i S where the joint is axial, and U_i is known already
     U = state.motion.U if joint.axial else spin(w, dw)
     turn2 = vec.times(U, dof.angular)
     slide2 = vec.add(vec.cross(a, dof.angular), vec.scale(2.0, vec.cross(u, turn)))
     slide2 = vec.add(slide2, vec.times(U, dof.linear))
     own_turn = vec.cross(state.motion.w, dof.angular)
     own_slide = vec.add(vec.cross(state.u, dof.angular), vec.cross(state.motion.w, dof.linear))
-    return Column(
-        Wrench(slide, turn), Wrench(slide2, turn2), Wrench(vec.add(slide, own_slide), vec.add(turn, own_turn))
-    )
+    return Column((slide, turn), (slide2, turn2), (vec.add(slide, own_slide), vec.add(turn, own_turn)))
 
 
 def own_momentum(joint: Joint, state: State) -> Momentum:
-    """Twice p = m u + w x h and twice Q = u hᵀ + [w]x (sum m r rᵀ) of one body, h its first moment."""
+    """2 p and 2 Q of one body: p = m u + w x h, Q = u hᵀ + [w]x (sum m r rᵀ), h its first moment."""
     mass, first, second = joint.inertia
     twice_first, w = vec.scale(2.0, first), state.motion.w
     p = vec.add(vec.scale(2.0 * mass, state.u), vec.cross(w, twice_first))
@@ -130,14 +130,14 @@ def trace_less(Q: vec.Matrix, w: Vector) -> Vector:
 
 
 def times_coriolis(momentum: Momentum, angular: Vector) -> Wrench:
-    """2 B S, which only the angular part of S enters."""
+    """2 B S, which depends on the angular part of S only."""
     return Wrench(vec.cross(angular, momentum.p), trace_less(momentum.Q, angular))
 
 
 def start(
     joint: Joint, k: int, columns: Sequence[Column], inertia: Inertia, momentum: Momentum, force: Wrench, *_: object
 ) -> Carried:
-    """At joint i: I S, 2 Bᵀ S, and the forces 2 B psi' + I psi'' + S x* f and 2 B S + I (psi' + S')."""
+    """The record of dof k of joint i, at joint i."""
     dof, column = joint.dofs[k], columns[k]
     coriolis = vec.add(vec.cross(momentum.p, dof.linear), trace_less(vec.transpose(momentum.Q), dof.angular))
     turned = Wrench(*cross_force(dof.column, force))
@@ -163,9 +163,9 @@ def _pair(dof: Dof, carry: Carried, column: Column) -> tuple[Scalar, Scalar, Sca
 def meet_rotors(
     joint: Joint, k: int, carry: Carried, columns: Sequence[Column], *given: Sequence[Scalar]
 ) -> Sequence[Sequence[Scalar]]:
-    """At joint i itself, where its rotors answer its own v, the last that is given."""
+    """At joint i itself, where the rotors of a free joint add their part by its own v, the last of `given`."""
     values = meet(joint, carry, columns)
-    if not rotors.turn(joint):
+    if not rotors.has_turning_rotors(joint):
         return values
     parts = zip(values, rotors.by_v(joint, k, given[-1]), strict=True)
     return [(by_q, by_v + part, *others) for (by_q, by_v, *others), part in parts]
@@ -177,7 +177,7 @@ def power(force: Pair, motion: Pair) -> Scalar:
 
 
 def rise(joint: Joint, carry: Carried) -> Carried:
-    """The same in the axes and about the origin of the parent."""
+    """The same record in the parent's axes and about its origin."""
     return Carried(
         Wrench(*joint.transform.force_to_parent(carry.inertia)),
         joint.rotation.back(carry.coriolis),
@@ -187,7 +187,7 @@ def rise(joint: Joint, carry: Carried) -> Carried:
 
 
 def rnea_derivatives(tree: Sweeps, v: Field[Sequence[Scalar]], a: Field[Sequence[Scalar]]) -> tuple[Matrix, Matrix]:
-    """(d tau / d q, d tau / d v) of rnea."""
+    """(d tau / d q, d tau / d v) of rnea, each (nv, nv)."""
     states = tree.forward(state, in_the_world(tree.gravity), v, a)
     totals = total_forces(tree, tree.each(motion_of, states))
     momenta = tree.backward(momentum_to_parent, tree.each(own_momentum, states))

@@ -1,9 +1,10 @@
-"""Derivatives of inverse dynamics column by column, refactored for GPUs, beside their papers.
+"""Derivatives of inverse dynamics column by column, in the form that the papers refactored for GPUs.
 
-Plancher 2021, Algorithm 4: the columns of Algorithm 2 (see `rnea_columns`) in stages, so that what does not wait for
-a parent is done for all bodies at once. GRiD (Plancher 2022), Algorithm 2, is the same arithmetic, its loops over
-bodies made loops over levels of the tree: which operations run side by side is for a target to decide, so both names
-mean this file. As in the papers eta = v x* I is a matrix, and zeta takes its own way to the parent.
+Plancher 2021, Algorithm 4: the columns of Algorithm 2 (see `rnea_columns`) in stages, so that operations that need no
+value of a parent are done for all bodies at once. GRiD (Plancher 2022), Algorithm 2, has the same arithmetic with loops
+over levels of the tree in place of loops over bodies. Here a target decides which operations run in parallel, so this
+file is both algorithms. As in the papers, eta = v x* I is a 6 x 6 matrix, and zeta = Xᵀ (S x* f) is added at the
+parent.
 """
 
 from __future__ import annotations
@@ -29,10 +30,10 @@ UNITS: Matrix6 = (*((axis, vec.ZERO) for axis in vec.ONE), *((vec.ZERO, axis) fo
 
 
 class _Refactored(ColumnRecursion):
-    """Lines of Algorithm 4; gamma is the momentum of each body."""
+    """The lines of Algorithm 4; gamma is the momentum I v of each body."""
 
     def prepare(self) -> None:
-        """Rnea, whose v, a and f the algorithm is given, and lines 1 to 4: gamma, eta and zeta."""
+        """rnea for v, a and f, which are inputs of the algorithm, and lines 1 to 4: gamma, eta and zeta."""
         bodies = range(len(self.links))
         self.gamma = [self.move(i)[1] for i in bodies]
         for i in reversed(bodies):
@@ -46,7 +47,7 @@ class _Refactored(ColumnRecursion):
         return tuple(cross_force(v, times_motion(inertia, *unit)) for unit in UNITS)
 
     def _zeta(self, i: int) -> list[Pair]:
-        """X^T (S x* f) of each degree of freedom."""
+        """Xᵀ (S x* f) of each degree of freedom."""
         joint = self.tree.joints[i]
         turned = (cross_force(dof.column, self.forces[i]) for dof in joint.dofs)
         return [joint.transform.force_to_parent(force) for force in turned]
@@ -69,7 +70,7 @@ class _Refactored(ColumnRecursion):
                 self.da[i][u] = twist.add(self.tree.joints[i].transform.motion_to_child(x), self.da[i][u])
 
     def forces_of_columns(self) -> None:
-        """Lines 11 and 12."""
+        """Lines 11 and 12: the columns of the forces."""
         for i, joint in enumerate(self.tree.joints):
             self.df.append({u: self._column(i, joint.inertia, dv, self.da[i][u]) for u, dv in self.dv[i].items()})
 
@@ -81,7 +82,7 @@ class _Refactored(ColumnRecursion):
         return total
 
     def backward_columns(self, results: tuple[SparseMatrix, SparseMatrix]) -> None:
-        """Lines 13 to 16."""
+        """Lines 13 to 16: the columns of the forces, summed towards the root, and of tau."""
         for i in reversed(range(len(self.links))):
             joint, parent = self.tree.joints[i], self.links[i].parent
             for u, force in self.df[i].items() if parent >= 0 else ():

@@ -1,4 +1,5 @@
-"""What is solved with the mass matrix, in three ways: by its factors, by its inverse, by eliminating joints.
+"""Linear systems with the mass matrix, in three ways: by its factors, by its inverse, by the articulated-body
+algorithm.
 
 Plancher 2021, equation 1 and Algorithm 3: a = M^-1 (tau - c), da/du = -M^-1 dtau/du.
 """
@@ -24,10 +25,10 @@ from condyle.scalar import Scalar, total
 
 
 class Solver(Protocol):
-    """One state's mass matrix, ready to be solved with; what is needed twice is computed once."""
+    """Solves with the mass matrix at one state; what two solves share is computed once."""
 
     def acceleration(self) -> Vector:
-        """a = M^-1 (tau - c(q, v, f_ext)), of the inputs v and tau."""
+        """a = M^-1 (tau - c(q, v, f_ext)), for the tree's inputs v and tau."""
         ...
 
     def inverse(self) -> Matrix:
@@ -72,12 +73,12 @@ class ByFactors:
         return inverse(self.factors)
 
     def minus_times(self, matrix: Matrix) -> SparseMatrix:
-        """Through L^-1: no product with a full M^-1."""
+        """By L^-1, without M^-1."""
         return minus_inverse_times(self.factors, cast(SparseMatrix, matrix))
 
 
 class ByInverse:
-    """M^-1 spelled out, as the papers do."""
+    """M^-1 with all its entries, as in the papers."""
 
     def __init__(self, tree: Unrolled) -> None:
         self.tree = tree
@@ -101,7 +102,7 @@ class ByInverse:
 
 
 class ByElimination:
-    """Joints eliminated one after the other, by sweeps alone: the articulated-body algorithm."""
+    """The articulated-body algorithm: joints are eliminated one after the other, and M is not formed."""
 
     def __init__(self, tree: Sweeps) -> None:
         self.tree = tree

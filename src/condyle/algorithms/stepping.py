@@ -21,7 +21,7 @@ def stepped(
     v: Vector,
     h: Scalar,
 ) -> tuple[Vector, Vector]:
-    """(q', v'). acceleration(q, v) is forward dynamics, move(q, u) is q ⊕ u."""
+    """(q', v') after h [s]. acceleration(q, v) is forward dynamics, move(q, u) is q ⊕ u."""
     u, after = displacement(tree, method, acceleration, move, q, v, h)
     return move(q, u), after
 
@@ -35,7 +35,7 @@ def displacement(
     v: Vector,
     h: Scalar,
 ) -> tuple[Vector, Vector]:
-    """(u, v') with q' = q ⊕ u. Each stage but the last is followed by one move."""
+    """(u, v') with q' = q ⊕ u; arguments as in `stepped`. Every stage but the last ends with one move."""
     at_q, at_v, u = q, v, q
     sum_q = sum_v = [number(0.0)] * tree.nv
     for stage in method.stages:
@@ -57,7 +57,7 @@ def _plus(x: Vector | None, weight: Scalar, y: Vector) -> Vector:
 
 
 def brackets(tree: Tree, x: Vector, y: Vector) -> list[Scalar]:
-    """[x, y], joint by joint; zeros where q is a plain vector."""
+    """The Lie bracket [x, y] of each joint's group; zero for joints whose q is a plain vector."""
     found = [number(0.0)] * tree.nv
     for kind, _, rates in tree.configurations:
         if not kind.is_flat:

@@ -1,8 +1,8 @@
 """Sweeps over the tree: what an algorithm is made of.
 
-A step is a small function of one joint; a sweep runs it over all joints in an order. Who runs the steps
-decides what comes out: `Unrolled` runs them on numbers, batches or symbols, joint by joint; the door
-(`condyle.trace`) also traces each step once for every kind of joint, which gives loops.
+A step is a function of one joint. A sweep calls it for all joints, root to leaves or leaves to root. `Unrolled` calls
+the steps joint by joint, on floats, on arrays (a batch) or on symbols. `trace.rolling` traces each step once for every
+joint type, which gives loops.
 """
 
 from __future__ import annotations
@@ -17,16 +17,16 @@ from condyle.spatial.transform import Transform
 
 T = TypeVar("T")
 U = TypeVar("U")
-Meet: TypeAlias = Callable[..., Sequence[Sequence[Scalar]]]
-"""The values of a pair, for each dof of the ancestor one an Entry."""
+PairStep: TypeAlias = Callable[..., Sequence[Sequence[Scalar]]]
+"""A step that gives the values of a pair: for each dof of the ancestor one value for each Entry."""
 Field: TypeAlias = Sequence[T]
 """One value for each joint. Values are scalars in nested tuples."""
 Vector: TypeAlias = "Sequence[Scalar] | Field[Sequence[Scalar]]"
-"""A joint-space vector: its entries, or what stands for them where loops are recorded."""
+"""A joint-space vector: its entries, or one value for each joint where loops are recorded."""
 
 
 class Entry(NamedTuple):
-    """Where one value of a pair goes in a matrix: to (k, l), to (l, k) if transposed, to both if symmetric."""
+    """Where a value of the pair (k, l) is stored: at (k, l), at (l, k) if transposed, at both if symmetric."""
 
     matrix: int
     transposed: bool = False
@@ -34,36 +34,36 @@ class Entry(NamedTuple):
 
 
 class Matrix(Protocol):
-    """A joint-space matrix: only entries that can differ from zero are there."""
+    """A joint-space matrix that stores only the entries that can differ from zero."""
 
     def get(self, row: int, column: int) -> Scalar | None: ...
 
 
 class Sweeps(Protocol):
-    """A tree at one state, ready to be swept."""
+    """A tree at one state, and the sweeps over it."""
 
     nv: int
     gravity: vec.Vector
     reference_frame: str
-    """What frames' answers refer to, see `specification.Bound`."""
+    """The reference frame of the outputs of frames, see `specification.Bound`."""
     free_rotors: bool
-    """Whether some free joint has armature along its linear axes, see `rotors`."""
+    """Whether a free joint has armature along its linear axes, see `rotors`."""
     damping: Sequence[Scalar] | None
-    """Viscous friction of each degree of freedom, where it is an input."""
+    """Viscous friction of each degree of freedom; None where it is no input."""
     f_ext: Field[tuple[vec.Vector, vec.Vector]] | None
     world_forces: bool
-    """Whether there are external forces, and they keep the world's axes."""
+    """Whether there are external forces, given in the world's axes."""
 
     def given(self, port: str) -> Field[Sequence[Scalar]]:
-        """An input of joint-space size, dealt out to the joints."""
+        """An input of joint-space size, as one tuple for each joint."""
         ...
 
     def gathered(self, field: Field[Sequence[Scalar]]) -> Vector:
-        """The joint-space vector whose parts the joints hold; parts of one coordinate are summed."""
+        """The joint-space vector of one tuple for each joint; values of joints that share a coordinate are summed."""
         ...
 
     def dofs(self, values: Vector) -> Field[Sequence[Scalar]]:
-        """A joint-space vector, dealt out to the joints."""
+        """A joint-space vector, as one tuple for each joint."""
         ...
 
     def total(self, values: Field[T], none: T) -> T:
@@ -71,13 +71,15 @@ class Sweeps(Protocol):
         ...
 
     def to_world(self, step: Callable[..., T], own: Field[T], none: T) -> T:
-        """The world's sum of up = step(joint_i, x_i), leaves to root, where x_i is own_i and all `up` of its children;
+        """The sum at the world of up_i = step(joint_i, x_i), leaves to root, with x_i = own_i + the up of its children;
         `none` where there are no joints.
         """
         ...
 
     def at_frames(self, step: Callable[[Transform, T], U], world: T, values: Field[T]) -> Sequence[U]:
-        """step(frame in its link, value of that link) for every frame that was asked for; `world` is its own value."""
+        """step(placement of the frame in its link, value of the link) for every requested frame. A frame of the world
+        has the value `world`.
+        """
         ...
 
     def frame_columns(
@@ -88,10 +90,11 @@ class Sweeps(Protocol):
         world: U,
         values: Field[U],
     ) -> Sequence[Sequence[Sequence[Scalar]]]:
-        """For every frame that was asked for the rows of a matrix with a column for each entry of v.
+        """For every requested frame the rows of a matrix with one column for each entry of v.
 
-        carry = start(frame in its link, value of that link) visits the link and then all its ancestors:
-        meet(joint_j, carry, value_j) has for each dof of joint j one column, carry = rise(joint_j, carry, value_j).
+        carry = start(placement of the frame in its link, value of the link) goes from the link to the root. At each
+        joint j, meet(joint_j, carry, value_j) gives one column for each dof; then carry = rise(joint_j, carry,
+        value_j).
         """
         ...
 
@@ -102,7 +105,7 @@ class Sweeps(Protocol):
         rise: Callable[..., T],
         values: Field[U],
     ) -> Sequence[Sequence[Sequence[Scalar]]]:
-        """The same of every body's own frame."""
+        """The same for the frame of every body."""
         ...
 
     def each(self, step: Callable[..., T], *given: Field[object]) -> Field[T]:
@@ -114,28 +117,28 @@ class Sweeps(Protocol):
         ...
 
     def outward(self, step: Callable[..., tuple[U, T]], world: T, *given: Field[object]) -> Field[U]:
-        """(y_i, x_i) = step(joint_i, x_parent, *given_i), root to leaves; like `forward`, but the answer is y."""
+        """(y_i, x_i) = step(joint_i, x_parent, *given_i), root to leaves; like `forward`, but y is returned."""
         ...
 
     def backward(self, step: Callable[..., tuple[U, T]], own: Field[T], *given: Field[object]) -> Field[U]:
-        """(y_i, up) = step(joint_i, x_i, *given_i), leaves to root, where x_i is own_i and all `up` of its children."""
+        """(y_i, up_i) = step(joint_i, x_i, *given_i), leaves to root, with x_i = own_i + the up of its children."""
         ...
 
     def pairs(
         self,
         start: Callable[..., T],
-        meet: Meet,
+        meet: PairStep,
         rise: Callable[[Joint, T], T],
         entries: Sequence[Entry],
         *given: Field[object],
-        own: Meet | None = None,
+        own: PairStep | None = None,
     ) -> Sequence[Matrix]:
-        """Products over ancestor pairs.
+        """Matrices whose entries are values of pairs of a joint i and an ancestor j of i, or i itself.
 
-        For dof k of joint i, carry = start(joint_i, k, *given_i) visits j = i and then every ancestor j:
-        meet(joint_j, carry, *given_j) has for each dof l of joint j one value an Entry; going up, carry =
-        rise(joint_j, carry). At j = i no transposed entries are taken, and symmetric ones for l <= k; there
-        own(joint_i, k, carry, *given_i), if it is there, has the values.
+        For dof k of joint i, carry = start(joint_i, k, *given_i) goes from joint i to the root. At each joint j,
+        meet(joint_j, carry, *given_j) gives for each dof l of joint j one value for each Entry; then carry =
+        rise(joint_j, carry). At j = i, own(joint_i, k, carry, *given_i) takes the place of meet, if it is given;
+        transposed entries are left out there, and symmetric ones are stored for l <= k only.
         """
         ...
 
@@ -154,5 +157,5 @@ class Sweeps(Protocol):
         ...
 
     def minus_product(self, left: str, right: Matrix) -> Matrix:
-        """- left right; left is an input that is zero where no chain of bodies couples two coordinates."""
+        """- left right. left: the name of an input matrix that is zero where two coordinates are not coupled in M."""
         ...

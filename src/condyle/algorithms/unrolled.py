@@ -1,4 +1,4 @@
-"""The tree swept joint by joint, on whatever scalar q is: a float, a batch, a symbol."""
+"""`Sweeps` that call a step for one joint after the other, on any scalar: floats, arrays (a batch) or symbols."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from condyle.algorithms.ltl import Factors, ltl
 from condyle.algorithms.matrix import SparseMatrix
 from condyle.algorithms.placed import external_wrench, inertia_of, joint_at, placement
 from condyle.algorithms.rnea import NO_FORCE, Wrench
-from condyle.algorithms.sweeps import Entry, Field, Matrix, Meet, Vector
+from condyle.algorithms.sweeps import Entry, Field, Matrix, PairStep, Vector
 from condyle.algorithms.values import flat, plus
 from condyle.model.tree import Coordinate, Link, Numbers, Tree
 from condyle.scalar import Scalar, is_zero, number
@@ -26,10 +26,10 @@ U = TypeVar("U")
 
 
 class Unrolled:
-    """Sweeps over one tree at one state, one step call a joint."""
+    """Sweeps over one tree at one state."""
 
     def __init__(self, tree: Tree, inputs: Mapping[str, Sequence[Scalar]]) -> None:
-        """inputs: by port."""
+        """inputs: {name of the port: its entries}."""
         self.tree, self.inputs, self.nv = tree, inputs, tree.nv
         f_ext = inputs.get("f_ext")
         self.gravity = vec.three(inputs.get("gravity") or [number(x) for x in tree.gravity])
@@ -47,7 +47,7 @@ class Unrolled:
         return [joint_at(link.kind, self._numbers(link), shared(link.q, self.inputs["q"])) for link in self.tree.links]
 
     def _numbers(self, link: Link) -> Numbers:
-        """A link's constants, those that are inputs replaced."""
+        """A link's constants; inertia and armature come from the inputs where they are inputs."""
         numbers, inertias, armature = link.numbers, self.inputs.get("inertias"), self.inputs.get("armature")
         if inertias is not None and link.body >= 0:
             body = inertia_of(inertias[10 * link.body : 10 * link.body + 10])
@@ -59,7 +59,9 @@ class Unrolled:
 
     @cached_property
     def force_frames(self) -> Sequence[Transform]:
-        """Where forces are given, seen from each link: in its body's frame, or in the world's axes there."""
+        """For each link the frame, placed in the link, that f_ext is given in: its body's frame, or one at the same
+        origin with the world's axes.
+        """
         frames = [link.body_frame for link in self.tree.links]
         if not self.tree.has_world_forces:
             return frames
@@ -103,11 +105,11 @@ class Unrolled:
     def pairs(
         self,
         start: Callable[..., T],
-        meet: Meet,
+        meet: PairStep,
         rise: Callable[[Joint, T], T],
         entries: Sequence[Entry],
         *given: Field[object],
-        own: Meet | None = None,
+        own: PairStep | None = None,
     ) -> Sequence[SparseMatrix]:
         matrices = [SparseMatrix(self.tree.nv) for _ in range(1 + max(entry.matrix for entry in entries))]
         for i, link in enumerate(self.tree.links):
@@ -184,7 +186,7 @@ class Unrolled:
 
     @cached_property
     def frames(self) -> Sequence[tuple[int, Transform]]:
-        """The link of each frame, and where it stands there."""
+        """The link of each frame, and the frame's placement in it."""
         return [(frame.link, Transform(placement(frame.rotation), frame.origin)) for frame in self.tree.frames]
 
     def frame_columns(
@@ -216,7 +218,7 @@ class Unrolled:
         rise: Callable[..., T],
         values: Field[object],
     ) -> list[list[Scalar]]:
-        """The rows of `columns`; none where j hangs on the world."""
+        """The matrix of `columns` as rows; no rows where j is the world."""
         columns = self.columns(j, carry, meet, rise, values)
         size = max(map(len, columns.values()), default=0)
         none = (number(0.0),) * size
@@ -230,7 +232,7 @@ class Unrolled:
         rise: Callable[..., T],
         values: Field[object],
     ) -> dict[int, tuple[Scalar, ...]]:
-        """By coordinate what `carry` meets on its way from link j to the root; see `frame_columns`."""
+        """{coordinate: column} of all joints from link j to the root; see `frame_columns`."""
         columns: dict[int, tuple[Scalar, ...]] = {}
         while j >= 0:
             link, joint = self.tree.links[j], self.joints[j]
@@ -241,7 +243,8 @@ class Unrolled:
         return columns
 
     def pushed(self, wrenches: Mapping[int, Wrench]) -> Unrolled:
-        """The same with these wrenches too, by link, each in the link's axes about its origin."""
+        """The same tree with these external wrenches added, {link: wrench}, each in the link's axes about its
+        origin."""
         own = cast("Field[Wrench]", self.f_ext or [NO_FORCE] * len(self.tree.links))
         found = Unrolled(self.tree, self.inputs)
         found.f_ext = [plus(wrench, wrenches[i]) if i in wrenches else wrench for i, wrench in enumerate(own)]
@@ -265,7 +268,7 @@ def _scatter(
     values: Sequence[Scalar],
     own: int | None,
 ) -> None:
-    """own: how far the column's coordinate stands behind the row's in one joint, None for two joints."""
+    """Stores the values of a pair. own: number of the column's dof minus that of the row's; None for two joints."""
     ratio = row.ratio * column.ratio
     for entry, value in zip(entries, values, strict=True):
         matrix, part = matrices[entry.matrix], scaled(value, ratio)
@@ -278,12 +281,12 @@ def _scatter(
 
 
 def scaled(value: Scalar, ratio: float) -> Scalar:
-    """Times the ratio of a coordinate, which most have as 1."""
+    """value ratio; the ratio of most coordinates is 1, and then nothing is computed."""
     return value if ratio == 1.0 else value * ratio
 
 
 def shared(coordinates: Sequence[Coordinate], values: Sequence[Scalar]) -> tuple[Scalar, ...]:
-    """The coordinates of one link: ratio x + offset, plain x for most."""
+    """The coordinates of one link: ratio x + offset, or x where the ratio is 1 and the offset 0."""
     return tuple(
         values[c.at] if c.ratio == 1.0 and c.offset == 0.0 else values[c.at] * c.ratio + c.offset for c in coordinates
     )

@@ -1,4 +1,4 @@
-"""Values that joints have: scalars in nested tuples, named or plain."""
+"""Values of joints: scalars in nested tuples, named or plain."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ def refilled(shape: T, values: Iterable[Scalar]) -> T:
 
 
 def numbers(value: object) -> tuple[float, ...]:
-    """The scalars of a value that is known."""
+    """The scalars of a value whose scalars are floats."""
     return tuple(float(cast(float, x)) for x in flat(value))
 
 

@@ -1,16 +1,15 @@
-"""What external forces in the world's axes add to the derivatives of inverse dynamics: they do not turn with bodies.
+"""The derivatives of inverse dynamics by q with external forces in the world's axes, which do not rotate with the
+bodies.
 
-With forces f_i that act at r_i and torques t_i, all in the axes of joint i and about its origin, over all that it
-carries, let
+`rnea_derivatives` and the others are for forces fixed in their bodies; here is the difference. Over all bodies that
+joint i carries, let f be the forces, r the points that they act at, and t the torques, in the axes of body i about its
+origin. When these bodies rotate by a small w, the sum of the wrenches, written in axes that rotate too, decreases by
 
-    E w = (w x sum f,  w x sum t + (tr(Q) 1 - Q) w),    Q = sum f rᵀ
+    E_i w = (w x sum f,  w x sum t + (tr(Q) 1 - Q) w),    Q = sum f rᵀ
 
-be what a turn by w takes from the wrench on it, in axes that turn too. For j an ancestor of i (or i itself), beside the
-derivatives for forces that are fixed in their bodies,
+For j an ancestor of i (or i itself), with w the angular part of S,
 
     d tau_i / d q_j += S_iᵀ E_i w_j        d tau_j / d q_i += S_jᵀ E_i w_i
-
-with w the angular part of S.
 """
 
 from __future__ import annotations
@@ -32,21 +31,21 @@ ENTRIES = (Entry(0), Entry(0, transposed=True))
 
 
 class Kept(NamedTuple):
-    """Of the forces on all that a joint carries: their sum and Q, and the sum of their torques, each where it acts."""
+    """Of the external forces on all bodies that a joint carries: sum f and Q (`moment`), and sum t (`torque`)."""
 
     moment: Momentum
     torque: Vector
 
 
 class Carried(NamedTuple):
-    """What one degree of freedom carries to its ancestors: the force E w, and the torque Eᵀ S."""
+    """What dof k of joint i brings to its ancestors: the wrench E w, and Eᵀ S, which multiplies w_j."""
 
     force: Wrench
     turn: Vector
 
 
 def own(tree: Unrolled) -> Field[Kept]:
-    """Of the force on each body alone."""
+    """f, Q and t of each body alone."""
     found: list[Kept] = []
     for link, frame in zip(tree.tree.links, tree.force_frames, strict=True):
         part = tree.inputs["f_ext"][6 * link.body : 6 * link.body + 6] if link.body >= 0 else ()
@@ -56,13 +55,13 @@ def own(tree: Unrolled) -> Field[Kept]:
 
 
 def to_parent(joint: Joint, total: Kept) -> tuple[Kept, Kept]:
-    """Backward step, which keeps the total."""
+    """Backward step that gives the body's total too."""
     _, moment = momentum_to_parent(joint, total.moment)
     return total, Kept(moment, joint.rotation.back(total.torque))
 
 
 def start(joint: Joint, k: int, kept: Kept) -> Carried:
-    """At joint i."""
+    """The record of dof k of joint i, at joint i."""
     dof, (moment, torque) = joint.dofs[k], kept
     force = times_coriolis(moment, dof.angular)
     turned = vec.add(vec.cross(torque, dof.angular), trace_less(vec.transpose(moment.Q), dof.angular))
@@ -73,17 +72,17 @@ def start(joint: Joint, k: int, kept: Kept) -> Carried:
 
 
 def meet(joint: Joint, carry: Carried, _: Kept) -> Sequence[Sequence[Scalar]]:
-    """At joint j."""
+    """At joint j: the terms of d tau_i / d q_j and of d tau_j / d q_i."""
     return [(vec.dot(carry.turn, dof.angular), along(dof, *carry.force)) for dof in joint.dofs]
 
 
 def rise(joint: Joint, carry: Carried) -> Carried:
-    """The same in the axes and about the origin of the parent."""
+    """The same record in the parent's axes and about its origin."""
     return Carried(Wrench(*joint.transform.force_to_parent(carry.force)), joint.rotation.back(carry.turn))
 
 
 def with_world_forces(derivatives: Callable[..., tuple[Matrix, Matrix]]) -> Callable[..., tuple[Matrix, Matrix]]:
-    """(d tau / d q, d tau / d v) of rnea where external forces may keep the world's axes."""
+    """These (d tau / d q, d tau / d v), with the terms above where external forces are given in the world's axes."""
 
     def run(tree: Sweeps, v: Field[Sequence[Scalar]], a: Field[Sequence[Scalar]]) -> tuple[Matrix, Matrix]:
         by_q, by_v = derivatives(tree, v, a)

@@ -1,1 +1,1 @@
-"""The intermediate representation: scalar operations, Programs and sweeps, and what they mean."""
+"""The intermediate representation: scalar operations, its forms (Program, loops, segments), and their interpreters."""

@@ -1,4 +1,4 @@
-"""How many operations one state takes, in any form."""
+"""The number of operations for one state, of code in any form."""
 
 from __future__ import annotations
 
@@ -13,9 +13,11 @@ from condyle.ir.sweep import Code, Columns, Loop, Rolled, Step, Sweep, Walk
 
 
 class Counts(NamedTuple):
-    """Products, sums (a change of sign counts as one), reciprocals and roots, and angles whose sine or cosine is taken.
+    """Multiplications (mul), additions (add; a change of sign counts as one), reciprocals and roots (div), and angles
+    whose sine or cosine is computed (sincos).
 
-    A fused multiply-add counts as a product and a sum; what else an operation counts as, the table in `ops.py` says.
+    A fused multiply-add counts as one multiplication and one addition. The table in `ops.py` has the counts of all
+    others.
     """
 
     mul: int
@@ -25,12 +27,12 @@ class Counts(NamedTuple):
 
     @property
     def arithmetic(self) -> int:
-        """mul + add: what formulations are compared by."""
+        """mul + add, by which formulations are compared."""
         return self.mul + self.add
 
 
 def count(code: Code) -> Counts:
-    """What the operations come to."""
+    """The counts of all operations that run."""
     ops = tally(code)
     rows = [(OPERATIONS[op], n) for op, n in ops.items() if op in OPERATIONS]
     mul, add, div = (sum(n * getattr(row, kind) for row, n in rows) for kind in ("mul", "add", "div"))
@@ -38,7 +40,7 @@ def count(code: Code) -> Counts:
 
 
 def instructions(code: Code) -> int:
-    """Floating-point instructions, sine and cosine apart: of contracted code, what a processor executes."""
+    """Floating-point instructions without those of sine and cosine; of contracted code, what a processor executes."""
     ops = tally(code)
     return sum(n * OPERATIONS[op].size for op, n in ops.items() if op in OPERATIONS and op not in TRIGONOMETRIC)
 
@@ -87,7 +89,7 @@ def _of_sweep(rolled: Rolled, sweep: Sweep) -> Counter[str]:
 
 
 def _of_sweeps_upto(rolled: Rolled, sweep: Sweep) -> Counter[str]:
-    """Each joint once for every column of its own and of those behind it."""
+    """Each joint runs once for every column of its own and of the joints with higher numbers."""
     runs: Counter[int] = Counter()
     columns = 0
     for joint in reversed(rolled.joints):
@@ -97,7 +99,7 @@ def _of_sweeps_upto(rolled: Rolled, sweep: Sweep) -> Counter[str]:
 
 
 def _of_walk(rolled: Rolled, walk: Walk) -> Counter[str]:
-    """A start at every dof, a visit at all its ancestors."""
+    """A start for every dof, and a visit at each of its ancestors."""
     total: Counter[str] = Counter()
     below = [rolled.kinds[joint.kind].nv for joint in rolled.joints]
     visits: Counter[int] = Counter()
@@ -111,7 +113,7 @@ def _of_walk(rolled: Rolled, walk: Walk) -> Counter[str]:
 
 
 def _weighted(steps: Sequence[Step], runs: Counter[int]) -> Counter[str]:
-    """What the steps come to, each kind's so many times."""
+    """The sum of the steps' counts, each kind's times its number of runs."""
     total: Counter[str] = Counter()
     for kind, times in runs.items():
         total += _times(tally(steps[kind].program), times)

@@ -1,8 +1,7 @@
-"""Symbols: hash-consed scalar expressions that simplify as they are built.
+"""Symbols: hash-consed scalar expressions that are simplified as they are built.
 
-What is always true is applied at once, so that no algorithm has to know which numbers are zero:
-constants fold, 0 and 1 vanish, signs move outwards until an addition absorbs them, and equal
-expressions are one node. A result that is a number is a plain float again.
+Constants are folded, x + 0 and 1 x become x, signs move outwards until an addition absorbs them, and equal expressions
+are one node. So no algorithm has to know which numbers are zero. A result that is a constant is a plain float.
 """
 
 from __future__ import annotations
@@ -57,7 +56,7 @@ class Expr:
 
 
 class Graph:
-    """The nodes of one trace; `program` reads a Program out of it."""
+    """The nodes of one trace; `program` makes a Program of them."""
 
     def __init__(self) -> None:
         self.nodes: list[Node] = []
@@ -87,7 +86,7 @@ class Graph:
         return self.node(("input", array, k))
 
     def find(self, op: str, i: int, j: int) -> Expr | None:
-        """The product, sum or difference of two nodes, if it is there; a difference also if its opposite is."""
+        """The product, sum or difference of two nodes if the graph has it; a difference also if it has the opposite."""
         found = self._known.get((op, i, j) if op == "sub" or i <= j else (op, j, i))
         if found is not None:
             return Expr(self, found)
@@ -99,7 +98,7 @@ class Graph:
         return Expr(self, inner) if inner >= 0 else self.node(("neg", x.index))
 
     def function(self, op: str, operands: Sequence[Expr | float]) -> Expr | float:
-        """An operation by its name in the table; of numbers alone a number."""
+        """An operation by its name in the table; a float if all operands are floats."""
         row = OPERATIONS[op]
         numbers = [np.float64(x) for x in operands if not isinstance(x, Expr)]
         if len(numbers) == row.arity:
@@ -230,4 +229,4 @@ def _selected(x: Value, a: Value, b: Value) -> Value | None:
 
 
 _KNOWN: dict[str, Callable[..., Value | None]] = {"min": _one_of, "max": _one_of, "select": _selected}
-"""What operations are without computing anything; None where that is not known."""
+"""Results that need no computation, by operation; None where there is none."""

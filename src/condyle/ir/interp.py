@@ -1,4 +1,4 @@
-"""What a Program means: run it, node by node, on floats or batches."""
+"""The meaning of a Program: its interpreter, node by node, on batches."""
 
 from __future__ import annotations
 

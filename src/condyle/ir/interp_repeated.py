@@ -1,4 +1,4 @@
-"""What a function repeated over time means: run its body step by step, on batches."""
+"""The meaning of a function repeated over time: its interpreter, step by step, on batches."""
 
 from __future__ import annotations
 
@@ -46,9 +46,9 @@ def repeat(
     inputs: Sequence[Array],
     answers: Sequence[Array],
 ) -> None:
-    """Fills answers, each (n, its entries), from inputs (n or 1, its entries).
+    """Fills answers, each (n, number of entries), from inputs, each (n or 1, number of entries).
 
-    step: the body, on its inputs, each (n or 1, size), `sizes`; what it answered is read until it is called again.
+    step: runs the body on its inputs, each (n or 1, size), sizes being `sizes`. Its result is read until the next call.
     """
     before: Sequence[Array] | None = None
     with np.errstate(all="ignore"):
@@ -74,7 +74,7 @@ def _row(array: Array, row: int, size: int) -> Array:
 
 
 def _taken(loop: TimeLoop, take: Take, t: int, array: Array, size: int, before: Sequence[Array] | None) -> Array:
-    """One input at step t; before: what the body answered at the step before."""
+    """One input at step t. before: the body's outputs at the step before."""
     if not take.every:
         return array if before is None or take.carried < 0 else before[take.carried]
     row = loop.row(take.every, t)

@@ -1,4 +1,4 @@
-"""What segments mean: run Programs and products of matrices, one after the other, on batches."""
+"""The meaning of segments: their interpreter, Programs and products of matrices in order, on batches."""
 
 from __future__ import annotations
 

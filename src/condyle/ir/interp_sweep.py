@@ -1,4 +1,4 @@
-"""What rolled sweeps mean: run them, loop by loop, on batches."""
+"""The meaning of loops over joints: their interpreter, loop by loop, on batches."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ class _Machine:
             for array, values in zip(rolled.inputs, inputs, strict=True)
         }
         self.outputs: dict[str, Array] = {a.name: np.zeros((self.n, a.size), dtype) for a in rolled.arrays}
-        self.buffers: dict[str, Array] = {  # what is read before it is written must show
+        self.buffers: dict[str, Array] = {  # NaN, so that a read before the first write is seen
             name: np.full((self.n, len(rolled.joints), width), np.nan, dtype) for name, width in rolled.buffers.items()
         }
         self.matrices: dict[str, Array] = {m: np.zeros((self.n, rolled.nv, rolled.nv), dtype) for m in rolled.matrices}
@@ -42,7 +42,7 @@ class _Machine:
         self.column = 0
 
     def answer(self, name: str) -> Array:
-        """An output by its name: a matrix, or what steps wrote."""
+        """An output by its name: a matrix, or the entries that steps wrote."""
         results = self.rolled.results
         return self.matrices[results[name]] if name in results else self.outputs[name]
 
@@ -112,7 +112,7 @@ class _Machine:
             self._place(ref, joint, i, size)[...] = value
 
     def _place(self, ref: Ref, joint: Joint, i: int, size: int) -> Array:
-        """The view of storage that a reference is bound to."""
+        """The view of the storage that a reference is bound to."""
         own = slice(joint.v, joint.v + size)
         if ref.space == "input":
             begin = self.rolled.offset(joint, ref.name)

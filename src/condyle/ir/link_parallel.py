@@ -1,6 +1,7 @@
-"""Functions parallel in the links: a chain of joints, or a tree's branches, in segments that lanes run side by side.
+"""Functions parallel in the links: lanes that hold one link each, or a segment of a chain or of a tree's branches.
 
-Straight-line stages and what runs them; and matrices of pairs of records.
+A function is a list of operations: straight-line stages that run in every lane, and exchanges between lanes. All are on
+per-lane variables (`var`: the name of one). `Pairs` are matrices whose entries are computed from pairs of records.
 """
 
 from __future__ import annotations
@@ -14,30 +15,30 @@ from condyle.ir.program import Program
 TABLE, IO, ROW, EXT, UNIT = "table", "io", "row", "f_ext", "unit"
 PER_JOINT = (TABLE, IO, ROW, EXT)
 NONE = -1
-"""No column, no entry, no partner, no kind in particular."""
+"""No column, no entry, no partner, any kind."""
 
 
 @dataclass(frozen=True)
 class Splat:
-    """The bank gets entries of an input, from `first` on, the same in every lane."""
+    """var = entries of an input, from `first` on, the same in every lane."""
 
     port: int
-    bank: str
+    var: str
     first: int = 0
 
 
 @dataclass(frozen=True)
 class Emit:
-    """The first lane's value of the bank to an output, from entry `first` on."""
+    """An output, from entry `first` on, = the first lane's value of the variable."""
 
     port: int
-    bank: str
+    var: str
     first: int = 0
 
 
 @dataclass(frozen=True)
 class EachJoint:
-    """The stage once for every joint of a chunk, first to last, or last to first if `backward`.
+    """Runs the stage for every joint of a lane's segment, first to last, or last to first if `backward`.
 
     kind: only in lanes of this kind.
     """
@@ -49,35 +50,34 @@ class EachJoint:
 
 @dataclass(frozen=True)
 class Once:
-    """The stage once, on values of lanes."""
+    """Runs the stage once in every lane."""
 
     stage: Program
 
 
 @dataclass(frozen=True)
 class Scan:
-    """Products over the lanes. stage: banks "base" and "tip" -> `bank`. from_tip: lane l gets x_l x_l+1 ..., not ...
-    x_l. halves: of no more than half as many lanes as there are.
+    """A prefix scan of a variable over the lanes of a chain. stage: combines "base" and "tip" into `var`. from_tip:
+    lane l gets x_l x_(l+1) ...; otherwise x_0 ... x_l. halves: products of at most half of the lanes.
     """
 
     stage: Program
-    bank: str
+    var: str
     from_tip: bool
     halves: bool = False
 
 
 @dataclass(frozen=True)
-class Meet:
-    """`bank` = the stage's answer to it and to `source` of a partner, for each row of `partners[rows]`, one after the
-    other; lanes without a partner keep theirs.
+class TreeScanStep:
+    """Steps of a scan over a tree, one for each row of `partners[rows]`: var = stage(var, `source` of the partner).
 
-    All lanes meet at once: what a partner hands over is from before the row. stage: as of Scan, the partner "tip" if
-    `from_tip`, else "base". A partner that is a branch is named -2 - lane; its entries before `handed` are the
-    identity's.
+    A row has a partner for each lane; lanes without one keep their value. All lanes read before any lane writes. stage:
+    as in Scan; the partner is "tip" if `from_tip`, else "base". A partner that is the first of a branch is written as
+    -2 - lane; of its value the entries before `handed` are replaced by the identity's.
     """
 
     stage: Program
-    bank: str
+    var: str
     source: str
     rows: str
     from_tip: bool
@@ -86,11 +86,11 @@ class Meet:
 
 @dataclass(frozen=True)
 class Neighbour:
-    """`into` = the value `bank` of the lane `by` further, from entry `first` on; identity where there is none. by 0: a
-    copy.
+    """`into` = the value of `var`, from entry `first` on, in the lane with a number `by` higher; the identity where
+    there is none. by = 0: a copy.
     """
 
-    bank: str
+    var: str
     into: str
     first: int
     by: int
@@ -98,37 +98,39 @@ class Neighbour:
 
 @dataclass(frozen=True)
 class Spread:
-    """Every lane gets the first lane's value of the bank."""
+    """var = the first lane's value, in every lane."""
 
-    bank: str
+    var: str
 
 
 @dataclass(frozen=True)
 class Start:
-    """The bank has these numbers in every lane."""
+    """var = these numbers, in every lane."""
 
-    bank: str
+    var: str
     values: tuple[float, ...]
 
 
 @dataclass(frozen=True)
 class Sines:
-    """Columns `sine` and `cosine` of io from column `angle`."""
+    """Sets columns `sine` and `cosine` of variable io to those of column `angle`."""
 
     angle: int
     sine: int
     cosine: int
 
 
-Op: TypeAlias = Splat | Emit | EachJoint | Once | Scan | Meet | Neighbour | Spread | Start | Sines
+Op: TypeAlias = Splat | Emit | EachJoint | Once | Scan | TreeScanStep | Neighbour | Spread | Start | Sines
 
 
 @dataclass(frozen=True)
 class MatrixPorts:
-    """Ports that are square matrices, of which each task of a state works on `count` columns of `size`.
+    """Ports that are square matrices: all outputs, and all inputs but the first. A state has several tasks; each works
+    on `count` columns of `size`.
 
-    All outputs are such, and all inputs but the first. Entry e of a lane's bank is column e % count of its row
-    e // count. symmetric: the answer is, so its lower triangle is written twice; bank "unit" has columns of 1.
+    Entry e of a lane's variable is in column e % count of the task, in row e // count of the lane. symmetric: the
+    output is symmetric, so entries of the lower triangle are written to the upper one too, and variable "unit" has the
+    columns of the unit matrix.
     """
 
     count: int
@@ -142,19 +144,20 @@ class MatrixPorts:
 
 @dataclass(frozen=True)
 class LinkParallel:
-    """One function of one chain. joints: of the chain, without its floating base. widths: of every bank.
+    """One function of one robot, in `lanes` lanes of `length` joints each.
 
-    inputs, outputs: names of ports and their columns of io, NONE for a bank of that name. identities: what composes to
-    nothing, for each bank that is scanned. table: a row a joint, those that fill up the last chunk included. offsets:
-    for a port that is a bank, where in the port each lane's entries begin, NONE for zeros. kinds: of the lanes.
-    partners: rows of lanes, for `Meet`. base: entries of a port that are not the joints' but the floating base's, which
-    come first. columns: of ports that are matrices. spans: the first joint of each lane and how many it has, where
-    these follow one another. totals: entries of outputs that are banks.
+    joints: number of joints, without that of a floating base. inputs, outputs: names of ports and their columns of
+    variable io; NONE for a port that is a variable of that name. widths: entries of each variable. identities: the
+    identity element of each variable that is scanned. table: one row of constants for each joint of each lane, padding
+    joints included. offsets: for a port that is a variable, the first entry of each lane in the port, NONE for zeros.
+    kinds: the kind of each lane's joint. partners: rows of lanes, for `TreeScanStep`. base: number of first entries of
+    a port that belong to the floating base. columns: the ports that are matrices. spans: the first joint of each lane
+    and its number of joints. totals: entries of outputs that are variables.
     """
 
     name: str
     joints: int
-    chunks: int
+    lanes: int
     length: int
     inputs: tuple[tuple[str, int], ...]
     outputs: tuple[tuple[str, int], ...]
@@ -179,7 +182,7 @@ class LinkParallel:
         return self.widths[EXT] if column == NONE else 1
 
     def runs(self) -> list[tuple[int, int, int]]:
-        """What lanes hold, one run after the other: the first joint, how many, and how many that are not there."""
+        """The joints of all lanes as runs: (first joint, number of joints, number of padding joints after them)."""
         runs: list[tuple[int, int, int]] = []
         for first, count in self.spans:
             absent = self.length - count
@@ -195,12 +198,12 @@ class LinkParallel:
 
 @dataclass(frozen=True)
 class Pairs:
-    """One function of records of `width` numbers, one for each row and column.
+    """One function of records of `width` numbers, one record for each row and column of its matrices.
 
-    lower, upper: banks "row" and "column" -> one number "0", "1", ... for each matrix; lower where the row is within
-    the column's span, else upper where the column is within the row's; other entries are zero. spans: the first and the
-    last number that belongs to a row, of which the first is its own. diagonal: an entry of records that the only
-    matrix, which is symmetric then, has more on its diagonal, -1 for none.
+    lower, upper: variables "row" and "column" -> one number "0", "1", ... for each matrix. lower gives the entries
+    whose row is in the span of the column, upper those whose column is in the span of the row; others are zero. spans:
+    for each row (its own number, the last number that it carries). diagonal: the entry of records that is added on the
+    diagonal of the only, symmetric matrix; -1 for none.
     """
 
     name: str

@@ -1,4 +1,4 @@
-"""Every operation there is, in one table. A target that does these does everything.
+"""All operations of the IR, in one table. A target implements these and nothing else.
 
 A node of a Program is a tuple: the operation's name, then its operands.
 
@@ -6,8 +6,8 @@ A node of a Program is a tuple: the operation's name, then its operands.
     ("input", port, k)        entry k (flat, row major) of input port number `port`
     ("add", a, b)             and so on, as the table says; a, b, c are numbers of earlier nodes
 
-To add an operation, add a row here and a function of numbers in `scalar.py`; then, for each target that shall have it,
-a row in that target's table, or, once for all, what it is in terms of other operations (`passes/elementary`).
+To add an operation, add a row here and a function of numbers in `scalar.py`; then a row in the table of each target,
+or, for all targets at once, its expansion into other operations (`passes/elementary`).
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from typing_extensions import Unpack
 
 Node: TypeAlias = "tuple[str, Unpack[tuple[float, ...]]]"
-"""Whole numbers but for a constant's value; `condyle.ir.program` has typed accessors."""
+"""All numbers are integers but a constant's value; `condyle.ir.program` has typed accessors."""
 
 LEAVES = frozenset({"const", "input"})
 
@@ -37,11 +37,11 @@ TRACED, FUSING, MACHINE = "traced", "fusing", "machine"
 class Operation:
     """One row.
 
-    meaning: in NumPy, of arrays of one dtype. arity: how many operands.
-    mul, add, div: products, sums, and reciprocals or roots that it counts as (sine and cosine: see `ir/count.py`).
-    size: operations that it becomes where it is expanded. depth: how long it takes, in additions.
-    parity: f(-x) = -f(x) or f(x), x the first operand. commutes: whether the operands may change places.
-    made: by whom. "traced": by symbols; "fusing": by contraction; "machine": by expansion, just before a target.
+    meaning: the NumPy function, on arrays of one dtype. arity: number of operands. mul, add, div: the multiplications,
+    additions, and reciprocals or roots that it counts as (sine and cosine: see `ir/count.py`). size: number of
+    operations that it is expanded to. depth: its latency, in additions. parity: odd for f(-x) = -f(x), even for f(-x) =
+    f(x), x the first operand. commutes: whether operands may be swapped. made: where it comes from. "traced": symbols;
+    "fusing": contraction; "machine": expansion, just before a target.
     """
 
     name: str
@@ -58,7 +58,7 @@ class Operation:
 
 
 def _of_bits(ufunc: np.ufunc, *, shift: bool = False) -> Callable[..., Numbers]:
-    """The meaning of an operation on the bits of numbers, seen as whole numbers without a sign."""
+    """The meaning of an operation on the bits of numbers, as unsigned integers."""
 
     def meaning(*numbers: Numbers) -> Numbers:
         arrays: list[Any] = [np.asarray(x) for x in numbers]
@@ -95,7 +95,7 @@ _ROWS = (
     Operation("add", 2, operator.add, add=1, commutes=True),
     Operation("sub", 2, operator.sub, add=1),
     Operation("mul", 2, operator.mul, mul=1, commutes=True),
-    # division is a product with a reciprocal
+    # x / y is mul x (rcp y)
     Operation("rcp", 1, _rcp, div=1, depth=4, parity=ODD),
     Operation("sqrt", 1, OF_NUMBERS["sqrt"], div=1, depth=5),
     Operation("sin", 1, OF_NUMBERS["sin"], depth=11, parity=ODD),
@@ -104,7 +104,7 @@ _ROWS = (
     Operation("min", 2, OF_NUMBERS["min"], add=1, commutes=True),
     Operation("max", 2, OF_NUMBERS["max"], add=1, commutes=True),
     Operation("floor", 1, OF_NUMBERS["floor"], add=1, depth=2),
-    # to the nearest whole number, halves to the even one
+    # to the nearest integer, halves to the even one
     Operation("rint", 1, OF_NUMBERS["rint"], add=1, depth=2, parity=ODD),
     # select x a b: a where x >= 0 (-0.0 too), else b (of NaN too)
     Operation("select", 3, OF_NUMBERS["select"], add=1),
@@ -118,7 +118,7 @@ _ROWS = (
     Operation("fnma", 3, _fnma, mul=1, add=1, made=FUSING),
     Operation("fnms", 3, _fnms, mul=1, add=1, made=FUSING),
     Operation("div", 2, np.divide, div=1, depth=4, made=MACHINE),
-    # on bits; shl and shr move the exponent's place to the lowest bit and back: by 52 places in float64, 23 in float32
+    # on bits; shr moves the exponent to the lowest bits, shl back: by 52 bits in float64, 23 in float32
     Operation("and", 2, _of_bits(np.bitwise_and), add=1, commutes=True, made=MACHINE),
     Operation("or", 2, _of_bits(np.bitwise_or), add=1, commutes=True, made=MACHINE),
     Operation("xor", 2, _of_bits(np.bitwise_xor), add=1, commutes=True, made=MACHINE),
@@ -132,4 +132,4 @@ MEANING = {row.name: row.meaning for row in _ROWS}
 DEPTH = {**dict.fromkeys(LEAVES, 0), **{row.name: row.depth for row in _ROWS}}
 FUSED = frozenset(row.name for row in _ROWS if row.made == FUSING)
 TRIGONOMETRIC = frozenset({"sin", "cos"})
-"""Those that targets take in pairs, of one angle."""
+"""Operations that targets compute in pairs, for one angle."""

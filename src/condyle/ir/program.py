@@ -1,4 +1,4 @@
-"""A Program: straight-line scalar code in single assignment, the robot's numbers inside it."""
+"""A Program: straight-line scalar code in static single assignment form, with the robot's numbers as constants."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ class Output:
 
 
 class Note(NamedTuple):
-    """What is known of a node beside its operation: in which stage it stands, and bounds of its magnitude."""
+    """Information on a node: the stage that it belongs to, and bounds of its magnitude."""
 
     stage: str = ""
     upper: float = inf
@@ -44,9 +44,9 @@ class Note(NamedTuple):
 
 @dataclass(frozen=True)
 class Program:
-    """nodes[k] may use nodes before k only; entries of an output array that no Output names are zero.
+    """nodes[k] uses nodes before k only. Entries of an output array without an Output are zero.
 
-    notes: one a node, or none at all; passes keep them.
+    notes: one for each node, or none at all; passes keep them.
     """
 
     name: str

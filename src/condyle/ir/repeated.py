@@ -1,4 +1,4 @@
-"""A function repeated over time: its body once, and a loop that hands the answers of a step to the next one."""
+"""A function repeated over time: its body, and a loop that passes outputs of a step to the next step."""
 
 from __future__ import annotations
 
@@ -11,12 +11,12 @@ from condyle.ir.sweep import Code
 
 
 class Take(NamedTuple):
-    """What an input of the body is at a step.
+    """The value of an input of the body at a step.
 
-    every 0: the array has one value. At the first step it is that; later the answer of the step before with the number
-    `carried`, or, carried being -1, the same value again. every k: the array has a row for each kept step (see
-    `TimeLoop.row`). Carried -1: at these steps the input is the row, at others zero. Else the row is added to the
-    answer of the step before, which is zero at the first step; at other steps nothing is added.
+    every = 0: the given array is one value. It is the input at the first step; at later steps the input is output
+    number `carried` of the step before, or again the array if carried is -1. every = k: the given array has a row for
+    each kept step (see `TimeLoop.row`). With carried = -1 the input is the row at kept steps and zero at others. Else
+    it is output number `carried` of the step before (zero at the first step), plus the row at kept steps.
     """
 
     carried: int = -1
@@ -24,9 +24,10 @@ class Take(NamedTuple):
 
 
 class Give(NamedTuple):
-    """An answer: output number `output` of the body. every k: a row for each kept step; 0: that of the last one alone.
+    """One output of the loop, from output number `output` of the body. every = k: a row for each kept step; 0: the
+    value of the last step.
 
-    summed: the sum over all steps instead, in the order in which they run.
+    summed: the sum over all steps instead, added in the order in which they run.
     """
 
     output: int
@@ -36,7 +37,7 @@ class Give(NamedTuple):
 
 @dataclass(frozen=True)
 class TimeLoop:
-    """How a body is repeated. takes: one for each of its inputs. backwards: from the last step to the first."""
+    """How a body is repeated. takes: one for each input of the body. backwards: from the last step to the first."""
 
     steps: int
     takes: tuple[Take, ...]
@@ -48,11 +49,12 @@ class TimeLoop:
         return iter(reversed(range(self.steps)) if self.backwards else range(self.steps))
 
     def row(self, every: int, t: int) -> int:
-        """The row of step t, counted from 0, where every so many are kept, and the last one; -1 if it is not kept."""
+        """The row of step t if it is kept, else -1. Steps and rows count from 0; each `every`-th step and the last one
+        are kept."""
         return t // every if (t + 1) % every == 0 or t == self.steps - 1 else -1
 
     def rows(self, every: int) -> int:
-        """How many rows there are: one where every is 0."""
+        """The number of rows; 1 where every is 0."""
         return -(-self.steps // every) if every else 1
 
     @property
@@ -63,7 +65,7 @@ class TimeLoop:
 
 @dataclass(frozen=True)
 class Repeated:
-    """A function as a loop over time. inputs, arrays: as the body's, with a time axis in front where they have one."""
+    """A function as a loop over time. inputs, arrays: the body's, with a leading time axis where `every` is not 0."""
 
     name: str
     body: Code
@@ -73,7 +75,7 @@ class Repeated:
 
 
 def verify_repeated(code: Repeated) -> Repeated:
-    """The same; AssertionError (a bug of ours) where it breaks a rule."""
+    """The code itself; AssertionError (a bug of ours) where it breaks a rule."""
     body, loop = code.body, code.loop
     assert loop.steps >= 1, code.name
     assert len(loop.takes) == len(body.inputs) == len(code.inputs), code.name

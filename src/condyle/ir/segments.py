@@ -1,7 +1,7 @@
-"""Segments: straight-line Programs and dense products of matrices, one after the other, arrays between them.
+"""Segments: straight-line Programs and dense matrix products in order, with arrays between them.
 
-The form for functions with large products: a product is a loop over its operands, where straight-line code would be
-fetched once and never again. Every array is written by one segment and read by later ones.
+The form for functions with large products. A product becomes a loop, while each instruction of straight-line code would
+be fetched from memory and used once. Every array is written by one segment and read by later ones.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ class View(NamedTuple):
 
 
 def whole(array: str, columns: int) -> View:
-    """An array that is a matrix of so many columns."""
+    """The view of a whole array as a matrix with this number of columns."""
     return View(array, 0, columns, 1)
 
 
@@ -49,12 +49,12 @@ class Product:
 
     @property
     def shape(self) -> tuple[int, int]:
-        """Of the result."""
+        """Rows and columns of the result."""
         return len(self.across), len(self.rows)
 
     @property
     def array(self) -> Array:
-        """The result."""
+        """The array of the result."""
         return Array(self.result, self.shape)
 
     @property
@@ -63,18 +63,18 @@ class Product:
         return max((rows[-1] + 1 for rows in self.rows if rows), default=0)
 
     def terms(self) -> int:
-        """Products of two entries."""
+        """Number of multiplications of two entries."""
         across = [frozenset(columns) for columns in self.across]
         return sum(len(columns.intersection(rows)) for rows, n in Counter(self.rows).items() for columns in across * n)
 
     def entries_of_right(self) -> frozenset[int]:
-        """Entries of the array on the right that are read."""
+        """The entries of the right array that are read."""
         return frozenset(self.right.entry(k, c) for c, rows in enumerate(self.rows) for k in rows)
 
     def blocks(self, at_once: Mapping[int, int]) -> list[Block]:
-        """All of the result, some lines twice: columns that have the same rows, by at_once[number of columns] lines.
+        """Blocks that cover the result: columns with the same rows, and at_once[number of columns] lines at a time.
 
-        One line at a time where there are fewer.
+        Where the number of lines is no multiple, some lines are in two blocks; one line at a time if there are fewer.
         """
         columns: dict[tuple[int, ...], list[int]] = {}
         for c, rows in enumerate(self.rows):
@@ -88,7 +88,7 @@ class Product:
         ]
 
     def _lines(self, rows: tuple[int, ...], step: int) -> list[tuple[tuple[int, ...], tuple[int, ...]]]:
-        """First lines of so many side by side, and their terms."""
+        """(first lines, terms): groups of `step` adjacent lines, those with the same terms together."""
         found: dict[tuple[int, ...], list[int]] = {}
         n = len(self.across)
         step = step if step <= n else 1
@@ -102,7 +102,7 @@ class Product:
 class Block(NamedTuple):
     """Entries of a product that sum the same terms.
 
-    first: of the lines of the result that are taken together. columns: of the result. terms: k of left[line, k].
+    first: the first line of each group of lines. columns: columns of the result. terms: k of left[line, k].
     """
 
     first: tuple[int, ...]
@@ -111,7 +111,7 @@ class Block(NamedTuple):
 
 
 class Constant(NamedTuple):
-    """An array of numbers that are the same for every state: a table in memory, no code."""
+    """An array of numbers that are the same for every state: a table in memory, not immediates in code."""
 
     name: str
     values: tuple[float, ...]
@@ -124,12 +124,11 @@ Segment: TypeAlias = Program | Product
 class Segmented:
     """One function as segments in order.
 
-    A Program reads inputs of the function and arrays that earlier segments gave, by their names, and gives arrays. On
-    the left of a product may stand a constant too. The function's answers are arrays that segments gave.
+    A Program reads inputs of the function and arrays of earlier segments, by their names, and writes arrays. The left
+    operand of a product may also be a constant. The function's outputs are arrays that segments write.
 
-    held: inputs that are meant to have one value for all states of a call, such as weights. Given so, products read
-    them where the caller has them; given with a value for each state, the answers are the same. In exported code they
-    are one row.
+    held: inputs that usually have one value for all states of a call, such as weights. With one value, products read
+    the caller's array in place; a value for each state gives the same results. In exported code they are one row.
     """
 
     name: str
@@ -148,7 +147,7 @@ class Segmented:
         return (segment for segment in self.segments if isinstance(segment, Product))
 
     def rewritten(self, rewrite: Callable[[Program], Program]) -> Segmented:
-        """The same with every Program rewritten."""
+        """The same code with every Program rewritten."""
         changed = (rewrite(part) if isinstance(part, Program) else part for part in self.segments)
         return replace(self, segments=tuple(changed))
 
@@ -166,7 +165,7 @@ def reads(segment: Segment) -> tuple[str, ...]:
 
 
 def verify_segments(code: Segmented) -> Segmented:
-    """The same; AssertionError (a bug of ours) where a segment breaks a rule. Programs: see `verify`."""
+    """The code itself; AssertionError (a bug of ours) where a segment breaks a rule. Programs: see `verify`."""
     sizes = {array.name: array.size for array in code.inputs}
     constants = {constant.name: len(constant.values) for constant in code.constants}
     assert code.held <= set(sizes), f"{code.name}: what is held is an input"
@@ -183,7 +182,7 @@ def verify_segments(code: Segmented) -> Segmented:
 
 
 def _verify_product(product: Product, left: Mapping[str, int], right: Mapping[str, int]) -> None:
-    """Whether both views lie in their arrays."""
+    """Checks that both views are inside their arrays."""
     m, n = product.shape
     assert m and n and product.inner, product.result
     for view, sizes, lines, columns in (

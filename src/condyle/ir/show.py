@@ -7,7 +7,7 @@ from condyle.text import Emitter
 
 
 def show(program: Program) -> str:
-    """One line a node, then one line an output entry: `t7 = mul t2 t3`, `tau[0] = t7`."""
+    """One line for each node, then one for each output entry: `t7 = mul t2 t3`, `tau[0] = t7`."""
     e = Emitter()
     with e.block(f"program {program.name} {{"):
         for k, node in enumerate(program.nodes):

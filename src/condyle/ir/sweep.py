@@ -1,11 +1,11 @@
-"""Rolled sweeps: loops over joints, one small Program a kind of joint, the robot as tables.
+"""Loops over joints (rolled sweeps): one small Program for each kind of joint, and the robot as tables.
 
-The form for long robots, and for targets that run joints side by side. The machine wing sees a tree here
-without knowing robots: an order, parents, kinds, tables of constants, and where each step reads and writes.
-Roots, leaves and the joints between them are kinds of their own, so no step asks where it is.
+The form for long robots. Passes and targets see no robot here, but a tree: an order of joints, parents, kinds, tables
+of constants, and what each step reads and writes. Roots, leaves and the joints between are different kinds, so steps
+have no branches.
 
-Storage, all of it scalars a state: `buffers` have a row of `width` entries for every joint; `matrices` are nv x nv and
-zero where nothing is written. What is read was written before: rows need not start at zero.
+Storage of one state, in scalars: `buffers` have a row of `width` entries for every joint; `matrices` are nv x nv and
+zero where nothing is written. Rows of buffers are written before they are read, so they need no initial value.
 """
 
 from __future__ import annotations
@@ -22,13 +22,13 @@ Space: TypeAlias = Literal["table", "input", "here", "parent", "carry", "column"
 
 @dataclass(frozen=True)
 class Ref:
-    """What one input or output array of a step's Program is bound to, at joint i, in column c.
+    """The storage that an input or output array of a step's Program is bound to, at joint i, in column c.
 
     table           row i of the table of constants of the joint's kind
     input NAME      the joint's own part of an input port (see `Rolled.offset`)
     output NAME     the joint's own part of an output port
     here NAME       row i of a buffer                  parent NAME   row parent(i) of a buffer
-    carry           what a walk carries
+    carry           the values that a walk takes from joint to joint
     column NAME     matrix[own part, c]                row NAME      matrix[c, own part]
     diagonal NAME   the joint's own part of the diagonal of a matrix
     """
@@ -41,7 +41,7 @@ class Ref:
 class Step:
     """One step for one kind of joint; reads[k] binds input array k, writes[k] output array k.
 
-    An entry of an output array that no Output names is zero; entries of rows that no step reads may be left unwritten.
+    An entry of an output array without an Output is zero; entries of rows that no step reads may stay unwritten.
     """
 
     program: Program
@@ -51,7 +51,8 @@ class Step:
 
 @dataclass(frozen=True)
 class Sweep:
-    """steps[kind] for every joint in ascending order, or descending if `backward`; up to column c's joint if `upto`."""
+    """steps[kind] for every joint in ascending order, or descending if `backward`. upto: for the joints up to that of
+    column c."""
 
     backward: bool
     steps: tuple[Step, ...]
@@ -62,7 +63,7 @@ class Sweep:
 class Walk:
     """For column c, dof k of joint i: starts[kind][k] at i, then visits[kind] at every other joint up to the root.
 
-    carry: how many entries are carried. clears: buffers whose rows are zero where the walk does not come.
+    carry: number of entries that are carried. clears: buffers that are set to zero before the walk.
     """
 
     starts: tuple[tuple[Step, ...], ...]
@@ -86,12 +87,12 @@ class Mirror:
 
 
 Loop: TypeAlias = Sweep | Columns | Product | Mirror
-"""Of a product, `left` is an input port, `right` and the result are matrices."""
+"""In a Product, `left` is an input port; `right` and the result are matrices."""
 
 
 @dataclass(frozen=True)
 class Joint:
-    """What loops know of one joint: its kind, its parent (-1: the world), where its parts begin in q, v and f_ext."""
+    """One joint: its kind, its parent (-1: the world), its first entry in q, v and f_ext, its row of constants."""
 
     kind: int
     parent: int
@@ -103,7 +104,7 @@ class Joint:
 
 @dataclass(frozen=True)
 class Kind:
-    """A kind of joint: how many numbers of q and v it has."""
+    """A kind of joint: its numbers of entries of q and of v."""
 
     name: str
     nq: int
@@ -112,7 +113,7 @@ class Kind:
 
 @dataclass(frozen=True)
 class Rolled:
-    """One function of one robot as loops. `results` says which matrix is which output array; others come by steps."""
+    """One function of one robot as loops. results: {output array: the matrix that it is}; steps write the others."""
 
     name: str
     inputs: tuple[Array, ...]
@@ -126,20 +127,20 @@ class Rolled:
     nv: int
 
     def offset(self, joint: Joint, port: str) -> int:
-        """Where the joint's own part of a port begins."""
+        """The joint's first entry in a port."""
         return joint.q if port == "q" else joint.f_ext if port == "f_ext" else joint.v
 
     def branches(self) -> bool:
-        """Whether some joint is nobody's ancestor but the last."""
+        """Whether the tree is no chain."""
         return any(joint.parent != i - 1 for i, joint in enumerate(self.joints))
 
 
 Code: TypeAlias = Program | Rolled | Segmented
-"""Every form of one function."""
+"""Code of one function, in any form."""
 
 
 def bodies(loops: Sequence[Loop]) -> Iterator[tuple[int, Sweep | Walk]]:
-    """Every sweep and walk with the number of the loop it stands in."""
+    """Every sweep and walk with the number of the loop that contains it."""
     for number, loop in enumerate(loops):
         if isinstance(loop, Sweep):
             yield number, loop
@@ -160,7 +161,7 @@ def steps(body: Sweep | Walk) -> Iterator[tuple[int, Step]]:
 
 
 def entries_read(step: Step) -> Iterator[tuple[Ref, int]]:
-    """What a step reads, entry by entry."""
+    """(reference, entry) of all that a step reads."""
     for node in step.program.nodes:
         if node[0] == "input":
             array, entry = input_of(node)

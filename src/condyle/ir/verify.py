@@ -1,4 +1,4 @@
-"""What must hold of every Program, between any two passes."""
+"""The verifier: rules that every Program keeps between any two passes."""
 
 from __future__ import annotations
 

@@ -1,1 +1,1 @@
-"""Passes: Program -> Program, one a file; `pipeline.py` says which run and in what order."""
+"""Passes: Program -> Program, one in each file; `pipeline.py` says which run and in what order."""

@@ -1,7 +1,7 @@
-"""Contraction: sums of sums become chains of multiply-adds, the operand that is ready first at the bottom.
+"""Contraction: sums become chains of fused multiply-adds, starting with the term that is ready first.
 
-A sum that only another sum uses is spelled out there, so that almost every addition finds a product to go with. The
-terms are the same; only the order in which they are added changes, and with it the rounding, within the same bound.
+A sum that is used only by another sum is inlined there, so that almost every addition can be fused with a
+multiplication. The terms are the same and are added in another order: rounding changes, its bound does not.
 """
 
 from __future__ import annotations
@@ -18,29 +18,30 @@ from condyle.passes.uses import uses_of
 
 SUMS = frozenset({"add", "sub", "neg"})
 PATIENCE = 3
-"""By how many additions a sum may come later if that saves an instruction."""
+"""The latency, in additions, that may be added to a sum to save one instruction."""
 LONG = 3_000
-"""Nodes from which a Program is bound by the number of its instructions, a shorter one by its multiplications."""
+"""A Program with more nodes is limited by its number of instructions, a shorter one by its multiplications."""
 SHARED = 3
-"""Sums that may each have a copy of a product, in a long Program: k + 1 instructions become k."""
+"""In a long Program, the number of sums that a product may be fused into: k + 1 instructions become k."""
 
 FUSED = {(1, 1): "fma", (1, -1): "fnma", (-1, 1): "fms", (-1, -1): "fnms"}
-"""The multiply-add for the sign of what is summed so far, and of the product."""
+"""The fused operation by the signs of the sum so far and of the product."""
 
 
 Term: TypeAlias = tuple[tuple[int, ...], int, tuple[int, int]]
-"""A summand in the new Program: a node or the two factors of a product, +1 or -1, and when it can be added."""
+"""A summand in the new Program: a node or the two factors of a product, its sign, and its depth with a tie-breaker."""
 _READY = itemgetter(2)
 
 
 def contract(program: Program) -> Program:
     """Before: t3 = mul t0 t1; t4 = add t3 t2.  After: t3 = fma t0 t1 t2."""
     most = SHARED if len(program.nodes) > LONG else 1
-    return dce(_Contraction(program, *_places(program, most)).run())
+    return dce(_Contraction(program, *_inlined(program, most)).run())
 
 
-def _places(program: Program, most: int) -> tuple[bytearray, bytearray]:
-    """Sums that are spelled out in the one sum that uses them; products that go into multiply-adds, of `most` sums."""
+def _inlined(program: Program, most: int) -> tuple[bytearray, bytearray]:
+    """Flags of nodes: sums that are inlined into the one sum that uses them; products that are fused, into at most
+    `most` sums."""
     uses, outside = uses_of(program), bytearray(len(program.nodes))
     for node in program.nodes:
         if node[0] not in SUMS:
@@ -58,7 +59,7 @@ def _places(program: Program, most: int) -> tuple[bytearray, bytearray]:
 
 @dataclass
 class _Contraction:
-    """parts, summed: see _places; new: the nodes so far, and `depth` of each; at: where an old node is among them."""
+    """parts, summed: see `_inlined`. new, depth: the new nodes and their depths. at: {old node: new node}."""
 
     program: Program
     parts: bytearray
@@ -113,7 +114,7 @@ class _Contraction:
         return total if sign > 0 else self._put("neg", total)
 
     def _like_terms(self, k: int) -> list[Term]:
-        """The terms of a sum, those with the same factors taken together."""
+        """The terms of a sum; terms with the same factors are combined."""
         parts: dict[tuple[int, ...], float] = {}
         for node, sign in self._terms(k):
             factor, used = self._factors(node)
@@ -132,7 +133,7 @@ class _Contraction:
         return terms
 
     def _terms(self, k: int) -> Iterator[tuple[int, int]]:
-        """Old nodes and signs; sums within are spelled out."""
+        """(old node, sign) of all terms, with inlined sums replaced by theirs."""
         stack = [(k, 1)]
         while stack:
             node, sign = stack.pop()
@@ -145,7 +146,7 @@ class _Contraction:
                     yield a, s
 
     def _factors(self, node: int) -> tuple[float, tuple[int, ...]]:
-        """A term as a number and the nodes, none to two, that it multiplies."""
+        """A term as a constant factor and zero to two nodes that it multiplies."""
         op, used = self.program.nodes[node][0], operands(self.program.nodes[node])
         if op == "const":
             return constant_of(self.program.nodes[node]), ()
@@ -164,10 +165,8 @@ class _Contraction:
         return self._node(("const", value), 0)
 
     def _first(self, terms: Sequence[Term]) -> Term:
-        """Where the chain begins: a term that is no product saves an addition, unless it comes too late.
-
-        Otherwise a product with a plus, if there is one.
-        """
+        """The term that the chain starts with: one that is no product, which saves an addition, unless it is ready too
+        late; else a product with a positive sign, if there is one."""
         others = [term for term in terms if len(term[0]) == 1]
         products = [term for term in terms if len(term[0]) == 2]
         if others and (not products or _end(others[0], terms) <= _end(products[0], terms) + PATIENCE):
@@ -176,7 +175,7 @@ class _Contraction:
 
 
 def _end(first: Term, terms: Sequence[Term]) -> int:
-    """When a chain is done that begins with this one of its terms."""
+    """The depth of the chain if it starts with this term."""
     end = first[2][0] + (len(first[0]) == 2)
     for term in terms:
         if term is not first:

@@ -1,4 +1,4 @@
-"""Dead code: nodes that no output uses go, the others keep their order."""
+"""Dead code elimination: nodes that no output needs are removed; the others keep their order."""
 
 from __future__ import annotations
 

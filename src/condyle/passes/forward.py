@@ -1,6 +1,6 @@
-"""Forward differentiation: tangents of symbols, from the first node to the last.
+"""Forward-mode differentiation: tangents of nodes, from the first node to the last.
 
-Griewank, Walther 2008, chapter 3. Zeros stay zeros, so that a tangent has the structure of its derivative.
+Griewank, Walther 2008, chapter 3. Tangents that are zero are not stored, so the result has the derivative's sparsity.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from condyle.passes.partials import At, is_zero
 from condyle.passes.rotations import slopes
 
 Directions: TypeAlias = dict[int, Value]
-"""By number of the direction: a tangent that is not zero in every state."""
+"""{number of the direction: tangent}, without tangents that are zero in every state."""
 
 
 def forward(
@@ -25,8 +25,8 @@ def forward(
 ) -> dict[int, Directions]:
     """The tangents of all nodes in `order`, for one direction or several.
 
-    order: nodes, ascending, with all that their tangents are made of. seeds: of inputs. opened(k, tangents): called at
-    every input; it puts in the tangents of those that stand for answers of calls.
+    order: nodes in ascending order, with all nodes that they depend on. seeds: the tangents of inputs.
+    opened(k, tangents): called at every input; it sets the tangents of inputs that are results of calls.
     """
     tangents: dict[int, Directions] = {k: dict(of) for k, of in seeds.items()}
     for k in order:
@@ -52,7 +52,7 @@ def _summed(graph: Graph, k: int, tangents: Mapping[int, Directions]) -> Directi
 
 
 def _chosen(graph: Graph, k: int, tangents: Mapping[int, Directions]) -> Directions:
-    """The tangent of what `select` takes: one choice for both."""
+    """The tangent of a `select`: the same choice between the tangents."""
     condition, first, second = operands(graph.nodes[k])
     x, y = tangents.get(first, {}), tangents.get(second, {})
     at = Expr(graph, condition)

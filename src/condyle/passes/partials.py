@@ -1,7 +1,8 @@
 """The derivative of every operation by each of its operands, as symbols of the same graph.
 
-At a kink the value is the one on the right of it: |x| and max(x, c) have 1 where x is 0 or c, min(x, c) has 0; of two
-symbols the first counts there. `select` has the derivative of what it selects, and none by its condition.
+At a kink the derivative is the one from the right: 1 for |x| at 0 and for max(x, c) at c, 0 for min(x, c) at c. If both
+operands are symbols, max and min have the derivative by the first one there. `select` has the derivative of the operand
+that it selects, and none by its condition.
 """
 
 from __future__ import annotations
@@ -15,7 +16,7 @@ from condyle.ir.program import operands
 
 
 class At(NamedTuple):
-    """A node of a graph, seen from one of its operands."""
+    """A node of a graph, whose derivative by an operand is asked for."""
 
     graph: Graph
     node: int
@@ -32,7 +33,7 @@ class At(NamedTuple):
 
 
 Rule = Callable[[At, Value], Value]
-"""What a factor (a tangent of the operand, or a cotangent of the result) becomes: times the partial derivative."""
+"""A factor (a tangent of the operand, or a cotangent of the result) times the partial derivative."""
 
 
 def _rcp(at: At, x: Value) -> Value:
@@ -73,8 +74,8 @@ def _is_constant(value: Value) -> bool:
 
 
 def _extreme(k: int, largest: bool) -> Rule:
-    """Of max or min. Where both operands are equal, a symbol wins against a constant in max, and loses in min; of two
-    symbols the first one wins.
+    """The rule of max or min by operand k. Where both operands are equal, the derivative is that of the symbol against
+    a constant in max, and of the constant in min; of two symbols, that of the first one.
     """
 
     def rule(at: At, x: Value) -> Value:
@@ -111,7 +112,7 @@ PARTIALS: dict[str, tuple[Rule | None, ...]] = {
     "tanh": (_tanh,),
     "atan2": (lambda at, x: x * at.operand(1) * _square(at), lambda at, x: -(x * at.operand(0) * _square(at))),
 }
-"""By operation, for each operand; None for one without a derivative."""
+"""{operation: one rule for each operand}; None for an operand without a derivative."""
 
 
 def is_zero(value: Value) -> bool:
@@ -120,8 +121,8 @@ def is_zero(value: Value) -> bool:
 
 
 def rules(node: Node) -> list[tuple[int, Rule]]:
-    """The operands of a node that its value depends on smoothly, each with its rule; KeyError for an operation that has
-    no row above: contracted code, or a new operation.
+    """The operands that a node has a derivative by, each with its rule; KeyError for an operation without a row above:
+    contracted code, or a new operation.
     """
     known = zip(operands(node), () if node[0] in LEAVES else PARTIALS[node[0]], strict=True)
     return [(operand, rule) for operand, rule in known if rule is not None]

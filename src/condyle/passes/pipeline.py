@@ -1,4 +1,4 @@
-"""Which passes run, and in what order; the verifier looks at the Program between any two."""
+"""Which passes run, and in what order; the verifier checks the Program after each."""
 
 from __future__ import annotations
 
@@ -13,16 +13,16 @@ from condyle.passes.signs import absorb_signs
 Pass = Callable[[Program], Program]
 
 CLEAN: Sequence[Pass] = (dce, absorb_signs)
-"""After a trace: what is left is what counts."""
+"""After a trace; operations are counted after these."""
 
 CODE: Sequence[Pass] = (contract,)
-"""Before a target with multiply-add instructions."""
+"""Before a target with fused multiply-add instructions."""
 
 ALL: Sequence[Pass] = (*CLEAN, *CODE)
 
 
 def apply(program: Program, passes: Sequence[Pass]) -> Program:
-    """The Program, which is sound, after these passes."""
+    """The Program, which must keep the verifier's rules, after these passes."""
     for one in passes:
         program = verify(one(program))
     return program

@@ -1,4 +1,4 @@
-"""The one way to reorder or drop nodes."""
+"""Reordering and removal of nodes; other passes use this function."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from condyle.ir.program import Output, Program, operands
 
 
 def renumbered(program: Program, order: Sequence[int]) -> Program:
-    """The Program with just the nodes of `order`, in that order."""
+    """The Program with only the nodes of `order`, in that order."""
     new = [-1] * len(program.nodes)
     number = new.__getitem__
     nodes: list[Node] = []

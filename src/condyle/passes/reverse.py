@@ -1,6 +1,6 @@
-"""Reverse differentiation: cotangents of symbols, from the last node to the first.
+"""Reverse-mode differentiation: cotangents of nodes, from the last node to the first.
 
-Griewank, Walther 2008, chapter 3. Only nodes that depend on what is differentiated by are taken.
+Griewank, Walther 2008, chapter 3. Only active nodes are visited: those that depend on the inputs of the derivative.
 """
 
 from __future__ import annotations
@@ -14,14 +14,15 @@ from condyle.passes.partials import At, is_zero
 from condyle.passes.rotations import slopes
 
 Guard: TypeAlias = tuple[int, bool]
-"""Only where a node is not negative (or only where it is): else zero."""
+"""(node, True): the value counts where the node is >= 0, else it is zero; (node, False): where it is not."""
 
 
 class Cotangents:
-    """The sum of what every node received so far.
+    """The sum of cotangents that every node received so far.
 
-    What came through a branch is kept apart, with the branch's condition, and becomes zero where that is not taken as
-    late as can be: on the way back it meets slopes that may be infinite there, and 0 times infinity is no number.
+    A cotangent from a branch of `select` is stored apart with the branch's condition, and set to zero where that branch
+    is not taken as late as possible: earlier, the zero would be multiplied by partial derivatives that may be infinite
+    there, and 0 times infinity is NaN.
     """
 
     def __init__(self, graph: Graph) -> None:
@@ -41,12 +42,12 @@ class Cotangents:
         return total
 
     def apart(self, node: int) -> tuple[tuple[Guard, ...], Value]:
-        """The same as conditions, and a value that counts where they hold."""
+        """The same as conditions, and a value that counts where all of them hold."""
         known = self._known.get(node, {})
         return next(iter(known.items())) if len(known) == 1 else ((), self.get(node))
 
     def _split(self, value: Value, guards: tuple[Guard, ...]) -> tuple[tuple[Guard, ...], Value]:
-        """`select` of a value and 0 as a condition more."""
+        """A `select` between a value and 0 as one more condition and the value."""
         node = self._graph.nodes[value.index] if isinstance(value, Expr) else ("const", value)
         if node[0] == "select":
             condition, *parts = operands(node)
@@ -73,9 +74,9 @@ def reverse(
 ) -> Cotangents:
     """The cotangents of all active nodes in `order`, given those of some.
 
-    order: nodes, ascending, with all that they depend on. active: nodes that depend on what is differentiated by.
-    closed(k, cotangents): called at every input when nothing behind it is left; it passes on what answers of calls
-    received.
+    order: nodes in ascending order, with all nodes that they depend on. active: nodes that depend on the inputs of the
+    derivative. closed(k, cotangents): called at every input when its cotangent is complete; for results of calls it
+    adds the cotangents of their arguments.
     """
     cotangents = Cotangents(graph)
     for node, value in seeds:

@@ -1,7 +1,7 @@
-"""Rotated vectors: c x + s y and c y - s x, with c, s of one angle, are the derivatives of each other by it.
+"""Derivatives of rotated vectors by the angle: d(c x + s y) = c y - s x, and d(c y - s x) = -(c x + s y).
 
-An algorithm that rotates a vector has both in its graph. A derivative by the angle then takes one product instead of
-four operations.
+With c and s the cosine and sine of one angle. An algorithm that rotates a vector has both in its graph, so a derivative
+by the angle takes one multiplication in place of four operations.
 """
 
 from __future__ import annotations
@@ -15,7 +15,8 @@ OTHER = {"cos": "sin", "sin": "cos"}
 
 
 def slopes(graph: Graph, k: int) -> list[tuple[int, Rule]]:
-    """What a node is differentiated by: its operands, or the angle, x and y of a rotation, each with its rule."""
+    """The nodes that a node is differentiated by, each with its rule: its operands, or of a rotation the angle, x,
+    y."""
     node = graph.nodes[k]
     if node[0] in ("add", "sub"):
         for first in _products(graph, int(node[1])):
@@ -27,7 +28,7 @@ def slopes(graph: Graph, k: int) -> list[tuple[int, Rule]]:
 
 
 def _products(graph: Graph, k: int) -> Iterator[tuple[int, int]]:
-    """A product with a sine or a cosine, as that and the other factor."""
+    """(sine or cosine, other factor) of a product that has one."""
     node = graph.nodes[k]
     if node[0] == "mul":
         i, j = int(node[1]), int(node[2])
@@ -38,7 +39,7 @@ def _products(graph: Graph, k: int) -> Iterator[tuple[int, int]]:
 
 
 def _rotation(graph: Graph, op: str, first: tuple[int, int], second: tuple[int, int]) -> list[tuple[int, Rule]] | None:
-    """Of u x ± w y, u and w being the sine and the cosine of one angle, if its derivative is there."""
+    """The rules of u x ± w y, with u and w sine and cosine of one angle, if the graph has its derivative."""
     (u, x), (w, y) = first, second
     of_u, of_w = graph.nodes[u], graph.nodes[w]
     if of_w[0] != OTHER[of_u[0]] or of_u[1] != of_w[1]:

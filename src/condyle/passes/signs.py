@@ -1,4 +1,4 @@
-"""Signs: the opposite of a difference that nobody else uses is the difference the other way round."""
+"""Signs: -(a - b) becomes b - a where nothing else uses a - b."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""How often each value is used, and which are needed at all."""
+"""The number of uses of each node, and which nodes an output needs."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ def uses_of(program: Program) -> list[int]:
 
 
 def needed(program: Program) -> bytearray:
-    """For each node whether an output needs it."""
+    """For each node 1 if an output needs it, else 0."""
     live = bytearray(len(program.nodes))
     for output in program.outputs:
         live[output.node] = 1

@@ -1,6 +1,7 @@
-"""Rotations between two frames: `into` takes parent axes to child axes, `back` the other way.
+"""Rotations between two frames, v_child = E v_parent: `into` multiplies by E, `back` by Eᵀ.
 
-Each keeps its own structure (identity, about z, constant, full), so that no zero is ever multiplied.
+Each class has its own structure (identity, about z, about x, full, product), so that entries that are zero are not
+multiplied.
 """
 
 from __future__ import annotations
@@ -57,7 +58,7 @@ class Identity(NamedTuple):
 
 
 class AboutZ(NamedTuple):
-    """The child turned by an angle about z, given its cosine and sine."""
+    """The child is turned by an angle about z. c, s: cosine and sine of the angle."""
 
     c: Scalar
     s: Scalar
@@ -71,7 +72,7 @@ class AboutZ(NamedTuple):
         return self.c * x - self.s * y, self.s * x + self.c * y, z
 
     def back_symmetric(self, s: Symmetric) -> Symmetric:
-        # the plane block by its trace and t = s (xx - yy) + 2 c xy: four products instead of eight
+        # the x-y block by its trace and t = s (xx - yy) + 2 c xy: four multiplications instead of eight
         xx, xy, xz, yy, yz, zz = s
         t = self.s * (xx - yy) + 2.0 * self.c * xy
         e = self.s * t
@@ -80,7 +81,7 @@ class AboutZ(NamedTuple):
 
     def back_matrix(self, m: Matrix) -> Matrix:
         (a, b, p), (d, e, q), (g, h, zz) = m
-        # plane block: a symmetric traceless part that turns twice as fast, and a part that stays
+        # x-y block: the symmetric traceless part rotates by twice the angle, the rest is invariant
         t = self.s * (a - e) + self.c * (b + d)
         k = self.s * t
         turned = self.c * t
@@ -92,12 +93,12 @@ class AboutZ(NamedTuple):
         return AboutZ(self.c, -self.s)
 
     def after(self, first: AboutZ) -> AboutZ:
-        """The rotation that turns about z by `first`, then by this one."""
+        """E of the two rotations one after the other, `first` nearer the parent."""
         return AboutZ(self.c * first.c - self.s * first.s, self.s * first.c + self.c * first.s)
 
 
 class AboutX(NamedTuple):
-    """The child turned by an angle about x, given its cosine and sine."""
+    """The child is turned by an angle about x. c, s: cosine and sine of the angle."""
 
     c: Scalar
     s: Scalar
@@ -132,7 +133,7 @@ class AboutX(NamedTuple):
 
 
 def from_two_turns(rows: Matrix) -> Product:
-    """About x, then about z: every rotation whose lower left entry is zero."""
+    """A rotation about x, then one about z, given its rows; the lower left entry must be zero."""
     (cosine, _, _), (sine, _, _), (_, below, along) = rows
     return Product(AboutX(along, -below), AboutZ(cosine, -sine))
 
@@ -194,14 +195,14 @@ class Axes(NamedTuple):
         return Full(vec.transpose(self.axes))
 
     def after(self, first: Axes) -> Axes:
-        """The rotation that is `first`, then this one, multiplied out."""
+        """E of the two rotations one after the other, `first` nearer the parent, as one matrix."""
         columns = vec.transpose(self.axes)
         x, y, z = (vec.times(columns, row) for row in first.axes)
         return Axes((x, y, z))
 
 
 class Product(NamedTuple):
-    """First rotation `first` (nearest the parent), then `second`: E = E_second E_first."""
+    """Two rotations, `first` nearer the parent: E = E_second E_first."""
 
     first: Rotation
     second: Rotation
@@ -223,7 +224,7 @@ class Product(NamedTuple):
 
 
 def composed(first: Rotation, second: Rotation) -> Rotation:
-    """One rotation after the other: two turns about one axis are one, two matrices of axes are multiplied."""
+    """E_second E_first: two rotations about z become one, two matrices of axes are multiplied."""
     match first, second:
         case _, Identity():
             return first

@@ -1,4 +1,4 @@
-"""Vectors and matrices of six, as plain tuples of scalars, for maps that are not rigid any more.
+"""Vectors and matrices of six, as plain tuples of scalars, for linear maps that are not rigid transforms.
 
 A vector is (*linear, *angular); a matrix is a tuple of rows; a symmetric matrix is its upper triangle, row by row.
 """
@@ -22,12 +22,12 @@ ZERO_UPPER: Upper = (number(0.0),) * 21
 
 
 def six(values: Iterable[Scalar]) -> Six:
-    """Six scalars, wherever they come from."""
+    """A vector of six scalars."""
     return cast(Six, tuple(values))
 
 
 def six_rows(rows: Iterable[Six]) -> Rows:
-    """Six rows, wherever they come from."""
+    """A matrix of six rows."""
     return cast(Rows, tuple(rows))
 
 
@@ -72,12 +72,12 @@ def product(a: Rows, b: Rows) -> Rows:
 
 
 def at(i: int, j: int) -> int:
-    """Where entry (i, j), i <= j, of a symmetric matrix stands."""
+    """The index of entry (i, j), i <= j, of a symmetric matrix in its upper triangle."""
     return 6 * i - i * (i + 1) // 2 + j
 
 
 def congruence(a: Rows, s: Rows) -> Upper:
-    """aᵀ s a of a symmetric s."""
+    """aᵀ s a for a symmetric s."""
     half, columns = transpose(product(s, a)), transpose(a)
     return tuple(dot(columns[i], half[j]) for i in range(6) for j in range(i, 6))
 

@@ -1,4 +1,4 @@
-"""Rigid transforms, elements of SE(3): where one frame stands in another, and what it does to motions and forces."""
+"""Rigid transforms, elements of SE(3): the placement of one frame in another, and X for motions and forces."""
 
 from __future__ import annotations
 
@@ -11,9 +11,9 @@ from condyle.spatial.vector import ONE, Vector
 
 
 class Transform(NamedTuple):
-    """A child frame in its parent: x_parent = rotation.back(x_child) + translation.
+    """The placement of a child frame in its parent: x_parent = rotation.back(x_child) + translation.
 
-    Motions and forces are pairs: (linear, angular), (force, torque), about the origin of the frame that they are in.
+    Motions (linear, angular) and forces (force, torque) are about the origin of the frame whose axes they are in.
     """
 
     rotation: Rotation
@@ -22,26 +22,26 @@ class Transform(NamedTuple):
     """the child's origin in the parent"""
 
     def compose(self, inner: Transform) -> Transform:
-        """The transform of a frame that stands at `inner` in the child."""
+        """The placement in the parent of a frame whose placement in the child is `inner`."""
         rotation = composed(self.rotation, inner.rotation)
         return Transform(rotation, vec.add(self.translation, self.rotation.back(inner.translation)))
 
     def inverse(self) -> Transform:
-        """The transform of the parent in the child."""
+        """The placement of the parent in the child."""
         return Transform(self.rotation.inverse(), vec.scale(-1.0, self.rotation.into(self.translation)))
 
     def motion_to_child(self, m: Pair) -> Pair:
-        """X m: a motion of the parent, in the child."""
+        """X m: a motion given in the parent's frame, in the child's."""
         into = self.rotation.into
         return into(vec.add(m[0], vec.cross(m[1], self.translation))), into(m[1])
 
     def motion_to_parent(self, m: Pair) -> Pair:
-        """X⁻¹ m: a motion of the child, in the parent."""
+        """X⁻¹ m: a motion given in the child's frame, in the parent's."""
         linear, angular = self.rotation.back(m[0]), self.rotation.back(m[1])
         return vec.sub(linear, vec.cross(angular, self.translation)), angular
 
     def force_to_parent(self, f: Pair) -> Pair:
-        """Xᵀ f: a force on the child, in the parent."""
+        """Xᵀ f: a force given in the child's frame, in the parent's."""
         force = self.rotation.back(f[0])
         return force, vec.add(self.rotation.back(f[1]), vec.cross(self.translation, force))
 

@@ -25,7 +25,7 @@ ONE: Matrix = (
 
 
 def three(values: Sequence[Scalar], first: int = 0) -> Vector:
-    """Three of these scalars."""
+    """Three of these scalars, from number `first` on."""
     return values[first], values[first + 1], values[first + 2]
 
 

@@ -1,1 +1,2 @@
-"""THE DOOR: algorithms run on symbols and become Programs or loops; the only place where both wings meet."""
+"""The tracer: algorithms run on symbols and become Programs, segments or loops. Only this package imports both the
+algorithms and the IR."""

@@ -1,4 +1,4 @@
-"""Isomorphic subtrees: branches with the same joints from one fork on, equal but for their numbers."""
+"""Isomorphic subtrees: branches of one link with the same joints, whose constants may differ."""
 
 from __future__ import annotations
 
@@ -8,8 +8,8 @@ from typing import NamedTuple
 from condyle.model.tree import Tree
 
 
-class Place(NamedTuple):
-    """Where something stands: in which kind of branch, in which branch of that kind, at which place there."""
+class BranchIndex(NamedTuple):
+    """A position in isomorphic branches: the class of branches, the branch of that class, the position in it."""
 
     kind: int
     branch: int
@@ -17,19 +17,19 @@ class Place(NamedTuple):
 
 
 class Branches(NamedTuple):
-    """joints: the place of each joint in such a branch; inputs: of each entry of q, v, a and f_ext, (array, entry)."""
+    """Positions in isomorphic branches: {joint: position} and {(array, entry) of q, v, a or f_ext: position}."""
 
-    joints: dict[int, Place]
-    inputs: dict[tuple[str, int], Place]
+    joints: dict[int, BranchIndex]
+    inputs: dict[tuple[str, int], BranchIndex]
 
 
 def branches_of(tree: Tree) -> Branches:
-    """The outermost alike branches of each fork; none where joints share coordinates."""
+    """The outermost isomorphic branches of each link; none where joints share coordinates."""
     found = Branches({}, {})
     kinds = [] if tree.has_shared_coordinates else _alike(tree)
     for kind, branches in enumerate(kinds):
         for branch, joints in enumerate(branches):
-            _number(tree, found, Place(kind, branch, 0), joints)
+            _number(tree, found, BranchIndex(kind, branch, 0), joints)
     return found
 
 
@@ -59,7 +59,7 @@ def _alike(tree: Tree) -> list[list[list[int]]]:
     return result
 
 
-def _number(tree: Tree, found: Branches, place: Place, joints: list[int]) -> None:
+def _number(tree: Tree, found: Branches, place: BranchIndex, joints: list[int]) -> None:
     counts: dict[str, int] = defaultdict(int)
 
     def add(name: str, entry: int) -> None:

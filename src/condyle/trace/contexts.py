@@ -1,4 +1,4 @@
-"""Steps at a kind of joint: a fresh graph, and what a joint is made of there."""
+"""Contexts of steps for a kind of joint: a new graph, and the joint with symbols of that graph."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from condyle.trace.steps import StepContext, StepGraph
 
 
 def context_of(number: int, kind: Kind, dof: int | None = None) -> StepContext:
-    """A fresh graph, and the joint of this kind as steps see it."""
+    """A new graph, and the joint of this kind as steps take it."""
     graph = StepGraph(kind.type.nq)
     numbers = kind.bound(graph.read(ir.Ref("table"), len(kind.fixed))).numbers
     joint = joint_at(kind.type, numbers, graph.read(ir.Ref("input", "q"), kind.type.nq))
@@ -24,7 +24,7 @@ def context_of(number: int, kind: Kind, dof: int | None = None) -> StepContext:
 
 
 def angles(context: StepContext, kind: Kind) -> list[Scalar]:
-    """Cosine and sine of every coordinate of a joint that turns by angles."""
+    """Cosine and sine of every coordinate of a joint whose coordinates are angles; else nothing."""
     if not kind.type.angles:
         return []
     q = cast("list[Expr]", context.graph.read(ir.Ref("input", "q"), kind.type.nq))
@@ -40,7 +40,7 @@ def external(context: StepContext, kind: Kind) -> Wrench:
 
 
 def write_pair(context: StepContext, entry: Entry, name: str, values: Sequence[Scalar]) -> None:
-    """What degree of freedom k of a walk's start has with those of the joint at `context`."""
+    """Writes the values of the pairs of the walk's degree of freedom and those of the joint at `context`."""
     row, column, k = ir.Ref("row", name), ir.Ref("column", name), context.dof
     if not entry.symmetric:
         if k is None or not entry.transposed:

@@ -1,4 +1,4 @@
-"""Loops in the making: where a sweep may join another one, and which entries are worth storing."""
+"""Loops under construction: which sweep a step can be added to, and which entries have to be stored."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ STORED = ("here", "parent")
 
 @dataclass(eq=False)
 class Scope:
-    """Loops in order: of the whole function, or of the body of a loop over columns; unit: of unit vectors."""
+    """Loops in order: of the function, or of the body of a loop over columns. unit: the columns are unit vectors."""
 
     unit: bool = False
     items: list[Group | Scope | ir.Mirror | Product] = field(
@@ -28,7 +28,7 @@ class Scope:
         return group
 
     def columns(self, unit: bool) -> Scope:
-        """The body of a loop over columns: the last one if it takes general columns too, else a new one."""
+        """The body of a loop over columns: the last one if both are for general columns, else a new one."""
         last = self.items[-1]
         if isinstance(last, Scope) and not unit and not last.unit:
             return last
@@ -36,14 +36,15 @@ class Scope:
         return inner
 
     def latest(self, groups: Collection[Group]) -> Group | None:
-        """The last of these groups that stands in this scope."""
+        """The last of these groups that is in this scope."""
         mine = [item for item in self.items if isinstance(item, Group) and item in groups]
         return mine[-1] if mine else None
 
     def sharing(self, backward: bool, needs: Collection[Group]) -> Group | None:
-        """The last sweep of this direction that runs with everything needed, or can be put off until it does.
+        """The last sweep of this direction that a step with these needs can be added to, if any; it may be moved back.
 
-        A joint's step may then stand behind the other step of the same joint: it reads nothing of joints still to come.
+        A step that needs a sweep of the same direction can be in that sweep: at each joint it runs after the other
+        step, and it reads no values of joints that the sweep has not reached.
         """
         first = self.latest(needs)
         waiting: list[Group] = []
@@ -63,7 +64,7 @@ class Scope:
         return None
 
     def finished(self) -> tuple[ir.Loop, ...]:
-        """The loops; what nobody reads is not computed."""
+        """The loops, without computations whose results are not read."""
         reads: Reads = set()
         loops: list[ir.Loop] = []
         for item in reversed(self.items):
@@ -84,7 +85,7 @@ class Scope:
 
 
 def _finished(group: Group, reads: Reads) -> ir.Sweep | ir.Walk:
-    """One loop, given what later ones read; notes what it reads itself."""
+    """One loop, given the entries that later ones read; adds those that it reads itself."""
 
     def wanted(ref: ir.Ref, k: int) -> bool:
         return ref.space not in STORED or (ref.name, k) in reads

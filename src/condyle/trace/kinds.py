@@ -1,4 +1,4 @@
-"""Kinds of joints for loops: links that share their steps, and their constants as rows of a table."""
+"""Kinds of joints for loops: links with the same steps, and their constants as rows of a table."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from condyle.spatial.transform import IDENTITY, Transform
 
 
 class Constants(NamedTuple):
-    """All that is constant of a link; a row of a table has them in this order."""
+    """All constants of a link, in the order of a row of the table."""
 
     numbers: Numbers
     body_frame: Transform
@@ -23,11 +23,12 @@ class Constants(NamedTuple):
 
 @dataclass(frozen=True)
 class Kind:
-    """One joint type at one kind of place in the tree; constants that all its links share are bound.
+    """Joints that share their steps: of one joint type, and alike in the properties below.
 
-    carries_body: whether the link is a body of the robot. tilts: its placement turns about x, then about z.
-    is_root: the parent is the world. is_leaf: nobody's parent.
-    is_first: the first of its parent's children that a backward sweep comes to, so it need not add to what is there.
+    carries_body: the link is a body of the robot. tilts: its placement is a rotation about x, then one about z.
+    is_root: the parent is the world. is_leaf: it has no children. is_first: a backward sweep reaches it before its
+    siblings, so it stores its value at the parent where the others add. fixed: constants that are equal for all its
+    links, None for the others.
     """
 
     type: JointType
@@ -43,19 +44,19 @@ class Kind:
         return self.type.nv
 
     def bound(self, symbols: Sequence[Scalar]) -> Constants:
-        """The constants as steps see them: numbers where all links agree, else the table's symbols."""
+        """The constants as steps take them: numbers where all links agree, else symbols for the table's entries."""
         known = zip(symbols, self.fixed, strict=True)
         values = [symbol if value is None else number(value) for symbol, value in known]
         return refilled(Constants(blank(self.nv), IDENTITY), values)
 
 
 def tilts(link: Link) -> bool:
-    """Whether a link's placement is a turn about x and one about z."""
+    """Whether a link's placement is a rotation about x, then one about z."""
     return is_zero(link.numbers.rotation[2][0])
 
 
 def kinds_of(tree: Tree) -> tuple[list[Kind], list[int]]:
-    """All kinds, and the number of each link's."""
+    """All kinds, and the number of the kind of each link."""
     last_child = {link.parent: i for i, link in enumerate(tree.links)}
     keys = [
         (
@@ -84,6 +85,6 @@ def constants(link: Link) -> tuple[float, ...]:
 
 
 def blank(nv: int) -> Numbers:
-    """The structure of the numbers of a link with so many degrees of freedom."""
+    """Numbers with the structure of those of a link with nv degrees of freedom."""
     none = number(0.0)
     return Numbers(vec.ONE, vec.ZERO, none, none, vec.ZERO, vec.ZERO_SYMMETRIC, (none,) * nv)

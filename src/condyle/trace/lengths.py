@@ -1,4 +1,4 @@
-"""How long the vectors of a trace can be that depend on inputs alone, and a book of what is known of others."""
+"""Upper bounds of the norms of vectors that depend on inputs only, and the bounds recorded for nodes."""
 
 from __future__ import annotations
 
@@ -15,11 +15,11 @@ from condyle.ir.ops import TRIGONOMETRIC
 from condyle.ir.program import Program, constant_of, input_of, operands
 
 Pair: TypeAlias = tuple[float, float]
-"""Norms of a linear and of an angular part, or of a force and a torque."""
+"""Bounds of the norms of a linear and an angular part, or of a force and a torque."""
 
 
 class Moving(NamedTuple):
-    """Norms of a body's w, dw, a, u and of U as a matrix."""
+    """Bounds of the norms of a body's w, dw, a, u, and of U as a matrix."""
 
     w: float
     dw: float
@@ -29,7 +29,7 @@ class Moving(NamedTuple):
 
 
 class Mass(NamedTuple):
-    """Norms of a composite's mass, first and second moment, and of its rotational inertia."""
+    """Bounds of the norms of a composite's mass, first and second moment, and rotational inertia."""
 
     mass: float
     first: float
@@ -38,7 +38,7 @@ class Mass(NamedTuple):
 
 
 class Load(NamedTuple):
-    """Norms of what a degree of freedom carries to its ancestors, as Carried has it."""
+    """Bounds of the norms of the parts of `rnea_derivatives.Carried`."""
 
     inertia: Pair
     coriolis: float
@@ -47,14 +47,14 @@ class Load(NamedTuple):
 
 
 class Lengths:
-    """Inputs of a program within `edges`, by name and entry; upper: the bounds noted of nodes."""
+    """Bounds in a program. edges: of its inputs, by name and entry. upper: the recorded bounds, {node: bound}."""
 
     def __init__(self, program: Program, edges: Mapping[tuple[str, int], float]) -> None:
         self.program, self.edges = program, edges
         self.upper: dict[int, float] = {}
 
     def bound(self, bound: float, value: object) -> None:
-        """All scalars of a value stay within a bound; what is behind a sign too."""
+        """Records a bound for all scalars of a value, and for the operand where a scalar is a negation."""
         for x in flat(value):
             node = x.index if isinstance(x, Expr) else -1
             while node >= 0:
@@ -67,7 +67,7 @@ class Lengths:
             self.bound(one, part)
 
     def size(self, x: object) -> float:
-        """Of a scalar that depends on inputs alone."""
+        """The bound of a scalar that depends on inputs only."""
         return self._size(x.index) if isinstance(x, Expr) else abs(cast(float, x))
 
     def _size(self, k: int) -> float:
@@ -108,6 +108,6 @@ def second_moments(inertia: Inertia) -> list[float]:
 
 
 def turning_moments(inertia: Inertia) -> list[float]:
-    """Of the rotational inertia tr(second) 1 - second, ascending."""
+    """Eigenvalues of the rotational inertia tr(second) 1 - second, ascending."""
     found = second_moments(inertia)
     return sorted(sum(found) - x for x in found)

@@ -1,16 +1,17 @@
-"""Bounds of what the sweeps of a staged trace make, by the norms of vectors, link by link.
+"""Magnitude bounds of the values of a staged trace, by norms of vectors, link by link.
 
-A rotation keeps the norm of a vector, which intervals of its components do not know. For link i with parent p,
+A rotation keeps the norm of a vector; interval arithmetic on its components would lose this. For link i with parent p,
 r = |origin|, the joint's rates (s, t) = |S v| and (s', t') = |S a|, linear and angular, U = dw + w^2:
 
     w_i <= w_p + t            a_i <= a_p + U_p r + s' + (2 w_p + t) s
     dw_i <= dw_p + t' + w_p t     u_i <= u_p + w_p r + s
     force_i <= m a + U h + sum f_c      torque_i <= h a + I dw + dI w^2 / 2 + sum (t_c + r_c f_c)
 
-over the children c: h = |m c|, I the spectral norm of the rotational inertia, dI the spread of its eigenvalues
-(|w x I w| <= dI w^2 / 2). Momenta and composite inertias are summed in the same way, P, Q + r P and M, H + r M,
-I + 2 r H + r^2 M; columns of the gradient and of M are products of these, carried up as forces are. Every norm is
-raised by GAIN: room for the rounding of one step, which whoever rounds has to check.
+over the children c: h = |m c|, I the spectral norm of the rotational inertia, dI the largest minus the smallest of its
+eigenvalues (|w x I w| <= dI w^2 / 2). Momenta and composite inertias are summed in the same way, P, Q + r P and M,
+H + r M, I + 2 r H + r^2 M; columns of the derivatives and of M are products of these, transformed to parents as forces
+are. Every norm is multiplied by GAIN, which allows for the rounding of one step; the hardware's planner checks that
+rounding stays below it.
 """
 
 from __future__ import annotations
@@ -28,13 +29,13 @@ from condyle.trace.staged import Staged, StepCall
 
 SLACK = 2.0**-7
 GAIN = 1.0 + SLACK
-"""A step's result, computed in hardware, is that of exact numbers but for so much of the bound."""
+"""The rounding error of one step in hardware must be below SLACK times its bound."""
 
 
 def upper_bounds(
     staged: Staged, parents: Sequence[int], gravity: float, edges: Mapping[tuple[str, int], float]
 ) -> dict[int, float]:
-    """The bound of every node that a step leaves; inputs within `edges`, by name and entry.
+    """The bound of every node that is a result of a step. edges: bounds of the inputs, by name and entry.
 
     BuildError for a step that neither `BOUNDS` nor `UNBOUNDED` has: it would lose the bounds of what follows.
     """
@@ -46,10 +47,10 @@ def upper_bounds(
 
 Rule: TypeAlias = "Callable[[MagnitudeBounds, StepCall], None]"
 BOUNDS: dict[Callable[..., object], Rule] = {}
-"""What bounds the results of a step, by the step itself."""
+"""{step: the rule that bounds its results}."""
 
 UNBOUNDED: Collection[Callable[..., object]] = (crba.own_inertia, crba.rotors, rnea_derivatives.motion_of, rotors.rates)
-"""Steps that hand on what has its bounds, or constants."""
+"""Steps whose results are constants, or have bounds already."""
 
 
 def bounds_of(*steps: Callable[..., object]) -> Callable[[Rule], Rule]:
@@ -63,7 +64,7 @@ def bounds_of(*steps: Callable[..., object]) -> Callable[[Rule], Rule]:
 
 
 class MagnitudeBounds(Lengths):
-    """Takes the steps of a trace in order; bounds by joint, -1 being the parent of the first."""
+    """Bounds the steps of a trace in order. The tables are by joint, with norms as `lengths` has them."""
 
     def __init__(
         self, staged: Staged, parents: Sequence[int], world: Moving, edges: Mapping[tuple[str, int], float]
@@ -134,7 +135,7 @@ class MagnitudeBounds(Lengths):
         self._total(self.own, self.force, step)
 
     def _total(self, own: dict[int, Pair], totals: dict[int, Pair], step: StepCall) -> None:
-        """What a joint carries, and what of it goes to the parent."""
+        """Bounds the sum over all links that a joint carries, and its transform to the parent."""
         parts = [_raised(self._up(c, totals[c])) for c in self.children[step.at]]
         totals[step.at] = _raised(_sum(own[step.at], *parts))
         total, up = cast("tuple[Wrench, Wrench]", step.result)
@@ -219,7 +220,7 @@ class MagnitudeBounds(Lengths):
         self._load(Load(self._up(i, c.inertia), c.coriolis, self._up(i, c.by_q), self._up(i, c.by_v)), step)
 
     def _load(self, load: Load, step: StepCall) -> None:
-        """What is carried from now on."""
+        """Sets the record that is carried from now on."""
         c = Load(_raised(load.inertia), GAIN * load.coriolis, _raised(load.by_q), _raised(load.by_v))
         self.carry, value = c, cast(Carried, step.result)
         self.bound(c.coriolis, value.coriolis)
@@ -232,7 +233,7 @@ class MagnitudeBounds(Lengths):
 
     @bounds_of(rnea_derivatives.meet_rotors)
     def _meet_rotors(self, step: StepCall) -> None:
-        """Where rotors answer the joint's own v: armature times a part of w x v, differentiated."""
+        """At the joint itself, with armature times derivatives of w x v added: see `rotors`."""
         own, dofs = step.joint.dofs[cast(int, step.given[0])], step.joint.dofs
         slide, turn = self.rate(step.joint, cast("Sequence[object]", step.given[-1]))
         rotor = self.size(own.armature) * self.length(own.linear)

@@ -1,4 +1,4 @@
-"""Derivatives of forward dynamics as straight code for their factors and loops for their products."""
+"""Derivatives of forward dynamics as segments: straight-line code for the factors, and dense products."""
 
 from __future__ import annotations
 
@@ -18,11 +18,11 @@ from condyle.trace.straight import arrays, run
 from condyle.trace.structure import Entries, connected, rows_of, written
 
 UPPER, LOWER = "upper", "lower"
-"""What stands behind the answers of dfd's head; see `ltl.halves`."""
+"""The last two outputs of the head: see `ltl.halves`."""
 
 
 def multiply(tree: Tree, function: str, route: str, f_ext: bool = False) -> Segmented:
-    """A function whose answers are products of joint-space matrices, for any robot; not contracted."""
+    """A function whose outputs are products of joint-space matrices, as segments, not contracted."""
     specification = FUNCTIONS[function]
     way = specification.routes[route].factors
     assert way is not None
@@ -38,10 +38,10 @@ def multiply(tree: Tree, function: str, route: str, f_ext: bool = False) -> Segm
 
 
 def multiplied(head: Program, answers: tuple[Array, ...], steps: Sequence[MinusProduct]) -> Segmented:
-    """Products with matrices of the head; where the left one is no input of it, it has the inverse's factors."""
+    """The head, then the products of its matrices; by the factors of M^-1 if the head has them, else by an input."""
     kept = {array.name: entries for array, entries in zip(head.arrays, written(head), strict=True)}
     both: Entries = np.any([kept[step.right] for step in steps], axis=0) | np.eye(len(kept[steps[0].right]), dtype=bool)
-    both = both | np.transpose(both)  # further zeros, but columns of one limb have the same rows
+    both = both | np.transpose(both)  # fewer zeros, but columns of one branch have the same rows
     products: list[Product] = []
 
     def product(left: str, right: str, result: str, rows: Entries, across: Entries) -> None:

@@ -1,9 +1,9 @@
-"""How small the pivots of M = Lᵀ D L can get, whatever the configuration.
+"""Lower bounds of the pivots D of M = Lᵀ D L, for all configurations.
 
-D_k is twice the least kinetic energy at unit rate of coordinate k, those before it at rest, those behind it free: the
-articulated inertia along it. A link's own energy is a part of it and no other part is negative, so D_k is at least the
-same of its own link alone: with A = Sᵀ I S and rotors, over coordinate k and those behind it in its joint, 1 over
-the first entry of A⁻¹.
+D_k is the articulated inertia along coordinate k: twice the least kinetic energy at unit rate of k, with earlier
+coordinates at rest and later ones free. The energy of the joint's own link is a part of it, and no part is negative. So
+D_k is at least the same minimum of the own link alone: 1 over the first entry of A⁻¹, with A = Sᵀ I S + armature over
+coordinate k and those after it in its joint.
 """
 
 from __future__ import annotations
@@ -20,13 +20,14 @@ from condyle.trace.lengths import second_moments
 
 Reals = NDArray[np.float64]
 NEGATIVE = -1e-12
-"""An inertia whose eigenvalues stay above this part of the largest is one of a body."""
+"""An inertia counts as positive semidefinite if its eigenvalues are above this fraction of its largest entry."""
 
 
 def pivot_bounds(tree: Tree) -> list[float]:
-    """A bound from below for every entry of D; zeros where there is none.
+    """A lower bound for every entry of D; 0 where there is none.
 
-    Shared coordinates have none, nor do joints that move a link whose inertia no body can have.
+    There is none for trees with shared coordinates, and for joints that carry a link whose inertia is not positive
+    semidefinite.
     """
     found = [0.0] * tree.nv
     if tree.has_shared_coordinates:
@@ -47,7 +48,7 @@ def pivot_bounds(tree: Tree) -> list[float]:
 
 
 def _least(energy: Reals) -> float:
-    """Of x^T A x with 1 as the first entry of x; 0 where A is singular."""
+    """The minimum of xᵀ A x over x with first entry 1; 0 where A is singular."""
     return float(1.0 / np.linalg.inv(energy)[0, 0]) if np.linalg.eigvalsh(energy)[0] > 0.0 else 0.0
 
 

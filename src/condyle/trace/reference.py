@@ -1,4 +1,4 @@
-"""The reference: an algorithm run as it stands on NumPy arrays, a batch at a time; what every target is held to."""
+"""The reference: an algorithm run on NumPy arrays, a batch at a time. Tests compare every target with it."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from condyle.scalar import Scalar, number
 
 Array = NDArray[np.floating]
 Output: TypeAlias = "Sequence[Scalar] | SparseMatrix"
-"""What a route gives when it runs joint by joint: all entries of an array, flat, or a joint-space matrix."""
+"""An output of a route on `Unrolled`: all entries of an array, row by row, or a joint-space matrix."""
 
 
 def evaluate(tree: Tree, function: str, route: str, inputs: Mapping[str, Array]) -> list[Array]:

@@ -1,4 +1,4 @@
-"""Functions repeated over time, from their specifications: the loops, and the form of a target."""
+"""Rollouts as code: the time loop of a function's specification, and that of its vjp."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from condyle.trace.straight import arrays
 
 
 def time_loop(repeat: Repeat) -> TimeLoop:
-    """The loop of a rollout, not of its vjp."""
+    """The time loop of a rollout (that of its vjp: `tape`)."""
     base = FUNCTIONS[repeat.of]
     outputs = [port.name for port in base.outputs]
     takes = [
@@ -26,19 +26,19 @@ def time_loop(repeat: Repeat) -> TimeLoop:
 
 
 def repeated(tree: Tree, function: Function, body: Code) -> Repeated:
-    """A rollout as code; body: that of the function that is repeated."""
+    """A rollout as code. body: the code of the function that is repeated."""
     assert function.repeat is not None and not function.repeat.backwards
     inputs, outputs = arrays(tree, function.inputs), arrays(tree, function.named_outputs)
     return verify_repeated(Repeated(function.name, body, time_loop(function.repeat), inputs, outputs))
 
 
 class Tape(NamedTuple):
-    """A vjp of a rollout in two loops: forward, which keeps what is carried, and backward over `vjp`.
+    """The vjp of a rollout as two loops: forward over `of`, which stores the states, then backward over `vjp`.
 
-    forward: one step less than the rollout has, of `of`; None where one step is all. Its answers are what is carried,
-    at every step: with what is given before the first step they are the states before each step, which the backward
-    loop takes with a time axis. Its further inputs are those of the rollout, then the cotangents. vjp: the function, by
-    its short name.
+    forward: one step less than the rollout; None for a rollout of one step. Its outputs are the carried values after
+    every step. With those given at the start, they are the states before each step: inputs of the backward loop with a
+    time axis. The backward loop's other inputs are those of the rollout, then the cotangents. of, vjp: short names of
+    functions.
     """
 
     of: str

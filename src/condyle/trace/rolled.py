@@ -1,4 +1,4 @@
-"""The loops of a function: its route of sweeps, recorded."""
+"""The loops of a function, recorded from a route that consists of sweeps."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from condyle.trace.straight import arrays
 
 
 def rolled_route(function: str) -> str:
-    """The route that loops are recorded from; UnsupportedError for a function that has none."""
+    """The route that loops are recorded from; UnsupportedError for a function without one."""
     for name, route in FUNCTIONS[function].routes.items():
         if route.loops:
             return name

@@ -1,7 +1,7 @@
-"""Sweeps that are recorded instead of run: each step is traced once for every kind of joint, and loops come out.
+"""Sweeps that are recorded as loops: each step is traced once for every kind of joint.
 
-Steps that can share a loop share it: what one computes the next one of the same joint has at hand, and only what
-another loop wants is stored. Steps that need no other loop are traced into whoever reads them.
+Steps that can be in one loop are put into one: a step uses the results of earlier steps at the same joint directly, and
+only values that another loop reads are stored. Steps of `each` that depend on no loop are traced into their readers.
 """
 
 from __future__ import annotations
@@ -10,7 +10,7 @@ from collections.abc import Callable, Sequence
 from typing import TypeAlias, TypeVar, cast
 
 from condyle.algorithms.joint import Joint
-from condyle.algorithms.sweeps import Entry, Field, Matrix, Meet, Vector
+from condyle.algorithms.sweeps import Entry, Field, Matrix, PairStep, Vector
 from condyle.algorithms.values import flat, like, plus
 from condyle.errors import UnsupportedError
 from condyle.ir import sweep as ir
@@ -36,7 +36,7 @@ def _handles(fields: Sequence[Field[object]]) -> Sequence[Handle[object]]:
 
 
 class Rolling:
-    """Sweeps that are recorded as loops; has the methods of `algorithms.sweeps.Sweeps`."""
+    """`algorithms.sweeps.Sweeps` that record loops."""
 
     def __init__(self, tree: Tree, f_ext: bool) -> None:
         if tree.has_shared_coordinates:
@@ -112,7 +112,7 @@ class Rolling:
         return self._stored(group, self._buffer(step.__name__, ()), run)
 
     def _climb(self, step: Callable[..., tuple[U, T]], own: Field[T], handles: Sequence[Handle[object]]) -> Field[U]:
-        """A backward sweep under the unit vector of a column: nothing but the way from its joint to the root counts."""
+        """A backward sweep for the unit vector of a column: a walk, since only its joint and the ancestors matter."""
         group = self._walk(step.__name__)
 
         def run(context: StepContext) -> U:
@@ -130,16 +130,16 @@ class Rolling:
     def pairs(
         self,
         start: Callable[..., T],
-        meet: Meet,
+        meet: PairStep,
         rise: Callable[[Joint, T], T],
         entries: Sequence[Entry],
         *given: Field[object],
-        own: Meet | None = None,
+        own: PairStep | None = None,
     ) -> Sequence[Matrix]:
         names = [self._matrix() for _ in range(1 + max(entry.matrix for entry in entries))]
         outside, self.scope = self.scope, self.scope.columns(unit=True)
         group = self._walk(meet.__name__)
-        shape = cast(T, None)  # known as soon as one start is
+        shape = cast(T, None)  # set by the starts, which come first
         for context in group.contexts:
             fields = self._reads(context, _handles(given))
             if context.dof is not None:
@@ -170,7 +170,7 @@ class Rolling:
         return inverse
 
     def map_columns(self, column: Column, matrix: Matrix) -> MatrixHandle:
-        """In place: the matrix is its own image afterwards."""
+        """In place: the result overwrites the matrix."""
         handle = cast(MatrixHandle, matrix)
         outside, self.scope = self.scope, self.scope.columns(unit=False)
         ref = ir.Ref("column", handle.name)
@@ -212,7 +212,7 @@ class Rolling:
             context.write(ref, flat(self._read(context, values)))
 
     def _stored(self, group: Group, name: str, run: Callable[[StepContext], T]) -> Handle[T]:
-        """What `run` gives in each context of a group, kept in the buffer of this name for other loops."""
+        """The results of `run` in the contexts of a group, stored in the buffer of this name for other loops."""
         ref = ir.Ref("here", name)
         handle: Handle[T] = Handle(ref, [None] * len(self.kinds), group)
         shapes: dict[int, object] = {}
@@ -243,7 +243,7 @@ class Rolling:
         return [self._read(context, handle) for handle in handles]
 
     def _read(self, context: StepContext, field: Field[T]) -> T:
-        """A field's value in a context: at hand, computed here, or read from storage."""
+        """A field's value in a context: known there, computed there, or read from storage."""
         handle = cast("Handle[T]", field)
         if context in handle.values:
             return cast(T, handle.values[context])
@@ -264,7 +264,7 @@ class Rolling:
         return value
 
     def _group(self, name: str, backward: bool, handles: Sequence[Handle[object]]) -> Group:
-        """A sweep of this direction that has what these fields need: one that is there, or a new one."""
+        """A sweep of this direction after all loops that these fields need: an existing one, or a new one."""
         needs = [group for handle in handles for group in handle.needs()]
         group = self.scope.sharing(backward, needs) or self.scope.add(self._sweep(name, backward, self.scope.unit))
         group.needs.update(needs)
@@ -279,7 +279,7 @@ class Rolling:
         return self.scope.add(Group(name, True, starts + visits, walk=True))
 
     def _turn(self) -> None:
-        """The first sweep: cosine and sine of every coordinate, for the joints that turn by angles."""
+        """The first sweep: cosine and sine of every coordinate that is an angle."""
         group = self.scope.add(self._sweep(TRIG, False))
         group.sealed = True
         for context in group.contexts:

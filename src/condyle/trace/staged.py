@@ -1,4 +1,5 @@
-"""Several functions in one graph, each node marked with its stage: for hardware, where a step is a place."""
+"""Several functions in one graph, each node marked with its pipeline stage, for hardware: each step is a circuit
+there."""
 
 from __future__ import annotations
 
@@ -9,7 +10,7 @@ from typing import NamedTuple, TypeVar, cast
 from condyle.algorithms.joint import Joint
 from condyle.algorithms.ltl import Factors, held
 from condyle.algorithms.matrix import SparseMatrix
-from condyle.algorithms.sweeps import Entry, Field, Meet
+from condyle.algorithms.sweeps import Entry, Field, PairStep
 from condyle.algorithms.unrolled import Unrolled
 from condyle.ir.expr import Expr, Graph
 from condyle.ir.ops import Node
@@ -23,11 +24,11 @@ from condyle.trace.straight import arrays, entries, leaves
 T = TypeVar("T")
 U = TypeVar("U")
 FLOATS = "floats"
-"""1 where a base moves as it must, 0 where its motion is given."""
+"""The input that is 1 where the base moves freely, 0 where its motion is given."""
 
 
 class StepCall(NamedTuple):
-    """A step of an algorithm, what it made of what at joint number `at`; nodes of the graph inside."""
+    """A call of a step at joint number `at`: its arguments and its result, with nodes of the graph as scalars."""
 
     step: Callable[..., object]
     at: int
@@ -38,10 +39,10 @@ class StepCall(NamedTuple):
 
 @dataclass(frozen=True)
 class Staged:
-    """A Program whose notes say the stage of each node: a letter, "f" (forward) or "b" (backward), the joint's number.
+    """A Program whose notes have the stage of each node: a letter, "f" (forward) or "b" (backward), the joint's number.
 
-    Nodes of no one joint (a factorisation, a sum over joints) have the letter alone. steps: all of them, in order.
-    pivots: of the nodes that are reciprocals in M = L^T D L their coordinates.
+    Nodes that belong to no single joint (a factorisation, a sum over joints) have the letter only. steps: all calls of
+    steps, in order. pivots: {node that is a reciprocal 1 / D_k of M = Lᵀ D L: k}.
     """
 
     program: Program
@@ -50,7 +51,7 @@ class Staged:
 
 
 class _Graph(Graph):
-    """A graph that notes where it is when a node is made."""
+    """A graph that records the current stage with each new node."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -67,7 +68,7 @@ class _Graph(Graph):
 
 
 class _Stages(Unrolled):
-    """Sweeps that say at which joint they are."""
+    """Sweeps that tell the graph which joint they are at."""
 
     def __init__(self, tree: Tree, inputs: Mapping[str, Sequence[Scalar]], graph: _Graph, base: int) -> None:
         super().__init__(tree, inputs)
@@ -109,11 +110,11 @@ class _Stages(Unrolled):
     def pairs(
         self,
         start: Callable[..., T],
-        meet: Meet,
+        meet: PairStep,
         rise: Callable[[Joint, T], T],
         entries: Sequence[Entry],
         *given: Field[object],
-        own: Meet | None = None,
+        own: PairStep | None = None,
     ) -> Sequence[SparseMatrix]:
         staged = (self._at("b", start), self._at("b", meet), self._at("b", rise))
         at_start = None if own is None else self._at("b", own)
@@ -121,10 +122,11 @@ class _Stages(Unrolled):
 
 
 def trace_staged(tree: Tree, routes: Sequence[tuple[str, Function, str]], f_ext: bool = False, base: int = 0) -> Staged:
-    """One Program with the outputs of all (letter, function, route), in order; inputs are those of all, by name.
+    """One Program with the outputs of all (letter, function, route), in order, and the inputs of all of them.
 
-    f_ext: external forces are an input too, behind the others. base: so many coordinates' motion may be given; then
-    FLOATS is the last input, 0 where it is: M^-1 has zeros for these, and the inverse of the others' mass matrix.
+    f_ext: external forces are an input too, after the others. base: the number of first coordinates whose motion may be
+    given. If it is not 0, FLOATS is the last input; where that is 0, M^-1 has zeros for these coordinates, and for the
+    others the inverse of their own mass matrix.
     """
     ports = {port.name: port for _, function, _ in routes for port in function.inputs}
     if f_ext:

@@ -1,4 +1,4 @@
-"""What a rolled run records: steps in the making, and handles that stand for values and matrices."""
+"""The parts of a recording of loops: steps under construction, and handles for values and matrices."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ TRIG = "trig"  # the buffer of cosines and sines of all joints
 
 
 class StepGraph(Graph):
-    """A step's graph: sine and cosine of the joint's own coordinates were computed once, by the first sweep."""
+    """A step's graph. Sine and cosine of the joint's own coordinates are read: the first sweep computes them."""
 
     def __init__(self, nq: int) -> None:
         super().__init__()
@@ -28,7 +28,7 @@ class StepGraph(Graph):
         self.refs: list[ir.Ref] = []
 
     def read(self, ref: ir.Ref, size: int) -> list[Scalar]:
-        """Symbols for what `ref` is bound to."""
+        """Symbols for the storage that `ref` is bound to."""
         if ref in self.refs:
             k = self.refs.index(ref)
         else:
@@ -54,7 +54,7 @@ class StepGraph(Graph):
 
 @dataclass(eq=False)
 class StepContext:
-    """One step in the making: for a kind of joint, in a sweep or walk; `dof` in a walk's start."""
+    """One step under construction, for a kind of joint, in a sweep or walk. dof: set in a walk's start."""
 
     kind: int
     graph: StepGraph
@@ -66,7 +66,7 @@ class StepContext:
         self.writes.append((ref, list(values)))
 
     def step(self, name: str, wanted: Callable[[ir.Ref, int], bool]) -> ir.Step:
-        """The step that writes what is wanted of it, without what it need not read."""
+        """The step, reduced to the entries that are wanted of it and the inputs that these need."""
         kept: list[tuple[ir.Ref, int]] = []
         entries: list[tuple[int, int, Expr | float]] = []
         for ref, values in self.writes:
@@ -82,7 +82,7 @@ class StepContext:
 
 
 def _only(program: Program, used: Sequence[int]) -> Program:
-    """The Program with just these input arrays."""
+    """The Program with only these input arrays."""
     nodes = tuple(
         ("input", used.index(input_of(node)[0]), input_of(node)[1]) if node[0] == "input" else node
         for node in program.nodes
@@ -92,7 +92,7 @@ def _only(program: Program, used: Sequence[int]) -> Program:
 
 @dataclass(eq=False)
 class Group:
-    """A sweep or walk in the making: its contexts, those of a walk's starts first."""
+    """A sweep or walk under construction: its contexts, those of a walk's starts first."""
 
     name: str
     backward: bool
@@ -100,11 +100,11 @@ class Group:
     upto: bool = False
     walk: bool = False
     sealed: bool = False
-    """nothing else may join it"""
+    """no further step may be added"""
     clears: list[str] = field(default_factory=list[str])
     carry: int = 0
     needs: set[Group] = field(default_factory=set["Group"])
-    """what must have run before"""
+    """loops that must run before"""
 
     def finished(self, wanted: Callable[[ir.Ref, int], bool]) -> ir.Sweep | ir.Walk:
         """The loop with its steps."""
@@ -120,10 +120,10 @@ class Group:
 
 
 class Handle(Sequence[T]):
-    """A Field of a rolled run: values where they were computed, a buffer for everybody else.
+    """A Field of a recording: values in the contexts that computed them, and a buffer for other loops.
 
-    ref: the storage. home: where it is computed, None for what was there before. values: at the contexts of its home.
-    shapes: their structure for each kind of joint; plain numbers in it need no storage.
+    ref: the storage. home: the loop that computes it, None for inputs. values: {context: value}. shapes: the value's
+    structure for each kind of joint; plain numbers in it need no storage.
     """
 
     def __init__(self, ref: ir.Ref, shapes: Sequence[object], home: Group | None = None) -> None:
@@ -146,7 +146,7 @@ class Handle(Sequence[T]):
 
 
 class Lazy(Handle[T]):
-    """A Field that is computed by whoever reads it."""
+    """A Field that is computed again in each step that reads it."""
 
     def __init__(self, step: Callable[..., T], given: Sequence[Handle[object]]) -> None:
         super().__init__(ir.Ref("here"), ())
@@ -161,12 +161,12 @@ class External(Handle[T]):
 
 
 class Unit(Handle[T]):
-    """The unit vector of a walk's column: at its start one, elsewhere zero."""
+    """The unit vector of a walk's column: 1 at the start's dof, else 0."""
 
 
 @dataclass(frozen=True)
 class MatrixHandle:
-    """A joint-space matrix of a rolled run."""
+    """A joint-space matrix of a recording."""
 
     name: str
 

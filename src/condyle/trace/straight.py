@@ -1,4 +1,4 @@
-"""Run an algorithm on symbols, joint by joint, and get one straight-line Program."""
+"""Straight-line Programs: an algorithm run on symbols, joint by joint."""
 
 from __future__ import annotations
 
@@ -21,9 +21,9 @@ from condyle.trace.structure import sizes
 def trace(
     tree: Tree, function: str, route: str, f_ext: bool = False, exact: bool = False, graph: Graph | None = None
 ) -> Program:
-    """The straight-line Program of one function by one route, the tree's numbers inside it.
+    """The straight-line Program of one function by one route, with the tree's numbers as constants.
 
-    exact: of the tree as it is, also where a function's normal form is another one. graph: where its nodes go.
+    exact: use the tree itself, whatever the function's normal form. graph: where the nodes go.
     """
     specification = FUNCTIONS[function]
     answers = arrays(tree, specification.named_outputs)
@@ -40,7 +40,7 @@ def run(
     answers: tuple[Array, ...],
     graph: Graph | None = None,
 ) -> Program:
-    """The Program of any algorithm that takes these inputs and gives these answers."""
+    """The Program of an algorithm with these inputs and these outputs (answers)."""
     graph = Graph() if graph is None else graph
     outputs = cast("tuple[Output, ...]", route(Unrolled(tree, leaves(graph, inputs))))
     return graph.program(name, inputs, answers, entries(outputs))
@@ -58,7 +58,7 @@ def leaves(graph: Graph, inputs: Sequence[Array]) -> dict[str, list[Scalar]]:
 
 
 def entries(outputs: Sequence[Output]) -> list[tuple[int, int, Expr | float]]:
-    """(array, flat index, value) of everything that a route answers."""
+    """(array, flat index, value) of all entries of a route's outputs."""
     result: list[tuple[int, int, Expr | float]] = []
     for k, output in enumerate(outputs):
         if isinstance(output, SparseMatrix):

@@ -1,4 +1,5 @@
-"""What a robot's tree alone says of its functions: sizes, entries that are zero in every state, about how much work."""
+"""What follows from a robot's tree alone: sizes, entries that are zero in every state, estimates of operation
+counts."""
 
 from __future__ import annotations
 
@@ -17,7 +18,7 @@ Entries: TypeAlias = "NDArray[np.bool_]"
 
 
 def sizes(tree: Tree) -> dict[str, int]:
-    """What the dimension names of `condyle.specification` are for this tree."""
+    """The values of the dimension names of `condyle.specification` for this tree."""
     return {
         "nq": tree.nq,
         "nv": tree.nv,
@@ -37,7 +38,7 @@ def layout_of(tree: Tree, port: Port, lanes: int) -> Layout:
 
 
 def coupled(tree: Tree) -> NDArray[np.bool_]:
-    """(nv, nv), true where some body moves with both velocities: one lies on the other's way to the root."""
+    """(nv, nv), true where some body moves with both velocities: the joint of one is the other's or its ancestor."""
     kept = np.zeros((tree.nv, tree.nv), dtype=np.bool_)
     moves: list[list[int]] = []
     for link in tree.links:
@@ -53,9 +54,9 @@ def rows_of(kept: Entries) -> tuple[tuple[int, ...], ...]:
 
 
 def connected(kept: NDArray[np.bool_]) -> NDArray[np.bool_]:
-    """(nv, nv), true where a chain of pairs links both."""
+    """(nv, nv), the transitive closure: true where a chain of true entries connects both."""
     while True:
-        counted = kept.astype(np.float32)  # products of truth values are slow, these are not
+        counted = kept.astype(np.float32)  # products of boolean matrices are slow in NumPy
         more: NDArray[np.bool_] = counted @ counted > 0.5
         if np.array_equal(more, kept):
             return kept
@@ -63,7 +64,7 @@ def connected(kept: NDArray[np.bool_]) -> NDArray[np.bool_]:
 
 
 def straight_size(tree: Tree, size: Size) -> int:
-    """About how many operations the straight-line Program would have; known without tracing."""
+    """An estimate of the number of operations of the straight-line Program, without tracing."""
     depth: list[int] = []
     for link in tree.links:
         depth.append(len(link.v) + (depth[link.parent] if link.parent >= 0 else 0))
@@ -74,13 +75,13 @@ def straight_size(tree: Tree, size: Size) -> int:
 
 
 def product_size(tree: Tree, by_factors: bool) -> int:
-    """About how many operations of straight-line code two products with M^-1 are."""
+    """An estimate of the operations of straight-line code for two products with M^-1."""
     kept = coupled(tree)
     return products(by_factors, kept, kept)
 
 
 def written(program: Program) -> list[Entries]:
-    """For each output array which entries a Program answers; the others are zero in every state."""
+    """For each output array the entries that a Program writes; the others are zero in every state."""
     kept = [np.zeros(array.size, dtype=np.bool_) for array in program.arrays]
     for output in program.outputs:
         kept[output.array][output.index] = True
@@ -88,7 +89,7 @@ def written(program: Program) -> list[Entries]:
 
 
 def products(by_factors: bool, *rights: Entries) -> int:
-    """Operations of -M^-1 times each of these, by the factors of M or by a given inverse."""
+    """Operations of -M^-1 times each of these matrices, by the factors of M or by a given inverse."""
     both: Entries = np.any(rights, axis=0)
     both = both | np.transpose(both) | np.eye(len(both), dtype=np.bool_)
     if not by_factors:
@@ -101,5 +102,5 @@ def products(by_factors: bool, *rights: Entries) -> int:
 
 
 def _terms(left: Entries, right: Entries) -> int:
-    """Products of two entries in a product of matrices."""
+    """Number of multiplications in a product of matrices."""
     return int(np.sum(left, axis=0) @ np.sum(right, axis=1))

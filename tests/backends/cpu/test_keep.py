@@ -10,7 +10,7 @@ import pytest
 import condyle
 from condyle.backends.cpu import keep as module
 from condyle.backends.cpu.build import assembled, load, supported
-from condyle.backends.cpu.recipe import from_bytes, to_bytes
+from condyle.backends.cpu.object_code import from_bytes, to_bytes
 from condyle.compile.serial import Compiler
 from condyle.errors import BuildError
 from condyle.runtime import cache, own
@@ -86,7 +86,7 @@ def test_a_damaged_entry_is_made_again(damage: str, empty_cache: Path) -> None:
     elif damage == "empty":
         kept.write_bytes(b"")
     elif damage == "another's text":
-        kept.write_text("not a recipe")
+        kept.write_text("not object code")
     else:
         kept.chmod(0o666)
     assert all(np.array_equal(a, b) for a, b in zip(first, answer(robot), strict=True))

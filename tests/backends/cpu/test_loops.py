@@ -15,7 +15,7 @@ from condyle.backends.common.loops import layout
 from condyle.backends.cpu.build import build, load, supported
 from condyle.backends.cpu.code import NONE, SLOT, Instruction, slot
 from condyle.backends.cpu.loops import WORDS, assemble_rolled
-from condyle.backends.cpu.recipe import recipe
+from condyle.backends.cpu.object_code import object_code
 from condyle.backends.cpu.steps import BANK, FRONT, MIDDLE, SAVED, StepEncoder
 from condyle.backends.cpu.target import AVX512, ISAS
 from condyle.functions import DEFAULT, FUNCTIONS
@@ -83,7 +83,7 @@ def test_place_in_the_batch_threads_and_tiles_change_no_bit(
     code, inputs = rolled("fixed", function)
     isa = supported()[0]
     whole = answers(build(code, "float64", isa), code, inputs)
-    kernel = load(recipe(code, assemble_rolled(code, isa, 64, tiles=tiles), isa.name, 64))
+    kernel = load(object_code(code, assemble_rolled(code, isa, 64, tiles=tiles), isa.name, 64))
     for threads in (1, 3):
         assert all((a == b).all() for a, b in zip(whole, answers(kernel, code, inputs, threads), strict=True))
     for start, end in ((1, 2), (3, 11), (8, 24), (0, 17), (2, 35)):

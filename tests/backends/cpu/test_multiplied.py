@@ -11,7 +11,7 @@ from condyle.backends.c.build import build as build_c
 from condyle.backends.common.segments import AT_ONCE
 from condyle.backends.cpu.build import build, load, supported
 from condyle.backends.cpu.loops import COPY, PRODUCT, WORDS
-from condyle.backends.cpu.recipe import recipe
+from condyle.backends.cpu.object_code import object_code
 from condyle.backends.cpu.segments import assemble_segments
 from condyle.compile import routes as routing
 from condyle.functions import FUNCTIONS
@@ -107,7 +107,7 @@ def test_what_leads_out_of_its_tables_is_refused(
 ) -> None:
     _, code, _, _ = case
     isa = supported()[0]
-    made = recipe(code, assemble_segments(code, isa, 64), isa.name, 64)
+    made = object_code(code, assemble_segments(code, isa, 64), isa.name, 64)
     load(made)
     numbers = np.frombuffer(made.numbers, np.int64)
     words = len(numbers) - int(numbers[5])
@@ -131,7 +131,7 @@ def test_blocks_that_lead_out_of_a_matrix_are_refused(
     """How many first lines, columns and terms, and the lines themselves."""
     _, code, _, _ = case
     isa = supported()[0]
-    made = recipe(code, assemble_segments(code, isa, 64), isa.name, 64)
+    made = object_code(code, assemble_segments(code, isa, 64), isa.name, 64)
     numbers, slots = np.frombuffer(made.numbers, np.int64), made_slots(made.slots).copy()
     words = numbers[len(numbers) - int(numbers[5]) :]
     at = WORDS

@@ -11,7 +11,7 @@ import condyle
 from condyle.backends.common.facts import Facts
 from condyle.backends.cpu.assemble import assemble
 from condyle.backends.cpu.build import build, supported
-from condyle.backends.cpu.recipe import Single
+from condyle.backends.cpu.object_code import Single
 from condyle.backends.cpu.single import MOST_ARRAYS
 from condyle.backends.cpu.target import ISAS, Isa
 from condyle.compile.serial import Compiler

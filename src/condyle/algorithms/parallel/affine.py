@@ -1,7 +1,7 @@
 """Affine maps x -> A x + b of 6-vectors: accelerations towards the tips, bias forces towards the base.
 
-Composition is associative as composition of functions is. There is no inverse: A joint passes on what its own motion
-leaves of its parent's acceleration, which is a projection.
+They are composed as functions are, so composition is associative. It has no inverse: A of a joint is a projection, the
+part of the parent's acceleration that the joint's own motion does not take up.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Functions parallel in the links by NumPy: phases, and the paper's other routes to forward dynamics."""
+"""`Phases` by NumPy, and two more routes to forward dynamics, from Yang, Wu, Pan 2017 (Algorithms 2 and 3)."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ Inputs: TypeAlias = Mapping[str, Array]
 
 
 class ArrayPhases:
-    """`Phases` on arrays: vectors as links have them, matrices (nv, nv, states)."""
+    """`Phases` on arrays: vectors as values of `ArrayLinks`, matrices (nv, nv, states)."""
 
     def __init__(self, tree: Tree, inputs: Inputs) -> None:
         self.tree, self.all, self.inputs = tree, ArrayLinks(tree, inputs), inputs
@@ -93,7 +93,7 @@ def _of_one_column(joint: Joint, rows: Sequence[Sequence[Scalar]]) -> tuple[Scal
 
 
 def hybrid(k: ArrayPhases) -> Array:
-    """Forward dynamics, the articulated inertias link by link, the rest by affine scans."""
+    """Forward dynamics with articulated inertias link by link and all else by affine scans: the paper's Algorithm 3."""
     links, v = k.all, k.given("v")
     motion = sums.motion(links, sums.moved(links, v, links.still))
     force = links.each(sums.own_force, motion, *sums.outer(links))
@@ -102,7 +102,7 @@ def hybrid(k: ArrayPhases) -> Array:
 
 
 def _serial_eliminations(links: ArrayLinks, q: Array) -> OfJoints:
-    """What the reference computes link by link."""
+    """The articulated-body algorithm's eliminations, computed link by link."""
     found = aba.eliminations(Unrolled(links.tree, {"q": [number(q[:, k]) for k in range(q.shape[1])]}))
 
     def together(some: list[tuple[Elimination, ...]]) -> tuple[Elimination, ...]:
@@ -114,7 +114,8 @@ def _serial_eliminations(links: ArrayLinks, q: Array) -> OfJoints:
 
 
 def through_mass_matrix(k: ArrayPhases) -> Array:
-    """M a = tau - c; column j of M is inverse dynamics of the j-th unit acceleration, without velocity and gravity."""
+    """M a = tau - c by a dense solve: the paper's Algorithm 2. Column j of M is inverse dynamics of the j-th unit
+    acceleration, without velocity and gravity."""
     links = k.all
     bias = k.vector(sums.inverse_dynamics(links, k.given("v"), links.still))
     left = k.vector(sums.inverse_dynamics(links.weightless(), links.still, k.unit()))

@@ -1,7 +1,7 @@
-"""The links of a tree at a batch of states as NumPy arrays: primitives run at once, on all links.
+"""`Links` as NumPy arrays, for a batch of states: a primitive is one call on all links.
 
-Every scalar is an array (links, columns, states); columns are right-hand sides that share everything else, usually one.
-A step runs once for every kind of joint.
+Every scalar is an array (links, columns, states). Columns are right-hand sides of one system, usually one. A step is
+called once for every joint type.
 """
 
 from __future__ import annotations
@@ -32,13 +32,13 @@ from condyle.spatial.vector import Vector
 T = TypeVar("T")
 U = TypeVar("U")
 GUARD = 2.0
-"""Roundings that Segments adds to the diagonal of a compliance before it is factored: at a half a pivot may be zero,
-and each costs a few more in the answer."""
+"""guard of `articulated.Segments` in units of rounding. With 0.5 a pivot can be zero; each unit more adds a few units
+of error to the result."""
 
 
 @dataclass(frozen=True)
 class Kinds(Generic[T]):
-    """A value of every joint, by kind."""
+    """A value of every joint, {joint type: value}."""
 
     values: Mapping[str, T]
 
@@ -71,13 +71,13 @@ class ArrayLinks:
         return [self.tree.links[i] for i in self.rows[kind]]
 
     def weightless(self) -> ArrayLinks:
-        """The same without gravity and outer forces."""
+        """The same without gravity and external forces."""
         other = copy(self)
         other.gravity, other.external = vec.ZERO, None
         return other
 
     def _joint(self, kind: str, q: Array) -> Joint:
-        """The joints of one kind, and their bodies."""
+        """The joints of one type, and their bodies."""
         links = self._links(kind)
         own = self._column([link.numbers for link in links])
         values = [self._entries(q[:, [link.q[k].at for link in links]]) for k in range(links[0].kind.nq)]
@@ -100,30 +100,30 @@ class ArrayLinks:
         return number(np.ascontiguousarray(np.transpose(values))[:, None, :])
 
     def _column(self, values: Sequence[T]) -> T:
-        """Constants of many links as one value of arrays (n, 1, 1)."""
+        """Constants of n links as one value of arrays (n, 1, 1)."""
         table = zip(*(flat(value) for value in values), strict=True)
         return refilled(values[0], [number(np.array(column, self.dtype)[:, None, None]) for column in table])
 
     def dofs(self, values: Array) -> OfJoints:
-        """(states, nv), or (nv, columns, states), as scalars of every joint's degrees of freedom."""
+        """An array (states, nv), or (nv, columns, states), as one tuple of scalars for each joint."""
         x = np.ascontiguousarray(np.transpose(values))[:, None, :] if values.ndim == 2 else values
         return Kinds({kind: tuple(number(x[at]) for at in self.dofs_of(kind)) for kind in self.rows})
 
     def dofs_of(self, kind: str) -> list[Index]:
-        """Where the degrees of freedom of joints of a kind stand."""
+        """The entries of v of all joints of a type: for each of its degrees of freedom one index for each joint."""
         return [
             np.array(at, np.int64) for at in zip(*([c.at for c in link.v] for link in self._links(kind)), strict=True)
         ]
 
     def gathered(self, values: OfJoints) -> object:
-        """A value of every degree of freedom, of steps that answer a tuple of these: one value of arrays (nv, ...)."""
+        """One value of arrays (nv, ...), given for each joint a tuple of one value for each degree of freedom."""
         parts: list[tuple[Index, object]] = []
         for kind, found in cast("Kinds[tuple[object, ...]]", values).values.items():
             parts += [(at, self.filled(x, len(at))) for at, x in zip(self.dofs_of(kind), found, strict=True)]
         return assembled(parts)
 
     def filled(self, value: T, n: int) -> T:
-        """Plain numbers as arrays of n rows, rows of one as many."""
+        """The value with all scalars as arrays of n rows; numbers and single rows are repeated."""
         return refilled(value, [number(self._filled(array(x), n)) for x in flat(value)])
 
     def _filled(self, x: Array, n: int) -> Array:
@@ -157,7 +157,7 @@ class ArrayLinks:
 
     def outward(self, semigroup: Semigroup[T], elements: T) -> T:
         for row in self.exchange["ancestors"]:
-            elements = self.meet(row, lambda tip, base: semigroup.combine(base, tip), elements, elements)
+            elements = self.with_partner(row, lambda tip, base: semigroup.combine(base, tip), elements, elements)
         return elements
 
     def inward(self, semigroup: Branching[T], elements: T) -> T:
@@ -165,10 +165,10 @@ class ArrayLinks:
             branches = min(row) < NONE  # a row names links along paths, or branches
             partners = [-2 - i if i < NONE else NONE for i in row] if branches else row
             other = semigroup.handed(elements) if branches else elements
-            elements = self.meet(partners, semigroup.combine, elements, other)
+            elements = self.with_partner(partners, semigroup.combine, elements, other)
         return elements
 
-    def meet(self, partners: Sequence[int], step: Callable[[T, U], T], value: T, other: U) -> T:
+    def with_partner(self, partners: Sequence[int], step: Callable[[T, U], T], value: T, other: U) -> T:
         row = np.array(partners, np.int64)
         those = np.flatnonzero(row >= 0)
         return stored(value, those, step(taken(value, those), taken(other, row[those])))

@@ -1,19 +1,20 @@
 """The articulated-body element (A, b, C, h, J): 90 numbers that make forward dynamics a scan.
 
-A segment of links, its joints free but for their forces, is a relation between the accelerations a_0, before its first
-joint, and a, of its last link, the force f on its last link and the force f_0 that it needs at its base:
+A segment of links whose joint forces tau are given is a linear relation. a_0 is the acceleration of the parent of its
+first link, a that of its last link, f an external force on its last link, f_0 the force on its first joint:
 
     a = A a_0 + b + C f,   f_0 = J a_0 + h - Aᵀ f,   C = Cᵀ >= 0,   J = Jᵀ >= 0
 
-Two segments in a row share the acceleration and the force between them; taking these two out composes the relations,
-and composing relations is associative. With E = (1 + C J')^-1, primes for the tip's segment,
+Two adjacent segments share an acceleration and a force. Eliminating both gives the relation of the two together, and
+composition of relations is associative. With E = (1 + C J')^-1 and primes for the segment at the tip,
 
     A'' = A' E A,   b'' = b' + A' E (b - C h'),   C'' = C' + A' E C A'ᵀ,
     J'' = J + Aᵀ J' E A,   h'' = h + Aᵀ (h' + J' E (b - C h'))
 
-E always exists: the eigenvalues of C J' are not negative. It is applied without an inverse: C = L D Lᵀ is six degrees
-of freedom along the columns of L with inertias 1 / D, and they are eliminated as a joint's are, so that J and C stay
-symmetric and C stays positive. A link alone needs inertia along its joint: Sᵀ I S + armature > 0.
+E always exists: the eigenvalues of C J' are not negative. It is applied without an inverse matrix: with C = L D Lᵀ, the
+compliance C is that of six degrees of freedom along the columns of L with armature 1 / D, and these are eliminated as
+those of a joint are. So J and C stay symmetric, and C stays positive semidefinite. The element of a single link needs
+Sᵀ I S + armature > 0.
 """
 
 from __future__ import annotations
@@ -34,19 +35,19 @@ from condyle.spatial.twist import Pair
 
 NO_INERTIA = Articulated(vec.ZERO_SYMMETRIC, vec.ZERO_MATRIX, vec.ZERO_SYMMETRIC)
 TINY = 1e-30
-"""Keeps 0 / 0 away; below every compliance of a body that a float32 can hold."""
+"""Added to pivots of C so that 0 / 0 does not occur; smaller than every compliance of a body in float32."""
 
 
 class Bias(NamedTuple):
-    """What velocities and outer forces do: the acceleration that a body has when its parent and its joint's rates have
-    none, and the force that it needs then."""
+    """Velocity terms and external forces of a body: its acceleration at zero acceleration of its parent and its joint
+    (before), and the force that it needs then, I a + v x* I v - f_ext."""
 
     before: Pair
     force: Wrench
 
 
 class Segment(NamedTuple):
-    """A segment's element; accelerations are classical and relative to falling, in body frames."""
+    """A segment's element. Accelerations are classical, minus gravity, in body frames."""
 
     A: Rows
     b: Six
@@ -56,18 +57,18 @@ class Segment(NamedTuple):
 
     @property
     def load(self) -> Load:
-        """What it needs at its base."""
+        """h and J, the relation at its base for f = 0."""
         return Load(self.h, self.J)
 
 
 class Load(NamedTuple):
-    """What all links behind a joint need: force and inertia."""
+    """Force h and articulated inertia J of all links behind a joint: f_0 = J a_0 + h."""
 
     h: Wrench
     J: Articulated
 
     def segment(self) -> Segment:
-        """The element whose tip is its base."""
+        """The element of an empty segment with this load at its base."""
         return Segment(six.ONE, six.ZERO, six.ZERO_UPPER, self.h, self.J)
 
 
@@ -76,7 +77,7 @@ NOTHING = Load(NO_FORCE, NO_INERTIA)
 
 @dataclass(frozen=True)
 class Segments:
-    """The semigroup. guard: what is added to the diagonal of C, as a part of it; a few roundings."""
+    """The semigroup. guard: added to the diagonal of C, relative to it; a few units of rounding."""
 
     guard: float
 
@@ -96,16 +97,16 @@ class Segments:
         return branch.load.segment()
 
     def loaded(self, base: Segment, load: Load) -> Load:
-        """h and J of `combine`, for what stands behind a segment."""
+        """h and J of `combine`, given the load behind the segment `base`."""
         return _carried(base, self.freed(base, load.segment()))
 
     def freed(self, base: Segment, tip: Segment) -> Segment:
-        """The tip's segment behind what the other one's compliance lets through."""
+        """The element of the tip's segment with the compliance C of `base` put before it."""
         return attached(equivalent(base.C, self.guard), [number(0.0)] * 6, tip)
 
 
 def _carried(base: Segment, free: Segment) -> Load:
-    """What a segment needs with a freed one behind it."""
+    """J'' and h'' of the module's equations, given the element that `freed` makes of the tip's segment."""
     force = twist.add(free.h, apply(free.J, six.halves(base.b)))
     needed = six.times(six.transpose(base.A), six.joined(force))
     return Load(
@@ -115,15 +116,13 @@ def _carried(base: Segment, free: Segment) -> Load:
 
 
 def extended(joint: Joint, known: Bias, below: Segment, tau: Sequence[Scalar]) -> Segment:
-    """A joint and its body put in front of a segment: ABA's backward step that keeps A, b and C too.
-
-    tau: the joint's forces.
-    """
+    """The element of a joint, its body and a segment behind it: the articulated-body algorithm's backward step, with A,
+    b and C too. tau: the joint's forces."""
     return in_front(joint, rigid(joint), known, below, tau)
 
 
 def in_front(joint: Joint, own: Articulated, known: Bias, below: Segment, tau: Sequence[Scalar]) -> Segment:
-    """The same of a body with this inertia."""
+    """The same for a body with this inertia."""
     before, force = known
     whole = below._replace(J=plus(own, below.J), h=plus(force, below.h))
     free = attached(joint.dofs, tau, whole)
@@ -139,7 +138,7 @@ def in_front(joint: Joint, own: Articulated, known: Bias, below: Segment, tau: S
 
 
 def passes(joint: Joint, eliminated: Sequence[Elimination]) -> Rows:
-    """(1 - S_k U_kᵀ / D_k) ... (1 - S_1 U_1ᵀ / D_1) X: what a link has of its parent's acceleration."""
+    """A of a joint: (1 - S_k U_kᵀ / D_k) ... (1 - S_1 U_1ᵀ / D_1) X, from its parent's acceleration to its body's."""
     rows = list(six.ONE)
     for dof, (U, inverse_D) in reversed(list(zip(joint.dofs, eliminated, strict=True))):
         rows = [six.minus_scaled(row, along(dof, *six.halves(row)) * inverse_D, six.joined(U)) for row in rows]
@@ -147,7 +146,7 @@ def passes(joint: Joint, eliminated: Sequence[Elimination]) -> Rows:
 
 
 def attached(dofs: Sequence[Dof], tau: Sequence[Scalar], segment: Segment) -> Segment:
-    """The segment behind degrees of freedom of its base, eliminated last first."""
+    """The element of a segment with these degrees of freedom put before it, eliminated last first."""
     for dof, torque in reversed(list(zip(dofs, tau, strict=True))):
         segment = _behind(dof, torque, segment)
     return segment
@@ -169,7 +168,7 @@ def _behind(dof: Dof, tau: Scalar, segment: Segment) -> Segment:
 
 
 def equivalent(C: Upper, guard: float) -> list[Dof]:
-    """Six degrees of freedom with the compliance C = L D Lᵀ: along the columns of L, with armature 1 / D."""
+    """Six degrees of freedom of compliance C = L D Lᵀ: S is a column of L, the armature 1 / D."""
     left = list(C)
     dofs: list[Dof] = []
     for k in range(6):

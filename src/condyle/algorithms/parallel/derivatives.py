@@ -1,7 +1,8 @@
-"""M and the derivatives of inverse dynamics: sums over subtrees, then products of pairs, all at once.
+"""M and the derivatives of inverse dynamics: sums over subtrees, then products of all pairs in parallel.
 
-The first part leaves a record of every degree of freedom, in world axes about its link's own origin; the second makes
-an entry of the matrices from two records and the distance between them. See `algorithms.rnea_derivatives`.
+The first phase gives a record of every degree of freedom, in world axes about its link's own origin. The second
+computes the entries of the matrices, each from two records and the vector between their origins. The equations are
+those of `algorithms.rnea_derivatives` and `algorithms.crba`.
 """
 
 from __future__ import annotations
@@ -12,6 +13,7 @@ from typing import NamedTuple
 from condyle.algorithms import rnea_derivatives as closed
 from condyle.algorithms.crba import unit_force
 from condyle.algorithms.joint import NO_BODY, Dof, Inertia, Joint
+from condyle.algorithms.kinematics import turned
 from condyle.algorithms.parallel.inverse_dynamics import (
     VECTORS,
     Rates,
@@ -33,59 +35,60 @@ from condyle.spatial import twist
 from condyle.spatial import vector as vec
 from condyle.spatial.rotation import Full, Identity
 from condyle.spatial.transform import Transform
+from condyle.spatial.twist import Pair
 from condyle.spatial.vector import ONE, Matrix, Symmetric, Vector
 
 
 class Record(NamedTuple):
-    """A degree of freedom: what it carries to its ancestors, what it is to those that it carries, and where it is,
-    seen from the root link."""
+    """Of a degree of freedom: its record for ancestors (`Carried`), S and its columns for those that it carries, and
+    its link's origin relative to that of the root link."""
 
     carried: Carried
-    motion: Wrench
+    motion: Pair
     column: Column
-    place: Vector
+    origin: Vector
 
 
 class MassRecord(NamedTuple):
     """The same for the mass matrix: I S, S, and armature."""
 
     inertia: Wrench
-    motion: Wrench
-    place: Vector
+    motion: Pair
+    origin: Vector
     armature: Scalar
 
 
 class Linear(NamedTuple):
-    """Twice sum m u and sum m r of all that a joint carries."""
+    """2 sum m u and sum m r over all bodies that a joint carries."""
 
     p: Vector
     first: Vector
 
 
 class Quadratic(NamedTuple):
-    """Twice sum m u rᵀ and sum m r rᵀ of all that a joint carries."""
+    """2 sum m u rᵀ and sum m r rᵀ over all bodies that a joint carries."""
 
     Q: Matrix
     second: Symmetric
 
 
 class Moments(NamedTuple):
-    """Both of a body alone."""
+    """Both for a body alone."""
 
     linear: Linear
     quadratic: Quadratic
 
 
 RECORD = Record(
-    Carried(NO_FORCE, vec.ZERO, NO_FORCE, NO_FORCE), NO_FORCE, Column(NO_FORCE, NO_FORCE, NO_FORCE), vec.ZERO
+    Carried(NO_FORCE, vec.ZERO, NO_FORCE, NO_FORCE), twist.ZERO, Column(twist.ZERO, twist.ZERO, twist.ZERO), vec.ZERO
 )
-MASS_RECORD = MassRecord(NO_FORCE, NO_FORCE, vec.ZERO, number(0.0))
+MASS_RECORD = MassRecord(NO_FORCE, twist.ZERO, vec.ZERO, number(0.0))
 SECOND = Sums(vec.ZERO_SYMMETRIC)
 LINEAR, QUADRATIC = Sums(Linear(vec.ZERO, vec.ZERO)), Sums(Quadratic(vec.ZERO_MATRIX, vec.ZERO_SYMMETRIC))
 
 
 def records(links: Links, v: OfJoints, a: OfJoints) -> OfJoints:
-    """A record of every degree of freedom."""
+    """The record of every degree of freedom for the derivatives."""
     move = moved(links, v, a)
     offset = move.rates.offset
     u = links.outward(VECTORS, links.all(_speed, move.wp, move.rates))
@@ -99,7 +102,7 @@ def records(links: Links, v: OfJoints, a: OfJoints) -> OfJoints:
     linear = links.inward(LINEAR, links.all(_linear, own.linear, _levers_of_mass(links, offset)))
     behind = links.of_children(links.all(_levers, links.carried_mass, linear, offset))
     quadratic = links.inward(QUADRATIC, links.all(plus, own.quadratic, behind))
-    given = (state, move.axes, force, links.carried_mass, linear, quadratic, places(links, offset))
+    given = (state, move.axes, force, links.carried_mass, linear, quadratic, origins(links, offset))
     return links.answer("record", _record, *given)
 
 
@@ -110,21 +113,21 @@ def mass_records(links: Links) -> OfJoints:
     first = links.inward(VECTORS, links.all(_first, links.inertia, axes, _levers_of_mass(links, offset)))
     behind = links.of_children(links.all(second_lever, links.carried_mass, first, offset))
     second = links.inward(SECOND, links.all(_second, links.inertia, axes, behind))
-    return links.answer("record", _mass_record, axes, links.carried_mass, first, second, places(links, offset))
+    return links.answer("record", _mass_record, axes, links.carried_mass, first, second, origins(links, offset))
 
 
-def places(links: Links, offset: Vector) -> Vector:
-    """Where every link is, seen from its tree's own root, so that nothing cancels far away."""
+def origins(links: Links, offset: Vector) -> Vector:
+    """Every link's origin relative to that of its root link, so that accuracy does not depend on the world's origin."""
     return links.outward(VECTORS, links.all(vec.scale, links.hangs, offset))
 
 
 def _levers_of_mass(links: Links, offset: Vector) -> Vector:
-    """For every link the first moments that what its children carry has about its origin, in world axes."""
+    """For every link sum (mass r) over its children: carried mass times the vector to the child, in world axes."""
     return links.of_children(links.all(vec.scale, links.carried_mass, offset))
 
 
 def spans(tree: Tree) -> tuple[tuple[int, int], ...]:
-    """For every degree of freedom its link and the last of those that it carries, numbered so that these follow it."""
+    """For every degree of freedom (its link, the last link that it carries), links numbered depth first."""
     counts = carried(tree.parents, [1] * len(tree.links))
     free, found = {-1: 0}, [(0, 0)] * tree.nv
     for i, (link, count) in enumerate(zip(tree.links, counts, strict=True)):
@@ -137,22 +140,22 @@ def spans(tree: Tree) -> tuple[tuple[int, int], ...]:
 
 
 def pair(ancestor: Record, of: Record) -> tuple[Scalar, ...]:
-    """Derivatives by a degree of freedom and by one that carries it, in the order of `closed.ENTRIES`."""
+    """The entries of a degree of freedom and one of an ancestor, in the order of `closed.ENTRIES`."""
     dof = Dof(*ancestor.motion, number(0.0))
     joint = Joint(Transform(Identity(), vec.ZERO), (dof,), NO_BODY, True)
-    carry = closed.rise(_between(ancestor.place, of.place), of.carried)
+    carry = closed.rise(_between(ancestor.origin, of.origin), of.carried)
     (values,) = closed.meet(joint, carry, (ancestor.column,))
     return tuple(values)
 
 
 def mass_pair(ancestor: MassRecord, of: MassRecord) -> tuple[Scalar, ...]:
-    """S_jᵀ I_i S_i, with the second brought to the first."""
-    force = _between(ancestor.place, of.place).transform.force_to_parent(of.inertia)
+    """S_jᵀ F_i, F_i = I_i^c S_i moved to the origin of j."""
+    force = _between(ancestor.origin, of.origin).transform.force_to_parent(of.inertia)
     return (twist.dot(ancestor.motion, force),)
 
 
 def _between(ancestor: Vector, of: Vector) -> Joint:
-    """A joint from the one's origin to the other's."""
+    """A joint without motion from the ancestor's origin to the other one."""
     return Joint(Transform(Identity(), vec.sub(of, ancestor)), (), NO_BODY, True)
 
 
@@ -161,7 +164,7 @@ def _origin(joint: Joint) -> Vector:
 
 
 def _speed(wp: Vector, rates: Rates) -> Vector:
-    """Linear velocity of a link's origin, less that of its parent's."""
+    """Linear velocity of a link's origin minus that of its parent's."""
     return vec.add(vec.cross(wp, rates.offset), rates.slide)
 
 
@@ -175,7 +178,8 @@ def _state(
     u: Vector,
     parent: tuple[Vector, Vector],
 ) -> State:
-    """In a link's own axes. parent: its linear velocity, and its acceleration less the world's."""
+    """The state in a link's own axes. parent: the parent's linear velocity, and its acceleration without -g
+    (lift)."""
     a = vec.add(vec.add(parent[1], rest), vec.times(spin(wp, dwp), offset))
     before = (wp, vec.add(parent[0], vec.cross(wp, offset)), dwp, a)
     return State(motion, vec.transposed_times(axes, u), Before(*(vec.transposed_times(axes, x) for x in before)))
@@ -196,13 +200,13 @@ def _first(inertia: Inertia, axes: Matrix, levers: Vector) -> Vector:
 
 
 def second_lever(mass: Scalar, first: Vector, r: Vector) -> Symmetric:
-    """What a second moment about a point r away has more; first: the first moment about the near point."""
+    """The change of a second moment when its point moves by -r. first: the first moment about the old point."""
     (xx, xy, xz), (_, yy, yz), (_, _, zz) = vec.outer(vec.scale(mass, r), r)
     return vec.add_symmetric(vec.outer_symmetric(first, r), (xx, xy, xz, yy, yz, zz))
 
 
 def _levers(mass: Scalar, linear: Linear, offset: Vector) -> Quadratic:
-    """What about the parent's origin differs from what is about the own."""
+    """The difference between the moments about the parent's origin and those about the link's own."""
     return Quadratic(vec.outer(linear.p, offset), second_lever(mass, linear.first, offset))
 
 
@@ -218,7 +222,7 @@ def _record(
     mass: Scalar,
     linear: Linear,
     quadratic: Quadratic,
-    place: Vector,
+    origin: Vector,
 ) -> tuple[Record, ...]:
     own, back = Full(vec.transpose(axes)), Full(axes)
     inertia = Inertia(mass, back.back(linear.first), back.back_symmetric(quadratic.second))
@@ -226,26 +230,21 @@ def _record(
     columns = closed.columns(joint, state)
     world = Joint(Transform(own, vec.ZERO), (), joint.inertia, True)
 
-    def out(pair: Wrench | tuple[Vector, Vector]) -> Wrench:
-        return Wrench(vec.times(axes, pair[0]), vec.times(axes, pair[1]))
-
     def record(k: int, dof: Dof) -> Record:
         start = closed.start(joint, k, columns, inertia, momentum, into_own(axes, force))
-        return Record(closed.rise(world, start), out(dof.column), Column(*map(out, columns[k])), place)
+        of_column = (turned(axes, column) for column in columns[k])
+        return Record(closed.rise(world, start), turned(axes, dof.column), Column(*of_column), origin)
 
     return tuple(record(k, dof) for k, dof in enumerate(joint.dofs))
 
 
 def _mass_record(
-    joint: Joint, axes: Matrix, mass: Scalar, first: Vector, second: Symmetric, place: Vector
+    joint: Joint, axes: Matrix, mass: Scalar, first: Vector, second: Symmetric, origin: Vector
 ) -> tuple[MassRecord, ...]:
     back = Full(axes)
     inertia = Inertia(mass, back.back(first), back.back_symmetric(second))
 
-    def out(pair: Wrench | tuple[Vector, Vector]) -> Wrench:
-        return Wrench(vec.times(axes, pair[0]), vec.times(axes, pair[1]))
-
     return tuple(
-        MassRecord(out(unit_force(joint, k, inertia)), out(dof.column), place, dof.armature)
+        MassRecord(Wrench(*turned(axes, unit_force(joint, k, inertia))), turned(axes, dof.column), origin, dof.armature)
         for k, dof in enumerate(joint.dofs)
     )

@@ -1,4 +1,4 @@
-"""Matrices of records by NumPy: all pairs of a degree of freedom and one that carries it, or is of the same joint."""
+"""Matrices of records by NumPy: for all pairs of a degree of freedom and one of an ancestor or of the same joint."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from condyle.scalar import Scalar
 
 
 def pairs(tree: Tree) -> tuple[Index, Index, NDArray[np.bool_]]:
-    """All rows, the columns whose joint carries the row's or is the same, and whether it is; row after row."""
+    """(rows, columns, same): all pairs where the column's joint is an ancestor of the row's, or the same joint."""
     table = np.array(spans(tree), np.int64)
     first, last = table[:, 0], table[:, 1]
     row, column = np.nonzero((first <= first[:, None]) & (first[:, None] <= last))

@@ -1,10 +1,10 @@
-"""The lane-exchange map of a tree: which links a prefix scan combines, step after step.
+"""The lane-exchange map of a tree: which links a prefix scan combines in each of its steps.
 
-Towards the tips a link is combined with its ancestors 1, 2, 4, ... links away: Kogge and Stone's scan along every path
-from the root. Towards the root, where branches meet, it goes along heavy paths (Sleator, Tarjan 1983): every link goes
-on to the child that carries most, other children begin paths of their own, one level further out. Between a leaf and
-the root lie at most log2 n + 1 levels. In a tree of short branches it takes fewer steps to call every link a path,
-which is a level for every depth.
+The link that a link is combined with is called its partner. Outward, a link's partners are its ancestors 1, 2, 4, ...
+links away: Kogge and Stone's scan along every path from the root. Inward, where branches join, the scan goes along
+heavy paths (Sleator, Tarjan 1983): a path continues with the child that carries the most links, and the other children
+begin paths of the next level. A leaf is at most log2 n + 1 levels from the root. In a tree of short branches a level
+for every depth takes fewer steps; then every link is a path of its own.
 """
 
 from __future__ import annotations
@@ -22,11 +22,11 @@ Path: TypeAlias = list[int]
 
 
 def exchange_map(parents: Sequence[int], lanes: int) -> dict[str, tuple[Row, ...]]:
-    """Rows by name, each a partner for every lane, links first.
+    """{name: rows}, a row being the partner of every lane; the first lanes are the links, NONE is no partner.
 
-    parents: the link before each. ancestors: those 1, 2, 4, ... links before. children: all, one a row. behind: such
-    that combining row after row gives every link the product of all that it carries, each link that begins a branch
-    named -2 - link.
+    parents: one row, each link's parent. ancestors: rows of the ancestors 1, 2, 4, ... links away. children: one child
+    in each row. behind: combining row after row gives every link the product of all links that it carries. A partner
+    that is the first link of a branch is written as -2 - link there.
     """
     return _exchange_map(tuple(parents), lanes)
 
@@ -53,7 +53,7 @@ def _ancestors(parents: Sequence[int]) -> list[list[int]]:
 
 
 def _behind(level: Sequence[Path], parents: Sequence[int]) -> list[list[int]]:
-    """Products along the paths of one level, then what they hand to the links that they hang on."""
+    """The rows of one level: products along its paths, then the paths' products for the links that they begin at."""
     rows: list[list[int]] = []
     step = 1
     while step < max(map(len, level)):
@@ -67,7 +67,7 @@ def _behind(level: Sequence[Path], parents: Sequence[int]) -> list[list[int]]:
 
 
 def _spread(pairs: Sequence[tuple[int, int]], links: int) -> list[list[int]]:
-    """Rows in which every link meets the next of those that hang on it."""
+    """Rows of (link, partner) pairs: in each row a link has the next of its partners."""
     rows: list[list[int]] = []
     met = [0] * links
     for parent, child in pairs:
@@ -84,12 +84,12 @@ def levels(parents: Sequence[int]) -> list[list[Path]]:
 
 
 def _steps(levels: Sequence[Sequence[Path]]) -> int:
-    """A scan of each level in ceil(log2) steps, and one to join its paths to their parents."""
+    """The steps of a scan: of each level ceil(log2(longest path)), and one to combine paths with their parents."""
     return sum(max(len(path) - 1 for path in level).bit_length() + 1 for level in levels)
 
 
 def _heavy(parents: Sequence[int]) -> list[int]:
-    """For every link the child that carries most."""
+    """For every link the child that carries the most links."""
     weights = carried(parents, [1] * len(parents))
     heavy = [NONE] * len(parents)
     for i, parent in enumerate(parents):
@@ -99,7 +99,7 @@ def _heavy(parents: Sequence[int]) -> list[int]:
 
 
 def _levels(parents: Sequence[int], heavy: Sequence[int]) -> list[list[Path]]:
-    """Paths that go on to the heavy child, by how many paths lie before each."""
+    """Paths that continue with the heavy child, by level: the number of paths between them and the root."""
     level = [0] * len(parents)
     found: list[list[Path]] = []
     for i, parent in enumerate(parents):

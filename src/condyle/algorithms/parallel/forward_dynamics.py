@@ -1,7 +1,9 @@
-"""Forward dynamics: rotations out, articulated elements in, affine maps of accelerations out.
+"""Forward dynamics by three scans: rotations outward, articulated elements inward, affine maps of accelerations
+outward.
 
-What velocities do enters joint by joint, about each link's own origin: accelerations of the whole tree when no joint
-accelerates are larger, and cost half a digit on long chains in float32.
+Each link's velocity terms are computed about its own origin, with its parent's angular velocity only (`coasting`).
+Using the accelerations of the whole tree at joint accelerations of zero instead loses half a digit on long chains in
+float32, because these are larger.
 """
 
 from __future__ import annotations
@@ -30,14 +32,14 @@ from condyle.spatial.vector import Vector
 
 
 class Freed(NamedTuple):
-    """A joint whose load is known."""
+    """The eliminations of a joint, and its u / D, once the load behind it is known."""
 
     eliminated: tuple[Elimination, ...]
     u: tuple[Scalar, ...]
 
 
 class Loaded(NamedTuple):
-    """What velocities do to every link, and what all joints make of it."""
+    """The velocity terms of every link (known), and the eliminations of its joint (freed)."""
 
     known: Bias
     freed: OfJoints
@@ -49,7 +51,7 @@ def forward_dynamics(links: Links, v: OfJoints, tau: OfJoints) -> OfJoints:
 
 
 def loaded(links: Links, v: OfJoints, tau: OfJoints) -> Loaded:
-    """The load of every link, by a scan of elements."""
+    """Velocity terms and eliminations of every link, by a scan of rotations and one of articulated elements."""
     left = links.of_joints(rotors.less_bias, tau, v) if links.tree.has_free_rotors else tau
     turnings = links.outward(Turnings(), links.each(_turning, v))
     wp, universal = links.of_parent(turnings.w, vec.ZERO), Universal(links)
@@ -60,7 +62,7 @@ def loaded(links: Links, v: OfJoints, tau: OfJoints) -> Loaded:
 
 
 def accelerations(links: Links, of: Loaded) -> OfJoints:
-    """By a scan of affine maps."""
+    """a of every joint, by a scan of affine maps of accelerations."""
     falling = (vec.scale(-1.0, links.gravity), vec.ZERO)
     maps = links.outward(Outward(), links.each(_map, of.known, of.freed))
     reached = links.all(partial(_reached, six.joined(falling)), maps)
@@ -74,27 +76,27 @@ def eliminated(links: Links, of: Loaded) -> OfJoints:
 
 
 def turned(joint: Joint, before: Turning, v: Sequence[Scalar]) -> Turning:
-    """A joint behind a segment."""
+    """The element of a segment extended by one joint at its tip."""
     into, (_, rate) = joint.rotation.into, joint.rate(v)
     x, y, z = (into(column) for column in vec.transpose(before.axes))
     return Turning(vec.transpose((x, y, z)), vec.add(into(before.w), rate))
 
 
 def bias(joint: Joint, wp: Vector, v: Sequence[Scalar], *external: Wrench) -> tuple[Vector, Bias]:
-    """A link's angular velocity, and what velocity does to it."""
+    """A link's angular velocity, and its velocity terms. wp: the parent's angular velocity, in the parent's axes."""
     moved = coasting(joint, wp, v)
     return moved.w, Bias((moved.a, moved.dw), own_force(joint, turning(moved.w), *external))
 
 
 def free(joint: Joint, known: Bias, load: Load, tau: Sequence[Scalar]) -> Freed:
-    """What is left of a joint once the load behind it is known."""
+    """Eliminations and u / D of a joint, given the load behind it."""
     eliminated, _ = aba.articulate(joint, plus(aba.rigid(joint), load.J))
     force = Wrench(*twist.add(known.force, load.h))
     return Freed(eliminated, aba.load(joint, force, eliminated, tau)[0])
 
 
 def respond(joint: Joint, at: Pair, known: Bias, freed: Freed) -> tuple[tuple[Scalar, ...], Pair]:
-    """Accelerations of a joint and of its body, those of the parent given."""
+    """Accelerations of a joint and of its body, given that of the parent (at)."""
     return aba.respond(joint, twist.add(joint.transform.motion_to_child(at), known.before), freed.u, freed.eliminated)
 
 
@@ -105,13 +107,13 @@ def _turning(joint: Joint, v: Sequence[Scalar]) -> Turning:
 def _formed(
     joint: Joint, wp: Vector, v: Sequence[Scalar], tau: Sequence[Scalar], *external: Wrench
 ) -> tuple[Bias, Segment]:
-    """What velocity does to a link, and the link as an element."""
+    """A link's velocity terms, and its element."""
     _, known = bias(joint, wp, v, *external)
     return known, extended(joint, known, Segments(0.0).identity(), tau)
 
 
 def _map(joint: Joint, known: Bias, freed: Freed) -> Map:
-    """The map of accelerations through a joint."""
+    """The map of a joint from its parent's acceleration to its body's."""
     _, b = aba.respond(joint, known.before, freed.u, freed.eliminated)
     return Map(passes(joint, freed.eliminated), six.joined(b))
 

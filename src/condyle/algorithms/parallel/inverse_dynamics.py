@@ -1,13 +1,15 @@
 """Inverse dynamics by sums in world axes, about the links' own origins.
 
-The rotations R of the links are a scan over SO(3). Then every step of rnea, turned into world axes, only adds: with z
-the joint's turning and r the origin of a link seen from its parent's, primes for the parent's,
+The rotations of the links are a scan over SO(3). Every step of rnea, in world axes, then only adds. With S = (s, z) of
+a joint in world axes, r from the parent's origin to the link's, and primes for the parent,
 
-    w = sum z v,   dw = sum (z a + w' x z v),   a = -g + sum (dw' x r + w' x (w' x r) + slide a + (2 w' + z v) x slide
-    v)
+    w  = sum z v
+    dw = sum (z a + w' x z v)
+    a  = -g + sum (dw' x r + w' x (w' x r) + s a + (2 w' + z v) x s v)
 
-and towards the base f and n + r x f of the children. Not the element of Yang, Wu, Pan (see lie.py), but the same
-recursion with a tenth of the operations, and each of its scans is as long as two additions of 3-vectors.
+outward, the sums over all links from the root; inward, f = sum f_i and n = sum (n_i + r_child x f_child) over all links
+that a link carries. It is not the element of Yang, Wu, Pan (see lie.py), but the same recursion with a tenth of the
+operations; a step of each scan is one or two additions of 3-vectors.
 """
 
 from __future__ import annotations
@@ -33,7 +35,8 @@ VECTORS = Sums(vec.ZERO)
 
 
 class Rates(NamedTuple):
-    """Where a link's origin is, seen from its parent's, and S v and S a of its joint."""
+    """r from the parent's origin to the link's, and of the joint S v = (slide, turn) and S a = (slide_rate,
+    turn_rate)."""
 
     offset: Vector
     slide: Vector
@@ -43,7 +46,7 @@ class Rates(NamedTuple):
 
 
 class Moved(NamedTuple):
-    """Of every link, in world axes; lift is the acceleration of its origin less the world's."""
+    """The motion of every link, in world axes. wp, dwp: of the parent. lift: acceleration of the origin, without -g."""
 
     axes: Matrix
     rates: Rates
@@ -62,7 +65,7 @@ def inverse_dynamics(links: Links, v: OfJoints, a: OfJoints) -> OfJoints:
 
 
 def rotor_rates(links: Links, v: OfJoints, a: OfJoints) -> OfJoints:
-    """What armature multiplies."""
+    """The factors of armature: see `rotors.rates`."""
     return links.of_joints(rotors.rates, v, a) if links.tree.has_free_rotors else a
 
 
@@ -72,12 +75,12 @@ def world_axes(links: Links) -> Matrix:
 
 
 def axes_of(joint: Joint) -> Matrix:
-    """Of a joint, in its parent."""
+    """The axes of a body in those of its parent (columns)."""
     return cast(Matrix, tuple(joint.rotation.into(e) for e in ONE))
 
 
 def moved(links: Links, v: OfJoints, a: OfJoints) -> Moved:
-    """How every link moves."""
+    """The motion of every link, in world axes."""
     axes = world_axes(links)
     rates = links.all(_world, axes, links.of_parent(axes, ONE), links.each(_rates, v, a))
     w = links.outward(VECTORS, rates.turn)
@@ -89,13 +92,13 @@ def moved(links: Links, v: OfJoints, a: OfJoints) -> Moved:
 
 
 def motion(links: Links, move: Moved) -> Motion:
-    """How every link moves, in its own axes."""
+    """The motion of every link, in its own axes."""
     rest = at_rest(links.gravity).a
     return links.view(partial(_motion, rest), move.axes, move.w, move.dw, move.lift)
 
 
 def forces(links: Links, move: Moved, motion: Motion) -> Wrench:
-    """The force through every joint, in world axes."""
+    """The force that every joint transmits, in world axes about its link's origin."""
     own = links.all(_force, links.inertia, move.axes, motion, *outer(links))
     force = links.inward(VECTORS, own.force)
     lever = links.of_children(links.all(vec.cross, move.rates.offset, force))
@@ -108,7 +111,7 @@ def outer(links: Links) -> tuple[Wrench, ...]:
 
 
 def own_force(joint: Joint, motion: Motion, *external: Wrench) -> Wrench:
-    """What a body needs of force, less what it gets from outside."""
+    """I a + v x* I v - f_ext of one body."""
     own = newton_euler(joint, motion)
     return less_external(joint, own, *external) if external else own
 
@@ -124,7 +127,7 @@ def into_own(axes: Matrix, force: Wrench) -> Wrench:
 
 
 def _rates(joint: Joint, v: Sequence[Scalar], a: Sequence[Scalar]) -> Rates:
-    """In axes of the link, its origin in those of its parent."""
+    """S v and S a in the link's axes, the origin in its parent's."""
     return Rates(joint.origin, *joint.rate(v), *joint.rate(a))
 
 

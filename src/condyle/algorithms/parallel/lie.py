@@ -1,4 +1,4 @@
-"""The Lie-group element of Yang, Wu, Pan 2017, equation 13: velocities and accelerations of links by one scan.
+"""The element of Yang, Wu, Pan 2017, equation 13, in SE(3): velocities and accelerations of links by one scan.
 
 An element (g, A, V) takes the motion of a segment's base to that of its tip: velocity Ad_g v + V, acceleration
 Ad_g a + A - ad_V Ad_g v. In the paper's letters, the tip first:
@@ -31,7 +31,7 @@ from condyle.spatial.vector import Vector
 
 
 class Moved(NamedTuple):
-    """Pose, acceleration and velocity of a segment's tip against its base, in the tip's frame."""
+    """Pose, acceleration and velocity of a segment's tip relative to its base, in the tip's frame (g, A, V)."""
 
     pose: Transform
     acceleration: Pair
@@ -52,7 +52,7 @@ class Motions:
 
 
 class Loaded(NamedTuple):
-    """A segment's pose, and the force at its base that all its links need, in the frame before its first link."""
+    """A segment's pose g, and the sum F of its links' forces, in the frame of the parent of its first link."""
 
     pose: Transform
     force: Wrench
@@ -92,7 +92,7 @@ def _moved(joint: Joint, pose: Transform, v: Sequence[Scalar], a: Sequence[Scala
 
 
 def _force(down: Vector, joint: Joint, moved: Moved, *external: Wrench) -> Wrench:
-    """I a + v x* I v less what comes from outside, spatial accelerations."""
+    """I a + v x* I v - f_ext of one link, with spatial accelerations."""
     acceleration = twist.add(moved.pose.motion_to_child((down, vec.ZERO)), moved.acceleration)
     momentum = crba.times_motion(joint.inertia, *moved.velocity)
     own = twist.add(crba.times_motion(joint.inertia, *acceleration), twist.cross_force(moved.velocity, momentum))

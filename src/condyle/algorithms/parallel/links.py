@@ -1,8 +1,8 @@
-"""What functions parallel in the links are written in: primitives on values that every link has.
+"""The primitives that functions parallel in the links are written with: operations on one value for each link.
 
-A value is scalars in nested tuples. Each runner has scalars of its own: arrays over links and states (`arrays.py`), or
-entries of the variables of a lane that is a link (`trace.parallel.lanes`). Between primitives functions take values
-apart and put them together; arithmetic is in steps only, which are traced as well as run.
+A value is scalars in nested tuples. Each runner has its own scalars: arrays over links and states (`arrays.py`), or
+entries of per-lane variables, a link a lane (`trace.parallel.lanes`). Outside of steps, functions only take values
+apart and put them together. All arithmetic is in steps, which one runner calls and the other traces.
 """
 
 from __future__ import annotations
@@ -21,15 +21,16 @@ from condyle.spatial.vector import Vector
 T = TypeVar("T")
 U = TypeVar("U")
 OfJoints: TypeAlias = object
-"""A value whose structure depends on the kind of joint, as a scalar for each degree of freedom: only steps see it."""
+"""A value whose structure depends on the joint type, such as one scalar for each degree of freedom; only steps can
+read it."""
 
 
 class Links(Protocol):
-    """The links of a tree, side by side.
+    """The links of a tree, in parallel.
 
-    carried_mass: of each link and all that it carries. hangs: 1 for a link that hangs on another one, 0 at a root.
-    external: the outer wrench on every link, in its own frame. still: zero for every degree of freedom. guard: see
-    `Segments`.
+    carried_mass: the mass of each link and all links that it carries. hangs: 1 for a link with a parent link, 0 for one
+    on the world. external: the external wrench on every link, in its own frame. still: zero for every degree of
+    freedom. guard: see `articulated.Segments`.
     """
 
     tree: Tree
@@ -42,43 +43,46 @@ class Links(Protocol):
     still: OfJoints
 
     def each(self, step: Callable[..., T], *given: object) -> T:
-        """step(joint, *given) of every link. A plain tuple of named tuples is as many values."""
+        """step(joint, *given) for every link. A plain tuple of named tuples counts as several values."""
         ...
 
     def all(self, step: Callable[..., T], *given: object) -> T:
-        """step(*given) of every link, whatever its joint."""
+        """step(*given) for every link, which does not depend on its joint."""
         ...
 
     def view(self, step: Callable[..., T], *given: object) -> T:
-        """The same; lanes compute it wherever it is used instead of keeping it, and do not take it apart."""
+        """The same, but lanes compute it again wherever it is used. It is passed to steps as a whole."""
         ...
 
     def of_joints(self, step: Callable[..., object], *given: object) -> OfJoints:
-        """step(joint, *given), whose structure depends on the joint; computed again like a view."""
+        """step(joint, *given), whose structure depends on the joint type; lanes compute it again wherever it is
+        used."""
         ...
 
     def answer(self, port: str, step: Callable[..., object], *given: object) -> OfJoints:
-        """step(joint, *given) of every link is what the function answers."""
+        """step(joint, *given) for every link, which is the output `port` of the function."""
         ...
 
     def outward(self, semigroup: Semigroup[T], elements: T) -> T:
-        """Products of all elements from the root to each link. The elements are used up."""
+        """For each link the product of the elements from the root to it. `elements` may be overwritten."""
         ...
 
     def inward(self, semigroup: Branching[T], elements: T) -> T:
-        """Products of all elements of what each link carries, itself first. The elements are used up."""
+        """For each link the product of its element and those of all links that it carries. `elements` may be
+        overwritten."""
         ...
 
     def of_parent(self, value: T, world: T) -> T:
-        """The value of every link's parent; `world` for those that have none."""
+        """For every link the value of its parent; `world` for those on the world."""
         ...
 
     def of_children(self, value: T) -> T:
-        """The sum of the values of every link's children."""
+        """For every link the sum of the values of its children."""
         ...
 
-    def meet(self, partners: Sequence[int], step: Callable[[T, U], T], value: T, other: U) -> T:
-        """step(value, other of the partner) for links that have a partner, the value for others. It is used up."""
+    def with_partner(self, partners: Sequence[int], step: Callable[[T, U], T], value: T, other: U) -> T:
+        """step(value, `other` of the partner) for every link with a partner, the value for others. partners: a link for
+        each link, -1 for none. The value may be overwritten."""
         ...
 
 

@@ -1,4 +1,4 @@
-"""Links that cannot be an element of their own: with no inertia along their own joint."""
+"""Links without inertia along their own joint, for which the articulated-body element does not exist."""
 
 from __future__ import annotations
 
@@ -11,13 +11,13 @@ from condyle.model.tree import Link, Tree
 from condyle.scalar import number
 
 ROUNDING = 1e-13
-"""Of an entry against its diagonal: a few hundred roundings of what cancelled."""
+"""D below this fraction of its value before elimination is rounding: a few hundred times the unit of float64."""
 
 
 def massless_link(tree: Tree) -> int | None:
-    """The first link whose joint moves nothing of the link's own, or None.
+    """The first link with D = Sᵀ I S + armature = 0 for a degree of freedom of its own, or None.
 
-    The link inside a universal joint is no such: it makes one element with the link behind it.
+    The massless link inside a universal joint is not counted: it forms one element with the link after it.
     """
     return next((i for i, link in enumerate(tree.links) if link.body >= 0 and _moves_nothing(link)), None)
 

@@ -1,4 +1,4 @@
-"""What a function parallel in the links is made of: phases, each a launch on a GPU, or at once by NumPy."""
+"""The phases of a function parallel in the links: on a GPU each is one launch, with NumPy one call on all links."""
 
 from __future__ import annotations
 
@@ -11,15 +11,15 @@ from condyle.model.tree import Tree
 from condyle.scalar import Scalar
 
 Quantity: TypeAlias = Any
-"""What a phase leaves for the next: the runner's own."""
+"""What a phase passes to the next one; each runner has its own type."""
 
 
 @dataclass(frozen=True)
 class PairRule:
-    """Matrices of pairs of records, by what a record looks like.
+    """How matrices are computed from pairs of records.
 
-    entries(ancestor, of): an entry of each matrix at (of, ancestor), then at (ancestor, of). symmetric: one for both,
-    and the last number of a record comes to the diagonal.
+    entries(ancestor, of): of two records the entry of each matrix at (of, ancestor), then that of each at
+    (ancestor, of). symmetric: one entry for both, and the last number of a record is added on the diagonal.
     """
 
     name: str
@@ -34,7 +34,7 @@ MASS = PairRule("mass", MASS_RECORD, mass_pair, 1, symmetric=True)
 
 
 class Phases(Protocol):
-    """The phases; matrices are joint-space matrices."""
+    """The phases that a runner implements; matrices are (nv, nv)."""
 
     tree: Tree
 
@@ -47,11 +47,11 @@ class Phases(Protocol):
         ...
 
     def links(self, run: Callable[..., object], *given: Quantity) -> Quantity:
-        """run(links, *given) for all links: its answer, a number or more for each degree of freedom."""
+        """run(links, *given) for all links: its result, one or more numbers for each degree of freedom."""
         ...
 
     def eliminated(self, run: Callable[..., tuple[object, ...]], *given: Quantity) -> Sequence[Quantity]:
-        """The same where run gives the eliminations of all degrees of freedom, and perhaps answers."""
+        """The same where run gives the eliminations of all degrees of freedom, and then possibly outputs."""
         ...
 
     def pairs(self, rule: PairRule, records: Quantity) -> Sequence[Quantity]:
@@ -59,11 +59,11 @@ class Phases(Protocol):
         ...
 
     def own_added(self, matrix: Quantity, step: Callable[..., object], *given: Quantity) -> Quantity:
-        """A matrix, and step(joint, *given) more for the rows and columns of each joint's own degrees of freedom."""
+        """The matrix with step(joint, *given) added at the rows and columns of each joint's own degrees of freedom."""
         ...
 
     def minus_solved(self, eliminated: Quantity, matrix: Quantity) -> Quantity:
-        """-M^-1 times a matrix, which is used up."""
+        """-M^-1 times a matrix, which may be overwritten."""
         ...
 
     def inverse(self, eliminated: Quantity) -> Quantity:

@@ -1,4 +1,4 @@
-"""Rotations of segments: the group SO(3), alone and with the angular velocity that a segment adds."""
+"""Rotations of segments: the group SO(3), alone and with angular velocity."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from condyle.spatial.vector import ONE, Matrix, Vector
 
 
 class Rotations:
-    """R = R_base R_tip: axes of a segment's tip in the axes of its base (columns)."""
+    """R = R_base R_tip, with R the axes of a segment's tip in the axes of its base, as columns."""
 
     def identity(self) -> Matrix:
         return ONE
@@ -21,14 +21,14 @@ class Rotations:
 
 
 class Turning(NamedTuple):
-    """Of a segment: base axes to tip axes, and the angular velocity of its tip if its base has none."""
+    """Of a segment: E from base axes to tip axes, and the tip's angular velocity relative to its base, in tip axes."""
 
     axes: Matrix
     w: Vector
 
 
 class Turnings:
-    """w of the tip = axes w of the base + own."""
+    """w_tip = axes w_base + w: the composition of these affine maps."""
 
     def identity(self) -> Turning:
         return Turning(ONE, vec.ZERO)

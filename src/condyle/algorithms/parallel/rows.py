@@ -1,4 +1,4 @@
-"""Values whose scalars are arrays, a row a link."""
+"""Values whose scalars are arrays with one row for each link."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ def stored(value: T, index: Index, part: T) -> T:
 
 
 def _with_row(x: Array, index: Index, part: Array) -> Scalar:
-    """With room for the columns and states of the part."""
+    """The array with these rows replaced, broadcast to the columns and states of the part."""
     shape = np.broadcast_shapes(x.shape[1:], part.shape[1:])
     result = np.array(np.broadcast_to(x, (*x.shape[:1], *shape)))
     result[index] = part
@@ -40,15 +40,15 @@ def _with_row(x: Array, index: Index, part: Array) -> Scalar:
 
 
 def assembled(parts: Sequence[tuple[Index, T]]) -> T:
-    """One value out of rows of it: (where, what)."""
-    places = [index for index, _ in parts]
+    """One value, given (row numbers, these rows) that cover it."""
+    indices = [index for index, _ in parts]
     columns = zip(*(flat(part) for _, part in parts), strict=True)
-    return refilled(parts[0][1], [_assembled(places, [array(x) for x in column]) for column in columns])
+    return refilled(parts[0][1], [_assembled(indices, [array(x) for x in column]) for column in columns])
 
 
-def _assembled(places: Sequence[Index], arrays: Sequence[Array]) -> Scalar:
+def _assembled(indices: Sequence[Index], arrays: Sequence[Array]) -> Scalar:
     shape = np.broadcast_shapes(*(array.shape[1:] for array in arrays))
-    result: Array = np.empty((sum(len(index) for index in places), *shape), np.result_type(*arrays))
-    for index, part in zip(places, arrays, strict=True):
+    result: Array = np.empty((sum(len(index) for index in indices), *shape), np.result_type(*arrays))
+    for index, part in zip(indices, arrays, strict=True):
         result[index] = part
     return number(result)

@@ -1,5 +1,8 @@
-"""Forward and inverse dynamics of a chain, or of branches, in segments: each folds to one element, and scans join them.
-Within a segment everything but the folds is the serial algorithm as it stands, so that its accuracy is its own."""
+"""Forward and inverse dynamics in segments, a lane for each segment of a chain or of a tree's branches.
+
+Each lane first reduces its segment to one element; scans over the lanes combine the elements; then each lane runs the
+serial algorithm on its links. The accuracy within a segment is that of the serial algorithm.
+"""
 
 from __future__ import annotations
 
@@ -33,10 +36,11 @@ T = TypeVar("T")
 
 
 class Segments(Protocol):
-    """Segments side by side, one a lane, and what is known of their joints and of a floating base.
+    """The primitives of these functions, and values of the joints and of a floating base.
 
-    v, drive: of every joint; drive is tau or a. answer: what is asked for. external: outer wrenches, where there are
-    any. root: the joint of the base, floating if `free`; base_...: its own. branches: segments hang on tips of others.
+    v, drive: of every joint; drive is tau or a. answer: the output. external: external wrenches, where there are any.
+    root: the joint of the base, floating if `free`; base_...: its values. branches: segments form a tree, not a chain.
+    down: minus gravity.
     """
 
     lanes: int
@@ -55,49 +59,49 @@ class Segments(Protocol):
     base_answer: object
 
     def sines(self) -> None:
-        """Sine and cosine of every joint that turns."""
+        """Computes sine and cosine of every joint that rotates."""
         ...
 
     def variable(self, name: str, shape: T) -> T:
-        """A value of every lane."""
+        """A new per-lane variable."""
         ...
 
     def of_joints(self, shape: T, first: int = 0) -> T:
-        """A value of every joint, `first` numbers behind the first one."""
+        """A new value of every joint, from entry `first` of its storage."""
         ...
 
     def start(self, value: T, constants: T) -> None:
-        """The variable has these constants in every lane."""
+        """Sets the variable to these constants in every lane."""
         ...
 
     def sweep(self, step: Callable[..., T], *given: object, into: T, backward: bool = False) -> None:
-        """step(joint, *given) for every joint of a segment, first to last or last to first; its answer goes `into`."""
+        """step(joint, *given) for every joint of a segment, first to last or last to first; the result goes `into`."""
         ...
 
     def once(self, step: Callable[..., T], *given: object, into: T) -> None:
-        """step(*given) of every lane."""
+        """step(*given) in every lane; the result goes `into`."""
         ...
 
     def outward(self, semigroup: Semigroup[T], elements: T) -> None:
-        """Products of all elements from the base on."""
+        """In each lane the product of the elements from the base to it."""
         ...
 
     def inward(self, semigroup: Branching[T], elements: T, half: bool = False) -> None:
-        """Products of all elements from the tips on; half: of no more than half the lanes of a chain."""
+        """In each lane the product of the elements from it to the tips; half: of at most half the lanes of a chain."""
         ...
 
     def of_base(self, elements: T, into: T) -> None:
-        """`into` gets what the segment before has, or the identity, which it has so far."""
+        """`into` = the elements of the segment before; without one it keeps its value, the identity."""
         ...
 
     def of_tip(self, elements: object, into: object, none: object, by: int = 1) -> None:
-        """`into` gets what the segment behind has, or the sum of what the branches behind have; else nothing."""
+        """`into` = the elements of the segment `by` lanes behind, or the sum over the branches behind, or `none`."""
         ...
 
     def copied(self, value: object, into: object) -> None: ...
 
     def spread(self, value: object) -> None:
-        """Every lane gets what the first one has."""
+        """Copies the first lane's value to every lane."""
         ...
 
 
@@ -109,8 +113,8 @@ FREED = Freed((Elimination(NO_FORCE, number(0.0)),), (number(0.0),))
 def forward_dynamics(s: Segments) -> None:
     """a = M(q)^-1 (tau - c(q, v, f_ext)): the articulated-body algorithm, with three scans over the segments.
 
-    Rotations and angular velocities to the tip, articulated elements to the base, accelerations to the tip, each
-    between two sweeps within the segments.
+    Scans: rotations and angular velocities outward, articulated elements inward, accelerations outward. Before and
+    after each scan is a sweep within the segments.
     """
     elements = Elements(s.guard)
     turning, before, w = s.variable("turning", STILL), s.variable("before", STILL), s.variable("w", vec.ZERO)
@@ -158,13 +162,13 @@ def _spinning(before: Turning, root: Joint | None = None, v: Sequence[Scalar] = 
 def _base(
     down: Vector, root: Joint, v: Sequence[Scalar], load: Load, external: Sequence[Wrench], tau: Sequence[Scalar]
 ) -> tuple[tuple[Scalar, ...], Pair]:
-    """A floating base moves under all that it carries, in the first lane."""
+    """The acceleration of a floating base, in the first lane."""
     _, known = bias(root, vec.ZERO, v, *external)
     return respond(root, (down, vec.ZERO), known, free(root, known, load, rotors.less_bias(root, tau, v)))
 
 
 def _through(elements: Elements, own: tuple[six.Rows, Six, six.Upper], load: Load) -> Map:
-    """A segment's map of accelerations from base to tip, the load behind it given."""
+    """A segment's map of accelerations from base to tip, given the load behind it."""
     freed = elements.freed(Segment(*own, *NOTHING), load.segment())
     return Map(six.product(freed.A, own[0]), six.add(freed.b, six.times(freed.A, own[1])))
 
@@ -185,7 +189,7 @@ def _accelerate(joint: Joint, known: Bias, freed: Freed, a: Six) -> tuple[Pair, 
 
 
 class Rates(NamedTuple):
-    """What the next link needs of a Motion."""
+    """The part of a Motion that the next link needs."""
 
     w: Vector
     dw: Vector
@@ -199,9 +203,9 @@ REST = Rates(vec.ZERO, vec.ZERO, vec.ZERO)
 def inverse_dynamics(s: Segments) -> None:
     """tau = M(q) a + c(q, v, f_ext): rnea, with a scan of motions to the tip and one of forces to the base.
 
-    A segment's motion against its base, and the force that it needs by itself, are the paper's elements (lie.py).
-    Composed they say how every segment's base moves and what hangs on its tip. From there each segment takes rnea's own
-    steps.
+    The elements are the paper's (lie.py): the motion of a segment's tip relative to its base, and the force of the
+    segment alone. The scans give the motion of every segment's base and the force at its tip. Then each lane runs
+    rnea's own steps on its segment.
     """
     moved, pose, before = s.variable("moved", AT_BASE), s.variable("own", AT_BASE.pose), s.variable("before", AT_BASE)
     move, load = s.variable("motion", REST), s.variable("load", NO_FORCE)
@@ -226,7 +230,7 @@ def inverse_dynamics(s: Segments) -> None:
 
 
 def _place(joint: Joint, before: Moved, v: Sequence[Scalar], a: Sequence[Scalar]) -> Moved:
-    """Pose, acceleration and velocity against the base of the segment: `Motions` with one link behind."""
+    """Pose, acceleration and velocity relative to the segment's base: `Motions.combine` with one more link."""
     (rotation, origin), acceleration, velocity = before
     axes = cast(Axes, rotation).axes
     rate, drive = joint.rate(v), joint.rate(a)
@@ -239,7 +243,7 @@ def _place(joint: Joint, before: Moved, v: Sequence[Scalar], a: Sequence[Scalar]
 
 
 def _arrive(down: Vector, root: Joint, a: Sequence[Scalar], v: Sequence[Scalar], before: Moved) -> Rates:
-    """How the base of every segment moves."""
+    """The motion of the base of every segment."""
     falling = root.rotation.into(down), vec.ZERO
     at_root = Moved(IDENTITY, twist.add(falling, root.rate(a)), root.rate(v))
     _, (linear, dw), (u, w) = Motions().combine(at_root, before)
@@ -249,20 +253,20 @@ def _arrive(down: Vector, root: Joint, a: Sequence[Scalar], v: Sequence[Scalar],
 def _force(
     joint: Joint, before: Rates, v: Sequence[Scalar], a: Sequence[Scalar], *external: Wrench
 ) -> tuple[Rates, Wrench]:
-    """rnea's forward step, and the force that the link needs."""
+    """rnea's forward step, and the force on the link alone."""
     moved = motion(joint, Motion(before.w, before.dw, spin(before.w, before.dw), before.a), v, a)
     return Rates(moved.w, moved.dw, moved.a), own_force(joint, moved, *external)
 
 
 def _gather(joint: Joint, load: Wrench, own: Wrench) -> Pair:
-    """The force that a segment needs by itself."""
+    """The force of the segment alone, at its base."""
     return joint.transform.force_to_parent(plus(load, own))
 
 
 def _base_torques(
     down: Vector, root: Joint, a: Sequence[Scalar], v: Sequence[Scalar], behind: Loaded, external: Sequence[Wrench]
 ) -> tuple[Scalar, ...]:
-    """What moves a floating base and all that it carries, in the first lane."""
+    """tau of a floating base, in the first lane."""
     moved = motion(root, at_rest(vec.scale(-1.0, down)), v, a)
     total = plus(own_force(root, moved, *external), behind.force)
     return torques(root, total, rotors.rates(root, v, a))

@@ -1,6 +1,6 @@
-"""What a prefix scan needs: an associative composition, and what composes to nothing.
+"""What a prefix scan needs: an associative composition and its identity element.
 
-Elements belong to segments of the tree. In `combine(base, tip)` the first segment is nearer the root and ends where the
+An element describes a segment of links. In `combine(base, tip)` the first segment is nearer the root and ends where the
 second begins. combine(a, combine(b, c)) = combine(combine(a, b), c) up to rounding; combine(identity, a) = a.
 """
 
@@ -20,8 +20,8 @@ class Semigroup(Protocol[T]):
 
 
 class Branching(Semigroup[T], Protocol[T]):
-    """A semigroup that is scanned towards the root, where some segments may hang on one link."""
+    """A semigroup that is scanned towards the root, where several segments may begin at one link."""
 
     def handed(self, branch: T, /) -> T:
-        """What a branch hands to the link that it hangs on: entries, or the identity's in their place."""
+        """What a branch passes to the link that it begins at: each entry is the branch's own or the identity's."""
         ...

@@ -1,6 +1,7 @@
-"""Columns of M^-1 and of products with it: two affine scans, of whose maps columns share the linear part.
+"""M^-1 times several columns by two affine scans: forces inward, accelerations outward.
 
-What they need is known of every joint: where it stands, and what was eliminated there (`forward_dynamics`).
+The linear part of the maps is the same for all columns. The joints' placements and eliminations are given: see
+`forward_dynamics.eliminated`.
 """
 
 from __future__ import annotations
@@ -21,12 +22,12 @@ from condyle.spatial import six, twist
 from condyle.spatial.six import Rows, Six
 
 Columns: TypeAlias = Sequence[Sequence[Scalar]]
-"""Of one joint: for every column a number for each degree of freedom."""
+"""Of one joint: for every column one number for each degree of freedom."""
 Eliminations: TypeAlias = Sequence[Elimination]
 
 
 class Maps(NamedTuple):
-    """x -> A x + b for several columns."""
+    """x -> A x + b_c for several columns c."""
 
     A: Rows
     b: tuple[Six, ...]
@@ -34,7 +35,7 @@ class Maps(NamedTuple):
 
 @dataclass(frozen=True)
 class Together:
-    """Column by column; the product of the matrices is the same for all."""
+    """The composition of maps for all columns; the product of the matrices is the same for all."""
 
     of: Inward | Outward
     count: int
@@ -51,7 +52,7 @@ class Together:
 
 
 def solve(links: Links, eliminated: OfJoints, tau: OfJoints, count: int, force: Wrench = NO_FORCE) -> OfJoints:
-    """x = M^-1 (tau - forces on bodies), a column each; force: on every body in each of these columns."""
+    """x = M^-1 (tau - sum Jᵀ force) for `count` columns of tau. force: on every body, the same in all columns."""
     none = (six.ZERO,) * count
     inner = links.inward(Together(Inward(), count), links.each(_gather, eliminated, tau, force))
     received = links.of_children(inner.b)
@@ -61,7 +62,7 @@ def solve(links: Links, eliminated: OfJoints, tau: OfJoints, count: int, force: 
 
 
 def _gather(joint: Joint, eliminated: Eliminations, tau: Columns, force: Wrench) -> Maps:
-    """Forces through a joint, from those behind it to those before it."""
+    """The map of a joint from the force of its children to the force on its parent."""
     up = [aba.load(joint, force, eliminated, one)[1] for one in tau]
     return Maps(six.transpose(passes(joint, eliminated)), tuple(six.joined(one) for one in up))
 
@@ -69,7 +70,7 @@ def _gather(joint: Joint, eliminated: Eliminations, tau: Columns, force: Wrench)
 def _left(
     joint: Joint, eliminated: Eliminations, tau: Columns, force: Wrench, received: tuple[Six, ...]
 ) -> list[tuple[Scalar, ...]]:
-    """u of each column, now that what a joint carries is known."""
+    """u / D of each column, given the sum of the children's forces (`received`)."""
     totals = (Wrench(*twist.add(force, six.halves(b))) for b in received)
     return [aba.load(joint, total, eliminated, one)[0] for total, one in zip(totals, tau, strict=True)]
 
@@ -88,7 +89,7 @@ def _answer(
     received: tuple[Six, ...],
     at: tuple[Six, ...],
 ) -> tuple[tuple[Scalar, ...], ...]:
-    """For every degree of freedom a number for each column."""
+    """For every degree of freedom one number for each column."""
     left = _left(joint, eliminated, tau, force, received)
     before = (joint.transform.motion_to_child(six.halves(b)) for b in at)
     rates = [aba.respond(joint, a, u, eliminated)[0] for a, u in zip(before, left, strict=True)]

@@ -1,8 +1,8 @@
-"""Sums of values of one structure: the group of everything that merely adds up along the tree.
+"""Sums of values of one structure along the tree: the additive group.
 
-In world axes, about points of the links themselves, all of inverse dynamics but the rotations is such sums: angular
-velocities, accelerations, forces, torques, moments of inertia. No coordinate of the world's origin enters, so that
-nothing is lost far away from it.
+In world axes, and about points of the links themselves, every quantity of inverse dynamics but the rotations is such a
+sum: angular velocities, accelerations, forces, torques, moments of inertia. Positions relative to the world's origin do
+not enter, so accuracy does not depend on the distance to it.
 """
 
 from __future__ import annotations

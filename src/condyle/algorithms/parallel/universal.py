@@ -1,4 +1,4 @@
-"""Universal joints: the massless link inside has no inertia of its own, and makes one element with the link behind."""
+"""Universal joints: the link inside is massless and has no element; it forms one element with the link after it."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ ZERO = number(0.0)
 
 
 class Hinge(NamedTuple):
-    """The first joint of a universal one: axes and origin, the bias acceleration behind it, torque and armature."""
+    """The first of the two revolute joints: axes and origin, bias acceleration of its link, torque and armature."""
 
     axes: Matrix
     origin: Vector
@@ -42,22 +42,22 @@ class Universal:
         self.some = bool(second)
 
     def joined(self, segments: Segment, known: Bias, tau: OfJoints) -> Segment:
-        """One element for both links, where the second is."""
+        """One element for both links, stored at the second; the first gets an empty one."""
         if not self.some:
             return segments
         hinges = self.links.each(_hinge, known, tau)
-        segments = self.links.meet(self.first, _joined, segments, hinges)
-        return self.links.meet(self.second, _empty, segments, hinges)
+        segments = self.links.with_partner(self.first, _joined, segments, hinges)
+        return self.links.with_partner(self.second, _empty, segments, hinges)
 
     def parted(self, load: Load, known: Bias, tau: OfJoints) -> Load:
-        """What the second link alone hands to the first."""
+        """The load that the second link alone passes to the first."""
         if not self.some:
             return load
-        return self.links.meet(self.second, _handed, load, self.links.each(_second, known, load, tau))
+        return self.links.with_partner(self.second, _handed, load, self.links.each(_second, known, load, tau))
 
 
 def _turns(joint: Joint) -> bool:
-    """Whether it may be one of the two revolute joints of a universal one."""
+    """Whether the joint can be one of the two revolute joints of a universal joint."""
     return len(joint.dofs) == 1 and is_zero(joint.dofs[0].linear[2])
 
 

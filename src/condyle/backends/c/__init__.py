@@ -1,1 +1,1 @@
-"""The C target: portable C99 that the system compiler builds at first use, or that a project takes away."""
+"""The C target: portable C99, built by the system's compiler at first use, or exported as a project."""

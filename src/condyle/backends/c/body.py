@@ -1,6 +1,6 @@
-"""The computing part of one function: C functions on tiles, and where inputs and outputs lie in the workspace.
+"""The body of one function: C functions on tiles, and the slots of inputs and outputs in the workspace.
 
-A `Body` is all the driver in emit.py wants to know, so any other way to compute (rolled loops) makes one too.
+A `Body` is all that the driver in emit.py needs; loops over joints (`rolled.py`) and segments make one too.
 """
 
 from __future__ import annotations
@@ -23,14 +23,14 @@ from condyle.text import Emitter
 
 @dataclass(frozen=True, slots=True)
 class Body:
-    """What runs between packing and unpacking: `static void NAME_tile(real_v *w)` does one tile.
+    """The code between packing and unpacking: `static void NAME_tile(real_v *w)` computes one tile.
 
-    chunks: texts of the functions it calls, each `CD_CHUNK void NAME_k(real_v *w)` with its number of operations.
-    main: tables and NAME_tile itself.
-    bases: slot of the first entry of each input. tables: slot of every entry of each output.
-    zero: a slot the driver sets to zero; constants: slots it sets to numbers. size: slots in all.
-    products: whether it multiplies matrices (support/product.h). held: inputs, by number, that products read where the
-    caller has them if one row serves all states; `NAME_tile` takes these rows too. alone: those that none else reads.
+    chunks: texts of the functions that it calls, each `CD_CHUNK void NAME_k(real_v *w)` with its number of operations.
+    main: tables, and NAME_tile itself. bases: slot of the first entry of each input. tables: slot of every entry of
+    each output. zero: a slot that the driver sets to zero; constants: slots that it sets to numbers. size: the number
+    of slots. products: whether it multiplies matrices (support/product.h). held: numbers of inputs that products read
+    from the caller's array if one row is for all states; `NAME_tile` takes these rows too. alone: those of them that
+    only products read.
     """
 
     chunks: tuple[tuple[str, int], ...]
@@ -46,7 +46,7 @@ class Body:
 
     @property
     def arguments(self) -> str:
-        """What the driver calls NAME_tile with."""
+        """The arguments of NAME_tile."""
         return "w, held" if self.held else "w"
 
 
@@ -61,12 +61,12 @@ def literal(value: float, bits: int) -> str:
 
 
 def dialect_of(bits: int) -> Dialect:
-    """How C spells operations on vectors."""
+    """Operations on vectors in C."""
     return Dialect("1.0f" if bits == 32 else "1.0", "cd_sqrt", "cd_", "cd_splat({0})")
 
 
 class Tile:
-    """`NAME_tile` in the making: its tables, its statements, and the functions it calls."""
+    """`NAME_tile` under construction: its tables, its statements, and the functions that it calls."""
 
     def __init__(self, name: str, bits: int) -> None:
         self.name, self.bits = name, bits
@@ -80,7 +80,7 @@ class Tile:
         return f"{self.name}_{what}_{self.count - 1}"
 
     def add(self, low: Lowered) -> None:
-        """Everything that a Program does."""
+        """Adds a Program."""
         for step in low.steps:
             if isinstance(step, Chunk):
                 function = f"{self.name}_{len(self.chunks)}"
@@ -93,7 +93,7 @@ class Tile:
                 self.statements(f"cd_sincos(w, {table}, {len(step.angles)});")
 
     def text(self, held: bool = False) -> str:
-        """The tables, then the function; held: whether it takes rows that serve all states."""
+        """The tables, then the function. held: whether it takes the rows of held inputs."""
         e = self.tables
         with e.block(f"CD_STATIC void {self.name}_tile(real_v *w{', const real *const *held' if held else ''})\n{{"):
             e(*(filter(None, self.statements.text().splitlines()) if self.count else ["(void)w;"]))
@@ -127,9 +127,9 @@ def write_product(
     result: int,
     row: int | None = None,
 ) -> None:
-    """A product of matrices that begin at these slots, or in a table of numbers; `table`: a name for its blocks.
+    """Writes a product of matrices that begin at these slots; left may also be the name of a table of numbers.
 
-    row: the left one may lie in this one of the rows that serve all states.
+    table: a name for the table of blocks. row: number of the held input that may be the left matrix.
     """
     blocks, (lines, columns) = product_table(product), product.shape
     write_table(tables, table, blocks)
@@ -144,7 +144,7 @@ def write_product(
 
 
 def _chunk(low: Lowered, chunk: Chunk, function: str, bits: int) -> str:
-    """One function: values of other chunks are loaded at their first use, values others want are stored."""
+    """One function: values of other chunks are loaded at their first use, values that others read are stored."""
     nodes, slots = low.program.nodes, low.slots
     dialect = dialect_of(bits)
     names: dict[int, str] = {}

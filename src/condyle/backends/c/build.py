@@ -1,4 +1,4 @@
-"""A Program to a Kernel: emit, compile through the cache, load."""
+"""A Program -> a Kernel: emit, compile unless it is in the cache, load."""
 
 from __future__ import annotations
 
@@ -21,10 +21,10 @@ from condyle.runtime.toolchain import Compiler, find_compiler, run
 
 
 def build(program: Code, facts: Facts, dtype: str = "float64") -> Kernel:
-    """The compiled function; taken from the cache when it was built before.
+    """The compiled function, from the cache if it was built before.
 
-    Raises BuildError when there is no compiler, when it fails and when nothing can be written or loaded,
-    UnsupportedError for what C cannot say.
+    Raises BuildError if there is no compiler, if it fails, or if files cannot be written or loaded; UnsupportedError
+    for a constant that is not finite, or a name that C does not allow.
     """
     bits, compiler = bits_of(dtype), find_compiler()
     text = source(program, facts, bits, split=True, loops=True)
@@ -56,7 +56,7 @@ def compile_shared(text: Source, compiler: Compiler, target: Path) -> None:
 
 
 class CKernel(NativeKernel):
-    """A Kernel in a shared object, which can repeat it over time too."""
+    """A Kernel in a shared object, which also has an entry that repeats it over time."""
 
     __slots__ = ("_library", "_shape", "_symbol")
 
@@ -85,7 +85,7 @@ class CKernel(NativeKernel):
 
 
 def _numbers(loop: TimeLoop, shape: Shape) -> ctypes.Array[ctypes.c_ssize_t]:
-    """What support/repeat.h takes: arrays are contiguous."""
+    """The loop as numbers for support/repeat.h, with contiguous arrays."""
     found = [loop.steps, int(loop.backwards), len(loop.gives)]
     for take, size in zip(loop.takes, shape.in_sizes, strict=True):
         found += [take.carried, take.every, size]

@@ -1,4 +1,4 @@
-"""A Program as a C source: header comment, support text, the body, and the entry that packs, runs and unpacks tiles."""
+"""A Program as a C source: header comment, support text, body, and the entry that packs, computes and unpacks tiles."""
 
 from __future__ import annotations
 
@@ -24,16 +24,17 @@ from condyle.ir.sweep import Code
 from condyle.text import Emitter
 
 LINE = 64
-"""Bytes of the longest vector; a workspace begins at a multiple."""
+"""Bytes of the longest vector, the alignment of a workspace."""
 
 _SUPPORT = Path(__file__).parent / "support"
 
 
 @dataclass(frozen=True, slots=True)
 class Source:
-    """One function as C text: a main unit, and further units when it is meant to be compiled in parallel.
+    """One function as C text: a main unit, and further units if it is to be compiled in parallel.
 
-    work: bytes of workspace that are enough on any machine. plain: whether they are on the stack of a plain call.
+    work: bytes of workspace that are enough on any machine. plain: whether there is a plain entry, with its workspace
+    on the stack.
     """
 
     main: str
@@ -47,7 +48,7 @@ class Source:
 
 
 def support(name: str) -> str:
-    """A hand-written file that generated code carries with it."""
+    """The text of a hand-written file that is included in generated code."""
     return (_SUPPORT / name).read_text(encoding="ascii")
 
 
@@ -62,8 +63,8 @@ def source(
 ) -> Source:
     """The complete, self-contained C source of one function.
 
-    split: deal its chunks out to several units. constants: define the robot's exported constants too. loops: an entry
-    that repeats the function over time.
+    split: distribute its chunks over several units. constants: define the robot's exported constants too. loops: add an
+    entry that repeats the function over time.
     """
     checked_name(program.name, IN_C, LONG)
     code = body_of(program)
@@ -117,7 +118,7 @@ def _part(texts: Sequence[str], bits: int, ops: Collection[str]) -> str:
 
 
 def write_preamble(e: Emitter, bits: int, apart: bool, ops: Collection[str] = ()) -> None:
-    """Precision, vector type, functions that these operations take, and how chunk functions are declared."""
+    """Number type, vector type, functions that these operations need, and the declaration of chunk functions."""
     e(f"#define REAL_BITS {bits}", support("vector.h"))
     if beyond(ops):
         e(support("operations.h"))
@@ -127,7 +128,7 @@ def write_preamble(e: Emitter, bits: int, apart: bool, ops: Collection[str] = ()
 
 
 def most(program: Code | Repeated, body: Body) -> int:
-    """Bytes of workspace, where a vector is as long as it can be, and room to begin at a whole line."""
+    """Bytes of workspace with the longest vectors, and for alignment."""
     return (body.size + (room(program.body) if isinstance(program, Repeated) else 0) + 1) * LINE
 
 
@@ -178,7 +179,7 @@ def real_of(bits: int) -> str:
 
 
 def strided_head(program: Code | Repeated, symbol: str, real: str) -> str:
-    """The entry for arrays of any batch stride: in elements, 0 = one row for every state."""
+    """The entry for arrays with strides, in elements; 0: one row for all states."""
     if isinstance(program, Repeated):
         return strided_rollout(symbol, real)
     return (
@@ -188,7 +189,7 @@ def strided_head(program: Code | Repeated, symbol: str, real: str) -> str:
 
 
 def plain_head(program: Code | Repeated, symbol: str, real: str) -> str:
-    """The entry for contiguous arrays whose workspace is on the stack."""
+    """The entry for contiguous arrays, with its workspace on the stack."""
     return f"int {symbol}({', '.join(_arguments(program, real))})"
 
 
@@ -254,7 +255,7 @@ def _write_given(e: Emitter, program: Code | Repeated, symbol: str, real: str) -
 
 
 def write_facts(e: Emitter, facts: Facts) -> None:
-    """Constants for whoever loads the object; needs the vector type for the number of lanes."""
+    """Writes the exported constants; needs the vector type for the number of lanes."""
     for head, value in fact_symbols(facts):
         e(f"extern const {head};", f"const {head} = {value};")
 

@@ -42,12 +42,12 @@ def export_c(
     dtype: str = "float64",
     bodies: int = 0,
 ) -> list[Path]:
-    """Writes NAME.h, NAME_FN.c, NAME_facts.c, CMakeLists.txt, test.c, README.md, robot.json and
-    the manifest; returns the files.
+    """Writes NAME.h, NAME_FN.c, NAME_facts.c, CMakeLists.txt, test.c, README.md, robot.json and the manifest; gives the
+    paths.
 
-    Only files that an export wrote are replaced: see `write_owned`. vectors: by Program name, those given are
-    tested. robot: names for people, never in code; joints: their order, for the README; bodies: how many move. Raises
-    UnsupportedError for what C cannot say.
+    Only files that an export wrote are replaced: see `write_owned`. vectors: {name of a Program: test vectors}. robot:
+    names of joints, bodies and frames, written to robot.json only. joints: their order, for the README. bodies: number
+    of moving bodies. Raises UnsupportedError as `build` does.
     """
     bits, name = bits_of(dtype), facts.name
     made = {program.name: source(program, facts, bits, constants=False) for program in programs}
@@ -71,7 +71,8 @@ def _header_file(
     e(f"#ifndef {guard}", f"#define {guard}", "#include <stddef.h>", "#ifdef __cplusplus", 'extern "C" {', "#endif", "")
     upper = facts.name.upper()
     sizes = f"{upper}_NQ = {facts.nq}, {upper}_NV = {facts.nv}, {upper}_N_BODIES = {bodies}"
-    e("/* for arrays of your own; what was linked says the same below */", f"enum {{ {sizes} }};")
+    e("/* Sizes as constant expressions. The variables below have the values of the library that was linked. */")
+    e(f"enum {{ {sizes} }};")
     e(*(f"extern const {head};" for head, _ in fact_symbols(facts)), "")
     e(*_CALLS.replace("STACK", str(TARGET.stack // 1024)).replace("NAME", facts.name).splitlines())
     for program in programs:
@@ -87,14 +88,15 @@ def _header_file(
 
 
 _CALLS = """\
-/* Of each function:
- *   NAME_FN          contiguous arrays, row after row; its workspace is on the stack; left out where that
- *                    is more than STACK KiB
- *   NAME_FN_with     the same with a workspace of yours, at any address
- *   NAME_FN_strided  the same with rows `stride` numbers apart; 0: one row for every state
- *   NAME_FN_WORK     bytes of a workspace that are enough on any machine; NAME_FN_work(): what this one takes
- * All return 0, of a rollout 1 where steps = 0. FN_f_ext is FN with external forces, which are zero in FN.
- */"""
+/* Each function FN has these entries. They may be called from several threads at once.
+ *   NAME_FN          contiguous arrays, n rows one after the other; the workspace is on the stack. It is missing
+ *                    if the workspace is more than STACK KiB.
+ *   NAME_FN_with     the same with a workspace from the caller, at any address
+ *   NAME_FN_strided  the same with strides: the number of elements between two rows; 0: one row for all states
+ *   NAME_FN_WORK     bytes of workspace that are enough on any machine
+ *   NAME_FN_work()   bytes of workspace that are enough on the machine that it was compiled for
+ * The return value is 0; for a rollout with steps = 0 it is 1. FN_f_ext is FN with external forces, which are zero
+ * in FN. */"""
 
 
 def _facts_file(facts: Facts, bits: int) -> str:
@@ -113,8 +115,8 @@ def _test_file(
 ) -> str:
     real = real_of(bits)
     e = Emitter()
-    # functions have a capital letter, which no exported name has: NAME_FN may be anything else
-    e("/* Calls every function on states with known answers; exit status 0 when all agree. */")
+    # names here have a capital letter, which no exported name has, so NAME_FN cannot be one of them
+    e("/* Calls every function on states with known results; exit status 0 if all results agree. */")
     e(f'#include "{facts.name}.h"', "#include <math.h>", "#include <stdio.h>", "")
     with e.block(
         f"static int wrong(const char *what, const {real} *got, const {real} *want, size_t size, double allowed)\n{{"

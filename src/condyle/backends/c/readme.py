@@ -33,49 +33,51 @@ def readme(
 
 | file | what it is |
 |---|---|
-| `{name}.h` | the header, for C and C++; above each function its arguments and operations |
-| {sources} | the functions: C99 that needs the C library, `libm` and no other file of these |
-| `{name}_facts.c` | sizes, fingerprint and version as constants, to compare with the header's |
-| `test.c` | calls every function on states with known answers |
+| `{name}.h` | the header, for C and C++: above each function its equation, arguments and number of operations |
+| {sources} | the functions: each is one C99 file that needs only the C library and `libm` |
+| `{name}_facts.c` | sizes, fingerprint and version as constants, to compare with those of the header |
+| `test.c` | calls every function on states with known results |
 | `CMakeLists.txt` | the library `{library}`, the test, and the package `{name}` |
-| `robot.json` | names of joints, bodies and frames, in their order, as data |
-| `condyle-export.json` | which files an export wrote: it replaces no others |
+| `robot.json` | names of joints, bodies and frames, in their order |
+| `condyle-export.json` | the files of this export; a later export replaces only these |
 
-Build and test, with CMake or without; the exit status of the test is 0 if all answers are right:
+Build and test with CMake, or with one compiler call. The exit status of the test is 0 if all results are right:
 
 ```sh
 cmake -S . -B build && cmake --build build && ctest --test-dir build
 cc -O2 -march=native -ffp-contract=fast -fno-math-errno *.c -lm -o check && ./check
 ```
 
-`-DCONDYLE_NATIVE=OFF` builds for other machines than this one. `cmake --install build --prefix PLACE` installs a
-package, whose version is that of the ABI. Another project uses it, or `add_subdirectory` of this folder, with
+`-DCONDYLE_NATIVE=OFF` builds for other machines of the same architecture. `cmake --install build --prefix PLACE`
+installs a package; its version is the ABI number. Another project uses the package, or `add_subdirectory` with this
+folder:
 
 ```cmake
 find_package({name} {TARGET.abi} CONFIG REQUIRED)   # with -DCMAKE_PREFIX_PATH=PLACE; not after add_subdirectory
 target_link_libraries(app {name}::{name})
 ```
 
-and without CMake `pkg-config --cflags --libs {name}`, with PLACE/lib/pkgconfig in PKG_CONFIG_PATH.
+Without CMake: `pkg-config --cflags --libs {name}`, with PLACE/lib/pkgconfig in PKG_CONFIG_PATH.
 
 ## Functions
 
-Rows of n states stand one after the other. No function allocates, fails, or keeps anything between calls; they may run
-in many threads at once. A plain call has its workspace on the stack; there is one where that is at most
-{TARGET.stack // 1024} KiB. `_with` takes a workspace of yours at any address, `_strided` rows at any distance too. A
-workspace has {name.upper()}_FN_WORK bytes, a constant that is enough on any machine, or {name}_FN_work() bytes.
+Arrays have n rows, one for each state, one after the other. Functions allocate no memory, have no state between calls,
+and may be called from several threads at once. `{name}_FN` has its workspace on the stack, and is missing if that is
+more than {TARGET.stack // 1024} KiB. `{name}_FN_with` takes a workspace from the caller, at any address.
+`{name}_FN_strided` also takes the distance between rows. The size of a workspace is {name.upper()}_FN_WORK bytes, a
+constant that is enough on any machine, or {name}_FN_work() bytes.
 
 The functions with `_f_ext` take external forces: for each body, in the order of `robot.json`, [force; torque] at the
-origin of the body's frame, in that frame's axes. Without it they are zero. SI units; where two stand, the first is of
-an angle, the second of a length.
+origin of the body's frame, in that frame's axes. In the functions without `_f_ext` they are zero. Units are SI; of two
+units, such as N m or N, the first is that of a rotation, the second that of a translation.
 {_rollouts(programs, name)}
 {functions}
 ## Order of joints
 
 {order(joints)}
 
-A free joint is x y z qx qy qz qw in q; linear, then angular velocity in the body's own axes in v. A spherical joint is
-qx qy qz qw, and angular velocity in the body's own axes.
+A free joint has x y z qx qy qz qw in q, and in v the linear, then the angular velocity, in the body's own axes. A
+spherical joint has qx qy qz qw in q, and in v the angular velocity in the body's own axes.
 """
 
 
@@ -83,10 +85,11 @@ def _rollouts(programs: Sequence[Code | Repeated], name: str) -> str:
     if not any(isinstance(program, Repeated) for program in programs):
         return ""
     return f"""
-A rollout repeats a function: what a step answers as `X_next` is X of the next step. It makes `steps` steps and keeps
-those with numbers every, 2 every, ... and the last one: rows = ceil(steps / every); every = 0 keeps the last one alone,
-rows = 1. `{name}_FN_strided` of a rollout takes `in_step` and `out_step` too: how many numbers lie between the rows of
-two steps; an input whose in_step is 0 is the same at every step, any other has a row for each.
+A rollout repeats a function: its output `X_next` is the input X of the next step. It computes `steps` steps and stores
+the results of steps number every, 2 every, ... and of the last one: rows = ceil(steps / every). With every = 0 it
+stores the last one only, rows = 1. `{name}_FN_strided` of a rollout also takes `in_step` and `out_step`, the number of
+elements between the rows of two steps. An input with in_step = 0 is the same at every step; any other has a row for
+each step.
 """
 
 

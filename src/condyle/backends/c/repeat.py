@@ -1,4 +1,4 @@
-"""A function repeated over time as C: a body as support/repeat.h takes it, and the entries that run the loop."""
+"""A function repeated over time as C: a `cd_body` for support/repeat.h, and the entries that run the loop."""
 
 from __future__ import annotations
 
@@ -12,12 +12,12 @@ ARRAYS = "const void *const *in, const ptrdiff_t *in_stride, void *const *out, c
 
 
 def room(code: Code) -> int:
-    """Vectors of workspace behind those of a step."""
+    """Vectors of workspace in addition to those of a step."""
     return sum(array.size for array in (*code.inputs, *code.arrays))
 
 
 def write_body(e: Emitter, code: Code, bits: int, body: Body) -> None:
-    """`NAME_body`: one step, as support/repeat.h takes it."""
+    """`NAME_body`: one step as a `cd_body` of support/repeat.h."""
     name = code.name
     with e.block(f"CD_STATIC void {name}_begin(real_v *w)\n{{"):
         e(*(f"w[{slot}] = cd_splat({literal(value, bits)});" for slot, value in ((body.zero, 0.0), *body.constants)))
@@ -39,7 +39,7 @@ def write_body(e: Emitter, code: Code, bits: int, body: Body) -> None:
 
 
 def write_loop(e: Emitter, symbol: str, code: Code, bits: int, body: Body) -> None:
-    """The entry for loops that are not known yet: as `_strided`, and numbers that are a `cd_loop`."""
+    """The entry for loops that are given at run time: as `_strided`, and a `cd_loop` as numbers."""
     write_body(e, code, bits, body)
     e("")
     head = f"int {symbol}_repeat(size_t n, {ARRAYS},\n    const void *numbers)"
@@ -56,7 +56,7 @@ HEAD = 3
 
 
 def write_call(e: Emitter, code: Code, body: Body, inputs: str, outputs: str) -> None:
-    """Runs `loop`."""
+    """Writes the call that runs `loop`."""
     e(f"const real *held[{max(1, len(body.held))}];")
     arrays = f"{inputs}, in_stride, {outputs}, out_stride, NULL, NULL, NULL, held"
     e(f"const cd_call call = {{&{code.name}_body, &loop, {arrays}}};", "return cd_repeat(&call, n, work);")
@@ -66,7 +66,7 @@ TIMES = "size_t n, size_t steps, size_t every"
 
 
 def strided_rollout(symbol: str, real: str) -> str:
-    """The entry for arrays of any strides: in elements, 0 = one row for every state, or at every step."""
+    """The entry for arrays with strides, in elements; 0: one row for all states, or for all steps."""
     return (
         f"int {symbol}_strided({TIMES},\n"
         f"    const {real} *const *in, const ptrdiff_t *in_stride, const ptrdiff_t *in_step,\n"
@@ -75,7 +75,7 @@ def strided_rollout(symbol: str, real: str) -> str:
 
 
 def write_rollout(e: Emitter, symbol: str, code: Repeated, bits: int, body: Body, line: int) -> None:
-    """The entry for arrays of any strides, whose loop is in its arguments."""
+    """The entry for arrays with strides; its arguments give the loop."""
     write_body(e, code.body, bits, body)
     e("")
     with e.block(f"size_t {symbol}_work(void)\n{{"):
@@ -99,7 +99,7 @@ def write_rollout(e: Emitter, symbol: str, code: Repeated, bits: int, body: Body
 
 
 def time_strides(code: Repeated) -> list[str]:
-    """Of contiguous arrays: the strides of states and of steps, for the entries whose arrays are contiguous."""
+    """The strides of states and of steps of contiguous arrays, as C."""
     held = held_of(code.body)
     pairs = list(zip(code.loop.takes, code.body.inputs, strict=True))
     before = ["0" if x.name in held else f"{x.size} * steps" if take.every else str(x.size) for take, x in pairs]

@@ -1,4 +1,4 @@
-"""Rolled sweeps as C: a function a step, loops that call them, the robot in tables."""
+"""Loops over joints as C: a function for each step, loops that call them, the robot as tables."""
 
 from __future__ import annotations
 
@@ -16,12 +16,12 @@ ARGUMENTS = "(real_v *w, size_t i, size_t c)"
 
 
 def rolled_body(rolled: Rolled, bits: int) -> Body:
-    """The body of rolled sweeps: `NAME_tile` runs the loops once for LANES states."""
+    """The body of loops over joints: `NAME_tile` runs the loops once for LANES states."""
     return _Writer(rolled, bits).body()
 
 
 def used_constants(rolled: Rolled) -> list[list[int]]:
-    """For each kind the columns of its table that some step reads."""
+    """For each kind the columns of its table that its steps read."""
     used: list[set[int]] = [set() for _ in rolled.kinds]
     for _, body in bodies(rolled.loops):
         for kind, step in steps(body):
@@ -30,7 +30,7 @@ def used_constants(rolled: Rolled) -> list[list[int]]:
 
 
 class _Writer:
-    """Writes steps as they are met, then the loops that call them."""
+    """Writes the steps in the order of their first use, then the loops that call them."""
 
     def __init__(self, rolled: Rolled, bits: int) -> None:
         self.rolled, self.bits = rolled, bits
@@ -98,7 +98,7 @@ class _Writer:
             self._mirror(e, loop)
 
     def _columns(self, e: Emitter, columns: Columns) -> None:
-        """j, k: the joint and the dof of column c."""
+        """Writes a loop over columns c, with joint j and its dof k."""
         name, n = self.rolled.name, len(self.rolled.joints)
         with e.block("{"):
             e("size_t j, k;", "c = 0;")
@@ -158,7 +158,7 @@ class _Writer:
             e(f"w[{base} + i] = w[{base} + i % {nv} * {nv} + i / {nv}];")
 
     def _step(self, step: Step, kind: int) -> str:
-        """Write the function of one step; its name."""
+        """Writes the function of one step; gives its name."""
         function = f"{self.rolled.name}_step{self.count}"
         self.count += 1
         e = self.steps
@@ -175,7 +175,7 @@ class _Writer:
         return function
 
     def _write_banks(self, e: Emitter, step: Step) -> None:
-        """A pointer to each run of slots that the step sees."""
+        """Writes a pointer to each storage region that the step reads or writes."""
         places = [self.place.read(ref, k) for ref, k in entries_read(step) if ref.space != "table"]
         for ref, array in zip(step.writes, step.program.arrays, strict=True):
             places += filter(None, (self.place.written(ref, k) for k in range(array.size)))
@@ -190,7 +190,7 @@ class _Writer:
         return f"b{self.banks.index(bank)}[{offset}]"
 
     def _statements(self, step: Step, kind: int) -> dict[int, str]:
-        """Write the values of a step; the name of each."""
+        """Writes the values of a step; gives {node: name}."""
         e, program = self.steps, step.program
         names: dict[int, str] = {}
         angles = sorted({operands(node)[0] for node in program.nodes if node[0] in TRIGONOMETRIC})
@@ -206,7 +206,7 @@ class _Writer:
         return names
 
     def _sincos(self, turns: dict[int, int], names: dict[int, str]) -> None:
-        """All angles of a step at once."""
+        """Writes one call for sines and cosines of all angles of a step."""
         e = self.steps
         slots = ", ".join(str(k) for k in range(3 * len(turns)))
         e(f"static const cd_slot at[] = {{{slots}}};", f"real_v turn[{3 * len(turns)}];")

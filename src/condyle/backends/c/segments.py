@@ -1,4 +1,4 @@
-"""Segments as C: the chunks of Programs, and between them copies and products (support/product.h)."""
+"""Segments as C: the chunks of Programs, with copies and products (support/product.h) between."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ def segmented_body(code: Segmented, bits: int, target: Target) -> Body:
 
 
 def _copy(tile: Tile, copy: Copy, zero: int) -> None:
-    """Zeros are copied too: the driver sets single slots only, once a call."""
+    """Writes a copy. Zeros are copied too: the driver sets only single slots, once for each call."""
     pairs = [*zip(copy.slots, copy.to, strict=True), *((zero, slot) for slot in copy.cleared)]
     table = tile.named("copy")
     write_table(tile.tables, table, [slot for pair in pairs for slot in pair])

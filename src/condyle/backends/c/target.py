@@ -1,4 +1,4 @@
-"""What is true of the C target: its sizes, its compiler flags, its promise to callers."""
+"""Parameters of the C target: sizes, compiler flags, ABI number."""
 
 from __future__ import annotations
 
@@ -9,13 +9,12 @@ from condyle.backends.common.chunks import CUT, Cut
 
 @dataclass(frozen=True, slots=True)
 class Target:
-    """Facts that shape the generated text and its build.
+    """Parameters of the generated text and its build.
 
-    abi: raised when the meaning of an exported symbol changes.
-    cut: how long one chunk function is.
-    stack: bytes of workspace that a plain call may put there; the smallest default of a thread is 128 KiB (musl).
-    part: operations in one translation unit when a function is compiled in parallel.
-    flags: for every compiler; `-ffp-contract=fast` makes a * b + c one instruction, nothing else is relaxed.
+    abi: raised when the meaning of an exported symbol changes. cut: the length of a chunk function.
+    stack: bytes of workspace that a plain call may have on the stack; the smallest default stack of a thread is 128 KiB
+    (musl). part: operations of one translation unit if a function is compiled in parallel.
+    flags: for every compiler; `-ffp-contract=fast` fuses a * b + c, no other rule of arithmetic is relaxed.
     """
 
     abi: int = 2

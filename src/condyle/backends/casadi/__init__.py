@@ -1,1 +1,1 @@
-"""C sources with CasADi's external interface, which CasADi and acados load."""
+"""C sources with CasADi's interface for external functions, for CasADi and acados."""

@@ -1,4 +1,4 @@
-"""C that `casadi.external` loads: scalar code of Programs, with the functions by which CasADi asks about them."""
+"""C that `casadi.external` loads: scalar code of Programs, and the functions with their names, sizes and sparsities."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ PREAMBLE = """\
 extern "C" {
 #endif
 
-/* of what is no number: no number */
+/* NaN if either is NaN */
 static double cd_min(double a, double b) { return a < b || a != a ? a : b; }
 static double cd_max(double a, double b) { return a > b || a != a ? a : b; }
 static double cd_unused(void) { return cd_min(0, 0) + cd_max(0, 0); }
@@ -38,7 +38,7 @@ static double cd_unused(void) { return cd_min(0, 0) + cd_max(0, 0); }
 
 
 def text_of(externals: Sequence[External], lines: Sequence[str]) -> str:
-    """One file with these functions; lines: what its head says."""
+    """One file with these functions. lines: the comment at the top."""
     e = Emitter()
     e("/* " + lines[0], *(f" * {line}" for line in lines[1:]), " */")
     e(*PREAMBLE.splitlines())
@@ -52,7 +52,7 @@ def text_of(externals: Sequence[External], lines: Sequence[str]) -> str:
 
 
 def _write_code(e: Emitter, one: External) -> None:
-    """The function itself. An input that is NULL is zero; answers for which NULL is given go to the workspace."""
+    """Writes the function. An input that is NULL is zero; an output that is NULL goes to the workspace."""
     split = {k: Split(f"{one.name}_{k}", part) for k, part in enumerate(one.parts) if is_long(part.program)}
     for chunks in split.values():
         chunks.write(e)
@@ -74,7 +74,7 @@ def _write_code(e: Emitter, one: External) -> None:
 
 
 def _write_places(e: Emitter, one: External) -> None:
-    """a: the arguments. r: the answers; those without entries are no place."""
+    """Writes the tables of addresses: a: inputs; r: outputs."""
     given = [f"arg[{k}] ? arg[{k}] : cd_zeros" for k in range(len(one.inputs))]
     ends = list(accumulate((port.nnz for port in one.outputs), initial=0))
     taken = [f"res[{k}] ? res[{k}] : w + {at}" for k, at in enumerate(ends[:-1])]
@@ -83,7 +83,7 @@ def _write_places(e: Emitter, one: External) -> None:
 
 
 def _answers(one: External) -> int:
-    """Numbers of the workspace that answers may take."""
+    """Numbers of the workspace for outputs that are NULL."""
     return sum(port.nnz for port in one.outputs)
 
 
@@ -93,7 +93,7 @@ def _work(one: External) -> int:
 
 
 def _write_questions(e: Emitter, one: External) -> None:
-    """Sizes, names, sparsities and workspace."""
+    """Writes the functions for sizes, names, sparsities and workspace."""
     name = one.name
     e(f"CD_API int {name}_checkout(void) {{ return 0; }}")
     e(f"CD_API void {name}_release(int mem) {{ (void)mem; }}")
@@ -116,7 +116,7 @@ def _write_questions(e: Emitter, one: External) -> None:
 
 
 def _columns(port: Port) -> list[int]:
-    """Rows, columns, where each column begins, and the row of every entry; dense: a one behind the columns."""
+    """Sparsity in CasADi's format: rows, columns, begin of each column, row of each entry. Dense: rows, columns, 1."""
     if port.nnz == port.rows * port.columns:
         return [port.rows, port.columns, 1]
     begins = [0] * (port.columns + 1)

@@ -1,12 +1,12 @@
-"""What CasADi calls: functions of matrices in compressed columns, made of Programs and of their derivatives.
+"""Functions with CasADi's interface, on matrices in compressed column format, from Programs and their derivatives.
 
 CasADi finds the derivatives of an external function F(i) -> (o) by their names:
 
-    jac_F(i, out_o) -> every d o / d i               first order; out_o are the answers, which are not read
-    adj1_F(i, out_o, adj_o) -> adj_i                 gradients: sum of adj_o times d o / d i
+    jac_F(i, out_o) -> every d o / d i               the Jacobian; out_o are the outputs of F, which are not read
+    adj1_F(i, out_o, adj_o) -> adj_i                 the adjoint: sum of adj_o times d o / d i
     jac_adj1_F(i, out_o, adj_o, out_adj_i) -> ...    its Jacobian: the Hessian of adj_o times o, and d o / d i
 
-so the Hessian of a Lagrangian is exact, with no differences and no third order.
+So the Hessian of a Lagrangian is exact, without finite differences.
 """
 
 from __future__ import annotations
@@ -19,12 +19,12 @@ from math import prod
 from condyle.ir.program import Array, Program
 
 Place = tuple[int, int]
-"""Number of an array, and an entry of it."""
+"""(number of an array, entry)."""
 
 
 @dataclass(frozen=True)
 class Port:
-    """An input or output: entries are its (row, column) that may be other than zero, column by column."""
+    """An input or output. entries: (row, column) of those that can differ from zero, column by column."""
 
     name: str
     rows: int
@@ -42,7 +42,7 @@ class Port:
 
 @dataclass(frozen=True)
 class Part:
-    """A Program: what its inputs read, {(input, entry): (argument, nonzero)}, and (answer, nonzero, node)."""
+    """A Program, with reads {(input, entry): (argument, nonzero)} and writes (output, nonzero, node)."""
 
     program: Program
     reads: Mapping[Place, Place]
@@ -61,7 +61,7 @@ class External:
 
 @dataclass(frozen=True)
 class Shape:
-    """How an array of ours lies in a matrix: a vector is a column, (1, m, n) is (m, n), others are columns."""
+    """An array as a matrix of CasADi: a vector is a column, (1, m, n) is (m, n), all others are columns."""
 
     array: Array
 
@@ -79,7 +79,7 @@ class Shape:
         return divmod(k, self.matrix[1])
 
     def number(self, k: int) -> int:
-        """Its number where columns lie one behind the other: how CasADi makes a column of a matrix."""
+        """The number of entry k counted column by column, as CasADi vectorises a matrix."""
         row, column = self.cell(k)
         return row + column * self.matrix[0]
 
@@ -97,7 +97,7 @@ def _empty(name: str, port: Port) -> Port:
 
 
 def _reads(shapes: Sequence[Shape], ports: Sequence[Port], numbers: Sequence[int]) -> dict[Place, Place]:
-    """What arrays read whose arguments have these numbers."""
+    """The reads of arrays whose arguments have these numbers."""
     return {
         (i, k): (number, port.place[shape.cell(k)])
         for i, (shape, port, number) in enumerate(zip(shapes, ports, numbers, strict=True))
@@ -108,10 +108,7 @@ def _reads(shapes: Sequence[Shape], ports: Sequence[Port], numbers: Sequence[int
 
 @dataclass(frozen=True)
 class Family:
-    """A function and its derivatives, by Programs: the function, `jacobian`, `vjp` and `hessian` of it.
-
-    inputs, outputs: their names.
-    """
+    """A function and its derivatives as Programs. inputs, outputs: names of its arrays."""
 
     name: str
     inputs: tuple[str, ...]
@@ -142,7 +139,7 @@ class Family:
         return [_port(name, *shape.matrix, cell) for name, shape, cell in named]
 
     def externals(self) -> list[External]:
-        """The function, its Jacobian, its adjoint and the Jacobian of that."""
+        """The function, its Jacobian, its adjoint, and the Jacobian of the adjoint."""
         return [self._value(), self._jacobian(), self._adjoint(), self._second()]
 
     def _value(self) -> External:
@@ -153,7 +150,7 @@ class Family:
         return self.value, _reads(self.takes, self.ins, range(len(self.ins))), writes
 
     def _blocks(self) -> list[tuple[int, int, int, int, int]]:
-        """Of every entry of the Jacobian: output, input, row, column, node; matrices are columns."""
+        """(output, input, row, column, node) of every entry of the Jacobian; arrays count as columns."""
         found: list[tuple[int, int, int, int, int]] = []
         for o in self.jacobian.outputs:
             of, by = divmod(o.array, len(self.takes))

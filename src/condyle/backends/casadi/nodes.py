@@ -35,7 +35,7 @@ OPERATIONS = {
     "fnma": "{2} - {0} * {1}",
     "fnms": "-({0} * {1}) - {2}",
 }
-"""How C spells operations on doubles."""
+"""Operations on doubles in C."""
 
 
 def value(part: Part, index: int) -> str:
@@ -48,7 +48,7 @@ def value(part: Part, index: int) -> str:
 
 
 def write_nodes(e: Emitter, part: Part, order: Iterable[int], slots: Mapping[int, int]) -> None:
-    """Nodes in order, each a number t; slots: where in w those lie that other functions compute."""
+    """Writes nodes in order, each as a variable t. slots: index in w of those that other functions compute."""
     nodes, named = part.program.nodes, set[int]()
 
     def bring(index: int) -> None:

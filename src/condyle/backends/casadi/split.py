@@ -1,6 +1,6 @@
-"""A long Program as several C functions: compilers take more than in proportion for one that is long.
+"""A long Program as several C functions, because compile time grows faster than the length of a function.
 
-It is cut as for target "c" (`backends.common.chunks`): values that outlive their function lie in the workspace.
+It is cut as for target "c" (`backends.common.chunks`): values that other functions read are in the workspace.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from condyle.ir.program import Program
 from condyle.text import Emitter
 
 LONGEST = 2000
-"""Operations of one C function; a shorter Program stays whole, since loads and stores between functions take time."""
+"""Most operations of a Program that is not cut, since loads and stores between functions take time."""
 
 
 def is_long(program: Program) -> bool:
@@ -24,13 +24,13 @@ def is_long(program: Program) -> bool:
 
 @lru_cache(maxsize=16)
 def _lowered(program: Program) -> Lowered:
-    """Sines and cosines are operations like any other; inputs are read where they lie."""
+    """The chunks. Sines and cosines are operations like any other; inputs are read from the arguments."""
     angles = range(len(program.nodes))
     return lower(program, CUT, inline=angles, room=Room((0,) * len(program.inputs), 0, 0, 0))
 
 
 def room(program: Program) -> int:
-    """Numbers of the workspace that its values take."""
+    """Numbers of the workspace for its values."""
     return _lowered(program).size
 
 
@@ -47,7 +47,7 @@ class Split:
             self._writes.setdefault(node, []).append((k, i))
 
     def write(self, e: Emitter) -> None:
-        """Each writes the answers that it computes, and what later ones read."""
+        """Writes the functions; each stores the outputs that it computes, and the values that later ones read."""
         head = "const casadi_real *const *a, casadi_real *const *r, casadi_real *w"
         for number, chunk in enumerate(self._chunks):
             with e.block(f"static void {self._name}_{number}({head})\n{{"):
@@ -58,7 +58,7 @@ class Split:
             e("")
 
     def call(self, e: Emitter, first: int) -> None:
-        """All in order; first: where their workspace begins. Then answers that are constants or inputs."""
+        """Writes the calls in order, then outputs that are constants or inputs. first: begin of their workspace."""
         e(*(f"{self._name}_{number}(a, r, w + {first});" for number in range(len(self._chunks))))
         for node, places in self._writes.items():
             if self._part.program.nodes[node][0] in ("const", "input"):

@@ -1,1 +1,1 @@
-"""What targets share: cutting a Program into chunks and placing its values in a tile."""
+"""What targets share: chunks of a Program, storage of its values, exported text and folders."""

@@ -1,8 +1,8 @@
-"""Program -> storage: the operations cut into chunks, every value that outlives its chunk in a slot of the workspace.
+"""Program -> storage: operations are cut into chunks, and a value that is live after its chunk gets a slot.
 
-The workspace is one row of real_v: the packed inputs, a zero, constants that are answers, then the slots, which are
-given out again after the last chunk that reads them. Sines and cosines are taken together, many at a time, as
-soon as the angles are known.
+A chunk is the code of one C function. The workspace is an array of real_v: the packed inputs, a zero, constants that
+are outputs, then slots, which are reused after the last chunk that reads them. Sines and cosines are computed in loops
+over many angles, as soon as the angles are known.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from condyle.passes.uses import needed
 
 @dataclass(frozen=True, slots=True)
 class Cut:
-    """How many operations a chunk has; longer costs compile time, shorter costs loads and stores."""
+    """The number of operations of a chunk: longer chunks cost compile time, shorter ones cost loads and stores."""
 
     shortest: int = 200
     longest: int = 400
@@ -38,7 +38,7 @@ class Chunk:
 
 @dataclass(frozen=True, slots=True)
 class Angle:
-    """An angle and the nodes that are its sine and its cosine, where wanted."""
+    """An angle and the nodes that are its sine and its cosine, None for one that is not used."""
 
     angle: int
     sine: int | None
@@ -47,7 +47,7 @@ class Angle:
 
 @dataclass(frozen=True, slots=True)
 class Angles:
-    """Angles whose sines and cosines are taken in one loop."""
+    """Angles whose sines and cosines are computed in one loop."""
 
     angles: tuple[Angle, ...]
 
@@ -57,10 +57,10 @@ Step: TypeAlias = Chunk | Angles
 
 @dataclass(frozen=True, slots=True)
 class Lowered:
-    """Steps in order, the slot of each value that has one, and where each entry of each output lies.
+    """Steps in order, the slot of each value that has one, and the slot of each entry of each output (tables).
 
-    bases: first slot of each input. zero: a slot that stays zero. spare: a slot nobody reads. size: slots in all.
-    constants: (slot, value) pairs, set once a call.
+    bases: first slot of each input. zero: a slot that is always zero. spare: a slot that is never read. size: the
+    number of slots. constants: (slot, value) pairs, set once for each call.
     """
 
     program: Program
@@ -75,7 +75,7 @@ class Lowered:
 
 
 def angle_slots(low: Lowered, angle: Angle) -> tuple[int, int, int]:
-    """Where an angle lies and where its sine and cosine go."""
+    """The slots of an angle, its sine and its cosine."""
     slots = low.slots
     return (
         slots[angle.angle],
@@ -86,9 +86,10 @@ def angle_slots(low: Lowered, angle: Angle) -> tuple[int, int, int]:
 
 @dataclass(frozen=True, slots=True)
 class Room:
-    """What is taken of the workspace: bases, zero and spare as in `Lowered`; a Program's own slots begin at `first`.
+    """The occupied part of the workspace: bases, zero and spare as in `Lowered`; a Program's own slots begin at
+    `first`.
 
-    fixed: by node, where values go that have a place there already.
+    fixed: {node: slot} for values whose slot is given.
     """
 
     bases: tuple[int, ...]
@@ -99,7 +100,7 @@ class Room:
 
 
 def room_of(inputs: Sequence[Array]) -> Room:
-    """Inputs side by side, then the zero and the spare slot."""
+    """Inputs one after the other, then the zero and the spare slot."""
     ends = list(accumulate((array.size for array in inputs), initial=0))
     return Room(tuple(ends[:-1]), ends[-1], ends[-1] + 1, ends[-1] + 2)
 
@@ -107,8 +108,8 @@ def room_of(inputs: Sequence[Array]) -> Room:
 def lower(program: Program, cut: Cut = CUT, inline: Collection[int] = (), room: Room | None = None) -> Lowered:
     """Storage for a Program; nodes that no output needs are left out.
 
-    inline: angles whose sines and cosines are operations like any other, for a target that takes them itself.
-    room: for a Program that is a part of something; by default the workspace is its own.
+    inline: angles whose sines and cosines are operations like any other, for a target that computes them in line.
+    room: for a Program that shares a workspace; by default it has one of its own.
     """
     live = needed(program)
     steps = _steps(program, live, cut, inline)
@@ -116,7 +117,7 @@ def lower(program: Program, cut: Cut = CUT, inline: Collection[int] = (), room: 
 
 
 def _steps(program: Program, live: Sequence[int], cut: Cut, inline: Collection[int]) -> tuple[Step, ...]:
-    """Before each loop of sines, the operations its angles need; at the end all the others."""
+    """Before each loop of sines the operations that its angles need; at the end all other operations."""
     nodes = program.nodes
     steps: list[Step] = []
     done = [node[0] in ("const", "input") or not live[index] for index, node in enumerate(nodes)]
@@ -132,7 +133,7 @@ def _steps(program: Program, live: Sequence[int], cut: Cut, inline: Collection[i
 
 
 def _levels(nodes: Sequence[Node], live: Sequence[int], inline: Collection[int]) -> list[tuple[Angle, ...]]:
-    """Angles grouped by how many sines or cosines they depend on, one within the other."""
+    """Angles grouped by the nesting depth of the sines and cosines that they depend on."""
     if all(node[0] not in TRIGONOMETRIC or operands(node)[0] in inline for node in nodes):
         return []
     depth: list[int] = []
@@ -155,7 +156,7 @@ def _levels(nodes: Sequence[Node], live: Sequence[int], inline: Collection[int])
 
 
 def _cone(nodes: Sequence[Node], roots: Sequence[int], done: list[bool]) -> list[int]:
-    """What has to be computed for the roots, in order; marks it done."""
+    """The nodes that must be computed for the roots, in order; marks them as done."""
     cone: list[int] = []
     stack = list(roots)
     while stack:
@@ -168,7 +169,7 @@ def _cone(nodes: Sequence[Node], roots: Sequence[int], done: list[bool]) -> list
 
 
 def _cut(nodes: Sequence[Node], order: Sequence[int], cut: Cut) -> list[Step]:
-    """Chunks of `order`, each cut where the fewest values are alive."""
+    """Chunks of `order`, cut where the fewest values are live."""
     if len(order) <= cut.longest:
         return [Chunk(tuple(order))] if order else []
     last: dict[int, int] = {}
@@ -236,7 +237,7 @@ def _angles(steps: Sequence[Step]) -> set[int]:
 
 
 def _scan(nodes: Sequence[Node], steps: Sequence[Step], kept: set[int], slots: dict[int, int], size: int) -> int:
-    """Linear scan over the steps: a slot from the step that computes a value to the last one that reads it."""
+    """Linear-scan allocation: a value has a slot from the step that computes it to the last one that reads it."""
     last: dict[int, int] = {}
     for number, step in enumerate(steps):
         for used in _uses(nodes, step):

@@ -25,7 +25,7 @@ in_step out_step steps every
 
 
 def header(program: Code | Repeated, facts: Facts, numbers: str, abi: int) -> list[str]:
-    """The comment at the top: what this is, from which robot, what goes in and out, what it costs."""
+    """The comment at the top: equation, robot, arguments with shapes and units, number of operations."""
     function = facts.functions.get(program.name)
     lines = [f"/* {program.name}: " + ("a function" if function is None else in_ascii(function.equation))]
     lines.append(f" * robot {facts.fingerprint or '-'}, nq = {facts.nq}, nv = {facts.nv}, {numbers}")
@@ -40,19 +40,19 @@ def header(program: Code | Repeated, facts: Facts, numbers: str, abi: int) -> li
 
 
 def in_ascii(text: str) -> str:
-    """A specification's text as any compiler reads it."""
+    """A specification's text in ASCII, which every compiler accepts."""
     return text.translate({ord("⊕"): "(+)", ord("⊖"): "(-)"}).encode("ascii", "replace").decode("ascii")
 
 
 def body_of(program: Code | Repeated) -> Code:
-    """What is repeated, or all of it."""
+    """The code that is repeated, or the code itself."""
     return program.body if isinstance(program, Repeated) else program
 
 
 def described(program: Code | Repeated, facts: Facts) -> list[tuple[str, str, tuple[int | str, ...], Port | None]]:
-    """Each argument: "in" or "out", its name in C, its shape, what is known of it.
+    """For each argument "in" or "out", its name in C, its shape, and its port.
 
-    The shape begins with "n" where each state has one, then has the steps where they have their own.
+    The shape begins with "n" if each state has a row, then has "steps" or "rows" if each step of a rollout has one.
     """
     function, body = facts.functions.get(program.name), body_of(program)
     held = held_of(body)
@@ -91,7 +91,7 @@ def _operations(program: Code) -> str:
 
 
 def argument_names(arrays: Sequence[Array], way: str) -> list[str]:
-    """Array names as C identifiers; one that cannot be gives way to its position."""
+    """Array names as C identifiers; a name that cannot be one is replaced by its direction and number."""
     plain = [array.name for array in arrays]
     return [
         name

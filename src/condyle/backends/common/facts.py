@@ -1,4 +1,4 @@
-"""What exported text says about its robot, and which words may stand in it."""
+"""The information about a robot that generated code contains, and the names that it may have."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from condyle.specification import Function
 
 NAME = re.compile(r"[a-z][a-z0-9_]*")
 SHORT, LONG = 31, 127
-"""How long a prefix may be, and the name of a function behind it."""
+"""The largest length of a prefix, and of the name of a function after it."""
 BITS = {"float64": 64, "float32": 32}
 """The number types that code computes in."""
 _WORD = re.compile(r"[A-Za-z0-9.+:_-]{0,120}")
@@ -23,10 +23,10 @@ _WORD = re.compile(r"[A-Za-z0-9.+:_-]{0,120}")
 
 @dataclass(frozen=True, slots=True)
 class Facts:
-    """What generated code says about its robot; `name` is the prefix of every exported symbol.
+    """Code-generation info of a robot; `name` is the prefix of every exported symbol.
 
-    functions: by the name of a Program what it computes; nothing is said of others.
-    Raises UnsupportedError for a name that `checked_name` refuses, or for text that could leave a C string.
+    functions: {name of a Program: its specification}, for comments.
+    Raises UnsupportedError for a name that `checked_name` refuses, or for text that could end a C string.
     """
 
     nq: int
@@ -44,7 +44,8 @@ class Facts:
 
 
 def checked_name(name: str, taken: Collection[str] = RESERVED, most: int = SHORT) -> str:
-    """The name itself if generated code of any target, or of those that have these words, may carry it."""
+    """The name itself if it can be a name in generated code. taken: names that are reserved, by default in any
+    target."""
     allowed = f"[a-z][a-z0-9_]{{0,{most - 1}}}"
     fits = isinstance(name, str) and len(name) <= most  # pyright: ignore[reportUnnecessaryIsInstance]
     if not fits or NAME.fullmatch(name) is None:
@@ -59,14 +60,14 @@ def checked_name(name: str, taken: Collection[str] = RESERVED, most: int = SHORT
 
 
 def bits_of(dtype: str) -> int:
-    """The bits of a number type; UnsupportedError for one that code does not compute in."""
+    """The bits of a number type; UnsupportedError for a type that code does not compute in."""
     if dtype not in BITS:
         raise UnsupportedError(f"dtype {dtype!r}: code computes in {' and '.join(BITS)}")
     return BITS[dtype]
 
 
 def packed(values: Sequence[float], bits: int) -> bytes:
-    """Numbers as the machine stores them; UnsupportedError for one that is not finite there."""
+    """Numbers as bytes in memory; UnsupportedError for one that is not finite in this number type."""
     with np.errstate(over="ignore"):
         array = np.array(values, dtype=np.float64 if bits == 64 else np.float32)
     if not np.isfinite(array).all():
@@ -76,10 +77,10 @@ def packed(values: Sequence[float], bits: int) -> bytes:
 
 @dataclass(frozen=True, slots=True)
 class Vectors:
-    """States with known answers: inputs and outputs (n, size) each, and the error allowed.
+    """Test vectors: inputs and outputs, (n, size) each, and the error allowed.
 
-    tolerance: relative to the largest entry of an output. times: of a rollout, how many steps, and every which is kept.
-    coarser: tolerances of single outputs, by their numbers, where more is allowed.
+    tolerance: relative to the largest entry of an output. times: of a rollout (steps, every). coarser: larger
+    tolerances of single outputs, (number of the output, tolerance).
     """
 
     inputs: tuple[NDArray[np.floating], ...]

@@ -1,4 +1,4 @@
-"""How the operations are spelled in C and C++, a row an operation, and functions that are made of others."""
+"""The operations in C and C++, one row for each, and C functions for operations that are expanded."""
 
 from __future__ import annotations
 
@@ -35,12 +35,13 @@ FORMS = {
     "shr": "{at}shr({0})",
     **{op: f"{{at}}{op}({', '.join(f'{{{k}}}' for k in range(ARITY[op]))})" for op in ELEMENTARY},
 }
-"""`at` stands before the names of functions of ours, which a support file or `write_functions` defines."""
+"""`at` is the prefix of our own functions, which a support file or `write_functions` defines."""
 
 
 @dataclass(frozen=True, slots=True)
 class Dialect:
-    """one: the number 1. sqrt: the square root's name. at: see FORMS. vector: one number in every lane."""
+    """one: the number 1. sqrt: name of the square root. at: see FORMS. vector: a vector with one number in all
+    lanes."""
 
     one: str
     sqrt: str
@@ -48,21 +49,21 @@ class Dialect:
     vector: str = "{0}"
 
     def spell(self, op: str, texts: Sequence[str], constants: Collection[int] = ()) -> str:
-        """The operation on operands; `constants` says which of them are numbers."""
+        """The operation on operands as text; `constants`: which of them are numbers, not vectors."""
         if FORMS[op].startswith("{at}") or len(constants) == len(texts):  # two numbers make a number, not a vector
             texts = [self.vector.format(text) if k in constants else text for k, text in enumerate(texts)]
         return FORMS[op].format(*texts, one=self.one, sqrt=self.sqrt, at=self.at)
 
 
 def beyond(ops: Collection[str]) -> bool:
-    """Whether any of these operations takes functions of ours."""
+    """Whether any of these operations uses our own functions."""
     return any(FORMS.get(op, "").startswith("{at}") for op in ops)
 
 
 def write_functions(
     e: Emitter, ops: Collection[str], bits: int, head: str, dialect: Dialect, literal: Callable[[float], str]
 ) -> None:
-    """Those of these operations that are made of others, each as a function; head: what stands before its name."""
+    """Writes a function for each of these operations that is expanded into others. head: the text before its name."""
     number = head.split()[-1]
     for op in ELEMENTARY:
         if op in ops:

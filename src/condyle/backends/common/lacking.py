@@ -1,4 +1,4 @@
-"""What is said about an operation that a target has no row for."""
+"""The error for operations that a target does not have."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ EVERYTHING = ("numpy", "cpu", "c", "cuda")
 
 
 def lacks(program: Program, has: Collection[str]) -> list[str]:
-    """Operations of the Program that are not among those of a target."""
+    """Operations of the Program that a target does not have."""
     return sorted({node[0] for node in program.nodes} - LEAVES - set(has))
 
 

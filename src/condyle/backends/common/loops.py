@@ -1,8 +1,8 @@
-"""Where everything of rolled sweeps lies in the workspace, in slots.
+"""The layout of loops over joints in the workspace, in slots.
 
-What steps of one joint leave for later loops stands in one block a joint. The last loop that reads an entry gives its
-place out again, one joint further on, because that joint has read its own. What goes from joint to joint within one
-sweep stands in few rows, used in turn: on a chain two.
+Values of a joint that later loops read are in the joint's block. The last loop that reads an entry frees its slot; new
+values of that loop use it one joint further on, where the entry has been read already. Values that go from joint to
+joint within one sweep are in a few rows that are reused: two on a chain.
 """
 
 from __future__ import annotations
@@ -18,22 +18,23 @@ Entry = tuple[str, int]
 
 
 class Bank(NamedTuple):
-    """A run of slots that a step sees: whose, and which.
+    """A storage region that a step reads or writes; each joint's part has its own first slot.
 
-    kind: block, passing or carry (of the joint itself or, with `of_parent`, of its parent), input, output, column,
-    row or diagonal; name: the port or matrix.
+    kind: block, passing or carry (of the joint or, with `of_parent`, of its parent), input, output, column, row or
+    diagonal. name: the port or matrix.
     """
 
     kind: str
     name: str = ""
     of_parent: bool = False
     further: int = 0
-    """how many joints further on the block stands"""
+    """number of joints that the block is further on"""
 
 
 @dataclass(frozen=True)
 class Layout:
-    """First slots, and the place of each entry in a joint's block (and whose block) or in a row that is passed on."""
+    """First slots of regions (bases), and the offset of each entry: in a block, with the number of joints further on
+    (kept), or in a row that is passed from joint to joint (passed)."""
 
     rolled: Rolled
     bases: Mapping[Bank, int]
@@ -48,7 +49,7 @@ class Layout:
     size: int
 
     def read(self, ref: Ref, entry: int) -> tuple[Bank, int]:
-        """The bank that an entry of a reference stands in, and where in it."""
+        """The region of an entry of a reference, and its offset in it."""
         nv = self.rolled.nv
         if ref.space in ("here", "parent"):
             place, of_parent = (ref.name, entry), ref.space == "parent"
@@ -60,7 +61,7 @@ class Layout:
         return Bank(ref.space, ref.name), step * entry
 
     def written(self, ref: Ref, entry: int) -> tuple[Bank, int] | None:
-        """The same for an entry that a step writes; None where nobody reads it. What is carried goes to the parent."""
+        """The same for an entry that a step writes; None where no step reads it. Carried values go to the parent."""
         if (
             ref.space in ("here", "parent")
             and (ref.name, entry) not in self.kept
@@ -71,7 +72,7 @@ class Layout:
         return bank._replace(of_parent=True) if bank.kind == "carry" else bank, offset
 
     def start(self, bank: Bank, i: int) -> int:
-        """The first slot of joint i's bank, in column 0."""
+        """The first slot of joint i's part of a region, in column 0."""
         rolled = self.rolled
         joint = rolled.joints[i]
         base = self.bases[bank._replace(of_parent=False, further=0)]
@@ -82,7 +83,7 @@ class Layout:
             return base + self.passing_rows[j] * self.passing_width
         if bank.kind == "input":
             return base + max(rolled.offset(joint, bank.name), 0)
-        if bank.kind == "carry":  # joints of even and odd depth in turn, so that a step reads one and writes the other
+        if bank.kind == "carry":  # one for even depths, one for odd ones: a step reads one and writes the other
             return base + (self.depths[i] + bank.of_parent) % 2 * self.carry
         steps = {"column": rolled.nv, "diagonal": rolled.nv + 1}
         return base + joint.v * steps.get(bank.kind, 1)
@@ -101,20 +102,20 @@ class Layout:
         return tables
 
     def to_clear(self) -> list[int]:
-        """Slots that loops read and that must be zero before each run, because no walk comes there."""
+        """Slots that loops read and that must be zero before each run, because no walk writes them."""
         rolled = self.rolled
         read = {ref.name for _, body in bodies(rolled.loops) for _, step in steps(body) for ref in step.reads}
         names = [name for name in rolled.matrices if name in read and self._touched(name, Walk)]
         return [self.bases[Bank("matrix", name)] + k for name in names for k in self._unrelated()]
 
     def of_walk(self, walk: Walk) -> list[int]:
-        """Slots that must be zero before a walk, because it does not come to every joint."""
+        """Slots that must be zero before a walk, because it does not reach every joint."""
         entries = sorted(entry for entry in self.kept if entry[0] in walk.clears)
         places = [self.read(Ref("here", name), k) for name, k in entries]
         return [self.start(bank, i) + at for i in range(len(self.rolled.joints)) for bank, at in places]
 
     def _touched(self, matrix: str, by: type[Sweep | Walk]) -> bool:
-        """Whether loops of this type write to a matrix beside its diagonal."""
+        """Whether loops of this type write entries of a matrix off its diagonal."""
         return any(
             Ref(space, matrix) in step.writes
             for _, body in bodies(self.rolled.loops)
@@ -124,7 +125,7 @@ class Layout:
         )
 
     def _unrelated(self) -> list[int]:
-        """Entries of a matrix whose coordinates are not on one way to the root."""
+        """Entries of a matrix whose two joints are not on one path to the root."""
         rolled = self.rolled
         if not rolled.branches():
             return []
@@ -138,7 +139,7 @@ class Layout:
 
 
 def layout(rolled: Rolled, front: int = 0) -> Layout:
-    """Places for everything, behind `front` slots that the target keeps for itself."""
+    """The layout, after `front` slots that the target uses itself."""
     passed = _passed(rolled)
     kept, block = _kept(rolled, set(passed))
     rows = _rows(rolled)
@@ -170,7 +171,7 @@ def layout(rolled: Rolled, front: int = 0) -> Layout:
 
 
 def _passed(rolled: Rolled) -> dict[Entry, int]:
-    """Entries that live within one sweep, on the way from joint to joint; each sweep has the rows for itself."""
+    """Offsets of entries that are live within one sweep only, from joint to joint; all sweeps use the same rows."""
     readers: dict[Entry, set[int]] = {}
     on_the_way: dict[Entry, int] = {}
     for number, (_, body) in enumerate(bodies(rolled.loops)):
@@ -193,7 +194,7 @@ def _passed(rolled: Rolled) -> dict[Entry, int]:
 
 
 def _kept(rolled: Rolled, passed: set[Entry]) -> tuple[dict[Entry, tuple[int, int]], int]:
-    """Places in a joint's block, how many joints further on, and the block's width."""
+    """{entry: (offset in a block, number of joints further on)}, and the width of a block."""
     born, last, of_parent = _lives(rolled)
     places: dict[Entry, tuple[int, int]] = {}
     free: list[tuple[int, int]] = []
@@ -214,7 +215,8 @@ def _kept(rolled: Rolled, passed: set[Entry]) -> tuple[dict[Entry, tuple[int, in
 
 
 def _lives(rolled: Rolled) -> tuple[dict[Entry, int], dict[Entry, int], set[tuple[Entry, int]]]:
-    """For each entry the loop that writes it first, the one that reads it last, and which loops read the parent's."""
+    """For each entry the loop that writes it first, the loop that reads it last; and (entry, loop) of reads of the
+    parent's."""
     born: dict[Entry, int] = {}
     last: dict[Entry, int] = {}
     of_parent: set[tuple[Entry, int]] = set()
@@ -232,7 +234,7 @@ def _lives(rolled: Rolled) -> tuple[dict[Entry, int], dict[Entry, int], set[tupl
 
 
 def _rows(rolled: Rolled) -> tuple[int, ...]:
-    """A row for each joint, its own until its last child had it."""
+    """The row of each joint, which is free again after its last child."""
     last = list(range(len(rolled.joints)))
     for i, joint in enumerate(rolled.joints):
         if joint.parent >= 0:

@@ -1,8 +1,8 @@
-"""Linear orders of the operations of a Program: which one is good depends on the robot, so several are made.
+"""Linear orders of the operations of a Program. Several are tried, because the best one depends on the robot.
 
-trace: as the algorithm ran, body by body. Depth first: what one output needs, right before it; values die young. Which
-output goes first decides what is still near when it is wanted again: from the tips of the limbs, what they need is gone
-before the trunk's turn.
+trace: the order in which the algorithm ran, body by body. The others are depth first: the operations that an output
+needs come right before it, so live ranges are short. They differ in the order of the outputs. With the leaves first,
+values that only a branch needs are dead before the trunk is computed.
 """
 
 from __future__ import annotations
@@ -14,13 +14,13 @@ from condyle.ir.program import Output, Program, operands
 Key = Callable[[int, int, int], tuple[int, ...]]
 
 KEYS: dict[str, Key] = {
-    # (row, column, array): small matrices of one function are finished side by side
+    # (row, column, array): several matrices of one function are computed together
     "rows": lambda row, column, array: (row, column, array),
     "columns": lambda row, column, array: (column, row, array),
     "leaves": lambda row, column, array: (-max(row, column), -row, -column, array),
     "tips": lambda row, column, array: (-column, -row, array),
     "arrays": lambda row, column, array: (array, -column, -row),
-    # what the columns of a block share stays near, and so do the columns of a factor
+    # values shared by the columns of a block, and by the columns of a factor, stay live for a short time
     "blocks": lambda row, column, array: (-(column // BLOCK), -row, -column, array),
 }
 TRACE = "trace"
@@ -32,7 +32,7 @@ def orders(
 ) -> Iterator[tuple[str, list[int]]]:
     """The trace, then these orders of `nodes`, each with its name and none twice.
 
-    roots: the nodes that something outside needs. nodes come in trace order.
+    roots: the nodes that are used outside of `nodes`. nodes: in trace order.
     """
     yield TRACE, list(nodes)
     needs = _needs(program, nodes)
@@ -45,7 +45,7 @@ def orders(
 
 
 def by_key(program: Program, roots: Sequence[int], name: str) -> list[int]:
-    """Roots by the first entry they are; what is no output comes first."""
+    """Roots in the order of the first output entry that each is; those that are no output come first."""
     key = KEYS[name]
     ranks: dict[int, tuple[int, ...]] = {}
     for output in program.outputs:
@@ -62,7 +62,7 @@ def _position(program: Program, output: Output) -> tuple[int, int, int]:
 
 
 def _needs(program: Program, nodes: Sequence[int]) -> dict[int, list[int]]:
-    """Of each node the operands that are among the nodes, the one traced first last."""
+    """For each node its operands among the nodes, in reverse trace order."""
     inside = bytearray(len(program.nodes))
     for node in nodes:
         inside[node] = True
@@ -72,7 +72,7 @@ def _needs(program: Program, nodes: Sequence[int]) -> dict[int, list[int]]:
 
 
 def reached(roots: Iterable[int], needs: Callable[[int], Iterable[int]]) -> set[int]:
-    """The roots, what they need, what that needs, and so on."""
+    """The roots and all nodes that they need, directly or not."""
     found, waiting = set[int](), list(roots)
     while waiting:
         node = waiting.pop()
@@ -90,7 +90,7 @@ def depth_first(needs: Mapping[int, Sequence[int]], roots: Sequence[int]) -> lis
         stack = [root]
         while stack:
             node = stack.pop()
-            if node < 0:  # all that ~node needs stands before it
+            if node < 0:  # all operands of ~node are in the order already
                 order.append(~node)
             elif not done[node]:
                 done[node] = True

@@ -1,7 +1,7 @@
-"""The files of an exported folder: an export replaces what an export wrote, while it is unchanged, and nothing else.
+"""The files of an exported folder: an export replaces files of an earlier export that are unchanged, and no others.
 
-A manifest in the folder holds the sha256 of each file that was written. While files are replaced it holds the old and
-the new ones, so that an export that is cut off anywhere can be done again.
+A manifest in the folder has the sha256 of each file that was written. While files are replaced it has the old and the
+new ones, so that an export that is interrupted at any point can be repeated.
 """
 
 from __future__ import annotations
@@ -32,7 +32,8 @@ _SHOWN = 5
 
 @dataclass(frozen=True)
 class Manifest:
-    """files: name -> sha256; replacing: of an export that was cut off; rewritten: names that any content may have."""
+    """files: {name: sha256}. replacing: those of an interrupted export. rewritten: names of files that may have any
+    content."""
 
     files: Mapping[str, str] = field(default_factory=dict[str, str])
     replacing: Mapping[str, str] = field(default_factory=dict[str, str])
@@ -44,7 +45,7 @@ class Manifest:
 
 
 def write_owned(out: Path, texts: Mapping[str, str], rewritten: Collection[str] = ()) -> list[Path]:
-    """Writes the files, by name, into the folder, which is made; the paths, the manifest among them.
+    """Writes the files, {name: text}, into the folder, which is created; gives the paths, with the manifest.
 
     rewritten: those that the project itself changes. Each file is replaced in one step.
     UnsupportedError, before anything is written, where `check_owned` says so.
@@ -61,7 +62,8 @@ def write_owned(out: Path, texts: Mapping[str, str], rewritten: Collection[str] 
 
 
 def check_owned(out: Path, names: Collection[str]) -> None:
-    """UnsupportedError that names the files in the way which no export wrote, or which were changed since, or links."""
+    """UnsupportedError for existing files of these names that no export wrote, that were changed since, or are
+    links."""
     if not out.is_dir():
         return
     known = _read(out)
@@ -83,7 +85,7 @@ def _described(path: Path, known: Manifest) -> str:
 
 
 def _unchanged(out: Path, known: Manifest) -> dict[str, str]:
-    """The files of the manifest that are there as they were written (or may be rewritten), and their sha256."""
+    """{name: sha256} of files of the manifest that are unchanged (or may have any content)."""
     found: dict[str, str] = {}
     for name in {*known.files, *known.replacing}:
         if _regular(out / name):
@@ -94,7 +96,7 @@ def _unchanged(out: Path, known: Manifest) -> dict[str, str]:
 
 
 def _read(out: Path) -> Manifest:
-    """The manifest of the folder, an empty one where there is none; UnsupportedError for what is none of ours."""
+    """The manifest of the folder, an empty one where there is none; UnsupportedError for a file that is no manifest."""
     path = out / MANIFEST
     if not os.path.lexists(path):
         return Manifest()
@@ -131,7 +133,7 @@ def _is(pattern: re.Pattern[str], word: object) -> bool:
 
 
 def _regular(path: Path) -> bool:
-    """A file itself: no link, no folder, nothing that could wait for ever."""
+    """Whether it is a regular file: no link, no folder, no pipe or device that could block."""
     try:
         return stat.S_ISREG(path.lstat().st_mode)
     except OSError:

@@ -1,4 +1,4 @@
-"""What makes an exported project a package that others find: CMake's `find_package` and pkg-config."""
+"""The package of an exported project: for CMake's `find_package` and for pkg-config."""
 
 from __future__ import annotations
 
@@ -6,12 +6,13 @@ from condyle.text import Emitter
 
 
 def library_of(name: str) -> str:
-    """The CMake target of a robot; its other name, in a build and after an installation, is NAME::NAME."""
+    """The CMake target of a robot; its alias, in a build and after an installation, is NAME::NAME."""
     return f"condyle_{name}"
 
 
 def write_library(e: Emitter, name: str, abi: int, language: str, kind: str) -> None:
-    """The project and its library, whose header is in this folder, or where it is installed. kind: and its sources."""
+    """Writes the project and its library, with the include paths of a build and of an installation. kind: the library's
+    type and sources."""
     library = library_of(name)
     e("cmake_minimum_required(VERSION 3.18)", f"project({library} VERSION {abi} LANGUAGES {language})")
     e("include(GNUInstallDirs)", "", f"add_library({library} {kind})", f"add_library({name}::{name} ALIAS {library})")

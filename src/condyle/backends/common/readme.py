@@ -1,4 +1,4 @@
-"""What the README of an export says about its robot: which joint is which number."""
+"""The part of an export's README about its robot: the order of its joints."""
 
 from __future__ import annotations
 
@@ -12,9 +12,9 @@ _PLAIN = re.compile(r"[A-Za-z][A-Za-z0-9_]{0,63}")
 
 
 class Coordinates(NamedTuple):
-    """A joint by name (any text of a model file), its type (a word of ours), and where it stands in q and v.
+    """A joint: its name (any text of a model file), its type (one of our own words), and its entries of q and v.
 
-    follows: the joint whose numbers move a mimic joint, which has none of its own.
+    follows: for a mimic joint, which has no entries of its own, the joint that it follows.
     """
 
     name: str
@@ -25,7 +25,7 @@ class Coordinates(NamedTuple):
 
 
 def birth(facts: Facts) -> str:
-    """Who wrote this, from which robot."""
+    """The line that names the version of Condyle and the robot."""
     return f"Written by Condyle {facts.version or '-'} from robot `{facts.fingerprint or '-'}`."
 
 
@@ -36,7 +36,7 @@ def order(joints: Sequence[Coordinates]) -> str:
 
 
 def plain(name: str) -> str:
-    """A name where it is a plain word; no other text of a model file enters a page, which might be shown as HTML."""
+    """The name if it is a plain word. No other text of a model file is written, because a page may be shown as HTML."""
     return f"`{name}`" if _PLAIN.fullmatch(name) else "(see `robot.json`)"
 
 

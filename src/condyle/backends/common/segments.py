@@ -1,4 +1,4 @@
-"""Where everything of segments lies in the workspace: arrays and the Programs' own slots, which are given out again."""
+"""The layout of segments in the workspace: arrays, and the Programs' own slots, which are reused."""
 
 from __future__ import annotations
 
@@ -12,13 +12,13 @@ from condyle.ir.segments import Product, Segmented, reads
 
 FOREVER = 1 << 40
 AT_ONCE = {1: 8, 2: 4, 3: 4}
-"""Of a product, by the number of columns: lines that are taken together (c/support/product.h)."""
+"""{number of columns of a block: number of lines}, for products (c/support/product.h)."""
 
 
 class Copy(NamedTuple):
-    """Slots of a Program's answers, and where they go: an array side by side, where they are not already.
+    """Slots of a Program's outputs, and the slots of an array that they are copied to, without those already in place.
 
-    cleared: slots of the array that are zero from the start, as nothing else comes there.
+    cleared: slots of the array that are set to zero.
     """
 
     slots: tuple[int, ...]
@@ -27,7 +27,7 @@ class Copy(NamedTuple):
 
 
 class Span(NamedTuple):
-    """Slots first .. end - 1, taken until segment number `last` is done."""
+    """Slots first .. end - 1, occupied until segment number `last` is done."""
 
     first: int
     end: int
@@ -35,10 +35,10 @@ class Span(NamedTuple):
 
 
 class Workspace:
-    """The workspace, segment by segment: `room` before a Program, `programmed` behind it, `multiplied` at a product.
+    """The workspace, segment by segment: `room` before a Program, `programmed` after it, `multiplied` at a product.
 
-    The function's inputs, the zero and the spare slot stay. bases: the first slot of each array by name. size: slots
-    in all.
+    The function's inputs, the zero and the spare slot are permanent. bases: {array: its first slot}. size: the number
+    of slots.
     """
 
     def __init__(self, code: Segmented) -> None:
@@ -58,18 +58,19 @@ class Workspace:
 
     @property
     def tables(self) -> tuple[tuple[int, ...], ...]:
-        """Of each answer the slot of every entry."""
+        """For each output the slot of every entry."""
         return tuple(self._tables[array.name] for array in self._arrays)
 
     def room(self, program: Program) -> Room:
-        """Room for a Program: places for its answers that are operands, its own slots behind all that is taken."""
+        """Room for a Program: slots for its outputs that are operands of products; its own slots after all occupied
+        ones."""
         given, fixed = _given(program), dict[int, int]()
         shown = {node for array in program.arrays if array.name in self._answers for node in given[array.name].values()}
         for array in program.arrays:
             if self._is_operand(array.name):
                 nodes = given[array.name]
                 self._kept[array.name] = kept = self._written(array, nodes)
-                if array.name in self._lefts and len(kept) < array.size:  # behind all that was ever taken, and for good
+                if array.name in self._lefts and len(kept) < array.size:  # new slots, for ever
                     self.bases[array.name] = self.size
                     self._take(Span(self.size, self.size + array.size, FOREVER))
                 else:
@@ -78,12 +79,12 @@ class Workspace:
                     if k in nodes and nodes[k] not in shown and program.nodes[nodes[k]][0] not in LEAVES:
                         fixed.setdefault(nodes[k], self.bases[array.name] + k)
         constant = any(program.nodes[output.node][0] == "const" for output in program.outputs)
-        # constants that are answers are written once a call, before all segments: where nothing was ever taken
+        # constants that are outputs are set once for each call, before all segments: so in new slots
         first = self.size if constant else max(span.end for span in self._spans)
         return Room(tuple(self.bases[array.name] for array in program.inputs), self.zero, self.spare, first, fixed)
 
     def programmed(self, low: Lowered, first: int, end: int) -> list[Copy]:
-        """The Program was given slots first .. end - 1; copies that make arrays of its answers."""
+        """Marks slots first .. end - 1 as the Program's; the copies that put its outputs into arrays."""
         given = list(zip(low.program.arrays, low.tables, strict=True))
         stays = any(array.name in self._answers for array, _ in given)
         fixed = 1 + max((slot for slot, _ in low.constants), default=first - 1)
@@ -95,7 +96,7 @@ class Workspace:
         return [copy for copy in copies if copy.to or copy.cleared]
 
     def multiplied(self, product: Product) -> int:
-        """The first slot of the result."""
+        """Allocates the result of a product; its first slot."""
         self._place(product.array)
         base = self.bases[product.result]
         self._tables[product.result] = tuple(range(base, base + product.array.size))
@@ -106,21 +107,21 @@ class Workspace:
         return name in self._lefts or name in self._rights or name in self._programs
 
     def _written(self, array: Array, nodes: Mapping[int, int]) -> Sequence[int]:
-        """Entries of an operand that have to be there; the others are not read, or zero from the start."""
+        """The entries of an operand that must be written; the others are not read, or are zero."""
         name = array.name
         if name in self._programs or (name in self._lefts and name in self._rights):
             return range(array.size)
         return sorted(self._rights.get(name, nodes))
 
     def _copied(self, array: Array, table: Sequence[int]) -> Copy:
-        """What is not in its place yet: entries that are equal, numbers, parts of other arrays."""
+        """The copies for entries that are not in place: entries that share a node, constants, parts of other arrays."""
         base, kept = self.bases[array.name], self._kept[array.name]
         zeros = sorted(set(range(array.size)) - set(kept)) if array.name in self._lefts else []
         moved = [k for k in kept if table[k] != base + k]
         return Copy(tuple(table[k] for k in moved), tuple(base + k for k in moved), tuple(base + k for k in zeros))
 
     def _place(self, array: Array) -> None:
-        """The first place that is free."""
+        """Allocates the first free slots."""
         first = 0
         for span in sorted(self._spans):
             if first + array.size <= span.first:
@@ -134,13 +135,13 @@ class Workspace:
         self.size = max(self.size, span.end)
 
     def _done(self) -> None:
-        """What no later segment reads is free."""
+        """Frees slots that no later segment reads."""
         self._spans = [span for span in self._spans if span.last > self._number]
         self._number += 1
 
 
 def _given(program: Program) -> dict[str, dict[int, int]]:
-    """By array the node of every entry that is not zero."""
+    """{array: {entry: node}}, without entries that are zero."""
     found: dict[str, dict[int, int]] = {array.name: {} for array in program.arrays}
     for output in program.outputs:
         found[program.arrays[output.array].name][output.index] = output.node
@@ -148,7 +149,7 @@ def _given(program: Program) -> dict[str, dict[int, int]]:
 
 
 def _last_readers(code: Segmented, answers: set[str]) -> dict[str, int]:
-    """The number of the last segment that reads each array; answers, and what they may be entries of, stay."""
+    """{array: the last segment that reads it}; FOREVER for outputs and for inputs of Programs that write outputs."""
     last = dict.fromkeys(answers, FOREVER)
     for number, segment in enumerate(code.segments):
         stays = isinstance(segment, Program) and any(array.name in answers for array in segment.arrays)
@@ -158,14 +159,14 @@ def _last_readers(code: Segmented, answers: set[str]) -> dict[str, int]:
 
 
 def own_inputs(code: Segmented, program: Program) -> set[int]:
-    """Inputs of a Program that nothing else reads, by number."""
+    """Numbers of the inputs of a Program that no other segment reads."""
     others = {name for other in code.segments if other is not program for name in reads(other)}
     others |= {array.name for array in code.arrays}
     return {k for k, array in enumerate(program.inputs) if array.name not in others}
 
 
 def on_the_left(code: Segmented) -> frozenset[str]:
-    """What is held and read by products alone, on the left."""
+    """Held inputs that are read only as left operands of products."""
     others = {array.name for program in code.programs for array in program.inputs}
     return code.held - others - {product.right.array for product in code.products}
 

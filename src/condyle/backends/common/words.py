@@ -1,4 +1,4 @@
-"""Names that no export may carry: words of C, C++, CUDA and Verilog, and what their libraries and tools take."""
+"""Reserved names: keywords of C, C++, CUDA and Verilog, and names of their libraries and tools."""
 
 from __future__ import annotations
 
@@ -66,8 +66,8 @@ _VECTORS = [f"{kind}{n}" for kind in _KINDS.split() for n in (1, 2, 3, 4)]
 _MAKERS = [f"make_{vector}" for vector in _VECTORS]
 
 IN_C = frozenset([*" ".join((_C, _CPP, _MATHS, _FLOATS, _LIBRARY, _TOOLS)).split(), *_VECTORS, *_MAKERS])
-"""What C, C++ and CUDA have a name for."""
+"""Names that C, C++ and CUDA reserve."""
 RESERVED = IN_C | frozenset(_VERILOG.split())
-"""One table for all targets, so that what is exported to one can be exported to every other."""
+"""One table for all targets, so that a name that one target accepts is accepted by all."""
 OWN = "fx_"
-"""What our own modules begin with."""
+"""The prefix of our own Verilog modules."""

@@ -1,1 +1,1 @@
-"""The processor target: machine code written by us, one SIMD lane a state, without a compiler on the user's machine."""
+"""The processor target: machine code with a state in each SIMD lane, without a compiler on the user's machine."""

@@ -1,5 +1,5 @@
-/* Register allocation on a linear order (Belady 1966). tests/backends/cpu/plain_allocate.py does the same in Python, step by
- * step and with the same names; a test holds the two together, instruction by instruction. */
+/* Register allocation on a linear order (Belady 1966). tests/backends/cpu/plain_allocate.py is the same
+ * algorithm in Python, with the same names; a test compares the two, instruction by instruction. */
 #include "_allocate_registers.h"
 
 static int binary(Allocator *s, int64_t time, const Operation *op)
@@ -38,7 +38,7 @@ static uint64_t registers_of(const Allocator *s, const Operation *op)
     return found;
 }
 
-/* The first of those wanted last; -1 of none. */
+/* The value whose next use is latest, the first of several; -1 if there are no values. */
 static int64_t wanted_last(const Allocator *s, const int64_t *values, int count)
 {
     int64_t chosen = -1;
@@ -50,7 +50,7 @@ static int64_t wanted_last(const Allocator *s, const int64_t *values, int count)
     return chosen;
 }
 
-/* The operand that the result replaces, and its register: one that dies, one just loaded, or a copy. */
+/* The operand that the result overwrites, and its register: one without later uses, one just loaded, or a copy. */
 static int64_t overwritten(Allocator *s, int64_t time, const Operation *op, const int64_t *loads, int n_loads, int *to)
 {
     const int64_t a = op->values[0], b = op->values[1], c = op->values[2], dying[3] = {c, a, b};
@@ -73,7 +73,7 @@ static int64_t overwritten(Allocator *s, int64_t time, const Operation *op, cons
         }
     }
     value = wanted_last(s, clean, n_clean);
-    if (value >= 0 && next_use(s, value) - time >= s->far) { /* its home serves the next use, and a copy is saved */
+    if (value >= 0 && next_use(s, value) - time >= s->far) { /* the next use reads it from its home, without a copy */
         *to = s->where[value];
         return value;
     }
@@ -89,7 +89,7 @@ static int64_t overwritten(Allocator *s, int64_t time, const Operation *op, cons
     return value;
 }
 
-/* Which of the three forms it is, by what is overwritten and what is read from memory. */
+/* Chooses form 132, 213 or 231 by the operand that is overwritten and the one that is read from memory. */
 static void emit_form(Allocator *s, const Operation *op, int64_t over, int to, int64_t memory)
 {
     PyObject *const *const form = op->row->instructions;

@@ -1,4 +1,4 @@
-/* What _allocate.c is given and gives back. */
+/* Arguments and results of _allocate.c. */
 #include "../../runtime/module.h"
 
 /* One row: its name, and (instructions, form, operands, swaps, ...). */
@@ -79,7 +79,7 @@ static int read_node(const Allocator *s, Operation *op, PyObject *node, int64_t 
     return 0;
 }
 
-/* The home of a value that is a constant, where it has none yet. */
+/* Gives a constant a home if it has none yet. */
 static int find_constant(Allocator *s, PyObject *nodes, int64_t value, PyObject *number)
 {
     const int64_t one = s->n - 2;
@@ -182,13 +182,13 @@ static PyObject *instructions(const Allocator *s, PyTypeObject *type)
         PyTuple_SET_ITEM(one, 2, a);
         PyTuple_SET_ITEM(one, 3, b);
         PyTuple_SET_ITEM(one, 4, c);
-        PyObject_GC_UnTrack(one); /* a word and numbers: nothing for the collector, which would look through all of them */
+        PyObject_GC_UnTrack(one); /* it has a name and numbers only, no cycles: this saves the collector's time */
         PyList_SET_ITEM(list, k, one);
     }
     return list;
 }
 
-/* Memory for everything whose size is known; one block for the numbers. */
+/* Allocates all memory of known size; one block for the numbers. */
 static int reserve(Allocator *s, int64_t *numbers)
 {
     const int64_t n = s->n;

@@ -1,4 +1,4 @@
-/* Values, registers and slots, and what moves between them. */
+/* Values, registers and slots, and moves between them. */
 #define PY_SSIZE_T_CLEAN
 #include <Python.h>
 
@@ -43,7 +43,7 @@ typedef struct {
     int64_t *order;
     Py_ssize_t length;
     int64_t held[MOST_REGISTERS];
-    uint64_t entered[MOST_REGISTERS], entries; /* when a register was given its value: the earlier one wins a tie */
+    uint64_t entered[MOST_REGISTERS], entries; /* when each register got its value: of equals the earlier one is chosen */
     int free[MOST_REGISTERS], n_free, registers;
     int64_t *spare, n_spare, size, far;
     double dirty;
@@ -83,8 +83,8 @@ static void emit(Allocator *s, PyObject *op, int64_t to, int64_t a, int64_t b)
     emit_four(s, op, to, a, b, 0);
 }
 
-/* The register whose value is wanted last, of those not pinned; one that must be stored first counts as wanted sooner. -1:
- * all are pinned. */
+/* Of the registers not pinned, the one whose value has the latest next use; a value that must be stored first counts as
+ * used sooner. -1: all are pinned. */
 static int victim(const Allocator *s, int64_t time, uint64_t pinned)
 {
     double best = -1.0;
@@ -197,7 +197,7 @@ static int64_t place(const Allocator *s, int64_t value)
     return s->where[value] >= 0 ? s->where[value] : s->home[value];
 }
 
-/* A register if the value is in one or will be wanted soon, else its home. */
+/* The value's register, loaded if the next use is soon; else its home. */
 static int64_t operand(Allocator *s, int64_t time, int64_t value, uint64_t pinned)
 {
     if (s->where[value] < 0 && is_near(s, time, value, pinned)) {
@@ -206,7 +206,7 @@ static int64_t operand(Allocator *s, int64_t time, int64_t value, uint64_t pinne
     return place(s, value);
 }
 
-/* Registers of values that nobody wants any more. */
+/* Frees the registers of operands without later uses. */
 static void release(Allocator *s, const Operation *op)
 {
     for (int k = 0; k < op->count; k++) {
@@ -219,7 +219,7 @@ static void release(Allocator *s, const Operation *op)
     }
 }
 
-/* Their spill slots, once the operation has read them. */
+/* Frees their spill slots, after the operation has read them. */
 static void release_slots(Allocator *s, const Operation *op)
 {
     for (int k = 0; k < op->count; k++) {

@@ -1,5 +1,5 @@
-/* Within a window of the order, what is ready goes first. tests/backends/cpu/plain_schedule.py does the same in Python, step
- * by step; a test holds the two together. */
+/* List scheduling: within a window of the order, the operation that is ready first is next.
+ * tests/backends/cpu/plain_schedule.py is the same algorithm in Python; a test compares the two. */
 #include <string.h>
 
 typedef struct {
@@ -7,7 +7,7 @@ typedef struct {
     int32_t place;
 } Entry;
 
-/* A heap: the one that is ready first, of several the first in the order. */
+/* A heap: its top is the operation that is ready first, of several the first in the order. */
 typedef struct {
     Entry *at;
     int32_t count;
@@ -43,7 +43,7 @@ static Entry pop(Heap *heap)
     return first;
 }
 
-/* Operations by their place in the order. first, user: who uses each; missing: operands that are not there yet. */
+/* Operations by their place in the order. first, user: the users of each; missing: number of operands not yet computed. */
 typedef struct {
     int32_t length;
     int32_t *first, *user, *missing, *place;
@@ -52,7 +52,7 @@ typedef struct {
     Heap now, later;
 } Queue;
 
-/* The place of operand i of a node, where it stands in the order and is no operand before: else -1; -2 with an exception. */
+/* The place of operand i of a node in the order; -1 if it has none or is also an earlier operand; -2 with an exception. */
 static int32_t place_of_operand(const Queue *q, PyObject *node, Py_ssize_t i, Py_ssize_t n)
 {
     const int64_t value = PyLong_AsLongLong(PyTuple_GET_ITEM(node, i));
@@ -68,7 +68,7 @@ static int32_t place_of_operand(const Queue *q, PyObject *node, Py_ssize_t i, Py
     return q->place[value];
 }
 
-/* Counts the users of each operation, or, when these are counted, notes them. */
+/* Counts the users of each operation, or, in a second call, stores them. */
 static int read_users(Queue *q, PyObject *nodes, PyObject *order, int note)
 {
     for (int32_t k = 0; k < q->length; k++) {

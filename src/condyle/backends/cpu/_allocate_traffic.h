@@ -1,9 +1,9 @@
-/* Operands in memory, and lines of the workspace that are not near: see traffic() of cost.py. */
+/* Counts operands in memory and cache misses of the workspace: see traffic() of cost.py. */
 #define LINE 64
 #define MOST_SETS 1024
 #define MOST_WAYS 32
 
-/* Puts a line first among those of its set; whether it was missing. */
+/* Moves a line to the front of its cache set; whether it was missing. */
 static int touch(int64_t *kept, int ways, int64_t line)
 {
     int k = 0;

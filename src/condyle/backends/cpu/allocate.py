@@ -1,6 +1,6 @@
-"""A linear order on registers: what is ready goes first, what leaves is what is used again farthest away (Belady 1966).
+"""List scheduling of an order, and register allocation: the value with the farthest next use is spilled (Belady 1966).
 
-Schedules keep the processor's queues from filling with what waits. The work is done by _allocate.c.
+A schedule keeps operations that wait for operands from filling the processor's queues. _allocate.c does the work.
 """
 
 from __future__ import annotations
@@ -18,13 +18,13 @@ from condyle.ir.ops import Node
 from condyle.ir.program import Program
 
 LATENCY = {op: row.latency for op, row in ROWS.items() if row.latency != 4}
-"""Cycles until the result is there; 4 for all others."""
+"""Cycles until the result is available; 4 for all others."""
 
 
 def schedule(nodes: Sequence[Node], order: Sequence[int], window: int, issue: float) -> list[int]:
-    """The operations of `order`, each at most `window` places earlier, operands before what uses them.
+    """The operations of `order`, each at most `window` places earlier, operands before their uses.
 
-    issue: operations a cycle. _allocate_schedule.h does it, tests/backends/cpu/plain_schedule.py says it in Python.
+    issue: operations for each cycle. In _allocate_schedule.h; the same in Python: tests/backends/cpu/plain_schedule.py.
     """
     return _allocate.schedule(tuple(nodes), list(order), window, issue, LATENCY)
 
@@ -37,7 +37,7 @@ class Constants:
     numbers: dict[str, int] = field(default_factory=dict[str, int])
 
     def number(self, value: float) -> int:
-        """Where this constant stands."""
+        """The number of this constant in the table."""
         key = value.hex()
         if key not in self.numbers:
             self.numbers[key] = len(self.values)
@@ -57,20 +57,20 @@ def allocate(
     size: int,
     target: Target = TARGET,
 ) -> tuple[list[Instruction], int]:
-    """Instructions that compute `order`, and how many slots the workspace has then.
+    """Instructions that compute `order`, and the number of slots of the workspace with spills.
 
-    _allocate.c does it; tests/backends/cpu/plain_allocate.py says the same in Python.
+    In _allocate.c; the same in Python: tests/backends/cpu/plain_allocate.py.
 
-    homes: the slot of each value that comes from elsewhere, and of each value of `order` that is to be stored; of an
+    homes: the slot of each value that comes from elsewhere, and of each value of `order` that must be stored; for an
     input that is constant number k, constant(k) - SLOT.
-    size: slots taken already; spills go behind them.
+    size: number of occupied slots; spills come after them.
     """
     choices = isa.registers, size, target.far, target.dirty
     return _allocate.allocate(program.nodes, list(order), dict(homes), constants.number, Instruction, ROWS, *choices)
 
 
 class Allocated(NamedTuple):
-    """One order on registers: its name, the code, the constants then, and how many slots the workspace has."""
+    """An allocated order: its name, its code, the table of constants, and the number of slots of the workspace."""
 
     order: str
     code: list[Instruction]
@@ -79,5 +79,5 @@ class Allocated(NamedTuple):
 
 
 def cheapest(tried: Iterable[Allocated], isa: Isa, bits: int, target: Target = TARGET) -> Allocated:
-    """That which takes the least by the model of `cost.py`, the first of equals."""
+    """The one with the least cost by the model of `cost.py`, the first of several."""
     return min(tried, key=lambda made: cost(made.code, isa, bits, target))

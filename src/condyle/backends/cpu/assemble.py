@@ -1,4 +1,4 @@
-"""A Program to machine code and the data it needs, the best of several orders by a model of its cost."""
+"""A Program -> machine code and its data, in the order of several that costs least by the cost model."""
 
 from __future__ import annotations
 
@@ -23,14 +23,14 @@ from condyle.ir.sweep import Code
 from condyle.runtime.layout import Layouts, full
 
 WHOLE = Cut(shortest=1 << 40, longest=1 << 40)
-"""No chunks: what stands between two loops of sines is one kernel."""
+"""No chunks: all operations between two loops of sines are one kernel."""
 SINES, REACH, LOOPS = -1, -2, -3
-"""Steps of a plan that are no kernels: sines and cosines by the driver; angles brought within reach; loops."""
+"""Steps of a plan that are no kernels: sines and cosines by the driver; reduction of large angles; loops."""
 
 
 @dataclass(frozen=True, slots=True)
 class Kernel:
-    """Allocated code of everything between two loops of sines, and its bytes."""
+    """The allocated code of all operations between two loops of sines, and its bytes."""
 
     order: str
     code: tuple[Instruction, ...]
@@ -39,7 +39,7 @@ class Kernel:
 
 @dataclass(frozen=True, slots=True)
 class Assembled:
-    """Everything a runtime Plan is made of; slots and numbers as tiles/plan.h says, constants as kernels read them.
+    """The parts of a runtime Plan; slots and numbers as in tiles/plan.h, constants as kernels read them.
 
     single: the scalar form, for one state.
     """
@@ -60,9 +60,9 @@ class Assembled:
 def assemble(
     program: Program, isa: Isa, bits: int, target: Target = TARGET, layouts: Layouts | None = None
 ) -> Assembled:
-    """The machine code of a straight-line Program. Raises UnsupportedError for a constant without a finite value.
+    """The machine code of a straight-line Program. Raises UnsupportedError for a constant that is not finite.
 
-    layouts: of the arrays when they are packed; without them every entry is a column.
+    layouts: of packed arrays; by default every entry is a column.
     """
     work, program = Straight(isa, bits, target), expanded(program, bits)
     low = work.add(program, inline_angles(program))
@@ -74,10 +74,10 @@ def assemble(
 
 @dataclass
 class Straight:
-    """Kernels of Programs that run one after another, and the numbers of all steps so far.
+    """Kernels of Programs that run in order, and the numbers of all steps so far.
 
-    values: slots and what they are set to once a call. angles: slots of those whose sines kernels take. size: slots
-    that the last Program needs.
+    values: (slot, number) pairs, set once for each call. angles: slots of angles whose sines kernels compute. size:
+    number of slots that the last Program needs.
     """
 
     isa: Isa
@@ -93,7 +93,7 @@ class Straight:
     size: int = 0
 
     def add(self, program: Program, inline: Collection[int], room: Room | None = None) -> Lowered:
-        """The next Program; inline: angles whose sines its kernels take."""
+        """Adds a Program. inline: angles whose sines its kernels compute."""
         low = lower(program, WHOLE, inline, room)
         self.size = low.size
         self.values += low.constants
@@ -127,10 +127,10 @@ class Straight:
         table: Sequence[float] = (),
         one: Single | None = None,
     ) -> Assembled:
-        """Everything, in a workspace of so many slots.
+        """The parts of a plan with a workspace of `size` slots.
 
-        zero: a slot that stays zero. inputs: how many of the ports are. loops: words of all steps that are LOOPS.
-        table: numbers behind the constants of kernels.
+        zero: a slot that is always zero. inputs: number of ports that are inputs. loops: words of all steps LOOPS.
+        table: numbers after the constants of kernels.
         """
         values = [(zero, 0.0), *self.values]
         head = (size, inputs, len(ports) // 4 - inputs, len(self.steps) // 3, len(values), len(loops))
@@ -148,9 +148,9 @@ def full_layouts(program: Code, lanes: int) -> Layouts:
 def port_numbers(
     bases: Sequence[int], tables: Sequence[Sequence[int]], zero: int, layouts: Layouts, slots: list[int]
 ) -> list[int]:
-    """The numbers of all inputs, by their first slots, and outputs, by the slots of their entries.
+    """The numbers of all inputs, given their first slots, and of outputs, given the slots of their entries.
 
-    Their tables are added to `slots`; zero: a slot that stays zero, for entries that are not kept.
+    Their tables are added to `slots`. zero: a slot that is always zero, for entries that are not kept.
     """
     numbers: list[int] = []
     for base, layout in zip(bases, layouts[0], strict=True):
@@ -167,7 +167,7 @@ def port_numbers(
 
 
 def packed_constants(values: Sequence[float], isa: Isa, bits: int) -> bytes:
-    """Numbers as kernels read them: once, or in every lane."""
+    """Numbers as kernels read them: once, or once for every lane."""
     repeat = 1 if isa.broadcast else isa.lanes(bits)
     return packed([value for value in values for _ in range(repeat)], bits)
 
@@ -175,7 +175,7 @@ def packed_constants(values: Sequence[float], isa: Isa, bits: int) -> bytes:
 def _kernel(
     low: Lowered, chunk: Chunk, known: Constants, isa: Isa, bits: int, target: Target
 ) -> tuple[Kernel, Constants, int]:
-    """The cheapest order of one chunk, the constants then, and the top of the workspace."""
+    """The kernel of one chunk in its cheapest order, the constants, and the number of slots."""
     tried = (_allocated(low, name, order, known, isa, bits, target) for name, order in _orders(low, chunk, target))
     name, code, constants, size = cheapest(tried, isa, bits, target)
     return Kernel(name, tuple(code), encode(code, isa, bits)), constants, size
@@ -184,7 +184,7 @@ def _kernel(
 def _allocated(
     low: Lowered, name: str, order: list[int], known: Constants, isa: Isa, bits: int, target: Target
 ) -> Allocated:
-    """One order on registers: scheduled, if the code is short and stays near then too."""
+    """An allocated order, scheduled if the code is short and stays in the level-1 cache."""
     program, order = expand(low.program, order, bits)
 
     def allocated(order: list[int]) -> Allocated:
@@ -201,7 +201,7 @@ def _allocated(
 
 
 def _orders(low: Lowered, chunk: Chunk, target: Target) -> list[tuple[str, list[int]]]:
-    """Those that are worth trying; the trace of a long Program is not."""
+    """The orders that are tried; for a long Program the trace is not."""
     roots = [node for node in chunk.nodes if node in low.slots]
     count = len(chunk.nodes)
     names = target.orders if count < target.small else target.long if count < target.many else target.huge

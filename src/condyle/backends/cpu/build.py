@@ -1,4 +1,4 @@
-"""A Program to a Kernel: assemble, put into memory. What was assembled can be kept and loaded again."""
+"""A Program -> a Kernel: assemble, then load into memory. Object code can be kept and loaded again."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from dataclasses import replace
 import numpy as np
 
 from condyle.backends.common.facts import bits_of
-from condyle.backends.cpu.recipe import Recipe, recipe
+from condyle.backends.cpu.object_code import ObjectCode, object_code
 from condyle.backends.cpu.target import ISAS, Isa
 from condyle.errors import BuildError, UnsupportedError
 from condyle.ir.link_parallel import LinkParallel
@@ -23,12 +23,12 @@ from condyle.runtime.native import PACKED_IN, PACKED_OUT, Body, NativeKernel, Sh
 
 
 def supported() -> tuple[Isa, ...]:
-    """The instruction sets that can run here, the best one first; none where only another target serves."""
+    """The instruction sets of this machine, the best one first; empty where this target cannot run."""
     return tuple(ISAS[name] for name in machine.instruction_sets())
 
 
 def lanes(dtype: str) -> int:
-    """States that lie side by side in a packed array."""
+    """The number of states in a tile of a packed array."""
     can = supported()
     return can[0].lanes(bits_of(dtype)) if can else 512 // bits_of(dtype)
 
@@ -36,15 +36,15 @@ def lanes(dtype: str) -> int:
 def build(
     program: Code, dtype: str = "float64", isa: Isa | None = None, layouts: Layouts | None = None
 ) -> NativeKernel:
-    """The function in machine code, for the best instruction set or for this one; layouts: of packed arrays.
+    """The function in machine code, for the best instruction set or for the given one. layouts: of packed arrays.
 
-    Raises UnsupportedError where the processor has none of them, BuildError where the system forbids new code.
+    Raises UnsupportedError where the processor has none of them, BuildError where the system does not allow new code.
     """
     return load(assembled(program, dtype, isa, layouts), layouts)
 
 
-def assembled(program: Code, dtype: str, isa: Isa | None = None, layouts: Layouts | None = None) -> Recipe:
-    """The same, not yet in memory."""
+def assembled(program: Code, dtype: str, isa: Isa | None = None, layouts: Layouts | None = None) -> ObjectCode:
+    """The object code of the function, not loaded."""
     bits, can = bits_of(dtype), supported()
     if not can or (isa is not None and isa not in can):
         raise UnsupportedError("target 'cpu': needs an x86-64 processor with AVX2 and FMA; target 'c' runs everywhere")
@@ -61,11 +61,11 @@ def assembled(program: Code, dtype: str, isa: Isa | None = None, layouts: Layout
         from condyle.backends.cpu.loops import assemble_rolled
 
         made = assemble_rolled(program, isa, bits, layouts=layouts)
-    return recipe(program, made, isa.name, bits)
+    return object_code(program, made, isa.name, bits)
 
 
-def load(made: Recipe, layouts: Layouts | None = None) -> NativeKernel:
-    """Assembled code as a Kernel."""
+def load(made: ObjectCode, layouts: Layouts | None = None) -> NativeKernel:
+    """Object code as a Kernel."""
     slots, numbers = _numbers("I", made.slots), _numbers("q", made.numbers)
     one = made.single
     try:
@@ -96,30 +96,30 @@ def _numbers(code: str, data: bytes) -> array[int]:
 
 
 def _columns(numbers: Sequence[int], way: int) -> tuple[int, ...]:
-    """Of packed inputs (way 0) or outputs (way 1); see tiles/plan.h."""
+    """Columns of packed inputs (way 0) or outputs (way 1); see tiles/plan.h."""
     first, count = (0, numbers[1]) if way == 0 else (numbers[1], numbers[2])
     return tuple(numbers[6 + 4 * k + 2 + way] for k in range(first, first + count))
 
 
 def _side(numbers: Sequence[int]) -> int:
-    """How many tiles run side by side: the second of the words of loops, which stand at the end."""
+    """The number of tiles that run together: the second of the words of loops, which come last."""
     words = numbers[5]
     return numbers[len(numbers) - words + 1] if words else 1
 
 
-def build_chain(chunked: LinkParallel, dtype: str, isa: Isa) -> NativeKernel:
-    """A chunked function whose chunks are the lanes of this instruction set; BuildError as `build`."""
+def build_chain(code: LinkParallel, dtype: str, isa: Isa) -> NativeKernel:
+    """A link-parallel function whose lanes are those of this instruction set; BuildError as in `build`."""
     from condyle.backends.cpu.chain import assemble_chain
 
     bits = bits_of(dtype)
-    made = assemble_chain(chunked, isa, bits)
+    made = assemble_chain(code, isa, bits)
     try:
         plan = machine.chain(isa.name, bits, made.text, made.constants, made.table, made.starts, made.words, made.work)
     except OSError as error:
         raise BuildError(f"the system does not let this process make code: {error}") from error
-    # some 150 nanoseconds for every joint of the chunks, and two microseconds for the scans between them
-    sizes = [tuple(chunked.size(*port) for port in ports) for ports in (chunked.inputs, chunked.outputs)]
-    shape = Shape(sizes[0], sizes[1], 1, plan.work_bytes, 150.0 * chunked.length + 2000.0)
+    # an estimate: 150 ns for every joint of a lane, and 2 us for the scans
+    sizes = [tuple(code.size(*port) for port in ports) for ports in (code.inputs, code.outputs)]
+    shape = Shape(sizes[0], sizes[1], 1, plan.work_bytes, 150.0 * code.length + 2000.0)
     entry = entry_of(plan.entry, shape, np.dtype(dtype), plan.context)
     text = f"machine code, {isa.name}, the chain in {plan.lanes} chunks"
     return NativeKernel(entry, np.dtype(dtype), text, plan)

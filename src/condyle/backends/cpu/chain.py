@@ -1,6 +1,7 @@
-"""Link-parallel functions to machine code and data: a kernel a stage, and the words that the driver runs them by.
+"""Link-parallel functions -> machine code and data: a kernel for each stage, and the words that the driver interprets.
 
-Kernels see banks as arrays (third argument, see encode.py); the workspace they spill to is common to all.
+A lane of the function is a lane of a vector register. Kernels get the storage of variables as arrays (third argument,
+see encode.py) and share one workspace for spills.
 """
 
 from __future__ import annotations
@@ -26,7 +27,6 @@ from condyle.ir.link_parallel import (
     EachJoint,
     Emit,
     LinkParallel,
-    Meet,
     Neighbour,
     Once,
     Op,
@@ -35,21 +35,22 @@ from condyle.ir.link_parallel import (
     Splat,
     Spread,
     Start,
+    TreeScanStep,
 )
 from condyle.ir.program import Program, constant_of, input_of
 
 GATHER, SCATTER, SINES, CALL, SHIFT, SET, SPLAT, EMIT, SPREAD, PICK = range(1, 11)  # as in runtime/chain/chain.h
 WORK, LINKS = 0, 1
 PLACED = 1 << 20
-"""Numbers of slots that stand for entries of banks; those below are spills."""
+"""Slots from this number on are entries of variables; those below are spills."""
 ROOMY = 32
-"""Registers from which on a schedule gains 3 %, because steps wait for each other; with 16 it loses 5 % to stores."""
+"""Registers that scheduling for latency needs: with 32 it saves 3 % of the time, with 16 it costs 5 % by spills."""
 EACH, TURNS, ALWAYS = -1, 1, 0
 
 
 @dataclass(frozen=True)
-class Bank:
-    """Where joint t's part begins: memory, base + step ((t + shift) & mask), in vectors."""
+class Storage:
+    """The storage of a variable: for joint t it begins at base + step ((t + shift) & mask) in `memory`, in vectors."""
 
     memory: int
     base: int
@@ -59,7 +60,8 @@ class Bank:
 
 @dataclass(frozen=True)
 class Made:
-    """What a runtime Chain is made of. table, starts: links' constants by lanes, and numbers that fill banks."""
+    """The arguments of a runtime Chain. table: constants of links, lane by lane. starts: numbers that variables are set
+    to."""
 
     text: bytes
     constants: bytes
@@ -69,14 +71,14 @@ class Made:
     work: int
 
 
-def assemble_chain(chunked: LinkParallel, isa: Isa, bits: int) -> Made:
-    """The machine code of a chunked function whose chunks are the lanes of this instruction set."""
-    return _Writer(chunked, isa, bits).made()
+def assemble_chain(code: LinkParallel, isa: Isa, bits: int) -> Made:
+    """The machine code of a code function whose chunks are the lanes of this instruction set."""
+    return _Writer(code, isa, bits).made()
 
 
 @dataclass
 class _Writer:
-    chunked: LinkParallel
+    code: LinkParallel
     isa: Isa
     bits: int
     constants: Constants = field(default_factory=Constants)
@@ -87,81 +89,81 @@ class _Writer:
     kernels: dict[int, int] = field(default_factory=dict[int, int])
 
     def __post_init__(self) -> None:
-        length = self.chunked.length
-        self.widths = dict(self.chunked.widths)
-        self.banks: dict[str, Bank] = {}
+        length = self.code.length
+        self.widths = dict(self.code.widths)
+        self.storage: dict[str, Storage] = {}
         for name, width in self.widths.items():
             if name == TABLE:
-                self.banks[name] = Bank(LINKS, 0, width, EACH)
+                self.storage[name] = Storage(LINKS, 0, width, EACH)
             elif name in PER_JOINT:
-                self.banks[name] = Bank(WORK, self._take(width * length), 1 if name == IO else width, EACH)
+                self.storage[name] = Storage(WORK, self._take(width * length), 1 if name == IO else width, EACH)
             else:
-                self.banks[name] = Bank(WORK, self._take(2 * width), width, TURNS)
+                self.storage[name] = Storage(WORK, self._take(2 * width), width, TURNS)
         values = {name: width for name, width in self.widths.items() if name not in PER_JOINT}
-        self.beside = Bank(WORK, self._take(max(values.values())), 0, ALWAYS)
-        self.now = dict.fromkeys(values, 0)  # which half of a bank holds its value
+        self.beside = Storage(WORK, self._take(max(values.values())), 0, ALWAYS)
+        self.now = dict.fromkeys(values, 0)  # the half of a variable's storage that has its value
 
     def _take(self, vectors: int) -> int:
         self.size += vectors
         return self.size - vectors
 
     def made(self) -> Made:
-        chunked = self.chunked
+        code = self.code
         words: list[int] = []
-        for k, (name, column) in enumerate(chunked.inputs):
-            bank = self.banks[EXT if column == NONE else IO]
-            at = bank.base + max(column, 0) * chunked.length
-            words += (GATHER, k, chunked.base.get(name, 0), chunked.width(column), at)
-        for op in chunked.ops:
+        for k, (name, column) in enumerate(code.inputs):
+            own = self.storage[EXT if column == NONE else IO]
+            at = own.base + max(column, 0) * code.length
+            words += (GATHER, k, code.base.get(name, 0), code.width(column), at)
+        for op in code.ops:
             words += self._op(op)
-        for k, (name, column) in enumerate(chunked.outputs):
-            words += (SCATTER, k, chunked.base.get(name, 0), self.banks[IO].base + column * chunked.length)
+        for k, (name, column) in enumerate(code.outputs):
+            words += (SCATTER, k, code.base.get(name, 0), self.storage[IO].base + column * code.length)
         scratch = self._take(self.spills)
-        buffer = self._take(chunked.length * max(chunked.width(column) for _, column in chunked.inputs))
+        buffer = self._take(code.length * max(code.width(column) for _, column in code.inputs))
         constants = packed_constants(self.constants.values, self.isa, self.bits)
-        ports, runs = (chunked.inputs, chunked.outputs), chunked.runs()
-        sizes = [chunked.size(*port) for port in (*ports[0], *ports[1])]
-        head = (chunked.joints, chunked.length, scratch, buffer, *map(len, (*ports, runs)), *sizes)
+        ports, runs = (code.inputs, code.outputs), code.runs()
+        sizes = [code.size(*port) for port in (*ports[0], *ports[1])]
+        head = (code.joints, code.length, scratch, buffer, *map(len, (*ports, runs)), *sizes)
         words = [*head, *(number for run in runs for number in run), *words]
         return Made(self.text, constants, self._table(), packed(self.starts, self.bits), tuple(words), self.size)
 
     def _table(self) -> bytes:
         """Entry e of joint t of all chunks side by side."""
-        rows, length = self.chunked.table, self.chunked.length
-        lanes = range(self.chunked.chunks)
+        rows, length = self.code.table, self.code.length
+        lanes = range(self.code.lanes)
         return packed(
             [rows[l * length + t][e] for t in range(length) for e in range(len(rows[0])) for l in lanes], self.bits
         )
 
     def _op(self, op: Op) -> list[int]:
-        length = self.chunked.length
+        length = self.code.length
         if isinstance(op, Splat):
-            return [SPLAT, op.port, op.first, self.widths[op.bank], self._value(op.bank, 0)]
+            return [SPLAT, op.port, op.first, self.widths[op.var], self._value(op.var, 0)]
         if isinstance(op, Emit):
-            return [EMIT, op.port, op.first, self.widths[op.bank], self._value(op.bank)]
+            return [EMIT, op.port, op.first, self.widths[op.var], self._value(op.var)]
         if isinstance(op, Sines):
-            io = self.banks[IO].base
+            io = self.storage[IO].base
             return [SINES, *(io + column * length for column in (op.angle, op.sine, op.cosine)), length]
         if isinstance(op, Start):
-            return [SET, self._value(op.bank, 0), len(op.values), self._numbers(op.values)]
+            return [SET, self._value(op.var, 0), len(op.values), self._numbers(op.values)]
         if isinstance(op, Spread):
-            return [SPREAD, self._value(op.bank), self.widths[op.bank]]
+            return [SPREAD, self._value(op.var), self.widths[op.var]]
         if isinstance(op, Neighbour):
             return self._neighbour(op)
         if isinstance(op, Scan):
             return self._scan(op)
-        if isinstance(op, Meet):
-            return self._meet(op)
+        if isinstance(op, TreeScanStep):
+            return self._tree_scan_step(op)
         if isinstance(op, Once):
             return self._call(op.stage, 0, 1, 1)
         assert isinstance(op, EachJoint)  # no others are traced for this target
         return self._call(op.stage, length - 1 if op.backward else 0, length, -1 if op.backward else 1)
 
-    def _value(self, bank: str, half: int | None = None) -> int:
-        """Where a bank's value stands, or is put from now on."""
+    def _value(self, var: str, half: int | None = None) -> int:
+        """Where a variable's value is; half: where it is from now on."""
         if half is not None:
-            self.now[bank] = half
-        return self.banks[bank].base + self.banks[bank].step * self.now[bank]
+            self.now[var] = half
+        return self.storage[var].base + self.storage[var].step * self.now[var]
 
     def _numbers(self, values: Sequence[float]) -> int:
         self.starts += values
@@ -169,70 +171,70 @@ class _Writer:
 
     def _neighbour(self, op: Neighbour) -> list[int]:
         width = self.widths[op.into]
-        last = self._numbers(self.chunked.identities[op.bank][op.first : op.first + width])
-        return [SHIFT, self._value(op.bank) + op.first, self._value(op.into, 0), width, op.by, last]
+        last = self._numbers(self.code.identities[op.var][op.first : op.first + width])
+        return [SHIFT, self._value(op.var) + op.first, self._value(op.into, 0), width, op.by, last]
 
     def _scan(self, op: Scan) -> list[int]:
-        """Kogge and Stone's: with what is 1, 2, 4, ... lanes away."""
+        """Kogge and Stone's scan: steps with the lanes 1, 2, 4, ... away."""
         words: list[int] = []
-        bank, lanes = self.banks[op.bank], self.isa.lanes(self.bits)
-        last = self._numbers(self.chunked.identities[op.bank])
+        own, lanes = self.storage[op.var], self.isa.lanes(self.bits)
+        last = self._numbers(self.code.identities[op.var])
         step = 1
         while step < (lanes // 2 if op.halves else lanes):
-            here = self._value(op.bank)
-            words += (SHIFT, here, self.beside.base, bank.step, step if op.from_tip else -step, last)
+            here = self._value(op.var)
+            words += (SHIFT, here, self.beside.base, own.step, step if op.from_tip else -step, last)
             near, far = ("base", "tip") if op.from_tip else ("tip", "base")
-            words += self._call(op.stage, 0, 1, 1, {near: replace(bank, base=here, mask=ALWAYS), far: self.beside})
+            words += self._call(op.stage, 0, 1, 1, {near: replace(own, base=here, mask=ALWAYS), far: self.beside})
             step *= 2
         return words
 
-    def _meet(self, op: Meet) -> list[int]:
-        """Row after row; a lane without a partner meets the identity."""
+    def _tree_scan_step(self, op: TreeScanStep) -> list[int]:
+        """Row after row; a lane without a partner is combined with the identity."""
         words: list[int] = []
-        width, bank = self.widths[op.source], self.banks[op.bank]
+        width, own = self.widths[op.source], self.storage[op.var]
         near, far = ("base", "tip") if op.from_tip else ("tip", "base")
-        for row in self.chunked.partners[op.rows]:
+        for row in self.code.partners[op.rows]:
             alone = tuple(max(lane, NONE) for lane in row)
             others = tuple(-2 - lane if lane < NONE else lane for lane in row)
-            here = self._value(op.bank)
+            here = self._value(op.var)
             words += self._pick(op.source, 0, op.handed, alone) if op.handed else []
             words += self._pick(op.source, op.handed, width, others)
-            words += self._call(op.stage, 0, 1, 1, {near: replace(bank, base=here, mask=ALWAYS), far: self.beside})
+            words += self._call(op.stage, 0, 1, 1, {near: replace(own, base=here, mask=ALWAYS), far: self.beside})
         return words
 
-    def _pick(self, bank: str, first: int, end: int, lanes: Sequence[int]) -> list[int]:
-        last = self._numbers(self.chunked.identities[bank][first:end])
-        return [PICK, self._value(bank) + first, self.beside.base + first, end - first, last, *lanes]
+    def _pick(self, var: str, first: int, end: int, lanes: Sequence[int]) -> list[int]:
+        last = self._numbers(self.code.identities[var][first:end])
+        return [PICK, self._value(var) + first, self.beside.base + first, end - first, last, *lanes]
 
     def _call(
-        self, stage: Program, first: int, count: int, step: int, others: dict[str, Bank] | None = None
+        self, stage: Program, first: int, count: int, step: int, others: dict[str, Storage] | None = None
     ) -> list[int]:
-        """A call of the stage's kernel. A bank that it writes and carries changes halves with every joint."""
-        banks = self.banks | (others or {})
+        """A call of the stage's kernel. A variable that it reads and writes changes halves with every joint."""
+        storage = self.storage | (others or {})
         pointers: list[int] = []
         carried = {array.name for array in stage.arrays} & set(self.now)
         for array in stage.inputs:
-            pointers += self._pointer(banks[array.name], array.name, first, 0)
+            pointers += self._pointer(storage[array.name], array.name, first, 0)
         for array in stage.arrays:
-            pointers += self._pointer(banks[array.name], array.name, first, 1)
+            pointers += self._pointer(storage[array.name], array.name, first, 1)
         for name in carried:
             self.now[name] = (self.now[name] + count) % 2
         n = len(stage.inputs) + len(stage.arrays)
         return [CALL, self._kernel(stage), first, count, step, n, *pointers]
 
-    def _pointer(self, bank: Bank, name: str, first: int, written: int) -> tuple[int, int, int, int, int]:
-        shift = (self.now[name] + written - first) % 2 if bank.mask == TURNS else 0
-        return bank.memory, bank.base, bank.step, bank.mask, shift
+    def _pointer(self, own: Storage, name: str, first: int, written: int) -> tuple[int, int, int, int, int]:
+        shift = (self.now[name] + written - first) % 2 if own.mask == TURNS else 0
+        return own.memory, own.base, own.step, own.mask, shift
 
     def _kernel(self, stage: Program) -> int:
-        """Where the stage's kernel begins; the steps of a scan have one."""
+        """Where the stage's kernel begins; all steps of a scan share one."""
         if id(stage) not in self.kernels:
             self.kernels[id(stage)] = len(self.text)
             self._assemble(expanded(stage, self.bits))
         return self.kernels[id(stage)]
 
     def _assemble(self, stage: Program) -> None:
-        """The stage's kernel; of several orders the one that a model of their cost prefers."""
+        """The stage's kernel, in the order of operations that costs least by the cost model."""
         homes, stores, late, places = self._places(stage)
         nodes = [k for k, node in enumerate(stage.nodes) if node[0] not in ("const", "input")]
         roots = [k for k in nodes if k in stores]
@@ -252,7 +254,8 @@ class _Writer:
     def _places(
         self, stage: Program
     ) -> tuple[dict[int, int], dict[int, int], list[tuple[int, int]], dict[int, tuple[int, int]]]:
-        """Slots of inputs and of first outputs, further outputs (node, slot), and what array and entry a slot is."""
+        """Slots of inputs, slots of nodes' first outputs, further outputs as (node, slot), and {slot: (array,
+        entry)}."""
         places: dict[int, tuple[int, int]] = {}
         homes: dict[int, int] = {}
         stores: dict[int, int] = {}
@@ -260,7 +263,7 @@ class _Writer:
 
         def place(array: int, name: str, entry: int) -> int:
             number = PLACED + len(places)
-            places[number] = array, entry * self.chunked.length if name == IO else entry
+            places[number] = array, entry * self.code.length if name == IO else entry
             return number
 
         for k, node in enumerate(stage.nodes):
@@ -279,7 +282,7 @@ class _Writer:
     def _copies(
         self, stage: Program, late: Sequence[tuple[int, int]], known: dict[int, int], constants: Constants
     ) -> list[Instruction]:
-        """Outputs that are inputs, constants or other outputs too."""
+        """Copies for outputs whose node is an input, a constant or stored by another output."""
         code: list[Instruction] = []
         for node, number in late:
             if stage.nodes[node][0] == "const":

@@ -1,7 +1,8 @@
-"""What code takes, by a model of the processor: instructions, or the code and the lines of data that are brought near.
+"""The cost model: cycles of code by its number of instructions, or by its bytes, plus cache misses of data.
 
-Code that outgrows the nearest cache comes at a fixed number of bytes a cycle, however far it goes; each line of the
-workspace that is not near takes about a cycle more. docs/decisions/0025 has the measurements that the numbers are of.
+Code larger than the level-1 instruction cache is fetched at a fixed number of bytes for each cycle, whatever its size.
+Each line of the workspace that is not in the level-1 data cache takes about one cycle more. The numbers were measured:
+docs/decisions/0025.
 """
 
 from __future__ import annotations
@@ -14,7 +15,7 @@ from condyle.backends.cpu.target import TARGET, Isa, Target
 
 
 def cost(code: Sequence[Instruction], isa: Isa, bits: int, target: Target = TARGET) -> float:
-    """Cycles that one tile takes, when many follow one another."""
+    """Cycles for one tile, of many in sequence."""
     reads, misses = traffic(code, isa.slot_bytes(bits), target)
     size = isa.plain * len(code) + isa.reach * reads
     near = (len(code) + target.read * reads) / target.issue
@@ -22,13 +23,11 @@ def cost(code: Sequence[Instruction], isa: Isa, bits: int, target: Target = TARG
 
 
 def is_near(code: Sequence[Instruction], isa: Isa, target: Target = TARGET) -> bool:
-    """Whether the code stays in the nearest cache from one tile to the next."""
+    """Whether the code stays in the level-1 cache from one tile to the next."""
     return isa.plain * len(code) + isa.reach * sum(1 for i in code if not 0 <= i.b < SLOT) < target.near_bytes
 
 
 def traffic(code: Sequence[Instruction], slot_bytes: int, target: Target = TARGET) -> tuple[int, int]:
-    """Operands in memory, and lines of the workspace that a tile brings near when one like it went before.
-
-    A set keeps the lines that were used last.
-    """
+    """(operands in memory, cache misses of a tile after another one), with least-recently-used replacement in each
+    set."""
     return _allocate.traffic(list(code), slot_bytes, target.sets, target.ways)

@@ -1,8 +1,8 @@
-"""Instructions to bytes: EVEX for AVX-512, VEX for AVX2 with FMA. Intel's manual, volume 2, chapter 2.
+"""Instructions -> bytes: EVEX for AVX-512, VEX for AVX2 with FMA. Intel's manual, volume 2, chapter 2.
 
 The kernel is `void kernel(void *w, const void *constants, void *const *arrays)`, System V calling convention: w in rdi,
-constants in rsi, and in rdx what only the scalar form has: the rows of the caller's arrays. A short displacement
-reaches 128 operands either way, so other registers point to further parts ("windows") of all of them.
+constants in rsi; in rdx, for the scalar form only, the rows of the caller's arrays. A displacement of one byte reaches
+128 operands in both directions, so other registers point to further parts ("windows") of the memories.
 """
 
 from __future__ import annotations
@@ -15,14 +15,14 @@ from condyle.backends.cpu.target import Isa
 from condyle.errors import UnsupportedError
 
 RDI, RSI, RDX = 7, 6, 2
-FREE = (0, 1, 2, 8, 9, 10, 11)  # rax rcx rdx r8 r9 r10 r11: whoever calls expects them lost
-SAVED = (3, 5, 13, 14, 15)  # rbx rbp r13 r14 r15: given back as they were
+FREE = (0, 1, 2, 8, 9, 10, 11)  # rax rcx rdx r8 r9 r10 r11: caller-saved
+SAVED = (3, 5, 13, 14, 15)  # rbx rbp r13 r14 r15: callee-saved
 WINDOW = 256  # operands, or bytes where displacements count these
 FEWEST = 6  # uses that make a window worth its register
 RETURN = bytes((0xC5, 0xF8, 0x77, 0xC3))  # vzeroupper, ret
 BYTES = tuple(bytes((k,)) for k in range(256))
 ALIGN = 64
-"""Bytes of a line: kernels begin with one."""
+"""Bytes of a cache line: kernels are aligned to one."""
 
 MANTISSA = {64: 52, 32: 23}
 _MAP_0F, _MAP_0F38, _MAP_0F3A = 1, 2, 3
@@ -31,16 +31,16 @@ _UNARY = frozenset({"load", "store", "broadcast", "get", "put", "sqrt"})
 _FUSED = {"fma": 0x98, "fms": 0x9A, "fnma": 0x9C, "fnms": 0x9E}
 _COMMUTE = frozenset({"add", "mul", "xor"})
 _BITS = {"xor": (0xEF, 0x57), "and": (0xDB, 0x54), "andn": (0xDF, 0x55), "or": (0xEB, 0x56)}  # with EVEX, with VEX
-"""Operations on bits: of whole registers in the scalar form too."""
+"""Operations on bits; in the scalar form they are on whole registers too."""
 _SHIFTS = {"bit0": (6, {64: 63, 32: 31}), "bit1": (6, {64: 62, 32: 30}), "shl": (6, MANTISSA), "shr": (2, MANTISSA)}
-"""What tells the direction, and by how many places."""
+"""The opcode extension of the direction, and the number of bits."""
 _ROUNDED = {"floor": 9, "rint": 8}
-"""What tells the direction, without a word to the flags of the processor."""
+"""The immediate of the rounding direction, without the precision exception."""
 _LOAD, _STORE = 0x28, 0x29
 
 Form = tuple[int, int, int, int]  # map, prefix bits, W, opcode
 Places = Mapping[int, tuple[int, int]]
-"""Slots that are not in the workspace: (array, entry) of a row of the caller's."""
+"""Slots that are not in the workspace: (array, entry) of a caller's row."""
 
 
 class Encoder:
@@ -67,7 +67,7 @@ class Encoder:
         form = self.forms[op]
         first = 0 if op in _UNARY else i.a
         if self.isa.scalar and op == "sqrt":
-            first = b if 0 <= b < SLOT else register  # the other lanes come from there
+            first = b if 0 <= b < SLOT else register  # the source of the other lanes
         if self.isa.broadcast:
             repeat = not 0 <= b < SLOT and op in _BITS if self.isa.scalar else b < 0 and op != "broadcast"
             return self._evex(form, register, first, b, repeat)
@@ -76,7 +76,7 @@ class Encoder:
         return self._vex(form, register, first, b)
 
     def _name(self, i: Instruction) -> str:
-        """Loads and stores by what they move."""
+        """The name of the form: loads and stores have one for each kind of operand."""
         if 0 <= i.b < SLOT or i.op not in ("load", "store"):
             return i.op
         if self.isa.scalar:
@@ -84,19 +84,20 @@ class Encoder:
         return "broadcast" if i.b < 0 and self.isa.broadcast else i.op
 
     def _shift(self, i: Instruction) -> bytes:
-        """Bits moved up or down; the destination stands where a first operand would."""
+        """A shift; the destination is in the field of the first operand."""
         form, (way, places) = self.forms["shift"], _SHIFTS[i.op]
         code = self._evex(form, way, i.to, i.b) if self.isa.broadcast else self._vex(form, way, i.to, i.b)
         return code + bytes((places[self.bits],))
 
     def _round(self, i: Instruction) -> bytes:
-        """The form's other lanes come from the operand too."""
+        """A rounding; in the scalar form the other lanes come from the operand too."""
         first = i.b if self.isa.scalar else 0
         made = self._evex if self.isa.broadcast else self._vex
         return made(self.forms["round"], i.to, first, i.b) + bytes((_ROUNDED[i.op],))
 
     def _pick(self, i: Instruction) -> bytes:
-        """The signs of c to the mask register k1, and a blend under it; with AVX2 the blend reads the signs itself."""
+        """The signs of c into mask register k1, and a blend with that mask; the blend of AVX2 reads the signs
+        itself."""
         if self.isa.broadcast:
             return self._evex(self.forms["signs"], 1, 0, i.c) + self._evex(self.forms["pick"], i.to, i.a, i.b, mask=1)
         return self._vex(self.forms["pick"], i.to, i.a, i.b) + bytes((i.c << 4,))
@@ -126,17 +127,17 @@ class Encoder:
         return bytes((0xC4, (~register & 8) << 4 | 0x40 | (~base & 8) << 2 | table, wide << 7 | last, opcode)) + tail
 
     def window(self, number: int, unit: int) -> tuple[int, int]:
-        """How many operands of `unit` bytes short displacements reach, and which window this one is in."""
+        """The number of operands of `unit` bytes in a window, and the window of this operand."""
         window = WINDOW if self.isa.stretch else WINDOW // unit
         return window, (number + window // 2) // window
 
     def operand(self, b: int) -> tuple[int, int, bytes]:
-        """Of a memory operand the base register, the first byte behind the opcode without its register, the rest."""
+        """Of a memory operand: base register, first byte after the opcode without the register field, the rest."""
         base, tail = self._memory(0, b)
         return base, tail[0], tail[1:]
 
     def _memory(self, register: int, b: int) -> tuple[int, bytes]:
-        """The base register of a memory operand, and everything behind the opcode."""
+        """The base register of a memory operand, and all bytes after the opcode."""
         kind, number, unit = place(b, self)
         window, near = self.window(number, unit)
         base = self.bases.get((kind, near))
@@ -145,7 +146,7 @@ class Encoder:
         return base, self.behind(register, base, number - window * near, unit)
 
     def behind(self, register: int, base: int, number: int, unit: int) -> bytes:
-        """Everything behind the opcode, for so many operands of `unit` bytes from where a register points."""
+        """All bytes after the opcode, for an operand `number` operands of `unit` bytes after a base register."""
         low, index = (register & 7) << 3 | base & 7, b"\x24" if base & 7 == 4 else b""
         distance = number * unit
         short = number if self.isa.stretch else distance
@@ -159,7 +160,7 @@ class Encoder:
 
 
 def place(b: int, encoder: Encoder) -> tuple[int, int, int]:
-    """Which memory an operand lies in (SLOT, -1 or an array), its number there, and the bytes of one operand."""
+    """The memory of an operand (SLOT, -1 or an array), its number there, and the bytes of one operand."""
     if b < 0:
         return -1, -1 - b, encoder.constant_bytes
     kind, number = encoder.places.get(b - SLOT, (SLOT, b - SLOT))
@@ -186,7 +187,7 @@ def _forms(isa: Isa, bits: int) -> dict[str, Form]:
 
 
 def _scalar_forms(isa: Isa, bits: int) -> dict[str, Form]:
-    """On the lowest lane only; copies from register to register and operations on bits take whole registers."""
+    """Forms on the lowest lane; copies between registers and operations on bits are on whole registers."""
     double = bits == 64
     prefix, wide = (3 if double else 2), int(double and isa.broadcast)
     forms: dict[str, Form] = {name: (_MAP_0F, prefix, wide, code) for name, code in _ARITHMETIC.items()}
@@ -198,7 +199,7 @@ def _scalar_forms(isa: Isa, bits: int) -> dict[str, Form]:
 
 
 def encode(code: Sequence[Instruction], isa: Isa, bits: int, places: Places | None = None) -> bytes:
-    """The whole kernel: windows, the instructions, return. places: of the scalar form."""
+    """The whole kernel: windows, the instructions, return. places: for the scalar form."""
     encoder = Encoder(isa, bits, places)
     head, tail = _windows(code, encoder)
     if not isa.broadcast:
@@ -207,10 +208,10 @@ def encode(code: Sequence[Instruction], isa: Isa, bits: int, places: Places | No
 
 
 def _encoded(code: Sequence[Instruction], encoder: Encoder) -> Iterator[bytes]:
-    """Of each instruction the bytes. Parts come again and again and are made once.
+    """The bytes of each instruction. Parts that occur often are encoded once.
 
-    Those are: whole instructions on registers; of the others what stands before the operand, and the operand but for
-    three bits, which are the register's.
+    Those are whole instructions on registers; and of the others the bytes before the operand, and the operand without
+    the three bits of the register.
     """
     known: dict[Instruction, bytes] = {}
     heads: dict[tuple[str, int, int, int, bool], bytes] = {}
@@ -235,12 +236,12 @@ def _encoded(code: Sequence[Instruction], encoder: Encoder) -> Iterator[bytes]:
 
 
 def shorter(i: Instruction) -> Instruction:
-    """The same with its factors or summands changed over, where that makes the VEX prefix shorter."""
+    """The same with its operands swapped, where that makes the VEX prefix shorter."""
     return Instruction(i.op, i.to, i.b, i.a) if i.op in _COMMUTE and i.a < 8 <= i.b < SLOT else i
 
 
 def _windows(code: Sequence[Instruction], encoder: Encoder) -> tuple[bytes, bytes]:
-    """Gives registers to the arrays and to the windows used most; the code before and behind."""
+    """Assigns registers to the arrays and to the windows used most; gives the kernel's prologue and epilogue."""
     uses: Counter[tuple[int, int]] = Counter()
     for b, count in Counter([i.b for i in code if not 0 <= i.b < SLOT]).items():
         kind, number, unit = place(b, encoder)
@@ -263,7 +264,7 @@ def _windows(code: Sequence[Instruction], encoder: Encoder) -> tuple[bytes, byte
 
 
 def padded(text: bytes) -> bytes:
-    """A kernel with what stands between it and the next one: int3."""
+    """A kernel padded with int3 to the next aligned address."""
     return text + b"\xcc" * (-len(text) % ALIGN)
 
 
@@ -276,7 +277,7 @@ def pop(register: int) -> bytes:
 
 
 def _fetch(register: int, k: int) -> bytes:
-    """mov register, [rdx + 8 k]: where the row of array k begins."""
+    """mov register, [rdx + 8 k]: the address of the row of array k."""
     head = bytes((0x48 | (register & 8) >> 1, 0x8B))
     low = (register & 7) << 3 | RDX
     return head + (bytes((0x40 | low, 8 * k)) if k else bytes((low,)))

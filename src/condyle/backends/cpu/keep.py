@@ -1,4 +1,4 @@
-"""Kernels kept between runs, found again by what determines them, before anything is traced."""
+"""Kernels in the cache, found by a key of all that determines them, before anything is traced."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from condyle.backends.cpu.build import load, supported
-from condyle.backends.cpu.recipe import Recipe, from_bytes, to_bytes
+from condyle.backends.cpu.object_code import ObjectCode, from_bytes, to_bytes
 from condyle.errors import BuildError
 from condyle.runtime import cache
 from condyle.runtime.layout import Layouts
@@ -17,9 +17,9 @@ from condyle.runtime.own import identity
 
 @dataclass(frozen=True, slots=True)
 class Key:
-    """All that one kernel depends on, beside the processor and Condyle itself.
+    """All that one kernel depends on, in addition to the processor and Condyle itself.
 
-    fingerprint: of the robot; an empty one stands for a robot whose kernels are not kept. routes: those asked for.
+    fingerprint: that of the robot; empty for a robot whose kernels are not kept. routes: the requested ones.
     """
 
     fingerprint: str
@@ -30,9 +30,9 @@ class Key:
 
 
 def find(key: Key, layouts: Layouts | None) -> NativeKernel | None:
-    """The kernel, if it was kept by this Condyle for this instruction set and can still be loaded.
+    """The kernel, if this version of Condyle kept it for this instruction set and it can be loaded.
 
-    BuildError where CONDYLE_CACHE_DIR asks for a directory that is refused.
+    BuildError where CONDYLE_CACHE_DIR names a directory that is refused.
     """
     cache.check()
     parts = _parts(key)
@@ -45,7 +45,7 @@ def find(key: Key, layouts: Layouts | None) -> NativeKernel | None:
         return None
 
 
-def keep(key: Key, made: Recipe) -> None:
+def keep(key: Key, made: ObjectCode) -> None:
     """Keeps a kernel for the next process."""
     parts = _parts(key)
     if parts:
@@ -54,7 +54,7 @@ def keep(key: Key, made: Recipe) -> None:
 
 
 def _parts(key: Key) -> list[str]:
-    """What the entry is named by; nothing where it cannot be named."""
+    """The parts of the cache key; empty where there can be none."""
     can = supported()
     if not (key.fingerprint and can and identity()):
         return []

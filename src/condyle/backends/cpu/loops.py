@@ -1,4 +1,4 @@
-"""Rolled sweeps to machine code and data: a block of code a step, and what the driver runs them by (tiles/loops.h)."""
+"""Loops over joints -> machine code and data: a block of code for each step, and the driver's words (tiles/loops.h)."""
 
 from __future__ import annotations
 
@@ -19,9 +19,10 @@ from condyle.runtime.layout import Layouts
 
 CALL, ANGLES, COLUMNS, UPTO, WALK, CLEAR, MIRROR, PRODUCT, COPY = range(1, 10)
 WORDS = 6
-"""Before the records: see tiles/loops.h."""
+"""Number of words before the records: see tiles/loops.h."""
 MINUS, SAME, HELD = 1, 2, 4
-"""Kinds of products: - left right; left factors that are the same for all states, or an input that may be."""
+"""Flags of products: - left right; the left operand is a constant; it is an input that may be one row for all
+states."""
 
 
 def assemble_rolled(
@@ -32,22 +33,21 @@ def assemble_rolled(
     tiles: int | None = None,
     layouts: Layouts | None = None,
 ) -> Assembled:
-    """The machine code of rolled sweeps. layouts: of the arrays when they are packed.
+    """The machine code of loops over joints. layouts: of packed arrays.
 
-    tiles: how many run side by side. Two, unless matrices fill the caches: while a step waits for the joint before, the
-    other tile's works.
+    tiles: the number that run together. Two, unless matrices fill the caches: the latency of one tile's dependent steps
+    is hidden by the other's.
 
-    Raises UnsupportedError for what machine code cannot say: a constant without a finite value, or sines of anything
-    but coordinates.
+    Raises UnsupportedError for a constant that is not finite, and for sines of values that are no coordinates.
     """
     tiles = (1 if rolled.matrices else 2) if tiles is None else tiles
     return _Writer(rolled, Way(isa, bits, target, tiles)).assembled(layouts or full_layouts(rolled, isa.lanes(bits)))
 
 
 def product_words(product: Product, left: int, right: int, result: int, slots: list[int], kind: int = 0) -> list[int]:
-    """The command for arrays that begin at these slots; its blocks go into the table `slots`.
+    """The words of a product of arrays that begin at these slots; its blocks are added to the table `slots`.
 
-    kind: SAME where `left` is a place in the table of numbers that are the same for all states, HELD in an input.
+    kind: SAME if `left` is an index into the table of constants, HELD if it is an input that may be one row.
     """
     table = product_table(product)
     slots += table
@@ -107,7 +107,7 @@ class _Writer:
         return words
 
     def _runs(self, backward: bool) -> Iterator[tuple[int, int, int]]:
-        """Joints of one kind side by side: the kind, the first joint in this direction, and how many."""
+        """Runs of consecutive joints of one kind: (kind, first joint in this direction, number of joints)."""
         joints = self.rolled.joints
         order = list(reversed(range(len(joints)))) if backward else list(range(len(joints)))
         start = 0
@@ -142,7 +142,7 @@ class _Writer:
         return [COLUMNS, len(body), *(i for i, _ in dofs), *body]
 
     def _walk(self, walk: Walk, dofs: Sequence[tuple[int, int]]) -> list[int]:
-        """For each column where it starts; for each joint the visits there and at those before it, and where then."""
+        """For each column its start; for each joint the run of visits at it and its ancestors, and the joint after."""
         rolled, words = self.rolled, list[int]()
         starts = [[self._record(step, kind, True) for step in steps] for kind, steps in enumerate(walk.starts)]
         visits = [self._record(step, kind, True) for kind, step in enumerate(walk.visits)]
@@ -171,7 +171,7 @@ class _Writer:
         return product_words(product, left, right, bases[Bank("matrix", product.result)], self.slots)
 
     def _record(self, step: Step, kind: int, backward: bool) -> int:
-        """The number of a step's record (see tiles/loops.h); -1 for a step that does nothing."""
+        """The number of a step's record (see tiles/loops.h); -1 for a step that writes nothing."""
         if not step.writes or not self.members[kind]:
             return -1
         made = block(step, self.members[kind], self.place, backward, self.way)
@@ -187,7 +187,7 @@ class _Writer:
         return len(self.records) // 5 - 1
 
     def _constants(self, made: Block, kind: int) -> bytes:
-        """A row for each joint of the kind."""
+        """The constants of a block, one row for each joint of the kind."""
         rows: list[float] = []
         for i in self.members[kind]:
             table = self.rolled.joints[i].table

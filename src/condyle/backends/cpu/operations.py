@@ -1,10 +1,10 @@
-"""What each operation is on the processor: a row an operation, or a rule that puts others in its place.
+"""Instruction selection: one row for each operation, or an expansion into others.
 
-Nodes that only this target has, beside those of `ir/ops.py`:
+Nodes that only this target has, in addition to those of `ir/ops.py`:
 
     ("least", a, b)       a where a < b, else b; so b where either is NaN; ("most", a, b) alike
-    ("bit0", a)           bit 0 of a where the sign stands, zeros behind it; ("bit1", a) alike, with bit 0 behind it
-    ("pick", a, b, c)     b where c has a minus, else a
+    ("bit0", a)           a << 63 (float32: 31), so bit 0 becomes the sign; ("bit1", a): a << 62 (30)
+    ("pick", a, b, c)     b where the sign of c is set, else a
 """
 
 from __future__ import annotations
@@ -19,15 +19,15 @@ from condyle.passes.elementary.values import Rule, Value
 
 BINARY, UNARY, REGISTERS, CHAINED = range(4)  # as in _allocate_registers.h
 ONE, SIGN = -1, -2
-"""Operands that are numbers: 1.0 and -0.0, which is a sign alone."""
+"""Operands that are numbers: 1.0, and -0.0, whose only set bit is the sign."""
 
 
 class Row(NamedTuple):
     """One instruction, or three forms of one (see `code.py`).
 
-    form: BINARY: the second operand may lie in memory; UNARY: the only one may; REGISTERS: none may; CHAINED: a
-    multiply-add, which overwrites one of three. operands: of the node, or ONE or SIGN. swaps: whether the operands may
-    change places. latency: cycles until the result is there.
+    form: BINARY: the second operand may be in memory; UNARY: the only one may; REGISTERS: none may; CHAINED: a fused
+    multiply-add, which overwrites one of three. operands: numbers of the node's operands, or ONE or SIGN. swaps:
+    whether the operands may be swapped. latency: cycles until the result is available.
     """
 
     instructions: tuple[str, ...]
@@ -63,9 +63,11 @@ ROWS: dict[str, Row] = {
 
 
 def _extreme(op: str) -> Rule:
-    """NaN where either is: of the one order or the other. A NaN or any number is a NaN, bit by bit.
+    """min or max with NaN where either operand is NaN.
 
-    A number that is none comes through where it stands behind.
+    The instruction gives its second operand where one is NaN. So both orders are computed and combined bit by bit: the
+    bits of a NaN or those of any number are a NaN. If one operand is a constant, it comes first, and one order is
+    enough.
     """
 
     def rule(x: Value, y: Value) -> Value:
@@ -78,7 +80,7 @@ def _extreme(op: str) -> Rule:
 
 
 def _select(x: Value, a: Value, b: Value) -> Value:
-    """A number with a minus just where x is none with x >= 0: -1 of NaN; and -0.0 + 0.0 is 0.0."""
+    """The sign of max(x, -1) + 0.0 is set exactly where x >= 0 is false: NaN gives -1, and -0.0 + 0.0 is 0.0."""
     return x.code.op("pick", a, b, x.code.op("most", x, -1.0) + 0.0)
 
 
@@ -86,5 +88,5 @@ OWN: Mapping[str, Rule] = {"min": _extreme("least"), "max": _extreme("most"), "s
 
 
 def expanded(program: Program, bits: int) -> Program:
-    """The Program in operations that have a row; sines and cosines come later (`sincos.py`)."""
+    """The Program in operations that have a row; sines and cosines are expanded later (`sincos.py`)."""
     return expand(program, bits, OWN)

@@ -1,4 +1,4 @@
-"""Loops over time around a kernel of tiles: its machine code serves any number of steps."""
+"""Loops over time around a kernel of tiles; the same machine code is used for any number of steps."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ def repeated(kernel: NativeKernel, loop: TimeLoop) -> NativeKernel | None:
 
 
 def _looped(once: Shape, whole: Shape, loop: TimeLoop, work_bytes: int) -> Shape:
-    """The shape of a loop. once: sizes of what has no time axis, as it comes; what has one is `whole` rows."""
+    """The shape of a loop. once: sizes of arrays without a time axis. whole: sizes of a row of those with one."""
     inputs = [
         loop.rows(take.every) * rows if take.every else size
         for take, size, rows in zip(loop.takes, once.in_sizes, whole.in_sizes, strict=True)
@@ -48,7 +48,7 @@ def _looped(once: Shape, whole: Shape, loop: TimeLoop, work_bytes: int) -> Shape
 
 
 def _numbers(loop: TimeLoop) -> tuple[int, ...]:
-    """As tiles/repeat.h says."""
+    """The loop as the numbers that tiles/repeat.h describes."""
     takes = chain.from_iterable((take.carried, take.every) for take in loop.takes)
     gives = chain.from_iterable((give.output, give.every, int(give.summed)) for give in loop.gives)
     return (loop.steps, int(loop.backwards), len(loop.gives), *takes, *gives)

@@ -1,4 +1,4 @@
-"""Segments to machine code: kernels of Programs, and between them the driver's products (tiles/loops.h)."""
+"""Segments -> machine code: kernels of Programs, and the driver's matrix products between them (tiles/loops.h)."""
 
 from __future__ import annotations
 
@@ -16,15 +16,15 @@ from condyle.ir.segments import Segmented
 from condyle.runtime.layout import Layouts
 
 ORDERS = ("tips", "arrays")
-"""For long Programs: blocks of columns are for products, which are not in them."""
+"""The orders for long Programs; the order `blocks` is for products, which these Programs do not contain."""
 BESIDE = 3
-"""Tiles side by side where products have left factors that may be the same for all states (tiles/side.h)."""
+"""Tiles that run together where left operands of products may be the same for all states (tiles/side.h)."""
 
 
 def assemble_segments(
     code: Segmented, isa: Isa, bits: int, target: Target = TARGET, layouts: Layouts | None = None
 ) -> Assembled:
-    """The machine code of segments, which have no scalar form here. layouts, errors: as `assemble`."""
+    """The machine code of segments, without a scalar form. layouts, errors: as in `assemble`."""
     code = code.rewritten(lambda program: expanded(program, bits))
     work, space = Straight(isa, bits, replace(target, huge=ORDERS)), Workspace(code)
     table, begins = list[float](), dict[str, int]()
@@ -55,7 +55,7 @@ def assemble_segments(
 
 
 def _program(work: Straight, space: Workspace, code: Segmented, program: Program) -> list[int]:
-    """The kernels of a Program; the words that copy its answers."""
+    """Adds the kernels of a Program; gives the words that copy its outputs."""
     own, room = own_inputs(code, program), space.room(program)
     low = work.add(program, {k for k in inline_angles(program) if input_of(program.nodes[k])[0] in own}, room)
     return _copied(work, space.programmed(low, room.first, work.size))

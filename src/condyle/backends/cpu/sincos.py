@@ -1,8 +1,8 @@
-"""Sine and cosine as operations among the others: registers, multiply-adds, a choice by quadrant, no call.
+"""Sine and cosine expanded into operations, without a call.
 
-x = n pi/2 + r in three exact steps; minimax polynomials on |r| <= pi/4; n modulo 4 says which one serves, and its sign.
-Cosine: 1.2 units in the last place; sine: 0.8, as r then counts with what it lost to rounding. Both hold up to REACH;
-the driver brings angles beyond it back (plan.h) before the kernel runs. NaN and infinity give NaN.
+x = n pi/2 + r in three exact steps (Cody and Waite); minimax polynomials on |r| <= pi/4; n modulo 4 selects polynomial
+and sign. Cosine is within 1.2 units in the last place; sine within 0.8, since the rounding error of r is added. Both
+hold for |x| up to REACH (plan.h); the driver reduces larger angles before the kernel runs. NaN and infinity give NaN.
 """
 
 from __future__ import annotations
@@ -20,11 +20,11 @@ HALF_PI = {
     64: numbers("0x1.921fb54442d18p+0 0x1.1a626331p-54 0x1.1701b839a2520p-88"),
     32: numbers("0x1.921fb6p+0 -0x1.778p-25 0x1.68c234p-39"),
 }
-"""Three parts; n times the second one is exact."""
+"""pi/2 as a sum of three numbers; n times the second one is exact."""
 
 
 def inline_angles(program: Program) -> frozenset[int]:
-    """Inputs that nothing but sines and cosines use: the driver may put an equal angle in their place."""
+    """Inputs that only sines and cosines use, which the driver may replace by an angle that differs by turns."""
     angles = {operands(node)[0] for node in program.nodes if node[0] in TRIGONOMETRIC}
     others = {used for node in program.nodes if node[0] not in TRIGONOMETRIC for used in operands(node)}
     others |= {output.node for output in program.outputs}
@@ -32,7 +32,7 @@ def inline_angles(program: Program) -> frozenset[int]:
 
 
 def expand(program: Program, order: Sequence[int], bits: int) -> tuple[Program, list[int]]:
-    """The operations of `order` with sines and cosines spelled out; both of an angle where the first one stood."""
+    """The operations of `order` with sines and cosines expanded; both of an angle in place of the first one."""
     pairs: dict[int, dict[str, int]] = {}
     for k in order:
         if program.nodes[k][0] in TRIGONOMETRIC:
@@ -50,7 +50,7 @@ def expand(program: Program, order: Sequence[int], bits: int) -> tuple[Program, 
 
 @dataclass
 class _Expansion:
-    """nodes: the old ones, then the new ones; order: what stands so far."""
+    """nodes: the old ones, then the new ones. order: the operations so far."""
 
     nodes: list[Node]
     bits: int
@@ -76,7 +76,7 @@ class _Expansion:
         return total
 
     def sincos(self, x: int, wanted: dict[str, int]) -> None:
-        """Sine and cosine of the angle x, as the nodes that are wanted."""
+        """Sine and cosine of the angle x, stored as the nodes of `wanted`."""
         shift = self.constant(ROUND[self.bits])
         turned = self.put("fma", x, self.constant(TWO_BY_PI[self.bits]), shift)
         n = self.put("sub", turned, shift)

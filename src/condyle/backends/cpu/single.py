@@ -1,7 +1,7 @@
-"""The scalar form of assembled code: one state, read from the caller's rows and written to them, without tiles.
+"""The scalar form of assembled code: one state, read from and written to the caller's rows, without tiles.
 
-Its operations are those of the vector form, so that a state alone gives the same bits as in a batch. Sines that the
-kernels leave to the driver are taken of as many angles at once as a vector has lanes, by the vectors' own instructions.
+Its operations are those of the vector form, so a single state gives the same bits as in a batch. The driver computes
+sines, which are not in the kernels, for as many angles at once as a vector has lanes, by vector instructions.
 """
 
 from __future__ import annotations
@@ -14,15 +14,15 @@ from condyle.backends.common.chunks import Angle, Chunk, Lowered, angle_slots
 from condyle.backends.common.facts import packed
 from condyle.backends.cpu.code import SLOT, Instruction, slot
 from condyle.backends.cpu.encode import encode, padded
-from condyle.backends.cpu.recipe import Single
+from condyle.backends.cpu.object_code import Single
 from condyle.backends.cpu.target import SINGLE, Isa
 
 KERNEL, LOAD, SINES, COPY, CLEAR, REACH = range(6)  # as in runtime/tiles/single.h
 MOST_ARRAYS = 8
-"""More would leave no registers for windows; no function has as many."""
+"""With more arrays there would be no registers for windows; no function has more."""
 
 Place = tuple[int, int]
-"""A memory (SLOT: the workspace, -1: the constants, k: array k, inputs before outputs) and a number in it."""
+"""An address: memory (SLOT: the workspace, -1: the constants, k: array k, inputs before outputs) and number in it."""
 Step = tuple[int, int, int, int, int]
 
 
@@ -35,9 +35,9 @@ def single(
     isa: Isa,
     bits: int,
 ) -> Single | None:
-    """The scalar form of these kernels; size: slots of the workspace. None if there are too many arrays.
+    """The scalar form of these kernels. size: number of slots of the workspace. None if there are too many arrays.
 
-    inline: slots of the angles whose sines the kernels take.
+    inline: slots of the angles whose sines the kernels compute.
     """
     program = low.program
     if len(program.inputs) + len(program.arrays) > MOST_ARRAYS:
@@ -61,11 +61,11 @@ def single(
 
 @dataclass
 class _Form:
-    """Where the value of each slot lies.
+    """The address of each slot's value.
 
-    places: of slots that do not stand in the workspace under their own number. more: further slots, one for each
-    further entry of the outputs that a slot is. late: copies to outputs that no kernel stores. work: numbers in the
-    workspace; behind the slots there are three vectors for each group of angles: angles, sines, cosines.
+    places: addresses of slots that are not in the workspace under their own number. more: additional slots of a slot
+    that is several entries of outputs. late: copies to outputs that no kernel stores. work: size of the workspace in
+    numbers; after the slots it has three vectors for each group of angles: angles, sines, cosines.
     """
 
     low: Lowered
@@ -92,7 +92,7 @@ class _Form:
         self._place_outputs()
 
     def _sines_and_places(self, angles: tuple[Angle, ...]) -> Iterator[tuple[int, Place]]:
-        """The slot of each sine and cosine that is wanted, and where the vectors hold it."""
+        """(slot, address in the vectors) of each sine and cosine that is used."""
         for k, angle in enumerate(angles):
             first = self.groups[angles] + k // self.lanes * 3 * self.lanes + k % self.lanes
             for nth, wanted in enumerate(angle_slots(self.low, angle)[1:], 1):
@@ -100,7 +100,7 @@ class _Form:
                     yield wanted, (SLOT, first + nth * self.lanes)
 
     def _place_outputs(self) -> None:
-        """A value that is an output is stored there, and again for each further entry that it is."""
+        """Gives slots of outputs their addresses; a value that is several entries is stored several times."""
         elsewhere = set(self.places)
         beyond = self.work
         for k, table in enumerate(self.low.tables, len(self.low.bases)):
@@ -118,7 +118,7 @@ class _Form:
 
     @staticmethod
     def _at(place: Place) -> tuple[int, int]:
-        """The place as the runtime counts: workspace, constants, inputs, outputs."""
+        """The address with the runtime's numbers of memories: workspace, constants, inputs, outputs."""
         memory, number = place
         return (0 if memory == SLOT else memory + 2), number
 
@@ -129,7 +129,7 @@ class _Form:
         return [(CLEAR, k, len(table), 0, 0) for k, table in tables if low.zero in table]
 
     def spread(self, code: Sequence[Instruction]) -> list[Instruction]:
-        """The code with a store for every entry of the outputs that a value is."""
+        """The code with a store for every output entry of a value."""
         if not self.more:
             return list(code)
         return [
@@ -143,7 +143,7 @@ class _Form:
         ]
 
     def reach(self, inline: Sequence[int]) -> list[Step]:
-        """Angles that kernels take sines of are loaded side by side and brought within reach there."""
+        """Steps that load the angles of kernels' sines into vectors and reduce large ones."""
         if not inline:
             return []
         first, count = self.work, -(-len(inline) // self.lanes)
@@ -153,7 +153,7 @@ class _Form:
         return [*steps, (REACH, first, count, 0, 0)]
 
     def _loads(self, wanted: Sequence[tuple[int, int]]) -> list[Step]:
-        """Slots to places in the workspace, those that stand side by side here and there at once."""
+        """Steps that copy slots to numbers of the workspace; consecutive ones are one step."""
         steps: list[Step] = []
         for number, to in wanted:
             memory, index = self._at(self.places.get(number, (SLOT, number)))
@@ -164,7 +164,7 @@ class _Form:
         return steps
 
     def sines(self, angles: tuple[Angle, ...]) -> list[Step]:
-        """Angles that stand side by side are loaded together; results that have another place are copied there."""
+        """Steps for sines of these angles: loads, the computation, copies of results that have another address."""
         first, count = self.groups[angles], -(-len(angles) // self.lanes)
         steps = self._loads(
             [

@@ -1,11 +1,11 @@
-"""One step of rolled sweeps as machine code: a loop over joints side by side, addresses and constants as data.
+"""One step of loops over joints as machine code: a loop over consecutive joints, with addresses and constants as data.
 
-`void steps(w, rows, starts, count, column, row)`, System V: w in rdi, constants of the first joint in rsi, its table
-of slots in rdx, the number of joints in rcx; r8 and r9 point into w, further on by c slots and by c nv slots, for code
-that stands in a loop over the columns c of a matrix. Each round turns the joint's table into addresses in registers.
+`void steps(w, rows, starts, count, column, row)`, System V: w in rdi, constants of the first joint in rsi, its table of
+slots in rdx, the number of joints in rcx. For code in a loop over the columns c of a matrix, r8 is w plus c slots and
+r9 is w plus c nv slots. Each iteration computes addresses in registers from the joint's table.
 
-What a joint needs of the one before it is long in coming, so a round can do the same for two tiles, whose workspaces
-lie behind each other: while one waits, the other one works.
+A joint depends on the one before it, so the latency of a step limits the speed. An iteration can compute two tiles,
+whose workspaces are adjacent: the latency of one is hidden by the other.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ from condyle.ir.program import constant_of, input_of
 from condyle.ir.sweep import Step
 
 FRONT = 1024
-"""Slots at the start of the workspace where steps spill."""
+"""Slots at the start of the workspace for spills of steps."""
 BANK = 1 << 32
 MIDDLE = BANK // 2
 FREE = (0, 10, 11)  # rax r10 r11
@@ -38,7 +38,7 @@ COPIES = 8
 
 
 class Base(NamedTuple):
-    """A base register: the register it starts from, and the slot it points to for each joint."""
+    """A base register: the register that its address starts from, and the slot that it points to for each joint."""
 
     origin: int
     starts: tuple[int, ...]
@@ -48,8 +48,8 @@ class Base(NamedTuple):
 class Block:
     """Machine code of one step for one kind of joint.
 
-    constants: one joint's numbers in order, an entry of the joint's table each or a plain number.
-    bases: what the table of slots holds for each joint.
+    constants: one joint's row of constants: numbers of entries of the joint's table (int), or plain numbers (float).
+    bases: the columns of the table of slots.
     """
 
     kernel: Kernel
@@ -58,7 +58,7 @@ class Block:
 
 
 class Way(NamedTuple):
-    """How step code is written: the machine, and how many tiles a step does, one after the other."""
+    """Parameters of step code: the machine, and the number of tiles that an iteration computes."""
 
     isa: Isa
     bits: int
@@ -67,7 +67,7 @@ class Way(NamedTuple):
 
 
 def block(step: Step, joints: Sequence[int], place: Layout, backward: bool, way: Way) -> Block:
-    """The code of a step at these joints; `backward`: it goes on to the joint before, not to the one behind."""
+    """The code of a step for these joints, in ascending order, or descending if `backward`."""
     return _Writer(step, joints, place, backward, way).block()
 
 
@@ -105,7 +105,7 @@ class _Writer:
         return Block(kernel, (*self.table, *map(float, literals)), tuple(self.bases))
 
     def _homes(self) -> tuple[dict[int, int], list[tuple[int, int]]]:
-        """Where values come from and go to, and what is stored once more: (slot, node, or -1 for a zero)."""
+        """{node: its slot}, and the copies that are stored in addition: (slot, node, or -1 for a zero)."""
         program, homes, copies = self.step.program, dict[int, int](), list[tuple[int, int]]()
         for index, node in enumerate(program.nodes):
             if node[0] == "input":
@@ -133,7 +133,7 @@ class _Writer:
         return constant(self.table.index(entry)) - SLOT
 
     def _slot(self, bank: Bank, offset: int) -> int:
-        """A slot as this step numbers them: a base, and how far from it. Banks that always lie alike share a base."""
+        """A slot in this step's numbering: a base and a distance. Regions at a constant distance share a base."""
         if bank not in self.found:
             origin = {"column": COLUMN, "row": ROW}.get(bank.kind, RDI)
             starts = tuple(self.place.start(bank, i) for i in self.joints)
@@ -150,7 +150,7 @@ class _Writer:
     def _copied(
         self, copies: Sequence[tuple[int, int]], homes: dict[int, int], constants: Constants
     ) -> list[Instruction]:
-        """Stores of what has another home already."""
+        """Stores of values that have another slot already."""
         program, code = self.step.program, list[Instruction]()
         for first in range(0, len(copies), COPIES):
             group = list(enumerate(copies[first : first + COPIES]))
@@ -164,7 +164,7 @@ class _Writer:
         return code
 
     def _encoded(self, code: Sequence[Instruction], constants: int) -> bytes:
-        """Saved registers, the loop around the instructions, return."""
+        """The whole block: saves registers, the loop around the instructions, return."""
         registers = (*FREE, *SAVED)[: len(self.bases)]
         if len(registers) < len(self.bases):
             raise UnsupportedError(
@@ -192,7 +192,7 @@ class StepEncoder(Encoder):
         super().__init__(isa, bits)
         self.registers = registers
         self.shift = 0
-        """slots between what the instructions say and where the tile's workspace has it"""
+        """slots that are added for the tile's workspace"""
 
     def _memory(self, register: int, b: int) -> tuple[int, bytes]:
         base, number, unit = RSI, -1 - b, self.constant_bytes

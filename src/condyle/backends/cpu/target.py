@@ -1,4 +1,4 @@
-"""What is true of the processors that this target writes code for."""
+"""Parameters of the instruction sets and of the code generator."""
 
 from __future__ import annotations
 
@@ -9,11 +9,11 @@ from dataclasses import dataclass, replace
 class Isa:
     """One instruction set.
 
-    name: as the runtime calls it. vector_bytes: of one register, and of one slot of the workspace.
-    registers: how many of them. broadcast: whether an operand can be one number of memory, repeated in every lane.
-    stretch: whether short displacements count whole operands (disp8*N) instead of bytes.
-    plain: bytes of an instruction on registers. reach: bytes more where it reads memory.
-    scalar: instructions on single numbers; a register's other lanes are nobody's, and a slot is one number.
+    name: the runtime's name of it. vector_bytes: bytes of a register, and of a slot of the workspace.
+    registers: their number. broadcast: whether an operand can be one number in memory, repeated in every lane.
+    stretch: whether short displacements count operands (disp8*N) instead of bytes.
+    plain: mean bytes of an instruction on registers. reach: additional bytes of one that reads memory.
+    scalar: instructions on single numbers; other lanes of a register are not used, and a slot is one number.
     """
 
     name: str
@@ -38,22 +38,22 @@ AVX512 = Isa("avx512", 64, 32, broadcast=True, stretch=True, plain=6, reach=1)
 AVX2 = Isa("avx2", 32, 16, broadcast=False, stretch=False, plain=4.6, reach=2.5)
 ISAS = {isa.name: isa for isa in (AVX512, AVX2)}
 SINGLE = {isa.name: replace(isa, vector_bytes=16, scalar=True) for isa in ISAS.values()}
-"""Of each instruction set the scalar form: it computes one state at a time."""
+"""The scalar form of each instruction set, for one state at a time."""
 
 
 @dataclass(frozen=True, slots=True)
 class Target:
-    """Choices that shape the code.
+    """Parameters of the code generator and of the cost model.
 
-    far: a value whose next use is this many operations away stays in memory, and the operation reads it there.
-    dirty: what the distance to the next use counts of a value that must be stored before its register is given away.
-    issue: instructions a cycle. read: what an operand in memory costs beside its instruction, as a part of one.
-    near_bytes: code that stays in the nearest cache; fetch: bytes of longer code a cycle. sets, ways: of the nearest
-    cache for data, whose lines hold 64 bytes; miss: cycles for a line that is not there.
-    ahead: an operation of n may be scheduled ahead / n places earlier, if n < small and the code stays near; what
-    bounds longer code is its length, and a schedule makes it longer.
-    orders: those that are tried beside the trace if n < small; long: the only ones for more operations; huge: the only
-    ones for `many` or more.
+    far: a value whose next use is at least this many operations away is not loaded; the operation reads memory.
+    dirty: factor on the distance to the next use of a value that would have to be stored, when a register is chosen to
+    be freed. issue: instructions for each cycle. read: cost of an operand in memory, in instructions.
+    near_bytes: size of code that stays in the level-1 cache; fetch: bytes of longer code for each cycle. sets, ways: of
+    the level-1 data cache, with lines of 64 bytes; miss: cycles of a cache miss.
+    ahead: an operation of n may be scheduled up to ahead / n places earlier, if n < small and the code stays in the
+    level-1 cache. Longer code is limited by its size, and a schedule makes it larger.
+    orders: tried in addition to the trace if n < small; long: the only ones for more operations; huge: the only ones
+    for `many` or more.
     """
 
     far: int = 6

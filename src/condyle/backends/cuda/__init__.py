@@ -1,1 +1,1 @@
-"""The GPU target: PTX written by us, one thread or a group of lanes a state, made machine code without a toolkit."""
+"""The GPU target: PTX with a thread or a group of lanes for each state, assembled without a CUDA toolkit."""

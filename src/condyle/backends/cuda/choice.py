@@ -1,7 +1,7 @@
-"""Which form a batch runs in: an estimate of its time from counts that need no GPU.
+"""The form that a batch runs in, chosen by an estimate of its time from counts that need no GPU.
 
-UNMEASURED: no time of these kernels has been taken on a GPU. The counts are exact or nearly so; what a cycle buys is
-assumed, and every assumption stands in this file. Forms named by the user are never overruled.
+UNMEASURED: no time of these kernels has been taken on a GPU. The counts are exact or nearly so; the cycles are assumed,
+and every assumption is in this file. A form that the user names is always taken.
 """
 
 from __future__ import annotations
@@ -16,20 +16,21 @@ from condyle.ir.count import count, work
 from condyle.ir.program import Program
 
 SCHEDULERS = 4
-"""Of a multiprocessor: so many warps issue an instruction in each cycle."""
+"""Warp schedulers of a multiprocessor: the number of warps that issue an instruction in each cycle."""
 
 CYCLES_A_US = 1700.0
 LAUNCH_US = 2.5
-"""Clock and launch of an H100 or H200, roughly."""
+"""Clock and launch time of an H100 or H200, approximately."""
 
 ALONE = 2.0
-"""Cycles an instruction of straight-line code where a warp has a scheduler for itself: dependences, code from afar."""
+"""Cycles for an instruction of straight-line code if a warp has a scheduler alone, with stalls by dependences and
+instruction fetches."""
 
 STEP_CYCLES, STEP_INSTRUCTIONS = 48.0, 34.0
-"""One step of a group: from a shared store to the loads behind it; instructions as counted in code for sm_90."""
+"""One step of a group: cycles from a store in shared memory to the loads after it; instructions counted for sm_90."""
 
 KNOWN_MULTIPROCESSORS = 132
-"""Of an H100 or H200: for estimates where there is no GPU."""
+"""Multiprocessors of an H100 or H200, for estimates without a GPU."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,7 +49,7 @@ class Launch:
 
 @dataclass(frozen=True)
 class Size:
-    """What a Program takes in either form."""
+    """The counts of a Program in each form."""
 
     program: Program
 
@@ -62,13 +63,13 @@ class Size:
 
     @cached_property
     def thread(self) -> float:
-        """Instructions of a thread a state, to a third: operations, staged entries, reciprocals, sines."""
+        """Instructions of a thread, within a third: operations, staged entries, reciprocals, sines."""
         counts = count(self.program)
         return 800 + self.operations + 5 * self.entries + 85 * counts.div + 30 * counts.sincos
 
     @cached_property
     def _words(self) -> tuple[int, int]:
-        """How many words, and how many of them one after the other."""
+        """The number of words, and the length of the longest chain of dependent ones."""
         found = words(self.program)
         depth: dict[int, int] = {}
         for word in found:
@@ -77,12 +78,12 @@ class Size:
         return len(found), max(depth.values(), default=0)
 
     def steps(self, lanes: int) -> float:
-        """Of a group: bound by its longest way, or by its lanes."""
+        """Steps of a group, limited by its critical path or by its number of lanes."""
         number, depth = self._words
         return max(LATENCY * depth, number / lanes) + 8
 
     def launch(self, lanes: int) -> Launch:
-        """The kernel with so many lanes a state."""
+        """The kernel with this number of lanes for each state."""
         if lanes == 1:
             return Launch(ALONE * self.thread, self.thread, WARP)
         steps, around = self.steps(lanes), 400 + 12 * self.entries / lanes

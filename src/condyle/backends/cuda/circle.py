@@ -1,4 +1,4 @@
-"""pi to as many bits as are asked for, and what sine and cosine need of it."""
+"""pi to any number of bits, and the constants of the range reduction of sine and cosine."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from fractions import Fraction
 from functools import cache
 
 WORDS = 20
-"""Words of 64 bits: one of zeros, then 1 / 2 pi as far as the largest float64 needs."""
+"""Words of 64 bits: one of zeros, then as many bits of 1 / 2 pi as the largest float64 needs."""
 
 
 @cache
@@ -29,7 +29,7 @@ def _arctan(n: int, one: int) -> int:
 
 
 def quarter_turn(bits: int) -> tuple[float, float, float]:
-    """pi/2 as a sum of three numbers of a format, each the nearest to what the ones before it leave."""
+    """pi/2 as a sum of three numbers of this format, each nearest to the rest after the ones before it."""
     rest, parts = pi(256) / 2, list[float]()
     for _ in range(3):
         parts.append(nearest(rest, bits))
@@ -45,7 +45,7 @@ def nearest(x: Fraction, bits: int) -> float:
 
 
 def turns() -> tuple[int, ...]:
-    """64 zero bits, then the bits of 1 / 2 pi behind the binary point, in words."""
+    """64 zero bits, then the bits of 1 / 2 pi after the binary point, in words."""
     bits = 64 * (WORDS - 1)
     value = int((1 << bits) / (2 * pi(bits + 64)))
     return (0, *((value >> shift) & 0xFFFF_FFFF_FFFF_FFFF for shift in range(bits - 64, -1, -64)))

@@ -1,4 +1,4 @@
-"""Steps -> PTX: one kernel, one thread a state, rows staged by the warp."""
+"""Steps -> PTX: one kernel, a thread for each state, rows staged in shared memory by the warp."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ from condyle.text import Emitter
 
 
 def _two_numbers(op: str) -> str:
-    """The smaller or larger number, then NaN where either is."""
+    """min or max, then NaN where either operand is NaN."""
     none = "setp.nan.{f} %odd, {0}, {1}; selp.{f} {to}, {nan}, {to}, %odd;"
     return f"{op}.{{f}} {{to}}, {{0}}, {{1}}; {none}"
 
@@ -57,7 +57,7 @@ OPERATIONS = {
     "shl": "shl.{b} {to}, {0}, {mantissa};",
     "shr": "shr.{b} {to}, {0}, {mantissa};",
 }
-"""A row an operation: instructions, which overwrite %na, %nc, %odd. f, b: the type of numbers, and of their bits."""
+"""The instructions of each operation; they overwrite %na, %nc, %odd. f, b: the type of numbers, and of their bits."""
 
 
 def kernel_name(low: Lowered) -> str:
@@ -67,9 +67,9 @@ def kernel_name(low: Lowered) -> str:
 def emit(low: Lowered, target: Target = TARGET) -> str:
     """The text of a module with one kernel.
 
-    Parameters: n, a zero (it keeps spilled numbers in memory), then address and row stride in bytes of each input, then
-    the address of each dense output. A block has any whole number of warps; its dynamic shared memory is `low.pool`
-    bytes a warp.
+    Parameters: n; a zero, which keeps the assembler from moving spilled numbers to registers; then address and row
+    stride in bytes of each input; then the address of each dense output. A block has any number of whole warps, and
+    `low.pool` bytes of dynamic shared memory for each warp.
     """
     e = Emitter()
     write_head(e, target)
@@ -83,12 +83,12 @@ def emit(low: Lowered, target: Target = TARGET) -> str:
 
 
 def write_head(e: Emitter, target: Target) -> None:
-    """How a module begins."""
+    """Writes the head of a module."""
     e(f".version {target.ptx}", f".target {target.oldest}", ".address_size 64", "")
 
 
 def write_entry(e: Emitter, name: str, ports: tuple[int, int], threads: int, more: Sequence[str] = ()) -> None:
-    """The parameters of a kernel, as `emit` says, with `more` behind them. ports: how many inputs and outputs."""
+    """Writes the parameters of a kernel as in `emit`, then `more`. ports: numbers of inputs and outputs."""
     names = [".param .u32 n", ".param .u32 zero"]
     for k in range(ports[0]):
         names += [f".param .u64 in{k}", f".param .u64 stride{k}"]
@@ -97,7 +97,7 @@ def write_entry(e: Emitter, name: str, ports: tuple[int, int], threads: int, mor
 
 
 class Body:
-    """What a kernel does. names: the register that holds a value now."""
+    """The body of a kernel. names: the current register of each value."""
 
     def __init__(self, e: Emitter, low: Lowered) -> None:
         self.e, self.low, self.bits = e, low, low.bits
@@ -110,7 +110,7 @@ class Body:
         self.outs = {g.array: g for s in low.steps if isinstance(s, Flush) for g in (s.group,)}
 
     def write(self) -> None:
-        """All of it."""
+        """Writes the body."""
         self.declare()
         self.where()
         for step in self.low.steps:
@@ -118,7 +118,7 @@ class Body:
         self.e("ret;")
 
     def declare(self) -> None:
-        """Registers, and the memory of spilled numbers."""
+        """Declares the registers, and the local memory of spilled numbers."""
         values = 1 + sum(1 + isinstance(step, SinCos) for step in self.low.steps)
         e = self.e
         e(f".reg .{self.f} %v<{values}>;", f".reg .{self.f} %t, %na, %nc;")
@@ -134,7 +134,8 @@ class Body:
             e("add.u32 %parked, %parked, %zero;")
 
     def where(self) -> None:
-        """This warp's states, its pool, and for each width the column and row of this lane."""
+        """Computes this warp's states, its part of shared memory, and for each width the column and row of this
+        lane."""
         e, item = self.e, self.item
         e("mov.u32 %thread, %tid.x;", "mov.u32 %k, %ntid.x;", "mov.u32 %first, %ctaid.x;")
         e("and.b32 %lane, %thread, 31;", "shr.u32 %warp, %thread, 5;", "mul.lo.u32 %first, %first, %k;")
@@ -157,7 +158,7 @@ class Body:
         self.outputs()
 
     def outputs(self) -> None:
-        """Where this lane's rows and columns of each output are."""
+        """Computes the addresses of this lane's row and column of each output."""
         e, item = self.e, self.item
         for array, group in self.outs.items():
             size = self.low.program.arrays[array].size
@@ -167,7 +168,7 @@ class Body:
             e(f"add.u64 %out{array}, %out{array}, %a;")
 
     def step(self, step: Step) -> None:
-        """One of the steps."""
+        """Writes one step."""
         if isinstance(step, Compute):
             self._compute(step.node)
         elif isinstance(step, Take):
@@ -198,19 +199,19 @@ class Body:
             self.flush(step.group, step.offset)
 
     def new(self, node: int) -> str:
-        """A register for a value."""
+        """A new register for a value."""
         self.count += 1
         self.names[node] = name = f"%v{self.count}"
         return name
 
     def _operand(self, node: int) -> str:
-        """The register of a value, or a constant spelled out."""
+        """The register of a value, or a constant as a literal."""
         if self.low.program.nodes[node][0] == "const":
             return literal(constant_of(self.low.program.nodes[node]), self.bits)
         return self.names[node]
 
     def register(self, node: int) -> str:
-        """A register that holds the value; zero for no node."""
+        """A register with the value; with zero for node -1."""
         if node >= 0 and self.low.program.nodes[node][0] != "const":
             return self.names[node]
         value = 0.0 if node < 0 else constant_of(self.low.program.nodes[node])
@@ -223,7 +224,7 @@ class Body:
         write_compute(self.e, op, self.new(node), used, self.f)
 
     def bounds(self, group: Group) -> str:
-        """How many states are left from this lane's row on; none for a lane beyond the last column."""
+        """The number of states from this lane's row on; 0 for a lane beyond the last column."""
         if group.count == group.width:
             return f"%left{group.width}"
         self.e(f"setp.lt.u32 %inside, %col{group.width}, {group.count};")
@@ -231,7 +232,8 @@ class Body:
         return "%k"
 
     def load(self, group: Group, offset: int, at: str = "", kept: str = "") -> None:
-        """A tile of an input. at: bytes to its row. kept: whether there is one; else zeros."""
+        """Loads a tile of an input. at: byte offset of its row. kept: predicate of whether there is a row; else
+        zeros."""
         e, f, array = self.e, self.f, group.array
         left = self.bounds(group)
         mask = "@%inside " if group.count < group.width else ""
@@ -247,7 +249,7 @@ class Body:
         e("bar.warp.sync 0xFFFFFFFF;")
 
     def flush(self, group: Group, offset: int) -> None:
-        """A tile to an output; zeros where it has none."""
+        """Stores a tile to an output; zeros if offset is negative."""
         e, f, array = self.e, self.f, group.array
         size = self.low.program.arrays[array].size
         left = self.bounds(group)
@@ -264,7 +266,7 @@ class Body:
 
 
 def write_compute(e: Emitter, op: str, to: str, used: Sequence[str], f: str) -> None:
-    """One operation on registers and constants (see OPERATIONS)."""
+    """Writes one operation on registers and constants (see OPERATIONS)."""
     bits, form = int(f[1:]), OPERATIONS[op]
     if "{b}" in form:  # constants as bits
         used = [x.replace("0d", "0x").replace("0f", "0x") for x in used]

@@ -1,4 +1,4 @@
-"""In which form a function runs on a GPU: how many lanes work on a state, and how much stands in one kernel."""
+"""The form of a function on a GPU: the number of lanes for each state, and the partitioning into kernels."""
 
 from __future__ import annotations
 
@@ -11,21 +11,21 @@ from condyle.specification import Call, Composition, Function, MinusProduct
 
 LANES = (2, 4, 8, 16, 32)
 WEIGHED = (8, 16, 32)
-"""Lanes of a group whose times are estimated; fewer only if named."""
+"""Numbers of lanes whose times are estimated; smaller ones are used only if they are named."""
 
 SPLIT, FUSED, WHOLE = "split", "fused", "completely-fused"
 
 Partitions: TypeAlias = Mapping[str, Composition]
-"""The steps that a function can be launched as, by the words of Plancher 2021, section IV.
+"""{partitioning: steps}, with the words of Plancher 2021, section V-C. A step is a launch.
 
 split: the composition without calls of compositions. fused: the composition as it is written, where that differs.
-completely-fused: one call of the function itself, which is all that a function without a composition has.
+completely-fused: one call of the function itself, the only one for a function without a composition.
 """
 
 
 @dataclass(frozen=True, slots=True)
 class Form:
-    """lanes: 1 is a thread a state."""
+    """lanes: lanes for each state; 1 is a thread for each state."""
 
     lanes: int = 1
     partition: str = WHOLE
@@ -36,11 +36,11 @@ class Form:
 
 
 LINK_PARALLEL = Form(0)
-"""Lanes are links, or chunks of a chain of links: see the folder `links`."""
+"""Lanes are links, or segments of a chain of links: see the folder `links`."""
 
 
 class Request(NamedTuple):
-    """The form that was asked for by name: lanes to choose from, and the partition or ""."""
+    """A requested form: the numbers of lanes to choose from, and the partitioning or ""."""
 
     lanes: tuple[int, ...] = (1, *WEIGHED)
     partition: str = ""
@@ -49,7 +49,7 @@ class Request(NamedTuple):
 def partitions(function: Function, expanded: Composition) -> Partitions:
     """expanded: the composition without calls of compositions.
 
-    A product needs its right side for itself: it is multiplied where it lies.
+    A product overwrites its right operand, so that must be used by one product only, and must not be an output.
     """
     whole = {WHOLE: (Call(function.name, tuple(port.name for port in function.named_outputs)),)}
     rights = [step.right for step in expanded if isinstance(step, MinusProduct)]
@@ -62,7 +62,7 @@ def partitions(function: Function, expanded: Composition) -> Partitions:
 
 
 def stages(steps: Composition) -> list[Call | list[MinusProduct]]:
-    """One launch each: products in a row that have one left side are one."""
+    """The launches: consecutive products with the same left operand are one launch."""
     found: list[Call | list[MinusProduct]] = []
     for step in steps:
         last = found[-1] if found else None
@@ -76,7 +76,8 @@ def stages(steps: Composition) -> list[Call | list[MinusProduct]]:
 
 
 def requested(function: str, words: str, partitions: Partitions) -> Request:
-    """From words such as "thread", "group", "group16", "split" and "group32 fused"; "" and "auto" ask for nothing."""
+    """The request of words such as "thread", "group", "group16", "split" and "group32 fused"; "" and "auto" request
+    nothing."""
     ways = {"group": WEIGHED, "thread": (1,), **{f"group{number}": (number,) for number in LANES}}
     named = tuple(partitions) if len(partitions) > 1 else ()
     made = Request()

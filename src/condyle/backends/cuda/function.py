@@ -1,4 +1,4 @@
-"""A function on one GPU in the form that suits each batch."""
+"""A function on one GPU, in the form that is chosen for each batch size."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from condyle.runtime.forks import Guard
 
 
 class Source(Protocol):
-    """The forms of one function on one GPU: that of a batch of n states, and the launches of a form."""
+    """The forms of one function on one GPU: the form for a batch of n states, and the launches of a form."""
 
     def form(self, n: int) -> Form: ...
 
@@ -26,7 +26,7 @@ class Source(Protocol):
 
 
 class CudaFunction:
-    """A Kernel: for every batch the one of the form that is chosen for it, made at its first use."""
+    """A Kernel that calls the kernel of the form chosen for each batch; each is made at its first use."""
 
     def __init__(self, source: Source, gpu: Gpu, dtype: np.dtype[np.floating]) -> None:
         self.gpu, self.dtype = gpu, dtype
@@ -37,7 +37,7 @@ class CudaFunction:
         self.description = f"CUDA, {gpu.arch}"
 
     def kernel(self, n: int) -> CudaKernel:
-        """What runs n states: the form is that of the next power of two."""
+        """The kernel for n states, in the form that was chosen for the first batch with the same next power of two."""
         size = (n - 1).bit_length()
         with self._guard.lock:
             if size not in self._forms:
@@ -48,7 +48,7 @@ class CudaFunction:
             return self._kernels[form]
 
     def repeated(self, loop: TimeLoop) -> CudaFunction | None:
-        """A loop around it in one kernel; None where there is no such form."""
+        """A loop around it in one kernel; None if there is no such form."""
         source = self._source.repeated(loop)
         return None if source is None else CudaFunction(source, self.gpu, self.dtype)
 
@@ -58,5 +58,5 @@ class CudaFunction:
     def on_device(
         self, n: int, inputs: Sequence[int], shared: Sequence[bool], outputs: Sequence[int], stream: int
     ) -> None:
-        """As `CudaKernel.on_device`."""
+        """See `CudaKernel.on_device`."""
         self.kernel(n).on_device(n, inputs, shared, outputs, stream)

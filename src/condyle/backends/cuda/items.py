@@ -1,4 +1,4 @@
-"""A linear order with its sines in place: angles are guarded together as soon as they are known, level by level."""
+"""A linear order with sines inserted: angles are checked together as soon as they are known, level by level."""
 
 from __future__ import annotations
 
@@ -12,9 +12,9 @@ from condyle.ir.program import Program, operands
 
 @dataclass(frozen=True, slots=True)
 class Item:
-    """One thing to do: "compute" a node, hand over an "angle", "guard" those handed over, or take "sincos" of one.
+    """One item: "compute" a node, store an "angle", "guard" the stored ones (reduce large angles), or "sincos" of one.
 
-    reads: nodes that must be at hand, constants left out. defines: nodes known afterwards. angle: which one it is.
+    reads: nodes that must be in registers, without constants. defines: nodes known afterwards. angle: its node.
     """
 
     kind: str
@@ -25,9 +25,9 @@ class Item:
 
 @dataclass(frozen=True, slots=True)
 class Order:
-    """A linear order of the operations, ready to be scheduled.
+    """A linear order of the operations, input of `schedule`.
 
-    levels: the angles of each guard, constants too. uses: the items that read a value, last first.
+    levels: the angles of each guard, with constants. uses: the items that read a value, last first.
     """
 
     name: str
@@ -64,7 +64,7 @@ def _read(nodes: Sequence[Node], values: Sequence[int]) -> tuple[int, ...]:
 
 
 def _sines_of(nodes: Sequence[Node], order: Sequence[int]) -> dict[int, tuple[int, ...]]:
-    """angle: its sine and its cosine, as many of them as there are."""
+    """{angle: its sine and cosine nodes}."""
     found: dict[int, tuple[int, ...]] = {}
     for index in order:
         if nodes[index][0] in TRIGONOMETRIC:
@@ -74,7 +74,7 @@ def _sines_of(nodes: Sequence[Node], order: Sequence[int]) -> dict[int, tuple[in
 
 
 def _levels(nodes: Sequence[Node], order: Sequence[int]) -> list[tuple[int, ...]]:
-    """Angles by how many sines or cosines they depend on, one within the other."""
+    """Angles by the nesting depth of the sines and cosines that they depend on."""
     depth: dict[int, int] = {}
     found: dict[int, dict[int, None]] = {}
     for index in order:

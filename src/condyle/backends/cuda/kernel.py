@@ -1,4 +1,4 @@
-"""A function on one GPU: from the processor's memory and back in transfers, or where its arrays lie."""
+"""A function on one GPU: with arrays in host memory, copied in transfers, or with arrays in device memory."""
 
 from __future__ import annotations
 
@@ -22,18 +22,18 @@ from condyle.runtime.forks import Guard
 
 Rows = NDArray[np.floating]
 Place = TypeVar("Place")
-"""Where an array lies: an address, or what stands for one that is not known yet."""
+"""An address of an array, or a placeholder for one that is not known yet."""
 LEAST_TRANSFER, MOST_TRANSFER = 2 << 20, 32 << 20
-"""Bytes of one transfer of rows: long enough to hide what starting it takes; two of them are on the GPU at a time."""
+"""Bytes of one transfer of rows: large enough to hide the time of its start; two of them are on the GPU at a time."""
 TRANSFERS = 4
 SCRATCH_BYTES = 256 << 20
-"""Of scratch at a time: as many states as fill the largest GPU."""
+"""Most scratch at a time: enough states to fill the largest GPU."""
 MOST = 1 << 31
 
 
 @dataclass(frozen=True, slots=True)
 class Loaded:
-    """One launch: the kernel on the GPU, the text it was made from, warps of a block at most, address of constants."""
+    """One launch: the kernel on the GPU, its text, the most warps of a block, its part, the address of constants."""
 
     function: Function
     text: Text
@@ -42,7 +42,8 @@ class Loaded:
     constants: tuple[int, ...]
 
     def shape(self, n: int, multiprocessors: int) -> tuple[int, int]:
-        """Blocks and threads of a block for n states: small blocks for few states, so that all of the GPU works."""
+        """Numbers of blocks and of threads of a block for n states; blocks are small for few states, to use all
+        multiprocessors."""
         if self.text.block:
             return self.text.blocks(n, self.text.block), self.text.block
         warps = self.warps
@@ -51,7 +52,7 @@ class Loaded:
         return self.text.blocks(n, warps * WARP), warps * WARP
 
     def values(self, n: int, places: Mapping[str, Place], strides: Mapping[str, int]) -> list[Place | int]:
-        """Its parameters for n states: where the arrays lie, by name, and bytes between states of what it reads."""
+        """Its parameters for n states. places: addresses of arrays. strides: bytes between states of inputs."""
         values: list[Place | int] = [n, 0]
         for array in self.part.reads:
             values += [places[array.name], strides[array.name]]
@@ -77,26 +78,26 @@ class Sizes:
         return self.inputs + self.outputs + self.scratch
 
     def transfer(self, n: int) -> int:
-        """States of n that travel together: a few transfers, of a size that is worth it."""
+        """States of one transfer of n: TRANSFERS transfers, within the bounds of their size."""
         least, most = (max(1, size // self.all) for size in (LEAST_TRANSFER, MOST_TRANSFER))
         return min(n, most, max(-(-n // TRANSFERS), least))
 
     def staged(self, n: int) -> int:
-        """Bytes on the GPU of a call with n states in the processor's memory."""
+        """Bytes on the GPU for a call with n states in host memory."""
         transfer = self.transfer(n) if n else 0
         return self.all * (transfer if transfer == n else 2 * transfer)
 
     def resident(self, n: int) -> int:
-        """Bytes on the GPU of n states that lie there."""
+        """Bytes on the GPU for n states in device memory."""
         return n * (self.inputs + self.outputs) + (self.piece(n) * self.scratch if n else 0)
 
     def piece(self, n: int) -> int:
-        """States of n that are worked on together where arrays lie on the GPU: all, unless scratch were to be large."""
+        """States of n that are launched together with arrays in device memory: all, unless scratch is too large."""
         return min(n, max(1, SCRATCH_BYTES // self.scratch)) if self.scratch else n
 
 
 class CudaKernel:
-    """Calls a function on one GPU; safe from many threads, which take turns."""
+    """Calls a function on one GPU; may be called from several threads, and runs one call at a time."""
 
     def __init__(self, parts: Parts, gpu: Gpu, dtype: np.dtype[np.floating], target: Target = TARGET) -> None:
         self.parts, self.gpu, self.dtype, self.sizes = parts, gpu, dtype, Sizes.of(parts)
@@ -109,7 +110,7 @@ class CudaKernel:
         self.description = f"CUDA, {gpu.arch}, {kernels}"
 
     def __call__(self, n: int, inputs: Sequence[Rows], outputs: Sequence[Rows], threads: int) -> None:
-        """Rows in the processor's memory, in transfers: one is copied while another computes."""
+        """A call with rows in host memory, in transfers: one is copied while another computes."""
         transfer = self.sizes.transfer(n)
         with self._guard.lock, self.gpu.current():
             pinned = [self._pinned.has(array) for array in (*inputs, *outputs)]
@@ -136,7 +137,8 @@ class CudaKernel:
     def on_device(
         self, n: int, inputs: Sequence[int], shared: Sequence[bool], outputs: Sequence[int], stream: int
     ) -> None:
-        """Puts the launches in a stream; addresses of dense arrays there. shared: one row serves every state."""
+        """Puts the launches in a stream, given addresses of dense arrays. shared: whether an input is one row for all
+        states."""
         if n > MOST:
             raise UnsupportedError(f"{n} states at once: pass at most {MOST}")
         piece = self.sizes.piece(n)
@@ -152,7 +154,7 @@ class CudaKernel:
                 self._enqueue(min(piece, n - start), [*at, *addresses], shared, stream)
 
     def _enqueue(self, n: int, addresses: Sequence[int], shared: Sequence[bool], stream: int) -> None:
-        """The launches; addresses of inputs, outputs and scratch."""
+        """Launches all kernels. addresses: those of inputs, outputs and scratch."""
         arrays = (*self.parts.inputs, *self.parts.outputs, *self.parts.scratch)
         known = dict(zip((array.name for array in arrays), addresses, strict=True))
         strides = {array.name: self._bytes(array) for array in arrays}
@@ -166,7 +168,7 @@ class CudaKernel:
         return array.size * self.dtype.itemsize
 
     def _slot(self, number: int, transfer: int, pinned: Sequence[bool]) -> Slot:
-        """The slot, with room for a transfer; its pinned memory is free again."""
+        """The slot, with memory for a transfer; its pinned memory is not in use."""
         if number == len(self._slots):
             self._slots.append(Slot.of(self.gpu))
         slot = self._slots[number]
@@ -203,7 +205,7 @@ def _loaded(part: Part, gpu: Gpu, target: Target) -> Loaded:
 
 
 def _stored(part: Part, gpu: Gpu) -> tuple[int, ...]:
-    """The address of the part's constants on the GPU, where they stay as long as its code: as the process does."""
+    """The address of the part's constants on the GPU; like its code they stay until the process ends."""
     if not part.constants:
         return ()
     address = gpu.driver.number("cuMemAlloc", len(part.constants))
@@ -212,7 +214,7 @@ def _stored(part: Part, gpu: Gpu) -> tuple[int, ...]:
 
 
 def image_of(part: Part, gpu: Gpu) -> tuple[Text, bytes]:
-    """Machine code by nvJitLink and our cache; the text itself where only the driver can serve this GPU."""
+    """Machine code by nvJitLink and the cache; the PTX itself where only the driver can assemble for this GPU."""
     try:
         served = gpu.arch in KNOWN and link_version()[0] <= gpu.toolkit
     except BuildError:

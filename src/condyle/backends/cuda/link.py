@@ -1,6 +1,6 @@
-"""PTX -> machine code by nvJitLink, which needs neither a GPU nor a driver, through the cache; what the assembler says.
+"""PTX -> machine code by nvJitLink, which needs neither a GPU nor a driver, and through the cache; its register usage.
 
-Of several texts of a kernel the one is taken that the assembler does best with.
+Of several texts of a kernel the one with the fewest spilled bytes is taken.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from condyle.errors import BuildError
 from condyle.runtime import cache
 
 KNOWN = tuple(f"sm_{number}" for number in (80, 86, 87, 88, 89, 90, 100, 103, 110, 120, 121))
-"""Those that nvJitLink 13 serves and that our text is for: asked for any other, it ends the process."""
+"""Architectures that nvJitLink 13 and our PTX support. For any other, nvJitLink ends the process."""
 
 MISSING = (
     "target 'cuda' needs the packages cuda-bindings and nvidia-nvjitlink, and this installation lacks {what}: "
@@ -28,7 +28,7 @@ MISSING = (
 
 @dataclass(frozen=True, slots=True)
 class Usage:
-    """What a thread of one kernel takes: registers of 32 bits, bytes of stack, bytes that the assembler spilled."""
+    """Of a thread of one kernel: registers of 32 bits, bytes of stack, bytes that the assembler spilled."""
 
     registers: int
     stack: int
@@ -37,12 +37,12 @@ class Usage:
 
     @property
     def moved(self) -> int:
-        """Bytes that go to local memory and back, at the least."""
+        """A lower bound of the bytes moved to and from local memory."""
         return self.stack + self.spill_stores + self.spill_loads
 
 
 def nvjitlink() -> ModuleType:
-    """The bindings; BuildError that says what to install."""
+    """The bindings; BuildError with the packages to install if they are missing."""
     try:
         module = import_module("cuda.bindings.nvjitlink")
         module.version()
@@ -54,13 +54,14 @@ def nvjitlink() -> ModuleType:
 
 
 def link_version() -> tuple[int, int]:
-    """Version of the CUDA toolkit that nvJitLink belongs to."""
+    """The CUDA version of nvJitLink."""
     major, minor = nvjitlink().version()
     return int(major), int(minor)
 
 
 def link(ptx: str, arch: str) -> tuple[bytes, Usage]:
-    """Machine code for one architecture (such as "sm_90"), and what its only kernel uses. BuildError with the log."""
+    """Machine code for one architecture (such as "sm_90"), and the usage of its only kernel. BuildError with the
+    log."""
     module = nvjitlink()
     if arch not in KNOWN:
         raise BuildError(f"nvJitLink makes no code for {arch}; it does for {', '.join(KNOWN)}")
@@ -89,7 +90,7 @@ def _error_log(module: ModuleType, handle: int) -> str:
 
 
 def usage(log: str) -> Usage:
-    """Read from the assembler's verbose log."""
+    """The usage in the assembler's verbose log."""
     registers = re.search(r"Used (\d+) registers", log)
     memory = re.search(r"(\d+) bytes stack frame, (\d+) bytes spill stores, (\d+) bytes spill loads", log)
     if registers is None or memory is None:
@@ -99,7 +100,7 @@ def usage(log: str) -> Usage:
 
 @dataclass(frozen=True, slots=True)
 class Code:
-    """Machine code of one kernel, the text that it was made from, and what it uses."""
+    """Machine code of one kernel, its PTX, and its usage."""
 
     text: Text
     cubin: bytes
@@ -107,7 +108,7 @@ class Code:
 
 
 def assemble(part: Part, arch: str) -> Code:
-    """The first text that the assembler spills nothing of, else the one that moves the fewest bytes."""
+    """The first text for which the assembler spills nothing, else the one that moves the fewest bytes."""
     made: list[Code] = []
     for text in part.texts:
         code = _fetched(text, arch)
@@ -118,7 +119,7 @@ def assemble(part: Part, arch: str) -> Code:
 
 
 def _fetched(text: Text, arch: str) -> Code:
-    """From the cache if it was made before."""
+    """Machine code of a text, from the cache if it is there."""
     parts: Sequence[str] = ["cuda", arch, str(link_version()), text.ptx]
 
     def make(path: Path) -> None:

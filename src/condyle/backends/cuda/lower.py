@@ -1,4 +1,4 @@
-"""Program -> steps of a thread: the best of several orders, with the widest tiles that leave room for other warps."""
+"""Program -> steps of a thread: the best of several orders, with the widest tiles that shared memory allows."""
 
 from __future__ import annotations
 
@@ -17,10 +17,10 @@ from condyle.passes.dce import dce
 
 
 def lower(program: Program, bits: int, target: Target = TARGET) -> list[Lowered]:
-    """What to compile: the first is to be taken if nothing of it spills, else the one that moves the fewest bytes.
+    """The candidates: the first is taken if the assembler spills nothing, else the one that moves the fewest bytes.
 
-    The order chosen spills the fewest numbers; of equals, it is the one that leaves most room for other warps. Where no
-    plain order fits into registers, those of `register_pressure` are tried too.
+    The chosen order spills the fewest numbers; of several, it needs the smallest part of a multiprocessor. If no plain
+    order fits into registers, those of `register_pressure` are tried too.
     """
     program = dce(program)
     values = target.values(bits)
@@ -45,13 +45,13 @@ def _best(program: Program, orders: Sequence[Order], bits: int, target: Target) 
 
 
 def _cost(low: Lowered) -> tuple[int, float]:
-    """Numbers moved, then the part of a multiprocessor that a warp takes: registers or shared memory."""
+    """Numbers spilled and reloaded, then the part of a multiprocessor that a warp needs: registers or shared memory."""
     registers = WARP * (low.peak * low.bits // 32 + 32) / 65_536
     return low.traffic, max(registers, low.pool / 227_000)
 
 
 def _orders(program: Program, target: Target, pressed: bool) -> list[Order]:
-    """Those that are worth trying; the trace of a long Program is not."""
+    """The orders that are tried; for a long Program the trace is not."""
     nodes = [index for index, node in enumerate(program.nodes) if node[0] not in LEAVES]
     inner = set(nodes)
     roots = sorted({output.node for output in program.outputs} & inner)
@@ -62,7 +62,7 @@ def _orders(program: Program, target: Target, pressed: bool) -> list[Order]:
 
 
 def _narrowed(program: Program, order: Order, bits: int, target: Target, made: Lowered) -> Lowered:
-    """With the widest output tiles whose pool is not too large, else with the narrowest."""
+    """Schedules with the widest output tiles whose pool is not too large, else with the narrowest."""
     for width in target.widths[1:]:
         if made.pool <= target.pool:
             break
@@ -71,7 +71,8 @@ def _narrowed(program: Program, order: Order, bits: int, target: Target, made: L
 
 
 def _layout(program: Program, bits: int, width: int, target: Target) -> Layout:
-    """Inputs read at once take the widest tiles, others and outputs tiles of `width`; none wider than its row."""
+    """Inputs that are read as a whole have the widest tiles, others and outputs tiles of `width`; none is wider than
+    needed for its row."""
     widths_in = (_width(array, WARP if array.size <= target.eager else width) for array in program.inputs)
     return Layout(bits, tuple(widths_in), tuple(_width(array, width) for array in program.arrays))
 

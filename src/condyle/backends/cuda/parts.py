@@ -1,6 +1,6 @@
-"""A function as launches: one kernel, or, where that would be too long, kernels one after the other.
+"""A function as launches: one kernel, or several in order where one would be too long.
 
-The steps are those of a composition (see `forms.partitions`); kernels of a split function are those of the plain ones.
+The steps are those of a partitioning (see `forms.partitions`); a call in it is the kernel of the called function.
 """
 
 from __future__ import annotations
@@ -26,10 +26,11 @@ from condyle.specification import Call, Composition, Function
 
 @dataclass(frozen=True, slots=True)
 class Text:
-    """PTX of one kernel. pool: shared bytes a warp. states: that a warp works on. spilled: bytes a thread.
+    """PTX of one kernel. pool: bytes of shared memory for each warp. states: states of a warp. spilled: bytes of spills
+    of a thread.
 
-    block: threads that work on one state together, and have the pool together; 0 where warps are on their own. tasks:
-    of a state, each of which as many threads work on as on a state otherwise.
+    block: number of threads that compute one state and share the pool; 0 where warps are independent. tasks: number of
+    tasks of a state; each has the threads of a state.
     """
 
     name: str
@@ -42,20 +43,20 @@ class Text:
     tasks: int = 1
 
     def shared_bytes(self, threads: int) -> int:
-        """Of a block of so many threads."""
+        """Bytes of shared memory of a block with this number of threads."""
         return self.pool if self.block else self.pool * threads // WARP
 
     def blocks(self, n: int, threads: int) -> int:
-        """So many of them for n states."""
+        """The number of blocks for n states."""
         n *= self.tasks
         return n if self.block else -(-n // (threads // WARP * self.states))
 
 
 @dataclass(frozen=True, slots=True)
 class Part:
-    """One launch: texts to choose from (see `lower.lower`), and names of the arrays that it reads and writes.
+    """One launch: texts to choose from (see `lower.lower`), and the arrays that it reads and writes.
 
-    constants: bytes that lie in device memory; their address is the last parameter. numbers: parameters behind that.
+    constants: bytes in device memory, whose address is the parameter after the arrays. numbers: parameters after that.
     """
 
     texts: tuple[Text, ...]
@@ -84,7 +85,7 @@ class Parts:
 
 @dataclass(frozen=True, slots=True)
 class Composed:
-    """A function, its arrays, and the steps that it is launched as."""
+    """A function, its arrays, and the steps of its launches."""
 
     function: Function
     inputs: tuple[Array, ...]
@@ -93,12 +94,12 @@ class Composed:
 
     @property
     def called(self) -> list[str]:
-        """The functions that have a kernel of their own."""
+        """The functions whose kernels are launched."""
         return [step.function for step in self.steps if isinstance(step, Call)]
 
 
 def parts(made: Composed, kernels: Mapping[str, Part], bits: int, target: Target = TARGET) -> Parts:
-    """What to launch for a function. kernels: of every function that is called."""
+    """The launches of a function. kernels: {called function: its part}."""
     known = {array.name: array for array in (*made.inputs, *made.outputs)}
     launches: list[Part] = []
     for step in stages(made.steps):
@@ -118,7 +119,7 @@ def parts(made: Composed, kernels: Mapping[str, Part], bits: int, target: Target
 
 
 def straight(program: Program, bits: int, target: Target = TARGET) -> Part:
-    """One kernel, one thread a state."""
+    """One kernel with a thread for each state."""
     texts = tuple(
         Text(kernel_name(low), emit(low, target), low.pool, 32, low.order, low.slots * bits // 8)
         for low in lower(expand(program, bits), bits, target)
@@ -127,9 +128,10 @@ def straight(program: Program, bits: int, target: Target = TARGET) -> Part:
 
 
 def grouped(program: Program, lanes: int, bits: int, target: Target = TARGET) -> Part:
-    """One kernel, `lanes` lanes a state.
+    """One kernel with `lanes` lanes for each state.
 
-    UnsupportedError without values, for operations that lanes lack, and for more than shared memory holds.
+    UnsupportedError for a Program without outputs, with operations that groups do not have, or with more values than
+    shared memory holds.
     """
     if not program.outputs:
         raise UnsupportedError(f"{program.name} of this robot has no work for {lanes} lanes: take kernels='thread'")

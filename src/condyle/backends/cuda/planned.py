@@ -1,4 +1,4 @@
-"""The launches of a call whose arrays are known later: who has the addresses puts them in, without Python."""
+"""The launches of a call whose addresses are known later, and are then put in without Python (XLA)."""
 
 from __future__ import annotations
 
@@ -11,14 +11,14 @@ from condyle.runtime.cuda.driver import MOST_BLOCKS
 
 
 class At(NamedTuple):
-    """A parameter: the address of buffer `port` and so many bytes; port -1: the number itself."""
+    """A parameter: the address of buffer `port` plus `value` bytes; port -1: the number `value`."""
 
     port: int
     value: int
 
 
 class Planned(NamedTuple):
-    """One launch. Buffers are counted: inputs, outputs, then one for all scratch."""
+    """One launch. Buffers are numbered: inputs, outputs, then one for all scratch."""
 
     function: int
     grid: int
@@ -28,14 +28,14 @@ class Planned(NamedTuple):
 
 
 def scratch_bytes(kernel: CudaKernel, n: int) -> int:
-    """Of a call with n states."""
+    """Bytes of scratch of a call with n states."""
     return kernel.sizes.piece(n) * kernel.sizes.scratch if n else 0
 
 
 def planned(kernel: CudaKernel, n: int, strides: Sequence[int]) -> list[Planned]:
-    """What `CudaKernel.on_device` launches for n states, in order.
+    """The launches of `CudaKernel.on_device` for n states, in order.
 
-    strides: bytes between the rows of each input, 0 where one row serves every state.
+    strides: bytes between the rows of each input; 0: one row for all states.
     """
     parts, item = kernel.parts, kernel.dtype.itemsize
     if n > MOST:

@@ -1,6 +1,6 @@
-"""-Minv times matrices, dense rows, one warp a state: the last stage of derivatives that are too long for one kernel.
+"""-Minv times dense matrices, a warp for each state: the last stage of derivatives that are too long for one kernel.
 
-A lane holds its columns of the right-hand sides in registers and reads the rows of Minv, which all lanes share.
+A lane has its columns of the right-hand sides in registers. All lanes read the same rows of Minv.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ NAME = "condyle_product"
 
 
 def emit_product(nv: int, matrices: int, bits: int, target: Target = TARGET) -> str:
-    """The text of a module with one kernel: inputs Minv and `matrices` others, as many outputs, all (n, nv, nv).
+    """The text of a module with one kernel: inputs Minv and `matrices` matrices, `matrices` outputs, all (n, nv, nv).
 
     Parameters as in `emit.emit`; no shared memory.
     """
@@ -38,7 +38,7 @@ def emit_product(nv: int, matrices: int, bits: int, target: Target = TARGET) -> 
 
 
 def _columns(e: Emitter, units: Sequence[tuple[int, int]], nv: int, bits: int, number: int) -> None:
-    """Some columns of the answer: matrix and first column of each unit of 32."""
+    """Writes columns of the outputs. units: (matrix, first column) of groups of 32 columns."""
     f, item = f"f{bits}", bits // 8
     zero = literal(0.0, bits)
     for u, (matrix, start) in enumerate(units):

@@ -1,9 +1,8 @@
-"""Orders of the operations in which few values are alive at once.
+"""Orders of the operations with low register pressure.
 
-Depth first, the operand that needs more registers goes first (Sethi and Ullman 1970, who had trees). Then two greedy
-passes move what gains by it or loses nothing: backwards, an operation that brings at most one value to life stands as
-late as it can; forwards, one that ends a life stands as early as it can. Inputs and constants cost nothing: they are
-at hand in shared memory and in the code.
+Depth first, with the operand that needs more registers first (Sethi and Ullman 1970, for trees). Then two greedy
+passes: backward, an operation that adds at most one live value comes as late as possible; forward, one that ends a live
+range comes as early as possible. Inputs and constants are not counted: they are in shared memory and in the code.
 """
 
 from __future__ import annotations
@@ -21,7 +20,7 @@ ROUNDS = 2
 
 @dataclass(frozen=True, slots=True)
 class Uses:
-    """Of each inner node the inner nodes that it reads, and those that read it."""
+    """For each inner node the inner nodes that it reads, and those that read it."""
 
     reads: Mapping[int, tuple[int, ...]]
     readers: Mapping[int, Sequence[int]]
@@ -40,7 +39,7 @@ class Uses:
 def low_pressure_orders(
     program: Program, nodes: Sequence[int], roots: Sequence[int], names: Sequence[str]
 ) -> Iterator[tuple[str, list[int]]]:
-    """As `condyle.backends.common.order.orders`, with the passes; their names say so."""
+    """The orders of `condyle.backends.common.order.orders` after the passes; their names say so."""
     uses = Uses.of(program, nodes)
     needs = most_first(uses, nodes)
     yield f"{TRACE}, low pressure", relieved(uses, nodes)
@@ -49,7 +48,7 @@ def low_pressure_orders(
 
 
 def most_first(uses: Uses, nodes: Sequence[int]) -> dict[int, list[int]]:
-    """Of each node its operands, that which needs the most registers last, as `depth_first` wants them.
+    """For each node its operands, the one that needs the most registers last, as `depth_first` takes them.
 
     nodes: in an order in which operands come first.
     """
@@ -62,7 +61,7 @@ def most_first(uses: Uses, nodes: Sequence[int]) -> dict[int, list[int]]:
 
 
 def peak(uses: Uses, order: Sequence[int]) -> int:
-    """Values alive at once, at most."""
+    """The largest number of values live at once."""
     left = {x: len(uses.readers[x]) for x in order}
     alive = most = 0
     for x in order:
@@ -75,7 +74,7 @@ def peak(uses: Uses, order: Sequence[int]) -> int:
 
 
 def relieved(uses: Uses, order: Sequence[int]) -> list[int]:
-    """The best of the order and of those that the two passes make of it, one after the other."""
+    """The best of the order and of the results of the two passes, applied in turn."""
     best = order = list(order)
     fewest = peak(uses, order)
     for step in (late, early) * ROUNDS:
@@ -87,14 +86,14 @@ def relieved(uses: Uses, order: Sequence[int]) -> list[int]:
 
 
 def late(uses: Uses, order: Sequence[int]) -> list[int]:
-    """From the end: first what brings at most one value to life that is not alive anyway, else what stood last."""
+    """From the end: an operation that adds at most one live value if there is one, else the last of the order."""
     left = {x: len(uses.readers[x]) for x in order}
     missing = {x: len(uses.reads[x]) for x in order}
 
     def note(x: int) -> Iterator[int]:
         for u in uses.reads[x]:
             left[u] -= 1
-            if left[u] == len(uses.readers[u]) - 1:  # alive from here on
+            if left[u] == len(uses.readers[u]) - 1:  # live from here on
                 for reader in uses.readers[u]:
                     missing[reader] -= 1
                     if left[reader] == 0:
@@ -107,7 +106,8 @@ def late(uses: Uses, order: Sequence[int]) -> list[int]:
 
 
 def early(uses: Uses, order: Sequence[int]) -> list[int]:
-    """From the start: first what ends a life, or is alive for nobody, else what stood first."""
+    """From the start: an operation that ends a live range, or has no reader, if there is one, else the first of the
+    order."""
     left = {x: len(uses.readers[x]) for x in order}
     missing = {x: len(uses.reads[x]) for x in order}
 
@@ -130,9 +130,9 @@ def early(uses: Uses, order: Sequence[int]) -> list[int]:
 def _listed(
     order: Sequence[int], free: Iterable[int], is_cheap: Callable[[int], bool], note: Callable[[int], Iterable[int]]
 ) -> list[int]:
-    """Takes a cheap node where one is free, else any free one; of several that which stands first in `order`.
+    """List scheduling: a cheap free node if there is one, else any free one; of several the first in `order`.
 
-    note: takes note of a node; gives the nodes that are free and may have become cheap.
+    note: updates counts for a node; gives the nodes that are free and may have become cheap.
     """
     rank = {x: k for k, x in enumerate(order)}
     waiting: list[int] = []

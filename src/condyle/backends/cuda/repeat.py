@@ -1,7 +1,7 @@
-"""A function repeated over time as PTX: one kernel, a thread a state, the loop inside.
+"""A function repeated over time as PTX: one kernel with the loop inside, a thread for each state.
 
-What is carried or held stays in registers; inputs by time are loaded at each step, answers are stored at the steps that
-are kept. How many steps there are, and which are kept, are parameters: one text serves every rollout of its kind.
+Carried and constant inputs are in registers; inputs with a time axis are loaded at each step, outputs are stored at the
+kept steps. The number of steps, and which are kept, are parameters: one text is for every rollout of its kind.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from condyle.text import Emitter
 
 
 class Kind(NamedTuple):
-    """What a text depends on. carried, timed: of each input. outputs, summed, rows: of each answer."""
+    """The properties that a text depends on: carried, timed of each input; outputs, summed, rows of each output."""
 
     carried: tuple[int, ...]
     timed: tuple[bool, ...]
@@ -44,7 +44,7 @@ class Kind(NamedTuple):
 
 
 def texts(program: Program, kind: Kind, bits: int, target: Target = TARGET) -> tuple[Text, ...]:
-    """What to choose from, for every loop of a kind."""
+    """The texts to choose from, for every loop of a kind."""
     return tuple(
         Text(kernel_name(low), emit(low, kind, target), low.pool, 32, low.order, low.slots * bits // 8)
         for low in lower(expand(program, bits), bits, target)
@@ -52,7 +52,7 @@ def texts(program: Program, kind: Kind, bits: int, target: Target = TARGET) -> t
 
 
 def parts(name: str, program: Program, loop: TimeLoop, bits: int, made: tuple[Text, ...]) -> Parts:
-    """The one launch of a rollout, of a body whose outputs are each given once at most."""
+    """The launch of a rollout. Each output of the body may be an output of the loop once."""
     inputs = tuple(_in_time(array, take.every, loop) for take, array in zip(loop.takes, program.inputs, strict=True))
     outputs = tuple(_in_time(program.arrays[give.output], give.every, loop) for give in loop.gives)
     everies = [port.every for port in (*loop.takes, *loop.gives) if port.every]
@@ -68,8 +68,8 @@ def _in_time(array: Array, every: int, loop: TimeLoop) -> Array:
 def emit(low: Lowered, kind: Kind, target: Target = TARGET) -> str:
     """The text of a module with one kernel.
 
-    Parameters: as `emit.emit` says, the outputs those that are given; behind them the number of steps, every how many
-    steps each input by time has a row, the same of each answer with rows, bytes between states of each answer.
+    Parameters: those of `emit.emit`, with the outputs of the loop; then the number of steps; `every` of each input with
+    a time axis; `every` of each output with rows; and bytes between states of each output.
     """
     e = Emitter()
     write_head(e, target)
@@ -85,7 +85,8 @@ def emit(low: Lowered, kind: Kind, target: Target = TARGET) -> str:
 
 
 class _Loop(Body):
-    """c: registers of what stays, by input and entry; d: of what the next step carries; s: sums, by output."""
+    """Registers: c: carried and constant inputs, by input and entry; d: their values at the next step; s: sums, by
+    output and entry."""
 
     def __init__(self, e: Emitter, low: Lowered, kind: Kind) -> None:
         super().__init__(e, low)
@@ -134,11 +135,11 @@ class _Loop(Body):
             e(f"mul.lo.u64 %pace{port}, %pace{port}, {group.rows};")
 
     def _port(self, array: int) -> int:
-        """The number of an output's registers, which come behind those of the inputs."""
+        """The number of an output's registers, which come after those of the inputs."""
         return len(self.kind.timed) + self.number[array]
 
     def _begin(self) -> None:
-        """What stays is loaded, what is not known yet is zero."""
+        """Loads carried and constant inputs; sets all other registers to zero."""
         e = self.e
         for name, count in (("c", len(self.c)), ("d", len(self.c)), ("s", len(self.s))):
             e(*(f"mov.{self.f} %{name}{k}, {literal(0.0, self.bits)};" for k in range(count)))
@@ -160,7 +161,7 @@ class _Loop(Body):
         self.e("bar.warp.sync 0xFFFFFFFF;")
 
     def _times(self) -> None:
-        """Which rows this step takes and gives."""
+        """Computes the rows of this step."""
         e, kind = self.e, self.kind
         e("add.u32 %u, %number, 1;", "setp.eq.u32 %ends, %u, %steps;")
         e("sub.u32 %time, %steps, %u;" if kind.backwards else "mov.u32 %time, %number;")
@@ -172,7 +173,7 @@ class _Loop(Body):
                 self._row(self._port(array), self.low.program.arrays[array].size)
 
     def _row(self, port: int, size: int) -> None:
-        """Whether a port has a row of this step, and how many bytes lie before it."""
+        """Computes whether a port has a row for this step, and the byte offset of the row."""
         e = self.e
         e("add.u32 %u, %time, 1;", "setp.eq.u32 %again, %u, %steps;", f"rem.u32 %u, %u, %every{port};")
         e(f"setp.eq.u32 %kept{port}, %u, 0;", f"or.pred %kept{port}, %kept{port}, %again;")
@@ -215,7 +216,7 @@ class _Loop(Body):
             super().step(step)
 
     def flush(self, group: Group, offset: int) -> None:
-        """A tile to an output's row, if this step has one."""
+        """Stores a tile to an output's row, if this step has one."""
         e, f, array = self.e, self.f, group.array
         port, rows = self._port(array), self.kind.rows[self.number[array]]
         left = self.bounds(group)
@@ -229,7 +230,7 @@ class _Loop(Body):
             e(f"@%there st.global.{f} [%a], %t;", f"add.u64 %a, %a, %pace{port};")
 
     def _carry(self) -> None:
-        """Answers are the next step's inputs; tiles are free when all lanes are here."""
+        """Moves carried outputs to the next step's inputs; after the barrier tiles can be reused."""
         e = self.e
         for (array, _), k in self.c.items():
             if self.kind.carried[array] >= 0:

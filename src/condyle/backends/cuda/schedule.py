@@ -1,4 +1,4 @@
-"""An order of the operations -> steps: what is in a register when, what is spilled (Belady 1966), what is staged."""
+"""An order of the operations -> steps: register allocation, spills (Belady 1966), staging of rows."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ NEVER = 1 << 40
 
 @dataclass(frozen=True, slots=True)
 class Layout:
-    """How a Program's rows are staged: bits of a number, entries a group of each input and output."""
+    """How a Program's rows are staged: bits of a number, and the entries of a group for each input and output."""
 
     bits: int
     widths_in: tuple[int, ...]
@@ -47,7 +47,7 @@ def schedule(program: Program, order: Order, layout: Layout, target: Target) -> 
 
 
 class _Scheduler:
-    """held: values in registers. homes: the slot of a spilled value. uses: when a value is read, last first."""
+    """held: values in registers. homes: {spilled value: slot}. uses: times at which a value is read, last first."""
 
     def __init__(self, program: Program, order: Order, layout: Layout, target: Target) -> None:
         self.program, self.target, self.bits = program, target, layout.bits
@@ -108,7 +108,7 @@ class _Scheduler:
             self._release(value)
 
     def _guard(self, item: Item) -> None:
-        """Rows of shared memory for the angles that are handed over before the next guard."""
+        """Stores an angle in its row of shared memory, or checks all stored ones."""
         key: Key = ("angles", self.level, 0)
         angles = self.levels[self.level]
         row = WARP * self.bits // 8
@@ -122,7 +122,7 @@ class _Scheduler:
         self._emit(Angle(item.angle, k * row, k == 0), key)
 
     def _bring(self, time: int, value: int, pinned: frozenset[int]) -> None:
-        """The value into a register: from where it was spilled, or from its tile."""
+        """Loads a value into a register: from its spill slot, or from its tile."""
         if value in self.held:
             return
         self._room(time, pinned)
@@ -142,7 +142,7 @@ class _Scheduler:
             self.peak = len(self.held)
 
     def _release(self, value: int) -> None:
-        """Gives back the register, and the slot, of a value that nobody reads again."""
+        """Frees the register and the slot of a value that is dead."""
         if self.uses.get(value):
             return
         self.held.pop(value, None)
@@ -150,7 +150,8 @@ class _Scheduler:
             heapq.heappush(self.free, self.homes.pop(value))
 
     def _room(self, time: int, pinned: frozenset[int]) -> None:
-        """One free register at least: what is used again farthest away leaves, rather what has a home already."""
+        """Frees a register if there is none: of the value with the farthest next use, preferably one that need not be
+        stored."""
         while len(self.held) >= self.values:
             clean = dirty = -NEVER, 1
             for value in self.held:
@@ -184,7 +185,7 @@ class _Scheduler:
         self._emit(Load(self.staging.groups[key], 0), key)
 
     def _put(self, node: int, entries: Sequence[tuple[Key, int]]) -> None:
-        """The value into every output entry that it is; groups that are whole then are flushed."""
+        """Stores a value in each of its output entries; stores groups that are complete then."""
         for key, entry in entries:
             self._emit(self._entry(node, key, entry), key)
             if self.staging.is_whole(key):
@@ -199,7 +200,7 @@ class _Scheduler:
         self._emit(Flush(self.staging.groups[key], 0 if self.staging.filled(key) else -1), key)
 
     def with_offsets(self) -> tuple[tuple[Step, ...], int]:
-        """The steps with every tile and row at its offset into the pool, and the bytes of the pool."""
+        """The steps with the offset of every tile and row in the pool, and the bytes of the pool."""
         offsets, pool, waits = self.staging.allocate([key for _, key in self.steps])
         steps: list[Step] = []
         for time, (step, key) in enumerate(self.steps):

@@ -1,8 +1,8 @@
-"""Segments as launches: a kernel a Program and a kernel a product, arrays between them in device memory.
+"""Segments as launches: a kernel for each Program and for each product, with arrays between them in device memory.
 
-Of a product, 32 lanes share the columns of as many states as they have room for: a vector on the right is a thread a
-state. Each lane sums the entries of some lines of its column together; all lanes read the same left factors where
-those are the same for all states.
+In a product a lane has one column. A warp has the columns of as many states as fit into 32 lanes; with a vector on the
+right, a state has one lane. A lane computes TOGETHER entries of its column at once. If the left operand is the same for
+all states, all lanes read the same numbers.
 """
 
 from __future__ import annotations
@@ -18,11 +18,11 @@ from condyle.text import Emitter
 
 NAME = "condyle_matrices"
 TOGETHER = 4
-"""Lines that a lane takes together."""
+"""Lines that a lane computes at once."""
 
 
 def segmented(code: Segmented, bits: int, target: Target = TARGET) -> Parts:
-    """What to launch; UnsupportedError for a constant without a finite value in this precision."""
+    """The launches; UnsupportedError for a constant that is not finite in this precision."""
     arrays = {array.name: array for array in (*code.inputs, *(a for part in code.segments for a in gives(part)))}
     tables = {constant.name: packed(constant.values, bits) for constant in code.constants}
     launches: list[Part] = []
@@ -43,10 +43,10 @@ def _product(product: Product, reads: tuple[Array, ...], constants: bytes, bits:
 
 
 def emit_matrices(product: Product, lanes: int, constants: bool, bits: int, target: Target = TARGET) -> str:
-    """The text of a module with one kernel, so many lanes a state; lanes: a power of two.
+    """The text of a module with one kernel. lanes: lanes of a state, a power of two.
 
-    Parameters as in `emit.emit`: left and right as inputs; with `constants` right alone, and the address of the left
-    numbers last. No shared memory.
+    Parameters as in `emit.emit`, with left and right as inputs; with `constants` only right is an input, and the
+    address of the left numbers is the last parameter. No shared memory.
     """
     lines, columns = product.shape
     right, together = (0 if constants else 1), min(TOGETHER, lines)
@@ -70,7 +70,7 @@ def emit_matrices(product: Product, lanes: int, constants: bool, bits: int, targ
 
 
 def _address(e: Emitter, to: str, base: str, stride: str) -> None:
-    """Where this state's part of an array begins; stride: a parameter, a number of bytes, or "" for none."""
+    """Computes the address of this state's part of an array. stride: a parameter, a number of bytes, or "" for none."""
     e(f"ld.param.u64 %{to}, [{base}];", f"cvta.to.global.u64 %{to}, %{to};")
     if stride.isdigit():
         e(f"mad.lo.u64 %{to}, %s, {stride}, %{to};")
@@ -79,7 +79,8 @@ def _address(e: Emitter, to: str, base: str, stride: str) -> None:
 
 
 def _columns(e: Emitter, product: Product, lanes: int, together: int, bits: int) -> None:
-    """Loops: columns of this lane, lines, terms. Lanes beyond the last column take the last one and store nothing."""
+    """Writes the loops over columns of this lane, lines and terms. Lanes beyond the last column compute the last one
+    and store nothing."""
     f, item = f"f{bits}", bits // 8
     (lines, columns), left, right = product.shape, product.left, product.right
     e(f"mov.u32 %n, {-(-columns // lanes)};", "COLUMN:", f"setp.lt.u32 %inside, %column, {columns};")

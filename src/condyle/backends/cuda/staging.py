@@ -1,4 +1,4 @@
-"""Which entries pass through shared memory together, and where their tiles lie."""
+"""The groups of entries that are staged together in shared memory, and the offsets of their tiles."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ Key: TypeAlias = "tuple[str, int, int]"
 
 
 class Staging:
-    """Groups of one Program. entries: for each node all output entries that it is, each with its group."""
+    """The groups of one Program. entries: for each node its output entries, each with its group."""
 
     def __init__(self, program: Program, bits: int, widths_in: Sequence[int], widths_out: Sequence[int]) -> None:
         self.program, self.bits = program, bits
@@ -38,7 +38,7 @@ class Staging:
             self.sizes[way, number, start] = group.bytes
 
     def column(self, key: Key, entry: int) -> int:
-        """Bytes into its tile."""
+        """The byte offset of an entry in its tile."""
         group = self.groups[key]
         return (entry - group.start) * group.pitch * self.bits // 8
 
@@ -49,12 +49,12 @@ class Staging:
                 yield key
 
     def source(self, array: int, entry: int) -> tuple[Key, int]:
-        """Where an entry of an input lies: the group and the bytes into its tile."""
+        """The group of an entry of an input, and its byte offset in the tile."""
         key = ("in", array, entry - entry % self.widths_in[array])
         return key, self.column(key, entry)
 
     def is_whole(self, key: Key) -> bool:
-        """Counts one entry of an output group as known; whether it was the last."""
+        """Counts one entry of an output group as stored; gives whether it was the last."""
         self._count[key] -= 1
         return self._count[key] == 0
 
@@ -72,10 +72,10 @@ class Staging:
         return [key for key in self.groups if key[0] == "out" and key not in self._known]
 
     def allocate(self, keys: Sequence[Key | None]) -> tuple[dict[Key, int], int, set[int]]:
-        """Bytes into the pool of each tile, the size of the pool, and the steps that must wait for the whole warp.
+        """(offset of each tile in the pool, size of the pool, steps that need a barrier before them).
 
-        keys: which tile each step touches. A tile is taken from the first step that touches it to the last; where it
-        comes to lie on one that other lanes may still be reading, its first step waits.
+        keys: the tile that each step uses. A tile is live from its first step to its last. If it overlaps a dead tile
+        that other lanes may still be reading, its first step needs a barrier.
         """
         last = {key: time for time, key in enumerate(keys) if key is not None}
         offsets: dict[Key, int] = {}

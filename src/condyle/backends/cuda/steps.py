@@ -1,7 +1,8 @@
-"""What a thread does, one step after another, when every value has its register or its offset.
+"""The steps of a thread, after register allocation.
 
-A warp works on 32 states. Rows of inputs and outputs pass through shared memory in tiles, a tile a Group: the warp
-reads or writes neighbouring entries of a row together, each thread takes and puts the entries of its own state.
+A warp computes 32 states. Rows of inputs and outputs are staged in shared memory, one tile for each Group: the warp
+reads or writes adjacent entries of a row together, and each thread reads or writes the entries of its own state in the
+tile.
 """
 
 from __future__ import annotations
@@ -17,7 +18,7 @@ from condyle.ir.program import Program
 class Group:
     """Entries `start` to `start + count` of one input or output, staged together.
 
-    width: a power of two, at least count: so many lanes share a row. bits: of one number.
+    width: number of lanes for a row, a power of two, at least count. bits: of the number type.
     """
 
     array: int
@@ -28,7 +29,7 @@ class Group:
 
     @property
     def pitch(self) -> int:
-        """Numbers from one column of the tile to the next: no two lanes of one access meet in a bank."""
+        """Numbers from one column of the tile to the next, chosen so that accesses have no bank conflicts."""
         return WARP + max(1, (WARP if self.bits == 32 else WARP // 2) // self.width)
 
     @property
@@ -56,7 +57,7 @@ class Flush(NamedTuple):
 
 
 class Take(NamedTuple):
-    """node: from its state's column of a tile or from a row of angles, `offset` bytes into the pool."""
+    """A node's value from a tile or from a row of angles, `offset` bytes into the pool."""
 
     node: int
     offset: int
@@ -92,7 +93,7 @@ class Compute(NamedTuple):
 
 
 class Angle(NamedTuple):
-    """An angle into a row of shared memory of its own; first: of those that are guarded together."""
+    """An angle into its row of shared memory. first: whether it is the first of those of one Guard."""
 
     node: int
     offset: int
@@ -100,14 +101,14 @@ class Angle(NamedTuple):
 
 
 class Guard(NamedTuple):
-    """Of so many angles, in rows from `offset` on, those too large are reduced."""
+    """Reduces the large ones of `angles` angles, in rows from `offset` on."""
 
     angles: int
     offset: int
 
 
 class SinCos(NamedTuple):
-    """Sine and cosine, where wanted, of the guarded angle at `offset`."""
+    """Sine and cosine of the angle at `offset`, None for one that is not used."""
 
     sine: int | None
     cosine: int | None
@@ -115,7 +116,7 @@ class SinCos(NamedTuple):
 
 
 class Wait(NamedTuple):
-    """All lanes of the warp get here before any goes on."""
+    """A barrier for the lanes of the warp."""
 
 
 Step: TypeAlias = Wait | Load | Flush | Take | Put | Spill | Reload | Compute | Angle | Guard | SinCos
@@ -123,10 +124,10 @@ Step: TypeAlias = Wait | Load | Flush | Take | Put | Spill | Reload | Compute | 
 
 @dataclass(frozen=True, slots=True)
 class Lowered:
-    """A Program on a thread.
+    """A Program as steps of a thread.
 
-    order: the name of the linear order that was taken. pool: shared bytes a warp. slots: spilled numbers a thread.
-    traffic: numbers spilled and reloaded. peak: numbers in registers at once.
+    order: name of the linear order. pool: bytes of shared memory for each warp. slots: spill slots of a thread.
+    traffic: numbers spilled and reloaded. peak: largest number of values in registers.
     """
 
     program: Program

@@ -1,4 +1,4 @@
-"""What is true of the GPUs that this target writes code for, and the choices that shape the code."""
+"""Parameters of the GPUs and of the code generator."""
 
 from __future__ import annotations
 
@@ -6,23 +6,23 @@ from dataclasses import dataclass
 
 WARP = 32
 ARCHITECTURES = ("sm_80", "sm_90", "sm_120")
-"""Those whose registers and spills the tests look at; the text itself runs on each one from sm_80 on."""
+"""Architectures whose registers and spills are tested; the PTX runs on all from sm_80 on."""
 
 
 @dataclass(frozen=True, slots=True)
 class Target:
-    """Choices; the same PTX serves all GPUs.
+    """Parameters; the same PTX is for all GPUs.
 
-    ptx, oldest: version of the instruction set and the oldest architecture it is written for.
-    values32, values64: numbers that a thread keeps in registers at once; beyond that they are spilled to local memory.
-    trust: how many times as many are first left to the assembler, which often finds an order that needs fewer.
-    dirty: what the distance to the next use counts of a value that must be spilled before its register is given away.
-    eager: entries up to which an input is read as a whole at the start.
+    ptx, oldest: version of PTX, and the oldest architecture.
+    values32, values64: most numbers in registers of a thread; more are spilled to local memory.
+    trust: factor on these for a first candidate, because the assembler often finds an order that needs fewer registers.
+    dirty: factor on the distance to the next use of a value that would have to be spilled, when a register is chosen to
+    be freed. eager: inputs with at most this number of entries are read as a whole at the start.
     widths: entries of a row that are staged together, the widest first.
-    shared: bytes of shared memory that every GPU has. pool: shared bytes a warp above which a narrower width is tried.
-    orders: those tried beside the trace; few: the only ones for Programs of `many` operations or more.
-    longest: operations above which derivatives of forward dynamics are split into several kernels.
-    most_threads: of one block.
+    shared: bytes of shared memory that every GPU has. pool: bytes for each warp above which a narrower width is tried.
+    orders: tried in addition to the trace; few: the only ones for Programs of `many` operations or more.
+    longest: derivatives of forward dynamics with more operations are split into several kernels.
+    most_threads: threads of one block.
     """
 
     ptx: str = "7.0"
@@ -42,7 +42,7 @@ class Target:
     most_threads: int = 128
 
     def values(self, bits: int) -> int:
-        """Numbers a thread keeps in registers."""
+        """The most numbers in registers of a thread."""
         return self.values32 if bits == 32 else self.values64
 
 

@@ -1,8 +1,8 @@
 """Sine and cosine in PTX, accurate for every finite angle.
 
-|x| <= REACH: x = n pi/2 + r with pi/2 in three parts and fused multiply-adds, so that the first step loses nothing;
-minimax polynomials on |r| <= pi/4; sign and choice by quadrant. Larger angles are first reduced to [-pi, pi]: the
-fraction of x / 2 pi from 128 bits of 1 / 2 pi, at the place that the exponent says (Payne and Hanek 1983).
+|x| <= REACH: x = n pi/2 + r with pi/2 as a sum of three numbers and fused multiply-adds, so that the first step is
+exact; minimax polynomials on |r| <= pi/4; polynomial and sign by quadrant. Larger angles are first reduced to [-pi,
+pi]: the fraction of x / 2 pi by 128 bits of 1 / 2 pi, at the position given by the exponent (Payne and Hanek 1983).
 """
 
 from __future__ import annotations
@@ -18,21 +18,21 @@ REACH = 1e5
 
 
 def literal(value: float, bits: int) -> str:
-    """A number as PTX writes it, to the bit."""
+    """A number as an exact PTX literal."""
     if bits == 32:
         return f"0f{struct.unpack('<I', struct.pack('<f', value))[0]:08X}"
     return f"0d{struct.unpack('<Q', struct.pack('<d', value))[0]:016X}"
 
 
 def write_table(e: Emitter) -> None:
-    """1 / 2 pi, for large angles."""
+    """Writes the bits of 1 / 2 pi, for large angles."""
     with e.block(f".const .align 8 .b64 turns[{WORDS}] = {{", "};"):
         words = [f"0x{word:016X}" for word in turns()]
         e(*(", ".join(words[k : k + 4]) + ("," if k + 4 < WORDS else "") for k in range(0, WORDS, 4)))
 
 
 def registers(bits: int) -> tuple[str, ...]:
-    """What the text of this file uses."""
+    """The registers that the code of this file uses."""
     return (
         f".reg .b{bits} %i<6>;",
         f".reg .f{bits} %n, %x, %z, %r, %rz, %p, %s, %c, %big;",
@@ -45,7 +45,7 @@ def registers(bits: int) -> tuple[str, ...]:
 
 
 def write_sincos(e: Emitter, place: int, sine: str | None, cosine: str | None, bits: int) -> None:
-    """sine and cosine (registers) of the guarded angle in this lane's row at `place`."""
+    """Computes sine and cosine (registers) of the checked angle in this lane's row at `place`."""
     f, first = f"f{bits}", quarter_turn(bits)
     e(f"ld.shared.{f} %x, [%mine+{place}];")
     e(f"fma.rn.{f} %n, %x, {literal(nearest(2 / pi(256), bits), bits)}, {literal(ROUND[bits], bits)};")
@@ -77,14 +77,15 @@ def _polynomial(e: Emitter, to: str, coefficients: tuple[float, ...], bits: int)
 
 
 def write_angle(e: Emitter, place: int, angle: str, first: bool, bits: int) -> None:
-    """An angle (register or constant) into this lane's row at `place`; %big is the largest since the first."""
+    """Stores an angle (register or constant) in this lane's row at `place`; %big is the largest |angle| since the
+    first."""
     f = f"f{bits}"
     e(f"mov.{f} %x, {angle};", f"st.shared.{f} [%mine+{place}], %x;", f"abs.{f} %x, %x;")
     e(f"mov.{f} %big, %x;" if first else f"max.{f} %big, %big, %x;")
 
 
 def write_guard(e: Emitter, place: int, count: int, label: str, bits: int) -> None:
-    """Where an angle of any lane is too large, all of the rows from `place` on are reduced."""
+    """If an angle of any lane is too large, reduces all rows from `place` on."""
     f, step = f"f{bits}", 4 * bits
     e(f"setp.gt.{f} %far, %big, {literal(REACH, bits)};", "vote.sync.any.pred %far, %far, 0xFFFFFFFF;")
     e(f"@!%far bra {label}_NEAR;", f"add.u32 %row, %mine, {place};")
@@ -95,7 +96,7 @@ def write_guard(e: Emitter, place: int, count: int, label: str, bits: int) -> No
 
 
 def _reduce(e: Emitter, bits: int) -> None:
-    """%x modulo a turn, if it is finite and too large."""
+    """Reduces %x modulo 2 pi if it is finite and too large."""
     e("mov.f64 %wide, %x;" if bits == 64 else "cvt.f64.f32 %wide, %x;")
     e(
         "mov.b64 %exact, %wide;",
@@ -103,7 +104,7 @@ def _reduce(e: Emitter, bits: int) -> None:
         "cvt.u32.u64 %word, %part;",
         "and.b32 %word, %word, 2047;",
     )
-    # the mantissa is a whole number times 2^(word - 1075); bits of 1 / 2 pi before that place are whole turns
+    # x is an integer mantissa times 2^(word - 1075); higher bits of 1 / 2 pi only add whole turns
     e(
         "sub.u32 %word, %word, 1011;",
         "min.u32 %word, %word, 1035;",

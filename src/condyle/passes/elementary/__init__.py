@@ -1,1 +1,3 @@
-"""Functions in terms of other operations, once for all targets: range reduction, polynomial, special values."""
+"""exp, log, tanh and atan2 expanded into other operations, for all targets: range reduction, polynomial, special
+values.
+"""

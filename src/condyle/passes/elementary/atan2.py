@@ -1,7 +1,8 @@
-"""atan2: t <= 1 is the smaller size by the larger; atan t = atan c + atan((t - c) / (1 + c t)) with c = 0, 1/2 or 1.
+"""atan2: with t <= 1 the smaller of |x| and |y| by the larger, atan t = atan c + atan((t - c) / (1 + c t)), c = 0, 1/2
+or 1.
 
-Within 1.5 units in the last place. Numerator and denominator are formed before the one division. What the octant adds,
-a multiple of pi/2, has two parts; the lower one is added before the last rounding.
+Within 1.5 units in the last place. Numerator and denominator are computed first, so that there is one division. The
+multiple of pi/2 of the octant is the sum of two numbers, the smaller one added before the last rounding.
 """
 
 from __future__ import annotations
@@ -23,10 +24,9 @@ from condyle.passes.elementary.values import (
 
 @dataclass(frozen=True, slots=True)
 class _Numbers:
-    """tiny, most: the smallest and the largest number. small, large: beyond them sizes are scaled, which is exact.
-
-    lift: by which small ones are. half, pi: atan(1/2) and pi, each in two parts.
-    series: (atan r - r) / r^3 in r^2, for |r| <= 7/16.
+    """tiny, most: the smallest and the largest number. small, large: outside of them |x| and |y| are scaled by a power
+    of two. lift: the factor for small ones. half, pi: atan(1/2) and pi, each as a sum of two numbers. series: (atan r -
+    r) / r^3 in r^2, for |r| <= 7/16.
     """
 
     tiny: float
@@ -82,7 +82,8 @@ def atan2(y: Value, x: Value) -> Value:
 
 
 def _sizes(x: Value, y: Value) -> tuple[Value, Value]:
-    """The smaller and the larger size, changed where their quotient would be none, far from overflow and underflow."""
+    """The smaller and the larger of |x| and |y|, scaled away from overflow and underflow; 0 / 0 and infinity / infinity
+    are replaced by quotients that exist."""
     known = NUMBERS[x.bits]
     small = minimum(absolute(x), absolute(y))
     large = maximum(maximum(absolute(x), absolute(y)), known.tiny)
@@ -94,7 +95,7 @@ def _sizes(x: Value, y: Value) -> tuple[Value, Value]:
 def _around(
     small: Value, large: Value, half: tuple[float, ...], quarter: tuple[float, ...]
 ) -> tuple[Value, Value, Value]:
-    """The nearest of the angles atan 0, atan 1/2, atan 1, in two parts, and the tangent of what is left."""
+    """The nearest of atan 0, atan 1/2 and atan 1, as a sum of two numbers, and the tangent of the rest."""
     far, middle = small - large * 0.6875, small - large * 0.4375
     above = select(far, small - large, select(middle, small + small - large, small))
     below = select(far, small + large, select(middle, large + large + small, large))

@@ -1,4 +1,4 @@
-"""Sine and cosine on |r| <= pi/4: minimax polynomials, for every target, whatever its range reduction.
+"""Sine and cosine on |r| <= pi/4: minimax polynomials for all targets; each target has its own range reduction.
 
 (sin r - r) / r^3 and (cos r - 1 + r^2 / 2) / r^4 in r^2, the highest power first.
 """
@@ -22,4 +22,4 @@ COSINE = {
     32: numbers("0x1.9a020cp-16 -0x1.6c0c8ap-10 0x1.55554ap-5"),
 }
 ROUND = {64: float.fromhex("0x1.8p+52"), 32: float.fromhex("0x1.8p+23")}
-"""Adding it leaves a whole number, in the lowest bits."""
+"""x + ROUND has the integer nearest x in its lowest bits."""

@@ -1,4 +1,4 @@
-"""Expansion: the last pass before a target; operations that it lacks become others."""
+"""Expansion, the last pass before a target: operations that the target does not have become others."""
 
 from __future__ import annotations
 
@@ -14,13 +14,13 @@ from condyle.passes.elementary.powers import exp, tanh
 from condyle.passes.elementary.values import Code, Rule, Value
 
 ELEMENTARY: Mapping[str, Rule] = {"exp": exp, "log": log, "tanh": tanh, "atan2": atan2}
-"""Functions that no target has of its own."""
+"""Functions that no target has as an operation."""
 
 
 def expand(program: Program, bits: int, own: Mapping[str, Rule] | None = None) -> Program:
     """Before: t1 = tanh t0.  After: t1 = abs t0; t2 = add t1 t1; ...
 
-    bits: of a number, because polynomials depend on it. own: what the target itself puts in place of an operation.
+    bits: of the number type, 64 or 32, because polynomials depend on it. own: the target's own rules.
     """
     rules = {**ELEMENTARY, **(own or {})}
     if all(node[0] not in rules for node in program.nodes):

@@ -13,9 +13,10 @@ from condyle.passes.elementary.values import Value, fma, numbers, polynomial, se
 
 @dataclass(frozen=True, slots=True)
 class _Numbers:
-    """least: of the normal numbers, most: of all. lift: times 2^lift what is below them is normal.
+    """least: the smallest normal number. most: the largest number. lift: a subnormal number times 2^lift is normal.
 
-    bias: of exponents; whole: 2^52 (in float32: 2^23), whose lowest bit is 1; mantissa: its bits. series: R(z) / z.
+    bias: that of exponents. whole: 2^52 (float32: 2^23), whose lowest bit has the value 1. mantissa: all bits of the
+    mantissa. series: R(z) / z.
     """
 
     least: float

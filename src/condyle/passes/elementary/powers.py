@@ -1,8 +1,8 @@
-"""exp and tanh: x = n log 2 + r with |r| <= log(2) / 2, a minimax polynomial on r, and 2^n by its bits.
+"""exp and tanh: x = n log 2 + r with |r| <= log(2) / 2, a minimax polynomial of r, and 2^n from its bits.
 
-exp: within 1.1 units in the last place. 2^n is multiplied in two parts, so that results below the normal numbers are
-rounded once, and those that are too large become infinite. tanh: within 1.6 units; a polynomial up to 0.625, and
-1 - 2 / (exp(2 x) + 1) above it.
+exp: within 1.1 units in the last place. 2^n is multiplied as two factors, so that subnormal results are rounded once
+and too large ones become infinite. tanh: within 1.6 units; a polynomial up to 0.625, and 1 - 2 / (exp(2 x) + 1) above
+it.
 """
 
 from __future__ import annotations
@@ -23,14 +23,15 @@ from condyle.passes.elementary.values import (
 )
 
 LOG2 = {64: numbers("0x1.62e42feep-1 0x1.a39ef35793c76p-33"), 32: numbers("0x1.62e4p-1 0x1.7f7d1cp-20")}
-"""log 2 in two parts; a whole number up to 1100 (in float32: 160) times the first one is exact."""
+"""log 2 as a sum of two numbers; an integer up to 1100 (float32: 160) times the first one is exact."""
 
 
 @dataclass(frozen=True, slots=True)
 class _Numbers:
-    """least, most: beyond them the result is 0 and infinite. power: (exp r - 1 - r) / r^2 in r. bias: of exponents.
+    """least, most: below and above them exp is 0 and infinite. power: (exp r - 1 - r) / r^2 in r. bias: that of
+    exponents.
 
-    one: from 2 x on, tanh x is 1. tangent: (tanh x - x) / x^3 in x^2, up to 0.625.
+    one: tanh x rounds to 1 where 2 x is larger. tangent: (tanh x - x) / x^3 in x^2, up to 0.625.
     """
 
     least: float
@@ -91,7 +92,7 @@ def tanh(x: Value) -> Value:
 
 
 def _reduced(x: Value) -> tuple[Value, Value]:
-    """A whole number n, and exp(x - n log 2)."""
+    """The integer n of the range reduction, and exp(x - n log 2)."""
     known, shift = NUMBERS[x.bits], ROUND[x.bits]
     n = fma(x, known.by_log2, shift) - shift
     high, low = LOG2[x.bits]
@@ -100,7 +101,7 @@ def _reduced(x: Value) -> tuple[Value, Value]:
 
 
 def _power_of_two(x: Value) -> tuple[Value, Value]:
-    """The whole number n that is near x, and 2^n: n and the bias in the lowest bits, moved to where an exponent is."""
+    """The integer n nearest x, and 2^n: n plus the bias, shifted from the lowest bits to the exponent's."""
     shift = ROUND[x.bits] + NUMBERS[x.bits].bias
     shifted = x + shift
     return shifted - shift, shifted.up()

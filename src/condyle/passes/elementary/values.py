@@ -1,4 +1,4 @@
-"""What a function is written in: values of a Program that are added and multiplied exactly as it stands there."""
+"""Values of a Program with arithmetic operators, for writing expansions; no operation is simplified or reordered."""
 
 from __future__ import annotations
 
@@ -9,11 +9,11 @@ from condyle.ir.ops import Node
 from condyle.ir.program import constant_of
 
 Rule = Callable[..., "Value"]
-"""An operation in terms of others: its operands to its value."""
+"""The expansion of an operation: from its operands to its value."""
 
 
 class Code:
-    """Nodes so far, each once; `rules` say which operations are not nodes but become others. bits: of a number."""
+    """The nodes so far, each once. rules: expansions of operations. bits: of the number type, 64 or 32."""
 
     def __init__(self, bits: int, rules: Mapping[str, Rule]) -> None:
         self.bits, self.rules = bits, rules
@@ -21,7 +21,7 @@ class Code:
         self._known: dict[Node | str, int] = {}
 
     def node(self, node: Node) -> Value:
-        """This very node."""
+        """The value of this node."""
         key = constant_of(node).hex() if node[0] == "const" else node  # which tells -0.0 from 0.0
         if key not in self._known:
             self._known[key] = len(self.nodes)
@@ -29,7 +29,7 @@ class Code:
         return Value(self, self._known[key])
 
     def op(self, name: str, *operands: Value | float) -> Value:
-        """An operation; symbols' simplifications are not made, because they are not exact in floating point."""
+        """An operation, expanded if it has a rule. It is not simplified as symbols are: that would not be exact."""
         used = [x if isinstance(x, Value) else self.node(("const", float(x))) for x in operands]
         rule = self.rules.get(name)
         return self.node((name, *(x.index for x in used))) if rule is None else rule(*used)
@@ -71,11 +71,11 @@ class Value:
         return self.code.op("neg", self)
 
     def up(self) -> Value:
-        """Its bits, moved so that the lowest ones are the exponent's."""
+        """Its bits shifted up, so that the lowest ones become the exponent's."""
         return self.code.op("shl", self)
 
     def down(self) -> Value:
-        """Its bits, moved so that the exponent's are the lowest ones."""
+        """Its bits shifted down, so that the exponent's become the lowest ones."""
         return self.code.op("shr", self)
 
 
@@ -97,12 +97,12 @@ def select(x: Value, a: Value | float, b: Value | float) -> Value:
 
 
 def fma(x: Value, y: Value | float, z: Value | float) -> Value:
-    """x y + z; whether it is rounded once or twice makes no difference that counts."""
+    """x y + z; the error bounds hold whether it is rounded once or twice."""
     return x.code.op("fma", x, y, z)
 
 
 def polynomial(z: Value, coefficients: Sequence[float]) -> Value:
-    """The highest power first, by Horner."""
+    """The polynomial with these coefficients, highest power first, by Horner's scheme."""
     total: Value | float = coefficients[0]
     for value in coefficients[1:]:
         total = z.code.op("fma", z, total, value)
@@ -111,9 +111,9 @@ def polynomial(z: Value, coefficients: Sequence[float]) -> Value:
 
 
 def numbers(*texts: str) -> tuple[float, ...]:
-    """Numbers to the bit, from hexadecimal text."""
+    """Exact numbers, from hexadecimal text."""
     return tuple(float.fromhex(word) for text in texts for word in text.split())
 
 
 SIGN = -0.0
-"""One bit: that of the sign."""
+"""A number whose only set bit is the sign."""

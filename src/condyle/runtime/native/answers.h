@@ -1,8 +1,9 @@
-/* Where results go, before a call: the caller's arrays, or fresh ones. Small answers that nobody holds any more are filled
- * again: cheaper than to free arrays and get new ones.
+/* The arrays for results: the caller's, or new ones. Small result arrays without other references are used again, which
+ * costs less than to free and allocate arrays.
  *
- * A function keeps its last two small answers (a caller's variable holds one until the next is there). One is used again if
- * its reference count says that only the function has it, with nobody watching its end, and if it is still what it was. */
+ * A function keeps its last two small results, since a caller's variable refers to one until the next is assigned. One is
+ * used again if its reference count says that only the function has it, if it has no weak references, and if its shape and
+ * memory are unchanged. */
 
 #define RECYCLED_BYTES LARGE_BYTES
 
@@ -15,7 +16,7 @@ static int is_ours(PyObject *object, const Function *self, int k, const Batch *b
            ((PyArrayObject_fields *)object)->weakreflist == NULL && PyArray_BASE((PyArrayObject *)object) == NULL;
 }
 
-/* An answer to fill again, as a new reference, its arrays borrowed in `arrays`; NULL if there is none. */
+/* A result that can be used again, as a new reference, with its arrays borrowed in `arrays`; NULL if there is none. */
 static PyObject *recycled(const Function *self, const Batch *batch, PyObject **arrays)
 {
     for (int which = 0; which < 2; which++) {
@@ -63,8 +64,8 @@ static void place_output(Job *job, int k, PyObject *array, const Batch *batch)
     job->stride[port] = batch->n == 1 ? 0 : job->self->size[port];
 }
 
-/* The caller's own arrays, as an answer: a new reference to `out` itself where it is what the method would return. NULL
- * without an exception if the method should take the call. */
+/* The caller's own arrays as a result: a new reference to `out` if the method would return it. NULL without an exception
+ * if the Python method must handle the call. */
 static PyObject *own_answer(const Function *self, PyObject *out, const Batch *batch, Job *job)
 {
     PyObject *results[MAX_PORTS];
@@ -93,7 +94,7 @@ static PyObject *own_answer(const Function *self, PyObject *out, const Batch *ba
     return pack(self, results);
 }
 
-/* New arrays, or old ones that nobody holds, as an answer; NULL without an exception if the method should take the call. */
+/* New arrays, or arrays used again, as a result; NULL without an exception if the Python method must handle the call. */
 static PyObject *fresh_answer(Function *self, const Batch *batch, Job *job)
 {
     PyObject *results[MAX_PORTS] = {NULL}, *answer = recycled(self, batch, results);

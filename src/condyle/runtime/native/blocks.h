@@ -1,5 +1,5 @@
-/* Blocks: memory for large arrays, kept when it is freed. The system may take the pages of what is kept beyond MANY_BYTES
- * back (MADV_FREE), so that keeping costs little when memory is short. */
+/* Blocks: memory for large arrays, which is kept for reuse when it is freed. Of kept blocks beyond MANY_BYTES the system may
+ * reclaim the pages (MADV_FREE). */
 
 static void count_block(const Block *block, int sign)
 {
@@ -79,7 +79,7 @@ static void *block_malloc(void *unused, size_t size)
     return block == NULL ? NULL : (char *)block + BLOCK_HEAD;
 }
 
-/* The system may take all pages but the first, where the header is; until then they can be written at once. */
+/* Lets the system reclaim all pages but the first, which has the header; until then they are used without a page fault. */
 static void offer_pages(Block *block)
 {
 #ifdef MADV_FREE
@@ -141,7 +141,7 @@ static PyDataMem_Handler block_handler = {
 };
 static PyObject *block_capsule;
 
-/* An array of its own memory, not filled; takes no reference to `dtype`. */
+/* An array with memory from the blocks, not initialised; takes no reference to `dtype`. */
 static PyObject *new_array(PyArray_Descr *dtype, int nd, const npy_intp *shape, npy_intp bytes)
 {
     PyObject *before, *own, *array;

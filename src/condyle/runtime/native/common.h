@@ -1,4 +1,4 @@
-/* What all parts share: entries, jobs, the state of the pool and of the kept blocks, and what a fork does to it. */
+/* Shared definitions: entries, jobs, the state of the pool and of the kept blocks, and the handling of forks. */
 #define _GNU_SOURCE
 #define PY_SSIZE_T_CLEAN
 #include <Python.h>
@@ -87,7 +87,7 @@ typedef struct Job {
     struct Job *following;
 } Job;
 
-/* The pool: workers that live as long as the process, detached, and never touch Python. */
+/* The thread pool: workers are detached, run until the process ends, and never call Python. */
 static struct {
     pthread_mutex_t lock;
     pthread_cond_t posted, left;
@@ -115,7 +115,7 @@ static struct {
 
 static pthread_mutex_t exported_lock = PTHREAD_MUTEX_INITIALIZER; /* of what XLA calls: see ffi.h */
 
-/* Forks hold the locks, so that the child finds whole lists. The child has no workers: it starts its own. */
+/* Forks hold the locks, so that the lists are consistent in the child. The child has no workers and starts its own. */
 static void before_fork(void)
 {
     pthread_mutex_lock(&pool.lock);

@@ -1,5 +1,5 @@
-/* XLA's foreign function interface, as far as its handlers here use it: `ffi_entries.h` calls machine code of the
- * processor, `ffi_launches.h` puts kernels in a stream of a GPU. Both find what they call by a number, without Python.
+/* The part of XLA's foreign function interface that the handlers here use: `ffi_entries.h` calls machine code of the
+ * processor, `ffi_launches.h` puts kernels into a stream of a GPU. Both find their function by a number, without Python.
  *
  * The structures are those of XLA's C interface, version 0.1, as far as they are used; later versions only append. */
 #define FFI_MAJOR 0
@@ -107,7 +107,7 @@ typedef struct {
     FfiAttributes attributes;
 } FfiFrame;
 
-/* What a program of XLA may call, by number; it stays as long as the process. */
+/* The functions that XLA's programs may call, by number; they stay until the process ends. */
 typedef struct {
     struct {
         int64_t number;
@@ -170,7 +170,7 @@ static FfiError *ffi_unfit(const FfiFrame *frame)
     return ffi_error(frame, FFI_INVALID_ARGUMENT, "condyle: the arrays do not fit the function");
 }
 
-/* Whether XLA asks what a handler is; then it is told. */
+/* Answers XLA's query for the handler's metadata; whether it was one. */
 static int ffi_introduced(const FfiFrame *frame, uint32_t traits)
 {
     FfiMetadata *asked = (FfiMetadata *)frame->extension;

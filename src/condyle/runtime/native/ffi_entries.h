@@ -1,6 +1,6 @@
-/* The door for XLA on the processor: a handler that calls entries by number, in XLA's thread. */
+/* XLA's handler for the processor: it calls entries by number, in XLA's thread. */
 
-/* A rollout's vjp: some rollouts forward, whose states are kept, then backward, then the next ones; see
+/* The vjp of a rollout: for some rollouts at a time forward, which stores the states, then backward; see
  * compile/repeated.GradientKernel, which does the same on arrays. */
 typedef struct {
     Entry *forward, *forward_single; /* NULL where one step is all */
@@ -17,7 +17,7 @@ typedef struct {
 
 static Exported exported_entries;
 
-/* Rows of `size` numbers in a buffer; -1 where it has another type or no whole rows. */
+/* The number of rows of `size` numbers in a buffer; -1 if it has another type, or no whole number of rows. */
 static int64_t ffi_rows(const FfiBuffer *buffer, Py_ssize_t size, char format)
 {
     const int64_t numbers = ffi_count(buffer);
@@ -108,7 +108,7 @@ static int tape_piece(const Called *called, const Job *whole, size_t first, size
     return status != 0 ? status : ffi_job(&backward, called->entry, called->single, n, threads);
 }
 
-/* So many rollouts together that their states stay in near caches, TAPE_BYTES for each thread, 64 at least. */
+/* The number of rollouts at a time: at least 64, and at most so many that their states are TAPE_BYTES for each thread. */
 static size_t tape_rollouts(const Tape *tape, size_t n, int64_t threads)
 {
     const size_t each = tape->bytes > 0 ? tape->bytes : 1;
@@ -177,7 +177,7 @@ static int entry_or_none(PyObject *given, Entry **entry)
     return 0;
 }
 
-/* For ever: a program of XLA may call these at any time. */
+/* Never freed: a program of XLA may call these at any time. */
 static int export_called(int64_t number, Called what)
 {
     Called *kept = malloc(sizeof *kept);

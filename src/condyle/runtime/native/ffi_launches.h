@@ -1,7 +1,7 @@
-/* The door for XLA on a GPU: a handler that puts kernels in XLA's stream, on arrays where they lie. It waits for nothing,
- * allocates nothing and copies nothing, so that XLA may capture it into a graph. The driver is opened at run time. */
+/* XLA's handler for a GPU: it puts kernels into XLA's stream, on XLA's own buffers. It does not wait, allocate or copy, so
+ * XLA may capture it into a graph. The driver is opened at run time. */
 
-/* A parameter of a kernel: the address of a buffer and so many bytes, or a number where port is -1. */
+/* A parameter of a kernel: the address of buffer `port` plus `value` bytes, or, if port is -1, the number `value`. */
 typedef struct {
     int64_t port;
     uint64_t value;
@@ -26,7 +26,7 @@ typedef struct {
 
 static Exported exported_launches;
 
-/* What the driver has, by the names that its header gives them today. */
+/* Functions of the driver, by the names of the current header. */
 static struct {
     int (*launch)(void *function, unsigned gx, unsigned gy, unsigned gz, unsigned bx, unsigned by, unsigned bz,
                   unsigned shared, void *stream, void **parameters, void **extra);
@@ -93,7 +93,7 @@ static int gpu_fits(const FfiFrame *frame, const Launches *of)
     return fits;
 }
 
-/* The launches in order; the first status that is not 0. values, places: room for the parameters of the longest one. */
+/* Launches in order; gives the first status that is not 0. values, places: memory for the parameters of the longest one. */
 static int gpu_launch(const FfiFrame *frame, const Launches *of, void *stream, uint64_t *values, void **places)
 {
     int status = 0;

@@ -31,7 +31,7 @@ typedef struct {
     npy_intp length[MAX_DIMS];
 } Batch;
 
-/* Arguments in the order of the names, NULL for those left out; 0: let the method say what is wrong. */
+/* The arguments in the order of the names, NULL for those left out; 0 if the Python method must report an error. */
 static int sort_arguments(const Function *self, PyObject *const *args, Py_ssize_t count, PyObject *keywords,
                           PyObject **given)
 {
@@ -63,7 +63,7 @@ static int sort_arguments(const Function *self, PyObject *const *args, Py_ssize_
     return 1;
 }
 
-/* Whether it is an array as a kernel likes it: the very dtype, C order, the batch followed by the port's dimensions. */
+/* Whether a kernel can use it: an array of the right dtype, in C order, with batch dimensions and then the port's. */
 static int fits(const Function *self, PyObject *object, const Port *port, const Batch *batch, int flags)
 {
     PyArrayObject *array = (PyArrayObject *)object;
@@ -87,7 +87,7 @@ static int fits(const Function *self, PyObject *object, const Port *port, const 
     return 1;
 }
 
-/* Whether it is a plain number for an input of one number: it serves all states, and is kept in the job. */
+/* Whether it is a Python float for an input of one number: it is for all states, and is stored in the job. */
 static int take_number(const Function *self, PyObject *object, const Port *port, Job *job, Py_ssize_t k)
 {
     double value;
@@ -107,8 +107,8 @@ static int take_number(const Function *self, PyObject *object, const Port *port,
     return 1;
 }
 
-/* The batch dimensions of the input that has most of them; 0 if there are too many, or an input is neither an array nor a
- * plain number. */
+/* The batch dimensions of the input with the most of them; 0 if there are too many, or an input is neither an array nor a
+ * Python float. */
 static int read_batch(const Function *self, PyObject *const *given, int count, Batch *batch)
 {
     const npy_intp *shape = NULL;
@@ -137,7 +137,7 @@ static int read_batch(const Function *self, PyObject *const *given, int count, B
     return 1;
 }
 
-/* Inputs of this batch, or, where they may be shared, without batch dimensions: one row for all states. */
+/* Inputs with this batch, or, where that is allowed, without batch dimensions: one row for all states. */
 static int take_inputs(const Function *self, PyObject *const *given, Batch *batch, Job *job, int count)
 {
     static const Batch none = {0, 1, {0}};
@@ -164,7 +164,7 @@ static int take_inputs(const Function *self, PyObject *const *given, Batch *batc
     return batch->n > 0;
 }
 
-/* One output of `out=`, borrowed; NULL if `out` is nothing that is taken apart here. */
+/* One output of `out=`, borrowed; NULL if `out` has another type than those handled here. */
 static PyObject *out_item(const Function *self, PyObject *out, int k)
 {
     if (self->n_out == 1 && PyArray_CheckExact(out)) {
@@ -200,7 +200,7 @@ static PyObject *fresh_output(const Function *self, int k, const Batch *batch)
     return array;
 }
 
-/* Whether the bytes of port `a` lie over those of port `b`. */
+/* Whether the bytes of port `a` overlap those of port `b`. */
 static int overlap(const Job *job, Py_ssize_t a, Py_ssize_t b)
 {
     const char *p = job->base[a], *q = job->base[b];
@@ -209,7 +209,7 @@ static int overlap(const Job *job, Py_ssize_t a, Py_ssize_t b)
            q < p + (last * job->stride[a] + job->self->size[a]) * item;
 }
 
-/* What the method returns; takes the references. */
+/* The result as the method returns it; steals the references. */
 static PyObject *pack(const Function *self, PyObject **results)
 {
     PyTypeObject *type = (PyTypeObject *)self->result;
@@ -233,7 +233,7 @@ static PyObject *pack(const Function *self, PyObject **results)
     return packed;
 }
 
-/* A plain array without batch dimensions, which serves all states, where a packed one has all entries too. */
+/* A dense array without batch dimensions, one row for all states, if the packed layout of the port has all entries. */
 static int take_one(const Function *self, const PackedCall *call, PyObject *object, Job *job, Py_ssize_t port)
 {
     static const Batch none = {0, 1, {0}};
@@ -249,7 +249,8 @@ static int take_one(const Function *self, const PackedCall *call, PyObject *obje
     return 1;
 }
 
-/* Prepares a call where every array is packed, or serves all states; 0 without an exception if the method should take it. */
+/* Prepares a call in which every array is packed, or one row for all states; 0 without an exception if the Python method
+ * must handle it. */
 static int prepare_packed(const Function *self, const PackedCall *call, PyObject *const *given, PyObject *out, Job *job,
                           PyObject **results)
 {
@@ -285,7 +286,7 @@ static int prepare_packed(const Function *self, const PackedCall *call, PyObject
     return first->n > 0;
 }
 
-/* The same as an answer; NULL without an exception if the method should take the call. */
+/* The call of packed arrays, and its result; NULL without an exception if the Python method must handle it. */
 static PyObject *packed_answer(const Function *self, const PackedCall *call, PyObject *const *given, PyObject *out, Job *job)
 {
     PyObject *results[MAX_PORTS] = {NULL};
@@ -340,7 +341,7 @@ static PyObject *function_call(PyObject *object, PyObject *const *args, size_t f
     return answer;
 }
 
-/* The dimensions of ports, each a tuple; sizes of zero are refused, since empty arrays are the method's. */
+/* Reads the dimensions of ports, each a tuple; a size of zero is refused, since the method handles empty arrays. */
 static int read_ports(PyObject *tuples, Port *port, int *count)
 {
     const Py_ssize_t length = PyTuple_GET_SIZE(tuples);
@@ -427,7 +428,7 @@ static PyObject *function_new(PyTypeObject *type, PyObject *args, PyObject *keyw
 
 static PyTypeObject *entry_type;
 
-/* Whether an entry computes what this function promises. */
+/* Whether an entry has the ports of this function. */
 static int belongs(const Function *self, int f_ext, const Entry *entry)
 {
     int same = f_ext <= self->takes_f_ext && entry->n_in == self->n_in + f_ext && entry->n_out == self->n_out &&
@@ -439,8 +440,8 @@ static int belongs(const Function *self, int f_ext, const Entry *entry)
     return same;
 }
 
-/* From now on plain calls, with or without f_ext, run `entry`, and `single` for one state. The first ones stay: a call may
- * be in them. */
+/* Sets the entries of dense calls, with or without f_ext; `single` is for one state. Entries that are set are not replaced,
+ * since a call may be running in them. */
 static PyObject *function_set_entry(PyObject *object, PyObject *args)
 {
     Function *self = (Function *)object;
@@ -465,7 +466,7 @@ static PyObject *function_set_entry(PyObject *object, PyObject *args)
     Py_RETURN_NONE;
 }
 
-/* From now on packed calls, with or without f_ext, run `entry`; layouts: of all its ports, type: of packed arrays. */
+/* Sets the entry of packed calls, with or without f_ext. layouts: of all its ports. type: that of packed arrays. */
 static PyObject *function_set_packed(PyObject *object, PyObject *args)
 {
     Function *self = (Function *)object;

@@ -1,4 +1,4 @@
-/* Packed: the fields of a packed array, and calls where every array is one. */
+/* Packed: the fields of a packed array, and calls in which every array is packed. */
 
 typedef struct {
     PyObject_HEAD
@@ -101,7 +101,7 @@ static PyType_Spec packed_spec = {
     .slots = packed_slots,
 };
 
-/* What a Function knows once packed calls of it are compiled. */
+/* The data of a Function whose packed calls are compiled. */
 typedef struct {
     Entry *entry;
     PyTypeObject *type; /* of packed arrays */
@@ -114,7 +114,7 @@ static Py_ssize_t padded(const Packed *packed, const Entry *entry)
     return (packed->n / lanes + (packed->n % lanes != 0)) * lanes;
 }
 
-/* Points the job's port to a packed array if it is just what the port takes. */
+/* Points the job's port to a packed array if its type, layout and batch are those of the call. */
 static int take_packed(const PackedCall *call, PyObject *object, const Packed *first, PyArray_Descr *dtype, Job *job,
                        Py_ssize_t port, int flags)
 {
@@ -161,7 +161,7 @@ static PyObject *fresh_packed(const PackedCall *call, const Packed *first, PyArr
     return (PyObject *)packed;
 }
 
-/* Whether the bytes of port `a` lie over those of port `b`, padded lanes too. */
+/* Whether the bytes of port `a` overlap those of port `b`, with padding lanes. */
 static int packed_overlap(const Job *job, Py_ssize_t a, Py_ssize_t b)
 {
     const size_t lanes = job->self->lanes;

@@ -1,4 +1,4 @@
-/* Pieces of a job: how large they are, who takes which, and how one is run. */
+/* Pieces of a job: their sizes, their distribution to threads, and how one is run. */
 static void *take_scratch(Entry *self)
 {
     void *kept = atomic_exchange(&self->scratch, NULL);
@@ -47,7 +47,7 @@ static uint64_t taken_units(uint64_t taken)
     return (taken >> 32) + (uint32_t)taken;
 }
 
-/* Half of an even share of what is left: long pieces first, short ones at the end, so that none waits long for the last. */
+/* The size of the next piece: half of an even share of the rest. Pieces get shorter, so that all threads end together. */
 static uint64_t next_piece(const Job *job, uint64_t left)
 {
     const uint64_t half = left / (2 * job->sharers);
@@ -55,8 +55,8 @@ static uint64_t next_piece(const Job *job, uint64_t left)
     return piece < left ? piece : left;
 }
 
-/* Takes a piece and runs it; 0 if there is none left. The caller begins at the front and workers at the back: in the next
- * call with the same arrays most of them are where they were, in the same core's caches. */
+/* Takes a piece and runs it; 0 if there is none left. The caller takes pieces from the front and workers from the back,
+ * so in the next call with the same arrays most data is in the caches of the same core. */
 static int take_piece(Job *job, void *work, int worker)
 {
     uint64_t taken = atomic_load(&job->taken), first, piece;

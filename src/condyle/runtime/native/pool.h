@@ -1,6 +1,6 @@
-/* The pool: workers that live as long as the process, and how a job is dealt out to them. */
-/* A signal's handler forked, and this is the child: the job is in no list and its workers are not here. All that they took
- * from the back, finished or not, is to be done again, by the caller alone. */
+/* The thread pool: workers that run until the process ends, and the distribution of a job to them. */
+/* Called in the child if a signal handler forked: the job is in no list, and its workers do not exist here. The caller alone
+ * computes again all pieces that workers had taken from the back, finished or not. */
 static void adopt(Job *job)
 {
     job->posted = 0;
@@ -8,7 +8,7 @@ static void adopt(Job *job)
     atomic_fetch_and(&job->taken, UINT32_MAX);
 }
 
-/* Runs the handlers of signals that came; one that raises ends the job, and its exception is left to the caller. */
+/* Runs the handlers of pending signals; one that raises ends the job, and its exception is passed to the caller. */
 static void look_for_signals(Job *job)
 {
     int raised;
@@ -23,7 +23,7 @@ static void look_for_signals(Job *job)
     job->caller = PyEval_SaveThread();
 }
 
-/* What the caller does: its share, with an ear for signals if it is a thread of Python. */
+/* The caller's part of a job: it runs pieces, and checks for signals if it is a thread of Python. */
 static void lead(Job *job, void *work)
 {
     int64_t heard = now_ns();
@@ -36,7 +36,7 @@ static void lead(Job *job, void *work)
     }
 }
 
-/* A short time in which a core may do something else. */
+/* A short pause in a spin loop. */
 static void relax(void)
 {
     for (int k = 0; k < SPIN_BATCH; k++) {
@@ -48,7 +48,7 @@ static void relax(void)
     }
 }
 
-/* With the lock held: the first job that has pieces left and wants one more worker; the worker is in it. */
+/* With the lock held: the first job that has pieces left and may have one more worker, which it then has. */
 static Job *join_job(void)
 {
     for (Job *job = pool.jobs; job != NULL; job = job->following) {
@@ -61,7 +61,7 @@ static Job *join_job(void)
     return NULL;
 }
 
-/* With the lock held: wakes two workers, and those wake two each, so that no caller wakes them all. */
+/* With the lock held: wakes two workers, and each of them wakes two, so that a caller does not wake all. */
 static void wake(const Job *job)
 {
     for (int k = 0; k < 2 && job->open > pool.spinning + k && pool.sleeping > k; k++) {
@@ -69,7 +69,7 @@ static void wake(const Job *job)
     }
 }
 
-/* With the lock held before and after: waits for the next post, awake for a while. */
+/* With the lock held before and after: waits for the next post, spinning at first. */
 static void idle(void)
 {
     const unsigned seen = atomic_load(&pool.posts);
@@ -89,7 +89,7 @@ static void idle(void)
     pool.sleeping--;
 }
 
-/* A workspace of at least so many bytes, kept by its worker; without memory NULL, and others do this one's share. */
+/* A workspace of at least `bytes` bytes, kept by its worker; NULL without memory, and then other threads do the work. */
 static void *workspace(void **work, size_t *bytes, size_t wanted)
 {
     if (wanted > *bytes) {
@@ -178,7 +178,7 @@ static void post(Job *job, int helpers)
     pthread_mutex_unlock(&pool.lock);
 }
 
-/* From here on no worker joins; those in it finish their last piece. */
+/* Closes a job: no further worker joins, and those in it finish their last piece. */
 static void retire(Job *job)
 {
     Job **link = &pool.jobs;
@@ -210,7 +210,7 @@ static size_t at_most(size_t value, size_t limit)
     return value < limit ? value : limit;
 }
 
-/* A tile, or so many that their number fits 32 bits. */
+/* States of a unit: one tile, or enough that the number of units fits in 32 bits. */
 static size_t whole_units(const Job *job)
 {
     return job->self->lanes * (1 + job->n / job->self->lanes / UINT32_MAX);

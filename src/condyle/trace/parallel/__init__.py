@@ -1,4 +1,4 @@
-"""Links in lanes: `algorithms.parallel` as operations of `ir.link_parallel`, a link a lane, or a segment of a chain."""
+"""Tracing of `algorithms.parallel` to operations of `ir.link_parallel`: a lane is a link, or a segment of a chain."""
 
 from __future__ import annotations
 
@@ -13,7 +13,8 @@ from condyle.trace.parallel.segments import TracedSegments, floats, has_branches
 def segmented(
     tree: Tree, function: Function, route: ParallelRoute, f_ext: bool, lanes: int, guard: float
 ) -> LinkParallel:
-    """The function of a chain, or of a tree's branches, in so many segments. guard: see `articulated.Segments`."""
+    """The function of a chain, or of a tree's branches, in at most `lanes` segments. guard: see
+    `articulated.Segments`."""
     assert route.segments is not None
     segments = TracedSegments(tree, f_ext, lanes, guard)
     route.segments(segments)
@@ -21,12 +22,11 @@ def segmented(
 
 
 LANES = (1, 2, 4, 8, 16, 32, 64, 128)
-"""Numbers of lanes to choose from where the hardware does not fix it: one warp for each of a processor's schedulers at
-most."""
+"""Numbers of lanes to choose from on a GPU; 128 is one warp for each of the four schedulers of a multiprocessor."""
 
 
 def best_lanes(tree: Tree, function: Function, route: ParallelRoute) -> int:
-    """The number of lanes with the fewest operations one after the other: within a segment, and in the scans."""
+    """The number of lanes with the fewest operations in sequence: within a segment, plus in the scans."""
     ops = segmented(tree, function, route, False, 1, 0.0).ops
     inside = sum(work(op.stage) for op in ops if isinstance(op, EachJoint))
     across = sum(work(op.stage) for op in ops if isinstance(op, Scan))

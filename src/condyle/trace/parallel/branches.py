@@ -1,4 +1,4 @@
-"""A tree's branches, cut into segments of about one length: what lanes hold where the robot is no chain."""
+"""A tree's branches, cut into segments of about equal length, one for each lane."""
 
 from __future__ import annotations
 
@@ -8,18 +8,18 @@ from typing import NamedTuple
 from condyle.model.tree import Tree
 
 Span = tuple[int, int]
-"""The first of links that follow one another, and how many they are."""
+"""Consecutive links: the first one, and their number."""
 
 
 class Cut(NamedTuple):
-    """Of each segment its links, and the segment that it hangs on the tip of, -1 for the world."""
+    """For each segment its links, and its parent: the segment that it begins at the tip of, -1 for the world."""
 
     spans: tuple[Span, ...]
     parents: tuple[int, ...]
 
 
 def branches(tree: Tree) -> list[Span]:
-    """Runs of links, each the only child of the one before it."""
+    """Runs of consecutive links, each the only child of the one before it."""
     children = [0] * (len(tree.links) + 1)
     for link in tree.links:
         children[link.parent] += 1
@@ -33,7 +33,8 @@ def branches(tree: Tree) -> list[Span]:
 
 
 def cut(tree: Tree, lanes: int) -> Cut:
-    """Branches in so many segments at most, the longest as short as can be; there may be no more branches."""
+    """Branches cut into at most `lanes` segments, with the longest one as short as possible. lanes: at least the number
+    of branches."""
     runs = branches(tree)
     length = next(k for k in range(1, len(tree.links) + 1) if _pieces(runs, k) <= lanes)
     spans = [(first + at, min(length, count - at)) for first, count in runs for at in range(0, count, length)]

@@ -1,4 +1,4 @@
-"""Phases of functions as lanes that are the links of a tree, and pairs of records as Programs."""
+"""Phases of functions with a link a lane, and pairs of records as Programs."""
 
 from __future__ import annotations
 
@@ -27,16 +27,17 @@ from condyle.trace.parallel.lanes import MOST, LaneLinks, offsets
 from condyle.trace.parallel.stage import Here, Stage, View, name_of
 
 COLUMNS = 4
-"""That share their maps: with these they are just as many numbers as lanes hand each other in registers."""
+"""Columns that one lane solves for, which share the linear part of their maps: 36 + 4 * 6 numbers are 60, the most that
+lanes exchange in registers (`cuda.links.transport.WIDE`)."""
 SOLVER = [(ONE, vec.ZERO, *[Elimination(NO_FORCE, number(0.0))] * nv) for nv in range(MOST + 1)]
-"""What `solve` needs of a joint, by its degrees of freedom: parent axes to its own, its origin, eliminations."""
+"""The record of a joint for `solve`, by its number of degrees of freedom: E, origin, eliminations."""
 
 
 def by_links(
     tree: Tree, lanes: int, f_ext: bool, guard: float, run: Callable[..., object], *given: str, eliminates: bool = False
 ) -> ir.LinkParallel:
-    """run(links, *given) of q and these ports. guard: see `articulated.Segments`. eliminates: what run gives first is
-    what is eliminated, and what `solve` needs is an answer too.
+    """run(links, *given) as a function of q and these ports. guard: see `articulated.Segments`. eliminates: the first
+    result of run is the eliminations, and the records for `solve` are an output too.
     """
     links = LaneLinks(tree, lanes, f_ext, guard)
     links.sines()
@@ -51,7 +52,7 @@ def _solver(joint: Joint, eliminated: tuple[Elimination, ...]) -> tuple[object, 
 
 
 class _Solved(LaneLinks):
-    """Links whose joints, and what was eliminated there, are known."""
+    """Links whose joints are read from the records for `solve`."""
 
     def joint(self, stage: Stage, kind: JointType) -> Joint:
         rotation, origin, *_ = stage.value("solver", SOLVER[kind.nv])
@@ -81,7 +82,8 @@ def solve(tree: Tree, lanes: int, unit: bool) -> ir.LinkParallel:
 
 
 def pairs(tree: Tree, rule: PairRule) -> Pairs:
-    """Matrices of records: lower where the column's joint carries the row's, or is it; upper where the row's does."""
+    """Matrices from records: lower where the column's joint is an ancestor of the row's, or the same; upper where the
+    row's joint is an ancestor of the column's."""
     n = rule.matrices
     lower, upper = _pair(rule, "column", "row", slice(n)), _pair(rule, "row", "column", slice(-n, None))
     width = len(flat(rule.record))

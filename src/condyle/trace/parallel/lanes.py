@@ -1,7 +1,7 @@
-"""Links as the lanes of a GPU: primitives are traced, each as operations on per-lane variables.
+"""`Links` traced with a link a lane: each primitive becomes operations on per-lane variables.
 
-Scalars of values are entries of variables. A step becomes a Program for the lanes of each kind of joint. Scans of a
-chain go by distance, those of a tree by the lane-exchange map.
+Scalars of values are entries of variables. A step becomes a Program for the lanes of each joint type. Scans of a chain
+are by distance, those of a tree by the lane-exchange map.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ MOST = 6
 
 
 class LaneLinks(LaneOperations):
-    """`Links` as lanes, at most `lanes` of them; every primitive adds operations. guard: see `Segments`."""
+    """`Links` as lanes, at most `lanes` of them; every primitive adds operations. guard: see `articulated.Segments`."""
 
     def __init__(self, tree: Tree, lanes: int, f_ext: bool = False, guard: float = 0.0) -> None:
         self.tree, self.lanes, self.guard, links = tree, lanes, guard, tree.links
@@ -64,23 +64,23 @@ class LaneLinks(LaneOperations):
         return wrench_on(seen(here, refilled(IDENTITY, self.row[FRAME:])), here.stage.read("f_ext", 6))
 
     def dofs(self, port: str) -> OfJoints:
-        """A port that has a number for each degree of freedom."""
+        """An input with one number for each degree of freedom."""
         return View(lambda here: tuple(here.stage.read(port, here.nv)))
 
     def _seen(self, here: Here, given: Sequence[object]) -> list[object]:
-        """Values as a stage sees them."""
+        """Values with entries replaced by symbols of the stage."""
         used = [x for value in given if not isinstance(value, View) for x in flat(value) if isinstance(x, Entry)]
-        assert all(x.version == self.versions.get(x.bank, 0) for x in used), "a value that is used up"
+        assert all(x.version == self.versions.get(x.var, 0) for x in used), "a value that is used up"
         return [seen(here, value) for value in given]
 
     def joint(self, stage: Stage, kind: JointType) -> Joint:
-        """A joint of this kind, at its q."""
+        """A joint of this type, at its q."""
         armature = tuple(self.table.read(stage)[ARMATURE : ARMATURE + kind.nv])
         own = self.numbers(stage)._replace(armature=armature)
         return joint_placed(kind, own, placement(own.rotation), stage.read("q", kind.nq))
 
     def sines(self) -> None:
-        """Sine and cosine of every joint's angle, from which stages take them."""
+        """Operations for sine and cosine of every joint's angle, which stages read."""
         self.widths[ir.IO] = 3
         self.starts[ir.IO] = (0.0,) * 3
         for k, kind in enumerate(self.kinds):
@@ -93,18 +93,18 @@ class LaneLinks(LaneOperations):
                 self.ops.append(ir.EachJoint(found.program(), False, k))
         self.ops.append(ir.Sines(ANGLE, SINE, COSINE))
 
-    def _bank(self, name: str, start: Sequence[float]) -> str:
+    def _new_variable(self, name: str, start: Sequence[float]) -> str:
         """A new variable with these numbers in every lane."""
-        bank = f"{name.strip('_')}{len(self.starts)}"
-        self.starts[bank] = tuple(start)
-        self.widths[bank] = len(start)
-        return bank
+        var = f"{name.strip('_')}{len(self.starts)}"
+        self.starts[var] = tuple(start)
+        self.widths[var] = len(start)
+        return var
 
-    def _value(self, bank: str, shape: T) -> T:
-        return variable(bank, shape, version=self.versions.get(bank, 0))
+    def _value(self, var: str, shape: T) -> T:
+        return variable(var, shape, version=self.versions.get(var, 0))
 
     def _of_kinds(self, step: Callable[..., T], given: Sequence[object], write: Callable[[Stage, T], None]) -> T:
-        """Stages for the joints of each kind that write what the step answers."""
+        """Stages for the joints of each type; `write` stores the result of the step."""
         value = None
         for k, kind in enumerate(self.kinds):
             stage = Stage(name_of(step), KnownSines())
@@ -116,17 +116,17 @@ class LaneLinks(LaneOperations):
         return cast(T, value)
 
     def each(self, step: Callable[..., T], *given: object) -> T:
-        banks: list[str] = []
+        names: list[str] = []
 
         def write(stage: Stage, value: T) -> None:
             parts = _parts(value)
-            if not banks:
-                banks.extend(self._bank(name_of(step), (0.0,) * len(flat(part))) for part in parts)
-            for bank, part in zip(banks, parts, strict=True):
-                stage.write(bank, part)
+            if not names:
+                names.extend(self._new_variable(name_of(step), (0.0,) * len(flat(part))) for part in parts)
+            for var, part in zip(names, parts, strict=True):
+                stage.write(var, part)
 
         parts = _parts(self._of_kinds(step, given, write))
-        found = [self._value(bank, part) for bank, part in zip(banks, parts, strict=True)]
+        found = [self._value(var, part) for var, part in zip(names, parts, strict=True)]
         return cast(T, found[0] if len(found) == 1 else tuple(found))
 
     def answer(self, port: str, step: Callable[..., object], *given: object) -> OfJoints:
@@ -144,10 +144,10 @@ class LaneLinks(LaneOperations):
         stage = Stage(name_of(step))
         here = Here(stage, self.kinds[0])
         value = step(*self._seen(here, given))
-        bank = self._bank(name_of(step), (0.0,) * len(flat(value)))
-        stage.write(bank, value)
+        var = self._new_variable(name_of(step), (0.0,) * len(flat(value)))
+        stage.write(var, value)
         self.ops.append(ir.EachJoint(stage.program(), False))
-        return self._value(bank, value)
+        return self._value(var, value)
 
     def view(self, step: Callable[..., T], *given: object) -> T:
         return cast(T, View(lambda here: step(*self._seen(here, given))))
@@ -156,72 +156,72 @@ class LaneLinks(LaneOperations):
         return View(lambda here: step(here.joint, *self._seen(here, given)))
 
     def _kept(self, value: object, whole: bool) -> tuple[str, int]:
-        """The variable that a value lies in, all of it if `whole`, and where it begins there; else it is copied."""
+        """(variable, first entry) where a value is stored in order, filling the variable if `whole`; else of a copy."""
         entries = [cast(Entry, x) for x in flat(value)]
-        bank, first = entries[0].bank, entries[0].at
-        in_order = entries == flat(self._value(bank, (entries[0],) * (first + len(entries))))[first:]
-        if in_order and (not whole or len(entries) == self.widths[bank]):
-            return bank, first
+        var, first = entries[0].var, entries[0].at
+        in_order = entries == flat(self._value(var, (entries[0],) * (first + len(entries))))[first:]
+        if in_order and (not whole or len(entries) == self.widths[var]):
+            return var, first
         return self._kept(self.all(_copy, value), whole)
 
-    def _used_up(self, bank: str) -> None:
-        self.versions[bank] = self.versions.get(bank, 0) + 1
+    def _used_up(self, var: str) -> None:
+        self.versions[var] = self.versions.get(var, 0) + 1
 
     def _scanned(self, semigroup: Semigroup[T], elements: T) -> str:
-        """The variable in which elements are scanned."""
-        bank, _ = self._kept(elements, whole=True)
-        self._used_up(bank)
-        self.starts[bank] = numbers(semigroup.identity())
-        return bank
+        """The variable in which elements are scanned, in place."""
+        var, _ = self._kept(elements, whole=True)
+        self._used_up(var)
+        self.starts[var] = numbers(semigroup.identity())
+        return var
 
     def outward(self, semigroup: Semigroup[T], elements: T) -> T:
-        bank = self._scanned(semigroup, elements)
-        self._outward(bank, semigroup)
-        return self._value(bank, elements)
+        var = self._scanned(semigroup, elements)
+        self._outward(var, semigroup)
+        return self._value(var, elements)
 
     def inward(self, semigroup: Branching[T], elements: T) -> T:
-        bank = self._scanned(semigroup, elements)
-        self._inward(bank, semigroup)
-        return self._value(bank, elements)
+        var = self._scanned(semigroup, elements)
+        self._inward(var, semigroup)
+        return self._value(var, elements)
 
     def of_parent(self, value: T, world: T) -> T:
         if self.chain:
             return self._neighbour("parent", value, numbers(world), -1)
-        bank, first = self._kept(value, whole=False)
-        into = self._bank("parent", numbers(world))
-        self._of_parent(bank, into, value, first)
+        var, first = self._kept(value, whole=False)
+        into = self._new_variable("parent", numbers(world))
+        self._of_parent(var, into, value, first)
         return self._value(into, value)
 
     def of_children(self, value: T) -> T:
         none = (0.0,) * len(flat(value))
         if self.chain:
             return self._neighbour("children", value, none, 1)
-        bank, first = self._kept(value, whole=False)
-        into = self._bank("children", none)
-        self._of_children(bank, into, value, first)
+        var, first = self._kept(value, whole=False)
+        into = self._new_variable("children", none)
+        self._of_children(var, into, value, first)
         return self._value(into, value)
 
     def _neighbour(self, name: str, value: T, none: Sequence[float], by: int) -> T:
-        """The value of the lane so many further, these numbers where there is none."""
-        bank, first = self._kept(value, whole=False)
-        if bank in self.identities and self.identities[bank][first : first + len(none)] != tuple(none):
-            bank, first = self._kept(self.all(_copy, value), whole=False)
-        known = list(self.identities.get(bank, self.starts[bank]))
+        """The value of the lane `by` further, these numbers where there is none."""
+        var, first = self._kept(value, whole=False)
+        if var in self.identities and self.identities[var][first : first + len(none)] != tuple(none):
+            var, first = self._kept(self.all(_copy, value), whole=False)
+        known = list(self.identities.get(var, self.starts[var]))
         known[first : first + len(none)] = none
-        self.identities[bank] = tuple(known)
-        into = self._bank(name, none)
-        self.ops.append(ir.Neighbour(bank, into, first, by))
+        self.identities[var] = tuple(known)
+        into = self._new_variable(name, none)
+        self.ops.append(ir.Neighbour(var, into, first, by))
         return self._value(into, value)
 
-    def meet(self, partners: Sequence[int], step: Callable[[T, U], T], value: T, other: U) -> T:
-        (bank, _), (source, first) = self._kept(value, whole=True), self._kept(other, whole=False)
+    def with_partner(self, partners: Sequence[int], step: Callable[[T, U], T], value: T, other: U) -> T:
+        (var, _), (source, first) = self._kept(value, whole=True), self._kept(other, whole=False)
         rows = f"met{len(self.partners)}"
         self.partners[rows] = ((*partners, *[ir.NONE] * (self.lanes - len(partners))),)
         stage = Stage(name_of(step))
-        stage.write(bank, step(stage.value("tip", value), stage.value("base", other, first)))
-        self._used_up(bank)
-        self.ops.append(ir.Meet(stage.program(), bank, source, rows, False))
-        return self._value(bank, value)
+        stage.write(var, step(stage.value("tip", value), stage.value("base", other, first)))
+        self._used_up(var)
+        self.ops.append(ir.TreeScanStep(stage.program(), var, source, rows, False))
+        return self._value(var, value)
 
     def numbers(self, stage: Stage) -> Numbers:
         return refilled(blank(0), self.table.read(stage))
@@ -233,7 +233,7 @@ class LaneLinks(LaneOperations):
         found: Mapping[str, list[int]] | None = None,
         columns: ir.MatrixPorts | None = None,
     ) -> ir.LinkParallel:
-        """All operations as a function of these ports. found: where each link's entries of ports begin."""
+        """All operations as a function of these ports. found: {port: first entry of each link}."""
         links = self.tree.links
         absent = (ir.NONE,) * (self.lanes - len(links))
         if found is None:
@@ -249,7 +249,7 @@ class LaneLinks(LaneOperations):
             self.widths,
             self.identities,
             self.table.rows,
-            (*(ir.Start(bank, values) for bank, values in self.starts.items()), *self.ops),
+            (*(ir.Start(var, values) for var, values in self.starts.items()), *self.ops),
             {port: (*first, *absent) for port, first in found.items()},
             (*(self.kinds.index(link.kind) for link in links), *absent),
             self.partners,
@@ -259,7 +259,7 @@ class LaneLinks(LaneOperations):
 
 
 def offsets(tree: Tree, sizes: Sequence[int]) -> list[int]:
-    """Where numbers of each link begin: by degree of freedom where each has as many, else link after link."""
+    """The first number of each link: ordered by degree of freedom if each has equally many, else link after link."""
     each, first = {size / link.kind.nv for size, link in zip(sizes, tree.links, strict=True)}, tree.links[0].kind.nv
     if len(each) == 1:
         return [sizes[0] // first * link.v[0].at for link in tree.links]
@@ -267,7 +267,7 @@ def offsets(tree: Tree, sizes: Sequence[int]) -> list[int]:
 
 
 def _parts(value: object) -> list[object]:
-    """A plain tuple of named tuples is as many values."""
+    """The values of a plain tuple of named tuples; any other value alone."""
     several = type(value) is tuple and all(hasattr(part, "_fields") for part in cast("tuple[object, ...]", value))
     return list(cast("tuple[object, ...]", value)) if several else [value]
 
@@ -283,7 +283,7 @@ def _row(link: Link, carried: float) -> list[float]:
 
 
 def _first(link: Link, port: str) -> int:
-    """Where the link's entries of a port begin."""
+    """The first entry of the link in a port."""
     if port == "f_ext":
         return 6 * link.body if link.body >= 0 else ir.NONE
     return (link.q if port == "q" else link.v)[0].at

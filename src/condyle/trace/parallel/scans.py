@@ -15,7 +15,7 @@ T = TypeVar("T")
 
 
 class LaneOperations:
-    """Operations so far, widths of variables, and what composes to nothing in those that are scanned."""
+    """The operations so far, the widths of variables, and the identity elements of those that are scanned."""
 
     def __init__(self, chain: bool) -> None:
         self.chain = chain
@@ -23,37 +23,39 @@ class LaneOperations:
         self.widths: dict[str, int] = {}
         self.identities: dict[str, tuple[float, ...]] = {}
 
-    def _step(self, bank: str, semigroup: Semigroup[T]) -> Program:
+    def _step(self, var: str, semigroup: Semigroup[T]) -> Program:
         identity = semigroup.identity()
-        self.identities[bank] = numbers(identity)
-        return composed(bank, identity, semigroup.combine)
+        self.identities[var] = numbers(identity)
+        return composed(var, identity, semigroup.combine)
 
-    def _outward(self, bank: str, semigroup: Semigroup[T]) -> None:
-        """Products from the root on."""
-        stage = self._step(bank, semigroup)
-        self.ops.append(ir.Scan(stage, bank, False) if self.chain else ir.Meet(stage, bank, bank, "ancestors", False))
+    def _outward(self, var: str, semigroup: Semigroup[T]) -> None:
+        """A scan from the root."""
+        stage = self._step(var, semigroup)
+        self.ops.append(
+            ir.Scan(stage, var, False) if self.chain else ir.TreeScanStep(stage, var, var, "ancestors", False)
+        )
 
-    def _inward(self, bank: str, semigroup: Branching[T], half: bool = False) -> None:
-        """Products from the tips on; half: of no more than half the lanes of a chain."""
-        stage = self._step(bank, semigroup)
-        meet = ir.Meet(stage, bank, bank, "behind", True, handed(semigroup))
-        self.ops.append(ir.Scan(stage, bank, True, half) if self.chain else meet)
+    def _inward(self, var: str, semigroup: Branching[T], half: bool = False) -> None:
+        """A scan from the tips; half: products of at most half the lanes of a chain."""
+        stage = self._step(var, semigroup)
+        meet = ir.TreeScanStep(stage, var, var, "behind", True, handed(semigroup))
+        self.ops.append(ir.Scan(stage, var, True, half) if self.chain else meet)
 
-    def _of_parent(self, bank: str, into: str, value: object, first: int) -> None:
-        """`into` gets what the parent in a tree has, or keeps what it has at a root."""
+    def _of_parent(self, var: str, into: str, value: object, first: int) -> None:
+        """`into` = the parent's value in a tree; at a root it keeps its own."""
         stage = Stage(into)
         stage.write(into, stage.value("base", value, first))
-        self.ops.append(ir.Meet(stage.program(), into, bank, "parents", False))
+        self.ops.append(ir.TreeScanStep(stage.program(), into, var, "parents", False))
 
-    def _of_children(self, bank: str, into: str, value: object, first: int) -> None:
-        """`into`, zero so far, gets the sum of what the children in a tree have."""
+    def _of_children(self, var: str, into: str, value: object, first: int) -> None:
+        """`into`, zero so far, = the sum of the children's values in a tree."""
         stage = Stage(into)
         stage.write(into, plus(stage.value("base", value), stage.value("tip", value, first)))
-        self.ops.append(ir.Meet(stage.program(), into, bank, "children", True))
+        self.ops.append(ir.TreeScanStep(stage.program(), into, var, "children", True))
 
 
 def handed(semigroup: Branching[T]) -> int:
-    """From which entry on branches hand over what they have; entries before are the identity's."""
+    """The first entry that branches pass on; in its place entries before are the identity's."""
     identity = semigroup.identity()
     own = [cast(Scalar, Entry("", k)) for k in range(len(flat(identity)))]
     found = flat(semigroup.handed(refilled(identity, own)))

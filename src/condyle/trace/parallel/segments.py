@@ -1,7 +1,7 @@
-"""Segments of a chain, or of a tree's branches, as lanes that run side by side: what functions of them are traced by.
+"""`Segments` traced: a lane is a segment of a chain, or of a tree's branches.
 
-A lane holds joints that follow one another. A stage runs for each of them in turn, or once on values of lanes; scans
-over the lanes stand between. Constants that all joints share stand in the code, the others in a table.
+A lane has consecutive joints. A stage runs for each of them in turn, or once in each lane; scans over the lanes are
+between. Constants that are equal for all joints are in the code, the others in a table.
 """
 
 from __future__ import annotations
@@ -33,19 +33,19 @@ from condyle.trace.parallel.stage import Entry, Here, Stage, Table, View, name_o
 
 T = TypeVar("T")
 Q, V, DRIVE, ANSWER, ANGLE, SINE, COSINE, COLUMNS = range(8)
-"""Columns of io: the state, tau or a, what is asked for, and the angle that turns."""
+"""Columns of variable io: q, v, tau or a, the output, the angle, its sine and cosine."""
 ROTATION, ORIGIN, MASS, FIRST, SECOND, ARMATURE, TURN, SLIDE, OUTER, OUTER_ORIGIN, WIDTH = (
     *(0, 9, 12, 13, 16, 22, 23, 24, 25, 34, 37),
 )
 BASE = ("base_q", "base_v", "base_drive", "base_ext")
-"""What is known of the floating base, the same in every lane."""
+"""Variables of the floating base, the same in every lane."""
 
 STIFF = 1e30
-"""An armature that no force moves, in float32 too."""
+"""An armature so large that no force moves the joint; it fits in float32."""
 
 
 def is_chain(tree: Tree) -> bool:
-    """Whether lanes can be its links: one joint of one degree of freedom after the other, the base fixed or free."""
+    """Whether it is a chain of joints with one degree of freedom each, on a fixed or free base."""
     free = floats(tree)
     return (
         _is_simple(tree, free)
@@ -55,7 +55,8 @@ def is_chain(tree: Tree) -> bool:
 
 
 def has_branches(tree: Tree, lanes: int) -> bool:
-    """Whether lanes can be segments of its branches: joints of one degree of freedom, a fixed base, few branches."""
+    """Whether lanes can be segments of its branches: joints of one degree of freedom, a fixed base, at most `lanes`
+    branches."""
     return len(tree.links) > 0 and _is_simple(tree, False) and len(branches(tree)) <= lanes
 
 
@@ -109,7 +110,7 @@ class TracedSegments(LaneOperations):
         self.base_answer = self.variable("answer", six.ZERO) if self.free else ()
 
     def _root(self, here: Here) -> Joint:
-        """A floating base, or one that does not move."""
+        """The joint of a floating base, or a body that does not move."""
         base = self.tree.links[0]
         return joint_at(base.kind, base.numbers, self._of_base(0, here)) if self.free else body(NO_BODY)
 
@@ -134,7 +135,7 @@ class TracedSegments(LaneOperations):
         return variable(ir.ROW, shape, first)
 
     def start(self, value: T, constants: T) -> None:
-        self.ops.append(ir.Start(_bank(value), numbers(constants)))
+        self.ops.append(ir.Start(_name_of(value), numbers(constants)))
 
     def sines(self) -> None:
         if self.table.fixed[TURN] == 1.0:
@@ -170,38 +171,38 @@ class TracedSegments(LaneOperations):
 
     def _write(self, stage: Stage, value: object, into: object) -> None:
         targets, scalars = cast("list[Entry]", flat(into)), iter(flat(value))
-        for bank, entries in groupby(targets, lambda entry: entry.bank):
+        for var, entries in groupby(targets, lambda entry: entry.var):
             places = [entry.at for entry in entries]
-            stage.write(bank, tuple(islice(scalars, len(places))), places[0])
+            stage.write(var, tuple(islice(scalars, len(places))), places[0])
 
     def outward(self, semigroup: Semigroup[T], elements: T) -> None:
-        self._outward(_bank(elements), semigroup)
+        self._outward(_name_of(elements), semigroup)
 
     def inward(self, semigroup: Branching[T], elements: T, half: bool = False) -> None:
-        self._inward(_bank(elements), semigroup, half)
+        self._inward(_name_of(elements), semigroup, half)
 
     def of_base(self, elements: T, into: T) -> None:
-        bank, target = _bank(elements), _bank(into)
+        var, target = _name_of(elements), _name_of(into)
         if self.chain:
-            self.ops.append(ir.Neighbour(bank, target, 0, -1))
+            self.ops.append(ir.Neighbour(var, target, 0, -1))
         else:
-            self._of_parent(bank, target, into, 0)
+            self._of_parent(var, target, into, 0)
 
     def of_tip(self, elements: object, into: object, none: object, by: int = 1) -> None:
-        (first, *_), target = cast("list[Entry]", flat(elements)), _bank(into)
+        (first, *_), target = cast("list[Entry]", flat(elements)), _name_of(into)
         if self.chain:
-            self.identities.setdefault(first.bank, numbers(none))
-            self.ops.append(ir.Neighbour(first.bank, target, first.at, by))
+            self.identities.setdefault(first.var, numbers(none))
+            self.ops.append(ir.Neighbour(first.var, target, first.at, by))
         else:
             self.start(into, none)
-            self._of_children(first.bank, target, into, first.at)
+            self._of_children(first.var, target, into, first.at)
 
     def copied(self, value: object, into: object) -> None:
         first = cast(Entry, flat(value)[0])
-        self.ops.append(ir.Neighbour(first.bank, _bank(into), first.at, 0))
+        self.ops.append(ir.Neighbour(first.var, _name_of(into), first.at, 0))
 
     def spread(self, value: object) -> None:
-        self.ops.append(ir.Spread(_bank(value)))
+        self.ops.append(ir.Spread(_name_of(value)))
 
     def finished(self, function: Function) -> ir.LinkParallel:
         """All operations, for the ports of this function."""
@@ -210,9 +211,9 @@ class TracedSegments(LaneOperations):
         ops, base = self.ops, dict[str, int]()
         if self.free:
             base = {port: 7 if port == "q" else 6 for port, _ in (*inputs, (answer, ANSWER))}
-            read = [(k, bank, base[port]) for k, ((port, _), bank) in enumerate(zip(inputs, BASE, strict=False))]
-            self.widths |= {bank: width for _, bank, width in read}
-            ops = [*(ir.Splat(k, bank) for k, bank, _ in read), *ops, ir.Emit(0, "answer")]
+            read = [(k, var, base[port]) for k, ((port, _), var) in enumerate(zip(inputs, BASE, strict=False))]
+            self.widths |= {var: width for _, var, width in read}
+            ops = [*(ir.Splat(k, var) for k, var, _ in read), *ops, ir.Emit(0, "answer")]
         return ir.LinkParallel(
             function.name,
             self.joints,
@@ -230,8 +231,8 @@ class TracedSegments(LaneOperations):
         )
 
 
-def _bank(value: object) -> str:
-    return cast(Entry, flat(value)[0]).bank
+def _name_of(value: object) -> str:
+    return cast(Entry, flat(value)[0]).var
 
 
 def _row(link: Link) -> list[float]:
@@ -241,10 +242,10 @@ def _row(link: Link) -> list[float]:
 
 
 def _absent(row: list[float]) -> list[float]:
-    """A joint that is not there: beyond the chain's tip, without mass, with an armature that keeps D from zero."""
+    """A padding joint beyond the chain's tip: without mass, with an armature that keeps D from zero."""
     return [*row[:MASS], *[0.0] * (ARMATURE - MASS), 1.0, *row[TURN:]]
 
 
 def _stiff(row: list[float]) -> list[float]:
-    """A joint that is not there, between a chunk's last link and what hangs on it: it never moves."""
+    """A padding joint between a segment's last link and the next segment: it never moves."""
     return [*numbers((ONE, vec.ZERO)), *[0.0] * (ARMATURE - MASS), STIFF, *row[TURN:]]

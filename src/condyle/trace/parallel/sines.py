@@ -1,4 +1,4 @@
-"""Sines and cosines that stages read instead of computing them."""
+"""Sines and cosines of joint angles, which stages read instead of computing them."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ ANGLE, SINE, COSINE = range(3)
 
 
 class KnownSines(Graph):
-    """A graph whose sines and cosines are those of the joint's angle, an entry of q: they are its first input."""
+    """A graph in which the sine and cosine of the joint's angle, an entry of q, are read from its first input."""
 
     def __init__(self) -> None:
         super().__init__()

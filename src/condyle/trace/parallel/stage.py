@@ -1,4 +1,4 @@
-"""A stage of a function in lanes while it is traced: what it reads and writes."""
+"""Stages under construction: the variables that they read and write."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ T = TypeVar("T")
 
 
 class Stage:
-    """One stage: banks are read and written by name, a value of any structure entry by entry."""
+    """One stage: variables are read and written by name, a value of any structure entry by entry."""
 
     def __init__(self, name: str, graph: Graph | None = None) -> None:
         self.name, self.graph = name, graph or Graph()
@@ -28,25 +28,25 @@ class Stage:
         self.outputs: list[Array] = []
         self.values: list[tuple[int, int, Expr | float]] = []
 
-    def read(self, bank: str, width: int) -> list[Scalar]:
+    def read(self, var: str, width: int) -> list[Scalar]:
         names = [array.name for array in self.inputs]
-        if bank not in names:
-            self.inputs.append(Array(bank, (width,)))
-            names.append(bank)
-        at = names.index(bank)
-        self.inputs[at] = Array(bank, (max(width, self.inputs[at].size),))
+        if var not in names:
+            self.inputs.append(Array(var, (width,)))
+            names.append(var)
+        at = names.index(var)
+        self.inputs[at] = Array(var, (max(width, self.inputs[at].size),))
         return [cast(Scalar, self.graph.input(at, k)) for k in range(width)]
 
-    def value(self, bank: str, shape: T, first: int = 0) -> T:
-        """A value of this structure, from entry `first` of the bank."""
+    def value(self, var: str, shape: T, first: int = 0) -> T:
+        """A value of this structure, from entry `first` of the variable."""
         size = len(flat(shape))
-        return cast(T, like(shape, iter(self.read(bank, first + size)[first:])))
+        return cast(T, like(shape, iter(self.read(var, first + size)[first:])))
 
-    def write(self, bank: str, value: object, first: int = 0) -> None:
+    def write(self, var: str, value: object, first: int = 0) -> None:
         scalars = flat(value)
-        self.outputs.append(Array(bank, (first + len(scalars),)))
+        self.outputs.append(Array(var, (first + len(scalars),)))
         at = len(self.outputs) - 1
-        zero = self.graph.constant(0.0)  # zeros are stored as other values are: somebody reads them
+        zero = self.graph.constant(0.0)  # zeros are stored too: other stages read them
         self.values += [(at, first + k, zero if is_zero(x) else cast(Expr, x)) for k, x in enumerate(scalars)]
 
     def program(self) -> Program:
@@ -56,16 +56,16 @@ class Stage:
 
 @dataclass(frozen=True)
 class Entry:
-    """A number of a variable; version: how often the variable was overwritten before."""
+    """An entry of a variable; version: how often the variable was overwritten before."""
 
-    bank: str
+    var: str
     at: int
     version: int = 0
 
 
 @dataclass(frozen=True)
 class Here:
-    """Where a step is traced: its stage, and what it knows of the joint."""
+    """Where a step is traced: its stage, and the joint."""
 
     stage: Stage
     kind: JointType | None = None
@@ -80,25 +80,25 @@ class Here:
 
 @dataclass(frozen=True)
 class View:
-    """A value that is computed where it is used."""
+    """A value that is computed again wherever it is used."""
 
     read: Callable[[Here], object]
 
 
 def seen(here: Here, value: T) -> T:
-    """A value as a stage sees it: numbers, and symbols for entries."""
+    """A value with entries of variables replaced by symbols of the stage."""
     if isinstance(value, View):
         return cast(T, value.read(here))
     return refilled(value, [_symbol(here.stage, x) for x in flat(value)])
 
 
 def _symbol(stage: Stage, x: Scalar) -> Scalar:
-    return stage.read(x.bank, x.at + 1)[x.at] if isinstance(x, Entry) else x
+    return stage.read(x.var, x.at + 1)[x.at] if isinstance(x, Entry) else x
 
 
-def variable(bank: str, shape: T, first: int = 0, version: int = 0) -> T:
-    """The value of this structure that stands in a variable from entry `first` on."""
-    return refilled(shape, [cast(Scalar, Entry(bank, first + k, version)) for k in range(len(flat(shape)))])
+def variable(var: str, shape: T, first: int = 0, version: int = 0) -> T:
+    """The value of this structure that a variable has from entry `first` on."""
+    return refilled(shape, [cast(Scalar, Entry(var, first + k, version)) for k in range(len(flat(shape)))])
 
 
 def name_of(step: Callable[..., object]) -> str:
@@ -106,7 +106,8 @@ def name_of(step: Callable[..., object]) -> str:
 
 
 class Table:
-    """Constants of joints, a row a joint; those that all joints share stand in the code."""
+    """Constants of joints, one row for each; columns that are equal for all joints are left out, as numbers in
+    `fixed`."""
 
     def __init__(self, rows: Sequence[Sequence[float]]) -> None:
         self.fixed = [column[0] if len(set(column)) == 1 else None for column in zip(*rows, strict=True)]
@@ -115,18 +116,18 @@ class Table:
         self.rows = tuple(tuple(row[k] for k in self._columns) for row in rows)
 
     def row(self, entry: Callable[[str, int], object]) -> list[object]:
-        """A row: numbers, and entries of the table."""
+        """A row: numbers for fixed columns, entry(TABLE, k) for the others."""
         left = iter(range(self.width))
         return [entry(TABLE, next(left)) if x is None else number(x) for x in self.fixed]
 
     def read(self, stage: Stage) -> list[Scalar]:
-        """A row as a stage sees it: numbers and symbols."""
+        """A row in a stage: numbers and symbols."""
         symbols = stage.read(TABLE, self.width)
         return [cast(Scalar, x) for x in self.row(lambda _, k: symbols[k])]
 
 
-def composed(bank: str, shape: T, combine: Callable[[T, T], T]) -> Program:
-    """A scan's stage."""
-    stage = Stage(f"{bank}_scan")
-    stage.write(bank, combine(stage.value("base", shape), stage.value("tip", shape)))
+def composed(var: str, shape: T, combine: Callable[[T, T], T]) -> Program:
+    """The stage of a scan, which combines two elements."""
+    stage = Stage(f"{var}_scan")
+    stage.write(var, combine(stage.value("base", shape), stage.value("tip", shape)))
     return stage.program()

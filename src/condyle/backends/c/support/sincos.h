@@ -1,7 +1,7 @@
-/* Sine and cosine of many values: slot[3k] holds angle k, slot[3k+1] and slot[3k+2] take its sine and its cosine.
- * With machine vectors: x = n pi/2 + r + s by exact steps (s: what r lost to rounding), minimax polynomials on
- * |r| <= pi/4, a choice by quadrant.
- * An angle beyond CD_REACH, an infinity or a NaN is left to the mathematical library, in its own lane only. */
+/* Sine and cosine of many values: angle k is in slot[3k]; its sine goes to slot[3k+1], its cosine to slot[3k+2].
+ * With machine vectors: x = n pi/2 + r + s by exact steps (s: rounding error of r), minimax polynomials on
+ * |r| <= pi/4, polynomial and sign by quadrant.
+ * For an angle beyond CD_REACH, an infinity or a NaN, the lane calls the mathematical library. */
 #if REAL_BITS == 64
 #define CD_SIN sin
 #define CD_COS cos

@@ -1,6 +1,6 @@
-/* Rows of arrays to tiles and back. A tile holds entry e of LANES states as one real_v; a row holds the entries of one state.
- * LANES rows by LANES entries are transposed at a time, in registers. A tile of fewer rows repeats its last one. */
-/* A line that will soon be written is fetched meanwhile: many rows at a time are more than a processor foresees. */
+/* Rows of arrays to tiles and back. A row holds the entries of one state; a tile holds entry e of LANES states as one
+ * real_v. LANES rows by LANES entries are transposed at a time, in registers. A tile of fewer rows repeats its last one. */
+/* Prefetches a cache line that will be written soon: the hardware does not prefetch this many rows. */
 #if LANES > 1
 #define CD_AHEAD(at) __builtin_prefetch(at, 1)
 #else
@@ -67,7 +67,7 @@ CD_STATIC void cd_pack(const real *in, ptrdiff_t stride, size_t rows, size_t siz
     }
 }
 
-/* One row that serves every state. */
+/* One row for all states. */
 CD_STATIC void cd_pack_one(const real *row, size_t size, real_v *w)
 {
     size_t e;
@@ -76,7 +76,7 @@ CD_STATIC void cd_pack_one(const real *row, size_t size, real_v *w)
     }
 }
 
-/* Rows of LANES entries; slot[e] says where entry e is. */
+/* Stores rows of LANES entries; entry e is in slot[e]. */
 CD_INLINE void cd_rows(const real_v *w, const cd_slot *slot, real_v *y)
 {
     real_v x[LANES];
@@ -109,8 +109,9 @@ CD_INLINE size_t cd_lead(const real *row, ptrdiff_t stride, size_t size)
     return size < 2 * LANES || (size_t)stride * 2 % LANES != 0 ? 0 : (bytes - (uintptr_t)row % bytes) / sizeof *row % LANES;
 }
 
-/* Entries 0 .. size-1 of `rows` states from w; slot is padded to whole groups of 16. The second group of a long row starts
- * where stores are aligned, since one that spans two lines takes twice as long, and the last one early enough to be whole. */
+/* Entries 0 .. size-1 of `rows` states from w; slot is padded to whole groups of 16. The second group of a long row
+ * starts where stores are aligned, since a store across two cache lines takes twice as long; the last group starts early
+ * enough to be whole. */
 CD_STATIC void cd_unpack(const real_v *w, const cd_slot *slot, size_t size, real *out, ptrdiff_t stride, size_t rows)
 {
     const size_t lead = cd_lead(out, stride, size);

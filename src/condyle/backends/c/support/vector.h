@@ -1,5 +1,5 @@
-/* A real_v is LANES states side by side. With GNU C it is one machine vector, otherwise one number (define CD_SCALAR to ask
- * for that), and the same program text serves both. REAL_BITS (64 or 32) is defined above. */
+/* A real_v has one number for each of LANES states. With GNU C it is one machine vector, otherwise, or if CD_SCALAR is
+ * defined, one number. The program text is the same for both. REAL_BITS (64 or 32) is defined above. */
 #include <math.h>
 #include <stddef.h>
 #include <stdint.h>

@@ -1,1 +1,1 @@
-"""The same kernels as CUDA C++: a header to take away, and a project around it."""
+"""The same kernels as CUDA C++: an exported header, and a project with it."""

@@ -1,4 +1,4 @@
-"""Steps -> the text of one function for one thread: straight-line CUDA C++ with positional names."""
+"""Steps -> the text of one function for one thread: straight-line CUDA C++ with numbered names."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from condyle.ir.program import constant_of, input_of, operands
 from condyle.text import Emitter
 
 Joints = Mapping[str, Sequence[int]]
-"""For each input that has joints, the joint of each of its entries."""
+"""{input: the joint of each of its entries}, for inputs in joint space."""
 
 DIALECT = Dialect("T(1)", "sqrt", "op_")
 
@@ -23,7 +23,7 @@ UNIT = 4
 
 
 def widths(low: Lowered) -> tuple[list[int], list[int]]:
-    """Entries of a row that pass through one tile: of each input, of each output."""
+    """The width of the tiles of each input and of each output."""
     groups: list[dict[int, Group]] = [{}, {}]
     for step in low.steps:
         if isinstance(step, (Load, Flush)):
@@ -36,7 +36,7 @@ def widths(low: Lowered) -> tuple[list[int], list[int]]:
 
 
 def number(value: float) -> str:
-    """A constant that float and double both round from the same text; UnsupportedError where one has none."""
+    """A constant as text that float and double both round; UnsupportedError if it is not finite in float."""
     with np.errstate(over="ignore"):
         if not math.isfinite(np.float32(value)):
             raise UnsupportedError(f"the constant {value} cannot stand in generated code")
@@ -44,7 +44,7 @@ def number(value: float) -> str:
 
 
 class Body:
-    """Writes the lines of one function; names: the identifier of each value. inputs, outputs: of each array."""
+    """Writes the lines of one function. names: the identifier of each value. inputs, outputs: names of the arrays."""
 
     def __init__(self, e: Emitter, low: Lowered, inputs: Sequence[str], outputs: Sequence[str], joints: Joints) -> None:
         self.e, self.low, self.nodes = e, low, low.program.nodes

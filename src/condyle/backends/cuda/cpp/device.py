@@ -1,4 +1,4 @@
-"""The device side of a header: for each kernel a body, a function for other people's kernels, and the kernel itself."""
+"""The device side of a header: for each kernel a body, a device function for the user's kernels, and the kernel."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from condyle.text import Emitter
 
 
 def write_body(e: Emitter, kernel: Kernel, joints: Joints) -> None:
-    """What one thread computes, whatever holds its numbers."""
+    """Writes the computation of one thread, a template on how arrays are accessed."""
     types = [f"In{k}" for k in range(len(kernel.inputs))] + [f"Out{k}" for k in range(len(kernel.outputs))]
     names = (*kernel.inputs, *kernel.outputs)
     e(f"template <typename T, {', '.join(f'typename {type_}' for type_ in types)}>")
@@ -21,8 +21,10 @@ def write_body(e: Emitter, kernel: Kernel, joints: Joints) -> None:
 
 
 def write_kernel(e: Emitter, kernel: Kernel) -> None:
-    """A warp on 32 states, rows through shared memory."""
-    e(f"/* Launch with {kernel.name.upper()}_POOL numbers of dynamic shared memory a warp, blocks of whole warps. */")
+    """Writes the kernel: a warp for 32 states, with rows staged in shared memory."""
+    pool = f"{kernel.name.upper()}_POOL"
+    e("/* A thread for each state, blocks of whole warps, at most 128 threads. For each warp dynamic shared memory of")
+    e(f" * {pool} numbers of type T. */")
     e(f"inline constexpr int {kernel.name.upper()}_POOL = {kernel.pool};", "template <typename T>")
     arguments = [f"Rows<T> {name}" for name in kernel.inputs] + [f"T *{name}" for name in kernel.outputs]
     head = f"__global__ void __launch_bounds__(128) {kernel.name}_kernel({', '.join(['size_t n', *arguments])})"
@@ -41,10 +43,11 @@ def write_kernel(e: Emitter, kernel: Kernel) -> None:
 
 
 def write_inner(e: Emitter, function: Exported) -> None:
-    """For other people's kernels: one thread, one state."""
+    """Writes the device function for the user's kernels: one thread computes one state."""
     name = function.name
-    e("/* One state by the calling thread: entry k of x at x[k * x_stride], in registers, shared or global memory.")
-    e(" * Outputs overlap nothing. Without strides all are 1; an array of the thread then stays in registers. */")
+    e("/* The calling thread computes one state. Entry k of x is x[k * x_stride], in registers, shared or global")
+    e(" * memory. Outputs must not overlap other arrays. Without strides they are 1; a local array can then be in")
+    e(" * registers. */")
     names = (*function.inputs, *function.outputs)
     arguments = [f"const T *{given}" for given in function.inputs] + [f"T *{given}" for given in function.outputs]
     strides = [f"size_t {array}_stride" for array in names]
@@ -59,7 +62,7 @@ def write_inner(e: Emitter, function: Exported) -> None:
 
 
 def _write_stages(e: Emitter, function: Exported) -> None:
-    """One step after the other; products lie where their right sides do, and what is left over in arrays of its own."""
+    """Writes the steps in order. A product overwrites its right operand; other scratch arrays are local."""
     made, parts = function.made, function.parts
     arrays = zip((*made.inputs, *made.outputs), (*function.inputs, *function.outputs), strict=True)
     where = {array.name: (name, f"{name}_stride") for array, name in arrays}

@@ -1,4 +1,4 @@
-"""NAME.cuh: everything for one robot in one file that needs nothing but the CUDA runtime's header."""
+"""NAME.cuh: all functions of one robot in one file that needs only the CUDA runtime's header."""
 
 from __future__ import annotations
 
@@ -24,25 +24,26 @@ _SUPPORT = Path(__file__).parent / "support"
 
 
 def support(name: str) -> str:
-    """A hand-written file that every header carries."""
+    """The text of a hand-written file that is included in every header."""
     return (_SUPPORT / name).read_text(encoding="ascii")
 
 
 def header(plan: Plan, facts: Facts, joints: Joints, bodies: int = 0, rollouts: Sequence[Rollout] = ()) -> str:
-    """The text of NAME.cuh. joints: for the inputs that have joints, the joint of each entry, for comments.
-
-    bodies: how many move.
-    """
+    """The text of NAME.cuh. joints: see `Joints`, for comments. bodies: number of moving bodies."""
     e = Emitter()
     guard = f"CONDYLE_{facts.name.upper()}_CUH"
     e(f"/* {facts.name}.cuh: rigid-body dynamics of one robot on NVIDIA GPUs, sm_80 or later. C++17.")
     e(f" * robot {facts.fingerprint or '-'}, nq = {facts.nq}, nv = {facts.nv}, {NUMBERS}")
     e(f" * Condyle {facts.version or '-'}, ABI {ABI}")
-    e(" *", " * Every function FN has FN_inner (device: one thread, one state), FN_kernel where it is one kernel,")
-    e(" * FN_launch (arrays on the GPU), and for a Data: METHOD_compute_only (on the GPU) and METHOD (copies too).")
-    e(" * All host functions return a cudaError_t.", " *")
+    e(" *", " * Each function FN, with METHOD its name below, has")
+    e(" *   FN_inner             a device function: the calling thread computes one state")
+    e(" *   FN_kernel            the kernel, if FN is one kernel")
+    e(" *   FN_launch            launches on arrays in device memory")
+    e(" *   METHOD_compute_only  the same on the device arrays of a Data")
+    e(" *   METHOD               copies the host arrays of a Data to the GPU, computes, copies back, waits")
+    e(" * Host functions return a cudaError_t. FN_launch and METHOD_compute_only are asynchronous.", " *")
     e(*(f" * {function.name}: {function.method}" for function in plan.functions))
-    e(*(f" * {rollout.name}: {rollout.name}_kernel and {rollout.name}_launch alone" for rollout in rollouts), " */")
+    e(*(f" * {rollout.name}: only {rollout.name}_kernel and {rollout.name}_launch" for rollout in rollouts), " */")
     e(f"#ifndef {guard}", f"#define {guard}", "")
     e("#ifndef __CUDACC_RTC__", "#include <cuda_runtime.h>", "#include <math.h>", "#include <stddef.h>", "#endif", "")
     e(f"namespace {facts.name} {{", "")

@@ -1,4 +1,4 @@
-"""The host side of a header: launches on device pointers, buffers for both sides, and calls that do everything."""
+"""The host side of a header: launches on device pointers, buffers in host and device memory, calls with copies."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from condyle.text import Emitter
 
 
 def buffers(plan: Plan) -> dict[str, int]:
-    """Numbers a state of each quantity, by the name of its buffers: the most that a function has of that name."""
+    """{name of a buffer: numbers of a state}, the largest of all functions with an array of that name."""
     sizes: dict[str, int] = {}
     for function in plan.functions:
         for name, size in (*function.takes, *function.answers):
@@ -19,14 +19,14 @@ def buffers(plan: Plan) -> dict[str, int]:
 
 
 def write_launch(e: Emitter, function: Exported) -> None:
-    """The launches of one function, one after the other in a stream."""
+    """Writes the launches of one function, in order in a stream."""
     name = function.name
     arguments = [f"Rows<T> {given}" for given in function.inputs] + [f"T *{given}" for given in function.outputs]
     if function.composed:
-        e(f"/* {name.upper()}_SCRATCH: numbers a state that `scratch` has room for. */")
+        e(f"/* `scratch` has n * {name.upper()}_SCRATCH numbers in device memory. */")
         e(f"inline constexpr size_t {name.upper()}_SCRATCH = {function.scratch};")
         arguments.append("T *scratch")
-    e("/* Arrays on the GPU, outputs dense; returns as soon as all is in the stream. */", "template <typename T>")
+    e("/* Arrays in device memory, outputs without gaps between rows. Asynchronous. */", "template <typename T>")
     head = ", ".join(["size_t n", *arguments, "cudaStream_t stream = 0"])
     with e.block(f"cudaError_t {name}_launch({head})\n{{"):
         if function.composed and not function.split:
@@ -53,7 +53,7 @@ def _write_launches(e: Emitter, function: Exported) -> None:
         kernel, writes = part.texts[0].name, [made[array.name] for array in part.writes]
         if kernel == PRODUCT:
             rights = [made[array.name] for array in part.reads[1:]]
-            for k in range(0, len(rights), 2):  # two in a launch; one that is left over goes twice
+            for k in range(0, len(rights), 2):  # two in a launch; the last of an odd number is computed twice
                 last = min(k + 1, len(rights) - 1)
                 given = [rows(part.reads[0]), rights[k], rights[last], writes[k], writes[last]]
                 kernel = f"product_kernel<T, {part.writes[0].shape[0]}>"
@@ -67,7 +67,7 @@ def _write_launches(e: Emitter, function: Exported) -> None:
 
 
 def _write_chain(e: Emitter, calls: Sequence[str]) -> None:
-    """One call after the other, as long as none fails."""
+    """Writes the calls in order, until one fails."""
     for k, call in enumerate(calls):
         if k == 0:
             e(f"cudaError_t status = {call};")
@@ -77,14 +77,15 @@ def _write_chain(e: Emitter, calls: Sequence[str]) -> None:
 
 
 def write_data(e: Emitter, plan: Plan) -> None:
-    """The buffers of both sides, made and freed together."""
+    """Writes the buffers in host and device memory, and their allocation."""
     sizes = buffers(plan)
     scratch = max((function.scratch for function in plan.functions), default=0)
-    e("/* `capacity` rows each: h_ in page-locked memory of the host, d_ on the GPU; matrices row by row. */")
+    e("/* Arrays of `capacity` rows, one for each state: h_ in page-locked host memory, d_ in device memory.")
+    e(" * Matrices are stored row by row. The comments are the numbers in a row. */")
     e("template <typename T>")
     with e.block("struct Data {", "};"):
-        e("size_t capacity;", *(f"T *h_{name}, *d_{name};  // {size} a state" for name, size in sizes.items()))
-        e(f"T *d_scratch;  // {scratch} a state", "void *host, *device;  // what is freed")
+        e("size_t capacity;", *(f"T *h_{name}, *d_{name};  // {size}" for name, size in sizes.items()))
+        e(f"T *d_scratch;  // {scratch}", "void *host, *device;  // the two allocations")
     e("")
     e("template <typename T>")
     with e.block("void carve_data(Data<T> *data, Carver<T> *host, Carver<T> *device)\n{"):
@@ -98,7 +99,8 @@ def write_data(e: Emitter, plan: Plan) -> None:
 
 
 _DATA = """\
-/* Allocates; after an error nothing is held and every pointer is null. Free what an earlier call made first. */
+/* Allocates. After an error there is no memory to free, and every pointer is null. Call free_data before
+ * a second call. */
 template <typename T>
 cudaError_t init_data(Data<T> *data, size_t capacity)
 {
@@ -126,7 +128,7 @@ cudaError_t init_data(Data<T> *data, size_t capacity)
     return cudaSuccess;
 }
 
-/* Waits for the GPU and frees; the first error, if any. Does nothing for data that holds nothing. */
+/* Waits for the GPU and frees the memory. Returns the first error. Data without memory is left as it is. */
 template <typename T>
 cudaError_t free_data(Data<T> *data)
 {
@@ -138,19 +140,19 @@ cudaError_t free_data(Data<T> *data)
 
 
 def write_calls(e: Emitter, function: Exported) -> None:
-    """For the first n states of a Data: what is on the GPU only, and copies there and back too."""
+    """Writes the calls for the first n states of a Data: without copies, and with copies to the GPU and back."""
     name = function.method
     given = [f"{{data->d_{taken}, {size}}}" for taken, size in function.takes]
     given += [f"data->d_{answer}" for answer, _ in function.answers]
     if function.composed:
         given.append("data->d_scratch")
     head = "(Data<T> *data, size_t n, cudaStream_t stream = 0)"
-    e("/* d_ to d_; returns as soon as all is in the stream. */", "template <typename T>")
+    e("/* From d_ arrays to d_ arrays. Asynchronous. */", "template <typename T>")
     with e.block(f"cudaError_t {name}_compute_only{head}\n{{"):
         with e.block("if (n > data->capacity) {"):
             e("return cudaErrorInvalidValue;")
         e(f"return {function.name}_launch<T>(n, {', '.join([*given, 'stream'])});")
-    e("", "/* h_ to h_; the answers are there when it returns. */", "template <typename T>")
+    e("", "/* From h_ arrays to h_ arrays. Returns when the results are there. */", "template <typename T>")
     with e.block(f"cudaError_t {name}{head}\n{{"):
         with e.block("if (n > data->capacity) {"):
             e("return cudaErrorInvalidValue;")

@@ -1,4 +1,4 @@
-"""What a header holds: kernels of one function each, and for every exported function its launches."""
+"""The contents of a header: kernels, one for each called function, and the launches of every exported function."""
 
 from __future__ import annotations
 
@@ -17,14 +17,14 @@ from condyle.ir.program import Program
 
 ENDLESS = 1 << 30
 UNBOUNDED = replace(TARGET, values32=ENDLESS, values64=ENDLESS, trust=1.0)
-"""The compiler of C++ decides what is in a register; its orders are chosen as those of PTX are."""
+"""The C++ compiler allocates registers; orders are chosen as for PTX."""
 
 PRODUCT = product.NAME
 
 
 @dataclass(frozen=True, slots=True)
 class Kernel:
-    """One straight-line function; names of its arguments."""
+    """One straight-line function, and the names of its arguments."""
 
     low: Lowered
     inputs: tuple[str, ...]
@@ -40,13 +40,13 @@ class Kernel:
 
     @property
     def pool(self) -> int:
-        """Numbers of shared memory a warp."""
+        """Numbers of shared memory for each warp."""
         return self.low.pool // 4
 
 
 @dataclass(frozen=True, slots=True)
 class Exported:
-    """One exported function; names of its arguments."""
+    """One exported function, and the names of its arguments."""
 
     made: Composed
     parts: Parts
@@ -59,12 +59,12 @@ class Exported:
 
     @property
     def method(self) -> str:
-        """The name of the call that does everything."""
+        """The name of the host call with copies."""
         return self.made.function.method
 
     @property
     def composed(self) -> bool:
-        """Whether it can be launches, for which it takes scratch; whether it is, depends on the robot: see `split`."""
+        """Whether it has an argument `scratch`: it can be several launches. Whether it is: see `split`."""
         return bool(self.made.function.composition)
 
     @property
@@ -83,13 +83,13 @@ class Exported:
 
     @property
     def scratch(self) -> int:
-        """Numbers of scratch a state."""
+        """Numbers of scratch for each state."""
         return sum(array.size for array in self.parts.scratch)
 
 
 @dataclass(frozen=True, slots=True)
 class Plan:
-    """What a header holds: every kernel once, and the launches of each function."""
+    """The contents of a header: every kernel once, and the launches of each function."""
 
     kernels: tuple[Kernel, ...]
     functions: tuple[Exported, ...]
@@ -100,7 +100,7 @@ class Plan:
 
 
 def plan(functions: Sequence[Composed], programs: Mapping[str, Program]) -> Plan:
-    """programs: of all that is called, in the order in which they are first launched."""
+    """The plan of these functions. programs: of all called functions, in the order of their first launch."""
     texts = {name: (Text(checked_name(name, IN_C, LONG), "", 0, 32, "", 0),) for name in programs}
     kernels = {name: Part(texts[name], program.inputs, program.arrays) for name, program in programs.items()}
     found: list[Exported] = []

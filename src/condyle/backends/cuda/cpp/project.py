@@ -23,11 +23,11 @@ from condyle.specification import Repeat
 from condyle.text import Emitter
 
 STATES = 1000
-"""Of the example: several blocks, and a last warp that is not full."""
+"""States of the example: several blocks, and a last warp that is not full."""
 
 
 _APART = "Example"
-"""Its capital letter keeps it, and all names in it, apart from any namespace of a robot."""
+"""The namespace of the example. Its capital letter keeps it different from any robot's."""
 
 
 def export_cuda(
@@ -42,14 +42,13 @@ def export_cuda(
     bodies: int = 0,
     rollouts: Sequence[tuple[str, str, Repeat, str]] = (),
 ) -> list[Path]:
-    """Writes NAME.cuh, example.cu, known.h, CMakeLists.txt, README.md, robot.json and the manifest; returns
-    the files.
+    """Writes NAME.cuh, example.cu, known.h, CMakeLists.txt, README.md, robot.json and the manifest; gives the paths.
 
-    Only files that an export wrote are replaced: see `write_owned`. programs: of all that the functions call.
-    vectors: of each function, in float64. robot: names for people, never in code; coordinates: the order of the
-    joints, for the README; bodies: how many move. rollouts: of each the name, the function, what is repeated, and an
-    equation.
-    Raises UnsupportedError for what CUDA C++ cannot say.
+    Only files that an export wrote are replaced: see `write_owned`. programs: of all functions that are called.
+    vectors: of each function, in float64. robot: names of joints, bodies and frames, written to robot.json only.
+    coordinates: the order of the joints, for the README. bodies: number of moving bodies. rollouts: (name, repeated
+    function, loop, equation). Raises UnsupportedError for a constant that is not finite in float, or a name that CUDA
+    C++ does not allow.
     """
     found = plan(functions, programs)
     repeated = _rollouts(found, rollouts)
@@ -76,10 +75,10 @@ def _rollouts(plan: Plan, rollouts: Sequence[tuple[str, str, Repeat, str]]) -> l
 
 
 def known(plan: Plan, vectors: Mapping[str, Vectors], rollouts: Sequence[Rollout] = ()) -> str:
-    """known.h: states with answers of the reference."""
+    """known.h: states with results of the reference."""
     e = Emitter()
     rows = len(vectors[plan.functions[0].name].inputs[0])
-    e("/* States with known answers, in double. */", "#include <stddef.h>", "", f"namespace {_APART} {{", "")
+    e("/* States with known results, in double. */", "#include <stddef.h>", "", f"namespace {_APART} {{", "")
     e(f"const size_t STATES = {rows};")
     for name, function in (*((one.name, one) for one in plan.functions), *((one.name, one.of) for one in rollouts)):
         case = vectors[name]
@@ -94,7 +93,7 @@ def example(plan: Plan, facts: Facts, rollouts: Mapping[Rollout, Sequence[int]] 
     """example.cu: calls every function on both types and compares."""
     e = Emitter()
     name = facts.name
-    e("/* Calls every function on states with known answers; exit status 0 if all agree. */")
+    e("/* Calls every function on states with known results; exit status 0 if all results agree. */")
     e(f'#include "{name}.cuh"', '#include "known.h"', "#include <cmath>", "#include <cstdio>", "")
     e(f"namespace {_APART} {{", "")
     e(support("example.cuh"))
@@ -149,7 +148,7 @@ def _write_round_trip(e: Emitter, function: Exported, back: Exported, robot: str
     """back(.., function(.., x)) = x, on random second and third inputs and the known first one."""
     (known, length), (other, _), (x, size) = function.takes
     said = [one.method.replace("_", " ") for one in (back, function)]
-    e(f"/* Random {other} and {x}: {said[0]} of {said[1]} is {x} again. */", "template <typename T>")
+    e(f"/* For random {other} and {x}, {said[0]} of the result of {said[1]} must be {x}. */", "template <typename T>")
     with e.block(f"bool round_trip({robot}::Data<T> *data, size_t n)\n{{"):
         e("unsigned long long seed = 1;", f"fill(data->h_{known}, n, {function.name}_{known}, {length});")
         with e.block(f"for (size_t k = 0; k < 2 * {size} * n; k++) {{"):
@@ -181,11 +180,11 @@ def cmake(facts: Facts) -> str:
     write_library(e, name, ABI, "CXX", "INTERFACE")
     e(f"target_compile_features({library} INTERFACE cxx_std_17)", "")
     write_install(e, name, f"{name}.cuh")
-    e("", "# the example, unless this folder is a part of another project, and where there is a CUDA compiler")
+    e("", "# the example, if this is the top-level project and there is a CUDA compiler")
     e("include(CheckLanguage)", "check_language(CUDA)")
     with e.block("if(CMAKE_CUDA_COMPILER AND CMAKE_SOURCE_DIR STREQUAL CMAKE_CURRENT_SOURCE_DIR)", "endif()"):
         with e.block("if(NOT DEFINED CMAKE_CUDA_ARCHITECTURES)", "endif()"):
-            e("set(CMAKE_CUDA_ARCHITECTURES 80)  # and PTX, which drivers translate for later GPUs")
+            e("set(CMAKE_CUDA_ARCHITECTURES 80)  # with PTX, which drivers compile for later GPUs")
         e("enable_language(CUDA)", "enable_testing()", f"add_executable({library}_example example.cu)")
         e(f"target_compile_features({library}_example PRIVATE cuda_std_17)")
         e(f"target_link_libraries({library}_example PRIVATE {library})")
@@ -198,9 +197,10 @@ def _said(rollouts: Sequence[Rollout], robot: str) -> str:
         return ""
     names = ", ".join(f"`{robot}::{one.name}_launch`" for one in rollouts)
     return f"""
-Rollouts repeat a function, a thread a state, the loop inside: {names}. What a step answers as `X_next` is X of the
-next step; the header says which inputs have a value for each of the `steps` steps. Kept are those with numbers every,
-2 every, ... and the last one; every = 0 keeps the last one alone. They have no `Data`: their arrays are yours.
+Rollouts repeat a function in one kernel, with a thread for each state: {names}. The output `X_next` of a step is the
+input X of the next step; the header says which inputs have a row for each of the `steps` steps. The results of steps
+number every, 2 every, ... and of the last step are stored; with every = 0 only those of the last step. Rollouts have no
+`Data`: you allocate their arrays.
 """
 
 
@@ -222,46 +222,46 @@ Rigid-body dynamics of one robot, nq = {facts.nq}, nv = {facts.nv}, as CUDA C++ 
 
 | file | what it is |
 |---|---|
-| `{name}.cuh` | all there is: copy it, include it |
-| `example.cu`, `known.h` | calls every function on states with known answers, and compares |
-| `CMakeLists.txt` | the library `{name}::{name}`, a package of it, and the example as its test |
-| `robot.json` | names of joints, bodies and frames, in their order, as data |
-| `condyle-export.json` | which files an export wrote: it replaces no others |
+| `{name}.cuh` | all functions, in one header |
+| `example.cu`, `known.h` | calls every function on states with known results, and compares |
+| `CMakeLists.txt` | the library `{name}::{name}`, its package, and the example as its test |
+| `robot.json` | names of joints, bodies and frames, in their order |
+| `condyle-export.json` | the files of this export; a later export replaces only these |
 
-Build the example and run it; its exit status is 0 if all answers are right:
+Build and run the example. Its exit status is 0 if all results are right:
 
 ```sh
 nvcc -std=c++17 -arch=native example.cu -o example && ./example
 ```
 
-or `cmake -B build && cmake --build build && ctest --test-dir build`. It needs a GPU of compute
-capability 8.0 or later and a CUDA toolkit that knows C++17 (11.0 or later; tried with 13.0).
-`cmake --install build --prefix PLACE` installs a package, whose version is that of the ABI; another project says
-`find_package({name} {ABI} CONFIG REQUIRED)` and links `{name}::{name}`, or asks pkg-config for `{name}`.
+Or: `cmake -B build && cmake --build build && ctest --test-dir build`. It needs a GPU of compute
+capability 8.0 or later and a CUDA toolkit with C++17 (11.0 or later; tried with 13.0).
+`cmake --install build --prefix PLACE` installs a package; its version is the ABI number. Another project has
+`find_package({name} {ABI} CONFIG REQUIRED)` and links `{name}::{name}`, or uses pkg-config with `{name}`.
 
 ```cpp
 {name}::Data<float> data = {{}};
-cudaError_t status = {name}::init_data(&data, 1000);  // page-locked rows h_..., rows on the GPU d_...
-// fill {given}: entries of one state side by side
-status = {name}::{call}(&data, 1000);  // copies, computes, copies, waits
-// answers are in {answers}
-status = {name}::{call}_compute_only(&data, 1000, stream);  // d_ to d_, returns at once
+cudaError_t status = {name}::init_data(&data, 1000);  // h_ arrays in page-locked memory, d_ arrays on the GPU
+// fill {given}: a row for each state
+status = {name}::{call}(&data, 1000);  // copies to the GPU, computes, copies back, waits
+// results are in {answers}
+status = {name}::{call}_compute_only(&data, 1000, stream);  // d_ arrays to d_ arrays, asynchronous
 status = {name}::free_data(&data);
 ```
 
-Arrays of your own on the GPU: `{first.name}_launch`. In a kernel of your own, one thread a state:
-`{first.name}_inner<T>({arguments})`, where entries lie side by side, or with a
-stride for each of these behind them: entry k of x is x[k * x_stride], so that one may be in registers and another in
-global memory. Comments in the header say shapes and units.
+For your own arrays in device memory there is `{first.name}_launch`. In your own kernel, where a thread computes one
+state, call `{first.name}_inner<T>({arguments})`. Entries of an array are adjacent, or have a stride if you add one
+argument for each array: entry k of x is x[k * x_stride], so one array can be in registers and another in global memory.
+Comments in the header have shapes and units.
 
-`_f_ext` marks what takes external forces: for each body, in the order of `robot.json`, [force; torque] at the origin
-of the body's frame, in that frame's axes. Without it they are zero.
+Functions with `_f_ext` take external forces: for each body, in the order of `robot.json`, [force; torque] at the origin
+of the body's frame, in that frame's axes. In the functions without `_f_ext` they are zero.
 
-| prefix | call | takes | answers |
+| prefix | host call | inputs | outputs |
 |---|---|---|---|
 {table}
 
-In brackets: how many numbers a state; of matrices row after row.
+In brackets: the numbers of a state. Matrices are stored row by row.
 {_said(rollouts, name)}
 ## Order of joints
 

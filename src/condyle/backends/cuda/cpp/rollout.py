@@ -1,4 +1,4 @@
-"""Rollouts in a header: a kernel with the loop inside, a thread a state, around the function that is repeated."""
+"""Rollouts in a header: a kernel with the loop inside, around the repeated function, with a thread for each state."""
 
 from __future__ import annotations
 
@@ -37,9 +37,10 @@ class Rollout:
 def write_rollout(e: Emitter, rollout: Rollout) -> None:
     """The kernel."""
     of = rollout.of
-    e(f"/* {rollout.name}: {rollout.equation}", " * what a step answers as X_next is X of the next one")
+    e(f"/* {rollout.name}: {rollout.equation}", " * The output X_next of a step is the input X of the next step.")
     e(*(f" * {name}[n][{size.replace(' * ', '][')}]" for name, size in rollout.shapes))
-    e(" * rows = ceil(steps / every), of every so many steps and of the last; every = 0: of the last, rows = 1 */")
+    e(" * Rows: the results of steps number every, 2 every, ... and of the last step, so rows = ceil(steps / every);")
+    e(" * with every = 0 only the last step, rows = 1. */")
     arguments = [f"Rows<T> {name}" for name in of.inputs] + [f"T *{name}" for name in of.outputs]
     head = f"{rollout.name}_kernel(size_t n, size_t steps, size_t every, {', '.join(arguments)})"
     with e.block(f"template <typename T>\n__global__ void __launch_bounds__(128) {head}\n{{"):
@@ -96,11 +97,11 @@ def _each(e: Emitter, declared: str, size: int, line: str) -> None:
 
 
 def write_rollout_launch(e: Emitter, rollout: Rollout) -> None:
-    """The launch on arrays of the GPU."""
+    """Writes the launch on arrays in device memory."""
     of = rollout.of
     arguments = [f"Rows<T> {name}" for name in of.inputs] + [f"T *{name}" for name in of.outputs]
     head = ", ".join(["size_t n, size_t steps, size_t every", *arguments, "cudaStream_t stream = 0"])
-    e("/* Arrays on the GPU, outputs dense; returns as soon as all is in the stream. */", "template <typename T>")
+    e("/* Arrays in device memory, outputs without gaps between rows. Asynchronous. */", "template <typename T>")
     with e.block(f"cudaError_t {rollout.name}_launch({head})\n{{"):
         with e.block("if (steps == 0) {"):
             e("return cudaErrorInvalidValue;")
@@ -110,7 +111,7 @@ def write_rollout_launch(e: Emitter, rollout: Rollout) -> None:
 
 
 def write_rollout_case(e: Emitter, rollout: Rollout, robot: str, times: Sequence[int]) -> None:
-    """`run_NAME` of the example: so many steps, every so many kept, on states with known answers."""
+    """Writes `run_NAME` of the example: a rollout on states with known results. times: (steps, every)."""
     of, (steps, every) = rollout.of, times
     inputs = len(of.inputs)
     names = [name for name, _ in rollout.shapes]

@@ -1,1 +1,1 @@
-"""Several lanes of a warp on one state: the operations of a Program dealt out to lanes, step by step."""
+"""Several lanes of a warp for one state: the operations of a Program are assigned to lanes, step by step."""

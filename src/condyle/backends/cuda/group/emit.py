@@ -1,8 +1,8 @@
-"""Steps of a group -> PTX: one short loop for every function; what it computes stands in tables.
+"""Steps of a group -> PTX: one short loop, the same for all functions; the computation is in tables.
 
-A lane reads a row of 16 bytes a step: the places of a1, b1, a2, b2, a3, b3, c and the answer, 16 bits each, bytes from
-where its state begins. It computes a3 b3 + (a2 b2 + (a1 b1 + c)). Bit 0 of a place says that the number changes its
-sign, bit 1 of a1, a2 and a3 that the step is a special one, and which.
+A lane reads a row of 16 bytes for each step: the offsets of a1, b1, a2, b2, a3, b3, c and the result, 16 bits each, in
+bytes from the beginning of its state. It computes a3 b3 + (a2 b2 + (a1 b1 + c)). Bit 0 of an offset changes the sign of
+the number. Bit 1 of a1, a2 and a3 is the code of a special function.
 """
 
 from __future__ import annotations
@@ -17,16 +17,16 @@ from condyle.backends.cuda.trig import literal, registers, write_angle, write_gu
 from condyle.text import Emitter
 
 FURTHEST = 1 << 16
-"""Bytes of a state that a place can name."""
+"""Bytes of a state that an offset can address."""
 
 KINDS = {SUM: 0, RCP: 1, SQRT: 3, SINCOS: 5}
-"""Which of a1, a2 and a3 carry bit 1."""
+"""The code in bit 1 of a1, a2 and a3."""
 
 TOGETHER = 8
-"""Entries of a row that a lane moves at once."""
+"""Entries of a row that a lane copies in one iteration."""
 
 REST = Term(True, ZERO, ONE)
-"""A term that adds nothing, not even to the sign of a zero."""
+"""A term that changes no sum, not even the sign of a zero."""
 
 
 def kernel_name(grouped: Grouped) -> str:
@@ -38,7 +38,7 @@ def state_bytes(grouped: Grouped, bits: int) -> int:
 
 
 def pool(grouped: Grouped, bits: int) -> int:
-    """Shared bytes of a warp: its states, then an angle for each lane."""
+    """Bytes of shared memory of a warp: its states, then an angle for each lane."""
     return WARP // grouped.lanes * state_bytes(grouped, bits) + WARP * bits // 8
 
 
@@ -59,7 +59,7 @@ def emit_group(grouped: Grouped, bits: int, target: Target = TARGET) -> str:
 
 
 class _Body:
-    """kinds: the special functions that there are."""
+    """Writes the kernel. kinds: the special functions that occur."""
 
     def __init__(self, e: Emitter, grouped: Grouped, bits: int) -> None:
         self.e, self.grouped, self.bits = e, grouped, bits
@@ -68,7 +68,7 @@ class _Body:
         self.kinds = {word.kind for step in grouped.steps for word in step} - {SUM}
 
     def tables(self) -> None:
-        """What lanes do in each step, and rows of rest behind it; the constants; where each output entry lies."""
+        """Writes the tables: rows of all steps, then idle rows; the constants; the offset of each output entry."""
         g = self.grouped
         rows = [word for step in [*g.steps, *[()] * UNROLL] for word in self._rows(step)]
         self._table("words", [f"0x{word:X}" for row in rows for word in row])
@@ -87,7 +87,7 @@ class _Body:
             self.e(*(line + "," for line in lines[:-1]), lines[-1])
 
     def _rows(self, step: Sequence[Word]) -> Iterator[tuple[int, ...]]:
-        """The row of each lane, 32 bits four times."""
+        """The row of each lane, as four words of 32 bits."""
         g = self.grouped
         for lane in range(g.lanes):
             word, places, to = Word(SUM, False, ZERO, (), ()), g.slots, g.dump + 2 * lane
@@ -136,7 +136,7 @@ class _Body:
         e("ret;")
 
     def _where(self) -> None:
-        """%first: this group's state; %there: whether there is one; %base: where it lies; %lane: of the group."""
+        """Computes %first: this group's state; %base: its address in shared memory; %lane: the lane in the group."""
         e, lanes = self.e, self.grouped.lanes
         states = WARP // lanes
         e("mov.u32 %thread, %tid.x;", "mov.u32 %k, %ntid.x;", "mov.u32 %first, %ctaid.x;")
@@ -150,7 +150,7 @@ class _Body:
         e(f"mad.lo.u32 %base, %k, {state_bytes(self.grouped, self.bits)}, %base;")
 
     def _entries(self, size: int) -> Iterator[None]:
-        """For each entry of a row: %entry, and in %there whether this lane's group and the row have it."""
+        """For each entry of a row sets %entry, and %there to whether the row and this lane's group have it."""
         e, lanes, label = self.e, self.grouped.lanes, f"ROW{self.rows}"
         self.rows += 1
         rounds = -(-size // lanes)
@@ -166,7 +166,7 @@ class _Body:
             e("sub.u32 %rest, %rest, 1;", "setp.ne.u32 %special, %rest, 0;", f"@%special bra {label};")
 
     def _take(self, k: int, size: int) -> None:
-        """A row of an input into this state's first slots."""
+        """Copies a row of an input to this state's first slots."""
         e, inputs = self.e, self.grouped.program.inputs
         start = sum(array.size for array in inputs[:k]) * self.item
         e(f"ld.param.u64 %in{k}, [in{k}];", f"cvta.to.global.u64 %in{k}, %in{k};", f"ld.param.u64 %a, [stride{k}];")
@@ -186,7 +186,7 @@ class _Body:
             e(f"@%there st.shared.{self.f} [%at+{start}], %value;")
 
     def _give(self, k: int, size: int) -> None:
-        """A row of an output, from wherever its entries lie."""
+        """Copies the entries of an output to its row."""
         e = self.e
         e(f"ld.param.u64 %out{k}, [out{k}];", f"cvta.to.global.u64 %out{k}, %out{k};", f"mov.u64 %place, places{k};")
         e(f"mul.wide.u32 %a, %first, {size * self.item};", f"add.u64 %out{k}, %out{k}, %a;")
@@ -197,12 +197,12 @@ class _Body:
             e(f"@%there st.global.{self.f} [%a], %value;")
 
     def _fetch(self, j: int, row: int) -> None:
-        """A row of the table, `row` steps behind %table, into the registers of the steps j of the loop's body."""
+        """Loads the table's row of `row` steps after %table into the registers of step j of the loop's body."""
         names = ", ".join(f"%w{4 * j + k}" for k in range(4))
         self.e(f"ld.global.nc.v4.u32 {{{names}}}, [%table+{row * 16 * self.grouped.lanes}];")
 
     def _operands(self, j: int) -> None:
-        """a1, b1, a2, b2, a3, b3, c of step j into the set of registers that is free."""
+        """Loads a1, b1, a2, b2, a3, b3, c of step j into the free one of two sets of registers."""
         e, low = self.e, self.item - 1
         for k in range(7):
             word, to = f"%w{4 * j + k // 2}", f"%o{8 * (j % 2) + k}"
@@ -210,7 +210,7 @@ class _Body:
             e("add.u32 %at, %at, %base;", f"ld.shared.b{self.bits} {to}, [%at];")
 
     def _step(self, j: int) -> None:
-        """Operands of the next step; this one's words; the row eight steps on."""
+        """Loads the operands of the next step, computes this one, and loads the row of eight steps later."""
         e, own = self.e, 8 * (j % 2)
         self._operands((j + 1) % UNROLL)
         for k in range(7):
@@ -227,7 +227,7 @@ class _Body:
         e("bar.warp.sync 0xFFFFFFFF;")
 
     def _signed(self, word: str, operand: str) -> None:
-        """The operand, its sign changed if bit 0 of the word says so."""
+        """Changes the sign of the operand if bit 0 of the word is set."""
         if self.bits == 32:
             self.e(f"shl.b32 %change, {word}, 31;")
         else:
@@ -235,7 +235,7 @@ class _Body:
         self.e(f"xor.b{self.bits} {operand}, {operand}, %change;")
 
     def _special(self, j: int) -> None:
-        """A step of another kind, the same for the whole warp: a function of a1."""
+        """A special function of a1, the same for the whole warp."""
         e, f, own = self.e, self.f, 4 * j
         e(f"and.b32 %k, %w{own}, 2;", "setp.ne.u32 %special, %k, 0;", f"@!%special bra SUM{j};")
         e(f"and.b32 %k, %w{own + 1}, 2;", f"and.b32 %at, %w{own + 2}, 2;", "add.u32 %at, %at, %at;")

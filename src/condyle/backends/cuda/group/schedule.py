@@ -1,8 +1,8 @@
 """Words -> steps of a group of lanes, and a slot of shared memory for every value.
 
-List scheduling: of the words that are ready those with the longest way to the end come first, as many as there are
-lanes, all of one kind in a step. What a step writes can be read two steps later, because a lane fetches the
-operands of its next word before it computes the present one.
+List scheduling: of the words that are ready, those with the longest path to the end come first, as many as there are
+lanes, all of one kind in a step. A result can be read two steps later, because a lane loads the operands of its next
+word before it computes the current one.
 """
 
 from __future__ import annotations
@@ -17,10 +17,10 @@ from condyle.ir.program import Program, constant_of
 from condyle.passes.dce import dce
 
 UNROLL = 8
-"""Steps in the body of the loop: so many rows of the table are on their way at once."""
+"""Steps in the body of the loop, which is the number of table rows that are prefetched."""
 
 SPECIAL = 4
-"""Every so many steps one may hold special functions: their code stands in the body only there."""
+"""Every SPECIAL-th step may be of special functions: only there the body has their code."""
 
 LATENCY = 2
 
@@ -29,9 +29,9 @@ LATENCY = 2
 class Grouped:
     """A Program on the lanes of a group.
 
-    steps: at most `lanes` words each, a multiple of UNROLL of them. slots: of each node and constant, when it is last
-    known (see `word_slots`). size: slots of a state. dump: the first of two slots a lane that nobody reads. constants:
-    what stands behind the inputs at the start. word_slots: of the operands of each word, and of its answer.
+    steps: at most `lanes` words each; their number is a multiple of UNROLL. slots: the slot of each node and constant.
+    word_slots: {word: (slots of its operands, slot of its result)}. size: slots of a state. dump: the first of two
+    slots for each lane that are never read. constants: the numbers in the slots after the inputs.
     """
 
     program: Program
@@ -45,9 +45,9 @@ class Grouped:
 
 
 def group(program: Program, lanes: int) -> Grouped:
-    """The Program dealt out to `lanes` lanes.
+    """The Program assigned to `lanes` lanes.
 
-    Slots: inputs as they lie in their rows, constants, two for each lane's useless answers, then values.
+    Slots: entries of inputs in order, constants, two for results of idle lanes, then values.
     """
     program = dce(program)
     steps = _Scheduler(words(program), lanes).run()
@@ -58,7 +58,8 @@ def group(program: Program, lanes: int) -> Grouped:
 
 
 class _Scheduler:
-    """Which words run when. height: words on the longest way from one to the end. left: operands still to be made."""
+    """Assigns words to steps. height: words on the longest path from a word to the end. left: operands not computed
+    yet."""
 
     def __init__(self, todo: Sequence[Word], lanes: int) -> None:
         self.todo, self.lanes = todo, lanes
@@ -86,7 +87,7 @@ class _Scheduler:
         return steps
 
     def _chosen(self, time: int) -> list[int]:
-        """The words of one step: of one kind, special ones first where they may be."""
+        """The words of one step: of one kind, special ones first where they are allowed."""
         while self.waiting and self.waiting[0][0] <= time:
             k = heapq.heappop(self.waiting)[1]
             heapq.heappush(self.ready.setdefault(self.todo[k].kind, []), (-self.height[k], k))
@@ -98,7 +99,7 @@ class _Scheduler:
         return [heapq.heappop(heap)[1] for _ in range(min(self.lanes, len(heap)))]
 
     def _done(self, chosen: Sequence[int], time: int) -> None:
-        """What reads these words alone has its operands from this time on."""
+        """Marks these words as done: their results can be read from this time on."""
         for k in chosen:
             for reader in self.readers[k]:
                 self.left[reader] -= 1
@@ -107,7 +108,7 @@ class _Scheduler:
 
 
 def _given(program: Program) -> tuple[dict[int, int], tuple[float, ...]]:
-    """Slots of what is known at the start, and the constants."""
+    """The slots of inputs and constants, and the constants."""
     slots: dict[int, int] = {}
     starts = list(accumulate((array.size for array in program.inputs), initial=0))
     constants = {0.0: starts[-1], 1.0: starts[-1] + 1}
@@ -122,9 +123,9 @@ def _given(program: Program) -> tuple[dict[int, int], tuple[float, ...]]:
 def _allocated(
     program: Program, steps: Sequence[tuple[Word, ...]], slots: dict[int, int], dump: int, size: int
 ) -> tuple[dict[Word, tuple[dict[int, int], int]], int]:
-    """Slots of each word, and how many there are; those of new values are put into `slots`.
+    """The slots of each word, and their number; slots of new values are added to `slots`.
 
-    A slot is given out again in the step after its last reader fetched from it. Outputs keep theirs to the end.
+    A slot is reused from the step of its last read on. Outputs keep theirs to the end.
     """
     last = {value: time for time, step in enumerate(steps) for word in step for value in word.reads()}
     kept = {output.node for output in program.outputs}

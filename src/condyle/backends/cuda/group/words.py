@@ -1,7 +1,9 @@
-"""Program -> words: what a lane does in one step, up to three multiply-adds in a row or one special function.
+"""Program -> words: a word is the work of a lane in one step, up to three chained multiply-adds or one special
+function.
 
-Sums, differences, products and changes of sign are multiply-adds with one or zero: the same bits. A sum of products
-whose parts nobody else reads becomes one word, so a dot product costs one step instead of three.
+Sums, differences, products and changes of sign are multiply-adds with one or zero, with the same bits. A sum of
+products whose parts have no other readers becomes one word, so a dot product of three terms takes one step instead of
+three.
 """
 
 from __future__ import annotations
@@ -13,15 +15,15 @@ from condyle.ir.ops import FUSED, LEAVES, TRIGONOMETRIC, Node
 from condyle.ir.program import Program, operands
 
 ZERO, ONE = -1, -2
-"""Operands beside the nodes of the Program."""
+"""Operands that are not nodes of the Program."""
 
 CHAIN = 3
-"""Multiply-adds of a word: with the addend and the answer eight places, one load of 128 bits."""
+"""Multiply-adds of a word: with the addend and the result eight offsets, one load of 128 bits."""
 
 SUM, RCP, SQRT, SINCOS = "sum", "rcp", "sqrt", "sincos"
 
 OPERATIONS = frozenset({"neg", "add", "sub", "mul", "rcp", "sqrt", "sin", "cos", *FUSED})
-"""Those that a lane can do in a step."""
+"""Operations that a lane can compute in a step."""
 
 SIGNS = {"fma": (False, False), "fms": (False, True), "fnma": (True, False), "fnms": (True, True)}
 
@@ -37,9 +39,9 @@ class Term:
 
 @dataclass(frozen=True, slots=True)
 class Word:
-    """A sum: (-)addend + terms[0] + terms[1] + ..., each step rounded once. Else a function of the addend.
+    """A sum (-)addend + terms[0] + terms[1] + ..., each multiply-add rounded once; or a function of the addend.
 
-    defines: the nodes that it gives; of "sincos" the sine, then the cosine, -1 where one is not wanted.
+    defines: the nodes that it computes; of "sincos" the sine, then the cosine, -1 for one that is not used.
     """
 
     kind: str
@@ -54,7 +56,7 @@ class Word:
 
 
 def words(program: Program) -> list[Word]:
-    """All that is to be computed; a word stands behind those that it reads from."""
+    """The words of a Program, each after those that it reads."""
     nodes = program.nodes
     uses = Counter(value for node in nodes for value in operands(node))
     uses.update(output.node for output in program.outputs)
@@ -97,7 +99,7 @@ def _depth(word: Word, depth: dict[int, int]) -> int:
 
 
 def _readings(node: Node) -> list[tuple[bool, int, Term]]:
-    """An operation as an addend, with or without its sign, and a term: one way, or two for a sum."""
+    """An operation as (sign of the addend, addend, term): one way, or two for a sum."""
     op, used = node[0], operands(node)
     if op in SIGNS:
         product, other = SIGNS[op]
@@ -111,7 +113,7 @@ def _readings(node: Node) -> list[tuple[bool, int, Term]]:
 
 
 def _sum(index: int, minus: bool, addend: int, term: Term, mergeable: set[int], found: dict[int, Word]) -> Word:
-    """The word of one operation, its addend's word in front where nobody else reads that."""
+    """The word of one operation, appended to its addend's word if that has no other reader."""
     if addend in mergeable and not minus and addend not in (term.a, term.b):
         before = found[addend]
         return Word(SUM, before.minus, before.addend, (*before.terms, term), (index,))

@@ -1,1 +1,1 @@
-"""Kernels whose lanes are links, or chunks of a chain of links: scans over them, for few states of long robots."""
+"""Kernels whose lanes are links, or segments of a chain: prefix scans over them, for few states of long robots."""

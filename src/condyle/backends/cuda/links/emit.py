@@ -1,4 +1,4 @@
-"""A chunked function -> PTX: one kernel, a lane a chunk, or a lane a link."""
+"""A link-parallel function -> PTX: one kernel, in which a lane is a link, or a segment of a chain."""
 
 from __future__ import annotations
 
@@ -6,11 +6,11 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from condyle.backends.cuda.emit import write_entry, write_head
-from condyle.backends.cuda.links.banks import Banks
 from condyle.backends.cuda.links.lane_exchange import LaneExchange
 from condyle.backends.cuda.links.lanes import Lanes
 from condyle.backends.cuda.links.stage import Registers, write_stage
 from condyle.backends.cuda.links.transport import Far, Transport
+from condyle.backends.cuda.links.variables import LaneVariables
 from condyle.backends.cuda.target import TARGET, Target
 from condyle.backends.cuda.trig import literal, registers, write_angle, write_guard, write_sincos, write_table
 from condyle.ir.link_parallel import (
@@ -21,7 +21,6 @@ from condyle.ir.link_parallel import (
     Emit,
     LinkParallel,
     MatrixPorts,
-    Meet,
     Neighbour,
     Once,
     Op,
@@ -30,21 +29,24 @@ from condyle.ir.link_parallel import (
     Splat,
     Spread,
     Start,
+    TreeScanStep,
 )
 from condyle.ir.program import Array, Program
 from condyle.text import Emitter
 
 FAR = "FAR"
-"""Stands in the text where lanes that meet in device memory learn where, until it is known whether any do."""
+"""Placeholder in the text for the lines that set up the exchange in device memory, until it is known whether there is
+any."""
 
 
-def kernel_name(chunked: LinkParallel) -> str:
-    return f"condyle_{chunked.name}_links"
+def kernel_name(code: LinkParallel) -> str:
+    return f"condyle_{code.name}_links"
 
 
 @dataclass(frozen=True)
 class Kernel:
-    """ptx: a module with one kernel. pool: shared bytes of one pool. far: numbers of a state in device memory."""
+    """ptx: a module with one kernel. pool: bytes of shared memory of a warp or a block. far: numbers of device memory
+    for one state."""
 
     ptx: str
     pool: int
@@ -52,49 +54,47 @@ class Kernel:
 
 
 def emit(
-    chunked: LinkParallel, outputs: Sequence[Array], bits: int, offsets: Mapping[str, int], target: Target = TARGET
+    code: LinkParallel, outputs: Sequence[Array], bits: int, offsets: Mapping[str, int], target: Target = TARGET
 ) -> Kernel:
-    """The kernel of a chunked function.
+    """The kernel of a code function.
 
-    Parameters: as in `cuda.emit.emit`, the address of device memory where lanes meet if they do, and that of the
-    constants, numbers first. offsets: where in them rows of lanes' whole numbers begin, by name (see `part.constants`).
+    Parameters of the kernel: as in `cuda.emit.emit`, then the address of device memory for exchanges if there are any,
+    then that of the constants. offsets: where rows of integers begin in the constants, by name (see `part.constants`).
     """
-    lanes = Lanes(chunked.chunks, bits)
-    body = _Body(chunked, outputs, lanes, offsets)
+    lanes = Lanes(code.lanes, bits)
+    body = _Body(code, outputs, lanes, offsets)
     body.write()
     e = Emitter()
     write_head(e, target)
     write_table(e)
     e(".extern .shared .align 16 .b8 pool[];", "")
-    ports, more = (len(chunked.inputs), len(outputs)), ["far"] * (body.far.most > 0)
+    ports, more = (len(code.inputs), len(outputs)), ["far"] * (body.far.most > 0)
     threads = target.most_threads if lanes.in_warp else lanes.slots
-    write_entry(e, kernel_name(chunked), ports, threads, [*more, "constants"])
+    write_entry(e, kernel_name(code), ports, threads, [*more, "constants"])
     with e.block("{"):
-        far = body.far.opening("far", "%first" if chunked.columns is None else "%chunk")
+        far = body.far.opening("far", "%first" if code.columns is None else "%chunk")
         text = body.e.text().replace("POOL", str(body.transport.pool)).replace(FAR, "\n".join(far))
         e(f".reg .f{bits} %v<{body.fresh.count + 1}>;", *text.splitlines())
         e("ret;")
-    tasks = 1 if chunked.columns is None else chunked.columns.tasks
+    tasks = 1 if code.columns is None else code.columns.tasks
     return Kernel(e.text(), body.transport.pool, body.far.numbers * tasks)
 
 
 class _Body:
-    def __init__(
-        self, chunked: LinkParallel, outputs: Sequence[Array], lanes: Lanes, offsets: Mapping[str, int]
-    ) -> None:
+    def __init__(self, code: LinkParallel, outputs: Sequence[Array], lanes: Lanes, offsets: Mapping[str, int]) -> None:
         self.e, self.fresh = Emitter(), Registers()
-        self.chunked, self.outputs, self.lanes, self.offsets = chunked, outputs, lanes, offsets
+        self.code, self.outputs, self.lanes, self.offsets = code, outputs, lanes, offsets
         self.f, self.item = f"f{lanes.bits}", lanes.item
-        self.banks = Banks(self.e, chunked, lanes, self.fresh)
+        self.variables = LaneVariables(self.e, code, lanes, self.fresh)
         self.transport = Transport(self.e, lanes, self.fresh)
         self.far = Far(self.e, lanes, self.fresh)
-        self.lane_exchange = LaneExchange(self.banks, self.transport, self.far, offsets)
+        self.lane_exchange = LaneExchange(self.variables, self.transport, self.far, offsets)
         self.labels = 0
 
     def write(self) -> None:
         self._declare()
         self._where()
-        for op in self.chunked.ops:
+        for op in self.code.ops:
             self._op(op)
 
     def _declare(self) -> None:
@@ -109,13 +109,13 @@ class _Body:
             ".reg .b64 %a, %pair, %half, %table, %links, %numbers, %rows, %deep, %deep_slot, %deep_partner;",
             ".reg .pred %valid, %there, %inside, %more, %skip, %whole;",
         )
-        ports = [f"in{k}" for k in range(len(self.chunked.inputs))] + [f"out{k}" for k in range(len(self.outputs))]
+        ports = [f"in{k}" for k in range(len(self.code.inputs))] + [f"out{k}" for k in range(len(self.outputs))]
         e(*(f".reg .b64 %{port}, %at_{port};" for port in ports), *(f".reg .pred %has_{port};" for port in ports))
-        self.banks.declare()
+        self.variables.declare()
 
     def _where(self) -> None:
-        """This lane's state, its part of the pool, and its arrays."""
-        e, lanes, chunked = self.e, self.lanes, self.chunked
+        """Computes this lane's state, its slot in shared memory, and the addresses of its arrays."""
+        e, lanes, code = self.e, self.lanes, self.code
         e("mov.u32 %thread, %tid.x;", "and.b32 %lane, %thread, 31;", "shr.u32 %warp, %thread, 5;")
         e("mov.u32 %state, %ctaid.x;", "mov.u32 %mine, pool;", "ld.param.u32 %states, [n];")
         if lanes.in_warp:
@@ -127,11 +127,11 @@ class _Body:
         else:
             e("mov.u32 %g, %thread;", f"mad.lo.u32 %mine, %thread, {self.item}, %mine;")
         e(f"add.u32 %slot, %mine, {self.transport.pitch};")
-        if chunked.columns is not None:
-            self._task(chunked.columns)
+        if code.columns is not None:
+            self._task(code.columns)
         e("sub.u32 %k, %states, 1;", "min.u32 %first, %state, %k;")
         e("cvt.u64.u32 %half, %first;")
-        for k in range(len(self.chunked.inputs)):
+        for k in range(len(self.code.inputs)):
             e(f"ld.param.u64 %in{k}, [in{k}];", f"cvta.to.global.u64 %in{k}, %in{k};")
             e(f"ld.param.u64 %a, [stride{k}];", f"mad.lo.u64 %in{k}, %half, %a, %in{k};")
         for k, array in enumerate(self.outputs):
@@ -144,27 +144,27 @@ class _Body:
         self._places()
 
     def _task(self, columns: MatrixPorts) -> None:
-        """%task: the first column of a lane's task; %state is that of the task so far."""
+        """Splits the task number, in %state so far, into %state and %task, the first column of the task."""
         e, tasks = self.e, columns.tasks
         e(f"mul.lo.u32 %k, %states, {tasks};", "sub.u32 %k, %k, 1;", "min.u32 %chunk, %state, %k;")
         e("mov.u32 %task, %state;", f"div.u32 %state, %state, {tasks};", f"mul.lo.u32 %k, %state, {tasks};")
         e("sub.u32 %task, %task, %k;", f"mul.lo.u32 %task, %task, {columns.count};")
 
     def _places(self) -> None:
-        """Where this lane's entries begin, and its kind."""
-        e, chunked = self.e, self.chunked
-        ports = [(name, f"in{k}") for k, (name, _) in enumerate(chunked.inputs)]
-        ports += [(name, f"out{k}") for k, (name, _) in enumerate(chunked.outputs)]
+        """Loads where this lane's entries of each port begin, and its kind."""
+        e, code = self.e, self.code
+        ports = [(name, f"in{k}") for k, (name, _) in enumerate(code.inputs)]
+        ports += [(name, f"out{k}") for k, (name, _) in enumerate(code.outputs)]
         for name, port in ports:
-            if name in chunked.offsets:
+            if name in code.offsets:
                 e(f"ld.global.nc.s32 %other, [%numbers+{self.offsets[f'place {name}']}];")
                 e(f"setp.ge.s32 %has_{port}, %other, 0;", "selp.b32 %other, %other, 0, " + f"%has_{port};")
-                if chunked.columns is not None and port != "in0":
+                if code.columns is not None and port != "in0":
                     e("add.u32 %other, %other, %task;")
                 e(f"mul.wide.u32 %a, %other, {self.item};", f"add.u64 %at_{port}, %{port}, %a;")
-        if UNIT in chunked.offsets:
+        if UNIT in code.offsets:
             e(f"ld.global.nc.u32 %unit_row, [%numbers+{self.offsets[f'place {UNIT}']}];")
-        if chunked.kinds:
+        if code.kinds:
             e(f"ld.global.nc.s32 %kind, [%numbers+{self.offsets['kinds']}];")
 
     def _op(self, op: Op) -> None:
@@ -173,15 +173,15 @@ class _Body:
                 self._sweep(op)
             case Once():
                 self._stage(op.stage)
-            case Scan() | Meet() | Neighbour() | Spread():
+            case Scan() | TreeScanStep() | Neighbour() | Spread():
                 self.lane_exchange.write(op)
             case Splat():
-                self.banks.splat(op)
+                self.variables.splat(op)
             case Emit():
-                self.banks.emit(op)
+                self.variables.emit(op)
             case Start():
                 for k, value in enumerate(op.values):
-                    self.banks.put(op.bank, k, literal(value, self.lanes.bits))
+                    self.variables.put(op.var, k, literal(value, self.lanes.bits))
             case Sines():
                 self._sines(op)
 
@@ -190,17 +190,17 @@ class _Body:
         return f"{word}{self.labels}"
 
     def _stage(self, stage: Program) -> None:
-        write_stage(self.e, stage, self.lanes.bits, self.fresh, self.banks.get, self.banks.put)
+        write_stage(self.e, stage, self.lanes.bits, self.fresh, self.variables.get, self.variables.put)
 
     def _each_joint(self, backward: bool = False) -> tuple[str, str]:
-        """Begins a loop over the joints of the chunk: its label and what ends it; none for one joint."""
-        e, length = self.e, self.chunked.length
-        if self.banks.alone:
-            self.banks.at_joint()
+        """Begins a loop over the joints of the segment: its label and its last instruction; empty for one joint."""
+        e, length = self.e, self.code.length
+        if self.variables.alone:
+            self.variables.at_joint()
             return "", ""
         label = self._label("JOINT")
         e(f"mov.u32 %t, {length - 1 if backward else 0};", f"mov.u32 %count, {length};", f"{label}:")
-        self.banks.at_joint()
+        self.variables.at_joint()
         return label, "sub.u32 %t, %t, 1;" if backward else "add.u32 %t, %t, 1;"
 
     def _next_joint(self, loop: tuple[str, str]) -> None:
@@ -221,9 +221,9 @@ class _Body:
     def _sines(self, op: Sines) -> None:
         bits, guard = self.lanes.bits, self._label("GUARD")
         loop = self._each_joint()
-        write_angle(self.e, 0, self.banks.get(IO, op.angle), True, bits)
+        write_angle(self.e, 0, self.variables.get(IO, op.angle), True, bits)
         write_guard(self.e, 0, 1, guard, bits)
         write_sincos(self.e, 0, "%sine", "%cosine", bits)
-        self.banks.put(IO, op.sine, "%sine")
-        self.banks.put(IO, op.cosine, "%cosine")
+        self.variables.put(IO, op.sine, "%sine")
+        self.variables.put(IO, op.cosine, "%cosine")
         self._next_joint(loop)

@@ -1,4 +1,4 @@
-"""Square matrices, a thread an entry: some entries of one row are a block."""
+"""Square matrices with a thread for each entry; a block has entries of one row."""
 
 from __future__ import annotations
 
@@ -15,9 +15,9 @@ from condyle.text import Emitter
 
 
 class Entries:
-    """Where body runs: %r, %c are row and column, of state %state; %x0, %x1, ... are to be the answers, at first zero.
-
-    %in0, %in1, ...: addresses of what the state has of each input. Registers %k, %j, %a, %at are free.
+    """A kernel around a body. The body finds row %r, column %c and state %state, and sets %x0, %x1, ..., which are zero
+    at first, to the entry of each output. %in0, %in1, ...: addresses of the state's inputs. Free registers: %k, %j, %a,
+    %at.
     """
 
     def __init__(self, name: str, reads: Sequence[Array], writes: Sequence[Array], bits: int, target: Target) -> None:
@@ -67,7 +67,7 @@ class Entries:
 
 
 def multiplied(inverse: Array, given: Sequence[Array], writes: Sequence[Array], bits: int) -> Part:
-    """The launch of -Minv times matrices."""
+    """The launch that computes -Minv times each of these matrices."""
     made = Entries("condyle_entries_product", (inverse, *given), writes, bits, TARGET)
     e, f, item, size = made.e, made.f, made.item, made.size
 

@@ -1,4 +1,4 @@
-"""How the lanes of states lie in warps and blocks."""
+"""How the lanes of states are assigned to warps and blocks."""
 
 from __future__ import annotations
 
@@ -12,9 +12,8 @@ MOST = 1024
 
 @dataclass(frozen=True, slots=True)
 class Lanes:
-    """count: lanes of a state: a power of two up to a warp, of which several states share one; or whole warps, a block.
-
-    bits: of one number.
+    """count: lanes of a state. Up to 32 it is a power of two, and states share a warp; above, a state has a block of
+    whole warps. bits: of the number type, 64 or 32.
     """
 
     count: int
@@ -25,12 +24,12 @@ class Lanes:
 
     @property
     def in_warp(self) -> bool:
-        """Whether lanes of a state can shuffle with each other."""
+        """Whether all lanes of a state are in one warp, where they can use shuffles."""
         return self.count <= WARP
 
     @property
     def slots(self) -> int:
-        """Threads that share one pool of shared memory: a warp, or the block."""
+        """Threads that share one part of shared memory: those of a warp, or of the block."""
         return max(self.count, WARP)
 
     @property
@@ -48,5 +47,5 @@ class Lanes:
 
 
 def lanes_for(links: int) -> int:
-    """Lanes for so many links, one each."""
+    """The number of lanes for this number of links, one link a lane."""
     return 1 << (links - 1).bit_length() if links <= WARP else -(-links // WARP) * WARP

@@ -1,4 +1,4 @@
-"""Matrices of pairs -> PTX: every entry from the records of its row and its column."""
+"""Matrices of pairs -> PTX: every entry is computed from the records of its row and its column."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from condyle.ir.program import Array, Program
 
 
 def paired(pairs: Pairs, record: Array, outputs: Sequence[Array], bits: int) -> Part:
-    """The launch that makes matrices of records."""
+    """The launch that computes matrices from records."""
     made = Entries(f"condyle_{pairs.name}_pairs", (record,), outputs, bits, TARGET)
 
     def body() -> None:
@@ -31,7 +31,7 @@ def paired(pairs: Pairs, record: Array, outputs: Sequence[Array], bits: int) -> 
 
 
 def _related(made: Entries, pairs: Pairs) -> None:
-    """Both records, and which of them carries the other."""
+    """Addresses of both records, and whether one's joint is an ancestor of the other's (%lower, %upper)."""
     e = made.e
     e(
         ".reg .b64 %row, %column;",
@@ -45,7 +45,7 @@ def _related(made: Entries, pairs: Pairs) -> None:
     e("and.pred %lower, %lower, %also;")
     e("setp.lt.u32 %upper, %first_r, %first_c;", "setp.ge.u32 %also, %last_r, %first_c;")
     e("and.pred %upper, %upper, %also;")
-    if pairs.diagonal >= 0:  # of one joint's degrees of freedom both triangles are made alike
+    if pairs.diagonal >= 0:  # both triangles of one joint's entries by the same formula
         e("setp.eq.u32 %also, %first_r, %first_c;", "setp.lt.u32 %own, %r, %c;", "and.pred %own, %own, %also;")
         e("xor.pred %lower, %lower, %own;", "or.pred %upper, %upper, %own;")
     for of, name in (("r", "row"), ("c", "column")):
@@ -53,13 +53,13 @@ def _related(made: Entries, pairs: Pairs) -> None:
 
 
 def _stage(made: Entries, stage: Program, where: str, beyond: str) -> None:
-    def get(bank: str, entry: int) -> str:
+    def get(var: str, entry: int) -> str:
         value = made.fresh()
-        made.e(f"ld.global.nc.{made.f} {value}, [%{bank}+{entry * made.item}];")
+        made.e(f"ld.global.nc.{made.f} {value}, [%{var}+{entry * made.item}];")
         return value
 
-    def put(bank: str, entry: int, value: str) -> None:
-        made.e(f"mov.{made.f} %x{bank}, {value};")
+    def put(var: str, entry: int, value: str) -> None:
+        made.e(f"mov.{made.f} %x{var}, {value};")
 
     made.e(f"@!{where} bra {beyond};")
     write_stage(made.e, stage, made.bits, made.fresh, get, put)

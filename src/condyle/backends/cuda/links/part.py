@@ -1,4 +1,4 @@
-"""A chunked function as one launch: its text, and the robot's numbers, which lie in device memory."""
+"""A code function as one launch: its text, and the robot's numbers, which lie in device memory."""
 
 from __future__ import annotations
 
@@ -15,36 +15,37 @@ from condyle.ir.program import Array
 
 
 def linked(
-    chunked: LinkParallel, inputs: Sequence[Array], outputs: Sequence[Array], bits: int, target: Target = TARGET
+    code: LinkParallel, inputs: Sequence[Array], outputs: Sequence[Array], bits: int, target: Target = TARGET
 ) -> Parts:
-    """The one launch of a chunked function with these ports."""
-    part = launch(chunked, inputs, outputs, bits, target)
-    return Parts(chunked.name, bits, tuple(inputs), tuple(outputs), (part,))
+    """The one launch of a code function with these ports."""
+    part = launch(code, inputs, outputs, bits, target)
+    return Parts(code.name, bits, tuple(inputs), tuple(outputs), (part,))
 
 
 def launch(
-    chunked: LinkParallel, inputs: Sequence[Array], outputs: Sequence[Array], bits: int, target: Target = TARGET
+    code: LinkParallel, inputs: Sequence[Array], outputs: Sequence[Array], bits: int, target: Target = TARGET
 ) -> Part:
-    """The same as a part of a function. Elements meet in device memory where shared memory is too small for them."""
-    lanes = Lanes(chunked.chunks, bits)
-    data, offsets = constants(chunked, bits)
-    kernel = emit(chunked, outputs, bits, offsets, target)
+    """The same as a part of a function. Elements are exchanged in device memory where shared memory is too small."""
+    lanes = Lanes(code.lanes, bits)
+    data, offsets = constants(code, bits)
+    kernel = emit(code, outputs, bits, offsets, target)
     states, block = (WARP // lanes.count, 0) if lanes.in_warp else (1, lanes.slots)
-    tasks = 1 if chunked.columns is None else chunked.columns.tasks
-    text = Text(kernel_name(chunked), kernel.ptx, kernel.pool, states, "links", 0, block, tasks)
-    far = [Array(f"scratch {chunked.name} meeting", (kernel.far,))] if kernel.far else []
+    tasks = 1 if code.columns is None else code.columns.tasks
+    text = Text(kernel_name(code), kernel.ptx, kernel.pool, states, "links", 0, block, tasks)
+    far = [Array(f"scratch {code.name} meeting", (kernel.far,))] if kernel.far else []
     return Part((text,), tuple(inputs), (*outputs, *far), data)
 
 
-def constants(chunked: LinkParallel, bits: int) -> tuple[bytes, dict[str, int]]:
-    """The table, entry e of joint t of all lanes side by side; then whole numbers of lanes, and where they begin."""
-    length = chunked.length
-    rows = [[chunked.table[lane * length + t] for lane in range(chunked.chunks)] for t in range(length)]
+def constants(code: LinkParallel, bits: int) -> tuple[bytes, dict[str, int]]:
+    """(data, offsets): the table, entry e of joint t of all lanes side by side; then rows of integers, one for each
+    lane, which begin at `offsets`."""
+    length = code.length
+    rows = [[code.table[lane * length + t] for lane in range(code.lanes)] for t in range(length)]
     data = np.array([list(zip(*row, strict=True)) for row in rows], f"<f{bits // 8}").tobytes()
     offsets: dict[str, int] = {}
-    whole = {f"place {name}": (row,) for name, row in chunked.offsets.items()} | dict(chunked.partners)
-    if chunked.kinds:
-        whole["kinds"] = (chunked.kinds,)
+    whole = {f"place {name}": (row,) for name, row in code.offsets.items()} | dict(code.partners)
+    if code.kinds:
+        whole["kinds"] = (code.kinds,)
     for name, numbers in whole.items():
         offsets[name] = len(data)
         data += np.array(numbers, "<i4").tobytes()

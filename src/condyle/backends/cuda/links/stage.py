@@ -1,4 +1,4 @@
-"""A stage's Program -> PTX: operands are fetched where they are first needed, answers are put away behind all reads."""
+"""A stage's Program -> PTX: operands are loaded where they are first used, results are stored after all loads."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from condyle.text import Emitter
 
 
 class Registers:
-    """Fresh registers of numbers."""
+    """Gives new registers."""
 
     def __init__(self) -> None:
         self.count = 0
@@ -34,7 +34,8 @@ def write_stage(
     get: Callable[[str, int], str],
     put: Callable[[str, int, str], None],
 ) -> None:
-    """get(bank, entry): a register with it; put(bank, entry, register or constant): called when all is computed."""
+    """Writes a stage. get(var, entry): a register with that entry; put(var, entry, register or constant): stores a
+    result, and is called when all are computed."""
     program = expand(program, bits)
     names: dict[int, str] = {}
 
@@ -54,12 +55,12 @@ def write_stage(
     answers = [
         (program.arrays[o.array].name, o.index, _apart(e, program, o.node, bits, fresh, named)) for o in program.outputs
     ]
-    for bank, entry, value in answers:
-        put(bank, entry, value)
+    for var, entry, value in answers:
+        put(var, entry, value)
 
 
 def _apart(e: Emitter, program: Program, node: int, bits: int, fresh: Registers, named: Callable[[int], str]) -> str:
-    """The value of an output, where no other output overwrites it."""
+    """The value of an output; a copy if it is an input, which another output may overwrite."""
     if program.nodes[node][0] != "input":
         return named(node)
     copied = fresh()
@@ -67,15 +68,15 @@ def _apart(e: Emitter, program: Program, node: int, bits: int, fresh: Registers,
     return copied
 
 
-def read_of(program: Program, bank: str) -> list[int]:
-    """Entries of a bank that a stage reads."""
-    at = [k for k, array in enumerate(program.inputs) if array.name == bank]
+def read_of(program: Program, var: str) -> list[int]:
+    """The entries of a variable that a stage reads."""
+    at = [k for k, array in enumerate(program.inputs) if array.name == var]
     return sorted({input_of(node)[1] for node in program.nodes if node[0] == "input" and input_of(node)[0] in at})
 
 
 @cache
 def best_order(program: Program) -> list[int]:
-    """Of several orders of its operations the one that keeps fewest values alive."""
+    """The order of operations, of several, with the fewest values live at once."""
     nodes = [k for k, node in enumerate(program.nodes) if node[0] not in LEAVES]
     roots = sorted({output.node for output in program.outputs} & set(nodes))
     found = [order for _, order in orders(program, nodes, roots, TARGET.orders)]
@@ -83,7 +84,7 @@ def best_order(program: Program) -> list[int]:
 
 
 def _peak(program: Program, order: Sequence[int]) -> int:
-    """Most values alive at once, inputs from their first use on."""
+    """The largest number of values live at once; inputs are live from their first use."""
     last = {used: k for k in order for used in operands(program.nodes[k])}
     last |= {output.node: len(program.nodes) for output in program.outputs}
     alive: set[int] = set()

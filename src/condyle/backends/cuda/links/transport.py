@@ -1,6 +1,6 @@
-"""How lanes of one state hand each other numbers: shuffles within a warp, shared memory within a block.
+"""How lanes of one state exchange values: by shuffles within a warp, by shared memory within a block.
 
-An exchange through shared memory begins when all threads have read what the last one left there.
+An exchange through shared memory begins after all threads have read the values of the one before.
 """
 
 from __future__ import annotations
@@ -13,14 +13,15 @@ from condyle.backends.cuda.target import TARGET, WARP
 from condyle.text import Emitter
 
 WIDE = 60
-"""Numbers of a bank from which on partners meet in shared memory: two such values do not fit into registers."""
+"""Variables with more numbers are exchanged in shared memory: two such values do not fit into registers."""
 ALL = "0xFFFFFFFF"
 NOTHING, OWN, OTHERS = range(3)
-"""Whose numbers in shared memory a thread may have read since the last wait."""
+"""Whose values in shared memory a thread may have read since the last barrier."""
 
 
 class Transport:
-    """%slot: shared address of this thread's numbers, entry e at e `pitch` bytes more; %g: this lane of its state."""
+    """%slot: shared address of this thread's values, entry e at %slot + e pitch; %g: number of this lane in its
+    state."""
 
     slot, partner, space = "%slot", "%partner", "shared"
 
@@ -33,45 +34,45 @@ class Transport:
 
     @property
     def pool(self) -> int:
-        """Shared bytes of one pool: a row for angles, then the widest exchange."""
+        """Bytes of shared memory of a warp or a block: a row for angles, then the widest exchange."""
         return (1 + self.most) * self.pitch
 
     @property
     def room(self) -> int:
-        """Numbers of each lane for which every GPU has shared memory."""
+        """The numbers of each lane that fit into the shared memory of every GPU."""
         return TARGET.shared // self.pitch - 1
 
     def wait(self) -> None:
-        """All lanes get here before any goes on."""
+        """A barrier for all lanes of the state."""
         self.e(f"bar.warp.sync {ALL};" if self.lanes.in_warp else "bar.sync 0;")
 
     def store(self, values: Sequence[str], guard: str = "") -> None:
-        """This lane's numbers into shared memory, for others from the next `wait` on."""
+        """Stores this lane's values; other lanes may read them after the next `wait`."""
         self.most = max(self.most, len(values))
         for k, value in enumerate(values):
             self.e(f"{guard}st.{self.space}.{self.f} [{self.slot}+{k * self.pitch}], {value};")
 
     def publish(self, values: Sequence[str]) -> None:
-        """This lane's numbers for others, at once."""
+        """Stores this lane's values, with the barriers before and after, so that other lanes may read them."""
         self.begin(OWN)
         self.store(values)
         self.wait()
         self.read = OTHERS
 
     def begin(self, most: int) -> None:
-        """Waits unless nothing but this (NOTHING, OWN) was read since the last wait."""
+        """A barrier, unless no more than this (NOTHING, OWN) was read since the last one."""
         if self.read > most:
             self.wait()
 
     def load(self, entry: int, address: str = "") -> str:
-        """A number of this lane, or of the one at this address."""
+        """An entry of this lane, or of the lane whose slot has this address."""
         value = self.fresh()
         self.e(f"ld.{self.space}.{self.f} {value}, [{address or self.slot}+{entry * self.pitch}];")
         return value
 
     def partner_at(self, by: str, from_tip: bool) -> None:
-        """%valid: whether there is a lane so many further (towards the tip, or the base); %partner: its slot, or this
-        lane's own."""
+        """Sets %valid to whether there is a lane `by` further (towards the tip, or the base), and %partner to its slot,
+        or to this lane's own."""
         e = self.e
         if from_tip:
             e(f"add.u32 %k, %g, {by};", f"setp.lt.u32 %valid, %k, {self.lanes.count};")
@@ -80,7 +81,7 @@ class Transport:
         self._slot_of("%k")
 
     def partner_named(self, lane: str) -> None:
-        """The same for a lane of this state by number, negative for none."""
+        """The same for a lane of this state given by its number, negative for none."""
         self.e(f"setp.ge.s32 %valid, {lane}, 0;")
         self._slot_of(lane)
 
@@ -89,7 +90,7 @@ class Transport:
         self.e(f"mul.lo.u32 %k, %k, {self.item};", "add.u32 %partner, %slot, %k;")
 
     def shifted(self, values: Sequence[str], by: str, from_tip: bool, width: int) -> list[str]:
-        """Numbers of the lane so many further among `width` of a warp; %valid: whether there is one."""
+        """The values of the lane `by` further among `width` of a warp; sets %valid to whether there is one."""
         limit = ((WARP - width) << 8) | (WARP - 1 if from_tip else 0)
         return [
             self._shuffled(
@@ -99,7 +100,7 @@ class Transport:
         ]
 
     def named(self, values: Sequence[str], lane: str, width: int = WARP) -> list[str]:
-        """Numbers of the lane `lane` among `width` of a warp."""
+        """The values of the lane `lane` among `width` of a warp."""
         limit = ((WARP - width) << 8) | (WARP - 1)
         return [self._shuffled(value, "shfl.sync.idx.b32", f"{lane}, {limit}", "") for value in values]
 
@@ -116,17 +117,17 @@ class Transport:
 
 
 class Far(Transport):
-    """The same in device memory, for lanes of a block whose numbers do not fit: %deep is where a state has them."""
+    """The same in device memory, for blocks whose values do not fit. %deep: address of the state's values."""
 
     slot, partner, space = "%deep_slot", "%deep_partner", "global"
 
     @property
     def numbers(self) -> int:
-        """Of one state, or task, 0 if nothing meets here."""
+        """Numbers of one state, or task; 0 if there is no exchange in device memory."""
         return self.most * self.lanes.slots
 
     def opening(self, address: str, task: str) -> list[str]:
-        """Lines before anything meets. address: of the parameter; task: a register, what this block works on."""
+        """Lines that set the addresses. address: name of the parameter. task: a register with the block's task."""
         if not self.most:
             return []
         return [

@@ -6,7 +6,7 @@ bool check(cudaError_t status, const char *what)
     return status == cudaSuccess;
 }
 
-/* Rows of known states, again and again, for n states. */
+/* n rows: the rows of known states, repeated. */
 template <typename T>
 void fill(T *rows, size_t n, const double *known, size_t size)
 {
@@ -15,7 +15,7 @@ void fill(T *rows, size_t n, const double *known, size_t size)
     }
 }
 
-/* Every row against the known answer; the error is relative to the largest entry of all. */
+/* Compares every row with the known result; the error is relative to the largest entry. */
 template <typename T>
 bool compare(const char *what, const T *rows, size_t n, const double *known, size_t size)
 {

@@ -1,11 +1,11 @@
-/* A type that arguments are converted to and not deduced from. */
+/* Stops template argument deduction, so that arguments are converted to the kernel's parameter types. */
 template <typename T>
 struct Same {
     typedef T type;
 };
 
-/* Starts a kernel for so many warps, each with `pool` numbers of shared memory. Few warps make blocks of one, so that
- * they spread over the GPU. Nothing is launched for no warps. */
+/* Launches a kernel with `warps` warps, each with `pool` numbers of shared memory. With few warps a block is one warp, to
+ * use all multiprocessors. Nothing is launched for 0 warps. */
 template <typename T, typename... P>
 cudaError_t launch(void (*kernel)(P...), size_t warps, size_t pool, cudaStream_t stream, typename Same<P>::type... values)
 {
@@ -46,7 +46,7 @@ cudaError_t download(T *host, const T *device, size_t numbers, cudaStream_t stre
     return cudaMemcpyAsync(host, device, numbers * sizeof(T), cudaMemcpyDeviceToHost, stream);
 }
 
-/* Gives out parts of one allocation, each at a multiple of 256 bytes. */
+/* Divides one allocation into parts, each at a multiple of 256 bytes. */
 template <typename T>
 struct Carver {
     unsigned char *base;

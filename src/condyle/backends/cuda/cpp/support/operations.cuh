@@ -1,4 +1,4 @@
-/* Operations beyond + - * / and roots. Word<T> is what holds the bits of a T. */
+/* Operations other than + - * / and roots. Word<T> is an unsigned integer with the bits of a T. */
 template <typename T>
 struct Word;
 

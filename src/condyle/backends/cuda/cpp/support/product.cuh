@@ -1,4 +1,4 @@
-/* -Minv times a matrix of this thread's state, in place: derivatives of inverse dynamics become those of forward. */
+/* -Minv times a matrix of this thread's state, in place: from derivatives of inverse to those of forward dynamics. */
 template <typename T, int SIZE>
 __device__ __forceinline__ void product_inner(const Direct<const T> inverse, const Direct<T> matrix)
 {
@@ -17,7 +17,8 @@ __device__ __forceinline__ void product_inner(const Direct<const T> inverse, con
     }
 }
 
-/* The same with two matrices of each state, a warp a state: a lane holds a column, all lanes share the rows of Minv. */
+/* The same with two matrices of each state and a warp for each state. A lane has a column; all read the same rows of
+ * Minv. */
 template <typename T, int SIZE>
 __global__ void __launch_bounds__(128)
     product_kernel(size_t n, Rows<T> inverse, const T *first, const T *second, T *first_out, T *second_out)

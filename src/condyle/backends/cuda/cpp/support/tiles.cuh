@@ -1,5 +1,6 @@
-/* How a thread gets the entries of its state and puts its answers. A body is written once for any of the three types
- * below: `get(entry, place)` and `put(entry, place, x)`; only tiles listen to `place`, and to `load`, `flush`, `wait`. */
+/* How a thread reads the entries of its state and writes its results. A body is a template on these three types, which
+ * have `get(entry, place)` and `put(entry, place, x)`. Only tiles use `place`, and only they do something in `load`,
+ * `flush` and `wait`. */
 
 /* Entry k of this thread's state is data[k * stride]: registers, shared or global memory. */
 template <typename T>
@@ -19,7 +20,7 @@ struct Direct {
     }
 };
 
-/* Rows in global memory, `stride` numbers from one state to the next; 0: one row for every state. */
+/* Rows in global memory. stride: numbers from one state to the next; 0: one row for all states. */
 template <typename T>
 struct Rows {
     const T *data;
@@ -43,10 +44,10 @@ struct Warp {
     }
 };
 
-/* Numbers from one column of a tile to the next: no two lanes of an access to float meet in a bank. */
+/* Numbers from one column of a tile to the next, chosen so that accesses to float have no bank conflicts. */
 __host__ __device__ constexpr int pitch(int width) { return 32 + 32 / width; }
 
-/* Rows of a warp; WIDTH neighbouring entries of all of them are read together into a tile. */
+/* The rows of a warp's states; WIDTH adjacent entries of all of them are read together into a tile. */
 template <typename T, int WIDTH>
 struct TileIn {
     const T *data;
@@ -73,7 +74,7 @@ struct TileIn {
     __device__ __forceinline__ T get(int, int place) const { return pool[place + lane]; }
 };
 
-/* Dense rows of SIZE entries of a warp; WIDTH neighbours of all of them are written when their tile is whole. */
+/* Output rows of SIZE entries of a warp's states; WIDTH adjacent entries are written when their tile is complete. */
 template <typename T, int WIDTH, int SIZE>
 struct TileOut {
     T *data, *pool;

@@ -1,4 +1,4 @@
-"""Assembled code as bytes, to be kept between runs: loading it takes milliseconds, making it up to seconds."""
+"""Assembled code as bytes, which can be kept in the cache: loading takes milliseconds, assembling up to seconds."""
 
 from __future__ import annotations
 
@@ -26,8 +26,8 @@ class Single:
 
 
 @dataclass(frozen=True, slots=True)
-class Recipe:
-    """The parts of a runtime Plan and of its Single, the sizes of the arrays, and the operations of one state."""
+class ObjectCode:
+    """The parts of a runtime Plan and of its Single, the sizes of the arrays, and the number of operations."""
 
     isa: str
     bits: int
@@ -42,11 +42,12 @@ class Recipe:
     single: Single | None
 
 
-def recipe(program: Code, made: Assembled, isa: str, bits: int) -> Recipe:
-    """The recipe of a Program or of loops. Raises UnsupportedError for a constant without a finite value."""
+def object_code(program: Code, made: Assembled, isa: str, bits: int) -> ObjectCode:
+    """The object code of a Program, of segments or of loops. Raises UnsupportedError for a constant that is not
+    finite."""
     from condyle.ir.count import work
 
-    return Recipe(
+    return ObjectCode(
         isa,
         bits,
         tuple(array.size for array in program.inputs),
@@ -61,8 +62,8 @@ def recipe(program: Code, made: Assembled, isa: str, bits: int) -> Recipe:
     )
 
 
-def to_bytes(made: Recipe) -> bytes:
-    """A line of facts, then the parts one after another."""
+def to_bytes(made: ObjectCode) -> bytes:
+    """A line of JSON with sizes, then the parts one after the other."""
     parts = [made.text, made.constants, made.slots, made.values, made.numbers]
     if made.single is not None:
         parts += [made.single.text, made.single.constants, made.single.numbers]
@@ -70,17 +71,17 @@ def to_bytes(made: Recipe) -> bytes:
     return json.dumps(facts).encode() + b"\n" + b"".join(parts)
 
 
-def from_bytes(data: bytes) -> Recipe:
-    """The recipe that `to_bytes` wrote. Raises ValueError for anything else."""
+def from_bytes(data: bytes) -> ObjectCode:
+    """The object code that `to_bytes` wrote. Raises ValueError for anything else."""
     line, _, rest = data.partition(b"\n")
     facts: object = json.loads(line)
     if not isinstance(facts, list) or len(cast("list[object]", facts)) != 7 or facts[0] != FORMAT:
-        raise ValueError("no recipe")
+        raise ValueError("not object code")
     _, isa, bits, in_sizes, out_sizes, operations, lengths = cast(
         "tuple[str, str, int, list[int], list[int], int, list[int]]", facts
     )
     if sum(lengths) != len(rest) or len(lengths) not in (5, 8):
-        raise ValueError("a recipe that is cut short")
+        raise ValueError("object code that is cut short")
     parts: list[bytes] = []
     for length in lengths:
         parts.append(rest[:length])
@@ -88,4 +89,4 @@ def from_bytes(data: bytes) -> Recipe:
     text, constants, slots, values, numbers, *more = parts
     single = Single(*more) if more else None
     sizes = tuple(in_sizes), tuple(out_sizes)
-    return Recipe(isa, bits, *sizes, operations, text, constants, slots, values, numbers, single)
+    return ObjectCode(isa, bits, *sizes, operations, text, constants, slots, values, numbers, single)
