@@ -11,9 +11,10 @@ from numpy.typing import NDArray
 
 from condyle.compile.checks import check_bound
 from condyle.derivatives import with_numbers
+from condyle.errors import UnsupportedError
 from condyle.functions import FUNCTIONS, variant
 from condyle.model.contact import Contact
-from condyle.options import CompileArguments
+from condyle.options import CompileArguments, whole
 from condyle.packing import known_function
 from condyle.trace.structure import sizes
 
@@ -62,6 +63,7 @@ class About:
 
         functions: by short name, derivatives too; by default all, and the derivatives that were asked for.
         """
+        n = whole("n", n, 0)
         lines = [self._compiler.line(name, self._target, self._dtype, n) for name in self._named(functions)]
         threads = "one thread" if self._target == "numpy" else f"at most {self.threads} threads, fewer for little work"
         return "\n".join([f"target {self._target}, {self._dtype}, batch of {n}, {threads}", *lines])
@@ -71,6 +73,7 @@ class About:
 
         functions: as in `explain`.
         """
+        n = whole("n", n, 0)
         known, found = sizes(self._compiler.tree), dict[str, int]()
         for name in self._named(functions):
             ports = (*FUNCTIONS[name].inputs, *FUNCTIONS[name].outputs)
@@ -83,6 +86,8 @@ class About:
             every = [variant(name, self._numbers) for name in self._functions]
             derived = dict.fromkeys(made.name for made in self._derivatives.values())
             return [*every, *derived, *(self._rolled.names if self._rolled else ())]
+        if isinstance(functions, str):
+            raise UnsupportedError(f"functions={functions!r}: give a list of short names, such as ({functions!r},)")
         asked = [with_numbers(known_function(name).name, self._numbers) for name in functions]
         for name in asked:
             check_bound(self._compiler.tree, FUNCTIONS[name], self._compiler.frames)

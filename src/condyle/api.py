@@ -88,7 +88,10 @@ class Robot(model.Robot):
             check_choice(name, value, allowed)
         bound = bound_of(self, frames, reference_frame, force_frame, integrator, contacts)
         if target != "cuda" and (device, kernels) != (None, "auto"):
-            raise UnsupportedError("device, kernels: this target runs on the processor and takes none; leave them out")
+            raise UnsupportedError(
+                f"device, kernels: these are options of target 'cuda', and target {target!r} runs on the processor; "
+                "leave them out"
+            )
         threads = None if threads is None else whole("threads", threads, 1, "None for every core")
         device = None if device is None else whole("device", device, 0, "None for the first GPU")
         if not isinstance(routes or {}, Mapping):  # pyright: ignore[reportUnnecessaryIsInstance]

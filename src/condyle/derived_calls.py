@@ -14,6 +14,7 @@ from condyle.derivatives.names import Name, name_of
 from condyle.errors import UnsupportedError
 from condyle.functions import FUNCTIONS, variant
 from condyle.methods import document_of, result_type
+from condyle.options import bound_arguments
 from condyle.ports import OPEN
 from condyle.runtime.arrays import Binder
 from condyle.runtime.packed import Packed
@@ -162,10 +163,7 @@ class Derivative:
     def __call__(self, *args: Any, **named: Any) -> Any:
         """The answers: an array, or a named tuple."""
         if len(args) != len(self._taken) or not named.keys() <= self._options:
-            try:
-                given = self.__signature__.bind(*args, **named).arguments
-            except TypeError as error:
-                raise TypeError(f"{self.function.called}: {error}") from None
+            given = bound_arguments(self.function.called, self.__signature__, args, named)
         else:
             given = {**dict(zip(self._taken, args, strict=True)), **named}
         forces = self._always or any(given.get(name) is not None for name in (F_EXT.name, DF_EXT))

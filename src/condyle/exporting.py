@@ -20,7 +20,7 @@ from condyle.model import robot as model
 from condyle.model.array import dtype_name
 from condyle.model.contact import Contact
 from condyle.model.tree import tree_of
-from condyle.options import bound_of, check_choice, numbers_of
+from condyle.options import bound_of, check_choice, check_numbers, check_robot, numbers_of
 from condyle.specification import F_EXT, UNBOUND, Bound
 from condyle.version import __version__
 
@@ -39,6 +39,7 @@ def operation_counts(
     contacts: Sequence[Contact] | None = None,
 ) -> list[dict[str, str | int]]:
     """For each function: route, mul, add, div, sincos before contraction, instructions after it."""
+    check_robot("operation_counts", robot)
     compiler = compiler_of(robot, routes, bound=bound_of(robot, frames, contacts=contacts))
     return [compiler.counts(function) for function in compiler.functions]
 
@@ -100,7 +101,11 @@ def export(
     """
     from condyle.projects import Job, check_folder, check_taken, folder_of, functions_of, write
 
+    check_robot("export", robot)
     check_choice("target", target, tuple(EXPORTS))
+    check_numbers(dsp=dsp, clock=clock, f_ext=f_ext, step=step)
+    if word is not None and not isinstance(word, str):  # pyright: ignore[reportUnnecessaryIsInstance]
+        raise UnsupportedError(f"word={word!r}: give text, such as '27x18', '32' or 'q16.16'")
     folder, functions = folder_of(out), functions_of(target, functions)
     number = None if dtype is None else dtype_name(dtype)
     options = {"dtype": number, "word": word, "dsp": dsp, "clock": clock, "f_ext": f_ext}

@@ -15,6 +15,7 @@ from condyle.backends.cuda.kernel import Sizes
 from condyle.dynamics import Array, Dynamics, Out
 from condyle.errors import DeviceError, ShapeError, UnsupportedError
 from condyle.functions import FUNCTIONS
+from condyle.options import whole
 from condyle.runtime.cuda.answers import DeviceArray, fresh
 from condyle.runtime.cuda.arrays import View, is_device_array, stream_of, view_of
 from condyle.runtime.cuda.driver import gpu
@@ -56,7 +57,7 @@ class GpuDynamics(Dynamics):
         """What runs for a batch of n states: the route of each function, its operations, its form and the estimate
         of its time (unmeasured, see `backends.cuda.choice`).
         """
-        found = self._multiprocessors()
+        n, found = whole("n", n, 0), self._multiprocessors()
         multiprocessors = found or KNOWN_MULTIPROCESSORS
         device = f"GPU {self._compiler.device}, {multiprocessors} multiprocessors"
         if found is None:
@@ -78,6 +79,7 @@ class GpuDynamics(Dynamics):
 
     def memory(self, n: int, functions: Sequence[str] | None = None) -> dict[str, int]:
         """Bytes on the GPU of a batch of n states that lies there: inputs, outputs, scratch; no external forces."""
+        n = whole("n", n, 0)
         return {name: self._sizes(name, n).resident(n) for name in self._named(functions)}
 
     def stage_memory(self, n: int) -> dict[str, int]:

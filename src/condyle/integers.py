@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
 from functools import wraps
 from typing import Any
@@ -18,7 +18,7 @@ from condyle.hardware.fixed_point import TARGETS, Compiled
 from condyle.hardware.functions import tasks
 from condyle.methods import document_of, made, result_type, signature_of
 from condyle.model.robot import Robot
-from condyle.options import check_choice, whole
+from condyle.options import bound_arguments, check_choice, check_numbers, check_robot, whole
 from condyle.runtime.arrays import ArraySpec, Binder, Call
 from condyle.runtime.kernel import cores
 from condyle.runtime.native import NativeKernel, fast_path
@@ -218,7 +218,7 @@ def _method(function: Function) -> Callable[..., Any]:
     def method(self: FixedPoint, *args: Any, **given: Any) -> Any:
         if len(args) == count and not given:
             return self.call(name, args)
-        bound = signature.bind(self, *args, **given).arguments
+        bound = bound_arguments(function.method, signature, (self, *args), given)
         inputs = [bound[port.name] for port in function.inputs]
         return self.call(name, inputs, bound.get(F_EXT.name), bound.get("out"))
 
@@ -249,7 +249,14 @@ def fixed_point(
     threads: None is every core. target: "cpu", machine code; "numpy", the model that defines the integers,
     thousands of times slower for one state. UnsupportedError says what was allowed.
     """
+    check_robot("fixed_point", robot)
     check_choice("target", target, TARGETS)
+    check_numbers(f_ext=f_ext, step=step)
+    if not isinstance(word, str):  # pyright: ignore[reportUnnecessaryIsInstance]
+        raise UnsupportedError(f"word={word!r}: give text, such as '27x18', '32' or 'q16.16'")
+    listed = isinstance(functions, Iterable) and not isinstance(functions, str)
+    if functions is not None and not listed:
+        raise UnsupportedError(f"functions={functions!r}: give a list of short names, such as ('id', 'fd')")
     count = cores() if threads is None else whole("threads", threads, 1, "None for every core")
     options = Options(word=word, f_ext=f_ext, step=step, box=box or {})
     chosen = None if functions is None else tuple(functions)

@@ -13,6 +13,8 @@ from inspect import Parameter, Signature
 from typing import Any, Protocol
 
 from condyle.functions import FUNCTIONS
+from condyle.options import bound_arguments, opened_by
+from condyle.ports import NUMBERS
 from condyle.specification import Function, Port
 
 
@@ -69,10 +71,8 @@ def method_of(function: Function) -> Callable[..., Any]:
     signature, optional = signature_of(function), function.takes_f_ext or function.forced
 
     def method(self: Caller, *args: Any, **named: Any) -> Any:
-        try:
-            bound = signature.bind(self, *args, **named).arguments
-        except TypeError as error:
-            raise TypeError(f"{function.called}: {error}") from None
+        closed = next((name for name in named if name in NUMBERS and name in function.numbers), None)
+        bound = bound_arguments(function.called, signature, (self, *args), named, opened_by(closed))
         given = [bound[port.name] for port in function.inputs]
         f_ext, out = bound.get("f_ext") if optional else None, bound.get("out")
         if f_ext is not None and function.forced:

@@ -52,6 +52,9 @@ class Packing:
         of: the function, by its short name, whose port it is: "M_bar" of "vjp_m".
         ShapeError, DTypeError and OutOfMemoryError as in calls.
         """
+        for name, value in (("port", port), ("of", of)):
+            if not isinstance(value, str):  # pyright: ignore[reportUnnecessaryIsInstance]
+                raise UnsupportedError(f"pack: {name} is {type(value).__name__}, expected a name such as 'f_ext'")
         given = as_array("pack", port or "array", array)
         return self.packed(array, self._port(given.shape, port, of))
 

@@ -50,14 +50,16 @@ def main(argv: Sequence[str] | None = None) -> int:
         return _fail(error, WANTING)
     except BrokenPipeError:
         return FINE
-    except (CondyleError, OSError) as error:
+    except CondyleError as error:
         return _fail(error, BAD_USE)
+    except OSError as error:
+        return _fail(f"{error.filename}: {error.strerror}" if error.filename else error, BAD_USE)
     except KeyboardInterrupt:
         return 130
     return status
 
 
-def _fail(error: Exception, status: int) -> int:
+def _fail(error: Exception | str, status: int) -> int:
     say(f"condyle: {error}")
     sys.stdout.flush()
     return status

@@ -68,11 +68,11 @@ def _name(robot: api.Robot) -> str:
 
 
 def _check_taken(arguments: argparse.Namespace) -> None:
-    """UnsupportedError for options that say nothing to simulate, or to report."""
+    """UnsupportedError for an option of `simulate` given to `report`, and the other way round."""
     wrong = ("html",) if arguments.what == "simulate" else ("stall", "tool")
     for name in wrong:
         if getattr(arguments, name) is not None:
-            raise UnsupportedError(f"--{name} says nothing to `condyle fpga {arguments.what}`: leave it out")
+            raise UnsupportedError(f"--{name}: `condyle fpga {arguments.what}` does not take this option; leave it out")
 
 
 def _simulate(arguments: argparse.Namespace, robot: api.Robot, acc: hardware.Accelerator, facts: Facts) -> int:

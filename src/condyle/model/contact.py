@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -41,7 +41,13 @@ class Contact:
     def __post_init__(self) -> None:
         if self.kind not in KINDS:
             raise UnsupportedError(f"{self.title}: kind={self.kind!r}; allowed is {', '.join(map(repr, KINDS))}")
-        gains = np.asarray(self.gains, np.float64)
+        for name, value in (("placement", self.placement), ("anchor", self.anchor)):
+            if value is not None and not isinstance(value, Placement):  # pyright: ignore[reportUnnecessaryIsInstance]
+                raise UnsupportedError(f"{self.title}: {name}={value!r}: give a Placement of condyle.model.placement")
+        try:
+            gains = np.asarray(self.gains, np.float64)
+        except (TypeError, ValueError):
+            gains = np.zeros(0)
         if gains.shape != (2,) or not np.all(np.isfinite(gains)) or np.any(gains < 0.0):
             raise UnsupportedError(
                 f"{self.title}: gains={self.gains!r}; give (kp, kd), two finite numbers from 0 on [1/s^2, 1/s]"
@@ -74,7 +80,8 @@ class Contact:
 
 def checked_contacts(robot: RobotData, contacts: Sequence[Contact]) -> tuple[Contact, ...]:
     """These contacts; UnsupportedError, which names the contact, for one that this robot cannot have."""
-    if isinstance(contacts, Contact) or not all(isinstance(one, Contact) for one in contacts):  # pyright: ignore
+    listed = isinstance(contacts, Iterable)  # pyright: ignore[reportUnnecessaryIsInstance]
+    if not listed or not all(isinstance(one, Contact) for one in contacts):  # pyright: ignore
         raise UnsupportedError(f"contacts={contacts!r}: give a list of condyle.Contact")
     seen = set[tuple[str, str | None, bytes]]()
     for one in contacts:

@@ -15,7 +15,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from condyle.errors import ShapeError
-from condyle.model.array import LARGEST
+from condyle.model.array import LARGEST, reals
 
 ROUNDING = 1e-14
 """Of the second moment about the origin: less than that about the centre of mass may be rounding."""
@@ -28,7 +28,7 @@ def physical_inertias(pi: ArrayLike) -> NDArray[np.bool_]:
     pi (..., 10): m, m c (3), Ixx, Ixy, Iyy, Ixz, Iyz, Izz about the frame's origin, as `robot.inertias`; the answer is
     (...). Rods and plates without thickness are at the border, and say False. ShapeError. Wensing, Kim, Slotine 2018.
     """
-    rows = np.asarray(pi, np.float64)
+    rows = reals("physical_inertias: pi", pi).astype(np.float64)
     _check("physical_inertias", "pi", rows.shape)
     finite: NDArray[np.bool_] = np.asarray((np.abs(rows) <= LARGEST).all(axis=-1))
     m, x, y, z, *inertia = np.moveaxis(np.where(finite[..., None], rows, 0.0), -1, 0)

@@ -10,8 +10,8 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import ArrayLike, DTypeLike, NDArray
 
-from condyle.errors import DTypeError, ShapeError, StateError
-from condyle.model.array import Array, dtype_name, reals
+from condyle.errors import ShapeError, StateError
+from condyle.model.array import Array, dtype_name, generator_of, reals
 from condyle.model.joints import JointType
 from condyle.model.joints.lie import components, stacked, transport
 from condyle.model.parts import Joint, RobotData
@@ -50,10 +50,7 @@ def random_state(robot: RobotData, n: int, rng: int | np.random.Generator, dtype
     kind = dtype_name(dtype)
     if not isinstance(n, Integral) or n < 0:
         raise ShapeError(f"n={n!r} random states: give a whole number, 0 or more")
-    try:
-        rng = np.random.default_rng(rng)
-    except (TypeError, ValueError):
-        raise DTypeError(f"random_state: rng={rng!r}: give a seed, a whole number from 0 on, or a Generator") from None
+    rng = generator_of("random_state", rng)
     q = np.empty((n, robot.nq))
     for joint in robot.joints:
         if joint.mimic is None:

@@ -20,12 +20,13 @@ from condyle.mapping import Sink, Source
 from condyle.methods import made
 from condyle.model.robot import Robot
 from condyle.model.tree import tree_of
+from condyle.options import bound_arguments
 from condyle.runtime.packed import Packed
 from condyle.specification import UNBOUND, Bound, Function, Port
 from condyle.symbolic import Symbols
 from condyle.trace.structure import sizes
 from condyle.user.numbers import Numbers, answered
-from condyle.user.ports import NAME, Sizes, inputs_of
+from condyle.user.ports import NAME, Sizes, check_arguments, inputs_of
 from condyle.user.state import HELD, Caller, State
 from condyle.user.traced import called, traced
 from condyle.user.tracer import Tracer, answers_of
@@ -56,6 +57,7 @@ class UserFunction:
         self._name = getattr(f, "__name__", "function")
         method = "user_" + (self._name if NAME.fullmatch(self._name) else "function")
         ports = inputs_of(inputs, Sizes.of(known, sizes_of))
+        check_arguments(f, self._name, has_state, [port.name for port in ports])
         tracer = Tracer(known or {})
         symbols = {port.name: tracer.input(port) for port in ports}
         outputs = answers_of(self._name, lambda: self._run(tracer, symbols), tracer)
@@ -289,8 +291,5 @@ def _bound_arguments(
     if not named:
         return args
     either = Parameter.POSITIONAL_OR_KEYWORD
-    try:
-        bound = Signature([Parameter(port.name, either) for port in function.inputs]).bind(*args, **named)
-    except TypeError as error:
-        raise TypeError(f"{function.called}: {error}") from None
-    return list(bound.arguments.values())
+    signature = Signature([Parameter(port.name, either) for port in function.inputs])
+    return list(bound_arguments(function.called, signature, args, named).values())
