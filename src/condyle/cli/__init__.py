@@ -13,11 +13,11 @@ from condyle.errors import BuildError, CondyleError, ModelError, SingularError
 
 FINE, WANTING, BAD_USE = 0, 1, 2
 COMMANDS = {
-    "info": "the tree, sizes, masses and warnings of a robot",
-    "check": "compare every function with the reference; the model's findings",
-    "bench": "time each function over batch sizes",
-    "export": "write the generated source of a robot's functions",
-    "fpga": "simulate or report a robot's accelerator",
+    "info": "print the joints, bodies and warnings of a robot",
+    "check": "compare every function with the reference, and check the model",
+    "bench": "time each function for several batch sizes",
+    "export": "write the functions as C, CUDA, CasADi or Verilog",
+    "fpga": "simulate a robot's FPGA accelerator, or report on it",
     "view": "show a robot in the browser, or draw it into a file",
     "cache": "list, clear or locate the compiled functions",
 }
@@ -28,8 +28,8 @@ def parser(command: str | None) -> argparse.ArgumentParser:
     """The command line, with the arguments of one command: the others' files are not imported, which takes time."""
     top = argparse.ArgumentParser(
         prog="condyle",
-        description="Compiles the rigid-body dynamics of one robot.",
-        epilog="exit status: 0 fine, 1 found wanting, 2 bad use",
+        description="Compile the rigid-body dynamics of one robot; `condyle COMMAND --help` says more.",
+        epilog="exit status: 0 success; 1 a check failed, or the model or a build did; 2 wrong arguments",
     )
     top.add_argument("--version", action="version", version=f"condyle {condyle.__version__}")
     commands = top.add_subparsers(dest="command", required=True, metavar="COMMAND")
