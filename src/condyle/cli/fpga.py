@@ -138,9 +138,7 @@ def _report(
     )
     device = f"{found['dsp_percent']} % of an {found['device']}"
     show(f"\n{acc.dsp} DSPs, {device}; words {facts.word}; {said_box(found)}")
-    show(
-        "latency: cycles; ii: cycles from one task to the next; M/s: million tasks per second, board: through bus and link"
-    )
+    show("latency: cycles; ii: cycles from task to task; M/s: million tasks a second, board: through bus and link")
     show(f"errors: median, 99 % quantile and maximum of {sheet.states} random states in the box; no bound on others")
     return 0
 
