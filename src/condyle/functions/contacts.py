@@ -11,21 +11,28 @@ from condyle.ports import ACTIVE, FRICTION_NUMBERS, NUMBERS
 from condyle.specification import Accuracy, Closed, Function, Port, Route, Size
 
 CONTACTS = ("contacts",)
+OFF = "zero in rows and columns of contacts that are off; symmetric"
 FORCE = Port("force", ("n_contacts", "6"), "N, N m", "contact", "[force; torque] on the body, in the contact's axes")
-IMPULSE = Port("impulse", FORCE.dims, "N s, N m s", "contact", "the same of an impact")
-RESTITUTION = Port("restitution", ("n_contacts",), "1", "-", "how much of the approach comes back, from 0 to 1")
+IMPULSE = Port("impulse", FORCE.dims, "N s, N m s", "contact", "[linear; angular] impulse on the body")
+RESTITUTION = Port("restitution", ("n_contacts",), "1", "-", "coefficient of restitution, 0 to 1")
 V_AFTER = Port("v", ("nv",), V.unit, "joint", "velocity after the impact")
-GAMMA = Port("gamma", ("n_rows",), "m/s^2, rad/s^2", "contact", "J a + gamma: zero where contacts hold")
-ERROR = Port("error", ("n_rows",), "m, rad", "contact", "placement of each contact seen from its anchor")
-J = Port("J", ("n_rows", "nv"), "m | 1", "contact", "Jacobian of all contacts: what they hold moves with J v")
-KKT = Port("kkt", ("nv + n_rows", "nv + n_rows"), "mixed", "-", "[M, J^T; J, 0], rows of what is off zero, symmetric")
-KINV = replace(KKT, name="kinv", doc="the inverse, rows of what is off zero, symmetric")
-G = Port("delassus", ("n_rows", "n_rows"), "1/kg", "contact", "J M^-1 J^T, rows of what is off zero, symmetric")
+GAMMA = Port(
+    "gamma",
+    ("n_rows",),
+    "m/s^2, rad/s^2",
+    "contact",
+    "acceleration J a + gamma of what contacts hold: zero where they are on",
+)
+ERROR = Port("error", ("n_rows",), "m, rad", "contact", "placement of each contact relative to its anchor")
+J = Port("J", ("n_rows", "nv"), "m | 1", "contact", "Jacobian of all contacts: J v is the velocity of what they hold")
+KKT = Port("kkt", ("nv + n_rows", "nv + n_rows"), "mixed", "-", f"[M, J^T; J, 0]; {OFF}")
+KINV = replace(KKT, name="kinv", doc=f"inverse of [M, J^T; J, 0]; {OFF}")
+G = Port("delassus", ("n_rows", "n_rows"), "1/kg", "contact", f"J M^-1 J^T; {OFF}")
 GINV = replace(
     G,
     name="ginv",
     unit="kg",
-    doc="its pseudo-inverse, rows of what is off zero, symmetric",
+    doc=f"pseudo-inverse of J M^-1 J^T; {OFF}",
 )
 X, Y = replace(TAU, name="x", given_by=""), replace(GAMMA, name="y", doc="J a where it is on, f where it is off")
 ROWS = replace(GAMMA, name="f", unit="N, N m", doc="forces row by row")
@@ -34,8 +41,8 @@ DT_AHEAD = Port("dt", (), "s", "-", "length of the step, above zero")
 FRICTION = Port(
     "friction", ("n_contacts",), "1", "-", "Coulomb's coefficient of each contact; below zero counts as zero"
 )
-PUSH = Port("impulse", ("n_contacts", "3"), "N s", "world", "on the body at each contact, over the step")
-RESIDUAL = Port("residual", (), "m/s", "-", "how far contacts are from complementarity: zero at a solution", beside="v")
+PUSH = Port("impulse", ("n_contacts", "3"), "N s", "world", "impulse on the body at each contact, over the step")
+RESIDUAL = Port("residual", (), "m/s", "-", "distance from complementarity: zero at an exact solution", beside="v")
 
 SOLVED, DERIVED = Accuracy(1e-8, 5e-4), Accuracy(1e-7, 5e-3)
 SINGULAR = Accuracy(1e-5, 5e-2)
@@ -148,7 +155,7 @@ CONSTRAINED = (
         "cfric",
         "contact_solve",
         "M (v_next - v) = dt (tau - c) + J^T p, p_n >= 0, J_n v_next + gap / dt >= 0, one of them 0, |p_t| <= mu p_n, "
-        "against the slip: about, by a fixed number of sweeps",
+        "p_t opposite to the slip; an approximation by a fixed number of sweeps",
         (Q, V, TAU, ACTIVE, DT_AHEAD, FRICTION),
         (V_AFTER, PUSH, RESIDUAL),
         Size(3000, 60, 2),
