@@ -59,9 +59,9 @@ class About:
         return self._recipe[1].contacts
 
     def explain(self, n: int = 1, functions: Sequence[str] | None = None) -> str:
-        """What runs for a batch of n states: the route of each function, its operations, its target and threads.
+        """Return what runs for a batch of n states: target, threads, and the route and operations of each function.
 
-        functions: by short name, derivatives too; by default all, and the derivatives that were asked for.
+        functions: short names, of derivatives too; None: all functions, and the derivatives that were asked for.
         """
         n = whole("n", n, 0)
         lines = [self._compiler.line(name, self._target, self._dtype, n) for name in self._named(functions)]
@@ -69,7 +69,7 @@ class About:
         return "\n".join([f"target {self._target}, {self._dtype}, batch of {n}, {threads}", *lines])
 
     def memory(self, n: int, functions: Sequence[str] | None = None) -> dict[str, int]:
-        """Bytes of all inputs and outputs of a batch of n states, for each function, external forces left out.
+        """Return the bytes of all inputs and outputs of a batch of n states by function, without external forces.
 
         functions: as in `explain`.
         """

@@ -37,10 +37,10 @@ def named(function: Function) -> Function:
 class FixedPoint:
     """The functions of one robot in the integers of its accelerator. Safe to call from many threads.
 
-    Every method takes what that of `Dynamics` takes, float64, any leading batch dimensions, and answers (value, flag):
-    value as there (a named tuple of several arrays), flag (...) bool, true where an input was outside the box or
-    anything was clamped. `out=` takes the arrays of the value. Inputs are rounded to the nearest word, halves to even,
-    and clamped; both are exactly what the Verilog of `condyle.export` answers. StateError for NaN and infinities.
+    A method takes what the method of `Dynamics` takes, in float64, and returns (value, flag). value: as there. flag
+    (...): true where an input was outside the box or a number was clamped. out= is for the value. Inputs are rounded to
+    the nearest word (halves to even) and clamped. Value and flag are exactly those of the Verilog of `condyle.export`.
+    StateError for NaN and infinities.
     """
 
     def __init__(self, compiled: Compiled, threads: int, recipe: tuple[object, ...]) -> None:
@@ -242,12 +242,14 @@ def fixed_point(
     threads: int | None = None,
     target: str = "cpu",
 ) -> FixedPoint:
-    """The functions of a robot in the integers of its accelerator, bit for bit; compiled at their first use.
+    """Return the functions of a robot in the integers of its accelerator, bit for bit; compiled at their first call.
 
-    word, box, f_ext, step: as in `export` for Verilog. functions: those of one accelerator, as there; by default there
-    are three accelerators: of the library's functions, of the steps "rk4" and "euler", and of those of a given base.
-    threads: None is every core. target: "cpu", machine code; "numpy", the model that defines the integers,
-    thousands of times slower for one state. UnsupportedError says what was allowed.
+    word, box, f_ext [N, N m], step [s]: as in `condyle.export` for "verilog".
+    functions: short names of those of one accelerator; None: three accelerators, of the library's functions, of the
+        steps "rk4" and "euler", and of those of a given base.
+    threads: at most so many; None is every core.
+    target: "cpu": machine code; "numpy": the model that defines the integers, thousands of times slower for one state.
+    Errors: UnsupportedError for an option, with what is allowed.
     """
     check_robot("fixed_point", robot)
     check_choice("target", target, TARGETS)

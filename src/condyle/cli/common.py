@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import argparse
 import json
-import math
 import sys
 import warnings
 from collections.abc import Iterable, Mapping, Sequence
@@ -14,6 +13,7 @@ from typing import TypeAlias
 
 import condyle
 from condyle.choices import BUNDLED, DTYPES, MIMICS, TARGETS, UNMODELLED
+from condyle.cli import values
 from condyle.errors import Finding, ModelWarning, UnsupportedError
 from condyle.text import printable, printable_lines
 
@@ -53,7 +53,7 @@ def add_robot(command: argparse.ArgumentParser, optional: bool = False) -> None:
         metavar="JOINT=VALUE",
         action="append",
         default=[],
-        type=_lock,
+        type=values.lock,
         help="fix this joint at VALUE, in rad or m; give the option once for each joint",
     )
     robot.add_argument(
@@ -65,14 +65,14 @@ def add_robot(command: argparse.ArgumentParser, optional: bool = False) -> None:
     robot.add_argument(
         "--gravity",
         metavar="X,Y,Z",
-        type=_gravity,
+        type=values.gravity,
         help="acceleration of gravity in world axes, m/s^2 (default: the file's, else 0,0,-9.81); if X is negative, "
         "write --gravity=-1,0,0",
     )
     robot.add_argument(
         "--snap",
         metavar="RAD",
-        type=_snap,
+        type=values.snap,
         default=1e-9,
         help="an angle of the file that is within RAD of a multiple of pi/2 is taken as that multiple; 0 to 0.1 rad "
         "(default 1e-9; 0 changes no angle)",
@@ -80,7 +80,7 @@ def add_robot(command: argparse.ArgumentParser, optional: bool = False) -> None:
     robot.add_argument(
         "--strict",
         action="store_true",
-        help="a mass or an inertia that no body can have is an error (default: a warning)",
+        help="doubtful masses and inertias of the file are errors (default: warnings)",
     )
     robot.add_argument(
         "--unmodelled",
@@ -100,14 +100,14 @@ def add_robot(command: argparse.ArgumentParser, optional: bool = False) -> None:
     robot.add_argument(
         "--timeout",
         metavar="S",
-        type=_seconds,
+        type=values.seconds,
         default=60.0,
         help="an MJCF file is compiled in at most S seconds (default 60)",
     )
     robot.add_argument(
         "--memory",
         metavar="BYTES",
-        type=_bytes,
+        type=values.size,
         default=2 << 30,
         help="an MJCF file is compiled in at most this much memory, such as 512M or 4G (default 2G)",
     )
@@ -255,50 +255,3 @@ def table(heads: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
 
 def _is_number(cell: str) -> bool:
     return bool(cell) and (cell[0].isdigit() or cell[0] in "-+.")
-
-
-def _gravity(text: str) -> tuple[float, ...]:
-    numbers = tuple(_number(word) for word in text.split(","))
-    if len(numbers) != 3 or not all(map(math.isfinite, numbers)):
-        raise argparse.ArgumentTypeError(f"{text!r} is not X,Y,Z, three numbers such as 0,0,-9.81")
-    return numbers
-
-
-def _snap(text: str) -> float:
-    angle = _number(text)
-    if not 0.0 <= angle < 0.1:
-        raise argparse.ArgumentTypeError(f"{text!r} is not an angle of 0 to 0.1 rad")
-    return angle
-
-
-def _seconds(text: str) -> float:
-    seconds = _number(text)
-    if not 0.0 < seconds < math.inf:
-        raise argparse.ArgumentTypeError(f"{text!r} is not a number of seconds such as 60")
-    return seconds
-
-
-def _bytes(text: str) -> int:
-    scale = {"K": 10, "M": 20, "G": 30}.get(text[-1:].upper(), 0)
-    number = text[:-1] if scale else text
-    if not number.isdecimal() or not 0 < int(number) << scale < 1 << 50:
-        raise argparse.ArgumentTypeError(f"{text!r} is not a number of bytes such as 512M or 4G")
-    return int(number) << scale
-
-
-def _number(text: str) -> float:
-    """NaN where it is none."""
-    try:
-        return float(text)
-    except ValueError:
-        return math.nan
-
-
-def _lock(text: str) -> tuple[str, float]:
-    name, separator, value = text.rpartition("=")
-    try:
-        if not separator or not name:
-            raise ValueError
-        return name, float(value)
-    except ValueError:
-        raise argparse.ArgumentTypeError(f"{text!r} is not JOINT=VALUE such as finger_joint=0.0") from None

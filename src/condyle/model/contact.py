@@ -23,12 +23,12 @@ HERE = Placement(np.eye(3), np.zeros(3))
 class Contact:
     """A frame that does not move against the world, or against a frame of another body.
 
-    frame: a name of `robot.frames`, on a body that moves. kind: "point" holds the origin; "line" the origin and all
-    turns but those about the contact's x axis; "plane" the whole frame. other: a frame of another body; None is the
-    world. placement: where the contact stands in `frame`, by default at its origin. gains: (kp, kd) of Baumgarte's
-    stabilisation [1/s^2, 1/s], J a + gamma + kd J v + kp e = 0. anchor: where the contact is held, in `other` or in
-    the world; by default at the origin of `other`; in the world it is needed where kp is not zero. UnsupportedError
-    for another kind, and for gains that are negative or not finite.
+    frame: a name of `robot.frames`, on a body that moves. kind: "point" holds the origin; "line" holds the origin and
+    all rotations but the one about the contact's x axis; "plane" holds the whole frame. other: a frame of another body;
+    None is the world. placement: of the contact in `frame`; None is the origin of `frame`. gains: (kp [1/s^2], kd
+    [1/s]) of Baumgarte's stabilisation, J a + gamma + kd J v + kp e = 0. anchor: placement in `other`, or in the world,
+    where the contact is held; None is the origin of `other`; in the world it is needed if kp is not zero.
+    Errors: UnsupportedError for an unknown kind, and for gains that are negative or not finite.
     """
 
     frame: str

@@ -18,7 +18,7 @@ from condyle.model.robot import Robot
 
 
 def chain(n: int, rng: int | np.random.Generator = 0) -> Robot:
-    """A serial chain of n revolute joints about their own z, with random placements and box-like bodies."""
+    """Return a serial chain of n revolute joints about their own z, with random placements and box-like bodies."""
     _check_size(n)
     generator = generator_of("chain", rng)
     joints = [_joint(generator, i, i - 1, "revolute", np.array((0.0, 0.0, 1.0))) for i in range(n)]
@@ -32,9 +32,9 @@ def random_tree(
     types: Sequence[str] = tuple(JOINT_TYPES),
     floating_base: bool = False,
 ) -> Robot:
-    """A tree of n joints with random types (out of `types`), parents, axes and placements.
+    """Return a tree of n joints with random types (of `types`), parents, axes and placements.
 
-    With floating_base a free joint, "root_joint", comes first and is not counted in n.
+    floating_base: a free joint, "root_joint", comes first and is not counted in n.
     """
     _check_size(n)
     listed = isinstance(types, Iterable) and not isinstance(types, str)  # pyright: ignore[reportUnnecessaryIsInstance]

@@ -35,16 +35,9 @@ def load_robot(
     timeout: float = 60.0,
     memory: int = 2 << 30,
 ) -> Robot:
-    """A robot from a URDF or MJCF file, or a bundled one: "iiwa14", "hyq", "atlas", "panda", "ur5e", "anymal_kinova",
-    "talos", "allegro".
+    """Return the robot of a URDF or MJCF file, or a bundled one; arguments and errors are those of `condyle.load`.
 
-    floating_base: a 6-DOF free joint, "root_joint", above the root link. gravity [m/s²] in world axes: the file's if
-    it has one, else (0, 0, -9.81). strict: not physical is an error too. snap [rad]: angles this close to a quarter
-    turn are taken as exact. mimic: "exact", or "independent" for joints of their own. unmodelled: "refuse", or "ignore"
-    for what an MJCF file has beside its tree (see docs/guide.md). assets: folders, besides the model's own, in which
-    an MJCF file's includes and meshes may lie. timeout [s], memory [bytes]: limits of the process that compiles MJCF.
-    Warnings about bundled robots are not given; `check()` has them. Errors: ModelError with everything that is wrong,
-    UnsupportedError.
+    Warnings about bundled robots are not given; `check()` returns them.
     """
     down = None if gravity is None else _gravity(gravity)
     if not isinstance(snap, Real) or not 0.0 <= snap < 0.1:
