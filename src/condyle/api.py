@@ -67,7 +67,7 @@ class Robot(model.Robot):
         target: "cpu": machine code, or C or NumPy if the processor has no AVX2; "c": by the system's C compiler;
             "numpy": the reference; "cuda": an NVIDIA GPU (docs/gpu.md).
         dtype: number type of every array, in and out: "float64" or "float32".
-        threads: at most so many; None is every core.
+        threads: their largest number; None is every core.
         links: "serial"; "scan": links in parallel (docs/links.md; no mimic joints): all functions on "numpy", with
             routes of their own, such as {"fd": "abia"}; some on "cpu" and "cuda", where the rest are serial; "auto":
             the faster of both for one state, as measured.

@@ -247,7 +247,7 @@ def fixed_point(
     word, box, f_ext [N, N m], step [s]: as in `condyle.export` for "verilog".
     functions: short names of those of one accelerator; None: three accelerators, of the library's functions, of the
         steps "rk4" and "euler", and of those of a given base.
-    threads: at most so many; None is every core.
+    threads: their largest number; None is every core.
     target: "cpu": machine code; "numpy": the model that defines the integers, thousands of times slower for one state.
     Errors: UnsupportedError for an option, with what is allowed.
     """

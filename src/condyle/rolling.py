@@ -44,8 +44,9 @@ class Rolling:
         length of a step. f_ext (..., n_bodies, 6): external forces, constant during all steps. by_time: names of
         further inputs with a value for each step, "f_ext" or "dt"; their time axis stands before their own axes.
         numbers: what `compile(inputs=)` made arguments, constant during all steps; those of the robot where they are
-        left out. Answers: q (..., T, nq), v (..., T, nv). every=k: those of steps k, 2 k, ... and of the last one.
-        last=True: those of the last step, without time axis.
+        left out.
+        Answers: q (..., T, nq), v (..., T, nv). every=k: those of steps k, 2 k, ... and of the last one. last=True:
+        those of the last step, without time axis.
         Errors: ShapeError for time axes that differ in length or have no step; UnsupportedError for an option.
         """
         return self._rollouts.steps((q, v, tau, dt), f_ext, numbers, by_time, every, last, out)

@@ -71,10 +71,12 @@ class Contact:
 
     @property
     def placed(self) -> Placement:
+        """The contact in its frame."""
         return self.placement or HERE
 
     @property
     def anchored(self) -> Placement:
+        """Where it is held, in the other frame or in the world."""
         return self.anchor or HERE
 
 
