@@ -55,8 +55,8 @@ class Form:
         self.function = FUNCTIONS[self.name]
         self.inputs = [port.name for port in self.function.inputs]
         ports = name.base.inputs if name.kind == "vjp" else self.function.outputs
-        named = tuple(port.name for port in ports)
-        self.result = result_type(self.function.method, named) if len(named) > 1 else None
+        self.answers = tuple(port.name for port in ports)
+        self.result = result_type(self.function.method, self.answers) if len(self.answers) > 1 else None
         self._called: Callable[..., Any] | None = None
 
     def shaped(self, answers: Sequence[Any]) -> Any:
@@ -108,7 +108,7 @@ class Derivative:
         self.__signature__ = self._signature()
         self._taken = [one.name for one in self.__signature__.parameters.values() if one.default is Parameter.empty]
         self._options = self.__signature__.parameters.keys() - set(self._taken)
-        self.__doc__ = document_of(self.function)
+        self.__doc__ = document_of(self.function, self._plain.answers)
 
     def __reduce__(self) -> tuple[Callable[..., object], tuple[object, ...]]:
         return _again, (self._engine, *self.recipe)

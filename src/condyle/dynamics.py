@@ -109,9 +109,9 @@ class Dynamics(Packing, Rolling, Mapped, About, Methods):
     def vjp(self, name: str) -> Callable[..., Any]:
         """Return the derivatives of cotangents times the answers of a function, by its short name, by every input.
 
-        `vjp("fd")(q, v, tau, a_bar)` returns (q_bar, v_bar, tau_bar), with q_bar = (da/dq)^T a_bar in the tangent space
-        of q. `vjp("rollout")(q, v, tau, dt, q_bar, v_bar, f_ext=..., every=..., last=..., by_time=...)` is that of
-        `rollout`, with its options. UnsupportedError.
+        `vjp("fd")(q, v, tau, a_bar)` returns the named tuple (q, v, tau); its q is (da/dq)^T a_bar, in the tangent
+        space of q. `vjp("rollout")(q, v, tau, dt, q_bar, v_bar, f_ext=..., every=..., last=..., by_time=...)` is that
+        of `rollout`, with its options. UnsupportedError.
         """
         return self._rollouts.vjp() if name == "rollout" else self._derivative("vjp", name)
 

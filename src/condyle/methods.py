@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections import namedtuple
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from difflib import get_close_matches
 from functools import cache
 from inspect import Parameter, Signature
@@ -94,16 +95,21 @@ def signature_of(function: Function) -> Signature:
     return Signature([*given, *(Parameter(name, either, default=None) for name in options)])
 
 
-def document_of(function: Function) -> str:
-    """What the method returns, its equation, shapes, units, frames, errors and source."""
+def document_of(function: Function, answers: Sequence[str] = ()) -> str:
+    """What the method returns, its equation, shapes, units, frames, errors and source.
+
+    answers: their names, where these are not those of the outputs.
+    """
     forces = function.takes_f_ext or bool(function.forced)
-    returned, *more = function.outputs
-    names = ", ".join(port.name for port in function.outputs)
+    renamed = [replace(port, name=name) for port, name in zip(function.outputs, answers, strict=False)]
+    outputs = renamed or function.outputs
+    returned, *more = outputs
+    names = ", ".join(port.name for port in outputs)
     parts = [
         f"Return the named tuple ({names})." if more else f"Return {returned.name}: {returned.doc}.",
         f"{function.equation}.",
         "\n".join(["Arguments, where ... are batch dimensions that broadcast:", *_taken(function, forces)]),
-        "\n".join(["Answers:", *map(_line, function.outputs)]),
+        "\n".join(["Answers:", *map(_line, outputs)]),
         "\n".join(["Errors:", *_errors(function)]),
         *([f"Source: {function.source}."] if function.source else []),
     ]

@@ -161,11 +161,11 @@ def test_named_routes_serve_variants() -> None:
     robot = condyle.load("iiwa14")
     q, v, tau, f_ext = states(robot, 3)
     dyn = robot.compile(inputs=("inertias",), routes={"fd": "aba"})
-    assert "fd_inertias aba " in dyn.explain(1, ("fd",))
+    assert "fd_inertias  aba " in dyn.explain(1, ("fd",))
     want = robot.compile().forward_dynamics(q, v, tau, f_ext=f_ext)
     assert relative(dyn.forward_dynamics(q, v, tau, f_ext=f_ext), want) < 1e-9
     scanned = robot.compile(inputs=("gravity",), links="scan")  # those without numbers are scanned, others are not
-    assert "fd_gravity ltl " in scanned.explain(1, ("fd",)) and "chunks" in robot.compile(links="scan").explain(1)
+    assert "fd_gravity   ltl " in scanned.explain(1, ("fd",)) and "chunks" in robot.compile(links="scan").explain(1)
     assert relative(scanned.forward_dynamics(q, v, tau, f_ext=f_ext), want) < 1e-9
 
 
