@@ -15,8 +15,8 @@ from condyle.cli.plots import Times, duration, plots
 from condyle.text import printable
 
 INTRODUCTION = (
-    "Time per state; less is better. Shown are the median, a band or a line from quartile to quartile, and a dot at the "
-    "minimum. "
+    "Time per state; less is better. Shown are the median, a band or a line from quartile to quartile, and a dot "
+    "at the minimum. "
     "Samples of all libraries take turns. Inputs and outputs are NumPy arrays, and outputs are reused. Other libraries "
     "loop over the same states in C or C++, in float64."
 )

@@ -39,15 +39,17 @@ MAY_BE_ZERO = ("damping", "friction")
 
 @dataclass(frozen=True)
 class Ground:
-    """A smooth ground under feet of a robot: spring, damper and regularised friction. Functions of one's own call its
-    methods.
+    """A smooth ground under feet of a robot: a spring, a damper and a regularised friction at each foot.
 
-    feet: names of frames whose origins touch the ground, or `Foot(frame, point)`. stiffness k [N/m]: of the spring at
-    each foot, upwards. damping c [s/m]: relative increase of the push on a foot that sinks at 1 m/s.
-    equations of this module. friction mu [1]: largest ratio of the force along the ground to the push. slip eps [m/s]:
-    at this velocity the force along the ground is 0.71 of its largest. blend w [m]: depth from which on the stiffness
-    is k. height: a `Grid`; None is the plane z = 0. The five numbers can be symbols, which are inputs of a function.
-    Errors: UnsupportedError, ShapeError.
+    Functions of one's own call its methods. The equations are those of this module.
+    feet: names of frames whose origins touch the ground, or `Foot(frame, point)`.
+    stiffness k [N/m]: of the spring at each foot, upwards.
+    damping c [s/m]: relative increase of the push on a foot that sinks at 1 m/s.
+    friction mu [1]: largest ratio of the force along the ground to the push.
+    slip eps [m/s]: at this velocity the force along the ground is 0.71 of its largest.
+    blend w [m]: depth from which on the stiffness is k.
+    height: a `Grid`; None is the plane z = 0.
+    The five numbers can be symbols, which are inputs of a function. Errors: UnsupportedError, ShapeError.
     """
 
     feet: Sequence[str | Foot]
