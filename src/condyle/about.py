@@ -45,12 +45,12 @@ class About:
 
     @property
     def n_frames(self) -> int:
-        """How many frames `frame_placements` and its kin answer for."""
+        """How many frames functions of frames answer for, such as `frame_placements`."""
         return len(self._compiler.tree.frames)
 
     @property
     def sizes(self) -> dict[str, int]:
-        """What names of dimensions stand for: nq, nv, n_bodies, n_frames, n_contacts, n_rows (of all contacts)."""
+        """The sizes by name: nq, nv, n_bodies, n_frames, n_contacts, n_rows (of all contacts)."""
         return sizes(self._compiler.tree)
 
     @property

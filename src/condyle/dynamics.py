@@ -85,7 +85,7 @@ class Dynamics(Packing, Rolling, Mapped, About, Methods):
 
     @property
     def signature(self) -> dict[str, str]:
-        """The gufunc signature of each function, by its short name: {"id": "(nq),(nv),(nv)->(nv)", ...}."""
+        """The gufunc signature of each function by its short name: {"id": "(nq),(nv),(nv)->(nv)", ...}."""
         return {name: FUNCTIONS[variant(name, self._numbers)].signature for name in self._functions}
 
     def function(self, name: str) -> Callable[..., Any]:
@@ -249,7 +249,7 @@ class Dynamics(Packing, Rolling, Mapped, About, Methods):
         return PackedBinder(function.called, [port.name for port in function.ports(f_ext)], layouts, self.dtype)
 
     def kernel(self, name: str, f_ext: bool = False) -> Kernel:
-        """The compiled code of a function by its short name, for callers other than Python."""
+        """Return the compiled code of a function by its short name, for callers other than Python."""
         kernel = self._kernels.get((name, f_ext))
         if kernel is None:
             with self._guard.lock:

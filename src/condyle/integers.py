@@ -64,19 +64,19 @@ class FixedPoint:
 
     @property
     def functions(self) -> tuple[str, ...]:
-        """Short names of what can be called."""
+        """The short names of the functions."""
         return tuple(self._functions)
 
     def function(self, name: str) -> Callable[..., Any]:
-        """The method of a function by its short name, such as "fd"."""
+        """Return the method of a function by its short name, such as "fd"."""
         return getattr(self, self._known(name).method)
 
     def explain(self) -> str:
-        """What runs for each function: machine code, or NumPy and why."""
+        """Return what runs for each function, a line each: machine code, or NumPy and why."""
         return "\n".join(map(self._compiled.line, self.functions))
 
     def call(self, name: str, args: Sequence[ArrayLike], f_ext: ArrayLike | None = None, out: Out = None) -> Any:
-        """A function by its short name: (value, flag)."""
+        """Return (value, flag) of a function by its short name."""
         function, call = self._bound(name, args, f_ext, out)
         flags = np.empty((call.n, 1))
         if call.n:
@@ -89,7 +89,7 @@ class FixedPoint:
         return _answered(function, call, flags > 0.0)
 
     def words(self, name: str, *args: ArrayLike, f_ext: ArrayLike | None = None) -> dict[str, NDArray[np.int64]]:
-        """The integers of a function's task, by input (..., size), clamped: what a host sends. See `formats`."""
+        """Return the integers of a task by input, (..., size), clamped: what a host sends. See `formats`."""
         function, call = self._bound(name, args, f_ext, None)
         self._check_finite(function, call, f_ext is not None)
         inputs = {port.name: x for port, x in zip(function.ports(f_ext is not None), call.inputs, strict=True)}
@@ -102,7 +102,7 @@ class FixedPoint:
         return {name: np.reshape(x, (*batch, -1)) for name, x in found.items()}
 
     def formats(self, name: str) -> dict[str, dict[int, tuple[int, int]]]:
-        """Of each input and output, by entry (flat, row major), the bits of its word and those behind the point."""
+        """Return by input or output, and by entry (flat, row major), the bits of a word and those after the point."""
         self._known(name)
         plan, task = self._compiled.plan(name), self._compiled.tasks[name]
         found: dict[str, dict[int, tuple[int, int]]] = {}
@@ -123,12 +123,12 @@ class FixedPoint:
         tool: str = "iverilog",
         progress: Callable[[str], None] | None = None,
     ) -> Any:
-        """The same call answered by the Verilog, simulated: (value, flag), to the bit what the method answers.
+        """Return (value, flag) from the simulated Verilog: bit for bit what the method returns.
 
-        The accelerator has this function alone, where its formats do not depend on others. tool: "iverilog", or
-        "verilator", which compiles for minutes and runs fast; what is compiled serves later calls too. progress: is
-        told what is done. BuildError without the tool, or where an answer differs from the integer model, which is a
-        mistake of ours.
+        The accelerator has this function only, if its formats do not depend on others. tool: "iverilog", or
+        "verilator", which compiles for minutes and runs faster; what is compiled serves later calls. progress: is
+        called with texts.
+        Errors: BuildError if the tool is missing, or if an answer differs from the integer model: please report that.
         """
         function, call = self._bound(name, args, f_ext, None)
         self._check_finite(function, call, f_ext is not None)
