@@ -153,7 +153,7 @@ _FRAMES = {
 
 def _line(port: Port) -> str:
     unit, frame = port.unit.replace(" | ", " or "), _FRAMES.get(port.frame, port.frame)
-    where = "" if frame == "-" else f", {frame}"
+    where = "" if frame in ("-", "as given") else f", {frame}"
     return f"{port.name} ({', '.join(('...', *port.dims))}) [{unit}]{where}: {port.doc}"
 
 
