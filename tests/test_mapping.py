@@ -179,12 +179,12 @@ def test_what_does_not_fit_is_said(dyn, states):
     q, v, a = states
     sink = np.empty_like(q)
     cases = [
-        ((q, v), sink, "the source has 2 arrays, expected q, v, a"),
+        ((q, v), sink, "the source has 2 arrays, expected a list with an array for each input: q, v, a"),
         ((q, v[:5], a), sink, "same number of states: q 1003, v 5, a 1003"),
         ((q, v, a[:, :6]), sink, r"a has shape \(1003, 6\), expected \(states, 7\)"),
         ((q[0], v[0], a[0]), sink, "no input has states"),
         (states, sink[:5], "tau has 5 states, the source 1003"),
-        (states, [sink, sink], "the sink has 2 arrays, expected tau"),
+        (states, [sink, sink], "the sink has 2 arrays, expected one for each answer: tau"),
         (states, a, "tau overlaps the source"),
     ]
     for source, to, said in cases:

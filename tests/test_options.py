@@ -49,7 +49,11 @@ def test_wrong_options(options: dict[str, object], word: str) -> None:
 @pytest.mark.parametrize(
     ("target", "options", "words"),
     [
-        ("c", {"word": "32", "folding": 2}, r"'c': word \(of target 'verilog'\), folding .*Options of 'c': dtype"),
+        (
+            "c",
+            {"word": "32", "folding": 2},
+            r"'c' does not take .* word \(of target 'verilog'\), folding .*Options of 'c': dtype",
+        ),
         ("c", {"step": 1e-3, "constants": "dsp"}, "step .*constants "),
         ("cuda", {"clock": 125.0, "f_ext": 1.0}, "clock .*f_ext .*'cuda': frames"),
         ("cuda", {"dtype": "float64"}, r"dtype \(of target 'c'\)"),

@@ -19,19 +19,25 @@ ROOT = Path(__file__).resolve().parent.parent
 PAGE, STUB = ROOT / "docs" / "reference.md", ROOT / "src" / "condyle" / "methods.pyi"
 HEAD = """# Reference
 
-Written by `tools/reference.py` from `src/condyle/functions/`. Every array has any leading batch dimensions before the
-shape given here. Those that say so also take `f_ext`.
+The functions of a robot: short name, method of `Dynamics`, equation, inputs and outputs. This page is written by
+`tools/reference.py` from `src/condyle/functions/`.
+
+* **Shapes** are those of one state. Any batch dimensions can stand before them; they broadcast.
+* **Frames.** joint: joint coordinates. body: the link frame of each body. world: world axes. reference: the
+  `reference_frame` of `compile`. contact: the axes of the contact.
+* **Sizes.** nq, nv: of q and v. n_bodies: moving bodies. n_frames: frames of `compile(frames=)`. n_contacts: contacts.
+  n_rows: entries that the contacts hold.
+* A function that takes external forces has the argument [`f_ext`](#f_ext).
 """
 DERIVATIVES = """## Derivatives
 
-`dyn.vjp("fd")` and its kin, see [derivatives](derivatives.md): what each takes behind the inputs of the function, and
-its answers. With `f_ext=` there is one more input.
+Derivatives of each function, such as `dyn.vjp("fd")`, see [derivatives](derivatives.md). A cell says what the
+derivative takes after the inputs of the function → what it returns. `f_ext=` is one more input.
 """
 FIXED_POINT = """## Fixed point
 
-`condyle.fixed_point(robot, word, box)`, see [FPGA accelerators](fpga.md#the-integers-in-python): each method
-answers (value, flag).
-Those of `Dynamics`: {}; and
+Methods of `condyle.fixed_point(robot, word, box)`, see [FPGA accelerators](fpga.md#the-integers-in-python). Each
+returns (value, flag). They are {}, as in `Dynamics`, and
 """
 STUB_HEAD = '''"""Written by `tools/reference.py`: what type checkers know of the methods of `Dynamics`."""
 
@@ -52,7 +58,7 @@ def result_type(method: str, parts: tuple[str, ...]) -> type[tuple[object, ...]]
 def result_of(function: Function) -> type[tuple[object, ...]] | None: ...
 def made(function: Function, answers: Sequence[object]) -> object: ...
 def method_of(function: Function) -> Callable[..., object]: ...
-def document_of(function: Function) -> str: ...
+def document_of(function: Function, answers: Sequence[str] = ()) -> str: ...
 def signature_of(function: Function) -> Signature: ...
 '''
 
@@ -67,7 +73,8 @@ def section(function: Function) -> str:
     calling = ", ".join(port.name for port in function.inputs)
     rows = [row(port, "in") for port in function.inputs] + [row(port, "out") for port in function.outputs]
     extra = "\n\nTakes `f_ext`." if function.takes_f_ext else ""
-    head = f"## {function.name}: `{function.method}({calling})`\n\n{function.equation}{extra}\n"
+    source = f"\n\nSource: {function.source}." if function.source else ""
+    head = f"## {function.name}: `{function.method}({calling})`\n\n{function.equation}{extra}{source}\n"
     return "\n".join([head, "| name | | shape | unit | frame | meaning |", "|---|---|---|---|---|---|", *rows, ""])
 
 

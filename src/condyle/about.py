@@ -11,9 +11,10 @@ from numpy.typing import NDArray
 
 from condyle.compile.checks import check_bound
 from condyle.derivatives import with_numbers
+from condyle.errors import UnsupportedError
 from condyle.functions import FUNCTIONS, variant
 from condyle.model.contact import Contact
-from condyle.options import CompileArguments
+from condyle.options import CompileArguments, whole
 from condyle.packing import known_function
 from condyle.trace.structure import sizes
 
@@ -44,12 +45,12 @@ class About:
 
     @property
     def n_frames(self) -> int:
-        """How many frames `frame_placements` and its kin answer for."""
+        """How many frames functions of frames answer for, such as `frame_placements`."""
         return len(self._compiler.tree.frames)
 
     @property
     def sizes(self) -> dict[str, int]:
-        """What names of dimensions stand for: nq, nv, n_bodies, n_frames, n_contacts, n_rows (of all contacts)."""
+        """The sizes by name: nq, nv, n_bodies, n_frames, n_contacts, n_rows (of all contacts)."""
         return sizes(self._compiler.tree)
 
     @property
@@ -58,19 +59,21 @@ class About:
         return self._recipe[1].contacts
 
     def explain(self, n: int = 1, functions: Sequence[str] | None = None) -> str:
-        """What runs for a batch of n states: the route of each function, its operations, its target and threads.
+        """Return what runs for a batch of n states: target, threads, and the route and operations of each function.
 
-        functions: by short name, derivatives too; by default all, and the derivatives that were asked for.
+        functions: short names, of derivatives too; None: all functions, and the derivatives that were asked for.
         """
+        n = whole("n", n, 0)
         lines = [self._compiler.line(name, self._target, self._dtype, n) for name in self._named(functions)]
         threads = "one thread" if self._target == "numpy" else f"at most {self.threads} threads, fewer for little work"
         return "\n".join([f"target {self._target}, {self._dtype}, batch of {n}, {threads}", *lines])
 
     def memory(self, n: int, functions: Sequence[str] | None = None) -> dict[str, int]:
-        """Bytes of all inputs and outputs of a batch of n states, for each function, external forces left out.
+        """Return the bytes of all inputs and outputs of a batch of n states by function, without external forces.
 
         functions: as in `explain`.
         """
+        n = whole("n", n, 0)
         known, found = sizes(self._compiler.tree), dict[str, int]()
         for name in self._named(functions):
             ports = (*FUNCTIONS[name].inputs, *FUNCTIONS[name].outputs)
@@ -83,6 +86,8 @@ class About:
             every = [variant(name, self._numbers) for name in self._functions]
             derived = dict.fromkeys(made.name for made in self._derivatives.values())
             return [*every, *derived, *(self._rolled.names if self._rolled else ())]
+        if isinstance(functions, str):
+            raise UnsupportedError(f"functions={functions!r}: give a list of short names, such as ({functions!r},)")
         asked = [with_numbers(known_function(name).name, self._numbers) for name in functions]
         for name in asked:
             check_bound(self._compiler.tree, FUNCTIONS[name], self._compiler.frames)

@@ -11,12 +11,10 @@ import numpy as np
 from numpy.typing import ArrayLike, DTypeLike, NDArray
 
 from condyle import closing, readers
-from condyle.backends.cpu.build import supported
 from condyle.choices import LINKS, TARGETS
-from condyle.compile.chosen import chosen
-from condyle.compile.serial import fall_back
+from condyle.compile.chosen import chosen, runs_on
 from condyle.dynamics import Dynamics
-from condyle.errors import BuildError, UnsupportedError
+from condyle.errors import UnsupportedError
 from condyle.exporting import check_solvable as check_solvable
 from condyle.exporting import compiler_of as compiler_of
 from condyle.exporting import export as export
@@ -33,7 +31,6 @@ from condyle.model.sound import refuse_impossible
 from condyle.model.tree import tree_of
 from condyle.options import CompileArguments, bound_of, check_choice, numbers_of, whole
 from condyle.ports import ACTIVE
-from condyle.runtime.toolchain import find_compiler
 from condyle.specification import UNBOUND
 
 if TYPE_CHECKING:
@@ -42,7 +39,10 @@ if TYPE_CHECKING:
 
 
 class Robot(model.Robot):
-    """A robot that can be compiled; see `condyle.model.robot.Robot` for everything else."""
+    """A robot: joints, bodies, frames and gravity; `compile` gives its functions. `condyle.load` reads one from a file.
+
+    q (nq,) and v (nv,) hold the joints' positions and velocities in the order of `joints`. It cannot be changed.
+    """
 
     __slots__ = ()
 
@@ -62,33 +62,41 @@ class Robot(model.Robot):
         inputs: Sequence[str] = (),
         contacts: Sequence[Contact] | None = None,
     ) -> Dynamics:
-        """The functions of this robot; nothing is compiled before its first use.
+        """Return the `Dynamics` of this robot: its functions, each compiled at its first call.
 
-        target: "cpu" (the best there is on this machine: machine code where the processor has AVX2, else C, else
-        NumPy), "c" (through the system's C compiler), "numpy" (the reference), "cuda" (an NVIDIA
-        GPU; see docs/gpu.md). dtype: "float64" or "float32", of every array in and out. threads: None is every core.
-        routes: {"fd": "aba"} names the algorithm behind a function, else the one with the fewest operations runs.
-        links: "serial"; "scan": parallel in the links (no mimic joints; see docs/links.md), on target "numpy" every
-        function, with routes of its own, e.g. {"fd": "abia"}, on targets "cpu" and "cuda" some, the rest serial;
-        "auto": the faster for one state, as measured. device: the number of the GPU, by default 0. kernels: the form
-        of functions there, one word for all or {"dfd": "group32 split"}; "auto": the fastest, by an estimate.
-        frames: names of `robot.frames`, in the order in which `frame_placements` and its kin answer; without them
-        these raise an error. reference_frame: what velocities, accelerations and Jacobians of frames refer to, the
-        frame itself ("local"), the world's axes and origin ("world"), or the world's axes at the frame's origin
-        ("local_world_aligned"). force_frame: the axes of `f_ext`, each body's own ("local") or the world's, at the
-        body's origin ("local_world_aligned"); derivatives hold the force in these axes. integrator: of `step`.
-        inputs: numbers of the robot that become keywords, of "inertias", "gravity", "armature", "damping", and, with
-        contacts, "gains" and "anchors", and "normals", "gaps" and "impulse0" of `contact_solve`. contacts: frames that
-        are held while their flags say so, see `condyle.Contact`; None is those of the file, `robot.contacts`.
-        ModelError names bodies and joints that cannot be, as `dataclasses.replace` may make them.
-        UnsupportedError says what was allowed; DeviceError, at the first call, why a GPU does not serve.
+        target: "cpu": machine code, or C or NumPy if the processor has no AVX2; "c": by the system's C compiler;
+            "numpy": the reference; "cuda": an NVIDIA GPU (docs/gpu.md).
+        dtype: number type of every array, in and out: "float64" or "float32".
+        threads: their largest number; None is every core.
+        links: "serial"; "scan": links in parallel (docs/links.md; no mimic joints): all functions on "numpy", with
+            routes of their own, such as {"fd": "abia"}; some on "cpu" and "cuda", where the rest are serial; "auto":
+            the faster of both for one state, as measured.
+        routes: the algorithm of a function, such as {"fd": "aba"}; by default the one with the fewest operations.
+        device: the number of the GPU; None is 0.
+        kernels: how functions run on the GPU, one text for all or {"dfd": "group32 split"}; "auto": by an estimate of
+            time.
+        frames: names of `robot.frames`, in the order in which functions of frames answer, such as `frame_placements`;
+            without frames these functions raise UnsupportedError.
+        reference_frame: of velocities, accelerations and Jacobians of frames: "local": axes and origin of the frame;
+            "world": those of the world; "local_world_aligned": axes of the world, origin of the frame.
+        force_frame: of `f_ext`: "local": axes of each body; "local_world_aligned": axes of the world, origin of the
+            body. Derivatives hold the force constant in these axes.
+        integrator: of `step`: "semi_implicit_euler", "euler" or "rk4".
+        inputs: numbers of the robot that become keyword arguments: "inertias", "gravity", "armature", "damping"; with
+            contacts "gains" and "anchors", and for `contact_solve` "normals", "gaps" and "impulse0".
+        contacts: each `condyle.Contact` holds while its flag is 1; None is `robot.contacts`, those of the file.
+        Errors: ModelError for bodies and joints that cannot exist; UnsupportedError for an option, with what is
+            allowed; DeviceError, at the first call, if the GPU cannot be used.
         """
         dtype = dtype_name(dtype)
         for name, value, allowed in (("target", target, TARGETS), ("links", links, LINKS)):
             check_choice(name, value, allowed)
         bound = bound_of(self, frames, reference_frame, force_frame, integrator, contacts)
         if target != "cuda" and (device, kernels) != (None, "auto"):
-            raise UnsupportedError("device, kernels: this target runs on the processor and takes none; leave them out")
+            raise UnsupportedError(
+                f"device, kernels: these are options of target 'cuda', and target {target!r} runs on the processor; "
+                "leave them out"
+            )
         threads = None if threads is None else whole("threads", threads, 1, "None for every core")
         device = None if device is None else whole("device", device, 0, "None for the first GPU")
         if not isinstance(routes or {}, Mapping):  # pyright: ignore[reportUnnecessaryIsInstance]
@@ -117,22 +125,23 @@ class Robot(model.Robot):
         tolerance: float = 1e-9,
         iterations: int = 200,
     ) -> NDArray[np.floating]:
-        """A configuration near q, (..., nq), in which every contact is at its anchor: loops are closed.
+        """Return a configuration (..., nq) near q in which every contact is at its anchor: loops are closed.
 
-        contacts: by default `contacts` of the robot. fixed: names of joints that keep their q. Every step is the least
-        change of q, in its tangent space, that closes the loops to first order; float64 inside. tolerance [m, rad]: of
-        the answer, which mostly is far better. StateError names the contacts that stay open, by how much and in which
-        states; ModelError an unknown joint; UnsupportedError a contact that has no anchor, or that there is none.
+        q (..., nq). contacts: None is `robot.contacts`. fixed: names of joints whose q does not change. tolerance [m,
+        rad]: largest error of the answer. iterations: at most so many steps. A step is the least change of q, in its
+        tangent space, that closes the loops to first order; it is computed in float64.
+        Errors: StateError if contacts stay open: which, by how much, in which states. ModelError for an unknown joint.
+        UnsupportedError for a contact without an anchor, and for a robot without contacts.
         """
         return self._loops(contacts).close(q, fixed, tolerance, iterations)
 
     def close_velocity(
         self, q: ArrayLike, v: ArrayLike, contacts: Sequence[Contact] | None = None, fixed: Sequence[str] = ()
     ) -> NDArray[np.floating]:
-        """The nearest velocity to v, (..., nv), with which no contact opens at q: J v = 0, by least squares of entries.
+        """Return the velocity (..., nv) nearest to v with which every contact stays closed at q: J v = 0.
 
-        contacts, fixed and errors as for `close`. What an impact without restitution leaves is the nearest in the
-        kinetic energy's measure instead: `impulse_dynamics`.
+        q (..., nq), v (..., nv). Nearest by the sum of squares of the entries; nearest in kinetic energy is what
+        `impulse_dynamics` answers for an impact without restitution. contacts, fixed and errors: as in `close`.
         """
         return self._loops(contacts).project(q, v, fixed)
 
@@ -160,19 +169,20 @@ class Robot(model.Robot):
         meshes: str | os.PathLike[str] | None = None,
         assets: Sequence[str | os.PathLike[str]] = (),
     ) -> View | None:
-        """The robot to be looked at: a page in the browser, or a picture where a file is named (docs/viewer.md).
+        """Show the robot in the browser, or draw it into a file; return the page's handle, or None (docs/viewer.md).
 
-        q (nq,) or (N, nq): robots that stand still, by default one in its neutral state. trajectory: (T, nq) or
-        (N, T, nq), states dt [s] apart. forces [N]: in world axes by the name of the frame that they act on, (3,),
-        (N, 3), (T, 3) or (N, T, 3). points (3,) [m]: where these act, in the frame, by default its origin. frames:
-        names of those that are drawn, all by default. spacing [m]: between robots, 0 puts them over each other.
-        layers: of "bodies" (ellipsoids with the body's mass and inertia), "links", "axes" (of joints), "frames",
-        "names", "com", "forces"; all by default, on a page names only where they are few.
-        file: .svg, or .png with matplotlib, and None is the answer; view "iso", "front", "side" or "top"; theme "auto",
-        "light" or "dark" (of the page too). Else the page (`condyle[view]`) at this port of this machine, or the next
-        free one; the answer is its handle, and the call does not wait: `update(q)`, `time`, `address`, `wait()`,
-        `close()`. meshes: the robot's URDF file: its STL and OBJ meshes, in its folder or those of assets, are shown.
-        ShapeError, StateError, ModelError for a frame, UnsupportedError for a word, a file and a missing package.
+        q (nq,) or (N, nq): one robot or N robots that stand still; None is the neutral state. trajectory (T, nq) or (N,
+        T, nq): states dt [s] apart, instead of q. forces: {frame: force [N] in world axes}, each (3,), (N, 3), (T, 3)
+        or (N, T, 3). points: {frame: where its force acts, (3,) [m] in the frame}, by default its origin. frames: names
+        of frames that are drawn; None is all. spacing [m]: between robots; 0: all at one place; None: by their size.
+        layers: what is drawn, some of "bodies" (ellipsoids of mass and inertia), "links", "axes" (of joints), "frames",
+        "names", "com", "forces"; None is all, on a page names only if they are few. file: .svg, or .png with
+        matplotlib. view: "iso", "front", "side", "top", of a file. theme: "auto", "light", "dark". port: of the page on
+        this machine, or the next free one. browser: whether it is opened. meshes: the robot's URDF file, whose STL and
+        OBJ meshes are shown on the page; they are read from its folder and from assets. The page needs `condyle[view]`.
+        The call does not wait; its handle has `update(q)`, `time`, `address`, `wait()`, `close()`.
+        Errors: ShapeError, StateError; ModelError for a frame; UnsupportedError for a word, a file or a missing
+        package.
         """
         from condyle import view as seen  # at first use
 
@@ -195,12 +205,13 @@ class Robot(model.Robot):
         integrator: str = "semi_implicit_euler",
         contacts: Sequence[Contact] | None = None,
     ) -> UserFunction:
-        """A function of one's own, written in NumPy: f(at, ...) -> a dict of arrays, or one array.
+        """Return a function of one's own, written in NumPy: f(at, ...) -> one array, or a dict of arrays by name.
 
-        inputs: name and size of each, in calling order; a size is (), a number, a name ("nq", "nv", "n_bodies",
-        "n_contacts"), or a tuple of these. q and v come in `at`, which has this robot's functions too; others come by
-        name. sizes: more names; other options, contacts among them: as in `compile`. UnsupportedError or ShapeError
-        say what cannot be traced.
+        f: is called once, with symbols. at: the state, with `at.q`, `at.v`, `at.frame(name)` and the robot's functions,
+        such as `at.forward_dynamics(tau)`; other inputs are arguments by name. inputs: {name: size} in calling order,
+        "q" and "v" among them where `at` has them; a size is (), a number, a name ("nq", "nv", "n_bodies",
+        "n_contacts") or a tuple of these. sizes: {name: number}, more names of sizes. Other options: as in `compile`.
+        Errors: UnsupportedError or ShapeError for what cannot be traced.
         """
         bound = bound_of(self, (), reference_frame, force_frame, integrator, contacts)
         from condyle.user import UserFunction  # at first use
@@ -211,30 +222,18 @@ class Robot(model.Robot):
 def function(
     f: Callable[..., object], inputs: Mapping[str, Size], sizes: Mapping[str, int] | None = None
 ) -> UserFunction:
-    """A function without a robot, written in NumPy: every input by name; see `Robot.function`."""
+    """Return a function without a robot, written in NumPy: f(...) with every input by name; see `Robot.function`."""
     from condyle.user import UserFunction
 
     nothing = Builder().body("world").build()
     return UserFunction(f, inputs, sizes, nothing, False, UNBOUND, nothing.compile, partial(export, nothing))
 
 
-def runs_on(target: str) -> str:
-    """The target behind a word: "cpu" is machine code where the processor can, else C where there is a compiler."""
-    if target != "cpu" or supported():
-        return target
-    try:
-        find_compiler()
-    except BuildError as error:
-        fall_back(error)
-        return "numpy"
-    return "c"
-
-
 class Builder(builder.Builder):
     """Builds a robot in code: `Builder().body(...).joint(...).build()`; see `condyle.model.builder.Builder`."""
 
     def build(self, *, floating_base: bool = False, strict: bool = False, mimic: str = "exact") -> Robot:
-        """The robot, checked; the options are those of `load`. ModelError with everything that is wrong."""
+        """Return the robot, checked; options as in `load`. ModelError has everything that is wrong."""
         return Robot.of(super().build(floating_base=floating_base, strict=strict, mimic=mimic))
 
 
@@ -251,17 +250,21 @@ def load(
     timeout: float = 60.0,
     memory: int = 2 << 30,
 ) -> Robot:
-    """A robot from a URDF or MJCF file, or a bundled one: "iiwa14", "hyq", "atlas", "panda", "ur5e", "anymal_kinova",
-    "talos", "allegro".
+    """Return the robot of a URDF or MJCF file, or a bundled one: "iiwa14", "hyq", "atlas", "panda", "ur5e",
+    "anymal_kinova", "talos", "allegro".
 
-    floating_base: adds a 6-DOF free joint, "root_joint", above the root link. gravity: (3,) [m/s^2], by default the
-    file's, else (0, 0, -9.81). strict: doubtful physics is an error, not a ModelWarning. snap: angles within it [rad]
-    of a quarter turn are taken as exact. mimic: "independent" makes mimic joints coordinates of their own. unmodelled:
-    "ignore" turns tendons that act, flexes, plugins and equality constraints of an MJCF file into a ModelWarning, but
-    for those that become mimic joints or closures; by default they are an UnsupportedError. assets: folders, besides
-    the model's own, in which an MJCF file's includes and meshes may lie; only meshes that determine masses are opened.
-    timeout [s], memory [bytes]: what MuJoCo's compiler, a process of its own, may take for an MJCF file.
-    ModelError has everything that is wrong with the file, each with line, element and cure.
+    floating_base: add a free joint, "root_joint", between the world and the root link.
+    gravity (3,) [m/s^2]: in world axes; None is the file's, else (0, 0, -9.81).
+    strict: doubtful masses and inertias, such as one that breaks the triangle inequality, are a ModelError and not a
+        ModelWarning.
+    snap [rad]: an angle of the file that is within it of a multiple of pi/2 is taken as that multiple; 0 changes none.
+    mimic: "exact": a mimic joint follows its master; "independent": it has its own entries of q and v.
+    unmodelled: tendons that act, flexes, plugins and equality constraints of an MJCF file; "refuse": UnsupportedError;
+        "ignore": ModelWarning, and they are left out. Equalities that are mimic joints or contacts are modelled.
+    assets: folders, besides the file's own, from which includes and meshes of an MJCF file may be read; only meshes
+        that determine masses are opened.
+    timeout [s], memory [bytes]: limits of the process in which MuJoCo compiles an MJCF file.
+    Errors: ModelError has everything that is wrong with the file, with line, element and cure. UnsupportedError.
     """
     return Robot.of(
         readers.load_robot(
@@ -280,7 +283,7 @@ def load(
 
 
 def chain(n: int, rng: int | np.random.Generator = 0) -> Robot:
-    """A random serial chain of n revolute joints, fixed base; the same for the same seed."""
+    """Return a random serial chain of n revolute joints with a fixed base; the same for the same seed rng."""
     return Robot.of(generate.chain(n, rng))
 
 

@@ -54,13 +54,17 @@ class Mapped:
         journal: str | os.PathLike[str] | None = None,
         progress: bool | None = None,
     ) -> int:
-        """A function, by its short name, of more states than memory holds; how many states were computed.
+        """Compute a function, by its short name, of more states than memory holds; return how many states were
+        computed.
 
-        source: an array for each input, (states, ...), or one for all states; NumPy arrays, memory maps, Zarr arrays or
-        the like; or an iterator of such chunks. sink: the same for the answers, or a function sink(begin, answers).
-        chunk: states that are read, computed and written at a time; the next ones are read meanwhile. journal: a file
-        that says how far the job is: a job that was killed goes on there, and a chunk that was broken off is computed
-        again. progress: a bar; by default on a terminal, where tqdm is installed.
+        source: a list with an array for each input, (states, ...), or (...) for all states: NumPy arrays, memory maps,
+            Zarr arrays or the like; or an iterator of such lists, a chunk each.
+        sink: an array for each answer, (states, ...), or a function sink(begin, answers).
+        chunk: states that are read, computed and written at a time, 1 or more; the next ones are read meanwhile.
+        journal: path of a file that holds how many states are done. A job that was killed continues there; a chunk that
+            was interrupted is computed again.
+        progress: show a bar; None: on a terminal, if tqdm is installed.
+        Errors: ShapeError, DTypeError and UnsupportedError, before anything is computed.
         """
         return mapping.run(self._job(function), source, sink, chunk, journal, progress)
 

@@ -14,6 +14,7 @@ from condyle.derivatives.names import Name, name_of
 from condyle.errors import UnsupportedError
 from condyle.functions import FUNCTIONS, variant
 from condyle.methods import document_of, result_type
+from condyle.options import bound_arguments
 from condyle.ports import OPEN
 from condyle.runtime.arrays import Binder
 from condyle.runtime.packed import Packed
@@ -54,8 +55,8 @@ class Form:
         self.function = FUNCTIONS[self.name]
         self.inputs = [port.name for port in self.function.inputs]
         ports = name.base.inputs if name.kind == "vjp" else self.function.outputs
-        named = tuple(port.name for port in ports)
-        self.result = result_type(self.function.method, named) if len(named) > 1 else None
+        self.answers = tuple(port.name for port in ports)
+        self.result = result_type(self.function.method, self.answers) if len(self.answers) > 1 else None
         self._called: Callable[..., Any] | None = None
 
     def shaped(self, answers: Sequence[Any]) -> Any:
@@ -107,7 +108,7 @@ class Derivative:
         self.__signature__ = self._signature()
         self._taken = [one.name for one in self.__signature__.parameters.values() if one.default is Parameter.empty]
         self._options = self.__signature__.parameters.keys() - set(self._taken)
-        self.__doc__ = document_of(self.function)
+        self.__doc__ = document_of(self.function, self._plain.answers)
 
     def __reduce__(self) -> tuple[Callable[..., object], tuple[object, ...]]:
         return _again, (self._engine, *self.recipe)
@@ -162,10 +163,7 @@ class Derivative:
     def __call__(self, *args: Any, **named: Any) -> Any:
         """The answers: an array, or a named tuple."""
         if len(args) != len(self._taken) or not named.keys() <= self._options:
-            try:
-                given = self.__signature__.bind(*args, **named).arguments
-            except TypeError as error:
-                raise TypeError(f"{self.function.called}: {error}") from None
+            given = bound_arguments(self.function.called, self.__signature__, args, named)
         else:
             given = {**dict(zip(self._taken, args, strict=True)), **named}
         forces = self._always or any(given.get(name) is not None for name in (F_EXT.name, DF_EXT))

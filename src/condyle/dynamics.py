@@ -36,13 +36,13 @@ Out = Array | Packed | Sequence[Array] | Sequence[Packed] | None
 
 
 class Dynamics(Packing, Rolling, Mapped, About, Methods):
-    """The functions of one robot on one target. Safe to call from many threads; a forked child may call too.
+    """The functions of one robot on one target. Safe to call from many threads, and from a forked process.
 
-    Every method takes arrays (..., size) with any leading batch dimensions, broadcast against each other, and gives
-    fresh arrays or fills `out=`. Where every argument is `Packed`, so are the results and `out=`.
-    Shapes: q (..., nq); v, a, tau (..., nv); f_ext (..., n_bodies, 6), [force; torque] on each body in its own
-    link frame, fixed in that frame when q varies, or as `force_frame` says. Units: SI. Derivatives by q are in the
-    local tangent space. ShapeError and DTypeError say what was given, what was expected and what to do.
+    A method takes arrays (..., size) with any leading batch dimensions, which broadcast, and returns new arrays or
+    fills `out=`. Where all arguments are `Packed`, so are the answers and `out=`. Shapes: q (..., nq); v, a, tau (...,
+    nv); f_ext (..., n_bodies, 6), [force; torque] on each body in the axes of its link, or as `force_frame` says; it is
+    constant in these axes when q varies. Units: SI. Derivatives by q are in the local tangent space.
+    Errors: ShapeError and DTypeError name the argument, what was expected and what to do.
     """
 
     def __init__(
@@ -85,11 +85,11 @@ class Dynamics(Packing, Rolling, Mapped, About, Methods):
 
     @property
     def signature(self) -> dict[str, str]:
-        """The gufunc signature of each function, by its short name: {"id": "(nq),(nv),(nv)->(nv)", ...}."""
+        """The gufunc signature of each function by its short name: {"id": "(nq),(nv),(nv)->(nv)", ...}."""
         return {name: FUNCTIONS[variant(name, self._numbers)].signature for name in self._functions}
 
     def function(self, name: str) -> Callable[..., Any]:
-        """The method of a function by its short name, such as "fd"; a derivative by its own, such as "vjp_fd"."""
+        """Return the method of a function by its short name, such as "fd", or of a derivative, such as "vjp_fd"."""
         known, derived = known_function(name), parsed(name)
         if known.repeat is not None:
             return self._rollouts.named(name)
@@ -100,23 +100,33 @@ class Dynamics(Packing, Rolling, Mapped, About, Methods):
         return self._derivative(derived.kind, derived.of, derived.by if derived.is_partial else None)
 
     def jvp(self, name: str) -> Callable[..., Any]:
-        """The derivative of a function, by its short name, along a tangent: `jvp("fd")(q, v, tau, dq, dv, dtau)`."""
+        """Return the derivative of a function, by its short name, along tangents of its inputs.
+
+        `jvp("fd")(q, v, tau, dq, dv, dtau)` returns da = da/dq dq + da/dv dv + da/dtau dtau. UnsupportedError.
+        """
         return self._derivative("jvp", name)
 
     def vjp(self, name: str) -> Callable[..., Any]:
-        """The derivative of a cotangent times a function by every input: `vjp("fd")(q, v, tau, a_bar)`.
+        """Return the derivatives of cotangents times the answers of a function, by its short name, by every input.
 
-        `vjp("rollout")(q, v, tau, dt, q_bar, v_bar, f_ext=..., every=..., last=..., by_time=...)` is that of `rollout`,
-        with its options.
+        `vjp("fd")(q, v, tau, a_bar)` returns the named tuple (q, v, tau); its q is (da/dq)^T a_bar, in the tangent
+        space of q. `vjp("rollout")(q, v, tau, dt, q_bar, v_bar, f_ext=..., every=..., last=..., by_time=...)` is that
+        of `rollout`, with its options. UnsupportedError.
         """
         return self._rollouts.vjp() if name == "rollout" else self._derivative("vjp", name)
 
     def jacobian(self, name: str, by: Sequence[str] | None = None) -> Callable[..., Any]:
-        """The derivatives of a function by some inputs, by default by all: `jacobian("fd", by=("q",))(q, v, tau)`."""
+        """Return the derivatives of a function, by its short name, by some inputs; by=None is by all.
+
+        `jacobian("fd", by=("q",))(q, v, tau)` returns da/dq (..., nv, nv). UnsupportedError.
+        """
         return self._derivative("jacobian", name, by)
 
     def hessian(self, name: str) -> Callable[..., Any]:
-        """The second derivative of lam^T f by all inputs: `hessian("fd")(q, v, tau, lam)`."""
+        """Return the symmetric second derivative of lam^T f by all inputs of a function f, by its short name.
+
+        `hessian("fd")(q, v, tau, lam)` returns (..., n, n), n the sizes of all tangents together. UnsupportedError.
+        """
         return self._derivative("hessian", name)
 
     def _derivative(self, kind: str, of: str, by: Sequence[str] | None = None) -> Callable[..., Any]:
@@ -162,7 +172,7 @@ class Dynamics(Packing, Rolling, Mapped, About, Methods):
     def call(
         self, name: str, args: Sequence[ArrayLike], f_ext: ArrayLike | None = None, out: Out = None
     ) -> tuple[Array, ...]:
-        """A function by its short name; every output in a tuple, also where there is only one."""
+        """Return the answers of a function, by its short name, in a tuple, also where there is only one."""
         binder = self.binder(name)
         given = args if f_ext is None else (*args, f_ext)
         every = (*given, *(out if isinstance(out, (tuple, list)) else (out,)))
@@ -239,7 +249,7 @@ class Dynamics(Packing, Rolling, Mapped, About, Methods):
         return PackedBinder(function.called, [port.name for port in function.ports(f_ext)], layouts, self.dtype)
 
     def kernel(self, name: str, f_ext: bool = False) -> Kernel:
-        """The compiled code of a function by its short name, for callers other than Python."""
+        """Return the compiled code of a function by its short name, for callers other than Python."""
         kernel = self._kernels.get((name, f_ext))
         if kernel is None:
             with self._guard.lock:

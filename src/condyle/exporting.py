@@ -20,7 +20,7 @@ from condyle.model import robot as model
 from condyle.model.array import dtype_name
 from condyle.model.contact import Contact
 from condyle.model.tree import tree_of
-from condyle.options import bound_of, check_choice, numbers_of
+from condyle.options import bound_of, check_choice, check_numbers, check_robot, numbers_of
 from condyle.specification import F_EXT, UNBOUND, Bound
 from condyle.version import __version__
 
@@ -38,7 +38,12 @@ def operation_counts(
     frames: Sequence[str] = (),
     contacts: Sequence[Contact] | None = None,
 ) -> list[dict[str, str | int]]:
-    """For each function: route, mul, add, div, sincos before contraction, instructions after it."""
+    """Return a row for each function: route, mul, add, div, sincos before multiply-adds are formed, instructions after.
+
+    routes, frames, contacts: as in `Robot.compile`. UnsupportedError for a route, a frame or a contact that is not
+    there.
+    """
+    check_robot("operation_counts", robot)
     compiler = compiler_of(robot, routes, bound=bound_of(robot, frames, contacts=contacts))
     return [compiler.counts(function) for function in compiler.functions]
 
@@ -73,34 +78,46 @@ def export(
     inputs: Sequence[str] = (),
     contacts: Sequence[Contact] | None = None,
 ) -> list[Path]:
-    """Write a project for another world into the folder `out`; the files written.
+    """Write a project that runs without Python into the folder `out`; return the paths of the files.
 
-    Files there that an export wrote are replaced while they are unchanged (condyle-export.json holds their sha256);
-    any other file in the way is an UnsupportedError, before anything is written.
+    Files there that an earlier export wrote are replaced if nobody changed them (condyle-export.json holds their
+    sha256); any other file in the way is an UnsupportedError, before anything is written.
 
-    target: "c": header, sources, CMakeLists.txt and a test that checks itself; "cuda": one header for float and double,
-    and an example that checks itself; both have each function that takes external forces once more, with f_ext, and
-    install a CMake package and a pkg-config file. "verilog": an accelerator with a test bench, a Makefile and
-    report.json. functions: by short name; for c and cuda "rollout" too, step repeated. robot.json holds the names.
-    name: the prefix of every symbol, `[a-z][a-z0-9_]{0,30}` and no word of C, C++, CUDA or Verilog, by default the
-    bundled robot's name, else "robot".
-    "casadi": one C file for `casadi.external`; frames, reference_frame, integrator, contacts.
-    For c and cuda: frames, reference_frame, integrator, inputs, contacts, as in `compile`. For c: dtype ("float64").
-    For verilog: part, the FPGA ("xcvu9p", "xcu250", "xck26", "ecp5-85k", "ecp5-45k", "ecp5-25k"), by default the
-    first; word, the number format, "27x18", "32", "q16.16" and their like (docs/fpga.md), too; dsp, a budget (62 %
-    of the part) that chooses how often a task may enter; clock [MHz] (125), assumed, to print times; f_ext [N, N
-    m], tasks carry external forces, each component within; step [s] (1e-3), of "euler" and "rk4"; constants, "dsp"
-    (the default), "shift" or "auto"; folding, pipeline (0 to 3), root: see docs/fpga.md; box, the largest |v|, |a|
-    and |tau| of its tasks, {"v": 10, "a": 100}, also an array (nv,) or by joint, {"v": {"joint_3": 2}}; by default
-    the model's velocity limits (10 where it has none), ten times as much for a, and the tau of such states;
-    overflow, "flag" (an answer says that something was clamped) or "silent"; axi, bits of its AXI4-Streams, 32 to
-    1024 (512); float32, numbers are singles there; async_clock, the core has a clock of its own; link [GB/s], of
-    the link to the host in each direction: it chooses how often a task may enter; echo, difd sends M^-1 back.
-    UnsupportedError for an option that the target does not take.
+    target: "c": sources, header, CMakeLists.txt and a test that checks itself; "cuda": a header for float and double,
+        and an example that checks itself; both install a CMake package and a pkg-config file, and have each function
+        that takes external forces once more, with f_ext. "casadi": a C file for `casadi.external`. "verilog": an
+        accelerator with a test bench, a Makefile and report.json. robot.json holds the names of joints and quantities.
+    functions: short names; for "c" and "cuda" "rollout" too, which is step repeated.
+    name: first part of every exported name, `[a-z][a-z0-9_]{0,30}` and no keyword of C, C++, CUDA or Verilog; None is
+        the name of a bundled robot, else "robot".
+    frames, reference_frame, integrator, contacts: as in `Robot.compile`, for "c", "cuda" and "casadi".
+    inputs: as in `Robot.compile`, for "c" and "cuda".
+    dtype: for "c", "float64" (None) or "float32".
+
+    The rest is for "verilog", see docs/fpga.md; None is the default:
+    part: the FPGA: "xcvu9p" (default), "xcu250", "xck26", "ecp5-85k", "ecp5-45k", "ecp5-25k".
+    word: number format, such as "27x18" (default), "32" or "q16.16".
+    dsp: DSPs that may be used (62 % of those of the part); they decide how often a task may enter.
+    clock [MHz]: assumed, to print times (125).
+    f_ext [N, N m]: tasks have external forces, each component up to this (none).
+    step [s]: time step of "euler" and "rk4" (1e-3).
+    constants: "dsp" (default), "shift" or "auto". folding, root: see docs/fpga.md. pipeline: 0 (default) to 3.
+    box: largest |v|, |a| and |tau| of a task, such as {"v": 10, "a": 100}, a number, an array (nv,) or by joint,
+        {"v": {"joint_3": 2}}; by default the velocity limits of the model (10 without), ten times as much for a, and
+        the tau of such states.
+    overflow: "flag" (default): the answer says that a number was clamped; "silent": it does not.
+    axi: bits of its AXI4-Streams, 32 to 1024 (512). float32: their words are float32. async_clock: the accelerator has
+        its own clock. echo: difd returns M^-1 too.
+    link [GB/s]: of the link to the host in each direction; it decides how often a task may enter.
+    Errors: UnsupportedError for an option that the target does not take, or that is out of range; SingularError.
     """
     from condyle.projects import Job, check_folder, check_taken, folder_of, functions_of, write
 
+    check_robot("export", robot)
     check_choice("target", target, tuple(EXPORTS))
+    check_numbers(dsp=dsp, clock=clock, f_ext=f_ext, step=step)
+    if word is not None and not isinstance(word, str):  # pyright: ignore[reportUnnecessaryIsInstance]
+        raise UnsupportedError(f"word={word!r}: give text, such as '27x18', '32' or 'q16.16'")
     folder, functions = folder_of(out), functions_of(target, functions)
     number = None if dtype is None else dtype_name(dtype)
     options = {"dtype": number, "word": word, "dsp": dsp, "clock": clock, "f_ext": f_ext}

@@ -15,6 +15,7 @@ from condyle.backends.cuda.kernel import Sizes
 from condyle.dynamics import Array, Dynamics, Out
 from condyle.errors import DeviceError, ShapeError, UnsupportedError
 from condyle.functions import FUNCTIONS
+from condyle.options import whole
 from condyle.runtime.cuda.answers import DeviceArray, fresh
 from condyle.runtime.cuda.arrays import View, is_device_array, stream_of, view_of
 from condyle.runtime.cuda.driver import gpu
@@ -40,9 +41,9 @@ class GpuDynamics(Dynamics):
         return {}
 
     def on(self, stream: object) -> GpuDynamics:
-        """The same, its device calls put into this stream; a graph may capture them, with `out=`.
+        """Return the same functions with a stream for calls on device arrays; a graph can capture them with `out=`.
 
-        stream: of PyTorch, CuPy, Numba or cuda.core, or a CUstream as a number. Without it calls go into the stream
+        stream: of PyTorch, CuPy, Numba or cuda.core, or a CUstream as a number. Without `on`, calls go into the stream
         that the arrays name, else into the default one.
         """
         bound = object.__new__(GpuDynamics)  # a copy would be compiled anew, as a pickle is
@@ -53,10 +54,13 @@ class GpuDynamics(Dynamics):
         return bound
 
     def explain(self, n: int = 1, functions: Sequence[str] | None = None) -> str:
-        """What runs for a batch of n states: the route of each function, its operations, its form and the estimate
-        of its time (unmeasured, see `backends.cuda.choice`).
+        """Return what runs for a batch of n states: the route of each function, its operations and its form.
+
+        The time of a form is an estimate, it is not measured.
+
+        functions: as in `Dynamics.explain`.
         """
-        found = self._multiprocessors()
+        n, found = whole("n", n, 0), self._multiprocessors()
         multiprocessors = found or KNOWN_MULTIPROCESSORS
         device = f"GPU {self._compiler.device}, {multiprocessors} multiprocessors"
         if found is None:
@@ -77,13 +81,17 @@ class GpuDynamics(Dynamics):
             return None
 
     def memory(self, n: int, functions: Sequence[str] | None = None) -> dict[str, int]:
-        """Bytes on the GPU of a batch of n states that lies there: inputs, outputs, scratch; no external forces."""
+        """Return the bytes on the GPU by function, for n states that are there: inputs, outputs and scratch.
+
+        External forces are left out. functions: as in `explain`.
+        """
+        n = whole("n", n, 0)
         return {name: self._sizes(name, n).resident(n) for name in self._named(functions)}
 
     def stage_memory(self, n: int) -> dict[str, int]:
-        """Bytes on the GPU of a batch of n states in the processor's memory: two transfers of it at most.
+        """Return the bytes on the GPU by function, for n states in the processor's memory: of two transfers at most.
 
-        Arrays that are not pinned need as much pinned memory, scratch left out. All of it is kept for the next call.
+        Arrays that are not pinned need as much pinned memory, without the scratch. It is kept for the next call.
         """
         return {name: self._sizes(name, n).staged(n) for name in self._named(None)}
 
@@ -97,10 +105,10 @@ class GpuDynamics(Dynamics):
         return Sizes.of(found.launches(found.form(n)))
 
     def pinned(self, name: str, n: int) -> tuple[Array, ...]:
-        """Arrays of n states in pinned memory for a function by its short name: its inputs, then its outputs.
+        """Return arrays of n states in pinned memory for a function by its short name: its inputs, then its outputs.
 
-        Calls with them, `dyn.inverse_dynamics(q, v, a, out=tau)`, copy straight from and to them, all inputs in one
-        transfer and all outputs in one. External forces are left out. They are NumPy arrays, at first zero.
+        They are NumPy arrays of zeros. A call with them, `dyn.inverse_dynamics(q, v, a, out=tau)`, copies directly from
+        and to them: all inputs in one transfer, all outputs in one. External forces are left out.
         """
         inputs, outputs = self.binder(name).specs
         specs = (*inputs[: len(FUNCTIONS[name].inputs)], *outputs)

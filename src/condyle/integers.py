@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
 from functools import wraps
 from typing import Any
@@ -18,7 +18,7 @@ from condyle.hardware.fixed_point import TARGETS, Compiled
 from condyle.hardware.functions import tasks
 from condyle.methods import document_of, made, result_type, signature_of
 from condyle.model.robot import Robot
-from condyle.options import check_choice, whole
+from condyle.options import bound_arguments, check_choice, check_numbers, check_robot, whole
 from condyle.runtime.arrays import ArraySpec, Binder, Call
 from condyle.runtime.kernel import cores
 from condyle.runtime.native import NativeKernel, fast_path
@@ -37,10 +37,10 @@ def named(function: Function) -> Function:
 class FixedPoint:
     """The functions of one robot in the integers of its accelerator. Safe to call from many threads.
 
-    Every method takes what that of `Dynamics` takes, float64, any leading batch dimensions, and answers (value, flag):
-    value as there (a named tuple of several arrays), flag (...) bool, true where an input was outside the box or
-    anything was clamped. `out=` takes the arrays of the value. Inputs are rounded to the nearest word, halves to even,
-    and clamped; both are exactly what the Verilog of `condyle.export` answers. StateError for NaN and infinities.
+    A method takes what the method of `Dynamics` takes, in float64, and returns (value, flag). value: as there. flag
+    (...): true where an input was outside the box or a number was clamped. out= is for the value. Inputs are rounded to
+    the nearest word (halves to even) and clamped. Value and flag are exactly those of the Verilog of `condyle.export`.
+    StateError for NaN and infinities.
     """
 
     def __init__(self, compiled: Compiled, threads: int, recipe: tuple[object, ...]) -> None:
@@ -64,19 +64,19 @@ class FixedPoint:
 
     @property
     def functions(self) -> tuple[str, ...]:
-        """Short names of what can be called."""
+        """The short names of the functions."""
         return tuple(self._functions)
 
     def function(self, name: str) -> Callable[..., Any]:
-        """The method of a function by its short name, such as "fd"."""
+        """Return the method of a function by its short name, such as "fd"."""
         return getattr(self, self._known(name).method)
 
     def explain(self) -> str:
-        """What runs for each function: machine code, or NumPy and why."""
+        """Return what runs for each function, a line each: machine code, or NumPy and why."""
         return "\n".join(map(self._compiled.line, self.functions))
 
     def call(self, name: str, args: Sequence[ArrayLike], f_ext: ArrayLike | None = None, out: Out = None) -> Any:
-        """A function by its short name: (value, flag)."""
+        """Return (value, flag) of a function by its short name."""
         function, call = self._bound(name, args, f_ext, out)
         flags = np.empty((call.n, 1))
         if call.n:
@@ -89,7 +89,7 @@ class FixedPoint:
         return _answered(function, call, flags > 0.0)
 
     def words(self, name: str, *args: ArrayLike, f_ext: ArrayLike | None = None) -> dict[str, NDArray[np.int64]]:
-        """The integers of a function's task, by input (..., size), clamped: what a host sends. See `formats`."""
+        """Return the integers of a task by input, (..., size), clamped: what a host sends. See `formats`."""
         function, call = self._bound(name, args, f_ext, None)
         self._check_finite(function, call, f_ext is not None)
         inputs = {port.name: x for port, x in zip(function.ports(f_ext is not None), call.inputs, strict=True)}
@@ -102,7 +102,7 @@ class FixedPoint:
         return {name: np.reshape(x, (*batch, -1)) for name, x in found.items()}
 
     def formats(self, name: str) -> dict[str, dict[int, tuple[int, int]]]:
-        """Of each input and output, by entry (flat, row major), the bits of its word and those behind the point."""
+        """Return by input or output, and by entry (flat, row major), the bits of a word and those after the point."""
         self._known(name)
         plan, task = self._compiled.plan(name), self._compiled.tasks[name]
         found: dict[str, dict[int, tuple[int, int]]] = {}
@@ -123,12 +123,12 @@ class FixedPoint:
         tool: str = "iverilog",
         progress: Callable[[str], None] | None = None,
     ) -> Any:
-        """The same call answered by the Verilog, simulated: (value, flag), to the bit what the method answers.
+        """Return (value, flag) from the simulated Verilog: bit for bit what the method returns.
 
-        The accelerator has this function alone, where its formats do not depend on others. tool: "iverilog", or
-        "verilator", which compiles for minutes and runs fast; what is compiled serves later calls too. progress: is
-        told what is done. BuildError without the tool, or where an answer differs from the integer model, which is a
-        mistake of ours.
+        The accelerator has this function only, if its formats do not depend on others. tool: "iverilog", or
+        "verilator", which compiles for minutes and runs faster; what is compiled serves later calls. progress: is
+        called with texts.
+        Errors: BuildError if the tool is missing, or if an answer differs from the integer model: please report that.
         """
         function, call = self._bound(name, args, f_ext, None)
         self._check_finite(function, call, f_ext is not None)
@@ -218,7 +218,7 @@ def _method(function: Function) -> Callable[..., Any]:
     def method(self: FixedPoint, *args: Any, **given: Any) -> Any:
         if len(args) == count and not given:
             return self.call(name, args)
-        bound = signature.bind(self, *args, **given).arguments
+        bound = bound_arguments(function.method, signature, (self, *args), given)
         inputs = [bound[port.name] for port in function.inputs]
         return self.call(name, inputs, bound.get(F_EXT.name), bound.get("out"))
 
@@ -242,14 +242,23 @@ def fixed_point(
     threads: int | None = None,
     target: str = "cpu",
 ) -> FixedPoint:
-    """The functions of a robot in the integers of its accelerator, bit for bit; compiled at their first use.
+    """Return the functions of a robot in the integers of its accelerator, bit for bit; compiled at their first call.
 
-    word, box, f_ext, step: as in `export` for Verilog. functions: those of one accelerator, as there; by default there
-    are three accelerators: of the library's functions, of the steps "rk4" and "euler", and of those of a given base.
-    threads: None is every core. target: "cpu", machine code; "numpy", the model that defines the integers,
-    thousands of times slower for one state. UnsupportedError says what was allowed.
+    word, box, f_ext [N, N m], step [s]: as in `condyle.export` for "verilog".
+    functions: short names of those of one accelerator; None: three accelerators, of the library's functions, of the
+        steps "rk4" and "euler", and of those of a given base.
+    threads: their largest number; None is every core.
+    target: "cpu": machine code; "numpy": the model that defines the integers, thousands of times slower for one state.
+    Errors: UnsupportedError for an option, with what is allowed.
     """
+    check_robot("fixed_point", robot)
     check_choice("target", target, TARGETS)
+    check_numbers(f_ext=f_ext, step=step)
+    if not isinstance(word, str):  # pyright: ignore[reportUnnecessaryIsInstance]
+        raise UnsupportedError(f"word={word!r}: give text, such as '27x18', '32' or 'q16.16'")
+    listed = isinstance(functions, Iterable) and not isinstance(functions, str)
+    if functions is not None and not listed:
+        raise UnsupportedError(f"functions={functions!r}: give a list of short names, such as ('id', 'fd')")
     count = cores() if threads is None else whole("threads", threads, 1, "None for every core")
     options = Options(word=word, f_ext=f_ext, step=step, box=box or {})
     chosen = None if functions is None else tuple(functions)

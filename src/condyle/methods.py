@@ -7,13 +7,16 @@ from __future__ import annotations
 
 from collections import namedtuple
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from difflib import get_close_matches
 from functools import cache
 from inspect import Parameter, Signature
 from typing import Any, Protocol
 
 from condyle.functions import FUNCTIONS
-from condyle.specification import Function, Port
+from condyle.options import bound_arguments, opened_by
+from condyle.ports import NUMBERS
+from condyle.specification import F_EXT, Function, Port
 
 
 class Caller(Protocol):
@@ -69,10 +72,8 @@ def method_of(function: Function) -> Callable[..., Any]:
     signature, optional = signature_of(function), function.takes_f_ext or function.forced
 
     def method(self: Caller, *args: Any, **named: Any) -> Any:
-        try:
-            bound = signature.bind(self, *args, **named).arguments
-        except TypeError as error:
-            raise TypeError(f"{function.called}: {error}") from None
+        closed = next((name for name in named if name in NUMBERS and name in function.numbers), None)
+        bound = bound_arguments(function.called, signature, (self, *args), named, opened_by(closed))
         given = [bound[port.name] for port in function.inputs]
         f_ext, out = bound.get("f_ext") if optional else None, bound.get("out")
         if f_ext is not None and function.forced:
@@ -94,17 +95,66 @@ def signature_of(function: Function) -> Signature:
     return Signature([*given, *(Parameter(name, either, default=None) for name in options)])
 
 
-def document_of(function: Function) -> str:
-    """Equation, source, shapes, units and errors."""
-    ports = [*(_line(port) for port in function.ports(function.takes_f_ext)), "", "Answers:"]
-    ports += [_line(port) for port in function.outputs]
-    errors = ["", "SingularError where M is always singular."] if function.inverts else []
-    source = [f"{function.source}.", ""] if function.source else []
-    return "\n".join([f"{function.equation}.", "", *source, *ports, *errors])
+def document_of(function: Function, answers: Sequence[str] = ()) -> str:
+    """What the method returns, its equation, shapes, units, frames, errors and source.
+
+    answers: their names, where these are not those of the outputs.
+    """
+    forces = function.takes_f_ext or bool(function.forced)
+    renamed = [replace(port, name=name) for port, name in zip(function.outputs, answers, strict=False)]
+    outputs = renamed or function.outputs
+    returned, *more = outputs
+    names = ", ".join(port.name for port in outputs)
+    parts = [
+        f"Return the named tuple ({names})." if more else f"Return {returned.name}: {returned.doc}.",
+        f"{function.equation}.",
+        "\n".join(["Arguments, where ... are batch dimensions that broadcast:", *_taken(function, forces)]),
+        "\n".join(["Answers:", *map(_line, outputs)]),
+        "\n".join(["Errors:", *_errors(function)]),
+        *([f"Source: {function.source}."] if function.source else []),
+    ]
+    return "\n\n".join(parts)
+
+
+def _taken(function: Function, forces: bool) -> list[str]:
+    """The arguments, a line each."""
+    lines = [_line(port) for port in function.inputs]
+    lines += [f"{_line(F_EXT)}; zero if it is left out"] if forces else []
+    return [*lines, "out: the array, or the tuple of arrays, that is filled; new ones if it is left out"]
+
+
+_NEEDS = {"frames": "frames=", "contacts": "contacts"}
+"""What a robot is to be compiled with, by the option that a function depends on."""
+
+
+def _errors(function: Function) -> list[str]:
+    """What a call raises, a line an error."""
+    return [
+        "ShapeError, DTypeError: an argument does not fit; the message names it.",
+        "OutOfMemoryError: the answers are larger than the memory.",
+        *(
+            f"UnsupportedError: the robot was compiled without {needed}."
+            for option, needed in _NEEDS.items()
+            if option in function.options
+        ),
+        *(["SingularError: the mass matrix has no inverse in any configuration."] if function.inverts else []),
+    ]
+
+
+_FRAMES = {
+    "joint": "in joint coordinates",
+    "body": "in each body's link frame",
+    "world": "in world axes",
+    "reference": "in the axes of reference_frame=",
+    "contact": "in the contact's axes",
+}
+"""Frames of ports as documents say them; others stand as they are, "-" is none."""
 
 
 def _line(port: Port) -> str:
-    return f"{port.name} (..., {', '.join(port.dims)}) [{port.unit}], frame {port.frame}: {port.doc}"
+    unit, frame = port.unit.replace(" | ", " or "), _FRAMES.get(port.frame, port.frame)
+    where = "" if frame in ("-", "as given") else f", {frame}"
+    return f"{port.name} ({', '.join(('...', *port.dims))}) [{unit}]{where}: {port.doc}"
 
 
 def _meant(name: str) -> str:

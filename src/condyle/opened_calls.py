@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 
 from condyle.functions import FUNCTIONS, variant
 from condyle.methods import document_of, made, result_of
+from condyle.options import bound_arguments, opened_by
 from condyle.specification import F_EXT, Function
 
 Array = NDArray[np.floating]
@@ -79,12 +80,8 @@ class OpenedCall:
         return Signature([*taken, *(Parameter(name, keyword, default=None) for name in self._own)])
 
     def _bound(self, args: tuple[Any, ...], named: Mapping[str, Any]) -> Mapping[str, Any]:
-        try:
-            return self.__signature__.bind(*args, **named).arguments
-        except TypeError as error:
-            closed = next((name for name in self._closed if name in named), None)
-            cure = "" if closed is None else f"; compile(inputs=({closed!r},)) makes it one"
-            raise TypeError(f"{self.__name__}: {error}{cure}") from None
+        closed = next((name for name in self._closed if name in named), None)
+        return bound_arguments(self.__name__, self.__signature__, args, named, opened_by(closed))
 
     def __call__(self, *args: Any, **named: Any) -> Any:
         """The answers: an array, or a named tuple."""

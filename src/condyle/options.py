@@ -1,10 +1,11 @@
-"""What people give as options, checked: words, numbers, number types, frames."""
+"""What people give, checked: arguments of calls, and options: words, numbers, number types, frames."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from numbers import Integral
-from typing import NamedTuple
+from inspect import Parameter, Signature
+from numbers import Integral, Real
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -57,6 +58,8 @@ def bound_of(
         raise UnsupportedError(f"frames={frames!r}: give a list of names, such as ({frames!r},)")
     names = tuple(frames)
     for name in names:
+        if not isinstance(name, str):  # pyright: ignore[reportUnnecessaryIsInstance]
+            raise UnsupportedError(f"frames: {name!r} is no name: give text, a name of robot.frames")
         if name not in robot.frames:
             known = tuple(robot.frames)
             raise UnsupportedError(f"frames: there is no frame {name!r}{suggest(str(name), known)}")
@@ -97,13 +100,54 @@ def tip_frame(frames: Mapping[str, Frame]) -> str:
     return max(bodies, key=lambda name: bodies[name])
 
 
+def bound_arguments(
+    called: str, signature: Signature, args: Sequence[Any], named: Mapping[str, Any], cure: str = ""
+) -> Mapping[str, Any]:
+    """The arguments of a call by name. TypeError, which names the call and its arguments, where they do not fit."""
+    try:
+        return signature.bind(*args, **named).arguments
+    except TypeError as error:
+        takes = ", ".join(
+            str(one)
+            for name, one in signature.parameters.items()
+            if name != "self" and one.kind is not Parameter.KEYWORD_ONLY
+        )
+        raise TypeError(f"{called}: {error}; call {called}({takes}){cure}") from None
+
+
+def opened_by(number: str | None) -> str:
+    """The end of a message about a number of the robot that is no argument."""
+    return "" if number is None else f"; compile(inputs=({number!r},)) makes {number} an argument"
+
+
 def check_choice(name: str, value: str, allowed: Sequence[str]) -> None:
     if value not in allowed:
         raise UnsupportedError(f"{name}={value!r}: allowed is {', '.join(map(repr, allowed))}")
 
 
-def whole(name: str, value: int, least: int, instead: str) -> int:
-    """Any kind of whole number as an int; UnsupportedError for what is none, too small or beyond all machines."""
+def check_robot(called: str, robot: object) -> None:
+    """UnsupportedError for what is no robot, such as its name."""
+    if not isinstance(robot, Robot):
+        raise UnsupportedError(f"{called}: the robot is {robot!r}, expected what condyle.load(...) returns")
+
+
+_UNITS = {"dsp": "DSPs", "clock": "MHz", "f_ext": "N and N m", "step": "seconds"}
+"""Of options of accelerators that are numbers."""
+
+
+def check_numbers(**options: object) -> None:
+    """UnsupportedError for the option of an accelerator that is no number; None stands for the default."""
+    for name, value in options.items():
+        if value is not None and (isinstance(value, bool) or not isinstance(value, Real)):
+            raise UnsupportedError(f"{name}={value!r}: give a number, in {_UNITS[name]}, or leave it out")
+
+
+def whole(name: str, value: int, least: int, instead: str = "") -> int:
+    """Any kind of whole number as an int; UnsupportedError for what is none, too small or beyond all machines.
+
+    instead: what else may be given.
+    """
     if not isinstance(value, Integral) or not least <= value <= MOST:
-        raise UnsupportedError(f"{name}={value!r}: give a whole number from {least} on, or {instead}")
+        also = f", or {instead}" if instead else ""
+        raise UnsupportedError(f"{name}={value!r}: give a whole number from {least} on{also}")
     return int(value)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
+from difflib import get_close_matches
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -27,8 +28,11 @@ def known_function(name: object) -> Function:
     """A function by its short name, derivatives too; UnsupportedError for what names none."""
     function = found(name)
     if function is None:
-        short = next((one.name for one in FUNCTIONS.values() if one.method == name), None)
-        cure = f"the method {name} has the short name {short!r}" if short else f"there are {', '.join(FUNCTIONS)}"
+        methods = {one.method: one.name for one in FUNCTIONS.values()}
+        short = methods.get(name) if isinstance(name, str) else None
+        close = get_close_matches(name, methods, 1, 0.75) if isinstance(name, str) else []
+        meant = f"did you mean {methods[close[0]]!r}, {close[0]}?" if close else f"there are {', '.join(FUNCTIONS)}"
+        cure = f"the method {name} has the short name {short!r}" if short else meant
         raise UnsupportedError(f"there is no function {name!r}; {cure}")
     return function
 
@@ -46,12 +50,15 @@ class Packing:
         return np.dtype(self._dtype)
 
     def pack(self, array: ArrayLike, port: str = "", of: str = "") -> Packed:
-        """A packed copy of an array of many states, for calls that take and give packed arrays.
+        """Return a packed copy of an array of many states; calls with packed arrays give packed answers.
 
-        Without a port it is vectors, (..., nq) or (..., nv); port names what else can be packed: "f_ext", "Minv", "M".
-        of: the function, by its short name, whose port it is: "M_bar" of "vjp_m".
-        ShapeError, DTypeError and OutOfMemoryError as in calls.
+        array: (..., nq) or (..., nv), or what port names: "f_ext", "Minv", "M". of: short name of the function whose
+        port it is, such as "vjp_m" for "M_bar". Errors: ShapeError, DTypeError, OutOfMemoryError; UnsupportedError for
+        a name.
         """
+        for name, value in (("port", port), ("of", of)):
+            if not isinstance(value, str):  # pyright: ignore[reportUnnecessaryIsInstance]
+                raise UnsupportedError(f"pack: {name} is {type(value).__name__}, expected a name such as 'f_ext'")
         given = as_array("pack", port or "array", array)
         return self.packed(array, self._port(given.shape, port, of))
 

@@ -52,11 +52,11 @@ INERTIAS = Port(
     ("n_bodies", "10"),
     "kg, kg m, kg m^2",
     "body",
-    "of each body m, m c, Ixx Ixy Iyy Ixz Iyz Izz about its link's origin",
+    "per body m, m c, Ixx Ixy Iyy Ixz Iyz Izz about the origin of its link",
 )
 GRAVITY = Port("gravity", ("3",), "m/s^2", "world", "acceleration of gravity")
 ARMATURE = Port("armature", ("nv",), "kg m^2 | kg", "joint", "rotor inertia of each degree of freedom")
-DAMPING = Port("damping", ("nv",), "N m s/rad | N s/m", "joint", "viscous friction: tau - damping v moves the robot")
+DAMPING = Port("damping", ("nv",), "N m s/rad | N s/m", "joint", "viscous friction: tau - damping v acts at the joint")
 NUMBERS = {port.name: port for port in (INERTIAS, GRAVITY, ARMATURE, DAMPING)}
 """Numbers of a robot that may be inputs, in the order in which functions take them, behind external forces."""
 
@@ -73,9 +73,15 @@ RISING = Port("rising", ("n_contacts",), "1", "-", "1 where a contact was off in
 CONTACT_NUMBERS = {port.name: port for port in (ACTIVE, GAINS, ANCHORS, RISING)}
 """What functions of constrained motion may take, behind numbers of the robot."""
 
-NORMALS = Port("normals", ("n_contacts", "3"), "1", "world", "where each contact is pushed to; of any length but zero")
-GAPS = Port("gaps", ("n_contacts",), "m", "-", "how far each contact is from the ground; negative: how deep in it")
-IMPULSE0 = Port("impulse0", ("n_contacts", "3"), "N s", "world", "where the search for impulses begins")
+NORMALS = Port(
+    "normals",
+    ("n_contacts", "3"),
+    "1",
+    "world",
+    "normal at each contact, from the ground to the body; any length but zero",
+)
+GAPS = Port("gaps", ("n_contacts",), "m", "-", "distance of each contact from the ground; negative: penetration")
+IMPULSE0 = Port("impulse0", ("n_contacts", "3"), "N s", "world", "first guess of the impulses")
 FRICTION_NUMBERS = {port.name: port for port in (NORMALS, GAPS, IMPULSE0)}
 """What contacts with friction may take, behind these."""
 

@@ -77,7 +77,7 @@ def check_taken(target: str, options: Collection[str]) -> None:
         owners = [f"{option} (of target {_owners(option)})" for option in wrong]
         takes = ", ".join(EXPORTS[target]) or "none of its own"
         raise UnsupportedError(
-            f"options that say nothing to target {target!r}: {', '.join(owners)}; leave them out. "
+            f"target {target!r} does not take these options: {', '.join(owners)}; leave them out. "
             f"Options of {target!r}: {takes}"
         )
 

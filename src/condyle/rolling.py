@@ -38,15 +38,16 @@ class Rolling:
         out: Out = None,
         **numbers: ArrayLike,
     ) -> StepRollout:
-        """`step` repeated: (q, v) after each step, by the integrator that was chosen; tau has a value for each step.
+        """Return (q, v) after each of T steps of `step`, by the integrator of `compile`.
 
-        q (..., nq), v (..., nv): before the first step. tau (..., T, nv): held over each of the T steps. dt (...): the
-        length of a step, in seconds. f_ext (..., n_bodies, 6): external forces, held over all steps. by_time: names of
-        further inputs with a value for each step, a time axis before their own: "f_ext", "dt". numbers: those of the
-        robot that `compile(inputs=)` made keywords, held too; its own where they are left out.
-        Answers: q (..., T, nq), v (..., T, nv). every=k: those of steps k, 2 k, ... and of the last one; last=True: of
-        the last one alone, without time axis.
-        ShapeError for time axes that disagree, or without a step.
+        q (..., nq), v (..., nv): before the first step. tau (..., T, nv): constant during each step. dt (...) [s]:
+        length of a step. f_ext (..., n_bodies, 6): external forces, constant during all steps. by_time: names of
+        further inputs with a value for each step, "f_ext" or "dt"; their time axis stands before their own axes.
+        numbers: what `compile(inputs=)` made arguments, constant during all steps; those of the robot where they are
+        left out.
+        Answers: q (..., T, nq), v (..., T, nv). every=k: those of steps k, 2 k, ... and of the last one. last=True:
+        those of the last step, without time axis.
+        Errors: ShapeError for time axes that differ in length or have no step; UnsupportedError for an option.
         """
         return self._rollouts.steps((q, v, tau, dt), f_ext, numbers, by_time, every, last, out)
 

@@ -15,6 +15,7 @@ from condyle.functions import FUNCTIONS, variant
 from condyle.functions.quantities import TAU
 from condyle.functions.rollouts import name_of
 from condyle.methods import made
+from condyle.options import bound_arguments, opened_by
 from condyle.ports import ACTIVE, OPEN, RISING
 from condyle.specification import F_EXT
 
@@ -42,9 +43,13 @@ class Options(NamedTuple):
     steps: int | None = None
 
 
-def names(given: Iterable[str] | str) -> tuple[str, ...]:
-    """Names of ports as they are given: one, or some."""
-    return (given,) if isinstance(given, str) else tuple(given)
+def names(given: Iterable[str] | str, option: str = "by_time") -> tuple[str, ...]:
+    """Names of ports as an option gives them, one or several. UnsupportedError for what is no list of names."""
+    if isinstance(given, str):
+        return (given,)
+    if not isinstance(given, Iterable):  # pyright: ignore[reportUnnecessaryIsInstance]
+        raise UnsupportedError(f"rollout: {option}={given!r}: give names of inputs or outputs, such as ('tau',)")
+    return tuple(given)
 
 
 class Rollouts:
@@ -109,8 +114,8 @@ class Rollouts:
         name, own = known
         wrong = next((given for given in numbers if given not in own), None)
         if wrong is not None:
-            cure = f"; compile(inputs=({wrong!r},)) makes it one" if wrong in OPEN else ""
-            raise TypeError(f"rollout got an unexpected keyword argument {wrong!r}{cure}")
+            cure = opened_by(wrong if wrong in OPEN else None)
+            raise TypeError(f"rollout: got an unexpected keyword argument {wrong!r}{cure}")
         extra = [x if numbers.get(key) is None else numbers[key] for key, x in own.items()]
         if rises:
             extra.append(risen(numbers.get(ACTIVE.name), self._engine.dtype))
@@ -215,7 +220,7 @@ class _Plain:
         self.__signature__ = Signature([*taken, Parameter("out", either, default=None)])
 
     def __call__(self, *args: Any, **named: Any) -> Any:
-        given = self.__signature__.bind(*args, **named).arguments
+        given = bound_arguments(self.function.called, self.__signature__, args, named)
         inputs = [given[port.name] for port in self.function.inputs]
         return made(self.function, self._engine.call(self.name, inputs, None, given.get("out")))
 
@@ -235,7 +240,7 @@ class RolloutOf:
     def __init__(self, rollouts: Rollouts, of: str, kind: str = "", by_time: tuple[str, ...] = ()) -> None:
         self._rollouts, self._kind, self._by_time = rollouts, kind, by_time
         self._base = FUNCTIONS[of]
-        self._of = of
+        self._of, self._called = of, f"{kind}_rollout" if kind else "rollout"
         cotangents = [f"{port.name}_bar" for port in self._base.outputs] if kind else []
         self._taken = [*(port.name for port in self._base.inputs), *cotangents]
         self.__signature__ = Signature([Parameter(name, Parameter.POSITIONAL_OR_KEYWORD) for name in self._taken])
@@ -255,9 +260,9 @@ class RolloutOf:
         forces = named.pop(F_EXT.name, None) if self._base.takes_f_ext else None
         numbers = {name: named.pop(name) for name in self._base.numbers if name in named}
         if named or len(args) != len(self._taken):
-            bound = self.__signature__.bind(*args, **named).arguments
+            bound = bound_arguments(self._called, self.__signature__, args, named)
             args = tuple(bound[name] for name in self._taken)
         of, extra, timed = self._rollouts.extended(self._of, forces, numbers, every_input)
-        options = Options(timed, every, last, names(sum), steps)
+        options = Options(timed, every, last, names(sum, "sum"), steps)
         n = len(self._base.inputs)
         return self._rollouts.call(of, self._kind, (*args[:n], *extra, *args[n:]), options, out)

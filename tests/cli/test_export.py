@@ -48,7 +48,7 @@ def test_an_empty_folder_name_is_refused(run, pendulum, tmp_path, monkeypatch) -
 def test_symbols_that_are_called_robot_are_said(run, pendulum, tmp_path) -> None:
     common = ("export", pendulum(), "--target", "c", "--functions", "id")
     unnamed = run(*common, "--out", str(tmp_path / "a"))
-    assert "every symbol begins with 'robot'; --name" in unnamed.err
+    assert "every exported name begins with 'robot'; --name" in unnamed.err
     assert "begins with" not in run(*common, "--out", str(tmp_path / "b"), "--name", "rod").err
     assert "begins with" not in run("export", "iiwa14", *common[2:], "--out", str(tmp_path / "c")).err
     assert {path.name for path in (tmp_path / "c").glob("iiwa14_id*.c")} == {"iiwa14_id.c", "iiwa14_id_f_ext.c"}

@@ -32,7 +32,7 @@ def test_a_trajectory(run, tmp_path) -> None:
     ("words", "status", "said"),
     [
         (("nobody",), 1, "does not exist"),
-        (("iiwa14", "--trajectory", "none.npy"), 2, "No such file or directory: 'none.npy'"),
+        (("iiwa14", "--trajectory", "none.npy"), 2, "none.npy: No such file or directory"),
         (("iiwa14", "--trajectory", "narrow.npy"), 2, "trajectory has shape (5, 6), expected (T, 7) or (N, T, 7)"),
         (("iiwa14", "--trajectory", "nan.npy"), 2, "not finite in row 2"),
         (("iiwa14", "--trajectory", "nan.npy", "--q", "0"), 2, "give one of them"),
@@ -40,7 +40,7 @@ def test_a_trajectory(run, tmp_path) -> None:
         (("iiwa14", "--q", "0,x"), 2, "'0,x' is not a list of numbers"),
         (("iiwa14", "--layers", "bones"), 2, "'bones' is not one of bodies, links"),
         (("iiwa14", "--port", "0"), 2, "'0' is not a port"),
-        (("iiwa14", "--dt", "nan"), 2, "--dt is nan, expected the positive number"),
+        (("iiwa14", "--dt", "nan"), 2, "--dt is nan, expected the seconds between two states, more than 0"),
     ],
 )
 def test_errors(run, tmp_path, monkeypatch, words, status, said) -> None:

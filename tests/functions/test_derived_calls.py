@@ -214,6 +214,7 @@ def test_explain_memory_and_help(target: str) -> None:
     assert derivative.memory(10) == 10 * 8 * (2 + 2 + 1 + 2 + 2) == dyn.memory(10)["vjp_ke"]
     assert derivative.signature == "(nq),(nv),()->(nv),(nv)"
     assert "kinetic_energy_bar" in derivative.__doc__ and "vjp('ke')" in repr(derivative)
+    assert derivative.__doc__.startswith("Return the named tuple (q, v).")
     assert dyn.vjp("ke") is derivative
 
 

@@ -6,6 +6,7 @@ import copy
 import gc
 import inspect
 import pickle
+import pydoc
 import weakref
 from collections.abc import Callable
 
@@ -202,6 +203,7 @@ def test_it_looks_like_the_method(dyn: Dynamics) -> None:
     assert dyn.inverse_dynamics.__name__ == "inverse_dynamics"
     assert list(inspect.signature(dyn.inverse_dynamics).parameters) == ["q", "v", "a", "f_ext", "out"]
     assert "Dynamics.inverse_dynamics" in repr(dyn.inverse_dynamics)
+    assert "Return tau: generalised force." in pydoc.render_doc(dyn.inverse_dynamics)
     assert not hasattr(dyn.inverse_dynamics, "nonsense")
 
 

@@ -136,7 +136,7 @@ def test_the_ground_is_under_the_points() -> None:
         ({"file": "a.svg", "theme": "grey"}, "theme='grey', expected one of auto, light, dark"),
         ({"file": "a.svg", "layers": ("bones",)}, "layers: 'bones' is not one of bodies, links"),
         ({"file": "a.svg", "layers": "bodies"}, r"expected several words, such as \('bodies',\)"),
-        ({"file": "a.svg", "dt": 0.0}, "dt is 0.0, expected the positive number"),
+        ({"file": "a.svg", "dt": 0.0}, "dt is 0.0, expected the seconds between two states, more than 0"),
     ],
 )
 def test_words_that_are_none(tmp_path, monkeypatch, words, said) -> None:

@@ -107,7 +107,7 @@ def test_files_that_are_none(tmp_path) -> None:
         "objects.npy": "Python objects are not read",
         "other.npz": "holds v, expected an array 'q'",
         "dt.npz": r"dt has shape \(2,\)",
-        "negative.npz": "dt is -1.0, expected the positive number",
+        "negative.npz": "dt is -1.0, expected the seconds between two states, more than 0",
         "text.npy": "is no .npy or .npz file",
         "empty.npy": "is no .npy or .npz file",
         "broken.npz": "is no .npy or .npz file",

@@ -13,12 +13,12 @@ from condyle.errors import BuildError, CondyleError, ModelError, SingularError
 
 FINE, WANTING, BAD_USE = 0, 1, 2
 COMMANDS = {
-    "info": "the tree, sizes, masses and warnings of a robot",
-    "check": "compare every function with the reference; the model's findings",
-    "explain": "how a function is computed: routes, steps, operations",
-    "bench": "time each function over batch sizes",
-    "export": "write the generated source of a robot's functions",
-    "fpga": "simulate or report a robot's accelerator",
+    "info": "print the joints, bodies and warnings of a robot",
+    "check": "compare every function with the reference, and check the model",
+    "explain": "print the routes, the steps and the operations of a function",
+    "bench": "time each function for several batch sizes",
+    "export": "write the functions as C, CUDA, CasADi or Verilog",
+    "fpga": "simulate a robot's FPGA accelerator, or report on it",
     "view": "show a robot in the browser, or draw it into a file",
     "cache": "list, clear or locate the compiled functions",
 }
@@ -29,8 +29,8 @@ def parser(command: str | None) -> argparse.ArgumentParser:
     """The command line, with the arguments of one command: the others' files are not imported, which takes time."""
     top = argparse.ArgumentParser(
         prog="condyle",
-        description="Compiles the rigid-body dynamics of one robot.",
-        epilog="exit status: 0 fine, 1 found wanting, 2 bad use",
+        description="Compile the rigid-body dynamics of one robot; `condyle COMMAND --help` says more.",
+        epilog="exit status: 0 success; 1 a check failed, or the model or a build did; 2 wrong arguments",
     )
     top.add_argument("--version", action="version", version=f"condyle {condyle.__version__}")
     commands = top.add_subparsers(dest="command", required=True, metavar="COMMAND")
@@ -51,14 +51,16 @@ def main(argv: Sequence[str] | None = None) -> int:
         return _fail(error, WANTING)
     except BrokenPipeError:
         return FINE
-    except (CondyleError, OSError) as error:
+    except CondyleError as error:
         return _fail(error, BAD_USE)
+    except OSError as error:
+        return _fail(f"{error.filename}: {error.strerror}" if error.filename else error, BAD_USE)
     except KeyboardInterrupt:
         return 130
     return status
 
 
-def _fail(error: Exception, status: int) -> int:
+def _fail(error: Exception | str, status: int) -> int:
     say(f"condyle: {error}")
     sys.stdout.flush()
     return status

@@ -28,7 +28,7 @@ from condyle.cli.common import (
 from condyle.cli.export import add_functions, functions_that_run
 from condyle.cli.rivals.agreement import agreement, word_of
 from condyle.cli.states import Array, States, draw
-from condyle.cli.timing import Call, Row, Sampling, interleaved, spelled_out
+from condyle.cli.timing import WIDE, Call, Row, Sampling, interleaved, spelled_out
 from condyle.text import printable
 
 if TYPE_CHECKING:
@@ -41,26 +41,36 @@ RIVAL_FEWEST = 256
 
 
 def fill(command: argparse.ArgumentParser) -> None:
-    command.description = "Time each function on random states, nanoseconds a state, alone or beside other libraries."
+    command.description = (
+        "Time each function on random states, in nanoseconds per state, alone or beside other libraries."
+    )
     command.epilog = "example: condyle bench arm.urdf --batch 256 --functions fd,dfd --threads 1"
     add_robot(command)
     command.add_argument(
-        "--batch", metavar="16,64,256", type=integers, default=(16, 64, 256), help="states a call (default: these)"
+        "--batch",
+        metavar="N,N,..",
+        type=integers,
+        default=(16, 64, 256),
+        help="states per call, one or more sizes (default 16,64,256)",
     )
     add_machine(command)
     add_functions(command, functions_that_run)
     add_frames(command)
     command.add_argument(
-        "--threads", type=positive, metavar="N", help="default: every core; one beside a rival, which has one"
+        "--threads",
+        type=positive,
+        metavar="N",
+        help="at most N threads (default: every core; 1 with --against, since the other libraries use one thread)",
     )
     command.add_argument(
         "--against",
-        metavar=",".join(rivals.NAMES),
+        metavar="NAME,NAME",
         type=lambda text: words(text, rivals.NAMES),
         default=(),
-        help="time other libraries in the same process, one thread; building them takes minutes, once",
+        help=f"time other libraries in the same process: {', '.join(rivals.NAMES)}; they are built at their first use, "
+        "which takes minutes",
     )
-    command.add_argument("--html", metavar="FILE", type=Path, help="write one self-contained page with plots")
+    command.add_argument("--html", metavar="FILE", type=Path, help="write an HTML page with plots too")
     command.set_defaults(run=run)
 
 
@@ -155,16 +165,19 @@ def _about(loaded: Loaded, dtype: str, target: str, threads: int | None) -> dict
 def _print(title: str, rows: list[Row], others: Mapping[str, Rival]) -> None:
     show(f"{title}\n{machine.one_line()}\n")
     show(table(*_table(rows, list(others))))
-    show("\nmedian of interleaved samples; inputs and outputs are NumPy arrays, out= is reused")
+    show(
+        "\nns/state: the median of the samples; min: the smallest. Inputs and outputs are NumPy arrays, out= is reused"
+    )
     if any(word_of(row.function) == "rollout" for row in rows):
-        show("a state of a rollout is all of its steps")
+        show("rollout: the time is that of all steps")
     for name, rival in others.items():
         about = ", ".join(f"{key} {value}" for key, value in rival.about.items())
-        show(f"{name}: float64, one thread, CPU time of a C or C++ loop over the same states; {about}")
+        show(f"{name}: float64, one thread, processor time of a C or C++ loop over the same states; {about}")
         if marked := [f"{key}: {how}" for key, how in rival.algorithms.items() if "(" in how]:
             show(f"{name}: {'; '.join(marked)}")
-    if wide := sum(row.ns.wide for row in rows):
-        show(f"{wide} of {len(rows)} times spread widely (~): the machine was busy; trust minima and ratios")
+    if n := sum(row.ns.wide for row in rows):
+        apart = f"the quartiles are more than {100 * WIDE:.0f} % apart: the machine was busy, use min"
+        show(f"~: in {n} of {len(rows)} times {apart}")
 
 
 def _table(rows: list[Row], others: list[str]) -> tuple[list[str], list[list[str]]]:

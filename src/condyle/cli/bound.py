@@ -9,13 +9,25 @@ if TYPE_CHECKING:
     import condyle
 
 
-def add_frames(command: argparse.ArgumentParser) -> None:
-    """Of functions that answer for frames."""
+AT_A_TIP = "the last frame of the last body"
+
+
+def add_frames(command: argparse.ArgumentParser, frames: str = AT_A_TIP, contacts: str = AT_A_TIP) -> None:
+    """The frames and contacts that functions are compiled for; frames, contacts: what stands for them by default."""
     command.add_argument(
-        "--frames", metavar="A,B", type=_names, default=(), help="frames that frame functions answer for, by name"
+        "--frames",
+        metavar="A,B",
+        type=_names,
+        default=(),
+        help=f"names of the frames that functions of frames compute (default: {frames})",
     )
     command.add_argument(
-        "--contacts", metavar="A,B", type=_names, default=(), help="frames whose origins functions of contacts hold"
+        "--contacts",
+        metavar="A,B",
+        type=_names,
+        default=(),
+        help="names of the frames whose origins functions of contacts hold fixed (default: the loops that the file "
+        f"closes, else {contacts})",
     )
 
 

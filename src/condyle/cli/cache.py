@@ -11,7 +11,12 @@ from condyle.runtime import cache
 
 
 def fill(command: argparse.ArgumentParser) -> None:
-    command.add_argument("action", choices=("ls", "clear", "path"))
+    command.description = "List, delete or locate the compiled functions that are kept for later runs."
+    command.add_argument(
+        "action",
+        choices=("ls", "clear", "path"),
+        help="ls: list them; clear: delete them all; path: print the folder that they are in",
+    )
     add_json(command)
     command.set_defaults(run=run)
 
@@ -24,7 +29,7 @@ def run(arguments: argparse.Namespace) -> int:
         return 0
     if action == "clear":
         cleared = cache.clear()
-        show_json({"cleared": cleared}) if arguments.json else show(f"cleared {cleared}")
+        show_json({"cleared": cleared}) if arguments.json else show(f"compiled functions deleted: {cleared}")
         return 0
     entries = cache.entries()
     if arguments.json:

@@ -56,10 +56,10 @@ class Verdict:
 
 def fill(command: argparse.ArgumentParser) -> None:
     command.description = (
-        "Compare every function, or those that are named, with the NumPy reference at random states, derivatives with "
-        "central differences too; test three laws of mechanics, "
-        "list what is odd about the file and the model. Exit status 1 if a function, a law or the physics of what is "
-        "computed (links that are welded together count as one body) is wanting."
+        f"Compare every function with the NumPy reference at {N_STATES} random states, and derivatives with central "
+        "differences too. Test three laws of mechanics, and list what is wrong with the file and the model. Exit "
+        "status 1 if a function or a law fails, or if a body has a mass or an inertia that no body can have (links "
+        "that are welded together are one body)."
     )
     command.epilog = "example: condyle check arm.urdf --dtype float32"
     add_robot(command)
@@ -70,7 +70,7 @@ def fill(command: argparse.ArgumentParser) -> None:
         metavar="fd,vjp_fd",
         type=functions_that_run,
         default=(),
-        help="by short name; derivatives too",
+        help="functions to compare, by short name, derivatives too (default: all functions, no derivatives)",
     )
     command.set_defaults(run=run)
 
@@ -91,12 +91,12 @@ def run(arguments: argparse.Namespace) -> int:
         told = snapped_json(loaded.robot)
         show_json({"fine": not wanting, "checks": rows, "findings": all_found, "snapped": told})
         return int(wanting)
-    cells = [[v.what, f"{v.error:.1e}", f"{v.allowed:.1e}", "fine" if v.fine else "WANTING"] for v in verdicts]
+    cells = [[v.what, f"{v.error:.1e}", f"{v.allowed:.1e}", "ok" if v.fine else "FAILED"] for v in verdicts]
     show(table(("check", "error", "allowed", ""), cells))
     for line in (*loaded.warnings, *listed(fresh).splitlines()):
         show(line)
     show_snapped(loaded.robot)
-    show("found wanting" if wanting else f"fine at {N_STATES} random states")
+    show("check failed" if wanting else f"all checks passed at {N_STATES} random states")
     return int(wanting)
 
 

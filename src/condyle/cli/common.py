@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import argparse
 import json
-import math
 import sys
 import warnings
 from collections.abc import Iterable, Mapping, Sequence
@@ -14,6 +13,7 @@ from typing import TypeAlias
 
 import condyle
 from condyle.choices import BUNDLED, DTYPES, MIMICS, TARGETS, UNMODELLED
+from condyle.cli import values
 from condyle.errors import Finding, ModelWarning, UnsupportedError
 from condyle.text import printable, printable_lines
 
@@ -39,58 +39,78 @@ def add_robot(command: argparse.ArgumentParser, optional: bool = False) -> None:
         "robot",
         metavar="ROBOT",
         nargs="?" if optional else None,
-        help=f"a URDF or MJCF file, or a bundled name: {', '.join(BUNDLED)}",
+        help=f"a URDF or MJCF file, or the name of a bundled robot: {', '.join(BUNDLED)}",
     )
-    command.add_argument("--floating-base", action="store_true", help="put a free joint above the root link")
-    command.add_argument(
+    add_json(command)
+    robot = command.add_argument_group("how the robot is loaded")
+    robot.add_argument(
+        "--floating-base",
+        action="store_true",
+        help="add a free joint between the world and the root link (default: the root link is fixed to the world)",
+    )
+    robot.add_argument(
         "--lock",
         metavar="JOINT=VALUE",
         action="append",
         default=[],
-        type=_lock,
-        help="freeze a joint (may be repeated)",
+        type=values.lock,
+        help="fix this joint at VALUE, in rad or m; give the option once for each joint",
     )
-    command.add_argument(
-        "--mimic", choices=MIMICS, default="exact", help="mimic joints follow (default), or are joints of their own"
+    robot.add_argument(
+        "--mimic",
+        choices=MIMICS,
+        default="exact",
+        help="exact: a mimic joint follows the joint that it names (default); independent: it moves on its own",
     )
-    command.add_argument(
+    robot.add_argument(
         "--gravity",
         metavar="X,Y,Z",
-        type=_gravity,
-        help="m/s^2 in world axes, by default the file's, else 0,0,-9.81 (before a minus sign: --gravity=-1,0,0)",
+        type=values.gravity,
+        help="acceleration of gravity in world axes, m/s^2 (default: the file's, else 0,0,-9.81); if X is negative, "
+        "write --gravity=-1,0,0",
     )
-    command.add_argument(
+    robot.add_argument(
         "--snap",
         metavar="RAD",
-        type=_snap,
+        type=values.snap,
         default=1e-9,
-        help="angles this close to a quarter turn are exact (default 1e-9; 0 keeps every digit)",
+        help="an angle of the file that is within RAD of a multiple of pi/2 is taken as that multiple; 0 to 0.1 rad "
+        "(default 1e-9; 0 changes no angle)",
     )
-    command.add_argument("--strict", action="store_true", help="doubtful physics in the file is an error")
-    command.add_argument(
+    robot.add_argument(
+        "--strict",
+        action="store_true",
+        help="doubtful masses and inertias of the file are errors (default: warnings)",
+    )
+    robot.add_argument(
         "--unmodelled",
         choices=UNMODELLED,
         default="refuse",
-        help="tendons that act, flexes, plugins, some equalities of an MJCF file: an error (default), or left out",
+        help="tendons that act, flexes, plugins and some equalities of an MJCF file; refuse: they are an error "
+        "(default); ignore: they are left out",
     )
-    command.add_argument(
+    robot.add_argument(
         "--assets",
         metavar="DIR",
         action="append",
         default=[],
-        help="a folder, besides the model's own, in which an MJCF file's includes and meshes may lie (may be repeated)",
+        help="one more folder from which includes and meshes of the file may be read (default: only the folder of the "
+        "file); give the option once for each folder",
     )
-    command.add_argument(
-        "--timeout", metavar="S", type=_seconds, default=60.0, help="seconds that compiling an MJCF file may take (60)"
+    robot.add_argument(
+        "--timeout",
+        metavar="S",
+        type=values.seconds,
+        default=60.0,
+        help="an MJCF file is compiled in at most S seconds (default 60)",
     )
-    command.add_argument(
+    robot.add_argument(
         "--memory",
         metavar="BYTES",
-        type=_bytes,
+        type=values.size,
         default=2 << 30,
-        help="memory that it may take, such as 512M or 4G (2G)",
+        help="an MJCF file is compiled in at most this much memory, such as 512M or 4G (default 2G)",
     )
-    add_json(command)
 
 
 def add_json(command: argparse.ArgumentParser) -> None:
@@ -131,13 +151,13 @@ def load_aloud(arguments: argparse.Namespace) -> Loaded:
 
 
 def show_snapped(robot: condyle.Robot) -> None:
-    """How many angles of the file were taken as quarter turns, if any were."""
+    """How many angles of the file were taken as multiples of pi/2, if any were."""
     n, largest = robot.snapped.count, robot.snapped.largest
-    what = "1 angle was" if n == 1 else f"{n} angles were"
+    what = "1 angle of the file was" if n == 1 else f"{n} angles of the file were"
     if n:
         show(
-            f"note: {what} taken as exact quarter turns, by at most {largest:.1e} rad (snap {robot.snap:g}); answers "
-            "differ by about as much, times levers, from those of the file's digits, which snap=0 keeps"
+            f"note: {what} within {robot.snap:g} rad of a multiple of pi/2 and taken as that multiple; the largest "
+            f"change is {largest:.1e} rad. --snap 0 keeps the angles as the file has them"
         )
 
 
@@ -148,8 +168,16 @@ def snapped_json(robot: condyle.Robot) -> dict[str, Json]:
 
 def add_machine(command: argparse.ArgumentParser) -> None:
     """The arguments that say what is compiled for."""
-    command.add_argument("--dtype", choices=DTYPES, default="float64")
-    command.add_argument("--target", choices=TARGETS, default="cpu")
+    command.add_argument(
+        "--dtype", choices=DTYPES, default="float64", help="number type of all inputs and outputs (default float64)"
+    )
+    command.add_argument(
+        "--target",
+        choices=TARGETS,
+        default="cpu",
+        help="cpu: machine code, or C or NumPy if this processor has no AVX2 (default); c: by the C compiler; numpy: "
+        "the reference; cuda: an NVIDIA GPU",
+    )
 
 
 def integers(text: str) -> tuple[int, ...]:
@@ -227,50 +255,3 @@ def table(heads: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
 
 def _is_number(cell: str) -> bool:
     return bool(cell) and (cell[0].isdigit() or cell[0] in "-+.")
-
-
-def _gravity(text: str) -> tuple[float, ...]:
-    numbers = tuple(_number(word) for word in text.split(","))
-    if len(numbers) != 3 or not all(map(math.isfinite, numbers)):
-        raise argparse.ArgumentTypeError(f"{text!r} is not X,Y,Z, three numbers such as 0,0,-9.81")
-    return numbers
-
-
-def _snap(text: str) -> float:
-    angle = _number(text)
-    if not 0.0 <= angle < 0.1:
-        raise argparse.ArgumentTypeError(f"{text!r} is not an angle of 0 to 0.1 rad")
-    return angle
-
-
-def _seconds(text: str) -> float:
-    seconds = _number(text)
-    if not 0.0 < seconds < math.inf:
-        raise argparse.ArgumentTypeError(f"{text!r} is not a number of seconds such as 60")
-    return seconds
-
-
-def _bytes(text: str) -> int:
-    scale = {"K": 10, "M": 20, "G": 30}.get(text[-1:].upper(), 0)
-    number = text[:-1] if scale else text
-    if not number.isdecimal() or not 0 < int(number) << scale < 1 << 50:
-        raise argparse.ArgumentTypeError(f"{text!r} is not a number of bytes such as 512M or 4G")
-    return int(number) << scale
-
-
-def _number(text: str) -> float:
-    """NaN where it is none."""
-    try:
-        return float(text)
-    except ValueError:
-        return math.nan
-
-
-def _lock(text: str) -> tuple[str, float]:
-    name, separator, value = text.rpartition("=")
-    try:
-        if not separator or not name:
-            raise ValueError
-        return name, float(value)
-    except ValueError:
-        raise argparse.ArgumentTypeError(f"{text!r} is not JOINT=VALUE such as finger_joint=0.0") from None

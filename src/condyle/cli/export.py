@@ -27,25 +27,40 @@ STEPS = 50
 
 def fill(command: argparse.ArgumentParser) -> None:
     command.description = (
-        "Write a project that needs no Python: C sources, a CUDA header or Verilog, each with a test that "
-        "checks itself. Files in DIR that an export wrote are replaced; any other in the way is refused."
+        "Write a project that runs without Python: C sources, a CUDA header, a C file for CasADi, or Verilog. Those in "
+        "C, CUDA and Verilog have a test that checks itself. Files in DIR that an earlier export wrote are replaced "
+        "if nobody changed them; any other file in the way is an error."
     )
     command.epilog = "example: condyle export arm.urdf --target c --out arm-c --functions id,fd"
     add_robot(command)
-    command.add_argument("--target", choices=tuple(EXPORTS), required=True)
-    command.add_argument("--out", metavar="DIR", required=True, help="the folder to write")
+    command.add_argument("--target", choices=tuple(EXPORTS), required=True, help="what is written")
+    command.add_argument(
+        "--out", metavar="DIR", required=True, help="the folder that is written; it is made if it does not exist"
+    )
     add_functions(command, named_functions)
-    add_frames(command)
+    add_frames(command, "none", "none")
     command.add_argument(
-        "--reference-frame", choices=REFERENCE_FRAMES, help="of their velocities and Jacobians (default local)"
+        "--reference-frame",
+        choices=REFERENCE_FRAMES,
+        help="axes and origin of velocities and Jacobians of frames (default local)",
     )
-    command.add_argument("--integrator", choices=INTEGRATORS, help=f"of step (default {INTEGRATORS[0]})")
     command.add_argument(
-        "--inputs", metavar="inertias,gravity", type=numbers, default=(), help="c, cuda: numbers of the robot as inputs"
+        "--integrator", choices=INTEGRATORS, help=f"how step moves the state (default {INTEGRATORS[0]})"
     )
-    command.add_argument("--name", help="prefix of the exported symbols: [a-z][a-z0-9_]{0,30}, no word of a language")
-    command.add_argument("--dtype", choices=DTYPES, help="c: of every number (default float64)")
-    add_hardware(command)
+    command.add_argument(
+        "--inputs",
+        metavar="NAME,NAME",
+        type=numbers,
+        default=(),
+        help=f"target c or cuda: numbers of the robot that become inputs of the functions: {', '.join(NUMBERS)}",
+    )
+    command.add_argument(
+        "--name",
+        help="first part of every exported name: a lower-case letter, then up to 30 of a-z, 0-9 and _; no keyword of "
+        f"C, C++, CUDA or Verilog (default: the name of a bundled robot, else {UNNAMED})",
+    )
+    command.add_argument("--dtype", choices=DTYPES, help="target c: number type of all arrays (default float64)")
+    add_hardware(command, "options of --target verilog")
     command.set_defaults(run=run)
 
 
@@ -70,65 +85,112 @@ def sizes(text: str) -> dict[str, float]:
     return found
 
 
-def add_hardware(command: argparse.ArgumentParser) -> None:
+def add_hardware(command: argparse.ArgumentParser, title: str) -> None:
     """What only the verilog target takes; None is not said."""
-    command.add_argument("--part", choices=tuple(PARTS), help="verilog: the FPGA (default xcvu9p, that of a VCU118)")
-    command.add_argument("--word", metavar="AxB", help="verilog: numbers, as 18x18, 27, 32 or q16.16 (default 27x18)")
-    command.add_argument("--dsp", type=int, metavar="N", help="verilog: a budget of DSPs (default 62 %% of the part)")
-    command.add_argument("--clock", type=float, metavar="MHZ", help="verilog: assumed, to print times (default 125)")
-    command.add_argument(
-        "--constants", choices=CONSTANTS, help="verilog: products with constants by DSPs (default) or by shifts"
+    group = command.add_argument_group(title, "docs/fpga.md explains them")
+    group.add_argument("--part", choices=tuple(PARTS), help="the FPGA (default xcvu9p, that of the board VCU118)")
+    group.add_argument(
+        "--word",
+        metavar="WORD",
+        help="number format, 8 to 32 bits: AxB such as 27x18, N such as 32, or qI.F such as q16.16 (default 27x18)",
     )
-    command.add_argument(
+    group.add_argument(
+        "--dsp", type=int, metavar="N", help="DSPs that may be used (default: 62 %% of those of the part)"
+    )
+    group.add_argument(
+        "--clock", type=float, metavar="MHZ", help="clock that is assumed where times are printed, in MHz (default 125)"
+    )
+    group.add_argument(
+        "--constants",
+        choices=CONSTANTS,
+        help="products with constants; dsp: by DSPs (default); shift: by shifts and sums; auto: by shifts and sums "
+        "where these take a smaller share of the part",
+    )
+    group.add_argument(
         "--f-ext",
         type=float,
         metavar="N",
-        help="verilog: tasks carry external forces, up to N newton (c and cuda have FN_f_ext)",
+        help="tasks have external forces, each component up to this many N or N m (default: they have none)",
     )
-    command.add_argument("--step", type=float, metavar="S", help="verilog: seconds of euler and rk4 (default 0.001)")
-    command.add_argument(
-        "--folding", type=int, metavar="N", help="verilog: how many branches that are alike share an array"
+    group.add_argument(
+        "--step", type=float, metavar="S", help="time step of the functions euler and rk4, in seconds (default 0.001)"
     )
-    command.add_argument(
+    group.add_argument(
+        "--folding",
+        type=int,
+        metavar="N",
+        help="N branches of the robot that are alike share one array of operators (default: by the number of DSPs)",
+    )
+    group.add_argument(
         "--pipeline",
         type=int,
         choices=range(len(PIPELINES)),
-        help="verilog: registers also of factors (1), multipliers (2), before clamps (3); default 0",
+        help="more registers: 1: at the factors of products; 2: in multipliers too; 3: before clamps too (default 0: "
+        "none)",
     )
-    command.add_argument(
+    group.add_argument(
         "--box",
         metavar="v=10,a=100",
         type=sizes,
-        help="verilog: largest |v|, |a|, |tau|, of all joints or of one, as v.joint_3=2 (default: see docs/fpga.md)",
+        help="largest |v|, |a| and |tau| of a task in SI units, for all joints or for one: v=10,v.joint_3=2,tau=300 "
+        "(default: from the limits of the model)",
     )
-    command.add_argument(
-        "--overflow", choices=OVERFLOWS, help="verilog: what is clamped raises the answer's flag (default), or does not"
+    group.add_argument(
+        "--overflow",
+        choices=OVERFLOWS,
+        help="flag: the answer says that a number was clamped (default); silent: it does not",
     )
-    command.add_argument("--axi", type=int, metavar="BITS", help="verilog: of an AXI4-Stream, 32 to 1024 (default 512)")
-    command.add_argument(
-        "--float32", action="store_const", const=True, help="verilog: singles on the streams, converted on chip"
+    group.add_argument(
+        "--axi",
+        type=int,
+        metavar="BITS",
+        help="width of both AXI4-Streams: 32, 64, 128, 256, 512 or 1024 bits (default 512)",
     )
-    command.add_argument(
-        "--async-clock", action="store_const", const=True, help="verilog: the core has a clock of its own"
+    group.add_argument(
+        "--float32",
+        action="store_const",
+        const=True,
+        help="words on the streams are float32 and are converted on the chip (default: fixed point)",
     )
-    command.add_argument(
+    group.add_argument(
+        "--async-clock",
+        action="store_const",
+        const=True,
+        help="the accelerator has its own clock, core_clk (default: the clock of the streams)",
+    )
+    group.add_argument(
         "--link",
         type=float,
         metavar="GB/S",
-        help="verilog: the link to the host, each direction: tasks enter as often as it can feed them",
+        help="speed of the link to the host in each direction, in GB/s; a task enters as often as the link can feed it "
+        "(default: the number of DSPs decides)",
     )
-    command.add_argument("--echo", action="store_const", const=True, help="verilog: difd sends M^-1 back")
-    command.add_argument("--root", metavar="LINK", help="verilog: hold a floating robot by this link, or auto")
+    group.add_argument(
+        "--echo",
+        action="store_const",
+        const=True,
+        help="difd returns the M^-1 that it was given (default: it does not)",
+    )
+    group.add_argument(
+        "--root",
+        metavar="LINK",
+        help="make this link the root of a robot with a floating base; auto: the link with the shortest latency of "
+        "those that are compared (default: the root of the model)",
+    )
 
 
-def add_functions(command: argparse.ArgumentParser, type: Callable[[str], tuple[str, ...]]) -> None:
+def add_functions(
+    command: argparse.ArgumentParser,
+    type: Callable[[str], tuple[str, ...]],
+    examples: str = "derivatives too, such as id,vjp_fd,jacobian_fk_by_q,",
+) -> None:
     """--functions; `type` knows the names."""
     command.add_argument(
         "--functions",
-        metavar="id,dfd",
+        metavar="NAME,NAME",
         type=type,
         default=DEFAULT,
-        help=f"which, by short name, or all (default: {','.join(DEFAULT)}); derivatives too: vjp_fd, jacobian_fk_by_q",
+        help=f"functions by short name, {examples} or all (default: {','.join(DEFAULT)})",
     )
 
 
@@ -172,7 +234,7 @@ def with_plans(named: tuple[str, ...]) -> tuple[str, ...]:
 def run(arguments: argparse.Namespace) -> int:
     loaded = load_aloud(arguments)
     if arguments.name is None and api.prefix_of(loaded.robot) == UNNAMED:
-        say(f"every symbol begins with {UNNAMED!r}; --name says another prefix")
+        say(f"every exported name begins with {UNNAMED!r}; --name chooses another beginning")
     progress("generating ...")
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always", AccuracyWarning)

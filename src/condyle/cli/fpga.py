@@ -21,27 +21,33 @@ from condyle.errors import UnsupportedError
 
 def fill(command: argparse.ArgumentParser) -> None:
     command.description = (
-        "Simulate the accelerator of a robot, every bit of every answer against the integer model; or "
-        "report its cycles, DSPs and errors. Nothing is kept: `condyle export` writes the Verilog."
+        "simulate: run the Verilog of a robot's accelerator on random states and compare every bit of every answer "
+        "with the integer model. report: print cycles, DSPs and errors against float64. No Verilog is kept: `condyle "
+        "export --target verilog` writes it."
     )
     command.epilog = "example: condyle fpga simulate iiwa14 --functions id --states 100"
-    command.add_argument("what", choices=("simulate", "report"), help="run the test bench, or print cycles and errors")
+    command.add_argument("what", choices=("simulate", "report"), help="what to do")
     add_robot(command)
-    add_functions(command, hardware_functions)
+    add_functions(command, hardware_functions, "such as id,did,rk4,")
     command.add_argument(
-        "--states", type=positive, metavar="N", help="states a function: simulated (20), or compared (10000)"
+        "--states",
+        type=positive,
+        metavar="N",
+        help="states per function (default: 20 for simulate, 10000 for report)",
     )
     command.add_argument(
         "--stall",
         type=int,
         metavar="PERCENT",
-        help="simulate: cycles stalled at either end, 0 to 95 (default 40)",
+        help="simulate: per cent of the cycles in which the test bench stalls input and output, 0 to 95 (default 40)",
     )
     command.add_argument(
-        "--tool", choices=tuple(simulation.TOOLS), help="simulate: iverilog (default), or verilator for many states"
+        "--tool",
+        choices=tuple(simulation.TOOLS),
+        help="simulate: iverilog starts at once (default); verilator compiles for longer and runs faster",
     )
-    command.add_argument("--html", metavar="FILE", type=Path, help="report: also a page with the pipeline drawn")
-    add_hardware(command)
+    command.add_argument("--html", metavar="FILE", type=Path, help="report: write an HTML page that draws the pipeline")
+    add_hardware(command, "options of the accelerator")
     command.set_defaults(run=run)
 
 
@@ -68,11 +74,11 @@ def _name(robot: api.Robot) -> str:
 
 
 def _check_taken(arguments: argparse.Namespace) -> None:
-    """UnsupportedError for options that say nothing to simulate, or to report."""
+    """UnsupportedError for an option of `simulate` given to `report`, and the other way round."""
     wrong = ("html",) if arguments.what == "simulate" else ("stall", "tool")
     for name in wrong:
         if getattr(arguments, name) is not None:
-            raise UnsupportedError(f"--{name} says nothing to `condyle fpga {arguments.what}`: leave it out")
+            raise UnsupportedError(f"--{name}: `condyle fpga {arguments.what}` does not take this option; leave it out")
 
 
 def _simulate(arguments: argparse.Namespace, robot: api.Robot, acc: hardware.Accelerator, facts: Facts) -> int:
@@ -132,7 +138,8 @@ def _report(
     )
     device = f"{found['dsp_percent']} % of an {found['device']}"
     show(f"\n{acc.dsp} DSPs, {device}; words {facts.word}; {said_box(found)}")
-    show(f"errors: quantiles, and the maximum of {sheet.states} samples of the box, which is not a bound")
+    show("latency: cycles; ii: cycles from task to task; M/s: million tasks a second, board: through bus and link")
+    show(f"errors: median, 99 % quantile and maximum of {sheet.states} random states in the box; no bound on others")
     return 0
 
 

@@ -36,10 +36,11 @@ def lines() -> list[str]:
     alone = ", ".join(name for name in tasks() if name not in FUNCTIONS)
     return [
         table(HEAD, [_row(function) for function in FUNCTIONS.values()]),
-        f"targets {', '.join(TARGETS)}: every function; [f_ext]: external forces may be given",
-        f"target verilog ({HARDWARE}): {planned}; and what only it has: {alone}",
-        "straight: straight-line code; loops: over joints, for long robots; a function without loops is NumPy there",
-        "link-parallel: links side by side, see --links",
+        f"targets {', '.join(TARGETS)} have every function; [f_ext]: external forces can be given",
+        f"target verilog ({HARDWARE}) has {planned}; only there are {alone}",
+        "straight: straight-line code",
+        "loops: loops over joints, for robots with many joints; there a function without loops runs in NumPy",
+        "link-parallel: links in parallel, see --links",
     ]
 
 

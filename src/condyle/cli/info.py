@@ -35,29 +35,43 @@ COUNTS = ("function", "route", "mul", "add", "div", "sincos", "instructions")
 
 def fill(command: argparse.ArgumentParser) -> None:
     command.description = (
-        "Say what a robot is: its joints in the order of q, bodies and masses, what is odd about the file; "
-        "with --counts or --target, what its functions cost and what would run."
+        "Print what a robot is: its joints in the order of q, its bodies and masses, and warnings about the file. "
+        "With --counts: the operations of each function. With --target, --batch or --links: what runs for a batch of "
+        "states."
     )
     command.epilog = "example: condyle info arm.urdf --lock finger_joint=0 --counts"
     add_robot(command, optional=True)
     add_frames(command)
     command.add_argument(
-        "--functions", action="store_true", help="the functions there are, what each takes and what runs it; no ROBOT"
+        "--functions",
+        action="store_true",
+        help="list all functions with their inputs and outputs, and what can run them; give no ROBOT",
     )
     command.add_argument(
         "--graph",
         nargs="?",
         const="",
         metavar="FILE.svg",
-        help="draw the tree of joints, as text or into a file",
+        help="print the tree of joints only, or draw it into an .svg file",
     )
-    command.add_argument("--counts", action="store_true", help="operations and route of each function")
     command.add_argument(
-        "--also", metavar="vjp_fd,..", type=functions, default=(), help="derivatives that --counts and --target tell of"
+        "--counts", action="store_true", help="print the operations and the algorithm (route) of each function"
     )
-    command.add_argument("--target", choices=TARGETS, help="say what runs there: routes, forms, threads")
-    command.add_argument("--batch", type=positive, metavar="N", help="say what runs for so many states (default 256)")
-    command.add_argument("--links", choices=LINKS, help="the same, with links parallel or not; for --batch 1")
+    command.add_argument(
+        "--also",
+        metavar="vjp_fd,..",
+        type=functions,
+        default=(),
+        help="derivatives that --counts and --target list too",
+    )
+    command.add_argument("--target", choices=TARGETS, help="print what runs on this target (default cpu)")
+    command.add_argument("--batch", type=positive, metavar="N", help="print what runs for N states (default 256)")
+    command.add_argument(
+        "--links",
+        choices=LINKS,
+        help="print what runs with --batch 1; serial: one link after the other (default); scan: links in parallel; "
+        "auto: the faster of both, as measured",
+    )
     command.set_defaults(run=run)
 
 
@@ -74,7 +88,7 @@ def _check_named(arguments: argparse.Namespace) -> None:
     if arguments.robot is None and arguments.graph and not arguments.graph.endswith(".svg"):
         arguments.robot, arguments.graph = arguments.graph, ""
     if arguments.robot is None:
-        raise UnsupportedError("info: name a ROBOT (or --functions, to list what can be computed)")
+        raise UnsupportedError("info: name a ROBOT; without a robot, --functions lists what can be computed")
 
 
 def _tell(loaded: Loaded, arguments: argparse.Namespace) -> int:
@@ -93,11 +107,12 @@ def _tell(loaded: Loaded, arguments: argparse.Namespace) -> int:
     _print(loaded)
     if counts is not None:
         show("\n" + table(COUNTS, [[str(row[head]) for head in COUNTS] for row in counts]))
-        show("mul and add are counted before multiply-adds are contracted, instructions after")
-        show("\nroutes compared by mul + add, the best first:")
+        show("mul, add: before a multiplication and an addition become one instruction; instructions: after")
+        show("\nroutes of each function by mul + add, the fewest first:")
         for function, routes in compared.items():
             show(
-                f"{function:10} " + (", ".join(f"{route} {n}" for route, n in routes.items()) or "loops, by estimates")
+                f"{function:12} "
+                + (", ".join(f"{route} {n}" for route, n in routes.items()) or "loops, by an estimate")
             )
     if asked:
         show("\n" + "\n".join(_explained(loaded, arguments)))
@@ -123,7 +138,7 @@ def _functions(arguments: argparse.Namespace) -> int:
     from condyle.cli.functions import lines, listed
 
     if arguments.robot is not None:
-        raise UnsupportedError("info --functions lists what there is for every robot: leave ROBOT out")
+        raise UnsupportedError("info --functions lists the functions of every robot: leave ROBOT out")
     if arguments.json:
         show_json({"functions": listed()})
     else:
@@ -206,12 +221,12 @@ def _print(loaded: Loaded) -> None:
     show(table(("joint", "type", "q", "body", "mass / kg"), rows))
     if any(_depth(robot.parents, k) > DEEPEST for k in range(len(robot.joints))):
         show(
-            f"joints are indented by their depth; from {DEEPEST + 1} on it is a number in brackets: "
+            f"joints are indented by the number of joints above them; above {DEEPEST} it is a number in brackets: "
             f"[{DEEPEST + 1}] has {DEEPEST + 1} joints between it and the root"
         )
     if robot.contacts:
         held = [[one.frame, one.kind, one.other or "the world"] for one in robot.contacts]
-        show("\n" + table(("closure of", "kind", "held on"), held))
+        show("\n" + table(("held frame", "kind", "held on"), held))
     show(f"\ntarget cpu: {machine.instructions()}, {machine.compiler()}")
     show_snapped(robot)
     for warning in loaded.warnings:

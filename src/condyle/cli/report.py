@@ -15,9 +15,10 @@ from condyle.cli.plots import Times, duration, plots
 from condyle.text import printable
 
 INTRODUCTION = (
-    "Time of one state: the median, a band or a line from quartile to quartile, a dot at the minimum. Lower is "
-    "better. Samples of all engines take turns. NumPy arrays in and out, outputs reused; other libraries loop over "
-    "the same states in C or C++, in float64."
+    "Time per state; less is better. Shown are the median, a band or a line from quartile to quartile, and a dot "
+    "at the minimum. "
+    "Samples of all libraries take turns. Inputs and outputs are NumPy arrays, and outputs are reused. Other libraries "
+    "loop over the same states in C or C++, in float64."
 )
 
 

@@ -16,34 +16,65 @@ PORT = 8080
 
 def fill(command: argparse.ArgumentParser) -> None:
     command.description = (
-        "Show a robot: bodies as ellipsoids of their inertia, links, joint axes, frames, the centre of mass. In the "
-        "browser (pip install 'condyle[view]') until Ctrl-C, or as a picture with --out, which needs no package "
-        "for .svg."
+        "Show a robot: bodies as ellipsoids of their inertia, links, joint axes, frames and the centre of mass. It is "
+        "shown in the browser until Ctrl-C, which needs pip install 'condyle[view]'. With --out it is drawn into a "
+        "file; an .svg file needs no further package."
     )
     command.epilog = "example: condyle view hyq --floating-base --out hyq.svg"
     add_robot(command)
     command.add_argument(
-        "--q", metavar="X,Y,..", type=_numbers, help="the configuration, nq numbers (by default the neutral one)"
+        "--q",
+        metavar="X,Y,..",
+        type=_numbers,
+        help="the configuration, nq numbers in rad and m (default: the neutral one)",
     )
     command.add_argument(
         "--trajectory",
         metavar="FILE",
         type=Path,
-        help=".npy with q (T, nq) or (N, T, nq), or .npz with it as 'q' and perhaps seconds 'dt'",
+        help="a trajectory: an .npy file with q of shape (T, nq) or (N, T, nq), or an .npz file with it as 'q' and, if "
+        "known, the seconds 'dt' between states",
     )
-    command.add_argument("--dt", metavar="S", type=float, help="seconds between two states (the file's, else 0.01)")
-    command.add_argument("--layers", metavar="WORDS", type=_layers, help=f"what is drawn, of {','.join(LAYERS)}")
-    command.add_argument("--spacing", metavar="M", type=float, help="metres between robots; 0: over each other")
     command.add_argument(
-        "--meshes", action="store_true", help="open and show the meshes of a URDF file, in its folder or in --assets"
+        "--dt",
+        metavar="S",
+        type=float,
+        help="seconds between two states of the trajectory, more than 0 (default: those of the file, else 0.01)",
     )
-    command.add_argument("--out", metavar="FILE", type=Path, help="a picture instead: .svg, or .png (matplotlib)")
-    command.add_argument("--view", choices=VIEWS, default="iso", help="of the picture, from where")
-    command.add_argument("--theme", choices=THEMES, default="auto", help="colours")
     command.add_argument(
-        "--port", type=_port, default=PORT, help=f"of the page, on this machine ({PORT}, else the next free one)"
+        "--layers",
+        metavar="NAME,NAME",
+        type=_layers,
+        help=f"what is drawn, some of {','.join(LAYERS)} (default: all; on a page, names only if they are few)",
     )
-    command.add_argument("--no-browser", action="store_true", help="print the page's address only")
+    command.add_argument(
+        "--spacing",
+        metavar="M",
+        type=float,
+        help="distance between two robots of a batch, in m (default: by their size; 0: at the same place)",
+    )
+    command.add_argument(
+        "--meshes",
+        action="store_true",
+        help="show the meshes of a URDF file; they are read from its folder and from --assets",
+    )
+    command.add_argument("--out", metavar="FILE", type=Path, help="draw into this file, .svg, or .png with matplotlib")
+    command.add_argument(
+        "--view", choices=VIEWS, default="iso", help="direction from which a picture is drawn (default iso)"
+    )
+    command.add_argument(
+        "--theme",
+        choices=THEMES,
+        default="auto",
+        help="colours; auto: those that the reader's system prefers (default)",
+    )
+    command.add_argument(
+        "--port",
+        type=_port,
+        default=PORT,
+        help=f"port of the page on this machine, 1 to 65535 (default {PORT}; if it is taken, the next free one)",
+    )
+    command.add_argument("--no-browser", action="store_true", help="print the address of the page and open no browser")
     command.set_defaults(run=run)
 
 

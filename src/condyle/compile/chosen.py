@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 from condyle.backends.common.facts import Facts
-from condyle.compile.serial import Compiler
-from condyle.errors import UnsupportedError
+from condyle.backends.cpu.build import supported
+from condyle.compile.serial import Compiler, fall_back
+from condyle.errors import BuildError, UnsupportedError
 from condyle.model.robot import Robot
 from condyle.model.tree import Tree
+from condyle.runtime.toolchain import find_compiler
 
 
 def chosen(robot: Robot, tree: Tree, facts: Facts, links: str, target: str, routes: dict[str, str]) -> Compiler:
@@ -18,3 +20,15 @@ def chosen(robot: Robot, tree: Tree, facts: Facts, links: str, target: str, rout
     from condyle.compile.parallel import LinkParallelCompiler  # at first use
 
     return LinkParallelCompiler(tree, facts, routes, links == "auto", robot=robot)
+
+
+def runs_on(target: str) -> str:
+    """The target behind a word: "cpu" is machine code where the processor can, else C where there is a compiler."""
+    if target != "cpu" or supported():
+        return target
+    try:
+        find_compiler()
+    except BuildError as error:
+        fall_back(error)
+        return "numpy"
+    return "c"

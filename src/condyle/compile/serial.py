@@ -72,33 +72,33 @@ class Compiler(Router):
         columns = self.by_columns(function)
         if columns is not None:
             times = columns_of.count(self.tree, columns)
-            return f"{function:10} {'columns':24}{times} times: {self.line(columns.function, target, dtype, n)}"
+            return f"{function:12} {'columns':24}{times} times: {self.line(columns.function, target, dtype, n)}"
         parts = self.parts(function) if target != "numpy" else ()
         if parts:
-            return f"{function:10} {'calls':24}{'; '.join(self.line(part, target, dtype, n) for part in parts)}"
+            return f"{function:12} {'calls':24}{'; '.join(self.line(part, target, dtype, n) for part in parts)}"
         if self.is_too_long(function):
             target, route = "numpy", self.reference_route(function)
-            work = "too long for straight code, and without loops: NumPy answers, much slower"
+            work = "too long for straight-line code, and without loops: it runs in NumPy, much slower"
         elif self.is_hopeless(function):
             from condyle.trace.rolled import rolled_route
 
             route, work = rolled_route(function) + ", rolled", f"loops over {len(self.tree.links)} links"
         elif self.is_long_straight(function):
-            route, work = self.candidates(function)[0], "straight code, too long to be counted at once"
+            route, work = self.candidates(function)[0], "straight-line code, not counted here: that takes seconds"
         else:
             row = self.work(function)
             route = str(row["route"])
-            work = f"{row['mul']} mul, {row['add']} add, {row['div']} div, {row['sincos']} sincos a state"
-        return f"{function:10} {route:23} {work}" + ("" if runs(target) == target else f", target {runs(target)}")
+            work = f"{row['mul']} mul, {row['add']} add, {row['div']} div, {row['sincos']} sincos per state"
+        return f"{function:12} {route:23} {work}" + ("" if runs(target) == target else f", target {runs(target)}")
 
     def _repeated_line(self, function: str, repeat: Repeat, target: str, dtype: str, n: int) -> str:
         """Of a loop over time: what its steps are."""
         forward = self.line(repeat.of, target, dtype, n)
         if not repeat.backwards:
-            return f"{function:10} {repeat.steps} times: {forward}"
+            return f"{function:12} {repeat.steps} times: {forward}"
         backward = self.line(f"vjp_{repeat.of}", target, dtype, n)
         return (
-            f"{function:10} forward, every state kept, some rollouts at a time: {repeat.steps - 1} times: {forward}; "
+            f"{function:12} forward, every state kept, some rollouts at a time: {repeat.steps - 1} times: {forward}; "
             f"then backward: {repeat.steps} times: {backward}"
         )
 

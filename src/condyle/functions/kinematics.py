@@ -61,7 +61,7 @@ KINEMATICS = (
     Function(
         "fa",
         "frame_accelerations",
-        "acceleration of each frame's origin, and its angular acceleration; gravity does not count",
+        "acceleration of each frame's origin, and its angular acceleration; gravity is not in it",
         (Q, V, A),
         (_twist("frame_acceleration", "m/s^2, rad/s^2", "classical acceleration of each frame"),),
         partial(_routes, "fa"),

@@ -39,13 +39,17 @@ MAY_BE_ZERO = ("damping", "friction")
 
 @dataclass(frozen=True)
 class Ground:
-    """A ground under some feet of a robot; its methods are called inside of functions of one's own.
+    """A smooth ground under feet of a robot: a spring, a damper and a regularised friction at each foot.
 
-    feet: names of frames, whose origins touch the ground, or `Foot(frame, point)`.
-    stiffness k [N/m]: upwards, of each foot. damping c [s/m]: how much harder it pushes a foot that sinks at 1 m/s.
-    friction mu: grip over push, at most. slip eps [m/s]: at this velocity the grip is 0.71 of its largest.
-    blend w [m]: the depth at which the stiffness has become k. height: None is the plane z = 0.
-    The five numbers may be symbols, inputs of a function. UnsupportedError, ShapeError for what they cannot be.
+    Functions of one's own call its methods. The equations are those of this module.
+    feet: names of frames whose origins touch the ground, or `Foot(frame, point)`.
+    stiffness k [N/m]: of the spring at each foot, upwards.
+    damping c [s/m]: relative increase of the push on a foot that sinks at 1 m/s.
+    friction mu [1]: largest ratio of the force along the ground to the push.
+    slip eps [m/s]: at this velocity the force along the ground is 0.71 of its largest.
+    blend w [m]: depth from which on the stiffness is k.
+    height: a `Grid`; None is the plane z = 0.
+    The five numbers can be symbols, which are inputs of a function. Errors: UnsupportedError, ShapeError.
     """
 
     feet: Sequence[str | Foot]
@@ -63,36 +67,37 @@ class Ground:
             raise UnsupportedError(f"Ground: height={self.height!r}; give a Grid, or None for the plane z = 0")
 
     def forces(self, at: State, heights: Any = None) -> Array:
-        """Forces on the feet (K, 3) [N] in the world's axes, at the feet. heights (nx, ny) [m]: where there is a grid.
+        """Return the force on each foot (K, 3) [N], in world axes. heights (nx, ny) [m]: needed if there is a grid.
 
         ModelError for a foot that is no frame of the robot, or is fixed to the world.
         """
         return np.stack([self._force(foot, heights) for foot in self._placed(at)])
 
     def f_ext(self, at: State, heights: Any = None) -> Array:
-        """The same as external forces (n_bodies, 6): `at.step(tau, dt, f_ext=ground.f_ext(at))`."""
+        """Return the same forces as external forces (n_bodies, 6): `at.step(tau, dt, f_ext=ground.f_ext(at))`."""
         feet = self._placed(at)
         return on_bodies(at, feet, [self._force(foot, heights) for foot in feet])
 
     def energy(self, at: State, heights: Any = None) -> Array:
-        """What is stored in the springs of all feet () [J]."""
+        """Return the energy in the springs of all feet () [J]."""
         depths = [self._surface(foot, heights)[0] for foot in self._placed(at)]
         return self.stiffness * np.sum(np.stack([ramp_integral(depth, self.blend) for depth in depths]))
 
     def step(self, robot: Robot, inputs: Sequence[str] = (), integrator: str = "semi_implicit_euler") -> UserFunction:
-        """A robot's step of time on this ground, a function of the user's kind: q, v, tau, dt -> q, v.
+        """Return a time step of a robot on this ground, as a `UserFunction`: q, v, tau, dt -> q, v.
 
-        With a grid its heights (nx, ny) come behind dt, as `heights`, then each name of `inputs`, of "stiffness",
-        "damping", "friction", "slip" and "blend", a number each. Forces are those at the beginning of the step.
+        If there is a grid, its heights (nx, ny) are the input `heights` after dt. Each name of inputs, of "stiffness",
+        "damping", "friction", "slip" and "blend", is one more input, a number. Forces are those at the beginning of the
+        step.
         """
         return Step(self, tuple(inputs)).on(robot, integrator)
 
     def longest_step(self, robot: Robot, q: ArrayLike, load: float | None = None) -> float:
-        """The longest dt [s] of "semi_implicit_euler" at which small motions on flat ground do not grow: q (nq,).
+        """Return the longest dt [s] at which small motions on flat ground do not grow with "semi_implicit_euler".
 
-        load [N]: on each foot, by default an equal share of the robot's weight. Infinite where no foot can move up and
-        down, and none is damped. See docs/ground.md. ShapeError for many states, ModelError for feet that are none,
-        UnsupportedError for a ground whose numbers are symbols.
+        q (nq,). load [N]: on each foot; None is an equal share of the robot's weight. Infinite if no foot can move up
+        and down, and none is damped. See docs/ground.md. Errors: ShapeError for several states; ModelError for a foot
+        that is no frame; UnsupportedError for a ground whose numbers are symbols.
         """
         if open_numbers := [name for name in VALUES if isinstance(getattr(self, name), Symbols)]:
             raise UnsupportedError(f"longest_step: {open_numbers[0]} is a symbol; ask a ground with numbers")

@@ -31,11 +31,11 @@ VALUES = {"normal": (3,), "offset": (), "recovery": ()}
 
 @dataclass(frozen=True)
 class Plane:
-    """A plane; its methods are called inside of functions of one's own that have contacts.
+    """A hard plane, on which contacts stick and slip. Functions of one's own that have contacts call its methods.
 
-    normal (3,): from the ground to the robot, in the world's axes, of any length but zero. offset [m]: the distance of
-    the plane from the world's origin along the normal. recovery [1/s]: how fast a depth is given back, as a part of it.
-    All may be symbols, inputs of a function. UnsupportedError for what they cannot be.
+    normal (3,): from the ground to the robot, in world axes, any length but zero. offset [m]: distance of the plane
+    from the origin of the world along the normal. recovery [1/s]: the part of a penetration that is taken back per
+    second. All can be symbols, which are inputs of a function. Errors: UnsupportedError.
     """
 
     normal: Any = (0.0, 0.0, 1.0)
@@ -55,16 +55,20 @@ class Plane:
             raise UnsupportedError(f"Plane: recovery={rate!r}; give zero or a positive number, 1/s")
 
     def gaps(self, at: State) -> Array:
-        """How far contacts are above the plane (C,) [m]; negative: in it. UnsupportedError where it has none."""
+        """Return the distance of each contact from the plane (C,) [m]; negative: penetration. UnsupportedError without
+        contacts.
+        """
         if not at.contacts:
             raise UnsupportedError("Plane: the function has no contacts; give contacts= to robot.function, or to step")
         normal = self._normal
         return np.stack([normal @ _point(at, one) - self.offset for one in at.contacts])
 
     def contact_solve(self, at: State, tau: Any, dt: Any, friction: Any, **more: Any) -> Any:
-        """v after dt, impulses (C, 3) [N s] in the world's axes, residual [m/s]: contacts are on where they meet it.
+        """Return v after dt, impulses (C, 3) [N s] in world axes, and the residual [m/s]; all contacts can touch the
+        plane.
 
-        friction: one number, or one a contact (C,). more: what `contact_solve` takes besides, such as `impulse0`.
+        friction: one number, or one for each contact (C,). more: other arguments of `contact_solve`, such as
+        `impulse0`.
         """
         count, gaps = len(at.contacts), self.gaps(at)
         kept = np.where(gaps >= 0.0, gaps, np.minimum(self.recovery * dt, 1.0) * gaps)
@@ -73,10 +77,10 @@ class Plane:
         return at.contact_solve(tau, ones, dt, friction * ones, gaps=kept, **normals, **more)
 
     def step(self, robot: Robot, contacts: Sequence[Contact], inputs: Sequence[str] = ()) -> UserFunction:
-        """A step of time, a function of the user's kind: q, v, tau, dt, friction -> q, v, impulse, residual.
+        """Return a time step as a `UserFunction`: q, v, tau, dt, friction -> q, v, impulse, residual.
 
-        friction (): of all contacts, which are points. Behind it comes each name of `inputs`, of "normal" (3),
-        "offset", "recovery". Semi-implicit: q moves with the v after the step.
+        contacts: points. friction (): of all of them. Each name of inputs, of "normal" (3), "offset" and "recovery", is
+        one more input. Semi-implicit: q moves with the v after the step.
         """
         if unknown := [name for name in inputs if name not in VALUES]:
             raise UnsupportedError(f"inputs: {unknown[0]!r}; allowed is {', '.join(map(repr, VALUES))}")

@@ -20,13 +20,13 @@ MOST = 64
 
 @dataclass(frozen=True)
 class Grid:
-    """Where the nodes of a height field stand; the heights themselves are given with each state.
+    """The nodes of a height field; the heights themselves are given with each state.
 
-    shape: nodes along x and along y, 2 to 64 each. spacing [m]: between neighbours, along x and y; one number for
-    both. origin [m]: x and y of node (0, 0). Heights (nx, ny) [m] are the control values of a uniform bicubic B-spline:
-    slopes and curvatures are continuous, a plane is exact from one node inside of the border on, and a bump of one node
-    has 4/9 of its height. Outside the grid the ground goes on at the heights of its border. ShapeError,
-    UnsupportedError for what is no grid.
+    shape: numbers of nodes along x and y, 2 to 64 each. spacing [m]: between neighbours along x and y, or one number
+    for both. origin [m]: x and y of node (0, 0). Heights (nx, ny) [m] are the control values of a uniform bicubic
+    B-spline: slopes and curvatures are continuous; a plane is exact from one node inside the border on; a bump of one
+    node has 4/9 of its height. Outside the grid the ground continues at the heights of its border. Errors: ShapeError,
+    UnsupportedError.
     """
 
     shape: tuple[int, int]
@@ -59,7 +59,7 @@ class Grid:
         return x, y
 
     def height(self, heights: Any, x: Any, y: Any) -> tuple[Any, Any, Any]:
-        """The height [m] at x, y [m] and its derivatives by x and by y; heights (nx, ny) [m]. ShapeError."""
+        """Return the height [m] at x, y [m] and its derivatives by x and y; heights (nx, ny) [m]. ShapeError."""
         heights = heights if isinstance(heights, Symbols) else np.asarray(heights, np.float64)
         if heights.shape != self.shape:
             raise ShapeError(f"heights have shape {heights.shape}, expected {self.shape}, that of the grid")

@@ -12,7 +12,6 @@ from collections.abc import Iterator, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import AbstractContextManager, nullcontext
 from importlib import import_module
-from pathlib import Path
 from typing import Any, Protocol
 
 import numpy as np
@@ -40,7 +39,7 @@ def run(
         return _stream(job, source, sink, progress)
     states = length(job, source)
     writes = writer(job, sink, states, source)
-    path = None if journal is None else placed(job, Path(journal))
+    path = None if journal is None else placed(job, journal)
     begin = 0 if path is None else begun(path, job, states)
     count = 0
     with ThreadPoolExecutor(1) as reader, _bar(progress, states, begin, job.method) as bar:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Protocol
 
@@ -51,8 +51,11 @@ class Job:
 
 def length(job: Job, source: Sequence[Stored]) -> int:
     """States of the source; a ShapeError or DTypeError names what does not fit."""
+    expected = f"expected a list with an array for each input: {', '.join(job.inputs)}"
+    if hasattr(source, "shape") or isinstance(source, (str, Mapping)) or not isinstance(source, Collection):  # pyright: ignore
+        raise DTypeError(f"{job.method}: the source is {type(source).__name__}, {expected}")
     if len(source) != len(job.inputs):
-        raise ShapeError(f"{job.method}: the source has {len(source)} arrays, expected {', '.join(job.inputs)}")
+        raise ShapeError(f"{job.method}: the source has {len(source)} arrays, {expected}")
     lengths: dict[str, int] = {}
     for (name, dims), array in zip(job.inputs.items(), source, strict=True):
         check(job, name, array, dims)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import operator
+import os
 from dataclasses import asdict, dataclass
 from pathlib import Path
 
@@ -20,8 +21,11 @@ class Done:
     done: int
 
 
-def placed(job: Job, path: Path) -> Path:
+def placed(job: Job, journal: str | os.PathLike[str]) -> Path:
     """The path; UnsupportedError where no journal can be, said before anything is computed."""
+    if not isinstance(journal, (str, os.PathLike)):  # pyright: ignore[reportUnnecessaryIsInstance]
+        raise UnsupportedError(f"{job.method}: journal={journal!r}; name a file in a folder that exists")
+    path = Path(journal)
     if path.is_dir() or not path.parent.is_dir():
         what = "is a folder" if path.is_dir() else f"cannot be written, there is no folder {path.parent}"
         raise UnsupportedError(f"{job.method}: journal={str(path)!r} {what}; name a file in a folder that exists")

@@ -25,7 +25,9 @@ def writer(job: Job, sink: Sink, states: int | None, source: Sequence[Stored]) -
         raise DTypeError(f"{job.method}: the sink is {what}")
     listed: Sequence[Stored] = [sink] if hasattr(sink, "shape") else list(sink)  # type: ignore[list-item, arg-type]
     if len(listed) != len(job.outputs):
-        raise ShapeError(f"{job.method}: the sink has {len(listed)} arrays, expected {', '.join(job.outputs)}")
+        raise ShapeError(
+            f"{job.method}: the sink has {len(listed)} arrays, expected one for each answer: {', '.join(job.outputs)}"
+        )
     for (name, dims), array in zip(job.outputs.items(), listed, strict=True):
         check(job, name, array, dims, shared=False)
         _check_sink(job, name, array, states, source)

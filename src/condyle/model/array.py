@@ -43,6 +43,14 @@ def dtype_name(dtype: DTypeLike) -> str:
     raise UnsupportedError(f"dtype={dtype!r}: allowed is {', '.join(map(repr, DTYPES))}")
 
 
+def generator_of(called: str, rng: int | np.random.Generator) -> np.random.Generator:
+    """A generator, of its seed too; DTypeError for what is neither."""
+    try:
+        return np.random.default_rng(rng)
+    except (TypeError, ValueError):
+        raise DTypeError(f"{called}: rng={rng!r}: give a seed, a whole number from 0 on, or a Generator") from None
+
+
 def frozen(x: ArrayLike, *shape: int) -> Array:
     """A read-only float64 copy of x with this shape (ValueError otherwise); -0.0 becomes 0.0."""
     array: Array = np.array(x, dtype=np.float64, order="C") + 0.0

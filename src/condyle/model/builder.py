@@ -27,10 +27,10 @@ Mimicry = MimicOf | tuple[str, float, float] | str
 
 
 class Builder:
-    """Collects bodies, joints and closures; `build()` checks all of them at once and makes the robot.
+    """Collects bodies, joints and contacts; `build()` checks them together and returns the robot.
 
-    Joint order is depth first, siblings in the order of the `joint` calls. A joint with parent "world" hangs on the
-    world (which need not be declared); without one the body that has no joint above it is fixed to the world.
+    Joints are in depth-first order, siblings in the order of the `joint` calls. parent="world" is the world, which need
+    not be declared. Without such a joint, the body that no joint carries is fixed to the world.
     """
 
     def __init__(self, name: str = "robot", *, gravity: ArrayLike = GRAVITY, snap: float = 1e-9) -> None:
@@ -50,7 +50,7 @@ class Builder:
         com: ArrayLike = (0.0, 0.0, 0.0),
         inertia: ArrayLike = ((0.0,) * 3,) * 3,
     ) -> Self:
-        """A body: mass [kg], com (3,) [m] in its own frame, inertia (3, 3) [kg m²] about the com in body axes."""
+        """Add a body: mass [kg], com (3,) [m] in its own frame, inertia (3, 3) [kg m²] about com in body axes."""
         element = f"body {name!r}"
         numbers = self._array(element, "inertia", inertia, 3, 3)
         slack = 1e-9 * float(np.max(np.abs(numbers)))
@@ -82,12 +82,13 @@ class Builder:
         friction: ArrayLike = 0.0,
         mimic: Mimicry | None = None,
     ) -> Self:
-        """A joint of any type, or "fixed".
+        """Add a joint of any type, or "fixed".
 
-        xyz [m] and rpy [rad] (or a Placement): the joint frame, which is the child's frame at q = 0, in the parent's
-        frame. axis (z if not given), second_axis (universal): in the joint frame. pitch: metres per radian (helical).
-        Limits, armature, damping, friction: one number for all degrees of freedom, or one each.
-        mimic: the master's name, or (name, multiplier, offset).
+        xyz (3,) [m] and rpy (3,) [rad], or a Placement: the joint frame in the parent's frame; it is the child's frame
+        at q = 0. axis (3,): in the joint frame; None is z. second_axis (3,): of a universal joint. pitch [m/rad]: of a
+        helical joint. lower, upper [rad, m], effort [N m, N], velocity [rad/s, m/s], armature [kg m², kg], damping [N m
+        s/rad, N s/m], friction [N m, N]: one number for all degrees of freedom, or one for each. mimic: the name of the
+        joint that it follows, or (name, multiplier, offset).
         """
         element = f"joint {name!r}"
         name, parent, child, type = (self._text(element, text) for text in (name, parent, child, type))
@@ -133,10 +134,11 @@ class Builder:
         gains: tuple[float, float] = (0.0, 0.0),
         anchor: Placement | None = None,
     ) -> Self:
-        """A closure of the robot, one of `robot.contacts`: `frame` is held against `other`, or against the world.
+        """Add a contact to `robot.contacts`, which closes a loop: `frame` is held against `other`, or against the
+        world.
 
-        The words are those of `condyle.Contact`; frames are names of bodies. A body that turns out to be fixed to the
-        world stands for the world. ModelWarning, when the robot is built, for a closure between two frames of one body.
+        The arguments are those of `condyle.Contact`; frames are names of bodies. A body that is fixed to the world
+        counts as the world. `build` gives a ModelWarning for a contact between two frames of one body.
         """
         frame, other = self._text("contact", frame), None if other is None else self._text("contact", other)
         places = (placement, anchor)

@@ -36,8 +36,9 @@ NOWHERE = Source()
 
 
 def check(robot: RobotData) -> tuple[Finding, ...]:
-    """What is odd about this robot: bodies that cannot be (merged ones, about their own frames), subtrees without mass,
-    limits that are reversed.
+    """Return what is wrong or doubtful in this robot, a `Finding` each; an empty tuple if nothing is.
+
+    Bodies that cannot exist (merged bodies about their own frames), joints that move no mass, limits that are reversed.
     """
     bodies = [finding for body in robot.bodies for finding in check_body(body)]
     return (*bodies, *check_structure(robot))
@@ -48,8 +49,8 @@ def check_structure(robot: RobotData, source: Source = NOWHERE) -> tuple[Finding
     findings = [
         Finding(
             "physics",
-            "has a motion that moves no mass, the joints behind it being free: the mass matrix is singular, "
-            "no forward dynamics",
+            "has a motion that moves no mass while the joints behind it are free: the mass matrix is singular, "
+            "so there is no forward dynamics",
             source.file,
             source.lines.get(robot.bodies[i].name),
             f"joint {robot.joints[i].name!r}",
@@ -71,11 +72,11 @@ def _finding(severity: str, message: str, source: Source, link: str | None, cure
 
 
 def check_body(body: Body, source: Source = NOWHERE) -> list[Finding]:
-    """What is impossible (error) or not physical ("physics") in one body's mass and inertia.
+    """Return what is impossible ("error") or doubtful ("physics") in the mass and inertia of one body.
 
-    Refused: a negative mass, a negative moment, an inertia that is not positive definite
-    about the link's own origin. Not physical: one that is indefinite about the com only (found in files with rounded
-    numbers), a broken triangle inequality, a mass without inertia, an inertia without mass.
+    Errors: a negative mass, a negative moment, an inertia that is not positive definite about the link's origin.
+    Doubtful: an inertia that is indefinite about the com only (in files with rounded numbers), one that breaks the
+    triangle inequality, a mass without inertia, an inertia without mass.
     """
     if body.mass < 0.0:
         return [_finding("error", f"mass {body.mass:.9g} kg, expected 0 or more", source, body.name)]

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -23,12 +23,12 @@ HERE = Placement(np.eye(3), np.zeros(3))
 class Contact:
     """A frame that does not move against the world, or against a frame of another body.
 
-    frame: a name of `robot.frames`, on a body that moves. kind: "point" holds the origin; "line" the origin and all
-    turns but those about the contact's x axis; "plane" the whole frame. other: a frame of another body; None is the
-    world. placement: where the contact stands in `frame`, by default at its origin. gains: (kp, kd) of Baumgarte's
-    stabilisation [1/s^2, 1/s], J a + gamma + kd J v + kp e = 0. anchor: where the contact is held, in `other` or in
-    the world; by default at the origin of `other`; in the world it is needed where kp is not zero. UnsupportedError
-    for another kind, and for gains that are negative or not finite.
+    frame: a name of `robot.frames`, on a body that moves. kind: "point" holds the origin; "line" holds the origin and
+    all rotations but the one about the contact's x axis; "plane" holds the whole frame. other: a frame of another body;
+    None is the world. placement: of the contact in `frame`; None is the origin of `frame`. gains: (kp [1/s^2], kd
+    [1/s]) of Baumgarte's stabilisation, J a + gamma + kd J v + kp e = 0. anchor: placement in `other`, or in the world,
+    where the contact is held; None is the origin of `other`; in the world it is needed if kp is not zero.
+    Errors: UnsupportedError for an unknown kind, and for gains that are negative or not finite.
     """
 
     frame: str
@@ -41,7 +41,13 @@ class Contact:
     def __post_init__(self) -> None:
         if self.kind not in KINDS:
             raise UnsupportedError(f"{self.title}: kind={self.kind!r}; allowed is {', '.join(map(repr, KINDS))}")
-        gains = np.asarray(self.gains, np.float64)
+        for name, value in (("placement", self.placement), ("anchor", self.anchor)):
+            if value is not None and not isinstance(value, Placement):  # pyright: ignore[reportUnnecessaryIsInstance]
+                raise UnsupportedError(f"{self.title}: {name}={value!r}: give a Placement of condyle.model.placement")
+        try:
+            gains = np.asarray(self.gains, np.float64)
+        except (TypeError, ValueError):
+            gains = np.zeros(0)
         if gains.shape != (2,) or not np.all(np.isfinite(gains)) or np.any(gains < 0.0):
             raise UnsupportedError(
                 f"{self.title}: gains={self.gains!r}; give (kp, kd), two finite numbers from 0 on [1/s^2, 1/s]"
@@ -65,16 +71,19 @@ class Contact:
 
     @property
     def placed(self) -> Placement:
+        """The contact in its frame."""
         return self.placement or HERE
 
     @property
     def anchored(self) -> Placement:
+        """Where it is held, in the other frame or in the world."""
         return self.anchor or HERE
 
 
 def checked_contacts(robot: RobotData, contacts: Sequence[Contact]) -> tuple[Contact, ...]:
     """These contacts; UnsupportedError, which names the contact, for one that this robot cannot have."""
-    if isinstance(contacts, Contact) or not all(isinstance(one, Contact) for one in contacts):  # pyright: ignore
+    listed = isinstance(contacts, Iterable)  # pyright: ignore[reportUnnecessaryIsInstance]
+    if not listed or not all(isinstance(one, Contact) for one in contacts):  # pyright: ignore
         raise UnsupportedError(f"contacts={contacts!r}: give a list of condyle.Contact")
     seen = set[tuple[str, str | None, bytes]]()
     for one in contacts:

@@ -19,12 +19,12 @@ from condyle.model.state import configurations
 def f_ext(
     robot: RobotData, wrenches: Mapping[str, ArrayLike], frame: str = "local", q: ArrayLike | None = None
 ) -> NDArray[np.floating]:
-    """External forces on every body, (..., n_bodies, 6), from wrenches on named frames.
+    """Return external forces on every body (..., n_bodies, 6), from wrenches on named frames.
 
-    Each wrench (..., 6) is [force N; torque N m] at the origin of its frame, in the frame's axes (frame="local") or in
-    the world's ("local_world_aligned"), where the robot is at q (..., nq). The answer is in the frames of the bodies
-    that carry them, as functions take it. Batches broadcast; float32 when all are. ModelError for an unknown frame or
-    one fixed to the world, UnsupportedError for other words and for a q that is missing.
+    wrenches: {frame: (..., 6)}, each [force N; torque N m] at the origin of its frame. frame: "local": in the axes of
+    each frame; "local_world_aligned": in world axes, with the robot at q (..., nq). Batches broadcast. The answer is in
+    the link frames of the bodies, as functions take it; float32 if all arrays are. ModelError for an unknown frame or
+    one fixed to the world; UnsupportedError for another word and for a missing q.
     """
     if not isinstance(wrenches, Mapping):  # pyright: ignore[reportUnnecessaryIsInstance]
         raise ModelError(f"f_ext: expected frames and their wrenches such as {{'foot': wrench}}, got {wrenches!r}")

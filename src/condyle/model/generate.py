@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from numbers import Integral
 
 import numpy as np
 
 from condyle.errors import ModelError
-from condyle.model.array import Array, congruence, diagonal
+from condyle.model.array import Array, congruence, diagonal, generator_of
 from condyle.model.description import FIXED, Description, JointSpec, Link, Numbers
 from condyle.model.finish import GRAVITY
 from condyle.model.joints import JOINT_TYPES
@@ -18,9 +18,9 @@ from condyle.model.robot import Robot
 
 
 def chain(n: int, rng: int | np.random.Generator = 0) -> Robot:
-    """A serial chain of n revolute joints about their own z, with random placements and box-like bodies."""
+    """Return a serial chain of n revolute joints about their own z, with random placements and box-like bodies."""
     _check_size(n)
-    generator = np.random.default_rng(rng)
+    generator = generator_of("chain", rng)
     joints = [_joint(generator, i, i - 1, "revolute", np.array((0.0, 0.0, 1.0))) for i in range(n)]
     return _robot("chain", generator, joints, floating_base=False)
 
@@ -32,15 +32,15 @@ def random_tree(
     types: Sequence[str] = tuple(JOINT_TYPES),
     floating_base: bool = False,
 ) -> Robot:
-    """A tree of n joints with random types (out of `types`), parents, axes and placements.
+    """Return a tree of n joints with random types (of `types`), parents, axes and placements.
 
-    With floating_base a free joint, "root_joint", comes first and is not counted in n.
+    floating_base: a free joint, "root_joint", comes first and is not counted in n.
     """
     _check_size(n)
-    unknown = [kind for kind in types if kind not in JOINT_TYPES]
-    if unknown or not types:
+    listed = isinstance(types, Iterable) and not isinstance(types, str)  # pyright: ignore[reportUnnecessaryIsInstance]
+    if not listed or not types or any(kind not in JOINT_TYPES for kind in types):
         raise ModelError(f"types={types!r}: allowed is {', '.join(map(repr, JOINT_TYPES))}")
-    generator = np.random.default_rng(rng)
+    generator = generator_of("random_tree", rng)
     joints: list[JointSpec] = []
     for i in range(n):
         kind = str(generator.choice(np.array(types)))

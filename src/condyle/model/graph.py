@@ -23,7 +23,7 @@ _SHOWN = 5
 def check_graph(links: Sequence[Link], joints: Sequence[JointSpec], file: str | None) -> tuple[str, list[Finding]]:
     """The root link (any link where there are findings), and everything that keeps this from being a tree."""
     if not links:
-        return "", [Finding("error", "no link at all", file)]
+        return "", [Finding("error", "no link at all", file, cure="a robot needs one or more")]
     findings = _duplicates(links, joints, file) + _ends(links, joints, file)
     children = {joint.child for joint in joints}
     tops = [link for link in links if link.name not in children]

@@ -206,7 +206,7 @@ class RobotData:
 
     @property
     def mass(self) -> float:
-        """Of everything that moves [kg]; what is welded to the world is `base`."""
+        """The mass of everything that moves [kg]; what is welded to the world is `base`."""
         return sum(body.mass for body in self.bodies)
 
     @property
@@ -231,17 +231,21 @@ class RobotData:
 
     @property
     def armature(self) -> Array:
-        """Rotor inertia of each degree of freedom, (nv,) [kg m^2 or kg]; it is part of the mass matrix."""
+        """The rotor inertia of each degree of freedom, (nv,) [kg m^2 or kg]; it is part of the mass matrix."""
         return self._gathered("armature")
 
     @property
     def damping(self) -> Array:
-        """The joints' own, (nv,) [N m s/rad or N s/m]; applied where it is an input (docs/parameters.md)."""
+        """The viscous friction of each degree of freedom, (nv,) [N m s/rad or N s/m]; functions apply it only as an
+        input.
+
+        See docs/parameters.md.
+        """
         return self._gathered("damping")
 
     @property
     def friction(self) -> Array:
-        """The joints' own, (nv,) [N m or N]; no function applies it."""
+        """The dry friction of each degree of freedom, (nv,) [N m or N]; no function applies it."""
         return self._gathered("friction")
 
     def _gathered(self, name: str) -> Array:
@@ -252,10 +256,12 @@ class RobotData:
 
     @property
     def joint_names(self) -> tuple[str, ...]:
+        """The names of `joints`, in their order."""
         return tuple(joint.name for joint in self.joints)
 
     @property
     def body_names(self) -> tuple[str, ...]:
+        """The names of `bodies`, in their order."""
         return tuple(body.name for body in self.bodies)
 
     @property

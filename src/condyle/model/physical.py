@@ -15,20 +15,21 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from condyle.errors import ShapeError
-from condyle.model.array import LARGEST
+from condyle.model.array import LARGEST, reals
 
 ROUNDING = 1e-14
 """Of the second moment about the origin: less than that about the centre of mass may be rounding."""
 
 
 def physical_inertias(pi: ArrayLike) -> NDArray[np.bool_]:
-    """Which bodies can be: whether the pseudo-inertia is positive definite, by more than rounding.
+    """Return which bodies can exist (...): whether the pseudo-inertia of pi (..., 10) is positive definite.
 
-    It is where mass is positive, and so is its second moment about the centre of mass in every direction.
-    pi (..., 10): m, m c (3), Ixx, Ixy, Iyy, Ixz, Iyz, Izz about the frame's origin, as `robot.inertias`; the answer is
-    (...). Rods and plates without thickness are at the border, and say False. ShapeError. Wensing, Kim, Slotine 2018.
+    That is: the mass is positive, and so is the second moment about the centre of mass in every direction, by more than
+    rounding. pi: m, m c (3), Ixx, Ixy, Iyy, Ixz, Iyz, Izz about the origin of the body's frame, as in `robot.inertias`.
+    Rods and plates without thickness are at the limit; the answer for them is False.
+    Errors: ShapeError. Source: Wensing, Kim, Slotine 2018.
     """
-    rows = np.asarray(pi, np.float64)
+    rows = reals("physical_inertias: pi", pi).astype(np.float64)
     _check("physical_inertias", "pi", rows.shape)
     finite: NDArray[np.bool_] = np.asarray((np.abs(rows) <= LARGEST).all(axis=-1))
     m, x, y, z, *inertia = np.moveaxis(np.where(finite[..., None], rows, 0.0), -1, 0)
@@ -42,11 +43,11 @@ def physical_inertias(pi: ArrayLike) -> NDArray[np.bool_]:
 
 
 def log_cholesky(pi: Any) -> Any:
-    """The log-Cholesky parameters theta (..., 10) of inertial parameters pi (..., 10); not finite for what no body has.
+    """Return the log-Cholesky parameters theta (..., 10) of inertial parameters pi (..., 10).
 
-    At the border, of rods and plates, rounding says whether they are finite: ask `physical_inertias`.
-    theta = (alpha, d1, d2, d3, s12, s23, s13, t1, t2, t3), with P = U U^T and U upper triangular: exp(alpha) times
-    [[exp(d1), s12, s13, t1], [0, exp(d2), s23, t2], [0, 0, exp(d3), t3], [0, 0, 0, 1]]. ShapeError.
+    theta = (alpha, d1, d2, d3, s12, s23, s13, t1, t2, t3). The pseudo-inertia is P = U U^T with U = exp(alpha) times
+    [[exp(d1), s12, s13, t1], [0, exp(d2), s23, t2], [0, 0, exp(d3), t3], [0, 0, 0, 1]]. theta is not finite for what no
+    body has; for rods and plates, at the limit, rounding decides: ask `physical_inertias`. Errors: ShapeError.
     """
     pi = _array("log_cholesky", "pi", pi)
     with np.errstate(all="ignore"):

@@ -25,7 +25,7 @@ Self = TypeVar("Self", bound="Robot")
 
 
 class Permutation(NamedTuple):
-    """Index arrays into another joint order: here = there[..., p.q] (and p.v); there[..., p.q] = here goes back."""
+    """Index arrays into another joint order: here = there[..., p.q]; there[..., p.q] = here goes back; p.v for v."""
 
     q: NDArray[np.intp]
     v: NDArray[np.intp]
@@ -35,7 +35,7 @@ class Permutation(NamedTuple):
 class Robot(RobotData):
     """A robot: joints and bodies in depth-first order, frames by name, gravity (3,) [m/s²] in world axes.
 
-    q (nq,) holds the joints' configurations in order, v (nv,) their velocities. Immutable; pickles as data.
+    q (nq,) holds the joints' positions in order, v (nv,) their velocities. It cannot be changed; it pickles as data.
     fingerprint: sha256 (hex) of all numbers that dynamics depends on.
     """
 
@@ -61,7 +61,7 @@ class Robot(RobotData):
         return cls.of(assemble(description))
 
     def joint(self, name: str) -> Joint:
-        """The joint of this name; its numbers are q[..., joint.q_slice] and v[..., joint.v_slice]. ModelError."""
+        """Return the joint of this name. It has q[..., joint.q_slice] and v[..., joint.v_slice]. ModelError."""
         for joint in self.joints:
             if joint.name == name:
                 return joint
@@ -80,14 +80,17 @@ class Robot(RobotData):
 
     @property
     def inertias(self) -> Array:
-        """(n_bodies, 10): of each body m, m c (3), Ixx, Ixy, Iyy, Ixz, Iyz, Izz, SI, about its frame's origin, in its
-        axes: what torques are linear in, see `inverse_dynamics_regressor`; Pinocchio's `toDynamicParameters`."""
+        """Return the inertial parameters (n_bodies, 10) of each body: m, m c (3), Ixx, Ixy, Iyy, Ixz, Iyz, Izz, SI.
+
+        About the origin of the body's frame, in its axes. Torques are linear in them, see `inverse_dynamics_regressor`.
+        A row is Pinocchio's `toDynamicParameters`.
+        """
         return parameters(self)
 
     def with_inertias(self: Self, inertias: ArrayLike) -> Self:
-        """The robot with other `inertias`, (n_bodies, 10), as they are read there.
+        """Return the robot with other `inertias`, (n_bodies, 10).
 
-        ModelError with every body that cannot be, ModelWarning for one that is odd, as loading does.
+        ModelError names every body that cannot exist; ModelWarning names a doubtful one, as `condyle.load` does.
         """
         return self.of(with_parameters(self, inertias))
 
@@ -98,33 +101,36 @@ class Robot(RobotData):
         com: ArrayLike = (0.0, 0.0, 0.0),
         inertia: ArrayLike = ((0.0,) * 3,) * 3,
     ) -> Self:
-        """The robot with a payload welded to a frame: mass [kg], com (3,) [m] in the frame, inertia (3, 3) [kg m²]
-        about the com in the frame's axes. ModelError for an unknown frame, one fixed to the world, and a payload that
-        cannot be."""
+        """Return the robot with a payload welded to a frame.
+
+        mass [kg]. com (3,) [m]: centre of mass in the frame. inertia (3, 3) [kg m²]: about com, in the axes of the
+        frame. ModelError for an unknown frame, for one that is fixed to the world, and for a payload that cannot exist.
+        """
         return self.of(attached(self, frame, mass, com, inertia))
 
     def lock(self: Self, values: Mapping[str, float | Sequence[float] | Array]) -> Self:
-        """The robot with the named joints frozen at their values (a number, or kind.nq numbers), bodies merged.
+        """Return the robot with joints fixed at values, {name: number, or kind.nq numbers} in rad and m; bodies are
+        merged.
 
-        Locking a master locks its mimics. ModelError for unknown names and values that cannot be, ModelWarning for a
-        closure of `contacts` whose two frames are on one body then: it is left out.
+        Joints that mimic a fixed joint are fixed too. ModelError for an unknown name or an impossible value.
+        ModelWarning for a contact of `contacts` whose two frames are on one body then: it is left out.
         """
         return self.of(loops.locked(self, values))
 
     def reroot(self: Self, link: str) -> Self:
-        """The same robot held by `link`: fixed base, the world stands where `link` does and the old root moves;
-        floating base, the free joint's q and v are those of `link`'s frame.
+        """Return the same robot with another root link.
 
-        Link frames, joint names and signs, and the meaning of every other q stay; the joint order is new (see
-        `permutation`). Closures are held where they were. UnsupportedError for a joint on the way that cannot be
-        reversed.
+        Fixed base: the world is where `link` is, and the old root moves. Floating base: q and v of the free joint are
+        those of the frame of `link`. Link frames, names and signs of joints and the meaning of the other q stay; the
+        order of the joints is new, see `permutation`. Loops are closed at the same places. UnsupportedError for a joint
+        between the two roots that cannot be reversed.
         """
         return self.of(loops.rerooted(self, link))
 
     def permutation(self, names: Sequence[str]) -> Permutation:
-        """Where this robot's q and v stand in another joint order, given by all names of its moving joints.
+        """Return where this robot's q and v are in another joint order, given by the names of all its moving joints.
 
-        ModelError for names that are missing, unknown or given twice (mimic joints may be left out).
+        ModelError for names that are missing, unknown or given twice; mimic joints may be left out.
         """
         own = {joint.name: joint for joint in self.joints}
         wanted = {joint.name for joint in self.joints if joint.mimic is None}

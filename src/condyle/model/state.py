@@ -10,8 +10,8 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import ArrayLike, DTypeLike, NDArray
 
-from condyle.errors import DTypeError, ShapeError, StateError
-from condyle.model.array import Array, dtype_name, reals
+from condyle.errors import ShapeError, StateError
+from condyle.model.array import Array, dtype_name, generator_of, reals
 from condyle.model.joints import JointType
 from condyle.model.joints.lie import components, stacked, transport
 from condyle.model.parts import Joint, RobotData
@@ -30,30 +30,28 @@ class State(NamedTuple):
 
 
 class IntegrateDerivatives(NamedTuple):
-    """dq, ddv (..., nv, nv): how q ⊕ dv moves, in its own tangent space, with q (in q's) and with dv."""
+    """dq, ddv (..., nv, nv): derivatives of q ⊕ dv by q and by dv, in tangent spaces; see `integrate_derivatives`."""
 
     dq: NDArray[np.floating]
     ddv: NDArray[np.floating]
 
 
 def neutral(robot: RobotData) -> Array:
-    """q with every joint at zero (unit quaternions), (nq,): each child frame stands where its joint frame does."""
+    """Return the neutral configuration (nq,): every joint at zero, every quaternion unit."""
     return np.concatenate([np.zeros(0), *(joint.kind.neutral() for joint in robot.joints if joint.mimic is None)])
 
 
 def random_state(robot: RobotData, n: int, rng: int | np.random.Generator, dtype: DTypeLike = "float64") -> State:
-    """n random states, a named tuple q (n, nq), v (n, nv); rng: a seed too. dtype: "float64" or "float32".
+    """Return n random states: a named tuple q (n, nq), v (n, nv). rng: a Generator, or its seed.
 
-    q is within its limits where these are finite, else angles in [-π, π], lengths in [-1, 1] m, uniform orientations;
-    v in [-1, 1]. In float32 the same states, rounded.
+    q is within the joint limits where they are finite; else angles are in [-π, π], lengths in [-1, 1] m and
+    orientations uniform. v is in [-1, 1]. dtype: "float64" or "float32"; in float32 these are the same states, rounded.
+    Errors: ShapeError for n, DTypeError for rng, UnsupportedError for dtype.
     """
     kind = dtype_name(dtype)
     if not isinstance(n, Integral) or n < 0:
         raise ShapeError(f"n={n!r} random states: give a whole number, 0 or more")
-    try:
-        rng = np.random.default_rng(rng)
-    except (TypeError, ValueError):
-        raise DTypeError(f"random_state: rng={rng!r}: give a seed, a whole number from 0 on, or a Generator") from None
+    rng = generator_of("random_state", rng)
     q = np.empty((n, robot.nq))
     for joint in robot.joints:
         if joint.mimic is None:
@@ -93,9 +91,9 @@ def _range(lower: float, upper: float, spread: float) -> tuple[float, float]:
 
 
 def integrate(robot: RobotData, q: ArrayLike, dv: ArrayLike) -> NDArray[np.floating]:
-    """q ⊕ dv, (..., nq): q moved by the local tangent vector dv (..., nv). ShapeError for other shapes.
+    """Return q ⊕ dv (..., nq): q (..., nq) moved by the local tangent vector dv (..., nv).
 
-    Batches broadcast; float32 when both are.
+    Batches broadcast; the answer is float32 if both are. ShapeError, DTypeError.
     """
     q64, dv64, kind = _pair(("q", q, robot.nq), ("dv", dv, robot.nv))
     out = np.empty(q64.shape)
@@ -106,7 +104,10 @@ def integrate(robot: RobotData, q: ArrayLike, dv: ArrayLike) -> NDArray[np.float
 
 
 def difference(robot: RobotData, q0: ArrayLike, q1: ArrayLike) -> NDArray[np.floating]:
-    """q1 ⊖ q0, (..., nv): what integrate needs to go from q0 to q1; float32 when both are. ShapeError."""
+    """Return q1 ⊖ q0 (..., nv): the dv with which `integrate` goes from q0 (..., nq) to q1 (..., nq).
+
+    Batches broadcast; the answer is float32 if both are. ShapeError, DTypeError.
+    """
     a, b, kind = _pair(("q0", q0, robot.nq), ("q1", q1, robot.nq))
     out = np.empty((*a.shape[:-1], robot.nv))
     for joint, at, rates in _runs(robot.joints):
@@ -116,10 +117,10 @@ def difference(robot: RobotData, q0: ArrayLike, q1: ArrayLike) -> NDArray[np.flo
 
 
 def integrate_derivatives(robot: RobotData, dv: ArrayLike) -> IntegrateDerivatives:
-    """How q ⊕ dv moves: a named tuple dq, ddv, each (..., nv, nv), the same for every q; float32 when dv is.
+    """Return the derivatives of q ⊕ dv: a named tuple dq, ddv, each (..., nv, nv), the same for every q.
 
-    (q ⊕ x) ⊕ dv = (q ⊕ dv) ⊕ dq x and q ⊕ (dv + x) = (q ⊕ dv) ⊕ ddv x, to first order in x: the identity but for
-    free, spherical and planar joints. ShapeError for other shapes.
+    (q ⊕ x) ⊕ dv = (q ⊕ dv) ⊕ dq x and q ⊕ (dv + x) = (q ⊕ dv) ⊕ ddv x, to first order in x. Both are the identity
+    except for free, spherical and planar joints. float32 if dv is. ShapeError, DTypeError.
     """
     dv64, kind = _array("dv", dv, robot.nv)
     by_q = np.zeros((*dv64.shape, robot.nv), kind)
@@ -166,7 +167,7 @@ def velocities(robot: RobotData, v: ArrayLike) -> tuple[Array, np.dtype[np.float
 
 
 def normalize(robot: RobotData, q: ArrayLike) -> NDArray[np.floating]:
-    """q with its quaternions made unit, (..., nq). ShapeError for other shapes."""
+    """Return q (..., nq) with its quaternions divided by their norms. ShapeError, DTypeError."""
     q64, kind = _array("q", q, robot.nq)
     out = np.empty(q64.shape)
     for joint in robot.joints:
@@ -176,7 +177,7 @@ def normalize(robot: RobotData, q: ArrayLike) -> NDArray[np.floating]:
 
 
 def check_state(robot: RobotData, q: ArrayLike, v: ArrayLike | None = None) -> None:
-    """Raise ShapeError for wrong shapes, StateError naming the rows that are not finite or not unit."""
+    """Raise StateError for rows of q or v that are not finite, or have quaternions that are not unit; ShapeError."""
     q64, kind = _array("q", q, robot.nq)
     problems: list[str] = []
     bad = _infinite("q", q64, problems)

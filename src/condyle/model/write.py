@@ -17,12 +17,12 @@ _HUGE = float(np.finfo(np.float64).max)
 
 
 def to_urdf(robot: RobotData) -> str:
-    """URDF text of a robot; read back with the same snap and gravity it gives an equal fingerprint.
+    """Return the robot as URDF text; read back with the same snap and gravity it has the same fingerprint.
 
-    Bodies stand merged, with their other links as massless links fixed to them. A floating base is written without its
-    free joint: read it back with floating_base=True. An infinite limit is written as the largest number. Errors:
-    UnsupportedError naming every joint type, armature, body frame off its joint, closure, mass or name that URDF cannot
-    hold.
+    Merged bodies are one link; their other links are massless links that are fixed to it. A floating base is written
+    without its free joint: read it back with floating_base=True. An infinite limit is written as the largest number.
+    Errors: UnsupportedError names every joint type, armature, body frame off its joint, contact, mass or name that URDF
+    cannot hold.
     """
     refused = [reason for joint in robot.joints for reason in _refusals(joint)]
     names = (robot.name, *robot.joint_names, *robot.frames)

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from difflib import get_close_matches
+from numbers import Real
 from pathlib import Path
 
 from numpy.typing import ArrayLike
@@ -34,24 +35,17 @@ def load_robot(
     timeout: float = 60.0,
     memory: int = 2 << 30,
 ) -> Robot:
-    """A robot from a URDF or MJCF file, or a bundled one: "iiwa14", "hyq", "atlas", "panda", "ur5e", "anymal_kinova",
-    "talos", "allegro".
+    """Return the robot of a URDF or MJCF file, or a bundled one; arguments and errors are those of `condyle.load`.
 
-    floating_base: a 6-DOF free joint, "root_joint", above the root link. gravity [m/s²] in world axes: the file's if
-    it has one, else (0, 0, -9.81). strict: not physical is an error too. snap [rad]: angles this close to a quarter
-    turn are taken as exact. mimic: "exact", or "independent" for joints of their own. unmodelled: "refuse", or "ignore"
-    for what an MJCF file has beside its tree (see docs/guide.md). assets: folders, besides the model's own, in which
-    an MJCF file's includes and meshes may lie. timeout [s], memory [bytes]: limits of the process that compiles MJCF.
-    Warnings about bundled robots are not given; `check()` has them. Errors: ModelError with everything that is wrong,
-    UnsupportedError.
+    Warnings about bundled robots are not given; `check()` returns them.
     """
     down = None if gravity is None else _gravity(gravity)
-    if not 0.0 <= snap < 0.1:
+    if not isinstance(snap, Real) or not 0.0 <= snap < 0.1:
         raise ModelError(f"snap={snap!r}, expected an angle of 0 to 0.1 rad")
     if not isinstance(source, (str, os.PathLike)) or source == "":  # pyright: ignore[reportUnnecessaryIsInstance]
         raise ModelError(f"expected a path or one of {', '.join(BUNDLED)}, got {source!r}")
     options = Options(floating_base, strict, snap, mimic, unmodelled)
-    if isinstance(assets, (str, os.PathLike)):
+    if isinstance(assets, (str, os.PathLike)) or not isinstance(assets, Iterable):  # pyright: ignore
         raise ModelError(f"assets={assets!r}, expected several folders, such as assets=({str(assets)!r},)")
     limits = Limits(timeout, memory)
     if isinstance(source, str) and source in BUNDLED:
@@ -115,7 +109,7 @@ def _gravity(value: ArrayLike) -> Array:
     try:
         array = frozen(value, 3)
     except (ValueError, TypeError) as error:
-        raise ModelError(f"gravity: {error}") from None
+        raise ModelError(f"gravity={value!r}: {error}; give X, Y, Z in m/s^2, such as (0, 0, -9.81)") from None
     if not moderate(array):
-        raise ModelError(f"gravity is not finite, or beyond {LARGEST:.0e}")
+        raise ModelError(f"gravity={value!r}: not finite, or beyond {LARGEST:.0e} m/s^2")
     return array

@@ -234,7 +234,8 @@ class Binder:
             raise DTypeError(f"{self._method}: out is no NumPy array: {type(out).__name__}{hint}")
         listed = (out,) if isinstance(out, np.ndarray) else tuple(out)
         if len(listed) != len(self._outputs):
-            raise ShapeError(f"{self._method}: out has {len(listed)} arrays, expected {len(self._outputs)}")
+            names = ", ".join(spec.name for spec in self._outputs)
+            raise ShapeError(f"{self._method}: out has {len(listed)} arrays, expected {names}")
         for k, (shape, array) in enumerate(zip(shapes, listed, strict=True)):
             name = "out" if len(listed) == 1 else f"out[{k}]"
             self._check_out(name, array, shape)

@@ -16,6 +16,14 @@ from condyle.runtime.arrays import ArraySpec
 if TYPE_CHECKING:
     from condyle.runtime._tiles import Plan, Repeat, Single
 
+
+def _document(fast: Function) -> str | None:
+    """The document of the method behind a fast path: `help` asks the type for it, and not the object."""
+    return getattr(fast, "__doc__", None)
+
+
+Function.__doc__ = property(_document)  # pyright: ignore[reportAttributeAccessIssue]
+
 PIECE_NS = 50_000.0
 PACKED_IN, PACKED_OUT, STREAM = 1, 2, 4  # as in tiles/plan.h
 

@@ -61,7 +61,7 @@ class Packed(PackedBase):
 
     @property
     def shape(self) -> tuple[int, ...]:
-        """Of the dense array: batch dimensions, then those of one state."""
+        """The shape of the dense array: batch dimensions, then those of one state."""
         return (*self.batch, *self.layout.dims)
 
     @property
@@ -74,7 +74,7 @@ class Packed(PackedBase):
 
     @property
     def nbytes(self) -> int:
-        """Bytes of `blocks`."""
+        """The bytes of `blocks`."""
         return self.blocks.nbytes
 
     def __len__(self) -> int:
@@ -103,7 +103,7 @@ class Packed(PackedBase):
         return np.reshape(rows, (*(int(length) for length in states.shape), *self.layout.dims))
 
     def dense(self, out: Floats | None = None) -> Floats:
-        """The array (*batch, *dims), zeros and both triangles filled in; into `out=` of that shape and dtype."""
+        """Return the dense array (*batch, *dims), with zeros and both triangles; or fill `out=` with it."""
         self.check_blocks("dense")
         if len(self.shape) > MOST_DIMS:
             raise ShapeError(f"dense: {len(self.shape)} dimensions, and NumPy allows {MOST_DIMS}: pack fewer of them")

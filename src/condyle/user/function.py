@@ -20,22 +20,23 @@ from condyle.mapping import Sink, Source
 from condyle.methods import made
 from condyle.model.robot import Robot
 from condyle.model.tree import tree_of
+from condyle.options import bound_arguments
 from condyle.runtime.packed import Packed
 from condyle.specification import UNBOUND, Bound, Function, Port
 from condyle.symbolic import Symbols
 from condyle.trace.structure import sizes
 from condyle.user.numbers import Numbers, answered
-from condyle.user.ports import NAME, Sizes, inputs_of
+from condyle.user.ports import NAME, Sizes, check_arguments, inputs_of
 from condyle.user.state import HELD, Caller, State
 from condyle.user.traced import called, traced
 from condyle.user.tracer import Tracer, answers_of
 
 
 class UserFunction:
-    """A function that a user wrote in NumPy, traced: `compile` makes it fast, `reference` runs it as it is.
+    """A function that a user wrote in NumPy, traced: `compile` makes it fast, `reference` runs it in NumPy.
 
-    has_state: whether it takes `at`; if not, the robot has no joints. bound: its axes and its contacts.
-    build, write: `Robot.compile` and `condyle.export` of the robot.
+    has_state: whether its first argument is `at`; if not, the robot has no joints. bound: reference frames, integrator
+    and contacts. build, write: `Robot.compile` and `condyle.export` of the robot.
     """
 
     def __init__(
@@ -56,6 +57,7 @@ class UserFunction:
         self._name = getattr(f, "__name__", "function")
         method = "user_" + (self._name if NAME.fullmatch(self._name) else "function")
         ports = inputs_of(inputs, Sizes.of(known, sizes_of))
+        check_arguments(f, self._name, has_state, [port.name for port in ports])
         tracer = Tracer(known or {})
         symbols = {port.name: tracer.input(port) for port in ports}
         outputs = answers_of(self._name, lambda: self._run(tracer, symbols), tracer)
@@ -93,7 +95,7 @@ class UserFunction:
         return self._f(at, **given)
 
     def reference(self, *args: ArrayLike, **named: ArrayLike) -> Any:
-        """The answers by Python and NumPy, state by state in float64: what compiled answers are held to."""
+        """Return the answers by NumPy, state by state in float64: what compiled answers are compared with."""
         given = _bound_arguments(self.specification, args, named)
         caller, known = Numbers(self._robot, self._bound), sizes(tree_of(self._robot, self._bound))
         return made(self.specification, answered(self.specification, known, lambda of: self._run(caller, of), given))
@@ -101,7 +103,7 @@ class UserFunction:
     def compile(
         self, target: str = "cpu", dtype: DTypeLike = "float64", threads: int | None = None, device: int | None = None
     ) -> CompiledFunction:
-        """The function for a target; the options are those of `Robot.compile`. Nothing is compiled before its use."""
+        """Return the function for a target; options as in `Robot.compile`. It is compiled at its first call."""
         options = {"target": target, "dtype": dtype, "threads": threads, "device": device}
         recipe = (UserFunction.compile, (self, *options.values()))
         return CompiledFunction(self, self._build(**options, **self._bound._asdict()), recipe)
@@ -115,11 +117,12 @@ class UserFunction:
         dtype: DTypeLike | None = None,
         rollout: Mapping[str, Sequence[str]] | None = None,
     ) -> list[Path]:
-        """Writes a project with this function, by its own name: target "c", "cuda" or "casadi"; the files written.
+        """Write a project with this function, by its own name; return the paths of the files.
 
-        "casadi" has its derivatives in any case; it takes no robot with quaternions, condyle.interop.casadi.wrap does.
-        derivatives: of "jvp", "vjp", "jacobian", "hessian". name, dtype: as in `condyle.export`. rollout: of any number
-        of steps, beside it: {"by_time": inputs with a value for each step, "sum": outputs that are summed}; {}: none.
+        target: "c", "cuda" or "casadi". "casadi" always has the derivatives; it takes no robot with quaternions, which
+        `condyle.interop.casadi.wrap` does. derivatives: some of "jvp", "vjp", "jacobian", "hessian". name, dtype: as in
+        `condyle.export`. rollout: write a rollout of any number of steps too: {"by_time": names of inputs with a value
+        for each step, "sum": names of outputs that are summed}, both optional; {} has neither.
         """
         for kind in derivatives:
             if kind not in KINDS:
@@ -149,9 +152,9 @@ def _open(own: str, options: Mapping[str, Sequence[str]]) -> str:
 
 
 class CompiledFunction:
-    """A user's function on one target, called with arrays (..., *size): any leading dimensions, broadcast.
+    """A user's function on one target, called with arrays (..., *size): any leading dimensions, which broadcast.
 
-    It answers a named tuple, or an array where it has one output. Arrays may all be packed.
+    It returns a named tuple, or an array if it has one output. All arrays may be packed.
     """
 
     def __init__(
@@ -187,14 +190,14 @@ class CompiledFunction:
         return self._dynamics.map(self._function.name, source, sink, chunk, journal, progress)
 
     def jvp(self) -> Callable[..., Any]:
-        """The derivative along a tangent of every input: f.jvp()(q, u, dq, du)."""
+        """Return the derivative along tangents of every input: f.jvp()(q, u, dq, du)."""
         return self._dynamics.jvp(self._function.name)
 
     def vjp(self, of: str = "") -> Callable[..., Any]:
-        """The derivative of cotangents times the outputs, by every input: f.vjp()(q, u, cost_bar).
+        """Return the derivatives of cotangents times the outputs, by every input: f.vjp()(q, u, cost_bar).
 
-        of="rollout": of a rollout, f.vjp("rollout")(q, u, q_bar, cost_bar, by_time=("u",), sum=("cost",)), with the
-        options of `rollout`.
+        of="rollout": those of a rollout, f.vjp("rollout")(q, u, q_bar, cost_bar, by_time=("u",), sum=("cost",)), with
+        the options of `rollout`.
         """
         if of not in ("", "rollout"):
             raise UnsupportedError(f"vjp({of!r}): give nothing, or 'rollout'")
@@ -211,26 +214,29 @@ class CompiledFunction:
         out: Out = None,
         **named: ArrayLike,
     ) -> Any:
-        """The function repeated: outputs that have the name of an input are inputs of the next step.
+        """Return the answers of the function repeated: an output with the name of an input is that input of the next
+        step.
 
-        Inputs by position or by name: before the first step, or held. by_time: names of inputs with a value for each
-        step, a time axis before their own: f.rollout(q, u, by_time=("u",)) with u (..., T, nu). steps: how many, where
-        no input has a time axis. Answers are those of each step, with a time axis; every=k: of steps k, 2 k, ... and of
-        the last one; last=True: of the last one alone. sum: names of outputs whose answers are sums over all steps.
-        ShapeError for time axes that disagree or have no step, and for an output of another shape than the input of its
-        name.
+        Inputs by position or by name: before the first step, or constant. by_time: names of inputs with a value for
+        each step, whose time axis stands before their own axes: f.rollout(q, u, by_time=("u",)) with u (..., T, nu).
+        steps: the number of steps, if no input has a time axis. Answers have a time axis: one for each step; every=k:
+        for steps k, 2 k, ... and the last one; last=True: the last one alone, without time axis. sum: names of outputs
+        that are summed over all steps.
+        Errors: ShapeError for time axes that differ in length or have no step, and for an output whose shape is not
+        that of the input of its name; UnsupportedError for an option.
         """
         call = self._dynamics.rollouts_of(self._function.name)
         return call(*args, by_time=by_time, sum=sum, every=every, last=last, steps=steps, out=out, **named)
 
     def jacobian(self, by: Sequence[str] | str | None = None) -> Callable[..., Any]:
-        """The derivatives of all outputs by some inputs, by default by all: named tuple dcost_dq, ..."""
+        """Return the derivatives of all outputs by some inputs, None is all: a named tuple dcost_dq, ..."""
         return self._dynamics.jacobian(self._function.name, by)
 
     def hessian(self, of: str | None = None) -> Callable[..., Any]:
-        """The second derivative (..., n, n) of one output by all inputs in order, n their tangents' sizes together.
+        """Return the second derivative (..., n, n) of one output by all inputs in order, n the sizes of their tangents
+        together.
 
-        An output that is no single number takes factors of its entries behind the inputs: that of lam . output.
+        An output with several entries takes factors lam of them behind the inputs: it is that of lam . output.
         """
         function = self._of.only(of)
         derived = self._dynamics.hessian(function.name)
@@ -289,8 +295,5 @@ def _bound_arguments(
     if not named:
         return args
     either = Parameter.POSITIONAL_OR_KEYWORD
-    try:
-        bound = Signature([Parameter(port.name, either) for port in function.inputs]).bind(*args, **named)
-    except TypeError as error:
-        raise TypeError(f"{function.called}: {error}") from None
-    return list(bound.arguments.values())
+    signature = Signature([Parameter(port.name, either) for port in function.inputs])
+    return list(bound_arguments(function.called, signature, args, named).values())

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Collection, Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from inspect import signature
 from keyword import iskeyword
 from typing import Any, TypeAlias, cast
 
@@ -31,6 +32,8 @@ class Sizes:
     def of(robot: Mapping[str, int] | None, more: Mapping[str, int] | None) -> Sizes:
         """The robot's and the user's own."""
         own = dict(robot or {})
+        if not isinstance(more or {}, Mapping):  # pyright: ignore[reportUnnecessaryIsInstance]
+            raise UnsupportedError(f"sizes={more!r}: give a dict of names and numbers, such as {{'n_obstacles': 4}}")
         for name, value in (more or {}).items():
             if name in own:
                 raise UnsupportedError(f"sizes: {name!r} is {own[name]} of this robot; choose another name")
@@ -58,6 +61,20 @@ class Sizes:
 
 def _is_whole(value: object) -> bool:
     return hasattr(value, "__index__") and not isinstance(value, bool) and 1 <= int(cast(int, value)) <= MOST
+
+
+def check_arguments(f: object, called: str, has_state: bool, inputs: Sequence[str]) -> None:
+    """UnsupportedError where f is no function, or takes other arguments than the state and these inputs."""
+    if not callable(f):
+        raise UnsupportedError(f"function: {f!r} is no function; write one, such as def cost(at, u): ...")
+    given = [name for name in inputs if not has_state or name not in (Q.name, V.name)]
+    try:
+        signature(f).bind(*(["at"] if has_state else []), **dict.fromkeys(given))
+    except TypeError as error:
+        takes = ", ".join((*(["at"] if has_state else []), *given))
+        raise UnsupportedError(f"{called}: {error}; by inputs={list(inputs)!r} its arguments are ({takes})") from None
+    except ValueError:  # a callable of C may have no signature: the call itself says what is wrong
+        return
 
 
 def inputs_of(inputs: Mapping[str, Any], sizes: Sizes) -> tuple[Port, ...]:

@@ -8,6 +8,7 @@ its contacts, which hold in steps unless `active=` says otherwise.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from difflib import get_close_matches
 from inspect import Parameter, Signature
 from typing import Any, Protocol
 
@@ -19,7 +20,7 @@ from condyle.functions.quantities import Q, V
 from condyle.methods import made
 from condyle.model.change import suggest
 from condyle.model.robot import Robot
-from condyle.options import tip_frame
+from condyle.options import bound_arguments, tip_frame
 from condyle.ports import ACTIVE, CONTACT_NUMBERS, FRICTION_NUMBERS
 from condyle.specification import F_EXT, Bound, Function
 
@@ -62,7 +63,9 @@ class State:
                     )
                 return self._method(function, "")
         methods = [function.method for function in FUNCTIONS.values() if not _is_of_frames(function)]
-        raise AttributeError(f"at.{name}: there is {', '.join((*HELD, 'frame', *methods))}")
+        known = (*HELD, "frame", *methods)
+        meant = suggest(name, known) if get_close_matches(name, known, 1, 0.6) else f"; there are {', '.join(known)}"
+        raise AttributeError(f"at.{name}: there is no such quantity{meant}")
 
     def frame(self, name: str) -> FrameState:
         """A frame of the robot, by its name."""
@@ -80,7 +83,7 @@ class State:
         signature = _signature(function)
 
         def method(*args: object, **named: object) -> object:
-            return self._answers(function, signature.bind(*args, **named).arguments, frame)
+            return self._answers(function, bound_arguments(f"at.{function.method}", signature, args, named), frame)
 
         method.__name__ = function.method
         return method

@@ -24,6 +24,8 @@ __all__ = ["Scene", "View", "poses_by", "save", "scene_of", "serve", "shells_of"
 
 def save(scene: Scene, file: str | PathLike[str], view: str, layers: Sequence[str] | None, theme: str) -> None:
     """Write a picture, .svg or .png by its name. UnsupportedError for another ending, a missing folder, a word."""
+    if not isinstance(file, (str, PathLike)):  # pyright: ignore[reportUnnecessaryIsInstance]
+        raise UnsupportedError(f"file={file!r}: name a .svg or a .png file")
     path = Path(file)
     if path.suffix not in (".svg", ".png"):
         raise UnsupportedError(f"{path}: a picture is a .svg or a .png file")

@@ -6,6 +6,7 @@ import math
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
+from numbers import Real
 from typing import TypeVar
 
 import numpy as np
@@ -125,8 +126,8 @@ def scene_of(
     spacing: float | None = None,
 ) -> Scene:
     """The scene of these states; arguments and errors are those of `Robot.show`."""
-    if spacing is not None and not 0.0 <= spacing < math.inf:
-        raise UnsupportedError(f"spacing={spacing}, expected metres between robots, 0 or more")
+    if spacing is not None and not (isinstance(spacing, Real) and 0.0 <= spacing < math.inf):
+        raise UnsupportedError(f"spacing={spacing!r}, expected metres between robots, 0 or more")
     states = checked_states(robot, q, trajectory)
     times, robots = states.shape[:2]
     pushed = checked_forces(robot, forces, times, robots)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import zipfile
 from collections.abc import Iterable, Mapping
+from numbers import Real
 from pathlib import Path
 from typing import NamedTuple, cast
 
@@ -80,6 +81,10 @@ def checked_forces(
     Each is (3,), (N, 3) without a trajectory, (T, 3) or (N, T, 3) with one. ShapeError, StateError, UnsupportedError.
     """
     found: dict[str, Array] = {}
+    if not isinstance(forces or {}, Mapping):  # pyright: ignore[reportUnnecessaryIsInstance]
+        raise UnsupportedError(
+            f"forces={forces!r}, expected a dict of frames and forces, such as {{'foot': (0, 0, 10)}}"
+        )
     for name, given in (forces or {}).items():
         if name not in robot.frames:
             known = few(robot.frames, 8)
@@ -105,6 +110,10 @@ def checked_forces(
 def checked_points(forces: Iterable[str], points: Mapping[str, ArrayLike] | None) -> dict[str, Array]:
     """Where each force acts, (3,) [m] in its frame, by default the origin. ShapeError, UnsupportedError."""
     found: dict[str, Array] = {name: np.zeros(3) for name in forces}
+    if not isinstance(points or {}, Mapping):  # pyright: ignore[reportUnnecessaryIsInstance]
+        raise UnsupportedError(
+            f"points={points!r}, expected a dict of frames and points, such as {{'foot': (0, 0, 0)}}"
+        )
     for name, given in (points or {}).items():
         if name not in found:
             raise UnsupportedError(f"points: there is no force on {name!r}; there are {few(found, 8) or 'none'}")
@@ -148,6 +157,6 @@ def _dt(path: Path, value: np.ndarray[tuple[int, ...], np.dtype[np.generic]]) ->
 
 def checked_dt(dt: float, what: str = "dt") -> float:
     """Seconds between states. UnsupportedError unless positive and finite."""
-    if not 0.0 < dt < np.inf:
-        raise UnsupportedError(f"{what} is {dt}, expected the positive number of seconds between two states")
+    if not isinstance(dt, Real) or not 0.0 < dt < np.inf:
+        raise UnsupportedError(f"{what} is {dt!r}, expected the seconds between two states, more than 0")
     return dt
