@@ -9,11 +9,12 @@ import argparse
 import subprocess
 import sys
 import tempfile
+from importlib import import_module
 from pathlib import Path
 
 from benchmarks.robot_figures import FOLDER
 
-SIZE = "800,900"
+SIZE = "800,1080"
 RESULTS = FOLDER.parent.parent / "experiments" / "results"
 COMMANDS = {
     "bench": ("bench", "iiwa14", "--functions", "id,fd", "--batch", "1,16,256"),
@@ -27,6 +28,8 @@ def shot(chromium: str, page: Path, name: str) -> None:
     flags = ("--headless", "--no-sandbox", "--disable-gpu", "--hide-scrollbars", f"--window-size={SIZE}")
     command = [chromium, *flags, f"--screenshot={into}", page.resolve().as_uri()]
     subprocess.run(command, check=True, capture_output=True, timeout=60)
+    image = import_module("PIL.Image")  # Matplotlib brings it
+    image.open(into).convert("RGB").quantize(64).save(into, optimize=True)
 
 
 def main() -> None:
@@ -38,7 +41,7 @@ def main() -> None:
             page = Path(folder) / f"{name}.html"
             subprocess.run([sys.executable, "-m", "condyle", *words, "--html", str(page)], check=True)
             shot(chromium, page, name)
-    shot(chromium, RESULTS / "yang2017.html", "experiments")
+    shot(chromium, RESULTS / "beyond.html", "experiments")
 
 
 if __name__ == "__main__":

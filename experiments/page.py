@@ -41,7 +41,8 @@ def write(paper: str, file: Path) -> Path:
 
 def _part(module: Any, name: str, rows: Rows, left_out: Mapping[str, str]) -> list[str]:
     body = [f"<h2>{escape(name.replace('_', ' ').capitalize())}</h2>"]
-    body += [f"<p>{escape(text)}</p>" for text in getattr(module, "TEXT", module.__doc__).split("\n") if text.strip()]
+    said = re.split(r"\n\s*\n", getattr(module, "TEXT", module.__doc__).strip())
+    body += [f"<p>{escape(' '.join(text.split()))}</p>" for text in said]
     body.append(f"<p>{escape(_when(rows))}</p>")
     body += [f"<p>Left out: {escape(row)}: {escape(why)}</p>" for row, why in left_out.items()]
     for heading, lines in module.tables(rows).items():
