@@ -26,7 +26,7 @@ class Lines:
         for label, (x, y) in self.lines.items():
             axes.plot(x, y, label=label, linewidth=1.2, marker="." if len(x) < 20 else "")
         for label, (x, y) in self.points.items():
-            axes.plot(x, y, "x", label=label, color="black")
+            axes.plot(x, y, "x", label=label, color="black")  # black: the page's ink
         axes.set(xlabel=self.x, ylabel=self.y)
         for axis in self.log:
             axes.set(**{f"{axis}scale": "log"})
@@ -75,6 +75,7 @@ def svg(title: str, figure: Figure) -> bytes:
     axes.set(title=title)
     axes.legend(fontsize=7)
     drawn = io.BytesIO()
-    drawing.savefig(drawn, format="svg", metadata={"Date": None})
+    with plots.rc_context({"svg.fonttype": "none", "svg.hashsalt": title}):  # text as text; the same names each time
+        drawing.savefig(drawn, format="svg", metadata={"Date": None})
     plots.close(drawing)
     return drawn.getvalue()

@@ -5,42 +5,31 @@ Matplotlib draws the figures (the extra `condyle[experiments]`); without it a pa
 
 from __future__ import annotations
 
-import base64
 import json
+import re
 from collections.abc import Mapping, Sequence
 from html import escape
 from pathlib import Path
 from typing import Any
 
+from condyle import pages
 from experiments.figure import Figure, svg
 from experiments.papers import PAPERS, part
 
-STYLE = """
-:root{color-scheme:light dark;--ink:#23282d;--soft:#4a535b;--line:#d9dee2;--paper:#fff}
-@media (prefers-color-scheme:dark){:root{--ink:#e4e7ea;--soft:#aab2ba;--line:#3a424a;--paper:#14181c}}
-body{font:15px/1.5 system-ui,-apple-system,"Segoe UI",sans-serif;max-width:68em;margin:2em auto;padding:0 1em;
-color:var(--ink);background:var(--paper)}h1{font-size:1.5em}h2{font-size:1.2em;margin-top:2em}h3{font-size:1em}
-p{color:var(--soft)}img{display:block;width:100%;max-width:36em;background:#fff}
-.wide{overflow-x:auto}table{border-collapse:collapse;font-variant-numeric:tabular-nums;font-size:.93em}
-td,th{padding:.2em .6em;text-align:right;border-bottom:1px solid var(--line);font-weight:400}
-th{color:var(--soft)}td:first-child,th:first-child{text-align:left;padding-left:0}
-"""
+STYLE = "figure{margin:1em 0;max-width:40em}figure .wide svg{min-width:26em}figure svg text{fill:currentColor}"
+COLOURS = {"#000000": "currentColor", "#ffffff": "var(--ground)", "#cccccc": "var(--line)", "#b0b0b0": "var(--line)"}
+"""Matplotlib's colours of text, ground, frame and grid, and what the page has for them in light and dark."""
 Rows = Mapping[str, Mapping[str, Any]]
 
 
 def page(paper: str, found: Mapping[str, Any]) -> str:
     """The page of a results file; found: what the file holds."""
     about, parts = PAPERS[paper], found.get("measurements", {})
-    body = [f"<h1>{escape(about.title)}</h1>", f"<p>{escape(about.source)}</p>"]
+    body = [f"<p>{escape(about.source)}</p>"]
     for name, tells in about.parts.items():
         body += _part(part(paper, tells), name, parts.get(name, {}), found.get("left_out", {}).get(name, {}))
     body += ["<h2>Machine and versions</h2>", _table([[key, str(value)] for key, value in _flat(found["machine"])])]
-    return (
-        f'<!doctype html>\n<html lang="en"><head><meta charset="utf-8"><title>{escape(about.title)}</title>\n'
-        f'<meta name="viewport" content="width=device-width">\n<style>{STYLE}</style></head>\n<body>\n'
-        + "\n".join(body)
-        + "\n</body></html>\n"
-    )
+    return pages.whole(about.title, body, STYLE)
 
 
 def write(paper: str, file: Path) -> Path:
@@ -52,13 +41,14 @@ def write(paper: str, file: Path) -> Path:
 
 def _part(module: Any, name: str, rows: Rows, left_out: Mapping[str, str]) -> list[str]:
     body = [f"<h2>{escape(name.replace('_', ' ').capitalize())}</h2>"]
-    body += [f"<p>{escape(text)}</p>" for text in getattr(module, "TEXT", module.__doc__).split("\n") if text.strip()]
+    said = re.split(r"\n\s*\n", getattr(module, "TEXT", module.__doc__).strip())
+    body += [f"<p>{escape(' '.join(text.split()))}</p>" for text in said]
     body.append(f"<p>{escape(_when(rows))}</p>")
     body += [f"<p>Left out: {escape(row)}: {escape(why)}</p>" for row, why in left_out.items()]
     for heading, lines in module.tables(rows).items():
         body += [f"<h3>{escape(heading)}</h3>", _table(lines[1:], lines[0])]
     for heading, figure in getattr(module, "figures", lambda _: {})(rows).items():
-        body += _figure(heading, figure)
+        body += _figure(f"{name}-{heading}", heading, figure)
     return body
 
 
@@ -76,13 +66,20 @@ def _when(rows: Rows) -> str:
 def _table(lines: Sequence[Sequence[str]], head: Sequence[str] = ()) -> str:
     heads = f"<tr>{''.join(f'<th>{escape(cell)}</th>' for cell in head)}</tr>" if head else ""
     rows = "\n".join(f"<tr>{''.join(f'<td>{escape(cell)}</td>' for cell in line)}</tr>" for line in lines)
-    return f'<div class="wide"><table>{heads}{rows}</table></div>'
+    return pages.scrolled(f"<table>{heads}{rows}</table>")
 
 
-def _figure(heading: str, figure: Figure) -> list[str]:
-    """An image of its own, as names inside an SVG would meet those of the next one."""
-    data = base64.b64encode(svg(heading, figure)).decode("ascii")
-    return [f'<img alt="{escape(heading)}" src="data:image/svg+xml;base64,{data}">'] if data else []
+def _figure(place: str, heading: str, figure: Figure) -> list[str]:
+    """The figure inside the page, so that its colours follow the page; place: what its names begin with."""
+    data = svg(heading, figure).decode("utf-8")
+    if not data:
+        return []
+    before = re.sub(r"[^a-z0-9]+", "-", place.lower())  # the next figure has the same names
+    data = re.sub(r'(\bid="|href="#|url\(#)', rf"\g<1>{before}-", data[data.index("<svg") :])
+    for theirs, ours in COLOURS.items():
+        data = data.replace(theirs, ours)
+    label = f'<svg role="img" aria-label="{escape(heading)}"'
+    return [f"<figure>{pages.scrolled(data.replace('<svg', label, 1))}</figure>"]
 
 
 def _flat(about: Mapping[str, Any], before: str = "") -> list[tuple[str, Any]]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 import subprocess
 import sys
 from importlib import import_module
@@ -95,6 +96,17 @@ def test_a_page_without_rows_says_so_and_needs_nothing(paper: str) -> None:
     assert "Nothing of this part is measured" in text
     assert "<script" not in text and "&lt;script&gt;" in text
     assert "http" not in text.replace("http://www.w3.org", "")
+
+
+def test_figures_take_the_colours_of_the_page_and_have_names_of_their_own() -> None:
+    pytest.importorskip("matplotlib", reason="needs matplotlib: pip install 'condyle[experiments]'")
+    held = json.loads((ROOT / "experiments" / "results" / "yang2017.json").read_text(encoding="utf-8"))
+    text = page.page("yang2017", held)
+    names = re.findall(r'\bid="([^"]+)"', text)
+    assert text.count("<svg") == 5 and len(names) == len(set(names))
+    assert set(re.findall(r'href="#([^"]+)"|url\(#([^)]+)\)', text)) and "currentColor" in text
+    assert all(a in names or b in names for a, b in re.findall(r'href="#([^"]+)"|url\(#([^)]+)\)', text))
+    assert "#000000" not in text and "#ffffff" not in text
 
 
 @pytest.mark.parametrize("paper", PAPERS)
