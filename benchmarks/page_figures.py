@@ -1,6 +1,8 @@
-"""The screenshots of docs/pages.md: the pages of bench, fpga and the experiments, in headless Chromium.
+"""The screenshots of docs/pages.md: the pages of bench, explain, fpga and the experiments, in headless Chromium.
 
 python -m benchmarks.page_figures [--chromium /usr/bin/chromium]     writes docs/figures/page-*.png
+
+Needs Chromium, and Pillow, which Matplotlib brings.
 """
 
 from __future__ import annotations
@@ -17,6 +19,7 @@ from benchmarks.robot_figures import FOLDER
 SIZE = "800,1080"
 RESULTS = FOLDER.parent.parent / "experiments" / "results"
 COMMANDS = {
+    "explain": ("explain", "iiwa14", "fd"),
     "bench": ("bench", "iiwa14", "--functions", "id,fd", "--batch", "1,16,256"),
     "fpga": ("fpga", "report", "iiwa14", "--functions", "id"),
 }
@@ -28,8 +31,8 @@ def shot(chromium: str, page: Path, name: str) -> None:
     flags = ("--headless", "--no-sandbox", "--disable-gpu", "--hide-scrollbars", f"--window-size={SIZE}")
     command = [chromium, *flags, f"--screenshot={into}", page.resolve().as_uri()]
     subprocess.run(command, check=True, capture_output=True, timeout=60)
-    image = import_module("PIL.Image")  # Matplotlib brings it
-    image.open(into).convert("RGB").quantize(64).save(into, optimize=True)
+    image = import_module("PIL.Image")
+    image.open(into).convert("RGB").quantize(256).save(into, optimize=True)
 
 
 def main() -> None:
