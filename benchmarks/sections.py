@@ -11,13 +11,13 @@ Found = dict[str, Any]
 FUNCTIONS = ("id", "fd", "m", "minv", "did", "dfd", "difd")
 SHARES = (
     "Multiplications and additions a second, without sines, divided by those of a loop of independent multiply-adds. "
-    "In brackets: the share if every arithmetic instruction took the time of a multiply-add, and loads took none. That is "
-    "the largest share on Intel, where all of them use the same units. AMD adds in other units."
+    "In brackets: the share if every arithmetic instruction took the time of a multiply-add, and loads took none. "
+    "That is the largest share on Intel, where all of them use the same units. AMD adds in other units."
 )
 PARTS = (
     "Nanoseconds a state at N = 256. A call = rows to vectors and back + sines and cosines + the other arithmetic + "
-    "the rest. Rows are timed as the driver without a kernel, which moves all bytes. Sines and arithmetic are timed as the "
-    "kernels alone. The rest is the call itself, and the time that a part waits for the part before it."
+    "the rest. Rows are timed as the driver without a kernel, which moves all bytes. Sines and arithmetic are timed as "
+    "the kernels alone. The rest is the call itself, and the time that a part waits for the part before it."
 )
 LIMITS = (
     "Goals that are not met; in brackets the goal. Each limit is the largest value that is possible. Times faster than "
