@@ -14,9 +14,9 @@ HEAD = """# Motion with contacts
 
 Made by `python -m benchmarks.contacts --table` from [contacts.json](results/contacts.json). Nanoseconds a state, the
 least of alternating samples, N = 256, one thread, float64 unless the table says otherwise: calls with `out=`, and a
-loop over Pinocchio's C++ in the same process, whose answers stay in C++. All contacts are on; flags are inputs. Pinocchio's
-derivatives need the results of `constraintDynamics`. *Alone* is the time of `computeConstraintDynamicsDerivatives`
-without that call.
+loop over Pinocchio's C++ in the same process, whose answers stay in C++. All contacts are on; flags are inputs.
+Pinocchio's derivatives need the results of `constraintDynamics`. *Alone* is the time of
+`computeConstraintDynamicsDerivatives` without that call.
 """
 FOUR = {"cfd / fd": 3.0, "constraintDynamics / cfd": 30.0, "derivatives alone / dcfd": 8.0}
 GOALS = {
