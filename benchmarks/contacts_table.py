@@ -13,9 +13,10 @@ PATH = results.ROOT / "benchmarks" / "CONTACTS.md"
 HEAD = """# Motion with contacts
 
 Made by `python -m benchmarks.contacts --table` from [contacts.json](results/contacts.json). Nanoseconds a state, the
-least of samples in turn, N = 256, one thread, float64 where nothing else is said: calls with `out=`, and a loop over
-Pinocchio's C++ in the same process, whose answers stay inside. All contacts are on; flags are inputs. Pinocchio's
-derivatives need what `constraintDynamics` leaves: *alone* is `computeConstraintDynamicsDerivatives` without it.
+least of alternating samples, N = 256, one thread, float64 unless the table says otherwise: calls with `out=`, and a
+loop over Pinocchio's C++ in the same process, whose answers stay in C++. All contacts are on; flags are inputs.
+Pinocchio's derivatives need the results of `constraintDynamics`. *Alone* is the time of
+`computeConstraintDynamicsDerivatives` without that call.
 """
 FOUR = {"cfd / fd": 3.0, "constraintDynamics / cfd": 30.0, "derivatives alone / dcfd": 8.0}
 GOALS = {

@@ -15,8 +15,8 @@ HEAD = """# Functions beside Pinocchio
 Made by `python -m benchmarks.functions --table` from [functions.json](results/functions.json). Nanoseconds a state, the
 least of interleaved samples: dense NumPy arrays with `out=`, packed arrays, and a loop over Pinocchio's C++ in the same
 process. The ratio is how many times longer Pinocchio takes than a dense call, in brackets than a packed one. Bytes are
-those that a dense call reads and writes. Parts, each measured alone: rows to vectors and back, sines and cosines, the
-other arithmetic; the call itself and what parts wait for each other come to that.
+those that a dense call reads and writes. The parts are measured alone: rows to vectors and back, sines and cosines,
+the other arithmetic. They leave out the call itself, and the time that a part waits for another.
 """
 TWENTY = ("fk", "com", "g", "ke", "fa")
 SECOND = ("jcom", "cmm", "djac", "cor")

@@ -10,21 +10,21 @@ from benchmarks import goals
 Found = dict[str, Any]
 FUNCTIONS = ("id", "fd", "m", "minv", "did", "dfd", "difd")
 SHARES = (
-    "Multiplications and additions a second, sines left out, over those of a loop of independent multiply-adds. In "
-    "brackets what it would be if every arithmetic instruction took the time of a multiply-add, and loads none: the "
-    "most there is where all go through the same units (Intel's; AMD's add in others)."
+    "Multiplications and additions a second, without sines, divided by those of a loop of independent multiply-adds. "
+    "In brackets: the share if every arithmetic instruction took the time of a multiply-add, and loads took none. "
+    "That is the largest share on Intel, where all of them use the same units. AMD adds in other units."
 )
 PARTS = (
-    "Nanoseconds a state at N = 256 of a call = of rows to vectors and back, as of the driver with no kernel in it "
-    "(all bytes are moved too) + sines and cosines + the other arithmetic, as of the kernels alone + what is left: the "
-    "call, and what each part waits for the one before."
+    "Nanoseconds a state at N = 256. A call = rows to vectors and back + sines and cosines + the other arithmetic + "
+    "the rest. Rows are timed as the driver without a kernel, which moves all bytes. Sines and arithmetic are timed as "
+    "the kernels alone. The rest is the call itself, and the time that a part waits for the part before it."
 )
 LIMITS = (
-    "Not met; in brackets what was wanted. Limits, of times faster than Pinocchio: its time over that of our kernel "
-    "without sines, packing and unpacking, or over that of moving the same bytes, whichever takes longer; of packed "
-    "arrays: the dense call's time over that of the kernel without sines; of 65536 states: that kernel's time over the "
-    "bytes'; of two threads: what two processes of one thread do at the same time; of the share of the peak: as in its "
-    "section below."
+    "Goals that are not met; in brackets the goal. Each limit is the largest value that is possible. Times faster than "
+    "Pinocchio: its time over that of our kernel without sines, packing and unpacking, or over that of moving the same "
+    "bytes, whichever takes longer. Packed arrays: the dense call's time over that of the kernel without sines. 65536 "
+    "states: that kernel's time over that of the bytes. Two threads: what two processes of one thread reach at the "
+    "same time. Share of the peak: as in its section below."
 )
 
 

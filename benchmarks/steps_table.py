@@ -14,8 +14,8 @@ SOURCE = results.FOLDER / "steps.json"
 PATH = results.ROOT / "benchmarks" / "STEPS.md"
 TITLE = "# Steps, rollouts and open parameters\n\n"
 HEAD = f"""{TITLE}Made by `python -m benchmarks.steps --table` from [steps.json](results/steps.json). Nanoseconds a
-state, a step of a rollout, or a knot; the calls of a table were timed in turn in one process, one thread on one core
-unless the table says otherwise, and their least times are compared.
+state, a step of a rollout, or a knot. The calls of a table were timed alternately in one process, with one thread on
+one core unless the table says otherwise. Their least times are compared.
 """
 Found = dict[str, Any]
 

@@ -1,0 +1,172 @@
+"""GPU.md from results/gpu_code.json and results/gpu_export.json, and from nothing else.
+
+python -m benchmarks.gpu_table            rewrite
+python -m benchmarks.gpu_table --check    exit status 1 if the page is out of date
+"""
+
+from __future__ import annotations
+
+import json
+import sys
+from collections.abc import Iterable, Sequence
+from typing import Any
+
+from benchmarks import results
+from benchmarks.sections import FUNCTIONS, table
+
+Row = dict[str, Any]
+CODE, EXPORT = results.FOLDER / "gpu_code.json", results.FOLDER / "gpu_export.json"
+PATH = results.ROOT / "benchmarks" / "GPU.md"
+TITLES = {"iiwa14": "iiwa14", "hyq": "HyQ", "atlas": "Atlas"}
+STEPPED = ("id", "fd", "minv", "did", "dfd")
+PRODUCT, PARTS = "condyle_product", ("minv", "fd", "did")
+WARP_CONSTANTS = 128
+"""Bytes of shared memory that a warp has beside those of its states."""
+UNMEASURED = "unmeasured"
+HEAD = """# GPU counts
+
+What the kernels of [the GPU target](../docs/gpu.md) take, counted in their machine code. Made by
+`python -m benchmarks.gpu_table` from two results files. No GPU was used, so **every time on a GPU is unmeasured**.
+"""
+REGISTERS = """## Registers
+
+Registers a thread of the kernels of iiwa14 in `float`: those of the exported CUDA header, and those of the PTX that
+`compile(target="cuda")` builds. A thread has at most 255.
+"""
+MEMORY = """## Local memory
+
+Bytes of local memory a thread, of the kernels of iiwa14 with a fixed base that use it. `kept` is the stack frame that
+nvcc reports, or what Condyle itself keeps there in PTX. `spill stores` are those that the assembler adds.
+"""
+BUILDS = """## Building the exported header
+
+Seconds of one processor that nvcc takes for the kernels of a robot.
+"""
+STEPS = """## Instructions and steps
+
+float32 on sm_90, fixed base, in the machine code of nvJitLink. [Inside the GPU
+target](../docs/gpu-internals.md#from-a-function-to-a-kernel) explains both forms. `thread` is one thread a state;
+`group32` is 32 lanes a state. Shared bytes are those of a state: `shared_bytes` of the file without the 128 bytes of
+a warp. The thread form of dfd of Atlas is four kernels (minv, fd, did and a product); its instructions are their sum.
+"""
+TIMES = """## Times
+
+`python -m benchmarks.gpu` measures them on a machine with a GPU. It takes less than ten minutes.
+"""
+MEASURED = (
+    "kernels in a CUDA graph, beside the lower bounds of their times",
+    "copies alone",
+    "calls with pinned arrays, and with ordinary ones",
+    "the goals",
+)
+FOOT = """## On a machine with a GPU
+
+`python -m benchmarks.gpu` also runs `compute-sanitizer` and GRiD where they are installed. `pytest -m gpu` runs the
+tests that need a GPU. `condyle check ROBOT --target cuda` compares one robot with the reference.
+"""
+
+
+def page() -> str:
+    code, export = json.loads(CODE.read_text()), json.loads(EXPORT.read_text())
+    text = [
+        *[HEAD, *_sources(code, export)],
+        *[REGISTERS, *_registers(code["kernels"], export["kernels"])],
+        *[MEMORY, *_memory(code["kernels"], export["kernels"])],
+        *[BUILDS, *_builds(export["builds"])],
+        *[STEPS, *_steps(code["kernels"])],
+        *[TIMES, *table(["what", "time"], [[what, UNMEASURED] for what in MEASURED])],
+        FOOT,
+    ]
+    return "\n".join(text).rstrip() + "\n"
+
+
+def _sources(code: Row, export: Row) -> list[str]:
+    linkers = ", ".join(sorted({row["nvjitlink"] for row in code["kernels"]}))
+    rows = [
+        _source("gpu_code", code, f"nvJitLink {linkers}"),
+        _source("gpu_export", export, f"nvcc {export['nvcc']}"),
+    ]
+    return table(["file", "made by", "commit", "date", "assembler"], rows)
+
+
+def _source(name: str, found: Row, by: str) -> list[str]:
+    link = f"[{name}.json](results/{name}.json)"
+    return [link, f"`python -m benchmarks.{name}`", found["commit"][:10], found["date"][:10], by]
+
+
+def _of(rows: Iterable[Row], **wanted: object) -> list[Row]:
+    """The rows with these values; a row of an export has a fixed base and a thread a state."""
+    same = {"floating": False, "lanes": 1}
+    return [row for row in rows if all(row.get(key, same.get(key)) == value for key, value in wanted.items())]
+
+
+def _arm(rows: Sequence[Row], bits: int) -> list[Row]:
+    return _of(rows, robot="iiwa14", floating=False, bits=bits, lanes=1)
+
+
+def _registers(code: Sequence[Row], export: Sequence[Row]) -> list[str]:
+    rows = [
+        [f"{title}, {arch}", *(_largest(_of(kernels, arch=arch, function=name), "registers") for name in FUNCTIONS)]
+        for title, kernels in (("exported", _arm(export, 32)), ("PTX", _arm(code, 32)))
+        for arch in dict.fromkeys(row["arch"] for row in kernels)
+    ]
+    return table(["", *FUNCTIONS], rows)
+
+
+def _largest(rows: Sequence[Row], key: str) -> str:
+    return str(max(row[key] for row in rows)) if rows else "-"
+
+
+def _memory(code: Sequence[Row], export: Sequence[Row]) -> list[str]:
+    rows = [
+        [f"{title} {row['function']}", f"float{bits}", row["arch"], *map(str, (row["registers"], stack, spilled))]
+        for title, kernels in (("exported", export), ("PTX", code))
+        for bits in (32, 64)
+        for row in _arm(kernels, bits)
+        for stack, spilled in [(row.get("stack_bytes", row.get("spilled_bytes")), row["spill_store_bytes"])]
+        if stack or spilled
+    ]
+    return table(["kernel", "type", "architecture", "registers", "kept, bytes", "spill stores, bytes"], rows)
+
+
+def _builds(builds: Sequence[Row]) -> list[str]:
+    rows = [[TITLES[b["robot"]], f"float{b['bits']}", b["arch"], f"{b['processor_s']:.1f}"] for b in builds]
+    return table(["robot", "type", "architecture", "seconds"], rows)
+
+
+def _steps(code: Sequence[Row]) -> list[str]:
+    fixed = _of(code, floating=False, bits=32, arch="sm_90")
+    rows = [_step(_of(fixed, robot=robot), robot, name) for robot in TITLES for name in STEPPED]
+    heads = ["robot, function", "thread: instructions", "group32: instructions", "steps", "registers"]
+    return table([*heads, "shared bytes a state"], rows)
+
+
+def _step(robots: Sequence[Row], robot: str, name: str) -> list[str]:
+    (group,) = _of(robots, lanes=32, function=name)
+    counts = [_many(group["instructions"]), str(group["steps"]), str(group["registers"])]
+    shared = _many(group["shared_bytes"] - WARP_CONSTANTS)
+    return [f"{TITLES[robot]} {name}", _thread(_of(robots, lanes=1), name), *counts, shared]
+
+
+def _thread(rows: Sequence[Row], name: str) -> str:
+    """Instructions of the kernels that are launched: one, or those of the parts of dfd and its product."""
+    (own,) = _of(rows, function=name)
+    if own["kernel"] != PRODUCT:
+        return _many(own["instructions"])
+    parts = [row for part in PARTS for row in _of(rows, function=part)]
+    return f"{_many(sum(row['instructions'] for row in (*parts, own)))} in {len(parts) + 1} kernels"
+
+
+def _many(count: int) -> str:
+    return f"{count:,}".replace(",", " ")
+
+
+def main() -> int:
+    if "--check" in sys.argv[1:]:
+        return int(not PATH.exists() or PATH.read_text() != page())
+    PATH.write_text(page())
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,28 @@
+"""The page of GPU counts is what the results files say, and claims no time."""
+
+from __future__ import annotations
+
+import json
+
+from benchmarks import gpu_table
+
+
+def test_the_page_is_up_to_date() -> None:
+    assert gpu_table.PATH.read_text() == gpu_table.page()
+
+
+def test_kernels_that_are_launched_together_are_added() -> None:
+    rows = json.loads(gpu_table.CODE.read_text())["kernels"]
+    atlas = [r for r in rows if (r["robot"], r["floating"], r["bits"], r["arch"]) == ("atlas", False, 32, "sm_90")]
+    alone = {r["kernel"]: r["instructions"] for r in atlas if r["lanes"] == 1}
+    launched = ("condyle_minv", "condyle_fd", "condyle_did", "condyle_product")
+    total = f"{sum(alone[name] for name in launched):,}".replace(",", " ")
+    assert f"| Atlas dfd | {total} in 4 kernels |" in gpu_table.page()
+
+
+def test_every_time_on_a_gpu_is_unmeasured() -> None:
+    text = gpu_table.page()
+    times = text[text.index("## Times") : text.index("## On a machine")]
+    rows = [line for line in times.splitlines() if line.startswith("| ")][1:]
+    assert len(rows) == len(gpu_table.MEASURED)
+    assert all(row.endswith(f"| {gpu_table.UNMEASURED} |") for row in rows)
