@@ -11,6 +11,8 @@ from pathlib import Path
 
 import pytest
 
+from condyle.runtime.cuda import driver as drivers
+from tests.backends.cuda.fake_driver import FakeDriver
 from tests.processor import slow
 from tests.programs import CMAKE, HERE
 from tools.manual.docstrings import plain, readable, rewritten
@@ -66,6 +68,19 @@ def test_programs_of_a_page_run(page: str, tmp_path: Path) -> None:
     shutil.copy(DOCS / "arm.urdf", tmp_path)
     blocks = BLOCK.findall((DOCS / f"{page}.md").read_text())
     run([sys.executable, "-W", "error", "-c", "\n".join(text for kind, text in blocks if kind == "python")], tmp_path)
+
+
+@pytest.mark.parametrize("page", ["gpu"])
+def test_programs_of_the_gpu_page_run_on_the_fake_driver(page: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    one = drivers.Driver(FakeDriver())
+    monkeypatch.setattr(drivers, "driver", lambda: one)
+    drivers.gpu.cache_clear()
+    blocks = [text for kind, text in BLOCK.findall((DOCS / f"{page}.md").read_text()) if kind == "python"]
+    assert blocks
+    try:
+        exec("\n".join(blocks), {})
+    finally:
+        drivers.gpu.cache_clear()
 
 
 @pytest.mark.parametrize("name", ["arm", "identification", "legs", slow("jax")])
