@@ -26,7 +26,7 @@ error = np.abs(by_differences - slopes.da_dq).max() / np.abs(slopes.da_dq).max()
 print(f"relative difference from central differences: {error:.1e}")
 assert error < 1e-5
 
-# where a and Minv are known already, their derivatives cost less
+# the derivatives of a, from an a and an Minv that are known already
 a, minv = dyn.forward_dynamics(q, v, tau), dyn.mass_matrix_inverse(q)
-cheaper = dyn.dynamics_derivatives(q, v, a, minv)
-assert np.allclose(cheaper.da_dq, slopes.da_dq, rtol=0, atol=1e-8 * np.abs(slopes.da_dq).max())
+given = dyn.dynamics_derivatives(q, v, a, minv)
+assert np.allclose(given.da_dq, slopes.da_dq, rtol=0, atol=1e-8 * np.abs(slopes.da_dq).max())

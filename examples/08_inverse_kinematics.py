@@ -42,7 +42,7 @@ for _ in range(STEPS):
     dv = (J.swapaxes(-1, -2) @ np.linalg.solve(A, miss[..., None]))[..., 0]
     ahead = dyn.integrate(q, dv)
     left = error(ahead)
-    better = size(left) < size(miss)  # a step that does not help is made shorter
+    better = size(left) < size(miss)  # a step that does not reduce the error is made shorter
     q, miss = np.where(better[:, None], ahead, q), np.where(better[:, None], left, miss)
     damping *= np.where(better, 0.3, 4.0)
 

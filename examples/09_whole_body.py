@@ -16,10 +16,10 @@ h = dyn.centroidal_momentum(q, v)
 assert np.allclose(h, (dyn.centroidal_momentum_matrix(q) @ v[..., None])[..., 0])
 assert np.allclose(h[:, :3], robot.mass * (dyn.center_of_mass_jacobian(q) @ v[..., None])[..., 0])
 
-# Its rate is what forces from outside do: gravity, and a push on a foot. Torques of motors change nothing.
+# Its rate is the sum of the external forces: gravity, and a push on a foot. Motor torques do not change it.
 push = np.random.default_rng(0).uniform(-200.0, 200.0, (64, 3))  # newton, in the foot's axes, at its origin
 tau = np.random.default_rng(1).uniform(-50.0, 50.0, v.shape)
-tau[:, :6] = 0.0  # nobody holds the pelvis
+tau[:, :6] = 0.0  # no force acts on the pelvis
 wrench = np.concatenate((push, np.zeros_like(push)), axis=-1)
 a = dyn.forward_dynamics(q, v, tau, f_ext=robot.f_ext({"l_foot": wrench}))
 foot = dyn.frame_placements(q)

@@ -39,7 +39,7 @@ def along(step: np.ndarray) -> np.ndarray:
     return torques(only)
 
 
-# Least squares by conjugate gradients: nothing but torques and gradients is asked for, no matrix is made.
+# Least squares by conjugate gradients: it needs torques and gradients, and no matrix.
 pi = np.array(robot.inertias)
 miss = measured - torques(pi)
 before = np.sqrt(np.mean(miss**2))

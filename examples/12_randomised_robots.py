@@ -38,7 +38,7 @@ turned = np.linalg.norm(dyn.difference(q, end.q)[:, 3:6], axis=-1)
 print(f"trunks have turned by {turned.min():.3f} to {turned.max():.3f} rad, {turned.mean():.3f} on average")
 assert turned.std() > 0.01 * turned.mean()
 
-# What the kicks cannot change: the centre of mass of every one of them falls alike.
+# The kicks do not change the fall: every centre of mass has the same acceleration.
 fallen = dyn.center_of_mass(end.q, inertias=pi) - dyn.center_of_mass(q, inertias=pi)
 t = STEPS * H
 assert np.allclose(fallen, 0.5 * np.array(robot.gravity) * t * (t + H), rtol=0, atol=5e-3)

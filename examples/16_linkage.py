@@ -50,7 +50,7 @@ def four_bar() -> condyle.Robot:
 
 
 linkage = four_bar()
-start = linkage.close([1.0, -0.5, 1.2], fixed=["a"])  # a guess; the crank keeps its angle
+start = linkage.close([1.0, -0.5, 1.2], fixed=["a"])  # from a guess; the crank keeps its angle
 swing(linkage, start)
 
 leg = condyle.load(Path(__file__).with_name("leg.xml"))  # `connect` closes its rods; needs condyle[mjcf]
@@ -61,5 +61,5 @@ swing(leg, leg.close(leg.neutral() + 0.5 * np.eye(7)[0]))
 bent = np.tile(leg.neutral(), (5, 1))
 bent[:, 2] = np.linspace(-0.2, 0.2, 5)  # five knee angles at once
 print("knee and ankle, rad:", np.round(leg.close(bent, fixed=["knee"])[:, 2:4], 3).tolist())
-v = leg.close_velocity(leg.neutral(), np.eye(7)[2], fixed=["knee"])  # the knee turns with 1 rad/s, what else moves?
+v = leg.close_velocity(leg.neutral(), np.eye(7)[2], fixed=["knee"])  # velocities when the knee turns with 1 rad/s
 print("all joints then, rad/s:", dict(zip(leg.joint_names, np.round(v, 3).tolist(), strict=True)))
