@@ -10,8 +10,9 @@ from typing import Any
 import numpy as np
 
 from condyle.compile.repeated import GradientKernel
-from condyle.interop.jax_calls import TARGET, Engine, What, answers_of, elsewhere, lowered, ports_of
+from condyle.interop.jax_calls import TARGET, Engine, What, answers_of, elsewhere, ports_of
 from condyle.interop.jax_numbers import number_of
+from condyle.interop.jax_scanned import lowered
 from condyle.runtime._native import export, export_tape, xla_handler
 from condyle.runtime.kernel import Kernel
 from condyle.runtime.native import NativeKernel
