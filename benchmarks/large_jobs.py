@@ -2,9 +2,9 @@
 
     python -m benchmarks.large_jobs [--states N] [--only-ray]
 
-Writes results/large_jobs.json and LARGE_JOBS.md; with --only-ray the other measurements of the file stay. States are made once, a chunk of them, and given again and again by
-an iterator; the sink drops the answers. So neither a disk nor memory bounds the job, and what is compared is what
-`dyn.map` adds. Ratios are of runs one after the other.
+Writes results/large_jobs.json and LARGE_JOBS.md. With --only-ray the other measurements of the file stay. States are
+made once, a chunk of them, and given again and again by an iterator; the sink drops the answers. So neither a disk nor
+memory bounds the job, and what is compared is what `dyn.map` adds. Ratios are of runs one after the other.
 """
 
 from __future__ import annotations

@@ -51,7 +51,7 @@ def on_actors(actors: int) -> float:
         for _ in far.map("fd", (chunk for _ in range(BLOCKS))):
             pass
         taken = time.perf_counter() - start
-    for handle in far._actors.handles:  # noqa: SLF001
+    for handle in far._actors.handles:
         ray.kill(handle)
     return taken
 
