@@ -6,6 +6,7 @@ States are the same chunk again and again for the actors, and are made from thei
 from __future__ import annotations
 
 import time
+from importlib import import_module
 from typing import Any
 
 import numpy as np
@@ -18,8 +19,7 @@ TOTAL = BLOCKS * BLOCK
 
 def measured() -> dict[str, Any]:
     """Seconds on one actor and on two, in turns."""
-    import ray
-
+    ray: Any = import_module("ray")
     ray.init(num_cpus=4, include_dashboard=False, log_to_driver=False)
     try:
         found = {name: seconds(run) for name, run in (("actors", on_actors), ("data", on_data))}
@@ -38,8 +38,6 @@ def seconds(run: Any) -> dict[str, Any]:
 
 def on_actors(actors: int) -> float:
     """The second of two runs: with the first one, the actors start and compile."""
-    import ray
-
     from condyle.interop import ray as interop
 
     robot = condyle.load("atlas")
@@ -51,8 +49,6 @@ def on_actors(actors: int) -> float:
         for _ in far.map("fd", (chunk for _ in range(BLOCKS))):
             pass
         taken = time.perf_counter() - start
-    for handle in far._actors.handles:
-        ray.kill(handle)
     return taken
 
 
@@ -64,12 +60,11 @@ def drawn(batch: dict[str, np.ndarray]) -> dict[str, np.ndarray]:
 
 def on_data(actors: int) -> float:
     """From the start of the job to its end; actors start and take the kernel from the cache."""
-    import ray
-
     from condyle.interop.ray import Map
 
+    data: Any = import_module("ray.data")
     dyn = condyle.load("atlas").compile(threads=1)
-    states = ray.data.range(TOTAL, override_num_blocks=BLOCKS).map_batches(drawn, batch_size=BLOCK).materialize()
+    states = data.range(TOTAL, override_num_blocks=BLOCKS).map_batches(drawn, batch_size=BLOCK).materialize()
     start = time.perf_counter()
     answers = states.map_batches(
         Map, fn_constructor_args=(dyn, "fd"), batch_format="numpy", batch_size=BLOCK, concurrency=actors
