@@ -1,15 +1,16 @@
-"""Jobs in chunks beside bare calls of the same chunks; Dask's workers beside one.
+"""Jobs in chunks beside bare calls of the same chunks; two workers of Dask and two actors of Ray beside one.
 
-    python -m benchmarks.large_jobs [--states N]
+    python -m benchmarks.large_jobs [--states N] [--only-ray]
 
-Writes results/large_jobs.json and LARGE_JOBS.md. States are made once, a chunk of them, and given again and again by
-an iterator; the sink drops the answers. So neither a disk nor memory bounds the job, and what is compared is what
-`dyn.map` adds. Ratios are of runs one after the other.
+Writes results/large_jobs.json and LARGE_JOBS.md. With --only-ray the other measurements of the file stay. States are
+made once, a chunk of them, and given again and again by an iterator; the sink drops the answers. So neither a disk nor
+memory bounds the job, and what is compared is what `dyn.map` adds. Ratios are of runs one after the other.
 """
 
 from __future__ import annotations
 
 import argparse
+import json
 import resource
 import tempfile
 import time
@@ -20,7 +21,7 @@ from typing import Any
 import numpy as np
 
 import condyle
-from benchmarks import results
+from benchmarks import large_jobs_ray, results
 
 FILE, PAGE = results.FOLDER / "large_jobs.json", results.ROOT / "benchmarks" / "LARGE_JOBS.md"
 CHUNK, STATE_BYTES = 1 << 16, 4 * 7 * 8
@@ -31,8 +32,13 @@ ROUNDS = 5
 def main() -> None:
     parser = argparse.ArgumentParser(prog="python -m benchmarks.large_jobs", description=(__doc__ or "").split("\n")[0])
     parser.add_argument("--states", type=int, default=100_000_000)
-    states = parser.parse_args().states
-    found = {**results.certificate(), "machine": results.machine(), "map": mapped(states), "dask": clusters()}
+    parser.add_argument("--only-ray", action="store_true")
+    given = parser.parse_args()
+    if given.only_ray:
+        found = json.loads(FILE.read_text(encoding="utf-8"))
+    else:
+        found = {**results.certificate(), "machine": results.machine(), "map": mapped(given.states), "dask": clusters()}
+    found["ray"] = {**results.certificate(), **large_jobs_ray.measured()}
     results.write(FILE, found)
     PAGE.write_text(page(found), encoding="utf-8")
 
@@ -182,7 +188,26 @@ def page(found: dict[str, Any]) -> str:
     what = f"fd of Atlas, blocks of {dask['block']}, states made by the workers"
     rows = [_row("an iterator to a function", job), _row("arrays to an array", job["arrays"])]
     pair = f"| {what} | {dask['states']} | {one[0]:.2f} | {two[0]:.2f} | {spread} |"
-    return "\n".join(["# Large jobs", "", made, where, "", HEAD, RULE, *rows, "", speed, "", DASK, RULE, pair, ""])
+    return "\n".join(
+        [
+            "# Large jobs",
+            "",
+            made,
+            where,
+            "",
+            HEAD,
+            RULE,
+            *rows,
+            "",
+            speed,
+            "",
+            DASK,
+            RULE,
+            pair,
+            "",
+            *large_jobs_ray.page(found["ray"]),
+        ]
+    )
 
 
 HEAD = "| | states | bare chunks, s | `dyn.map`, s | speed of the bare chunks | goal | met |"

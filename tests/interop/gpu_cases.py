@@ -111,13 +111,13 @@ def library(tmp_path_factory: pytest.TempPathFactory) -> Path:
 @pytest.fixture
 def xla(fake: FakeDriver, library: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[FakeXla]:
     """What functions of target "cuda" are lowered to on the processor is what they are on a GPU."""
-    from condyle.interop import jax_calls, jax_gpu, jax_processor
+    from condyle.interop import jax_gpu, jax_processor, jax_scanned
 
     made = FakeXla(ctypes.CDLL(str(library)), fake, str(library))
     jax.ffi.register_ffi_target(TARGET, jax.ffi.pycapsule(made.library.through), platform="cpu")
     monkeypatch.setattr(jax_gpu, "DRIVER", str(library))
     monkeypatch.setattr(jax_gpu, "TARGET", TARGET)
-    jax_calls.lowered(jax_gpu.run, "cpu")
+    jax_scanned.lowered(jax_gpu.run, "cpu")
     yield made
-    jax_calls.lowered(jax_processor.run, "cpu")
+    jax_scanned.lowered(jax_processor.run, "cpu")
     assert made.library.depth_now() == 0

@@ -93,7 +93,45 @@ assert np.allclose(g, dyn.vjp("fd")(q, v, v, np.ones_like(v)).q)
 """
 
 
-def test_several_devices():
-    there = {**os.environ, "XLA_FLAGS": "--xla_force_host_platform_device_count=4", "JAX_PLATFORMS": "cpu"}
-    done = subprocess.run([sys.executable, "-c", SHARDED], capture_output=True, text=True, check=False, env=there)
+PLAIN_JIT = """
+import jax, numpy as np
+from jax.sharding import Mesh, NamedSharding, PartitionSpec as P
+jax.config.update("jax_enable_x64", True)
+import condyle
+from condyle.interop.jax import wrap
+robot = condyle.chain(3, 0)
+dyn = robot.compile(threads=1)
+far, (q, v), ones = wrap(dyn), robot.random_state(8, 0), np.ones((8, 3))
+mesh = Mesh(np.array(jax.devices()), ("states",))
+assert mesh.size == 2
+Q, V = (jax.device_put(x, NamedSharding(mesh, P("states"))) for x in (q, v))
+
+def check(f, want, *given):
+    f = jax.jit(f)
+    assert "all-gather" not in f.lower(*given).compile().as_text()
+    for x, y in zip(jax.tree.leaves(f(*given)), want, strict=True):
+        assert x.sharding.is_fully_replicated or x.sharding.spec[0] == "states", x.sharding
+        assert x.shape != (8, 3) or not x.sharding.is_fully_replicated
+        assert np.allclose(x, y, rtol=1e-12, atol=1e-12)
+
+fd, tau = far.forward_dynamics, np.ones((8, 4, 3))
+check(fd, [dyn.forward_dynamics(q, v, v)], Q, V, V)
+check(fd, [dyn.forward_dynamics(q, v, v[0])], Q, V, v[0])
+check(lambda q, v: fd(*(x.reshape(4, 2, 3) for x in (q, v, v))), [dyn.forward_dynamics(q, v, v).reshape(4, 2, 3)], Q, V)
+check(far.forward_dynamics_derivatives, dyn.forward_dynamics_derivatives(q, v, v), Q, V, V)
+want = dyn.vjp("fd")(q, v, v[0], ones)
+check(jax.grad(lambda q, t: fd(q, V, t).sum(), (0, 1)), [want.q, want.tau], Q, v[0])
+check(lambda *x: far.rollout(*x, 0.01), dyn.rollout(q, v, tau, 0.01), Q, V, tau)
+end = dyn.vjp("rollout")(q, v, tau, 0.01, 0 * ones, ones, last=True)
+check(jax.grad(lambda *x: far.rollout(*x, tau, 0.01, last=True).v.sum(), (0, 1)), end[:2], Q, V)
+check(lambda q: jax.jvp(lambda q: fd(q, V, V), (q,), (q,))[1], [dyn.jvp("fd")(q, v, v, q, 0 * v, 0 * v)], Q)
+"""
+
+
+@pytest.mark.parametrize(("program", "devices"), [(SHARDED, 4), (PLAIN_JIT, 2)], ids=["shard_map", "jit"])
+def test_several_devices(program, devices):
+    """No array is gathered on one device."""
+    flags = f"--xla_force_host_platform_device_count={devices}"
+    there = {**os.environ, "XLA_FLAGS": flags, "JAX_PLATFORMS": "cpu"}
+    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=False, env=there)
     assert done.returncode == 0, done.stderr[-2000:]

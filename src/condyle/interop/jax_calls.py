@@ -2,8 +2,8 @@
 
 A call is named by a chain of derivatives and a function: ("vj", "fd") is the vjp of the jvp of fd. Its arguments all
 have the same batch dimensions, or none; its answers have them. Tangents and cotangents of a configuration have nv
-entries in a call. `jax_rules` has how calls are differentiated and mapped, `jax_processor` and `jax_gpu` what XLA's
-programs have in their place.
+entries in a call. `jax_rules` has how calls are differentiated and mapped, `jax_scanned` derivatives of rollouts by
+a scan, `jax_processor` and `jax_gpu` what XLA's programs have in their place.
 """
 
 from __future__ import annotations
@@ -93,9 +93,14 @@ call_p.multiple_results = True
 
 def called(what: What, *inputs: Any) -> list[Any]:
     """The answers; inputs with one batch for all, or none."""
+    return call_p.bind(*alike(*inputs), what=what)
+
+
+def alike(*inputs: Any) -> list[Any]:
+    """The same values, which all differ along the same axes of a `shard_map`."""
     axes = [_axes(x) for x in inputs]
     every = frozenset[Any]().union(*axes)
-    return call_p.bind(*(_varied(x, every - own) for x, own in zip(inputs, axes, strict=True)), what=what)
+    return [_varied(x, every - own) for x, own in zip(inputs, axes, strict=True)]
 
 
 def _axes(x: Any) -> frozenset[Any]:
@@ -130,14 +135,15 @@ def _computed(*inputs: Any, what: What) -> list[Any]:
 call_p.def_impl(_computed)
 
 
-def _batch(what: What, shapes: Sequence[Shape]) -> Shape:
+def batch_of(what: What, shapes: Sequence[Shape]) -> Shape:
+    """The batch dimensions of a call."""
     pairs = zip(shapes, ports_of(what)[0], strict=True)
     return max((shape[: len(shape) - len(port.dims)] for shape, port in pairs), key=len)
 
 
 @call_p.def_abstract_eval
 def _abstract(*inputs: Any, what: What) -> list[Any]:
-    batch, dtype = _batch(what, [x.shape for x in inputs]), what.engine.dyn.dtype
+    batch, dtype = batch_of(what, [x.shape for x in inputs]), what.engine.dyn.dtype
     shapes = [(*batch, *port.dims) for port in ports_of(what)[1]]
     if not _axes_of(inputs[0]):
         return [core.ShapedArray(shape, dtype) for shape in shapes]
@@ -154,16 +160,11 @@ def answers_of(what: What, inputs: Sequence[Any]) -> tuple[Shape, list[Any]]:
     """The batch dimensions of a call, and shapes and types of its answers; UnsupportedError where there is none."""
     if found(what.name) is None:
         raise UnsupportedError(
-            f"{what.name}: there is no such derivative; a rollout has its gradient, once, in reverse: for others put "
-            "the method `step` into jax.lax.scan"
+            f"{what.name}: the library has no derivative of this order of {what.base}: take the highest one that it "
+            "has, and differences of that"
         )
-    batch = _batch(what, [x.shape for x in inputs])
+    batch = batch_of(what, [x.shape for x in inputs])
     return batch, [jax.ShapeDtypeStruct((*batch, *port.dims), what.engine.dyn.dtype) for port in ports_of(what)[1]]
-
-
-def lowered(run: Any, platform: str) -> None:
-    """From now on XLA's programs for this platform have what `run` makes of a call."""
-    mlir.register_lowering(call_p, mlir.lower_fun(run, multiple_results=True), platform=platform)
 
 
 def elsewhere(_: Any, *inputs: Any, what: What) -> Any:

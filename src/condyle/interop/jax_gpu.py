@@ -20,8 +20,9 @@ from condyle.backends.cuda.planned import planned, scratch_bytes
 from condyle.compile.repeated import GradientKernel
 from condyle.errors import DeviceError, UnsupportedError
 from condyle.functions import FUNCTIONS
-from condyle.interop.jax_calls import TARGET, What, answers_of, elsewhere, lowered, ports_of
+from condyle.interop.jax_calls import TARGET, What, answers_of, elsewhere, ports_of
 from condyle.interop.jax_numbers import number_of
+from condyle.interop.jax_scanned import lowered
 from condyle.runtime._native import export_launches, open_gpu_driver, xla_gpu_handler
 
 jax: Any = import_module("jax")

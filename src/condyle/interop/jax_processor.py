@@ -10,8 +10,10 @@ from typing import Any
 import numpy as np
 
 from condyle.compile.repeated import GradientKernel
-from condyle.interop.jax_calls import TARGET, Engine, What, answers_of, elsewhere, lowered, ports_of
+from condyle.interop.jax_calls import TARGET, Engine, What, answers_of, elsewhere, ports_of
 from condyle.interop.jax_numbers import number_of
+from condyle.interop.jax_scanned import lowered
+from condyle.interop.jax_shards import by_shards
 from condyle.runtime._native import export, export_tape, xla_handler
 from condyle.runtime.kernel import Kernel
 from condyle.runtime.native import NativeKernel
@@ -58,8 +60,12 @@ def run(*inputs: Any, what: What) -> list[Any]:
     batch, answers = answers_of(what, inputs)
     known = number(what.engine, what.name) if math.prod(answers[0].shape) else None
     if known is not None:
-        call = jax.ffi.ffi_call(TARGET, answers)
-        return list(call(*inputs, number=np.int64(known), threads=np.int64(dyn.threads)))
+
+        def native(*arrays: Any) -> list[Any]:
+            call = jax.ffi.ffi_call(TARGET, answers_of(what, arrays)[1])
+            return list(call(*arrays, number=np.int64(known), threads=np.int64(dyn.threads)))
+
+        return by_shards(what, native, inputs)
 
     def by_python(*arrays: Any) -> Any:
         wanted = [(*batch, *port.dims) for port in ports_of(what)[0]]

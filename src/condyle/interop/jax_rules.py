@@ -47,14 +47,15 @@ def _zeros(port: Dims, dtype: Any) -> Any:
     return jnp.zeros(port.dims, dtype)
 
 
-def _to_step(engine: Engine, q: Any, x: Any) -> Any:
+def to_step(engine: Engine, q: Any, x: Any) -> Any:
     """The tangent space's part of a tangent that JAX has, in nq entries."""
     if engine.is_tangent:
         return x[..., : engine.sizes["nv"]]
     return step_of(jnp, engine.layout, q, x)
 
 
-def _to_entries(engine: Engine, q: Any, x: Any) -> Any:
+def to_entries(engine: Engine, q: Any, x: Any) -> Any:
+    """A tangent as JAX has it, in nq entries, from that of the tangent space."""
     if engine.is_tangent:
         more = engine.sizes["nq"] - engine.sizes["nv"]
         return jnp.concatenate([x, jnp.zeros((*x.shape[:-1], more), x.dtype)], -1) if more else x
@@ -68,10 +69,10 @@ def _jvp(inputs: Sequence[Any], tangents: Sequence[Any], *, what: What) -> tuple
         if isinstance(t, ad.Zero):
             along.append(_zeros(port.tangent(nv), engine.dyn.dtype))
         else:
-            along.append(_to_step(engine, x, t) if port.is_q else t)
+            along.append(to_step(engine, x, t) if port.is_q else t)
     changes = called(what.derived, *inputs, *along)
     triples = zip(answers, changes, gives, strict=True)
-    return answers, [_to_entries(engine, y, t) if port.is_q else t for y, t, port in triples]
+    return answers, [to_entries(engine, y, t) if port.is_q else t for y, t, port in triples]
 
 
 ad.primitive_jvps[call_p] = _jvp
