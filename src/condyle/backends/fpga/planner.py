@@ -176,7 +176,8 @@ class Planner:
         return ranges.outputs(self.program, ranges.values(self.program, {**self.samples, "a": a}))["tau"]
 
     def _product(self, leaf: Leaf, program: Program, samples: Mapping[str, Reals], made: Mapping[Word, Given]) -> None:
-        largest = [TAILS * x for x in ranges.largest(ranges.values(program, samples))]
+        reach = ranges.largest(ranges.values(program, samples))
+        largest = [x if _negates(program, k) else TAILS * x for k, x in enumerate(reach)]
         self._lowered(leaf.array, Source(program, largest), made, {leaf.group: _pairs(program)})
 
     def _lowered(self, array: str, source: Source, made: Mapping[Word, Given], groups: Groups) -> None:
@@ -270,3 +271,11 @@ def _groups(program: Program, flat: Collection[int]) -> Groups:
 
 def _exact(formats: Mapping[Word, Format]) -> dict[Word, Given]:
     return {word: Given(word, format) for word, format in formats.items()}
+
+
+def _negates(program: Program, k: int) -> bool:
+    """Whether a node is zero less a given word, which has the word's range."""
+    if program.nodes[k][0] != "sub":
+        return False
+    zero, word = (program.nodes[x] for x in operands(program.nodes[k]))
+    return zero == ("const", 0.0) and word[0] == "input"
