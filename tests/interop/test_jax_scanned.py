@@ -10,6 +10,7 @@ import pytest
 
 import condyle
 from tests.interop.jax_cases import Case, fixed, floating, jax, jnp, wide, wrap
+from tests.processor import slow
 
 __all__ = ["fixed", "floating", "wide"]
 STEPS, BOTH = 4, (jax.jacfwd, jax.jacrev)
@@ -54,7 +55,7 @@ def test_first_derivatives_are_those_of_a_scan_of_steps(fixed: Case) -> None:
         assert all(map(same, *(jax.jit(mode(f, (0, 1, 2)))(*of_one(fixed)) for f in states(fixed.far, [2, 3]))))
 
 
-@pytest.mark.parametrize("q_gradient", ["ambient", "tangent"])
+@pytest.mark.parametrize("q_gradient", [slow("ambient"), "tangent"])
 def test_quaternions(q_gradient: str) -> None:
     case = Case(condyle.random_tree(1, 1, types=("revolute",), floating_base=True))
     rolled, scanned = states(wrap(case.dyn, q_gradient), [2, 3])
